@@ -1,0 +1,160 @@
+// Package chat holds the words that all of Magpie shares: who said what, and where.
+// It is a leaf: it imports nothing of ours, and everything else may import it.
+package chat
+
+import (
+	"crypto/sha1" //nolint:gosec // a stable short name, not a security measure
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Key names one conversation on one platform. It is the key of the chat's History.
+// Thread is set only for a topic inside a chat.
+type Key struct {
+	Channel string // platform: "feishu", "telegram", "web"
+	Kind    string // what ID names there: "chat", "room"
+	ID      string // the platform's own id
+	Thread  string // the platform's id of a topic, or empty
+}
+
+// FeishuChat is the key of a Feishu chat (private or group) with the given chat id ("oc_...").
+func FeishuChat(id string) Key { return Key{Channel: "feishu", Kind: "chat", ID: id} }
+
+// String is the durable form, "channel:kind:id" or "channel:kind:id:thread:thread_id".
+func (k Key) String() string {
+	s := k.Channel + ":" + k.Kind + ":" + k.ID
+	if k.Thread != "" {
+		s += ":thread:" + k.Thread
+	}
+	return s
+}
+
+// ParseKey reads what [Key.String] wrote.
+func ParseKey(s string) (Key, error) {
+	parts := strings.Split(s, ":")
+	ok := len(parts) == 3 || (len(parts) == 5 && parts[3] == "thread")
+	for _, p := range parts {
+		ok = ok && p != ""
+	}
+	if !ok {
+		return Key{}, fmt.Errorf("chat key %q: want channel:kind:id or channel:kind:id:thread:id", s)
+	}
+	k := Key{Channel: parts[0], Kind: parts[1], ID: parts[2]}
+	if len(parts) == 5 {
+		k.Thread = parts[4]
+	}
+	return k, nil
+}
+
+// Actor is the durable name of one user within this chat, "<chat key>:user:<user id>".
+func (k Key) Actor(userID string) string { return k.String() + ":user:" + userID }
+
+// Stable is a short name for the chat that never changes and tells nothing about it:
+// prefix and the first 12 bytes of the SHA-1 of the key, in hex.
+func (k Key) Stable(prefix string) string {
+	sum := sha1.Sum([]byte(k.String())) //nolint:gosec // see the import
+	return prefix + hex.EncodeToString(sum[:12])
+}
+
+// Role says in which part a message was spoken.
+type Role string
+
+// The roles of History. Only User and Assistant ever reach a prompt.
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+	Tool      Role = "tool"
+	System    Role = "system"
+)
+
+// Class says what a stored message is for.
+type Class string
+
+// Only Talk counts as conversation: it is what the history prefix is made of.
+const (
+	Talk      Class = "talk"      // a question to the bot, or its answer
+	Command   Class = "command"   // "/new" and the like, and their replies
+	Overheard Class = "overheard" // said in a group, but not to the bot
+)
+
+// Kind tells a private chat from a group.
+type Kind string
+
+// The kinds of chat. Anything that is not private is treated as a group.
+const (
+	Private Kind = "p2p"
+	Group   Kind = "group"
+)
+
+// Actor is a person (or bot) who speaks.
+type Actor struct {
+	ID   string // the platform's id of the user; stable within one app
+	Name string // as shown to people; may be empty
+}
+
+// Message is one entry of a chat's History.
+type Message struct {
+	Key   Key
+	ID    string // the platform's id; unique within the channel
+	Seq   int64  // order within the chat, given by the database
+	Epoch int64  // raised by /new and /reset; context never reads across it
+	Turn  int64  // the turn that asks or answers with it; 0 = none
+	Role  Role
+	Class Class
+	Actor Actor
+	Text  string
+	Time  time.Time // when the platform says it was written
+}
+
+// Incoming is a message as a platform delivered it, before it is stored.
+type Incoming struct {
+	Key   Key
+	Kind  Kind
+	Title string // of the chat, when the platform told
+	ID    string
+	Actor Actor
+	Text  string
+	Time  time.Time
+	ToBot bool // private, or the bot was mentioned
+	// Unreadable names the platform's type of a message whose content Magpie cannot read yet; Text is empty then.
+	Unreadable string
+}
+
+// Press is a button of a card pressed by a person.
+type Press struct {
+	Key    Key
+	Card   string // platform id of the message that shows the card
+	Actor  Actor
+	Action Action
+}
+
+// Action is what a button means. It travels through the platform and back, so it is untrusted.
+type Action struct {
+	Do   string `json:"do"`
+	Turn int64  `json:"turn,omitempty"`
+}
+
+// Card is what one turn looks like: a value that is drawn again whenever it changes.
+type Card struct {
+	Status  string // one line about what goes on; empty = none
+	Body    string // Markdown as the agent wrote it so far
+	Footer  string // small print; empty = none
+	Summary string // one line for the chat list
+	Buttons []Button
+	Live    bool // more is to come
+}
+
+// Button is one button of a card.
+type Button struct {
+	Label  string
+	Danger bool
+	Action Action
+}
+
+// Ref names the message that something answers.
+type Ref struct {
+	Key Key
+	ID  string
+}

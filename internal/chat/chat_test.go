@@ -1,0 +1,39 @@
+package chat
+
+import "testing"
+
+func TestKeyReadsBackWhatItWrote(t *testing.T) {
+	for _, s := range []string{"feishu:chat:oc_xxx", "telegram:chat:123", "web:room:6f1c", "feishu:chat:oc_x:thread:omt_y"} {
+		k, err := ParseKey(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k.String() != s {
+			t.Errorf("ParseKey(%q).String() = %q", s, k)
+		}
+	}
+}
+
+func TestParseKeyRefusesOtherForms(t *testing.T) {
+	for _, s := range []string{"", "oc_x", "feishu:chat", "feishu:chat:", "feishu::x", "a:b:c:d", "a:b:c:topic:e", "a:b:c:thread:"} {
+		if k, err := ParseKey(s); err == nil {
+			t.Errorf("ParseKey(%q) = %v, want an error", s, k)
+		}
+	}
+}
+
+func TestActorKey(t *testing.T) {
+	got := FeishuChat("oc_xxx").Actor("ou_xxx")
+	if want := "feishu:chat:oc_xxx:user:ou_xxx"; got != want {
+		t.Errorf("Actor = %q, want %q", got, want)
+	}
+}
+
+// The name is the prefix and the first 12 bytes of SHA-1("feishu:chat:oc_xxx"), known from another implementation.
+func TestStableName(t *testing.T) {
+	got := FeishuChat("oc_xxx").Stable("magpie-")
+	if want := "magpie-" + sha1OfExample; got != want {
+		t.Errorf("Stable = %q, want %q", got, want)
+	}
+}
+const sha1OfExample = "2e066a9a1889e251f61489cb"
