@@ -1,0 +1,95 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"magpie/internal/chat"
+)
+
+// Chat is what is known of one conversation beside its History.
+type Chat struct {
+	Key            chat.Key
+	Kind           chat.Kind
+	Title          string
+	Lang           string // "zh", "en", or empty when nothing was said yet
+	ProjectPath    string // empty = the configured one
+	PermissionMode string // empty = the configured one
+	Epoch          int64
+	Session        Session
+}
+
+// Session names the agent's session that continues a chat, and where its transcript lies.
+type Session struct {
+	ID   string // empty = none
+	Node string // machine
+	Cwd  string // folder, symbolic links resolved
+	Upto int64  // the last seq of the History that it holds
+}
+
+const selectChat = `SELECT kind, title, lang, project_path, permission_mode, epoch,
+	session_id, session_node, session_cwd, session_upto FROM chats WHERE key = ?1`
+
+// querier is what *sql.DB and *sql.Tx share.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
+	c := Chat{Key: key}
+	err := q.QueryRowContext(ctx, selectChat, key.String()).Scan(&c.Kind, &c.Title, &c.Lang, &c.ProjectPath,
+		&c.PermissionMode, &c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Upto)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Chat{}, ErrNotFound
+	} else if err != nil {
+		return Chat{}, fmt.Errorf("load chat %v: %w", key, err)
+	}
+	return c, nil
+}
+
+// Chat returns what is known of a chat, or [ErrNotFound].
+func (d *DB) Chat(ctx context.Context, key chat.Key) (Chat, error) { return loadChat(ctx, d.read, key) }
+
+const insertChat = `INSERT INTO chats (key, kind) VALUES (?1, ?2) ON CONFLICT (key) DO NOTHING`
+
+const updateChatSeen = `UPDATE chats SET kind = ?2,
+	title = CASE WHEN ?3 = '' THEN title ELSE ?3 END, lang = CASE WHEN ?4 = '' THEN lang ELSE ?4 END WHERE key = ?1`
+
+const raiseEpoch = `UPDATE chats SET epoch = epoch + 1,
+	session_id = '', session_node = '', session_cwd = '', session_upto = 0 WHERE key = ?1`
+
+// RaiseEpoch makes the next prompt of the chat hold nothing from before. The History stays.
+func (d *DB) RaiseEpoch(ctx context.Context, key chat.Key) error {
+	if _, err := d.write.ExecContext(ctx, raiseEpoch, key.String()); err != nil {
+		return fmt.Errorf("start %v anew: %w", key, err)
+	}
+	return nil
+}
+
+const forgetSession = `UPDATE chats SET session_id = '', session_node = '', session_cwd = '', session_upto = 0
+	WHERE key = ?1 AND session_id = ?2`
+
+// ForgetSession drops a session that turned out to be lost. A newer session of the chat stays.
+func (d *DB) ForgetSession(ctx context.Context, key chat.Key, id string) error {
+	if _, err := d.write.ExecContext(ctx, forgetSession, key.String(), id); err != nil {
+		return fmt.Errorf("forget session %s of %v: %w", id, key, err)
+	}
+	return nil
+}
+
+const setProject = `UPDATE chats SET project_path = ?2, permission_mode = ?3 WHERE key = ?1`
+
+// SetProject binds the chat to a project path and a permission mode; empty means the configured one.
+func (d *DB) SetProject(ctx context.Context, key chat.Key, path, mode string) error {
+	res, err := d.write.ExecContext(ctx, setProject, key.String(), path, mode)
+	if err != nil {
+		return fmt.Errorf("set project of %v: %w", key, err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, ErrNotFound)
+	}
+	return nil
+}

@@ -1,0 +1,322 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+var oc = chat.FeishuChat("oc_1")
+
+func open(t testing.TB, path string) *db.DB {
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func fresh(t testing.TB) *db.DB { return open(t, filepath.Join(t.TempDir(), "magpie.db")) }
+
+func say(id, text string) db.Entry {
+	return db.Entry{
+		Incoming: chat.Incoming{Key: oc, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1", Name: "小明"}, Time: time.UnixMilli(1000)},
+		Class:    chat.Talk,
+	}
+}
+
+func accept(t testing.TB, d *db.DB, e db.Entry) db.Accepted {
+	t.Helper()
+	a, err := d.Accept(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func claim(t testing.TB, d *db.DB, session string) db.Claim {
+	t.Helper()
+	c, err := d.ClaimTurn(t.Context(), oc, session, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func finish(t testing.TB, d *db.DB, e db.End) {
+	t.Helper()
+	if e.State == "" {
+		e.State = db.Done
+	}
+	if err := d.FinishTurn(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func texts(list []chat.Message) string {
+	var s []string
+	for _, m := range list {
+		s = append(s, string(m.Role[0])+":"+m.Text)
+	}
+	return strings.Join(s, " ")
+}
+
+func history(t testing.TB, d *db.DB, epoch, before int64) string {
+	t.Helper()
+	var list []chat.Message
+	for m, err := range d.History(t.Context(), oc, epoch, before) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, m)
+	}
+	return texts(list)
+}
+
+func TestARedeliveredMessageIsAcceptedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "magpie.db")
+	first := open(t, path)
+	if a := accept(t, first, say("om_1", "hi")); !a.Fresh || a.Turn == 0 {
+		t.Fatalf("first delivery: %+v", a)
+	}
+	if a := accept(t, first, say("om_1", "hi")); a.Fresh || a.Turn != 0 {
+		t.Fatalf("second delivery: %+v", a)
+	}
+	second := open(t, path) // as after a restart
+	if a := accept(t, second, say("om_1", "hi")); a.Fresh {
+		t.Fatalf("delivery after a restart: %+v", a)
+	}
+	if c := claim(t, second, "s"); texts(c.Asked) != "u:hi" {
+		t.Errorf("turn asks %q", texts(c.Asked))
+	}
+}
+
+func TestMessagesThatComeWhileATurnRunsAreAskedTogetherByTheNext(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "one"))
+	first := claim(t, d, "s1")
+	late := say("om_2", "three")
+	late.Time = time.UnixMilli(3000)
+	accept(t, d, late)
+	early := say("om_3", "two")
+	early.Time = time.UnixMilli(2000)
+	accept(t, d, early)
+	if _, err := d.ClaimTurn(t.Context(), oc, "x", true); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, d, db.End{Turn: first.Turn, Answer: "1"})
+	if _, err := d.ClaimTurn(t.Context(), oc, "x", true); !errors.Is(err, db.ErrNotFound) {
+		t.Fatalf("a third turn: %v", err)
+	}
+	list, err := d.Asked(t.Context(), db.Turn{ID: first.Turn.ID + 1, Key: oc})
+	if err != nil || texts(list) != "u:two u:three" {
+		t.Errorf("second turn asks %q, %v; want both in the order of their times", texts(list), err)
+	}
+}
+
+func TestHistoryHoldsTalkOnlyAndNotWhatIsBeingAsked(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "q1"))
+	finish(t, d, db.End{Turn: claim(t, d, "s").Turn, Answer: "a1"})
+	cmd := say("om_2", "/status")
+	cmd.Class = chat.Command
+	accept(t, d, cmd)
+	noise := say("om_3", "lunch?")
+	noise.Class = chat.Overheard
+	accept(t, d, noise)
+	accept(t, d, say("om_4", "q2"))
+	running := claim(t, d, "s")
+	accept(t, d, say("om_5", "waits"))
+	if got := history(t, d, 0, running.Turn.ID); got != "a:a1 u:q1" {
+		t.Errorf("history = %q", got)
+	}
+}
+
+func TestTheSessionIsChosenWithTheClaimAndKeptAtTheEnd(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "q1"))
+	c := claim(t, d, "new-1")
+	if c.Resume || c.Turn.Session != "new-1" {
+		t.Fatalf("first claim: %+v", c)
+	}
+	finish(t, d, db.End{Turn: c.Turn, Answer: "a1", Session: db.Session{ID: "new-1", Node: "host", Cwd: "/p"}})
+
+	accept(t, d, say("om_2", "q2"))
+	c = claim(t, d, "new-2")
+	if !c.Resume || c.Turn.Session != "new-1" || c.Chat.Session != (db.Session{ID: "new-1", Node: "host", Cwd: "/p", Upto: 2}) {
+		t.Fatalf("second claim: %+v", c)
+	}
+	finish(t, d, db.End{Turn: c.Turn})
+	if err := d.ForgetSession(t.Context(), oc, "another"); err != nil {
+		t.Fatal(err)
+	}
+	if ch, _ := d.Chat(t.Context(), oc); ch.Session.ID != "new-1" {
+		t.Fatalf("forgetting another session dropped %+v", ch)
+	}
+	if err := d.ForgetSession(t.Context(), oc, "new-1"); err != nil {
+		t.Fatal(err)
+	}
+	accept(t, d, say("om_3", "q3"))
+	if c = claim(t, d, "new-3"); c.Resume {
+		t.Fatalf("claim after the session was forgotten: %+v", c)
+	}
+}
+
+func TestAClaimMayRefuseTheSession(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "q1"))
+	finish(t, d, db.End{Turn: claim(t, d, "s").Turn, Session: db.Session{ID: "s"}})
+	accept(t, d, say("om_2", "q2"))
+	c, err := d.ClaimTurn(t.Context(), oc, "new", false)
+	if err != nil || c.Resume || c.Turn.Session != "new" {
+		t.Errorf("claim = %+v, %v", c, err)
+	}
+}
+
+// /new in the middle of a turn: the turn's answer belongs to what was before, and its session must not come back.
+func TestANewEpochLeavesEverythingBehind(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "old"))
+	running := claim(t, d, "s-old")
+	accept(t, d, say("om_2", "waits"))
+	if err := d.RaiseEpoch(t.Context(), oc); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, d, db.End{Turn: running.Turn, Answer: "old answer", Session: db.Session{ID: "s-old"}})
+	if a := accept(t, d, say("om_3", "new")); a.Turn <= running.Turn.ID+1 {
+		t.Errorf("the new question joined turn %d of the old epoch", a.Turn)
+	}
+	waiting := claim(t, d, "s-2")
+	if waiting.Turn.Epoch != 0 || texts(waiting.Asked) != "u:waits" {
+		t.Fatalf("waiting turn: %+v", waiting)
+	}
+	finish(t, d, db.End{Turn: waiting.Turn, Answer: "late", Session: db.Session{ID: "s-2"}})
+	c := claim(t, d, "s-3")
+	if c.Resume || c.Turn.Epoch != 1 {
+		t.Errorf("claim after /new: %+v", c)
+	}
+	if got := history(t, d, 1, c.Turn.ID); got != "" {
+		t.Errorf("history after /new = %q", got)
+	}
+	if got := history(t, d, 0, c.Turn.ID); got != "a:late a:old answer u:waits u:old" {
+		t.Errorf("history before /new = %q, want all of it", got)
+	}
+}
+
+func TestATurnEndsOnce(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "q"))
+	c := claim(t, d, "s")
+	finish(t, d, db.End{Turn: c.Turn, Answer: "a", Usage: &db.Usage{Actor: "ou_1", Model: "m", Input: 1}})
+	if err := d.FinishTurn(t.Context(), db.End{Turn: c.Turn, State: db.Done, Answer: "b"}); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("second end: %v", err)
+	}
+	if got := history(t, d, 0, 99); got != "a:a u:q" {
+		t.Errorf("history = %q", got)
+	}
+}
+
+func TestARestartFindsWhatWasOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	accept(t, d, say("om_1", "q1"))
+	c := claim(t, d, "s")
+	if err := d.SetTurnCard(t.Context(), c.Turn.ID, "card_1"); err != nil {
+		t.Fatal(err)
+	}
+	accept(t, d, say("om_2", "q2"))
+
+	again := open(t, path)
+	cut, err := again.InterruptRunning(t.Context())
+	if err != nil || len(cut) != 1 || cut[0].Card != "card_1" || cut[0].Session != "s" || cut[0].Key != oc {
+		t.Fatalf("interrupted = %+v, %v", cut, err)
+	}
+	keys, err := again.QueuedChats(t.Context())
+	if err != nil || len(keys) != 1 || keys[0] != oc {
+		t.Fatalf("queued = %v, %v", keys, err)
+	}
+	if c := claim(t, again, "s2"); texts(c.Asked) != "u:q2" {
+		t.Errorf("next turn asks %q", texts(c.Asked))
+	}
+}
+
+func TestChatKeepsProjectAndLanguage(t *testing.T) {
+	d := fresh(t)
+	if _, err := d.Chat(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("unknown chat: %v", err)
+	}
+	if err := d.SetProject(t.Context(), oc, "/p", "plan"); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("project of an unknown chat: %v", err)
+	}
+	e := say("om_1", "hello there")
+	e.Lang = "en"
+	accept(t, d, e)
+	accept(t, d, say("om_2", "?"))
+	if err := d.SetProject(t.Context(), oc, "/p", "plan"); err != nil {
+		t.Fatal(err)
+	}
+	c, err := d.Chat(t.Context(), oc)
+	if err != nil || c.Lang != "en" || c.ProjectPath != "/p" || c.PermissionMode != "plan" {
+		t.Errorf("chat = %+v, %v", c, err)
+	}
+}
+
+func TestOpenSaysWhatIsWrongWithTheURL(t *testing.T) {
+	for _, url := range []string{"", "magpie.db", "mysql://x", "sqlite://"} {
+		if _, err := db.Open(t.Context(), db.Config{URL: url}); err == nil || !strings.Contains(err.Error(), "[db] url") {
+			t.Errorf("Open(%q) = %v", url, err)
+		}
+	}
+}
+
+func TestFolderNamesWithSpecialCharacters(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "a b?c#d%20 中文", "x.db"))
+	accept(t, d, say("om_1", "hi"))
+}
+
+// Many chats at once: every message gets its own seq, and none waits for ever.
+func TestConcurrentAccepts(t *testing.T) {
+	d := fresh(t)
+	errs := make(chan error)
+	for w := range 8 {
+		go func() {
+			for i := range 25 {
+				e := say(fmt.Sprintf("om_%d_%d", w, i), "x")
+				e.Key = chat.FeishuChat(fmt.Sprintf("oc_%d", w%3))
+				if _, err := d.Accept(context.Background(), e); err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	for range 8 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// BenchmarkAccept is the time from a message's arrival to the commit that lets it be acknowledged.
+func BenchmarkAccept(b *testing.B) {
+	d := fresh(b)
+	for i := 0; b.Loop(); i++ {
+		if _, err := d.Accept(b.Context(), say(fmt.Sprintf("om_%d", i), "question")); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+
+	"magpie/internal/chat"
+)
+
+// Entry is a message to be taken into a chat's History.
+type Entry struct {
+	chat.Incoming
+	Class chat.Class
+	Lang  string // the language it is written in, when it tells; else empty
+}
+
+// Accepted says what became of an entry.
+type Accepted struct {
+	Fresh bool  // false: it was known already, and nothing was changed
+	Turn  int64 // the queued turn that will answer it; 0 = none
+}
+
+// Accept stores a message and, when it is talk to the bot, queues it to be answered: together with what already waits
+// in the chat, else in a turn of its own. A message that is already known changes nothing.
+// Once Accept returns without error the message survives a crash, so the platform may be told that it has arrived.
+func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
+	var a Accepted
+	err := d.tx(ctx, func(tx *sql.Tx) error {
+		if err := touchChat(ctx, tx, e); err != nil {
+			return err
+		}
+		m := chat.Message{Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time}
+		fresh, err := appendMessage(ctx, tx, &m)
+		if err != nil || !fresh || e.Class != chat.Talk {
+			a.Fresh = fresh
+			return err
+		}
+		a.Fresh = true
+		a.Turn, err = d.queue(ctx, tx, m)
+		return err
+	})
+	if err != nil {
+		return Accepted{}, fmt.Errorf("accept message %s: %w", e.ID, err)
+	}
+	return a, nil
+}
+
+func touchChat(ctx context.Context, tx *sql.Tx, e Entry) error {
+	if _, err := tx.ExecContext(ctx, insertChat, e.Key.String(), e.Kind); err != nil {
+		return fmt.Errorf("add chat: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, updateChatSeen, e.Key.String(), e.Kind, e.Title, e.Lang); err != nil {
+		return fmt.Errorf("update chat: %w", err)
+	}
+	return nil
+}
+
+// Record adds a message that no one has to answer: the reply to a command, say. It is idempotent by message id.
+func (d *DB) Record(ctx context.Context, m chat.Message) error {
+	err := d.tx(ctx, func(tx *sql.Tx) error {
+		_, err := appendMessage(ctx, tx, &m)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("record message %s: %w", m.ID, err)
+	}
+	return nil
+}
+
+const nextSeq = `UPDATE chats SET next_seq = next_seq + 1 WHERE key = ?1 RETURNING next_seq - 1, epoch`
+
+const knownMessage = `SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2`
+
+const insertMessage = `INSERT INTO messages
+	(chat_key, seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
+
+// appendMessage gives m its seq, and its epoch unless it has a turn, whose epoch it then must carry already.
+// It reports false, and does nothing, when the message id is known.
+func appendMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
+	var known int
+	err := tx.QueryRowContext(ctx, knownMessage, m.Key.String(), m.ID).Scan(&known)
+	if err == nil {
+		return false, nil
+	} else if !errors.Is(err, sql.ErrNoRows) {
+		return false, fmt.Errorf("look for message: %w", err)
+	}
+	var epoch int64
+	if err := tx.QueryRowContext(ctx, nextSeq, m.Key.String()).Scan(&m.Seq, &epoch); err != nil {
+		return false, fmt.Errorf("number message: %w", err)
+	}
+	if m.Turn == 0 {
+		m.Epoch = epoch
+	}
+	_, err = tx.ExecContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
+		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time))
+	if err != nil {
+		return false, fmt.Errorf("insert message: %w", err)
+	}
+	return true, nil
+}
+
+const messageColumns = `seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at`
+
+func scanMessage(rows *sql.Rows, key chat.Key) (chat.Message, error) {
+	m := chat.Message{Key: key}
+	var ms int64
+	err := rows.Scan(&m.Seq, &m.Epoch, &m.Turn, &m.ID, &m.Role, &m.Class, &m.Actor.ID, &m.Actor.Name, &m.Text, &ms)
+	m.Time = fromMillis(ms)
+	return m, err
+}
+
+func queryMessages(ctx context.Context, q querier, key chat.Key, query string, args ...any) (_ []chat.Message, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var list []chat.Message
+	for rows.Next() {
+		m, err := scanMessage(rows, key)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+	return list, rows.Err()
+}
+
+// historyPage is how many messages one step of the walk reads.
+const historyPage = 32
+
+const selectHistory = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND epoch = ?2 AND seq < ?3 AND class = 'talk' AND role IN ('user', 'assistant')
+	AND turn_id < ?4 ORDER BY seq DESC LIMIT ?5`
+
+// History walks the conversation of one epoch backwards from the newest message, without the messages of turn before and
+// later ones: those are being asked now, or wait to be asked. It reads page by page, so what the caller does not
+// pull costs nothing, however long the History is.
+func (d *DB) History(ctx context.Context, key chat.Key, epoch, before int64) iter.Seq2[chat.Message, error] {
+	return func(yield func(chat.Message, error) bool) {
+		seq := int64(1<<63 - 1)
+		for {
+			page, err := queryMessages(ctx, d.read, key, selectHistory, key.String(), epoch, seq, before, historyPage)
+			if err != nil {
+				yield(chat.Message{}, fmt.Errorf("read history of %v: %w", key, err))
+				return
+			}
+			for _, m := range page {
+				if !yield(m, nil) {
+					return
+				}
+				seq = m.Seq
+			}
+			if len(page) < historyPage {
+				return
+			}
+		}
+	}
+}
