@@ -1,0 +1,151 @@
+// Package claude runs the Claude Code CLI: it starts processes, speaks stream-json with them in both directions,
+// stops them with everything they started, and knows where their transcripts lie.
+package claude
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Duration is a time.Duration that a configuration file writes as "5m".
+type Duration struct{ time.Duration }
+
+// UnmarshalText reads "90s", "5m", "2h" or "0".
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("duration %q: want a number and a unit, such as \"90s\" or \"5m\"", text)
+	}
+	d.Duration = v
+	return nil
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// Config is the [claude] section.
+type Config struct {
+	Command        string            `toml:"command" env:"COMMAND"`                 // the CLI; a name on PATH or a path
+	Project        string            `toml:"project" env:"PROJECT"`                 // working folder of chats that have none of their own
+	Model          string            `toml:"model" env:"MODEL"`                     // passed on every start; empty = the CLI's default
+	PermissionMode string            `toml:"permission_mode" env:"PERMISSION_MODE"` // default | acceptEdits | plan | dontAsk | auto | bypassPermissions
+	AllowedTools   []string          `toml:"allowed_tools" env:"ALLOWED_TOOLS"`     // rules such as "Read" or "Bash(git log *)"
+	KeepAlive      Duration          `toml:"keep_alive" env:"KEEP_ALIVE"`           // how long a process waits for its chat's next message; 0 = one process per turn
+	MaxProcesses   int               `toml:"max_processes" env:"MAX_PROCESSES"`
+	Silence        Duration          `toml:"silence_timeout" env:"SILENCE_TIMEOUT"` // no output while no tool runs: the model's API hangs
+	ToolSilence    Duration          `toml:"tool_timeout" env:"TOOL_TIMEOUT"`       // no output while a tool runs
+	TurnLimit      Duration          `toml:"turn_timeout" env:"TURN_TIMEOUT"`
+	Env            map[string]string `toml:"env" env:"-"` // added to the CLI's environment
+
+	// Environ is the environment from which the allow list picks, as "NAME=value". The caller supplies it.
+	Environ []string `toml:"-" env:"-"`
+}
+
+// Defaults is the configuration of a program that configures nothing.
+func Defaults() Config {
+	return Config{
+		Command: "claude", Project: ".", PermissionMode: "default",
+		KeepAlive: Duration{5 * time.Minute}, MaxProcesses: 4,
+		Silence: Duration{3 * time.Minute}, ToolSilence: Duration{30 * time.Minute}, TurnLimit: Duration{2 * time.Hour},
+	}
+}
+
+var permissionModes = []string{"default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"}
+
+// Validate reports everything that is wrong with c.
+func (c Config) Validate() error {
+	var errs []error
+	if _, err := exec.LookPath(c.Command); err != nil {
+		errs = append(errs, fmt.Errorf("[claude] command: %w (install it with: npm install -g @anthropic-ai/claude-code)", err))
+	}
+	if info, err := os.Stat(c.Project); err != nil {
+		errs = append(errs, fmt.Errorf("[claude] project: %w", err))
+	} else if !info.IsDir() {
+		errs = append(errs, fmt.Errorf("[claude] project: %s is not a folder", c.Project))
+	}
+	if !slices.Contains(permissionModes, c.PermissionMode) {
+		errs = append(errs, fmt.Errorf("[claude] permission_mode %q: want one of %s", c.PermissionMode, strings.Join(permissionModes, ", ")))
+	}
+	if c.MaxProcesses < 1 {
+		errs = append(errs, fmt.Errorf("[claude] max_processes %d: want at least 1", c.MaxProcesses))
+	}
+	if c.KeepAlive.Duration < 0 {
+		errs = append(errs, errors.New("[claude] keep_alive: want 0 or more"))
+	}
+	for name, d := range map[string]Duration{"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit} {
+		if d.Duration <= 0 {
+			errs = append(errs, fmt.Errorf("[claude] %s: want more than 0", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// inherited are the variables that the CLI may have from the bridge's own environment; a trailing * stands for any ending.
+// Whatever else it needs is named in [claude.env]. Secrets of the bridge are on no list, so they never get there.
+var inherited = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "TMPDIR",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+	"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_*",
+}
+
+// imposed are the variables that make the CLI behave as a child process.
+var imposed = map[string]string{
+	// Without it, "@path" in a chat message makes the CLI read that file into the prompt, whatever the permissions.
+	"CLAUDE_CODE_DISABLE_ATTACHMENTS":          "1",
+	"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+	"CLAUDE_CODE_MAX_RETRIES":                  "4", // the default of 10 keeps a user waiting for three minutes
+	"DISABLE_AUTOUPDATER":                      "1",
+}
+
+// environ is the environment of the CLI.
+func (c Config) environ() []string {
+	env := map[string]string{}
+	for _, kv := range c.Environ {
+		if name, value, ok := strings.Cut(kv, "="); ok && isInherited(name) {
+			env[name] = value
+		}
+	}
+	for name, value := range imposed {
+		env[name] = value
+	}
+	for name, value := range c.Env {
+		env[name] = value
+	}
+	list := make([]string, 0, len(env))
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func isInherited(name string) bool {
+	for _, pattern := range inherited {
+		if prefix, ok := strings.CutSuffix(pattern, "*"); (ok && strings.HasPrefix(name, prefix)) || name == pattern {
+			return true
+		}
+	}
+	return false
+}
+
+// configDir is where the CLI keeps its transcripts.
+func (c Config) configDir() string {
+	var home string
+	for _, kv := range c.environ() {
+		name, value, _ := strings.Cut(kv, "=")
+		switch {
+		case name == "CLAUDE_CONFIG_DIR" && value != "":
+			return value
+		case name == "HOME":
+			home = value
+		}
+	}
+	return filepath.Join(home, ".claude")
+}

@@ -1,0 +1,274 @@
+package claude
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// decoder turns the lines of one turn into events. It follows the stream because the CLI repeats itself: a block comes
+// in deltas and then whole, and after a broken stream the whole answer comes again under another message id.
+type decoder struct {
+	message  string // id of the model message that is being streamed
+	streamed bool   // it has begun as a stream and has not ended
+	base     int    // the first block of that message
+	next     int    // the number that the next block gets
+	awaiting []int  // blocks that were streamed and not yet confirmed whole
+	failure  Failure
+}
+
+// permission is the CLI's question whether a tool may be used. It must be answered exactly once.
+type permission struct {
+	id   string
+	tool string
+}
+
+// decode reads one line. A line that is no JSON object, or of no known type, yields nothing.
+func (d *decoder) decode(line []byte) []Event {
+	if !gjson.ValidBytes(line) {
+		return nil
+	}
+	v := gjson.ParseBytes(line)
+	own := v.Get("parent_tool_use_id").String() == "" // not from within a subagent
+	switch v.Get("type").String() {
+	case "system":
+		return system(v)
+	case "stream_event":
+		if own {
+			return d.stream(v.Get("event"))
+		}
+	case "assistant":
+		if own {
+			return d.assistant(v)
+		}
+	case "user":
+		if own {
+			return toolResults(v)
+		}
+	case "result":
+		return d.result(v)
+	}
+	return nil
+}
+
+func system(v gjson.Result) []Event {
+	switch v.Get("subtype").String() {
+	case "init":
+		return []Event{Started{Session: v.Get("session_id").String(), Model: v.Get("model").String(), Mode: v.Get("permissionMode").String()}}
+	case "status":
+		if v.Get("status").String() == "compacting" {
+			return []Event{Compacting{}}
+		}
+	case "api_retry":
+		return []Event{Retrying{
+			Attempt: int(v.Get("attempt").Int()), Max: int(v.Get("max_retries").Int()),
+			Delay:   time.Duration(v.Get("retry_delay_ms").Float() * float64(time.Millisecond)),
+			Failure: failureOf(v.Get("error").String()),
+		}}
+	}
+	return nil
+}
+
+func (d *decoder) stream(ev gjson.Result) []Event {
+	switch ev.Get("type").String() {
+	case "message_start":
+		events := d.begin(ev.Get("message.id").String())
+		d.streamed = true
+		return events
+	case "content_block_start":
+		if ev.Get("content_block.type").String() == "text" {
+			d.awaiting = append(d.awaiting, d.next)
+			d.next++
+		}
+	case "content_block_delta":
+		switch delta := ev.Get("delta"); delta.Get("type").String() {
+		case "text_delta":
+			if len(d.awaiting) > 0 {
+				return []Event{Text{Block: d.awaiting[len(d.awaiting)-1], Text: delta.Get("text").String()}}
+			}
+		case "thinking_delta":
+			return []Event{Thinking{Text: delta.Get("thinking").String()}}
+		}
+	case "message_stop":
+		d.streamed = false
+	}
+	return nil
+}
+
+// begin starts the model message id. What an unfinished stream had shown is void: the new message repeats it.
+func (d *decoder) begin(id string) []Event {
+	var events []Event
+	if d.streamed && d.next > d.base {
+		events = []Event{Rewind{Block: d.base}}
+		d.next = d.base
+	}
+	d.message, d.base, d.streamed, d.awaiting = id, d.next, false, nil
+	return events
+}
+
+// assistant reads one whole content block; there is one such line per block.
+func (d *decoder) assistant(v gjson.Result) []Event {
+	if f := v.Get("error").String(); f != "" {
+		d.failure = failureOf(f)
+	}
+	msg := v.Get("message")
+	if msg.Get("model").String() == "<synthetic>" {
+		return nil // the CLI speaks, not the model; the result line tells
+	}
+	var events []Event
+	if id := msg.Get("id").String(); id != d.message {
+		events = d.begin(id)
+	}
+	for _, block := range msg.Get("content").Array() {
+		switch block.Get("type").String() {
+		case "text":
+			n := d.next
+			if len(d.awaiting) > 0 {
+				n, d.awaiting = d.awaiting[0], d.awaiting[1:]
+			} else {
+				d.next++
+			}
+			events = append(events, Text{Block: n, Text: block.Get("text").String(), Whole: true})
+		case "tool_use":
+			events = append(events, ToolUse{
+				ID: block.Get("id").String(), Name: block.Get("name").String(), Input: json.RawMessage(block.Get("input").Raw),
+			})
+		}
+	}
+	return events
+}
+
+func toolResults(v gjson.Result) []Event {
+	var events []Event
+	for _, block := range v.Get("message.content").Array() {
+		if block.Get("type").String() == "tool_result" {
+			events = append(events, ToolResult{ID: block.Get("tool_use_id").String(), Failed: block.Get("is_error").Bool()})
+		}
+	}
+	return events
+}
+
+func (d *decoder) result(v gjson.Result) []Event {
+	if v.Get("origin").Exists() {
+		return nil // the end of a turn that a background task started, not of ours
+	}
+	u := v.Get("usage")
+	r := Result{
+		Session: v.Get("session_id").String(),
+		Text:    v.Get("result").String(),
+		Elapsed: time.Duration(v.Get("duration_ms").Int()) * time.Millisecond,
+		CostUSD: v.Get("total_cost_usd").Float(),
+		Usage: Usage{
+			Input: u.Get("input_tokens").Int(), Output: u.Get("output_tokens").Int(),
+			CacheRead: u.Get("cache_read_input_tokens").Int(), CacheNew: u.Get("cache_creation_input_tokens").Int(),
+		},
+	}
+	for _, e := range v.Get("errors").Array() {
+		r.Errors = append(r.Errors, e.String())
+	}
+	var most float64 = -1
+	v.Get("modelUsage").ForEach(func(model, usage gjson.Result) bool {
+		if cost := usage.Get("costUSD").Float(); cost > most {
+			most, r.Model, r.Window = cost, model.String(), usage.Get("contextWindow").Int()
+		}
+		return true
+	})
+	if v.Get("is_error").Bool() {
+		r.Failure = d.classify(v, r)
+	}
+	return []Event{r}
+}
+
+// classify reads why a turn failed. subtype "success" means nothing: errors of the API arrive under it.
+func (d *decoder) classify(v gjson.Result, r Result) Failure {
+	switch v.Get("subtype").String() {
+	case "error_max_turns", "error_max_budget_usd":
+		return FailLimit
+	}
+	switch v.Get("terminal_reason").String() {
+	case "prompt_too_long", "image_error":
+		return FailTooLong
+	case "aborted_streaming", "aborted_tools":
+		return FailAborted
+	}
+	for _, e := range r.Errors {
+		if strings.HasPrefix(e, "No conversation found with session ID") || strings.Contains(e, "--resume requires") {
+			return FailSession
+		}
+	}
+	if f := classifyText(r.Text); f != FailUnknown {
+		return f
+	}
+	if d.failure != "" && d.failure != FailUnknown {
+		return d.failure
+	}
+	switch status := v.Get("api_error_status").Int(); {
+	case status == 401 || status == 403:
+		return FailAuth
+	case status == 404:
+		return FailModel
+	case status == 429:
+		return FailRateLimit
+	case status == 529:
+		return FailOverloaded
+	case status >= 500:
+		return FailServer
+	case status >= 400:
+		return FailRequest
+	}
+	return FailUnknown
+}
+
+// classifyText is for the failures that the CLI tells apart in words only.
+func classifyText(text string) Failure {
+	for _, known := range []struct {
+		part    string
+		failure Failure
+	}{
+		{"Not logged in", FailAuth},
+		{"Invalid API key", FailAuth},
+		{"Prompt is too long", FailTooLong},
+		{"Overloaded", FailOverloaded},
+		{"Unable to connect", FailNetwork},
+		{"timed out", FailNetwork},
+		{"Credit balance", FailBilling},
+		{"unable to respond to this request", FailRefused},
+	} {
+		if strings.Contains(text, known.part) {
+			return known.failure
+		}
+	}
+	return FailUnknown
+}
+
+// failureOf reads the CLI's own error words.
+func failureOf(word string) Failure {
+	switch word {
+	case "authentication_failed":
+		return FailAuth
+	case "billing_error":
+		return FailBilling
+	case "rate_limit":
+		return FailRateLimit
+	case "overloaded":
+		return FailOverloaded
+	case "server_error":
+		return FailServer
+	case "model_not_found":
+		return FailModel
+	case "invalid_request":
+		return FailRequest
+	}
+	return FailUnknown
+}
+
+// asksPermission reports the question whether a tool may be used, if the line is one.
+func asksPermission(line []byte) (permission, bool) {
+	v := gjson.ParseBytes(line)
+	if v.Get("type").String() != "control_request" || v.Get("request.subtype").String() != "can_use_tool" {
+		return permission{}, false
+	}
+	return permission{id: v.Get("request_id").String(), tool: v.Get("request.tool_name").String()}, true
+}

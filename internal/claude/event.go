@@ -1,0 +1,148 @@
+package claude
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Event is one thing that happens in a turn. It is one of the types below.
+type Event interface{ event() }
+
+// Started says that the CLI has taken the message up.
+type Started struct {
+	Session string
+	Model   string
+	Mode    string // permission mode
+}
+
+// Text is a piece of the answer. An answer consists of blocks, numbered from 0.
+type Text struct {
+	Block int
+	Text  string
+	Whole bool // Text is the whole block and replaces what was streamed of it; else it is appended
+}
+
+// Rewind takes back the blocks from Block on: the model's stream broke and is being repeated.
+type Rewind struct{ Block int }
+
+// Thinking is a piece of the model's reasoning.
+type Thinking struct{ Text string }
+
+// ToolUse says that the agent starts to use a tool.
+type ToolUse struct {
+	ID    string
+	Name  string
+	Input json.RawMessage
+}
+
+// ToolResult says that a tool has ended.
+type ToolResult struct {
+	ID     string
+	Failed bool
+}
+
+// ToolDenied says that a tool was refused because the permission policy does not allow it.
+type ToolDenied struct{ Name string }
+
+// Retrying says that the model's API failed and is asked again after Delay.
+type Retrying struct {
+	Attempt, Max int
+	Delay        time.Duration
+	Failure      Failure
+}
+
+// Compacting says that the CLI is summarising its session to make room.
+type Compacting struct{}
+
+// Result ends a turn.
+type Result struct {
+	Session string // may differ from the one that was asked for
+	Text    string // the last text block; on a failure the CLI's own words, which are not for users
+	Failure Failure
+	Errors  []string // for operators
+	Model   string   // the one that cost most
+	Window  int64    // its context window, in tokens
+	Usage   Usage
+	CostUSD float64 // of this turn
+	Elapsed time.Duration
+}
+
+// Usage counts the tokens of one turn.
+type Usage struct{ Input, Output, CacheRead, CacheNew int64 }
+
+func (Started) event()    {}
+func (Text) event()       {}
+func (Rewind) event()     {}
+func (Thinking) event()   {}
+func (ToolUse) event()    {}
+func (ToolResult) event() {}
+func (ToolDenied) event() {}
+func (Retrying) event()   {}
+func (Compacting) event() {}
+func (Result) event()     {}
+
+// Failure classifies why a turn failed; empty means that it did not.
+type Failure string
+
+// The failures that users are told about in different words.
+const (
+	FailAuth       Failure = "auth" // not logged in, or a bad key
+	FailBilling    Failure = "billing"
+	FailRateLimit  Failure = "rate_limit"
+	FailOverloaded Failure = "overloaded"
+	FailServer     Failure = "server"
+	FailNetwork    Failure = "network"
+	FailModel      Failure = "model" // unknown, or not allowed
+	FailRequest    Failure = "request"
+	FailRefused    Failure = "refused"
+	FailTooLong    Failure = "too_long" // the context does not fit
+	FailLimit      Failure = "limit"    // turns or budget used up
+	FailAborted    Failure = "aborted"  // interrupted
+	FailSession    Failure = "session"  // the session to resume is not there
+	FailUnknown    Failure = "unknown"
+)
+
+// The causes with which Magpie itself ends a turn.
+var (
+	ErrSilent  = errors.New("the agent said nothing for too long")
+	ErrTurnEnd = errors.New("the turn took too long")
+)
+
+// ExitError says that the CLI ended before the turn did.
+type ExitError struct {
+	Err    error  // how the process ended
+	Stderr string // the last of what it wrote there; for operators
+}
+
+func (e *ExitError) Error() string {
+	if e.Stderr == "" {
+		return fmt.Sprintf("claude ended in the middle of a turn: %v", e.Err)
+	}
+	return fmt.Sprintf("claude ended in the middle of a turn: %v: %s", e.Err, e.Stderr)
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// LostCause says why a session cannot be resumed.
+type LostCause string
+
+// The causes of a lost session.
+const (
+	LostMissing   LostCause = "transcript missing"
+	LostEmpty     LostCause = "transcript empty"
+	LostCorrupt   LostCause = "transcript unreadable"
+	LostElsewhere LostCause = "transcript belongs to another project path"
+	LostMachine   LostCause = "transcript lies on another machine"
+	LostUnknown   LostCause = "unknown to the CLI"
+	LostTooLong   LostCause = "too long for the model"
+)
+
+// LostError says that a session cannot be resumed; the conversation goes on in another one.
+type LostError struct {
+	Session string
+	Cause   LostCause
+}
+
+func (e *LostError) Error() string { return fmt.Sprintf("session %s: %s", e.Session, e.Cause) }

@@ -1,0 +1,211 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Spec is what a process must be for a turn.
+type Spec struct {
+	Session string // the CLI's session id
+	Resume  bool   // the session exists; else it is begun with this id
+	Dir     string // working folder
+	Mode    string // permission mode
+}
+
+// Process is one running CLI. It serves one turn at a time, for as long as its chat keeps it.
+type Process struct {
+	spec   Spec
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stderr *tail
+	limits Config
+	exited chan struct{} // closed when the process has ended and all it said was read
+	err    error         // how it ended; set before exited is closed
+	fresh  bool          // it has not served a turn yet
+	cost   float64       // what it reported so far, in USD; it counts from its own start
+
+	mu   sync.Mutex // guards turn, and writes to stdin
+	turn *run       // nil between turns
+}
+
+// stderrTail is how much of the last words of a process is kept, in bytes.
+const stderrTail = 8 << 10
+
+// waitDelay is how long what the CLI started may keep our pipes open after its end.
+const waitDelay = 2 * time.Second
+
+// transcripts are kept: by default the CLI deletes those of chats that were silent for 30 days.
+const settings = `{"cleanupPeriodDays":36500}`
+
+// start starts a process. It says nothing until its first message.
+func start(c Config, spec Spec) (*Process, error) {
+	cmd := exec.Command(c.Command, arguments(c, spec)...)
+	cmd.Dir = spec.Dir
+	cmd.Env = c.environ()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a signal to the bridge's group must not hit it
+	cmd.WaitDelay = waitDelay
+	p := &Process{spec: spec, cmd: cmd, stderr: &tail{max: stderrTail}, limits: c, exited: make(chan struct{}), fresh: true}
+	cmd.Stdout = &lineWriter{emit: p.deliver}
+	cmd.Stderr = p.stderr
+	var err error
+	if p.stdin, err = cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("start claude: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start claude: %w", err)
+	}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+func arguments(c Config, spec Spec) []string {
+	args := []string{
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--include-partial-messages", "--permission-prompt-tool", "stdio", "--settings=" + settings,
+	}
+	if spec.Resume {
+		args = append(args, "--resume="+spec.Session)
+	} else {
+		args = append(args, "--session-id="+spec.Session)
+	}
+	if spec.Mode != "" {
+		args = append(args, "--permission-mode="+spec.Mode)
+	}
+	if c.Model != "" {
+		args = append(args, "--model="+c.Model)
+	}
+	for _, rule := range c.AllowedTools {
+		args = append(args, "--allowedTools="+rule)
+	}
+	return args
+}
+
+// Fresh reports whether the process has not served a turn yet: it knows nothing but what its session holds.
+func (p *Process) Fresh() bool { return p.fresh }
+
+// Session is the session that the process holds.
+func (p *Process) Session() string { return p.spec.Session }
+
+// Pid is the process id.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+func (p *Process) alive() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// deliver hands a line to the turn that runs. Between turns nobody listens: a background task may speak there.
+func (p *Process) deliver(line []byte) {
+	p.mu.Lock()
+	r := p.turn
+	p.mu.Unlock()
+	if r == nil {
+		return
+	}
+	select {
+	case r.lines <- line:
+	case <-r.done:
+	}
+}
+
+func (p *Process) attach(r *run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.turn, p.fresh = r, false
+}
+
+func (p *Process) detach(r *run) {
+	p.mu.Lock()
+	p.turn = nil
+	p.mu.Unlock()
+	close(r.done)
+}
+
+// send writes one line to the process. A malformed line would kill it, so lines are only made by json.Marshal.
+func (p *Process) send(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err = p.stdin.Write(append(line, '\n'))
+	return err
+}
+
+type object map[string]any
+
+func (p *Process) sendPrompt(text string) error {
+	if len(text) > 0 && text[0] == '/' {
+		text = " " + text // else the CLI takes it for a command of its own; it trims the space again
+	}
+	return p.send(object{"type": "user", "uuid": uuid.NewString(), "message": object{"role": "user", "content": text}})
+}
+
+func (p *Process) sendInterrupt() error {
+	return p.send(object{"type": "control_request", "request_id": uuid.NewString(), "request": object{"subtype": "interrupt"}})
+}
+
+// denial is what the model reads when a tool is refused.
+const denial = "This needs a permission that has not been given, and nobody can give it in this chat. Do not try it again or " +
+	"by other means. Tell the user what you wanted to do and why; the operator of this bot can allow it in its configuration."
+
+func (p *Process) sendDenial(q permission) error {
+	return p.send(object{"type": "control_response", "response": object{
+		"subtype": "success", "request_id": q.id, "response": object{"behavior": "deny", "message": denial},
+	}})
+}
+
+// exitError says how the process ended.
+func (p *Process) exitError() error { return &ExitError{Err: p.err, Stderr: p.stderr.String()} }
+
+// close ends an idle process: it exits by itself when its input ends, else it is killed. With it go the tools that it
+// left running.
+func (p *Process) close(ctx context.Context) {
+	left := descendants(p.Pid())
+	_ = p.stdin.Close() // fails only when the process is gone already
+	patience := time.NewTimer(waitDelay)
+	defer patience.Stop()
+	select {
+	case <-p.exited:
+	case <-patience.C:
+		p.kill()
+	case <-ctx.Done():
+		p.kill()
+	}
+	killAll(left)
+}
+
+// kill ends the process and all that it started, at once.
+func (p *Process) kill() {
+	left := descendants(p.Pid()) // before the parent dies: afterwards nobody knows whose children they were
+	_ = p.cmd.Process.Kill()     // fails only when the process is gone already
+	killAll(left)
+	<-p.exited
+}
+
+// run is one turn of a process.
+type run struct {
+	p     *Process
+	lines chan []byte
+	done  chan struct{}
+	dec   decoder
+	open  map[string]bool // tools that run
+	stop  stopper
+}

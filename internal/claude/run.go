@@ -1,0 +1,183 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Run sends the prompt and yields what happens until the turn has ended, which is a [Result] or an error. When ctx ends
+// the agent is stopped, and the error is ctx's cause; a Result that tells what it cost may come before it.
+// When Run returns, nothing of the turn runs any more.
+func (p *Process) Run(ctx context.Context, prompt string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, stop: stopper{p: p}}
+		p.attach(r)
+		defer p.detach(r)
+		if err := p.sendPrompt(prompt); err != nil {
+			<-p.exited // its input is closed only when it is gone or goes
+			yield(nil, p.exitError())
+			return
+		}
+		ctx, cancel := context.WithTimeoutCause(ctx, p.limits.TurnLimit.Duration, ErrTurnEnd)
+		defer cancel()
+		r.loop(ctx, yield)
+	}
+}
+
+// loop runs until the turn has ended or the process has.
+func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
+	silence := time.NewTimer(r.p.limits.Silence.Duration)
+	defer silence.Stop()
+	defer r.stop.end()
+	ended := ctx.Done()
+	for {
+		select {
+		case line := <-r.lines:
+			silence.Reset(r.patience())
+			result, more := r.line(line, yield)
+			if !more {
+				yield = func(Event, error) bool { return false } // the caller has left the loop; it may not be called again
+				r.stop.begin(context.Canceled)
+			}
+			if result {
+				r.stop.sweep()
+				if r.stop.cause != nil {
+					yield(nil, r.stop.cause)
+				}
+				return
+			}
+			silence.Reset(r.patience())
+		case <-silence.C:
+			r.stop.begin(ErrSilent)
+		case <-ended:
+			ended = nil
+			r.stop.begin(context.Cause(ctx))
+		case <-r.stop.more():
+			r.stop.escalate()
+		case <-r.p.exited:
+			r.stop.sweep()
+			if r.stop.cause != nil {
+				yield(nil, r.stop.cause)
+			} else {
+				yield(nil, r.p.exitError())
+			}
+			return
+		}
+	}
+}
+
+// patience is how long nothing may be said: a tool may run silently, the model may not think so.
+func (r *run) patience() time.Duration {
+	if len(r.open) > 0 {
+		return r.p.limits.ToolSilence.Duration
+	}
+	return r.p.limits.Silence.Duration
+}
+
+// line takes one line up and reports whether it ended the turn, and whether the caller wants more.
+func (r *run) line(line []byte, yield func(Event, error) bool) (ended, more bool) {
+	if q, ok := asksPermission(line); ok {
+		_ = r.p.sendDenial(q) // fails only when the process is gone, which the loop sees
+		return false, yield(ToolDenied{Name: q.tool}, nil)
+	}
+	more = true
+	for _, ev := range r.dec.decode(line) {
+		switch e := ev.(type) {
+		case ToolUse:
+			r.open[e.ID] = true
+		case ToolResult:
+			delete(r.open, e.ID)
+		case Retrying:
+			if e.Failure == FailAuth { // it would be tried for minutes, and fail
+				r.dec.failure = FailAuth
+				r.stop.begin(errUnauthorized)
+			}
+		case Result:
+			ended = true
+			ev = r.settle(e)
+		}
+		more = more && yield(ev, nil)
+	}
+	return ended, more
+}
+
+// errUnauthorized stops a turn whose retries are in vain; it becomes a failed Result, not an error.
+var errUnauthorized = errors.New("not logged in")
+
+// settle turns the process's own counting into that of the turn.
+func (r *run) settle(e Result) Result {
+	e.CostUSD, r.p.cost = max(0, e.CostUSD-r.p.cost), e.CostUSD
+	if errors.Is(r.stop.cause, errUnauthorized) {
+		r.stop.cause = nil
+		e.Failure = FailAuth
+	}
+	return e
+}
+
+// grace is how long each step of stopping may take.
+const grace = 2 * time.Second
+
+// stopper ends a turn against its will: it asks, then signals, then kills everything that was started.
+type stopper struct {
+	p     *Process
+	cause error // why; nil = the turn is not being stopped
+	step  int
+	timer *time.Timer
+	left  []descendant // what ran when the stopping began
+}
+
+// begin asks the CLI to interrupt the turn. Only the first cause counts.
+func (s *stopper) begin(cause error) {
+	if s.cause != nil {
+		return
+	}
+	s.cause = cause
+	s.left = descendants(s.p.Pid())
+	s.timer = time.NewTimer(grace)
+	_ = s.p.sendInterrupt() // fails only when the process is gone, which the loop sees
+}
+
+// more tells when the next, harder step is due.
+func (s *stopper) more() <-chan time.Time {
+	if s.timer == nil {
+		return nil
+	}
+	return s.timer.C
+}
+
+func (s *stopper) escalate() {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if s.step < len(signals) {
+		_ = s.p.cmd.Process.Signal(signals[s.step]) // fails only when the process is gone
+		s.step++
+		s.timer.Reset(grace)
+		return
+	}
+	s.p.kill()
+}
+
+// sweep kills the tools that outlived the stop. The CLI runs each in a session of its own, where no signal to its
+// group reaches them; helpers in its own session, such as MCP servers, live on with it.
+func (s *stopper) sweep() {
+	if s.cause == nil {
+		return
+	}
+	own := sessionOf(s.p.Pid())
+	var tools []descendant
+	for _, d := range s.left {
+		if d.session != own || !s.p.alive() {
+			tools = append(tools, d)
+		}
+	}
+	killAll(tools)
+}
+
+func (s *stopper) end() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}

@@ -1,0 +1,117 @@
+package claude
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// Transcript is the file in which the CLI keeps a session that runs in the folder dir. The file need not exist.
+func (c Config) Transcript(dir, session string) (string, error) {
+	real, err := realDir(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(c.configDir(), "projects", projectName(real), session+".jsonl"), nil
+}
+
+// realDir is the folder as the CLI sees it: absolute and without symbolic links.
+func realDir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("project path: %w", err)
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", fmt.Errorf("project path: %w", err)
+	}
+	return real, nil
+}
+
+// projectName is how the CLI names the folder of a project's transcripts:
+// every UTF-16 unit that is no ASCII letter or digit becomes a dash.
+func projectName(dir string) string {
+	var b strings.Builder
+	for _, r := range dir {
+		switch {
+		case r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+			b.WriteRune(r)
+		case r > 0xFFFF:
+			b.WriteString("--")
+		default:
+			b.WriteByte('-')
+		}
+	}
+	return b.String()
+}
+
+// maxProjectName is the length from which on the CLI shortens a project's name by a hash that we do not know.
+const maxProjectName = 200
+
+// checkTranscript finds out early that a session cannot be resumed: before the CLI has spent its start-up time on it.
+// What it lets pass may still fail; the CLI has the last word.
+func (c Config) checkTranscript(dir, session string) error {
+	path, err := c.Transcript(dir, session)
+	if err != nil {
+		return err
+	}
+	if len(filepath.Base(filepath.Dir(path))) > maxProjectName {
+		return nil
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		elsewhere, _ := filepath.Glob(filepath.Join(c.configDir(), "projects", "*", session+".jsonl"))
+		if len(elsewhere) > 0 {
+			return &LostError{session, LostElsewhere}
+		}
+		return &LostError{session, LostMissing}
+	} else if err != nil {
+		return &LostError{session, LostCorrupt}
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return checkLines(f, session)
+}
+
+// maxLine is the longest line that is read whole, in bytes; of a longer one the rest is skipped.
+const maxLine = 16 << 20
+
+// checkLines looks for the first line that holds a message.
+func checkLines(f io.Reader, session string) error {
+	br := bufio.NewReaderSize(f, 64<<10)
+	empty := true
+	for range 1000 { // a transcript begins with few other lines
+		line, err := readLine(br)
+		empty = empty && len(line) == 0
+		if kind := gjson.GetBytes(line, "type").String(); gjson.ValidBytes(line) && (kind == "user" || kind == "assistant") {
+			return nil
+		}
+		if err != nil {
+			break
+		}
+	}
+	if empty {
+		return &LostError{session, LostEmpty}
+	}
+	return &LostError{session, LostCorrupt}
+}
+
+// readLine reads to the next newline, keeping at most maxLine bytes.
+func readLine(br *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := br.ReadSlice('\n')
+		if room := maxLine - len(line); room > 0 {
+			line = append(line, part[:min(len(part), room)]...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
