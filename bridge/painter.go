@@ -1,0 +1,81 @@
+package bridge
+
+import (
+	"context"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"magpie/internal/chat"
+)
+
+// painter shows one turn's view. It is the only one to write to the turn's card, draws the latest view as often as the
+// platform allows, and always draws the last one.
+type painter struct {
+	out    Messenger
+	to     chat.Ref
+	idem   string
+	posted func(cardID string) // told of the card once it exists
+
+	mu    sync.Mutex
+	view  view
+	dirty chan struct{} // there is a view that has not been drawn
+}
+
+// show makes v what is to be seen. It does not wait for the platform.
+func (p *painter) show(v view) {
+	p.mu.Lock()
+	p.view = v
+	p.mu.Unlock()
+	select {
+	case p.dirty <- struct{}{}:
+	default: // what is pending will be drawn with this view
+	}
+}
+
+func (p *painter) latest() view {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.view
+}
+
+// run posts the card and draws until a view that has ended is drawn. An error means that the last view is not visible.
+func (p *painter) run(ctx context.Context) error {
+	v := p.latest()
+	id, err := p.out.Post(ctx, p.to, v.card(), p.idem)
+	if err != nil {
+		return p.last(ctx, err)
+	}
+	p.posted(id)
+	for !v.ended {
+		<-p.dirty
+		if err := p.out.Ready(ctx, id); err != nil {
+			return err
+		}
+		if v = p.latest(); v.ended {
+			break
+		}
+		if err := p.out.Edit(ctx, id, v.card()); err != nil {
+			// One picture is missing; the next, or the last, shows what this one would have.
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
+		}
+	}
+	return p.out.Close(ctx, id, v.card())
+}
+
+// last is for a turn whose card could not be posted: its answer is a plain reply at its end.
+func (p *painter) last(ctx context.Context, err error) error {
+	zerolog.Ctx(ctx).Warn().Err(err).Msg("card not posted")
+	v := p.latest()
+	for !v.ended {
+		<-p.dirty
+		v = p.latest()
+	}
+	c := v.card()
+	text := c.Body
+	if c.Status != "" {
+		text += "\n\n" + c.Status
+	}
+	_, err = p.out.Reply(ctx, p.to, text, p.idem+":last")
+	return err
+}

@@ -1,0 +1,101 @@
+package bridge
+
+import "unicode"
+
+// lang is the language in which a chat is spoken to.
+type lang string
+
+const (
+	zh lang = "zh"
+	en lang = "en"
+)
+
+// phrase is one thing that users are told.
+type phrase struct{ ZH, EN string }
+
+func (p phrase) in(l lang) string {
+	if l == en {
+		return p.EN
+	}
+	return p.ZH
+}
+
+// langOf guesses the language of a message: any Chinese character makes it Chinese, otherwise letters make it English.
+// It is empty when the text does not tell.
+func langOf(text string) lang {
+	letters := 0
+	for _, r := range text {
+		switch {
+		case unicode.Is(unicode.Han, r):
+			return zh
+		case unicode.IsLetter(r):
+			letters++
+		}
+	}
+	if letters >= 3 {
+		return en
+	}
+	return ""
+}
+
+// texts is everything that users can be told. None of it shows internals.
+var texts = struct {
+	Waiting, Thinking, Compacting, Retrying, UsingTool                            phrase
+	Stopped, Interrupted, NoAnswer, Denied, StopButton                            phrase
+	FailAuth, FailBilling, FailRateLimit, FailOverloaded, FailNetwork, FailServer phrase
+	FailModel, FailRequest, FailRefused, FailTooLong, FailLimit, FailSilent       phrase
+	FailTurnEnd, FailDied, FailUnknown                                            phrase
+	New, Reset, NothingToStop, StopAsked, StopOver, UnknownCommand, AskMe         phrase
+	Unreadable, NotAllowed, Help, HelpHead, HelpNew, HelpReset, HelpStop          phrase
+	HelpStatus, Status, StatusRunning, StatusIdle, StatusSession, StatusNoSession phrase
+	Trouble                                                                       phrase
+}{
+	Waiting:     phrase{"排队中，前面还有任务在运行…", "Waiting for a free place…"},
+	Thinking:    phrase{"正在思考…", "Thinking…"},
+	Compacting:  phrase{"正在整理较长的上下文…", "Tidying up a long context…"},
+	Retrying:    phrase{"模型服务繁忙，正在重试…", "The model is busy, trying again…"},
+	UsingTool:   phrase{"正在运行 %s…", "Running %s…"},
+	Stopped:     phrase{"已停止", "Stopped"},
+	Interrupted: phrase{"这次回答被中断了。发送“继续”可以接着说。", "This answer was interrupted. Send “continue” to go on."},
+	NoAnswer:    phrase{"（没有文字回答）", "(no answer in words)"},
+	Denied:      phrase{"未获授权的工具：%s", "Tools without permission: %s"},
+	StopButton:  phrase{"停止", "Stop"},
+
+	FailAuth:       phrase{"助手还没有登录，或登录已失效。请联系管理员。", "The agent is not logged in, or its login has expired. Please tell the operator."},
+	FailBilling:    phrase{"模型账户的余额不足。请联系管理员。", "The model account has run out of credit. Please tell the operator."},
+	FailRateLimit:  phrase{"模型的用量已达上限，请稍后再试。", "The model's usage limit is reached. Please try again later."},
+	FailOverloaded: phrase{"模型服务正忙，请稍后再试。", "The model is overloaded. Please try again later."},
+	FailNetwork:    phrase{"连接不上模型服务，请稍后再试。", "The model cannot be reached. Please try again later."},
+	FailServer:     phrase{"模型服务出错了，请稍后再试。", "The model's service failed. Please try again later."},
+	FailModel:      phrase{"所选的模型不可用。请联系管理员。", "The chosen model is not available. Please tell the operator."},
+	FailRequest:    phrase{"模型没有接受这个请求。可以换个说法，或发送 /new 重新开始。", "The model did not accept this request. Put it another way, or send /new to start over."},
+	FailRefused:    phrase{"模型拒绝回答这个问题。", "The model declined to answer this."},
+	FailTooLong:    phrase{"内容太长，模型放不下。请缩短后再发。", "This is too long for the model. Please shorten it."},
+	FailLimit:      phrase{"这次回答用完了限额，已停在这里。", "This answer has used up its limit and ends here."},
+	FailSilent:     phrase{"助手很久没有回应，已停止等待。请再试一次。", "The agent has not responded for long, so the wait was ended. Please try again."},
+	FailTurnEnd:    phrase{"这次任务超过了最长时间，已停止。", "This task took longer than allowed and was stopped."},
+	FailDied:       phrase{"助手意外退出，回答到此为止。发送“继续”可以接着说。", "The agent ended unexpectedly. Send “continue” to go on."},
+	FailUnknown:    phrase{"这次没有成功，请再试一次。", "This did not work. Please try again."},
+
+	New:             phrase{"已开始新会话。", "A new conversation begins."},
+	Reset:           phrase{"已清空对话历史，下次对话将从零开始。", "The conversation is cleared; the next one starts from zero."},
+	NothingToStop:   phrase{"现在没有正在运行的任务。", "Nothing is running right now."},
+	StopAsked:       phrase{"正在停止…", "Stopping…"},
+	StopOver:        phrase{"这一轮已经结束了。", "This turn is already over."},
+	UnknownCommand:  phrase{"没有 %s 这个命令，发送 /help 查看全部命令。如果想把这句话原样交给助手，请在前面加一个空格。", "There is no command %s; /help lists all. To pass this text on to the agent as it is, put a space before it."},
+	AskMe:           phrase{"我在。直接说你想做什么，或发送 /help 查看命令。", "I am here. Say what you need, or send /help for the commands."},
+	Unreadable:      phrase{"暂时还不能阅读这种消息，请用文字告诉我。", "I cannot read this kind of message yet. Please tell me in words."},
+	NotAllowed:      phrase{"这个机器人还没有设置主人。你的 ID 是 %s：把它写进配置文件的 [access] owner，然后重启。", "This bot has no owner yet. Your ID is %s: put it into the configuration file as [access] owner, then restart."},
+	Help:            phrase{"查看命令", "list the commands"},
+	HelpHead:        phrase{"**直接发消息就可以和助手对话。** 群里请 @ 我。\n\n命令：", "**Just write to talk with the agent.** In groups, mention me.\n\nCommands:"},
+	HelpNew:         phrase{"开始新会话（历史仍保留在数据库）", "start a new conversation (the history stays in the database)"},
+	HelpReset:       phrase{"清空对话历史，从零开始", "clear the conversation and start from zero"},
+	HelpStop:        phrase{"停止正在进行的回答", "stop the answer that is being written"},
+	HelpStatus:      phrase{"查看当前状态", "show the current state"},
+	Status:          phrase{"**状态**：%s\n**项目**：%s\n**会话**：%s\n**上下文模式**：%s", "**State**: %s\n**Project**: %s\n**Session**: %s\n**Context mode**: %s"},
+	StatusRunning:   phrase{"正在回答", "answering"},
+	StatusIdle:      phrase{"空闲", "idle"},
+	StatusSession:   phrase{"可续接", "can be resumed"},
+	StatusNoSession: phrase{"尚未开始", "not begun"},
+	Trouble:         phrase{"刚才出了点问题，请再试一次。", "Something went wrong. Please try again."},
+}

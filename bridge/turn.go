@@ -1,0 +1,340 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"magpie/contextmgr"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// delivery is how long the last picture of a turn may take once the turn is over, also when the program ends.
+const delivery = 30 * time.Second
+
+// wake makes sure that somebody works for the chat.
+func (b *Bridge) wake(key chat.Key) {
+	b.jobs.add(func(ctx context.Context) {
+		if b.lanes.enter(key) {
+			b.work(ctx, key)
+		}
+	})
+}
+
+// retryStore is the wait before a turn that could not be claimed is tried again.
+const retryStore = time.Second
+
+// work runs the chat's turns, one after the other, until there are none.
+func (b *Bridge) work(ctx context.Context, key chat.Key) {
+	for {
+		err := b.nextTurn(ctx, key)
+		switch {
+		case errors.Is(err, db.ErrNotFound):
+			if b.lanes.leave(key) {
+				return
+			}
+		case ctx.Err() != nil:
+			return // what waits is found at the next start
+		case err != nil:
+			b.log.Error().Err(err).Stringer("chat", key).Msg("turn not run; trying again")
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(retryStore):
+			}
+		}
+	}
+}
+
+// turn is one claimed turn on its way to its answer.
+type turn struct {
+	b       *Bridge
+	claim   db.Claim
+	resume  bool             // claim.Turn.Session exists already
+	lost    claude.LostCause // why an earlier session was given up
+	acted   bool             // a tool was used: running it again would not be harmless
+	kept    string           // the session that holds the turn; empty = none
+	usage   *db.Usage        // nil = not reported
+	view    view
+	painter *painter
+	began   time.Time
+	first   time.Duration // until the first text; 0 = none yet
+}
+
+// nextTurn claims the chat's next turn and runs it. It returns [db.ErrNotFound] when there is none.
+func (b *Bridge) nextTurn(ctx context.Context, key chat.Key) error {
+	claim, err := b.db.ClaimTurn(ctx, key, uuid.NewString(), b.cfg.Context.Resumes())
+	if err != nil {
+		return err
+	}
+	log := b.log.With().Stringer("chat", key).Int64("turn", claim.Turn.ID).Logger()
+	ctx = log.WithContext(ctx)
+	t := &turn{b: b, claim: claim, resume: claim.Resume, began: time.Now()}
+	t.view = newView(claim.Turn.ID, chatLang(claim.Chat))
+	return t.run(ctx)
+}
+
+func chatLang(c db.Chat) lang {
+	if lang(c.Lang) == en {
+		return en
+	}
+	return zh
+}
+
+// run answers the turn, stores how it ended, and shows it.
+func (t *turn) run(ctx context.Context) error {
+	work, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	key := t.claim.Turn.Key
+	t.b.lanes.begin(key, t.claim.Turn.ID, stop)
+	defer t.b.lanes.end(key)
+
+	// The card and the end of the turn outlive the program's wish to stop, but not for long.
+	after, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	drawn := t.paint(after)
+
+	end := t.answer(work)
+	time.AfterFunc(delivery, cancel)
+	err := t.finish(after, end)
+	t.painter.show(t.view)
+	if lost := <-drawn; lost != nil {
+		zerolog.Ctx(ctx).Error().Err(lost).Msg("answer not delivered")
+	}
+	return err
+}
+
+// paint starts to show the turn. The channel gives the painter's end.
+func (t *turn) paint(ctx context.Context) <-chan error {
+	asked := t.claim.Asked
+	last := asked[len(asked)-1] // several questions are answered where the talk stands now
+	t.painter = &painter{
+		out: t.b.out, to: chat.Ref{Key: last.Key, ID: last.ID}, idem: "answer:" + last.ID,
+		view: t.view, dirty: make(chan struct{}, 1),
+		// The card needs no row before the agent may act: its name follows from idem, so that posting it again finds it.
+		posted: func(card string) {
+			if err := t.b.db.SetTurnCard(ctx, t.claim.Turn.ID, card); err != nil {
+				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
+			}
+		},
+	}
+	done := make(chan error, 1)
+	go func() { done <- t.painter.run(ctx) }()
+	return done
+}
+
+// outcome is how a turn ended.
+type outcome struct {
+	state   db.TurnState
+	failure string
+	notice  phrase // for the user; zero when it went well
+}
+
+// attempts is how often one turn may be begun: a lost session, then a process that died, then none.
+const attempts = 3
+
+// answer runs the agent until it has answered, healing what can be healed without the user noticing.
+func (t *turn) answer(ctx context.Context) outcome {
+	log := zerolog.Ctx(ctx)
+	var err error
+	for range attempts {
+		var result claude.Result
+		result, err = t.attempt(ctx)
+		var lost *claude.LostError
+		var exit *claude.ExitError
+		switch {
+		case errors.As(err, &lost):
+			if err = t.forgetSession(ctx, lost); err != nil {
+				return t.failed(log, err)
+			}
+		case errors.As(err, &exit) && !t.acted && ctx.Err() == nil:
+			log.Warn().Err(err).Msg("claude died before it used a tool; running the turn again")
+			t.resume = t.kept != "" || t.resume
+		case err != nil:
+			return t.failed(log, err)
+		default:
+			return t.ended(log, result)
+		}
+		t.show(t.view.restarted())
+	}
+	return t.failed(log, err)
+}
+
+// forgetSession gives the turn a new session in place of a lost one.
+func (t *turn) forgetSession(ctx context.Context, lost *claude.LostError) error {
+	if t.claim.Chat.Session.Node != t.b.cfg.Node && lost.Cause == claude.LostMissing {
+		lost.Cause = claude.LostMachine
+	}
+	zerolog.Ctx(ctx).Warn().Str("session", lost.Session).Str("cause", string(lost.Cause)).
+		Msg("session lost; the conversation goes on from the History")
+	t.lost, t.resume, t.kept = lost.Cause, false, ""
+	t.claim.Turn.Session = uuid.NewString()
+	if err := t.b.db.ForgetSession(ctx, t.claim.Turn.Key, lost.Session); err != nil {
+		return err
+	}
+	return t.b.db.SetTurnSession(ctx, t.claim.Turn.ID, t.claim.Turn.Session)
+}
+
+// attempt runs the agent once.
+func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
+	b, owner := t.b, t.claim.Turn.Key.String()
+	spec := claude.Spec{
+		Session: t.claim.Turn.Session, Resume: t.resume,
+		Dir: b.project(t.claim.Chat), Mode: b.permissionMode(t.claim.Chat),
+	}
+	p, err := b.pool.Acquire(ctx, owner, spec)
+	if err != nil {
+		return claude.Result{}, err
+	}
+	defer b.pool.Release(owner, p)
+	t.show(t.view.restarted())
+	prompt := t.build(ctx, !p.Fresh())
+	var result claude.Result
+	for ev, err := range p.Run(ctx, prompt.Text()) {
+		if err != nil {
+			return result, err
+		}
+		t.take(ev)
+		if r, ok := ev.(claude.Result); ok {
+			result = r
+		}
+	}
+	switch {
+	case result.Failure == claude.FailSession:
+		return result, &claude.LostError{Session: spec.Session, Cause: claude.LostUnknown}
+	case result.Failure == claude.FailTooLong && spec.Resume && !t.acted:
+		return result, &claude.LostError{Session: spec.Session, Cause: claude.LostTooLong}
+	}
+	return result, nil
+}
+
+// build makes the prompt while the process starts.
+func (t *turn) build(ctx context.Context, live bool) contextmgr.Prompt {
+	c := t.claim
+	r := contextmgr.Request{
+		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: live, Lost: t.lost != "",
+	}
+	if t.resume {
+		r.ResumeID = c.Turn.Session
+	}
+	prompt := t.b.context.Build(ctx, r)
+	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
+		Str("session", c.Turn.Session).Msg("混合上下文统计")
+	if t.b.cfg.Observe != nil {
+		t.b.cfg.Observe(Built{Key: c.Turn.Key, Turn: c.Turn.ID, Prompt: prompt, Live: live, Lost: t.lost})
+	}
+	return prompt
+}
+
+// take takes one event up.
+func (t *turn) take(ev claude.Event) {
+	switch e := ev.(type) {
+	case claude.Started:
+		t.kept = e.Session
+	case claude.Text:
+		if t.first == 0 {
+			t.first = time.Since(t.began)
+		}
+	case claude.ToolUse:
+		t.acted = true
+	case claude.Result:
+		if t.kept != "" && e.Session != "" {
+			t.kept = e.Session
+		}
+		t.usage = &db.Usage{
+			Actor: t.claim.Asked[0].Actor.ID, Model: e.Model, Input: e.Usage.Input, Output: e.Usage.Output,
+			CacheRead: e.Usage.CacheRead, CacheNew: e.Usage.CacheNew, CostUSD: e.CostUSD,
+			FirstText: t.first, Duration: time.Since(t.began),
+		}
+	}
+	t.show(t.view.apply(ev))
+}
+
+func (t *turn) show(v view) {
+	t.view = v
+	t.painter.show(v)
+}
+
+// finish stores the end of the turn and makes the last view.
+func (t *turn) finish(ctx context.Context, end outcome) error {
+	e := db.End{
+		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.usage,
+	}
+	if t.kept != "" && t.b.cfg.Context.Resumes() {
+		e.Session = db.Session{ID: t.kept, Node: t.b.cfg.Node, Cwd: t.b.project(t.claim.Chat)}
+	}
+	t.view = t.view.end(end.notice)
+	zerolog.Ctx(ctx).Info().Str("state", string(end.state)).Str("failure", end.failure).
+		Dur("first_text", t.first).Dur("took", time.Since(t.began)).Msg("turn ended")
+	return t.b.db.FinishTurn(ctx, e)
+}
+
+// project is the chat's working folder.
+func (b *Bridge) project(c db.Chat) string {
+	if c.ProjectPath != "" {
+		return c.ProjectPath
+	}
+	return b.cfg.Project
+}
+
+func (b *Bridge) permissionMode(c db.Chat) string {
+	if c.PermissionMode != "" {
+		return c.PermissionMode
+	}
+	return b.cfg.PermissionMode
+}
+
+// projectName is how users see a project: its folder's name, not where it lies.
+func projectName(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return filepath.Base(dir)
+}
+
+// failed is the outcome of a turn that gave no result.
+func (t *turn) failed(log *zerolog.Logger, err error) outcome {
+	var exit *claude.ExitError
+	switch {
+	case errors.Is(err, errStopped):
+		return outcome{db.Cancelled, "", texts.Stopped}
+	case errors.Is(err, context.Canceled):
+		return outcome{db.Interrupted, "", texts.Interrupted}
+	case errors.Is(err, claude.ErrSilent):
+		log.Error().Err(err).Msg("turn failed")
+		return outcome{db.Failed, "silent", texts.FailSilent}
+	case errors.Is(err, claude.ErrTurnEnd):
+		log.Error().Err(err).Msg("turn failed")
+		return outcome{db.Failed, "turn_timeout", texts.FailTurnEnd}
+	case errors.As(err, &exit):
+		log.Error().Err(err).Msg("turn failed")
+		return outcome{db.Failed, "died", texts.FailDied}
+	}
+	log.Error().Err(err).Msg("turn failed")
+	return outcome{db.Failed, "internal", texts.FailUnknown}
+}
+
+// ended is the outcome of a turn that gave a result.
+func (t *turn) ended(log *zerolog.Logger, r claude.Result) outcome {
+	if r.Failure == "" {
+		return outcome{state: db.Done}
+	}
+	log.Error().Str("failure", string(r.Failure)).Str("cli", r.Text).Strs("errors", r.Errors).Msg("turn failed")
+	notice, ok := map[claude.Failure]phrase{
+		claude.FailAuth: texts.FailAuth, claude.FailBilling: texts.FailBilling, claude.FailRateLimit: texts.FailRateLimit,
+		claude.FailOverloaded: texts.FailOverloaded, claude.FailServer: texts.FailServer, claude.FailNetwork: texts.FailNetwork,
+		claude.FailModel: texts.FailModel, claude.FailRequest: texts.FailRequest, claude.FailRefused: texts.FailRefused,
+		claude.FailTooLong: texts.FailTooLong, claude.FailLimit: texts.FailLimit, claude.FailAborted: texts.Stopped,
+	}[r.Failure]
+	if !ok {
+		notice = texts.FailUnknown
+	}
+	return outcome{db.Failed, fmt.Sprint(r.Failure), notice}
+}

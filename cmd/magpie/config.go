@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/pelletier/go-toml/v2"
+	"github.com/rs/zerolog"
+
+	"magpie/bridge"
+	"magpie/contextmgr"
+	"magpie/db"
+	"magpie/feishu"
+	"magpie/internal/claude"
+)
+
+// config is the whole of magpie.toml. Each section belongs to the package that uses it.
+type config struct {
+	Feishu  feishu.Config     `toml:"feishu" envPrefix:"FEISHU_"`
+	Claude  claude.Config     `toml:"claude" envPrefix:"CLAUDE_"`
+	Context contextmgr.Config `toml:"context" envPrefix:"CONTEXT_"`
+	Access  bridge.Access     `toml:"access" envPrefix:"ACCESS_"`
+	DB      db.Config         `toml:"db" envPrefix:"DB_"`
+	HTTP    httpConfig        `toml:"http" envPrefix:"HTTP_"`
+	Log     logConfig         `toml:"log" envPrefix:"LOG_"`
+}
+
+type httpConfig struct {
+	Listen string `toml:"listen" env:"LISTEN"` // address of the health endpoint; empty = none
+}
+
+type logConfig struct {
+	Level  string `toml:"level" env:"LEVEL"`   // debug | info | warn | error
+	Format string `toml:"format" env:"FORMAT"` // json | console
+}
+
+// envPrefix is in front of every variable that overrides a key: MAGPIE_<SECTION>_<KEY>.
+const envPrefix = "MAGPIE_"
+
+func defaults() config {
+	return config{
+		Claude:  claude.Defaults(),
+		Context: contextmgr.Defaults(),
+		DB:      db.Config{URL: "sqlite://data/magpie.db"},
+		Log:     logConfig{Level: "info", Format: "json"},
+	}
+}
+
+// configError is a mistake of the operator, as opposed to a failure of the program.
+type configError struct{ err error }
+
+func (e *configError) Error() string { return "configuration: " + e.err.Error() }
+func (e *configError) Unwrap() error { return e.err }
+
+// loadConfig reads the file at path, or the one that is found when path is empty, and then the environment. A problem
+// is a [configError] that names every key that is wrong.
+func loadConfig(path string, environ []string) (config, error) {
+	c := defaults()
+	if path == "" {
+		path = findConfig()
+	}
+	if path != "" {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return c, &configError{err}
+		}
+		if err := decodeTOML(data, &c); err != nil {
+			return c, &configError{fmt.Errorf("%s: %w", path, err)}
+		}
+	}
+	if err := overlay(&c, environ); err != nil {
+		return c, &configError{err}
+	}
+	c.Claude.Environ = environ
+	if err := c.validate(); err != nil {
+		return c, &configError{err}
+	}
+	return c, nil
+}
+
+// decodeTOML refuses keys that do not exist, and shows the line.
+func decodeTOML(data []byte, c *config) error {
+	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(c)
+	var strict *toml.StrictMissingError
+	var bad *toml.DecodeError
+	switch {
+	case errors.As(err, &strict):
+		return errors.New("unknown key:\n" + strict.String())
+	case errors.As(err, &bad):
+		return errors.New(bad.String())
+	}
+	return err
+}
+
+// overlay applies the variables MAGPIE_<SECTION>_<KEY>. The app secret may also be in a file, as service managers give it.
+func overlay(c *config, environ []string) error {
+	vars := env.ToMap(environ)
+	const secret = envPrefix + "FEISHU_APP_SECRET"
+	if file := vars[secret+"_FILE"]; file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("%s_FILE: %w", secret, err)
+		}
+		vars[secret] = strings.TrimSpace(string(data))
+	}
+	if err := env.ParseWithOptions(c, env.Options{Prefix: envPrefix, Environment: vars}); err != nil {
+		return fmt.Errorf("environment: %w", err)
+	}
+	return nil
+}
+
+func (c config) validate() error {
+	errs := []error{
+		c.Feishu.Validate(), c.Claude.Validate(), c.Context.Validate(), c.Access.Validate(), c.DB.Validate(),
+	}
+	if _, err := zerolog.ParseLevel(c.Log.Level); err != nil {
+		errs = append(errs, fmt.Errorf("[log] level %q: want debug, info, warn or error", c.Log.Level))
+	}
+	if c.Log.Format != "json" && c.Log.Format != "console" {
+		errs = append(errs, fmt.Errorf("[log] format %q: want json or console", c.Log.Format))
+	}
+	return errors.Join(errs...)
+}
+
+// findConfig looks in the working folder, then in the user's and the system's configuration folder.
+func findConfig() string {
+	const name = "magpie.toml"
+	places := []string{name}
+	if dir, err := os.UserConfigDir(); err == nil {
+		places = append(places, filepath.Join(dir, "magpie", name))
+	}
+	places = append(places, filepath.Join("/etc", "magpie", name))
+	for _, p := range places {
+		if _, err := os.Stat(p); !errors.Is(err, fs.ErrNotExist) {
+			return p
+		}
+	}
+	return ""
+}

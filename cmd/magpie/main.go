@@ -1,0 +1,50 @@
+// Command magpie lets people in Feishu chat with a Claude Code agent that runs on this machine.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+type cli struct {
+	Serve      serveCmd         `cmd:"" help:"Run the bridge."`
+	Playground playgroundCmd    `cmd:"" help:"Try everything on this machine, without a Feishu account."`
+	Version    kong.VersionFlag `help:"Print the version."`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var c cli
+	k := kong.Parse(&c, kong.Name("magpie"),
+		kong.Description("鹊桥: chat in Feishu with the Claude Code agent on your own machine."),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Vars{"version": version()}, kong.UsageOnError())
+	if err := k.Run(); err != nil {
+		fmt.Fprintf(os.Stderr, "magpie: %v\n", err)
+		var bad *configError
+		if errors.As(err, &bad) {
+			os.Exit(2)
+		}
+		os.Exit(1)
+	}
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return info.Main.Version + " " + s.Value
+		}
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"magpie/bridge"
+	"magpie/db"
+	"magpie/feishu"
+	"magpie/internal/chat"
+	"magpie/internal/console"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+type playgroundCmd struct {
+	Listen  string `help:"Address of the page." default:"127.0.0.1:7777"`
+	Agent   string `help:"claude: the CLI with its own login. simulated: the CLI with a double of the model. auto: simulated when the CLI is not logged in." enum:"auto,claude,simulated" default:"auto"`
+	Command string `help:"The CLI." default:"claude" env:"MAGPIE_CLAUDE_COMMAND"`
+}
+
+// pace is the pause between two pieces of a simulated answer, so that a person sees it grow.
+const pace = 40 * time.Millisecond
+
+// Run serves the playground until ctx is done. It keeps nothing.
+func (p playgroundCmd) Run(ctx context.Context) (err error) {
+	dir, err := os.MkdirTemp("", "magpie-playground-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	sim, err := feishusim.Start(feishusim.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sim.Close()) }()
+	c, err := p.config(dir, sim)
+	if err != nil {
+		return err
+	}
+	if p.simulated(ctx) {
+		model, err := modelsim.Start(modelsim.Config{Pace: pace})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = model.Close() }() // nothing of it outlives the program
+		if c.Claude.Environ, err = simulatedEnviron(dir, model.URL(), os.Environ()); err != nil {
+			return err
+		}
+		p.Agent = "simulated"
+	}
+	var page *console.Playground
+	prog, err := newProgram(ctx, c, newLog(os.Stderr, c.Log), func(b bridge.Built) { page.Record(panelOf(b)) })
+	if err != nil {
+		return err
+	}
+	page = console.NewPlayground(console.PlaygroundConfig{Sim: sim, Simulated: p.Agent == "simulated", LoseSession: prog.loseSession})
+	fmt.Printf("鹊桥 Magpie playground: http://%s/\n", p.Listen)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return serveHTTP(ctx, p.Listen, page) })
+	g.Go(func() error { return prog.run(ctx) })
+	return g.Wait()
+}
+
+// config is that of a service that talks to the double and keeps everything in dir.
+func (p playgroundCmd) config(dir string, sim *feishusim.Server) (config, error) {
+	c := defaults()
+	c.Feishu = feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
+	c.Access = bridge.Access{Allow: []string{"*"}}
+	c.DB = db.Config{URL: "sqlite://" + filepath.Join(dir, "magpie.db")}
+	c.Log = logConfig{Level: "warn", Format: "console"}
+	c.Claude.Command = p.Command
+	c.Claude.Project = filepath.Join(dir, "project")
+	c.Claude.Environ = os.Environ()
+	if err := os.MkdirAll(c.Claude.Project, 0o700); err != nil {
+		return c, err
+	}
+	if err := c.validate(); err != nil {
+		return c, &configError{err}
+	}
+	return c, nil
+}
+
+// simulated decides whether the model is the double.
+func (p playgroundCmd) simulated(ctx context.Context) bool {
+	if p.Agent != "auto" {
+		return p.Agent == "simulated"
+	}
+	return exec.CommandContext(ctx, p.Command, "auth", "status").Run() != nil
+}
+
+// simulatedEnviron gives the CLI a home of its own, and the double in place of the model.
+func simulatedEnviron(dir, url string, environ []string) ([]string, error) {
+	home := filepath.Join(dir, "home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return nil, err
+	}
+	list := []string{
+		"HOME=" + home, "CLAUDE_CONFIG_DIR=" + filepath.Join(home, ".claude"),
+		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=sk-simulated",
+	}
+	for _, kv := range environ {
+		if name, _, _ := strings.Cut(kv, "="); slices.Contains([]string{"PATH", "LANG", "TERM", "TZ"}, name) {
+			list = append(list, kv)
+		}
+	}
+	return list, nil
+}
+
+// loseSession ends the chat's process and deletes its transcript, as a crash and a cleaned disk would.
+func (p *program) loseSession(ctx context.Context, chatID string) (string, error) {
+	key := chat.FeishuChat(chatID)
+	ch, err := p.store.Chat(ctx, key)
+	if errors.Is(err, db.ErrNotFound) || err == nil && ch.Session.ID == "" {
+		return "这个聊天还没有会话。/ This chat has no session yet.", nil
+	} else if err != nil {
+		return "", err
+	}
+	p.pool.Drop(key.String())
+	path, err := p.cfg.Claude.Transcript(ch.Session.Cwd, ch.Session.ID)
+	if err != nil {
+		return "", err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return fmt.Sprintf("已删除会话 %s。再问一句试试。/ Session deleted; now ask something.", ch.Session.ID), nil
+}
+
+// panelOf is what the page shows of a context.
+func panelOf(b bridge.Built) console.Turn {
+	st := b.Prompt.Stats
+	t := console.Turn{
+		ChatID: b.Key.ID, Turn: b.Turn, At: time.Now(), Live: b.Live, Lost: string(b.Lost), Question: b.Prompt.Current,
+		Messages: st.Messages, UserMessages: st.UserMessages, Chars: st.Chars, Tokens: st.Tokens, BuildTime: st.BuildTime,
+	}
+	if b.Prompt.UseResume {
+		t.Resume = b.Prompt.ResumeID
+	}
+	t.Prefix = strings.TrimSuffix(b.Prompt.Text(), b.Prompt.Current)
+	return t
+}

@@ -1,0 +1,127 @@
+package contextmgr
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// Stats tells what a prompt consists of.
+type Stats struct {
+	Messages     int           `json:"messages"` // of the history prefix
+	UserMessages int           `json:"user_messages"`
+	Chars        int           `json:"chars"`  // of their texts, in runes
+	Tokens       int           `json:"tokens"` // of the whole prompt, estimated
+	Recalled     int           `json:"recalled"`
+	BuildTime    time.Duration `json:"build_ns"`
+}
+
+// MarshalZerologObject writes the statistics into a log line.
+func (s Stats) MarshalZerologObject(e *zerolog.Event) {
+	e.Int("messages", s.Messages).Int("user_messages", s.UserMessages).Int("chars", s.Chars).
+		Int("tokens", s.Tokens).Int("recalled", s.Recalled).Dur("build_ms", s.BuildTime)
+}
+
+// Prompt is the context of one turn.
+type Prompt struct {
+	UseResume bool
+	ResumeID  string // the session to resume; empty unless UseResume
+	Kind      chat.Kind
+	History   []chat.Message // of the prefix, oldest first
+	Current   string         // what is asked now
+	Stats     Stats
+}
+
+// Text is what the agent is sent.
+func (p Prompt) Text() string { return Prefix(p.History, p.Kind, p.Current) }
+
+// Request says for which turn a context is wanted.
+type Request struct {
+	Key      chat.Key
+	Kind     chat.Kind
+	Epoch    int64
+	Turn     int64
+	Asked    []chat.Message // in order
+	ResumeID string         // the session that will be resumed; empty = none
+	Lost     bool           // the session was lost in this very turn
+	Live     bool           // a living process has seen everything before
+}
+
+// Manager builds contexts from the store.
+type Manager struct {
+	db  *db.DB
+	cfg Config
+	log zerolog.Logger
+}
+
+// New makes a manager.
+func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
+	return &Manager{db: store, cfg: cfg, log: log}
+}
+
+// Build makes the context of a turn. It always succeeds: a History that cannot be read is logged and left out, since an
+// answer without it is better than none.
+func (m *Manager) Build(ctx context.Context, r Request) Prompt {
+	began := time.Now()
+	var history []chat.Message
+	if m.cfg.wantsPrefix(r) {
+		limits := m.cfg.Limits()
+		if r.ResumeID == "" {
+			limits = limits.Grown()
+		}
+		taken, err := Select(m.db.History(ctx, r.Key, r.Epoch, r.Turn), limits)
+		if err != nil {
+			m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("history not read; answering without it")
+		}
+		history = Fit(taken, limits)
+	}
+	p := compose(r, history)
+	p.Stats.BuildTime = time.Since(began)
+	return p
+}
+
+// wantsPrefix reports whether the mode puts the history in front of the question.
+func (c Config) wantsPrefix(r Request) bool {
+	switch {
+	case r.Live:
+		return false
+	case c.Mode == Resume:
+		return r.Lost // else the user would notice
+	case c.Mode == Economy:
+		return r.ResumeID == ""
+	}
+	return true
+}
+
+// compose puts a prompt together.
+func compose(r Request, history []chat.Message) Prompt {
+	p := Prompt{UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, History: history, Current: asked(r)}
+	p.Stats.Messages = len(history)
+	for _, m := range history {
+		p.Stats.Chars += utf8.RuneCountInString(m.Text)
+		if m.Role == chat.User {
+			p.Stats.UserMessages++
+		}
+	}
+	p.Stats.Tokens = EstimateTokens(p.Text())
+	return p
+}
+
+// asked is the text of the questions. In a group each says whose it is.
+func asked(r Request) string {
+	parts := make([]string, 0, len(r.Asked))
+	for _, m := range r.Asked {
+		text := strings.TrimSpace(m.Text)
+		if name := cleanName(m.Actor.Name); r.Kind != chat.Private && name != "" {
+			text = name + "：" + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n\n")
+}

@@ -1,0 +1,75 @@
+// Package contextmgr decides what the agent is told for a turn: which session it resumes, which part of the chat's
+// History comes with the question, and in what form.
+package contextmgr
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Mode says which contexts a prompt carries.
+type Mode string
+
+// The modes.
+const (
+	Hybrid   Mode = "hybrid"   // the session and the history prefix, both
+	Resume   Mode = "resume"   // the session only
+	Database Mode = "database" // the prefix only
+	Economy  Mode = "economy"  // the prefix only when there is no session
+)
+
+// SessionMode says how long a session lives.
+type SessionMode string
+
+// The session modes.
+const (
+	Stable SessionMode = "stable" // one session per chat, until it is lost
+	Fresh  SessionMode = "fresh"  // every message in a new session
+)
+
+// Config is the [context] section.
+type Config struct {
+	Mode            Mode        `toml:"mode" env:"MODE"`
+	MinChars        int         `toml:"min_chars" env:"MIN_CHARS"` // runes
+	MinUserMessages int         `toml:"min_user_messages" env:"MIN_USER_MESSAGES"`
+	MaxTokens       int         `toml:"max_tokens" env:"MAX_TOKENS"` // estimated
+	SessionMode     SessionMode `toml:"session_mode" env:"SESSION_MODE"`
+}
+
+// Defaults is the configuration of a program that configures nothing.
+func Defaults() Config {
+	return Config{Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, SessionMode: Stable}
+}
+
+// minTokens is the least budget in which a prefix makes sense.
+const minTokens = 500
+
+// Validate reports everything that is wrong with c.
+func (c Config) Validate() error {
+	var errs []error
+	if !slices.Contains([]Mode{Hybrid, Resume, Database, Economy}, c.Mode) {
+		errs = append(errs, fmt.Errorf("[context] mode %q: want hybrid, resume, database or economy", c.Mode))
+	}
+	if c.SessionMode != Stable && c.SessionMode != Fresh {
+		errs = append(errs, fmt.Errorf("[context] session_mode %q: want stable or fresh", c.SessionMode))
+	}
+	if c.MinChars < 0 {
+		errs = append(errs, errors.New("[context] min_chars: want 0 or more"))
+	}
+	if c.MinUserMessages < 0 {
+		errs = append(errs, errors.New("[context] min_user_messages: want 0 or more"))
+	}
+	if c.MaxTokens < minTokens {
+		errs = append(errs, fmt.Errorf("[context] max_tokens %d: want at least %d", c.MaxTokens, minTokens))
+	}
+	return errors.Join(errs...)
+}
+
+// Resumes reports whether a chat's session is used again.
+func (c Config) Resumes() bool { return c.Mode != Database && c.SessionMode == Stable }
+
+// Limits are the bounds of the history prefix.
+func (c Config) Limits() Limits {
+	return Limits{MinChars: c.MinChars, MinUserMessages: c.MinUserMessages, MaxTokens: c.MaxTokens}
+}

@@ -1,0 +1,50 @@
+# Shared by scripts/run and scripts/test: what both need on the machine. Sourced, not run.
+# Everything is pinned: Go modules by go.sum, the CLI by scripts/cli/package-lock.json.
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# debian PACKAGE...: installs Debian packages where that is possible.
+debian() {
+  have apt-get || return 1
+  local sudo=""
+  if [ "$(id -u)" != 0 ]; then
+    have sudo || return 1
+    sudo="sudo"
+  fi
+  say "installing $*"
+  $sudo apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+# need COMMAND PACKAGE HINT: makes sure that a command exists.
+need() {
+  have "$1" || debian "$2" || true
+  have "$1" || die "missing: $1 - $3"
+}
+
+need_go() {
+  have go || die "missing: go - install Go 1.26 or newer: https://go.dev/doc/install"
+  need gcc gcc "install a C compiler (SQLite is compiled from C): apt install gcc / dnf install gcc / xcode-select --install"
+  need git git "install git"
+}
+
+# need_cli: installs the pinned Claude Code CLI below scripts/cli and sets CLAUDE_CLI to its executable.
+need_cli() {
+  need npm npm "install Node.js 20 or newer with npm: https://nodejs.org"
+  local system machine
+  system=$(uname -s | tr '[:upper:]' '[:lower:]')
+  case $(uname -m) in
+    x86_64 | amd64) machine=x64 ;;
+    arm64 | aarch64) machine=arm64 ;;
+    *) die "there is no Claude Code CLI for $(uname -m)" ;;
+  esac
+  CLAUDE_CLI="$root/scripts/cli/node_modules/@anthropic-ai/claude-code-$system-$machine/claude"
+  local want
+  want=$(sed -n 's/.*"@anthropic-ai\/claude-code": "\(.*\)".*/\1/p' "$root/scripts/cli/package.json")
+  if [ ! -x "$CLAUDE_CLI" ] || ! "$CLAUDE_CLI" --version 2>/dev/null | grep -q "^$want "; then
+    say "installing the Claude Code CLI $want from npm"
+    (cd "$root/scripts/cli" && npm ci --silent --ignore-scripts) || die "npm ci in scripts/cli failed"
+  fi
+  [ -x "$CLAUDE_CLI" ] || die "npm did not install $CLAUDE_CLI"
+}
