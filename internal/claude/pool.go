@@ -19,7 +19,8 @@ type Pool struct {
 
 	mu      sync.Mutex
 	running int
-	idle    []*idle // the one that has waited longest first
+	idle    []*idle             // the one that has waited longest first
+	leaving map[string]*Process // by owner: given back, and on its way out
 	closed  bool
 }
 
@@ -35,7 +36,7 @@ var ErrClosed = errors.New("claude: pool closed")
 
 // NewPool makes a pool. It starts nothing.
 func NewPool(c Config) *Pool {
-	return &Pool{cfg: c, slots: semaphore.NewWeighted(int64(c.MaxProcesses))}
+	return &Pool{cfg: c, slots: semaphore.NewWeighted(int64(c.MaxProcesses)), leaving: map[string]*Process{}}
 }
 
 // Living reports whether owner has a process that waits and holds the session.
@@ -70,7 +71,7 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
 	p, unfit, err := pl.take(owner, spec)
 	for _, old := range unfit {
-		old.close(ctx) // waited for, so that there never are more processes than allowed
+		old.close(ctx) // waited for: never more processes than allowed, never two on one session
 	}
 	if err != nil || p != nil {
 		return p, err
@@ -98,6 +99,9 @@ func (pl *Pool) take(owner string, spec Spec) (p *Process, unfit []*Process, err
 		return nil, nil, ErrClosed
 	}
 	pl.running++
+	if old := pl.leaving[owner]; old != nil {
+		unfit = append(unfit, old)
+	}
 	if i := slices.IndexFunc(pl.idle, func(i *idle) bool { return i.owner == owner }); i >= 0 {
 		own := pl.remove(i)
 		if own.alive() && own.spec.Session == spec.Session && own.spec.Dir == spec.Dir && own.spec.Mode == spec.Mode {
@@ -131,9 +135,13 @@ func (pl *Pool) Release(owner string, p *Process) {
 		pl.slots.Release(1)
 		return
 	}
+	pl.leaving[owner] = p
 	pl.tasks.Go(func() { // the turn is over; its user need not wait for the process to go
 		p.close(context.Background())
 		pl.mu.Lock()
+		if pl.leaving[owner] == p {
+			delete(pl.leaving, owner)
+		}
 		pl.running--
 		pl.mu.Unlock()
 		pl.slots.Release(1)

@@ -1,0 +1,57 @@
+// Package claudetest lets tests run the real Claude Code CLI against a model on the loopback interface, apart from
+// whatever login and settings the machine has.
+package claudetest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"magpie/internal/claude"
+)
+
+// Command is the pinned CLI that scripts/test installs.
+func Command(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("MAGPIE_TEST_CLAUDE"); path != "" {
+		return path
+	}
+	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	arch := runtime.GOARCH
+	if arch == "amd64" {
+		arch = "x64"
+	}
+	path := filepath.Join(filepath.Dir(string(mod)), "scripts", "cli", "node_modules", "@anthropic-ai",
+		fmt.Sprintf("claude-code-%s-%s", runtime.GOOS, arch), "claude")
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("the Claude Code CLI is not installed; run scripts/test (%v)", err)
+	}
+	return path
+}
+
+// Environ is an environment of its own for a CLI whose model is at url. Nothing of the machine's login gets in.
+func Environ(t testing.TB, url string) []string {
+	t.Helper()
+	home := t.TempDir()
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + home, "CLAUDE_CONFIG_DIR=" + filepath.Join(home, "claude"),
+		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=sk-test-dummy",
+	}
+}
+
+// Config is a configuration for the real CLI with a model at url and an empty project.
+func Config(t testing.TB, url string) claude.Config {
+	t.Helper()
+	c := claude.Defaults()
+	c.Command, c.Environ, c.Project = Command(t), Environ(t, url), t.TempDir()
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

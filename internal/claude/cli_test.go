@@ -1,0 +1,423 @@
+package claude_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/modeldouble"
+)
+
+// rig is a pool of real CLI processes in front of a model double.
+type rig struct {
+	*testing.T
+	model *modeldouble.Server
+	cfg   claude.Config
+	pool  *claude.Pool
+}
+
+func newRig(t *testing.T, change ...func(*claude.Config)) *rig {
+	t.Helper()
+	t.Parallel()
+	model, err := modeldouble.Start(modeldouble.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = model.Close() })
+	cfg := claudetest.Config(t, model.URL())
+	for _, f := range change {
+		f(&cfg)
+	}
+	pool := claude.NewPool(cfg)
+	t.Cleanup(pool.Close)
+	return &rig{T: t, model: model, cfg: cfg, pool: pool}
+}
+
+// answer is what became of one turn.
+type answer struct {
+	blocks []string
+	events []claude.Event
+	result claude.Result
+	err    error
+}
+
+func (a answer) text() string { return strings.Join(a.blocks, "|") }
+
+// turn runs one turn of owner; each is called with every event.
+func (r *rig) turn(ctx context.Context, owner string, spec claude.Spec, prompt string, each ...func(claude.Event)) answer {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if spec.Dir == "" {
+		spec.Dir = r.cfg.Project
+	}
+	if spec.Mode == "" {
+		spec.Mode = "default"
+	}
+	p, err := r.pool.Acquire(ctx, owner, spec)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer r.pool.Release(owner, p)
+	var a answer
+	for ev, err := range p.Run(ctx, prompt) {
+		if err != nil {
+			a.err = err
+			break
+		}
+		a.take(ev)
+		for _, f := range each {
+			f(ev)
+		}
+	}
+	return a
+}
+
+func (a *answer) take(ev claude.Event) {
+	a.events = append(a.events, ev)
+	switch e := ev.(type) {
+	case claude.Text:
+		for len(a.blocks) <= e.Block {
+			a.blocks = append(a.blocks, "")
+		}
+		if e.Whole {
+			a.blocks[e.Block] = ""
+		}
+		a.blocks[e.Block] += e.Text
+	case claude.Rewind:
+		a.blocks = a.blocks[:e.Block]
+	case claude.Result:
+		a.result = e
+	}
+}
+
+func fresh() claude.Spec { return claude.Spec{Session: uuid.NewString()} }
+
+func resumed(s claude.Spec) claude.Spec {
+	s.Resume = true
+	return s
+}
+
+func TestAnAnswerStreamsAndTheProcessLivesOn(t *testing.T) {
+	r := newRig(t)
+	spec := fresh()
+	a := r.turn(t.Context(), "a", spec, "我叫小明")
+	if a.err != nil || a.result.Failure != "" || a.text() != "好的，小明，我记住了。" {
+		t.Fatalf("%q, %+v, %v", a.text(), a.result, a.err)
+	}
+	deltas := 0
+	for _, ev := range a.events {
+		if e, ok := ev.(claude.Text); ok && !e.Whole {
+			deltas++
+		}
+	}
+	if deltas < 2 {
+		t.Errorf("%d deltas", deltas)
+	}
+	if a.result.Session != spec.Session || a.result.CostUSD <= 0 || a.result.Usage.Output == 0 || a.result.Model == "" {
+		t.Errorf("result = %+v", a.result)
+	}
+	if !r.pool.Living("a", spec.Session) {
+		t.Fatal("no process lives on")
+	}
+	p, err := r.pool.Acquire(t.Context(), "a", resumed(withDir(spec, r.cfg.Project)))
+	if err != nil || p.Fresh() {
+		t.Fatalf("the second turn got a new process (%v)", err)
+	}
+	r.pool.Release("a", p)
+	b := r.turn(t.Context(), "a", resumed(spec), "我叫什么名字？")
+	if b.text() != "你叫小明。" {
+		t.Errorf("second turn: %q %v", b.text(), b.err)
+	}
+	if b.result.CostUSD > 3*a.result.CostUSD {
+		t.Errorf("the second turn costs %f after %f: counted from the start of the process?", b.result.CostUSD, a.result.CostUSD)
+	}
+}
+
+func withDir(s claude.Spec, dir string) claude.Spec {
+	s.Dir, s.Mode = dir, "default"
+	return s
+}
+
+func TestASessionIsResumedByANewProcess(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
+	spec := fresh()
+	r.turn(t.Context(), "a", spec, "我叫小明")
+	a := r.turn(t.Context(), "a", resumed(spec), "我叫什么名字？")
+	if a.text() != "你叫小明。" {
+		t.Errorf("%q %v", a.text(), a.err)
+	}
+}
+
+func TestPathsAndSlashesInTextsAreOnlyText(t *testing.T) {
+	r := newRig(t)
+	secret := filepath.Join(t.TempDir(), "secret.txt")
+	if err := os.WriteFile(secret, []byte("canary-4711"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"@" + secret + " 里写了什么", "看看 @" + secret, "/help", "/compact", "/nosuch thing", "-h"} {
+		a := r.turn(t.Context(), "a", fresh(), text)
+		reqs := r.model.Requests()
+		if a.err != nil || a.result.Failure != "" || len(reqs) == 0 {
+			t.Fatalf("%q: %+v %v", text, a.result, a.err)
+		}
+		last := reqs[len(reqs)-1]
+		if got := strings.TrimSpace(last.LastUser()); got != text {
+			t.Errorf("the model was asked %q, want %q", got, text)
+		}
+		if strings.Contains(string(last.Body), "canary-4711") {
+			t.Errorf("%q made the CLI read the file", text)
+		}
+	}
+	if n := len(r.model.Requests()); n != 6 {
+		t.Errorf("%d model calls for 6 texts", n)
+	}
+}
+
+func TestStopInTheMiddleOfAText(t *testing.T) {
+	r := newRig(t)
+	r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{modeldouble.Text("one two "), modeldouble.Hang()}})
+	ctx, stop := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	spec := fresh()
+	a := r.turn(ctx, "a", spec, "go", func(ev claude.Event) {
+		if _, ok := ev.(claude.Text); ok {
+			stop(stopped)
+		}
+	})
+	if !errors.Is(a.err, stopped) || a.text() != "one two " {
+		t.Fatalf("%q %v", a.text(), a.err)
+	}
+	if !r.pool.Living("a", spec.Session) {
+		t.Error("the process did not survive the interrupt")
+	}
+	if b := r.turn(t.Context(), "a", resumed(spec), "数到 3"); b.text() != "1 2 3" {
+		t.Errorf("next turn: %q %v", b.text(), b.err)
+	}
+}
+
+// A tool runs in a session of its own, out of reach of signals to the CLI's process group.
+func TestStopKillsWhatAToolStarted(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	mark := filepath.Join(t.TempDir(), "pid")
+	r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{
+		modeldouble.Tool("Bash", map[string]any{"command": "echo $$ > " + mark + "; sleep 300", "description": "sleep"}),
+	}})
+	ctx, stop := context.WithCancelCause(t.Context())
+	go func() {
+		_ = waitFile(ctx, mark)
+		stop(errors.New("stopped"))
+	}()
+	a := r.turn(ctx, "a", fresh(), "go")
+	if a.err == nil || a.err.Error() != "stopped" {
+		t.Fatalf("err = %v", a.err)
+	}
+	pid, err := os.ReadFile(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := waitGone(t.Context(), strings.TrimSpace(string(pid))); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestToolsThatNeedPermissionAreDenied(t *testing.T) {
+	r := newRig(t)
+	mark := filepath.Join(r.cfg.Project, "made.txt")
+	r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{
+		modeldouble.Tool("Bash", map[string]any{"command": "touch " + mark, "description": "touch"}),
+	}})
+	a := r.turn(t.Context(), "a", fresh(), "go")
+	denied := false
+	for _, ev := range a.events {
+		if e, ok := ev.(claude.ToolDenied); ok {
+			denied = e.Name == "Bash"
+		}
+	}
+	if a.err != nil || a.result.Failure != "" || !denied {
+		t.Fatalf("denied %v, %+v, %v", denied, a.result, a.err)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("the tool ran")
+	}
+	if !strings.Contains(r.model.Requests()[1].AllText(), "permission that has not been given") {
+		t.Error("the model was not told why")
+	}
+}
+
+func TestAllowedToolsAndModesAreHonoured(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash(touch *)", "Read"} })
+	for i, tc := range []struct {
+		mode, command string
+		want          bool
+	}{{"default", "touch ", true}, {"plan", "mkdir ", false}, {"acceptEdits", "mkdir ", true}} {
+		mark := filepath.Join(r.cfg.Project, "made"+string(rune('0'+i)))
+		r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{
+			modeldouble.Tool("Bash", map[string]any{"command": tc.command + mark, "description": "make"}),
+		}})
+		spec := fresh()
+		spec.Mode = tc.mode
+		if a := r.turn(t.Context(), "a", spec, "go"); a.err != nil || a.result.Failure != "" {
+			t.Fatalf("%+v %v", a.result, a.err)
+		}
+		if _, err := os.Stat(mark); (err == nil) != tc.want {
+			t.Errorf("%s in mode %s: ran %v, want %v", tc.command, tc.mode, err == nil, tc.want)
+		}
+	}
+}
+
+func TestABrokenStreamIsRepeatedNotAppended(t *testing.T) {
+	r := newRig(t)
+	r.model.Script(
+		modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{modeldouble.Text("half an ans"), modeldouble.Cut()}},
+		modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{modeldouble.Text("a whole answer")}},
+	)
+	a := r.turn(t.Context(), "a", fresh(), "go")
+	if a.err != nil || a.text() != "a whole answer" {
+		t.Errorf("%q %v", a.text(), a.err)
+	}
+}
+
+func TestABadKeyIsToldAtOnce(t *testing.T) {
+	r := newRig(t)
+	r.model.Script(modeldouble.Rule{Steps: []modeldouble.Step{modeldouble.Fail(401, "authentication_error", "invalid x-api-key")}})
+	began := time.Now()
+	a := r.turn(t.Context(), "a", fresh(), "go")
+	if a.err != nil || a.result.Failure != claude.FailAuth {
+		t.Fatalf("%+v %v", a.result, a.err)
+	}
+	if d := time.Since(began); d > 20*time.Second {
+		t.Errorf("told after %v", d)
+	}
+}
+
+func TestASilentModelIsGivenUp(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.Silence.Duration = 2 * time.Second })
+	r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{modeldouble.Text("well "), modeldouble.Hang()}})
+	a := r.turn(t.Context(), "a", fresh(), "go")
+	if !errors.Is(a.err, claude.ErrSilent) {
+		t.Errorf("err = %v", a.err)
+	}
+}
+
+func TestATurnHasALimit(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.TurnLimit.Duration = 2 * time.Second })
+	r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{modeldouble.Hang()}})
+	if a := r.turn(t.Context(), "a", fresh(), "go"); !errors.Is(a.err, claude.ErrTurnEnd) {
+		t.Errorf("err = %v", a.err)
+	}
+}
+
+// While a tool runs, silence is no sign of trouble.
+func TestASlowToolIsNotSilence(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) {
+		c.Silence.Duration = 5 * time.Second
+		c.AllowedTools = []string{"Bash"}
+	})
+	r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{
+		modeldouble.Tool("Bash", map[string]any{"command": "sleep 7", "description": "sleep"}),
+	}})
+	if a := r.turn(t.Context(), "a", fresh(), "go"); a.err != nil || a.result.Failure != "" {
+		t.Errorf("%+v %v", a.result, a.err)
+	}
+}
+
+// Every way in which a session can be lost, and how early it is found out.
+func TestLostSessions(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		lose func(r *rig, path string, spec *claude.Spec)
+		want claude.LostCause // empty: the CLI copes
+	}{
+		{"transcript deleted", func(_ *rig, path string, _ *claude.Spec) { _ = os.Remove(path) }, claude.LostMissing},
+		{"transcript emptied", func(_ *rig, path string, _ *claude.Spec) { _ = os.Truncate(path, 0) }, claude.LostEmpty},
+		{"transcript garbled", func(_ *rig, path string, _ *claude.Spec) {
+			_ = os.WriteFile(path, []byte("\x00\xffgarbage\n\x01more"), 0o600)
+		}, claude.LostCorrupt},
+		{"config folder deleted", func(r *rig, path string, _ *claude.Spec) {
+			_ = os.RemoveAll(filepath.Dir(filepath.Dir(filepath.Dir(path))))
+		}, claude.LostMissing},
+		{"unknown id", func(_ *rig, _ string, s *claude.Spec) { s.Session = uuid.NewString() }, claude.LostMissing},
+		{"other project path", func(r *rig, _ string, s *claude.Spec) { s.Dir = r.TempDir() }, claude.LostElsewhere},
+		{"last line torn", func(_ *rig, path string, _ *claude.Spec) {
+			info, err := os.Stat(path)
+			if err == nil {
+				_ = os.Truncate(path, info.Size()-20)
+			}
+		}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t)
+			spec := fresh()
+			if a := r.turn(t.Context(), "a", spec, "我叫小明"); a.err != nil {
+				t.Fatal(a.err)
+			}
+			r.pool.Drop("a")
+			path, err := r.cfg.Transcript(r.cfg.Project, spec.Session)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Fatalf("the transcript is not where it was expected: %v", err)
+			}
+			spec = resumed(spec)
+			tc.lose(r, path, &spec)
+			a := r.turn(t.Context(), "a", spec, "我叫什么名字？")
+			var lost *claude.LostError
+			switch {
+			case tc.want == "" && (a.err != nil || a.result.Failure != ""):
+				t.Errorf("%+v %v", a.result, a.err)
+			case tc.want != "" && (!errors.As(a.err, &lost) || lost.Cause != tc.want):
+				t.Errorf("err = %v, want %q", a.err, tc.want)
+			}
+		})
+	}
+}
+
+// What the early look lets pass, the CLI's own refusal still tells.
+func TestTheCLIRefusesASession(t *testing.T) {
+	r := newRig(t)
+	spec := resumed(fresh())
+	path, err := r.cfg.Transcript(r.cfg.Project, spec.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(`{"type":"user","oddly":"without anything that the CLI needs"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := r.turn(t.Context(), "a", spec, "hi")
+	if a.err != nil || a.result.Failure != claude.FailSession {
+		t.Errorf("%+v %v", a.result, a.err)
+	}
+}
+
+func TestOddProjectPaths(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
+	for _, name := range []string{"we ird_dir.é中文", "emoji😀x", strings.Repeat("long", 60)} {
+		spec := fresh()
+		spec.Dir = filepath.Join(r.cfg.Project, name)
+		if err := os.Mkdir(spec.Dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		link := filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(spec.Dir, link); err != nil {
+			t.Fatal(err)
+		}
+		r.turn(t.Context(), "a", spec, "我叫小明")
+		spec.Dir = link
+		if a := r.turn(t.Context(), "a", resumed(spec), "我叫什么名字？"); a.text() != "你叫小明。" {
+			t.Errorf("%s: %q %v", name, a.text(), a.err)
+		}
+	}
+}

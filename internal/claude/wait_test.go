@@ -1,0 +1,39 @@
+package claude_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// poll asks again and again until ok, for the few things of the operating system that tell nobody when they happen.
+func poll(ctx context.Context, what string, ok func() bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 20*time.Second, errors.New("not in 20 s: "+what))
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func waitFile(ctx context.Context, path string) error {
+	return poll(ctx, path, func() bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Size() > 0
+	})
+}
+
+func waitGone(ctx context.Context, pid string) error {
+	return poll(ctx, "the end of process "+pid, func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
+		return err != nil || len(stat) == 0
+	})
+}
