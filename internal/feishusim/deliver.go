@@ -1,0 +1,193 @@
+package feishusim
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
+)
+
+// event is one event on its way to the client.
+type event struct {
+	id        string
+	kind      string // event_type
+	messageID string // chat message that it is about, or ""
+	payload   []byte
+}
+
+// renamed returns the same event with another id.
+func (e *event) renamed(id string) *event {
+	out := *e
+	out.id = id
+	out.payload = bytes.Replace(e.payload, []byte(e.id), []byte(id), 1) // the header comes first
+	return &out
+}
+
+// ack is a client's answer to a push (oapi-sdk-go ws/model.go, Response).
+type ack struct {
+	Code int    `json:"code"`
+	Data []byte `json:"data"` // base64 of a callback's answer
+}
+
+// attempt is one push of an event, waiting for its ack.
+type attempt struct {
+	ev       *event
+	conn     *conn // nil: there was none
+	delivery *Delivery
+	answer   chan ack // buffered
+	excused  bool     // the connections were frozen meanwhile; guarded by hub.mu
+}
+
+// push sends an event and sees to its redeliveries. The first attempt is on its way when push returns.
+func (h *hub) push(ev *event) {
+	if !h.begin() {
+		return
+	}
+	first := h.attempt(ev, 1)
+	go func() {
+		defer h.work.Done()
+		h.follow(first)
+	}()
+}
+
+// follow pushes the event again until it is acknowledged with code 200 or given up.
+func (h *hub) follow(at *attempt) {
+	for i := 0; ; i++ {
+		if a, ok := h.wait(nil, at); ok && a.Code == http.StatusOK {
+			return
+		}
+		if i >= len(h.cfg.Redeliver) || !sleep(h.cfg.Redeliver[i], h.done) {
+			return
+		}
+		at = h.attempt(at.ev, i+2)
+	}
+}
+
+// attempt pushes the event to one connection.
+func (h *hub) attempt(ev *event, number int) *attempt {
+	at := &attempt{ev: ev, conn: h.pick(), answer: make(chan ack, 1)}
+	at.delivery = &Delivery{EventID: ev.id, EventType: ev.kind, MessageID: ev.messageID,
+		ID: newUUID(), Attempt: number, SentAt: time.Now()}
+	if at.conn == nil {
+		at.delivery.Failure = "no_connection"
+		h.rec.addDelivery(at.delivery)
+		return at
+	}
+	h.mu.Lock()
+	h.waiting[at.delivery.ID] = at
+	frozen := h.frozen
+	at.excused = frozen
+	h.mu.Unlock()
+	h.rec.addDelivery(at.delivery)
+	if !frozen {
+		at.conn.send(at.frames(h.cfg.Fragment)...) // what it cannot send is lost, like a frame on a broken connection
+	}
+	return at
+}
+
+// frames makes the data frames of a push: pieces of size bytes, or one frame if size is 0.
+func (at *attempt) frames(size int) []*larkws.Frame {
+	if size <= 0 {
+		size = len(at.ev.payload)
+	}
+	sum := (len(at.ev.payload) + size - 1) / size
+	out := make([]*larkws.Frame, sum)
+	for i := range out {
+		out[i] = &larkws.Frame{
+			Service: at.conn.service,
+			Method:  int32(larkws.FrameTypeData),
+			Headers: headers(larkws.HeaderType, string(larkws.MessageTypeEvent),
+				larkws.HeaderMessageID, at.delivery.ID,
+				larkws.HeaderSum, strconv.Itoa(sum),
+				larkws.HeaderSeq, strconv.Itoa(i),
+				larkws.HeaderTraceID, at.ev.id,
+				larkws.HeaderTimestamp, millis(time.Now())),
+			Payload: at.ev.payload[i*size : min((i+1)*size, len(at.ev.payload))],
+		}
+	}
+	return out
+}
+
+// wait returns the ack, or false when there is none within Config.AckTimeout or before stop is closed.
+func (h *hub) wait(stop <-chan struct{}, at *attempt) (ack, bool) {
+	if at.conn == nil {
+		return ack{}, false
+	}
+	t := time.NewTimer(h.cfg.AckTimeout)
+	defer t.Stop()
+	select {
+	case a := <-at.answer:
+		return a, true
+	case <-h.done:
+		return ack{}, false
+	case <-stop:
+		return ack{}, false
+	case <-t.C:
+	}
+	select {
+	case a := <-at.answer: // both were ready
+		return a, true
+	default:
+	}
+	blamed := h.blamed(at)
+	h.rec.updateDelivery(at.delivery, func(d *Delivery) { d.Failure = "timeout" })
+	if blamed {
+		rule := RuleAck
+		if at.ev.kind == eventCardAction {
+			rule = RuleCallbackWait
+		}
+		h.rec.violate(rule, 0, "%s %s not acknowledged within %v", at.ev.kind, at.ev.id, h.cfg.AckTimeout)
+	}
+	return ack{}, false
+}
+
+// blamed reports whether it is the client's fault that no ack came.
+func (h *hub) blamed(at *attempt) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return at.conn.alive() && !at.excused
+}
+
+// acked takes an ack. It is matched by the frame's message_id alone: the SDK writes it to whatever connection it has.
+func (h *hub) acked(f *larkws.Frame) {
+	hs := larkws.Headers(f.Headers)
+	id := hs.GetString(larkws.HeaderMessageID)
+	h.mu.Lock()
+	at := h.waiting[id]
+	delete(h.waiting, id)
+	h.mu.Unlock()
+	if at == nil {
+		h.rec.violate(RuleAck, 0, "ack of %q, which waits for none", id)
+		return
+	}
+	var a ack
+	if err := json.Unmarshal(f.Payload, &a); err != nil {
+		h.rec.violate(RuleAck, 0, "ack of %s: %v", id, err)
+		a.Code = http.StatusInternalServerError
+	}
+	h.rec.updateDelivery(at.delivery, func(d *Delivery) {
+		d.AckedAt = time.Now()
+		d.AckCode = a.Code
+		d.BizRT = time.Duration(hs.GetInt(larkws.HeaderBizRt)) * time.Millisecond
+		d.Late = d.Failure != ""
+		if a.Code != http.StatusOK && !d.Late {
+			d.Failure = "code"
+		}
+	})
+	at.answer <- a
+}
+
+// sleep waits for d and reports whether stop is still open.
+func sleep(d time.Duration, stop <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-stop:
+		return false
+	}
+}

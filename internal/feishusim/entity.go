@@ -1,0 +1,113 @@
+package feishusim
+
+import (
+	"crypto/sha256"
+	"time"
+)
+
+// entity is a card of CardKit, which lives apart from the message that shows it.
+type entity struct {
+	id      string
+	root    map[string]any
+	created time.Time
+	message *message // that shows it, once sent
+
+	seq     int64               // of the newest operation
+	applied [32]byte            // hash of that operation's request
+	uuids   map[string][32]byte // hashes of operations by their uuid
+
+	streaming bool
+	timedOut  bool   // the platform closed streaming mode, and no call has been told yet
+	stopTTL   func() // stops the clock of streaming mode
+	pressed   int    // callbacks that wait for their answer
+}
+
+// show records what the card looks like now in the message that shows it.
+func (e *entity) show(op string) {
+	if e.message != nil && !e.message.Deleted {
+		e.message.show(op, visibleCard(e.root), mustJSON(e.root), e.streaming)
+	}
+}
+
+// setStreaming follows the card's config after an operation that can change it. Opening starts the clock anew.
+func (w *world) setStreaming(e *entity, on bool, ttl time.Duration) {
+	e.stopTTL()
+	e.streaming, e.timedOut = on, false
+	e.stopTTL = func() {}
+	if on {
+		e.stopTTL = w.alarms.after(ttl, func() { w.streamingTimeout(e) })
+	}
+}
+
+// streamingTimeout closes streaming mode by itself (doc: cardkit-v1/streaming-updates-openapi-overview).
+func (w *world) streamingTimeout(e *entity) {
+	w.mu.Lock()
+	was := e.streaming
+	if was {
+		e.streaming, e.timedOut = false, true
+		mergeJSON(e.root, map[string]any{"config": map[string]any{"streaming_mode": false}})
+		e.show("streaming_timeout")
+	}
+	w.mu.Unlock()
+	if was {
+		w.rec.violate(RuleStreamingOn, 0, "card %s was left in streaming mode", e.id)
+	}
+}
+
+// operation is what all operations on a card entity have in common.
+type operation struct {
+	UUID     string `json:"uuid"`
+	Sequence *int64 `json:"sequence"`
+	request  [32]byte
+}
+
+// maxCardUUID is the length of an operation's idempotency key (doc: cardkit-v1/card-element/content).
+const maxCardUUID = 64
+
+// maxSequence: the sequence is a positive int32.
+const maxSequence = 1<<31 - 1
+
+func newOperation(q *request) (operation, *refusal) {
+	var op operation
+	if bad := q.decode(&op); bad != nil {
+		return op, bad
+	}
+	op.request = sha256.Sum256([]byte(q.Method + " " + q.URL.Path + "\x00" + string(q.body)))
+	switch {
+	case op.Sequence == nil:
+		return op, refuse(RuleField, codeField, "field validation failed: sequence is required")
+	case len(op.UUID) > maxCardUUID:
+		return op, refuse(RuleField, codeField, "field validation failed: uuid is longer than %d", maxCardUUID)
+	}
+	return op, nil
+}
+
+// order checks idempotency key and sequence. replay means that the operation was applied before and is to be answered
+// with success.
+func (e *entity) order(op operation) (replay bool, bad *refusal) {
+	if op.UUID != "" {
+		if was, ok := e.uuids[op.UUID]; ok {
+			if was != op.request {
+				return false, refuse(RuleUUIDReused, codeKitUUID, "uuid conflict")
+			}
+			return true, nil
+		}
+	}
+	if *op.Sequence >= 1 && *op.Sequence <= maxSequence && *op.Sequence > e.seq {
+		return false, nil
+	}
+	rule := RuleSequence
+	if *op.Sequence == e.seq && op.request == e.applied {
+		rule = "" // a repetition after a lost answer
+	}
+	return false, refuse(rule, codeKitSequence, "sequence number compare failed: %d after %d", *op.Sequence, e.seq)
+}
+
+// commit makes root the card, after the operation op.
+func (e *entity) commit(root map[string]any, op operation) {
+	e.root = root
+	e.seq, e.applied = *op.Sequence, op.request
+	if op.UUID != "" {
+		e.uuids[op.UUID] = op.request
+	}
+}

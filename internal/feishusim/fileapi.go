@@ -1,0 +1,176 @@
+package feishusim
+
+import (
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Sizes of uploads (docs: im-v1/image/create, im-v1/file/create).
+const (
+	maxImage = 10 << 20
+	maxFile  = 30 << 20
+)
+
+// file is an image or another file.
+type file struct {
+	key         string
+	name        string
+	contentType string
+	data        []byte
+	own         bool // uploaded by the bot
+}
+
+func (f *file) image() bool { return strings.HasPrefix(f.contentType, "image/") }
+
+// files are all files by their image_key or file_key.
+type files map[string]*file
+
+// add stores f under a new key.
+func (fs files) add(f *file) string {
+	f.key = "file_v3_00" + randomHex(16)
+	if f.image() {
+		f.key = "img_v3_02" + randomHex(16)
+	}
+	fs[f.key] = f
+	return f.key
+}
+
+// ownImage reports whether the bot may show the image.
+func (fs files) ownImage(key string) bool {
+	f := fs[key]
+	return f != nil && f.own && f.image()
+}
+
+// checkKey: the bot can send only what it has uploaded itself.
+func (fs files) checkKey(key string, image bool) *refusal {
+	f := fs[key]
+	switch {
+	case key == "":
+		return refuse(RuleContent, codeParam, "Your request contains an invalid request parameter, ext=no file key")
+	case f == nil:
+		return refuse(RuleUnknownID, codeParam, "Your request contains an invalid request parameter, ext=invalid file key %q", key)
+	case !f.own:
+		return refuse(RulePermission, codeNotOwnResource, "Bot is NOT the owner of the resource.")
+	case f.image() != image:
+		return refuse(RuleContent, 230055, "The type of the file does not match the message type.")
+	}
+	return nil
+}
+
+// fileAPI serves uploads and downloads.
+type fileAPI struct{ world *world }
+
+func (a *fileAPI) routes() []route {
+	return []route{
+		api("POST /open-apis/im/v1/images", a.uploadImage),
+		api("POST /open-apis/im/v1/files", a.uploadFile),
+		{pattern: "GET /open-apis/im/v1/images/{key}", serve: a.own},
+		{pattern: "GET /open-apis/im/v1/files/{key}", serve: a.own},
+		{pattern: "GET /open-apis/im/v1/messages/{message_id}/resources/{key}", serve: a.resource},
+	}
+}
+
+func (a *fileAPI) uploadImage(q *request) (any, *refusal) {
+	f, form, bad := readUpload(q, "image", maxImage)
+	if bad != nil {
+		return nil, bad
+	}
+	if t := form("image_type"); t != "message" && t != "avatar" {
+		return nil, refuse(RuleField, codeFileParam, "Invalid request param: image_type %q", t)
+	}
+	f.contentType = http.DetectContentType(f.data)
+	if !f.image() {
+		return nil, refuse(RuleField, 234011, "Can't recognize image format.")
+	}
+	return map[string]string{"image_key": a.add(f)}, nil
+}
+
+func (a *fileAPI) uploadFile(q *request) (any, *refusal) {
+	f, form, bad := readUpload(q, "file", maxFile)
+	if bad != nil {
+		return nil, bad
+	}
+	if t := form("file_type"); !slices.Contains([]string{"opus", "mp4", "pdf", "doc", "xls", "ppt", "stream"}, t) {
+		return nil, refuse(RuleField, codeFileParam, "Invalid request param: file_type %q", t)
+	}
+	if f.name = form("file_name"); f.name == "" {
+		return nil, refuse(RuleField, codeFileParam, "Invalid request param: file_name is empty")
+	}
+	f.contentType = "application/octet-stream"
+	return map[string]string{"file_key": a.add(f)}, nil
+}
+
+func (a *fileAPI) add(f *file) string {
+	f.own = true
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	return a.world.files.add(f)
+}
+
+// readUpload reads the multipart part with this name, and gives access to the form's other fields.
+func readUpload(q *request, part string, limit int) (*file, func(string) string, *refusal) {
+	q.Body = io.NopCloser(strings.NewReader(string(q.body)))
+	if err := q.ParseMultipartForm(maxRequest); err != nil {
+		return nil, nil, refuse(RuleField, codeFileParam, "Invalid request param: %v", err)
+	}
+	src, header, err := q.FormFile(part)
+	if err != nil {
+		return nil, nil, refuse(RuleField, codeFileParam, "Invalid request param: %s: %v", part, err)
+	}
+	defer src.Close()
+	data, err := io.ReadAll(src)
+	switch {
+	case err != nil:
+		return nil, nil, refuse(RuleField, codeFileParam, "Invalid request param: %v", err)
+	case len(data) == 0:
+		return nil, nil, refuse(RuleEmpty, codeFileEmpty, "The file size cannot be 0.")
+	case len(data) > limit:
+		return nil, nil, refuse(RuleSize, codeFileTooBig, "The file size exceed the max value.")
+	}
+	return &file{name: header.Filename, data: data}, q.FormValue, nil
+}
+
+// own serves what the bot itself has uploaded.
+func (a *fileAPI) own(_ http.ResponseWriter, q *request) reply {
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	f := a.world.files[q.PathValue("key")]
+	if f == nil || !f.own {
+		return refused(refuse(RuleUnknownID, codeFileParam, "no file of the app with key %q", q.PathValue("key")))
+	}
+	return f.reply()
+}
+
+// resource serves a file of a message (doc: im-v1/message/get-2).
+func (a *fileAPI) resource(_ http.ResponseWriter, q *request) reply {
+	w := a.world
+	key, kind := q.PathValue("key"), q.URL.Query().Get("type")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m, bad := w.reachable(q.PathValue("message_id"), codeGone)
+	if bad != nil {
+		return refused(bad)
+	}
+	f := w.files[key]
+	switch {
+	case kind != "image" && kind != "file":
+		return refused(refuse(RuleField, codeFileParam, "Invalid request param: type %q", kind))
+	case m.Type == "merge_forward" || m.upper != "" || m.Type == "interactive":
+		return refused(refuse(RulePermission, codeFileForwarded, "Unsupported message type."))
+	case f == nil || !strings.Contains(m.Content, `"`+key+`"`):
+		return refused(refuse(RuleUnknownID, codeFileNotIn, "File not in message."))
+	case f.image() != (kind == "image"):
+		return refused(refuse(RuleField, codeFileParam, "Invalid request param: %s is not of type %s", key, kind))
+	}
+	return f.reply()
+}
+
+func (f *file) reply() reply {
+	rep := reply{status: http.StatusOK, header: http.Header{}, raw: f.data}
+	rep.header.Set("Content-Type", f.contentType)
+	rep.header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.name}))
+	return rep
+}

@@ -1,0 +1,262 @@
+package feishusim
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxRequest bounds a request body; the largest legal one is an upload of 30 MB.
+const maxRequest = 40 << 20
+
+// maxBodyRecord is how much of a request's body Call keeps.
+const maxBodyRecord = 2 << 10
+
+// request is one HTTP request on its way through the gateway.
+type request struct {
+	*http.Request
+	number int
+	at     time.Time
+	logID  string
+	body   []byte
+	rec    *records
+}
+
+// violate records a breach of a rule that does not by itself refuse the request.
+func (q *request) violate(rule Rule, format string, args ...any) {
+	q.rec.violate(rule, q.number, format, args...)
+}
+
+// decode reads the JSON body into v.
+func (q *request) decode(v any) *refusal {
+	if err := json.Unmarshal(q.body, v); err != nil {
+		return refuse(RuleField, codeNotJSON, "invalid parameter type in json: %v", err)
+	}
+	return nil
+}
+
+// refusal is an error of the platform's envelope. A rule of "" means that the client is not to blame.
+type refusal struct {
+	rule Rule
+	code int
+	msg  string
+}
+
+func (f *refusal) Error() string { return fmt.Sprintf("%d %s", f.code, f.msg) }
+
+func refuse(rule Rule, code int, format string, args ...any) *refusal {
+	return &refusal{rule: rule, code: code, msg: fmt.Sprintf(format, args...)}
+}
+
+// reply is an answer before it is written.
+type reply struct {
+	status int
+	code   int
+	msg    string
+	fields map[string]any // members of the envelope beside code and msg
+	header http.Header
+	raw    []byte // instead of the envelope
+	rule   Rule   // breached, if any
+	reset  bool   // cut the connection
+	taken  bool   // the handler has written to the connection itself
+}
+
+// done is the usual answer: data in the envelope.
+func done(data any) reply {
+	return reply{status: http.StatusOK, msg: "success", fields: map[string]any{"data": data}}
+}
+
+func refused(f *refusal) reply {
+	return reply{status: statusOf(f.code), code: f.code, msg: f.msg, rule: f.rule, header: http.Header{}}
+}
+
+// route is one API of the platform.
+type route struct {
+	pattern string // as in http.ServeMux
+	open    bool   // needs no token
+	secret  bool   // its body must not be recorded
+	serve   func(http.ResponseWriter, *request) reply
+}
+
+// api makes a route whose handler answers with data or a refusal.
+func api(pattern string, f func(*request) (any, *refusal)) route {
+	return route{pattern: pattern, serve: func(_ http.ResponseWriter, q *request) reply {
+		data, bad := f(q)
+		if bad != nil {
+			return refused(bad)
+		}
+		return done(data)
+	}}
+}
+
+// gateway stands before all APIs: faults, tokens, the app's rate limit, the envelope, the records.
+type gateway struct {
+	limits Limits
+	auth   *auth
+	rec    *records
+	faults *faults
+	limit  *limiter
+
+	mu     sync.Mutex
+	onCard map[string]int // requests in work per card entity
+}
+
+func (g *gateway) handler(rt route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q := &request{Request: r, number: g.rec.nextCall(), at: time.Now(), rec: g.rec}
+		q.logID = q.at.Format("20060102150405") + strings.ToUpper(randomHex(9))
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+		q.body = body
+		f := g.faults.take(r)
+		rep := reply{reset: true}
+		if err == nil {
+			leave := g.enterCard(q)
+			rep = g.answer(w, q, rt, f)
+			leave()
+		}
+		g.record(q, rt, rep, f != nil)
+		g.write(w, q, rep)
+	}
+}
+
+// enterCard notes the request on its card entity: calls on one card must not overlap, because their order decides
+// whether the sequence increases (doc: cardkit-v1/streaming-updates-openapi-overview).
+func (g *gateway) enterCard(q *request) (leave func()) {
+	card := q.PathValue("card_id")
+	if card == "" {
+		return func() {}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.onCard[card]++
+	if g.onCard[card] > 1 {
+		q.violate(RuleParallel, "%d calls on card %s at the same time", g.onCard[card], card)
+	}
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.onCard[card]--; g.onCard[card] == 0 {
+			delete(g.onCard, card)
+		}
+	}
+}
+
+// answer does the work, around the fault f if there is one.
+func (g *gateway) answer(w http.ResponseWriter, q *request, rt route, f *Fault) reply {
+	if f == nil {
+		return g.admit(w, q, rt)
+	}
+	var rep reply
+	if f.Apply {
+		rep = g.admit(w, q, rt)
+	}
+	if f.Delay > 0 && !sleep(f.Delay, q.Context().Done()) {
+		return reply{reset: true}
+	}
+	switch {
+	case rep.taken:
+		return rep
+	case f.breaks():
+		return f.reply()
+	case f.Apply:
+		return rep
+	}
+	return g.admit(w, q, rt)
+}
+
+// admit checks token and rate, then serves the request.
+func (g *gateway) admit(w http.ResponseWriter, q *request, rt route) reply {
+	if rt.open {
+		return rt.serve(w, q)
+	}
+	if bad := g.auth.check(q.Header.Get("Authorization"), time.Now()); bad != nil {
+		return refused(bad)
+	}
+	family := familyOf(rt.pattern)
+	wait, ok := g.limit.take(time.Now(),
+		quota{family + " 1s", g.limits.AppPerSecond, time.Second},
+		quota{family + " 1m", g.limits.AppPerMinute, time.Minute})
+	if !ok {
+		rep := refused(refuse(RuleRate, codeTooFrequent, "request trigger frequency limit"))
+		rep.header.Set(headerRateReset, fmt.Sprint(int(wait/time.Second)+1))
+		rep.header.Set("x-ogw-ratelimit-limit", fmt.Sprint(g.limits.AppPerSecond))
+		return rep
+	}
+	return rt.serve(w, q)
+}
+
+// familyOf groups the APIs that share the app's quota: all of CardKit, all of messages; others count each by itself.
+func familyOf(pattern string) string {
+	for _, family := range []string{"/cardkit/v1/", "/im/v1/messages"} {
+		if strings.Contains(pattern, family) {
+			return family
+		}
+	}
+	return pattern
+}
+
+func (g *gateway) record(q *request, rt route, rep reply, faulty bool) {
+	c := Call{Number: q.number, At: q.at, Method: q.Method, Path: q.URL.Path, Query: q.URL.RawQuery, Route: rt.pattern,
+		Status: rep.status, Code: rep.code, Latency: time.Since(q.at), Faulty: faulty}
+	if rep.reset {
+		c.Status, c.Code = 0, 0
+	}
+	if !rt.secret && strings.HasPrefix(q.Header.Get("Content-Type"), "application/json") {
+		c.Body = string(q.body[:min(len(q.body), maxBodyRecord)])
+	}
+	if rep.rule != "" {
+		q.violate(rep.rule, "%s %s: %d %s", q.Method, q.URL.Path, rep.code, rep.msg)
+	}
+	g.rec.addCall(c)
+}
+
+func (g *gateway) write(w http.ResponseWriter, q *request, rep reply) {
+	if rep.taken {
+		return
+	}
+	if rep.reset {
+		cut(w)
+		return
+	}
+	h := w.Header()
+	for k, v := range rep.header {
+		h[k] = v
+	}
+	h.Set("X-Tt-Logid", q.logID)
+	h.Set("X-Request-Id", q.logID)
+	raw := rep.raw
+	if raw == nil {
+		h.Set("Content-Type", "application/json; charset=utf-8")
+		raw = envelope(q, rep)
+	}
+	w.WriteHeader(rep.status)
+	_, _ = w.Write(raw) // the client has gone: its record says what it would have got
+}
+
+func envelope(q *request, rep reply) []byte {
+	out := map[string]any{"code": rep.code, "msg": rep.msg}
+	for k, v := range rep.fields {
+		out[k] = v
+	}
+	if rep.code != 0 {
+		out["error"] = map[string]any{"log_id": q.logID, "troubleshooter": "https://open.feishu.cn/search?log_id=" + q.logID}
+	}
+	return mustJSON(out)
+}
+
+// cut ends the TCP connection with a reset.
+func cut(w http.ResponseWriter) {
+	c, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // reset instead of a clean end; the close below ends it in any case
+	}
+	_ = c.Close()
+}

@@ -1,0 +1,201 @@
+package feishusim
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
+)
+
+const (
+	pathEndpoint   = "/callback/ws/endpoint"
+	pathConnection = "/ws/v2"
+)
+
+// hub holds the long connections and pushes events over them. Each event goes to one connection, picked at random
+// (doc: event-subscription-guide/overview, "cluster mode").
+type hub struct {
+	cfg    Config
+	auth   *auth
+	rec    *records
+	notify *notifier
+	done   chan struct{} // closed by close
+	work   sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	frozen  bool
+	conns   map[*conn]struct{}
+	waiting map[string]*attempt // by delivery id, until its ack
+}
+
+func newHub(cfg Config, a *auth, rec *records, n *notifier) *hub {
+	return &hub{cfg: cfg, auth: a, rec: rec, notify: n, done: make(chan struct{}),
+		conns: make(map[*conn]struct{}), waiting: make(map[string]*attempt)}
+}
+
+// Connections returns how many long connections stand.
+func (h *hub) Connections() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.conns)
+}
+
+// DropConnections ends all long connections: with a close frame, or with a TCP reset.
+func (h *hub) DropConnections(reset bool) {
+	h.mu.Lock()
+	var all []*conn
+	for c := range h.conns {
+		all = append(all, c)
+	}
+	h.mu.Unlock()
+	for _, c := range all {
+		c.drop(reset)
+	}
+}
+
+// Freeze makes all long connections, also new ones, half-open: what clients send is accepted and ignored, nothing is
+// sent, an event pushed meanwhile is lost until its redelivery. HTTP is not touched; use Inject for that.
+func (h *hub) Freeze(on bool) {
+	h.mu.Lock()
+	h.frozen = on
+	for _, at := range h.waiting {
+		at.excused = true
+	}
+	h.mu.Unlock()
+	h.notify.bump()
+}
+
+func (h *hub) isFrozen() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.frozen
+}
+
+// begin counts work that close waits for; false after close.
+func (h *hub) begin() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.work.Add(1)
+	return true
+}
+
+func (h *hub) close() {
+	h.mu.Lock()
+	if !h.closed {
+		h.closed = true
+		close(h.done)
+	}
+	h.mu.Unlock()
+	h.DropConnections(false)
+	h.work.Wait()
+}
+
+// pick returns a random connection, or nil.
+func (h *hub) pick() *conn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.conns) == 0 {
+		return nil
+	}
+	n := rand.IntN(len(h.conns))
+	for c := range h.conns {
+		if n == 0 {
+			return c
+		}
+		n--
+	}
+	return nil
+}
+
+func (h *hub) routes() []route {
+	return []route{
+		{pattern: "POST " + pathEndpoint, open: true, secret: true, serve: h.serveEndpoint},
+		{pattern: "GET " + pathConnection, open: true, secret: true, serve: h.serveConnection},
+	}
+}
+
+func (h *hub) serveEndpoint(_ http.ResponseWriter, q *request) reply {
+	var in struct{ AppID, AppSecret string }
+	if err := json.Unmarshal(q.body, &in); err != nil {
+		return refused(refuse(RuleField, codeEndpointNone, "bad request body"))
+	}
+	bad := h.auth.endpointRefusal(in.AppID, in.AppSecret)
+	if bad == nil && h.Connections() >= maxConnections {
+		bad = refuse("", codeTooManyConns, "the number of connections exceeded the limit")
+	}
+	if bad != nil {
+		rep := refused(bad)
+		rep.status = http.StatusOK
+		rep.fields = map[string]any{"data": map[string]any{}}
+		return rep
+	}
+	u := connectionURL(q.Host, strconv.FormatUint(rand.Uint64()>>1, 10), strconv.Itoa(33000000+rand.IntN(999999)), h.auth.ticket(time.Now()))
+	rep := done(map[string]any{"URL": u, "ClientConfig": h.cfg.client()})
+	rep.msg = ""
+	return rep
+}
+
+// serveConnection turns the request into a long connection and stays until it ends.
+func (h *hub) serveConnection(w http.ResponseWriter, q *request) reply {
+	if !h.auth.redeem(q.URL.Query().Get("ticket"), time.Now()) {
+		return refusedHandshake(http.StatusForbidden, handshakeAuthFailed, "ticket is invalid", 0)
+	}
+	if h.Connections() >= maxConnections {
+		return refusedHandshake(http.StatusForbidden, handshakeAuthFailed, "too many connections", codeTooManyConns)
+	}
+	service, err := strconv.ParseInt(q.URL.Query().Get("service_id"), 10, 32)
+	if err != nil {
+		return refusedHandshake(http.StatusForbidden, http.StatusForbidden, "service_id is invalid", 0)
+	}
+	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
+	sock, err := up.Upgrade(w, q.Request, nil)
+	if err != nil {
+		return reply{taken: true, status: http.StatusBadRequest} // the upgrader has answered
+	}
+	c := newConn(h, sock, q.URL.Query().Get("device_id"), int32(service))
+	if h.admit(c) {
+		c.serve()
+	}
+	_ = sock.Close() // it may be closed already
+	return reply{taken: true, status: http.StatusSwitchingProtocols}
+}
+
+// refusedHandshake tells the reason in headers (oapi-sdk-go ws/const.go).
+func refusedHandshake(status, code int, msg string, authCode int) reply {
+	rep := reply{status: status, code: code, msg: msg, rule: RuleToken, header: http.Header{}}
+	rep.header.Set(larkws.HeaderHandshakeStatus, strconv.Itoa(code))
+	rep.header.Set(larkws.HeaderHandshakeMsg, msg)
+	if authCode != 0 {
+		rep.header.Set(larkws.HeaderHandshakeAuthErrCode, strconv.Itoa(authCode))
+	}
+	return rep
+}
+
+func (h *hub) admit(c *conn) bool {
+	h.mu.Lock()
+	ok := !h.closed
+	if ok {
+		h.conns[c] = struct{}{}
+		h.work.Add(1)
+	}
+	h.mu.Unlock()
+	h.notify.bump()
+	return ok
+}
+
+// leave takes away a connection that ends; what is pushed from now on goes elsewhere.
+func (h *hub) leave(c *conn) {
+	h.mu.Lock()
+	delete(h.conns, c)
+	h.mu.Unlock()
+	h.notify.bump()
+}

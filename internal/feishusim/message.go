@@ -1,0 +1,179 @@
+package feishusim
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+const (
+	uuidMemory  = time.Hour           // how long an idempotency key is remembered (doc: im-v1/message/create)
+	maxEdits    = 20                  // edits of one message (doc: im-v1/message/update)
+	updatable   = 14 * 24 * time.Hour // how long cards can be updated (doc: im-v1/message/patch)
+	maxStates   = 1000                // states kept per message; the second oldest go first
+	recalledMsg = "This message was recalled"
+)
+
+// message is a Message with what nobody sees.
+type message struct {
+	Message
+	entity    *entity // that CardID names
+	mentions  []mention
+	updated   time.Time
+	edits     int
+	event     *event      // the event that told of it, for redelivery
+	reactions []*reaction // with their ids
+	upper     string      // the merged forward that it is part of
+	parts     []*message  // of a merged forward
+}
+
+// reaction is one emoji of one user or bot on a message.
+type reaction struct {
+	id, emoji string
+	user      User // zero for the bot
+	by        Sender
+	at        time.Time
+}
+
+// mention is an entry of a message's mentions.
+type mention struct {
+	key  string // @_user_1
+	user User
+}
+
+func (m *message) copy() Message {
+	out := m.Message
+	out.States = slices.Clip(m.States)
+	for _, r := range m.reactions {
+		out.Reactions = append(out.Reactions, r.emoji)
+	}
+	return out
+}
+
+// show appends a state.
+func (m *message) show(op, text string, card json.RawMessage, streaming bool) {
+	if len(m.States) >= maxStates {
+		m.States = append(m.States[:1:1], m.States[2:]...)
+	}
+	m.States = append(m.States, State{At: time.Now(), Op: op, Text: text, Card: card, Streaming: streaming})
+}
+
+// card returns the card that the message shows, or nil.
+func (m *message) card() map[string]any {
+	if m.entity != nil {
+		return m.entity.root
+	}
+	var card map[string]any
+	if m.Type == "interactive" && len(m.States) > 0 {
+		_ = json.Unmarshal(m.Last().Card, &card) // of a user's forward there is none
+	}
+	return card
+}
+
+// showCard shows another card in the message.
+func (m *message) showCard(root map[string]any, op string) {
+	if m.entity != nil {
+		m.entity.root = root
+		m.entity.show(op)
+		return
+	}
+	m.show(op, visibleCard(root), mustJSON(root), false)
+}
+
+func (m *message) recall() {
+	m.Deleted = true
+	m.updated = time.Now()
+	m.show("recall", "", nil, false)
+}
+
+// react puts an emoji on the message; the same one by the same hand is there once.
+func (m *message) react(by Sender, user User, emoji string) *reaction {
+	for _, r := range m.reactions {
+		if r.by.ID == by.ID && r.emoji == emoji {
+			return r
+		}
+	}
+	r := &reaction{id: "ZC" + randomHex(24), emoji: emoji, by: by, user: user, at: time.Now()}
+	m.reactions = append(m.reactions, r)
+	return r
+}
+
+// messages is the store of all messages.
+type messages struct {
+	byID  map[string]*message
+	list  []*message // by time of creation
+	uuids map[string]sent
+}
+
+func (ms *messages) add(m *message) {
+	ms.byID[m.ID] = m
+	i, _ := slices.BinarySearchFunc(ms.list, m, func(a, b *message) int {
+		if a.Created.After(b.Created) {
+			return 1
+		}
+		return -1 // equal times: after those that are there
+	})
+	ms.list = slices.Insert(ms.list, i, m)
+}
+
+// must is for the API of tests: a wrong id there is a mistake of the test.
+func (ms *messages) must(id string) *message {
+	m := ms.byID[id]
+	if m == nil {
+		panic("feishusim: no message " + id)
+	}
+	return m
+}
+
+func (ms *messages) in(chatID string) []*message {
+	var out []*message
+	for _, m := range ms.list {
+		if m.ChatID == chatID {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// answer makes m an answer to the message with this id. Inside a topic both references name the topic's first message
+// (doc: im-v1/message/events/receive). With topic set, the parent's topic is begun if there is none.
+func (ms *messages) answer(m *message, parent *message, topic bool) {
+	if topic && parent.ThreadID == "" {
+		parent.ThreadID = newID("omt_")
+	}
+	m.ThreadID = parent.ThreadID
+	m.RootID = cmp.Or(parent.RootID, parent.ID)
+	m.ParentID = parent.ID
+	if m.ThreadID != "" {
+		m.RootID = ms.threadRoot(m.ThreadID).ID
+		m.ParentID = m.RootID
+	}
+}
+
+// threadRoot returns the first message of a topic, or nil.
+func (ms *messages) threadRoot(threadID string) *message {
+	for _, m := range ms.list {
+		if threadID != "" && m.ThreadID == threadID {
+			return m
+		}
+	}
+	return nil
+}
+
+// sentAs returns the message that was sent with this idempotency key within the last hour.
+func (ms *messages) sentAs(uuid string, now time.Time) (sent, bool) {
+	s, ok := ms.uuids[uuid]
+	if ok && now.Sub(s.at) >= uuidMemory {
+		delete(ms.uuids, uuid)
+		return sent{}, false
+	}
+	return s, ok
+}
+
+// sent is the result of a create or reply, kept for its idempotency key.
+type sent struct {
+	at      time.Time
+	message string
+	request [32]byte // hash of chat, type and content
+}

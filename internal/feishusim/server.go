@@ -1,0 +1,131 @@
+// Package feishusim is a double of the Feishu/Lark open platform on the loopback interface: the HTTP API and the
+// websocket long connection of one app in one tenant. It is strict where the platform is strict, records every rule
+// that a client breaks, and can be made to fail in the ways the platform fails. Tests and the playground use it.
+//
+// What it knows about the platform comes from its documentation (open.feishu.cn/document) and from the source of the
+// official SDK (github.com/larksuite/oapi-sdk-go/v3); comments name the page or file.
+package feishusim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Server is the platform, with one app. Its parts are embedded for their exported methods.
+type Server struct {
+	*auth
+	*records
+	*faults
+	*hub
+	*world
+	*people
+
+	cfg    Config
+	notify *notifier
+	host   string
+	http   *http.Server
+	stop   context.CancelFunc
+	accept sync.WaitGroup // the accept loop
+	work   *tracker       // handlers in work
+}
+
+// Start starts a platform that listens on the loopback interface.
+func Start(cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	ln, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if a, ok := ln.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		return nil, errors.Join(fmt.Errorf("listen: %s is not a loopback address", cfg.Listen), ln.Close())
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Server{cfg: cfg, notify: newNotifier(), host: ln.Addr().String(), stop: stop, work: &tracker{}}
+	s.records = &records{notify: s.notify}
+	s.auth = newAuth(cfg)
+	s.faults = &faults{}
+	s.hub = newHub(cfg, s.auth, s.records, s.notify)
+	s.world = newWorld(cfg, s.notify, s.records)
+	s.people = &people{world: s.world, hub: s.hub, mentionsOnly: cfg.MentionsOnly}
+	s.http = &http.Server{
+		Handler:           s.work.wrap(s.routes()),
+		ReadHeaderTimeout: time.Minute,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	s.accept.Go(func() { _ = s.http.Serve(ln) }) // ends with ErrServerClosed; an earlier end shows in every call
+	return s, nil
+}
+
+// Close stops everything and waits until nothing runs any more. What was recorded can still be read.
+func (s *Server) Close() error {
+	s.stop()
+	err := s.http.Close()
+	s.hub.close()
+	s.accept.Wait()
+	s.work.wait()
+	s.world.close()
+	return err
+}
+
+// URL returns the base of all HTTP APIs, http://127.0.0.1:<port>.
+func (s *Server) URL() string { return "http://" + s.host }
+
+// routes builds the HTTP side.
+func (s *Server) routes() http.Handler {
+	limit := newLimiter()
+	g := &gateway{limits: s.cfg.Limits, auth: s.auth, rec: s.records, faults: s.faults, limit: limit, onCard: make(map[string]int)}
+	im := &imAPI{world: s.world, push: s.push, limit: limit, limits: s.cfg.Limits, mentionsOnly: s.cfg.MentionsOnly}
+	kit := &cardAPI{world: s.world, limit: limit, cfg: s.cfg}
+	mux := http.NewServeMux()
+	for _, group := range [][]route{
+		s.auth.routes(), s.hub.routes(), im.routes(), kit.routes(),
+		(&reactionAPI{world: s.world, push: s.push}).routes(),
+		(&callbackAPI{world: s.world}).routes(),
+		(&fileAPI{world: s.world}).routes(),
+		(&chatAPI{world: s.world}).routes(),
+	} {
+		for _, rt := range group {
+			mux.HandleFunc(rt.pattern, g.handler(rt))
+		}
+	}
+	mux.HandleFunc("/", g.handler(route{pattern: "/", open: true, serve: servePathUnknown}))
+	return mux
+}
+
+func servePathUnknown(_ http.ResponseWriter, q *request) reply {
+	return reply{status: http.StatusNotFound, raw: []byte("404 page not found"), rule: RulePath,
+		header: http.Header{"Content-Type": {"text/plain"}}}
+}
+
+// tracker waits for HTTP handlers, which http.Server.Close does not.
+type tracker struct {
+	mu     sync.Mutex
+	closed bool
+	work   sync.WaitGroup
+}
+
+func (t *tracker) wrap(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.mu.Lock()
+		if t.closed {
+			t.mu.Unlock()
+			panic(http.ErrAbortHandler)
+		}
+		t.work.Add(1)
+		t.mu.Unlock()
+		defer t.work.Done()
+		h.ServeHTTP(w, r)
+	})
+}
+
+func (t *tracker) wait() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.work.Wait()
+}

@@ -1,0 +1,111 @@
+package feishusim
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// cardTexts are the members of a card in which visible text stands, in the order in which it is shown.
+var cardTexts = []string{"header", "title", "subtitle", "text_tag_list", "text", "content", "placeholder",
+	"body", "elements", "i18n_elements", "columns", "actions", "fields", "options", "rows", "extra"}
+
+// visibleCard returns all text that a card shows, one line or more per element.
+func visibleCard(card any) string {
+	var lines []string
+	collectText(card, &lines)
+	return strings.Join(lines, "\n")
+}
+
+func collectText(node any, lines *[]string) {
+	switch n := node.(type) {
+	case string:
+		if n != "" {
+			*lines = append(*lines, n)
+		}
+	case []any:
+		for _, x := range n {
+			if _, plain := x.(string); !plain {
+				collectText(x, lines)
+			}
+		}
+	case map[string]any:
+		for _, k := range cardTexts {
+			collectText(n[k], lines)
+		}
+	}
+}
+
+// visibleContent returns the text that a message of any type but a card shows.
+func visibleContent(msgType, content string, mentions []mention) string {
+	var text string
+	switch msgType {
+	case "text":
+		var c struct{ Text string }
+		if json.Unmarshal([]byte(content), &c) == nil {
+			text = atTag.ReplaceAllString(c.Text, "@$1")
+		}
+	case "post":
+		text = visiblePost(content)
+	default:
+		return "[" + msgType + "]"
+	}
+	for _, m := range mentions {
+		text = strings.ReplaceAll(text, m.key, "@"+m.user.Name)
+	}
+	return strings.ReplaceAll(text, "@_all", "@all")
+}
+
+// atTag is a mention in a sent text.
+var atTag = regexp.MustCompile(`<at [^>]*>([^<]*)</at>`)
+
+// visiblePost reads both forms: with languages, as sent, and without, as received.
+func visiblePost(content string) string {
+	p, ok := parsePost(content)
+	if !ok {
+		return content
+	}
+	lines := make([]string, 0, len(p.Content)+1)
+	if p.Title != "" {
+		lines = append(lines, p.Title)
+	}
+	for _, line := range p.Content {
+		var b strings.Builder
+		for _, node := range line {
+			for _, k := range []string{"text", "user_name", "emoji_type"} {
+				if s, ok := node[k].(string); ok {
+					b.WriteString(s)
+					break
+				}
+			}
+		}
+		lines = append(lines, b.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// post is rich text of one language.
+type post struct {
+	Title   string             `json:"title"`
+	Content [][]map[string]any `json:"content"`
+}
+
+// parsePost returns the first language of a post.
+func parsePost(content string) (post, bool) {
+	var p post
+	if json.Unmarshal([]byte(content), &p) == nil && p.Content != nil {
+		return p, true
+	}
+	var langs map[string]post
+	if json.Unmarshal([]byte(content), &langs) != nil {
+		return post{}, false
+	}
+	for _, l := range postLanguages {
+		if p, ok := langs[l]; ok {
+			return p, true
+		}
+	}
+	return post{}, false
+}
+
+var postLanguages = []string{"zh_cn", "en_us", "ja_jp", "zh_hk", "zh_tw"}

@@ -1,0 +1,70 @@
+package feishusim
+
+import (
+	"context"
+	"iter"
+)
+
+// View is what a watcher can look at. It reads the double as it is at the time of each call.
+type View struct {
+	s       *Server
+	version uint64
+}
+
+// Version grows with every change.
+func (v *View) Version() uint64 { return v.version }
+
+// Messages returns the messages of a chat in visible order.
+func (v *View) Messages(chatID string) []Message { return v.s.Messages(chatID) }
+
+// Message returns a message by its id.
+func (v *View) Message(id string) (Message, bool) { return v.s.Message(id) }
+
+// Chats returns all chats.
+func (v *View) Chats() []Chat { return v.s.Chats() }
+
+// Deliveries returns every push of an event so far.
+func (v *View) Deliveries() []Delivery { return v.s.Deliveries() }
+
+// Calls returns every HTTP request so far.
+func (v *View) Calls() []Call { return v.s.Calls() }
+
+// Violations returns every breach of a rule so far.
+func (v *View) Violations() []Violation { return v.s.Violations() }
+
+// Connections returns how many long connections stand.
+func (v *View) Connections() int { return v.s.Connections() }
+
+// View returns a view of the present.
+func (s *Server) View() *View {
+	version, _ := s.notify.current()
+	return &View{s: s, version: version}
+}
+
+// Await returns when cond holds, asking again at every change, or with ctx's cause.
+func (s *Server) Await(ctx context.Context, cond func(*View) bool) error {
+	for v := range s.Changes(ctx) {
+		if cond(v) {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// Changes yields a view now and after changes until ctx ends. Changes during the loop's body count as one: a slow
+// reader sees the latest, not every one.
+func (s *Server) Changes(ctx context.Context) iter.Seq[*View] {
+	return func(yield func(*View) bool) {
+		for {
+			version, changed := s.notify.current()
+			if !yield(&View{s: s, version: version}) {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}

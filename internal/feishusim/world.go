@@ -1,0 +1,143 @@
+package feishusim
+
+import (
+	"slices"
+	"sync"
+)
+
+// world is what the platform remembers: people, chats, messages, cards, files. One lock guards it all; no method
+// that holds it calls out.
+type world struct {
+	notify *notifier
+	rec    *records
+	alarms *alarms
+	app
+
+	mu sync.Mutex
+	directory
+	messages messages
+	files    files
+	cards    map[string]*entity
+	presses  map[string]*press // by their token
+}
+
+func newWorld(cfg Config, n *notifier, rec *records) *world {
+	return &world{
+		notify: n, rec: rec, alarms: newAlarms(),
+		app:      app{tenant: randomHex(8), bot: Sender{ID: cfg.AppID, Type: "app", Name: cfg.BotName}, botID: newID("ou_")},
+		messages: messages{byID: make(map[string]*message), uuids: make(map[string]sent)},
+		files:    make(files), cards: make(map[string]*entity), presses: make(map[string]*press),
+	}
+}
+
+// app is the app and its tenant; it never changes.
+type app struct {
+	tenant string // tenant_key
+	bot    Sender // the bot; its ID is the app id
+	botID  string // the bot's open id
+}
+
+// BotOpenID returns the bot's open id, as in bot/v3/info and in mentions.
+func (a *app) BotOpenID() string { return a.botID }
+
+// AddUser adds a person to the tenant.
+func (w *world) AddUser(name string) User {
+	u := User{OpenID: newID("ou_"), UserID: randomHex(4), UnionID: newID("on_"), Name: name}
+	w.mu.Lock()
+	w.users = append(w.users, u)
+	w.mu.Unlock()
+	w.notify.bump()
+	return u
+}
+
+// Users returns everybody that AddUser added.
+func (w *world) Users() []User {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.users)
+}
+
+// PrivateChat returns the id of the chat of u and the bot, which is made on first use.
+func (w *world) PrivateChat(u User) string {
+	defer w.notify.bump()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.privateChat(u).ID
+}
+
+// Group makes a group with the bot already in it and returns its id. No event tells of it; see AddBot.
+func (w *world) Group(name string, members ...User) string {
+	w.mu.Lock()
+	c := w.newChat(Chat{Name: name, Mode: "group", Members: members})
+	w.mu.Unlock()
+	w.notify.bump()
+	return c.ID
+}
+
+// Chats returns all chats, oldest first.
+func (w *world) Chats() []Chat {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := make([]Chat, len(w.chats))
+	for i, c := range w.chats {
+		out[i] = c.Chat
+		out[i].Members = slices.Clone(c.Members)
+	}
+	return out
+}
+
+// Message returns a message by its id.
+func (w *world) Message(id string) (Message, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.messages.byID[id]
+	if m == nil {
+		return Message{}, false
+	}
+	return m.copy(), true
+}
+
+// Messages returns the messages of a chat, also recalled ones and those inside topics, in the order of their creation.
+func (w *world) Messages(chatID string) []Message {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []Message
+	for _, m := range w.messages.in(chatID) {
+		out = append(out, m.copy())
+	}
+	return out
+}
+
+// Upload stores a file as if a user had uploaded it, for the content of a message that the user sends. A content type
+// image/... gives an image_key, every other a file_key.
+func (w *world) Upload(name, contentType string, data []byte) (key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.files.add(&file{name: name, contentType: contentType, data: append([]byte{}, data...)})
+}
+
+// reachable returns a message that exists, is not recalled, and stands in a chat that the bot is in. gone is the code
+// for a recalled one; the client is not to blame for it, since a user can recall a message at any time.
+func (w *world) reachable(id string, gone int) (*message, *refusal) {
+	m := w.messages.byID[id]
+	if m == nil {
+		return nil, refuse(RuleUnknownID, codeUnknownMessage, "The request you send is not a valid {open_message_id} or not exists: %q", id)
+	}
+	if m.Deleted {
+		return nil, refuse("", gone, "The message was withdrawn.")
+	}
+	return m, w.chat(m.ChatID).writable()
+}
+
+// close stops the clocks and notes what the client left undone.
+func (w *world) close() {
+	w.alarms.close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.cards {
+		if e.streaming {
+			e.streaming = false
+			w.rec.violate(RuleStreamingOn, 0, "card %s was still in streaming mode at the end", e.id)
+		}
+	}
+}
