@@ -33,7 +33,7 @@ func commands() []command {
 var commandLine = regexp.MustCompile(`^/([a-zA-Z]+)(\s|$)`)
 
 // parseCommand finds the command that a text orders. A text that looks like a command which does not exist gives its
-// name only. "/etc/hosts ..." is talk, and so is anything after a leading space.
+// name only. "/etc/hosts ..." is talk.
 func parseCommand(text string) (*command, string) {
 	word := commandLine.FindStringSubmatch(text)
 	if word == nil {

@@ -82,7 +82,7 @@ var texts = struct {
 	NothingToStop:   phrase{"现在没有正在运行的任务。", "Nothing is running right now."},
 	StopAsked:       phrase{"正在停止…", "Stopping…"},
 	StopOver:        phrase{"这一轮已经结束了。", "This turn is already over."},
-	UnknownCommand:  phrase{"没有 %s 这个命令，发送 /help 查看全部命令。如果想把这句话原样交给助手，请在前面加一个空格。", "There is no command %s; /help lists all. To pass this text on to the agent as it is, put a space before it."},
+	UnknownCommand:  phrase{"没有 %s 这个命令，发送 /help 查看全部命令。", "There is no command %s; /help lists them all."},
 	AskMe:           phrase{"我在。直接说你想做什么，或发送 /help 查看命令。", "I am here. Say what you need, or send /help for the commands."},
 	Unreadable:      phrase{"暂时还不能阅读这种消息，请用文字告诉我。", "I cannot read this kind of message yet. Please tell me in words."},
 	NotAllowed:      phrase{"这个机器人还没有设置主人。你的 ID 是 %s：把它写进配置文件的 [access] owner，然后重启。", "This bot has no owner yet. Your ID is %s: put it into the configuration file as [access] owner, then restart."},

@@ -20,7 +20,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/console"
 	"magpie/internal/feishusim"
-	"magpie/internal/modelsim"
+	modelsim "magpie/internal/modeldouble"
 )
 
 type playgroundCmd struct {

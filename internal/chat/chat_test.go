@@ -36,4 +36,5 @@ func TestStableName(t *testing.T) {
 		t.Errorf("Stable = %q, want %q", got, want)
 	}
 }
+
 const sha1OfExample = "2e066a9a1889e251f61489cb"

@@ -13,13 +13,13 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/modeldouble"
+	modelsim "magpie/internal/modeldouble"
 )
 
 // rig is a pool of real CLI processes in front of a model double.
 type rig struct {
 	*testing.T
-	model *modeldouble.Server
+	model *modelsim.Server
 	cfg   claude.Config
 	pool  *claude.Pool
 }
@@ -27,7 +27,7 @@ type rig struct {
 func newRig(t *testing.T, change ...func(*claude.Config)) *rig {
 	t.Helper()
 	t.Parallel()
-	model, err := modeldouble.Start(modeldouble.Config{})
+	model, err := modelsim.Start(modelsim.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestPathsAndSlashesInTextsAreOnlyText(t *testing.T) {
 
 func TestStopInTheMiddleOfAText(t *testing.T) {
 	r := newRig(t)
-	r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{modeldouble.Text("one two "), modeldouble.Hang()}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("one two "), modelsim.Hang()}})
 	ctx, stop := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
 	spec := fresh()
@@ -208,8 +208,8 @@ func TestStopInTheMiddleOfAText(t *testing.T) {
 func TestStopKillsWhatAToolStarted(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	mark := filepath.Join(t.TempDir(), "pid")
-	r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{
-		modeldouble.Tool("Bash", map[string]any{"command": "echo $$ > " + mark + "; sleep 300", "description": "sleep"}),
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Tool("Bash", map[string]any{"command": "echo $$ > " + mark + "; sleep 300", "description": "sleep"}),
 	}})
 	ctx, stop := context.WithCancelCause(t.Context())
 	go func() {
@@ -232,8 +232,8 @@ func TestStopKillsWhatAToolStarted(t *testing.T) {
 func TestToolsThatNeedPermissionAreDenied(t *testing.T) {
 	r := newRig(t)
 	mark := filepath.Join(r.cfg.Project, "made.txt")
-	r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{
-		modeldouble.Tool("Bash", map[string]any{"command": "touch " + mark, "description": "touch"}),
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Tool("Bash", map[string]any{"command": "touch " + mark, "description": "touch"}),
 	}})
 	a := r.turn(t.Context(), "a", fresh(), "go")
 	denied := false
@@ -260,8 +260,8 @@ func TestAllowedToolsAndModesAreHonoured(t *testing.T) {
 		want          bool
 	}{{"default", "touch ", true}, {"plan", "mkdir ", false}, {"acceptEdits", "mkdir ", true}} {
 		mark := filepath.Join(r.cfg.Project, "made"+string(rune('0'+i)))
-		r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{
-			modeldouble.Tool("Bash", map[string]any{"command": tc.command + mark, "description": "make"}),
+		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+			modelsim.Tool("Bash", map[string]any{"command": tc.command + mark, "description": "make"}),
 		}})
 		spec := fresh()
 		spec.Mode = tc.mode
@@ -277,8 +277,8 @@ func TestAllowedToolsAndModesAreHonoured(t *testing.T) {
 func TestABrokenStreamIsRepeatedNotAppended(t *testing.T) {
 	r := newRig(t)
 	r.model.Script(
-		modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{modeldouble.Text("half an ans"), modeldouble.Cut()}},
-		modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{modeldouble.Text("a whole answer")}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("half an ans"), modelsim.Cut()}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("a whole answer")}},
 	)
 	a := r.turn(t.Context(), "a", fresh(), "go")
 	if a.err != nil || a.text() != "a whole answer" {
@@ -288,7 +288,7 @@ func TestABrokenStreamIsRepeatedNotAppended(t *testing.T) {
 
 func TestABadKeyIsToldAtOnce(t *testing.T) {
 	r := newRig(t)
-	r.model.Script(modeldouble.Rule{Steps: []modeldouble.Step{modeldouble.Fail(401, "authentication_error", "invalid x-api-key")}})
+	r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Fail(401, "authentication_error", "invalid x-api-key")}})
 	began := time.Now()
 	a := r.turn(t.Context(), "a", fresh(), "go")
 	if a.err != nil || a.result.Failure != claude.FailAuth {
@@ -301,7 +301,7 @@ func TestABadKeyIsToldAtOnce(t *testing.T) {
 
 func TestASilentModelIsGivenUp(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.Silence.Duration = 2 * time.Second })
-	r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{modeldouble.Text("well "), modeldouble.Hang()}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("well "), modelsim.Hang()}})
 	a := r.turn(t.Context(), "a", fresh(), "go")
 	if !errors.Is(a.err, claude.ErrSilent) {
 		t.Errorf("err = %v", a.err)
@@ -310,7 +310,7 @@ func TestASilentModelIsGivenUp(t *testing.T) {
 
 func TestATurnHasALimit(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.TurnLimit.Duration = 2 * time.Second })
-	r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{modeldouble.Hang()}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Hang()}})
 	if a := r.turn(t.Context(), "a", fresh(), "go"); !errors.Is(a.err, claude.ErrTurnEnd) {
 		t.Errorf("err = %v", a.err)
 	}
@@ -322,8 +322,8 @@ func TestASlowToolIsNotSilence(t *testing.T) {
 		c.Silence.Duration = 5 * time.Second
 		c.AllowedTools = []string{"Bash"}
 	})
-	r.model.Script(modeldouble.Rule{Times: 1, Steps: []modeldouble.Step{
-		modeldouble.Tool("Bash", map[string]any{"command": "sleep 7", "description": "sleep"}),
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Tool("Bash", map[string]any{"command": "sleep 7", "description": "sleep"}),
 	}})
 	if a := r.turn(t.Context(), "a", fresh(), "go"); a.err != nil || a.result.Failure != "" {
 		t.Errorf("%+v %v", a.result, a.err)

@@ -1,0 +1,433 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/bridge"
+	"magpie/contextmgr"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+	modelsim "magpie/internal/modeldouble"
+)
+
+func TestAPrivateMessageIsAnsweredByAGrowingCard(t *testing.T) {
+	r := newRig(t)
+	first, second := make(chan struct{}), make(chan struct{})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("第一段。"), modelsim.Hold(first), modelsim.Text("第二段。"), modelsim.Hold(second), modelsim.Text("第三段。"),
+	}})
+	id := r.sim.Say(r.chat, r.user, "写三段")
+	for _, step := range []struct {
+		text string
+		then chan struct{}
+	}{{"第一段。", first}, {"第一段。第二段。", second}} {
+		r.await(step.text, func(v *feishusim.View) bool {
+			list := replies(v, r.chat, id)
+			return len(list) == 1 && list[0].Last().Streaming && strings.Contains(list[0].Text(), step.text)
+		})
+		close(step.then)
+	}
+	m := r.answer(r.chat, id)
+	if said(m) != "第一段。第二段。第三段。" || m.Type != "interactive" || m.CardID == "" {
+		t.Errorf("answer %q as %s %s", said(m), m.Type, m.CardID)
+	}
+}
+
+func TestAFollowUpNeedsTheFirstMessage(t *testing.T) {
+	r := newRig(t)
+	if got := r.ask("我叫小明"); got != "好的，小明，我记住了。" {
+		t.Fatalf("answer %q", got)
+	}
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	if b := <-r.built; b.Live || b.Prompt.UseResume || b.Prompt.Stats.Messages != 0 {
+		t.Errorf("first context: %+v", b)
+	}
+	if b := <-r.built; !b.Live || b.Prompt.Stats.Messages != 0 {
+		t.Errorf("second context: %+v, want a living process and no prefix", b)
+	}
+}
+
+// With --resume the request holds the session's messages and the prefix, both.
+func TestANewProcessGetsBothContexts(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r.ask("我叫小明")
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	<-r.built
+	if b := <-r.built; b.Live || !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 || b.Prompt.Stats.UserMessages != 1 {
+		t.Errorf("context: %+v", b)
+	}
+	req := r.lastRequest()
+	if len(req.Messages) < 3 || req.Messages[0].Text != "我叫小明" {
+		t.Errorf("the session's messages did not reach the model: %+v", req.Messages)
+	}
+	parsed, current, ok := contextmgr.ParsePrefix(req.LastUser())
+	if !ok || current != "我叫什么名字？" || len(parsed) != 2 || parsed[0].Text != "我叫小明" || parsed[1].Text != "好的，小明，我记住了。" {
+		t.Errorf("the prefix did not reach the model: %q", req.LastUser())
+	}
+	if strings.Contains(req.LastUser(), "## [3]") {
+		t.Error("the question is part of its own history")
+	}
+}
+
+func TestGroupsAnswerMentionsOnly(t *testing.T) {
+	r := newRig(t)
+	red := r.sim.AddUser("小红")
+	group := r.sim.Group("测试群", r.user, red)
+	r.sim.Say(group, r.user, "大家好，我叫小明")
+	r.sim.Say(group, red, "请看公告", feishusim.MentionAll())
+	r.sim.Say(group, red, "你看看", feishusim.MentionUsers(r.user))
+	id := r.sim.Say(group, red, "我叫小红", feishusim.Mention())
+	if got := said(r.answer(group, id)); !strings.Contains(got, "小红") {
+		t.Errorf("answer %q", got)
+	}
+	req := r.lastRequest()
+	if got := req.LastUser(); got != "小红：我叫小红" {
+		t.Errorf("the model was asked %q", got)
+	}
+	if n := len(r.model.Requests()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	for _, m := range r.sim.Messages(group) {
+		if m.FromBot && m.ParentID != id {
+			t.Errorf("the bot said %q unasked", m.Text())
+		}
+	}
+}
+
+func TestAPostIsRead(t *testing.T) {
+	r := newRig(t)
+	id := r.sim.Post(r.chat, r.user, mustJSON(map[string]any{
+		"title": "标题", "content": [][]any{{map[string]any{"tag": "text", "text": "我叫"}, map[string]any{"tag": "text", "text": "小明", "style": []string{"bold"}}},
+			{map[string]any{"tag": "a", "text": "链接", "href": "https://example.com/"}}},
+	}))
+	r.answer(r.chat, id)
+	got := r.lastRequest()
+	for _, want := range []string{"标题", "小明", "https://example.com/"} {
+		if !strings.Contains(got.LastUser(), want) {
+			t.Errorf("the model was asked %q, without %q", got.LastUser(), want)
+		}
+	}
+}
+
+func TestNewAndResetForgetButKeepTheHistory(t *testing.T) {
+	for _, tc := range []struct{ command, reply string }{
+		{"/new", "已开始新会话。"},
+		{"/reset", "已清空对话历史，下次对话将从零开始。"},
+	} {
+		t.Run(tc.command, func(t *testing.T) {
+			r := newRig(t)
+			r.ask("我叫小明")
+			if got := r.ask(tc.command); got != tc.reply {
+				t.Fatalf("reply %q, want %q", got, tc.reply)
+			}
+			if got := r.ask("我叫什么名字？"); got != "我不知道你的名字。" {
+				t.Errorf("answer %q", got)
+			}
+			req := r.lastRequest()
+			if strings.Contains(req.AllText(), "小明") {
+				t.Errorf("something from before reached the model: %s", req.AllText())
+			}
+			kept := 0
+			for m, err := range r.prog.store.History(t.Context(), chat.FeishuChat(r.chat), 0, 1<<62) {
+				if err != nil || !strings.Contains(m.Text, "小明") {
+					t.Errorf("history: %+v, %v", m, err)
+				}
+				kept++
+			}
+			if kept != 2 {
+				t.Errorf("%d messages kept", kept)
+			}
+		})
+	}
+}
+
+func TestStopInTheMiddleOfAnAnswer(t *testing.T) {
+	for _, how := range []string{"command", "button"} {
+		t.Run(how, func(t *testing.T) {
+			r := newRig(t)
+			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
+			id := r.sim.Say(r.chat, r.user, "说点什么")
+			var card feishusim.Message
+			r.await("text", func(v *feishusim.View) bool {
+				list := replies(v, r.chat, id)
+				if len(list) != 1 || !strings.Contains(list[0].Text(), "说到一半") {
+					return false
+				}
+				card = list[0]
+				return true
+			})
+			if how == "command" {
+				if got := said(r.answer(r.chat, r.sim.Say(r.chat, r.user, "/stop"))); got != "已停止" {
+					t.Errorf("reply %q", got)
+				}
+			} else if got, err := r.sim.Press(t.Context(), card.ID, r.user, buttonOf(t, card)); err != nil || !strings.Contains(string(got), "正在停止") {
+				t.Errorf("press: %s %v", got, err)
+			}
+			if got := said(r.answer(r.chat, id)); !strings.Contains(got, "说到一半") || !strings.Contains(got, "已停止") {
+				t.Errorf("card %q", got)
+			}
+			if got := r.ask("数到 3"); got != "1 2 3" {
+				t.Errorf("next answer %q", got)
+			}
+			if how == "button" {
+				if got, err := r.sim.Press(t.Context(), card.ID, r.user, buttonOf(t, card)); err != nil || !strings.Contains(string(got), "已经结束") {
+					t.Errorf("late press: %s %v", got, err)
+				}
+			}
+		})
+	}
+}
+
+// buttonOf finds the value of the card's only button.
+func buttonOf(t *testing.T, m feishusim.Message) any {
+	t.Helper()
+	_, after, ok := strings.Cut(string(m.Last().Card), `"value":`)
+	if !ok {
+		t.Fatalf("no button in %s", m.Last().Card)
+	}
+	var v any
+	if err := json.NewDecoder(strings.NewReader(after)).Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestTwoChatsAtOnce(t *testing.T) {
+	r := newRig(t)
+	red := r.sim.AddUser("小红")
+	other := r.sim.PrivateChat(red)
+	both := make(chan struct{})
+	r.model.Script(modelsim.Rule{Times: 2, Steps: []modelsim.Step{modelsim.Text("好"), modelsim.Hold(both), modelsim.Text("的")}})
+	a, b := r.sim.Say(r.chat, r.user, "我叫小明"), r.sim.Say(other, red, "我叫小红")
+	r.awaitModel("both at the model", func(list []modelsim.Request) bool { return len(list) == 2 })
+	close(both)
+	for _, q := range []struct{ chat, id string }{{r.chat, a}, {other, b}} {
+		if got := said(r.answer(q.chat, q.id)); got != "好的" {
+			t.Errorf("answer %q", got)
+		}
+	}
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	if got := said(r.answer(other, r.sim.Say(other, red, "我叫什么名字？"))); got != "你叫小红。" {
+		t.Errorf("answer %q", got)
+	}
+}
+
+// What comes while a turn runs is answered together by the next, in order, each shown to the agent once, none refused.
+func TestABurstIsAnsweredTogether(t *testing.T) {
+	r := newRig(t)
+	hold := make(chan struct{})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("等"), modelsim.Hold(hold)}})
+	now := time.Now()
+	first := r.sim.Say(r.chat, r.user, "第 0 条", feishusim.Time(now))
+	r.awaitModel("the first", func(list []modelsim.Request) bool { return len(list) == 1 })
+	var want []string
+	var last string
+	for i := 1; i < 20; i++ {
+		want = append(want, fmt.Sprintf("第 %d 条", i))
+		last = r.sim.Say(r.chat, r.user, want[i-1], feishusim.Time(now.Add(time.Duration(i)*time.Millisecond)))
+	}
+	r.await("all acknowledged", func(v *feishusim.View) bool {
+		acked := 0
+		for _, d := range v.Deliveries() {
+			if d.AckCode == 200 {
+				acked++
+			}
+		}
+		return acked >= 20
+	})
+	close(hold)
+	r.answer(r.chat, first)
+	r.answer(r.chat, last)
+	reqs := r.model.Requests()
+	if len(reqs) != 2 {
+		t.Fatalf("%d model calls", len(reqs))
+	}
+	if got := reqs[1].LastUser(); got != strings.Join(want, "\n\n") {
+		t.Errorf("the second turn asks %q", got)
+	}
+}
+
+// Every way of losing a session: the name is known all the same, with one card, no error text, one model answer.
+func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
+	for name, lose := range map[string]func(r *rig){
+		"transcript deleted": func(r *rig) { r.dropProcess(); must(r, os.Remove(r.transcriptPath())) },
+		"transcript emptied": func(r *rig) { r.dropProcess(); must(r, os.Truncate(r.transcriptPath(), 0)) },
+		"transcript torn": func(r *rig) {
+			r.dropProcess()
+			info, err := os.Stat(r.transcriptPath())
+			must(r, err)
+			must(r, os.Truncate(r.transcriptPath(), info.Size()/3))
+		},
+		"other project path": func(r *rig) {
+			must(r, r.prog.store.SetProject(r.Context(), chat.FeishuChat(r.chat), r.TempDir(), ""))
+		},
+		"unknown id": func(r *rig) {
+			key := chat.FeishuChat(r.chat)
+			c, err := r.prog.store.Chat(r.Context(), key)
+			must(r, err)
+			r.dropProcess()
+			r.replaceSession(c)
+		},
+		"process killed":        func(r *rig) { r.killProcess() },
+		"config folder deleted": func(r *rig) { must(r, os.RemoveAll(r.configDir())) },
+		"config folder deleted and process killed": func(r *rig) {
+			r.killProcess()
+			must(r, os.RemoveAll(r.configDir()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.ask("我叫小明")
+			asked := len(r.model.Requests())
+			lose(r)
+			id := r.sim.Say(r.chat, r.user, "我的名字叫什么？")
+			if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+				t.Errorf("answer %q", got)
+			}
+			if n := len(r.model.Requests()) - asked; n != 1 {
+				t.Errorf("the model was asked %d times", n)
+			}
+			// and the chat has a session again
+			if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+				t.Errorf("next answer %q", got)
+			}
+		})
+	}
+}
+
+func must(r *rig, err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) configDir() string {
+	return filepath.Dir(filepath.Dir(filepath.Dir(r.transcriptPath())))
+}
+
+// dropProcess ends the chat's process in good order.
+func (r *rig) dropProcess() { r.prog.pool.Drop(chat.FeishuChat(r.chat).String()) }
+
+// replaceSession makes the chat's session an id that no CLI knows.
+func (r *rig) replaceSession(c db.Chat) {
+	r.Helper()
+	ctx := r.Context()
+	e := db.Entry{Incoming: chat.Incoming{Key: c.Key, Kind: c.Kind, ID: "om_setup", Text: "。"}, Class: chat.Talk}
+	_, err := r.prog.store.Accept(ctx, e)
+	must(r, err)
+	claim, err := r.prog.store.ClaimTurn(ctx, c.Key, uuid.NewString(), true)
+	must(r, err)
+	c.Session.ID = uuid.NewString()
+	must(r, r.prog.store.FinishTurn(ctx, db.End{Turn: claim.Turn, State: db.Done, Session: c.Session}))
+}
+
+func TestStrangersAreIgnoredAndTheOwnerIsNot(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Access = bridge.Access{} })
+	id := r.sim.Say(r.chat, r.user, "你好")
+	if got := said(r.answer(r.chat, id)); !strings.Contains(got, r.user.OpenID) {
+		t.Errorf("while nobody owns the bot it says %q, want the user's id in it", got)
+	}
+	r.stop()
+	r.cfg.Access.Owner = r.user.OpenID
+	r.start()
+	red := r.sim.AddUser("小红")
+	other := r.sim.PrivateChat(red)
+	r.sim.Say(other, red, "你好")
+	if got := r.ask("数到 3"); got != "1 2 3" {
+		t.Errorf("answer %q", got)
+	}
+	if n := len(r.model.Requests()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	for _, m := range r.sim.Messages(other) {
+		if m.FromBot {
+			t.Errorf("a stranger was told %q", m.Text())
+		}
+	}
+}
+
+func TestCommandsSpeakTheChatsLanguage(t *testing.T) {
+	r := newRig(t)
+	if got := r.ask("/help"); !strings.Contains(got, "/reset") || !strings.Contains(got, "命令") {
+		t.Errorf("/help: %q", got)
+	}
+	if got := r.ask("/status"); !strings.Contains(got, "空闲") || !strings.Contains(got, "hybrid") {
+		t.Errorf("/status: %q", got)
+	}
+	if got := r.ask("/stop"); got != "现在没有正在运行的任务。" {
+		t.Errorf("/stop: %q", got)
+	}
+	if got := r.ask("/hlep"); !strings.Contains(got, "/hlep") || !strings.Contains(got, "/help") {
+		t.Errorf("/hlep: %q", got)
+	}
+	r.ask("please count to 3")
+	if got := r.ask("/help"); !strings.Contains(got, "Commands") {
+		t.Errorf("/help in English: %q", got)
+	}
+	if got := r.ask("/reset"); got != "The conversation is cleared; the next one starts from zero." {
+		t.Errorf("/reset in English: %q", got)
+	}
+}
+
+func TestARestartGoesOnWithTheConversation(t *testing.T) {
+	r := newRig(t)
+	r.ask("我叫小明")
+	r.stop()
+	r.start()
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	<-r.built
+	if b := <-r.built; !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 {
+		t.Errorf("context after the restart: %+v", b)
+	}
+}
+
+// The end of the program in the middle of an answer is told on the card.
+func TestTheEndOfTheProgramIsTold(t *testing.T) {
+	r := newRig(t)
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
+	id := r.sim.Say(r.chat, r.user, "说点什么")
+	r.await("text", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "说到一半")
+	})
+	r.stop()
+	if got := said(r.answer(r.chat, id)); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
+		t.Errorf("card %q", got)
+	}
+}
+
+func TestModelErrorsAreToldInFriendlyWords(t *testing.T) {
+	r := newRig(t)
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "secret internals")}})
+	if got := r.ask("你好"); !strings.Contains(got, "登录") || strings.Contains(got, "secret") {
+		t.Errorf("answer %q", got)
+	}
+	if got := r.ask("数到 3"); got != "1 2 3" {
+		t.Errorf("next answer %q", got)
+	}
+}
+
+func TestADeniedToolIsNamedOnTheCard(t *testing.T) {
+	r := newRig(t)
+	if got := r.ask("运行 `touch x.txt`"); !strings.Contains(got, "Bash") || !strings.Contains(got, "授权") {
+		t.Errorf("answer %q", got)
+	}
+}

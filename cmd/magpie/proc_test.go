@@ -1,0 +1,31 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"magpie/internal/chat"
+)
+
+// killProcess kills the chat's waiting CLI behind the bridge's back: the one that has the session's id in its arguments.
+func (r *rig) killProcess() {
+	r.Helper()
+	c, err := r.prog.store.Chat(r.Context(), chat.FeishuChat(r.chat))
+	must(r, err)
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	must(r, err)
+	for _, file := range files {
+		args, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(args, []byte("="+c.Session.ID)) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		must(r, err)
+		must(r, syscall.Kill(pid, syscall.SIGKILL))
+		return
+	}
+	r.Fatalf("no process holds session %s", c.Session.ID)
+}

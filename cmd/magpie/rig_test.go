@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge"
+	"magpie/db"
+	"magpie/feishu"
+	"magpie/internal/chat"
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/feishusim"
+	modelsim "magpie/internal/modeldouble"
+)
+
+// rig is the whole program between a double of the platform and the real CLI, whose model is a double too.
+type rig struct {
+	testing.TB
+	sim   *feishusim.Server
+	model *modelsim.Server
+	prog  *program
+	cfg   config
+	built chan bridge.Built
+	stop  func()
+
+	user feishusim.User
+	chat string // the user's private chat
+}
+
+// patience bounds every wait of a test. A CLI start takes 0.7 s on a quiet machine, and several at once take their time.
+const patience = 90 * time.Second
+
+func newRig(t testing.TB, change ...func(*config)) *rig {
+	t.Helper()
+	if t, ok := t.(*testing.T); ok {
+		t.Parallel()
+	}
+	sim, err := feishusim.Start(feishusim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := modelsim.Start(modelsim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{TB: t, sim: sim, model: model, built: make(chan bridge.Built, 1000)}
+	t.Cleanup(func() { _ = sim.Close(); _ = model.Close() })
+	r.user = sim.AddUser("小明")
+	r.chat = sim.PrivateChat(r.user)
+
+	r.cfg = defaults()
+	r.cfg.Feishu = feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
+	r.cfg.Claude = claudetest.Config(t, model.URL())
+	r.cfg.DB = db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")}
+	r.cfg.Access = bridge.Access{Allow: []string{"*"}}
+	for _, f := range change {
+		f(&r.cfg)
+	}
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	return r
+}
+
+// start starts the program; after stop it may be started again.
+func (r *rig) start() {
+	r.Helper()
+	log := zerolog.New(zerolog.NewTestWriter(r)).Level(zerolog.WarnLevel)
+	prog, err := newProgram(context.Background(), r.cfg, log, func(b bridge.Built) { r.built <- b })
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.prog = prog
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- prog.run(ctx) }()
+	r.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			r.Errorf("program: %v", err)
+		}
+		r.stop = func() {}
+	}
+	r.await("a connection", func(v *feishusim.View) bool { return v.Connections() > 0 })
+}
+
+// clean fails the test when the platform's rules were broken.
+func (r *rig) clean() {
+	r.Helper()
+	for _, v := range r.sim.Violations() {
+		r.Errorf("rule of the platform broken: %s: %s", v.Rule, v.Detail)
+	}
+	if u := r.model.Unexpected(); len(u) > 0 {
+		r.Errorf("unexpected requests: %v", u)
+	}
+}
+
+func (r *rig) await(what string, cond func(*feishusim.View) bool) {
+	r.Helper()
+	ctx, cancel := context.WithTimeoutCause(r.Context(), patience, errors.New("timeout"))
+	defer cancel()
+	if err := r.sim.Await(ctx, cond); err != nil {
+		r.Fatalf("waiting for %s: %v; visible:\n%s", what, err, r.transcript())
+	}
+}
+
+func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
+	r.Helper()
+	ctx, cancel := context.WithTimeoutCause(r.Context(), patience, errors.New("timeout"))
+	defer cancel()
+	if err := r.model.Await(ctx, cond); err != nil {
+		r.Fatalf("waiting for %s: %v", what, err)
+	}
+}
+
+// transcript is what is visible, for failures.
+func (r *rig) transcript() string {
+	var b strings.Builder
+	for _, c := range r.sim.Chats() {
+		for _, m := range r.sim.Messages(c.ID) {
+			b.WriteString(c.ID + " " + m.Sender.Name + " [" + m.Type + "]: " + m.Text() + "\n")
+		}
+	}
+	return b.String()
+}
+
+// replies are the bot's messages that answer a message.
+func replies(v *feishusim.View, chatID, messageID string) []feishusim.Message {
+	var list []feishusim.Message
+	for _, m := range v.Messages(chatID) {
+		if m.FromBot && m.ParentID == messageID {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// answer waits for the complete answer to a message, which must be one message, and returns it.
+func (r *rig) answer(chatID, messageID string) feishusim.Message {
+	r.Helper()
+	var got []feishusim.Message
+	r.await("the answer", func(v *feishusim.View) bool {
+		got = replies(v, chatID, messageID)
+		return len(got) > 0 && !got[0].Last().Streaming && !running(got[0])
+	})
+	if len(got) != 1 {
+		r.Errorf("%d messages answer", len(got))
+	}
+	return got[0]
+}
+
+// running reports whether a card still has its stop button.
+func running(m feishusim.Message) bool { return strings.Contains(string(m.Last().Card), `"do":"stop"`) }
+
+// ask says something in the private chat and returns the text of the answer.
+func (r *rig) ask(text string) string {
+	r.Helper()
+	return said(r.answer(r.chat, r.sim.Say(r.chat, r.user, text)))
+}
+
+// said is the text of a message without the characters that fill an empty place.
+func said(m feishusim.Message) string { return strings.Trim(m.Text(), "\u200b \n") }
+
+func (r *rig) lastRequest() modelsim.Request {
+	r.Helper()
+	reqs := r.model.Requests()
+	if len(reqs) == 0 {
+		r.Fatal("the model was not asked")
+	}
+	return reqs[len(reqs)-1]
+}
+
+// transcriptPath is where the CLI keeps the private chat's session, which must be known.
+func (r *rig) transcriptPath() string {
+	r.Helper()
+	c, err := r.prog.store.Chat(r.Context(), chat.FeishuChat(r.chat))
+	if err != nil || c.Session.ID == "" {
+		r.Fatalf("the chat has no session: %+v, %v", c.Session, err)
+	}
+	path, err := r.cfg.Claude.Transcript(c.Session.Cwd, c.Session.ID)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return path
+}
+
+func mustJSON(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}

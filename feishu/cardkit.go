@@ -1,0 +1,139 @@
+package feishu
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/time/rate"
+
+	"magpie/internal/chat"
+)
+
+// streamingLife is how long streaming mode may be on before it is opened again; the platform closes it after 10
+// minutes (page cardkit-v1/streaming-updates-openapi-overview).
+const streamingLife = 9 * time.Minute
+
+const opCreate = "create a card"
+
+// entity is a card of CardKit. Its operations share one counter, which must grow (page cardkit-v1/card/update). It is
+// the card's age in milliseconds, so that a process that starts anew goes on with higher numbers. That is an int32 for
+// 24 days; an entity lives for 14.
+type entity struct {
+	api       *api
+	id        string
+	born      time.Time // when the counter was 0
+	last      int32
+	streaming time.Time // when streaming mode was last opened
+	rate      *rate.Limiter
+}
+
+// newEntity makes a card and opens it in streaming mode if it is live.
+func newEntity(ctx context.Context, a *api, card chat.Card) (*entity, error) {
+	e := &entity{api: a, born: time.Now(), streaming: time.Now(), rate: cardRate()}
+	err := persist(ctx, 3, func() error {
+		answer, err := a.call(ctx, request{
+			op: opCreate, method: http.MethodPost, path: "/open-apis/cardkit/v1/cards",
+			body: map[string]string{"type": "card_json", "data": drawCard(card, true)},
+		})
+		e.id = answer.Get("data.card_id").String()
+		return err
+	})
+	return e, err
+}
+
+// entityOf is the card that a message shows (page cardkit-v1/card/id_convert).
+func entityOf(ctx context.Context, a *api, messageID string, born time.Time) (*entity, error) {
+	e := &entity{api: a, born: born, rate: cardRate()}
+	err := persist(ctx, 3, func() error {
+		answer, err := a.call(ctx, request{
+			op: "find the card of a message", method: http.MethodPost, path: "/open-apis/cardkit/v1/cards/id_convert",
+			body: map[string]string{"message_id": messageID},
+		})
+		e.id = answer.Get("data.card_id").String()
+		return err
+	})
+	return e, err
+}
+
+func (e *entity) next() int32 {
+	age := min(time.Since(e.born).Milliseconds(), math.MaxInt32/2)
+	e.last = max(e.last+1, int32(age))
+	return e.last
+}
+
+// operation is the body that all operations on a card share.
+type operation struct {
+	Settings string    `json:"settings,omitempty"`
+	Content  string    `json:"content,omitempty"`
+	Card     *cardData `json:"card,omitempty"`
+	Sequence int32     `json:"sequence"`
+	UUID     string    `json:"uuid"`
+}
+
+type cardData struct {
+	Type string `json:"type"`
+	Data string `json:"data"`
+}
+
+// whole draws all of the card anew; its live decides whether streaming mode is on. It works in any mode.
+func (e *entity) whole(ctx context.Context, card chat.Card, tries int) error {
+	err := e.do(ctx, "draw a card", http.MethodPut, path("/open-apis/cardkit/v1/cards/", e.id),
+		operation{Card: &cardData{Type: "card_json", Data: drawCard(card, true)}}, tries)
+	if err == nil && card.Live && e.streaming.IsZero() {
+		e.streaming = time.Now()
+	}
+	return err
+}
+
+// text sets the text of one element; the client types out what is new. It needs streaming mode.
+func (e *entity) text(ctx context.Context, element, content string, tries int) error {
+	return e.do(ctx, "draw a card's text", http.MethodPut,
+		path("/open-apis/cardkit/v1/cards/", e.id, "/elements/", element, "/content"), operation{Content: content}, tries)
+}
+
+// stream turns streaming mode on, or on again, or off.
+func (e *entity) stream(ctx context.Context, on bool, tries int) error {
+	settings := toJSON(struct {
+		Config any `json:"config"`
+	}{struct {
+		StreamingMode bool `json:"streaming_mode"`
+	}{on}})
+	err := e.do(ctx, "set a card's streaming mode", http.MethodPatch,
+		path("/open-apis/cardkit/v1/cards/", e.id, "/settings"), operation{Settings: settings}, tries)
+	if err == nil && on {
+		e.streaming = time.Now()
+	}
+	return err
+}
+
+// do makes one operation until its outcome is known. It is repeated with the same sequence and key, so that it
+// happens once.
+func (e *entity) do(ctx context.Context, op, method, where string, body operation, tries int) error {
+	for jump := int32(1000); ; jump *= 8 {
+		body.Sequence, body.UUID = e.next(), uuid.NewString()
+		unsure := false
+		err := persist(ctx, tries, func() error {
+			if err := take(ctx, e.rate); err != nil {
+				return err
+			}
+			_, err := e.api.call(ctx, request{op: op, method: method, path: where, body: body})
+			unsure = unsure || verdictOf(err) == unknown
+			return err
+		})
+		switch {
+		case verdictOf(err) != outdated || err == nil:
+			return err
+		case unsure:
+			return nil // it had been done after all
+		case jump > 1_000_000:
+			return err
+		}
+		e.last += jump // somebody counted further than we know: a process before this one
+	}
+}
+
+// aged reports whether streaming mode must be opened again.
+func (e *entity) aged() bool { return time.Since(e.streaming) >= streamingLife }

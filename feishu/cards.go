@@ -1,0 +1,246 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/internal/chat"
+)
+
+// Post opens a card as an answer to a message, or in the chat when to names no message. The card id is durable: Edit
+// and Close take it in any process. It begins with the id of the message that shows the card, as in [chat.Press].
+//
+// The same idem within an hour finds the card that is there. Without CardKit it is a card that is drawn more
+// slowly, without cards it is text that Close completes.
+func (c *Client) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (cardID string, err error) {
+	return c.cards.post(ctx, to, card, idem)
+}
+
+// Ready waits until the platform takes another edit of this card, so that the caller can take its latest value then.
+func (c *Client) Ready(ctx context.Context, cardID string) error {
+	k, err := c.cards.find(cardID)
+	if err != nil {
+		return err
+	}
+	if err := k.ready(ctx); err != nil {
+		return err
+	}
+	return c.api.limits.ready(ctx)
+}
+
+// Edit draws a later value of a card, on as many cards as its body takes. What could not be drawn is drawn by the
+// next Edit or by Close. Edits of one card happen one after the other.
+func (c *Client) Edit(ctx context.Context, cardID string, card chat.Card) error {
+	k, err := c.cards.find(cardID)
+	if err != nil {
+		return err
+	}
+	if err := k.show(ctx, card, false); err != nil {
+		return err
+	}
+	if !card.Live {
+		c.cards.forget(cardID)
+	}
+	return nil
+}
+
+// Close draws the last value of a card, and ends its streaming mode. What the platform takes by no means as a card it
+// gets as messages. After an error it can be called again, and goes on where it was.
+func (c *Client) Close(ctx context.Context, cardID string, card chat.Card) error {
+	k, err := c.cards.find(cardID)
+	if err != nil {
+		return err
+	}
+	card.Live = false
+	if err := k.show(ctx, card, true); err != nil {
+		return err
+	}
+	c.cards.forget(cardID)
+	return nil
+}
+
+// cards holds the cards that are being drawn.
+type cards struct {
+	api *api
+	log zerolog.Logger
+
+	mu   sync.Mutex
+	live map[string]*card
+}
+
+// card is one card value and the messages that show it.
+type card struct {
+	opener opener
+	seed   string // of the pages after the first
+
+	mu     sync.Mutex
+	sheets []*sheet
+}
+
+func (cs *cards) post(ctx context.Context, to chat.Ref, value chat.Card, idem string) (string, error) {
+	k := &card{opener: opener{api: cs.api, log: cs.log, to: to}}
+	first, err := k.opener.open(ctx, faces(value)[0], idem, 0)
+	if err != nil {
+		return "", err
+	}
+	k.sheets = append(k.sheets, &first)
+	k.seed = first.message
+	if err := k.show(ctx, value, false); err != nil {
+		return "", err
+	}
+	id := idOf(&first, to)
+	if value.Live {
+		cs.keep(id, k)
+	}
+	return id, nil
+}
+
+func (cs *cards) keep(id string, k *card) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.live == nil {
+		cs.live = make(map[string]*card)
+	}
+	cs.live[id] = k
+}
+
+func (cs *cards) forget(id string) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	delete(cs.live, id)
+}
+
+// find gives the card that this process draws, or one that an earlier process began.
+func (cs *cards) find(id string) (*card, error) {
+	cs.mu.Lock()
+	k := cs.live[id]
+	cs.mu.Unlock()
+	if k != nil {
+		return k, nil
+	}
+	first, to, err := parseID(id, cs.api)
+	if err != nil {
+		return nil, err
+	}
+	k = &card{opener: opener{api: cs.api, log: cs.log, to: to}, seed: first.message, sheets: []*sheet{first}}
+	cs.keep(id, k)
+	return k, nil
+}
+
+// faces is what each of the cards shows on which the value is drawn. The last of them has what is not text.
+func faces(value chat.Card) []chat.Card {
+	pages := split(value.Body)
+	out := make([]chat.Card, len(pages))
+	for i, p := range pages {
+		out[i] = chat.Card{Body: p, Summary: value.Summary}
+	}
+	last := value
+	last.Body = pages[len(pages)-1]
+	out[len(out)-1] = last
+	return out
+}
+
+// show draws a value. The last value is drawn with all means there are.
+func (k *card) show(ctx context.Context, value chat.Card, last bool) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	want := faces(value)
+	for i, face := range want {
+		if err := k.page(ctx, i, face, last); err != nil {
+			return err
+		}
+	}
+	for i := len(want); i < len(k.sheets); i++ { // the text became shorter
+		if err := k.page(ctx, i, chat.Card{Body: "…", Summary: value.Summary}, last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *card) page(ctx context.Context, i int, face chat.Card, last bool) error {
+	if i == len(k.sheets) {
+		s, err := k.opener.open(ctx, face, k.seed, i)
+		if err != nil {
+			return err
+		}
+		k.sheets = append(k.sheets, &s)
+		if s.shown != nil {
+			return nil
+		}
+	}
+	s := k.sheets[i]
+	var err error
+	if last {
+		err = s.finish(ctx, k.opener, face, k.seed, i)
+	} else {
+		err = s.draw(ctx, k.opener.api, face)
+	}
+	if verdictOf(err) != lost {
+		return err
+	}
+	fresh, err := k.opener.open(ctx, face, k.seed+"/again", i)
+	if err == nil {
+		k.sheets[i] = &fresh
+	}
+	return err
+}
+
+func (k *card) ready(ctx context.Context) error {
+	k.mu.Lock()
+	s := k.sheets[len(k.sheets)-1]
+	k.mu.Unlock()
+	switch {
+	case s.entity != nil:
+		return idle(ctx, s.entity.rate)
+	case s.rate != nil:
+		return idle(ctx, s.rate)
+	}
+	return nil
+}
+
+// The durable form of a card: message/how/born/chat/question. How is the id of the card entity, or one of these.
+const (
+	howPlain = "plain"
+	howText  = "text"
+)
+
+func idOf(s *sheet, to chat.Ref) string {
+	how, born := howText, time.Now()
+	switch {
+	case s.entity != nil:
+		how, born = s.entity.id, s.entity.born
+	case s.rate != nil:
+		how = howPlain
+	}
+	return strings.Join([]string{s.message, how, strconv.FormatInt(born.Unix(), 36), to.Key.ID, to.ID}, "/")
+}
+
+var errCardID = errors.New("feishu: not the id of a card")
+
+func parseID(id string, a *api) (*sheet, chat.Ref, error) {
+	parts := strings.Split(id, "/")
+	if len(parts) != 5 || parts[0] == "" || parts[1] == "" {
+		return nil, chat.Ref{}, fmt.Errorf("%w: %q", errCardID, id)
+	}
+	born, err := strconv.ParseInt(parts[2], 36, 64)
+	if err != nil {
+		return nil, chat.Ref{}, fmt.Errorf("%w: %q", errCardID, id)
+	}
+	s := &sheet{message: parts[0]}
+	switch parts[1] {
+	case howPlain:
+		s.rate = patchRate()
+	case howText:
+	default:
+		s.entity = &entity{api: a, id: parts[1], born: time.Unix(born, 0), rate: cardRate()}
+	}
+	return s, chat.Ref{Key: chat.FeishuChat(parts[3]), ID: parts[4]}, nil
+}

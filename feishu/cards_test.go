@@ -1,0 +1,240 @@
+package feishu
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+// asked is a platform on which somebody has asked something.
+func asked(t *testing.T, cfg feishusim.Config) (*platform, chat.Ref) {
+	p := newPlatform(t, cfg)
+	room := p.PrivateChat(p.AddUser("Ann"))
+	id := p.Say(room, p.Users()[0], "hello")
+	return p, chat.Ref{Key: chat.FeishuChat(room), ID: id}
+}
+
+// answers are the bot's messages in a chat.
+func (p *platform) answers(chatID string) []feishusim.Message {
+	var out []feishusim.Message
+	for _, m := range p.Messages(chatID) {
+		if m.FromBot {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func (p *platform) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatalf("%v\n%s", err, p.log)
+	}
+}
+
+func TestCardGrowsAndCloses(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	stop := chat.Button{Label: "Stop", Action: chat.Action{Do: "stop", Turn: 7}}
+	card := chat.Card{Status: "thinking", Live: true, Buttons: []chat.Button{stop}}
+	id, err := p.Client.Post(p.ctx(), ask, card, "turn-7")
+	p.must(err)
+
+	began := time.Now()
+	p.must(p.Ready(p.ctx(), id))
+	if wait := time.Since(began); wait > 50*time.Millisecond {
+		t.Errorf("the first edit had to wait %v", wait)
+	}
+	for _, body := range []string{"Hello", "Hello, I", "Hello, I am"} {
+		card.Body = body
+		p.must(p.Ready(p.ctx(), id))
+		p.must(p.Edit(p.ctx(), id, card))
+		if got := p.answers(ask.Key.ID)[0].Text(); !strings.Contains(got, body) || !strings.Contains(got, "thinking") {
+			t.Errorf("shown %q, want %q", got, body)
+		}
+	}
+	began = time.Now()
+	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "Hello, I am here.", Footer: "3 s", Summary: "done"}))
+	t.Logf("Close took %v", time.Since(began))
+
+	all := p.answers(ask.Key.ID)
+	if len(all) != 1 || all[0].ParentID != ask.ID {
+		t.Fatalf("messages: %+v", all)
+	}
+	last := all[0].Last()
+	if last.Streaming || strings.Contains(last.Text, "Stop") || strings.Contains(last.Text, "thinking") {
+		t.Errorf("last: %+v", last)
+	}
+	if !strings.HasPrefix(last.Text, "Hello, I am here.") || !strings.Contains(last.Text, "3 s") {
+		t.Errorf("last text %q", last.Text)
+	}
+	if got := p.operations(ask); got != "create content content content update" {
+		t.Errorf("operations: %s", got)
+	}
+	p.clean()
+}
+
+func TestLongStreamBreaksNoRule(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	card := chat.Card{Live: true, Status: "writing"}
+	id, err := p.Client.Post(p.ctx(), ask, card, "seed")
+	p.must(err)
+	for i := range 40 {
+		card.Body += fmt.Sprintf("Paragraph %d. %s\n\n", i, strings.Repeat("Some words in a row. ", 60))
+		if i%7 == 0 {
+			card.Status = fmt.Sprintf("step %d", i)
+		}
+		p.must(p.Ready(p.ctx(), id))
+		p.must(p.Edit(p.ctx(), id, card))
+	}
+	card.Live, card.Status = false, ""
+	p.must(p.Client.Close(p.ctx(), id, card))
+
+	all := p.answers(ask.Key.ID)
+	if len(all) < 2 {
+		t.Fatalf("%d cards, want some", len(all))
+	}
+	for i, m := range all {
+		if m.Last().Streaming {
+			t.Errorf("card %d is in streaming mode", i)
+		}
+	}
+	p.says(ask, card.Body)
+	p.clean()
+}
+
+// says fails when the bot's messages together do not say the text.
+func (p *platform) says(ask chat.Ref, text string) {
+	p.t.Helper()
+	var all strings.Builder
+	for _, m := range p.answers(ask.Key.ID) {
+		all.WriteString(m.Text() + "\n")
+	}
+	if got, want := squash(all.String()), squash(text); got != want {
+		p.t.Errorf("the messages together differ from the text:\n%.2000q\n%.2000q\n%s", got, want, p.log)
+	}
+}
+
+func squash(s string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(s, zwsp, "")), " ")
+}
+
+// show opens, grows and closes a card with this text.
+func (p *platform) show(ask chat.Ref, text string) {
+	p.t.Helper()
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
+	p.must(err)
+	p.must(p.Ready(p.ctx(), id))
+	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: text[:len(text)/2]}))
+	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: text}))
+}
+
+const (
+	cardAPI  = "/open-apis/cardkit/v1/cards"
+	replyAPI = "/open-apis/im/v1/messages/*/reply"
+)
+
+func TestAnotherProcessGoesOn(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
+	p.must(err)
+	text := strings.Repeat("Some words in a row.\n\n", 1500)
+	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: text}))
+	before := len(p.answers(ask.Key.ID))
+	if before < 2 {
+		t.Fatalf("%d cards", before)
+	}
+	p.Client = p.another()
+	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: text, Status: "again"}))
+	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: text, Status: "and again"}))
+	p.Client = p.another()
+	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: text}))
+	if after := len(p.answers(ask.Key.ID)); after != before {
+		t.Errorf("%d cards became %d", before, after)
+	}
+	p.says(ask, text)
+	for _, v := range p.Violations() {
+		// The key names the page, and the page is sent with a new entity: there is no way to know that it was sent.
+		if v.Rule != feishusim.RuleUUIDReused {
+			t.Errorf("violation: %s: %s", v.Rule, v.Detail)
+		}
+	}
+}
+
+func TestPostIsDoneOnce(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	_, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
+	p.must(err)
+	p.must(sleep(p.ctx(), 2*clockSlack))
+	p.Client = p.another()
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
+	p.must(err)
+	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: "a"}))
+	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "a b"}))
+	if n := len(p.answers(ask.Key.ID)); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+	p.says(ask, "a b")
+}
+
+func TestTextThatBecomesShorter(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: strings.Repeat("Some words in a row.\n\n", 1500)}, "seed")
+	p.must(err)
+	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "no, this"}))
+	p.says(ask, "no, this …")
+	p.clean()
+}
+
+func TestEmptyCards(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	for i, c := range []chat.Card{{}, {Live: true}, {Live: true, Status: "x"}, {Live: true, Body: " \n"}, {Buttons: []chat.Button{{}}}} {
+		id, err := p.Client.Post(p.ctx(), ask, c, fmt.Sprint("seed", i))
+		p.must(err)
+		c.Status = "y"
+		p.must(p.Edit(p.ctx(), id, c))
+		p.must(p.Client.Close(p.ctx(), id, chat.Card{}))
+	}
+	p.clean()
+}
+
+func TestManyCardsAtOnceKeepTheLimits(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		room := p.PrivateChat(p.AddUser(fmt.Sprint("user", i)))
+		wg.Go(func() {
+			id, err := p.Client.Post(p.ctx(), chat.Ref{Key: chat.FeishuChat(room)}, chat.Card{Live: true}, fmt.Sprint(i))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			body := ""
+			for range 12 {
+				body += "more "
+				if err := errors.Join(p.Ready(p.ctx(), id), p.Edit(p.ctx(), id, chat.Card{Live: true, Body: body})); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := p.Client.Close(p.ctx(), id, chat.Card{Body: body}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	p.clean()
+}
+
+func TestUnknownCardIDs(t *testing.T) {
+	c := New(Config{AppID: "cli_x", AppSecret: "x"}, nopLogger)
+	for _, id := range []string{"", "x", "a/b/c/d", "///zz//", "om_1/1/!/oc/om"} {
+		if err := c.Edit(t.Context(), id, chat.Card{}); !errors.Is(err, errCardID) {
+			t.Errorf("Edit(%q): %v", id, err)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// Package feishu turns Feishu events into chat values, and chat values into Feishu calls.
+//
+// Events come by the official SDK's long connection, calls go through the SDK's core. One [Client] is one app.
+package feishu
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // a short name for one send, not a security measure
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/internal/chat"
+)
+
+// Handler takes what arrives. An error makes the platform deliver the message again (after 15 s, 5 min, 1 h and 6 h),
+// so the message must be stored when Message returns nil, and both must return within a second or so.
+type Handler interface {
+	Message(ctx context.Context, m chat.Incoming) error
+	// Press handles a button; toast is shown to the person who pressed it, empty shows nothing.
+	// Its ctx ends after a second, since that person waits. A press is never delivered again.
+	Press(ctx context.Context, p chat.Press) (toast string, err error)
+}
+
+// Client is one app of the platform.
+type Client struct {
+	cfg   Config
+	log   zerolog.Logger
+	api   *api
+	names *names
+	order sequencer
+	cards *cards
+	state state
+}
+
+// New makes a client; it connects in [Client.Run]. Everything else works without a connection.
+func New(cfg Config, log zerolog.Logger) *Client {
+	a := newAPI(cfg, log)
+	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a}, cards: &cards{api: a, log: log}}
+}
+
+// Status is how the long connection is.
+type Status struct {
+	Connected bool
+	Since     time.Time // of the last change of Connected; zero before the first connection
+	LastError error     // why the last connection or attempt ended; nil when none did
+	BotOpenID string    // empty until the platform told
+}
+
+// Status tells how the connection is.
+func (c *Client) Status() Status {
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	return c.state.now
+}
+
+type state struct {
+	mu  sync.Mutex
+	now Status
+}
+
+func (s *state) connected() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.Connected, s.now.Since = true, time.Now()
+}
+
+func (s *state) disconnected(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now.Connected {
+		s.now.Connected, s.now.Since = false, time.Now()
+	}
+	s.now.LastError = err
+}
+
+func (s *state) bot() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now.BotOpenID
+}
+
+func (s *state) setBot(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.BotOpenID = id
+}
+
+// keyOf is the idempotency key of one send: the same for the same seed and part, also in another process. The platform
+// keeps it for an hour and takes 50 characters (page im-v1/message/reply). A send that was refused may be followed
+// by another kind of message, which has a key of its own.
+func keyOf(seed, kind string, part int) string {
+	sum := sha1.Sum(fmt.Appendf(nil, "%s\x00%s\x00%d", seed, kind, part)) //nolint:gosec // see the import
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,51 @@
+package feishu
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// The two public hosts of the platform. A tenant lives on one of them only.
+const (
+	hostFeishu = "https://open.feishu.cn"
+	hostLark   = "https://open.larksuite.com"
+)
+
+// Config is the [feishu] section.
+type Config struct {
+	AppID     string `toml:"app_id" env:"APP_ID"`
+	AppSecret string `toml:"app_secret" env:"APP_SECRET"`
+	// BaseURL is where the platform lives: empty for Feishu, "lark" for the international one, or an address.
+	BaseURL string `toml:"base_url" env:"BASE_URL"`
+}
+
+// Validate says everything that is wrong with the section at once.
+func (c Config) Validate() error {
+	var errs []error
+	switch {
+	case c.AppID == "":
+		errs = append(errs, errors.New("feishu.app_id is empty: copy the App ID (cli_...) from the app's page \"Credentials & Basic Info\""))
+	case !strings.HasPrefix(c.AppID, "cli_"):
+		errs = append(errs, fmt.Errorf("feishu.app_id %q is not an App ID: it begins with cli_", c.AppID))
+	}
+	if c.AppSecret == "" {
+		errs = append(errs, errors.New("feishu.app_secret is empty: copy the App Secret from the app's page \"Credentials & Basic Info\""))
+	}
+	if u, err := url.Parse(c.baseURL()); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		errs = append(errs, errors.New("feishu.base_url is not an address: leave it empty for Feishu, write \"lark\" for Lark, or a URL such as "+hostFeishu))
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) baseURL() string {
+	switch strings.ToLower(c.BaseURL) {
+	case "", "feishu":
+		return hostFeishu
+	case "lark":
+		return hostLark
+	default:
+		return strings.TrimRight(c.BaseURL, "/")
+	}
+}

@@ -1,0 +1,154 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/larksuite/oapi-sdk-go/v3/event/dispatcher"
+	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
+)
+
+// Run receives events until ctx is done, and hands them to h. It connects again whenever the connection is lost;
+// what keeps it from connecting is in the log and in [Client.Status]. It returns nil when ctx is done and all
+// calls of h have returned.
+func (c *Client) Run(ctx context.Context, h Handler) error {
+	ctx = c.log.WithContext(ctx)
+	line := &line{client: c, events: c.dispatcher(ctx, h)}
+	defer c.api.http.CloseIdleConnections()
+	defer c.names.wait()
+	keep(ctx, line.connect, func(err error, pause time.Duration) {
+		c.state.disconnected(err)
+		e := c.log.Warn()
+		if terminal(err) {
+			e = c.log.Error()
+		}
+		e.Err(err).Dur("retry_in", pause).Msg("feishu: not connected")
+	})
+	c.state.disconnected(nil)
+	return nil
+}
+
+// line is the long connection, one after the other.
+type line struct {
+	client *Client
+	events *dispatcher.EventDispatcher
+	ws     *larkws.Client // to be used again, when it never connected; nil: make one
+}
+
+// connect makes one connection and returns when it is lost. up tells how long it stood.
+func (l *line) connect(ctx context.Context) (up time.Duration, err error) {
+	c := l.client
+	if c.state.bot() == "" {
+		if err := c.whoAmI(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if l.ws == nil {
+		l.ws = larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
+			larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(l.events),
+			larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
+			larkws.WithLogger(sdkLogger{c.log}))
+	}
+	var ready time.Time
+	l.ws.SetOnReady(func() {
+		ready = time.Now()
+		c.state.connected()
+		c.log.Info().Msg("feishu: connected")
+	})
+	err = l.ws.Start(ctx)
+	if ready.IsZero() {
+		return 0, connectError(err)
+	}
+	l.ws = nil // one that was connected cannot be started again
+	return time.Since(ready), connectError(err)
+}
+
+// connectError gives the SDK's errors our form.
+func connectError(err error) error {
+	var (
+		refusal *larkws.ClientError
+		failure *larkws.ServerError
+	)
+	const op = "open the long connection"
+	switch {
+	case err == nil:
+		return errors.New("feishu: the long connection was closed")
+	case errors.As(err, &refusal):
+		return &Error{Op: op, Code: refusal.Code, Msg: refusal.Msg, cause: err}
+	case errors.As(err, &failure):
+		return &Error{Op: op, Code: failure.Code, Msg: failure.Msg, cause: err}
+	}
+	return &Error{Op: op, cause: plainCause(err)}
+}
+
+// terminal reports whether only the operator can do something about it: a refusal of the endpoint that the SDK does
+// not retry (ws/client_transport.go), wrong credentials, or a bot that is turned off.
+func terminal(err error) bool {
+	var refusal *larkws.ClientError
+	return errors.As(err, &refusal) || verdictOf(err) == hopeless
+}
+
+// The waits between attempts. The first is short, since most connections end by a restart on the other side.
+const (
+	firstWait    = 300 * time.Millisecond
+	longestWait  = 30 * time.Second
+	terminalWait = time.Minute // doubles up to
+	slowestWait  = 5 * time.Minute
+	steady       = time.Minute // a connection that stood so long starts the waits anew
+)
+
+// keep calls connect again and again until ctx is done, with growing waits.
+func keep(ctx context.Context, connect func(context.Context) (time.Duration, error), report func(error, time.Duration)) {
+	failures, refusals := 0, 0
+	for {
+		up, err := connect(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if up >= steady {
+			failures = 0
+		}
+		var pause time.Duration
+		if terminal(err) {
+			pause = jitter(min(terminalWait<<min(refusals, 8), slowestWait))
+			refusals++
+		} else {
+			pause, refusals = jitter(waitAfter(failures)), 0
+			failures++
+		}
+		report(err, pause)
+		if sleep(ctx, pause) != nil {
+			return
+		}
+	}
+}
+
+func waitAfter(failures int) time.Duration {
+	if failures == 0 {
+		return firstWait
+	}
+	return min(time.Second<<min(failures-1, 8), longestWait)
+}
+
+// jitter spreads a wait by a fifth, so that not all programs come back at once.
+func jitter(d time.Duration) time.Duration {
+	return d - d/10 + rand.N(d/5+1)
+}
+
+// whoAmI asks for the bot's own id: a mention of it is a message to the bot.
+func (c *Client) whoAmI(ctx context.Context) error {
+	answer, err := c.api.call(ctx, request{op: "ask who the bot is", method: http.MethodGet, path: "/open-apis/bot/v3/info"})
+	if err != nil {
+		return err
+	}
+	id := answer.Get("bot.open_id").String()
+	if id == "" {
+		return fmt.Errorf("feishu: ask who the bot is: %w", &Error{Op: "bot info has no open_id", Code: 230006, Msg: "the app has no bot"})
+	}
+	c.state.setBot(id)
+	return nil
+}

@@ -1,0 +1,180 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/larksuite/oapi-sdk-go/v3/event/dispatcher/callback"
+	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
+	"github.com/rs/zerolog"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+var nopLogger = zerolog.Nop()
+
+type pressFunc func(context.Context, chat.Press) (string, error)
+
+func (pressFunc) Message(context.Context, chat.Incoming) error { return nil }
+func (f pressFunc) Press(ctx context.Context, p chat.Press) (string, error) {
+	return f(ctx, p)
+}
+
+func aPress() *callback.CardActionTriggerEvent {
+	return &callback.CardActionTriggerEvent{Event: &callback.CardActionTriggerRequest{
+		Operator: &callback.Operator{OpenID: "ou_1"}, Context: &callback.Context{OpenChatID: "oc_1", OpenMessageID: "om_1"},
+		Action: &callback.CallBackAction{Value: map[string]any{"do": "stop", "turn": 3.0}},
+	}}
+}
+
+func TestLostConnectionComesBack(t *testing.T) {
+	for name, reset := range map[string]bool{"closed": false, "reset": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlatform(t, feishusim.Config{})
+			ann, rec := p.AddUser("Ann"), newRecorder()
+			room := p.PrivateChat(ann)
+			p.run(rec)
+			began := time.Now()
+			p.DropConnections(reset)
+			p.await("lost", func(v *feishusim.View) bool { return v.Connections() == 0 })
+			p.await("back", func(v *feishusim.View) bool { return v.Connections() == 1 })
+			took := time.Since(began)
+			t.Logf("back after %v", took)
+			if took > time.Second {
+				t.Errorf("back after %v, want a second", took)
+			}
+			p.Say(room, ann, "still there?")
+			if m := next(t, rec.messages); m.Text != "still there?" {
+				t.Errorf("got %+v", m)
+			}
+			if s := p.Status(); s.LastError == nil {
+				t.Error("the status knows of no error")
+			}
+		})
+	}
+}
+
+func TestBusyEndpointIsAskedAgain(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	p.RefuseEndpoint(1, "system busy")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.Client.Run(ctx, newRecorder()) }()
+	defer func() { cancel(); <-done }()
+	p.await("refused", func(v *feishusim.View) bool { return endpointCalls(v) >= 2 })
+	p.RefuseEndpoint(0, "")
+	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
+}
+
+func endpointCalls(v *feishusim.View) int {
+	n := 0
+	for _, c := range v.Calls() {
+		if c.Path == "/callback/ws/endpoint" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWrongSecretIsReportedOnce(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	p.SetSecret("another")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.Client.Run(ctx, newRecorder()) }()
+	p.must(p.log.await(p.ctx(), "not connected"))
+	if p.Status().LastError == nil {
+		t.Error("the status has no error")
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	log := p.log.String()
+	if !strings.Contains(log, `"level":"error"`) || !strings.Contains(log, "app_secret") || strings.Contains(log, p.cfg()) {
+		t.Errorf("log: %s", log)
+	}
+}
+
+func (p *platform) cfg() string { return p.Client.cfg.AppSecret }
+
+func TestWrongSecretAtTheEndpoint(t *testing.T) {
+	err := connectError(larkws.NewClientError(1000040345, "app_id or app_secret is invalid"))
+	if !terminal(err) || !strings.Contains(err.Error(), "feishu.app_secret") {
+		t.Errorf("%v, terminal %v", err, terminal(err))
+	}
+	if err := connectError(larkws.NewServerError(1, "busy")); terminal(err) {
+		t.Errorf("%v is terminal", err)
+	}
+}
+
+// attempts runs keep on a fake clock for so long and tells when it tried.
+func attempts(t *testing.T, run time.Duration, connect func(n int) (time.Duration, error)) []time.Duration {
+	var at []time.Duration
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), run)
+		defer cancel()
+		began := time.Now()
+		keep(ctx, func(ctx context.Context) (time.Duration, error) {
+			at = append(at, time.Since(began))
+			up, err := connect(len(at))
+			if sleep(ctx, up) != nil {
+				return up, ctx.Err()
+			}
+			return up, err
+		}, func(error, time.Duration) {})
+	})
+	return at
+}
+
+func TestWaitsGrowWhileItFails(t *testing.T) {
+	at := attempts(t, 5*time.Minute, func(int) (time.Duration, error) { return 0, errors.New("no route") })
+	want := []time.Duration{0, 300 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second}
+	if len(at) < len(want) {
+		t.Fatalf("%d attempts", len(at))
+	}
+	for i := 1; i < len(want); i++ {
+		wait := at[i] - at[i-1]
+		if wait < want[i]*8/10 || wait > want[i]*12/10 {
+			t.Errorf("wait %d was %v, want about %v", i, wait, want[i])
+		}
+	}
+}
+
+func TestWaitsBeginAnewAfterASteadyConnection(t *testing.T) {
+	at := attempts(t, 10*time.Minute, func(n int) (time.Duration, error) {
+		if n == 6 {
+			return 2 * time.Minute, errors.New("lost")
+		}
+		return 0, errors.New("no route")
+	})
+	if wait := at[6] - at[5] - 2*time.Minute; wait > time.Second {
+		t.Errorf("waited %v", wait)
+	}
+}
+
+func TestRefusedCredentialsAreTriedSlowly(t *testing.T) {
+	at := attempts(t, 10*time.Minute, func(int) (time.Duration, error) {
+		return 0, connectError(larkws.NewClientError(1000040345, "no"))
+	})
+	if len(at) < 3 || len(at) > 6 {
+		t.Errorf("%d attempts in 10 minutes: %v", len(at), at)
+	}
+}
+
+func TestRevokedTokenIsReplaced(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	_, err := p.Reply(p.ctx(), ask, "one", "a")
+	p.must(err)
+	p.ExpireTokens()
+	_, err = p.Reply(p.ctx(), ask, "two", "b")
+	p.must(err)
+	if got := p.answers(ask.Key.ID); len(got) != 2 || got[1].Text() != "two" {
+		t.Errorf("messages %+v", got)
+	}
+}

@@ -1,0 +1,141 @@
+package feishu
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// mention is one entry of a message's mentions: in its text, key stands for the person.
+type mention struct {
+	key  string // "@_user_1"
+	id   string // open_id
+	name string
+}
+
+func mentionsOf(message gjson.Result) []mention {
+	var ms []mention
+	for _, m := range message.Get("mentions").Array() {
+		ms = append(ms, mention{key: m.Get("key").String(), id: m.Get("id.open_id").String(), name: m.Get("name").String()})
+	}
+	return ms
+}
+
+// readable gives a message's text, as far as its type has one.
+// The forms are those of the page "Receive message content" (im/v1/message/events/message_content).
+func readable(kind string, content gjson.Result, people []mention, bot string) (text string, ok bool) {
+	switch kind {
+	case "text":
+		text = content.Get("text").String()
+	case "post":
+		text = flatten(content)
+	default:
+		return "", false
+	}
+	return named(text, people, bot), true
+}
+
+// named puts names where the text has keys, and takes the bot itself out.
+func named(text string, people []mention, bot string) string {
+	people = slices.Clone(people)
+	// @_user_1 is the beginning of @_user_10.
+	slices.SortStableFunc(people, func(a, b mention) int { return len(b.key) - len(a.key) })
+	var pairs []string
+	for _, m := range people {
+		switch {
+		case m.key == "":
+		case m.id == bot && bot != "":
+			pairs = append(pairs, m.key+" ", "", m.key, "")
+		default:
+			pairs = append(pairs, m.key, "@"+m.name)
+		}
+	}
+	pairs = append(pairs, "@_all", "@all")
+	return strings.TrimSpace(strings.NewReplacer(pairs...).Replace(text))
+}
+
+// flatten writes a rich text message as the Markdown it most resembles.
+func flatten(content gjson.Result) string {
+	if !content.Get("content").Exists() { // one language inside: the form in which posts are sent
+		content.ForEach(func(_, lang gjson.Result) bool {
+			if lang.Get("content").Exists() {
+				content = lang
+				return false
+			}
+			return true
+		})
+	}
+	var lines []string
+	if title := content.Get("title").String(); title != "" {
+		lines = append(lines, "# "+title, "")
+	}
+	for _, paragraph := range content.Get("content").Array() {
+		var b strings.Builder
+		for _, e := range paragraph.Array() {
+			b.WriteString(inlineOf(e))
+		}
+		lines = append(lines, b.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func inlineOf(e gjson.Result) string {
+	text := e.Get("text").String()
+	switch e.Get("tag").String() {
+	case "a":
+		return link(text, e.Get("href").String())
+	case "at":
+		return at(e.Get("user_id").String(), e.Get("user_name").String())
+	case "img":
+		return "[图片]"
+	case "media":
+		return "[视频]"
+	case "file":
+		return "[文件]"
+	case "emotion":
+		return "[" + e.Get("emoji_type").String() + "]"
+	case "code_block":
+		return "```" + strings.ToLower(e.Get("language").String()) + "\n" + strings.TrimRight(text, "\n") + "\n```"
+	case "hr":
+		return "---"
+	default:
+		return styled(text, e.Get("style"))
+	}
+}
+
+func link(text, href string) string {
+	switch {
+	case href == "":
+		return text
+	case text == "" || text == href:
+		return href
+	default:
+		return "[" + text + "](" + href + ")"
+	}
+}
+
+// at keeps the key, for which [named] puts the name; an id that is no key is no news for the reader.
+func at(id, name string) string {
+	if strings.HasPrefix(id, "@_") || name == "" {
+		return id
+	}
+	return "@" + name
+}
+
+func styled(text string, styles gjson.Result) string {
+	if strings.TrimSpace(text) == "" {
+		return text
+	}
+	for _, s := range styles.Array() {
+		switch s.String() {
+		case "bold":
+			text = "**" + text + "**"
+		case "italic":
+			text = "*" + text + "*"
+		case "lineThrough":
+			text = "~~" + text + "~~"
+		}
+	}
+	return text
+}

@@ -1,0 +1,44 @@
+package feishu
+
+import (
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+func TestReadable(t *testing.T) {
+	people := []mention{
+		{key: "@_user_1", id: "ou_bot", name: "Magpie"},
+		{key: "@_user_2", id: "ou_ann", name: "Ann"},
+		{key: "@_user_10", id: "ou_ten", name: "Ten"},
+		{}, // half an entry
+	}
+	tests := []struct{ name, kind, content, want string }{
+		{"text", "text", `{"text":"hello"}`, "hello"},
+		{"the bot's name is taken out", "text", `{"text":"@_user_1 /stop"}`, "/stop"},
+		{"in the middle as well", "text", `{"text":"hey @_user_1 do it"}`, "hey do it"},
+		{"only the bot", "text", `{"text":"@_user_1"}`, ""},
+		{"others have names", "text", `{"text":"ask @_user_2 and @_user_10"}`, "ask @Ann and @Ten"},
+		{"everybody", "text", `{"text":"@_all look"}`, "@all look"},
+		{"not JSON", "text", `oops`, ""},
+		{"post", "post", `{"title":"","content":[[{"tag":"text","text":"a"},{"tag":"at","user_id":"@_user_2","user_name":"Ann"}],[{"tag":"text","text":"b"}]]}`, "a@Ann\nb"},
+		{"title", "post", `{"title":"T","content":[[{"tag":"text","text":"a"}]]}`, "# T\n\na"},
+		{"styles", "post", `{"content":[[{"tag":"text","text":"a","style":["bold","italic"]},{"tag":"text","text":"b","style":["lineThrough"]},{"tag":"text","text":" ","style":["bold"]}]]}`, "***a***~~b~~"},
+		{"links", "post", `{"content":[[{"tag":"a","text":"x","href":"https://y"},{"tag":"a","text":"https://y","href":"https://y"},{"tag":"a","text":"z"}]]}`, "[x](https://y)https://yz"},
+		{"code", "post", `{"content":[[{"tag":"code_block","language":"GO","text":"x := 1\n"}],[{"tag":"hr"}]]}`, "```go\nx := 1\n```\n---"},
+		{"pictures and files", "post", `{"content":[[{"tag":"img","image_key":"i"},{"tag":"media","file_key":"f"},{"tag":"emotion","emoji_type":"SMILE"}]]}`, "[图片][视频][SMILE]"},
+		{"with a language", "post", `{"zh_cn":{"title":"T","content":[[{"tag":"md","text":"**a**"}]]}}`, "# T\n\n**a**"},
+		{"empty", "post", `{}`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, ok := readable(tt.kind, gjson.Parse(tt.content), people, "ou_bot")
+			if !ok || got != tt.want {
+				t.Errorf("got %q, %v; want %q", got, ok, tt.want)
+			}
+		})
+	}
+	if _, ok := readable("sticker", gjson.Parse(`{"file_key":"x"}`), nil, "ou_bot"); ok {
+		t.Error("a sticker is readable")
+	}
+}

@@ -1,0 +1,81 @@
+package feishu
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"magpie/internal/chat"
+)
+
+func TestDrawCard(t *testing.T) {
+	c := chat.Card{
+		Status: "reading <file>\nnow", Body: "a <b> \"c\"", Footer: "3 s", Summary: "at work", Live: true,
+		Buttons: []chat.Button{{Label: "Stop", Danger: true, Action: chat.Action{Do: "stop", Turn: 7}}},
+	}
+	want := `{"schema":"2.0","config":{"streaming_mode":true,"update_multi":true,"summary":{"content":"at work"},` +
+		`"streaming_config":{"print_frequency_ms":{"default":50},"print_step":{"default":8},"print_strategy":"fast"}},"body":{"elements":[` +
+		`{"tag":"markdown","element_id":"status","content":"<font color='grey'>reading &lt;file> now</font>","text_size":"notation"},` +
+		`{"tag":"markdown","element_id":"body","content":"a &lt;b> \"c\""},` +
+		`{"tag":"markdown","element_id":"footer","content":"<font color='grey'>3 s</font>","text_size":"notation"},` +
+		`{"tag":"column_set","element_id":"buttons","flex_mode":"flow","columns":[{"tag":"column","width":"auto","elements":[` +
+		`{"tag":"button","element_id":"button_0","text":{"tag":"plain_text","content":"Stop"},"type":"danger",` +
+		`"behaviors":[{"type":"callback","value":{"do":"stop","turn":7}}]}]}]}]}}`
+	if diff := cmp.Diff(want, drawCard(c, true)); diff != "" {
+		t.Error(diff)
+	}
+	want = `{"schema":"2.0","config":{"streaming_mode":false,"update_multi":true},"body":{"elements":[{"tag":"markdown","element_id":"body","content":"` + zwsp + `"}]}}`
+	for _, stream := range []bool{true, false} {
+		if diff := cmp.Diff(want, drawCard(chat.Card{}, stream)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestSteps(t *testing.T) {
+	shown := chat.Card{Status: "s", Body: "b", Summary: "x", Live: true}
+	change := func(f func(*chat.Card)) chat.Card {
+		c := shown
+		f(&c)
+		return c
+	}
+	whole := []step{{}}
+	tests := []struct {
+		name string
+		want chat.Card
+		out  []step
+	}{
+		{"nothing", shown, nil},
+		{"summary", change(func(c *chat.Card) { c.Summary = "y" }), nil},
+		{"body", change(func(c *chat.Card) { c.Body = "bc" }), []step{{bodyID, "bc"}}},
+		{"status", change(func(c *chat.Card) { c.Status = "t" }), []step{{statusID, "<font color='grey'>t</font>"}}},
+		{"both", change(func(c *chat.Card) { c.Status, c.Body = "t", "bc" }), []step{{bodyID, "bc"}, {statusID, "<font color='grey'>t</font>"}}},
+		{"no status", change(func(c *chat.Card) { c.Status = "" }), whole},
+		{"footer", change(func(c *chat.Card) { c.Footer = "f" }), whole},
+		{"buttons", change(func(c *chat.Card) { c.Buttons = []chat.Button{{}} }), whole},
+		{"end", change(func(c *chat.Card) { c.Live = false }), whole},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.out, steps(shown, tt.want), cmp.AllowUnexported(step{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestClip(t *testing.T) {
+	for in, want := range map[string]string{"": "", "abc": "abc", "abcdefgh": "abcdefgh", "abcdefghi": "abcde…", "字字字字": "字…"} {
+		if got := clip(in, 8); got != want || len(got) > 8 {
+			t.Errorf("clip(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestStatusIsOneHarmlessLine(t *testing.T) {
+	got := small("a\n<at id=all></at> "+strings.Repeat("<", 1000), maxStatus)
+	if strings.Contains(got, "\n") || strings.Contains(got, "<at") || len(got) > maxStatus+40 {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,172 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Error is a call that the platform did not confirm.
+type Error struct {
+	Op    string // what was tried, in our words
+	Code  int    // the platform's code; 0 when it gave none
+	Msg   string // the platform's words
+	LogID string // X-Tt-Logid, by which the platform's support finds the call
+
+	status int           // of HTTP; 0 when no answer came
+	wait   time.Duration // until the platform takes calls again
+	cause  error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("feishu: " + e.Op)
+	switch {
+	case e.Code != 0:
+		fmt.Fprintf(&b, ": code %d: %s", e.Code, e.Msg)
+	case e.cause != nil:
+		b.WriteString(": " + e.cause.Error())
+	default:
+		fmt.Fprintf(&b, ": HTTP %d: %s", e.status, e.Msg)
+	}
+	if hint := hintOf(e.Code); hint != "" {
+		b.WriteString(" (" + hint + ")")
+	}
+	if e.LogID != "" {
+		b.WriteString(" [log id " + e.LogID + "]")
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.cause }
+
+// Is makes errors.Is(err, ErrGone) work.
+func (e *Error) Is(target error) bool { return target == ErrGone && verdictOf(e) == gone }
+
+// ErrGone is matched by an [Error] that says that a message was recalled or deleted: its author took the question
+// back, so there is nobody to tell.
+var ErrGone = errors.New("feishu: the message is gone")
+
+// IsGone reports whether err says that the message was recalled or deleted.
+func IsGone(err error) bool { return errors.Is(err, ErrGone) }
+
+// A verdict says what to do about an error. The codes are those of the pages "Generic error code",
+// im-v1/message/{create,reply,patch} and cardkit-v1/card/{create,update}, card-element/content.
+type verdict int
+
+const (
+	refused     verdict = iota // as it is, the platform will not take it
+	unknown                    // it may or may not have been done: the same call again
+	limited                    // too many calls: the same call after a pause
+	interacting                // somebody presses a button just now: the same call in a moment
+	outdated                   // a sequence that was used already
+	closed                     // streaming mode is off
+	lost                       // the card entity is gone or not ours
+	gone                       // the message is gone
+	hopeless                   // the bot cannot reach this chat
+	badToken                   // the access token is not valid
+)
+
+func verdictOf(err error) verdict {
+	var e *Error
+	if !errors.As(err, &e) {
+		return refused
+	}
+	switch e.Code {
+	case 0:
+		return unknown
+	case 99991661, 99991663, 99991664, 99991671, 99991677:
+		return badToken
+	case 99991400, 230020, 11232:
+		return limited
+	case 230049: // still being sent
+		return interacting
+	case 200810:
+		return interacting
+	case 300317:
+		return outdated
+	case 300309, 200850:
+		return closed
+	case 200740, 200750, 300311:
+		return lost
+	case 230011, 230110, 231003:
+		return gone
+	case 230002, 230006, 230013, 232009, 232011, 10003, 10014:
+		return hopeless
+	}
+	switch {
+	case e.status >= http.StatusInternalServerError:
+		return unknown
+	case e.status == http.StatusTooManyRequests:
+		return limited
+	}
+	return refused
+}
+
+// pauseFor says how long to wait before the same call is made again, if that makes sense at all.
+func pauseFor(err error, attempt int) (time.Duration, bool) {
+	switch verdictOf(err) {
+	case unknown:
+		return min(200*time.Millisecond<<min(attempt, 6), 5*time.Second), true
+	case limited:
+		var e *Error
+		errors.As(err, &e)
+		return max(e.wait, time.Second), true
+	case interacting:
+		return 200 * time.Millisecond, true
+	}
+	return 0, false
+}
+
+// persist makes a call until its outcome is known, so many times at most. The call carries an idempotency key or
+// sets a value, so that doing it twice does no harm.
+func persist(ctx context.Context, most int, call func() error) error {
+	for attempt := 0; ; attempt++ {
+		err := call()
+		pause, again := pauseFor(err, attempt)
+		if !again || attempt+1 >= most {
+			return err
+		}
+		if sleep(ctx, pause) != nil {
+			return err
+		}
+	}
+}
+
+// sleep waits, or returns early with ctx's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// hintOf says what the operator can do about a code.
+func hintOf(code int) string {
+	switch code {
+	case 10003, 10014, 1000040344, 1000040345:
+		return "check feishu.app_id and feishu.app_secret, and that a version of the app is published"
+	case 1000040351:
+		return "the app lives on the other platform: set feishu.base_url to \"lark\" for Lark, leave it empty for Feishu"
+	case 1000040350:
+		return "too many connections of this app: stop other programs that use it"
+	case 403, 514:
+		return "the long connection is refused: choose it in the console under Events & Callbacks, and check the app's status"
+	case 99991672, 230027:
+		return "a permission is missing: add it in the console and publish a new version"
+	case 230006:
+		return "turn the app's bot on in the console and publish a new version"
+	case 230013:
+		return "the person is outside of the app's availability range"
+	case 230002, 232011:
+		return "the bot is not in this chat"
+	}
+	return ""
+}

@@ -1,0 +1,101 @@
+package feishu
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// limits keeps to the platform's rates (pages "Frequency control", im-v1/message/create and cardkit-v1/card/update).
+// Each allows a little less than the platform does in any second, a burst included.
+type limits struct {
+	second *rate.Limiter // the platform: 50 in a second
+	minute *rate.Limiter // the platform: 1000 in a minute
+
+	mu    sync.Mutex
+	chats map[string]*rate.Limiter
+}
+
+func newLimits() limits {
+	return limits{
+		second: rate.NewLimiter(40, 5),
+		minute: rate.NewLimiter(14, 120),
+	}
+}
+
+// app waits until the app may make a call.
+func (l *limits) app(ctx context.Context) error {
+	if err := take(ctx, l.minute); err != nil {
+		return err
+	}
+	return take(ctx, l.second)
+}
+
+// ready waits until a call would not have to wait.
+func (l *limits) ready(ctx context.Context) error {
+	if err := idle(ctx, l.minute); err != nil {
+		return err
+	}
+	return idle(ctx, l.second)
+}
+
+// chat waits until one more message may go to a chat: the platform takes 5 in a second.
+func (l *limits) chat(ctx context.Context, id string) error {
+	return take(ctx, l.of(id))
+}
+
+func (l *limits) of(chat string) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lim := l.chats[chat]; lim != nil {
+		return lim
+	}
+	if len(l.chats) >= 1000 {
+		for id, lim := range l.chats {
+			if lim.Tokens() >= float64(lim.Burst()) {
+				delete(l.chats, id)
+			}
+		}
+	}
+	if l.chats == nil {
+		l.chats = make(map[string]*rate.Limiter)
+	}
+	lim := rate.NewLimiter(3, 2)
+	l.chats[chat] = lim
+	return lim
+}
+
+// cardRate is for the operations on one card entity: the platform takes 10 in a second.
+func cardRate() *rate.Limiter { return rate.NewLimiter(8, 2) }
+
+// patchRate is for a card that is updated as a message: the platform takes 5 in a second, the clients draw each anew.
+func patchRate() *rate.Limiter { return rate.NewLimiter(rate.Every(1200*time.Millisecond), 1) }
+
+// take waits until the limiter lets one through. Unlike its own Wait it has no error but ctx's.
+func take(ctx context.Context, l *rate.Limiter) error {
+	r := l.Reserve()
+	if d := r.Delay(); d > 0 {
+		if err := sleep(ctx, d); err != nil {
+			r.Cancel()
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// idle waits until the limiter would let one through, and leaves it to the caller to take it.
+func idle(ctx context.Context, l *rate.Limiter) error {
+	for {
+		r := l.Reserve()
+		d := r.Delay()
+		r.Cancel()
+		if d <= 0 {
+			return ctx.Err()
+		}
+		if err := sleep(ctx, d); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package feishu
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
+	"github.com/rs/zerolog"
+)
+
+// sdkLogger is the SDK's log: errors at warn, the rest at debug, since what matters of it is in our own errors. The
+// SDK's debug lines are dropped altogether: they hold what people wrote (ws/client_message.go, handleDataFrame).
+type sdkLogger struct{ log zerolog.Logger }
+
+var _ larkcore.Logger = sdkLogger{}
+
+func (sdkLogger) Debug(context.Context, ...any)          {}
+func (l sdkLogger) Info(_ context.Context, args ...any)  { l.write(zerolog.DebugLevel, args) }
+func (l sdkLogger) Warn(_ context.Context, args ...any)  { l.write(zerolog.DebugLevel, args) }
+func (l sdkLogger) Error(_ context.Context, args ...any) { l.write(zerolog.WarnLevel, args) }
+
+// tail is what may hold a ticket, an access key or a body.
+var tail = regexp.MustCompile(`\?\S*|(?i)(payload|body|ticket|access_key|secret|token)["']?\s*[:=].*`)
+
+func (l sdkLogger) write(level zerolog.Level, args []any) {
+	text := tail.ReplaceAllString(fmt.Sprint(args...), "…")
+	l.log.WithLevel(level).Str("from", "sdk").Msg(text)
+}

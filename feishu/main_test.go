@@ -1,0 +1,169 @@
+package feishu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+func TestMain(m *testing.M) {
+	// The SDK starts this one for each client and never ends it (cache/cache.go, newCron).
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/larksuite/oapi-sdk-go/v3/cache.(*cron).start"))
+}
+
+// platform is a double of the platform and a client of its app.
+type platform struct {
+	*feishusim.Server
+	*Client
+	t   *testing.T
+	log *syncBuffer
+}
+
+func newPlatform(t *testing.T, cfg feishusim.Config) *platform {
+	t.Helper()
+	sim, err := feishusim.Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sim.Close() })
+	p := &platform{Server: sim, t: t, log: &syncBuffer{}}
+	p.Client = p.another()
+	return p
+}
+
+// another is the client of another process.
+func (p *platform) another() *Client {
+	c := New(Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()}, zerolog.New(p.log).Level(zerolog.InfoLevel))
+	p.t.Cleanup(c.api.http.CloseIdleConnections)
+	return c
+}
+
+// ctx bounds one wait of a test.
+func (p *platform) ctx() context.Context {
+	ctx, cancel := context.WithTimeoutCause(p.t.Context(), 20*time.Second, errors.New("the test waited for too long"))
+	p.t.Cleanup(cancel)
+	return ctx
+}
+
+func (p *platform) await(what string, cond func(*feishusim.View) bool) {
+	p.t.Helper()
+	if err := p.Await(p.ctx(), cond); err != nil {
+		p.t.Fatalf("%s: %v\n%s", what, err, p.log)
+	}
+}
+
+// run lets the client receive events until the test ends.
+func (p *platform) run(h Handler) {
+	p.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- p.Client.Run(ctx, h) }()
+	p.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			p.t.Errorf("Run: %v", err)
+		}
+	})
+	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
+}
+
+// clean fails when the client broke a rule of the platform.
+func (p *platform) clean() {
+	p.t.Helper()
+	for _, v := range p.Violations() {
+		p.t.Errorf("violation: %s: %s", v.Rule, v.Detail)
+	}
+}
+
+// recorder is a Handler that hands on what it gets.
+type recorder struct {
+	messages chan chat.Incoming
+	presses  chan chat.Press
+	fail     func(m chat.Incoming) error
+	toast    func(p chat.Press) (string, error)
+}
+
+func newRecorder() *recorder {
+	return &recorder{messages: make(chan chat.Incoming, 100), presses: make(chan chat.Press, 100)}
+}
+
+func (r *recorder) Message(_ context.Context, m chat.Incoming) error {
+	r.messages <- m
+	if r.fail != nil {
+		return r.fail(m)
+	}
+	return nil
+}
+
+func (r *recorder) Press(_ context.Context, p chat.Press) (string, error) {
+	r.presses <- p
+	if r.toast != nil {
+		return r.toast(p)
+	}
+	return "", nil
+}
+
+func next[T any](t *testing.T, ch <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing arrived")
+		panic("unreachable")
+	}
+}
+
+// syncBuffer is a log that can be read and awaited while it is written.
+type syncBuffer struct {
+	mu    sync.Mutex
+	buf   bytes.Buffer
+	wrote chan struct{} // closed by the next write
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.wrote != nil {
+		close(b.wrote)
+		b.wrote = nil
+	}
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// await returns when the log has this text.
+func (b *syncBuffer) await(ctx context.Context, text string) error {
+	for {
+		b.mu.Lock()
+		found := strings.Contains(b.buf.String(), text)
+		if b.wrote == nil {
+			b.wrote = make(chan struct{})
+		}
+		wrote := b.wrote
+		b.mu.Unlock()
+		if found {
+			return nil
+		}
+		select {
+		case <-wrote:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

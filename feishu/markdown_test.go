@@ -1,0 +1,160 @@
+package feishu
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+const table = "| a | b |\n|---|---|\n| 1 | 2 |\n"
+
+func TestSafe(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain", "Hello **you**", "Hello **you**"},
+		{"everybody is not called", "hi <at id=all></at>", "hi &lt;at id=all>&lt;/at>"},
+		{"tags show", "<font color='red'>x</font> 1 < 2", "&lt;font color='red'>x&lt;/font> 1 &lt; 2"},
+		{"escaped tag", `\<at id=all>`, "&lt;at id=all>"},
+		{"inline code is left", "use `a < b` and `` `<x>` ``", "use `a < b` and `` `<x>` ``"},
+		{"no call from code", "`<at id=all>`", "`<" + zwsp + "at id=all>`"},
+		{"backtick that opens nothing", "it`s <b>", "it`s &lt;b>"},
+		{"escaped backtick", "\\`<b>\\`", "\\`&lt;b>\\`"},
+		{"fenced code is left", "```go\nif a < b {}\n```", "```go\nif a < b {}\n```"},
+		{"open fence is closed", "```go\nx := 1", "```go\nx := 1\n```"},
+		{"tildes", "~~~ py extra\n```\nx\n~~~\ny", "```py\n" + zwsp + "```\nx\n```\ny"},
+		{"long fence", "````\n```\nx\n```\n````", "```\n" + zwsp + "```\nx\n" + zwsp + "```\n```"},
+		{"fence in a list", "- ```sh\n  ls\n  ```\n- <b>", "-\n```sh\nls\n```\n- &lt;b>"},
+		{"indented fence", "  ```\n  a\n    b\n  ```", "```\na\n  b\n```"},
+		{"picture", "![a](https://x/y.png)", "[a](https://x/y.png)"},
+		{"picture without words", "![](https://x/y.png)", "[图片](https://x/y.png)"},
+		{"uploaded picture", "![a](img_v3_0123456789abcdefgh)", "![a](img_v3_0123456789abcdefgh)"},
+		{"two bangs", "!![a](b)", "!" + zwsp + "[a](b)"},
+		{"bang", "Hello!", "Hello!"},
+		{"tasks", "- [ ] a\n- [x] b\n1. [X] c\n- [y] d", "- ☐ a\n- ☑ b\n1. ☑ c\n- [y] d"},
+		{"windows", "a\r\nb", "a\nb"},
+		{"control characters", "a\x1b[31mb\x00", "a[31mb"},
+		{"broken text", "a\xffb", "a\uFFFDb"},
+		{"three tables", table + "\n" + table + "\n" + table, strings.TrimSuffix(table+"\n"+table+"\n"+table, "\n")},
+		{"four tables", table + "\n" + table + "\n" + table + "\n" + table + "end",
+			table + "\n" + table + "\n" + table + "\n```\n" + table + "```\nend"},
+		{"table in code is none", "```\n" + table + "```", "```\n" + table + "```"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := safe(tt.in, maxTables); strings.TrimSuffix(got, "\n") != tt.want {
+				t.Errorf("safe(%q)\n got %q\nwant %q", tt.in, got, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzSafe(f *testing.F) {
+	for _, s := range []string{"", "a", "```", "`<at id=all>`", "![a](b)", "!![a](b)", "~~~\n```\n<at id=all>", table + table + table + table, "- ```\n<b>", "\\![a](b)", "`a\n`<at>"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) { checkSafe(t, in) })
+}
+
+type failer interface {
+	Helper()
+	Fatalf(string, ...any)
+}
+
+// checkSafe reads the output as the strictest reader would: fences are lines that are exactly ours.
+func checkSafe(t failer, in string) {
+	t.Helper()
+	out := safe(in, maxTables)
+	if !utf8.ValidString(out) {
+		t.Fatalf("safe(%q) = %q is not UTF-8", in, out)
+	}
+	code, tables, prev := false, 0, ""
+	for line := range strings.SplitSeq(out, "\n") {
+		if atTag.MatchString(line) {
+			t.Fatalf("safe(%q) = %q calls somebody", in, out)
+		}
+		switch {
+		case strings.HasPrefix(strings.TrimLeft(line, " \t"), "```") && (code || !strings.Contains(strings.TrimLeft(line, " \t`"), "`")):
+			if code && line != "```" {
+				t.Fatalf("safe(%q) = %q has a fence in a fence", in, out)
+			}
+			code, prev = !code, ""
+			continue
+		case code:
+			continue
+		}
+		prose := outside(line)
+		if strings.Contains(prose, "<") {
+			t.Fatalf("safe(%q) = %q has a tag", in, out)
+		}
+		if i := strings.Index(prose, "!["); i >= 0 && !upload.MatchString(prose[i:]) {
+			t.Fatalf("safe(%q) = %q has a picture", in, out)
+		}
+		if tableRow(prev) && tableSeparator(line) {
+			tables++
+			line = ""
+		}
+		prev = line
+	}
+	if code {
+		t.Fatalf("safe(%q) = %q leaves code open", in, out)
+	}
+	if tables > maxTables {
+		t.Fatalf("safe(%q) = %q has %d tables", in, out, tables)
+	}
+}
+
+// outside is a line without its inline code and escaped letters.
+func outside(line string) string {
+	var b strings.Builder
+	for i := 0; i < len(line); {
+		switch {
+		case line[i] == '\\' && i+1 < len(line) && (line[i+1] == '`' || line[i+1] == '\\'):
+			i += 2
+		case line[i] == '`':
+			n, _ := span(line[i:])
+			i += n
+		default:
+			b.WriteByte(line[i])
+			i++
+		}
+	}
+	return b.String()
+}
+
+// lines makes texts that have much of what matters.
+func markdownText() *rapid.Generator[string] {
+	line := rapid.OneOf(
+		rapid.StringMatching(`[a-c <>!|\[\]()*#-]{0,30}`),
+		rapid.SampledFrom([]string{"", "", "```", "```go", "~~~", "````", "| a | b |", "|---|---|", "| 1 | 2 |", "- [ ] task", "- ```sh",
+			"<at id=all>", "`<at id=all>`", "![a](http://b)", "字字字字字字字字字字", "👩‍👩‍👧‍👦👍🏽é", "some words in a row. some words in a row.", "  indented"}),
+	)
+	return rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(line, 0, 60).Draw(t, "lines"), "\n")
+	})
+}
+
+func TestSafeHoldsForManyTexts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { checkSafe(t, markdownText().Draw(t, "text")) })
+}
+
+// What was drawn of complete lines stays while the text grows, as long as no code or table is open.
+func TestSafeKeepsWhatItDrew(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := markdownText().Draw(t, "text")
+		whole := safe(text, maxTables)
+		for i := range text {
+			if i == 0 || text[i-1] != '\n' {
+				continue
+			}
+			var s scan
+			s.lines(text[:i])
+			if s.code != nil || s.head != "" || s.prev != "" {
+				continue
+			}
+			if part := strings.TrimSuffix(safe(text[:i], maxTables), "\n"); !strings.HasPrefix(whole, part) {
+				t.Fatalf("safe(%q) = %q is no prefix of %q", text[:i], part, whole)
+			}
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package feishu
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
+
+	"magpie/internal/chat"
+)
+
+// sendTries is how often a send is made until its outcome is known; 4 take some 3 s when the platform answers at all.
+const sendTries = 4
+
+// Reply sends a short text, Markdown, as an answer to a message, or into the chat when to names no message. A long one
+// goes in several messages; messageID is the first of them. The same idem within an hour sends nothing twice.
+func (c *Client) Reply(ctx context.Context, to chat.Ref, text, idem string) (messageID string, err error) {
+	return c.api.sayAll(ctx, to, text, idem)
+}
+
+// sayAll sends a Markdown text in as many messages as it takes.
+func (a *api) sayAll(ctx context.Context, to chat.Ref, text, idem string) (first string, err error) {
+	if text == "" {
+		text = "…"
+	}
+	for i, md := range split(text) {
+		id, err := a.say(ctx, to, md, idem, i)
+		if err != nil {
+			return first, err
+		}
+		if i == 0 {
+			first = id
+		}
+	}
+	return first, nil
+}
+
+// say sends one message of Markdown; what the platform refuses as such it gets as plain text.
+func (a *api) say(ctx context.Context, to chat.Ref, md, idem string, part int) (id string, err error) {
+	m, err := a.message(ctx, to, "post", postContent(safe(md, maxTables)), keyOf(idem, "post", part))
+	if err != nil && verdictOf(err) == refused && ctx.Err() == nil {
+		m, err = a.message(ctx, to, "text", textContent(md), keyOf(idem, "text", part))
+	}
+	return m.id, err
+}
+
+// message is one that was sent.
+type message struct {
+	id   string
+	at   time.Time // by the platform's clock
+	past bool      // it was there before: an earlier send with the same key
+}
+
+// message sends one (pages im-v1/message/reply and im-v1/message/create).
+func (a *api) message(ctx context.Context, to chat.Ref, kind, content, key string) (message, error) {
+	if err := a.limits.chat(ctx, to.Key.ID); err != nil {
+		return message{}, err
+	}
+	r := request{op: "send a message", method: http.MethodPost, path: "/open-apis/im/v1/messages"}
+	if to.ID != "" {
+		r.path = path("/open-apis/im/v1/messages/", to.ID, "/reply")
+		r.body = map[string]string{"msg_type": kind, "content": content, "uuid": key}
+	} else {
+		r.query = larkcore.QueryParams{"receive_id_type": {"chat_id"}}
+		r.body = map[string]string{"receive_id": to.Key.ID, "msg_type": kind, "content": content, "uuid": key}
+	}
+	var m message
+	err := persist(ctx, sendTries, func() error {
+		begun := time.Now()
+		answer, err := a.call(ctx, r)
+		if err != nil {
+			return err
+		}
+		data := answer.Get("data")
+		m = message{id: data.Get("message_id").String(), at: millis(data.Get("create_time").String())}
+		m.past = m.at.Before(begun.Add(-clockSlack))
+		return nil
+	})
+	return m, err
+}
+
+// clockSlack is how far the platform's clock may be behind ours.
+const clockSlack = 300 * time.Millisecond

@@ -1,0 +1,237 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
+
+	"magpie/internal/chat"
+)
+
+// How often one operation is made until its outcome is known: a live card is drawn again soon anyway, a last one
+// must arrive.
+const (
+	liveTries = 3
+	lastTries = 8
+)
+
+// sheet is one message that shows one page: a card of CardKit, else a card that is part of its message, else, when
+// the platform takes neither, words that stay as they are.
+type sheet struct {
+	message string
+	entity  *entity       // nil: the message is the card
+	rate    *rate.Limiter // of a message that is a card; nil: it cannot be drawn again
+	shown   *chat.Card    // what it shows, as far as we know
+}
+
+// opener opens sheets for one card.
+type opener struct {
+	api *api
+	log zerolog.Logger
+	to  chat.Ref
+}
+
+// open sends a page with the best means that the platform takes. seed and part make it happen once.
+func (o opener) open(ctx context.Context, card chat.Card, seed string, part int) (sheet, error) {
+	e, err := newEntity(ctx, o.api, card)
+	if err == nil {
+		var s sheet
+		if s, err = o.sendEntity(ctx, e, card, keyOf(seed, "card", part)); err == nil {
+			return s, nil
+		}
+	}
+	if !otherMeans(ctx, err) {
+		return sheet{}, err
+	}
+	o.log.Warn().Err(err).Msg("feishu: no streaming card, sending a plain one")
+	m, err := o.api.message(ctx, o.to, "interactive", drawCard(card, false), keyOf(seed, "plain", part))
+	if err == nil {
+		return sheet{message: m.id, rate: patchRate(), shown: known(card, m)}, nil
+	}
+	if !otherMeans(ctx, err) {
+		return sheet{}, err
+	}
+	o.log.Warn().Err(err).Msg("feishu: no card, sending text")
+	id, err := o.api.say(ctx, o.to, wordsOf(card), seed, part)
+	return sheet{message: id, shown: &card}, err
+}
+
+// otherMeans reports whether another kind of message may do what this one could not. It may not when it is unknown
+// whether a message was sent: the answer could be there twice.
+func otherMeans(ctx context.Context, err error) bool {
+	var e *Error
+	switch {
+	case ctx.Err() != nil || !errors.As(err, &e):
+		return false
+	case verdictOf(err) == unknown:
+		return e.Op == opCreate // nobody sees a card before it is sent
+	}
+	return !slices.Contains([]verdict{gone, hopeless, badToken, limited}, verdictOf(err))
+}
+
+// known is what a message shows that was just sent; of one that was there before we do not know.
+func known(card chat.Card, m message) *chat.Card {
+	if m.past {
+		return nil
+	}
+	return &card
+}
+
+// sendEntity sends the message that shows the entity; each can be sent once (page cardkit-v1/card/create).
+func (o opener) sendEntity(ctx context.Context, e *entity, card chat.Card, key string) (sheet, error) {
+	content := toJSON(map[string]any{"type": "card", "data": map[string]string{"card_id": e.id}})
+	m, err := o.api.message(ctx, o.to, "interactive", content, key)
+	if err != nil {
+		return sheet{}, err
+	}
+	s := sheet{message: m.id, entity: e, shown: known(card, m)}
+	if m.past {
+		// An earlier process sent this message, with an entity of its own, which is the one that people see.
+		if s.entity, err = entityOf(ctx, o.api, m.id, m.at); err != nil {
+			return sheet{message: m.id, rate: patchRate()}, nil
+		}
+	}
+	return s, nil
+}
+
+// draw makes the sheet show the card, if it does not.
+func (s *sheet) draw(ctx context.Context, a *api, card chat.Card) error {
+	if s.shown != nil && same(*s.shown, card) {
+		return nil
+	}
+	tries := lastTries
+	if card.Live {
+		tries = liveTries
+	}
+	var err error
+	switch {
+	case s.entity != nil:
+		err = s.drawEntity(ctx, card, tries)
+	case s.rate != nil:
+		err = s.patch(ctx, a, card, tries)
+	default:
+		return nil
+	}
+	if err == nil {
+		s.shown = &card
+	}
+	return err
+}
+
+// drawEntity draws what differs, and all of it when the parts cannot be drawn on their own.
+func (s *sheet) drawEntity(ctx context.Context, card chat.Card, tries int) error {
+	e := s.entity
+	if s.shown == nil || !card.Live {
+		return e.whole(ctx, card, tries)
+	}
+	if e.aged() {
+		if err := e.stream(ctx, true, tries); err != nil {
+			return err
+		}
+	}
+	for _, st := range steps(*s.shown, card) {
+		if st.element == "" {
+			return e.whole(ctx, card, tries)
+		}
+		err := e.text(ctx, st.element, st.content, tries)
+		if verdictOf(err) == closed {
+			if err = e.stream(ctx, true, tries); err == nil {
+				err = e.text(ctx, st.element, st.content, tries)
+			}
+		}
+		if err != nil {
+			return s.instead(ctx, card, err, tries)
+		}
+	}
+	return nil
+}
+
+// instead draws the whole card when drawing a part of it was refused.
+func (s *sheet) instead(ctx context.Context, card chat.Card, err error, tries int) error {
+	s.shown = nil
+	switch verdictOf(err) {
+	case refused, closed:
+		return s.entity.whole(ctx, card, tries)
+	}
+	return err
+}
+
+// patch replaces the card of a message (page im-v1/message/patch).
+func (s *sheet) patch(ctx context.Context, a *api, card chat.Card, tries int) error {
+	return persist(ctx, tries, func() error {
+		if s.rate != nil {
+			if err := take(ctx, s.rate); err != nil {
+				return err
+			}
+		}
+		_, err := a.call(ctx, request{
+			op: "update a card", method: http.MethodPatch, path: path("/open-apis/im/v1/messages/", s.message),
+			body: map[string]string{"content": drawCard(card, false)},
+		})
+		return err
+	})
+}
+
+// finish draws the last value with the best means that the platform takes; when it takes none, the words follow as
+// messages of their own.
+func (s *sheet) finish(ctx context.Context, o opener, card chat.Card, seed string, part int) error {
+	static := s.entity == nil && s.rate == nil
+	if static && s.shown != nil && s.shown.Body == card.Body {
+		return nil
+	}
+	if !static {
+		err := s.draw(ctx, o.api, card)
+		if err == nil || !lastMeans(ctx, err) {
+			return err
+		}
+		o.log.Warn().Err(err).Msg("feishu: a card could not be finished, trying otherwise")
+	}
+	if err := s.otherwise(ctx, o, card, seed, part); err != nil {
+		return err
+	}
+	s.shown = &card
+	if s.entity != nil {
+		if err := s.entity.stream(ctx, false, liveTries); err != nil {
+			o.log.Warn().Err(err).Msg("feishu: a card seems to go on until the platform ends its streaming mode")
+		}
+	}
+	return nil
+}
+
+// otherwise delivers the last value when it could not be drawn.
+func (s *sheet) otherwise(ctx context.Context, o opener, card chat.Card, seed string, part int) error {
+	if s.entity != nil {
+		err := s.patch(ctx, o.api, card, liveTries)
+		if err == nil || !lastMeans(ctx, err) {
+			return err
+		}
+	}
+	_, err := o.api.sayAll(ctx, o.to, wordsOf(card), keyOf(seed, "last", part))
+	return err
+}
+
+// lastMeans reports whether a last value may be delivered otherwise. Doing it twice is better than not at all.
+func lastMeans(ctx context.Context, err error) bool {
+	switch verdictOf(err) {
+	case gone, hopeless, badToken:
+		return false
+	}
+	return ctx.Err() == nil
+}
+
+// wordsOf is what a card says when it cannot be a card.
+func wordsOf(card chat.Card) string {
+	switch {
+	case card.Body != "":
+		return card.Body
+	case card.Status != "":
+		return card.Status
+	case card.Summary != "":
+		return card.Summary
+	}
+	return "…"
+}

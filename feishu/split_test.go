@@ -1,0 +1,158 @@
+package feishu
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"magpie/internal/chat"
+)
+
+func bodies(pages []page) []string {
+	var out []string
+	for _, p := range pages {
+		out = append(out, p.carry+p.text+p.tail)
+	}
+	return out
+}
+
+func TestShortTextIsOnePage(t *testing.T) {
+	for _, s := range []string{"", "a", "a\n\nb\n", "```go\nx"} {
+		if got := split(s); len(got) != 1 || got[0] != s {
+			t.Errorf("split(%q) = %q", s, got)
+		}
+	}
+}
+
+func TestPagesEndAfterParagraphs(t *testing.T) {
+	text := strings.Repeat("one two three four five\nsix seven\n\n", 10)
+	for i, p := range bodies(splitAt(text, 120)) {
+		if !strings.HasPrefix(p, "one") || !strings.HasSuffix(p, "seven\n\n") {
+			t.Errorf("page %d: %q", i, p)
+		}
+	}
+}
+
+func TestCodeGoesOnWithItsLanguage(t *testing.T) {
+	text := "```go\n" + strings.Repeat("x := 1\n", 20) + "```\nend"
+	pages := bodies(splitAt(text, 100))
+	for i, p := range pages {
+		if !strings.HasPrefix(p, "```go\n") {
+			t.Errorf("page %d begins %q", i, p)
+		}
+		if i < len(pages)-1 && !strings.HasSuffix(p, "x := 1\n```\n") {
+			t.Errorf("page %d ends %q", i, p)
+		}
+	}
+}
+
+func TestTableGoesOnWithItsHead(t *testing.T) {
+	head := "| a | b |\n|---|---|\n"
+	pages := bodies(splitAt("words\n\n"+head+strings.Repeat("| 1 | 2 |\n", 30), 150))
+	if len(pages) < 3 {
+		t.Fatalf("%d pages", len(pages))
+	}
+	for i, p := range pages[1:] {
+		if !strings.HasPrefix(p, head+"| 1 |") {
+			t.Errorf("page %d begins %q", i+1, p)
+		}
+	}
+}
+
+func TestHeadIsNotPartedFromItsLine(t *testing.T) {
+	for size := 60; size < 120; size++ {
+		for _, p := range bodies(splitAt("some words\n\nmore words\nand more\n| a | b |\n|---|---|\n| 1 | 2 |\n| 1 | 2 |\n| 1 | 2 |\n", size)) {
+			if strings.HasSuffix(p, "| a | b |\n") || strings.HasPrefix(p, "|---") {
+				t.Errorf("size %d: %q", size, p)
+			}
+		}
+	}
+}
+
+func TestFourthTableIsOnTheNextPage(t *testing.T) {
+	pages := split(strings.Repeat("text\n\n"+table+"\n", 7))
+	if len(pages) != 3 {
+		t.Fatalf("%d pages: %q", len(pages), pages)
+	}
+	for i, p := range pages {
+		if n := strings.Count(p, "|---|---|"); n > maxTables {
+			t.Errorf("page %d has %d tables", i, n)
+		}
+	}
+}
+
+func TestLettersStayWhole(t *testing.T) {
+	family := "👩‍👩‍👧‍👦"
+	for size := 40; size < 90; size++ {
+		for _, p := range bodies(splitAt(strings.Repeat(family, 20), size)) {
+			if !utf8.ValidString(p) || strings.ReplaceAll(p, family, "") != "" {
+				t.Fatalf("size %d: %q", size, p)
+			}
+		}
+	}
+}
+
+func TestSplitLosesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := markdownText().Draw(t, "text")
+		size := rapid.IntRange(60, 600).Draw(t, "size")
+		var joined strings.Builder
+		for _, p := range splitAt(text, size) {
+			joined.WriteString(p.text)
+			if cost(p.carry+p.text) > size+32 {
+				t.Fatalf("page of %d, more than %d: %q", cost(p.carry+p.text), size, p)
+			}
+			checkSafe(t, p.carry+p.text+p.tail)
+		}
+		if joined.String() != text {
+			t.Fatalf("split and joined %q, want %q", joined.String(), text)
+		}
+	})
+}
+
+func TestBordersStayWhileTheTextGrows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := markdownText().Draw(t, "text")
+		size := rapid.IntRange(60, 600).Draw(t, "size")
+		end := rapid.IntRange(0, len(text)).Draw(t, "end")
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end++
+		}
+		before, after := splitAt(text[:end], size), splitAt(text, size)
+		for i, p := range before[:len(before)-1] {
+			if i >= len(after) || after[i] != p {
+				t.Fatalf("page %d was %q, became %q", i, p, after)
+			}
+		}
+	})
+}
+
+// A page of the worst text there is still makes a card that the platform takes.
+func TestCardsStayBelowTheLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		unit := rapid.OneOf(rapid.StringN(1, 20, -1), markdownText(), rapid.SampledFrom([]string{`"`, `\`, "<", "&", "`", "!", "![](", "\n", "```\n", "\x00", "字", "\u2028", "~~~\n```\n"})).Draw(t, "unit")
+		text := strings.Repeat(unit, 1+40_000/(len(unit)+1))
+		full := chat.Card{Live: true, Status: strings.Repeat(`"`, 1000), Footer: strings.Repeat("<", 2000), Summary: strings.Repeat(`\`, 500)}
+		for i := range 10 {
+			full.Buttons = append(full.Buttons, chat.Button{Label: strings.Repeat(`"`, 100), Action: chat.Action{Do: "approve", Turn: int64(i) << 50}})
+		}
+		for _, p := range split(text) {
+			full.Body = p
+			body, err := json.Marshal(map[string]string{"data": drawCard(full, true)})
+			if err != nil || len(drawCard(full, true)) > 26<<10 || len(toJSON(map[string]string{"data": drawCard(full, true)})) > 30<<10 {
+				t.Fatalf("a card of %d bytes, in a request %d, of %q repeated: %v", len(drawCard(full, true)), len(body), unit, err)
+			}
+		}
+	})
+}
+
+func BenchmarkSplit(b *testing.B) {
+	text := strings.Repeat("Some words in a row, with `code` and <tags>.\n\n```go\nx := 1\n```\n", 1500)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		split(text)
+	}
+}

@@ -1,0 +1,72 @@
+package feishu
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"golang.org/x/sync/singleflight"
+)
+
+// tokens holds the tenant access token. The SDK's own cache keeps a token that was revoked until its time is up
+// (core/httptransport.go, doRequest), and asks once for each of many callers.
+type tokens struct {
+	fetch  func(context.Context) (gjson.Result, error)
+	flight singleflight.Group
+
+	mu    sync.Mutex
+	value string
+	until time.Time
+}
+
+// get gives a valid token, and another one than bad, which the platform did not take.
+func (t *tokens) get(ctx context.Context, bad string) (string, error) {
+	if v, ok := t.current(bad); ok {
+		return v, nil
+	}
+	done := t.flight.DoChan("", func() (any, error) {
+		if v, ok := t.current(bad); ok {
+			return v, nil
+		}
+		return t.renew(context.WithoutCancel(ctx)) // others may wait for it too; the HTTP client's timeout bounds it
+	})
+	select {
+	case r := <-done:
+		if r.Err != nil {
+			return "", r.Err
+		}
+		return r.Val.(string), nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+func (t *tokens) current(bad string) (string, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.value, t.value != "" && t.value != bad && time.Now().Before(t.until)
+}
+
+func (t *tokens) renew(ctx context.Context) (string, error) {
+	answer, err := t.fetch(ctx)
+	if err != nil {
+		return "", err
+	}
+	life := time.Duration(answer.Get("expire").Int()) * time.Second
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.value = answer.Get("tenant_access_token").String()
+	t.until = time.Now().Add(life - min(life/10, 3*time.Minute))
+	return t.value, nil
+}
+
+// tokenRequest is on the page "tenant_access_token of a self-built app"
+// (authentication-management/access-token/tenant_access_token_internal).
+func tokenRequest(cfg Config) request {
+	return request{
+		op: "get an access token", method: http.MethodPost, path: "/open-apis/auth/v3/tenant_access_token/internal",
+		body: map[string]string{"app_id": cfg.AppID, "app_secret": cfg.AppSecret}, open: true,
+	}
+}
