@@ -1,0 +1,221 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/feishusim"
+	modelsim "magpie/internal/modeldouble"
+)
+
+func median(d []time.Duration) time.Duration {
+	if len(d) == 0 {
+		return 0
+	}
+	d = slices.Sorted(slices.Values(d))
+	return d[len(d)/2]
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// bare is the CLI alone: the same arguments and environment, nobody between it and the model.
+type bare struct {
+	stdin io.WriteCloser
+	cmd   *exec.Cmd
+}
+
+func startBare(b *testing.B, r *rig, session string, resume bool) *bare {
+	b.Helper()
+	args := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--include-partial-messages", "--permission-prompt-tool", "stdio", "--permission-mode=default"}
+	if resume {
+		args = append(args, "--resume="+session)
+	} else {
+		args = append(args, "--session-id="+session)
+	}
+	cmd := exec.Command(r.cfg.Claude.Command, args...)
+	cmd.Dir = r.cfg.Claude.Project
+	cmd.Env = append(slices.Clone(r.cfg.Claude.Environ),
+		"CLAUDE_CODE_DISABLE_ATTACHMENTS=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1")
+	cmd.Stdout = io.Discard
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	return &bare{stdin, cmd}
+}
+
+func (p *bare) say(b *testing.B, text string) {
+	b.Helper()
+	line, err := json.Marshal(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": text}})
+	if err == nil {
+		_, err = p.stdin.Write(append(line, '\n'))
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (p *bare) end() { _, _ = p.stdin.Close(), p.cmd.Wait() }
+
+// requested waits for the n-th model request and for its end.
+func (r *rig) requested(n int) modelsim.Request {
+	r.Helper()
+	var got modelsim.Request
+	r.awaitModel(fmt.Sprintf("request %d", n), func(list []modelsim.Request) bool {
+		if len(list) < n || list[n-1].End.IsZero() {
+			return false
+		}
+		got = list[n-1]
+		return true
+	})
+	return got
+}
+
+// untilRequest asks through the bridge and returns the time from the event's push to the model request.
+func (r *rig) untilRequest(text string) time.Duration {
+	r.Helper()
+	n := len(r.model.Requests()) + 1
+	id := r.sim.Say(r.chat, r.user, text)
+	req := r.requested(n)
+	r.answer(r.chat, id)
+	for _, d := range r.sim.Deliveries() {
+		if d.MessageID == id {
+			return req.At.Sub(d.SentAt)
+		}
+	}
+	r.Fatal("the event was never pushed")
+	return 0
+}
+
+// BenchmarkLivingProcess compares the time from a message to the model request: with the bridge, event to request;
+// alone, the line on the CLI's stdin to the request. Both processes have served a turn before.
+func BenchmarkLivingProcess(b *testing.B) {
+	r := newRig(b)
+	alone := startBare(b, r, uuid.NewString(), false)
+	defer alone.end()
+	r.untilRequest("warm up")
+	alone.say(b, "warm up")
+	r.requested(2)
+	var bridged, cli []time.Duration
+	for b.Loop() {
+		for range 10 { // taken in turns, so that both meet the same machine
+			bridged = append(bridged, r.untilRequest("hello"))
+			n := len(r.model.Requests()) + 1
+			began := time.Now()
+			alone.say(b, "hello")
+			cli = append(cli, r.requested(n).At.Sub(began))
+		}
+	}
+	report(b, bridged, cli)
+}
+
+// BenchmarkNewProcess is the same for a process that has to be started and resumes a session.
+func BenchmarkNewProcess(b *testing.B) {
+	r := newRig(b, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	session := uuid.NewString()
+	once := func(resume bool) time.Duration {
+		n := len(r.model.Requests()) + 1
+		began := time.Now()
+		p := startBare(b, r, session, resume)
+		defer p.end()
+		p.say(b, "hello")
+		return r.requested(n).At.Sub(began)
+	}
+	r.untilRequest("warm up")
+	once(false)
+	var bridged, cli []time.Duration
+	for b.Loop() {
+		for range 5 {
+			bridged = append(bridged, r.untilRequest("hello"))
+			cli = append(cli, once(true))
+		}
+	}
+	report(b, bridged, cli)
+}
+
+func report(b *testing.B, bridged, cli []time.Duration) {
+	b.Helper()
+	b.ReportMetric(ms(median(bridged)), "ms-bridged")
+	b.ReportMetric(ms(median(cli)), "ms-alone")
+	b.ReportMetric(ms(median(bridged)-median(cli)), "ms-added")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkStream is what a user sees of a long answer that the model writes in two seconds: how long after the model's
+// first and last words they are visible, and how often the card grows in between.
+func BenchmarkStream(b *testing.B) {
+	r := newRig(b)
+	r.untilRequest("warm up")
+	var first, last []time.Duration
+	var rate []float64
+	for b.Loop() {
+		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+			modelsim.Chunks(strings.Repeat("鹊桥相会，", 400), 20, 20*time.Millisecond), modelsim.Text("END"),
+		}})
+		n := len(r.model.Requests()) + 1
+		m := r.answer(r.chat, r.sim.Say(r.chat, r.user, "go"))
+		req := r.requested(n)
+		begin, end := seen(m, "鹊"), seen(m, "END")
+		first = append(first, begin.At.Sub(req.FirstDelta))
+		last = append(last, end.At.Sub(req.LastDelta))
+		growing := 0
+		for i, s := range m.States {
+			if i > 0 && len(s.Text) > len(m.States[i-1].Text) {
+				growing++
+			}
+		}
+		rate = append(rate, float64(growing)/req.LastDelta.Sub(req.FirstDelta).Seconds())
+	}
+	b.ReportMetric(ms(median(first)), "ms-first-text")
+	b.ReportMetric(ms(median(last)), "ms-last-text")
+	b.ReportMetric(slices.Min(rate), "states/s")
+	b.ReportMetric(0, "ns/op")
+}
+
+// seen is the first state of a message that shows a text.
+func seen(m feishusim.Message, text string) feishusim.State {
+	for _, s := range m.States {
+		if strings.Contains(s.Text, text) {
+			return s
+		}
+	}
+	return feishusim.State{}
+}
+
+// BenchmarkHundredAnswers gives 100 answers in 4 chats; the rig fails when one rule of the platform was broken.
+func BenchmarkHundredAnswers(b *testing.B) {
+	r := newRig(b)
+	chats := map[string]feishusim.User{r.chat: r.user}
+	for i := range 3 {
+		u := r.sim.AddUser(fmt.Sprintf("user %d", i))
+		chats[r.sim.PrivateChat(u)] = u
+	}
+	for b.Loop() {
+		for range 25 {
+			asked := map[string]string{}
+			for id, u := range chats {
+				asked[id] = r.sim.Say(id, u, "数到 100")
+			}
+			for id, q := range asked {
+				if got := said(r.answer(id, q)); !strings.HasSuffix(got, " 99 100") {
+					b.Errorf("answer %q", got)
+				}
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(100*b.N), "ms/answer")
+	b.ReportMetric(float64(len(r.sim.Violations())), "violations")
+	b.ReportMetric(0, "ns/op")
+}

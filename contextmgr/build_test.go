@@ -1,0 +1,89 @@
+package contextmgr_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"magpie/contextmgr"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// store opens a database with a chat of n messages of 200 characters, questions and answers in turn.
+func store(tb testing.TB, n int) (*db.DB, chat.Key) {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "magpie.db")
+	d, err := db.Open(tb.Context(), db.Config{URL: "sqlite://" + path})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = d.Close() })
+	raw, err := sql.Open("sqlite3", path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer raw.Close() //nolint:errcheck // only for the set-up
+	key := chat.FeishuChat("oc_long")
+	for _, stmt := range []string{
+		`PRAGMA synchronous = OFF`,
+		`INSERT INTO chats (key, kind, next_seq) VALUES (?1, 'p2p', ?2 + 1)`,
+		`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+			INSERT INTO messages (chat_key, seq, epoch, turn_id, message_id, role, class, content, sent_at)
+			SELECT ?1, i, 0, (i + 1) / 2, 'om_' || i, CASE i % 2 WHEN 1 THEN 'user' ELSE 'assistant' END, 'talk', ?3 || i, i FROM n`,
+	} {
+		if _, err := raw.ExecContext(tb.Context(), stmt, key.String(), n, strings.Repeat("字", 200)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return d, key
+}
+
+func TestBuildLoadsTheNewestMessagesInOrder(t *testing.T) {
+	d, key := store(t, 1000)
+	m := contextmgr.New(d, contextmgr.Defaults(), zerolog.Nop())
+	asked := []chat.Message{{Text: "now"}}
+	p := m.Build(t.Context(), contextmgr.Request{Key: key, Kind: chat.Private, Turn: 500, Asked: asked, ResumeID: "s"})
+	if p.Stats.Messages != 25 || p.Stats.Chars < 5000 || p.Stats.Chars > 5300 || !p.UseResume || p.Current != "now" {
+		t.Errorf("%+v", p.Stats)
+	}
+	if last := p.History[len(p.History)-1]; !strings.HasSuffix(last.Text, "字998") {
+		t.Errorf("the newest is %q; messages of the turn itself must not come", last.Text[len(last.Text)-10:])
+	}
+	lost := m.Build(t.Context(), contextmgr.Request{Key: key, Kind: chat.Private, Turn: 500, Asked: asked})
+	if lost.Stats.Chars < 4*5000 || lost.Stats.Tokens > contextmgr.Defaults().MaxTokens {
+		t.Errorf("without a session: %+v", lost.Stats)
+	}
+}
+
+// A History that cannot be read must not keep the user waiting for an answer.
+func TestBuildGoesOnWithoutTheHistory(t *testing.T) {
+	d, key := store(t, 10)
+	m := contextmgr.New(d, contextmgr.Defaults(), zerolog.Nop())
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p := m.Build(t.Context(), contextmgr.Request{Key: key, Turn: 99, Asked: []chat.Message{{Text: "now"}}})
+	if p.Text() != "now" {
+		t.Errorf("prompt %q", p.Text())
+	}
+}
+
+// BenchmarkBuild is the time that it takes to build the context of a turn; it must not grow with the History.
+func BenchmarkBuild(b *testing.B) {
+	for name, n := range map[string]int{"1k": 1_000, "1M": 1_000_000} {
+		b.Run(name, func(b *testing.B) {
+			d, key := store(b, n)
+			m := contextmgr.New(d, contextmgr.Defaults(), zerolog.Nop())
+			r := contextmgr.Request{Key: key, Kind: chat.Private, Turn: 1 << 40, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s"}
+			for b.Loop() {
+				if m.Build(b.Context(), r).Stats.Messages < 20 {
+					b.Fatal("too few messages")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,192 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"magpie/internal/feishusim"
+)
+
+const (
+	maxBody     = 256 << 10 // bytes of a request
+	maxText     = 20000     // runes of a message
+	actPatience = 15 * time.Second
+)
+
+// problem is an error whose code the page knows how to tell.
+type problem struct {
+	status int
+	code   string
+	detail string
+}
+
+func (p *problem) Error() string { return strings.TrimSuffix(p.code+": "+p.detail, ": ") }
+
+func refuse(code, detail string) error { return &problem{http.StatusBadRequest, code, detail} }
+
+// act makes a handler of a function from a JSON request to a JSON answer.
+func act[In, Out any](do func(context.Context, In) (Out, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), actPatience)
+		defer cancel()
+		in, err := decode[In](w, r)
+		var out Out
+		if err == nil {
+			out, err = do(ctx, in)
+		}
+		var bad *problem
+		switch {
+		case err == nil:
+			answer(w, http.StatusOK, out)
+		case errors.As(err, &bad):
+			answer(w, bad.status, map[string]string{"error": bad.code, "detail": bad.detail})
+		default:
+			answer(w, http.StatusInternalServerError, map[string]string{"error": "internal", "detail": err.Error()})
+		}
+	}
+}
+
+func decode[In any](w http.ResponseWriter, r *http.Request) (in In, err error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return in, refuse("request", "the body must be application/json")
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		return in, refuse("request", err.Error())
+	}
+	return in, nil
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(data) // whoever asked has left
+}
+
+type sayRequest struct {
+	Chat    string `json:"chat"`
+	User    string `json:"user"`
+	Text    string `json:"text"`
+	Mention bool   `json:"mention"` // the bot; only in groups
+}
+
+type sayAnswer struct {
+	Message string `json:"message"`
+}
+
+func (p *Playground) say(_ context.Context, in sayRequest) (sayAnswer, error) {
+	c, u, err := p.find(in.Chat, in.User)
+	if err != nil {
+		return sayAnswer{}, err
+	}
+	mention := in.Mention && c.Mode == "group"
+	switch {
+	case strings.TrimSpace(in.Text) == "" && !mention:
+		return sayAnswer{}, refuse("empty", "")
+	case utf8.RuneCountInString(in.Text) > maxText:
+		return sayAnswer{}, refuse("too_long", fmt.Sprintf("more than %d characters", maxText))
+	}
+	var opts []feishusim.SendOption
+	if mention {
+		opts = append(opts, feishusim.Mention())
+	}
+	return sayAnswer{p.cfg.Sim.Say(c.ID, u, in.Text, opts...)}, nil
+}
+
+type pressRequest struct {
+	Message string          `json:"message"`
+	User    string          `json:"user"`
+	Value   json.RawMessage `json:"value"` // of the button's callback
+}
+
+// toast is what the bot tells the person who pressed a button; empty if nothing.
+type toast struct {
+	Type    string `json:"type"` // info | success | warning | error
+	Content string `json:"content"`
+}
+
+func (p *Playground) press(ctx context.Context, in pressRequest) (toast, error) {
+	m, ok := p.cfg.Sim.Message(in.Message)
+	if !ok {
+		return toast{}, refuse("no_message", in.Message)
+	}
+	_, u, err := p.find(m.ChatID, in.User)
+	if err != nil {
+		return toast{}, err
+	}
+	var value any
+	if err := json.Unmarshal(in.Value, &value); err != nil {
+		return toast{}, refuse("request", err.Error())
+	}
+	raw, err := p.cfg.Sim.Press(ctx, m.ID, u, value)
+	if err != nil {
+		return toast{}, &problem{http.StatusConflict, "press", err.Error()}
+	}
+	var reply struct {
+		Toast toast `json:"toast"`
+	}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &reply); err != nil {
+			return toast{}, &problem{http.StatusConflict, "press", err.Error()}
+		}
+	}
+	return reply.Toast, nil
+}
+
+type loseRequest struct {
+	Chat string `json:"chat"`
+}
+
+type loseAnswer struct {
+	Line string `json:"line"`
+}
+
+func (p *Playground) lose(ctx context.Context, in loseRequest) (loseAnswer, error) {
+	if p.cfg.LoseSession == nil {
+		return loseAnswer{}, refuse("not_offered", "")
+	}
+	if _, err := p.chatOf(in.Chat); err != nil {
+		return loseAnswer{}, err
+	}
+	line, err := p.cfg.LoseSession(ctx, in.Chat)
+	if err != nil {
+		return loseAnswer{}, &problem{http.StatusConflict, "lose", err.Error()}
+	}
+	return loseAnswer{line}, nil
+}
+
+// find returns a chat and one of its members; the double panics on ids that it does not know.
+func (p *Playground) find(chatID, userID string) (feishusim.Chat, feishusim.User, error) {
+	c, err := p.chatOf(chatID)
+	if err != nil {
+		return c, feishusim.User{}, err
+	}
+	i := slices.IndexFunc(c.Members, func(u feishusim.User) bool { return u.OpenID == userID })
+	if i < 0 {
+		return c, feishusim.User{}, refuse("no_user", userID)
+	}
+	return c, c.Members[i], nil
+}
+
+func (p *Playground) chatOf(id string) (feishusim.Chat, error) {
+	chats := p.cfg.Sim.Chats()
+	i := slices.IndexFunc(chats, func(c feishusim.Chat) bool { return c.ID == id })
+	if i < 0 {
+		return feishusim.Chat{}, refuse("no_chat", id)
+	}
+	return chats[i], nil
+}

@@ -1,0 +1,155 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"magpie/internal/feishusim"
+)
+
+const (
+	maxMessages   = 200 // of a chat, the newest
+	maxViolations = 20  // that are shown, the newest; all are counted
+)
+
+// state is what the page shows. A full one stands for itself; any other is laid over what was sent before.
+type state struct {
+	Full        bool       `json:"full"`
+	Simulated   bool       `json:"simulated"`
+	CanLose     bool       `json:"can_lose"`
+	Users       []user     `json:"users"`
+	Chats       []chat     `json:"chats"`
+	Violations  violations `json:"violations"`
+	Connections int        `json:"connections"`
+}
+
+type user struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+type chat struct {
+	ID       string    `json:"id"`
+	Number   int       `json:"n"`
+	Name     string    `json:"name"`
+	Mode     string    `json:"mode"` // p2p | group
+	Members  []user    `json:"members"`
+	Messages []message `json:"messages"`
+	Turns    []Turn    `json:"turns"` // newest first; null: as before
+}
+
+// message is a message of a chat; when it looks as before, only its id and revision.
+type message struct {
+	ID     string  `json:"id"`
+	Rev    string  `json:"rev"`
+	Origin *origin `json:"origin,omitempty"`
+	Look   *look   `json:"look,omitempty"`
+}
+
+// origin is what a message never changes.
+type origin struct {
+	Type     string    `json:"type"`
+	Sender   user      `json:"sender"`
+	Bot      bool      `json:"bot"`
+	At       time.Time `json:"at"`
+	ParentID string    `json:"parent,omitempty"`
+}
+
+// look is what a message shows now.
+type look struct {
+	Text      string          `json:"text"`
+	Post      json.RawMessage `json:"post,omitempty"`
+	Card      json.RawMessage `json:"card,omitempty"`
+	Streaming bool            `json:"streaming,omitempty"`
+	Deleted   bool            `json:"deleted,omitempty"`
+	Thread    string          `json:"thread,omitempty"`
+	Updates   int             `json:"updates"`
+	UpdatedAt time.Time       `json:"updated_at"`
+	Reactions []string        `json:"reactions,omitempty"`
+}
+
+type violations struct {
+	Count  int         `json:"count"`
+	Latest []violation `json:"latest"` // newest first
+}
+
+type violation struct {
+	At     time.Time `json:"at"`
+	Rule   string    `json:"rule"`
+	Detail string    `json:"detail"`
+}
+
+// seen is what one page has been sent; an empty one makes full states.
+type seen struct {
+	messages map[string]string // revision by message id
+	turns    map[string]int    // number of turns by chat id
+}
+
+func newSeen() *seen { return &seen{messages: make(map[string]string), turns: make(map[string]int)} }
+
+// state serves a full snapshot.
+func (p *Playground) state(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, p.snapshot(newSeen()))
+}
+
+// snapshot is the newest state for a page that has been sent what is in sent, which then counts as sent.
+func (p *Playground) snapshot(sent *seen) state {
+	sim := p.cfg.Sim
+	s := state{Full: len(sent.turns) == 0, Simulated: p.cfg.Simulated, CanLose: p.cfg.LoseSession != nil,
+		Users: users(sim.Users()), Violations: breaches(sim.Violations()), Connections: sim.Connections()}
+	for i, c := range sim.Chats() {
+		s.Chats = append(s.Chats, p.chat(i+1, c, sent))
+	}
+	return s
+}
+
+func (p *Playground) chat(n int, c feishusim.Chat, sent *seen) chat {
+	out := chat{ID: c.ID, Number: n, Name: c.Name, Mode: c.Mode, Members: users(c.Members), Messages: []message{}}
+	if out.Name == "" && len(c.Members) > 0 {
+		out.Name = c.Members[0].Name
+	}
+	all := p.cfg.Sim.Messages(c.ID)
+	for _, m := range all[max(0, len(all)-maxMessages):] {
+		out.Messages = append(out.Messages, sent.message(m))
+	}
+	known := p.turns.of(c.ID)
+	if count, ok := sent.turns[c.ID]; !ok || count != known.count {
+		out.Turns = append([]Turn{}, known.list...)
+		sent.turns[c.ID] = known.count
+	}
+	return out
+}
+
+func (s *seen) message(m feishusim.Message) message {
+	last := m.Last()
+	rev := fmt.Sprint(len(m.States), last.At.UnixNano(), m.Deleted, last.Streaming, m.ThreadID, m.Reactions)
+	if s.messages[m.ID] == rev {
+		return message{ID: m.ID, Rev: rev}
+	}
+	s.messages[m.ID] = rev
+	l := &look{Text: m.Text(), Card: last.Card, Streaming: last.Streaming, Deleted: m.Deleted, Thread: m.ThreadID,
+		Updates: len(m.States) - 1, UpdatedAt: last.At, Reactions: m.Reactions}
+	if m.Type == "post" && json.Valid([]byte(m.Content)) {
+		l.Post = json.RawMessage(m.Content)
+	}
+	return message{ID: m.ID, Rev: rev, Look: l, Origin: &origin{Type: m.Type, Bot: m.FromBot, At: m.Created,
+		Sender: user{m.Sender.ID, m.Sender.Name}, ParentID: m.ParentID}}
+}
+
+func users(list []feishusim.User) []user {
+	out := []user{}
+	for _, u := range list {
+		out = append(out, user{u.OpenID, u.Name})
+	}
+	return out
+}
+
+func breaches(all []feishusim.Violation) violations {
+	out := violations{Count: len(all), Latest: []violation{}}
+	for i := len(all) - 1; i >= 0 && len(out.Latest) < maxViolations; i-- {
+		out.Latest = append(out.Latest, violation{all[i].At, string(all[i].Rule), all[i].Detail})
+	}
+	return out
+}
