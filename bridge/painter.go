@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"reflect"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -42,20 +43,25 @@ func (p *painter) latest() view {
 // run posts the card and draws until a view that has ended is drawn. An error means that the last view is not visible.
 func (p *painter) run(ctx context.Context) error {
 	v := p.latest()
-	id, err := p.out.Post(ctx, p.to, v.card(), p.idem)
+	drawn := v.card()
+	id, err := p.out.Post(ctx, p.to, drawn, p.idem)
 	if err != nil {
 		return p.last(ctx, err)
 	}
 	p.posted(id)
 	for !v.ended {
 		<-p.dirty
+		if v = p.latest(); reflect.DeepEqual(v.card(), drawn) {
+			continue // a picture that changes nothing would cost the platform's patience for one that does
+		}
 		if err := p.out.Ready(ctx, id); err != nil {
 			return err
 		}
 		if v = p.latest(); v.ended {
 			break
 		}
-		if err := p.out.Edit(ctx, id, v.card()); err != nil {
+		drawn = v.card()
+		if err := p.out.Edit(ctx, id, drawn); err != nil {
 			// One picture is missing; the next, or the last, shows what this one would have.
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 		}

@@ -182,6 +182,9 @@ func (t *turn) forgetSession(ctx context.Context, lost *claude.LostError) error 
 	return t.b.db.SetTurnSession(ctx, t.claim.Turn.ID, t.claim.Turn.Session)
 }
 
+// noticeable is how long a turn waits for a free process before its user is told.
+const noticeable = 500 * time.Millisecond
+
 // attempt runs the agent once.
 func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	b, owner := t.b, t.claim.Turn.Key.String()
@@ -189,7 +192,10 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		Session: t.claim.Turn.Session, Resume: t.resume,
 		Dir: b.project(t.claim.Chat), Mode: b.permissionMode(t.claim.Chat),
 	}
+	queued := t.view.waiting()
+	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
 	p, err := b.pool.Acquire(ctx, owner, spec)
+	waiting.Stop()
 	if err != nil {
 		return claude.Result{}, err
 	}

@@ -24,7 +24,7 @@ type view struct {
 	ended  bool
 }
 
-func newView(turn int64, l lang) view { return view{turn: turn, lang: l, status: texts.Waiting} }
+func newView(turn int64, l lang) view { return view{turn: turn, lang: l, status: texts.Thinking} }
 
 // apply is the view after an event. It does not change v.
 func (v view) apply(ev claude.Event) view {
@@ -60,6 +60,12 @@ func (v view) apply(ev claude.Event) view {
 			v.blocks = []string{e.Text} // the CLI itself answered
 		}
 	}
+	return v
+}
+
+// waiting is the view of a turn that waits for a free process.
+func (v view) waiting() view {
+	v.status, v.tool = texts.Waiting, ""
 	return v
 }
 

@@ -20,7 +20,7 @@ type limits struct {
 
 func newLimits() limits {
 	return limits{
-		second: rate.NewLimiter(40, 5),
+		second: rate.NewLimiter(40, 8),
 		minute: rate.NewLimiter(14, 120),
 	}
 }
@@ -85,16 +85,16 @@ func take(ctx context.Context, l *rate.Limiter) error {
 	return ctx.Err()
 }
 
-// idle waits until the limiter would let one through, and leaves it to the caller to take it.
+// idle waits until the limiter would let one through, and leaves it to the caller to take it. (A reservation that is
+// cancelled at once would not do: once its time has come it keeps its token.)
 func idle(ctx context.Context, l *rate.Limiter) error {
 	for {
-		r := l.Reserve()
-		d := r.Delay()
-		r.Cancel()
-		if d <= 0 {
+		missing := 1 - l.Tokens()
+		if missing <= 0 {
 			return ctx.Err()
 		}
-		if err := sleep(ctx, d); err != nil {
+		wait := time.Duration(missing / float64(l.Limit()) * float64(time.Second))
+		if err := sleep(ctx, max(wait, time.Millisecond)); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,11 @@ const pace = 40 * time.Millisecond
 
 // Run serves the playground until ctx is done. It keeps nothing.
 func (p playgroundCmd) Run(ctx context.Context) (err error) {
+	ln, err := net.Listen("tcp", p.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	defer ln.Close() //nolint:errcheck // the server has closed it unless it never began
 	dir, err := os.MkdirTemp("", "magpie-playground-")
 	if err != nil {
 		return err
@@ -65,9 +71,9 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	page = console.NewPlayground(console.PlaygroundConfig{Sim: sim, Simulated: p.Agent == "simulated", LoseSession: prog.loseSession})
-	fmt.Printf("鹊桥 Magpie playground: http://%s/\n", p.Listen)
+	fmt.Printf("鹊桥 Magpie playground: http://%s/\n", ln.Addr())
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return serveHTTP(ctx, p.Listen, page) })
+	g.Go(func() error { return serveHTTP(ctx, ln, page) })
 	g.Go(func() error { return prog.run(ctx) })
 	return g.Wait()
 }

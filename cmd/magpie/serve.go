@@ -103,15 +103,15 @@ func serveHealth(ctx context.Context, addr string, client *feishu.Client) error 
 		}
 		fmt.Fprintf(w, "{\"feishu_connected\":%t,\"since\":%q}\n", st.Connected, st.Since.Format(time.RFC3339))
 	})
-	return serveHTTP(ctx, addr, mux)
-}
-
-// serveHTTP serves until ctx is done.
-func serveHTTP(ctx context.Context, addr string, h http.Handler) error {
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		return fmt.Errorf("[http] listen: %w", err)
 	}
+	return serveHTTP(ctx, ln, mux)
+}
+
+// serveHTTP serves until ctx is done.
+func serveHTTP(ctx context.Context, ln net.Listener, h http.Handler) error {
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // a stream would keep a graceful shutdown waiting
 	defer stop()

@@ -3,115 +3,15 @@ package console
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"magpie/internal/console/consoletest"
 	"magpie/internal/feishusim"
 )
-
-// browser is a page in a headless Chromium of its own.
-type browser struct {
-	t   *testing.T
-	ctx context.Context
-
-	mu         sync.Mutex
-	complaints []string // exceptions, and what the browser itself logs as an error, such as breaches of the policy
-}
-
-// browse opens a page.
-func browse(t *testing.T, url string) *browser {
-	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
-	if path == "" {
-		t.Fatal("no Chromium: run scripts/test")
-	}
-	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
-		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.WindowSize(1440, 900)}
-	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
-		options = append(options, chromedp.Flag(flag, true))
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	t.Cleanup(cancel)
-	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(stop)
-	ctx, closePage := chromedp.NewContext(ctx)
-	t.Cleanup(closePage)
-	b := &browser{t: t, ctx: ctx}
-	if err := chromedp.Listen(ctx, b.hear); err != nil {
-		t.Fatal(err)
-	}
-	b.do(chromedp.Navigate(url))
-	return b
-}
-
-func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
-	if err := chromedp.Do(b.ctx, steps...); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// until waits for a JavaScript expression to be true and returns what it is then.
-func (b *browser) until(expression string) string {
-	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	// By itself and not by chromedp.Poll, which the page's policy stops as it compiles code from a string.
-	script := `new Promise(found => { const look = () => {
-		const v = (() => { try { return ` + expression + ` } catch { return null } })();
-		if (v) found(String(v)); else requestAnimationFrame(look);
-	}; look(); })`
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
-	if err != nil {
-		b.t.Fatalf("until %s: %v\npage: %s", expression, err, b.eval(`document.body.innerText`))
-	}
-	return v
-}
-
-func (b *browser) eval(expression string) string {
-	b.t.Helper()
-	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`String(`+expression+`)`))
-	if err != nil {
-		b.t.Fatalf("%s: %v", expression, err)
-	}
-	return v
-}
-
-func (b *browser) hear(ev any) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch e := ev.(type) {
-	case *runtime.EventExceptionThrown:
-		b.complaints = append(b.complaints, fmt.Sprintf("%+v", e.ExceptionDetails))
-	case *log.EventEntryAdded:
-		if e.Entry.Level == log.EntryLevelError {
-			b.complaints = append(b.complaints, e.Entry.Text)
-		}
-	}
-}
-
-// refuteComplaints fails the test when the page's own code went wrong.
-func (b *browser) refuteComplaints() {
-	b.t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.complaints) > 0 {
-		b.t.Errorf("the page complains: %q", b.complaints)
-	}
-}
 
 // hostile is Markdown that a page must show and not obey.
 const hostile = "# 长文\n\n一段 **粗体** 和 `行内`，<img src=x onerror=\"window.hacked=1\"> &lt;b&gt;\n\n" +
@@ -151,11 +51,11 @@ func TestCardGrowsInThePageAndStaysText(t *testing.T) {
 	written := make(chan error, 1)
 	go func() { written <- writer(newBot(t, s.sim), s.sim, chat, texts) }()
 
-	b := browse(t, s.url)
-	b.until(`document.querySelector('#chat-1[aria-current=true]') && document.querySelector('#bridge[data-state=up]')`)
-	b.do(chromedp.SendKeys(chromedp.CSS("#composer"), "写一篇长文\r"))
-	b.until(`document.querySelector('.message.mine .bubble').textContent === '写一篇长文'`)
-	b.until(`document.querySelector('.card .body .cursor')`)
+	b := consoletest.Browse(t, s.url)
+	b.Until(`document.querySelector('#chat-1[aria-current=true]') && document.querySelector('#bridge[data-state=up]')`)
+	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "写一篇长文\r"))
+	b.Until(`document.querySelector('.message.mine .bubble').textContent === '写一篇长文'`)
+	b.Until(`document.querySelector('.card .body .cursor')`)
 
 	half, _, _ := strings.Cut(hostile, "[坏]")
 	length := 0
@@ -163,34 +63,34 @@ func TestCardGrowsInThePageAndStaysText(t *testing.T) {
 		{"# 长文", "长文"}, {half, "onerror"}, {hostile, "println"},
 	} {
 		texts <- step.text
-		now := len(b.until(`document.querySelector('.card.live .body').textContent.includes('` + step.see + `') && document.querySelector('.card .body').textContent`))
+		now := len(b.Until(`document.querySelector('.card.live .body').textContent.includes('` + step.see + `') && document.querySelector('.card .body').textContent`))
 		if now <= length {
 			t.Errorf("the card has %d bytes after %d", now, length)
 		}
 		length = now
 	}
 	checkMarkdown(t, b)
-	b.do(chromedp.Click(chromedp.CSS(`.card button[data-do="stop"]`)))
-	b.until(`document.querySelector('#toast.shown').textContent.startsWith('stop ou_')`)
+	b.Do(chromedp.Click(chromedp.CSS(`.card button[data-do="stop"]`)))
+	b.Until(`document.querySelector('#toast.shown').textContent.startsWith('stop ou_')`)
 
 	close(texts)
-	b.until(`!document.querySelector('.card.live') && document.querySelector('.card button[data-do="again"]')`)
-	b.until(`document.querySelector('.card details em').textContent === '里面'`)
+	b.Until(`!document.querySelector('.card.live') && document.querySelector('.card button[data-do="again"]')`)
+	b.Until(`document.querySelector('.card details em').textContent === '里面'`)
 	if err := <-written; err != nil {
 		t.Fatal(err)
 	}
 	checkPanel(t, b, s, chat)
-	b.refuteComplaints()
+	b.RefuteComplaints()
 
 	s.cut() // the page connects again
 	s.sim.Say(s.sim.Chats()[3].ID, s.sim.Users()[0], "back again")
-	b.until(`[...document.querySelectorAll('.message .bubble')].at(-1).textContent === 'back again'`)
+	b.Until(`[...document.querySelectorAll('.message .bubble')].at(-1).textContent === 'back again'`)
 	if v := s.sim.Violations(); len(v) > 0 {
 		t.Errorf("violations %+v", v)
 	}
 }
 
-func checkMarkdown(t *testing.T, b *browser) {
+func checkMarkdown(t *testing.T, b *consoletest.Browser) {
 	t.Helper()
 	for expression, want := range map[string]string{
 		`document.querySelectorAll('.card img, .card script').length`: "0",
@@ -206,28 +106,28 @@ func checkMarkdown(t *testing.T, b *browser) {
 		`document.querySelector('.card ol > li > ul > li').textContent`:                            "内",
 		`document.querySelector('.card pre code').textContent`:                                     `func main() { println("<script>") }`,
 	} {
-		if got := b.eval(expression); got != want {
+		if got := b.Eval(expression); got != want {
 			t.Errorf("%s = %q, want %q", expression, got, want)
 		}
 	}
 }
 
 // checkPanel tries the context panel, the other language and the group.
-func checkPanel(t *testing.T, b *browser, s *site, chat string) {
+func checkPanel(t *testing.T, b *consoletest.Browser, s *site, chat string) {
 	t.Helper()
 	s.Record(Turn{ChatID: chat, Turn: 7, At: time.Now(), Lost: "会话文件不见了", Prefix: "<b>小明</b>：你好", Messages: 2, BuildTime: time.Millisecond})
-	b.until(`document.querySelector('.turn[data-turn="7"][data-lost] pre').textContent === '<b>小明</b>：你好'`)
-	if agent := b.eval(`document.querySelector('#agent').textContent`); agent != "智能体：真实 Claude Code CLI，模型为本机替身（未登录）" {
+	b.Until(`document.querySelector('.turn[data-turn="7"][data-lost] pre').textContent === '<b>小明</b>：你好'`)
+	if agent := b.Eval(`document.querySelector('#agent').textContent`); agent != "智能体：真实 Claude Code CLI，模型为本机替身（未登录）" {
 		t.Errorf("agent %q", agent)
 	}
-	b.do(chromedp.Click(chromedp.CSS("#lose-session")))
-	b.until(`document.querySelector('#lost-line').textContent.includes('已删除')`)
-	b.do(chromedp.Click(chromedp.CSS("#lang")))
-	b.until(`document.documentElement.lang === 'en' && document.querySelector('#agent').textContent.includes('model double') && localStorage.getItem('magpie.lang') === 'en'`)
+	b.Do(chromedp.Click(chromedp.CSS("#lose-session")))
+	b.Until(`document.querySelector('#lost-line').textContent.includes('已删除')`)
+	b.Do(chromedp.Click(chromedp.CSS("#lang")))
+	b.Until(`document.documentElement.lang === 'en' && document.querySelector('#agent').textContent.includes('model double') && localStorage.getItem('magpie.lang') === 'en'`)
 
-	b.do(chromedp.Click(chromedp.CSS("#chat-4")), chromedp.SetValue(chromedp.CSS("#speaker"), s.sim.Users()[2].OpenID))
-	b.do(chromedp.SendKeys(chromedp.CSS("#composer"), "hi all\r"))
-	b.until(`document.querySelector('.message .mention').textContent === '@Magpie'`)
+	b.Do(chromedp.Click(chromedp.CSS("#chat-4")), chromedp.SetValue(chromedp.CSS("#speaker"), s.sim.Users()[2].OpenID))
+	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "hi all\r"))
+	b.Until(`document.querySelector('.message .mention').textContent === '@Magpie'`)
 	group := s.sim.Chats()[3].ID
 	if all := s.sim.Messages(group); len(all) != 1 || all[0].Sender.Name != "Alex" || all[0].Text() != "@Magpie hi all" {
 		t.Errorf("group %+v", all)

@@ -1,0 +1,117 @@
+// Package consoletest drives the playground's page in a headless Chromium.
+package consoletest
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience bounds the wait for one thing to appear on the page.
+const patience = 30 * time.Second
+
+// Browser is a page in a headless Chromium of its own.
+type Browser struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu         sync.Mutex
+	complaints []string // exceptions, and what the browser itself logs as an error, such as breaches of the policy
+}
+
+// Browse opens a page.
+func Browse(t *testing.T, url string) *Browser {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		t.Fatal("no Chromium: run scripts/test")
+	}
+	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.WindowSize(1440, 900)}
+	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
+		options = append(options, chromedp.Flag(flag, true))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	t.Cleanup(cancel)
+	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(stop)
+	ctx, closePage := chromedp.NewContext(ctx)
+	t.Cleanup(closePage)
+	b := &Browser{t: t, ctx: ctx}
+	if err := chromedp.Listen(ctx, b.hear); err != nil {
+		t.Fatal(err)
+	}
+	b.Do(chromedp.Navigate(url))
+	return b
+}
+
+// Do performs actions.
+func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Until waits for a JavaScript expression to be true and returns what it is then.
+func (b *Browser) Until(expression string) string {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	// By itself and not by chromedp.Poll, which the page's policy stops as it compiles code from a string.
+	script := `new Promise(found => { const look = () => {
+		const v = (() => { try { return ` + expression + ` } catch { return null } })();
+		if (v) found(String(v)); else requestAnimationFrame(look);
+	}; look(); })`
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("until %s: %v\npage: %s", expression, err, b.Eval(`document.body.innerText`))
+	}
+	return v
+}
+
+// Eval is a JavaScript expression's value as a string.
+func (b *Browser) Eval(expression string) string {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`String(`+expression+`)`))
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+func (b *Browser) hear(ev any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := ev.(type) {
+	case *runtime.EventExceptionThrown:
+		b.complaints = append(b.complaints, fmt.Sprintf("%+v", e.ExceptionDetails))
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError {
+			b.complaints = append(b.complaints, e.Entry.Text)
+		}
+	}
+}
+
+// RefuteComplaints fails the test when the page's own code went wrong.
+func (b *Browser) RefuteComplaints() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.complaints) > 0 {
+		b.t.Errorf("the page complains: %q", b.complaints)
+	}
+}
