@@ -129,7 +129,7 @@ func (cs *cards) find(id string) (*card, error) {
 	if err != nil {
 		return nil, err
 	}
-	k = &card{opener: opener{api: cs.api, log: cs.log, to: to}, seed: first.message, sheets: []*sheet{first}}
+	k = &card{opener: opener{api: cs.api, log: cs.log, to: to, doubt: true}, seed: first.message, sheets: []*sheet{first}}
 	cs.keep(id, k)
 	return k, nil
 }

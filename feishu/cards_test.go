@@ -151,6 +151,9 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 	}
 	p.Client = p.another()
 	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: text, Status: "again"}))
+	if all := p.answers(ask.Key.ID); !strings.Contains(all[len(all)-1].Text(), "again") {
+		t.Errorf("the last card shows %q", all[len(all)-1].Text())
+	}
 	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: text, Status: "and again"}))
 	p.Client = p.another()
 	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: text}))
@@ -158,6 +161,11 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 		t.Errorf("%d cards became %d", before, after)
 	}
 	p.says(ask, text)
+	for i, m := range p.answers(ask.Key.ID) {
+		if m.Last().Streaming {
+			t.Errorf("card %d seems to go on", i)
+		}
+	}
 	for _, v := range p.Violations() {
 		// The key names the page, and the page is sent with a new entity: there is no way to know that it was sent.
 		if v.Rule != feishusim.RuleUUIDReused {
@@ -170,8 +178,8 @@ func TestPostIsDoneOnce(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	_, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
 	p.must(err)
-	p.must(sleep(p.ctx(), 2*clockSlack))
 	p.Client = p.another()
+	p.Inject(feishusim.Fault{Path: cardAPI, Times: 1, Delay: 2 * clockSlack}) // the process was away for a moment
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
 	p.must(err)
 	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: "a"}))

@@ -101,6 +101,26 @@ func TestLimitsAreKept(t *testing.T) {
 	}
 }
 
+func TestIdleTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := cardRate()
+		began := time.Now()
+		for range 10 {
+			if err := idle(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := take(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("waited %v", d)
+		}
+	})
+}
+
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := rate.NewLimiter(rate.Every(time.Hour), 1)

@@ -82,9 +82,7 @@ func verdictOf(err error) verdict {
 		return badToken
 	case 99991400, 230020, 11232:
 		return limited
-	case 230049: // still being sent
-		return interacting
-	case 200810:
+	case 200810, 230049: // the latter: the message is still being sent
 		return interacting
 	case 300317:
 		return outdated

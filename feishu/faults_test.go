@@ -145,7 +145,6 @@ func TestUnknownOutcomeIsResolved(t *testing.T) {
 	}
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p, ask := asked(t, feishusim.Config{})
 			id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
 			p.must(err)
@@ -204,4 +203,3 @@ func TestQuestionThatIsGone(t *testing.T) {
 		t.Errorf("%d messages", n)
 	}
 }
-

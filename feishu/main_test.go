@@ -31,6 +31,7 @@ type platform struct {
 
 func newPlatform(t *testing.T, cfg feishusim.Config) *platform {
 	t.Helper()
+	t.Parallel() // what takes time is waiting for the platform's limits
 	sim, err := feishusim.Start(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -30,9 +30,10 @@ type sheet struct {
 
 // opener opens sheets for one card.
 type opener struct {
-	api *api
-	log zerolog.Logger
-	to  chat.Ref
+	api   *api
+	log   zerolog.Logger
+	to    chat.Ref
+	doubt bool // an earlier process began the card, and may have sent any of its messages
 }
 
 // open sends a page with the best means that the platform takes. seed and part make it happen once.
@@ -50,7 +51,7 @@ func (o opener) open(ctx context.Context, card chat.Card, seed string, part int)
 	o.log.Warn().Err(err).Msg("feishu: no streaming card, sending a plain one")
 	m, err := o.api.message(ctx, o.to, "interactive", drawCard(card, false), keyOf(seed, "plain", part))
 	if err == nil {
-		return sheet{message: m.id, rate: patchRate(), shown: known(card, m)}, nil
+		return sheet{message: m.id, rate: patchRate(), shown: o.known(card, m)}, nil
 	}
 	if !otherMeans(ctx, err) {
 		return sheet{}, err
@@ -74,8 +75,8 @@ func otherMeans(ctx context.Context, err error) bool {
 }
 
 // known is what a message shows that was just sent; of one that was there before we do not know.
-func known(card chat.Card, m message) *chat.Card {
-	if m.past {
+func (o opener) known(card chat.Card, m message) *chat.Card {
+	if m.past || o.doubt {
 		return nil
 	}
 	return &card
@@ -88,14 +89,18 @@ func (o opener) sendEntity(ctx context.Context, e *entity, card chat.Card, key s
 	if err != nil {
 		return sheet{}, err
 	}
-	s := sheet{message: m.id, entity: e, shown: known(card, m)}
-	if m.past {
-		// An earlier process sent this message, with an entity of its own, which is the one that people see.
-		if s.entity, err = entityOf(ctx, o.api, m.id, m.at); err != nil {
-			return sheet{message: m.id, rate: patchRate()}, nil
-		}
+	if !m.past && !o.doubt {
+		return sheet{message: m.id, entity: e, shown: &card}, nil
 	}
-	return s, nil
+	// An earlier process may have sent this message, with an entity of its own, which is the one that people see.
+	seen, err := entityOf(ctx, o.api, m.id, m.at)
+	switch {
+	case err != nil:
+		return sheet{message: m.id, rate: patchRate()}, nil
+	case seen.id == e.id:
+		return sheet{message: m.id, entity: e, shown: &card}, nil
+	}
+	return sheet{message: m.id, entity: seen}, nil
 }
 
 // draw makes the sheet show the card, if it does not.
