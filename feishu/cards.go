@@ -42,13 +42,7 @@ func (c *Client) Edit(ctx context.Context, cardID string, card chat.Card) error 
 	if err != nil {
 		return err
 	}
-	if err := k.show(ctx, card, false); err != nil {
-		return err
-	}
-	if !card.Live {
-		c.cards.forget(cardID)
-	}
-	return nil
+	return k.show(ctx, card, false)
 }
 
 // Close draws the last value of a card, and ends its streaming mode. What the platform takes by no means as a card it

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/internal/feishusim"
-	modelsim "magpie/internal/modeldouble"
+	"magpie/internal/modelsim"
 )
 
 func median(d []time.Duration) time.Duration {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
-	modelsim "magpie/internal/modeldouble"
+	"magpie/internal/modelsim"
 )
 
 func TestAPrivateMessageIsAnsweredByAGrowingCard(t *testing.T) {
@@ -70,8 +71,8 @@ func TestANewProcessGetsBothContexts(t *testing.T) {
 		t.Errorf("context: %+v", b)
 	}
 	req := r.lastRequest()
-	if len(req.Messages) < 3 || req.Messages[0].Text != "我叫小明" {
-		t.Errorf("the session's messages did not reach the model: %+v", req.Messages)
+	if !slices.ContainsFunc(req.Messages, func(m modelsim.Message) bool { return m.Role == "user" && strings.HasSuffix(strings.TrimSpace(m.Text), "我叫小明") }) {
+		t.Errorf("the session's messages did not reach the model: %s", req.AllText())
 	}
 	parsed, current, ok := contextmgr.ParsePrefix(req.LastUser())
 	if !ok || current != "我叫什么名字？" || len(parsed) != 2 || parsed[0].Text != "我叫小明" || parsed[1].Text != "好的，小明，我记住了。" {

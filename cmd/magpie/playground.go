@@ -21,7 +21,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/console"
 	"magpie/internal/feishusim"
-	modelsim "magpie/internal/modeldouble"
+	"magpie/internal/modelsim"
 )
 
 type playgroundCmd struct {

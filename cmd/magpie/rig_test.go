@@ -17,7 +17,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
-	modelsim "magpie/internal/modeldouble"
+	"magpie/internal/modelsim"
 )
 
 // rig is the whole program between a double of the platform and the real CLI, whose model is a double too.

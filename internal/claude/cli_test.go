@@ -13,7 +13,7 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
-	modelsim "magpie/internal/modeldouble"
+	"magpie/internal/modelsim"
 )
 
 // rig is a pool of real CLI processes in front of a model double.

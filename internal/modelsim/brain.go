@@ -1,0 +1,206 @@
+package modelsim
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/tidwall/gjson"
+)
+
+const (
+	deltaRunes = 6    // how much of the brain's text one delta has
+	maxCount   = 5000 // how far it counts
+)
+
+// language is what the brain answers in.
+type language int
+
+const (
+	chinese language = iota
+	english
+)
+
+// pick returns the text in the language.
+func (l language) pick(zh, en string) string {
+	if l == chinese {
+		return zh
+	}
+	return en
+}
+
+// languageOf is Chinese as soon as there is a Chinese character, apart from a speaker's name.
+func languageOf(text string) language {
+	if strings.ContainsFunc(spoken(text), func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+		return chinese
+	}
+	return english
+}
+
+// think is the brain's answer.
+func think(r *Request, pace time.Duration) []Step {
+	v := look(r)
+	say := func(text string) []Step { return []Step{Chunks(text, deltaRunes, pace)} }
+	if schema := gjson.GetBytes(r.Body, "output_config.format.schema"); schema.Exists() {
+		return say(fill(schema, r.LastUser()))
+	}
+	switch {
+	case v.task == compact: // the CLI cuts the analysis off
+		return say("<analysis>\n" + "Everything that the user said is kept.\n" + "</analysis>\n<summary>\n" + v.digest() + "\n</summary>")
+	case len(v.results) > 0:
+		return say(v.report())
+	}
+	if cmd, ok := command(v.question); ok && !v.ran {
+		lang := languageOf(runBackquoted.ReplaceAllString(v.question, "$1"))
+		if !r.HasTool("Bash") {
+			return say(lang.pick("我这里没有 Bash 工具。", "I have no tool Bash here."))
+		}
+		return []Step{Tool("Bash", object{"command": cmd, "description": lang.pick("运行命令", "Run the command")})}
+	}
+	text := v.reply()
+	if v.task == goOn {
+		text = v.rest(text)
+	}
+	return say(text)
+}
+
+// rest is what is left to say of an answer that was cut off.
+func (v *view) rest(full string) string {
+	switch rest, ok := strings.CutPrefix(full, v.draft); {
+	case v.ran || ok && rest == "":
+		return languageOf(v.question).pick("（完）", "(The end.)")
+	case ok:
+		return rest
+	}
+	return full
+}
+
+// report says what the tools did, and answers what was asked meanwhile.
+func (v *view) report() string {
+	text, failed := v.resultText()
+	lang := languageOf(runBackquoted.ReplaceAllString(v.question, "$1"))
+	head := lang.pick("结果：", "Result: ")
+	switch {
+	case failed:
+		head = lang.pick("没有成功：", "That did not work: ")
+	case text == "":
+		text = lang.pick("没有输出。", "no output.")
+	}
+	if strings.Contains(text, "\n") {
+		text = "\n```\n" + text + "\n```"
+	}
+	if !v.ran { // the question is newer than the call
+		return head + text + "\n\n" + v.reply()
+	}
+	return head + text
+}
+
+var (
+	runBackquoted = regexp.MustCompile("(?i)(运行|执行|\\brun\\b)\\s*(?:命令|the command)?\\s*[:：]?\\s*`([^`]+)`")
+	countTo       = regexp.MustCompile(`(?i)(?:数到|\bcount (?:up )?to)\s*([0-9]+)`)
+	longAnswer    = regexp.MustCompile(`(?i)(写一?篇长文|长回答|\blong answer)`)
+	summarise     = regexp.MustCompile(`(?i)(总结|摘要|\bsummar(?:y|ize|ise))`)
+)
+
+func command(question string) (string, bool) {
+	m := runBackquoted.FindStringSubmatch(question)
+	if m == nil {
+		return "", false
+	}
+	return strings.TrimSpace(m[2]), true
+}
+
+// reply is the answer to the question, in words.
+func (v *view) reply() string {
+	if text, ok := v.aboutName(); ok {
+		return text
+	}
+	if text, ok := v.aboutFacts(); ok {
+		return text
+	}
+	q := v.question
+	if m := countTo.FindStringSubmatch(q); m != nil {
+		return count(m[1])
+	}
+	if m := longAnswer.FindString(q); m != "" {
+		return longText(languageOf(m))
+	}
+	if summarise.MatchString(q) {
+		return languageOf(q).pick("到目前为止：\n", "So far:\n") + v.digest()
+	}
+	return v.echo()
+}
+
+func (v *view) aboutName() (string, bool) {
+	zh, en := askNameZh.MatchString(v.question), askNameEn.MatchString(v.question)
+	if zh || en {
+		lang := chinese
+		if !zh {
+			lang = english
+		}
+		name, ok := newest(v, statedName)
+		if !ok {
+			return lang.pick("我不知道你的名字。", "I don't know your name."), true
+		}
+		return fmt.Sprintf(lang.pick("你叫%s。", "Your name is %s."), name), true
+	}
+	name, ok := statedName(v.question)
+	if !ok {
+		return "", false
+	}
+	lang := chinese
+	if !nameZh.MatchString(v.question) {
+		lang = english
+	}
+	return fmt.Sprintf(lang.pick("好的，%s，我记住了。", "Nice to meet you, %s."), name), true
+}
+
+func (v *view) aboutFacts() (string, bool) {
+	q := spoken(v.question)
+	if stated := statedFacts(q); len(stated) > 0 {
+		f := stated[len(stated)-1]
+		return fmt.Sprintf(languageOf(q).pick("好的，我记住了：%s是%s。", "OK, I will remember: %s is %s."), f.key, f.value), true
+	}
+	key, lang, ok := askedFact(q)
+	if !ok {
+		return "", false
+	}
+	f, ok := v.recall(key)
+	if !ok {
+		return fmt.Sprintf(lang.pick("我不知道%s是什么。", "I don't know what %s is."), key), true
+	}
+	return fmt.Sprintf(lang.pick("%s是%s。", "%s is %s."), f.key, f.value), true
+}
+
+func count(digits string) string {
+	n, err := strconv.Atoi(digits)
+	if err != nil || n > maxCount { // an error means too many digits
+		n = maxCount
+	}
+	var b strings.Builder
+	b.WriteString("1")
+	for i := 2; i <= n; i++ {
+		b.WriteString(" " + strconv.Itoa(i))
+	}
+	return b.String()
+}
+
+// echo quotes the question and says what else can be seen.
+func (v *view) echo() string {
+	lang, s, h := languageOf(v.question), len(v.session), len(v.history)
+	text := fmt.Sprintf(lang.pick("你说：「%s」。", "You said: “%s”. "), shorten(v.question, 200))
+	if s+h == 0 {
+		return text + lang.pick("这是我看到的第一条消息。", "This is the first message that I see.")
+	}
+	return text + fmt.Sprintf(lang.pick("此前的消息：会话里 %d 条，历史里 %d 条。", "Earlier messages: %d in the session, %d in the history."), s, h)
+}
+
+func shorten(text string, runes int) string {
+	if r := []rune(text); len(r) > runes {
+		return string(r[:runes]) + "…"
+	}
+	return text
+}

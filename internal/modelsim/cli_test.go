@@ -1,0 +1,263 @@
+package modelsim
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/tidwall/gjson"
+)
+
+// These tests run the real CLI against the double.
+
+// cliPath finds the CLI: MAGPIE_TEST_CLAUDE, or what scripts/test installs below the module's root.
+func cliPath(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("MAGPIE_TEST_CLAUDE"); path != "" {
+		return path
+	}
+	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+	}
+	path := filepath.Join(dir, "scripts/cli/node_modules/@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch, "claude")
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("run scripts/test: %v", err)
+	}
+	return path
+}
+
+// cli is the CLI with a home and a project of its own.
+type cli struct {
+	path, home, project string
+	env                 []string
+	onDelta             func() // called for every delta of text
+}
+
+func newCLI(t *testing.T, s *Server, env ...string) *cli {
+	t.Helper()
+	c := &cli{path: cliPath(t), home: t.TempDir(), project: t.TempDir()}
+	c.env = append([]string{
+		"HOME=" + c.home, "CLAUDE_CONFIG_DIR=" + filepath.Join(c.home, ".claude"), "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8",
+		"ANTHROPIC_BASE_URL=" + s.URL(), "ANTHROPIC_API_KEY=sk-test-dummy",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+	}, env...)
+	return c
+}
+
+// turn is what one run of the CLI printed.
+type turn struct {
+	deltas, texts []string // of the stream; of whole messages
+	result        gjson.Result
+	session       string
+	retries       int
+}
+
+// ask runs the CLI once with the prompt on its standard input.
+func (c *cli) ask(t *testing.T, prompt string, args ...string) turn {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	args = append([]string{"-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"}, args...)
+	cmd := exec.CommandContext(ctx, c.path, args...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = c.project, c.env, 5*time.Second
+	cmd.Stdin = strings.NewReader(prompt)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var got turn
+	for r := bufio.NewReader(out); err == nil; {
+		var line string
+		if line, err = r.ReadString('\n'); err == nil {
+			c.take(&got, gjson.Parse(line))
+		}
+	}
+	if err := cmd.Wait(); !got.result.Exists() {
+		t.Fatalf("no result: %v %v\n%s", err, context.Cause(ctx), errs.String())
+	}
+	return got
+}
+
+func (c *cli) take(u *turn, ev gjson.Result) {
+	switch ev.Get("type").String() {
+	case "stream_event":
+		if d := ev.Get("event.delta.text"); d.Exists() {
+			u.deltas = append(u.deltas, d.String())
+			if c.onDelta != nil {
+				c.onDelta()
+			}
+		}
+	case "assistant":
+		for _, b := range ev.Get("message.content").Array() {
+			if b.Get("type").String() == "text" {
+				u.texts = append(u.texts, b.Get("text").String())
+			}
+		}
+	case "result":
+		u.result, u.session = ev, ev.Get("session_id").String()
+	case "system":
+		if ev.Get("subtype").String() == "api_retry" {
+			u.retries++
+		}
+	}
+}
+
+func (u *turn) text() string { return u.result.Get("result").String() }
+
+func TestTheCLIStreamsTheAnswer(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	got := newCLI(t, s).ask(t, "数到 30", "--session-id", uuid.NewString())
+	want := count("30")
+	if got.result.Get("is_error").Bool() || got.text() != want || strings.Join(got.deltas, "") != want || len(got.deltas) != (len(want)+5)/6 {
+		t.Errorf("%q\n%s", got.deltas, got.result)
+	}
+	r := s.Requests()
+	if len(r) != 1 || r[0].SessionID != got.session || r[0].LastUser() != "数到 30" || r[0].Reply != want || r[0].Cancelled || !r[0].HasTool("Bash") {
+		t.Errorf("%d requests, session %q, asked %q, cancelled %v", len(r), r[0].SessionID, r[0].LastUser(), r[0].Cancelled)
+	}
+	if in := got.result.Get("usage.cache_read_input_tokens").Int(); in < 5000 || got.result.Get("total_cost_usd").Float() <= 0 {
+		t.Errorf("usage %s", got.result.Get("usage"))
+	}
+	if u := s.Unexpected(); len(u) > 0 {
+		t.Errorf("unexpected: %v", u)
+	}
+}
+
+func TestAResumedSessionKnowsTheNameAndANewOneDoesNot(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := newCLI(t, s)
+	first := c.ask(t, "我叫小明")
+	if got := c.ask(t, "我叫什么名字？", "--resume", first.session); got.text() != "你叫小明。" {
+		t.Errorf("resumed: %q", got.text())
+	}
+	if got := c.ask(t, "what is my name?"); got.text() != "I don't know your name." {
+		t.Errorf("new: %q", got.text())
+	}
+	prompt := historyHead + "## [1] 用户:\n我叫小红\n\n---\n# 当前问题\n\n我叫什么名字？"
+	if got := c.ask(t, prompt); got.text() != "你叫小红。" {
+		t.Errorf("with a history: %q", got.text())
+	}
+}
+
+func TestTheCLIRunsWhatTheBrainWants(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := newCLI(t, s)
+	if got := c.ask(t, "运行 `echo made > made.txt; echo 好`", "--allowedTools", "Bash"); got.text() != "结果：好" {
+		t.Errorf("%s", got.result)
+	}
+	if _, err := os.Stat(filepath.Join(c.project, "made.txt")); err != nil {
+		t.Error(err)
+	}
+	if got := c.ask(t, "run `touch no.txt`"); !strings.HasPrefix(got.text(), "That did not work: ") || len(got.result.Get("permission_denials").Array()) != 1 {
+		t.Errorf("%s", got.result)
+	}
+}
+
+func TestTheCLIRepeatsACutStreamInOnePiece(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]Step{"cut": Cut(), "error": Fail(529, "overloaded_error", "Overloaded")} {
+		t.Run(name, func(t *testing.T) {
+			arrived := make(chan struct{})
+			s := start(t, Rule{Times: 1, Steps: []Step{Text("this will not "), Hold(arrived), last}})
+			c := newCLI(t, s)
+			c.onDelta = sync.OnceFunc(func() { close(arrived) })
+			got := c.ask(t, "数到3")
+			if got.text() != "1 2 3" || strings.Join(got.deltas, "") != "this will not " || strings.Join(got.texts, "|") != "1 2 3" {
+				t.Errorf("deltas %q, texts %q, %s", got.deltas, got.texts, got.result)
+			}
+			if r := s.Requests(); len(r) != 2 || !r[0].Stream || r[1].Stream || r[1].Status != 200 {
+				t.Errorf("%d requests", len(r))
+			}
+		})
+	}
+}
+
+func TestTheCLIUnderstandsErrors(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		step    Step
+		want    string
+		retries int
+		calls   int
+	}{
+		{Fail(401, "authentication_error", "invalid x-api-key"), "Invalid API key", 1, 2},
+		{Fail(529, "overloaded_error", "Overloaded"), "529 Overloaded", 1, 2},
+		{Fail(404, "not_found_error", "model: m"), "issue with the selected model", 0, 2}, // the second in one piece
+		{Stop("refusal"), "unable to respond to this request", 0, 1},
+	} {
+		t.Run(tc.want, func(t *testing.T) {
+			s := start(t, Rule{Steps: []Step{tc.step}})
+			got := newCLI(t, s, "CLAUDE_CODE_MAX_RETRIES=1").ask(t, "q")
+			if !got.result.Get("is_error").Bool() || !strings.Contains(got.text(), tc.want) || got.retries != tc.retries || len(s.Requests()) != tc.calls {
+				t.Errorf("%d retries, %d calls, %s", got.retries, len(s.Requests()), got.result)
+			}
+			if r := s.Requests(); tc.calls == 2 && r[1].Stream != (tc.retries == 1) {
+				t.Errorf("the second call is a stream: %v", r[1].Stream)
+			}
+		})
+	}
+}
+
+func TestTheCLIAsksForTheRestOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := start(t, Rule{Times: 1, Steps: []Step{Text("1 2 3"), Stop("max_tokens")}})
+	got := newCLI(t, s).ask(t, "数到6")
+	if all := strings.Join(got.texts, ""); all != count("6") || got.result.Get("is_error").Bool() {
+		t.Errorf("%q %s", all, got.result)
+	}
+}
+
+// What a person stops is seen by the next turn as stopped.
+func TestTheCLIIsStoppedAndGoesOn(t *testing.T) {
+	t.Parallel()
+	s := start(t, Rule{Times: 1, Steps: []Step{Text("好的，"), Hang()}})
+	c := newCLI(t, s)
+	session := uuid.NewString()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.path, "-p", "--session-id", session)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = c.project, c.env, 5*time.Second
+	cmd.Stdin = strings.NewReader("我叫小明")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Await(ctx, func(r []Request) bool { return len(r) == 1 && r[0].Reply != "" }); err != nil {
+		t.Fatal(err)
+	}
+	err := errors.Join(cmd.Process.Signal(os.Interrupt), s.Await(ctx, func(r []Request) bool { return r[0].Cancelled }))
+	_ = cmd.Wait() // what the interrupted CLI thinks of it does not matter here
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.ask(t, "我叫什么名字？", "--resume", session); got.text() != "你叫小明。" {
+		t.Errorf("%s", got.result)
+	}
+	if last := s.Requests()[1]; last.LastUser() != "我叫什么名字？" {
+		t.Errorf("asked %q", last.LastUser())
+	}
+}

@@ -1,0 +1,135 @@
+package modelsim
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The CLI speaks to the model in the user's name: it adds reminders to what people wrote, and sends texts of its own.
+// This file tells them apart.
+
+// origin says who a text of role user or system comes from.
+type origin int
+
+const (
+	byCLI       origin = iota // a marker, a filler, information: says nothing to answer
+	byPerson                  // a person, by way of the bridge
+	interrupted               // the marker that a person stopped the turn
+	goOn                      // the CLI wants the rest of an answer, or a visible one
+	compact                   // the CLI wants a summary of the conversation
+	summary                   // what came of that, in place of the messages
+)
+
+// additions are what the CLI puts around a person's words.
+var additions = []*regexp.Regexp{
+	regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`),
+	regexp.MustCompile(`(?s)<local-command-(?:caveat|stdout|stderr)>.*?</local-command-(?:caveat|stdout|stderr)>`),
+	regexp.MustCompile(`(?s)<command-(?:name|message|args)>.*?</command-(?:name|message|args)>`),
+}
+
+// openings are how the CLI's own texts begin.
+var openings = []struct {
+	text string
+	from origin
+}{
+	{"[Request interrupted by user", interrupted},
+	{"Continue from where you left off.", byCLI},
+	{"(no content)", byCLI},
+	{"[structured-output-enforce]", goOn},
+	{"[Your previous response had no visible output", goOn},
+	{"Output token limit hit.", goOn},
+	{"CRITICAL: Respond with TEXT ONLY", compact},
+	{"Your task is to create a detailed summary of", compact},
+	{"This session is being continued from a previous conversation", summary},
+}
+
+// filler is what the CLI writes in the assistant's name.
+const filler = "No response requested."
+
+// While a turn runs, the CLI passes a person's next message on as a system message between these two.
+const (
+	midTurnOpening = "The user sent a new message while you were working:\n"
+	midTurnEnding  = "\n\nIMPORTANT:"
+)
+
+// attribute says who a text is from and returns what was said, without additions.
+func attribute(role, text string) (string, origin) {
+	if role == "system" {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(text), midTurnOpening)
+		if !ok {
+			return "", byCLI
+		}
+		if i := strings.LastIndex(rest, midTurnEnding); i >= 0 {
+			rest = rest[:i]
+		}
+		return strings.TrimSpace(rest), byPerson
+	}
+	for _, a := range additions {
+		text = a.ReplaceAllString(text, "")
+	}
+	text = strings.TrimSpace(text)
+	for _, o := range openings {
+		if strings.HasPrefix(text, o.text) {
+			return text, o.from
+		}
+	}
+	if text == "" {
+		return "", byCLI
+	}
+	return text, byPerson
+}
+
+// person is what a person wrote in the message; empty when nobody did. When the CLI has put several messages into one,
+// because nothing was answered between them, it is the last.
+func (m *Message) person() string {
+	if m.Role == "assistant" {
+		return ""
+	}
+	for _, b := range slices.Backward(m.blocks) {
+		if b.kind != "text" {
+			continue
+		}
+		if text, from := attribute(m.Role, b.text); from == byPerson {
+			return text
+		}
+	}
+	return ""
+}
+
+// The brain's summaries are lists of what users said. The CLI puts text of its own around them.
+const (
+	summaryHeading = "Summary:\n"
+	bullet         = "- "
+	indent         = "  "
+)
+
+// digest lists what users said, without the question when that asks for the list.
+func (v *view) digest() string {
+	var b strings.Builder
+	for _, s := range append(slices.Clone(v.known), said{true, v.question}) {
+		if s.user && s.text != "" && !summarise.MatchString(s.text) {
+			b.WriteString(bullet + strings.ReplaceAll(shorten(s.text, 2000), "\n", "\n"+indent) + "\n")
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// readDigest reads such a list out of what the CLI made of it; everything is one message when there is none.
+func readDigest(text string) []said {
+	var list []said
+	_, lines, _ := strings.Cut(text, summaryHeading)
+	for line := range strings.SplitSeq(lines, "\n") {
+		if item, ok := strings.CutPrefix(line, bullet); ok {
+			list = append(list, said{true, item})
+		} else if more, ok := strings.CutPrefix(line, indent); ok && len(list) > 0 {
+			list[len(list)-1].text += "\n" + more
+		} else if len(list) > 0 {
+			break
+		}
+	}
+	if list == nil {
+		return []said{{true, text}}
+	}
+	return list
+}

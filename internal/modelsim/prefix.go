@@ -1,0 +1,61 @@
+package modelsim
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A bridge may put what was said before in front of the question. This is how a reader understands it, independent of
+// the code that writes it.
+
+const (
+	historyOpening  = "# 对话历史上下文"
+	questionHeading = "\n---\n# 当前问题\n\n"
+)
+
+var turnHeading = regexp.MustCompile(`^## \[[0-9]+\] (用户|助手)(?:.*)[:：]$`)
+
+// said is one message of a conversation.
+type said struct {
+	user bool
+	text string
+}
+
+// splitPrefix parts a prompt into the history in front of the question, oldest first, and the question.
+func splitPrefix(prompt string) ([]said, string) {
+	i := strings.LastIndex(prompt, questionHeading)
+	if !strings.HasPrefix(prompt, historyOpening) || i < 0 {
+		return nil, prompt
+	}
+	var list []said
+	for line := range strings.SplitSeq(prompt[:i], "\n") {
+		if h := turnHeading.FindStringSubmatch(line); h != nil {
+			list = append(list, said{user: h[1] == "用户"})
+		} else if len(list) > 0 {
+			list[len(list)-1].text += unescape(line) + "\n"
+		}
+	}
+	for i := range list {
+		list[i].text = strings.TrimSpace(list[i].text)
+	}
+	return list, strings.TrimSpace(prompt[i+len(questionHeading):])
+}
+
+// unescape removes the backslash from a line that would look like a heading or a rule without it.
+func unescape(line string) string {
+	rest, ok := strings.CutPrefix(line, `\`)
+	if bare := strings.TrimLeft(rest, `\ `); ok && (strings.HasPrefix(bare, "#") || strings.HasPrefix(bare, "---")) {
+		return rest
+	}
+	return line
+}
+
+var speaker = regexp.MustCompile(`^[^\s：:，。！？,.!?]{1,32}：`)
+
+// spoken is a text without the name of its speaker, which stands in front of it in a group: "小明：你好".
+func spoken(text string) string {
+	if i := speaker.FindStringIndex(text); i != nil && !strings.HasPrefix(text, "记住") && !strings.HasPrefix(text, "请记住") {
+		return strings.TrimSpace(text[i[1]:])
+	}
+	return text
+}

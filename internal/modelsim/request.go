@@ -1,0 +1,138 @@
+package modelsim
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// Request is one model call and what became of it. What came in never changes; the rest grows while it is answered.
+type Request struct {
+	ID        int // from 1, in order of arrival; a reset does not begin anew
+	At        time.Time
+	Path      string
+	SessionID string // the CLI's
+	Model     string
+	Stream    bool
+	System    string // all blocks, joined by blank lines
+	Messages  []Message
+	Tools     []string        // names
+	Body      json.RawMessage // as it came
+	Header    http.Header     // without credentials
+
+	Progress
+}
+
+// Progress is what became of a request so far. Zero times: not yet.
+type Progress struct {
+	FirstDelta time.Time // of anything: text, thinking or tool input
+	LastDelta  time.Time
+	End        time.Time
+	Status     int    // of HTTP, or of the error in the stream; 0 while nothing was sent
+	Reply      string // the text sent
+	Cancelled  bool   // the client left before the end
+}
+
+// Message is one entry of the conversation.
+type Message struct {
+	Role   string // user | assistant | system
+	Text   string // of all blocks, one per line; those that are no text are summarised in brackets
+	blocks []block
+}
+
+// block is a part of a message that the brain understands.
+type block struct {
+	kind   string // text | tool_use | tool_result | ...
+	text   string // the text, the tool's name and input, or the tool's result
+	failed bool   // of a tool's result
+}
+
+// Headers that carry credentials are not recorded.
+var secretHeaders = []string{"Authorization", "X-Api-Key", "Cookie", "Proxy-Authorization"}
+
+// parseRequest reads a body that is an object with messages.
+func parseRequest(r *http.Request, body []byte) *Request {
+	doc := gjson.ParseBytes(body)
+	header := r.Header.Clone()
+	for _, name := range secretHeaders {
+		header.Del(name)
+	}
+	q := &Request{
+		At: time.Now(), Path: r.URL.Path, SessionID: r.Header.Get("X-Claude-Code-Session-Id"),
+		Model: doc.Get("model").String(), Stream: doc.Get("stream").Bool(),
+		System: joinText(parseBlocks(doc.Get("system")), "\n\n"), Body: body, Header: header,
+	}
+	for _, m := range doc.Get("messages").Array() {
+		blocks := parseBlocks(m.Get("content"))
+		q.Messages = append(q.Messages, Message{Role: m.Get("role").String(), Text: joinText(blocks, "\n"), blocks: blocks})
+	}
+	for _, t := range doc.Get("tools").Array() {
+		q.Tools = append(q.Tools, t.Get("name").String())
+	}
+	return q
+}
+
+// parseBlocks reads a content field: a string or a list of blocks.
+func parseBlocks(content gjson.Result) []block {
+	if content.Type == gjson.String {
+		return []block{{kind: "text", text: content.String()}}
+	}
+	var list []block
+	for _, b := range content.Array() {
+		kind, text := b.Get("type").String(), ""
+		switch kind {
+		case "text":
+			text = b.Get("text").String()
+		case "thinking":
+			text = b.Get("thinking").String()
+		case "tool_use":
+			text = b.Get("name").String() + " " + b.Get("input").Raw
+		case "tool_result":
+			text = joinText(parseBlocks(b.Get("content")), "\n")
+		}
+		list = append(list, block{kind, text, b.Get("is_error").Bool()})
+	}
+	return list
+}
+
+func joinText(blocks []block, sep string) string {
+	parts := make([]string, 0, len(blocks))
+	for _, b := range blocks {
+		switch {
+		case b.kind == "text":
+			parts = append(parts, b.text)
+		case b.text == "":
+			parts = append(parts, "["+b.kind+"]")
+		default:
+			parts = append(parts, "["+b.kind+": "+b.text+"]")
+		}
+	}
+	return strings.Join(parts, sep)
+}
+
+// LastUser is the text of the last message that a person wrote, without what the CLI adds to it: reminders, markers of
+// interruptions, tool results, its own requests to go on.
+func (r *Request) LastUser() string {
+	for _, m := range slices.Backward(r.Messages) {
+		if text := m.person(); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// AllText is everything that the request tells the model in words: system prompt and messages.
+func (r *Request) AllText() string {
+	parts := []string{r.System}
+	for _, m := range r.Messages {
+		parts = append(parts, m.Text)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// HasTool reports whether the model may use a tool.
+func (r *Request) HasTool(name string) bool { return slices.Contains(r.Tools, name) }

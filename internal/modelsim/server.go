@@ -1,0 +1,177 @@
+// Package modelsim is a double of the model's HTTP API (Messages) on the loopback interface, good enough for the real
+// Claude Code CLI: start the CLI with ANTHROPIC_BASE_URL set to [Server.URL] and any ANTHROPIC_API_KEY.
+//
+// Answers come from scripts, which tests write, or else from the brain: a small deterministic model that knows nothing
+// but what is in the request, so that its answers prove which context has reached the model.
+package modelsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// Config says where a server listens and how fast its brain speaks.
+type Config struct {
+	Listen string        // a loopback address; empty = 127.0.0.1:0
+	Pace   time.Duration // pause between two pieces of the brain's text; 0 = none
+}
+
+// Server is the model's API. Its parts are embedded for their exported methods.
+type Server struct {
+	*script
+	*record
+
+	pace    time.Duration
+	url     string
+	http    *http.Server
+	stop    context.CancelFunc
+	closing atomic.Bool    // answers end because of the server, not because of the client
+	side    atomic.Int64   // numbers the requests that are no model calls
+	accept  sync.WaitGroup // the accept loop
+	work    tracker        // handlers in work
+}
+
+// maxBody is the API's limit of a request.
+const maxBody = 32 << 20
+
+// Start starts a server on the loopback interface.
+func Start(cfg Config) (*Server, error) {
+	if cfg.Listen == "" {
+		cfg.Listen = "127.0.0.1:0"
+	}
+	ln, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	if a, ok := ln.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		return nil, errors.Join(fmt.Errorf("listen: %s is not a loopback address", cfg.Listen), ln.Close())
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Server{script: &script{}, record: newRecord(), pace: cfg.Pace, url: "http://" + ln.Addr().String(), stop: stop}
+	s.http = &http.Server{
+		Handler:           s.work.wrap(s.routes()),
+		ReadHeaderTimeout: time.Minute,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	s.accept.Go(func() { _ = s.http.Serve(ln) }) // ends with ErrServerClosed; an earlier end shows in every call
+	return s, nil
+}
+
+// Close ends every answer and waits until nothing runs any more. What was recorded can still be read.
+func (s *Server) Close() error {
+	s.closing.Store(true)
+	s.stop()
+	err := s.http.Close()
+	s.accept.Wait()
+	s.work.wait()
+	s.record.close()
+	return err
+}
+
+// URL is what ANTHROPIC_BASE_URL is set to: http://127.0.0.1:<port>.
+func (s *Server) URL() string { return s.url }
+
+// Reset removes all rules and forgets all requests. Answers that are under way go on, unrecorded.
+func (s *Server) Reset() {
+	s.script.clear()
+	s.record.clear()
+}
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {}) // and HEAD: the CLI's look whether anybody is there
+	mux.HandleFunc("POST /v1/messages", s.messages)
+	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.unknown(r.Method + " " + r.URL.Path)
+		writeError(w, s.sideID(), &apiError{http.StatusNotFound, "not_found_error", "Not Found"})
+	})
+	return mux
+}
+
+func (s *Server) sideID() string { return fmt.Sprintf("req_sim_side_%06d", s.side.Add(1)) }
+
+// messages is one model call.
+func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
+	body, ok := s.readBody(w, r)
+	if !ok {
+		return
+	}
+	call := s.record.add(parseRequest(r, body))
+	req := call.incoming()
+	steps, ok := s.script.take(req)
+	if !ok {
+		steps = think(req, s.pace)
+	}
+	err := newAnswer(w, req, call).play(r.Context(), steps)
+	call.end(err != nil && !errors.Is(err, errCut) && !s.closing.Load())
+	if errors.Is(err, errCut) {
+		panic(http.ErrAbortHandler) // closes the connection
+	}
+}
+
+// countTokens answers how long a request would be.
+func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
+	body, ok := s.readBody(w, r)
+	if !ok {
+		return
+	}
+	setHeaders(w.Header(), s.sideID(), "application/json")
+	_, _ = fmt.Fprintf(w, `{"input_tokens":%d}`, estimateTokens(body)) // the client may have left
+}
+
+// readBody reads an object with messages, or answers that there is none.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		writeError(w, s.sideID(), &apiError{http.StatusRequestEntityTooLarge, "request_too_large", "Request exceeds the maximum size"})
+	case err != nil:
+		// Nobody is left to be told.
+	case !gjson.ValidBytes(body) || !gjson.ParseBytes(body).IsObject():
+		writeError(w, s.sideID(), &apiError{http.StatusBadRequest, "invalid_request_error", "The request body is not valid JSON"})
+	case !gjson.GetBytes(body, "messages").IsArray():
+		writeError(w, s.sideID(), &apiError{http.StatusBadRequest, "invalid_request_error", "messages: Field required"})
+	default:
+		return body, true
+	}
+	return nil, false
+}
+
+// tracker waits for handlers, which http.Server.Close does not.
+type tracker struct {
+	mu     sync.Mutex
+	closed bool
+	work   sync.WaitGroup
+}
+
+func (t *tracker) wrap(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.mu.Lock()
+		if t.closed {
+			t.mu.Unlock()
+			panic(http.ErrAbortHandler)
+		}
+		t.work.Add(1)
+		t.mu.Unlock()
+		defer t.work.Done()
+		h.ServeHTTP(w, r)
+	})
+}
+
+func (t *tracker) wait() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.work.Wait()
+}

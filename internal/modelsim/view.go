@@ -1,0 +1,125 @@
+package modelsim
+
+import (
+	"slices"
+	"strings"
+)
+
+// view is a request as the brain understands it.
+type view struct {
+	session  []said // messages of the session before the question
+	history  []said // of the prefix in front of the question
+	known    []said // all of both, and earlier prefixes, oldest first
+	seen     map[said]bool
+	question string
+	draft    string  // what the assistant has said to the question so far
+	results  []block // of the tools that were called last
+	ran      bool    // a tool was called for the question
+	task     origin  // byPerson: answer the question; goOn, compact: do what the CLI wants
+}
+
+// look reads a request.
+func look(r *Request) *view {
+	v := &view{task: byPerson, seen: make(map[said]bool)}
+	prompt, asked := "", false
+	for _, m := range r.Messages {
+		if m.Role == "assistant" {
+			v.assistant(m.blocks)
+			continue
+		}
+		for _, b := range m.blocks {
+			if b.kind == "tool_result" {
+				v.results, v.ran = append(v.results, b), true
+			}
+			if b.kind != "text" {
+				continue
+			}
+			text, from := attribute(m.Role, b.text)
+			switch from {
+			case byPerson:
+				if asked {
+					v.turn(prompt)
+				}
+				prompt, asked, v.task, v.draft, v.ran = text, true, byPerson, "", false
+			case summary:
+				v.know(readDigest(text)...)
+			case interrupted:
+				v.results = nil
+			case goOn, compact:
+				v.task = from
+			}
+		}
+	}
+	if n := len(v.known); !asked && n > 0 { // the CLI made a summary in the middle of a turn
+		prompt, v.known = v.known[n-1].text, v.known[:n-1]
+	}
+	v.history, v.question = splitPrefix(prompt)
+	v.learn(v.history)
+	return v
+}
+
+// assistant reads what the assistant said and did.
+func (v *view) assistant(blocks []block) {
+	v.results = nil
+	v.task = byPerson // what the CLI wanted was done
+	for _, b := range blocks {
+		if b.kind == "text" && b.text != filler {
+			v.draft += b.text
+		}
+	}
+}
+
+// turn moves a question and what was answered into the past.
+func (v *view) turn(prompt string) {
+	history, question := splitPrefix(prompt)
+	v.learn(history)
+	list := []said{{true, question}}
+	if v.draft != "" {
+		list = append(list, said{false, v.draft})
+	}
+	v.session = append(v.session, list...)
+	v.know(list...)
+}
+
+func (v *view) know(list ...said) {
+	for _, s := range list {
+		v.known = append(v.known, s)
+		v.seen[said{s.user, spoken(s.text)}] = true
+	}
+}
+
+// learn adds what a prefix says and is not known yet: what it repeats stands where it was said.
+func (v *view) learn(history []said) {
+	for _, s := range history {
+		if !v.seen[said{s.user, spoken(s.text)}] {
+			v.know(s)
+		}
+	}
+}
+
+// newest looks for something that a user said, the newest first, beginning with the question itself.
+func newest[T any](v *view, find func(text string) (T, bool)) (T, bool) {
+	if found, ok := find(v.question); ok {
+		return found, true
+	}
+	for _, s := range slices.Backward(v.known) {
+		if !s.user {
+			continue
+		}
+		if found, ok := find(s.text); ok {
+			return found, true
+		}
+	}
+	var none T
+	return none, false
+}
+
+// resultText is what the tools said.
+func (v *view) resultText() (text string, failed bool) {
+	parts := make([]string, 0, len(v.results))
+	for _, b := range v.results {
+		parts = append(parts, strings.TrimSpace(additions[0].ReplaceAllString(b.text, "")))
+		failed = failed || b.failed
+	}
+	return strings.Join(parts, "\n"), failed
+}
