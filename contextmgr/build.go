@@ -65,8 +65,8 @@ func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
 	return &Manager{db: store, cfg: cfg, log: log}
 }
 
-// Build makes the context of a turn. It always succeeds: a History that cannot be read is logged and left out, since an
-// answer without it is better than none.
+// Build makes the context of a turn. It always succeeds: a History that cannot be read is logged and left out, since
+// an answer without it is better than none.
 func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 	began := time.Now()
 	var history []chat.Message
@@ -77,7 +77,7 @@ func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 		}
 		taken, err := Select(m.db.History(ctx, r.Key, r.Epoch, r.Turn), limits)
 		if err != nil {
-			m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("history not read; answering without it")
+			m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("history not read; answering with what there is")
 		}
 		history = Fit(taken, limits)
 	}
@@ -118,7 +118,7 @@ func asked(r Request) string {
 	parts := make([]string, 0, len(r.Asked))
 	for _, m := range r.Asked {
 		text := strings.TrimSpace(m.Text)
-		if name := cleanName(m.Actor.Name); r.Kind != chat.Private && name != "" {
+		if name := speaker(m, r.Kind); name != "" {
 			text = name + "：" + text
 		}
 		parts = append(parts, text)

@@ -1,150 +1,246 @@
 package contextmgr
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Text that people wrote goes into the prompt between lines that give it its structure. A line of such text that
-// could be taken for one of them, by the parser or by a reader who overlooks invisible and look-alike characters,
-// gets a backslash in front. A line that has one in front already gets one more, so escaping can be undone exactly.
+// The prefix is made of lines, and a message may hold lines that look the same. Such a line gets a backslash in front,
+// and so does one that already has backslashes there, so that taking one away again restores exactly what was written.
+// Everything else stays as it is. What counts is how a line looks: blanks, invisible characters and accents are passed
+// over, and characters that look alike are one.
 
-// isBreak reports whether r ends a line for any reader.
-func isBreak(r rune) bool {
-	switch r {
-	case '\n', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029':
-		return true
-	}
-	return false
-}
+// line is what a line of text reads as.
+type line int
 
-// mapLines applies f to every line of text and leaves the line breaks as they are.
-func mapLines(text string, f func(string) string) string {
-	var b strings.Builder
-	b.Grow(len(text) + 8)
-	for {
-		i := strings.IndexFunc(text, isBreak)
-		if i < 0 {
-			b.WriteString(f(text))
-			return b.String()
+const (
+	lineProse    line = iota
+	lineRule          // ---
+	lineTitle         // # 对话历史上下文
+	lineQuestion      // # 当前问题
+	lineTurn          // ## [1] 用户:
+)
+
+func anyLine(l line) bool   { return l != lineProse }
+func titleLine(l line) bool { return l == lineTitle }
+
+// escape puts a backslash before each line of text that reads as one that forged accepts.
+func escape(text string, forged func(line) bool) string {
+	return eachLine(text, func(l string) (string, string) {
+		if forged(classify(strings.TrimLeft(l, `\`))) {
+			return `\`, l
 		}
-		b.WriteString(f(text[:i]))
-		_, size := utf8.DecodeRuneInString(text[i:])
-		b.WriteString(text[i : i+size])
-		text = text[i+size:]
-	}
-}
-
-func escape(text string) string {
-	return mapLines(text, func(line string) string {
-		if suspicious(line) {
-			return `\` + line
-		}
-		return line
+		return "", l
 	})
 }
 
-func unescape(text string) string {
-	return mapLines(text, func(line string) string {
-		if strings.HasPrefix(line, `\`) && suspicious(line) {
-			return line[1:]
+// unescape takes away the backslashes that escape has put there.
+func unescape(text string, forged func(line) bool) string {
+	return eachLine(text, func(l string) (string, string) {
+		if rest, ok := strings.CutPrefix(l, `\`); ok && forged(classify(strings.TrimLeft(rest, `\`))) {
+			return "", rest
 		}
-		return line
+		return "", l
 	})
 }
 
-// suspicious reports whether a line looks like structure. Backslashes in front make no difference, so that a line stays
-// suspicious when it is escaped.
-func suspicious(line string) bool {
-	s := strings.TrimLeft(skeleton(line), `\`)
-	if s == "" {
-		return false
-	}
-	if len(s) >= 3 && strings.Trim(s, "-") == "" {
-		return true
-	}
-	title, ok := strings.CutPrefix(s, "#")
-	if !ok {
-		return false
-	}
-	title = strings.TrimLeft(title, "#")
-	if turnTitle.MatchString(title) {
-		return true
-	}
-	title = strings.TrimRight(title, "#:-=_*.")
-	return title == historyTitle || title == questionTitle
-}
-
-var turnTitle = regexp.MustCompile(`^\[[0-9]*\](` + userWord + `|` + assistantWord + `)`)
-
-// maxSkeleton is as much of a line as matters, in bytes: structural lines are short, but a name may be padded.
-const maxSkeleton = 256
-
-// skeleton is what a reader sees of a line when invisible characters, blanks, widths and look-alikes make no difference.
-func skeleton(line string) string {
-	if !mayBeStructure(line) {
-		return ""
-	}
+// eachLine rewrites the start of each line of text. edit gets the text from the line's start to the end of the whole
+// text, and returns what to put before it and what is left of it.
+func eachLine(text string, edit func(fromLine string) (put, left string)) string {
 	var b strings.Builder
-	for _, r := range line {
-		if b.Len() >= maxSkeleton {
-			break
+	rest := text // not yet written to b
+	for at := 0; at < len(text); at = afterBreak(text, at) {
+		put, left := edit(text[at:])
+		start := len(text) - len(left)
+		if put == "" && start == at {
+			continue
 		}
-		if r = fold(r); r >= 0 {
-			b.WriteRune(r)
-		}
+		b.WriteString(rest[:len(rest)-(len(text)-at)])
+		b.WriteString(put)
+		rest = left
 	}
+	if b.Len() == 0 && len(rest) == len(text) {
+		return text
+	}
+	b.WriteString(rest)
 	return b.String()
 }
 
-// mayBeStructure is a quick look at the first visible character, which decides for nearly all lines.
-func mayBeStructure(line string) bool {
-	for _, r := range line {
-		switch r = fold(r); {
-		case r < 0 || r == '\\':
-			continue
-		default:
-			return r == '#' || r == '-'
+// afterBreak is where the line after the one at i starts in s, which is valid UTF-8.
+func afterBreak(s string, i int) int {
+	for ; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= 0x20 && c < 0x80:
+		case lineBreak(rune(c)) && c < 0x80:
+			return i + 1
+		case c == 0xC2 && strings.HasPrefix(s[i:], "\u0085"):
+			return i + len("\u0085")
+		case c == 0xE2 && (strings.HasPrefix(s[i:], "\u2028") || strings.HasPrefix(s[i:], "\u2029")):
+			return i + len("\u2028")
 		}
+	}
+	return i
+}
+
+// classify says what the line at the start of s reads as. Only "\n" ends a line for every reader; for some, the other
+// line breaks are mere blanks. So a line is not prose when it reads as something else in either way.
+func classify(s string) line {
+	r := reader{rest: s}
+	r.first()
+	switch r.c {
+	case '-':
+		return r.rule()
+	case '#':
+		return r.heading()
+	}
+	return lineProse
+}
+
+// reader goes through a line one visible character at a time.
+type reader struct {
+	rest  string
+	c     rune // the current character, folded; 0 = the line has ended
+	broke bool // between c and the one before is a break that ends the line for some readers
+}
+
+// first reads the line's first character. It does not look beyond any line break: what comes there is judged when its
+// own line is, and a text of many empty lines stays cheap.
+func (r *reader) first() {
+	for r.pull() && !lineBreak(r.c) {
+		if !invisible(r.c) {
+			r.c = fold(r.c)
+			return
+		}
+	}
+	r.c = 0
+}
+
+// next reads on. Backslashes at the start of what may be a line are passed over, because escape may have put them.
+func (r *reader) next() {
+	r.broke = false
+	fresh := false // nothing but backslashes since the last break
+	for r.pull() {
+		switch {
+		case r.c == '\n':
+			r.c, r.rest = 0, ""
+			return
+		case lineBreak(r.c):
+			r.broke, fresh = true, true
+		case invisible(r.c):
+			fresh = false
+		case r.c == '\\' && fresh:
+		default:
+			r.c = fold(r.c)
+			return
+		}
+	}
+}
+
+// pull takes the next character as it is, and says whether there is one.
+func (r *reader) pull() bool {
+	if r.rest == "" {
+		r.c = 0
+		return false
+	}
+	c, size := utf8.DecodeRuneInString(r.rest)
+	r.c, r.rest = c, r.rest[size:]
+	return true
+}
+
+// ended says whether the line ends before the current character, at least for some readers.
+func (r *reader) ended() bool { return r.c == 0 || r.broke }
+
+// take reads over word and says whether it is there; if not, it stays where it is.
+func (r *reader) take(word string) bool {
+	start := *r
+	for _, w := range word {
+		if r.c != w {
+			*r = start
+			return false
+		}
+		r.next()
+	}
+	return true
+}
+
+// How many characters of one part of a line matter. The bounds keep classify from looking far ahead, which in a text of
+// very many very short lines would take for ever.
+const (
+	mostDashes    = 80 // more are a rule, whatever follows
+	mostHashes    = 12 // more are no heading
+	mostBracketed = 24 // more are no number
+)
+
+func (r *reader) rule() line {
+	n := 0
+	for r.c == '-' && n < mostDashes && (n < 3 || !r.ended()) {
+		n++
+		r.next()
+	}
+	if n == mostDashes || n >= 3 && r.ended() {
+		return lineRule
+	}
+	return lineProse
+}
+
+func (r *reader) heading() line {
+	for n := 0; r.c == '#'; n++ {
+		if n == mostHashes {
+			return lineProse
+		}
+		r.next()
+	}
+	switch {
+	case r.c == '[':
+		return r.turn()
+	case r.take(historyTitle) && r.wordEnds():
+		return lineTitle
+	case r.take(questionTitle) && r.wordEnds():
+		return lineQuestion
+	}
+	return lineProse
+}
+
+// wordEnds says whether a title is over, apart from decoration.
+func (r *reader) wordEnds() bool { return r.ended() || strings.ContainsRune("#:-=_*.", r.c) }
+
+func (r *reader) turn() line {
+	for n := 0; r.c != ']'; n++ {
+		if r.c == 0 || n == mostBracketed {
+			return lineProse
+		}
+		r.next()
+	}
+	r.next()
+	if (r.take(userWord) || r.take(assistantWord)) && (r.ended() || r.c == ':' || r.c == '(') {
+		return lineTurn
+	}
+	return lineProse
+}
+
+// lineBreak says whether some reader starts a new line at c.
+func lineBreak(c rune) bool {
+	switch c {
+	case '\n', '\r', '\v', '\f', 0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029:
+		return true
 	}
 	return false
 }
 
-// fold maps a character to the one that it looks like, and an invisible one to -1.
-func fold(r rune) rune {
+// invisible says whether c can stand in a line without changing what the line looks like: blanks, controls, formats,
+// fillers, accents, and what has no agreed shape at all.
+func invisible(c rune) bool {
 	switch {
-	case r > ' ' && r < 0x7F:
-		return r
-	case r >= 0xFF01 && r <= 0xFF5E: // full width
-		return r - 0xFEE0
-	case r == 0xFE5F || r == 0x266F:
-		return '#'
-	case r >= 0x2010 && r <= 0x2015, r == 0x2212, r == 0x2043, r == 0xFE58, r == 0xFE63, r == 0x2500, r == 0x2501, r == 0x2E3A, r == 0x2E3B, r == 0x30FC, r == 0x2796, r == 0x02D7:
-		return '-'
-	case r == 0xFE55 || r == 0x2236 || r == 0xA789 || r == 0x02D0 || r == 0xFE13:
-		return ':'
-	case r == 0x3010 || r == 0x3014 || r == 0x27E6 || r == 0x301A:
-		return '['
-	case r == 0x3011 || r == 0x3015 || r == 0x27E7 || r == 0x301B:
-		return ']'
-	case r == 0xFE68 || r == 0x29F5 || r == 0x2216:
-		return '\\'
-	case invisible(r):
-		return -1
-	case unicode.Is(unicode.Nd, r):
-		return '0'
-	}
-	return r
-}
-
-// invisible reports whether r leaves no mark of its own: blanks, controls, formats, fillers, combining marks, and what
-// has no agreed shape at all.
-func invisible(r rune) bool {
-	switch r {
-	case 0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800: // fillers and the blank Braille cell
+	case c > ' ' && c < 0x7F, c >= 0x4E00 && c <= 0x9FFF:
+		return false
+	case c <= ' ', c >= 0x200B && c <= 0x200F, c == 0x2800: // the last is a Braille cell without dots
 		return true
 	}
-	return unicode.IsSpace(r) || !unicode.IsGraphic(r) || unicode.In(r, unicode.Mn, unicode.Me)
+	return unicode.IsSpace(c) || !unicode.IsGraphic(c) || unicode.In(c, unicode.M, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// blank says whether a reader of s sees nothing.
+func blank(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return !invisible(r) })
 }

@@ -78,7 +78,7 @@ func TestThePlaygroundInABrowser(t *testing.T) {
 
 	// The session is lost behind the bridge's back, and nobody notices but the panel.
 	say("我叫小明")
-	b.Until(last + `.textContent.includes('好的，小明')`)
+	b.Until(`!document.querySelector('.card.live') && ` + last + `.textContent.includes('好的，小明')`)
 	b.Do(chromedp.Click(chromedp.CSS("#lose-session")))
 	b.Until(`document.querySelector('#lost-line').textContent.includes('已删除')`)
 	say("我叫什么名字？")

@@ -1,0 +1,115 @@
+package contextmgr
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"unicode"
+
+	"magpie/internal/chat"
+)
+
+// Fit makes msgs, oldest first, small enough for l.MaxTokens, counted over the whole prefix with its headings. No message
+// keeps more than half of the budget: a longer one loses its middle, where a mark says how much is gone. Then the oldest
+// leave first. The newest always stays, cut as far as needed. msgs itself is not changed.
+func Fit(msgs []chat.Message, l Limits) []chat.Message {
+	kept := slices.Clone(msgs)
+	if l.MaxTokens <= 0 {
+		return kept
+	}
+	room := l.MaxTokens - EstimateTokens(head) - EstimateTokens(question)
+	half := l.MaxTokens / 2
+	first := len(kept)
+	for i := len(kept) - 1; i >= 0; i-- {
+		m := &kept[i]
+		frame := frameCost(len(kept), *m)
+		most := min(half, room) - frame
+		cost := textCost(m.Text)
+		newest := i == len(kept)-1
+		huge := cost > half-frame && most >= l.MaxTokens/8
+		if cost > most {
+			if !newest && !huge {
+				break
+			}
+			m.Text = cut(m.Text, most)
+			cost = textCost(m.Text)
+		}
+		room -= frame + cost
+		first = i
+	}
+	return kept[first:]
+}
+
+// textCost is what a message's text costs in the prefix, where some of its lines may be escaped.
+func textCost(text string) int { return EstimateTokens(escape(valid(text), anyLine)) }
+
+// frameCost is what the prefix adds to m, at most, when it has up to n messages.
+func frameCost(n int, m chat.Message) int {
+	h := heading(n, Parsed{Role: m.Role, Name: speaker(m, chat.Group)})
+	return EstimateTokens(h) + EstimateTokens("\n\n")
+}
+
+// cut takes runes out of the middle of text until the rest costs at most so many tokens, and puts a mark in their place.
+// It does not cut inside a character as people see it, unless that has dozens of runes. When nothing fits, only the mark
+// is left.
+func cut(text string, most int) string {
+	runes := []rune(valid(text))
+	tooMany := func(keep int) bool { return textCost(without(runes, keep)) > most }
+	high := 64
+	for high < len(runes) && !tooMany(high) {
+		high *= 2
+	}
+	high = min(high, len(runes)-1)
+	keep := sort.Search(high, func(n int) bool { return tooMany(n + 1) })
+	return without(runes, keep)
+}
+
+// without keeps about keep runes, two thirds of them from the start, and marks the gap.
+func without(runes []rune, keep int) string {
+	from := border(runes, keep-keep/3, -1)
+	to := border(runes, len(runes)-keep/3, +1)
+	return string(runes[:from]) + omitted(to-from) + string(runes[to:])
+}
+
+// omitted is put where text was cut out of a message.
+func omitted(runes int) string { return fmt.Sprintf("\n…（此处省略 %d 字）…\n", runes) }
+
+// border moves i in steps of step until it is not inside a character as people see it.
+func border(runes []rune, i, step int) int {
+	const longest = 32 // a "character" of more runes is there to make trouble
+	start := i
+	for n := 0; n < longest && i > 0 && i < len(runes); n++ {
+		if !joined(runes, i) {
+			return i
+		}
+		i += step
+	}
+	if i <= 0 || i >= len(runes) {
+		return i
+	}
+	return start
+}
+
+// joined says whether runes[i] belongs to the same visible character as the rune before it.
+func joined(runes []rune, i int) bool {
+	const zwj = '\u200d'
+	before, r := runes[i-1], runes[i]
+	switch {
+	case before == '\r' && r == '\n':
+		return true
+	case unicode.In(r, unicode.M) || r == zwj || before == zwj:
+		return true
+	case r >= 0x1F3FB && r <= 0x1F3FF, r >= 0xE0020 && r <= 0xE007F:
+		return true
+	case flag(r) && flag(before):
+		letters := 0
+		for j := i - 1; j >= 0 && flag(runes[j]); j-- {
+			letters++
+		}
+		return letters%2 == 1
+	}
+	return false
+}
+
+// flag says whether r is one of the letters of which a pair is drawn as a flag.
+func flag(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
