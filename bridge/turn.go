@@ -190,7 +190,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	b, owner := t.b, t.claim.Turn.Key.String()
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
-		Dir: b.project(t.claim.Chat), Mode: b.permissionMode(t.claim.Chat),
+		Dir: b.project(t.claim.Chat), Mode: b.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 	}
 	queued := t.view.waiting()
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })

@@ -402,6 +402,22 @@ func TestTheCLIRefusesASession(t *testing.T) {
 	}
 }
 
+func TestASessionHasTheNameOfItsChat(t *testing.T) {
+	r := newRig(t)
+	spec := fresh()
+	spec.Name = "magpie-0123456789abcdef01234567"
+	r.turn(t.Context(), "a", spec, "hi")
+	r.pool.Drop("a")
+	path, err := r.cfg.Transcript(r.cfg.Project, spec.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(data), `"customTitle":"`+spec.Name+`"`) {
+		t.Errorf("the transcript has no such title: %v", err)
+	}
+}
+
 func TestOddProjectPaths(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
 	for _, name := range []string{"we ird_dir.é中文", "emoji😀x", strings.Repeat("long", 60)} {

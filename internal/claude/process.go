@@ -19,6 +19,7 @@ type Spec struct {
 	Resume  bool   // the session exists; else it is begun with this id
 	Dir     string // working folder
 	Mode    string // permission mode
+	Name    string // title by which a person can resume the session in a terminal; empty = none
 }
 
 // Process is one running CLI. It serves one turn at a time, for as long as its chat keeps it.
@@ -79,6 +80,9 @@ func arguments(c Config, spec Spec) []string {
 		args = append(args, "--resume="+spec.Session)
 	} else {
 		args = append(args, "--session-id="+spec.Session)
+	}
+	if spec.Name != "" {
+		args = append(args, "--name="+spec.Name)
 	}
 	if spec.Mode != "" {
 		args = append(args, "--permission-mode="+spec.Mode)

@@ -1,0 +1,174 @@
+package claude_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/claude"
+)
+
+func (r *rig) acquire(owner string, spec claude.Spec) *claude.Process {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	defer cancel()
+	p, err := r.pool.Acquire(ctx, owner, withDir(spec, r.cfg.Project))
+	if err != nil {
+		r.Fatal(err)
+	}
+	return p
+}
+
+func running(p *claude.Process) bool {
+	_, err := os.Stat("/proc/" + strconv.Itoa(p.Pid()))
+	return err == nil
+}
+
+func TestAnIdleProcessMakesRoom(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.MaxProcesses = 2 })
+	a, b := fresh(), fresh()
+	pa, pb := r.acquire("a", a), r.acquire("b", b)
+	r.pool.Release("a", pa)
+	r.pool.Release("b", pb)
+	pc := r.acquire("c", fresh())
+	if running(pa) || !running(pb) {
+		t.Error("the process that waited longest should have made room, and only that")
+	}
+	r.pool.Release("c", pc)
+	if r.pool.Living("a", a.Session) || !r.pool.Living("b", b.Session) {
+		t.Error("the pool does not know who left")
+	}
+}
+
+// waiting counts the goroutines of the test below that wait for a place.
+func waiting() int {
+	buf := make([]byte, 1<<20)
+	n := 0
+	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if strings.Contains(g, "semaphore.(*Weighted).Acquire") && strings.Contains(g, "TestOthersWaitInTheOrderInWhichTheyCame") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestOthersWaitInTheOrderInWhichTheyCame(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.MaxProcesses = 1 })
+	first := r.acquire("first", fresh())
+	served := make(chan string)
+	for i, owner := range []string{"second", "third", "fourth"} {
+		go func() {
+			p, err := r.pool.Acquire(t.Context(), owner, withDir(fresh(), r.cfg.Project))
+			if err != nil {
+				served <- err.Error()
+				return
+			}
+			served <- owner
+			r.pool.Release(owner, p)
+		}()
+		if err := poll(t.Context(), owner+" in the queue", func() bool { return waiting() == i+1 }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case who := <-served:
+		t.Fatalf("%s did not wait", who)
+	default:
+	}
+	r.pool.Release("first", first)
+	var got []string
+	for range 3 {
+		got = append(got, <-served)
+	}
+	if want := "second third fourth"; strings.Join(got, " ") != want {
+		t.Errorf("served %v, want %s", got, want)
+	}
+	if running(first) {
+		t.Error("more than one process exists")
+	}
+}
+
+func TestWaitingForAPlaceEndsWithTheContext(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.MaxProcesses = 1 })
+	p := r.acquire("a", fresh())
+	defer r.pool.Release("a", p)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	if _, err := r.pool.Acquire(ctx, "b", withDir(fresh(), r.cfg.Project)); !errors.Is(err, stopped) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestAFailedStartLeavesThePlaceFree(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.MaxProcesses = 1 })
+	for range 3 {
+		if _, err := r.pool.Acquire(t.Context(), "a", withDir(resumed(fresh()), r.cfg.Project)); err == nil {
+			t.Fatal("a session that does not exist was resumed")
+		}
+		if _, err := r.pool.Acquire(t.Context(), "a", withDir(fresh(), "/does/not/exist")); err == nil {
+			t.Fatal("a folder that does not exist was entered")
+		}
+	}
+	r.pool.Release("a", r.acquire("a", fresh()))
+}
+
+func TestAProcessLeavesWhenItsTimeIsOver(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.KeepAlive.Duration = 300 * time.Millisecond })
+	p := r.acquire("a", fresh())
+	r.pool.Release("a", p)
+	if err := waitGone(t.Context(), strconv.Itoa(p.Pid())); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCloseLeavesNoProcess(t *testing.T) {
+	r := newRig(t)
+	a, b := r.acquire("a", fresh()), r.acquire("b", fresh())
+	r.pool.Release("a", a)
+	r.pool.Release("b", b)
+	r.pool.Close()
+	if running(a) || running(b) {
+		t.Error("a process outlived the pool")
+	}
+	if _, err := r.pool.Acquire(t.Context(), "a", withDir(fresh(), r.cfg.Project)); !errors.Is(err, claude.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func TestTheChildGetsNoSecrets(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) {
+		c.Environ = append(c.Environ, "MAGPIE_FEISHU_APP_SECRET=canary", "AWS_SECRET_ACCESS_KEY=canary", "DATABASE_URL=canary", "LC_ALL=C.UTF-8")
+		c.Env = map[string]string{"EXTRA": "yes"}
+	})
+	p := r.acquire("a", fresh())
+	defer r.pool.Release("a", p)
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := strings.ReplaceAll(string(data), "\x00", "\n")
+	if strings.Contains(env, "canary") {
+		t.Error("a secret reached the CLI")
+	}
+	for _, want := range []string{"LC_ALL=C.UTF-8", "EXTRA=yes", "CLAUDE_CODE_DISABLE_ATTACHMENTS=1", "ANTHROPIC_API_KEY=sk-test-dummy"} {
+		if !strings.Contains(env, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}
+
+func TestConfigSaysWhatIsWrong(t *testing.T) {
+	c := claude.Config{Command: "no-such-claude", Project: "/does/not/exist", PermissionMode: "yolo"}
+	err := c.Validate()
+	for _, key := range []string{"command", "project", "permission_mode", "max_processes", "silence_timeout", "tool_timeout", "turn_timeout"} {
+		if err == nil || !strings.Contains(err.Error(), "[claude] "+key) {
+			t.Errorf("%v does not name %s", err, key)
+		}
+	}
+}
