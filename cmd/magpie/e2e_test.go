@@ -71,7 +71,9 @@ func TestANewProcessGetsBothContexts(t *testing.T) {
 		t.Errorf("context: %+v", b)
 	}
 	req := r.lastRequest()
-	if !slices.ContainsFunc(req.Messages, func(m modelsim.Message) bool { return m.Role == "user" && strings.HasSuffix(strings.TrimSpace(m.Text), "我叫小明") }) {
+	if !slices.ContainsFunc(req.Messages, func(m modelsim.Message) bool {
+		return m.Role == "user" && strings.HasSuffix(strings.TrimSpace(m.Text), "我叫小明")
+	}) {
 		t.Errorf("the session's messages did not reach the model: %s", req.AllText())
 	}
 	parsed, current, ok := contextmgr.ParsePrefix(req.LastUser())
@@ -429,6 +431,117 @@ func TestModelErrorsAreToldInFriendlyWords(t *testing.T) {
 func TestADeniedToolIsNamedOnTheCard(t *testing.T) {
 	r := newRig(t)
 	if got := r.ask("运行 `touch x.txt`"); !strings.Contains(got, "Bash") || !strings.Contains(got, "授权") {
+		t.Errorf("answer %q", got)
+	}
+}
+
+// The modes, as a chat's second turn sees them when its process is gone.
+func TestModes(t *testing.T) {
+	for _, tc := range []struct {
+		mode           contextmgr.Mode
+		session        contextmgr.SessionMode
+		resume, prefix bool
+	}{
+		{contextmgr.Hybrid, contextmgr.Stable, true, true},
+		{contextmgr.Resume, contextmgr.Stable, true, false},
+		{contextmgr.Database, contextmgr.Stable, false, true},
+		{contextmgr.Economy, contextmgr.Stable, true, false},
+		{contextmgr.Hybrid, contextmgr.Fresh, false, true},
+	} {
+		t.Run(string(tc.mode)+" "+string(tc.session), func(t *testing.T) {
+			r := newRig(t, func(c *config) {
+				c.Context.Mode, c.Context.SessionMode, c.Claude.KeepAlive.Duration = tc.mode, tc.session, 0
+			})
+			r.ask("我叫小明")
+			if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+				t.Errorf("answer %q", got)
+			}
+			<-r.built
+			b := <-r.built
+			if b.Prompt.UseResume != tc.resume || (b.Prompt.Stats.Messages > 0) != tc.prefix {
+				t.Errorf("resume %v, %d messages in the prefix", b.Prompt.UseResume, b.Prompt.Stats.Messages)
+			}
+			req := r.lastRequest()
+			_, _, prefixed := contextmgr.ParsePrefix(req.LastUser())
+			if prefixed != tc.prefix {
+				t.Errorf("the model saw a prefix: %v", prefixed)
+			}
+		})
+	}
+}
+
+// A process that dies before it has used a tool is replaced within the turn; after that, what it did may not happen twice.
+func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
+	t.Run("before a tool", func(t *testing.T) {
+		r := newRig(t)
+		r.ask("我叫小明")
+		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("半句"), modelsim.Hang()}})
+		id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
+		r.await("text", func(v *feishusim.View) bool {
+			list := replies(v, r.chat, id)
+			return len(list) == 1 && strings.Contains(list[0].Text(), "半句")
+		})
+		r.killProcess()
+		if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+			t.Errorf("answer %q", got)
+		}
+	})
+	t.Run("after a tool", func(t *testing.T) {
+		r := newRig(t, func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
+		r.ask("我叫小明")
+		count := filepath.Join(r.cfg.Claude.Project, "count")
+		used := modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+			modelsim.Tool("Bash", map[string]any{"command": "echo x >> " + count, "description": "count"}),
+		}}
+		hang := modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("已经"), modelsim.Hang()}}
+		r.model.Script(used, hang)
+		id := r.sim.Say(r.chat, r.user, "数一下")
+		r.await("text", func(v *feishusim.View) bool {
+			list := replies(v, r.chat, id)
+			return len(list) == 1 && strings.Contains(list[0].Text(), "已经")
+		})
+		r.killProcess()
+		if got := said(r.answer(r.chat, id)); !strings.Contains(got, "已经") || !strings.Contains(got, "意外退出") {
+			t.Errorf("answer %q", got)
+		}
+		if data, err := os.ReadFile(count); err != nil || string(data) != "x\n" {
+			t.Errorf("the tool ran %q, %v", data, err)
+		}
+		if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+			t.Errorf("next answer %q", got)
+		}
+	})
+}
+
+func TestALongAnswerGoesOnInFurtherCards(t *testing.T) {
+	r := newRig(t)
+	var text strings.Builder
+	for i := range 600 {
+		fmt.Fprintf(&text, "第 %d 段：鹊桥相会，金风玉露一相逢，便胜却人间无数。\n\n", i)
+	}
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Chunks(text.String(), 500, 0)}})
+	id := r.sim.Say(r.chat, r.user, "写长一点")
+	var got []feishusim.Message
+	r.await("the answer", func(v *feishusim.View) bool {
+		got = replies(v, r.chat, id)
+		return len(got) > 1 && strings.Contains(got[len(got)-1].Text(), "第 599 段") && !slices.ContainsFunc(got, func(m feishusim.Message) bool { return m.Last().Streaming || running(m) })
+	})
+	var all strings.Builder
+	for _, m := range got {
+		all.WriteString(said(m) + "\n\n")
+	}
+	for i := range 600 {
+		if want := fmt.Sprintf("第 %d 段：", i); strings.Count(all.String(), want) != 1 {
+			t.Fatalf("%q is there %d times on %d cards", want, strings.Count(all.String(), want), len(got))
+		}
+	}
+}
+
+// When the platform takes no cards, the answer comes all the same.
+func TestWithoutCardsTheAnswerComesAsText(t *testing.T) {
+	r := newRig(t)
+	r.sim.Inject(feishusim.Fault{Method: "POST", Path: "/open-apis/cardkit/v1/cards", Status: 400, Code: 99991672, Msg: "scope missing"})
+	if got := r.ask("数到 3"); got != "1 2 3" {
 		t.Errorf("answer %q", got)
 	}
 }
