@@ -41,7 +41,7 @@ type Config struct {
 	Silence        Duration          `toml:"silence_timeout" env:"SILENCE_TIMEOUT"` // no output while no tool runs: the model's API hangs
 	ToolSilence    Duration          `toml:"tool_timeout" env:"TOOL_TIMEOUT"`       // no output while a tool runs
 	TurnLimit      Duration          `toml:"turn_timeout" env:"TURN_TIMEOUT"`
-	Env            map[string]string `toml:"env" env:"-"` // added to the CLI's environment
+	Env            map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="` // added to the CLI's environment
 
 	// Environ is the environment from which the allow list picks, as "NAME=value". The caller supplies it.
 	Environ []string `toml:"-" env:"-"`

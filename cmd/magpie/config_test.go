@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/claude/claudetest"
+)
+
+func writeConfig(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "magpie.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestConfigFromFileAndEnvironment(t *testing.T) {
+	path := writeConfig(t, `
+[feishu]
+app_id = "cli_file"
+app_secret = "s"
+[claude]
+command = "`+claudetest.Command(t)+`"
+project = "`+t.TempDir()+`"
+keep_alive = "0s"
+allowed_tools = ["Read", "Bash(git log *)"]
+[claude.env]
+FOO = "bar"
+[context]
+mode = "economy"
+[access]
+owner = "ou_1"
+`)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("from-a-file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := loadConfig(path, []string{
+		"MAGPIE_FEISHU_APP_ID=cli_env", "MAGPIE_FEISHU_APP_SECRET_FILE=" + secret, "MAGPIE_CLAUDE_MAX_PROCESSES=9",
+		"MAGPIE_CLAUDE_SILENCE_TIMEOUT=90s", "MAGPIE_ACCESS_ALLOW=oc_1,ou_2", "MAGPIE_CONTEXT_MIN_CHARS=7", "MAGPIE_LOG_LEVEL=debug",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ got, want any }{
+		{c.Feishu.AppID, "cli_env"}, {c.Feishu.AppSecret, "from-a-file"},
+		{c.Claude.MaxProcesses, 9}, {c.Claude.Silence.Duration, 90 * time.Second}, {c.Claude.KeepAlive.Duration, time.Duration(0)},
+		{c.Claude.AllowedTools, []string{"Read", "Bash(git log *)"}}, {c.Claude.Env, map[string]string{"FOO": "bar"}},
+		{string(c.Context.Mode), "economy"}, {c.Context.MinChars, 7}, {c.Context.MinUserMessages, 3},
+		{c.Access.Owner, "ou_1"}, {c.Access.Allow, []string{"oc_1", "ou_2"}}, {c.Log.Level, "debug"}, {c.DB.URL, "sqlite://data/magpie.db"},
+	} {
+		if !reflect.DeepEqual(tc.got, tc.want) {
+			t.Errorf("got %v, want %v", tc.got, tc.want)
+		}
+	}
+}
+
+// Every key of every section has its variable.
+func TestEveryKeyHasAVariable(t *testing.T) {
+	sections := reflect.TypeFor[config]()
+	for i := range sections.NumField() {
+		s := sections.Field(i)
+		if want := strings.ToUpper(s.Tag.Get("toml")) + "_"; s.Tag.Get("envPrefix") != want {
+			t.Errorf("section %s: prefix %q", s.Name, s.Tag.Get("envPrefix"))
+		}
+		for j := range s.Type.NumField() {
+			f := s.Type.Field(j)
+			if key := f.Tag.Get("toml"); key != "-" && f.Tag.Get("env") != strings.ToUpper(key) {
+				t.Errorf("[%s] %s has variable %q", s.Tag.Get("toml"), key, f.Tag.Get("env"))
+			}
+		}
+	}
+}
+
+func TestConfigMistakesAreShown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text    string
+		environ []string
+		want    []string
+	}{
+		"unknown key":     {"[claude]\nprojekt = \"/x\"\n", nil, []string{"unknown key", "projekt", "2|"}},
+		"unknown section": {"[feishoo]\napp_id = \"x\"\n", nil, []string{"feishoo"}},
+		"not TOML":        {"[claude\n", nil, []string{"1|"}},
+		"wrong type":      {"[claude]\nmax_processes = \"four\"\n", nil, []string{"max_processes"}},
+		"bad duration":    {"[claude]\nkeep_alive = \"5 minutes\"\n", nil, []string{"5 minutes", "unit"}},
+		"bad variable":    {"", []string{"MAGPIE_CLAUDE_MAX_PROCESSES=four"}, []string{"MaxProcesses"}},
+		"all at once": {"[claude]\ncommand = \"no-such-claude\"\n[log]\nlevel = \"loud\"\nformat = \"xml\"\n[db]\nurl = \"mysql://\"\n", nil,
+			[]string{"app_id", "app_secret", "[claude] command", "[log] level", "[log] format", "[db] url"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := loadConfig(writeConfig(t, tc.text), tc.environ)
+			var bad *configError
+			if !errors.As(err, &bad) {
+				t.Fatalf("err = %v", err)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not mention %q", err, want)
+				}
+			}
+		})
+	}
+	if _, err := loadConfig("/does/not/exist.toml", nil); err == nil {
+		t.Error("a missing file is silence")
+	}
+}
