@@ -27,5 +27,5 @@ func (a Access) allows(key chat.Key, who chat.Actor) bool {
 		slices.Contains(a.Allow, who.ID) || slices.Contains(a.Allow, key.ID)
 }
 
-// unset reports that nobody at all may talk: the bot is being set up.
-func (a Access) unset() bool { return a.Owner == "" && len(a.Admins) == 0 && len(a.Allow) == 0 }
+// Unset reports that nobody at all may talk: the bot is being set up.
+func (a Access) Unset() bool { return a.Owner == "" && len(a.Admins) == 0 && len(a.Allow) == 0 }

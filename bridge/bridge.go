@@ -177,7 +177,7 @@ func (b *Bridge) lang(ctx context.Context, key chat.Key) lang {
 // refuse lets a message of a stranger go. Only while nobody owns the bot, who tries is told how to become its owner.
 func (b *Bridge) refuse(m chat.Incoming) {
 	b.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
-	if b.cfg.Access.unset() && m.Kind == chat.Private {
+	if b.cfg.Access.Unset() && m.Kind == chat.Private {
 		b.jobs.add(func(ctx context.Context) {
 			l := langOf(m.Text)
 			if _, err := b.out.Reply(ctx, chat.Ref{Key: m.Key, ID: m.ID}, format(texts.NotAllowed, l, m.Actor.ID), "reply:"+m.ID); err != nil {

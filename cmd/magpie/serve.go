@@ -76,8 +76,8 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 
 // run runs the program until ctx is done, and takes it down.
 func (p *program) run(ctx context.Context) error {
-	if p.cfg.Access.Owner == "" {
-		p.log.Warn().Msg("[access] owner is empty: set it to your own user id (ou_...); the bot tells it to whom it refuses")
+	if p.cfg.Access.Unset() {
+		p.log.Warn().Msg("[access] names nobody: write to the bot, and it tells you the user id (ou_...) to set as owner")
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
