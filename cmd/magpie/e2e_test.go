@@ -545,3 +545,43 @@ func TestWithoutCardsTheAnswerComesAsText(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 }
+
+// Every turn logs what its context consisted of, and no log tells what people said, or a secret.
+func TestLogsHoldFiguresAndNoTexts(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r.ask("我叫小明明明")
+	r.ask("我叫什么名字？")
+	must(r, os.RemoveAll(r.configDir()))
+	r.ask("我是谁？")
+	r.ask("/status")
+	logs := r.logs.String()
+	var counts []string
+	for line := range strings.Lines(logs) {
+		var entry struct {
+			Message, Chat, Session string
+			Turn                   int
+			Resume                 bool
+			Context                struct {
+				Messages, Chars, Tokens int
+				UserMessages            int `json:"user_messages"`
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Errorf("not JSON: %s", line)
+		}
+		if entry.Message == "混合上下文统计" && entry.Chat != "" && entry.Turn > 0 && entry.Session != "" && entry.Context.Tokens > 0 {
+			counts = append(counts, fmt.Sprint(entry.Resume, entry.Context.Messages, entry.Context.UserMessages))
+		}
+	}
+	if want := "false 0 0,true 2 1,false 4 2"; strings.Join(counts, ",") != want {
+		t.Errorf("statistics %q, want %q", strings.Join(counts, ","), want)
+	}
+	if !strings.Contains(logs, `"cause":"transcript missing"`) {
+		t.Error("the lost session is not logged with its cause")
+	}
+	for _, secret := range []string{"小明明明", "什么名字", r.cfg.Feishu.AppSecret, "sk-test-dummy"} {
+		if strings.Contains(logs, secret) {
+			t.Errorf("the log holds %q", secret)
+		}
+	}
+}

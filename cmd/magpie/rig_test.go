@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +30,7 @@ type rig struct {
 	prog  *program
 	cfg   config
 	built chan bridge.Built
+	logs  *logbook
 	stop  func()
 
 	user feishusim.User
@@ -50,7 +53,7 @@ func newRig(t testing.TB, change ...func(*config)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{TB: t, sim: sim, model: model, built: make(chan bridge.Built, 1000)}
+	r := &rig{TB: t, sim: sim, model: model, built: make(chan bridge.Built, 1000), logs: &logbook{tb: t}}
 	t.Cleanup(func() { _ = sim.Close(); _ = model.Close() })
 	r.user = sim.AddUser("小明")
 	r.chat = sim.PrivateChat(r.user)
@@ -68,11 +71,34 @@ func newRig(t testing.TB, change ...func(*config)) *rig {
 	return r
 }
 
+// logbook keeps what the program logs, and shows what is a warning or worse with the test's own output.
+type logbook struct {
+	tb testing.TB
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logbook) Write(p []byte) (int, error) { return l.WriteLevel(zerolog.NoLevel, p) }
+
+func (l *logbook) WriteLevel(level zerolog.Level, p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if level >= zerolog.WarnLevel && level < zerolog.NoLevel {
+		l.tb.Logf("%s", bytes.TrimSpace(p))
+	}
+	return l.b.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // start starts the program; after stop it may be started again.
 func (r *rig) start() {
 	r.Helper()
-	log := zerolog.New(zerolog.NewTestWriter(r)).Level(zerolog.WarnLevel)
-	prog, err := newProgram(context.Background(), r.cfg, log, func(b bridge.Built) { r.built <- b })
+	prog, err := newProgram(context.Background(), r.cfg, zerolog.New(r.logs).Level(zerolog.InfoLevel), func(b bridge.Built) { r.built <- b })
 	if err != nil {
 		r.Fatal(err)
 	}
