@@ -86,6 +86,21 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Resolve makes the paths of c absolute: the CLI is started in the project's folder, not in ours.
+func (c Config) Resolve() (Config, error) {
+	command, err := exec.LookPath(c.Command)
+	if err != nil {
+		return c, fmt.Errorf("[claude] command: %w", err)
+	}
+	if c.Command, err = filepath.Abs(command); err != nil {
+		return c, fmt.Errorf("[claude] command: %w", err)
+	}
+	if c.Project, err = filepath.Abs(c.Project); err != nil {
+		return c, fmt.Errorf("[claude] project: %w", err)
+	}
+	return c, nil
+}
+
 // inherited are the variables that the CLI may have from the bridge's own environment; a trailing * stands for any ending.
 // Whatever else it needs is named in [claude.env]. Secrets of the bridge are on no list, so they never get there.
 var inherited = []string{
@@ -100,8 +115,11 @@ var imposed = map[string]string{
 	// Without it, "@path" in a chat message makes the CLI read that file into the prompt, whatever the permissions.
 	"CLAUDE_CODE_DISABLE_ATTACHMENTS":          "1",
 	"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-	"CLAUDE_CODE_MAX_RETRIES":                  "4", // the default of 10 keeps a user waiting for three minutes
-	"DISABLE_AUTOUPDATER":                      "1",
+	// What the agent would say between turns, when a background task or a timer of its own wakes it, nobody would hear.
+	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+	"CLAUDE_CODE_DISABLE_CRON":             "1",
+	"CLAUDE_CODE_MAX_RETRIES":              "4", // the default of 10 keeps a user waiting for three minutes
+	"DISABLE_AUTOUPDATER":                  "1",
 }
 
 // environ is the environment of the CLI.

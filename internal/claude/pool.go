@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -20,7 +21,7 @@ type Pool struct {
 	mu      sync.Mutex
 	running int
 	idle    []*idle             // the one that has waited longest first
-	leaving map[string]*Process // by owner: given back, and on its way out
+	leaving map[string]*Process // by owner: on its way out
 	closed  bool
 }
 
@@ -90,8 +91,8 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	return p, err
 }
 
-// take counts a new running turn and finds its process, if one waits. The processes that it returns beside must be closed:
-// owner's own that does not fit, and idle ones that have to make room.
+// take counts a new running turn and finds its process, if one waits. The processes that it returns beside must be gone
+// before another is started: owner's own that does not fit or is leaving, and those that have to make room.
 func (pl *Pool) take(owner string, spec Spec) (p *Process, unfit []*Process, err error) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
@@ -104,13 +105,17 @@ func (pl *Pool) take(owner string, spec Spec) (p *Process, unfit []*Process, err
 	}
 	if i := slices.IndexFunc(pl.idle, func(i *idle) bool { return i.owner == owner }); i >= 0 {
 		own := pl.remove(i)
-		if own.alive() && own.spec.Session == spec.Session && own.spec.Dir == spec.Dir && own.spec.Mode == spec.Mode {
+		if own.fits(spec) {
 			return own, nil, nil
 		}
 		unfit = append(unfit, own)
 	}
-	for pl.running+len(pl.idle) > pl.cfg.MaxProcesses && len(pl.idle) > 0 {
+	over := pl.running + len(pl.idle) - pl.cfg.MaxProcesses
+	for ; over > 0 && len(pl.idle) > 0; over-- {
 		unfit = append(unfit, pl.remove(0))
+	}
+	if over > 0 { // one that left without a place of its own is still on its way
+		unfit = slices.AppendSeq(unfit, maps.Values(pl.leaving))
 	}
 	return nil, unfit, nil
 }
@@ -127,47 +132,50 @@ func (pl *Pool) remove(i int) *Process {
 func (pl *Pool) Release(owner string, p *Process) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if !pl.closed && p.alive() && pl.cfg.KeepAlive.Duration > 0 {
-		pl.running--
-		it := &idle{owner: owner, p: p}
-		it.timer = time.AfterFunc(pl.cfg.KeepAlive.Duration, func() { pl.expire(it) })
-		pl.idle = append(pl.idle, it)
-		pl.slots.Release(1)
+	if pl.closed || !p.alive() || pl.cfg.KeepAlive.Duration == 0 {
+		pl.retire(owner, p, true) // the turn is over; its user need not wait for the process to go
 		return
 	}
-	pl.leaving[owner] = p
-	pl.tasks.Go(func() { // the turn is over; its user need not wait for the process to go
-		p.close(context.Background())
-		pl.mu.Lock()
-		if pl.leaving[owner] == p {
-			delete(pl.leaving, owner)
-		}
-		pl.running--
-		pl.mu.Unlock()
-		pl.slots.Release(1)
-	})
+	pl.running--
+	it := &idle{owner: owner, p: p}
+	it.timer = time.AfterFunc(pl.cfg.KeepAlive.Duration, func() { pl.expire(it) })
+	pl.idle = append(pl.idle, it)
+	pl.slots.Release(1)
 }
 
 func (pl *Pool) expire(it *idle) {
 	pl.mu.Lock()
-	i := slices.Index(pl.idle, it)
-	if i < 0 || pl.closed {
-		pl.mu.Unlock()
-		return
+	defer pl.mu.Unlock()
+	if i := slices.Index(pl.idle, it); i >= 0 {
+		pl.retireIdle(i)
 	}
-	pl.remove(i)
-	pl.tasks.Add(1)
-	pl.mu.Unlock()
-	defer pl.tasks.Done()
-	pl.retire(it.p)
 }
 
-// retire ends a process that nobody uses. It counts as one until it is gone; since it was idle, there is a slot for it.
-func (pl *Pool) retire(p *Process) {
-	if pl.slots.TryAcquire(1) {
-		defer pl.slots.Release(1)
-	}
-	p.close(context.Background())
+// retireIdle sends the i-th idle process away. The caller holds mu.
+func (pl *Pool) retireIdle(i int) *Process {
+	owner := pl.idle[i].owner
+	p := pl.remove(i)
+	pl.running++
+	pl.retire(owner, p, pl.slots.TryAcquire(1))
+	return p
+}
+
+// retire sends a process away. Until it is gone it counts as running, and its owner's next one waits for it. placed says
+// whether it holds a slot. The caller holds mu.
+func (pl *Pool) retire(owner string, p *Process, placed bool) {
+	pl.leaving[owner] = p
+	pl.tasks.Go(func() {
+		p.close(context.Background())
+		pl.mu.Lock()
+		defer pl.mu.Unlock()
+		pl.running--
+		if pl.leaving[owner] == p {
+			delete(pl.leaving, owner)
+		}
+		if placed {
+			pl.slots.Release(1)
+		}
+	})
 }
 
 // Drop ends owner's waiting process, if there is one: its chat starts anew.
@@ -175,11 +183,11 @@ func (pl *Pool) Drop(owner string) {
 	pl.mu.Lock()
 	var p *Process
 	if i := slices.IndexFunc(pl.idle, func(i *idle) bool { return i.owner == owner }); i >= 0 {
-		p = pl.remove(i)
+		p = pl.retireIdle(i)
 	}
 	pl.mu.Unlock()
 	if p != nil {
-		pl.retire(p)
+		<-p.exited
 	}
 }
 
@@ -187,13 +195,9 @@ func (pl *Pool) Drop(owner string) {
 func (pl *Pool) Close() {
 	pl.mu.Lock()
 	pl.closed = true
-	var all []*Process
 	for len(pl.idle) > 0 {
-		all = append(all, pl.remove(0))
+		pl.retireIdle(0)
 	}
 	pl.mu.Unlock()
-	for _, p := range all {
-		pl.tasks.Go(func() { pl.retire(p) })
-	}
 	pl.tasks.Wait()
 }

@@ -45,12 +45,12 @@ func TestAnIdleProcessMakesRoom(t *testing.T) {
 	}
 }
 
-// waiting counts the goroutines of the test below that wait for a place.
-func waiting() int {
+// waiting counts the goroutines of a test that wait for a place.
+func waiting(test string) int {
 	buf := make([]byte, 1<<20)
 	n := 0
 	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(g, "semaphore.(*Weighted).Acquire") && strings.Contains(g, "TestOthersWaitInTheOrderInWhichTheyCame") {
+		if strings.Contains(g, "semaphore.(*Weighted).Acquire") && strings.Contains(g, test) {
 			n++
 		}
 	}
@@ -71,7 +71,7 @@ func TestOthersWaitInTheOrderInWhichTheyCame(t *testing.T) {
 			served <- owner
 			r.pool.Release(owner, p)
 		}()
-		if err := poll(t.Context(), owner+" in the queue", func() bool { return waiting() == i+1 }); err != nil {
+		if err := poll(t.Context(), owner+" in the queue", func() bool { return waiting(t.Name()) == i+1 }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +99,10 @@ func TestWaitingForAPlaceEndsWithTheContext(t *testing.T) {
 	defer r.pool.Release("a", p)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
-	cancel(stopped)
+	go func() {
+		_ = poll(t.Context(), "waiting", func() bool { return waiting("TestWaitingForAPlaceEndsWithTheContext") == 1 })
+		cancel(stopped)
+	}()
 	if _, err := r.pool.Acquire(ctx, "b", withDir(fresh(), r.cfg.Project)); !errors.Is(err, stopped) {
 		t.Errorf("err = %v", err)
 	}

@@ -2,15 +2,14 @@ package claude
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os/exec"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/tidwall/gjson"
 )
 
 // Spec is what a process must be for a turn.
@@ -26,7 +25,8 @@ type Spec struct {
 type Process struct {
 	spec   Spec
 	cmd    *exec.Cmd
-	stdin  io.WriteCloser
+	mark   string // in the environment of the process and of all that it starts
+	in     *input
 	stderr *tail
 	limits Config
 	exited chan struct{} // closed when the process has ended and all it said was read
@@ -34,8 +34,9 @@ type Process struct {
 	fresh  bool          // it has not served a turn yet
 	cost   float64       // what it reported so far, in USD; it counts from its own start
 
-	mu   sync.Mutex // guards turn, and writes to stdin
-	turn *run       // nil between turns
+	mu   sync.Mutex
+	turn *run // nil between turns
+	busy bool // between turns: it works unasked, since a background task has ended
 }
 
 // stderrTail is how much of the last words of a process is kept, in bytes.
@@ -51,21 +52,27 @@ const settings = `{"cleanupPeriodDays":36500}`
 func start(c Config, spec Spec) (*Process, error) {
 	cmd := exec.Command(c.Command, arguments(c, spec)...)
 	cmd.Dir = spec.Dir
-	cmd.Env = c.environ()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a signal to the bridge's group must not hit it
 	cmd.WaitDelay = waitDelay
-	p := &Process{spec: spec, cmd: cmd, stderr: &tail{max: stderrTail}, limits: c, exited: make(chan struct{}), fresh: true}
+	p := &Process{
+		spec: spec, cmd: cmd, mark: "MAGPIE_PROCESS=" + uuid.NewString(), stderr: &tail{max: stderrTail},
+		limits: c, exited: make(chan struct{}), fresh: true,
+	}
+	cmd.Env = append(c.environ(), p.mark)
 	cmd.Stdout = &lineWriter{emit: p.deliver}
 	cmd.Stderr = p.stderr
-	var err error
-	if p.stdin, err = cmd.StdinPipe(); err != nil {
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
+	p.in = newInput(stdin)
 	go func() {
 		p.err = cmd.Wait()
+		p.in.close()
+		<-p.in.done
 		close(p.exited)
 	}()
 	return p, nil
@@ -99,8 +106,8 @@ func arguments(c Config, spec Spec) []string {
 // Fresh reports whether the process has not served a turn yet: it knows nothing but what its session holds.
 func (p *Process) Fresh() bool { return p.fresh }
 
-// Session is the session that the process holds.
-func (p *Process) Session() string { return p.spec.Session }
+// Dir is the folder that the process works in, without symbolic links.
+func (p *Process) Dir() string { return p.spec.Dir }
 
 // Pid is the process id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
@@ -114,10 +121,13 @@ func (p *Process) alive() bool {
 	}
 }
 
-// deliver hands a line to the turn that runs. Between turns nobody listens: a background task may speak there.
+// deliver hands a line to the turn that runs.
 func (p *Process) deliver(line []byte) {
 	p.mu.Lock()
 	r := p.turn
+	if r == nil {
+		p.overhear(line)
+	}
 	p.mu.Unlock()
 	if r == nil {
 		return
@@ -126,6 +136,29 @@ func (p *Process) deliver(line []byte) {
 	case r.lines <- line:
 	case <-r.done:
 	}
+}
+
+// overhear is for what the process says between turns, unasked: the end of a background task may have woken it. Nobody
+// listens, but a question must be answered or it waits for ever. The caller holds mu.
+func (p *Process) overhear(line []byte) {
+	if q, ok := asksPermission(line); ok {
+		p.deny(q)
+		return
+	}
+	switch kind := gjson.GetBytes(line, "type").String(); {
+	case kind == "system" && gjson.GetBytes(line, "subtype").String() == "init":
+		p.busy = true
+	case kind == "result":
+		p.busy = false
+	}
+}
+
+// fits reports whether the process can take the next turn as spec wants it. One that works unasked can not: the
+// answer would be lost among what it is doing.
+func (p *Process) fits(spec Spec) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.alive() && !p.busy && p.spec.Session == spec.Session && p.spec.Dir == spec.Dir && p.spec.Mode == spec.Mode
 }
 
 func (p *Process) attach(r *run) {
@@ -141,37 +174,25 @@ func (p *Process) detach(r *run) {
 	close(r.done)
 }
 
-// send writes one line to the process. A malformed line would kill it, so lines are only made by json.Marshal.
-func (p *Process) send(v any) error {
-	line, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, err = p.stdin.Write(append(line, '\n'))
-	return err
-}
-
 type object map[string]any
 
-func (p *Process) sendPrompt(text string) error {
+func (p *Process) ask(text string) {
 	if len(text) > 0 && text[0] == '/' {
 		text = " " + text // else the CLI takes it for a command of its own; it trims the space again
 	}
-	return p.send(object{"type": "user", "uuid": uuid.NewString(), "message": object{"role": "user", "content": text}})
+	p.in.send(object{"type": "user", "uuid": uuid.NewString(), "message": object{"role": "user", "content": text}})
 }
 
-func (p *Process) sendInterrupt() error {
-	return p.send(object{"type": "control_request", "request_id": uuid.NewString(), "request": object{"subtype": "interrupt"}})
+func (p *Process) interrupt() {
+	p.in.send(object{"type": "control_request", "request_id": uuid.NewString(), "request": object{"subtype": "interrupt"}})
 }
 
 // denial is what the model reads when a tool is refused.
 const denial = "This needs a permission that has not been given, and nobody can give it in this chat. Do not try it again or " +
 	"by other means. Tell the user what you wanted to do and why; the operator of this bot can allow it in its configuration."
 
-func (p *Process) sendDenial(q permission) error {
-	return p.send(object{"type": "control_response", "response": object{
+func (p *Process) deny(q permission) {
+	p.in.send(object{"type": "control_response", "response": object{
 		"subtype": "success", "request_id": q.id, "response": object{"behavior": "deny", "message": denial},
 	}})
 }
@@ -182,8 +203,8 @@ func (p *Process) exitError() error { return &ExitError{Err: p.err, Stderr: p.st
 // close ends an idle process: it exits by itself when its input ends, else it is killed. With it go the tools that it
 // left running.
 func (p *Process) close(ctx context.Context) {
-	left := descendants(p.Pid())
-	_ = p.stdin.Close() // fails only when the process is gone already
+	left := family(p.Pid(), p.mark)
+	p.in.close()
 	patience := time.NewTimer(waitDelay)
 	defer patience.Stop()
 	select {
@@ -193,15 +214,16 @@ func (p *Process) close(ctx context.Context) {
 	case <-ctx.Done():
 		p.kill()
 	}
+	<-p.exited
 	killAll(left)
+	killAll(family(p.Pid(), p.mark))
 }
 
-// kill ends the process and all that it started, at once.
+// kill sends the process and all that it started to their end. It does not wait for it.
 func (p *Process) kill() {
-	left := descendants(p.Pid()) // before the parent dies: afterwards nobody knows whose children they were
-	_ = p.cmd.Process.Kill()     // fails only when the process is gone already
+	left := family(p.Pid(), p.mark) // before the parent dies: afterwards only the mark tells whose they were
+	_ = p.cmd.Process.Kill()        // fails only when the process is gone already
 	killAll(left)
-	<-p.exited
 }
 
 // run is one turn of a process.

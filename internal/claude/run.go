@@ -17,11 +17,7 @@ func (p *Process) Run(ctx context.Context, prompt string) iter.Seq2[Event, error
 		r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, stop: stopper{p: p}}
 		p.attach(r)
 		defer p.detach(r)
-		if err := p.sendPrompt(prompt); err != nil {
-			<-p.exited // its input is closed only when it is gone or goes
-			yield(nil, p.exitError())
-			return
-		}
+		p.ask(prompt)
 		ctx, cancel := context.WithTimeoutCause(ctx, p.limits.TurnLimit.Duration, ErrTurnEnd)
 		defer cancel()
 		r.loop(ctx, yield)
@@ -33,19 +29,18 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 	silence := time.NewTimer(r.p.limits.Silence.Duration)
 	defer silence.Stop()
 	defer r.stop.end()
-	ended := ctx.Done()
+	ended, deaf := ctx.Done(), r.p.in.failed
 	for {
 		select {
 		case line := <-r.lines:
-			silence.Reset(r.patience())
 			result, more := r.line(line, yield)
 			if !more {
 				yield = func(Event, error) bool { return false } // the caller has left the loop; it may not be called again
 				r.stop.begin(context.Canceled)
 			}
 			if result {
-				r.stop.sweep()
 				if r.stop.cause != nil {
+					r.stop.sweep()
 					yield(nil, r.stop.cause)
 				}
 				return
@@ -56,12 +51,15 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 		case <-ended:
 			ended = nil
 			r.stop.begin(context.Cause(ctx))
+		case <-deaf:
+			deaf = nil
+			r.stop.begin(errDeaf)
 		case <-r.stop.more():
 			r.stop.escalate()
 		case <-r.p.exited:
 			r.stop.sweep()
-			if r.stop.cause != nil {
-				yield(nil, r.stop.cause)
+			if cause := r.stop.cause; cause != nil && !errors.Is(cause, errDeaf) {
+				yield(nil, cause)
 			} else {
 				yield(nil, r.p.exitError())
 			}
@@ -81,7 +79,7 @@ func (r *run) patience() time.Duration {
 // line takes one line up and reports whether it ended the turn, and whether the caller wants more.
 func (r *run) line(line []byte, yield func(Event, error) bool) (ended, more bool) {
 	if q, ok := asksPermission(line); ok {
-		_ = r.p.sendDenial(q) // fails only when the process is gone, which the loop sees
+		r.p.deny(q)
 		return false, yield(ToolDenied{Name: q.tool}, nil)
 	}
 	more = true
@@ -105,6 +103,9 @@ func (r *run) line(line []byte, yield func(Event, error) bool) (ended, more bool
 	return ended, more
 }
 
+// errDeaf ends a process that does not take its input any more; mostly because it is gone already.
+var errDeaf = errors.New("claude does not read its input")
+
 // errUnauthorized stops a turn whose retries are in vain; it becomes a failed Result, not an error.
 var errUnauthorized = errors.New("not logged in")
 
@@ -127,7 +128,7 @@ type stopper struct {
 	cause error // why; nil = the turn is not being stopped
 	step  int
 	timer *time.Timer
-	left  []descendant // what ran when the stopping began
+	left  []relative // what was seen running since the stopping began
 }
 
 // begin asks the CLI to interrupt the turn. Only the first cause counts.
@@ -136,10 +137,12 @@ func (s *stopper) begin(cause error) {
 		return
 	}
 	s.cause = cause
-	s.left = descendants(s.p.Pid())
+	s.look()
 	s.timer = time.NewTimer(grace)
-	_ = s.p.sendInterrupt() // fails only when the process is gone, which the loop sees
+	s.p.interrupt()
 }
+
+func (s *stopper) look() { s.left = append(s.left, family(s.p.Pid(), s.p.mark)...) }
 
 // more tells when the next, harder step is due.
 func (s *stopper) more() <-chan time.Time {
@@ -149,25 +152,25 @@ func (s *stopper) more() <-chan time.Time {
 	return s.timer.C
 }
 
+// escalate takes the next step. It waits for nothing: the loop must go on reading, or the process could not end.
 func (s *stopper) escalate() {
+	s.look()
 	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if s.step < len(signals) {
 		_ = s.p.cmd.Process.Signal(signals[s.step]) // fails only when the process is gone
 		s.step++
-		s.timer.Reset(grace)
-		return
+	} else {
+		s.p.kill()
 	}
-	s.p.kill()
+	s.timer.Reset(grace)
 }
 
-// sweep kills the tools that outlived the stop. The CLI runs each in a session of its own, where no signal to its
+// sweep kills the tools that outlived the turn. The CLI runs each in a session of its own, where no signal to its
 // group reaches them; helpers in its own session, such as MCP servers, live on with it.
 func (s *stopper) sweep() {
-	if s.cause == nil {
-		return
-	}
+	s.look()
 	own := sessionOf(s.p.Pid())
-	var tools []descendant
+	var tools []relative
 	for _, d := range s.left {
 		if d.session != own || !s.p.alive() {
 			tools = append(tools, d)

@@ -1,0 +1,74 @@
+package claude
+
+import (
+	"encoding/json"
+	"io"
+	"sync"
+)
+
+// input is a process's standard input. A goroutine of its own writes the lines, so that a process that does not read
+// holds nobody up.
+type input struct {
+	w      io.WriteCloser
+	wake   chan struct{} // something was queued, or it is to be closed
+	failed chan struct{} // closed when a line could not be written
+	done   chan struct{} // closed when nothing will be written any more
+
+	mu     sync.Mutex
+	queue  [][]byte
+	closed bool
+}
+
+func newInput(w io.WriteCloser) *input {
+	in := &input{w: w, wake: make(chan struct{}, 1), failed: make(chan struct{}), done: make(chan struct{})}
+	go in.write()
+	return in
+}
+
+// send queues one line. A malformed line would kill the process, so lines are only made here.
+func (in *input) send(v object) {
+	line, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // made of strings only
+	}
+	in.mu.Lock()
+	in.queue = append(in.queue, append(line, '\n'))
+	in.mu.Unlock()
+	in.signal()
+}
+
+// close ends the input once what is queued has been written.
+func (in *input) close() {
+	in.mu.Lock()
+	in.closed = true
+	in.mu.Unlock()
+	in.signal()
+}
+
+func (in *input) signal() {
+	select {
+	case in.wake <- struct{}{}:
+	default: // the writer has been told already
+	}
+}
+
+// write ends when the input is closed, or when the process has gone: then writing fails.
+func (in *input) write() {
+	defer close(in.done)
+	defer in.w.Close() //nolint:errcheck // it fails only when the process has closed it before
+	for range in.wake {
+		in.mu.Lock()
+		lines, closed := in.queue, in.closed
+		in.queue = nil
+		in.mu.Unlock()
+		for _, line := range lines {
+			if _, err := in.w.Write(line); err != nil {
+				close(in.failed)
+				return
+			}
+		}
+		if closed {
+			return
+		}
+	}
+}

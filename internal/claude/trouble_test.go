@@ -1,0 +1,218 @@
+package claude_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"magpie/internal/claude"
+	"magpie/internal/modelsim"
+)
+
+// awake lets the agent start background tasks, which the bridge's configuration does not.
+func awake(c *claude.Config) {
+	c.Env = map[string]string{"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "0"}
+	c.AllowedTools = []string{"Bash(sleep *)"}
+	c.Silence.Duration, c.ToolSilence.Duration = 20*time.Second, 20*time.Second
+}
+
+// wakeUp makes the agent of "a" start a background task, and returns when the end of it has woken the agent unasked,
+// which then does the steps.
+func (r *rig) wakeUp(spec claude.Spec, steps ...modelsim.Step) {
+	r.Helper()
+	woken := func(q *modelsim.Request) bool { return strings.Contains(q.AllText(), "<task-notification>") }
+	r.model.Script(
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+			modelsim.Tool("Bash", map[string]any{"command": "sleep 1", "description": "bg", "run_in_background": true}),
+		}},
+		modelsim.Rule{Times: 1, Match: woken, Steps: steps},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("started it")}},
+	)
+	if a := r.turn(r.Context(), "a", spec, "go"); a.text() != "started it" {
+		r.Fatalf("first turn: %q %v", a.text(), a.err)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	defer cancel()
+	if err := r.model.Await(ctx, func(list []modelsim.Request) bool { return len(list) > 2 && woken(&list[2]) }); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// Whatever the agent does unasked between two turns, the next turn gets its own answer and nothing else.
+func TestAnAgentThatWakesUpUnaskedDoesNotSpoilTheNextTurn(t *testing.T) {
+	hold := make(chan struct{})
+	for name, steps := range map[string][]modelsim.Step{
+		"asks for permission": {modelsim.Tool("Bash", map[string]any{"command": "touch x", "description": "touch"})},
+		"runs a tool":         {modelsim.Tool("Bash", map[string]any{"command": "sleep 15", "description": "sleep"})},
+		"speaks":              {modelsim.Text("BACK"), modelsim.Hold(hold), modelsim.Text("GROUND")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, awake)
+			spec := fresh()
+			r.wakeUp(spec, steps...)
+			if a := r.turn(t.Context(), "a", resumed(spec), "数到 3"); a.err != nil || a.text() != "1 2 3" {
+				t.Errorf("the next turn: %q %v", a.text(), a.err)
+			}
+		})
+	}
+}
+
+// The agent is not offered what would speak between turns; a model that tries all the same is told.
+func TestBackgroundTasksAreOff(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	r.model.Script(
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+			modelsim.Tool("Bash", map[string]any{"command": "true", "description": "bg", "run_in_background": true}),
+		}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("done")}},
+	)
+	if a := r.turn(t.Context(), "a", fresh(), "go"); a.text() != "done" {
+		t.Fatalf("%q %v", a.text(), a.err)
+	}
+	reqs := r.model.Requests()
+	if !strings.Contains(reqs[1].AllText(), "unexpected parameter `run_in_background`") {
+		t.Error("the background task was started")
+	}
+}
+
+// script replaces the CLI by a shell script, for what the real one cannot be made to do.
+func script(t *testing.T, body string) func(*claude.Config) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "claude")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o700); err != nil { //nolint:gosec // it is executed
+		t.Fatal(err)
+	}
+	return func(c *claude.Config) {
+		c.Command = path
+		c.Silence.Duration, c.ToolSilence.Duration, c.TurnLimit.Duration = time.Second, time.Second, 3*time.Second
+	}
+}
+
+// A CLI that misbehaves in any way is ended; none keeps its user waiting for ever.
+func TestATurnEndsWhateverTheCLIDoes(t *testing.T) {
+	for name, body := range map[string]string{
+		"hangs at its start":          "exec sleep 300",
+		"closes its input":            "exec 0<&-; exec sleep 300",
+		"closes its output":           "exec 1>&-; exec sleep 300",
+		"obeys nothing and talks on":  "trap '' INT TERM\nwhile :; do echo '{\"type\":\"noise\"}'; done",
+		"talks nonsense and goes":     "head -c 100000 /dev/urandom",
+		"goes at once":                "exit 3",
+		"says half a line and hangs":  "printf '{\"type\":\"res'; exec sleep 300",
+		"leaves its output to others": "sleep 300 & exit 0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, script(t, body))
+			began := time.Now()
+			a := r.turn(t.Context(), "a", fresh(), strings.Repeat("字", 100_000)) // more than a pipe takes
+			if a.err == nil {
+				t.Error("the turn went well")
+			}
+			if d := time.Since(began); d > 30*time.Second {
+				t.Errorf("it took %v", d)
+			}
+		})
+	}
+}
+
+func TestTheLastWordsOfADeadCLIAreKept(t *testing.T) {
+	r := newRig(t, script(t, "echo 'no license today' >&2; exit 3"))
+	a := r.turn(t.Context(), "a", fresh(), "hi")
+	var exit *claude.ExitError
+	if !errors.As(a.err, &exit) || exit.Stderr != "no license today" || !strings.Contains(a.err.Error(), "exit status 3") {
+		t.Errorf("err = %v", a.err)
+	}
+}
+
+func pidIn(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// The system may kill the CLI in the middle of a tool, which then nobody's signal reaches.
+func TestAKilledCLILeavesNoTool(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	mark := filepath.Join(t.TempDir(), "pid")
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Tool("Bash", map[string]any{"command": "echo $$ > " + mark + "; sleep 300", "description": "sleep"}),
+	}})
+	p := r.acquire("a", fresh())
+	go func() {
+		_ = waitFile(t.Context(), mark)
+		_ = syscall.Kill(p.Pid(), syscall.SIGKILL)
+	}()
+	var err error
+	for _, err = range p.Run(t.Context(), "go") {
+		if err != nil {
+			break
+		}
+	}
+	var exit *claude.ExitError
+	if !errors.As(err, &exit) {
+		t.Errorf("err = %v", err)
+	}
+	r.pool.Release("a", p)
+	if err := waitGone(t.Context(), pidIn(t, mark)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatStartsAfterTheStopDiesToo(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, script(t, "trap '' INT\nsleep 2\nsetsid sh -c 'echo $$ > "+dir+"/pid; exec sleep 300' &\nwhile :; do sleep 0.1; done"))
+	r.turn(t.Context(), "a", fresh(), "hi")
+	if err := waitGone(t.Context(), pidIn(t, dir+"/pid")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNeverTwoProcessesOnOneSession(t *testing.T) {
+	r := newRig(t)
+	spec := fresh()
+	r.turn(t.Context(), "a", spec, "我叫小明")
+	old := r.acquire("a", resumed(spec))
+	r.pool.Release("a", old)
+	dropped := make(chan struct{})
+	go func() {
+		defer close(dropped)
+		r.pool.Drop("a")
+	}()
+	if err := poll(t.Context(), "the process leaving", func() bool { return !r.pool.Living("a", spec.Session) }); err != nil {
+		t.Fatal(err)
+	}
+	next := r.acquire("a", resumed(spec))
+	if running(old) {
+		t.Error("two processes hold one session")
+	}
+	r.pool.Release("a", next)
+	<-dropped
+}
+
+func TestARelativeCommandStartsInTheProject(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.WriteFile("fake", []byte("#!/bin/sh\ncat >/dev/null\n"), 0o700); err != nil { //nolint:gosec // it is executed
+		t.Fatal(err)
+	}
+	c := claude.Defaults()
+	c.Command, c.Project = "./fake", "."
+	c, err := c.Resolve()
+	if err != nil || c.Command != filepath.Join(dir, "fake") || c.Project != dir {
+		t.Fatalf("%s %s %v", c.Command, c.Project, err)
+	}
+	pool := claude.NewPool(c)
+	defer pool.Close()
+	p, err := pool.Acquire(t.Context(), "a", withDir(fresh(), t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.Release("a", p)
+}
