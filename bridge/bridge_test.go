@@ -220,6 +220,40 @@ func TestThePainterDrawsNothingTwice(t *testing.T) {
 	})
 }
 
+// The notice that a turn waits is shown by a timer, which may fire when the turn is already over.
+func TestALateNoticeDoesNotUndoTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &recorder{pace: time.Second}
+		v := newView(1, zh)
+		p, _ := newPainter(rec, v)
+		done := make(chan error, 1)
+		go func() { done <- p.run(t.Context()) }()
+		p.show(v.waiting())
+		synctest.Wait() // until it waits for the platform
+		p.show(v.end(texts.Stopped))
+		p.show(v.waiting())
+		if err := <-done; err != nil || len(rec.closed) != 1 || rec.closed[0].Body != "已停止" {
+			t.Errorf("closed with %+v, %v", rec.closed, err)
+		}
+	})
+}
+
+func TestACardFromBeforeARestartIsDrawnOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &recorder{fail: errors.New("a second card")}
+		v := newView(1, zh)
+		p, _ := newPainter(rec, v)
+		p.card = "old"
+		done := make(chan error, 1)
+		go func() { done <- p.run(t.Context()) }()
+		synctest.Wait()
+		p.show(v.apply(claude.Text{Text: "x"}).end(phrase{}))
+		if err := <-done; err != nil || len(rec.edits) != 1 || len(rec.closed) != 1 || len(rec.said) != 0 {
+			t.Errorf("%d edits, %d closes, said %q, %v", len(rec.edits), len(rec.closed), rec.said, err)
+		}
+	})
+}
+
 func TestAnAnswerWithoutACardIsAReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{fail: errors.New("no cards today")}

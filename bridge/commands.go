@@ -92,7 +92,10 @@ func (b *Bridge) status(ctx context.Context, m chat.Incoming) error {
 	if b.lanes.running(m.Key) {
 		state = texts.StatusRunning
 	}
-	if c.Session.ID != "" {
+	switch {
+	case c.Session.ID != "" && b.pool.Living(m.Key.String(), c.Session.ID):
+		session = texts.StatusLive
+	case c.Session.ID != "":
 		session = texts.StatusSession
 	}
 	return b.say(m, texts.Status, state.in(l), projectName(b.project(c)), session.in(l), b.cfg.Context.Mode)(ctx)

@@ -16,6 +16,7 @@ type painter struct {
 	out    Messenger
 	to     chat.Ref
 	idem   string
+	card   string              // the card that exists already; empty = none yet
 	posted func(cardID string) // told of the card once it exists
 
 	mu    sync.Mutex
@@ -23,10 +24,12 @@ type painter struct {
 	dirty chan struct{} // there is a view that has not been drawn
 }
 
-// show makes v what is to be seen. It does not wait for the platform.
+// show makes v what is to be seen, unless the end has been shown already. It does not wait for the platform.
 func (p *painter) show(v view) {
 	p.mu.Lock()
-	p.view = v
+	if !p.view.ended {
+		p.view = v
+	}
 	p.mu.Unlock()
 	select {
 	case p.dirty <- struct{}{}:
@@ -40,15 +43,14 @@ func (p *painter) latest() view {
 	return p.view
 }
 
-// run posts the card and draws until a view that has ended is drawn. An error means that the last view is not visible.
+// run draws until a view that has ended is drawn. An error means that the last view is not visible.
 func (p *painter) run(ctx context.Context) error {
 	v := p.latest()
 	drawn := v.card()
-	id, err := p.out.Post(ctx, p.to, drawn, p.idem)
+	id, err := p.open(ctx, drawn)
 	if err != nil {
 		return p.last(ctx, err)
 	}
-	p.posted(id)
 	for !v.ended {
 		<-p.dirty
 		if v = p.latest(); reflect.DeepEqual(v.card(), drawn) {
@@ -69,9 +71,21 @@ func (p *painter) run(ctx context.Context) error {
 	return p.out.Close(ctx, id, v.card())
 }
 
+// open posts the card, or draws on the one that the turn has from before a restart.
+func (p *painter) open(ctx context.Context, c chat.Card) (string, error) {
+	if p.card != "" {
+		return p.card, p.out.Edit(ctx, p.card, c)
+	}
+	id, err := p.out.Post(ctx, p.to, c, p.idem)
+	if err == nil {
+		p.posted(id)
+	}
+	return id, err
+}
+
 // last is for a turn whose card could not be posted: its answer is a plain reply at its end.
 func (p *painter) last(ctx context.Context, err error) error {
-	zerolog.Ctx(ctx).Warn().Err(err).Msg("card not posted")
+	zerolog.Ctx(ctx).Warn().Err(err).Msg("no card; the answer will be a plain reply")
 	v := p.latest()
 	for !v.ended {
 		<-p.dirty

@@ -41,13 +41,14 @@ func langOf(text string) lang {
 // texts is everything that users can be told. None of it shows internals.
 var texts = struct {
 	Waiting, Thinking, Compacting, Retrying, UsingTool                            phrase
-	Stopped, Interrupted, NoAnswer, Denied, StopButton                            phrase
+	Stopped, Interrupted, Restarting, NoAnswer, Denied, StopButton                phrase
 	FailAuth, FailBilling, FailRateLimit, FailOverloaded, FailNetwork, FailServer phrase
 	FailModel, FailRequest, FailRefused, FailTooLong, FailLimit, FailSilent       phrase
 	FailTurnEnd, FailDied, FailUnknown                                            phrase
 	New, Reset, NothingToStop, StopAsked, StopOver, UnknownCommand, AskMe         phrase
 	Unreadable, NotAllowed, Help, HelpHead, HelpNew, HelpReset, HelpStop          phrase
 	HelpStatus, Status, StatusRunning, StatusIdle, StatusSession, StatusNoSession phrase
+	StatusLive                                                                    phrase
 	Trouble                                                                       phrase
 }{
 	Waiting:     phrase{"排队中，前面还有任务在运行…", "Waiting for a free place…"},
@@ -57,6 +58,7 @@ var texts = struct {
 	UsingTool:   phrase{"正在运行 %s…", "Running %s…"},
 	Stopped:     phrase{"已停止", "Stopped"},
 	Interrupted: phrase{"这次回答被中断了。发送“继续”可以接着说。", "This answer was interrupted. Send “continue” to go on."},
+	Restarting:  phrase{"服务正在重启，随后继续回答。", "The service is restarting; the answer follows."},
 	NoAnswer:    phrase{"（没有文字回答）", "(no answer in words)"},
 	Denied:      phrase{"未获授权的工具：%s", "Tools without permission: %s"},
 	StopButton:  phrase{"停止", "Stop"},
@@ -96,6 +98,7 @@ var texts = struct {
 	StatusRunning:   phrase{"正在回答", "answering"},
 	StatusIdle:      phrase{"空闲", "idle"},
 	StatusSession:   phrase{"可续接", "can be resumed"},
+	StatusLive:      phrase{"进程在线", "process running"},
 	StatusNoSession: phrase{"尚未开始", "not begun"},
 	Trouble:         phrase{"刚才出了点问题，请再试一次。", "Something went wrong. Please try again."},
 }

@@ -28,28 +28,34 @@ func (b *Bridge) wake(key chat.Key) {
 	})
 }
 
-// retryStore is the wait before a turn that could not be claimed is tried again.
+// retryStore is the wait before the database is tried again.
 const retryStore = time.Second
 
 // work runs the chat's turns, one after the other, until there are none.
 func (b *Bridge) work(ctx context.Context, key chat.Key) {
-	for {
-		err := b.nextTurn(ctx, key)
+	for ctx.Err() == nil { // what waits at the end of the program is found at the next start
+		claim, err := b.db.ClaimTurn(ctx, key, uuid.NewString(), b.cfg.Context.Resumes())
 		switch {
+		case err == nil:
+			b.runTurn(ctx, claim)
 		case errors.Is(err, db.ErrNotFound):
 			if b.lanes.leave(key) {
 				return
 			}
-		case ctx.Err() != nil:
-			return // what waits is found at the next start
-		case err != nil:
-			b.log.Error().Err(err).Stringer("chat", key).Msg("turn not run; trying again")
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(retryStore):
-			}
+		default:
+			b.log.Error().Err(err).Stringer("chat", key).Msg("next turn not found; trying again")
+			pause(ctx, retryStore)
 		}
+	}
+}
+
+// pause waits for d, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -59,8 +65,9 @@ type turn struct {
 	claim   db.Claim
 	resume  bool             // claim.Turn.Session exists already
 	lost    claude.LostCause // why an earlier session was given up
+	sent    bool             // the agent may have seen the question
 	acted   bool             // a tool was used: running it again would not be harmless
-	kept    string           // the session that holds the turn; empty = none
+	kept    db.Session       // the session that holds the turn; no ID = none
 	usage   *db.Usage        // nil = not reported
 	view    view
 	painter *painter
@@ -68,17 +75,12 @@ type turn struct {
 	first   time.Duration // until the first text; 0 = none yet
 }
 
-// nextTurn claims the chat's next turn and runs it. It returns [db.ErrNotFound] when there is none.
-func (b *Bridge) nextTurn(ctx context.Context, key chat.Key) error {
-	claim, err := b.db.ClaimTurn(ctx, key, uuid.NewString(), b.cfg.Context.Resumes())
-	if err != nil {
-		return err
-	}
-	log := b.log.With().Stringer("chat", key).Int64("turn", claim.Turn.ID).Logger()
-	ctx = log.WithContext(ctx)
+// runTurn answers a claimed turn.
+func (b *Bridge) runTurn(ctx context.Context, claim db.Claim) {
+	log := b.log.With().Stringer("chat", claim.Turn.Key).Int64("turn", claim.Turn.ID).Logger()
 	t := &turn{b: b, claim: claim, resume: claim.Resume, began: time.Now()}
 	t.view = newView(claim.Turn.ID, chatLang(claim.Chat))
-	return t.run(ctx)
+	t.run(log.WithContext(ctx))
 }
 
 func chatLang(c db.Chat) lang {
@@ -89,26 +91,36 @@ func chatLang(c db.Chat) lang {
 }
 
 // run answers the turn, stores how it ended, and shows it.
-func (t *turn) run(ctx context.Context) error {
+func (t *turn) run(ctx context.Context) {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	key := t.claim.Turn.Key
 	t.b.lanes.begin(key, t.claim.Turn.ID, stop)
-	defer t.b.lanes.end(key)
 
 	// The card and the end of the turn outlive the program's wish to stop, but not for long.
 	after, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	drawn := t.paint(after)
-
 	end := t.answer(work)
+	t.b.lanes.end(key) // from here on there is nothing to stop
 	time.AfterFunc(delivery, cancel)
+
 	err := t.finish(after, end)
-	t.painter.show(t.view)
+	t.show(t.view.end(end.notice))
+	for err != nil && after.Err() == nil && !errors.Is(err, db.ErrNotFound) {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("end of the turn not stored; trying again")
+		pause(after, retryStore)
+		err = t.finish(after, end)
+	}
+	log := zerolog.Ctx(ctx).Info()
+	if err != nil {
+		log = zerolog.Ctx(ctx).Error().Err(err)
+	}
+	log.Str("state", string(end.state)).Str("failure", end.failure).
+		Dur("first_text", t.first).Dur("took", time.Since(t.began)).Msg("turn ended")
 	if lost := <-drawn; lost != nil {
 		zerolog.Ctx(ctx).Error().Err(lost).Msg("answer not delivered")
 	}
-	return err
 }
 
 // paint starts to show the turn. The channel gives the painter's end.
@@ -117,8 +129,7 @@ func (t *turn) paint(ctx context.Context) <-chan error {
 	last := asked[len(asked)-1] // several questions are answered where the talk stands now
 	t.painter = &painter{
 		out: t.b.out, to: chat.Ref{Key: last.Key, ID: last.ID}, idem: "answer:" + last.ID,
-		view: t.view, dirty: make(chan struct{}, 1),
-		// The card needs no row before the agent may act: its name follows from idem, so that posting it again finds it.
+		view: t.view, dirty: make(chan struct{}, 1), card: t.claim.Turn.Card,
 		posted: func(card string) {
 			if err := t.b.db.SetTurnCard(ctx, t.claim.Turn.ID, card); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
@@ -156,7 +167,11 @@ func (t *turn) answer(ctx context.Context) outcome {
 			}
 		case errors.As(err, &exit) && !t.acted && ctx.Err() == nil:
 			log.Warn().Err(err).Msg("claude died before it used a tool; running the turn again")
-			t.resume = t.kept != "" || t.resume
+			if err = t.rejoin(ctx); err != nil {
+				return t.failed(log, err)
+			}
+		case err != nil && !t.sent && errors.Is(err, context.Canceled):
+			return outcome{db.Queued, "", texts.Restarting}
 		case err != nil:
 			return t.failed(log, err)
 		default:
@@ -169,17 +184,32 @@ func (t *turn) answer(ctx context.Context) outcome {
 
 // forgetSession gives the turn a new session in place of a lost one.
 func (t *turn) forgetSession(ctx context.Context, lost *claude.LostError) error {
-	if t.claim.Chat.Session.Node != t.b.cfg.Node && lost.Cause == claude.LostMissing {
+	if node := t.claim.Chat.Session.Node; lost.Cause == claude.LostMissing && node != "" && node != t.b.cfg.Node {
 		lost.Cause = claude.LostMachine
 	}
 	zerolog.Ctx(ctx).Warn().Str("session", lost.Session).Str("cause", string(lost.Cause)).
 		Msg("session lost; the conversation goes on from the History")
-	t.lost, t.resume, t.kept = lost.Cause, false, ""
-	t.claim.Turn.Session = uuid.NewString()
-	if err := t.b.db.ForgetSession(ctx, t.claim.Turn.Key, lost.Session); err != nil {
+	t.lost = lost.Cause
+	if err := t.b.db.ForgetSession(context.WithoutCancel(ctx), t.claim.Turn.Key, lost.Session); err != nil {
 		return err
 	}
-	return t.b.db.SetTurnSession(ctx, t.claim.Turn.ID, t.claim.Turn.Session)
+	return t.renewSession(ctx)
+}
+
+// rejoin makes a turn whose process died ready to begin again: in the same session once that has begun. One that may
+// have begun or not can be neither resumed nor begun again, so it is left.
+func (t *turn) rejoin(ctx context.Context) error {
+	if t.resume || t.kept.ID != "" {
+		t.resume = true
+		return nil
+	}
+	return t.renewSession(ctx)
+}
+
+func (t *turn) renewSession(ctx context.Context) error {
+	t.resume, t.kept = false, db.Session{}
+	t.claim.Turn.Session = uuid.NewString()
+	return t.b.db.SetTurnSession(context.WithoutCancel(ctx), t.claim.Turn.ID, t.claim.Turn.Session)
 }
 
 // noticeable is how long a turn waits for a free process before its user is told.
@@ -203,9 +233,13 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	t.show(t.view.restarted())
 	prompt := t.build(ctx, !p.Fresh())
 	var result claude.Result
+	t.sent = true
 	for ev, err := range p.Run(ctx, prompt.Text()) {
 		if err != nil {
 			return result, err
+		}
+		if e, ok := ev.(claude.Started); ok {
+			t.kept = db.Session{ID: e.Session, Node: b.cfg.Node, Cwd: p.Dir()}
 		}
 		t.take(ev)
 		if r, ok := ev.(claude.Result); ok {
@@ -230,6 +264,9 @@ func (t *turn) build(ctx context.Context, live bool) contextmgr.Prompt {
 	if t.resume {
 		r.ResumeID = c.Turn.Session
 	}
+	if c.Turn.Session == c.Chat.Session.ID {
+		r.Seen = c.Chat.Session.Turn
+	}
 	prompt := t.b.context.Build(ctx, r)
 	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
 		Str("session", c.Turn.Session).Msg("混合上下文统计")
@@ -242,8 +279,6 @@ func (t *turn) build(ctx context.Context, live bool) contextmgr.Prompt {
 // take takes one event up.
 func (t *turn) take(ev claude.Event) {
 	switch e := ev.(type) {
-	case claude.Started:
-		t.kept = e.Session
 	case claude.Text:
 		if t.first == 0 {
 			t.first = time.Since(t.began)
@@ -251,8 +286,8 @@ func (t *turn) take(ev claude.Event) {
 	case claude.ToolUse:
 		t.acted = true
 	case claude.Result:
-		if t.kept != "" && e.Session != "" {
-			t.kept = e.Session
+		if t.kept.ID != "" && e.Session != "" {
+			t.kept.ID = e.Session
 		}
 		t.usage = &db.Usage{
 			Actor: t.claim.Asked[0].Actor.ID, Model: e.Model, Input: e.Usage.Input, Output: e.Usage.Output,
@@ -268,17 +303,15 @@ func (t *turn) show(v view) {
 	t.painter.show(v)
 }
 
-// finish stores the end of the turn and makes the last view.
+// finish stores the end of the turn. A turn for which nothing has been run goes back to the queue.
 func (t *turn) finish(ctx context.Context, end outcome) error {
-	e := db.End{
-		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.usage,
+	if end.state == db.Queued {
+		return t.b.db.RequeueTurn(ctx, t.claim.Turn.ID)
 	}
-	if t.kept != "" && t.b.cfg.Context.Resumes() {
-		e.Session = db.Session{ID: t.kept, Node: t.b.cfg.Node, Cwd: t.b.project(t.claim.Chat)}
+	e := db.End{Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.usage}
+	if t.b.cfg.Context.Resumes() {
+		e.Session = t.kept
 	}
-	t.view = t.view.end(end.notice)
-	zerolog.Ctx(ctx).Info().Str("state", string(end.state)).Str("failure", end.failure).
-		Dur("first_text", t.first).Dur("took", time.Since(t.began)).Msg("turn ended")
 	return t.b.db.FinishTurn(ctx, e)
 }
 

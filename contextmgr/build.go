@@ -49,8 +49,9 @@ type Request struct {
 	Turn     int64
 	Asked    []chat.Message // in order
 	ResumeID string         // the session that will be resumed; empty = none
+	Seen     int64          // the last turn that the session holds
 	Lost     bool           // the session was lost in this very turn
-	Live     bool           // a living process has seen everything before
+	Live     bool           // a living process goes on with the session
 }
 
 // Manager builds contexts from the store.
@@ -69,34 +70,52 @@ func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
 // an answer without it is better than none.
 func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 	began := time.Now()
-	var history []chat.Message
-	if m.cfg.wantsPrefix(r) {
-		limits := m.cfg.Limits()
-		if r.ResumeID == "" {
-			limits = limits.Grown()
-		}
-		taken, err := Select(m.db.History(ctx, r.Key, r.Epoch, r.Turn), limits)
-		if err != nil {
-			m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("history not read; answering with what there is")
-		}
-		history = Fit(taken, limits)
+	history, err := m.history(ctx, r)
+	if err != nil {
+		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("history not read; answering with what there is")
 	}
 	p := compose(r, history)
 	p.Stats.BuildTime = time.Since(began)
 	return p
 }
 
-// wantsPrefix reports whether the mode puts the history in front of the question.
-func (c Config) wantsPrefix(r Request) bool {
-	switch {
-	case r.Live:
-		return false
-	case c.Mode == Resume:
-		return r.Lost // else the user would notice
-	case c.Mode == Economy:
-		return r.ResumeID == ""
+// history is what goes in front of the question.
+func (m *Manager) history(ctx context.Context, r Request) ([]chat.Message, error) {
+	limits := m.cfg.Limits()
+	switch m.cfg.prefix(r) {
+	case none:
+		return nil, nil
+	case unseen:
+		missed, err := m.db.Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
+		return Fit(missed, limits), err
 	}
-	return true
+	if r.ResumeID == "" {
+		limits = limits.Grown()
+	}
+	taken, err := Select(m.db.History(ctx, r.Key, r.Epoch, r.Turn), limits)
+	return Fit(taken, limits), err
+}
+
+// extent is how much of the History a prompt carries.
+type extent int
+
+const (
+	none   extent = iota
+	unseen        // what the session does not hold: nothing, unless a turn never reached it
+	recent        // the newest part, whether the session holds it or not
+)
+
+// prefix says how much of the History the mode puts in front of the question.
+func (c Config) prefix(r Request) extent {
+	switch {
+	case c.Mode == Resume && r.Lost:
+		return recent // else the user would notice
+	case c.Mode == Resume:
+		return none
+	case r.Live, c.Mode == Economy && r.ResumeID != "":
+		return unseen
+	}
+	return recent
 }
 
 // compose puts a prompt together.

@@ -315,13 +315,13 @@ func TestModes(t *testing.T) {
 	for _, tc := range []struct {
 		mode Mode
 		r    Request
-		want bool
+		want extent
 	}{
-		{Hybrid, resumed, true}, {Hybrid, lost, true}, {Hybrid, Request{ResumeID: "s", Live: true}, false},
-		{Resume, resumed, false}, {Resume, lost, true}, {Resume, first, false},
-		{Database, first, true}, {Economy, resumed, false}, {Economy, lost, true},
+		{Hybrid, resumed, recent}, {Hybrid, lost, recent}, {Hybrid, Request{ResumeID: "s", Live: true}, unseen},
+		{Resume, resumed, none}, {Resume, lost, recent}, {Resume, first, none}, {Resume, Request{ResumeID: "s", Live: true}, none},
+		{Database, first, recent}, {Economy, resumed, unseen}, {Economy, lost, recent},
 	} {
-		if got := (Config{Mode: tc.mode}).wantsPrefix(tc.r); got != tc.want {
+		if got := (Config{Mode: tc.mode}).prefix(tc.r); got != tc.want {
 			t.Errorf("%s %+v: prefix %v, want %v", tc.mode, tc.r, got, tc.want)
 		}
 	}

@@ -26,11 +26,11 @@ type Session struct {
 	ID   string // empty = none
 	Node string // machine
 	Cwd  string // folder, symbolic links resolved
-	Upto int64  // the last seq of the History that it holds
+	Turn int64  // the last turn that it holds
 }
 
 const selectChat = `SELECT kind, title, lang, project_path, permission_mode, epoch,
-	session_id, session_node, session_cwd, session_upto FROM chats WHERE key = ?1`
+	session_id, session_node, session_cwd, session_turn FROM chats WHERE key = ?1`
 
 // querier is what *sql.DB and *sql.Tx share.
 type querier interface {
@@ -41,7 +41,7 @@ type querier interface {
 func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
 	c := Chat{Key: key}
 	err := q.QueryRowContext(ctx, selectChat, key.String()).Scan(&c.Kind, &c.Title, &c.Lang, &c.ProjectPath,
-		&c.PermissionMode, &c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Upto)
+		&c.PermissionMode, &c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Turn)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Chat{}, ErrNotFound
 	} else if err != nil {
@@ -59,7 +59,7 @@ const updateChatSeen = `UPDATE chats SET kind = ?2,
 	title = CASE WHEN ?3 = '' THEN title ELSE ?3 END, lang = CASE WHEN ?4 = '' THEN lang ELSE ?4 END WHERE key = ?1`
 
 const raiseEpoch = `UPDATE chats SET epoch = epoch + 1,
-	session_id = '', session_node = '', session_cwd = '', session_upto = 0 WHERE key = ?1`
+	session_id = '', session_node = '', session_cwd = '', session_turn = 0 WHERE key = ?1`
 
 // RaiseEpoch makes the next prompt of the chat hold nothing from before. The History stays.
 func (d *DB) RaiseEpoch(ctx context.Context, key chat.Key) error {
@@ -69,7 +69,7 @@ func (d *DB) RaiseEpoch(ctx context.Context, key chat.Key) error {
 	return nil
 }
 
-const forgetSession = `UPDATE chats SET session_id = '', session_node = '', session_cwd = '', session_upto = 0
+const forgetSession = `UPDATE chats SET session_id = '', session_node = '', session_cwd = '', session_turn = 0
 	WHERE key = ?1 AND session_id = ?2`
 
 // ForgetSession drops a session that turned out to be lost. A newer session of the chat stays.

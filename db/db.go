@@ -62,6 +62,9 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("folder of the database: %w", err)
 	}
+	if err := makePrivate(path); err != nil {
+		return nil, err
+	}
 	d := &DB{now: time.Now}
 	// synchronous=FULL: an event is acknowledged after its commit, so the commit must survive a power loss.
 	// txlock=immediate: a transaction that reads first and then writes would otherwise meet SQLITE_BUSY.
@@ -79,6 +82,16 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, errors.Join(err, d.write.Close())
 	}
 	return d, nil
+}
+
+// makePrivate creates the file when it does not exist. SQLite would make it readable for everybody, and gives its
+// companions the mode of the file.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	return f.Close()
 }
 
 func connect(ctx context.Context, path string, conns int, q url.Values) (*sql.DB, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -156,7 +157,7 @@ func TestTheSessionIsChosenWithTheClaimAndKeptAtTheEnd(t *testing.T) {
 
 	accept(t, d, say("om_2", "q2"))
 	c = claim(t, d, "new-2")
-	if !c.Resume || c.Turn.Session != "new-1" || c.Chat.Session != (db.Session{ID: "new-1", Node: "host", Cwd: "/p", Upto: 2}) {
+	if !c.Resume || c.Turn.Session != "new-1" || c.Chat.Session != (db.Session{ID: "new-1", Node: "host", Cwd: "/p", Turn: 1}) {
 		t.Fatalf("second claim: %+v", c)
 	}
 	finish(t, d, db.End{Turn: c.Turn})
@@ -226,6 +227,69 @@ func TestATurnEndsOnce(t *testing.T) {
 	}
 	if got := history(t, d, 0, 99); got != "a:a u:q" {
 		t.Errorf("history = %q", got)
+	}
+}
+
+// What a session has not seen is what was asked and answered without it.
+func TestUnseen(t *testing.T) {
+	d := fresh(t)
+	unseen := func(seen, before int64) string {
+		t.Helper()
+		list, err := d.Unseen(t.Context(), oc, 0, seen, before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return texts(list)
+	}
+	accept(t, d, say("om_1", "q1"))
+	first := claim(t, d, "s")
+	accept(t, d, say("om_2", "q2")) // while the first runs
+	finish(t, d, db.End{Turn: first.Turn, Answer: "a1", Session: db.Session{ID: "s"}})
+	c, err := d.Chat(t.Context(), oc)
+	if err != nil || c.Session.Turn != first.Turn.ID {
+		t.Fatalf("session %+v, %v", c.Session, err)
+	}
+	second := claim(t, d, "s")
+	if got := unseen(c.Session.Turn, second.Turn.ID); got != "" {
+		t.Errorf("before the second turn: %q", got)
+	}
+	finish(t, d, db.End{Turn: second.Turn, State: db.Cancelled}) // stopped before the session saw it
+	accept(t, d, say("om_3", "q3"))
+	third := claim(t, d, "s")
+	if got := unseen(c.Session.Turn, third.Turn.ID); got != "u:q2" {
+		t.Errorf("before the third turn: %q", got)
+	}
+}
+
+func TestATurnCanBePutBack(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "q1"))
+	c := claim(t, d, "s")
+	if err := errors.Join(d.SetTurnCard(t.Context(), c.Turn.ID, "card_1"), d.RequeueTurn(t.Context(), c.Turn.ID)); err != nil {
+		t.Fatal(err)
+	}
+	again := claim(t, d, "s2")
+	if again.Turn.ID != c.Turn.ID || again.Turn.Card != "card_1" || again.Turn.Session != "s2" || texts(again.Asked) != "u:q1" {
+		t.Errorf("claimed again: %+v", again)
+	}
+	finish(t, d, db.End{Turn: again.Turn})
+	if err := d.RequeueTurn(t.Context(), c.Turn.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.ClaimTurn(t.Context(), oc, "s3", true); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("a turn that has ended was put back: %v", err)
+	}
+}
+
+// The History is nobody else's business on a shared machine.
+func TestTheDatabaseIsPrivate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	accept(t, open(t, path), say("om_1", "q1"))
+	for _, file := range []string{path, path + "-wal"} {
+		info, err := os.Stat(file)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", file, info.Mode(), err)
+		}
 	}
 }
 

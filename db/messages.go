@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"magpie/internal/chat"
 )
@@ -160,4 +161,22 @@ func (d *DB) History(ctx context.Context, key chat.Key, epoch, before int64) ite
 			}
 		}
 	}
+}
+
+const selectUnseen = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND turn_id > ?2 AND turn_id < ?3 AND turn_id > 0 AND epoch = ?4
+	AND class = 'talk' AND role IN ('user', 'assistant') ORDER BY seq DESC LIMIT ?5`
+
+// unseenLimit bounds what a session can have missed.
+const unseenLimit = 500
+
+// Unseen is the conversation of the turns after seen and before the turn before, oldest first: what a session that
+// holds the turns up to seen does not know.
+func (d *DB) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, d.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
+	if err != nil {
+		return nil, fmt.Errorf("read what the session of %v has not seen: %w", key, err)
+	}
+	slices.Reverse(list)
+	return list, nil
 }

@@ -68,9 +68,10 @@ const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2,
 	FROM (SELECT t.id AS head, CASE WHEN c.epoch = t.epoch THEN c.session_id ELSE '' END AS session
 		FROM turns t JOIN chats c ON c.key = t.chat_key
 		WHERE t.chat_key = ?1 AND t.state = 'queued' ORDER BY t.id LIMIT 1)
-	WHERE id = head RETURNING id, epoch, session_id`
+	WHERE id = head RETURNING id, epoch, session_id, card_id`
 
-const selectAsked = `SELECT ` + messageColumns + ` FROM messages WHERE turn_id = ?1 AND role = 'user' ORDER BY sent_at, seq`
+const selectAsked = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user' ORDER BY sent_at, seq`
 
 // ClaimTurn takes the chat's oldest queued turn to be run, or returns [ErrNotFound].
 // The turn runs in the chat's session when there is one and resume allows it, else in the new session fresh.
@@ -79,7 +80,7 @@ func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, fresh string, resume b
 	c := Claim{Turn: Turn{Key: key}}
 	err := d.tx(ctx, func(tx *sql.Tx) (err error) {
 		row := tx.QueryRowContext(ctx, claimTurn, key.String(), millis(d.now()), fresh, resume)
-		if err := row.Scan(&c.Turn.ID, &c.Turn.Epoch, &c.Turn.Session); errors.Is(err, sql.ErrNoRows) {
+		if err := row.Scan(&c.Turn.ID, &c.Turn.Epoch, &c.Turn.Session, &c.Turn.Card); errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound
 		} else if err != nil {
 			return fmt.Errorf("claim turn: %w", err)
@@ -87,7 +88,7 @@ func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, fresh string, resume b
 		if c.Chat, err = loadChat(ctx, tx, key); err != nil {
 			return err
 		}
-		c.Asked, err = queryMessages(ctx, tx, key, selectAsked, c.Turn.ID)
+		c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.ID)
 		return err
 	})
 	if err != nil {
@@ -99,11 +100,21 @@ func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, fresh string, resume b
 
 // Asked lists the messages that a turn asks, in the order in which they were written.
 func (d *DB) Asked(ctx context.Context, t Turn) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, d.read, t.Key, selectAsked, t.ID)
+	list, err := queryMessages(ctx, d.read, t.Key, selectAsked, t.Key.String(), t.ID)
 	if err != nil {
 		return nil, fmt.Errorf("questions of turn %d: %w", t.ID, err)
 	}
 	return list, nil
+}
+
+const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', started_at = 0 WHERE id = ?1 AND state = 'running'`
+
+// RequeueTurn puts back a turn for which nothing has been run yet: it is claimed again at the next start.
+func (d *DB) RequeueTurn(ctx context.Context, turn int64) error {
+	if _, err := d.write.ExecContext(ctx, requeueTurn, turn); err != nil {
+		return fmt.Errorf("put turn %d back: %w", turn, err)
+	}
+	return nil
 }
 
 const updateTurnSession = `UPDATE turns SET session_id = ?2 WHERE id = ?1`
@@ -132,7 +143,7 @@ type End struct {
 	State   TurnState
 	Failure string  // class of the failure, for operators
 	Answer  string  // what the agent said; may be partial; empty = nothing
-	Session Session // the session that now holds the turn; an empty ID leaves the chat's as it is
+	Session Session // the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
 	Usage   *Usage  // nil when the agent did not report any
 }
 
@@ -147,7 +158,7 @@ type Usage struct {
 
 const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4 WHERE id = ?1 AND state = 'running'`
 
-const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, session_cwd = ?5, session_upto = next_seq - 1
+const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, session_cwd = ?5, session_turn = ?6
 	WHERE key = ?1 AND epoch = ?2`
 
 const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, input_tokens, output_tokens,
@@ -171,7 +182,7 @@ func (d *DB) FinishTurn(ctx context.Context, e End) error {
 		}
 		key := e.Turn.Key.String()
 		if s := e.Session; s.ID != "" {
-			if _, err := tx.ExecContext(ctx, keepSession, key, e.Turn.Epoch, s.ID, s.Node, s.Cwd); err != nil {
+			if _, err := tx.ExecContext(ctx, keepSession, key, e.Turn.Epoch, s.ID, s.Node, s.Cwd, e.Turn.ID); err != nil {
 				return fmt.Errorf("keep session: %w", err)
 			}
 		}

@@ -7,11 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/caarlos0/env/v11"
 	"github.com/pelletier/go-toml/v2"
-	"github.com/rs/zerolog"
 
 	"magpie/bridge"
 	"magpie/contextmgr"
@@ -81,21 +82,42 @@ func loadConfig(path string, environ []string) (config, error) {
 	if err := c.validate(); err != nil {
 		return c, &configError{err}
 	}
+	var err error
+	if c.Claude, err = c.Claude.Resolve(); err != nil {
+		return c, &configError{err}
+	}
 	return c, nil
 }
 
-// decodeTOML refuses keys that do not exist, and shows the line.
+// decodeTOML refuses keys that do not exist, and shows the line. Values are left out of messages: they may be secrets.
 func decodeTOML(data []byte, c *config) error {
 	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(c)
 	var strict *toml.StrictMissingError
 	var bad *toml.DecodeError
 	switch {
 	case errors.As(err, &strict):
-		return errors.New("unknown key:\n" + strict.String())
+		var errs []error
+		for _, e := range strict.Errors {
+			errs = append(errs, lineError(data, &e, "unknown key "+strings.Join(e.Key(), ".")))
+		}
+		return errors.Join(errs...)
 	case errors.As(err, &bad):
-		return errors.New(bad.String())
+		return lineError(data, bad, bad.Error())
 	}
 	return err
+}
+
+// lineError says what is wrong in which line, and shows the line without its value.
+func lineError(data []byte, at *toml.DecodeError, what string) error {
+	row, _ := at.Position()
+	var line []byte
+	if lines := bytes.Split(data, []byte("\n")); row >= 1 && row <= len(lines) {
+		line = bytes.TrimSpace(lines[row-1])
+	}
+	if key, _, ok := bytes.Cut(line, []byte("=")); ok {
+		line = append(bytes.TrimSpace(key), " = …"...)
+	}
+	return fmt.Errorf("line %d: %s\n%4d| %s", row, what, row, line)
 }
 
 // overlay applies the variables MAGPIE_<SECTION>_<KEY>. The app secret may also be in a file, as service managers give it.
@@ -109,17 +131,44 @@ func overlay(c *config, environ []string) error {
 		}
 		vars[secret] = strings.TrimSpace(string(data))
 	}
-	if err := env.ParseWithOptions(c, env.Options{Prefix: envPrefix, Environment: vars}); err != nil {
-		return fmt.Errorf("environment: %w", err)
+	err := env.ParseWithOptions(c, env.Options{Prefix: envPrefix, Environment: vars})
+	var all env.AggregateError
+	if errors.As(err, &all) {
+		var errs []error
+		for _, e := range all.Errors {
+			errs = append(errs, variableError(e))
+		}
+		return errors.Join(errs...)
 	}
-	return nil
+	for _, list := range [][]string{c.Access.Admins, c.Access.Allow, c.Claude.AllowedTools} {
+		for i := range list {
+			list[i] = strings.TrimSpace(list[i])
+		}
+	}
+	return err
+}
+
+// variableError names the variable that cannot be read, and leaves out its value.
+func variableError(err error) error {
+	var bad env.ParseError
+	if !errors.As(err, &bad) {
+		return errors.New("environment: a variable cannot be read")
+	}
+	var names []string
+	for sections, i := reflect.TypeFor[config](), 0; i < sections.NumField(); i++ {
+		section := sections.Field(i)
+		if field, ok := section.Type.FieldByName(bad.Name); ok {
+			names = append(names, envPrefix+section.Tag.Get("envPrefix")+field.Tag.Get("env"))
+		}
+	}
+	return fmt.Errorf("environment: %s cannot be read as %s", strings.Join(names, " or "), bad.Type)
 }
 
 func (c config) validate() error {
 	errs := []error{
 		c.Feishu.Validate(), c.Claude.Validate(), c.Context.Validate(), c.Access.Validate(), c.DB.Validate(),
 	}
-	if _, err := zerolog.ParseLevel(c.Log.Level); err != nil {
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		errs = append(errs, fmt.Errorf("[log] level %q: want debug, info, warn or error", c.Log.Level))
 	}
 	if c.Log.Format != "json" && c.Log.Format != "console" {

@@ -44,7 +44,7 @@ owner = "ou_1"
 	}
 	c, err := loadConfig(path, []string{
 		"MAGPIE_FEISHU_APP_ID=cli_env", "MAGPIE_FEISHU_APP_SECRET_FILE=" + secret, "MAGPIE_CLAUDE_MAX_PROCESSES=9",
-		"MAGPIE_CLAUDE_SILENCE_TIMEOUT=90s", "MAGPIE_ACCESS_ALLOW=oc_1,ou_2", "MAGPIE_CONTEXT_MIN_CHARS=7", "MAGPIE_LOG_LEVEL=debug",
+		"MAGPIE_CLAUDE_SILENCE_TIMEOUT=90s", "MAGPIE_ACCESS_ALLOW=oc_1, ou_2", "MAGPIE_CONTEXT_MIN_CHARS=7", "MAGPIE_LOG_LEVEL=debug",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -85,12 +85,13 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		environ []string
 		want    []string
 	}{
-		"unknown key":     {"[claude]\nprojekt = \"/x\"\n", nil, []string{"unknown key", "projekt", "2|"}},
+		"unknown key":     {"[claude]\nprojekt = \"/x\"\n", nil, []string{"unknown key", "projekt", "   2| projekt = …"}},
 		"unknown section": {"[feishoo]\napp_id = \"x\"\n", nil, []string{"feishoo"}},
 		"not TOML":        {"[claude\n", nil, []string{"1|"}},
 		"wrong type":      {"[claude]\nmax_processes = \"four\"\n", nil, []string{"max_processes"}},
-		"bad duration":    {"[claude]\nkeep_alive = \"5 minutes\"\n", nil, []string{"5 minutes", "unit"}},
-		"bad variable":    {"", []string{"MAGPIE_CLAUDE_MAX_PROCESSES=four"}, []string{"MaxProcesses"}},
+		"bad duration":    {"[claude]\nkeep_alive = \"5 minutes\"\n", nil, []string{"keep_alive", "unit"}},
+		"empty level":     {"[log]\nlevel = \"\"\n", nil, []string{"[log] level"}},
+		"bad variable":    {"", []string{"MAGPIE_CLAUDE_MAX_PROCESSES=four"}, []string{"MAGPIE_CLAUDE_MAX_PROCESSES"}},
 		"all at once": {"[claude]\ncommand = \"no-such-claude\"\n[log]\nlevel = \"loud\"\nformat = \"xml\"\n[db]\nurl = \"mysql://\"\n", nil,
 			[]string{"app_id", "app_secret", "[claude] command", "[log] level", "[log] format", "[db] url"}},
 	} {
@@ -109,5 +110,24 @@ func TestConfigMistakesAreShown(t *testing.T) {
 	}
 	if _, err := loadConfig("/does/not/exist.toml", nil); err == nil {
 		t.Error("a missing file is silence")
+	}
+}
+
+// A mistake beside a secret must not print it: the message goes to a terminal or a journal.
+func TestConfigMistakesDoNotShowSecrets(t *testing.T) {
+	for name, text := range map[string]string{
+		"unknown key next to it":  "[feishu]\napp_id = \"cli_1\"\napp_secret = \"canary\"\napp_sekret = \"x\"\n",
+		"syntax error next to it": "[feishu]\napp_id = \"cli_1\"\napp_secret = \"canary\"\nbase_url = \n",
+		"syntax error in it":      "[feishu]\napp_secret = \"canary\n",
+		"wrong section":           "[feishoo]\napp_id = \"cli_1\"\napp_secret = \"canary\"\n",
+		"misspelt itself":         "[feishu]\napp_secrett = \"canary\"\n",
+		"in the environment":      "[claude]\nmodle=\"x\"\n[claude.env]\nANTHROPIC_API_KEY = \"canary\"\n",
+	} {
+		if _, err := loadConfig(writeConfig(t, text), nil); err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := loadConfig(writeConfig(t, ""), []string{"MAGPIE_CLAUDE_ENV=ANTHROPIC_API_KEY:canary"}); err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("variable: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -583,5 +584,85 @@ func TestLogsHoldFiguresAndNoTexts(t *testing.T) {
 		if strings.Contains(logs, secret) {
 			t.Errorf("the log holds %q", secret)
 		}
+	}
+}
+
+// A question that waits for a free process when the program ends has not been run: it is answered after the restart.
+func TestAWaitingQuestionSurvivesARestart(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.MaxProcesses = 1 })
+	red := r.sim.AddUser("小红")
+	other := r.sim.PrivateChat(red)
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("半"), modelsim.Hang()}})
+	r.sim.Say(r.chat, r.user, "说点什么")
+	r.awaitModel("the first", func(list []modelsim.Request) bool { return len(list) == 1 })
+	id := r.sim.Say(other, red, "数到 3")
+	r.await("the waiting card", func(v *feishusim.View) bool {
+		list := replies(v, other, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "排队")
+	})
+	r.stop()
+	if got := replies(r.sim.View(), other, id); len(got) != 1 || !strings.Contains(got[0].Text(), "重启") || got[0].Last().Streaming {
+		t.Errorf("while the program is away the card says %q", got[0].Text())
+	}
+	r.start()
+	r.await("the answer", func(v *feishusim.View) bool {
+		list := replies(v, other, id)
+		return len(list) == 1 && said(list[0]) == "1 2 3" && !list[0].Last().Streaming
+	})
+}
+
+// The end of a turn cannot be stored for a while: the answer is on its card, and joins the History later.
+func TestAnAnswerThatCouldNotBeStoredAtOnce(t *testing.T) {
+	r := newRig(t)
+	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
+	must(r, err)
+	defer raw.Close() //nolint:errcheck // only for the set-up
+	_, err = raw.ExecContext(t.Context(), `CREATE TRIGGER bad BEFORE UPDATE OF state ON turns WHEN NEW.state = 'done'
+		BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
+	must(r, err)
+	id := r.sim.Say(r.chat, r.user, "我叫小明")
+	if got := said(r.answer(r.chat, id)); got != "好的，小明，我记住了。" {
+		t.Fatalf("answer %q", got)
+	}
+	_, err = raw.ExecContext(t.Context(), `DROP TRIGGER bad`)
+	must(r, err)
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("next answer %q", got)
+	}
+	r.stop()
+	r.start()
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer after a restart %q", got)
+	}
+	if got := said(r.answer(r.chat, id)); got != "好的，小明，我记住了。" {
+		t.Errorf("the first card now says %q", got)
+	}
+}
+
+// What never reached the session, since it was stopped while it waited, comes with the next question.
+func TestTheAgentIsToldWhatItsSessionHasNotSeen(t *testing.T) {
+	for _, mode := range []contextmgr.Mode{contextmgr.Hybrid, contextmgr.Economy} {
+		t.Run(string(mode), func(t *testing.T) {
+			r := newRig(t, func(c *config) { c.Context.Mode, c.Claude.MaxProcesses = mode, 1 })
+			red := r.sim.AddUser("小红")
+			other := r.sim.PrivateChat(red)
+			r.ask("数到 3")
+			hold := make(chan struct{})
+			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("半"), modelsim.Hold(hold)}})
+			busy := r.sim.Say(other, red, "等")
+			r.awaitModel("the other", func(list []modelsim.Request) bool { return len(list) == 2 })
+			id := r.sim.Say(r.chat, r.user, "我叫小明")
+			r.await("the waiting card", func(v *feishusim.View) bool {
+				list := replies(v, r.chat, id)
+				return len(list) == 1 && strings.Contains(list[0].Text(), "排队")
+			})
+			r.ask("/stop")
+			r.answer(r.chat, id)
+			close(hold)
+			r.answer(other, busy)
+			if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+				t.Errorf("answer %q", got)
+			}
+		})
 	}
 }

@@ -79,8 +79,8 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 }
 
 // config is that of a service that talks to the double and keeps everything in dir.
-func (p playgroundCmd) config(dir string, sim *feishusim.Server) (config, error) {
-	c := defaults()
+func (p playgroundCmd) config(dir string, sim *feishusim.Server) (c config, err error) {
+	c = defaults()
 	c.Feishu = feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
 	c.Access = bridge.Access{Allow: []string{"*"}}
 	c.DB = db.Config{URL: "sqlite://" + filepath.Join(dir, "magpie.db")}
@@ -94,7 +94,8 @@ func (p playgroundCmd) config(dir string, sim *feishusim.Server) (config, error)
 	if err := c.validate(); err != nil {
 		return c, &configError{err}
 	}
-	return c, nil
+	c.Claude, err = c.Claude.Resolve()
+	return c, err
 }
 
 // simulated decides whether the model is the double.
@@ -102,6 +103,8 @@ func (p playgroundCmd) simulated(ctx context.Context) bool {
 	if p.Agent != "auto" {
 		return p.Agent == "simulated"
 	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	return exec.CommandContext(ctx, p.Command, "auth", "status").Run() != nil
 }
 

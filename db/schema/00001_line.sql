@@ -12,8 +12,8 @@ CREATE TABLE chats (
   epoch           BIGINT  NOT NULL DEFAULT 0,            -- raised by /new and /reset; context never reads across it
   session_id      TEXT    NOT NULL DEFAULT '',           -- the agent's session to resume; empty = none
   session_node    TEXT    NOT NULL DEFAULT '',           -- the machine that holds its transcript
-  session_cwd     TEXT    NOT NULL DEFAULT '',           -- the folder that it belongs to
-  session_upto    BIGINT  NOT NULL DEFAULT 0             -- last seq that it holds
+  session_cwd     TEXT    NOT NULL DEFAULT '',           -- the folder that it belongs to, symbolic links resolved
+  session_turn    BIGINT  NOT NULL DEFAULT 0             -- the last turn that it holds
 );
 
 -- History: append-only facts.
@@ -37,7 +37,7 @@ CREATE TABLE messages (
 -- What the history prefix walks, newest first, without touching anything else.
 CREATE INDEX messages_talk ON messages (chat_key, epoch, seq)
   WHERE class = 'talk' AND role IN ('user', 'assistant');
-CREATE INDEX messages_turn ON messages (turn_id) WHERE turn_id > 0;
+CREATE INDEX messages_turn ON messages (chat_key, turn_id) WHERE turn_id > 0;
 
 CREATE TABLE turns (
   id         INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
