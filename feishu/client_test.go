@@ -24,7 +24,7 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	err := Config{BaseURL: "nowhere"}.Validate()
-	for _, key := range []string{"feishu.app_id", "feishu.app_secret", "feishu.base_url"} {
+	for _, key := range []string{"[feishu] app_id", "[feishu] app_secret", "[feishu] base_url"} {
 		if err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%v does not name %s", err, key)
 		}

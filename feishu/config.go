@@ -26,15 +26,15 @@ func (c Config) Validate() error {
 	var errs []error
 	switch {
 	case c.AppID == "":
-		errs = append(errs, errors.New("feishu.app_id is empty: copy the App ID (cli_...) from the app's page \"Credentials & Basic Info\""))
+		errs = append(errs, errors.New("[feishu] app_id is empty: copy the App ID (cli_...) from the app's page \"Credentials & Basic Info\""))
 	case !strings.HasPrefix(c.AppID, "cli_"):
-		errs = append(errs, fmt.Errorf("feishu.app_id %q is not an App ID: it begins with cli_", c.AppID))
+		errs = append(errs, fmt.Errorf("[feishu] app_id %q is not an App ID: it begins with cli_", c.AppID))
 	}
 	if c.AppSecret == "" {
-		errs = append(errs, errors.New("feishu.app_secret is empty: copy the App Secret from the app's page \"Credentials & Basic Info\""))
+		errs = append(errs, errors.New("[feishu] app_secret is empty: copy the App Secret from the app's page \"Credentials & Basic Info\""))
 	}
 	if u, err := url.Parse(c.baseURL()); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		errs = append(errs, errors.New("feishu.base_url is not an address: leave it empty for Feishu, write \"lark\" for Lark, or a URL such as "+hostFeishu))
+		errs = append(errs, errors.New("[feishu] base_url is not an address: leave it empty for Feishu, write \"lark\" for Lark, or a URL such as "+hostFeishu))
 	}
 	return errors.Join(errs...)
 }

@@ -150,9 +150,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 func hintOf(code int) string {
 	switch code {
 	case 10003, 10014, 1000040344, 1000040345:
-		return "check feishu.app_id and feishu.app_secret, and that a version of the app is published"
+		return "check [feishu] app_id and [feishu] app_secret, and that a version of the app is published"
 	case 1000040351:
-		return "the app lives on the other platform: set feishu.base_url to \"lark\" for Lark, leave it empty for Feishu"
+		return "the app lives on the other platform: set [feishu] base_url to \"lark\" for Lark, leave it empty for Feishu"
 	case 1000040350:
 		return "too many connections of this app: stop other programs that use it"
 	case 403, 514:

@@ -666,3 +666,18 @@ func TestTheAgentIsToldWhatItsSessionHasNotSeen(t *testing.T) {
 		})
 	}
 }
+
+// A chat has a project path and a permission mode of its own.
+func TestAChatsOwnProjectAndPermissions(t *testing.T) {
+	r := newRig(t)
+	own := t.TempDir()
+	r.ask("数到 3")
+	must(r, r.prog.store.SetProject(t.Context(), chat.FeishuChat(r.chat), own, "acceptEdits"))
+	r.ask("运行 `touch made.txt`")
+	if _, err := os.Stat(filepath.Join(own, "made.txt")); err != nil {
+		t.Errorf("not made in the chat's own project: %v", err)
+	}
+	if got := r.ask("/status"); !strings.Contains(got, filepath.Base(own)) || strings.Contains(got, own) || !strings.Contains(got, "进程在线") {
+		t.Errorf("/status: %q", got)
+	}
+}
