@@ -53,10 +53,10 @@ func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
 // Chat returns what is known of a chat, or [ErrNotFound].
 func (d *DB) Chat(ctx context.Context, key chat.Key) (Chat, error) { return loadChat(ctx, d.read, key) }
 
-const insertChat = `INSERT INTO chats (key, kind) VALUES (?1, ?2) ON CONFLICT (key) DO NOTHING`
-
-const updateChatSeen = `UPDATE chats SET kind = ?2,
-	title = CASE WHEN ?3 = '' THEN title ELSE ?3 END, lang = CASE WHEN ?4 = '' THEN lang ELSE ?4 END WHERE key = ?1`
+const upsertChat = `INSERT INTO chats (key, kind, title, lang) VALUES (?1, ?2, ?3, ?4)
+	ON CONFLICT (key) DO UPDATE SET kind = excluded.kind,
+	title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END,
+	lang = CASE WHEN excluded.lang = '' THEN chats.lang ELSE excluded.lang END`
 
 const raiseEpoch = `UPDATE chats SET epoch = epoch + 1,
 	session_id = '', session_node = '', session_cwd = '', session_turn = 0 WHERE key = ?1`

@@ -126,13 +126,21 @@ func (d *DB) migrate(ctx context.Context) error {
 // Close closes the database.
 func (d *DB) Close() error { return errors.Join(d.read.Close(), d.write.Close()) }
 
-// tx runs f in one write transaction and commits it unless f fails.
-func (d *DB) tx(ctx context.Context, f func(tx *sql.Tx) error) error {
-	tx, err := d.write.BeginTx(ctx, nil)
+// tx runs f in one write transaction and commits it unless f fails. ctx bounds the wait for the writer; a transaction
+// that has begun is short and is not interrupted. (It is faster, too: the driver watches every statement of a context
+// that can end from a goroutine of its own.)
+func (d *DB) tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) (err error) {
+	conn, err := d.write.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("wait for the writer: %w", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	ctx = context.WithoutCancel(ctx)
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	if err := f(tx); err != nil {
+	if err := f(ctx, tx); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	if err := tx.Commit(); err != nil {

@@ -29,7 +29,7 @@ type Accepted struct {
 // Once Accept returns without error the message survives a crash, so the platform may be told that it has arrived.
 func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 	var a Accepted
-	err := d.tx(ctx, func(tx *sql.Tx) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := touchChat(ctx, tx, e); err != nil {
 			return err
 		}
@@ -50,18 +50,15 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 }
 
 func touchChat(ctx context.Context, tx *sql.Tx, e Entry) error {
-	if _, err := tx.ExecContext(ctx, insertChat, e.Key.String(), e.Kind); err != nil {
+	if _, err := tx.ExecContext(ctx, upsertChat, e.Key.String(), e.Kind, e.Title, e.Lang); err != nil {
 		return fmt.Errorf("add chat: %w", err)
-	}
-	if _, err := tx.ExecContext(ctx, updateChatSeen, e.Key.String(), e.Kind, e.Title, e.Lang); err != nil {
-		return fmt.Errorf("update chat: %w", err)
 	}
 	return nil
 }
 
 // Record adds a message that no one has to answer: the reply to a command, say. It is idempotent by message id.
 func (d *DB) Record(ctx context.Context, m chat.Message) error {
-	err := d.tx(ctx, func(tx *sql.Tx) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := appendMessage(ctx, tx, &m)
 		return err
 	})

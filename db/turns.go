@@ -78,7 +78,7 @@ const selectAsked = `SELECT ` + messageColumns + ` FROM messages
 // The choice is stored with the turn before the agent can act, so that it is known after a crash.
 func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, fresh string, resume bool) (Claim, error) {
 	c := Claim{Turn: Turn{Key: key}}
-	err := d.tx(ctx, func(tx *sql.Tx) (err error) {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		row := tx.QueryRowContext(ctx, claimTurn, key.String(), millis(d.now()), fresh, resume)
 		if err := row.Scan(&c.Turn.ID, &c.Turn.Epoch, &c.Turn.Session, &c.Turn.Card); errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound
@@ -168,7 +168,7 @@ const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, inpu
 // FinishTurn ends a running turn: its answer joins the History, its session becomes the chat's unless /new came
 // in between, and its cost is booked, all or nothing.
 func (d *DB) FinishTurn(ctx context.Context, e End) error {
-	err := d.tx(ctx, func(tx *sql.Tx) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := d.now()
 		res, err := tx.ExecContext(ctx, endTurn, e.Turn.ID, e.State, e.Failure, millis(now))
 		if err != nil {
