@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,8 +30,9 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // bare is the CLI alone: the same arguments and environment, nobody between it and the model.
 type bare struct {
-	stdin io.WriteCloser
-	cmd   *exec.Cmd
+	stdin   io.WriteCloser
+	cmd     *exec.Cmd
+	results chan struct{} // one for every turn that it has ended
 }
 
 func startBare(b *testing.B, r *rig, session string, resume bool) *bare {
@@ -45,15 +48,29 @@ func startBare(b *testing.B, r *rig, session string, resume bool) *bare {
 	cmd.Dir = r.cfg.Claude.Project
 	cmd.Env = append(slices.Clone(r.cfg.Claude.Environ),
 		"CLAUDE_CODE_DISABLE_ATTACHMENTS=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1")
-	cmd.Stdout = io.Discard
+	p := &bare{cmd: cmd, results: make(chan struct{}, 1)}
 	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	return &bare{stdin, cmd}
+	p.stdin = stdin
+	go func() {
+		lines := bufio.NewScanner(stdout)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			if bytes.HasPrefix(lines.Bytes(), []byte(`{"type":"result"`)) {
+				p.results <- struct{}{}
+			}
+		}
+	}()
+	return p
 }
 
 func (p *bare) say(b *testing.B, text string) {
@@ -65,6 +82,22 @@ func (p *bare) say(b *testing.B, text string) {
 	if err != nil {
 		b.Fatal(err)
 	}
+}
+
+// asked says text and returns the time until the model request. It waits for the end of the turn, so that what is
+// measured next does not meet a CLI that is still busy.
+func (p *bare) asked(b *testing.B, r *rig, text string) time.Duration {
+	b.Helper()
+	n := len(r.model.Requests()) + 1
+	began := time.Now()
+	p.say(b, text)
+	req := r.requested(n)
+	select {
+	case <-p.results:
+	case <-time.After(patience):
+		b.Fatal("the CLI alone did not end its turn")
+	}
+	return req.At.Sub(began)
 }
 
 func (p *bare) end() { _, _ = p.stdin.Close(), p.cmd.Wait() }
@@ -106,16 +139,12 @@ func BenchmarkLivingProcess(b *testing.B) {
 	alone := startBare(b, r, uuid.NewString(), false)
 	defer alone.end()
 	r.untilRequest("warm up")
-	alone.say(b, "warm up")
-	r.requested(2)
+	alone.asked(b, r, "warm up")
 	var bridged, cli []time.Duration
 	for b.Loop() {
 		for range 10 { // taken in turns, so that both meet the same machine
 			bridged = append(bridged, r.untilRequest("hello"))
-			n := len(r.model.Requests()) + 1
-			began := time.Now()
-			alone.say(b, "hello")
-			cli = append(cli, r.requested(n).At.Sub(began))
+			cli = append(cli, alone.asked(b, r, "hello"))
 		}
 	}
 	report(b, bridged, cli)
@@ -126,12 +155,11 @@ func BenchmarkNewProcess(b *testing.B) {
 	r := newRig(b, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
 	session := uuid.NewString()
 	once := func(resume bool) time.Duration {
-		n := len(r.model.Requests()) + 1
 		began := time.Now()
 		p := startBare(b, r, session, resume)
 		defer p.end()
-		p.say(b, "hello")
-		return r.requested(n).At.Sub(began)
+		started := time.Since(began)
+		return started + p.asked(b, r, "hello")
 	}
 	r.untilRequest("warm up")
 	once(false)
