@@ -681,3 +681,39 @@ func TestAChatsOwnProjectAndPermissions(t *testing.T) {
 		t.Errorf("/status: %q", got)
 	}
 }
+
+// The session has grown too long for the model: the same turn is answered from the History, in a new session.
+func TestASessionThatIsTooLongIsReplaced(t *testing.T) {
+	r := newRig(t)
+	r.ask("我叫小明")
+	r.model.Script(modelsim.Rule{
+		Match: func(q *modelsim.Request) bool { // whatever still holds the old session's messages
+			return slices.ContainsFunc(q.Messages, func(m modelsim.Message) bool { return m.Role == "assistant" })
+		},
+		Steps: []modelsim.Step{modelsim.Fail(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")},
+	})
+	id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
+	if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	if !strings.Contains(r.logs.String(), `"cause":"too long for the model"`) {
+		t.Error("the cause is not logged")
+	}
+}
+
+// The chat's session was begun by a bridge on another machine.
+func TestASessionOfAnotherMachineIsReplaced(t *testing.T) {
+	r := newRig(t)
+	r.ask("我叫小明")
+	c, err := r.prog.store.Chat(t.Context(), chat.FeishuChat(r.chat))
+	must(r, err)
+	r.dropProcess()
+	c.Session.Node = "elsewhere"
+	r.replaceSession(c)
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	if !strings.Contains(r.logs.String(), `"cause":"transcript lies on another machine"`) {
+		t.Error("the cause is not logged")
+	}
+}
