@@ -63,7 +63,7 @@ const raiseEpoch = `UPDATE chats SET epoch = epoch + 1,
 
 // RaiseEpoch makes the next prompt of the chat hold nothing from before. The History stays.
 func (d *DB) RaiseEpoch(ctx context.Context, key chat.Key) error {
-	if _, err := d.write.ExecContext(ctx, raiseEpoch, key.String()); err != nil {
+	if _, err := d.exec(ctx, raiseEpoch, key.String()); err != nil {
 		return fmt.Errorf("start %v anew: %w", key, err)
 	}
 	return nil
@@ -74,7 +74,7 @@ const forgetSession = `UPDATE chats SET session_id = '', session_node = '', sess
 
 // ForgetSession drops a session that turned out to be lost. A newer session of the chat stays.
 func (d *DB) ForgetSession(ctx context.Context, key chat.Key, id string) error {
-	if _, err := d.write.ExecContext(ctx, forgetSession, key.String(), id); err != nil {
+	if _, err := d.exec(ctx, forgetSession, key.String(), id); err != nil {
 		return fmt.Errorf("forget session %s of %v: %w", id, key, err)
 	}
 	return nil
@@ -84,7 +84,7 @@ const setProject = `UPDATE chats SET project_path = ?2, permission_mode = ?3 WHE
 
 // SetProject binds the chat to a project path and a permission mode; empty means the configured one.
 func (d *DB) SetProject(ctx context.Context, key chat.Key, path, mode string) error {
-	res, err := d.write.ExecContext(ctx, setProject, key.String(), path, mode)
+	res, err := d.exec(ctx, setProject, key.String(), path, mode)
 	if err != nil {
 		return fmt.Errorf("set project of %v: %w", key, err)
 	}

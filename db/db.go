@@ -149,6 +149,15 @@ func (d *DB) tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) err
 	return nil
 }
 
+// exec runs one statement in a transaction of its own, as tx does.
+func (d *DB) exec(ctx context.Context, query string, args ...any) (res sql.Result, err error) {
+	err = d.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		res, err = tx.ExecContext(ctx, query, args...)
+		return err
+	})
+	return res, err
+}
+
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

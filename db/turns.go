@@ -111,7 +111,7 @@ const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', started
 
 // RequeueTurn puts back a turn for which nothing has been run yet: it is claimed again at the next start.
 func (d *DB) RequeueTurn(ctx context.Context, turn int64) error {
-	if _, err := d.write.ExecContext(ctx, requeueTurn, turn); err != nil {
+	if _, err := d.exec(ctx, requeueTurn, turn); err != nil {
 		return fmt.Errorf("put turn %d back: %w", turn, err)
 	}
 	return nil
@@ -121,7 +121,7 @@ const updateTurnSession = `UPDATE turns SET session_id = ?2 WHERE id = ?1`
 
 // SetTurnSession moves a running turn to another session, before that one can act.
 func (d *DB) SetTurnSession(ctx context.Context, turn int64, session string) error {
-	if _, err := d.write.ExecContext(ctx, updateTurnSession, turn, session); err != nil {
+	if _, err := d.exec(ctx, updateTurnSession, turn, session); err != nil {
 		return fmt.Errorf("set session of turn %d: %w", turn, err)
 	}
 	return nil
@@ -131,7 +131,7 @@ const updateTurnCard = `UPDATE turns SET card_id = ?2 WHERE id = ?1`
 
 // SetTurnCard remembers the card that shows the turn.
 func (d *DB) SetTurnCard(ctx context.Context, turn int64, card string) error {
-	if _, err := d.write.ExecContext(ctx, updateTurnCard, turn, card); err != nil {
+	if _, err := d.exec(ctx, updateTurnCard, turn, card); err != nil {
 		return fmt.Errorf("set card of turn %d: %w", turn, err)
 	}
 	return nil
