@@ -63,6 +63,7 @@ func newRig(t testing.TB, change ...func(*config)) *rig {
 	r.cfg.Claude = claudetest.Config(t, model.URL())
 	r.cfg.DB = db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")}
 	r.cfg.Access = bridge.Access{Allow: []string{"*"}}
+	r.cfg.Shutdown.Duration = 4 * time.Second // a quarter of it is for the last words
 	for _, f := range change {
 		f(&r.cfg)
 	}
