@@ -146,6 +146,18 @@ func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
 	}
 }
 
+// awaitLog waits until the program has logged something.
+func (r *rig) awaitLog(text string) {
+	r.Helper()
+	deadline := time.Now().Add(patience)
+	for !strings.Contains(r.logs.String(), text) {
+		if time.Now().After(deadline) {
+			r.Fatalf("not logged: %q", text)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
 // transcript is what is visible, for failures.
 func (r *rig) transcript() string {
 	var b strings.Builder
