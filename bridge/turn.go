@@ -234,7 +234,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	prompt := t.build(ctx, !p.Fresh())
 	var result claude.Result
 	t.sent = true
-	for ev, err := range p.Run(ctx, prompt.Text()) {
+	for ev, err := range p.Run(ctx, uuid.NewString(), prompt.Text()) {
 		if err != nil {
 			return result, err
 		}
@@ -283,7 +283,7 @@ func (t *turn) take(ev claude.Event) {
 		if t.first == 0 {
 			t.first = time.Since(t.began)
 		}
-	case claude.ToolUse:
+	case claude.ToolCall:
 		t.acted = true
 	case claude.Result:
 		if t.kept.ID != "" && e.Session != "" {
