@@ -11,11 +11,11 @@ import (
 // decoder turns the lines of one turn into events. It follows the stream because the CLI repeats itself: a block comes
 // in deltas and then whole, and after a broken stream the whole answer comes again under another message id.
 type decoder struct {
-	message  string // id of the model message that is being streamed
-	streamed bool   // it has begun as a stream and has not ended
-	base     int    // the first block of that message
-	next     int    // the number that the next block gets
-	awaiting []int  // blocks that were streamed and not yet confirmed whole
+	message  string          // id of the model message that is being streamed
+	streamed bool            // it has begun as a stream and has not ended
+	base     int             // the first block of that message
+	next     int             // the number that the next block gets
+	awaiting []int           // blocks that were streamed and not yet confirmed whole
 	called   map[string]bool // tools that a ToolCall was made for, by id
 	failure  Failure
 }
@@ -232,7 +232,12 @@ func (d *decoder) classify(v gjson.Result, r Result) Failure {
 	if d.failure != "" && d.failure != FailUnknown {
 		return d.failure
 	}
-	switch status := v.Get("api_error_status").Int(); {
+	return failureOfStatus(v.Get("api_error_status").Int())
+}
+
+// failureOfStatus reads the HTTP status of the model's API.
+func failureOfStatus(status int64) Failure {
+	switch {
 	case status == 401 || status == 403:
 		return FailAuth
 	case status == 404:
