@@ -289,7 +289,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	var result claude.Result
 	t.sent = true
 	crash.At("prompt: sending")
-	for ev, err := range p.Run(ctx, prompt.Text()) {
+	for ev, err := range p.Run(ctx, t.claim.Turn.Prompt, prompt.Text()) {
 		if err != nil {
 			return result, err
 		}
@@ -342,7 +342,7 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 		if t.first == 0 {
 			t.first = time.Since(t.began)
 		}
-	case claude.ToolUse:
+	case claude.ToolCall:
 		crash.At("agent: tool announced")
 		t.act(ctx)
 		crash.At("agent: tool noted")
