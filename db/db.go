@@ -51,6 +51,8 @@ type DB struct {
 	write *sql.DB // one connection
 	read  *sql.DB
 	now   func() time.Time
+
+	writer *writer
 }
 
 // Open opens the database, creating the file and its folder when they do not exist, and brings its schema up to date.
@@ -70,10 +72,12 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	// txlock=immediate: a transaction that reads first and then writes would otherwise meet SQLITE_BUSY.
 	d.write, err = connect(ctx, path, 1, url.Values{
 		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_busy_timeout": {"5000"}, "_txlock": {"immediate"},
+		"_stmt_cache_size": {"64"}, // compiling the statements of an accept costs as much as running them
 	})
 	if err != nil {
 		return nil, err
 	}
+	d.writer = newWriter(d.write, func() {})
 	if err := d.migrate(ctx); err != nil {
 		return nil, errors.Join(err, d.write.Close())
 	}
@@ -123,30 +127,13 @@ func (d *DB) migrate(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the database.
-func (d *DB) Close() error { return errors.Join(d.read.Close(), d.write.Close()) }
+// Close closes the database, after the write that is under way.
+func (d *DB) Close() error { return errors.Join(d.read.Close(), d.writer.close()) }
 
-// tx runs f in one write transaction and commits it unless f fails. ctx bounds the wait for the writer; a transaction
-// that has begun is short and is not interrupted. (It is faster, too: the driver watches every statement of a context
-// that can end from a goroutine of its own.)
-func (d *DB) tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) (err error) {
-	conn, err := d.write.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("wait for the writer: %w", err)
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	ctx = context.WithoutCancel(ctx)
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	if err := f(ctx, tx); err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
+// tx runs f in one write transaction and commits it unless f fails. ctx bounds the wait for f to begin; a transaction
+// that has begun is short and is not interrupted.
+func (d *DB) tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
+	return d.writer.do(ctx, f)
 }
 
 // exec runs one statement in a transaction of its own, as tx does.

@@ -374,13 +374,3 @@ func TestConcurrentAccepts(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkAccept is the time from a message's arrival to the commit that lets it be acknowledged.
-func BenchmarkAccept(b *testing.B) {
-	d := fresh(b)
-	for i := 0; b.Loop(); i++ {
-		if _, err := d.Accept(b.Context(), say(fmt.Sprintf("om_%d", i), "question")); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
