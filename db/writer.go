@@ -23,6 +23,10 @@ type writer struct {
 	leading chan struct{} // holds a token while a group is carried out
 	settled func()        // called after a group's commit or rollback, before anybody is told of it
 
+	path     string
+	walLimit int64
+	trimAt   int64 // the size of the log from which trim acts
+
 	mu      sync.Mutex
 	waiting []*job
 }
@@ -35,8 +39,8 @@ type job struct {
 	panicked string // what f panicked with, and where; empty = it did not
 }
 
-func newWriter(pool *sql.DB, settled func()) *writer {
-	return &writer{pool: pool, leading: make(chan struct{}, 1), settled: settled}
+func newWriter(pool *sql.DB, path string, settled func()) *writer {
+	return &writer{pool: pool, leading: make(chan struct{}, 1), settled: settled, path: path, walLimit: walLimit, trimAt: walLimit}
 }
 
 // do runs f in a transaction and commits it unless f fails. ctx bounds the wait for f to begin.
@@ -124,7 +128,6 @@ func (w *writer) lead() {
 	}
 	group := w.take() // also of those who came while this waited for a lock
 	err = commit(ctx, tx, group)
-	w.release(conn)
 	w.settled()
 	for _, j := range group {
 		if j.err == nil {
@@ -132,6 +135,8 @@ func (w *writer) lead() {
 		}
 		close(j.done)
 	}
+	w.trim(ctx, conn)
+	w.release(conn)
 }
 
 func (w *writer) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
