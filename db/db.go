@@ -102,7 +102,7 @@ func (d *DB) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.writer = newWriter(d.write, d.path, d.chats.settle)
+	d.writer = newWriter(d.write, d.path, func() { d.chats.settle() })
 	d.read, err = connect(ctx, d.path, readers, url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}}, nil)
 	if err != nil {
 		return err

@@ -29,8 +29,14 @@ func (d *DB) LimitPages(t testing.TB, more int) {
 	}
 }
 
-// LimitLog sets the size from which the write-ahead log is emptied, in bytes.
-func (d *DB) LimitLog(bytes int64) { d.writer.walLimit, d.writer.trimAt = bytes, bytes }
+// LimitLog sets what is otherwise walLimit.
+func (d *DB) LimitLog(t testing.TB, bytes int64) {
+	t.Helper()
+	d.writer.walLimit, d.writer.trimAt = bytes, bytes
+	if _, err := d.write.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d", bytes)); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Read runs a query on one of the readers.
 func (d *DB) Read(query string) (*sql.Rows, error) { return d.read.Query(query) }
