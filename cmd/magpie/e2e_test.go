@@ -314,7 +314,7 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 	}
 }
 
-func must(r *rig, err error) {
+func must(r testing.TB, err error) {
 	r.Helper()
 	if err != nil {
 		r.Fatal(err)

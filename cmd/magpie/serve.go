@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -86,12 +87,20 @@ func (p *program) run(ctx context.Context) error {
 		g.Go(func() error { return serveHealth(ctx, p.cfg.HTTP.Listen, p.client) })
 	}
 	p.log.Info().Str("version", version()).Msg("magpie is running")
+	alive, die := context.WithCancel(context.WithoutCancel(ctx))
+	var managed sync.WaitGroup
+	managed.Go(func() { newManager(p.probe, p.client.Status, p.log).run(alive, ctx.Done()) })
 	err := g.Wait()
 	p.pool.Close()
+	die()
+	managed.Wait()
 	err = errors.Join(err, p.store.Close())
 	p.log.Info().Err(err).Msg("magpie has stopped")
 	return err
 }
+
+// probe reports whether the store still takes writes. No turn has the id 0, so nothing is changed.
+func (p *program) probe(ctx context.Context) error { return p.store.RequeueTurn(ctx, 0) }
 
 // serveHealth answers GET /healthz with how the connection to the platform stands.
 func serveHealth(ctx context.Context, addr string, client *feishu.Client) error {
