@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -56,6 +55,9 @@ type program struct {
 	pool   *claude.Pool
 	client *feishu.Client
 	bridge *bridge.Bridge
+
+	metrics *metrics
+	http    net.Listener // of the pages; nil = none are wanted
 }
 
 // newProgram builds the program; run starts it. observe is told of every context that is built, and may be nil.
@@ -72,6 +74,12 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	p.bridge = bridge.New(bridge.Config{
 		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.Context, Observe: observe,
 	}, store, p.pool, p.client, log)
+	p.metrics = newMetrics(p.snapshot)
+	if c.HTTP.Listen != "" {
+		if p.http, err = c.HTTP.listen(log); err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
+	}
 	return p, nil
 }
 
@@ -83,8 +91,8 @@ func (p *program) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
-	if p.cfg.HTTP.Listen != "" {
-		g.Go(func() error { return serveHealth(ctx, p.cfg.HTTP.Listen, p.client) })
+	if p.http != nil {
+		g.Go(func() error { return serveHTTP(ctx, p.http, p.pages()) })
 	}
 	p.log.Info().Str("version", version()).Msg("magpie is running")
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
@@ -102,30 +110,13 @@ func (p *program) run(ctx context.Context) error {
 // probe reports whether the store still takes writes. No turn has the id 0, so nothing is changed.
 func (p *program) probe(ctx context.Context) error { return p.store.RequeueTurn(ctx, 0) }
 
-// serveHealth answers GET /healthz with how the connection to the platform stands.
-func serveHealth(ctx context.Context, addr string, client *feishu.Client) error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		st := client.Status()
-		if !st.Connected {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		fmt.Fprintf(w, "{\"feishu_connected\":%t,\"since\":%q}\n", st.Connected, st.Since.Format(time.RFC3339))
-	})
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		return fmt.Errorf("[http] listen: %w", err)
+// snapshot reads the parts for the metrics.
+func (p *program) snapshot(ctx context.Context) snapshot {
+	s := snapshot{Platform: &platformStats{Connected: p.client.Status().Connected}}
+	if queued, err := p.store.QueuedChats(ctx); err != nil {
+		p.log.Error().Err(err).Msg("metrics: the store could not be read")
+	} else {
+		s.Store = &storeStats{Queued: len(queued)}
 	}
-	return serveHTTP(ctx, ln, mux)
-}
-
-// serveHTTP serves until ctx is done.
-func serveHTTP(ctx context.Context, ln net.Listener, h http.Handler) error {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // a stream would keep a graceful shutdown waiting
-	defer stop()
-	if err := srv.Serve(ln); ctx.Err() == nil {
-		return err
-	}
-	return nil
+	return s
 }
