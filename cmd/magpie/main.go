@@ -15,6 +15,7 @@ import (
 
 type cli struct {
 	Serve      serveCmd         `cmd:"" help:"Run the bridge."`
+	Service    serviceCmd       `cmd:"" help:"Run the bridge as a service of systemd."`
 	Playground playgroundCmd    `cmd:"" help:"Try everything on this machine, without a Feishu account."`
 	Version    kong.VersionFlag `help:"Print the version."`
 }
