@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caarlos0/env/v11"
 	"github.com/pelletier/go-toml/v2"
@@ -30,6 +31,13 @@ type config struct {
 	DB      db.Config         `toml:"db" envPrefix:"DB_"`
 	HTTP    httpConfig        `toml:"http" envPrefix:"HTTP_"`
 	Log     logConfig         `toml:"log" envPrefix:"LOG_"`
+
+	Recovery recoveryConfig  `toml:"recovery" envPrefix:"RECOVERY_"`
+	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"` // all that a stop may take; turns that run go on for most of it
+}
+
+type recoveryConfig struct {
+	MaxAge claude.Duration `toml:"max_age" env:"MAX_AGE"` // an older message is answered only on request; 0 = any age will do
 }
 
 type httpConfig struct {
@@ -50,6 +58,9 @@ func defaults() config {
 		Context: contextmgr.Defaults(),
 		DB:      db.Config{URL: "sqlite://data/magpie.db"},
 		Log:     logConfig{Level: "info", Format: "json"},
+
+		Recovery: recoveryConfig{MaxAge: claude.Duration{Duration: 2 * time.Hour}},
+		Shutdown: claude.Duration{Duration: 20 * time.Second},
 	}
 }
 
@@ -157,6 +168,10 @@ func variableError(err error) error {
 	var names []string
 	for sections, i := reflect.TypeFor[config](), 0; i < sections.NumField(); i++ {
 		section := sections.Field(i)
+		if name, ok := section.Tag.Lookup("env"); ok && section.Name == bad.Name {
+			names = append(names, envPrefix+name)
+			continue
+		}
 		if field, ok := section.Type.FieldByName(bad.Name); ok {
 			names = append(names, envPrefix+section.Tag.Get("envPrefix")+field.Tag.Get("env"))
 		}
@@ -173,6 +188,12 @@ func (c config) validate() error {
 	}
 	if c.Log.Format != "json" && c.Log.Format != "console" {
 		errs = append(errs, fmt.Errorf("[log] format %q: want json or console", c.Log.Format))
+	}
+	if c.Recovery.MaxAge.Duration < 0 {
+		errs = append(errs, errors.New("[recovery] max_age: want 0 or more"))
+	}
+	if c.Shutdown.Duration < 0 {
+		errs = append(errs, errors.New("shutdown_timeout: want 0 or more"))
 	}
 	return errors.Join(errs...)
 }

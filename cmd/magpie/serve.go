@@ -73,6 +73,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	p := &program{cfg: c, log: log, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
 	p.bridge = bridge.New(bridge.Config{
 		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.Context, Observe: observe,
+		MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration,
 	}, store, p.pool, p.client, log)
 	p.metrics = newMetrics(p.snapshot)
 	if c.HTTP.Listen != "" {

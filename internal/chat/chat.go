@@ -5,6 +5,7 @@ package chat
 import (
 	"crypto/sha1" //nolint:gosec // a stable short name, not a security measure
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -124,6 +125,7 @@ type Incoming struct {
 
 // Press is a button of a card pressed by a person.
 type Press struct {
+	ID     string // the platform's id of the event; a second one of the same id is the same press
 	Key    Key
 	Card   string // platform id of the message that shows the card
 	Actor  Actor
@@ -158,3 +160,16 @@ type Ref struct {
 	Key Key
 	ID  string
 }
+
+// Sent is something that the bot has sent.
+type Sent struct {
+	ID   string    // the platform's id of the message
+	Card string    // the durable name of the card that it shows; empty = it shows none
+	Time time.Time // by the platform's clock
+}
+
+// What a platform's error can match: there is nobody who could be told, now or later.
+var (
+	ErrGone        = errors.New("the message was taken back")
+	ErrUnreachable = errors.New("the bot cannot reach this chat")
+)
