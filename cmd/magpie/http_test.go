@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge"
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/feishusim"
@@ -37,22 +38,21 @@ func withPages(c *config) { c.HTTP.Listen = ":0" }
 func TestMetrics(t *testing.T) {
 	r := newRig(t, withPages)
 	r.ask("数到 3")
-	r.prog.metrics.ended(turnEnd{State: db.Done, FirstText: 2 * time.Second, Took: 9 * time.Second,
-		Usage: &db.Usage{Actor: "ou_1", Input: 10, Output: 20, CacheRead: 30, CacheNew: 40, CostUSD: .5}})
-	r.prog.metrics.ended(turnEnd{State: db.Failed, Took: time.Second})
+	r.awaitLog(`"message":"turn ended"`)
 	status, page := r.get("/metrics")
 	if status != http.StatusOK {
 		t.Fatalf("status %d: %s", status, page)
 	}
 	for _, want := range []string{
-		`magpie_turns_total{state="done"} 1`, `magpie_turns_total{state="failed"} 1`, `magpie_turns_total{state="cancelled"} 0`,
-		`magpie_tokens_total{kind="input"} 10`, `magpie_tokens_total{kind="cache_write"} 40`, `magpie_cost_usd_total 0.5`,
-		`magpie_turn_first_text_seconds_count 1`, `magpie_turn_first_text_seconds_bucket{le="2"} 1`, `magpie_turn_duration_seconds_sum 10`,
-		"magpie_store_up 1", "magpie_turns_queued 0", "magpie_platform_connected 1", "go_goroutines ", "process_open_fds ",
+		`magpie_turns_total{state="done"} 1`, `magpie_turns_total{state="cancelled"} 0`,
+		"magpie_turn_first_text_seconds_count 1", "magpie_turn_duration_seconds_count 1", "magpie_store_up 1", "magpie_outbox_pending ", "magpie_turns_queued 0", "magpie_platform_connected 1", "go_goroutines ", "process_open_fds ",
 	} {
 		if !strings.Contains(page, "\n"+want) {
 			t.Errorf("the page lacks %s", want)
 		}
+	}
+	if !regexp.MustCompile(`\nmagpie_tokens_total{kind="output"} [1-9]`).MatchString(page) {
+		t.Error("the turn's tokens are not counted")
 	}
 	// Whoever reads the metrics learns nothing of the people.
 	if id := regexp.MustCompile(`\bo[cum]_\w+|小明|数到`).FindString(page); id != "" {
@@ -60,10 +60,13 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// What no part can tell is absent; what is told comes with its unit.
+// What no part can tell is absent; what is told comes in its unit.
 func TestMetricsOfTheParts(t *testing.T) {
 	var s snapshot
 	m := newMetrics(func(context.Context) snapshot { return s })
+	m.ended(bridge.Ended{State: db.Done, FirstText: 2 * time.Second, Took: 9 * time.Second,
+		Usage: &db.Usage{Actor: "ou_1", Input: 10, Output: 20, CacheRead: 30, CacheNew: 40, CostUSD: .5}})
+	m.ended(bridge.Ended{State: db.Failed, Took: time.Second})
 	page := func() string {
 		w := httptest.NewRecorder()
 		m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -76,12 +79,15 @@ func TestMetricsOfTheParts(t *testing.T) {
 		t.Errorf("nothing is known, and the page says\n%s", got)
 	}
 	s = snapshot{
-		Store:    &storeStats{Queued: 3, Outbox: &outboxStats{Pending: 2, Oldest: time.Now().Add(-time.Hour)}},
+		Store:    &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
 		Platform: &platformStats{Reconnects: 4, Calls: map[string]int{"limited": 5}},
 		CLI:      &cliStats{Running: 1, Idle: 6, Waiting: 7},
 	}
 	got := page()
 	for _, want := range []string{
+		`magpie_turns_total{state="done"} 1`, `magpie_turns_total{state="failed"} 1`,
+		`magpie_tokens_total{kind="input"} 10`, `magpie_tokens_total{kind="cache_write"} 40`, `magpie_cost_usd_total 0.5`,
+		"magpie_turn_first_text_seconds_count 1", `magpie_turn_first_text_seconds_bucket{le="2"} 1`, "magpie_turn_duration_seconds_sum 10",
 		"magpie_turns_queued 3", "magpie_outbox_pending 2", "magpie_platform_connected 0", "magpie_platform_reconnects_total 4",
 		`magpie_platform_calls_total{class="limited"} 5`, `magpie_cli_processes{state="running"} 1`,
 		`magpie_cli_processes{state="idle"} 6`, `magpie_cli_processes{state="waiting"} 7`,

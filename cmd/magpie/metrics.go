@@ -9,35 +9,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"magpie/bridge"
 	"magpie/db"
 )
-
-// turnEnd is what is counted of a turn that has ended.
-type turnEnd struct {
-	State     db.TurnState
-	FirstText time.Duration // from the turn's start; 0 = no text came
-	Took      time.Duration
-	Usage     *db.Usage // nil = not reported
-}
 
 // snapshot is what the metrics page reads of the parts whenever it is asked for. A part that cannot tell leaves its
 // field nil, and its metrics are absent: a zero would be a lie.
 type snapshot struct {
-	Store    *storeStats
+	Store    *db.Backlog
 	Platform *platformStats
 	CLI      *cliStats
-}
-
-// storeStats is the work that the store still holds.
-type storeStats struct {
-	Queued int // chats with a question that waits for its turn
-	Outbox *outboxStats
-}
-
-// outboxStats are the answers that the platform has not confirmed.
-type outboxStats struct {
-	Pending int
-	Oldest  time.Time // zero = none
 }
 
 // platformStats is how the platform was reached since the program started.
@@ -94,7 +75,7 @@ func newMetrics(read func(context.Context) snapshot) *metrics {
 }
 
 // ended counts a turn.
-func (m *metrics) ended(e turnEnd) {
+func (m *metrics) ended(e bridge.Ended) {
 	m.turns.WithLabelValues(string(e.State)).Inc()
 	m.duration.Observe(e.Took.Seconds())
 	if e.FirstText > 0 {
@@ -129,9 +110,9 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	descStore      = describe("store_up", "1 when the store could be read.")
-	descQueued     = describe("turns_queued", "Chats with a question that waits for its turn.")
-	descOutbox     = describe("outbox_pending", "Answers that the platform has not confirmed.")
-	descOldest     = describe("outbox_oldest_seconds", "Age of the oldest answer that the platform has not confirmed.")
+	descQueued     = describe("turns_queued", "Turns that have not begun.")
+	descOutbox     = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
+	descOldest     = describe("outbox_oldest_seconds", "Age of the oldest text or card that the platform has not confirmed.")
 	descConnected  = describe("platform_connected", "1 while the long connection stands.")
 	descReconnects = describe("platform_reconnects_total", "How often the long connection was made again.")
 	descCalls      = describe("platform_calls_total", "API calls, by the class of their outcome.", "class")
@@ -155,11 +136,9 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	s := p.read(ctx)
 	put(descStore, prometheus.GaugeValue, number(s.Store != nil))
 	if s.Store != nil {
-		put(descQueued, prometheus.GaugeValue, float64(s.Store.Queued))
-		if out := s.Store.Outbox; out != nil {
-			put(descOutbox, prometheus.GaugeValue, float64(out.Pending))
-			put(descOldest, prometheus.GaugeValue, age(out.Oldest))
-		}
+		put(descQueued, prometheus.GaugeValue, float64(s.Store.Turns))
+		put(descOutbox, prometheus.GaugeValue, float64(s.Store.Posts))
+		put(descOldest, prometheus.GaugeValue, age(s.Store.Oldest))
 	}
 	if s.Platform != nil {
 		put(descConnected, prometheus.GaugeValue, number(s.Platform.Connected))

@@ -71,11 +71,11 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 		return nil, err
 	}
 	p := &program{cfg: c, log: log, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
+	p.metrics = newMetrics(p.snapshot)
 	p.bridge = bridge.New(bridge.Config{
 		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.Context, Observe: observe,
-		MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration,
+		MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 	}, store, p.pool, p.client, log)
-	p.metrics = newMetrics(p.snapshot)
 	if c.HTTP.Listen != "" {
 		if p.http, err = c.HTTP.listen(log); err != nil {
 			return nil, errors.Join(err, store.Close())
@@ -114,10 +114,10 @@ func (p *program) probe(ctx context.Context) error { return p.store.RequeueTurn(
 // snapshot reads the parts for the metrics.
 func (p *program) snapshot(ctx context.Context) snapshot {
 	s := snapshot{Platform: &platformStats{Connected: p.client.Status().Connected}}
-	if queued, err := p.store.QueuedChats(ctx); err != nil {
+	if backlog, err := p.store.Backlog(ctx); err != nil {
 		p.log.Error().Err(err).Msg("metrics: the store could not be read")
 	} else {
-		s.Store = &storeStats{Queued: len(queued)}
+		s.Store = &backlog
 	}
 	return s
 }

@@ -168,7 +168,7 @@ func (s serviceInstallCmd) unit(ctx context.Context) (u unit, err error) {
 	if err := decodeTOML(data, &c); err != nil {
 		return u, &configError{fmt.Errorf("%s: %w", u.Config, err)}
 	}
-	u.Environment = filepath.Join(filepath.Dir(u.Config), "environment")
+	u.Environment, u.Shutdown = filepath.Join(filepath.Dir(u.Config), "environment"), c.Shutdown.Duration
 	if !u.System {
 		u.Path = os.Getenv("PATH")
 		u.Dir, err = os.Getwd() // what the configuration names relative to it stays the same as in this shell

@@ -11,9 +11,12 @@ import (
 	"time"
 )
 
-// stopTime is how long a service manager gives the program to stop. A turn takes up to 8 s to be stopped and its card
-// 30 s to be delivered; the rest is for processes that will not go.
-const stopTime = 90 * time.Second
+// stopTime is how long a service manager gives the program to stop, unless shutdown_timeout wants more; stopRest of it is for
+// processes that will not go.
+const (
+	stopTime = 90 * time.Second
+	stopRest = 30 * time.Second
+)
 
 // unit is a unit file of systemd for the service.
 type unit struct {
@@ -27,8 +30,9 @@ type unit struct {
 	Secret  string // file that holds the app secret; empty = it is in the configuration
 	// Environment is a file with variables; it need not exist.
 	Environment string
-	Writable    []string // folders and files of a system unit that it writes to, beside its state
-	Backoff     bool     // systemd 254 and later let the pause between restarts grow
+	Writable    []string      // folders and files of a system unit that it writes to, beside its state
+	Shutdown    time.Duration // shutdown_timeout
+	Backoff     bool          // systemd 254 and later let the pause between restarts grow
 }
 
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -46,7 +50,7 @@ func standardUnit() unit {
 }
 
 // StopSeconds is for the template.
-func (u unit) StopSeconds() int { return int(stopTime / time.Second) }
+func (u unit) StopSeconds() int { return int(max(stopTime, u.Shutdown+stopRest).Seconds()) }
 
 // Hidden reports whether the service needs nothing of people's home folders.
 func (u unit) Hidden() bool {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -71,6 +72,18 @@ func TestTheUnitIsASandbox(t *testing.T) {
 	}
 	if !strings.Contains(standardUnit().String(), "ProtectHome=yes") || !strings.Contains(atHome.String(), "ProtectHome=read-only") {
 		t.Error("home folders are hidden where they are needed, or shown where they are not")
+	}
+}
+
+// A service manager waits longer than the bridge takes.
+func TestTimeToStop(t *testing.T) {
+	for _, shutdown := range []time.Duration{0, defaults().Shutdown.Duration, 10 * time.Minute} {
+		u := standardUnit()
+		u.Shutdown = shutdown
+		stop := regexp.MustCompile(`TimeoutStopSec=(\d+)\n`).FindStringSubmatch(u.String())
+		if n, err := strconv.Atoi(stop[1]); err != nil || time.Duration(n)*time.Second < shutdown+stopRest {
+			t.Errorf("shutdown_timeout %v: %v", shutdown, stop)
+		}
 	}
 }
 
