@@ -16,6 +16,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/crash"
 )
 
 // Messenger is all that the bridge asks of a chat platform. The strings called idem make a repeated call harmless for
@@ -169,7 +170,9 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 			return err
 		}
 	}
+	crash.At("message: received")
 	got, err := b.db.Accept(ctx, e)
+	crash.At("message: stored")
 	if err != nil || !got.Fresh {
 		return err
 	}

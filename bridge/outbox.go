@@ -11,6 +11,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/crash"
 )
 
 // outbox delivers what the store says must be shown, in order within each chat, until the platform has confirmed it.
@@ -94,7 +95,9 @@ func (o *outbox) work(ctx context.Context, key chat.Key) {
 // deliver shows p and notes what became of it.
 func (o *outbox) deliver(ctx context.Context, p db.Post) {
 	log := o.log.With().Stringer("chat", p.Key).Int64("turn", p.Turn).Str("answers", p.ReplyTo).Logger()
+	crash.At("delivery: begun")
 	id, err := o.show(ctx, p)
+	crash.At("delivery: shown")
 	switch {
 	case err == nil:
 	case errors.Is(err, chat.ErrGone):
@@ -112,6 +115,7 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 		return
 	}
 	o.note(ctx, log, func(ctx context.Context) error { return o.db.Delivered(ctx, p, id) })
+	crash.At("delivery: noted")
 }
 
 // note stores what became of a delivery. A delivery that is not noted is repeated, which does no harm.

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/internal/chat"
+	"magpie/internal/crash"
 )
 
 // painter shows how a turn goes on. Only it writes to the turn's card while the turn runs, and it draws the latest view
@@ -86,10 +87,12 @@ func (p *painter) run(ctx context.Context) {
 		v := p.latest()
 		p.shows(ctx, v.answer())
 		drawn = v.card()
+		crash.At("card: drawing")
 		if err := p.out.Edit(ctx, p.card, drawn); err != nil {
 			// One picture is missing; the next, or the last, shows what this one would have.
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 		}
+		crash.At("card: drawn")
 	}
 }
 
@@ -101,6 +104,7 @@ func (p *painter) open(ctx context.Context) (chat.Card, error) {
 	if p.card != "" {
 		return c, p.out.Edit(ctx, p.card, c)
 	}
+	crash.At("card: posting")
 	id, err := p.out.Post(ctx, p.to, c, p.idem)
 	if err == nil {
 		p.card = id

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"magpie/db"
@@ -47,7 +48,8 @@ func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		return err
 	}
-	did, err := b.pool.Recall(b.project(c), t.Session, t.Prompt)
+	dir := b.project(c)
+	did, err := b.pool.Recall(dir, t.Session, t.Prompt)
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
 	}
@@ -72,7 +74,10 @@ func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 		Card: newView(t.ID, chatLang(c)).saying(text).end(end.state, end.notice).card(),
 	}
 	if did.Known && b.cfg.Context.Resumes() {
-		e.Session = db.Session{ID: t.Session, Node: b.cfg.Node, Cwd: did.Dir}
+		e.Session = db.Session{ID: t.Session, Node: b.cfg.Node, Cwd: dir}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			e.Session.Cwd = real
+		}
 	}
 	if did.Ended {
 		e.Usage = &db.Usage{

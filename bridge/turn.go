@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/crash"
 )
 
 // wake makes sure that somebody works for the chat.
@@ -31,9 +32,11 @@ const retryStore = time.Second
 func (b *Bridge) work(ctx context.Context, key chat.Key) {
 	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
 		names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}
+		crash.At("turn: claiming")
 		claim, err := b.db.ClaimTurn(ctx, key, names, b.cfg.Context.Resumes())
 		switch {
 		case err == nil:
+			crash.At("turn: claimed")
 			b.runTurn(ctx, claim)
 		case errors.Is(err, db.ErrNotFound):
 			if b.lanes.leave(key) {
@@ -105,8 +108,11 @@ func (t *turn) run(ctx context.Context) {
 	rest := t.paint(context.WithoutCancel(ctx))
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
+	crash.At("end: storing")
 	err := t.store(ctx, end)
+	crash.At("end: stored")
 	rest()
+	crash.At("end: painter at rest")
 	switch {
 	case end.state == db.Queued:
 		t.draw(ctx, t.view.end(db.Queued, texts.Restarting))
@@ -148,6 +154,8 @@ func (t *turn) paint(ctx context.Context) (rest func()) {
 		out: t.b.out, to: to, idem: cardKey(id, to),
 		view: t.view, dirty: make(chan struct{}, 1), over: make(chan struct{}), card: t.claim.Turn.Card,
 		posted: func(ctx context.Context, card string) {
+			crash.At("card: posted")
+			defer crash.At("card: stored")
 			if err := t.b.db.SetTurnCard(context.WithoutCancel(ctx), id, card); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
 			}
@@ -157,6 +165,8 @@ func (t *turn) paint(ctx context.Context) (rest func()) {
 				return
 			}
 			draft = answer
+			crash.At("draft: storing")
+			defer crash.At("draft: stored")
 			if err := t.b.db.SetTurnDraft(ctx, id, answer); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("draft of the answer not stored")
 			}
@@ -266,7 +276,9 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	}
 	queued := t.view.waiting()
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
+	crash.At("process: starting")
 	p, err := b.pool.Acquire(ctx, owner, spec)
+	crash.At("process: started")
 	waiting.Stop()
 	if err != nil {
 		return claude.Result{}, err
@@ -276,7 +288,8 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	prompt := t.build(ctx, !p.Fresh())
 	var result claude.Result
 	t.sent = true
-	for ev, err := range p.Run(ctx, prompt.Text()) {
+	crash.At("prompt: sending")
+	for ev, err := range p.Run(ctx, t.claim.Turn.Prompt, prompt.Text()) {
 		if err != nil {
 			return result, err
 		}
@@ -322,13 +335,21 @@ func (t *turn) build(ctx context.Context, live bool) contextmgr.Prompt {
 // take takes one event up.
 func (t *turn) take(ctx context.Context, ev claude.Event) {
 	switch e := ev.(type) {
+	case claude.Started:
+		crash.At("agent: started")
 	case claude.Text:
+		crash.At("agent: text")
 		if t.first == 0 {
 			t.first = time.Since(t.began)
 		}
-	case claude.ToolUse:
+	case claude.ToolCall:
+		crash.At("agent: tool announced")
 		t.act(ctx)
+		crash.At("agent: tool noted")
+	case claude.ToolResult:
+		crash.At("agent: tool done")
 	case claude.Result:
+		crash.At("agent: finished")
 		if t.kept.ID != "" && e.Session != "" {
 			t.kept.ID = e.Session
 		}

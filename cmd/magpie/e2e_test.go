@@ -315,10 +315,10 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 	}
 }
 
-func must(r testing.TB, err error) {
-	r.Helper()
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
-		r.Fatal(err)
+		t.Fatal(err)
 	}
 }
 
@@ -342,6 +342,15 @@ func (r *rig) sql(query string, args ...any) {
 	must(r, err)
 	_, err = raw.ExecContext(r.Context(), query, args...)
 	must(r, errors.Join(err, raw.Close()))
+}
+
+// count reads a number from the database.
+func (r *rig) count(query string, args ...any) (n int) {
+	r.Helper()
+	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
+	must(r, err)
+	must(r, errors.Join(raw.QueryRowContext(r.Context(), query, args...).Scan(&n), raw.Close()))
+	return n
 }
 
 func TestStrangersAreIgnoredAndTheOwnerIsNot(t *testing.T) {

@@ -21,7 +21,7 @@ type pm2 struct {
 	root string // stands for the repository
 }
 
-// newPM2 makes a pm2 and a folder like the repository, whose bin/magpie is this program.
+// newPM2 makes a pm2 and a folder like the repository, whose bin/magpie is the program.
 func newPM2(t testing.TB) *pm2 {
 	t.Helper()
 	p := &pm2{t, t.TempDir()}
@@ -29,9 +29,7 @@ func newPM2(t testing.TB) *pm2 {
 		must(t, os.Mkdir(filepath.Join(p.root, name), 0o755))
 	}
 	must(t, os.WriteFile(filepath.Join(p.root, ecosystem), p.ecosystem(), 0o600))
-	self, err := os.Executable()
-	must(t, err)
-	must(t, os.Symlink(self, filepath.Join(p.root, "bin", "magpie")))
+	must(t, os.Symlink(binary(t), filepath.Join(p.root, "bin", "magpie")))
 	t.Cleanup(func() { p.run("kill") })
 	return p
 }
@@ -57,7 +55,7 @@ func (p *pm2) run(args ...string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", append([]string{program}, args...)...)
 	cmd.Dir = p.root
-	cmd.Env = []string{asMagpie + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + p.root, "PM2_HOME=" + filepath.Join(p.root, "pm2"), "PM2_DISCRETE_MODE=true"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.root, "PM2_HOME=" + filepath.Join(p.root, "pm2"), "PM2_DISCRETE_MODE=true"}
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second // its daemon keeps the pipes

@@ -45,7 +45,16 @@ func newRig(t testing.TB, change ...func(*config)) *rig {
 	if t, ok := t.(*testing.T); ok {
 		t.Parallel()
 	}
-	sim, err := feishusim.Start(feishusim.Config{})
+	r := makeRig(t, feishusim.Config{}, change...)
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	return r
+}
+
+// makeRig makes a rig whose program does not run yet.
+func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config)) *rig {
+	t.Helper()
+	sim, err := feishusim.Start(platform)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +76,6 @@ func newRig(t testing.TB, change ...func(*config)) *rig {
 	for _, f := range change {
 		f(&r.cfg)
 	}
-	r.start()
-	t.Cleanup(func() { r.stop(); r.clean() })
 	return r
 }
 

@@ -1,314 +1,176 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
 )
 
-// asMagpie makes the test binary behave as the program, so that tests can start and signal a real process.
-const asMagpie = "MAGPIE_TEST_AS_MAGPIE"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asMagpie) != "" {
-		main()
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
+// built is the program's binary, with the steps at which the crash test kills it.
+var built struct {
+	sync.Once
+	path string
+	err  error
 }
 
-// magpie is the command line of the program, to be started in dir.
-func magpie(t testing.TB, dir string, args ...string) *exec.Cmd {
+// binary builds the program, once.
+func binary(t testing.TB) string {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
-	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Dir = dir
-	cmd.Env = []string{asMagpie + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8"}
-	return cmd
-}
-
-// writeService writes the configuration of a service at the platform's double into dir.
-func writeService(t testing.TB, dir string, sim *feishusim.Server, more string) {
-	t.Helper()
-	text := fmt.Sprintf("[feishu]\napp_id = %q\napp_secret = %q\nbase_url = %q\n[claude]\ncommand = %q\nproject = %q\n[db]\nurl = %q\n[access]\nowner = \"ou_1\"\n%s",
-		sim.AppID(), sim.AppSecret(), sim.URL(), claudetest.Command(t), dir, "sqlite://"+filepath.Join(dir, "data", "magpie.db"), more)
-	must(t, os.WriteFile(filepath.Join(dir, "magpie.toml"), []byte(text), 0o600))
-}
-
-// process is a running program.
-type process struct {
-	testing.TB
-	cmd  *exec.Cmd
-	logs *logbook
-	done chan error
-}
-
-func startProcess(t testing.TB, cmd *exec.Cmd) *process {
-	t.Helper()
-	p := &process{t, cmd, &logbook{tb: t}, make(chan error, 1)}
-	cmd.Stderr = p.logs
-	must(t, cmd.Start())
-	go func() { p.done <- cmd.Wait() }()
-	t.Cleanup(func() {
-		if p.done != nil {
-			_ = cmd.Process.Kill()
-			<-p.done
+	built.Do(func() {
+		var dir string
+		if dir, built.err = os.MkdirTemp("", "magpie-test-"); built.err != nil {
+			return
 		}
-		if t.Failed() {
-			t.Logf("log of the program:\n%s", p.logs)
+		built.path = filepath.Join(dir, "magpie")
+		out, err := exec.Command("go", "build", "-tags", "crashtest", "-o", built.path, ".").CombinedOutput()
+		if err != nil {
+			built.err = fmt.Errorf("go build: %w: %s", err, out)
 		}
 	})
-	return p
-}
-
-// await waits until the program has logged text.
-func (p *process) await(text string) {
-	p.Helper()
-	for deadline := time.Now().Add(patience); !strings.Contains(p.logs.String(), text); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			p.Fatalf("the program did not log %q", text)
-		}
+	if built.err != nil {
+		t.Fatal(built.err)
 	}
+	return built.path
 }
 
-// signal sends a signal.
-func (p *process) signal(s os.Signal) {
-	p.Helper()
-	must(p, p.cmd.Process.Signal(s))
-}
-
-// stop ends the program as a service manager does.
-func (p *process) stop() {
-	p.Helper()
-	p.signal(syscall.SIGTERM)
-	if err := <-p.done; err != nil {
-		p.Errorf("the program ended with %v", err)
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.path != "" {
+		_ = os.RemoveAll(filepath.Dir(built.path)) // what is left in the folder for temporary files does no harm
 	}
-	p.done = nil
+	os.Exit(code)
 }
 
-func startSim(t testing.TB) *feishusim.Server {
+// service is the program as a process of its own, in a rig.
+type service struct {
+	*rig
+	cmd  *exec.Cmd
+	err  *bytes.Buffer
+	done chan struct{} // closed when the process has ended
+}
+
+func newService(t testing.TB, platform feishusim.Config, change ...func(*config)) *service {
 	t.Helper()
-	sim, err := feishusim.Start(feishusim.Config{})
-	must(t, err)
-	t.Cleanup(func() { must(t, sim.Close()) })
-	return sim
-}
-
-// notifySocket stands for systemd.
-type notifySocket struct {
-	testing.TB
-	conn *net.UnixConn
-	path string
-}
-
-func listenNotify(t testing.TB) *notifySocket {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "notify") // the path of a socket may have 107 bytes only
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
-	path := filepath.Join(dir, "s")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	must(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	return &notifySocket{t, conn, path}
-}
-
-// await reads messages until one holds want, and returns it.
-func (n *notifySocket) await(want string) string {
-	n.Helper()
-	must(n, n.conn.SetReadDeadline(time.Now().Add(patience)))
-	var heard []string
-	for buf := make([]byte, 4096); ; {
-		got, err := n.conn.Read(buf)
-		if err != nil {
-			n.Fatalf("waiting for %q, heard %q: %v", want, heard, err)
+	s := &service{rig: makeRig(t, platform, change...)}
+	t.Cleanup(func() {
+		if s.cmd != nil {
+			s.kill()
 		}
-		if heard = append(heard, string(buf[:got])); strings.Contains(heard[len(heard)-1], want) {
-			return heard[len(heard)-1]
-		}
-	}
+	})
+	return s
 }
 
-// systemd hears that the service is ready while the platform is away, how the connection is, that it lives, and that it stops.
-func TestAServiceOfSystemd(t *testing.T) {
-	t.Parallel()
-	sim, socket := startSim(t), listenNotify(t)
-	sim.RefuseEndpoint(1, "busy")
-	dir := t.TempDir()
-	writeService(t, dir, sim, "")
-	cmd := magpie(t, dir, "serve")
-	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket.path, "WATCHDOG_USEC=1000000")
-	p := startProcess(t, cmd)
-	socket.await("READY=1")
-	if got := socket.await("STATUS=not connected to the platform"); !strings.Contains(got, "busy") {
-		t.Errorf("status %q", got)
-	}
-	sim.RefuseEndpoint(0, "")
-	socket.await("STATUS=connected to the platform since ")
-	socket.await("WATCHDOG=1")
-	socket.await("WATCHDOG=1")
-	p.signal(syscall.SIGTERM)
-	socket.await("STOPPING=1")
-	if err := <-p.done; err != nil {
-		t.Errorf("the program ended with %v", err)
-	}
-	p.done = nil
-}
-
-// fakeSystemd is a folder that stands for /, and a systemctl that writes down its orders.
-type fakeSystemd struct {
-	testing.TB
-	dir string // working folder, with a magpie.toml; root and bin lie in it
-}
-
-func newFakeSystemd(t testing.TB) *fakeSystemd {
-	t.Helper()
-	f := &fakeSystemd{t, t.TempDir()}
-	must(t, os.MkdirAll(filepath.Join(f.dir, "root/run/systemd/system"), 0o755))
-	must(t, os.MkdirAll(filepath.Join(f.dir, "bin"), 0o755))
-	must(t, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claude]\nproject = \"/srv/my work\"\n[db]\nurl = \"sqlite:///srv/data/m.db\"\n"), 0o600))
-	f.systemctl(`echo "$*" >>"$HOME/orders"`)
-	return f
-}
-
-// systemctl makes the fake one do as script says; it is of version 257.
-func (f *fakeSystemd) systemctl(script string) {
-	f.Helper()
-	text := "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'systemd 257 (257.9-1)'; exit; fi\n" + script + "\n"
-	must(f, os.WriteFile(filepath.Join(f.dir, "bin/systemctl"), []byte(text), 0o755))
-}
-
-// run runs magpie service with args.
-func (f *fakeSystemd) run(args ...string) (string, error) {
-	f.Helper()
-	cmd := magpie(f, f.dir, append([]string{"service"}, append(args, "--root", filepath.Join(f.dir, "root"))...)...)
-	cmd.Env = append(cmd.Env, "PATH="+filepath.Join(f.dir, "bin")+":"+os.Getenv("PATH"))
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-// orders are what systemctl was told since the last call.
-func (f *fakeSystemd) orders() string {
-	f.Helper()
-	path := filepath.Join(f.dir, "orders")
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return ""
-	}
-	must(f, err)
-	must(f, os.Remove(path))
-	return strings.ReplaceAll(strings.TrimSpace(string(data)), "\n", ", ")
-}
-
-func TestServiceIsInstalledAndRemoved(t *testing.T) {
-	t.Parallel()
-	for scope, tc := range map[string]struct{ flag, path string }{
-		"system": {"", "root/etc/systemd/system/feishu.service"},
-		"user":   {"--user ", ".config/systemd/user/feishu.service"},
+// run starts the process; vars are added to its environment.
+func (s *service) run(vars ...string) {
+	s.Helper()
+	c := s.cfg
+	s.cmd = exec.Command(binary(s), "serve")
+	s.cmd.Dir = s.TempDir()
+	s.cmd.Env = append(vars, c.Claude.Environ...)
+	for name, value := range map[string]string{
+		"FEISHU_APP_ID": c.Feishu.AppID, "FEISHU_APP_SECRET": c.Feishu.AppSecret, "FEISHU_BASE_URL": c.Feishu.BaseURL,
+		"CLAUDE_COMMAND": c.Claude.Command, "CLAUDE_PROJECT": c.Claude.Project, "CLAUDE_ALLOWED_TOOLS": strings.Join(c.Claude.AllowedTools, ","),
+		"CLAUDE_KEEP_ALIVE": c.Claude.KeepAlive.String(), "CLAUDE_MAX_PROCESSES": fmt.Sprint(c.Claude.MaxProcesses),
+		"DB_URL": c.DB.URL, "ACCESS_ALLOW": "*", "SHUTDOWN_TIMEOUT": c.Shutdown.String(), "HTTP_LISTEN": c.HTTP.Listen,
 	} {
-		t.Run(scope, func(t *testing.T) {
-			t.Parallel()
-			f := newFakeSystemd(t)
-			path := filepath.Join(f.dir, tc.path)
-			if scope == "user" {
-				path = filepath.Join(f.dir, "root", f.dir, tc.path)
-			}
-			ok := func(orders string, args ...string) string {
-				t.Helper()
-				out, err := f.run(append(args, "--scope", scope, "--name", "feishu")...)
-				if err != nil {
-					t.Fatalf("%v: %v: %s", args, err, out)
-				}
-				if got := f.orders(); got != strings.ReplaceAll(orders, "FLAG ", tc.flag) {
-					t.Errorf("%v: systemctl was told %q", args, got)
-				}
-				return out
-			}
-			install := []string{"install"}
-			if scope == "system" {
-				install = append(install, "--user", "root")
-			}
-			printed := ok("", append(install, "--dry-run")...)
-			if _, err := os.Stat(path); err == nil {
-				t.Error("--dry-run writes the unit")
-			}
-			ok("FLAG daemon-reload, FLAG enable feishu, FLAG restart feishu", install...)
-			written, err := os.ReadFile(path)
-			must(t, err)
-			if string(written) != printed {
-				t.Errorf("--dry-run printed\n%s\nand this was written:\n%s", printed, written)
-			}
-			self, err := os.Executable()
-			must(t, err)
-			for _, want := range []string{self + " serve --config " + f.dir + "/magpie.toml\n", "RestartSteps=6\n", "EnvironmentFile=-" + f.dir + "/environment\n"} {
-				if !strings.Contains(printed, want) {
-					t.Errorf("the unit lacks %q:\n%s", want, printed)
-				}
-			}
-			if scope == "system" && !strings.Contains(printed, "ReadWritePaths=\"-/srv/my work\"\nReadWritePaths=-/srv/data\n") {
-				t.Errorf("the unit cannot write to the project and the database:\n%s", printed)
-			}
-			ok("FLAG daemon-reload, FLAG enable feishu, FLAG start feishu", install...) // nothing has changed: no restart
-			ok("FLAG status --no-pager --lines=10 feishu", "status")
+		s.cmd.Env = append(s.cmd.Env, envPrefix+name+"="+value)
+	}
+	s.err = &bytes.Buffer{}
+	s.cmd.Stderr, s.cmd.Stdout = s.err, s.err
+	must(s, s.cmd.Start())
+	done := make(chan struct{})
+	s.done = done
+	go func(c *exec.Cmd) { _ = c.Wait(); close(done) }(s.cmd)
+}
 
-			must(t, os.WriteFile(path, []byte(strings.Replace(printed, "RestartSec=2", "RestartSec=9", 1)), 0o644))
-			for _, args := range [][]string{install, {"uninstall"}} {
-				if out, err := f.run(append(args, "--scope", scope, "--name", "feishu")...); err == nil || !strings.Contains(out, "--force") {
-					t.Errorf("%v of an edited unit: %v %s", args, err, out)
-				}
-			}
-			if got := f.orders(); got != "" {
-				t.Errorf("an edited unit is refused, and systemctl is told %q", got)
-			}
-			ok("FLAG daemon-reload, FLAG enable feishu, FLAG restart feishu", append(install, "--force")...)
-			ok("FLAG disable --now feishu, FLAG daemon-reload", "uninstall")
-			if _, err := os.Stat(path); err == nil {
-				t.Error("the unit is still there")
-			}
-			if out := ok("", "uninstall"); !strings.Contains(out, "nothing to do") {
-				t.Errorf("the second time: %s", out)
-			}
-		})
+// connected waits until the process has its long connection.
+func (s *service) connected() {
+	s.Helper()
+	s.await("a connection", func(v *feishusim.View) bool { return v.Connections() == 1 })
+}
+
+// kill ends the process as a power cut would.
+func (s *service) kill() {
+	_ = s.cmd.Process.Kill()
+	<-s.done
+}
+
+// terminate asks the process to end, and returns how long it took.
+func (s *service) terminate() time.Duration {
+	s.Helper()
+	began := time.Now()
+	must(s, s.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-s.done:
+	case <-time.After(patience):
+		s.Fatalf("the service does not end: %s", s.err)
+	}
+	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
+		s.Errorf("exit code %d: %s", code, s.err)
+	}
+	return time.Since(began)
+}
+
+// died waits until the process has killed itself.
+func (s *service) died(within time.Duration) bool {
+	select {
+	case <-s.done:
+		st, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus)
+		return ok && st.Signaled() && st.Signal() == syscall.SIGKILL
+	case <-time.After(within):
+		return false
 	}
 }
 
-func TestServiceMistakesAreExplained(t *testing.T) {
-	t.Parallel()
-	install := []string{"install", "--scope", "system", "--user", "root"}
-	for name, tc := range map[string]struct {
-		spoil func(*fakeSystemd)
-		args  []string
-		want  string
-	}{
-		"no systemd":       {func(f *fakeSystemd) { must(f, os.RemoveAll(filepath.Join(f.dir, "root/run"))) }, install, "ecosystem.config.js"},
-		"systemctl fails":  {func(f *fakeSystemd) { f.systemctl("echo access denied >&2; exit 4") }, install, "daemon-reload: exit status 4: access denied"},
-		"no such user":     {func(*fakeSystemd) {}, []string{"install", "--scope", "system", "--user", "nobody-here"}, "useradd"},
-		"no configuration": {func(f *fakeSystemd) { must(f, os.Remove(filepath.Join(f.dir, "magpie.toml"))) }, install, "--config"},
-		"bad configuration": {func(f *fakeSystemd) {
-			must(f, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claud]\n"), 0o600))
-		}, install, "unknown key"},
-		"status of nothing": {func(*fakeSystemd) {}, []string{"status"}, "magpie service install"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFakeSystemd(t)
-			tc.spoil(f)
-			if out, err := f.run(tc.args...); err == nil || !strings.Contains(out, tc.want) {
-				t.Errorf("%v: %s", err, out)
-			}
-		})
+// agents lists the processes that work in the rig's project, and what they have started.
+func (s *service) agents() []string {
+	var list []string
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		env, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(env, []byte("MAGPIE_PROCESS=")) || !bytes.Contains(env, []byte("HOME="+s.home())) {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join(filepath.Dir(file), "stat"))
+		if _, state, ok := bytes.Cut(stat, []byte(") ")); err != nil || !ok || state[0] == 'Z' {
+			continue
+		}
+		args, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		list = append(list, filepath.Base(filepath.Dir(file))+" "+string(bytes.ReplaceAll(args, []byte{0}, []byte(" "))))
+	}
+	return list
+}
+
+func (s *service) home() string {
+	for _, kv := range s.cfg.Claude.Environ {
+		if home, ok := strings.CutPrefix(kv, "HOME="); ok {
+			return home
+		}
+	}
+	s.Fatal("no HOME")
+	return ""
+}
+
+// alone waits until no agent is left.
+func (s *service) alone(within time.Duration) {
+	s.Helper()
+	ctx, cancel := context.WithTimeoutCause(s.Context(), within, errors.New("timeout"))
+	defer cancel()
+	for len(s.agents()) > 0 {
+		if ctx.Err() != nil {
+			s.Fatalf("processes are left: %q", s.agents())
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }

@@ -127,7 +127,7 @@ func TestATurnInTheSandbox(t *testing.T) {
 	more := fmt.Sprintf("admins = [%q]\n[claude.env]\nANTHROPIC_BASE_URL = %q\nANTHROPIC_API_KEY = \"sk-test-dummy\"\n", user.OpenID, model.URL())
 	dir := outsideTmp(t)
 	writeService(t, dir, sim, more)
-	copyFile(t, filepath.Join(dir, "magpie"), 0o755)
+	copyBinary(t, filepath.Join(dir, "magpie"))
 	for _, name := range []string{"data", "project", "home/.claude"} {
 		must(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
 	}
@@ -138,7 +138,7 @@ func TestATurnInTheSandbox(t *testing.T) {
 		filepath.Join(dir, "data"), filepath.Join(dir, "project"), filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json"),
 		"--", filepath.Join(dir, "magpie"), "serve", "--config", filepath.Join(dir, "magpie.toml"))
 	cmd.Dir = dir
-	cmd.Env = []string{asMagpie + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home,
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home,
 		"MAGPIE_CLAUDE_PROJECT=" + filepath.Join(dir, "project"), "MAGPIE_DB_URL=sqlite://" + filepath.Join(dir, "data/magpie.db")}
 	p := startProcess(t, cmd)
 	r := &rig{TB: t, sim: sim, model: model, user: user, chat: sim.PrivateChat(user)}
@@ -163,15 +163,13 @@ func outsideTmp(t *testing.T) string {
 	return dir
 }
 
-// copyFile copies this program.
-func copyFile(t *testing.T, path string, mode os.FileMode) {
+// copyBinary copies the program.
+func copyBinary(t *testing.T, path string) {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
-	from, err := os.Open(self)
+	from, err := os.Open(binary(t))
 	must(t, err)
 	defer from.Close() //nolint:errcheck // only read
-	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, mode)
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
 	must(t, err)
 	_, err = io.Copy(to, from)
 	must(t, err)

@@ -176,11 +176,11 @@ func (p *Process) detach(r *run) {
 
 type object map[string]any
 
-func (p *Process) ask(text string) {
+func (p *Process) ask(id, text string) {
 	if len(text) > 0 && text[0] == '/' {
 		text = " " + text // else the CLI takes it for a command of its own; it trims the space again
 	}
-	p.in.send(object{"type": "user", "uuid": uuid.NewString(), "message": object{"role": "user", "content": text}})
+	p.in.send(object{"type": "user", "uuid": id, "message": object{"role": "user", "content": text}})
 }
 
 func (p *Process) interrupt() {
