@@ -51,7 +51,7 @@ func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
 }
 
 // Chat returns what is known of a chat, or [ErrNotFound].
-func (d *DB) Chat(ctx context.Context, key chat.Key) (Chat, error) { return loadChat(ctx, d.read, key) }
+func (d *DB) Chat(ctx context.Context, key chat.Key) (Chat, error) { return d.hotChat(ctx, key) }
 
 const upsertChat = `INSERT INTO chats (key, kind, title, lang) VALUES (?1, ?2, ?3, ?4)
 	ON CONFLICT (key) DO UPDATE SET kind = excluded.kind,

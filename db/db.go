@@ -4,7 +4,7 @@ package db
 import (
 	"context"
 	"database/sql"
-	"embed"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,15 +14,8 @@ import (
 	"strings"
 	"time"
 
-	_ "github.com/mattn/go-sqlite3" // the "sqlite3" driver
-	"github.com/pressly/goose/v3"
+	"github.com/mattn/go-sqlite3"
 )
-
-// ErrNotFound says that no such row exists.
-var ErrNotFound = errors.New("not found")
-
-//go:embed schema/*.sql
-var schema embed.FS
 
 // readers is how many connections may read at once; the writer is always one.
 const readers = 4
@@ -51,10 +44,17 @@ type DB struct {
 	write *sql.DB // one connection
 	read  *sql.DB
 	now   func() time.Time
+
+	path   string
+	lock   *os.File // nil when only reading
+	writer *writer
+	chats  *chatCache // nil when only reading
 }
 
-// Open opens the database, creating the file and its folder when they do not exist, and brings its schema up to date.
-func Open(ctx context.Context, c Config) (*DB, error) {
+// Open opens the database to serve it: it creates the file and its folder when they do not exist, checks it, and brings
+// its schema up to date. While it is open nobody else can open it so; see [LockedError], [CorruptError] and
+// [ErrNewerSchema].
+func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	path, err := c.path()
 	if err != nil {
 		return nil, err
@@ -62,24 +62,94 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("folder of the database: %w", err)
 	}
+	if file, err := filepath.EvalSymlinks(path); err == nil {
+		path = file // one file, one lock, however it is called
+	}
+	d := &DB{path: path, now: time.Now, chats: newChatCache(hotChats)}
+	if d.lock, err = lock(path); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(explain(path, err), d.Close())
+		}
+	}()
 	if err := makePrivate(path); err != nil {
 		return nil, err
 	}
-	d := &DB{now: time.Now}
-	// synchronous=FULL: an event is acknowledged after its commit, so the commit must survive a power loss.
-	// txlock=immediate: a transaction that reads first and then writes would otherwise meet SQLITE_BUSY.
-	d.write, err = connect(ctx, path, 1, url.Values{
-		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_busy_timeout": {"5000"}, "_txlock": {"immediate"},
-	})
+	if err := d.connect(ctx); err != nil {
+		return nil, err
+	}
+	files, err := fs.Sub(schema, "schema")
 	if err != nil {
 		return nil, err
 	}
-	if err := d.migrate(ctx); err != nil {
-		return nil, errors.Join(err, d.write.Close())
+	if err := d.migrate(ctx, files); err != nil {
+		return nil, err
 	}
-	d.read, err = connect(ctx, path, readers, url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}})
+	return d, nil
+}
+
+// connect opens the connections to a file that exists, after a look at its health.
+func (d *DB) connect(ctx context.Context) (err error) {
+	closed := !hasLog(d.path)
+	// synchronous=FULL: an event is acknowledged after its commit, so the commit must survive a power loss.
+	// txlock=immediate: a transaction that reads first and then writes would otherwise meet SQLITE_BUSY.
+	d.write, err = connect(ctx, d.path, 1, url.Values{
+		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_busy_timeout": {"5000"}, "_txlock": {"immediate"},
+		"_stmt_cache_size": {"64"}, // compiling the statements of an accept costs as much as running them
+	}, d.prepareWriter)
 	if err != nil {
-		return nil, errors.Join(err, d.write.Close())
+		return err
+	}
+	d.writer = newWriter(d.write, d.path, func() { d.chats.settle() })
+	d.read, err = connect(ctx, d.path, readers, url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}}, nil)
+	if err != nil {
+		return err
+	}
+	return d.quickCheck(ctx, closed)
+}
+
+// prepareWriter sets what a connection string cannot say.
+func (d *DB) prepareWriter(c *sqlite3.SQLiteConn) error {
+	// Without a limit the log would stay as long as it has once been. A savepoint's undo log has no need of a file.
+	_, err := c.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d; PRAGMA temp_store = MEMORY", walLimit), nil)
+	c.RegisterUpdateHook(func(_ int, _, table string, row int64) {
+		if table == "chats" {
+			d.chats.change(row)
+		}
+	})
+	return err
+}
+
+// OpenReadOnly opens a database that may be served by another process at the same time: for backups and checks. It
+// takes no lock, changes nothing, and every write through it fails. It accepts an older schema than [Open] would leave.
+func OpenReadOnly(ctx context.Context, c Config) (_ *DB, err error) {
+	path, err := c.path()
+	if err != nil {
+		return nil, err
+	}
+	d := &DB{path: path, now: time.Now}
+	defer func() {
+		if err != nil {
+			err = errors.Join(explain(path, err), d.Close())
+		}
+	}()
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	d.read, err = connect(ctx, path, readers, url.Values{"mode": {"ro"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	d.write = d.read
+	d.writer = newWriter(d.write, path, func() {})
+	files, err := fs.Sub(schema, "schema")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.pending(ctx, files); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
@@ -94,12 +164,19 @@ func makePrivate(path string) error {
 	return f.Close()
 }
 
-func connect(ctx context.Context, path string, conns int, q url.Values) (*sql.DB, error) {
+// connector opens connections that are prepared by a hook.
+type connector struct {
+	dsn    string
+	driver sqlite3.SQLiteDriver
+}
+
+func (c *connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
+
+func (c *connector) Driver() driver.Driver { return &c.driver }
+
+func connect(ctx context.Context, path string, conns int, q url.Values, hook func(*sqlite3.SQLiteConn) error) (*sql.DB, error) {
 	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}
-	pool, err := sql.Open("sqlite3", dsn.String())
-	if err != nil {
-		return nil, fmt.Errorf("open database %s: %w", path, err)
-	}
+	pool := sql.OpenDB(&connector{dsn: dsn.String(), driver: sqlite3.SQLiteDriver{ConnectHook: hook}})
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	if err := pool.PingContext(ctx); err != nil {
@@ -108,45 +185,34 @@ func connect(ctx context.Context, path string, conns int, q url.Values) (*sql.DB
 	return pool, nil
 }
 
-func (d *DB) migrate(ctx context.Context) error {
-	files, err := fs.Sub(schema, "schema")
-	if err != nil {
-		return err
+// Close closes the database, after the write that is under way.
+func (d *DB) Close() error {
+	var errs []error
+	if d.lock != nil && d.write != nil {
+		// What SQLite learns here about the data helps it to plan; it is no loss when that fails.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_, _ = d.write.ExecContext(ctx, "PRAGMA optimize")
+		cancel()
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, d.write, files)
-	if err != nil {
-		return fmt.Errorf("database schema: %w", err)
+	if d.read != nil {
+		errs = append(errs, d.read.Close())
 	}
-	if _, err := p.Up(ctx); err != nil {
-		return fmt.Errorf("bring the database schema up to date: %w", err)
+	if d.writer != nil {
+		errs = append(errs, d.writer.close()) // the last connection empties the log into the database
 	}
-	return nil
+	if d.lock != nil {
+		if err := d.lock.Close(); !errors.Is(err, os.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
-// Close closes the database.
-func (d *DB) Close() error { return errors.Join(d.read.Close(), d.write.Close()) }
-
-// tx runs f in one write transaction and commits it unless f fails. ctx bounds the wait for the writer; a transaction
-// that has begun is short and is not interrupted. (It is faster, too: the driver watches every statement of a context
-// that can end from a goroutine of its own.)
-func (d *DB) tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) (err error) {
-	conn, err := d.write.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("wait for the writer: %w", err)
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	ctx = context.WithoutCancel(ctx)
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	if err := f(ctx, tx); err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
+// tx runs f in one write transaction and commits it unless f fails. ctx bounds the wait for f to begin; a transaction
+// that has begun is short and is not interrupted. While another process holds SQLite's lock this waits for 5 seconds
+// and fails: the platform delivers the message again.
+func (d *DB) tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
+	return explain(d.path, d.writer.do(ctx, f))
 }
 
 // exec runs one statement in a transaction of its own, as tx does.

@@ -99,7 +99,10 @@ func TestARedeliveredMessageIsAcceptedOnce(t *testing.T) {
 	if a := accept(t, first, say("om_1", "hi")); a.Fresh || a.Turn != 0 {
 		t.Fatalf("second delivery: %+v", a)
 	}
-	second := open(t, path) // as after a restart
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := open(t, path)
 	if a := accept(t, second, say("om_1", "hi")); a.Fresh {
 		t.Fatalf("delivery after a restart: %+v", a)
 	}
@@ -303,7 +306,9 @@ func TestARestartFindsWhatWasOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_2", "q2"))
-
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
 	again := open(t, path)
 	cut, err := again.RunningTurns(t.Context())
 	if err != nil || len(cut) != 1 || cut[0].Card != "card_1" || cut[0].Session != "s" || cut[0].Key != oc {
@@ -372,16 +377,6 @@ func TestConcurrentAccepts(t *testing.T) {
 	for range 8 {
 		if err := <-errs; err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-// BenchmarkAccept is the time from a message's arrival to the commit that lets it be acknowledged.
-func BenchmarkAccept(b *testing.B) {
-	d := fresh(b)
-	for i := 0; b.Loop(); i++ {
-		if _, err := d.Accept(b.Context(), say(fmt.Sprintf("om_%d", i), "question")); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

@@ -1,0 +1,126 @@
+package db_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"magpie/db"
+)
+
+// acceptAll keeps accepting messages until stop is called; known tells which have been acknowledged so far.
+func acceptAll(t *testing.T, d *db.DB, writers int) (known func() []string, stop func()) {
+	t.Helper()
+	var mu sync.Mutex
+	var ids []string
+	var wg sync.WaitGroup
+	end := make(chan struct{})
+	for w := range writers {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-end:
+					return
+				default:
+				}
+				e := say(fmt.Sprintf("om_%d_%d", w, i), strings.Repeat("x", 300))
+				if _, err := d.Accept(t.Context(), e); err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				ids = append(ids, e.ID)
+				mu.Unlock()
+			}
+		})
+	}
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return ids[:len(ids):len(ids)]
+	}, sync.OnceFunc(func() { close(end); wg.Wait() })
+}
+
+func TestABackupHoldsAllThatWasAcknowledged(t *testing.T) {
+	for name, backUp := range map[string]func(t *testing.T, d *db.DB, from, to string){
+		"by the one that serves": func(t *testing.T, d *db.DB, _, to string) {
+			if err := d.Backup(t.Context(), to); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"by another process": func(t *testing.T, _ *db.DB, from, to string) { startHelper(t, "backup", from, to) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			from, folder := filepath.Join(t.TempDir(), "magpie.db"), t.TempDir()
+			to := filepath.Join(folder, "it's a copy ?.db")
+			d := open(t, from)
+			known, stop := acceptAll(t, d, 4)
+			defer stop()
+			until(t, "load", func() bool { return len(known()) > 500 })
+			before := known()
+			backUp(t, d, from, to)
+			n := len(known())
+			until(t, "writing that goes on", func() bool { return len(known()) > n })
+			stop()
+
+			info, err := os.Stat(to)
+			if err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("mode %v, %v", info.Mode(), err)
+			}
+			if list, err := os.ReadDir(folder); err != nil || len(list) != 1 {
+				t.Errorf("left beside the copy: %v, %v", list, err)
+			}
+			copied := open(t, to)
+			if err := copied.Check(t.Context()); err != nil {
+				t.Error(err)
+			}
+			for _, id := range before {
+				if a := accept(t, copied, say(id, "x")); a.Fresh {
+					t.Fatalf("%s was acknowledged before the backup, which does not hold it", id)
+				}
+			}
+		})
+	}
+}
+
+func TestABackupOverwritesNothing(t *testing.T) {
+	d, dir := fresh(t), t.TempDir()
+	path := filepath.Join(dir, "precious")
+	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Backup(t.Context(), path); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), path) {
+		t.Errorf("Backup = %v", err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "precious" {
+		t.Errorf("the file now holds %d bytes, %v", len(got), err)
+	}
+	if err := d.Backup(t.Context(), filepath.Join(dir, "missing", "copy.db")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("into a folder that is not there: %v", err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("left in the folder: %v, %v", list, err)
+	}
+}
+
+// A copy of a damaged database would replace a good one some day.
+func TestADamagedDatabaseIsNotCopied(t *testing.T) {
+	path, dir := populated(t), t.TempDir()
+	ro, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ro.Close() //nolint:errcheck // of a damaged database
+	damage(t, path, 3)
+	if err := ro.Backup(t.Context(), filepath.Join(dir, "copy.db")); !errors.As(err, new(*db.CorruptError)) {
+		t.Errorf("Backup = %v", err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
+		t.Errorf("left behind: %v, %v", list, err)
+	}
+}

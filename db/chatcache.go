@@ -1,0 +1,98 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"magpie/internal/chat"
+)
+
+// hotChats is how many chats are kept in memory; each takes some 300 bytes.
+const hotChats = 10_000
+
+// chatCache keeps the chats that were asked for last. It is never stale: SQLite itself tells which rows of the chats
+// table a write changes. Such a row is neither given out nor taken in until the write is settled; and who had begun to
+// read before that cannot put in what it read. (SQLite does not tell of rows that go by REPLACE or by DELETE without
+// WHERE, and not of what other programs write: chats are never deleted, and the lock keeps others out.)
+type chatCache struct {
+	mu       sync.Mutex
+	hot      *simplelru.LRU[chat.Key, hotChat]
+	keys     map[int64]chat.Key // of the hot chats, by row
+	changing map[int64]bool     // rows changed by writes that are not settled
+	settled  uint64             // counts the settled groups of writes that changed a chat
+}
+
+type hotChat struct {
+	Chat
+	row int64
+}
+
+func newChatCache(size int) *chatCache {
+	c := &chatCache{keys: map[int64]chat.Key{}, changing: map[int64]bool{}}
+	c.hot, _ = simplelru.NewLRU(size, func(_ chat.Key, h hotChat) { delete(c.keys, h.row) }) // fails for sizes below 1 only
+	return c
+}
+
+// get returns the chat when it is hot, and else what put has to be told.
+func (c *chatCache) get(key chat.Key) (_ Chat, hot bool, settled uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h, ok := c.hot.Get(key)
+	return h.Chat, ok, c.settled
+}
+
+// put takes in a chat that was read after get returned settled.
+func (c *chatCache) put(ch Chat, row int64, settled uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if settled == c.settled && !c.changing[row] {
+		c.hot.Add(ch.Key, hotChat{ch, row})
+		c.keys[row] = ch.Key
+	}
+}
+
+// change notes that a write that is under way has changed a row.
+func (c *chatCache) change(row int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changing[row] = true
+	if key, ok := c.keys[row]; ok {
+		c.hot.Remove(key)
+	}
+}
+
+// settle notes that all writes under way are committed or rolled back.
+func (c *chatCache) settle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.changing) > 0 {
+		clear(c.changing)
+		c.settled++
+	}
+}
+
+const selectChatRow = `SELECT rowid FROM chats WHERE key = ?1`
+
+// hotChat returns the chat from memory, or loads it.
+func (d *DB) hotChat(ctx context.Context, key chat.Key) (Chat, error) {
+	if d.chats == nil {
+		return loadChat(ctx, d.read, key)
+	}
+	ch, hot, settled := d.chats.get(key)
+	if hot {
+		return ch, nil
+	}
+	ch, err := loadChat(ctx, d.read, key)
+	if err != nil {
+		return Chat{}, err
+	}
+	var row int64 // never changes
+	if err := d.read.QueryRowContext(ctx, selectChatRow, key.String()).Scan(&row); err != nil {
+		return Chat{}, fmt.Errorf("load chat %v: %w", key, err)
+	}
+	d.chats.put(ch, row, settled)
+	return ch, nil
+}

@@ -1,0 +1,169 @@
+package db_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func project(t testing.TB, d *db.DB, key chat.Key) string {
+	t.Helper()
+	c, err := d.Chat(t.Context(), key)
+	if err != nil {
+		t.Error(err)
+	}
+	return c.ProjectPath
+}
+
+func setProject(path string) job {
+	return func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE chats SET project_path = ?1`, path)
+		return err
+	}
+}
+
+func TestAHotChatIsNotReadAgainUntilItChanges(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	accept(t, d, say("om_1", "hi"))
+	if got := project(t, d, oc); got != "" {
+		t.Fatalf("project %q", got)
+	}
+	raw, err := sql.Open("sqlite3", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close() //nolint:errcheck // only to look behind the store
+	if _, err := raw.Exec(`UPDATE chats SET project_path = '/behind'`); err != nil {
+		t.Fatal(err)
+	}
+	if got := project(t, d, oc); got != "" {
+		t.Errorf("the chat was read again: project %q", got)
+	}
+	// Every write counts, of whatever method, but only once it is committed.
+	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		if err := setProject("/x")(ctx, tx); err != nil {
+			return err
+		}
+		if got := project(t, d, oc); got != "/behind" {
+			t.Errorf("before the commit: project %q", got)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := project(t, d, oc); got != "/x" {
+		t.Errorf("after the commit: project %q", got)
+	}
+	undone := errors.New("undone")
+	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		return errors.Join(setProject("/y")(ctx, tx), undone)
+	}); !errors.Is(err, undone) {
+		t.Fatal(err)
+	}
+	if got := project(t, d, oc); got != "/x" {
+		t.Errorf("after a rollback: project %q", got)
+	}
+}
+
+// Who asks after a write has returned sees it, or a later one.
+func TestHotChatsAreNeverStale(t *testing.T) {
+	d := fresh(t)
+	const chats, writes = 6, 150
+	d.HotChats(chats - 2) // some are thrown out all the time
+	var written [chats]atomic.Int64
+	keys := make([]chat.Key, chats)
+	for i := range keys {
+		keys[i] = chat.FeishuChat(fmt.Sprintf("oc_%d", i))
+		e := say("om_1", "hi")
+		e.Key = keys[i]
+		accept(t, d, e)
+		if err := d.SetProject(t.Context(), keys[i], "0", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var writers, readers sync.WaitGroup
+	done := make(chan struct{})
+	for i, key := range keys {
+		writers.Go(func() {
+			for n := int64(1); n <= writes; n++ {
+				if err := d.SetProject(t.Context(), key, strconv.FormatInt(n, 10), ""); err != nil {
+					t.Error(err)
+					return
+				}
+				written[i].Store(n)
+			}
+		})
+	}
+	for r := range 12 {
+		readers.Go(func() {
+			for n := r; ; n++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				i := n % chats
+				least := written[i].Load()
+				got, err := strconv.ParseInt(project(t, d, keys[i]), 10, 64)
+				if err != nil || got < least {
+					t.Errorf("chat %d: read %d, %v, after %d was written", i, got, err, least)
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	readers.Wait()
+	for _, key := range keys {
+		if got := project(t, d, key); got != strconv.Itoa(writes) {
+			t.Errorf("at last %v has project %s", key, got)
+		}
+	}
+}
+
+func TestOnlySoManyChatsAreHot(t *testing.T) {
+	d := fresh(t)
+	d.HotChats(10)
+	for i := range 50 {
+		e := say("om_1", "hi")
+		e.Key = chat.FeishuChat(fmt.Sprintf("oc_%d", i))
+		accept(t, d, e)
+		project(t, d, e.Key)
+	}
+	if chats, rows := d.CountHot(); chats != 10 || rows != 10 {
+		t.Errorf("%d chats are in memory, and the rows of %d", chats, rows)
+	}
+}
+
+// BenchmarkChat is the time to look up a chat that is in memory, and one that is not.
+func BenchmarkChat(b *testing.B) {
+	d := fresh(b)
+	accept(b, d, say("om_1", "hi"))
+	look := func(b *testing.B) {
+		if _, err := d.Chat(b.Context(), oc); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("hot", func(b *testing.B) {
+		for b.Loop() {
+			look(b)
+		}
+	})
+	b.Run("cold", func(b *testing.B) {
+		for b.Loop() {
+			d.HotChats(1)
+			look(b)
+		}
+	})
+}

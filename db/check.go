@@ -1,0 +1,106 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// A quick check takes about 1 ms per MB of a database that the system has in memory, and 10 on a slow disk.
+const (
+	smallDatabase = 256 << 20        // bytes; up to this size every Open checks
+	quickCheck    = 10 * time.Second // what a start may spend on it
+)
+
+// quickCheck looks for damage at Open. A large database is checked only when its last program did not close it, for
+// that is when damage comes to be; and what cannot be read in time is left to Check.
+func (d *DB) quickCheck(ctx context.Context, closed bool) error {
+	info, err := os.Stat(d.path)
+	if err != nil {
+		return fmt.Errorf("size of the database: %w", err)
+	}
+	if closed && info.Size() > smallDatabase {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, quickCheck)
+	defer cancel()
+	err = d.check(limited, "PRAGMA quick_check(1)")
+	if limited.Err() != nil && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// Check reads the whole database and returns a [*CorruptError] when it is damaged. It takes seconds per GB, and does
+// not hinder anybody.
+func (d *DB) Check(ctx context.Context) error { return d.check(ctx, "PRAGMA integrity_check(10)") }
+
+func (d *DB) check(ctx context.Context, pragma string) (err error) {
+	defer func() { err = explain(d.path, err) }()
+	rows, err := d.read.QueryContext(ctx, pragma)
+	if err != nil {
+		return fmt.Errorf("check the database: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var found []error
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return err
+		}
+		if s != "ok" {
+			found = append(found, errors.New(s))
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("check the database: %w", err)
+	}
+	if len(found) > 0 {
+		return &CorruptError{Path: d.path, Err: errors.Join(found...)}
+	}
+	return nil
+}
+
+// headroom is how much space must be left for the database to count as healthy, in bytes: an accept needs some ten pages.
+const headroom = 1 << 20
+
+// Healthy reports why nothing can be stored at the moment: [ErrFull], a lock that another process holds, a disk that
+// does not answer. It really writes, and returns at the end of ctx whatever happens.
+func (d *DB) Healthy(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- d.probe(ctx) }() // ends with the group that it is in; while a disk hangs there is just one such
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("write to the database: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("write to the database: %w", ctx.Err())
+	}
+}
+
+// probe commits one page: a number in the database's head that nothing else uses. The log may have room for this one
+// while the disk has none for more.
+func (d *DB) probe(ctx context.Context) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 0")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(filepath.Dir(d.path), &st); err != nil {
+		return fmt.Errorf("space on the disk: %w", err)
+	}
+	if st.Bavail*uint64(st.Bsize) < headroom {
+		return ErrFull
+	}
+	return nil
+}

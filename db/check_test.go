@@ -1,0 +1,138 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+const page = 4096 // bytes
+
+// populated makes a database of some 100 pages, and closes it.
+func populated(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	for i := range 400 {
+		accept(t, d, say(fmt.Sprintf("om_%d", i), strings.Repeat("text ", 100)))
+		if i%10 == 0 {
+			finish(t, d, db.End{Turn: claim(t, d, "s").Turn, Answer: "answer", Session: db.Session{ID: "s"}, Usage: &db.Usage{}})
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// damage overwrites 20 pages. The file stays open until the end of the test: closing it would drop SQLite's locks.
+func damage(t *testing.T, path string, seed uint64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	info, err := f.Stat()
+	if err != nil || info.Size() < 60*page {
+		t.Fatalf("the database has %d pages, too few to damage 20: %v", info.Size()/page, err)
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	junk := make([]byte, page)
+	for _, n := range rng.Perm(int(info.Size() / page))[:20] {
+		for i := range junk {
+			junk[i] = byte(rng.Uint32())
+		}
+		if _, err := f.WriteAt(junk, int64(n)*page); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestADamagedDatabaseIsRefused(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			path := populated(t)
+			damage(t, path, seed)
+			d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
+			var corrupt *db.CorruptError
+			if !errors.As(err, &corrupt) {
+				t.Fatalf("it opens: %v, %v", d, err)
+			}
+			if corrupt.Path != path || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "magpie backup") {
+				t.Errorf("the error does not say what to do: %v", err)
+			}
+			ro, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + path})
+			if err == nil {
+				err = errors.Join(ro.Check(t.Context()), ro.Close())
+			}
+			if !errors.As(err, &corrupt) {
+				t.Errorf("a check finds it sound: %v", err)
+			}
+			if err := os.Rename(path, path+".damaged"); err != nil {
+				t.Fatal(err)
+			}
+			accept(t, open(t, path), say("om_1", "the refused one holds no lock"))
+		})
+	}
+}
+
+func TestWhatIsNoDatabaseIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	if err := os.WriteFile(path, []byte(strings.Repeat("This is a letter to my aunt. ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path}); !errors.As(err, new(*db.CorruptError)) {
+		t.Errorf("Open = %v", err)
+	}
+}
+
+// Damage that comes while the program runs must not take it down: every call returns, and the check tells.
+func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			path := populated(t)
+			d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close() //nolint:errcheck // of a damaged database
+			damage(t, path, seed)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err = d.Accept(ctx, say("om_new", "x"))
+			told := []error{err}
+			c, err := d.ClaimTurn(ctx, oc, "s", true)
+			told = append(told, err, d.FinishTurn(ctx, db.End{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
+			for _, err := range d.History(ctx, oc, 0, 1<<40) {
+				told = append(told, err)
+			}
+			_, err = d.Unseen(ctx, oc, 0, 1, 1<<40)
+			told = append(told, err)
+			_, err = d.QueuedChats(ctx)
+			told = append(told, err)
+			_, err = d.InterruptRunning(ctx)
+			told = append(told, err, d.RaiseEpoch(ctx, oc), d.Record(ctx, chat.Message{Key: oc, ID: "om_rec", Role: chat.Assistant, Class: chat.Command}))
+			_, err = d.Chat(ctx, chat.FeishuChat("oc_none"))
+			told = append(told, err, d.Backup(ctx, filepath.Join(t.TempDir(), "copy.db")), d.Healthy(ctx))
+			if err := errors.Join(told...); err == nil {
+				t.Error("20 damaged pages, and no call has met one")
+			}
+			if ctx.Err() != nil {
+				t.Error("the calls took more than a minute")
+			}
+			if err := d.Check(t.Context()); !errors.As(err, new(*db.CorruptError)) {
+				t.Errorf("Check = %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"testing"
+)
+
+// Tx runs f in a write transaction, as the methods of DB do.
+func (d *DB) Tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
+	return d.tx(ctx, f)
+}
+
+// Waiting is how many write transactions wait for the writer.
+func (d *DB) Waiting() int { return len(d.writer.whoWaits()) }
+
+// LimitPages lets the database grow by a number of pages only, as on a disk that is nearly full.
+func (d *DB) LimitPages(t testing.TB, more int) {
+	t.Helper()
+	var now int
+	if err := d.read.QueryRow("PRAGMA page_count").Scan(&now); err != nil {
+		t.Fatal(err)
+	}
+	var limit int
+	if err := d.write.QueryRow(fmt.Sprintf("PRAGMA max_page_count = %d", now+more)).Scan(&limit); err != nil || limit != now+more {
+		t.Fatalf("page limit %d, %v", limit, err)
+	}
+}
+
+// LimitLog sets what is otherwise walLimit.
+func (d *DB) LimitLog(t testing.TB, bytes int64) {
+	t.Helper()
+	d.writer.walLimit, d.writer.trimAt = bytes, bytes
+	if _, err := d.write.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d", bytes)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Read runs a query on one of the readers.
+func (d *DB) Read(query string) (*sql.Rows, error) { return d.read.Query(query) }
+
+// HotChats sets how many chats are kept in memory, and forgets those that are.
+func (d *DB) HotChats(n int) { d.chats = newChatCache(n) }
+
+// CountHot is how many chats are in memory, and how many rows are known for them.
+func (d *DB) CountHot() (chats, rows int) { return d.chats.hot.Len(), len(d.chats.keys) }
+
+// Migrate brings the schema to that of files.
+func (d *DB) Migrate(ctx context.Context, files fs.FS) error { return d.migrate(ctx, files) }
+
+// Schema is the schema of this program.
+func Schema() fs.FS { return schema }

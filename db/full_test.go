@@ -1,0 +1,178 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"magpie/db"
+)
+
+func healthyWithin(t testing.TB, d *db.DB, limit time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	return d.Healthy(ctx)
+}
+
+// acceptUntilFull adds messages until one is refused, and returns how many are stored then.
+func acceptUntilFull(t *testing.T, d *db.DB) (stored int, refused db.Entry) {
+	t.Helper()
+	for i := 1; i < 5000; i++ {
+		e := say(fmt.Sprintf("om_%d", i), strings.Repeat("x", 2000))
+		if _, err := d.Accept(t.Context(), e); errors.Is(err, db.ErrFull) {
+			return i, e
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("the disk never became full")
+	return 0, db.Entry{}
+}
+
+// whole fails the test unless exactly the messages before the refused one are stored, as far as reading tells.
+func whole(t *testing.T, d *db.DB, stored int) {
+	t.Helper()
+	n := 0
+	for m, err := range d.History(t.Context(), oc, 0, 1<<40) {
+		if err != nil {
+			t.Fatalf("reading while the disk is full: %v", err)
+		}
+		if n++; m.ID != fmt.Sprintf("om_%d", stored-n) {
+			t.Fatalf("message %d from the end is %s", n, m.ID)
+		}
+	}
+	if n != stored {
+		t.Errorf("%d messages are stored, %d were acknowledged", n, stored)
+	}
+}
+
+func TestAFullDiskRefusesMessagesAndRecovers(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_0", "x"))
+	d.LimitPages(t, 40)
+	stored, refused := acceptUntilFull(t, d)
+	whole(t, d, stored)
+
+	// Many at once: each is told what became of it.
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	told := map[string]error{}
+	for i := range 32 {
+		wg.Go(func() {
+			e := say(fmt.Sprintf("om_many_%d", i), strings.Repeat("x", 100*i))
+			_, err := d.Accept(t.Context(), e)
+			if err != nil && !errors.Is(err, db.ErrFull) {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			told[e.ID] = err
+		})
+	}
+	wg.Wait()
+	d.LimitPages(t, 1000)
+	for id, err := range told {
+		if a := accept(t, d, say(id, "again")); a.Fresh != (err != nil) {
+			t.Errorf("%s was told %v, but its second delivery is new: %t", id, err, a.Fresh)
+		}
+	}
+	if a := accept(t, d, refused); !a.Fresh || a.Turn == 0 {
+		t.Errorf("the refused message, delivered again: %+v", a)
+	}
+	if err := d.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// smallDisk mounts a file system of 4 MB.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("magpie-test", dir, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("a small disk cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+func TestARealDiskIsFull(t *testing.T) {
+	dir := smallDisk(t)
+	path := filepath.Join(dir, "magpie.db")
+	d := open(t, path)
+	accept(t, d, say("om_0", "x"))
+	if err := d.Healthy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	claim(t, d, "s")
+	ballast := filepath.Join(dir, "ballast")
+	fillUp(t, ballast)
+
+	stored, refused := acceptUntilFull(t, d)
+	if err := healthyWithin(t, d, 10*time.Second); !errors.Is(err, db.ErrFull) {
+		t.Errorf("health of a full disk: %v", err)
+	}
+	whole(t, d, stored)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fillUp(t, ballast) // closing may have freed a little
+	if early, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path}); err == nil {
+		if err := early.Healthy(t.Context()); !errors.Is(err, db.ErrFull) {
+			t.Errorf("health after a start on a full disk: %v", err)
+		}
+		if err := early.Close(); err != nil {
+			t.Error(err)
+		}
+	} else if !errors.Is(err, db.ErrFull) {
+		t.Errorf("start on a full disk: %v", err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	d = open(t, path)
+	if err := d.Healthy(t.Context()); err != nil {
+		t.Errorf("health after space was made: %v", err)
+	}
+	if a := accept(t, d, refused); !a.Fresh || a.Turn == 0 {
+		t.Errorf("the refused message, delivered again: %+v", a)
+	}
+	if err := d.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// fillUp appends to a file until nothing more fits on its disk.
+func fillUp(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(f, zeros{}); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// zeros never ends.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

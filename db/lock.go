@@ -1,0 +1,47 @@
+package db
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// lock makes this process the only one that serves the database at path, until the returned file is closed or the
+// process ends, however it ends. Two would each run the turns of the other. The lock is on a file of its own: closing
+// the database's, which SQLite locks, would drop SQLite's locks.
+// The file holds the process id, and stays when the lock is gone.
+func lock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock of the database: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = &LockedError{Path: path, PID: holder(f)}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	// The id only helps whoever comes second; on a full disk it cannot be written, and the program has to start.
+	if f.Truncate(0) == nil {
+		_, _ = fmt.Fprintln(f, os.Getpid())
+	}
+	return f, nil
+}
+
+// holder reads whose lock f is; 0 = not known.
+func holder(f *os.File) int {
+	text, err := io.ReadAll(io.LimitReader(f, 32))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}

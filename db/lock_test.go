@@ -1,0 +1,155 @@
+package db_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func refused(t *testing.T, path string, pid int) {
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
+	var locked *db.LockedError
+	if !errors.As(err, &locked) {
+		t.Fatalf("a second one opened the database: %v, %v", d, err)
+	}
+	if locked.PID != pid || !strings.Contains(err.Error(), fmt.Sprintf("process %d", pid)) || !strings.Contains(err.Error(), path) {
+		t.Errorf("want process %d named, got: %v", pid, err)
+	}
+}
+
+func TestOneServesTheDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	other := startHelper(t, "serve", path)
+	refused(t, path, other.Process.Pid)
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + link}); !errors.As(err, new(*db.LockedError)) {
+		t.Errorf("by another name the database opens a second time: %v", err)
+	}
+	if err := other.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = other.Wait() // killed
+
+	d := open(t, path) // the lock of the dead does not hinder
+	refused(t, path, os.Getpid())
+	accept(t, d, say("om_1", "the refused one did no harm"))
+	if info, err := os.Stat(path + ".lock"); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("lock file: %v, %v", info.Mode(), err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	accept(t, open(t, path), say("om_2", "the lock goes with Close"))
+}
+
+func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	cfg := db.Config{URL: "sqlite://" + path}
+	if _, err := db.OpenReadOnly(t.Context(), cfg); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a database that is not there: %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("reading only made the file: %v", err)
+	}
+	d := open(t, path)
+	read := func(when string) {
+		t.Helper()
+		ro, err := db.OpenReadOnly(t.Context(), cfg)
+		if err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		defer ro.Close() //nolint:errcheck // fails the test where it matters
+		if ch, err := ro.Chat(t.Context(), oc); err != nil || ch.Kind != chat.Private {
+			t.Errorf("%s: chat %+v, %v", when, ch, err)
+		}
+		if err := ro.Check(t.Context()); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+		if a, err := ro.Accept(t.Context(), say("om_2", "x")); err == nil {
+			t.Errorf("%s: accepted %+v", when, a)
+		}
+		if _, err := ro.InterruptRunning(t.Context()); err == nil {
+			t.Errorf("%s: turns were interrupted", when)
+		}
+		if ro.Healthy(t.Context()) == nil {
+			t.Errorf("%s: it can be written", when)
+		}
+		if err := ro.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	accept(t, d, say("om_1", "hi"))
+	read("served")
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	read("not served")
+	if a := accept(t, open(t, path), say("om_2", "x")); !a.Fresh {
+		t.Error("the message that was refused is there")
+	}
+}
+
+// Another process holds SQLite's own lock for 8 seconds: a backup tool, or somebody with the sqlite3 shell.
+// What cannot be stored meanwhile fails, is delivered again, and is stored once.
+func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	accept(t, d, say("om_0", "before"))
+	startHelper(t, "lock", path, "8s")
+	start := time.Now()
+
+	var failed, fresh atomic.Int64
+	var wg sync.WaitGroup
+	for w := range 16 {
+		wg.Go(func() {
+			for try := range 5 {
+				a, err := d.Accept(t.Context(), say(fmt.Sprintf("om_w%d", w), "x"))
+				if err != nil {
+					failed.Add(1)
+					continue // as the platform does
+				}
+				if !a.Fresh {
+					t.Errorf("message %d was stored by try %d, which failed", w, try-1)
+				}
+				fresh.Add(1)
+				return
+			}
+		})
+	}
+	if got := history(t, d, 0, 99); got != "u:before" {
+		t.Errorf("reading meanwhile: %q", got)
+	}
+	if err := healthyWithin(t, d, time.Second); err == nil {
+		t.Error("nobody noticed the lock")
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("the probe took %v, longer than it was allowed", took)
+	}
+	wg.Wait()
+	if failed.Load() == 0 || fresh.Load() != 16 {
+		t.Errorf("%d failed, %d were stored", failed.Load(), fresh.Load())
+	}
+	if took := time.Since(start); took > 12*time.Second {
+		t.Errorf("the writer took %v to recover", took)
+	}
+	if err := d.Healthy(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if list, err := d.Asked(t.Context(), claim(t, d, "s").Turn); err != nil || len(list) != 17 {
+		t.Errorf("%d messages are stored, want 17: %v", len(list), err)
+	}
+}

@@ -1,0 +1,41 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"os"
+)
+
+// walLimit is the size of the write-ahead log from which it is emptied with some force, and to which its file is cut
+// when it starts anew, in bytes.
+const walLimit = 64 << 20
+
+func walSize(path string) int64 {
+	info, err := os.Stat(path + "-wal")
+	if err != nil {
+		return 0 // there is none as long as nothing was written
+	}
+	return info.Size()
+}
+
+// hasLog reports whether the last program that wrote the database did not close it.
+func hasLog(path string) bool { return walSize(path) > 0 }
+
+// trim empties the log when it has become long. SQLite copies it into the database every 1000 pages, but starts it
+// anew only when a write finds nobody reading. With enough readers that never happens; trim makes it happen, since
+// those who begin to read when all is copied read the database itself. A reader that does not end cannot be helped:
+// trim gives up after a moment, and tries again when the log has grown by as much once more.
+func (w *writer) trim(ctx context.Context, conn *sql.Conn) {
+	size := walSize(w.path)
+	if size < w.trimAt {
+		return
+	}
+	var busy, pages, copied int
+	_, _ = conn.ExecContext(ctx, "PRAGMA busy_timeout = 200") // the writers wait meanwhile
+	err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied)
+	_, _ = conn.ExecContext(ctx, "PRAGMA busy_timeout = 5000")
+	w.trimAt = w.walLimit
+	if err != nil || busy != 0 {
+		w.trimAt = size + w.walLimit
+	}
+}

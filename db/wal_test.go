@@ -1,0 +1,129 @@
+package db_test
+
+import (
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func logSize(t testing.TB, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// write stores some 10 KB at a time until n bytes have gone through the log, and returns how long the log became.
+func write(t testing.TB, d *db.DB, path, name string, n int) (longest int64) {
+	t.Helper()
+	for i := 0; i*10_000 < n; i++ {
+		accept(t, d, say(fmt.Sprintf("om_%s_%d", name, i), strings.Repeat("x", 10_000)))
+		longest = max(longest, logSize(t, path))
+	}
+	return longest
+}
+
+const logLimit = 5 << 20 // bytes; beyond the 4 MB at which SQLite copies the log by itself
+
+// There is always somebody who reads, so SQLite alone would never start its log anew.
+func TestTheLogStaysShortUnderReadersThatOverlap(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	d.LimitLog(t, logLimit)
+	accept(t, d, say("om_1", "hi"))
+	read := func() func() {
+		rows, err := d.Read(`SELECT key FROM chats`)
+		if err != nil || !rows.Next() {
+			t.Fatal("nothing to read", err)
+		}
+		return func() {
+			if err := rows.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		last := read()
+		for {
+			select {
+			case <-stop:
+				last()
+				return
+			case <-time.After(5 * time.Millisecond): // how long each reads
+				next := read()
+				last()
+				last = next
+			}
+		}
+	}()
+	longest := write(t, d, path, "a", 8*logLimit)
+	close(stop)
+	<-ended
+	if longest > 2*logLimit {
+		t.Errorf("the log became %d KB long", longest>>10)
+	}
+}
+
+// A turn that walks the History keeps no snapshot between two pages.
+func TestAWalkOfTheHistoryDoesNotHoldTheLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	d.LimitLog(t, logLimit)
+	for i := range 100 {
+		accept(t, d, say(fmt.Sprintf("om_%d", i), "hi"))
+	}
+	next, stop := iter.Pull2(d.History(t.Context(), oc, 0, 1<<40))
+	defer stop()
+	if _, err, ok := next(); err != nil || !ok {
+		t.Fatal(err)
+	}
+	if longest := write(t, d, path, "a", 4*logLimit); longest > logLimit+1<<20 {
+		t.Errorf("the log became %d KB long", longest>>10)
+	}
+	n := 1
+	for m, err, ok := next(); ok; m, err, ok = next() {
+		if n++; err != nil || m.Role != chat.User {
+			t.Fatal(m, err)
+		}
+	}
+	if n != 100 {
+		t.Errorf("the walk saw %d messages", n)
+	}
+}
+
+// A reader that never ends makes the log long, but writing goes on at its speed; afterwards the log is short again.
+func TestAReaderThatIsStuck(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	d.LimitLog(t, logLimit)
+	accept(t, d, say("om_1", "hi"))
+	rows, err := d.Read(`SELECT key FROM chats`)
+	if err != nil || !rows.Next() {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if longest := write(t, d, path, "a", 4*logLimit); longest < 3*logLimit {
+		t.Errorf("the log became %d KB long only: nothing was stuck", longest>>10)
+	}
+	if took := time.Since(start); took > 15*time.Second {
+		t.Errorf("writing took %v", took)
+	}
+	if err := rows.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, d, path, "b", 2*logLimit)
+	if size := logSize(t, path); size > 2*logLimit {
+		t.Errorf("the log is still %d KB long", size>>10)
+	}
+}

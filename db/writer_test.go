@@ -1,0 +1,292 @@
+package db_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// until waits for a condition.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no %s", what)
+		}
+	}
+}
+
+// hold occupies the writer until release is called, so that those who come meanwhile form one group.
+func hold(t testing.TB, d *db.DB) (release func()) {
+	t.Helper()
+	began, end, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- d.Tx(context.Background(), func(context.Context, *sql.Tx) error {
+			close(began)
+			<-end
+			return nil
+		})
+	}()
+	<-began
+	return func() {
+		close(end)
+		if err := <-done; err != nil {
+			t.Errorf("the transaction that held the writer: %v", err)
+		}
+	}
+}
+
+type job = func(ctx context.Context, tx *sql.Tx) error
+
+// enqueue starts a transaction and waits until it queues behind the one that holds the writer.
+func enqueue(ctx context.Context, t testing.TB, d *db.DB, f job) <-chan error {
+	t.Helper()
+	n, done := d.Waiting(), make(chan error, 1)
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				done <- fmt.Errorf("panic: %v", v)
+			}
+		}()
+		done <- d.Tx(ctx, f)
+	}()
+	until(t, "transaction in the queue", func() bool { return d.Waiting() > n })
+	return done
+}
+
+func addChat(id string) job {
+	return func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO chats (key, kind) VALUES (?1, 'p2p')`, chat.FeishuChat(id).String())
+		return err
+	}
+}
+
+func has(t testing.TB, d *db.DB, id string) bool {
+	t.Helper()
+	_, err := d.Chat(t.Context(), chat.FeishuChat(id))
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		t.Error(err)
+	}
+	return err == nil
+}
+
+func TestWhoWaitsIsCommittedTogetherAndFailsAlone(t *testing.T) {
+	d := fresh(t)
+	sentinel := errors.New("sentinel")
+	release := hold(t, d)
+	first := enqueue(t.Context(), t, d, addChat("a"))
+	refused := enqueue(t.Context(), t, d, func(ctx context.Context, tx *sql.Tx) error {
+		return errors.Join(addChat("b")(ctx, tx), sentinel)
+	})
+	panics := enqueue(t.Context(), t, d, func(ctx context.Context, tx *sql.Tx) error {
+		_ = addChat("c")(ctx, tx)
+		if rows, err := tx.QueryContext(ctx, `SELECT key FROM chats`); err == nil && rows.Next() { // stays open
+			panic("boom")
+		}
+		return nil
+	})
+	wrong := enqueue(t.Context(), t, d, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `NONSENSE`)
+		return err
+	})
+	last := enqueue(t.Context(), t, d, func(ctx context.Context, tx *sql.Tx) error {
+		var n int
+		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM chats`).Scan(&n); err != nil || n != 1 {
+			t.Errorf("within the group there are %d chats, %v", n, err)
+		}
+		if has(t, d, "a") {
+			t.Error("the first of the group was committed by itself")
+		}
+		return addChat("d")(ctx, tx)
+	})
+	release()
+	if err := errors.Join(<-first, <-last); err != nil {
+		t.Errorf("the good ones: %v", err)
+	}
+	if err := <-refused; !errors.Is(err, sentinel) {
+		t.Errorf("the one that fails: %v", err)
+	}
+	if err := <-panics; err == nil || !strings.Contains(err.Error(), "boom") || !strings.Contains(err.Error(), "writer_test.go") {
+		t.Errorf("the one that panics: %v", err)
+	}
+	if err := <-wrong; err == nil {
+		t.Error("a statement that is none succeeded")
+	}
+	for id, want := range map[string]bool{"a": true, "b": false, "c": false, "d": true} {
+		if got := has(t, d, id); got != want {
+			t.Errorf("chat %s is stored: %t", id, got)
+		}
+	}
+}
+
+func TestAFailedCommitIsTheErrorOfTheWholeGroup(t *testing.T) {
+	for name, bad := range map[string]job{
+		"commit refused": func(ctx context.Context, tx *sql.Tx) error { // a reference to nothing, found at the commit
+			_, err := tx.ExecContext(ctx, `PRAGMA defer_foreign_keys = 1; INSERT INTO turns (chat_key, epoch, state, created_at)
+				VALUES ('nobody', 0, 'done', 0)`)
+			return err
+		},
+		"transaction lost": func(ctx context.Context, tx *sql.Tx) error { // as SQLite does when the disk is full
+			_, err := tx.ExecContext(ctx, `ROLLBACK`)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := fresh(t)
+			release := hold(t, d)
+			before := enqueue(t.Context(), t, d, addChat("a"))
+			cause := enqueue(t.Context(), t, d, bad)
+			after := enqueue(t.Context(), t, d, addChat("b"))
+			release()
+			for _, c := range []<-chan error{before, cause, after} {
+				if err := <-c; err == nil {
+					t.Error("one of the group was told that it is stored")
+				}
+			}
+			if has(t, d, "a") || has(t, d, "b") {
+				t.Error("half of the group is stored")
+			}
+			accept(t, d, say("om_1", "the writer goes on"))
+		})
+	}
+}
+
+func TestWaitingForTheWriterEndsWithTheContext(t *testing.T) {
+	d := fresh(t)
+	release := hold(t, d)
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := enqueue(ctx, t, d, addChat("a"))
+	cancel()
+	if err := <-waits; !errors.Is(err, context.Canceled) {
+		t.Errorf("who waits: %v", err)
+	}
+	if err := d.Tx(ctx, addChat("a")); !errors.Is(err, context.Canceled) {
+		t.Errorf("who comes too late: %v", err)
+	}
+	release()
+	accept(t, d, say("om_1", "next"))
+	if has(t, d, "a") {
+		t.Error("a transaction ran whose caller had been told that it did not")
+	}
+
+	begun, stop := context.WithCancel(t.Context())
+	if err := d.Tx(begun, func(ctx context.Context, tx *sql.Tx) error {
+		stop()
+		return addChat("b")(ctx, tx)
+	}); err != nil || !has(t, d, "b") {
+		t.Errorf("a transaction that had begun was cut off: %v", err)
+	}
+}
+
+// Nothing that was reported stored may be missing, and nothing that was reported failed may be there.
+func TestManyWritersAtOnce(t *testing.T) {
+	d := fresh(t)
+	refused := errors.New("refused")
+	var wg sync.WaitGroup
+	for w := range 32 {
+		wg.Go(func() {
+			for i := range 30 {
+				id := fmt.Sprintf("%d_%d", w, i)
+				ctx, cancel := context.WithCancel(t.Context())
+				if i%5 == 0 {
+					time.AfterFunc(time.Duration(w)*20*time.Microsecond, cancel)
+				}
+				err := d.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+					if err := addChat(id)(ctx, tx); err != nil || i%7 != 0 {
+						return err
+					}
+					return refused
+				})
+				cancel()
+				if err != nil && !errors.Is(err, refused) && !errors.Is(err, context.Canceled) {
+					t.Errorf("%s: %v", id, err)
+				}
+				if stored := has(t, d, id); stored != (err == nil) {
+					t.Errorf("%s: stored %t, but told %v", id, stored, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestWhoComesAfterCloseGetsAnError(t *testing.T) {
+	d := fresh(t)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Accept(t.Context(), say("om_1", "hi")); err == nil {
+		t.Error("accepted")
+	}
+}
+
+// fill puts n messages into 1000 chats, in one transaction.
+func fill(b *testing.B, d *db.DB, n int) {
+	b.Helper()
+	if err := d.Tx(b.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO chats (key, kind, next_seq)
+			WITH RECURSIVE i (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i WHERE n < 999)
+			SELECT 'feishu:chat:oc_' || n, 'p2p', ?1 FROM i`, n)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO messages (chat_key, seq, epoch, turn_id, message_id, role, class, content, sent_at)
+			WITH RECURSIVE i (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i WHERE n < ?1 - 1)
+			SELECT 'feishu:chat:oc_' || (n * 1000 / ?1), n % (?1 / 1000), 0, n, 'old_' || n, 'user', 'talk', 'how do I stop the build?', n FROM i`, n)
+		return err
+	}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkAccept is how many messages a second are stored so that they may be acknowledged: with one and with many
+// that come at once, into a small and into a large database.
+func BenchmarkAccept(b *testing.B) {
+	for _, stored := range []int{1e3, 1e4, 1e5, 1e6} {
+		b.Run(fmt.Sprintf("stored=%d", stored), func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "magpie.db")
+			d := open(b, path)
+			fill(b, d, stored)
+			if err := d.Close(); err != nil { // what was filled in is no part of the measured writes
+				b.Fatal(err)
+			}
+			d = open(b, path)
+			for _, writers := range []int{1, 8, 64} {
+				b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) { benchmarkAccept(b, d, writers) })
+			}
+		})
+	}
+}
+
+var accepts atomic.Int64 // numbers the messages of all benchmarks
+
+func benchmarkAccept(b *testing.B, d *db.DB, writers int) {
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				n := accepts.Add(1)
+				e := say(fmt.Sprintf("om_%d", n), "how do I stop the build?")
+				e.Key = chat.FeishuChat(fmt.Sprintf("oc_%d", n%1000))
+				if _, err := d.Accept(b.Context(), e); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "accepts/s")
+}
