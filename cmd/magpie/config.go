@@ -41,7 +41,7 @@ type recoveryConfig struct {
 }
 
 type httpConfig struct {
-	Listen string `toml:"listen" env:"LISTEN"` // address of the health endpoint; empty = none
+	Listen string `toml:"listen" env:"LISTEN"` // host:port of /metrics, /healthz and /readyz; without a host this machine only; empty = none
 }
 
 type logConfig struct {
@@ -181,7 +181,7 @@ func variableError(err error) error {
 
 func (c config) validate() error {
 	errs := []error{
-		c.Feishu.Validate(), c.Claude.Validate(), c.Context.Validate(), c.Access.Validate(), c.DB.Validate(),
+		c.Feishu.Validate(), c.Claude.Validate(), c.Context.Validate(), c.Access.Validate(), c.DB.Validate(), c.HTTP.validate(),
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		errs = append(errs, fmt.Errorf("[log] level %q: want debug, info, warn or error", c.Log.Level))

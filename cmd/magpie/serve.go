@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -55,6 +55,9 @@ type program struct {
 	pool   *claude.Pool
 	client *feishu.Client
 	bridge *bridge.Bridge
+
+	metrics *metrics
+	http    net.Listener // of the pages; nil = none are wanted
 }
 
 // newProgram builds the program; run starts it. observe is told of every context that is built, and may be nil.
@@ -68,10 +71,16 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 		return nil, err
 	}
 	p := &program{cfg: c, log: log, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
+	p.metrics = newMetrics(p.snapshot)
 	p.bridge = bridge.New(bridge.Config{
 		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.Context, Observe: observe,
-		MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration,
+		MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 	}, store, p.pool, p.client, log)
+	if c.HTTP.Listen != "" {
+		if p.http, err = c.HTTP.listen(log); err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
+	}
 	return p, nil
 }
 
@@ -83,41 +92,32 @@ func (p *program) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
-	if p.cfg.HTTP.Listen != "" {
-		g.Go(func() error { return serveHealth(ctx, p.cfg.HTTP.Listen, p.client) })
+	if p.http != nil {
+		g.Go(func() error { return serveHTTP(ctx, p.http, p.pages()) })
 	}
 	p.log.Info().Str("version", version()).Msg("magpie is running")
+	alive, die := context.WithCancel(context.WithoutCancel(ctx))
+	var managed sync.WaitGroup
+	managed.Go(func() { newManager(p.probe, p.client.Status, p.log).run(alive, ctx.Done()) })
 	err := g.Wait()
 	p.pool.Close()
+	die()
+	managed.Wait()
 	err = errors.Join(err, p.store.Close())
 	p.log.Info().Err(err).Msg("magpie has stopped")
 	return err
 }
 
-// serveHealth answers GET /healthz with how the connection to the platform stands.
-func serveHealth(ctx context.Context, addr string, client *feishu.Client) error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		st := client.Status()
-		if !st.Connected {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		fmt.Fprintf(w, "{\"feishu_connected\":%t,\"since\":%q}\n", st.Connected, st.Since.Format(time.RFC3339))
-	})
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		return fmt.Errorf("[http] listen: %w", err)
-	}
-	return serveHTTP(ctx, ln, mux)
-}
+// probe reports whether the store still takes writes. No turn has the id 0, so nothing is changed.
+func (p *program) probe(ctx context.Context) error { return p.store.RequeueTurn(ctx, 0) }
 
-// serveHTTP serves until ctx is done.
-func serveHTTP(ctx context.Context, ln net.Listener, h http.Handler) error {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // a stream would keep a graceful shutdown waiting
-	defer stop()
-	if err := srv.Serve(ln); ctx.Err() == nil {
-		return err
+// snapshot reads the parts for the metrics.
+func (p *program) snapshot(ctx context.Context) snapshot {
+	s := snapshot{Platform: &platformStats{Connected: p.client.Status().Connected}}
+	if backlog, err := p.store.Backlog(ctx); err != nil {
+		p.log.Error().Err(err).Msg("metrics: the store could not be read")
+	} else {
+		s.Store = &backlog
 	}
-	return nil
+	return s
 }
