@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -57,6 +58,12 @@ func bridge(text string) error {
 			return err
 		}
 		defer stop()
+		for range 50 { // the program's other children keep their own ends
+			var exit *exec.ExitError
+			if err := exec.Command("sh", "-c", "exit 3").Run(); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+				return fmt.Errorf("the end of a child was lost: %w", err)
+			}
+		}
 	}
 	pool := claude.NewPool(j.Config)
 	p, err := pool.Acquire(context.Background(), "a", j.Spec)

@@ -7,13 +7,14 @@ type household struct {
 	mu      sync.Mutex
 	adopts  bool                // orphans become children of the program
 	own     map[int]*Process    // the CLIs, by process id; os/exec waits for them
-	orphans map[relative]guilty // the adopted that were alive at the last look
+	strange map[identity]bool   // children that were there before the first CLI: of whatever became this program by exec
+	orphans map[identity]guilty // the adopted that were alive at the last look
 }
 
 // guilty are the CLIs that may have started an orphan: those that lived when it was first seen.
 type guilty map[*Process]bool
 
-var house = household{own: map[int]*Process{}, orphans: map[relative]guilty{}}
+var house = household{own: map[int]*Process{}, strange: map[identity]bool{}, orphans: map[identity]guilty{}}
 
 // start starts the CLI of p, and makes it known before anybody can take it for an orphan.
 func (h *household) start(p *Process) error {

@@ -23,6 +23,9 @@ func AdoptOrphans() (stop func(), err error) {
 	}
 	house.mu.Lock()
 	house.adopts = true
+	for _, s := range house.adopted(processes(0)) {
+		house.strange[s.identity] = true
+	}
 	house.mu.Unlock()
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)
@@ -74,23 +77,27 @@ func (h *household) adopted(all []stat) []stat {
 // look takes up the orphans that are there now. ending is a CLI that may have left its place among the own already.
 // The caller holds mu.
 func (h *household) look(ending *Process) {
-	there := map[relative]guilty{}
+	there := map[identity]guilty{}
 	for _, s := range h.adopted(processes(0)) {
-		if s.zombie {
+		if s.zombie || h.strange[s.identity] {
 			continue
 		}
-		if g := h.orphans[s.relative]; g != nil {
-			there[s.relative] = g
+		if g := h.orphans[s.identity]; g != nil {
+			there[s.identity] = g
 			continue
 		}
 		g := guilty{ending: true}
 		for p := range maps.Values(h.own) {
 			g[p] = true
 		}
-		if mark, ok := variable(s.pid, markName); ok {
+		mark, ok := variable(s.pid, markName)
+		if !ok && os.Getpid() == 1 {
+			continue // the first process of a container is given the orphans of others, too
+		}
+		if ok {
 			maps.DeleteFunc(g, func(p *Process, _ bool) bool { return p.mark != markName+"="+mark })
 		}
-		there[s.relative] = g
+		there[s.identity] = g
 	}
 	h.orphans = there
 }
@@ -100,7 +107,7 @@ func (h *household) kill(p *Process) {
 	all := processes(0)
 	var roots []stat
 	for _, s := range all {
-		if g := h.orphans[s.relative]; g != nil && (len(g) == 0 || len(g) == 1 && g[p]) {
+		if g := h.orphans[s.identity]; g != nil && (len(g) == 0 || len(g) == 1 && g[p]) {
 			roots = append(roots, s)
 		}
 	}

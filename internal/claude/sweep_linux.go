@@ -30,7 +30,7 @@ func Sweep(ctx context.Context, instance string) (killed int, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
-	s := sweeper{prefix: markName + "=" + instance + "/", uid: uint32(os.Geteuid()), known: map[relative]bool{}, led: map[int]bool{}}
+	s := sweeper{prefix: markName + "=" + instance + "/", uid: uint32(os.Geteuid()), known: map[identity]bool{}, led: map[int]bool{}}
 	s.look()
 	signalAll(s.agents(), syscall.SIGTERM)
 	for began := time.Now(); len(s.agents()) > 0 && time.Since(began) < sweepGrace && pause(ctx, sweepTick); {
@@ -64,7 +64,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 type sweeper struct {
 	prefix string
 	uid    uint32
-	known  map[relative]bool
+	known  map[identity]bool
 	led    map[int]bool // sessions that the known lead or have led
 	alive  []relative
 }
@@ -73,7 +73,7 @@ func (s *sweeper) look() {
 	all := processes(0)
 	var roots []stat
 	for _, p := range all {
-		if s.known[p.relative] || marked(p.pid, func(v string) bool { return strings.HasPrefix(v, s.prefix) }) {
+		if s.known[p.identity] || marked(p.pid, func(v string) bool { return strings.HasPrefix(v, s.prefix) }) {
 			roots = append(roots, p)
 		}
 	}
@@ -82,7 +82,7 @@ func (s *sweeper) look() {
 		if owner, ok := ownerOf(p.pid); !ok || owner != s.uid {
 			continue
 		}
-		s.known[p] = true
+		s.known[p.identity] = true
 		s.alive = append(s.alive, p)
 		if p.session == p.pid {
 			s.led[p.pid] = true

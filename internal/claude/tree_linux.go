@@ -8,11 +8,16 @@ import (
 	"syscall"
 )
 
+// identity names a process for good: process ids come round again.
+type identity struct {
+	pid     int
+	started uint64 // in ticks since boot
+}
+
 // relative is a process that one of ours has started, directly or not.
 type relative struct {
-	pid     int
+	identity
 	session int
-	started uint64 // in ticks since boot; with pid it names a process for good
 }
 
 // stat is what /proc tells about a process.
@@ -129,7 +134,7 @@ func readStat(pid int) (stat, bool) {
 	}
 	started, err := strconv.ParseUint(fields[19], 10, 64)
 	return stat{
-		relative: relative{pid: pid, session: n[2], started: started},
+		relative: relative{identity: identity{pid, started}, session: n[2]},
 		parent:   n[0], group: n[1], zombie: fields[0] == "Z" || fields[0] == "X",
 	}, err == nil
 }

@@ -10,7 +10,10 @@ import (
 
 // Other systems have no /proc: there the tools of a killed CLI end when they notice.
 
-type relative struct{ session int }
+type (
+	identity struct{}
+	relative struct{ session int }
+)
 
 func family(int, uint64, string) []relative { return nil }
 func sessionOf(int) int                     { return 0 }
