@@ -122,8 +122,23 @@ type Incoming struct {
 	Unreadable string
 }
 
+// Activity is a chat that has spoken, and until when its messages are known.
+type Activity struct {
+	Key   Key
+	Kind  Kind
+	Since time.Time // when the newest message that is known of a person there was written, by the platform's clock
+}
+
+// Sent is a message of the bot, as the platform remembers it.
+type Sent struct {
+	ID   string    // of the message
+	Card string    // the card's durable name; empty when it is not a card
+	Time time.Time // by the platform's clock
+}
+
 // Press is a button of a card pressed by a person.
 type Press struct {
+	ID     string // the platform's id of this press; the same when it is told again
 	Key    Key
 	Card   string // platform id of the message that shows the card
 	Actor  Actor
