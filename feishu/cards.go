@@ -24,9 +24,13 @@ func (c *Client) Post(ctx context.Context, to chat.Ref, card chat.Card, idem str
 }
 
 // Ready waits until the platform takes another edit of this card, so that the caller can take its latest value then.
+// While the platform is away that is when it is time for a try.
 func (c *Client) Ready(ctx context.Context, cardID string) error {
 	k, err := c.cards.find(cardID)
 	if err != nil {
+		return err
+	}
+	if err := c.api.gate.wait(ctx); err != nil {
 		return err
 	}
 	if err := k.ready(ctx); err != nil {
@@ -193,9 +197,9 @@ func (k *card) ready(ctx context.Context) error {
 	k.mu.Unlock()
 	switch {
 	case s.entity != nil:
-		return idle(ctx, s.entity.rate)
+		return idle(ctx, s.entity.rate, 1)
 	case s.rate != nil:
-		return idle(ctx, s.rate)
+		return idle(ctx, s.rate, 1)
 	}
 	return nil
 }
