@@ -52,3 +52,6 @@ func (d *DB) Migrate(ctx context.Context, files fs.FS) error { return d.migrate(
 
 // Schema is the schema of this program.
 func Schema() fs.FS { return schema }
+
+// QueuedTurn is the statement by which an accept looks for a turn that waits.
+const QueuedTurn = queuedTurn

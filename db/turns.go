@@ -33,7 +33,9 @@ type Turn struct {
 	Card    string // the card that shows it; empty = none yet
 }
 
-const queuedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued' ORDER BY id DESC LIMIT 1`
+// The second condition is what the index turns_open asks for: without its very words every accept would read all turns.
+const queuedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued'
+	AND state IN ('queued', 'running') ORDER BY id DESC LIMIT 1`
 
 const insertTurn = `INSERT INTO turns (chat_key, epoch, state, created_at) VALUES (?1, ?2, 'queued', ?3) RETURNING id`
 
