@@ -17,9 +17,23 @@ import (
 
 const page = 4096 // bytes
 
-// populated makes a database of some 100 pages, and closes it.
+// populated makes a database of some 100 pages that is closed.
 func populated(t *testing.T) string {
 	t.Helper()
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	if err := os.WriteFile(path, sound(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var populatedFile []byte // made once for all tests
+
+func sound(t *testing.T) []byte {
+	t.Helper()
+	if populatedFile != nil {
+		return populatedFile
+	}
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	d := open(t, path)
 	for i := range 400 {
@@ -31,7 +45,12 @@ func populated(t *testing.T) string {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return path
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	populatedFile = file
+	return file
 }
 
 // damage overwrites 20 pages. The file stays open until the end of the test: closing it would drop SQLite's locks.

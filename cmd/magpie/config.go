@@ -70,9 +70,24 @@ type configError struct{ err error }
 func (e *configError) Error() string { return "configuration: " + e.err.Error() }
 func (e *configError) Unwrap() error { return e.err }
 
-// loadConfig reads the file at path, or the one that is found when path is empty, and then the environment. A problem
-// is a [configError] that names every key that is wrong.
+// loadConfig gives the configuration of a bridge that can run. A problem is a [configError] that names every key that
+// is wrong.
 func loadConfig(path string, environ []string) (config, error) {
+	c, err := readConfig(path, environ)
+	if err != nil {
+		return c, err
+	}
+	if err := c.validate(); err != nil {
+		return c, &configError{err}
+	}
+	if c.Claude, err = c.Claude.Resolve(); err != nil {
+		return c, &configError{err}
+	}
+	return c, nil
+}
+
+// readConfig reads the file at path, or the one that is found when path is empty, and then the environment.
+func readConfig(path string, environ []string) (config, error) {
 	c := defaults()
 	if path == "" {
 		path = findConfig()
@@ -90,13 +105,6 @@ func loadConfig(path string, environ []string) (config, error) {
 		return c, &configError{err}
 	}
 	c.Claude.Environ = environ
-	if err := c.validate(); err != nil {
-		return c, &configError{err}
-	}
-	var err error
-	if c.Claude, err = c.Claude.Resolve(); err != nil {
-		return c, &configError{err}
-	}
 	return c, nil
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -49,7 +48,7 @@ func (c httpConfig) listen(log zerolog.Logger) (net.Listener, error) {
 
 // pages serves the metrics and tells how the program is: /healthz whether it lives, /readyz whether it can do its work.
 func (p *program) pages() http.Handler {
-	h := health{probe: p.probe, status: p.client.Status}
+	h := health{probe: p.store.Healthy, status: p.client.Status}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.metrics.handler())
 	mux.HandleFunc("GET /healthz", h.live)
@@ -58,7 +57,7 @@ func (p *program) pages() http.Handler {
 }
 
 type health struct {
-	probe  func(context.Context) error
+	probe  func(context.Context) error // of the store; returns at the end of its context whatever happens
 	status func() feishu.Status
 }
 
@@ -96,19 +95,12 @@ func (h health) ready(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h health) store(ctx context.Context) storeHealth {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, errors.New("the store does not answer"))
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- h.probe(ctx) }() // one that hangs in the disk obeys no context
-	select {
-	case err := <-done:
-		if err != nil {
-			return storeHealth{Error: err.Error()}
-		}
-		return storeHealth{OK: true}
-	case <-ctx.Done():
-		return storeHealth{Error: context.Cause(ctx).Error()}
+	if err := h.probe(ctx); err != nil {
+		return storeHealth{Error: err.Error()}
 	}
+	return storeHealth{OK: true}
 }
 
 func platformOf(st feishu.Status) platformHealth {

@@ -98,7 +98,7 @@ func (p *program) run(ctx context.Context) error {
 	p.log.Info().Str("version", version()).Msg("magpie is running")
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
 	var managed sync.WaitGroup
-	managed.Go(func() { newManager(p.probe, p.client.Status, p.log).run(alive, ctx.Done()) })
+	managed.Go(func() { newManager(p.store.Healthy, p.client.Status, p.log).run(alive, ctx.Done()) })
 	err := g.Wait()
 	p.pool.Close()
 	die()
@@ -107,9 +107,6 @@ func (p *program) run(ctx context.Context) error {
 	p.log.Info().Err(err).Msg("magpie has stopped")
 	return err
 }
-
-// probe reports whether the store still takes writes. No turn has the id 0, so nothing is changed.
-func (p *program) probe(ctx context.Context) error { return p.store.RequeueTurn(ctx, 0) }
 
 // snapshot reads the parts for the metrics.
 func (p *program) snapshot(ctx context.Context) snapshot {
