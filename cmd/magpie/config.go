@@ -14,6 +14,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 	"github.com/pelletier/go-toml/v2"
+	"github.com/rs/zerolog"
 
 	"magpie/bridge"
 	"magpie/contextmgr"
@@ -47,6 +48,14 @@ type httpConfig struct {
 type logConfig struct {
 	Level  string `toml:"level" env:"LEVEL"`   // debug | info | warn | error
 	Format string `toml:"format" env:"FORMAT"` // json | console
+}
+
+func (c logConfig) level() zerolog.Level {
+	level, err := zerolog.ParseLevel(c.Level)
+	if err != nil {
+		return zerolog.InfoLevel // validate has refused any other
+	}
+	return level
 }
 
 // envPrefix is in front of every variable that overrides a key: MAGPIE_<SECTION>_<KEY>.
