@@ -139,10 +139,20 @@ func TestARealDiskIsFull(t *testing.T) {
 	} else if !errors.Is(err, db.ErrFull) {
 		t.Errorf("start on a full disk: %v", err)
 	}
-	if err := os.Remove(ballast); err != nil {
+	info, err := os.Stat(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(ballast, info.Size()-500_000); err != nil {
 		t.Fatal(err)
 	}
 	d = open(t, path)
+	if err := d.Healthy(t.Context()); !errors.Is(err, db.ErrFull) {
+		t.Errorf("health with 500 KB left: %v", err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
 	if err := d.Healthy(t.Context()); err != nil {
 		t.Errorf("health after space was made: %v", err)
 	}

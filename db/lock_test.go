@@ -130,6 +130,7 @@ func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
 			}
 		})
 	}
+	until(t, "message that waits", func() bool { return d.Waiting() > 0 })
 	if got := history(t, d, 0, 99); got != "u:before" {
 		t.Errorf("reading meanwhile: %q", got)
 	}

@@ -67,7 +67,7 @@ func TestTheLogStaysShortUnderReadersThatOverlap(t *testing.T) {
 			}
 		}
 	}()
-	longest := write(t, d, path, "a", 8*logLimit)
+	longest := write(t, d, path, "a", 5*logLimit)
 	close(stop)
 	<-ended
 	if longest > 2*logLimit {
@@ -88,7 +88,7 @@ func TestAWalkOfTheHistoryDoesNotHoldTheLog(t *testing.T) {
 	if _, err, ok := next(); err != nil || !ok {
 		t.Fatal(err)
 	}
-	if longest := write(t, d, path, "a", 4*logLimit); longest > logLimit+1<<20 {
+	if longest := write(t, d, path, "a", 3*logLimit); longest > logLimit+1<<20 {
 		t.Errorf("the log became %d KB long", longest>>10)
 	}
 	n := 1
@@ -113,7 +113,7 @@ func TestAReaderThatIsStuck(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if longest := write(t, d, path, "a", 4*logLimit); longest < 3*logLimit {
+	if longest := write(t, d, path, "a", 3*logLimit); longest < 2*logLimit {
 		t.Errorf("the log became %d KB long only: nothing was stuck", longest>>10)
 	}
 	if took := time.Since(start); took > 15*time.Second {

@@ -110,28 +110,22 @@ func (e *entity) stream(ctx context.Context, on bool, tries int) error {
 }
 
 // do makes one operation until its outcome is known. It is repeated with the same sequence and key, so that it
-// happens once.
+// happens once; with a higher sequence when the platform knows a higher one. That may be this operation itself, whose
+// answer was lost: drawing the same again does no harm, and taking it for done would when it was another one's.
 func (e *entity) do(ctx context.Context, op, method, where string, body operation, tries int) error {
 	for jump := int32(1000); ; jump *= 8 {
 		body.Sequence, body.UUID = e.next(), uuid.NewString()
-		unsure := false
 		err := persist(ctx, tries, func() error {
 			if err := take(ctx, e.rate); err != nil {
 				return err
 			}
 			_, err := e.api.call(ctx, request{op: op, method: method, path: where, body: body})
-			unsure = unsure || verdictOf(err) == unknown
 			return err
 		})
-		switch {
-		case verdictOf(err) != outdated || err == nil:
-			return err
-		case unsure:
-			return nil // it had been done after all
-		case jump > 1_000_000:
+		if verdictOf(err) != outdated || jump > 1_000_000 {
 			return err
 		}
-		e.last += jump // somebody counted further than we know: a process before this one
+		e.last += jump
 	}
 }
 

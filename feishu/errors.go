@@ -68,6 +68,7 @@ const (
 	gone                       // the message is gone
 	hopeless                   // the bot cannot reach this chat
 	badToken                   // the access token is not valid
+	away                       // it was not done, since the platform does not answer
 )
 
 func verdictOf(err error) verdict {
@@ -77,6 +78,9 @@ func verdictOf(err error) verdict {
 	}
 	switch e.Code {
 	case 0:
+		if errors.Is(e.cause, ErrAway) {
+			return away
+		}
 		return unknown
 	case 99991661, 99991663, 99991664, 99991671, 99991677:
 		return badToken

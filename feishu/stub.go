@@ -6,4 +6,5 @@ import (
 	"magpie/internal/chat"
 )
 
-func (c *Client) Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) { return nil, nil }
+// Find finds nothing yet.
+func (c *Client) Find(context.Context, chat.Ref) ([]chat.Sent, error) { return nil, nil }

@@ -106,14 +106,13 @@ func crashAt(t *testing.T, step string, finished bool) {
 	s.connected()
 
 	var cards []feishusim.Message
-	s.await("the end", func(v *feishusim.View) bool {
-		cards = replies(v, s.chat, id)
-		return len(cards) > 0 && !cards[0].Last().Streaming && (said(cards[0]) == crashAnswer || hasButtons(cards[0]) && !running(cards[0])) ||
-			!finished && waitsBehindTool(s, rest)
-	})
-	s.await("a settled card", func(v *feishusim.View) bool {
-		cards = replies(v, s.chat, id)
-		return len(cards) > 0 && !cards[0].Last().Streaming
+	s.until("the end", func() bool {
+		if !finished {
+			s.release(rest)
+		}
+		cards = replies(s.sim.View(), s.chat, id)
+		return len(cards) > 0 && !cards[0].Last().Streaming && !running(cards[0]) &&
+			(said(cards[0]) == crashAnswer || hasButtons(cards[0]))
 	})
 	if len(cards) != 1 {
 		t.Errorf("%d messages answer", len(cards))
@@ -138,8 +137,8 @@ func crashAt(t *testing.T, step string, finished bool) {
 	s.clean()
 }
 
-// waitsBehindTool lets an agent that was begun again go on, once it has come so far.
-func waitsBehindTool(s *service, rest chan struct{}) bool {
+// release lets an agent that was begun again after the crash go on, once it is behind its tool.
+func (s *service) release(rest chan struct{}) {
 	for _, r := range s.model.Requests() {
 		if r.End.IsZero() && afterTool(&r) {
 			select {
@@ -147,10 +146,8 @@ func waitsBehindTool(s *service, rest chan struct{}) bool {
 			default:
 				close(rest)
 			}
-			return true
 		}
 	}
-	return false
 }
 
 // visible is what people see of the answer.
@@ -209,13 +206,7 @@ func (s *service) checkStored(id string) {
 			s.Errorf("%s: %d, want %d", query, got, want)
 		}
 	}
-	deadline := time.Now().Add(patience)
-	for s.count(`SELECT COUNT(*) FROM outbox`) > 0 {
-		if time.Now().After(deadline) {
-			s.Fatal("something is still to be delivered")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 }
 
 // want is how many complete answers the History must hold: as many as are visible.

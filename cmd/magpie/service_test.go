@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -162,15 +160,22 @@ func (s *service) home() string {
 	return ""
 }
 
+// until waits until cond holds.
+func (s *service) until(what string, cond func() bool) {
+	s.Helper()
+	for deadline := time.Now().Add(patience / 2); !cond(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.Fatalf("waiting for %s; visible:\n%s\nlog:\n%s", what, s.transcript(), s.err)
+		}
+	}
+}
+
 // alone waits until no agent is left.
 func (s *service) alone(within time.Duration) {
 	s.Helper()
-	ctx, cancel := context.WithTimeoutCause(s.Context(), within, errors.New("timeout"))
-	defer cancel()
-	for len(s.agents()) > 0 {
-		if ctx.Err() != nil {
+	for deadline := time.Now().Add(within); len(s.agents()) > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
 			s.Fatalf("processes are left: %q", s.agents())
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }

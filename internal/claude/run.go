@@ -146,7 +146,7 @@ func (s *stopper) begin(cause error) {
 	s.p.interrupt()
 }
 
-func (s *stopper) look() { s.left = append(s.left, family(s.p.Pid(), s.p.mark)...) }
+func (s *stopper) look() { s.left = append(s.left, s.p.family()...) }
 
 // more tells when the next, harder step is due.
 func (s *stopper) more() <-chan time.Time {
@@ -181,6 +181,7 @@ func (s *stopper) sweep() {
 		}
 	}
 	killAll(tools)
+	house.disown(s.p)
 }
 
 func (s *stopper) end() {
