@@ -71,7 +71,9 @@ type storeHealth struct {
 type platformHealth struct {
 	Connected bool       `json:"connected"`
 	Since     *time.Time `json:"since,omitempty"` // of the last change
+	Away      bool       `json:"api_away"`        // its HTTP API does not answer
 	Error     string     `json:"error,omitempty"`
+	Do        string     `json:"do,omitempty"` // what the operator must do
 }
 
 // live answers whether the process and its store work. A platform that is away is no reason to start the program anew.
@@ -86,7 +88,7 @@ func (h health) live(w http.ResponseWriter, r *http.Request) {
 // ready answers whether messages are received and answered, and if not, why and since when.
 func (h health) ready(w http.ResponseWriter, r *http.Request) {
 	store, platform := h.store(r.Context()), platformOf(h.status())
-	ready := store.OK && platform.Connected
+	ready := store.OK && platform.Connected && !platform.Away
 	answer(w, ready, struct {
 		Ready    bool           `json:"ready"`
 		Store    storeHealth    `json:"store"`
@@ -104,7 +106,7 @@ func (h health) store(ctx context.Context) storeHealth {
 }
 
 func platformOf(st feishu.Status) platformHealth {
-	h := platformHealth{Connected: st.Connected}
+	h := platformHealth{Connected: st.Connected, Away: st.Away, Do: st.Hint}
 	if !st.Since.IsZero() {
 		since := st.Since.UTC()
 		h.Since = &since

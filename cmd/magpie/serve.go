@@ -123,7 +123,7 @@ func (p *program) warnUnset(a bridge.Access) {
 
 // snapshot reads the parts for the metrics.
 func (p *program) snapshot(ctx context.Context) snapshot {
-	s := snapshot{Platform: &platformStats{Connected: p.client.Status().Connected}}
+	s := snapshot{Platform: p.client.Status(), CLI: p.pool.Stats()}
 	if backlog, err := p.store.Backlog(ctx); err != nil {
 		p.log.Error().Err(err).Msg("metrics: the store could not be read")
 	} else {
