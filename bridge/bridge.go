@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -39,7 +40,7 @@ type Messenger interface {
 
 // Config is what the bridge must know beside its parts.
 type Config struct {
-	Access         Access
+	Access         Access // at the start, see SetAccess
 	Project        string // working folder of chats that have none of their own
 	PermissionMode string // of chats that have none of their own
 	Node           string // this machine; a session of another one cannot be resumed here
@@ -79,15 +80,21 @@ type Bridge struct {
 	turns   *jobs
 	lanes   lanes
 	outbox  *outbox
+	access  atomic.Pointer[Access]
 }
 
 // New makes a bridge. Run starts it.
 func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog.Logger) *Bridge {
-	return &Bridge{
+	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
 		turns: newJobs(), outbox: &outbox{db: store, out: out, log: log, jobs: newJobs()},
 	}
+	b.SetAccess(cfg.Access)
+	return b
 }
+
+// SetAccess changes who may talk to the bot, from the next message on.
+func (b *Bridge) SetAccess(a Access) { b.access.Store(&a) }
 
 // Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new, gives the
 // turns that run most of the configured time, interrupts what is left, and delivers as much as the rest of the time allows.
@@ -125,7 +132,7 @@ const lastWords = 3 * time.Second
 // Message takes in what a platform delivered. The platform delivers it again until nil comes back, so the commit comes
 // first and the work later.
 func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
-	if !b.cfg.Access.allows(m.Key, m.Actor) {
+	if !b.access.Load().allows(m.Key, m.Actor) {
 		b.refuse(m)
 		return nil
 	}
@@ -197,7 +204,7 @@ func (b *Bridge) lang(ctx context.Context, key chat.Key) lang {
 // refuse lets a message of a stranger go. Only while nobody owns the bot, who tries is told how to become its owner.
 func (b *Bridge) refuse(m chat.Incoming) {
 	b.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
-	if b.cfg.Access.Unset() && m.Kind == chat.Private {
+	if b.access.Load().Unset() && m.Kind == chat.Private {
 		b.outbox.jobs.add(func(ctx context.Context) {
 			text := fmt.Sprintf(texts.NotAllowed.in(langOf(m.Text)), m.Actor.ID)
 			if _, err := b.out.Reply(ctx, chat.Ref{Key: m.Key, ID: m.ID}, text, "reply:"+m.ID); err != nil {
@@ -209,7 +216,7 @@ func (b *Bridge) refuse(m chat.Incoming) {
 
 // Press takes in a button that somebody pressed, and returns what to tell him.
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
-	if !b.cfg.Access.allows(p.Key, p.Actor) {
+	if !b.access.Load().allows(p.Key, p.Actor) {
 		return "", nil
 	}
 	if p.ID != "" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 	"github.com/pelletier/go-toml/v2"
+	"github.com/rs/zerolog"
 
 	"magpie/bridge"
 	"magpie/contextmgr"
@@ -49,6 +50,14 @@ type logConfig struct {
 	Format string `toml:"format" env:"FORMAT"` // json | console
 }
 
+func (c logConfig) level() zerolog.Level {
+	level, err := zerolog.ParseLevel(c.Level)
+	if err != nil {
+		return zerolog.InfoLevel // validate has refused any other
+	}
+	return level
+}
+
 // envPrefix is in front of every variable that overrides a key: MAGPIE_<SECTION>_<KEY>.
 const envPrefix = "MAGPIE_"
 
@@ -70,9 +79,24 @@ type configError struct{ err error }
 func (e *configError) Error() string { return "configuration: " + e.err.Error() }
 func (e *configError) Unwrap() error { return e.err }
 
-// loadConfig reads the file at path, or the one that is found when path is empty, and then the environment. A problem
-// is a [configError] that names every key that is wrong.
+// loadConfig gives the configuration of a bridge that can run. A problem is a [configError] that names every key that
+// is wrong.
 func loadConfig(path string, environ []string) (config, error) {
+	c, err := readConfig(path, environ)
+	if err != nil {
+		return c, err
+	}
+	if err := c.validate(); err != nil {
+		return c, &configError{err}
+	}
+	if c.Claude, err = c.Claude.Resolve(); err != nil {
+		return c, &configError{err}
+	}
+	return c, nil
+}
+
+// readConfig reads the file at path, or the one that is found when path is empty, and then the environment.
+func readConfig(path string, environ []string) (config, error) {
 	c := defaults()
 	if path == "" {
 		path = findConfig()
@@ -90,13 +114,6 @@ func loadConfig(path string, environ []string) (config, error) {
 		return c, &configError{err}
 	}
 	c.Claude.Environ = environ
-	if err := c.validate(); err != nil {
-		return c, &configError{err}
-	}
-	var err error
-	if c.Claude, err = c.Claude.Resolve(); err != nil {
-		return c, &configError{err}
-	}
 	return c, nil
 }
 

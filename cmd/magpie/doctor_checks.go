@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,9 +27,13 @@ func (d *doctor) database(ctx context.Context, c config) {
 		d.add(fine, "", "database: %s will be made at the first start", path)
 		return
 	}
-	err := checkDatabase(ctx, c.DB)
-	if err != nil {
-		d.add(wrong, "stop magpie, move the file and its -wal and -shm aside, and copy the latest backup to its place", "database: %s: %v", path, err)
+	var corrupt *db.CorruptError
+	switch err := checkDatabase(ctx, c.DB); {
+	case errors.As(err, &corrupt):
+		d.add(wrong, "restore the latest file made by magpie backup, as said", "database: %v", err)
+		return
+	case err != nil:
+		d.add(wrong, "see that the user that runs magpie may read it, and that this magpie is not older than its data", "database: %s: %v", path, err)
 		return
 	}
 	if pid := servedBy(path); pid != 0 {
@@ -47,21 +49,12 @@ func databasePath(c db.Config) string {
 }
 
 // checkDatabase reads the whole database.
-func checkDatabase(ctx context.Context, c db.Config) (err error) {
-	path := url.URL{Path: databasePath(c)}
-	raw, err := sql.Open("sqlite3", "file:"+path.EscapedPath()+"?mode=ro&_busy_timeout=5000")
+func checkDatabase(ctx context.Context, c db.Config) error {
+	store, err := db.OpenReadOnly(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, raw.Close()) }()
-	var found string
-	if err := raw.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&found); err != nil {
-		return err
-	}
-	if found != "ok" {
-		return errors.New(found)
-	}
-	return nil
+	return errors.Join(store.Check(ctx), store.Close())
 }
 
 // servedBy gives the process that serves the database, 0 when none does. The lock's file outlives it.

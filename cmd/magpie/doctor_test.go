@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,14 +90,14 @@ func TestDoctorFindsAHealthyBridge(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &report); err != nil || !report.OK || code != 0 {
 		t.Errorf("while the bridge runs: exit code %d, %v:\n%s", code, err, out)
 	}
-	whole := false
-	for _, f := range report.Findings {
-		whole = whole || strings.HasPrefix(f.What, "database: ") && strings.Contains(f.What, " is whole")
-	}
-	if !whole {
-		t.Errorf("the database that is in use is not examined:\n%s", out)
+	served := fmt.Sprintf(" is whole; process %d serves it", service.cmd.Process.Pid)
+	if !slices.ContainsFunc(report.Findings, func(f finding) bool { return strings.HasSuffix(f.What, served) }) {
+		t.Errorf("the doctor does not say %q:\n%s", served, out)
 	}
 	service.stop()
+	if _, out = p.examine(); !strings.Contains(out, " is whole; no process serves it") {
+		t.Errorf("the lock of a process that has ended counts:\n%s", out)
+	}
 }
 
 // Each ailment has its line, which says what to do.

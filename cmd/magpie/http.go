@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -49,7 +48,7 @@ func (c httpConfig) listen(log zerolog.Logger) (net.Listener, error) {
 
 // pages serves the metrics and tells how the program is: /healthz whether it lives, /readyz whether it can do its work.
 func (p *program) pages() http.Handler {
-	h := health{probe: p.probe, status: p.client.Status}
+	h := health{probe: p.store.Healthy, status: p.client.Status}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.metrics.handler())
 	mux.HandleFunc("GET /healthz", h.live)
@@ -58,7 +57,7 @@ func (p *program) pages() http.Handler {
 }
 
 type health struct {
-	probe  func(context.Context) error
+	probe  func(context.Context) error // of the store; returns at the end of its context whatever happens
 	status func() feishu.Status
 }
 
@@ -72,7 +71,9 @@ type storeHealth struct {
 type platformHealth struct {
 	Connected bool       `json:"connected"`
 	Since     *time.Time `json:"since,omitempty"` // of the last change
+	Away      bool       `json:"api_away"`        // its HTTP API does not answer
 	Error     string     `json:"error,omitempty"`
+	Do        string     `json:"do,omitempty"` // what the operator must do
 }
 
 // live answers whether the process and its store work. A platform that is away is no reason to start the program anew.
@@ -87,7 +88,7 @@ func (h health) live(w http.ResponseWriter, r *http.Request) {
 // ready answers whether messages are received and answered, and if not, why and since when.
 func (h health) ready(w http.ResponseWriter, r *http.Request) {
 	store, platform := h.store(r.Context()), platformOf(h.status())
-	ready := store.OK && platform.Connected
+	ready := store.OK && platform.Connected && !platform.Away
 	answer(w, ready, struct {
 		Ready    bool           `json:"ready"`
 		Store    storeHealth    `json:"store"`
@@ -96,23 +97,16 @@ func (h health) ready(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h health) store(ctx context.Context) storeHealth {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, errors.New("the store does not answer"))
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- h.probe(ctx) }() // one that hangs in the disk obeys no context
-	select {
-	case err := <-done:
-		if err != nil {
-			return storeHealth{Error: err.Error()}
-		}
-		return storeHealth{OK: true}
-	case <-ctx.Done():
-		return storeHealth{Error: context.Cause(ctx).Error()}
+	if err := h.probe(ctx); err != nil {
+		return storeHealth{Error: err.Error()}
 	}
+	return storeHealth{OK: true}
 }
 
 func platformOf(st feishu.Status) platformHealth {
-	h := platformHealth{Connected: st.Connected}
+	h := platformHealth{Connected: st.Connected, Away: st.Away, Do: st.Hint}
 	if !st.Since.IsZero() {
 		since := st.Since.UTC()
 		h.Since = &since

@@ -99,6 +99,13 @@ func (m *manager) report(ctx context.Context, stopping <-chan struct{}) {
 	}
 }
 
+// reload tells systemd that f reads the configuration anew.
+func (m *manager) reload(f func()) {
+	m.tell(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
+	f()
+	m.tell(daemon.SdNotifyReady)
+}
+
 // statusLine says in one line how the connection is.
 func statusLine(st feishu.Status) string {
 	var since string

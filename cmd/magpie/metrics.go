@@ -11,27 +11,15 @@ import (
 
 	"magpie/bridge"
 	"magpie/db"
+	"magpie/feishu"
+	"magpie/internal/claude"
 )
 
-// snapshot is what the metrics page reads of the parts whenever it is asked for. A part that cannot tell leaves its
-// field nil, and its metrics are absent: a zero would be a lie.
+// snapshot is what the metrics page reads of the parts whenever it is asked for.
 type snapshot struct {
-	Store    *db.Backlog
-	Platform *platformStats
-	CLI      *cliStats
-}
-
-// platformStats is how the platform was reached since the program started.
-type platformStats struct {
-	Connected  bool
-	Reconnects int
-	Calls      map[string]int // API calls by class: ok, refused, limited, unknown
-}
-
-// cliStats are the processes of the CLI.
-type cliStats struct {
-	Running, Idle int
-	Waiting       int // turns that wait for a free place
+	Store    *db.Backlog // nil = it could not be read
+	Platform feishu.Status
+	CLI      claude.PoolStats
 }
 
 // metrics counts turns and shows the parts of the program in the form of Prometheus. No label carries the id of a chat,
@@ -114,14 +102,22 @@ var (
 	descOutbox     = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
 	descOldest     = describe("outbox_oldest_seconds", "Age of the oldest text or card that the platform has not confirmed.")
 	descConnected  = describe("platform_connected", "1 while the long connection stands.")
-	descReconnects = describe("platform_reconnects_total", "How often the long connection was made again.")
-	descCalls      = describe("platform_calls_total", "API calls, by the class of their outcome.", "class")
-	descProcesses  = describe("cli_processes", "Processes of the CLI by state; waiting are turns without a place.", "state")
+	descReconnects = describe("platform_reconnects_total", "Long connections after the first.")
+	descAway       = describe("platform_api_away", "1 while the platform's HTTP API does not answer.")
+	descEvents     = describe("platform_events_total", "Messages and presses that have arrived.")
+	descRepaired   = describe("platform_repaired_total", "Messages that no event told of and that were found by asking.")
+	descCalls      = describe("platform_calls_total", "Calls to the platform's HTTP API, by what became of them.", "class")
+	descProcesses  = describe("cli_processes", "Processes of the CLI, by state.", "state")
+	descWaiting    = describe("turns_waiting", "Turns that wait for a free place among the CLI's processes.")
+	descStarted    = describe("cli_started_total", "Processes of the CLI that were started.")
 )
 
 // Describe implements prometheus.Collector.
 func (p parts) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descCalls, descProcesses} {
+	for _, d := range []*prometheus.Desc{
+		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descAway, descEvents, descRepaired, descCalls,
+		descProcesses, descWaiting, descStarted,
+	} {
 		to <- d
 	}
 }
@@ -140,18 +136,20 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 		put(descOutbox, prometheus.GaugeValue, float64(s.Store.Posts))
 		put(descOldest, prometheus.GaugeValue, age(s.Store.Oldest))
 	}
-	if s.Platform != nil {
-		put(descConnected, prometheus.GaugeValue, number(s.Platform.Connected))
-		put(descReconnects, prometheus.CounterValue, float64(s.Platform.Reconnects))
-		for class, n := range s.Platform.Calls {
-			put(descCalls, prometheus.CounterValue, float64(n), class)
-		}
+	put(descConnected, prometheus.GaugeValue, number(s.Platform.Connected))
+	put(descReconnects, prometheus.CounterValue, float64(s.Platform.Reconnects))
+	put(descAway, prometheus.GaugeValue, number(s.Platform.Away))
+	put(descEvents, prometheus.CounterValue, float64(s.Platform.Events))
+	put(descRepaired, prometheus.CounterValue, float64(s.Platform.Repaired))
+	for class, n := range map[string]int64{
+		"ok": s.Platform.Calls.OK, "refused": s.Platform.Calls.Refused, "limited": s.Platform.Calls.Limited, "unknown": s.Platform.Calls.Unknown,
+	} {
+		put(descCalls, prometheus.CounterValue, float64(n), class)
 	}
-	if s.CLI != nil {
-		put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Running), "running")
-		put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Idle), "idle")
-		put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Waiting), "waiting")
-	}
+	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Running), "running")
+	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Idle), "idle")
+	put(descWaiting, prometheus.GaugeValue, float64(s.CLI.Waiting))
+	put(descStarted, prometheus.CounterValue, float64(s.CLI.Started))
 }
 
 func number(yes bool) float64 {

@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -29,10 +31,12 @@ func (s serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	zerolog.SetGlobalLevel(c.Log.level()) // of the process, so that a reload reaches every logger
 	p, err := newProgram(ctx, c, newLog(os.Stderr, c.Log), nil)
 	if err != nil {
 		return err
 	}
+	p.load = func() (config, error) { return loadConfig(s.Config, os.Environ()) }
 	rest, err := claude.AdoptOrphans()
 	if err != nil {
 		p.log.Warn().Err(err).Msg("what agents leave behind may be found only at the next start")
@@ -46,11 +50,7 @@ func newLog(w io.Writer, c logConfig) zerolog.Logger {
 	if c.Format == "console" {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
 	}
-	level, err := zerolog.ParseLevel(c.Level)
-	if err != nil {
-		level = zerolog.InfoLevel // validate has refused any other
-	}
-	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+	return zerolog.New(w).With().Timestamp().Logger()
 }
 
 // program is the bridge with all its parts. The playground and tests build the same one.
@@ -62,6 +62,7 @@ type program struct {
 	client *feishu.Client
 	bridge *bridge.Bridge
 
+	load    func() (config, error) // reads the configuration anew; nil = it cannot be
 	metrics *metrics
 	http    net.Listener // of the pages; nil = none are wanted
 }
@@ -95,19 +96,24 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 
 // run runs the program until ctx is done, and takes it down.
 func (p *program) run(ctx context.Context) error {
-	if p.cfg.Access.Unset() {
-		p.log.Warn().Msg("[access] names nobody: write to the bot, and it tells you the user id (ou_...) to set as owner")
-	}
+	p.warnUnset(p.cfg.Access)
+	m := newManager(p.store.Healthy, p.client.Status, p.log)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
 	if p.http != nil {
 		g.Go(func() error { return serveHTTP(ctx, p.http, p.pages()) })
 	}
+	if p.load != nil {
+		hup := make(chan os.Signal, 1)
+		signal.Notify(hup, syscall.SIGHUP)
+		defer signal.Stop(hup)
+		g.Go(func() error { p.reloads(ctx, hup, m); return nil })
+	}
 	p.log.Info().Str("version", version()).Msg("magpie is running")
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
 	var managed sync.WaitGroup
-	managed.Go(func() { newManager(p.probe, p.client.Status, p.log).run(alive, ctx.Done()) })
+	managed.Go(func() { m.run(alive, ctx.Done()) })
 	err := g.Wait()
 	p.pool.Close()
 	die()
@@ -117,12 +123,16 @@ func (p *program) run(ctx context.Context) error {
 	return err
 }
 
-// probe reports whether the store still takes writes. No turn has the id 0, so nothing is changed.
-func (p *program) probe(ctx context.Context) error { return p.store.RequeueTurn(ctx, 0) }
+// warnUnset tells the operator how to begin.
+func (p *program) warnUnset(a bridge.Access) {
+	if a.Unset() {
+		p.log.Warn().Msg("[access] names nobody: write to the bot, and it tells you the user id (ou_...) to set as owner")
+	}
+}
 
 // snapshot reads the parts for the metrics.
 func (p *program) snapshot(ctx context.Context) snapshot {
-	s := snapshot{Platform: &platformStats{Connected: p.client.Status().Connected}}
+	s := snapshot{Platform: p.client.Status(), CLI: p.pool.Stats()}
 	if backlog, err := p.store.Backlog(ctx); err != nil {
 		p.log.Error().Err(err).Msg("metrics: the store could not be read")
 	} else {
