@@ -23,7 +23,7 @@ func (h *household) start(p *Process) error {
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}
-	p.born = bornAt(p.Pid())
+	p.self = identify(p.Pid())
 	h.own[p.Pid()] = p
 	return nil
 }

@@ -114,9 +114,3 @@ func (h *household) suspects(s stat, p *Process) guilty {
 	}
 	return g
 }
-
-// bornAt is when a process started, in ticks since boot.
-func bornAt(pid int) uint64 {
-	s, _ := readStat(pid)
-	return s.started
-}
