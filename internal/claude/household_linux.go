@@ -103,7 +103,7 @@ func (h *household) settle(p *Process) {
 // now. When it tells by its mark, it is that one; or nobody, if that one ended long ago.
 func (h *household) suspects(s stat, p *Process) guilty {
 	g := guilty{p: true}
-	for other := range maps.Values(h.own) {
+	for _, other := range h.own {
 		g[other] = true
 	}
 	mark, ok := variable(s.pid, markName)

@@ -27,7 +27,7 @@ type Process struct {
 	cmd    *exec.Cmd
 	mark   string // in the environment of the process and of all that it starts
 	in     *input
-	self   identity
+	self   identity // by which it is found in the table of processes
 	stderr *tail
 	limits Config
 	exited chan struct{} // closed when the process has ended and all it said was read
