@@ -77,7 +77,8 @@ func (c *Client) receive(run context.Context, h Handler, payload gjson.Result) e
 
 // hand hands a message over when it is its turn.
 func (c *Client) hand(run context.Context, h Handler, m chat.Incoming) error {
-	ctx, cancel := context.WithTimeout(run, messageTimeout)
+	// What has arrived is stored even while the program ends: it need not be delivered again.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), messageTimeout)
 	defer cancel()
 	leave, err := c.order.enter(ctx, m.Key.ID, m.Time)
 	if err != nil {

@@ -96,7 +96,7 @@ func crashAt(t *testing.T, step string, finished bool) {
 	s.connected()
 	id := s.sim.Say(s.chat, s.user, crashQuestion)
 	if !s.died(patience) {
-		t.Fatalf("the program did not come to this step: %s", s.err)
+		t.Fatalf("the program did not come to this step: %s", s.logs)
 	}
 	shown := visible(s.sim.View(), s.chat, id)
 	if finished {

@@ -156,12 +156,16 @@ func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
 // awaitLog waits until the program has logged something.
 func (r *rig) awaitLog(text string) {
 	r.Helper()
-	deadline := time.Now().Add(patience)
-	for !strings.Contains(r.logs.String(), text) {
+	r.until("the log to say "+text, func() bool { return strings.Contains(r.logs.String(), text) })
+}
+
+// until waits until cond holds.
+func (r *rig) until(what string, cond func() bool) {
+	r.Helper()
+	for deadline := time.Now().Add(patience); !cond(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			r.Fatalf("not logged: %q", text)
+			r.Fatalf("waiting for %s; visible:\n%s\nlog:\n%s", what, r.transcript(), r.logs)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 

@@ -54,7 +54,6 @@ func TestMain(m *testing.M) {
 type service struct {
 	*rig
 	cmd  *exec.Cmd
-	err  *bytes.Buffer
 	done chan struct{} // closed when the process has ended
 }
 
@@ -84,8 +83,7 @@ func (s *service) run(vars ...string) {
 	} {
 		s.cmd.Env = append(s.cmd.Env, envPrefix+name+"="+value)
 	}
-	s.err = &bytes.Buffer{}
-	s.cmd.Stderr, s.cmd.Stdout = s.err, s.err
+	s.cmd.Stderr, s.cmd.Stdout = s.logs, s.logs
 	must(s, s.cmd.Start())
 	done := make(chan struct{})
 	s.done = done
@@ -112,10 +110,10 @@ func (s *service) terminate() time.Duration {
 	select {
 	case <-s.done:
 	case <-time.After(patience):
-		s.Fatalf("the service does not end: %s", s.err)
+		s.Fatalf("the service does not end: %s", s.logs)
 	}
 	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
-		s.Errorf("exit code %d: %s", code, s.err)
+		s.Errorf("exit code %d: %s", code, s.logs)
 	}
 	return time.Since(began)
 }
@@ -150,24 +148,15 @@ func (s *service) agents() []string {
 	return list
 }
 
-func (s *service) home() string {
-	for _, kv := range s.cfg.Claude.Environ {
+// home is the agent's home folder.
+func (r *rig) home() string {
+	for _, kv := range r.cfg.Claude.Environ {
 		if home, ok := strings.CutPrefix(kv, "HOME="); ok {
 			return home
 		}
 	}
-	s.Fatal("no HOME")
+	r.Fatal("no HOME")
 	return ""
-}
-
-// until waits until cond holds.
-func (s *service) until(what string, cond func() bool) {
-	s.Helper()
-	for deadline := time.Now().Add(patience / 2); !cond(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.Fatalf("waiting for %s; visible:\n%s\nlog:\n%s", what, s.transcript(), s.err)
-		}
-	}
 }
 
 // alone waits until no agent is left.
