@@ -12,11 +12,11 @@ import (
 // What people wrote, and not the answers: those carry this machine's time, which may lie after a message that was missed.
 const activeChats = `SELECT key, kind, said FROM (
 	SELECT key, kind, (SELECT sent_at FROM messages WHERE chat_key = chats.key AND role = 'user' ORDER BY seq DESC LIMIT 1) AS said FROM chats
-	) WHERE said IS NOT NULL ORDER BY said DESC LIMIT ?1`
+	) WHERE said >= ?1 ORDER BY said DESC LIMIT ?2`
 
-// Active names the chats in which people spoke last, those first that spoke last.
-func (d *DB) Active(ctx context.Context, most int) (_ []chat.Activity, err error) {
-	rows, err := d.read.QueryContext(ctx, activeChats, most)
+// Active names the chats in which people spoke last, those first that spoke last, and none that were silent since.
+func (d *DB) Active(ctx context.Context, since time.Time, most int) (_ []chat.Activity, err error) {
+	rows, err := d.read.QueryContext(ctx, activeChats, since.UnixMilli(), most)
 	if err != nil {
 		return nil, fmt.Errorf("list active chats: %w", err)
 	}

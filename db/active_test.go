@@ -20,7 +20,7 @@ func TestActiveChatsAreThoseInWhichPeopleSpokeLast(t *testing.T) {
 	for _, e := range []db.Entry{said("oc_a", "1", 1000), said("oc_b", "2", 3000), said("oc_c", "3", 2000), said("oc_a", "4", 1500)} {
 		accept(t, d, e)
 	}
-	got, err := d.Active(t.Context(), 2)
+	got, err := d.Active(t.Context(), time.UnixMilli(1800), 5)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,4 +173,32 @@ func TestGone(t *testing.T) {
 			t.Errorf("code %d: gone %v, want %v", code, !want, want)
 		}
 	}
+}
+
+func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimits()
+		ctx, cancel := context.WithCancel(t.Context())
+		var background sync.WaitGroup
+		for range 4 {
+			background.Go(func() {
+				for errors.Join(l.spare(ctx), l.app(ctx)) == nil {
+				}
+			})
+		}
+		if err := sleep(ctx, time.Minute); err != nil { // what may wait has used up all that it gets
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for range 40 {
+			if err := l.app(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took > 1100*time.Millisecond { // the app's own rate
+			t.Errorf("40 urgent calls waited %v", took)
+		}
+		cancel()
+		background.Wait()
+	})
 }

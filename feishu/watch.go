@@ -17,7 +17,7 @@ var probes = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval:
 
 // watchingDialer dials connections that end when a ping is not answered.
 func watchingDialer() *websocket.Dialer {
-	d := &net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: probes}
+	d := &net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: probes, Control: limitSilence}
 	return &websocket.Dialer{
 		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: 20 * time.Second,
 		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
