@@ -100,7 +100,9 @@ func (b *Bridge) SetAccess(a Access) { b.access.Store(&a) }
 // turns that run most of the configured time, interrupts what is left, and delivers as much as the rest of the time allows.
 func (b *Bridge) Run(ctx context.Context) error {
 	ctx = b.log.WithContext(ctx)
-	if err := b.recover(ctx); err != nil {
+	if err := b.recover(ctx); ctx.Err() != nil {
+		return nil // what is not taken up yet is found at the next start
+	} else if err != nil {
 		return err
 	}
 	work, interrupt := context.WithCancel(context.WithoutCancel(ctx))

@@ -152,7 +152,7 @@ type Backlog struct {
 	Oldest time.Time // of the posts; zero = none
 }
 
-const backlog = `SELECT (SELECT COUNT(*) FROM turns WHERE state = 'queued'), COUNT(*), COALESCE(MIN(created_at), 0) FROM outbox`
+const backlog = `SELECT (SELECT COUNT(*) FROM turns WHERE state = 'queued'` + isOpen + `), COUNT(*), COALESCE(MIN(created_at), 0) FROM outbox`
 
 // Backlog counts what waits to be answered and to be delivered.
 func (d *DB) Backlog(ctx context.Context) (Backlog, error) {

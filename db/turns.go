@@ -73,7 +73,13 @@ func loadTurn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, err
 	return t, nil
 }
 
-const waitingTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = ?3 AND failure = ?4 ORDER BY id DESC LIMIT 1`
+// isOpen is what the index turns_open asks for: without its very words a query would read all turns there are.
+const isOpen = ` AND state IN ('queued', 'running')`
+
+const queuedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued'` + isOpen + ` ORDER BY id DESC LIMIT 1`
+
+const lateTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late'
+	ORDER BY id DESC LIMIT 1`
 
 const insertTurn = `INSERT INTO turns (chat_key, epoch, state, failure, created_at) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id`
 
@@ -84,9 +90,9 @@ const setMessageTurn = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND
 
 // queue adds m to the turn that waits in its chat, or to a new one.
 func (d *DB) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (int64, error) {
-	state, failure, replyTo := Queued, "", m.ID
+	state, failure, waiting, replyTo := Queued, "", queuedTurn, m.ID
 	if e.Held != nil {
-		state, failure = Interrupted, Late
+		state, failure, waiting = Interrupted, Late, lateTurn
 	}
 	old, err := d.resolve(ctx, tx, m.Key, e.Continues, continued)
 	if err != nil {
@@ -101,7 +107,7 @@ func (d *DB) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (in
 		}
 	}
 	var id int64
-	err = tx.QueryRowContext(ctx, waitingTurn, m.Key.String(), m.Epoch, state, failure).Scan(&id)
+	err = tx.QueryRowContext(ctx, waiting, m.Key.String(), m.Epoch).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		row := tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, state, failure, millis(d.now()))
 		if err = row.Scan(&id); err == nil && e.Held != nil {
@@ -133,7 +139,7 @@ const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts
 	session_id = CASE WHEN ?4 AND session <> '' THEN session ELSE ?3 END
 	FROM (SELECT t.id AS head, CASE WHEN c.epoch = t.epoch THEN c.session_id ELSE '' END AS session
 		FROM turns t JOIN chats c ON c.key = t.chat_key
-		WHERE t.chat_key = ?1 AND t.state = 'queued' ORDER BY t.id LIMIT 1)
+		WHERE t.chat_key = ?1 AND t.state = 'queued'` + isOpen + ` ORDER BY t.id LIMIT 1)
 	WHERE id = head RETURNING ` + turnColumns
 
 const selectAsked = `SELECT ` + messageColumns + ` FROM messages
@@ -301,7 +307,7 @@ func (d *DB) recordAnswer(ctx context.Context, tx *sql.Tx, e End, now time.Time)
 	return err
 }
 
-const queuedChats = `SELECT DISTINCT chat_key FROM turns WHERE state = 'queued'`
+const queuedChats = `SELECT DISTINCT chat_key FROM turns WHERE state = 'queued'` + isOpen
 
 // QueuedChats lists the chats in which a turn waits.
 func (d *DB) QueuedChats(ctx context.Context) ([]chat.Key, error) { return d.keys(ctx, queuedChats) }

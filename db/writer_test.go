@@ -230,13 +230,19 @@ func TestWhoComesAfterCloseGetsAnError(t *testing.T) {
 	}
 }
 
-// fill puts n messages into 1000 chats, in one transaction.
+// fill puts n messages into 1000 chats, each with a turn that has answered it, in one transaction.
 func fill(b *testing.B, d *db.DB, n int) {
 	b.Helper()
 	if err := d.Tx(b.Context(), func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO chats (key, kind, next_seq)
 			WITH RECURSIVE i (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i WHERE n < 999)
 			SELECT 'feishu:chat:oc_' || n, 'p2p', ?1 FROM i`, n)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO turns (chat_key, epoch, state, created_at)
+			WITH RECURSIVE i (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i WHERE n < ?1 - 1)
+			SELECT 'feishu:chat:oc_' || (n * 1000 / ?1), 0, 'done', n FROM i`, n)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"time"
@@ -44,9 +45,13 @@ func newEntity(ctx context.Context, a *api, card chat.Card) (*entity, error) {
 	return e, err
 }
 
-// entityOf is the card that a message shows (page cardkit-v1/card/id_convert).
-func entityOf(ctx context.Context, a *api, messageID string, born time.Time) (*entity, error) {
-	e := &entity{api: a, born: born, rate: cardRate()}
+// madeBefore is how long before its message a card may have been made.
+const madeBefore = time.Minute
+
+// entityOf is the card that a message shows (page cardkit-v1/card/id_convert); sent is when, by the platform's clock,
+// so that all processes count from the same time.
+func entityOf(ctx context.Context, a *api, messageID string, sent time.Time) (*entity, error) {
+	e := &entity{api: a, born: sent.Add(-madeBefore), rate: cardRate()}
 	err := persist(ctx, 3, func() error {
 		answer, err := a.call(ctx, request{
 			op: "find the card of a message", method: http.MethodPost, path: "/open-apis/cardkit/v1/cards/id_convert",
@@ -56,6 +61,11 @@ func entityOf(ctx context.Context, a *api, messageID string, born time.Time) (*e
 		return err
 	})
 	return e, err
+}
+
+// notAnEntity reports whether an error of [entityOf] says that the message shows no card of CardKit.
+func notAnEntity(err error) bool {
+	return errors.As(err, new(*Error)) && (verdictOf(err) == refused || verdictOf(err) == lost)
 }
 
 func (e *entity) next() int32 {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
+
+	"magpie/internal/chat"
 )
 
 func TestConfig(t *testing.T) {
@@ -166,8 +168,8 @@ func TestPersist(t *testing.T) {
 func TestGone(t *testing.T) {
 	for code, want := range map[int]bool{230011: true, 231003: true, 230110: true, 230001: false, 0: false} {
 		err := errors.Join(errors.New("x"), &Error{Op: "send", Code: code})
-		if IsGone(err) != want || errors.Is(err, ErrGone) != want {
-			t.Errorf("code %d: gone %v, want %v", code, IsGone(err), want)
+		if errors.Is(err, chat.ErrGone) != want {
+			t.Errorf("code %d: gone %v, want %v", code, !want, want)
 		}
 	}
 }

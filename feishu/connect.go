@@ -123,6 +123,8 @@ func connectError(err error) error {
 	switch {
 	case err == nil:
 		return errors.New("feishu: the long connection was closed")
+	case errors.As(err, &refusal) && refusal.Code == larkws.AuthFailed: // of these, the SDK's only client error (ws/client_transport.go, parseHandshakeError)
+		return &Error{Op: op, Code: larkws.ExceedConnLimit, Msg: refusal.Msg, cause: err}
 	case errors.As(err, &refusal):
 		return &Error{Op: op, Code: refusal.Code, Msg: refusal.Msg, cause: err}
 	case errors.As(err, &failure):

@@ -131,7 +131,7 @@ func (o opener) sendEntity(ctx context.Context, d *draft) (*sheet, error) {
 	// An earlier process may have sent this message, with an entity of its own, which is the one that people see.
 	seen, err := entityOf(ctx, o.api, m.id, m.at)
 	switch {
-	case verdictOf(err) == refused && err != nil, verdictOf(err) == lost: // that one was not sent as an entity
+	case notAnEntity(err):
 		return &sheet{message: m.id, rate: patchRate()}, nil
 	case err != nil:
 		return nil, err

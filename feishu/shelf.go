@@ -18,7 +18,7 @@ func (s *shelf) put(name string, k *card) {
 	if *s == nil {
 		*s = make(shelf)
 	}
-	if len(*s) >= mostCards {
+	if len(*s) >= mostCards && (*s)[name] == nil {
 		s.dropOldest()
 	}
 	(*s)[name] = &kept{k, time.Now()}

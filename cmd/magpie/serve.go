@@ -37,6 +37,12 @@ func (s serveCmd) Run(ctx context.Context) error {
 		return err
 	}
 	p.load = func() (config, error) { return loadConfig(s.Config, os.Environ()) }
+	rest, err := claude.AdoptOrphans()
+	if err != nil {
+		p.log.Warn().Err(err).Msg("what agents leave behind may be found only at the next start")
+	} else {
+		defer rest()
+	}
 	return p.run(ctx)
 }
 
@@ -70,6 +76,9 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	store, err := db.Open(ctx, c.DB)
 	if err != nil {
 		return nil, err
+	}
+	if c.Claude.Instance, err = store.Instance(); err != nil {
+		return nil, errors.Join(err, store.Close())
 	}
 	p := &program{cfg: c, log: log, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
 	p.metrics = newMetrics(p.snapshot)

@@ -11,6 +11,7 @@ UPDATE turns SET reply_to = COALESCE((SELECT message_id FROM messages m WHERE m.
   AND m.turn_id = turns.id AND m.turn_id > 0 AND m.role = 'user' ORDER BY m.sent_at DESC, m.seq DESC LIMIT 1), '');
 
 CREATE INDEX turns_running ON turns (id) WHERE state = 'running';
+CREATE INDEX turns_interrupted ON turns (chat_key, id) WHERE state = 'interrupted';
 
 -- What must still be shown to people. A row goes when the platform has confirmed it.
 CREATE TABLE outbox (
@@ -37,6 +38,7 @@ CREATE INDEX events_seen ON events (seen_at);
 -- +goose Down
 DROP TABLE events;
 DROP TABLE outbox;
+DROP INDEX turns_interrupted;
 DROP INDEX turns_running;
 ALTER TABLE turns DROP COLUMN draft;
 ALTER TABLE turns DROP COLUMN acted;

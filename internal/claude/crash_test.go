@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,12 +45,18 @@ type job struct {
 	Spec   claude.Spec
 	Prompt string
 	Adopt  bool
+	Sweep  bool // do nothing but a sweep
 }
 
 // bridge runs one turn, says "turn" and closes its pool, says "closed" and waits for the end of its input.
 func bridge(text string) error {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		return err
+	}
+	if j.Sweep {
+		n, err := claude.Sweep(context.Background(), j.Config.Instance)
+		fmt.Println("swept", n)
 		return err
 	}
 	if j.Adopt {
@@ -90,7 +97,7 @@ type program struct {
 	input io.Closer
 }
 
-func (r *rig) program(j job) program {
+func (r *rig) program(j job, environ ...string) program {
 	r.Helper()
 	j.Config = r.cfg
 	text, err := json.Marshal(j)
@@ -102,7 +109,7 @@ func (r *rig) program(j job) program {
 		r.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), roleVariable+"="+string(text))
+	cmd.Env = append(append(os.Environ(), roleVariable+"="+string(text)), environ...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -239,6 +246,49 @@ func TestASweepLetsTheTranscriptBeWritten(t *testing.T) {
 func TestASweepNeedsAnInstance(t *testing.T) {
 	if _, err := claude.Sweep(t.Context(), ""); err == nil {
 		t.Error("nobody's processes were swept")
+	}
+}
+
+// A sweeping program may itself have been started by an agent that it is to sweep away.
+func TestASweepSparesItsOwnProgram(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.Instance = uuid.NewString() })
+	mark := "MAGPIE_PROCESS=" + r.cfg.Instance + "/old"
+	left := exec.Command("sleep", "300")
+	left.Env = []string{mark}
+	if err := left.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := r.program(job{Sweep: true}, mark)
+	p.await(t, "swept 1")
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+	if err := left.Wait(); err == nil {
+		t.Error("what was left behind ended by itself")
+	}
+}
+
+func TestASweepSparesOtherUsers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to start a process of another user")
+	}
+	t.Parallel()
+	instance := uuid.NewString()
+	other := exec.Command("sleep", "300")
+	other.Env = []string{"MAGPIE_PROCESS=" + instance + "/x"}
+	other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = other.Process.Kill()
+		_ = other.Wait()
+	}()
+	if n, err := claude.Sweep(t.Context(), instance); n != 0 || err != nil {
+		t.Errorf("%d processes ended: %v", n, err)
+	}
+	if !there(strconv.Itoa(other.Process.Pid)) {
+		t.Error("the other user's process was ended")
 	}
 }
 

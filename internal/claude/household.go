@@ -23,7 +23,7 @@ func (h *household) start(p *Process) error {
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}
-	p.born = bornAt(p.Pid())
+	p.self = identify(p.Pid())
 	h.own[p.Pid()] = p
 	return nil
 }
@@ -33,14 +33,12 @@ func (h *household) leave(p *Process) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.own, p.Pid())
-	if !h.adopts {
-		return
+	if h.adopts {
+		h.settle(p)
+		for _, g := range h.orphans {
+			delete(g, p)
+		}
 	}
-	h.look(p)
-	for _, g := range h.orphans {
-		delete(g, p)
-	}
-	h.kill(nil)
 }
 
 // disown kills the orphans that only p, which lives on, can have started.
@@ -48,7 +46,6 @@ func (h *household) disown(p *Process) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.adopts {
-		h.look(p)
-		h.kill(p)
+		h.settle(p)
 	}
 }

@@ -74,48 +74,43 @@ func (h *household) adopted(all []stat) []stat {
 	return list
 }
 
-// look takes up the orphans that are there now. ending is a CLI that may have left its place among the own already.
-// The caller holds mu.
-func (h *household) look(ending *Process) {
+// settle takes up the orphans that are there now, and kills those that only p can have started, with all that they have
+// started in turn. The caller holds mu.
+func (h *household) settle(p *Process) {
+	all := processes(0)
 	there := map[identity]guilty{}
-	for _, s := range h.adopted(processes(0)) {
+	var doomed []stat
+	for _, s := range h.adopted(all) {
 		if s.zombie || h.strange[s.identity] {
 			continue
 		}
-		if g := h.orphans[s.identity]; g != nil {
-			there[s.identity] = g
-			continue
-		}
-		g := guilty{ending: true}
-		for p := range maps.Values(h.own) {
-			g[p] = true
-		}
-		mark, ok := variable(s.pid, markName)
-		if !ok && os.Getpid() == 1 {
-			continue // the first process of a container is given the orphans of others, too
-		}
-		if ok {
-			maps.DeleteFunc(g, func(p *Process, _ bool) bool { return p.mark != markName+"="+mark })
+		g, known := h.orphans[s.identity]
+		if !known {
+			g = h.suspects(s, p)
 		}
 		there[s.identity] = g
-	}
-	h.orphans = there
-}
-
-// kill ends the orphans that are nobody's, or only p's, with all that they have started. The caller holds mu.
-func (h *household) kill(p *Process) {
-	all := processes(0)
-	var roots []stat
-	for _, s := range all {
-		if g := h.orphans[s.identity]; g != nil && (len(g) == 0 || len(g) == 1 && g[p]) {
-			roots = append(roots, s)
+		if len(g) == 0 || len(g) == 1 && g[p] {
+			doomed = append(doomed, s)
 		}
 	}
-	killAll(kin(all, roots, nil))
+	h.orphans = there
+	if len(doomed) > 0 {
+		killAll(kin(all, doomed, nil))
+	}
 }
 
-// bornAt is when a process started, in ticks since boot.
-func bornAt(pid int) uint64 {
-	s, _ := readStat(pid)
-	return s.started
+// suspects are the CLIs that may have started an orphan that is new: all that live, and p, which may have ended just
+// now. When it tells by its mark, it is that one; or nobody, if that one ended long ago.
+func (h *household) suspects(s stat, p *Process) guilty {
+	g := guilty{p: true}
+	for _, other := range h.own {
+		g[other] = true
+	}
+	mark, ok := variable(s.pid, markName)
+	if ok {
+		maps.DeleteFunc(g, func(c *Process, _ bool) bool { return c.mark != markName+"="+mark })
+	} else if os.Getpid() == 1 {
+		g[nil] = true // the first process of a container is given the orphans of others, too
+	}
+	return g
 }

@@ -253,7 +253,7 @@ func (pl *Pool) Drop(owner string) {
 	}
 	pl.mu.Unlock()
 	if p != nil {
-		<-p.exited
+		<-p.closed
 	}
 }
 

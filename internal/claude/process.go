@@ -27,7 +27,7 @@ type Process struct {
 	cmd    *exec.Cmd
 	mark   string // in the environment of the process and of all that it starts
 	in     *input
-	born   uint64 // when it started, in ticks since boot
+	self   identity // by which it is found in the table of processes
 	stderr *tail
 	limits Config
 	exited chan struct{} // closed when the process has ended and all it said was read
@@ -248,7 +248,7 @@ func (p *Process) gone(ctx context.Context, patience time.Duration) bool {
 }
 
 // family is what the process has started and what is still there.
-func (p *Process) family() []relative { return family(p.Pid(), p.born, p.mark) }
+func (p *Process) family() []relative { return family(p.self, p.mark) }
 
 // kill sends the process and all that it started to their end. It does not wait for it.
 func (p *Process) kill() {

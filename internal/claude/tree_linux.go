@@ -47,18 +47,17 @@ func processes(since uint64) []stat {
 	return list
 }
 
-// family lists all processes that pid has started since it was born, as /proc knows them now: those below it, and those
-// that have lost their parent but carry the mark in their environment, with the sessions that they lead. pid itself is
-// not among them.
-func family(pid int, born uint64, mark string) []relative {
-	all := processes(born)
+// family lists all processes that the process has started, as /proc knows them now: those below it, and those that have
+// lost their parent but carry the mark in their environment, with the sessions that they lead. It is not among them.
+func family(of identity, mark string) []relative {
+	all := processes(of.started) // nothing is older than what started it
 	var roots []stat
 	for _, s := range all {
-		if s.pid == pid || marked(s.pid, func(v string) bool { return v == mark }) {
+		if s.identity == of || marked(s.pid, func(v string) bool { return v == mark }) {
 			roots = append(roots, s)
 		}
 	}
-	return slices.DeleteFunc(kin(all, roots, nil), func(d relative) bool { return d.pid == pid })
+	return slices.DeleteFunc(kin(all, roots, nil), func(d relative) bool { return d.identity == of })
 }
 
 // kin lists the living among the roots, among all that they have started, and among the sessions that any of them leads
@@ -137,6 +136,12 @@ func readStat(pid int) (stat, bool) {
 		relative: relative{identity: identity{pid, started}, session: n[2]},
 		parent:   n[0], group: n[1], zombie: fields[0] == "Z" || fields[0] == "X",
 	}, err == nil
+}
+
+// identify is the identity of a process that runs, or has ended and has not been waited for.
+func identify(pid int) identity {
+	s, _ := readStat(pid)
+	return s.identity
 }
 
 // sessionOf is the session of a process, or 0 when it is gone.

@@ -15,13 +15,12 @@ type (
 	relative struct{ session int }
 )
 
-func family(int, uint64, string) []relative { return nil }
-func sessionOf(int) int                     { return 0 }
-func bornAt(int) uint64                     { return 0 }
-func killAll([]relative)                    {}
+func family(identity, string) []relative { return nil }
+func identify(int) identity              { return identity{} }
+func sessionOf(int) int                  { return 0 }
+func killAll([]relative)                 {}
 
-func (h *household) look(*Process) {}
-func (h *household) kill(*Process) {}
+func (h *household) settle(*Process) {}
 
 // Sweep needs Linux; elsewhere it does nothing and says so.
 func Sweep(context.Context, string) (killed int, err error) {
