@@ -166,12 +166,7 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 			t.Errorf("card %d seems to go on", i)
 		}
 	}
-	for _, v := range p.Violations() {
-		// The key names the page, and the page is sent with a new entity: there is no way to know that it was sent.
-		if v.Rule != feishusim.RuleUUIDReused {
-			t.Errorf("violation: %s: %s", v.Rule, v.Detail)
-		}
-	}
+	p.clean()
 }
 
 func TestPostIsDoneOnce(t *testing.T) {

@@ -124,6 +124,30 @@ func TestStreamingModeIsOpenedBeforeItEnds(t *testing.T) {
 	p.clean()
 }
 
+func TestUnknownLastValueIsNotSaidInOtherWords(t *testing.T) {
+	for _, method := range []string{"PUT", "PATCH"} {
+		t.Run(method, func(t *testing.T) {
+			p, ask := asked(t, feishusim.Config{})
+			p.api.gate.restFor(100 * time.Millisecond)
+			id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
+			p.must(err)
+			if method == "PATCH" { // then the card is refused, and how it is patched stays unknown
+				p.Inject(feishusim.Fault{Method: "PUT", Path: cardAPI + "/*", Code: 10002})
+			}
+			remove := p.Inject(feishusim.Fault{Method: method, Path: "/open-apis/", Reset: true, Apply: true})
+			if err := p.Client.Close(p.ctx(), id, chat.Card{Body: "a whole answer"}); err == nil {
+				t.Error("no error")
+			}
+			remove()
+			p.must(deliver(p.ctx(), func() error { return p.Client.Close(p.ctx(), id, chat.Card{Body: "a whole answer"}) }))
+			p.says(ask, "a whole answer")
+			if m := p.answers(ask.Key.ID)[0]; m.Last().Streaming {
+				t.Error("the card seems to go on")
+			}
+		})
+	}
+}
+
 // operations are the calls that changed the first card.
 func (p *platform) operations(ask chat.Ref) string {
 	var ops []string

@@ -66,7 +66,7 @@ func (k *card) open(ctx context.Context, face chat.Card, seed string, part int) 
 func (o opener) send(ctx context.Context, d *draft) (*sheet, error) {
 	if d.kind == "card" {
 		s, err := o.sendEntity(ctx, d)
-		if err == nil || !otherMeans(ctx, err) {
+		if err == nil || !o.otherMeans(ctx, err) {
 			return s, err
 		}
 		o.log.Warn().Err(err).Msg("feishu: no streaming card, sending a plain one")
@@ -77,7 +77,7 @@ func (o opener) send(ctx context.Context, d *draft) (*sheet, error) {
 		if err == nil {
 			return &sheet{message: m.id, rate: patchRate(), shown: o.known(d.face, m)}, nil
 		}
-		if !otherMeans(ctx, err) {
+		if !o.otherMeans(ctx, err) {
 			return nil, err
 		}
 		o.log.Warn().Err(err).Msg("feishu: no card, sending text")
@@ -91,14 +91,14 @@ func (o opener) send(ctx context.Context, d *draft) (*sheet, error) {
 }
 
 // otherMeans reports whether another kind of message may do what this one could not. It may not when it is unknown
-// whether a message was sent: the answer could be there twice.
-func otherMeans(ctx context.Context, err error) bool {
+// whether a message was sent, by this process or an earlier one: the answer could be there twice.
+func (o opener) otherMeans(ctx context.Context, err error) bool {
 	var e *Error
 	switch {
 	case ctx.Err() != nil || !errors.As(err, &e):
 		return false
 	case verdictOf(err) == unknown:
-		return e.Op == opCreate // nobody sees a card before it is sent
+		return e.Op == opCreate && !o.doubt // nobody sees a card before it is sent
 	}
 	return !slices.Contains([]verdict{gone, hopeless, badToken, limited, away}, verdictOf(err))
 }
@@ -229,48 +229,48 @@ func (s *sheet) finish(ctx context.Context, o opener, card chat.Card, seed strin
 	if static && s.shown != nil && s.shown.Body == card.Body {
 		return nil
 	}
-	var err error
 	if !static {
-		err = s.draw(ctx, o.api, card)
+		err := s.draw(ctx, o.api, card)
 		if err == nil || !lastMeans(ctx, err) {
 			return err
 		}
 		o.log.Warn().Err(err).Msg("feishu: a card could not be finished, trying otherwise")
 	}
-	if err := s.otherwise(ctx, o, card, seed, part, err); err != nil {
+	if err := s.otherwise(ctx, o, card, seed, part); err != nil {
 		return err
 	}
-	s.shown = &card
 	if s.entity != nil {
-		if err := s.entity.stream(ctx, false, liveTries); err != nil {
+		if err := s.entity.stream(ctx, false, lastTries); err != nil {
+			if !lastMeans(ctx, err) {
+				return err
+			}
 			o.log.Warn().Err(err).Msg("feishu: a card seems to go on until the platform ends its streaming mode")
 		}
 	}
+	s.shown = &card
 	return nil
 }
 
-// otherwise delivers the last value when it could not be drawn, for the reason that why says. Words are not sent while the
-// card may show the same.
-func (s *sheet) otherwise(ctx context.Context, o opener, card chat.Card, seed string, part int, why error) error {
+// otherwise delivers the last value when the platform does not take it as it should be drawn.
+func (s *sheet) otherwise(ctx context.Context, o opener, card chat.Card, seed string, part int) error {
 	if s.entity != nil {
 		err := s.patch(ctx, o.api, card, liveTries)
 		if err == nil || !lastMeans(ctx, err) {
 			return err
 		}
-		if verdictOf(err) == unknown {
-			why = err
-		}
-	}
-	if verdictOf(why) == unknown {
-		return why
 	}
 	_, err := o.api.sayAll(ctx, o.to, wordsOf(card), keyOf(seed, "last", part))
 	return err
 }
 
-// lastMeans reports whether a last value may be delivered otherwise.
+// lastMeans reports whether a last value may be delivered otherwise: when the platform said that it will not take it.
+// After an outcome that is unknown it may be visible already, and words would show it twice.
 func lastMeans(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && !slices.Contains([]verdict{gone, hopeless, badToken, limited, interacting, away}, verdictOf(err))
+	switch verdictOf(err) {
+	case refused, outdated, closed, lost:
+		return ctx.Err() == nil
+	}
+	return false
 }
 
 // wordsOf is what a card says when it cannot be a card.

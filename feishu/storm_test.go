@@ -31,21 +31,27 @@ func TestAnswersArriveInAStorm(t *testing.T) {
 	p.api.gate.restFor(time.Second)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 	defer cancel()
-	const cards, rooms = 40, 10
+	const answers, rooms = 45, 10
 	began := time.Now()
 	stop := p.Storm(20261121, 0.3)
 	var (
 		all  sync.WaitGroup
-		asks [cards]chat.Ref
+		asks [answers]chat.Ref
 	)
 	for i := range rooms {
 		p.AddUser(fmt.Sprint("user ", i))
 	}
-	for i := range cards {
+	for i := range answers {
 		ann := p.Users()[i%rooms]
 		room := p.PrivateChat(ann)
 		asks[i] = chat.Ref{Key: chat.FeishuChat(room), ID: p.Say(room, ann, "hello")}
-		all.Go(func() { p.answerInStorm(ctx, asks[i], i) })
+		all.Go(func() {
+			if i%8 == 7 {
+				p.replyInStorm(ctx, asks[i], i)
+			} else {
+				p.answerInStorm(ctx, asks[i], i)
+			}
+		})
 	}
 	all.Wait()
 	dealt := stop()
@@ -87,6 +93,16 @@ func (p *platform) answerInStorm(ctx context.Context, ask chat.Ref, i int) {
 	if err == nil {
 		err = deliver(ctx, func() error { return p.Client.Close(ctx, id, chat.Card{Body: text}) })
 	}
+	if err != nil {
+		p.t.Errorf("answer %d: %v", i, err)
+	}
+}
+
+func (p *platform) replyInStorm(ctx context.Context, ask chat.Ref, i int) {
+	err := deliver(ctx, func() error {
+		_, err := p.Reply(ctx, ask, answerOf(i), fmt.Sprint("turn ", i))
+		return err
+	})
 	if err != nil {
 		p.t.Errorf("answer %d: %v", i, err)
 	}

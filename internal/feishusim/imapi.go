@@ -2,6 +2,7 @@ package feishusim
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"time"
 	"unicode/utf8"
 )
@@ -72,6 +73,12 @@ func (a *imAPI) reply(q *request) (any, *refusal) {
 	})
 }
 
+// refersToEntity reports whether a message is sent that shows a card of CardKit.
+func refersToEntity(in outgoing) bool {
+	var content struct{ Type string }
+	return in.MsgType == "interactive" && json.Unmarshal([]byte(in.Content), &content) == nil && content.Type == "card"
+}
+
 // send does what create and reply have in common. target finds the chat, and the message to answer if any.
 func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *refusal)) (any, *refusal) {
 	if utf8.RuneCountInString(in.UUID) > maxUUID {
@@ -86,7 +93,8 @@ func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *r
 	defer w.mu.Unlock()
 	hash := sha256.Sum256([]byte(q.URL.Path + "\x00" + in.ReceiveID + "\x00" + in.MsgType + "\x00" + in.Content))
 	if old, ok := w.messages.sentAs(in.UUID, time.Now()); ok && in.UUID != "" {
-		if old.request != hash {
+		// A process that starts anew does not know the entity of the one that died: it sends another, and gets the first.
+		if old.request != hash && !refersToEntity(in) {
 			q.violate(RuleUUIDReused, "uuid %q was used for another message", in.UUID)
 		}
 		return w.messages.byID[old.message].data(w.tenant, false), nil
