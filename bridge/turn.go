@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -73,7 +74,11 @@ type turn struct {
 	painter *painter
 	began   time.Time
 	first   time.Duration // until the first text; 0 = none yet
+	logged  atomic.Value  // the session's id, in every line of the log
 }
+
+// Run implements zerolog.Hook.
+func (t *turn) Run(e *zerolog.Event, _ zerolog.Level, _ string) { e.Any("session", t.logged.Load()) }
 
 // note is a line for the agent below the question; empty = none.
 func (t *turn) note() string {
@@ -85,8 +90,9 @@ func (t *turn) note() string {
 
 // runTurn answers a claimed turn.
 func (b *Bridge) runTurn(ctx context.Context, claim db.Claim) {
-	log := b.log.With().Stringer("chat", claim.Turn.Key).Int64("turn", claim.Turn.ID).Logger()
 	t := &turn{b: b, claim: claim, resume: claim.Resume, began: time.Now()}
+	t.logged.Store(claim.Turn.Session)
+	log := b.log.With().Stringer("chat", claim.Turn.Key).Int64("turn", claim.Turn.ID).Logger().Hook(t)
 	t.view = newView(claim.Turn.ID, chatLang(claim.Chat))
 	t.run(log.WithContext(ctx))
 }
@@ -126,7 +132,7 @@ func (t *turn) run(ctx context.Context) {
 	if err != nil {
 		log = zerolog.Ctx(ctx).Error().Err(err)
 	}
-	log.Str("session", t.claim.Turn.Session).Str("state", string(end.state)).Str("failure", end.failure).
+	log.Str("state", string(end.state)).Str("failure", end.failure).
 		Dur("first_text", t.first).Dur("took", time.Since(t.began)).Msg("turn ended")
 	b.ended(Ended{State: end.state, Failure: end.failure, FirstText: t.first, Took: time.Since(t.began), Usage: t.usage})
 }
@@ -232,7 +238,7 @@ func (t *turn) forgetSession(ctx context.Context, lost *claude.LostError) error 
 	if node := t.claim.Chat.Session.Node; lost.Cause == claude.LostMissing && node != "" && node != t.b.cfg.Node {
 		lost.Cause = claude.LostMachine
 	}
-	zerolog.Ctx(ctx).Warn().Str("session", lost.Session).Str("cause", string(lost.Cause)).
+	zerolog.Ctx(ctx).Warn().Str("cause", string(lost.Cause)).
 		Msg("session lost; the conversation goes on from the History")
 	t.lost = lost.Cause
 	if err := t.b.db.ForgetSession(context.WithoutCancel(ctx), t.claim.Turn.Key, lost.Session); err != nil {
@@ -260,6 +266,7 @@ func (t *turn) renewSession(ctx context.Context) error {
 // session knows.
 func (t *turn) rename(ctx context.Context, session string) error {
 	t.claim.Turn.Session, t.claim.Turn.Prompt = session, uuid.NewString()
+	t.logged.Store(session)
 	names := db.Names{Session: session, Prompt: t.claim.Turn.Prompt}
 	return t.b.db.RenameTurn(context.WithoutCancel(ctx), t.claim.Turn.ID, names)
 }
@@ -325,7 +332,7 @@ func (t *turn) build(ctx context.Context, live bool) contextmgr.Prompt {
 	}
 	prompt := t.b.context.Build(ctx, r)
 	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
-		Str("session", c.Turn.Session).Msg("混合上下文统计")
+		Msg("混合上下文统计")
 	if t.b.cfg.Observe != nil {
 		t.b.cfg.Observe(Built{Key: c.Turn.Key, Turn: c.Turn.ID, Prompt: prompt, Live: live, Lost: t.lost})
 	}

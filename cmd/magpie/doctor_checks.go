@@ -17,6 +17,9 @@ import (
 	"magpie/feishu"
 )
 
+// reading is how long a database may take to be read as a whole: some seconds per GB on a good disk.
+const reading = 5 * time.Minute
+
 // database looks whether the database can be read and is whole, also while a service uses it.
 func (d *doctor) database(ctx context.Context, c config) {
 	if c.DB.Validate() != nil {
@@ -27,10 +30,15 @@ func (d *doctor) database(ctx context.Context, c config) {
 		d.add(fine, "", "database: %s will be made at the first start", path)
 		return
 	}
+	reads, cancel := context.WithTimeout(ctx, reading)
+	defer cancel()
 	var corrupt *db.CorruptError
-	switch err := checkDatabase(ctx, c.DB); {
+	switch err := checkDatabase(reads, c.DB); {
 	case errors.As(err, &corrupt):
 		d.add(wrong, "restore the latest file made by magpie backup, as said", "database: %v", err)
+		return
+	case err != nil && reads.Err() != nil:
+		d.add(doubt, "check a copy that magpie backup makes, with sqlite3 COPY 'PRAGMA integrity_check'", "database: %s was not read within %v", path, reading)
 		return
 	case err != nil:
 		d.add(wrong, "see that the user that runs magpie may read it, and that this magpie is not older than its data", "database: %s: %v", path, err)
@@ -57,9 +65,11 @@ func checkDatabase(ctx context.Context, c db.Config) error {
 	return errors.Join(store.Check(ctx), store.Close())
 }
 
-// servedBy gives the process that serves the database, 0 when none does. The lock's file outlives it.
+// servedBy gives the process that serves the database, 0 when none does. The lock's file outlives the lock, and to try for
+// the lock would be in the way of a program that starts; so the system is asked who holds it.
 func servedBy(path string) int {
-	text, err := os.ReadFile(path + ".lock")
+	path += ".lock"
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0
 	}
@@ -67,7 +77,15 @@ func servedBy(path string) int {
 	if err != nil || pid <= 0 {
 		return 0
 	}
-	if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil { // not Linux: that the process lives must do
+		if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
+			return 0
+		}
+		return pid
+	}
+	var st syscall.Stat_t
+	if syscall.Stat(path, &st) != nil || !strings.Contains(string(locks), fmt.Sprintf(":%d ", st.Ino)) {
 		return 0
 	}
 	return pid

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 type serviceCmd struct {
@@ -195,9 +196,11 @@ func (s serviceInstallCmd) systemPaths(u *unit, c config) error {
 	if err != nil {
 		return fmt.Errorf("%w: create it (useradd --system --home-dir %s --shell /usr/sbin/nologin %s), or name another with --user", err, u.Dir, u.User)
 	}
-	database, _ := strings.CutPrefix(c.DB.URL, "sqlite://")
+	if !readable(u.Config, owner) {
+		fmt.Fprintf(os.Stderr, "warning: %s cannot read %s: chown %s %[2]s\n", u.User, u.Config, u.User)
+	}
 	for _, path := range []string{
-		c.Claude.Project, filepath.Dir(database), // of the agent and the bridge
+		c.Claude.Project, filepath.Dir(databasePath(c.DB)), // of the agent and the bridge
 		filepath.Join(owner.HomeDir, ".claude"), filepath.Join(owner.HomeDir, ".claude.json"), // of the CLI
 	} {
 		if !filepath.IsAbs(path) {
@@ -209,6 +212,24 @@ func (s serviceInstallCmd) systemPaths(u *unit, c config) error {
 		u.Writable = append(u.Writable, path)
 	}
 	return nil
+}
+
+// readable reports whether somebody may read a file, as far as its owner and mode tell.
+func readable(path string, who *user.User) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	switch mode := info.Mode().Perm(); {
+	case !ok, who.Uid == "0", mode&0o004 != 0:
+		return true
+	case who.Uid == fmt.Sprint(st.Uid):
+		return mode&0o400 != 0
+	default:
+		groups, err := who.GroupIds()
+		return err == nil && mode&0o040 != 0 && slices.Contains(groups, fmt.Sprint(st.Gid))
+	}
 }
 
 // backoff reports whether systemd knows RestartSteps.

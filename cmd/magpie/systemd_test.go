@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -267,6 +269,34 @@ func TestServiceIsInstalledAndRemoved(t *testing.T) {
 				t.Errorf("the second time: %s", out)
 			}
 		})
+	}
+}
+
+func TestServiceUserMustReadTheConfiguration(t *testing.T) {
+	t.Parallel()
+	other, err := user.Lookup("nobody")
+	if err != nil || os.Getuid() != 0 {
+		t.Skip("needs a second user, and root to give files away")
+	}
+	uid, err := strconv.Atoi(other.Uid)
+	must(t, err)
+	f := newFakeSystemd(t)
+	const warning = "warning: nobody cannot read "
+	config := filepath.Join(f.dir, "magpie.toml")
+	for _, step := range []struct {
+		change func() error
+		warns  bool
+	}{
+		{func() error { return nil }, true}, // root's, mode 600
+		{func() error { return os.Chown(config, uid, 0) }, false},
+		{func() error { return os.Chmod(config, 0o060) }, true},
+		{func() error { return os.Chmod(config, 0o604) }, false},
+	} {
+		must(t, step.change())
+		out, err := f.run("install", "--scope", "system", "--user", "nobody", "--dry-run")
+		if err != nil || strings.Contains(out, warning) != step.warns || !strings.Contains(out, "User=nobody\n") {
+			t.Errorf("%v: %s", err, out)
+		}
 	}
 }
 

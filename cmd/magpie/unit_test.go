@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,6 +30,9 @@ func TestTheUnitInScriptsIsTheStandardOne(t *testing.T) {
 // analyze writes a unit for a program that exists, and lets systemd-analyze look at it.
 func analyze(t *testing.T, u unit, args ...string) string {
 	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("there is systemd on Linux only")
+	}
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Fatal("systemd-analyze is not installed; run scripts/test")
 	}
