@@ -55,3 +55,6 @@ func Schema() fs.FS { return schema }
 
 // QueuedTurn is the statement by which an accept looks for a turn that waits.
 const QueuedTurn = queuedTurn
+
+// HasLog reports whether the database at path was left without being closed.
+func HasLog(path string) bool { return hasLog(path) }
