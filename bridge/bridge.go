@@ -1,12 +1,14 @@
 // Package bridge takes a message to its answer: it receives, keeps one turn at a time per chat, runs the agent,
-// draws what it says, and obeys commands.
+// draws what it says, delivers the answer until it has arrived, and obeys commands.
 package bridge
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -15,9 +17,12 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/crash"
 )
 
-// Messenger is all that the bridge asks of a chat platform. The strings called idem make a repeated call harmless.
+// Messenger is all that the bridge asks of a chat platform. The strings called idem make a repeated call harmless for
+// an hour. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] says that trying again is in vain; after any other
+// the same call can be made again, also by a later process.
 type Messenger interface {
 	// Reply answers a message with a short text.
 	Reply(ctx context.Context, to chat.Ref, text, idem string) (messageID string, err error)
@@ -29,16 +34,21 @@ type Messenger interface {
 	Edit(ctx context.Context, cardID string, card chat.Card) error
 	// Close draws the card for the last time; nothing of it may be lost.
 	Close(ctx context.Context, cardID string, card chat.Card) error
+	// Find lists what the bot has sent in answer to a message, oldest first.
+	Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error)
 }
 
 // Config is what the bridge must know beside its parts.
 type Config struct {
-	Access         Access
+	Access         Access // at the start, see SetAccess
 	Project        string // working folder of chats that have none of their own
 	PermissionMode string // of chats that have none of their own
 	Node           string // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
-	Observe        func(Built) // told of every context that is built; may be nil
+	MaxAge         time.Duration // a message that is older when it is first seen is run only on request; 0 = any age will do
+	Shutdown       time.Duration // all that the end of the program may take: turns that run go on for most of it
+	Observe        func(Built)   // told of every context that is built; may be nil
+	Ended          func(Ended)   // told of every turn that has ended; may be nil
 }
 
 // Built is the context of one turn, as it goes to the agent.
@@ -50,6 +60,15 @@ type Built struct {
 	Lost   claude.LostCause // why a session was given up in this turn; empty = it was not
 }
 
+// Ended is how a turn ended.
+type Ended struct {
+	State     db.TurnState
+	Failure   string        // class of the failure; empty = none
+	FirstText time.Duration // from the turn's start; 0 = no text came
+	Took      time.Duration
+	Usage     *db.Usage // nil when the agent did not report any
+}
+
 // Bridge is the line from a message to its answer.
 type Bridge struct {
 	cfg     Config
@@ -58,108 +77,119 @@ type Bridge struct {
 	pool    *claude.Pool
 	out     Messenger
 	log     zerolog.Logger
-	jobs    jobs
+	turns   *jobs
 	lanes   lanes
+	outbox  *outbox
+	access  atomic.Pointer[Access]
 }
 
 // New makes a bridge. Run starts it.
 func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog.Logger) *Bridge {
-	return &Bridge{
+	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		jobs: jobs{signal: make(chan struct{}, 1)}, lanes: lanes{byChat: map[chat.Key]*lane{}},
+		turns: newJobs(), outbox: &outbox{db: store, out: out, log: log, jobs: newJobs()},
 	}
+	b.SetAccess(cfg.Access)
+	return b
 }
 
-// Run answers messages until ctx is done, then stops the turns that run and waits for them.
+// SetAccess changes who may talk to the bot, from the next message on.
+func (b *Bridge) SetAccess(a Access) { b.access.Store(&a) }
+
+// Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new, gives the
+// turns that run most of the configured time, interrupts what is left, and delivers as much as the rest of the time allows.
 func (b *Bridge) Run(ctx context.Context) error {
 	ctx = b.log.WithContext(ctx)
-	cut, err := b.db.InterruptRunning(ctx)
-	if err != nil {
+	if err := b.recover(ctx); ctx.Err() != nil {
+		return nil // what is not taken up yet is found at the next start
+	} else if err != nil {
 		return err
 	}
-	keys, err := b.db.QueuedChats(ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range cut {
-		b.jobs.add(func(ctx context.Context) { b.tellInterrupted(ctx, t) })
-	}
-	for _, key := range keys {
-		b.wake(key)
-	}
-	b.jobs.run(ctx)
+	work, interrupt := context.WithCancel(context.WithoutCancel(ctx))
+	defer interrupt()
+	last, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	defer context.AfterFunc(ctx, func() {
+		b.lanes.close()
+		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/4, lastWords), interrupt)
+		time.AfterFunc(b.cfg.Shutdown, cut)
+	})()
+
+	answered, delivered := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(delivered)
+		b.outbox.run(last, answered)
+	}()
+	b.turns.run(work, ctx.Done())
+	close(answered)
+	<-delivered
 	return nil
 }
+
+// lastWords is the part of the time for the program's end in which interrupted turns are stored and shown.
+const lastWords = 3 * time.Second
 
 // Message takes in what a platform delivered. The platform delivers it again until nil comes back, so the commit comes
 // first and the work later.
 func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
-	if !b.cfg.Access.allows(m.Key, m.Actor) {
+	if !b.access.Load().allows(m.Key, m.Actor) {
 		b.refuse(m)
 		return nil
 	}
-	switch cmd, name := parseCommand(m.Text); {
-	case !m.ToBot:
-		return b.accept(ctx, m, chat.Overheard, nil)
-	case m.Unreadable != "":
-		m.Text = "[" + m.Unreadable + "]"
-		return b.accept(ctx, m, chat.Command, b.say(m, texts.Unreadable))
-	case strings.TrimSpace(m.Text) == "":
-		return b.accept(ctx, m, chat.Command, b.say(m, texts.AskMe))
-	case cmd != nil:
-		return b.accept(ctx, m, chat.Command, func(ctx context.Context) error { return cmd.run(b, ctx, m) })
-	case name != "":
-		return b.accept(ctx, m, chat.Command, b.say(m, texts.UnknownCommand, name))
-	default:
-		return b.accept(ctx, m, chat.Talk, func(context.Context) error { b.wake(m.Key); return nil })
-	}
-}
-
-// accept stores a message and then, unless it was known already, acts on it.
-func (b *Bridge) accept(ctx context.Context, m chat.Incoming, class chat.Class, act func(context.Context) error) error {
-	e := db.Entry{Incoming: m, Class: class}
-	if class == chat.Talk {
-		e.Lang = string(langOf(m.Text))
-	}
-	got, err := b.db.Accept(ctx, e)
-	if err != nil || !got.Fresh || act == nil {
+	if !m.ToBot {
+		_, err := b.db.Accept(ctx, db.Entry{Incoming: m, Class: chat.Overheard})
 		return err
 	}
-	if err := act(ctx); err != nil {
-		// The message is stored; delivering it again would not help.
-		b.log.Error().Err(err).Stringer("chat", m.Key).Str("message", m.ID).Msg("command failed")
-		return b.say(m, texts.Trouble)(ctx)
+	switch cmd, name := parseCommand(m.Text); {
+	case m.Unreadable != "":
+		m.Text = "[" + m.Unreadable + "]"
+		return b.obey(ctx, m, say(texts.Unreadable))
+	case strings.TrimSpace(m.Text) == "":
+		return b.obey(ctx, m, say(texts.AskMe))
+	case name != "" && b.late(m):
+		return b.obey(ctx, m, say(texts.LateCommand, name, span(time.Since(m.Time), b.lang(ctx, m.Key))))
+	case cmd != nil:
+		return b.obey(ctx, m, cmd.plan)
+	case name != "":
+		return b.obey(ctx, m, say(texts.UnknownCommand, name))
 	}
+	return b.ask(ctx, m)
+}
+
+// late reports whether a message is so old that its author may not want it answered any more.
+func (b *Bridge) late(m chat.Incoming) bool {
+	return b.cfg.MaxAge > 0 && time.Since(m.Time) > b.cfg.MaxAge
+}
+
+// goOn is what people write to make an interrupted answer go on.
+var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.!！~]*\s*$`)
+
+// ask takes in a question.
+func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
+	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: string(langOf(m.Text))}
+	l := b.lang(ctx, m.Key)
+	if e.Lang != "" {
+		l = lang(e.Lang)
+	}
+	switch {
+	case b.late(m):
+		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, m.Time) }
+	case goOn.MatchString(m.Text):
+		if err := b.continues(ctx, &e, l); err != nil {
+			return err
+		}
+	}
+	crash.At("message: received")
+	got, err := b.db.Accept(ctx, e)
+	crash.At("message: stored")
+	if err != nil || !got.Fresh {
+		return err
+	}
+	if e.Held != nil || e.Continues != 0 {
+		b.outbox.wake(m.Key)
+	}
+	b.wake(m.Key)
 	return nil
-}
-
-// say makes an action that replies to m, later: the platform waits for the acknowledgement.
-func (b *Bridge) say(m chat.Incoming, p phrase, args ...any) func(context.Context) error {
-	return func(ctx context.Context) error {
-		b.reply(m, format(p, b.lang(ctx, m.Key), args...))
-		return nil
-	}
-}
-
-func format(p phrase, l lang, args ...any) string {
-	if len(args) == 0 {
-		return p.in(l)
-	}
-	return fmt.Sprintf(p.in(l), args...)
-}
-
-// reply answers m with a text that is no part of the conversation.
-func (b *Bridge) reply(m chat.Incoming, text string) {
-	b.jobs.add(func(ctx context.Context) {
-		ref := chat.Ref{Key: m.Key, ID: m.ID}
-		id, err := b.out.Reply(ctx, ref, text, "reply:"+m.ID)
-		if err == nil {
-			err = b.db.Record(ctx, chat.Message{Key: m.Key, ID: id, Role: chat.Assistant, Class: chat.Command, Text: text, Time: time.Now()})
-		}
-		if err != nil {
-			b.log.Error().Err(err).Stringer("chat", m.Key).Str("message", m.ID).Msg("reply failed")
-		}
-	})
 }
 
 // lang is the language in which the chat was last spoken to the bot; Chinese as long as nobody has spoken.
@@ -168,19 +198,16 @@ func (b *Bridge) lang(ctx context.Context, key chat.Key) lang {
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		b.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
 	}
-	if lang(c.Lang) == en {
-		return en
-	}
-	return zh
+	return chatLang(c)
 }
 
 // refuse lets a message of a stranger go. Only while nobody owns the bot, who tries is told how to become its owner.
 func (b *Bridge) refuse(m chat.Incoming) {
 	b.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
-	if b.cfg.Access.Unset() && m.Kind == chat.Private {
-		b.jobs.add(func(ctx context.Context) {
-			l := langOf(m.Text)
-			if _, err := b.out.Reply(ctx, chat.Ref{Key: m.Key, ID: m.ID}, format(texts.NotAllowed, l, m.Actor.ID), "reply:"+m.ID); err != nil {
+	if b.access.Load().Unset() && m.Kind == chat.Private {
+		b.outbox.jobs.add(func(ctx context.Context) {
+			text := fmt.Sprintf(texts.NotAllowed.in(langOf(m.Text)), m.Actor.ID)
+			if _, err := b.out.Reply(ctx, chat.Ref{Key: m.Key, ID: m.ID}, text, "reply:"+m.ID); err != nil {
 				b.log.Error().Err(err).Msg("reply failed")
 			}
 		})
@@ -189,32 +216,20 @@ func (b *Bridge) refuse(m chat.Incoming) {
 
 // Press takes in a button that somebody pressed, and returns what to tell him.
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
-	if !b.cfg.Access.allows(p.Key, p.Actor) {
+	if !b.access.Load().allows(p.Key, p.Actor) {
 		return "", nil
 	}
-	l := b.lang(ctx, p.Key)
-	if p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn) {
-		return texts.StopAsked.in(l), nil
-	}
-	return texts.StopOver.in(l), nil
-}
-
-// tellInterrupted ends the card of a turn that was cut off by the end of the program.
-func (b *Bridge) tellInterrupted(ctx context.Context, t db.Turn) {
-	l := b.lang(ctx, t.Key)
-	log := b.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Logger()
-	log.Warn().Msg("turn was cut off by the end of the program")
-	var err error
-	if t.Card != "" {
-		err = b.out.Close(ctx, t.Card, chat.Card{Body: texts.Interrupted.in(l), Summary: texts.Interrupted.in(l)})
-	} else {
-		var asked []chat.Message
-		if asked, err = b.db.Asked(ctx, t); err == nil && len(asked) > 0 {
-			ref := chat.Ref{Key: t.Key, ID: asked[len(asked)-1].ID}
-			_, err = b.out.Reply(ctx, ref, texts.Interrupted.in(l), fmt.Sprintf("interrupted:%d", t.ID))
+	if p.ID != "" {
+		if fresh, err := b.db.TakeEvent(ctx, p.ID); err != nil || !fresh {
+			return "", err
 		}
 	}
-	if err != nil {
-		log.Error().Err(err).Msg("nobody could be told of the interruption")
+	l := b.lang(ctx, p.Key)
+	switch {
+	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):
+		return texts.StopAsked.in(l), nil
+	case p.Action.Do == doContinue || p.Action.Do == doDrop:
+		return b.decide(ctx, p, l)
 	}
+	return texts.StopOver.in(l), nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -102,16 +103,16 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 	if seen[4].answer() != "Let me look." || seen[2].answer() != "Let me " {
 		t.Error("later events changed an earlier view")
 	}
-	if done := v.end(phrase{}).card(); done.Live || done.Status != "" || len(done.Buttons) != 0 || done.Summary != "Let me look." {
+	if done := v.end(db.Done, phrase{}).card(); done.Live || done.Status != "" || len(done.Buttons) != 0 || done.Summary != "Let me look." {
 		t.Errorf("at the end: %+v", done)
 	}
-	if stopped := v.end(texts.Stopped).card(); stopped.Status != "已停止" {
+	if stopped := v.end(db.Cancelled, texts.Stopped).card(); stopped.Status != "已停止" {
 		t.Errorf("stopped: %+v", stopped)
 	}
-	if failed := newView(1, en).end(texts.FailAuth).card(); failed.Body != texts.FailAuth.EN || failed.Status != "" {
+	if failed := newView(1, en).end(db.Failed, texts.FailAuth).card(); failed.Body != texts.FailAuth.EN || failed.Status != "" {
 		t.Errorf("failed without a word: %+v", failed)
 	}
-	if mute := newView(1, zh).end(phrase{}).card(); mute.Body == "" {
+	if mute := newView(1, zh).end(db.Done, phrase{}).card(); mute.Body == "" {
 		t.Error("an empty card")
 	}
 	if r := v.restarted().card(); r.Body != "" || r.Footer != "" {
@@ -120,7 +121,7 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 }
 
 func TestALongFirstLineIsCutInTheChatList(t *testing.T) {
-	v := newView(1, zh).apply(claude.Text{Text: strings.Repeat("字", 100) + "\nmore"}).end(phrase{})
+	v := newView(1, zh).apply(claude.Text{Text: strings.Repeat("字", 100) + "\nmore"}).end(db.Done, phrase{})
 	if got := []rune(v.card().Summary); len(got) != summaryLength+1 || got[summaryLength] != '…' {
 		t.Errorf("summary %q", string(got))
 	}
@@ -134,6 +135,8 @@ type recorder struct {
 	edits  []chat.Card
 	closed []chat.Card
 	said   []string
+	posts  int
+	found  []chat.Sent
 }
 
 func (r *recorder) Reply(_ context.Context, _ chat.Ref, text, _ string) (string, error) {
@@ -144,12 +147,21 @@ func (r *recorder) Reply(_ context.Context, _ chat.Ref, text, _ string) (string,
 }
 
 func (r *recorder) Post(context.Context, chat.Ref, chat.Card, string) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.posts++
 	return "card", r.fail
 }
 
-func (r *recorder) Ready(context.Context, string) error {
-	time.Sleep(r.pace) // under the fake clock of a synctest bubble
-	return nil
+func (r *recorder) Ready(ctx context.Context, _ string) error {
+	pause(ctx, r.pace)
+	return ctx.Err()
+}
+
+func (r *recorder) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.found, nil
 }
 
 func (r *recorder) Edit(_ context.Context, _ string, c chat.Card) error {
@@ -166,38 +178,54 @@ func (r *recorder) Close(_ context.Context, _ string, c chat.Card) error {
 	return nil
 }
 
-func newPainter(out Messenger, v view) (*painter, *[]string) {
-	var posted []string
-	return &painter{out: out, view: v, dirty: make(chan struct{}, 1), posted: func(id string) { posted = append(posted, id) }}, &posted
+// drawing is a painter at work.
+type drawing struct {
+	*painter
+	posted []string
+	shown  []string // answers, each noted before it could be seen
+	done   chan struct{}
 }
 
-func TestThePainterDrawsTheLatestAndAlwaysTheLast(t *testing.T) {
+func draw(t *testing.T, out Messenger, v view, card string) *drawing {
+	d := &drawing{done: make(chan struct{})}
+	d.painter = &painter{
+		out: out, view: v, dirty: make(chan struct{}, 1), over: make(chan struct{}), card: card,
+		posted: func(_ context.Context, id string) { d.posted = append(d.posted, id) },
+		shows:  func(_ context.Context, answer string) { d.shown = append(d.shown, answer) },
+	}
+	go func() { defer close(d.done); d.run(t.Context()) }()
+	return d
+}
+
+func (d *drawing) end() {
+	close(d.over)
+	<-d.done
+}
+
+func TestThePainterDrawsTheLatest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{pace: time.Second}
 		v := newView(1, zh)
-		p, posted := newPainter(rec, v)
-		done := make(chan error, 1)
-		go func() { done <- p.run(t.Context()) }()
+		d := draw(t, rec, v, "")
 		for range 100 {
 			v = v.apply(claude.Text{Text: "x"})
-			p.show(v)
+			d.show(v)
 			time.Sleep(100 * time.Millisecond)
 		}
-		p.show(v.end(phrase{}))
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		d.end()
 		if n := len(rec.edits); n < 9 || n > 10 {
 			t.Errorf("%d edits in 10 s at one a second", n)
 		}
 		if last := rec.edits[len(rec.edits)-1]; len(last.Body) < 80 {
 			t.Errorf("the picture drawn last was %d views old", 100-len(last.Body))
 		}
-		if len(rec.closed) != 1 || rec.closed[0].Body != strings.Repeat("x", 100) || rec.closed[0].Live {
-			t.Errorf("closed with %+v", rec.closed)
+		if !slices.Equal(d.posted, []string{"card"}) {
+			t.Errorf("posted %v", d.posted)
 		}
-		if !slices.Equal(*posted, []string{"card"}) {
-			t.Errorf("posted %v", *posted)
+		for i, c := range rec.edits {
+			if d.shown[i+1] != c.Body { // the first is that of the post
+				t.Errorf("picture %d shows %q, noted was %q", i, c.Body, d.shown[i+1])
+			}
 		}
 	})
 }
@@ -206,34 +234,30 @@ func TestThePainterDrawsNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{}
 		v := newView(1, zh).apply(claude.Text{Text: "x"})
-		p, _ := newPainter(rec, v)
-		done := make(chan error, 1)
-		go func() { done <- p.run(t.Context()) }()
+		d := draw(t, rec, v, "")
 		for range 5 {
-			p.show(v.apply(claude.Started{}))
+			d.show(v.apply(claude.Started{}))
 			synctest.Wait()
 		}
-		p.show(v.end(phrase{}))
-		if err := <-done; err != nil || len(rec.edits) != 0 || len(rec.closed) != 1 {
-			t.Errorf("%d edits, %d closes, %v", len(rec.edits), len(rec.closed), err)
+		d.end()
+		if len(rec.edits) != 0 {
+			t.Errorf("%d edits", len(rec.edits))
 		}
 	})
 }
 
-// The notice that a turn waits is shown by a timer, which may fire when the turn is already over.
-func TestALateNoticeDoesNotUndoTheEnd(t *testing.T) {
+// A painter that waits for the platform's leave to draw has nothing to wait for when the turn is over.
+func TestThePainterEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{pace: time.Second}
+		rec := &recorder{pace: time.Hour}
 		v := newView(1, zh)
-		p, _ := newPainter(rec, v)
-		done := make(chan error, 1)
-		go func() { done <- p.run(t.Context()) }()
-		p.show(v.waiting())
-		synctest.Wait() // until it waits for the platform
-		p.show(v.end(texts.Stopped))
-		p.show(v.waiting())
-		if err := <-done; err != nil || len(rec.closed) != 1 || rec.closed[0].Body != "已停止" {
-			t.Errorf("closed with %+v, %v", rec.closed, err)
+		d := draw(t, rec, v, "")
+		d.show(v.waiting())
+		synctest.Wait()
+		began := time.Now()
+		d.end()
+		if len(rec.edits) != 0 || time.Since(began) > time.Second {
+			t.Errorf("%d edits, ended after %v", len(rec.edits), time.Since(began))
 		}
 	})
 }
@@ -242,28 +266,40 @@ func TestACardFromBeforeARestartIsDrawnOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{fail: errors.New("a second card")}
 		v := newView(1, zh)
-		p, _ := newPainter(rec, v)
-		p.card = "old"
-		done := make(chan error, 1)
-		go func() { done <- p.run(t.Context()) }()
+		d := draw(t, rec, v, "old")
 		synctest.Wait()
-		p.show(v.apply(claude.Text{Text: "x"}).end(phrase{}))
-		if err := <-done; err != nil || len(rec.edits) != 1 || len(rec.closed) != 1 || len(rec.said) != 0 {
-			t.Errorf("%d edits, %d closes, said %q, %v", len(rec.edits), len(rec.closed), rec.said, err)
+		d.show(v.apply(claude.Text{Text: "x"}))
+		synctest.Wait()
+		d.end()
+		if len(rec.edits) != 2 || len(d.posted) != 0 {
+			t.Errorf("%d edits, posted %v", len(rec.edits), d.posted)
 		}
 	})
 }
 
-func TestAnAnswerWithoutACardIsAReply(t *testing.T) {
+func TestACardThatCannotBePostedIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{fail: errors.New("no cards today")}
-		v := newView(1, zh)
-		p, posted := newPainter(rec, v)
-		done := make(chan error, 1)
-		go func() { done <- p.run(t.Context()) }()
-		p.show(v.apply(claude.Text{Text: "the answer"}).end(texts.Stopped))
-		if err := <-done; err != nil || !slices.Equal(rec.said, []string{"the answer\n\n已停止"}) || len(*posted) != 0 {
-			t.Errorf("said %q, posted %v, %v", rec.said, *posted, err)
+		rec := &recorder{fail: errors.New("the platform is away")}
+		d := draw(t, rec, newView(1, zh), "")
+		time.Sleep(3*repost + time.Second)
+		rec.mu.Lock()
+		rec.fail = nil
+		rec.mu.Unlock()
+		time.Sleep(repost)
+		d.end()
+		if rec.posts != 5 || !slices.Equal(d.posted, []string{"card"}) {
+			t.Errorf("%d posts, posted %v", rec.posts, d.posted)
+		}
+	})
+}
+
+func TestNobodyIsToldOfAQuestionThatWasTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := &recorder{fail: chat.ErrGone}
+		d := draw(t, rec, newView(1, zh), "")
+		<-d.done
+		if rec.posts != 1 || len(d.posted) != 0 {
+			t.Errorf("%d posts, posted %v", rec.posts, d.posted)
 		}
 	})
 }

@@ -11,12 +11,21 @@ import (
 	"magpie/internal/chat"
 )
 
+// order is what a command comes to. Its effects on the store happen together with the message's.
+type order struct {
+	reply     string
+	startAnew bool   // the next prompt holds nothing from before
+	then      func() // after the commit; nil = nothing
+}
+
+// plan works out an order before the message is stored, so it must be quick and change nothing.
+type plan func(b *Bridge, ctx context.Context, m chat.Incoming) (order, error)
+
 // command is something that a user can order with a leading slash.
 type command struct {
 	name string
 	help phrase
-	// run does the work before the platform is told that the message has arrived, so it must be quick.
-	run func(b *Bridge, ctx context.Context, m chat.Incoming) error
+	plan plan
 }
 
 // commands is a function, not a variable: help lists it, and Go refuses the cycle.
@@ -47,47 +56,74 @@ func parseCommand(text string) (*command, string) {
 	return nil, "/" + word[1]
 }
 
-func (b *Bridge) help(ctx context.Context, m chat.Incoming) error {
+// obey stores a message that is no talk, with the reply to it, and carries out what it orders, once.
+func (b *Bridge) obey(ctx context.Context, m chat.Incoming, p plan) error {
+	o, err := p(b, ctx, m)
+	if err != nil {
+		return err
+	}
+	got, err := b.db.Accept(ctx, db.Entry{Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew})
+	if err != nil || !got.Fresh {
+		return err
+	}
+	if o.then != nil {
+		o.then()
+	}
+	b.outbox.wake(m.Key)
+	return nil
+}
+
+// say only replies.
+func say(p phrase, args ...any) plan {
+	return func(b *Bridge, ctx context.Context, m chat.Incoming) (order, error) {
+		text := p.in(b.lang(ctx, m.Key))
+		if len(args) > 0 {
+			text = fmt.Sprintf(text, args...)
+		}
+		return order{reply: text}, nil
+	}
+}
+
+func (b *Bridge) help(ctx context.Context, m chat.Incoming) (order, error) {
 	l := b.lang(ctx, m.Key)
 	var s strings.Builder
 	s.WriteString(texts.HelpHead.in(l) + "\n")
 	for _, c := range commands() {
 		fmt.Fprintf(&s, "- `/%s` %s\n", c.name, c.help.in(l))
 	}
-	b.reply(m, s.String())
-	return nil
+	return order{reply: s.String()}, nil
 }
 
-func (b *Bridge) startNew(ctx context.Context, m chat.Incoming) error {
-	return b.forget(ctx, m, texts.New)
+func (b *Bridge) startNew(ctx context.Context, m chat.Incoming) (order, error) {
+	return b.forget(ctx, m, texts.New), nil
 }
 
-func (b *Bridge) reset(ctx context.Context, m chat.Incoming) error {
-	return b.forget(ctx, m, texts.Reset)
+func (b *Bridge) reset(ctx context.Context, m chat.Incoming) (order, error) {
+	return b.forget(ctx, m, texts.Reset), nil
 }
 
 // forget makes the next prompt hold nothing from before. A turn that runs goes on; it belongs to what was before.
-func (b *Bridge) forget(ctx context.Context, m chat.Incoming, answer phrase) error {
-	if err := b.db.RaiseEpoch(ctx, m.Key); err != nil {
-		return err
+func (b *Bridge) forget(ctx context.Context, m chat.Incoming, answer phrase) order {
+	drop := func() {
+		b.turns.add(func(context.Context) { b.pool.Drop(m.Key.String()) })
 	}
-	b.jobs.add(func(context.Context) { b.pool.Drop(m.Key.String()) })
-	return b.say(m, answer)(ctx)
+	return order{reply: answer.in(b.lang(ctx, m.Key)), startAnew: true, then: drop}
 }
 
-func (b *Bridge) stop(ctx context.Context, m chat.Incoming) error {
-	if b.lanes.stop(m.Key, 0) {
-		return b.say(m, texts.Stopped)(ctx)
+func (b *Bridge) stop(ctx context.Context, m chat.Incoming) (order, error) {
+	l := b.lang(ctx, m.Key)
+	if !b.lanes.running(m.Key) {
+		return order{reply: texts.NothingToStop.in(l)}, nil
 	}
-	return b.say(m, texts.NothingToStop)(ctx)
+	return order{reply: texts.Stopped.in(l), then: func() { b.lanes.stop(m.Key, 0) }}, nil
 }
 
-func (b *Bridge) status(ctx context.Context, m chat.Incoming) error {
+func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
 	c, err := b.db.Chat(ctx, m.Key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		return err
+		return order{}, err
 	}
-	l := b.lang(ctx, m.Key)
+	l := chatLang(c)
 	state, session := texts.StatusIdle, texts.StatusNoSession
 	if b.lanes.running(m.Key) {
 		state = texts.StatusRunning
@@ -98,5 +134,5 @@ func (b *Bridge) status(ctx context.Context, m chat.Incoming) error {
 	case c.Session.ID != "":
 		session = texts.StatusSession
 	}
-	return b.say(m, texts.Status, state.in(l), projectName(b.project(c)), session.in(l), b.cfg.Context.Mode)(ctx)
+	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.project(c)), session.in(l), b.cfg.Context.Mode)}, nil
 }

@@ -13,46 +13,79 @@ var errStopped = errors.New("stopped by a user")
 
 // jobs is work that handlers leave to the bridge's own Run, in whose context it is done.
 type jobs struct {
+	signal chan struct{}
+
 	mu     sync.Mutex
 	list   []func(context.Context)
-	signal chan struct{}
+	active int
 }
+
+func newJobs() *jobs { return &jobs{signal: make(chan struct{}, 1)} }
 
 // add leaves a job. It never blocks.
 func (j *jobs) add(f func(context.Context)) {
 	j.mu.Lock()
 	j.list = append(j.list, f)
 	j.mu.Unlock()
+	j.wake()
+}
+
+func (j *jobs) wake() {
 	select {
 	case j.signal <- struct{}{}:
-	default: // Run has been told already
+	default: // run has been told already
 	}
 }
 
-// run starts every job, each in its own goroutine, until ctx is done, and waits for those it started.
-func (j *jobs) run(ctx context.Context) {
-	var tasks sync.WaitGroup
-	defer tasks.Wait()
+// run starts every job, each in its own goroutine and with ctx. Once stop is closed it returns as soon as nothing is left
+// to do.
+func (j *jobs) run(ctx context.Context, stop <-chan struct{}) {
+	stopping := false
 	for {
 		select {
-		case <-ctx.Done():
-			return
+		case <-stop:
+			stopping, stop = true, nil
 		case <-j.signal:
 		}
-		j.mu.Lock()
-		list := j.list
-		j.list = nil
-		j.mu.Unlock()
-		for _, f := range list {
-			tasks.Go(func() { f(ctx) })
+		for _, f := range j.take() {
+			go func() {
+				defer j.done()
+				f(ctx)
+			}()
+		}
+		if stopping && j.idle() {
+			return
 		}
 	}
 }
 
-// lanes holds one lane for every chat that has work. One turn at a time runs in each.
+func (j *jobs) take() []func(context.Context) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	list := j.list
+	j.list = nil
+	j.active += len(list)
+	return list
+}
+
+func (j *jobs) done() {
+	j.mu.Lock()
+	j.active--
+	j.mu.Unlock()
+	j.wake()
+}
+
+func (j *jobs) idle() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.active == 0 && len(j.list) == 0
+}
+
+// lanes holds one lane for every chat that has work of one kind. One piece at a time is done in each.
 type lanes struct {
 	mu     sync.Mutex
 	byChat map[chat.Key]*lane
+	closed bool // no new work is begun
 }
 
 // lane is the work of one chat.
@@ -70,6 +103,12 @@ func (ls *lanes) enter(key chat.Key) bool {
 		l.again = true
 		return false
 	}
+	if ls.closed {
+		return false
+	}
+	if ls.byChat == nil {
+		ls.byChat = map[chat.Key]*lane{}
+	}
 	ls.byChat[key] = &lane{}
 	return true
 }
@@ -78,12 +117,25 @@ func (ls *lanes) enter(key chat.Key) bool {
 func (ls *lanes) leave(key chat.Key) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if l := ls.byChat[key]; l.again {
+	if l := ls.byChat[key]; l.again && !ls.closed {
 		l.again = false
 		return false
 	}
 	delete(ls.byChat, key)
 	return true
+}
+
+// close lets no new work begin.
+func (ls *lanes) close() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.closed = true
+}
+
+func (ls *lanes) closing() bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.closed
 }
 
 // begin notes the turn that runs, and how to stop it.

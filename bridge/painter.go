@@ -2,34 +2,37 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"magpie/internal/chat"
+	"magpie/internal/crash"
 )
 
-// painter shows one turn's view. It is the only one to write to the turn's card, draws the latest view as often as the
-// platform allows, and always draws the last one.
+// painter shows how a turn goes on. Only it writes to the turn's card while the turn runs, and it draws the latest view
+// as often as the platform allows. How the turn ended is shown by the outbox.
 type painter struct {
 	out    Messenger
 	to     chat.Ref
 	idem   string
-	card   string              // the card that exists already; empty = none yet
-	posted func(cardID string) // told of the card once it exists
+	card   string                                   // the card that exists already; empty = none yet
+	posted func(ctx context.Context, cardID string) // told of the card once it exists
+	shows  func(ctx context.Context, answer string) // told of an answer before it can be seen
 
 	mu    sync.Mutex
 	view  view
 	dirty chan struct{} // there is a view that has not been drawn
+	over  chan struct{} // closed when nothing more is to be drawn
 }
 
-// show makes v what is to be seen, unless the end has been shown already. It does not wait for the platform.
+// show makes v what is to be seen. It does not wait for the platform.
 func (p *painter) show(v view) {
 	p.mu.Lock()
-	if !p.view.ended {
-		p.view = v
-	}
+	p.view = v
 	p.mu.Unlock()
 	select {
 	case p.dirty <- struct{}{}:
@@ -43,59 +46,69 @@ func (p *painter) latest() view {
 	return p.view
 }
 
-// run draws until a view that has ended is drawn. An error means that the last view is not visible.
-func (p *painter) run(ctx context.Context) error {
-	v := p.latest()
-	drawn := v.card()
-	id, err := p.open(ctx, drawn)
-	if err != nil {
-		return p.last(ctx, err)
+// repost is the wait before a card that could not be posted is tried again.
+const repost = 5 * time.Second
+
+// run draws until the turn is over. When it returns, nothing of it is under way any more.
+func (p *painter) run(ctx context.Context) {
+	idle, cancel := context.WithCancel(ctx) // a wait that ends with the turn, while a call under way may end well
+	defer cancel()
+	go func() {
+		select {
+		case <-p.over:
+		case <-idle.Done():
+		}
+		cancel()
+	}()
+	drawn, err := p.open(ctx)
+	for err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("no card yet")
+		if errors.Is(err, chat.ErrGone) || errors.Is(err, chat.ErrUnreachable) {
+			return
+		}
+		pause(idle, repost)
+		if idle.Err() != nil {
+			return
+		}
+		drawn, err = p.open(ctx)
 	}
-	for !v.ended {
-		<-p.dirty
-		if v = p.latest(); reflect.DeepEqual(v.card(), drawn) {
+	for {
+		select {
+		case <-p.dirty:
+		case <-idle.Done():
+			return
+		}
+		if reflect.DeepEqual(p.latest().card(), drawn) {
 			continue // a picture that changes nothing would cost the platform's patience for one that does
 		}
-		if err := p.out.Ready(ctx, id); err != nil {
-			return err
+		if p.out.Ready(idle, p.card) != nil {
+			continue
 		}
-		if v = p.latest(); v.ended {
-			break
-		}
+		v := p.latest()
+		p.shows(ctx, v.answer())
 		drawn = v.card()
-		if err := p.out.Edit(ctx, id, drawn); err != nil {
+		crash.At("card: drawing")
+		if err := p.out.Edit(ctx, p.card, drawn); err != nil {
 			// One picture is missing; the next, or the last, shows what this one would have.
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 		}
+		crash.At("card: drawn")
 	}
-	return p.out.Close(ctx, id, v.card())
 }
 
 // open posts the card, or draws on the one that the turn has from before a restart.
-func (p *painter) open(ctx context.Context, c chat.Card) (string, error) {
+func (p *painter) open(ctx context.Context) (chat.Card, error) {
+	v := p.latest()
+	p.shows(ctx, v.answer())
+	c := v.card()
 	if p.card != "" {
-		return p.card, p.out.Edit(ctx, p.card, c)
+		return c, p.out.Edit(ctx, p.card, c)
 	}
+	crash.At("card: posting")
 	id, err := p.out.Post(ctx, p.to, c, p.idem)
 	if err == nil {
-		p.posted(id)
+		p.card = id
+		p.posted(ctx, id)
 	}
-	return id, err
-}
-
-// last is for a turn whose card could not be posted: its answer is a plain reply at its end.
-func (p *painter) last(ctx context.Context, err error) error {
-	zerolog.Ctx(ctx).Warn().Err(err).Msg("no card; the answer will be a plain reply")
-	v := p.latest()
-	for !v.ended {
-		<-p.dirty
-		v = p.latest()
-	}
-	c := v.card()
-	text := c.Body
-	if c.Status != "" {
-		text += "\n\n" + c.Status
-	}
-	_, err = p.out.Reply(ctx, p.to, text, p.idem+":last")
-	return err
+	return c, err
 }

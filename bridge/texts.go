@@ -42,6 +42,8 @@ func langOf(text string) lang {
 var texts = struct {
 	Waiting, Thinking, Compacting, Retrying, UsingTool                            phrase
 	Stopped, Interrupted, Restarting, NoAnswer, Denied, StopButton                phrase
+	ContinueButton, DropButton, AnswerButton, GoesOn, GoingOn, Dropped            phrase
+	ContinueWord, GoOnNote, Late, LateCommand, Minutes, Hours, Days               phrase
 	FailAuth, FailBilling, FailRateLimit, FailOverloaded, FailNetwork, FailServer phrase
 	FailModel, FailRequest, FailRefused, FailTooLong, FailLimit, FailSilent       phrase
 	FailTurnEnd, FailDied, FailUnknown                                            phrase
@@ -57,11 +59,26 @@ var texts = struct {
 	Retrying:    phrase{"模型服务繁忙，正在重试…", "The model is busy, trying again…"},
 	UsingTool:   phrase{"正在运行 %s…", "Running %s…"},
 	Stopped:     phrase{"已停止", "Stopped"},
-	Interrupted: phrase{"这次回答被中断了。发送“继续”可以接着说。", "This answer was interrupted. Send “continue” to go on."},
+	Interrupted: phrase{"这次回答被中断了。按“继续”或发送“继续”可以接着说。", "This answer was interrupted. Press or send “continue” to go on."},
 	Restarting:  phrase{"服务正在重启，随后继续回答。", "The service is restarting; the answer follows."},
 	NoAnswer:    phrase{"（没有文字回答）", "(no answer in words)"},
 	Denied:      phrase{"未获授权的工具：%s", "Tools without permission: %s"},
 	StopButton:  phrase{"停止", "Stop"},
+
+	ContinueButton: phrase{"继续", "Continue"},
+	DropButton:     phrase{"不用了", "Drop"},
+	AnswerButton:   phrase{"现在回答", "Answer now"},
+	GoesOn:         phrase{"这次回答被中断过，已在后面继续。", "This answer was interrupted; it goes on below."},
+	GoingOn:        phrase{"好的，接着来", "Going on"},
+	Dropped:        phrase{"好的，不再继续", "Left as it is"},
+	ContinueWord:   phrase{"继续", "continue"},
+	GoOnNote: phrase{"（说明：上一次回答因服务中断而没有完成。请先确认已经做到哪一步，再从中断处接着完成，不要重复已经做过的操作。）",
+		"(Note: the previous answer was cut off because the service went down. First make sure what has been done already, then go on from there; do not repeat what was done.)"},
+	Late:        phrase{"这条消息晚到了%s，还没有处理。需要现在回答吗？", "This message arrived %s late and has not been answered. Shall I answer it now?"},
+	LateCommand: phrase{"命令 %s 晚到了%s，没有执行。需要的话请再发一次。", "The command %s arrived %s late and was not carried out. Send it again if you still want it."},
+	Minutes:     phrase{" %d 分钟", "%d minutes"},
+	Hours:       phrase{" %d 小时", "%d hours"},
+	Days:        phrase{" %d 天", "%d days"},
 
 	FailAuth:       phrase{"助手还没有登录，或登录已失效。请联系管理员。", "The agent is not logged in, or its login has expired. Please tell the operator."},
 	FailBilling:    phrase{"模型账户的余额不足。请联系管理员。", "The model account has run out of credit. Please tell the operator."},

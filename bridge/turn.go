@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -14,14 +13,12 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/crash"
 )
-
-// delivery is how long the last picture of a turn may take once the turn is over, also when the program ends.
-const delivery = 30 * time.Second
 
 // wake makes sure that somebody works for the chat.
 func (b *Bridge) wake(key chat.Key) {
-	b.jobs.add(func(ctx context.Context) {
+	b.turns.add(func(ctx context.Context) {
 		if b.lanes.enter(key) {
 			b.work(ctx, key)
 		}
@@ -33,10 +30,13 @@ const retryStore = time.Second
 
 // work runs the chat's turns, one after the other, until there are none.
 func (b *Bridge) work(ctx context.Context, key chat.Key) {
-	for ctx.Err() == nil { // what waits at the end of the program is found at the next start
-		claim, err := b.db.ClaimTurn(ctx, key, uuid.NewString(), b.cfg.Context.Resumes())
+	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
+		names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}
+		crash.At("turn: claiming")
+		claim, err := b.db.ClaimTurn(ctx, key, names, b.cfg.Context.Resumes())
 		switch {
 		case err == nil:
+			crash.At("turn: claimed")
 			b.runTurn(ctx, claim)
 		case errors.Is(err, db.ErrNotFound):
 			if b.lanes.leave(key) {
@@ -75,6 +75,14 @@ type turn struct {
 	first   time.Duration // until the first text; 0 = none yet
 }
 
+// note is a line for the agent below the question; empty = none.
+func (t *turn) note() string {
+	if t.claim.Turn.Continues == 0 {
+		return ""
+	}
+	return texts.GoOnNote.in(t.view.lang)
+}
+
 // runTurn answers a claimed turn.
 func (b *Bridge) runTurn(ctx context.Context, claim db.Claim) {
 	log := b.log.With().Stringer("chat", claim.Turn.Key).Int64("turn", claim.Turn.ID).Logger()
@@ -83,6 +91,7 @@ func (b *Bridge) runTurn(ctx context.Context, claim db.Claim) {
 	t.run(log.WithContext(ctx))
 }
 
+// chatLang is Chinese as long as nobody has spoken.
 func chatLang(c db.Chat) lang {
 	if lang(c.Lang) == en {
 		return en
@@ -90,55 +99,91 @@ func chatLang(c db.Chat) lang {
 	return zh
 }
 
-// run answers the turn, stores how it ended, and shows it.
+// run answers the turn, and stores how it ended and what is to be shown.
 func (t *turn) run(ctx context.Context) {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	key := t.claim.Turn.Key
-	t.b.lanes.begin(key, t.claim.Turn.ID, stop)
-
-	// The card and the end of the turn outlive the program's wish to stop, but not for long.
-	after, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	drawn := t.paint(after)
+	key, b := t.claim.Turn.Key, t.b
+	b.lanes.begin(key, t.claim.Turn.ID, stop)
+	rest := t.paint(context.WithoutCancel(ctx))
 	end := t.answer(work)
-	t.b.lanes.end(key) // from here on there is nothing to stop
-	time.AfterFunc(delivery, cancel)
-
-	err := t.finish(after, end)
-	t.show(t.view.end(end.notice))
-	for err != nil && after.Err() == nil && !errors.Is(err, db.ErrNotFound) {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("end of the turn not stored; trying again")
-		pause(after, retryStore)
-		err = t.finish(after, end)
+	b.lanes.end(key) // from here on there is nothing to stop
+	crash.At("end: storing")
+	err := t.store(ctx, end)
+	crash.At("end: stored")
+	rest()
+	crash.At("end: painter at rest")
+	switch {
+	case end.state == db.Queued:
+		t.draw(ctx, t.view.end(db.Queued, texts.Restarting))
+	case err != nil:
+		t.draw(ctx, t.view.end(end.state, end.notice)) // nobody shall wait for a full disk
+		err = t.insist(ctx, end, err)
 	}
+	b.outbox.wake(key)
+
 	log := zerolog.Ctx(ctx).Info()
 	if err != nil {
 		log = zerolog.Ctx(ctx).Error().Err(err)
 	}
-	log.Str("state", string(end.state)).Str("failure", end.failure).
+	log.Str("session", t.claim.Turn.Session).Str("state", string(end.state)).Str("failure", end.failure).
 		Dur("first_text", t.first).Dur("took", time.Since(t.began)).Msg("turn ended")
-	if lost := <-drawn; lost != nil {
-		zerolog.Ctx(ctx).Error().Err(lost).Msg("answer not delivered")
+	b.ended(Ended{State: end.state, Failure: end.failure, FirstText: t.first, Took: time.Since(t.began), Usage: t.usage})
+}
+
+// draw shows a last view that is in no outbox, if there is a card and the platform takes it at once.
+func (t *turn) draw(ctx context.Context, v view) {
+	if t.painter.card == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), courtesy)
+	defer cancel()
+	if err := t.b.out.Close(ctx, t.painter.card, v.card()); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 	}
 }
 
-// paint starts to show the turn. The channel gives the painter's end.
-func (t *turn) paint(ctx context.Context) <-chan error {
-	asked := t.claim.Asked
-	last := asked[len(asked)-1] // several questions are answered where the talk stands now
+// courtesy is how long a call to the platform that is under way at a turn's end may take before it is cut off.
+const courtesy = 2 * time.Second
+
+// paint shows how the turn goes on, until rest is called.
+func (t *turn) paint(ctx context.Context) (rest func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	to, id, draft := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, ""
 	t.painter = &painter{
-		out: t.b.out, to: chat.Ref{Key: last.Key, ID: last.ID}, idem: "answer:" + last.ID,
-		view: t.view, dirty: make(chan struct{}, 1), card: t.claim.Turn.Card,
-		posted: func(card string) {
-			if err := t.b.db.SetTurnCard(ctx, t.claim.Turn.ID, card); err != nil {
+		out: t.b.out, to: to, idem: cardKey(id, to),
+		view: t.view, dirty: make(chan struct{}, 1), over: make(chan struct{}), card: t.claim.Turn.Card,
+		posted: func(ctx context.Context, card string) {
+			crash.At("card: posted")
+			defer crash.At("card: stored")
+			if err := t.b.db.SetTurnCard(context.WithoutCancel(ctx), id, card); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
 			}
 		},
+		shows: func(ctx context.Context, answer string) {
+			if answer == draft {
+				return
+			}
+			draft = answer
+			crash.At("draft: storing")
+			defer crash.At("draft: stored")
+			if err := t.b.db.SetTurnDraft(ctx, id, answer); err != nil {
+				zerolog.Ctx(ctx).Error().Err(err).Msg("draft of the answer not stored")
+			}
+		},
 	}
-	done := make(chan error, 1)
-	go func() { done <- t.painter.run(ctx) }()
-	return done
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.painter.run(ctx)
+	}()
+	return func() {
+		close(t.painter.over)
+		late := time.AfterFunc(courtesy, cancel)
+		<-done
+		late.Stop()
+		cancel()
+	}
 }
 
 // outcome is how a turn ended.
@@ -171,7 +216,7 @@ func (t *turn) answer(ctx context.Context) outcome {
 				return t.failed(log, err)
 			}
 		case err != nil && !t.sent && errors.Is(err, context.Canceled):
-			return outcome{db.Queued, "", texts.Restarting}
+			return outcome{state: db.Queued}
 		case err != nil:
 			return t.failed(log, err)
 		default:
@@ -201,15 +246,22 @@ func (t *turn) forgetSession(ctx context.Context, lost *claude.LostError) error 
 func (t *turn) rejoin(ctx context.Context) error {
 	if t.resume || t.kept.ID != "" {
 		t.resume = true
-		return nil
+		return t.rename(ctx, t.claim.Turn.Session)
 	}
 	return t.renewSession(ctx)
 }
 
 func (t *turn) renewSession(ctx context.Context) error {
 	t.resume, t.kept = false, db.Session{}
-	t.claim.Turn.Session = uuid.NewString()
-	return t.b.db.SetTurnSession(context.WithoutCancel(ctx), t.claim.Turn.ID, t.claim.Turn.Session)
+	return t.rename(ctx, uuid.NewString())
+}
+
+// rename stores in which session the question is asked next, and gives it a new name: the CLI ignores one that the
+// session knows.
+func (t *turn) rename(ctx context.Context, session string) error {
+	t.claim.Turn.Session, t.claim.Turn.Prompt = session, uuid.NewString()
+	names := db.Names{Session: session, Prompt: t.claim.Turn.Prompt}
+	return t.b.db.RenameTurn(context.WithoutCancel(ctx), t.claim.Turn.ID, names)
 }
 
 // noticeable is how long a turn waits for a free process before its user is told.
@@ -224,7 +276,9 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	}
 	queued := t.view.waiting()
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
+	crash.At("process: starting")
 	p, err := b.pool.Acquire(ctx, owner, spec)
+	crash.At("process: started")
 	waiting.Stop()
 	if err != nil {
 		return claude.Result{}, err
@@ -234,14 +288,15 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	prompt := t.build(ctx, !p.Fresh())
 	var result claude.Result
 	t.sent = true
-	for ev, err := range p.Run(ctx, prompt.Text()) {
+	crash.At("prompt: sending")
+	for ev, err := range p.Run(ctx, t.claim.Turn.Prompt, prompt.Text()) {
 		if err != nil {
 			return result, err
 		}
 		if e, ok := ev.(claude.Started); ok {
 			t.kept = db.Session{ID: e.Session, Node: b.cfg.Node, Cwd: p.Dir()}
 		}
-		t.take(ev)
+		t.take(ctx, ev)
 		if r, ok := ev.(claude.Result); ok {
 			result = r
 		}
@@ -259,7 +314,8 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 func (t *turn) build(ctx context.Context, live bool) contextmgr.Prompt {
 	c := t.claim
 	r := contextmgr.Request{
-		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: live, Lost: t.lost != "",
+		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Note: t.note(),
+		Live: live, Lost: t.lost != "",
 	}
 	if t.resume {
 		r.ResumeID = c.Turn.Session
@@ -277,15 +333,23 @@ func (t *turn) build(ctx context.Context, live bool) contextmgr.Prompt {
 }
 
 // take takes one event up.
-func (t *turn) take(ev claude.Event) {
+func (t *turn) take(ctx context.Context, ev claude.Event) {
 	switch e := ev.(type) {
+	case claude.Started:
+		crash.At("agent: started")
 	case claude.Text:
+		crash.At("agent: text")
 		if t.first == 0 {
 			t.first = time.Since(t.began)
 		}
-	case claude.ToolUse:
-		t.acted = true
+	case claude.ToolCall:
+		crash.At("agent: tool announced")
+		t.act(ctx)
+		crash.At("agent: tool noted")
+	case claude.ToolResult:
+		crash.At("agent: tool done")
 	case claude.Result:
+		crash.At("agent: finished")
 		if t.kept.ID != "" && e.Session != "" {
 			t.kept.ID = e.Session
 		}
@@ -303,12 +367,38 @@ func (t *turn) show(v view) {
 	t.painter.show(v)
 }
 
-// finish stores the end of the turn. A turn for which nothing has been run goes back to the queue.
-func (t *turn) finish(ctx context.Context, end outcome) error {
+// act notes, once, that a tool is about to be used: from now on the turn is not run again unasked.
+func (t *turn) act(ctx context.Context) {
+	if t.acted {
+		return
+	}
+	t.acted = true
+	if err := t.b.db.SetTurnActed(context.WithoutCancel(ctx), t.claim.Turn.ID); err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("use of a tool not stored")
+	}
+}
+
+// insist stores the end of the turn, for as long as it takes; at the end of the program it tries a few times more. What
+// is not stored even then is recovered from the transcript.
+func (t *turn) insist(ctx context.Context, end outcome, err error) error {
+	for tries := 0; err != nil && !errors.Is(err, db.ErrNotFound) && (ctx.Err() == nil || tries < 3); tries++ {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("end of the turn not stored; trying again")
+		pause(context.WithoutCancel(ctx), retryStore)
+		err = t.store(ctx, end)
+	}
+	return err
+}
+
+// store stores the end of the turn. A turn for which nothing has been run goes back to the queue.
+func (t *turn) store(ctx context.Context, end outcome) error {
+	ctx = context.WithoutCancel(ctx)
 	if end.state == db.Queued {
 		return t.b.db.RequeueTurn(ctx, t.claim.Turn.ID)
 	}
-	e := db.End{Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.usage}
+	e := db.End{
+		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.usage,
+		Card: t.view.end(end.state, end.notice).card(),
+	}
 	if t.b.cfg.Context.Resumes() {
 		e.Session = t.kept
 	}
@@ -362,18 +452,8 @@ func (t *turn) failed(log *zerolog.Logger, err error) outcome {
 
 // ended is the outcome of a turn that gave a result.
 func (t *turn) ended(log *zerolog.Logger, r claude.Result) outcome {
-	if r.Failure == "" {
-		return outcome{state: db.Done}
+	if r.Failure != "" {
+		log.Error().Str("failure", string(r.Failure)).Str("cli", r.Text).Strs("errors", r.Errors).Msg("turn failed")
 	}
-	log.Error().Str("failure", string(r.Failure)).Str("cli", r.Text).Strs("errors", r.Errors).Msg("turn failed")
-	notice, ok := map[claude.Failure]phrase{
-		claude.FailAuth: texts.FailAuth, claude.FailBilling: texts.FailBilling, claude.FailRateLimit: texts.FailRateLimit,
-		claude.FailOverloaded: texts.FailOverloaded, claude.FailServer: texts.FailServer, claude.FailNetwork: texts.FailNetwork,
-		claude.FailModel: texts.FailModel, claude.FailRequest: texts.FailRequest, claude.FailRefused: texts.FailRefused,
-		claude.FailTooLong: texts.FailTooLong, claude.FailLimit: texts.FailLimit, claude.FailAborted: texts.Stopped,
-	}[r.Failure]
-	if !ok {
-		notice = texts.FailUnknown
-	}
-	return outcome{db.Failed, fmt.Sprint(r.Failure), notice}
+	return outcomeOf(r.Failure)
 }

@@ -5,12 +5,17 @@ import (
 	"slices"
 	"strings"
 
+	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
-// doStop is the action of the stop button.
-const doStop = "stop"
+// What the buttons of a card do.
+const (
+	doStop     = "stop"
+	doContinue = "continue" // go on with an interrupted turn
+	doDrop     = "drop"     // leave it
+)
 
 // view is what a turn looks like so far: a value. Events change it by apply; card draws it.
 type view struct {
@@ -21,7 +26,7 @@ type view struct {
 	blocks []string // the answer
 	denied []string // tools that were refused
 	notice string   // how it ended, if not well
-	ended  bool
+	state  db.TurnState
 }
 
 func newView(turn int64, l lang) view { return view{turn: turn, lang: l, status: texts.Thinking} }
@@ -75,9 +80,15 @@ func (v view) restarted() view {
 	return v
 }
 
+// saying is the view with this answer.
+func (v view) saying(answer string) view {
+	v.blocks = []string{answer}
+	return v
+}
+
 // end is the view of a turn that is over. notice is empty when it went well.
-func (v view) end(notice phrase) view {
-	v.ended, v.notice = true, notice.in(v.lang)
+func (v view) end(state db.TurnState, notice phrase) view {
+	v.state, v.notice = state, notice.in(v.lang)
 	return v
 }
 
@@ -97,17 +108,18 @@ const summaryLength = 60
 
 // card draws the view.
 func (v view) card() chat.Card {
-	c := chat.Card{Body: v.answer(), Live: !v.ended}
+	c := chat.Card{Body: v.answer(), Live: v.state == ""}
 	if len(v.denied) > 0 {
 		c.Footer = fmt.Sprintf(texts.Denied.in(v.lang), strings.Join(v.denied, ", "))
 	}
-	if !v.ended {
+	if c.Live {
 		c.Status = v.status.in(v.lang)
 		if v.tool != "" {
 			c.Status = fmt.Sprintf(c.Status, v.tool)
 		}
 		c.Summary = c.Status
-		c.Buttons = []chat.Button{{Label: texts.StopButton.in(v.lang), Danger: true, Action: chat.Action{Do: doStop, Turn: v.turn}}}
+		c.Buttons = []chat.Button{v.button(texts.StopButton, doStop)}
+		c.Buttons[0].Danger = true
 		return c
 	}
 	switch {
@@ -118,10 +130,21 @@ func (v view) card() chat.Card {
 	default:
 		c.Status = v.notice
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(c.Body), "\n")
-	if r := []rune(line); len(r) > summaryLength {
-		line = string(r[:summaryLength]) + "…"
+	if v.state == db.Interrupted {
+		c.Buttons = []chat.Button{v.button(texts.ContinueButton, doContinue), v.button(texts.DropButton, doDrop)}
 	}
-	c.Summary = line
+	c.Summary = firstLine(c.Body)
 	return c
+}
+
+func (v view) button(label phrase, do string) chat.Button {
+	return chat.Button{Label: label.in(v.lang), Action: chat.Action{Do: do, Turn: v.turn}}
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if r := []rune(line); len(r) > summaryLength {
+		return string(r[:summaryLength]) + "…"
+	}
+	return line
 }

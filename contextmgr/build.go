@@ -48,6 +48,7 @@ type Request struct {
 	Epoch    int64
 	Turn     int64
 	Asked    []chat.Message // in order
+	Note     string         // a line of our own below the questions; empty = none
 	ResumeID string         // the session that will be resumed; empty = none
 	Seen     int64          // the last turn that the session holds
 	Lost     bool           // the session was lost in this very turn
@@ -141,6 +142,9 @@ func asked(r Request) string {
 			text = name + "：" + text
 		}
 		parts = append(parts, text)
+	}
+	if r.Note != "" {
+		parts = append(parts, r.Note)
 	}
 	return strings.Join(parts, "\n\n")
 }

@@ -61,14 +61,6 @@ const upsertChat = `INSERT INTO chats (key, kind, title, lang) VALUES (?1, ?2, ?
 const raiseEpoch = `UPDATE chats SET epoch = epoch + 1,
 	session_id = '', session_node = '', session_cwd = '', session_turn = 0 WHERE key = ?1`
 
-// RaiseEpoch makes the next prompt of the chat hold nothing from before. The History stays.
-func (d *DB) RaiseEpoch(ctx context.Context, key chat.Key) error {
-	if _, err := d.exec(ctx, raiseEpoch, key.String()); err != nil {
-		return fmt.Errorf("start %v anew: %w", key, err)
-	}
-	return nil
-}
-
 const forgetSession = `UPDATE chats SET session_id = '', session_node = '', session_cwd = '', session_turn = 0
 	WHERE key = ?1 AND session_id = ?2`
 

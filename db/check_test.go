@@ -130,7 +130,7 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			defer cancel()
 			_, err = d.Accept(ctx, say("om_new", "x"))
 			told := []error{err}
-			c, err := d.ClaimTurn(ctx, oc, "s", true)
+			c, err := d.ClaimTurn(ctx, oc, names("s"), true)
 			told = append(told, err, d.FinishTurn(ctx, db.End{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
 			for _, err := range d.History(ctx, oc, 0, 1<<40) {
 				told = append(told, err)
@@ -139,8 +139,10 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			told = append(told, err)
 			_, err = d.QueuedChats(ctx)
 			told = append(told, err)
-			_, err = d.InterruptRunning(ctx)
-			told = append(told, err, d.RaiseEpoch(ctx, oc), d.Record(ctx, chat.Message{Key: oc, ID: "om_rec", Role: chat.Assistant, Class: chat.Command}))
+			_, err = d.RunningTurns(ctx)
+			told = append(told, err)
+			_, err = d.NextPost(ctx, oc)
+			told = append(told, err, d.SetTurnDraft(ctx, c.Turn.ID, "x"), d.Say(ctx, oc, "om_new", "x", "idem"))
 			_, err = d.Chat(ctx, chat.FeishuChat("oc_none"))
 			told = append(told, err, d.Backup(ctx, filepath.Join(t.TempDir(), "copy.db")), d.Healthy(ctx))
 			if err := errors.Join(told...); err == nil {

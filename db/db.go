@@ -3,8 +3,10 @@ package db
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -88,6 +90,16 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// Instance names the database on this machine: it is the same whenever the file is opened, and tells nothing about it.
+func (d *DB) Instance() (string, error) {
+	path, err := filepath.Abs(d.path)
+	if err != nil {
+		return "", fmt.Errorf("name the database: %w", err)
+	}
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:8]), nil
 }
 
 // connect opens the connections to a file that exists, after a look at its health.

@@ -48,9 +48,12 @@ func accept(t testing.TB, d *db.DB, e db.Entry) db.Accepted {
 	return a
 }
 
+// names are the ids of a turn that is claimed.
+func names(session string) db.Names { return db.Names{Session: session, Prompt: "p-" + session} }
+
 func claim(t testing.TB, d *db.DB, session string) db.Claim {
 	t.Helper()
-	c, err := d.ClaimTurn(t.Context(), oc, session, true)
+	c, err := d.ClaimTurn(t.Context(), oc, names(session), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,16 +121,13 @@ func TestMessagesThatComeWhileATurnRunsAreAskedTogetherByTheNext(t *testing.T) {
 	early := say("om_3", "two")
 	early.Time = time.UnixMilli(2000)
 	accept(t, d, early)
-	if _, err := d.ClaimTurn(t.Context(), oc, "x", true); err != nil {
-		t.Fatal(err)
-	}
+	second := claim(t, d, "x")
 	finish(t, d, db.End{Turn: first.Turn, Answer: "1"})
-	if _, err := d.ClaimTurn(t.Context(), oc, "x", true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.ClaimTurn(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("a third turn: %v", err)
 	}
-	list, err := d.Asked(t.Context(), db.Turn{ID: first.Turn.ID + 1, Key: oc})
-	if err != nil || texts(list) != "u:two u:three" {
-		t.Errorf("second turn asks %q, %v; want both in the order of their times", texts(list), err)
+	if texts(second.Asked) != "u:two u:three" {
+		t.Errorf("second turn asks %q; want both in the order of their times", texts(second.Asked))
 	}
 }
 
@@ -184,7 +184,7 @@ func TestAClaimMayRefuseTheSession(t *testing.T) {
 	accept(t, d, say("om_1", "q1"))
 	finish(t, d, db.End{Turn: claim(t, d, "s").Turn, Session: db.Session{ID: "s"}})
 	accept(t, d, say("om_2", "q2"))
-	c, err := d.ClaimTurn(t.Context(), oc, "new", false)
+	c, err := d.ClaimTurn(t.Context(), oc, names("new"), false)
 	if err != nil || c.Resume || c.Turn.Session != "new" {
 		t.Errorf("claim = %+v, %v", c, err)
 	}
@@ -196,9 +196,10 @@ func TestANewEpochLeavesEverythingBehind(t *testing.T) {
 	accept(t, d, say("om_1", "old"))
 	running := claim(t, d, "s-old")
 	accept(t, d, say("om_2", "waits"))
-	if err := d.RaiseEpoch(t.Context(), oc); err != nil {
-		t.Fatal(err)
-	}
+	anew := say("om_new", "/new")
+	anew.Class, anew.StartAnew = chat.Command, true
+	accept(t, d, anew)
+	accept(t, d, anew) // delivered again: nothing more is left behind
 	finish(t, d, db.End{Turn: running.Turn, Answer: "old answer", Session: db.Session{ID: "s-old"}})
 	if a := accept(t, d, say("om_3", "new")); a.Turn <= running.Turn.ID+1 {
 		t.Errorf("the new question joined turn %d of the old epoch", a.Turn)
@@ -279,7 +280,7 @@ func TestATurnCanBePutBack(t *testing.T) {
 	if err := d.RequeueTurn(t.Context(), c.Turn.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.ClaimTurn(t.Context(), oc, "s3", true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.ClaimTurn(t.Context(), oc, names("s3"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a turn that has ended was put back: %v", err)
 	}
 }
@@ -309,9 +310,9 @@ func TestARestartFindsWhatWasOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := open(t, path)
-	cut, err := again.InterruptRunning(t.Context())
+	cut, err := again.RunningTurns(t.Context())
 	if err != nil || len(cut) != 1 || cut[0].Card != "card_1" || cut[0].Session != "s" || cut[0].Key != oc {
-		t.Fatalf("interrupted = %+v, %v", cut, err)
+		t.Fatalf("running = %+v, %v", cut, err)
 	}
 	keys, err := again.QueuedChats(t.Context())
 	if err != nil || len(keys) != 1 || keys[0] != oc {

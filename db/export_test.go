@@ -53,8 +53,13 @@ func (d *DB) Migrate(ctx context.Context, files fs.FS) error { return d.migrate(
 // Schema is the schema of this program.
 func Schema() fs.FS { return schema }
 
-// QueuedTurn is the statement by which an accept looks for a turn that waits.
-const QueuedTurn = queuedTurn
-
 // HasLog reports whether the database at path was left without being closed.
 func HasLog(path string) bool { return hasLog(path) }
+
+// Frequent are statements that must not get slower with the number of turns and messages there are.
+var Frequent = map[string]string{
+	"a queued turn": queuedTurn, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,
+	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
+	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
+	"answer": selectAnswer,
+}

@@ -81,8 +81,8 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 		if a, err := ro.Accept(t.Context(), say("om_2", "x")); err == nil {
 			t.Errorf("%s: accepted %+v", when, a)
 		}
-		if _, err := ro.InterruptRunning(t.Context()); err == nil {
-			t.Errorf("%s: turns were interrupted", when)
+		if fresh, err := ro.TakeEvent(t.Context(), "ev_1"); err == nil {
+			t.Errorf("%s: an event was noted: %v", when, fresh)
 		}
 		if ro.Healthy(t.Context()) == nil {
 			t.Errorf("%s: it can be written", when)
@@ -150,7 +150,7 @@ func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
 	if err := d.Healthy(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if list, err := d.Asked(t.Context(), claim(t, d, "s").Turn); err != nil || len(list) != 17 {
-		t.Errorf("%d messages are stored, want 17: %v", len(list), err)
+	if list := claim(t, d, "s").Asked; len(list) != 17 {
+		t.Errorf("%d messages are stored, want 17", len(list))
 	}
 }

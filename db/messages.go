@@ -16,31 +16,49 @@ type Entry struct {
 	chat.Incoming
 	Class chat.Class
 	Lang  string // the language it is written in, when it tells; else empty
+
+	StartAnew bool                       // the next prompt of the chat holds nothing from before this message
+	Reply     string                     // a text to answer it with; empty = none
+	Continues int64                      // the interrupted turn that it asks to go on with; 0 = none
+	Over      chat.Card                  // what that turn looks like from now on
+	Held      func(turn int64) chat.Card // not nil: the turn waits until somebody asks for it, and this card says so
 }
 
 // Accepted says what became of an entry.
 type Accepted struct {
 	Fresh bool  // false: it was known already, and nothing was changed
-	Turn  int64 // the queued turn that will answer it; 0 = none
+	Turn  int64 // the turn that will answer it; 0 = none
 }
 
-// Accept stores a message and, when it is talk to the bot, queues it to be answered: together with what already waits
-// in the chat, else in a turn of its own. A message that is already known changes nothing.
+// Accept stores a message and all that follows from it, or nothing. Talk to the bot is queued to be answered: together
+// with what already waits in the chat, else in a turn of its own. A message that is already known changes nothing.
 // Once Accept returns without error the message survives a crash, so the platform may be told that it has arrived.
 func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 	var a Accepted
 	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		a = Accepted{}
 		if err := touchChat(ctx, tx, e); err != nil {
 			return err
 		}
 		m := chat.Message{Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time}
 		fresh, err := appendMessage(ctx, tx, &m)
-		if err != nil || !fresh || e.Class != chat.Talk {
-			a.Fresh = fresh
+		if err != nil || !fresh {
 			return err
 		}
 		a.Fresh = true
-		a.Turn, err = d.queue(ctx, tx, m)
+		if e.StartAnew {
+			if _, err := tx.ExecContext(ctx, raiseEpoch, e.Key.String()); err != nil {
+				return fmt.Errorf("start anew: %w", err)
+			}
+		}
+		if e.Reply != "" {
+			if err := d.post(ctx, tx, Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.ID, Text: e.Reply}); err != nil {
+				return err
+			}
+		}
+		if e.Class == chat.Talk {
+			a.Turn, err = d.queue(ctx, tx, m, e)
+		}
 		return err
 	})
 	if err != nil {
@@ -52,18 +70,6 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 func touchChat(ctx context.Context, tx *sql.Tx, e Entry) error {
 	if _, err := tx.ExecContext(ctx, upsertChat, e.Key.String(), e.Kind, e.Title, e.Lang); err != nil {
 		return fmt.Errorf("add chat: %w", err)
-	}
-	return nil
-}
-
-// Record adds a message that no one has to answer: the reply to a command, say. It is idempotent by message id.
-func (d *DB) Record(ctx context.Context, m chat.Message) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := appendMessage(ctx, tx, &m)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("record message %s: %w", m.ID, err)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"magpie/internal/chat"
@@ -24,35 +23,106 @@ const (
 	Interrupted TurnState = "interrupted" // cut off by the end of the program
 )
 
+// Late is the failure of a turn that was interrupted before it began: its question came too late to be run unasked.
+const Late = "late"
+
 // Turn is one question, or several asked together, and the run that answers it.
 type Turn struct {
-	ID      int64
-	Key     chat.Key
-	Epoch   int64
-	Session string // the agent's session that it runs in
-	Card    string // the card that shows it; empty = none yet
+	ID        int64
+	Key       chat.Key
+	Epoch     int64
+	State     TurnState
+	Failure   string    // class of the failure, for operators
+	Session   string    // the agent's session that it runs in
+	Prompt    string    // names the question in the session's transcript
+	Card      string    // the card that shows it; empty = none yet
+	ReplyTo   string    // the platform's id of the message that the answer answers
+	Continues int64     // the interrupted turn that this one goes on with; 0 = none
+	Attempts  int       // how often it was claimed
+	Acted     bool      // a tool may have been used: it must not be run again unasked
+	Draft     string    // what people may have seen of the answer so far
+	Created   time.Time // when its first question came
 }
 
-// The second condition is what the index turns_open asks for: without its very words every accept would read all turns.
-const queuedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued'
-	AND state IN ('queued', 'running') ORDER BY id DESC LIMIT 1`
+const turnColumns = `id, chat_key, epoch, state, failure, session_id, prompt_id, card_id, reply_to, continues, attempts,
+	acted, draft, created_at`
 
-const insertTurn = `INSERT INTO turns (chat_key, epoch, state, created_at) VALUES (?1, ?2, 'queued', ?3) RETURNING id`
+func scanTurn(scan func(...any) error) (Turn, error) {
+	var t Turn
+	var key string
+	var created int64
+	err := scan(&t.ID, &key, &t.Epoch, &t.State, &t.Failure, &t.Session, &t.Prompt, &t.Card, &t.ReplyTo, &t.Continues,
+		&t.Attempts, &t.Acted, &t.Draft, &created)
+	if err != nil {
+		return Turn{}, err
+	}
+	t.Created = fromMillis(created)
+	t.Key, err = chat.ParseKey(key)
+	return t, err
+}
+
+const selectTurn = `SELECT ` + turnColumns + ` FROM turns WHERE chat_key = ?1 AND id = ?2`
+
+func loadTurn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
+	t, err := scanTurn(q.QueryRowContext(ctx, selectTurn, key.String(), id).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Turn{}, ErrNotFound
+	} else if err != nil {
+		return Turn{}, fmt.Errorf("load turn %d: %w", id, err)
+	}
+	return t, nil
+}
+
+// isOpen is what the index turns_open asks for: without its very words a query would read all turns there are.
+const isOpen = ` AND state IN ('queued', 'running')`
+
+const queuedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued'` + isOpen + ` ORDER BY id DESC LIMIT 1`
+
+const lateTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late'
+	ORDER BY id DESC LIMIT 1`
+
+const insertTurn = `INSERT INTO turns (chat_key, epoch, state, failure, created_at) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id`
+
+const askTurn = `UPDATE turns SET reply_to = CASE WHEN attempts = 0 THEN ?2 ELSE reply_to END,
+	continues = MAX(continues, ?3) WHERE id = ?1`
 
 const setMessageTurn = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND seq = ?2`
 
 // queue adds m to the turn that waits in its chat, or to a new one.
-func (d *DB) queue(ctx context.Context, tx *sql.Tx, m chat.Message) (int64, error) {
+func (d *DB) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (int64, error) {
+	state, failure, waiting, replyTo := Queued, "", queuedTurn, m.ID
+	if e.Held != nil {
+		state, failure, waiting = Interrupted, Late, lateTurn
+	}
+	old, err := d.resolve(ctx, tx, m.Key, e.Continues, continued)
+	if err != nil {
+		return 0, err
+	}
+	if m.ID == continueID(old.ID) { // a pressed button is no message that could be answered
+		replyTo = old.ReplyTo
+	}
+	if old.ID != 0 {
+		if err := d.post(ctx, tx, Post{Key: m.Key, Turn: old.ID, Idem: cardIdem(old, continued), ReplyTo: old.ReplyTo, Card: &e.Over}); err != nil {
+			return 0, err
+		}
+	}
 	var id int64
-	err := tx.QueryRowContext(ctx, queuedTurn, m.Key.String(), m.Epoch).Scan(&id)
+	err = tx.QueryRowContext(ctx, waiting, m.Key.String(), m.Epoch).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, millis(d.now())).Scan(&id)
+		row := tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, state, failure, millis(d.now()))
+		if err = row.Scan(&id); err == nil && e.Held != nil {
+			card := e.Held(id)
+			err = d.post(ctx, tx, Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: m.ID, Card: &card})
+		}
 	}
 	if err != nil {
 		return 0, fmt.Errorf("queue turn: %w", err)
 	}
 	if _, err := tx.ExecContext(ctx, setMessageTurn, m.Key.String(), m.Seq, id); err != nil {
 		return 0, fmt.Errorf("bind message to turn: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, askTurn, id, replyTo, old.ID); err != nil {
+		return 0, fmt.Errorf("note what the turn answers: %w", err)
 	}
 	return id, nil
 }
@@ -65,24 +135,30 @@ type Claim struct {
 	Resume bool           // Turn.Session is the chat's session, else it is a new one
 }
 
-const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2,
+const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts = attempts + 1, prompt_id = ?5,
 	session_id = CASE WHEN ?4 AND session <> '' THEN session ELSE ?3 END
 	FROM (SELECT t.id AS head, CASE WHEN c.epoch = t.epoch THEN c.session_id ELSE '' END AS session
 		FROM turns t JOIN chats c ON c.key = t.chat_key
-		WHERE t.chat_key = ?1 AND t.state = 'queued' ORDER BY t.id LIMIT 1)
-	WHERE id = head RETURNING id, epoch, session_id, card_id`
+		WHERE t.chat_key = ?1 AND t.state = 'queued'` + isOpen + ` ORDER BY t.id LIMIT 1)
+	WHERE id = head RETURNING ` + turnColumns
 
 const selectAsked = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user' ORDER BY sent_at, seq`
 
+// Names are the ids that a turn gets when it is claimed. They are stored with it before the agent can act, so that they
+// are known after a crash.
+type Names struct {
+	Session string // of a new session, unless the chat's is resumed
+	Prompt  string
+}
+
 // ClaimTurn takes the chat's oldest queued turn to be run, or returns [ErrNotFound].
-// The turn runs in the chat's session when there is one and resume allows it, else in the new session fresh.
-// The choice is stored with the turn before the agent can act, so that it is known after a crash.
-func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, fresh string, resume bool) (Claim, error) {
-	c := Claim{Turn: Turn{Key: key}}
+// The turn runs in the chat's session when there is one and resume allows it, else in a new one.
+func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, names Names, resume bool) (Claim, error) {
+	var c Claim
 	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		row := tx.QueryRowContext(ctx, claimTurn, key.String(), millis(d.now()), fresh, resume)
-		if err := row.Scan(&c.Turn.ID, &c.Turn.Epoch, &c.Turn.Session, &c.Turn.Card); errors.Is(err, sql.ErrNoRows) {
+		row := tx.QueryRowContext(ctx, claimTurn, key.String(), millis(d.now()), names.Session, resume, names.Prompt)
+		if c.Turn, err = scanTurn(row.Scan); errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound
 		} else if err != nil {
 			return fmt.Errorf("claim turn: %w", err)
@@ -96,22 +172,14 @@ func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, fresh string, resume b
 	if err != nil {
 		return Claim{}, fmt.Errorf("next turn of %v: %w", key, err)
 	}
-	c.Resume = c.Turn.Session != fresh
+	c.Resume = c.Turn.Session != names.Session
 	return c, nil
 }
 
-// Asked lists the messages that a turn asks, in the order in which they were written.
-func (d *DB) Asked(ctx context.Context, t Turn) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, d.read, t.Key, selectAsked, t.Key.String(), t.ID)
-	if err != nil {
-		return nil, fmt.Errorf("questions of turn %d: %w", t.ID, err)
-	}
-	return list, nil
-}
+const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', prompt_id = '', started_at = 0
+	WHERE id = ?1 AND state = 'running'`
 
-const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', started_at = 0 WHERE id = ?1 AND state = 'running'`
-
-// RequeueTurn puts back a turn for which nothing has been run yet: it is claimed again at the next start.
+// RequeueTurn puts back a turn that has done and shown nothing yet: it is claimed again at the next start.
 func (d *DB) RequeueTurn(ctx context.Context, turn int64) error {
 	if _, err := d.exec(ctx, requeueTurn, turn); err != nil {
 		return fmt.Errorf("put turn %d back: %w", turn, err)
@@ -119,22 +187,42 @@ func (d *DB) RequeueTurn(ctx context.Context, turn int64) error {
 	return nil
 }
 
-const updateTurnSession = `UPDATE turns SET session_id = ?2 WHERE id = ?1`
+const renameTurn = `UPDATE turns SET session_id = ?2, prompt_id = ?3 WHERE id = ?1`
 
-// SetTurnSession moves a running turn to another session, before that one can act.
-func (d *DB) SetTurnSession(ctx context.Context, turn int64, session string) error {
-	if _, err := d.exec(ctx, updateTurnSession, turn, session); err != nil {
-		return fmt.Errorf("set session of turn %d: %w", turn, err)
+// RenameTurn gives a running turn another session and another name for its prompt, before the agent can act.
+func (d *DB) RenameTurn(ctx context.Context, turn int64, names Names) error {
+	if _, err := d.exec(ctx, renameTurn, turn, names.Session, names.Prompt); err != nil {
+		return fmt.Errorf("rename turn %d: %w", turn, err)
 	}
 	return nil
 }
 
-const updateTurnCard = `UPDATE turns SET card_id = ?2 WHERE id = ?1`
+const setTurnCard = `UPDATE turns SET card_id = ?2 WHERE id = ?1`
 
 // SetTurnCard remembers the card that shows the turn.
 func (d *DB) SetTurnCard(ctx context.Context, turn int64, card string) error {
-	if _, err := d.exec(ctx, updateTurnCard, turn, card); err != nil {
+	if _, err := d.exec(ctx, setTurnCard, turn, card); err != nil {
 		return fmt.Errorf("set card of turn %d: %w", turn, err)
+	}
+	return nil
+}
+
+const setTurnDraft = `UPDATE turns SET draft = ?2 WHERE id = ?1 AND state = 'running'`
+
+// SetTurnDraft stores what people are about to see of a running turn's answer.
+func (d *DB) SetTurnDraft(ctx context.Context, turn int64, draft string) error {
+	if _, err := d.exec(ctx, setTurnDraft, turn, draft); err != nil {
+		return fmt.Errorf("set draft of turn %d: %w", turn, err)
+	}
+	return nil
+}
+
+const setTurnActed = `UPDATE turns SET acted = 1 WHERE id = ?1`
+
+// SetTurnActed notes that a running turn is about to use a tool.
+func (d *DB) SetTurnActed(ctx context.Context, turn int64) error {
+	if _, err := d.exec(ctx, setTurnActed, turn); err != nil {
+		return fmt.Errorf("note that turn %d acts: %w", turn, err)
 	}
 	return nil
 }
@@ -143,10 +231,11 @@ func (d *DB) SetTurnCard(ctx context.Context, turn int64, card string) error {
 type End struct {
 	Turn    Turn
 	State   TurnState
-	Failure string  // class of the failure, for operators
-	Answer  string  // what the agent said; may be partial; empty = nothing
-	Session Session // the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
-	Usage   *Usage  // nil when the agent did not report any
+	Failure string    // class of the failure, for operators
+	Answer  string    // what the agent said; may be partial; empty = nothing
+	Card    chat.Card // what the turn looks like from now on
+	Session Session   // the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
+	Usage   *Usage    // nil when the agent did not report any
 }
 
 // Usage is what a turn cost.
@@ -158,7 +247,7 @@ type Usage struct {
 	FirstText, Duration                time.Duration
 }
 
-const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4 WHERE id = ?1 AND state = 'running'`
+const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, draft = '' WHERE id = ?1 AND state = 'running'`
 
 const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, session_cwd = ?5, session_turn = ?6
 	WHERE key = ?1 AND epoch = ?2`
@@ -167,8 +256,8 @@ const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, inpu
 	cache_read_tokens, cache_write_tokens, cost_usd, first_text_ms, duration_ms, ended_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`
 
-// FinishTurn ends a running turn: its answer joins the History, its session becomes the chat's unless /new came
-// in between, and its cost is booked, all or nothing.
+// FinishTurn ends a running turn: its answer joins the History, its card is to be drawn for the last time, its session
+// becomes the chat's unless /new came in between, and its cost is booked, all or nothing.
 func (d *DB) FinishTurn(ctx context.Context, e End) error {
 	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := d.now()
@@ -180,6 +269,9 @@ func (d *DB) FinishTurn(ctx context.Context, e End) error {
 			return errors.Join(err, ErrNotFound)
 		}
 		if err := d.recordAnswer(ctx, tx, e, now); err != nil {
+			return err
+		}
+		if err := d.post(ctx, tx, Post{Key: e.Turn.Key, Turn: e.Turn.ID, Idem: cardIdem(e.Turn, "end"), ReplyTo: e.Turn.ReplyTo, Card: &e.Card}); err != nil {
 			return err
 		}
 		key := e.Turn.Key.String()
@@ -208,55 +300,31 @@ func (d *DB) recordAnswer(ctx context.Context, tx *sql.Tx, e End, now time.Time)
 		return nil
 	}
 	m := chat.Message{
-		Key: e.Turn.Key, Epoch: e.Turn.Epoch, Turn: e.Turn.ID, ID: "answer:" + strconv.FormatInt(e.Turn.ID, 10),
+		Key: e.Turn.Key, Epoch: e.Turn.Epoch, Turn: e.Turn.ID, ID: answerID(e.Turn.ID),
 		Role: chat.Assistant, Class: chat.Talk, Text: e.Answer, Time: now,
 	}
 	_, err := appendMessage(ctx, tx, &m)
 	return err
 }
 
-const queuedChats = `SELECT DISTINCT chat_key FROM turns WHERE state = 'queued'`
+const queuedChats = `SELECT DISTINCT chat_key FROM turns WHERE state = 'queued'` + isOpen
 
 // QueuedChats lists the chats in which a turn waits.
-func (d *DB) QueuedChats(ctx context.Context) (_ []chat.Key, err error) {
-	rows, err := d.read.QueryContext(ctx, queuedChats)
-	if err != nil {
-		return nil, fmt.Errorf("list queued chats: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var keys []chat.Key
-	for rows.Next() {
-		var s string
-		if err := rows.Scan(&s); err != nil {
-			return nil, err
-		}
-		k, err := chat.ParseKey(s)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, k)
-	}
-	return keys, rows.Err()
-}
+func (d *DB) QueuedChats(ctx context.Context) ([]chat.Key, error) { return d.keys(ctx, queuedChats) }
 
-const interruptRunning = `UPDATE turns SET state = 'interrupted', ended_at = ?1 WHERE state = 'running'
-	RETURNING id, chat_key, epoch, session_id, card_id`
+const runningTurns = `SELECT ` + turnColumns + ` FROM turns WHERE state = 'running' ORDER BY id`
 
-// InterruptRunning ends the turns that a dead process left running, and returns them so that their askers can be told.
-func (d *DB) InterruptRunning(ctx context.Context) (_ []Turn, err error) {
-	rows, err := d.write.QueryContext(ctx, interruptRunning, millis(d.now()))
+// RunningTurns lists the turns that run. At the start of the program those are the ones that a dead process left.
+func (d *DB) RunningTurns(ctx context.Context) (_ []Turn, err error) {
+	rows, err := d.read.QueryContext(ctx, runningTurns)
 	if err != nil {
-		return nil, fmt.Errorf("interrupt running turns: %w", err)
+		return nil, fmt.Errorf("list running turns: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	var list []Turn
 	for rows.Next() {
-		var t Turn
-		var key string
-		if err := rows.Scan(&t.ID, &key, &t.Epoch, &t.Session, &t.Card); err != nil {
-			return nil, err
-		}
-		if t.Key, err = chat.ParseKey(key); err != nil {
+		t, err := scanTurn(rows.Scan)
+		if err != nil {
 			return nil, err
 		}
 		list = append(list, t)

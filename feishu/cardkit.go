@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"time"
@@ -44,9 +45,13 @@ func newEntity(ctx context.Context, a *api, card chat.Card) (*entity, error) {
 	return e, err
 }
 
-// entityOf is the card that a message shows (page cardkit-v1/card/id_convert).
-func entityOf(ctx context.Context, a *api, messageID string, born time.Time) (*entity, error) {
-	e := &entity{api: a, born: born, rate: cardRate()}
+// madeBefore is how long before its message a card may have been made.
+const madeBefore = time.Minute
+
+// entityOf is the card that a message shows (page cardkit-v1/card/id_convert); sent is when, by the platform's clock,
+// so that all processes count from the same time.
+func entityOf(ctx context.Context, a *api, messageID string, sent time.Time) (*entity, error) {
+	e := &entity{api: a, born: sent.Add(-madeBefore), rate: cardRate()}
 	err := persist(ctx, 3, func() error {
 		answer, err := a.call(ctx, request{
 			op: "find the card of a message", method: http.MethodPost, path: "/open-apis/cardkit/v1/cards/id_convert",
@@ -56,6 +61,11 @@ func entityOf(ctx context.Context, a *api, messageID string, born time.Time) (*e
 		return err
 	})
 	return e, err
+}
+
+// notAnEntity reports whether an error of [entityOf] says that the message shows no card of CardKit.
+func notAnEntity(err error) bool {
+	return errors.As(err, new(*Error)) && (verdictOf(err) == refused || verdictOf(err) == lost)
 }
 
 func (e *entity) next() int32 {
@@ -110,28 +120,22 @@ func (e *entity) stream(ctx context.Context, on bool, tries int) error {
 }
 
 // do makes one operation until its outcome is known. It is repeated with the same sequence and key, so that it
-// happens once.
+// happens once; with a higher sequence when the platform knows a higher one. That may be this operation itself, whose
+// answer was lost: drawing the same again does no harm, and taking it for done would when it was another one's.
 func (e *entity) do(ctx context.Context, op, method, where string, body operation, tries int) error {
 	for jump := int32(1000); ; jump *= 8 {
 		body.Sequence, body.UUID = e.next(), uuid.NewString()
-		unsure := false
 		err := persist(ctx, tries, func() error {
 			if err := take(ctx, e.rate); err != nil {
 				return err
 			}
 			_, err := e.api.call(ctx, request{op: op, method: method, path: where, body: body})
-			unsure = unsure || verdictOf(err) == unknown
 			return err
 		})
-		switch {
-		case verdictOf(err) != outdated || err == nil:
-			return err
-		case unsure:
-			return nil // it had been done after all
-		case jump > 1_000_000:
+		if verdictOf(err) != outdated || jump > 1_000_000 {
 			return err
 		}
-		e.last += jump // somebody counted further than we know: a process before this one
+		e.last += jump
 	}
 }
 

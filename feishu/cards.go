@@ -24,9 +24,13 @@ func (c *Client) Post(ctx context.Context, to chat.Ref, card chat.Card, idem str
 }
 
 // Ready waits until the platform takes another edit of this card, so that the caller can take its latest value then.
+// While the platform is away that is when it is time for a try.
 func (c *Client) Ready(ctx context.Context, cardID string) error {
 	k, err := c.cards.find(cardID)
 	if err != nil {
+		return err
+	}
+	if err := c.api.gate.wait(ctx); err != nil {
 		return err
 	}
 	if err := k.ready(ctx); err != nil {
@@ -65,8 +69,9 @@ type cards struct {
 	api *api
 	log zerolog.Logger
 
-	mu   sync.Mutex
-	live map[string]*card
+	mu     sync.Mutex
+	live   shelf // by card id
+	posted shelf // by idem: cards that are not known to be posted yet
 }
 
 // card is one card value and the messages that show it.
@@ -76,55 +81,72 @@ type card struct {
 
 	mu     sync.Mutex
 	sheets []*sheet
+	draft  *draft // of the page that is being opened; nil: none
 }
 
 func (cs *cards) post(ctx context.Context, to chat.Ref, value chat.Card, idem string) (string, error) {
-	k := &card{opener: opener{api: cs.api, log: cs.log, to: to}}
-	first, err := k.opener.open(ctx, faces(value)[0], idem, 0)
+	k := cs.begun(to, idem)
+	id, err := k.first(ctx, value, idem)
 	if err != nil {
 		return "", err
 	}
-	k.sheets = append(k.sheets, &first)
-	k.seed = first.message
-	if err := k.show(ctx, value, false); err != nil {
+	if err := k.show(ctx, value, false); err != nil && !value.Live {
 		return "", err
-	}
-	id := idOf(&first, to)
+	} // a live one is there, and the next edit draws what is missing
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.posted.drop(idem)
 	if value.Live {
-		cs.keep(id, k)
+		cs.live.put(id, k)
 	}
 	return id, nil
 }
 
-func (cs *cards) keep(id string, k *card) {
+// begun gives the card that an earlier post with the same idem could not complete, or a new one.
+func (cs *cards) begun(to chat.Ref, idem string) *card {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if cs.live == nil {
-		cs.live = make(map[string]*card)
+	if k := cs.posted.get(idem); k != nil && k.opener.to == to {
+		return k
 	}
-	cs.live[id] = k
+	k := &card{opener: opener{api: cs.api, log: cs.log, to: to}}
+	cs.posted.put(idem, k)
+	return k
+}
+
+// first sends the first page, if it is not sent, and gives the card's durable name.
+func (k *card) first(ctx context.Context, value chat.Card, idem string) (id string, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.sheets) == 0 {
+		s, err := k.open(ctx, faces(value)[0], idem, 0)
+		if err != nil {
+			return "", err
+		}
+		k.sheets, k.seed = []*sheet{s}, s.message
+	}
+	return idOf(k.sheets[0], k.opener.to), nil
 }
 
 func (cs *cards) forget(id string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	delete(cs.live, id)
+	cs.live.drop(id)
 }
 
 // find gives the card that this process draws, or one that an earlier process began.
 func (cs *cards) find(id string) (*card, error) {
 	cs.mu.Lock()
-	k := cs.live[id]
-	cs.mu.Unlock()
-	if k != nil {
+	defer cs.mu.Unlock()
+	if k := cs.live.get(id); k != nil {
 		return k, nil
 	}
 	first, to, err := parseID(id, cs.api)
 	if err != nil {
 		return nil, err
 	}
-	k = &card{opener: opener{api: cs.api, log: cs.log, to: to, doubt: true}, seed: first.message, sheets: []*sheet{first}}
-	cs.keep(id, k)
+	k := &card{opener: opener{api: cs.api, log: cs.log, to: to, doubt: true}, seed: first.message, sheets: []*sheet{first}}
+	cs.live.put(id, k)
 	return k, nil
 }
 
@@ -161,30 +183,29 @@ func (k *card) show(ctx context.Context, value chat.Card, last bool) error {
 
 func (k *card) page(ctx context.Context, i int, face chat.Card, last bool) error {
 	if i == len(k.sheets) {
-		s, err := k.opener.open(ctx, face, k.seed, i)
+		s, err := k.open(ctx, face, k.seed, i)
 		if err != nil {
 			return err
 		}
-		k.sheets = append(k.sheets, &s)
-		if s.shown != nil {
-			return nil
-		}
+		k.sheets = append(k.sheets, s)
 	}
-	s := k.sheets[i]
-	var err error
-	if last {
-		err = s.finish(ctx, k.opener, face, k.seed, i)
-	} else {
-		err = s.draw(ctx, k.opener.api, face)
-	}
+	err := k.paint(ctx, i, face, last)
 	if verdictOf(err) != lost {
 		return err
 	}
-	fresh, err := k.opener.open(ctx, face, k.seed+"/again", i)
-	if err == nil {
-		k.sheets[i] = &fresh
+	s, err := k.open(ctx, face, k.seed+"/again", i)
+	if err != nil {
+		return err
 	}
-	return err
+	k.sheets[i] = s
+	return k.paint(ctx, i, face, last)
+}
+
+func (k *card) paint(ctx context.Context, i int, face chat.Card, last bool) error {
+	if last {
+		return k.sheets[i].finish(ctx, k.opener, face, k.seed, i)
+	}
+	return k.sheets[i].draw(ctx, k.opener.api, face)
 }
 
 func (k *card) ready(ctx context.Context) error {
@@ -193,9 +214,9 @@ func (k *card) ready(ctx context.Context) error {
 	k.mu.Unlock()
 	switch {
 	case s.entity != nil:
-		return idle(ctx, s.entity.rate)
+		return idle(ctx, s.entity.rate, 1)
 	case s.rate != nil:
-		return idle(ctx, s.rate)
+		return idle(ctx, s.rate, 1)
 	}
 	return nil
 }

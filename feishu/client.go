@@ -8,8 +8,6 @@ import (
 	"crypto/sha1" //nolint:gosec // a short name for one send, not a security measure
 	"encoding/hex"
 	"fmt"
-	"sync"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -23,6 +21,9 @@ type Handler interface {
 	// Press handles a button; toast is shown to the person who pressed it, empty shows nothing.
 	// Its ctx ends after a second, since that person waits. A press is never delivered again.
 	Press(ctx context.Context, p chat.Press) (toast string, err error)
+	// Active names the chats that spoke lately, those that spoke last first. They are asked for what was missed
+	// whenever a connection is made; a message that is known already may be handed over again then.
+	Active(ctx context.Context) ([]chat.Activity, error)
 }
 
 // Client is one app of the platform.
@@ -32,6 +33,7 @@ type Client struct {
 	api   *api
 	names *names
 	order sequencer
+	known recent // messages that were handed over
 	cards *cards
 	state state
 }
@@ -40,53 +42,6 @@ type Client struct {
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := newAPI(cfg, log)
 	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a}, cards: &cards{api: a, log: log}}
-}
-
-// Status is how the long connection is.
-type Status struct {
-	Connected bool
-	Since     time.Time // of the last change of Connected; zero before the first connection
-	LastError error     // why the last connection or attempt ended; nil when none did
-	BotOpenID string    // empty until the platform told
-}
-
-// Status tells how the connection is.
-func (c *Client) Status() Status {
-	c.state.mu.Lock()
-	defer c.state.mu.Unlock()
-	return c.state.now
-}
-
-type state struct {
-	mu  sync.Mutex
-	now Status
-}
-
-func (s *state) connected() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now.Connected, s.now.Since = true, time.Now()
-}
-
-func (s *state) disconnected(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.now.Connected {
-		s.now.Connected, s.now.Since = false, time.Now()
-	}
-	s.now.LastError = err
-}
-
-func (s *state) bot() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now.BotOpenID
-}
-
-func (s *state) setBot(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now.BotOpenID = id
 }
 
 // keyOf is the idempotency key of one send: the same for the same seed and part, also in another process. The platform

@@ -10,6 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
+
+	"magpie/internal/chat"
 )
 
 func TestConfig(t *testing.T) {
@@ -88,7 +90,7 @@ func TestLimitsAreKept(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var at []time.Time
 				for range tt.calls {
-					if err := errors.Join(idle(t.Context(), tt.limit), take(t.Context(), tt.limit)); err != nil {
+					if err := errors.Join(idle(t.Context(), tt.limit, 1), take(t.Context(), tt.limit)); err != nil {
 						t.Fatal(err)
 					}
 					at = append(at, time.Now())
@@ -106,7 +108,7 @@ func TestIdleTakesNothing(t *testing.T) {
 		l := cardRate()
 		began := time.Now()
 		for range 10 {
-			if err := idle(t.Context(), l); err != nil {
+			if err := idle(t.Context(), l, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -133,7 +135,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 		if err := take(ctx, l); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		if err := idle(ctx, l); !errors.Is(err, context.DeadlineExceeded) {
+		if err := idle(ctx, l, 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("idle: %v", err)
 		}
 	})
@@ -166,8 +168,8 @@ func TestPersist(t *testing.T) {
 func TestGone(t *testing.T) {
 	for code, want := range map[int]bool{230011: true, 231003: true, 230110: true, 230001: false, 0: false} {
 		err := errors.Join(errors.New("x"), &Error{Op: "send", Code: code})
-		if IsGone(err) != want || errors.Is(err, ErrGone) != want {
-			t.Errorf("code %d: gone %v, want %v", code, IsGone(err), want)
+		if errors.Is(err, chat.ErrGone) != want {
+			t.Errorf("code %d: gone %v, want %v", code, !want, want)
 		}
 	}
 }

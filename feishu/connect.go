@@ -6,37 +6,50 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/larksuite/oapi-sdk-go/v3/event/dispatcher"
 	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
+	"github.com/rs/zerolog"
 )
 
-// Run receives events until ctx is done, and hands them to h. It connects again whenever the connection is lost;
-// what keeps it from connecting is in the log and in [Client.Status]. It returns nil when ctx is done and all
-// calls of h have returned.
+// Run receives events until ctx is done, and hands them to h. It connects again whenever the connection is lost, and
+// then asks for what was said meanwhile; what keeps it from connecting is in the log and in [Client.Status]. It returns
+// nil when ctx is done and all calls of h have returned.
 func (c *Client) Run(ctx context.Context, h Handler) error {
 	ctx = c.log.WithContext(ctx)
-	line := &line{client: c, events: c.dispatcher(ctx, h)}
+	l := newLine(c, c.dispatcher(ctx, h))
+	l.gaps = gaps{client: c, handler: h}
 	defer c.api.http.CloseIdleConnections()
 	defer c.names.wait()
-	keep(ctx, line.connect, func(err error, pause time.Duration) {
-		c.state.disconnected(err)
-		e := c.log.Warn()
-		if terminal(err) {
-			e = c.log.Error()
-		}
-		e.Err(err).Dur("retry_in", pause).Msg("feishu: not connected")
-	})
-	c.state.disconnected(nil)
+	keep(ctx, l.connect, l.report)
+	c.state.down(nil)
 	return nil
 }
 
 // line is the long connection, one after the other.
 type line struct {
-	client *Client
-	events *dispatcher.EventDispatcher
-	ws     *larkws.Client // to be used again, when it never connected; nil: make one
+	client   *Client
+	template *larkws.Client // never started
+	ws       *larkws.Client // to be used again, when it never connected; nil: make one
+	gaps     gaps
+	told     error // the trouble that the log knows of; nil after a connection
+}
+
+func newLine(c *Client, events *dispatcher.EventDispatcher) *line {
+	return &line{client: c, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
+		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(events),
+		larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
+		larkws.WithHttpClient(c.api.http), larkws.WithWebSocketDialer(watchingDialer()),
+		larkws.WithLogger(sdkLogger{c.log}))}
+}
+
+// copyOf is a client that can be started: one that was connected cannot be started again. Each that larkws.NewClient
+// makes leaves a goroutine and a map behind for ever (cache/cache.go, newCron); copies share those of their template.
+func copyOf[T any](template *T) *T {
+	fresh := *template
+	return &fresh
 }
 
 // connect makes one connection and returns when it is lost. up tells how long it stood.
@@ -48,23 +61,56 @@ func (l *line) connect(ctx context.Context) (up time.Duration, err error) {
 		}
 	}
 	if l.ws == nil {
-		l.ws = larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
-			larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(l.events),
-			larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
-			larkws.WithLogger(sdkLogger{c.log}))
+		l.ws = copyOf(l.template)
 	}
-	var ready time.Time
+	l.gaps.note(ctx) // before events of this connection make the gap look closed
+	repair, stop := context.WithCancel(ctx)
+	var (
+		ready   time.Time
+		repairs sync.WaitGroup
+	)
 	l.ws.SetOnReady(func() {
 		ready = time.Now()
-		c.state.connected()
+		c.state.up()
+		c.api.gate.open()
 		c.log.Info().Msg("feishu: connected")
+		repairs.Go(func() { l.gaps.close(repair) })
 	})
 	err = l.ws.Start(ctx)
+	stop()
+	repairs.Wait()
 	if ready.IsZero() {
 		return 0, connectError(err)
 	}
-	l.ws = nil // one that was connected cannot be started again
+	l.ws, l.told = nil, nil
 	return time.Since(ready), connectError(err)
+}
+
+// report tells the status and the log why there is no connection. The log is told once of each trouble: an app whose
+// secret is wrong may stay so for days.
+func (l *line) report(err error, pause time.Duration) {
+	l.client.state.down(err)
+	level := zerolog.WarnLevel
+	switch {
+	case alike(err, l.told):
+		level = zerolog.DebugLevel
+	case terminal(err):
+		level = zerolog.ErrorLevel
+	}
+	l.told = err
+	l.client.log.WithLevel(level).Err(err).Dur("retry_in", pause).Msg("feishu: not connected")
+}
+
+// alike reports whether two errors are of the same trouble.
+func alike(a, b error) bool {
+	var x, y *Error
+	switch {
+	case a == nil || b == nil:
+		return false
+	case errors.As(a, &x) && errors.As(b, &y):
+		return x.Op == y.Op && x.Code == y.Code && x.status == y.status && fmt.Sprint(x.cause) == fmt.Sprint(y.cause)
+	}
+	return a.Error() == b.Error()
 }
 
 // connectError gives the SDK's errors our form.
@@ -77,6 +123,8 @@ func connectError(err error) error {
 	switch {
 	case err == nil:
 		return errors.New("feishu: the long connection was closed")
+	case errors.As(err, &refusal) && refusal.Code == larkws.AuthFailed: // of these, the SDK's only client error (ws/client_transport.go, parseHandshakeError)
+		return &Error{Op: op, Code: larkws.ExceedConnLimit, Msg: refusal.Msg, cause: err}
 	case errors.As(err, &refusal):
 		return &Error{Op: op, Code: refusal.Code, Msg: refusal.Msg, cause: err}
 	case errors.As(err, &failure):
@@ -149,6 +197,6 @@ func (c *Client) whoAmI(ctx context.Context) error {
 	if id == "" {
 		return fmt.Errorf("feishu: ask who the bot is: %w", &Error{Op: "bot info has no open_id", Code: 230006, Msg: "the app has no bot"})
 	}
-	c.state.setBot(id)
+	c.state.change(func(now *Status) { now.BotOpenID = id })
 	return nil
 }

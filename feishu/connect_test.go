@@ -20,7 +20,8 @@ var nopLogger = zerolog.Nop()
 
 type pressFunc func(context.Context, chat.Press) (string, error)
 
-func (pressFunc) Message(context.Context, chat.Incoming) error { return nil }
+func (pressFunc) Message(context.Context, chat.Incoming) error    { return nil }
+func (pressFunc) Active(context.Context) ([]chat.Activity, error) { return nil, nil }
 func (f pressFunc) Press(ctx context.Context, p chat.Press) (string, error) {
 	return f(ctx, p)
 }

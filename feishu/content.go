@@ -14,10 +14,11 @@ type mention struct {
 	name string
 }
 
-func mentionsOf(message gjson.Result) []mention {
+// mentionsOf reads them; id is the path to a person's open_id, which events and lists keep in different places.
+func mentionsOf(message gjson.Result, id string) []mention {
 	var ms []mention
 	for _, m := range message.Get("mentions").Array() {
-		ms = append(ms, mention{key: m.Get("key").String(), id: m.Get("id.open_id").String(), name: m.Get("name").String()})
+		ms = append(ms, mention{key: m.Get("key").String(), id: m.Get(id).String(), name: m.Get("name").String()})
 	}
 	return ms
 }

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+
+	"magpie/internal/chat"
 )
 
 // Error is a call that the platform did not confirm.
@@ -43,15 +46,20 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is makes errors.Is(err, ErrGone) work.
-func (e *Error) Is(target error) bool { return target == ErrGone && verdictOf(e) == gone }
+// Is makes errors.Is work for [chat.ErrGone] and [chat.ErrUnreachable].
+func (e *Error) Is(target error) bool {
+	switch target {
+	case chat.ErrGone:
+		return verdictOf(e) == gone
+	case chat.ErrUnreachable:
+		return slices.Contains(unreachable, e.Code)
+	}
+	return false
+}
 
-// ErrGone is matched by an [Error] that says that a message was recalled or deleted: its author took the question
-// back, so there is nobody to tell.
-var ErrGone = errors.New("feishu: the message is gone")
-
-// IsGone reports whether err says that the message was recalled or deleted.
-func IsGone(err error) bool { return errors.Is(err, ErrGone) }
+// unreachable are the codes that say that the bot was removed from the chat, or that the chat was dissolved. What an
+// operator can put right, such as the app's availability, is not among them.
+var unreachable = []int{230002, 232009, 232011}
 
 // A verdict says what to do about an error. The codes are those of the pages "Generic error code",
 // im-v1/message/{create,reply,patch} and cardkit-v1/card/{create,update}, card-element/content.
@@ -68,6 +76,7 @@ const (
 	gone                       // the message is gone
 	hopeless                   // the bot cannot reach this chat
 	badToken                   // the access token is not valid
+	away                       // it was not done, since the platform does not answer
 )
 
 func verdictOf(err error) verdict {
@@ -77,6 +86,9 @@ func verdictOf(err error) verdict {
 	}
 	switch e.Code {
 	case 0:
+		if errors.Is(e.cause, ErrAway) {
+			return away
+		}
 		return unknown
 	case 99991661, 99991663, 99991664, 99991671, 99991677:
 		return badToken

@@ -49,12 +49,14 @@ func (c *Client) dispatcher(ctx context.Context, h Handler) *dispatcher.EventDis
 	d := dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
 	d.InitConfig(larkevent.WithLogger(sdkLogger{c.log}))
 	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
+		c.state.event()
 		return c.receive(ctx, h, gjson.ParseBytes(e.Body))
 	})
 	for _, kind := range ignored {
 		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error { return nil })
 	}
 	d.OnP2CardActionTrigger(func(_ context.Context, e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
+		c.state.event()
 		return c.press(ctx, h, e), nil
 	})
 	d.OnP2CardURLPreviewGet(func(context.Context, *callback.URLPreviewGetEvent) (*callback.URLPreviewGetResponse, error) {
@@ -66,48 +68,85 @@ func (c *Client) dispatcher(ctx context.Context, h Handler) *dispatcher.EventDis
 // receive hands a message over; returning nil acknowledges it. Its form is on the page "Receive message"
 // (im-v1/message/events/receive).
 func (c *Client) receive(run context.Context, h Handler, payload gjson.Result) error {
-	ctx, cancel := context.WithTimeout(run, messageTimeout)
-	defer cancel()
-	m, ok := c.incoming(payload.Get("event"))
+	m, ok := c.incoming(heard(payload.Get("event")))
 	if !ok {
 		return nil // not from a person, or without an id: nothing that could be answered
 	}
+	return c.hand(run, h, m)
+}
+
+// hand hands a message over when it is its turn.
+func (c *Client) hand(run context.Context, h Handler, m chat.Incoming) error {
+	ctx, cancel := context.WithTimeout(run, messageTimeout)
+	defer cancel()
 	leave, err := c.order.enter(ctx, m.Key.ID, m.Time)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	m.Actor.Name = c.names.of(run, m.Key.ID, m.Actor.ID)
-	return h.Message(ctx, m)
+	if err := h.Message(ctx, m); err != nil {
+		return err
+	}
+	c.known.add(m.ID)
+	return nil
 }
 
-func (c *Client) incoming(event gjson.Result) (chat.Incoming, bool) {
-	var (
-		msg    = event.Get("message")
-		bot    = c.state.bot()
-		people = mentionsOf(msg)
-		kind   = msg.Get("message_type").String()
-		in     = chat.Incoming{
-			Key:   chat.FeishuChat(msg.Get("chat_id").String()),
-			Kind:  chat.Group,
-			ID:    msg.Get("message_id").String(),
-			Actor: chat.Actor{ID: event.Get("sender.sender_id.open_id").String()},
-			Time:  millis(msg.Get("create_time").String()),
-		}
-	)
-	if t := event.Get("sender.sender_type").String(); in.ID == "" || in.Key.ID == "" || (t != "user" && t != "") {
-		return in, false
+// spoken is a message in the words that events and lists share.
+type spoken struct {
+	id      string
+	chat    string
+	kind    chat.Kind
+	author  string // open_id
+	by      string // what the author is: user, app
+	form    string // text, post, image and so on
+	content string // JSON, by its form
+	people  []mention
+	written string // in milliseconds
+}
+
+// heard is a message as an event tells it (page im-v1/message/events/receive).
+func heard(event gjson.Result) spoken {
+	msg := event.Get("message")
+	s := spoken{
+		id: msg.Get("message_id").String(), chat: msg.Get("chat_id").String(), kind: chat.Group,
+		author: event.Get("sender.sender_id.open_id").String(), by: event.Get("sender.sender_type").String(),
+		form: msg.Get("message_type").String(), content: msg.Get("content").String(),
+		people: mentionsOf(msg, "id.open_id"), written: msg.Get("create_time").String(),
 	}
 	if msg.Get("chat_type").String() == "p2p" {
-		in.Kind, in.ToBot = chat.Private, true
+		s.kind = chat.Private
 	}
-	for _, m := range people {
+	return s
+}
+
+// listed is a message as a list tells it (page im-v1/message/list), which does not say what kind of chat it stands in.
+func listed(item gjson.Result, kind chat.Kind) spoken {
+	return spoken{
+		id: item.Get("message_id").String(), chat: item.Get("chat_id").String(), kind: kind,
+		author: item.Get("sender.id").String(), by: item.Get("sender.sender_type").String(),
+		form: item.Get("msg_type").String(), content: item.Get("body.content").String(),
+		people: mentionsOf(item, "id"), written: item.Get("create_time").String(),
+	}
+}
+
+// incoming is the message for the handler, if a person wrote it.
+func (c *Client) incoming(s spoken) (chat.Incoming, bool) {
+	bot := c.state.bot()
+	in := chat.Incoming{
+		Key: chat.FeishuChat(s.chat), Kind: s.kind, ID: s.id, Actor: chat.Actor{ID: s.author},
+		Time: millis(s.written), ToBot: s.kind == chat.Private,
+	}
+	if in.ID == "" || in.Key.ID == "" || (s.by != "user" && s.by != "") || s.form == "system" {
+		return in, false
+	}
+	for _, m := range s.people {
 		in.ToBot = in.ToBot || (m.id == bot && bot != "")
 		c.names.learn(m.id, m.name)
 	}
-	text, ok := readable(kind, gjson.Parse(msg.Get("content").String()), people, bot)
+	text, ok := readable(s.form, gjson.Parse(s.content), s.people, bot)
 	if !ok {
-		in.Unreadable = kind
+		in.Unreadable = s.form
 	}
 	in.Text = text
 	return in, true
@@ -146,10 +185,15 @@ func pressed(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
 	if e == nil || e.Event == nil || e.Event.Action == nil || e.Event.Context == nil || e.Event.Operator == nil {
 		return chat.Press{}, false
 	}
+	var id string
+	if e.EventV2Base != nil && e.EventV2Base.Header != nil {
+		id = e.EventV2Base.Header.EventID
+	}
 	value := e.Event.Action.Value
 	do, _ := value["do"].(string)
 	turn, _ := value["turn"].(float64)
 	p := chat.Press{
+		ID:     id,
 		Key:    chat.FeishuChat(e.Event.Context.OpenChatID),
 		Card:   e.Event.Context.OpenMessageID,
 		Actor:  chat.Actor{ID: e.Event.Operator.OpenID},

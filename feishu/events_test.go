@@ -212,7 +212,8 @@ func TestPress(t *testing.T) {
 			if string(answer) != tt.want {
 				t.Errorf("answer %s, want %s", answer, tt.want)
 			}
-			want := chat.Press{Key: ask.Key, Card: shown, Actor: chat.Actor{ID: ann.OpenID, Name: "Ann"}, Action: stop}
+			ds := p.Deliveries()
+			want := chat.Press{ID: ds[len(ds)-1].EventID, Key: ask.Key, Card: shown, Actor: chat.Actor{ID: ann.OpenID, Name: "Ann"}, Action: stop}
 			if diff := cmp.Diff(want, next(t, rec.presses)); diff != "" {
 				t.Error(diff)
 			}

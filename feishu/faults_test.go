@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -193,10 +194,10 @@ func TestLostEntityIsReplaced(t *testing.T) {
 func TestQuestionThatIsGone(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	p.Recall(ask.ID)
-	if _, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true}, "seed"); !IsGone(err) {
+	if _, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true}, "seed"); !errors.Is(err, chat.ErrGone) {
 		t.Errorf("Post: %v", err)
 	}
-	if _, err := p.Reply(p.ctx(), ask, "x", "seed2"); !IsGone(err) {
+	if _, err := p.Reply(p.ctx(), ask, "x", "seed2"); !errors.Is(err, chat.ErrGone) {
 		t.Errorf("Reply: %v", err)
 	}
 	if n := len(p.answers(ask.Key.ID)); n != 0 {

@@ -35,10 +35,18 @@ func (l *limits) app(ctx context.Context) error {
 
 // ready waits until a call would not have to wait.
 func (l *limits) ready(ctx context.Context) error {
-	if err := idle(ctx, l.minute); err != nil {
+	if err := idle(ctx, l.minute, 1); err != nil {
 		return err
 	}
-	return idle(ctx, l.second)
+	return idle(ctx, l.second, 1)
+}
+
+// spare waits until there is room for a call and for some that are more urgent.
+func (l *limits) spare(ctx context.Context) error {
+	if err := idle(ctx, l.minute, l.minute.Burst()/2); err != nil {
+		return err
+	}
+	return idle(ctx, l.second, l.second.Burst()/2)
 }
 
 // chat waits until one more message may go to a chat: the platform takes 5 in a second.
@@ -85,11 +93,11 @@ func take(ctx context.Context, l *rate.Limiter) error {
 	return ctx.Err()
 }
 
-// idle waits until the limiter would let one through, and leaves it to the caller to take it. (A reservation that is
-// cancelled at once would not do: once its time has come it keeps its token.)
-func idle(ctx context.Context, l *rate.Limiter) error {
+// idle waits until the limiter would let so many through, and leaves it to the caller to take them. (A reservation that
+// is cancelled at once would not do: once its time has come it keeps its token.)
+func idle(ctx context.Context, l *rate.Limiter, room int) error {
 	for {
-		missing := 1 - l.Tokens()
+		missing := float64(room) - l.Tokens()
 		if missing <= 0 {
 			return ctx.Err()
 		}

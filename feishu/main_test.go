@@ -92,6 +92,7 @@ type recorder struct {
 	presses  chan chat.Press
 	fail     func(m chat.Incoming) error
 	toast    func(p chat.Press) (string, error)
+	active   func() ([]chat.Activity, error)
 }
 
 func newRecorder() *recorder {
@@ -112,6 +113,13 @@ func (r *recorder) Press(_ context.Context, p chat.Press) (string, error) {
 		return r.toast(p)
 	}
 	return "", nil
+}
+
+func (r *recorder) Active(context.Context) ([]chat.Activity, error) {
+	if r.active != nil {
+		return r.active()
+	}
+	return nil, nil
 }
 
 func next[T any](t *testing.T, ch <-chan T) T {

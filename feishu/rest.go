@@ -26,6 +26,9 @@ type api struct {
 	http   *http.Client
 	tokens tokens
 	limits limits
+	gate   *gate
+	clock  clock
+	tally  tally
 }
 
 // request is one call.
@@ -36,12 +39,15 @@ type request struct {
 	query  larkcore.QueryParams
 	body   any
 	open   bool // needs no token
+	later  bool // lets all others go first
 }
 
 func newAPI(cfg Config, log zerolog.Logger) *api {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 32
-	a := &api{http: &http.Client{Timeout: callTimeout, Transport: transport}, limits: newLimits()}
+	// All calls share one HTTP/2 connection; without pings a dead one is used until TCP gives up on it, a quarter of an hour.
+	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second}
+	a := &api{http: &http.Client{Timeout: callTimeout, Transport: transport}, limits: newLimits(), gate: newGate(log)}
 	a.config = &larkcore.Config{
 		BaseUrl: cfg.baseURL(), AppId: cfg.AppID, AppSecret: cfg.AppSecret, HttpClient: a.http,
 		Logger: sdkLogger{log}, Serializable: plainJSON{},
@@ -50,32 +56,57 @@ func newAPI(cfg Config, log zerolog.Logger) *api {
 	return a
 }
 
+// tokenTries is how many tokens one call tries: each may be revoked before the call arrives.
+const tokenTries = 3
+
 // call makes one request, when the limits of the app allow, and gives the answer's whole JSON.
 func (a *api) call(ctx context.Context, r request) (gjson.Result, error) {
+	token := ""
+	for try := 1; ; try++ {
+		answer, err := a.once(ctx, r, &token)
+		if verdictOf(err) != badToken || try == tokenTries {
+			return answer, err
+		}
+	}
+}
+
+// once makes one request with another token than the one that was not taken.
+func (a *api) once(ctx context.Context, r request, token *string) (gjson.Result, error) {
+	if a.gate.shut() {
+		return gjson.Result{}, &Error{Op: r.op, cause: ErrAway}
+	}
+	if r.later {
+		if err := a.limits.spare(ctx); err != nil {
+			return gjson.Result{}, err
+		}
+	}
 	if err := a.limits.app(ctx); err != nil {
 		return gjson.Result{}, err
 	}
-	token, err := a.tokens.get(ctx, "")
-	if err != nil {
+	var err error
+	if *token, err = a.tokens.get(ctx, *token); err != nil {
 		return gjson.Result{}, err
 	}
-	answer, err := a.send(ctx, r, token)
-	if err == nil || verdictOf(err) != badToken {
-		return answer, err
-	}
-	if token, err = a.tokens.get(ctx, token); err != nil {
-		return gjson.Result{}, err
-	}
-	return a.send(ctx, r, token)
+	return a.send(ctx, r, *token)
 }
 
+// send makes one request, unless the platform is away.
 func (a *api) send(ctx context.Context, r request, token string) (gjson.Result, error) {
+	return a.gate.pass(r.op, func() (gjson.Result, error) {
+		answer, err := a.exchange(ctx, r, token)
+		a.tally.count(err)
+		return answer, err
+	})
+}
+
+func (a *api) exchange(ctx context.Context, r request, token string) (gjson.Result, error) {
 	req := &larkcore.ApiReq{HttpMethod: r.method, ApiPath: r.path, QueryParams: r.query, Body: r.body}
 	var options []larkcore.RequestOptionFunc
 	if !r.open {
 		req.SupportedAccessTokenTypes = []larkcore.AccessTokenType{larkcore.AccessTokenTypeTenant}
 		options = append(options, larkcore.WithTenantAccessToken(token))
 	}
+	sent := time.Now()
 	resp, err := larkcore.Request(ctx, req, a.config, options...)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -83,6 +114,7 @@ func (a *api) send(ctx context.Context, r request, token string) (gjson.Result, 
 		}
 		return gjson.Result{}, &Error{Op: r.op, cause: plainCause(err)}
 	}
+	a.clock.learn(resp.Header.Get("Date"), sent, time.Now())
 	return judge(r.op, resp)
 }
 

@@ -49,14 +49,11 @@ func (a *api) say(ctx context.Context, to chat.Ref, md, idem string, part int) (
 type message struct {
 	id   string
 	at   time.Time // by the platform's clock
-	past bool      // it was there before: an earlier send with the same key
+	past bool      // it may have been there before, by an earlier send with the same key
 }
 
 // message sends one (pages im-v1/message/reply and im-v1/message/create).
 func (a *api) message(ctx context.Context, to chat.Ref, kind, content, key string) (message, error) {
-	if err := a.limits.chat(ctx, to.Key.ID); err != nil {
-		return message{}, err
-	}
 	r := request{op: "send a message", method: http.MethodPost, path: "/open-apis/im/v1/messages"}
 	if to.ID != "" {
 		r.path = path("/open-apis/im/v1/messages/", to.ID, "/reply")
@@ -67,6 +64,9 @@ func (a *api) message(ctx context.Context, to chat.Ref, kind, content, key strin
 	}
 	var m message
 	err := persist(ctx, sendTries, func() error {
+		if err := a.limits.chat(ctx, to.Key.ID); err != nil {
+			return err
+		}
 		begun := time.Now()
 		answer, err := a.call(ctx, r)
 		if err != nil {
@@ -74,11 +74,8 @@ func (a *api) message(ctx context.Context, to chat.Ref, kind, content, key strin
 		}
 		data := answer.Get("data")
 		m = message{id: data.Get("message_id").String(), at: millis(data.Get("create_time").String())}
-		m.past = m.at.Before(begun.Add(-clockSlack))
+		m.past = !a.clock.surelyAfter(m.at, begun)
 		return nil
 	})
 	return m, err
 }
-
-// clockSlack is how far the platform's clock may be behind ours.
-const clockSlack = 300 * time.Millisecond

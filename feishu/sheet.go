@@ -36,29 +36,58 @@ type opener struct {
 	doubt bool // an earlier process began the card, and may have sent any of its messages
 }
 
-// open sends a page with the best means that the platform takes. seed and part make it happen once.
-func (o opener) open(ctx context.Context, card chat.Card, seed string, part int) (sheet, error) {
-	e, err := newEntity(ctx, o.api, card)
-	if err == nil {
-		var s sheet
-		if s, err = o.sendEntity(ctx, e, card, keyOf(seed, "card", part)); err == nil {
-			return s, nil
+// A draft is a page that is being sent. It is kept until it surely is: what is sent again with the same key must be
+// the same, and of the same kind.
+type draft struct {
+	seed   string
+	part   int
+	face   chat.Card
+	entity *entity // nil: not made yet
+	kind   string  // card, plain or post: the best that the platform has not refused
+}
+
+// open sends a page with the best means that the platform takes. seed and part make it happen once. After an error
+// the same page may be sent as it was when it was first tried; it is drawn anew then.
+func (k *card) open(ctx context.Context, face chat.Card, seed string, part int) (*sheet, error) {
+	d := k.draft
+	if d == nil || d.seed != seed || d.part != part {
+		d = &draft{seed: seed, part: part, face: face, kind: "card"}
+		k.draft = d
+	}
+	s, err := k.opener.send(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	k.draft = nil
+	return s, nil
+}
+
+// send sends a draft.
+func (o opener) send(ctx context.Context, d *draft) (*sheet, error) {
+	if d.kind == "card" {
+		s, err := o.sendEntity(ctx, d)
+		if err == nil || !otherMeans(ctx, err) {
+			return s, err
 		}
+		o.log.Warn().Err(err).Msg("feishu: no streaming card, sending a plain one")
+		d.kind = "plain"
 	}
-	if !otherMeans(ctx, err) {
-		return sheet{}, err
+	if d.kind == "plain" {
+		m, err := o.api.message(ctx, o.to, "interactive", drawCard(d.face, false), keyOf(d.seed, "plain", d.part))
+		if err == nil {
+			return &sheet{message: m.id, rate: patchRate(), shown: o.known(d.face, m)}, nil
+		}
+		if !otherMeans(ctx, err) {
+			return nil, err
+		}
+		o.log.Warn().Err(err).Msg("feishu: no card, sending text")
+		d.kind = "post"
 	}
-	o.log.Warn().Err(err).Msg("feishu: no streaming card, sending a plain one")
-	m, err := o.api.message(ctx, o.to, "interactive", drawCard(card, false), keyOf(seed, "plain", part))
-	if err == nil {
-		return sheet{message: m.id, rate: patchRate(), shown: o.known(card, m)}, nil
+	id, err := o.api.say(ctx, o.to, wordsOf(d.face), d.seed, d.part)
+	if err != nil {
+		return nil, err
 	}
-	if !otherMeans(ctx, err) {
-		return sheet{}, err
-	}
-	o.log.Warn().Err(err).Msg("feishu: no card, sending text")
-	id, err := o.api.say(ctx, o.to, wordsOf(card), seed, part)
-	return sheet{message: id, shown: &card}, err
+	return &sheet{message: id, shown: &d.face}, nil
 }
 
 // otherMeans reports whether another kind of message may do what this one could not. It may not when it is unknown
@@ -71,7 +100,7 @@ func otherMeans(ctx context.Context, err error) bool {
 	case verdictOf(err) == unknown:
 		return e.Op == opCreate // nobody sees a card before it is sent
 	}
-	return !slices.Contains([]verdict{gone, hopeless, badToken, limited}, verdictOf(err))
+	return !slices.Contains([]verdict{gone, hopeless, badToken, limited, away}, verdictOf(err))
 }
 
 // known is what a message shows that was just sent; of one that was there before we do not know.
@@ -83,24 +112,33 @@ func (o opener) known(card chat.Card, m message) *chat.Card {
 }
 
 // sendEntity sends the message that shows the entity; each can be sent once (page cardkit-v1/card/create).
-func (o opener) sendEntity(ctx context.Context, e *entity, card chat.Card, key string) (sheet, error) {
-	content := toJSON(map[string]any{"type": "card", "data": map[string]string{"card_id": e.id}})
-	m, err := o.api.message(ctx, o.to, "interactive", content, key)
+func (o opener) sendEntity(ctx context.Context, d *draft) (*sheet, error) {
+	if d.entity == nil {
+		e, err := newEntity(ctx, o.api, d.face)
+		if err != nil {
+			return nil, err
+		}
+		d.entity = e
+	}
+	content := toJSON(map[string]any{"type": "card", "data": map[string]string{"card_id": d.entity.id}})
+	m, err := o.api.message(ctx, o.to, "interactive", content, keyOf(d.seed, "card", d.part))
 	if err != nil {
-		return sheet{}, err
+		return nil, err
 	}
 	if !m.past && !o.doubt {
-		return sheet{message: m.id, entity: e, shown: &card}, nil
+		return &sheet{message: m.id, entity: d.entity, shown: &d.face}, nil
 	}
 	// An earlier process may have sent this message, with an entity of its own, which is the one that people see.
 	seen, err := entityOf(ctx, o.api, m.id, m.at)
 	switch {
+	case notAnEntity(err):
+		return &sheet{message: m.id, rate: patchRate()}, nil
 	case err != nil:
-		return sheet{message: m.id, rate: patchRate()}, nil
-	case seen.id == e.id:
-		return sheet{message: m.id, entity: e, shown: &card}, nil
+		return nil, err
+	case seen.id == d.entity.id:
+		return &sheet{message: m.id, entity: d.entity, shown: &d.face}, nil
 	}
-	return sheet{message: m.id, entity: seen}, nil
+	return &sheet{message: m.id, entity: seen}, nil
 }
 
 // draw makes the sheet show the card, if it does not.
@@ -121,8 +159,11 @@ func (s *sheet) draw(ctx context.Context, a *api, card chat.Card) error {
 	default:
 		return nil
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		s.shown = &card
+	case ctx.Err() != nil || verdictOf(err) == unknown:
+		s.shown = nil
 	}
 	return err
 }
@@ -188,14 +229,15 @@ func (s *sheet) finish(ctx context.Context, o opener, card chat.Card, seed strin
 	if static && s.shown != nil && s.shown.Body == card.Body {
 		return nil
 	}
+	var err error
 	if !static {
-		err := s.draw(ctx, o.api, card)
+		err = s.draw(ctx, o.api, card)
 		if err == nil || !lastMeans(ctx, err) {
 			return err
 		}
 		o.log.Warn().Err(err).Msg("feishu: a card could not be finished, trying otherwise")
 	}
-	if err := s.otherwise(ctx, o, card, seed, part); err != nil {
+	if err := s.otherwise(ctx, o, card, seed, part, err); err != nil {
 		return err
 	}
 	s.shown = &card
@@ -207,25 +249,28 @@ func (s *sheet) finish(ctx context.Context, o opener, card chat.Card, seed strin
 	return nil
 }
 
-// otherwise delivers the last value when it could not be drawn.
-func (s *sheet) otherwise(ctx context.Context, o opener, card chat.Card, seed string, part int) error {
+// otherwise delivers the last value when it could not be drawn, for the reason that why says. Words are not sent while the
+// card may show the same.
+func (s *sheet) otherwise(ctx context.Context, o opener, card chat.Card, seed string, part int, why error) error {
 	if s.entity != nil {
 		err := s.patch(ctx, o.api, card, liveTries)
 		if err == nil || !lastMeans(ctx, err) {
 			return err
 		}
+		if verdictOf(err) == unknown {
+			why = err
+		}
+	}
+	if verdictOf(why) == unknown {
+		return why
 	}
 	_, err := o.api.sayAll(ctx, o.to, wordsOf(card), keyOf(seed, "last", part))
 	return err
 }
 
-// lastMeans reports whether a last value may be delivered otherwise. Doing it twice is better than not at all.
+// lastMeans reports whether a last value may be delivered otherwise.
 func lastMeans(ctx context.Context, err error) bool {
-	switch verdictOf(err) {
-	case gone, hopeless, badToken:
-		return false
-	}
-	return ctx.Err() == nil
+	return ctx.Err() == nil && !slices.Contains([]verdict{gone, hopeless, badToken, limited, interacting, away}, verdictOf(err))
 }
 
 // wordsOf is what a card says when it cannot be a card.

@@ -48,3 +48,14 @@ need_cli() {
   fi
   [ -x "$CLAUDE_CLI" ] || die "npm did not install $CLAUDE_CLI"
 }
+
+# need_pm2: installs the pinned pm2 below scripts/pm2.
+need_pm2() {
+  need npm npm "install Node.js 20 or newer with npm: https://nodejs.org"
+  local want
+  want=$(sed -n 's/.*"pm2": "\(.*\)".*/\1/p' "$root/scripts/pm2/package.json")
+  if ! grep -qs "\"version\": \"$want\"" "$root/scripts/pm2/node_modules/pm2/package.json"; then
+    say "installing pm2 $want from npm"
+    (cd "$root/scripts/pm2" && npm ci --silent --ignore-scripts) || die "npm ci in scripts/pm2 failed"
+  fi
+}

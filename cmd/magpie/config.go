@@ -10,9 +10,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caarlos0/env/v11"
 	"github.com/pelletier/go-toml/v2"
+	"github.com/rs/zerolog"
 
 	"magpie/bridge"
 	"magpie/contextmgr"
@@ -30,15 +32,30 @@ type config struct {
 	DB      db.Config         `toml:"db" envPrefix:"DB_"`
 	HTTP    httpConfig        `toml:"http" envPrefix:"HTTP_"`
 	Log     logConfig         `toml:"log" envPrefix:"LOG_"`
+
+	Recovery recoveryConfig  `toml:"recovery" envPrefix:"RECOVERY_"`
+	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"` // all that a stop may take; turns that run go on for most of it
+}
+
+type recoveryConfig struct {
+	MaxAge claude.Duration `toml:"max_age" env:"MAX_AGE"` // an older message is answered only on request; 0 = any age will do
 }
 
 type httpConfig struct {
-	Listen string `toml:"listen" env:"LISTEN"` // address of the health endpoint; empty = none
+	Listen string `toml:"listen" env:"LISTEN"` // host:port of /metrics, /healthz and /readyz; without a host this machine only; empty = none
 }
 
 type logConfig struct {
 	Level  string `toml:"level" env:"LEVEL"`   // debug | info | warn | error
 	Format string `toml:"format" env:"FORMAT"` // json | console
+}
+
+func (c logConfig) level() zerolog.Level {
+	level, err := zerolog.ParseLevel(c.Level)
+	if err != nil {
+		return zerolog.InfoLevel // validate has refused any other
+	}
+	return level
 }
 
 // envPrefix is in front of every variable that overrides a key: MAGPIE_<SECTION>_<KEY>.
@@ -50,6 +67,9 @@ func defaults() config {
 		Context: contextmgr.Defaults(),
 		DB:      db.Config{URL: "sqlite://data/magpie.db"},
 		Log:     logConfig{Level: "info", Format: "json"},
+
+		Recovery: recoveryConfig{MaxAge: claude.Duration{Duration: 2 * time.Hour}},
+		Shutdown: claude.Duration{Duration: 20 * time.Second},
 	}
 }
 
@@ -59,9 +79,24 @@ type configError struct{ err error }
 func (e *configError) Error() string { return "configuration: " + e.err.Error() }
 func (e *configError) Unwrap() error { return e.err }
 
-// loadConfig reads the file at path, or the one that is found when path is empty, and then the environment. A problem
-// is a [configError] that names every key that is wrong.
+// loadConfig gives the configuration of a bridge that can run. A problem is a [configError] that names every key that
+// is wrong.
 func loadConfig(path string, environ []string) (config, error) {
+	c, err := readConfig(path, environ)
+	if err != nil {
+		return c, err
+	}
+	if err := c.validate(); err != nil {
+		return c, &configError{err}
+	}
+	if c.Claude, err = c.Claude.Resolve(); err != nil {
+		return c, &configError{err}
+	}
+	return c, nil
+}
+
+// readConfig reads the file at path, or the one that is found when path is empty, and then the environment.
+func readConfig(path string, environ []string) (config, error) {
 	c := defaults()
 	if path == "" {
 		path = findConfig()
@@ -79,13 +114,6 @@ func loadConfig(path string, environ []string) (config, error) {
 		return c, &configError{err}
 	}
 	c.Claude.Environ = environ
-	if err := c.validate(); err != nil {
-		return c, &configError{err}
-	}
-	var err error
-	if c.Claude, err = c.Claude.Resolve(); err != nil {
-		return c, &configError{err}
-	}
 	return c, nil
 }
 
@@ -157,6 +185,10 @@ func variableError(err error) error {
 	var names []string
 	for sections, i := reflect.TypeFor[config](), 0; i < sections.NumField(); i++ {
 		section := sections.Field(i)
+		if name, ok := section.Tag.Lookup("env"); ok && section.Name == bad.Name {
+			names = append(names, envPrefix+name)
+			continue
+		}
 		if field, ok := section.Type.FieldByName(bad.Name); ok {
 			names = append(names, envPrefix+section.Tag.Get("envPrefix")+field.Tag.Get("env"))
 		}
@@ -166,13 +198,19 @@ func variableError(err error) error {
 
 func (c config) validate() error {
 	errs := []error{
-		c.Feishu.Validate(), c.Claude.Validate(), c.Context.Validate(), c.Access.Validate(), c.DB.Validate(),
+		c.Feishu.Validate(), c.Claude.Validate(), c.Context.Validate(), c.Access.Validate(), c.DB.Validate(), c.HTTP.validate(),
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		errs = append(errs, fmt.Errorf("[log] level %q: want debug, info, warn or error", c.Log.Level))
 	}
 	if c.Log.Format != "json" && c.Log.Format != "console" {
 		errs = append(errs, fmt.Errorf("[log] format %q: want json or console", c.Log.Format))
+	}
+	if c.Recovery.MaxAge.Duration < 0 {
+		errs = append(errs, errors.New("[recovery] max_age: want 0 or more"))
+	}
+	if c.Shutdown.Duration < 0 {
+		errs = append(errs, errors.New("shutdown_timeout: want 0 or more"))
 	}
 	return errors.Join(errs...)
 }

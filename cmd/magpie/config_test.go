@@ -67,6 +67,12 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 	sections := reflect.TypeFor[config]()
 	for i := range sections.NumField() {
 		s := sections.Field(i)
+		if name, ok := s.Tag.Lookup("env"); ok { // a key of no section
+			if name != strings.ToUpper(s.Tag.Get("toml")) {
+				t.Errorf("%s has variable %q", s.Tag.Get("toml"), name)
+			}
+			continue
+		}
 		if want := strings.ToUpper(s.Tag.Get("toml")) + "_"; s.Tag.Get("envPrefix") != want {
 			t.Errorf("section %s: prefix %q", s.Name, s.Tag.Get("envPrefix"))
 		}
@@ -91,6 +97,8 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"wrong type":      {"[claude]\nmax_processes = \"four\"\n", nil, []string{"max_processes"}},
 		"bad duration":    {"[claude]\nkeep_alive = \"5 minutes\"\n", nil, []string{"keep_alive", "unit"}},
 		"empty level":     {"[log]\nlevel = \"\"\n", nil, []string{"[log] level"}},
+		"bad top key":     {"", []string{"MAGPIE_SHUTDOWN_TIMEOUT=soon"}, []string{"MAGPIE_SHUTDOWN_TIMEOUT"}},
+		"negative ages":   {"shutdown_timeout = \"-1s\"\n[recovery]\nmax_age = \"-1h\"\n", nil, []string{"shutdown_timeout", "[recovery] max_age"}},
 		"bad variable":    {"", []string{"MAGPIE_CLAUDE_MAX_PROCESSES=four"}, []string{"MAGPIE_CLAUDE_MAX_PROCESSES"}},
 		"all at once": {"[claude]\ncommand = \"no-such-claude\"\n[log]\nlevel = \"loud\"\nformat = \"xml\"\n[db]\nurl = \"mysql://\"\n", nil,
 			[]string{"app_id", "app_secret", "[claude] command", "[log] level", "[log] format", "[db] url"}},

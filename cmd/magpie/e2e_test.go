@@ -3,6 +3,7 @@ package main
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -314,10 +315,10 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 	}
 }
 
-func must(r *rig, err error) {
-	r.Helper()
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
-		r.Fatal(err)
+		t.Fatal(err)
 	}
 }
 
@@ -331,14 +332,25 @@ func (r *rig) dropProcess() { r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
 // replaceSession makes the chat's session an id that no CLI knows.
 func (r *rig) replaceSession(c db.Chat) {
 	r.Helper()
-	ctx := r.Context()
-	e := db.Entry{Incoming: chat.Incoming{Key: c.Key, Kind: c.Kind, ID: "om_setup", Text: "。"}, Class: chat.Talk}
-	_, err := r.prog.store.Accept(ctx, e)
+	r.sql(`UPDATE chats SET session_id = ?2, session_node = ?3 WHERE key = ?1`, c.Key.String(), uuid.NewString(), c.Session.Node)
+}
+
+// sql changes the database behind the program's back.
+func (r *rig) sql(query string, args ...any) {
+	r.Helper()
+	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
 	must(r, err)
-	claim, err := r.prog.store.ClaimTurn(ctx, c.Key, uuid.NewString(), true)
+	_, err = raw.ExecContext(r.Context(), query, args...)
+	must(r, errors.Join(err, raw.Close()))
+}
+
+// count reads a number from the database.
+func (r *rig) count(query string, args ...any) (n int) {
+	r.Helper()
+	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
 	must(r, err)
-	c.Session.ID = uuid.NewString()
-	must(r, r.prog.store.FinishTurn(ctx, db.End{Turn: claim.Turn, State: db.Done, Session: c.Session}))
+	must(r, errors.Join(raw.QueryRowContext(r.Context(), query, args...).Scan(&n), raw.Close()))
+	return n
 }
 
 func TestStrangersAreIgnoredAndTheOwnerIsNot(t *testing.T) {
@@ -549,9 +561,11 @@ func TestWithoutCardsTheAnswerComesAsText(t *testing.T) {
 
 // Every turn logs what its context consisted of, and no log tells what people said, or a secret.
 func TestLogsHoldFiguresAndNoTexts(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t)
 	r.ask("我叫小明明明")
+	r.dropProcess()
 	r.ask("我叫什么名字？")
+	r.dropProcess() // a process on its way out would write its transcript anew
 	must(r, os.RemoveAll(r.configDir()))
 	r.ask("我是谁？")
 	r.ask("/status")
@@ -614,18 +628,13 @@ func TestAWaitingQuestionSurvivesARestart(t *testing.T) {
 // The end of a turn cannot be stored for a while: the answer is on its card, and joins the History later.
 func TestAnAnswerThatCouldNotBeStoredAtOnce(t *testing.T) {
 	r := newRig(t)
-	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
-	must(r, err)
-	defer raw.Close() //nolint:errcheck // only for the set-up
-	_, err = raw.ExecContext(t.Context(), `CREATE TRIGGER bad BEFORE UPDATE OF state ON turns WHEN NEW.state = 'done'
+	r.sql(`CREATE TRIGGER bad BEFORE UPDATE OF state ON turns WHEN NEW.state = 'done'
 		BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
-	must(r, err)
 	id := r.sim.Say(r.chat, r.user, "我叫小明")
 	if got := said(r.answer(r.chat, id)); got != "好的，小明，我记住了。" {
 		t.Fatalf("answer %q", got)
 	}
-	_, err = raw.ExecContext(t.Context(), `DROP TRIGGER bad`)
-	must(r, err)
+	r.sql(`DROP TRIGGER bad`)
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("next answer %q", got)
 	}

@@ -66,7 +66,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 		p.Agent = "simulated"
 	}
 	var page *console.Playground
-	prog, err := newProgram(ctx, c, newLog(os.Stderr, c.Log), func(b bridge.Built) { page.Record(panelOf(b)) })
+	prog, err := newProgram(ctx, c, newLog(os.Stderr, c.Log).Level(c.Log.level()), func(b bridge.Built) { page.Record(panelOf(b)) })
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,16 @@ func newRig(t testing.TB, change ...func(*config)) *rig {
 	if t, ok := t.(*testing.T); ok {
 		t.Parallel()
 	}
-	sim, err := feishusim.Start(feishusim.Config{})
+	r := makeRig(t, feishusim.Config{}, change...)
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	return r
+}
+
+// makeRig makes a rig whose program does not run yet.
+func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config)) *rig {
+	t.Helper()
+	sim, err := feishusim.Start(platform)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,11 +72,10 @@ func newRig(t testing.TB, change ...func(*config)) *rig {
 	r.cfg.Claude = claudetest.Config(t, model.URL())
 	r.cfg.DB = db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")}
 	r.cfg.Access = bridge.Access{Allow: []string{"*"}}
+	r.cfg.Shutdown.Duration = 4 * time.Second // a quarter of it is for the last words
 	for _, f := range change {
 		f(&r.cfg)
 	}
-	r.start()
-	t.Cleanup(func() { r.stop(); r.clean() })
 	return r
 }
 
@@ -142,6 +150,18 @@ func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
 	defer cancel()
 	if err := r.model.Await(ctx, cond); err != nil {
 		r.Fatalf("waiting for %s: %v", what, err)
+	}
+}
+
+// awaitLog waits until the program has logged something.
+func (r *rig) awaitLog(text string) {
+	r.Helper()
+	deadline := time.Now().Add(patience)
+	for !strings.Contains(r.logs.String(), text) {
+		if time.Now().After(deadline) {
+			r.Fatalf("not logged: %q", text)
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 

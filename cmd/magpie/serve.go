@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
+	"os/signal"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -29,9 +31,17 @@ func (s serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	zerolog.SetGlobalLevel(c.Log.level()) // of the process, so that a reload reaches every logger
 	p, err := newProgram(ctx, c, newLog(os.Stderr, c.Log), nil)
 	if err != nil {
 		return err
+	}
+	p.load = func() (config, error) { return loadConfig(s.Config, os.Environ()) }
+	rest, err := claude.AdoptOrphans()
+	if err != nil {
+		p.log.Warn().Err(err).Msg("what agents leave behind may be found only at the next start")
+	} else {
+		defer rest()
 	}
 	return p.run(ctx)
 }
@@ -40,11 +50,7 @@ func newLog(w io.Writer, c logConfig) zerolog.Logger {
 	if c.Format == "console" {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
 	}
-	level, err := zerolog.ParseLevel(c.Level)
-	if err != nil {
-		level = zerolog.InfoLevel // validate has refused any other
-	}
-	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+	return zerolog.New(w).With().Timestamp().Logger()
 }
 
 // program is the bridge with all its parts. The playground and tests build the same one.
@@ -55,6 +61,10 @@ type program struct {
 	pool   *claude.Pool
 	client *feishu.Client
 	bridge *bridge.Bridge
+
+	load    func() (config, error) // reads the configuration anew; nil = it cannot be
+	metrics *metrics
+	http    net.Listener // of the pages; nil = none are wanted
 }
 
 // newProgram builds the program; run starts it. observe is told of every context that is built, and may be nil.
@@ -67,56 +77,66 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	if err != nil {
 		return nil, err
 	}
+	if c.Claude.Instance, err = store.Instance(); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	p := &program{cfg: c, log: log, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
+	p.metrics = newMetrics(p.snapshot)
 	p.bridge = bridge.New(bridge.Config{
 		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.Context, Observe: observe,
+		MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 	}, store, p.pool, p.client, log)
+	if c.HTTP.Listen != "" {
+		if p.http, err = c.HTTP.listen(log); err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
+	}
 	return p, nil
 }
 
 // run runs the program until ctx is done, and takes it down.
 func (p *program) run(ctx context.Context) error {
-	if p.cfg.Access.Unset() {
-		p.log.Warn().Msg("[access] names nobody: write to the bot, and it tells you the user id (ou_...) to set as owner")
-	}
+	p.warnUnset(p.cfg.Access)
+	m := newManager(p.store.Healthy, p.client.Status, p.log)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
-	if p.cfg.HTTP.Listen != "" {
-		g.Go(func() error { return serveHealth(ctx, p.cfg.HTTP.Listen, p.client) })
+	if p.http != nil {
+		g.Go(func() error { return serveHTTP(ctx, p.http, p.pages()) })
+	}
+	if p.load != nil {
+		hup := make(chan os.Signal, 1)
+		signal.Notify(hup, syscall.SIGHUP)
+		defer signal.Stop(hup)
+		g.Go(func() error { p.reloads(ctx, hup, m); return nil })
 	}
 	p.log.Info().Str("version", version()).Msg("magpie is running")
+	alive, die := context.WithCancel(context.WithoutCancel(ctx))
+	var managed sync.WaitGroup
+	managed.Go(func() { m.run(alive, ctx.Done()) })
 	err := g.Wait()
 	p.pool.Close()
+	die()
+	managed.Wait()
 	err = errors.Join(err, p.store.Close())
 	p.log.Info().Err(err).Msg("magpie has stopped")
 	return err
 }
 
-// serveHealth answers GET /healthz with how the connection to the platform stands.
-func serveHealth(ctx context.Context, addr string, client *feishu.Client) error {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		st := client.Status()
-		if !st.Connected {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		fmt.Fprintf(w, "{\"feishu_connected\":%t,\"since\":%q}\n", st.Connected, st.Since.Format(time.RFC3339))
-	})
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		return fmt.Errorf("[http] listen: %w", err)
+// warnUnset tells the operator how to begin.
+func (p *program) warnUnset(a bridge.Access) {
+	if a.Unset() {
+		p.log.Warn().Msg("[access] names nobody: write to the bot, and it tells you the user id (ou_...) to set as owner")
 	}
-	return serveHTTP(ctx, ln, mux)
 }
 
-// serveHTTP serves until ctx is done.
-func serveHTTP(ctx context.Context, ln net.Listener, h http.Handler) error {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // a stream would keep a graceful shutdown waiting
-	defer stop()
-	if err := srv.Serve(ln); ctx.Err() == nil {
-		return err
+// snapshot reads the parts for the metrics.
+func (p *program) snapshot(ctx context.Context) snapshot {
+	s := snapshot{Platform: p.client.Status(), CLI: p.pool.Stats()}
+	if backlog, err := p.store.Backlog(ctx); err != nil {
+		p.log.Error().Err(err).Msg("metrics: the store could not be read")
+	} else {
+		s.Store = &backlog
 	}
-	return nil
+	return s
 }

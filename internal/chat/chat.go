@@ -5,6 +5,7 @@ package chat
 import (
 	"crypto/sha1" //nolint:gosec // a stable short name, not a security measure
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -122,8 +123,23 @@ type Incoming struct {
 	Unreadable string
 }
 
+// Activity is a chat that has spoken, and until when its messages are known.
+type Activity struct {
+	Key   Key
+	Kind  Kind
+	Since time.Time // when the newest message that is known of a person there was written, by the platform's clock
+}
+
+// Sent is a message of the bot, as the platform remembers it.
+type Sent struct {
+	ID   string    // of the message
+	Card string    // the card's durable name; empty when it is not a card
+	Time time.Time // by the platform's clock
+}
+
 // Press is a button of a card pressed by a person.
 type Press struct {
+	ID     string // the platform's id of this press; the same when it is told again
 	Key    Key
 	Card   string // platform id of the message that shows the card
 	Actor  Actor
@@ -158,3 +174,9 @@ type Ref struct {
 	Key Key
 	ID  string
 }
+
+// What a platform's error can match: there is nobody who could be told, now or later.
+var (
+	ErrGone        = errors.New("the message was taken back")
+	ErrUnreachable = errors.New("the bot cannot reach this chat")
+)

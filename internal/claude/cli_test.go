@@ -68,7 +68,7 @@ func (r *rig) turn(ctx context.Context, owner string, spec claude.Spec, prompt s
 	}
 	defer r.pool.Release(owner, p)
 	var a answer
-	for ev, err := range p.Run(ctx, prompt) {
+	for ev, err := range p.Run(ctx, uuid.NewString(), prompt) {
 		if err != nil {
 			a.err = err
 			break

@@ -43,6 +43,8 @@ type Config struct {
 	TurnLimit      Duration          `toml:"turn_timeout" env:"TURN_TIMEOUT"`
 	Env            map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="` // added to the CLI's environment
 
+	// Instance names the program's database. The processes of one instance are told from those of another by it; see [Sweep].
+	Instance string `toml:"-" env:"-"`
 	// Environ is the environment from which the allow list picks, as "NAME=value". The caller supplies it.
 	Environ []string `toml:"-" env:"-"`
 }

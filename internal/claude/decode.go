@@ -11,11 +11,12 @@ import (
 // decoder turns the lines of one turn into events. It follows the stream because the CLI repeats itself: a block comes
 // in deltas and then whole, and after a broken stream the whole answer comes again under another message id.
 type decoder struct {
-	message  string // id of the model message that is being streamed
-	streamed bool   // it has begun as a stream and has not ended
-	base     int    // the first block of that message
-	next     int    // the number that the next block gets
-	awaiting []int  // blocks that were streamed and not yet confirmed whole
+	message  string          // id of the model message that is being streamed
+	streamed bool            // it has begun as a stream and has not ended
+	base     int             // the first block of that message
+	next     int             // the number that the next block gets
+	awaiting []int           // blocks that were streamed and not yet confirmed whole
+	called   map[string]bool // tools that a ToolCall was made for, by id
 	failure  Failure
 }
 
@@ -78,9 +79,13 @@ func (d *decoder) stream(ev gjson.Result) []Event {
 		d.streamed = true
 		return events
 	case "content_block_start":
-		if ev.Get("content_block.type").String() == "text" {
+		block := ev.Get("content_block")
+		switch kind := block.Get("type").String(); {
+		case kind == "text":
 			d.awaiting = append(d.awaiting, d.next)
 			d.next++
+		case isToolUse(kind):
+			return d.call(block)
 		}
 	case "content_block_delta":
 		switch delta := ev.Get("delta"); delta.Get("type").String() {
@@ -122,8 +127,8 @@ func (d *decoder) assistant(v gjson.Result) []Event {
 		events = d.begin(id)
 	}
 	for _, block := range msg.Get("content").Array() {
-		switch block.Get("type").String() {
-		case "text":
+		switch kind := block.Get("type").String(); {
+		case kind == "text":
 			n := d.next
 			if len(d.awaiting) > 0 {
 				n, d.awaiting = d.awaiting[0], d.awaiting[1:]
@@ -131,13 +136,36 @@ func (d *decoder) assistant(v gjson.Result) []Event {
 				d.next++
 			}
 			events = append(events, Text{Block: n, Text: block.Get("text").String(), Whole: true})
-		case "tool_use":
+		case isToolUse(kind):
+			events = append(events, d.call(block)...)
 			events = append(events, ToolUse{
 				ID: block.Get("id").String(), Name: block.Get("name").String(), Input: json.RawMessage(block.Get("input").Raw),
 			})
+		case strings.HasSuffix(kind, "_tool_result"): // of a tool that the model's own server runs
+			failed := strings.HasSuffix(block.Get("content.type").String(), "_error") || block.Get("is_error").Bool()
+			events = append(events, ToolResult{ID: block.Get("tool_use_id").String(), Failed: failed})
 		}
 	}
 	return events
+}
+
+// isToolUse reports whether a content block of this kind uses a tool: one of the CLI's, or one that the model's own
+// server runs.
+func isToolUse(kind string) bool {
+	return kind == "tool_use" || kind == "server_tool_use" || kind == "mcp_tool_use"
+}
+
+// call announces a tool, once.
+func (d *decoder) call(block gjson.Result) []Event {
+	id := block.Get("id").String()
+	if d.called[id] {
+		return nil
+	}
+	if d.called == nil {
+		d.called = map[string]bool{}
+	}
+	d.called[id] = true
+	return []Event{ToolCall{ID: id, Name: block.Get("name").String()}}
 }
 
 func toolResults(v gjson.Result) []Event {
@@ -204,7 +232,12 @@ func (d *decoder) classify(v gjson.Result, r Result) Failure {
 	if d.failure != "" && d.failure != FailUnknown {
 		return d.failure
 	}
-	switch status := v.Get("api_error_status").Int(); {
+	return failureOfStatus(v.Get("api_error_status").Int())
+}
+
+// failureOfStatus reads the HTTP status of the model's API.
+func failureOfStatus(status int64) Failure {
+	switch {
 	case status == 401 || status == 403:
 		return FailAuth
 	case status == 404:

@@ -178,3 +178,31 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A tool is announced when its block starts, once, whether the CLI runs it or the model's own server.
+func TestAToolIsAnnouncedBeforeItsInput(t *testing.T) {
+	var got []string
+	var d decoder
+	for _, line := range []string{
+		`{"type":"stream_event","event":{"type":"message_start","message":{"id":"m1"}}}`,
+		`{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"tool_use","id":"t1","name":"Bash","input":{}}}}`,
+		`{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{\"com"}}}`,
+		`{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}`,
+		`{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}}}`,
+		`{"type":"assistant","message":{"id":"m1","content":[{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}]}}`,
+		`{"type":"assistant","message":{"id":"m1","content":[{"type":"web_search_tool_result","tool_use_id":"s1","content":{"type":"web_search_tool_result_error"}}]}}`,
+		`{"type":"assistant","message":{"id":"m2","content":[{"type":"tool_use","id":"t2","name":"Read","input":{}}]}}`, // not streamed
+	} {
+		for _, ev := range d.decode([]byte(line)) {
+			got = append(got, describe(ev))
+		}
+	}
+	want := []string{
+		"ToolCall {ID:t1 Name:Bash}", `tool t1 Bash {"command":"ls"}`,
+		"ToolCall {ID:s1 Name:web_search}", "tool s1 web_search {}", "ToolResult {ID:s1 Failed:true}",
+		"ToolCall {ID:t2 Name:Read}", "tool t2 Read {}",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -30,7 +30,14 @@ type Rewind struct{ Block int }
 // Thinking is a piece of the model's reasoning.
 type Thinking struct{ Text string }
 
-// ToolUse says that the agent starts to use a tool.
+// ToolCall says that the agent is about to use a tool. It comes as early as can be known: before the tool's input is
+// complete, so before it can have had any effect. The tool need not come to run: the stream may break first.
+type ToolCall struct {
+	ID   string
+	Name string
+}
+
+// ToolUse says that the agent starts to use a tool. A ToolCall of the same ID came before it.
 type ToolUse struct {
 	ID    string
 	Name  string
@@ -76,6 +83,7 @@ func (Started) event()    {}
 func (Text) event()       {}
 func (Rewind) event()     {}
 func (Thinking) event()   {}
+func (ToolCall) event()   {}
 func (ToolUse) event()    {}
 func (ToolResult) event() {}
 func (ToolDenied) event() {}

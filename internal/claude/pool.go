@@ -19,10 +19,28 @@ type Pool struct {
 	tasks sync.WaitGroup      // processes on their way out
 
 	mu      sync.Mutex
-	running int
+	running int                 // turns, and processes on their way out
+	waiting int                 // turns without a place
+	started int                 // processes, in all
+	living  map[*Process]bool   // processes that have not been ended
 	idle    []*idle             // the one that has waited longest first
 	leaving map[string]*Process // by owner: on its way out
 	closed  bool
+}
+
+// PoolStats counts what a pool has and had to do.
+type PoolStats struct {
+	Running int // processes that serve a turn or are on their way out
+	Idle    int // processes that wait for their chat's next message
+	Waiting int // turns that wait for a place
+	Started int // processes since the pool was made
+}
+
+// Stats counts what there is now.
+func (pl *Pool) Stats() PoolStats {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	return PoolStats{Running: pl.running, Idle: len(pl.idle), Waiting: pl.waiting, Started: pl.started}
 }
 
 // idle is a process that waits for its chat's next message.
@@ -37,7 +55,7 @@ var ErrClosed = errors.New("claude: pool closed")
 
 // NewPool makes a pool. It starts nothing.
 func NewPool(c Config) *Pool {
-	return &Pool{cfg: c, slots: semaphore.NewWeighted(int64(c.MaxProcesses)), leaving: map[string]*Process{}}
+	return &Pool{cfg: c, slots: semaphore.NewWeighted(int64(c.MaxProcesses)), living: map[*Process]bool{}, leaving: map[string]*Process{}}
 }
 
 // Living reports whether owner has a process that waits and holds the session.
@@ -58,8 +76,8 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 		return nil, err
 	}
 	spec.Dir = dir
-	if err := pl.slots.Acquire(ctx, 1); err != nil {
-		return nil, context.Cause(ctx)
+	if err := pl.place(ctx); err != nil {
+		return nil, err
 	}
 	p, err := pl.acquire(ctx, owner, spec)
 	if err != nil {
@@ -69,10 +87,25 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	return p, nil
 }
 
+// place waits for a place.
+func (pl *Pool) place(ctx context.Context) error {
+	pl.mu.Lock()
+	pl.waiting++
+	pl.mu.Unlock()
+	err := pl.slots.Acquire(ctx, 1)
+	pl.mu.Lock()
+	pl.waiting--
+	pl.mu.Unlock()
+	if err != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
 func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
 	p, unfit, err := pl.take(owner, spec)
 	for _, old := range unfit {
-		old.close(ctx) // waited for: never more processes than allowed, never two on one session
+		pl.end(ctx, old) // waited for: never more processes than allowed, never two on one session
 	}
 	if err != nil || p != nil {
 		return p, err
@@ -81,7 +114,7 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 		err = pl.cfg.checkTranscript(spec.Dir, spec.Session)
 	}
 	if err == nil {
-		p, err = start(pl.cfg, spec)
+		p, err = pl.start(ctx, spec)
 	}
 	if err != nil {
 		pl.mu.Lock()
@@ -89,6 +122,34 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 		pl.mu.Unlock()
 	}
 	return p, err
+}
+
+// start starts a process, if the pool is not closed by then.
+func (pl *Pool) start(ctx context.Context, spec Spec) (*Process, error) {
+	p, err := start(pl.cfg, spec)
+	if err != nil {
+		return nil, err
+	}
+	pl.mu.Lock()
+	pl.started++
+	closed := pl.closed
+	if !closed {
+		pl.living[p] = true
+	}
+	pl.mu.Unlock()
+	if closed {
+		p.close(ctx)
+		return nil, ErrClosed
+	}
+	return p, nil
+}
+
+// end ends a process and waits until it is gone.
+func (pl *Pool) end(ctx context.Context, p *Process) {
+	p.close(ctx)
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	delete(pl.living, p)
 }
 
 // take counts a new running turn and finds its process, if one waits. The processes that it returns beside must be gone
@@ -132,7 +193,12 @@ func (pl *Pool) remove(i int) *Process {
 func (pl *Pool) Release(owner string, p *Process) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if pl.closed || !p.alive() || pl.cfg.KeepAlive.Duration == 0 {
+	if pl.closed { // Close ends the process
+		pl.running--
+		pl.slots.Release(1)
+		return
+	}
+	if !p.alive() || pl.cfg.KeepAlive.Duration == 0 {
 		pl.retire(owner, p, true) // the turn is over; its user need not wait for the process to go
 		return
 	}
@@ -165,7 +231,7 @@ func (pl *Pool) retireIdle(i int) *Process {
 func (pl *Pool) retire(owner string, p *Process, placed bool) {
 	pl.leaving[owner] = p
 	pl.tasks.Go(func() {
-		p.close(context.Background())
+		pl.end(context.Background(), p)
 		pl.mu.Lock()
 		defer pl.mu.Unlock()
 		pl.running--
@@ -187,17 +253,27 @@ func (pl *Pool) Drop(owner string) {
 	}
 	pl.mu.Unlock()
 	if p != nil {
-		<-p.exited
+		<-p.closed
 	}
 }
 
-// Close ends all waiting processes and waits until those that were given back are gone. Turns must have ended.
+// Close ends all processes, with all that they have started, and returns when they are gone, after three seconds at
+// most. A turn that has not ended is cut off.
 func (pl *Pool) Close() {
 	pl.mu.Lock()
 	pl.closed = true
 	for len(pl.idle) > 0 {
-		pl.retireIdle(0)
+		pl.remove(0)
+	}
+	for p := range pl.living {
+		pl.tasks.Go(func() { pl.end(context.Background(), p) })
 	}
 	pl.mu.Unlock()
 	pl.tasks.Wait()
 }
+
+// Sweep ends what an earlier run of this program has left behind; see [Sweep]. It is called before the first turn.
+func (pl *Pool) Sweep(ctx context.Context) (killed int, err error) { return Sweep(ctx, pl.cfg.Instance) }
+
+// Recall is [Config.Recall] for the CLI of this pool.
+func (pl *Pool) Recall(dir, session, id string) (Outcome, error) { return pl.cfg.Recall(dir, session, id) }

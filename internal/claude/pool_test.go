@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"magpie/internal/claude"
 )
 
@@ -142,6 +144,79 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	if _, err := r.pool.Acquire(t.Context(), "a", withDir(fresh(), r.cfg.Project)); !errors.Is(err, claude.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
+}
+
+// A CLI that obeys nothing is killed, whether it waits or serves a turn, and what it started goes with it.
+func TestCloseIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	stubborn := script(t, "trap '' INT TERM\nsetsid sh -c 'echo $$ >> "+dir+"/pids; exec sleep 300' &\nwhile :; do sleep 0.1; done")
+	r := newRig(t, stubborn, func(c *claude.Config) {
+		c.Silence.Duration, c.TurnLimit.Duration = time.Minute, time.Minute
+	})
+	a, b := r.acquire("a", fresh()), r.acquire("b", fresh())
+	r.pool.Release("a", a)
+	cut := make(chan error, 1)
+	go func() {
+		for _, err := range b.Run(t.Context(), uuid.NewString(), "go on") {
+			if err != nil {
+				cut <- err
+			}
+		}
+		r.pool.Release("b", b)
+	}()
+	if err := poll(t.Context(), "two tools", func() bool {
+		data, _ := os.ReadFile(dir + "/pids")
+		return strings.Count(string(data), "\n") == 2
+	}); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	r.pool.Close()
+	if d := time.Since(began); d > 4*time.Second {
+		t.Errorf("it took %v", d)
+	}
+	if running(a) || running(b) {
+		t.Error("a process outlived the pool")
+	}
+	var exit *claude.ExitError
+	if err := <-cut; !errors.As(err, &exit) {
+		t.Errorf("the turn ended with %v", err)
+	}
+	data, err := os.ReadFile(dir + "/pids")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range strings.Fields(string(data)) {
+		if err := waitGone(t.Context(), pid); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestStatsCountWhatThereIs(t *testing.T) {
+	r := newRig(t, script(t, "cat >/dev/null"), func(c *claude.Config) { c.MaxProcesses = 2 })
+	expect := func(when string, want claude.PoolStats) {
+		t.Helper()
+		if got := r.pool.Stats(); got != want {
+			t.Errorf("%s: %+v, want %+v", when, got, want)
+		}
+	}
+	expect("at first", claude.PoolStats{})
+	a, b := r.acquire("a", fresh()), r.acquire("b", fresh())
+	expect("two turns", claude.PoolStats{Running: 2, Started: 2})
+	third := make(chan *claude.Process)
+	go func() { third <- r.acquire("c", fresh()) }()
+	if err := poll(t.Context(), "one waiting", func() bool { return r.pool.Stats().Waiting == 1 }); err != nil {
+		t.Fatal(err)
+	}
+	r.pool.Release("a", a)
+	c := <-third
+	expect("the third has taken the place", claude.PoolStats{Running: 2, Started: 3})
+	r.pool.Release("b", b)
+	r.pool.Release("c", c)
+	expect("after the turns", claude.PoolStats{Idle: 2, Started: 3})
+	r.pool.Close()
+	expect("at the end", claude.PoolStats{Started: 3})
 }
 
 func TestTheChildGetsNoSecrets(t *testing.T) {

@@ -27,9 +27,12 @@ type Process struct {
 	cmd    *exec.Cmd
 	mark   string // in the environment of the process and of all that it starts
 	in     *input
+	self   identity // by which it is found in the table of processes
 	stderr *tail
 	limits Config
 	exited chan struct{} // closed when the process has ended and all it said was read
+	ending sync.Once     // close
+	closed chan struct{} // closed when close is through
 	err    error         // how it ended; set before exited is closed
 	fresh  bool          // it has not served a turn yet
 	cost   float64       // what it reported so far, in USD; it counts from its own start
@@ -42,8 +45,19 @@ type Process struct {
 // stderrTail is how much of the last words of a process is kept, in bytes.
 const stderrTail = 8 << 10
 
+// markName is the variable of the environment by which our processes, and all that they start, are known. Its value is
+// the instance, a slash, and what no other process has.
+const markName = "MAGPIE_PROCESS"
+
 // waitDelay is how long what the CLI started may keep our pipes open after its end.
-const waitDelay = 2 * time.Second
+const waitDelay = time.Second
+
+// An idle CLI ends within 50 ms of the end of its input, and of SIGTERM in any state. Of the signals that end it, this
+// is the one after which it still writes its transcript.
+const (
+	eofPatience  = 1500 * time.Millisecond
+	termPatience = 500 * time.Millisecond
+)
 
 // transcripts are kept: by default the CLI deletes those of chats that were silent for 30 days.
 const settings = `{"cleanupPeriodDays":36500}`
@@ -55,8 +69,8 @@ func start(c Config, spec Spec) (*Process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a signal to the bridge's group must not hit it
 	cmd.WaitDelay = waitDelay
 	p := &Process{
-		spec: spec, cmd: cmd, mark: "MAGPIE_PROCESS=" + uuid.NewString(), stderr: &tail{max: stderrTail},
-		limits: c, exited: make(chan struct{}), fresh: true,
+		spec: spec, cmd: cmd, mark: markName + "=" + c.Instance + "/" + uuid.NewString(), stderr: &tail{max: stderrTail},
+		limits: c, exited: make(chan struct{}), closed: make(chan struct{}), fresh: true,
 	}
 	cmd.Env = append(c.environ(), p.mark)
 	cmd.Stdout = &lineWriter{emit: p.deliver}
@@ -65,12 +79,13 @@ func start(c Config, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := house.start(p); err != nil {
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
 	p.in = newInput(stdin)
 	go func() {
 		p.err = cmd.Wait()
+		house.leave(p)
 		p.in.close()
 		<-p.in.done
 		close(p.exited)
@@ -176,11 +191,11 @@ func (p *Process) detach(r *run) {
 
 type object map[string]any
 
-func (p *Process) ask(text string) {
+func (p *Process) ask(id, text string) {
 	if len(text) > 0 && text[0] == '/' {
 		text = " " + text // else the CLI takes it for a command of its own; it trims the space again
 	}
-	p.in.send(object{"type": "user", "uuid": uuid.NewString(), "message": object{"role": "user", "content": text}})
+	p.in.send(object{"type": "user", "uuid": id, "message": object{"role": "user", "content": text}})
 }
 
 func (p *Process) interrupt() {
@@ -200,29 +215,45 @@ func (p *Process) deny(q permission) {
 // exitError says how the process ended.
 func (p *Process) exitError() error { return &ExitError{Err: p.err, Stderr: p.stderr.String()} }
 
-// close ends an idle process: it exits by itself when its input ends, else it is killed. With it go the tools that it
-// left running.
+// close ends the process, and the tools that it left running: it exits by itself when its input ends, else it is told to,
+// else it is killed. It takes three seconds at most; when ctx ends, less. Whoever else calls it waits for the first.
 func (p *Process) close(ctx context.Context) {
-	left := family(p.Pid(), p.mark)
-	p.in.close()
-	patience := time.NewTimer(waitDelay)
-	defer patience.Stop()
+	p.ending.Do(func() {
+		defer close(p.closed)
+		left := p.family()
+		p.in.close()
+		if !p.gone(ctx, eofPatience) {
+			_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only when the process is gone
+			if !p.gone(ctx, termPatience) {
+				p.kill()
+				p.gone(context.Background(), waitDelay)
+			}
+		}
+		killAll(left)
+		killAll(p.family())
+	})
+	<-p.closed
+}
+
+// gone waits for the end of the process, for that long.
+func (p *Process) gone(ctx context.Context, patience time.Duration) bool {
+	t := time.NewTimer(patience)
+	defer t.Stop()
 	select {
 	case <-p.exited:
-	case <-patience.C:
-		p.kill()
+	case <-t.C:
 	case <-ctx.Done():
-		p.kill()
 	}
-	<-p.exited
-	killAll(left)
-	killAll(family(p.Pid(), p.mark))
+	return !p.alive()
 }
+
+// family is what the process has started and what is still there.
+func (p *Process) family() []relative { return family(p.self, p.mark) }
 
 // kill sends the process and all that it started to their end. It does not wait for it.
 func (p *Process) kill() {
-	left := family(p.Pid(), p.mark) // before the parent dies: afterwards only the mark tells whose they were
-	_ = p.cmd.Process.Kill()        // fails only when the process is gone already
+	left := p.family()       // before the parent dies: afterwards only the mark tells whose they were
+	_ = p.cmd.Process.Kill() // fails only when the process is gone already
 	killAll(left)
 }
 

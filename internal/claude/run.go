@@ -9,15 +9,19 @@ import (
 	"time"
 )
 
-// Run sends the prompt and yields what happens until the turn has ended, which is a [Result] or an error. When ctx ends
+// Run sends the prompt text and yields what happens until the turn has ended, which is a [Result] or an error. When ctx ends
 // the agent is stopped, and the error is ctx's cause; a Result that tells what it cost may come before it.
 // When Run returns, nothing of the turn runs any more.
-func (p *Process) Run(ctx context.Context, prompt string) iter.Seq2[Event, error] {
+//
+// id is a UUID that the CLI writes into its transcript with the prompt; [Config.Recall] finds the turn by it. The CLI
+// drops a prompt whose id its session holds already, without a word: Run would then wait for a result until the silence
+// is too long. So an id is used once per session.
+func (p *Process) Run(ctx context.Context, id, text string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, stop: stopper{p: p}}
 		p.attach(r)
 		defer p.detach(r)
-		p.ask(prompt)
+		p.ask(id, text)
 		ctx, cancel := context.WithTimeoutCause(ctx, p.limits.TurnLimit.Duration, ErrTurnEnd)
 		defer cancel()
 		r.loop(ctx, yield)
@@ -142,7 +146,7 @@ func (s *stopper) begin(cause error) {
 	s.p.interrupt()
 }
 
-func (s *stopper) look() { s.left = append(s.left, family(s.p.Pid(), s.p.mark)...) }
+func (s *stopper) look() { s.left = append(s.left, s.p.family()...) }
 
 // more tells when the next, harder step is due.
 func (s *stopper) more() <-chan time.Time {
@@ -177,6 +181,7 @@ func (s *stopper) sweep() {
 		}
 	}
 	killAll(tools)
+	house.disown(s.p)
 }
 
 func (s *stopper) end() {

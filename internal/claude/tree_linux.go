@@ -1,66 +1,119 @@
 package claude
 
 import (
-	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 )
 
-// relative is a process that one of ours has started, directly or not.
-type relative struct {
+// identity names a process for good: process ids come round again.
+type identity struct {
 	pid     int
-	session int
-	started string // in ticks since boot; with pid it names a process for good
+	started uint64 // in ticks since boot
 }
 
+// relative is a process that one of ours has started, directly or not.
+type relative struct {
+	identity
+	session int
+}
+
+// stat is what /proc tells about a process.
 type stat struct {
 	relative
 	parent int
+	group  int
+	zombie bool // it has ended and waits for its parent to notice
 }
 
-// family lists all processes that pid has started, as /proc knows them now: those below it, and those that have lost
-// their parent but carry the mark in their environment. pid itself is not among them.
-func family(pid int, mark string) []relative {
+// processes lists all processes of this machine that began at or after that tick.
+func processes(since uint64) []stat {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
-	children := map[int][]stat{}
-	var queue []stat
+	var list []stat
 	for _, e := range entries {
-		n, err := strconv.Atoi(e.Name())
+		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
-		s, ok := readStat(n)
-		if !ok {
-			continue
+		if s, ok := readStat(pid); ok && s.started >= since {
+			list = append(list, s)
 		}
+	}
+	return list
+}
+
+// family lists all processes that the process has started, as /proc knows them now: those below it, and those that have
+// lost their parent but carry the mark in their environment, with the sessions that they lead. It is not among them.
+func family(of identity, mark string) []relative {
+	all := processes(of.started) // nothing is older than what started it
+	var roots []stat
+	for _, s := range all {
+		if s.identity == of || marked(s.pid, func(v string) bool { return v == mark }) {
+			roots = append(roots, s)
+		}
+	}
+	return slices.DeleteFunc(kin(all, roots, nil), func(d relative) bool { return d.identity == of })
+}
+
+// kin lists the living among the roots, among all that they have started, and among the sessions that any of them leads
+// or, according to led, has led. This program and those that it descends from are never among them.
+func kin(all, roots []stat, led map[int]bool) []relative {
+	parents, children, sessions := map[int]int{}, map[int][]stat{}, map[int][]stat{}
+	queue := slices.Clone(roots)
+	for _, s := range all {
+		parents[s.pid] = s.parent
 		children[s.parent] = append(children[s.parent], s)
-		if n == pid || marked(n, mark) {
+		sessions[s.session] = append(sessions[s.session], s)
+		if led[s.session] {
 			queue = append(queue, s)
 		}
 	}
-	seen := map[int]bool{pid: true}
+	seen := map[int]bool{}
+	for pid := os.Getpid(); pid > 0 && !seen[pid]; pid = parents[pid] {
+		seen[pid] = true
+	}
 	var list []relative
 	for len(queue) > 0 {
 		s := queue[0]
-		queue = append(queue[1:], children[s.pid]...)
-		delete(children, s.pid)
-		if !seen[s.pid] {
-			seen[s.pid] = true
+		queue = queue[1:]
+		if seen[s.pid] {
+			continue
+		}
+		seen[s.pid] = true
+		queue = append(queue, children[s.pid]...)
+		if s.session == s.pid {
+			queue = append(queue, sessions[s.pid]...)
+		}
+		if !s.zombie {
 			list = append(list, s.relative)
 		}
 	}
 	return list
 }
 
-// marked reports whether a process has the mark in its environment. Those of other users cannot be read.
-func marked(pid int, mark string) bool {
+// marked reports whether a process carries a mark that fits. The environment of other users' processes cannot be read.
+func marked(pid int, fits func(mark string) bool) bool {
+	mark, ok := variable(pid, markName)
+	return ok && fits(markName+"="+mark)
+}
+
+// variable reads one variable of the environment that a process was started with.
+func variable(pid int, name string) (value string, ok bool) {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && bytes.Contains(env, []byte(mark))
+	if err != nil {
+		return "", false
+	}
+	for kv := range strings.SplitSeq(string(env), "\x00") {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
 }
 
 // readStat reads /proc/<pid>/stat, see proc_pid_stat(5): pid (comm) state ppid pgrp session ... starttime as field 22.
@@ -71,12 +124,24 @@ func readStat(pid int) (stat, bool) {
 	}
 	text := string(data)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // comm may hold anything
-	if len(fields) < 20 || fields[0] == "Z" {
+	if len(fields) < 20 {
 		return stat{}, false
 	}
-	parent, _ := strconv.Atoi(fields[1])
-	session, _ := strconv.Atoi(fields[3])
-	return stat{relative{pid: pid, session: session, started: fields[19]}, parent}, true
+	var n [3]int
+	for i := range n {
+		n[i], _ = strconv.Atoi(fields[i+1])
+	}
+	started, err := strconv.ParseUint(fields[19], 10, 64)
+	return stat{
+		relative: relative{identity: identity{pid, started}, session: n[2]},
+		parent:   n[0], group: n[1], zombie: fields[0] == "Z" || fields[0] == "X",
+	}, err == nil
+}
+
+// identify is the identity of a process that runs, or has ended and has not been waited for.
+func identify(pid int) identity {
+	s, _ := readStat(pid)
+	return s.identity
 }
 
 // sessionOf is the session of a process, or 0 when it is gone.
@@ -86,10 +151,17 @@ func sessionOf(pid int) int {
 }
 
 // killAll kills those that still are who they were.
-func killAll(list []relative) {
+func killAll(list []relative) { signalAll(list, syscall.SIGKILL) }
+
+func signalAll(list []relative, sig syscall.Signal) {
 	for _, d := range list {
-		if now, ok := readStat(d.pid); ok && now.started == d.started {
-			_ = syscall.Kill(d.pid, syscall.SIGKILL) // it may end between the look and the kill
+		p, err := os.FindProcess(d.pid) // a handle: what is signalled is what was looked at
+		if err != nil {
+			continue
 		}
+		if now, ok := readStat(d.pid); ok && now.started == d.started && !now.zombie {
+			_ = p.Signal(sig) // it may end between the look and the signal
+		}
+		_ = p.Release()
 	}
 }

@@ -2,10 +2,32 @@
 
 package claude
 
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
 // Other systems have no /proc: there the tools of a killed CLI end when they notice.
 
-type relative struct{ session int }
+type (
+	identity struct{}
+	relative struct{ session int }
+)
 
-func family(int, string) []relative { return nil }
-func sessionOf(int) int             { return 0 }
-func killAll([]relative)            {}
+func family(identity, string) []relative { return nil }
+func identify(int) identity              { return identity{} }
+func sessionOf(int) int                  { return 0 }
+func killAll([]relative)                 {}
+
+func (h *household) settle(*Process) {}
+
+// Sweep needs Linux; elsewhere it does nothing and says so.
+func Sweep(context.Context, string) (killed int, err error) {
+	return 0, fmt.Errorf("sweep: %w", errors.ErrUnsupported)
+}
+
+// AdoptOrphans needs Linux; elsewhere it does nothing and says so.
+func AdoptOrphans() (stop func(), err error) {
+	return nil, fmt.Errorf("adopt orphans: %w", errors.ErrUnsupported)
+}

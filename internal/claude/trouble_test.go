@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"magpie/internal/claude"
 	"magpie/internal/modelsim"
 )
@@ -150,7 +152,7 @@ func TestAKilledCLILeavesNoTool(t *testing.T) {
 		_ = syscall.Kill(p.Pid(), syscall.SIGKILL)
 	}()
 	var err error
-	for _, err = range p.Run(t.Context(), "go") {
+	for _, err = range p.Run(t.Context(), uuid.NewString(), "go") {
 		if err != nil {
 			break
 		}

@@ -94,8 +94,11 @@ func (a *cardAPI) convert(q *request) (any, *refusal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.messages.byID[in.MessageID]
-	if m == nil || m.CardID == "" {
-		return nil, refuse(RuleUnknownID, codeKitNone, "message %q shows no card entity", in.MessageID)
+	switch {
+	case m == nil:
+		return nil, refuse(RuleUnknownID, codeKitNone, "message %q does not exist", in.MessageID)
+	case m.CardID == "": // which the client cannot know
+		return nil, refuse("", codeKitNone, "message %q shows no card entity", in.MessageID)
 	}
 	return map[string]string{"card_id": m.CardID}, nil
 }

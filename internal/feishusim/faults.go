@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Fault makes matching requests go wrong. With neither Status, Code, Body nor Reset the request is only delayed.
+// Fault makes matching requests go wrong. With neither Status, Code, Body nor Reset the request is served all the same.
 type Fault struct {
 	Method string        // "" matches every method
 	Path   string        // prefix; with a * a pattern over the whole path as in path.Match; "" matches every path
@@ -21,6 +21,7 @@ type Fault struct {
 	Body   string // an answer that is not JSON, e.g. a gateway's HTML page
 	Apply  bool   // do the work, then fail the answer
 	Reset  bool   // cut the TCP connection instead of answering
+	Revoke bool   // revoke all tokens first
 }
 
 func (f *Fault) matches(r *http.Request) bool {
@@ -60,8 +61,9 @@ func (f *Fault) reply() reply {
 
 // faults holds the injected faults, newest first.
 type faults struct {
-	mu   sync.Mutex
-	list []*injected
+	mu    sync.Mutex
+	list  []*injected
+	storm *storm // nil: none
 }
 
 type injected struct {
@@ -98,6 +100,9 @@ func (fs *faults) take(r *http.Request) *Fault {
 			in.left--
 		}
 		return &in.Fault
+	}
+	if fs.storm != nil {
+		return fs.storm.take(r)
 	}
 	return nil
 }

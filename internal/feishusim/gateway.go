@@ -151,6 +151,9 @@ func (g *gateway) answer(w http.ResponseWriter, q *request, rt route, f *Fault) 
 	if f == nil {
 		return g.admit(w, q, rt)
 	}
+	if f.Revoke {
+		g.auth.ExpireTokens()
+	}
 	var rep reply
 	if f.Apply {
 		rep = g.admit(w, q, rt)

@@ -1,0 +1,116 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/claude"
+)
+
+// maxAttempts is how often a turn that has done and shown nothing is begun again after a crash. It may be the cause.
+const maxAttempts = 3
+
+// recover takes up what an earlier process left: its agents are ended, the turns that ran are finished, begun again, or
+// interrupted, and what waits is woken.
+func (b *Bridge) recover(ctx context.Context) error {
+	if n, err := b.pool.Sweep(ctx); err != nil {
+		b.log.Error().Err(err).Msg("agents of an earlier run may still be there")
+	} else if n > 0 {
+		b.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
+	}
+	left, err := b.db.RunningTurns(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range left {
+		if err := b.recoverTurn(ctx, t); err != nil {
+			return err
+		}
+	}
+	keys, err := b.db.QueuedChats(ctx)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		b.wake(key)
+	}
+	return nil
+}
+
+// recoverTurn decides about a turn that a dead process left. Its transcript tells what the agent did after the bridge
+// had gone; the store tells what people have seen.
+func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
+	log := b.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
+	c, err := b.db.Chat(ctx, t.Key)
+	if err != nil {
+		return err
+	}
+	dir := b.project(c)
+	did, err := b.pool.Recall(dir, t.Session, t.Prompt)
+	if err != nil {
+		log.Error().Err(err).Msg("transcript not read")
+	}
+	if !did.Ended && !did.Acted && did.Text == "" && !t.Acted && t.Draft == "" && t.Attempts < maxAttempts {
+		log.Warn().Msg("turn was cut off before it did anything; beginning it again")
+		return b.db.RequeueTurn(ctx, t.ID)
+	}
+	end := outcome{state: db.Interrupted, notice: texts.Interrupted}
+	text := did.Text
+	switch {
+	case did.Ended:
+		end = outcomeOf(did.Failure)
+		log.Warn().Str("state", string(end.state)).Msg("turn was cut off after the agent had finished; delivering its answer")
+	default:
+		if len(t.Draft) > len(text) {
+			text = t.Draft
+		}
+		log.Warn().Msg("turn was cut off; its asker decides whether it goes on")
+	}
+	e := db.End{
+		Turn: t, State: end.state, Failure: end.failure, Answer: text,
+		Card: newView(t.ID, chatLang(c)).saying(text).end(end.state, end.notice).card(),
+	}
+	if did.Known && b.cfg.Context.Resumes() {
+		e.Session = db.Session{ID: t.Session, Node: b.cfg.Node, Cwd: dir}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			e.Session.Cwd = real
+		}
+	}
+	if did.Ended {
+		e.Usage = &db.Usage{
+			Model: did.Model, Input: did.Usage.Input, Output: did.Usage.Output,
+			CacheRead: did.Usage.CacheRead, CacheNew: did.Usage.CacheNew, Duration: time.Since(t.Created),
+		}
+	}
+	if err := b.db.FinishTurn(ctx, e); err != nil {
+		return fmt.Errorf("recover: %w", err)
+	}
+	b.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})
+	return nil
+}
+
+func (b *Bridge) ended(e Ended) {
+	if b.cfg.Ended != nil {
+		b.cfg.Ended(e)
+	}
+}
+
+// outcomeOf is how a turn ended whose agent has finished.
+func outcomeOf(f claude.Failure) outcome {
+	if f == "" {
+		return outcome{state: db.Done}
+	}
+	notice, ok := map[claude.Failure]phrase{
+		claude.FailAuth: texts.FailAuth, claude.FailBilling: texts.FailBilling, claude.FailRateLimit: texts.FailRateLimit,
+		claude.FailOverloaded: texts.FailOverloaded, claude.FailServer: texts.FailServer, claude.FailNetwork: texts.FailNetwork,
+		claude.FailModel: texts.FailModel, claude.FailRequest: texts.FailRequest, claude.FailRefused: texts.FailRefused,
+		claude.FailTooLong: texts.FailTooLong, claude.FailLimit: texts.FailLimit, claude.FailAborted: texts.Stopped,
+	}[f]
+	if !ok {
+		notice = texts.FailUnknown
+	}
+	return outcome{db.Failed, string(f), notice}
+}

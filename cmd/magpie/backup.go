@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"magpie/db"
+)
+
+type backupCmd struct {
+	File   string `arg:"" help:"Where to write the copy. It must not exist." type:"path"`
+	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+}
+
+// Run copies the database, also while the bridge runs.
+func (b backupCmd) Run(ctx context.Context) error {
+	c, err := readConfig(b.Config, os.Environ()) // a restore must not need a working CLI
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	store, err := db.OpenReadOnly(ctx, c.DB)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(store.Backup(ctx, b.File), store.Close())
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: name another file, or remove that one", err)
+	} else if err != nil {
+		return err
+	}
+	info, err := os.Stat(b.File)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %.1f MB in %v\n", b.File, float64(info.Size())/1e6, time.Since(began).Round(time.Millisecond))
+	return nil
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// A copy that is made while the bridge runs holds what was said so far.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	sim, dir := startSim(t), t.TempDir()
+	user := sim.AddUser("小明")
+	writeService(t, dir, sim, "allow = [\""+user.OpenID+"\"]\n")
+	if out, err := magpie(t, dir, "backup", "early.db").CombinedOutput(); err == nil || !strings.Contains(string(out), "data/magpie.db") {
+		t.Errorf("without a database: %v: %s", err, out)
+	}
+	service := startProcess(t, magpie(t, dir, "serve"))
+	service.await("feishu: connected")
+	private := sim.PrivateChat(user)
+	r := &rig{TB: t, sim: sim, user: user, chat: private}
+	if got := r.ask("/help"); got == "" {
+		t.Error("no answer")
+	}
+	out, err := magpie(t, dir, "backup", "copy.db").CombinedOutput()
+	if err != nil || !regexp.MustCompile(`copy\.db: \d+\.\d MB in \d`).Match(out) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "copy.db"))
+	must(t, err)
+	if out, err := magpie(t, dir, "backup", "copy.db").CombinedOutput(); err == nil || !strings.Contains(string(out), "name another file") {
+		t.Errorf("over a file that exists: %v: %s", err, out)
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, "copy.db")); err != nil || string(after) != string(before) {
+		t.Errorf("the second backup changed the first: %v", err)
+	}
+	service.stop()
+	store, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(dir, "copy.db")})
+	must(t, err)
+	defer store.Close() //nolint:errcheck // only read
+	must(t, store.Check(t.Context()))
+	if _, err := store.Chat(t.Context(), chat.FeishuChat(private)); err != nil {
+		t.Errorf("the copy does not know the chat: %v", err)
+	}
+}

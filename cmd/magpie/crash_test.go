@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// crashSteps finds the steps in the source: a step that is added is tested.
+func crashSteps(t *testing.T) []string {
+	t.Helper()
+	call := regexp.MustCompile(`crash\.At\("([^"]+)"\)`)
+	var steps []string
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "node_modules":
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		src, err := os.ReadFile(path)
+		for _, m := range call.FindAllSubmatch(src, -1) {
+			steps = append(steps, string(m[1]))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(steps)
+	if len(steps) < 25 || len(slices.Compact(slices.Clone(steps))) != len(steps) {
+		t.Fatalf("%d steps, want 25 or more and each once: %q", len(steps), steps)
+	}
+	return steps
+}
+
+// afterwards are steps that come when the agent has finished, so there is no crash before.
+var afterwards = regexp.MustCompile(`^(agent: finished|end: .*|delivery: .*)$`)
+
+// TestACrashAtEveryStep kills the program at each step of a turn. Whatever the agent had done by then, the message is
+// there, the answer becomes visible once or the interruption is told and the buttons work, no tool runs twice, no card
+// goes on for ever, and no process is left.
+func TestACrashAtEveryStep(t *testing.T) {
+	for _, step := range crashSteps(t) {
+		for _, finished := range []bool{false, true} {
+			if !finished && afterwards.MatchString(step) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, agent finished=%v", step, finished), func(t *testing.T) {
+				t.Parallel()
+				crashAt(t, step, finished)
+			})
+		}
+	}
+}
+
+const (
+	crashQuestion = "请运行一次"
+	crashAnswer   = "先看一下。\n\n已经运行过了。"
+)
+
+// crashAt asks for something that takes a tool. If finished, the agent goes on alone after the crash and ends; else it
+// hangs behind its tool until the program is there again.
+func crashAt(t *testing.T, step string, finished bool) {
+	s := newService(t, feishusim.Config{Redeliver: []time.Duration{500 * time.Millisecond, time.Second, 5 * time.Second}},
+		func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
+	marker := filepath.Join(s.TempDir(), "marker")
+	rest := make(chan struct{})
+	if finished {
+		close(rest)
+	}
+	s.model.Script(
+		modelsim.Rule{Name: "after the tool", Match: afterTool, Steps: []modelsim.Step{modelsim.Hold(rest), modelsim.Text("已经运行过了。")}},
+		modelsim.Rule{Name: "go on", Match: func(r *modelsim.Request) bool { return strings.Contains(r.LastUser(), "继续") },
+			Steps: []modelsim.Step{modelsim.Text("接着完成了。")}},
+		modelsim.Rule{Name: "question", Match: func(r *modelsim.Request) bool {
+			return strings.HasSuffix(strings.TrimSpace(r.LastUser()), crashQuestion)
+		},
+			Steps: []modelsim.Step{modelsim.Text("先看一下。"), modelsim.Wait(150 * time.Millisecond),
+				modelsim.Tool("Bash", map[string]string{"command": "echo run >> " + marker, "description": "run"})}})
+
+	s.run("MAGPIE_CRASH_AT=" + step)
+	s.connected()
+	id := s.sim.Say(s.chat, s.user, crashQuestion)
+	if !s.died(patience) {
+		t.Fatalf("the program did not come to this step: %s", s.err)
+	}
+	shown := visible(s.sim.View(), s.chat, id)
+	if finished {
+		s.alone(patience) // the agent ends by itself: its input has ended
+	}
+	s.run()
+	s.connected()
+
+	var cards []feishusim.Message
+	s.until("the end", func() bool {
+		if !finished {
+			s.release(rest)
+		}
+		cards = replies(s.sim.View(), s.chat, id)
+		return len(cards) > 0 && !cards[0].Last().Streaming && !running(cards[0]) &&
+			(said(cards[0]) == crashAnswer || hasButtons(cards[0]))
+	})
+	if len(cards) != 1 {
+		t.Errorf("%d messages answer", len(cards))
+	}
+	if got := said(cards[0]); got != crashAnswer {
+		s.goesOn(id, cards[0], shown)
+	}
+	s.checkStored(id)
+	runs, _ := os.ReadFile(marker)
+	if n := bytes.Count(runs, []byte("run")); n > 1 {
+		t.Errorf("the tool ran %d times", n)
+	}
+	if n := asked(s.model.Requests()); n > 1 && shown != "" {
+		t.Errorf("the model was asked %d times, though %q had been seen", n, shown)
+	} else if n > 2 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	if took := s.terminate(); took > s.cfg.Shutdown.Duration {
+		t.Errorf("the stop took %v", took)
+	}
+	s.alone(5 * time.Second)
+	s.clean()
+}
+
+// release lets an agent that was begun again after the crash go on, once it is behind its tool.
+func (s *service) release(rest chan struct{}) {
+	for _, r := range s.model.Requests() {
+		if r.End.IsZero() && afterTool(&r) {
+			select {
+			case <-rest:
+			default:
+				close(rest)
+			}
+		}
+	}
+}
+
+// visible is what people see of the answer.
+func visible(v *feishusim.View, chatID, id string) string {
+	var b strings.Builder
+	for _, m := range replies(v, chatID, id) {
+		if strings.Contains(m.Text(), "先看一下") {
+			b.WriteString(m.Text())
+		}
+	}
+	return b.String()
+}
+
+// afterTool reports whether the agent asks with a tool's result.
+func afterTool(r *modelsim.Request) bool {
+	return len(r.Messages) > 0 && strings.HasPrefix(r.Messages[len(r.Messages)-1].Text, "[tool_result")
+}
+
+func asksTheQuestion(r *modelsim.Request) bool {
+	return !afterTool(r) && strings.HasSuffix(strings.TrimSpace(r.LastUser()), crashQuestion)
+}
+
+// asked counts how often the model got the question itself.
+func asked(list []modelsim.Request) int {
+	n := 0
+	for _, r := range list {
+		if asksTheQuestion(&r) {
+			n++
+		}
+	}
+	return n
+}
+
+// goesOn checks a card that tells of the interruption, and presses its button.
+func (s *service) goesOn(id string, card feishusim.Message, shown string) {
+	s.Helper()
+	if !strings.Contains(said(card), "中断") || shown != "" && !strings.Contains(said(card), "先看一下。") {
+		s.Errorf("the card says %q, before the crash %q", said(card), shown)
+	}
+	s.press(card, doContinue)
+	s.await("the rest", func(v *feishusim.View) bool {
+		list := replies(v, s.chat, id)
+		return len(list) == 2 && said(list[1]) == "接着完成了。" && !list[1].Last().Streaming && !hasButtons(list[0])
+	})
+}
+
+// checkStored looks into the database: the question once, every turn ended, nothing left to be delivered.
+func (s *service) checkStored(id string) {
+	s.Helper()
+	for query, want := range map[string]int{
+		`SELECT COUNT(*) FROM messages WHERE message_id = '` + id + `'`:                      1,
+		`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`:                    0,
+		`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND content LIKE '%已经运行过了%'`: s.want(id),
+	} {
+		if got := s.count(query); got != want {
+			s.Errorf("%s: %d, want %d", query, got, want)
+		}
+	}
+	s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+}
+
+// want is how many complete answers the History must hold: as many as are visible.
+func (s *service) want(id string) int {
+	n := 0
+	for _, m := range replies(s.sim.View(), s.chat, id) {
+		n += strings.Count(m.Text(), "已经运行过了")
+	}
+	return n
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"magpie/internal/feishusim"
+)
+
+// patient is a configuration that a doctor looks at.
+type patient struct {
+	testing.TB
+	sim *feishusim.Server
+	dir string
+	env []string
+}
+
+func newPatient(t testing.TB) *patient {
+	t.Helper()
+	p := &patient{TB: t, sim: startSim(t), dir: t.TempDir()}
+	p.write("[claude.env]\nANTHROPIC_API_KEY = \"sk-canary\"\n")
+	return p
+}
+
+func (p *patient) write(more string) { p.Helper(); writeService(p, p.dir, p.sim, more) }
+
+// change edits the configuration.
+func (p *patient) change(old, new string) {
+	p.Helper()
+	path := filepath.Join(p.dir, "magpie.toml")
+	data, err := os.ReadFile(path)
+	must(p, err)
+	if !strings.Contains(string(data), old) {
+		p.Fatalf("the configuration has no %q", old)
+	}
+	must(p, os.WriteFile(path, []byte(strings.Replace(string(data), old, new, 1)), 0o600))
+}
+
+// examine runs the doctor and gives his exit code and what he says.
+func (p *patient) examine(args ...string) (int, string) {
+	p.Helper()
+	cmd := magpie(p, p.dir, append([]string{"doctor"}, args...)...)
+	cmd.Env = append(cmd.Env, p.env...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.Fatal(err)
+	}
+	for _, secret := range []string{p.sim.AppSecret(), "sk-canary"} {
+		if strings.Contains(string(out)+stderr.String(), secret) {
+			p.Errorf("the doctor tells a secret:\n%s%s", out, &stderr)
+		}
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+func TestDoctorFindsAHealthyBridge(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t)
+	code, out := p.examine()
+	for _, want := range []string{
+		"ok    configuration: ", "ok    permissions: ", "ok    database: ", "will be made", "ok    claude: ", "version " + testedCLI,
+		"ok    claude: logged in", "ok    platform: ", "ok    bot: ", "ok    permissions of the app: ", "ok    clock: right",
+		"ok    disk of the database: ", "ok    disk of the project: ", "service manager: ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the doctor does not say %q", want)
+		}
+	}
+	if code != 0 || strings.Contains(out, "fail ") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+
+	service := startProcess(t, magpie(t, p.dir, "serve"))
+	service.await("magpie is running")
+	code, out = p.examine("--json")
+	var report struct {
+		OK       bool
+		Findings []finding
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil || !report.OK || code != 0 {
+		t.Errorf("while the bridge runs: exit code %d, %v:\n%s", code, err, out)
+	}
+	served := fmt.Sprintf(" is whole; process %d serves it", service.cmd.Process.Pid)
+	if !slices.ContainsFunc(report.Findings, func(f finding) bool { return strings.HasSuffix(f.What, served) }) {
+		t.Errorf("the doctor does not say %q:\n%s", served, out)
+	}
+	service.stop()
+	if _, out = p.examine(); !strings.Contains(out, " is whole; no process serves it") {
+		t.Errorf("the lock of a process that has ended counts:\n%s", out)
+	}
+}
+
+// Each ailment has its line, which says what to do.
+func TestDoctorFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		ail  func(*patient)
+		code int
+		want []string
+	}{
+		"wrong secret": {func(p *patient) { p.sim.SetSecret("changed") }, 1, []string{"fail  platform: the app is refused", "10014", " - copy id and secret anew"}},
+		"no bot": {func(p *patient) {
+			p.sim.Inject(feishusim.Fault{Path: "/open-apis/bot/v3/info", Code: 230006, Msg: "bot ability is not activated"})
+		}, 1, []string{"fail  bot: ", "230006", " - add the Bot capability"}},
+		"a permission is missing": {func(p *patient) {
+			p.sim.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats", Code: 99991672, Msg: "scopes is required: [im:chat, im:chat:readonly]."})
+		}, 1, []string{"fail  permissions of the app: missing im:chat or im:chat:readonly - add one of them"}},
+		"platform away": {func(p *patient) { p.change(p.sim.URL(), "http://127.0.0.1:1") }, 1, []string{"fail  platform: not reached", " - check the network"}},
+		"two mistakes in the configuration": {func(p *patient) { p.change("[access]", "[log]\nlevel = \"loud\"\nformat = \"xml\"\n[access]") }, 1,
+			[]string{"fail  configuration: [log] level", "fail  configuration: [log] format", "magpie.toml", "ok    platform"}},
+		"no TOML":              {func(p *patient) { p.change("[access]", "[access") }, 1, []string{"fail  configuration: ", "line "}},
+		"no configuration":     {func(p *patient) { must(p, os.Remove(filepath.Join(p.dir, "magpie.toml"))) }, 1, []string{"fail  configuration: there is no magpie.toml - write one"}},
+		"others read the file": {func(p *patient) { must(p, os.Chmod(filepath.Join(p.dir, "magpie.toml"), 0o644)) }, 0, []string{"warn  permissions: ", " - chmod 600 "}},
+		"nobody may talk":      {func(p *patient) { p.change("owner = \"ou_1\"", "") }, 0, []string{"warn  access: nobody", " - write to the bot"}},
+		"not logged in":        {func(p *patient) { p.change("ANTHROPIC_API_KEY", "OTHER") }, 1, []string{"fail  claude: not logged in - ", "claude auth login"}},
+		"no CLI":               {func(p *patient) { p.env = []string{"MAGPIE_CLAUDE_COMMAND=/no/claude"} }, 1, []string{"fail  configuration: [claude] command", "npm install"}},
+		"an old CLI": {func(p *patient) {
+			old := filepath.Join(p.dir, "old-claude")
+			must(p, os.WriteFile(old, []byte("#!/bin/sh\necho '1.0.9 (Claude Code)'\n"), 0o755))
+			p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + old}
+		}, 0, []string{"warn  claude: ", "1.0.9, older than the " + testedCLI, " - npm install"}},
+		"a broken database": {func(p *patient) {
+			must(p, os.Mkdir(filepath.Join(p.dir, "data"), 0o700))
+			must(p, os.WriteFile(filepath.Join(p.dir, "data", "magpie.db"), []byte(strings.Repeat("no database ", 1000)), 0o600))
+		}, 1, []string{"fail  database: ", "backup"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPatient(t)
+			tc.ail(p)
+			code, out := p.examine()
+			if code != tc.code {
+				t.Errorf("exit code %d, want %d", code, tc.code)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("the doctor does not say %q", want)
+				}
+			}
+			for line := range strings.Lines(out) {
+				if !strings.HasPrefix(line, "ok  ") && !strings.Contains(line, " - ") {
+					t.Errorf("it is not said what to do: %s", line)
+				}
+			}
+			if t.Failed() {
+				t.Logf("\n%s", out)
+			}
+		})
+	}
+}
+
+// The doctor takes the version for the right one that the tests run.
+func TestTestedCLI(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "scripts", "cli", "package.json"))
+	must(t, err)
+	if !strings.Contains(string(data), `"@anthropic-ai/claude-code": "`+testedCLI+`"`) {
+		t.Errorf("scripts/cli pins another version than %s", testedCLI)
+	}
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{{"2.1.9", "2.1.10", -1}, {"2.2.0", "2.1.197", 1}, {"2.1.197", "2.1.197", 0}, {"nightly", "2.1.197", -1}} {
+		if got := compareVersions(tc.a, tc.b); got != tc.want {
+			t.Errorf("%s against %s: %d, want %d", tc.a, tc.b, got, tc.want)
+		}
+	}
+}

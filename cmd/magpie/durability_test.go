@@ -1,0 +1,253 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// button finds the value of the button that does something on a card.
+func (r *rig) button(m feishusim.Message, do string) any {
+	r.Helper()
+	for _, part := range strings.Split(string(m.Last().Card), `"value":`)[1:] {
+		var v map[string]any
+		if json.NewDecoder(strings.NewReader(part)).Decode(&v) == nil && v["do"] == do {
+			return v
+		}
+	}
+	r.Fatalf("no button %q in %s", do, m.Last().Card)
+	return nil
+}
+
+func hasButtons(m feishusim.Message) bool { return strings.Contains(string(m.Last().Card), `"value":`) }
+
+// press presses a button of a card and returns what the person is told.
+func (r *rig) press(m feishusim.Message, do string) string {
+	r.Helper()
+	got, err := r.sim.Press(r.Context(), m.ID, r.user, r.button(m, do))
+	must(r, err)
+	return string(got)
+}
+
+// cutOff asks something, and stops the program when half of the answer is visible. The program runs again afterwards.
+func (r *rig) cutOff() (id string, card feishusim.Message) {
+	r.Helper()
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("另外一半")}})
+	id = r.sim.Say(r.chat, r.user, "说点什么")
+	r.await("text", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "说到一半")
+	})
+	began := time.Now()
+	r.stop()
+	if took := time.Since(began); took > r.cfg.Shutdown.Duration {
+		r.Errorf("the stop took %v, allowed are %v", took, r.cfg.Shutdown.Duration)
+	}
+	r.start()
+	return id, r.answer(r.chat, id)
+}
+
+func TestAnInterruptedAnswerGoesOn(t *testing.T) {
+	for _, how := range []string{"button", "word"} {
+		t.Run(how, func(t *testing.T) {
+			r := newRig(t)
+			id, card := r.cutOff()
+			if got := said(card); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
+				t.Errorf("card %q", got)
+			}
+			if how == "button" {
+				if got := r.press(card, doContinue); !strings.Contains(got, "接着") {
+					t.Errorf("told %q", got)
+				}
+				r.await("the rest", func(v *feishusim.View) bool {
+					list := replies(v, r.chat, id)
+					return len(list) == 2 && said(list[1]) == "另外一半" && !list[1].Last().Streaming
+				})
+				if got := r.press(card, doContinue); !strings.Contains(got, "已经结束") {
+					t.Errorf("the second press told %q", got)
+				}
+			} else if got := r.ask("继续"); got != "另外一半" {
+				t.Errorf("answer %q", got)
+			}
+			req := r.lastRequest()
+			if !strings.HasPrefix(req.LastUser()[strings.LastIndex(req.LastUser(), "# 当前问题")+len("# 当前问题\n\n"):], "继续\n\n（说明：") {
+				t.Errorf("the agent was asked %q", req.LastUser())
+			}
+			if !strings.Contains(req.AllText(), "说到一半") || !strings.Contains(req.AllText(), "说点什么") {
+				t.Errorf("the agent does not know what was said: %s", req.AllText())
+			}
+			r.await("the old card without buttons", func(v *feishusim.View) bool {
+				m := replies(v, r.chat, id)[0]
+				return !hasButtons(m) && strings.Contains(m.Text(), "说到一半") && strings.Contains(m.Text(), "后面继续")
+			})
+			if n := len(r.model.Requests()); n != 2 {
+				t.Errorf("the model was asked %d times", n)
+			}
+		})
+	}
+}
+
+// These are the actions on the cards, as the platform sends them back.
+const (
+	doContinue = "continue"
+	doDrop     = "drop"
+)
+
+func TestAnInterruptedAnswerIsDropped(t *testing.T) {
+	r := newRig(t)
+	id, card := r.cutOff()
+	r.press(card, doDrop)
+	r.await("the card without buttons", func(v *feishusim.View) bool {
+		m := replies(v, r.chat, id)[0]
+		return !hasButtons(m) && strings.Contains(m.Text(), "不再继续")
+	})
+	if got := r.press(card, doContinue); !strings.Contains(got, "已经结束") {
+		t.Errorf("told %q", got)
+	}
+	if n := len(r.model.Requests()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// A stop waits for answers that come soon.
+func TestAStopLetsAnAnswerFinish(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Shutdown.Duration = 20 * time.Second })
+	hold := make(chan struct{})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二")}})
+	id := r.sim.Say(r.chat, r.user, "说点什么")
+	r.await("text", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "一")
+	})
+	time.AfterFunc(time.Second, func() { close(hold) })
+	r.stop()
+	if got := replies(r.sim.View(), r.chat, id); len(got) != 1 || said(got[0]) != "一二" || got[0].Last().Streaming {
+		t.Errorf("after the stop the card says %q", got[0].Text())
+	}
+}
+
+// The platform is away when the answer is there: it comes when the platform is back, also after a restart.
+func TestAnAnswerWaitsForThePlatform(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restart=%v", restart), func(t *testing.T) {
+			r := newRig(t)
+			hold := make(chan struct{})
+			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二")}})
+			id := r.sim.Say(r.chat, r.user, "说点什么")
+			r.await("text", func(v *feishusim.View) bool {
+				list := replies(v, r.chat, id)
+				return len(list) == 1 && strings.Contains(list[0].Text(), "一")
+			})
+			back := r.sim.Inject(feishusim.Fault{Path: "/open-apis/", Status: http.StatusBadGateway, Body: "<html>502</html>"})
+			close(hold)
+			r.awaitLog("turn ended")
+			if restart {
+				r.stop()
+			}
+			if m := replies(r.sim.View(), r.chat, id)[0]; strings.Contains(m.Text(), "二") {
+				t.Fatalf("the platform was not away: %q", m.Text())
+			}
+			back()
+			if restart {
+				r.start()
+			}
+			if got := said(r.answer(r.chat, id)); got != "一二" {
+				t.Errorf("answer %q", got)
+			}
+			if got := r.ask("数到 3"); got != "1 2 3" {
+				t.Errorf("next answer %q", got)
+			}
+		})
+	}
+}
+
+func TestALateMessageIsAnsweredOnRequest(t *testing.T) {
+	for _, how := range []string{"button", "word", "drop"} {
+		t.Run(how, func(t *testing.T) {
+			r := newRig(t)
+			ago := feishusim.Time(time.Now().Add(-3 * time.Hour))
+			id := r.sim.Say(r.chat, r.user, "数到 3", ago)
+			card := r.answer(r.chat, id)
+			if got := said(card); !strings.Contains(got, "晚到了 3 小时") {
+				t.Errorf("card %q", got)
+			}
+			if got := r.ask("/status"); !strings.Contains(got, "空闲") {
+				t.Errorf("status %q", got)
+			}
+			if n := len(r.model.Requests()); n != 0 {
+				t.Fatalf("the model was asked %d times", n)
+			}
+			switch how {
+			case "button":
+				r.press(card, doContinue)
+			case "word":
+				r.sim.Say(r.chat, r.user, "继续")
+			case "drop":
+				r.press(card, doDrop)
+				r.await("the end of it", func(v *feishusim.View) bool { return !hasButtons(replies(v, r.chat, id)[0]) })
+				if got := r.press(card, doContinue); !strings.Contains(got, "已经结束") {
+					t.Errorf("told %q", got)
+				}
+				return
+			}
+			r.awaitModel("the question", func(list []modelsim.Request) bool {
+				return len(list) == 1 && strings.Contains(list[0].LastUser(), "数到 3")
+			})
+			r.await("the answer on the same card", func(v *feishusim.View) bool {
+				list := replies(v, r.chat, id)
+				return len(list) == 1 && !list[0].Last().Streaming && !hasButtons(list[0]) && !strings.Contains(list[0].Text(), "晚到")
+			})
+		})
+	}
+	t.Run("command", func(t *testing.T) {
+		r := newRig(t)
+		r.ask("我叫小明")
+		id := r.sim.Say(r.chat, r.user, "/reset", feishusim.Time(time.Now().Add(-3*time.Hour)))
+		if got := said(r.answer(r.chat, id)); !strings.Contains(got, "/reset") || !strings.Contains(got, "没有执行") {
+			t.Errorf("reply %q", got)
+		}
+		if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+			t.Errorf("answer %q", got)
+		}
+	})
+}
+
+// Fifty messages come while an answer of 3 s runs: at most two further turns, all in order, each shown to the agent once.
+func TestABurstOfFifty(t *testing.T) {
+	r := newRig(t)
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("等"), modelsim.Wait(3 * time.Second), modelsim.Text("好")}})
+	now := time.Now()
+	r.sim.Say(r.chat, r.user, "第 0 条", feishusim.Time(now))
+	r.awaitModel("the first", func(list []modelsim.Request) bool { return len(list) == 1 })
+	var want []string
+	for i := 1; i <= 50; i++ {
+		want = append(want, fmt.Sprintf("第 %d 条", i))
+		r.sim.Say(r.chat, r.user, want[i-1], feishusim.Time(now.Add(time.Duration(i)*time.Millisecond)))
+	}
+	var got []string
+	r.awaitModel("all of them", func(list []modelsim.Request) bool {
+		got = nil
+		for _, req := range list[1:] {
+			_, current, ok := strings.Cut(req.LastUser(), "# 当前问题\n\n")
+			if !ok {
+				current = req.LastUser()
+			}
+			got = append(got, strings.Split(current, "\n\n")...)
+		}
+		return len(got) >= 50
+	})
+	if n := len(r.model.Requests()); n > 3 {
+		t.Errorf("%d turns", n)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the agent was asked %q", got)
+	}
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge"
+	"magpie/db"
+	"magpie/feishu"
+	"magpie/internal/claude"
+	"magpie/internal/feishusim"
+)
+
+// get reads a page of the program.
+func (r *rig) get(path string) (status int, body string) {
+	r.Helper()
+	resp, err := http.Get("http://" + r.prog.http.Addr().String() + path)
+	must(r, err)
+	defer resp.Body.Close() //nolint:errcheck // only read
+	data, err := io.ReadAll(resp.Body)
+	must(r, err)
+	return resp.StatusCode, string(data)
+}
+
+func withPages(c *config) { c.HTTP.Listen = ":0" }
+
+func TestMetrics(t *testing.T) {
+	r := newRig(t, withPages)
+	r.ask("数到 3")
+	r.awaitLog(`"message":"turn ended"`)
+	status, page := r.get("/metrics")
+	if status != http.StatusOK {
+		t.Fatalf("status %d: %s", status, page)
+	}
+	for _, want := range []string{
+		`magpie_turns_total{state="done"} 1`, `magpie_turns_total{state="cancelled"} 0`,
+		"magpie_turn_first_text_seconds_count 1", "magpie_turn_duration_seconds_count 1", "magpie_store_up 1", "magpie_platform_events_total 1", "magpie_cli_started_total 1", "magpie_outbox_pending ", "magpie_turns_queued 0", "magpie_platform_connected 1", "go_goroutines ", "process_open_fds ",
+	} {
+		if !strings.Contains(page, "\n"+want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if !regexp.MustCompile(`\nmagpie_tokens_total{kind="output"} [1-9]`).MatchString(page) {
+		t.Error("the turn's tokens are not counted")
+	}
+	// Whoever reads the metrics learns nothing of the people.
+	if id := regexp.MustCompile(`\bo[cum]_\w+|小明|数到`).FindString(page); id != "" {
+		t.Errorf("the page names %s", id)
+	}
+}
+
+// What cannot be read is absent; what is told comes in its unit.
+func TestMetricsOfTheParts(t *testing.T) {
+	var s snapshot
+	m := newMetrics(func(context.Context) snapshot { return s })
+	m.ended(bridge.Ended{State: db.Done, FirstText: 2 * time.Second, Took: 9 * time.Second,
+		Usage: &db.Usage{Actor: "ou_1", Input: 10, Output: 20, CacheRead: 30, CacheNew: 40, CostUSD: .5}})
+	m.ended(bridge.Ended{State: db.Failed, Took: time.Second})
+	page := func() string {
+		w := httptest.NewRecorder()
+		m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if w.Code != http.StatusOK {
+			t.Fatalf("status %d: %s", w.Code, w.Body)
+		}
+		return w.Body.String()
+	}
+	if got := page(); !strings.Contains(got, "magpie_store_up 0") || strings.Contains(got, "magpie_outbox") {
+		t.Errorf("the store cannot be read, and the page says\n%s", got)
+	}
+	s = snapshot{
+		Store:    &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
+		Platform: feishu.Status{Reconnects: 4, Away: true, Events: 9, Repaired: 8, Calls: feishu.Calls{Limited: 5}},
+		CLI:      claude.PoolStats{Running: 1, Idle: 6, Waiting: 7, Started: 11},
+	}
+	got := page()
+	for _, want := range []string{
+		`magpie_turns_total{state="done"} 1`, `magpie_turns_total{state="failed"} 1`,
+		`magpie_tokens_total{kind="input"} 10`, `magpie_tokens_total{kind="cache_write"} 40`, `magpie_cost_usd_total 0.5`,
+		"magpie_turn_first_text_seconds_count 1", `magpie_turn_first_text_seconds_bucket{le="2"} 1`, "magpie_turn_duration_seconds_sum 10",
+		"magpie_turns_queued 3", "magpie_outbox_pending 2", "magpie_platform_connected 0", "magpie_platform_reconnects_total 4",
+		`magpie_platform_calls_total{class="limited"} 5`, `magpie_cli_processes{state="running"} 1`,
+		`magpie_cli_processes{state="idle"} 6`, "magpie_turns_waiting 7", "magpie_cli_started_total 11",
+		"magpie_platform_api_away 1", "magpie_platform_events_total 9", "magpie_platform_repaired_total 8",
+	} {
+		if !strings.Contains(got, "\n"+want+"\n") {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if !regexp.MustCompile(`\nmagpie_outbox_oldest_seconds 36\d\d`).MatchString(got) {
+		t.Error("the age of the oldest answer is missing")
+	}
+}
+
+// readiness is what /readyz says.
+type readiness struct {
+	Ready    bool
+	Store    storeHealth
+	Platform platformHealth
+}
+
+func (r *rig) readiness() (int, readiness) {
+	r.Helper()
+	status, body := r.get("/readyz")
+	var got readiness
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		r.Fatalf("%s: %v", body, err)
+	}
+	return status, got
+}
+
+func TestHealthAndReadiness(t *testing.T) {
+	r := newRig(t, withPages)
+	ready := func(want int, cond func(readiness) bool) readiness {
+		t.Helper()
+		deadline := time.Now().Add(patience)
+		for {
+			status, got := r.readiness()
+			if status == want && cond(got) {
+				return got
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("readiness is %d %+v", status, got)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	ready(http.StatusOK, func(got readiness) bool { return got.Ready && got.Platform.Since != nil && got.Store.OK })
+
+	r.sim.RefuseEndpoint(1, "busy")
+	r.sim.DropConnections(true)
+	r.await("the end of the connection", func(v *feishusim.View) bool { return v.Connections() == 0 })
+	got := ready(http.StatusServiceUnavailable, func(got readiness) bool { return strings.Contains(got.Platform.Error, "busy") })
+	if got.Ready || got.Platform.Connected || got.Platform.Since == nil || !got.Store.OK {
+		t.Errorf("without the platform: %+v", got)
+	}
+	if status, body := r.get("/healthz"); status != http.StatusOK {
+		t.Errorf("without the platform the program is called dead: %d %s", status, body)
+	}
+
+	r.sim.RefuseEndpoint(0, "")
+	ready(http.StatusOK, func(got readiness) bool { return got.Ready })
+	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_txlock=immediate")
+	must(t, err)
+	defer raw.Close() //nolint:errcheck // only for the lock
+	lock, err := raw.BeginTx(t.Context(), nil)
+	must(t, err)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if status, body := r.get(path); status != http.StatusServiceUnavailable || !strings.Contains(body, `"error":"`) {
+			t.Errorf("%s while the store takes no writes: %d %s", path, status, body)
+		}
+	}
+	must(t, lock.Rollback())
+	ready(http.StatusOK, func(got readiness) bool { return got.Ready })
+}
+
+// A store that does not answer keeps nobody waiting.
+func TestHealthOfAStoreThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := health{probe: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, status: func() feishu.Status { return feishu.Status{} }}
+		w, began := httptest.NewRecorder(), time.Now()
+		h.live(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+		if took := time.Since(began); took != probeTime || w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "deadline exceeded") {
+			t.Errorf("after %v: %d %s", took, w.Code, w.Body)
+		}
+	})
+}
+
+func TestListen(t *testing.T) {
+	for listen, want := range map[string]struct {
+		host string
+		warn bool
+	}{
+		":0": {"127.0.0.1", false}, "localhost:0": {"127.0.0.1", false}, "0.0.0.0:0": {"", true},
+	} {
+		var logs strings.Builder
+		ln, err := httpConfig{Listen: listen}.listen(zerolog.New(&logs))
+		must(t, err)
+		if got := ln.Addr().String(); !strings.HasPrefix(got, want.host) || strings.Contains(logs.String(), "other machines") != want.warn {
+			t.Errorf("%s listens on %s and logs %s", listen, got, &logs)
+		}
+		must(t, ln.Close())
+	}
+	if err := (httpConfig{Listen: "9090"}).validate(); err == nil || !strings.Contains(err.Error(), "[http] listen") {
+		t.Errorf("an address without a port: %v", err)
+	}
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"magpie/bridge"
+	"magpie/db"
+	"magpie/feishu"
+	"magpie/internal/claude"
+)
+
+// snapshot is what the metrics page reads of the parts whenever it is asked for.
+type snapshot struct {
+	Store    *db.Backlog // nil = it could not be read
+	Platform feishu.Status
+	CLI      claude.PoolStats
+}
+
+// metrics counts turns and shows the parts of the program in the form of Prometheus. No label carries the id of a chat,
+// a person or a message.
+type metrics struct {
+	read     func(context.Context) snapshot
+	registry *prometheus.Registry
+
+	turns    *prometheus.CounterVec
+	tokens   *prometheus.CounterVec
+	cost     prometheus.Counter
+	first    prometheus.Histogram
+	duration prometheus.Histogram
+}
+
+func newMetrics(read func(context.Context) snapshot) *metrics {
+	m := &metrics{
+		read: read, registry: prometheus.NewRegistry(),
+		turns: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "magpie_turns_total", Help: "Turns that have ended, by how they ended."}, []string{"state"}),
+		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "magpie_tokens_total", Help: "Tokens that turns have used."}, []string{"kind"}),
+		cost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "magpie_cost_usd_total", Help: "What turns have cost, in US dollars, as the CLI reports it."}),
+		first: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "magpie_turn_first_text_seconds", Help: "From the start of a turn to its first text.",
+			Buckets: []float64{.25, .5, 1, 2, 3, 5, 8, 13, 21, 34, 60, 120, 300}}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "magpie_turn_duration_seconds", Help: "From the start of a turn to its end.",
+			Buckets: []float64{1, 2, 5, 10, 20, 40, 60, 120, 300, 600, 1200, 3600, 7200}}),
+	}
+	for _, s := range []db.TurnState{db.Done, db.Failed, db.Cancelled, db.Interrupted} {
+		m.turns.WithLabelValues(string(s)) // a rate needs the zero from which it rises
+	}
+	for kind := range tokensOf(db.Usage{}) {
+		m.tokens.WithLabelValues(kind)
+	}
+	m.registry.MustRegister(m.turns, m.tokens, m.cost, m.first, m.duration, parts{m.read},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
+	return m
+}
+
+// ended counts a turn.
+func (m *metrics) ended(e bridge.Ended) {
+	m.turns.WithLabelValues(string(e.State)).Inc()
+	m.duration.Observe(e.Took.Seconds())
+	if e.FirstText > 0 {
+		m.first.Observe(e.FirstText.Seconds())
+	}
+	if e.Usage == nil {
+		return
+	}
+	for kind, n := range tokensOf(*e.Usage) {
+		m.tokens.WithLabelValues(kind).Add(float64(max(0, n)))
+	}
+	m.cost.Add(max(0, e.Usage.CostUSD))
+}
+
+func tokensOf(u db.Usage) map[string]int64 {
+	return map[string]int64{"input": u.Input, "output": u.Output, "cache_read": u.CacheRead, "cache_write": u.CacheNew}
+}
+
+// handler serves the metrics. Several pages at once would only do the same work.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2, Timeout: 2 * probeTime})
+}
+
+// parts collects the snapshot.
+type parts struct {
+	read func(context.Context) snapshot
+}
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("magpie_"+name, help, labels, nil)
+}
+
+var (
+	descStore      = describe("store_up", "1 when the store could be read.")
+	descQueued     = describe("turns_queued", "Turns that have not begun.")
+	descOutbox     = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
+	descOldest     = describe("outbox_oldest_seconds", "Age of the oldest text or card that the platform has not confirmed.")
+	descConnected  = describe("platform_connected", "1 while the long connection stands.")
+	descReconnects = describe("platform_reconnects_total", "Long connections after the first.")
+	descAway       = describe("platform_api_away", "1 while the platform's HTTP API does not answer.")
+	descEvents     = describe("platform_events_total", "Messages and presses that have arrived.")
+	descRepaired   = describe("platform_repaired_total", "Messages that no event told of and that were found by asking.")
+	descCalls      = describe("platform_calls_total", "Calls to the platform's HTTP API, by what became of them.", "class")
+	descProcesses  = describe("cli_processes", "Processes of the CLI, by state.", "state")
+	descWaiting    = describe("turns_waiting", "Turns that wait for a free place among the CLI's processes.")
+	descStarted    = describe("cli_started_total", "Processes of the CLI that were started.")
+)
+
+// Describe implements prometheus.Collector.
+func (p parts) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descAway, descEvents, descRepaired, descCalls,
+		descProcesses, descWaiting, descStarted,
+	} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (p parts) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
+	defer cancel()
+	put := func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, t, v, labels...)
+	}
+	s := p.read(ctx)
+	put(descStore, prometheus.GaugeValue, number(s.Store != nil))
+	if s.Store != nil {
+		put(descQueued, prometheus.GaugeValue, float64(s.Store.Turns))
+		put(descOutbox, prometheus.GaugeValue, float64(s.Store.Posts))
+		put(descOldest, prometheus.GaugeValue, age(s.Store.Oldest))
+	}
+	put(descConnected, prometheus.GaugeValue, number(s.Platform.Connected))
+	put(descReconnects, prometheus.CounterValue, float64(s.Platform.Reconnects))
+	put(descAway, prometheus.GaugeValue, number(s.Platform.Away))
+	put(descEvents, prometheus.CounterValue, float64(s.Platform.Events))
+	put(descRepaired, prometheus.CounterValue, float64(s.Platform.Repaired))
+	for class, n := range map[string]int64{
+		"ok": s.Platform.Calls.OK, "refused": s.Platform.Calls.Refused, "limited": s.Platform.Calls.Limited, "unknown": s.Platform.Calls.Unknown,
+	} {
+		put(descCalls, prometheus.CounterValue, float64(n), class)
+	}
+	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Running), "running")
+	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Idle), "idle")
+	put(descWaiting, prometheus.GaugeValue, float64(s.CLI.Waiting))
+	put(descStarted, prometheus.CounterValue, float64(s.CLI.Started))
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// age is in seconds; there is none of the zero time.
+func age(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(0, time.Since(t).Seconds())
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// pm2 is a pm2 of its own, that knows nothing of another one on the machine.
+type pm2 struct {
+	testing.TB
+	root string // stands for the repository
+}
+
+// newPM2 makes a pm2 and a folder like the repository, whose bin/magpie is the program.
+func newPM2(t testing.TB) *pm2 {
+	t.Helper()
+	p := &pm2{t, t.TempDir()}
+	for _, name := range []string{"scripts", "bin"} {
+		must(t, os.Mkdir(filepath.Join(p.root, name), 0o755))
+	}
+	must(t, os.WriteFile(filepath.Join(p.root, ecosystem), p.ecosystem(), 0o600))
+	must(t, os.Symlink(binary(t), filepath.Join(p.root, "bin", "magpie")))
+	t.Cleanup(func() { p.run("kill") })
+	return p
+}
+
+const ecosystem = "scripts/ecosystem.config.js"
+
+func (p *pm2) ecosystem() []byte {
+	p.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", ecosystem))
+	must(p, err)
+	return data
+}
+
+// run runs pm2 with args and returns what it printed.
+func (p *pm2) run(args ...string) string {
+	p.Helper()
+	program, err := filepath.Abs(filepath.Join("..", "..", "scripts", "pm2", "node_modules", "pm2", "bin", "pm2"))
+	must(p, err)
+	if _, err := os.Stat(program); err != nil {
+		p.Fatalf("pm2 is not installed; run scripts/test (%v)", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // also at the end of the test
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", append([]string{program}, args...)...)
+	cmd.Dir = p.root
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.root, "PM2_HOME=" + filepath.Join(p.root, "pm2"), "PM2_DISCRETE_MODE=true"}
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = time.Second // its daemon keeps the pipes
+	if err := cmd.Run(); err != nil && ctx.Err() != nil {
+		p.Fatalf("pm2 %v: %v: %s", args, err, &out)
+	}
+	return out.String()
+}
+
+// app is how pm2 sees the program.
+type app struct {
+	Name string
+	PID  int
+	Env  struct {
+		Status   string
+		Restarts int `json:"restart_time"`
+	} `json:"pm2_env"`
+}
+
+func (p *pm2) app() app {
+	p.Helper()
+	out := p.run("jlist")
+	var list []app
+	if err := json.Unmarshal([]byte(out[strings.Index(out, "["):]), &list); err != nil || len(list) != 1 {
+		p.Fatalf("pm2 runs %s: %v", out, err)
+	}
+	return list[0]
+}
+
+// A restart by pm2 lets the old program end its turn before the new one begins.
+func TestAServiceOfPM2(t *testing.T) {
+	t.Parallel()
+	sim := startSim(t)
+	model, err := modelsim.Start(modelsim.Config{})
+	must(t, err)
+	t.Cleanup(func() { _ = model.Close() })
+	user := sim.AddUser("小明")
+	pm := newPM2(t)
+	if want := fmt.Sprintf("kill_timeout: %d,", stopTime.Milliseconds()); !strings.Contains(string(pm.ecosystem()), want) {
+		t.Errorf("the time to stop is not that of the unit of systemd: %s", want)
+	}
+	writeService(t, pm.root, sim, fmt.Sprintf("admins = [%q]\n[claude.env]\nANTHROPIC_BASE_URL = %q\nANTHROPIC_API_KEY = \"sk-test-dummy\"\n", user.OpenID, model.URL()))
+	r := &rig{TB: t, sim: sim, model: model, user: user, chat: sim.PrivateChat(user)}
+
+	pm.run("start", ecosystem)
+	r.await("a connection", func(v *feishusim.View) bool { return v.Connections() == 1 })
+	first := pm.app()
+	if first.Name != "feishu" || first.Env.Status != "online" {
+		t.Errorf("pm2 runs %+v", first)
+	}
+	model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
+	id := sim.Say(r.chat, user, "说点什么")
+	r.await("text", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "说到一半")
+	})
+	pm.run("restart", "feishu")
+	if got := said(r.answer(r.chat, id)); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
+		t.Errorf("the old program left the card %q", got)
+	}
+	second := pm.app()
+	if second.PID == first.PID || second.Env.Status != "online" || second.Env.Restarts != 1 {
+		t.Errorf("after the restart pm2 runs %+v, before it %+v", second, first)
+	}
+	if got := r.ask("我叫小明"); got != "好的，小明，我记住了。" {
+		t.Errorf("the new program answers %q", got)
+	}
+	pm.run("stop", "feishu")
+	r.await("the end of the connection", func(v *feishusim.View) bool { return v.Connections() == 0 })
+	if got := pm.app(); got.Env.Status != "stopped" {
+		t.Errorf("after the stop pm2 says %+v", got)
+	}
+	logs, err := os.ReadFile(filepath.Join(pm.root, "pm2", "logs", "feishu-error.log"))
+	must(t, err)
+	if n := strings.Count(string(logs), `"message":"magpie has stopped"`); n != 2 {
+		t.Errorf("%d programs ended by themselves, want 2:\n%s", n, logs)
+	}
+	for line := range strings.Lines(string(logs)) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("a line of the log is not JSON: %s", line)
+		}
+	}
+	r.clean()
+}
+
+// A mistake in the configuration is not tried again: pm2 has forgotten the process, while it keeps the id of one that it
+// will start anew.
+func TestPM2LeavesAMistakeAlone(t *testing.T) {
+	t.Parallel()
+	pm := newPM2(t)
+	must(t, os.WriteFile(filepath.Join(pm.root, "magpie.toml"), []byte("[claude]\nprojekt = 1\n"), 0o600))
+	pm.run("start", ecosystem)
+	for deadline := time.Now().Add(patience); ; {
+		got := pm.app()
+		if got.PID == 0 && got.Env.Restarts == 0 {
+			return
+		}
+		if got.Env.Restarts > 0 || time.Now().After(deadline) {
+			t.Fatalf("pm2 says %+v", got)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"magpie/internal/claude"
+	"magpie/internal/feishusim"
+)
+
+// SIGHUP takes over who may talk and the level of the log; the rest is named, without values. A mistake changes nothing.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	sim, socket, dir := startSim(t), listenNotify(t), t.TempDir()
+	red, blue := sim.AddUser("小红"), sim.AddUser("小蓝")
+	path := filepath.Join(dir, "magpie.toml")
+	writeService(t, dir, sim, "admins = [\""+red.OpenID+"\"]\n")
+	first, err := os.ReadFile(path)
+	must(t, err)
+	cmd := magpie(t, dir, "serve")
+	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket.path)
+	p := startProcess(t, cmd)
+	socket.await("READY=1")
+	p.await("feishu: connected")
+	r := &rig{TB: t, sim: sim}
+	answered := func(u feishusim.User) {
+		t.Helper()
+		r.answer(sim.PrivateChat(u), sim.Say(sim.PrivateChat(u), u, "/help"))
+	}
+	reload := func(text string) {
+		t.Helper()
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		p.signal(syscall.SIGHUP)
+		if got := socket.await("RELOADING=1"); !strings.Contains(got, "MONOTONIC_USEC=") {
+			t.Errorf("systemd is told %q", got)
+		}
+		socket.await("READY=1")
+	}
+	answered(red)
+
+	reload(string(first) + "[log]\nlevel = \"loud\"\n[claude.env]\nTOKEN = \"canary-1\"\n")
+	p.await("the old one stays in force")
+	answered(red)
+
+	before := len(sim.Messages(sim.PrivateChat(blue)))
+	sim.Say(sim.PrivateChat(blue), blue, "/help")
+	p.await("message of a stranger ignored")
+	if n := len(sim.Messages(sim.PrivateChat(blue))) - before; n != 1 {
+		t.Errorf("a stranger got %d answers", n-1)
+	}
+	reload(strings.Replace(string(first), red.OpenID, blue.OpenID, 1) +
+		"[log]\nlevel = \"debug\"\n[context]\nmin_chars = 777\n[claude.env]\nTOKEN = \"canary-2\"\n")
+	p.await(`"applied":["[access] admins","[log] level"]`)
+	p.await(`"keys":["[claude] env","[context] min_chars"]`)
+	answered(blue)
+	ignored := strings.Count(p.logs.String(), "message of a stranger ignored")
+	sim.Say(sim.PrivateChat(red), red, "/help")
+	for deadline := time.Now().Add(patience); strings.Count(p.logs.String(), "message of a stranger ignored") == ignored; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("who is no longer on the list may still talk")
+		}
+	}
+
+	reload(strings.Replace(string(first), "[access]", "[log]\nlevel = \"warn\"\n[access]", 1))
+	p.await(`"applied":["[access] admins","[log] level"]`)
+	answered(red)
+	p.stop()
+	logs := p.logs.String()
+	if strings.Contains(logs, "canary") || strings.Contains(logs, sim.AppSecret()) {
+		t.Error("the log holds a secret")
+	}
+	if strings.Contains(logs, "magpie has stopped") {
+		t.Error("at level warn there are lines of level info")
+	}
+}
+
+func TestChangedKeys(t *testing.T) {
+	a := defaults()
+	b := a
+	if got := changedKeys(a, b); got != nil {
+		t.Errorf("nothing has changed but %v", got)
+	}
+	b.Shutdown = claude.Duration{Duration: time.Hour}
+	b.Claude.Environ = []string{"A=b"}
+	b.Claude.AllowedTools = []string{"Read"}
+	b.HTTP.Listen = ":1"
+	if got, want := changedKeys(a, b), []string{"[claude] allowed_tools", "[http] listen", "shutdown_timeout"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("changed %v, want %v", got, want)
+	}
+	known := map[string]bool{}
+	sections := reflect.TypeFor[config]()
+	for i := range sections.NumField() {
+		for s, j := sections.Field(i), 0; s.Type.Kind() == reflect.Struct && j < s.Type.NumField(); j++ {
+			known["["+s.Tag.Get("toml")+"] "+s.Type.Field(j).Tag.Get("toml")] = true
+		}
+	}
+	for _, key := range applied {
+		if !known[key] {
+			t.Errorf("there is no key %s", key)
+		}
+	}
+}

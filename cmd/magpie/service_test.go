@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"magpie/internal/feishusim"
+)
+
+// built is the program's binary, with the steps at which the crash test kills it.
+var built struct {
+	sync.Once
+	path string
+	err  error
+}
+
+// binary builds the program, once.
+func binary(t testing.TB) string {
+	t.Helper()
+	built.Do(func() {
+		var dir string
+		if dir, built.err = os.MkdirTemp("", "magpie-test-"); built.err != nil {
+			return
+		}
+		built.path = filepath.Join(dir, "magpie")
+		out, err := exec.Command("go", "build", "-tags", "crashtest", "-o", built.path, ".").CombinedOutput()
+		if err != nil {
+			built.err = fmt.Errorf("go build: %w: %s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.path
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.path != "" {
+		_ = os.RemoveAll(filepath.Dir(built.path)) // what is left in the folder for temporary files does no harm
+	}
+	os.Exit(code)
+}
+
+// service is the program as a process of its own, in a rig.
+type service struct {
+	*rig
+	cmd  *exec.Cmd
+	err  *bytes.Buffer
+	done chan struct{} // closed when the process has ended
+}
+
+func newService(t testing.TB, platform feishusim.Config, change ...func(*config)) *service {
+	t.Helper()
+	s := &service{rig: makeRig(t, platform, change...)}
+	t.Cleanup(func() {
+		if s.cmd != nil {
+			s.kill()
+		}
+	})
+	return s
+}
+
+// run starts the process; vars are added to its environment.
+func (s *service) run(vars ...string) {
+	s.Helper()
+	c := s.cfg
+	s.cmd = exec.Command(binary(s), "serve")
+	s.cmd.Dir = s.TempDir()
+	s.cmd.Env = append(vars, c.Claude.Environ...)
+	for name, value := range map[string]string{
+		"FEISHU_APP_ID": c.Feishu.AppID, "FEISHU_APP_SECRET": c.Feishu.AppSecret, "FEISHU_BASE_URL": c.Feishu.BaseURL,
+		"CLAUDE_COMMAND": c.Claude.Command, "CLAUDE_PROJECT": c.Claude.Project, "CLAUDE_ALLOWED_TOOLS": strings.Join(c.Claude.AllowedTools, ","),
+		"CLAUDE_KEEP_ALIVE": c.Claude.KeepAlive.String(), "CLAUDE_MAX_PROCESSES": fmt.Sprint(c.Claude.MaxProcesses),
+		"DB_URL": c.DB.URL, "ACCESS_ALLOW": "*", "SHUTDOWN_TIMEOUT": c.Shutdown.String(), "HTTP_LISTEN": c.HTTP.Listen,
+	} {
+		s.cmd.Env = append(s.cmd.Env, envPrefix+name+"="+value)
+	}
+	s.err = &bytes.Buffer{}
+	s.cmd.Stderr, s.cmd.Stdout = s.err, s.err
+	must(s, s.cmd.Start())
+	done := make(chan struct{})
+	s.done = done
+	go func(c *exec.Cmd) { _ = c.Wait(); close(done) }(s.cmd)
+}
+
+// connected waits until the process has its long connection.
+func (s *service) connected() {
+	s.Helper()
+	s.await("a connection", func(v *feishusim.View) bool { return v.Connections() == 1 })
+}
+
+// kill ends the process as a power cut would.
+func (s *service) kill() {
+	_ = s.cmd.Process.Kill()
+	<-s.done
+}
+
+// terminate asks the process to end, and returns how long it took.
+func (s *service) terminate() time.Duration {
+	s.Helper()
+	began := time.Now()
+	must(s, s.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-s.done:
+	case <-time.After(patience):
+		s.Fatalf("the service does not end: %s", s.err)
+	}
+	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
+		s.Errorf("exit code %d: %s", code, s.err)
+	}
+	return time.Since(began)
+}
+
+// died waits until the process has killed itself.
+func (s *service) died(within time.Duration) bool {
+	select {
+	case <-s.done:
+		st, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus)
+		return ok && st.Signaled() && st.Signal() == syscall.SIGKILL
+	case <-time.After(within):
+		return false
+	}
+}
+
+// agents lists the processes that work in the rig's project, and what they have started.
+func (s *service) agents() []string {
+	var list []string
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		env, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(env, []byte("MAGPIE_PROCESS=")) || !bytes.Contains(env, []byte("HOME="+s.home())) {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join(filepath.Dir(file), "stat"))
+		if _, state, ok := bytes.Cut(stat, []byte(") ")); err != nil || !ok || state[0] == 'Z' {
+			continue
+		}
+		args, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		list = append(list, filepath.Base(filepath.Dir(file))+" "+string(bytes.ReplaceAll(args, []byte{0}, []byte(" "))))
+	}
+	return list
+}
+
+func (s *service) home() string {
+	for _, kv := range s.cfg.Claude.Environ {
+		if home, ok := strings.CutPrefix(kv, "HOME="); ok {
+			return home
+		}
+	}
+	s.Fatal("no HOME")
+	return ""
+}
+
+// until waits until cond holds.
+func (s *service) until(what string, cond func() bool) {
+	s.Helper()
+	for deadline := time.Now().Add(patience / 2); !cond(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.Fatalf("waiting for %s; visible:\n%s\nlog:\n%s", what, s.transcript(), s.err)
+		}
+	}
+}
+
+// alone waits until no agent is left.
+func (s *service) alone(within time.Duration) {
+	s.Helper()
+	for deadline := time.Now().Add(within); len(s.agents()) > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.Fatalf("processes are left: %q", s.agents())
+		}
+	}
+}

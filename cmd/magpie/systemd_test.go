@@ -1,0 +1,299 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/feishusim"
+)
+
+// magpie is the command line of the program, to be started in dir.
+func magpie(t testing.TB, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary(t), args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8"}
+	return cmd
+}
+
+// writeService writes the configuration of a service at the platform's double into dir.
+func writeService(t testing.TB, dir string, sim *feishusim.Server, more string) {
+	t.Helper()
+	text := fmt.Sprintf("[feishu]\napp_id = %q\napp_secret = %q\nbase_url = %q\n[claude]\ncommand = %q\nproject = %q\n[db]\nurl = %q\n[access]\nowner = \"ou_1\"\n%s",
+		sim.AppID(), sim.AppSecret(), sim.URL(), claudetest.Command(t), dir, "sqlite://"+filepath.Join(dir, "data", "magpie.db"), more)
+	must(t, os.WriteFile(filepath.Join(dir, "magpie.toml"), []byte(text), 0o600))
+}
+
+// process is a running program.
+type process struct {
+	testing.TB
+	cmd  *exec.Cmd
+	logs *logbook
+	done chan error
+}
+
+func startProcess(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t, cmd, &logbook{tb: t}, make(chan error, 1)}
+	cmd.Stderr = p.logs
+	must(t, cmd.Start())
+	go func() { p.done <- cmd.Wait() }()
+	t.Cleanup(func() {
+		if p.done != nil {
+			_ = cmd.Process.Kill()
+			<-p.done
+		}
+		if t.Failed() {
+			t.Logf("log of the program:\n%s", p.logs)
+		}
+	})
+	return p
+}
+
+// await waits until the program has logged text.
+func (p *process) await(text string) {
+	p.Helper()
+	for deadline := time.Now().Add(patience); !strings.Contains(p.logs.String(), text); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.Fatalf("the program did not log %q", text)
+		}
+	}
+}
+
+// signal sends a signal.
+func (p *process) signal(s os.Signal) {
+	p.Helper()
+	must(p, p.cmd.Process.Signal(s))
+}
+
+// stop ends the program as a service manager does.
+func (p *process) stop() {
+	p.Helper()
+	p.signal(syscall.SIGTERM)
+	if err := <-p.done; err != nil {
+		p.Errorf("the program ended with %v", err)
+	}
+	p.done = nil
+}
+
+func startSim(t testing.TB) *feishusim.Server {
+	t.Helper()
+	sim, err := feishusim.Start(feishusim.Config{})
+	must(t, err)
+	t.Cleanup(func() { must(t, sim.Close()) })
+	return sim
+}
+
+// notifySocket stands for systemd.
+type notifySocket struct {
+	testing.TB
+	conn *net.UnixConn
+	path string
+}
+
+func listenNotify(t testing.TB) *notifySocket {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "notify") // the path of a socket may have 107 bytes only
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	path := filepath.Join(dir, "s")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	must(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return &notifySocket{t, conn, path}
+}
+
+// await reads messages until one holds want, and returns it.
+func (n *notifySocket) await(want string) string {
+	n.Helper()
+	must(n, n.conn.SetReadDeadline(time.Now().Add(patience)))
+	var heard []string
+	for buf := make([]byte, 4096); ; {
+		got, err := n.conn.Read(buf)
+		if err != nil {
+			n.Fatalf("waiting for %q, heard %q: %v", want, heard, err)
+		}
+		if heard = append(heard, string(buf[:got])); strings.Contains(heard[len(heard)-1], want) {
+			return heard[len(heard)-1]
+		}
+	}
+}
+
+// systemd hears that the service is ready while the platform is away, how the connection is, that it lives, and that it stops.
+func TestAServiceOfSystemd(t *testing.T) {
+	t.Parallel()
+	sim, socket := startSim(t), listenNotify(t)
+	sim.RefuseEndpoint(1, "busy")
+	dir := t.TempDir()
+	writeService(t, dir, sim, "")
+	cmd := magpie(t, dir, "serve")
+	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket.path, "WATCHDOG_USEC=1000000")
+	p := startProcess(t, cmd)
+	socket.await("READY=1")
+	if got := socket.await("STATUS=not connected to the platform"); !strings.Contains(got, "busy") {
+		t.Errorf("status %q", got)
+	}
+	sim.RefuseEndpoint(0, "")
+	socket.await("STATUS=connected to the platform since ")
+	socket.await("WATCHDOG=1")
+	socket.await("WATCHDOG=1")
+	p.signal(syscall.SIGTERM)
+	socket.await("STOPPING=1")
+	if err := <-p.done; err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+	p.done = nil
+}
+
+// fakeSystemd is a folder that stands for /, and a systemctl that writes down its orders.
+type fakeSystemd struct {
+	testing.TB
+	dir string // working folder, with a magpie.toml; root and bin lie in it
+}
+
+func newFakeSystemd(t testing.TB) *fakeSystemd {
+	t.Helper()
+	f := &fakeSystemd{t, t.TempDir()}
+	must(t, os.MkdirAll(filepath.Join(f.dir, "root/run/systemd/system"), 0o755))
+	must(t, os.MkdirAll(filepath.Join(f.dir, "bin"), 0o755))
+	must(t, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claude]\nproject = \"/srv/my work\"\n[db]\nurl = \"sqlite:///srv/data/m.db\"\n"), 0o600))
+	f.systemctl(`echo "$*" >>"$HOME/orders"`)
+	return f
+}
+
+// systemctl makes the fake one do as script says; it is of version 257.
+func (f *fakeSystemd) systemctl(script string) {
+	f.Helper()
+	text := "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'systemd 257 (257.9-1)'; exit; fi\n" + script + "\n"
+	must(f, os.WriteFile(filepath.Join(f.dir, "bin/systemctl"), []byte(text), 0o755))
+}
+
+// run runs magpie service with args.
+func (f *fakeSystemd) run(args ...string) (string, error) {
+	f.Helper()
+	cmd := magpie(f, f.dir, append([]string{"service"}, append(args, "--root", filepath.Join(f.dir, "root"))...)...)
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Join(f.dir, "bin")+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// orders are what systemctl was told since the last call.
+func (f *fakeSystemd) orders() string {
+	f.Helper()
+	path := filepath.Join(f.dir, "orders")
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	must(f, err)
+	must(f, os.Remove(path))
+	return strings.ReplaceAll(strings.TrimSpace(string(data)), "\n", ", ")
+}
+
+func TestServiceIsInstalledAndRemoved(t *testing.T) {
+	t.Parallel()
+	for scope, tc := range map[string]struct{ flag, path string }{
+		"system": {"", "root/etc/systemd/system/feishu.service"},
+		"user":   {"--user ", ".config/systemd/user/feishu.service"},
+	} {
+		t.Run(scope, func(t *testing.T) {
+			t.Parallel()
+			f := newFakeSystemd(t)
+			path := filepath.Join(f.dir, tc.path)
+			if scope == "user" {
+				path = filepath.Join(f.dir, "root", f.dir, tc.path)
+			}
+			ok := func(orders string, args ...string) string {
+				t.Helper()
+				out, err := f.run(append(args, "--scope", scope, "--name", "feishu")...)
+				if err != nil {
+					t.Fatalf("%v: %v: %s", args, err, out)
+				}
+				if got := f.orders(); got != strings.ReplaceAll(orders, "FLAG ", tc.flag) {
+					t.Errorf("%v: systemctl was told %q", args, got)
+				}
+				return out
+			}
+			install := []string{"install"}
+			if scope == "system" {
+				install = append(install, "--user", "root")
+			}
+			printed := ok("", append(install, "--dry-run")...)
+			if _, err := os.Stat(path); err == nil {
+				t.Error("--dry-run writes the unit")
+			}
+			ok("FLAG daemon-reload, FLAG enable feishu, FLAG restart feishu", install...)
+			written, err := os.ReadFile(path)
+			must(t, err)
+			if string(written) != printed {
+				t.Errorf("--dry-run printed\n%s\nand this was written:\n%s", printed, written)
+			}
+			for _, want := range []string{binary(t) + " serve --config " + f.dir + "/magpie.toml\n", "RestartSteps=6\n", "EnvironmentFile=-" + f.dir + "/environment\n"} {
+				if !strings.Contains(printed, want) {
+					t.Errorf("the unit lacks %q:\n%s", want, printed)
+				}
+			}
+			if scope == "system" && !strings.Contains(printed, "ReadWritePaths=\"-/srv/my work\"\nReadWritePaths=-/srv/data\n") {
+				t.Errorf("the unit cannot write to the project and the database:\n%s", printed)
+			}
+			ok("FLAG daemon-reload, FLAG enable feishu, FLAG start feishu", install...) // nothing has changed: no restart
+			ok("FLAG status --no-pager --lines=10 feishu", "status")
+
+			must(t, os.WriteFile(path, []byte(strings.Replace(printed, "RestartSec=2", "RestartSec=9", 1)), 0o644))
+			for _, args := range [][]string{install, {"uninstall"}} {
+				if out, err := f.run(append(args, "--scope", scope, "--name", "feishu")...); err == nil || !strings.Contains(out, "--force") {
+					t.Errorf("%v of an edited unit: %v %s", args, err, out)
+				}
+			}
+			if got := f.orders(); got != "" {
+				t.Errorf("an edited unit is refused, and systemctl is told %q", got)
+			}
+			ok("FLAG daemon-reload, FLAG enable feishu, FLAG restart feishu", append(install, "--force")...)
+			ok("FLAG disable --now feishu, FLAG daemon-reload", "uninstall")
+			if _, err := os.Stat(path); err == nil {
+				t.Error("the unit is still there")
+			}
+			if out := ok("", "uninstall"); !strings.Contains(out, "nothing to do") {
+				t.Errorf("the second time: %s", out)
+			}
+		})
+	}
+}
+
+func TestServiceMistakesAreExplained(t *testing.T) {
+	t.Parallel()
+	install := []string{"install", "--scope", "system", "--user", "root"}
+	for name, tc := range map[string]struct {
+		spoil func(*fakeSystemd)
+		args  []string
+		want  string
+	}{
+		"no systemd":       {func(f *fakeSystemd) { must(f, os.RemoveAll(filepath.Join(f.dir, "root/run"))) }, install, "ecosystem.config.js"},
+		"systemctl fails":  {func(f *fakeSystemd) { f.systemctl("echo access denied >&2; exit 4") }, install, "daemon-reload: exit status 4: access denied"},
+		"no such user":     {func(*fakeSystemd) {}, []string{"install", "--scope", "system", "--user", "nobody-here"}, "useradd"},
+		"no configuration": {func(f *fakeSystemd) { must(f, os.Remove(filepath.Join(f.dir, "magpie.toml"))) }, install, "--config"},
+		"bad configuration": {func(f *fakeSystemd) {
+			must(f, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claud]\n"), 0o600))
+		}, install, "unknown key"},
+		"status of nothing": {func(*fakeSystemd) {}, []string{"status"}, "magpie service install"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFakeSystemd(t)
+			tc.spoil(f)
+			if out, err := f.run(tc.args...); err == nil || !strings.Contains(out, tc.want) {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,41 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// What people wrote, and not the answers: those carry this machine's time, which may lie after a message that was missed.
+const activeChats = `SELECT key, kind, said FROM (
+	SELECT key, kind, (SELECT sent_at FROM messages WHERE chat_key = chats.key AND role = 'user' ORDER BY seq DESC LIMIT 1) AS said FROM chats
+	) WHERE said IS NOT NULL ORDER BY said DESC LIMIT ?1`
+
+// Active names the chats in which people spoke last, those first that spoke last.
+func (d *DB) Active(ctx context.Context, most int) (_ []chat.Activity, err error) {
+	rows, err := d.read.QueryContext(ctx, activeChats, most)
+	if err != nil {
+		return nil, fmt.Errorf("list active chats: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var all []chat.Activity
+	for rows.Next() {
+		var (
+			key  string
+			said int64
+			a    chat.Activity
+		)
+		if err := rows.Scan(&key, &a.Kind, &said); err != nil {
+			return nil, err
+		}
+		if a.Key, err = chat.ParseKey(key); err != nil {
+			return nil, err
+		}
+		a.Since = time.UnixMilli(said).UTC()
+		all = append(all, a)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,34 @@
+package db_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func TestActiveChatsAreThoseInWhichPeopleSpokeLast(t *testing.T) {
+	d := fresh(t)
+	said := func(room, id string, ms int64) db.Entry {
+		e := say(id, "x")
+		e.Key, e.Time = chat.FeishuChat(room), time.UnixMilli(ms)
+		return e
+	}
+	for _, e := range []db.Entry{said("oc_a", "1", 1000), said("oc_b", "2", 3000), said("oc_c", "3", 2000), said("oc_a", "4", 1500)} {
+		accept(t, d, e)
+	}
+	got, err := d.Active(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []chat.Activity{
+		{Key: chat.FeishuChat("oc_b"), Kind: chat.Private, Since: time.UnixMilli(3000).UTC()},
+		{Key: chat.FeishuChat("oc_c"), Kind: chat.Private, Since: time.UnixMilli(2000).UTC()},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,138 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"magpie/internal/chat"
+)
+
+// What becomes of an interrupted turn when somebody decides about it. Each is its Failure from then on.
+const (
+	continued = "continued"
+	dropped   = "dropped"
+)
+
+// answerID is the message id of a turn's answer in the History.
+func answerID(turn int64) string { return fmt.Sprintf("answer:%d", turn) }
+
+// continueID is the message id of the wish to go on with a turn, when it was a pressed button: one of each turn counts.
+func continueID(turn int64) string { return fmt.Sprintf("continue:%d", turn) }
+
+// cardIdem names one value of a turn's card.
+func cardIdem(t Turn, what string) string {
+	return fmt.Sprintf("card:%d:%d:%s", t.ID, t.Attempts, what)
+}
+
+const interruptedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND state = 'interrupted' AND NOT EXISTS (
+	SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > turns.id AND m.turn_id > 0) ORDER BY id DESC LIMIT 1`
+
+// Interrupted returns the chat's newest turn if it was interrupted and nobody has decided about it yet, else [ErrNotFound].
+func (d *DB) Interrupted(ctx context.Context, key chat.Key) (Turn, error) {
+	var id int64
+	if err := d.read.QueryRowContext(ctx, interruptedTurn, key.String()).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+		return Turn{}, ErrNotFound
+	} else if err != nil {
+		return Turn{}, fmt.Errorf("newest turn of %v: %w", key, err)
+	}
+	return d.undecided(ctx, d.read, key, id)
+}
+
+// undecided loads a turn that waits for somebody to decide whether it goes on, or returns [ErrNotFound].
+func (d *DB) undecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
+	t, err := loadTurn(ctx, q, key, id)
+	if err != nil {
+		return Turn{}, err
+	}
+	c, err := loadChat(ctx, q, key)
+	if err != nil {
+		return Turn{}, err
+	}
+	if t.State != Interrupted || t.Failure == continued || t.Failure == dropped || t.Epoch != c.Epoch {
+		return Turn{}, ErrNotFound
+	}
+	return t, nil
+}
+
+const decideTurn = `UPDATE turns SET failure = ?2 WHERE id = ?1`
+
+const wakeTurn = `UPDATE turns SET state = 'queued', failure = '' WHERE id = ?1`
+
+const forgetPosts = `DELETE FROM outbox WHERE turn_id = ?1`
+
+// resolve decides about an interrupted turn. A late one that is to go on is simply queued; it has never begun. The
+// zero Turn comes back when there is nothing that another turn could go on with.
+func (d *DB) resolve(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, decision string) (Turn, error) {
+	if id == 0 {
+		return Turn{}, nil
+	}
+	t, err := d.undecided(ctx, tx, key, id)
+	if errors.Is(err, ErrNotFound) {
+		return Turn{}, nil
+	} else if err != nil {
+		return Turn{}, err
+	}
+	if t.Failure == Late && decision == continued {
+		_, err = tx.ExecContext(ctx, wakeTurn, t.ID)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, forgetPosts, t.ID) // it draws its card itself
+		}
+		return Turn{}, err
+	}
+	_, err = tx.ExecContext(ctx, decideTurn, t.ID, decision)
+	return t, err
+}
+
+// Decision is what somebody who pressed a button wants done about an interrupted turn.
+type Decision struct {
+	Key  chat.Key
+	Turn int64
+	GoOn bool         // else it is dropped
+	Wish chat.Message // the wish to go on, as the History shows it: who, when and in which words
+	Over chat.Card    // what the turn looks like from now on
+}
+
+// Decide carries a decision out. It returns [ErrNotFound] when there is nothing to decide any more.
+func (d *DB) Decide(ctx context.Context, w Decision) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		t, err := d.undecided(ctx, tx, w.Key, w.Turn)
+		if err != nil {
+			return err
+		}
+		if !w.GoOn {
+			if _, err := d.resolve(ctx, tx, w.Key, t.ID, dropped); err != nil {
+				return err
+			}
+			return d.post(ctx, tx, Post{Key: w.Key, Turn: t.ID, Idem: cardIdem(t, dropped), ReplyTo: t.ReplyTo, Card: &w.Over})
+		}
+		if t.Failure == Late {
+			_, err := d.resolve(ctx, tx, w.Key, t.ID, continued)
+			return err
+		}
+		m := w.Wish
+		m.Key, m.ID, m.Role, m.Class = w.Key, continueID(t.ID), chat.User, chat.Talk
+		if _, err := appendMessage(ctx, tx, &m); err != nil {
+			return err
+		}
+		_, err = d.queue(ctx, tx, m, Entry{Continues: t.ID, Over: w.Over})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("decide about turn %d: %w", w.Turn, err)
+	}
+	return nil
+}
+
+const selectAnswer = `SELECT content FROM messages WHERE chat_key = ?1 AND message_id = ?2`
+
+// Answer is what the agent said in a turn that has ended; empty = nothing.
+func (d *DB) Answer(ctx context.Context, key chat.Key, turn int64) (string, error) {
+	var text string
+	err := d.read.QueryRowContext(ctx, selectAnswer, key.String(), answerID(turn)).Scan(&text)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("answer of turn %d: %w", turn, err)
+	}
+	return text, nil
+}

@@ -1,0 +1,246 @@
+package db_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// next is the oldest delivery of the chat.
+func next(t testing.TB, d *db.DB) db.Post {
+	t.Helper()
+	p, err := d.NextPost(t.Context(), oc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func delivered(t testing.TB, d *db.DB, p db.Post, id string) {
+	t.Helper()
+	if err := d.Delivered(t.Context(), p, id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func empty(t testing.TB, d *db.DB) {
+	t.Helper()
+	if p, err := d.NextPost(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("still to be delivered: %+v, %v", p, err)
+	}
+}
+
+// cut leaves an interrupted turn that said half an answer.
+func cut(t testing.TB, d *db.DB) db.Turn {
+	t.Helper()
+	accept(t, d, say("om_1", "question"))
+	turn := claim(t, d, "s").Turn
+	finish(t, d, db.End{Turn: turn, State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}})
+	delivered(t, d, next(t, d), "")
+	return turn
+}
+
+func TestTheEndOfATurnIsToBeShown(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "q1"))
+	turn := claim(t, d, "s").Turn
+	if turn.ReplyTo != "om_1" || turn.Prompt != "p-s" || turn.Attempts != 1 {
+		t.Errorf("turn %+v", turn)
+	}
+	if err := d.SetTurnCard(t.Context(), turn.ID, "card_1"); err != nil {
+		t.Fatal(err)
+	}
+	card := chat.Card{Body: "a1", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "y", Turn: 1}}}}
+	finish(t, d, db.End{Turn: turn, Answer: "a1", Card: card})
+	p := next(t, d)
+	if p.Turn != turn.ID || p.CardID != "card_1" || p.ReplyTo != "om_1" || p.Card.Body != "a1" || p.Card.Buttons[0].Action.Do != "y" || p.Begun.IsZero() {
+		t.Errorf("post %+v", p)
+	}
+	keys, err := d.DueChats(t.Context(), 10)
+	if err != nil || len(keys) != 1 || keys[0] != oc {
+		t.Errorf("due %v, %v", keys, err)
+	}
+	if err := d.Delay(t.Context(), p, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if p = next(t, d); p.Attempts != 1 || time.Until(p.Due) < 59*time.Minute {
+		t.Errorf("put off: %+v", p)
+	}
+	if keys, err := d.DueChats(t.Context(), 10); err != nil || len(keys) != 0 {
+		t.Errorf("due %v, %v", keys, err)
+	}
+	if b, err := d.Backlog(t.Context()); err != nil || b.Posts != 1 || b.Turns != 0 || b.Oldest.IsZero() {
+		t.Errorf("backlog %+v, %v", b, err)
+	}
+	delivered(t, d, p, "")
+	empty(t, d)
+}
+
+func TestACommandAndItsReplyAreOne(t *testing.T) {
+	d := fresh(t)
+	e := say("om_1", "/help")
+	e.Class, e.Reply = chat.Command, "help yourself"
+	accept(t, d, e)
+	accept(t, d, e)
+	p := next(t, d)
+	if p.Text != "help yourself" || p.ReplyTo != "om_1" || p.Card != nil {
+		t.Errorf("post %+v", p)
+	}
+	delivered(t, d, p, "om_reply")
+	empty(t, d)
+	accept(t, d, e)
+	empty(t, d)
+}
+
+func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
+	d := fresh(t)
+	turn := cut(t, d)
+	if got, err := d.Interrupted(t.Context(), oc); err != nil || got.ID != turn.ID {
+		t.Fatalf("interrupted %+v, %v", got, err)
+	}
+	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true, Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}, Over: chat.Card{Body: "over"}}
+	if err := d.Decide(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("pressed twice: %v", err)
+	}
+	if p := next(t, d); p.Turn != turn.ID || p.Card.Body != "over" {
+		t.Errorf("post %+v", p)
+	}
+	c := claim(t, d, "s2")
+	if c.Turn.Continues != turn.ID || c.Turn.ReplyTo != "om_1" || texts(c.Asked) != "u:继续" {
+		t.Errorf("claim %+v", c)
+	}
+	if got := history(t, d, 0, c.Turn.ID); got != "a:half u:question" {
+		t.Errorf("history %q", got)
+	}
+	if _, err := d.Interrupted(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+func TestAnInterruptedTurnGoesOnByWord(t *testing.T) {
+	d := fresh(t)
+	turn := cut(t, d)
+	e := say("om_2", "继续")
+	e.Continues, e.Over = turn.ID, chat.Card{Body: "over"}
+	accept(t, d, e)
+	accept(t, d, e)
+	c := claim(t, d, "s2")
+	if c.Turn.Continues != turn.ID || c.Turn.ReplyTo != "om_2" || next(t, d).Card.Body != "over" {
+		t.Errorf("claim %+v", c)
+	}
+	if err := d.Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID}); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("dropped afterwards: %v", err)
+	}
+}
+
+func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
+	d := fresh(t)
+	turn := cut(t, d)
+	for name, w := range map[string]db.Decision{
+		"another chat's turn": {Key: chat.FeishuChat("oc_2"), Turn: turn.ID, GoOn: true},
+		"no such turn":        {Key: oc, Turn: 99, GoOn: true},
+	} {
+		if err := d.Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := d.Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, Over: chat.Card{Body: "dropped"}}); err != nil {
+		t.Fatal(err)
+	}
+	if p := next(t, d); p.Card.Body != "dropped" {
+		t.Errorf("post %+v", p)
+	}
+	if _, err := d.ClaimTurn(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("a dropped turn runs: %v", err)
+	}
+	second := d
+	accept(t, second, say("om_2", "q2"))
+	again := claim(t, second, "s2").Turn
+	finish(t, second, db.End{Turn: again, State: db.Interrupted, Answer: "half"})
+	anew := say("om_3", "/new")
+	anew.Class, anew.StartAnew = chat.Command, true
+	accept(t, second, anew)
+	if err := d.Decide(t.Context(), db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("went on with a turn from before /new: %v", err)
+	}
+}
+
+// late is a question that is to wait until somebody asks for it.
+func late(id, text string) db.Entry {
+	e := say(id, text)
+	e.Held = func(turn int64) chat.Card {
+		return chat.Card{Body: "late", Buttons: []chat.Button{{Action: chat.Action{Turn: turn}}}}
+	}
+	return e
+}
+
+func TestLateQuestionsWaitToBeAskedFor(t *testing.T) {
+	for _, how := range []string{"button", "word"} {
+		t.Run(how, func(t *testing.T) {
+			d := fresh(t)
+			first := accept(t, d, late("om_1", "one"))
+			if second := accept(t, d, late("om_2", "two")); second.Turn != first.Turn {
+				t.Errorf("two turns: %d and %d", first.Turn, second.Turn)
+			}
+			if p := next(t, d); p.Card.Body != "late" || p.Card.Buttons[0].Action.Turn != first.Turn || p.ReplyTo != "om_1" {
+				t.Errorf("post %+v", p)
+			}
+			if _, err := d.ClaimTurn(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
+				t.Fatalf("a late turn runs unasked: %v", err)
+			}
+			want := "u:one u:two"
+			if how == "button" {
+				if err := d.Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				e := say("om_3", "go on")
+				e.Continues, want = first.Turn, "u:one u:two u:go on"
+				accept(t, d, e)
+			}
+			empty(t, d) // the notice would be drawn over the answer
+			if c := claim(t, d, "s"); c.Turn.ID != first.Turn || texts(c.Asked) != want || c.Turn.Continues != 0 {
+				t.Errorf("claim %+v asks %q", c.Turn, texts(c.Asked))
+			}
+		})
+	}
+}
+
+// A turn that is begun again answers the message that it answered before: its card may be there already.
+func TestATurnThatIsPutBackAnswersTheSameMessage(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "one"))
+	turn := claim(t, d, "s").Turn
+	if err := errors.Join(d.SetTurnDraft(t.Context(), turn.ID, "so far"), d.SetTurnActed(t.Context(), turn.ID)); err != nil {
+		t.Fatal(err)
+	}
+	list, err := d.RunningTurns(t.Context())
+	if err != nil || len(list) != 1 || list[0].Draft != "so far" || !list[0].Acted || list[0].Prompt != "p-s" {
+		t.Errorf("running %+v, %v", list, err)
+	}
+	if err := d.RequeueTurn(t.Context(), turn.ID); err != nil {
+		t.Fatal(err)
+	}
+	accept(t, d, say("om_2", "two"))
+	if c := claim(t, d, "s2"); c.Turn.ReplyTo != "om_1" || c.Turn.Attempts != 2 || texts(c.Asked) != "u:one u:two" {
+		t.Errorf("claim %+v asks %q", c.Turn, texts(c.Asked))
+	}
+}
+
+func TestAnEventCountsOnce(t *testing.T) {
+	d := fresh(t)
+	for i, want := range []bool{true, false, false} {
+		if got, err := d.TakeEvent(t.Context(), "ev_1"); err != nil || got != want {
+			t.Errorf("time %d: %v, %v", i, got, err)
+		}
+	}
+	if got, err := d.TakeEvent(t.Context(), "ev_2"); err != nil || !got {
+		t.Errorf("another: %v, %v", got, err)
+	}
+}

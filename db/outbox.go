@@ -1,0 +1,166 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// Post is something that must be shown to people until the platform has confirmed it: a text, or a turn's card as it is
+// from now on.
+type Post struct {
+	ID       int64
+	Key      chat.Key
+	Turn     int64  // whose card it is; 0 = a text
+	Idem     string // makes a repeated send harmless
+	ReplyTo  string // the platform's id of the message that it answers
+	Text     string
+	Card     *chat.Card // nil = a text
+	Attempts int        // so far
+	Due      time.Time  // not before
+	Created  time.Time
+
+	CardID string    // where the turn's card is drawn already; empty = nowhere as far as is known
+	Begun  time.Time // when the turn's first question came: no card of it is older
+}
+
+const insertPost = `INSERT INTO outbox (chat_key, turn_id, idem, reply_to, content, next_at, created_at)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6) ON CONFLICT (idem) DO NOTHING`
+
+// post leaves something to be delivered, in the transaction of what it tells of.
+func (d *DB) post(ctx context.Context, tx *sql.Tx, p Post) error {
+	content := p.Text
+	if p.Card != nil {
+		data, err := json.Marshal(p.Card)
+		if err != nil {
+			return fmt.Errorf("card: %w", err)
+		}
+		content = string(data)
+	}
+	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Idem, p.ReplyTo, content, millis(d.now()))
+	if err != nil {
+		return fmt.Errorf("leave for delivery: %w", err)
+	}
+	return nil
+}
+
+// Say leaves a text to be delivered as an answer to a message.
+func (d *DB) Say(ctx context.Context, key chat.Key, replyTo, text, idem string) error {
+	return d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return d.post(ctx, tx, Post{Key: key, ReplyTo: replyTo, Text: text, Idem: idem})
+	})
+}
+
+const nextPost = `SELECT o.id, o.turn_id, o.idem, o.reply_to, o.content, o.attempts, o.next_at, o.created_at,
+	COALESCE(t.card_id, ''), COALESCE(t.created_at, 0)
+	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id WHERE o.chat_key = ?1 ORDER BY o.id LIMIT 1`
+
+// NextPost returns the oldest of what is to be delivered in a chat, or [ErrNotFound].
+func (d *DB) NextPost(ctx context.Context, key chat.Key) (Post, error) {
+	p := Post{Key: key}
+	var content string
+	var due, created, begun int64
+	err := d.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Idem, &p.ReplyTo, &content, &p.Attempts,
+		&due, &created, &p.CardID, &begun)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Post{}, ErrNotFound
+	} else if err != nil {
+		return Post{}, fmt.Errorf("next delivery in %v: %w", key, err)
+	}
+	p.Due, p.Created, p.Begun = fromMillis(due), fromMillis(created), fromMillis(begun)
+	if p.Turn == 0 {
+		p.Text = content
+		return p, nil
+	}
+	p.Card = new(chat.Card)
+	if err := json.Unmarshal([]byte(content), p.Card); err != nil {
+		return Post{}, fmt.Errorf("delivery %d in %v: %w", p.ID, key, err)
+	}
+	return p, nil
+}
+
+const deletePost = `DELETE FROM outbox WHERE id = ?1`
+
+// Delivered takes a post out of the outbox. A text that was shown joins the History under the platform's message id.
+func (d *DB) Delivered(ctx context.Context, p Post, messageID string) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, deletePost, p.ID); err != nil {
+			return err
+		}
+		if p.Card != nil || messageID == "" {
+			return nil
+		}
+		_, err := appendMessage(ctx, tx, &chat.Message{
+			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: p.Text, Time: d.now(),
+		})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("note delivery %d: %w", p.ID, err)
+	}
+	return nil
+}
+
+const delayPost = `UPDATE outbox SET attempts = attempts + 1, next_at = ?2 WHERE id = ?1`
+
+// Delay puts a post that could not be delivered off.
+func (d *DB) Delay(ctx context.Context, p Post, until time.Time) error {
+	if _, err := d.exec(ctx, delayPost, p.ID, millis(until)); err != nil {
+		return fmt.Errorf("put delivery %d off: %w", p.ID, err)
+	}
+	return nil
+}
+
+const duePosts = `SELECT DISTINCT chat_key FROM outbox WHERE next_at <= ?1 LIMIT ?2`
+
+// DueChats lists chats, most at most, in which something is to be delivered now.
+func (d *DB) DueChats(ctx context.Context, most int) ([]chat.Key, error) {
+	return d.keys(ctx, duePosts, millis(d.now()), most)
+}
+
+// keys reads a list of chat keys.
+func (d *DB) keys(ctx context.Context, query string, args ...any) (_ []chat.Key, err error) {
+	rows, err := d.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list chats: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var keys []chat.Key
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, err
+		}
+		k, err := chat.ParseKey(s)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, k)
+	}
+	return keys, rows.Err()
+}
+
+// Backlog is how much waits.
+type Backlog struct {
+	Turns  int       // queued
+	Posts  int       // in the outbox
+	Oldest time.Time // of the posts; zero = none
+}
+
+const backlog = `SELECT (SELECT COUNT(*) FROM turns WHERE state = 'queued'` + isOpen + `), COUNT(*), COALESCE(MIN(created_at), 0) FROM outbox`
+
+// Backlog counts what waits to be answered and to be delivered.
+func (d *DB) Backlog(ctx context.Context) (Backlog, error) {
+	var b Backlog
+	var oldest int64
+	if err := d.read.QueryRowContext(ctx, backlog).Scan(&b.Turns, &b.Posts, &oldest); err != nil {
+		return Backlog{}, fmt.Errorf("count what waits: %w", err)
+	}
+	b.Oldest = fromMillis(oldest)
+	return b, nil
+}

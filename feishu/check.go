@@ -1,0 +1,86 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
+	"github.com/rs/zerolog"
+)
+
+// Checkup is what one look at the platform finds. It changes nothing there.
+type Checkup struct {
+	Credentials error    // nil = the platform takes the app's id and secret; what follows is known only then
+	Bot         error    // nil = the app has a bot
+	Chats       error    // nil = the app may see its chats
+	Missing     []string // permissions of which the platform says that one is needed
+	// Ahead is how much this machine's clock is ahead of the platform's, to the second. Dated is whether the platform told.
+	Ahead time.Duration
+	Dated bool
+}
+
+// Check looks at the platform as an app with that configuration sees it.
+func Check(ctx context.Context, cfg Config) Checkup {
+	a := newAPI(cfg, zerolog.Nop())
+	defer a.http.CloseIdleConnections()
+	clock := &dates{next: a.http.Transport}
+	a.http.Transport = clock
+	var found Checkup
+	if _, found.Credentials = a.tokens.get(ctx, ""); found.Credentials == nil {
+		found.Bot = (&Client{api: a}).whoAmI(ctx)
+		_, found.Chats = a.call(ctx, request{op: "list the bot's chats", method: http.MethodGet, path: "/open-apis/im/v1/chats",
+			query: larkcore.QueryParams{"page_size": []string{"1"}}})
+		found.Missing = append(scopesOf(found.Bot), scopesOf(found.Chats)...)
+	}
+	found.Ahead, found.Dated = clock.seen()
+	return found
+}
+
+var scopeList = regexp.MustCompile(`\[([a-z_]+:[^\]]+)\]`)
+
+// scopesOf gives the permissions that a refusal names (code 99991672: "... scopes is required: [im:chat, im:chat:readonly]").
+func scopesOf(err error) []string {
+	var e *Error
+	if !errors.As(err, &e) || e.Code != 99991672 && e.Code != 230027 {
+		return nil
+	}
+	list := scopeList.FindStringSubmatch(e.Msg)
+	if list == nil {
+		return nil
+	}
+	return strings.FieldsFunc(list[1], func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// dates compares the clock of this machine with the Date headers of answers.
+type dates struct {
+	next http.RoundTripper
+
+	mu    sync.Mutex
+	ahead time.Duration
+	known bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d *dates) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := d.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if there, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.ahead, d.known = time.Since(there).Truncate(time.Second), true
+	}
+	return resp, nil
+}
+
+func (d *dates) seen() (time.Duration, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ahead, d.known
+}

@@ -1,0 +1,70 @@
+package feishu
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/feishusim"
+)
+
+func TestCheck(t *testing.T) {
+	sim, err := feishusim.Start(feishusim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sim.Close() //nolint:errcheck // its end is nothing that this test looks at
+	target, err := url.Parse(sim.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
+
+	got := Check(context.Background(), cfg)
+	if got.Credentials != nil || got.Bot != nil || got.Chats != nil || !got.Dated || got.Ahead.Abs() > 2*time.Second {
+		t.Errorf("a good app: %+v", got)
+	}
+
+	wrong := cfg
+	wrong.AppSecret = "wrong"
+	if got := Check(context.Background(), wrong); got.Credentials == nil || !strings.Contains(got.Credentials.Error(), "app_secret") || !got.Dated {
+		t.Errorf("a wrong secret: %+v", got)
+	}
+
+	remove := sim.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats", Code: 99991672,
+		Msg: "Access denied. One of the following scopes is required: [im:chat, im:chat:readonly]."})
+	if got := Check(context.Background(), cfg); got.Bot != nil || !slices.Equal(got.Missing, []string{"im:chat", "im:chat:readonly"}) {
+		t.Errorf("a missing permission: %+v", got)
+	}
+	remove()
+	remove = sim.Inject(feishusim.Fault{Path: "/open-apis/bot/v3/info", Code: 230006, Msg: "bot ability is not activated"})
+	if got := Check(context.Background(), cfg); got.Credentials != nil || got.Bot == nil || got.Chats != nil {
+		t.Errorf("no bot: %+v", got)
+	}
+	remove()
+
+	late := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		ModifyResponse: func(resp *http.Response) error {
+			resp.Header.Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
+			return nil
+		},
+	})
+	defer late.Close()
+	cfg.BaseURL = late.URL
+	if got := Check(context.Background(), cfg); !got.Dated || got.Ahead < time.Hour || got.Ahead > time.Hour+time.Minute {
+		t.Errorf("a platform whose clock is an hour late: %+v", got)
+	}
+	for _, v := range sim.Violations() {
+		if v.Rule == feishusim.RuleToken { // the wrong secret
+			continue
+		}
+		t.Errorf("rule of the platform broken: %s: %s", v.Rule, v.Detail)
+	}
+}

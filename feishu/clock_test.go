@@ -1,0 +1,34 @@
+package feishu
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestClockOfThePlatform(t *testing.T) {
+	ours := time.Now()
+	for _, ahead := range []time.Duration{0, time.Hour, -7 * time.Second} {
+		var c clock
+		if c.surelyAfter(ours.Add(365*24*time.Hour), ours) {
+			t.Error("sure without knowing the clock")
+		}
+		now := ours
+		for range 200 { // answers at all parts of a second, each 20 ms after its call
+			now = now.Add(337 * time.Millisecond)
+			theirs := now.Add(ahead - 10*time.Millisecond)
+			c.learn(theirs.UTC().Format(http.TimeFormat), now.Add(-20*time.Millisecond), now)
+			if at := now.Add(ahead); c.surelyAfter(at.Add(-time.Millisecond), now) {
+				t.Errorf("ahead %v: what was before is taken for later", ahead)
+			}
+		}
+		if !c.surelyAfter(now.Add(ahead+100*time.Millisecond), now) {
+			t.Errorf("ahead %v: not sure after 200 answers: between %v and %v", ahead, c.least, c.most)
+		}
+		c.learn(now.Add(ahead+time.Minute).UTC().Format(http.TimeFormat), now, now)
+		if c.surelyAfter(now.Add(ahead+30*time.Second), now) {
+			t.Errorf("ahead %v: a clock that was set is not believed", ahead)
+		}
+		c.learn("no date", now, now)
+	}
+}

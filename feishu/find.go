@@ -1,0 +1,101 @@
+package feishu
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"magpie/internal/chat"
+)
+
+// mostSearched is how many messages that follow a question are looked through for its answers.
+const mostSearched = 2000
+
+var errNoQuestion = errors.New("feishu: find answers: no message is named")
+
+// Find tells what the bot has sent in answer to a message, oldest first. The platform knows a send's idem for an hour; this
+// is how to learn later whether it happened. An error says nothing about that. A card's name serves Edit and Close.
+//
+// Inside a topic the platform calls the topic's first message the parent of all others, so answers are found there
+// of that one only.
+func (c *Client) Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
+	if to.ID == "" {
+		return nil, errNoQuestion
+	}
+	question, err := c.api.look(ctx, to.ID)
+	if err != nil {
+		return nil, err
+	}
+	items, err := c.api.after(ctx, to.Key.ID, question)
+	if err != nil {
+		return nil, err
+	}
+	var found []chat.Sent
+	for _, item := range items {
+		if item.Get("sender.id").String() != c.cfg.AppID || item.Get("parent_id").String() != to.ID || item.Get("deleted").Bool() {
+			continue
+		}
+		s := chat.Sent{ID: item.Get("message_id").String(), Time: millis(item.Get("create_time").String())}
+		if item.Get("msg_type").String() == "interactive" {
+			if s.Card, err = c.api.cardName(ctx, s, to); err != nil {
+				return nil, err
+			}
+		}
+		found = append(found, s)
+	}
+	return found, nil
+}
+
+// look gives one message (page im-v1/message/get).
+func (a *api) look(ctx context.Context, id string) (gjson.Result, error) {
+	var answer gjson.Result
+	err := persist(ctx, liveTries, func() (err error) {
+		answer, err = a.call(ctx, request{op: "look a message up", method: http.MethodGet, path: path("/open-apis/im/v1/messages/", id)})
+		return err
+	})
+	return answer.Get("data.items.0"), err
+}
+
+// after gives all messages of a chat since the question, and of the question's topic if it stands in one, oldest first.
+func (a *api) after(ctx context.Context, chatID string, question gjson.Result) ([]gjson.Result, error) {
+	parts := []listing{{chat: chatID, from: millis(question.Get("create_time").String()), most: mostSearched}}
+	if topic := question.Get("thread_id").String(); topic != "" {
+		parts = append(parts, listing{chat: chatID, thread: topic, most: mostSearched})
+	}
+	var all []gjson.Result
+	for _, l := range parts {
+		items, more, err := a.list(ctx, l)
+		if err == nil && more {
+			err = fmt.Errorf("feishu: find answers: more than %d messages follow the question", mostSearched)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, items...)
+	}
+	id := func(m gjson.Result) string { return m.Get("message_id").String() }
+	slices.SortFunc(all, func(a, b gjson.Result) int {
+		return cmp.Or(cmp.Compare(a.Get("create_time").Int(), b.Get("create_time").Int()), cmp.Compare(id(a), id(b)))
+	})
+	return slices.CompactFunc(all, func(a, b gjson.Result) bool { return id(a) == id(b) }), nil
+}
+
+// cardName gives the durable name of a card that was sent.
+func (a *api) cardName(ctx context.Context, s chat.Sent, to chat.Ref) (string, error) {
+	shows := sheet{message: s.ID}
+	e, err := entityOf(ctx, a, s.ID, s.Time)
+	switch {
+	case err == nil:
+		shows.entity = e
+	case notAnEntity(err):
+		shows.rate = patchRate()
+	default:
+		return "", err
+	}
+	return idOf(&shows, to), nil
+}

@@ -1,0 +1,123 @@
+package feishu
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"magpie/internal/chat"
+)
+
+// What is asked for after a connection was lost.
+const (
+	gapChats    = 50              // at most, those that spoke last
+	gapMessages = 200             // of each chat at most, the newest
+	gapSlack    = 5 * time.Second // messages are not always known in the order of their times
+	gapAtOnce   = 4               // chats
+	gapTries    = 8               // while a connection stands
+	gapWait     = 2 * time.Second // before the second try; doubles
+)
+
+// gaps finds messages that no event told of: what was said while there was no connection, or a dead one, the platform
+// delivers only 15 s, 5 min, 1 h and 6 h later, and then never.
+type gaps struct {
+	client  *Client
+	handler Handler
+
+	mu   sync.Mutex
+	owed []chat.Activity // chats that have not been asked since these times, those that spoke last first
+}
+
+// note remembers until when each chat is known now. What is owed since before stays owed since then.
+func (g *gaps) note(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
+	defer cancel()
+	active, err := g.handler.Active(ctx)
+	if err != nil {
+		g.client.log.Warn().Err(err).Msg("feishu: active chats not known, messages that were missed may come late")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, a := range active {
+		if a.Since.IsZero() || slices.ContainsFunc(g.owed, func(o chat.Activity) bool { return o.Key == a.Key }) {
+			continue
+		}
+		g.owed = append(g.owed, a)
+	}
+	slices.SortStableFunc(g.owed, func(a, b chat.Activity) int { return cmp.Compare(b.Since.UnixMilli(), a.Since.UnixMilli()) })
+	g.owed = g.owed[:min(len(g.owed), gapChats)]
+}
+
+func (g *gaps) left() []chat.Activity {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.owed)
+}
+
+func (g *gaps) settled(key chat.Key) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.owed = slices.DeleteFunc(g.owed, func(o chat.Activity) bool { return o.Key == key })
+}
+
+// close hands over what was missed, until nothing is owed or ctx is done. What it cannot do is left to the next
+// connection.
+func (g *gaps) close(ctx context.Context) {
+	before := g.client.Status().Repaired
+	for try := range gapTries {
+		if try > 0 && sleep(ctx, gapWait<<(try-1)) != nil {
+			return
+		}
+		var chats errgroup.Group
+		chats.SetLimit(gapAtOnce)
+		for _, a := range g.left() {
+			chats.Go(func() error { return g.ask(ctx, a) })
+		}
+		err := chats.Wait()
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			g.client.log.Warn().Err(err).Msg("feishu: not all chats could be asked for what was missed")
+			continue
+		}
+		if n := g.client.Status().Repaired - before; n > 0 {
+			g.client.log.Info().Int64("messages", n).Msg("feishu: took in what was missed")
+		}
+		return
+	}
+}
+
+// ask settles one chat.
+func (g *gaps) ask(ctx context.Context, a chat.Activity) error {
+	c := g.client
+	items, _, err := c.api.list(ctx, listing{chat: a.Key.ID, from: a.Since.Add(-gapSlack), newest: true, most: gapMessages, later: true})
+	switch v := verdictOf(err); {
+	case errors.As(err, new(*Error)) && (v == refused || v == gone || v == hopeless): // no permission, or not a member any more
+		c.log.Debug().Err(err).Msg("feishu: a chat cannot be asked for what was missed")
+		g.settled(a.Key)
+		return nil
+	case err != nil:
+		return err
+	}
+	for _, item := range items {
+		in, ok := c.incoming(listed(item, a.Kind))
+		if !ok || item.Get("deleted").Bool() || c.known.has(in.ID) {
+			continue
+		}
+		if err := c.hand(ctx, g.handler, in); err != nil {
+			return fmt.Errorf("take in a message that was missed: %w", err)
+		}
+		if in.Time.After(a.Since) {
+			c.state.change(func(now *Status) { now.Repaired++ })
+		}
+	}
+	g.settled(a.Key)
+	return nil
+}

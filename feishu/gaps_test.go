@@ -1,0 +1,344 @@
+package feishu
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+// memory is a Handler that keeps what it gets, each message once, as a bridge with its database does. It outlives
+// the client.
+type memory struct {
+	mu    sync.Mutex
+	order []chat.Incoming
+	times map[string]int // how often each message was handed over
+	fail  func(m chat.Incoming) error
+	wrote chan struct{}
+}
+
+func newMemory() *memory {
+	return &memory{times: make(map[string]int), wrote: make(chan struct{}, 1)}
+}
+
+func (h *memory) Message(_ context.Context, m chat.Incoming) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fail != nil {
+		if err := h.fail(m); err != nil {
+			return err
+		}
+	}
+	if h.times[m.ID]++; h.times[m.ID] == 1 {
+		h.order = append(h.order, m)
+	}
+	select {
+	case h.wrote <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (h *memory) Press(context.Context, chat.Press) (string, error) { return "", nil }
+
+func (h *memory) Active(context.Context) ([]chat.Activity, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []chat.Activity
+	for _, m := range slices.Backward(h.order) {
+		if !slices.ContainsFunc(all, func(a chat.Activity) bool { return a.Key == m.Key }) {
+			all = append(all, chat.Activity{Key: m.Key, Kind: m.Kind, Since: m.Time})
+		}
+	}
+	return all, nil
+}
+
+func (h *memory) texts() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []string
+	for _, m := range h.order {
+		out = append(out, m.Text)
+	}
+	return out
+}
+
+// await returns when so many messages are there.
+func (h *memory) await(p *platform, n int) {
+	p.t.Helper()
+	ctx := p.ctx()
+	for len(h.texts()) < n {
+		select {
+		case <-h.wrote:
+		case <-ctx.Done():
+			p.t.Fatalf("%d messages, want %d: %q\n%s", len(h.texts()), n, h.texts(), p.log)
+		}
+	}
+}
+
+// start runs a client until stop is called.
+func (p *platform) start(c *Client, h Handler) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx, h) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			p.t.Errorf("Run: %v", err)
+		}
+	})
+	p.t.Cleanup(stop)
+	return stop
+}
+
+// outages are the ways in which messages are missed. each begins one and returns what ends it.
+var outages = map[string]func(p *platform) (end func()){
+	"endpoint refused": func(p *platform) func() {
+		p.RefuseEndpoint(1, "system busy")
+		p.DropConnections(true)
+		p.await("lost", func(v *feishusim.View) bool { return v.Connections() == 0 })
+		return func() { p.RefuseEndpoint(0, "") }
+	},
+	"half-open": func(p *platform) func() {
+		p.Freeze(true)
+		return func() {
+			p.must(awaitStatus(p, func(s Status) bool { return s.LastError != nil }))
+			p.Freeze(false)
+		}
+	},
+}
+
+func TestWhatWasSaidDuringAnOutageArrivesAtOnce(t *testing.T) {
+	for name, begin := range outages {
+		t.Run(name, func(t *testing.T) {
+			p := newPlatform(t, feishusim.Config{PingInterval: time.Second})
+			ann, bob, h := p.AddUser("Ann"), p.AddUser("Bob"), newMemory()
+			room, group := p.PrivateChat(ann), p.Group("team", ann, bob)
+			p.start(p.Client, h)
+			p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
+			p.Say(room, ann, "one")
+			p.Say(group, bob, "first", feishusim.Mention())
+			h.await(p, 2)
+
+			end := begin(p)
+			p.Say(room, ann, "two")
+			p.Say(group, ann, "second", feishusim.Mention(), feishusim.MentionUsers(bob))
+			p.Say(room, ann, "three")
+			p.Recall(p.Say(room, ann, "never mind"))
+			end()
+			p.must(awaitStatus(p, func(s Status) bool { return s.Connected && s.Reconnects > 0 }))
+			began := p.Status().Since
+			h.await(p, 5)
+			took := time.Since(began)
+			t.Logf("there %v after the connection", took)
+			if took > time.Second {
+				t.Errorf("there %v after the connection, want a second", took)
+			}
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			var private []string
+			for _, m := range h.order {
+				if m.Kind == chat.Private {
+					private = append(private, m.Text)
+				} else if !m.ToBot {
+					t.Errorf("not to the bot: %+v", m)
+				}
+			}
+			if diff := cmp.Diff([]string{"one", "two", "three"}, private); diff != "" {
+				t.Error(diff)
+			}
+			if got := p.Status().Repaired; got != 3 {
+				t.Errorf("%d messages repaired, want 3", got)
+			}
+			p.clean()
+		})
+	}
+}
+
+// awaitStatus asks again whenever something happens on the platform, and often enough besides.
+func awaitStatus(p *platform, cond func(Status) bool) error {
+	ctx := p.ctx()
+	for !cond(p.Status()) {
+		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+			return fmt.Errorf("status %+v: %w\n%s", p.Status(), err, p.log)
+		}
+	}
+	return nil
+}
+
+func TestWhatWasSaidBetweenTwoRunsArrivesAtOnce(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, h := p.AddUser("Ann"), newMemory()
+	room := p.PrivateChat(ann)
+	stop := p.start(p.Client, h)
+	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
+	p.Say(room, ann, "one")
+	h.await(p, 1)
+	stop()
+	for i := range 60 { // more than one page
+		p.Say(room, ann, fmt.Sprint("meanwhile ", i))
+	}
+	p.Client = p.another()
+	p.start(p.Client, h)
+	h.await(p, 61)
+	for i, text := range h.texts()[1:] {
+		if text != fmt.Sprint("meanwhile ", i) {
+			t.Errorf("message %d is %q", i, text)
+		}
+	}
+	p.clean()
+}
+
+func TestListedMessageIsTheSameAsTheEvent(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, bob, rec := p.AddUser("Ann"), p.AddUser("Bob"), newRecorder()
+	group, room := p.Group("team", ann, bob), p.PrivateChat(ann)
+	p.run(rec)
+	began := time.Now().Add(-time.Minute)
+	p.Say(group, ann, "see @_user_9 you", feishusim.Mention(), feishusim.MentionUsers(bob))
+	p.Say(group, bob, "not to you")
+	p.Say(group, bob, "all", feishusim.MentionAll())
+	p.Server.Post(group, ann, json.RawMessage(`{"title":"Plan","content":[[{"tag":"text","text":"bold","style":["bold"]}]]}`), feishusim.Mention())
+	p.Send(group, ann, "image", json.RawMessage(`{"image_key":"img_v3_x"}`))
+	p.Say(room, ann, "private")
+	want := make(map[string]chat.Incoming)
+	for range 6 {
+		m := next(t, rec.messages)
+		want[m.ID] = m
+	}
+	_, err := p.Reply(p.ctx(), chat.Ref{Key: chat.FeishuChat(group)}, "the bot's own", "seed")
+	p.must(err)
+	p.Send(group, ann, "system", json.RawMessage(`{"template":"x"}`))
+	again, h := p.another(), newMemory()
+	again.state.change(func(now *Status) { now.BotOpenID = p.BotOpenID() })
+	for room, kind := range map[string]chat.Kind{group: chat.Group, room: chat.Private} {
+		g := &gaps{client: again, handler: h}
+		p.must(g.ask(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: kind, Since: began}))
+	}
+	if len(h.order) != len(want) {
+		t.Errorf("%d messages, want %d: %q", len(h.order), len(want), h.texts())
+	}
+	for _, m := range h.order {
+		if diff := cmp.Diff(want[m.ID], m); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestChatsThatCannotBeListedAreSkipped(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{MentionsOnly: true})
+	ann, bob, h := p.AddUser("Ann"), p.AddUser("Bob"), newMemory()
+	group, gone, room := p.Group("team", ann, bob), p.Group("gone", ann), p.PrivateChat(ann)
+	stop := p.start(p.Client, h)
+	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
+	p.Say(room, ann, "one")
+	p.Say(group, ann, "in the group", feishusim.Mention())
+	p.Say(gone, ann, "in another", feishusim.Mention())
+	h.await(p, 3)
+	stop()
+	p.RemoveBot(gone, ann)
+	p.Say(room, ann, "two")
+	p.Client = p.another()
+	p.start(p.Client, h)
+	h.await(p, 4)
+	if got := h.texts()[3]; got != "two" {
+		t.Errorf("got %q", got)
+	}
+	p.clean()
+}
+
+func TestGapStaysOpenUntilItIsClosed(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{Redeliver: []time.Duration{}})
+	ann, h := p.AddUser("Ann"), newMemory()
+	room := p.PrivateChat(ann)
+	p.start(p.Client, h)
+	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
+	p.Say(room, ann, "one")
+	h.await(p, 1)
+	end := outages["endpoint refused"](p)
+	p.Say(room, ann, "missed")
+	remove := p.Inject(feishusim.Fault{Method: "GET", Path: "/open-apis/im/v1/messages", Code: 230020})
+	end()
+	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
+	p.Say(room, ann, "later") // is known before the gap is closed
+	h.await(p, 2)
+	p.DropConnections(false)
+	remove()
+	h.await(p, 3)
+	if diff := cmp.Diff([]string{"one", "later", "missed"}, h.texts()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMissedMessageThatCannotBeStoredIsHandedOverAgain(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{Redeliver: []time.Duration{}})
+	ann, h := p.AddUser("Ann"), newMemory()
+	room := p.PrivateChat(ann)
+	at := time.Now()
+	p.Say(room, ann, "missed")
+	failed := false
+	h.fail = func(chat.Incoming) error {
+		if !failed {
+			failed = true
+			return errors.New("disk full")
+		}
+		return nil
+	}
+	g := &gaps{client: p.Client, handler: h}
+	g.owed = []chat.Activity{{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at.Add(-time.Second)}}
+	g.close(p.ctx())
+	if diff := cmp.Diff([]string{"missed"}, h.texts()); diff != "" || !failed {
+		t.Errorf("%s, failed %v", diff, failed)
+	}
+	if left := g.left(); len(left) != 0 {
+		t.Errorf("owed %v", left)
+	}
+}
+
+func TestGapsAreBounded(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{Limits: feishusim.Limits{AppPerSecond: -1, AppPerMinute: -1}})
+	ann, h := p.AddUser("Ann"), newMemory()
+	room := p.PrivateChat(ann)
+	at := time.Now().Add(-time.Hour)
+	for i := range gapMessages + 30 {
+		p.Say(room, ann, fmt.Sprint(i), feishusim.Time(at.Add(time.Duration(i+1)*time.Second)))
+	}
+	g := &gaps{client: p.Client, handler: h}
+	p.must(g.ask(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at}))
+	texts := h.texts()
+	if len(texts) != gapMessages || texts[0] != "30" || texts[len(texts)-1] != fmt.Sprint(gapMessages+29) {
+		t.Errorf("%d messages from %s to %s", len(texts), texts[0], texts[len(texts)-1])
+	}
+	rec := newRecorder()
+	rec.active = func() (all []chat.Activity, _ error) {
+		for i := range 3 * gapChats {
+			all = append(all, chat.Activity{Key: chat.FeishuChat(fmt.Sprint("oc_", i)), Since: at.Add(-time.Duration(i) * time.Minute)})
+		}
+		return all, nil
+	}
+	g.handler = rec
+	g.note(p.ctx())
+	if left := g.left(); len(left) != gapChats || left[0].Key.ID != "oc_0" || left[gapChats-1].Key.ID != fmt.Sprint("oc_", gapChats-1) {
+		t.Errorf("%d chats: %v", len(left), left)
+	}
+}
+
+func TestRecentForgetsTheOldest(t *testing.T) {
+	var r recent
+	for i := range remembered + 10 {
+		r.add(fmt.Sprint(i))
+		r.add(fmt.Sprint(i))
+	}
+	if r.has("9") || !r.has("10") || !r.has(fmt.Sprint(remembered+9)) || len(r.ids) != remembered {
+		t.Errorf("%d ids", len(r.ids))
+	}
+}

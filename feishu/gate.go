@@ -1,0 +1,110 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/sony/gobreaker/v2"
+	"github.com/tidwall/gjson"
+)
+
+// After so many calls in a row whose outcome is unknown no more are made for a while; then one may try.
+const (
+	mostFailures = 5
+	gateRest     = 30 * time.Second
+)
+
+// ErrAway is matched by an [Error] of a call that was not made, because the platform does not answer.
+var ErrAway = errors.New("the platform does not answer; calls wait until it does")
+
+// gate stands before the HTTP API. What comes back as a refusal, also for too many calls, is an answer; what counts
+// as a failure is an outcome that is unknown.
+type gate struct {
+	log  zerolog.Logger
+	rest time.Duration
+
+	mu      sync.Mutex
+	breaker *gobreaker.CircuitBreaker[gjson.Result]
+}
+
+func newGate(log zerolog.Logger) *gate {
+	g := &gate{log: log, rest: gateRest}
+	g.breaker = g.fresh()
+	return g
+}
+
+func (g *gate) fresh() *gobreaker.CircuitBreaker[gjson.Result] {
+	return gobreaker.NewCircuitBreaker[gjson.Result](gobreaker.Settings{
+		Timeout:       g.rest,
+		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= mostFailures },
+		IsSuccessful:  func(err error) bool { return verdictOf(err) != unknown },
+		IsExcluded:    func(err error) bool { return err != nil && !errors.As(err, new(*Error)) }, // the caller gave it up
+		OnStateChange: func(_ string, from, to gobreaker.State) { g.tell(from, to) },
+	})
+}
+
+// tell logs an outage's beginning and its end. What lies between are tries.
+func (g *gate) tell(from, to gobreaker.State) {
+	switch {
+	case from == gobreaker.StateClosed:
+		g.log.Warn().Dur("next_try_in", g.rest).Msg("feishu: the platform does not answer, calls wait")
+	case to == gobreaker.StateClosed:
+		g.log.Info().Msg("feishu: the platform answers again")
+	}
+}
+
+func (g *gate) current() *gobreaker.CircuitBreaker[gjson.Result] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.breaker
+}
+
+// pass makes the call, or fails at once while the platform is away.
+func (g *gate) pass(op string, call func() (gjson.Result, error)) (gjson.Result, error) {
+	answer, err := g.current().Execute(call)
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		return gjson.Result{}, &Error{Op: op, cause: ErrAway}
+	}
+	return answer, err
+}
+
+// away reports whether the platform does not answer.
+func (g *gate) away() bool { return g.current().State() != gobreaker.StateClosed }
+
+// shut reports whether a call would fail at once.
+func (g *gate) shut() bool {
+	b := g.current()
+	switch b.State() {
+	case gobreaker.StateClosed:
+		return false
+	case gobreaker.StateHalfOpen:
+		c := b.Counts()
+		return c.Requests > c.TotalExclusions // somebody is trying
+	}
+	return true
+}
+
+// wait returns when a call would be made.
+func (g *gate) wait(ctx context.Context) error {
+	for g.shut() {
+		if err := sleep(ctx, min(g.rest/20, 500*time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// open lets calls through again, since there is other evidence that the platform is back.
+func (g *gate) open() {
+	was := g.current()
+	if was.State() == gobreaker.StateClosed {
+		return
+	}
+	g.mu.Lock()
+	g.breaker = g.fresh()
+	g.mu.Unlock()
+	g.tell(gobreaker.StateOpen, gobreaker.StateClosed)
+}

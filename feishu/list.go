@@ -1,0 +1,70 @@
+package feishu
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
+	"github.com/tidwall/gjson"
+)
+
+// pageOfList is how many messages one answer of a list holds at most (page im-v1/message/list).
+const pageOfList = 50
+
+// listing says which messages of a chat are asked for.
+type listing struct {
+	chat   string
+	thread string    // instead of the chat: one topic of it
+	from   time.Time // not for a topic, whose messages are listed from its first
+	newest bool      // when there are more than most: the newest, else the oldest
+	most   int
+	later  bool // let other calls go first
+}
+
+// list gives messages, oldest first, and whether there are more than were asked for. Of topics a chat shows the first
+// message only.
+func (a *api) list(ctx context.Context, l listing) (items []gjson.Result, more bool, err error) {
+	query := larkcore.QueryParams{}
+	query.Set("container_id_type", "chat")
+	query.Set("container_id", l.chat)
+	query.Set("sort_type", "ByCreateTimeAsc")
+	query.Set("page_size", strconv.Itoa(pageOfList))
+	if l.newest {
+		query.Set("sort_type", "ByCreateTimeDesc")
+	}
+	if l.thread != "" {
+		query.Set("container_id_type", "thread")
+		query.Set("container_id", l.thread)
+	} else {
+		query.Set("start_time", strconv.FormatInt(l.from.Unix(), 10))
+	}
+	for len(items) < l.most {
+		var page gjson.Result
+		err := persist(ctx, liveTries, func() (err error) {
+			page, err = a.call(ctx, request{
+				op: "list the messages of a chat", method: http.MethodGet, path: "/open-apis/im/v1/messages", query: query, later: l.later,
+			})
+			return err
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		items = append(items, page.Get("data.items").Array()...)
+		next := page.Get("data.page_token").String()
+		more = page.Get("data.has_more").Bool() && next != ""
+		if !more {
+			break
+		}
+		query.Set("page_token", next)
+	}
+	if len(items) > l.most {
+		items, more = items[:l.most], true
+	}
+	if l.newest {
+		slices.Reverse(items)
+	}
+	return items, more, nil
+}

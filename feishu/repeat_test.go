@@ -1,0 +1,74 @@
+package feishu
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+// A process dies between the pages of a long answer, with the answer of a call on its way or not, and the next one
+// is told to close the same card.
+func TestKilledBetweenPages(t *testing.T) {
+	text := strings.Repeat("Some words in a row, and some more.\n\n", 2200)
+	pages := len(faces(chat.Card{Body: text}))
+	if pages < 3 {
+		t.Fatalf("%d pages", pages)
+	}
+	for _, lost := range []bool{false, true} {
+		name := "page not sent"
+		if lost {
+			name = "page sent, answer lost"
+		}
+		t.Run(name, func(t *testing.T) {
+			p, ask := asked(t, feishusim.Config{})
+			id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
+			p.must(err)
+			for page := 1; page < pages; page++ {
+				p.Client = p.another()
+				life, kill := context.WithCancel(p.ctx())
+				remove := p.Inject(feishusim.Fault{Path: replyAPI, Reset: true, Apply: lost})
+				if page > 1 { // those before it are sent again, in vain
+					p.Inject(feishusim.Fault{Path: replyAPI, Times: page - 1, Delay: time.Nanosecond})
+				}
+				before := cutCalls(p.View())
+				dead := make(chan error, 1)
+				go func() { dead <- p.Client.Close(life, id, chat.Card{Body: text}) }()
+				p.await("the page is sent", func(v *feishusim.View) bool { return cutCalls(v) > before })
+				kill()
+				if err := <-dead; err == nil {
+					t.Error("Close: no error")
+				}
+				remove()
+				want := page
+				if lost {
+					want++
+				}
+				if n := len(p.answers(ask.Key.ID)); n != want {
+					t.Errorf("%d messages when killed at page %d, want %d", n, page, want)
+				}
+			}
+			p.Client = p.another()
+			p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: text}))
+			p.must(p.another().Close(p.ctx(), id, chat.Card{Body: text})) // it was not noted that it was done
+			if n := len(p.answers(ask.Key.ID)); n != pages {
+				t.Errorf("%d messages, want %d", n, pages)
+			}
+			p.answeredOnce(ask, text)
+		})
+	}
+}
+
+// cutCalls counts the calls that were cut off.
+func cutCalls(v *feishusim.View) int {
+	n := 0
+	for _, c := range v.Calls() {
+		if c.Faulty && c.Status == 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,46 @@
+package feishu
+
+import "time"
+
+// mostCards is how many cards a shelf keeps. A card that is taken off can be found again by its name; it is taken off
+// when nobody has touched it for longest.
+const mostCards = 1000
+
+// shelf keeps cards by name. A turn that never ends would leave its card there for ever.
+type shelf map[string]*kept
+
+type kept struct {
+	card *card
+	used time.Time
+}
+
+func (s *shelf) put(name string, k *card) {
+	if *s == nil {
+		*s = make(shelf)
+	}
+	if len(*s) >= mostCards && (*s)[name] == nil {
+		s.dropOldest()
+	}
+	(*s)[name] = &kept{k, time.Now()}
+}
+
+func (s *shelf) get(name string) *card {
+	e := (*s)[name]
+	if e == nil {
+		return nil
+	}
+	e.used = time.Now()
+	return e.card
+}
+
+func (s *shelf) drop(name string) { delete(*s, name) }
+
+func (s *shelf) dropOldest() {
+	var oldest string
+	for name, e := range *s {
+		if oldest == "" || e.used.Before((*s)[oldest].used) {
+			oldest = name
+		}
+	}
+	s.drop(oldest)
+}

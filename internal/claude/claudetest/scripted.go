@@ -1,0 +1,30 @@
+package claudetest
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"magpie/internal/claude"
+)
+
+// Scripted builds the scripted agent and returns its path. It starts in a few ms and answers at once, for tests of
+// many turns; see the package scripted. The go command builds it, so it need not be installed.
+func Scripted(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "scripted")
+	out, err := exec.Command("go", "build", "-o", path, "magpie/internal/claude/claudetest/scripted").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build the scripted agent: %v\n%s", err, out)
+	}
+	return path
+}
+
+// ScriptedConfig is a configuration for the scripted agent with an empty project. It keeps transcripts.
+func ScriptedConfig(t testing.TB) claude.Config {
+	t.Helper()
+	c := claude.Defaults()
+	c.Command, c.Environ, c.Project = Scripted(t), Environ(t, ""), t.TempDir()
+	c.Env = map[string]string{"MAGPIE_SCRIPTED_TRANSCRIPT": "1"}
+	return c
+}

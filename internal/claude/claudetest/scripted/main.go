@@ -1,0 +1,170 @@
+// Command scripted is an agent for load tests: it speaks the CLI's stream-json, answers "echo: <last line of the prompt>"
+// at once, and ends with its input. It knows nothing of tools, permissions or models.
+//
+// With MAGPIE_SCRIPTED_TRANSCRIPT=1 in its environment it keeps transcripts where the CLI does, so that its sessions can be
+// resumed and recalled.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/claude"
+)
+
+// model is the name under which it speaks.
+const model = "scripted"
+
+func main() {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "scripted:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, in io.Reader, out io.Writer) error {
+	a := agent{out: bufio.NewWriter(out)}
+	for _, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		switch name {
+		case "--session-id", "--resume":
+			a.session = value
+		case "--permission-mode":
+			a.mode = value
+		}
+	}
+	if os.Getenv("MAGPIE_SCRIPTED_TRANSCRIPT") == "1" {
+		if err := a.openTranscript(); err != nil {
+			return err
+		}
+	}
+	br := bufio.NewReader(in)
+	for {
+		line, err := br.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := a.take(line); err != nil {
+			return err
+		}
+	}
+}
+
+// agent is one process of it.
+type agent struct {
+	session string
+	mode    string
+	out     *bufio.Writer
+	file    io.Writer // the transcript; nil = none
+	turns   int
+}
+
+func (a *agent) openTranscript() error {
+	path, err := claude.Config{Environ: os.Environ()}.Transcript(".", a.session)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	a.file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // the process's end closes it
+	return err
+}
+
+// message is what comes in: a prompt or a request.
+type message struct {
+	Type    string `json:"type"`
+	UUID    string `json:"uuid"`
+	Request string `json:"request_id"`
+	Message struct {
+		Content string `json:"content"`
+	} `json:"message"`
+}
+
+func (a *agent) take(line []byte) error {
+	var m message
+	if err := json.Unmarshal(line, &m); err != nil {
+		return fmt.Errorf("input line: %w", err)
+	}
+	switch m.Type {
+	case "user":
+		return a.answer(m.UUID, m.Message.Content)
+	case "control_request":
+		return a.say(object{"type": "control_response", "response": object{"subtype": "success", "request_id": m.Request}})
+	}
+	return nil
+}
+
+type object = map[string]any
+
+// answer runs one turn.
+func (a *agent) answer(id, prompt string) error {
+	a.turns++
+	prompt = strings.TrimSpace(prompt)
+	text := "echo: " + prompt[strings.LastIndexByte(prompt, '\n')+1:]
+	usage := object{"input_tokens": len(prompt) / 4, "output_tokens": len(text) / 4}
+	msg := object{
+		"id": "msg_" + uuid.NewString(), "model": model, "role": "assistant", "stop_reason": "end_turn",
+		"content": []object{{"type": "text", "text": text}}, "usage": usage,
+	}
+	if err := a.record(id, prompt, msg); err != nil {
+		return err
+	}
+	stream := func(event object) object { return object{"type": "stream_event", "event": event} }
+	half := len("echo: ")
+	return a.say(
+		object{"type": "system", "subtype": "init", "model": model, "permissionMode": a.mode},
+		stream(object{"type": "message_start", "message": object{"id": msg["id"]}}),
+		stream(object{"type": "content_block_start", "content_block": object{"type": "text"}}),
+		stream(object{"type": "content_block_delta", "delta": object{"type": "text_delta", "text": text[:half]}}),
+		stream(object{"type": "content_block_delta", "delta": object{"type": "text_delta", "text": text[half:]}}),
+		object{"type": "assistant", "message": msg},
+		stream(object{"type": "content_block_stop"}),
+		stream(object{"type": "message_stop"}),
+		object{
+			"type": "result", "subtype": "success", "is_error": false, "result": text, "num_turns": 1, "stop_reason": "end_turn",
+			"total_cost_usd": 0.001 * float64(a.turns), "usage": usage,
+			"modelUsage": object{model: object{"costUSD": 0.001 * float64(a.turns), "contextWindow": 200_000}},
+		},
+	)
+}
+
+// say writes lines and sends them off together.
+func (a *agent) say(lines ...object) error {
+	for _, line := range lines {
+		line["session_id"] = a.session
+		if err := json.NewEncoder(a.out).Encode(line); err != nil {
+			return err
+		}
+	}
+	return a.out.Flush()
+}
+
+// record writes one turn into the transcript.
+func (a *agent) record(id, prompt string, msg object) error {
+	if a.file == nil {
+		return nil
+	}
+	w := bufio.NewWriter(a.file)
+	enc := json.NewEncoder(w)
+	group := uuid.NewString()
+	if err := enc.Encode(object{
+		"type": "user", "uuid": id, "promptId": group, "sessionId": a.session, "message": object{"role": "user", "content": prompt},
+	}); err != nil {
+		return err
+	}
+	if err := enc.Encode(object{"type": "assistant", "uuid": uuid.NewString(), "parentUuid": id, "sessionId": a.session, "message": msg}); err != nil {
+		return err
+	}
+	return w.Flush()
+}

@@ -1,0 +1,347 @@
+//go:build linux
+
+package claude_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/claude"
+	"magpie/internal/modelsim"
+)
+
+// roleVariable makes the test binary a small bridge instead, for tests of what a whole program leaves behind.
+const roleVariable = "MAGPIE_TEST_BRIDGE"
+
+func TestMain(m *testing.M) {
+	job := os.Getenv(roleVariable)
+	if job == "" {
+		os.Exit(m.Run())
+	}
+	_ = os.Unsetenv(roleVariable)
+	if err := bridge(job); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// job is what a small bridge has to do.
+type job struct {
+	Config claude.Config
+	Spec   claude.Spec
+	Prompt string
+	Adopt  bool
+	Sweep  bool // do nothing but a sweep
+}
+
+// bridge runs one turn, says "turn" and closes its pool, says "closed" and waits for the end of its input.
+func bridge(text string) error {
+	var j job
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		return err
+	}
+	if j.Sweep {
+		n, err := claude.Sweep(context.Background(), j.Config.Instance)
+		fmt.Println("swept", n)
+		return err
+	}
+	if j.Adopt {
+		stop, err := claude.AdoptOrphans()
+		if err != nil {
+			return err
+		}
+		defer stop()
+		for range 50 { // the program's other children keep their own ends
+			var exit *exec.ExitError
+			if err := exec.Command("sh", "-c", "exit 3").Run(); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+				return fmt.Errorf("the end of a child was lost: %w", err)
+			}
+		}
+	}
+	pool := claude.NewPool(j.Config)
+	p, err := pool.Acquire(context.Background(), "a", j.Spec)
+	if err != nil {
+		return err
+	}
+	for _, err := range p.Run(context.Background(), j.Prompt, "go on") {
+		if err != nil {
+			return err
+		}
+	}
+	fmt.Println("turn")
+	pool.Release("a", p)
+	pool.Close()
+	fmt.Println("closed")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// program is a small bridge that runs.
+type program struct {
+	*exec.Cmd
+	says  *bufio.Scanner
+	input io.Closer
+}
+
+func (r *rig) program(j job, environ ...string) program {
+	r.Helper()
+	j.Config = r.cfg
+	text, err := json.Marshal(j)
+	if err != nil {
+		r.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		r.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(append(os.Environ(), roleVariable+"="+string(text)), environ...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		r.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = cmd.Process.Kill() })
+	return program{cmd, bufio.NewScanner(out), in}
+}
+
+// await reads what the program says up to that word.
+func (p program) await(t *testing.T, word string) {
+	t.Helper()
+	limit := time.AfterFunc(time.Minute, func() { _ = p.Process.Kill() })
+	defer limit.Stop()
+	for p.says.Scan() {
+		if p.says.Text() == word {
+			return
+		}
+	}
+	t.Fatalf("the program never said %q", word)
+}
+
+// pidsIn waits until a file has that many lines, each with a process id.
+func pidsIn(t *testing.T, file string, lines int) []string {
+	t.Helper()
+	var pids []string
+	if err := poll(t.Context(), "process ids", func() bool {
+		data, _ := os.ReadFile(file)
+		pids = strings.Fields(string(data))
+		return len(pids) == lines
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		if !there(pid) {
+			t.Fatalf("process %s is gone before anybody could end it", pid)
+		}
+	}
+	return pids
+}
+
+// there reports whether a process runs; one that has ended and waits for its parent does not.
+func there(pid string) bool {
+	data, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
+// leaves is a shell command that leaves processes behind in many ways, with their ids in the file.
+func leaves(file string) string {
+	note := "sh -c 'echo $$ >> " + file + "; exec sleep 300' >/dev/null 2>&1"
+	return fmt.Sprintf("nohup %s & setsid %s & (setsid sh -c '%s &' &) ", note, note, strings.ReplaceAll(note, "'", `'\''`))
+}
+
+func tool(command string) modelsim.Rule {
+	return modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("let me"), modelsim.Tool("Bash", map[string]any{"command": command, "description": "leave"}),
+	}}
+}
+
+func TestASweepEndsWhatAKilledBridgeLeft(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pids")
+	r := newRig(t, func(c *claude.Config) { c.AllowedTools, c.Instance = []string{"Bash"}, uuid.NewString() })
+	r.model.Script(tool(leaves(file) + "; echo $$ >> " + file + "; sleep 300"))
+	j := job{Spec: withDir(fresh(), r.cfg.Project), Prompt: uuid.NewString()}
+	p := r.program(j)
+	pids := pidsIn(t, file, 4)
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Wait()
+
+	if n, err := claude.Sweep(t.Context(), uuid.NewString()); n != 0 || err != nil {
+		t.Errorf("the sweep of another instance ended %d processes: %v", n, err)
+	}
+	for _, pid := range pids {
+		if !there(pid) {
+			t.Fatalf("process %s was ended for another instance", pid)
+		}
+	}
+	began := time.Now()
+	n, err := claude.Sweep(t.Context(), r.cfg.Instance)
+	if err != nil || n < len(pids)+1 {
+		t.Errorf("the sweep ended %d processes: %v", n, err)
+	}
+	t.Logf("%d processes ended in %v", n, time.Since(began))
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("the sweep took %v", d)
+	}
+	for _, pid := range pids {
+		if there(pid) {
+			t.Errorf("process %s is still there", pid)
+		}
+	}
+	if n, err := claude.Sweep(t.Context(), r.cfg.Instance); n != 0 || err != nil {
+		t.Errorf("a second sweep found %d processes: %v", n, err)
+	}
+	got, err := r.cfg.Recall(r.cfg.Project, j.Spec.Session, j.Prompt)
+	if err != nil || !got.Known || !got.Acted || got.Ended || got.Text != "let me" {
+		t.Errorf("recalled %+v %v", got, err)
+	}
+}
+
+// A CLI that is swept away a moment after its bridge has died still writes down what it was asked.
+func TestASweepLetsTheTranscriptBeWritten(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.Instance = uuid.NewString() })
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Hang()}})
+	j := job{Spec: withDir(fresh(), r.cfg.Project), Prompt: uuid.NewString()}
+	p := r.program(j)
+	if err := r.model.Await(t.Context(), func(list []modelsim.Request) bool { return len(list) > 0 }); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Process.Kill()
+	_ = p.Wait()
+	if n, err := claude.Sweep(t.Context(), r.cfg.Instance); n < 1 || err != nil {
+		t.Errorf("%d processes ended: %v", n, err)
+	}
+	got, err := r.cfg.Recall(r.cfg.Project, j.Spec.Session, j.Prompt)
+	if err != nil || !got.Known || got.Acted || got.Ended {
+		t.Errorf("recalled %+v %v", got, err)
+	}
+}
+
+func TestASweepNeedsAnInstance(t *testing.T) {
+	if _, err := claude.Sweep(t.Context(), ""); err == nil {
+		t.Error("nobody's processes were swept")
+	}
+}
+
+// A sweeping program may itself have been started by an agent that it is to sweep away.
+func TestASweepSparesItsOwnProgram(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.Instance = uuid.NewString() })
+	mark := "MAGPIE_PROCESS=" + r.cfg.Instance + "/old"
+	left := exec.Command("sleep", "300")
+	left.Env = []string{mark}
+	if err := left.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := r.program(job{Sweep: true}, mark)
+	p.await(t, "swept 1")
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+	if err := left.Wait(); err == nil {
+		t.Error("what was left behind ended by itself")
+	}
+}
+
+func TestASweepSparesOtherUsers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to start a process of another user")
+	}
+	t.Parallel()
+	instance := uuid.NewString()
+	other := exec.Command("sleep", "300")
+	other.Env = []string{"MAGPIE_PROCESS=" + instance + "/x"}
+	other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = other.Process.Kill()
+		_ = other.Wait()
+	}()
+	if n, err := claude.Sweep(t.Context(), instance); n != 0 || err != nil {
+		t.Errorf("%d processes ended: %v", n, err)
+	}
+	if !there(strconv.Itoa(other.Process.Pid)) {
+		t.Error("the other user's process was ended")
+	}
+}
+
+// Once the pool is closed nothing is left of it, not even what has cleared its environment and left its parents and
+// its session; and the dead are buried.
+func TestAClosedPoolLeavesNothingBehind(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pids")
+	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	hidden := "env -i setsid sh -c 'echo $$ >> " + file + "; exec sleep 300' >/dev/null 2>&1"
+	r.model.Script(tool(leaves(file)+"; ("+hidden+" &); true"), modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Tool("Bash", map[string]any{"command": "while [ $(wc -l < " + file + ") -lt 4 ]; do sleep 0.05; done", "description": "wait"}),
+	}})
+	p := r.program(job{Spec: withDir(fresh(), r.cfg.Project), Prompt: uuid.NewString(), Adopt: true})
+	p.await(t, "closed")
+	data, err := os.ReadFile(file)
+	pids := strings.Fields(string(data))
+	if err != nil || len(pids) != 4 {
+		t.Fatalf("pids %v, %v", pids, err)
+	}
+	if err := poll(t.Context(), "the end of the tools", func() bool {
+		for _, pid := range pids {
+			if _, err := os.Stat("/proc/" + pid); err == nil {
+				return false // not even as a zombie
+			}
+		}
+		return true
+	}); err != nil {
+		t.Error(err)
+	}
+	if left := childrenOf(p.Process.Pid); len(left) > 0 {
+		t.Errorf("the program still has the children %v", left)
+	}
+	if err := p.input.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// childrenOf lists the children of a process, the dead among them.
+func childrenOf(pid int) []string {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	var list []string
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(data), ") ")
+		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
+			list = append(list, string(data))
+		}
+	}
+	return list
+}

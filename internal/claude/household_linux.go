@@ -1,0 +1,116 @@
+package claude
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// AdoptOrphans makes this program the parent of whatever its CLIs leave behind, so that it can be found without its
+// parents and with its environment cleared. An orphan is killed when all CLIs that may have started it have ended.
+// It is called once, before the first CLI starts; stop ends the reaping of the dead, at the end of the program.
+//
+// From then on, a child that the program starts by other means must stay in the program's session and process group:
+// that is how it is told from an orphan, whose end nobody else waits for.
+func AdoptOrphans() (stop func(), err error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("adopt orphans: %w", err)
+	}
+	house.mu.Lock()
+	house.adopts = true
+	for _, s := range house.adopted(processes(0)) {
+		house.strange[s.identity] = true
+	}
+	house.mu.Unlock()
+	died := make(chan os.Signal, 1)
+	signal.Notify(died, syscall.SIGCHLD)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range died {
+			house.reap()
+			time.Sleep(reapPause)
+		}
+	}()
+	return func() {
+		signal.Stop(died)
+		close(died)
+		<-done
+		house.reap()
+	}, nil
+}
+
+// reapPause keeps many small deaths from becoming as many looks at the machine.
+const reapPause = 100 * time.Millisecond
+
+func (h *household) reap() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.adopted(processes(0)) {
+		if s.zombie {
+			_, _ = syscall.Wait4(s.pid, nil, syscall.WNOHANG, nil) // it has ended: the call takes its status and waits for nothing
+		}
+	}
+}
+
+// adopted lists the children that the program did not start. The caller holds mu, so no CLI is about to start.
+func (h *household) adopted(all []stat) []stat {
+	self, ok := readStat(os.Getpid())
+	if !ok {
+		return nil
+	}
+	var list []stat
+	for _, s := range all {
+		kept := s.session == self.session && s.group == self.group // started by other parts of the program
+		if s.parent == self.pid && h.own[s.pid] == nil && !kept {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// settle takes up the orphans that are there now, and kills those that only p can have started, with all that they have
+// started in turn. The caller holds mu.
+func (h *household) settle(p *Process) {
+	all := processes(0)
+	there := map[identity]guilty{}
+	var doomed []stat
+	for _, s := range h.adopted(all) {
+		if s.zombie || h.strange[s.identity] {
+			continue
+		}
+		g, known := h.orphans[s.identity]
+		if !known {
+			g = h.suspects(s, p)
+		}
+		there[s.identity] = g
+		if len(g) == 0 || len(g) == 1 && g[p] {
+			doomed = append(doomed, s)
+		}
+	}
+	h.orphans = there
+	if len(doomed) > 0 {
+		killAll(kin(all, doomed, nil))
+	}
+}
+
+// suspects are the CLIs that may have started an orphan that is new: all that live, and p, which may have ended just
+// now. When it tells by its mark, it is that one; or nobody, if that one ended long ago.
+func (h *household) suspects(s stat, p *Process) guilty {
+	g := guilty{p: true}
+	for _, other := range h.own {
+		g[other] = true
+	}
+	mark, ok := variable(s.pid, markName)
+	if ok {
+		maps.DeleteFunc(g, func(c *Process, _ bool) bool { return c.mark != markName+"="+mark })
+	} else if os.Getpid() == 1 {
+		g[nil] = true // the first process of a container is given the orphans of others, too
+	}
+	return g
+}

@@ -1,0 +1,149 @@
+package claude_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/claude"
+	"magpie/internal/modelsim"
+)
+
+// ask runs one turn and returns the id of its prompt with it.
+func (r *rig) ask(p *claude.Process, each func(claude.Event)) (string, answer) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	defer cancel()
+	id := uuid.NewString()
+	var a answer
+	for ev, err := range p.Run(ctx, id, "go on") {
+		if err != nil {
+			a.err = err
+			break
+		}
+		a.take(ev)
+		if each != nil {
+			each(ev)
+		}
+	}
+	return id, a
+}
+
+// answered is the text of an answer as users see it.
+func answered(blocks []string) string {
+	var parts []string
+	for _, b := range blocks {
+		if strings.TrimSpace(b) != "" {
+			parts = append(parts, b)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// What the transcript tells about a turn is what its events told.
+func TestRecallTellsWhatTheEventsTold(t *testing.T) {
+	bash := modelsim.Tool("Bash", map[string]any{"command": "echo hi", "description": "say hi"})
+	step := func(steps ...modelsim.Step) modelsim.Rule { return modelsim.Rule{Times: 1, Steps: steps} }
+	for name, rules := range map[string][]modelsim.Rule{
+		"text":      {step(modelsim.Thinking("hm"), modelsim.Text("one\n\ntwo"))},
+		"tools":     {step(modelsim.Text("first"), bash, bash), step(modelsim.Text("second"))},
+		"repeated":  {step(modelsim.Text("half an ans"), modelsim.Cut()), step(modelsim.Text("a whole answer"))},
+		"continued": {step(modelsim.Text("cut "), modelsim.Stop("max_tokens")), step(modelsim.Text("off"))},
+		"endless":   {{Steps: []modelsim.Step{modelsim.Text("on and on"), modelsim.Stop("max_tokens")}}},
+		"failed":    {step(modelsim.Text("let me"), bash), step(modelsim.Fail(400, "invalid_request_error", "bad"))},
+		"refused":   {step(modelsim.Text("no"), modelsim.Stop("refusal"))},
+		"helped": {
+			step(modelsim.Tool("Agent", map[string]any{"description": "d", "prompt": "do it", "subagent_type": "general-purpose"})),
+			step(modelsim.Text("helper speaks")), step(modelsim.Text("done")),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+			r.model.Script(rules...)
+			spec := fresh()
+			p := r.acquire("a", spec)
+			id, a := r.ask(p, nil)
+			r.model.Reset()
+			r.ask(p, nil)
+			r.pool.Release("a", p)
+			r.pool.Drop("a")
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			got, err := r.cfg.Recall(r.cfg.Project, spec.Session, id)
+			if err != nil || !got.Known || !got.Ended {
+				t.Fatalf("%+v %v", got, err)
+			}
+			acted := false
+			for _, ev := range a.events {
+				_, called := ev.(claude.ToolCall)
+				acted = acted || called
+			}
+			if got.Text != answered(a.blocks) || got.Failure != a.result.Failure || got.Acted != acted {
+				t.Errorf("recalled %+v\nthe events told %q, %+v, acted %v", got, answered(a.blocks), a.result, acted)
+			}
+			if name == "tools" && got.Usage != a.result.Usage {
+				t.Errorf("recalled usage %+v, the result told %+v", got.Usage, a.result.Usage)
+			}
+		})
+	}
+}
+
+// What is known of a turn whose CLI was killed: nothing that it was still saying, but each tool that it called.
+func TestRecallOfAKilledTurn(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	mark := filepath.Join(t.TempDir(), "pid")
+	r.model.Script(
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+			modelsim.Text("let me"), modelsim.Tool("Bash", map[string]any{"command": "sleep 1; echo $$ > " + mark, "description": "mark"}),
+		}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("half an ans"), modelsim.Hang()}},
+	)
+	spec := fresh()
+	p := r.acquire("a", spec)
+	id, a := r.ask(p, func(ev claude.Event) {
+		if e, ok := ev.(claude.Text); ok && strings.HasPrefix(e.Text, "half") {
+			_ = syscall.Kill(p.Pid(), syscall.SIGKILL)
+		}
+	})
+	r.pool.Release("a", p)
+	if a.err == nil {
+		t.Fatal("the CLI was not killed")
+	}
+	got, err := r.cfg.Recall(r.cfg.Project, spec.Session, id)
+	if err != nil || !got.Known || !got.Acted || got.Ended || got.Text != "let me" || got.Failure != "" {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+// The CLI drops a prompt that its session holds already: this is why an id is used once.
+func TestAPromptIsTakenOnce(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.Silence.Duration = 3 * time.Second })
+	spec := fresh()
+	p := r.acquire("a", spec)
+	id, a := r.ask(p, nil)
+	r.pool.Release("a", p)
+	r.pool.Drop("a")
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	asked := len(r.model.Requests())
+	p = r.acquire("a", resumed(spec))
+	defer r.pool.Release("a", p)
+	for ev, err := range p.Run(t.Context(), id, "go on") {
+		if _, ok := ev.(claude.Result); ok {
+			t.Error("the prompt was taken twice")
+		}
+		if err != nil {
+			break
+		}
+	}
+	if n := len(r.model.Requests()); n != asked {
+		t.Errorf("the model was asked %d times more", n-asked)
+	}
+}

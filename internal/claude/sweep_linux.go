@@ -1,0 +1,116 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// How long a sweep lets the CLIs end by themselves, and how long it takes at most.
+const (
+	sweepGrace = 2 * time.Second
+	sweepLimit = 5 * time.Second
+	sweepTick  = 20 * time.Millisecond
+)
+
+// Sweep ends all processes that an earlier run of the program with this [Config.Instance] has left behind: its CLIs,
+// all that they have started, and the sessions that any of these lead. It asks the CLIs to end, so that they write what
+// they know into their transcripts, kills what is left, and returns how many processes there were, once they are gone.
+// No other run of the instance may be alive.
+//
+// A process that has cleared its environment, leads a session of its own and has lost its parents is not found.
+func Sweep(ctx context.Context, instance string) (killed int, err error) {
+	if instance == "" {
+		return 0, errors.New("sweep: no instance")
+	}
+	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
+	defer cancel()
+	s := sweeper{prefix: markName + "=" + instance + "/", uid: uint32(os.Geteuid()), known: map[identity]bool{}, led: map[int]bool{}}
+	s.look()
+	signalAll(s.agents(), syscall.SIGTERM)
+	for began := time.Now(); len(s.agents()) > 0 && time.Since(began) < sweepGrace && pause(ctx, sweepTick); {
+		s.look()
+	}
+	for {
+		s.look()
+		if len(s.alive) == 0 {
+			return len(s.known), nil
+		}
+		killAll(s.alive)
+		if !pause(ctx, sweepTick) {
+			return len(s.known), fmt.Errorf("sweep: %d processes do not end: %w", len(s.alive), ctx.Err())
+		}
+	}
+}
+
+// pause reports false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// sweeper remembers whom it has seen, since what a process leaves behind when it ends cannot be told any more.
+type sweeper struct {
+	prefix string
+	uid    uint32
+	known  map[identity]bool
+	led    map[int]bool // sessions that the known lead or have led
+	alive  []relative
+}
+
+func (s *sweeper) look() {
+	all := processes(0)
+	var roots []stat
+	for _, p := range all {
+		if s.known[p.identity] || marked(p.pid, func(v string) bool { return strings.HasPrefix(v, s.prefix) }) {
+			roots = append(roots, p)
+		}
+	}
+	s.alive = s.alive[:0]
+	for _, p := range kin(all, roots, s.led) {
+		if owner, ok := ownerOf(p.pid); !ok || owner != s.uid {
+			continue
+		}
+		s.known[p.identity] = true
+		s.alive = append(s.alive, p)
+		if p.session == p.pid {
+			s.led[p.pid] = true
+		}
+	}
+}
+
+// agents are the CLIs among those alive, with their own helpers. Their tools know that they run inside of one.
+func (s *sweeper) agents() []relative {
+	var list []relative
+	for _, p := range s.alive {
+		_, inside := variable(p.pid, "CLAUDECODE")
+		if !inside && marked(p.pid, func(v string) bool { return strings.HasPrefix(v, s.prefix) }) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// ownerOf is the user whose process it is.
+func ownerOf(pid int) (uid uint32, ok bool) {
+	info, err := os.Stat("/proc/" + strconv.Itoa(pid))
+	if err != nil {
+		return 0, false
+	}
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return sys.Uid, true
+}

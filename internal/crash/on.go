@@ -1,0 +1,20 @@
+//go:build crashtest
+
+// Package crash names the steps between a message and its answer at which the crash test kills the program.
+package crash
+
+import (
+	"os"
+	"syscall"
+)
+
+// at is the step at which the program kills itself; empty = none.
+var at = os.Getenv("MAGPIE_CRASH_AT")
+
+// At is a step. The program ends here as by kill -9 when the step is the chosen one.
+func At(step string) {
+	if step == at {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // the signal is on its way
+	}
+}

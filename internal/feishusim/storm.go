@@ -1,0 +1,81 @@
+package feishusim
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Weather is what goes wrong on a bad day: too many calls, by the app and in a chat; a server that fails; a gateway's
+// page instead of an answer; an answer that is lost, before and after the work; a slow answer; tokens that are revoked.
+func Weather() []Fault {
+	return []Fault{
+		{Code: codeTooFrequent, Msg: "request trigger frequency limit"},
+		{Code: codeChatFrequency, Msg: "trigger frequency limit"},
+		{Status: http.StatusInternalServerError, Body: `{"code":2200,"msg":"internal error"}`},
+		{Status: http.StatusServiceUnavailable},
+		{Status: http.StatusBadGateway, Body: "<html>bad gateway</html>"},
+		{Reset: true},
+		{Reset: true, Apply: true},
+		{Delay: 5 * time.Second, Apply: true},
+		{Revoke: true},
+	}
+}
+
+// storm makes requests go wrong at random.
+type storm struct {
+	rate  float64
+	kinds []Fault
+
+	mu    sync.Mutex
+	dice  *rand.Rand
+	dealt int
+}
+
+// Storm makes a part of all requests to the API go wrong, of those that match one of the kinds: rate is the part,
+// between 0 and 1, and each kind is as likely as the others. Without kinds it is [Weather]. A kind's Times has no
+// meaning, its Delay is the longest one. The dice are seeded; which request meets which fault depends on their order.
+// stop ends the storm and tells how many faults it dealt out. A fault that was injected goes before.
+func (fs *faults) Storm(seed uint64, rate float64, kinds ...Fault) (stop func() (dealt int)) {
+	if len(kinds) == 0 {
+		kinds = Weather()
+	}
+	for i := range kinds {
+		if kinds[i].Path == "" {
+			kinds[i].Path = "/open-apis/"
+		}
+	}
+	s := &storm{rate: rate, kinds: kinds, dice: rand.New(rand.NewPCG(seed, 0))}
+	fs.mu.Lock()
+	fs.storm = s
+	fs.mu.Unlock()
+	return func() int {
+		fs.mu.Lock()
+		if fs.storm == s {
+			fs.storm = nil
+		}
+		fs.mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.dealt
+	}
+}
+
+// take returns the fault that r meets, or nil.
+func (s *storm) take(r *http.Request) *Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dice.Float64() >= s.rate {
+		return nil
+	}
+	f := s.kinds[s.dice.IntN(len(s.kinds))]
+	if !f.matches(r) {
+		return nil
+	}
+	if f.Delay > 0 {
+		f.Delay = time.Duration(s.dice.Int64N(int64(f.Delay)))
+	}
+	s.dealt++
+	return &f
+}
