@@ -119,7 +119,7 @@ func (d *DB) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return d.quickCheck(ctx, closed)
+	return d.quickCheck(ctx, closed, smallDatabase)
 }
 
 // prepareWriter sets what a connection string cannot say.

@@ -53,6 +53,11 @@ func (d *DB) Migrate(ctx context.Context, files fs.FS) error { return d.migrate(
 // Schema is the schema of this program.
 func Schema() fs.FS { return schema }
 
+// QuickCheck is the check at Open, with another idea of what is small.
+func (d *DB) QuickCheck(ctx context.Context, closed bool, small int64) error {
+	return d.quickCheck(ctx, closed, small)
+}
+
 // HasLog reports whether the database at path was left without being closed.
 func HasLog(path string) bool { return hasLog(path) }
 
