@@ -108,6 +108,26 @@ func TestABackupOverwritesNothing(t *testing.T) {
 	}
 }
 
+func TestABackupThatDoesNotFitLeavesNothing(t *testing.T) {
+	dir := smallDisk(t)
+	ballast := filepath.Join(dir, "ballast")
+	fillUp(t, ballast)
+	info, err := os.Stat(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(ballast, info.Size()-100_000); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, populated(t))
+	if err := d.Backup(t.Context(), filepath.Join(dir, "copy.db")); !errors.Is(err, db.ErrFull) {
+		t.Errorf("Backup = %v", err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("left beside the ballast: %v, %v", list, err)
+	}
+}
+
 // A copy of a damaged database would replace a good one some day.
 func TestADamagedDatabaseIsNotCopied(t *testing.T) {
 	path, dir := populated(t), t.TempDir()

@@ -17,14 +17,14 @@ const (
 	quickCheck    = 10 * time.Second // what a start may spend on it
 )
 
-// quickCheck looks for damage at Open. A large database is checked only when its last program did not close it, for
+// quickCheck looks for damage at Open. A database larger than small bytes is checked only when its last program did not close it, for
 // that is when damage comes to be; and what cannot be read in time is left to Check.
-func (d *DB) quickCheck(ctx context.Context, closed bool) error {
+func (d *DB) quickCheck(ctx context.Context, closed bool, small int64) error {
 	info, err := os.Stat(d.path)
 	if err != nil {
 		return fmt.Errorf("size of the database: %w", err)
 	}
-	if closed && info.Size() > smallDatabase {
+	if closed && info.Size() > small {
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, quickCheck)

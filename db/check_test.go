@@ -105,6 +105,26 @@ func TestADamagedDatabaseIsRefused(t *testing.T) {
 	}
 }
 
+// Reading a large database at every start would keep people waiting.
+func TestALargeDatabaseIsCheckedWhenItWasNotClosed(t *testing.T) {
+	path := populated(t)
+	d, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close() //nolint:errcheck // of a damaged database
+	damage(t, path, 3)
+	for _, c := range []struct {
+		closed bool
+		small  int64
+		told   bool
+	}{{true, 0, false}, {false, 0, true}, {true, 1 << 40, true}} {
+		if err := d.QuickCheck(t.Context(), c.closed, c.small); errors.As(err, new(*db.CorruptError)) != c.told {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 func TestWhatIsNoDatabaseIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	if err := os.WriteFile(path, []byte(strings.Repeat("This is a letter to my aunt. ", 1000)), 0o600); err != nil {

@@ -119,7 +119,7 @@ func (d *DB) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return d.quickCheck(ctx, closed)
+	return d.quickCheck(ctx, closed, smallDatabase)
 }
 
 // prepareWriter sets what a connection string cannot say.
@@ -221,7 +221,8 @@ func (d *DB) Close() error {
 }
 
 // tx runs f in one write transaction and commits it unless f fails. ctx bounds the wait for f to begin; a transaction
-// that has begun is short and is not interrupted. While another process holds SQLite's lock this waits for 5 seconds
+// that has begun is short and is not interrupted. f may run with others in one commit, on another goroutine, and must
+// not begin a transaction itself: it would wait for its own end. While another process holds SQLite's lock this waits for 5 seconds
 // and fails: the platform delivers the message again.
 func (d *DB) tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
 	return explain(d.path, d.writer.do(ctx, f))

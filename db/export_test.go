@@ -53,6 +53,14 @@ func (d *DB) Migrate(ctx context.Context, files fs.FS) error { return d.migrate(
 // Schema is the schema of this program.
 func Schema() fs.FS { return schema }
 
+// QuickCheck is the check at Open, with another idea of what is small.
+func (d *DB) QuickCheck(ctx context.Context, closed bool, small int64) error {
+	return d.quickCheck(ctx, closed, small)
+}
+
+// HasLog reports whether the database at path was left without being closed.
+func HasLog(path string) bool { return hasLog(path) }
+
 // Frequent are statements that must not get slower with the number of turns and messages there are.
 var Frequent = map[string]string{
 	"a queued turn": queuedTurn, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,

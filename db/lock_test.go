@@ -29,7 +29,7 @@ func refused(t *testing.T, path string, pid int) {
 
 func TestOneServesTheDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
-	other := startHelper(t, "serve", path)
+	other, _ := startHelper(t, "serve", path)
 	refused(t, path, other.Process.Pid)
 	link := filepath.Join(t.TempDir(), "link.db")
 	if err := os.Symlink(path, link); err != nil {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"magpie/db"
 )
 
@@ -21,7 +23,7 @@ const helperEnv = "MAGPIE_DB_TEST_HELPER"
 // TestMain lets the test binary be the other process in tests that need one.
 func TestMain(m *testing.M) {
 	if os.Getenv(helperEnv) == "" {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
 	}
 	if err := help(os.Args[1], os.Args[2:]); err != nil {
 		fmt.Println(err)
@@ -53,6 +55,24 @@ func help(what string, args []string) error {
 		}
 		<-time.After(d)
 		return tx.Rollback()
+	case "accept": // messages without end, each named once it is acknowledged
+		d, err := db.Open(ctx, cfg)
+		if err != nil {
+			return err
+		}
+		fmt.Println("ready")
+		for w := range 8 {
+			go func() {
+				for i := range 100_000 {
+					id := fmt.Sprintf("om_%d_%d", w, i)
+					if _, err := d.Accept(ctx, say(id, "x")); err == nil {
+						fmt.Println(id)
+					}
+				}
+			}()
+		}
+		_, err = io.Copy(io.Discard, os.Stdin)
+		return err
 	case "backup":
 		d, err := db.OpenReadOnly(ctx, cfg)
 		if err != nil {
@@ -67,17 +87,17 @@ func help(what string, args []string) error {
 	return err
 }
 
-// startHelper starts another process and waits until it is ready. It ends with the test.
-func startHelper(t testing.TB, args ...string) *exec.Cmd {
+// startHelper starts another process and waits until it is ready. It ends with the test. Its output goes on in out.
+func startHelper(t testing.TB, args ...string) (cmd *exec.Cmd, out *bufio.Reader) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd = exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), helperEnv+"=1")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
+	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,9 +108,10 @@ func startHelper(t testing.TB, args ...string) *exec.Cmd {
 		_ = in.Close()
 		_ = cmd.Wait() // killed, in some tests
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	out = bufio.NewReader(pipe)
+	line, err := out.ReadString('\n')
 	if strings.TrimSpace(line) != "ready" {
 		t.Fatalf("the other process says %q, %v", line, err)
 	}
-	return cmd
+	return cmd, out
 }

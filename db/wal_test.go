@@ -75,6 +75,22 @@ func TestTheLogStaysShortUnderReadersThatOverlap(t *testing.T) {
 	}
 }
 
+// A log that is left over says that the database was not closed.
+func TestTheLogGoesWithClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	accept(t, d, say("om_1", "hi"))
+	if !db.HasLog(path) {
+		t.Error("no log while the database is open")
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if db.HasLog(path) {
+		t.Error("a log after the database was closed")
+	}
+}
+
 // A turn that walks the History keeps no snapshot between two pages.
 func TestAWalkOfTheHistoryDoesNotHoldTheLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")

@@ -231,7 +231,7 @@ func TestWhoComesAfterCloseGetsAnError(t *testing.T) {
 }
 
 // fill puts n messages into 1000 chats, each with a turn that has answered it, in one transaction.
-func fill(b *testing.B, d *db.DB, n int) {
+func fill(b testing.TB, d *db.DB, n int) {
 	b.Helper()
 	if err := d.Tx(b.Context(), func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO chats (key, kind, next_seq)

@@ -1,0 +1,48 @@
+package db_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"magpie/db"
+)
+
+// A process is killed while 8 of its goroutines store messages: what it has acknowledged is there.
+func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
+	for _, after := range []int{1, 10, 100, 1000} {
+		t.Run(fmt.Sprint(after), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "magpie.db")
+			cmd, out := startHelper(t, "accept", path)
+			var acknowledged []string
+			for {
+				line, err := out.ReadString('\n')
+				if err != nil { // the end of the dead process's output
+					break
+				}
+				acknowledged = append(acknowledged, strings.TrimSpace(line))
+				if len(acknowledged) == after {
+					if err := cmd.Process.Kill(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if len(acknowledged) < after {
+				t.Fatalf("it acknowledged %d messages", len(acknowledged))
+			}
+			if !db.HasLog(path) {
+				t.Error("the database seems to have been closed")
+			}
+			d := open(t, path)
+			for _, id := range acknowledged {
+				if a := accept(t, d, say(id, "x")); a.Fresh {
+					t.Fatalf("%s is lost", id)
+				}
+			}
+			if err := d.Check(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
