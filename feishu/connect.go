@@ -19,8 +19,8 @@ import (
 // nil when ctx is done and all calls of h have returned.
 func (c *Client) Run(ctx context.Context, h Handler) error {
 	ctx = c.log.WithContext(ctx)
-	l := newLine(c, c.dispatcher(ctx, h))
-	l.gaps = gaps{client: c, handler: h}
+	g := &gaps{client: c, handler: h}
+	l := newLine(c, g, c.dispatcher(ctx, h, g))
 	defer c.api.http.CloseIdleConnections()
 	defer c.names.wait()
 	keep(ctx, l.connect, l.report)
@@ -33,12 +33,12 @@ type line struct {
 	client   *Client
 	template *larkws.Client // never started
 	ws       *larkws.Client // to be used again, when it never connected; nil: make one
-	gaps     gaps
+	gaps     *gaps
 	told     error // the trouble that the log knows of; nil after a connection
 }
 
-func newLine(c *Client, events *dispatcher.EventDispatcher) *line {
-	return &line{client: c, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
+func newLine(c *Client, g *gaps, events *dispatcher.EventDispatcher) *line {
+	return &line{client: c, gaps: g, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
 		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(events),
 		larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
 		larkws.WithHttpClient(c.api.http), larkws.WithWebSocketDialer(watchingDialer()),

@@ -45,12 +45,12 @@ var ignored = []string{
 
 // dispatcher is what the SDK gives events to. The handler's ctx is not the SDK's, which ends with each connection:
 // a message that is being stored should be stored, even though its acknowledgement will not arrive any more.
-func (c *Client) dispatcher(ctx context.Context, h Handler) *dispatcher.EventDispatcher {
+func (c *Client) dispatcher(ctx context.Context, h Handler, missed *gaps) *dispatcher.EventDispatcher {
 	d := dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
 	d.InitConfig(larkevent.WithLogger(sdkLogger{c.log}))
 	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
 		c.state.event()
-		return c.receive(ctx, h, gjson.ParseBytes(e.Body))
+		return c.receive(ctx, h, missed, gjson.ParseBytes(e.Body))
 	})
 	for _, kind := range ignored {
 		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error { return nil })
@@ -67,11 +67,12 @@ func (c *Client) dispatcher(ctx context.Context, h Handler) *dispatcher.EventDis
 
 // receive hands a message over; returning nil acknowledges it. Its form is on the page "Receive message"
 // (im-v1/message/events/receive).
-func (c *Client) receive(run context.Context, h Handler, payload gjson.Result) error {
+func (c *Client) receive(run context.Context, h Handler, missed *gaps, payload gjson.Result) error {
 	m, ok := c.incoming(heard(payload.Get("event")))
 	if !ok {
 		return nil // not from a person, or without an id: nothing that could be answered
 	}
+	missed.before(run, m.Key)
 	return c.hand(run, h, m)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
 
 	"magpie/internal/chat"
 )
@@ -22,6 +23,7 @@ const (
 	gapAtOnce   = 4               // chats
 	gapTries    = 8               // while a connection stands
 	gapWait     = 2 * time.Second // before the second try; doubles
+	gapPatience = time.Second     // that a message waits for what was missed before it
 )
 
 // gaps finds messages that no event told of: what was said while there was no connection, or a dead one, the platform
@@ -29,6 +31,8 @@ const (
 type gaps struct {
 	client  *Client
 	handler Handler
+
+	urgent singleflight.Group
 
 	mu   sync.Mutex
 	owed []chat.Activity // chats that have not been asked since these times, those that spoke last first
@@ -77,7 +81,7 @@ func (g *gaps) close(ctx context.Context) {
 		var chats errgroup.Group
 		chats.SetLimit(gapAtOnce)
 		for _, a := range g.left() {
-			chats.Go(func() error { return g.ask(ctx, a) })
+			chats.Go(func() error { return g.ask(ctx, a, true) })
 		}
 		err := chats.Wait()
 		if ctx.Err() != nil {
@@ -94,10 +98,25 @@ func (g *gaps) close(ctx context.Context) {
 	}
 }
 
-// ask settles one chat.
-func (g *gaps) ask(ctx context.Context, a chat.Activity) error {
+// before lets what was missed in a chat go before a message that has just arrived there.
+func (g *gaps) before(ctx context.Context, key chat.Key) {
+	left := g.left()
+	i := slices.IndexFunc(left, func(o chat.Activity) bool { return o.Key == key })
+	if i < 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, gapPatience)
+	defer cancel()
+	_, err, _ := g.urgent.Do(key.ID, func() (any, error) { return nil, g.ask(ctx, left[i], false) })
+	if err != nil {
+		g.client.log.Debug().Err(err).Msg("feishu: what was missed in a chat may come after what is new")
+	}
+}
+
+// ask settles one chat; later lets all other calls go first.
+func (g *gaps) ask(ctx context.Context, a chat.Activity, later bool) error {
 	c := g.client
-	items, _, err := c.api.list(ctx, listing{chat: a.Key.ID, from: a.Since.Add(-gapSlack), newest: true, most: gapMessages, later: true})
+	items, _, err := c.api.list(ctx, listing{chat: a.Key.ID, from: a.Since.Add(-gapSlack), newest: true, most: gapMessages, later: later})
 	switch v := verdictOf(err); {
 	case errors.As(err, new(*Error)) && (v == refused || v == gone || v == hopeless): // no permission, or not a member any more
 		c.log.Debug().Err(err).Msg("feishu: a chat cannot be asked for what was missed")

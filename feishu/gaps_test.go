@@ -198,6 +198,29 @@ func TestWhatWasSaidBetweenTwoRunsArrivesAtOnce(t *testing.T) {
 	p.clean()
 }
 
+// What was missed goes before what is said right after the connection is back, though the platform is slow to tell.
+func TestWhatWasMissedGoesFirst(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, h := p.AddUser("Ann"), newMemory()
+	room := p.PrivateChat(ann)
+	stop := p.start(p.Client, h)
+	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
+	p.Say(room, ann, "one")
+	h.await(p, 1)
+	stop()
+	p.Say(room, ann, "two")
+	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/messages", Method: "GET", Delay: 200 * time.Millisecond})
+	p.Client = p.another()
+	p.start(p.Client, h)
+	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
+	p.Say(room, ann, "three")
+	h.await(p, 3)
+	if got := h.texts(); !slices.Equal(got, []string{"one", "two", "three"}) {
+		t.Errorf("order %q", got)
+	}
+	p.clean()
+}
+
 func TestListedMessageIsTheSameAsTheEvent(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, bob, rec := p.AddUser("Ann"), p.AddUser("Bob"), newRecorder()
@@ -222,7 +245,7 @@ func TestListedMessageIsTheSameAsTheEvent(t *testing.T) {
 	again.state.change(func(now *Status) { now.BotOpenID = p.BotOpenID() })
 	for room, kind := range map[string]chat.Kind{group: chat.Group, room: chat.Private} {
 		g := &gaps{client: again, handler: h}
-		p.must(g.ask(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: kind, Since: began}))
+		p.must(g.ask(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: kind, Since: began}, true))
 	}
 	if len(h.order) != len(want) {
 		t.Errorf("%d messages, want %d: %q", len(h.order), len(want), h.texts())
@@ -313,7 +336,7 @@ func TestGapsAreBounded(t *testing.T) {
 		p.Say(room, ann, fmt.Sprint(i), feishusim.Time(at.Add(time.Duration(i+1)*time.Second)))
 	}
 	g := &gaps{client: p.Client, handler: h}
-	p.must(g.ask(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at}))
+	p.must(g.ask(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at}, true))
 	texts := h.texts()
 	if len(texts) != gapMessages || texts[0] != "30" || texts[len(texts)-1] != fmt.Sprint(gapMessages+29) {
 		t.Errorf("%d messages from %s to %s", len(texts), texts[0], texts[len(texts)-1])

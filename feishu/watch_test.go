@@ -66,7 +66,8 @@ func TestQuietConnectionStands(t *testing.T) {
 // Not parallel: it counts goroutines.
 func TestConnectingAgainLeavesNothingBehind(t *testing.T) {
 	c := New(Config{AppID: "cli_x", AppSecret: "x"}, nopLogger)
-	l := newLine(c, c.dispatcher(t.Context(), newRecorder()))
+	g := &gaps{client: c, handler: newRecorder()}
+	l := newLine(c, g, c.dispatcher(t.Context(), g.handler, g))
 	before := runtime.NumGoroutine()
 	for range 100 {
 		if copyOf(l.template) == l.template {
