@@ -178,9 +178,11 @@ func (t *turn) paint(ctx context.Context) (rest func()) {
 			}
 		},
 	}
+	release := t.b.outbox.hold(id)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer release()
 		t.painter.run(ctx)
 	}()
 	return func() {
