@@ -23,6 +23,7 @@ import (
 type line struct {
 	*testing.T
 	bridge *Bridge
+	config claude.Config
 	path   string // of the database
 	pool   *claude.Pool
 	stop   func()
@@ -40,6 +41,7 @@ func newLine(t *testing.T, out Messenger) *line {
 	c := claudetest.ScriptedConfig(t)
 	c.Instance, err = store.Instance()
 	l.must(err)
+	l.config = c
 	l.pool = claude.NewPool(c)
 	l.bridge = New(Config{
 		Access: Access{Allow: []string{"*"}}, Project: c.Project, Node: "here", Context: contextmgr.Defaults(),
