@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/db"
+	"magpie/internal/claude"
 )
 
 // left is a turn that a process which is dead had claimed.
@@ -32,5 +33,22 @@ func TestATurnWhoseTranscriptCannotBeReadIsNotBegunAgain(t *testing.T) {
 	})
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted' AND attempts = 1`); n != 1 {
 		t.Error("the turn was begun again")
+	}
+}
+
+// While the database fails, the use of a tool cannot be noted. It is made up for.
+func TestTheUseOfAToolIsNotedInTheEnd(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.left("om_1", "hello")
+	left, err := l.bridge.db.RunningTurns(t.Context())
+	l.must(err)
+	turn := &turn{b: l.bridge, painter: &painter{dirty: make(chan struct{}, 1)}}
+	turn.claim.Turn = left[0]
+	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF acted ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	turn.take(t.Context(), claude.ToolCall{})
+	l.sql(`DROP TRIGGER broken`)
+	turn.take(t.Context(), claude.ToolResult{})
+	if n := l.count(`SELECT acted FROM turns`); n != 1 {
+		t.Error("after a crash the tool would be used again")
 	}
 }
