@@ -219,14 +219,9 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 	if !b.access.Load().allows(p.Key, p.Actor) {
 		return "", nil
 	}
-	if p.ID != "" {
-		if fresh, err := b.db.TakeEvent(ctx, p.ID); err != nil || !fresh {
-			return "", err
-		}
-	}
 	l := b.lang(ctx, p.Key)
 	switch {
-	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):
+	case p.Action.Do == doStop && p.Action.Turn != 0 && b.lanes.stop(p.Key, p.Action.Turn):
 		return texts.StopAsked.in(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:
 		return b.decide(ctx, p, l)

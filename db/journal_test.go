@@ -235,12 +235,14 @@ func TestATurnThatIsPutBackAnswersTheSameMessage(t *testing.T) {
 
 func TestAnEventCountsOnce(t *testing.T) {
 	d := fresh(t)
-	for i, want := range []bool{true, false, false} {
-		if got, err := d.TakeEvent(t.Context(), "ev_1"); err != nil || got != want {
-			t.Errorf("time %d: %v, %v", i, got, err)
+	w := db.Decision{Key: oc, Turn: cut(t, d).ID, Event: "ev_1"}
+	for i, want := range []error{nil, db.ErrRepeated, db.ErrRepeated} {
+		if err := d.Decide(t.Context(), w); !errors.Is(err, want) {
+			t.Errorf("time %d: %v", i, err)
 		}
 	}
-	if got, err := d.TakeEvent(t.Context(), "ev_2"); err != nil || !got {
-		t.Errorf("another: %v, %v", got, err)
+	w.Event = "ev_2"
+	if err := d.Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("another: %v", err)
 	}
 }
