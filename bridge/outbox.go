@@ -28,12 +28,13 @@ type outbox struct {
 }
 
 const (
-	poll      = time.Second        // how often what was put off is looked for
-	firstWait = time.Second        // before a failed delivery is tried again; doubles up to
-	lastWait  = 5 * time.Minute    //
-	giveUp    = 3 * 24 * time.Hour // after which nobody waits for it any more
-	keysLast  = 50 * time.Minute   // how long the platform surely knows an idempotency key; it promises an hour
-	batch     = 100                // chats that are taken up at once
+	poll       = time.Second        // how often what was put off is looked for
+	firstWait  = time.Second        // before a failed delivery is tried again; doubles up to
+	lastWait   = 5 * time.Minute    //
+	giveUp     = 3 * 24 * time.Hour // after which nobody waits for it any more
+	leastTries = 20                 // made before something is given up, in more than an hour: the program may have been off for days
+	keysLast   = 50 * time.Minute   // how long the platform surely knows an idempotency key; it promises an hour
+	batch      = 100                // chats that are taken up at once
 )
 
 // wake makes sure that somebody delivers for the chat.
@@ -131,10 +132,10 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 		log.Info().Msg("the question was taken back; its answer is not shown")
 	case errors.Is(err, chat.ErrUnreachable):
 		log.Warn().Err(err).Msg("the chat cannot be reached; what was to be shown there is only in the History")
-	case time.Since(p.Created) > giveUp:
-		log.Error().Err(err).Msg("not delivered for days; given up")
 	case ctx.Err() != nil:
 		return // it waits for the next start
+	case time.Since(p.Created) > giveUp && p.Attempts >= leastTries:
+		log.Error().Err(err).Msg("not delivered for days; given up")
 	default:
 		wait := backoff(p.Attempts)
 		log.Warn().Err(err).Dur("retry_in", wait).Int("attempts", p.Attempts+1).Msg("not delivered yet")
@@ -174,7 +175,7 @@ func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 
 // say sends a text, unless an earlier attempt did.
 func (o *outbox) say(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
-	if p.Attempts > 0 && time.Since(p.Created) > keysLast {
+	if time.Since(p.Created) > keysLast {
 		sent, err := o.out.Find(ctx, to)
 		if err != nil {
 			return "", fmt.Errorf("look whether it was sent: %w", err)
