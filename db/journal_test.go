@@ -246,3 +246,23 @@ func TestAnEventCountsOnce(t *testing.T) {
 		t.Errorf("another: %v", err)
 	}
 }
+
+// A chat whose oldest delivery was put off has nothing to be delivered now, whatever waits behind it.
+func TestChatsThatMustWaitAreNotDue(t *testing.T) {
+	d := fresh(t)
+	other := chat.FeishuChat("oc_2")
+	for _, key := range []chat.Key{oc, other} {
+		e := say("om_"+key.ID, "hi")
+		e.Key, e.Class = key, chat.Command
+		accept(t, d, e)
+		if err := errors.Join(d.Say(t.Context(), key, "om_1", "one", "1"+key.ID), d.Say(t.Context(), key, "om_1", "two", "2"+key.ID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Delay(t.Context(), next(t, d), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if keys, err := d.DueChats(t.Context(), 1); err != nil || len(keys) != 1 || keys[0] != other {
+		t.Errorf("due %v, %v", keys, err)
+	}
+}
