@@ -266,3 +266,32 @@ func TestChatsThatMustWaitAreNotDue(t *testing.T) {
 		t.Errorf("due %v, %v", keys, err)
 	}
 }
+
+// A pressed button joins the turn that waits, and what that one answers stays as it is.
+func TestAPressDoesNotChangeWhatTheNextTurnAnswers(t *testing.T) {
+	d := fresh(t)
+	turn := cut(t, d)
+	accept(t, d, say("om_2", "something else"))
+	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true, Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}}
+	if err := d.Decide(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	if c := claim(t, d, "s2"); c.Turn.ReplyTo != "om_2" || c.Turn.Continues != turn.ID || texts(c.Asked) != "u:something else u:继续" {
+		t.Errorf("claim %+v asks %q", c.Turn, texts(c.Asked))
+	}
+}
+
+// The notice of a late question stands for those that come with it. One that comes much later has a notice of its own.
+func TestALateQuestionIsNotHiddenBehindAnOldOne(t *testing.T) {
+	d := fresh(t)
+	first := accept(t, d, late("om_1", "one"))
+	d.At(t, time.Now().Add(time.Hour))
+	second := accept(t, d, late("om_2", "two"))
+	if second.Turn == first.Turn {
+		t.Fatal("nobody is told of the second")
+	}
+	delivered(t, d, next(t, d), "")
+	if p := next(t, d); p.ReplyTo != "om_2" || p.Turn != second.Turn {
+		t.Errorf("post %+v", p)
+	}
+}
