@@ -221,7 +221,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 	}
 	l := b.lang(ctx, p.Key)
 	switch {
-	case p.Action.Do == doStop && p.Action.Turn != 0 && b.lanes.stop(p.Key, p.Action.Turn):
+	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):
 		return texts.StopAsked.in(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:
 		return b.decide(ctx, p, l)
