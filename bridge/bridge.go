@@ -112,7 +112,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() {
 		b.lanes.close()
 		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/4, lastWords), interrupt)
-		time.AfterFunc(b.cfg.Shutdown, cut)
+		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/10, closing), cut)
 	})()
 
 	answered, delivered := make(chan struct{}), make(chan struct{})
@@ -126,8 +126,11 @@ func (b *Bridge) Run(ctx context.Context) error {
 	return nil
 }
 
-// lastWords is the part of the time for the program's end in which interrupted turns are stored and shown.
-const lastWords = 3 * time.Second
+// Parts of the time for the program's end.
+const (
+	lastWords = 3 * time.Second // in which interrupted turns are stored and shown; the last of it is
+	closing   = time.Second     // in which processes are ended and the store is closed
+)
 
 // Message takes in what a platform delivered. The platform delivers it again until nil comes back, so the commit comes
 // first and the work later.
