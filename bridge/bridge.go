@@ -21,8 +21,8 @@ import (
 )
 
 // Messenger is all that the bridge asks of a chat platform. The strings called idem make a repeated call harmless for
-// an hour. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] says that trying again is in vain; after any other
-// the same call can be made again, also by a later process.
+// an hour. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] says that trying again is in vain; after one
+// that matches [chat.ErrRefused] other words may be taken. After any other the same call can be made again, also by a later process.
 type Messenger interface {
 	// Reply answers a message with a short text.
 	Reply(ctx context.Context, to chat.Ref, text, idem string) (messageID string, err error)

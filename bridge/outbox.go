@@ -164,13 +164,34 @@ func backoff(attempts int) time.Duration {
 func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
 	if p.Card == nil {
-		return o.say(ctx, to, p)
+		id, err := o.say(ctx, to, p)
+		if errors.Is(err, chat.ErrRefused) {
+			return o.out.Reply(ctx, to, o.withheld(ctx, p.Key), p.Idem+":withheld")
+		}
+		return id, err
 	}
 	id, err := o.card(ctx, to, p)
-	if err != nil {
+	if errors.Is(err, chat.ErrRefused) {
+		_, err = o.out.Reply(ctx, to, o.withheld(ctx, p.Key), p.Idem+":withheld")
+		return "", err
+	} else if err != nil {
 		return "", err
 	}
-	return "", o.out.Close(ctx, id, *p.Card)
+	err = o.out.Close(ctx, id, *p.Card)
+	if errors.Is(err, chat.ErrRefused) {
+		notice := o.withheld(ctx, p.Key)
+		return "", o.out.Close(ctx, id, chat.Card{Body: notice, Summary: notice, Buttons: p.Card.Buttons})
+	}
+	return "", err
+}
+
+// withheld is said in place of words that the platform does not allow, which are in the History all the same.
+func (o *outbox) withheld(ctx context.Context, key chat.Key) string {
+	c, err := o.db.Chat(ctx, key)
+	if err != nil {
+		o.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
+	}
+	return texts.Withheld.in(chatLang(c))
 }
 
 // say sends a text, unless an earlier attempt did.

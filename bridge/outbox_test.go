@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -99,5 +100,44 @@ func TestWhatIsOldIsTriedForAWhile(t *testing.T) {
 		if n := l.count(`SELECT COUNT(*) FROM outbox`); n != tc.left {
 			t.Errorf("after %d tries %d are left", tc.tries, n)
 		}
+	}
+}
+
+// censor takes no card but one of its own words.
+type censor struct{ recorder }
+
+func (c *censor) Close(ctx context.Context, id string, card chat.Card) error {
+	if card.Body == "half" {
+		return chat.ErrRefused
+	}
+	return c.recorder.Close(ctx, id, card)
+}
+
+func (c *censor) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
+	if to.ID == "om_false" {
+		return "", chat.ErrRefused
+	}
+	return c.recorder.Post(ctx, to, card, idem)
+}
+
+// What the platform does not allow to be said does not hold up what comes after it.
+func TestARefusedAnswerMakesWay(t *testing.T) {
+	out := &censor{}
+	l := newLine(t, out)
+	for _, known := range []bool{true, false} {
+		turn := l.cutOff(fmt.Sprintf("om_%v", known))
+		if known {
+			l.must(l.bridge.db.SetTurnCard(t.Context(), turn, "card"))
+		}
+	}
+	l.say("om_2", "/help")
+	l.start()
+	l.until("the last", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.stop()
+	if len(out.closed) != 1 || out.closed[0].Body != texts.Withheld.EN {
+		t.Errorf("cards %+v", out.closed)
+	}
+	if len(out.said) != 2 || out.said[0] != texts.Withheld.EN || !strings.Contains(out.said[1], "/help") {
+		t.Errorf("said %q", out.said)
 	}
 }
