@@ -128,6 +128,8 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 	crash.At("delivery: shown")
 	switch {
 	case err == nil:
+	case errors.Is(err, chat.ErrGone) && o.readdress(ctx, log, p):
+		return
 	case errors.Is(err, chat.ErrGone):
 		log.Info().Msg("the question was taken back; its answer is not shown")
 	case errors.Is(err, chat.ErrUnreachable):
@@ -144,6 +146,23 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 	}
 	o.note(ctx, log, func(ctx context.Context) error { return o.db.Delivered(ctx, p, id) })
 	crash.At("delivery: noted")
+}
+
+// readdress lets an answer to several questions, of which one was taken back, answer another. It reports whether there is
+// something to be tried again.
+func (o *outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) bool {
+	if p.Card == nil || p.CardID != "" { // it has been shown, and was taken away
+		return false
+	}
+	err := o.db.Readdress(context.WithoutCancel(ctx), p)
+	if err == nil {
+		log.Info().Msg("the question was taken back; the answer is shown with the one before it")
+	} else if !errors.Is(err, db.ErrNotFound) {
+		log.Error().Err(err).Msg("answer not readdressed; trying again")
+		pause(ctx, retryStore)
+		return true
+	}
+	return err == nil
 }
 
 // note stores what became of a delivery. A delivery that is not noted is repeated, which does no harm.

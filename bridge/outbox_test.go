@@ -141,3 +141,28 @@ func TestARefusedAnswerMakesWay(t *testing.T) {
 		t.Errorf("said %q", out.said)
 	}
 }
+
+// Who takes back one of several questions still gets the answer to the others.
+func TestAnAnswerSurvivesAQuestionThatWasTakenBack(t *testing.T) {
+	out := &takenBack{}
+	l := newLine(t, out)
+	l.say("om_1", "hello")
+	l.say("om_gone", "oops")
+	l.start()
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.stop()
+	if len(out.closed) != 1 || out.closed[0].Body != "echo: oops" {
+		t.Errorf("shown %+v", out.closed)
+	}
+}
+
+// takenBack is a platform on which a message has been taken back.
+type takenBack struct{ recorder }
+
+func (b *takenBack) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
+	if to.ID == "om_gone" {
+		return "", chat.ErrGone
+	}
+	return b.recorder.Post(ctx, to, card, idem)
+}

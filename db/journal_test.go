@@ -295,3 +295,22 @@ func TestALateQuestionIsNotHiddenBehindAnOldOne(t *testing.T) {
 		t.Errorf("post %+v", p)
 	}
 }
+
+// A turn that asks several messages answers another of them when the one that it was to answer is taken back.
+func TestAnAnswerMovesToAnotherQuestion(t *testing.T) {
+	d := fresh(t)
+	for _, id := range []string{"om_1", "om_2", "om_3"} {
+		accept(t, d, say(id, id))
+	}
+	turn := claim(t, d, "s").Turn
+	finish(t, d, db.End{Turn: turn, Answer: "a", Card: chat.Card{Body: "a"}})
+	for _, want := range []string{"om_3", "om_2", "om_1"} {
+		p := next(t, d)
+		if p.ReplyTo != want || p.Card.Body != "a" {
+			t.Errorf("post %+v, want it to answer %s", p, want)
+		}
+		if err := d.Readdress(t.Context(), p); want != "om_1" && err != nil || want == "om_1" && !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("from %s: %v", want, err)
+		}
+	}
+}
