@@ -367,7 +367,7 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 			t.kept.ID = e.Session
 		}
 		t.usage = &db.Usage{
-			Actor: t.claim.Asked[0].Actor.ID, Model: e.Model, Input: e.Usage.Input, Output: e.Usage.Output,
+			Model: e.Model, Input: e.Usage.Input, Output: e.Usage.Output,
 			CacheRead: e.Usage.CacheRead, CacheNew: e.Usage.CacheNew, CostUSD: e.CostUSD,
 			FirstText: t.first, Duration: time.Since(t.began),
 		}
