@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -82,5 +83,19 @@ func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	l.until("the end of the turn", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1 })
 	if n := l.count(`SELECT COUNT(*) FROM usage WHERE actor_id = 'ou_1' AND model = 'm' AND input_tokens = 7 AND output_tokens = 3`); n != 1 {
 		t.Error("nobody pays")
+	}
+}
+
+// The program died when it had just posted the card, and was away for longer than the platform knows its key.
+func TestACardThatMayHaveBeenPostedLongAgoIsLookedFor(t *testing.T) {
+	out := &recorder{found: []chat.Sent{{ID: "om_card", Card: "om_card/1"}}}
+	l := newLine(t, out)
+	l.left("om_1", "hello")
+	l.sql(`UPDATE turns SET created_at = created_at - 7200000`)
+	l.start()
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	if n := l.count(`SELECT COUNT(*) FROM turns WHERE card_id = 'om_card/1'`); n != 1 || out.posts != 0 {
+		t.Errorf("%d cards were posted", out.posts)
 	}
 }

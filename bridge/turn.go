@@ -160,6 +160,12 @@ func (t *turn) paint(ctx context.Context) (rest func()) {
 	t.painter = &painter{
 		out: t.b.out, to: to, idem: cardKey(id, to),
 		view: t.view, dirty: make(chan struct{}, 1), over: make(chan struct{}), card: t.claim.Turn.Card,
+		found: func(ctx context.Context) (string, error) {
+			if t.claim.Turn.Attempts == 1 {
+				return "", nil
+			}
+			return t.b.outbox.posted(ctx, to, db.Post{Turn: id, Begun: t.claim.Turn.Created})
+		},
 		posted: func(ctx context.Context, card string) {
 			crash.At("card: posted")
 			defer crash.At("card: stored")

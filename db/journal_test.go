@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -312,5 +313,20 @@ func TestAnAnswerMovesToAnotherQuestion(t *testing.T) {
 		if err := d.Readdress(t.Context(), p); want != "om_1" && err != nil || want == "om_1" && !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("from %s: %v", want, err)
 		}
+	}
+}
+
+func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
+	d := fresh(t)
+	turn := cut(t, d)
+	for _, card := range []string{"card_1", "card_2", "card_3"} {
+		if err := errors.Join(d.SetTurnCard(t.Context(), turn.ID, card), d.Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
+			t.Fatal(err)
+		}
+		turn = claim(t, d, "s").Turn
+		finish(t, d, db.End{Turn: turn, State: db.Interrupted})
+	}
+	if got, err := d.ContinuedCards(t.Context(), turn.ID); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), []string{"card_1", "card_2", "card_3"}) {
+		t.Errorf("cards %q, %v", got, err)
 	}
 }
