@@ -330,3 +330,19 @@ func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 		t.Errorf("cards %q, %v", got, err)
 	}
 }
+
+// A late question is answered after later ones. The session holds those all the same.
+func TestALateTurnDoesNotMakeTheSessionForget(t *testing.T) {
+	d := fresh(t)
+	first := accept(t, d, late("om_1", "one"))
+	accept(t, d, say("om_2", "two"))
+	second := claim(t, d, "s").Turn
+	finish(t, d, db.End{Turn: second, Answer: "a2", Session: db.Session{ID: "s"}})
+	if err := d.Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, d, db.End{Turn: claim(t, d, "x").Turn, Answer: "a1", Session: db.Session{ID: "s"}})
+	if c, err := d.Chat(t.Context(), oc); err != nil || c.Session.Turn != second.ID {
+		t.Errorf("session %+v, %v", c.Session, err)
+	}
+}

@@ -257,7 +257,8 @@ type Usage struct {
 
 const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, draft = '' WHERE id = ?1 AND state = 'running'`
 
-const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, session_cwd = ?5, session_turn = ?6
+const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, session_cwd = ?5,
+	session_turn = CASE WHEN session_id = ?3 THEN MAX(session_turn, ?6) ELSE ?6 END
 	WHERE key = ?1 AND epoch = ?2`
 
 const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, input_tokens, output_tokens,
