@@ -93,6 +93,7 @@ type lane struct {
 	again bool                    // work arrived since the lane last looked
 	turn  int64                   // the one that runs; 0 = none
 	stop  context.CancelCauseFunc // ends it
+	waits bool                    // for a free process: it has not been run yet
 }
 
 // enter reports whether the caller is the one to work for the chat. If not, the one who does looks again.
@@ -125,11 +126,26 @@ func (ls *lanes) leave(key chat.Key) bool {
 	return true
 }
 
-// close lets no new work begin.
+// close lets no new work begin: what waits to be run stops waiting.
 func (ls *lanes) close() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.closed = true
+	for _, l := range ls.byChat {
+		if l.waits {
+			l.stop(context.Canceled)
+		}
+	}
+}
+
+// wait notes whether the turn that runs in the chat still waits for a free process.
+func (ls *lanes) wait(key chat.Key, waits bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l := ls.byChat[key]
+	if l.waits = waits; waits && ls.closed {
+		l.stop(context.Canceled)
+	}
 }
 
 func (ls *lanes) closing() bool {

@@ -293,13 +293,18 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	queued := t.view.waiting()
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
 	crash.At("process: starting")
+	b.lanes.wait(t.claim.Turn.Key, !t.sent)
 	p, err := b.pool.Acquire(ctx, owner, spec)
+	b.lanes.wait(t.claim.Turn.Key, false)
 	crash.At("process: started")
 	waiting.Stop()
 	if err != nil {
 		return claude.Result{}, err
 	}
 	defer b.pool.Release(owner, p)
+	if ctx.Err() != nil {
+		return claude.Result{}, context.Cause(ctx)
+	}
 	t.show(t.view.restarted())
 	prompt := t.build(ctx, !p.Fresh())
 	var result claude.Result

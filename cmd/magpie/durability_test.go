@@ -251,3 +251,33 @@ func TestABurstOfFifty(t *testing.T) {
 		t.Errorf("the agent was asked %q", got)
 	}
 }
+
+// A question that waits for a free process is not begun when one becomes free during a stop.
+func TestAStopBeginsNothing(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.MaxProcesses, c.Shutdown.Duration = 1, 20*time.Second })
+	red := r.sim.AddUser("小红")
+	other := r.sim.PrivateChat(red)
+	hold := make(chan struct{})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二")}})
+	id := r.sim.Say(r.chat, r.user, "说点什么")
+	r.awaitModel("the first", func(list []modelsim.Request) bool { return len(list) == 1 })
+	waits := r.sim.Say(other, red, "数到 3")
+	r.await("the waiting card", func(v *feishusim.View) bool {
+		list := replies(v, other, waits)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "排队")
+	})
+	stop := r.stop
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); stop() }()
+	r.await("the notice of the stop", func(v *feishusim.View) bool { return strings.Contains(replies(v, other, waits)[0].Text(), "重启") })
+	close(hold)
+	<-stopped
+	if got := said(r.answer(r.chat, id)); got != "一二" {
+		t.Errorf("the answer that ran says %q", got)
+	}
+	if n := len(r.model.Requests()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	r.start()
+	r.await("the answer", func(v *feishusim.View) bool { return said(replies(v, other, waits)[0]) == "1 2 3" })
+}
