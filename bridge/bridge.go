@@ -81,6 +81,7 @@ type Bridge struct {
 	lanes   lanes
 	outbox  *outbox
 	access  atomic.Pointer[Access]
+	ready   chan struct{} // closed when it is known what became of the turns that an earlier process left
 }
 
 // New makes a bridge. Run starts it.
@@ -88,6 +89,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
 		turns: newJobs(), outbox: &outbox{db: store, out: out, log: log, jobs: newJobs()},
+		ready: make(chan struct{}),
 	}
 	b.SetAccess(cfg.Access)
 	return b
@@ -105,6 +107,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
+	close(b.ready)
 	work, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 	defer interrupt()
 	last, cut := context.WithCancel(context.WithoutCancel(ctx))

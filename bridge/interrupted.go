@@ -33,6 +33,11 @@ func span(d time.Duration, l lang) string {
 
 // continues makes e go on with the chat's interrupted turn, if there is one.
 func (b *Bridge) continues(ctx context.Context, e *db.Entry, l lang) error {
+	select {
+	case <-b.ready:
+	case <-ctx.Done(): // the platform delivers the message again
+		return ctx.Err()
+	}
 	t, err := b.db.Interrupted(ctx, e.Key)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil // an ordinary message

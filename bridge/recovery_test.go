@@ -1,9 +1,12 @@
 package bridge
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -97,5 +100,29 @@ func TestACardThatMayHaveBeenPostedLongAgoIsLookedFor(t *testing.T) {
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE card_id = 'om_card/1'`); n != 1 || out.posts != 0 {
 		t.Errorf("%d cards were posted", out.posts)
+	}
+}
+
+// Who sees a card that stands still may write "continue" before the program has found out that it was interrupted.
+func TestContinueWaitsForRecovery(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.left("om_1", "hello")
+	l.sql(`UPDATE turns SET draft = 'half'`)
+	var said sync.WaitGroup
+	said.Go(func() {
+		if err := l.bridge.Message(t.Context(), heard("om_2", "continue")); err != nil {
+			t.Error(err)
+		}
+	})
+	l.start()
+	said.Wait()
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	if n := l.count(`SELECT continues FROM turns WHERE state = 'done'`); n != 1 {
+		t.Error("it was taken for a question of its own")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := newLine(t, &recorder{}).bridge.Message(ctx, heard("om_3", "continue")); !errors.Is(err, context.Canceled) {
+		t.Errorf("before the bridge runs: %v", err)
 	}
 }
