@@ -51,7 +51,6 @@ var texts = struct {
 	Unreadable, NotAllowed, Help, HelpHead, HelpNew, HelpReset, HelpStop          phrase
 	HelpStatus, Status, StatusRunning, StatusIdle, StatusSession, StatusNoSession phrase
 	StatusLive, Withheld                                                          phrase
-	Trouble                                                                       phrase
 }{
 	Waiting:     phrase{"排队中，前面还有任务在运行…", "Waiting for a free place…"},
 	Thinking:    phrase{"正在思考…", "Thinking…"},
@@ -118,5 +117,4 @@ var texts = struct {
 	StatusSession:   phrase{"可续接", "can be resumed"},
 	StatusLive:      phrase{"进程在线", "process running"},
 	StatusNoSession: phrase{"尚未开始", "not begun"},
-	Trouble:         phrase{"刚才出了点问题，请再试一次。", "Something went wrong. Please try again."},
 }

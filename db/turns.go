@@ -20,7 +20,7 @@ const (
 	Done        TurnState = "done"
 	Failed      TurnState = "failed"
 	Cancelled   TurnState = "cancelled"   // stopped by a user
-	Interrupted TurnState = "interrupted" // cut off by the end of the program
+	Interrupted TurnState = "interrupted" // cut off by the end of the program, or held back, see [Late]
 )
 
 // Late is the failure of a turn that was interrupted before it began: its question came too late to be run unasked.
@@ -188,7 +188,7 @@ func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, names Names, resume bo
 const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', prompt_id = '', started_at = 0
 	WHERE id = ?1 AND state = 'running'`
 
-// RequeueTurn puts back a turn that has done and shown nothing yet: it is claimed again at the next start.
+// RequeueTurn puts back a turn that has done and shown nothing yet. It is claimed again in its old place.
 func (d *DB) RequeueTurn(ctx context.Context, turn int64) error {
 	if _, err := d.exec(ctx, requeueTurn, turn); err != nil {
 		return fmt.Errorf("put turn %d back: %w", turn, err)
