@@ -37,7 +37,7 @@ const (
 	leastTries   = 20                 // made before something is given up, in more than an hour: the program may have been off for days
 	keysLast     = 50 * time.Minute   // how long the platform surely knows an idempotency key; it promises an hour
 	batch        = 100                // chats that are taken up at once
-	mostSearches = 10                 // for what was sent, after which it is sent in any case: the bot may not be allowed to list messages
+	mostSearches = 5                  // for what was sent, within half a minute; the bot may not be allowed to list messages, and then sends
 )
 
 // wake makes sure that somebody delivers for the chat.

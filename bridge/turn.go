@@ -156,7 +156,7 @@ const courtesy = 2 * time.Second
 // paint shows how the turn goes on, until rest is called.
 func (t *turn) paint(ctx context.Context) (rest func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	to, id, draft := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, ""
+	to, id, draft, searches := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, "", 0
 	t.painter = &painter{
 		out: t.b.out, to: to, idem: cardKey(id, to),
 		view: t.view, dirty: make(chan struct{}, 1), over: make(chan struct{}), card: t.claim.Turn.Card,
@@ -164,7 +164,8 @@ func (t *turn) paint(ctx context.Context) (rest func()) {
 			if t.claim.Turn.Attempts == 1 {
 				return "", nil
 			}
-			return t.b.outbox.posted(ctx, to, db.Post{Turn: id, Begun: t.claim.Turn.Created})
+			searches++
+			return t.b.outbox.posted(ctx, to, db.Post{Turn: id, Begun: t.claim.Turn.Created, Attempts: searches})
 		},
 		posted: func(ctx context.Context, card string) {
 			crash.At("card: posted")
