@@ -90,6 +90,27 @@ func (o opener) send(ctx context.Context, d *draft) (*sheet, error) {
 	return &sheet{message: id, shown: &d.face}, nil
 }
 
+// sentAfter gives the cards that answer the same question and were sent after this message.
+func (o opener) sentAfter(ctx context.Context, message string) ([]*sheet, error) {
+	found, err := o.api.find(ctx, o.to)
+	if err != nil {
+		return nil, err
+	}
+	first := slices.IndexFunc(found, func(s chat.Sent) bool { return s.ID == message })
+	var sheets []*sheet
+	for _, sent := range found[first+1:] {
+		if sent.Card == "" {
+			continue
+		}
+		s, _, _, err := parseID(sent.Card, o.api)
+		if err != nil {
+			return nil, err
+		}
+		sheets = append(sheets, s)
+	}
+	return sheets, nil
+}
+
 // otherMeans reports whether another kind of message may do what this one could not. It may not when it is unknown
 // whether a message was sent, by this process or an earlier one: the answer could be there twice.
 func (o opener) otherMeans(ctx context.Context, err error) bool {

@@ -161,6 +161,13 @@ func (ms *messages) threadRoot(threadID string) *message {
 	return nil
 }
 
+// ForgetKeys lets an hour pass for the idempotency keys of create and reply.
+func (w *world) ForgetKeys() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.messages.uuids)
+}
+
 // sentAs returns the message that was sent with this idempotency key within the last hour.
 func (ms *messages) sentAs(uuid string, now time.Time) (sent, bool) {
 	s, ok := ms.uuids[uuid]
