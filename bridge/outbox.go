@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,6 +22,9 @@ type outbox struct {
 	log   zerolog.Logger
 	jobs  *jobs
 	lanes lanes
+
+	mu   sync.Mutex
+	held map[int64]bool // turns whose painter may still be drawing
 }
 
 const (
@@ -39,6 +43,29 @@ func (o *outbox) wake(key chat.Key) {
 			o.work(ctx, key)
 		}
 	})
+}
+
+// hold leaves a turn's card to its painter until release is called. Who releases it wakes the chat when there is something
+// to be delivered.
+func (o *outbox) hold(turn int64) (release func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held == nil {
+		o.held = map[int64]bool{}
+	}
+	o.held[turn] = true
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.held, turn)
+	}
+}
+
+// ready reports whether p can be delivered now.
+func (o *outbox) ready(p db.Post) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !time.Now().Before(p.Due) && !o.held[p.Turn]
 }
 
 // run delivers until stop is closed and what can be delivered at once is. ctx ends it at last.
@@ -79,7 +106,7 @@ func (o *outbox) work(ctx context.Context, key chat.Key) {
 	for ctx.Err() == nil {
 		p, err := o.db.NextPost(ctx, key)
 		switch {
-		case errors.Is(err, db.ErrNotFound), err == nil && time.Now().Before(p.Due):
+		case errors.Is(err, db.ErrNotFound), err == nil && !o.ready(p):
 			if o.lanes.leave(key) {
 				return
 			}

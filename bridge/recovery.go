@@ -53,7 +53,8 @@ func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
 	}
-	if !did.Ended && !did.Acted && did.Text == "" && !t.Acted && t.Draft == "" && t.Attempts < maxAttempts {
+	idle := err == nil && !did.Ended && !did.Acted && did.Text == "" && !t.Acted && t.Draft == ""
+	if idle && t.Attempts < maxAttempts {
 		log.Warn().Msg("turn was cut off before it did anything; beginning it again")
 		return b.db.RequeueTurn(ctx, t.ID)
 	}

@@ -68,6 +68,7 @@ type turn struct {
 	lost    claude.LostCause // why an earlier session was given up
 	sent    bool             // the agent may have seen the question
 	acted   bool             // a tool was used: running it again would not be harmless
+	noted   bool             // acted is stored
 	kept    db.Session       // the session that holds the turn; no ID = none
 	usage   *db.Usage        // nil = not reported
 	view    view
@@ -178,9 +179,11 @@ func (t *turn) paint(ctx context.Context) (rest func()) {
 			}
 		},
 	}
+	release := t.b.outbox.hold(id)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer release()
 		t.painter.run(ctx)
 	}()
 	return func() {
@@ -353,7 +356,10 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 		crash.At("agent: tool announced")
 		t.act(ctx)
 		crash.At("agent: tool noted")
+	case claude.ToolUse:
+		t.act(ctx)
 	case claude.ToolResult:
+		t.act(ctx)
 		crash.At("agent: tool done")
 	case claude.Result:
 		crash.At("agent: finished")
@@ -374,15 +380,18 @@ func (t *turn) show(v view) {
 	t.painter.show(v)
 }
 
-// act notes, once, that a tool is about to be used: from now on the turn is not run again unasked.
+// act notes that a tool is about to be used: from now on the turn is not run again unasked. What could not be stored is
+// stored by the next call.
 func (t *turn) act(ctx context.Context) {
-	if t.acted {
+	t.acted = true
+	if t.noted {
 		return
 	}
-	t.acted = true
 	if err := t.b.db.SetTurnActed(context.WithoutCancel(ctx), t.claim.Turn.ID); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("use of a tool not stored")
+		return
 	}
+	t.noted = true
 }
 
 // insist stores the end of the turn, for as long as it takes; at the end of the program it tries a few times more. What
