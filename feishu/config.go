@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // The two public hosts of the platform. A tenant lives on one of them only.
@@ -19,6 +20,8 @@ type Config struct {
 	AppSecret string `toml:"app_secret" env:"APP_SECRET"`
 	// BaseURL is where the platform lives: empty for Feishu, "lark" for the international one, or an address.
 	BaseURL string `toml:"base_url" env:"BASE_URL"`
+	// Rest is how long a platform that does not answer is left alone; 0 is half a minute. Tests are less patient.
+	Rest time.Duration `toml:"-" env:"-"`
 }
 
 // Validate says everything that is wrong with the section at once.

@@ -204,7 +204,7 @@ func unacked(v *feishusim.View, ids []string) int {
 // broken.
 func TestAThousandFaults(t *testing.T) {
 	const turns, faults, people = 60, 1000, 3
-	r := newRig(t, func(c *config) { c.Claude.MaxProcesses = people })
+	r := newRig(t, func(c *config) { c.Claude.MaxProcesses, c.Feishu.Rest = people, 2*time.Second })
 	r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Chunks(strings.Repeat("一二三四五六七八九十", 10)+"。完。", 2, 25*time.Millisecond)}})
 	var chats []string
 	for i := range people {
