@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,6 +22,13 @@ type outbox struct {
 	log   zerolog.Logger
 	jobs  *jobs
 	lanes lanes
+
+	mu   sync.Mutex
+	held map[int64]bool // turns whose painters may still be drawing
+}
+
+func newOutbox(store *db.DB, out Messenger, log zerolog.Logger) *outbox {
+	return &outbox{db: store, out: out, log: log, jobs: newJobs(deliveries), held: map[int64]bool{}}
 }
 
 const (
@@ -30,15 +38,35 @@ const (
 	giveUp    = 3 * 24 * time.Hour // after which nobody waits for it any more
 	keysLast  = 50 * time.Minute   // how long the platform surely knows an idempotency key; it promises an hour
 	batch     = 100                // chats that are taken up at once
+
+	deliveries = 24 // chats that are delivered to at the same time
 )
+
+// hold keeps the card of a turn from being drawn: what its painter is drawing could arrive later. Who releases it wakes
+// the chat.
+func (o *outbox) hold(turn int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held[turn] = true
+}
+
+func (o *outbox) release(turn int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.held, turn)
+}
+
+func (o *outbox) holds(turn int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.held[turn]
+}
 
 // wake makes sure that somebody delivers for the chat.
 func (o *outbox) wake(key chat.Key) {
-	o.jobs.add(func(ctx context.Context) {
-		if o.lanes.enter(key) {
-			o.work(ctx, key)
-		}
-	})
+	if o.lanes.enter(key) {
+		o.jobs.add(func(ctx context.Context) { o.work(ctx, key) })
+	}
 }
 
 // run delivers until stop is closed and what can be delivered at once is. ctx ends it at last.
@@ -79,7 +107,7 @@ func (o *outbox) work(ctx context.Context, key chat.Key) {
 	for ctx.Err() == nil {
 		p, err := o.db.NextPost(ctx, key)
 		switch {
-		case errors.Is(err, db.ErrNotFound), err == nil && time.Now().Before(p.Due):
+		case errors.Is(err, db.ErrNotFound), err == nil && (time.Now().Before(p.Due) || o.holds(p.Turn)):
 			if o.lanes.leave(key) {
 				return
 			}

@@ -18,17 +18,15 @@ import (
 
 // wake makes sure that somebody works for the chat.
 func (b *Bridge) wake(key chat.Key) {
-	b.turns.add(func(ctx context.Context) {
-		if b.lanes.enter(key) {
-			b.work(ctx, key)
-		}
-	})
+	if b.lanes.enter(key) {
+		b.turns.add(func(ctx context.Context) { b.work(ctx, key) })
+	}
 }
 
 // retryStore is the wait before the database is tried again.
 const retryStore = time.Second
 
-// work runs the chat's turns, one after the other, until there are none.
+// work runs the chat's turns, one after the other, until there are none. Between two of them it lets other chats go first.
 func (b *Bridge) work(ctx context.Context, key chat.Key) {
 	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
 		names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}
@@ -38,6 +36,10 @@ func (b *Bridge) work(ctx context.Context, key chat.Key) {
 		case err == nil:
 			crash.At("turn: claimed")
 			b.runTurn(ctx, claim)
+			if b.turns.crowded() {
+				b.turns.add(func(ctx context.Context) { b.work(ctx, key) })
+				return
+			}
 		case errors.Is(err, db.ErrNotFound):
 			if b.lanes.leave(key) {
 				return
@@ -105,6 +107,7 @@ func (t *turn) run(ctx context.Context) {
 	defer stop(nil)
 	key, b := t.claim.Turn.Key, t.b
 	b.lanes.begin(key, t.claim.Turn.ID, stop)
+	b.outbox.hold(t.claim.Turn.ID)
 	rest := t.paint(context.WithoutCancel(ctx))
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
@@ -112,6 +115,7 @@ func (t *turn) run(ctx context.Context) {
 	err := t.store(ctx, end)
 	crash.At("end: stored")
 	rest()
+	b.outbox.release(t.claim.Turn.ID)
 	crash.At("end: painter at rest")
 	switch {
 	case end.state == db.Queued:
