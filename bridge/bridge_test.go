@@ -307,7 +307,7 @@ func TestNobodyIsToldOfAQuestionThatWasTakenBack(t *testing.T) {
 // However many chats have work, so many are served at the same time, and none twice before the others had their turn.
 func TestChatsWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const most, chats, rounds = 3, 10, 4
+		const most, chats, rounds = 3, 9, 4
 		j := newJobs(most)
 		var (
 			mu            sync.Mutex
