@@ -304,6 +304,56 @@ func TestNobodyIsToldOfAQuestionThatWasTakenBack(t *testing.T) {
 	})
 }
 
+// However many chats have work, so many are served at the same time, and none twice before the others had their turn.
+func TestChatsWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, chats, rounds = 3, 9, 4
+		j := newJobs(most)
+		var (
+			mu            sync.Mutex
+			active, peak  int
+			served        []int
+			visit         func(chat, left int) func(context.Context)
+			stop, stopped = make(chan struct{}), make(chan struct{})
+		)
+		visit = func(chat, left int) func(context.Context) {
+			return func(context.Context) {
+				mu.Lock()
+				active++
+				peak = max(peak, active)
+				served = append(served, chat)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				active--
+				mu.Unlock()
+				if left > 1 {
+					j.add(visit(chat, left-1))
+				}
+			}
+		}
+		for i := range chats {
+			j.add(visit(i, rounds))
+		}
+		go func() { defer close(stopped); j.run(t.Context(), stop) }()
+		time.Sleep(500 * time.Millisecond)
+		if !j.crowded() {
+			t.Error("nobody waits")
+		}
+		close(stop)
+		<-stopped
+		if j.crowded() || peak != most || len(served) != chats*rounds {
+			t.Errorf("at most %d at the same time, %d served", peak, len(served))
+		}
+		for round := range rounds {
+			seen := slices.Sorted(slices.Values(served[round*chats : (round+1)*chats]))
+			if len(slices.Compact(seen)) != chats {
+				t.Errorf("round %d served %v", round, seen)
+			}
+		}
+	})
+}
+
 // A message that arrives between a lane's last look and its end must not sleep for ever.
 func TestALaneLooksAgain(t *testing.T) {
 	ls := lanes{byChat: map[chat.Key]*lane{}}

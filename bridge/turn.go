@@ -19,17 +19,15 @@ import (
 
 // wake makes sure that somebody works for the chat.
 func (b *Bridge) wake(key chat.Key) {
-	b.turns.add(func(ctx context.Context) {
-		if b.lanes.enter(key) {
-			b.work(ctx, key)
-		}
-	})
+	if b.lanes.enter(key) {
+		b.turns.add(func(ctx context.Context) { b.work(ctx, key) })
+	}
 }
 
 // retryStore is the wait before the database is tried again.
 const retryStore = time.Second
 
-// work runs the chat's turns, one after the other, until there are none.
+// work runs the chat's turns, one after the other, until there are none. Between two of them it lets other chats go first.
 func (b *Bridge) work(ctx context.Context, key chat.Key) {
 	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
 		names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}
@@ -39,6 +37,10 @@ func (b *Bridge) work(ctx context.Context, key chat.Key) {
 		case err == nil:
 			crash.At("turn: claimed")
 			b.runTurn(ctx, claim)
+			if b.turns.crowded() {
+				b.turns.add(func(ctx context.Context) { b.work(ctx, key) })
+				return
+			}
 		case errors.Is(err, db.ErrNotFound):
 			if b.lanes.leave(key) {
 				return
