@@ -203,15 +203,26 @@ func unacked(v *feishusim.View, ids []string) int {
 // A thousand faults of every kind over sixty turns: each answer is visible once and complete, no rate or sequence is
 // broken.
 func TestAThousandFaults(t *testing.T) {
-	const turns, faults, people = 60, 1000, 3
-	r := newRig(t, func(c *config) { c.Claude.MaxProcesses, c.Feishu.Rest = people, 2*time.Second })
+	const turns, faults, people = 60, 1000, 8
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{PingInterval: time.Second, Redeliver: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}},
+		func(c *config) { c.Claude.MaxProcesses, c.Feishu.Rest = people, time.Second })
+	r.start()
+	t.Cleanup(func() {
+		r.stop()
+		for _, v := range r.sim.Violations() {
+			if v.Rule != feishusim.RuleParallel { // a call that was given up may still be under way there
+				t.Errorf("rule of the platform broken: %s: %s", v.Rule, v.Detail)
+			}
+		}
+	})
 	r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Chunks(strings.Repeat("一二三四五六七八九十", 10)+"。完。", 2, 25*time.Millisecond)}})
 	var chats []string
 	for i := range people {
 		chats = append(chats, r.sim.PrivateChat(r.sim.AddUser(fmt.Sprintf("用户%d", i))))
 	}
 	dice := rand.New(rand.NewPCG(7, 7))
-	stop := r.sim.Storm(7, 0.6)
+	began, stop := time.Now(), r.sim.Storm(7, 0.7)
 	var asked []question
 	dropped := 0
 	for i := 0; i < turns || i < 3*turns && r.sim.Dealt()+dropped < faults; i++ {
@@ -230,6 +241,7 @@ func TestAThousandFaults(t *testing.T) {
 			dropped++
 		}
 		if i%people == people-1 {
+			t.Logf("%v: %d turns, %d faults", time.Since(began), i+1, r.sim.Dealt())
 			r.until("the turns", func() bool {
 				return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) > i-people && // what is lost on the way comes later
 					r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
