@@ -21,8 +21,8 @@ import (
 )
 
 // Messenger is all that the bridge asks of a chat platform. The strings called idem make a repeated call harmless for
-// an hour. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] says that trying again is in vain; after any other
-// the same call can be made again, also by a later process.
+// an hour. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] says that trying again is in vain; after one
+// that matches [chat.ErrRefused] other words may be taken. After any other the same call can be made again, also by a later process.
 type Messenger interface {
 	// Reply answers a message with a short text.
 	Reply(ctx context.Context, to chat.Ref, text, idem string) (messageID string, err error)
@@ -116,7 +116,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() {
 		b.lanes.close()
 		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/4, lastWords), interrupt)
-		time.AfterFunc(b.cfg.Shutdown, cut)
+		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/10, closing), cut)
 	})()
 
 	answered, delivered := make(chan struct{}), make(chan struct{})
@@ -130,8 +130,11 @@ func (b *Bridge) Run(ctx context.Context) error {
 	return nil
 }
 
-// lastWords is the part of the time for the program's end in which interrupted turns are stored and shown.
-const lastWords = 3 * time.Second
+// Parts of the time for the program's end.
+const (
+	lastWords = 3 * time.Second // in which interrupted turns are stored and shown; the last of it is
+	closing   = time.Second     // in which processes are ended and the store is closed
+)
 
 // Message takes in what a platform delivered. The platform delivers it again until nil comes back, so the commit comes
 // first and the work later.
@@ -222,11 +225,6 @@ func (b *Bridge) refuse(m chat.Incoming) {
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 	if !b.access.Load().allows(p.Key, p.Actor) {
 		return "", nil
-	}
-	if p.ID != "" {
-		if fresh, err := b.db.TakeEvent(ctx, p.ID); err != nil || !fresh {
-			return "", err
-		}
 	}
 	l := b.lang(ctx, p.Key)
 	switch {

@@ -375,7 +375,7 @@ func TestALaneLooksAgain(t *testing.T) {
 func TestStopMeansTheTurnThatRuns(t *testing.T) {
 	ls := lanes{byChat: map[chat.Key]*lane{}}
 	key := chat.FeishuChat("oc_1")
-	if ls.stop(key, 0) {
+	if ls.stop(key, 7) {
 		t.Error("stopped nothing")
 	}
 	ls.enter(key)
@@ -387,11 +387,11 @@ func TestStopMeansTheTurnThatRuns(t *testing.T) {
 	if ls.stop(key, 6) || ctx.Err() != nil {
 		t.Error("the button of an old card stopped the turn")
 	}
-	if !ls.running(key) || !ls.stop(key, 7) || !errors.Is(context.Cause(ctx), errStopped) {
+	if ls.running(key) != 7 || !ls.stop(key, 7) || !errors.Is(context.Cause(ctx), errStopped) {
 		t.Error("the turn was not stopped")
 	}
 	ls.end(key)
-	if ls.running(key) || ls.stop(key, 0) {
+	if ls.running(key) != 0 || ls.stop(key, 7) {
 		t.Error("the turn goes on after its end")
 	}
 }

@@ -112,10 +112,11 @@ func (b *Bridge) forget(ctx context.Context, m chat.Incoming, answer phrase) ord
 
 func (b *Bridge) stop(ctx context.Context, m chat.Incoming) (order, error) {
 	l := b.lang(ctx, m.Key)
-	if !b.lanes.running(m.Key) {
+	turn := b.lanes.running(m.Key)
+	if turn == 0 {
 		return order{reply: texts.NothingToStop.in(l)}, nil
 	}
-	return order{reply: texts.Stopped.in(l), then: func() { b.lanes.stop(m.Key, 0) }}, nil
+	return order{reply: texts.Stopped.in(l), then: func() { b.lanes.stop(m.Key, turn) }}, nil
 }
 
 func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
@@ -125,7 +126,7 @@ func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
 	}
 	l := chatLang(c)
 	state, session := texts.StatusIdle, texts.StatusNoSession
-	if b.lanes.running(m.Key) {
+	if b.lanes.running(m.Key) != 0 {
 		state = texts.StatusRunning
 	}
 	switch {

@@ -55,7 +55,7 @@ func (b *Bridge) over(ctx context.Context, key chat.Key, turn int64, l lang, not
 
 // decide does what the buttons of an interrupted turn order.
 func (b *Bridge) decide(ctx context.Context, p chat.Press, l lang) (string, error) {
-	w := db.Decision{Key: p.Key, Turn: p.Action.Turn, GoOn: p.Action.Do == doContinue}
+	w := db.Decision{Key: p.Key, Turn: p.Action.Turn, Event: p.ID, GoOn: p.Action.Do == doContinue}
 	notice, toast := texts.Dropped, texts.Dropped
 	if w.GoOn {
 		notice, toast = texts.GoesOn, texts.GoingOn
@@ -65,9 +65,12 @@ func (b *Bridge) decide(ctx context.Context, p chat.Press, l lang) (string, erro
 	if w.Over, err = b.over(ctx, p.Key, w.Turn, l, notice); err != nil {
 		return "", err
 	}
-	if err := b.db.Decide(ctx, w); errors.Is(err, db.ErrNotFound) {
+	switch err := b.db.Decide(ctx, w); {
+	case errors.Is(err, db.ErrRepeated):
+		return "", nil
+	case errors.Is(err, db.ErrNotFound):
 		return texts.StopOver.in(l), nil
-	} else if err != nil {
+	case err != nil:
 		return "", err
 	}
 	b.outbox.wake(p.Key)

@@ -163,22 +163,24 @@ func (ls *lanes) end(key chat.Key) {
 	ls.byChat[key].turn, ls.byChat[key].stop = 0, nil
 }
 
-// stop ends the turn that runs in the chat, if it is the one that is meant; 0 means whichever.
+// stop ends a turn, if it is the one that runs in the chat.
 func (ls *lanes) stop(key chat.Key, turn int64) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l := ls.byChat[key]
-	if l == nil || l.stop == nil || (turn != 0 && turn != l.turn) {
+	if l == nil || l.stop == nil || turn != l.turn {
 		return false
 	}
 	l.stop(errStopped)
 	return true
 }
 
-// running reports whether a turn runs in the chat.
-func (ls *lanes) running(key chat.Key) bool {
+// running is the turn that runs in the chat; 0 = none.
+func (ls *lanes) running(key chat.Key) int64 {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	l := ls.byChat[key]
-	return l != nil && l.stop != nil
+	if l := ls.byChat[key]; l != nil {
+		return l.turn
+	}
+	return 0
 }

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -26,6 +27,7 @@ type line struct {
 	config claude.Config
 	path   string // of the database
 	pool   *claude.Pool
+	logs   *logbook
 	stop   func()
 }
 
@@ -35,7 +37,7 @@ var room = chat.FeishuChat("oc_1")
 // newLine makes a bridge that does not run yet.
 func newLine(t *testing.T, out Messenger) *line {
 	t.Helper()
-	l := &line{T: t, path: filepath.Join(t.TempDir(), "magpie.db"), stop: func() {}}
+	l := &line{T: t, path: filepath.Join(t.TempDir(), "magpie.db"), logs: &logbook{tb: t}, stop: func() {}}
 	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + l.path})
 	l.must(err)
 	c := claudetest.ScriptedConfig(t)
@@ -46,7 +48,7 @@ func newLine(t *testing.T, out Messenger) *line {
 	l.bridge = New(Config{
 		Access: Access{Allow: []string{"*"}}, Project: c.Project, Node: "here", Context: contextmgr.Defaults(),
 		MaxAge: time.Hour, Shutdown: 4 * time.Second,
-	}, store, l.pool, out, zerolog.New(zerolog.NewTestWriter(t)))
+	}, store, l.pool, out, zerolog.New(l.logs))
 	t.Cleanup(func() { l.stop(); l.pool.Close(); l.must(store.Close()) })
 	return l
 }
@@ -112,4 +114,24 @@ func (l *line) side() *sql.DB {
 	side, err := sql.Open("sqlite3", "file:"+l.path+"?_busy_timeout=5000")
 	l.must(err)
 	return side
+}
+
+// logbook keeps what the bridge logs, and shows it with the test's own output.
+type logbook struct {
+	tb testing.TB
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tb.Logf("%s", bytes.TrimSpace(p))
+	return l.b.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

@@ -32,12 +32,13 @@ func newOutbox(store *db.DB, out Messenger, log zerolog.Logger) *outbox {
 }
 
 const (
-	poll      = time.Second        // how often what was put off is looked for
-	firstWait = time.Second        // before a failed delivery is tried again; doubles up to
-	lastWait  = 5 * time.Minute    //
-	giveUp    = 3 * 24 * time.Hour // after which nobody waits for it any more
-	keysLast  = 50 * time.Minute   // how long the platform surely knows an idempotency key; it promises an hour
-	batch     = 100                // chats that are taken up at once
+	poll       = time.Second        // how often what was put off is looked for
+	firstWait  = time.Second        // before a failed delivery is tried again; doubles up to
+	lastWait   = 5 * time.Minute    //
+	giveUp     = 3 * 24 * time.Hour // after which nobody waits for it any more
+	leastTries = 20                 // made before something is given up, in more than an hour: the program may have been off for days
+	keysLast   = 50 * time.Minute   // how long the platform surely knows an idempotency key; it promises an hour
+	batch      = 100                // chats that are taken up at once
 
 	deliveries = 24 // chats that are delivered to at the same time
 )
@@ -132,10 +133,10 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 		log.Info().Msg("the question was taken back; its answer is not shown")
 	case errors.Is(err, chat.ErrUnreachable):
 		log.Warn().Err(err).Msg("the chat cannot be reached; what was to be shown there is only in the History")
-	case time.Since(p.Created) > giveUp:
-		log.Error().Err(err).Msg("not delivered for days; given up")
 	case ctx.Err() != nil:
 		return // it waits for the next start
+	case time.Since(p.Created) > giveUp && p.Attempts >= leastTries:
+		log.Error().Err(err).Msg("not delivered for days; given up")
 	default:
 		wait := backoff(p.Attempts)
 		log.Warn().Err(err).Dur("retry_in", wait).Int("attempts", p.Attempts+1).Msg("not delivered yet")
@@ -164,18 +165,39 @@ func backoff(attempts int) time.Duration {
 func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
 	if p.Card == nil {
-		return o.say(ctx, to, p)
+		id, err := o.say(ctx, to, p)
+		if errors.Is(err, chat.ErrRefused) {
+			return o.out.Reply(ctx, to, o.withheld(ctx, p.Key), p.Idem+":withheld")
+		}
+		return id, err
 	}
 	id, err := o.card(ctx, to, p)
-	if err != nil {
+	if errors.Is(err, chat.ErrRefused) {
+		_, err = o.out.Reply(ctx, to, o.withheld(ctx, p.Key), p.Idem+":withheld")
+		return "", err
+	} else if err != nil {
 		return "", err
 	}
-	return "", o.out.Close(ctx, id, *p.Card)
+	err = o.out.Close(ctx, id, *p.Card)
+	if errors.Is(err, chat.ErrRefused) {
+		notice := o.withheld(ctx, p.Key)
+		return "", o.out.Close(ctx, id, chat.Card{Body: notice, Summary: notice, Buttons: p.Card.Buttons})
+	}
+	return "", err
+}
+
+// withheld is said in place of words that the platform does not allow, which are in the History all the same.
+func (o *outbox) withheld(ctx context.Context, key chat.Key) string {
+	c, err := o.db.Chat(ctx, key)
+	if err != nil {
+		o.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
+	}
+	return texts.Withheld.in(chatLang(c))
 }
 
 // say sends a text, unless an earlier attempt did.
 func (o *outbox) say(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
-	if p.Attempts > 0 && time.Since(p.Created) > keysLast {
+	if time.Since(p.Created) > keysLast {
 		sent, err := o.out.Find(ctx, to)
 		if err != nil {
 			return "", fmt.Errorf("look whether it was sent: %w", err)

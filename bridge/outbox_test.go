@@ -2,10 +2,14 @@ package bridge
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"magpie/db"
 	"magpie/internal/chat"
 )
 
@@ -56,5 +60,84 @@ func TestTheLastValueWaitsForThePainter(t *testing.T) {
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	if out.twice.Load() || out.after.Load() {
 		t.Errorf("two drew on one card at the same time: %v; drawn after the last value: %v", out.twice.Load(), out.after.Load())
+	}
+}
+
+// A text that was sent just before a crash has no failed attempt behind it. The platform forgets its key after an hour.
+func TestATextThatMayHaveBeenSentLongAgoIsLookedFor(t *testing.T) {
+	rec := &recorder{found: []chat.Sent{{ID: "om_there"}}}
+	o := &outbox{out: rec}
+	id, err := o.say(t.Context(), chat.Ref{Key: room, ID: "om_1"}, db.Post{Key: room, Text: "words", Created: time.Now().Add(-2 * keysLast)})
+	if err != nil || id != "om_there" || len(rec.said) != 0 {
+		t.Errorf("sent %q again: %s, %v", rec.said, id, err)
+	}
+}
+
+// The end of the program is no reason to give anything up, however old it is.
+func TestNothingIsGivenUpAtTheEndOfTheProgram(t *testing.T) {
+	l := newLine(t, &recorder{fail: context.Canceled})
+	turn := l.cutOff("om_1")
+	p, err := l.bridge.db.NextPost(t.Context(), room)
+	l.must(err)
+	p.Created, p.Attempts = time.Now().Add(-2*giveUp), leastTries
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l.bridge.outbox.deliver(ctx, p)
+	if n := l.count(fmt.Sprintf(`SELECT COUNT(*) FROM outbox WHERE turn_id = %d`, turn)); n != 1 {
+		t.Error("the end of the turn will never be shown")
+	}
+}
+
+// A program that was off for days tries for a while like any other.
+func TestWhatIsOldIsTriedForAWhile(t *testing.T) {
+	l := newLine(t, &recorder{fail: errors.New("the platform is away")})
+	l.cutOff("om_1")
+	for _, tc := range []struct{ tries, left int }{{0, 1}, {leastTries, 0}} {
+		p, err := l.bridge.db.NextPost(t.Context(), room)
+		l.must(err)
+		p.Created, p.Attempts = time.Now().Add(-2*giveUp), tc.tries
+		l.bridge.outbox.deliver(t.Context(), p)
+		if n := l.count(`SELECT COUNT(*) FROM outbox`); n != tc.left {
+			t.Errorf("after %d tries %d are left", tc.tries, n)
+		}
+	}
+}
+
+// censor takes no card but one of its own words.
+type censor struct{ recorder }
+
+func (c *censor) Close(ctx context.Context, id string, card chat.Card) error {
+	if card.Body == "half" {
+		return chat.ErrRefused
+	}
+	return c.recorder.Close(ctx, id, card)
+}
+
+func (c *censor) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
+	if to.ID == "om_false" {
+		return "", chat.ErrRefused
+	}
+	return c.recorder.Post(ctx, to, card, idem)
+}
+
+// What the platform does not allow to be said does not hold up what comes after it.
+func TestARefusedAnswerMakesWay(t *testing.T) {
+	out := &censor{}
+	l := newLine(t, out)
+	for _, known := range []bool{true, false} {
+		turn := l.cutOff(fmt.Sprintf("om_%v", known))
+		if known {
+			l.must(l.bridge.db.SetTurnCard(t.Context(), turn, "card"))
+		}
+	}
+	l.say("om_2", "/help")
+	l.start()
+	l.until("the last", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.stop()
+	if len(out.closed) != 1 || out.closed[0].Body != texts.Withheld.EN {
+		t.Errorf("cards %+v", out.closed)
+	}
+	if len(out.said) != 2 || out.said[0] != texts.Withheld.EN || !strings.Contains(out.said[1], "/help") {
+		t.Errorf("said %q", out.said)
 	}
 }

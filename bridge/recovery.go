@@ -26,8 +26,11 @@ func (b *Bridge) recover(ctx context.Context) error {
 		return err
 	}
 	for _, t := range left {
-		if err := b.recoverTurn(ctx, t); err != nil {
-			return err
+		for err := b.recoverTurn(ctx, t); err != nil; err = b.recoverTurn(ctx, t) {
+			b.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Msg("turn not recovered; trying again")
+			if pause(ctx, retryStore); ctx.Err() != nil {
+				return ctx.Err()
+			}
 		}
 	}
 	keys, err := b.db.QueuedChats(ctx)

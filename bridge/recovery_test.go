@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -51,4 +52,15 @@ func TestTheUseOfAToolIsNotedInTheEnd(t *testing.T) {
 	if n := l.count(`SELECT acted FROM turns`); n != 1 {
 		t.Error("after a crash the tool would be used again")
 	}
+}
+
+// A disk that is full at the start does not keep the program from running: it takes up what was left as soon as it can.
+func TestRecoveryWaitsForTheStore(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.left("om_1", "hello")
+	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	l.start()
+	l.until("a try", func() bool { return strings.Contains(l.logs.String(), "turn was cut off") })
+	l.sql(`DROP TRIGGER broken`)
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
 }

@@ -50,7 +50,7 @@ var texts = struct {
 	New, Reset, NothingToStop, StopAsked, StopOver, UnknownCommand, AskMe         phrase
 	Unreadable, NotAllowed, Help, HelpHead, HelpNew, HelpReset, HelpStop          phrase
 	HelpStatus, Status, StatusRunning, StatusIdle, StatusSession, StatusNoSession phrase
-	StatusLive                                                                    phrase
+	StatusLive, Withheld                                                          phrase
 	Trouble                                                                       phrase
 }{
 	Waiting:     phrase{"排队中，前面还有任务在运行…", "Waiting for a free place…"},
@@ -96,6 +96,7 @@ var texts = struct {
 	FailDied:       phrase{"助手意外退出，回答到此为止。发送“继续”可以接着说。", "The agent ended unexpectedly. Send “continue” to go on."},
 	FailUnknown:    phrase{"这次没有成功，请再试一次。", "This did not work. Please try again."},
 
+	Withheld:        phrase{"平台不允许显示这条内容，它没有发出。可以换个说法再问。", "The chat platform does not allow this content, so it was not sent. Try asking in another way."},
 	New:             phrase{"已开始新会话。", "A new conversation begins."},
 	Reset:           phrase{"已清空对话历史，下次对话将从零开始。", "The conversation is cleared; the next one starts from zero."},
 	NothingToStop:   phrase{"现在没有正在运行的任务。", "Nothing is running right now."},

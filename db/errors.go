@@ -12,6 +12,9 @@ var (
 	// ErrNotFound says that no such row exists.
 	ErrNotFound = errors.New("not found")
 
+	// ErrRepeated says that an event was taken already.
+	ErrRepeated = errors.New("the event is known already")
+
 	// ErrFull says that the disk has no room for a write. Nothing of it was stored, and reading goes on. Writing goes
 	// on by itself as soon as there is room.
 	ErrFull = errors.New("no space left for the database: free some on its disk")

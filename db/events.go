@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -15,23 +16,22 @@ const insertEvent = `INSERT INTO events (id, seen_at) VALUES (?1, ?2) ON CONFLIC
 
 const forgetEvents = `DELETE FROM events WHERE seen_at < ?1`
 
-// TakeEvent notes an event that is no message, and reports whether it is seen for the first time.
-func (d *DB) TakeEvent(ctx context.Context, id string) (fresh bool, err error) {
-	err = d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		now := d.now()
-		if _, err := tx.ExecContext(ctx, forgetEvents, millis(now.Add(-eventMemory))); err != nil {
-			return err
-		}
-		res, err := tx.ExecContext(ctx, insertEvent, id, millis(now))
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
-		fresh = n > 0
-		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("note event %s: %w", id, err)
+// takeEvent notes an event that is no message, in the transaction of what it causes. It returns [ErrRepeated] when the
+// event is known. An event without an id is always new.
+func (d *DB) takeEvent(ctx context.Context, tx *sql.Tx, id string) error {
+	if id == "" {
+		return nil
 	}
-	return fresh, nil
+	now := d.now()
+	if _, err := tx.ExecContext(ctx, forgetEvents, millis(now.Add(-eventMemory))); err != nil {
+		return fmt.Errorf("forget events: %w", err)
+	}
+	res, err := tx.ExecContext(ctx, insertEvent, id, millis(now))
+	if err != nil {
+		return fmt.Errorf("note event %s: %w", id, err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, ErrRepeated)
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"testing"
+	"time"
 )
 
 // Tx runs f in a write transaction, as the methods of DB do.
@@ -67,4 +68,10 @@ var Frequent = map[string]string{
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
 	"answer": selectAnswer,
+}
+
+// At sets the clock.
+func (d *DB) At(t testing.TB, now time.Time) {
+	t.Helper()
+	d.now = func() time.Time { return now }
 }

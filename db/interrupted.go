@@ -87,16 +87,21 @@ func (d *DB) resolve(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, de
 
 // Decision is what somebody who pressed a button wants done about an interrupted turn.
 type Decision struct {
-	Key  chat.Key
-	Turn int64
-	GoOn bool         // else it is dropped
-	Wish chat.Message // the wish to go on, as the History shows it: who, when and in which words
-	Over chat.Card    // what the turn looks like from now on
+	Key   chat.Key
+	Turn  int64
+	Event string       // the platform's id of the press; each counts once
+	GoOn  bool         // else it is dropped
+	Wish  chat.Message // the wish to go on, as the History shows it: who, when and in which words
+	Over  chat.Card    // what the turn looks like from now on
 }
 
-// Decide carries a decision out. It returns [ErrNotFound] when there is nothing to decide any more.
+// Decide carries a decision out. It returns [ErrNotFound] when there is nothing to decide any more, and [ErrRepeated]
+// when the press is known.
 func (d *DB) Decide(ctx context.Context, w Decision) error {
 	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := d.takeEvent(ctx, tx, w.Event); err != nil {
+			return err
+		}
 		t, err := d.undecided(ctx, tx, w.Key, w.Turn)
 		if err != nil {
 			return err

@@ -235,12 +235,63 @@ func TestATurnThatIsPutBackAnswersTheSameMessage(t *testing.T) {
 
 func TestAnEventCountsOnce(t *testing.T) {
 	d := fresh(t)
-	for i, want := range []bool{true, false, false} {
-		if got, err := d.TakeEvent(t.Context(), "ev_1"); err != nil || got != want {
-			t.Errorf("time %d: %v, %v", i, got, err)
+	w := db.Decision{Key: oc, Turn: cut(t, d).ID, Event: "ev_1"}
+	for i, want := range []error{nil, db.ErrRepeated, db.ErrRepeated} {
+		if err := d.Decide(t.Context(), w); !errors.Is(err, want) {
+			t.Errorf("time %d: %v", i, err)
 		}
 	}
-	if got, err := d.TakeEvent(t.Context(), "ev_2"); err != nil || !got {
-		t.Errorf("another: %v, %v", got, err)
+	w.Event = "ev_2"
+	if err := d.Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("another: %v", err)
+	}
+}
+
+// A chat whose oldest delivery was put off has nothing to be delivered now, whatever waits behind it.
+func TestChatsThatMustWaitAreNotDue(t *testing.T) {
+	d := fresh(t)
+	other := chat.FeishuChat("oc_2")
+	for _, key := range []chat.Key{oc, other} {
+		e := say("om_"+key.ID, "hi")
+		e.Key, e.Class = key, chat.Command
+		accept(t, d, e)
+		if err := errors.Join(d.Say(t.Context(), key, "om_1", "one", "1"+key.ID), d.Say(t.Context(), key, "om_1", "two", "2"+key.ID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Delay(t.Context(), next(t, d), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if keys, err := d.DueChats(t.Context(), 1); err != nil || len(keys) != 1 || keys[0] != other {
+		t.Errorf("due %v, %v", keys, err)
+	}
+}
+
+// A pressed button joins the turn that waits, and what that one answers stays as it is.
+func TestAPressDoesNotChangeWhatTheNextTurnAnswers(t *testing.T) {
+	d := fresh(t)
+	turn := cut(t, d)
+	accept(t, d, say("om_2", "something else"))
+	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true, Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}}
+	if err := d.Decide(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	if c := claim(t, d, "s2"); c.Turn.ReplyTo != "om_2" || c.Turn.Continues != turn.ID || texts(c.Asked) != "u:something else u:继续" {
+		t.Errorf("claim %+v asks %q", c.Turn, texts(c.Asked))
+	}
+}
+
+// The notice of a late question stands for those that come with it. One that comes much later has a notice of its own.
+func TestALateQuestionIsNotHiddenBehindAnOldOne(t *testing.T) {
+	d := fresh(t)
+	first := accept(t, d, late("om_1", "one"))
+	d.At(t, time.Now().Add(time.Hour))
+	second := accept(t, d, late("om_2", "two"))
+	if second.Turn == first.Turn {
+		t.Fatal("nobody is told of the second")
+	}
+	delivered(t, d, next(t, d), "")
+	if p := next(t, d); p.ReplyTo != "om_2" || p.Turn != second.Turn {
+		t.Errorf("post %+v", p)
 	}
 }

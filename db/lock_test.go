@@ -81,8 +81,8 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 		if a, err := ro.Accept(t.Context(), say("om_2", "x")); err == nil {
 			t.Errorf("%s: accepted %+v", when, a)
 		}
-		if fresh, err := ro.TakeEvent(t.Context(), "ev_1"); err == nil {
-			t.Errorf("%s: an event was noted: %v", when, fresh)
+		if err := ro.SetTurnCard(t.Context(), 1, "card"); err == nil {
+			t.Errorf("%s: a card was noted", when)
 		}
 		if ro.Healthy(t.Context()) == nil {
 			t.Errorf("%s: it can be written", when)

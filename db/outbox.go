@@ -116,7 +116,9 @@ func (d *DB) Delay(ctx context.Context, p Post, until time.Time) error {
 	return nil
 }
 
-const duePosts = `SELECT DISTINCT chat_key FROM outbox WHERE next_at <= ?1 LIMIT ?2`
+// Of each chat the oldest counts: what waits behind it waits with it.
+const duePosts = `SELECT chat_key FROM outbox o WHERE next_at <= ?1
+	AND NOT EXISTS (SELECT 1 FROM outbox older WHERE older.chat_key = o.chat_key AND older.id < o.id) LIMIT ?2`
 
 // DueChats lists chats, most at most, in which something is to be delivered now.
 func (d *DB) DueChats(ctx context.Context, most int) ([]chat.Key, error) {

@@ -79,27 +79,36 @@ const isOpen = ` AND state IN ('queued', 'running')`
 const queuedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued'` + isOpen + ` ORDER BY id DESC LIMIT 1`
 
 const lateTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late'
-	ORDER BY id DESC LIMIT 1`
+	AND created_at >= ?3 ORDER BY id DESC LIMIT 1`
+
+// together is how long after a late question another one belongs to it. Later the notice may be out of sight.
+const together = 10 * time.Minute
 
 const insertTurn = `INSERT INTO turns (chat_key, epoch, state, failure, created_at) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id`
 
+// A turn that was begun answers what it answered then: its card may be there already.
 const askTurn = `UPDATE turns SET reply_to = CASE WHEN attempts = 0 THEN ?2 ELSE reply_to END,
+	continues = MAX(continues, ?3) WHERE id = ?1`
+
+// A pressed button is no message that could be answered.
+const askTurnByPress = `UPDATE turns SET reply_to = CASE WHEN reply_to = '' THEN ?2 ELSE reply_to END,
 	continues = MAX(continues, ?3) WHERE id = ?1`
 
 const setMessageTurn = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND seq = ?2`
 
 // queue adds m to the turn that waits in its chat, or to a new one.
 func (d *DB) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (int64, error) {
-	state, failure, waiting, replyTo := Queued, "", queuedTurn, m.ID
+	state, failure, waiting, of := Queued, "", queuedTurn, []any{m.Key.String(), m.Epoch}
 	if e.Held != nil {
-		state, failure, waiting = Interrupted, Late, lateTurn
+		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(d.now().Add(-together)))
 	}
 	old, err := d.resolve(ctx, tx, m.Key, e.Continues, continued)
 	if err != nil {
 		return 0, err
 	}
-	if m.ID == continueID(old.ID) { // a pressed button is no message that could be answered
-		replyTo = old.ReplyTo
+	ask, replyTo := askTurn, m.ID
+	if m.ID == continueID(old.ID) {
+		ask, replyTo = askTurnByPress, old.ReplyTo
 	}
 	if old.ID != 0 {
 		if err := d.post(ctx, tx, Post{Key: m.Key, Turn: old.ID, Idem: cardIdem(old, continued), ReplyTo: old.ReplyTo, Card: &e.Over}); err != nil {
@@ -107,7 +116,7 @@ func (d *DB) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (in
 		}
 	}
 	var id int64
-	err = tx.QueryRowContext(ctx, waiting, m.Key.String(), m.Epoch).Scan(&id)
+	err = tx.QueryRowContext(ctx, waiting, of...).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		row := tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, state, failure, millis(d.now()))
 		if err = row.Scan(&id); err == nil && e.Held != nil {
@@ -121,7 +130,7 @@ func (d *DB) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (in
 	if _, err := tx.ExecContext(ctx, setMessageTurn, m.Key.String(), m.Seq, id); err != nil {
 		return 0, fmt.Errorf("bind message to turn: %w", err)
 	}
-	if _, err := tx.ExecContext(ctx, askTurn, id, replyTo, old.ID); err != nil {
+	if _, err := tx.ExecContext(ctx, ask, id, replyTo, old.ID); err != nil {
 		return 0, fmt.Errorf("note what the turn answers: %w", err)
 	}
 	return id, nil

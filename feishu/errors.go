@@ -46,13 +46,15 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is makes errors.Is work for [chat.ErrGone] and [chat.ErrUnreachable].
+// Is makes errors.Is work for [chat.ErrGone], [chat.ErrUnreachable] and [chat.ErrRefused].
 func (e *Error) Is(target error) bool {
 	switch target {
 	case chat.ErrGone:
 		return verdictOf(e) == gone
 	case chat.ErrUnreachable:
 		return slices.Contains(unreachable, e.Code)
+	case chat.ErrRefused:
+		return slices.Contains(censored, e.Code)
 	}
 	return false
 }
@@ -60,6 +62,9 @@ func (e *Error) Is(target error) bool {
 // unreachable are the codes that say that the bot was removed from the chat, or that the chat was dissolved. What an
 // operator can put right, such as the app's availability, is not among them.
 var unreachable = []int{230002, 232009, 232011}
+
+// censored are the codes that say that a text holds words that are not allowed (page im-v1/message/create).
+var censored = []int{230022, 230028}
 
 // A verdict says what to do about an error. The codes are those of the pages "Generic error code",
 // im-v1/message/{create,reply,patch} and cardkit-v1/card/{create,update}, card-element/content.

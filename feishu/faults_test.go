@@ -230,3 +230,26 @@ func TestQuestionThatIsGone(t *testing.T) {
 		t.Errorf("%d messages", n)
 	}
 }
+
+// What the platform does not allow to be said is told apart, and other words are taken in its place.
+func TestForbiddenWords(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
+	p.must(err)
+	var allow []func()
+	for _, f := range []feishusim.Fault{{Method: "PUT", Path: cardAPI + "/"}, {Method: "PATCH", Path: "/open-apis/im/"}, {Path: replyAPI}} {
+		f.Code = 230028
+		allow = append(allow, p.Inject(f))
+	}
+	if err := p.Client.Close(p.ctx(), id, chat.Card{Body: "forbidden"}); !errors.Is(err, chat.ErrRefused) {
+		t.Errorf("Close: %v", err)
+	}
+	if _, err := p.Reply(p.ctx(), ask, "forbidden", "words"); !errors.Is(err, chat.ErrRefused) {
+		t.Errorf("Reply: %v", err)
+	}
+	for _, f := range allow {
+		f()
+	}
+	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "something else"}))
+	p.says(ask, "something else")
+}

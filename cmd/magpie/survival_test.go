@@ -287,3 +287,20 @@ func (r *rig) memberOf(chatID string) feishusim.User {
 	r.Fatalf("no chat %s", chatID)
 	return feishusim.User{}
 }
+
+// A platform that keeps its calls waiting does not keep the program. What it was to show is shown after the next start.
+func TestAStopEndsInTimeWhenThePlatformHangs(t *testing.T) {
+	s := newService(t, feishusim.Config{})
+	s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
+	s.run()
+	s.connected()
+	s.sim.Say(s.chat, s.user, "说点什么")
+	s.until("text", func() bool { return s.count(`SELECT COUNT(*) FROM turns WHERE draft <> ''`) == 1 })
+	s.sim.Inject(feishusim.Fault{Path: "/open-apis/", Delay: time.Minute, Status: 502})
+	if took := s.terminate(); took > s.cfg.Shutdown.Duration {
+		t.Errorf("the stop took %v", took)
+	}
+	if n := s.count(`SELECT COUNT(*) FROM outbox`); n != 1 {
+		t.Errorf("%d deliveries wait", n)
+	}
+}

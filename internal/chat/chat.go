@@ -175,8 +175,9 @@ type Ref struct {
 	ID  string
 }
 
-// What a platform's error can match: there is nobody who could be told, now or later.
+// What a platform's error can match. With the first two there is nobody who could be told, now or later.
 var (
 	ErrGone        = errors.New("the message was taken back")
 	ErrUnreachable = errors.New("the bot cannot reach this chat")
+	ErrRefused     = errors.New("the platform does not allow this content")
 )

@@ -1,0 +1,65 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func pressed(id, do string, turn int64) chat.Press {
+	return chat.Press{ID: id, Key: room, Actor: chat.Actor{ID: "ou_1"}, Action: chat.Action{Do: do, Turn: turn}}
+}
+
+// cutOff leaves a turn that was interrupted.
+func (l *line) cutOff(id string) (turn int64) {
+	l.Helper()
+	l.left(id, "hello")
+	left, err := l.bridge.db.RunningTurns(l.Context())
+	l.must(err)
+	l.must(l.bridge.db.FinishTurn(l.Context(), db.End{Turn: left[0], State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
+	return left[0].ID
+}
+
+// A press that the store did not take may be told again by the platform, and counts then; once.
+func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
+	l := newLine(t, &recorder{})
+	press := pressed("ev_1", doContinue, l.cutOff("om_1"))
+	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF failure ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	if _, err := l.bridge.Press(t.Context(), press); err == nil {
+		t.Fatal("the decision was stored")
+	}
+	l.sql(`DROP TRIGGER broken`)
+	for _, want := range []string{texts.GoingOn.EN, ""} {
+		if got, err := l.bridge.Press(t.Context(), press); got != want || err != nil {
+			t.Errorf("told %q, %v, want %q", got, err, want)
+		}
+	}
+	press.ID = "ev_2"
+	if got, err := l.bridge.Press(t.Context(), press); got != texts.StopOver.EN || err != nil {
+		t.Errorf("pressed again: told %q, %v", got, err)
+	}
+	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`); n != 1 {
+		t.Errorf("%d turns go on", n)
+	}
+}
+
+// An agent can be stopped whatever becomes of the disk. A button that names no turn stops none.
+func TestTheStopButtonNeedsNoStore(t *testing.T) {
+	l := newLine(t, &recorder{})
+	ctx, stop := context.WithCancelCause(t.Context())
+	l.bridge.lanes.enter(room)
+	l.bridge.lanes.begin(room, 7, stop)
+	l.must(l.bridge.db.Close())
+	if got, err := l.bridge.Press(t.Context(), pressed("ev_1", doStop, 0)); ctx.Err() != nil || err != nil {
+		t.Errorf("a forged press: told %q, %v", got, err)
+	}
+	if got, err := l.bridge.Press(t.Context(), pressed("ev_2", doStop, 7)); got != texts.StopAsked.ZH || err != nil {
+		t.Errorf("told %q, %v", got, err)
+	}
+	if !errors.Is(context.Cause(ctx), errStopped) {
+		t.Error("the turn goes on")
+	}
+}
