@@ -276,7 +276,11 @@ func (pl *Pool) Close() {
 }
 
 // Sweep ends what an earlier run of this program has left behind; see [Sweep]. It is called before the first turn.
-func (pl *Pool) Sweep(ctx context.Context) (killed int, err error) { return Sweep(ctx, pl.cfg.Instance) }
+func (pl *Pool) Sweep(ctx context.Context) (killed int, err error) {
+	return Sweep(ctx, pl.cfg.Instance)
+}
 
 // Recall is [Config.Recall] for the CLI of this pool.
-func (pl *Pool) Recall(dir, session, id string) (Outcome, error) { return pl.cfg.Recall(dir, session, id) }
+func (pl *Pool) Recall(dir, session, id string) (Outcome, error) {
+	return pl.cfg.Recall(dir, session, id)
+}
