@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -10,12 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
+	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
@@ -303,4 +307,83 @@ func TestAStopEndsInTimeWhenThePlatformHangs(t *testing.T) {
 	if n := s.count(`SELECT COUNT(*) FROM outbox`); n != 1 {
 		t.Errorf("%d deliveries wait", n)
 	}
+}
+
+// The disk is full for a while: what cannot be stored is not acknowledged, so it comes again and is answered then.
+func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skipf("no small disk can be made here: %v", err)
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
+	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time.Second}},
+		func(c *config) { c.DB.URL = "sqlite://" + filepath.Join(dir, "magpie.db") })
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	r.ask("我叫小明")
+
+	filler := filepath.Join(dir, "filler")
+	f, err := os.Create(filler)
+	must(t, err)
+	for n := 64 << 10; n > 0; {
+		if _, err := f.Write(make([]byte, n)); err != nil {
+			n /= 2
+		}
+	}
+	must(t, f.Close())
+	id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
+	r.await("a refusal", func(v *feishusim.View) bool {
+		for _, d := range v.Deliveries() {
+			if d.MessageID == id && d.AckCode == http.StatusInternalServerError {
+				return true
+			}
+		}
+		return false
+	})
+	if err := r.prog.store.Healthy(t.Context()); !errors.Is(err, db.ErrFull) {
+		t.Errorf("the store says %v", err)
+	}
+	must(t, os.Remove(filler))
+	if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+}
+
+// Another process keeps the database locked for a while: nothing is lost, nothing comes twice.
+func TestALockedDatabase(t *testing.T) {
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}})
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	r.ask("我叫小明")
+	free := lockDatabase(t, strings.TrimPrefix(r.cfg.DB.URL, "sqlite://"), 8*time.Second)
+	id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
+	<-free
+	if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	if n := r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`); n != 2 {
+		t.Errorf("%d messages are stored", n)
+	}
+}
+
+// lockDatabase holds the database's lock for so long; free is closed then.
+func lockDatabase(t *testing.T, path string, d time.Duration) (free <-chan struct{}) {
+	t.Helper()
+	raw, err := sql.Open("sqlite3", path+"?_busy_timeout=5000")
+	must(t, err)
+	conn, err := raw.Conn(t.Context())
+	must(t, err)
+	_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+	must(t, err)
+	done := make(chan struct{})
+	time.AfterFunc(d, func() {
+		defer close(done)
+		_, err := conn.ExecContext(context.Background(), "ROLLBACK")
+		if err := errors.Join(err, conn.Close(), raw.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return done
 }
