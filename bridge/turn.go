@@ -114,7 +114,7 @@ func (t *turn) run(ctx context.Context) {
 	defer stop(nil)
 	key, b := t.claim.Turn.Key, t.b
 	b.lanes.begin(key, t.claim.Turn.ID, stop)
-	rest := t.paint(context.WithoutCancel(ctx))
+	rest := t.paint(ctx)
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
 	crash.At("end: storing")
@@ -145,19 +145,25 @@ func (t *turn) draw(ctx context.Context, v view) {
 	if t.painter.card == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), courtesy)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), courtesy(ctx))
 	defer cancel()
 	if err := t.b.out.Close(ctx, t.painter.card, v.card()); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 	}
 }
 
-// courtesy is how long a call to the platform that is under way at a turn's end may take before it is cut off.
-const courtesy = 2 * time.Second
+// courtesy is how long a call to the platform that is under way at a turn's end may take before it is cut off: not long
+// when the turn's context has ended with the program.
+func courtesy(ctx context.Context) time.Duration {
+	if ctx.Err() != nil {
+		return 300 * time.Millisecond
+	}
+	return 2 * time.Second
+}
 
 // paint shows how the turn goes on, until rest is called.
-func (t *turn) paint(ctx context.Context) (rest func()) {
-	ctx, cancel := context.WithCancel(ctx)
+func (t *turn) paint(turn context.Context) (rest func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))
 	to, id, draft := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, ""
 	t.painter = &painter{
 		out: t.b.out, to: to, idem: cardKey(id, to),
@@ -190,7 +196,7 @@ func (t *turn) paint(ctx context.Context) (rest func()) {
 	}()
 	return func() {
 		close(t.painter.over)
-		late := time.AfterFunc(courtesy, cancel)
+		late := time.AfterFunc(courtesy(turn), cancel)
 		<-done
 		late.Stop()
 		cancel()
