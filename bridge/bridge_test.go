@@ -190,6 +190,7 @@ func draw(t *testing.T, out Messenger, v view, card string) *drawing {
 	d := &drawing{done: make(chan struct{})}
 	d.painter = &painter{
 		out: out, view: v, dirty: make(chan struct{}, 1), over: make(chan struct{}), card: card,
+		found:  func(context.Context) (string, error) { return "", nil },
 		posted: func(_ context.Context, id string) { d.posted = append(d.posted, id) },
 		shows:  func(_ context.Context, answer string) { d.shown = append(d.shown, answer) },
 	}

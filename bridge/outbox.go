@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,13 +34,14 @@ func newOutbox(store *db.DB, out Messenger, log zerolog.Logger) *outbox {
 }
 
 const (
-	poll       = time.Second        // how often what was put off is looked for
-	firstWait  = time.Second        // before a failed delivery is tried again; doubles up to
-	lastWait   = 5 * time.Minute    //
-	giveUp     = 3 * 24 * time.Hour // after which nobody waits for it any more
-	leastTries = 20                 // made before something is given up, in more than an hour: the program may have been off for days
-	keysLast   = 50 * time.Minute   // how long the platform surely knows an idempotency key; it promises an hour
-	batch      = 100                // chats that are taken up at once
+	poll         = time.Second        // how often what was put off is looked for
+	firstWait    = time.Second        // before a failed delivery is tried again; doubles up to
+	lastWait     = 5 * time.Minute    //
+	giveUp       = 3 * 24 * time.Hour // after which nobody waits for it any more
+	leastTries   = 20                 // made before something is given up, in more than an hour: the program may have been off for days
+	keysLast     = 50 * time.Minute   // how long the platform surely knows an idempotency key; it promises an hour
+	batch        = 100                // chats that are taken up at once
+	mostSearches = 10                 // for what was sent, after which it is sent in any case: the bot may not be allowed to list messages
 
 	deliveries = 24 // chats that are delivered to at the same time
 )
@@ -129,6 +132,8 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 	crash.At("delivery: shown")
 	switch {
 	case err == nil:
+	case errors.Is(err, chat.ErrGone) && o.readdress(ctx, log, p):
+		return
 	case errors.Is(err, chat.ErrGone):
 		log.Info().Msg("the question was taken back; its answer is not shown")
 	case errors.Is(err, chat.ErrUnreachable):
@@ -145,6 +150,23 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 	}
 	o.note(ctx, log, func(ctx context.Context) error { return o.db.Delivered(ctx, p, id) })
 	crash.At("delivery: noted")
+}
+
+// readdress lets an answer to several questions, of which one was taken back, answer another. It reports whether there is
+// something to be tried again.
+func (o *outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) bool {
+	if p.Card == nil || p.CardID != "" { // it has been shown, and was taken away
+		return false
+	}
+	err := o.db.Readdress(context.WithoutCancel(ctx), p)
+	if err == nil {
+		log.Info().Msg("the question was taken back; the answer is shown with the one before it")
+	} else if !errors.Is(err, db.ErrNotFound) {
+		log.Error().Err(err).Msg("answer not readdressed; trying again")
+		pause(ctx, retryStore)
+		return true
+	}
+	return err == nil
 }
 
 // note stores what became of a delivery. A delivery that is not noted is repeated, which does no harm.
@@ -197,14 +219,12 @@ func (o *outbox) withheld(ctx context.Context, key chat.Key) string {
 
 // say sends a text, unless an earlier attempt did.
 func (o *outbox) say(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
-	if time.Since(p.Created) > keysLast {
-		sent, err := o.out.Find(ctx, to)
-		if err != nil {
-			return "", fmt.Errorf("look whether it was sent: %w", err)
-		}
-		if len(sent) > 0 {
-			return sent[0].ID, nil
-		}
+	sent, err := o.find(ctx, to, p.Created, p.Attempts)
+	if err != nil {
+		return "", err
+	}
+	if len(sent) > 0 {
+		return sent[0].ID, nil
 	}
 	return o.out.Reply(ctx, to, p.Text, p.Idem)
 }
@@ -214,25 +234,48 @@ func (o *outbox) card(ctx context.Context, to chat.Ref, p db.Post) (string, erro
 	if p.CardID != "" {
 		return p.CardID, nil
 	}
-	id := ""
-	if time.Since(p.Begun) > keysLast { // the turn may have sent it long ago
-		sent, err := o.out.Find(ctx, to)
-		if err != nil {
-			return "", fmt.Errorf("look for the card: %w", err)
-		}
-		for _, s := range sent {
-			if s.Card != "" {
-				id = s.Card
-			}
-		}
+	id, err := o.posted(ctx, to, p)
+	if err == nil && id == "" {
+		id, err = o.out.Post(ctx, to, *p.Card, cardKey(p.Turn, to))
 	}
-	if id == "" {
-		var err error
-		if id, err = o.out.Post(ctx, to, *p.Card, cardKey(p.Turn, to)); err != nil {
-			return "", err
-		}
+	if err != nil {
+		return "", err
 	}
 	return id, o.db.SetTurnCard(context.WithoutCancel(ctx), p.Turn, id)
+}
+
+// posted looks for the card that a turn has posted without noting it; empty = none as far as is known.
+func (o *outbox) posted(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
+	sent, err := o.find(ctx, to, p.Begun, p.Attempts)
+	if err != nil || len(sent) == 0 {
+		return "", err
+	}
+	others, err := o.db.ContinuedCards(ctx, p.Turn) // they answer the same message
+	if err != nil {
+		return "", err
+	}
+	for _, s := range sent {
+		if s.Card != "" && !slices.ContainsFunc(others, func(card string) bool { return strings.HasPrefix(card, s.ID) }) {
+			return s.Card, nil
+		}
+	}
+	return "", nil
+}
+
+// find lists what was sent in answer to a message, when that may have been so long ago that the platform does not know its
+// key any more. Before that, sending it again does no harm.
+func (o *outbox) find(ctx context.Context, to chat.Ref, since time.Time, attempts int) ([]chat.Sent, error) {
+	if time.Since(since) <= keysLast {
+		return nil, nil
+	}
+	sent, err := o.out.Find(ctx, to)
+	switch {
+	case err != nil && (attempts < mostSearches || errors.Is(err, chat.ErrGone)):
+		return nil, fmt.Errorf("look whether it was sent: %w", err)
+	case err != nil:
+		o.log.Warn().Err(err).Stringer("chat", to.Key).Msg("what was sent cannot be looked for; sending it")
+	}
+	return sent, nil
 }
 
 // cardKey makes the posting of a turn's card idempotent.

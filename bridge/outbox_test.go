@@ -141,3 +141,75 @@ func TestARefusedAnswerMakesWay(t *testing.T) {
 		t.Errorf("said %q", out.said)
 	}
 }
+
+// Who takes back one of several questions still gets the answer to the others.
+func TestAnAnswerSurvivesAQuestionThatWasTakenBack(t *testing.T) {
+	out := &takenBack{}
+	l := newLine(t, out)
+	l.say("om_1", "hello")
+	l.say("om_gone", "oops")
+	l.start()
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.stop()
+	if len(out.closed) != 1 || out.closed[0].Body != "echo: oops" {
+		t.Errorf("shown %+v", out.closed)
+	}
+}
+
+// takenBack is a platform on which a message has been taken back.
+type takenBack struct{ recorder }
+
+func (b *takenBack) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
+	if to.ID == "om_gone" {
+		return "", chat.ErrGone
+	}
+	return b.recorder.Post(ctx, to, card, idem)
+}
+
+// An interrupted turn and the one that goes on with it answer the same message. Each has a card of its own.
+func TestTheCardOfTheTurnThatGoesOnIsNotThatOfTheOther(t *testing.T) {
+	out := &recorder{found: []chat.Sent{{ID: "om_old", Card: "om_old/card"}}}
+	l := newLine(t, out)
+	first := l.cutOff("om_1")
+	l.must(l.bridge.db.SetTurnCard(t.Context(), first, "om_old/card"))
+	_, err := l.bridge.Press(t.Context(), pressed("ev_1", doContinue, first))
+	l.must(err)
+	l.sql(`UPDATE turns SET created_at = created_at - 7200000, attempts = 1`)
+	l.start()
+	l.until("the answer", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done' AND card_id = 'card'`) == 1
+	})
+}
+
+// Where the bot may not look for what it has sent, that is no reason never to send anything.
+func TestWhatCannotBeLookedForIsSentInTheEnd(t *testing.T) {
+	out := &blind{}
+	l := newLine(t, out)
+	o := l.bridge.outbox
+	p := db.Post{Key: room, Text: "words", Created: time.Now().Add(-2 * keysLast)}
+	if _, err := o.say(t.Context(), chat.Ref{Key: room, ID: "om_1"}, p); err == nil || len(out.said) != 0 {
+		t.Errorf("sent at once: %q, %v", out.said, err)
+	}
+	p.Attempts = mostSearches
+	if _, err := o.say(t.Context(), chat.Ref{Key: room, ID: "om_1"}, p); err != nil || len(out.said) != 1 {
+		t.Errorf("said %q, %v", out.said, err)
+	}
+	out.gone = true
+	if _, err := o.say(t.Context(), chat.Ref{Key: room, ID: "om_1"}, p); !errors.Is(err, chat.ErrGone) {
+		t.Errorf("after the question was taken back: %v", err)
+	}
+}
+
+// blind is a platform that does not tell what was sent.
+type blind struct {
+	recorder
+	gone bool
+}
+
+func (b *blind) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
+	if b.gone {
+		return nil, chat.ErrGone
+	}
+	return nil, errors.New("no permission to list messages")
+}

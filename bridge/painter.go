@@ -19,9 +19,10 @@ type painter struct {
 	out    Messenger
 	to     chat.Ref
 	idem   string
-	card   string                                   // the card that exists already; empty = none yet
-	posted func(ctx context.Context, cardID string) // told of the card once it exists
-	shows  func(ctx context.Context, answer string) // told of an answer before it can be seen
+	card   string                                    // the card that exists already; empty = none yet
+	found  func(ctx context.Context) (string, error) // looks for a card that an earlier process has posted; empty = none
+	posted func(ctx context.Context, cardID string)  // told of the card once it exists
+	shows  func(ctx context.Context, answer string)  // told of an answer before it can be seen
 
 	mu    sync.Mutex
 	view  view
@@ -101,14 +102,27 @@ func (p *painter) open(ctx context.Context) (chat.Card, error) {
 	v := p.latest()
 	p.shows(ctx, v.answer())
 	c := v.card()
+	if p.card == "" {
+		id, err := p.found(ctx)
+		if err != nil {
+			return c, err
+		}
+		p.keep(ctx, id)
+	}
 	if p.card != "" {
 		return c, p.out.Edit(ctx, p.card, c)
 	}
 	crash.At("card: posting")
 	id, err := p.out.Post(ctx, p.to, c, p.idem)
 	if err == nil {
-		p.card = id
-		p.posted(ctx, id)
+		p.keep(ctx, id)
 	}
 	return c, err
+}
+
+// keep takes up which card there is; empty = none.
+func (p *painter) keep(ctx context.Context, card string) {
+	if p.card = card; card != "" {
+		p.posted(ctx, card)
+	}
 }

@@ -83,7 +83,7 @@ func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 			e.Session.Cwd = real
 		}
 	}
-	if did.Ended {
+	if did.Known {
 		e.Usage = &db.Usage{
 			Model: did.Model, Input: did.Usage.Input, Output: did.Usage.Output,
 			CacheRead: did.Usage.CacheRead, CacheNew: did.Usage.CacheNew, Duration: time.Since(t.Created),

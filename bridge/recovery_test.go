@@ -2,12 +2,14 @@ package bridge
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -63,4 +65,37 @@ func TestRecoveryWaitsForTheStore(t *testing.T) {
 	l.until("a try", func() bool { return strings.Contains(l.logs.String(), "turn was cut off") })
 	l.sql(`DROP TRIGGER broken`)
 	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+}
+
+// What an agent used before it was cut off has been paid for, by who had asked.
+func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
+	l := newLine(t, &recorder{})
+	path := l.left("om_1", "hello")
+	left, err := l.bridge.db.RunningTurns(t.Context())
+	l.must(err)
+	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	l.must(os.WriteFile(path, []byte(strings.Join([]string{
+		`{"type":"user","uuid":"` + left[0].Prompt + `","promptId":"p","message":{"role":"user","content":"hello"}}`,
+		`{"type":"assistant","uuid":"` + uuid.NewString() + `","message":{"id":"m1","role":"assistant","model":"m","stop_reason":"tool_use",` +
+			`"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}}],"usage":{"input_tokens":7,"output_tokens":3}}}`,
+	}, "\n")), 0o600))
+	l.start()
+	l.until("the end of the turn", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1 })
+	if n := l.count(`SELECT COUNT(*) FROM usage WHERE actor_id = 'ou_1' AND model = 'm' AND input_tokens = 7 AND output_tokens = 3`); n != 1 {
+		t.Error("nobody pays")
+	}
+}
+
+// The program died when it had just posted the card, and was away for longer than the platform knows its key.
+func TestACardThatMayHaveBeenPostedLongAgoIsLookedFor(t *testing.T) {
+	out := &recorder{found: []chat.Sent{{ID: "om_card", Card: "om_card/1"}}}
+	l := newLine(t, out)
+	l.left("om_1", "hello")
+	l.sql(`UPDATE turns SET created_at = created_at - 7200000`)
+	l.start()
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	if n := l.count(`SELECT COUNT(*) FROM turns WHERE card_id = 'om_card/1'`); n != 1 || out.posts != 0 {
+		t.Errorf("%d cards were posted", out.posts)
+	}
 }

@@ -168,6 +168,12 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 	t.painter = &painter{
 		out: t.b.out, to: to, idem: cardKey(id, to),
 		view: t.view, dirty: make(chan struct{}, 1), over: make(chan struct{}), card: t.claim.Turn.Card,
+		found: func(ctx context.Context) (string, error) {
+			if t.claim.Turn.Attempts == 1 {
+				return "", nil
+			}
+			return t.b.outbox.posted(ctx, to, db.Post{Turn: id, Begun: t.claim.Turn.Created})
+		},
 		posted: func(ctx context.Context, card string) {
 			crash.At("card: posted")
 			defer crash.At("card: stored")
@@ -375,7 +381,7 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 			t.kept.ID = e.Session
 		}
 		t.usage = &db.Usage{
-			Actor: t.claim.Asked[0].Actor.ID, Model: e.Model, Input: e.Usage.Input, Output: e.Usage.Output,
+			Model: e.Model, Input: e.Usage.Input, Output: e.Usage.Output,
 			CacheRead: e.Usage.CacheRead, CacheNew: e.Usage.CacheNew, CostUSD: e.CostUSD,
 			FirstText: t.first, Duration: time.Since(t.began),
 		}

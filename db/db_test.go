@@ -225,7 +225,7 @@ func TestATurnEndsOnce(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q"))
 	c := claim(t, d, "s")
-	finish(t, d, db.End{Turn: c.Turn, Answer: "a", Usage: &db.Usage{Actor: "ou_1", Model: "m", Input: 1}})
+	finish(t, d, db.End{Turn: c.Turn, Answer: "a", Usage: &db.Usage{Model: "m", Input: 1}})
 	if err := d.FinishTurn(t.Context(), db.End{Turn: c.Turn, State: db.Done, Answer: "b"}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("second end: %v", err)
 	}

@@ -67,7 +67,7 @@ var Frequent = map[string]string{
 	"a queued turn": queuedTurn, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
-	"answer": selectAnswer,
+	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
 }
 
 // At sets the clock.

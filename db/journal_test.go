@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -293,5 +294,39 @@ func TestALateQuestionIsNotHiddenBehindAnOldOne(t *testing.T) {
 	delivered(t, d, next(t, d), "")
 	if p := next(t, d); p.ReplyTo != "om_2" || p.Turn != second.Turn {
 		t.Errorf("post %+v", p)
+	}
+}
+
+// A turn that asks several messages answers another of them when the one that it was to answer is taken back.
+func TestAnAnswerMovesToAnotherQuestion(t *testing.T) {
+	d := fresh(t)
+	for _, id := range []string{"om_1", "om_2", "om_3"} {
+		accept(t, d, say(id, id))
+	}
+	turn := claim(t, d, "s").Turn
+	finish(t, d, db.End{Turn: turn, Answer: "a", Card: chat.Card{Body: "a"}})
+	for _, want := range []string{"om_3", "om_2", "om_1"} {
+		p := next(t, d)
+		if p.ReplyTo != want || p.Card.Body != "a" {
+			t.Errorf("post %+v, want it to answer %s", p, want)
+		}
+		if err := d.Readdress(t.Context(), p); want != "om_1" && err != nil || want == "om_1" && !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("from %s: %v", want, err)
+		}
+	}
+}
+
+func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
+	d := fresh(t)
+	turn := cut(t, d)
+	for _, card := range []string{"card_1", "card_2", "card_3"} {
+		if err := errors.Join(d.SetTurnCard(t.Context(), turn.ID, card), d.Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
+			t.Fatal(err)
+		}
+		turn = claim(t, d, "s").Turn
+		finish(t, d, db.End{Turn: turn, State: db.Interrupted})
+	}
+	if got, err := d.ContinuedCards(t.Context(), turn.ID); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), []string{"card_1", "card_2", "card_3"}) {
+		t.Errorf("cards %q, %v", got, err)
 	}
 }

@@ -106,6 +106,37 @@ func (d *DB) Delivered(ctx context.Context, p Post, messageID string) error {
 	return nil
 }
 
+const earlierQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'
+	AND message_id NOT LIKE 'continue:%' AND seq < (SELECT seq FROM messages WHERE chat_key = ?1 AND message_id = ?3)
+	ORDER BY seq DESC LIMIT 1`
+
+const readdressTurn = `UPDATE turns SET reply_to = ?2 WHERE id = ?1`
+
+const readdressPosts = `UPDATE outbox SET reply_to = ?2 WHERE turn_id = ?1`
+
+// Readdress lets a turn that asks several messages answer the one before that which it was to answer. It returns
+// [ErrNotFound] when there is none.
+func (d *DB) Readdress(ctx context.Context, p Post) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		var id string
+		err := tx.QueryRowContext(ctx, earlierQuestion, p.Key.String(), p.Turn, p.ReplyTo).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrNotFound
+		} else if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, readdressTurn, p.Turn, id); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, readdressPosts, p.Turn, id)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("readdress delivery %d: %w", p.ID, err)
+	}
+	return nil
+}
+
 const delayPost = `UPDATE outbox SET attempts = attempts + 1, next_at = ?2 WHERE id = ?1`
 
 // Delay puts a post that could not be delivered off.

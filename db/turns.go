@@ -247,9 +247,8 @@ type End struct {
 	Usage   *Usage    // nil when the agent did not report any
 }
 
-// Usage is what a turn cost.
+// Usage is what a turn cost. It is booked to who asked first.
 type Usage struct {
-	Actor                              string
 	Model                              string
 	Input, Output, CacheRead, CacheNew int64 // tokens
 	CostUSD                            float64
@@ -263,7 +262,8 @@ const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, sessio
 
 const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, input_tokens, output_tokens,
 	cache_read_tokens, cache_write_tokens, cost_usd, first_text_ms, duration_ms, ended_at)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`
+	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?1 AND turn_id > 0 AND role = 'user'
+		ORDER BY sent_at, seq LIMIT 1), ''), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
 // FinishTurn ends a running turn: its answer joins the History, its card is to be drawn for the last time, its session
 // becomes the chat's unless /new came in between, and its cost is booked, all or nothing.
@@ -290,7 +290,7 @@ func (d *DB) FinishTurn(ctx context.Context, e End) error {
 			}
 		}
 		if u := e.Usage; u != nil {
-			_, err := tx.ExecContext(ctx, insertUsage, e.Turn.ID, key, u.Actor, u.Model, u.Input, u.Output,
+			_, err := tx.ExecContext(ctx, insertUsage, e.Turn.ID, key, u.Model, u.Input, u.Output,
 				u.CacheRead, u.CacheNew, u.CostUSD, u.FirstText.Milliseconds(), u.Duration.Milliseconds(), millis(now))
 			if err != nil {
 				return fmt.Errorf("book usage: %w", err)
