@@ -153,10 +153,11 @@ const courtesy = 2 * time.Second
 // paint shows how the turn goes on, until rest is called.
 func (t *turn) paint(ctx context.Context) (rest func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	idle, over := context.WithCancel(ctx)
 	to, id, draft := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, ""
 	t.painter = &painter{
 		out: t.b.out, to: to, idem: cardKey(id, to),
-		view: t.view, dirty: make(chan struct{}, 1), over: make(chan struct{}), card: t.claim.Turn.Card,
+		view: t.view, dirty: make(chan struct{}, 1), card: t.claim.Turn.Card,
 		posted: func(ctx context.Context, card string) {
 			crash.At("card: posted")
 			defer crash.At("card: stored")
@@ -179,10 +180,10 @@ func (t *turn) paint(ctx context.Context) (rest func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		t.painter.run(ctx)
+		t.painter.run(ctx, idle)
 	}()
 	return func() {
-		close(t.painter.over)
+		over()
 		late := time.AfterFunc(courtesy, cancel)
 		<-done
 		late.Stop()
