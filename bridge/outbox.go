@@ -39,7 +39,7 @@ const (
 	keysLast  = 50 * time.Minute   // how long the platform surely knows an idempotency key; it promises an hour
 	batch     = 100                // chats that are taken up at once
 
-	deliveries = 24 // chats that are delivered to at the same time
+	deliveries = 16 // chats that are delivered to at the same time
 )
 
 // hold keeps the card of a turn from being drawn: what its painter is drawing could arrive later. Who releases it wakes

@@ -84,6 +84,11 @@ func (s *service) run(vars ...string) {
 	} {
 		s.cmd.Env = append(s.cmd.Env, envPrefix+name+"="+value)
 	}
+	var env []string
+	for name, value := range c.Claude.Env {
+		env = append(env, name+"="+value)
+	}
+	s.cmd.Env = append(s.cmd.Env, envPrefix+"CLAUDE_ENV="+strings.Join(env, ","))
 	s.err = &bytes.Buffer{}
 	s.cmd.Stderr, s.cmd.Stdout = s.err, s.err
 	must(s, s.cmd.Start())
