@@ -183,23 +183,26 @@ type drawing struct {
 	*painter
 	posted []string
 	shown  []string // answers, each noted before it could be seen
+	over   func()
 	done   chan struct{}
 }
 
 func draw(t *testing.T, out Messenger, v view, card string) *drawing {
 	d := &drawing{done: make(chan struct{})}
 	d.painter = &painter{
-		out: out, view: v, dirty: make(chan struct{}, 1), over: make(chan struct{}), card: card,
+		out: out, view: v, dirty: make(chan struct{}, 1), card: card,
 		found:  func(context.Context) (string, error) { return "", nil },
 		posted: func(_ context.Context, id string) { d.posted = append(d.posted, id) },
 		shows:  func(_ context.Context, answer string) { d.shown = append(d.shown, answer) },
 	}
-	go func() { defer close(d.done); d.run(t.Context()) }()
+	idle, over := context.WithCancel(t.Context())
+	d.over = over
+	go func() { defer close(d.done); d.run(t.Context(), idle) }()
 	return d
 }
 
 func (d *drawing) end() {
-	close(d.over)
+	d.over()
 	<-d.done
 }
 

@@ -43,7 +43,7 @@ const (
 	batch        = 100                // chats that are taken up at once
 	mostSearches = 10                 // for what was sent, after which it is sent in any case: the bot may not be allowed to list messages
 
-	deliveries = 24 // chats that are delivered to at the same time
+	deliveries = 16 // chats that are delivered to at the same time
 )
 
 // wake makes sure that somebody delivers for the chat.

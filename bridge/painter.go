@@ -27,7 +27,6 @@ type painter struct {
 	mu    sync.Mutex
 	view  view
 	dirty chan struct{} // there is a view that has not been drawn
-	over  chan struct{} // closed when nothing more is to be drawn
 }
 
 // show makes v what is to be seen. It does not wait for the platform.
@@ -50,17 +49,9 @@ func (p *painter) latest() view {
 // repost is the wait before a card that could not be posted is tried again.
 const repost = 5 * time.Second
 
-// run draws until the turn is over. When it returns, nothing of it is under way any more.
-func (p *painter) run(ctx context.Context) {
-	idle, cancel := context.WithCancel(ctx) // a wait that ends with the turn, while a call under way may end well
-	defer cancel()
-	go func() {
-		select {
-		case <-p.over:
-		case <-idle.Done():
-		}
-		cancel()
-	}()
+// run draws until the turn is over, which is when idle ends: then it waits for nothing more, while a call that is under way
+// may end well, until ctx ends. When it returns, nothing of it is under way any more.
+func (p *painter) run(ctx, idle context.Context) {
 	drawn, err := p.open(ctx)
 	for err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("no card yet")

@@ -164,10 +164,11 @@ func courtesy(ctx context.Context) time.Duration {
 // paint shows how the turn goes on, until rest is called.
 func (t *turn) paint(turn context.Context) (rest func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))
+	idle, over := context.WithCancel(ctx)
 	to, id, draft := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, ""
 	t.painter = &painter{
 		out: t.b.out, to: to, idem: cardKey(id, to),
-		view: t.view, dirty: make(chan struct{}, 1), over: make(chan struct{}), card: t.claim.Turn.Card,
+		view: t.view, dirty: make(chan struct{}, 1), card: t.claim.Turn.Card,
 		found: func(ctx context.Context) (string, error) {
 			if t.claim.Turn.Attempts == 1 {
 				return "", nil
@@ -198,10 +199,10 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 	go func() {
 		defer close(done)
 		defer release()
-		t.painter.run(ctx)
+		t.painter.run(ctx, idle)
 	}()
 	return func() {
-		close(t.painter.over)
+		over()
 		late := time.AfterFunc(courtesy(turn), cancel)
 		<-done
 		late.Stop()

@@ -83,6 +83,11 @@ func (s *service) run(vars ...string) {
 	} {
 		s.cmd.Env = append(s.cmd.Env, envPrefix+name+"="+value)
 	}
+	var env []string
+	for name, value := range c.Claude.Env {
+		env = append(env, name+"="+value)
+	}
+	s.cmd.Env = append(s.cmd.Env, envPrefix+"CLAUDE_ENV="+strings.Join(env, ","))
 	s.cmd.Stderr, s.cmd.Stdout = s.logs, s.logs
 	must(s, s.cmd.Start())
 	done := make(chan struct{})

@@ -146,14 +146,17 @@ func children(pid int) (pids []int, ok bool) {
 		return nil, false
 	}
 	for _, e := range entries {
-		data, err := os.ReadFile(tasks + "/" + e.Name() + "/children")
-		if err != nil {
+		list, ok := readShort(tasks + "/" + e.Name() + "/children")
+		if !ok {
 			if _, err := os.Lstat(tasks + "/" + e.Name()); err != nil {
 				continue // the thread has ended; its children are another's
 			}
 			return nil, false
 		}
-		for field := range strings.FieldsSeq(string(data)) {
+		if len(list) == shortFile { // there may be more
+			return nil, false
+		}
+		for field := range strings.FieldsSeq(list) {
 			child, err := strconv.Atoi(field)
 			if err != nil {
 				return nil, false
@@ -170,6 +173,9 @@ func childless(pid int) bool {
 	return ok && len(pids) == 0
 }
 
+// shortFile is how much readShort reads, in bytes.
+const shortFile = 1024
+
 // readShort reads the beginning of a file of /proc, as much as the kernel gives at once. Of such files many are read;
 // os.ReadFile makes twice as many system calls.
 func readShort(path string) (string, bool) {
@@ -178,7 +184,7 @@ func readShort(path string) (string, bool) {
 		return "", false
 	}
 	defer syscall.Close(fd) //nolint:errcheck // only read
-	var buf [1024]byte
+	var buf [shortFile]byte
 	n, err := syscall.Read(fd, buf[:])
 	if err != nil {
 		return "", false
