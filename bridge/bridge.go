@@ -38,6 +38,10 @@ type Messenger interface {
 	Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error)
 }
 
+// onlookers is how many turns may wait for one of the agent's processes while their askers can see that they wait. The
+// turns of other chats stay in the store until then.
+const onlookers = 24
+
 // Config is what the bridge must know beside its parts.
 type Config struct {
 	Access         Access // at the start, see SetAccess
@@ -88,7 +92,7 @@ type Bridge struct {
 func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog.Logger) *Bridge {
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(), outbox: &outbox{db: store, out: out, log: log, jobs: newJobs()},
+		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, log),
 		ready: make(chan struct{}),
 	}
 	b.SetAccess(cfg.Access)

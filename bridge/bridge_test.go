@@ -183,23 +183,26 @@ type drawing struct {
 	*painter
 	posted []string
 	shown  []string // answers, each noted before it could be seen
+	over   func()
 	done   chan struct{}
 }
 
 func draw(t *testing.T, out Messenger, v view, card string) *drawing {
 	d := &drawing{done: make(chan struct{})}
 	d.painter = &painter{
-		out: out, view: v, dirty: make(chan struct{}, 1), over: make(chan struct{}), card: card,
+		out: out, view: v, dirty: make(chan struct{}, 1), card: card,
 		found:  func(context.Context) (string, error) { return "", nil },
 		posted: func(_ context.Context, id string) { d.posted = append(d.posted, id) },
 		shows:  func(_ context.Context, answer string) { d.shown = append(d.shown, answer) },
 	}
-	go func() { defer close(d.done); d.run(t.Context()) }()
+	idle, over := context.WithCancel(t.Context())
+	d.over = over
+	go func() { defer close(d.done); d.run(t.Context(), idle) }()
 	return d
 }
 
 func (d *drawing) end() {
-	close(d.over)
+	d.over()
 	<-d.done
 }
 
@@ -301,6 +304,56 @@ func TestNobodyIsToldOfAQuestionThatWasTakenBack(t *testing.T) {
 		<-d.done
 		if rec.posts != 1 || len(d.posted) != 0 {
 			t.Errorf("%d posts, posted %v", rec.posts, d.posted)
+		}
+	})
+}
+
+// However many chats have work, so many are served at the same time, and none twice before the others had their turn.
+func TestChatsWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, chats, rounds = 3, 9, 4
+		j := newJobs(most)
+		var (
+			mu            sync.Mutex
+			active, peak  int
+			served        []int
+			visit         func(chat, left int) func(context.Context)
+			stop, stopped = make(chan struct{}), make(chan struct{})
+		)
+		visit = func(chat, left int) func(context.Context) {
+			return func(context.Context) {
+				mu.Lock()
+				active++
+				peak = max(peak, active)
+				served = append(served, chat)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				active--
+				mu.Unlock()
+				if left > 1 {
+					j.add(visit(chat, left-1))
+				}
+			}
+		}
+		for i := range chats {
+			j.add(visit(i, rounds))
+		}
+		go func() { defer close(stopped); j.run(t.Context(), stop) }()
+		time.Sleep(500 * time.Millisecond)
+		if !j.crowded() {
+			t.Error("nobody waits")
+		}
+		close(stop)
+		<-stopped
+		if j.crowded() || peak != most || len(served) != chats*rounds {
+			t.Errorf("at most %d at the same time, %d served", peak, len(served))
+		}
+		for round := range rounds {
+			seen := slices.Sorted(slices.Values(served[round*chats : (round+1)*chats]))
+			if len(slices.Compact(seen)) != chats {
+				t.Errorf("round %d served %v", round, seen)
+			}
 		}
 	})
 }

@@ -11,8 +11,10 @@ import (
 // errStopped is the cause with which a user stops a turn.
 var errStopped = errors.New("stopped by a user")
 
-// jobs is work that handlers leave to the bridge's own Run, in whose context it is done.
+// jobs is work that handlers leave to the bridge's own Run, in whose context it is done: so much of it at the same time,
+// first come, first served.
 type jobs struct {
+	most   int
 	signal chan struct{}
 
 	mu     sync.Mutex
@@ -20,7 +22,7 @@ type jobs struct {
 	active int
 }
 
-func newJobs() *jobs { return &jobs{signal: make(chan struct{}, 1)} }
+func newJobs(most int) *jobs { return &jobs{most: most, signal: make(chan struct{}, 1)} }
 
 // add leaves a job. It never blocks.
 func (j *jobs) add(f func(context.Context)) {
@@ -37,7 +39,14 @@ func (j *jobs) wake() {
 	}
 }
 
-// run starts every job, each in its own goroutine and with ctx. Once stop is closed it returns as soon as nothing is left
+// crowded reports whether work waits.
+func (j *jobs) crowded() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.list) > 0
+}
+
+// run does every job, each in its own goroutine and with ctx. Once stop is closed it returns as soon as nothing is left
 // to do.
 func (j *jobs) run(ctx context.Context, stop <-chan struct{}) {
 	stopping := false
@@ -62,9 +71,10 @@ func (j *jobs) run(ctx context.Context, stop <-chan struct{}) {
 func (j *jobs) take() []func(context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	list := j.list
-	j.list = nil
-	j.active += len(list)
+	n := min(len(j.list), j.most-j.active)
+	list := j.list[:n]
+	j.list = j.list[n:]
+	j.active += n
 	return list
 }
 
@@ -96,7 +106,8 @@ type lane struct {
 	waits bool                    // for a free process: it has not been run yet
 }
 
-// enter reports whether the caller is the one to work for the chat. If not, the one who does looks again.
+// enter reports whether the caller is the one to see to it that somebody works for the chat. If not, whoever does looks
+// again.
 func (ls *lanes) enter(key chat.Key) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

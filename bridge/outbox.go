@@ -29,6 +29,10 @@ type outbox struct {
 	held map[int64]bool // turns whose painter may still be drawing
 }
 
+func newOutbox(store *db.DB, out Messenger, log zerolog.Logger) *outbox {
+	return &outbox{db: store, out: out, log: log, jobs: newJobs(deliveries), held: map[int64]bool{}}
+}
+
 const (
 	poll         = time.Second        // how often what was put off is looked for
 	firstWait    = time.Second        // before a failed delivery is tried again; doubles up to
@@ -38,15 +42,15 @@ const (
 	keysLast     = 50 * time.Minute   // how long the platform surely knows an idempotency key; it promises an hour
 	batch        = 100                // chats that are taken up at once
 	mostSearches = 5                  // for what was sent, within half a minute; the bot may not be allowed to list messages, and then sends
+
+	deliveries = 16 // chats that are delivered to at the same time
 )
 
 // wake makes sure that somebody delivers for the chat.
 func (o *outbox) wake(key chat.Key) {
-	o.jobs.add(func(ctx context.Context) {
-		if o.lanes.enter(key) {
-			o.work(ctx, key)
-		}
-	})
+	if o.lanes.enter(key) {
+		o.jobs.add(func(ctx context.Context) { o.work(ctx, key) })
+	}
 }
 
 // hold leaves a turn's card to its painter until release is called. Who releases it wakes the chat when there is something
@@ -54,9 +58,6 @@ func (o *outbox) wake(key chat.Key) {
 func (o *outbox) hold(turn int64) (release func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.held == nil {
-		o.held = map[int64]bool{}
-	}
 	o.held[turn] = true
 	return func() {
 		o.mu.Lock()

@@ -27,7 +27,6 @@ type painter struct {
 	mu    sync.Mutex
 	view  view
 	dirty chan struct{} // there is a view that has not been drawn
-	over  chan struct{} // closed when nothing more is to be drawn
 }
 
 // show makes v what is to be seen. It does not wait for the platform.
@@ -50,21 +49,13 @@ func (p *painter) latest() view {
 // repost is the wait before a card that could not be posted is tried again.
 const repost = 5 * time.Second
 
-// run draws until the turn is over. When it returns, nothing of it is under way any more.
-func (p *painter) run(ctx context.Context) {
-	idle, cancel := context.WithCancel(ctx) // a wait that ends with the turn, while a call under way may end well
-	defer cancel()
-	go func() {
-		select {
-		case <-p.over:
-		case <-idle.Done():
-		}
-		cancel()
-	}()
+// run draws until the turn is over, which is when idle ends: then it waits for nothing more, while a call that is under way
+// may end well, until ctx ends. When it returns, nothing of it is under way any more.
+func (p *painter) run(ctx, idle context.Context) {
 	drawn, err := p.open(ctx)
 	for err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("no card yet")
-		if errors.Is(err, chat.ErrGone) || errors.Is(err, chat.ErrUnreachable) {
+		if inVain(err) {
 			return
 		}
 		pause(idle, repost)
@@ -86,21 +77,37 @@ func (p *painter) run(ctx context.Context) {
 			continue
 		}
 		v := p.latest()
-		p.shows(ctx, v.answer())
 		drawn = v.card()
-		crash.At("card: drawing")
-		if err := p.out.Edit(ctx, p.card, drawn); err != nil {
-			// One picture is missing; the next, or the last, shows what this one would have.
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
+		if p.draw(ctx, v) != nil {
+			return
 		}
-		crash.At("card: drawn")
 	}
+}
+
+// inVain reports that trying again would not help.
+func inVain(err error) bool {
+	return errors.Is(err, chat.ErrGone) || errors.Is(err, chat.ErrUnreachable)
+}
+
+// draw draws v on the card that there is. When that fails, one picture is missing: the next, or the last, shows what this
+// one would have. Only that nothing more can be drawn is an error.
+func (p *painter) draw(ctx context.Context, v view) error {
+	p.shows(ctx, v.answer())
+	crash.At("card: drawing")
+	err := p.out.Edit(ctx, p.card, v.card())
+	crash.At("card: drawn")
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
+	}
+	if inVain(err) {
+		return err
+	}
+	return nil
 }
 
 // open posts the card, or draws on the one that the turn has from before a restart.
 func (p *painter) open(ctx context.Context) (chat.Card, error) {
 	v := p.latest()
-	p.shows(ctx, v.answer())
 	c := v.card()
 	if p.card == "" {
 		id, err := p.found(ctx)
@@ -110,8 +117,9 @@ func (p *painter) open(ctx context.Context) (chat.Card, error) {
 		p.keep(ctx, id)
 	}
 	if p.card != "" {
-		return c, p.out.Edit(ctx, p.card, c)
+		return c, p.draw(ctx, v)
 	}
+	p.shows(ctx, v.answer())
 	crash.At("card: posting")
 	id, err := p.out.Post(ctx, p.to, c, p.idem)
 	if err == nil {

@@ -19,17 +19,15 @@ import (
 
 // wake makes sure that somebody works for the chat.
 func (b *Bridge) wake(key chat.Key) {
-	b.turns.add(func(ctx context.Context) {
-		if b.lanes.enter(key) {
-			b.work(ctx, key)
-		}
-	})
+	if b.lanes.enter(key) {
+		b.turns.add(func(ctx context.Context) { b.work(ctx, key) })
+	}
 }
 
 // retryStore is the wait before the database is tried again.
 const retryStore = time.Second
 
-// work runs the chat's turns, one after the other, until there are none.
+// work runs the chat's turns, one after the other, until there are none. Between two of them it lets other chats go first.
 func (b *Bridge) work(ctx context.Context, key chat.Key) {
 	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
 		names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}
@@ -39,6 +37,10 @@ func (b *Bridge) work(ctx context.Context, key chat.Key) {
 		case err == nil:
 			crash.At("turn: claimed")
 			b.runTurn(ctx, claim)
+			if b.turns.crowded() {
+				b.turns.add(func(ctx context.Context) { b.work(ctx, key) })
+				return
+			}
 		case errors.Is(err, db.ErrNotFound):
 			if b.lanes.leave(key) {
 				return
@@ -112,7 +114,7 @@ func (t *turn) run(ctx context.Context) {
 	defer stop(nil)
 	key, b := t.claim.Turn.Key, t.b
 	b.lanes.begin(key, t.claim.Turn.ID, stop)
-	rest := t.paint(context.WithoutCancel(ctx))
+	rest := t.paint(ctx)
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
 	crash.At("end: storing")
@@ -143,23 +145,30 @@ func (t *turn) draw(ctx context.Context, v view) {
 	if t.painter.card == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), courtesy)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), courtesy(ctx))
 	defer cancel()
 	if err := t.b.out.Close(ctx, t.painter.card, v.card()); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 	}
 }
 
-// courtesy is how long a call to the platform that is under way at a turn's end may take before it is cut off.
-const courtesy = 2 * time.Second
+// courtesy is how long a call to the platform that is under way at a turn's end may take before it is cut off: not long
+// when the turn's context has ended with the program.
+func courtesy(ctx context.Context) time.Duration {
+	if ctx.Err() != nil {
+		return 300 * time.Millisecond
+	}
+	return 2 * time.Second
+}
 
 // paint shows how the turn goes on, until rest is called.
-func (t *turn) paint(ctx context.Context) (rest func()) {
-	ctx, cancel := context.WithCancel(ctx)
+func (t *turn) paint(turn context.Context) (rest func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))
+	idle, over := context.WithCancel(ctx)
 	to, id, draft, searches := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, "", 0
 	t.painter = &painter{
 		out: t.b.out, to: to, idem: cardKey(id, to),
-		view: t.view, dirty: make(chan struct{}, 1), over: make(chan struct{}), card: t.claim.Turn.Card,
+		view: t.view, dirty: make(chan struct{}, 1), card: t.claim.Turn.Card,
 		found: func(ctx context.Context) (string, error) {
 			if t.claim.Turn.Attempts == 1 {
 				return "", nil
@@ -191,11 +200,11 @@ func (t *turn) paint(ctx context.Context) (rest func()) {
 	go func() {
 		defer close(done)
 		defer release()
-		t.painter.run(ctx)
+		t.painter.run(ctx, idle)
 	}()
 	return func() {
-		close(t.painter.over)
-		late := time.AfterFunc(courtesy, cancel)
+		over()
+		late := time.AfterFunc(courtesy(turn), cancel)
 		<-done
 		late.Stop()
 		cancel()

@@ -82,7 +82,13 @@ type card struct {
 	mu     sync.Mutex
 	sheets []*sheet
 	draft  *draft // of the page that is being opened; nil: none
+
+	forgotten bool     // pages that an earlier process sent must be looked for
+	later     []*sheet // what was found: pages after those of sheets
 }
+
+// keyMemory is how long a page that is sent again is surely found to be there: the platform knows a key for an hour.
+const keyMemory = 50 * time.Minute
 
 func (cs *cards) post(ctx context.Context, to chat.Ref, value chat.Card, idem string) (string, error) {
 	k := cs.begun(to, idem)
@@ -141,11 +147,14 @@ func (cs *cards) find(id string) (*card, error) {
 	if k := cs.live.get(id); k != nil {
 		return k, nil
 	}
-	first, to, err := parseID(id, cs.api)
+	first, to, born, err := parseID(id, cs.api)
 	if err != nil {
 		return nil, err
 	}
-	k := &card{opener: opener{api: cs.api, log: cs.log, to: to, doubt: true}, seed: first.message, sheets: []*sheet{first}}
+	k := &card{
+		opener: opener{api: cs.api, log: cs.log, to: to, doubt: true}, seed: first.message, sheets: []*sheet{first},
+		forgotten: to.ID != "" && time.Since(born) > keyMemory,
+	}
 	cs.live.put(id, k)
 	return k, nil
 }
@@ -183,7 +192,7 @@ func (k *card) show(ctx context.Context, value chat.Card, last bool) error {
 
 func (k *card) page(ctx context.Context, i int, face chat.Card, last bool) error {
 	if i == len(k.sheets) {
-		s, err := k.open(ctx, face, k.seed, i)
+		s, err := k.next(ctx, face, i)
 		if err != nil {
 			return err
 		}
@@ -199,6 +208,26 @@ func (k *card) page(ctx context.Context, i int, face chat.Card, last bool) error
 	}
 	k.sheets[i] = s
 	return k.paint(ctx, i, face, last)
+}
+
+// next gives the sheet of a page that this process has not drawn yet.
+func (k *card) next(ctx context.Context, face chat.Card, i int) (*sheet, error) {
+	if k.forgotten {
+		later, err := k.opener.sentAfter(ctx, k.sheets[0].message)
+		switch {
+		case err != nil && !lastMeans(ctx, err):
+			return nil, err
+		case err != nil: // such as no permission to list a group's messages
+			k.opener.log.Warn().Err(err).Msg("feishu: pages that were sent long ago cannot be looked for")
+		}
+		k.later, k.forgotten = later, false
+	}
+	if len(k.later) > 0 {
+		s := k.later[0]
+		k.later = k.later[1:]
+		return s, nil
+	}
+	return k.open(ctx, face, k.seed, i)
 }
 
 func (k *card) paint(ctx context.Context, i int, face chat.Card, last bool) error {
@@ -240,22 +269,23 @@ func idOf(s *sheet, to chat.Ref) string {
 
 var errCardID = errors.New("feishu: not the id of a card")
 
-func parseID(id string, a *api) (*sheet, chat.Ref, error) {
+func parseID(id string, a *api) (first *sheet, to chat.Ref, born time.Time, err error) {
 	parts := strings.Split(id, "/")
 	if len(parts) != 5 || parts[0] == "" || parts[1] == "" {
-		return nil, chat.Ref{}, fmt.Errorf("%w: %q", errCardID, id)
+		return nil, to, born, fmt.Errorf("%w: %q", errCardID, id)
 	}
-	born, err := strconv.ParseInt(parts[2], 36, 64)
+	seconds, err := strconv.ParseInt(parts[2], 36, 64)
 	if err != nil {
-		return nil, chat.Ref{}, fmt.Errorf("%w: %q", errCardID, id)
+		return nil, to, born, fmt.Errorf("%w: %q", errCardID, id)
 	}
+	born = time.Unix(seconds, 0)
 	s := &sheet{message: parts[0]}
 	switch parts[1] {
 	case howPlain:
 		s.rate = patchRate()
 	case howText:
 	default:
-		s.entity = &entity{api: a, id: parts[1], born: time.Unix(born, 0), rate: cardRate()}
+		s.entity = &entity{api: a, id: parts[1], born: born, rate: cardRate()}
 	}
-	return s, chat.Ref{Key: chat.FeishuChat(parts[3]), ID: parts[4]}, nil
+	return s, chat.Ref{Key: chat.FeishuChat(parts[3]), ID: parts[4]}, born, nil
 }

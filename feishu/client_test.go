@@ -83,8 +83,8 @@ func TestLimitsAreKept(t *testing.T) {
 		{"card", cardRate(), 100, time.Second, 10},
 		{"chat", new(limits).of("a"), 50, time.Second, 5},
 		{"plain card", patchRate(), 20, time.Second, 4},
-		{"app in a second", newLimits().second, 300, time.Second, 50},
-		{"app in a minute", newLimits().minute, 3000, time.Minute, 1000},
+		{"app in a second", newLimits(1).second, 300, time.Second, 50},
+		{"app in a minute", newLimits(1).minute, 3000, time.Minute, 1000},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestGone(t *testing.T) {
 
 func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimits()
+		l := newLimits(1)
 		ctx, cancel := context.WithCancel(t.Context())
 		var background sync.WaitGroup
 		for range 4 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // The two public hosts of the platform. A tenant lives on one of them only.
@@ -19,6 +20,11 @@ type Config struct {
 	AppSecret string `toml:"app_secret" env:"APP_SECRET"`
 	// BaseURL is where the platform lives: empty for Feishu, "lark" for the international one, or an address.
 	BaseURL string `toml:"base_url" env:"BASE_URL"`
+	// Rest is how long a platform that does not answer is left alone; 0 is half a minute. Tests are less patient.
+	Rest time.Duration `toml:"-" env:"-"`
+	// Pace is how many times the public platform's rates the app keeps to; 0 is once. The public platform refuses what
+	// is faster, so only a platform without its limits is told of it: the double, in tests of many chats.
+	Pace float64 `toml:"-" env:"PACE"`
 }
 
 // Validate says everything that is wrong with the section at once.
@@ -36,7 +42,17 @@ func (c Config) Validate() error {
 	if u, err := url.Parse(c.baseURL()); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
 		errs = append(errs, errors.New("[feishu] base_url is not an address: leave it empty for Feishu, write \"lark\" for Lark, or a URL such as "+hostFeishu))
 	}
+	if c.Pace < 0 {
+		errs = append(errs, fmt.Errorf("[feishu] pace %v: want 0 or more", c.Pace))
+	}
 	return errors.Join(errs...)
+}
+
+func (c Config) pace() float64 {
+	if c.Pace == 0 {
+		return 1
+	}
+	return c.Pace
 }
 
 func (c Config) baseURL() string {

@@ -41,7 +41,7 @@ func newLine(c *Client, g *gaps, events *dispatcher.EventDispatcher) *line {
 	return &line{client: c, gaps: g, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
 		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(events),
 		larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
-		larkws.WithHttpClient(c.api.http), larkws.WithWebSocketDialer(watchingDialer()),
+		larkws.WithHttpClient(c.api.http), larkws.WithWebSocketDialer(watchingDialer(c.inlet)),
 		larkws.WithLogger(sdkLogger{c.log}))}
 }
 

@@ -49,6 +49,8 @@ func (c *Client) dispatcher(ctx context.Context, h Handler, missed *gaps) *dispa
 	d := dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
 	d.InitConfig(larkevent.WithLogger(sdkLogger{c.log}))
 	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
+		c.inlet.enter()
+		defer c.inlet.leave()
 		c.state.event()
 		return c.receive(ctx, h, missed, gjson.ParseBytes(e.Body))
 	})

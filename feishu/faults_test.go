@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -128,14 +129,15 @@ func TestUnknownLastValueIsNotSaidInOtherWords(t *testing.T) {
 	for _, method := range []string{"PUT", "PATCH"} {
 		t.Run(method, func(t *testing.T) {
 			p, ask := asked(t, feishusim.Config{})
-			p.api.gate.restFor(100 * time.Millisecond)
 			id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
 			p.must(err)
 			if method == "PATCH" { // then the card is refused, and how it is patched stays unknown
 				p.Inject(feishusim.Fault{Method: "PUT", Path: cardAPI + "/*", Code: 10002})
 			}
 			remove := p.Inject(feishusim.Fault{Method: method, Path: "/open-apis/", Reset: true, Apply: true})
-			if err := p.Client.Close(p.ctx(), id, chat.Card{Body: "a whole answer"}); err == nil {
+			short, cancel := context.WithTimeout(p.ctx(), time.Second)
+			defer cancel()
+			if err := p.Client.Close(short, id, chat.Card{Body: "a whole answer"}); err == nil {
 				t.Error("no error")
 			}
 			remove()

@@ -24,25 +24,29 @@ var errNoQuestion = errors.New("feishu: find answers: no message is named")
 // Inside a topic the platform calls the topic's first message the parent of all others, so answers are found there
 // of that one only.
 func (c *Client) Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
+	return c.api.find(ctx, to)
+}
+
+func (a *api) find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 	if to.ID == "" {
 		return nil, errNoQuestion
 	}
-	question, err := c.api.look(ctx, to.ID)
+	question, err := a.look(ctx, to.ID)
 	if err != nil {
 		return nil, err
 	}
-	items, err := c.api.after(ctx, to.Key.ID, question)
+	items, err := a.after(ctx, to.Key.ID, question)
 	if err != nil {
 		return nil, err
 	}
 	var found []chat.Sent
 	for _, item := range items {
-		if item.Get("sender.id").String() != c.cfg.AppID || item.Get("parent_id").String() != to.ID || item.Get("deleted").Bool() {
+		if item.Get("sender.id").String() != a.config.AppId || item.Get("parent_id").String() != to.ID || item.Get("deleted").Bool() {
 			continue
 		}
 		s := chat.Sent{ID: item.Get("message_id").String(), Time: millis(item.Get("create_time").String())}
 		if item.Get("msg_type").String() == "interactive" {
-			if s.Card, err = c.api.cardName(ctx, s, to); err != nil {
+			if s.Card, err = a.cardName(ctx, s, to); err != nil {
 				return nil, err
 			}
 		}

@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -30,8 +31,9 @@ type gate struct {
 	breaker *gobreaker.CircuitBreaker[gjson.Result]
 }
 
-func newGate(log zerolog.Logger) *gate {
-	g := &gate{log: log, rest: gateRest}
+// newGate makes a gate that stays shut for so long after an outage was noticed; 0 is the usual time.
+func newGate(log zerolog.Logger, rest time.Duration) *gate {
+	g := &gate{log: log, rest: cmp.Or(rest, gateRest)}
 	g.breaker = g.fresh()
 	return g
 }

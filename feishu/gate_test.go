@@ -35,7 +35,7 @@ func TestGate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g := newGate(nopLogger)
+			g := newGate(nopLogger, 0)
 			for range mostFailures {
 				if g.away() || g.shut() {
 					t.Error("shut too early")
@@ -67,7 +67,7 @@ func (g *gate) fail(n int) {
 func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &syncBuffer{}
-		g := newGate(zerolog.New(log))
+		g := newGate(zerolog.New(log), 0)
 		g.fail(mostFailures - 1)
 		_, _ = g.pass("x", func() (gjson.Result, error) { return gjson.Result{}, nil })
 		g.fail(mostFailures - 1)

@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -18,10 +19,11 @@ type limits struct {
 	chats map[string]*rate.Limiter
 }
 
-func newLimits() limits {
+// newLimits makes the limits of an app that keeps to so many times the platform's rates.
+func newLimits(pace float64) limits {
 	return limits{
-		second: rate.NewLimiter(40, 8),
-		minute: rate.NewLimiter(14, 120),
+		second: rate.NewLimiter(rate.Limit(40*pace), int(math.Ceil(8*pace))),
+		minute: rate.NewLimiter(rate.Limit(14*pace), int(math.Ceil(120*pace))),
 	}
 }
 

@@ -14,6 +14,7 @@ const (
 	nameTimeout = 10 * time.Second
 	nameRetry   = 10 * time.Minute // before a chat is asked again for a name that it did not have
 	maxPeople   = 20_000           // remembered at most
+	maxAsking   = 8                // chats that are asked at the same time; the next message asks for what is missing
 )
 
 // names knows what people are called. An event does not say who its author is; the chat's members do, and mentions.
@@ -24,6 +25,7 @@ type names struct {
 	mu     sync.Mutex
 	people map[string]string        // by open_id, which is the same in all chats
 	chats  map[string]*conversation // that were asked
+	asking int                      // chats whose answers are awaited
 }
 
 type conversation struct {
@@ -76,17 +78,28 @@ func (n *names) look(ctx context.Context, chatID, id string) (name string, answe
 	}
 	c := n.chats[chatID]
 	if c == nil || time.Since(c.asked) > nameRetry {
+		if n.asking == maxAsking {
+			return "", nil
+		}
+		n.asking++
 		c = &conversation{asked: time.Now(), done: make(chan struct{})}
 		if n.chats == nil || len(n.chats) >= maxPeople {
 			n.chats = make(map[string]*conversation)
 		}
 		n.chats[chatID] = c
 		n.ask.Go(func() {
-			defer close(c.done)
 			n.load(ctx, chatID)
+			n.answered(c)
 		})
 	}
 	return "", c.done
+}
+
+func (n *names) answered(c *conversation) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asking--
+	close(c.done)
 }
 
 // load asks for the members of a chat (page "List group members", im-v1/chat-members/get). An app may lack the

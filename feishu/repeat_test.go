@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,42 @@ func TestKilledBetweenPages(t *testing.T) {
 			p.answeredOnce(ask, text)
 		})
 	}
+}
+
+// A turn of more than an hour, whose process died after it had shown some pages.
+func TestPagesOfAnHourAgoAreFound(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	text := strings.Repeat("Some words in a row, and some more.\n\n", 2200)
+	pages := len(faces(chat.Card{Body: text}))
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: text[:len(text)/pages*(pages-1)]}, "seed")
+	p.must(err)
+	if n := len(p.answers(ask.Key.ID)); n < 2 || n >= pages {
+		t.Fatalf("%d of %d pages", n, pages)
+	}
+	p.ForgetKeys()
+	parts := strings.Split(id, "/")
+	parts[2] = strconv.FormatInt(time.Now().Add(-time.Hour).Unix(), 36)
+	p.Client = p.another()
+	p.must(p.Client.Close(p.ctx(), strings.Join(parts, "/"), chat.Card{Body: text}))
+	if n := len(p.answers(ask.Key.ID)); n != pages {
+		t.Errorf("%d messages, want %d", n, pages)
+	}
+	p.answeredOnce(ask, text)
+	p.clean()
+}
+
+func TestPagesThatCannotBeLookedForAreSent(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
+	p.must(err)
+	parts := strings.Split(id, "/")
+	parts[2] = strconv.FormatInt(time.Now().Add(-time.Hour).Unix(), 36)
+	p.Client = p.another()
+	p.Inject(feishusim.Fault{Method: "GET", Path: "/open-apis/im/v1/messages", Code: 230027})
+	text := strings.Repeat("Some words in a row, and some more.\n\n", 1000)
+	p.must(p.Client.Close(p.ctx(), strings.Join(parts, "/"), chat.Card{Body: text}))
+	p.answeredOnce(ask, text)
+	p.clean()
 }
 
 // cutCalls counts the calls that were cut off.

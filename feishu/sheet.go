@@ -10,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"magpie/internal/chat"
+	"magpie/internal/crash"
 )
 
 // How often one operation is made until its outcome is known: a live card is drawn again soon anyway, a last one
@@ -90,6 +91,27 @@ func (o opener) send(ctx context.Context, d *draft) (*sheet, error) {
 	return &sheet{message: id, shown: &d.face}, nil
 }
 
+// sentAfter gives the cards that answer the same question and were sent after this message.
+func (o opener) sentAfter(ctx context.Context, message string) ([]*sheet, error) {
+	found, err := o.api.find(ctx, o.to)
+	if err != nil {
+		return nil, err
+	}
+	first := slices.IndexFunc(found, func(s chat.Sent) bool { return s.ID == message })
+	var sheets []*sheet
+	for _, sent := range found[first+1:] {
+		if sent.Card == "" {
+			continue
+		}
+		s, _, _, err := parseID(sent.Card, o.api)
+		if err != nil {
+			return nil, err
+		}
+		sheets = append(sheets, s)
+	}
+	return sheets, nil
+}
+
 // otherMeans reports whether another kind of message may do what this one could not. It may not when it is unknown
 // whether a message was sent, by this process or an earlier one: the answer could be there twice.
 func (o opener) otherMeans(ctx context.Context, err error) bool {
@@ -119,6 +141,7 @@ func (o opener) sendEntity(ctx context.Context, d *draft) (*sheet, error) {
 			return nil, err
 		}
 		d.entity = e
+		crash.At("card: made")
 	}
 	content := toJSON(map[string]any{"type": "card", "data": map[string]string{"card_id": d.entity.id}})
 	m, err := o.api.message(ctx, o.to, "interactive", content, keyOf(d.seed, "card", d.part))

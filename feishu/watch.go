@@ -15,8 +15,8 @@ import (
 // probes find a network or a machine that is gone within half a minute.
 var probes = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// watchingDialer dials connections that end when a ping is not answered.
-func watchingDialer() *websocket.Dialer {
+// watchingDialer dials connections that end when a ping is not answered, and that are read as fast as inlet allows.
+func watchingDialer(inlet *inlet) *websocket.Dialer {
 	d := &net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: probes, Control: limitSilence}
 	return &websocket.Dialer{
 		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: 20 * time.Second,
@@ -25,13 +25,21 @@ func watchingDialer() *websocket.Dialer {
 			if err != nil {
 				return nil, err
 			}
-			return watched{c}, nil
+			return watched{c, inlet}, nil
 		},
 	}
 }
 
 // watched brings the SDK's read deadline forward.
-type watched struct{ net.Conn }
+type watched struct {
+	net.Conn
+	inlet *inlet
+}
+
+func (w watched) Read(p []byte) (int, error) {
+	w.inlet.wait()
+	return w.Conn.Read(p)
+}
 
 // SetReadDeadline is called by the SDK after each frame with the time at which the answer to the second next ping is 5 s
 // late (ws/client_session.go, pongWait). One missing answer is enough: nothing else is lost by connecting anew.

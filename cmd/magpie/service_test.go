@@ -79,10 +79,15 @@ func (s *service) run(vars ...string) {
 		"FEISHU_APP_ID": c.Feishu.AppID, "FEISHU_APP_SECRET": c.Feishu.AppSecret, "FEISHU_BASE_URL": c.Feishu.BaseURL,
 		"CLAUDE_COMMAND": c.Claude.Command, "CLAUDE_PROJECT": c.Claude.Project, "CLAUDE_ALLOWED_TOOLS": strings.Join(c.Claude.AllowedTools, ","),
 		"CLAUDE_KEEP_ALIVE": c.Claude.KeepAlive.String(), "CLAUDE_MAX_PROCESSES": fmt.Sprint(c.Claude.MaxProcesses),
-		"DB_URL": c.DB.URL, "ACCESS_ALLOW": "*", "SHUTDOWN_TIMEOUT": c.Shutdown.String(), "HTTP_LISTEN": c.HTTP.Listen,
+		"FEISHU_PACE": fmt.Sprint(c.Feishu.Pace), "DB_URL": c.DB.URL, "ACCESS_ALLOW": "*", "SHUTDOWN_TIMEOUT": c.Shutdown.String(), "HTTP_LISTEN": c.HTTP.Listen,
 	} {
 		s.cmd.Env = append(s.cmd.Env, envPrefix+name+"="+value)
 	}
+	var env []string
+	for name, value := range c.Claude.Env {
+		env = append(env, name+"="+value)
+	}
+	s.cmd.Env = append(s.cmd.Env, envPrefix+"CLAUDE_ENV="+strings.Join(env, ","))
 	s.cmd.Stderr, s.cmd.Stdout = s.logs, s.logs
 	must(s, s.cmd.Start())
 	done := make(chan struct{})

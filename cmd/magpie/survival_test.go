@@ -3,19 +3,23 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
+	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
@@ -107,7 +111,11 @@ func TestRedeliveredMessagesAreAnsweredOnce(t *testing.T) {
 			text := fmt.Sprintf("第 %d 条", n)
 			want[c] = append(want[c], text)
 			ids = append(ids, r.sim.Say(c, r.memberOf(c), text, feishusim.Time(now.Add(time.Duration(n)*time.Millisecond))))
+			if n%20 == 19 { // people wait until their first message has left before they send the next one; the two connections are not in step
+				r.await("the messages to be taken", func(v *feishusim.View) bool { return unacked(v, ids) == 0 })
+			}
 		}
+		r.await("the messages to be taken", func(v *feishusim.View) bool { return unacked(v, ids) == 0 })
 		for k := range 4 {
 			for i, id := range ids {
 				r.sim.Redeliver(id, (i+k)%3 == 0)
@@ -181,6 +189,97 @@ func (r *rig) told(texts map[string][]string) map[string][]string {
 	return got
 }
 
+// unacked counts the messages of which no delivery has been acknowledged.
+func unacked(v *feishusim.View, ids []string) int {
+	taken := map[string]bool{}
+	for _, d := range v.Deliveries() {
+		taken[d.MessageID] = taken[d.MessageID] || d.AckCode == http.StatusOK
+	}
+	n := 0
+	for _, id := range ids {
+		if !taken[id] {
+			n++
+		}
+	}
+	return n
+}
+
+// A thousand faults of every kind over sixty turns: each answer is visible once and complete, no rate or sequence is
+// broken.
+func TestAThousandFaults(t *testing.T) {
+	const turns, faults, people = 60, 1000, 8
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{PingInterval: time.Second, Redeliver: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}},
+		func(c *config) { c.Claude.MaxProcesses, c.Feishu.Rest = people, time.Second })
+	r.start()
+	t.Cleanup(func() {
+		r.stop()
+		for _, v := range r.sim.Violations() {
+			if v.Rule != feishusim.RuleParallel { // a call that was given up may still be under way there
+				t.Errorf("rule of the platform broken: %s: %s", v.Rule, v.Detail)
+			}
+		}
+	})
+	r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Chunks(strings.Repeat("一二三四五六七八九十", 10)+"。完。", 2, 25*time.Millisecond)}})
+	var chats []string
+	for i := range people {
+		chats = append(chats, r.sim.PrivateChat(r.sim.AddUser(fmt.Sprintf("用户%d", i))))
+	}
+	dice := rand.New(rand.NewPCG(7, 7))
+	began, stop := time.Now(), r.sim.Storm(7, 0.7)
+	var asked []question
+	dropped := 0
+	for i := 0; i < turns || i < 3*turns && r.sim.Dealt()+dropped < faults; i++ {
+		q := question{chat: chats[i%people]}
+		q.id = r.sim.Say(q.chat, r.memberOf(q.chat), fmt.Sprintf("第 %d 个问题", i))
+		asked = append(asked, q)
+		switch dice.IntN(6) {
+		case 0:
+			r.sim.DropConnections(dice.IntN(2) == 0)
+			dropped++
+		case 1:
+			r.sim.Redeliver(q.id, dice.IntN(2) == 0)
+		case 2:
+			r.sim.Freeze(true)
+			time.AfterFunc(time.Second, func() { r.sim.Freeze(false) })
+			dropped++
+		}
+		if i%people == people-1 {
+			t.Logf("%v: %d turns, %d faults", time.Since(began), i+1, r.sim.Dealt())
+			r.until("the turns", func() bool {
+				return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) > i-people && // what is lost on the way comes later
+					r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+			})
+		}
+	}
+	t.Logf("%d turns, %d faults, %d lost connections", len(asked), stop(), dropped)
+	r.sim.Freeze(false)
+	r.until("all answers", func() bool { return r.settled(asked) })
+	ended := r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`)
+	whole := 0
+	for _, c := range chats {
+		for _, m := range r.sim.Messages(c) {
+			if m.FromBot {
+				if m.Last().Streaming || strings.Count(m.Text(), "一二三四五六七八九十") != 10 || !strings.HasSuffix(said(m), "。完。") {
+					t.Errorf("an answer that is not whole: %q", m.Text())
+				}
+				whole++
+			}
+		}
+	}
+	if whole != ended || ended < turns/2 {
+		t.Errorf("%d answers are visible, %d turns have ended", whole, ended)
+	}
+}
+
+type question struct{ chat, id string }
+
+// settled reports whether all is answered and delivered.
+func (r *rig) settled(asked []question) bool {
+	return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) >= len(asked) &&
+		r.count(`SELECT (SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')) + (SELECT COUNT(*) FROM outbox)`) == 0
+}
+
 // memberOf is the person of a private chat.
 func (r *rig) memberOf(chatID string) feishusim.User {
 	r.Helper()
@@ -191,15 +290,6 @@ func (r *rig) memberOf(chatID string) feishusim.User {
 	}
 	r.Fatalf("no chat %s", chatID)
 	return feishusim.User{}
-}
-
-// A thousand faults of every kind over sixty turns: each answer is visible once and complete.
-func TestAThousandFaults(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.MaxProcesses = 3 })
-	t.Skip("not yet")
-	_ = r
-	_ = rand.N[int]
-	_ = exec.Command
 }
 
 // A platform that keeps its calls waiting does not keep the program. What it was to show is shown after the next start.
@@ -217,4 +307,83 @@ func TestAStopEndsInTimeWhenThePlatformHangs(t *testing.T) {
 	if n := s.count(`SELECT COUNT(*) FROM outbox`); n != 1 {
 		t.Errorf("%d deliveries wait", n)
 	}
+}
+
+// The disk is full for a while: what cannot be stored is not acknowledged, so it comes again and is answered then.
+func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skipf("no small disk can be made here: %v", err)
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
+	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time.Second}},
+		func(c *config) { c.DB.URL = "sqlite://" + filepath.Join(dir, "magpie.db") })
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	r.ask("我叫小明")
+
+	filler := filepath.Join(dir, "filler")
+	f, err := os.Create(filler)
+	must(t, err)
+	for n := 64 << 10; n > 0; {
+		if _, err := f.Write(make([]byte, n)); err != nil {
+			n /= 2
+		}
+	}
+	must(t, f.Close())
+	id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
+	r.await("a refusal", func(v *feishusim.View) bool {
+		for _, d := range v.Deliveries() {
+			if d.MessageID == id && d.AckCode == http.StatusInternalServerError {
+				return true
+			}
+		}
+		return false
+	})
+	if err := r.prog.store.Healthy(t.Context()); !errors.Is(err, db.ErrFull) {
+		t.Errorf("the store says %v", err)
+	}
+	must(t, os.Remove(filler))
+	if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+}
+
+// Another process keeps the database locked for a while: nothing is lost, nothing comes twice.
+func TestALockedDatabase(t *testing.T) {
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}})
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	r.ask("我叫小明")
+	free := lockDatabase(t, strings.TrimPrefix(r.cfg.DB.URL, "sqlite://"), 8*time.Second)
+	id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
+	<-free
+	if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	if n := r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`); n != 2 {
+		t.Errorf("%d messages are stored", n)
+	}
+}
+
+// lockDatabase holds the database's lock for so long; free is closed then.
+func lockDatabase(t *testing.T, path string, d time.Duration) (free <-chan struct{}) {
+	t.Helper()
+	raw, err := sql.Open("sqlite3", path+"?_busy_timeout=5000")
+	must(t, err)
+	conn, err := raw.Conn(t.Context())
+	must(t, err)
+	_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+	must(t, err)
+	done := make(chan struct{})
+	time.AfterFunc(d, func() {
+		defer close(done)
+		_, err := conn.ExecContext(context.Background(), "ROLLBACK")
+		if err := errors.Join(err, conn.Close(), raw.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return done
 }

@@ -34,7 +34,7 @@ func (h *household) leave(p *Process) {
 	defer h.mu.Unlock()
 	delete(h.own, p.Pid())
 	if h.adopts {
-		h.settle(p)
+		p.alone = h.settle(p)
 		for _, g := range h.orphans {
 			delete(g, p)
 		}

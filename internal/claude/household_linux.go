@@ -23,7 +23,7 @@ func AdoptOrphans() (stop func(), err error) {
 	}
 	house.mu.Lock()
 	house.adopts = true
-	for _, s := range house.adopted(processes(0)) {
+	for _, s := range house.adopted() {
 		house.strange[s.identity] = true
 	}
 	house.mu.Unlock()
@@ -51,7 +51,7 @@ const reapPause = 100 * time.Millisecond
 func (h *household) reap() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, s := range h.adopted(processes(0)) {
+	for _, s := range h.adopted() {
 		if s.zombie {
 			_, _ = syscall.Wait4(s.pid, nil, syscall.WNOHANG, nil) // it has ended: the call takes its status and waits for nothing
 		}
@@ -59,13 +59,13 @@ func (h *household) reap() {
 }
 
 // adopted lists the children that the program did not start. The caller holds mu, so no CLI is about to start.
-func (h *household) adopted(all []stat) []stat {
+func (h *household) adopted() []stat {
 	self, ok := readStat(os.Getpid())
 	if !ok {
 		return nil
 	}
 	var list []stat
-	for _, s := range all {
+	for _, s := range h.notOwn() {
 		kept := s.session == self.session && s.group == self.group // started by other parts of the program
 		if s.parent == self.pid && h.own[s.pid] == nil && !kept {
 			list = append(list, s)
@@ -74,13 +74,31 @@ func (h *household) adopted(all []stat) []stat {
 	return list
 }
 
+// notOwn lists processes among which all children are that are no CLIs.
+func (h *household) notOwn() []stat {
+	pids, ok := children(os.Getpid())
+	if !ok {
+		return processes(0)
+	}
+	var list []stat
+	for _, pid := range pids {
+		if h.own[pid] != nil {
+			continue
+		}
+		if s, ok := readStat(pid); ok {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
 // settle takes up the orphans that are there now, and kills those that only p can have started, with all that they have
-// started in turn. The caller holds mu.
-func (h *household) settle(p *Process) {
-	all := processes(0)
+// started in turn. It reports whether there were none. The caller holds mu.
+func (h *household) settle(p *Process) (none bool) {
+	adopted := h.adopted()
 	there := map[identity]guilty{}
 	var doomed []stat
-	for _, s := range h.adopted(all) {
+	for _, s := range adopted {
 		if s.zombie || h.strange[s.identity] {
 			continue
 		}
@@ -95,8 +113,9 @@ func (h *household) settle(p *Process) {
 	}
 	h.orphans = there
 	if len(doomed) > 0 {
-		killAll(kin(all, doomed, nil))
+		killAll(kin(processes(0), doomed, nil))
 	}
+	return len(adopted) == 0
 }
 
 // suspects are the CLIs that may have started an orphan that is new: all that live, and p, which may have ended just

@@ -58,6 +58,9 @@ func NewPool(c Config) *Pool {
 	return &Pool{cfg: c, slots: semaphore.NewWeighted(int64(c.MaxProcesses)), living: map[*Process]bool{}, leaving: map[string]*Process{}}
 }
 
+// Places is how many processes there may be.
+func (pl *Pool) Places() int { return pl.cfg.MaxProcesses }
+
 // Living reports whether owner has a process that waits and holds the session.
 func (pl *Pool) Living(owner, session string) bool {
 	pl.mu.Lock()

@@ -35,6 +35,7 @@ type Process struct {
 	closed chan struct{} // closed when close is through
 	err    error         // how it ended; set before exited is closed
 	fresh  bool          // it has not served a turn yet
+	alone  bool          // it has ended, and no process was left that it may have started; set before exited is closed
 	cost   float64       // what it reported so far, in USD; it counts from its own start
 
 	mu   sync.Mutex
@@ -220,7 +221,10 @@ func (p *Process) exitError() error { return &ExitError{Err: p.err, Stderr: p.st
 func (p *Process) close(ctx context.Context) {
 	p.ending.Do(func() {
 		defer close(p.closed)
-		left := p.family()
+		var left []relative
+		if !childless(p.Pid()) {
+			left = p.family()
+		}
 		p.in.close()
 		if !p.gone(ctx, eofPatience) {
 			_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only when the process is gone
@@ -230,7 +234,9 @@ func (p *Process) close(ctx context.Context) {
 			}
 		}
 		killAll(left)
-		killAll(p.family())
+		if len(left) > 0 || p.alive() || !p.alone {
+			killAll(p.family())
+		}
 	})
 	<-p.closed
 }

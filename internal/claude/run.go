@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"magpie/internal/crash"
 )
 
 // Run sends the prompt text and yields what happens until the turn has ended, which is a [Result] or an error. When ctx ends
@@ -22,6 +24,7 @@ func (p *Process) Run(ctx context.Context, id, text string) iter.Seq2[Event, err
 		p.attach(r)
 		defer p.detach(r)
 		p.ask(id, text)
+		crash.At("prompt: sent")
 		ctx, cancel := context.WithTimeoutCause(ctx, p.limits.TurnLimit.Duration, ErrTurnEnd)
 		defer cancel()
 		r.loop(ctx, yield)

@@ -118,11 +118,10 @@ func variable(pid int, name string) (value string, ok bool) {
 
 // readStat reads /proc/<pid>/stat, see proc_pid_stat(5): pid (comm) state ppid pgrp session ... starttime as field 22.
 func readStat(pid int) (stat, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
+	text, ok := readShort("/proc/" + strconv.Itoa(pid) + "/stat")
+	if !ok {
 		return stat{}, false
 	}
-	text := string(data)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // comm may hold anything
 	if len(fields) < 20 {
 		return stat{}, false
@@ -136,6 +135,61 @@ func readStat(pid int) (stat, bool) {
 		relative: relative{identity: identity{pid, started}, session: n[2]},
 		parent:   n[0], group: n[1], zombie: fields[0] == "Z" || fields[0] == "X",
 	}, err == nil
+}
+
+// children lists the children of a process, see proc_pid_task_tid_children(5). It is much cheaper than a look at all
+// processes. Not every kernel tells; and one child may be left out when another ends at that moment.
+func children(pid int) (pids []int, ok bool) {
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
+	entries, err := os.ReadDir(tasks)
+	if err != nil {
+		return nil, false
+	}
+	for _, e := range entries {
+		list, ok := readShort(tasks + "/" + e.Name() + "/children")
+		if !ok {
+			if _, err := os.Lstat(tasks + "/" + e.Name()); err != nil {
+				continue // the thread has ended; its children are another's
+			}
+			return nil, false
+		}
+		if len(list) == shortFile { // there may be more
+			return nil, false
+		}
+		for field := range strings.FieldsSeq(list) {
+			child, err := strconv.Atoi(field)
+			if err != nil {
+				return nil, false
+			}
+			pids = append(pids, child)
+		}
+	}
+	return pids, len(entries) > 0
+}
+
+// childless reports whether a process surely has no children.
+func childless(pid int) bool {
+	pids, ok := children(pid)
+	return ok && len(pids) == 0
+}
+
+// shortFile is how much readShort reads, in bytes.
+const shortFile = 1024
+
+// readShort reads the beginning of a file of /proc, as much as the kernel gives at once. Of such files many are read;
+// os.ReadFile makes twice as many system calls.
+func readShort(path string) (string, bool) {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return "", false
+	}
+	defer syscall.Close(fd) //nolint:errcheck // only read
+	var buf [shortFile]byte
+	n, err := syscall.Read(fd, buf[:])
+	if err != nil {
+		return "", false
+	}
+	return string(buf[:n]), true
 }
 
 // identify is the identity of a process that runs, or has ended and has not been waited for.

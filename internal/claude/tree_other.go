@@ -19,8 +19,9 @@ func family(identity, string) []relative { return nil }
 func identify(int) identity              { return identity{} }
 func sessionOf(int) int                  { return 0 }
 func killAll([]relative)                 {}
+func childless(int) bool                 { return true }
 
-func (h *household) settle(*Process) {}
+func (h *household) settle(*Process) (none bool) { return false }
 
 // Sweep needs Linux; elsewhere it does nothing and says so.
 func Sweep(context.Context, string) (killed int, err error) {

@@ -7,8 +7,10 @@ import (
 
 // directory knows the people of the tenant and the chats.
 type directory struct {
-	users []User
-	chats []*chat
+	users   []User
+	chats   []*chat
+	byID    map[string]*chat
+	private map[string]*chat // by the user's open id
 }
 
 // chat is a Chat with what nobody sees.
@@ -34,27 +36,22 @@ func (d *directory) newChat(c Chat) *chat {
 	c.ID = newID("oc_")
 	c.BotIn = true
 	c.Members = slices.Clone(c.Members)
-	d.chats = append(d.chats, &chat{Chat: c})
-	return d.chats[len(d.chats)-1]
+	made := &chat{Chat: c}
+	d.chats = append(d.chats, made)
+	d.byID[c.ID] = made
+	return made
 }
 
 func (d *directory) privateChat(u User) *chat {
-	for _, c := range d.chats {
-		if c.private() && c.Members[0].OpenID == u.OpenID {
-			return c
-		}
+	c := d.private[u.OpenID]
+	if c == nil {
+		c = d.newChat(Chat{Mode: "p2p", Members: []User{u}})
+		d.private[u.OpenID] = c
 	}
-	return d.newChat(Chat{Mode: "p2p", Members: []User{u}})
+	return c
 }
 
-func (d *directory) chat(id string) *chat {
-	for _, c := range d.chats {
-		if c.ID == id {
-			return c
-		}
-	}
-	return nil
-}
+func (d *directory) chat(id string) *chat { return d.byID[id] }
 
 // mustChat is for the API of tests: a wrong id there is a mistake of the test.
 func (d *directory) mustChat(id string) *chat {

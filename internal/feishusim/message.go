@@ -102,19 +102,26 @@ func (m *message) react(by Sender, user User, emoji string) *reaction {
 // messages is the store of all messages.
 type messages struct {
 	byID  map[string]*message
-	list  []*message // by time of creation
+	list  []*message            // by time of creation
+	chats map[string][]*message // of list, by chat
 	uuids map[string]sent
 }
 
 func (ms *messages) add(m *message) {
 	ms.byID[m.ID] = m
-	i, _ := slices.BinarySearchFunc(ms.list, m, func(a, b *message) int {
+	ms.list = byTime(ms.list, m)
+	ms.chats[m.ChatID] = byTime(ms.chats[m.ChatID], m)
+}
+
+// byTime adds m to a list.
+func byTime(list []*message, m *message) []*message {
+	i, _ := slices.BinarySearchFunc(list, m, func(a, b *message) int {
 		if a.Created.After(b.Created) {
 			return 1
 		}
 		return -1 // equal times: after those that are there
 	})
-	ms.list = slices.Insert(ms.list, i, m)
+	return slices.Insert(list, i, m)
 }
 
 // must is for the API of tests: a wrong id there is a mistake of the test.
@@ -126,15 +133,7 @@ func (ms *messages) must(id string) *message {
 	return m
 }
 
-func (ms *messages) in(chatID string) []*message {
-	var out []*message
-	for _, m := range ms.list {
-		if m.ChatID == chatID {
-			out = append(out, m)
-		}
-	}
-	return out
-}
+func (ms *messages) in(chatID string) []*message { return slices.Clone(ms.chats[chatID]) }
 
 // answer makes m an answer to the message with this id. Inside a topic both references name the topic's first message
 // (doc: im-v1/message/events/receive). With topic set, the parent's topic is begun if there is none.
@@ -153,12 +152,22 @@ func (ms *messages) answer(m *message, parent *message, topic bool) {
 
 // threadRoot returns the first message of a topic, or nil.
 func (ms *messages) threadRoot(threadID string) *message {
+	if threadID == "" {
+		return nil
+	}
 	for _, m := range ms.list {
-		if threadID != "" && m.ThreadID == threadID {
+		if m.ThreadID == threadID {
 			return m
 		}
 	}
 	return nil
+}
+
+// ForgetKeys lets an hour pass for the idempotency keys of create and reply.
+func (w *world) ForgetKeys() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.messages.uuids)
 }
 
 // sentAs returns the message that was sent with this idempotency key within the last hour.

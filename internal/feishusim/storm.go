@@ -62,6 +62,19 @@ func (fs *faults) Storm(seed uint64, rate float64, kinds ...Fault) (stop func() 
 	}
 }
 
+// Dealt tells how many faults the storm that blows has dealt out so far.
+func (fs *faults) Dealt() int {
+	fs.mu.Lock()
+	s := fs.storm
+	fs.mu.Unlock()
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dealt
+}
+
 // take returns the fault that r meets, or nil.
 func (s *storm) take(r *http.Request) *Fault {
 	s.mu.Lock()

@@ -1,0 +1,335 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"database/sql"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/feishusim"
+)
+
+// What the program promises of many chats at once.
+const (
+	loadTime       = 120 * time.Second // from the first message until all are answered
+	loadGoroutines = 500               // at any time
+	loadMemory     = 300 << 20         // bytes, at any time
+	loadAck        = 300 * time.Millisecond
+)
+
+// load is many people who write to the bot at the same time.
+type load struct {
+	*service
+	chats  []string
+	people []feishusim.User
+	said   map[string][]string // ids of messages, by chat, in the order in which they were written
+	page   string              // address of the service's metrics
+}
+
+// newLoad makes a service for so many chats. Its agent answers at once, and its platform has no limits for the app.
+func newLoad(t testing.TB, chats int) *load {
+	t.Helper()
+	unlimited := feishusim.Limits{AppPerSecond: -1, AppPerMinute: -1} // those of a chat and of a card stay
+	l := &load{said: make(map[string][]string), page: freeAddress(t)}
+	l.service = newService(t, feishusim.Config{Limits: unlimited}, func(c *config) {
+		c.Claude = claudetest.ScriptedConfig(t)
+		c.Claude.Env["GOMAXPROCS"], c.Claude.Env["GOGC"] = "1", "off" // its start is most of the agent's work
+		c.Feishu.Pace = 1000
+		c.HTTP.Listen = l.page
+	})
+	for i := range chats {
+		u := l.sim.AddUser(fmt.Sprint("user ", i))
+		l.people = append(l.people, u)
+		l.chats = append(l.chats, l.sim.PrivateChat(u))
+	}
+	return l
+}
+
+// freeAddress is a loopback address that nobody listens on.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer ln.Close() //nolint:errcheck // it has served its purpose
+	return ln.Addr().String()
+}
+
+// metric reads one metric of the service, or 0 when it cannot be read.
+func (l *load) metric(name string) float64 {
+	resp, err := http.Get("http://" + l.page + "/metrics")
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			v, _ := strconv.ParseFloat(value, 64)
+			return v
+		}
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return 0
+}
+
+// memory reads a line of the service's /proc/<pid>/status, in bytes: VmRSS is now, VmHWM the most there ever was.
+func (l *load) memory(line string) int {
+	l.Helper()
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(l.cmd.Process.Pid), "status"))
+	must(l, err)
+	for text := range strings.Lines(string(data)) {
+		if value, ok := strings.CutPrefix(text, line+":"); ok {
+			kb, err := strconv.Atoi(strings.Fields(value)[0])
+			must(l, err)
+			return kb << 10
+		}
+	}
+	l.Fatalf("no %s", line)
+	return 0
+}
+
+// write lets everybody write so many messages, so many a second, one round after the other.
+func (l *load) write(rounds, perSecond int) {
+	began, n := time.Now(), 0
+	for round := range rounds {
+		for i, id := range l.chats {
+			due := began.Add(time.Duration(n) * time.Second / time.Duration(perSecond))
+			time.Sleep(time.Until(due)) // the people's own pace
+			l.said[id] = append(l.said[id], l.sim.Say(id, l.people[i], loadText(i, round)))
+			n++
+		}
+	}
+}
+
+func loadText(person, round int) string { return fmt.Sprintf("message %d of person %d", round, person) }
+
+// answered counts the messages that are answered for good: by themselves, or together with a later one.
+func (l *load) answered() int {
+	n := 0
+	for _, id := range l.chats {
+		last := -1
+		for _, m := range l.sim.Messages(id) {
+			if m.FromBot && !m.Last().Streaming && !running(m) {
+				last = slices.Index(l.said[id], m.ParentID)
+			}
+		}
+		n += last + 1
+	}
+	return n
+}
+
+// Five thousand people write three messages each. All are answered, in time, in order, and with little.
+func TestManyChatsAtOnce(t *testing.T) {
+	const rounds = 3
+	chats, perSecond := 5000, 250
+	if raced { // the double is as slow then as the service is fast
+		chats, perSecond = 1000, 100
+	}
+	l := newLoad(t, chats)
+	l.run()
+	l.connected()
+	most := l.watch()
+
+	began := time.Now()
+	l.write(rounds, perSecond)
+	written := time.Since(began)
+	for l.answered() < chats*rounds {
+		if time.Since(began) > loadTime {
+			l.Fatalf("after %v %d of %d messages are answered", loadTime, l.answered(), chats*rounds)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	took := time.Since(began)
+	goroutines, memory := most(), l.memory("VmHWM")
+	turns := l.metric(`magpie_turns_total{state="done"}`)
+	user, system := l.cpu()
+	l.terminate()
+
+	acks := l.acks(chats * rounds)
+	half, p99, all := acks[len(acks)/2], acks[len(acks)*99/100], acks[len(acks)-1]
+	t.Logf("%d messages in %d chats, written in %v, answered by %v turns in %v", chats*rounds, chats, written, turns, took)
+	t.Logf("acknowledged within %v (half), %v (99 of 100), %v (all)", half, p99, all)
+	t.Logf("%d goroutines and %d MB at most; %v of processor time in the service, %v in the kernel for it", goroutines, memory>>20, user, system)
+	if goroutines >= loadGoroutines {
+		t.Errorf("%d goroutines", goroutines)
+	}
+	if memory >= loadMemory {
+		t.Errorf("%d MB", memory>>20)
+	}
+	if p99 >= loadAck {
+		t.Errorf("99 of 100 events are acknowledged within %v, want %v", p99, loadAck)
+	}
+	l.inOrder(rounds)
+	l.clean()
+}
+
+// watch looks at the number of goroutines again and again, until it is asked for the most that there were.
+func (l *load) watch() (most func() int) {
+	var (
+		n       int
+		stop    = make(chan struct{})
+		watched sync.WaitGroup
+	)
+	watched.Go(func() {
+		t := time.NewTicker(100 * time.Millisecond)
+		defer t.Stop()
+		for {
+			n = max(n, int(l.metric("go_goroutines")))
+			select {
+			case <-t.C:
+			case <-stop:
+				return
+			}
+		}
+	})
+	return sync.OnceValue(func() int { close(stop); watched.Wait(); return n })
+}
+
+// cpu is the processor time that the service has used so far, without the agents.
+func (l *load) cpu() (user, system time.Duration) {
+	l.Helper()
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(l.cmd.Process.Pid), "stat"))
+	must(l, err)
+	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+	ticks := func(i int) time.Duration {
+		n, err := strconv.Atoi(fields[i])
+		must(l, err)
+		return time.Duration(n) * 10 * time.Millisecond // USER_HZ is 100
+	}
+	return ticks(11), ticks(12)
+}
+
+// acks are the times from an event's push to its acknowledgement, the shortest first. Each event must be pushed once.
+func (l *load) acks(events int) []time.Duration {
+	l.Helper()
+	var list []time.Duration
+	for _, d := range l.sim.Deliveries() {
+		if d.Attempt != 1 || d.Failure != "" || d.AckedAt.IsZero() {
+			l.Errorf("event of %s: attempt %d, %s", d.MessageID, d.Attempt, d.Failure)
+			continue
+		}
+		list = append(list, d.AckedAt.Sub(d.SentAt))
+	}
+	if len(list) != events {
+		l.Errorf("%d events are acknowledged, want %d", len(list), events)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// inOrder checks that in each chat the History holds all that was said in its order, with the answer of each turn, and
+// that people see these answers and no others.
+func (l *load) inOrder(rounds int) {
+	l.Helper()
+	store, err := db.OpenReadOnly(l.Context(), l.cfg.DB)
+	must(l, err)
+	defer store.Close() //nolint:errcheck // only read
+	for i, id := range l.chats {
+		var asked, answers []string
+		var turns []int64 // of asked
+		for m, err := range store.History(l.Context(), chat.FeishuChat(id), 0, 1<<62) {
+			must(l, err)
+			if m.Role == chat.User {
+				asked, turns = append(asked, m.Text), append(turns, m.Turn)
+			} else {
+				answers = append(answers, m.Text)
+			}
+		}
+		for _, list := range []*[]string{&asked, &answers} {
+			slices.Reverse(*list) // History walks backwards
+		}
+		slices.Reverse(turns)
+		var want, echoes []string
+		for round := range rounds {
+			want = append(want, loadText(i, round))
+		}
+		for j, text := range asked {
+			if j == len(asked)-1 || turns[j] != turns[j+1] {
+				echoes = append(echoes, "echo: "+text) // of the last message of each turn
+			}
+		}
+		var seen []string
+		for _, m := range l.sim.Messages(id) {
+			if m.FromBot {
+				seen = append(seen, said(m))
+			}
+		}
+		if !slices.Equal(asked, want) || !slices.IsSorted(turns) || !slices.Equal(answers, echoes) || !slices.Equal(seen, echoes) {
+			l.Fatalf("chat %d: said %q in turns %v, answered %q, seen %q", i, asked, turns, answers, seen)
+		}
+	}
+}
+
+// idleMemory is what the service may take when it knows 10,000 chats and nobody says anything, in bytes.
+const idleMemory = 60 << 20
+
+func TestManyKnownChatsTakeLittle(t *testing.T) {
+	const chats, asked = 10_000, 50 // asked: chats that are asked for what was missed
+	l := newLoad(t, chats)
+	l.remember()
+	l.run()
+	l.connected()
+	l.await("what was missed to be asked for", func(v *feishusim.View) bool {
+		n := 0
+		for _, c := range v.Calls() {
+			if c.Route == "GET /open-apis/im/v1/messages" {
+				n++
+			}
+		}
+		return n == asked
+	})
+	for i, id := range l.chats[:asked] { // it works
+		l.said[id] = append(l.said[id], l.sim.Say(id, l.people[i], loadText(i, 0)))
+	}
+	l.until("the answers", func() bool { return l.answered() == asked })
+	t.Logf("%d MB, %d MB at most", l.memory("VmRSS")>>20, l.memory("VmHWM")>>20)
+	if m := l.memory("VmRSS"); m >= idleMemory {
+		t.Errorf("%d MB", m>>20)
+	}
+	l.terminate()
+	l.clean()
+}
+
+// remember fills the database: each chat has a session, and some questions that were answered an hour ago.
+func (l *load) remember() {
+	l.Helper()
+	store, err := db.Open(l.Context(), l.cfg.DB)
+	must(l, err)
+	must(l, store.Close())
+	path, _ := strings.CutPrefix(l.cfg.DB.URL, "sqlite://")
+	conn, err := sql.Open("sqlite3", path)
+	must(l, err)
+	const turns = 5 // of each chat, as many as there are VALUES
+	ids, ago := mustJSON(l.chats), time.Now().Add(-time.Hour).UnixMilli()
+	for _, statement := range []string{
+		`INSERT INTO chats (key, kind, lang, next_seq, session_id, session_node, session_cwd, session_turn)
+			SELECT 'feishu:chat:' || value, 'p2p', 'en', 2 * ?2 + 1, 'session ' || key, 'node', '/project', key * ?2 + ?2 FROM json_each(?1) WHERE ?3 > 0`,
+		`INSERT INTO turns (id, chat_key, epoch, state, created_at, ended_at)
+			SELECT j.key * ?2 + n.column1, 'feishu:chat:' || j.value, 0, 'done', ?3 + n.column1, ?3 + n.column1
+			FROM json_each(?1) j, (VALUES (1), (2), (3), (4), (5)) n`,
+		`INSERT INTO messages (chat_key, seq, epoch, turn_id, message_id, role, class, actor_id, content, sent_at)
+			SELECT chat_key, 2 * ((id - 1) % ?2) + 1, 0, id, 'om_' || id, 'user', 'talk', 'ou_1', 'what is ' || id || '?', created_at FROM turns WHERE ?1 <> '' AND ?3 > 0`,
+		`INSERT INTO messages (chat_key, seq, epoch, turn_id, message_id, role, class, content, sent_at)
+			SELECT chat_key, seq + 1, 0, turn_id, 'answer_' || id, 'assistant', 'talk', 'it is ' || content, sent_at FROM messages WHERE ?1 <> '' AND ?2 > 0 AND ?3 > 0`,
+	} {
+		if _, err := conn.Exec(statement, string(ids), turns, ago); err != nil {
+			l.Fatalf("%v: %s", err, statement)
+		}
+	}
+	must(l, conn.Close())
+}

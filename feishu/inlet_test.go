@@ -1,0 +1,97 @@
+package feishu
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+// crowd is a Handler that holds what it gets until it is opened.
+type crowd struct {
+	*recorder
+	open chan struct{}
+
+	mu              sync.Mutex
+	inside, most, n int
+}
+
+func (c *crowd) Message(context.Context, chat.Incoming) error {
+	c.count(1)
+	defer c.count(-1)
+	<-c.open
+	return nil
+}
+
+func (c *crowd) count(d int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inside += d
+	c.n += max(d, 0)
+	c.most = max(c.most, c.inside)
+}
+
+func (c *crowd) seen() (n, most int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n, c.most
+}
+
+// However many messages come at once, so many are taken in at the same time; the others are taken in later.
+func TestACrowdWaitsOutside(t *testing.T) {
+	const people = 500
+	p := newPlatform(t, feishusim.Config{AckTimeout: time.Minute})
+	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672}) // nobody has a name
+	c := &crowd{recorder: newRecorder(), open: make(chan struct{})}
+	p.run(c)
+	for i := range people {
+		u := p.AddUser(fmt.Sprint("user ", i))
+		p.Say(p.PrivateChat(u), u, "hello")
+	}
+	until := func(what string, cond func(n, most int) bool) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); !cond(c.seen()); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				n, most := c.seen()
+				t.Fatalf("waiting for %s: %d came, %d at the same time", what, n, most)
+			}
+		}
+	}
+	until("a full house", func(n, _ int) bool { return n >= maxInlet })
+	time.Sleep(300 * time.Millisecond) // nobody else may come in
+	const slack = maxInlet / 2         // what the SDK had read with the last that came in
+	if _, most := c.seen(); most > maxInlet+slack {
+		t.Errorf("%d messages are taken in at the same time", most)
+	}
+	close(c.open)
+	until("everybody", func(n, _ int) bool { return n == people })
+	if _, most := c.seen(); most > maxInlet+slack {
+		t.Errorf("%d messages were taken in at the same time", most)
+	}
+}
+
+// A chat whose people are not known yet is asked only when few others are.
+func TestFewChatsAreAskedForNamesAtATime(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Delay: time.Hour})
+	ctx, stop := context.WithCancel(p.ctx())
+	var asked int
+	for i := range 3 * maxAsking {
+		if _, answer := p.names.look(ctx, fmt.Sprint("oc_", i), "ou_1"); answer != nil {
+			asked++
+		}
+	}
+	if asked != maxAsking {
+		t.Errorf("%d chats are asked at the same time, want %d", asked, maxAsking)
+	}
+	stop()
+	p.names.wait()
+	if _, answer := p.names.look(p.ctx(), "oc_last", "ou_1"); answer == nil {
+		t.Error("nobody is asked any more")
+	}
+	p.api.http.CloseIdleConnections()
+}
