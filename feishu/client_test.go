@@ -104,6 +104,25 @@ func TestLimitsAreKept(t *testing.T) {
 	}
 }
 
+// A platform of one's own takes what the public one refuses.
+func TestThePaceIsAMultipleOfTheRates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pace, calls = 100, 5000
+		began, l := time.Now(), newLimits(pace)
+		for range calls {
+			if err := l.app(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("%d calls took %v", calls, took)
+		}
+	})
+	if err := (Config{AppID: "cli_1", AppSecret: "x", Pace: -1}).Validate(); err == nil || !strings.Contains(err.Error(), "pace") {
+		t.Errorf("a negative pace: %v", err)
+	}
+}
+
 func TestIdleTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := cardRate()

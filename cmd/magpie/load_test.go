@@ -137,8 +137,8 @@ func (l *load) answered() int {
 func TestManyChatsAtOnce(t *testing.T) {
 	const rounds = 3
 	chats, perSecond := 5000, 250
-	if raced { // the double is as slow then as the service is fast
-		chats, perSecond = 1000, 150
+	if raced { // the double takes most of the machine then
+		chats, perSecond = 500, 60
 	}
 	l := newLoad(t, chats)
 	l.run()
