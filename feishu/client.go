@@ -42,7 +42,7 @@ type Client struct {
 // New makes a client; it connects in [Client.Run]. Everything else works without a connection.
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := newAPI(cfg, log)
-	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a}, inlet: newInlet(), cards: &cards{api: a, log: log}}
+	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a}, inlet: &inlet{}, cards: &cards{api: a, log: log}}
 }
 
 // keyOf is the idempotency key of one send: the same for the same seed and part, also in another process. The platform

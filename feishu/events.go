@@ -49,19 +49,20 @@ func (c *Client) dispatcher(ctx context.Context, h Handler, missed *gaps) *dispa
 	d := dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
 	d.InitConfig(larkevent.WithLogger(sdkLogger{c.log}))
 	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
-		c.inlet.enter()
-		defer c.inlet.leave()
+		defer c.inlet.enter()()
 		c.state.event()
 		return c.receive(ctx, h, missed, gjson.ParseBytes(e.Body))
 	})
 	for _, kind := range ignored {
-		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error { return nil })
+		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error { c.inlet.enter()(); return nil })
 	}
 	d.OnP2CardActionTrigger(func(_ context.Context, e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
+		defer c.inlet.enter()()
 		c.state.event()
 		return c.press(ctx, h, e), nil
 	})
 	d.OnP2CardURLPreviewGet(func(context.Context, *callback.URLPreviewGetEvent) (*callback.URLPreviewGetResponse, error) {
+		c.inlet.enter()()
 		return &callback.URLPreviewGetResponse{}, nil
 	})
 	return d

@@ -1,47 +1,56 @@
 package feishu
 
 import (
-	"runtime"
 	"sync"
+	"time"
 )
 
-// maxInlet is how many messages are taken in at the same time. It is enough to fill the store's groups of writes.
-const maxInlet = 64
+const (
+	maxInlet  = 64                    // messages that are taken in at the same time: enough to fill the store's groups of writes
+	inletTick = time.Millisecond      // between two looks whether there is room
+	inletLost = 50 * time.Millisecond // after which a frame that has not come in as an event was something else
+)
 
 // inlet bounds how many messages are taken in at the same time. The SDK starts a goroutine for each frame that it reads
 // (ws/client_message.go, startMessageTask), so what is too much is not read yet: it waits at the other end, which sees
 // that its acknowledgement is late. A message takes [messageTimeout] at most, so reading goes on.
 type inlet struct {
 	mu   sync.Mutex
-	n    int
-	room *sync.Cond
+	in   int // events that are being taken in
+	read int // frames that were read, and have not come in as events yet; some never do
 }
 
-func newInlet() *inlet {
-	i := &inlet{}
-	i.room = sync.NewCond(&i.mu)
-	return i
+// frame notes a frame that was read, when there is room for it.
+func (i *inlet) frame() {
+	for began := time.Now(); !i.admit(time.Since(began)); {
+		time.Sleep(inletTick)
+	}
 }
 
-func (i *inlet) enter() {
+func (i *inlet) admit(waited time.Duration) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.n++
+	if waited >= inletLost {
+		i.read = 0
+	}
+	if i.in+i.read >= maxInlet {
+		return false
+	}
+	i.read++
+	return true
+}
+
+// enter notes an event that comes in; leave is called when it is taken in.
+func (i *inlet) enter() (leave func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.in++
+	i.read = max(i.read-1, 0)
+	return i.leave
 }
 
 func (i *inlet) leave() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.n--
-	i.room.Signal()
-}
-
-// wait returns when another message may be taken in.
-func (i *inlet) wait() {
-	runtime.Gosched() // lets the goroutines of frames that were read before come in
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for i.n >= maxInlet {
-		i.room.Wait()
-	}
+	i.in--
 }

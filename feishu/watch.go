@@ -15,7 +15,7 @@ import (
 // probes find a network or a machine that is gone within half a minute.
 var probes = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// watchingDialer dials connections that end when a ping is not answered, and that are read as fast as inlet allows.
+// watchingDialer dials connections that end when a ping is not answered, and that are read as fast as the inlet allows.
 func watchingDialer(inlet *inlet) *websocket.Dialer {
 	d := &net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: probes, Control: limitSilence}
 	return &websocket.Dialer{
@@ -30,22 +30,22 @@ func watchingDialer(inlet *inlet) *websocket.Dialer {
 	}
 }
 
-// watched brings the SDK's read deadline forward.
+// watched brings the SDK's read deadline forward, and holds up a reader that is too fast.
 type watched struct {
 	net.Conn
 	inlet *inlet
 }
 
-func (w watched) Read(p []byte) (int, error) {
-	w.inlet.wait()
-	return w.Conn.Read(p)
-}
-
-// SetReadDeadline is called by the SDK after each frame with the time at which the answer to the second next ping is 5 s
-// late (ws/client_session.go, pongWait). One missing answer is enough: nothing else is lost by connecting anew.
+// SetReadDeadline is called by the SDK after each frame, before it starts to work on it, with the time at which the
+// answer to the second next ping is 5 s late (ws/client_session.go, pongWait). One missing answer is enough: nothing else
+// is lost by connecting anew.
 func (w watched) SetReadDeadline(t time.Time) error {
+	wait := time.Until(t)
+	if wait > 0 {
+		w.inlet.frame()
+	}
 	now := time.Now()
-	return w.Conn.SetReadDeadline(now.Add(patience(t.Sub(now))))
+	return w.Conn.SetReadDeadline(now.Add(patience(wait)))
 }
 
 // The SDK's read deadline is two ping intervals and this.

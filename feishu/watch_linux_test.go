@@ -13,7 +13,7 @@ func TestConnectionsAreProbed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	c, err := watchingDialer(newInlet()).NetDialContext(t.Context(), "tcp", ln.Addr().String())
+	c, err := watchingDialer(&inlet{}).NetDialContext(t.Context(), "tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

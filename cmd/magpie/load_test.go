@@ -138,7 +138,7 @@ func TestManyChatsAtOnce(t *testing.T) {
 	const rounds = 3
 	chats, perSecond := 5000, 250
 	if raced { // the double is as slow then as the service is fast
-		chats, perSecond = 1000, 100
+		chats, perSecond = 1000, 150
 	}
 	l := newLoad(t, chats)
 	l.run()
