@@ -126,8 +126,11 @@ func (r *run) settle(e Result) Result {
 	return e
 }
 
-// grace is how long each step of stopping may take.
-const grace = 2 * time.Second
+// How long each step of stopping may take.
+const (
+	grace = 2 * time.Second
+	hurry = 700 * time.Millisecond // when the program ends: three steps in less than three seconds
+)
 
 // stopper ends a turn against its will: it asks, then signals, then kills everything that was started.
 type stopper struct {
@@ -145,8 +148,15 @@ func (s *stopper) begin(cause error) {
 	}
 	s.cause = cause
 	s.look()
-	s.timer = time.NewTimer(grace)
+	s.timer = time.NewTimer(s.patience())
 	s.p.interrupt()
+}
+
+func (s *stopper) patience() time.Duration {
+	if errors.Is(s.cause, context.Canceled) {
+		return hurry
+	}
+	return grace
 }
 
 func (s *stopper) look() { s.left = append(s.left, s.p.family()...) }
@@ -169,7 +179,7 @@ func (s *stopper) escalate() {
 	} else {
 		s.p.kill()
 	}
-	s.timer.Reset(grace)
+	s.timer.Reset(s.patience())
 }
 
 // sweep kills the tools that outlived the turn. The CLI runs each in a session of its own, where no signal to its

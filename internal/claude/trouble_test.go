@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/modelsim"
 )
 
@@ -217,4 +218,30 @@ func TestARelativeCommandStartsInTheProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool.Release("a", p)
+}
+
+// An agent that listens to nothing is ended soon when the program ends: its time is short.
+func TestADeafAgentDoesNotHoldTheEndOfTheProgramUp(t *testing.T) {
+	c := claude.Defaults()
+	c.Command, c.Environ = filepath.Join(t.TempDir(), "deaf"), claudetest.Environ(t, "")
+	if err := os.WriteFile(c.Command, []byte("#!/bin/sh\ntrap '' INT TERM\nwhile :; do sleep 1; done\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pool := claude.NewPool(c)
+	defer pool.Close()
+	p, err := pool.Acquire(t.Context(), "a", claude.Spec{Session: uuid.NewString(), Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Release("a", p)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	began := time.Now()
+	var last error
+	for _, err := range p.Run(ctx, uuid.NewString(), "hello") {
+		last = err
+	}
+	if took := time.Since(began); !errors.Is(last, context.Canceled) || took > 3*time.Second {
+		t.Errorf("ended after %v: %v", took, last)
+	}
 }
