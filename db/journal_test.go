@@ -253,11 +253,10 @@ func TestChatsThatMustWaitAreNotDue(t *testing.T) {
 	d := fresh(t)
 	other := chat.FeishuChat("oc_2")
 	for _, key := range []chat.Key{oc, other} {
-		e := say("om_"+key.ID, "hi")
-		e.Key, e.Class = key, chat.Command
-		accept(t, d, e)
-		if err := errors.Join(d.Say(t.Context(), key, "om_1", "one", "1"+key.ID), d.Say(t.Context(), key, "om_1", "two", "2"+key.ID)); err != nil {
-			t.Fatal(err)
+		for _, text := range []string{"one", "two"} {
+			e := say("om_"+key.ID+text, "/help")
+			e.Key, e.Class, e.Reply = key, chat.Command, text
+			accept(t, d, e)
 		}
 	}
 	if err := d.Delay(t.Context(), next(t, d), time.Now().Add(time.Hour)); err != nil {

@@ -49,13 +49,6 @@ func (d *DB) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	return nil
 }
 
-// Say leaves a text to be delivered as an answer to a message.
-func (d *DB) Say(ctx context.Context, key chat.Key, replyTo, text, idem string) error {
-	return d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return d.post(ctx, tx, Post{Key: key, ReplyTo: replyTo, Text: text, Idem: idem})
-	})
-}
-
 const nextPost = `SELECT o.id, o.turn_id, o.idem, o.reply_to, o.content, o.attempts, o.next_at, o.created_at,
 	COALESCE(t.card_id, ''), COALESCE(t.created_at, 0)
 	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id WHERE o.chat_key = ?1 ORDER BY o.id LIMIT 1`
