@@ -32,3 +32,17 @@ func TestActiveChatsAreThoseInWhichPeopleSpokeLast(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A pressed button is no message of the platform: its time says nothing about what was missed.
+func TestAPressDoesNotHideWhatWasMissed(t *testing.T) {
+	d := fresh(t)
+	turn := cut(t, d)
+	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true, Wish: chat.Message{Text: "继续", Time: time.UnixMilli(1_000_000)}}
+	if err := d.Decide(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Active(t.Context(), time.UnixMilli(0), 5)
+	if err != nil || len(got) != 1 || got[0].Since.UnixMilli() != 1000 {
+		t.Errorf("active %+v, %v", got, err)
+	}
+}
