@@ -57,6 +57,7 @@ func newLog(w io.Writer, c logConfig) zerolog.Logger {
 type program struct {
 	cfg    config
 	log    zerolog.Logger
+	app    io.Closer // the hold on the Feishu app
 	store  *db.DB
 	pool   *claude.Pool
 	client *feishu.Client
@@ -73,14 +74,18 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	if err != nil {
 		return nil, fmt.Errorf("name of this machine: %w", err)
 	}
-	store, err := db.Open(ctx, c.DB)
+	app, err := holdApp(c.Feishu.AppID)
 	if err != nil {
 		return nil, err
 	}
-	if c.Claude.Instance, err = store.Instance(); err != nil {
-		return nil, errors.Join(err, store.Close())
+	store, err := db.Open(ctx, c.DB)
+	if err != nil {
+		return nil, errors.Join(err, app.Close())
 	}
-	p := &program{cfg: c, log: log, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
+	if c.Claude.Instance, err = store.Instance(); err != nil {
+		return nil, errors.Join(err, store.Close(), app.Close())
+	}
+	p := &program{cfg: c, log: log, app: app, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
 	p.metrics = newMetrics(p.snapshot)
 	p.bridge = bridge.New(bridge.Config{
 		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.Context, Observe: observe,
@@ -88,7 +93,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
 		if p.http, err = c.HTTP.listen(log); err != nil {
-			return nil, errors.Join(err, store.Close())
+			return nil, errors.Join(err, store.Close(), app.Close())
 		}
 	}
 	return p, nil
@@ -118,7 +123,7 @@ func (p *program) run(ctx context.Context) error {
 	p.pool.Close()
 	die()
 	managed.Wait()
-	err = errors.Join(err, p.store.Close())
+	err = errors.Join(err, p.store.Close(), p.app.Close())
 	p.log.Info().Err(err).Msg("magpie has stopped")
 	return err
 }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// holdApp makes this the only program on the machine that serves a Feishu app: the platform gives each event to one of an
+// app's connections, so two programs would take each other's messages. The hold ends when it is closed, or with the
+// process. It is a socket without a file (unix(7), "abstract"), which is seen from a sandbox and by other users, too.
+func holdApp(appID string) (io.Closer, error) {
+	sum := sha256.Sum256([]byte(appID))
+	name := fmt.Sprintf("@magpie-app-%x", sum[:8])
+	ln, err := net.Listen("unix", name)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("another program on this machine serves the app %s already%s: stop it first, they would take each other's messages", appID, holderOf(name))
+	} else if err != nil {
+		return nil, fmt.Errorf("hold the app %s: %w", appID, err)
+	}
+	return ln, nil
+}
+
+// holderOf says who holds a socket, as far as the system tells.
+func holderOf(name string) string {
+	conn, err := net.Dial("unix", name)
+	if err != nil {
+		return ""
+	}
+	defer conn.Close() //nolint:errcheck // nothing was said
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return ""
+	}
+	var cred *unix.Ucred
+	if err := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil || cred == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (process %d)", cred.Pid)
+}
