@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -131,7 +132,12 @@ func TestATurnInTheSandbox(t *testing.T) {
 	more := fmt.Sprintf("admins = [%q]\n[claude.env]\nANTHROPIC_BASE_URL = %q\nANTHROPIC_API_KEY = \"sk-test-dummy\"\n", user.OpenID, model.URL())
 	dir := outsideTmp(t)
 	writeService(t, dir, sim, more)
-	copyBinary(t, filepath.Join(dir, "magpie"))
+	copyFile(t, binary(t), filepath.Join(dir, "magpie"))
+	cli := claudetest.Command(t)
+	if strings.HasPrefix(cli, "/tmp/") { // which the sandbox hides
+		copyFile(t, cli, filepath.Join(dir, "claude"))
+		cli = filepath.Join(dir, "claude")
+	}
 	for _, name := range []string{"data", "project", "home/.claude"} {
 		must(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
 	}
@@ -142,7 +148,7 @@ func TestATurnInTheSandbox(t *testing.T) {
 		filepath.Join(dir, "data"), filepath.Join(dir, "project"), filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json"),
 		"--", filepath.Join(dir, "magpie"), "serve", "--config", filepath.Join(dir, "magpie.toml"))
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home,
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "MAGPIE_CLAUDE_COMMAND=" + cli,
 		"MAGPIE_CLAUDE_PROJECT=" + filepath.Join(dir, "project"), "MAGPIE_DB_URL=sqlite://" + filepath.Join(dir, "data/magpie.db")}
 	p := startProcess(t, cmd)
 	r := &rig{TB: t, sim: sim, model: model, user: user, chat: sim.PrivateChat(user)}
@@ -167,10 +173,10 @@ func outsideTmp(t *testing.T) string {
 	return dir
 }
 
-// copyBinary copies the program.
-func copyBinary(t *testing.T, path string) {
+// copyFile copies a program.
+func copyFile(t *testing.T, source, path string) {
 	t.Helper()
-	from, err := os.Open(binary(t))
+	from, err := os.Open(source)
 	must(t, err)
 	defer from.Close() //nolint:errcheck // only read
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
