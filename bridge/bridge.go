@@ -40,7 +40,7 @@ type Messenger interface {
 
 // onlookers is how many turns may wait for one of the agent's processes while their askers can see that they wait. The
 // turns of other chats stay in the store until then.
-const onlookers = 24
+const onlookers = 64
 
 // Config is what the bridge must know beside its parts.
 type Config struct {
