@@ -246,6 +246,14 @@ func TestAnEventCountsOnce(t *testing.T) {
 	if err := d.Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("another: %v", err)
 	}
+	// It is remembered for eight days, and not for ever.
+	w.Event = "ev_1"
+	for after, want := range map[time.Duration]error{8*24*time.Hour - time.Minute: db.ErrRepeated, 8*24*time.Hour + time.Minute: db.ErrNotFound} {
+		d.At(t, time.Now().Add(after))
+		if err := d.Decide(t.Context(), w); !errors.Is(err, want) {
+			t.Errorf("after %v: %v, want %v", after, err, want)
+		}
+	}
 }
 
 // A chat whose oldest delivery was put off has nothing to be delivered now, whatever waits behind it.
