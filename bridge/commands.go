@@ -113,10 +113,19 @@ func (b *Bridge) forget(ctx context.Context, m chat.Incoming, answer phrase) ord
 func (b *Bridge) stop(ctx context.Context, m chat.Incoming) (order, error) {
 	l := b.lang(ctx, m.Key)
 	turn := b.lanes.running(m.Key)
+	if turn == 0 { // the question may be so new that nobody has begun with it
+		if err := b.recovered(ctx); err != nil {
+			return order{}, err
+		}
+		var err error
+		if turn, err = b.db.Queued(ctx, m.Key); err != nil {
+			return order{}, err
+		}
+	}
 	if turn == 0 {
 		return order{reply: texts.NothingToStop.in(l)}, nil
 	}
-	return order{reply: texts.Stopped.in(l), then: func() { b.lanes.stop(m.Key, turn) }}, nil
+	return order{reply: texts.Stopped.in(l), then: func() { b.lanes.halt(m.Key, turn) }}, nil
 }
 
 func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {

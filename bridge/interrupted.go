@@ -33,10 +33,8 @@ func span(d time.Duration, l lang) string {
 
 // continues makes e go on with the chat's interrupted turn, if there is one.
 func (b *Bridge) continues(ctx context.Context, e *db.Entry, l lang) error {
-	select {
-	case <-b.ready:
-	case <-ctx.Done(): // the platform delivers the message again
-		return ctx.Err()
+	if err := b.recovered(ctx); err != nil {
+		return err
 	}
 	t, err := b.db.Interrupted(ctx, e.Key)
 	if errors.Is(err, db.ErrNotFound) {

@@ -104,6 +104,7 @@ type lane struct {
 	turn  int64                   // the one that runs; 0 = none
 	stop  context.CancelCauseFunc // ends it
 	waits bool                    // for a free process: it has not been run yet
+	ban   int64                   // turns up to this one are stopped as soon as they begin
 }
 
 // enter reports whether the caller is the one to see to it that somebody works for the chat. If not, whoever does looks
@@ -169,7 +170,10 @@ func (ls *lanes) closing() bool {
 func (ls *lanes) begin(key chat.Key, turn int64, stop context.CancelCauseFunc) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ls.byChat[key].turn, ls.byChat[key].stop = turn, stop
+	l := ls.byChat[key]
+	if l.turn, l.stop = turn, stop; turn <= l.ban {
+		stop(errStopped)
+	}
 }
 
 // end notes that no turn runs.
@@ -189,6 +193,20 @@ func (ls *lanes) stop(key chat.Key, turn int64) bool {
 	}
 	l.stop(errStopped)
 	return true
+}
+
+// halt stops a turn that runs, or that waits in the chat's lane to begin.
+func (ls *lanes) halt(key chat.Key, turn int64) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l := ls.byChat[key]
+	switch {
+	case l == nil: // it has ended
+	case l.turn == turn && l.stop != nil:
+		l.stop(errStopped)
+	default:
+		l.ban = max(l.ban, turn)
+	}
 }
 
 // running is the turn that runs in the chat; 0 = none.

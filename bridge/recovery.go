@@ -43,6 +43,17 @@ func (b *Bridge) recover(ctx context.Context) error {
 	return nil
 }
 
+// recovered waits until it is known what became of the turns that an earlier process left. When that takes too long, the
+// platform delivers the message again.
+func (b *Bridge) recovered(ctx context.Context) error {
+	select {
+	case <-b.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // recoverTurn decides about a turn that a dead process left. Its transcript tells what the agent did after the bridge
 // had gone; the store tells what people have seen.
 func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {

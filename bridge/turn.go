@@ -295,6 +295,9 @@ const noticeable = 500 * time.Millisecond
 
 // attempt runs the agent once.
 func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
+	if ctx.Err() != nil { // stopped before it began
+		return claude.Result{}, context.Cause(ctx)
+	}
 	b, owner := t.b, t.claim.Turn.Key.String()
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,

@@ -64,7 +64,7 @@ func HasLog(path string) bool { return hasLog(path) }
 
 // Frequent are statements that must not get slower with the number of turns and messages there are.
 var Frequent = map[string]string{
-	"a queued turn": queuedTurn, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,
+	"a queued turn": queuedTurn, "the newest queued turn": newestQueued, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,

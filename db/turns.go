@@ -322,6 +322,16 @@ const queuedChats = `SELECT DISTINCT chat_key FROM turns WHERE state = 'queued'`
 // QueuedChats lists the chats in which a turn waits.
 func (d *DB) QueuedChats(ctx context.Context) ([]chat.Key, error) { return d.keys(ctx, queuedChats) }
 
+const newestQueued = `SELECT COALESCE(MAX(id), 0) FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen
+
+// Queued is the chat's newest turn that waits to be run; 0 = none.
+func (d *DB) Queued(ctx context.Context, key chat.Key) (turn int64, err error) {
+	if err := d.read.QueryRowContext(ctx, newestQueued, key.String()).Scan(&turn); err != nil {
+		return 0, fmt.Errorf("queued turn of %v: %w", key, err)
+	}
+	return turn, nil
+}
+
 const runningTurns = `SELECT ` + turnColumns + ` FROM turns WHERE state = 'running' ORDER BY id`
 
 // RunningTurns lists the turns that run. At the start of the program those are the ones that a dead process left.
