@@ -20,6 +20,7 @@ import (
 // outbox delivers what the store says must be shown, in order within each chat, until the platform has confirmed it.
 type outbox struct {
 	db    *db.DB
+	posts db.Outbox // what is to be delivered
 	out   Messenger
 	log   zerolog.Logger
 	jobs  *jobs
@@ -30,7 +31,7 @@ type outbox struct {
 }
 
 func newOutbox(store *db.DB, out Messenger, log zerolog.Logger) *outbox {
-	return &outbox{db: store, out: out, log: log, jobs: newJobs(deliveries), held: map[int64]bool{}}
+	return &outbox{db: store, posts: store.Outbox(), out: out, log: log, jobs: newJobs(deliveries), held: map[int64]bool{}}
 }
 
 const (
@@ -89,7 +90,7 @@ func (o *outbox) poll(ctx context.Context, stop <-chan struct{}) {
 	t := time.NewTicker(poll)
 	defer t.Stop()
 	for {
-		keys, err := o.db.DueChats(ctx, batch)
+		keys, err := o.posts.Due(ctx, batch)
 		if err != nil && ctx.Err() == nil {
 			o.log.Error().Err(err).Msg("what is to be delivered is not known; trying again")
 		}
@@ -109,7 +110,7 @@ func (o *outbox) poll(ctx context.Context, stop <-chan struct{}) {
 // work delivers what the chat has, oldest first, until nothing is left or something must wait.
 func (o *outbox) work(ctx context.Context, key chat.Key) {
 	for ctx.Err() == nil {
-		p, err := o.db.NextPost(ctx, key)
+		p, err := o.posts.Next(ctx, key)
 		switch {
 		case errors.Is(err, db.ErrNotFound), err == nil && !o.ready(p):
 			if o.lanes.leave(key) {
@@ -145,10 +146,10 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 	default:
 		wait := backoff(p.Attempts)
 		log.Warn().Err(err).Dur("retry_in", wait).Int("attempts", p.Attempts+1).Msg("not delivered yet")
-		o.note(ctx, log, func(ctx context.Context) error { return o.db.Delay(ctx, p, time.Now().Add(wait)) })
+		o.note(ctx, log, func(ctx context.Context) error { return o.posts.Delay(ctx, p, time.Now().Add(wait)) })
 		return
 	}
-	o.note(ctx, log, func(ctx context.Context) error { return o.db.Delivered(ctx, p, id) })
+	o.note(ctx, log, func(ctx context.Context) error { return o.posts.Delivered(ctx, p, id) })
 	crash.At("delivery: noted")
 }
 
@@ -158,7 +159,7 @@ func (o *outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) b
 	if p.Card == nil || p.CardID != "" { // it has been shown, and was taken away
 		return false
 	}
-	err := o.db.Readdress(context.WithoutCancel(ctx), p)
+	err := o.posts.Readdress(context.WithoutCancel(ctx), p)
 	if err == nil {
 		log.Info().Msg("the question was taken back; the answer is shown with the one before it")
 	} else if !errors.Is(err, db.ErrNotFound) {
@@ -250,7 +251,7 @@ func (o *outbox) posted(ctx context.Context, to chat.Ref, p db.Post) (string, er
 	if err != nil || len(sent) == 0 {
 		return "", err
 	}
-	others, err := o.db.ContinuedCards(ctx, p.Turn) // they answer the same message
+	others, err := o.posts.ContinuedCards(ctx, p.Turn) // they answer the same message
 	if err != nil {
 		return "", err
 	}

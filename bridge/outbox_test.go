@@ -77,7 +77,7 @@ func TestATextThatMayHaveBeenSentLongAgoIsLookedFor(t *testing.T) {
 func TestNothingIsGivenUpAtTheEndOfTheProgram(t *testing.T) {
 	l := newLine(t, &recorder{fail: context.Canceled})
 	turn := l.cutOff("om_1")
-	p, err := l.bridge.db.NextPost(t.Context(), room)
+	p, err := l.bridge.db.Outbox().Next(t.Context(), room)
 	l.must(err)
 	p.Created, p.Attempts = time.Now().Add(-2*giveUp), leastTries
 	ctx, cancel := context.WithCancel(t.Context())
@@ -93,7 +93,7 @@ func TestWhatIsOldIsTriedForAWhile(t *testing.T) {
 	l := newLine(t, &recorder{fail: errors.New("the platform is away")})
 	l.cutOff("om_1")
 	for _, tc := range []struct{ tries, left int }{{0, 1}, {leastTries, 0}} {
-		p, err := l.bridge.db.NextPost(t.Context(), room)
+		p, err := l.bridge.db.Outbox().Next(t.Context(), room)
 		l.must(err)
 		p.Created, p.Attempts = time.Now().Add(-2*giveUp), tc.tries
 		l.bridge.outbox.deliver(t.Context(), p)

@@ -161,7 +161,7 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			told = append(told, err)
 			_, err = d.RunningTurns(ctx)
 			told = append(told, err)
-			_, err = d.NextPost(ctx, oc)
+			_, err = d.Outbox().Next(ctx, oc)
 			told = append(told, err, d.SetTurnDraft(ctx, c.Turn.ID, "x"))
 			_, err = d.Chat(ctx, chat.FeishuChat("oc_none"))
 			told = append(told, err, d.Backup(ctx, filepath.Join(t.TempDir(), "copy.db")), d.Healthy(ctx))

@@ -130,28 +130,6 @@ func (d *DB) Decide(ctx context.Context, w Decision) error {
 	return nil
 }
 
-const continuedCards = `WITH RECURSIVE earlier (id) AS (
-	SELECT continues FROM turns WHERE id = ?1 UNION SELECT (SELECT continues FROM turns WHERE id = earlier.id) FROM earlier WHERE id > 0)
-	SELECT card_id FROM turns WHERE id IN earlier AND card_id <> ''`
-
-// ContinuedCards lists the cards of the turns with which a turn goes on.
-func (d *DB) ContinuedCards(ctx context.Context, turn int64) (_ []string, err error) {
-	rows, err := d.read.QueryContext(ctx, continuedCards, turn)
-	if err != nil {
-		return nil, fmt.Errorf("list cards before turn %d: %w", turn, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var cards []string
-	for rows.Next() {
-		var card string
-		if err := rows.Scan(&card); err != nil {
-			return nil, err
-		}
-		cards = append(cards, card)
-	}
-	return cards, rows.Err()
-}
-
 const selectAnswer = `SELECT content FROM messages WHERE chat_key = ?1 AND message_id = ?2`
 
 // Answer is what the agent said in a turn that has ended; empty = nothing.

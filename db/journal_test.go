@@ -13,7 +13,7 @@ import (
 // next is the oldest delivery of the chat.
 func next(t testing.TB, d *db.DB) db.Post {
 	t.Helper()
-	p, err := d.NextPost(t.Context(), oc)
+	p, err := d.Outbox().Next(t.Context(), oc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,14 +22,14 @@ func next(t testing.TB, d *db.DB) db.Post {
 
 func delivered(t testing.TB, d *db.DB, p db.Post, id string) {
 	t.Helper()
-	if err := d.Delivered(t.Context(), p, id); err != nil {
+	if err := d.Outbox().Delivered(t.Context(), p, id); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func empty(t testing.TB, d *db.DB) {
 	t.Helper()
-	if p, err := d.NextPost(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+	if p, err := d.Outbox().Next(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("still to be delivered: %+v, %v", p, err)
 	}
 }
@@ -60,17 +60,17 @@ func TestTheEndOfATurnIsToBeShown(t *testing.T) {
 	if p.Turn != turn.ID || p.CardID != "card_1" || p.ReplyTo != "om_1" || p.Card.Body != "a1" || p.Card.Buttons[0].Action.Do != "y" || p.Begun.IsZero() {
 		t.Errorf("post %+v", p)
 	}
-	keys, err := d.DueChats(t.Context(), 10)
+	keys, err := d.Outbox().Due(t.Context(), 10)
 	if err != nil || len(keys) != 1 || keys[0] != oc {
 		t.Errorf("due %v, %v", keys, err)
 	}
-	if err := d.Delay(t.Context(), p, time.Now().Add(time.Hour)); err != nil {
+	if err := d.Outbox().Delay(t.Context(), p, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if p = next(t, d); p.Attempts != 1 || time.Until(p.Due) < 59*time.Minute {
 		t.Errorf("put off: %+v", p)
 	}
-	if keys, err := d.DueChats(t.Context(), 10); err != nil || len(keys) != 0 {
+	if keys, err := d.Outbox().Due(t.Context(), 10); err != nil || len(keys) != 0 {
 		t.Errorf("due %v, %v", keys, err)
 	}
 	if b, err := d.Backlog(t.Context()); err != nil || b.Posts != 1 || b.Turns != 0 || b.Oldest.IsZero() {
@@ -267,10 +267,10 @@ func TestChatsThatMustWaitAreNotDue(t *testing.T) {
 			accept(t, d, e)
 		}
 	}
-	if err := d.Delay(t.Context(), next(t, d), time.Now().Add(time.Hour)); err != nil {
+	if err := d.Outbox().Delay(t.Context(), next(t, d), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if keys, err := d.DueChats(t.Context(), 1); err != nil || len(keys) != 1 || keys[0] != other {
+	if keys, err := d.Outbox().Due(t.Context(), 1); err != nil || len(keys) != 1 || keys[0] != other {
 		t.Errorf("due %v, %v", keys, err)
 	}
 }
@@ -317,7 +317,7 @@ func TestAnAnswerMovesToAnotherQuestion(t *testing.T) {
 		if p.ReplyTo != want || p.Card.Body != "a" {
 			t.Errorf("post %+v, want it to answer %s", p, want)
 		}
-		if err := d.Readdress(t.Context(), p); want != "om_1" && err != nil || want == "om_1" && !errors.Is(err, db.ErrNotFound) {
+		if err := d.Outbox().Readdress(t.Context(), p); want != "om_1" && err != nil || want == "om_1" && !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("from %s: %v", want, err)
 		}
 	}
@@ -333,7 +333,7 @@ func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 		turn = claim(t, d, "s").Turn
 		finish(t, d, db.End{Turn: turn, State: db.Interrupted})
 	}
-	if got, err := d.ContinuedCards(t.Context(), turn.ID); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), []string{"card_1", "card_2", "card_3"}) {
+	if got, err := d.Outbox().ContinuedCards(t.Context(), turn.ID); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), []string{"card_1", "card_2", "card_3"}) {
 		t.Errorf("cards %q, %v", got, err)
 	}
 }

@@ -49,16 +49,22 @@ func (d *DB) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	return nil
 }
 
+// Outbox is what must still be shown to people, in the order in which it came about.
+type Outbox struct{ db *DB }
+
+// Outbox gives the outbox of the database.
+func (d *DB) Outbox() Outbox { return Outbox{d} }
+
 const nextPost = `SELECT o.id, o.turn_id, o.idem, o.reply_to, o.content, o.attempts, o.next_at, o.created_at,
 	COALESCE(t.card_id, ''), COALESCE(t.created_at, 0)
 	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id WHERE o.chat_key = ?1 ORDER BY o.id LIMIT 1`
 
-// NextPost returns the oldest of what is to be delivered in a chat, or [ErrNotFound].
-func (d *DB) NextPost(ctx context.Context, key chat.Key) (Post, error) {
+// Next returns the oldest of what is to be delivered in a chat, or [ErrNotFound].
+func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 	p := Post{Key: key}
 	var content string
 	var due, created, begun int64
-	err := d.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Idem, &p.ReplyTo, &content, &p.Attempts,
+	err := o.db.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Idem, &p.ReplyTo, &content, &p.Attempts,
 		&due, &created, &p.CardID, &begun)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Post{}, ErrNotFound
@@ -80,8 +86,8 @@ func (d *DB) NextPost(ctx context.Context, key chat.Key) (Post, error) {
 const deletePost = `DELETE FROM outbox WHERE id = ?1`
 
 // Delivered takes a post out of the outbox. A text that was shown joins the History under the platform's message id.
-func (d *DB) Delivered(ctx context.Context, p Post, messageID string) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
+	err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, deletePost, p.ID); err != nil {
 			return err
 		}
@@ -89,7 +95,7 @@ func (d *DB) Delivered(ctx context.Context, p Post, messageID string) error {
 			return nil
 		}
 		_, err := appendMessage(ctx, tx, &chat.Message{
-			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: p.Text, Time: d.now(),
+			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: p.Text, Time: o.db.now(),
 		})
 		return err
 	})
@@ -109,8 +115,8 @@ const readdressPosts = `UPDATE outbox SET reply_to = ?2 WHERE turn_id = ?1`
 
 // Readdress lets a turn that asks several messages answer the one before that which it was to answer. It returns
 // [ErrNotFound] when there is none.
-func (d *DB) Readdress(ctx context.Context, p Post) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (o Outbox) Readdress(ctx context.Context, p Post) error {
+	err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var id string
 		err := tx.QueryRowContext(ctx, earlierQuestion, p.Key.String(), p.Turn, p.ReplyTo).Scan(&id)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -133,20 +139,42 @@ func (d *DB) Readdress(ctx context.Context, p Post) error {
 const delayPost = `UPDATE outbox SET attempts = attempts + 1, next_at = ?2 WHERE id = ?1`
 
 // Delay puts a post that could not be delivered off.
-func (d *DB) Delay(ctx context.Context, p Post, until time.Time) error {
-	if _, err := d.exec(ctx, delayPost, p.ID, millis(until)); err != nil {
+func (o Outbox) Delay(ctx context.Context, p Post, until time.Time) error {
+	if _, err := o.db.exec(ctx, delayPost, p.ID, millis(until)); err != nil {
 		return fmt.Errorf("put delivery %d off: %w", p.ID, err)
 	}
 	return nil
 }
 
 // Of each chat the oldest counts: what waits behind it waits with it.
+const continuedCards = `WITH RECURSIVE earlier (id) AS (
+	SELECT continues FROM turns WHERE id = ?1 UNION SELECT (SELECT continues FROM turns WHERE id = earlier.id) FROM earlier WHERE id > 0)
+	SELECT card_id FROM turns WHERE id IN earlier AND card_id <> ''`
+
+// ContinuedCards lists the cards of the turns with which a turn goes on.
+func (o Outbox) ContinuedCards(ctx context.Context, turn int64) (_ []string, err error) {
+	rows, err := o.db.read.QueryContext(ctx, continuedCards, turn)
+	if err != nil {
+		return nil, fmt.Errorf("list cards before turn %d: %w", turn, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var cards []string
+	for rows.Next() {
+		var card string
+		if err := rows.Scan(&card); err != nil {
+			return nil, err
+		}
+		cards = append(cards, card)
+	}
+	return cards, rows.Err()
+}
+
 const duePosts = `SELECT chat_key FROM outbox o WHERE next_at <= ?1
 	AND NOT EXISTS (SELECT 1 FROM outbox older WHERE older.chat_key = o.chat_key AND older.id < o.id) LIMIT ?2`
 
-// DueChats lists chats, most at most, in which something is to be delivered now.
-func (d *DB) DueChats(ctx context.Context, most int) ([]chat.Key, error) {
-	return d.keys(ctx, duePosts, millis(d.now()), most)
+// Due lists chats, most at most, in which something is to be delivered now.
+func (o Outbox) Due(ctx context.Context, most int) ([]chat.Key, error) {
+	return o.db.keys(ctx, duePosts, millis(o.db.now()), most)
 }
 
 // keys reads a list of chat keys.
