@@ -99,20 +99,25 @@ func appendMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, erro
 	if m.Turn == 0 {
 		m.Epoch = epoch
 	}
-	_, err = tx.ExecContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
+	res, err := tx.ExecContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
 		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time))
 	if err != nil {
 		return false, fmt.Errorf("insert message: %w", err)
 	}
-	return true, nil
+	id, err := res.LastInsertId()
+	if err != nil {
+		return false, fmt.Errorf("insert message: %w", err)
+	}
+	return true, indexInPassing(ctx, tx, id)
 }
 
 const messageColumns = `seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at`
 
-func scanMessage(rows *sql.Rows, key chat.Key) (chat.Message, error) {
+// scanMessage reads a row of messageColumns, and the columns before them into first.
+func scanMessage(rows *sql.Rows, key chat.Key, first ...any) (chat.Message, error) {
 	m := chat.Message{Key: key}
 	var ms int64
-	err := rows.Scan(&m.Seq, &m.Epoch, &m.Turn, &m.ID, &m.Role, &m.Class, &m.Actor.ID, &m.Actor.Name, &m.Text, &ms)
+	err := rows.Scan(append(first, &m.Seq, &m.Epoch, &m.Turn, &m.ID, &m.Role, &m.Class, &m.Actor.ID, &m.Actor.Name, &m.Text, &ms)...)
 	m.Time = fromMillis(ms)
 	return m, err
 }
