@@ -67,6 +67,7 @@ var Frequent = map[string]string{
 	"a queued turn": queuedTurn, "the newest queued turn": newestQueued, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
+	"an import's epoch": epochNow, "the oldest message": oldestMessage, "a message of the same name": otherMessage,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
 }
 
@@ -75,3 +76,6 @@ func (d *DB) At(t testing.TB, now time.Time) {
 	t.Helper()
 	d.now = func() time.Time { return now }
 }
+
+// SelectExport is the query that reads the whole History.
+const SelectExport = selectExport

@@ -85,12 +85,9 @@ const insertMessage = `INSERT INTO messages
 // appendMessage gives m its seq, and its epoch unless it has a turn, whose epoch it then must carry already.
 // It reports false, and does nothing, when the message id is known.
 func appendMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
-	var known int
-	err := tx.QueryRowContext(ctx, knownMessage, m.Key.String(), m.ID).Scan(&known)
-	if err == nil {
-		return false, nil
-	} else if !errors.Is(err, sql.ErrNoRows) {
-		return false, fmt.Errorf("look for message: %w", err)
+	known, err := isKnown(ctx, tx, m)
+	if err != nil || known {
+		return false, err
 	}
 	var epoch int64
 	if err := tx.QueryRowContext(ctx, nextSeq, m.Key.String()).Scan(&m.Seq, &epoch); err != nil {
@@ -99,12 +96,28 @@ func appendMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, erro
 	if m.Turn == 0 {
 		m.Epoch = epoch
 	}
-	_, err = tx.ExecContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
-		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time))
-	if err != nil {
-		return false, fmt.Errorf("insert message: %w", err)
+	return true, storeMessage(ctx, tx, m)
+}
+
+func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
+	var one int
+	err := tx.QueryRowContext(ctx, knownMessage, m.Key.String(), m.ID).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("look for message: %w", err)
 	}
 	return true, nil
+}
+
+// storeMessage is the only place where the History grows. m has its seq and its epoch.
+func storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
+	_, err := tx.ExecContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
+		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time))
+	if err != nil {
+		return fmt.Errorf("insert message: %w", err)
+	}
+	return nil
 }
 
 const messageColumns = `seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at`
