@@ -32,12 +32,21 @@ type Found struct {
 	Messages int        // how many messages the conversation has, about
 }
 
+// The row of a message in the index is its chat's number and its seq, which may be negative: see [Importer].
+const (
+	chatRows = 1 << 32
+	firstSeq = -1 << 31
+)
+
+// row is the row of the chat's message with seq 0.
+func row(no int64) int64 { return no*chatRows - firstSeq }
+
 // chatRange is where the messages of a chat's epoch lie in the index.
-const chatRange = `SELECT no, next_seq, (SELECT COALESCE(MIN(seq), 0) FROM messages
+const chatRange = `SELECT no, next_seq, (SELECT MIN(seq) FROM messages
 	WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant')) FROM chats WHERE key = ?1`
 
 const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
-	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 4294967295 ORDER BY rowid DESC LIMIT ?4))
+	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 2147483647 ORDER BY rowid DESC LIMIT ?4))
 	FROM json_each(?1) ORDER BY key`
 
 const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed) AND chat_key = ?1 ORDER BY id DESC`
@@ -55,15 +64,16 @@ func (d *DB) Find(ctx context.Context, key chat.Key, epoch int64, terms []string
 		return Found{}, err
 	}
 	defer tx.Rollback() //nolint:errcheck // nothing was written
-	var no, next, first int64
+	var no, next int64
+	var first sql.NullInt64
 	err = tx.QueryRowContext(ctx, chatRange, key.String(), epoch).Scan(&no, &next, &first)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && first == 0 {
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !first.Valid {
 		return Found{}, nil
 	} else if err != nil {
 		return Found{}, err
 	}
-	found.Messages = int(next - first)
-	if found.Terms, err = postings(ctx, tx, terms, no<<32, first, most); err != nil {
+	found.Messages = int(next - first.Int64)
+	if found.Terms, err = postings(ctx, tx, terms, row(no), first.Int64, most); err != nil {
 		return Found{}, err
 	}
 	fresh, err := queryMessages(ctx, tx, key, notIndexed, key.String())
@@ -74,7 +84,7 @@ func (d *DB) Find(ctx context.Context, key chat.Key, epoch int64, terms []string
 		p := &found.Terms[i]
 		var newest []int64
 		for _, m := range fresh {
-			if m.Seq >= first && findable(m) && slices.Contains(indexTerms(m), p.Term) {
+			if m.Seq >= first.Int64 && findable(m) && slices.Contains(indexTerms(m), p.Term) {
 				newest = append(newest, m.Seq)
 			}
 		}
@@ -204,7 +214,7 @@ func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry
 			return nil, upto, err
 		}
 		if findable(m) {
-			list = append(list, entry{m, no<<32 + m.Seq})
+			list = append(list, entry{m, row(no) + m.Seq})
 		}
 	}
 	return list, last, rows.Err()

@@ -107,7 +107,7 @@ func TestFindTakesTheNewest(t *testing.T) {
 func TestOpenCompletesTheIndex(t *testing.T) {
 	for name, damage := range map[string]string{
 		"never indexed": `INSERT INTO terms (terms) VALUES ('delete-all'); UPDATE indexed SET upto = 0`,
-		"half indexed":  `DELETE FROM terms WHERE rowid % 4294967296 > 30; UPDATE indexed SET upto = 30`,
+		"half indexed":  `DELETE FROM terms WHERE rowid % 4294967296 > 2147483648 + 30; UPDATE indexed SET upto = 30`,
 		"other terms":   `UPDATE indexed SET version = 0`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,7 +5,7 @@ ALTER TABLE chats ADD COLUMN no BIGINT NOT NULL DEFAULT 0; -- numbers the chats,
 UPDATE chats SET no = rowid;
 CREATE UNIQUE INDEX chats_no ON chats (no);
 
--- A row per message: its id is no * 2^32 + seq, so that the messages of a chat lie together. It holds no text, only
+-- A row per message: its id is no * 2^32 + 2^31 + seq, so that the messages of a chat lie together. It holds no text, only
 -- which messages have which term; the terms are those of package lexicon.
 CREATE VIRTUAL TABLE terms USING fts5 (list, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
 
