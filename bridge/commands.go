@@ -134,6 +134,10 @@ func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
 		return order{}, err
 	}
 	l := chatLang(c)
+	lastly, err := b.lastTold(ctx, c)
+	if err != nil {
+		return order{}, err
+	}
 	state, session := texts.StatusIdle, texts.StatusNoSession
 	if b.lanes.running(m.Key) != 0 {
 		state = texts.StatusRunning
@@ -141,8 +145,10 @@ func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
 	switch {
 	case c.Session.ID != "" && b.pool.Living(m.Key.String(), c.Session.ID):
 		session = texts.StatusLive
+	case c.Session.ID != "" && b.away(c) != "":
+		session = texts.StatusAway
 	case c.Session.ID != "":
 		session = texts.StatusSession
 	}
-	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.project(c)), session.in(l), b.cfg.Context.Mode)}, nil
+	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.project(c)), session.in(l), b.cfg.Context.Mode) + lastly}, nil
 }
