@@ -51,12 +51,25 @@ func realPath(dir string) string {
 	return dir
 }
 
-// known reads the prompts of the turn's chat and returns their names. Without them the session is resumed all the same:
-// a store that cannot be read shall not keep anybody from an answer.
+// known names the questions that the turn's session may hold. When they cannot be read, or the last one of the session has
+// no name since it is from an old version, there are none: then the session is resumed unseen, since that shall not keep
+// anybody from an answer.
 func (t *turn) known(ctx context.Context) []string {
 	list, err := t.b.db.Prompts(ctx, t.claim.Turn.Key, t.claim.Turn.ID)
+	last := t.claim.Turn.ID
+	if own := t.claim.Chat.Session; own.ID == t.claim.Turn.Session {
+		last = own.Turn
+	}
+	if n := len(list); err == nil && n > 0 && list[n-1].Turn > last { // it was set aside for long
+		var older []db.Prompt
+		older, err = t.b.db.Prompts(ctx, t.claim.Turn.Key, last)
+		list = append(list, older...)
+	}
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("session not compared with the database")
+	}
+	if err != nil || !slices.ContainsFunc(list, func(p db.Prompt) bool { return p.Turn == last }) {
+		return nil
 	}
 	t.prompts = list
 	names := make([]string, len(list))
