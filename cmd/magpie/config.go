@@ -198,8 +198,10 @@ func variableError(err error) error {
 	var names []string
 	for sections, i := reflect.TypeFor[config](), 0; i < sections.NumField(); i++ {
 		section := sections.Field(i)
-		if name, ok := section.Tag.Lookup("env"); ok && section.Name == bad.Name {
-			names = append(names, envPrefix+name)
+		if name, ok := section.Tag.Lookup("env"); ok { // a key of no section
+			if section.Name == bad.Name {
+				names = append(names, envPrefix+name)
+			}
 			continue
 		}
 		if field, ok := section.Type.FieldByName(bad.Name); ok {
