@@ -134,10 +134,6 @@ func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
 		return order{}, err
 	}
 	l := chatLang(c)
-	lastly, err := b.lastTold(ctx, c)
-	if err != nil {
-		return order{}, err
-	}
 	state, session := texts.StatusIdle, texts.StatusNoSession
 	if b.lanes.running(m.Key) != 0 {
 		state = texts.StatusRunning
@@ -150,5 +146,5 @@ func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
 	case c.Session.ID != "":
 		session = texts.StatusSession
 	}
-	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.project(c)), session.in(l), b.cfg.Context.Mode) + lastly}, nil
+	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.project(c)), session.in(l), b.cfg.Context.Mode) + b.lastTold(ctx, c)}, nil
 }

@@ -24,8 +24,10 @@ func (b *Bridge) away(c db.Chat) claude.LostCause {
 	switch {
 	case s.Node != "" && s.Node != b.cfg.Node:
 		return claude.LostMachine
-	case s.Cwd != "" && s.Cwd != realPath(b.project(c)):
-		return claude.LostElsewhere
+	case s.Cwd != "":
+		if dir := realPath(b.project(c)); dir != "" && dir != s.Cwd {
+			return claude.LostElsewhere
+		}
 	}
 	return ""
 }
@@ -39,16 +41,17 @@ func (t *turn) here() error {
 	return nil
 }
 
-// realPath is a folder as the agent's sessions know it. One that is not there is left as it is: the start of the agent
-// will tell.
+// realPath is a folder as the agent's sessions know it; empty when it is not there, of which the start of the agent will tell.
 func realPath(dir string) string {
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return ""
 	}
-	return dir
+	return real
 }
 
 // known names the questions that the turn's session may hold. When they cannot be read, or the last one of the session has

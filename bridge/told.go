@@ -23,15 +23,16 @@ func told(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) *db.
 }
 
 // lastTold is a line about the context of the chat's last turn; empty when nothing is known.
-func (b *Bridge) lastTold(ctx context.Context, c db.Chat) (string, error) {
+func (b *Bridge) lastTold(ctx context.Context, c db.Chat) string {
 	t, err := b.db.LastTold(ctx, c.Key, c.Epoch)
-	if errors.Is(err, db.ErrNotFound) {
-		return "", nil
-	} else if err != nil {
-		return "", err
+	if err != nil {
+		if !errors.Is(err, db.ErrNotFound) {
+			b.log.Error().Err(err).Stringer("chat", c.Key).Msg("context of the last turn not read")
+		}
+		return ""
 	}
 	l := chatLang(c)
-	return "\n" + fmt.Sprintf(texts.StatusTold.in(l), describe(t, l)), nil
+	return "\n" + fmt.Sprintf(texts.StatusTold.in(l), describe(t, l))
 }
 
 // describe says what the agent was told, and why not more.

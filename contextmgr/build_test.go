@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -54,6 +55,12 @@ func TestBuildLoadsTheNewestMessagesInOrder(t *testing.T) {
 	if last := p.History[len(p.History)-1]; !strings.HasSuffix(last.Text, "字998") {
 		t.Errorf("the newest is %q; messages of the turn itself must not come", last.Text[len(last.Text)-10:])
 	}
+	asked[0].Time = time.UnixMilli(1000).Add(7 * time.Hour)
+	late := m.Build(t.Context(), contextmgr.Request{Key: key, Kind: chat.Private, Turn: 500, Asked: asked, ResumeID: "s"})
+	if late.Stats.Messages < 2*25-1 || late.Stats.Messages > 2*25 {
+		t.Errorf("after seven hours: %+v", late.Stats)
+	}
+	asked[0].Time = time.Time{}
 	lost := m.Build(t.Context(), contextmgr.Request{Key: key, Kind: chat.Private, Turn: 500, Asked: asked})
 	if lost.Stats.Chars < 4*5000 || lost.Stats.Tokens > contextmgr.Defaults().MaxTokens {
 		t.Errorf("without a session: %+v", lost.Stats)
