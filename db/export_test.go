@@ -71,6 +71,8 @@ var Frequent = map[string]string{
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
 	"an import's epoch": epochNow, "the oldest message": oldestMessage, "a message of the same name": otherMessage,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
+	"prompts": selectPrompts, "what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
+	"a forgotten session": forgetSessionAside,
 }
 
 // At sets the clock.
