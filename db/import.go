@@ -86,11 +86,13 @@ func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record) (fresh bool,
 	if err != nil || known {
 		return false, err
 	}
-	if m.Epoch, err = epochOf(ctx, tx, r); err != nil {
+	if err := p.locate(ctx, tx, &m); err != nil {
 		return false, err
 	}
-	if m.Seq, err = p.next(ctx, tx, &m); err != nil {
-		return false, err
+	if r.Past {
+		if m.Epoch, err = pastEpoch(ctx, tx, r); err != nil {
+			return false, err
+		}
 	}
 	return true, storeMessage(ctx, tx, &m)
 }
@@ -106,6 +108,26 @@ func oldest(ctx context.Context, tx *sql.Tx, key chat.Key) (*place, error) {
 	return &p, nil
 }
 
+// locate gives a new message its place, and the epoch of the chat.
+func (p *place) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
+	key := m.Key.String()
+	if millis(m.Time) >= p.first {
+		if err := tx.QueryRowContext(ctx, nextSeq, key).Scan(&m.Seq, &m.Epoch); err != nil {
+			return fmt.Errorf("number message: %w", err)
+		}
+		return nil
+	}
+	if p.front == 0 {
+		if err := makeRoom(ctx, tx, key); err != nil {
+			return fmt.Errorf("make room in front: %w", err)
+		}
+		p.front = 1
+	}
+	m.Seq = p.front
+	p.front++
+	return tx.QueryRowContext(ctx, epochNow, key).Scan(&m.Epoch)
+}
+
 // room is how many places are made in front of a chat's messages: more than any import takes.
 const room = 1 << 32
 
@@ -116,54 +138,42 @@ const (
 	moveFuture = `UPDATE chats SET next_seq = next_seq + ?2 WHERE key = ?1`
 )
 
-// next is the place of a message that is new.
-func (p *place) next(ctx context.Context, tx *sql.Tx, m *chat.Message) (seq int64, err error) {
-	key := m.Key.String()
-	if millis(m.Time) >= p.first {
-		var epoch int64
-		if err := tx.QueryRowContext(ctx, nextSeq, key).Scan(&seq, &epoch); err != nil {
-			return 0, fmt.Errorf("number message: %w", err)
-		}
-		return seq, nil
+func makeRoom(ctx context.Context, tx *sql.Tx, key string) error {
+	if _, err := tx.ExecContext(ctx, moveAway, key, room); err != nil {
+		return err
 	}
-	if p.front == 0 {
-		for _, move := range []string{moveAway, moveBack, moveFuture} {
-			args := []any{key, room}
-			if move == moveBack {
-				args = args[:1]
-			}
-			if _, err := tx.ExecContext(ctx, move, args...); err != nil {
-				return 0, fmt.Errorf("make room in front: %w", err)
-			}
-		}
-		p.front = 1
+	if _, err := tx.ExecContext(ctx, moveBack, key); err != nil {
+		return err
 	}
-	p.front++
-	return p.front - 1, nil
+	_, err := tx.ExecContext(ctx, moveFuture, key, room)
+	return err
 }
 
 const (
-	epochNow   = `SELECT epoch, EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND epoch = chats.epoch AND class = 'talk' AND role IN ('user', 'assistant')) FROM chats WHERE key = ?1`
+	epochNow   = `SELECT epoch FROM chats WHERE key = ?1`
+	epochInUse = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant'))`
 	epochAfter = `UPDATE chats SET epoch = ?2, session_id = '', session_node = '', session_cwd = '', session_turn = 0 WHERE key = ?1`
 )
 
-// epochOf is the epoch of a record in this database. What belongs to an ended conversation never becomes part of one
-// that goes on here: it goes right before that. As long as none goes on, the next is the one after the record's.
-func epochOf(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
+// pastEpoch is the epoch of a record whose conversation was ended. It never becomes part of one that goes on here, but
+// goes right before that. As long as none goes on, the next is the one after the record's.
+func pastEpoch(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
 	var now int64
 	var goesOn bool
-	if err := tx.QueryRowContext(ctx, epochNow, r.Key.String()).Scan(&now, &goesOn); err != nil {
+	key := r.Key.String()
+	if err := tx.QueryRowContext(ctx, epochNow, key).Scan(&now); err != nil {
 		return 0, fmt.Errorf("epoch of the chat: %w", err)
 	}
-	switch {
-	case !r.Past:
-		return now, nil
-	case r.Epoch < now:
+	if r.Epoch < now {
 		return r.Epoch, nil
-	case goesOn:
+	}
+	if err := tx.QueryRowContext(ctx, epochInUse, key, now).Scan(&goesOn); err != nil {
+		return 0, fmt.Errorf("epoch of the chat: %w", err)
+	}
+	if goesOn {
 		return now - 1, nil
 	}
-	if _, err := tx.ExecContext(ctx, epochAfter, r.Key.String(), r.Epoch+1); err != nil {
+	if _, err := tx.ExecContext(ctx, epochAfter, key, r.Epoch+1); err != nil {
 		return 0, fmt.Errorf("end a conversation: %w", err)
 	}
 	return r.Epoch, nil
