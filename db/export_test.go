@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"testing"
 	"time"
+
+	"magpie/internal/chat"
 )
 
 // Tx runs f in a write transaction, as the methods of DB do.
@@ -77,6 +79,9 @@ func (d *DB) At(t testing.TB, now time.Time) {
 	t.Helper()
 	d.now = func() time.Time { return now }
 }
+
+// IndexTerms are the terms under which a message is found.
+func IndexTerms(m chat.Message) []string { return indexTerms(m) }
 
 // SelectExport is the query that reads the whole History.
 const SelectExport = selectExport

@@ -36,7 +36,8 @@ type Importer struct {
 // place says where the messages of one chat go.
 type place struct {
 	first int64 // when the first message was written that the chat had before
-	front int64 // the next place in front of it; 0 = there is no room yet
+	seq   int64 // of that message
+	front int64 // the next place in front of it
 }
 
 // NewImporter makes an importer.
@@ -64,7 +65,7 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 	return added, nil
 }
 
-const addChat = `INSERT INTO chats (key, kind) VALUES (?1, ?2) ON CONFLICT (key) DO NOTHING`
+const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2) ON CONFLICT (key) DO NOTHING`
 
 func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record) (fresh bool, err error) {
 	p := im.chats[r.Key]
@@ -97,16 +98,20 @@ func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record) (fresh bool,
 	return true, storeMessage(ctx, tx, &m)
 }
 
-const oldestMessage = `SELECT sent_at FROM messages WHERE chat_key = ?1 ORDER BY seq LIMIT 1`
+const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 ORDER BY seq LIMIT 1`
 
 func oldest(ctx context.Context, tx *sql.Tx, key chat.Key) (*place, error) {
 	p := place{first: math.MinInt64}
-	err := tx.QueryRowContext(ctx, oldestMessage, key.String()).Scan(&p.first)
+	err := tx.QueryRowContext(ctx, oldestMessage, key.String()).Scan(&p.first, &p.seq)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("oldest message: %w", err)
 	}
+	p.front = p.seq - room
 	return &p, nil
 }
+
+// room is how many messages one import may put in front of a chat's others. Seqs may be negative, see [firstSeq].
+const room = 1 << 24
 
 // locate gives a new message its place, and the epoch of the chat.
 func (p *place) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
@@ -117,36 +122,15 @@ func (p *place) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 		}
 		return nil
 	}
-	if p.front == 0 {
-		if err := makeRoom(ctx, tx, key); err != nil {
-			return fmt.Errorf("make room in front: %w", err)
-		}
-		p.front = 1
+	if p.front == p.seq || p.front < firstSeq {
+		return errors.New("no room in front of the chat's messages")
 	}
 	m.Seq = p.front
 	p.front++
-	return tx.QueryRowContext(ctx, epochNow, key).Scan(&m.Epoch)
-}
-
-// room is how many places are made in front of a chat's messages: more than any import takes.
-const room = 1 << 32
-
-// No two messages may have the same place at any moment, so they go by way of places that nobody has.
-const (
-	moveAway   = `UPDATE messages SET seq = -seq - ?2 WHERE chat_key = ?1`
-	moveBack   = `UPDATE messages SET seq = -seq WHERE chat_key = ?1`
-	moveFuture = `UPDATE chats SET next_seq = next_seq + ?2 WHERE key = ?1`
-)
-
-func makeRoom(ctx context.Context, tx *sql.Tx, key string) error {
-	if _, err := tx.ExecContext(ctx, moveAway, key, room); err != nil {
-		return err
+	if err := tx.QueryRowContext(ctx, epochNow, key).Scan(&m.Epoch); err != nil {
+		return fmt.Errorf("epoch of the chat: %w", err)
 	}
-	if _, err := tx.ExecContext(ctx, moveBack, key); err != nil {
-		return err
-	}
-	_, err := tx.ExecContext(ctx, moveFuture, key, room)
-	return err
+	return nil
 }
 
 const (
