@@ -57,7 +57,10 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 				last = max(last, ownTurn(list[i].ID))
 			}
 		}
-		return passTurn(ctx, tx, last)
+		if err := passTurn(ctx, tx, last); err != nil {
+			return err
+		}
+		return tryIndex(ctx, tx, added+2*indexBatch)
 	})
 	if err != nil {
 		return 0, err
@@ -95,7 +98,8 @@ func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record) (fresh bool,
 			return false, err
 		}
 	}
-	return true, storeMessage(ctx, tx, &m)
+	_, err = storeMessage(ctx, tx, &m)
+	return true, err
 }
 
 const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 ORDER BY seq LIMIT 1`
