@@ -97,3 +97,6 @@ func (c Config) Resumes() bool { return c.Mode != Database && c.SessionMode == S
 func (c Config) Limits() Limits {
 	return Limits{MinChars: c.MinChars, MinUserMessages: c.MinUserMessages, MaxTokens: c.MaxTokens}
 }
+
+// Zone is the time zone in which people name days.
+func (m *Manager) Zone() *time.Location { return m.cfg.zone() }

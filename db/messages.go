@@ -208,3 +208,16 @@ func (d *DB) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64
 	slices.Reverse(list)
 	return list, nil
 }
+
+const selectLatest = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')
+	ORDER BY epoch DESC, seq DESC LIMIT ?2`
+
+// Latest is the end of a chat's History, oldest first, whatever /new has ended in between.
+func (d *DB) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, d.read, key, selectLatest, key.String(), most)
+	if err != nil {
+		return nil, fmt.Errorf("read the last messages of %v: %w", key, err)
+	}
+	slices.Reverse(list)
+	return list, nil
+}

@@ -238,7 +238,7 @@ func TestALargeImportIsFast(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(said), "100000 read: 100000 new, 0 known, 0 bad, in ") {
 		t.Fatalf("%v: %s", err, said)
 	}
-	took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() // what else the machine does meanwhile does not count
+	took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()  // what else the machine does meanwhile does not count
 	memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10 // MB
 	t.Logf("%v, %d MB", took, memory)
 	if took > 20*time.Second || memory > 200 {
