@@ -39,11 +39,11 @@ type background struct {
 
 	mu    sync.Mutex
 	rest  time.Time         // until then the platform is not asked
-	hears map[chat.Key]bool // groups of which events tell
+	asked map[chat.Key]bool // groups that were asked for; true = an event has told since then
 }
 
 func newBackground(cfg Config, store *db.DB, allows func(chat.Key, chat.Actor) bool) *background {
-	g := &background{groups: cfg.Groups, db: store, most: cfg.Context.AutoChatContext, allows: allows, hears: map[chat.Key]bool{}}
+	g := &background{groups: cfg.Groups, db: store, most: cfg.Context.AutoChatContext, allows: allows, asked: map[chat.Key]bool{}}
 	if cfg.Context.Mode == contextmgr.Resume {
 		g.most = 0 // no prompt has room for it
 	}
@@ -57,10 +57,9 @@ func (g *background) heard(m chat.Incoming) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.hears) >= mostGroups {
-		clear(g.hears)
+	if _, ok := g.asked[m.Key]; ok {
+		g.asked[m.Key] = true
 	}
-	g.hears[m.Key] = true
 }
 
 // wanted says whether the platform is worth a call.
@@ -70,7 +69,7 @@ func (g *background) wanted(c db.Claim) bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.hears[c.Turn.Key] && time.Now().After(g.rest)
+	return !g.asked[c.Turn.Key] && time.Now().After(g.rest)
 }
 
 // ask begins to ask for what was said since the bot was last spoken to; wait returns when it is stored, or cannot be had.
@@ -81,7 +80,11 @@ func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := g.take(ctx, c); err != nil && ctx.Err() == nil {
+		err := g.take(ctx, c)
+		switch {
+		case err == nil:
+			g.known(c.Turn.Key)
+		case ctx.Err() == nil:
 			g.pause()
 			g.told.Do(func() {
 				zerolog.Ctx(ctx).Warn().Err(err).Msg("what was said in groups is known only as far as events tell of it")
@@ -89,6 +92,18 @@ func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 		}
 	}()
 	return func() { <-done }
+}
+
+// known notes that nothing is missing in a chat but what events will tell, if they do.
+func (g *background) known(key chat.Key) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.asked) >= mostGroups {
+		clear(g.asked)
+	}
+	if _, ok := g.asked[key]; !ok {
+		g.asked[key] = false
+	}
 }
 
 func (g *background) pause() {

@@ -103,9 +103,11 @@ func TestWhatWasSaidInAGroupBeforeIsAskedFor(t *testing.T) {
 	t.Cleanup(func() { r.stop(); r.clean() })
 	for _, g := range []struct{ id, mark, foreign string }{{group, "甲", "乙-"}, {other, "乙", "甲-"}} {
 		var want []string
-		for i := 15; i < 40; i++ {
+		for i := 16; i < 40; i++ {
 			want = append(want, fmt.Sprintf("小红: %s-%d", g.mark, i))
 		}
+		want = append(want, "小红: "+g.mark+"-新") // that an event tells of it does not mean that events told of all
+		r.settle(r.sim.Say(g.id, red, g.mark+"-新"))
 		prompt := r.mention(g.id, r.user, "大家说了什么？")
 		if diff := cmp.Diff(want, r.overheard(prompt)); diff != "" {
 			t.Error(diff)

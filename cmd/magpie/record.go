@@ -116,7 +116,7 @@ func (w record) record() (db.Record, error) {
 	}
 	r.Text = *w.Content
 	at, err := time.Parse(time.RFC3339, w.TS)
-	if err != nil {
+	if err != nil || at.UnixMilli() < 0 { // before 1970 nobody wrote messages, so that is no time either
 		return db.Record{}, errTime
 	}
 	r.Time = at.UTC().Truncate(time.Millisecond)
