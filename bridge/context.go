@@ -42,11 +42,11 @@ func (b *Bridge) showContext(ctx context.Context, m chat.Incoming) (order, error
 	l := chatLang(c)
 	live := b.cfg.Context.Resumes() && c.Session.ID != "" && b.pool.Living(m.Key.String(), c.Session.ID)
 	question := chat.Message{Key: m.Key, ID: m.ID, Actor: m.Actor, Text: argument(m.Text), Time: m.Time}
-	p, err := Preview{Config: b.cfg, Store: b.db, Context: b.context}.Of(ctx, question, live)
+	built, err := Preview{Config: b.cfg, Store: b.db, Context: b.context}.Of(ctx, question, live)
 	if err != nil {
 		return order{}, err
 	}
-	s := texts.ContextHead.in(l) + "\n\n" + Outline(p, live, l == en)
+	p, s := built.Prompt, texts.ContextHead.in(l)+"\n\n"+built.outline(l)
 	for _, part := range []struct {
 		title phrase
 		msgs  []chat.Message

@@ -26,10 +26,10 @@ const noTurn = math.MaxInt64
 
 // Of builds the context of a question; live says that a living process would be asked, else a new one. It returns
 // [db.ErrNotFound] for a chat that is not known.
-func (p Preview) Of(ctx context.Context, question chat.Message, live bool) (contextmgr.Prompt, error) {
+func (p Preview) Of(ctx context.Context, question chat.Message, live bool) (Built, error) {
 	c, err := p.Store.Chat(ctx, question.Key)
 	if err != nil {
-		return contextmgr.Prompt{}, err
+		return Built{}, err
 	}
 	claim := db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: c.Key, Epoch: c.Epoch}}
 	if p.Config.Context.Resumes() {
@@ -41,18 +41,21 @@ func (p Preview) Of(ctx context.Context, question chat.Message, live bool) (cont
 	}
 	r := request(claim, claim.Turn.Session != "")
 	r.Live = live
-	return p.Context.Build(ctx, r), nil
+	return Built{Key: c.Key, Turn: noTurn, Prompt: p.Context.Build(ctx, r), Live: live}, nil
 }
 
-// Outline says for people which contexts a prompt carries, one a line.
-func Outline(p contextmgr.Prompt, live, english bool) string {
-	l := zh
+// Outline says for people which contexts b carries, one a line, in English or in Chinese.
+func (b Built) Outline(english bool) string {
 	if english {
-		l = en
+		return b.outline(en)
 	}
-	session := texts.OutlineNew
+	return b.outline(zh)
+}
+
+func (b Built) outline(l lang) string {
+	p, session := b.Prompt, texts.OutlineNew
 	switch {
-	case live:
+	case b.Live:
 		session = texts.OutlineLive
 	case p.UseResume:
 		session = texts.OutlineResume

@@ -52,8 +52,11 @@ func newest(msgs []chat.Message, chars int) []chat.Message {
 	return kept
 }
 
-// lastAsked is when the newest of the questions was written.
+// lastAsked is when the newest of the questions was written; now, when nothing is asked yet.
 func lastAsked(r Request) time.Time {
+	if len(r.Asked) == 0 {
+		return time.Now()
+	}
 	var last time.Time
 	for _, m := range r.Asked {
 		if m.Time.After(last) {

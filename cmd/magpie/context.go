@@ -51,14 +51,14 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	if c.Batch {
 		return p.batch(ctx, os.Stdin, os.Stdout)
 	}
-	prompt, err := p.of(ctx, asking{Message: c.Message})
+	built, err := p.of(ctx, asking{Message: c.Message})
 	switch {
 	case err != nil:
 		return err
 	case c.JSON:
-		return writeLine(os.Stdout, sent(prompt))
+		return writeLine(os.Stdout, sent(built.Prompt))
 	}
-	_, err = fmt.Printf("%s\n\n%s\n", bridge.Outline(prompt, false, english(os.Environ())), prompt.Text())
+	_, err = fmt.Printf("%s\n\n%s\n", built.Outline(english(os.Environ())), built.Prompt.Text())
 	return err
 }
 
@@ -98,18 +98,18 @@ type asking struct {
 	UserName string    `json:"user_name"`
 }
 
-func (p prospect) of(ctx context.Context, q asking) (contextmgr.Prompt, error) {
+func (p prospect) of(ctx context.Context, q asking) (bridge.Built, error) {
 	for _, at := range []time.Time{p.at, time.Now()} {
 		if q.At.IsZero() {
 			q.At = at
 		}
 	}
 	m := chat.Message{Key: p.key, Actor: chat.Actor{ID: q.UserID, Name: q.UserName}, Text: q.Message, Time: q.At}
-	prompt, err := p.preview.Of(ctx, m, false)
+	built, err := p.preview.Of(ctx, m, false)
 	if errors.Is(err, db.ErrNotFound) {
-		return prompt, fmt.Errorf("chat %v: %w", p.key, err)
+		return built, fmt.Errorf("chat %v: %w", p.key, err)
 	}
-	return prompt, err
+	return built, err
 }
 
 // batch answers every line at once with one line, until in ends.
@@ -125,9 +125,9 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 		var answer any
 		q, err := readQuestion(l)
 		if err == nil {
-			var prompt contextmgr.Prompt
-			prompt, err = p.of(ctx, q)
-			answer = sent(prompt)
+			var built bridge.Built
+			built, err = p.of(ctx, q)
+			answer = sent(built.Prompt)
 		}
 		if err != nil {
 			answer = map[string]string{"error": err.Error()}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"magpie/internal/chat"
+	"magpie/internal/feishusim"
 )
 
 // context is the command that shows what a chat would be sent, for the rig's database.
@@ -79,6 +80,9 @@ func TestTheContextOfAGroup(t *testing.T) {
 	must(t, json.Unmarshal(out, &p))
 	if len(p.Background) != 1 || p.Background[0].Content != "午饭吃面" || p.Background[0].UserName != "小红" || !strings.HasSuffix(p.Prompt, "\n小红：我是谁？") {
 		t.Errorf("shown: %+v", p)
+	}
+	if got := said(r.answer(group, r.sim.Say(group, red, "/context", feishusim.Mention()))); !strings.Contains(got, "群里的其他消息：1 条") || !strings.Contains(got, "小红**: 午饭吃面") {
+		t.Errorf("/context: %q", got)
 	}
 	if prompt := r.mention(group, red, "我是谁？"); prompt != p.Prompt {
 		t.Error(cmp.Diff(p.Prompt, prompt))
