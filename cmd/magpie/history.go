@@ -78,7 +78,7 @@ func openInput(name string) (in io.ReadCloser, size int64, err error) {
 
 // What is stored in one transaction, at most.
 const (
-	batchRecords = 5000
+	batchRecords = 2000
 	batchBytes   = 8 << 20
 )
 
