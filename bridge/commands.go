@@ -36,6 +36,8 @@ func commands() []command {
 		{"reset", texts.HelpReset, (*Bridge).reset},
 		{"stop", texts.HelpStop, (*Bridge).stop},
 		{"status", texts.HelpStatus, (*Bridge).status},
+		{"history", texts.HelpHistory, (*Bridge).showHistory},
+		{"context", texts.HelpContext, (*Bridge).showContext},
 	}
 }
 
