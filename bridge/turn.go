@@ -371,7 +371,7 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 
 // request says for which turn a context is wanted.
 func request(c db.Claim, resume bool) contextmgr.Request {
-	r := contextmgr.Request{Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked}
+	r := contextmgr.Request{Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Session: c.Turn.Session, Asked: c.Asked}
 	if resume {
 		r.ResumeID = c.Turn.Session
 	}
