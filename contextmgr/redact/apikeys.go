@@ -1,0 +1,145 @@
+package redact
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// key is a format of keys or tokens.
+type key struct {
+	leads   string // every key holds one of these words; looked for first, because that is cheap
+	pattern string // the first group, when there is one, is what goes
+	mixed   bool   // what goes must hold a digit: without one it is a word with hyphens
+}
+
+// keys are the formats of well-known services, with where they are documented.
+var keys = []key{
+	// OpenAI, API reference, Authentication; DeepSeek, Moonshot and others copy the form.
+	{leads: "sk-", pattern: `\bsk-[A-Za-z0-9]{16,}`, mixed: true},
+	// OpenAI (proj, svcacct, admin), Anthropic (ant), OpenRouter (or), Langfuse (lf).
+	{leads: "sk-", pattern: `\bsk-(?:proj|svcacct|admin|ant|or|lf)-[A-Za-z0-9_-]{16,}`, mixed: true},
+	// GitHub Docs, About authentication to GitHub, Token formats.
+	{leads: "ghp_ gho_ ghu_ ghs_ ghr_", pattern: `\bgh[pousr]_[A-Za-z0-9]{36,255}`},
+	{leads: "github_pat_", pattern: `\bgithub_pat_[A-Za-z0-9_]{22,255}`},
+	// GitLab Docs, Security, Tokens, Token prefixes.
+	{leads: "glpat- gldt- glrt- glptt- gloas- glft- glimt- glagent- glcbt- glsoat-", pattern: `\bgl(?:pat|dt|rt|ptt|oas|ft|imt|agent|cbt|soat)-[A-Za-z0-9_.=-]{20,}`},
+	// AWS IAM User Guide, IAM identifiers, Unique ID prefixes.
+	{leads: "AKIA ASIA ABIA ACCA", pattern: `\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`},
+	// Google Cloud, Authentication, API keys; OAuth clients; OAuth access tokens.
+	{leads: "AIza", pattern: `\bAIza[A-Za-z0-9_-]{35}`},
+	{leads: "GOCSPX-", pattern: `\bGOCSPX-[A-Za-z0-9_-]{28}`},
+	{leads: "ya29.", pattern: `\bya29\.[A-Za-z0-9_-]{20,}`},
+	// Slack, Authentication, Tokens; Incoming webhooks.
+	{leads: "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs-", pattern: `\bxox[abeoprs]-[A-Za-z0-9-]{10,}`, mixed: true},
+	{leads: "xapp-", pattern: `\bxapp-[A-Za-z0-9-]{10,}`, mixed: true},
+	{leads: "hooks.slack.com/", pattern: `hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/_-]{20,})`},
+	// Stripe Docs, API keys; Webhooks, signing secrets.
+	{leads: "k_live_ k_test_", pattern: `\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}`},
+	{leads: "whsec_", pattern: `\bwhsec_[A-Za-z0-9+/=]{24,}`},
+	// npm Docs, About access tokens.
+	{leads: "npm_", pattern: `\bnpm_[A-Za-z0-9]{36}`},
+	// PyPI, Help, API tokens.
+	{leads: "pypi-", pattern: `\bpypi-[A-Za-z0-9_-]{50,}`},
+	// Hugging Face Docs, Security, User access tokens.
+	{leads: "hf_", pattern: `\bhf_[A-Za-z0-9]{30,}`},
+	// RFC 7519 (JWT), RFC 7516 (JWE): a JSON object in base64url starts with eyJ.
+	{leads: "eyJ", pattern: `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}`},
+	// RFC 6750 (Bearer), RFC 7617 (Basic).
+	{leads: "earer BEARER", pattern: `(?:[Bb]earer|BEARER)[ :=]{1,3}["']?([A-Za-z0-9._~+/=-]{16,})`, mixed: true},
+	{leads: "asic", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?basic ([A-Za-z0-9+/]{6,}=*)`},
+	// Feishu Open Platform, Get access tokens: tenant, user, app; Custom bots, webhook address.
+	{leads: "t- u- a- ur-", pattern: `(?:^|[^A-Za-z0-9_-])((?:[tua]|ur)-[A-Za-z0-9_.]{25,})`, mixed: true},
+	{leads: "/bot/v2/hook/", pattern: `/bot/v2/hook/([A-Za-z0-9-]{16,})`},
+	// DingTalk, WeCom: webhook addresses of group bots.
+	{leads: "/robot/send?access_token=", pattern: `/robot/send\?access_token=([A-Za-z0-9]{16,})`},
+	{leads: "/webhook/send?key=", pattern: `/webhook/send\?key=([A-Za-z0-9-]{16,})`},
+	// Telegram Bot API, Authorizing your bot.
+	{leads: ":A", pattern: `\b[0-9]{6,10}:A[A-Za-z0-9_-]{34}\b`},
+	// Alibaba Cloud and Tencent Cloud, access key ids.
+	{leads: "LTAI", pattern: `\bLTAI[A-Za-z0-9]{12,26}\b`},
+	{leads: "AKID", pattern: `\bAKID[A-Za-z0-9]{32,36}\b`},
+	// DigitalOcean, Groq, SendGrid, Shopify, Docker, Databricks, Grafana, HashiCorp Vault, Linear, Atlassian: their docs on API tokens.
+	{leads: "dop_v1_ doo_v1_ dor_v1_", pattern: `\bdo[opr]_v1_[a-f0-9]{64}`},
+	{leads: "gsk_", pattern: `\bgsk_[A-Za-z0-9]{40,}`},
+	{leads: "SG.", pattern: `\bSG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{39,50}`},
+	{leads: "shpat_ shpca_ shppa_ shpss_", pattern: `\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}`},
+	{leads: "dckr_", pattern: `\bdckr_[op]at_[A-Za-z0-9_-]{20,}`},
+	{leads: "dapi", pattern: `\bdapi[a-f0-9]{32}\b`},
+	{leads: "glsa_", pattern: `\bglsa_[A-Za-z0-9]{32}_[a-f0-9]{8}`},
+	{leads: "hvs. hvb. hvr.", pattern: `\bhv[sbr]\.[A-Za-z0-9_-]{24,}`},
+	{leads: "lin_api_ lin_oauth_", pattern: `\blin_(?:api|oauth)_[A-Za-z0-9]{32,}`},
+	{leads: "ATATT3", pattern: `\bATATT3[A-Za-z0-9_=-]{30,}`},
+	// age, file encryption: secret keys.
+	{leads: "AGE-SECRET-KEY-", pattern: `\bAGE-SECRET-KEY-1[A-Z0-9]{58}`},
+}
+
+// rule is a format made ready.
+type rule struct {
+	leads   []string
+	pattern *regexp.Regexp
+	mixed   bool
+}
+
+var rules = func() []rule {
+	list := make([]rule, len(keys))
+	for i, k := range keys {
+		list[i] = rule{strings.Fields(k.leads), regexp.MustCompile(k.pattern), k.mixed}
+	}
+	return list
+}()
+
+// mayMatch reports whether a text holds one of the words that every such key holds.
+func (r rule) mayMatch(text string) bool {
+	return slices.ContainsFunc(r.leads, func(lead string) bool { return strings.Contains(text, lead) })
+}
+
+// apiKeys finds keys and tokens by what they look like.
+func (s *scan) apiKeys() {
+	s.privateKeys()
+	text := string(s.text)
+	for _, r := range rules {
+		if !r.mayMatch(text) {
+			continue
+		}
+		for _, m := range r.pattern.FindAllSubmatchIndex(s.text, -1) {
+			start, stop := m[len(m)-2], m[len(m)-1]
+			if !r.mixed || bytes.ContainsAny(s.text[start:stop], "0123456789") {
+				s.claim(APIKey, start, stop)
+			}
+		}
+	}
+}
+
+var (
+	pemBegin = regexp.MustCompile(`-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----`)
+	pemEnd   = regexp.MustCompile(`^-----END [A-Z0-9 ]{0,64}-----`)
+	// pemBody is the beginning of a key whose end is missing. Line breaks may be written as in JSON.
+	pemBody = regexp.MustCompile(`^(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{16,}(?:\s|\\[nr])*)+`)
+)
+
+// privateKeys finds keys in PEM form (RFC 7468), whole or cut off.
+func (s *scan) privateKeys() {
+	for i := 0; ; {
+		m := pemBegin.FindIndex(s.text[i:])
+		if m == nil {
+			return
+		}
+		start, stop := i+m[0], i+m[1]
+		i = stop
+		rest := s.text[stop:]
+		dashes := bytes.Index(rest, []byte("-----"))
+		if dashes >= 0 {
+			if e := pemEnd.Find(rest[dashes:]); e != nil {
+				i = stop + dashes + len(e)
+				s.claim(APIKey, start, i)
+				continue
+			}
+		}
+		if body := pemBody.Find(rest); body != nil {
+			i = stop + len(bytes.TrimRight(body, " \t\r\n"))
+			s.claim(APIKey, start, i)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package redact
+
+import "regexp"
+
+// mostDigits is how long a telephone number can be with its country (E.164).
+const mostDigits = 15
+
+// phones finds telephone numbers: with a country in every form, Chinese and North American ones also without, and any
+// that is announced.
+func phones(text []byte, runs []run) []span {
+	var found []span
+	for i := 0; i < len(runs); i++ {
+		start := runs[i].start
+		plus := before(text, start) == '+'
+		if plus {
+			start--
+		}
+		if runs[i].gap == apart && before(text, start) == '(' || runs[i].gap == braced && before(text, start) == '(' {
+			start--
+		}
+		if !numberStarts(text, start) || fraction(text, runs[i]) {
+			continue
+		}
+		c := candidate{text: text, runs: runs, i: i, plus: plus}
+		if j := c.longest(); j >= 0 {
+			if text[start] == '(' && !c.closes(j) {
+				start++
+			}
+			found = append(found, span{start, runs[j].end, Phone})
+			i = j
+		}
+	}
+	return found
+}
+
+// candidate is what may be a telephone number that starts with run i.
+type candidate struct {
+	text []byte
+	runs []run
+	i    int
+	plus bool
+}
+
+// longest is the last run of the longest number that starts here; -1 = none does.
+func (c candidate) longest() int {
+	best := -1
+	var d []byte
+	var groups []int
+	for j := c.i; j < len(c.runs) && (j == c.i || c.runs[j].gap != apart); j++ {
+		if d = appendDigits(d, c.text, c.runs[j]); len(d) > mostDigits+2 {
+			break
+		}
+		groups = append(groups, c.runs[j].len())
+		if numberEnds(c.text, c.runs[j].end) && c.phone(string(d), groups, j) {
+			best = j
+		}
+	}
+	return best
+}
+
+// closes reports whether the bracket in front of the number is closed within it.
+func (c candidate) closes(j int) bool {
+	for _, b := range c.text[c.runs[c.i].start:c.runs[j].end] {
+		if b == ')' {
+			return true
+		}
+	}
+	return false
+}
+
+func (c candidate) phone(d string, groups []int, j int) bool {
+	if len(d) < 7 || len(groups) > 7 {
+		return false
+	}
+	if c.plus {
+		return international(d)
+	}
+	sep := apart
+	if j > c.i {
+		sep = c.runs[j].gap
+	}
+	switch {
+	case len(d) == 15 && d[:4] == "0086" && mobile(d[4:]), len(d) == 13 && d[:2] == "86" && mobile(d[2:]):
+		return true
+	case mobile(d) && (shaped(groups, 11) || shaped(groups, 3, 4, 4) || shaped(groups, 3, 8) && sep == hyphened):
+		return true
+	case landline(d, groups):
+		return true
+	case american(d, groups) && (sep != spaced || c.runs[c.i+1].gap == braced || alone(c.runs, c.i, j)):
+		return true
+	}
+	return c.announced(d)
+}
+
+// announced reports whether a word in front of a number says that it is one to call.
+func (c candidate) announced(d string) bool {
+	if len(d) > mostDigits || len(d) == 8 && date(d) {
+		return false
+	}
+	start := c.runs[c.i].start
+	return announcedPhone.Match(c.text[max(0, start-lookBack):start])
+}
+
+var announcedPhone = regexp.MustCompile(`(?i)(?:电话|手机|座机|传真|(?:^|[^a-z])(?:phone|telephone|tel|mobile|cell|cellphone|fax|whatsapp))` +
+	`(?:号码|号| number| no)?[.]?[ ]?(?:[:=#]|是|为|is)?[ ]?[(]?$`)
+
+func shaped(groups []int, want ...int) bool {
+	if len(groups) != len(want) {
+		return false
+	}
+	for i, n := range want {
+		if groups[i] != n {
+			return false
+		}
+	}
+	return true
+}
+
+// mobile reports whether digits are a mobile number of China.
+func mobile(d string) bool { return len(d) == 11 && d[0] == '1' && d[1] >= '3' }
+
+// landline reports whether digits are an area of China and a number there: 010-12345678, 0571 8888 6666.
+func landline(d string, groups []int) bool {
+	if len(groups) < 2 || d[0] != '0' || len(d) < 10 || len(d) > 12 {
+		return false
+	}
+	area := 4
+	if d[1] == '1' || d[1] == '2' {
+		area = 3
+	}
+	rest := len(d) - area
+	return d[1] != '0' && groups[0] == area && d[area] >= '2' && (rest == 7 || rest == 8) && (len(groups) == 2 || len(groups) == 3 && groups[2] == 4)
+}
+
+// american reports whether digits are a number of North America: 415-555-2671.
+func american(d string, groups []int) bool {
+	if shaped(groups, 1, 3, 3, 4) && d[0] == '1' {
+		d, groups = d[1:], groups[1:]
+	}
+	return shaped(groups, 3, 3, 4) && nanp(d)
+}
+
+// nanp reports whether ten digits follow the numbering plan of North America.
+func nanp(d string) bool {
+	return len(d) == 10 && d[0] >= '2' && d[1] != '9' && d[3] >= '2'
+}
+
+// international reports whether digits behind a plus sign are a telephone number.
+func international(d string) bool {
+	switch {
+	case d[0] == '0' || len(d) > mostDigits:
+		return false
+	case d[0] == '1':
+		return len(d) == 11 && nanp(d[1:])
+	case d[:2] == "86":
+		return mobile(d[2:]) || len(d) >= 11 && len(d) <= 13 && d[2] != '1' || len(d) >= 12 && len(d) <= 13 && d[2:4] == "10"
+	case d[0] == '7':
+		return len(d) == 11
+	}
+	return len(d) >= 9
+}
