@@ -61,15 +61,19 @@ func equalFold[T []byte | string](s T, small string) bool {
 
 // suspicious reports whether anything might be found in s. It costs much less than looking.
 func suspicious(s string) bool {
-	digits := 0
+	digits, colons := 0, 0
 	for i := range len(s) {
 		c := s[i]
 		switch {
 		case digit(c):
-			if digits++; digits > 3 {
+			if digits++; digits > 3 { // 1.1.1.1
 				return true
 			}
-		case c == '@', fullWidth(s[i:]), c == ':' && strings.HasPrefix(s[i:], "://"), c == '-' && strings.HasPrefix(s[i:], "-----BEGIN"):
+		case c == ':':
+			if colons++; colons > 6 || strings.HasPrefix(s[i:], "::") || strings.HasPrefix(s[i:], "://") {
+				return true
+			}
+		case c == '@', fullWidth(s[i:]), c == '-' && strings.HasPrefix(s[i:], "-----BEGIN"):
 			return true
 		case keywordStarts[c] && keywordAt(s, i) != nil:
 			return true
