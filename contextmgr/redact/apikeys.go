@@ -2,8 +2,8 @@ package redact
 
 import (
 	"bytes"
+	"iter"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -16,10 +16,9 @@ type key struct {
 
 // keys are the formats of well-known services, with where they are documented.
 var keys = []key{
-	// OpenAI, API reference, Authentication; DeepSeek, Moonshot and others copy the form.
-	{leads: "sk-", pattern: `\bsk-[A-Za-z0-9]{16,}`, mixed: true},
-	// OpenAI (proj, svcacct, admin), Anthropic (ant), OpenRouter (or), Langfuse (lf).
-	{leads: "sk-", pattern: `\bsk-(?:proj|svcacct|admin|ant|or|lf)-[A-Za-z0-9_-]{16,}`, mixed: true},
+	// OpenAI, API reference, Authentication (proj, svcacct, admin); Anthropic (ant), OpenRouter (or), Langfuse (lf). DeepSeek,
+	// Moonshot and others have the short form.
+	{leads: "sk-", pattern: `\bsk-(?:(?:proj|svcacct|admin|ant|or|lf)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{16,})`, mixed: true},
 	// GitHub Docs, About authentication to GitHub, Token formats.
 	{leads: "ghp_ gho_ ghu_ ghs_ ghr_", pattern: `\bgh[pousr]_[A-Za-z0-9]{36,255}`},
 	{leads: "github_pat_", pattern: `\bgithub_pat_[A-Za-z0-9_]{22,255}`},
@@ -75,37 +74,57 @@ var keys = []key{
 	{leads: "AGE-SECRET-KEY-", pattern: `\bAGE-SECRET-KEY-1[A-Z0-9]{58}`},
 }
 
-// rule is a format made ready.
-type rule struct {
-	leads   []string
-	pattern *regexp.Regexp
-	mixed   bool
-}
-
-var rules = func() []rule {
-	list := make([]rule, len(keys))
+var keyPatterns = func() []*regexp.Regexp {
+	list := make([]*regexp.Regexp, len(keys))
 	for i, k := range keys {
-		list[i] = rule{strings.Fields(k.leads), regexp.MustCompile(k.pattern), k.mixed}
+		list[i] = regexp.MustCompile(k.pattern)
 	}
 	return list
 }()
 
-// mayMatch reports whether a text holds one of the words that every such key holds.
-func (r rule) mayMatch(text string) bool {
-	return slices.ContainsFunc(r.leads, func(lead string) bool { return strings.Contains(text, lead) })
+// lead is one of the words that every key of a format holds.
+type lead struct {
+	word string
+	key  int // place in keys
+}
+
+// leadsBy are the leads by their first byte.
+var leadsBy = func() (by [256][]lead) {
+	for i, k := range keys {
+		for _, word := range strings.Fields(k.leads) {
+			by[word[0]] = append(by[word[0]], lead{word, i})
+		}
+	}
+	return by
+}()
+
+// keysAt are the formats of which a key may have its lead at place i.
+func keysAt[T []byte | string](text T, i int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, l := range leadsBy[text[i]] {
+			if len(text)-i >= len(l.word) && string(text[i:i+len(l.word)]) == l.word && !yield(l.key) {
+				return
+			}
+		}
+	}
 }
 
 // apiKeys finds keys and tokens by what they look like.
 func (s *scan) apiKeys() {
 	s.privateKeys()
-	text := string(s.text)
-	for _, r := range rules {
-		if !r.mayMatch(text) {
+	likely := make([]bool, len(keys))
+	for i := range s.text {
+		for k := range keysAt(s.text, i) {
+			likely[k] = true
+		}
+	}
+	for i, k := range keys {
+		if !likely[i] {
 			continue
 		}
-		for _, m := range r.pattern.FindAllSubmatchIndex(s.text, -1) {
+		for _, m := range keyPatterns[i].FindAllSubmatchIndex(s.text, -1) {
 			start, stop := m[len(m)-2], m[len(m)-1]
-			if !r.mixed || bytes.ContainsAny(s.text[start:stop], "0123456789") {
+			if !k.mixed || bytes.ContainsAny(s.text[start:stop], "0123456789") {
 				s.claim(APIKey, start, stop)
 			}
 		}

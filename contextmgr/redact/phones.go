@@ -21,7 +21,7 @@ func phones(text []byte, runs []run) []span {
 		if !numberStarts(text, start) || fraction(text, runs[i]) {
 			continue
 		}
-		c := candidate{text: text, runs: runs, i: i, plus: plus}
+		c := candidate{text, runs, i, plus}
 		if j := c.longest(); j >= 0 {
 			if text[start] == '(' && !c.closes(j) {
 				start++
@@ -43,20 +43,36 @@ type candidate struct {
 
 // longest is the last run of the longest number that starts here; -1 = none does.
 func (c candidate) longest() int {
-	best := -1
+	best, other := -1, -1 // other is a number of no known form
 	var d []byte
 	var groups []int
 	for j := c.i; j < len(c.runs) && (j == c.i || c.runs[j].gap != apart); j++ {
-		if d = appendDigits(d, c.text, c.runs[j]); len(d) > mostDigits+2 {
+		if d = appendDigits(d, c.text, c.runs[j]); len(d) > mostDigits || len(groups) == mostGroups {
 			break
 		}
 		groups = append(groups, c.runs[j].len())
-		if numberEnds(c.text, c.runs[j].end) && c.phone(string(d), groups, j) {
+		if len(d) < fewestDigits || !numberEnds(c.text, c.runs[j].end) {
+			continue
+		}
+		if c.phone(string(d), groups, j) {
 			best = j
 		}
+		if enough := other >= 0 && len(d) > fullDigits; !enough && (len(d) != 8 || !date(string(d))) {
+			other = j
+		}
+	}
+	if best < 0 && other >= 0 && !c.plus && follows(c.text, c.runs[c.i].start, phoneWord) {
+		return other
 	}
 	return best
 }
+
+// Of a number that is known only by a word in front of it, as many groups are taken as make a whole one.
+const (
+	fewestDigits = 7
+	fullDigits   = 10
+	mostGroups   = 7
+)
 
 // closes reports whether the bracket in front of the number is closed within it.
 func (c candidate) closes(j int) bool {
@@ -68,10 +84,8 @@ func (c candidate) closes(j int) bool {
 	return false
 }
 
+// phone reports whether the runs up to j are a number in one of the known forms.
 func (c candidate) phone(d string, groups []int, j int) bool {
-	if len(d) < 7 || len(groups) > 7 {
-		return false
-	}
 	if c.plus {
 		return international(d)
 	}
@@ -86,22 +100,12 @@ func (c candidate) phone(d string, groups []int, j int) bool {
 		return true
 	case landline(d, groups):
 		return true
-	case american(d, groups) && (sep != spaced || c.runs[c.i+1].gap == braced || alone(c.runs, c.i, j)):
-		return true
 	}
-	return c.announced(d)
+	return american(d, groups) && (sep != spaced || c.runs[c.i+1].gap == braced || alone(c.runs, c.i, j))
 }
 
-// announced reports whether a word in front of a number says that it is one to call.
-func (c candidate) announced(d string) bool {
-	if len(d) > mostDigits || len(d) == 8 && date(d) {
-		return false
-	}
-	start := c.runs[c.i].start
-	return announcedPhone.Match(c.text[max(0, start-lookBack):start])
-}
-
-var announcedPhone = regexp.MustCompile(`(?i)(?:电话|手机|座机|传真|(?:^|[^a-z])(?:phone|telephone|tel|mobile|cell|cellphone|fax|whatsapp))` +
+// phoneWord is what says that a number to call follows.
+var phoneWord = regexp.MustCompile(`(?i)(?:电话|手机|座机|传真|(?:^|[^a-z])(?:phone|telephone|tel|mobile|cell|cellphone|fax|whatsapp))` +
 	`(?:号码|号| number| no)?[.]?[ ]?(?:[:=#]|是|为|is)?[ ]?[(]?$`)
 
 func shaped(groups []int, want ...int) bool {

@@ -3,7 +3,6 @@ package redact
 import (
 	"bytes"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -25,24 +24,23 @@ var keywords = []keyword{
 	{"密码", true}, {"口令", true}, {"密钥", false}, {"秘钥", false}, {"令牌", false}, {"验证码", true},
 }
 
-// keywordStarts are the first bytes of keywords.
-var keywordStarts = func() (starts [256]bool) {
+// keywordsBy are the keywords by their first byte, in both cases.
+var keywordsBy = func() (by [256][]keyword) {
 	for _, k := range keywords {
-		starts[k.word[0]] = true
-		if letter(k.word[0]) {
-			starts[k.word[0]-0x20] = true
+		c := k.word[0]
+		by[c] = append(by[c], k)
+		if letter(c) {
+			by[c-0x20] = append(by[c-0x20], k)
 		}
 	}
-	return starts
+	return by
 }()
 
 // keywordAt is the keyword at place i; nil = there is none.
 func keywordAt[T []byte | string](text T, i int) *keyword {
-	if !keywordStarts[text[i]] {
-		return nil
-	}
-	for n := range keywords {
-		if k := &keywords[n]; len(text)-i >= len(k.word) && equalFold(text[i:i+len(k.word)], k.word) {
+	list := keywordsBy[text[i]]
+	for n := range list {
+		if k := &list[n]; len(text)-i >= len(k.word) && equalFold(text[i:i+len(k.word)], k.word) {
 			return k
 		}
 	}
@@ -75,11 +73,14 @@ func suspicious(s string) bool {
 			}
 		case c == '@', fullWidth(s[i:]), c == '-' && strings.HasPrefix(s[i:], "-----BEGIN"):
 			return true
-		case keywordStarts[c] && keywordAt(s, i) != nil:
+		case keywordAt(s, i) != nil:
+			return true
+		}
+		for range keysAt(s, i) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(rules, func(r rule) bool { return r.mayMatch(s) })
+	return false
 }
 
 // fullWidth reports whether s starts with a full-width letter, digit or @.
