@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
@@ -44,13 +43,6 @@ func (s serveCmd) Run(ctx context.Context) error {
 		defer rest()
 	}
 	return p.run(ctx)
-}
-
-func newLog(w io.Writer, c logConfig) zerolog.Logger {
-	if c.Format == "console" {
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
-	}
-	return zerolog.New(w).With().Timestamp().Logger()
 }
 
 // program is the bridge with all its parts. The playground and tests build the same one.

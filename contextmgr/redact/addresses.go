@@ -112,8 +112,8 @@ func (s *scan) address(i, j int) {
 	s.ipv4(i, j)
 }
 
-// versionWord is what stands in front of a version number that looks like an address.
-var versionWord = regexp.MustCompile(`(?i)(?:version|ver|release|revision|build|rev|section|chapter|版本|版本号|第|§)["'*]*[ .]?[:=]?[ "'*v]{0,3}$`)
+// versionWords stand in front of a version number, or a chapter, that looks like an address.
+var versionWords = []string{"version", "ver", "release", "revision", "build", "rev", "section", "chapter", "版本", "第", "§"}
 
 func (s *scan) ipv4(i, j int) {
 	ip, err := netip.ParseAddr(string(s.plain[i:j]))
@@ -126,7 +126,7 @@ func (s *scan) ipv4(i, j int) {
 	case alnum(c), c == '_', alnum(d), d == '_': // v1.2.3.4
 	case (c == '-' || c == '/' && d != ':') && letter(cc), d == '-' && letter(dd): // go-1.2.3.4, Chrome/1.2.3.4, 1.2.3.4-rc1
 	case c == '^', c == '~', c == '=' && bytes.IndexByte([]byte("=<>~!"), cc) >= 0: // requirements: ==1.2.3.4
-	case follows(s.plain, i, versionWord):
+	case announced(s.plain, i, versionWords):
 	default:
 		s.claim(IP, i, j)
 	}

@@ -203,7 +203,7 @@ func securities(text []byte, runs []run) []span {
 		if !numberStarts(text, r.start) || fraction(text, r) {
 			continue
 		}
-		if r.len() == 9 && security(text[r.start:r.end]) && numberEnds(text, r.end) && follows(text, r.start, ssnWord) {
+		if r.len() == 9 && security(text[r.start:r.end]) && numberEnds(text, r.end) && announced(text, r.start, ssnWords) {
 			found = append(found, span{r.start, r.end, SSN})
 		}
 		if i+2 >= len(runs) || r.len() != 3 || runs[i+1].len() != 2 || runs[i+2].len() != 4 {
@@ -221,7 +221,7 @@ func securities(text []byte, runs []run) []span {
 	return found
 }
 
-var ssnWord = regexp.MustCompile(`(?i)(?:ssn|social security(?: number| no\.?)?|社会安全号码?|社保号)[ ]?(?:[:=#]|是|为|is)?[ ]?$`)
+var ssnWords = []string{"ssn", "social security", "社会安全", "社保"}
 
 // security reports whether nine digits can be a social security number.
 func security(d []byte) bool {
@@ -232,18 +232,6 @@ func security(d []byte) bool {
 // alone reports whether the runs i to j are no part of a longer row of numbers, such as the line of a table.
 func alone(runs []run, i, j int) bool {
 	return runs[i].gap == apart && (j+1 == len(runs) || runs[j+1].gap == apart)
-}
-
-// lookBack is how far in front of a number a word is looked for, in bytes.
-const lookBack = 40
-
-// follows reports whether the text in front of place i ends with a word.
-func follows(text []byte, i int, word *regexp.Regexp) bool {
-	text = text[max(0, i-lookBack):i]
-	// Most numbers follow no word at all, and to see that is cheap.
-	rest := bytes.TrimRight(text, " .:=#(\"'*")
-	c := before(rest, len(rest))
-	return (letter(c) || c >= 0x80) && word.Match(text)
 }
 
 // numberStarts reports whether a telephone number or the like can start at place i: it is glued to no word, and not a sum

@@ -1,7 +1,5 @@
 package redact
 
-import "regexp"
-
 // mostDigits is how long a telephone number can be with its country (E.164).
 const mostDigits = 15
 
@@ -61,7 +59,7 @@ func (c candidate) longest() int {
 			other = j
 		}
 	}
-	if best < 0 && other >= 0 && !c.plus && follows(c.text, c.runs[c.i].start, phoneWord) {
+	if best < 0 && other >= 0 && !c.plus && announced(c.text, c.runs[c.i].start, phoneWords) {
 		return other
 	}
 	return best
@@ -104,9 +102,8 @@ func (c candidate) phone(d string, groups []int, j int) bool {
 	return american(d, groups) && (sep != spaced || c.runs[c.i+1].gap == braced || alone(c.runs, c.i, j))
 }
 
-// phoneWord is what says that a number to call follows.
-var phoneWord = regexp.MustCompile(`(?i)(?:电话|手机|座机|传真|(?:^|[^a-z])(?:phone|telephone|tel|mobile|cell|cellphone|fax|whatsapp))` +
-	`(?:号码|号| number| no)?[.]?[ ]?(?:[:=#]|是|为|is)?[ ]?[(]?$`)
+// phoneWords say that a number to call follows.
+var phoneWords = []string{"电话", "手机", "座机", "传真", "phone", "telephone", "tel", "mobile", "cell", "cellphone", "fax", "whatsapp"}
 
 func shaped(groups []int, want ...int) bool {
 	if len(groups) != len(want) {

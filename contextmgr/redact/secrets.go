@@ -47,16 +47,6 @@ func keywordAt[T []byte | string](text T, i int) *keyword {
 	return nil
 }
 
-// equalFold compares with a word in small letters.
-func equalFold[T []byte | string](s T, small string) bool {
-	for i := range len(small) {
-		if c := s[i]; c != small[i] && (!letter(c) || c|0x20 != small[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 // suspicious reports whether anything might be found in s. It costs much less than looking.
 func suspicious(s string) bool {
 	digits, colons := 0, 0
@@ -102,7 +92,7 @@ func (s *scan) secrets() {
 		}
 		from := i
 		i += len(k.word) - 1
-		if start, stop := s.announced(k, from); start < stop {
+		if start, stop := s.announcedBy(k, from); start < stop {
 			s.claim(Secret, start, stop)
 			i = stop - 1
 		}
@@ -143,8 +133,8 @@ const (
 // longestSecret bounds how far a secret is followed.
 const longestSecret = 512
 
-// announced is where the secret is that the keyword at place i announces; none when start and stop are equal.
-func (s *scan) announced(k *keyword, i int) (start, stop int) {
+// announcedBy is where the secret is that the keyword at place i announces; none when start and stop are equal.
+func (s *scan) announcedBy(k *keyword, i int) (start, stop int) {
 	flag := before(s.text, i) == '-'
 	i += len(k.word)
 	i, l := s.link(i)
