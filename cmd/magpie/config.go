@@ -18,6 +18,7 @@ import (
 
 	"magpie/bridge"
 	"magpie/contextmgr"
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/claude"
@@ -33,8 +34,21 @@ type config struct {
 	HTTP    httpConfig        `toml:"http" envPrefix:"HTTP_"`
 	Log     logConfig         `toml:"log" envPrefix:"LOG_"`
 
+	Redact   redactConfig    `toml:"redact" envPrefix:"REDACT_"`
 	Recovery recoveryConfig  `toml:"recovery" envPrefix:"RECOVERY_"`
 	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"` // all that a stop may take; turns that run go on for most of it
+}
+
+type redactConfig struct {
+	History bool `toml:"history" env:"HISTORY"` // what people and the agent say is stored without private data and secrets
+}
+
+// policy is what is kept out of the History.
+func (c redactConfig) policy() redact.Policy {
+	if c.History {
+		return redact.All()
+	}
+	return 0
 }
 
 type recoveryConfig struct {
