@@ -49,7 +49,7 @@ func emailDomain(domain []byte) bool {
 		return false
 	}
 	top := domain[dot+1:]
-	if len(top) < 2 {
+	if len(top) < 2 || len(top) > 3 && top[0] < 'a' && top[1] >= 'a' { // m.Path@m.Version
 		return false
 	}
 	for _, c := range top {
@@ -113,7 +113,10 @@ func (s *scan) address(i, j int) {
 }
 
 // versionWords stand in front of a version number, or a chapter, that looks like an address.
-var versionWords = []string{"version", "ver", "release", "revision", "build", "rev", "section", "chapter", "版本", "第", "§"}
+var versionWords = []string{"version", "ver", "v", "release", "revision", "build", "rev", "section", "chapter", "upgrade to", "upgraded to", "版本", "升到", "升级到", "升级至", "降级到", "回退到", "第", "§"}
+
+// versionFollows is what stands behind one.
+var versionFollows = regexp.MustCompile(`^ ?(?:版|[Vv]ersion)`)
 
 func (s *scan) ipv4(i, j int) {
 	ip, err := netip.ParseAddr(string(s.plain[i:j]))
@@ -123,10 +126,10 @@ func (s *scan) ipv4(i, j int) {
 	c, cc := before(s.plain, i), before(s.plain, i-1)
 	d, dd := at(s.plain, j), at(s.plain, j+1)
 	switch {
-	case alnum(c), c == '_', alnum(d), d == '_': // v1.2.3.4
+	case alnum(c), c == '_', alnum(d), d == '_', d == '.' && alnum(dd): // v1.2.3.4, 1.2.3.4.tar
 	case (c == '-' || c == '/' && d != ':') && letter(cc), d == '-' && letter(dd): // go-1.2.3.4, Chrome/1.2.3.4, 1.2.3.4-rc1
 	case c == '^', c == '~', c == '=' && bytes.IndexByte([]byte("=<>~!"), cc) >= 0: // requirements: ==1.2.3.4
-	case announced(s.plain, i, versionWords):
+	case announced(s.plain, i, versionWords), versionFollows.Match(s.plain[j:]):
 	default:
 		s.claim(IP, i, j)
 	}
@@ -147,11 +150,11 @@ func (s *scan) ipv6(i, j int) {
 	s.claim(IP, i, j)
 }
 
-// everybodys reports whether an address is the same on every machine, or never anybody's.
+// everybodys reports whether an address is the same on every machine, or never anybody's, such as that of a large network.
 func everybodys(ip netip.Addr) bool {
 	if ip.Is4() {
-		first := ip.As4()[0]
-		return first == 0 || first == 127 || first >= 224
+		b := ip.As4()
+		return b[0] == 0 || b[0] == 127 || b[0] >= 224 || ip.IsLinkLocalUnicast() || b[1] == 0 && b[2] == 0 && b[3] == 0
 	}
 	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast()
 }

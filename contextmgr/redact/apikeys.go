@@ -47,7 +47,8 @@ var keys = []key{
 	{leads: "eyJ", pattern: `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}`},
 	// RFC 6750 (Bearer), RFC 7617 (Basic).
 	{leads: "earer BEARER", pattern: `(?:[Bb]earer|BEARER)[ :=]{1,3}["']?([A-Za-z0-9._~+/=-]{16,})`, mixed: true},
-	{leads: "asic", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?basic ([A-Za-z0-9+/]{6,}=*)`},
+	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?basic ([A-Za-z0-9+/]{6,}=*)`},
+	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?(?:token|key|apikey) ([A-Za-z0-9._~+/=-]{16,})`, mixed: true},
 	// Feishu Open Platform, Get access tokens: tenant, user, app; Custom bots, webhook address.
 	{leads: "t- u- a- ur-", pattern: `(?:^|[^A-Za-z0-9_-])((?:[tua]|ur)-[A-Za-z0-9_.]{25,})`, mixed: true},
 	{leads: "/bot/v2/hook/", pattern: `/bot/v2/hook/([A-Za-z0-9-]{16,})`},

@@ -2,19 +2,19 @@ package redact
 
 import "slices"
 
-// cards finds numbers of bank and credit cards: right by their check digit, of a known issuer, in one piece or in groups of
-// which all but the last have at least four digits.
+// cards finds numbers of bank and credit cards: right by their check digit, of a known issuer, in one piece or in groups as
+// on a card: 4-4-4-4, 4-4-4-4-3, 4-6-5, 6-13.
 func cards(text []byte, runs []run) []span {
-	const longest, group = 19, 4
+	const longest = 19
 	var found []span
 	var d []byte
 	for i := range runs {
 		d = d[:0]
-		for j := i; j < len(runs) && (j == i || runs[j].gap.plain() && runs[j-1].len() >= group); j++ {
+		for j := i; j < len(runs) && (j == i || runs[j].gap.plain() && cardGroup(runs[j-1], j-1 == i)); j++ {
 			if d = appendDigits(d, text, runs[j]); len(d) > longest {
 				break
 			}
-			if i == j && fraction(text, runs[i]) {
+			if i == j && (fraction(text, runs[i]) || money(text, runs[i].start)) {
 				continue
 			}
 			if kind := issuer(d); kind != 0 && luhn(d) {
@@ -23,6 +23,11 @@ func cards(text []byte, runs []run) []span {
 		}
 	}
 	return found
+}
+
+// cardGroup reports whether a group may be followed by another one.
+func cardGroup(r run, first bool) bool {
+	return r.len() == 4 || r.len() == 6 || !first && r.len() == 5
 }
 
 // luhn reports whether the last digit is the check digit of the others (ISO/IEC 7812).
@@ -40,7 +45,8 @@ func luhn(d []byte) bool {
 	return sum%10 == 0
 }
 
-// issuers are the ranges of leading digits, with the lengths of the numbers. The first that fits counts.
+// issuers are the ranges of leading digits, with the lengths of the numbers. The first that fits counts. The international
+// brands may give numbers of 19 digits too, and hardly do; most numbers of that length are integers of 64 bits.
 var issuers = []struct {
 	kind    Policy
 	low     string
@@ -48,33 +54,33 @@ var issuers = []struct {
 	lengths []int
 }{
 	{BankCard, "62", "62", []int{16, 17, 18, 19}}, // UnionPay
-	{BankCard, "81", "81", []int{16, 17, 18, 19}}, // UnionPay, since 2015
+	{BankCard, "81", "81", []int{16}},             // UnionPay, since 2015
 	{BankCard, "9558", "9559", []int{16, 19}},     // of single banks of China, before UnionPay
 	{BankCard, "6013", "6014", []int{16, 19}},
 	{BankCard, "603", "603", []int{16, 18, 19}},
 	{BankCard, "6858", "6858", []int{16, 19}},
 	{BankCard, "690755", "690755", []int{15, 18}},
 	{BankCard, "9843", "9843", []int{16, 19}},
-	{CreditCard, "4", "4", []int{13, 16, 19}},   // Visa
-	{CreditCard, "51", "55", []int{16}},         // Mastercard
-	{CreditCard, "2221", "2720", []int{16}},     // Mastercard, since 2017
-	{CreditCard, "34", "34", []int{15}},         // American Express
-	{CreditCard, "37", "37", []int{15}},         // American Express
-	{CreditCard, "6011", "6011", []int{16, 19}}, // Discover
-	{CreditCard, "644", "649", []int{16, 19}},   // Discover
-	{CreditCard, "65", "65", []int{16, 19}},     // Discover
-	{CreditCard, "3528", "3589", []int{16, 19}}, // JCB
-	{CreditCard, "300", "305", []int{14}},       // Diners Club
-	{CreditCard, "3095", "3095", []int{14}},     // Diners Club
-	{CreditCard, "36", "36", []int{14}},         // Diners Club
-	{CreditCard, "38", "39", []int{14}},         // Diners Club
-	{CreditCard, "5018", "5018", []int{16, 19}}, // Maestro
-	{CreditCard, "5020", "5020", []int{16, 19}}, // Maestro
-	{CreditCard, "5038", "5038", []int{16, 19}}, // Maestro
-	{CreditCard, "6304", "6304", []int{16, 19}}, // Maestro
-	{CreditCard, "6759", "6763", []int{16, 19}}, // Maestro
-	{CreditCard, "2200", "2204", []int{16}},     // Mir
-	{CreditCard, "508", "508", []int{16}},       // RuPay
+	{CreditCard, "4", "4", []int{13, 16}},   // Visa
+	{CreditCard, "51", "55", []int{16}},     // Mastercard
+	{CreditCard, "2221", "2720", []int{16}}, // Mastercard, since 2017
+	{CreditCard, "34", "34", []int{15}},     // American Express
+	{CreditCard, "37", "37", []int{15}},     // American Express
+	{CreditCard, "6011", "6011", []int{16}}, // Discover
+	{CreditCard, "644", "649", []int{16}},   // Discover
+	{CreditCard, "65", "65", []int{16}},     // Discover
+	{CreditCard, "3528", "3589", []int{16}}, // JCB
+	{CreditCard, "300", "305", []int{14}},   // Diners Club
+	{CreditCard, "3095", "3095", []int{14}}, // Diners Club
+	{CreditCard, "36", "36", []int{14}},     // Diners Club
+	{CreditCard, "38", "39", []int{14}},     // Diners Club
+	{CreditCard, "5018", "5018", []int{16}}, // Maestro
+	{CreditCard, "5020", "5020", []int{16}}, // Maestro
+	{CreditCard, "5038", "5038", []int{16}}, // Maestro
+	{CreditCard, "6304", "6304", []int{16}}, // Maestro
+	{CreditCard, "6759", "6763", []int{16}}, // Maestro
+	{CreditCard, "2200", "2204", []int{16}}, // Mir
+	{CreditCard, "508", "508", []int{16}},   // RuPay
 }
 
 // issuer is the kind of card that a number can be of; 0 = none.

@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"regexp"
+	"strings"
 )
 
 // run is a row of digits. A number may consist of several that spaces or hyphens hold together.
@@ -234,11 +235,24 @@ func alone(runs []run, i, j int) bool {
 	return runs[i].gap == apart && (j+1 == len(runs) || runs[j+1].gap == apart)
 }
 
-// numberStarts reports whether a telephone number or the like can start at place i: it is glued to no word, and not a sum
-// of money.
+// numberStarts reports whether a telephone number or the like can start at place i: it is glued to no word, no sum of
+// money, and nothing below zero.
 func numberStarts(text []byte, i int) bool {
 	c := before(text, i)
-	return !alnum(c) && c != '_' && c != '$' && !bytes.HasSuffix(text[:i], []byte("¥")) && !bytes.HasSuffix(text[:i], []byte("€"))
+	if c == '-' && strings.IndexByte("(=,[{<>+*/", before(text, i-1)) >= 0 {
+		return false
+	}
+	return !alnum(c) && c != '_' && !money(text, i)
+}
+
+// money reports whether a sign of a currency stands in front of place i.
+func money(text []byte, i int) bool {
+	for _, sign := range []string{"$", "¥", "€", "£"} {
+		if bytes.HasSuffix(text[:i], []byte(sign)) {
+			return true
+		}
+	}
+	return false
 }
 
 // numberEnds reports whether such a number can end in front of place i.

@@ -1,5 +1,7 @@
 package redact
 
+import "strings"
+
 // mostDigits is how long a telephone number can be with its country (E.164).
 const mostDigits = 15
 
@@ -16,7 +18,7 @@ func phones(text []byte, runs []run) []span {
 		if runs[i].gap == apart && before(text, start) == '(' || runs[i].gap == braced && before(text, start) == '(' {
 			start--
 		}
-		if !numberStarts(text, start) || fraction(text, runs[i]) {
+		if !numberStarts(text, start) || fraction(text, runs[i]) || !plus && announced(text, start, orderWords) {
 			continue
 		}
 		c := candidate{text, runs, i, plus}
@@ -105,6 +107,9 @@ func (c candidate) phone(d string, groups []int, j int) bool {
 // phoneWords say that a number to call follows.
 var phoneWords = []string{"电话", "手机", "座机", "传真", "phone", "telephone", "tel", "mobile", "cell", "cellphone", "fax", "whatsapp"}
 
+// orderWords say that a number follows that only looks like one to call.
+var orderWords = []string{"订单", "运单", "快递", "工单", "单号", "流水", "编号", "order", "invoice", "ticket", "tracking"}
+
 func shaped(groups []int, want ...int) bool {
 	if len(groups) != len(want) {
 		return false
@@ -117,8 +122,8 @@ func shaped(groups []int, want ...int) bool {
 	return true
 }
 
-// mobile reports whether digits are a mobile number of China.
-func mobile(d string) bool { return len(d) == 11 && d[0] == '1' && d[1] >= '3' }
+// mobile reports whether digits are a mobile number of China. Programs know one of them as 2 to the 34th.
+func mobile(d string) bool { return len(d) == 11 && d[0] == '1' && d[1] >= '3' && d != "17179869184" }
 
 // landline reports whether digits are an area of China and a number there: 010-12345678, 0571 8888 6666.
 func landline(d string, groups []int) bool {
@@ -154,7 +159,8 @@ func international(d string) bool {
 	case d[0] == '1':
 		return len(d) == 11 && nanp(d[1:])
 	case d[:2] == "86":
-		return mobile(d[2:]) || len(d) >= 11 && len(d) <= 13 && d[2] != '1' || len(d) >= 12 && len(d) <= 13 && d[2:4] == "10"
+		rest := strings.TrimPrefix(d[2:], "0") // of the area, which is not dialled from abroad
+		return mobile(rest) || len(rest) >= 9 && len(rest) <= 11 && rest[0] != '1' || len(rest) == 10 && rest[:2] == "10"
 	case d[0] == '7':
 		return len(d) == 11
 	}

@@ -14,12 +14,12 @@ type keyword struct {
 
 // keywords are sorted so that none hides a longer one.
 var keywords = []keyword{
-	{"passphrase", true}, {"password", true}, {"passcode", true}, {"passwd", true}, {"pwd", true},
+	{"passphrase", true}, {"password", true}, {"passcode", true}, {"passwd", true}, {"pwd", true}, {"_pass", true},
 	{"private_key", false}, {"privatekey", false},
 	{"secret_access_key", false}, {"secret_key", false}, {"secretkey", false}, {"secret key", false}, {"secret", false},
 	{"signing_key", false}, {"token", false},
 	{"api_key", false}, {"api-key", false}, {"api key", false}, {"apikey", false},
-	{"access_key", false}, {"access-key", false}, {"access key", false}, {"accesskey", false},
+	{"access_key", false}, {"access-key", false}, {"access key", false}, {"accesskey", false}, {"accountkey", false},
 	{"credentials", false}, {"credential", false}, {"encryption_key", false},
 	{"密码", true}, {"口令", true}, {"密钥", false}, {"秘钥", false}, {"令牌", false}, {"验证码", true},
 }
@@ -90,9 +90,7 @@ func (s *scan) secrets() {
 		if k == nil {
 			continue
 		}
-		from := i
-		i += len(k.word) - 1
-		if start, stop := s.announcedBy(k, from); start < stop {
+		if start, stop := s.announcedBy(k, i); start < stop {
 			s.claim(Secret, start, stop)
 			i = stop - 1
 		}
@@ -192,20 +190,23 @@ func (s *scan) link(i int) (int, link) {
 		link link
 	}{
 		{":=", assigned}, {"=>", assigned}, {"==", none}, {"::", none}, {":", assigned}, {"=", assigned}, {"->", assigned},
-		{"是", verbal}, {"为", verbal}, {"is ", verbal},
+		{"就是", verbal}, {"是", verbal}, {"设置为", verbal}, {"设为", verbal}, {"设成", verbal}, {"改成了", verbal}, {"改成", verbal}, {"改为", verbal}, {"换成", verbal}, {"为", verbal},
+		{"is", verbal}, {"was", verbal}, {"to", verbal}, {"changed to", verbal}, {"set to", verbal},
 	} {
-		if bytes.HasPrefix(rest, []byte(w.word)) {
-			i += len(w.word)
-			for _, colon := range []string{":", "="} {
-				if w.link == verbal && bytes.HasPrefix(s.text[i:], []byte(colon)) {
-					i++
-				}
-			}
-			skip(" \t", 4)
-			skip("*", 2)
-			skip(" \t", 1)
-			return i, w.link
+		if !bytes.HasPrefix(rest, []byte(w.word)) || letter(w.word[0]) && letter(at(rest, len(w.word))) {
+			continue
 		}
+		i += len(w.word)
+		if w.link == verbal {
+			skip(":=", 1)
+		}
+		skip(" \t", 4)
+		skip("*", 2)
+		skip(" \t", 1)
+		return i + opener(s.text[i:]), w.link
+	}
+	if n := opener(rest); n > 0 && before(s.text, i) >= 0x80 {
+		return i + n, beside
 	}
 	if spaces > 0 || before(s.text, i) >= 0x80 {
 		return i, beside
@@ -213,7 +214,17 @@ func (s *scan) link(i int) (int, link) {
 	return i, none
 }
 
-var nextField = regexp.MustCompile(`[&,;][A-Za-z_][A-Za-z0-9_.-]*[=:]`)
+// opener is the length of the bracket or Chinese quotation mark that a text starts with; 0 = there is none.
+func opener(text []byte) int {
+	for _, mark := range []string{"(", "“", "‘", "「", "『", "【"} {
+		if bytes.HasPrefix(text, []byte(mark)) {
+			return len(mark)
+		}
+	}
+	return 0
+}
+
+var nextField = regexp.MustCompile(`[&,;][A-Za-z_][A-Za-z0-9_.-]*[=:]|\)[,;)&|]`)
 
 // trim cuts off what follows a secret without a space: the next field of a query, brackets, the end of a sentence.
 func trim(value string) string {
@@ -230,10 +241,12 @@ func secret(value string, k *keyword, l link, inQuotes bool) bool {
 	}
 	digits, marks, letters := count(value)
 	switch {
-	case inQuotes && strings.Contains(value, " ") && !k.password:
+	case inQuotes && strings.Contains(value, " ") && !k.password, l == beside && !alnum(value[0]):
+		return false
+	case k.word == "pwd" && (digits+marks == 0 || strings.IndexByte("/.~", value[0]) >= 0): // the working folder
 		return false
 	case k.password && l == assigned:
-		return inQuotes || !name(value)
+		return !name(value)
 	case k.password && l == verbal:
 		return digits+marks > 0 && !name(value) || strings.HasPrefix(k.word, "\xe5") && !name(value)
 	case k.password:
@@ -263,19 +276,20 @@ func count(value string) (digits, marks, letters int) {
 }
 
 var (
-	// variable is what is filled in later: $HOME, ${x}, {{x}}, <x>, %s.
-	variable = regexp.MustCompile(`^(?:\$[A-Za-z_]+$|\$[({]|\{\{|<|%[({a-z]|\.\.\.|…)`)
-	// program is a name out of a program: cfg.Secret, os.Getenv("X").
-	program = regexp.MustCompile(`^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^[A-Za-z_][A-Za-z0-9_.]*[(\[]`)
+	// variable is what is filled in later: $HOME, ${x}, {{x}}, <x>, [x], %s, &x.
+	variable = regexp.MustCompile(`^(?:\$[A-Za-z_]+$|\$[({]|\{\{|<|\[|%[({a-z]|[&*+][A-Za-z]|\.\.\.|…)`)
+	// program is a name out of a program, or a piece of one: cfg.Secret, os.Getenv("X"), " + x.
+	program = regexp.MustCompile(`^!*(?:[A-Za-z_]+(?:\.[A-Za-z_]+)+$|[A-Za-z_][A-Za-z0-9_.]*[(\[]|` +
+		`(?:process|import|os|this|self|config|cfg|settings|options|opts|env|req|request)\.[A-Za-z0-9_.]+$)|^[),;+]|^\.[a-z]+\(`)
 	// mention is a name of a variable that says what is in it.
-	mention = regexp.MustCompile(`(?i)^[a-z_.]*(?:pass|pwd|secret|token|key|credential)[a-z_.]*$`)
+	mention = regexp.MustCompile(`(?i)^!*[a-z_.]*(?:pass|pwd|secret|token|key|credential)[a-z_.]*$`)
 )
 
 // words are what people and programs write where a secret would stand.
 var words = func() map[string]bool {
 	all := map[string]bool{}
 	for _, w := range strings.Fields(`string str text bytes byte bool boolean int integer number null nil none true false undefined any
-		object required optional empty missing invalid expired wrong incorrect changed unknown default policy manager reset login
+		value values input name uint8 uint16 uint32 uint64 int32 int64 float64 object required optional empty missing invalid expired wrong incorrect changed unknown default policy manager reset login
 		your here this that with from and the not for was has been must should
 		md5 sha1 sha256 sha384 sha512 base64 bcrypt scrypt argon2 argon2id pbkdf2 aes128 aes256 rsa2048 rsa4096 utf8 oauth2 hs256 rs256 es256`) {
 		all[w] = true
@@ -285,7 +299,7 @@ var words = func() map[string]bool {
 
 // placeholder reports whether a value stands for a secret.
 func placeholder(value string) bool {
-	return strings.Trim(value, value[:1]) == "" || variable.MatchString(value)
+	return strings.Trim(value, value[:1]) == "" && !digit(value[0]) || variable.MatchString(value)
 }
 
 // name reports whether a value is a word of the language or of a program.

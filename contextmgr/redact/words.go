@@ -6,7 +6,7 @@ import "bytes"
 const lookBack = 40
 
 // between are words that may stand between an announcement and its number.
-var between = []string{"号码", "号", "number", "no", "is", "是", "为"}
+var between = []string{"号码", "号", "number", "no", "id", "is", "是", "为", "从"}
 
 // announced reports whether one of the words stands in front of place i: "手机号码是：", "SSN #".
 func announced(text []byte, i int, words []string) bool {
