@@ -14,7 +14,7 @@ func cards(text []byte, runs []run) []span {
 			if d = appendDigits(d, text, runs[j]); len(d) > longest {
 				break
 			}
-			if i == j && (fraction(text, runs[i]) || money(text, runs[i].start)) {
+			if i == j && fraction(text, runs[i]) {
 				continue
 			}
 			if kind := issuer(d); kind != 0 && luhn(d) {

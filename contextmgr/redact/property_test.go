@@ -97,7 +97,7 @@ func spell(t *rapid.T, d string, groups ...int) string {
 // put places a number in other text. Glued to a letter or a digit it would be another word.
 func put(t *rapid.T, number string) string {
 	left, right := talk().Draw(t, "left"), talk().Draw(t, "right")
-	if last, _ := utf8.DecodeLastRuneInString(left); wordy(last) || strings.ContainsRune("_.．$¥＄", last) {
+	if last, _ := utf8.DecodeLastRuneInString(left); wordy(last) || strings.ContainsRune("_.．", last) {
 		left += "\n"
 	}
 	if first, _ := utf8.DecodeRuneInString(right); wordy(first) {

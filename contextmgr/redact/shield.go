@@ -20,7 +20,7 @@ func shielded(text []byte) []byte {
 			j = i + uuidLength
 			hide(plain[i:j])
 		case at(text, j) == '_' && idPrefixes[string(word)]:
-			for j < len(text) && (alnum(text[j]) || text[j] == '_' || text[j] == '-') {
+			for j < len(text) && (alnum(text[j]) || text[j] == '_') {
 				j++
 			}
 			hide(plain[i:j])
