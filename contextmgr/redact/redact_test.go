@@ -59,7 +59,7 @@ var goes = map[Policy][]string{
 		"DB_PASSWORD=〈swordfish〉", "dbPassword: '〈swordfish〉'", "--password 〈hunter2〉 -h x", "--password=〈hunter2〉", "app_secret = \"〈" + body(32) + "〉\"", "client_secret=〈" + body(20) + "〉&x=1", "secret: 〈" + hexBody(32) + "〉",
 		"token=〈abc123def456〉", "API_KEY=〈" + body(24) + "〉", "api-key: 〈" + body(24) + "〉", "x-api-key: 〈" + body(24) + "〉", "aws_secret_access_key = 〈" + body(40) + "〉", "令牌：〈" + body(20) + "〉", "密钥=〈" + hexBody(20) + "〉",
 		"postgres://me:〈hunter2〉@db.example.com:5432/x", "https://u:〈p%40ss〉@h/", "redis://:〈hunter2〉@localhost", "pwd: 〈P@ss:w0rd!〉", "user=x;password=〈y1y1y1〉;host=z", "ｐａｓｓｗｏｒｄ：〈ｈｕｎｔｅｒ２〉", "passphrase: '〈quoted〉",
-		"密码就是〈abc123〉", "密码改为〈Abc@1234〉", "密码（〈123456〉）", "密码“〈abc123〉”", "wifi密码〈88888888〉", "my token is: 〈abc123def456〉", "password changed to 〈hunter2〉", "db_pass=〈hunter2〉", "AccountKey=〈" + body(20) + "==〉;x=y",
+		"密码就是〈abc123〉", "密码改为〈Abc@1234〉", "密码（〈123456〉）", "密码“〈abc123〉”", "wifi密码〈88888888〉", "my token is: 〈abc123def456〉", "password changed to 〈hunter2〉", "db_pass=〈hunter2〉", "private_key=〈" + body(3000) + "〉 x", `"token":"〈` + body(2000) + `〉",`, "AccountKey=〈" + body(20) + "==〉;x=y",
 		"token: 〈550e8400-e29b-41d4-a716-446655440000〉", "accessToken: \"〈" + body(16) + "〉\"",
 	},
 	APIKey: {
