@@ -16,9 +16,10 @@ type key struct {
 
 // keys are the formats of well-known services, with where they are documented.
 var keys = []key{
-	// OpenAI, API reference, Authentication (proj, svcacct, admin); Anthropic (ant), OpenRouter (or), Langfuse (lf). DeepSeek,
-	// Moonshot and others have the short form.
-	{leads: "sk-", pattern: `\bsk-(?:(?:proj|svcacct|admin|ant|or|lf)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{16,})`, mixed: true},
+	// OpenAI, API reference, Authentication (proj, svcacct, admin); Anthropic (ant), OpenRouter (or-v1). DeepSeek, Moonshot
+	// and others have the short form.
+	{leads: "sk-", pattern: `\bsk-(?:(?:proj|svcacct|admin|ant|or-v1)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{24,})`},
+	{leads: "sk-", pattern: `\bsk-(?:lf-)?[A-Za-z0-9]{16,}`, mixed: true},
 	// GitHub Docs, About authentication to GitHub, Token formats.
 	{leads: "ghp_ gho_ ghu_ ghs_ ghr_", pattern: `\bgh[pousr]_[A-Za-z0-9]{36,255}`},
 	{leads: "github_pat_", pattern: `\bgithub_pat_[A-Za-z0-9_]{22,255}`},
@@ -48,6 +49,7 @@ var keys = []key{
 	// RFC 6750 (Bearer), RFC 7617 (Basic).
 	{leads: "earer BEARER", pattern: `(?:[Bb]earer|BEARER)[ :=]{1,3}["']?([A-Za-z0-9._~+/=-]{16,})`, mixed: true},
 	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?basic ([A-Za-z0-9+/]{6,}=*)`},
+	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?bearer ([A-Za-z0-9._~+/=-]{16,})`},
 	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?(?:token|key|apikey) ([A-Za-z0-9._~+/=-]{16,})`, mixed: true},
 	// Feishu Open Platform, Get access tokens: tenant, user, app; Custom bots, webhook address.
 	{leads: "t- u- a- ur-", pattern: `(?:^|[^A-Za-z0-9_-])((?:[tua]|ur)-[A-Za-z0-9_.]{25,})`, mixed: true},

@@ -171,9 +171,9 @@ func place(d []byte) bool {
 	return false
 }
 
-// date reports whether eight digits are a day of the last or of this century.
+// date reports whether eight digits are a day of the last centuries or of this one.
 func date(d string) bool {
-	if d[:2] != "19" && d[:2] != "20" {
+	if d[:2] != "18" && d[:2] != "19" && d[:2] != "20" {
 		return false
 	}
 	year, month, day := number(d[:4]), number(d[4:6]), number(d[6:8])
@@ -182,7 +182,7 @@ func date(d string) bool {
 		return false
 	}
 	last := days[month-1]
-	if month == 2 && year%4 == 0 && year != 1900 {
+	if month == 2 && year%4 == 0 && year%100 != 0 || month == 2 && year == 2000 {
 		last++
 	}
 	return day >= 1 && day <= last
@@ -224,10 +224,14 @@ func securities(text []byte, runs []run) []span {
 
 var ssnWords = []string{"ssn", "social security", "社会安全", "社保"}
 
-// security reports whether nine digits can be a social security number.
+// security reports whether nine digits can be a social security number, or the number that the tax office gives to those
+// who have none.
 func security(d []byte) bool {
-	area := string(d[:3])
-	return area != "000" && area != "666" && area[0] != '9' && string(d[3:5]) != "00" && string(d[5:]) != "0000"
+	area, group := string(d[:3]), number(string(d[3:5]))
+	if area[0] == '9' {
+		return group >= 50 && group <= 65 || group >= 70 && group != 89 && group != 93
+	}
+	return area != "000" && area != "666" && group != 0 && string(d[5:]) != "0000"
 }
 
 // alone reports whether the runs i to j are no part of a longer row of numbers, such as the line of a table.

@@ -101,7 +101,7 @@ func (c candidate) phone(d string, groups []int, j int) bool {
 	case landline(d, groups):
 		return true
 	}
-	return american(d, groups) && (sep != spaced || c.runs[c.i+1].gap == braced || alone(c.runs, c.i, j))
+	return c.american(d, groups, j)
 }
 
 // phoneWords say that a number to call follows.
@@ -138,18 +138,26 @@ func landline(d string, groups []int) bool {
 	return d[1] != '0' && groups[0] == area && d[area] >= '2' && (rest == 7 || rest == 8) && (len(groups) == 2 || len(groups) == 3 && groups[2] == 4)
 }
 
-// american reports whether digits are a number of North America: 415-555-2671.
-func american(d string, groups []int) bool {
+// american reports whether digits are a number of North America: 415-555-2671. With hyphens or brackets its form says
+// enough, and numbers that are nobody's are often written so.
+func (c candidate) american(d string, groups []int, j int) bool {
 	if shaped(groups, 1, 3, 3, 4) && d[0] == '1' {
 		d, groups = d[1:], groups[1:]
 	}
-	return shaped(groups, 3, 3, 4) && nanp(d)
+	if !shaped(groups, 3, 3, 4) {
+		return false
+	}
+	switch first, last := c.runs[j-1].gap, c.runs[j].gap; {
+	case first == braced || first == hyphened && last == hyphened:
+		return true
+	case first == dotted && last == dotted:
+		return d[0] >= '2'
+	}
+	return nanp(d) && alone(c.runs, c.i, j)
 }
 
 // nanp reports whether ten digits follow the numbering plan of North America.
-func nanp(d string) bool {
-	return len(d) == 10 && d[0] >= '2' && d[1] != '9' && d[3] >= '2'
-}
+func nanp(d string) bool { return d[0] >= '2' && d[1] != '9' && d[3] >= '2' }
 
 // international reports whether digits behind a plus sign are a telephone number.
 func international(d string) bool {
@@ -157,7 +165,7 @@ func international(d string) bool {
 	case d[0] == '0' || len(d) > mostDigits:
 		return false
 	case d[0] == '1':
-		return len(d) == 11 && nanp(d[1:])
+		return len(d) == 11 && d[1] >= '2'
 	case d[:2] == "86":
 		rest := strings.TrimPrefix(d[2:], "0") // of the area, which is not dialled from abroad
 		return mobile(rest) || len(rest) >= 9 && len(rest) <= 11 && rest[0] != '1' || len(rest) == 10 && rest[:2] == "10"

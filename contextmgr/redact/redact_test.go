@@ -25,6 +25,7 @@ var goes = map[Policy][]string{
 		"〈008613812345678〉", "〈0086 13812345678〉", "〈0086-138-1234-5678〉", "〈0086 138 1234 5678〉", "手机号：〈19912345678〉，", "(〈13812345678〉)", "〈13812345678〉/〈13912345678〉", "〈13812345678〉 〈13912345678〉",
 		"〈138 1234 5678〉 〈139 1234 5678〉", "〈010-62345678〉", "〈(010) 62345678〉", "〈（021）6234 5678〉", "〈0571-88886666〉", "〈0571 8888 6666〉", "〈+86 10 6234 5678〉", "〈+86 0571 8888 6666〉", "座机：〈62345678〉",
 		"〈+1 (415) 555-2671〉", "〈+14155552671〉", "〈(415) 555-2671〉", "〈415-555-2671〉", "〈1-415-555-2671〉", "〈415.555.2671〉", "call 〈415 555 2671〉", "Phone: 〈4155552671〉", "tel 〈415 555 2671〉 x",
+		"〈555-123-4567〉", "〈(555) 123-4567〉", "〈+1-555-123-4567〉", "〈123-456-7890〉", "〈+44 7911 123456〉",
 		"〈+44 20 7946 0958〉", "〈+49 (0)30 1234567〉", "〈+33 1 23 45 67 89〉", "〈+81-3-1234-5678〉", "〈+852 2345 6789〉", "〈+7 495 123-45-67〉", "mobile no. 〈5551234567〉",
 		"手机〈13812345678〉邮箱", "let phone = \"〈13812345678〉\"", "?phone=〈13812345678〉&x=1",
 	},
@@ -40,10 +41,10 @@ var goes = map[Policy][]string{
 	CNID: {
 		"〈" + idX + "〉", "身份证：〈" + id18 + "〉", "身份证号码〈" + id18 + "〉。", "〈" + strings.ToLower(idX) + "〉", "〈" + wide(id18) + "〉", "〈" + wide(idX) + "〉",
 		"〈" + id18[:6] + " " + id18[6:14] + " " + id18[14:] + "〉", "〈" + id18[:6] + "-" + id18[6:14] + "-" + id18[14:] + "〉", "〈" + idX[:6] + " " + idX[6:10] + " " + idX[10:14] + " " + idX[14:] + "〉", "〈" + idX[:17] + " X〉",
-		"ID〈" + id18 + "〉", "12 〈" + id18 + "〉 34", "身份证号：〈110101900307461〉", "张三,〈" + id18 + "〉" + ",男",
+		"ID〈" + id18 + "〉", "12 〈" + id18 + "〉 34", "身份证号：〈110101900307461〉", "〈11010519491231002X〉", "〈440524188001010014〉", "张三,〈" + id18 + "〉" + ",男",
 	},
 	SSN: {
-		"〈078-05-1120〉", "SSN: 〈078-05-1120〉", "〈078 05 1120〉", "〈０７８－０５－１１２０〉", "ssn 〈078051120〉", "Social Security Number: 〈078051120〉", "my number is 〈123-45-6789〉.",
+		"〈078-05-1120〉", "SSN: 〈078-05-1120〉", "〈078 05 1120〉", "〈０７８－０５－１１２０〉", "ssn 〈078051120〉", "Social Security Number: 〈078051120〉", "my number is 〈123-45-6789〉.", "〈987-65-4321〉",
 	},
 	IP: {
 		"连 〈8.8.4.4〉 和 〈2001:db8::1〉", "〈192.168.1.10〉:8080", "http://〈10.0.0.5〉/x", "〈10.1.2.0〉/24", "〈８．８．４．４〉", "[〈2001:db8::1〉]:443", "IP：〈2001:db8:85a3::8a2e:370:7334〉", "地址〈1.2.3.4〉。", "root@〈1.2.3.4〉",
@@ -51,7 +52,7 @@ var goes = map[Policy][]string{
 		"lookup on 〈1.2.3.4〉:53: no such host", "```\n127.0.0.1 1.2.3.4\n```\n〈1.2.3.4〉",
 	},
 	Passport: {
-		"护照 〈E12345678〉", "护照号码：〈EA1234567〉", "护照号是〈G12345678〉。", "护照 号码 〈E12345678〉", "Passport No. 〈E12345678〉", "passport number: 〈123456789〉", "passport 〈A 1234 5678〉", "护照：〈Ｅ１２３４５６７８〉", "PASSPORT #〈X1234567〉",
+		"护照 〈E12345678〉", "护照号码：〈EA1234567〉", "护照号是〈G12345678〉。", "护照 号码 〈E12345678〉", "Passport No.: 〈E12345678〉", "passport number is: 〈AB1234567〉", "Passport No. 〈E12345678〉", "passport number: 〈123456789〉", "passport 〈A 1234 5678〉", "护照：〈Ｅ１２３４５６７８〉", "PASSPORT #〈X1234567〉",
 	},
 	Secret: {
 		"password: 〈hunter2〉", "Password=〈hunter2〉&next=1", "passwd 〈hunter2〉", "密码：〈MyP@ssw0rd〉", "密码是〈abc123〉，", "密码〈123456〉", "密码 〈abc123〉。", "密码为:〈abcd〉", "口令：〈sesame〉", "验证码 〈482913〉", "验证码：〈4829〉",
@@ -59,11 +60,13 @@ var goes = map[Policy][]string{
 		"DB_PASSWORD=〈swordfish〉", "dbPassword: '〈swordfish〉'", "--password 〈hunter2〉 -h x", "--password=〈hunter2〉", "app_secret = \"〈" + body(32) + "〉\"", "client_secret=〈" + body(20) + "〉&x=1", "secret: 〈" + hexBody(32) + "〉",
 		"token=〈abc123def456〉", "API_KEY=〈" + body(24) + "〉", "api-key: 〈" + body(24) + "〉", "x-api-key: 〈" + body(24) + "〉", "aws_secret_access_key = 〈" + body(40) + "〉", "令牌：〈" + body(20) + "〉", "密钥=〈" + hexBody(20) + "〉",
 		"postgres://me:〈hunter2〉@db.example.com:5432/x", "https://u:〈p%40ss〉@h/", "redis://:〈hunter2〉@localhost", "pwd: 〈P@ss:w0rd!〉", "user=x;password=〈y1y1y1〉;host=z", "ｐａｓｓｗｏｒｄ：〈ｈｕｎｔｅｒ２〉", "passphrase: '〈quoted〉",
+		"password: 〈mysecretpassword〉", "password: 〈secret〉", "passwd=〈letmein〉",
 		"密码就是〈abc123〉", "密码改为〈Abc@1234〉", "密码（〈123456〉）", "密码“〈abc123〉”", "wifi密码〈88888888〉", "my token is: 〈abc123def456〉", "password changed to 〈hunter2〉", "db_pass=〈hunter2〉", "private_key=〈" + body(3000) + "〉 x", `"token":"〈` + body(2000) + `〉",`, "AccountKey=〈" + body(20) + "==〉;x=y",
 		"token: 〈550e8400-e29b-41d4-a716-446655440000〉", "accessToken: \"〈" + body(16) + "〉\"",
 	},
 	APIKey: {
 		"〈sk-" + body(48) + "〉", "〈sk-ant-api03-" + body(40) + "-" + body(40) + "_AA〉", "〈sk-proj-" + body(60) + "〉", "：〈sk-" + hexBody(32) + "〉。",
+		"〈sk-abcdefghijklmnopqrstuvwx〉", "〈sk-proj-abcdefghijklmnopqrst〉", "〈sk-ant-abcdefghijklmnopqrst〉", "〈sk-1234567890abcdef〉", "Authorization: Bearer 〈abcdefghijklmnopqrst〉",
 		"〈ghp_" + body(36) + "〉", "〈gho_" + body(36) + "〉", "〈github_pat_" + body(22) + "_" + body(59) + "〉", "〈glpat-" + body(20) + "〉", "〈AKIA" + "IOSFODNN7EXAMPLE" + "〉", "〈AIza" + body(35) + "〉", "〈ya29." + body(40) + "〉", "〈GOCSPX-" + body(28) + "〉",
 		"〈xoxb-" + "123456789012-" + body(24) + "〉", "〈xoxp-" + body(40) + "〉", "〈xapp-1-" + body(40) + "〉", "https://hooks.slack.com/services/〈T0000/B0000/" + body(24) + "〉", "〈sk_live_" + body(24) + "〉", "〈rk_test_" + body(24) + "〉", "〈whsec_" + body(32) + "〉",
 		"〈npm_" + body(36) + "〉", "〈pypi-" + body(80) + "〉", "〈hf_" + body(34) + "〉", "〈eyJ" + body(20) + ".eyJ" + body(30) + "." + body(43) + "〉", "Authorization: Bearer 〈" + body(30) + "〉", "curl -H 'authorization: bearer 〈" + body(30) + "〉'",
@@ -140,7 +143,7 @@ var stays = []string{
 	// numbers
 	"订单号：13812345678", "order id: 4155552671", "2 << 33 = 17179869184", "f(-19012425939)", "00000010: 23222120 27262524 2b2a2928", "  6273951764  464617114   165373", "-4181792142133755926, 4234737173186232084",
 	"订单号 202411211234567890", "订单号：110101199003074611", "order 4111111111111112", "运单 SF1234567890123", "快递单号 78123456789012", "QQ 123456789", "3.14159265358979", "0.4111111111111111", "2.13812345678", "1_000_000_007", "9223372036854775807", "18446744073709551615",
-	"2147483647", "4294967295", "0x4111111111111111", "0xdeadbeef13812345678", "4111111111111111n", "6364136223846793005ULL", "1442695040888963407", "1099511628211", "14695981039346656037", "6.02214076e23", "¥13812345678", "$13812345678", "123456", "10086", "12345678",
+	"2147483647", "4294967295", "0x4111111111111111", "0x1p+4294967296", "PrivateKey: testRSA2048PrivateKey,", "0xdeadbeef13812345678", "4111111111111111n", "6364136223846793005ULL", "1442695040888963407", "1099511628211", "14695981039346656037", "6.02214076e23", "¥13812345678", "$13812345678", "123456", "10086", "12345678",
 	"ISBN 978-7-111-40701-0", "200 300 4000 500", "1920 1080 2560 1440", "width 4111 1111", "0.5 1.5 2.5", "line 123, col 45", "port 13812", "100000000000", "12813812345678", "138123456789", "6222021234567890123", "000-12-3456", "666-12-3456", "900-12-3456",
 	"12345678901234567890 4111", "7355439197428236291", "1.4111111111111111", "-13812", "1-2-3", "4-5-6 7-8-9", "abc13812345678", "13812345678abc", "id_13812345678", "E12345678", "护照已经办好了", "护照要 3 天", "passport.js 12",
 	// ids of the platform and of the agent
@@ -155,7 +158,7 @@ var stays = []string{
 	"password: string", "token: string;", "password = os.Getenv(\"DB_PASSWORD\")", "token := cfg.Token", "password: process.env.DB_PASSWORD", "secret: ${{ secrets.GITHUB_TOKEN }}", "password=$DB_PASSWORD", "password: ${PASSWORD}", "token=<your-token>", "password: ********", "password: null",
 	"if password == input {", "func login(password string)", "密码用 sha256 加密", "密码 SHA256 哈希", "token refresh", "secret santa", "type=\"password\"", "passwordless: true", "password_hash", "apiKey: string", "api_key = None", "private key", "the secret: always rotate keys",
 	"token: expired", "密码重置链接", "令牌过期", "密钥：见附件", "验证码已发送", "口令红包", "access token expired", "Bearer authentication", "token 过期时间 3600", "secret: mysecret",
-	"PWD=/tmp", `cmd.Env = append(env, "PWD="+dir)`, "pwd = name", "ClientCredentials: &oauth.Credentials{", "password [password]", "password *uint16)", "token=\").concat(this.token)", "m.withCredentials=!!e.withCredentials),x", "password: process.env.PM2_PASSWORD",
+	"login(password=password)", "password = newPassword", "password: user.passwd", "PWD=/tmp", `cmd.Env = append(env, "PWD="+dir)`, "pwd = name", "ClientCredentials: &oauth.Credentials{", "password [password]", "password *uint16)", "token=\").concat(this.token)", "m.withCredentials=!!e.withCredentials),x", "password: process.env.PM2_PASSWORD",
 	// keys that are none
 	"sk-learn", "task-force-one-two-three-four", "risk-assessment-of-the-plan-2024", "t-shirt", "u-boot", "t-distribution", "ghp_short", "eyJ", "eyJhbGciOiJIUzI1NiJ9", "-----BEGIN CERTIFICATE-----\n" + "MIIB" + "\n-----END CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----", "the line -----BEGIN PRIVATE KEY----- starts it",
 	"AKIA", "hf_", "npm_config_registry", "xoxo-hugs-and-kisses", "a-b-c", "hv.x", "SG.1",

@@ -25,6 +25,10 @@ func shielded(text []byte) []byte {
 			}
 			hide(plain[i:j])
 		case hash(word) || constant(word):
+			if c := at(text, j); word[len(word)-1]|0x20 == 'p' && (c == '+' || c == '-') { // 0x1p+52
+				for j++; j < len(text) && digit(text[j]); j++ {
+				}
+			}
 			hide(plain[i:j])
 		}
 		i = j

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -27,9 +28,12 @@ func secret(value string, k *keyword, l link, inQuotes bool) bool {
 	if k.password {
 		return password(value, k, l)
 	}
+	if mention.MatchString(value) {
+		return false
+	}
 	digits, _, letters := count(value)
 	switch {
-	case inQuotes && strings.Contains(value, " "):
+	case inQuotes && strings.Contains(value, " "), !inQuotes && keyName.MatchString(value):
 		return false
 	case l == beside:
 		return digits > 0 && letters > 0 && len(value) >= 16 && alnum(value[0]) && !hash([]byte(value)) && !uuid([]byte(value))
@@ -46,6 +50,8 @@ func secret(value string, k *keyword, l link, inQuotes bool) bool {
 func password(value string, k *keyword, l link) bool {
 	digits, marks, letters := count(value)
 	switch {
+	case variablePassword(value):
+		return false
 	case k.word == "pwd" && (digits+marks == 0 || strings.IndexByte("/.~", value[0]) >= 0): // the working folder
 		return false
 	case l == assigned, l == verbal && k.chinese():
@@ -56,6 +62,15 @@ func password(value string, k *keyword, l link) bool {
 		return digits > 0 && alnum(value[0])
 	}
 	return digits > 0 && (letters > 0 || digits >= 6) && len(value) >= 6 && alnum(value[0])
+}
+
+// variablePassword reports whether a value is the name of a variable that holds a password: newPassword, db.passwd, pwd.
+func variablePassword(value string) bool {
+	if !mention.MatchString(value) {
+		return false
+	}
+	small := strings.ToLower(value)
+	return small != value || strings.ContainsAny(value, "_.") || slices.Contains([]string{"password", "passwd", "pass", "pwd", "passphrase"}, small)
 }
 
 // count counts the characters of a value, apart from those that are part of words: well-known, don't.
@@ -81,6 +96,8 @@ var (
 		`(?:process|import|os|this|self|config|cfg|settings|options|opts|env|req|request)\.[A-Za-z0-9_.]+$)|^[),;+]|^\.[a-z]+\(`)
 	// mention is a name of a variable that says what is in it.
 	mention = regexp.MustCompile(`(?i)^!*[a-z_.]*(?:pass|pwd|secret|token|key|credential)[a-z_.]*$`)
+	// keyName is one that tells of which key it is: testRSA2048PrivateKey.
+	keyName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(?:Secret|Token|Key)$`)
 )
 
 // words are what people and programs write where a secret would stand.
@@ -105,5 +122,5 @@ func placeholder(value string) bool {
 
 // name reports whether a value is a word of the language or of a program.
 func name(value string) bool {
-	return words[strings.ToLower(value)] || program.MatchString(value) || mention.MatchString(value)
+	return words[strings.ToLower(value)] || program.MatchString(value)
 }
