@@ -68,8 +68,9 @@ const rounds = 6
 // byte for byte. Numbers are found with spaces or hyphens in them and in full-width digits. A text that was redacted
 // before comes back as it is. The time it takes grows with the length of s and no faster.
 //
-// Addresses that every machine has (127.0.0.1, 0.0.0.0, ::1, multicast, netmasks) always stay: they tell nothing about a
-// person. Those of private networks go: inside a company they name somebody's desk. In code blocks all addresses stay.
+// Addresses that every machine has (127.0.0.1, 0.0.0.0, ::1, 169.254.169.254, multicast, netmasks, large networks) always
+// stay: they tell nothing about a person. Those of private networks go: inside a company they name somebody's desk. In code
+// blocks all addresses stay.
 func Text(s string, p Policy) string {
 	if p == 0 || !suspicious(s) {
 		return s
@@ -104,14 +105,14 @@ type scan struct {
 }
 
 func (s *scan) look() {
-	for _, kind := range []struct {
-		kinds Policy
-		find  func()
+	for _, f := range []struct {
+		kind Policy
+		find func()
 	}{
 		{APIKey, s.apiKeys}, {Secret, s.secrets}, {Email, s.emails}, {Passport, s.passports},
 	} {
-		if s.policy.has(kind.kinds) {
-			kind.find()
+		if s.policy.has(f.kind) {
+			f.find()
 		}
 	}
 	if s.policy&(IP|CNID|BankCard|CreditCard|SSN|Phone) == 0 || !bytes.ContainsAny(s.text, "0123456789") {
