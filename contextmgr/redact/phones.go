@@ -15,7 +15,7 @@ func phones(text []byte, runs []run) []span {
 		if plus {
 			start--
 		}
-		if runs[i].gap == apart && before(text, start) == '(' || runs[i].gap == braced && before(text, start) == '(' {
+		if before(text, start) == '(' {
 			start--
 		}
 		if !numberStarts(text, start) || fraction(text, runs[i]) || !plus && announced(text, start, orderWords) {
