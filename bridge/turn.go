@@ -457,7 +457,7 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 	if t.b.cfg.Context.Resumes() {
 		e.Session = t.kept
 	}
-	return t.b.db.FinishTurn(ctx, e)
+	return t.b.finish(ctx, e)
 }
 
 // project is the chat's working folder.
