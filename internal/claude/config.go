@@ -41,6 +41,7 @@ type Config struct {
 	Silence        Duration          `toml:"silence_timeout" env:"SILENCE_TIMEOUT"` // no output while no tool runs: the model's API hangs
 	ToolSilence    Duration          `toml:"tool_timeout" env:"TOOL_TIMEOUT"`       // no output while a tool runs
 	TurnLimit      Duration          `toml:"turn_timeout" env:"TURN_TIMEOUT"`
+	AskLimit       Duration          `toml:"ask_timeout" env:"ASK_TIMEOUT"`        // a summary, a title, or what else is asked apart from the chats
 	Env            map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="` // added to the CLI's environment
 
 	// Instance names the program's database. The processes of one instance are told from those of another by it; see [Sweep].
@@ -55,6 +56,7 @@ func Defaults() Config {
 		Command: "claude", Project: ".", PermissionMode: "default",
 		KeepAlive: Duration{5 * time.Minute}, MaxProcesses: 4,
 		Silence: Duration{3 * time.Minute}, ToolSilence: Duration{30 * time.Minute}, TurnLimit: Duration{2 * time.Hour},
+		AskLimit: Duration{2 * time.Minute},
 	}
 }
 
@@ -80,7 +82,7 @@ func (c Config) Validate() error {
 	if c.KeepAlive.Duration < 0 {
 		errs = append(errs, errors.New("[claude] keep_alive: want 0 or more"))
 	}
-	for name, d := range map[string]Duration{"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit} {
+	for name, d := range map[string]Duration{"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit, "ask_timeout": c.AskLimit} {
 		if d.Duration <= 0 {
 			errs = append(errs, fmt.Errorf("[claude] %s: want more than 0", name))
 		}
