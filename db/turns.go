@@ -258,8 +258,12 @@ type Usage struct {
 const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, draft = '' WHERE id = ?1 AND state = 'running'`
 
 const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, session_cwd = ?5,
-	session_turn = CASE WHEN session_id = ?3 THEN MAX(session_turn, ?6) ELSE ?6 END
+	session_turn = CASE WHEN session_id = ?3 THEN MAX(session_turn, ?6) ELSE ?6 END,
+	session_tokens = CASE WHEN ?7 = 0 AND session_id = ?3 THEN session_tokens ELSE ?7 END,
+	session_window = CASE WHEN ?8 = 0 AND session_id = ?3 THEN session_window ELSE ?8 END
 	WHERE key = ?1 AND epoch = ?2`
+
+const setTurned = `UPDATE chats SET turned_at = ?2 WHERE key = ?1`
 
 const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, input_tokens, output_tokens,
 	cache_read_tokens, cache_write_tokens, cost_usd, first_text_ms, duration_ms, ended_at)
@@ -286,9 +290,12 @@ func (d *DB) FinishTurn(ctx context.Context, e End) error {
 		}
 		key := e.Turn.Key.String()
 		if s := e.Session; s.ID != "" {
-			if _, err := tx.ExecContext(ctx, keepSession, key, e.Turn.Epoch, s.ID, s.Node, s.Cwd, e.Turn.ID); err != nil {
+			if _, err := tx.ExecContext(ctx, keepSession, key, e.Turn.Epoch, s.ID, s.Node, s.Cwd, e.Turn.ID, s.Tokens, s.Window); err != nil {
 				return fmt.Errorf("keep session: %w", err)
 			}
+		}
+		if _, err := tx.ExecContext(ctx, setTurned, key, millis(now)); err != nil {
+			return fmt.Errorf("note when the turn ended: %w", err)
 		}
 		if u := e.Usage; u != nil {
 			_, err := tx.ExecContext(ctx, insertUsage, e.Turn.ID, key, u.Model, u.Input, u.Output,
