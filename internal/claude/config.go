@@ -43,9 +43,9 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Command: "claude", Project: ".", PermissionMode: "default",
-		KeepAlive: Duration{5 * time.Minute}, MaxProcesses: 4,
-		Silence: Duration{3 * time.Minute}, ToolSilence: Duration{30 * time.Minute}, TurnLimit: Duration{2 * time.Hour},
-		AskLimit: Duration{2 * time.Minute},
+		KeepAlive: Duration{Duration: 5 * time.Minute}, MaxProcesses: 4,
+		Silence: Duration{Duration: 3 * time.Minute}, ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
+		AskLimit: Duration{Duration: 2 * time.Minute},
 	}
 }
 
