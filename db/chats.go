@@ -27,8 +27,14 @@ type Chat struct {
 	Compacting     string    // the message that asked for a summary and is not answered yet; empty = none
 }
 
-// After is the seq after which the recent part of the context begins.
-func (c Chat) After() int64 { return max(c.Summary.Seq, c.Anew) }
+// After is the seq after which the recent part of the context begins; 0 = with the first message. What was imported may
+// lie before seq 0.
+func (c Chat) After() int64 {
+	if c.Summary.Seq == 0 || c.Anew == 0 {
+		return c.Summary.Seq + c.Anew
+	}
+	return max(c.Summary.Seq, c.Anew)
+}
 
 // Session names the agent's session that continues a chat, and where its transcript lies.
 type Session struct {

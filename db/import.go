@@ -130,7 +130,7 @@ func (p *place) next(ctx context.Context, tx *sql.Tx, m *chat.Message) (seq int6
 
 const (
 	epochNow   = `SELECT epoch, EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND epoch = chats.epoch AND class = 'talk' AND role IN ('user', 'assistant')) FROM chats WHERE key = ?1`
-	epochAfter = `UPDATE chats SET epoch = ?2, session_id = '', session_node = '', session_cwd = '', session_turn = 0 WHERE key = ?1`
+	epochAfter = `UPDATE chats SET epoch = ?2, ` + noSession + ` WHERE key = ?1`
 )
 
 // epochOf is the epoch of a record in this database. What belongs to an ended conversation never becomes part of one

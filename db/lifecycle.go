@@ -14,14 +14,14 @@ import (
 // Summary stands for the part of a chat's History that was compacted.
 type Summary struct {
 	Text  string    // empty = there is none
-	Seq   int64     // of the last message that it covers
+	Seq   int64     // of the last message that it covers; 0 = none
 	Until time.Time // when that was written
 }
 
 const noSession = `session_id = '', session_node = '', session_cwd = '', session_turn = 0, session_tokens = 0, session_window = 0`
 
 const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at = ?5, ` + noSession + `
-	WHERE key = ?1 AND epoch = ?2 AND summary_seq < ?3 AND anew_seq < ?3`
+	WHERE key = ?1 AND epoch = ?2 AND (summary_seq < ?3 OR summary_seq = 0) AND (anew_seq < ?3 OR anew_seq = 0)`
 
 // Compact makes s the chat's summary and drops the session: the next one begins with s and what came after it. Who asked
 // for it is told reply. No turn of the chat may be running. When the chat has begun anew since it had that epoch, or its
@@ -79,8 +79,8 @@ func (d *DB) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
 
 const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns WHERE chat_key = ?1` + isOpen
 
-// Settled walks what has been said and answered in an epoch of a chat since the message with seq after, newest first. What is
-// being asked, or waits to be asked, is left out.
+// Settled is what has been said and answered in an epoch of a chat since the message with seq after (0 = since the first), so
+// many messages at most. What is being asked, or waits to be asked, is left out.
 func (d *DB) Settled(ctx context.Context, key chat.Key, epoch, after int64, most int) (newestFirst []chat.Message, err error) {
 	var before int64
 	if err := d.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
@@ -98,7 +98,7 @@ func (d *DB) Settled(ctx context.Context, key chat.Key, epoch, after int64, most
 }
 
 const beginAnew = `UPDATE chats SET anew_seq = ?3, summary = '', summary_seq = 0, summary_at = 0, ` + noSession + `
-	WHERE key = ?1 AND epoch = ?2 AND anew_seq < ?3`
+	WHERE key = ?1 AND epoch = ?2`
 
 // BeginAnew lets the context of a chat begin after the message with that seq: without a session and a summary. Unlike a new
 // epoch it does not hide what was before.
