@@ -24,9 +24,12 @@ func (t *turn) settle(ctx context.Context) {
 	if c.Epoch != t.claim.Turn.Epoch {
 		return // /new came; the turn belongs to what was before
 	}
-	replaced := t.resume && c.Session.ID != t.claim.Turn.Session
+	dropped := c.Session.ID == "" && t.resume
+	if !dropped {
+		c.Session = t.claim.Chat.Session
+	}
 	t.claim.Chat = c
-	if !replaced {
+	if !dropped {
 		return
 	}
 	if err := t.renewSession(ctx); err != nil {

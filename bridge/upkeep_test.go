@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -193,5 +194,24 @@ func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
 	if err := l.bridge.compact(t.Context(), chat.FeishuChat("oc_nobody")); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a chat that does not exist: %v", err)
+	}
+}
+
+// What has nothing to do any more is not kept in mind, however many chats there were.
+func TestIdleChatsLeaveMemory(t *testing.T) {
+	const chats = 40
+	l := newLine(t, &recorder{})
+	l.start()
+	for i := range chats {
+		m := heard(fmt.Sprint("om_", i), "hello there")
+		m.Key = chat.FeishuChat(fmt.Sprint("oc_", i))
+		l.must(l.bridge.Message(t.Context(), m))
+	}
+	l.until("all titles", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == chats })
+	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.stop()
+	b := l.bridge
+	if n := len(b.lanes.byChat) + len(b.outbox.lanes.byChat) + len(b.outbox.held) + len(b.upkeep.chats) + len(b.upkeep.titled) + b.upkeep.tired.Len(); n != 0 {
+		t.Errorf("%d things are kept in mind", n)
 	}
 }
