@@ -23,8 +23,8 @@ func stale(c db.Claim, after time.Duration) bool {
 		c.Turn.Epoch == c.Chat.Epoch && len(c.Asked) > 0
 }
 
-// beginAnew lets the context of a stale chat begin with the claimed turn. The key points of what was said last go into
-// Memory, while the turn is already being answered.
+// beginAnew lets the context of a stale chat begin with the claimed turn. The key points of what was said last in a private
+// chat go into Memory, while the turn is already being answered.
 func (b *Bridge) beginAnew(ctx context.Context, c db.Claim) {
 	if !stale(c, b.cfg.Context.StaleAfter.Duration) {
 		return
@@ -42,6 +42,9 @@ func (b *Bridge) beginAnew(ctx context.Context, c db.Claim) {
 		return
 	}
 	log.Info().Time("silent_since", c.Chat.Turned).Msg("stale chat begins anew")
+	if c.Chat.Kind != chat.Private {
+		return // nobody there has agreed to it
+	}
 	b.upkeep.jobs.add(func(ctx context.Context) {
 		if err := b.capture(ctx, c); err != nil {
 			b.log.Error().Err(err).Stringer("chat", key).Msg("key points of a stale chat not remembered")

@@ -160,3 +160,22 @@ func TestBadLifecycleSettings(t *testing.T) {
 		}
 	}
 }
+
+// With nothing but sessions, a new one that follows a summary is told what was said.
+func TestANewSessionAfterASummaryIsToldWhatWasSaid(t *testing.T) {
+	c := Defaults()
+	c.Mode = Resume
+	for _, tc := range []struct {
+		r    Request
+		want extent
+	}{
+		{Request{}, none},
+		{Request{Summary: Summary{Text: "x"}}, recent},
+		{Request{Summary: Summary{Text: "x"}, ResumeID: "s-1"}, none},
+		{Request{Summary: Summary{Text: "x"}, ResumeID: "s-1", Lost: true}, recent},
+	} {
+		if got := c.prefix(tc.r); got != tc.want {
+			t.Errorf("%+v: %v", tc.r, got)
+		}
+	}
+}

@@ -20,7 +20,9 @@ type Summary struct {
 
 const noSession = `session_id = '', session_node = '', session_cwd = '', session_turn = 0, session_tokens = 0, session_window = 0`
 
-const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at = ?5, ` + noSession + `
+// Whoever has a summary made is not silent.
+const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at = ?5, ` + noSession + `,
+	turned_at = CASE WHEN compact_for <> '' AND turned_at > 0 THEN ?6 ELSE turned_at END
 	WHERE key = ?1 AND epoch = ?2 AND (summary_seq < ?3 OR summary_seq = 0) AND (anew_seq < ?3 OR anew_seq = 0)`
 
 // Compact makes s the chat's summary and drops the session: the next one begins with s and what came after it. Who asked
@@ -28,7 +30,7 @@ const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at
 // summary reaches as far already, nothing is changed, and Compact returns [ErrNotFound].
 func (d *DB) Compact(ctx context.Context, key chat.Key, epoch int64, s Summary, reply string) error {
 	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, compactChat, key.String(), epoch, s.Seq, s.Text, millis(s.Until))
+		res, err := tx.ExecContext(ctx, compactChat, key.String(), epoch, s.Seq, s.Text, millis(s.Until), millis(d.now()))
 		if err != nil {
 			return err
 		}

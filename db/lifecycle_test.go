@@ -55,12 +55,14 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 	if keys, err := d.AwaitedCompactions(t.Context()); err != nil || len(keys) != 1 || keys[0] != oc {
 		t.Errorf("awaited %v, %v", keys, err)
 	}
+	later := time.Now().Add(49 * time.Hour).UTC().Truncate(time.Millisecond)
+	d.At(t, later)
 	s := db.Summary{Text: "one was said", Seq: 2, Until: time.UnixMilli(7000).UTC()}
 	if err := d.Compact(t.Context(), oc, 0, s, "done"); err != nil {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
-	if c.Summary != s || c.Session != (db.Session{}) || c.After() != 2 || c.Compacting != "" || replies(t, d, "om_3") != 1 {
+	if c.Summary != s || c.Session != (db.Session{}) || c.After() != 2 || c.Compacting != "" || !c.Turned.Equal(later) || replies(t, d, "om_3") != 1 {
 		t.Errorf("chat %+v", c)
 	}
 	if list, err := d.Settled(t.Context(), oc, 0, c.After(), 10); err != nil || texts(list) != "a:re: two u:two" {
