@@ -12,6 +12,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/crash"
 )
 
 // mostLoaded is how many messages of a chat are looked at for a summary.
@@ -54,7 +55,9 @@ func (b *Bridge) compact(ctx context.Context, key chat.Key) error {
 		defer time.AfterFunc(noticeableWork, func() { b.tellBegun(ctx, c) }).Stop()
 	}
 	task := b.cfg.Context.SummaryTask(c.Lang, c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
+	crash.At("summary: asking")
 	reply, err := b.consult(ctx, key, "summary", task)
+	crash.At("summary: made")
 	if err != nil {
 		return b.uncompacted(ctx, c, err)
 	}
@@ -72,8 +75,9 @@ func (b *Bridge) compact(ctx context.Context, key chat.Key) error {
 	}
 	b.log.Info().Stringer("chat", key).Int("messages", len(older)).Int64("session_tokens", c.Session.Tokens).
 		Bool("asked", c.Compacting != "").Msg("chat compacted")
-	b.outbox.wake(key)
+	crash.At("summary: stored")
 	b.pool.Drop(key.String())
+	b.outbox.wake(key)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -50,10 +51,29 @@ func (r *rig) lastBuilt() (b bridge.Built) {
 	}
 }
 
+// compact orders a summary and returns what came of it. When that takes long, it is told in between that it does.
+func (r *rig) compact() string {
+	r.Helper()
+	return r.outcome(r.sim.Say(r.chat, r.user, "/compact"))
+}
+
+// outcome is the reply that tells what came of an ordered summary.
+func (r *rig) outcome(id string) (text string) {
+	r.Helper()
+	r.await("what comes of the summary", func(v *feishusim.View) bool {
+		list := slices.DeleteFunc(replies(v, r.chat, id), func(m feishusim.Message) bool { return strings.Contains(said(m), "正在整理") })
+		if len(list) > 0 {
+			text = said(list[0])
+		}
+		return len(list) > 0
+	})
+	return text
+}
+
 // After /compact what was said long ago is known by the summary only: the session is another one.
 func TestCompactKeepsWhatWasSaid(t *testing.T) {
 	r := newRig(t)
-	if got := r.ask("/compact"); got != "对话还很短，没有需要整理的内容。" {
+	if got := r.compact(); got != "对话还很短，没有需要整理的内容。" {
 		t.Errorf("of nothing: %q", got)
 	}
 	r.ask("记住：暗号是芝麻开门")
@@ -61,7 +81,7 @@ func TestCompactKeepsWhatWasSaid(t *testing.T) {
 		r.ask("数到 3")
 	}
 	before := r.chatNow()
-	if got := r.ask("/compact"); !strings.Contains(got, "较早的 3 条消息") || !strings.Contains(got, "最近 5 条") {
+	if got := r.compact(); !strings.Contains(got, "较早的 3 条消息") || !strings.Contains(got, "最近 5 条") {
 		t.Errorf("/compact: %q", got)
 	}
 	after := r.chatNow()
@@ -82,7 +102,7 @@ func TestCompactKeepsWhatWasSaid(t *testing.T) {
 	if got := r.chatNow(); got.Session.ID == before.Session.ID || got.Session.ID == "" {
 		t.Errorf("session %q, before %q", got.Session.ID, before.Session.ID)
 	}
-	if got := r.ask("/compact"); !strings.Contains(got, "较早的 2 条消息") { // five of the seven since then stay
+	if got := r.compact(); !strings.Contains(got, "较早的 2 条消息") { // five of the seven since then stay
 		t.Errorf("a second time: %q", got)
 	}
 	if list := r.model.Requests(); !strings.Contains(list[len(list)-1].LastUser(), "芝麻开门") {
@@ -116,7 +136,7 @@ func TestCompactWaitsForTheTurnThatRuns(t *testing.T) {
 	if got := said(r.answer(r.chat, asked)); got != "半句" {
 		t.Errorf("answer %q", got)
 	}
-	if got := said(r.answer(r.chat, id)); !strings.Contains(got, "较早的 1 条消息") {
+	if got := r.outcome(id); !strings.Contains(got, "较早的 1 条消息") {
 		t.Errorf("/compact: %q", got)
 	}
 	if n := count(r.model.Requests(), isSummary); n != 1 {
@@ -129,7 +149,7 @@ func TestCompactTellsThatItFailed(t *testing.T) {
 	r.model.Script(modelsim.Rule{Match: isSummary, Times: 1, Steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "secret")}})
 	r.ask("我叫小明")
 	before := r.chatNow()
-	if got := r.ask("/compact"); !strings.Contains(got, "没能整理成功") || strings.Contains(got, "secret") {
+	if got := r.compact(); !strings.Contains(got, "没能整理成功") || strings.Contains(got, "secret") {
 		t.Errorf("/compact: %q", got)
 	}
 	if got := r.chatNow(); got.Summary.Text != "" || got.Session != before.Session {
@@ -138,7 +158,7 @@ func TestCompactTellsThatItFailed(t *testing.T) {
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("answer %q", got)
 	}
-	if got := r.ask("/compact"); !strings.Contains(got, "条消息") {
+	if got := r.compact(); !strings.Contains(got, "条消息") {
 		t.Errorf("asked again: %q", got)
 	}
 }
@@ -219,31 +239,53 @@ func TestAFullSessionOfAShortChatIsLeftBehind(t *testing.T) {
 	}
 }
 
-// The program is killed while a summary is being made that somebody has asked for: it is made after the restart.
-func TestAKilledBridgeMakesTheSummaryLater(t *testing.T) {
-	t.Parallel()
-	s := newService(t, feishusim.Config{}, func(c *config) { c.Context.KeepRecent = 1 })
-	s.model.Script(modelsim.Rule{Match: isSummary, Times: 1, Steps: []modelsim.Step{modelsim.Hang()}})
-	s.run()
-	s.connected()
-	s.answer(s.chat, s.sim.Say(s.chat, s.user, "我叫小明"))
-	id := s.sim.Say(s.chat, s.user, "/compact")
-	s.until("the summary", func() bool { return count(s.model.Requests(), isSummary) == 1 })
-	s.kill()
-	if n := s.count(`SELECT COUNT(*) FROM chats WHERE summary = '' AND session_id <> '' AND compact_for <> ''`); n != 1 {
-		t.Error("the chat is not as it was")
+// summarySteps are the steps of making a summary.
+var summarySteps = regexp.MustCompile(`^summary: `)
+
+// The program is killed while a summary is being made that somebody has asked for. Then the chat has the old session or the
+// new summary, and whoever asked is told once.
+func TestACrashInASummary(t *testing.T) {
+	for _, step := range append([]string{"while the agent thinks"}, crashSteps(t)...) {
+		if !summarySteps.MatchString(step) && strings.Contains(step, ":") {
+			continue
+		}
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{}, func(c *config) { c.Context.KeepRecent = 1 })
+			if step == "while the agent thinks" {
+				s.model.Script(modelsim.Rule{Match: isSummary, Times: 1, Steps: []modelsim.Step{modelsim.Hang()}})
+			}
+			s.run("MAGPIE_CRASH_AT=" + step)
+			s.connected()
+			s.answer(s.chat, s.sim.Say(s.chat, s.user, "我叫小明"))
+			id := s.sim.Say(s.chat, s.user, "/compact")
+			if step == "while the agent thinks" {
+				s.until("the summary", func() bool { return count(s.model.Requests(), isSummary) == 1 })
+				s.kill()
+			} else if !s.died(patience) {
+				t.Fatalf("the program did not come to this step: %s", s.logs)
+			}
+			before := s.count(`SELECT COUNT(*) FROM chats WHERE summary = '' AND session_id <> '' AND compact_for <> ''`)
+			after := s.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id = '' AND compact_for = ''`)
+			if before+after != 1 || (after == 1) != (step == "summary: stored") {
+				t.Errorf("the chat is as before: %d, as after: %d", before, after)
+			}
+			s.run()
+			s.connected()
+			if got := s.outcome(id); !strings.Contains(got, "较早的 1 条消息") {
+				t.Errorf("/compact: %q", got)
+			}
+			if got := said(s.answer(s.chat, s.sim.Say(s.chat, s.user, "我叫什么名字？"))); got != "你叫小明。" {
+				t.Errorf("answer %q", got)
+			}
+			if n := s.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id <> ''`); n != 1 {
+				t.Error("the summary or the session is missing")
+			}
+			s.terminate()
+			s.alone(5 * time.Second)
+			s.clean()
+		})
 	}
-	s.run()
-	s.connected()
-	if got := said(s.answer(s.chat, id)); !strings.Contains(got, "较早的 1 条消息") {
-		t.Errorf("/compact: %q", got)
-	}
-	if got := said(s.answer(s.chat, s.sim.Say(s.chat, s.user, "我叫什么名字？"))); got != "你叫小明。" {
-		t.Errorf("answer %q", got)
-	}
-	s.terminate()
-	s.alone(5 * time.Second)
-	s.clean()
 }
 
 // After more than two days the chat begins anew, and what was said last is noted on the side.
