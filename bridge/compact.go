@@ -78,8 +78,16 @@ func (b *Bridge) compact(ctx context.Context, key chat.Key) error {
 	crash.At("summary: stored")
 	b.pool.Drop(key.String())
 	b.outbox.wake(key)
+	if again := c.Summary.Seq != 0 && len(list) <= b.cfg.Context.KeepRecent+2; again && c.Compacting == "" {
+		b.log.Warn().Stringer("chat", key).Msg("a session was full after one turn: [context] window is small for what the agent reads there")
+		return errFullAgain
+	}
 	return nil
 }
+
+// errFullAgain says that a summary did not help: the session that began from it was full at once. To make one after
+// every turn would cost more than it gains.
+var errFullAgain = errors.New("the session was full after one turn")
 
 // nothingToCompact is for a chat that is short. A session that is full all the same, of what tools have said, is left
 // behind: the next one begins with the recent messages.

@@ -223,6 +223,21 @@ func TestAFailingSummaryHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// Where every session is full after one turn, a summary after each does not help.
+func TestSummariesThatDoNotHelpAreMadeLess(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Context.KeepRecent = 1 })
+	r.model.Script(
+		modelsim.Rule{Match: isSummary, Steps: []modelsim.Step{modelsim.Text("小明在试")}},
+		modelsim.Rule{Steps: []modelsim.Step{modelsim.Usage(103_000), modelsim.Text("好")}})
+	for range 5 {
+		r.ask("再来")
+	}
+	r.awaitLog("full after one turn")
+	if n := count(r.model.Requests(), isSummary); n != 2 {
+		t.Errorf("%d summaries", n)
+	}
+}
+
 // A session that is full of what tools have said, in a chat that is too short for a summary, is left behind.
 func TestAFullSessionOfAShortChatIsLeftBehind(t *testing.T) {
 	r := newRig(t)
