@@ -41,10 +41,10 @@ func (t *turn) settle(ctx context.Context) {
 func (t *turn) unsettle(ctx context.Context, end outcome) {
 	b, key := t.b, t.claim.Turn.Key
 	b.upkeep.end(key)
-	if end.state == db.Queued {
-		return
+	if end.state == db.Queued || ctx.Err() != nil {
+		return // at the end of the program; what is due is found before the next turn
 	}
-	c, err := b.db.Chat(context.WithoutCancel(ctx), key)
+	c, err := b.db.Chat(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
 		return
