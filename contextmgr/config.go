@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"magpie/internal/span"
+	"magpie/internal/period"
 )
 
 // Mode says which contexts a prompt carries.
@@ -19,7 +19,7 @@ const (
 	Hybrid   Mode = "hybrid"   // the session and the history prefix, both
 	Resume   Mode = "resume"   // the session only
 	Database Mode = "database" // the prefix only
-	Economy  Mode = "economy"  // the prefix only when there is no session
+	Economy  Mode = "economy"  // the prefix only when there is no verified session; else what the session has not seen
 )
 
 // SessionMode says how long a session lives.
@@ -28,7 +28,7 @@ type SessionMode string
 // The session modes.
 const (
 	Stable SessionMode = "stable" // one session per chat, until it is lost
-	Fresh  SessionMode = "fresh"  // every message in a new session
+	Fresh  SessionMode = "fresh"  // every message in a new session, with the prefix in every mode
 )
 
 // Config is the [context] section.
@@ -40,12 +40,12 @@ type Config struct {
 	SessionMode     SessionMode `toml:"session_mode" env:"SESSION_MODE"`
 	TimeZone        string      `toml:"time_zone" env:"TIME_ZONE"` // in which people name days, as in "Asia/Shanghai"; empty = this machine's
 
-	Window           int           `toml:"window" env:"WINDOW"`                           // tokens that a session may hold; a model's own window, where it is known and smaller, counts
-	CompactThreshold float64       `toml:"compact_threshold" env:"COMPACT_THRESHOLD"`     // part of the window from which on a session is replaced by a summary; 0 = never by itself
-	CompactHistory   float64       `toml:"compact_history" env:"COMPACT_HISTORY"`         // part of the window that a summary is made of at most
-	KeepRecent       int           `toml:"keep_recent" env:"KEEP_RECENT"`                 // messages that stay out of a summary
-	StaleAfter       span.Duration `toml:"session_stale_after" env:"SESSION_STALE_AFTER"` // a chat that was silent for longer begins anew; 0 = never
-	Titles           bool          `toml:"titles" env:"TITLES"`                           // chats get titles
+	Window           int             `toml:"window" env:"WINDOW"`                           // tokens that a session may hold; a model's own window, where it is known and smaller, counts
+	CompactThreshold float64         `toml:"compact_threshold" env:"COMPACT_THRESHOLD"`     // part of the window from which on a session is replaced by a summary; 0 = never by itself
+	CompactHistory   float64         `toml:"compact_history" env:"COMPACT_HISTORY"`         // part of the window that a summary is made of at most
+	KeepRecent       int             `toml:"keep_recent" env:"KEEP_RECENT"`                 // messages that stay out of a summary
+	StaleAfter       period.Duration `toml:"session_stale_after" env:"SESSION_STALE_AFTER"` // a chat that was silent for longer begins anew; 0 = never
+	Titles           bool            `toml:"titles" env:"TITLES"`                           // chats get titles
 }
 
 // Defaults is the configuration of a program that configures nothing.
@@ -53,7 +53,7 @@ func Defaults() Config {
 	return Config{
 		Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, SessionMode: Stable,
 		Window: 128_000, CompactThreshold: 0.8, CompactHistory: 0.7, KeepRecent: 5,
-		StaleAfter: span.Duration{Duration: 48 * time.Hour}, Titles: true,
+		StaleAfter: period.Duration{Duration: 48 * time.Hour}, Titles: true,
 	}
 }
 

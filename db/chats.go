@@ -36,17 +36,6 @@ func (c Chat) After() int64 {
 	return max(c.Summary.Seq, c.Anew)
 }
 
-// Session names the agent's session that continues a chat, and where its transcript lies.
-type Session struct {
-	ID   string // empty = none
-	Node string // machine
-	Cwd  string // folder, symbolic links resolved
-	Turn int64  // the last turn that it holds
-
-	Tokens int64 // that it held after its last turn, as the agent counts them; 0 = not known
-	Window int64 // that it can hold; 0 = not known
-}
-
 const selectChat = `SELECT kind, title, topic, lang, project_path, permission_mode, epoch,
 	session_id, session_node, session_cwd, session_turn, session_tokens, session_window,
 	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for FROM chats WHERE key = ?1`
@@ -82,17 +71,6 @@ const upsertChat = `INSERT INTO chats (no, key, kind, title, lang) VALUES ((SELE
 
 const raiseEpoch = `UPDATE chats SET epoch = epoch + 1, summary = '', summary_seq = 0, summary_at = 0, anew_seq = 0, ` + noSession + `
 	WHERE key = ?1`
-
-const forgetSession = `UPDATE chats SET ` + noSession + `
-	WHERE key = ?1 AND session_id = ?2`
-
-// ForgetSession drops a session that turned out to be lost. A newer session of the chat stays.
-func (d *DB) ForgetSession(ctx context.Context, key chat.Key, id string) error {
-	if _, err := d.exec(ctx, forgetSession, key.String(), id); err != nil {
-		return fmt.Errorf("forget session %s of %v: %w", id, key, err)
-	}
-	return nil
-}
 
 const setProject = `UPDATE chats SET project_path = ?2, permission_mode = ?3 WHERE key = ?1`
 

@@ -72,6 +72,8 @@ var Frequent = map[string]string{
 	"an import's epoch": epochNow, "the oldest message": oldestMessage, "a message of the same name": otherMessage,
 	"chats that wait for a summary": awaitedCompactions, "the oldest open turn": oldestOpen,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
+	"prompts": selectPrompts, "what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
+	"a forgotten session": forgetSessionAside,
 }
 
 // At sets the clock.

@@ -37,6 +37,9 @@ func (d *DB) Compact(ctx context.Context, key chat.Key, epoch int64, s Summary, 
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, ErrNotFound)
 		}
+		if _, err := tx.ExecContext(ctx, forgetSessionsAside, key.String()); err != nil {
+			return err
+		}
 		return d.answerCompact(ctx, tx, key, reply)
 	})
 	if err != nil {
@@ -105,7 +108,14 @@ const beginAnew = `UPDATE chats SET anew_seq = ?3, summary = '', summary_seq = 0
 // BeginAnew lets the context of a chat begin after the message with that seq: without a session and a summary. Unlike a new
 // epoch it does not hide what was before.
 func (d *DB) BeginAnew(ctx context.Context, key chat.Key, epoch, seq int64) error {
-	if _, err := d.exec(ctx, beginAnew, key.String(), epoch, seq); err != nil {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, beginAnew, key.String(), epoch, seq)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, forgetSessionsAside, key.String())
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("begin %v anew: %w", key, err)
 	}
 	return nil

@@ -244,3 +244,34 @@ func TestATitleIsGivenOnce(t *testing.T) {
 		t.Errorf("chat %+v", c)
 	}
 }
+
+// The sessions of other machines hold what a summary replaces, or what a new beginning leaves behind.
+func TestSessionsOfOtherMachinesGoToo(t *testing.T) {
+	for name, change := range map[string]func(*db.DB) error{
+		"summary":   func(d *db.DB) error { return d.Compact(t.Context(), oc, 0, db.Summary{Text: "x", Seq: 2}, "") },
+		"beginning": func(d *db.DB) error { return d.BeginAnew(t.Context(), oc, 0, 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := fresh(t)
+			for i, node := range []string{"here", "there"} {
+				accept(t, d, say(fmt.Sprint("om_", i), "hello"))
+				c, err := d.ClaimTurn(t.Context(), oc, db.Names{Session: "s-" + node, Prompt: node, Node: node}, true)
+				if err != nil || c.Turn.Session != "s-"+node && i == 0 {
+					t.Fatalf("%+v %v", c.Turn, err)
+				}
+				finish(t, d, db.End{Turn: c.Turn, Session: db.Session{ID: "s-" + node, Node: node, Cwd: "/"}})
+			}
+			if err := change(d); err != nil {
+				t.Fatal(err)
+			}
+			for _, node := range []string{"there", "here"} {
+				accept(t, d, say("om_"+node, "hello"))
+				c, err := d.ClaimTurn(t.Context(), oc, db.Names{Session: "new-" + node, Prompt: "p-" + node, Node: node}, true)
+				if err != nil || c.Resume && c.Turn.Session != "new-there" {
+					t.Errorf("%s resumes %s, %v", node, c.Turn.Session, err)
+				}
+				finish(t, d, db.End{Turn: c.Turn, Session: db.Session{ID: c.Turn.Session, Node: node, Cwd: "/"}})
+			}
+		})
+	}
+}

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"magpie/internal/span"
+	"magpie/internal/period"
 )
 
 // Duration is a length of time in the configuration.
-type Duration = span.Duration
+type Duration = period.Duration
 
 // Config is the [claude] section.
 type Config struct {

@@ -1,5 +1,5 @@
-// Package span holds lengths of time as configuration files write them. It is a leaf.
-package span
+// Package period holds lengths of time as configuration files write them. It is a leaf.
+package period
 
 import (
 	"fmt"
