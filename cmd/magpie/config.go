@@ -92,7 +92,7 @@ func defaults() config {
 	return config{
 		Claude:  claude.Defaults(),
 		Context: contextmgr.Defaults(),
-		DB:      db.Config{URL: "sqlite://data/magpie.db"},
+		DB:      db.Defaults(),
 		Log:     logConfig{Level: "info", Format: "json"},
 
 		Recovery: recoveryConfig{MaxAge: claude.Duration{Duration: 2 * time.Hour}},
