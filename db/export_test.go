@@ -68,6 +68,7 @@ var Frequent = map[string]string{
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
+	"memories": selectMemories, "a memory": selectMemory, "next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions,
 }
 
 // At sets the clock.
