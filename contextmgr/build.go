@@ -33,13 +33,13 @@ type Prompt struct {
 	UseResume bool
 	ResumeID  string // the session to resume; empty unless UseResume
 	Kind      chat.Kind
-	History   []chat.Message // of the prefix, oldest first
-	Current   string         // what is asked now
-	Stats     Stats
+	Context
+	Current string // what is asked now
+	Stats   Stats
 }
 
 // Text is what the agent is sent.
-func (p Prompt) Text() string { return Prefix(p.History, p.Kind, p.Current) }
+func (p Prompt) Text() string { return Prefix(p.Context, p.Kind, p.Current) }
 
 // Request says for which turn a context is wanted.
 type Request struct {
@@ -51,6 +51,8 @@ type Request struct {
 	Note     string         // a line of our own below the questions; empty = none
 	ResumeID string         // the session that will be resumed; empty = none
 	Seen     int64          // the last turn that the session holds
+	After    int64          // the recent part begins after the message with this seq; 0 = with the first
+	Summary  Summary        // of what was said up to After
 	Lost     bool           // the session was lost in this very turn
 	Live     bool           // a living process goes on with the session
 }
@@ -71,30 +73,44 @@ func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
 // an answer without it is better than none.
 func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 	began := time.Now()
-	history, err := m.history(ctx, r)
+	c, err := m.gather(ctx, r)
 	if err != nil {
 		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("history not read; answering with what there is")
 	}
-	p := compose(r, history)
+	p := compose(r, c)
 	p.Stats.BuildTime = time.Since(began)
 	return p
 }
 
-// history is what goes in front of the question.
-func (m *Manager) history(ctx context.Context, r Request) ([]chat.Message, error) {
+// gather is what goes in front of the question.
+func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
+	c := Context{Zone: m.cfg.zone()}
 	limits := m.cfg.Limits()
 	switch m.cfg.prefix(r) {
 	case none:
-		return nil, nil
+		return c, nil
 	case unseen:
 		missed, err := m.db.Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
-		return Fit(missed, limits), err
+		c.History = Fit(missed, limits)
+		return c, err
 	}
 	if r.ResumeID == "" {
 		limits = limits.Grown()
 	}
-	taken, err := Select(m.db.History(ctx, r.Key, r.Epoch, r.Turn), limits)
-	return Fit(taken, limits), err
+	c.Summary = r.Summary
+	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
+	taken, err := Select(m.db.History(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
+	c.History = Fit(taken, limits)
+	return c, err
+}
+
+// tokens is what c costs in a prefix, beside its title and the question.
+func (c Context) tokens(kind chat.Kind) int {
+	n := 0
+	for i, e := range c.entries(kind) {
+		n += EstimateTokens(heading(i+1, e)) + textCost(e.Text) + EstimateTokens("\n\n")
+	}
+	return n
 }
 
 // extent is how much of the History a prompt carries.
@@ -120,10 +136,10 @@ func (c Config) prefix(r Request) extent {
 }
 
 // compose puts a prompt together.
-func compose(r Request, history []chat.Message) Prompt {
-	p := Prompt{UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, History: history, Current: asked(r)}
-	p.Stats.Messages = len(history)
-	for _, m := range history {
+func compose(r Request, c Context) Prompt {
+	p := Prompt{UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, Context: c, Current: asked(r)}
+	p.Stats.Messages, p.Stats.Recalled = len(c.History), len(c.Recalled)
+	for _, m := range c.History {
 		p.Stats.Chars += utf8.RuneCountInString(m.Text)
 		if m.Role == chat.User {
 			p.Stats.UserMessages++

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Mode says which contexts a prompt carries.
@@ -35,6 +36,7 @@ type Config struct {
 	MinUserMessages int         `toml:"min_user_messages" env:"MIN_USER_MESSAGES"`
 	MaxTokens       int         `toml:"max_tokens" env:"MAX_TOKENS"` // estimated
 	SessionMode     SessionMode `toml:"session_mode" env:"SESSION_MODE"`
+	TimeZone        string      `toml:"time_zone" env:"TIME_ZONE"` // in which people name days, as in "Asia/Shanghai"; empty = this machine's
 }
 
 // Defaults is the configuration of a program that configures nothing.
@@ -63,7 +65,22 @@ func (c Config) Validate() error {
 	if c.MaxTokens < minTokens {
 		errs = append(errs, fmt.Errorf("[context] max_tokens %d: want at least %d", c.MaxTokens, minTokens))
 	}
+	if _, err := time.LoadLocation(c.TimeZone); err != nil {
+		errs = append(errs, fmt.Errorf("[context] time_zone %q: want a name such as Asia/Shanghai", c.TimeZone))
+	}
 	return errors.Join(errs...)
+}
+
+// zone is the time zone in which people name days.
+func (c Config) zone() *time.Location {
+	if c.TimeZone == "" {
+		return time.Local
+	}
+	zone, err := time.LoadLocation(c.TimeZone)
+	if err != nil {
+		return time.UTC // Validate has refused it
+	}
+	return zone
 }
 
 // Resumes reports whether a chat's session is used again.

@@ -1,6 +1,7 @@
 package contextmgr
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -205,6 +206,9 @@ func (r *reader) heading() line {
 // wordEnds says whether a title is over, apart from decoration.
 func (r *reader) wordEnds() bool { return r.ended() || strings.ContainsRune("#:-=_*.", r.c) }
 
+// entryWords are what the headings of entries call them.
+var entryWords = []string{userWord, assistantWord, memoryWord, summaryWord, overheardWord}
+
 func (r *reader) turn() line {
 	for n := 0; r.c != ']'; n++ {
 		if r.c == 0 || n == mostBracketed {
@@ -213,7 +217,7 @@ func (r *reader) turn() line {
 		r.next()
 	}
 	r.next()
-	if (r.take(userWord) || r.take(assistantWord)) && (r.ended() || r.c == ':' || r.c == '(') {
+	if slices.ContainsFunc(entryWords, r.take) && (r.ended() || r.c == ':' || r.c == '(') {
 		return lineTurn
 	}
 	return lineProse

@@ -30,7 +30,7 @@ func TestFitHoldsTheBudgetInGroupsAndWithEscapes(t *testing.T) {
 			t.Fatal("nothing left")
 		}
 		for _, kind := range []chat.Kind{chat.Private, chat.Group} {
-			if n := EstimateTokens(Prefix(got, kind, "")); n > l.MaxTokens {
+			if n := EstimateTokens(Prefix(Context{History: got}, kind, "")); n > l.MaxTokens {
 				t.Fatalf("%s: %d tokens in a budget of %d", kind, n, l.MaxTokens)
 			}
 		}

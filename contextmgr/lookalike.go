@@ -40,6 +40,9 @@ var lookalike = lookalikes(map[rune]string{
 	'用': "⽤",
 	'户': "戶戸⼾",
 	'手': "⼿🈐",
+	'记': "記",
+	'忆': "憶",
+	'听': "聽聴",
 })
 
 func lookalikes(table map[rune]string) map[rune]rune {

@@ -152,7 +152,7 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			told := []error{err}
 			c, err := d.ClaimTurn(ctx, oc, names("s"), true)
 			told = append(told, err, d.FinishTurn(ctx, db.End{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
-			for _, err := range d.History(ctx, oc, 0, 1<<40) {
+			for _, err := range d.History(ctx, oc, 0, 0, 1<<40) {
 				told = append(told, err)
 			}
 			_, err = d.Unseen(ctx, oc, 0, 1, 1<<40)

@@ -81,7 +81,7 @@ func texts(list []chat.Message) string {
 func history(t testing.TB, d *db.DB, epoch, before int64) string {
 	t.Helper()
 	var list []chat.Message
-	for m, err := range d.History(t.Context(), oc, epoch, before) {
+	for m, err := range d.History(t.Context(), oc, epoch, 0, before) {
 		if err != nil {
 			t.Fatal(err)
 		}

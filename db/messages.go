@@ -145,17 +145,17 @@ func queryMessages(ctx context.Context, q querier, key chat.Key, query string, a
 const historyPage = 32
 
 const selectHistory = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND epoch = ?2 AND seq < ?3 AND class = 'talk' AND role IN ('user', 'assistant')
-	AND turn_id < ?4 ORDER BY seq DESC LIMIT ?5`
+	WHERE chat_key = ?1 AND epoch = ?2 AND seq < ?3 AND seq > ?4 AND class = 'talk' AND role IN ('user', 'assistant')
+	AND turn_id < ?5 ORDER BY seq DESC LIMIT ?6`
 
-// History walks the conversation of one epoch backwards from the newest message, without the messages of turn before and
-// later ones: those are being asked now, or wait to be asked. It reads page by page, so what the caller does not
+// History walks the conversation of one epoch backwards from the newest message to the one after seq after, without the
+// messages of turn before and later ones: those are being asked now, or wait to be asked. It reads page by page, so what the caller does not
 // pull costs nothing, however long the History is.
-func (d *DB) History(ctx context.Context, key chat.Key, epoch, before int64) iter.Seq2[chat.Message, error] {
+func (d *DB) History(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
 	return func(yield func(chat.Message, error) bool) {
 		seq := int64(1<<63 - 1)
 		for {
-			page, err := queryMessages(ctx, d.read, key, selectHistory, key.String(), epoch, seq, before, historyPage)
+			page, err := queryMessages(ctx, d.read, key, selectHistory, key.String(), epoch, seq, after, before, historyPage)
 			if err != nil {
 				yield(chat.Message{}, fmt.Errorf("read history of %v: %w", key, err))
 				return

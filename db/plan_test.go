@@ -58,7 +58,7 @@ func usesIndex(t *testing.T, d *db.DB, query string) {
 func plan(t *testing.T, d *db.DB, query string) (steps []string) {
 	t.Helper()
 	err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) (err error) {
-		args := []any{"feishu:chat:oc_1", 1, 2, 3, 4}
+		args := []any{"feishu:chat:oc_1", 1, 2, 3, 4, 5}
 		n := 0
 		for n < len(args) && strings.Contains(query, "?"+string(rune('1'+n))) {
 			n++
