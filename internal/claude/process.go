@@ -14,11 +14,12 @@ import (
 
 // Spec is what a process must be for a turn.
 type Spec struct {
-	Session string // the CLI's session id
-	Resume  bool   // the session exists; else it is begun with this id
-	Dir     string // working folder
-	Mode    string // permission mode
-	Name    string // title by which a person can resume the session in a terminal; empty = none
+	Session string       // the CLI's session id
+	Resume  bool         // the session exists; else it is begun with this id
+	Dir     string       // working folder
+	Mode    string       // permission mode
+	Name    string       // title by which a person can resume the session in a terminal; empty = none
+	Tools   func() Tools // called for every process that is started; nil = no tools of ours
 }
 
 // Process is one running CLI. It serves one turn at a time, for as long as its chat keeps it.
@@ -65,7 +66,8 @@ const settings = `{"cleanupPeriodDays":36500}`
 
 // start starts a process. It says nothing until its first message.
 func start(c Config, spec Spec) (*Process, error) {
-	cmd := exec.Command(c.Command, arguments(c, spec)...)
+	tools := spec.tools()
+	cmd := exec.Command(c.Command, append(arguments(c, spec), tools.arguments()...)...)
 	cmd.Dir = spec.Dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a signal to the bridge's group must not hit it
 	cmd.WaitDelay = waitDelay
@@ -73,19 +75,22 @@ func start(c Config, spec Spec) (*Process, error) {
 		spec: spec, cmd: cmd, mark: markName + "=" + c.Instance + "/" + uuid.NewString(), stderr: &tail{max: stderrTail},
 		limits: c, exited: make(chan struct{}), closed: make(chan struct{}), fresh: true,
 	}
-	cmd.Env = append(c.environ(), p.mark)
+	cmd.Env = append(tools.environ(c.environ()), p.mark)
 	cmd.Stdout = &lineWriter{emit: p.deliver}
 	cmd.Stderr = p.stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
+		tools.close()
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
 	if err := house.start(p); err != nil {
+		tools.close()
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
 	p.in = newInput(stdin)
 	go func() {
 		p.err = cmd.Wait()
+		tools.close()
 		house.leave(p)
 		p.in.close()
 		<-p.in.done
