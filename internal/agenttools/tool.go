@@ -37,9 +37,9 @@ func New[In any](name, description string, do func(ctx context.Context, key chat
 				return nil, nil, refused
 			case err != nil:
 				log.Error().Err(err).Stringer("chat", key).Str("tool", name).Msg("tool of the bridge failed")
-				return nil, nil, errors.New(failed)
+				text = failed
 			}
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: err != nil}, nil, nil
 		}
 		mcp.AddTool(to, &mcp.Tool{Name: name, Description: description}, handle)
 	}

@@ -19,7 +19,7 @@ type Spec struct {
 	Dir     string       // working folder
 	Mode    string       // permission mode
 	Name    string       // title by which a person can resume the session in a terminal; empty = none
-	Tools   func() Tools // called for every process that is started; nil = no tools of ours
+	Tools   func() Tools `json:"-"` // called for every process that is started; nil = no tools of ours
 }
 
 // Process is one running CLI. It serves one turn at a time, for as long as its chat keeps it.
