@@ -19,13 +19,14 @@ type Stats struct {
 	Chars        int           `json:"chars"`  // of their texts, in runes
 	Tokens       int           `json:"tokens"` // of the whole prompt, estimated
 	Recalled     int           `json:"recalled"`
+	Memories     int           `json:"memories"`
 	BuildTime    time.Duration `json:"build_ns"`
 }
 
 // MarshalZerologObject writes the statistics into a log line.
 func (s Stats) MarshalZerologObject(e *zerolog.Event) {
 	e.Int("messages", s.Messages).Int("user_messages", s.UserMessages).Int("chars", s.Chars).
-		Int("tokens", s.Tokens).Int("recalled", s.Recalled).Dur("build_ms", s.BuildTime)
+		Int("tokens", s.Tokens).Int("recalled", s.Recalled).Int("memories", s.Memories).Dur("build_ms", s.BuildTime)
 }
 
 // Prompt is the context of one turn.
@@ -45,6 +46,7 @@ func (p Prompt) Text() string { return Prefix(p.Context, p.Kind, p.Current) }
 type Request struct {
 	Key      chat.Key
 	Kind     chat.Kind
+	Project  string // the folder that the chat works in
 	Epoch    int64
 	Turn     int64
 	Asked    []chat.Message // in order
@@ -59,14 +61,15 @@ type Request struct {
 
 // Manager builds contexts from the store.
 type Manager struct {
-	db  *db.DB
-	cfg Config
-	log zerolog.Logger
+	db   *db.DB
+	cfg  Config
+	log  zerolog.Logger
+	told *told
 }
 
 // New makes a manager.
 func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
-	return &Manager{db: store, cfg: cfg, log: log}
+	return &Manager{db: store, cfg: cfg, log: log, told: newTold()}
 }
 
 // Build makes the context of a turn. It always succeeds: a History that cannot be read is logged and left out, since
@@ -84,7 +87,7 @@ func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 
 // gather is what goes in front of the question.
 func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
-	c := Context{Zone: m.cfg.zone()}
+	c := Context{Zone: m.cfg.zone(), Memories: m.memories(ctx, r)}
 	limits := m.cfg.Limits()
 	switch m.cfg.prefix(r) {
 	case none:
@@ -138,7 +141,7 @@ func (c Config) prefix(r Request) extent {
 // compose puts a prompt together.
 func compose(r Request, c Context) Prompt {
 	p := Prompt{UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, Context: c, Current: asked(r)}
-	p.Stats.Messages, p.Stats.Recalled = len(c.History), len(c.Recalled)
+	p.Stats.Messages, p.Stats.Recalled, p.Stats.Memories = len(c.History), len(c.Recalled), len(c.Memories)
 	for _, m := range c.History {
 		p.Stats.Chars += utf8.RuneCountInString(m.Text)
 		if m.Role == chat.User {

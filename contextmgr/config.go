@@ -37,11 +37,13 @@ type Config struct {
 	MaxTokens       int         `toml:"max_tokens" env:"MAX_TOKENS"` // estimated
 	SessionMode     SessionMode `toml:"session_mode" env:"SESSION_MODE"`
 	TimeZone        string      `toml:"time_zone" env:"TIME_ZONE"` // in which people name days, as in "Asia/Shanghai"; empty = this machine's
+
+	Memory MemoryConfig `toml:"-" env:"-"` // a section of its own; the caller supplies it
 }
 
 // Defaults is the configuration of a program that configures nothing.
 func Defaults() Config {
-	return Config{Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, SessionMode: Stable}
+	return Config{Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, SessionMode: Stable, Memory: MemoryDefaults()}
 }
 
 // minTokens is the least budget in which a prefix makes sense.
