@@ -53,7 +53,7 @@ func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
 // Chat returns what is known of a chat, or [ErrNotFound].
 func (d *DB) Chat(ctx context.Context, key chat.Key) (Chat, error) { return d.hotChat(ctx, key) }
 
-const upsertChat = `INSERT INTO chats (key, kind, title, lang) VALUES (?1, ?2, ?3, ?4)
+const upsertChat = `INSERT INTO chats (no, key, kind, title, lang) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3, ?4)
 	ON CONFLICT (key) DO UPDATE SET kind = excluded.kind,
 	title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END,
 	lang = CASE WHEN excluded.lang = '' THEN chats.lang ELSE excluded.lang END`

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -42,7 +43,17 @@ func (d *DB) Check(ctx context.Context) error { return d.check(ctx, "PRAGMA inte
 
 func (d *DB) check(ctx context.Context, pragma string) (err error) {
 	defer func() { err = explain(d.path, err) }()
-	rows, err := d.read.QueryContext(ctx, pragma)
+	// A connection of its own: one that has used the index before may know how it was then, and take that for damage.
+	how := url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}}
+	if d.lock == nil {
+		how.Set("mode", "ro")
+	}
+	own, err := connect(ctx, d.path, 1, how, nil)
+	if err != nil {
+		return fmt.Errorf("check the database: %w", err)
+	}
+	defer func() { err = errors.Join(err, own.Close()) }()
+	rows, err := own.QueryContext(ctx, pragma)
 	if err != nil {
 		return fmt.Errorf("check the database: %w", err)
 	}

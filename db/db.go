@@ -61,6 +61,9 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if !fullText {
+		return nil, errors.New("this program was built without full-text search: build it with -tags sqlite_fts5, as scripts/run does")
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("folder of the database: %w", err)
 	}
@@ -89,6 +92,9 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err := d.migrate(ctx, files); err != nil {
 		return nil, err
 	}
+	if err := d.catchUp(ctx); err != nil {
+		return nil, err
+	}
 	return d, nil
 }
 
@@ -115,7 +121,7 @@ func (d *DB) connect(ctx context.Context) (err error) {
 		return err
 	}
 	d.writer = newWriter(d.write, d.path, func() { d.chats.settle() })
-	d.read, err = connect(ctx, d.path, readers, url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}}, nil)
+	d.read, err = connect(ctx, d.path, readers, url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}, "_stmt_cache_size": {"32"}}, nil)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"testing"
 	"time"
+
+	"magpie/internal/chat"
 )
 
 // Tx runs f in a write transaction, as the methods of DB do.
@@ -67,6 +69,7 @@ var Frequent = map[string]string{
 	"a queued turn": queuedTurn, "the newest queued turn": newestQueued, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
+	"an import's epoch": epochNow, "the oldest message": oldestMessage, "a message of the same name": otherMessage,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
 	"memories": selectMemories, "a memory": selectMemory, "next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions,
 }
@@ -76,3 +79,9 @@ func (d *DB) At(t testing.TB, now time.Time) {
 	t.Helper()
 	d.now = func() time.Time { return now }
 }
+
+// IndexTerms are the terms under which a message is found.
+func IndexTerms(m chat.Message) []string { return indexTerms(m) }
+
+// SelectExport is the query that reads the whole History.
+const SelectExport = selectExport

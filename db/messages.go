@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"magpie/internal/chat"
@@ -92,12 +93,9 @@ const insertMessage = `INSERT INTO messages
 // appendMessage gives m its seq, and its epoch unless it has a turn, whose epoch it then must carry already.
 // It reports false, and does nothing, when the message id is known.
 func appendMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
-	var known int
-	err := tx.QueryRowContext(ctx, knownMessage, m.Key.String(), m.ID).Scan(&known)
-	if err == nil {
-		return false, nil
-	} else if !errors.Is(err, sql.ErrNoRows) {
-		return false, fmt.Errorf("look for message: %w", err)
+	known, err := isKnown(ctx, tx, m)
+	if err != nil || known {
+		return false, err
 	}
 	var epoch int64
 	if err := tx.QueryRowContext(ctx, nextSeq, m.Key.String()).Scan(&m.Seq, &epoch); err != nil {
@@ -106,20 +104,41 @@ func appendMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, erro
 	if m.Turn == 0 {
 		m.Epoch = epoch
 	}
-	_, err = tx.ExecContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
-		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time))
-	if err != nil {
-		return false, fmt.Errorf("insert message: %w", err)
+	return true, storeMessage(ctx, tx, m)
+}
+
+func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
+	var one int
+	err := tx.QueryRowContext(ctx, knownMessage, m.Key.String(), m.ID).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("look for message: %w", err)
 	}
 	return true, nil
 }
 
+// storeMessage is the only place where the History grows. m has its seq and its epoch.
+func storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
+	res, err := tx.ExecContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
+		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time))
+	if err != nil {
+		return fmt.Errorf("insert message: %w", err)
+	}
+	id, err := res.LastInsertId()
+	if err != nil {
+		return fmt.Errorf("insert message: %w", err)
+	}
+	return indexInPassing(ctx, tx, id)
+}
+
 const messageColumns = `seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at`
 
-func scanMessage(rows *sql.Rows, key chat.Key) (chat.Message, error) {
+// scanMessage reads a row of messageColumns, and the columns before them into first.
+func scanMessage(rows *sql.Rows, key chat.Key, first ...any) (chat.Message, error) {
 	m := chat.Message{Key: key}
 	var ms int64
-	err := rows.Scan(&m.Seq, &m.Epoch, &m.Turn, &m.ID, &m.Role, &m.Class, &m.Actor.ID, &m.Actor.Name, &m.Text, &ms)
+	err := rows.Scan(append(first, &m.Seq, &m.Epoch, &m.Turn, &m.ID, &m.Role, &m.Class, &m.Actor.ID, &m.Actor.Name, &m.Text, &ms)...)
 	m.Time = fromMillis(ms)
 	return m, err
 }
@@ -148,12 +167,15 @@ const selectHistory = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND epoch = ?2 AND seq < ?3 AND seq > ?4 AND class = 'talk' AND role IN ('user', 'assistant')
 	AND turn_id < ?5 ORDER BY seq DESC LIMIT ?6`
 
-// History walks the conversation of one epoch backwards from the newest message to the one after seq after, without the
-// messages of turn before and later ones: those are being asked now, or wait to be asked. It reads page by page, so what the caller does not
+// History walks the conversation of one epoch backwards from the newest message to the one after seq after (0 = to the
+// first), without the messages of turn before and later ones: those are being asked now, or wait to be asked. It reads page by page, so what the caller does not
 // pull costs nothing, however long the History is.
 func (d *DB) History(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
 	return func(yield func(chat.Message, error) bool) {
-		seq := int64(1<<63 - 1)
+		if after == 0 {
+			after = math.MinInt64 // what was imported may lie before seq 0
+		}
+		seq := int64(math.MaxInt64)
 		for {
 			page, err := queryMessages(ctx, d.read, key, selectHistory, key.String(), epoch, seq, after, before, historyPage)
 			if err != nil {

@@ -66,7 +66,7 @@ func enqueue(ctx context.Context, t testing.TB, d *db.DB, f job) <-chan error {
 
 func addChat(id string) job {
 	return func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO chats (key, kind) VALUES (?1, 'p2p')`, chat.FeishuChat(id).String())
+		_, err := tx.ExecContext(ctx, `INSERT INTO chats (no, key, kind) SELECT COALESCE(MAX(no), 0) + 1, ?1, 'p2p' FROM chats`, chat.FeishuChat(id).String())
 		return err
 	}
 }
@@ -234,9 +234,9 @@ func TestWhoComesAfterCloseGetsAnError(t *testing.T) {
 func fill(b testing.TB, d *db.DB, n int) {
 	b.Helper()
 	if err := d.Tx(b.Context(), func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO chats (key, kind, next_seq)
+		_, err := tx.ExecContext(ctx, `INSERT INTO chats (no, key, kind, next_seq)
 			WITH RECURSIVE i (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i WHERE n < 999)
-			SELECT 'feishu:chat:oc_' || n, 'p2p', ?1 FROM i`, n)
+			SELECT n + 1, 'feishu:chat:oc_' || n, 'p2p', ?1 FROM i`, n)
 		if err != nil {
 			return err
 		}

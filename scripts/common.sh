@@ -1,6 +1,9 @@
 # Shared by scripts/run and scripts/test: what both need on the machine. Sourced, not run.
 # Everything is pinned: Go modules by go.sum, the CLI by scripts/cli/package-lock.json.
 
+# SQLite's full-text search has to be asked for when it is compiled; without it the program does not open its database.
+export GOFLAGS="${GOFLAGS:+$GOFLAGS }-tags=sqlite_fts5"
+
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }

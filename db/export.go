@@ -1,0 +1,60 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"magpie/internal/chat"
+)
+
+const selectExport = `SELECT ` + messageColumns + `, key, kind, epoch < now
+	FROM (SELECT key, kind, epoch AS now FROM chats WHERE ?1 = '' OR key = ?1 ORDER BY key) CROSS JOIN messages ON chat_key = key
+	ORDER BY key, seq`
+
+// Export walks through the History of all chats as it is at this moment: chat by chat, each in its order.
+func (d *DB) Export(ctx context.Context) iter.Seq2[Record, error] { return d.export(ctx, "") }
+
+// ExportChat is [DB.Export] of one chat, which may be one that does not exist.
+func (d *DB) ExportChat(ctx context.Context, key chat.Key) iter.Seq2[Record, error] {
+	return d.export(ctx, key.String())
+}
+
+func (d *DB) export(ctx context.Context, only string) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		enough := false
+		err := d.walk(ctx, only, func(r Record) bool {
+			enough = !yield(r, nil)
+			return !enough
+		})
+		if err != nil && !enough {
+			yield(Record{}, fmt.Errorf("read the history: %w", err))
+		}
+	}
+}
+
+// walk calls f for every message until f has enough. It keeps nothing in memory, and one connection to itself.
+func (d *DB) walk(ctx context.Context, only string, f func(Record) bool) (err error) {
+	rows, err := d.read.QueryContext(ctx, selectExport, only)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var r Record
+		var key string
+		var ms int64
+		if err := rows.Scan(&r.Seq, &r.Epoch, &r.Turn, &r.ID, &r.Role, &r.Class, &r.Actor.ID, &r.Actor.Name, &r.Text, &ms, &key, &r.Kind, &r.Past); err != nil {
+			return err
+		}
+		r.Time = fromMillis(ms)
+		if r.Key, err = chat.ParseKey(key); err != nil {
+			return err
+		}
+		if !f(r) {
+			return nil
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,210 @@
+package db
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"magpie/internal/chat"
+)
+
+// Record is a message on its way from one database to another. Its Seq and Turn mean nothing there.
+type Record struct {
+	chat.Message
+	Kind chat.Kind // of the chat; empty = not known
+	Past bool      // Epoch is that of a conversation which has been ended, by /new; else the message belongs to the chat's current one
+}
+
+// Import takes messages from elsewhere into the History, all or none, and says how many of them were new. One that is
+// known changes nothing. They belong to no turn, so nobody answers them.
+func (d *DB) Import(ctx context.Context, list []Record) (added int, err error) {
+	return d.NewImporter().Add(ctx, list)
+}
+
+// Importer takes in messages in several steps. Within a chat they keep their order; what is older than all that the chat
+// had before comes in front of it, everything else behind.
+type Importer struct {
+	db    *DB
+	chats map[chat.Key]*place
+}
+
+// place says where the messages of one chat go.
+type place struct {
+	first int64 // when the first message was written that the chat had before
+	seq   int64 // of that message
+	front int64 // the next place in front of it
+}
+
+// NewImporter makes an importer.
+func (d *DB) NewImporter() *Importer { return &Importer{db: d, chats: map[chat.Key]*place{}} }
+
+// Add takes in the next messages, all or none. After an error the importer is of no more use.
+func (im *Importer) Add(ctx context.Context, list []Record) (added int, err error) {
+	err = im.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		last := int64(0)
+		for i := range list {
+			fresh, err := im.add(ctx, tx, &list[i])
+			if err != nil {
+				return fmt.Errorf("import message %s: %w", list[i].ID, err)
+			}
+			if fresh {
+				added++
+				last = max(last, ownTurn(list[i].ID))
+			}
+		}
+		return passTurn(ctx, tx, last)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return added, nil
+}
+
+const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2) ON CONFLICT (key) DO NOTHING`
+
+func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record) (fresh bool, err error) {
+	p := im.chats[r.Key]
+	if p == nil {
+		if _, err := tx.ExecContext(ctx, addChat, r.Key.String(), cmp.Or(r.Kind, chat.Private)); err != nil {
+			return false, fmt.Errorf("add chat: %w", err)
+		}
+		if p, err = oldest(ctx, tx, r.Key); err != nil {
+			return false, err
+		}
+		im.chats[r.Key] = p
+	}
+	m := r.Message
+	m.Turn = 0
+	if err := rename(ctx, tx, &m); err != nil {
+		return false, err
+	}
+	known, err := isKnown(ctx, tx, &m)
+	if err != nil || known {
+		return false, err
+	}
+	if m.Epoch, err = epochOf(ctx, tx, r); err != nil {
+		return false, err
+	}
+	if m.Seq, err = p.next(ctx, tx, &m); err != nil {
+		return false, err
+	}
+	return true, storeMessage(ctx, tx, &m)
+}
+
+const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 ORDER BY seq LIMIT 1`
+
+func oldest(ctx context.Context, tx *sql.Tx, key chat.Key) (*place, error) {
+	p := place{first: math.MinInt64}
+	err := tx.QueryRowContext(ctx, oldestMessage, key.String()).Scan(&p.first, &p.seq)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("oldest message: %w", err)
+	}
+	p.front = p.seq - room
+	return &p, nil
+}
+
+// room is how many messages one import may put in front of a chat's others. Seqs may be negative, see [firstSeq].
+const room = 1 << 24
+
+// next is the place of a message that is new.
+func (p *place) next(ctx context.Context, tx *sql.Tx, m *chat.Message) (seq int64, err error) {
+	key := m.Key.String()
+	if millis(m.Time) >= p.first {
+		var epoch int64
+		if err := tx.QueryRowContext(ctx, nextSeq, key).Scan(&seq, &epoch); err != nil {
+			return 0, fmt.Errorf("number message: %w", err)
+		}
+		return seq, nil
+	}
+	if p.front == p.seq || p.front < firstSeq {
+		return 0, errors.New("no room in front of the chat's messages")
+	}
+	p.front++
+	return p.front - 1, nil
+}
+
+const (
+	epochNow   = `SELECT epoch, EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND epoch = chats.epoch AND class = 'talk' AND role IN ('user', 'assistant')) FROM chats WHERE key = ?1`
+	epochAfter = `UPDATE chats SET epoch = ?2, session_id = '', session_node = '', session_cwd = '', session_turn = 0 WHERE key = ?1`
+)
+
+// epochOf is the epoch of a record in this database. What belongs to an ended conversation never becomes part of one
+// that goes on here: it goes right before that. As long as none goes on, the next is the one after the record's.
+func epochOf(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
+	var now int64
+	var goesOn bool
+	if err := tx.QueryRowContext(ctx, epochNow, r.Key.String()).Scan(&now, &goesOn); err != nil {
+		return 0, fmt.Errorf("epoch of the chat: %w", err)
+	}
+	switch {
+	case !r.Past:
+		return now, nil
+	case r.Epoch < now:
+		return r.Epoch, nil
+	case goesOn:
+		return now - 1, nil
+	}
+	if _, err := tx.ExecContext(ctx, epochAfter, r.Key.String(), r.Epoch+1); err != nil {
+		return 0, fmt.Errorf("end a conversation: %w", err)
+	}
+	return r.Epoch, nil
+}
+
+// mostTurns is a number that no turn reaches.
+const mostTurns = 1 << 48
+
+// ownTurn is the turn in a message id that a database made by itself, see [answerID]; 0 = the platform made the id.
+func ownTurn(id string) int64 {
+	for _, made := range []string{"answer:", "continue:"} {
+		if s, ok := strings.CutPrefix(id, made); ok {
+			if n, err := strconv.ParseInt(s, 10, 64); err == nil && n > 0 && n < mostTurns {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+const otherMessage = `SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2 AND NOT (content = ?3 AND sent_at = ?4)`
+
+// rename gives a message another id when its own was made by another database, and means something else in this one.
+// It is the same name whenever the message comes.
+func rename(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
+	if ownTurn(m.ID) == 0 {
+		return nil
+	}
+	var other int
+	err := tx.QueryRowContext(ctx, otherMessage, m.Key.String(), m.ID, m.Text, millis(m.Time)).Scan(&other)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("look for message: %w", err)
+	}
+	m.ID = fmt.Sprintf("%s@%d", m.ID, millis(m.Time))
+	return nil
+}
+
+// Turns are numbered on from here; the row is there once a turn was. What can be imported of turns is only their names.
+const (
+	firstTurn = `INSERT INTO sqlite_sequence (name, seq) SELECT 'turns', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'turns')`
+	laterTurn = `UPDATE sqlite_sequence SET seq = MAX(seq, ?1) WHERE name = 'turns'`
+)
+
+// passTurn lets no turn of this database have a number up to last: its answer would be taken for one that is known.
+func passTurn(ctx context.Context, tx *sql.Tx, last int64) error {
+	if last == 0 {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, firstTurn); err != nil {
+		return fmt.Errorf("number turns on: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, laterTurn, last); err != nil {
+		return fmt.Errorf("number turns on: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"magpie/internal/chat"
+	"magpie/internal/lexicon"
+)
+
+// The index of the History, by terms. It is written in the transactions that write the messages, but not by each of
+// them: every indexBatch-th message brings in those before it, at a tenth of the cost. What is not in the index yet is
+// few enough to be looked through.
+const indexBatch = 64
+
+// Postings are the messages of a chat that hold a term.
+type Postings struct {
+	Term string
+	Seqs []int64 // the newest first
+	More bool    // there are older ones
+}
+
+// Found is what a chat's History holds of the terms that were asked for.
+type Found struct {
+	Terms    []Postings // in the order in which they were asked for
+	Messages int        // how many messages the conversation has, about
+}
+
+// The row of a message in the index is its chat's number and its seq, which may be negative: see [Importer].
+const (
+	chatRows = 1 << 32
+	firstSeq = -1 << 31
+)
+
+// row is the row of the chat's message with seq 0.
+func row(no int64) int64 { return no*chatRows - firstSeq }
+
+// chatRange is where the messages of a chat's epoch lie in the index.
+const chatRange = `SELECT no, next_seq, (SELECT MIN(seq) FROM messages
+	WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant')) FROM chats WHERE key = ?1`
+
+const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
+	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 2147483647 ORDER BY rowid DESC LIMIT ?4))
+	FROM json_each(?1) ORDER BY key`
+
+const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed) AND chat_key = ?1 ORDER BY id DESC`
+
+// Find tells which messages of a chat, since the epoch began, hold which of the terms: of each term the newest ones, at
+// most so many and a batch. It finds talk and what was overheard.
+func (d *DB) Find(ctx context.Context, key chat.Key, epoch int64, terms []string, most int) (found Found, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("find in the history of %v: %w", key, err)
+		}
+	}()
+	tx, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // index and messages as of one moment
+	if err != nil {
+		return Found{}, err
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing was written
+	var no, next int64
+	var first sql.NullInt64
+	err = tx.QueryRowContext(ctx, chatRange, key.String(), epoch).Scan(&no, &next, &first)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !first.Valid {
+		return Found{}, nil
+	} else if err != nil {
+		return Found{}, err
+	}
+	found.Messages = int(next - first.Int64)
+	if found.Terms, err = postings(ctx, tx, terms, row(no), first.Int64, most); err != nil {
+		return Found{}, err
+	}
+	fresh, err := queryMessages(ctx, tx, key, notIndexed, key.String())
+	if err != nil {
+		return Found{}, err
+	}
+	for i := range found.Terms {
+		p := &found.Terms[i]
+		var newest []int64
+		for _, m := range fresh {
+			if m.Seq >= first.Int64 && findable(m) && slices.Contains(indexTerms(m), p.Term) {
+				newest = append(newest, m.Seq)
+			}
+		}
+		p.Seqs = append(newest, p.Seqs...)
+	}
+	return found, nil
+}
+
+func postings(ctx context.Context, q querier, terms []string, base, first int64, most int) (_ []Postings, err error) {
+	quoted := make([]string, len(terms))
+	for i, t := range terms {
+		quoted[i] = `"` + strings.ReplaceAll(t, `"`, `""`) + `"`
+	}
+	list, err := json.Marshal(quoted)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := q.QueryContext(ctx, findTerms, string(list), base, first, most)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var found []Postings
+	for rows.Next() {
+		var seqs sql.NullString
+		if err := rows.Scan(&seqs); err != nil {
+			return nil, err
+		}
+		p := Postings{Term: terms[len(found)]}
+		for s := range strings.FieldsSeq(seqs.String) {
+			seq, err := strconv.ParseInt(s, 10, 64)
+			if err != nil {
+				return nil, err
+			}
+			p.Seqs = append(p.Seqs, seq)
+		}
+		p.More = len(p.Seqs) == most
+		found = append(found, p)
+	}
+	return found, rows.Err()
+}
+
+const selectMessages = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2)) ORDER BY seq`
+
+// Messages are those of a chat's messages with the seqs that exist, oldest first.
+func (d *DB) Messages(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
+	list, err := json.Marshal(seqs)
+	if err != nil {
+		return nil, err
+	}
+	msgs, err := queryMessages(ctx, d.read, key, selectMessages, key.String(), string(list))
+	if err != nil {
+		return nil, fmt.Errorf("read messages of %v: %w", key, err)
+	}
+	return msgs, nil
+}
+
+// findable says whether a message belongs into the index.
+func findable(m chat.Message) bool {
+	return m.Class != chat.Command && (m.Role == chat.User || m.Role == chat.Assistant)
+}
+
+// indexTerms are the terms under which a message is found, each once.
+func indexTerms(m chat.Message) []string {
+	terms := lexicon.Terms(m.Text)
+	terms = append(terms, lexicon.Speaker(m.Actor.Name)...)
+	if !m.Time.IsZero() {
+		terms = append(terms, lexicon.Day(m.Time), lexicon.Month(m.Time))
+	}
+	slices.Sort(terms)
+	return slices.Compact(terms)
+}
+
+const selectIndexed = `SELECT upto FROM indexed`
+
+const setIndexed = `UPDATE indexed SET upto = ?1`
+
+const selectToIndex = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), ` + messageColumns + ` FROM messages
+	WHERE id > ?1 ORDER BY id LIMIT ?2`
+
+const insertTerms = `INSERT INTO terms (rowid, list) VALUES (?1, ?2)`
+
+// indexMore brings the next messages into the index, and reports how many.
+func indexMore(ctx context.Context, tx *sql.Tx, most int) (int, error) {
+	var upto int64
+	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err != nil {
+		return 0, fmt.Errorf("what is indexed: %w", err)
+	}
+	list, last, err := toIndex(ctx, tx, upto, most)
+	if err != nil {
+		return 0, fmt.Errorf("read what to index: %w", err)
+	}
+	if last == upto {
+		return 0, nil
+	}
+	// In the order of the index, or SQLite would write it out in between.
+	slices.SortFunc(list, func(a, b entry) int { return int(min(1, max(-1, a.row-b.row))) })
+	for _, e := range list {
+		if _, err := tx.ExecContext(ctx, insertTerms, e.row, strings.Join(indexTerms(e.Message), " ")); err != nil {
+			return 0, fmt.Errorf("index a message: %w", err)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, setIndexed, last); err != nil {
+		return 0, fmt.Errorf("note what is indexed: %w", err)
+	}
+	return len(list), nil
+}
+
+// entry is a message on its way into the index.
+type entry struct {
+	chat.Message
+	row int64
+}
+
+func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry, last int64, err error) {
+	rows, err := q.QueryContext(ctx, selectToIndex, upto, most)
+	if err != nil {
+		return nil, upto, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	last = upto
+	for rows.Next() {
+		var no int64
+		m, err := scanMessage(rows, chat.Key{}, &last, &no)
+		if err != nil {
+			return nil, upto, err
+		}
+		if findable(m) {
+			list = append(list, entry{m, row(no) + m.Seq})
+		}
+	}
+	return list, last, rows.Err()
+}
+
+// indexInPassing brings the newest messages into the index when the one with this id completes a batch. Messages are
+// taken in whether or not they can be found by their words: the next batch tries again.
+func indexInPassing(ctx context.Context, tx *sql.Tx, id int64) error {
+	if id%indexBatch != 0 {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, `SAVEPOINT terms`); err != nil {
+		return err
+	}
+	end := `RELEASE terms`
+	if _, err := indexMore(ctx, tx, 2*indexBatch); err != nil {
+		end = `ROLLBACK TO terms; RELEASE terms`
+	}
+	_, err := tx.ExecContext(ctx, end)
+	return err
+}
+
+const selectLexicon = `SELECT version FROM indexed`
+
+const forgetTerms = `INSERT INTO terms (terms) VALUES ('delete-all'); UPDATE indexed SET upto = 0, version = ?1`
+
+// catchUp makes the index whole: after an upgrade it may lack messages, or have been made with other terms.
+func (d *DB) catchUp(ctx context.Context) error {
+	const chunk = 2000
+	var version int
+	if err := d.read.QueryRowContext(ctx, selectLexicon).Scan(&version); err != nil {
+		return fmt.Errorf("version of the index: %w", err)
+	}
+	if version != lexicon.Version {
+		if _, err := d.exec(ctx, forgetTerms, lexicon.Version); err != nil {
+			return fmt.Errorf("make the index anew: %w", err)
+		}
+	}
+	for more := true; more; {
+		err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			n, err := indexMore(ctx, tx, chunk)
+			more = n > 0
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("complete the index: %w", err)
+		}
+	}
+	return nil
+}

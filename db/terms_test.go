@@ -1,0 +1,155 @@
+package db_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/lexicon"
+)
+
+// What Find finds is what somebody finds who reads everything: in this chat, in this epoch, talk and overheard.
+func TestFindIsExact(t *testing.T) {
+	words := []string{"bridge", "鹊桥", "builds", "部署", "parseHTTPRequest", "Ben", "上海"}
+	for round := range 6 {
+		d := fresh(t)
+		model := map[chat.Key][]chat.Message{}
+		n := 0
+		rapid.Check(t, func(t *rapid.T) {
+			for range rapid.IntRange(1, 60).Draw(t, "messages") {
+				n++
+				key := chat.FeishuChat(rapid.SampledFrom([]string{"oc_1", "oc_2", "oc_3"}).Draw(t, "chat"))
+				e := say(fmt.Sprintf("om_%d_%d", round, n), strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 4).Draw(t, "words"), " "))
+				e.Key, e.Class = key, rapid.SampledFrom([]chat.Class{chat.Talk, chat.Talk, chat.Overheard, chat.Command}).Draw(t, "class")
+				e.Actor.Name = rapid.SampledFrom([]string{"", "Ben", "何佳"}).Draw(t, "name")
+				e.StartAnew = rapid.IntRange(0, 30).Draw(t, "new") == 0
+				if _, err := d.Accept(context.Background(), e); err != nil {
+					t.Fatal(err)
+				}
+				m := chat.Message{Text: e.Text, Class: e.Class, Actor: e.Actor, Time: e.Time, Seq: int64(len(model[key]) + 1)}
+				model[key] = append(model[key], m)
+				if e.StartAnew {
+					for i := range model[key] {
+						model[key][i].Class = chat.Command // is not found any more
+					}
+				}
+			}
+			for key, msgs := range model {
+				c, err := d.Chat(context.Background(), key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				terms := []string{"build", "鹊桥", "pars", "署", "§ben", "nothing", lexicon.Day(time.UnixMilli(5)), `"`, "*"}
+				got, err := d.Find(context.Background(), key, c.Epoch, terms, 1<<20)
+				if err != nil {
+					t.Fatal(err)
+				}
+				talks := slices.ContainsFunc(msgs, func(m chat.Message) bool { return m.Class == chat.Talk })
+				for i, term := range terms {
+					var want []int64
+					for _, m := range slices.Backward(msgs) {
+						if talks && m.Class != chat.Command && slices.Contains(db.IndexTerms(m), term) && m.Seq >= firstTalk(msgs) {
+							want = append(want, m.Seq)
+						}
+					}
+					var seqs []int64
+					if talks {
+						seqs = got.Terms[i].Seqs
+					}
+					if !slices.Equal(seqs, want) {
+						t.Fatalf("%v %q: found %v, want %v", key, term, seqs, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// firstTalk is where the conversation begins: what was overheard before is not part of it.
+func firstTalk(msgs []chat.Message) int64 {
+	for _, m := range msgs {
+		if m.Class == chat.Talk {
+			return m.Seq
+		}
+	}
+	return 0
+}
+
+func TestFindTakesTheNewest(t *testing.T) {
+	d := fresh(t)
+	for i := range 200 {
+		accept(t, d, say(fmt.Sprintf("om_%d", i), "hello again"))
+	}
+	got, err := d.Find(t.Context(), oc, 0, []string{"hello", "missing"}, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := db.Found{Messages: 200, Terms: []db.Postings{{Term: "hello", More: true}, {Term: "missing"}}}
+	for i := int64(200); len(want.Terms[0].Seqs) < 5+200%64; i-- {
+		want.Terms[0].Seqs = append(want.Terms[0].Seqs, i)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A database of an older program, or an index that was made with other terms, is made whole when it is opened.
+func TestOpenCompletesTheIndex(t *testing.T) {
+	for name, damage := range map[string]string{
+		"never indexed": `INSERT INTO terms (terms) VALUES ('delete-all'); UPDATE indexed SET upto = 0`,
+		"half indexed":  `DELETE FROM terms WHERE rowid % 4294967296 > 2147483648 + 30; UPDATE indexed SET upto = 30`,
+		"other terms":   `UPDATE indexed SET version = 0`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "magpie.db")
+			d := open(t, path)
+			for i := range 130 {
+				accept(t, d, say(fmt.Sprintf("om_%d", i), "hello again"))
+			}
+			raw(t, d, damage)
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			d = open(t, path)
+			got, err := d.Find(t.Context(), oc, 0, []string{"hello"}, 1000)
+			if err != nil || len(got.Terms[0].Seqs) != 130 {
+				t.Errorf("%d of 130 found, %v", len(got.Terms[0].Seqs), err)
+			}
+			if err := d.Check(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What only helps to find messages must not keep them out.
+func TestABrokenIndexDoesNotRefuseMessages(t *testing.T) {
+	d := fresh(t)
+	raw(t, d, `DROP TABLE terms`)
+	for i := range 200 {
+		accept(t, d, say(fmt.Sprintf("om_%d", i), "hello"))
+	}
+	if got := len(strings.Fields(history(t, d, 0, 1000))); got != 200 {
+		t.Errorf("%d messages stored", got)
+	}
+}
+
+func raw(t *testing.T, d *db.DB, statements string) {
+	t.Helper()
+	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, statements)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,180 @@
+// Package lexicon turns text into the terms under which it is found: what the index of the History keeps, and what a
+// question is looked up by. It knows Chinese and English; other languages are found by their plain words.
+//
+//   - Han, kana and hangul have no blanks between words: every two neighbouring characters are a term, and every
+//     character that can be a word of its own.
+//   - Other words are folded (width, case), split where camelCase and snake_case have their joints, and stemmed.
+//   - Words that nobody looks for (the, 的) are no terms.
+//
+// The terms of a text are the same for ever: an index that was made with others has to be made anew, see [Version].
+package lexicon
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Version changes with the terms.
+const Version = 1
+
+// longest is how many bytes of a word count. What is longer is a key, a hash or an address, and told apart by less.
+const longest = 48
+
+// Terms are the terms of text, in its order, each as often as it is there.
+func Terms(text string) []string {
+	if !norm.NFKC.IsNormalString(text) {
+		text = norm.NFKC.String(text)
+	}
+	t := terms{list: make([]string, 0, len(text)/5)}
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case written(r):
+			i += t.characters(text[i:])
+		case inWord(r):
+			i += t.word(text[i:])
+		default:
+			i += size
+		}
+	}
+	return t.list
+}
+
+// mark begins the terms that are no words, so that no text can have them.
+const mark = "§"
+
+// Day is the term for the day of t, in UTC.
+func Day(t time.Time) string { return mark + t.UTC().Format("20060102") }
+
+// Month is the term for the month of t, in UTC.
+func Month(t time.Time) string { return mark + t.UTC().Format("200601") }
+
+// Speaker are the terms for what a person of that name has said.
+func Speaker(name string) []string {
+	list := Terms(name)
+	for i := range list {
+		list[i] = mark + list[i]
+	}
+	return list
+}
+
+type terms struct{ list []string }
+
+// written says whether r belongs to a script that puts no blanks between words.
+func written(r rune) bool {
+	if r < 0x2E80 {
+		return false
+	}
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+}
+
+func inWord(r rune) bool {
+	return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') ||
+		r >= 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)) && !written(r)
+}
+
+// characters takes up the run of such characters that s begins with, and returns its length.
+func (t *terms) characters(s string) int {
+	before, beforeAt := rune(0), 0
+	i := 0
+	for i < len(s) {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if !written(r) {
+			break
+		}
+		if before != 0 && !(particle(before) && particle(r)) {
+			t.list = append(t.list, s[beforeAt:i+size])
+		}
+		if !particle(r) && unicode.Is(unicode.Han, r) {
+			t.list = append(t.list, s[i:i+size])
+		}
+		before, beforeAt = r, i
+		i += size
+	}
+	return i
+}
+
+// word takes up the word that s begins with, and returns its length. Parts that are joined by an underscore, an
+// apostrophe or a change of case are terms of their own, beside the whole.
+func (t *terms) word(s string) int {
+	end, joints := 0, 0
+	var last rune
+	for end < len(s) {
+		r, size := utf8.DecodeRuneInString(s[end:])
+		if joins(r) {
+			next, _ := utf8.DecodeRuneInString(s[end+size:])
+			if end+size >= len(s) || !inWord(next) || written(next) {
+				break
+			}
+			joints++
+		} else if !inWord(r) {
+			break
+		} else if lower(last) && unicode.IsUpper(r) {
+			joints++
+		}
+		last = r
+		end += size
+	}
+	whole := s[:end]
+	if joints == 0 {
+		t.add(whole)
+		return end
+	}
+	parts := split(whole)
+	if len(parts) > 1 && !strings.ContainsAny(whole, "'’") {
+		t.addWhole(strings.ToLower(strings.ReplaceAll(whole, "_", "")))
+	}
+	for _, p := range parts {
+		t.add(p)
+	}
+	return end
+}
+
+// joins says whether r can stand inside a word.
+func joins(r rune) bool { return r == '_' || r == '\'' || r == '’' }
+
+func lower(r rune) bool { return r != 0 && (unicode.IsLower(r) || unicode.IsDigit(r)) }
+
+// split cuts a word at its joints: parseHTTPRequest is parse, HTTP and Request; the s of "Tom's" is dropped.
+func split(word string) []string {
+	var parts []string
+	for piece := range strings.FieldsFuncSeq(word, joins) {
+		runes := []rune(piece)
+		start := 0
+		for i := 1; i < len(runes); i++ {
+			up := unicode.IsUpper(runes[i])
+			if up && lower(runes[i-1]) || up && unicode.IsUpper(runes[i-1]) && i+1 < len(runes) && unicode.IsLower(runes[i+1]) {
+				parts = append(parts, string(runes[start:i]))
+				start = i
+			}
+		}
+		parts = append(parts, string(runes[start:]))
+	}
+	return parts
+}
+
+// add takes up one word, folded and stemmed, unless nobody looks for it.
+func (t *terms) add(word string) {
+	word = strings.ToLower(word)
+	if function[word] {
+		return
+	}
+	t.addWhole(Stem(word))
+}
+
+func (t *terms) addWhole(word string) {
+	if len(word) > longest {
+		cut := longest
+		for !utf8.RuneStart(word[cut]) {
+			cut--
+		}
+		word = word[:cut]
+	}
+	if word != "" {
+		t.list = append(t.list, word)
+	}
+}

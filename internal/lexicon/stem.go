@@ -1,0 +1,49 @@
+package lexicon
+
+import (
+	"github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/english"
+)
+
+// Stem is what the forms of an English word have in common. It wants lower case; other words come back as they are.
+func Stem(word string) string {
+	for i := range len(word) {
+		if word[i] < 'a' || word[i] > 'z' {
+			return word
+		}
+	}
+	if base, ok := irregular[word]; ok {
+		word = base
+	}
+	if len(word) < 3 {
+		return word
+	}
+	env := snowballstem.NewEnv(word)
+	english.Stem(env)
+	return env.Current()
+}
+
+// irregular has the forms that no rule leads back: form → base.
+var irregular = forms(map[string]string{
+	"be": "been being", "become": "became", "begin": "began begun", "bite": "bit bitten", "blow": "blew blown",
+	"break": "broke broken", "bring": "brought", "build": "built", "burn": "burnt", "buy": "bought", "catch": "caught",
+	"choose": "chose chosen", "come": "came", "deal": "dealt", "dig": "dug", "draw": "drew drawn", "dream": "dreamt",
+	"drink": "drank drunk", "drive": "drove driven", "eat": "ate eaten", "fall": "fell fallen", "feed": "fed",
+	"feel": "felt", "fight": "fought", "find": "found", "fly": "flew flown", "forget": "forgot forgotten",
+	"forgive": "forgave forgiven", "freeze": "froze frozen", "get": "got gotten", "give": "gave given",
+	"go": "went gone", "grow": "grew grown", "hang": "hung", "hear": "heard", "hide": "hid hidden", "hold": "held",
+	"keep": "kept", "know": "knew known", "lay": "laid", "lead": "led", "learn": "learnt", "leave": "left",
+	"lend": "lent", "lie": "lain", "light": "lit", "lose": "lost", "make": "made", "mean": "meant", "meet": "met",
+	"pay": "paid", "ride": "rode ridden", "ring": "rang rung", "rise": "rose risen", "run": "ran", "say": "said",
+	"see": "saw seen", "seek": "sought", "sell": "sold", "send": "sent", "sew": "sewn", "shake": "shook shaken",
+	"shine": "shone", "shoot": "shot", "show": "shown", "shrink": "shrank shrunk", "sing": "sang sung",
+	"sink": "sank sunk", "sit": "sat", "sleep": "slept", "speak": "spoke spoken", "spend": "spent", "spill": "spilt",
+	"stand": "stood", "steal": "stole stolen", "stick": "stuck", "strike": "struck", "swear": "swore sworn",
+	"sweep": "swept", "swim": "swam swum", "take": "took taken", "teach": "taught", "tear": "tore torn",
+	"tell": "told", "think": "thought", "throw": "threw thrown", "understand": "understood", "wake": "woke woken",
+	"wear": "wore worn", "weep": "wept", "win": "won", "write": "wrote written",
+	"child": "children", "man": "men", "woman": "women", "person": "people", "foot": "feet", "tooth": "teeth",
+	"mouse": "mice", "goose": "geese", "life": "lives", "wife": "wives", "knife": "knives", "leaf": "leaves",
+	"half": "halves", "shelf": "shelves", "loaf": "loaves", "good": "better best", "bad": "worse worst",
+	"mom": "mum mother mommy", "dad": "father daddy", "photo": "photograph pic", "bike": "bicycle", "tv": "television",
+})
