@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"magpie/db"
+	"magpie/internal/lexicon"
 )
 
 // Weights of the ranking.
@@ -31,7 +32,9 @@ type weighed struct {
 // rankMemories sorts memories, oldest first, by how much they have to do with the question and how little they repeat each
 // other. With matching set, those that share no term with the question are left out.
 func rankMemories(list []db.Memory, question string, matching bool) []db.Memory {
-	rest := weigh(list, terms(question))
+	asked := lexicon.Terms(question)
+	slices.Sort(asked)
+	rest := weigh(list, slices.Compact(asked))
 	if matching {
 		rest = slices.DeleteFunc(rest, func(w weighed) bool { return w.overlap == 0 })
 	}
@@ -65,10 +68,10 @@ func weigh(list []db.Memory, asked []string) []weighed {
 	having := map[string]int{}
 	for _, m := range list {
 		w := weighed{memory: m, terms: map[string]float64{}}
-		for _, t := range terms(m.Text) {
+		for _, t := range lexicon.Terms(m.Text) {
 			w.terms[t] = 1
 		}
-		for _, t := range terms(m.Title + "\n" + strings.Join(m.Keywords, "\n")) {
+		for _, t := range lexicon.Terms(m.Title + "\n" + strings.Join(m.Keywords, "\n")) {
 			w.terms[t] = titleWeight
 		}
 		for t := range w.terms {
