@@ -15,6 +15,7 @@ import (
 
 	"magpie/contextmgr"
 	"magpie/db"
+	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/crash"
@@ -49,10 +50,11 @@ type Config struct {
 	PermissionMode string // of chats that have none of their own
 	Node           string // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
-	MaxAge         time.Duration // a message that is older when it is first seen is run only on request; 0 = any age will do
-	Shutdown       time.Duration // all that the end of the program may take: turns that run go on for most of it
-	Observe        func(Built)   // told of every context that is built; may be nil
-	Ended          func(Ended)   // told of every turn that has ended; may be nil
+	Tools          *agenttools.Server // of which the agents get tools; nil = they get none
+	MaxAge         time.Duration      // a message that is older when it is first seen is run only on request; 0 = any age will do
+	Shutdown       time.Duration      // all that the end of the program may take: turns that run go on for most of it
+	Observe        func(Built)        // told of every context that is built; may be nil
+	Ended          func(Ended)        // told of every turn that has ended; may be nil
 }
 
 // Built is the context of one turn, as it goes to the agent.
@@ -84,6 +86,7 @@ type Bridge struct {
 	turns   *jobs
 	lanes   lanes
 	outbox  *outbox
+	desk    *desk
 	access  atomic.Pointer[Access]
 	ready   chan struct{} // closed when it is known what became of the turns that an earlier process left
 }
@@ -95,6 +98,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, log),
 		ready: make(chan struct{}),
 	}
+	b.desk = newDesk(cfg, store, b.context, log)
 	b.SetAccess(cfg.Access)
 	return b
 }

@@ -14,8 +14,9 @@ import (
 // order is what a command comes to. Its effects on the store happen together with the message's.
 type order struct {
 	reply     string
-	startAnew bool   // the next prompt holds nothing from before
-	then      func() // after the commit; nil = nothing
+	startAnew bool            // the next prompt holds nothing from before
+	then      func()          // after the commit; nil = nothing
+	memory    *db.MemoryOrder // a change to a memory, whose reply takes the place of reply; nil = none
 }
 
 // plan works out an order before the message is stored, so it must be quick and change nothing.
@@ -36,6 +37,8 @@ func commands() []command {
 		{"reset", texts.HelpReset, (*Bridge).reset},
 		{"stop", texts.HelpStop, (*Bridge).stop},
 		{"status", texts.HelpStatus, (*Bridge).status},
+		{"remember", texts.HelpRemember, rememberThis},
+		{"memory", texts.HelpMemory, aboutMemory},
 	}
 }
 
@@ -62,7 +65,7 @@ func (b *Bridge) obey(ctx context.Context, m chat.Incoming, p plan) error {
 	if err != nil {
 		return err
 	}
-	got, err := b.db.Accept(ctx, db.Entry{Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew})
+	got, err := b.db.Accept(ctx, db.Entry{Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Memory: o.memory})
 	if err != nil || !got.Fresh {
 		return err
 	}

@@ -114,6 +114,7 @@ func (t *turn) run(ctx context.Context) {
 	defer stop(nil)
 	key, b := t.claim.Turn.Key, t.b
 	b.lanes.begin(key, t.claim.Turn.ID, stop)
+	defer b.desk.attend(t.claim, b.project(t.claim.Chat))()
 	rest := t.paint(ctx)
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
@@ -302,6 +303,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
 		Dir: b.project(t.claim.Chat), Mode: b.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
+		Tools: b.desk.serve(t.claim.Turn.Key),
 	}
 	queued := t.view.waiting()
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
@@ -349,7 +351,7 @@ func (t *turn) build(ctx context.Context, live bool) contextmgr.Prompt {
 	c := t.claim
 	r := contextmgr.Request{
 		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Note: t.note(),
-		Live: live, Lost: t.lost != "",
+		Live: live, Lost: t.lost != "", Project: t.b.project(c.Chat),
 	}
 	if t.resume {
 		r.ResumeID = c.Turn.Session

@@ -87,7 +87,7 @@ func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 
 // gather is what goes in front of the question.
 func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
-	c := Context{Zone: m.cfg.zone(), Memories: m.memories(ctx, r)}
+	c := Context{Zone: m.cfg.Zone(), Memories: m.memories(ctx, r)}
 	limits := m.cfg.Limits()
 	switch m.cfg.prefix(r) {
 	case none:

@@ -73,8 +73,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// zone is the time zone in which people name days.
-func (c Config) zone() *time.Location {
+// Zone is the time zone in which people name days.
+func (c Config) Zone() *time.Location {
 	if c.TimeZone == "" {
 		return time.Local
 	}

@@ -187,6 +187,18 @@ func (d *DB) RememberingChats(ctx context.Context) (_ []chat.Key, err error) {
 	return list, rows.Err()
 }
 
+const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) ORDER BY seq`
+
+// MessagesByID are those of a chat's messages with these ids of the platform that exist, oldest first.
+func (d *DB) MessagesByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {
+	msgs, err := queryMessages(ctx, d.read, key, selectMessagesByID, key.String(), list(ids))
+	if err != nil {
+		return nil, fmt.Errorf("read messages of %v: %w", key, err)
+	}
+	return msgs, nil
+}
+
 // SaveMemory stores a memory of a chat that is known, and returns it as it is then. Without an ID it is a new one. An ID that no
 // memory has had is kept: it comes from another database. Otherwise this makes a new version, unless nothing is new;
 // when m.Version is given, that is the version that was changed, and any other one is an [ErrChanged].

@@ -25,13 +25,14 @@ import (
 
 // config is the whole of magpie.toml. Each section belongs to the package that uses it.
 type config struct {
-	Feishu  feishu.Config     `toml:"feishu" envPrefix:"FEISHU_"`
-	Claude  claude.Config     `toml:"claude" envPrefix:"CLAUDE_"`
-	Context contextmgr.Config `toml:"context" envPrefix:"CONTEXT_"`
-	Access  bridge.Access     `toml:"access" envPrefix:"ACCESS_"`
-	DB      db.Config         `toml:"db" envPrefix:"DB_"`
-	HTTP    httpConfig        `toml:"http" envPrefix:"HTTP_"`
-	Log     logConfig         `toml:"log" envPrefix:"LOG_"`
+	Feishu  feishu.Config           `toml:"feishu" envPrefix:"FEISHU_"`
+	Claude  claude.Config           `toml:"claude" envPrefix:"CLAUDE_"`
+	Context contextmgr.Config       `toml:"context" envPrefix:"CONTEXT_"`
+	Memory  contextmgr.MemoryConfig `toml:"memory" envPrefix:"MEMORY_"`
+	Access  bridge.Access           `toml:"access" envPrefix:"ACCESS_"`
+	DB      db.Config               `toml:"db" envPrefix:"DB_"`
+	HTTP    httpConfig              `toml:"http" envPrefix:"HTTP_"`
+	Log     logConfig               `toml:"log" envPrefix:"LOG_"`
 
 	Recovery recoveryConfig  `toml:"recovery" envPrefix:"RECOVERY_"`
 	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"` // all that a stop may take; turns that run go on for most of it
@@ -65,6 +66,7 @@ func defaults() config {
 	return config{
 		Claude:  claude.Defaults(),
 		Context: contextmgr.Defaults(),
+		Memory:  contextmgr.MemoryDefaults(),
 		DB:      db.Config{URL: "sqlite://data/magpie.db"},
 		Log:     logConfig{Level: "info", Format: "json"},
 
@@ -198,7 +200,7 @@ func variableError(err error) error {
 
 func (c config) validate() error {
 	errs := []error{
-		c.Feishu.Validate(), c.Claude.Validate(), c.Context.Validate(), c.Access.Validate(), c.DB.Validate(), c.HTTP.validate(),
+		c.Feishu.Validate(), c.Claude.Validate(), c.Context.Validate(), c.Memory.Validate(), c.Access.Validate(), c.DB.Validate(), c.HTTP.validate(),
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		errs = append(errs, fmt.Errorf("[log] level %q: want debug, info, warn or error", c.Log.Level))

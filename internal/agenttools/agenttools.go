@@ -26,7 +26,6 @@ const ServerName = "magpie"
 // Server serves tools. Make it with [Listen].
 type Server struct {
 	listener net.Listener
-	tools    []Tool
 	log      zerolog.Logger
 	schemas  *mcp.SchemaCache
 
@@ -35,13 +34,13 @@ type Server struct {
 }
 
 // Listen opens a port of this machine for agents. It answers from Serve on; who comes earlier waits.
-func Listen(log zerolog.Logger, tools ...Tool) (*Server, error) {
+func Listen(log zerolog.Logger) (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for agents: %w", err)
 	}
 	return &Server{
-		listener: l, tools: tools, log: log, schemas: mcp.NewSchemaCache(), grants: map[[sha256.Size]byte]*mcp.Server{},
+		listener: l, log: log, schemas: mcp.NewSchemaCache(), grants: map[[sha256.Size]byte]*mcp.Server{},
 	}, nil
 }
 
@@ -53,13 +52,13 @@ type Grant struct {
 	Revoke func()   // from then on the token opens nothing
 }
 
-// Grant makes a token for the tools of one chat.
-func (s *Server) Grant(key chat.Key) Grant {
+// Grant makes a token for these tools, in one chat.
+func (s *Server) Grant(key chat.Key, tools []Tool) Grant {
 	token := rand.Text()
 	id := sha256.Sum256([]byte(token))
 	serves := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: "1"}, &mcp.ServerOptions{SchemaCache: s.schemas})
 	var names []string
-	for _, t := range s.tools {
+	for _, t := range tools {
 		t.offer(serves, key, s.log)
 		names = append(names, t.name)
 	}

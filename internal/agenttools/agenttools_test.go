@@ -29,9 +29,8 @@ type saying struct {
 	Text string `json:"text" jsonschema:"what to say"`
 }
 
-// serve offers a tool that tells in which chat it was called.
-func serve(t *testing.T) *agenttools.Server {
-	t.Helper()
+// where tells in which chat it was called.
+func where() []agenttools.Tool {
 	where := agenttools.New("where", "Tells where you are.", func(_ context.Context, key chat.Key, in saying) (string, error) {
 		switch in.Text {
 		case "refuse":
@@ -41,7 +40,12 @@ func serve(t *testing.T) *agenttools.Server {
 		}
 		return key.String() + " " + in.Text, nil
 	})
-	s, err := agenttools.Listen(zerolog.Nop(), where)
+	return []agenttools.Tool{where}
+}
+
+func serve(t *testing.T) *agenttools.Server {
+	t.Helper()
+	s, err := agenttools.Listen(zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +93,7 @@ func call(t *testing.T, s *mcp.ClientSession, args map[string]any) (string, bool
 // A token stands for one chat, whatever is said with it, and for nothing once it is revoked.
 func TestATokenStandsForOneChat(t *testing.T) {
 	s := serve(t)
-	mine, theirs := s.Grant(here), s.Grant(there)
+	mine, theirs := s.Grant(here, where()), s.Grant(there, where())
 	if mine.Token == theirs.Token || len(mine.Token) < 26 || mine.Names[0] != "where" {
 		t.Fatalf("grants %+v and %+v", mine, theirs)
 	}
@@ -128,7 +132,7 @@ func TestATokenStandsForOneChat(t *testing.T) {
 // Without a token nothing can be learnt: neither what is there, nor whether a token was ever good.
 func TestWithoutATokenThereIsNothing(t *testing.T) {
 	s := serve(t)
-	old := s.Grant(here)
+	old := s.Grant(here, where())
 	old.Revoke()
 	answers := map[string]bool{}
 	for _, header := range []string{"", "Bearer ", "Bearer x", "Bearer " + old.Token, old.Token, "Basic eDp4"} {
@@ -171,7 +175,7 @@ func TestTheCLIUsesTheTools(t *testing.T) {
 	})
 	var grants []agenttools.Grant
 	spec := claude.Spec{Session: uuid.NewString(), Dir: cfg.Project, Mode: "default", Tools: func() claude.Tools {
-		g := s.Grant(here)
+		g := s.Grant(here, where())
 		grants = append(grants, g)
 		return claude.Tools{Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke}
 	}}
