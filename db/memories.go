@@ -218,7 +218,7 @@ func (d *DB) SaveMemory(ctx context.Context, m Memory, by Change) (saved Memory,
 
 // saveMemory has done nothing when it fails with one of this package's errors.
 func (d *DB) saveMemory(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
-	m, err := m.tidy()
+	m, err := m.Tidy()
 	if err != nil {
 		return Memory{}, err
 	}

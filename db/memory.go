@@ -25,8 +25,8 @@ const (
 // ErrBadMemory says that a memory cannot be stored as it is.
 var ErrBadMemory = errors.New("not a memory")
 
-// tidy is m as it is stored: complete, of bounded size, valid UTF-8.
-func (m Memory) tidy() (Memory, error) {
+// Tidy is m as it is stored: complete, of bounded size, valid UTF-8. What cannot be made so is an [ErrBadMemory].
+func (m Memory) Tidy() (Memory, error) {
 	m.Text = strings.TrimSpace(valid(m.Text))
 	m.Title = oneLine(m.Title, maxTitle)
 	if m.Title == "" {

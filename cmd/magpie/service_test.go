@@ -31,7 +31,7 @@ func binary(t testing.TB) string {
 			return
 		}
 		built.path = filepath.Join(dir, "magpie")
-		out, err := exec.Command("go", "build", "-tags", "crashtest", "-o", built.path, ".").CombinedOutput()
+		out, err := exec.Command("go", "build", "-tags", "crashtest,sqlite_fts5", "-o", built.path, ".").CombinedOutput()
 		if err != nil {
 			built.err = fmt.Errorf("go build: %w: %s", err, out)
 		}
