@@ -151,9 +151,9 @@ func (d *desk) remember(ctx context.Context, key chat.Key, in toRemember) (strin
 
 // memory is what the agent wants to keep, as it is stored.
 func (a asked) memory(in toRemember) (db.Memory, error) {
-	m := db.Memory{Key: a.claim.Turn.Key, Title: clean(in.Title), Text: clean(in.Text), Scope: db.MemoryScope(in.Scope)}
+	m := db.Memory{Key: a.claim.Turn.Key, Title: Clean(in.Title), Text: Clean(in.Text), Scope: db.MemoryScope(in.Scope)}
 	for _, k := range in.Keywords {
-		m.Keywords = append(m.Keywords, clean(k))
+		m.Keywords = append(m.Keywords, Clean(k))
 	}
 	for _, q := range a.claim.Asked {
 		m.Sources = append(m.Sources, q.ID)

@@ -13,8 +13,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// clean is a text fit to be kept for good.
-func clean(s string) string { return strings.TrimSpace(s) }
+// Clean is a text as it may be kept for good.
+func Clean(s string) string { return strings.TrimSpace(s) }
 
 // inCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
 func (a Access) inCharge(m chat.Incoming) bool {
@@ -36,7 +36,7 @@ func isSpace(r rune) bool { return strings.ContainsRune(" \t\r\n\u00a0\u3000", r
 func rememberThis(b *Bridge, ctx context.Context, m chat.Incoming) (order, error) {
 	l := b.lang(ctx, m.Key)
 	_, text := splitWord(m.Text)
-	kept := clean(text)
+	kept := Clean(text)
 	if kept == "" {
 		return order{reply: texts.RememberWhat.in(l)}, nil
 	}
@@ -249,7 +249,7 @@ func (t *memoryTalk) change(x db.Memory, forget bool, why string, done phrase) o
 }
 
 func (t *memoryTalk) edit(x db.Memory, text string) order {
-	text = clean(text)
+	text = Clean(text)
 	switch {
 	case text == "":
 		return order{reply: texts.MemoryUsage.in(t.l)}
