@@ -118,6 +118,9 @@ func TestExportAndImport(t *testing.T) {
 		t.Errorf("files %q", got)
 	}
 	d.must(filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
 		info, err := e.Info()
 		if err == nil && info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s is %v", path, info.Mode())
