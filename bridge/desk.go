@@ -49,6 +49,18 @@ func (d *desk) tools() []agenttools.Tool {
 	}
 }
 
+// using is what is shown while a tool runs; when its name is part of that, it comes along.
+func using(tool string) (status phrase, name string) {
+	own, ok := strings.CutPrefix(tool, "mcp__"+agenttools.ServerName+"__")
+	switch {
+	case !ok:
+		return texts.UsingTool, tool
+	case own == "remember":
+		return texts.Remembering, ""
+	}
+	return texts.LookingBack, ""
+}
+
 // What the agent is told of its tools.
 const (
 	rememberTool = "Keeps something for good, so that it is known in later conversations of this chat. Use it when the user asks you to " +

@@ -283,6 +283,16 @@ func TestTheAgentSearchesTheHistory(t *testing.T) {
 	})
 }
 
+func TestWhatIsShownWhileAToolRuns(t *testing.T) {
+	for tool, want := range map[string]string{
+		"mcp__magpie__remember": "正在记下…", "mcp__magpie__search_history": "正在翻看记录…", "Bash": "正在运行 Bash…", "mcp__other__remember": "正在运行 mcp__other__remember…",
+	} {
+		if got := newView(1, zh).apply(claude.ToolUse{ID: "1", Name: tool}).card().Status; got != want {
+			t.Errorf("%s: %q", tool, got)
+		}
+	}
+}
+
 // Whatever happens in which order: nothing of one chat is ever found in another, by any way there is to read something.
 func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 	dir, runs := t.TempDir(), 0

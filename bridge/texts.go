@@ -56,7 +56,7 @@ var texts = struct {
 	MemoryUnknown, MemoryUsage, MemoryNone, MemoryHead, MemoryMore, MemoryShow    phrase
 	MemoryWhy, MemoryWasCreated, MemoryWasChanged, MemoryWaits, MemoryNotYours    phrase
 	MemoryEdited, MemoryForgot, MemoryApproved, MemoryRejected, MemoryCounts      phrase
-	ScopeChat, ScopeUser, ScopeProject, You, TheAgent                             phrase
+	ScopeChat, ScopeUser, ScopeProject, You, TheAgent, Remembering, LookingBack   phrase
 }{
 	Waiting:     phrase{"排队中，前面还有任务在运行…", "Waiting for a free place…"},
 	Thinking:    phrase{"正在思考…", "Thinking…"},
@@ -155,4 +155,6 @@ var texts = struct {
 	ScopeProject:      phrase{"项目", "project"},
 	You:               phrase{"你", "you"},
 	TheAgent:          phrase{"助手", "the agent"},
+	Remembering:       phrase{"正在记下…", "Making a note…"},
+	LookingBack:       phrase{"正在翻看记录…", "Looking back…"},
 }
