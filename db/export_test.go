@@ -71,7 +71,7 @@ var Frequent = map[string]string{
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
 	"an import's epoch": epochNow, "the oldest message": oldestMessage, "a message of the same name": otherMessage,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
-	"memories": selectMemories, "a memory": selectMemory, "next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions,
+	"memories": selectMemories, "a memory": selectMemory, "next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions, "messages by id": selectMessagesByID,
 }
 
 // At sets the clock.
