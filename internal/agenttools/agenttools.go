@@ -30,7 +30,7 @@ type Server struct {
 	schemas  *mcp.SchemaCache
 
 	mu     sync.Mutex
-	grants map[[sha256.Size]byte]*mcp.Server // by the hash of the token, so that looking one up tells nothing by the time it takes
+	grants map[[sha256.Size]byte]func() *mcp.Server // by the hash of the token, so that looking one up tells nothing by the time it takes
 }
 
 // Listen opens a port of this machine for agents. It answers from Serve on; who comes earlier waits.
@@ -40,7 +40,7 @@ func Listen(log zerolog.Logger) (*Server, error) {
 		return nil, fmt.Errorf("listen for agents: %w", err)
 	}
 	return &Server{
-		listener: l, log: log, schemas: mcp.NewSchemaCache(), grants: map[[sha256.Size]byte]*mcp.Server{},
+		listener: l, log: log, schemas: mcp.NewSchemaCache(), grants: map[[sha256.Size]byte]func() *mcp.Server{},
 	}, nil
 }
 
@@ -56,12 +56,17 @@ type Grant struct {
 func (s *Server) Grant(key chat.Key, tools []Tool) Grant {
 	token := rand.Text()
 	id := sha256.Sum256([]byte(token))
-	serves := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: "1"}, &mcp.ServerOptions{SchemaCache: s.schemas})
 	var names []string
 	for _, t := range tools {
-		t.offer(serves, key, s.log)
 		names = append(names, t.name)
 	}
+	serves := sync.OnceValue(func() *mcp.Server { // the process asks for it when it has time
+		m := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: "1"}, &mcp.ServerOptions{SchemaCache: s.schemas})
+		for _, t := range tools {
+			t.offer(m, key, s.log)
+		}
+		return m
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.grants[id] = serves
@@ -82,8 +87,12 @@ func (s *Server) granted(r *http.Request) *mcp.Server {
 		return nil
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.grants[sha256.Sum256([]byte(token))]
+	serves := s.grants[sha256.Sum256([]byte(token))]
+	s.mu.Unlock()
+	if serves == nil {
+		return nil
+	}
+	return serves()
 }
 
 // Bounds of what an agent may send.
