@@ -102,6 +102,7 @@ func (w *world) ask(p place, text, answer string, during func()) contextmgr.Prom
 	prompt := w.bridge.context.Build(w.ctx, contextmgr.Request{
 		Key: p.key, Kind: p.kind, Project: "/work/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume, Seen: c.Chat.Session.Turn,
 	})
+	w.bridge.context.Sent(p.key, prompt, c.Resume)
 	leave := w.bridge.desk.attend(c, "/work/one")
 	if during != nil {
 		during()

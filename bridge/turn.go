@@ -324,6 +324,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	prompt := t.build(ctx, !p.Fresh())
 	var result claude.Result
 	t.sent = true
+	b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
 	crash.At("prompt: sending")
 	for ev, err := range p.Run(ctx, t.claim.Turn.Prompt, prompt.Text()) {
 		if err != nil {

@@ -82,8 +82,11 @@ func (m *Manager) memories(ctx context.Context, r Request) []Memory {
 		return nil
 	}
 	var chosen []Memory
-	for _, x := range m.told.untold(r, chooseMemories(list, r.question(), m.cfg.Memory.MaxChars)) {
+	for _, x := range chooseMemories(list, r.question(), m.cfg.Memory.MaxChars) {
 		chosen = append(chosen, Memory{Title: x.Title, Text: x.Text, Date: x.Updated})
+	}
+	if r.Live {
+		chosen = m.told.untold(r.Key, chosen)
 	}
 	return chosen
 }

@@ -48,7 +48,10 @@ func (m *mind) asked(question string, change ...func(*contextmgr.Request)) []con
 	for _, f := range change {
 		f(&r)
 	}
-	return m.m.Build(m.Context(), r).Memories
+	m.m.Build(m.Context(), r) // a look at the prompt, which is not sent
+	p := m.m.Build(m.Context(), r)
+	m.m.Sent(m.key, p, r.Live)
+	return p.Memories
 }
 
 func titles(list []contextmgr.Memory) string {

@@ -6,39 +6,41 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"magpie/db"
 	"magpie/internal/chat"
 )
 
 // rememberedChats is for how many chats it is known what their processes were told. A chat that is not among them is told again.
 const rememberedChats = 1000
 
-// told knows which memories, in which version, each chat's process was told.
+// told knows which memories each chat's process was told.
 type told struct {
 	mu    sync.Mutex
-	chats *lru.Cache[chat.Key, map[string]int]
+	chats *lru.Cache[chat.Key, []Memory]
 }
 
 func newTold() *told {
-	chats, err := lru.New[chat.Key, map[string]int](rememberedChats)
+	chats, err := lru.New[chat.Key, []Memory](rememberedChats)
 	if err != nil {
 		panic(err) // it says that the size is not positive
 	}
 	return &told{chats: chats}
 }
 
-// untold are the memories of list that the agent of the turn does not know yet. It is taken as told from then on.
-func (t *told) untold(r Request, list []db.Memory) []db.Memory {
+// untold are the memories of list that the chat's living process does not know.
+func (t *told) untold(key chat.Key, list []Memory) []Memory {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known, ok := t.chats.Get(r.Key)
-	if !ok || !r.Live {
-		known = map[string]int{}
-		t.chats.Add(r.Key, known)
+	known, _ := t.chats.Get(key)
+	return slices.DeleteFunc(list, func(m Memory) bool { return slices.Contains(known, m) })
+}
+
+// Sent notes what a chat's process is told, when a prompt is sent to it: it is not told the same again for as long as it lives.
+func (m *Manager) Sent(key chat.Key, p Prompt, live bool) {
+	m.told.mu.Lock()
+	defer m.told.mu.Unlock()
+	var known []Memory
+	if live {
+		known, _ = m.told.chats.Get(key)
 	}
-	list = slices.DeleteFunc(list, func(m db.Memory) bool { return known[m.ID] == m.Version })
-	for _, m := range list {
-		known[m.ID] = m.Version
-	}
-	return list
+	m.told.chats.Add(key, slices.Concat(known, p.Memories))
 }
