@@ -14,12 +14,25 @@ import (
 
 // Spec is what a process must be for a turn.
 type Spec struct {
-	Session string       // the CLI's session id
-	Resume  bool         // the session exists; else it is begun with this id
-	Dir     string       // working folder
-	Mode    string       // permission mode
-	Name    string       // title by which a person can resume the session in a terminal; empty = none
-	Tools   func() Tools `json:"-"` // called for every process that is started; nil = no tools of ours
+	Session string // the CLI's session id
+	Resume  bool   // the session exists; else it is begun with this id
+	Dir     string // working folder
+	Mode    string // permission mode
+	Name    string // title by which a person can resume the session in a terminal; empty = none
+
+	// Known is asked which prompts a session that is to be resumed was sent, when its process has to be started; see
+	// [Config.Verify]. It may be nil.
+	Known func() []string `json:"-"`
+
+	// Tools is called for every process that is started. It may be nil.
+	Tools func() Tools `json:"-"`
+}
+
+func (s Spec) prompts() []string {
+	if s.Known == nil {
+		return nil
+	}
+	return s.Known()
 }
 
 // Process is one running CLI. It serves one turn at a time, for as long as its chat keeps it.
@@ -38,6 +51,8 @@ type Process struct {
 	fresh  bool          // it has not served a turn yet
 	alone  bool          // it has ended, and no process was left that it may have started; set before exited is closed
 	cost   float64       // what it reported so far, in USD; it counts from its own start
+
+	standing Standing
 
 	mu   sync.Mutex
 	turn *run // nil between turns
@@ -126,6 +141,9 @@ func arguments(c Config, spec Spec) []string {
 
 // Fresh reports whether the process has not served a turn yet: it knows nothing but what its session holds.
 func (p *Process) Fresh() bool { return p.fresh }
+
+// Standing is what the transcript of the session told before the process was started to resume it.
+func (p *Process) Standing() Standing { return p.standing }
 
 // Dir is the folder that the process works in, without symbolic links.
 func (p *Process) Dir() string { return p.spec.Dir }
