@@ -245,7 +245,7 @@ func (d *desk) searchHistory(ctx context.Context, key chat.Key, in historyQuery)
 	if err != nil {
 		return "", err
 	}
-	q := contextmgr.HistoryQuery{Key: key, Epoch: a.claim.Turn.Epoch, Turn: a.claim.Turn.ID, Text: in.Query, Limit: bounded(in.Limit)}
+	q := contextmgr.HistoryQuery{Key: key, Epoch: a.claim.Turn.Epoch, Turn: a.claim.Turn.ID, Text: in.Query, Limit: bounded(in.Limit), Length: resultLength - 1}
 	for _, day := range []struct {
 		text string
 		to   *time.Time
