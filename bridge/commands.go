@@ -39,6 +39,8 @@ func commands() []command {
 		{"status", texts.HelpStatus, (*Bridge).status},
 		{"remember", texts.HelpRemember, rememberThis},
 		{"memory", texts.HelpMemory, aboutMemory},
+		{"history", texts.HelpHistory, (*Bridge).showHistory},
+		{"context", texts.HelpContext, (*Bridge).showContext},
 	}
 }
 

@@ -228,7 +228,7 @@ func (d *desk) searchMemory(ctx context.Context, key chat.Key, in memoryQuery) (
 	}
 	var s strings.Builder
 	for _, m := range list {
-		fmt.Fprintf(&s, "[%d] %s (%s):\n%s\n\n", m.Number, m.Title, m.Updated.In(d.cfg.Zone()).Format(time.DateOnly), quoted(m.Text))
+		fmt.Fprintf(&s, "[%d] %s (%s):\n%s\n\n", m.Number, m.Title, m.Updated.In(d.context.Zone()).Format(time.DateOnly), quoted(m.Text))
 	}
 	return strings.TrimSpace(s.String()), nil
 }
@@ -253,7 +253,7 @@ func (d *desk) searchHistory(ctx context.Context, key chat.Key, in historyQuery)
 		if day.text == "" {
 			continue
 		}
-		if *day.to, err = time.ParseInLocation(time.DateOnly, day.text, d.cfg.Zone()); err != nil {
+		if *day.to, err = time.ParseInLocation(time.DateOnly, day.text, d.context.Zone()); err != nil {
 			return "", &agenttools.RefusedError{Reason: fmt.Sprintf("%q is no day; write it as 2026-05-04.", day.text)}
 		}
 	}
@@ -266,7 +266,7 @@ func (d *desk) searchHistory(ctx context.Context, key chat.Key, in historyQuery)
 	}
 	var s strings.Builder
 	for _, m := range list {
-		fmt.Fprintf(&s, "%s %s:\n%s\n\n", m.Time.In(d.cfg.Zone()).Format("2006-01-02 15:04"), who(m), quoted(m.Text))
+		fmt.Fprintf(&s, "%s %s:\n%s\n\n", m.Time.In(d.context.Zone()).Format("2006-01-02 15:04"), who(m), quoted(m.Text))
 	}
 	return strings.TrimSpace(s.String()), nil
 }

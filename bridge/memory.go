@@ -182,7 +182,7 @@ func (t *memoryTalk) marks(x db.Memory) string {
 }
 
 func (t *memoryTalk) day(at time.Time) string {
-	return at.In(t.b.cfg.Context.Zone()).Format(time.DateOnly)
+	return at.In(t.b.context.Zone()).Format(time.DateOnly)
 }
 
 func (t *memoryTalk) show(x db.Memory) (order, error) {

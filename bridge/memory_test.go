@@ -364,6 +364,8 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 		for _, p := range places {
 			check(p, "/memory", w.order(p, "/memory"))
 			check(p, "/status", w.order(p, "/status"))
+			check(p, "/history", w.order(p, "/history 50"))
+			check(p, "/context", w.order(p, "/context the secret word?"))
 			check(p, "the last prompt", w.ask(p, "what do you know?", "?", func() { reads(p) }).Text())
 			for _, id := range foreign {
 				check(p, "show", w.order(p, "/memory show "+id))

@@ -77,6 +77,7 @@ type turn struct {
 	usage   *db.Usage        // nil = not reported
 	view    view
 	painter *painter
+	listen  func() // waits for what was said in the group
 	began   time.Time
 	first   time.Duration // until the first text; 0 = none yet
 	logged  atomic.Value  // the session's id, in every line of the log
@@ -227,6 +228,8 @@ const attempts = 3
 // answer runs the agent until it has answered, healing what can be healed without the user noticing.
 func (t *turn) answer(ctx context.Context) outcome {
 	log := zerolog.Ctx(ctx)
+	t.listen = t.b.background.ask(ctx, t.claim)
+	defer t.listen()
 	var err error
 	for range attempts {
 		var result claude.Result
@@ -355,14 +358,11 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 
 // build makes the prompt while the process starts.
 func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prompt {
-	c := t.claim
-	r := contextmgr.Request{
-		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Note: t.note(),
-		Project: t.b.project(c.Chat), Live: live, Lost: t.lost != "", Seen: s.turn, Verified: s.verified, Behind: s.behind,
-	}
-	if t.resume {
-		r.ResumeID = c.Turn.Session
-	}
+	t.listen()
+	c, r := t.claim, request(t.claim, t.resume)
+	r.Project = t.b.project(c.Chat)
+	r.Note, r.Live, r.Lost = t.note(), live, t.lost != ""
+	r.Seen, r.Verified, r.Behind = s.turn, s.verified, s.behind
 	prompt := t.b.context.Build(ctx, r)
 	t.told = told(r, prompt, t.lost)
 	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
@@ -371,6 +371,18 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 		t.b.cfg.Observe(Built{Key: c.Turn.Key, Turn: c.Turn.ID, Prompt: prompt, Live: live, Lost: t.lost})
 	}
 	return prompt
+}
+
+// request says for which turn a context is wanted.
+func request(c db.Claim, resume bool) contextmgr.Request {
+	r := contextmgr.Request{Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked}
+	if resume {
+		r.ResumeID = c.Turn.Session
+	}
+	if c.Turn.Session == c.Chat.Session.ID {
+		r.Seen = c.Chat.Session.Turn
+	}
+	return r
 }
 
 // take takes one event up.
@@ -453,11 +465,13 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 }
 
 // project is the chat's working folder.
-func (b *Bridge) project(c db.Chat) string {
+func (b *Bridge) project(c db.Chat) string { return b.cfg.project(c) }
+
+func (cfg Config) project(c db.Chat) string {
 	if c.ProjectPath != "" {
 		return c.ProjectPath
 	}
-	return b.cfg.Project
+	return cfg.Project
 }
 
 func (b *Bridge) permissionMode(c db.Chat) string {

@@ -20,13 +20,14 @@ type Stats struct {
 	Tokens       int           `json:"tokens"` // of the whole prompt, estimated
 	Recalled     int           `json:"recalled"`
 	Memories     int           `json:"memories"`
+	Background   int           `json:"background"`
 	BuildTime    time.Duration `json:"build_ns"`
 }
 
 // MarshalZerologObject writes the statistics into a log line.
 func (s Stats) MarshalZerologObject(e *zerolog.Event) {
 	e.Int("messages", s.Messages).Int("user_messages", s.UserMessages).Int("chars", s.Chars).
-		Int("tokens", s.Tokens).Int("recalled", s.Recalled).Int("memories", s.Memories).Dur("build_ms", s.BuildTime)
+		Int("tokens", s.Tokens).Int("recalled", s.Recalled).Int("background", s.Background).Int("memories", s.Memories).Dur("build_ms", s.BuildTime)
 }
 
 // Prompt is the context of one turn.
@@ -102,12 +103,14 @@ func (p Prompt) left() string {
 
 // gather is what goes in front of the question.
 func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
-	c := Context{Zone: m.cfg.Zone(), Memories: m.memories(ctx, r)}
+	c := Context{Zone: m.cfg.zone(), Memories: m.memories(ctx, r)}
 	limits := m.cfg.Limits()
-	switch m.cfg.prefix(r) {
-	case none:
+	part := m.cfg.prefix(r)
+	if part == none {
 		return c, nil
-	case unseen:
+	}
+	c.Background = m.overheard(ctx, r)
+	if part == unseen {
 		missed, err := m.db.Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
 		c.History = Fit(missed, limits)
 		return c, err
@@ -161,7 +164,7 @@ func (c Config) prefix(r Request) extent {
 // compose puts a prompt together.
 func compose(r Request, c Context) Prompt {
 	p := Prompt{UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, Context: c, Current: asked(r)}
-	p.Stats.Messages, p.Stats.Recalled, p.Stats.Memories = len(c.History), len(c.Recalled), len(c.Memories)
+	p.Stats.Messages, p.Stats.Recalled, p.Stats.Background, p.Stats.Memories = len(c.History), len(c.Recalled), len(c.Background), len(c.Memories)
 	for _, m := range c.History {
 		p.Stats.Chars += utf8.RuneCountInString(m.Text)
 		if m.Role == chat.User {

@@ -36,18 +36,22 @@ type Config struct {
 	MinUserMessages int         `toml:"min_user_messages" env:"MIN_USER_MESSAGES"`
 	MaxTokens       int         `toml:"max_tokens" env:"MAX_TOKENS"` // estimated
 	SessionMode     SessionMode `toml:"session_mode" env:"SESSION_MODE"`
-	TimeZone        string      `toml:"time_zone" env:"TIME_ZONE"` // in which people name days, as in "Asia/Shanghai"; empty = this machine's
+	AutoChatContext int         `toml:"auto_chat_context" env:"AUTO_CHAT_CONTEXT"` // messages of a group that were not for the bot; 0 = none
+	TimeZone        string      `toml:"time_zone" env:"TIME_ZONE"`                 // in which people name days, as in "Asia/Shanghai"; empty = this machine's
 
 	Memory MemoryConfig `toml:"-" env:"-"` // a section of its own; the caller supplies it
 }
 
 // Defaults is the configuration of a program that configures nothing.
 func Defaults() Config {
-	return Config{Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, SessionMode: Stable, Memory: MemoryDefaults()}
+	return Config{Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, SessionMode: Stable, AutoChatContext: 25, Memory: MemoryDefaults()}
 }
 
 // minTokens is the least budget in which a prefix makes sense.
 const minTokens = 500
+
+// mostOverheard is the most that auto_chat_context can be: the platform lists so many messages in one answer.
+const mostOverheard = 50
 
 // Validate reports everything that is wrong with c.
 func (c Config) Validate() error {
@@ -67,14 +71,17 @@ func (c Config) Validate() error {
 	if c.MaxTokens < minTokens {
 		errs = append(errs, fmt.Errorf("[context] max_tokens %d: want at least %d", c.MaxTokens, minTokens))
 	}
+	if c.AutoChatContext < 0 || c.AutoChatContext > mostOverheard {
+		errs = append(errs, fmt.Errorf("[context] auto_chat_context %d: want 0 to %d", c.AutoChatContext, mostOverheard))
+	}
 	if _, err := time.LoadLocation(c.TimeZone); err != nil {
 		errs = append(errs, fmt.Errorf("[context] time_zone %q: want a name such as Asia/Shanghai", c.TimeZone))
 	}
 	return errors.Join(errs...)
 }
 
-// Zone is the time zone in which people name days.
-func (c Config) Zone() *time.Location {
+// zone is the time zone in which people name days.
+func (c Config) zone() *time.Location {
 	if c.TimeZone == "" {
 		return time.Local
 	}
@@ -92,3 +99,6 @@ func (c Config) Resumes() bool { return c.Mode != Database && c.SessionMode == S
 func (c Config) Limits() Limits {
 	return Limits{MinChars: c.MinChars, MinUserMessages: c.MinUserMessages, MaxTokens: c.MaxTokens}
 }
+
+// Zone is the time zone in which people name days.
+func (m *Manager) Zone() *time.Location { return m.cfg.zone() }

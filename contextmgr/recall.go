@@ -93,7 +93,7 @@ func (q query) days() []string {
 // recall finds the messages of the chat's History that the questions are about, oldest first. It leaves out what taken
 // says, which the prompt has already, and keeps their texts within so many runes. It finds nothing when nothing fits.
 func (m *Manager) recall(ctx context.Context, r Request, taken map[int64]bool, budget int) ([]chat.Message, error) {
-	q := parseQuery(questions(r.Asked), r.now(m.cfg.Zone()))
+	q := parseQuery(questions(r.Asked), r.now(m.cfg.zone()))
 	if len(q.terms) == 0 && len(q.spans) == 0 || budget <= 0 {
 		return nil, nil
 	}

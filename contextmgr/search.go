@@ -25,7 +25,7 @@ const searchWalk = 5000
 
 // SearchHistory finds the messages that fit best and say something new, oldest first.
 func (m *Manager) SearchHistory(ctx context.Context, q HistoryQuery) ([]chat.Message, error) {
-	asked := parseQuery(q.Text, time.Now().In(m.cfg.Zone()))
+	asked := parseQuery(q.Text, time.Now().In(m.cfg.zone()))
 	if !q.After.IsZero() {
 		to := asked.now
 		if !q.Before.IsZero() {

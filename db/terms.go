@@ -226,11 +226,16 @@ func indexInPassing(ctx context.Context, tx *sql.Tx, id int64) error {
 	if id%indexBatch != 0 {
 		return nil
 	}
+	return tryIndex(ctx, tx, 2*indexBatch)
+}
+
+// tryIndex brings the next messages into the index, if that succeeds.
+func tryIndex(ctx context.Context, tx *sql.Tx, most int) error {
 	if _, err := tx.ExecContext(ctx, `SAVEPOINT terms`); err != nil {
 		return err
 	}
 	end := `RELEASE terms`
-	if _, err := indexMore(ctx, tx, 2*indexBatch); err != nil {
+	if _, err := indexMore(ctx, tx, most); err != nil {
 		end = `ROLLBACK TO terms; RELEASE terms`
 	}
 	_, err := tx.ExecContext(ctx, end)

@@ -232,6 +232,12 @@ func (c config) validate() error {
 	return errors.Join(errs...)
 }
 
+// context is what is needed to build contexts.
+func (c config) context() contextmgr.Config {
+	c.Context.Memory = c.Memory
+	return c.Context
+}
+
 // findConfig looks in the working folder, then in the user's and the system's configuration folder.
 func findConfig() string {
 	const name = "magpie.toml"

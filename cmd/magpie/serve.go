@@ -88,14 +88,13 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	}
 	p := &program{cfg: c, log: log, app: app, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
 	p.metrics = newMetrics(p.snapshot)
-	c.Context.Memory = c.Memory
 	if c.Memory.Tools {
 		if p.tools, err = agenttools.Listen(log); err != nil {
 			return nil, errors.Join(err, store.Close(), app.Close())
 		}
 	}
 	p.bridge = bridge.New(bridge.Config{
-		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.Context, Tools: p.tools, Observe: observe,
+		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
 		MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
