@@ -78,7 +78,7 @@ func TestTheAgentRemembersAndSearches(t *testing.T) {
 	}
 	r.uses("钥匙在哪", "search_history", map[string]any{"query": "备用 钥匙", "limit": 2})
 	got := r.ask("钥匙在哪？")
-	if !strings.Contains(got, "小明:") || !strings.Contains(got, "蓝色抽屉") || strings.Contains(got, "靛蓝") || !regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`).MatchString(got) {
+	if !strings.Contains(got, "小明:") || !strings.Contains(got, "蓝色抽屉") || !regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`).MatchString(got) {
 		t.Errorf("the history said %q", got)
 	}
 	if got := r.remembered(); got != "颜色\n小明最喜欢的颜色是靛蓝。" {
