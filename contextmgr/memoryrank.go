@@ -17,8 +17,8 @@ const (
 	youthWeight = 0.1 // what was learnt last matters more, when nothing else tells
 )
 
-// candidates is how many memories are compared with each other; what ranks behind them is not likely to be taken.
-const candidates = 60
+// compared is how many memories are compared with each other; what ranks behind them is not likely to be taken.
+const compared = 60
 
 // weighed is a memory with what it is ranked by.
 type weighed struct {
@@ -40,7 +40,7 @@ func rankMemories(list []db.Memory, question string, matching bool) []db.Memory 
 	}
 	slices.SortStableFunc(rest, func(a, b weighed) int { return cmp.Compare(b.rank, a.rank) })
 	sorted := make([]db.Memory, 0, len(rest))
-	for first := rest[:min(candidates, len(rest))]; len(first) > 0; {
+	for first := rest[:min(compared, len(rest))]; len(first) > 0; {
 		best := 0
 		for i := range first {
 			if first[i].score() > first[best].score() {
@@ -54,7 +54,7 @@ func rankMemories(list []db.Memory, question string, matching bool) []db.Memory 
 			first[i].repeats = max(first[i].repeats, alike(first[i], taken))
 		}
 	}
-	for _, w := range rest[min(candidates, len(rest)):] {
+	for _, w := range rest[min(compared, len(rest)):] {
 		sorted = append(sorted, w.memory)
 	}
 	return sorted
