@@ -53,7 +53,7 @@ func newWorld(t tester, dir string, change ...func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Access: Access{Owner: "ou_boss", Allow: []string{"*"}}, Project: "/work/one", Context: contextmgr.Defaults()}
+	cfg := Config{Access: Access{Owner: "ou_boss", Allow: []string{"*"}}, Project: "/srv/one", Context: contextmgr.Defaults()}
 	cfg.Context.TimeZone = "UTC"
 	for _, f := range change {
 		f(&cfg)
@@ -100,10 +100,10 @@ func (w *world) ask(p place, text, answer string, during func()) contextmgr.Prom
 	c, err := w.store.ClaimTurn(w.ctx, p.key, db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
 	w.must(err)
 	prompt := w.bridge.context.Build(w.ctx, contextmgr.Request{
-		Key: p.key, Kind: p.kind, Project: "/work/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume, Seen: c.Chat.Session.Turn,
+		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume, Seen: c.Chat.Session.Turn,
 	})
 	w.bridge.context.Sent(p.key, prompt, c.Resume)
-	leave := w.bridge.desk.attend(c, "/work/one")
+	leave := w.bridge.desk.attend(c, "/srv/one")
 	if during != nil {
 		during()
 	}
@@ -256,7 +256,7 @@ func TestWhatTheAgentRemembers(t *testing.T) {
 	})
 	list, err := w.store.Memories(w.ctx, alice.key)
 	w.must(err)
-	if len(list) != 2 || list[0].Scope != db.UserScope || list[0].Of != "ou_alice" || list[0].Sources[0] != "om_1" || list[1].Of != "/work/one" {
+	if len(list) != 2 || list[0].Scope != db.UserScope || list[0].Of != "ou_alice" || list[0].Sources[0] != "om_1" || list[1].Of != "/srv/one" {
 		t.Errorf("stored %+v", list)
 	}
 }

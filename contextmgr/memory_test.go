@@ -78,19 +78,19 @@ func TestOnlyWhatCountsHereIsTold(t *testing.T) {
 	m.save(db.Memory{Title: "all", Text: "x"})
 	m.save(db.Memory{Title: "mine", Text: "x", Scope: db.UserScope, Of: "ou_1"})
 	m.save(db.Memory{Title: "hers", Text: "x", Scope: db.UserScope, Of: "ou_2"})
-	m.save(db.Memory{Title: "here", Text: "x", Scope: db.ProjectScope, Of: "/work/a"})
-	m.save(db.Memory{Title: "elsewhere", Text: "x", Scope: db.ProjectScope, Of: "/work/b"})
+	m.save(db.Memory{Title: "here", Text: "x", Scope: db.ProjectScope, Of: "/srv/a"})
+	m.save(db.Memory{Title: "elsewhere", Text: "x", Scope: db.ProjectScope, Of: "/srv/b"})
 	m.save(db.Memory{Title: "waiting", Text: "x", State: db.ProposedMemory})
 	in := func(project string) func(*contextmgr.Request) {
 		return func(r *contextmgr.Request) { r.Project = project }
 	}
-	if got := titles(m.asked("?", in("/work/a"))); got != "all mine here" {
+	if got := titles(m.asked("?", in("/srv/a"))); got != "all mine here" {
 		t.Errorf("told %q", got)
 	}
 	hers := func(r *contextmgr.Request) {
 		r.Asked = append(r.Asked, chat.Message{Text: "?", Actor: chat.Actor{ID: "ou_2"}})
 	}
-	if got := titles(m.asked("?", in("/work/b"), hers)); got != "all mine hers elsewhere" {
+	if got := titles(m.asked("?", in("/srv/b"), hers)); got != "all mine hers elsewhere" {
 		t.Errorf("told both %q", got)
 	}
 	if got := titles(m.asked("?")); got != "all mine" {
