@@ -42,14 +42,14 @@ const (
 func row(no int64) int64 { return no*chatRows - firstSeq }
 
 // chatRange is where the messages of a chat's epoch lie in the index.
-const chatRange = `SELECT no, next_seq, (SELECT MIN(seq) FROM messages
-	WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant')) FROM chats WHERE key = ?1`
+const chatRange = `SELECT no, next_seq, (SELECT seq FROM messages
+	WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant') ORDER BY seq LIMIT 1) FROM chats WHERE key = ?1`
 
 const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
 	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 2147483647 ORDER BY rowid DESC LIMIT ?4))
 	FROM json_each(?1) ORDER BY key`
 
-const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed) AND chat_key = ?1 ORDER BY id DESC`
+const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed) AND chat_key = ?1 ORDER BY id DESC LIMIT 1000`
 
 // Find tells which messages of a chat, since the epoch began, hold which of the terms: of each term the newest ones, at
 // most so many and a batch. It finds talk and what was overheard.
