@@ -67,7 +67,7 @@ func (b *Bridge) obey(ctx context.Context, m chat.Incoming, p plan) error {
 	if err != nil {
 		return err
 	}
-	got, err := b.db.Accept(ctx, db.Entry{Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Memory: o.memory})
+	got, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Memory: o.memory})
 	if err != nil || !got.Fresh {
 		return err
 	}

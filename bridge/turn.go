@@ -333,7 +333,6 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
 	var result claude.Result
 	t.sent = true
-	b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
 	crash.At("prompt: sending")
 	for ev, err := range p.Run(ctx, t.claim.Turn.Prompt, prompt.Text()) {
 		if err != nil {
@@ -375,7 +374,7 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 
 // request says for which turn a context is wanted.
 func request(c db.Claim, resume bool) contextmgr.Request {
-	r := contextmgr.Request{Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked}
+	r := contextmgr.Request{Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Session: c.Turn.Session, Asked: c.Asked}
 	if resume {
 		r.ResumeID = c.Turn.Session
 	}
@@ -461,7 +460,7 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 	if t.b.cfg.Context.Resumes() {
 		e.Session = t.kept
 	}
-	return t.b.db.FinishTurn(ctx, e)
+	return t.b.finish(ctx, e)
 }
 
 // project is the chat's working folder.

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
@@ -44,13 +43,6 @@ func (s serveCmd) Run(ctx context.Context) error {
 		defer rest()
 	}
 	return p.run(ctx)
-}
-
-func newLog(w io.Writer, c logConfig) zerolog.Logger {
-	if c.Format == "console" {
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
-	}
-	return zerolog.New(w).With().Timestamp().Logger()
 }
 
 // program is the bridge with all its parts. The playground and tests build the same one.
@@ -95,7 +87,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	}
 	p.bridge = bridge.New(bridge.Config{
 		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
-		MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
+		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
 		if p.http, err = c.HTTP.listen(log); err != nil {
