@@ -91,6 +91,7 @@ type Bridge struct {
 	outbox     *outbox
 	desk       *desk
 	background *background
+	upkeep     *upkeep
 	access     atomic.Pointer[Access]
 	ready      chan struct{} // closed when it is known what became of the turns that an earlier process left
 }
@@ -102,6 +103,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, log),
 		ready: make(chan struct{}),
 	}
+	b.upkeep = newUpkeep(b.compact)
 	b.desk = newDesk(cfg, store, b.context, log)
 	b.SetAccess(cfg.Access)
 	b.background = newBackground(cfg, store, func(key chat.Key, who chat.Actor) bool { return b.access.Load().allows(key, who) })
@@ -131,12 +133,19 @@ func (b *Bridge) Run(ctx context.Context) error {
 		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/10, closing), cut)
 	})()
 
+	quiet, tended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(tended)
+		b.upkeep.jobs.run(ctx, quiet) // nothing of it is worth waiting for at the end, but turns may be waiting for it
+	}()
 	answered, delivered := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(delivered)
 		b.outbox.run(last, answered)
 	}()
 	b.turns.run(work, ctx.Done())
+	close(quiet)
+	<-tended
 	close(answered)
 	<-delivered
 	return nil

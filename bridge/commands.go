@@ -15,6 +15,7 @@ import (
 type order struct {
 	reply     string
 	startAnew bool            // the next prompt holds nothing from before
+	compact   bool            // a summary is wanted; its reply comes later
 	then      func()          // after the commit; nil = nothing
 	memory    *db.MemoryOrder // a change to a memory, whose reply takes the place of reply; nil = none
 }
@@ -35,6 +36,7 @@ func commands() []command {
 		{"help", texts.Help, (*Bridge).help},
 		{"new", texts.HelpNew, (*Bridge).startNew},
 		{"reset", texts.HelpReset, (*Bridge).reset},
+		{"compact", texts.HelpCompact, compactNow},
 		{"stop", texts.HelpStop, (*Bridge).stop},
 		{"status", texts.HelpStatus, (*Bridge).status},
 		{"remember", texts.HelpRemember, rememberThis},
@@ -67,7 +69,7 @@ func (b *Bridge) obey(ctx context.Context, m chat.Incoming, p plan) error {
 	if err != nil {
 		return err
 	}
-	got, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Memory: o.memory})
+	got, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Compact: o.compact, Memory: o.memory})
 	if err != nil || !got.Fresh {
 		return err
 	}

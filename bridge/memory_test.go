@@ -100,8 +100,9 @@ func (w *world) ask(p place, text, answer string, during func()) contextmgr.Prom
 	c, err := w.store.ClaimTurn(w.ctx, p.key, db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
 	w.must(err)
 	prompt := w.bridge.context.Build(w.ctx, contextmgr.Request{
-		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Session: c.Turn.Session, Asked: c.Asked, Live: c.Resume, Seen: c.Chat.Session.Turn,
+		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume, Seen: c.Chat.Session.Turn,
 	})
+	w.bridge.context.Sent(p.key, prompt, c.Resume)
 	leave := w.bridge.desk.attend(c, "/srv/one")
 	if during != nil {
 		during()

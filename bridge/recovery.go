@@ -39,6 +39,13 @@ func (b *Bridge) recover(ctx context.Context) error {
 	for _, key := range keys {
 		b.wake(key)
 	}
+	awaited, err := b.db.AwaitedCompactions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, key := range awaited {
+		b.upkeep.make(key)
+	}
 	return nil
 }
 

@@ -134,6 +134,7 @@ func (t *turn) run(ctx context.Context) {
 		err = t.insist(ctx, end, err)
 	}
 	b.outbox.wake(key)
+	t.unsettle(ctx, end)
 
 	log := zerolog.Ctx(ctx).Info()
 	if err != nil {
@@ -228,6 +229,7 @@ const attempts = 3
 // answer runs the agent until it has answered, healing what can be healed without the user noticing.
 func (t *turn) answer(ctx context.Context) outcome {
 	log := zerolog.Ctx(ctx)
+	t.settle(ctx)
 	t.listen = t.b.background.ask(ctx, t.claim)
 	defer t.listen()
 	var err error
@@ -333,6 +335,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
 	var result claude.Result
 	t.sent = true
+	b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
 	crash.At("prompt: sending")
 	for ev, err := range p.Run(ctx, t.claim.Turn.Prompt, prompt.Text()) {
 		if err != nil {
@@ -374,7 +377,10 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 
 // request says for which turn a context is wanted.
 func request(c db.Claim, resume bool) contextmgr.Request {
-	r := contextmgr.Request{Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Session: c.Turn.Session, Asked: c.Asked}
+	r := contextmgr.Request{Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked}
+	if c.Chat.Epoch == c.Turn.Epoch {
+		r.After, r.Summary = c.Chat.After(), contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
+	}
 	if resume {
 		r.ResumeID = c.Turn.Session
 	}
@@ -408,6 +414,7 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 		if t.kept.ID != "" && e.Session != "" {
 			t.kept.ID = e.Session
 		}
+		t.kept.Tokens, t.kept.Window = e.Held, e.Window
 		t.usage = &db.Usage{
 			Model: e.Model, Input: e.Usage.Input, Output: e.Usage.Output,
 			CacheRead: e.Usage.CacheRead, CacheNew: e.Usage.CacheNew, CostUSD: e.CostUSD,

@@ -3,6 +3,7 @@ package contextmgr
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -57,27 +58,25 @@ type Request struct {
 	Note     string         // a line of our own below the questions; empty = none
 	ResumeID string         // the session that will be resumed; empty = none
 	Seen     int64          // the last turn that the session holds
-	Session  string         // the session that the prompt goes to
 	After    int64          // the recent part begins after the message with this seq; 0 = with the first
 	Summary  Summary        // of what was said up to After
 	Lost     bool           // the session was lost in this very turn
 	Live     bool           // a living process goes on with the session
-	Look     bool           // nothing will be sent: somebody wants to see what would be
 	Verified bool           // the session was compared with the store: it holds the turns up to Seen
 	Behind   bool           // the session turned out to hold less than it had
 }
 
 // Manager builds contexts from the store.
 type Manager struct {
-	db    *db.DB
-	cfg   Config
-	log   zerolog.Logger
-	given *given
+	db   *db.DB
+	cfg  Config
+	log  zerolog.Logger
+	told *told
 }
 
 // New makes a manager.
 func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
-	return &Manager{db: store, cfg: cfg, log: log, given: newGiven()}
+	return &Manager{db: store, cfg: cfg, log: log, told: newTold()}
 }
 
 // Build makes the context of a turn. It always succeeds: a History that cannot be read is logged and left out, since
@@ -120,7 +119,6 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		if r.Live && m.cfg.Mode == Hybrid {
 			err = errors.Join(err, m.remind(ctx, r, &c))
 		}
-		m.give(r, c)
 		return c, err
 	}
 	if len(r.Asked) > 0 {
@@ -143,7 +141,6 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
 	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
 	c.History = Fit(taken, limits)
-	m.give(r, c)
 	return c, errors.Join(err, failed)
 }
 
@@ -153,19 +150,10 @@ func (m *Manager) remind(ctx context.Context, r Request, c *Context) error {
 	if err != nil {
 		return err
 	}
-	known := m.given.to(r.Session)
-	for _, m := range slices.Concat(newest, c.History) {
-		known[m.Seq] = true
-	}
+	known := seqs(slices.Concat(newest, c.History))
+	maps.Copy(known, m.told.of(r.Key).messages)
 	c.Recalled, err = m.recall(ctx, r, known, m.cfg.recallBudget())
 	return err
-}
-
-// give notes what the session is told.
-func (m *Manager) give(r Request, c Context) {
-	if r.Session != "" && !r.Look {
-		m.given.add(r.Session, c)
-	}
 }
 
 // least is the newest part of a conversation that meets the minimums.
@@ -212,7 +200,7 @@ const (
 // prefix says how much of the History the mode puts in front of the question.
 func (c Config) prefix(r Request) extent {
 	switch {
-	case c.SessionMode == Fresh, c.Mode == Resume && r.Lost:
+	case c.SessionMode == Fresh, c.Mode == Resume && (r.Lost || r.ResumeID == "" && r.Summary.Text != ""):
 		return recent // else the user would notice
 	case c.Mode == Resume && !r.Behind:
 		return none

@@ -86,7 +86,7 @@ func (m *Manager) memories(ctx context.Context, r Request) []Memory {
 		chosen = append(chosen, Memory{Title: x.Title, Text: x.Text, Date: x.Updated})
 	}
 	if r.Live {
-		chosen = m.given.untold(r.Session, chosen)
+		chosen = m.told.untold(r.Key, chosen)
 	}
 	return chosen
 }

@@ -44,14 +44,14 @@ func (m *mind) save(x db.Memory) db.Memory {
 
 // asked is what a prompt tells when a question is asked.
 func (m *mind) asked(question string, change ...func(*contextmgr.Request)) []contextmgr.Memory {
-	r := contextmgr.Request{Key: m.key, Kind: chat.Private, Turn: 2, Session: "s", Asked: []chat.Message{{Text: question, Actor: chat.Actor{ID: "ou_1"}}}}
+	r := contextmgr.Request{Key: m.key, Kind: chat.Private, Turn: 2, Asked: []chat.Message{{Text: question, Actor: chat.Actor{ID: "ou_1"}}}}
 	for _, f := range change {
 		f(&r)
 	}
-	r.Look = true
-	m.m.Build(m.Context(), r)
-	r.Look = false
-	return m.m.Build(m.Context(), r).Memories
+	m.m.Build(m.Context(), r) // a look at the prompt, which is not sent
+	p := m.m.Build(m.Context(), r)
+	m.m.Sent(m.key, p, r.Live)
+	return p.Memories
 }
 
 func titles(list []contextmgr.Memory) string {

@@ -94,7 +94,7 @@ func defaults() config {
 		Claude:  claude.Defaults(),
 		Context: contextmgr.Defaults(),
 		Memory:  contextmgr.MemoryDefaults(),
-		DB:      db.Config{URL: "sqlite://data/magpie.db"},
+		DB:      db.Defaults(),
 		Log:     logConfig{Level: "info", Format: "json"},
 
 		Recovery: recoveryConfig{MaxAge: claude.Duration{Duration: 2 * time.Hour}},

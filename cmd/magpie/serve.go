@@ -104,6 +104,10 @@ func (p *program) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
+	g.Go(func() error {
+		sweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) { return p.store.Sweep(ctx, p.cfg.DB) })
+		return nil
+	})
 	if p.http != nil {
 		g.Go(func() error { return serveHTTP(ctx, p.http, p.pages()) })
 	}
