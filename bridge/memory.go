@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 )
 
-// Clean is a text as it may be kept for good.
-func Clean(s string) string { return strings.TrimSpace(s) }
+// Clean is a text as it may be kept for good: without private data and secrets.
+func Clean(s string) string { return strings.TrimSpace(redact.Text(s, redact.All())) }
 
 // inCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
 func (a Access) inCharge(m chat.Incoming) bool {

@@ -189,6 +189,12 @@ func TestMemoriesByCommand(t *testing.T) {
 	for _, wrong := range []string{"dance", "show", "edit 2", "edit"} {
 		w.expect(w.order(alice, "/memory "+wrong), "用法")
 	}
+	w.expect(w.order(alice, "/remember 我的邮箱是 ming@example.com"), "[REDACTED_EMAIL]", "敏感信息没有保存", "!ming")
+	w.expect(w.order(alice, "/memory edit 2 密码: hunter2secret"), "!hunter2")
+	w.ask(alice, "记住", "好", func() {
+		w.remember(alice, toRemember{Title: "ming@example.com", Text: "ming@example.com", Keywords: []string{"ming@example.com"}})
+	})
+	w.expect(fmt.Sprint(w.store.Memories(w.ctx, alice.key)), "[REDACTED_EMAIL]", "!ming@", "!hunter2")
 	w.expect(w.order(alice, "/remember "+strings.Repeat("长", db.MaxMemoryText+1)), "太长")
 	w.expect(w.order(alice, "/help"), "/remember", "/memory")
 }
