@@ -49,6 +49,7 @@ type Config struct {
 	PermissionMode string // of chats that have none of their own
 	Node           string // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
+	Groups         Groups        // what was said there; nil = only what events tell
 	MaxAge         time.Duration // a message that is older when it is first seen is run only on request; 0 = any age will do
 	Shutdown       time.Duration // all that the end of the program may take: turns that run go on for most of it
 	Observe        func(Built)   // told of every context that is built; may be nil
@@ -75,18 +76,19 @@ type Ended struct {
 
 // Bridge is the line from a message to its answer.
 type Bridge struct {
-	cfg     Config
-	db      *db.DB
-	context *contextmgr.Manager
-	pool    *claude.Pool
-	out     Messenger
-	log     zerolog.Logger
-	turns   *jobs
-	lanes   lanes
-	outbox  *outbox
-	upkeep  *upkeep
-	access  atomic.Pointer[Access]
-	ready   chan struct{} // closed when it is known what became of the turns that an earlier process left
+	cfg        Config
+	db         *db.DB
+	context    *contextmgr.Manager
+	pool       *claude.Pool
+	out        Messenger
+	log        zerolog.Logger
+	turns      *jobs
+	lanes      lanes
+	outbox     *outbox
+	upkeep     *upkeep
+	background *background
+	access     atomic.Pointer[Access]
+	ready      chan struct{} // closed when it is known what became of the turns that an earlier process left
 }
 
 // New makes a bridge. Run starts it.
@@ -98,6 +100,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	}
 	b.upkeep = newUpkeep(b.compact)
 	b.SetAccess(cfg.Access)
+	b.background = newBackground(cfg, store, func(key chat.Key, who chat.Actor) bool { return b.access.Load().allows(key, who) })
 	return b
 }
 
@@ -151,6 +154,7 @@ const (
 // Message takes in what a platform delivered. The platform delivers it again until nil comes back, so the commit comes
 // first and the work later.
 func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
+	b.background.heard(m)
 	if !b.access.Load().allows(m.Key, m.Actor) {
 		b.refuse(m)
 		return nil

@@ -38,6 +38,8 @@ func commands() []command {
 		{"compact", texts.HelpCompact, compactNow},
 		{"stop", texts.HelpStop, (*Bridge).stop},
 		{"status", texts.HelpStatus, (*Bridge).status},
+		{"history", texts.HelpHistory, (*Bridge).showHistory},
+		{"context", texts.HelpContext, (*Bridge).showContext},
 	}
 }
 

@@ -56,6 +56,11 @@ var texts = struct {
 	ToldBegun, ToldHistory, ToldLost, ToldUnread, ToldNeither                     phrase
 	LostTranscript, LostDamaged, LostFolder, LostMachine, LostForeign             phrase
 	LostUnknown, LostTooLong                                                      phrase
+	HelpHistory, HistoryUsage, HistoryNothing, HistoryShown, HistoryAnew          phrase
+	HelpContext, ContextNothing, ContextHead, ContextMore, ContextBackground      phrase
+	ContextRecalled, ContextRecent, SpeakerBot, SpeakerUser                       phrase
+	OutlineNew, OutlineLive, OutlineResume, OutlineHistory, OutlineRecalled       phrase
+	OutlineMemories, OutlineBackground, OutlineSummary, OutlineTokens             phrase
 }{
 	Waiting:     phrase{"排队中，前面还有任务在运行…", "Waiting for a free place…"},
 	Thinking:    phrase{"正在思考…", "Thinking…"},
@@ -148,4 +153,29 @@ var texts = struct {
 	CompactDone:    phrase{"已整理：较早的 %d 条消息（%d 字）变成了 %d 字的摘要，最近 %d 条保持原样。", "Done: %d older messages (%d characters) became a summary of %d; the latest %d stay as they are."},
 	CompactNothing: phrase{"对话还很短，没有需要整理的内容。", "The conversation is still short; there is nothing to sum up."},
 	CompactFailed:  phrase{"这次没能整理成功，对话没有任何改变。请稍后再试。", "This did not work, and nothing has changed. Please try again later."},
+
+	HelpHistory:    phrase{"查看最近的消息，例如 /history 20", "show the last messages, as in /history 20"},
+	HistoryUsage:   phrase{"请这样使用：/history 20（最多 %d 条）", "Use it like this: /history 20 (at most %d messages)"},
+	HistoryNothing: phrase{"这个聊天还没有历史记录。", "Nothing was said here yet."},
+	HistoryShown:   phrase{"**最近 %d 条消息**", "**The last %d messages**"},
+	HistoryAnew:    phrase{"（之后开始了新会话）", "(then a new conversation began)"},
+
+	HelpContext:       phrase{"查看下一条消息会带上哪些上下文，也可以在后面写上问题", "show what the next message would carry; a question may follow"},
+	ContextNothing:    phrase{"这个聊天还没有任何上下文。", "There is no context in this chat yet."},
+	ContextHead:       phrase{"**下一条消息会带上的上下文**", "**What the next message would carry**"},
+	ContextMore:       phrase{"- （另有更早的 %d 条）", "- (and %d earlier ones)"},
+	ContextBackground: phrase{"**群里的其他消息**", "**Said to others in the group**"},
+	ContextRecalled:   phrase{"**想起的旧消息**", "**Recalled**"},
+	ContextRecent:     phrase{"**最近的对话**", "**Recent**"},
+	SpeakerBot:        phrase{"助手", "agent"},
+	SpeakerUser:       phrase{"用户", "user"},
+	OutlineNew:        phrase{"会话：新建", "Session: a new one"},
+	OutlineLive:       phrase{"会话：进程在线，只补充它没见过的消息", "Session: its process is running, only what it has not seen is added"},
+	OutlineResume:     phrase{"会话：续接", "Session: resumed"},
+	OutlineHistory:    phrase{"最近对话：%d 条（用户 %d 条，共 %d 字）", "Recent conversation: %d messages (%d of users, %d characters)"},
+	OutlineRecalled:   phrase{"想起的旧消息：%d 条", "Recalled messages: %d"},
+	OutlineMemories:   phrase{"记忆：%d 条", "Memories: %d"},
+	OutlineBackground: phrase{"群里的其他消息：%d 条", "Messages to others in the group: %d"},
+	OutlineSummary:    phrase{"摘要：%d 字", "Summary: %d characters"},
+	OutlineTokens:     phrase{"估计共 %d token，用时 %v", "Estimated tokens: %d, built in %v"},
 }

@@ -77,6 +77,7 @@ type turn struct {
 	usage   *db.Usage        // nil = not reported
 	view    view
 	painter *painter
+	listen  func() // waits for what was said in the group
 	began   time.Time
 	first   time.Duration // until the first text; 0 = none yet
 	logged  atomic.Value  // the session's id, in every line of the log
@@ -228,6 +229,8 @@ const attempts = 3
 func (t *turn) answer(ctx context.Context) outcome {
 	log := zerolog.Ctx(ctx)
 	t.settle(ctx)
+	t.listen = t.b.background.ask(ctx, t.claim)
+	defer t.listen()
 	var err error
 	for range attempts {
 		var result claude.Result
@@ -354,17 +357,10 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 
 // build makes the prompt while the process starts.
 func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prompt {
-	c := t.claim
-	r := contextmgr.Request{
-		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Note: t.note(),
-		Live: live, Lost: t.lost != "", Seen: s.turn, Verified: s.verified, Behind: s.behind,
-	}
-	if c.Chat.Epoch == c.Turn.Epoch {
-		r.After, r.Summary = c.Chat.After(), contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
-	}
-	if t.resume {
-		r.ResumeID = c.Turn.Session
-	}
+	t.listen()
+	c, r := t.claim, request(t.claim, t.resume)
+	r.Note, r.Live, r.Lost = t.note(), live, t.lost != ""
+	r.Seen, r.Verified, r.Behind = s.turn, s.verified, s.behind
 	prompt := t.b.context.Build(ctx, r)
 	t.told = told(r, prompt, t.lost)
 	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
@@ -373,6 +369,21 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 		t.b.cfg.Observe(Built{Key: c.Turn.Key, Turn: c.Turn.ID, Prompt: prompt, Live: live, Lost: t.lost})
 	}
 	return prompt
+}
+
+// request says for which turn a context is wanted.
+func request(c db.Claim, resume bool) contextmgr.Request {
+	r := contextmgr.Request{Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Session: c.Turn.Session, Asked: c.Asked}
+	if resume {
+		r.ResumeID = c.Turn.Session
+	}
+	if c.Turn.Session == c.Chat.Session.ID {
+		r.Seen = c.Chat.Session.Turn
+	}
+	if c.Chat.Epoch == c.Turn.Epoch {
+		r.After, r.Summary = c.Chat.After(), contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
+	}
+	return r
 }
 
 // take takes one event up.

@@ -36,9 +36,11 @@ type Config struct {
 	Mode            Mode        `toml:"mode" env:"MODE"`
 	MinChars        int         `toml:"min_chars" env:"MIN_CHARS"` // runes
 	MinUserMessages int         `toml:"min_user_messages" env:"MIN_USER_MESSAGES"`
-	MaxTokens       int         `toml:"max_tokens" env:"MAX_TOKENS"` // estimated
+	MaxTokens       int         `toml:"max_tokens" env:"MAX_TOKENS"`     // estimated
+	RecallChars     int         `toml:"recall_chars" env:"RECALL_CHARS"` // runes of older messages that the question is about; 0 = none
 	SessionMode     SessionMode `toml:"session_mode" env:"SESSION_MODE"`
-	TimeZone        string      `toml:"time_zone" env:"TIME_ZONE"` // in which people name days, as in "Asia/Shanghai"; empty = this machine's
+	AutoChatContext int         `toml:"auto_chat_context" env:"AUTO_CHAT_CONTEXT"` // messages of a group that were not for the bot; 0 = none
+	TimeZone        string      `toml:"time_zone" env:"TIME_ZONE"`                 // in which people name days, as in "Asia/Shanghai"; empty = this machine's
 
 	Window           int             `toml:"window" env:"WINDOW"`                           // tokens that a session may hold; a model's own window, where it is known and smaller, counts
 	CompactThreshold float64         `toml:"compact_threshold" env:"COMPACT_THRESHOLD"`     // part of the window from which on a session is replaced by a summary; 0 = never by itself
@@ -51,7 +53,7 @@ type Config struct {
 // Defaults is the configuration of a program that configures nothing.
 func Defaults() Config {
 	return Config{
-		Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, SessionMode: Stable,
+		Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, SessionMode: Stable, RecallChars: 5000, AutoChatContext: 25,
 		Window: 128_000, CompactThreshold: 0.8, CompactHistory: 0.7, KeepRecent: 5,
 		StaleAfter: period.Duration{Duration: 48 * time.Hour}, Titles: true,
 	}
@@ -62,6 +64,9 @@ const minTokens = 500
 
 // minWindow is the least window in which a conversation makes sense, in tokens.
 const minWindow = 4000
+
+// mostOverheard is the most that auto_chat_context can be: the platform lists so many messages in one answer.
+const mostOverheard = 50
 
 // Validate reports everything that is wrong with c.
 func (c Config) Validate() error {
@@ -77,6 +82,9 @@ func (c Config) Validate() error {
 	}
 	if c.MinUserMessages < 0 {
 		errs = append(errs, errors.New("[context] min_user_messages: want 0 or more"))
+	}
+	if c.RecallChars < 0 {
+		errs = append(errs, errors.New("[context] recall_chars: want 0 or more"))
 	}
 	if c.MaxTokens < minTokens {
 		errs = append(errs, fmt.Errorf("[context] max_tokens %d: want at least %d", c.MaxTokens, minTokens))
@@ -96,6 +104,9 @@ func (c Config) Validate() error {
 	if c.StaleAfter.Duration < 0 {
 		errs = append(errs, errors.New("[context] session_stale_after: want 0 or more"))
 	}
+	if c.AutoChatContext < 0 || c.AutoChatContext > mostOverheard {
+		errs = append(errs, fmt.Errorf("[context] auto_chat_context %d: want 0 to %d", c.AutoChatContext, mostOverheard))
+	}
 	if _, err := time.LoadLocation(c.TimeZone); err != nil {
 		errs = append(errs, fmt.Errorf("[context] time_zone %q: want a name such as Asia/Shanghai", c.TimeZone))
 	}
@@ -114,6 +125,9 @@ func (c Config) zone() *time.Location {
 	return zone
 }
 
+// recallBudget is how many runes are recalled, which leave most of the prefix to the recent part.
+func (c Config) recallBudget() int { return min(c.RecallChars, c.MaxTokens/3) }
+
 // Resumes reports whether a chat's session is used again.
 func (c Config) Resumes() bool { return c.Mode != Database && c.SessionMode == Stable }
 
@@ -121,3 +135,6 @@ func (c Config) Resumes() bool { return c.Mode != Database && c.SessionMode == S
 func (c Config) Limits() Limits {
 	return Limits{MinChars: c.MinChars, MinUserMessages: c.MinUserMessages, MaxTokens: c.MaxTokens}
 }
+
+// Zone is the time zone in which people name days.
+func (m *Manager) Zone() *time.Location { return m.cfg.zone() }

@@ -57,7 +57,10 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 				last = max(last, ownTurn(list[i].ID))
 			}
 		}
-		return passTurn(ctx, tx, last)
+		if err := passTurn(ctx, tx, last); err != nil {
+			return err
+		}
+		return tryIndex(ctx, tx, added+2*indexBatch)
 	})
 	if err != nil {
 		return 0, err
@@ -87,13 +90,16 @@ func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record) (fresh bool,
 	if err != nil || known {
 		return false, err
 	}
-	if m.Epoch, err = epochOf(ctx, tx, r); err != nil {
+	if err := p.locate(ctx, tx, &m); err != nil {
 		return false, err
 	}
-	if m.Seq, err = p.next(ctx, tx, &m); err != nil {
-		return false, err
+	if r.Past {
+		if m.Epoch, err = pastEpoch(ctx, tx, r); err != nil {
+			return false, err
+		}
 	}
-	return true, storeMessage(ctx, tx, &m)
+	_, err = storeMessage(ctx, tx, &m)
+	return true, err
 }
 
 const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 ORDER BY seq LIMIT 1`
@@ -111,45 +117,51 @@ func oldest(ctx context.Context, tx *sql.Tx, key chat.Key) (*place, error) {
 // room is how many messages one import may put in front of a chat's others. Seqs may be negative, see [firstSeq].
 const room = 1 << 24
 
-// next is the place of a message that is new.
-func (p *place) next(ctx context.Context, tx *sql.Tx, m *chat.Message) (seq int64, err error) {
+// locate gives a new message its place, and the epoch of the chat.
+func (p *place) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 	key := m.Key.String()
 	if millis(m.Time) >= p.first {
-		var epoch int64
-		if err := tx.QueryRowContext(ctx, nextSeq, key).Scan(&seq, &epoch); err != nil {
-			return 0, fmt.Errorf("number message: %w", err)
+		if err := tx.QueryRowContext(ctx, nextSeq, key).Scan(&m.Seq, &m.Epoch); err != nil {
+			return fmt.Errorf("number message: %w", err)
 		}
-		return seq, nil
+		return nil
 	}
 	if p.front == p.seq || p.front < firstSeq {
-		return 0, errors.New("no room in front of the chat's messages")
+		return errors.New("no room in front of the chat's messages")
 	}
+	m.Seq = p.front
 	p.front++
-	return p.front - 1, nil
+	if err := tx.QueryRowContext(ctx, epochNow, key).Scan(&m.Epoch); err != nil {
+		return fmt.Errorf("epoch of the chat: %w", err)
+	}
+	return nil
 }
 
 const (
-	epochNow   = `SELECT epoch, EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND epoch = chats.epoch AND class = 'talk' AND role IN ('user', 'assistant')) FROM chats WHERE key = ?1`
+	epochNow   = `SELECT epoch FROM chats WHERE key = ?1`
+	epochInUse = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant'))`
 	epochAfter = `UPDATE chats SET epoch = ?2, ` + noSession + ` WHERE key = ?1`
 )
 
-// epochOf is the epoch of a record in this database. What belongs to an ended conversation never becomes part of one
-// that goes on here: it goes right before that. As long as none goes on, the next is the one after the record's.
-func epochOf(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
+// pastEpoch is the epoch of a record whose conversation was ended. It never becomes part of one that goes on here, but
+// goes right before that. As long as none goes on, the next is the one after the record's.
+func pastEpoch(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
 	var now int64
 	var goesOn bool
-	if err := tx.QueryRowContext(ctx, epochNow, r.Key.String()).Scan(&now, &goesOn); err != nil {
+	key := r.Key.String()
+	if err := tx.QueryRowContext(ctx, epochNow, key).Scan(&now); err != nil {
 		return 0, fmt.Errorf("epoch of the chat: %w", err)
 	}
-	switch {
-	case !r.Past:
-		return now, nil
-	case r.Epoch < now:
+	if r.Epoch < now {
 		return r.Epoch, nil
-	case goesOn:
+	}
+	if err := tx.QueryRowContext(ctx, epochInUse, key, now).Scan(&goesOn); err != nil {
+		return 0, fmt.Errorf("epoch of the chat: %w", err)
+	}
+	if goesOn {
 		return now - 1, nil
 	}
-	if _, err := tx.ExecContext(ctx, epochAfter, r.Key.String(), r.Epoch+1); err != nil {
+	if _, err := tx.ExecContext(ctx, epochAfter, key, r.Epoch+1); err != nil {
 		return 0, fmt.Errorf("end a conversation: %w", err)
 	}
 	return r.Epoch, nil

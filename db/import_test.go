@@ -286,3 +286,25 @@ func TestAnExportIsOfOneMoment(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkImport takes in 10,000 messages of 50 chats.
+func BenchmarkImport(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		d := fresh(b)
+		list := make([]db.Record, 10_000)
+		for i := range list {
+			list[i] = record(fmt.Sprint(i), chat.User, int64(i))
+			list[i].Key = chat.FeishuChat(fmt.Sprint("oc_", i%50))
+			list[i].Text = strings.Repeat("鹊桥 ", 50)
+		}
+		b.StartTimer()
+		im := d.NewImporter()
+		for part := range slices.Chunk(list, 2000) {
+			if _, err := im.Add(b.Context(), part); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(10_000*b.N)/b.Elapsed().Seconds(), "messages/s")
+}

@@ -103,7 +103,11 @@ func appendMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, erro
 	if m.Turn == 0 {
 		m.Epoch = epoch
 	}
-	return true, storeMessage(ctx, tx, m)
+	id, err := storeMessage(ctx, tx, m)
+	if err != nil {
+		return false, err
+	}
+	return true, indexInPassing(ctx, tx, id)
 }
 
 func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
@@ -117,18 +121,17 @@ func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
 	return true, nil
 }
 
-// storeMessage is the only place where the History grows. m has its seq and its epoch.
-func storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
+// storeMessage is the only place where the History grows. m has its seq and its epoch. The caller sees to the index.
+func storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (id int64, err error) {
 	res, err := tx.ExecContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
 		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time))
-	if err != nil {
-		return fmt.Errorf("insert message: %w", err)
+	if err == nil {
+		id, err = res.LastInsertId()
 	}
-	id, err := res.LastInsertId()
 	if err != nil {
-		return fmt.Errorf("insert message: %w", err)
+		return 0, fmt.Errorf("insert message: %w", err)
 	}
-	return indexInPassing(ctx, tx, id)
+	return id, nil
 }
 
 const messageColumns = `seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at`
@@ -207,6 +210,19 @@ func (d *DB) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64
 	list, err := queryMessages(ctx, d.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
 	if err != nil {
 		return nil, fmt.Errorf("read what the session of %v has not seen: %w", key, err)
+	}
+	slices.Reverse(list)
+	return list, nil
+}
+
+const selectLatest = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')
+	ORDER BY epoch DESC, seq DESC LIMIT ?2`
+
+// Latest is the end of a chat's History, oldest first, whatever /new has ended in between.
+func (d *DB) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, d.read, key, selectLatest, key.String(), most)
+	if err != nil {
+		return nil, fmt.Errorf("read the last messages of %v: %w", key, err)
 	}
 	slices.Reverse(list)
 	return list, nil

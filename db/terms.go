@@ -226,15 +226,29 @@ func indexInPassing(ctx context.Context, tx *sql.Tx, id int64) error {
 	if id%indexBatch != 0 {
 		return nil
 	}
+	return tryIndex(ctx, tx, 2*indexBatch)
+}
+
+// tryIndex brings the next messages into the index, if that succeeds.
+func tryIndex(ctx context.Context, tx *sql.Tx, most int) error {
 	if _, err := tx.ExecContext(ctx, `SAVEPOINT terms`); err != nil {
 		return err
 	}
 	end := `RELEASE terms`
-	if _, err := indexMore(ctx, tx, 2*indexBatch); err != nil {
+	if _, err := indexMore(ctx, tx, most); err != nil {
 		end = `ROLLBACK TO terms; RELEASE terms`
 	}
 	_, err := tx.ExecContext(ctx, end)
 	return err
+}
+
+const indexSize = `SELECT COALESCE((SELECT SUM(LENGTH(block)) FROM terms_data), 0) + COALESCE((SELECT SUM(LENGTH(sz) + 8) FROM terms_docsize), 0)
+	+ COALESCE((SELECT SUM(LENGTH(term) + 8) FROM terms_idx), 0)`
+
+// IndexSize is how many bytes the index takes.
+func (d *DB) IndexSize(ctx context.Context) (bytes int64, err error) {
+	err = d.read.QueryRowContext(ctx, indexSize).Scan(&bytes)
+	return bytes, err
 }
 
 const selectLexicon = `SELECT version FROM indexed`

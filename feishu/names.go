@@ -69,6 +69,19 @@ func (n *names) of(ctx context.Context, chatID, id string) string {
 	return n.known(id)
 }
 
+// within gives the name of somebody in a chat, or nothing when it does not know it before ctx ends.
+func (n *names) within(ctx context.Context, chatID, id string) string {
+	name, answer := n.look(context.WithoutCancel(ctx), chatID, id)
+	if name != "" || answer == nil {
+		return name
+	}
+	select {
+	case <-answer:
+	case <-ctx.Done():
+	}
+	return n.known(id)
+}
+
 // look gives the name if it is known, or what to wait for.
 func (n *names) look(ctx context.Context, chatID, id string) (name string, answer <-chan struct{}) {
 	n.mu.Lock()

@@ -99,8 +99,9 @@ func TestGroupsAnswerMentionsOnly(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	req := r.lastRequest()
-	if got := req.LastUser(); got != "小红：我叫小红" {
-		t.Errorf("the model was asked %q", got)
+	background, current, ok := contextmgr.ParsePrefix(req.LastUser())
+	if !ok || current != "小红：我叫小红" || len(background) != 3 || background[0].Part != contextmgr.Overheard || background[2].Text != "@小明 你看看" {
+		t.Errorf("the model was asked %q", req.LastUser())
 	}
 	if n := len(r.model.Requests()); n != 1 {
 		t.Errorf("the model was asked %d times", n)

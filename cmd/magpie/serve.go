@@ -87,7 +87,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	p := &program{cfg: c, log: log, app: app, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
 	p.metrics = newMetrics(p.snapshot)
 	p.bridge = bridge.New(bridge.Config{
-		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.Context, Observe: observe,
+		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.Context, Groups: p.client, Observe: observe,
 		MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {

@@ -1,0 +1,140 @@
+package bridge
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/contextmgr"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// Groups tells what was said in groups while nobody told the bot.
+type Groups interface {
+	// Said lists what people have said in a chat since then, oldest first; when that is more than most, the newest.
+	Said(ctx context.Context, key chat.Key, kind chat.Kind, since time.Time, most int) ([]chat.Incoming, error)
+}
+
+// How what was said in a group is asked for. A turn waits for it.
+const (
+	askGroups   = 800 * time.Millisecond // at most
+	restGroups  = 10 * time.Minute       // after a failure
+	mostSaid    = 50                     // messages, those to and of the bot among them
+	longestSaid = 24 * time.Hour         // ago
+	alive       = 10 * time.Second       // a message that arrives so soon was told by an event
+	mostGroups  = 10_000                 // remembered
+)
+
+// background takes in what was said in groups but not to the bot, where events do not tell of it. It is stored: what
+// is known need not be asked for again, and has an id by which it counts once if it comes by an event after all.
+type background struct {
+	groups Groups // nil = the platform cannot be asked
+	db     *db.DB
+	most   int                             // that a prompt takes; 0 = none are wanted
+	allows func(chat.Key, chat.Actor) bool // who may be listened to
+	told   sync.Once
+
+	mu    sync.Mutex
+	rest  time.Time         // until then the platform is not asked
+	asked map[chat.Key]bool // groups that were asked for; true = an event has told since then
+}
+
+func newBackground(cfg Config, store *db.DB, allows func(chat.Key, chat.Actor) bool) *background {
+	g := &background{groups: cfg.Groups, db: store, most: cfg.Context.AutoChatContext, allows: allows, asked: map[chat.Key]bool{}}
+	if cfg.Context.Mode == contextmgr.Resume {
+		g.most = 0 // no prompt has room for it
+	}
+	return g
+}
+
+// heard notes a message, which shows what events tell of.
+func (g *background) heard(m chat.Incoming) {
+	if m.ToBot || m.Kind == chat.Private || time.Since(m.Time) > alive {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.asked[m.Key]; ok {
+		g.asked[m.Key] = true
+	}
+}
+
+// wanted says whether the platform is worth a call.
+func (g *background) wanted(c db.Claim) bool {
+	if c.Chat.Kind == chat.Private || g.groups == nil || g.most == 0 {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.asked[c.Turn.Key] && time.Now().After(g.rest)
+}
+
+// ask begins to ask for what was said since the bot was last spoken to; wait returns when it is stored, or cannot be had.
+func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
+	if !g.wanted(c) {
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := g.take(ctx, c)
+		switch {
+		case err == nil:
+			g.known(c.Turn.Key)
+		case ctx.Err() == nil:
+			g.pause()
+			g.told.Do(func() {
+				zerolog.Ctx(ctx).Warn().Err(err).Msg("what was said in groups is known only as far as events tell of it")
+			})
+		}
+	}()
+	return func() { <-done }
+}
+
+// known notes that nothing is missing in a chat but what events will tell, if they do.
+func (g *background) known(key chat.Key) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.asked) >= mostGroups {
+		clear(g.asked)
+	}
+	if _, ok := g.asked[key]; !ok {
+		g.asked[key] = false
+	}
+}
+
+func (g *background) pause() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.rest = time.Now().Add(restGroups)
+}
+
+func (g *background) take(ctx context.Context, c db.Claim) error {
+	key := c.Turn.Key
+	since, overheard, err := g.db.Addressed(ctx, key, c.Turn.ID)
+	if err != nil || overheard >= g.most {
+		return err
+	}
+	if oldest := time.Now().Add(-longestSaid); since.Before(oldest) {
+		since = oldest
+	}
+	asking, cancel := context.WithTimeout(ctx, askGroups)
+	defer cancel()
+	said, err := g.groups.Said(asking, key, c.Chat.Kind, since, mostSaid)
+	if err != nil {
+		return err
+	}
+	var list []chat.Incoming
+	for _, m := range said {
+		if !m.ToBot && m.Text != "" && g.allows(key, m.Actor) {
+			list = append(list, m)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return g.db.Overhear(ctx, key, c.Turn.Epoch, list)
+}

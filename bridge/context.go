@@ -1,0 +1,116 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// What /context and /history show of messages.
+const (
+	contextLines = 5  // of each part, the newest
+	contextWords = 40 // runes of each message
+	historyLines = 10 // when no number is given
+	historyMost  = 50
+	historyWords = 100
+	sameDay      = "15:04"
+	sameYear     = "01-02 15:04"
+	anotherYear  = "2006-01-02 15:04"
+)
+
+// argument is what follows the command in a message.
+func argument(text string) string {
+	_, rest, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(text, "\n", " ")), " ")
+	return strings.TrimSpace(rest)
+}
+
+// showContext shows what the next prompt would carry; a question may follow the command.
+func (b *Bridge) showContext(ctx context.Context, m chat.Incoming) (order, error) {
+	c, err := b.db.Chat(ctx, m.Key)
+	if errors.Is(err, db.ErrNotFound) {
+		return order{reply: texts.ContextNothing.in(zh)}, nil
+	} else if err != nil {
+		return order{}, err
+	}
+	l := chatLang(c)
+	live := b.cfg.Context.Resumes() && c.Session.ID != "" && b.pool.Living(m.Key.String(), c.Session.ID)
+	question := chat.Message{Key: m.Key, ID: m.ID, Actor: m.Actor, Text: argument(m.Text), Time: m.Time}
+	built, err := Preview{Config: b.cfg, Store: b.db, Context: b.context}.Of(ctx, question, live)
+	if err != nil {
+		return order{}, err
+	}
+	p, s := built.Prompt, texts.ContextHead.in(l)+"\n\n"+built.outline(l)
+	for _, part := range []struct {
+		title phrase
+		msgs  []chat.Message
+	}{{texts.ContextBackground, p.Background}, {texts.ContextRecalled, p.Recalled}, {texts.ContextRecent, p.History}} {
+		if len(part.msgs) == 0 {
+			continue
+		}
+		s += "\n\n" + part.title.in(l) + "\n\n"
+		if more := len(part.msgs) - contextLines; more > 0 {
+			s += fmt.Sprintf(texts.ContextMore.in(l)+"\n", more)
+		}
+		s += listing(part.msgs[max(0, len(part.msgs)-contextLines):], l, p.Zone, m.Time, contextWords)
+	}
+	return order{reply: s}, nil
+}
+
+// showHistory shows the last messages of the chat, also those from before /new.
+func (b *Bridge) showHistory(ctx context.Context, m chat.Incoming) (order, error) {
+	l, n := b.lang(ctx, m.Key), historyLines
+	if arg := argument(m.Text); arg != "" {
+		var err error
+		if n, err = strconv.Atoi(arg); err != nil || n < 1 {
+			return order{reply: fmt.Sprintf(texts.HistoryUsage.in(l), historyMost)}, nil
+		}
+		n = min(n, historyMost)
+	}
+	list, err := b.db.Latest(ctx, m.Key, n)
+	if err != nil {
+		return order{}, err
+	}
+	if len(list) == 0 {
+		return order{reply: texts.HistoryNothing.in(l)}, nil
+	}
+	s := fmt.Sprintf(texts.HistoryShown.in(l), len(list)) + "\n\n"
+	from := 0
+	for i, said := range list {
+		if said.Epoch != list[from].Epoch {
+			s += listing(list[from:i], l, b.context.Zone(), m.Time, historyWords) + "\n\n" + texts.HistoryAnew.in(l) + "\n\n"
+			from = i
+		}
+	}
+	return order{reply: s + listing(list[from:], l, b.context.Zone(), m.Time, historyWords)}, nil
+}
+
+// listing is a line for each message: when, who, and the first words.
+func listing(msgs []chat.Message, l lang, zone *time.Location, now time.Time, words int) string {
+	lines := make([]string, len(msgs))
+	for i, m := range msgs {
+		who := texts.SpeakerBot.in(l)
+		if m.Role == chat.User {
+			who = cmp.Or(firstWords(m.Actor.Name, 20), texts.SpeakerUser.in(l))
+		}
+		lines[i] = fmt.Sprintf("- %s **%s**: %s", shortTime(m.Time.In(zone), now.In(zone)), who, firstWords(m.Text, words))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shortTime leaves out of t what it shares with now.
+func shortTime(t, now time.Time) string {
+	switch {
+	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return t.Format(sameDay)
+	case t.Year() == now.Year():
+		return t.Format(sameYear)
+	}
+	return t.Format(anotherYear)
+}

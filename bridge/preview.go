@@ -1,0 +1,88 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+
+	"magpie/contextmgr"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// Preview is the context that a question would get if it were asked now: what [Bridge] would send, by the same code.
+// Nothing is sent and nothing is changed.
+type Preview struct {
+	Config  Config
+	Store   *db.DB // may be one that is only read
+	Context *contextmgr.Manager
+}
+
+// noTurn is the number of a turn that comes after all that there are.
+const noTurn = math.MaxInt64
+
+// Of builds the context of a question; live says that a living process would be asked, else a new one. It returns
+// [db.ErrNotFound] for a chat that is not known.
+func (p Preview) Of(ctx context.Context, question chat.Message, live bool) (Built, error) {
+	c, err := p.Store.Chat(ctx, question.Key)
+	if err != nil {
+		return Built{}, err
+	}
+	claim := db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: c.Key, Epoch: c.Epoch}}
+	if p.Config.Context.Resumes() {
+		claim.Turn.Session = c.Session.ID
+	}
+	if question.Text != "" {
+		question.Role, question.Class, question.Epoch, question.Turn = chat.User, chat.Talk, c.Epoch, noTurn
+		claim.Asked = []chat.Message{question}
+	}
+	r := request(claim, claim.Turn.Session != "")
+	r.Live, r.Look = live, true
+	return Built{Key: c.Key, Turn: noTurn, Prompt: p.Context.Build(ctx, r), Live: live}, nil
+}
+
+// Outline says for people which contexts b carries, one a line, in English or in Chinese.
+func (b Built) Outline(english bool) string {
+	if english {
+		return b.outline(en)
+	}
+	return b.outline(zh)
+}
+
+func (b Built) outline(l lang) string {
+	p, session := b.Prompt, texts.OutlineNew
+	switch {
+	case b.Live:
+		session = texts.OutlineLive
+	case p.UseResume:
+		session = texts.OutlineResume
+	}
+	lines := []string{session.in(l), fmt.Sprintf(texts.OutlineHistory.in(l), p.Stats.Messages, p.Stats.UserMessages, p.Stats.Chars)}
+	for _, part := range []struct {
+		n    int
+		what phrase
+	}{
+		{len(p.Recalled), texts.OutlineRecalled}, {len(p.Memories), texts.OutlineMemories}, {len(p.Background), texts.OutlineBackground},
+	} {
+		if part.n > 0 {
+			lines = append(lines, fmt.Sprintf(part.what.in(l), part.n))
+		}
+	}
+	if p.Summary.Text != "" {
+		lines = append(lines, fmt.Sprintf(texts.OutlineSummary.in(l), len([]rune(p.Summary.Text))))
+	}
+	lines = append(lines, fmt.Sprintf(texts.OutlineTokens.in(l), p.Stats.Tokens, p.Stats.BuildTime.Round(10*time.Microsecond)))
+	return "- " + strings.Join(lines, "\n- ")
+}
+
+// firstWords is a text in one line of so many runes at most.
+func firstWords(text string, most int) string {
+	runes := []rune(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "))
+	if len(runes) <= most {
+		return string(runes)
+	}
+	return string(runes[:most]) + "…"
+}

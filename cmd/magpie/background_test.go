@@ -1,0 +1,227 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"magpie/contextmgr"
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+// overheard are the texts of the prompt's entries about what was said to others, with the speakers' names.
+func (r *rig) overheard(prompt string) (texts []string) {
+	r.Helper()
+	entries, _, _ := contextmgr.ParsePrefix(prompt)
+	for _, e := range entries {
+		if e.Part == contextmgr.Overheard {
+			texts = append(texts, e.Name+": "+e.Text)
+		}
+	}
+	return texts
+}
+
+// mention says something to the bot in a group, waits for the answer, and returns what the model was asked.
+func (r *rig) mention(group string, from feishusim.User, text string, opt ...feishusim.SendOption) (prompt string) {
+	r.Helper()
+	r.answer(group, r.sim.Say(group, from, text, append(opt, feishusim.Mention())...))
+	req := r.lastRequest()
+	return req.LastUser()
+}
+
+// settle waits until everything that was said is acknowledged.
+func (r *rig) settle(messages ...string) {
+	r.Helper()
+	r.await("the acknowledgements", func(v *feishusim.View) bool {
+		acked := map[string]bool{}
+		for _, d := range v.Deliveries() {
+			if d.AckCode == 200 {
+				acked[d.MessageID] = true
+			}
+		}
+		for _, id := range messages {
+			if !acked[id] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// listed is how often the messages of a chat were asked for.
+func (r *rig) listed(chatID string) (calls int) {
+	for _, c := range r.sim.Calls() {
+		if c.Route == "GET /open-apis/im/v1/messages" && strings.Contains(c.Query, chatID) {
+			calls++
+		}
+	}
+	return calls
+}
+
+func TestWhatIsSaidInAGroupIsKnownToTheBot(t *testing.T) {
+	for name, keepAlive := range map[string]time.Duration{"living process": time.Minute, "new process": 0} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = keepAlive })
+			red := r.sim.AddUser("小红")
+			group := r.sim.Group("测试群", r.user, red)
+			at := time.Now().Add(-time.Minute)
+			r.settle(r.sim.Say(group, red, "午饭吃面", feishusim.Time(at)), r.sim.Say(group, r.user, "我吃饭", feishusim.Time(at.Add(time.Second))))
+			got := r.overheard(r.mention(group, red, "我们吃什么？"))
+			if diff := cmp.Diff([]string{"小红: 午饭吃面", "小明: 我吃饭"}, got); diff != "" {
+				t.Error(diff)
+			}
+			if got := r.overheard(r.mention(group, red, "还有呢？")); len(got) != 0 {
+				t.Errorf("told again: %q", got)
+			}
+			r.settle(r.sim.Say(group, red, "改吃饺子"))
+			if diff := cmp.Diff([]string{"小红: 改吃饺子"}, r.overheard(r.mention(group, r.user, "现在呢？"))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// No event told of what was said before the bot ran; the platform does.
+func TestWhatWasSaidInAGroupBeforeIsAskedFor(t *testing.T) {
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
+	red := r.sim.AddUser("小红")
+	group, other := r.sim.Group("甲", r.user, red), r.sim.Group("乙", r.user, red)
+	at := time.Now().Add(-time.Hour)
+	for i := range 40 {
+		r.sim.Say(group, red, fmt.Sprintf("甲-%d", i), feishusim.Time(at.Add(time.Duration(i)*time.Second)))
+		r.sim.Say(other, red, fmt.Sprintf("乙-%d", i), feishusim.Time(at.Add(time.Duration(i)*time.Second)))
+	}
+	r.sim.Say(group, red, "没有收到的提问", feishusim.Time(at.Add(time.Minute)), feishusim.Mention())
+	r.sim.Recall(r.sim.Say(group, red, "撤回的话", feishusim.Time(at.Add(2*time.Minute))))
+	r.sim.Say(r.chat, r.user, "私聊的话", feishusim.Time(at))
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	for _, g := range []struct{ id, mark, foreign string }{{group, "甲", "乙-"}, {other, "乙", "甲-"}} {
+		var want []string
+		for i := 16; i < 40; i++ {
+			want = append(want, fmt.Sprintf("小红: %s-%d", g.mark, i))
+		}
+		want = append(want, "小红: "+g.mark+"-新") // that an event tells of it does not mean that events told of all
+		r.settle(r.sim.Say(g.id, red, g.mark+"-新"))
+		prompt := r.mention(g.id, r.user, "大家说了什么？")
+		if diff := cmp.Diff(want, r.overheard(prompt)); diff != "" {
+			t.Error(diff)
+		}
+		req := r.lastRequest()
+		for _, word := range []string{g.foreign, "没有收到", "撤回", "私聊"} {
+			if strings.Contains(req.AllText(), word) {
+				t.Errorf("%q reached the prompt of group %s", word, g.mark)
+			}
+		}
+	}
+	if got := r.overheard(r.mention(group, r.user, "还有呢？")); len(got) != 0 {
+		t.Errorf("told again: %q", got)
+	}
+	r.settle(r.sim.Say(group, red, "新话"))
+	asked := r.listed(group)
+	if got := r.overheard(r.mention(group, r.user, "还有呢？")); len(got) != 1 {
+		t.Errorf("overheard %q", got)
+	}
+	if n := r.listed(group); n != asked {
+		t.Error("the platform was asked for what an event had told")
+	}
+}
+
+func TestAPrivateChatHasNoBackground(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r.ask("数到 3")
+	before := r.listed(r.chat)
+	r.sql(`INSERT INTO messages (chat_key, seq, epoch, message_id, role, class, content, sent_at) VALUES (?1, 1000, 0, 'om_x', 'user', 'overheard', '旁听的话', 1)`, chat.FeishuChat(r.chat).String())
+	r.ask("数到 4")
+	if req := r.lastRequest(); strings.Contains(req.AllText(), "旁听的话") {
+		t.Error("there is background in a private chat")
+	}
+	if n := r.listed(r.chat); n != before {
+		t.Errorf("the platform was asked %d times for what was said in a private chat", n-before)
+	}
+}
+
+// Neither a missing permission nor a slow platform keeps anybody waiting, and the log says so once.
+func TestWithoutTheBackgroundTheAnswerComesAllTheSame(t *testing.T) {
+	for name, tc := range map[string]struct {
+		platform feishusim.Config
+		fault    *feishusim.Fault
+	}{
+		"no permission": {feishusim.Config{MentionsOnly: true}, nil},
+		"slow":          {feishusim.Config{}, &feishusim.Fault{Method: "GET", Path: "/open-apis/im/v1/messages", Delay: time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := makeRig(t, tc.platform)
+			red := r.sim.AddUser("小红")
+			group := r.sim.Group("测试群", r.user, red)
+			r.start()
+			t.Cleanup(func() { r.stop(); r.clean() })
+			if tc.fault != nil {
+				defer r.sim.Inject(*tc.fault)()
+			}
+			for range 3 {
+				r.mention(group, r.user, "数到 3")
+			}
+			if n := r.listed(group); n > 1 {
+				t.Errorf("the platform was asked %d times", n)
+			}
+			if n := strings.Count(r.logs.String(), "only as far as events tell"); n != 1 {
+				t.Errorf("logged %d times", n)
+			}
+		})
+	}
+}
+
+// What a stranger says in a group does not reach the agent.
+func TestStrangersAreNotOverheard(t *testing.T) {
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
+	red := r.sim.AddUser("小红")
+	group := r.sim.Group("测试群", r.user, red)
+	r.cfg.Access.Allow = []string{r.user.OpenID}
+	at := time.Now().Add(-time.Minute)
+	r.sim.Say(group, red, "陌生人的话", feishusim.Time(at))
+	r.sim.Say(group, r.user, "主人的话", feishusim.Time(at))
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	if diff := cmp.Diff([]string{"小明: 主人的话"}, r.overheard(r.mention(group, r.user, "大家说了什么？"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Nothing from before /new comes back by way of the platform.
+func TestNewForgetsTheBackgroundToo(t *testing.T) {
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
+	red := r.sim.AddUser("小红")
+	group := r.sim.Group("测试群", r.user, red)
+	r.sim.Say(group, red, "从前的话", feishusim.Time(time.Now().Add(-time.Minute)))
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	r.answer(group, r.sim.Say(group, r.user, "/new", feishusim.Mention()))
+	if got := r.overheard(r.mention(group, r.user, "大家说了什么？")); len(got) != 0 {
+		t.Errorf("overheard %q", got)
+	}
+}
+
+func TestTheAgentKnowsWhoAsks(t *testing.T) {
+	for name, keepAlive := range map[string]time.Duration{"living process": time.Minute, "new process": 0} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = keepAlive })
+			red := r.sim.AddUser("小红")
+			group := r.sim.Group("测试群", r.user, red)
+			for _, who := range []feishusim.User{r.user, red, r.user} {
+				prompt := r.mention(group, who, "我是谁？")
+				if _, current, _ := contextmgr.ParsePrefix(prompt); current != who.Name+"：我是谁？" {
+					t.Errorf("%s asks %q", who.Name, current)
+				}
+			}
+		})
+	}
+}

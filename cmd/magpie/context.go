@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge"
+	"magpie/contextmgr"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+type contextCmd struct {
+	Chat    string    `required:"" help:"The chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
+	Message string    `xor:"question" required:"" help:"The question." placeholder:"TEXT"`
+	Batch   bool      `xor:"question" required:"" help:"Read questions from the standard input: {\"message\": \"...\", \"at\": ..., \"user_id\": ..., \"user_name\": ...} a line; answer each with one JSON object a line."`
+	JSON    bool      `name:"json" help:"Print one JSON object."`
+	Recall  int       `name:"recall-chars" default:"-1" help:"How many characters of older messages to recall. Default: as configured." placeholder:"N"`
+	At      time.Time `help:"When the question is asked, as in 2026-05-04T12:00:00+08:00. Default: now."`
+	Config  string    `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+}
+
+// Run shows what the agent would be sent, also while the bridge runs. It sends nothing and changes nothing.
+func (c contextCmd) Run(ctx context.Context) (err error) {
+	cfg, err := readConfig(c.Config, os.Environ())
+	if err != nil {
+		return err
+	}
+	if c.Recall >= 0 {
+		cfg.Context.RecallChars = c.Recall
+	}
+	if err := cfg.Context.Validate(); err != nil {
+		return &configError{err}
+	}
+	key, err := parseChat(c.Chat)
+	if err != nil {
+		return err
+	}
+	store, err := db.OpenReadOnly(ctx, cfg.DB)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	p := prospect{key: key, at: c.At, preview: preview(cfg, store)}
+	if c.Batch {
+		return p.batch(ctx, os.Stdin, os.Stdout)
+	}
+	built, err := p.of(ctx, asking{Message: c.Message})
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return writeLine(os.Stdout, sent(built.Prompt))
+	}
+	_, err = fmt.Printf("%s\n\n%s\n", built.Outline(english(os.Environ())), built.Prompt.Text())
+	return err
+}
+
+// preview builds contexts as the bridge with this configuration does.
+func preview(cfg config, store *db.DB) bridge.Preview {
+	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
+	return bridge.Preview{
+		Config: bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Context: cfg.Context},
+		Store:  store, Context: contextmgr.New(store, cfg.Context, log),
+	}
+}
+
+// english says whether the environment asks for any language but Chinese.
+func english(environ []string) bool {
+	for _, name := range []string{"LC_ALL=", "LC_MESSAGES=", "LANG="} {
+		for _, v := range environ {
+			if lang, ok := strings.CutPrefix(v, name); ok && lang != "" {
+				return !strings.HasPrefix(lang, "zh")
+			}
+		}
+	}
+	return true
+}
+
+// prospect is what one chat would be asked.
+type prospect struct {
+	key     chat.Key
+	at      time.Time // of questions that have no time of their own; zero = now
+	preview bridge.Preview
+}
+
+// asking is a line of a batch.
+type asking struct {
+	Message  string    `json:"message"`
+	At       time.Time `json:"at"`
+	UserID   string    `json:"user_id"`
+	UserName string    `json:"user_name"`
+}
+
+func (p prospect) of(ctx context.Context, q asking) (bridge.Built, error) {
+	for _, at := range []time.Time{p.at, time.Now()} {
+		if q.At.IsZero() {
+			q.At = at
+		}
+	}
+	m := chat.Message{Key: p.key, Actor: chat.Actor{ID: q.UserID, Name: q.UserName}, Text: q.Message, Time: q.At}
+	built, err := p.preview.Of(ctx, m, false)
+	if errors.Is(err, db.ErrNotFound) {
+		return built, fmt.Errorf("chat %v: %w", p.key, err)
+	}
+	return built, err
+}
+
+// batch answers every line at once with one line, until in ends.
+func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error {
+	lines := newLineReader(in)
+	for {
+		l, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("line %d: %w", lines.n, err)
+		}
+		var answer any
+		q, err := readQuestion(l)
+		if err == nil {
+			var built bridge.Built
+			built, err = p.of(ctx, q)
+			answer = sent(built.Prompt)
+		}
+		if err != nil {
+			answer = map[string]string{"error": err.Error()}
+		}
+		if err := writeLine(out, answer); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+func readQuestion(l line) (q asking, err error) {
+	switch {
+	case l.long:
+		return q, fmt.Errorf("longer than %d MB", longestLine>>20)
+	case !utf8.Valid(l.text):
+		return q, errUTF8
+	}
+	if err := json.Unmarshal(l.text, &q); err != nil {
+		return q, fmt.Errorf("want {\"message\": \"...\", \"at\": \"2026-05-04T12:00:00+08:00\"}: %w", err)
+	}
+	if strings.TrimSpace(q.Message) == "" {
+		return q, errors.New("message is missing")
+	}
+	return q, nil
+}
+
+func writeLine(out io.Writer, v any) error {
+	var b bytes.Buffer
+	if err := plainEncoder(&b).Encode(v); err != nil {
+		return err
+	}
+	_, err := out.Write(b.Bytes())
+	return err
+}
+
+// What a prompt looks like for programs. Lists are never null.
+type (
+	sentPrompt struct {
+		Prompt     string           `json:"prompt"`
+		UseResume  bool             `json:"use_resume"`
+		ResumeID   string           `json:"resume_session_id"`
+		History    []sentMessage    `json:"history"`
+		Recalled   []sentMessage    `json:"recalled"`
+		Memories   []sentMemory     `json:"memories"`
+		Background []sentMessage    `json:"background"`
+		Summary    *sentSummary     `json:"summary,omitempty"`
+		Stats      contextmgr.Stats `json:"stats"`
+	}
+	sentMessage struct {
+		ID       string    `json:"message_id"`
+		TS       string    `json:"ts"`
+		Role     chat.Role `json:"role"`
+		UserID   string    `json:"user_id"`
+		UserName string    `json:"user_name"`
+		Content  string    `json:"content"`
+	}
+	sentMemory struct {
+		Title string `json:"title"`
+		Text  string `json:"text"`
+		Date  string `json:"date"`
+	}
+	sentSummary struct {
+		Text  string `json:"text"`
+		Until string `json:"until"`
+	}
+)
+
+func sent(p contextmgr.Prompt) sentPrompt {
+	s := sentPrompt{
+		Prompt: p.Text(), UseResume: p.UseResume, ResumeID: p.ResumeID, Stats: p.Stats, Memories: []sentMemory{},
+		History: sentMessages(p.History), Recalled: sentMessages(p.Recalled), Background: sentMessages(p.Background),
+	}
+	for _, m := range p.Memories {
+		s.Memories = append(s.Memories, sentMemory{m.Title, m.Text, timeText(m.Date)})
+	}
+	if p.Summary.Text != "" {
+		s.Summary = &sentSummary{p.Summary.Text, timeText(p.Summary.Until)}
+	}
+	return s
+}
+
+func sentMessages(msgs []chat.Message) []sentMessage {
+	list := make([]sentMessage, len(msgs))
+	for i, m := range msgs {
+		list[i] = sentMessage{m.ID, timeText(m.Time), m.Role, m.Actor.ID, m.Actor.Name, m.Text}
+	}
+	return list
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+// context is the command that shows what a chat would be sent, for the rig's database.
+func (r *rig) context(chatID string, args ...string) *exec.Cmd {
+	r.Helper()
+	cmd := magpie(r, r.TempDir(), append([]string{"context", "--chat", chatID}, args...)...)
+	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_CLAUDE_PROJECT="+r.cfg.Claude.Project)
+	for _, v := range r.cfg.Claude.Environ {
+		if strings.HasPrefix(v, "HOME=") || strings.HasPrefix(v, "CLAUDE_CONFIG_DIR=") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	return cmd
+}
+
+// foreseen is what the command prints for programs.
+func (r *rig) foreseen(chatID, message string, args ...string) (p sentPrompt) {
+	r.Helper()
+	out, err := r.context(chatID, append([]string{"--json", "--message", message}, args...)...).Output()
+	must(r, err)
+	must(r, json.Unmarshal(out, &p))
+	return p
+}
+
+// What the command shows is what the next turn then sends.
+func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r.ask("我叫小明")
+	r.ask("数到 3")
+	before := r.count(`SELECT COUNT(*) FROM messages`)
+	want := r.foreseen(r.chat, "我叫什么名字？")
+	if again := r.foreseen("feishu:chat:"+r.chat, "我叫什么名字？"); again.Prompt != want.Prompt {
+		t.Errorf("the second time it shows %q", again.Prompt)
+	}
+	if n := r.count(`SELECT COUNT(*) FROM messages`); n != before || r.count(`SELECT COUNT(*) FROM turns`) != 2 {
+		t.Error("something was changed")
+	}
+	if !want.UseResume || want.ResumeID == "" || len(want.History) != 4 || want.History[0].Content != "我叫小明" || want.History[1].Role != chat.Assistant ||
+		want.History[0].UserName != "小明" || want.Stats.Messages != 4 || want.Recalled == nil || want.Memories == nil || want.Background == nil {
+		t.Errorf("shown: %+v", want)
+	}
+	r.ask("我叫什么名字？")
+	if req := r.lastRequest(); req.LastUser() != want.Prompt {
+		t.Errorf("sent was %s", cmp.Diff(want.Prompt, req.LastUser()))
+	}
+	for _, b := range []int{1, 2, 3} {
+		if built := <-r.built; b == 3 && built.Prompt.ResumeID != want.ResumeID {
+			t.Errorf("resumed was %s, shown %s", built.Prompt.ResumeID, want.ResumeID)
+		}
+	}
+}
+
+func TestTheContextOfAGroup(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	red := r.sim.AddUser("小红")
+	group := r.sim.Group("测试群", r.user, red)
+	r.mention(group, r.user, "我叫小明")
+	r.settle(r.sim.Say(group, red, "午饭吃面"))
+	cmd := r.context(group, "--batch")
+	cmd.Stdin = strings.NewReader(`{"message":"我是谁？","user_name":"小红","user_id":"ou_red"}`)
+	out, err := cmd.Output()
+	must(t, err)
+	var p sentPrompt
+	must(t, json.Unmarshal(out, &p))
+	if len(p.Background) != 1 || p.Background[0].Content != "午饭吃面" || p.Background[0].UserName != "小红" || !strings.HasSuffix(p.Prompt, "\n小红：我是谁？") {
+		t.Errorf("shown: %+v", p)
+	}
+	if got := said(r.answer(group, r.sim.Say(group, red, "/context", feishusim.Mention()))); !strings.Contains(got, "群里的其他消息：1 条") || !strings.Contains(got, "小红**: 午饭吃面") {
+		t.Errorf("/context: %q", got)
+	}
+	if prompt := r.mention(group, red, "我是谁？"); prompt != p.Prompt {
+		t.Error(cmp.Diff(p.Prompt, prompt))
+	}
+}
+
+// Every line is answered before the next one is read.
+func TestABatchOfContexts(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ok(sample, "history", "import", "-")
+	cmd := magpie(t, p.dir, "context", "--chat", "oc_1", "--batch")
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	answers := bufio.NewReader(out)
+	for _, tc := range []struct{ line, want string }{
+		{`{"message":"第一问"}`, "第一问"},
+		{`nonsense`, ""},
+		{`{"message":" "}`, ""},
+		{`{"message":"x","at":"yesterday"}`, ""},
+		{`{"message":"第二问","at":"2026-05-05T12:00:00+08:00"}`, "第二问"},
+	} {
+		_, err := io.WriteString(in, tc.line+"\n")
+		must(t, err)
+		line, err := answers.ReadBytes('\n')
+		must(t, err)
+		var got struct {
+			sentPrompt
+			Error string `json:"error"`
+		}
+		must(t, json.Unmarshal(line, &got))
+		if tc.want == "" && got.Error == "" || tc.want != "" && !strings.HasSuffix(got.Prompt, tc.want) {
+			t.Errorf("%s: %s", tc.line, line)
+		}
+		if tc.want != "" && (bytes.Contains(line, []byte("null")) || bytes.Contains(line, []byte("小明"))) {
+			t.Errorf("%s: something from before /new, or null: %s", tc.line, line)
+		}
+	}
+	must(t, in.Close())
+	must(t, cmd.Wait())
+}
+
+func TestTheContextInWords(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ok(sample+goodLine("om_x", `,"chat_kind":"p2p"`)+"\n", "history", "import", "-")
+	for lang, want := range map[string][]string{
+		"zh_CN.UTF-8": {"会话：新建", "最近对话：1 条（用户 1 条，共 1 字）", "token"},
+		"C":           {"Session: a new one", "Recent conversation: 1 messages (1 of users, 1 characters)"},
+	} {
+		cmd := magpie(t, p.dir, "context", "--chat", "oc_1", "--message", "问题")
+		cmd.Env = append(slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "LANG=") }), "LANG="+lang)
+		out, err := cmd.Output()
+		must(t, err)
+		for _, w := range append(want, "# 当前问题\n\n问题\n") {
+			if !strings.Contains(string(out), w) {
+				t.Errorf("in %s, without %q: %s", lang, w, out)
+			}
+		}
+	}
+	for _, args := range [][]string{{"--chat", "oc_9", "--message", "x"}, {"--chat", "nonsense", "--message", "x"}, {"--chat", "oc_1"}, {"--message", "x"}, {"--chat", "oc_1", "--batch", "--message", "x"}} {
+		if out, complaints, code := p.run("", append([]string{"context"}, args...)...); code == 0 || complaints == "" || strings.Contains(out, "# ") {
+			t.Errorf("%v: exit code %d: %q", args, code, complaints)
+		}
+	}
+}
+
+func TestContextAndHistoryCommands(t *testing.T) {
+	r := newRig(t)
+	if got := r.ask("/history"); got != "这个聊天还没有历史记录。" {
+		t.Errorf("/history of a new chat: %q", got)
+	}
+	if got := r.ask("/context"); !strings.Contains(got, "会话：新建") || !strings.Contains(got, "最近对话：0 条") {
+		t.Errorf("/context of a new chat: %q", got)
+	}
+	r.ask("我叫小明")
+	if got := r.ask("/context"); !strings.Contains(got, "进程在线") || strings.Contains(got, "我叫小明") {
+		t.Errorf("/context with a living process: %q", got)
+	}
+	r.dropProcess()
+	got := r.ask("/context")
+	for _, want := range []string{"会话：续接", "最近对话：2 条（用户 1 条，共 ", "小明**: 我叫小明", "助手**: 好的，小明"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("/context without %q: %q", want, got)
+		}
+	}
+	r.ask("/new")
+	r.ask("please count to 3\nand <at id=all></at> " + strings.Repeat("long ", 100))
+	got = r.ask("/history 50")
+	for _, want := range []string{"The last 4 messages", "**小明**: 我叫小明", "**agent**: 好的", "(then a new conversation began)", "**小明**: please count to 3 and"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("/history without %q: %q", want, got)
+		}
+	}
+	if strings.Contains(got, "/context") || strings.Contains(got, strings.Repeat("long ", 30)) {
+		t.Errorf("/history shows commands, or long texts: %q", got)
+	}
+	if got := r.ask("/history 1"); strings.Count(got, "- ") != 1 || !strings.Contains(got, "agent") {
+		t.Errorf("/history 1: %q", got)
+	}
+	for _, bad := range []string{"/history x", "/history -1", "/history 0"} {
+		if got := r.ask(bad); !strings.Contains(got, "/history 20") {
+			t.Errorf("%s: %q", bad, got)
+		}
+	}
+	if got := r.ask("/context how many?"); !strings.Contains(got, "What the next message would carry") {
+		t.Errorf("/context in English: %q", got)
+	}
+	if got := r.ask("/help"); !strings.Contains(got, "/history") || !strings.Contains(got, "/context") {
+		t.Errorf("/help: %q", got)
+	}
+	other := r.sim.AddUser("小红")
+	if got := said(r.answer(r.sim.PrivateChat(other), r.sim.Say(r.sim.PrivateChat(other), other, "/history 50"))); strings.Contains(got, "小明") {
+		t.Errorf("another chat sees %q", got)
+	}
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+type historyCmd struct {
+	Import importCmd `cmd:"" help:"Take messages from a JSONL file into the History. The bridge must not run."`
+	Export exportCmd `cmd:"" help:"Write the History as JSONL, also while the bridge runs."`
+}
+
+type importCmd struct {
+	File   string `arg:"" help:"The file, one message a line; - is the standard input." type:"path"`
+	Strict bool   `help:"Stop at the first line that cannot be imported."`
+	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+}
+
+// Run imports the file and says what became of it. It is an error when a line was bad.
+func (i importCmd) Run(ctx context.Context) (err error) {
+	c, err := readConfig(i.Config, os.Environ())
+	if err != nil {
+		return err
+	}
+	in, size, err := openInput(i.File)
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // only read
+	store, err := db.Open(ctx, c.DB)
+	var locked *db.LockedError
+	if errors.As(err, &locked) {
+		return fmt.Errorf("the bridge is running: stop it first (systemctl stop magpie, or pm2 stop feishu), import, and start it again: %w", err)
+	} else if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	im := intake{
+		from: newLineReader(in), to: store.NewImporter(), strict: i.Strict, complain: os.Stderr,
+		progress: newProgress(os.Stderr, size, "messages"),
+	}
+	began := time.Now()
+	err = im.run(ctx)
+	fmt.Printf("%d read: %d new, %d known, %d bad, in %v\n", im.good+im.bad, im.added, im.good-im.added, im.bad, time.Since(began).Round(time.Millisecond))
+	if err == nil && im.bad > 0 {
+		err = fmt.Errorf("lines that were not imported: %d; correct them and import the file again, what is known is not added twice", im.bad)
+	}
+	return err
+}
+
+// openInput opens a file, or the standard input, whose size is not known.
+func openInput(name string) (in io.ReadCloser, size int64, err error) {
+	if name == "-" {
+		return io.NopCloser(os.Stdin), 0, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		size = info.Size()
+	}
+	return f, size, nil
+}
+
+// What is stored in one transaction, at most.
+const (
+	batchRecords = 2000
+	batchBytes   = 8 << 20
+)
+
+// mostComplaints is how many bad lines are named; the others are counted.
+const mostComplaints = 100
+
+// intake reads lines and stores what they say, keeping one batch in memory.
+type intake struct {
+	from     *lineReader
+	to       *db.Importer
+	strict   bool
+	complain io.Writer
+	progress *progress
+
+	batch            []db.Record
+	bytes            int
+	good, bad, added int // lines
+}
+
+// errStrict ends a strict import.
+var errStrict = errors.New("stopped at the first bad line; the lines before it are imported")
+
+func (im *intake) run(ctx context.Context) error {
+	defer im.progress.clear()
+	for {
+		l, err := im.from.next()
+		if errors.Is(err, io.EOF) {
+			return im.store(ctx)
+		} else if err != nil {
+			return errors.Join(im.store(ctx), fmt.Errorf("line %d: %w", im.from.n, err))
+		}
+		r, err := readRecord(l)
+		switch {
+		case errors.Is(err, errCompressed):
+			return err
+		case err != nil:
+			im.bad++
+			im.blame(l, err)
+			if im.strict {
+				return errors.Join(im.store(ctx), errStrict)
+			}
+			continue
+		}
+		im.batch = append(im.batch, r)
+		im.bytes += len(l.text)
+		if len(im.batch) >= batchRecords || im.bytes >= batchBytes {
+			if err := im.store(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (im *intake) blame(l line, err error) {
+	switch {
+	case im.bad <= mostComplaints:
+		im.progress.clear()
+		fmt.Fprintf(im.complain, "line %d: %v\n", l.number, err)
+	case im.bad == mostComplaints+1:
+		im.progress.clear()
+		fmt.Fprintln(im.complain, "further bad lines are only counted")
+	}
+}
+
+// store stores the batch. What was stored before stays when ctx ends.
+func (im *intake) store(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted: import the file again to go on: %w", ctx.Err())
+	}
+	added, err := im.to.Add(ctx, im.batch)
+	if err != nil {
+		return err
+	}
+	im.good, im.added = im.good+len(im.batch), im.added+added
+	clear(im.batch)
+	im.batch, im.bytes = im.batch[:0], 0
+	im.progress.show(im.from.read, im.good)
+	return nil
+}
+
+var errCompressed = errors.New("the file is compressed: try gunzip -c FILE | magpie history import -")
+
+var gzipMagic = []byte{0x1f, 0x8b}
+
+func readRecord(l line) (db.Record, error) {
+	switch {
+	case l.number == 1 && bytes.HasPrefix(l.text, gzipMagic):
+		return db.Record{}, errCompressed
+	case l.long:
+		return db.Record{}, fmt.Errorf("longer than %d MB", longestLine>>20)
+	}
+	return parseRecord(l.text)
+}
+
+type exportCmd struct {
+	File   string `arg:"" optional:"" default:"-" help:"Where to write; it must not exist. - is the standard output." type:"path"`
+	Chat   string `help:"Only this chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
+	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+}
+
+// Run writes the History, of one chat when one is named.
+func (e exportCmd) Run(ctx context.Context) (err error) {
+	c, err := readConfig(e.Config, os.Environ())
+	if err != nil {
+		return err
+	}
+	store, err := db.OpenReadOnly(ctx, c.DB)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	records := store.Export(ctx)
+	if e.Chat != "" {
+		key, err := parseChat(e.Chat)
+		if err != nil {
+			return err
+		}
+		if _, err := store.Chat(ctx, key); errors.Is(err, db.ErrNotFound) {
+			return fmt.Errorf("chat %v: %w", key, err)
+		} else if err != nil {
+			return err
+		}
+		records = store.ExportChat(ctx, key)
+	}
+	if e.File == "-" {
+		_, err := writeRecords(os.Stdout, records)
+		return err
+	}
+	n, err := exportFile(e.File, records)
+	if err == nil {
+		fmt.Printf("%s: %d messages\n", e.File, n)
+	}
+	return err
+}
+
+// parseChat reads a chat's key, or the bare id of a Feishu chat.
+func parseChat(s string) (chat.Key, error) {
+	if strings.HasPrefix(s, "oc_") && !strings.Contains(s, ":") {
+		return chat.FeishuChat(s), nil
+	}
+	return chat.ParseKey(s)
+}
+
+// exportFile writes a new file, which appears under its name when it is complete.
+func exportFile(name string, records iter.Seq2[db.Record, error]) (n int, err error) {
+	if _, err := os.Lstat(name); err == nil {
+		return 0, fmt.Errorf("%s exists: name another file, or remove that one", name)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.part")
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	n, err = writeRecords(f, records)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return 0, err
+	}
+	return n, os.Rename(f.Name(), name)
+}
+
+func writeRecords(out io.Writer, records iter.Seq2[db.Record, error]) (n int, err error) {
+	w := bufio.NewWriterSize(out, 256<<10)
+	var b bytes.Buffer
+	for r, err := range records {
+		if err != nil {
+			return n, err
+		}
+		b.Reset()
+		if err := appendRecord(&b, r); err != nil {
+			return n, err
+		}
+		if _, err := w.Write(b.Bytes()); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, w.Flush()
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// record is one line of an exported History. What is left out of a line says the usual: talk in the current
+// conversation of the chat.
+type record struct {
+	Channel   string    `json:"channel"`
+	Container string    `json:"container,omitempty"` // what chat_id names on the channel; empty = chat, and room on "web"
+	ChatID    string    `json:"chat_id"`
+	ChatKind  chat.Kind `json:"chat_kind,omitempty"` // empty = not known
+	ThreadID  string    `json:"thread_id,omitempty"`
+	UserID    string    `json:"user_id"`
+	UserName  string    `json:"user_name"`
+	MessageID string    `json:"message_id"`
+	TS        string    `json:"ts"` // RFC 3339
+	Role      chat.Role `json:"role"`
+	Class     string    `json:"class,omitempty"` // empty = talk
+	Epoch     *int64    `json:"epoch,omitempty"` // of a conversation that /new has ended; nil = the current one
+	Content   *string   `json:"content"`
+}
+
+// timeForm is how times are written: in UTC, to the millisecond.
+const timeForm = "2006-01-02T15:04:05.000Z07:00"
+
+func usualContainer(channel string) string {
+	if channel == "web" {
+		return "room"
+	}
+	return "chat"
+}
+
+// appendRecord writes r as one line.
+func appendRecord(b *bytes.Buffer, r db.Record) error {
+	w := record{
+		Channel: r.Key.Channel, Container: r.Key.Kind, ChatID: r.Key.ID, ChatKind: r.Kind, ThreadID: r.Key.Thread,
+		UserID: r.Actor.ID, UserName: r.Actor.Name, MessageID: r.ID, TS: timeText(r.Time), Role: r.Role, Class: string(r.Class), Content: &r.Text,
+	}
+	if w.Container == usualContainer(w.Channel) {
+		w.Container = ""
+	}
+	if r.Class == chat.Talk {
+		w.Class = ""
+	}
+	if r.Past {
+		w.Epoch = &r.Epoch
+	}
+	return plainEncoder(b).Encode(w)
+}
+
+// timeText writes a time; the zero time is written as the beginning of the clock, as the database knows it.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		t = time.UnixMilli(0)
+	}
+	return t.UTC().Format(timeForm)
+}
+
+// plainEncoder leaves <, > and & as they are.
+func plainEncoder(b *bytes.Buffer) *json.Encoder {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	return e
+}
+
+var (
+	errUTF8 = errors.New("not UTF-8: convert the file, for example with iconv -f GB18030 -t UTF-8")
+	errTime = errors.New("ts: want a time such as 2026-05-04T12:00:00.000+08:00 (RFC 3339)")
+)
+
+// parseRecord reads one line. Fields that it does not know are ignored.
+func parseRecord(line []byte) (db.Record, error) {
+	if !utf8.Valid(line) {
+		return db.Record{}, errUTF8
+	}
+	var w record
+	if err := json.Unmarshal(line, &w); err != nil {
+		var kind *json.UnmarshalTypeError
+		if errors.As(err, &kind) && kind.Field != "" {
+			return db.Record{}, fmt.Errorf("%s: want %s, not %s", kind.Field, kind.Type, kind.Value)
+		} else if errors.As(err, &kind) {
+			return db.Record{}, fmt.Errorf("not a JSON object: %s", kind.Value)
+		}
+		return db.Record{}, fmt.Errorf("not JSON: %w", err)
+	}
+	return w.record()
+}
+
+func (w record) record() (db.Record, error) {
+	r := db.Record{Kind: w.ChatKind, Message: chat.Message{
+		Key: chat.Key{Channel: w.Channel, Kind: w.Container, ID: w.ChatID, Thread: w.ThreadID}, ID: w.MessageID,
+		Role: w.Role, Class: chat.Class(w.Class), Actor: chat.Actor{ID: w.UserID, Name: w.UserName},
+	}}
+	if r.Key.Kind == "" {
+		r.Key.Kind = usualContainer(w.Channel)
+	}
+	if r.Class == "" {
+		r.Class = chat.Talk
+	}
+	if w.Epoch != nil {
+		r.Past, r.Epoch = true, *w.Epoch
+	}
+	if err := w.check(); err != nil {
+		return db.Record{}, err
+	}
+	r.Text = *w.Content
+	at, err := time.Parse(time.RFC3339, w.TS)
+	if err != nil || at.UnixMilli() < 0 { // before 1970 nobody wrote messages, so that is no time either
+		return db.Record{}, errTime
+	}
+	r.Time = at.UTC().Truncate(time.Millisecond)
+	return r, nil
+}
+
+// mostEpochs is a number that no chat has had conversations.
+const mostEpochs = 1 << 40
+
+// check says everything that is wrong with w but its time.
+func (w record) check() error {
+	var errs []error
+	for _, f := range []struct{ name, value string }{
+		{"channel", w.Channel}, {"chat_id", w.ChatID}, {"message_id", w.MessageID}, {"role", string(w.Role)}, {"ts", w.TS},
+	} {
+		if f.value == "" {
+			errs = append(errs, fmt.Errorf("%s is missing", f.name))
+		}
+	}
+	if w.Content == nil {
+		errs = append(errs, errors.New("content is missing"))
+	}
+	for _, f := range []struct{ name, value string }{
+		{"channel", w.Channel}, {"container", w.Container}, {"chat_id", w.ChatID}, {"thread_id", w.ThreadID},
+	} {
+		if strings.Contains(f.value, ":") {
+			errs = append(errs, fmt.Errorf("%s: a colon cannot be part of it", f.name))
+		}
+	}
+	switch w.Role {
+	case chat.User, chat.Assistant, chat.Tool, chat.System, "":
+	default:
+		errs = append(errs, errors.New("role: want user, assistant, tool or system"))
+	}
+	switch chat.Class(w.Class) {
+	case chat.Talk, chat.Command, chat.Overheard, "":
+	default:
+		errs = append(errs, errors.New("class: want talk, command or overheard, or leave it out"))
+	}
+	switch w.ChatKind {
+	case chat.Private, chat.Group, "":
+	default:
+		errs = append(errs, errors.New("chat_kind: want p2p or group, or leave it out"))
+	}
+	if e := w.Epoch; e != nil && (*e < -mostEpochs || *e > mostEpochs) {
+		errs = append(errs, errors.New("epoch: want a number that an export has written, or leave it out"))
+	}
+	var all []string
+	for _, err := range errs {
+		all = append(all, err.Error())
+	}
+	if len(all) > 0 {
+		return errors.New(strings.Join(all, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package contextmgr
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func TestTheNewestOfTheBackgroundFits(t *testing.T) {
+	said := func(texts ...string) (msgs []chat.Message) {
+		for _, text := range texts {
+			msgs = append(msgs, chat.Message{Text: text})
+		}
+		return msgs
+	}
+	for name, tc := range map[string]struct {
+		msgs []chat.Message
+		want string
+	}{
+		"all":        {said("一二", "三四", "五六"), "一二|三四|五六"},
+		"the newest": {said("一二三四", "五六七八", "九十甲乙"), "五六七八|九十甲乙"},
+		"no gap":     {said("一", "二三四五六七八九", "十甲乙"), "十甲乙"},
+		"blank":      {said("一", " \n", "", " 二 "), "一|二"},
+		"cut":        {said("一", strings.Repeat("二", 50)), "二二二二二二二\n…（此处省略 40 字）…\n二二二"},
+		"nothing":    {nil, ""},
+	} {
+		var got []string
+		for _, m := range newest(tc.msgs, 10) {
+			got = append(got, m.Text)
+		}
+		if strings.Join(got, "|") != tc.want {
+			t.Errorf("%s: %q, want %q", name, strings.Join(got, "|"), tc.want)
+		}
+	}
+}
+
+// group is a group with so many messages, of which every tenth is a question to the bot.
+func group(t *testing.T, n int) (*db.DB, chat.Key) {
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	key := chat.FeishuChat("oc_group")
+	for i := 1; i <= n; i++ {
+		e := db.Entry{Class: chat.Overheard, Incoming: chat.Incoming{
+			Key: key, Kind: chat.Group, ID: fmt.Sprint("om_", i), Text: fmt.Sprint("m", i), Actor: chat.Actor{Name: "小红"}, Time: time.Unix(int64(i), 0),
+		}}
+		if i%10 == 0 {
+			e.Class = chat.Talk
+		}
+		if _, err := d.Accept(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Class == chat.Talk {
+			c, err := d.ClaimTurn(t.Context(), key, db.Names{Session: "s"}, true)
+			if err == nil {
+				err = d.FinishTurn(t.Context(), db.End{Turn: c.Turn, State: db.Done, Session: db.Session{ID: "s"}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return d, key
+}
+
+func TestTheBackgroundOfAGroup(t *testing.T) {
+	d, key := group(t, 65) // six turns; m61 to m65 were said since
+	unseen := "m61 m62 m63 m64 m65"
+	var recent []string
+	for i := 65; len(recent) < 25; i-- {
+		if i%10 != 0 {
+			recent = append([]string{fmt.Sprint("m", i)}, recent...)
+		}
+	}
+	all := strings.Join(recent, " ")
+	for name, tc := range map[string]struct {
+		change func(*Config)
+		r      Request
+		want   string
+	}{
+		"new process with its session": {nil, Request{ResumeID: "s", Seen: 6}, unseen},
+		"living process":               {nil, Request{ResumeID: "s", Seen: 6, Live: true}, unseen},
+		"economy":                      {func(c *Config) { c.Mode = Economy }, Request{ResumeID: "s", Seen: 6}, unseen},
+		"a session that is behind":     {nil, Request{ResumeID: "s", Seen: 5}, "m51 m52 m53 m54 m55 m56 m57 m58 m59 " + unseen},
+		"no session":                   {nil, Request{}, all},
+		"database":                     {func(c *Config) { c.Mode = Database }, Request{}, all},
+		"fewer are wanted":             {func(c *Config) { c.AutoChatContext = 2 }, Request{}, "m64 m65"},
+		"none are wanted":              {func(c *Config) { c.AutoChatContext = 0 }, Request{}, ""},
+		"resume":                       {func(c *Config) { c.Mode = Resume }, Request{ResumeID: "s", Seen: 6}, ""},
+		"private":                      {nil, Request{Kind: chat.Private}, ""},
+		"an earlier question":          {nil, Request{ResumeID: "s", Seen: 6, Asked: []chat.Message{{Time: time.Unix(63, 0)}}}, "m61 m62 m63"},
+		"after /new":                   {nil, Request{Epoch: 1}, ""},
+		"another chat":                 {nil, Request{Key: chat.FeishuChat("oc_other")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := Defaults()
+			if tc.change != nil {
+				tc.change(&cfg)
+			}
+			if tc.r.Key == (chat.Key{}) {
+				tc.r.Key = key
+			}
+			if tc.r.Kind == "" {
+				tc.r.Kind = chat.Group
+			}
+			if tc.r.Asked == nil {
+				tc.r.Asked = []chat.Message{{Time: time.Unix(1000, 0)}}
+			}
+			tc.r.Turn = 7
+			p := New(d, cfg, zerolog.Nop()).Build(t.Context(), tc.r)
+			var got []string
+			for _, m := range p.Background {
+				got = append(got, m.Text)
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" || p.Stats.Background != len(got) {
+				t.Errorf("%d counted: %s", p.Stats.Background, diff)
+			}
+		})
+	}
+}
+
+// However much people talk, their talk takes little room.
+func TestTheBackgroundIsBounded(t *testing.T) {
+	d, key := group(t, 9)
+	long := db.Entry{Class: chat.Overheard, Incoming: chat.Incoming{
+		Key: key, Kind: chat.Group, ID: "om_long", Text: strings.Repeat("长", 100_000), Time: time.Unix(100, 0),
+	}}
+	if _, err := d.Accept(t.Context(), long); err != nil {
+		t.Fatal(err)
+	}
+	p := New(d, Defaults(), zerolog.Nop()).Build(t.Context(), Request{Key: key, Kind: chat.Group, Turn: 1, Asked: []chat.Message{{Text: "?", Time: time.Unix(1000, 0)}}})
+	if n := utf8.RuneCountInString(p.Text()); len(p.Background) != 1 || n > backgroundChars+200 {
+		t.Errorf("%d messages in a prompt of %d characters", len(p.Background), n)
+	}
+}

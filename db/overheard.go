@@ -1,0 +1,69 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// isLate bounds what is looked at to the newest messages of the chat.
+const isLate = ` AND seq >= (SELECT next_seq FROM chats WHERE key = ?1) - 500`
+
+const selectOverheard = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND epoch = ?2 AND class = 'overheard' AND role = 'user'
+	AND sent_at > COALESCE((SELECT MAX(sent_at) FROM messages WHERE chat_key = ?1 AND turn_id = ?3 AND turn_id > 0 AND role = 'user'), -1)
+	AND sent_at <= ?4` + isLate + ` ORDER BY sent_at DESC, seq DESC LIMIT ?5`
+
+// Overheard is what was said in a group but not to the bot, after the questions of turn seen and until a time: the newest
+// messages of an epoch, in the order in which they were written. With no such turn it goes back further.
+func (d *DB) Overheard(ctx context.Context, key chat.Key, epoch, seen int64, until time.Time, most int) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, d.read, key, selectOverheard, key.String(), epoch, seen, millis(until), most)
+	if err != nil {
+		return nil, fmt.Errorf("read what was overheard in %v: %w", key, err)
+	}
+	slices.Reverse(list)
+	return list, nil
+}
+
+const lastAddressed = `SELECT sent_at, (SELECT COUNT(*) FROM messages o WHERE o.chat_key = ?1 AND o.seq > m.seq AND o.class = 'overheard')
+	FROM messages m WHERE chat_key = ?1 AND role = 'user' AND class <> 'overheard' AND turn_id < ?2` + isLate + `
+	ORDER BY seq DESC LIMIT 1`
+
+// Addressed tells when the bot was last spoken to in a chat before a turn, and how many messages it has overheard there
+// since; the zero time when that is long ago.
+func (d *DB) Addressed(ctx context.Context, key chat.Key, turn int64) (at time.Time, overheard int, err error) {
+	var ms int64
+	err = d.read.QueryRowContext(ctx, lastAddressed, key.String(), turn).Scan(&ms, &overheard)
+	if errors.Is(err, sql.ErrNoRows) {
+		return time.Time{}, 0, nil
+	} else if err != nil {
+		return time.Time{}, 0, fmt.Errorf("when %v was last addressed: %w", key, err)
+	}
+	return fromMillis(ms), overheard, nil
+}
+
+// Overhear stores what was said in a chat of which no event has told, unless a new conversation has begun there by now.
+// What is known changes nothing.
+func (d *DB) Overhear(ctx context.Context, key chat.Key, epoch int64, list []chat.Incoming) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		c, err := loadChat(ctx, tx, key)
+		if err != nil || c.Epoch != epoch {
+			return err
+		}
+		for _, in := range list {
+			m := chat.Message{Key: key, ID: in.ID, Role: chat.User, Class: chat.Overheard, Actor: in.Actor, Text: in.Text, Time: in.Time}
+			if _, err := appendMessage(ctx, tx, &m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("store what was overheard in %v: %w", key, err)
+	}
+	return nil
+}
