@@ -14,7 +14,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/contextmgr"
+	"magpie/contextmgr/redact"
 	"magpie/db"
+	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/crash"
@@ -49,11 +51,13 @@ type Config struct {
 	PermissionMode string // of chats that have none of their own
 	Node           string // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
-	Groups         Groups        // what was said there; nil = only what events tell
-	MaxAge         time.Duration // a message that is older when it is first seen is run only on request; 0 = any age will do
-	Shutdown       time.Duration // all that the end of the program may take: turns that run go on for most of it
-	Observe        func(Built)   // told of every context that is built; may be nil
-	Ended          func(Ended)   // told of every turn that has ended; may be nil
+	Groups         Groups             // what was said there; nil = only what events tell
+	Tools          *agenttools.Server // of which the agents get tools; nil = they get none
+	Redact         redact.Policy      // what is kept out of the History; nobody can read it there later, nor can the agent
+	MaxAge         time.Duration      // a message that is older when it is first seen is run only on request; 0 = any age will do
+	Shutdown       time.Duration      // all that the end of the program may take: turns that run go on for most of it
+	Observe        func(Built)        // told of every context that is built; may be nil
+	Ended          func(Ended)        // told of every turn that has ended; may be nil
 }
 
 // Built is the context of one turn, as it goes to the agent.
@@ -85,8 +89,9 @@ type Bridge struct {
 	turns      *jobs
 	lanes      lanes
 	outbox     *outbox
-	upkeep     *upkeep
+	desk       *desk
 	background *background
+	upkeep     *upkeep
 	access     atomic.Pointer[Access]
 	ready      chan struct{} // closed when it is known what became of the turns that an earlier process left
 }
@@ -99,6 +104,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 		ready: make(chan struct{}),
 	}
 	b.upkeep = newUpkeep(b.compact)
+	b.desk = newDesk(cfg, store, b.context, log)
 	b.SetAccess(cfg.Access)
 	b.background = newBackground(cfg, store, func(key chat.Key, who chat.Actor) bool { return b.access.Load().allows(key, who) })
 	return b
@@ -160,7 +166,7 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 		return nil
 	}
 	if !m.ToBot {
-		_, err := b.db.Accept(ctx, db.Entry{Incoming: m, Class: chat.Overheard})
+		_, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Overheard})
 		return err
 	}
 	switch cmd, name := parseCommand(m.Text); {
@@ -203,7 +209,7 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 		}
 	}
 	crash.At("message: received")
-	got, err := b.db.Accept(ctx, e)
+	got, err := b.accept(ctx, e)
 	crash.At("message: stored")
 	if err != nil || !got.Fresh {
 		return err
@@ -213,6 +219,19 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 	}
 	b.wake(m.Key)
 	return nil
+}
+
+// accept stores a message, without what is kept out of the History.
+func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
+	e.Text = redact.Text(e.Text, b.cfg.Redact)
+	return b.db.Accept(ctx, e)
+}
+
+// finish stores the end of a turn. Its answer loses what is kept out of the History; its card does not, because those who
+// read it have asked for it.
+func (b *Bridge) finish(ctx context.Context, e db.End) error {
+	e.Answer = redact.Text(e.Answer, b.cfg.Redact)
+	return b.db.FinishTurn(ctx, e)
 }
 
 // lang is the language in which the chat was last spoken to the bot; Chinese as long as nobody has spoken.

@@ -40,7 +40,7 @@ func (p Preview) Of(ctx context.Context, question chat.Message, live bool) (Buil
 		claim.Asked = []chat.Message{question}
 	}
 	r := request(claim, claim.Turn.Session != "")
-	r.Live, r.Look = live, true
+	r.Live, r.Project = live, p.Config.project(c)
 	return Built{Key: c.Key, Turn: noTurn, Prompt: p.Context.Build(ctx, r), Live: live}, nil
 }
 

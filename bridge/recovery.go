@@ -103,7 +103,7 @@ func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 			CacheRead: did.Usage.CacheRead, CacheNew: did.Usage.CacheNew, Duration: time.Since(t.Created),
 		}
 	}
-	if err := b.db.FinishTurn(ctx, e); err != nil {
+	if err := b.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
 	b.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})

@@ -117,6 +117,7 @@ func (t *turn) run(ctx context.Context) {
 	defer stop(nil)
 	key, b := t.claim.Turn.Key, t.b
 	b.lanes.begin(key, t.claim.Turn.ID, stop)
+	defer b.desk.attend(t.claim, b.project(t.claim.Chat))()
 	rest := t.paint(ctx)
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
@@ -312,6 +313,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
 		Dir: b.project(t.claim.Chat), Mode: b.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
+		Tools: b.desk.serve(t.claim.Turn.Key),
 		Known: func() []string { return t.known(ctx) },
 	}
 	queued := t.view.waiting()
@@ -333,6 +335,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
 	var result claude.Result
 	t.sent = true
+	b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
 	crash.At("prompt: sending")
 	for ev, err := range p.Run(ctx, t.claim.Turn.Prompt, prompt.Text()) {
 		if err != nil {
@@ -359,6 +362,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prompt {
 	t.listen()
 	c, r := t.claim, request(t.claim, t.resume)
+	r.Project = t.b.project(c.Chat)
 	r.Note, r.Live, r.Lost = t.note(), live, t.lost != ""
 	r.Seen, r.Verified, r.Behind = s.turn, s.verified, s.behind
 	prompt := t.b.context.Build(ctx, r)
@@ -373,15 +377,15 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 
 // request says for which turn a context is wanted.
 func request(c db.Claim, resume bool) contextmgr.Request {
-	r := contextmgr.Request{Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Session: c.Turn.Session, Asked: c.Asked}
+	r := contextmgr.Request{Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked}
+	if c.Chat.Epoch == c.Turn.Epoch {
+		r.After, r.Summary = c.Chat.After(), contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
+	}
 	if resume {
 		r.ResumeID = c.Turn.Session
 	}
 	if c.Turn.Session == c.Chat.Session.ID {
 		r.Seen = c.Chat.Session.Turn
-	}
-	if c.Chat.Epoch == c.Turn.Epoch {
-		r.After, r.Summary = c.Chat.After(), contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
 	}
 	return r
 }
@@ -463,15 +467,17 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 	if t.b.cfg.Context.Resumes() {
 		e.Session = t.kept
 	}
-	return t.b.db.FinishTurn(ctx, e)
+	return t.b.finish(ctx, e)
 }
 
 // project is the chat's working folder.
-func (b *Bridge) project(c db.Chat) string {
+func (b *Bridge) project(c db.Chat) string { return b.cfg.project(c) }
+
+func (cfg Config) project(c db.Chat) string {
 	if c.ProjectPath != "" {
 		return c.ProjectPath
 	}
-	return b.cfg.Project
+	return cfg.Project
 }
 
 func (b *Bridge) permissionMode(c db.Chat) string {

@@ -48,25 +48,27 @@ type Config struct {
 	KeepRecent       int             `toml:"keep_recent" env:"KEEP_RECENT"`                 // messages that stay out of a summary
 	StaleAfter       period.Duration `toml:"session_stale_after" env:"SESSION_STALE_AFTER"` // a chat that was silent for longer begins anew; 0 = never
 	Titles           bool            `toml:"titles" env:"TITLES"`                           // chats get titles
+	Memory           MemoryConfig    `toml:"-" env:"-"`                                     // a section of its own; the caller supplies it
 }
 
 // Defaults is the configuration of a program that configures nothing.
 func Defaults() Config {
 	return Config{
-		Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, SessionMode: Stable, RecallChars: 5000, AutoChatContext: 25,
-		Window: 128_000, CompactThreshold: 0.8, CompactHistory: 0.7, KeepRecent: 5,
-		StaleAfter: period.Duration{Duration: 48 * time.Hour}, Titles: true,
+		Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, RecallChars: 5000, SessionMode: Stable,
+		AutoChatContext: 25,
+		Window:          128_000, CompactThreshold: 0.8, CompactHistory: 0.7, KeepRecent: 5,
+		StaleAfter: period.Duration{Duration: 48 * time.Hour}, Titles: true, Memory: MemoryDefaults(),
 	}
 }
 
 // minTokens is the least budget in which a prefix makes sense.
 const minTokens = 500
 
-// minWindow is the least window in which a conversation makes sense, in tokens.
-const minWindow = 4000
-
 // mostOverheard is the most that auto_chat_context can be: the platform lists so many messages in one answer.
 const mostOverheard = 50
+
+// minWindow is the least window in which a conversation makes sense, in tokens.
+const minWindow = 4000
 
 // Validate reports everything that is wrong with c.
 func (c Config) Validate() error {
@@ -89,6 +91,9 @@ func (c Config) Validate() error {
 	if c.MaxTokens < minTokens {
 		errs = append(errs, fmt.Errorf("[context] max_tokens %d: want at least %d", c.MaxTokens, minTokens))
 	}
+	if c.AutoChatContext < 0 || c.AutoChatContext > mostOverheard {
+		errs = append(errs, fmt.Errorf("[context] auto_chat_context %d: want 0 to %d", c.AutoChatContext, mostOverheard))
+	}
 	if c.Window < minWindow {
 		errs = append(errs, fmt.Errorf("[context] window %d: want at least %d", c.Window, minWindow))
 	}
@@ -103,9 +108,6 @@ func (c Config) Validate() error {
 	}
 	if c.StaleAfter.Duration < 0 {
 		errs = append(errs, errors.New("[context] session_stale_after: want 0 or more"))
-	}
-	if c.AutoChatContext < 0 || c.AutoChatContext > mostOverheard {
-		errs = append(errs, fmt.Errorf("[context] auto_chat_context %d: want 0 to %d", c.AutoChatContext, mostOverheard))
 	}
 	if _, err := time.LoadLocation(c.TimeZone); err != nil {
 		errs = append(errs, fmt.Errorf("[context] time_zone %q: want a name such as Asia/Shanghai", c.TimeZone))

@@ -69,10 +69,11 @@ var Frequent = map[string]string{
 	"a queued turn": queuedTurn, "the newest queued turn": newestQueued, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
-	"chats that wait for a summary": awaitedCompactions, "the oldest open turn": oldestOpen,
 	"what was overheard": selectOverheard, "last addressed": lastAddressed, "the last messages": selectLatest,
 	"an import's epoch": epochInUse, "the oldest message": oldestMessage, "a message of the same name": otherMessage,
+	"chats that wait for a summary": awaitedCompactions, "the oldest open turn": oldestOpen,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
+	"memories": selectMemories, "a memory": selectMemory, "next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions, "messages by id": selectMessagesByID,
 	"prompts": selectPrompts, "what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
 	"a forgotten session": forgetSessionAside,
 }

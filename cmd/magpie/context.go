@@ -70,8 +70,8 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 func preview(cfg config, store *db.DB) bridge.Preview {
 	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
 	return bridge.Preview{
-		Config: bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Context: cfg.Context},
-		Store:  store, Context: contextmgr.New(store, cfg.Context, log),
+		Config: bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Context: cfg.context()},
+		Store:  store, Context: contextmgr.New(store, cfg.context(), log),
 	}
 }
 

@@ -106,7 +106,7 @@ func (l *logbook) String() string {
 // start starts the program; after stop it may be started again.
 func (r *rig) start() {
 	r.Helper()
-	prog, err := newProgram(context.Background(), r.cfg, zerolog.New(r.logs).Level(zerolog.InfoLevel), func(b bridge.Built) { r.built <- b })
+	prog, err := newProgram(context.Background(), r.cfg, newLog(r.logs, r.cfg.Log).Level(zerolog.InfoLevel), func(b bridge.Built) { r.built <- b })
 	if err != nil {
 		r.Fatal(err)
 	}
