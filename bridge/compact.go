@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"magpie/contextmgr"
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -61,7 +62,7 @@ func (b *Bridge) compact(ctx context.Context, key chat.Key) error {
 	if err != nil {
 		return b.uncompacted(ctx, c, err)
 	}
-	s := db.Summary{Text: b.cfg.Context.Bounded(redacted(reply)), Seq: older[len(older)-1].Seq, Until: older[len(older)-1].Time}
+	s := db.Summary{Text: b.cfg.Context.Bounded(redact.Text(reply, redact.All())), Seq: older[len(older)-1].Seq, Until: older[len(older)-1].Time}
 	chars := 0
 	for _, m := range older {
 		chars += utf8.RuneCountInString(m.Text)

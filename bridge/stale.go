@@ -2,13 +2,13 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"magpie/contextmgr"
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -23,8 +23,8 @@ func stale(c db.Claim, after time.Duration) bool {
 		c.Turn.Epoch == c.Chat.Epoch && len(c.Asked) > 0
 }
 
-// beginAnew lets the context of a stale chat begin with the claimed turn. The key points of what was said last in a private
-// chat go into Memory, while the turn is already being answered.
+// beginAnew lets the context of a stale chat begin with the claimed turn. The key points of what was said last go
+// into Memory while the turn is already being answered; those of groups only where that is wanted.
 func (b *Bridge) beginAnew(ctx context.Context, c db.Claim) {
 	if !stale(c, b.cfg.Context.StaleAfter.Duration) {
 		return
@@ -42,8 +42,8 @@ func (b *Bridge) beginAnew(ctx context.Context, c db.Claim) {
 		return
 	}
 	log.Info().Time("silent_since", c.Chat.Turned).Msg("stale chat begins anew")
-	if c.Chat.Kind != chat.Private {
-		return // nobody there has agreed to it
+	if c.Chat.Kind != chat.Private && !b.cfg.Context.Memory.CaptureGroup {
+		return
 	}
 	b.upkeep.jobs.add(func(ctx context.Context) {
 		if err := b.capture(ctx, c); err != nil {
@@ -63,11 +63,15 @@ func (b *Bridge) capture(ctx context.Context, c db.Claim) error {
 	if err != nil {
 		return err
 	}
-	var sources []string
-	for _, m := range said {
-		sources = append(sources, m.ID)
+	x := db.Memory{Key: c.Turn.Key, Scope: db.ChatScope, Text: contextmgr.Points(redact.Text(points, redact.All()), db.MaxMemoryText)}
+	if b.cfg.Context.Memory.Approval {
+		x.State = db.ProposedMemory
 	}
-	return b.remember(ctx, c.Turn.Key, b.cfg.Context.Bounded(redacted(points)), sources)
+	for _, m := range said {
+		x.Sources = append(x.Sources, m.ID)
+	}
+	_, err = b.db.SaveMemory(ctx, x, db.Change{Who: "magpie", Why: "stale"})
+	return err
 }
 
 // rounds are the last questions before the claimed turn, each with its answers, oldest first.
@@ -89,11 +93,3 @@ func (b *Bridge) rounds(ctx context.Context, c db.Claim) ([]chat.Message, error)
 	slices.Reverse(said)
 	return said, nil
 }
-
-// errNoMemory says that there is no place for what was learnt.
-var errNoMemory = errors.New("there is no memory yet")
-
-// remember keeps what was learnt in a chat.
-func (b *Bridge) remember(context.Context, chat.Key, string, []string) error { return errNoMemory }
-
-func redacted(s string) string { return s }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"magpie/contextmgr"
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -16,10 +17,10 @@ func (b *Bridge) entitle(ctx context.Context, c db.Chat, asked []chat.Message, a
 	if ctx.Err() != nil {
 		return // after the next answer it is tried again
 	}
-	title := contextmgr.Title(redacted(reply))
+	title := contextmgr.Title(redact.Text(reply, redact.All()))
 	if err != nil || title == "" {
 		log.Warn().Err(err).Msg("the agent has found no title; it is made of the question")
-		title = contextmgr.FallbackTitle(redacted(asked[0].Text))
+		title = contextmgr.FallbackTitle(redact.Text(asked[0].Text, redact.All()))
 	}
 	if err := b.db.SetTopic(ctx, c.Key, title); err != nil {
 		log.Error().Err(err).Msg("title not stored")

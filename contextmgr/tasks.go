@@ -101,6 +101,19 @@ func (c Config) Full(tokens, window int64) bool {
 	return c.CompactThreshold > 0 && tokens > 0 && float64(tokens) >= c.CompactThreshold*float64(most)
 }
 
+// Points are the first lines of what the agent noted, as many as fit into so many runes.
+func Points(text string, most int) string {
+	runes := []rune(strings.TrimSpace(valid(text)))
+	if len(runes) <= most {
+		return string(runes)
+	}
+	whole := string(runes[:border(runes, most, -1)])
+	if at := strings.LastIndexByte(whole, '\n'); at > 0 {
+		whole = whole[:at]
+	}
+	return strings.TrimSpace(whole)
+}
+
 // summaryTokens is how long a summary gets at most.
 const summaryTokens = 6000
 

@@ -179,3 +179,15 @@ func TestANewSessionAfterASummaryIsToldWhatWasSaid(t *testing.T) {
 		}
 	}
 }
+
+func TestPointsAreWholeLines(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{" - a\n- b \n", "- a\n- b"},
+		{"- 一二三\n- 四五六\n- 七", "- 一二三\n- 四五六"},
+		{strings.Repeat("长", 20), strings.Repeat("长", 13)},
+	} {
+		if got := Points(tc.text, 13); got != tc.want {
+			t.Errorf("%q: %q, want %q", tc.text, got, tc.want)
+		}
+	}
+}

@@ -125,6 +125,7 @@ func TestCompactWaitsForTheTurnThatRuns(t *testing.T) {
 	asked := r.sim.Say(r.chat, r.user, "说一句")
 	r.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) == 1 })
 	id := r.sim.Say(r.chat, r.user, "/compact")
+	r.until("the order", func() bool { return r.count(`SELECT COUNT(*) FROM chats WHERE compact_for <> ''`) == 1 })
 	again := r.sim.Say(r.chat, r.user, "/compact")
 	if got := said(r.answer(r.chat, again)); !strings.Contains(got, "正在整理") {
 		t.Errorf("the second: %q", got)
@@ -171,7 +172,7 @@ func TestAFullSessionIsCompactedByItself(t *testing.T) {
 	r.ask("数到 3")
 	hold := make(chan struct{})
 	r.model.Script(
-		modelsim.Rule{Match: isSummary, Steps: []modelsim.Step{modelsim.Hold(hold), modelsim.Text("电话 13800138000；记住：暗号是芝麻开门")}},
+		modelsim.Rule{Match: isSummary, Steps: []modelsim.Step{modelsim.Hold(hold), modelsim.Text("手机 13812345678\n记住：暗号是芝麻开门")}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(103_000), modelsim.Text("好")}})
 	if got := r.ask("数到 4"); got != "好" {
 		t.Errorf("answer %q", got)
@@ -194,6 +195,8 @@ func TestAFullSessionIsCompactedByItself(t *testing.T) {
 	}
 	if got := r.chatNow(); got.Session.ID == full.Session.ID || got.Session.Tokens >= 103_000 || got.Summary.Seq != 3 {
 		t.Errorf("chat %+v", got)
+	} else if !strings.Contains(got.Summary.Text, "[REDACTED_PHONE]") || strings.Contains(got.Summary.Text, "138") {
+		t.Errorf("summary %q", got.Summary.Text)
 	}
 	r.ask("数到 5")
 	if n := count(r.model.Requests(), isSummary); n != 1 {
@@ -307,7 +310,7 @@ func TestACrashInASummary(t *testing.T) {
 func TestAStaleChatBeginsAnew(t *testing.T) {
 	r := newRig(t)
 	hold := make(chan struct{})
-	r.model.Script(modelsim.Rule{Match: isPoints, Steps: []modelsim.Step{modelsim.Hold(hold), modelsim.Text("- 用户叫小明")}})
+	r.model.Script(modelsim.Rule{Match: isPoints, Steps: []modelsim.Step{modelsim.Hold(hold), modelsim.Text("- 用户叫小明\n- 手机 13812345678")}})
 	for range 5 {
 		r.ask("数到 2")
 	}
@@ -319,7 +322,7 @@ func TestAStaleChatBeginsAnew(t *testing.T) {
 	}
 	r.sql(`UPDATE chats SET turned_at = turned_at - ?1`, (49 * time.Hour).Milliseconds())
 	before := r.chatNow()
-	if got := r.ask("我叫什么名字？"); got != "我不知道你的名字。" { // though the points are not noted yet
+	if got := r.ask("数到 4"); got != "1 2 3 4" { // though the points are not noted yet
 		t.Errorf("answer %q", got)
 	}
 	if b := r.lastBuilt(); b.Live || b.Prompt.UseResume || b.Prompt.Stats.Messages != 0 {
@@ -329,8 +332,18 @@ func TestAStaleChatBeginsAnew(t *testing.T) {
 	r.awaitModel("the points", func(list []modelsim.Request) bool {
 		return count(list, func(q *modelsim.Request) bool { return isPoints(q) && !q.End.IsZero() }) == 1
 	})
+	var learnt []db.Memory
+	r.until("a memory", func() bool {
+		var err error
+		learnt, err = r.prog.store.Memories(t.Context(), chat.FeishuChat(r.chat))
+		must(t, err)
+		return len(learnt) > 0
+	})
+	if m := learnt[0]; m.Text != "- 用户叫小明\n- 手机 [REDACTED_PHONE]" || len(m.Sources) != 10 || m.Scope != db.ChatScope || m.State != db.ActiveMemory {
+		t.Errorf("learnt %+v", m)
+	}
 	for _, q := range r.model.Requests() {
-		if isPoints(&q) && (strings.Count(q.LastUser(), "] 用户:") != 5 || !strings.Contains(q.LastUser(), "小明") || strings.Contains(q.LastUser(), "什么名字")) {
+		if isPoints(&q) && (strings.Count(q.LastUser(), "] 用户:") != 5 || !strings.Contains(q.LastUser(), "小明") || strings.Contains(q.LastUser(), "数到 4")) {
 			t.Errorf("the points were made of %q", q.LastUser())
 		}
 	}
@@ -350,10 +363,10 @@ func TestAStaleChatBeginsAnew(t *testing.T) {
 // A chat gets its title once, from the agent, and keeps it over restarts.
 func TestAChatGetsATitleOnce(t *testing.T) {
 	r := newRig(t, func(c *config) { c.Context.Titles = true })
-	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{modelsim.Text("**“认识小明”**\n\n（新对话）")}})
+	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{modelsim.Text("**“认识小明 13812345678”**\n\n（新对话）")}})
 	r.ask("我叫小明")
 	r.until("a title", func() bool { return r.chatNow().Topic != "" })
-	if got := r.chatNow().Topic; got != "认识小明" {
+	if got := r.chatNow().Topic; got != "认识小明 [REDACTED_PHONE]" {
 		t.Errorf("title %q", got)
 	}
 	r.ask("数到 3")
