@@ -143,8 +143,10 @@ func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
 	switch {
 	case c.Session.ID != "" && b.pool.Living(m.Key.String(), c.Session.ID):
 		session = texts.StatusLive
+	case c.Session.ID != "" && b.away(c) != "":
+		session = texts.StatusAway
 	case c.Session.ID != "":
 		session = texts.StatusSession
 	}
-	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.project(c)), session.in(l), b.cfg.Context.Mode)}, nil
+	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.project(c)), session.in(l), b.cfg.Context.Mode) + b.lastTold(ctx, c)}, nil
 }

@@ -39,7 +39,7 @@ func (p Preview) Of(ctx context.Context, question chat.Message, live bool) (Buil
 		question.Role, question.Class, question.Epoch, question.Turn = chat.User, chat.Talk, c.Epoch, noTurn
 		claim.Asked = []chat.Message{question}
 	}
-	r := request(claim, claim.Turn.Session != "")
+	r := request(claim, claim.Turn.Session != "", standing{turn: c.Session.Turn})
 	r.Live = live
 	return Built{Key: c.Key, Turn: noTurn, Prompt: p.Context.Build(ctx, r), Live: live}, nil
 }

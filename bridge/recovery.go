@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"magpie/db"
@@ -89,10 +88,7 @@ func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 		Card: newView(t.ID, chatLang(c)).saying(text).end(end.state, end.notice).card(),
 	}
 	if did.Known && b.cfg.Context.Resumes() {
-		e.Session = db.Session{ID: t.Session, Node: b.cfg.Node, Cwd: dir}
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			e.Session.Cwd = real
-		}
+		e.Session = db.Session{ID: t.Session, Node: b.cfg.Node, Cwd: realPath(dir)}
 	}
 	if did.Known {
 		e.Usage = &db.Usage{

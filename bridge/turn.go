@@ -30,7 +30,7 @@ const retryStore = time.Second
 // work runs the chat's turns, one after the other, until there are none. Between two of them it lets other chats go first.
 func (b *Bridge) work(ctx context.Context, key chat.Key) {
 	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
-		names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}
+		names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: b.cfg.Node}
 		crash.At("turn: claiming")
 		claim, err := b.db.ClaimTurn(ctx, key, names, b.cfg.Context.Resumes())
 		switch {
@@ -68,6 +68,8 @@ type turn struct {
 	claim   db.Claim
 	resume  bool             // claim.Turn.Session exists already
 	lost    claude.LostCause // why an earlier session was given up
+	prompts []db.Prompt      // with which the session was compared
+	told    *db.Told         // nil = nothing yet
 	sent    bool             // the agent may have seen the question
 	acted   bool             // a tool was used: running it again would not be harmless
 	noted   bool             // acted is stored
@@ -257,12 +259,12 @@ func (t *turn) answer(ctx context.Context) outcome {
 
 // forgetSession gives the turn a new session in place of a lost one.
 func (t *turn) forgetSession(ctx context.Context, lost *claude.LostError) error {
-	if node := t.claim.Chat.Session.Node; lost.Cause == claude.LostMissing && node != "" && node != t.b.cfg.Node {
-		lost.Cause = claude.LostMachine
-	}
 	zerolog.Ctx(ctx).Warn().Str("cause", string(lost.Cause)).
 		Msg("session lost; the conversation goes on from the History")
 	t.lost = lost.Cause
+	if lost.Cause == claude.LostMachine { // where it can be gone on with
+		return t.renewSession(ctx)
+	}
 	if err := t.b.db.ForgetSession(context.WithoutCancel(ctx), t.claim.Turn.Key, lost.Session); err != nil {
 		return err
 	}
@@ -301,10 +303,14 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	if ctx.Err() != nil { // stopped before it began
 		return claude.Result{}, context.Cause(ctx)
 	}
+	if err := t.here(); err != nil {
+		return claude.Result{}, err
+	}
 	b, owner := t.b, t.claim.Turn.Key.String()
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
 		Dir: b.project(t.claim.Chat), Mode: b.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
+		Known: func() []string { return t.known(ctx) },
 	}
 	queued := t.view.waiting()
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
@@ -322,7 +328,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		return claude.Result{}, context.Cause(ctx)
 	}
 	t.show(t.view.restarted())
-	prompt := t.build(ctx, !p.Fresh())
+	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
 	var result claude.Result
 	t.sent = true
 	crash.At("prompt: sending")
@@ -348,13 +354,14 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 }
 
 // build makes the prompt while the process starts.
-func (t *turn) build(ctx context.Context, live bool) contextmgr.Prompt {
+func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prompt {
 	t.listen()
-	c, r := t.claim, request(t.claim, t.resume)
+	c, r := t.claim, request(t.claim, t.resume, s)
 	r.Note, r.Live, r.Lost = t.note(), live, t.lost != ""
 	prompt := t.b.context.Build(ctx, r)
+	t.told = told(r, prompt, t.lost)
 	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
-		Msg("混合上下文统计")
+		Bool("verified", s.verified).Msg("混合上下文统计")
 	if t.b.cfg.Observe != nil {
 		t.b.cfg.Observe(Built{Key: c.Turn.Key, Turn: c.Turn.ID, Prompt: prompt, Live: live, Lost: t.lost})
 	}
@@ -362,13 +369,13 @@ func (t *turn) build(ctx context.Context, live bool) contextmgr.Prompt {
 }
 
 // request says for which turn a context is wanted.
-func request(c db.Claim, resume bool) contextmgr.Request {
-	r := contextmgr.Request{Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked}
+func request(c db.Claim, resume bool, s standing) contextmgr.Request {
+	r := contextmgr.Request{
+		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked,
+		Seen: s.turn, Verified: s.verified, Behind: s.behind,
+	}
 	if resume {
 		r.ResumeID = c.Turn.Session
-	}
-	if c.Turn.Session == c.Chat.Session.ID {
-		r.Seen = c.Chat.Session.Turn
 	}
 	return r
 }
@@ -444,7 +451,7 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 	}
 	e := db.End{
 		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.usage,
-		Card: t.view.end(end.state, end.notice).card(),
+		Card: t.view.end(end.state, end.notice).card(), Told: t.told,
 	}
 	if t.b.cfg.Context.Resumes() {
 		e.Session = t.kept

@@ -37,6 +37,7 @@ type Prompt struct {
 	Context
 	Current string // what is asked now
 	Stats   Stats
+	Unread  bool // the History, or a part of it, could not be read
 }
 
 // Text is what the agent is sent.
@@ -56,6 +57,8 @@ type Request struct {
 	Summary  Summary        // of what was said up to After
 	Lost     bool           // the session was lost in this very turn
 	Live     bool           // a living process goes on with the session
+	Verified bool           // the session was compared with the store: it holds the turns up to Seen
+	Behind   bool           // the session turned out to hold less than it had
 }
 
 // Manager builds contexts from the store.
@@ -75,12 +78,24 @@ func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
 func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 	began := time.Now()
 	c, err := m.gather(ctx, r)
-	if err != nil {
-		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("history not read; answering with what there is")
-	}
 	p := compose(r, c)
+	if err != nil {
+		p.Unread = true
+		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("history not read; answering with " + p.left())
+	}
 	p.Stats.BuildTime = time.Since(began)
 	return p
+}
+
+// left names what the agent has when the History could not be read.
+func (p Prompt) left() string {
+	switch {
+	case p.Stats.Messages > 0:
+		return "a part of it"
+	case p.UseResume:
+		return "the session only"
+	}
+	return "neither a session nor a history"
 }
 
 // gather is what goes in front of the question.
@@ -97,8 +112,13 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		c.History = Fit(missed, limits)
 		return c, err
 	}
+	if len(r.Asked) > 0 {
+		limits.Asked = r.Asked[0].Time
+	}
 	if r.ResumeID == "" {
 		limits = limits.Grown()
+	} else {
+		limits.Held = r.Seen
 	}
 	c.Summary = r.Summary
 	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
@@ -128,11 +148,11 @@ const (
 // prefix says how much of the History the mode puts in front of the question.
 func (c Config) prefix(r Request) extent {
 	switch {
-	case c.Mode == Resume && r.Lost:
+	case c.SessionMode == Fresh, c.Mode == Resume && r.Lost:
 		return recent // else the user would notice
-	case c.Mode == Resume:
+	case c.Mode == Resume && !r.Behind:
 		return none
-	case r.Live, c.Mode == Economy && r.ResumeID != "":
+	case c.Mode == Resume, r.Live, c.Mode == Economy && r.ResumeID != "" && r.Verified:
 		return unseen
 	}
 	return recent

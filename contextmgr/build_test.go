@@ -1,10 +1,12 @@
 package contextmgr_test
 
 import (
+	"bytes"
 	"database/sql"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -53,6 +55,12 @@ func TestBuildLoadsTheNewestMessagesInOrder(t *testing.T) {
 	if last := p.History[len(p.History)-1]; !strings.HasSuffix(last.Text, "字998") {
 		t.Errorf("the newest is %q; messages of the turn itself must not come", last.Text[len(last.Text)-10:])
 	}
+	asked[0].Time = time.UnixMilli(1000).Add(7 * time.Hour)
+	late := m.Build(t.Context(), contextmgr.Request{Key: key, Kind: chat.Private, Turn: 500, Asked: asked, ResumeID: "s"})
+	if late.Stats.Messages < 2*25-1 || late.Stats.Messages > 2*25 {
+		t.Errorf("after seven hours: %+v", late.Stats)
+	}
+	asked[0].Time = time.Time{}
 	lost := m.Build(t.Context(), contextmgr.Request{Key: key, Kind: chat.Private, Turn: 500, Asked: asked})
 	if lost.Stats.Chars < 4*5000 || lost.Stats.Tokens > contextmgr.Defaults().MaxTokens {
 		t.Errorf("without a session: %+v", lost.Stats)
@@ -62,13 +70,45 @@ func TestBuildLoadsTheNewestMessagesInOrder(t *testing.T) {
 // A History that cannot be read must not keep the user waiting for an answer.
 func TestBuildGoesOnWithoutTheHistory(t *testing.T) {
 	d, key := store(t, 10)
-	m := contextmgr.New(d, contextmgr.Defaults(), zerolog.Nop())
+	var logs bytes.Buffer
+	m := contextmgr.New(d, contextmgr.Defaults(), zerolog.New(&logs))
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p := m.Build(t.Context(), contextmgr.Request{Key: key, Turn: 99, Asked: []chat.Message{{Text: "now"}}})
-	if p.Text() != "now" {
-		t.Errorf("prompt %q", p.Text())
+	for session, left := range map[string]string{"": "neither", "s": "the session only"} {
+		logs.Reset()
+		p := m.Build(t.Context(), contextmgr.Request{Key: key, Turn: 99, Asked: []chat.Message{{Text: "now"}}, ResumeID: session})
+		if p.Text() != "now" || !p.Unread {
+			t.Errorf("prompt %q, unread %v", p.Text(), p.Unread)
+		}
+		if !strings.Contains(logs.String(), left) {
+			t.Errorf("log %q does not say: %s", logs.String(), left)
+		}
+	}
+}
+
+// Of what a session has not seen, nothing may be missing between what it holds and the newest part.
+func TestThePrefixReachesDownToWhatTheSessionHolds(t *testing.T) {
+	d, key := store(t, 100) // 50 turns of 400 characters
+	m := contextmgr.New(d, contextmgr.Defaults(), zerolog.Nop())
+	r := contextmgr.Request{Key: key, Kind: chat.Private, Turn: 51, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s", Verified: true}
+	for _, tc := range []struct {
+		seen int64
+		want int
+	}{{49, 25}, {48, 25}, {10, 80}, {0, 25}} {
+		r.Seen = tc.seen
+		if p := m.Build(t.Context(), r); p.Stats.Messages != tc.want {
+			t.Errorf("seen %d: %d messages, want %d", tc.seen, p.Stats.Messages, tc.want)
+		}
+	}
+	economy := contextmgr.Defaults()
+	economy.Mode = contextmgr.Economy
+	m = contextmgr.New(d, economy, zerolog.Nop())
+	for seen, want := range map[int64]int{50: 0, 49: 2, 40: 20} {
+		r.Seen = seen
+		if p := m.Build(t.Context(), r); p.Stats.Messages != want {
+			t.Errorf("economy, seen %d: %d messages, want %d", seen, p.Stats.Messages, want)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ const (
 	Hybrid   Mode = "hybrid"   // the session and the history prefix, both
 	Resume   Mode = "resume"   // the session only
 	Database Mode = "database" // the prefix only
-	Economy  Mode = "economy"  // the prefix only when there is no session
+	Economy  Mode = "economy"  // the prefix only when there is no verified session; else what the session has not seen
 )
 
 // SessionMode says how long a session lives.
@@ -26,7 +26,7 @@ type SessionMode string
 // The session modes.
 const (
 	Stable SessionMode = "stable" // one session per chat, until it is lost
-	Fresh  SessionMode = "fresh"  // every message in a new session
+	Fresh  SessionMode = "fresh"  // every message in a new session, with the prefix in every mode
 )
 
 // Config is the [context] section.

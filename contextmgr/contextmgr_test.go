@@ -311,23 +311,6 @@ func TestEstimateIsInTheRightRegion(t *testing.T) {
 	}
 }
 
-func TestModes(t *testing.T) {
-	resumed, lost, first := Request{ResumeID: "s"}, Request{Lost: true}, Request{}
-	for _, tc := range []struct {
-		mode Mode
-		r    Request
-		want extent
-	}{
-		{Hybrid, resumed, recent}, {Hybrid, lost, recent}, {Hybrid, Request{ResumeID: "s", Live: true}, unseen},
-		{Resume, resumed, none}, {Resume, lost, recent}, {Resume, first, none}, {Resume, Request{ResumeID: "s", Live: true}, none},
-		{Database, first, recent}, {Economy, resumed, unseen}, {Economy, lost, recent},
-	} {
-		if got := (Config{Mode: tc.mode}).prefix(tc.r); got != tc.want {
-			t.Errorf("%s %+v: prefix %v, want %v", tc.mode, tc.r, got, tc.want)
-		}
-	}
-}
-
 func TestGroupQuestionsSayWhoseTheyAre(t *testing.T) {
 	a, b := user("吃什么"), user(" 面 ")
 	a.Actor.Name, b.Actor.Name = "张\n三", ""

@@ -21,14 +21,6 @@ type Chat struct {
 	Session        Session
 }
 
-// Session names the agent's session that continues a chat, and where its transcript lies.
-type Session struct {
-	ID   string // empty = none
-	Node string // machine
-	Cwd  string // folder, symbolic links resolved
-	Turn int64  // the last turn that it holds
-}
-
 const selectChat = `SELECT kind, title, lang, project_path, permission_mode, epoch,
 	session_id, session_node, session_cwd, session_turn FROM chats WHERE key = ?1`
 
@@ -60,17 +52,6 @@ const upsertChat = `INSERT INTO chats (no, key, kind, title, lang) VALUES ((SELE
 
 const raiseEpoch = `UPDATE chats SET epoch = epoch + 1,
 	session_id = '', session_node = '', session_cwd = '', session_turn = 0 WHERE key = ?1`
-
-const forgetSession = `UPDATE chats SET session_id = '', session_node = '', session_cwd = '', session_turn = 0
-	WHERE key = ?1 AND session_id = ?2`
-
-// ForgetSession drops a session that turned out to be lost. A newer session of the chat stays.
-func (d *DB) ForgetSession(ctx context.Context, key chat.Key, id string) error {
-	if _, err := d.exec(ctx, forgetSession, key.String(), id); err != nil {
-		return fmt.Errorf("forget session %s of %v: %w", id, key, err)
-	}
-	return nil
-}
 
 const setProject = `UPDATE chats SET project_path = ?2, permission_mode = ?3 WHERE key = ?1`
 

@@ -72,6 +72,8 @@ var Frequent = map[string]string{
 	"what was overheard": selectOverheard, "last addressed": lastAddressed, "the last messages": selectLatest,
 	"an import's epoch": epochInUse, "the oldest message": oldestMessage, "a message of the same name": otherMessage,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
+	"prompts": selectPrompts, "what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
+	"a forgotten session": forgetSessionAside,
 }
 
 // At sets the clock.

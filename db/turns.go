@@ -139,15 +139,19 @@ func (d *DB) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (in
 // Claim is a turn taken to be run, with what it asks.
 type Claim struct {
 	Turn   Turn
-	Chat   Chat
+	Chat   Chat           // its session is the one that the turn runs in, when that is resumed
 	Asked  []chat.Message // in the order in which they were written
 	Resume bool           // Turn.Session is the chat's session, else it is a new one
 }
 
-const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts = attempts + 1, prompt_id = ?5,
+// askedBefore keeps the name that a question had, since a session may know it by that.
+const askedBefore = `asked_before = CASE WHEN prompt_id = '' THEN asked_before ELSE asked_before || prompt_id || ' ' END`
+
+const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts = attempts + 1, ` + askedBefore + `, prompt_id = ?5,
 	session_id = CASE WHEN ?4 AND session <> '' THEN session ELSE ?3 END
-	FROM (SELECT t.id AS head, CASE WHEN c.epoch = t.epoch THEN c.session_id ELSE '' END AS session
-		FROM turns t JOIN chats c ON c.key = t.chat_key
+	FROM (SELECT t.id AS head, CASE WHEN c.epoch = t.epoch THEN COALESCE(s.session_id, c.session_id) ELSE '' END AS session
+		FROM turns t JOIN chats c ON c.key = t.chat_key LEFT JOIN sessions s ON s.chat_key = c.key AND s.node = ?6
+			AND s.epoch = c.epoch AND c.session_id <> '' AND c.session_node NOT IN ('', ?6)
 		WHERE t.chat_key = ?1 AND t.state = 'queued'` + isOpen + ` ORDER BY t.id LIMIT 1)
 	WHERE id = head RETURNING ` + turnColumns
 
@@ -159,6 +163,7 @@ const selectAsked = `SELECT ` + messageColumns + ` FROM messages
 type Names struct {
 	Session string // of a new session, unless the chat's is resumed
 	Prompt  string
+	Node    string // this machine: its session is resumed when machines take turns; empty = the one that answered last
 }
 
 // ClaimTurn takes the chat's oldest queued turn to be run, or returns [ErrNotFound].
@@ -166,7 +171,7 @@ type Names struct {
 func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, names Names, resume bool) (Claim, error) {
 	var c Claim
 	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		row := tx.QueryRowContext(ctx, claimTurn, key.String(), millis(d.now()), names.Session, resume, names.Prompt)
+		row := tx.QueryRowContext(ctx, claimTurn, key.String(), millis(d.now()), names.Session, resume, names.Prompt, names.Node)
 		if c.Turn, err = scanTurn(row.Scan); errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound
 		} else if err != nil {
@@ -174,6 +179,11 @@ func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, names Names, resume bo
 		}
 		if c.Chat, err = loadChat(ctx, tx, key); err != nil {
 			return err
+		}
+		if s := c.Turn.Session; s != names.Session && s != c.Chat.Session.ID {
+			if c.Chat.Session, err = loadSessionAside(ctx, tx, key, s); err != nil {
+				return err
+			}
 		}
 		c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.ID)
 		return err
@@ -185,7 +195,7 @@ func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, names Names, resume bo
 	return c, nil
 }
 
-const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', prompt_id = '', started_at = 0
+const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + askedBefore + `, prompt_id = '', started_at = 0
 	WHERE id = ?1 AND state = 'running'`
 
 // RequeueTurn puts back a turn that has done and shown nothing yet. It is claimed again in its old place.
@@ -196,7 +206,7 @@ func (d *DB) RequeueTurn(ctx context.Context, turn int64) error {
 	return nil
 }
 
-const renameTurn = `UPDATE turns SET session_id = ?2, prompt_id = ?3 WHERE id = ?1`
+const renameTurn = `UPDATE turns SET session_id = ?2, ` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
 
 // RenameTurn gives a running turn another session and another name for its prompt, before the agent can act.
 func (d *DB) RenameTurn(ctx context.Context, turn int64, names Names) error {
@@ -245,6 +255,7 @@ type End struct {
 	Card    chat.Card // what the turn looks like from now on
 	Session Session   // the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
 	Usage   *Usage    // nil when the agent did not report any
+	Told    *Told     // nil when the agent was not asked, or it is not known
 }
 
 // Usage is what a turn cost. It is booked to who asked first.
@@ -255,11 +266,7 @@ type Usage struct {
 	FirstText, Duration                time.Duration
 }
 
-const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, draft = '' WHERE id = ?1 AND state = 'running'`
-
-const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, session_cwd = ?5,
-	session_turn = CASE WHEN session_id = ?3 THEN MAX(session_turn, ?6) ELSE ?6 END
-	WHERE key = ?1 AND epoch = ?2`
+const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, told = ?5, draft = '' WHERE id = ?1 AND state = 'running'`
 
 const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, input_tokens, output_tokens,
 	cache_read_tokens, cache_write_tokens, cost_usd, first_text_ms, duration_ms, ended_at)
@@ -271,7 +278,11 @@ const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, inpu
 func (d *DB) FinishTurn(ctx context.Context, e End) error {
 	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := d.now()
-		res, err := tx.ExecContext(ctx, endTurn, e.Turn.ID, e.State, e.Failure, millis(now))
+		told, err := e.Told.store()
+		if err != nil {
+			return err
+		}
+		res, err := tx.ExecContext(ctx, endTurn, e.Turn.ID, e.State, e.Failure, millis(now), told)
 		if err != nil {
 			return err
 		}
@@ -285,9 +296,9 @@ func (d *DB) FinishTurn(ctx context.Context, e End) error {
 			return err
 		}
 		key := e.Turn.Key.String()
-		if s := e.Session; s.ID != "" {
-			if _, err := tx.ExecContext(ctx, keepSession, key, e.Turn.Epoch, s.ID, s.Node, s.Cwd, e.Turn.ID); err != nil {
-				return fmt.Errorf("keep session: %w", err)
+		if e.Session.ID != "" {
+			if err := e.Turn.keepSession(ctx, tx, e.Session); err != nil {
+				return err
 			}
 		}
 		if u := e.Usage; u != nil {

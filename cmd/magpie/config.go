@@ -33,8 +33,21 @@ type config struct {
 	HTTP    httpConfig        `toml:"http" envPrefix:"HTTP_"`
 	Log     logConfig         `toml:"log" envPrefix:"LOG_"`
 
+	Node     string          `toml:"node" env:"NODE"` // this machine: its sessions are resumed on no other; empty = the host's name
 	Recovery recoveryConfig  `toml:"recovery" envPrefix:"RECOVERY_"`
 	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"` // all that a stop may take; turns that run go on for most of it
+}
+
+// node is the name of this machine.
+func (c config) node() (string, error) {
+	if c.Node != "" {
+		return c.Node, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name of this machine: %w", err)
+	}
+	return host, nil
 }
 
 type recoveryConfig struct {
@@ -185,8 +198,10 @@ func variableError(err error) error {
 	var names []string
 	for sections, i := reflect.TypeFor[config](), 0; i < sections.NumField(); i++ {
 		section := sections.Field(i)
-		if name, ok := section.Tag.Lookup("env"); ok && section.Name == bad.Name {
-			names = append(names, envPrefix+name)
+		if name, ok := section.Tag.Lookup("env"); ok { // a key of no section
+			if section.Name == bad.Name {
+				names = append(names, envPrefix+name)
+			}
 			continue
 		}
 		if field, ok := section.Type.FieldByName(bad.Name); ok {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -70,9 +69,9 @@ type program struct {
 
 // newProgram builds the program; run starts it. observe is told of every context that is built, and may be nil.
 func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(bridge.Built)) (*program, error) {
-	node, err := os.Hostname()
+	node, err := c.node()
 	if err != nil {
-		return nil, fmt.Errorf("name of this machine: %w", err)
+		return nil, err
 	}
 	app, err := holdApp(c.Feishu.AppID)
 	if err != nil {

@@ -143,6 +143,7 @@ const (
 	LostCorrupt   LostCause = "transcript unreadable"
 	LostElsewhere LostCause = "transcript belongs to another project path"
 	LostMachine   LostCause = "transcript lies on another machine"
+	LostForeign   LostCause = "transcript holds another conversation"
 	LostUnknown   LostCause = "unknown to the CLI"
 	LostTooLong   LostCause = "too long for the model"
 )

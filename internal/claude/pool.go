@@ -71,7 +71,8 @@ func (pl *Pool) Living(owner, session string) bool {
 }
 
 // Acquire returns a process for one turn of owner: the one that waits, if it is as spec wants it, else a new one. It
-// waits for a free place. A session to resume that is not there any more is a [LostError], found before a start is paid for.
+// waits for a free place. A session to resume that is not there any more, or not what it was, is a [LostError], found before
+// a start is paid for.
 // The caller must Release the process.
 func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
 	dir, err := realDir(spec.Dir)
@@ -113,11 +114,15 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	if err != nil || p != nil {
 		return p, err
 	}
-	if spec.Resume {
-		err = pl.cfg.checkTranscript(spec.Dir, spec.Session)
+	var standing Standing
+	if spec.Resume { // no sooner: a process on its way out still writes its transcript
+		standing, err = pl.cfg.Verify(spec.Dir, spec.Session, spec.prompts())
 	}
 	if err == nil {
 		p, err = pl.start(ctx, spec)
+	}
+	if err == nil {
+		p.standing = standing
 	}
 	if err != nil {
 		pl.mu.Lock()

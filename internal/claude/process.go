@@ -19,6 +19,17 @@ type Spec struct {
 	Dir     string // working folder
 	Mode    string // permission mode
 	Name    string // title by which a person can resume the session in a terminal; empty = none
+
+	// Known is asked which prompts a session that is to be resumed was sent, when its process has to be started; see
+	// [Config.Verify]. It may be nil.
+	Known func() []string `json:"-"`
+}
+
+func (s Spec) prompts() []string {
+	if s.Known == nil {
+		return nil
+	}
+	return s.Known()
 }
 
 // Process is one running CLI. It serves one turn at a time, for as long as its chat keeps it.
@@ -37,6 +48,8 @@ type Process struct {
 	fresh  bool          // it has not served a turn yet
 	alone  bool          // it has ended, and no process was left that it may have started; set before exited is closed
 	cost   float64       // what it reported so far, in USD; it counts from its own start
+
+	standing Standing
 
 	mu   sync.Mutex
 	turn *run // nil between turns
@@ -121,6 +134,9 @@ func arguments(c Config, spec Spec) []string {
 
 // Fresh reports whether the process has not served a turn yet: it knows nothing but what its session holds.
 func (p *Process) Fresh() bool { return p.fresh }
+
+// Standing is what the transcript of the session told before the process was started to resume it.
+func (p *Process) Standing() Standing { return p.standing }
 
 // Dir is the folder that the process works in, without symbolic links.
 func (p *Process) Dir() string { return p.spec.Dir }

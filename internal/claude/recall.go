@@ -192,15 +192,12 @@ const interrupted = "[Request interrupted by user"
 // user reads what the model is told: results of tools, notes of the CLI, or the next prompt.
 func (r *reader) user(v gjson.Result) {
 	content := v.Get("message.content")
-	results := false
 	for _, block := range content.Array() {
 		if block.Get("type").String() == "tool_result" {
-			results = true
 			delete(r.open, block.Get("tool_use_id").String())
 		}
 	}
-	note := results || v.Get("isMeta").Bool() || v.Get("isCompactSummary").Bool()
-	if group := v.Get("promptId").String(); group != r.group && group != "" || group == "" && !note {
+	if group := v.Get("promptId").String(); group != r.group && group != "" || group == "" && !isNote(v) {
 		r.over = true
 		return
 	}
@@ -208,6 +205,14 @@ func (r *reader) user(v gjson.Result) {
 		r.out.Failure = FailAborted
 	}
 	r.stop = "" // the model is to answer this
+}
+
+// isNote reports whether the CLI itself wrote a line that the model reads as the user's: results of tools, that a turn was
+// interrupted, or what it wants the model to know.
+func isNote(v gjson.Result) bool {
+	return v.Get("isMeta").Bool() || v.Get("isCompactSummary").Bool() ||
+		v.Get(`message.content.#(type=="tool_result")`).Exists() ||
+		strings.HasPrefix(v.Get("message.content.0.text").String(), interrupted)
 }
 
 // outcome is what was found out.

@@ -1,0 +1,185 @@
+package bridge
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"magpie/contextmgr"
+	"magpie/db"
+	"magpie/internal/claude"
+)
+
+// answered is a turn of an earlier process, in a session that was kept.
+func (l *line) answered(id, text string) db.Session {
+	l.Helper()
+	transcript := l.left(id, text)
+	running, err := l.bridge.db.RunningTurns(l.Context())
+	l.must(err)
+	turn := running[0]
+	l.append(transcript, turn.Prompt, `{"type":"assistant","uuid":"`+uuid.NewString()+
+		`","message":{"id":"m1","model":"m","stop_reason":"end_turn","content":[{"type":"text","text":"yes"}]}}`)
+	s := db.Session{ID: turn.Session, Node: "here", Cwd: realPath(l.config.Project)}
+	l.must(l.bridge.db.FinishTurn(l.Context(), db.End{Turn: turn, State: db.Done, Answer: "yes", Session: s}))
+	return s
+}
+
+// append adds a prompt and more to a transcript, as the CLI does.
+func (l *line) append(path, prompt string, more ...string) {
+	l.Helper()
+	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	l.must(err)
+	lines := append([]string{`{"type":"user","uuid":"` + prompt + `","promptId":"` + uuid.NewString() + `","message":{"role":"user","content":"x"}}`}, more...)
+	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
+	l.must(err)
+	l.must(f.Close())
+}
+
+// sessionOfTheLastTurn is the session in which the last turn was answered.
+func (l *line) sessionOfTheLastTurn() (id string) {
+	l.Helper()
+	side := l.side()
+	l.must(side.QueryRow(`SELECT session_id FROM turns WHERE state = 'done' ORDER BY id DESC LIMIT 1`).Scan(&id))
+	l.must(side.Close())
+	return id
+}
+
+// The program died when the question had just reached the session. It is asked again under another name; what the session
+// holds is not taken for somebody else's words.
+func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
+	l := newLine(t, &recorder{})
+	s := l.answered("om_1", "hello")
+	path, err := l.config.Transcript(l.config.Project, s.ID)
+	l.must(err)
+	l.say("om_2", "and now?")
+	names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: "here"}
+	c, err := l.bridge.db.ClaimTurn(t.Context(), room, names, true)
+	l.must(err)
+	if !c.Resume {
+		t.Fatal("no session to go on with")
+	}
+	l.append(path, names.Prompt)
+	l.start()
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
+	if got := l.sessionOfTheLastTurn(); got != s.ID || strings.Contains(l.logs.String(), "session lost") {
+		t.Errorf("answered in session %s, want %s", got, s.ID)
+	}
+}
+
+// When the store does not tell what was asked, as one of an old version does not, a session is resumed as it is, and nobody
+// relies on what it holds.
+func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.bridge.cfg.Context.Mode = contextmgr.Economy
+	l.bridge.context = contextmgr.New(l.bridge.db, l.bridge.cfg.Context, l.bridge.log)
+	s := l.answered("om_1", "hello")
+	l.sql(`UPDATE turns SET prompt_id = ''`)
+	l.start()
+	l.say("om_2", "and now?")
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
+	if got := l.sessionOfTheLastTurn(); got != s.ID {
+		t.Errorf("answered in session %s, want %s", got, s.ID)
+	}
+	told, err := l.bridge.db.LastTold(t.Context(), room, 0)
+	if want := (db.Told{Session: db.Resumed, Unsure: true, Messages: 2}); err != nil || told != want {
+		t.Errorf("told %+v, want %+v (%v)", told, want, err)
+	}
+}
+
+// A session that was set aside while hundreds of turns were answered elsewhere is still known.
+func TestASessionThatWasLongAwayIsKnown(t *testing.T) {
+	l := newLine(t, &recorder{})
+	s := l.answered("om_1", "hello")
+	l.sql(`WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
+		INSERT INTO turns (chat_key, epoch, state, prompt_id, created_at) SELECT 'feishu:chat:oc_1', 0, 'done', 'p' || i, 0 FROM n`)
+	l.start()
+	l.say("om_2", "and now?")
+	l.until("the answer", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE session_id <> '' AND state = 'done'`) == 2
+	})
+	told, err := l.bridge.db.LastTold(t.Context(), room, 0)
+	if got := l.sessionOfTheLastTurn(); err != nil || got != s.ID || told.Unsure || told.Behind {
+		t.Errorf("answered in session %s, want %s; told %+v (%v)", got, s.ID, told, err)
+	}
+}
+
+func TestWhereASessionCanBeResumed(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	b := &Bridge{cfg: Config{Node: "here", Project: link}}
+	for name, tc := range map[string]struct {
+		project string
+		session db.Session
+		want    claude.LostCause
+	}{
+		"here":                       {"", db.Session{Node: "here", Cwd: dir}, ""},
+		"from before it was written": {"", db.Session{}, ""},
+		"on another machine":         {"", db.Session{Node: "there", Cwd: dir}, claude.LostMachine},
+		"in another folder":          {t.TempDir(), db.Session{Node: "here", Cwd: dir}, claude.LostElsewhere},
+		"in a folder that is away":   {filepath.Join(dir, "gone"), db.Session{Node: "here", Cwd: dir}, ""},
+	} {
+		if got := b.away(db.Chat{ProjectPath: tc.project, Session: tc.session}); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
+	for _, tc := range []struct {
+		told   db.Told
+		zh, en string
+	}{
+		{db.Told{Session: db.Live}, "进程在线", "the process was there"},
+		{db.Told{Session: db.Live, Messages: 2}, "进程在线 + 历史 2 条", "the process was there + 2 messages of the history"},
+		{db.Told{Session: db.Resumed, Messages: 12}, "续接会话 + 历史 12 条", "the session was resumed + 12 messages of the history"},
+		{db.Told{Session: db.Resumed, Unread: true}, "历史读取失败，仅续接会话", "the history could not be read, only: the session was resumed"},
+		{db.Told{Session: db.Resumed, Behind: true, Messages: 2}, "会话缺少后面的内容，已补上，续接会话 + 历史 2 条", "the session lacked its end, which was added; it was resumed + 2 messages of the history"},
+		{db.Told{Session: db.Resumed, Unsure: true}, "会话无法核对，续接会话", "the session could not be checked; it was resumed"},
+		{db.Told{Session: db.Begun}, "新会话", "a new session"},
+		{db.Told{Session: db.Begun, Messages: 4}, "新会话 + 历史 4 条", "a new session + 4 messages of the history"},
+		{db.Told{Session: db.Begun, Lost: string(claude.LostMachine), Messages: 48}, "会话在另一台机器，已从历史恢复 48 条", "the session is on another machine; 48 messages were restored from the history"},
+		{db.Told{Session: db.Begun, Lost: string(claude.LostTooLong), Unread: true}, "会话太长，历史也读取失败", "the session was too long, and the history could not be read"},
+	} {
+		if got := describe(tc.told, zh); got != tc.zh {
+			t.Errorf("%+v: %q, want %q", tc.told, got, tc.zh)
+		}
+		if got := describe(tc.told, en); got != tc.en {
+			t.Errorf("%+v: %q, want %q", tc.told, got, tc.en)
+		}
+	}
+	seen := map[phrase]bool{}
+	for _, c := range []claude.LostCause{claude.LostMissing, claude.LostCorrupt, claude.LostElsewhere, claude.LostMachine, claude.LostForeign, claude.LostTooLong, claude.LostUnknown} {
+		p := lostText(c)
+		if seen[p] {
+			t.Errorf("%s has the words of another cause", c)
+		}
+		seen[p] = true
+	}
+}
+
+func TestToldFollowsThePrompt(t *testing.T) {
+	resumed := contextmgr.Prompt{UseResume: true, Stats: contextmgr.Stats{Messages: 3}}
+	for name, tc := range map[string]struct {
+		r    contextmgr.Request
+		p    contextmgr.Prompt
+		lost claude.LostCause
+		want db.Told
+	}{
+		"a living process": {contextmgr.Request{Live: true, Verified: true}, resumed, "", db.Told{Session: db.Live, Messages: 3}},
+		"resumed":          {contextmgr.Request{Verified: true}, resumed, "", db.Told{Session: db.Resumed, Messages: 3}},
+		"behind":           {contextmgr.Request{Verified: true, Behind: true}, resumed, "", db.Told{Session: db.Resumed, Messages: 3, Behind: true}},
+		"not compared":     {contextmgr.Request{}, resumed, "", db.Told{Session: db.Resumed, Messages: 3, Unsure: true}},
+		"lost":             {contextmgr.Request{Lost: true}, contextmgr.Prompt{Unread: true}, claude.LostMissing, db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Unread: true}},
+	} {
+		if got := told(tc.r, tc.p, tc.lost); *got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, *got, tc.want)
+		}
+	}
+}

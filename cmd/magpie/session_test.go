@@ -1,0 +1,324 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/bridge"
+	"magpie/contextmgr"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// nextBuilt is the context of the next turn.
+func (r *rig) nextBuilt() bridge.Built {
+	r.Helper()
+	select {
+	case b := <-r.built:
+		return b
+	case <-time.After(patience):
+		r.Fatal("no context was built")
+		return bridge.Built{}
+	}
+}
+
+// carried are the texts of the prefix in the last request.
+func (r *rig) carried() []string {
+	r.Helper()
+	req := r.lastRequest()
+	list, _, ok := contextmgr.ParsePrefix(req.LastUser())
+	if !ok {
+		return nil
+	}
+	texts := make([]string, len(list))
+	for i, m := range list {
+		texts[i] = m.Text
+	}
+	return texts
+}
+
+// lastSession is the chat's session.
+func (r *rig) lastSession() string {
+	r.Helper()
+	c, err := r.prog.store.Chat(r.Context(), chat.FeishuChat(r.chat))
+	must(r, err)
+	return c.Session.ID
+}
+
+func economy(c *config) {
+	c.Context.Mode, c.Claude.KeepAlive.Duration = contextmgr.Economy, 0
+}
+
+func TestAVerifiedSessionNeedsNoPrefix(t *testing.T) {
+	r := newRig(t, economy)
+	r.ask("我叫小明")
+	session := r.lastSession()
+	for range 2 {
+		if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+			t.Errorf("answer %q", got)
+		}
+		if got := r.lastRequest(); got.LastUser() != "我叫什么名字？" || got.SessionID != session {
+			t.Errorf("the model was asked %q in session %s, want %s", got.LastUser(), got.SessionID, session)
+		}
+	}
+}
+
+// machine makes the program run on another machine from its next start on, with transcripts of its own.
+func (r *rig) machine(name string, environ []string) {
+	r.Helper()
+	r.stop()
+	r.cfg.Node, r.cfg.Claude.Environ = name, environ
+	r.start()
+}
+
+// A session that lacks what another machine has answered gets exactly that, in economy mode. In hybrid mode it gets the
+// newest part as always. Each machine goes on with its own session.
+func TestTwoMachinesTakeTurns(t *testing.T) {
+	for _, mode := range []contextmgr.Mode{contextmgr.Economy, contextmgr.Hybrid} {
+		t.Run(string(mode), func(t *testing.T) {
+			r := newRig(t, func(c *config) { c.Node, c.Context.Mode, c.Claude.KeepAlive.Duration = "desk", mode, 0 })
+			desk, laptop := r.cfg.Claude.Environ, claudetest.Environ(t, r.model.URL())
+			r.ask("我叫小明")
+			first := r.lastSession()
+			r.nextBuilt()
+
+			r.machine("laptop", laptop)
+			if got := r.ask("我的猫叫花花。我叫什么名字？"); !strings.Contains(got, "小明") {
+				t.Errorf("on the laptop: %q", got)
+			}
+			if b := r.nextBuilt(); b.Lost != claude.LostMachine || b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 {
+				t.Errorf("context on the laptop: lost %q, %+v", b.Lost, b.Prompt.Stats)
+			}
+			if got := r.ask("/status"); !strings.Contains(got, "会话在另一台机器，已从历史恢复 2 条") || !strings.Contains(got, "可续接") {
+				t.Errorf("/status on the laptop: %q", got)
+			}
+			second := r.lastSession()
+
+			r.machine("desk", desk)
+			if got := r.ask("/status"); !strings.Contains(got, "在另一台机器或另一个目录") {
+				t.Errorf("/status on the desk: %q", got)
+			}
+			if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+				t.Errorf("back on the desk: %q", got)
+			}
+			want := []string{"我的猫叫花花。我叫什么名字？"}
+			if mode == contextmgr.Hybrid {
+				want = []string{"我叫小明", "好的，小明，我记住了。", want[0]}
+			}
+			got := r.carried()
+			if b := r.nextBuilt(); b.Prompt.ResumeID != first || b.Lost != "" || len(got) != len(want)+1 || !slices.Equal(got[:len(want)], want) {
+				t.Errorf("context on the desk: session %q, want %q; lost %q; carried %q", b.Prompt.ResumeID, first, b.Lost, got)
+			}
+
+			r.machine("laptop", laptop)
+			r.ask("我叫什么名字？")
+			if b := r.nextBuilt(); b.Prompt.ResumeID != second || mode == contextmgr.Economy && b.Prompt.Stats.Messages != 2 {
+				t.Errorf("context on the laptop again: session %q, want %q; %+v", b.Prompt.ResumeID, second, b.Prompt.Stats)
+			}
+		})
+	}
+}
+
+// A session whose transcript was swapped for another chat's is refused: nothing of the other chat is told, and the user
+// sees one normal answer.
+func TestASwappedTranscriptIsRefused(t *testing.T) {
+	for _, mode := range []contextmgr.Mode{contextmgr.Economy, contextmgr.Resume} {
+		t.Run(string(mode), func(t *testing.T) {
+			r := newRig(t, func(c *config) { c.Context.Mode = mode })
+			red := r.sim.AddUser("小红")
+			other := r.sim.PrivateChat(red)
+			r.ask("我叫小明")
+			r.answer(other, r.sim.Say(other, red, "我叫小红"))
+			mine := r.transcriptPath()
+			c, err := r.prog.store.Chat(t.Context(), chat.FeishuChat(other))
+			must(t, err)
+			theirs, err := r.cfg.Claude.Transcript(c.Session.Cwd, c.Session.ID)
+			must(t, err)
+			r.dropProcess()
+			r.prog.pool.Drop(chat.FeishuChat(other).String())
+			data, err := os.ReadFile(theirs)
+			must(t, err)
+			session := r.lastSession()
+			must(t, os.WriteFile(mine, []byte(strings.ReplaceAll(string(data), c.Session.ID, session)), 0o600))
+
+			asked := len(r.model.Requests())
+			if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+				t.Errorf("answer %q", got)
+			}
+			last := r.lastRequest()
+			if n := len(r.model.Requests()) - asked; n != 1 || strings.Contains(last.AllText(), "小红") {
+				t.Errorf("the model was asked %d times, at last %s", n, last.AllText())
+			}
+			if !strings.Contains(r.logs.String(), `"cause":"transcript holds another conversation"`) || r.lastSession() == session {
+				t.Error("the session was not refused")
+			}
+			if got := r.ask("/status"); !strings.Contains(got, "会话记录与对话不符，已从历史恢复 2 条") {
+				t.Errorf("/status: %q", got)
+			}
+		})
+	}
+}
+
+// A transcript from a backup: the session goes on, and what it has lost comes from the database.
+func TestASessionThatFellBehindGetsWhatItLacks(t *testing.T) {
+	for mode, want := range map[contextmgr.Mode]int{contextmgr.Economy: 2, contextmgr.Resume: 2, contextmgr.Hybrid: 4} {
+		t.Run(string(mode), func(t *testing.T) {
+			r := newRig(t, func(c *config) { c.Context.Mode = mode })
+			r.ask("数到 3")
+			r.dropProcess()
+			path, session := r.transcriptPath(), r.lastSession()
+			backup, err := os.ReadFile(path)
+			must(t, err)
+			r.ask("我叫小明")
+			r.dropProcess()
+			must(t, os.WriteFile(path, backup, 0o600))
+			if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+				t.Errorf("answer %q", got)
+			}
+			if got := r.carried(); len(got) != want || got[want-2] != "我叫小明" || r.lastRequest().SessionID != session {
+				t.Errorf("carried %q in session %s, want %d messages in %s", got, r.lastRequest().SessionID, want, session)
+			}
+			if got := r.ask("/status"); !strings.Contains(got, "会话缺少后面的内容") {
+				t.Errorf("/status: %q", got)
+			}
+		})
+	}
+}
+
+// A turn that was stopped, and one that failed, leave their questions in the session. It is good all the same.
+func TestASessionSurvivesTurnsThatCameToNothing(t *testing.T) {
+	r := newRig(t, economy)
+	r.ask("我叫小明")
+	session := r.lastSession()
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
+	id := r.sim.Say(r.chat, r.user, "说点什么")
+	r.await("text", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "说到一半")
+	})
+	r.ask("/stop")
+	r.answer(r.chat, id)
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Fail(400, "invalid_request_error", "bad")}})
+	r.ask("再说一次")
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	if got := r.lastRequest(); got.SessionID != session || len(r.carried()) != 0 {
+		t.Errorf("session %s, want %s; carried %q", got.SessionID, session, r.carried())
+	}
+	if logs := r.logs.String(); strings.Contains(logs, `"cause"`) || strings.Contains(logs, "session is behind") {
+		t.Error("the session was not trusted")
+	}
+}
+
+// From both contexts to one, and to none: the user gets an answer each time, and /status tells why, also after a restart.
+func TestTheContextDegrades(t *testing.T) {
+	for lang, tc := range map[string]struct {
+		hello, again, both, session, database, none string
+	}{
+		"zh": {"我叫小明", "数到 3", "续接会话 + 历史 2 条", "历史读取失败，仅续接会话", "会话记录丢失，已从历史恢复 6 条", "会话记录丢失，历史也读取失败"},
+		"en": {"my name is Ann", "please count to 3", "the session was resumed + 2 messages of the history", "the history could not be read, only: the session was resumed",
+			"the session's record is gone; 6 messages were restored from the history", "the session's record is gone, and the history could not be read"},
+	} {
+		t.Run(lang, func(t *testing.T) {
+			r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+			status := func(want string) {
+				t.Helper()
+				if got := r.ask("/status"); !strings.Contains(got, want) {
+					t.Errorf("/status: %q, want %q in it", got, want)
+				}
+			}
+			lose := func() { // when the last process is gone, which would write it anew
+				t.Helper()
+				r.until("the end of the process", func() bool { s := r.prog.pool.Stats(); return s.Running == 0 && s.Idle == 0 })
+				must(t, os.Remove(r.transcriptPath()))
+			}
+			count := func() {
+				t.Helper()
+				if got := r.ask(tc.again); got != "1 2 3" {
+					t.Errorf("answer %q", got)
+				}
+			}
+			const spoil, mend = `UPDATE messages SET sent_at = 'x' WHERE role = 'assistant'`, `UPDATE messages SET sent_at = 0 WHERE role = 'assistant'`
+			r.ask(tc.hello)
+			count()
+			status(tc.both)
+			r.sql(spoil)
+			count()
+			status(tc.session)
+			if !strings.Contains(r.logs.String(), "history not read; answering with the session only") {
+				t.Error("the failed reading is not logged")
+			}
+			r.sql(mend)
+			lose()
+			count()
+			status(tc.database)
+			lose()
+			r.sql(spoil)
+			count()
+			status(tc.none)
+			if logs := r.logs.String(); strings.Count(logs, `"cause":"transcript missing"`) != 2 || !strings.Contains(logs, "answering with neither") {
+				t.Error("the steps are not logged")
+			}
+			r.stop()
+			r.start()
+			status(tc.none)
+			r.ask("/new")
+			if got := r.ask("/status"); strings.Contains(got, tc.none) {
+				t.Errorf("after /new: %q", got)
+			}
+		})
+	}
+}
+
+// Each message in a new session, with the history in front of it, whatever the mode.
+func TestFreshSessions(t *testing.T) {
+	for _, mode := range []contextmgr.Mode{contextmgr.Hybrid, contextmgr.Resume} {
+		t.Run(string(mode), func(t *testing.T) {
+			r := newRig(t, func(c *config) { c.Context.Mode, c.Context.SessionMode = mode, contextmgr.Fresh })
+			r.ask("我叫小明")
+			for i := range 2 {
+				if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+					t.Errorf("answer %q", got)
+				}
+				if got := r.carried(); len(got) != 2*(i+1) || got[0] != "我叫小明" {
+					t.Errorf("carried %q", got)
+				}
+			}
+			sessions := map[string]bool{}
+			for _, req := range r.model.Requests() {
+				sessions[req.SessionID] = true
+				for _, m := range req.Messages {
+					if m.Role == "assistant" {
+						t.Errorf("an earlier session went on: %q", m.Text)
+					}
+				}
+			}
+			files, err := filepath.Glob(filepath.Join(claudeDir(r), "projects", "*", "*.jsonl"))
+			if err != nil || len(sessions) != 3 || len(files) != 3 {
+				t.Errorf("%d sessions, %d transcripts, %v", len(sessions), len(files), err)
+			}
+			if got := r.ask("/status"); !strings.Contains(got, "新会话 + 历史 4 条") {
+				t.Errorf("/status: %q", got)
+			}
+		})
+	}
+}
+
+// claudeDir is where the CLI keeps its files.
+func claudeDir(r *rig) string {
+	for _, v := range r.cfg.Claude.Environ {
+		if dir, ok := strings.CutPrefix(v, "CLAUDE_CONFIG_DIR="); ok {
+			return dir
+		}
+	}
+	r.Fatal("the CLI has no folder of its own")
+	return ""
+}

@@ -1,0 +1,107 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"magpie/internal/chat"
+)
+
+// Session names the agent's session that continues a chat, and where its transcript lies.
+type Session struct {
+	ID   string // empty = none
+	Node string // machine
+	Cwd  string // folder, symbolic links resolved
+	Turn int64  // the last turn that it holds
+}
+
+const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, session_cwd = ?5,
+	session_turn = CASE WHEN session_id = ?3 THEN MAX(session_turn, ?6) ELSE ?6 END
+	WHERE key = ?1 AND epoch = ?2`
+
+// When machines take turns, what each of them holds is kept until it is its turn again.
+const setSessionAside = `INSERT INTO sessions (chat_key, node, epoch, session_id, cwd, turn_id)
+	SELECT key, session_node, epoch, session_id, session_cwd, session_turn FROM chats
+	WHERE key = ?1 AND epoch = ?2 AND session_id <> '' AND session_node NOT IN ('', ?3)
+	ON CONFLICT (chat_key, node) DO UPDATE SET epoch = excluded.epoch, session_id = excluded.session_id,
+	cwd = excluded.cwd, turn_id = excluded.turn_id`
+
+// keepSession makes s, which now holds the turn, the chat's session, unless /new came in between.
+func (t Turn) keepSession(ctx context.Context, tx *sql.Tx, s Session) error {
+	key := t.Key.String()
+	if _, err := tx.ExecContext(ctx, setSessionAside, key, t.Epoch, s.Node); err != nil {
+		return fmt.Errorf("set session of another machine aside: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, keepSession, key, t.Epoch, s.ID, s.Node, s.Cwd, t.ID); err != nil {
+		return fmt.Errorf("keep session: %w", err)
+	}
+	return nil
+}
+
+const sessionAside = `SELECT session_id, node, cwd, turn_id FROM sessions WHERE chat_key = ?1 AND session_id = ?2`
+
+func loadSessionAside(ctx context.Context, tx *sql.Tx, key chat.Key, id string) (s Session, err error) {
+	err = tx.QueryRowContext(ctx, sessionAside, key.String(), id).Scan(&s.ID, &s.Node, &s.Cwd, &s.Turn)
+	if err != nil {
+		return Session{}, fmt.Errorf("load session %s: %w", id, err)
+	}
+	return s, nil
+}
+
+const forgetSession = `UPDATE chats SET session_id = '', session_node = '', session_cwd = '', session_turn = 0
+	WHERE key = ?1 AND session_id = ?2`
+
+const forgetSessionAside = `DELETE FROM sessions WHERE chat_key = ?1 AND session_id = ?2`
+
+// ForgetSession drops a session that turned out to be lost. Other sessions of the chat stay.
+func (d *DB) ForgetSession(ctx context.Context, key chat.Key, id string) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, forgetSession, key.String(), id)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, forgetSessionAside, key.String(), id)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("forget session %s of %v: %w", id, key, err)
+	}
+	return nil
+}
+
+// Prompt is a question as the agent's sessions know it.
+type Prompt struct {
+	ID   string // names it in a transcript
+	Turn int64
+}
+
+// promptTurns is how many turns a session may be behind.
+const promptTurns = 200
+
+const selectPrompts = `SELECT id, prompt_id, asked_before FROM turns WHERE chat_key = ?1 AND id <= ?2 ORDER BY id DESC LIMIT ?3`
+
+// Prompts lists what the agent was sent in a chat's newest turns up to the turn upTo, the newest first. A question that was
+// asked more than once is there under all its names.
+func (d *DB) Prompts(ctx context.Context, key chat.Key, upTo int64) (_ []Prompt, err error) {
+	rows, err := d.read.QueryContext(ctx, selectPrompts, key.String(), upTo, promptTurns)
+	if err != nil {
+		return nil, fmt.Errorf("prompts of %v: %w", key, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var list []Prompt
+	for rows.Next() {
+		var turn int64
+		var id, before string
+		if err := rows.Scan(&turn, &id, &before); err != nil {
+			return nil, fmt.Errorf("prompts of %v: %w", key, err)
+		}
+		for _, name := range append([]string{id}, strings.Fields(before)...) {
+			if name != "" {
+				list = append(list, Prompt{name, turn})
+			}
+		}
+	}
+	return list, rows.Err()
+}

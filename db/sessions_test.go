@@ -1,0 +1,157 @@
+package db_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// onNode runs a turn of a machine to its end, and returns it as it was claimed.
+func onNode(t *testing.T, d *db.DB, node, message string) db.Claim {
+	t.Helper()
+	accept(t, d, say(message, "q"))
+	n := names("s-" + message)
+	n.Node = node
+	c, err := d.ClaimTurn(t.Context(), oc, n, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish(t, d, db.End{Turn: c.Turn, Answer: "a", Session: db.Session{ID: c.Turn.Session, Node: node, Cwd: "/" + node}})
+	return c
+}
+
+// Two machines that answer a chat in turns each go on with the session that they have.
+func TestEachMachineHasASession(t *testing.T) {
+	d := fresh(t)
+	first := onNode(t, d, "a", "om_1")
+	other := onNode(t, d, "b", "om_2")
+	if other.Turn.Session != first.Turn.Session || other.Chat.Session.Node != "a" {
+		t.Errorf("a machine without a session is offered %+v", other.Chat.Session)
+	}
+	accept(t, d, say("om_3", "q"))
+	n := names("s-b")
+	n.Node = "b"
+	c, err := d.ClaimTurn(t.Context(), oc, n, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish(t, d, db.End{Turn: c.Turn, Answer: "a", Session: db.Session{ID: "s-b", Node: "b", Cwd: "/b"}})
+
+	back := onNode(t, d, "a", "om_4")
+	want := db.Session{ID: first.Turn.Session, Node: "a", Cwd: "/a", Turn: first.Turn.ID}
+	if diff := cmp.Diff(want, back.Chat.Session); diff != "" || !back.Resume || back.Turn.Session != want.ID {
+		t.Errorf("back on the first machine: %+v\n%s", back.Turn, diff)
+	}
+	if got := onNode(t, d, "b", "om_5").Chat.Session; got.ID != "s-b" || got.Turn != c.Turn.ID {
+		t.Errorf("back on the second machine: %+v", got)
+	}
+	if got := onNode(t, d, "b", "om_6").Chat.Session; got.ID != "s-b" || got.Turn <= c.Turn.ID {
+		t.Errorf("once more on the second machine: %+v", got)
+	}
+}
+
+// machines is a chat that a answered first, then b.
+func machines(t *testing.T) *db.DB {
+	t.Helper()
+	d := fresh(t)
+	onNode(t, d, "a", "om_1")
+	accept(t, d, say("om_2", "q"))
+	c := claim(t, d, "s-b")
+	finish(t, d, db.End{Turn: c.Turn, Answer: "a", Session: db.Session{ID: "s-b", Node: "b"}})
+	return d
+}
+
+func TestASessionThatWasSetAsideCanBeForgotten(t *testing.T) {
+	d := machines(t)
+	if err := d.ForgetSession(t.Context(), oc, "s-om_1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := onNode(t, d, "a", "om_3").Chat.Session; got.ID != "s-b" || got.Node != "b" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestNoMachineGoesOnFromBeforeNew(t *testing.T) {
+	d := machines(t)
+	anew := say("om_3", "/new")
+	anew.Class, anew.StartAnew = chat.Command, true
+	accept(t, d, anew)
+	if got := onNode(t, d, "a", "om_4"); got.Resume || got.Turn.Session != "s-om_4" {
+		t.Errorf("after /new: %+v", got.Turn)
+	}
+	accept(t, d, say("om_5", "q"))
+	b := claim(t, d, "s-b2") // whose machine is not told: it gets what there is
+	finish(t, d, db.End{Turn: b.Turn, Answer: "a", Session: db.Session{ID: "s-b2", Node: "b"}})
+	if got := onNode(t, d, "a", "om_6"); got.Turn.Session != "s-om_4" {
+		t.Errorf("the session from before /new came back: %+v", got.Turn)
+	}
+}
+
+// A question may be in a session under each of the names that it had.
+func TestAllNamesOfAQuestionAreKnown(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "q1"))
+	first := claim(t, d, "1").Turn
+	finish(t, d, db.End{Turn: first, Answer: "a1"})
+	accept(t, d, say("om_2", "q2"))
+	second := claim(t, d, "2").Turn
+	if err := d.RenameTurn(t.Context(), second.ID, db.Names{Session: "2", Prompt: "p-2b"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.RequeueTurn(t.Context(), second.ID); err != nil {
+		t.Fatal(err)
+	}
+	claim(t, d, "2c")
+	got, err := d.Prompts(t.Context(), oc, second.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []db.Prompt{{ID: "p-2c", Turn: second.ID}, {ID: "p-2", Turn: second.ID}, {ID: "p-2b", Turn: second.ID}, {ID: "p-1", Turn: first.ID}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got, err := d.Prompts(t.Context(), oc, first.ID); err != nil || len(got) != 1 {
+		t.Errorf("up to the first: %v, %v", got, err)
+	}
+	if got, err := d.Prompts(t.Context(), chat.FeishuChat("oc_2"), second.ID); err != nil || len(got) != 0 {
+		t.Errorf("another chat: %v, %v", got, err)
+	}
+}
+
+func TestSoManyPromptsAreComparedAtMost(t *testing.T) {
+	d := fresh(t)
+	var last int64
+	for i := range 205 {
+		accept(t, d, say(fmt.Sprintf("om_%d", i), "q"))
+		c := claim(t, d, fmt.Sprint(i))
+		finish(t, d, db.End{Turn: c.Turn, Answer: "a"})
+		last = c.Turn.ID
+	}
+	if got, err := d.Prompts(t.Context(), oc, last); err != nil || len(got) != 200 || got[0].ID != "p-204" {
+		t.Errorf("%d, %v", len(got), err)
+	}
+}
+
+func TestWhatWasToldLastIsKept(t *testing.T) {
+	d := fresh(t)
+	if _, err := d.LastTold(t.Context(), oc, 0); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("before the first turn: %v", err)
+	}
+	want := db.Told{Session: db.Begun, Lost: "transcript missing", Messages: 12, Unread: true}
+	accept(t, d, say("om_1", "q1"))
+	finish(t, d, db.End{Turn: claim(t, d, "s").Turn, Answer: "a", Told: &want})
+	accept(t, d, say("om_2", "q2"))
+	finish(t, d, db.End{Turn: claim(t, d, "s").Turn, State: db.Cancelled}) // before anything was told
+	got, err := d.LastTold(t.Context(), oc, 0)
+	if err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := d.LastTold(t.Context(), oc, 1); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("after /new: %v", err)
+	}
+}

@@ -1,0 +1,140 @@
+package claude
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+	"os"
+
+	"github.com/tidwall/gjson"
+)
+
+// Standing is how far a session goes, told by the end of its transcript. The zero Standing says that it was not compared.
+type Standing struct {
+	Prompt string // the last of the known prompts that the session holds
+	Whole  bool   // what came of that prompt is there as well: an answer, or why there is none
+}
+
+// Verify compares a session that ran in the folder dir with the prompts that it is known to have been sent (see
+// [Process.Run]). A transcript that is not there, cannot be read, or ends with a prompt that is not among them is a
+// [LostError]. Without prompts, and when the end of the transcript does not tell, the Standing is zero. The session must not
+// be running.
+//
+// It reads the last turn only, from its end, so a long transcript costs no more than a short one.
+func (c Config) Verify(dir, session string, prompts []string) (Standing, error) {
+	if err := c.checkTranscript(dir, session); err != nil || len(prompts) == 0 {
+		return Standing{}, err
+	}
+	path, err := c.findTranscript(dir, session)
+	if err != nil || path == "" {
+		return Standing{}, err // as checkTranscript found: the CLI has the last word
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return Standing{}, &LostError{session, LostCorrupt}
+	}
+	defer f.Close() //nolint:errcheck // only read
+	info, err := f.Stat()
+	if err != nil {
+		return Standing{}, &LostError{session, LostCorrupt}
+	}
+	s, err := verify(f, info.Size(), prompts)
+	switch {
+	case errors.Is(err, errForeign):
+		return Standing{}, &LostError{session, LostForeign}
+	case err != nil:
+		return Standing{}, &LostError{session, LostCorrupt}
+	}
+	return s, nil
+}
+
+// errForeign says that a transcript ends with a prompt that nobody knows.
+var errForeign = errors.New("an unknown prompt")
+
+// verify looks for the last prompt of a transcript. The CLI gives a prompt, and all that it itself tells the model about
+// it, one group id; when it compacts a session it writes its newest prompts again, in the group of the newest.
+func verify(f io.ReaderAt, size int64, prompts []string) (Standing, error) {
+	known := make(map[string]bool, len(prompts))
+	for _, id := range prompts {
+		known[id] = true
+	}
+	unknown, group := false, "" // a prompt that was not known, and its group
+	for line, err := range backwards(f, size) {
+		if err != nil {
+			return Standing{}, err
+		}
+		v, ok := promptOf(line.text)
+		if !ok {
+			continue
+		}
+		its := v.Get("promptId").String()
+		if unknown && (its != group || its == "") {
+			return Standing{}, errForeign
+		}
+		if id := v.Get("uuid").String(); known[id] {
+			did, err := recall(io.NewSectionReader(f, line.at, size-line.at), id)
+			return Standing{Prompt: id, Whole: did.Ended || did.Failure == FailAborted}, err
+		}
+		unknown, group = true, its
+	}
+	if unknown {
+		return Standing{}, errForeign
+	}
+	return Standing{}, nil
+}
+
+// promptOf reads a line that may be a prompt. What the CLI is sure to have written by itself is none.
+func promptOf(line []byte) (gjson.Result, bool) {
+	if !bytes.Contains(line, []byte(`"user"`)) || !gjson.ValidBytes(line) {
+		return gjson.Result{}, false
+	}
+	v := gjson.ParseBytes(line)
+	if v.Get("type").String() != "user" || v.Get("isSidechain").Bool() {
+		return gjson.Result{}, false
+	}
+	return v, !isNote(v)
+}
+
+// tailBlock is how much of a transcript is read at a time, and tailLimit how much at most, in bytes: more than the turns
+// of a working day.
+const (
+	tailBlock = 64 << 10
+	tailLimit = 64 << 20
+)
+
+// lineAt is a line of a file, and the place where it begins.
+type lineAt struct {
+	text []byte
+	at   int64
+}
+
+// backwards yields the lines of a file, the last one first, until it has read tailLimit. The text of a line holds until
+// the next.
+func backwards(f io.ReaderAt, size int64) iter.Seq2[lineAt, error] {
+	return func(yield func(lineAt, error) bool) {
+		var buf []byte // what was read and not yielded yet; it ends where the last yielded line begins
+		for at := size; ; {
+			for i := bytes.LastIndexByte(buf, '\n'); i >= 0; i = bytes.LastIndexByte(buf, '\n') {
+				if !yield(lineAt{buf[i+1:], at + int64(i) + 1}, nil) {
+					return
+				}
+				buf = buf[:i]
+			}
+			if at == 0 {
+				yield(lineAt{buf, 0}, nil)
+				return
+			}
+			step := min(at, max(tailBlock, int64(len(buf)))) // twice as much each time, so that a long line is copied a few times only
+			if size-at+step > tailLimit {
+				return
+			}
+			grown := make([]byte, step, step+int64(len(buf)))
+			if _, err := f.ReadAt(grown, at-step); err != nil {
+				yield(lineAt{}, err)
+				return
+			}
+			buf, at = append(grown, buf...), at-step
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package claude_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/claude"
+	"magpie/internal/modelsim"
+)
+
+// The CLI's own transcripts tell how a session stands, whatever became of its last turn.
+func TestVerifyKnowsTheEndOfASession(t *testing.T) {
+	bash := modelsim.Tool("Bash", map[string]any{"command": "echo hi", "description": "say hi"})
+	step := func(steps ...modelsim.Step) modelsim.Rule { return modelsim.Rule{Times: 1, Steps: steps} }
+	half := []modelsim.Rule{step(modelsim.Text("half"), modelsim.Hang())}
+	for name, tc := range map[string]struct {
+		rules []modelsim.Rule
+		end   func(p *claude.Process, stop func()) // ends the turn when it has said something; nil = it ends by itself
+		whole bool
+	}{
+		"answered": {[]modelsim.Rule{step(modelsim.Text("let me"), bash), step(modelsim.Text("done"))}, nil, true},
+		"failed":   {[]modelsim.Rule{step(modelsim.Fail(400, "invalid_request_error", "bad"))}, nil, true},
+		"stopped":  {half, func(_ *claude.Process, stop func()) { stop() }, true},
+		"killed":   {half, func(p *claude.Process, _ func()) { _ = syscall.Kill(p.Pid(), syscall.SIGKILL) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+			spec := fresh()
+			p := r.acquire("a", spec)
+			first, a := r.ask(p, nil)
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			r.model.Script(tc.rules...)
+			last := r.askAndEnd(p, spec.Session, tc.end)
+			r.pool.Release("a", p)
+			r.pool.Drop("a")
+			if err := poll(t.Context(), "the end of the process", func() bool { return r.pool.Stats().Running == 0 }); err != nil {
+				t.Fatal(err)
+			}
+			dir := r.cfg.Project
+			if got, err := r.cfg.Verify(dir, spec.Session, []string{last, first}); err != nil || got != (claude.Standing{Prompt: last, Whole: tc.whole}) {
+				t.Errorf("%+v %v", got, err)
+			}
+			var lost *claude.LostError
+			for _, known := range [][]string{{first}, {uuid.NewString()}} {
+				if got, err := r.cfg.Verify(dir, spec.Session, known); !errors.As(err, &lost) || lost.Cause != claude.LostForeign {
+					t.Errorf("%+v %v", got, err)
+				}
+			}
+
+			// the same by way of the pool, which resumes it
+			r.model.Reset()
+			known := resumed(spec)
+			known.Known = func() []string { return []string{last, first} }
+			p = r.acquire("a", known)
+			if got := p.Standing(); got.Prompt != last {
+				t.Errorf("standing %+v", got)
+			}
+			next, a := r.ask(p, nil)
+			if a.err != nil || a.result.Failure != "" {
+				t.Fatal(a.err, a.result)
+			}
+			r.pool.Release("a", p)
+			r.pool.Drop("a")
+			if got, err := r.cfg.Verify(dir, spec.Session, []string{next, last, first}); err != nil || got != (claude.Standing{Prompt: next, Whole: true}) {
+				t.Errorf("resumed: %+v %v", got, err)
+			}
+		})
+	}
+}
+
+// askAndEnd runs one turn, which end may end when it has said something and its prompt is in the transcript. It returns the
+// id of the prompt.
+func (r *rig) askAndEnd(p *claude.Process, session string, end func(*claude.Process, func())) string {
+	r.Helper()
+	ctx, stop := context.WithTimeout(r.Context(), time.Minute)
+	defer stop()
+	id := uuid.NewString()
+	for ev, err := range p.Run(ctx, id, "go on") {
+		if err != nil {
+			break
+		}
+		if _, ok := ev.(claude.Text); ok && end != nil {
+			if err := poll(ctx, "the prompt in the transcript", func() bool {
+				o, err := r.cfg.Recall(r.cfg.Project, session, id)
+				return err == nil && o.Known
+			}); err != nil {
+				r.Fatal(err)
+			}
+			end(p, stop)
+		}
+	}
+	return id
+}
+
+// The CLI compacts a session by itself and writes its newest messages again.
+func TestVerifyOfACompactedSession(t *testing.T) {
+	r := newRig(t)
+	spec := fresh()
+	p := r.acquire("a", spec)
+	var sent []string
+	for range 4 {
+		id, a := r.ask(p, nil)
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		sent = append([]string{id}, sent...)
+	}
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Fail(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")}})
+	compacted := false
+	id, a := r.ask(p, func(ev claude.Event) {
+		_, ok := ev.(claude.Compacting)
+		compacted = compacted || ok
+	})
+	r.pool.Release("a", p)
+	r.pool.Drop("a")
+	if a.err != nil || !compacted {
+		t.Fatal("not compacted", a.result, a.err)
+	}
+	if got, err := r.cfg.Verify(r.cfg.Project, spec.Session, append([]string{id}, sent...)); err != nil || got != (claude.Standing{Prompt: id, Whole: true}) {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+// A file of another session in place of this one's is refused before a process is started.
+func TestThePoolRefusesASwappedTranscript(t *testing.T) {
+	r := newRig(t)
+	var ids, paths []string
+	specs := []claude.Spec{fresh(), fresh()}
+	for i, owner := range []string{"a", "b"} {
+		p := r.acquire(owner, specs[i])
+		id, a := r.ask(p, nil)
+		r.pool.Release(owner, p)
+		r.pool.Drop(owner)
+		path, err := r.cfg.Transcript(r.cfg.Project, specs[i].Session)
+		if a.err != nil || err != nil {
+			t.Fatal(a.err, err)
+		}
+		ids, paths = append(ids, id), append(paths, path)
+	}
+	if err := os.Rename(paths[1], paths[0]); err != nil {
+		t.Fatal(err)
+	}
+	spec := resumed(withDir(specs[0], r.cfg.Project))
+	spec.Known = func() []string { return ids[:1] }
+	started := r.pool.Stats().Started
+	var lost *claude.LostError
+	if _, err := r.pool.Acquire(t.Context(), "a", spec); !errors.As(err, &lost) || lost.Cause != claude.LostForeign {
+		t.Errorf("%v", err)
+	}
+	if s := r.pool.Stats(); s.Started != started || s.Running != 0 {
+		t.Errorf("%+v", s)
+	}
+}
