@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // Preview is the context that a question would get if it were asked now: what [Bridge] would send, by the same code.
@@ -19,6 +21,8 @@ type Preview struct {
 	Config  Config
 	Store   *db.DB // may be one that is only read
 	Context *contextmgr.Manager
+	// Verify compares a session with the questions that it was sent, see [claude.Config.Verify].
+	Verify func(dir, session string, prompts []string) (claude.Standing, error)
 }
 
 // noTurn is the number of a turn that comes after all that there are.
@@ -31,17 +35,44 @@ func (p Preview) Of(ctx context.Context, question chat.Message, live bool) (Buil
 	if err != nil {
 		return Built{}, err
 	}
-	claim := db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: c.Key, Epoch: c.Epoch}}
-	if p.Config.Context.Resumes() {
-		claim.Turn.Session = c.Session.ID
+	if c.Session, err = p.Store.SessionOn(ctx, c, p.Config.Node); err != nil {
+		return Built{}, err
 	}
+	claim := db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: c.Key, Epoch: c.Epoch}}
 	if question.Text != "" {
 		question.Role, question.Class, question.Epoch, question.Turn = chat.User, chat.Talk, c.Epoch, noTurn
 		claim.Asked = []chat.Message{question}
 	}
-	r := request(claim, claim.Turn.Session != "", standing{turn: c.Session.Turn})
-	r.Live = live
-	return Built{Key: c.Key, Turn: noTurn, Prompt: p.Context.Build(ctx, r), Live: live}, nil
+	s, lost, err := p.standing(ctx, &claim, live)
+	if err != nil {
+		return Built{}, err
+	}
+	r := request(claim, claim.Resume, s)
+	r.Live, r.Lost = live, lost != ""
+	return Built{Key: c.Key, Turn: noTurn, Prompt: p.Context.Build(ctx, r), Live: live, Lost: lost}, nil
+}
+
+// standing finds out in which session a turn would run, and how far that holds the conversation, or why it is lost.
+func (p Preview) standing(ctx context.Context, c *db.Claim, live bool) (s standing, lost claude.LostCause, err error) {
+	if c.Chat.Session.ID == "" || !p.Config.Context.Resumes() {
+		return standing{}, "", nil
+	}
+	c.Turn.Session, c.Resume = c.Chat.Session.ID, true
+	if live {
+		return standing{turn: held(*c), verified: true}, "", nil
+	}
+	prompts, last := known(ctx, p.Store, *c), claude.Standing{}
+	if lost = p.Config.away(c.Chat); lost == "" {
+		var gone *claude.LostError
+		if last, err = p.Verify(p.Config.project(c.Chat), c.Turn.Session, names(prompts)); errors.As(err, &gone) {
+			lost, err = gone.Cause, nil
+		}
+	}
+	if lost != "" {
+		c.Turn.Session, c.Resume = "", false
+		return standing{}, lost, nil
+	}
+	return stand(*c, true, prompts, last), "", err
 }
 
 // Outline says for people which contexts b carries, one a line, in English or in Chinese.
@@ -53,14 +84,16 @@ func (b Built) Outline(english bool) string {
 }
 
 func (b Built) outline(l lang) string {
-	p, session := b.Prompt, texts.OutlineNew
+	p, session := b.Prompt, texts.OutlineNew.in(l)
 	switch {
+	case b.Lost != "":
+		session = fmt.Sprintf(texts.OutlineLost.in(l), lostText(b.Lost).in(l))
 	case b.Live:
-		session = texts.OutlineLive
+		session = texts.OutlineLive.in(l)
 	case p.UseResume:
-		session = texts.OutlineResume
+		session = texts.OutlineResume.in(l)
 	}
-	lines := []string{session.in(l), fmt.Sprintf(texts.OutlineHistory.in(l), p.Stats.Messages, p.Stats.UserMessages, p.Stats.Chars)}
+	lines := []string{session, fmt.Sprintf(texts.OutlineHistory.in(l), p.Stats.Messages, p.Stats.UserMessages, p.Stats.Chars)}
 	for _, part := range []struct {
 		n    int
 		what phrase

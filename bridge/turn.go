@@ -460,11 +460,13 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 }
 
 // project is the chat's working folder.
-func (b *Bridge) project(c db.Chat) string {
+func (b *Bridge) project(c db.Chat) string { return b.cfg.project(c) }
+
+func (cfg Config) project(c db.Chat) string {
 	if c.ProjectPath != "" {
 		return c.ProjectPath
 	}
-	return b.cfg.Project
+	return cfg.Project
 }
 
 func (b *Bridge) permissionMode(c db.Chat) string {

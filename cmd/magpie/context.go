@@ -47,7 +47,10 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	p := prospect{key: key, at: c.At, preview: preview(cfg, store)}
+	p := prospect{key: key, at: c.At}
+	if p.preview, err = preview(cfg, store); err != nil {
+		return err
+	}
 	if c.Batch {
 		return p.batch(ctx, os.Stdin, os.Stdout)
 	}
@@ -63,12 +66,16 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 }
 
 // preview builds contexts as the bridge with this configuration does.
-func preview(cfg config, store *db.DB) bridge.Preview {
+func preview(cfg config, store *db.DB) (bridge.Preview, error) {
+	node, err := cfg.node()
+	if err != nil {
+		return bridge.Preview{}, err
+	}
 	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
 	return bridge.Preview{
-		Config: bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Context: cfg.Context},
-		Store:  store, Context: contextmgr.New(store, cfg.Context, log),
-	}
+		Config: bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Node: node, Context: cfg.Context},
+		Store:  store, Context: contextmgr.New(store, cfg.Context, log), Verify: cfg.Claude.Verify,
+	}, nil
 }
 
 // english says whether the environment asks for any language but Chinese.
