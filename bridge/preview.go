@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/rs/zerolog"
+
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -18,11 +20,16 @@ import (
 // Preview is the context that a question would get if it were asked now: what [Bridge] would send, by the same code.
 // Nothing is sent and nothing is changed.
 type Preview struct {
-	Config  Config
-	Store   *db.DB // may be one that is only read
-	Context *contextmgr.Manager
-	// Verify compares a session with the questions that it was sent, see [claude.Config.Verify].
-	Verify func(dir, session string, prompts []string) (claude.Standing, error)
+	cfg     Config
+	db      *db.DB
+	context *contextmgr.Manager // not that of a bridge, which knows what the agents were told
+	verify  func(dir, session string, prompts []string) (claude.Standing, error)
+}
+
+// NewPreview makes a Preview for a bridge with this configuration. The store may be one that is only read; verify is
+// [claude.Config.Verify].
+func NewPreview(cfg Config, store *db.DB, verify func(dir, session string, prompts []string) (claude.Standing, error), log zerolog.Logger) *Preview {
+	return &Preview{cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), verify: verify}
 }
 
 // noTurn is the number of a turn that comes after all that there are.
@@ -30,12 +37,12 @@ const noTurn = math.MaxInt64
 
 // Of builds the context of a question; live says that a living process would be asked, else a new one. It returns
 // [db.ErrNotFound] for a chat that is not known.
-func (p Preview) Of(ctx context.Context, question chat.Message, live bool) (Built, error) {
-	c, err := p.Store.Chat(ctx, question.Key)
+func (p *Preview) Of(ctx context.Context, question chat.Message, live bool) (Built, error) {
+	c, err := p.db.Chat(ctx, question.Key)
 	if err != nil {
 		return Built{}, err
 	}
-	if c.Session, err = p.Store.SessionOn(ctx, c, p.Config.Node); err != nil {
+	if c.Session, err = p.db.SessionOn(ctx, c, p.cfg.Node); err != nil {
 		return Built{}, err
 	}
 	claim := db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: c.Key, Epoch: c.Epoch}}
@@ -47,24 +54,24 @@ func (p Preview) Of(ctx context.Context, question chat.Message, live bool) (Buil
 	if err != nil {
 		return Built{}, err
 	}
-	r := request(claim, claim.Resume, s)
+	r := p.cfg.request(claim, claim.Resume, s)
 	r.Live, r.Lost = live, lost != ""
-	return Built{Key: c.Key, Turn: noTurn, Prompt: p.Context.Build(ctx, r), Live: live, Lost: lost}, nil
+	return Built{Key: c.Key, Turn: noTurn, Prompt: p.context.Build(ctx, r), Live: live, Lost: lost}, nil
 }
 
 // standing finds out in which session a turn would run, and how far that holds the conversation, or why it is lost.
-func (p Preview) standing(ctx context.Context, c *db.Claim, live bool) (s standing, lost claude.LostCause, err error) {
-	if c.Chat.Session.ID == "" || !p.Config.Context.Resumes() {
+func (p *Preview) standing(ctx context.Context, c *db.Claim, live bool) (s standing, lost claude.LostCause, err error) {
+	if c.Chat.Session.ID == "" || !p.cfg.Context.Resumes() {
 		return standing{}, "", nil
 	}
 	c.Turn.Session, c.Resume = c.Chat.Session.ID, true
 	if live {
 		return standing{turn: held(*c), verified: true}, "", nil
 	}
-	prompts, last := known(ctx, p.Store, *c), claude.Standing{}
-	if lost = p.Config.away(c.Chat); lost == "" {
+	prompts, last := known(ctx, p.db, *c), claude.Standing{}
+	if lost = p.cfg.away(c.Chat); lost == "" {
 		var gone *claude.LostError
-		if last, err = p.Verify(p.Config.project(c.Chat), c.Turn.Session, names(prompts)); errors.As(err, &gone) {
+		if last, err = p.verify(p.cfg.project(c.Chat), c.Turn.Session, names(prompts)); errors.As(err, &gone) {
 			lost, err = gone.Cause, nil
 		}
 	}

@@ -356,7 +356,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 // build makes the prompt while the process starts.
 func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prompt {
 	t.listen()
-	c, r := t.claim, request(t.claim, t.resume, s)
+	c, r := t.claim, t.b.cfg.request(t.claim, t.resume, s)
 	r.Note, r.Live, r.Lost = t.note(), live, t.lost != ""
 	prompt := t.b.context.Build(ctx, r)
 	t.told = told(r, prompt, t.lost)
@@ -369,7 +369,7 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 }
 
 // request says for which turn a context is wanted.
-func request(c db.Claim, resume bool, s standing) contextmgr.Request {
+func (cfg Config) request(c db.Claim, resume bool, s standing) contextmgr.Request {
 	r := contextmgr.Request{
 		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked,
 		Seen: s.turn, Verified: s.verified, Behind: s.behind,

@@ -66,16 +66,13 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 }
 
 // preview builds contexts as the bridge with this configuration does.
-func preview(cfg config, store *db.DB) (bridge.Preview, error) {
+func preview(cfg config, store *db.DB) (*bridge.Preview, error) {
 	node, err := cfg.node()
 	if err != nil {
-		return bridge.Preview{}, err
+		return nil, err
 	}
-	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
-	return bridge.Preview{
-		Config: bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Node: node, Context: cfg.Context},
-		Store:  store, Context: contextmgr.New(store, cfg.Context, log), Verify: cfg.Claude.Verify,
-	}, nil
+	b := bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Node: node, Context: cfg.Context}
+	return bridge.NewPreview(b, store, cfg.Claude.Verify, newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)), nil
 }
 
 // english says whether the environment asks for any language but Chinese.
@@ -94,7 +91,7 @@ func english(environ []string) bool {
 type prospect struct {
 	key     chat.Key
 	at      time.Time // of questions that have no time of their own; zero = now
-	preview bridge.Preview
+	preview *bridge.Preview
 }
 
 // asking is a line of a batch.
