@@ -118,6 +118,7 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	if spec.Resume { // no sooner: a process on its way out still writes its transcript
 		standing, err = pl.cfg.Verify(spec.Dir, spec.Session, spec.prompts())
 	}
+	spec.Known = nil // the process may outlive by far whoever asked for it
 	if err == nil {
 		p, err = pl.start(ctx, spec)
 	}

@@ -235,6 +235,30 @@ func TestVerifyWithoutATranscript(t *testing.T) {
 	}
 }
 
+// The CLI shortens the name of a project that lies deep; its sessions are found all the same.
+func TestVerifyInADeepFolder(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, strings.Repeat("deep/", 60))
+	data, session := readTranscript(t, "cut"), uuid.NewString()
+	path := filepath.Join(home, ".claude", "projects", "shortened-1a2b", session+".jsonl")
+	for _, d := range []string{dir, filepath.Dir(path)} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Environ: []string{"HOME=" + home}}
+	sent := promptsOf(data)
+	if got, err := c.Verify(dir, session, sent); err != nil || got != (Standing{Prompt: sent[0], Whole: true}) {
+		t.Errorf("%+v %v", got, err)
+	}
+	if got, err := c.Verify(dir, uuid.NewString(), sent); err != nil || got != (Standing{}) {
+		t.Errorf("no such session: %+v %v", got, err)
+	}
+}
+
 func FuzzVerify(f *testing.F) {
 	files, _ := filepath.Glob("testdata/transcripts/*.jsonl")
 	for _, file := range files {

@@ -1,0 +1,81 @@
+package contextmgr
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"magpie/internal/lexicon"
+)
+
+// shorten cuts texts that are longer than so many runes down to the part that the question is about.
+func (f field) shorten(hits []hit, most int) {
+	for i := range hits {
+		if h := &hits[i]; h.chars > most {
+			h.Text = f.excerpt(h.Text, most)
+			h.chars = utf8.RuneCountInString(h.Text)
+		}
+	}
+}
+
+// excerpt is the part of a text, most runes long at most, that holds most of the question's words, in whole lines and
+// sentences where that is possible. Marks say what is missing.
+func (f field) excerpt(text string, most int) string {
+	most -= 2 * utf8.RuneCountInString(omitted(utf8.RuneCountInString(text)))
+	pieces := sentences(valid(text), max(most/4, 1))
+	weight := map[string]float64{}
+	for i, t := range f.terms {
+		weight[t] = f.idf[i]
+	}
+	score, long := make([]float64, len(pieces)), make([]int, len(pieces))
+	for i, p := range pieces {
+		seen := map[string]bool{}
+		for _, t := range lexicon.Terms(p) {
+			if !seen[t] {
+				seen[t] = true
+				score[i] += weight[t]
+			}
+		}
+		long[i] = utf8.RuneCountInString(p)
+	}
+	var from, to, bestFrom, bestTo, chars int
+	var sum, best float64
+	for ; to < len(pieces); to++ {
+		sum += score[to]
+		chars += long[to]
+		for ; chars > most; from++ {
+			sum -= score[from]
+			chars -= long[from]
+		}
+		if sum > best || bestTo == 0 {
+			best, bestFrom, bestTo = sum, from, to+1
+		}
+	}
+	cut := func(pieces []string) string {
+		if len(pieces) == 0 {
+			return ""
+		}
+		return omitted(utf8.RuneCountInString(strings.Join(pieces, "")))
+	}
+	return strings.TrimSpace(cut(pieces[:bestFrom]) + strings.Join(pieces[bestFrom:bestTo], "") + cut(pieces[bestTo:]))
+}
+
+// sentences cuts text behind the ends of lines and sentences, and longer pieces after most runes.
+func sentences(text string, most int) (pieces []string) {
+	start, runes := 0, 0
+	for i, r := range text {
+		if runes == most {
+			pieces = append(pieces, text[start:i])
+			start, runes = i, 0
+		}
+		runes++
+		end := i + utf8.RuneLen(r)
+		if r == '\n' || strings.ContainsRune("。！？", r) || strings.ContainsRune(".!?;", r) && strings.HasPrefix(text[end:], " ") {
+			pieces = append(pieces, text[start:end])
+			start, runes = end, 0
+		}
+	}
+	if start < len(text) {
+		pieces = append(pieces, text[start:])
+	}
+	return pieces
+}

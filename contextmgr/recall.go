@@ -1,0 +1,201 @@
+package contextmgr
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"magpie/internal/chat"
+	"magpie/internal/lexicon"
+)
+
+// Recall looks in the whole History for what a question is about. The index tells which messages hold its words. Those
+// that hold the rarest of them, and those around them, are read and ranked; and of the best, those are taken that say
+// something new, until the budget is used up.
+
+// Bounds of one search. They keep its cost where it is however long the History grows.
+const (
+	mostTerms    = 60   // of a question that are looked up
+	mostPostings = 2000 // of each term: of a word that is in more messages than that, the newest
+	mostSeeds    = 300  // messages whose surroundings are looked at
+	mostRead     = 300  // messages whose text is read
+)
+
+// query is what a question asks for.
+type query struct {
+	terms []string
+	spans []span
+	now   time.Time
+}
+
+// parseQuery reads the questions that are asked now.
+func parseQuery(text string, now time.Time) query {
+	q := query{now: now, spans: spansIn(text, now)}
+	seen := map[string]bool{}
+	for _, t := range lexicon.Terms(ends(text, 600)) {
+		if !seen[t] {
+			seen[t] = true
+			q.terms = append(q.terms, t)
+		}
+	}
+	if len(q.terms) > mostTerms { // a long text says what it wants at its beginning or at its end
+		half := mostTerms / 2
+		q.terms = slices.Concat(q.terms[:half], q.terms[len(q.terms)-half:])
+	}
+	return q
+}
+
+// ends are the first and the last runes of a long text.
+func ends(text string, runes int) string {
+	if utf8.RuneCountInString(text) <= 2*runes {
+		return text
+	}
+	r := []rune(text)
+	return string(r[:runes]) + "\n" + string(r[len(r)-runes:])
+}
+
+// lookups are the terms that are looked up in the index: the words, who may have said them, and when.
+func (q query) lookups() []string {
+	list := slices.Clone(q.terms)
+	for _, t := range q.terms {
+		list = append(list, lexicon.Speaker(t)...)
+	}
+	return append(list, q.days()...)
+}
+
+// mostDays is how many days are looked up one by one; of a longer time, the months.
+const mostDays = 16
+
+// days are the index's terms for the days that the question names, in UTC, so a little more than those.
+func (q query) days() []string {
+	var list []string
+	for _, s := range q.spans {
+		from, to := s.from.UTC(), s.to.UTC()
+		if to.Sub(from) <= mostDays*24*time.Hour {
+			for t := from; t.Before(to); t = t.Add(24 * time.Hour) {
+				list = append(list, lexicon.Day(t))
+			}
+			list = append(list, lexicon.Day(to.Add(-time.Millisecond)))
+			continue
+		}
+		for t := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC); t.Before(to) && len(list) < mostTerms; t = t.AddDate(0, 1, 0) {
+			list = append(list, lexicon.Month(t))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// recall finds the messages of the chat's History that the questions are about, oldest first. It leaves out what taken
+// says, which the prompt has already, and keeps their texts within so many runes. It finds nothing when nothing fits.
+func (m *Manager) recall(ctx context.Context, r Request, taken map[int64]bool, budget int) ([]chat.Message, error) {
+	q := parseQuery(questions(r.Asked), r.now(m.cfg.zone()))
+	if len(q.terms) == 0 && len(q.spans) == 0 || budget <= 0 {
+		return nil, nil
+	}
+	found, err := m.db.Find(ctx, r.Key, r.Epoch, q.lookups(), mostPostings)
+	if err != nil || found.Messages == 0 {
+		return nil, err
+	}
+	f := survey(q, found)
+	msgs, err := m.db.Messages(ctx, r.Key, f.candidates())
+	if err != nil {
+		return nil, err
+	}
+	hits := f.rank(msgs)
+	hits = slices.DeleteFunc(hits, func(h hit) bool {
+		return h.Class == chat.Command || h.Role != chat.User && h.Role != chat.Assistant || h.Epoch != r.Epoch ||
+			taken[h.Seq] || h.Turn >= r.Turn && r.Turn > 0 || h.Time.After(q.now)
+	})
+	f.shorten(hits, max(budget/excerpts, 300))
+	return pick(hits, budget), nil
+}
+
+// excerpts is how many long messages share the budget: of each that part is recalled which fits best.
+const excerpts = 3
+
+// questions is the text of what is asked, without names.
+func questions(asked []chat.Message) string {
+	var parts []string
+	for _, a := range asked {
+		parts = append(parts, a.Text)
+	}
+	return strings.Join(parts, "\n")
+}
+
+// novelty is MMR's lambda: how much it counts that a message fits, against that it says something new.
+const novelty = 0.7
+
+// pick takes the messages of the best rank that say something new, as long as they fit the budget of runes, and puts
+// them into their order.
+func pick(ranked []hit, budget int) []chat.Message {
+	if len(ranked) == 0 {
+		return nil
+	}
+	best := ranked[0].score
+	var taken []hit
+	left := slices.Clone(ranked)
+	alike := make([]float64, len(left)) // to the most similar one that was taken
+	for budget > 0 && len(left) > 0 {
+		next, value := -1, math.Inf(-1)
+		for i, h := range left {
+			if h.chars > budget {
+				continue
+			}
+			if v := novelty*h.score/best - (1-novelty)*alike[i]; v > value {
+				next, value = i, v
+			}
+		}
+		if next < 0 {
+			break
+		}
+		h := left[next]
+		taken = append(taken, h)
+		budget -= h.chars
+		left = slices.Delete(left, next, next+1)
+		alike = slices.Delete(alike, next, next+1)
+		for i := range left {
+			alike[i] = max(alike[i], similar(h.words, left[i].words))
+		}
+	}
+	slices.SortFunc(taken, func(a, b hit) int { return cmp.Compare(a.Seq, b.Seq) })
+	msgs := make([]chat.Message, len(taken))
+	for i, h := range taken {
+		msgs[i] = h.Message
+	}
+	return msgs
+}
+
+// similar is the cosine of two sets of terms, which are sorted.
+func similar(a, b []string) float64 {
+	if len(a) == 0 || len(b) == 0 {
+		return 0
+	}
+	both, i, j := 0, 0, 0
+	for i < len(a) && j < len(b) {
+		switch c := strings.Compare(a[i], b[j]); {
+		case c == 0:
+			both++
+			i++
+			j++
+		case c < 0:
+			i++
+		default:
+			j++
+		}
+	}
+	return float64(both) / math.Sqrt(float64(len(a))*float64(len(b)))
+}
+
+// now is when the questions were asked, in the zone in which people name days.
+func (r Request) now(zone *time.Location) time.Time {
+	now := time.Now()
+	if n := len(r.Asked); n > 0 && !r.Asked[n-1].Time.IsZero() {
+		now = r.Asked[n-1].Time
+	}
+	return now.In(zone)
+}

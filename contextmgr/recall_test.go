@@ -1,0 +1,263 @@
+package contextmgr
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/lexicon"
+)
+
+// trial is a long conversation with questions about it.
+type trial struct {
+	name      string
+	key       chat.Key
+	kind      chat.Kind
+	msgs      []chat.Message
+	questions []inquiry
+}
+
+// inquiry is what somebody asks later, and the messages without which it cannot be answered.
+type inquiry struct {
+	Kind     string    `json:"kind"`
+	Question string    `json:"question"`
+	AskedAt  time.Time `json:"asked_at"`
+	Evidence []string  `json:"evidence"`
+}
+
+func readLines[T any](tb testing.TB, path string) (list []T) {
+	tb.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var v T
+		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
+			tb.Fatalf("%s: %v", path, err)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// trials are the conversations in testdata/recall.
+func trials(tb testing.TB) []trial {
+	tb.Helper()
+	paths, err := filepath.Glob("testdata/recall/*.questions.jsonl")
+	if err != nil || len(paths) < 6 {
+		tb.Fatalf("%d conversations, %v", len(paths), err)
+	}
+	var list []trial
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".questions.jsonl")
+		t := trial{name: name, key: chat.FeishuChat("oc_" + name), questions: readLines[inquiry](tb, path)}
+		for _, r := range readLines[struct {
+			ChatKind  chat.Kind `json:"chat_kind"`
+			UserID    string    `json:"user_id"`
+			UserName  string    `json:"user_name"`
+			MessageID string    `json:"message_id"`
+			TS        time.Time `json:"ts"`
+			Role      chat.Role `json:"role"`
+			Content   string    `json:"content"`
+		}](tb, "testdata/recall/"+name+".jsonl") {
+			t.kind = r.ChatKind
+			t.msgs = append(t.msgs, chat.Message{
+				Key: t.key, ID: r.MessageID, Role: r.Role, Class: chat.Talk, Actor: chat.Actor{ID: r.UserID, Name: r.UserName}, Text: r.Content, Time: r.TS,
+			})
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// keep stores conversations.
+func keep(tb testing.TB, list ...trial) *db.DB {
+	tb.Helper()
+	d, err := db.Open(tb.Context(), db.Config{URL: "sqlite://" + filepath.Join(tb.TempDir(), "magpie.db")})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = d.Close() })
+	for _, t := range list {
+		var records []db.Record
+		for _, m := range t.msgs {
+			records = append(records, db.Record{Message: m, Kind: t.kind})
+		}
+		if n, err := d.Import(tb.Context(), records); err != nil || n != len(t.msgs) {
+			tb.Fatalf("%d of %d messages of %s stored, %v", n, len(t.msgs), t.name, err)
+		}
+	}
+	return d
+}
+
+// The judges: what is recalled of a conversation for a question, within so many characters.
+type retriever func(t trial, q inquiry, chars int) []chat.Message
+
+// tail recalls what was said last.
+func tail(t trial, q inquiry, chars int) (list []chat.Message) {
+	for _, m := range slices.Backward(t.msgs) {
+		if m.Time.After(q.AskedAt) {
+			continue
+		}
+		if chars -= utf8.RuneCountInString(m.Text); chars < 0 {
+			break
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// plain is BM25 over single messages.
+func plain(t trial, q inquiry, chars int) (list []chat.Message) {
+	if os.Getenv("RECALL_FAST") != "" {
+		return nil
+	}
+	type doc struct {
+		m     chat.Message
+		tf    map[string]float64
+		long  float64
+		score float64
+	}
+	var docs []doc
+	df, sum := map[string]float64{}, 0.0
+	for _, m := range t.msgs {
+		if m.Time.After(q.AskedAt) {
+			continue
+		}
+		d := doc{m: m, tf: map[string]float64{}}
+		for _, term := range lexicon.Terms(m.Text) {
+			d.tf[term]++
+			d.long++
+		}
+		for term := range d.tf {
+			df[term]++
+		}
+		sum += d.long
+		docs = append(docs, d)
+	}
+	for i := range docs {
+		d := &docs[i]
+		for term := range maps.Keys(countOf(lexicon.Terms(q.Question))) {
+			idf := math.Log(1 + (float64(len(docs))-df[term]+0.5)/(df[term]+0.5))
+			d.score += idf * d.tf[term] * 2.2 / (d.tf[term] + 1.2*(0.25+0.75*d.long/(sum/float64(len(docs)))))
+		}
+	}
+	slices.SortStableFunc(docs, func(a, b doc) int { return cmp.Compare(b.score, a.score) })
+	for _, d := range docs {
+		if n := utf8.RuneCountInString(d.m.Text); d.score > 0 && n <= chars {
+			chars -= n
+			list = append(list, d.m)
+		}
+	}
+	return list
+}
+
+func countOf(terms []string) map[string]int {
+	n := map[string]int{}
+	for _, t := range terms {
+		n[t]++
+	}
+	return n
+}
+
+// ours is what goes into the prefix.
+func ours(tb testing.TB, d *db.DB) retriever {
+	m := New(d, Defaults(), zerolog.Nop())
+	return func(t trial, q inquiry, chars int) []chat.Message {
+		zone := q.AskedAt.Location()
+		m.cfg.TimeZone = ""
+		time.Local = zone
+		list, err := m.recall(context.Background(), Request{Key: t.key, Kind: t.kind, Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}}, nil, chars)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return list
+	}
+}
+
+// share of the evidence that is among the messages.
+func evidence(q inquiry, list []chat.Message) float64 {
+	n := 0.0
+	for _, id := range q.Evidence {
+		if slices.ContainsFunc(list, func(m chat.Message) bool { return m.ID == id }) {
+			n++
+		}
+	}
+	return n / float64(len(q.Evidence))
+}
+
+// TestRecall prints how much of the evidence is recalled, per kind of question and conversation.
+func TestRecall(t *testing.T) {
+	all := trials(t)
+	if only := os.Getenv("RECALL_ONLY"); only != "" {
+		all = slices.DeleteFunc(all, func(t trial) bool { return !strings.Contains(only, t.name) })
+	}
+	d := keep(t, all...)
+	sizes := []int{1000, 2000, 5000}
+	names := []string{"tail", "BM25", "ours"}
+	retrievers := map[string]retriever{"tail": tail, "BM25": plain, "ours": ours(t, d)}
+	scores := map[string][]float64{} // by row, retriever and size
+	count := map[string]int{}
+	rows := map[string]bool{}
+	for _, tr := range all {
+		for _, q := range tr.questions {
+			lang := "zh"
+			if strings.HasPrefix(tr.name, "en") {
+				lang = "en"
+			} else if strings.HasPrefix(tr.name, "mixed") {
+				lang = "mixed"
+			}
+			for _, row := range []string{"all", lang + " all", lang + " " + q.Kind, "= " + tr.name} {
+				rows[row] = true
+				count[row]++
+				for _, name := range names {
+					key := row + name
+					if scores[key] == nil {
+						scores[key] = make([]float64, len(sizes))
+					}
+					for i, chars := range sizes {
+						got := retrievers[name](tr, q, chars)
+						s := evidence(q, got)
+						scores[key][i] += s
+						if row == "all" && name == "ours" && chars == 5000 && s < 1 && os.Getenv("RECALL_MISSES") != "" {
+							t.Logf("MISS %s %s: %s %v", tr.name, q.Kind, q.Question, q.Evidence)
+						}
+					}
+				}
+			}
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-18s %5s", "evidence recall, %", "n")
+	for _, name := range names {
+		fmt.Fprintf(&b, "  %22s", name+" 1000/2000/5000")
+	}
+	for _, row := range slices.Sorted(maps.Keys(rows)) {
+		fmt.Fprintf(&b, "\n%-18s %5d", row, count[row])
+		for _, name := range names {
+			s := scores[row+name]
+			n := float64(count[row]) / 100
+			fmt.Fprintf(&b, "  %8.0f /%4.0f /%4.0f  ", s[0]/n, s[1]/n, s[2]/n)
+		}
+	}
+	t.Log("\n" + b.String())
+}
