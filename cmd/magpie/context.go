@@ -47,6 +47,9 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := store.Current(ctx); err != nil {
+		return err
+	}
 	p := prospect{key: key, at: c.At}
 	if p.preview, err = preview(cfg, store); err != nil {
 		return err
