@@ -9,8 +9,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/rs/zerolog"
-
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -22,14 +20,14 @@ import (
 type Preview struct {
 	cfg     Config
 	db      *db.DB
-	context *contextmgr.Manager // not that of a bridge, which knows what the agents were told
+	context *contextmgr.Manager
 	verify  func(dir, session string, prompts []string) (claude.Standing, error)
 }
 
 // NewPreview makes a Preview for a bridge with this configuration. The store may be one that is only read; verify is
 // [claude.Config.Verify].
-func NewPreview(cfg Config, store *db.DB, verify func(dir, session string, prompts []string) (claude.Standing, error), log zerolog.Logger) *Preview {
-	return &Preview{cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), verify: verify}
+func NewPreview(cfg Config, store *db.DB, m *contextmgr.Manager, verify func(dir, session string, prompts []string) (claude.Standing, error)) *Preview {
+	return &Preview{cfg: cfg, db: store, context: m, verify: verify}
 }
 
 // noTurn is the number of a turn that comes after all that there are.

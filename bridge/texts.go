@@ -51,16 +51,16 @@ var texts = struct {
 	Unreadable, NotAllowed, Help, HelpHead, HelpNew, HelpReset, HelpStop          phrase
 	HelpStatus, Status, StatusRunning, StatusIdle, StatusSession, StatusNoSession phrase
 	StatusLive, Withheld                                                          phrase
+	StatusAway, StatusTold, ToldLive, ToldResumed, ToldBehind, ToldUnsure         phrase
+	ToldBegun, ToldHistory, ToldLost, ToldUnread, ToldNeither                     phrase
+	LostTranscript, LostDamaged, LostFolder, LostMachine, LostForeign             phrase
+	LostUnknown, LostTooLong                                                      phrase
 	HelpHistory, HistoryUsage, HistoryNothing, HistoryShown, HistoryAnew          phrase
 	HelpContext, ContextNothing, ContextHead, ContextMore, ContextBackground      phrase
 	ContextRecalled, ContextRecent, SpeakerBot, SpeakerUser                       phrase
 	OutlineNew, OutlineLive, OutlineResume, OutlineHistory, OutlineRecalled       phrase
 	OutlineLost                                                                   phrase
 	OutlineMemories, OutlineBackground, OutlineSummary, OutlineTokens             phrase
-	StatusAway, StatusTold, ToldLive, ToldResumed, ToldBehind, ToldUnsure         phrase
-	ToldBegun, ToldHistory, ToldLost, ToldUnread, ToldNeither                     phrase
-	LostTranscript, LostDamaged, LostFolder, LostMachine, LostForeign             phrase
-	LostUnknown, LostTooLong                                                      phrase
 }{
 	Waiting:     phrase{"排队中，前面还有任务在运行…", "Waiting for a free place…"},
 	Thinking:    phrase{"正在思考…", "Thinking…"},
@@ -127,6 +127,26 @@ var texts = struct {
 	StatusSession:   phrase{"可续接", "can be resumed"},
 	StatusLive:      phrase{"进程在线", "process running"},
 	StatusNoSession: phrase{"尚未开始", "not begun"},
+	StatusAway:      phrase{"在另一台机器或另一个目录", "on another machine or in another folder"},
+	StatusTold:      phrase{"**上一轮的上下文**：%s", "**Context of the last turn**: %s"},
+
+	ToldLive:    phrase{"进程在线", "the process was there"},
+	ToldResumed: phrase{"续接会话", "the session was resumed"},
+	ToldBehind:  phrase{"会话缺少后面的内容，已补上，续接会话", "the session lacked its end, which was added; it was resumed"},
+	ToldUnsure:  phrase{"会话无法核对，续接会话", "the session could not be checked; it was resumed"},
+	ToldBegun:   phrase{"新会话", "a new session"},
+	ToldHistory: phrase{" + 历史 %d 条", " + %d messages of the history"},
+	ToldLost:    phrase{"%s，已从历史恢复 %d 条", "%s; %d messages were restored from the history"},
+	ToldUnread:  phrase{"历史读取失败，仅%s", "the history could not be read, only: %s"},
+	ToldNeither: phrase{"%s，历史也读取失败", "%s, and the history could not be read"},
+
+	LostTranscript: phrase{"会话记录丢失", "the session's record is gone"},
+	LostDamaged:    phrase{"会话记录损坏", "the session's record is damaged"},
+	LostFolder:     phrase{"会话属于另一个目录", "the session belongs to another folder"},
+	LostMachine:    phrase{"会话在另一台机器", "the session is on another machine"},
+	LostForeign:    phrase{"会话记录与对话不符", "the session's record does not match the conversation"},
+	LostUnknown:    phrase{"会话失效", "the session was not accepted"},
+	LostTooLong:    phrase{"会话太长", "the session was too long"},
 
 	HelpHistory:    phrase{"查看最近的消息，例如 /history 20", "show the last messages, as in /history 20"},
 	HistoryUsage:   phrase{"请这样使用：/history 20（最多 %d 条）", "Use it like this: /history 20 (at most %d messages)"},
@@ -153,24 +173,4 @@ var texts = struct {
 	OutlineBackground: phrase{"群里的其他消息：%d 条", "Messages to others in the group: %d"},
 	OutlineSummary:    phrase{"摘要：%d 字", "Summary: %d characters"},
 	OutlineTokens:     phrase{"估计共 %d token，用时 %v", "Estimated tokens: %d, built in %v"},
-	StatusAway:        phrase{"在另一台机器或另一个目录", "on another machine or in another folder"},
-	StatusTold:        phrase{"**上一轮的上下文**：%s", "**Context of the last turn**: %s"},
-
-	ToldLive:    phrase{"进程在线", "the process was there"},
-	ToldResumed: phrase{"续接会话", "the session was resumed"},
-	ToldBehind:  phrase{"会话缺少后面的内容，已补上，续接会话", "the session lacked its end, which was added; it was resumed"},
-	ToldUnsure:  phrase{"会话无法核对，续接会话", "the session could not be checked; it was resumed"},
-	ToldBegun:   phrase{"新会话", "a new session"},
-	ToldHistory: phrase{" + 历史 %d 条", " + %d messages of the history"},
-	ToldLost:    phrase{"%s，已从历史恢复 %d 条", "%s; %d messages were restored from the history"},
-	ToldUnread:  phrase{"历史读取失败，仅%s", "the history could not be read, only: %s"},
-	ToldNeither: phrase{"%s，历史也读取失败", "%s, and the history could not be read"},
-
-	LostTranscript: phrase{"会话记录丢失", "the session's record is gone"},
-	LostDamaged:    phrase{"会话记录损坏", "the session's record is damaged"},
-	LostFolder:     phrase{"会话属于另一个目录", "the session belongs to another folder"},
-	LostMachine:    phrase{"会话在另一台机器", "the session is on another machine"},
-	LostForeign:    phrase{"会话记录与对话不符", "the session's record does not match the conversation"},
-	LostUnknown:    phrase{"会话失效", "the session was not accepted"},
-	LostTooLong:    phrase{"会话太长", "the session was too long"},
 }

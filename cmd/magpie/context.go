@@ -74,8 +74,9 @@ func preview(cfg config, store *db.DB) (*bridge.Preview, error) {
 	if err != nil {
 		return nil, err
 	}
+	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
 	b := bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Node: node, Context: cfg.Context}
-	return bridge.NewPreview(b, store, cfg.Claude.Verify, newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)), nil
+	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.Context, log), cfg.Claude.Verify), nil
 }
 
 // english says whether the environment asks for any language but Chinese.
