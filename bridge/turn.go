@@ -371,7 +371,7 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 // request says for which turn a context is wanted.
 func (cfg Config) request(c db.Claim, resume bool, s standing) contextmgr.Request {
 	r := contextmgr.Request{
-		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked,
+		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Session: c.Turn.Session, Asked: c.Asked,
 		Seen: s.turn, Verified: s.verified, Behind: s.behind,
 	}
 	if resume {

@@ -2,6 +2,8 @@ package contextmgr
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,24 +55,27 @@ type Request struct {
 	Note     string         // a line of our own below the questions; empty = none
 	ResumeID string         // the session that will be resumed; empty = none
 	Seen     int64          // the last turn that the session holds
+	Session  string         // the session that the prompt goes to
 	After    int64          // the recent part begins after the message with this seq; 0 = with the first
 	Summary  Summary        // of what was said up to After
 	Lost     bool           // the session was lost in this very turn
 	Live     bool           // a living process goes on with the session
+	Look     bool           // nothing will be sent: somebody wants to see what would be
 	Verified bool           // the session was compared with the store: it holds the turns up to Seen
 	Behind   bool           // the session turned out to hold less than it had
 }
 
 // Manager builds contexts from the store.
 type Manager struct {
-	db  *db.DB
-	cfg Config
-	log zerolog.Logger
+	db    *db.DB
+	cfg   Config
+	log   zerolog.Logger
+	given *given
 }
 
 // New makes a manager.
 func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
-	return &Manager{db: store, cfg: cfg, log: log}
+	return &Manager{db: store, cfg: cfg, log: log, given: newGiven()}
 }
 
 // Build makes the context of a turn. It always succeeds: a History that cannot be read is logged and left out, since
@@ -110,6 +115,9 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	if part == unseen {
 		missed, err := m.db.Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
 		c.History = Fit(missed, limits)
+		if r.Live && m.cfg.Mode == Hybrid {
+			err = errors.Join(err, m.remind(ctx, r, &c))
+		}
 		return c, err
 	}
 	if len(r.Asked) > 0 {
@@ -121,10 +129,64 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		limits.Held = r.Seen
 	}
 	c.Summary = r.Summary
-	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
 	taken, err := Select(m.db.History(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
+	newest := taken
+	if r.ResumeID == "" {
+		newest = least(taken, m.cfg.Limits())
+	}
+	var failed error
+	c.Recalled, failed = m.recall(ctx, r, seqs(newest), m.cfg.recallBudget())
+	known := seqs(c.Recalled)
+	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
+	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
 	c.History = Fit(taken, limits)
-	return c, err
+	m.give(r, c)
+	return c, errors.Join(err, failed)
+}
+
+// remind recalls for a living process: what the newest part of the History holds, and what it was given before, it knows.
+func (m *Manager) remind(ctx context.Context, r Request, c *Context) error {
+	newest, err := Select(m.db.History(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
+	if err != nil {
+		return err
+	}
+	known := m.given.to(r.Session)
+	for _, m := range slices.Concat(newest, c.History) {
+		known[m.Seq] = true
+	}
+	c.Recalled, err = m.recall(ctx, r, known, m.cfg.recallBudget())
+	m.give(r, *c)
+	return err
+}
+
+// give notes what the session is told.
+func (m *Manager) give(r Request, c Context) {
+	if r.Session != "" && !r.Look {
+		m.given.add(r.Session, c)
+	}
+}
+
+// least is the newest part of a conversation that meets the minimums.
+func least(msgs []chat.Message, l Limits) []chat.Message {
+	chars, users := 0, 0
+	for i, m := range slices.Backward(msgs) {
+		chars += utf8.RuneCountInString(m.Text)
+		if m.Role == chat.User {
+			users++
+		}
+		if l.met(chars, users) {
+			return msgs[i:]
+		}
+	}
+	return msgs
+}
+
+func seqs(msgs []chat.Message) map[int64]bool {
+	set := make(map[int64]bool, len(msgs))
+	for _, m := range msgs {
+		set[m.Seq] = true
+	}
+	return set
 }
 
 // tokens is what c costs in a prefix, beside its title and the question.

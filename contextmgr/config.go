@@ -34,7 +34,8 @@ type Config struct {
 	Mode            Mode        `toml:"mode" env:"MODE"`
 	MinChars        int         `toml:"min_chars" env:"MIN_CHARS"` // runes
 	MinUserMessages int         `toml:"min_user_messages" env:"MIN_USER_MESSAGES"`
-	MaxTokens       int         `toml:"max_tokens" env:"MAX_TOKENS"` // estimated
+	MaxTokens       int         `toml:"max_tokens" env:"MAX_TOKENS"`     // estimated
+	RecallChars     int         `toml:"recall_chars" env:"RECALL_CHARS"` // runes of older messages that the question is about; 0 = none
 	SessionMode     SessionMode `toml:"session_mode" env:"SESSION_MODE"`
 	AutoChatContext int         `toml:"auto_chat_context" env:"AUTO_CHAT_CONTEXT"` // messages of a group that were not for the bot; 0 = none
 	TimeZone        string      `toml:"time_zone" env:"TIME_ZONE"`                 // in which people name days, as in "Asia/Shanghai"; empty = this machine's
@@ -42,7 +43,7 @@ type Config struct {
 
 // Defaults is the configuration of a program that configures nothing.
 func Defaults() Config {
-	return Config{Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, SessionMode: Stable, AutoChatContext: 25}
+	return Config{Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, RecallChars: 5000, SessionMode: Stable, AutoChatContext: 25}
 }
 
 // minTokens is the least budget in which a prefix makes sense.
@@ -65,6 +66,9 @@ func (c Config) Validate() error {
 	}
 	if c.MinUserMessages < 0 {
 		errs = append(errs, errors.New("[context] min_user_messages: want 0 or more"))
+	}
+	if c.RecallChars < 0 {
+		errs = append(errs, errors.New("[context] recall_chars: want 0 or more"))
 	}
 	if c.MaxTokens < minTokens {
 		errs = append(errs, fmt.Errorf("[context] max_tokens %d: want at least %d", c.MaxTokens, minTokens))
@@ -89,6 +93,9 @@ func (c Config) zone() *time.Location {
 	}
 	return zone
 }
+
+// recallBudget is how many runes are recalled, which leave most of the prefix to the recent part.
+func (c Config) recallBudget() int { return min(c.RecallChars, c.MaxTokens/3) }
 
 // Resumes reports whether a chat's session is used again.
 func (c Config) Resumes() bool { return c.Mode != Database && c.SessionMode == Stable }

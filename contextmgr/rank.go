@@ -2,7 +2,7 @@ package contextmgr
 
 import (
 	"cmp"
-	"maps"
+	"hash/maphash"
 	"math"
 	"math/bits"
 	"slices"
@@ -175,7 +175,7 @@ func (f field) candidates() []int64 {
 			seeds[i].score += f.daily
 		}
 	}
-	slices.SortStableFunc(seeds, func(a, b sighting) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.seq, a.seq)) })
+	slices.SortFunc(seeds, func(a, b sighting) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.seq, a.seq)) })
 	seen := map[int64]bool{}
 	var list []sighting
 	sum := make([]float64, len(f.terms))
@@ -192,7 +192,7 @@ func (f field) candidates() []int64 {
 			list = append(list, c)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b sighting) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.seq, a.seq)) })
+	slices.SortFunc(list, func(a, b sighting) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.seq, a.seq)) })
 	var seqs []int64
 	for _, c := range list[:min(len(list), mostRead)] {
 		seqs = append(seqs, c.seq)
@@ -221,12 +221,15 @@ func (f field) score(s sighting, tf func(term int) float64, around []float64, no
 	return score
 }
 
+// seed makes numbers of terms.
+var seed = maphash.MakeSeed()
+
 // hit is a message with what speaks for it.
 type hit struct {
 	chat.Message
-	tf    map[string]float64 // how often it has each of its terms
-	words []string           // these, sorted
-	long  float64            // in terms
+	tf    []float64 // how often it has each of the question's words
+	words []uint32  // its terms, as numbers, each once and sorted
+	long  float64   // in terms
 	score float64
 	chars int
 }
@@ -234,14 +237,24 @@ type hit struct {
 // rank orders messages by how well they fit; the best first.
 func (f field) rank(msgs []chat.Message) []hit {
 	hits := make([]hit, len(msgs))
+	words := make(map[string]int, len(f.terms))
+	for i, t := range f.terms {
+		words[t] = i
+	}
+	counts := make([]float64, len(msgs)*len(f.terms))
 	var sum float64
 	for i, m := range msgs {
 		terms := lexicon.Terms(m.Text)
-		h := hit{Message: m, tf: make(map[string]float64, len(terms)), long: float64(len(terms)), chars: utf8.RuneCountInString(m.Text)}
-		for _, t := range terms {
-			h.tf[t]++
+		h := hit{Message: m, words: make([]uint32, len(terms)), long: float64(len(terms)), chars: utf8.RuneCountInString(m.Text)}
+		h.tf, counts = counts[:len(f.terms)], counts[len(f.terms):]
+		for j, t := range terms {
+			h.words[j] = uint32(maphash.String(seed, t)) //nolint:gosec // the lower half is as good as the whole
+			if n, asked := words[t]; asked {
+				h.tf[n]++
+			}
 		}
-		h.words = slices.Sorted(maps.Keys(h.tf))
+		slices.Sort(h.words)
+		h.words = slices.Compact(h.words)
 		hits[i] = h
 		sum += h.long
 	}
@@ -254,12 +267,12 @@ func (f field) rank(msgs []chat.Message) []hit {
 		f.around(h.Seq, around)
 		s := f.at(h.Seq)
 		s.dated = slices.ContainsFunc(f.spans, func(sp span) bool { return sp.holds(h.Time.In(f.now.Location())) })
-		h.score = f.score(s, func(t int) float64 { return h.tf[f.terms[t]] }, around, 1-lengthNorm+lengthNorm*h.long/mean)
+		h.score = f.score(s, func(t int) float64 { return h.tf[t] }, around, 1-lengthNorm+lengthNorm*h.long/mean)
 		best = max(best, h.score)
 	}
 	if best <= 0 || best < leastFit*f.total && len(f.spans) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.Seq, a.Seq)) })
+	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.Seq, a.Seq)) })
 	return slices.DeleteFunc(hits, func(h hit) bool { return h.score < leastScore*best || h.score <= 0 })
 }

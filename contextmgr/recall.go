@@ -22,7 +22,7 @@ const (
 	mostTerms    = 60   // of a question that are looked up
 	mostPostings = 2000 // of each term: of a word that is in more messages than that, the newest
 	mostSeeds    = 300  // messages whose surroundings are looked at
-	mostRead     = 300  // messages whose text is read
+	mostRead     = 150  // messages whose text is read
 )
 
 // query is what a question asks for.
@@ -130,6 +130,9 @@ func questions(asked []chat.Message) string {
 // novelty is MMR's lambda: how much it counts that a message fits, against that it says something new.
 const novelty = 0.7
 
+// candidates is how many times the budget is chosen from.
+const candidates = 3
+
 // pick takes the messages of the best rank that say something new, as long as they fit the budget of runes, and puts
 // them into their order.
 func pick(ranked []hit, budget int) []chat.Message {
@@ -138,7 +141,13 @@ func pick(ranked []hit, budget int) []chat.Message {
 	}
 	best := ranked[0].score
 	var taken []hit
-	left := slices.Clone(ranked)
+	left, all := slices.Clone(ranked), 0
+	for i, h := range left {
+		if all += h.chars; all > candidates*budget {
+			left = left[:i+1]
+			break
+		}
+	}
 	alike := make([]float64, len(left)) // to the most similar one that was taken
 	for budget > 0 && len(left) > 0 {
 		next, value := -1, math.Inf(-1)
@@ -171,18 +180,18 @@ func pick(ranked []hit, budget int) []chat.Message {
 }
 
 // similar is the cosine of two sets of terms, which are sorted.
-func similar(a, b []string) float64 {
+func similar(a, b []uint32) float64 {
 	if len(a) == 0 || len(b) == 0 {
 		return 0
 	}
 	both, i, j := 0, 0, 0
 	for i < len(a) && j < len(b) {
-		switch c := strings.Compare(a[i], b[j]); {
-		case c == 0:
+		switch {
+		case a[i] == b[j]:
 			both++
 			i++
 			j++
-		case c < 0:
+		case a[i] < b[j]:
 			i++
 		default:
 			j++

@@ -242,6 +242,15 @@ func tryIndex(ctx context.Context, tx *sql.Tx, most int) error {
 	return err
 }
 
+const indexSize = `SELECT COALESCE((SELECT SUM(LENGTH(block)) FROM terms_data), 0) + COALESCE((SELECT SUM(LENGTH(sz) + 8) FROM terms_docsize), 0)
+	+ COALESCE((SELECT SUM(LENGTH(term) + 8) FROM terms_idx), 0)`
+
+// IndexSize is how many bytes the index takes.
+func (d *DB) IndexSize(ctx context.Context) (bytes int64, err error) {
+	err = d.read.QueryRowContext(ctx, indexSize).Scan(&bytes)
+	return bytes, err
+}
+
 const selectLexicon = `SELECT version FROM indexed`
 
 const forgetTerms = `INSERT INTO terms (terms) VALUES ('delete-all'); UPDATE indexed SET upto = 0, version = ?1`

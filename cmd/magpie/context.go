@@ -25,6 +25,7 @@ type contextCmd struct {
 	Message string    `xor:"question" required:"" help:"The question." placeholder:"TEXT"`
 	Batch   bool      `xor:"question" required:"" help:"Read questions from the standard input: {\"message\": \"...\", \"at\": ..., \"user_id\": ..., \"user_name\": ...} a line; answer each with one JSON object a line."`
 	JSON    bool      `name:"json" help:"Print one JSON object."`
+	Recall  int       `name:"recall-chars" default:"-1" help:"How many characters of older messages to recall. Default: as configured." placeholder:"N"`
 	At      time.Time `help:"When the question is asked, as in 2026-05-04T12:00:00+08:00. Default: now."`
 	Config  string    `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
 }
@@ -34,6 +35,9 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	cfg, err := readConfig(c.Config, os.Environ())
 	if err != nil {
 		return err
+	}
+	if c.Recall >= 0 {
+		cfg.Context.RecallChars = c.Recall
 	}
 	if err := cfg.Context.Validate(); err != nil {
 		return &configError{err}

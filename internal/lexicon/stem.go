@@ -1,12 +1,33 @@
 package lexicon
 
 import (
+	"hash/maphash"
+	"strings"
+	"sync/atomic"
+
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/english"
 )
 
+// stems keeps the words that were stemmed last: people use few, again and again.
+var stems [1 << 12]atomic.Pointer[stemmed]
+
+type stemmed struct{ word, stem string }
+
+var seed = maphash.MakeSeed()
+
 // Stem is what the forms of an English word have in common. It wants lower case; other words come back as they are.
 func Stem(word string) string {
+	place := &stems[maphash.String(seed, word)%uint64(len(stems))]
+	if known := place.Load(); known != nil && known.word == word {
+		return known.stem
+	}
+	s := stemmed{strings.Clone(word), stem(word)} // a clone, or it would keep the whole text
+	place.Store(&s)
+	return s.stem
+}
+
+func stem(word string) string {
 	for i := range len(word) {
 		if word[i] < 'a' || word[i] > 'z' {
 			return word

@@ -1,0 +1,100 @@
+package contextmgr
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// BenchmarkRecall is what recall adds to the making of a prompt, in chats of a thousand to a million messages. The
+// messages are sentences of the test conversations put together anew, the questions are theirs.
+func BenchmarkRecall(b *testing.B) {
+	all := trials(b)
+	var sentences []string
+	var questions []inquiry
+	for _, t := range all {
+		for _, m := range t.msgs {
+			sentences = append(sentences, m.Text)
+		}
+		questions = append(questions, t.questions...)
+	}
+	for _, n := range []int{1e3, 1e4, 1e5, 1e6} {
+		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
+			d, err := db.Open(b.Context(), db.Config{URL: "sqlite://" + b.TempDir() + "/magpie.db"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer d.Close() //nolint:errcheck // only read since
+			key := chat.FeishuChat("oc_long")
+			text := grow(b, d, key, sentences, n)
+			m := New(d, Defaults(), zerolog.Nop())
+			for _, way := range []string{"without", "with"} {
+				b.Run(way, func(b *testing.B) {
+					m.cfg.RecallChars = 0
+					if way == "with" {
+						m.cfg.RecallChars = 5000
+					}
+					var took []time.Duration
+					for i := 0; b.Loop(); i++ {
+						q := questions[i%len(questions)]
+						start := time.Now()
+						m.Build(b.Context(), Request{Key: key, Turn: 1 << 40, Look: true, ResumeID: "s", Asked: []chat.Message{{Text: q.Question, Time: time.Now()}}})
+						took = append(took, time.Since(start))
+					}
+					slices.Sort(took)
+					b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "median-ms")
+					b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
+				})
+			}
+			size, err := d.IndexSize(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Run("index", func(b *testing.B) { b.ReportMetric(float64(size)/float64(text), "bytes/byte") })
+		})
+	}
+}
+
+// grow stores n messages and returns how many bytes their texts have.
+func grow(b *testing.B, d *db.DB, key chat.Key, sentences []string, n int) (bytes int) {
+	b.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	began := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	im := d.NewImporter()
+	for i := 0; i < n; {
+		var list []db.Record
+		for ; len(list) < 2000 && i < n; i++ {
+			text := half(sentences[r.IntN(len(sentences))], 0) + half(sentences[r.IntN(len(sentences))], 1)
+			bytes += len(text)
+			list = append(list, db.Record{Message: chat.Message{
+				Key: key, ID: fmt.Sprintf("om_%d", i), Role: []chat.Role{chat.User, chat.Assistant}[i%2], Class: chat.Talk, Text: text,
+				Actor: chat.Actor{Name: []string{"小明", ""}[i%2]}, Time: began.Add(time.Duration(i) * time.Minute),
+			}})
+		}
+		if _, err := im.Add(b.Context(), list); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return bytes
+}
+
+// half is the first or the second half of a text.
+func half(text string, which int) string {
+	middle := len(text) / 2
+	for middle < len(text) && !utf8.RuneStart(text[middle]) {
+		middle++
+	}
+	if space := strings.IndexByte(text[middle:], ' '); space >= 0 && space < 20 {
+		middle += space
+	}
+	return []string{text[:middle], text[middle:]}[which]
+}
