@@ -135,7 +135,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		newest = least(taken, m.cfg.Limits())
 	}
 	var failed error
-	c.Recalled, failed = m.recall(ctx, r, seqs(newest), m.cfg.recallBudget())
+	c.Recalled, failed = m.recall(ctx, r, seqs(slices.Concat(newest, c.Background)), m.cfg.recallBudget())
 	known := seqs(c.Recalled)
 	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
 	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
@@ -151,7 +151,7 @@ func (m *Manager) remind(ctx context.Context, r Request, c *Context) error {
 		return err
 	}
 	known := m.given.to(r.Session)
-	for _, m := range slices.Concat(newest, c.History) {
+	for _, m := range slices.Concat(newest, c.History, c.Background) {
 		known[m.Seq] = true
 	}
 	c.Recalled, err = m.recall(ctx, r, known, m.cfg.recallBudget())

@@ -32,7 +32,7 @@ func (g *given) add(session string, c Context) {
 	if !ok {
 		known = map[int64]bool{}
 	}
-	for _, list := range [][]chat.Message{c.Recalled, c.History} {
+	for _, list := range [][]chat.Message{c.Background, c.Recalled, c.History} {
 		for _, m := range list {
 			known[m.Seq] = true
 		}
