@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/contextmgr"
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -50,6 +51,7 @@ type Config struct {
 	Node           string // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
 	Groups         Groups        // what was said there; nil = only what events tell
+	Redact         redact.Policy // what is kept out of the History; nobody can read it there later, nor can the agent
 	MaxAge         time.Duration // a message that is older when it is first seen is run only on request; 0 = any age will do
 	Shutdown       time.Duration // all that the end of the program may take: turns that run go on for most of it
 	Observe        func(Built)   // told of every context that is built; may be nil
@@ -86,6 +88,7 @@ type Bridge struct {
 	lanes      lanes
 	outbox     *outbox
 	background *background
+	upkeep     *upkeep
 	access     atomic.Pointer[Access]
 	ready      chan struct{} // closed when it is known what became of the turns that an earlier process left
 }
@@ -97,6 +100,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, log),
 		ready: make(chan struct{}),
 	}
+	b.upkeep = newUpkeep(b.compact)
 	b.SetAccess(cfg.Access)
 	b.background = newBackground(cfg, store, func(key chat.Key, who chat.Actor) bool { return b.access.Load().allows(key, who) })
 	return b
@@ -125,12 +129,19 @@ func (b *Bridge) Run(ctx context.Context) error {
 		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/10, closing), cut)
 	})()
 
+	quiet, tended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(tended)
+		b.upkeep.jobs.run(ctx, quiet) // nothing of it is worth waiting for at the end, but turns may be waiting for it
+	}()
 	answered, delivered := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(delivered)
 		b.outbox.run(last, answered)
 	}()
 	b.turns.run(work, ctx.Done())
+	close(quiet)
+	<-tended
 	close(answered)
 	<-delivered
 	return nil
@@ -151,7 +162,7 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 		return nil
 	}
 	if !m.ToBot {
-		_, err := b.db.Accept(ctx, db.Entry{Incoming: m, Class: chat.Overheard})
+		_, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Overheard})
 		return err
 	}
 	switch cmd, name := parseCommand(m.Text); {
@@ -194,7 +205,7 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 		}
 	}
 	crash.At("message: received")
-	got, err := b.db.Accept(ctx, e)
+	got, err := b.accept(ctx, e)
 	crash.At("message: stored")
 	if err != nil || !got.Fresh {
 		return err
@@ -204,6 +215,19 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 	}
 	b.wake(m.Key)
 	return nil
+}
+
+// accept stores a message, without what is kept out of the History.
+func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
+	e.Text = redact.Text(e.Text, b.cfg.Redact)
+	return b.db.Accept(ctx, e)
+}
+
+// finish stores the end of a turn. Its answer loses what is kept out of the History; its card does not, because those who
+// read it have asked for it.
+func (b *Bridge) finish(ctx context.Context, e db.End) error {
+	e.Answer = redact.Text(e.Answer, b.cfg.Redact)
+	return b.db.FinishTurn(ctx, e)
 }
 
 // lang is the language in which the chat was last spoken to the bot; Chinese as long as nobody has spoken.

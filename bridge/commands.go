@@ -15,6 +15,7 @@ import (
 type order struct {
 	reply     string
 	startAnew bool   // the next prompt holds nothing from before
+	compact   bool   // a summary is wanted; its reply comes later
 	then      func() // after the commit; nil = nothing
 }
 
@@ -34,6 +35,7 @@ func commands() []command {
 		{"help", texts.Help, (*Bridge).help},
 		{"new", texts.HelpNew, (*Bridge).startNew},
 		{"reset", texts.HelpReset, (*Bridge).reset},
+		{"compact", texts.HelpCompact, compactNow},
 		{"stop", texts.HelpStop, (*Bridge).stop},
 		{"status", texts.HelpStatus, (*Bridge).status},
 		{"history", texts.HelpHistory, (*Bridge).showHistory},
@@ -64,7 +66,7 @@ func (b *Bridge) obey(ctx context.Context, m chat.Incoming, p plan) error {
 	if err != nil {
 		return err
 	}
-	got, err := b.db.Accept(ctx, db.Entry{Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew})
+	got, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Compact: o.compact})
 	if err != nil || !got.Fresh {
 		return err
 	}

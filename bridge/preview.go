@@ -43,10 +43,13 @@ func (p *Preview) Of(ctx context.Context, question chat.Message, live bool) (Bui
 	if c.Session, err = p.db.SessionOn(ctx, c, p.cfg.Node); err != nil {
 		return Built{}, err
 	}
-	claim := db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: c.Key, Epoch: c.Epoch}}
+	claim := db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: c.Key, Epoch: c.Epoch, Created: question.Time}}
 	if question.Text != "" {
 		question.Role, question.Class, question.Epoch, question.Turn = chat.User, chat.Talk, c.Epoch, noTurn
 		claim.Asked = []chat.Message{question}
+	}
+	if stale(claim, p.cfg.Context.StaleAfter.Duration) {
+		claim.Chat.Session, claim.Chat.Summary, claim.Chat.Anew = db.Session{}, db.Summary{}, noTurn
 	}
 	s, lost, err := p.standing(ctx, &claim, live)
 	if err != nil {

@@ -39,6 +39,13 @@ func (b *Bridge) recover(ctx context.Context) error {
 	for _, key := range keys {
 		b.wake(key)
 	}
+	awaited, err := b.db.AwaitedCompactions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, key := range awaited {
+		b.upkeep.make(key)
+	}
 	return nil
 }
 
@@ -96,7 +103,7 @@ func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 			CacheRead: did.Usage.CacheRead, CacheNew: did.Usage.CacheNew, Duration: time.Since(t.Created),
 		}
 	}
-	if err := b.db.FinishTurn(ctx, e); err != nil {
+	if err := b.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
 	b.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})

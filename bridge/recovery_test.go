@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -124,5 +125,26 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	cancel()
 	if err := newLine(t, &recorder{}).bridge.Message(ctx, heard("om_3", "continue")); !errors.Is(err, context.Canceled) {
 		t.Errorf("before the bridge runs: %v", err)
+	}
+}
+
+// What a dead process had shown of an answer is shown as it was, and stored like any other answer.
+func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
+	out := &recorder{}
+	l := newLine(t, out)
+	l.bridge.cfg.Redact = redact.All()
+	l.left("om_1", "hello, I am bob@example.com")
+	l.sql(`UPDATE turns SET draft = 'Mail to bob@example.com', card_id = 'card'`)
+	l.start()
+	l.until("an empty outbox", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1 && l.count(`SELECT COUNT(*) FROM outbox`) == 0
+	})
+	if n := l.count(`SELECT COUNT(*) FROM messages WHERE content IN ('hello, I am [REDACTED_EMAIL]', 'Mail to [REDACTED_EMAIL]')`); n != 2 {
+		t.Errorf("%d messages are redacted, want the question and the answer", n)
+	}
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	if len(out.closed) != 1 || out.closed[0].Body != "Mail to bob@example.com" {
+		t.Errorf("shown: %+v", out.closed)
 	}
 }

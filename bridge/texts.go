@@ -50,7 +50,8 @@ var texts = struct {
 	New, Reset, NothingToStop, StopAsked, StopOver, UnknownCommand, AskMe         phrase
 	Unreadable, NotAllowed, Help, HelpHead, HelpNew, HelpReset, HelpStop          phrase
 	HelpStatus, Status, StatusRunning, StatusIdle, StatusSession, StatusNoSession phrase
-	StatusLive, Withheld                                                          phrase
+	StatusLive, Withheld, HelpCompact, CompactBegun, CompactDone, CompactNothing  phrase
+	CompactFailed                                                                 phrase
 	StatusAway, StatusTold, ToldLive, ToldResumed, ToldBehind, ToldUnsure         phrase
 	ToldBegun, ToldHistory, ToldLost, ToldUnread, ToldNeither                     phrase
 	LostTranscript, LostDamaged, LostFolder, LostMachine, LostForeign             phrase
@@ -173,4 +174,9 @@ var texts = struct {
 	OutlineBackground: phrase{"群里的其他消息：%d 条", "Messages to others in the group: %d"},
 	OutlineSummary:    phrase{"摘要：%d 字", "Summary: %d characters"},
 	OutlineTokens:     phrase{"估计共 %d token，用时 %v", "Estimated tokens: %d, built in %v"},
+	HelpCompact:       phrase{"把较早的对话整理成摘要，腾出上下文", "sum up the older part of the conversation to make room"},
+	CompactBegun:      phrase{"正在整理较早的对话，完成后会告诉你。", "Summing up the older part of the conversation; you will be told when it is done."},
+	CompactDone:       phrase{"已整理：较早的 %d 条消息（%d 字）变成了 %d 字的摘要，最近 %d 条保持原样。", "Done: %d older messages (%d characters) became a summary of %d; the latest %d stay as they are."},
+	CompactNothing:    phrase{"对话还很短，没有需要整理的内容。", "The conversation is still short; there is nothing to sum up."},
+	CompactFailed:     phrase{"这次没能整理成功，对话没有任何改变。请稍后再试。", "This did not work, and nothing has changed. Please try again later."},
 }

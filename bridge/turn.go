@@ -133,6 +133,7 @@ func (t *turn) run(ctx context.Context) {
 		err = t.insist(ctx, end, err)
 	}
 	b.outbox.wake(key)
+	t.unsettle(ctx, end)
 
 	log := zerolog.Ctx(ctx).Info()
 	if err != nil {
@@ -227,6 +228,7 @@ const attempts = 3
 // answer runs the agent until it has answered, healing what can be healed without the user noticing.
 func (t *turn) answer(ctx context.Context) outcome {
 	log := zerolog.Ctx(ctx)
+	t.settle(ctx)
 	t.listen = t.b.background.ask(ctx, t.claim)
 	defer t.listen()
 	var err error
@@ -374,6 +376,9 @@ func (cfg Config) request(c db.Claim, resume bool, s standing) contextmgr.Reques
 		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Session: c.Turn.Session, Asked: c.Asked,
 		Seen: s.turn, Verified: s.verified, Behind: s.behind,
 	}
+	if c.Chat.Epoch == c.Turn.Epoch {
+		r.After, r.Summary = c.Chat.After(), contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
+	}
 	if resume {
 		r.ResumeID = c.Turn.Session
 	}
@@ -404,6 +409,7 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 		if t.kept.ID != "" && e.Session != "" {
 			t.kept.ID = e.Session
 		}
+		t.kept.Tokens, t.kept.Window = e.Held, e.Window
 		t.usage = &db.Usage{
 			Model: e.Model, Input: e.Usage.Input, Output: e.Usage.Output,
 			CacheRead: e.Usage.CacheRead, CacheNew: e.Usage.CacheNew, CostUSD: e.CostUSD,
@@ -456,7 +462,7 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 	if t.b.cfg.Context.Resumes() {
 		e.Session = t.kept
 	}
-	return t.b.db.FinishTurn(ctx, e)
+	return t.b.finish(ctx, e)
 }
 
 // project is the chat's working folder.

@@ -74,6 +74,12 @@ func (v view) waiting() view {
 	return v
 }
 
+// tidying is the view of a turn that waits for a summary of what was said before.
+func (v view) tidying() view {
+	v.status, v.tool = texts.Compacting, ""
+	return v
+}
+
 // restarted is the view of a turn that begins again: what was shown of the first try is void.
 func (v view) restarted() view {
 	v.status, v.tool, v.blocks, v.denied = texts.Thinking, "", nil, nil

@@ -210,7 +210,7 @@ const (
 // prefix says how much of the History the mode puts in front of the question.
 func (c Config) prefix(r Request) extent {
 	switch {
-	case c.SessionMode == Fresh, c.Mode == Resume && r.Lost:
+	case c.SessionMode == Fresh, c.Mode == Resume && (r.Lost || r.ResumeID == "" && r.Summary.Text != ""):
 		return recent // else the user would notice
 	case c.Mode == Resume && !r.Behind:
 		return none

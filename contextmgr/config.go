@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"magpie/internal/period"
 )
 
 // Mode says which contexts a prompt carries.
@@ -39,11 +41,23 @@ type Config struct {
 	SessionMode     SessionMode `toml:"session_mode" env:"SESSION_MODE"`
 	AutoChatContext int         `toml:"auto_chat_context" env:"AUTO_CHAT_CONTEXT"` // messages of a group that were not for the bot; 0 = none
 	TimeZone        string      `toml:"time_zone" env:"TIME_ZONE"`                 // in which people name days, as in "Asia/Shanghai"; empty = this machine's
+
+	Window           int             `toml:"window" env:"WINDOW"`                           // tokens that a session may hold; a model's own window, where it is known and smaller, counts
+	CompactThreshold float64         `toml:"compact_threshold" env:"COMPACT_THRESHOLD"`     // part of the window from which on a session is replaced by a summary; 0 = never by itself
+	CompactHistory   float64         `toml:"compact_history" env:"COMPACT_HISTORY"`         // part of the window that a summary is made of at most
+	KeepRecent       int             `toml:"keep_recent" env:"KEEP_RECENT"`                 // messages that stay out of a summary
+	StaleAfter       period.Duration `toml:"session_stale_after" env:"SESSION_STALE_AFTER"` // a chat that was silent for longer begins anew; 0 = never
+	Titles           bool            `toml:"titles" env:"TITLES"`                           // chats get titles
 }
 
 // Defaults is the configuration of a program that configures nothing.
 func Defaults() Config {
-	return Config{Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, RecallChars: 5000, SessionMode: Stable, AutoChatContext: 25}
+	return Config{
+		Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, RecallChars: 5000, SessionMode: Stable,
+		AutoChatContext: 25,
+		Window:          128_000, CompactThreshold: 0.8, CompactHistory: 0.7, KeepRecent: 5,
+		StaleAfter: period.Duration{Duration: 48 * time.Hour}, Titles: true,
+	}
 }
 
 // minTokens is the least budget in which a prefix makes sense.
@@ -51,6 +65,9 @@ const minTokens = 500
 
 // mostOverheard is the most that auto_chat_context can be: the platform lists so many messages in one answer.
 const mostOverheard = 50
+
+// minWindow is the least window in which a conversation makes sense, in tokens.
+const minWindow = 4000
 
 // Validate reports everything that is wrong with c.
 func (c Config) Validate() error {
@@ -75,6 +92,21 @@ func (c Config) Validate() error {
 	}
 	if c.AutoChatContext < 0 || c.AutoChatContext > mostOverheard {
 		errs = append(errs, fmt.Errorf("[context] auto_chat_context %d: want 0 to %d", c.AutoChatContext, mostOverheard))
+	}
+	if c.Window < minWindow {
+		errs = append(errs, fmt.Errorf("[context] window %d: want at least %d", c.Window, minWindow))
+	}
+	if c.CompactThreshold < 0 || c.CompactThreshold > 1 {
+		errs = append(errs, fmt.Errorf("[context] compact_threshold %v: want 0 to 1", c.CompactThreshold))
+	}
+	if c.CompactHistory <= 0 || c.CompactHistory > 1 {
+		errs = append(errs, fmt.Errorf("[context] compact_history %v: want more than 0, 1 at most", c.CompactHistory))
+	}
+	if c.KeepRecent < 0 {
+		errs = append(errs, errors.New("[context] keep_recent: want 0 or more"))
+	}
+	if c.StaleAfter.Duration < 0 {
+		errs = append(errs, errors.New("[context] session_stale_after: want 0 or more"))
 	}
 	if _, err := time.LoadLocation(c.TimeZone); err != nil {
 		errs = append(errs, fmt.Errorf("[context] time_zone %q: want a name such as Asia/Shanghai", c.TimeZone))

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"magpie/internal/chat"
 )
@@ -13,16 +14,31 @@ import (
 type Chat struct {
 	Key            chat.Key
 	Kind           chat.Kind
-	Title          string
+	Title          string // the platform's
+	Topic          string // our own; empty = none yet
 	Lang           string // "zh", "en", or empty when nothing was said yet
 	ProjectPath    string // empty = the configured one
 	PermissionMode string // empty = the configured one
 	Epoch          int64
 	Session        Session
+	Summary        Summary   // of what was compacted
+	Anew           int64     // the seq after which the context began anew, since nobody had spoken for long; 0 = it did not
+	Turned         time.Time // when its last turn ended; zero = there was none
+	Compacting     string    // the message that asked for a summary and is not answered yet; empty = none
 }
 
-const selectChat = `SELECT kind, title, lang, project_path, permission_mode, epoch,
-	session_id, session_node, session_cwd, session_turn FROM chats WHERE key = ?1`
+// After is the seq after which the recent part of the context begins; 0 = with the first message. What was imported may
+// lie before seq 0.
+func (c Chat) After() int64 {
+	if c.Summary.Seq == 0 || c.Anew == 0 {
+		return c.Summary.Seq + c.Anew
+	}
+	return max(c.Summary.Seq, c.Anew)
+}
+
+const selectChat = `SELECT kind, title, topic, lang, project_path, permission_mode, epoch,
+	session_id, session_node, session_cwd, session_turn, session_tokens, session_window,
+	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for FROM chats WHERE key = ?1`
 
 // querier is what *sql.DB and *sql.Tx share.
 type querier interface {
@@ -32,13 +48,16 @@ type querier interface {
 
 func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
 	c := Chat{Key: key}
-	err := q.QueryRowContext(ctx, selectChat, key.String()).Scan(&c.Kind, &c.Title, &c.Lang, &c.ProjectPath,
-		&c.PermissionMode, &c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Turn)
+	var until, turned int64
+	err := q.QueryRowContext(ctx, selectChat, key.String()).Scan(&c.Kind, &c.Title, &c.Topic, &c.Lang, &c.ProjectPath,
+		&c.PermissionMode, &c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Turn, &c.Session.Tokens,
+		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.Anew, &turned, &c.Compacting)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Chat{}, ErrNotFound
 	} else if err != nil {
 		return Chat{}, fmt.Errorf("load chat %v: %w", key, err)
 	}
+	c.Summary.Until, c.Turned = fromMillis(until), fromMillis(turned)
 	return c, nil
 }
 
@@ -50,8 +69,8 @@ const upsertChat = `INSERT INTO chats (no, key, kind, title, lang) VALUES ((SELE
 	title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END,
 	lang = CASE WHEN excluded.lang = '' THEN chats.lang ELSE excluded.lang END`
 
-const raiseEpoch = `UPDATE chats SET epoch = epoch + 1,
-	session_id = '', session_node = '', session_cwd = '', session_turn = 0 WHERE key = ?1`
+const raiseEpoch = `UPDATE chats SET epoch = epoch + 1, summary = '', summary_seq = 0, summary_at = 0, anew_seq = 0, ` + noSession + `
+	WHERE key = ?1`
 
 const setProject = `UPDATE chats SET project_path = ?2, permission_mode = ?3 WHERE key = ?1`
 

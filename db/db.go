@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/mattn/go-sqlite3"
+
+	"magpie/internal/period"
 )
 
 // readers is how many connections may read at once; the writer is always one.
@@ -24,13 +26,31 @@ const readers = 4
 
 // Config is the [db] section.
 type Config struct {
-	URL string `toml:"url" env:"URL"` // sqlite:///absolute/path.db or sqlite://relative/path.db
+	URL        string          `toml:"url" env:"URL"`                 // sqlite:///absolute/path.db or sqlite://relative/path.db
+	HistoryTTL period.Duration `toml:"history_ttl" env:"HISTORY_TTL"` // how long messages are kept; 0 = for good
+	CacheTTL   period.Duration `toml:"cache_ttl" env:"CACHE_TTL"`     // how long what only helps at work is kept, such as which events are known
 }
 
-// Validate reports what is wrong with c.
+// Defaults is the configuration of a program that configures nothing.
+func Defaults() Config {
+	return Config{URL: "sqlite://data/magpie.db", CacheTTL: period.Duration{Duration: 30 * 24 * time.Hour}}
+}
+
+// leastTTL is how long everything is kept at least: the platform repeats an event for 7.1 hours (page "Event subscription
+// overview"), and what is not known any more counts as new.
+const leastTTL = 24 * time.Hour
+
+// Validate reports everything that is wrong with c.
 func (c Config) Validate() error {
 	_, err := c.path()
-	return err
+	errs := []error{err}
+	if d := c.HistoryTTL.Duration; d != 0 && d < leastTTL {
+		errs = append(errs, fmt.Errorf("[db] history_ttl %v: want %v or more, or 0 to keep everything", d, leastTTL))
+	}
+	if d := c.CacheTTL.Duration; d < leastTTL {
+		errs = append(errs, fmt.Errorf("[db] cache_ttl %v: want %v or more", d, leastTTL))
+	}
+	return errors.Join(errs...)
 }
 
 func (c Config) path() (string, error) {

@@ -71,6 +71,7 @@ var Frequent = map[string]string{
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
 	"what was overheard": selectOverheard, "last addressed": lastAddressed, "the last messages": selectLatest,
 	"an import's epoch": epochInUse, "the oldest message": oldestMessage, "a message of the same name": otherMessage,
+	"chats that wait for a summary": awaitedCompactions, "the oldest open turn": oldestOpen,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
 	"prompts": selectPrompts, "what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
 	"a forgotten session": forgetSessionAside,

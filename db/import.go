@@ -140,7 +140,7 @@ func (p *place) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 const (
 	epochNow   = `SELECT epoch FROM chats WHERE key = ?1`
 	epochInUse = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant'))`
-	epochAfter = `UPDATE chats SET epoch = ?2, session_id = '', session_node = '', session_cwd = '', session_turn = 0 WHERE key = ?1`
+	epochAfter = `UPDATE chats SET epoch = ?2, ` + noSession + ` WHERE key = ?1`
 )
 
 // pastEpoch is the epoch of a record whose conversation was ended. It never becomes part of one that goes on here, but

@@ -246,10 +246,18 @@ func TestAnEventCountsOnce(t *testing.T) {
 	if err := d.Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("another: %v", err)
 	}
-	// It is remembered for eight days, and not for ever.
+	// It is remembered for thirty days, and not for ever.
 	w.Event = "ev_1"
-	for after, want := range map[time.Duration]error{8*24*time.Hour - time.Minute: db.ErrRepeated, 8*24*time.Hour + time.Minute: db.ErrNotFound} {
+	for _, after := range []time.Duration{30*24*time.Hour - time.Minute, 30*24*time.Hour + time.Minute} {
 		d.At(t, time.Now().Add(after))
+		s, err := d.Sweep(t.Context(), db.Defaults())
+		want := db.ErrRepeated
+		if s.Events == 1 {
+			want = db.ErrNotFound
+		}
+		if err != nil || (s.Events == 1) != (after > 30*24*time.Hour) {
+			t.Errorf("after %v: %+v %v", after, s, err)
+		}
 		if err := d.Decide(t.Context(), w); !errors.Is(err, want) {
 			t.Errorf("after %v: %v, want %v", after, err, want)
 		}

@@ -19,6 +19,7 @@ type Entry struct {
 	Lang  string // the language it is written in, when it tells; else empty
 
 	StartAnew bool                       // the next prompt of the chat holds nothing from before this message
+	Compact   bool                       // it asks for a summary; see [DB.Compact] and [DB.AnswerCompact]
 	Reply     string                     // a text to answer it with; empty = none
 	Continues int64                      // the interrupted turn that it asks to go on with; 0 = none
 	Over      chat.Card                  // what that turn looks like from now on
@@ -50,6 +51,11 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 		if e.StartAnew {
 			if _, err := tx.ExecContext(ctx, raiseEpoch, e.Key.String()); err != nil {
 				return fmt.Errorf("start anew: %w", err)
+			}
+		}
+		if e.Compact {
+			if _, err := tx.ExecContext(ctx, setCompact, e.Key.String(), e.ID); err != nil {
+				return fmt.Errorf("ask for a summary: %w", err)
 			}
 		}
 		if e.Reply != "" {

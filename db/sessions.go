@@ -16,10 +16,15 @@ type Session struct {
 	Node string // machine
 	Cwd  string // folder, symbolic links resolved
 	Turn int64  // the last turn that it holds
+
+	Tokens int64 // that it held after its last turn, as the agent counts them; 0 = not known
+	Window int64 // that it can hold; 0 = not known
 }
 
 const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, session_cwd = ?5,
-	session_turn = CASE WHEN session_id = ?3 THEN MAX(session_turn, ?6) ELSE ?6 END
+	session_turn = CASE WHEN session_id = ?3 THEN MAX(session_turn, ?6) ELSE ?6 END,
+	session_tokens = CASE WHEN ?7 = 0 AND session_id = ?3 THEN session_tokens ELSE ?7 END,
+	session_window = CASE WHEN ?8 = 0 AND session_id = ?3 THEN session_window ELSE ?8 END
 	WHERE key = ?1 AND epoch = ?2`
 
 // When machines take turns, what each of them holds is kept until it is its turn again.
@@ -35,7 +40,7 @@ func (t Turn) keepSession(ctx context.Context, tx *sql.Tx, s Session) error {
 	if _, err := tx.ExecContext(ctx, setSessionAside, key, t.Epoch, s.Node); err != nil {
 		return fmt.Errorf("set session of another machine aside: %w", err)
 	}
-	if _, err := tx.ExecContext(ctx, keepSession, key, t.Epoch, s.ID, s.Node, s.Cwd, t.ID); err != nil {
+	if _, err := tx.ExecContext(ctx, keepSession, key, t.Epoch, s.ID, s.Node, s.Cwd, t.ID, s.Tokens, s.Window); err != nil {
 		return fmt.Errorf("keep session: %w", err)
 	}
 	return nil
@@ -68,8 +73,10 @@ func (d *DB) SessionOn(ctx context.Context, c Chat, node string) (Session, error
 	return s, nil
 }
 
-const forgetSession = `UPDATE chats SET session_id = '', session_node = '', session_cwd = '', session_turn = 0
+const forgetSession = `UPDATE chats SET ` + noSession + `
 	WHERE key = ?1 AND session_id = ?2`
+
+const forgetSessionsAside = `DELETE FROM sessions WHERE chat_key = ?1`
 
 const forgetSessionAside = `DELETE FROM sessions WHERE chat_key = ?1 AND session_id = ?2`
 

@@ -268,6 +268,8 @@ type Usage struct {
 
 const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, told = ?5, draft = '' WHERE id = ?1 AND state = 'running'`
 
+const setTurned = `UPDATE chats SET turned_at = ?2 WHERE key = ?1`
+
 const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, input_tokens, output_tokens,
 	cache_read_tokens, cache_write_tokens, cost_usd, first_text_ms, duration_ms, ended_at)
 	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?1 AND turn_id > 0 AND role = 'user'
@@ -300,6 +302,9 @@ func (d *DB) FinishTurn(ctx context.Context, e End) error {
 			if err := e.Turn.keepSession(ctx, tx, e.Session); err != nil {
 				return err
 			}
+		}
+		if _, err := tx.ExecContext(ctx, setTurned, key, millis(now)); err != nil {
+			return fmt.Errorf("note when the turn ended: %w", err)
 		}
 		if u := e.Usage; u != nil {
 			_, err := tx.ExecContext(ctx, insertUsage, e.Turn.ID, key, u.Model, u.Input, u.Output,

@@ -18,6 +18,7 @@ import (
 
 	"magpie/bridge"
 	"magpie/contextmgr"
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/claude"
@@ -34,6 +35,7 @@ type config struct {
 	Log     logConfig         `toml:"log" envPrefix:"LOG_"`
 
 	Node     string          `toml:"node" env:"NODE"` // this machine: its sessions are resumed on no other; empty = the host's name
+	Redact   redactConfig    `toml:"redact" envPrefix:"REDACT_"`
 	Recovery recoveryConfig  `toml:"recovery" envPrefix:"RECOVERY_"`
 	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"` // all that a stop may take; turns that run go on for most of it
 }
@@ -48,6 +50,18 @@ func (c config) node() (string, error) {
 		return "", fmt.Errorf("name of this machine: %w", err)
 	}
 	return host, nil
+}
+
+type redactConfig struct {
+	History bool `toml:"history" env:"HISTORY"` // what people and the agent say is stored without private data and secrets
+}
+
+// policy is what is kept out of the History.
+func (c redactConfig) policy() redact.Policy {
+	if c.History {
+		return redact.All()
+	}
+	return 0
 }
 
 type recoveryConfig struct {
@@ -78,7 +92,7 @@ func defaults() config {
 	return config{
 		Claude:  claude.Defaults(),
 		Context: contextmgr.Defaults(),
-		DB:      db.Config{URL: "sqlite://data/magpie.db"},
+		DB:      db.Defaults(),
 		Log:     logConfig{Level: "info", Format: "json"},
 
 		Recovery: recoveryConfig{MaxAge: claude.Duration{Duration: 2 * time.Hour}},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -55,6 +56,9 @@ func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
 	want := r.foreseen(r.chat, "我叫什么名字？")
 	if again := r.foreseen("feishu:chat:"+r.chat, "我叫什么名字？"); again.Prompt != want.Prompt {
 		t.Errorf("the second time it shows %q", again.Prompt)
+	}
+	if later := r.foreseen(r.chat, "我叫什么名字？", "--at", time.Now().Add(72*time.Hour).Format(time.RFC3339)); later.UseResume || len(later.History) != 0 {
+		t.Errorf("after a silence of three days it shows %+v", later)
 	}
 	if n := r.count(`SELECT COUNT(*) FROM messages`); n != before || r.count(`SELECT COUNT(*) FROM turns`) != 2 {
 		t.Error("something was changed")

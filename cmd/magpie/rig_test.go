@@ -14,7 +14,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge"
-	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
@@ -70,7 +69,8 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config)) *
 	r.cfg = defaults()
 	r.cfg.Feishu = feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
 	r.cfg.Claude = claudetest.Config(t, model.URL())
-	r.cfg.DB = db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")}
+	r.cfg.DB.URL = "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")
+	r.cfg.Context.Titles = false // they are questions to the model, which most tests count
 	r.cfg.Access = bridge.Access{Allow: []string{"*"}}
 	r.cfg.Shutdown.Duration = 4 * time.Second // a quarter of it is for the last words
 	for _, f := range change {
@@ -106,7 +106,7 @@ func (l *logbook) String() string {
 // start starts the program; after stop it may be started again.
 func (r *rig) start() {
 	r.Helper()
-	prog, err := newProgram(context.Background(), r.cfg, zerolog.New(r.logs).Level(zerolog.InfoLevel), func(b bridge.Built) { r.built <- b })
+	prog, err := newProgram(context.Background(), r.cfg, newLog(r.logs, r.cfg.Log).Level(zerolog.InfoLevel), func(b bridge.Built) { r.built <- b })
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
@@ -43,13 +42,6 @@ func (s serveCmd) Run(ctx context.Context) error {
 		defer rest()
 	}
 	return p.run(ctx)
-}
-
-func newLog(w io.Writer, c logConfig) zerolog.Logger {
-	if c.Format == "console" {
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
-	}
-	return zerolog.New(w).With().Timestamp().Logger()
 }
 
 // program is the bridge with all its parts. The playground and tests build the same one.
@@ -88,7 +80,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	p.metrics = newMetrics(p.snapshot)
 	p.bridge = bridge.New(bridge.Config{
 		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.Context, Groups: p.client, Observe: observe,
-		MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
+		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
 		if p.http, err = c.HTTP.listen(log); err != nil {
@@ -105,6 +97,10 @@ func (p *program) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
+	g.Go(func() error {
+		sweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) { return p.store.Sweep(ctx, p.cfg.DB) })
+		return nil
+	})
 	if p.http != nil {
 		g.Go(func() error { return serveHTTP(ctx, p.http, p.pages()) })
 	}

@@ -11,23 +11,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"magpie/internal/period"
 )
 
-// Duration is a time.Duration that a configuration file writes as "5m".
-type Duration struct{ time.Duration }
-
-// UnmarshalText reads "90s", "5m", "2h" or "0".
-func (d *Duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
-	if err != nil {
-		return fmt.Errorf("duration %q: want a number and a unit, such as \"90s\" or \"5m\"", text)
-	}
-	d.Duration = v
-	return nil
-}
-
-// MarshalText writes what UnmarshalText reads.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+// Duration is a length of time in the configuration.
+type Duration = period.Duration
 
 // Config is the [claude] section.
 type Config struct {
@@ -41,6 +30,7 @@ type Config struct {
 	Silence        Duration          `toml:"silence_timeout" env:"SILENCE_TIMEOUT"` // no output while no tool runs: the model's API hangs
 	ToolSilence    Duration          `toml:"tool_timeout" env:"TOOL_TIMEOUT"`       // no output while a tool runs
 	TurnLimit      Duration          `toml:"turn_timeout" env:"TURN_TIMEOUT"`
+	AskLimit       Duration          `toml:"ask_timeout" env:"ASK_TIMEOUT"`        // a summary, a title, or what else is asked apart from the chats
 	Env            map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="` // added to the CLI's environment
 
 	// Instance names the program's database. The processes of one instance are told from those of another by it; see [Sweep].
@@ -53,8 +43,9 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Command: "claude", Project: ".", PermissionMode: "default",
-		KeepAlive: Duration{5 * time.Minute}, MaxProcesses: 4,
-		Silence: Duration{3 * time.Minute}, ToolSilence: Duration{30 * time.Minute}, TurnLimit: Duration{2 * time.Hour},
+		KeepAlive: Duration{Duration: 5 * time.Minute}, MaxProcesses: 4,
+		Silence: Duration{Duration: 3 * time.Minute}, ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
+		AskLimit: Duration{Duration: 2 * time.Minute},
 	}
 }
 
@@ -80,7 +71,7 @@ func (c Config) Validate() error {
 	if c.KeepAlive.Duration < 0 {
 		errs = append(errs, errors.New("[claude] keep_alive: want 0 or more"))
 	}
-	for name, d := range map[string]Duration{"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit} {
+	for name, d := range map[string]Duration{"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit, "ask_timeout": c.AskLimit} {
 		if d.Duration <= 0 {
 			errs = append(errs, fmt.Errorf("[claude] %s: want more than 0", name))
 		}

@@ -18,6 +18,8 @@ type decoder struct {
 	awaiting []int           // blocks that were streamed and not yet confirmed whole
 	called   map[string]bool // tools that a ToolCall was made for, by id
 	failure  Failure
+	read     int64 // tokens that the last call of the model was given
+	said     int64 // and those of its answer
 }
 
 // permission is the CLI's question whether a tool may be used. It must be answered exactly once.
@@ -76,6 +78,7 @@ func (d *decoder) stream(ev gjson.Result) []Event {
 	switch ev.Get("type").String() {
 	case "message_start":
 		events := d.begin(ev.Get("message.id").String())
+		d.count(ev.Get("message.usage"))
 		d.streamed = true
 		return events
 	case "content_block_start":
@@ -96,10 +99,22 @@ func (d *decoder) stream(ev gjson.Result) []Event {
 		case "thinking_delta":
 			return []Event{Thinking{Text: delta.Get("thinking").String()}}
 		}
+	case "message_delta":
+		d.count(ev.Get("usage"))
 	case "message_stop":
 		d.streamed = false
 	}
 	return nil
+}
+
+// count takes up how large a call of the model is: what it was given is told at its beginning, and what it answered at
+// its end, where the rest may be repeated.
+func (d *decoder) count(usage gjson.Result) {
+	read := usage.Get("input_tokens").Int() + usage.Get("cache_read_input_tokens").Int() + usage.Get("cache_creation_input_tokens").Int()
+	if read > 0 {
+		d.read = read
+	}
+	d.said = usage.Get("output_tokens").Int()
 }
 
 // begin starts the model message id. What an unfinished stream had shown is void: the new message repeats it.
@@ -125,6 +140,7 @@ func (d *decoder) assistant(v gjson.Result) []Event {
 	var events []Event
 	if id := msg.Get("id").String(); id != d.message {
 		events = d.begin(id)
+		d.count(msg.Get("usage")) // it was not streamed
 	}
 	for _, block := range msg.Get("content").Array() {
 		switch kind := block.Get("type").String(); {
@@ -188,6 +204,7 @@ func (d *decoder) result(v gjson.Result) []Event {
 		Text:    v.Get("result").String(),
 		Elapsed: time.Duration(v.Get("duration_ms").Int()) * time.Millisecond,
 		CostUSD: v.Get("total_cost_usd").Float(),
+		Held:    d.read + d.said,
 		Usage: Usage{
 			Input: u.Get("input_tokens").Int(), Output: u.Get("output_tokens").Int(),
 			CacheRead: u.Get("cache_read_input_tokens").Int(), CacheNew: u.Get("cache_creation_input_tokens").Int(),

@@ -73,6 +73,7 @@ type Result struct {
 	Window  int64    // its context window, in tokens
 	Usage   Usage
 	CostUSD float64 // of this turn
+	Held    int64   // tokens that the session holds now, as the last call of the model counted them; 0 = not known
 	Elapsed time.Duration
 }
 

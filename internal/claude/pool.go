@@ -16,6 +16,7 @@ import (
 type Pool struct {
 	cfg   Config
 	slots *semaphore.Weighted // one per running turn; first come, first served
+	asks  *semaphore.Weighted // one per question that has a place, or waits for one
 	tasks sync.WaitGroup      // processes on their way out
 
 	mu      sync.Mutex
@@ -25,6 +26,7 @@ type Pool struct {
 	living  map[*Process]bool   // processes that have not been ended
 	idle    []*idle             // the one that has waited longest first
 	leaving map[string]*Process // by owner: on its way out
+	guests  []*guest            // questions that have a place; the one that came last goes first
 	closed  bool
 }
 
@@ -55,7 +57,10 @@ var ErrClosed = errors.New("claude: pool closed")
 
 // NewPool makes a pool. It starts nothing.
 func NewPool(c Config) *Pool {
-	return &Pool{cfg: c, slots: semaphore.NewWeighted(int64(c.MaxProcesses)), living: map[*Process]bool{}, leaving: map[string]*Process{}}
+	return &Pool{
+		cfg: c, slots: semaphore.NewWeighted(int64(c.MaxProcesses)), asks: semaphore.NewWeighted(max(1, int64(c.MaxProcesses/2))),
+		living: map[*Process]bool{}, leaving: map[string]*Process{},
+	}
 }
 
 // Places is how many processes there may be.
@@ -91,10 +96,17 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	return p, nil
 }
 
-// place waits for a place.
+// place waits for a place. When there is none, a question has to leave its own.
 func (pl *Pool) place(ctx context.Context) error {
+	if pl.slots.TryAcquire(1) {
+		return nil
+	}
 	pl.mu.Lock()
 	pl.waiting++
+	if n := len(pl.guests); n > 0 {
+		pl.guests[n-1].leave(errGaveWay)
+		pl.guests = pl.guests[:n-1]
+	}
 	pl.mu.Unlock()
 	err := pl.slots.Acquire(ctx, 1)
 	pl.mu.Lock()

@@ -19,6 +19,7 @@ type Spec struct {
 	Dir     string // working folder
 	Mode    string // permission mode
 	Name    string // title by which a person can resume the session in a terminal; empty = none
+	Task    string // not empty: the process is for a [Question], and all of the above but Dir is not used
 
 	// Known is asked which prompts a session that is to be resumed was sent, when its process has to be started; see
 	// [Config.Verify]. It may be nil.
@@ -108,6 +109,9 @@ func start(c Config, spec Spec) (*Process, error) {
 }
 
 func arguments(c Config, spec Spec) []string {
+	if spec.Task != "" {
+		return askArguments(c, spec)
+	}
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--permission-prompt-tool", "stdio", "--settings=" + settings,

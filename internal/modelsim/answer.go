@@ -33,7 +33,7 @@ type content struct {
 type object map[string]any
 
 func newAnswer(w http.ResponseWriter, req *Request, call *call) *answer {
-	return &answer{w: w, req: req, call: call, usage: newUsage(req.Body)}
+	return &answer{w: w, req: req, call: call, usage: newUsage(estimateTokens(req.Body))}
 }
 
 // play does the steps and ends the message. An error says why there is no complete answer.

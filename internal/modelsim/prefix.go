@@ -13,7 +13,7 @@ const (
 	questionHeading = "\n---\n# 当前问题\n\n"
 )
 
-var turnHeading = regexp.MustCompile(`^## \[[0-9]+\] (用户|助手)(?:.*)[:：]$`)
+var turnHeading = regexp.MustCompile(`^## \[[0-9]+\] (用户|助手|记忆|摘要|旁听)(?:.*)[:：]$`)
 
 // said is one message of a conversation.
 type said struct {
@@ -30,7 +30,7 @@ func splitPrefix(prompt string) ([]said, string) {
 	var list []said
 	for line := range strings.SplitSeq(prompt[:i], "\n") {
 		if h := turnHeading.FindStringSubmatch(line); h != nil {
-			list = append(list, said{user: h[1] == "用户"})
+			list = append(list, said{user: h[1] != "助手"})
 		} else if len(list) > 0 {
 			list[len(list)-1].text += unescape(line) + "\n"
 		}

@@ -148,6 +148,14 @@ func Cut() Step {
 // Hang says nothing more until the client leaves or the server closes.
 func Hang() Step { return Hold(nil) }
 
+// Usage reports that the request had so many tokens, instead of counting them. It comes before anything is said.
+func Usage(tokens int) Step {
+	return stepFunc(func(_ context.Context, a *answer) error {
+		a.usage = newUsage(tokens)
+		return nil
+	})
+}
+
 // Stop sets another stop reason: max_tokens, refusal.
 func Stop(reason string) Step {
 	return stepFunc(func(_ context.Context, a *answer) error {

@@ -51,9 +51,8 @@ type usage struct {
 	cacheWrite int
 }
 
-// newUsage guesses: most of a request of the CLI repeats the one before.
-func newUsage(body []byte) usage {
-	n := estimateTokens(body)
+// newUsage splits a number of tokens: most of a request of the CLI repeats the one before.
+func newUsage(n int) usage {
 	u := usage{cacheRead: n * 8 / 10, cacheWrite: n / 10}
 	u.input = n - u.cacheRead - u.cacheWrite
 	return u

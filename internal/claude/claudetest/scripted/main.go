@@ -32,6 +32,7 @@ func main() {
 
 func run(args []string, in io.Reader, out io.Writer) error {
 	a := agent{out: bufio.NewWriter(out)}
+	record := os.Getenv("MAGPIE_SCRIPTED_TRANSCRIPT") == "1"
 	for _, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
 		switch name {
@@ -39,9 +40,11 @@ func run(args []string, in io.Reader, out io.Writer) error {
 			a.session = value
 		case "--permission-mode":
 			a.mode = value
+		case "--no-session-persistence":
+			record = false
 		}
 	}
-	if os.Getenv("MAGPIE_SCRIPTED_TRANSCRIPT") == "1" {
+	if record {
 		if err := a.openTranscript(); err != nil {
 			return err
 		}

@@ -1,0 +1,76 @@
+package bridge
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/contextmgr"
+	"magpie/db"
+)
+
+// settle brings a claimed turn's chat into the state in which it is to be asked: without a session that is full or stale.
+// What fails is logged, and the turn goes on with what there is.
+func (t *turn) settle(ctx context.Context) {
+	b, key := t.b, t.claim.Turn.Key
+	b.beginAnew(ctx, t.claim)
+	b.upkeep.begin(ctx, key, b.due(t.claim.Chat), func() { t.show(t.view.tidying()) })
+	c, err := b.db.Chat(ctx, key)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
+		return
+	}
+	if c.Epoch != t.claim.Turn.Epoch {
+		return // /new came; the turn belongs to what was before
+	}
+	dropped := c.Session.ID == "" && t.resume
+	if !dropped {
+		c.Session = t.claim.Chat.Session
+	}
+	t.claim.Chat = c
+	if !dropped {
+		return
+	}
+	if err := t.renewSession(ctx); err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("new session not noted")
+	}
+}
+
+// unsettle lets the chat be taken care of again when its turn is over.
+func (t *turn) unsettle(ctx context.Context, end outcome) {
+	b, key := t.b, t.claim.Turn.Key
+	b.upkeep.end(key)
+	if end.state == db.Queued || ctx.Err() != nil {
+		return // at the end of the program; what is due is found before the next turn
+	}
+	c, err := b.db.Chat(ctx, key)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
+		return
+	}
+	if b.due(c) || b.long(ctx, c) {
+		b.upkeep.make(key)
+	}
+	if c.Topic == "" && end.state == db.Done && t.view.answer() != "" && b.cfg.Context.Titles {
+		b.upkeep.title(key, func(ctx context.Context) { b.entitle(ctx, c, t.claim.Asked, t.view.answer()) })
+	}
+}
+
+// long reports whether what was said since the last summary would fill a session, as far as it can be estimated: when the
+// agent tells nothing about its session, or the chat has none.
+func (b *Bridge) long(ctx context.Context, c db.Chat) bool {
+	if c.Session.Tokens > 0 || !b.upkeep.fit(c.Key, time.Now()) {
+		return false
+	}
+	list, err := b.db.Settled(ctx, c.Key, c.Epoch, c.After(), mostLoaded)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("length of the chat not known")
+		return false
+	}
+	tokens := contextmgr.EstimateTokens(c.Summary.Text)
+	for _, m := range list {
+		tokens += contextmgr.EstimateTokens(m.Text)
+	}
+	return b.cfg.Context.Full(int64(tokens), 0)
+}

@@ -1,0 +1,38 @@
+package bridge
+
+import (
+	"strings"
+	"testing"
+
+	"magpie/internal/chat"
+)
+
+// A stale group begins anew like any chat, but nobody has agreed that something of it is noted.
+func TestNothingOfAStaleGroupIsNoted(t *testing.T) {
+	for kind, noted := range map[chat.Kind]bool{chat.Private: true, chat.Group: false} {
+		t.Run(string(kind), func(t *testing.T) {
+			l := newLine(t, &recorder{})
+			l.bridge.cfg.Context.Titles = false
+			l.start()
+			for _, id := range []string{"om_1", "om_2"} {
+				m := heard(id, "hello there")
+				m.Kind = kind
+				l.must(l.bridge.Message(t.Context(), m))
+				l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0 })
+				l.sql(`UPDATE chats SET turned_at = turned_at - 49 * 3600000`)
+			}
+			l.until("the end of what is done on the side", func() bool {
+				u := l.bridge.upkeep.jobs
+				u.mu.Lock()
+				defer u.mu.Unlock()
+				return u.active == 0 && len(u.list) == 0
+			})
+			if got := strings.Contains(l.logs.String(), `"task":"points"`); got != noted {
+				t.Errorf("noted: %v", got)
+			}
+			if n := l.count(`SELECT anew_seq FROM chats`); n != 2 {
+				t.Errorf("the context begins after message %d", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,27 @@
+package bridge
+
+import (
+	"context"
+
+	"magpie/contextmgr"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// entitle gives a chat its title: from the agent, else from the first question. It is given once.
+func (b *Bridge) entitle(ctx context.Context, c db.Chat, asked []chat.Message, answer string) {
+	log := b.log.With().Stringer("chat", c.Key).Logger()
+	said := append(asked[:len(asked):len(asked)], chat.Message{Key: c.Key, Role: chat.Assistant, Class: chat.Talk, Text: answer})
+	reply, err := b.consult(ctx, c.Key, "title", b.cfg.Context.TitleTask(c.Lang, c.Kind, said))
+	if ctx.Err() != nil {
+		return // after the next answer it is tried again
+	}
+	title := contextmgr.Title(redacted(reply))
+	if err != nil || title == "" {
+		log.Warn().Err(err).Msg("the agent has found no title; it is made of the question")
+		title = contextmgr.FallbackTitle(redacted(asked[0].Text))
+	}
+	if err := b.db.SetTopic(ctx, c.Key, title); err != nil {
+		log.Error().Err(err).Msg("title not stored")
+	}
+}

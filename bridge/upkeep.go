@@ -1,0 +1,176 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"magpie/internal/chat"
+)
+
+// upkeep keeps the making of summaries and the turns of a chat apart: a summary replaces the session, which no turn may
+// be using then.
+type upkeep struct {
+	jobs    *jobs
+	compact func(ctx context.Context, key chat.Key) error // makes a chat's summary
+
+	mu     sync.Mutex
+	chats  map[chat.Key]*care // those in which a turn runs, or a summary is made
+	titled map[chat.Key]bool  // chats for which a title is being made
+	tired  *simplelru.LRU[chat.Key, rest]
+}
+
+// care is what goes on in one chat.
+type care struct {
+	turn bool                    // a turn runs
+	done chan struct{}           // closed when the summary is made, or will not be; nil = none is being made
+	stop context.CancelCauseFunc // ends the making of it
+}
+
+// rest is how long summaries that nobody asked for are not tried again.
+type rest struct {
+	failures int
+	until    time.Time
+}
+
+const (
+	mostTired = 1000 // chats whose last summary failed; of more, the oldest may be tried again too early
+	firstRest = 5 * time.Minute
+	lastRest  = 6 * time.Hour
+)
+
+// patience is how long a question waits for a summary that is being made.
+const patience = time.Minute
+
+// errImpatient stops a summary for which a question has waited long enough.
+var errImpatient = errors.New("a question has waited for it long enough")
+
+func newUpkeep(compact func(context.Context, chat.Key) error) *upkeep {
+	u := &upkeep{jobs: newJobs(math.MaxInt), compact: compact, chats: map[chat.Key]*care{}, titled: map[chat.Key]bool{}}
+	u.tired, _ = simplelru.NewLRU[chat.Key, rest](mostTired, nil) // fails for sizes below 1 only
+	return u
+}
+
+// begin is called before a turn works with the chat's session, and lets no summary begin until end. It waits for one that
+// is being made, but not for long, and calls tell when it has to. due says that one should be made before.
+func (u *upkeep) begin(ctx context.Context, key chat.Key, due bool, tell func()) {
+	for c := u.enter(key, due); c.done != nil && ctx.Err() == nil; c = u.enter(key, false) {
+		tell()
+		t := time.NewTimer(patience)
+		select {
+		case <-c.done:
+		case <-t.C:
+			c.stop(errImpatient)
+			<-c.done
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+}
+
+// enter notes a turn when no summary is being made; otherwise it returns what to wait for.
+func (u *upkeep) enter(key chat.Key, due bool) care {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	c := u.of(key)
+	if due && c.done == nil {
+		u.start(key, c)
+	}
+	c.turn = c.done == nil
+	return *c
+}
+
+// of is the chat's care. The caller holds mu.
+func (u *upkeep) of(key chat.Key) *care {
+	if u.chats[key] == nil {
+		u.chats[key] = &care{}
+	}
+	return u.chats[key]
+}
+
+// end notes that the turn is over.
+func (u *upkeep) end(key chat.Key) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.of(key).turn = false
+	u.tidy(key)
+}
+
+// tidy forgets a chat in which nothing goes on. The caller holds mu.
+func (u *upkeep) tidy(key chat.Key) {
+	if c := u.chats[key]; !c.turn && c.done == nil {
+		delete(u.chats, key)
+	}
+}
+
+// make has the chat's summary made, unless a turn runs or one is being made.
+func (u *upkeep) make(key chat.Key) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c := u.of(key); !c.turn && c.done == nil {
+		u.start(key, c)
+	}
+}
+
+// start begins with a summary. The caller holds mu.
+func (u *upkeep) start(key chat.Key, c *care) {
+	halt, stop := context.WithCancelCause(context.Background())
+	done := make(chan struct{})
+	c.done, c.stop = done, stop
+	u.jobs.add(func(ctx context.Context) {
+		defer stop(nil)
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		context.AfterFunc(halt, func() { cancel(context.Cause(halt)) })
+		err := u.compact(ctx, key)
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.judge(key, err, time.Now())
+		c.done, c.stop = nil, nil
+		close(done)
+		u.tidy(key)
+	})
+}
+
+// judge notes whether a summary could be made. The end of the program is no failure. The caller holds mu.
+func (u *upkeep) judge(key chat.Key, err error, now time.Time) {
+	switch {
+	case err == nil:
+		u.tired.Remove(key)
+	case !errors.Is(err, context.Canceled):
+		r, _ := u.tired.Get(key)
+		wait := lastRest
+		if r.failures < 10 { // more would overflow
+			wait = min(firstRest<<r.failures, lastRest)
+		}
+		u.tired.Add(key, rest{r.failures + 1, now.Add(wait)})
+	}
+}
+
+// fit reports whether a summary that nobody asked for may be tried.
+func (u *upkeep) fit(key chat.Key, now time.Time) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	r, failed := u.tired.Get(key)
+	return !failed || !now.Before(r.until)
+}
+
+// title has f make the chat's title, unless one is being made.
+func (u *upkeep) title(key chat.Key, f func(context.Context)) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.titled[key] {
+		return
+	}
+	u.titled[key] = true
+	u.jobs.add(func(ctx context.Context) {
+		f(ctx)
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.titled, key)
+	})
+}

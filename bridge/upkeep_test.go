@@ -1,0 +1,217 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// upkept is an upkeep whose summaries take a while.
+type upkept struct {
+	*upkeep
+	made, working atomic.Int32
+	cause         atomic.Value // with which the last one was stopped
+}
+
+// keepUp has summaries made that take so long and end with err. Within a bubble of synctest.
+func keepUp(t *testing.T, takes time.Duration, err error) *upkept {
+	u := &upkept{}
+	u.upkeep = newUpkeep(func(ctx context.Context, _ chat.Key) error {
+		if u.working.Add(1) > 1 {
+			t.Error("two summaries of one chat")
+		}
+		defer u.working.Add(-1)
+		u.made.Add(1)
+		pause(ctx, takes)
+		if ctx.Err() != nil {
+			u.cause.Store(context.Cause(ctx))
+			return context.Cause(ctx)
+		}
+		return err
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() { defer close(done); u.jobs.run(ctx, stop) }()
+	t.Cleanup(func() { cancel(); close(stop); <-done })
+	return u
+}
+
+func TestASummaryAndATurnDoNotMeet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := keepUp(t, 20*time.Second, nil)
+		told := 0
+		began := time.Now()
+		u.begin(t.Context(), room, true, func() { told++ })
+		if took := time.Since(began); u.made.Load() != 1 || u.working.Load() != 0 || took != 20*time.Second || told != 1 {
+			t.Errorf("the turn waited %v, told %d times, for %d summaries", took, told, u.made.Load())
+		}
+		u.make(room)
+		time.Sleep(time.Minute)
+		if u.made.Load() != 1 {
+			t.Error("a summary began during the turn")
+		}
+		u.end(room)
+		u.make(room)
+		u.make(room)
+		began = time.Now()
+		u.begin(t.Context(), room, true, func() { told++ })
+		if took := time.Since(began); u.made.Load() != 2 || took != 20*time.Second {
+			t.Errorf("the next turn waited %v for %d summaries", took, u.made.Load())
+		}
+		u.end(room)
+		u.begin(t.Context(), room, false, func() { t.Error("waits for nothing") })
+		u.end(room)
+		if len(u.chats) != 0 {
+			t.Errorf("%d chats are kept in mind", len(u.chats))
+		}
+	})
+}
+
+func TestAQuestionDoesNotWaitForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := keepUp(t, time.Hour, nil)
+		began := time.Now()
+		u.begin(t.Context(), room, true, func() {})
+		if took := time.Since(began); took != patience || u.working.Load() != 0 || u.cause.Load() != errImpatient {
+			t.Errorf("waited %v; the summary was stopped by %v", took, u.cause.Load())
+		}
+		u.end(room)
+		if u.fit(room, time.Now()) {
+			t.Error("the next question will wait again")
+		}
+	})
+}
+
+// A turn that is stopped while it waits does not run, and does not stop the summary.
+func TestAStoppedTurnDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := keepUp(t, 30*time.Second, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Second, stop)
+		began := time.Now()
+		u.begin(ctx, room, true, func() {})
+		if took := time.Since(began); took != 10*time.Second || u.working.Load() != 1 {
+			t.Errorf("waited %v", took)
+		}
+		u.end(room)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if u.cause.Load() != nil || len(u.chats) != 0 {
+			t.Errorf("the summary was stopped by %v", u.cause.Load())
+		}
+	})
+}
+
+// What failed is tried again later and later, until it succeeds.
+func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
+	u := newUpkeep(nil)
+	now := time.Now()
+	var waits []time.Duration
+	for range 20 {
+		u.judge(room, claude.ErrAskEnd, now)
+		r, _ := u.tired.Get(room)
+		if u.fit(room, r.until.Add(-time.Second)) || !u.fit(room, r.until) {
+			t.Fatalf("after %d failures it rests until %v", r.failures, r.until)
+		}
+		waits = append(waits, r.until.Sub(now))
+	}
+	if waits[0] != firstRest || waits[1] != 2*firstRest || waits[19] != lastRest {
+		t.Errorf("waits %v", waits)
+	}
+	u.judge(room, nil, now)
+	if !u.fit(room, now) {
+		t.Error("it succeeded and rests")
+	}
+	u.judge(room, context.Canceled, now)
+	if !u.fit(room, now) {
+		t.Error("the end of the program counts as a failure")
+	}
+}
+
+func TestATitleIsMadeOnceAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := keepUp(t, 0, nil)
+		var made atomic.Int32
+		for range 3 {
+			u.title(room, func(context.Context) { made.Add(1); time.Sleep(time.Second) })
+		}
+		time.Sleep(2 * time.Second)
+		if made.Load() != 1 {
+			t.Errorf("made %d times", made.Load())
+		}
+		u.title(room, func(context.Context) { made.Add(1) })
+		synctest.Wait()
+		if made.Load() != 2 || len(u.titled) != 0 {
+			t.Errorf("made %d times", made.Load())
+		}
+	})
+}
+
+func TestWhenAChatIsStale(t *testing.T) {
+	const after = 48 * time.Hour
+	turned := time.UnixMilli(1_000_000)
+	for name, tc := range map[string]struct {
+		silent time.Duration
+		change func(*db.Claim)
+		want   bool
+	}{
+		"just in time":   {silent: after},
+		"too long":       {silent: after + time.Millisecond, want: true},
+		"meanwhile":      {silent: -time.Second},
+		"no turn so far": {silent: 1000 * time.Hour, change: func(c *db.Claim) { c.Chat.Turned = time.Time{} }},
+		"before /new":    {silent: 1000 * time.Hour, change: func(c *db.Claim) { c.Chat.Epoch++ }},
+	} {
+		c := db.Claim{Chat: db.Chat{Turned: turned}, Turn: db.Turn{Created: turned.Add(tc.silent)}, Asked: []chat.Message{{Seq: 9}}}
+		if tc.change != nil {
+			tc.change(&c)
+		}
+		if got := stale(c, after); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		if stale(c, 0) {
+			t.Errorf("%s: stale, though chats never are", name)
+		}
+	}
+}
+
+// A chat whose agent tells nothing about its session is summed up when what was said is long.
+func TestTheLengthOfAChatIsEstimated(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.bridge.cfg.Context.Window, l.bridge.cfg.Context.KeepRecent = 4000, 1
+	l.start()
+	l.say("om_1", strings.Repeat("字", 3300))
+	l.until("a summary", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id = ''`) == 1 })
+	l.say("om_2", "go on")
+	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
+	if err := l.bridge.compact(t.Context(), chat.FeishuChat("oc_nobody")); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("a chat that does not exist: %v", err)
+	}
+}
+
+// What has nothing to do any more is not kept in mind, however many chats there were.
+func TestIdleChatsLeaveMemory(t *testing.T) {
+	const chats = 40
+	l := newLine(t, &recorder{})
+	l.start()
+	for i := range chats {
+		m := heard(fmt.Sprint("om_", i), "hello there")
+		m.Key = chat.FeishuChat(fmt.Sprint("oc_", i))
+		l.must(l.bridge.Message(t.Context(), m))
+	}
+	l.until("all titles", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == chats })
+	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.stop()
+	b := l.bridge
+	if n := len(b.lanes.byChat) + len(b.outbox.lanes.byChat) + len(b.outbox.held) + len(b.upkeep.chats) + len(b.upkeep.titled) + b.upkeep.tired.Len(); n != 0 {
+		t.Errorf("%d things are kept in mind", n)
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"magpie/contextmgr"
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+const (
+	private         = "我的邮箱是 bob@example.com，手机 138 1234 5678，密码：hunter2，卡号 4111-1111-1111-1111"
+	privateRedacted = "我的邮箱是 [REDACTED_EMAIL]，手机 [REDACTED_PHONE]，密码：[REDACTED_SECRET]，卡号 [REDACTED_CC]"
+)
+
+// privateParts are what must not be stored.
+var privateParts = []string{"bob@", "1234 5678", "hunter2", "1111-1111", "alice@", "13912345678", "carol@", "dave@"}
+
+// With [redact] history nothing private is stored, in no table, and the agent is not told; people see the answer as it was
+// given.
+func TestTheHistoryIsStoredRedacted(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Redact.History = true; c.Claude.KeepAlive.Duration = 0 })
+	const answer = "记下了，抄送 alice@example.com，或打 13912345678。"
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text(answer)}})
+	if got := r.ask(private); got != answer {
+		t.Errorf("people see %q", got)
+	}
+	req := r.lastRequest()
+	if got := req.LastUser(); got != privateRedacted {
+		t.Errorf("the agent was asked %q", got)
+	}
+	r.ask("我叫小明")
+	req = r.lastRequest()
+	parsed, _, ok := contextmgr.ParsePrefix(req.LastUser())
+	if !ok || len(parsed) != 2 || parsed[0].Text != privateRedacted || parsed[1].Text != "记下了，抄送 [REDACTED_EMAIL]，或打 [REDACTED_PHONE]。" {
+		t.Errorf("the history came back as %q", req.LastUser())
+	}
+	group := r.sim.Group("测试群", r.user)
+	r.sim.Say(group, r.user, "大家好，我是 carol@example.com")
+	r.answer(group, r.sim.Say(group, r.user, "/status dave@example.com", feishusim.Mention()))
+	r.until("an empty outbox", func() bool { return r.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	for _, stored := range everythingStored(r) {
+		for _, part := range privateParts {
+			if strings.Contains(stored, part) {
+				t.Errorf("stored: %s", stored)
+			}
+		}
+	}
+	if n := r.count(`SELECT COUNT(*) FROM messages WHERE content LIKE '%[REDACTED_EMAIL]%'`); n != 4 {
+		t.Errorf("%d messages have a mark, want the question, its answer, what was overheard, and the command", n)
+	}
+}
+
+// Unless it is asked for, the History holds what was said.
+func TestTheHistoryIsStoredAsItWasSaid(t *testing.T) {
+	r := newRig(t)
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("好的 bob@example.com")}})
+	r.ask(private)
+	var got []string
+	for m, err := range r.prog.store.History(t.Context(), chat.FeishuChat(r.chat), 0, 0, 1<<62) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, m.Text)
+	}
+	if len(got) != 2 || got[0] != "好的 bob@example.com" || got[1] != private {
+		t.Errorf("stored %q", got)
+	}
+}
+
+// everythingStored is every row of every table of the rig's database.
+func everythingStored(r *rig) []string {
+	r.Helper()
+	side, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
+	must(r, err)
+	defer side.Close()
+	names := column(r, side, `SELECT name FROM sqlite_master WHERE type = 'table'`)
+	if len(names) < 5 {
+		r.Fatalf("tables %q", names)
+	}
+	var rows []string
+	for _, table := range names {
+		rows = append(rows, column(r, side, fmt.Sprintf(`SELECT * FROM %q`, table))...)
+	}
+	return rows
+}
+
+// column is what a query returns, a string a row.
+func column(r *rig, side *sql.DB, query string) (list []string) {
+	r.Helper()
+	rows, err := side.QueryContext(r.Context(), query)
+	must(r, err)
+	defer func() { must(r, errors.Join(rows.Err(), rows.Close())) }()
+	columns, err := rows.Columns()
+	must(r, err)
+	values, into := make([]sql.RawBytes, len(columns)), make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		must(r, rows.Scan(into...))
+		var parts []string
+		for _, v := range values {
+			parts = append(parts, string(v))
+		}
+		list = append(list, strings.Join(parts, "|"))
+	}
+	return list
+}

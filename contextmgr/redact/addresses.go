@@ -1,0 +1,175 @@
+package redact
+
+import (
+	"bytes"
+	"net/netip"
+	"regexp"
+	"slices"
+)
+
+// emails finds addresses of mail. Git's remotes (git@host:path) and names of images (icon@2x.png) are none.
+func (s *scan) emails() {
+	for i := 0; ; i++ {
+		n := bytes.IndexByte(s.text[i:], '@')
+		if n < 0 {
+			return
+		}
+		i += n
+		start, stop := i, i+1
+		for start > 0 && localChar(s.text[start-1]) {
+			start--
+		}
+		for stop < len(s.text) && domainChar(s.text[stop]) {
+			stop++
+		}
+		for start < i && bytes.IndexByte([]byte(".-'%"), s.text[start]) >= 0 {
+			start++
+		}
+		for stop > i+1 && !alnum(s.text[stop-1]) {
+			stop--
+		}
+		local, domain := s.text[start:i], s.text[i+1:stop]
+		if len(local) == 0 || !emailDomain(domain) || string(local) == "git" && at(s.text, stop) == ':' {
+			continue
+		}
+		s.claim(Email, start, stop)
+		i = stop - 1
+	}
+}
+
+func localChar(c byte) bool  { return alnum(c) || bytes.IndexByte([]byte("._%+-'"), c) >= 0 }
+func domainChar(c byte) bool { return alnum(c) || c == '.' || c == '-' }
+
+var retina = regexp.MustCompile(`^[1-9]x\.[a-z]{3,4}$`)
+
+// emailDomain reports whether mail can be sent to a domain: it has a dot, and a top level of letters.
+func emailDomain(domain []byte) bool {
+	dot := bytes.LastIndexByte(domain, '.')
+	if dot <= 0 || bytes.Contains(domain, []byte("..")) || retina.Match(domain) {
+		return false
+	}
+	top := domain[dot+1:]
+	if len(top) < 2 || len(top) > 3 && top[0] < 'a' && top[1] >= 'a' { // m.Path@m.Version
+		return false
+	}
+	for _, c := range top {
+		if !letter(c) && !bytes.HasPrefix(top, []byte("xn--")) {
+			return false
+		}
+	}
+	return true
+}
+
+// addresses finds addresses of machines.
+func (s *scan) addresses() {
+	var stay [][2]int
+	if bytes.Contains(s.text, []byte("```")) || bytes.Contains(s.text, []byte("~~~")) {
+		stay = fenced(s.text)
+	}
+	for i := 0; i < len(s.plain); {
+		if len(stay) > 0 && i >= stay[0][0] {
+			i = max(i, stay[0][1])
+			stay = stay[1:]
+			continue
+		}
+		if !addressChar(s.plain[i]) {
+			i++
+			continue
+		}
+		j := i
+		for j < len(s.plain) && addressChar(s.plain[j]) {
+			j++
+		}
+		s.address(i, j)
+		i = j
+	}
+}
+
+func addressChar(c byte) bool { return hex(c) || c == ':' || c == '.' }
+
+// longestAddress is an IPv6 address whose end is written like IPv4.
+const longestAddress = 45
+
+// address looks at a row of characters that addresses consist of.
+func (s *scan) address(i, j int) {
+	// What stands in front, and the end of a sentence, are no part: "IP:2001:db8::1."
+	for i < j && (s.plain[i] == '.' || s.plain[i] == ':' && at(s.plain, i+1) != ':') {
+		i++
+	}
+	for i < j && (s.plain[j-1] == '.' || s.plain[j-1] == ':' && before(s.plain, j-1) != ':') {
+		j--
+	}
+	row := s.plain[i:j]
+	if bytes.Count(row, []byte(":")) >= 2 {
+		s.ipv6(i, j)
+		return
+	}
+	// A port may follow, a word may come before: "db:10.0.0.5:5432"
+	if n := bytes.IndexByte(row, ':'); n >= 0 {
+		s.ipv4(i, i+n)
+		i += n + 1
+	}
+	s.ipv4(i, j)
+}
+
+// versionWords stand in front of a version number, or a chapter, that looks like an address.
+var versionWords = []string{"version", "ver", "v", "release", "revision", "build", "rev", "section", "chapter", "upgrade to", "upgraded to", "版本", "升到", "升级到", "升级至", "降级到", "回退到", "第", "§"}
+
+// versionFollows is what stands behind one.
+var versionFollows = regexp.MustCompile(`^ ?(?:版|[Vv]ersion)`)
+
+func (s *scan) ipv4(i, j int) {
+	ip, err := netip.ParseAddr(string(s.plain[i:j]))
+	if err != nil || !ip.Is4() || everybodys(ip) {
+		return
+	}
+	c, cc := before(s.plain, i), before(s.plain, i-1)
+	d, dd := at(s.plain, j), at(s.plain, j+1)
+	switch {
+	case alnum(c), c == '_', alnum(d), d == '_', d == '.' && alnum(dd): // v1.2.3.4, 1.2.3.4.tar
+	case (c == '-' || c == '/' && d != ':') && letter(cc), d == '-' && letter(dd): // go-1.2.3.4, Chrome/1.2.3.4, 1.2.3.4-rc1
+	case c == '^', c == '~', c == '=' && bytes.IndexByte([]byte("=<>~!"), cc) >= 0: // requirements: ==1.2.3.4
+	case announced(s.plain, i, versionWords), versionFollows.Match(s.plain[j:]):
+	default:
+		s.claim(IP, i, j)
+	}
+}
+
+func (s *scan) ipv6(i, j int) {
+	if j-i > longestAddress || alnum(before(s.plain, i)) || before(s.plain, i) == '_' || alnum(at(s.plain, j)) || at(s.plain, j) == '_' {
+		return
+	}
+	row := string(s.plain[i:j])
+	ip, err := netip.ParseAddr(row)
+	if err != nil {
+		return
+	}
+	if ip = ip.Unmap(); everybodys(ip) || ip.Is6() && !given(ip, row) {
+		return
+	}
+	s.claim(IP, i, j)
+}
+
+// everybodys reports whether an address is the same on every machine, or never anybody's, such as that of a large network.
+func everybodys(ip netip.Addr) bool {
+	if ip.Is4() {
+		b := ip.As4()
+		return b[0] == 0 || b[0] == 127 || b[0] >= 224 || ip.IsLinkLocalUnicast() || b[1] == 0 && b[2] == 0 && b[3] == 0
+	}
+	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast()
+}
+
+// inUse are the parts of IPv6 out of which machines are given addresses.
+var inUse = []netip.Prefix{
+	netip.MustParsePrefix("2000::/3"), netip.MustParsePrefix("fc00::/7"), netip.MustParsePrefix("fe80::/10"),
+	netip.MustParsePrefix("64:ff9b::/96"),
+}
+
+// given reports whether a machine may have the address. In programs much else can be read as IPv6: a::b, e2e::add.
+func given(ip netip.Addr, row string) bool {
+	if slices.ContainsFunc(inUse, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+		return true
+	}
+	const world = len("00:11:22:33:44:55:66:77") // the hardware's own name
+	return !bytes.Contains([]byte(row), []byte("::")) && len(row) != world
+}

@@ -1,0 +1,167 @@
+package redact
+
+import (
+	"bytes"
+	"iter"
+	"regexp"
+	"strings"
+)
+
+// key is a format of keys or tokens.
+type key struct {
+	leads   string // every key holds one of these words; looked for first, because that is cheap
+	pattern string // the first group, when there is one, is what goes
+	mixed   bool   // what goes must hold a digit: without one it is a word with hyphens
+}
+
+// keys are the formats of well-known services, with where they are documented.
+var keys = []key{
+	// OpenAI, API reference, Authentication (proj, svcacct, admin); Anthropic (ant), OpenRouter (or-v1). DeepSeek, Moonshot
+	// and others have the short form.
+	{leads: "sk-", pattern: `\bsk-(?:(?:proj|svcacct|admin|ant|or-v1)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{24,})`},
+	{leads: "sk-", pattern: `\bsk-(?:lf-)?[A-Za-z0-9]{16,}`, mixed: true},
+	// GitHub Docs, About authentication to GitHub, Token formats.
+	{leads: "ghp_ gho_ ghu_ ghs_ ghr_", pattern: `\bgh[pousr]_[A-Za-z0-9]{36,255}`},
+	{leads: "github_pat_", pattern: `\bgithub_pat_[A-Za-z0-9_]{22,255}`},
+	// GitLab Docs, Security, Tokens, Token prefixes.
+	{leads: "glpat- gldt- glrt- glptt- gloas- glft- glimt- glagent- glcbt- glsoat-", pattern: `\bgl(?:pat|dt|rt|ptt|oas|ft|imt|agent|cbt|soat)-[A-Za-z0-9_.=-]{20,}`},
+	// AWS IAM User Guide, IAM identifiers, Unique ID prefixes.
+	{leads: "AKIA ASIA ABIA ACCA", pattern: `\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`},
+	// Google Cloud, Authentication, API keys; OAuth clients; OAuth access tokens.
+	{leads: "AIza", pattern: `\bAIza[A-Za-z0-9_-]{35}`},
+	{leads: "GOCSPX-", pattern: `\bGOCSPX-[A-Za-z0-9_-]{28}`},
+	{leads: "ya29.", pattern: `\bya29\.[A-Za-z0-9_-]{20,}`},
+	// Slack, Authentication, Tokens; Incoming webhooks.
+	{leads: "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs-", pattern: `\bxox[abeoprs]-[A-Za-z0-9-]{10,}`, mixed: true},
+	{leads: "xapp-", pattern: `\bxapp-[A-Za-z0-9-]{10,}`, mixed: true},
+	{leads: "hooks.slack.com/", pattern: `hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/_-]{20,})`},
+	// Stripe Docs, API keys; Webhooks, signing secrets.
+	{leads: "k_live_ k_test_", pattern: `\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}`},
+	{leads: "whsec_", pattern: `\bwhsec_[A-Za-z0-9+/=]{24,}`},
+	// npm Docs, About access tokens.
+	{leads: "npm_", pattern: `\bnpm_[A-Za-z0-9]{36}`},
+	// PyPI, Help, API tokens.
+	{leads: "pypi-", pattern: `\bpypi-[A-Za-z0-9_-]{50,}`},
+	// Hugging Face Docs, Security, User access tokens.
+	{leads: "hf_", pattern: `\bhf_[A-Za-z0-9]{30,}`},
+	// RFC 7519 (JWT), RFC 7516 (JWE): a JSON object in base64url starts with eyJ.
+	{leads: "eyJ", pattern: `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}`},
+	// RFC 6750 (Bearer), RFC 7617 (Basic).
+	{leads: "earer BEARER", pattern: `(?:[Bb]earer|BEARER)[ :=]{1,3}["']?([A-Za-z0-9._~+/=-]{16,})`, mixed: true},
+	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?basic ([A-Za-z0-9+/]{6,}=*)`},
+	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?bearer ([A-Za-z0-9._~+/=-]{16,})`},
+	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?(?:token|key|apikey) ([A-Za-z0-9._~+/=-]{16,})`, mixed: true},
+	// Feishu Open Platform, Get access tokens: tenant, user, app; Custom bots, webhook address.
+	{leads: "t- u- a- ur-", pattern: `(?:^|[^A-Za-z0-9_-])((?:[tua]|ur)-[A-Za-z0-9_.]{25,})`, mixed: true},
+	{leads: "/bot/v2/hook/", pattern: `/bot/v2/hook/([A-Za-z0-9-]{16,})`},
+	// DingTalk, WeCom: webhook addresses of group bots.
+	{leads: "/robot/send?access_token=", pattern: `/robot/send\?access_token=([A-Za-z0-9]{16,})`},
+	{leads: "/webhook/send?key=", pattern: `/webhook/send\?key=([A-Za-z0-9-]{16,})`},
+	// Telegram Bot API, Authorizing your bot.
+	{leads: ":A", pattern: `\b[0-9]{6,10}:A[A-Za-z0-9_-]{34}\b`},
+	// Alibaba Cloud and Tencent Cloud, access key ids.
+	{leads: "LTAI", pattern: `\bLTAI[A-Za-z0-9]{12,26}\b`},
+	{leads: "AKID", pattern: `\bAKID[A-Za-z0-9]{32,36}\b`},
+	// DigitalOcean, Groq, SendGrid, Shopify, Docker, Databricks, Grafana, HashiCorp Vault, Linear, Atlassian: their docs on API tokens.
+	{leads: "dop_v1_ doo_v1_ dor_v1_", pattern: `\bdo[opr]_v1_[a-f0-9]{64}`},
+	{leads: "gsk_", pattern: `\bgsk_[A-Za-z0-9]{40,}`},
+	{leads: "SG.", pattern: `\bSG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{39,50}`},
+	{leads: "shpat_ shpca_ shppa_ shpss_", pattern: `\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}`},
+	{leads: "dckr_", pattern: `\bdckr_[op]at_[A-Za-z0-9_-]{20,}`},
+	{leads: "dapi", pattern: `\bdapi[a-f0-9]{32}\b`},
+	{leads: "glsa_", pattern: `\bglsa_[A-Za-z0-9]{32}_[a-f0-9]{8}`},
+	{leads: "hvs. hvb. hvr.", pattern: `\bhv[sbr]\.[A-Za-z0-9_-]{24,}`},
+	{leads: "lin_api_ lin_oauth_", pattern: `\blin_(?:api|oauth)_[A-Za-z0-9]{32,}`},
+	{leads: "ATATT3", pattern: `\bATATT3[A-Za-z0-9_=-]{30,}`},
+	// age, file encryption: secret keys.
+	{leads: "AGE-SECRET-KEY-", pattern: `\bAGE-SECRET-KEY-1[A-Z0-9]{58}`},
+}
+
+var keyPatterns = func() []*regexp.Regexp {
+	list := make([]*regexp.Regexp, len(keys))
+	for i, k := range keys {
+		list[i] = regexp.MustCompile(k.pattern)
+	}
+	return list
+}()
+
+// lead is one of the words that every key of a format holds.
+type lead struct {
+	word string
+	key  int // place in keys
+}
+
+// leadsBy are the leads by their first byte.
+var leadsBy = func() (by [256][]lead) {
+	for i, k := range keys {
+		for _, word := range strings.Fields(k.leads) {
+			by[word[0]] = append(by[word[0]], lead{word, i})
+		}
+	}
+	return by
+}()
+
+// keysAt are the formats of which a key may have its lead at place i.
+func keysAt[T []byte | string](text T, i int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, l := range leadsBy[text[i]] {
+			if len(text)-i >= len(l.word) && string(text[i:i+len(l.word)]) == l.word && !yield(l.key) {
+				return
+			}
+		}
+	}
+}
+
+// apiKeys finds keys and tokens by what they look like.
+func (s *scan) apiKeys() {
+	s.privateKeys()
+	likely := make([]bool, len(keys))
+	for i := range s.text {
+		for k := range keysAt(s.text, i) {
+			likely[k] = true
+		}
+	}
+	for i, k := range keys {
+		if !likely[i] {
+			continue
+		}
+		for _, m := range keyPatterns[i].FindAllSubmatchIndex(s.text, -1) {
+			start, stop := m[len(m)-2], m[len(m)-1]
+			if !k.mixed || bytes.ContainsAny(s.text[start:stop], "0123456789") {
+				s.claim(APIKey, start, stop)
+			}
+		}
+	}
+}
+
+var (
+	pemBegin = regexp.MustCompile(`-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----`)
+	pemEnd   = regexp.MustCompile(`^-----END [A-Z0-9 ]{0,64}-----`)
+	// pemBody is the beginning of a key whose end is missing. Line breaks may be written as in JSON.
+	pemBody = regexp.MustCompile(`^(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{16,}(?:\s|\\[nr])*)+`)
+)
+
+// privateKeys finds keys in PEM form (RFC 7468), whole or cut off.
+func (s *scan) privateKeys() {
+	for i := 0; ; {
+		m := pemBegin.FindIndex(s.text[i:])
+		if m == nil {
+			return
+		}
+		start, stop := i+m[0], i+m[1]
+		i = stop
+		rest := s.text[stop:]
+		dashes := bytes.Index(rest, []byte("-----"))
+		if dashes >= 0 {
+			if e := pemEnd.Find(rest[dashes:]); e != nil {
+				i = stop + dashes + len(e)
+				s.claim(APIKey, start, i)
+				continue
+			}
+		}
+		if body := pemBody.Find(rest); body != nil {
+			i = stop + len(bytes.TrimRight(body, " \t\r\n"))
+			s.claim(APIKey, start, i)
+		}
+	}
+}

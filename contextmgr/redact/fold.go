@@ -1,0 +1,71 @@
+package redact
+
+import "unicode/utf8"
+
+// fold writes full-width forms, and the many spaces and dashes, as ASCII, one byte each. origin is where every byte of the
+// result, and its end, was in s; nil = where it is now.
+func fold(s string) (text []byte, origin []int) {
+	first := 0
+	for first < len(s) {
+		r, size := utf8.DecodeRuneInString(s[first:])
+		if _, ok := plainForm(r); ok {
+			break
+		}
+		first += size
+	}
+	if first == len(s) {
+		return []byte(s), nil
+	}
+	text, origin = make([]byte, 0, len(s)), make([]int, 0, len(s)+1)
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if c, ok := plainForm(r); ok {
+			text, origin = append(text, c), append(origin, i)
+		} else {
+			for k := range size {
+				text, origin = append(text, s[i+k]), append(origin, i+k)
+			}
+		}
+		i += size
+	}
+	return text, append(origin, len(s))
+}
+
+// plainForm is the ASCII character that stands for r. Commas and full stops of Chinese text stay what they are: they end
+// what an ASCII one may be part of.
+func plainForm(r rune) (byte, bool) {
+	switch {
+	case r < 0xA0:
+		return 0, false
+	case r == 0xFF0C || r == 0xFF1B || r == 0xFF01 || r == 0xFF1F: // ，；！？
+		return 0, false
+	case r > 0xFF00 && r < 0xFF5F:
+		return byte(r - 0xFF00 + ' '), true
+	case r == 0xA0, r >= 0x2000 && r <= 0x200A, r == 0x202F, r == 0x205F, r == 0x3000:
+		return ' ', true
+	case r >= 0x2010 && r <= 0x2015, r == 0x2212, r == 0xFE63:
+		return '-', true
+	}
+	return 0, false
+}
+
+func digit(c byte) bool  { return c >= '0' && c <= '9' }
+func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+func alnum(c byte) bool  { return digit(c) || letter(c) }
+func hex(c byte) bool    { return digit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
+
+// before is the character in front of place i; 0 = there is none.
+func before(text []byte, i int) byte {
+	if i <= 0 || i > len(text) {
+		return 0
+	}
+	return text[i-1]
+}
+
+// at is the character at place i; 0 = there is none.
+func at(text []byte, i int) byte {
+	if i < 0 || i >= len(text) {
+		return 0
+	}
+	return text[i]
+}

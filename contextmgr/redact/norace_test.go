@@ -1,0 +1,6 @@
+//go:build !race
+
+package redact
+
+// largest is how long hostile texts get.
+const largest = 1 << 20

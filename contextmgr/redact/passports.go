@@ -1,0 +1,25 @@
+package redact
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+)
+
+// passport is a number of a passport behind the word. Passports have no check digit, so one that is not announced stays.
+var passport = regexp.MustCompile(`(?i)(?:护照|passport)(?:证件)? ?(?:号码|号|(?:number|num|no\.?|#))?[ ]?(?:是|为|is)?[ ]?[:=#]?[ ]?` +
+	`([a-z]{0,2}[ -]?[0-9](?:[ -]?[0-9]){5,8})`)
+
+func (s *scan) passports() {
+	if !slices.ContainsFunc([]string{"护照", "assport", "ASSPORT"}, func(w string) bool { return bytes.Contains(s.text, []byte(w)) }) {
+		return
+	}
+	for _, m := range passport.FindAllSubmatchIndex(s.text, -1) {
+		if start, stop := m[2], m[3]; !alnum(at(s.text, stop)) {
+			for at(s.text, start) == ' ' || at(s.text, start) == '-' {
+				start++
+			}
+			s.claim(Passport, start, stop)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package redact
+
+import "bytes"
+
+// shielded is the text without the words in which a row of digits means nothing: UUIDs, hashes, hexadecimal and typed
+// constants of programs, and ids of Feishu and of Claude.
+func shielded(text []byte) []byte {
+	plain := bytes.Clone(text)
+	for i := 0; i < len(text); {
+		if !alnum(text[i]) {
+			i++
+			continue
+		}
+		j := i
+		for j < len(text) && alnum(text[j]) {
+			j++
+		}
+		switch word := text[i:j]; {
+		case uuid(text[i:]):
+			j = i + uuidLength
+			hide(plain[i:j])
+		case at(text, j) == '_' && idPrefixes[string(word)]:
+			for j < len(text) && (alnum(text[j]) || text[j] == '_') {
+				j++
+			}
+			hide(plain[i:j])
+		case hash(word) || constant(word):
+			if c := at(text, j); word[len(word)-1]|0x20 == 'p' && (c == '+' || c == '-') { // 0x1p+52
+				for j++; j < len(text) && digit(text[j]); j++ {
+				}
+			}
+			hide(plain[i:j])
+		}
+		i = j
+	}
+	return plain
+}
+
+// idPrefixes are what ids start with that operators look things up by.
+var idPrefixes = map[string]bool{
+	"om": true, "omt": true, "oc": true, "ou": true, "on": true, "od": true, "og": true, "cli": true, // Feishu
+	"img": true, "file": true,
+	"msg": true, "req": true, "toolu": true, "session": true, // Claude
+}
+
+const uuidLength = 36
+
+func uuid(text []byte) bool {
+	if len(text) < uuidLength || alnum(at(text, uuidLength)) {
+		return false
+	}
+	for i, c := range text[:uuidLength] {
+		switch i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return false
+			}
+		default:
+			if !hex(c) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// shortHash is as long as the shortest name that git gives a commit.
+const shortHash = 7
+
+// hash reports whether a word is hexadecimal, and no mere number or word of a language.
+func hash(word []byte) bool {
+	if len(word) < shortHash {
+		return false
+	}
+	digits, letters := 0, 0
+	for _, c := range word {
+		switch {
+		case digit(c):
+			digits++
+		case hex(c):
+			letters++
+		default:
+			return false
+		}
+	}
+	return digits > 0 && letters > 0
+}
+
+// suffixes tell the type of a constant.
+var suffixes = map[string]bool{
+	"l": true, "ll": true, "u": true, "ul": true, "ull": true, "n": true,
+	"i64": true, "u64": true, "i128": true, "u128": true, "f64": true, "usize": true, "isize": true,
+}
+
+// constant reports whether a word is a constant of a program: 0x7f, 42ULL.
+func constant(word []byte) bool {
+	if len(word) > 2 && word[0] == '0' && word[1]|0x20 == 'x' {
+		return true
+	}
+	n := 0
+	for n < len(word) && digit(word[n]) {
+		n++
+	}
+	return n > 0 && n < len(word) && suffixes[string(bytes.ToLower(word[n:]))]
+}
+
+// fenced lists the code blocks of a text, as places of start and end. A block that is never closed goes on to the end.
+func fenced(text []byte) [][2]int {
+	var blocks [][2]int
+	start, fence := -1, []byte(nil)
+	for i := 0; i < len(text); {
+		line := text[i:]
+		next := len(text)
+		if n := bytes.IndexByte(line, '\n'); n >= 0 {
+			line, next = line[:n], i+n+1
+		}
+		f := fenceOf(line)
+		switch {
+		case start < 0 && f != nil:
+			start, fence = i, f
+		case start >= 0 && len(f) >= len(fence) && f[0] == fence[0] && len(bytes.Trim(line, " \t\r`~>")) == 0:
+			blocks, start = append(blocks, [2]int{start, next}), -1
+		}
+		i = next
+	}
+	if start >= 0 {
+		blocks = append(blocks, [2]int{start, len(text)})
+	}
+	return blocks
+}
+
+// fenceOf is the row of backticks or tildes that a line starts with, when it starts or ends a code block.
+func fenceOf(line []byte) []byte {
+	line = bytes.TrimLeft(line, " \t>")
+	for _, c := range "`~" {
+		n := 0
+		for n < len(line) && line[n] == byte(c) {
+			n++
+		}
+		if n >= 3 {
+			return line[:n]
+		}
+	}
+	return nil
+}

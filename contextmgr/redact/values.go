@@ -1,0 +1,126 @@
+package redact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// nextField is what ends a secret that no space ends.
+var nextField = regexp.MustCompile(`[&,;][A-Za-z_][A-Za-z0-9_.-]*[=:]|\)[,;)&|]`)
+
+// trim cuts off what follows a secret without a space: the next field of a query, brackets, the end of a sentence.
+func trim(value string) string {
+	if m := nextField.FindStringIndex(value); m != nil {
+		value = value[:m[0]]
+	}
+	return strings.TrimRight(value, `.,;:)]}>\*`)
+}
+
+// shortestSecret is in bytes.
+const shortestSecret = 4
+
+// secret reports whether a value is one: no name of a variable, no placeholder, no word of the sentence.
+func secret(value string, k *keyword, l link, inQuotes bool) bool {
+	if len(value) < shortestSecret || value[0] == gone || placeholder(value) || name(value) {
+		return false
+	}
+	if k.password {
+		return password(value, k, l)
+	}
+	if mention.MatchString(value) {
+		return false
+	}
+	digits, _, letters := count(value)
+	switch {
+	case inQuotes && strings.Contains(value, " "), !inQuotes && keyName.MatchString(value):
+		return false
+	case l == beside:
+		return digits > 0 && letters > 0 && len(value) >= 16 && alnum(value[0]) && !hash([]byte(value)) && !uuid([]byte(value))
+	case letters == 0 && len(value) < 20: // a count
+		return false
+	case l == verbal:
+		return digits > 0 && len(value) >= 8
+	}
+	return digits > 0 && len(value) >= 6 || len(value) >= 16
+}
+
+// password reports whether a value that is no name may be a password: any word where one is assigned, and in a sentence
+// what is no word.
+func password(value string, k *keyword, l link) bool {
+	digits, marks, letters := count(value)
+	switch {
+	case variablePassword(value):
+		return false
+	case k.word == "pwd" && (digits+marks == 0 || strings.IndexByte("/.~", value[0]) >= 0): // the working folder
+		return false
+	case l == assigned, l == verbal && k.chinese():
+		return true
+	case l == verbal:
+		return digits+marks > 0
+	case k.chinese():
+		return digits > 0 && alnum(value[0])
+	}
+	return digits > 0 && (letters > 0 || digits >= 6) && len(value) >= 6 && alnum(value[0])
+}
+
+// variablePassword reports whether a value is the name of a variable that holds a password: newPassword, db.passwd, pwd.
+func variablePassword(value string) bool {
+	if !mention.MatchString(value) {
+		return false
+	}
+	small := strings.ToLower(value)
+	return small != value || strings.ContainsAny(value, "_.") || slices.Contains([]string{"password", "passwd", "pass", "pwd", "passphrase"}, small)
+}
+
+// count counts the characters of a value, apart from those that are part of words: well-known, don't.
+func count(value string) (digits, marks, letters int) {
+	for i := range len(value) {
+		switch c := value[i]; {
+		case digit(c):
+			digits++
+		case letter(c):
+			letters++
+		case c != '-' && c != '\'' && c != '_' && c != '.' && c != '/':
+			marks++
+		}
+	}
+	return digits, marks, letters
+}
+
+var (
+	// variable is what is filled in later: $HOME, ${x}, {{x}}, <x>, [x], %s, &x.
+	variable = regexp.MustCompile(`^(?:\$[A-Za-z_]+$|\$[({]|\{\{|<|\[|%[({a-z]|[&*+][A-Za-z]|\.\.\.|…)`)
+	// program is a name out of a program, or a piece of one: cfg.Secret, os.Getenv("X"), " + x.
+	program = regexp.MustCompile(`^!*(?:[A-Za-z_]+(?:\.[A-Za-z_]+)+$|[A-Za-z_][A-Za-z0-9_.]*[(\[]|` +
+		`(?:process|import|os|this|self|config|cfg|settings|options|opts|env|req|request)\.[A-Za-z0-9_.]+$)|^[),;+]|^\.[a-z]+\(`)
+	// mention is a name of a variable that says what is in it.
+	mention = regexp.MustCompile(`(?i)^!*[a-z_.]*(?:pass|pwd|secret|token|key|credential)[a-z_.]*$`)
+	// keyName is one that tells of which key it is: testRSA2048PrivateKey.
+	keyName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(?:Secret|Token|Key)$`)
+)
+
+// words are what people and programs write where a secret would stand.
+var words = func() map[string]bool {
+	all := map[string]bool{}
+	for _, w := range strings.Fields(`
+		string str text bytes byte bool boolean int integer number uint8 uint16 uint32 uint64 int32 int64 float64 object any
+		null nil none true false undefined value values input name
+		required optional empty missing invalid expired wrong incorrect changed unknown default policy manager reset login
+		your here this that with from and the not for was has been must should
+		md5 sha1 sha256 sha384 sha512 base64 bcrypt scrypt argon2 argon2id pbkdf2 aes128 aes256 rsa2048 rsa4096
+		utf8 oauth2 hs256 rs256 es256`) {
+		all[w] = true
+	}
+	return all
+}()
+
+// placeholder reports whether a value stands for a secret.
+func placeholder(value string) bool {
+	return strings.Trim(value, value[:1]) == "" && !digit(value[0]) || variable.MatchString(value)
+}
+
+// name reports whether a value is a word of the language or of a program.
+func name(value string) bool {
+	return words[strings.ToLower(value)] || program.MatchString(value)
+}

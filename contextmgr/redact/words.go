@@ -1,0 +1,49 @@
+package redact
+
+import "bytes"
+
+// lookBack is how far in front of a number a word is looked for, in bytes.
+const lookBack = 40
+
+// between are words that may stand between an announcement and its number.
+var between = []string{"号码", "号", "number", "no", "id", "is", "是", "为", "从"}
+
+// announced reports whether one of the words stands in front of place i: "手机号码是：", "SSN #".
+func announced(text []byte, i int, words []string) bool {
+	text = text[max(0, i-lookBack):i]
+	for {
+		text = bytes.TrimRight(text, " .:=#(\"'*")
+		if endsWith(text, words) > 0 {
+			return true
+		}
+		n := endsWith(text, between)
+		if n == 0 {
+			return false
+		}
+		text = text[:len(text)-n]
+	}
+}
+
+// endsWith is the length of the word with which a text ends; 0 = with none of them. They are in small letters.
+func endsWith(text []byte, words []string) int {
+	if c := before(text, len(text)); !letter(c) && c < 0x80 {
+		return 0
+	}
+	for _, w := range words {
+		start := len(text) - len(w)
+		if start >= 0 && equalFold(text[start:], w) && (!letter(w[0]) || !letter(before(text, start))) {
+			return len(w)
+		}
+	}
+	return 0
+}
+
+// equalFold compares with a word in small letters.
+func equalFold[T []byte | string](s T, small string) bool {
+	for i := range len(small) {
+		if c := s[i]; c != small[i] && (!letter(c) || c|0x20 != small[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,132 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// Summary stands for the part of a chat's History that was compacted.
+type Summary struct {
+	Text  string    // empty = there is none
+	Seq   int64     // of the last message that it covers; 0 = none
+	Until time.Time // when that was written
+}
+
+const noSession = `session_id = '', session_node = '', session_cwd = '', session_turn = 0, session_tokens = 0, session_window = 0`
+
+// Whoever has a summary made is not silent.
+const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at = ?5, ` + noSession + `,
+	turned_at = CASE WHEN compact_for <> '' AND turned_at > 0 THEN ?6 ELSE turned_at END
+	WHERE key = ?1 AND epoch = ?2 AND (summary_seq < ?3 OR summary_seq = 0) AND (anew_seq < ?3 OR anew_seq = 0)`
+
+// Compact makes s the chat's summary and drops the session: the next one begins with s and what came after it. Who asked
+// for it is told reply. No turn of the chat may be running. When the chat has begun anew since it had that epoch, or its
+// summary reaches as far already, nothing is changed, and Compact returns [ErrNotFound].
+func (d *DB) Compact(ctx context.Context, key chat.Key, epoch int64, s Summary, reply string) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, compactChat, key.String(), epoch, s.Seq, s.Text, millis(s.Until), millis(d.now()))
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, ErrNotFound)
+		}
+		if _, err := tx.ExecContext(ctx, forgetSessionsAside, key.String()); err != nil {
+			return err
+		}
+		return d.answerCompact(ctx, tx, key, reply)
+	})
+	if err != nil {
+		return fmt.Errorf("compact %v: %w", key, err)
+	}
+	return nil
+}
+
+// AnswerCompact tells who asked for a summary what became of it, if somebody waits for it.
+func (d *DB) AnswerCompact(ctx context.Context, key chat.Key, reply string) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return d.answerCompact(ctx, tx, key, reply) })
+	if err != nil {
+		return fmt.Errorf("answer a compaction of %v: %w", key, err)
+	}
+	return nil
+}
+
+const compactAsked = `SELECT compact_for FROM chats WHERE key = ?1 AND compact_for <> ''`
+
+const setCompact = `UPDATE chats SET compact_for = ?2 WHERE key = ?1`
+
+func (d *DB) answerCompact(ctx context.Context, tx *sql.Tx, key chat.Key, reply string) error {
+	var asked string
+	if err := tx.QueryRowContext(ctx, compactAsked, key.String()).Scan(&asked); errors.Is(err, sql.ErrNoRows) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := d.post(ctx, tx, Post{Key: key, Idem: "reply:" + asked, ReplyTo: asked, Text: reply}); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, setCompact, key.String(), "")
+	return err
+}
+
+const awaitedCompactions = `SELECT key FROM chats WHERE compact_for <> ''`
+
+// AwaitedCompactions lists the chats in which somebody waits for a summary.
+func (d *DB) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
+	return d.keys(ctx, awaitedCompactions)
+}
+
+const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns WHERE chat_key = ?1` + isOpen
+
+// Settled is what has been said and answered in an epoch of a chat since the message with seq after (0 = since the first), so
+// many messages at most. What is being asked, or waits to be asked, is left out.
+func (d *DB) Settled(ctx context.Context, key chat.Key, epoch, after int64, most int) (newestFirst []chat.Message, err error) {
+	var before int64
+	if err := d.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
+		return nil, fmt.Errorf("open turns of %v: %w", key, err)
+	}
+	for m, err := range d.History(ctx, key, epoch, after, before) {
+		if err != nil {
+			return nil, err
+		}
+		if newestFirst = append(newestFirst, m); len(newestFirst) == most {
+			break
+		}
+	}
+	return newestFirst, nil
+}
+
+const beginAnew = `UPDATE chats SET anew_seq = ?3, summary = '', summary_seq = 0, summary_at = 0, ` + noSession + `
+	WHERE key = ?1 AND epoch = ?2`
+
+// BeginAnew lets the context of a chat begin after the message with that seq: without a session and a summary. Unlike a new
+// epoch it does not hide what was before.
+func (d *DB) BeginAnew(ctx context.Context, key chat.Key, epoch, seq int64) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, beginAnew, key.String(), epoch, seq)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, forgetSessionsAside, key.String())
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("begin %v anew: %w", key, err)
+	}
+	return nil
+}
+
+const setTopic = `UPDATE chats SET topic = ?2 WHERE key = ?1 AND topic = ''`
+
+// SetTopic gives the chat a title, unless it has one.
+func (d *DB) SetTopic(ctx context.Context, key chat.Key, topic string) error {
+	if _, err := d.exec(ctx, setTopic, key.String(), topic); err != nil {
+		return fmt.Errorf("set topic of %v: %w", key, err)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// Swept counts what a sweep has deleted.
+type Swept struct {
+	Messages int
+	Events   int
+}
+
+const forgetEvents = `DELETE FROM events WHERE seen_at < ?1`
+
+// A summary stands for messages. It goes with the newest of them.
+const forgetSummaries = `UPDATE chats SET summary = '' WHERE summary <> '' AND summary_at < ?1`
+
+// Sweep deletes what has outlived its time by c. Of the History that is nothing, unless somebody has set how long it is kept.
+func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("sweep: %w", err)
+		}
+	}()
+	res, err := d.exec(ctx, forgetEvents, millis(d.now().Add(-c.CacheTTL.Duration)))
+	if err != nil {
+		return s, err
+	}
+	n, err := res.RowsAffected()
+	if s.Events = int(n); err != nil || c.HistoryTTL.Duration == 0 {
+		return s, err
+	}
+	until := millis(d.now().Add(-c.HistoryTTL.Duration))
+	for last := int64(0); ; {
+		list, err := d.expired(ctx, until, last)
+		if err != nil {
+			return s, err
+		}
+		if len(list) == 0 {
+			break
+		}
+		if err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return deleteMessages(ctx, tx, list) }); err != nil {
+			return s, err
+		}
+		s.Messages += len(list)
+		last = list[len(list)-1].id
+	}
+	_, err = d.exec(ctx, forgetSummaries, until)
+	return s, err
+}
+
+// sweepBatch is how many messages are deleted in one transaction: others wait for it.
+const sweepBatch = 500
+
+// What is being asked stays, and what may still be asked by a button.
+const expiredMessages = `SELECT m.id, c.no, m.seq FROM messages m JOIN chats c ON c.key = m.chat_key
+	WHERE m.id > ?2 AND m.sent_at < ?1 AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.id = m.turn_id AND m.turn_id > 0
+		AND (t.state IN ('queued', 'running') OR t.state = 'interrupted' AND t.failure = 'late'))
+	ORDER BY m.id LIMIT ?3`
+
+// stored is where a message lies.
+type stored struct {
+	id  int64
+	row int64 // in the index of the History
+}
+
+// expired lists the next messages, by id, that were written before until.
+func (d *DB) expired(ctx context.Context, until, after int64) (list []stored, err error) {
+	rows, err := d.read.QueryContext(ctx, expiredMessages, until, after, sweepBatch)
+	if err != nil {
+		return nil, fmt.Errorf("old messages: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id, no, seq int64
+		if err := rows.Scan(&id, &no, &seq); err != nil {
+			return nil, err
+		}
+		list = append(list, stored{id, row(no) + seq})
+	}
+	return list, rows.Err()
+}
+
+const (
+	deleteMessage = `DELETE FROM messages WHERE id = ?1`
+	deleteTerms   = `DELETE FROM terms WHERE rowid = ?1`
+)
+
+// deleteMessages is the only place where the History loses something.
+func deleteMessages(ctx context.Context, tx *sql.Tx, list []stored) error {
+	for _, m := range list {
+		if _, err := tx.ExecContext(ctx, deleteMessage, m.id); err != nil {
+			return fmt.Errorf("delete a message: %w", err)
+		}
+		if _, err := tx.ExecContext(ctx, deleteTerms, m.row); err != nil {
+			return fmt.Errorf("delete a message from the index: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package db_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/lexicon"
+)
+
+const day = 24 * time.Hour
+
+// keptOf lists the messages of oc that are kept.
+func keptOf(t testing.TB, d *db.DB) string {
+	t.Helper()
+	var list []chat.Message
+	for m, err := range d.History(t.Context(), oc, 0, 0, 1<<62) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, m)
+	}
+	return texts(list)
+}
+
+// old says something that was written so long ago.
+func old(id, text string, ago time.Duration) db.Entry {
+	e := say(id, text)
+	e.Time = time.Now().Add(-ago)
+	return e
+}
+
+func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, old("om_1", "鹊桥 old", 400*day))
+	c := claim(t, d, "s-1")
+	finish(t, d, db.End{Turn: c.Turn})
+	for i := range 1200 { // more than go at once
+		e := old(fmt.Sprintf("om_x%d", i), "overheard", 100*day)
+		e.Class = chat.Overheard
+		accept(t, d, e)
+	}
+	accept(t, d, old("om_2", "鹊桥 new", 10*day))
+	c = claim(t, d, "s-1")
+	finish(t, d, db.End{Turn: c.Turn})
+	if err := d.Compact(t.Context(), oc, 0, db.Summary{Text: "of old", Seq: 1, Until: time.Now().Add(-400 * day)}, ""); err != nil {
+		t.Fatal(err)
+	}
+	accept(t, d, old("om_3", "still asked", 200*day))
+
+	cfg := db.Defaults()
+	if s, err := d.Sweep(t.Context(), cfg); err != nil || s != (db.Swept{}) {
+		t.Fatalf("by default %+v, %v", s, err)
+	}
+	if got := keptOf(t, d); got != "u:still asked u:鹊桥 new u:鹊桥 old" {
+		t.Fatalf("by default kept: %s", got)
+	}
+	cfg.HistoryTTL.Duration = 90 * day
+	if s, err := d.Sweep(t.Context(), cfg); err != nil || s.Messages != 1201 {
+		t.Errorf("swept %+v, %v", s, err)
+	}
+	if got := keptOf(t, d); got != "u:still asked u:鹊桥 new" {
+		t.Errorf("kept: %s", got)
+	}
+	if c := chatOf(t, d); c.Summary.Text != "" || c.After() != 1 {
+		t.Errorf("the summary of what is gone: %+v", c.Summary)
+	}
+	found, err := d.Find(t.Context(), oc, 0, []string{lexicon.Terms("鹊桥")[0]}, 100)
+	if err != nil || len(found.Terms) != 1 || len(found.Terms[0].Seqs) != 1 || found.Terms[0].Seqs[0] == 1 {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if err := d.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if s, err := d.Sweep(t.Context(), cfg); err != nil || s != (db.Swept{}) {
+		t.Errorf("swept again %+v, %v", s, err)
+	}
+}
+
+func TestTimesThatAreTooShort(t *testing.T) {
+	cfg := db.Defaults()
+	cfg.URL = "sqlite://x.db"
+	if err := cfg.Validate(); err != nil {
+		t.Error(err)
+	}
+	cfg.HistoryTTL.Duration = time.Hour
+	if err := cfg.Validate(); err == nil {
+		t.Error("messages may be kept for an hour only")
+	}
+	cfg.HistoryTTL.Duration, cfg.CacheTTL.Duration = 0, 0
+	if err := cfg.Validate(); err == nil {
+		t.Error("events may be forgotten at once")
+	}
+}

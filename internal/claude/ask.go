@@ -1,0 +1,149 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Question is something that the agent is asked apart from all chats. It has no tools, knows nothing but this, and keeps
+// nothing of it.
+type Question struct {
+	Task string // its system prompt
+	Text string // what the task is to be done with
+}
+
+// Reply is what the agent says to a [Question].
+type Reply struct {
+	Text    string
+	Model   string
+	Usage   Usage
+	CostUSD float64
+}
+
+// ErrAskEnd says that a [Question] was not answered within [Config.AskLimit].
+var ErrAskEnd = errors.New("the agent took too long to reply")
+
+// errGaveWay stops a question whose place a turn needs.
+var errGaveWay = errors.New("the place is needed for a turn")
+
+// Ask has a process of its own answer q. It takes a place like a turn, but never one that a turn waits for: when one
+// does, the question gives its place back, and is asked again when there is room. When Ask returns, nothing of it runs
+// any more, and nothing of it is left on the disk. A reply is never empty.
+func (pl *Pool) Ask(ctx context.Context, q Question) (Reply, error) {
+	if strings.TrimSpace(q.Task) == "" || strings.TrimSpace(q.Text) == "" {
+		return Reply{}, errors.New("ask the agent: nothing is asked")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.AskLimit.Duration, ErrAskEnd)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "magpie-ask-") // no project's instructions lie there
+	if err != nil {
+		return Reply{}, fmt.Errorf("ask the agent: %w", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
+	for {
+		reply, err := pl.askOnce(ctx, dir, q)
+		switch {
+		case err == nil:
+			return reply, nil
+		case !errors.Is(err, errGaveWay) || ctx.Err() != nil:
+			return Reply{}, fmt.Errorf("ask the agent: %w", err)
+		}
+	}
+}
+
+// askOnce asks until the agent has replied or a turn needs the place.
+func (pl *Pool) askOnce(ctx context.Context, dir string, q Question) (Reply, error) {
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	g := &guest{leave}
+	if err := pl.spare(ctx, g); err != nil {
+		return Reply{}, err
+	}
+	defer pl.vacate(g)
+	p, err := pl.acquire(ctx, "", Spec{Dir: dir, Task: q.Task})
+	if err != nil {
+		return Reply{}, err
+	}
+	defer func() {
+		pl.end(ctx, p)
+		pl.mu.Lock()
+		defer pl.mu.Unlock()
+		pl.running--
+	}()
+	var r Result
+	for ev, err := range p.Run(ctx, uuid.NewString(), q.Text) {
+		if err != nil {
+			return Reply{}, err
+		}
+		if e, ok := ev.(Result); ok {
+			r = e
+		}
+	}
+	switch text := strings.TrimSpace(r.Text); {
+	case r.Failure != "":
+		return Reply{}, fmt.Errorf("failure %q: %s", r.Failure, text)
+	case text == "":
+		return Reply{}, errors.New("it said nothing")
+	default:
+		return Reply{Text: text, Model: r.Model, Usage: r.Usage, CostUSD: r.CostUSD}, nil
+	}
+}
+
+// guest is a question in a place that a turn may claim.
+type guest struct{ leave context.CancelCauseFunc }
+
+// spare waits for a place that no turn waits for. No more than half of the places are given to questions.
+func (pl *Pool) spare(ctx context.Context, g *guest) error {
+	if err := pl.asks.Acquire(ctx, 1); err != nil {
+		return context.Cause(ctx)
+	}
+	for {
+		if err := pl.slots.Acquire(ctx, 1); err != nil {
+			pl.asks.Release(1)
+			return context.Cause(ctx)
+		}
+		if pl.enter(g) {
+			return nil
+		}
+		pl.slots.Release(1) // whoever waits is in front of us now
+	}
+}
+
+// enter notes a question that has a place, unless a turn waits for one.
+func (pl *Pool) enter(g *guest) bool {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	if pl.waiting > 0 {
+		return false
+	}
+	pl.guests = append(pl.guests, g)
+	return true
+}
+
+// vacate gives a question's place back.
+func (pl *Pool) vacate(g *guest) {
+	pl.mu.Lock()
+	pl.guests = slices.DeleteFunc(pl.guests, func(other *guest) bool { return other == g })
+	pl.mu.Unlock()
+	pl.slots.Release(1)
+	pl.asks.Release(1)
+}
+
+// askArguments make the CLI a model that can only speak, and that keeps no transcript.
+func askArguments(c Config, spec Spec) []string {
+	args := []string{
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--include-partial-messages", "--tools=", "--setting-sources=", "--strict-mcp-config", "--disable-slash-commands",
+		"--no-session-persistence", "--system-prompt=" + spec.Task,
+	}
+	if c.Model != "" {
+		args = append(args, "--model="+c.Model)
+	}
+	return args
+}

@@ -1,0 +1,23 @@
+// Package period holds lengths of time as configuration files write them. It is a leaf.
+package period
+
+import (
+	"fmt"
+	"time"
+)
+
+// Duration is a time.Duration that a configuration file writes as "5m".
+type Duration struct{ time.Duration }
+
+// UnmarshalText reads "90s", "5m", "2h" or "0".
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("duration %q: want a number and a unit, such as \"90s\" or \"5m\"", text)
+	}
+	d.Duration = v
+	return nil
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
