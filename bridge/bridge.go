@@ -16,6 +16,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
 	"magpie/db"
+	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/crash"
@@ -50,12 +51,13 @@ type Config struct {
 	PermissionMode string // of chats that have none of their own
 	Node           string // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
-	Groups         Groups        // what was said there; nil = only what events tell
-	Redact         redact.Policy // what is kept out of the History; nobody can read it there later, nor can the agent
-	MaxAge         time.Duration // a message that is older when it is first seen is run only on request; 0 = any age will do
-	Shutdown       time.Duration // all that the end of the program may take: turns that run go on for most of it
-	Observe        func(Built)   // told of every context that is built; may be nil
-	Ended          func(Ended)   // told of every turn that has ended; may be nil
+	Groups         Groups             // what was said there; nil = only what events tell
+	Tools          *agenttools.Server // of which the agents get tools; nil = they get none
+	Redact         redact.Policy      // what is kept out of the History; nobody can read it there later, nor can the agent
+	MaxAge         time.Duration      // a message that is older when it is first seen is run only on request; 0 = any age will do
+	Shutdown       time.Duration      // all that the end of the program may take: turns that run go on for most of it
+	Observe        func(Built)        // told of every context that is built; may be nil
+	Ended          func(Ended)        // told of every turn that has ended; may be nil
 }
 
 // Built is the context of one turn, as it goes to the agent.
@@ -87,6 +89,7 @@ type Bridge struct {
 	turns      *jobs
 	lanes      lanes
 	outbox     *outbox
+	desk       *desk
 	background *background
 	upkeep     *upkeep
 	access     atomic.Pointer[Access]
@@ -101,6 +104,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 		ready: make(chan struct{}),
 	}
 	b.upkeep = newUpkeep(b.compact)
+	b.desk = newDesk(cfg, store, b.context, log)
 	b.SetAccess(cfg.Access)
 	b.background = newBackground(cfg, store, func(key chat.Key, who chat.Actor) bool { return b.access.Load().allows(key, who) })
 	return b

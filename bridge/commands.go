@@ -14,9 +14,10 @@ import (
 // order is what a command comes to. Its effects on the store happen together with the message's.
 type order struct {
 	reply     string
-	startAnew bool   // the next prompt holds nothing from before
-	compact   bool   // a summary is wanted; its reply comes later
-	then      func() // after the commit; nil = nothing
+	startAnew bool            // the next prompt holds nothing from before
+	compact   bool            // a summary is wanted; its reply comes later
+	then      func()          // after the commit; nil = nothing
+	memory    *db.MemoryOrder // a change to a memory, whose reply takes the place of reply; nil = none
 }
 
 // plan works out an order before the message is stored, so it must be quick and change nothing.
@@ -38,6 +39,8 @@ func commands() []command {
 		{"compact", texts.HelpCompact, compactNow},
 		{"stop", texts.HelpStop, (*Bridge).stop},
 		{"status", texts.HelpStatus, (*Bridge).status},
+		{"remember", texts.HelpRemember, rememberThis},
+		{"memory", texts.HelpMemory, aboutMemory},
 		{"history", texts.HelpHistory, (*Bridge).showHistory},
 		{"context", texts.HelpContext, (*Bridge).showContext},
 	}
@@ -66,7 +69,7 @@ func (b *Bridge) obey(ctx context.Context, m chat.Incoming, p plan) error {
 	if err != nil {
 		return err
 	}
-	got, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Compact: o.compact})
+	got, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Compact: o.compact, Memory: o.memory})
 	if err != nil || !got.Fresh {
 		return err
 	}

@@ -56,7 +56,7 @@ func (p *Preview) Of(ctx context.Context, question chat.Message, live bool) (Bui
 		return Built{}, err
 	}
 	r := p.cfg.request(claim, claim.Resume, s)
-	r.Live, r.Lost, r.Look = live, lost != "", true
+	r.Live, r.Lost = live, lost != ""
 	return Built{Key: c.Key, Turn: noTurn, Prompt: p.context.Build(ctx, r), Live: live, Lost: lost}, nil
 }
 

@@ -50,8 +50,15 @@ var texts = struct {
 	New, Reset, NothingToStop, StopAsked, StopOver, UnknownCommand, AskMe         phrase
 	Unreadable, NotAllowed, Help, HelpHead, HelpNew, HelpReset, HelpStop          phrase
 	HelpStatus, Status, StatusRunning, StatusIdle, StatusSession, StatusNoSession phrase
-	StatusLive, Withheld, HelpCompact, CompactBegun, CompactDone, CompactNothing  phrase
+	HelpCompact, CompactBegun, CompactDone, CompactNothing                        phrase
 	CompactFailed                                                                 phrase
+	StatusLive, Withheld                                                          phrase
+	HelpRemember, HelpMemory, RememberWhat, RememberedForUser, RememberedForChat  phrase
+	RememberProposed, Redacted, MemoryChanged, MemoryTooMany, MemoryTooLong       phrase
+	MemoryUnknown, MemoryUsage, MemoryNone, MemoryHead, MemoryMore, MemoryShow    phrase
+	MemoryWhy, MemoryWasCreated, MemoryWasChanged, MemoryWaits, MemoryNotYours    phrase
+	MemoryEdited, MemoryForgot, MemoryApproved, MemoryRejected, MemoryCounts      phrase
+	ScopeChat, ScopeUser, ScopeProject, You, TheAgent, Remembering, LookingBack   phrase
 	StatusAway, StatusTold, ToldLive, ToldResumed, ToldBehind, ToldUnsure         phrase
 	ToldBegun, ToldHistory, ToldLost, ToldUnread, ToldNeither                     phrase
 	LostTranscript, LostDamaged, LostFolder, LostMachine, LostForeign             phrase
@@ -128,8 +135,42 @@ var texts = struct {
 	StatusSession:   phrase{"可续接", "can be resumed"},
 	StatusLive:      phrase{"进程在线", "process running"},
 	StatusNoSession: phrase{"尚未开始", "not begun"},
-	StatusAway:      phrase{"在另一台机器或另一个目录", "on another machine or in another folder"},
-	StatusTold:      phrase{"**上一轮的上下文**：%s", "**Context of the last turn**: %s"},
+
+	HelpRemember:      phrase{"记住一件事，例如 /remember 周二发布", "remember something, as in /remember deploys are on Tuesday"},
+	HelpMemory:        phrase{"查看和管理记忆：/memory [list｜show N｜edit N 内容｜forget N｜why N｜approve N｜reject N]", "see and manage memories: /memory [list|show N|edit N text|forget N|why N|approve N|reject N]"},
+	RememberWhat:      phrase{"要记住什么？例如：/remember 周二发布", "What shall I remember? For example: /remember deploys are on Tuesday"},
+	RememberedForUser: phrase{"已记住 #%d：%s\n只在你提问时使用。/memory 查看全部。", "Remembered as #%d: %s\nIt is used when you ask. /memory lists all."},
+	RememberedForChat: phrase{"已记住 #%d：%s\n本群所有人提问时都会用到。/memory 查看全部。", "Remembered as #%d: %s\nIt is used for everybody in this group. /memory lists all."},
+	RememberProposed:  phrase{"已提出 #%d：%s\n管理员用 /memory approve 批准后才会生效。", "Proposed as #%d: %s\nIt counts once an admin has sent /memory approve."},
+	Redacted:          phrase{"（其中的敏感信息没有保存。）", "(What looked confidential in it was not kept.)"},
+	MemoryChanged:     phrase{"这条记忆刚刚被改过，请再看一遍。", "This memory has just been changed; look at it again."},
+	MemoryTooMany:     phrase{"记忆太多了，请先忘掉一些。", "There are too many memories; forget some first."},
+	MemoryTooLong:     phrase{"这段内容太长，记不下。", "This is too long to be remembered."},
+	MemoryUnknown:     phrase{"没有这条记忆。/memory 查看全部。", "There is no such memory. /memory lists all."},
+	MemoryUsage:       phrase{"用法：/memory、/memory show N、/memory edit N 新内容、/memory forget N、/memory why N、/memory approve N、/memory reject N", "Usage: /memory, /memory show N, /memory edit N new text, /memory forget N, /memory why N, /memory approve N, /memory reject N"},
+	MemoryNone:        phrase{"还没有记忆。用 /remember 让我记住一件事。", "Nothing is remembered yet. /remember keeps something."},
+	MemoryHead:        phrase{"**记忆**（%d 条）", "**Memories** (%d)"},
+	MemoryMore:        phrase{"更多：/memory list %d", "More: /memory list %d"},
+	MemoryShow:        phrase{"**#%d %s**（%s）\n\n%s\n\n关键词：%s\n编号：%s，第 %d 版", "**#%d %s** (%s)\n\n%s\n\nKeywords: %s\nId: %s, version %d"},
+	MemoryWhy:         phrase{"**#%d %s** 的由来：", "Where **#%d %s** comes from:"},
+	MemoryWasCreated:  phrase{"记下", "created"},
+	MemoryWasChanged:  phrase{"修改", "changed"},
+	MemoryWaits:       phrase{"待批准", "waits for approval"},
+	MemoryNotYours:    phrase{"这件事由管理员决定。", "This is for an admin to decide."},
+	MemoryEdited:      phrase{"已修改 #%d：%s", "Changed #%d: %s"},
+	MemoryForgot:      phrase{"已忘记 #%d：%s\n当前会话里说过的内容还在，发送 /new 之后就不会再出现。", "Forgotten #%d: %s\nWhat was said in this conversation stays in it; send /new to begin without."},
+	MemoryApproved:    phrase{"已批准 #%d：%s", "Approved #%d: %s"},
+	MemoryRejected:    phrase{"已拒绝并删除 #%d：%s", "Rejected and removed #%d: %s"},
+	MemoryCounts:      phrase{"这条记忆已经生效，不需要批准。", "This memory counts already."},
+	ScopeChat:         phrase{"本聊天", "this chat"},
+	ScopeUser:         phrase{"仅本人", "one person"},
+	ScopeProject:      phrase{"项目", "project"},
+	You:               phrase{"你", "you"},
+	TheAgent:          phrase{"助手", "the agent"},
+	Remembering:       phrase{"正在记下…", "Making a note…"},
+	LookingBack:       phrase{"正在翻看记录…", "Looking back…"},
+	StatusAway:        phrase{"在另一台机器或另一个目录", "on another machine or in another folder"},
+	StatusTold:        phrase{"**上一轮的上下文**：%s", "**Context of the last turn**: %s"},
 
 	ToldLive:    phrase{"进程在线", "the process was there"},
 	ToldResumed: phrase{"续接会话", "the session was resumed"},

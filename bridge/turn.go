@@ -117,6 +117,7 @@ func (t *turn) run(ctx context.Context) {
 	defer stop(nil)
 	key, b := t.claim.Turn.Key, t.b
 	b.lanes.begin(key, t.claim.Turn.ID, stop)
+	defer b.desk.attend(t.claim, b.project(t.claim.Chat))()
 	rest := t.paint(ctx)
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
@@ -312,6 +313,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
 		Dir: b.project(t.claim.Chat), Mode: b.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
+		Tools: b.desk.serve(t.claim.Turn.Key),
 		Known: func() []string { return t.known(ctx) },
 	}
 	queued := t.view.waiting()
@@ -333,6 +335,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
 	var result claude.Result
 	t.sent = true
+	b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
 	crash.At("prompt: sending")
 	for ev, err := range p.Run(ctx, t.claim.Turn.Prompt, prompt.Text()) {
 		if err != nil {
@@ -373,7 +376,7 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 // request says for which turn a context is wanted.
 func (cfg Config) request(c db.Claim, resume bool, s standing) contextmgr.Request {
 	r := contextmgr.Request{
-		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Session: c.Turn.Session, Asked: c.Asked,
+		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Project: cfg.project(c.Chat),
 		Seen: s.turn, Verified: s.verified, Behind: s.behind,
 	}
 	if c.Chat.Epoch == c.Turn.Epoch {

@@ -49,7 +49,7 @@ func (v view) apply(ev claude.Event) view {
 	case claude.Rewind:
 		v.blocks = v.blocks[:min(e.Block, len(v.blocks)):min(e.Block, len(v.blocks))]
 	case claude.ToolUse:
-		v.status, v.tool = texts.UsingTool, e.Name
+		v.status, v.tool = using(e.Name)
 	case claude.ToolResult:
 		v.status, v.tool = texts.Thinking, ""
 	case claude.ToolDenied:

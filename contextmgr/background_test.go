@@ -159,7 +159,7 @@ func TestTheBackgroundIsNotRecalled(t *testing.T) {
 	}
 	asked := []chat.Message{{Text: "项目代号是什么？", Time: time.Unix(1000, 0)}}
 	for name, r := range map[string]Request{
-		"new process": {}, "living process": {ResumeID: "s", Seen: 1, Live: true, Session: "s"},
+		"new process": {}, "living process": {ResumeID: "s", Seen: 1, Live: true},
 	} {
 		r.Key, r.Kind, r.Turn, r.Asked = key, chat.Group, 2, asked
 		p := New(d, Defaults(), zerolog.Nop()).Build(t.Context(), r)

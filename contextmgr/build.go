@@ -3,6 +3,7 @@ package contextmgr
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type Stats struct {
 	Chars        int           `json:"chars"`  // of their texts, in runes
 	Tokens       int           `json:"tokens"` // of the whole prompt, estimated
 	Recalled     int           `json:"recalled"`
+	Memories     int           `json:"memories"`
 	Background   int           `json:"background"`
 	BuildTime    time.Duration `json:"build_ns"`
 }
@@ -28,7 +30,7 @@ type Stats struct {
 // MarshalZerologObject writes the statistics into a log line.
 func (s Stats) MarshalZerologObject(e *zerolog.Event) {
 	e.Int("messages", s.Messages).Int("user_messages", s.UserMessages).Int("chars", s.Chars).
-		Int("tokens", s.Tokens).Int("recalled", s.Recalled).Int("background", s.Background).Dur("build_ms", s.BuildTime)
+		Int("tokens", s.Tokens).Int("recalled", s.Recalled).Int("background", s.Background).Int("memories", s.Memories).Dur("build_ms", s.BuildTime)
 }
 
 // Prompt is the context of one turn.
@@ -49,33 +51,32 @@ func (p Prompt) Text() string { return Prefix(p.Context, p.Kind, p.Current) }
 type Request struct {
 	Key      chat.Key
 	Kind     chat.Kind
+	Project  string // the folder that the chat works in
 	Epoch    int64
 	Turn     int64
 	Asked    []chat.Message // in order
 	Note     string         // a line of our own below the questions; empty = none
 	ResumeID string         // the session that will be resumed; empty = none
 	Seen     int64          // the last turn that the session holds
-	Session  string         // the session that the prompt goes to
 	After    int64          // the recent part begins after the message with this seq; 0 = with the first
 	Summary  Summary        // of what was said up to After
 	Lost     bool           // the session was lost in this very turn
 	Live     bool           // a living process goes on with the session
-	Look     bool           // nothing will be sent: somebody wants to see what would be
 	Verified bool           // the session was compared with the store: it holds the turns up to Seen
 	Behind   bool           // the session turned out to hold less than it had
 }
 
 // Manager builds contexts from the store.
 type Manager struct {
-	db    *db.DB
-	cfg   Config
-	log   zerolog.Logger
-	given *given
+	db   *db.DB
+	cfg  Config
+	log  zerolog.Logger
+	told *told
 }
 
 // New makes a manager.
 func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
-	return &Manager{db: store, cfg: cfg, log: log, given: newGiven()}
+	return &Manager{db: store, cfg: cfg, log: log, told: newTold()}
 }
 
 // Build makes the context of a turn. It always succeeds: a History that cannot be read is logged and left out, since
@@ -105,7 +106,7 @@ func (p Prompt) left() string {
 
 // gather is what goes in front of the question.
 func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
-	c := Context{Zone: m.cfg.zone()}
+	c := Context{Zone: m.cfg.zone(), Memories: m.memories(ctx, r)}
 	limits := m.cfg.Limits()
 	part := m.cfg.prefix(r)
 	if part == none {
@@ -140,7 +141,6 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
 	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
 	c.History = Fit(taken, limits)
-	m.give(r, c)
 	return c, errors.Join(err, failed)
 }
 
@@ -150,20 +150,10 @@ func (m *Manager) remind(ctx context.Context, r Request, c *Context) error {
 	if err != nil {
 		return err
 	}
-	known := m.given.to(r.Session)
-	for _, m := range slices.Concat(newest, c.History, c.Background) {
-		known[m.Seq] = true
-	}
+	known := seqs(slices.Concat(newest, c.History, c.Background))
+	maps.Copy(known, m.told.of(r.Key).messages)
 	c.Recalled, err = m.recall(ctx, r, known, m.cfg.recallBudget())
-	m.give(r, *c)
 	return err
-}
-
-// give notes what the session is told.
-func (m *Manager) give(r Request, c Context) {
-	if r.Session != "" && !r.Look {
-		m.given.add(r.Session, c)
-	}
 }
 
 // least is the newest part of a conversation that meets the minimums.
@@ -223,7 +213,7 @@ func (c Config) prefix(r Request) extent {
 // compose puts a prompt together.
 func compose(r Request, c Context) Prompt {
 	p := Prompt{UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, Context: c, Current: asked(r)}
-	p.Stats.Messages, p.Stats.Recalled, p.Stats.Background = len(c.History), len(c.Recalled), len(c.Background)
+	p.Stats.Messages, p.Stats.Recalled, p.Stats.Background, p.Stats.Memories = len(c.History), len(c.Recalled), len(c.Background), len(c.Memories)
 	for _, m := range c.History {
 		p.Stats.Chars += utf8.RuneCountInString(m.Text)
 		if m.Role == chat.User {

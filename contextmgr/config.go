@@ -48,6 +48,7 @@ type Config struct {
 	KeepRecent       int             `toml:"keep_recent" env:"KEEP_RECENT"`                 // messages that stay out of a summary
 	StaleAfter       period.Duration `toml:"session_stale_after" env:"SESSION_STALE_AFTER"` // a chat that was silent for longer begins anew; 0 = never
 	Titles           bool            `toml:"titles" env:"TITLES"`                           // chats get titles
+	Memory           MemoryConfig    `toml:"-" env:"-"`                                     // a section of its own; the caller supplies it
 }
 
 // Defaults is the configuration of a program that configures nothing.
@@ -56,7 +57,7 @@ func Defaults() Config {
 		Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, RecallChars: 5000, SessionMode: Stable,
 		AutoChatContext: 25,
 		Window:          128_000, CompactThreshold: 0.8, CompactHistory: 0.7, KeepRecent: 5,
-		StaleAfter: period.Duration{Duration: 48 * time.Hour}, Titles: true,
+		StaleAfter: period.Duration{Duration: 48 * time.Hour}, Titles: true, Memory: MemoryDefaults(),
 	}
 }
 

@@ -97,22 +97,31 @@ func (m *Manager) recall(ctx context.Context, r Request, taken map[int64]bool, b
 	if len(q.terms) == 0 && len(q.spans) == 0 || budget <= 0 {
 		return nil, nil
 	}
+	f, hits, err := m.search(ctx, r, q)
+	if err != nil {
+		return nil, err
+	}
+	hits = slices.DeleteFunc(hits, func(h hit) bool { return taken[h.Seq] })
+	f.shorten(hits, max(budget/excerpts, 300))
+	return pick(hits, budget), nil
+}
+
+// search finds what fits the query among what was said before the turn; the best first.
+func (m *Manager) search(ctx context.Context, r Request, q query) (field, []hit, error) {
 	found, err := m.db.Find(ctx, r.Key, r.Epoch, q.lookups(), mostPostings)
 	if err != nil || found.Messages == 0 {
-		return nil, err
+		return field{}, nil, err
 	}
 	f := survey(q, found)
 	msgs, err := m.db.Messages(ctx, r.Key, f.candidates())
 	if err != nil {
-		return nil, err
+		return field{}, nil, err
 	}
-	hits := f.rank(msgs)
-	hits = slices.DeleteFunc(hits, func(h hit) bool {
+	hits := slices.DeleteFunc(f.rank(msgs), func(h hit) bool {
 		return h.Class == chat.Command || h.Role != chat.User && h.Role != chat.Assistant || h.Epoch != r.Epoch ||
-			taken[h.Seq] || h.Turn >= r.Turn && r.Turn > 0 || h.Time.After(q.now)
+			h.Turn >= r.Turn && r.Turn > 0 || h.Time.After(q.now)
 	})
-	f.shorten(hits, max(budget/excerpts, 300))
-	return pick(hits, budget), nil
+	return f, hits, nil
 }
 
 // excerpts is how many long messages share the budget: of each that part is recalled which fits best.

@@ -47,7 +47,7 @@ func BenchmarkRecall(b *testing.B) {
 					for i := 0; b.Loop(); i++ {
 						q := questions[i%len(questions)]
 						start := time.Now()
-						m.Build(b.Context(), Request{Key: key, Turn: 1 << 40, Look: true, ResumeID: "s", Asked: []chat.Message{{Text: q.Question, Time: time.Now()}}})
+						m.Build(b.Context(), Request{Key: key, Turn: 1 << 40, ResumeID: "s", Asked: []chat.Message{{Text: q.Question, Time: time.Now()}}})
 						took = append(took, time.Since(start))
 					}
 					slices.Sort(took)

@@ -73,6 +73,7 @@ var Frequent = map[string]string{
 	"an import's epoch": epochInUse, "the oldest message": oldestMessage, "a message of the same name": otherMessage,
 	"chats that wait for a summary": awaitedCompactions, "the oldest open turn": oldestOpen,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
+	"memories": selectMemories, "a memory": selectMemory, "next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions, "messages by id": selectMessagesByID,
 	"prompts": selectPrompts, "what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
 	"a forgotten session": forgetSessionAside,
 }

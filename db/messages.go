@@ -24,6 +24,7 @@ type Entry struct {
 	Continues int64                      // the interrupted turn that it asks to go on with; 0 = none
 	Over      chat.Card                  // what that turn looks like from now on
 	Held      func(turn int64) chat.Card // not nil: the turn waits until somebody asks for it, and this card says so
+	Memory    *MemoryOrder               // a change to a memory, whose reply takes the place of Reply; nil = none
 }
 
 // Accepted says what became of an entry.
@@ -58,8 +59,14 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 				return fmt.Errorf("ask for a summary: %w", err)
 			}
 		}
-		if e.Reply != "" {
-			if err := d.post(ctx, tx, Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.ID, Text: e.Reply}); err != nil {
+		reply := e.Reply
+		if e.Memory != nil {
+			if reply, err = d.carryOut(ctx, tx, *e.Memory); err != nil {
+				return err
+			}
+		}
+		if reply != "" {
+			if err := d.post(ctx, tx, Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.ID, Text: reply}); err != nil {
 				return err
 			}
 		}

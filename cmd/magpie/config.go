@@ -26,13 +26,14 @@ import (
 
 // config is the whole of magpie.toml. Each section belongs to the package that uses it.
 type config struct {
-	Feishu  feishu.Config     `toml:"feishu" envPrefix:"FEISHU_"`
-	Claude  claude.Config     `toml:"claude" envPrefix:"CLAUDE_"`
-	Context contextmgr.Config `toml:"context" envPrefix:"CONTEXT_"`
-	Access  bridge.Access     `toml:"access" envPrefix:"ACCESS_"`
-	DB      db.Config         `toml:"db" envPrefix:"DB_"`
-	HTTP    httpConfig        `toml:"http" envPrefix:"HTTP_"`
-	Log     logConfig         `toml:"log" envPrefix:"LOG_"`
+	Feishu  feishu.Config           `toml:"feishu" envPrefix:"FEISHU_"`
+	Claude  claude.Config           `toml:"claude" envPrefix:"CLAUDE_"`
+	Context contextmgr.Config       `toml:"context" envPrefix:"CONTEXT_"`
+	Memory  contextmgr.MemoryConfig `toml:"memory" envPrefix:"MEMORY_"`
+	Access  bridge.Access           `toml:"access" envPrefix:"ACCESS_"`
+	DB      db.Config               `toml:"db" envPrefix:"DB_"`
+	HTTP    httpConfig              `toml:"http" envPrefix:"HTTP_"`
+	Log     logConfig               `toml:"log" envPrefix:"LOG_"`
 
 	Node     string          `toml:"node" env:"NODE"` // this machine: its sessions are resumed on no other; empty = the host's name
 	Redact   redactConfig    `toml:"redact" envPrefix:"REDACT_"`
@@ -92,6 +93,7 @@ func defaults() config {
 	return config{
 		Claude:  claude.Defaults(),
 		Context: contextmgr.Defaults(),
+		Memory:  contextmgr.MemoryDefaults(),
 		DB:      db.Defaults(),
 		Log:     logConfig{Level: "info", Format: "json"},
 
@@ -227,7 +229,7 @@ func variableError(err error) error {
 
 func (c config) validate() error {
 	errs := []error{
-		c.Feishu.Validate(), c.Claude.Validate(), c.Context.Validate(), c.Access.Validate(), c.DB.Validate(), c.HTTP.validate(),
+		c.Feishu.Validate(), c.Claude.Validate(), c.Context.Validate(), c.Memory.Validate(), c.Access.Validate(), c.DB.Validate(), c.HTTP.validate(),
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		errs = append(errs, fmt.Errorf("[log] level %q: want debug, info, warn or error", c.Log.Level))
@@ -242,6 +244,12 @@ func (c config) validate() error {
 		errs = append(errs, errors.New("shutdown_timeout: want 0 or more"))
 	}
 	return errors.Join(errs...)
+}
+
+// context is what is needed to build contexts.
+func (c config) context() contextmgr.Config {
+	c.Context.Memory = c.Memory
+	return c.Context
 }
 
 // findConfig looks in the working folder, then in the user's and the system's configuration folder.

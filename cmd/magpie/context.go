@@ -79,8 +79,8 @@ func preview(cfg config, store *db.DB) (*bridge.Preview, error) {
 		return nil, err
 	}
 	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
-	b := bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Node: node, Context: cfg.Context}
-	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.Context, log), cfg.Claude.Verify), nil
+	b := bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Node: node, Context: cfg.context()}
+	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.context(), log), cfg.Claude.Verify), nil
 }
 
 // english says whether the environment asks for any language but Chinese.
@@ -200,6 +200,7 @@ type (
 		Content  string    `json:"content"`
 	}
 	sentMemory struct {
+		ID    string `json:"id"`
 		Title string `json:"title"`
 		Text  string `json:"text"`
 		Date  string `json:"date"`
@@ -216,7 +217,7 @@ func sent(p contextmgr.Prompt) sentPrompt {
 		History: sentMessages(p.History), Recalled: sentMessages(p.Recalled), Background: sentMessages(p.Background),
 	}
 	for _, m := range p.Memories {
-		s.Memories = append(s.Memories, sentMemory{m.Title, m.Text, timeText(m.Date)})
+		s.Memories = append(s.Memories, sentMemory{m.ID, m.Title, m.Text, timeText(m.Date)})
 	}
 	if p.Summary.Text != "" {
 		s.Summary = &sentSummary{p.Summary.Text, timeText(p.Summary.Until)}

@@ -17,6 +17,7 @@ type cli struct {
 	Serve      serveCmd         `cmd:"" help:"Run the bridge."`
 	Doctor     doctorCmd        `cmd:"" help:"Look whether everything that the bridge needs is there, and say what to do."`
 	Backup     backupCmd        `cmd:"" help:"Copy the database, also while the bridge runs."`
+	Memory     memoryCmd        `cmd:"" help:"Export and import what is remembered."`
 	Context    contextCmd       `cmd:"" help:"Show what the agent would be sent with a question, without sending it."`
 	History    historyCmd       `cmd:"" help:"Import and export what was said."`
 	Service    serviceCmd       `cmd:"" help:"Run the bridge as a service of systemd."`

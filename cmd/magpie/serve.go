@@ -16,6 +16,7 @@ import (
 	"magpie/bridge"
 	"magpie/db"
 	"magpie/feishu"
+	"magpie/internal/agenttools"
 	"magpie/internal/claude"
 )
 
@@ -52,6 +53,7 @@ type program struct {
 	store  *db.DB
 	pool   *claude.Pool
 	client *feishu.Client
+	tools  *agenttools.Server // nil = the agents get no tools
 	bridge *bridge.Bridge
 
 	load    func() (config, error) // reads the configuration anew; nil = it cannot be
@@ -78,13 +80,18 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	}
 	p := &program{cfg: c, log: log, app: app, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
 	p.metrics = newMetrics(p.snapshot)
+	if c.Memory.Tools {
+		if p.tools, err = agenttools.Listen(log); err != nil {
+			return nil, errors.Join(err, store.Close(), app.Close())
+		}
+	}
 	p.bridge = bridge.New(bridge.Config{
-		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.Context, Groups: p.client, Observe: observe,
+		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
 		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
 		if p.http, err = c.HTTP.listen(log); err != nil {
-			return nil, errors.Join(err, store.Close(), app.Close())
+			return nil, errors.Join(err, p.closeTools(), store.Close(), app.Close())
 		}
 	}
 	return p, nil
@@ -114,6 +121,13 @@ func (p *program) run(ctx context.Context) error {
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
 	var managed sync.WaitGroup
 	managed.Go(func() { m.run(alive, ctx.Done()) })
+	if p.tools != nil { // for as long as there are agents
+		managed.Go(func() {
+			if err := p.tools.Serve(alive); err != nil {
+				p.log.Error().Err(err).Msg("agents have no tools any more")
+			}
+		})
+	}
 	err := g.Wait()
 	p.pool.Close()
 	die()
@@ -121,6 +135,13 @@ func (p *program) run(ctx context.Context) error {
 	err = errors.Join(err, p.store.Close(), p.app.Close())
 	p.log.Info().Err(err).Msg("magpie has stopped")
 	return err
+}
+
+func (p *program) closeTools() error {
+	if p.tools == nil {
+		return nil
+	}
+	return p.tools.Close()
 }
 
 // warnUnset tells the operator how to begin.

@@ -24,6 +24,9 @@ type Spec struct {
 	// Known is asked which prompts a session that is to be resumed was sent, when its process has to be started; see
 	// [Config.Verify]. It may be nil.
 	Known func() []string `json:"-"`
+
+	// Tools is called for every process that is started. It may be nil.
+	Tools func() Tools `json:"-"`
 }
 
 func (s Spec) prompts() []string {
@@ -79,7 +82,8 @@ const settings = `{"cleanupPeriodDays":36500}`
 
 // start starts a process. It says nothing until its first message.
 func start(c Config, spec Spec) (*Process, error) {
-	cmd := exec.Command(c.Command, arguments(c, spec)...)
+	tools := spec.tools()
+	cmd := exec.Command(c.Command, append(arguments(c, spec), tools.arguments()...)...)
 	cmd.Dir = spec.Dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a signal to the bridge's group must not hit it
 	cmd.WaitDelay = waitDelay
@@ -87,19 +91,22 @@ func start(c Config, spec Spec) (*Process, error) {
 		spec: spec, cmd: cmd, mark: markName + "=" + c.Instance + "/" + uuid.NewString(), stderr: &tail{max: stderrTail},
 		limits: c, exited: make(chan struct{}), closed: make(chan struct{}), fresh: true,
 	}
-	cmd.Env = append(c.environ(), p.mark)
+	cmd.Env = append(tools.environ(c.environ()), p.mark)
 	cmd.Stdout = &lineWriter{emit: p.deliver}
 	cmd.Stderr = p.stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
+		tools.close()
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
 	if err := house.start(p); err != nil {
+		tools.close()
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
 	p.in = newInput(stdin)
 	go func() {
 		p.err = cmd.Wait()
+		tools.close()
 		house.leave(p)
 		p.in.close()
 		<-p.in.done

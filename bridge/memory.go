@@ -1,0 +1,293 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// Clean is a text as it may be kept for good.
+func Clean(s string) string { return strings.TrimSpace(s) }
+
+// inCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
+func (a Access) inCharge(m chat.Incoming) bool {
+	return m.Kind == chat.Private || a.Owner != "" && m.Actor.ID == a.Owner || slices.Contains(a.Admins, m.Actor.ID)
+}
+
+// splitWord cuts the first word off.
+func splitWord(s string) (word, rest string) {
+	s = strings.TrimSpace(s)
+	if i := strings.IndexFunc(s, isSpace); i >= 0 {
+		return s[:i], strings.TrimSpace(s[i:])
+	}
+	return s, ""
+}
+
+func isSpace(r rune) bool { return strings.ContainsRune(" \t\r\n\u00a0\u3000", r) }
+
+// rememberThis is the command /remember.
+func rememberThis(b *Bridge, ctx context.Context, m chat.Incoming) (order, error) {
+	l := b.lang(ctx, m.Key)
+	_, text := splitWord(m.Text)
+	kept := Clean(text)
+	if kept == "" {
+		return order{reply: texts.RememberWhat.in(l)}, nil
+	}
+	x := db.Memory{Key: m.Key, Text: kept, Scope: usualScope(m.Kind), Sources: []string{m.ID}}
+	if x.Scope == db.UserScope {
+		x.Of = m.Actor.ID
+	}
+	if b.cfg.Context.Memory.Approval && !b.access.Load().inCharge(m) {
+		x.State = db.ProposedMemory
+	}
+	return order{memory: &db.MemoryOrder{
+		Memory: x, By: db.Change{Who: m.Actor.ID, Why: "/remember"},
+		Reply: func(x db.Memory, err error) string {
+			done := texts.RememberedForChat
+			switch {
+			case err != nil:
+				return memoryProblem(err).in(l)
+			case x.State == db.ProposedMemory:
+				done = texts.RememberProposed
+			case x.Scope == db.UserScope:
+				done = texts.RememberedForUser
+			}
+			reply := fmt.Sprintf(done.in(l), x.Number, x.Title)
+			if kept != text {
+				reply += "\n" + texts.Redacted.in(l)
+			}
+			return reply
+		},
+	}}, nil
+}
+
+// memoryProblem is what users are told of a change that was not made.
+func memoryProblem(err error) phrase {
+	switch {
+	case errors.Is(err, db.ErrChanged):
+		return texts.MemoryChanged
+	case errors.Is(err, db.ErrTooManyMemories):
+		return texts.MemoryTooMany
+	case errors.Is(err, db.ErrBadMemory):
+		return texts.MemoryTooLong
+	}
+	return texts.MemoryUnknown
+}
+
+// memoryTalk is one /memory command and who gives it.
+type memoryTalk struct {
+	b    *Bridge
+	said chat.Incoming
+	l    lang
+	all  []db.Memory // that he may see
+	free bool        // he may change what he sees
+}
+
+// aboutMemory is the command /memory.
+func aboutMemory(b *Bridge, ctx context.Context, m chat.Incoming) (order, error) {
+	all, err := b.db.Memories(ctx, m.Key)
+	if err != nil {
+		return order{}, err
+	}
+	boss := b.access.Load().inCharge(m)
+	all = slices.DeleteFunc(all, func(x db.Memory) bool {
+		return !boss && x.Scope == db.UserScope && x.Of != m.Actor.ID
+	})
+	t := &memoryTalk{b: b, said: m, l: b.lang(ctx, m.Key), all: all, free: boss || !b.cfg.Context.Memory.Approval}
+	_, rest := splitWord(m.Text)
+	verb, rest := splitWord(rest)
+	name, text := splitWord(rest)
+	switch strings.ToLower(verb) {
+	case "", "list":
+		return t.list(name), nil
+	case "show":
+		return t.about(name, t.show)
+	case "why":
+		return t.about(name, func(x db.Memory) (order, error) { return t.why(ctx, x) })
+	case "edit":
+		return t.about(name, func(x db.Memory) (order, error) { return t.edit(x, text), nil })
+	case "forget":
+		return t.about(name, t.forget)
+	case "approve":
+		return t.about(name, t.approve)
+	case "reject":
+		return t.about(name, t.reject)
+	}
+	return order{reply: texts.MemoryUsage.in(t.l)}, nil
+}
+
+func (t *memoryTalk) say(p phrase, args ...any) (order, error) {
+	return order{reply: fmt.Sprintf(p.in(t.l), args...)}, nil
+}
+
+// about finds the memory that is meant, by its number or its id. One that belongs to somebody else is as unknown as one that
+// does not exist.
+func (t *memoryTalk) about(name string, then func(db.Memory) (order, error)) (order, error) {
+	name = strings.TrimPrefix(strings.ToLower(name), "#")
+	n, err := strconv.ParseInt(name, 10, 64)
+	numbered := err == nil
+	i := slices.IndexFunc(t.all, func(x db.Memory) bool { return numbered && x.Number == n || x.ID == name })
+	switch {
+	case name == "":
+		return t.say(texts.MemoryUsage)
+	case i < 0:
+		return t.say(texts.MemoryUnknown)
+	}
+	return then(t.all[i])
+}
+
+// memoryPage is how many memories one reply lists.
+const memoryPage = 40
+
+func (t *memoryTalk) list(page string) order {
+	if len(t.all) == 0 {
+		return order{reply: texts.MemoryNone.in(t.l)}
+	}
+	pages := (len(t.all) + memoryPage - 1) / memoryPage
+	n, err := strconv.Atoi(page)
+	if err != nil || n < 1 || n > pages {
+		n = 1
+	}
+	newestFirst := slices.Clone(t.all)
+	slices.Reverse(newestFirst)
+	newestFirst = newestFirst[(n-1)*memoryPage:]
+	var s strings.Builder
+	fmt.Fprintf(&s, texts.MemoryHead.in(t.l), len(t.all))
+	for _, x := range newestFirst[:min(memoryPage, len(newestFirst))] {
+		fmt.Fprintf(&s, "\n- `%d` %s (%s)", x.Number, x.Title, t.marks(x))
+	}
+	if n < pages {
+		fmt.Fprintf(&s, "\n"+texts.MemoryMore.in(t.l), n+1)
+	}
+	return order{reply: s.String()}
+}
+
+// marks says whom a memory is for, and whether it counts.
+func (t *memoryTalk) marks(x db.Memory) string {
+	scope := map[db.MemoryScope]phrase{db.ChatScope: texts.ScopeChat, db.UserScope: texts.ScopeUser, db.ProjectScope: texts.ScopeProject}[x.Scope].in(t.l)
+	if x.Scope == db.ProjectScope {
+		scope += " " + projectName(x.Of)
+	}
+	if x.State == db.ProposedMemory {
+		scope += ", " + texts.MemoryWaits.in(t.l)
+	}
+	return scope + ", " + t.day(x.Updated)
+}
+
+func (t *memoryTalk) day(at time.Time) string {
+	return at.In(t.b.context.Zone()).Format(time.DateOnly)
+}
+
+func (t *memoryTalk) show(x db.Memory) (order, error) {
+	words := strings.Join(x.Keywords, ", ")
+	if words == "" {
+		words = "-"
+	}
+	return t.say(texts.MemoryShow, x.Number, x.Title, t.marks(x), x.Text, words, x.ID, x.Version)
+}
+
+// excerpt is how much of a message a reply quotes, in runes.
+const excerpt = 80
+
+func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
+	versions, err := t.b.db.MemoryVersions(ctx, t.said.Key, x.ID)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		return order{}, err
+	}
+	sources, err := t.b.db.MessagesByID(ctx, t.said.Key, x.Sources)
+	if err != nil {
+		return order{}, err
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, texts.MemoryWhy.in(t.l), x.Number, x.Title)
+	for _, v := range versions {
+		act := texts.MemoryWasChanged
+		if v.Act == db.MemoryCreated {
+			act = texts.MemoryWasCreated
+		}
+		fmt.Fprintf(&s, "\n- v%d %s %s: %s (%s)", v.Version, t.day(v.Updated), act.in(t.l), t.name(v.By.Who), v.By.Why)
+	}
+	for _, m := range sources {
+		line := strings.Join(strings.Fields(m.Text), " ")
+		if r := []rune(line); len(r) > excerpt {
+			line = string(r[:excerpt-1]) + "…"
+		}
+		fmt.Fprintf(&s, "\n> %s %s: %s", t.day(m.Time), m.Actor.Name, line)
+	}
+	return order{reply: s.String()}, nil
+}
+
+// name is who made a change, as users know him.
+func (t *memoryTalk) name(who string) string {
+	switch {
+	case who == t.said.Actor.ID:
+		return texts.You.in(t.l)
+	case who == "agent":
+		return texts.TheAgent.in(t.l)
+	}
+	return who
+}
+
+// change orders a change of x, which must not have been changed meanwhile.
+func (t *memoryTalk) change(x db.Memory, forget bool, why string, done phrase) order {
+	return order{memory: &db.MemoryOrder{
+		Memory: x, Forget: forget, By: db.Change{Who: t.said.Actor.ID, Why: why},
+		Reply: func(x db.Memory, err error) string {
+			if err != nil {
+				return memoryProblem(err).in(t.l)
+			}
+			return fmt.Sprintf(done.in(t.l), x.Number, x.Title)
+		},
+	}}
+}
+
+func (t *memoryTalk) edit(x db.Memory, text string) order {
+	text = Clean(text)
+	switch {
+	case text == "":
+		return order{reply: texts.MemoryUsage.in(t.l)}
+	case !t.free:
+		return order{reply: texts.MemoryNotYours.in(t.l)}
+	}
+	if strings.HasPrefix(x.Text, strings.TrimSuffix(x.Title, "…")) { // the title was made from the text
+		x.Title = ""
+	}
+	x.Text, x.Sources = text, append(slices.Clone(x.Sources), t.said.ID)
+	return t.change(x, false, "/memory edit", texts.MemoryEdited)
+}
+
+// forget is free for everybody's own.
+func (t *memoryTalk) forget(x db.Memory) (order, error) {
+	if !t.free && (x.Scope != db.UserScope || x.Of != t.said.Actor.ID) {
+		return t.say(texts.MemoryNotYours)
+	}
+	return t.change(x, true, "/memory forget", texts.MemoryForgot), nil
+}
+
+func (t *memoryTalk) approve(x db.Memory) (order, error) {
+	switch {
+	case !t.b.access.Load().inCharge(t.said):
+		return t.say(texts.MemoryNotYours)
+	case x.State != db.ProposedMemory:
+		return t.say(texts.MemoryCounts)
+	}
+	x.State = db.ActiveMemory
+	return t.change(x, false, "/memory approve", texts.MemoryApproved), nil
+}
+
+func (t *memoryTalk) reject(x db.Memory) (order, error) {
+	switch {
+	case !t.b.access.Load().inCharge(t.said):
+		return t.say(texts.MemoryNotYours)
+	case x.State != db.ProposedMemory:
+		return t.say(texts.MemoryCounts)
+	}
+	return t.change(x, true, "/memory reject", texts.MemoryRejected), nil
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"magpie/bridge"
+	"magpie/contextmgr/memdoc"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+type memoryCmd struct {
+	Export memoryExportCmd `cmd:"" help:"Write the memories as Markdown documents, also while the bridge runs."`
+	Import memoryImportCmd `cmd:"" help:"Read documents back: edited ones become new versions, missing ones are not forgotten. The bridge must not run."`
+}
+
+type memoryExportCmd struct {
+	Dir    string `arg:"" help:"The folder to write into: one folder for each chat, one document for each memory." type:"path"`
+	Chat   string `help:"Only the memories of this chat." placeholder:"feishu:chat:oc_..."`
+	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+}
+
+// Run exports memories.
+func (e memoryExportCmd) Run(ctx context.Context) error {
+	c, err := readConfig(e.Config, os.Environ())
+	if err != nil {
+		return err
+	}
+	store, err := db.OpenReadOnly(ctx, c.DB)
+	if err != nil {
+		return err
+	}
+	defer store.Close() //nolint:errcheck // only read
+	var chats []chat.Key
+	if e.Chat == "" {
+		chats, err = store.RememberingChats(ctx)
+	} else {
+		chats = make([]chat.Key, 1)
+		chats[0], err = chat.ParseKey(e.Chat)
+	}
+	if err != nil {
+		return err
+	}
+	n, err := memdoc.Export(ctx, store, e.Dir, chats)
+	fmt.Printf("%s: %d memories\n", e.Dir, n)
+	return err
+}
+
+type memoryImportCmd struct {
+	Dir    string `arg:"" help:"The folder with the documents." type:"existingdir"`
+	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+}
+
+// Run imports documents.
+func (i memoryImportCmd) Run(ctx context.Context) error {
+	c, err := readConfig(i.Config, os.Environ())
+	if err != nil {
+		return err
+	}
+	store, err := db.Open(ctx, c.DB)
+	if err != nil {
+		return err
+	}
+	done, err := memdoc.Import(ctx, store, i.Dir, bridge.Clean)
+	fmt.Printf("%s: %d new, %d changed, %d known already\n", i.Dir, done.Added, done.Changed, done.Known)
+	return errors.Join(err, store.Close())
+}

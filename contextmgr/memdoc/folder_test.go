@@ -1,0 +1,291 @@
+package memdoc_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"magpie/contextmgr/memdoc"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// desk is a store with a chat, and a folder.
+type desk struct {
+	*testing.T
+	store *db.DB
+	dir   string
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	d := &desk{T: t, store: store, dir: filepath.Join(t.TempDir(), "memories")}
+	d.meet(oc)
+	return d
+}
+
+func (d *desk) must(err error) {
+	d.Helper()
+	if err != nil {
+		d.Fatal(err)
+	}
+}
+
+// meet makes a chat known.
+func (d *desk) meet(key chat.Key) {
+	_, err := d.store.Accept(d.Context(), db.Entry{Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: "om_1", Text: "hi"}, Class: chat.Talk})
+	d.must(err)
+}
+
+func (d *desk) save(m db.Memory) db.Memory {
+	d.Helper()
+	m.Key = oc
+	m, err := d.store.SaveMemory(d.Context(), m, db.Change{Who: "ou_1", Why: "test"})
+	d.must(err)
+	return m
+}
+
+func (d *desk) memories(key chat.Key) []db.Memory {
+	d.Helper()
+	list, err := d.store.Memories(d.Context(), key)
+	d.must(err)
+	return list
+}
+
+func (d *desk) export() {
+	d.Helper()
+	if _, err := memdoc.Export(d.Context(), d.store, d.dir, []chat.Key{oc}); err != nil {
+		d.Fatal(err)
+	}
+}
+
+func (d *desk) imports() (memdoc.Imported, error) {
+	d.Helper()
+	return memdoc.Import(d.Context(), d.store, d.dir, strings.TrimSpace)
+}
+
+func (d *desk) expect(want memdoc.Imported) {
+	d.Helper()
+	if got, err := d.imports(); err != nil || got != want {
+		d.Errorf("imported %+v, %v; want %+v", got, err, want)
+	}
+}
+
+// files are the documents, by their names without the folder of the chat.
+func (d *desk) files() []string {
+	d.Helper()
+	list, err := filepath.Glob(filepath.Join(d.dir, "*", "*"))
+	d.must(err)
+	for i := range list {
+		list[i] = filepath.Base(list[i])
+	}
+	return list
+}
+
+// edit replaces words in the only document whose name begins so.
+func (d *desk) edit(name, old, by string) {
+	d.Helper()
+	list, err := filepath.Glob(filepath.Join(d.dir, "*", name+"*"))
+	d.must(err)
+	if len(list) != 1 {
+		d.Fatalf("%s is %v", name, list)
+	}
+	text, err := os.ReadFile(list[0])
+	d.must(err)
+	if !strings.Contains(string(text), old) {
+		d.Fatalf("%s does not say %q: %s", name, old, text)
+	}
+	d.must(os.WriteFile(list[0], []byte(strings.ReplaceAll(string(text), old, by)), 0o600))
+}
+
+func TestExportAndImport(t *testing.T) {
+	d := newDesk(t)
+	d.save(db.Memory{Title: "Tea / 茶 ../../etc", Text: "green", Keywords: []string{"tea"}, Sources: []string{"om_1"}})
+	d.save(db.Memory{Title: "..", Text: "dots", State: db.ProposedMemory})
+	d.save(db.Memory{Title: strings.Repeat("长", 120), Text: "long"})
+	d.export()
+	want := []string{"0001-Tea-茶-etc.md", "0002-memory.md", "0003-" + strings.Repeat("长", 30) + ".md"}
+	if got := d.files(); !slices.Equal(got, want) {
+		t.Errorf("files %q", got)
+	}
+	d.must(filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s is %v", path, info.Mode())
+		}
+		return err
+	}))
+	d.expect(memdoc.Imported{Known: 3})
+
+	d.edit("0001", "\ngreen\n", "\nblack\n")
+	d.expect(memdoc.Imported{Changed: 1, Known: 2})
+	d.expect(memdoc.Imported{Known: 3})
+	d.edit("0001", "\nblack\n", "\nwhite\n") // the document says still that it is of the first version
+	d.expect(memdoc.Imported{Changed: 1, Known: 2})
+	m := d.memories(oc)[0]
+	v, err := d.store.MemoryVersions(t.Context(), oc, m.ID)
+	d.must(err)
+	if m.Text != "white" || m.Version != 3 || len(v) != 3 || v[2].By.Who != "import" || v[0].By.Who != "ou_1" {
+		t.Errorf("%+v, versions %+v", m, v)
+	}
+	d.must(os.RemoveAll(d.dir))
+	d.must(os.Mkdir(d.dir, 0o700))
+	d.expect(memdoc.Imported{})
+	if n := len(d.memories(oc)); n != 3 {
+		t.Errorf("%d memories are left when the documents are gone", n)
+	}
+}
+
+// A document that is not from the newest version takes nothing back.
+func TestAnOldDocument(t *testing.T) {
+	d := newDesk(t)
+	m := d.save(db.Memory{Title: "tea", Text: "green"})
+	d.export()
+	m.Text = "black"
+	d.save(m)
+	d.expect(memdoc.Imported{Known: 1})
+	d.edit("0001", "\ngreen\n", "\nwhite\n")
+	if _, err := d.imports(); !errors.Is(err, db.ErrChanged) || !strings.Contains(err.Error(), "0001-tea.md: ") {
+		t.Errorf("edited meanwhile: %v", err)
+	}
+	if _, err := memdoc.Export(t.Context(), d.store, d.dir, []chat.Key{oc}); !errors.Is(err, memdoc.ErrEdited) {
+		t.Errorf("exported over an edit: %v", err)
+	}
+	d.edit("0001", "\nwhite\n", "\ngreen\n")
+	d.export()
+	d.edit("0001", "black", "black")
+	if got := d.memories(oc)[0].Text; got != "black" {
+		t.Errorf("it says %q", got)
+	}
+}
+
+func TestANewTitleMovesTheDocument(t *testing.T) {
+	d := newDesk(t)
+	m := d.save(db.Memory{Title: "tea", Text: "green"})
+	d.export()
+	m.Title = "coffee"
+	d.save(m)
+	d.export()
+	if got := d.files(); !slices.Equal(got, []string{"0001-coffee.md"}) {
+		t.Errorf("files %q", got)
+	}
+}
+
+func TestWhatWasForgottenStaysForgotten(t *testing.T) {
+	d := newDesk(t)
+	m := d.save(db.Memory{Title: "tea", Text: "green"})
+	d.export()
+	d.must(d.store.ForgetMemory(t.Context(), oc, m.ID, db.Change{Who: "ou_1"}))
+	if _, err := d.imports(); !errors.Is(err, db.ErrForgotten) {
+		t.Errorf("imported: %v", err)
+	}
+	if list := d.memories(oc); len(list) != 0 {
+		t.Errorf("it is back: %+v", list)
+	}
+}
+
+// Memories move to another database with their names.
+func TestAnotherDatabase(t *testing.T) {
+	from := newDesk(t)
+	m := from.save(db.Memory{Title: "tea", Text: "green", Scope: db.UserScope, Of: "ou_1"})
+	m.Text = "black"
+	m = from.save(m)
+	from.export()
+	to := newDesk(t)
+	to.dir = from.dir
+	to.expect(memdoc.Imported{Added: 1})
+	to.expect(memdoc.Imported{Known: 1})
+	if got := to.memories(oc); len(got) != 1 || got[0].ID != m.ID || got[0].Text != "black" || got[0].Of != "ou_1" || !got[0].Created.Equal(m.Created) {
+		t.Errorf("%+v", got)
+	}
+	to.edit("0001", "black", "white")
+	to.expect(memdoc.Imported{Changed: 1})
+}
+
+// A document by hand needs no id: its place stands for it.
+func TestADocumentByHand(t *testing.T) {
+	d := newDesk(t)
+	d.must(os.MkdirAll(filepath.Join(d.dir, "notes"), 0o700))
+	file := filepath.Join(d.dir, "notes", "tea.md")
+	d.must(os.WriteFile(file, []byte("---\nchat: feishu:chat:oc_1\nkeywords: [tea, 茶]\n---\ngreen  tea\nwithout sugar\n"), 0o600))
+	d.expect(memdoc.Imported{Added: 1})
+	d.expect(memdoc.Imported{Known: 1})
+	if m := d.memories(oc)[0]; m.Title != "green tea" || m.Scope != db.ChatScope || m.State != db.ActiveMemory || len(m.Keywords) != 2 {
+		t.Errorf("%+v", m)
+	}
+	d.export()
+	d.edit("0001", "sugar", "milk")
+	d.expect(memdoc.Imported{Changed: 1, Known: 1}) // not back to what the first document says
+	d.expect(memdoc.Imported{Known: 2})
+	if m := d.memories(oc)[0]; !strings.Contains(m.Text, "milk") {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A bad document is named, with the line; the others are imported. Nothing outside of the folder is read.
+func TestBadDocuments(t *testing.T) {
+	d := newDesk(t)
+	outside := filepath.Join(t.TempDir(), "outside.md")
+	d.must(os.WriteFile(outside, []byte("---\nchat: feishu:chat:oc_1\n---\noutside"), 0o600))
+	d.must(os.MkdirAll(filepath.Join(d.dir, ".git"), 0o700))
+	d.must(os.Symlink(outside, filepath.Join(d.dir, "link.md")))
+	other := d.save(db.Memory{Text: "mine"})
+	d.meet(chat.FeishuChat("oc_2"))
+	for name, text := range map[string]string{
+		"a.md":       "---\nchat: feishu:chat:oc_1\nstate: maybe\n---\nx",
+		"b.md":       "---\nchat: feishu:chat:oc_9\n---\nx",
+		"c.md":       "---\nchat: feishu:chat:oc_2\nid: " + other.ID + "\n---\nstolen",
+		"d.md":       "---\nchat: feishu:chat:oc_1\n---\n" + strings.Repeat("x", 300<<10),
+		"e.md":       "---\nchat: feishu:chat:oc_1\n---\ngood",
+		"README.txt": "no memory",
+		".git/x.md":  "no memory",
+	} {
+		d.must(os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
+	}
+	got, err := d.imports()
+	if got != (memdoc.Imported{Added: 1}) || err == nil {
+		t.Fatalf("imported %+v, %v", got, err)
+	}
+	for _, want := range []string{"a.md: line 3: state", "b.md: its chat is not known", "c.md: its chat is not known here, or its id", "d.md: it has more than", "link.md: "} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	if n := strings.Count(err.Error(), "\n"); n != 4 {
+		t.Errorf("%d problems: %v", n+1, err)
+	}
+	if list := d.memories(oc); len(list) != 2 || list[0].Text != "mine" || list[1].Text != "good" {
+		t.Errorf("memories %+v", list)
+	}
+	if list := d.memories(chat.FeishuChat("oc_2")); len(list) != 0 {
+		t.Errorf("the other chat has %+v", list)
+	}
+}
+
+// Words that must not be kept are not kept, and the document says so no better the second time.
+func TestImportCleans(t *testing.T) {
+	d := newDesk(t)
+	d.must(os.MkdirAll(d.dir, 0o700))
+	d.must(os.WriteFile(filepath.Join(d.dir, "a.md"), []byte("---\nchat: feishu:chat:oc_1\nkeywords: [hush]\n---\nsay hush"), 0o600))
+	quiet := func(s string) string { return strings.ReplaceAll(s, "hush", "[...]") }
+	for _, want := range []memdoc.Imported{{Added: 1}, {Known: 1}} {
+		if got, err := memdoc.Import(t.Context(), d.store, d.dir, quiet); err != nil || got != want {
+			t.Errorf("imported %+v, %v", got, err)
+		}
+	}
+	if m := d.memories(oc)[0]; m.Text != "say [...]" || m.Keywords[0] != "[...]" {
+		t.Errorf("%+v", m)
+	}
+}

@@ -1,0 +1,207 @@
+// Package memdoc writes memories as Markdown documents that people can read and edit, and reads them back.
+//
+// A document begins with front matter between two lines of three dashes, which is YAML of the simplest kind: a key, a
+// colon and a value on each line. Below it is the text of the memory.
+package memdoc
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// SyntaxError says what is wrong with a document, and where.
+type SyntaxError struct {
+	Line int // from 1
+	What string
+}
+
+func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.What) }
+
+// fence is the line above and below the front matter.
+const fence = "---"
+
+// Format is a memory as a document.
+func Format(m db.Memory) []byte {
+	var b bytes.Buffer
+	b.WriteString(fence + "\n")
+	line := func(key string, value any) {
+		var s bytes.Buffer
+		e := json.NewEncoder(&s)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(value); err != nil {
+			panic(err) // made of strings and numbers only
+		}
+		b.WriteString(key + ": " + s.String())
+	}
+	line("id", m.ID)
+	line("chat", m.Key.String())
+	line("scope", m.Scope)
+	if m.Of != "" {
+		line("of", m.Of)
+	}
+	line("title", m.Title)
+	line("keywords", append([]string{}, m.Keywords...))
+	line("sources", append([]string{}, m.Sources...))
+	line("state", m.State)
+	line("version", m.Version)
+	line("created", m.Created.UTC().Format(time.RFC3339Nano))
+	line("updated", m.Updated.UTC().Format(time.RFC3339Nano))
+	b.WriteString(fence + "\n\n" + m.Text + "\n")
+	return b.Bytes()
+}
+
+// Parse reads a document. Only the chat and a text must be there; an id, a version and times may be left out of one that is written by
+// hand. A problem is a [SyntaxError].
+func Parse(doc []byte) (db.Memory, error) {
+	text := strings.TrimPrefix(string(doc), "\uFEFF")
+	if strings.HasPrefix(text, fence+"\r\n") {
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+	}
+	lines := strings.Split(text, "\n")
+	if strings.TrimRight(lines[0], " ") != fence {
+		return db.Memory{}, &SyntaxError{1, "a memory begins with a line ---"}
+	}
+	end := 1
+	for end < len(lines) && strings.TrimRight(lines[end], " ") != fence {
+		end++
+	}
+	if end == len(lines) {
+		return db.Memory{}, &SyntaxError{end, "the front matter has no end: a second line --- is missing"}
+	}
+	m, err := parseFields(lines[:end])
+	if err != nil {
+		return db.Memory{}, err
+	}
+	m.Text = strings.TrimSpace(strings.Join(lines[end+1:], "\n"))
+	switch {
+	case m.Text == "":
+		return db.Memory{}, &SyntaxError{end + 1, "there is no text below the front matter"}
+	case m.Key == chat.Key{}:
+		return db.Memory{}, &SyntaxError{end + 1, "the front matter does not say to which chat the memory belongs"}
+	case m.Scope != "" && m.Scope != db.ChatScope && m.Of == "":
+		return db.Memory{}, &SyntaxError{end + 1, fmt.Sprintf("scope %s without a line that says of which", m.Scope)}
+	}
+	return m, nil
+}
+
+// parseFields reads the lines of the front matter; the first of them is the fence.
+func parseFields(lines []string) (m db.Memory, err error) {
+	seen := map[string]bool{}
+	for i := 1; i < len(lines); i++ {
+		line := strings.TrimSpace(lines[i])
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		at := i + 1
+		key, value, ok := strings.Cut(line, ":")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		switch {
+		case !ok:
+			return m, &SyntaxError{at, "want a key, a colon and a value"}
+		case seen[key]:
+			return m, &SyntaxError{at, key + " is there twice"}
+		}
+		seen[key] = true
+		var items []string
+		for value == "" && i+1 < len(lines) && strings.HasPrefix(strings.TrimSpace(lines[i+1]), "- ") {
+			i++
+			items = append(items, scalar(strings.TrimSpace(lines[i])[2:]))
+		}
+		if items == nil {
+			items = flow(value)
+		}
+		if err := set(&m, key, scalar(value), items); err != nil {
+			return m, &SyntaxError{at, err.Error()}
+		}
+	}
+	return m, nil
+}
+
+// scalar is a value as it is meant: in double or single quotes, or as it stands.
+func scalar(value string) string {
+	value = strings.TrimSpace(value)
+	var s string
+	if strings.HasPrefix(value, `"`) && json.Unmarshal([]byte(value), &s) == nil {
+		return s
+	}
+	if len(value) >= 2 && value[0] == '\'' && value[len(value)-1] == '\'' {
+		return strings.ReplaceAll(value[1:len(value)-1], "''", "'")
+	}
+	return value
+}
+
+// flow is a list on one line. A single value is a list of one.
+func flow(value string) []string {
+	var list []string
+	if json.Unmarshal([]byte(value), &list) == nil {
+		return list
+	}
+	inner, open := strings.CutPrefix(value, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	parts := []string{value}
+	if open && closed {
+		parts = strings.FieldsFunc(inner, func(r rune) bool { return r == ',' || r == '，' })
+	}
+	for _, p := range parts {
+		if p = scalar(p); p != "" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// set takes one field of the front matter up.
+func set(m *db.Memory, key, value string, list []string) (err error) {
+	switch key {
+	case "id":
+		m.ID = value
+	case "chat":
+		m.Key, err = chat.ParseKey(value)
+	case "scope":
+		m.Scope = db.MemoryScope(value)
+		if !slices.Contains([]db.MemoryScope{db.ChatScope, db.UserScope, db.ProjectScope}, m.Scope) {
+			return fmt.Errorf("scope %q: want chat, user or project", value)
+		}
+	case "of":
+		m.Of = value
+	case "title":
+		m.Title = value
+	case "keywords":
+		m.Keywords = list
+	case "sources":
+		m.Sources = list
+	case "state":
+		m.State = db.MemoryState(value)
+		if m.State != db.ActiveMemory && m.State != db.ProposedMemory {
+			return fmt.Errorf("state %q: want active or proposed", value)
+		}
+	case "version":
+		if m.Version, err = strconv.Atoi(value); err != nil || m.Version < 0 {
+			return fmt.Errorf("version %q: want a number", value)
+		}
+	case "created":
+		m.Created, err = parseTime(key, value)
+	case "updated":
+		m.Updated, err = parseTime(key, value)
+	default:
+		return fmt.Errorf("unknown key %q", key)
+	}
+	return err
+}
+
+func parseTime(key, value string) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, value); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%s %q: want a time such as 2026-05-04T10:00:00Z", key, value)
+}

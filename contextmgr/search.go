@@ -1,0 +1,72 @@
+package contextmgr
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// HistoryQuery is what is looked for in a chat's History.
+type HistoryQuery struct {
+	Key    chat.Key
+	Epoch  int64
+	Turn   int64     // only what was said before this turn
+	Text   string    // a question, or words; empty = anything
+	After  time.Time // not before this; zero = any time
+	Before time.Time // only before this; zero = any time
+	Limit  int
+	Length int // runes of a message; of a longer one, the part that fits best
+}
+
+// searchWalk is how many messages are walked through when there are no words to look for.
+const searchWalk = 5000
+
+// SearchHistory finds the messages that fit best and say something new, oldest first.
+func (m *Manager) SearchHistory(ctx context.Context, q HistoryQuery) ([]chat.Message, error) {
+	asked := parseQuery(q.Text, time.Now().In(m.cfg.zone()))
+	if !q.After.IsZero() {
+		to := asked.now
+		if !q.Before.IsZero() {
+			to = q.Before
+		}
+		asked.spans = append(asked.spans, span{q.After, to})
+	}
+	if len(asked.terms) == 0 {
+		return m.newest(ctx, q)
+	}
+	f, hits, err := m.search(ctx, Request{Key: q.Key, Epoch: q.Epoch, Turn: q.Turn}, asked)
+	if err != nil {
+		return nil, err
+	}
+	hits = slices.DeleteFunc(hits, func(h hit) bool { return !q.wants(h.Message) })
+	f.shorten(hits, q.Length)
+	for i := range hits {
+		hits[i].chars = 1 // it is their number that is bounded
+	}
+	return pick(hits, q.Limit), nil
+}
+
+// newest are the newest messages that the query wants, whatever they say.
+func (m *Manager) newest(ctx context.Context, q HistoryQuery) ([]chat.Message, error) {
+	var msgs []chat.Message
+	walked := 0
+	for x, err := range m.db.History(ctx, q.Key, q.Epoch, 0, q.Turn) {
+		if err != nil {
+			return nil, err
+		}
+		if q.wants(x) {
+			msgs = append(msgs, x)
+		}
+		if walked++; walked == searchWalk || len(msgs) == q.Limit {
+			break
+		}
+	}
+	slices.Reverse(msgs)
+	return msgs, nil
+}
+
+func (q HistoryQuery) wants(m chat.Message) bool {
+	return !m.Time.Before(q.After) && (q.Before.IsZero() || m.Time.Before(q.Before))
+}

@@ -1,0 +1,62 @@
+package contextmgr
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"magpie/internal/chat"
+)
+
+// rememberedChats is for how many chats it is known what their processes were told. A chat that is not among them is told again.
+const rememberedChats = 1000
+
+// told knows what each chat's process was told.
+type told struct {
+	mu    sync.Mutex
+	chats *lru.Cache[chat.Key, tale]
+}
+
+// tale is what a process was told. It is never changed, only replaced.
+type tale struct {
+	memories []Memory
+	messages map[int64]bool // by seq
+}
+
+func newTold() *told {
+	chats, err := lru.New[chat.Key, tale](rememberedChats)
+	if err != nil {
+		panic(err) // it says that the size is not positive
+	}
+	return &told{chats: chats}
+}
+
+func (t *told) of(key chat.Key) tale {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known, _ := t.chats.Get(key)
+	return known
+}
+
+// untold are the memories of list that the chat's living process does not know.
+func (t *told) untold(key chat.Key, list []Memory) []Memory {
+	known := t.of(key).memories
+	return slices.DeleteFunc(list, func(m Memory) bool { return slices.Contains(known, m) })
+}
+
+// Sent notes what a chat's process is told, when a prompt is sent to it: it is not told the same again for as long as it lives.
+func (m *Manager) Sent(key chat.Key, p Prompt, live bool) {
+	m.told.mu.Lock()
+	defer m.told.mu.Unlock()
+	var known tale
+	if live {
+		known, _ = m.told.chats.Get(key)
+	}
+	all := seqs(p.Recalled)
+	maps.Copy(all, seqs(p.History))
+	maps.Copy(all, seqs(p.Background))
+	maps.Copy(all, known.messages)
+	m.told.chats.Add(key, tale{slices.Concat(known.memories, p.Memories), all})
+}

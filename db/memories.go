@@ -1,0 +1,404 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/chat"
+)
+
+// MemoryScope says for whom in its chat a memory counts.
+type MemoryScope string
+
+// The scopes.
+const (
+	ChatScope    MemoryScope = "chat"
+	UserScope    MemoryScope = "user"    // only when this user asks
+	ProjectScope MemoryScope = "project" // only while the chat works in this project
+)
+
+// MemoryState says whether a memory counts.
+type MemoryState string
+
+// The states. A memory that was forgotten has none: it is gone.
+const (
+	ActiveMemory   MemoryState = "active"
+	ProposedMemory MemoryState = "proposed" // waits to be approved, and reaches no prompt until then
+)
+
+// Memory is something that is worth knowing in a chat for longer than a conversation lasts. No other chat ever sees it.
+type Memory struct {
+	ID       string // UUID
+	Key      chat.Key
+	Number   int64 // names it within the chat, for people; given once
+	Scope    MemoryScope
+	Of       string // the user's id, or the project's path; empty for the whole chat
+	Title    string // one line
+	Text     string
+	Keywords []string
+	State    MemoryState
+	Sources  []string // ids of the messages that it comes from
+	Created  time.Time
+	Updated  time.Time
+	Version  int // from 1; every change makes a new one
+}
+
+// Change says who changes a memory, and why, for those who ask later. It outlives the memory, so Why must not repeat it.
+type Change struct {
+	Who string // a user's id, or the part of the program: "agent", "import"
+	Why string
+}
+
+// MemoryAct is what was done with a memory.
+type MemoryAct string
+
+// The acts.
+const (
+	MemoryCreated   MemoryAct = "created"
+	MemoryChanged   MemoryAct = "changed"
+	MemoryForgotten MemoryAct = "forgotten"
+)
+
+// MemoryVersion is one change of a memory, and what it said from then on. After the memory was forgotten, the words of all its versions are empty.
+type MemoryVersion struct {
+	Memory    // Created is not set; Updated is when the change was made
+	Act       MemoryAct
+	By        Change
+	TitleHash string // of the title as it was; see the schema
+}
+
+// Errors of changes to memories.
+var (
+	// ErrForgotten says that a memory was forgotten. Its id does not come back.
+	ErrForgotten = errors.New("the memory was forgotten")
+
+	// ErrChanged says that somebody else has changed a memory meanwhile.
+	ErrChanged = errors.New("the memory was changed meanwhile")
+
+	// ErrTooManyMemories says that a chat has as many memories as a chat may have.
+	ErrTooManyMemories = errors.New("the chat has too many memories")
+)
+
+// memoriesPerChat bounds what somebody who keeps on remembering can do, and what one question has to choose from.
+const memoriesPerChat = 1000
+
+const memoryColumns = `id, chat_key, number, scope, of, state, title, content, keywords, sources, version, created_at, updated_at`
+
+func scanMemory(scan func(...any) error) (Memory, error) {
+	var m Memory
+	var key, keywords, sources string
+	var created, updated int64
+	err := scan(&m.ID, &key, &m.Number, &m.Scope, &m.Of, &m.State, &m.Title, &m.Text, &keywords, &sources, &m.Version, &created, &updated)
+	if err != nil {
+		return Memory{}, err
+	}
+	m.Created, m.Updated = fromMillis(created), fromMillis(updated)
+	m.Key, err = chat.ParseKey(key)
+	return m, errors.Join(err, json.Unmarshal([]byte(keywords), &m.Keywords), json.Unmarshal([]byte(sources), &m.Sources))
+}
+
+const selectMemories = `SELECT ` + memoryColumns + ` FROM memories WHERE chat_key = ?1 ORDER BY number`
+
+// Memories are all memories of a chat, also those that wait to be approved, oldest first.
+func (d *DB) Memories(ctx context.Context, key chat.Key) (_ []Memory, err error) {
+	rows, err := d.read.QueryContext(ctx, selectMemories, key.String())
+	if err != nil {
+		return nil, fmt.Errorf("read memories of %v: %w", key, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var list []Memory
+	for rows.Next() {
+		m, err := scanMemory(rows.Scan)
+		if err != nil {
+			return nil, fmt.Errorf("read memories of %v: %w", key, err)
+		}
+		list = append(list, m)
+	}
+	return list, rows.Err()
+}
+
+const selectMemory = `SELECT ` + memoryColumns + ` FROM memories WHERE chat_key = ?1 AND id = ?2`
+
+func loadMemory(ctx context.Context, q querier, key chat.Key, id string) (Memory, error) {
+	m, err := scanMemory(q.QueryRowContext(ctx, selectMemory, key.String(), id).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Memory{}, ErrNotFound
+	} else if err != nil {
+		return Memory{}, fmt.Errorf("load memory %s: %w", id, err)
+	}
+	return m, nil
+}
+
+const selectMemoryVersions = `SELECT memory_id, chat_key, number, scope, of, state, title, content, keywords, sources, version, 0, at,
+	act, who, why, title_hash FROM memory_versions WHERE chat_key = ?1 AND memory_id = ?2 ORDER BY version`
+
+// MemoryVersions is what was done with a memory of the chat, oldest first, also after it was forgotten.
+func (d *DB) MemoryVersions(ctx context.Context, key chat.Key, id string) (_ []MemoryVersion, err error) {
+	rows, err := d.read.QueryContext(ctx, selectMemoryVersions, key.String(), id)
+	if err != nil {
+		return nil, fmt.Errorf("read versions of memory %s: %w", id, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var list []MemoryVersion
+	for rows.Next() {
+		var v MemoryVersion
+		v.Memory, err = scanMemory(func(to ...any) error {
+			return rows.Scan(append(to, &v.Act, &v.By.Who, &v.By.Why, &v.TitleHash)...)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read versions of memory %s: %w", id, err)
+		}
+		list = append(list, v)
+	}
+	if len(list) == 0 && rows.Err() == nil {
+		return nil, ErrNotFound
+	}
+	return list, rows.Err()
+}
+
+const chatsWithMemories = `SELECT DISTINCT chat_key FROM memories ORDER BY chat_key`
+
+// RememberingChats are the chats that have memories.
+func (d *DB) RememberingChats(ctx context.Context) (_ []chat.Key, err error) {
+	rows, err := d.read.QueryContext(ctx, chatsWithMemories)
+	if err != nil {
+		return nil, fmt.Errorf("list chats with memories: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var list []chat.Key
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, err
+		}
+		key, err := chat.ParseKey(s)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, key)
+	}
+	return list, rows.Err()
+}
+
+const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) ORDER BY seq`
+
+// MessagesByID are those of a chat's messages with these ids of the platform that exist, oldest first.
+func (d *DB) MessagesByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {
+	msgs, err := queryMessages(ctx, d.read, key, selectMessagesByID, key.String(), list(ids))
+	if err != nil {
+		return nil, fmt.Errorf("read messages of %v: %w", key, err)
+	}
+	return msgs, nil
+}
+
+// SaveMemory stores a memory of a chat that is known, and returns it as it is then. Without an ID it is a new one. An ID that no
+// memory has had is kept: it comes from another database. Otherwise this makes a new version, unless nothing is new;
+// when m.Version is given, that is the version that was changed, and any other one is an [ErrChanged].
+//
+// The title is made one line, or from the text when there is none. The zero values of scope and state mean the whole chat
+// and active.
+func (d *DB) SaveMemory(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
+	err = d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		saved, err = d.saveMemory(ctx, tx, m, by)
+		return err
+	})
+	if err != nil {
+		return Memory{}, fmt.Errorf("save memory in %v: %w", m.Key, err)
+	}
+	return saved, nil
+}
+
+// saveMemory has done nothing when it fails with one of this package's errors.
+func (d *DB) saveMemory(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
+	m, err := m.Tidy()
+	if err != nil {
+		return Memory{}, err
+	}
+	if m.ID == "" {
+		m.ID = uuid.NewString()
+		return d.createMemory(ctx, tx, m, by)
+	}
+	old, err := loadMemory(ctx, tx, m.Key, m.ID)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		if err := unused(ctx, tx, m); err != nil {
+			return Memory{}, err
+		}
+		return d.createMemory(ctx, tx, m, by)
+	case err != nil:
+		return Memory{}, err
+	case m.Version != 0 && m.Version != old.Version:
+		return Memory{}, ErrChanged
+	}
+	if m.Sources == nil {
+		m.Sources = old.Sources
+	}
+	if m.same(old) {
+		return old, nil
+	}
+	m.Number, m.Created, m.Version = old.Number, old.Created, old.Version+1
+	err = overwriting(ctx, tx, func() error { // else its words stay in the file, and nobody could find them to forget them
+		m, err = d.writeMemory(ctx, tx, updateMemory, m, MemoryChanged, by)
+		return err
+	})
+	return m, err
+}
+
+const knownMemory = `SELECT chat_key FROM memory_versions WHERE memory_id = ?1 LIMIT 1`
+
+// unused makes sure that no memory has ever had m's id. Of another chat's memory it tells nothing.
+func unused(ctx context.Context, tx *sql.Tx, m Memory) error {
+	if _, err := uuid.Parse(m.ID); err != nil {
+		return ErrNotFound
+	}
+	var key string
+	err := tx.QueryRowContext(ctx, knownMemory, m.ID).Scan(&key)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for memory %s: %w", m.ID, err)
+	case key == m.Key.String():
+		return ErrForgotten
+	}
+	return ErrNotFound
+}
+
+const countMemories = `SELECT COUNT(*) FROM memories WHERE chat_key = ?1`
+
+const nextMemoryNumber = `SELECT COALESCE(MAX(number), 0) + 1 FROM memory_versions WHERE chat_key = ?1`
+
+func (d *DB) createMemory(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
+	if _, err := loadChat(ctx, tx, m.Key); err != nil {
+		return Memory{}, err
+	}
+	var n int
+	if err := tx.QueryRowContext(ctx, countMemories, m.Key.String()).Scan(&n); err != nil {
+		return Memory{}, fmt.Errorf("count memories: %w", err)
+	}
+	if n >= memoriesPerChat {
+		return Memory{}, ErrTooManyMemories
+	}
+	if err := tx.QueryRowContext(ctx, nextMemoryNumber, m.Key.String()).Scan(&m.Number); err != nil {
+		return Memory{}, fmt.Errorf("number memory: %w", err)
+	}
+	m.Version = max(m.Version, 1)
+	if m.Created.IsZero() {
+		m.Created = d.now()
+	}
+	return d.writeMemory(ctx, tx, insertMemory, m, MemoryCreated, by)
+}
+
+const insertMemory = `INSERT INTO memories (` + memoryColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`
+
+const updateMemory = `UPDATE memories SET number = ?3, scope = ?4, of = ?5, state = ?6, title = ?7, content = ?8, keywords = ?9,
+	sources = ?10, version = ?11, created_at = ?12, updated_at = ?13 WHERE id = ?1 AND chat_key = ?2`
+
+const insertMemoryVersion = `INSERT INTO memory_versions (memory_id, version, chat_key, number, act, who, why, at, title_hash,
+	scope, of, state, title, content, keywords, sources) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)`
+
+// writeMemory writes m with the statement, and its version.
+func (d *DB) writeMemory(ctx context.Context, tx *sql.Tx, statement string, m Memory, act MemoryAct, by Change) (Memory, error) {
+	keywords, sources := list(m.Keywords), list(m.Sources)
+	m.Created, m.Updated = fromMillis(millis(m.Created)), fromMillis(millis(d.now()))
+	_, err := tx.ExecContext(ctx, statement, m.ID, m.Key.String(), m.Number, m.Scope, m.Of, m.State, m.Title, m.Text, keywords, sources,
+		m.Version, millis(m.Created), millis(m.Updated))
+	if err != nil {
+		return Memory{}, fmt.Errorf("write memory %s: %w", m.ID, err)
+	}
+	_, err = tx.ExecContext(ctx, insertMemoryVersion, m.ID, m.Version, m.Key.String(), m.Number, act, by.Who, by.Why, millis(m.Updated),
+		titleHash(m), m.Scope, m.Of, m.State, m.Title, m.Text, keywords, sources)
+	if err != nil {
+		return Memory{}, fmt.Errorf("write version %d of memory %s: %w", m.Version, m.ID, err)
+	}
+	return m, nil
+}
+
+const deleteMemory = `DELETE FROM memories WHERE chat_key = ?1 AND id = ?2`
+
+const emptyMemoryVersions = `UPDATE memory_versions SET of = '', title = '', content = '', keywords = '[]', sources = '[]'
+	WHERE chat_key = ?1 AND memory_id = ?2`
+
+// ForgetMemory removes a memory of the chat with all that its versions said, or returns [ErrNotFound]. What is left says who created,
+// changed and forgot it, when and why. The words are overwritten in the database's file as soon as its log is empty;
+// copies that were made before, and the History, are not touched.
+func (d *DB) ForgetMemory(ctx context.Context, key chat.Key, id string, by Change) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := d.forgetMemory(ctx, tx, Memory{Key: key, ID: id}, by)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("forget memory %s of %v: %w", id, key, err)
+	}
+	return nil
+}
+
+// forgetMemory returns the memory as it was. It has done nothing when it fails with one of this package's errors.
+func (d *DB) forgetMemory(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
+	old, err := loadMemory(ctx, tx, m.Key, m.ID)
+	if err != nil {
+		return Memory{}, err
+	}
+	if m.Version != 0 && m.Version != old.Version {
+		return Memory{}, ErrChanged
+	}
+	return old, overwriting(ctx, tx, func() error { return d.remove(ctx, tx, old, by) })
+}
+
+func (d *DB) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) error {
+	if _, err := tx.ExecContext(ctx, deleteMemory, m.Key.String(), m.ID); err != nil {
+		return fmt.Errorf("delete memory: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, emptyMemoryVersions, m.Key.String(), m.ID); err != nil {
+		return fmt.Errorf("empty the versions of the memory: %w", err)
+	}
+	_, err := tx.ExecContext(ctx, insertMemoryVersion, m.ID, m.Version+1, m.Key.String(), m.Number, MemoryForgotten, by.Who, by.Why,
+		millis(d.now()), titleHash(m), m.Scope, "", m.State, "", "", "[]", "[]")
+	if err != nil {
+		return fmt.Errorf("write the end of the memory: %w", err)
+	}
+	return nil
+}
+
+// overwriting makes what f deletes be overwritten. Otherwise its place is only marked as free, and its words stay in the file.
+func overwriting(ctx context.Context, tx *sql.Tx, f func() error) error {
+	if _, err := tx.ExecContext(ctx, `PRAGMA secure_delete = ON`); err != nil {
+		return fmt.Errorf("overwrite what is deleted: %w", err)
+	}
+	err := f()
+	_, off := tx.ExecContext(ctx, `PRAGMA secure_delete = OFF`)
+	return errors.Join(err, off)
+}
+
+// MemoryOrder is a change to a memory that a message orders. It happens together with the message, or not at all.
+type MemoryOrder struct {
+	Memory Memory
+	Forget bool // else it is saved
+	By     Change
+	// Reply is what to answer the message with. The memory is as it was saved, or as it was before it was forgotten; err is one of this
+	// package's errors when nothing was changed.
+	Reply func(m Memory, err error) string
+}
+
+// carryOut returns what to answer.
+func (d *DB) carryOut(ctx context.Context, tx *sql.Tx, o MemoryOrder) (string, error) {
+	do := d.saveMemory
+	if o.Forget {
+		do = d.forgetMemory
+	}
+	m, err := do(ctx, tx, o.Memory, o.By)
+	harmless := slices.ContainsFunc([]error{ErrNotFound, ErrForgotten, ErrChanged, ErrTooManyMemories, ErrBadMemory},
+		func(known error) bool { return errors.Is(err, known) })
+	if err != nil && !harmless {
+		return "", err
+	}
+	return o.Reply(m, err), nil
+}

@@ -1,0 +1,117 @@
+package db
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of a memory. A longer title or list is cut, a longer text is refused.
+const (
+	MaxMemoryText  = 8000 // runes
+	maxTitle       = 120  // runes
+	maxKeywords    = 32
+	maxKeyword     = 64 // runes
+	maxSources     = 100
+	titleFromWords = 40 // runes of the text that become a title
+)
+
+// ErrBadMemory says that a memory cannot be stored as it is.
+var ErrBadMemory = errors.New("not a memory")
+
+// Tidy is m as it is stored: complete, of bounded size, valid UTF-8. What cannot be made so is an [ErrBadMemory].
+func (m Memory) Tidy() (Memory, error) {
+	m.Text = strings.TrimSpace(valid(m.Text))
+	m.Title = oneLine(m.Title, maxTitle)
+	if m.Title == "" {
+		first, _, _ := strings.Cut(m.Text, "\n")
+		m.Title = oneLine(first, titleFromWords)
+	}
+	if m.Scope == "" {
+		m.Scope = ChatScope
+	}
+	if m.State == "" {
+		m.State = ActiveMemory
+	}
+	if m.Scope == ChatScope {
+		m.Of = ""
+	}
+	m.Keywords = tidyKeywords(m.Keywords)
+	if len(m.Sources) > maxSources {
+		m.Sources = m.Sources[len(m.Sources)-maxSources:]
+	}
+	switch {
+	case m.Text == "":
+		return m, fmt.Errorf("%w: it has no text", ErrBadMemory)
+	case utf8.RuneCountInString(m.Text) > MaxMemoryText:
+		return m, fmt.Errorf("%w: its text has more than %d characters", ErrBadMemory, MaxMemoryText)
+	case !slices.Contains([]MemoryScope{ChatScope, UserScope, ProjectScope}, m.Scope):
+		return m, fmt.Errorf("%w: scope %q: want chat, user or project", ErrBadMemory, m.Scope)
+	case m.Scope != ChatScope && m.Of == "":
+		return m, fmt.Errorf("%w: scope %s without saying of which", ErrBadMemory, m.Scope)
+	case m.State != ActiveMemory && m.State != ProposedMemory:
+		return m, fmt.Errorf("%w: state %q: want active or proposed", ErrBadMemory, m.State)
+	}
+	return m, nil
+}
+
+// valid is s as SQLite, JSON and people can read it.
+func valid(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// oneLine is s without breaks and of bounded length.
+func oneLine(s string, most int) string {
+	visible := strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, valid(s))
+	runes := []rune(strings.Join(strings.Fields(visible), " "))
+	if len(runes) <= most {
+		return string(runes)
+	}
+	return strings.TrimRight(string(runes[:most-1]), " ") + "…"
+}
+
+func tidyKeywords(words []string) []string {
+	var kept []string
+	for _, w := range words {
+		w = oneLine(w, maxKeyword)
+		if w != "" && !slices.Contains(kept, w) && len(kept) < maxKeywords {
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}
+
+// same reports whether m says nothing that old does not say.
+func (m Memory) same(old Memory) bool {
+	return m.Scope == old.Scope && m.Of == old.Of && m.State == old.State && m.Title == old.Title && m.Text == old.Text &&
+		slices.Equal(m.Keywords, old.Keywords) && slices.Equal(m.Sources, old.Sources)
+}
+
+// list is a list as it is stored.
+func list(s []string) string {
+	if len(s) == 0 {
+		return "[]"
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // made of strings only
+	}
+	return string(data)
+}
+
+// titleHash tells whether a title was that of a memory, to somebody who knows both, and nothing else.
+func titleHash(m Memory) string {
+	sum := sha256.Sum256([]byte(m.ID + "\n" + m.Title))
+	return hex.EncodeToString(sum[:])
+}
