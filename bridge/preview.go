@@ -51,36 +51,39 @@ func (p *Preview) Of(ctx context.Context, question chat.Message, live bool) (Bui
 	if stale(claim, p.cfg.Context.StaleAfter.Duration) {
 		claim.Chat.Session, claim.Chat.Summary, claim.Chat.Anew = db.Session{}, db.Summary{}, noTurn
 	}
-	s, lost, err := p.standing(ctx, &claim, live)
-	if err != nil {
-		return Built{}, err
-	}
+	s, lost := p.standing(ctx, &claim, live)
 	r := p.cfg.request(claim, claim.Resume, s)
 	r.Live, r.Lost = live, lost != ""
 	return Built{Key: c.Key, Turn: noTurn, Prompt: p.context.Build(ctx, r), Live: live, Lost: lost}, nil
 }
 
 // standing finds out in which session a turn would run, and how far that holds the conversation, or why it is lost.
-func (p *Preview) standing(ctx context.Context, c *db.Claim, live bool) (s standing, lost claude.LostCause, err error) {
+func (p *Preview) standing(ctx context.Context, c *db.Claim, live bool) (s standing, lost claude.LostCause) {
 	if c.Chat.Session.ID == "" || !p.cfg.Context.Resumes() {
-		return standing{}, "", nil
+		return standing{}, ""
 	}
 	c.Turn.Session, c.Resume = c.Chat.Session.ID, true
 	if live {
-		return standing{turn: held(*c), verified: true}, "", nil
+		return standing{turn: held(*c), verified: true}, ""
 	}
 	prompts, last := known(ctx, p.db, *c), claude.Standing{}
 	if lost = p.cfg.away(c.Chat); lost == "" {
-		var gone *claude.LostError
-		if last, err = p.verify(p.cfg.project(c.Chat), c.Turn.Session, names(prompts)); errors.As(err, &gone) {
-			lost, err = gone.Cause, nil
+		var (
+			gone *claude.LostError
+			err  error
+		)
+		switch last, err = p.verify(p.cfg.project(c.Chat), c.Turn.Session, names(prompts)); {
+		case errors.As(err, &gone):
+			lost = gone.Cause
+		case err != nil: // the folder is not there
+			lost = claude.LostElsewhere
 		}
 	}
 	if lost != "" {
 		c.Turn.Session, c.Resume = "", false
-		return standing{}, lost, nil
+		return standing{}, lost
 	}
-	return stand(*c, true, prompts, last), "", err
+	return stand(*c, true, prompts, last), ""
 }
 
 // Outline says for people which contexts b carries, one a line, in English or in Chinese.
