@@ -148,7 +148,7 @@ func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
 	switch {
 	case c.Session.ID != "" && b.pool.Living(m.Key.String(), c.Session.ID):
 		session = texts.StatusLive
-	case c.Session.ID != "" && b.away(c) != "":
+	case c.Session.ID != "" && b.cfg.away(c) != "":
 		session = texts.StatusAway
 	case c.Session.ID != "":
 		session = texts.StatusSession

@@ -40,9 +40,9 @@ func (b *Bridge) showContext(ctx context.Context, m chat.Incoming) (order, error
 		return order{}, err
 	}
 	l := chatLang(c)
-	live := b.cfg.Context.Resumes() && c.Session.ID != "" && b.pool.Living(m.Key.String(), c.Session.ID)
+	live := b.cfg.Context.Resumes() && c.Session.ID != "" && b.cfg.away(c) == "" && b.pool.Living(m.Key.String(), c.Session.ID)
 	question := chat.Message{Key: m.Key, ID: m.ID, Actor: m.Actor, Text: argument(m.Text), Time: m.Time}
-	built, err := Preview{Config: b.cfg, Store: b.db, Context: b.context}.Of(ctx, question, live)
+	built, err := NewPreview(b.cfg, b.db, b.context, b.pool.Verify).Of(ctx, question, live)
 	if err != nil {
 		return order{}, err
 	}

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -11,14 +12,22 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // Preview is the context that a question would get if it were asked now: what [Bridge] would send, by the same code.
 // Nothing is sent and nothing is changed.
 type Preview struct {
-	Config  Config
-	Store   *db.DB // may be one that is only read
-	Context *contextmgr.Manager
+	cfg     Config
+	db      *db.DB
+	context *contextmgr.Manager
+	verify  func(dir, session string, prompts []string) (claude.Standing, error)
+}
+
+// NewPreview makes a Preview for a bridge with this configuration. The store may be one that is only read; verify is
+// [claude.Config.Verify].
+func NewPreview(cfg Config, store *db.DB, m *contextmgr.Manager, verify func(dir, session string, prompts []string) (claude.Standing, error)) *Preview {
+	return &Preview{cfg: cfg, db: store, context: m, verify: verify}
 }
 
 // noTurn is the number of a turn that comes after all that there are.
@@ -26,22 +35,55 @@ const noTurn = math.MaxInt64
 
 // Of builds the context of a question; live says that a living process would be asked, else a new one. It returns
 // [db.ErrNotFound] for a chat that is not known.
-func (p Preview) Of(ctx context.Context, question chat.Message, live bool) (Built, error) {
-	c, err := p.Store.Chat(ctx, question.Key)
+func (p *Preview) Of(ctx context.Context, question chat.Message, live bool) (Built, error) {
+	c, err := p.db.Chat(ctx, question.Key)
 	if err != nil {
 		return Built{}, err
 	}
-	claim := db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: c.Key, Epoch: c.Epoch}}
-	if p.Config.Context.Resumes() {
-		claim.Turn.Session = c.Session.ID
+	if c.Session, err = p.db.SessionOn(ctx, c, p.cfg.Node); err != nil {
+		return Built{}, err
 	}
+	claim := db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: c.Key, Epoch: c.Epoch, Created: question.Time}}
 	if question.Text != "" {
 		question.Role, question.Class, question.Epoch, question.Turn = chat.User, chat.Talk, c.Epoch, noTurn
 		claim.Asked = []chat.Message{question}
 	}
-	r := request(claim, claim.Turn.Session != "")
-	r.Live, r.Project = live, p.Config.project(c)
-	return Built{Key: c.Key, Turn: noTurn, Prompt: p.Context.Build(ctx, r), Live: live}, nil
+	if stale(claim, p.cfg.Context.StaleAfter.Duration) {
+		claim.Chat.Session, claim.Chat.Summary, claim.Chat.Anew = db.Session{}, db.Summary{}, noTurn
+	}
+	s, lost := p.standing(ctx, &claim, live)
+	r := p.cfg.request(claim, claim.Resume, s)
+	r.Live, r.Lost = live, lost != ""
+	return Built{Key: c.Key, Turn: noTurn, Prompt: p.context.Build(ctx, r), Live: live, Lost: lost}, nil
+}
+
+// standing finds out in which session a turn would run, and how far that holds the conversation, or why it is lost.
+func (p *Preview) standing(ctx context.Context, c *db.Claim, live bool) (s standing, lost claude.LostCause) {
+	if c.Chat.Session.ID == "" || !p.cfg.Context.Resumes() {
+		return standing{}, ""
+	}
+	c.Turn.Session, c.Resume = c.Chat.Session.ID, true
+	if live {
+		return standing{turn: held(*c), verified: true}, ""
+	}
+	prompts, last := known(ctx, p.db, *c), claude.Standing{}
+	if lost = p.cfg.away(c.Chat); lost == "" {
+		var (
+			gone *claude.LostError
+			err  error
+		)
+		switch last, err = p.verify(p.cfg.project(c.Chat), c.Turn.Session, names(prompts)); {
+		case errors.As(err, &gone):
+			lost = gone.Cause
+		case err != nil: // the folder is not there
+			lost = claude.LostElsewhere
+		}
+	}
+	if lost != "" {
+		c.Turn.Session, c.Resume = "", false
+		return standing{}, lost
+	}
+	return stand(*c, true, prompts, last), ""
 }
 
 // Outline says for people which contexts b carries, one a line, in English or in Chinese.
@@ -53,14 +95,16 @@ func (b Built) Outline(english bool) string {
 }
 
 func (b Built) outline(l lang) string {
-	p, session := b.Prompt, texts.OutlineNew
+	p, session := b.Prompt, texts.OutlineNew.in(l)
 	switch {
+	case b.Lost != "":
+		session = fmt.Sprintf(texts.OutlineLost.in(l), lostText(b.Lost).in(l))
 	case b.Live:
-		session = texts.OutlineLive
+		session = texts.OutlineLive.in(l)
 	case p.UseResume:
-		session = texts.OutlineResume
+		session = texts.OutlineResume.in(l)
 	}
-	lines := []string{session.in(l), fmt.Sprintf(texts.OutlineHistory.in(l), p.Stats.Messages, p.Stats.UserMessages, p.Stats.Chars)}
+	lines := []string{session, fmt.Sprintf(texts.OutlineHistory.in(l), p.Stats.Messages, p.Stats.UserMessages, p.Stats.Chars)}
 	for _, part := range []struct {
 		n    int
 		what phrase

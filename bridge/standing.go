@@ -19,13 +19,13 @@ type standing struct {
 }
 
 // away reports why the chat's session cannot be resumed on this machine or in this project; empty = it can.
-func (b *Bridge) away(c db.Chat) claude.LostCause {
+func (cfg Config) away(c db.Chat) claude.LostCause {
 	s := c.Session
 	switch {
-	case s.Node != "" && s.Node != b.cfg.Node:
+	case s.Node != "" && s.Node != cfg.Node:
 		return claude.LostMachine
 	case s.Cwd != "":
-		if dir := realPath(b.project(c)); dir != "" && dir != s.Cwd {
+		if dir := realPath(cfg.project(c)); dir != "" && dir != s.Cwd {
 			return claude.LostElsewhere
 		}
 	}
@@ -35,7 +35,7 @@ func (b *Bridge) away(c db.Chat) claude.LostCause {
 // here refuses a session that cannot be resumed here.
 func (t *turn) here() error {
 	own := t.claim.Chat.Session.ID
-	if cause := t.b.away(t.claim.Chat); t.resume && own == t.claim.Turn.Session && cause != "" {
+	if cause := t.b.cfg.away(t.claim.Chat); t.resume && own == t.claim.Turn.Session && cause != "" {
 		return &claude.LostError{Session: own, Cause: cause}
 	}
 	return nil
@@ -54,18 +54,32 @@ func realPath(dir string) string {
 	return real
 }
 
-// known names the questions that the turn's session may hold. When they cannot be read, or the last one of the session has
+// known names the questions that the turn's session may hold.
+func (t *turn) known(ctx context.Context) []string {
+	t.prompts = known(ctx, t.b.db, t.claim)
+	return names(t.prompts)
+}
+
+func names(prompts []db.Prompt) []string {
+	list := make([]string, len(prompts))
+	for i, p := range prompts {
+		list[i] = p.ID
+	}
+	return list
+}
+
+// known lists the questions that a turn's session may hold. When they cannot be read, or the last one of the session has
 // no name since it is from an old version, there are none: then the session is resumed unseen, since that shall not keep
 // anybody from an answer.
-func (t *turn) known(ctx context.Context) []string {
-	list, err := t.b.db.Prompts(ctx, t.claim.Turn.Key, t.claim.Turn.ID)
-	last := t.claim.Turn.ID
-	if own := t.claim.Chat.Session; own.ID == t.claim.Turn.Session {
+func known(ctx context.Context, store *db.DB, c db.Claim) []db.Prompt {
+	list, err := store.Prompts(ctx, c.Turn.Key, c.Turn.ID)
+	last := c.Turn.ID
+	if own := c.Chat.Session; own.ID == c.Turn.Session {
 		last = own.Turn
 	}
 	if n := len(list); err == nil && n > 0 && list[n-1].Turn > last { // it was set aside for long
 		var older []db.Prompt
-		older, err = t.b.db.Prompts(ctx, t.claim.Turn.Key, last)
+		older, err = store.Prompts(ctx, c.Turn.Key, last)
 		list = append(list, older...)
 	}
 	if err != nil {
@@ -74,34 +88,39 @@ func (t *turn) known(ctx context.Context) []string {
 	if err != nil || !slices.ContainsFunc(list, func(p db.Prompt) bool { return p.Turn == last }) {
 		return nil
 	}
-	t.prompts = list
-	names := make([]string, len(list))
-	for i, p := range list {
-		names[i] = p.ID
-	}
-	return names
+	return list
 }
 
 // stand tells how far the session of the turn's process holds the conversation.
 func (t *turn) stand(ctx context.Context, p *claude.Process) standing {
-	var s standing
-	if own := t.claim.Chat.Session; own.ID == t.claim.Turn.Session {
-		s.turn = own.Turn
-	}
-	last := p.Standing()
-	i := slices.IndexFunc(t.prompts, func(q db.Prompt) bool { return q.ID == last.Prompt })
-	switch {
-	case !p.Fresh():
-		s.verified = true
-	case t.resume && i >= 0:
-		held := t.prompts[i].Turn
-		if !last.Whole {
-			held-- // the answer is not there
-		}
-		s = standing{turn: held, verified: true, behind: held < s.turn}
+	s := standing{turn: held(t.claim), verified: true}
+	if p.Fresh() {
+		s = stand(t.claim, t.resume, t.prompts, p.Standing())
 	}
 	if s.behind {
 		zerolog.Ctx(ctx).Warn().Int64("held", s.turn).Msg("session is behind; what it lacks comes from the History")
 	}
 	return s
+}
+
+// held is the last turn that the session of a turn holds, as the store knows it; 0 = not known.
+func held(c db.Claim) int64 {
+	if own := c.Chat.Session; own.ID == c.Turn.Session {
+		return own.Turn
+	}
+	return 0
+}
+
+// stand tells how far the session of a turn holds the conversation, if its transcript ends as last says.
+func stand(c db.Claim, resume bool, prompts []db.Prompt, last claude.Standing) standing {
+	s := standing{turn: held(c)}
+	i := slices.IndexFunc(prompts, func(q db.Prompt) bool { return q.ID == last.Prompt })
+	if !resume || i < 0 {
+		return s
+	}
+	until := prompts[i].Turn
+	if !last.Whole {
+		until-- // the answer is not there
+	}
+	return standing{turn: until, verified: true, behind: until < s.turn}
 }

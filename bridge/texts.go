@@ -67,6 +67,7 @@ var texts = struct {
 	HelpContext, ContextNothing, ContextHead, ContextMore, ContextBackground      phrase
 	ContextRecalled, ContextRecent, SpeakerBot, SpeakerUser                       phrase
 	OutlineNew, OutlineLive, OutlineResume, OutlineHistory, OutlineRecalled       phrase
+	OutlineLost                                                                   phrase
 	OutlineMemories, OutlineBackground, OutlineSummary, OutlineTokens             phrase
 }{
 	Waiting:     phrase{"排队中，前面还有任务在运行…", "Waiting for a free place…"},
@@ -205,6 +206,7 @@ var texts = struct {
 	SpeakerBot:        phrase{"助手", "agent"},
 	SpeakerUser:       phrase{"用户", "user"},
 	OutlineNew:        phrase{"会话：新建", "Session: a new one"},
+	OutlineLost:       phrase{"会话：新建，因为%s", "Session: a new one, for %s"},
 	OutlineLive:       phrase{"会话：进程在线，只补充它没见过的消息", "Session: its process is running, only what it has not seen is added"},
 	OutlineResume:     phrase{"会话：续接", "Session: resumed"},
 	OutlineHistory:    phrase{"最近对话：%d 条（用户 %d 条，共 %d 字）", "Recent conversation: %d messages (%d of users, %d characters)"},

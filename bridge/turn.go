@@ -361,10 +361,8 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 // build makes the prompt while the process starts.
 func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prompt {
 	t.listen()
-	c, r := t.claim, request(t.claim, t.resume)
-	r.Project = t.b.project(c.Chat)
+	c, r := t.claim, t.b.cfg.request(t.claim, t.resume, s)
 	r.Note, r.Live, r.Lost = t.note(), live, t.lost != ""
-	r.Seen, r.Verified, r.Behind = s.turn, s.verified, s.behind
 	prompt := t.b.context.Build(ctx, r)
 	t.told = told(r, prompt, t.lost)
 	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
@@ -376,16 +374,16 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 }
 
 // request says for which turn a context is wanted.
-func request(c db.Claim, resume bool) contextmgr.Request {
-	r := contextmgr.Request{Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked}
+func (cfg Config) request(c db.Claim, resume bool, s standing) contextmgr.Request {
+	r := contextmgr.Request{
+		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Project: cfg.project(c.Chat),
+		Seen: s.turn, Verified: s.verified, Behind: s.behind,
+	}
 	if c.Chat.Epoch == c.Turn.Epoch {
 		r.After, r.Summary = c.Chat.After(), contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
 	}
 	if resume {
 		r.ResumeID = c.Turn.Session
-	}
-	if c.Turn.Session == c.Chat.Session.ID {
-		r.Seen = c.Chat.Session.Turn
 	}
 	return r
 }

@@ -145,3 +145,26 @@ func TestTheBackgroundIsBounded(t *testing.T) {
 		t.Errorf("%d messages in a prompt of %d characters", len(p.Background), n)
 	}
 }
+
+// What comes as background does not come once more because the question is about it.
+func TestTheBackgroundIsNotRecalled(t *testing.T) {
+	d, key := group(t, 19)
+	for i, text := range []string{"项目代号是蓝鲸", "大家好"} {
+		e := db.Entry{Class: chat.Overheard, Incoming: chat.Incoming{
+			Key: key, Kind: chat.Group, ID: fmt.Sprint("om_x", i), Text: text, Time: time.Unix(int64(100+i), 0),
+		}}
+		if _, err := d.Accept(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := []chat.Message{{Text: "项目代号是什么？", Time: time.Unix(1000, 0)}}
+	for name, r := range map[string]Request{
+		"new process": {}, "living process": {ResumeID: "s", Seen: 1, Live: true},
+	} {
+		r.Key, r.Kind, r.Turn, r.Asked = key, chat.Group, 2, asked
+		p := New(d, Defaults(), zerolog.Nop()).Build(t.Context(), r)
+		if n := strings.Count(p.Text(), "蓝鲸"); n != 1 {
+			t.Errorf("%s: it is there %d times: %s", name, n, p.Text())
+		}
+	}
+}

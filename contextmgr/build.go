@@ -136,7 +136,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		newest = least(taken, m.cfg.Limits())
 	}
 	var failed error
-	c.Recalled, failed = m.recall(ctx, r, seqs(newest), m.cfg.recallBudget())
+	c.Recalled, failed = m.recall(ctx, r, seqs(slices.Concat(newest, c.Background)), m.cfg.recallBudget())
 	known := seqs(c.Recalled)
 	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
 	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
@@ -150,7 +150,7 @@ func (m *Manager) remind(ctx context.Context, r Request, c *Context) error {
 	if err != nil {
 		return err
 	}
-	known := seqs(slices.Concat(newest, c.History))
+	known := seqs(slices.Concat(newest, c.History, c.Background))
 	maps.Copy(known, m.told.of(r.Key).messages)
 	c.Recalled, err = m.recall(ctx, r, known, m.cfg.recallBudget())
 	return err

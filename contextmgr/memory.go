@@ -83,7 +83,7 @@ func (m *Manager) memories(ctx context.Context, r Request) []Memory {
 	}
 	var chosen []Memory
 	for _, x := range chooseMemories(list, r.question(), m.cfg.Memory.MaxChars) {
-		chosen = append(chosen, Memory{Title: x.Title, Text: x.Text, Date: x.Updated})
+		chosen = append(chosen, Memory{ID: x.ID, Title: x.Title, Text: x.Text, Date: x.Updated})
 	}
 	if r.Live {
 		chosen = m.told.untold(r.Key, chosen)

@@ -38,6 +38,7 @@ type Context struct {
 
 // Memory is something that was learnt for good.
 type Memory struct {
+	ID    string // in the store
 	Title string
 	Text  string
 	Date  time.Time // when it was learnt, or last changed

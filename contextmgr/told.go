@@ -56,6 +56,7 @@ func (m *Manager) Sent(key chat.Key, p Prompt, live bool) {
 	}
 	all := seqs(p.Recalled)
 	maps.Copy(all, seqs(p.History))
+	maps.Copy(all, seqs(p.Background))
 	maps.Copy(all, known.messages)
 	m.told.chats.Add(key, tale{slices.Concat(known.memories, p.Memories), all})
 }

@@ -21,6 +21,9 @@ var (
 
 	// ErrNewerSchema says that a newer program has written the database.
 	ErrNewerSchema = errors.New("the database was written by a newer magpie")
+
+	// ErrOlderSchema says that this program has not served the database yet.
+	ErrOlderSchema = errors.New("the database was written by an older magpie: start this one's bridge, which brings it up to date")
 )
 
 // CorruptError says that the database is damaged. No program can mend it: its owner has to.

@@ -36,6 +36,19 @@ func (d *DB) pending(ctx context.Context, files fs.FS) (step, error) {
 	return s, nil
 }
 
+// Current returns [ErrOlderSchema] when the schema is not that of this program: what is new in it cannot be read then.
+func (d *DB) Current(ctx context.Context) error {
+	files, err := fs.Sub(schema, "schema")
+	if err != nil {
+		return err
+	}
+	s, err := d.pending(ctx, files)
+	if err == nil && s.from != s.to {
+		err = fmt.Errorf("%w: %s", ErrOlderSchema, d.path)
+	}
+	return err
+}
+
 const hasVersion = `SELECT COUNT(*) FROM sqlite_master WHERE name = 'goose_db_version'`
 
 const selectVersion = `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version`

@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"database/sql"
 	"errors"
 	"io/fs"
 	"os"
@@ -98,5 +99,37 @@ func TestAFailedUpgradeChangesNothing(t *testing.T) {
 	accept(t, d, say("om_2", "new"))
 	if got := history(t, d, 0, 99); got != "u:new u:old" {
 		t.Errorf("history = %q", got)
+	}
+}
+
+// Who only reads cannot bring the schema up to date, and may have to know that it is not.
+func TestAnOlderSchemaIsToldFromTheCurrentOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	if err := open(t, path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	current := func() error {
+		d, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close() //nolint:errcheck // only read
+		return d.Current(t.Context())
+	}
+	if err := current(); err != nil {
+		t.Errorf("of this program: %v", err)
+	}
+	side, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := side.Exec(`DELETE FROM goose_db_version WHERE version_id = (SELECT MAX(version_id) FROM goose_db_version)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := side.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := current(); !errors.Is(err, db.ErrOlderSchema) || !strings.Contains(err.Error(), path) {
+		t.Errorf("of an older one: %v", err)
 	}
 }

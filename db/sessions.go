@@ -56,6 +56,23 @@ func loadSessionAside(ctx context.Context, tx *sql.Tx, key chat.Key, id string) 
 	return s, nil
 }
 
+const sessionOn = `SELECT session_id, node, cwd, turn_id FROM sessions WHERE chat_key = ?1 AND node = ?2 AND epoch = ?3`
+
+// SessionOn is the session that [DB.ClaimTurn] would resume on a machine: its own one when machines take turns.
+func (d *DB) SessionOn(ctx context.Context, c Chat, node string) (Session, error) {
+	if c.Session.ID == "" || c.Session.Node == "" || c.Session.Node == node {
+		return c.Session, nil
+	}
+	var s Session
+	err := d.read.QueryRowContext(ctx, sessionOn, c.Key.String(), node, c.Epoch).Scan(&s.ID, &s.Node, &s.Cwd, &s.Turn)
+	if errors.Is(err, sql.ErrNoRows) {
+		return c.Session, nil
+	} else if err != nil {
+		return Session{}, fmt.Errorf("session of %v on %s: %w", c.Key, node, err)
+	}
+	return s, nil
+}
+
 const forgetSession = `UPDATE chats SET ` + noSession + `
 	WHERE key = ?1 AND session_id = ?2`
 

@@ -51,7 +51,13 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	p := prospect{key: key, at: c.At, preview: preview(cfg, store)}
+	if err := store.Current(ctx); err != nil {
+		return err
+	}
+	p := prospect{key: key, at: c.At}
+	if p.preview, err = preview(cfg, store); err != nil {
+		return err
+	}
 	if c.Batch {
 		return p.batch(ctx, os.Stdin, os.Stdout)
 	}
@@ -67,12 +73,14 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 }
 
 // preview builds contexts as the bridge with this configuration does.
-func preview(cfg config, store *db.DB) bridge.Preview {
-	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
-	return bridge.Preview{
-		Config: bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Context: cfg.context()},
-		Store:  store, Context: contextmgr.New(store, cfg.context(), log),
+func preview(cfg config, store *db.DB) (*bridge.Preview, error) {
+	node, err := cfg.node()
+	if err != nil {
+		return nil, err
 	}
+	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
+	b := bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Node: node, Context: cfg.context()}
+	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.context(), log), cfg.Claude.Verify), nil
 }
 
 // english says whether the environment asks for any language but Chinese.
@@ -91,7 +99,7 @@ func english(environ []string) bool {
 type prospect struct {
 	key     chat.Key
 	at      time.Time // of questions that have no time of their own; zero = now
-	preview bridge.Preview
+	preview *bridge.Preview
 }
 
 // asking is a line of a batch.
@@ -192,6 +200,7 @@ type (
 		Content  string    `json:"content"`
 	}
 	sentMemory struct {
+		ID    string `json:"id"`
 		Title string `json:"title"`
 		Text  string `json:"text"`
 		Date  string `json:"date"`
@@ -208,7 +217,7 @@ func sent(p contextmgr.Prompt) sentPrompt {
 		History: sentMessages(p.History), Recalled: sentMessages(p.Recalled), Background: sentMessages(p.Background),
 	}
 	for _, m := range p.Memories {
-		s.Memories = append(s.Memories, sentMemory{m.Title, m.Text, timeText(m.Date)})
+		s.Memories = append(s.Memories, sentMemory{m.ID, m.Title, m.Text, timeText(m.Date)})
 	}
 	if p.Summary.Text != "" {
 		s.Summary = &sentSummary{p.Summary.Text, timeText(p.Summary.Until)}

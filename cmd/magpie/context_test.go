@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,6 +31,12 @@ func (r *rig) context(chatID string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// quiet waits until no process runs: up to its end it writes its transcript.
+func (r *rig) quiet() {
+	r.Helper()
+	r.until("the end of the processes", func() bool { return r.prog.pool.Stats().Running == 0 })
+}
+
 // foreseen is what the command prints for programs.
 func (r *rig) foreseen(chatID, message string, args ...string) (p sentPrompt) {
 	r.Helper()
@@ -43,10 +51,14 @@ func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
 	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
 	r.ask("我叫小明")
 	r.ask("数到 3")
+	r.quiet()
 	before := r.count(`SELECT COUNT(*) FROM messages`)
 	want := r.foreseen(r.chat, "我叫什么名字？")
 	if again := r.foreseen("feishu:chat:"+r.chat, "我叫什么名字？"); again.Prompt != want.Prompt {
 		t.Errorf("the second time it shows %q", again.Prompt)
+	}
+	if later := r.foreseen(r.chat, "我叫什么名字？", "--at", time.Now().Add(72*time.Hour).Format(time.RFC3339)); later.UseResume || len(later.History) != 0 {
+		t.Errorf("after a silence of three days it shows %+v", later)
 	}
 	if n := r.count(`SELECT COUNT(*) FROM messages`); n != before || r.count(`SELECT COUNT(*) FROM turns`) != 2 {
 		t.Error("something was changed")
@@ -66,12 +78,43 @@ func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
 	}
 }
 
+// It also knows when the session cannot be resumed.
+func TestTheContextOfALostSession(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r.ask("我叫小明")
+	r.quiet()
+	must(t, os.Remove(r.transcriptPath()))
+	out, err := r.context(r.chat, "--message", "我叫什么名字？").Output()
+	if err != nil || !strings.Contains(string(out), "Session: a new one, for the session's record is gone") {
+		t.Errorf("%v: %s", err, out)
+	}
+	want := r.foreseen(r.chat, "我叫什么名字？")
+	if want.UseResume || want.ResumeID != "" || len(want.History) != 2 {
+		t.Errorf("shown: %+v", want)
+	}
+	if got := r.ask("/context"); !strings.Contains(got, "会话：新建，因为会话记录丢失") {
+		t.Errorf("/context: %q", got)
+	}
+	r.ask("我叫什么名字？")
+	if req := r.lastRequest(); req.LastUser() != want.Prompt {
+		t.Error(cmp.Diff(want.Prompt, req.LastUser()))
+	}
+	cmd := r.context(r.chat, "--json", "--message", "我叫什么名字？")
+	cmd.Env = append(cmd.Env, "MAGPIE_NODE=elsewhere")
+	out, err = cmd.Output()
+	must(t, err)
+	if !strings.Contains(string(out), `"use_resume":false`) {
+		t.Errorf("on another machine: %s", out)
+	}
+}
+
 func TestTheContextOfAGroup(t *testing.T) {
 	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user, red)
 	r.mention(group, r.user, "我叫小明")
 	r.settle(r.sim.Say(group, red, "午饭吃面"))
+	r.quiet()
 	cmd := r.context(group, "--batch")
 	cmd.Stdin = strings.NewReader(`{"message":"我是谁？","user_name":"小红","user_id":"ou_red"}`)
 	out, err := cmd.Output()

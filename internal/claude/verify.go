@@ -49,6 +49,11 @@ func (c Config) Verify(dir, session string, prompts []string) (Standing, error) 
 	return s, nil
 }
 
+// Verify is [Config.Verify].
+func (pl *Pool) Verify(dir, session string, prompts []string) (Standing, error) {
+	return pl.cfg.Verify(dir, session, prompts)
+}
+
 // errForeign says that a transcript ends with a prompt that nobody knows.
 var errForeign = errors.New("an unknown prompt")
 
