@@ -20,8 +20,8 @@ import (
 // Bounds of one search. They keep its cost where it is however long the History grows.
 const (
 	mostTerms    = 60   // of a question that are looked up
-	mostPostings = 2000 // of each term: of a word that is in more messages than that, the newest
-	mostSeeds    = 300  // messages whose surroundings are looked at
+	mostPostings = 1000 // of each term: of a word that is in more messages than that, the newest
+	mostSeeds    = 120  // messages whose surroundings are looked at
 	mostRead     = 150  // messages whose text is read
 )
 

@@ -49,7 +49,8 @@ const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
 	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 2147483647 ORDER BY rowid DESC LIMIT ?4))
 	FROM json_each(?1) ORDER BY key`
 
-const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed) AND chat_key = ?1 ORDER BY id DESC LIMIT 1000`
+// They are few, so they are not looked for by their chat: that would read the whole chat.
+const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed) AND chat_key || '' = ?1 ORDER BY id DESC LIMIT 1000`
 
 // Find tells which messages of a chat, since the epoch began, hold which of the terms: of each term the newest ones, at
 // most so many and a batch. It finds talk and what was overheard.
