@@ -2,6 +2,7 @@ package contextmgr
 
 import (
 	"cmp"
+	"container/heap"
 	"hash/maphash"
 	"math"
 	"math/bits"
@@ -45,7 +46,7 @@ type sighting struct {
 	words uint64  // which of the question's it holds
 	named bool    // somebody said it whom the question names
 	dated bool    // it was written on a day that the question names, or the day before or after
-	score float64 // of the words
+	score float64 // of the words and the day
 }
 
 // field is what the index tells of all messages that hold anything of a question.
@@ -58,57 +59,69 @@ type field struct {
 	sighted []sighting // by seq
 }
 
-// survey puts together what the index tells.
-func survey(q query, found db.Found) field {
+// survey puts together what the index tells of the query's words, of those who may have spoken and of the days.
+func survey(q query, found db.Found, names map[int]string, days []string) field {
 	f := field{query: q, idf: make([]float64, len(q.terms))}
-	var marks []int64 // seq and number of the term, in one
-	const kinds = 1 << 7
-	isName, isDay := len(q.terms), len(q.terms)+1
+	postings := make(map[string]db.Postings, len(found.Terms))
+	for _, p := range found.Terms {
+		postings[p.Term] = p
+	}
 	n := float64(found.Messages)
-	var onDays float64
-	for i, p := range found.Terms {
-		as := i
-		switch {
-		case i < len(q.terms):
-			f.idf[i] = idf(p, n) * share(p.Term)
-			w := f.idf[i]
-			if len(p.Seqs) == 0 {
-				w *= unheard
-			}
-			f.total += w
-		case i < 2*len(q.terms):
-			if len(p.Seqs) == 0 || share(p.Term[len("§"):]) < 1 {
-				continue
-			}
-			f.names |= 1 << (i - len(q.terms))
-			as = isName
-		default:
-			as = isDay
-			onDays += float64(len(p.Seqs))
-		}
+	var marks []int64 // seq and kind, in one
+	mark := func(p db.Postings, kind int64) {
 		for _, s := range p.Seqs {
-			marks = append(marks, s*kinds+int64(as))
+			marks = append(marks, s*kinds+kind)
 		}
 	}
-	f.daily = math.Log(1 + n/(onDays+1))
+	for i, t := range q.terms {
+		p := postings[t]
+		f.idf[i] = idf(p, n) * share(t)
+		if f.total += f.idf[i]; len(p.Seqs) == 0 {
+			f.total -= (1 - unheard) * f.idf[i]
+		}
+		mark(p, int64(i))
+		if p := postings[names[i]]; len(p.Seqs) > 0 {
+			f.names |= 1 << i
+			mark(p, named)
+		}
+	}
+	written := 0.0
+	for _, day := range days {
+		mark(postings[day], dated)
+		written += float64(len(postings[day].Seqs))
+	}
+	f.daily = math.Log(1 + n/(written+1))
+	f.gather(marks)
+	return f
+}
+
+// The kinds of marks; those below mostTerms are numbers of words.
+const (
+	named = mostTerms
+	dated = mostTerms + 1
+	kinds = 64
+)
+
+// gather makes one sighting of all marks of a message.
+func (f *field) gather(marks []int64) {
 	slices.Sort(marks)
 	for _, mark := range marks {
-		seq, as := mark>>7, int(mark&(kinds-1))
+		seq, kind := mark>>6, mark&(kinds-1)
 		if len(f.sighted) == 0 || f.sighted[len(f.sighted)-1].seq != seq {
 			f.sighted = append(f.sighted, sighting{seq: seq})
 		}
 		s := &f.sighted[len(f.sighted)-1]
-		switch as {
-		case isName:
+		switch kind {
+		case named:
 			s.named = true
-		case isDay:
+		case dated:
 			s.dated = true
+			s.score += f.daily
 		default:
-			s.words |= 1 << as
-			s.score += f.idf[as]
+			s.words |= 1 << kind
+			s.score += f.idf[kind]
 		}
 	}
-	return f
 }
 
 // idf is the weight of a term: the more, the fewer of the n messages have it.
@@ -140,20 +153,35 @@ func (f field) at(seq int64) sighting {
 	return sighting{seq: seq}
 }
 
-// around is how much of each word the message has from the messages around it, into sum.
-func (f field) around(seq int64, sum []float64) {
-	i, _ := f.find(seq)
-	add := func(words uint64, w float64) {
-		for ; words != 0; words &= words - 1 {
-			sum[bits.TrailingZeros64(words)] += w
-		}
+// weights are how often a message has each of the question's words, in itself or around it.
+type weights struct {
+	of    [mostTerms]float64
+	words uint64 // those that are not 0
+}
+
+func (w *weights) add(words uint64, n float64) {
+	for left := words; left != 0; left &= left - 1 {
+		w.of[bits.TrailingZeros64(left)] += n
 	}
+	w.words |= words
+}
+
+func (w *weights) clear() {
+	for left := w.words; left != 0; left &= left - 1 {
+		w.of[bits.TrailingZeros64(left)] = 0
+	}
+	w.words = 0
+}
+
+// around adds what the messages around one have.
+func (f field) around(seq int64, w *weights) {
+	i, _ := f.find(seq)
 	for j := i - 1; j >= 0 && f.sighted[j].seq >= seq-reach; j-- {
-		add(f.sighted[j].words, fromBefore*steps[seq-f.sighted[j].seq])
+		w.add(f.sighted[j].words, fromBefore*steps[seq-f.sighted[j].seq])
 	}
 	for j := i; j < len(f.sighted) && f.sighted[j].seq <= seq+reach; j++ {
 		if d := f.sighted[j].seq - seq; d > 0 {
-			add(f.sighted[j].words, fromAfter*steps[d])
+			w.add(f.sighted[j].words, fromAfter*steps[d])
 		}
 	}
 }
@@ -169,48 +197,70 @@ var steps = func() (s [reach + 1]float64) {
 
 // candidates are the messages that promise most by what the index tells of them and of those around them.
 func (f field) candidates() []int64 {
-	seeds := slices.Clone(f.sighted)
-	for i := range seeds {
-		if seeds[i].dated {
-			seeds[i].score += f.daily
-		}
-	}
-	slices.SortFunc(seeds, func(a, b sighting) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.seq, a.seq)) })
-	seen := map[int64]bool{}
-	var list []sighting
-	sum := make([]float64, len(f.terms))
-	for _, s := range seeds[:min(len(seeds), mostSeeds)] {
+	var near []int64
+	for _, s := range best(f.sighted, mostSeeds) {
 		for seq := s.seq - reach; seq <= s.seq+reach; seq++ {
-			if seen[seq] {
-				continue
-			}
-			seen[seq] = true
-			c := f.at(seq)
-			clear(sum)
-			f.around(seq, sum)
-			c.score = f.score(c, func(t int) float64 { return float64(c.words >> t & 1) }, sum, 1)
-			list = append(list, c)
+			near = append(near, seq)
 		}
 	}
-	slices.SortFunc(list, func(a, b sighting) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.seq, a.seq)) })
-	var seqs []int64
-	for _, c := range list[:min(len(list), mostRead)] {
-		seqs = append(seqs, c.seq)
+	slices.Sort(near)
+	near = slices.Compact(near)
+	list := make([]sighting, len(near))
+	var w weights
+	for i, seq := range near {
+		c := f.at(seq)
+		w.clear()
+		w.add(c.words, 1)
+		f.around(seq, &w)
+		c.score = f.score(c, &w, 1)
+		list[i] = c
+	}
+	list = best(list, mostRead)
+	seqs := make([]int64, len(list))
+	for i, c := range list {
+		seqs[i] = c.seq
 	}
 	return seqs
 }
 
+// best are the sightings with the highest scores, so many at most, the newer ones first among equals.
+func best(list []sighting, most int) []sighting {
+	var top ranking
+	for _, s := range list {
+		switch {
+		case len(top) < most:
+			heap.Push(&top, s)
+		case better(s, top[0]) < 0:
+			top[0] = s
+			heap.Fix(&top, 0)
+		}
+	}
+	slices.SortFunc(top, better)
+	return top
+}
+
+func better(a, b sighting) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.seq, a.seq))
+}
+
+// ranking is a heap with the worst on top.
+type ranking []sighting
+
+func (r ranking) Len() int           { return len(r) }
+func (r ranking) Less(i, j int) bool { return better(r[i], r[j]) > 0 }
+func (r ranking) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *ranking) Push(s any)        { *r = append(*r, s.(sighting)) }
+func (r *ranking) Pop() any          { panic("nothing is taken from a ranking") }
+
 // score is BM25 over a message and those around it, with what its speaker and its day say.
-func (f field) score(s sighting, tf func(term int) float64, around []float64, norm float64) (score float64) {
-	for t, w := range f.idf {
-		n := tf(t) + around[t]
-		if n == 0 {
-			continue
-		}
+func (f field) score(s sighting, w *weights, norm float64) (score float64) {
+	for left := w.words; left != 0; left &= left - 1 {
+		t := bits.TrailingZeros64(left)
+		weight, n := f.idf[t], w.of[t]
 		if f.names>>t&1 == 1 {
-			w *= ownName
+			weight *= ownName
 		}
-		score += w * n * (saturation + 1) / (n + saturation*norm)
+		score += weight * n * (saturation + 1) / (n + saturation*norm)
 	}
 	if f.names != 0 && s.named {
 		score *= bySpeaker
@@ -227,52 +277,47 @@ var seed = maphash.MakeSeed()
 // hit is a message with what speaks for it.
 type hit struct {
 	chat.Message
-	tf    []float64 // how often it has each of the question's words
-	words []uint32  // its terms, as numbers, each once and sorted
-	long  float64   // in terms
+	words []uint32 // its terms, as numbers, each once and sorted
 	score float64
 	chars int
 }
 
 // rank orders messages by how well they fit; the best first.
 func (f field) rank(msgs []chat.Message) []hit {
-	hits := make([]hit, len(msgs))
-	words := make(map[string]int, len(f.terms))
+	numbers := make(map[string]int, len(f.terms))
 	for i, t := range f.terms {
-		words[t] = i
+		numbers[t] = i
 	}
-	counts := make([]float64, len(msgs)*len(f.terms))
-	var sum float64
+	terms, all := make([][]string, len(msgs)), 1
 	for i, m := range msgs {
-		terms := lexicon.Terms(m.Text)
-		h := hit{Message: m, words: make([]uint32, len(terms)), long: float64(len(terms)), chars: utf8.RuneCountInString(m.Text)}
-		h.tf, counts = counts[:len(f.terms)], counts[len(f.terms):]
-		for j, t := range terms {
+		terms[i] = lexicon.Terms(m.Text)
+		all += len(terms[i])
+	}
+	mean := float64(all) / float64(max(len(msgs), 1))
+	hits := make([]hit, len(msgs))
+	var top float64
+	var w weights
+	for i, m := range msgs {
+		h := hit{Message: m, words: make([]uint32, len(terms[i])), chars: utf8.RuneCountInString(m.Text)}
+		w.clear()
+		for j, t := range terms[i] {
 			h.words[j] = uint32(maphash.String(seed, t)) //nolint:gosec // the lower half is as good as the whole
-			if n, asked := words[t]; asked {
-				h.tf[n]++
+			if n, asked := numbers[t]; asked {
+				w.add(1<<n, 1)
 			}
 		}
 		slices.Sort(h.words)
 		h.words = slices.Compact(h.words)
+		f.around(m.Seq, &w)
+		s := f.at(m.Seq)
+		s.dated = slices.ContainsFunc(f.spans, func(day span) bool { return day.holds(m.Time.In(f.now.Location())) })
+		h.score = f.score(s, &w, 1-lengthNorm+lengthNorm*float64(len(terms[i]))/mean)
 		hits[i] = h
-		sum += h.long
+		top = max(top, h.score)
 	}
-	mean := max(sum/float64(max(len(hits), 1)), 1)
-	around := make([]float64, len(f.terms))
-	var best float64
-	for i := range hits {
-		h := &hits[i]
-		clear(around)
-		f.around(h.Seq, around)
-		s := f.at(h.Seq)
-		s.dated = slices.ContainsFunc(f.spans, func(sp span) bool { return sp.holds(h.Time.In(f.now.Location())) })
-		h.score = f.score(s, func(t int) float64 { return h.tf[t] }, around, 1-lengthNorm+lengthNorm*h.long/mean)
-		best = max(best, h.score)
-	}
-	if best <= 0 || best < leastFit*f.total && len(f.spans) == 0 {
+	if top <= 0 || top < leastFit*f.total && len(f.spans) == 0 {
 		return nil
 	}
 	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.Seq, a.Seq)) })
-	return slices.DeleteFunc(hits, func(h hit) bool { return h.score < leastScore*best || h.score <= 0 })
+	return slices.DeleteFunc(hits, func(h hit) bool { return h.score < leastScore*top || h.score <= 0 })
 }

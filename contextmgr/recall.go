@@ -3,6 +3,7 @@ package contextmgr
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -20,9 +21,9 @@ import (
 // Bounds of one search. They keep its cost where it is however long the History grows.
 const (
 	mostTerms    = 60   // of a question that are looked up
-	mostPostings = 1000 // of each term: of a word that is in more messages than that, the newest
+	mostPostings = 800 // of each term: of a word that is in more messages than that, the newest
 	mostSeeds    = 120  // messages whose surroundings are looked at
-	mostRead     = 150  // messages whose text is read
+	mostRead     = 100  // messages whose text is read
 )
 
 // query is what a question asks for.
@@ -58,13 +59,15 @@ func ends(text string, runes int) string {
 	return string(r[:runes]) + "\n" + string(r[len(r)-runes:])
 }
 
-// lookups are the terms that are looked up in the index: the words, who may have said them, and when.
-func (q query) lookups() []string {
-	list := slices.Clone(q.terms)
-	for _, t := range q.terms {
-		list = append(list, lexicon.Speaker(t)...)
+// names are the terms by which the index knows who may have said something, by the number of the word.
+func (q query) names() map[int]string {
+	list := map[int]string{}
+	for i, t := range q.terms {
+		if share(t) == 1 {
+			list[i] = lexicon.Spoken(t)
+		}
 	}
-	return append(list, q.days()...)
+	return list
 }
 
 // mostDays is how many days are looked up one by one; of a longer time, the months.
@@ -108,11 +111,12 @@ func (m *Manager) recall(ctx context.Context, r Request, taken map[int64]bool, b
 
 // search finds what fits the query among what was said before the turn; the best first.
 func (m *Manager) search(ctx context.Context, r Request, q query) (field, []hit, error) {
-	found, err := m.db.Find(ctx, r.Key, r.Epoch, q.lookups(), mostPostings)
+	names, days := q.names(), q.days()
+	found, err := m.db.Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, slices.Collect(maps.Values(names)), days), mostPostings)
 	if err != nil || found.Messages == 0 {
 		return field{}, nil, err
 	}
-	f := survey(q, found)
+	f := survey(q, found, names, days)
 	msgs, err := m.db.Messages(ctx, r.Key, f.candidates())
 	if err != nil {
 		return field{}, nil, err

@@ -57,10 +57,13 @@ func Month(t time.Time) string { return mark + t.UTC().Format("200601") }
 func Speaker(name string) []string {
 	list := Terms(name)
 	for i := range list {
-		list[i] = mark + list[i]
+		list[i] = Spoken(list[i])
 	}
 	return list
 }
+
+// Spoken is the term for what a person has said whose name has this term.
+func Spoken(term string) string { return mark + term }
 
 type terms struct{ list []string }
 
