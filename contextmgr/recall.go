@@ -3,7 +3,6 @@ package contextmgr
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -20,10 +19,10 @@ import (
 
 // Bounds of one search. They keep its cost where it is however long the History grows.
 const (
-	mostTerms    = 60   // of a question that are looked up
-	mostPostings = 800 // of each term: of a word that is in more messages than that, the newest
-	mostSeeds    = 120  // messages whose surroundings are looked at
-	mostRead     = 100  // messages whose text is read
+	mostTerms    = 60  // of a question that are looked up
+	mostPostings = 500 // of each term: of a word that is in more messages than that, the newest
+	mostSeeds    = 60  // messages whose surroundings are looked at
+	mostRead     = 100 // messages whose text is read
 )
 
 // query is what a question asks for.
@@ -57,17 +56,6 @@ func ends(text string, runes int) string {
 	}
 	r := []rune(text)
 	return string(r[:runes]) + "\n" + string(r[len(r)-runes:])
-}
-
-// names are the terms by which the index knows who may have said something, by the number of the word.
-func (q query) names() map[int]string {
-	list := map[int]string{}
-	for i, t := range q.terms {
-		if share(t) == 1 {
-			list[i] = lexicon.Spoken(t)
-		}
-	}
-	return list
 }
 
 // mostDays is how many days are looked up one by one; of a longer time, the months.
@@ -111,12 +99,11 @@ func (m *Manager) recall(ctx context.Context, r Request, taken map[int64]bool, b
 
 // search finds what fits the query among what was said before the turn; the best first.
 func (m *Manager) search(ctx context.Context, r Request, q query) (field, []hit, error) {
-	names, days := q.names(), q.days()
-	found, err := m.db.Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, slices.Collect(maps.Values(names)), days), mostPostings)
+	found, err := m.db.Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, q.days()), mostPostings)
 	if err != nil || found.Messages == 0 {
 		return field{}, nil, err
 	}
-	f := survey(q, found, names, days)
+	f := survey(q, found)
 	msgs, err := m.db.Messages(ctx, r.Key, f.candidates())
 	if err != nil {
 		return field{}, nil, err
@@ -181,7 +168,7 @@ func pick(ranked []hit, budget int) []chat.Message {
 		left = slices.Delete(left, next, next+1)
 		alike = slices.Delete(alike, next, next+1)
 		for i := range left {
-			alike[i] = max(alike[i], similar(h.words, left[i].words))
+			alike[i] = max(alike[i], h.about.like(left[i].about))
 		}
 	}
 	slices.SortFunc(taken, func(a, b hit) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -190,27 +177,6 @@ func pick(ranked []hit, budget int) []chat.Message {
 		msgs[i] = h.Message
 	}
 	return msgs
-}
-
-// similar is the cosine of two sets of terms, which are sorted.
-func similar(a, b []uint32) float64 {
-	if len(a) == 0 || len(b) == 0 {
-		return 0
-	}
-	both, i, j := 0, 0, 0
-	for i < len(a) && j < len(b) {
-		switch {
-		case a[i] == b[j]:
-			both++
-			i++
-			j++
-		case a[i] < b[j]:
-			i++
-		default:
-			j++
-		}
-	}
-	return float64(both) / math.Sqrt(float64(len(a))*float64(len(b)))
 }
 
 // now is when the questions were asked, in the zone in which people name days.

@@ -49,7 +49,7 @@ func TestFindIsExact(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				terms := []string{"build", "鹊桥", "pars", "署", "§ben", "nothing", lexicon.Day(time.UnixMilli(5)), `"`, "*"}
+				terms := []string{"build", "鹊桥", "pars", "署", "nothing", lexicon.Day(time.UnixMilli(5)), `"`, "*"}
 				got, err := d.Find(context.Background(), key, c.Epoch, terms, 1<<20)
 				if err != nil {
 					t.Fatal(err)

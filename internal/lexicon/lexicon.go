@@ -53,18 +53,6 @@ func Day(t time.Time) string { return mark + t.UTC().Format("20060102") }
 // Month is the term for the month of t, in UTC.
 func Month(t time.Time) string { return mark + t.UTC().Format("200601") }
 
-// Speaker are the terms for what a person of that name has said.
-func Speaker(name string) []string {
-	list := Terms(name)
-	for i := range list {
-		list[i] = Spoken(list[i])
-	}
-	return list
-}
-
-// Spoken is the term for what a person has said whose name has this term.
-func Spoken(term string) string { return mark + term }
-
 type terms struct{ list []string }
 
 // written says whether r belongs to a script that puts no blanks between words.
