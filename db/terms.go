@@ -18,7 +18,7 @@ import (
 // The index of the History, by terms. It is written in the transactions that write the messages, but not by each of
 // them: every indexBatch-th message brings in those before it, at a tenth of the cost. What is not in the index yet is
 // few enough to be looked through.
-const indexBatch = 64
+const indexBatch = 128
 
 // Postings are the messages of a chat that hold a term.
 type Postings struct {

@@ -30,12 +30,15 @@ func forms(table map[string]string) map[string]string {
 }
 
 // particle says whether r is a Chinese character that mostly serves grammar.
-func particle(r rune) bool { return particles[r] }
+func particle(r rune) bool {
+	return r >= firstHan && int(r-firstHan) < len(particles) && particles[r-firstHan]
+}
 
-var particles = func() map[rune]bool {
-	m := map[rune]bool{}
+const firstHan = 0x4E00
+
+var particles = func() (table [0xA000 - firstHan]bool) {
 	for _, r := range "的了吗呢吧啊呀哦嗯哈么是在有我你他她它们这那哪个也都就还又很太和与或跟及把被给让对从到着过会能可要想说去来上下里不没什怎谁为以而但所其之于则将嘛啦噢诶喔" {
-		m[r] = true
+		table[r-firstHan] = true
 	}
-	return m
+	return table
 }()
