@@ -3,7 +3,7 @@ package contextmgr
 import (
 	"cmp"
 	"container/heap"
-	"hash/maphash"
+	"hash/crc32"
 	"math"
 	"math/bits"
 	"slices"
@@ -37,7 +37,7 @@ const (
 	bySpeaker  = 1.35 // for what was said by somebody whom the question names
 	onDay      = 1.8  // for what was said on a day that the question names
 	leastFit   = 0.15 // of the question's weight, for the best message; else nothing fits
-	leastScore = 0.02 // of the best message's
+	leastScore = 0.05 // of the best message's
 )
 
 // sighting is what the index tells of a message.
@@ -274,9 +274,6 @@ func speakers(msgs []chat.Message, numbers map[string]int) map[string]uint64 {
 	return who
 }
 
-// seed makes numbers of terms.
-var seed = maphash.MakeSeed()
-
 // hit is a message with what speaks for it.
 type hit struct {
 	chat.Message
@@ -289,7 +286,7 @@ type hit struct {
 type signature [8]uint64
 
 func (s *signature) add(term string) {
-	n := maphash.String(seed, term)
+	n := crc32.ChecksumIEEE([]byte(term)) // the same in every process, and spread well enough
 	s[n>>6&7] |= 1 << (n & 63)
 }
 

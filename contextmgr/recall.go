@@ -3,7 +3,6 @@ package contextmgr
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -127,55 +126,29 @@ func questions(asked []chat.Message) string {
 	return strings.Join(parts, "\n")
 }
 
-// novelty is MMR's lambda: how much it counts that a message fits, against that it says something new.
-const novelty = 0.7
-
 // candidates is how many times the budget is chosen from.
 const candidates = 3
 
 // pick takes the messages of the best rank that say something new, as long as they fit the budget of runes, and puts
 // them into their order.
 func pick(ranked []hit, budget int) []chat.Message {
-	if len(ranked) == 0 {
-		return nil
+	var fit []float64
+	for all := 0; len(fit) < len(ranked) && all <= candidates*budget; {
+		h := ranked[len(fit)]
+		fit = append(fit, h.score/ranked[0].score)
+		all += h.chars
 	}
-	best := ranked[0].score
-	var taken []hit
-	left, all := slices.Clone(ranked), 0
-	for i, h := range left {
-		if all += h.chars; all > candidates*budget {
-			left = left[:i+1]
-			break
+	var msgs []chat.Message
+	alike := func(i, j int) float64 { return ranked[i].about.like(ranked[j].about) }
+	diverse(fit, alike, func(i int) bool {
+		if ranked[i].chars > budget {
+			return false
 		}
-	}
-	alike := make([]float64, len(left)) // to the most similar one that was taken
-	for budget > 0 && len(left) > 0 {
-		next, value := -1, math.Inf(-1)
-		for i, h := range left {
-			if h.chars > budget {
-				continue
-			}
-			if v := novelty*h.score/best - (1-novelty)*alike[i]; v > value {
-				next, value = i, v
-			}
-		}
-		if next < 0 {
-			break
-		}
-		h := left[next]
-		taken = append(taken, h)
-		budget -= h.chars
-		left = slices.Delete(left, next, next+1)
-		alike = slices.Delete(alike, next, next+1)
-		for i := range left {
-			alike[i] = max(alike[i], h.about.like(left[i].about))
-		}
-	}
-	slices.SortFunc(taken, func(a, b hit) int { return cmp.Compare(a.Seq, b.Seq) })
-	msgs := make([]chat.Message, len(taken))
-	for i, h := range taken {
-		msgs[i] = h.Message
-	}
+		budget -= ranked[i].chars
+		msgs = append(msgs, ranked[i].Message)
+		return true
+	})
+	slices.SortFunc(msgs, func(a, b chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	return msgs
 }
 
