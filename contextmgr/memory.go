@@ -18,6 +18,7 @@ type MemoryConfig struct {
 	Approval     bool `toml:"approval" env:"APPROVAL"`                         // what the agent or a member proposes waits for the chat's owner
 	CaptureGroup bool `toml:"capture_group_memory" env:"CAPTURE_GROUP_MEMORY"` // whether groups are remembered unasked, too
 	Tools        bool `toml:"tools" env:"TOOLS"`                               // whether the agent may remember and search by itself
+	Capture      bool `toml:"capture" env:"CAPTURE"`                           // whether every answer is followed by a look for what to remember
 }
 
 // MemoryDefaults is the section of a program that configures nothing.
@@ -81,14 +82,20 @@ func (m *Manager) memories(ctx context.Context, r Request) []Memory {
 		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("memories not read; answering without")
 		return nil
 	}
-	var chosen []Memory
-	for _, x := range chooseMemories(list, r.question(), m.cfg.Memory.MaxChars) {
-		chosen = append(chosen, Memory{ID: x.ID, Title: x.Title, Text: x.Text, Date: x.Updated})
-	}
+	chosen := asShown(chooseMemories(list, r.question(), m.cfg.Memory.MaxChars))
 	if r.Live {
 		chosen = m.told.untold(r.Key, chosen)
 	}
 	return chosen
+}
+
+// asShown are stored memories as a context lists them.
+func asShown(list []db.Memory) []Memory {
+	var shown []Memory
+	for _, x := range list {
+		shown = append(shown, Memory{ID: x.ID, Title: x.Title, Text: x.Text, Date: x.Updated})
+	}
+	return shown
 }
 
 func (r Request) audience() Audience {
