@@ -32,18 +32,18 @@ func (b *Bridge) learn(c db.Chat, turn int64, asked []chat.Message) {
 	}
 	begun := b.upkeep.note(c.Key, func(ctx context.Context) {
 		if err := b.takeNotes(log.WithContext(ctx), c, ids); err != nil && ctx.Err() == nil {
-			log.Error().Err(err).Msg("nothing of the turn remembered")
+			log.Error().Err(err).Msg("memories of the turn lost")
 		}
 	})
 	if !begun {
-		log.Warn().Msg("nothing of the turn remembered: too many wait")
+		log.Warn().Msg("memories of the turn lost: too many turns wait")
 	}
 }
 
 // takeNotes remembers what is worth it of the messages with these ids.
 func (b *Bridge) takeNotes(ctx context.Context, c db.Chat, ids []string) error {
 	said, err := b.db.MessagesByID(ctx, c.Key, ids)
-	if err != nil {
+	if err != nil || len(said) == 0 { // they may have been deleted
 		return err
 	}
 	note := db.Memory{Key: c.Key, Scope: usualScope(c.Kind)}

@@ -60,11 +60,11 @@ func TestALookThatFailsIsLogged(t *testing.T) {
 	l.sql(`ALTER TABLE memories RENAME TO gone`)
 	l.start()
 	l.say("om_1", "we release on Tuesdays")
-	l.until("the end of the look", func() bool { return strings.Contains(l.logs.String(), "nothing of the turn remembered") })
+	l.until("the end of the look", func() bool { return strings.Contains(l.logs.String(), "memories of the turn lost") })
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`); n != 1 {
 		t.Error("the turn has no answer")
 	}
-	if log := l.logs.String(); !strings.Contains(log, "no such table: memories") || strings.Count(log, "nothing of the turn remembered") != 1 {
+	if log := l.logs.String(); !strings.Contains(log, "no such table: memories") || strings.Count(log, "memories of the turn lost") != 1 {
 		t.Errorf("logged %s", log)
 	}
 }

@@ -51,7 +51,10 @@ const patience = time.Minute
 var errImpatient = errors.New("a question has waited for it long enough")
 
 func newUpkeep(compact func(context.Context, chat.Key) error) *upkeep {
-	u := &upkeep{jobs: newJobs(math.MaxInt), compact: compact, chats: map[chat.Key]*care{}, titled: map[chat.Key]bool{}, noted: map[chat.Key][]func(context.Context){}}
+	u := &upkeep{
+		jobs: newJobs(math.MaxInt), compact: compact,
+		chats: map[chat.Key]*care{}, titled: map[chat.Key]bool{}, noted: map[chat.Key][]func(context.Context){},
+	}
 	u.tired, _ = simplelru.NewLRU[chat.Key, rest](mostTired, nil) // fails for sizes below 1 only
 	return u
 }

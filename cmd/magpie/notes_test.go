@@ -31,7 +31,7 @@ func TestWhatIsSaidInATurnIsRemembered(t *testing.T) {
 	r := newRig(t, func(c *config) { c.Memory.Capture = true })
 	r.notes(modelsim.Fail(403, "permission_error", "no"))
 	r.ask("数到 3，再从 3 数到 1")
-	r.awaitLog("nothing of the turn remembered")
+	r.awaitLog("memories of the turn lost")
 
 	hold := make(chan struct{})
 	r.notes(modelsim.Hold(hold), modelsim.Text("发布日 | 用户的团队总是在星期二发布。 | release, Tuesday, 发布, 星期二"))
