@@ -59,7 +59,7 @@ func TestWhatTheQuestionIsAboutIsRecalledWithItsDate(t *testing.T) {
 	if again := m.Build(t.Context(), about(key, "保险柜的钥匙在谁那里")); again.Text() != text {
 		t.Error("the same question gets another prompt")
 	}
-	for _, smallTalk := range []string{"", "！！！", "的了吗", "quantum entanglement"} {
+	for _, smallTalk := range []string{"", "你好", "谢谢！", "ok", "！！！", "的了吗", "quantum entanglement"} {
 		if p := m.Build(t.Context(), about(key, smallTalk)); len(p.Recalled) != 0 {
 			t.Errorf("%q recalls %v", smallTalk, p.Recalled)
 		}
