@@ -98,3 +98,26 @@ func TestAPastedLogIsReadQuickly(t *testing.T) {
 		t.Errorf("%d KB took %v", len(log)>>10, took)
 	}
 }
+
+// By the estimate a chat is long at 0.8 of the window, and its summary is made of 0.7 of it: what does not fit is in no
+// prompt any more.
+func TestAllOfALongChatReachesItsSummary(t *testing.T) {
+	c := Defaults()
+	c.Window = 20_000
+	var msgs []chat.Message
+	for tokens := 0; !c.Full(int64(tokens), 0); {
+		m := chat.Message{Role: chat.User, Class: chat.Talk, Text: fmt.Sprintf("fact%03d. ", len(msgs)) + strings.Repeat("some words of it ", 40)}
+		msgs, tokens = append(msgs, m), tokens+EstimateTokens(m.Text)
+	}
+	older := c.Older(msgs)
+	task := c.SummaryTask("en", chat.Private, Summary{}, older)
+	missing := 0
+	for i := range older {
+		if !strings.Contains(task.With, fmt.Sprintf("fact%03d.", i)) {
+			missing++
+		}
+	}
+	if missing > 0 {
+		t.Errorf("%d of %d messages are covered by the summary, but the agent that writes it does not see them", missing, len(older))
+	}
+}
