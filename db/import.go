@@ -182,16 +182,19 @@ func ownTurn(id string) int64 {
 	return 0
 }
 
-const otherMessage = `SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2 AND NOT (content = ?3 AND sent_at = ?4)`
+// A turn's answer is still to come when the turn is open.
+const otherMessage = `SELECT 1 WHERE EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2 AND NOT (content = ?3 AND sent_at = ?4))
+	OR EXISTS (SELECT 1 FROM turns WHERE id = ?5) AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2)`
 
 // rename gives a message another id when its own was made by another database, and means something else in this one.
 // It is the same name whenever the message comes.
 func rename(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
-	if ownTurn(m.ID) == 0 {
+	turn := ownTurn(m.ID)
+	if turn == 0 {
 		return nil
 	}
 	var other int
-	err := tx.QueryRowContext(ctx, otherMessage, m.Key.String(), m.ID, m.Text, millis(m.Time)).Scan(&other)
+	err := tx.QueryRowContext(ctx, otherMessage, m.Key.String(), m.ID, m.Text, millis(m.Time), turn).Scan(&other)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	} else if err != nil {

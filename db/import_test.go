@@ -233,6 +233,23 @@ func TestAnswersOfTwoDatabasesAreToldApart(t *testing.T) {
 	}
 }
 
+// The History of another machine has an answer with the number of a turn that is still open here.
+func TestAnImportLeavesAnOpenTurnItsAnswer(t *testing.T) {
+	d := fresh(t)
+	a := accept(t, d, say("om_1", "question"))
+	for range 2 {
+		imported(t, d, record(fmt.Sprintf("answer:%d", a.Turn), chat.Assistant, 100))
+	}
+	c := claim(t, d, "s")
+	finish(t, d, db.End{Turn: c.Turn, Answer: "the answer"})
+	if got, err := d.Answer(t.Context(), oc, c.Turn.ID); err != nil || got != "the answer" {
+		t.Errorf("the turn's answer is %q, %v", got, err)
+	}
+	if n := len(exported(t, d.Export(t.Context()))); n != 3 {
+		t.Errorf("%d messages, want the question and two answers", n)
+	}
+}
+
 // A number that nobody has counted to must not use up the numbers of turns.
 func TestAForgedAnswerDoesNotUseUpTheTurns(t *testing.T) {
 	d := fresh(t)

@@ -51,17 +51,6 @@ func answerNext(t *testing.T, d *db.DB, answer string) db.Turn {
 	return c.Turn
 }
 
-// The History of another machine has an answer with the number of a turn that is still open here.
-func TestAnswerOfAnOpenTurnIsKeptAfterAnImport(t *testing.T) {
-	d := open(t, filepath.Join(t.TempDir(), "magpie.db"))
-	a := talkTo(t, d, db.Entry{Incoming: chat.Incoming{ID: "om_1", Text: "question"}, Class: chat.Talk})
-	imported(t, d, record(fmt.Sprintf("answer:%d", a.Turn), chat.Assistant, 100))
-	turn := answerNext(t, d, "the answer")
-	if got, err := d.Answer(t.Context(), oc, turn.ID); err != nil || got != "the answer" {
-		t.Errorf("the turn's answer is %q, %v", got, err)
-	}
-}
-
 // A later export says that a conversation is over, which an earlier one has brought in while it went on.
 func TestALaterImportEndsAConversation(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "magpie.db"))
