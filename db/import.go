@@ -21,7 +21,7 @@ type Record struct {
 }
 
 // Import takes messages from elsewhere into the History, all or none, and says how many of them were new. One that is
-// known changes nothing. They belong to no turn, so nobody answers them.
+// known changes nothing, unless it says that the conversation is over which it belongs to. They belong to no turn, so nobody answers them.
 func (d *DB) Import(ctx context.Context, list []Record) (added int, err error) {
 	return d.NewImporter().Add(ctx, list)
 }
@@ -87,6 +87,9 @@ func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record) (fresh bool,
 		return false, err
 	}
 	known, err := isKnown(ctx, tx, &m)
+	if err == nil && known && r.Past {
+		err = endConversation(ctx, tx, &m)
+	}
 	if err != nil || known {
 		return false, err
 	}
@@ -140,7 +143,9 @@ func (p *place) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 const (
 	epochNow   = `SELECT epoch FROM chats WHERE key = ?1`
 	epochInUse = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant'))`
-	epochAfter = `UPDATE chats SET epoch = ?2, ` + noSession + ` WHERE key = ?1`
+	epochAfter = `UPDATE chats SET epoch = ?2, ` + noContext + ` WHERE key = ?1`
+	endKnown   = `UPDATE chats SET epoch = epoch + 1, ` + noContext + `
+		WHERE key = ?1 AND epoch = (SELECT epoch FROM messages WHERE chat_key = ?1 AND message_id = ?2)`
 )
 
 // pastEpoch is the epoch of a record whose conversation was ended. It never becomes part of one that goes on here, but
@@ -165,6 +170,15 @@ func pastEpoch(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
 		return 0, fmt.Errorf("end a conversation: %w", err)
 	}
 	return r.Epoch, nil
+}
+
+// endConversation ends the conversation that goes on here when m, which is known, belongs to it: elsewhere it has been
+// ended since m was taken over.
+func endConversation(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
+	if _, err := tx.ExecContext(ctx, endKnown, m.Key.String(), m.ID); err != nil {
+		return fmt.Errorf("end a conversation: %w", err)
+	}
+	return nil
 }
 
 // mostTurns is a number that no turn reaches.

@@ -200,6 +200,23 @@ func TestAConversationThatWasEndedStaysEnded(t *testing.T) {
 	}
 }
 
+// A later export says that a conversation is over, which an earlier one has brought in while it went on.
+func TestALaterImportEndsAConversation(t *testing.T) {
+	d := fresh(t)
+	imported(t, d, record("a1", chat.User, 1), record("a2", chat.Assistant, 2))
+	if err := d.Compact(t.Context(), oc, 0, db.Summary{Text: "what a1 said", Seq: 1}, ""); err != nil {
+		t.Fatal(err)
+	}
+	imported(t, d, before(0, record("a1", chat.User, 1)), before(0, record("a2", chat.Assistant, 2)), before(0, record("a3", chat.User, 3)),
+		record("b1", chat.User, 10))
+	if got := conversation(t, d, oc); got != "b1" {
+		t.Errorf("the conversation is %s; a1, a2 and a3 are from before /new", got)
+	}
+	if c, err := d.Chat(t.Context(), oc); err != nil || c.Summary.Text != "" || c.Summary.Seq != 0 {
+		t.Errorf("the summary %+v of what is over is still there, %v", c.Summary, err)
+	}
+}
+
 // The ids of answers are numbers of turns, which every database counts for itself.
 func TestAnswersOfTwoDatabasesAreToldApart(t *testing.T) {
 	from, to := lived(t), fresh(t)

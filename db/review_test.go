@@ -51,17 +51,6 @@ func answerNext(t *testing.T, d *db.DB, answer string) db.Turn {
 	return c.Turn
 }
 
-// A later export says that a conversation is over, which an earlier one has brought in while it went on.
-func TestALaterImportEndsAConversation(t *testing.T) {
-	d := open(t, filepath.Join(t.TempDir(), "magpie.db"))
-	imported(t, d, record("a1", chat.User, 1), record("a2", chat.Assistant, 2))
-	imported(t, d, before(0, record("a1", chat.User, 1)), before(0, record("a2", chat.Assistant, 2)), before(0, record("a3", chat.User, 3)),
-		record("b1", chat.User, 10))
-	if got := fmt.Sprint(talkedOf(t, d, 1)); got != "[b1]" {
-		t.Errorf("the conversation is %s; a1, a2 and a3 are from before /new", got)
-	}
-}
-
 func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "magpie.db"))
 	imported(t, d, record("now", chat.User, 1_000_000))
