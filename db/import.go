@@ -48,7 +48,7 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 	err = im.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		last := int64(0)
 		for i := range list {
-			fresh, err := im.add(ctx, tx, &list[i])
+			fresh, err := im.add(ctx, tx, &list[i], len(list))
 			if err != nil {
 				return fmt.Errorf("import message %s: %w", list[i].ID, err)
 			}
@@ -70,13 +70,13 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 
 const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2) ON CONFLICT (key) DO NOTHING`
 
-func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record) (fresh bool, err error) {
+func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record, batch int) (fresh bool, err error) {
 	p := im.chats[r.Key]
 	if p == nil {
 		if _, err := tx.ExecContext(ctx, addChat, r.Key.String(), cmp.Or(r.Kind, chat.Private)); err != nil {
 			return false, fmt.Errorf("add chat: %w", err)
 		}
-		if p, err = oldest(ctx, tx, r.Key); err != nil {
+		if p, err = oldest(ctx, tx, r.Key, batch); err != nil {
 			return false, err
 		}
 		im.chats[r.Key] = p
@@ -107,18 +107,22 @@ func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record) (fresh bool,
 
 const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 ORDER BY seq LIMIT 1`
 
-func oldest(ctx context.Context, tx *sql.Tx, key chat.Key) (*place, error) {
+func oldest(ctx context.Context, tx *sql.Tx, key chat.Key, batch int) (*place, error) {
 	p := place{first: math.MinInt64}
 	err := tx.QueryRowContext(ctx, oldestMessage, key.String()).Scan(&p.first, &p.seq)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("oldest message: %w", err)
 	}
-	p.front = p.seq - room
+	p.front = p.seq - room(p.seq, batch)
 	return &p, nil
 }
 
-// room is how many messages one import may put in front of a chat's others. Seqs may be negative, see [firstSeq].
-const room = 1 << 24
+// room is how many messages an import may put in front of a chat's first one, when its first step takes in batch messages
+// of all chats: enough for thousands of such steps, but always a small part of the places that are left, so that there can
+// be thousands of imports too. Seqs may be negative, see [firstSeq].
+func room(first int64, batch int) int64 {
+	return min(max(1<<16, int64(batch)<<12), (first-firstSeq)>>8)
+}
 
 // locate gives a new message its place, and the epoch of the chat.
 func (p *place) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {

@@ -162,6 +162,39 @@ func TestWhatIsOlderThanAChatComesBeforeIt(t *testing.T) {
 	}
 }
 
+// Each is older than all that the chat has.
+func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
+	d := fresh(t)
+	imported(t, d, record("now", chat.User, 1_000_000))
+	for day := range 1000 { // the newest first
+		if _, err := d.Import(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User, int64(900_000-day))}); err != nil {
+			t.Fatalf("import %d: %v", day+1, err)
+		}
+	}
+}
+
+// An import has its room by its first step, which may be a small one.
+func TestAnImportInManyStepsKeepsItsOrder(t *testing.T) {
+	d := fresh(t)
+	imported(t, d, record("now", chat.User, 1_000_000))
+	im := d.NewImporter()
+	n := int64(0)
+	for _, size := range []int{1, 2000, 1, 2000} {
+		var list []db.Record
+		for range size {
+			n++
+			list = append(list, record(fmt.Sprintf("%05d", n), chat.User, n))
+		}
+		if _, err := im.Add(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := strings.Fields(conversation(t, d, oc))
+	if len(got) != 4003 || !slices.IsSorted(got) {
+		t.Errorf("%d messages, in order: %v", len(got), slices.IsSorted(got))
+	}
+}
+
 // The order of a file counts, not its times: an answer may carry the time of another clock.
 func TestAnImportKeepsItsOrder(t *testing.T) {
 	d := fresh(t)

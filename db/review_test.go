@@ -2,7 +2,6 @@ package db_test
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -49,16 +48,6 @@ func answerNext(t *testing.T, d *db.DB, answer string) db.Turn {
 		t.Fatal(err)
 	}
 	return c.Turn
-}
-
-func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
-	d := open(t, filepath.Join(t.TempDir(), "magpie.db"))
-	imported(t, d, record("now", chat.User, 1_000_000))
-	for day := range 365 { // the newest first
-		if _, err := d.Import(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User, int64(900_000-day))}); err != nil {
-			t.Fatalf("import %d: %v", day+1, err)
-		}
-	}
 }
 
 // The weight of a word goes by how many messages there are.
