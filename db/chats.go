@@ -69,8 +69,10 @@ const upsertChat = `INSERT INTO chats (no, key, kind, title, lang) VALUES ((SELE
 	title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END,
 	lang = CASE WHEN excluded.lang = '' THEN chats.lang ELSE excluded.lang END`
 
-const raiseEpoch = `UPDATE chats SET epoch = epoch + 1, summary = '', summary_seq = 0, summary_at = 0, anew_seq = 0, ` + noSession + `
-	WHERE key = ?1`
+// noContext is what an ended conversation leaves of a chat's context.
+const noContext = `summary = '', summary_seq = 0, summary_at = 0, anew_seq = 0, ` + noSession
+
+const raiseEpoch = `UPDATE chats SET epoch = epoch + 1, ` + noContext + ` WHERE key = ?1`
 
 const setProject = `UPDATE chats SET project_path = ?2, permission_mode = ?3 WHERE key = ?1`
 

@@ -21,7 +21,7 @@ type Record struct {
 }
 
 // Import takes messages from elsewhere into the History, all or none, and says how many of them were new. One that is
-// known changes nothing. They belong to no turn, so nobody answers them.
+// known changes nothing, unless it says that the conversation is over which it belongs to. They belong to no turn, so nobody answers them.
 func (d *DB) Import(ctx context.Context, list []Record) (added int, err error) {
 	return d.NewImporter().Add(ctx, list)
 }
@@ -48,7 +48,7 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 	err = im.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		last := int64(0)
 		for i := range list {
-			fresh, err := im.add(ctx, tx, &list[i])
+			fresh, err := im.add(ctx, tx, &list[i], len(list))
 			if err != nil {
 				return fmt.Errorf("import message %s: %w", list[i].ID, err)
 			}
@@ -70,13 +70,13 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 
 const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2) ON CONFLICT (key) DO NOTHING`
 
-func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record) (fresh bool, err error) {
+func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record, batch int) (fresh bool, err error) {
 	p := im.chats[r.Key]
 	if p == nil {
 		if _, err := tx.ExecContext(ctx, addChat, r.Key.String(), cmp.Or(r.Kind, chat.Private)); err != nil {
 			return false, fmt.Errorf("add chat: %w", err)
 		}
-		if p, err = oldest(ctx, tx, r.Key); err != nil {
+		if p, err = oldest(ctx, tx, r.Key, batch); err != nil {
 			return false, err
 		}
 		im.chats[r.Key] = p
@@ -87,6 +87,9 @@ func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record) (fresh bool,
 		return false, err
 	}
 	known, err := isKnown(ctx, tx, &m)
+	if err == nil && known && r.Past {
+		err = endConversation(ctx, tx, &m)
+	}
 	if err != nil || known {
 		return false, err
 	}
@@ -104,18 +107,22 @@ func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record) (fresh bool,
 
 const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 ORDER BY seq LIMIT 1`
 
-func oldest(ctx context.Context, tx *sql.Tx, key chat.Key) (*place, error) {
+func oldest(ctx context.Context, tx *sql.Tx, key chat.Key, batch int) (*place, error) {
 	p := place{first: math.MinInt64}
 	err := tx.QueryRowContext(ctx, oldestMessage, key.String()).Scan(&p.first, &p.seq)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("oldest message: %w", err)
 	}
-	p.front = p.seq - room
+	p.front = p.seq - room(p.seq, batch)
 	return &p, nil
 }
 
-// room is how many messages one import may put in front of a chat's others. Seqs may be negative, see [firstSeq].
-const room = 1 << 24
+// room is how many messages an import may put in front of a chat's first one, when its first step takes in batch messages
+// of all chats: enough for thousands of such steps, but always a small part of the places that are left, so that there can
+// be thousands of imports too. Seqs may be negative, see [firstSeq].
+func room(first int64, batch int) int64 {
+	return min(max(1<<16, int64(batch)<<12), (first-firstSeq)>>8)
+}
 
 // locate gives a new message its place, and the epoch of the chat.
 func (p *place) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
@@ -140,7 +147,9 @@ func (p *place) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 const (
 	epochNow   = `SELECT epoch FROM chats WHERE key = ?1`
 	epochInUse = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant'))`
-	epochAfter = `UPDATE chats SET epoch = ?2, ` + noSession + ` WHERE key = ?1`
+	epochAfter = `UPDATE chats SET epoch = ?2, ` + noContext + ` WHERE key = ?1`
+	endKnown   = `UPDATE chats SET epoch = epoch + 1, ` + noContext + `
+		WHERE key = ?1 AND epoch = (SELECT epoch FROM messages WHERE chat_key = ?1 AND message_id = ?2)`
 )
 
 // pastEpoch is the epoch of a record whose conversation was ended. It never becomes part of one that goes on here, but
@@ -167,6 +176,15 @@ func pastEpoch(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
 	return r.Epoch, nil
 }
 
+// endConversation ends the conversation that goes on here when m, which is known, belongs to it: elsewhere it has been
+// ended since m was taken over.
+func endConversation(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
+	if _, err := tx.ExecContext(ctx, endKnown, m.Key.String(), m.ID); err != nil {
+		return fmt.Errorf("end a conversation: %w", err)
+	}
+	return nil
+}
+
 // mostTurns is a number that no turn reaches.
 const mostTurns = 1 << 48
 
@@ -182,16 +200,19 @@ func ownTurn(id string) int64 {
 	return 0
 }
 
-const otherMessage = `SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2 AND NOT (content = ?3 AND sent_at = ?4)`
+// A turn's answer is still to come when the turn is open.
+const otherMessage = `SELECT 1 WHERE EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2 AND NOT (content = ?3 AND sent_at = ?4))
+	OR EXISTS (SELECT 1 FROM turns WHERE id = ?5) AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2)`
 
 // rename gives a message another id when its own was made by another database, and means something else in this one.
 // It is the same name whenever the message comes.
 func rename(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
-	if ownTurn(m.ID) == 0 {
+	turn := ownTurn(m.ID)
+	if turn == 0 {
 		return nil
 	}
 	var other int
-	err := tx.QueryRowContext(ctx, otherMessage, m.Key.String(), m.ID, m.Text, millis(m.Time)).Scan(&other)
+	err := tx.QueryRowContext(ctx, otherMessage, m.Key.String(), m.ID, m.Text, millis(m.Time), turn).Scan(&other)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	} else if err != nil {

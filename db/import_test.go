@@ -162,6 +162,39 @@ func TestWhatIsOlderThanAChatComesBeforeIt(t *testing.T) {
 	}
 }
 
+// Each is older than all that the chat has.
+func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
+	d := fresh(t)
+	imported(t, d, record("now", chat.User, 1_000_000))
+	for day := range 1000 { // the newest first
+		if _, err := d.Import(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User, int64(900_000-day))}); err != nil {
+			t.Fatalf("import %d: %v", day+1, err)
+		}
+	}
+}
+
+// An import has its room by its first step, which may be a small one.
+func TestAnImportInManyStepsKeepsItsOrder(t *testing.T) {
+	d := fresh(t)
+	imported(t, d, record("now", chat.User, 1_000_000))
+	im := d.NewImporter()
+	n := int64(0)
+	for _, size := range []int{1, 2000, 1, 2000} {
+		var list []db.Record
+		for range size {
+			n++
+			list = append(list, record(fmt.Sprintf("%05d", n), chat.User, n))
+		}
+		if _, err := im.Add(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := strings.Fields(conversation(t, d, oc))
+	if len(got) != 4003 || !slices.IsSorted(got) {
+		t.Errorf("%d messages, in order: %v", len(got), slices.IsSorted(got))
+	}
+}
+
 // The order of a file counts, not its times: an answer may carry the time of another clock.
 func TestAnImportKeepsItsOrder(t *testing.T) {
 	d := fresh(t)
@@ -200,6 +233,23 @@ func TestAConversationThatWasEndedStaysEnded(t *testing.T) {
 	}
 }
 
+// A later export says that a conversation is over, which an earlier one has brought in while it went on.
+func TestALaterImportEndsAConversation(t *testing.T) {
+	d := fresh(t)
+	imported(t, d, record("a1", chat.User, 1), record("a2", chat.Assistant, 2))
+	if err := d.Compact(t.Context(), oc, 0, db.Summary{Text: "what a1 said", Seq: 1}, ""); err != nil {
+		t.Fatal(err)
+	}
+	imported(t, d, before(0, record("a1", chat.User, 1)), before(0, record("a2", chat.Assistant, 2)), before(0, record("a3", chat.User, 3)),
+		record("b1", chat.User, 10))
+	if got := conversation(t, d, oc); got != "b1" {
+		t.Errorf("the conversation is %s; a1, a2 and a3 are from before /new", got)
+	}
+	if c, err := d.Chat(t.Context(), oc); err != nil || c.Summary.Text != "" || c.Summary.Seq != 0 {
+		t.Errorf("the summary %+v of what is over is still there, %v", c.Summary, err)
+	}
+}
+
 // The ids of answers are numbers of turns, which every database counts for itself.
 func TestAnswersOfTwoDatabasesAreToldApart(t *testing.T) {
 	from, to := lived(t), fresh(t)
@@ -230,6 +280,23 @@ func TestAnswersOfTwoDatabasesAreToldApart(t *testing.T) {
 	finish(t, again, db.End{Turn: c.Turn, Answer: "the newest answer"})
 	if got, err := again.Answer(t.Context(), oc, c.Turn.ID); err != nil || got != "the newest answer" {
 		t.Errorf("answer %q of turn %d, %v", got, c.Turn.ID, err)
+	}
+}
+
+// The History of another machine has an answer with the number of a turn that is still open here.
+func TestAnImportLeavesAnOpenTurnItsAnswer(t *testing.T) {
+	d := fresh(t)
+	a := accept(t, d, say("om_1", "question"))
+	for range 2 {
+		imported(t, d, record(fmt.Sprintf("answer:%d", a.Turn), chat.Assistant, 100))
+	}
+	c := claim(t, d, "s")
+	finish(t, d, db.End{Turn: c.Turn, Answer: "the answer"})
+	if got, err := d.Answer(t.Context(), oc, c.Turn.ID); err != nil || got != "the answer" {
+		t.Errorf("the turn's answer is %q, %v", got, err)
+	}
+	if n := len(exported(t, d.Export(t.Context()))); n != 3 {
+		t.Errorf("%d messages, want the question and two answers", n)
 	}
 }
 
