@@ -261,7 +261,7 @@ func (f field) score(s sighting, w *weights, norm float64) (score float64) {
 func speakers(msgs []chat.Message, numbers map[string]int) map[string]uint64 {
 	who := map[string]uint64{}
 	for _, m := range msgs {
-		if _, known := who[m.Actor.Name]; known || m.Role != chat.User {
+		if _, known := who[m.Actor.Name]; known {
 			continue
 		}
 		who[m.Actor.Name] = 0
@@ -339,7 +339,7 @@ func (f field) rank(msgs []chat.Message) []hit {
 		}
 		f.around(m.Seq, &w)
 		s := f.at(m.Seq)
-		s.named = m.Role == chat.User && who[m.Actor.Name] != 0
+		s.named = who[m.Actor.Name] != 0
 		s.dated = slices.ContainsFunc(f.spans, func(day span) bool { return day.holds(m.Time.In(f.now.Location())) })
 		h.score = f.score(s, &w, 1-lengthNorm+lengthNorm*float64(len(terms[i]))/mean)
 		hits[i] = h
