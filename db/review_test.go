@@ -1,9 +1,7 @@
 package db_test
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -110,34 +108,5 @@ func TestALateQuestionIsToldWhatWasSaidMeanwhile(t *testing.T) {
 	}
 	if got := talkedOf(t, d, c.Turn.ID); len(got) != 2 {
 		t.Errorf("the late turn is told of %v, want the question and the answer that came before it is asked", got)
-	}
-}
-
-// What a reply has shown of a memory is in the outbox until it is delivered.
-func TestForgottenWordsThatWereShownAreNotInTheFile(t *testing.T) {
-	const word = "ZEBRAXYLOPHONE"
-	path := filepath.Join(t.TempDir(), "magpie.db")
-	d := open(t, path)
-	talkTo(t, d, db.Entry{Incoming: chat.Incoming{ID: "om_1", Text: "hi"}, Class: chat.Talk})
-	m, err := d.SaveMemory(t.Context(), db.Memory{Key: oc, Title: "title", Text: "the word is " + word}, db.Change{Who: "agent"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	talkTo(t, d, db.Entry{Incoming: chat.Incoming{ID: "om_2", Text: "/memory show 1"}, Class: chat.Command, Reply: m.Text})
-	p, err := d.Outbox().Next(t.Context(), oc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Outbox().Delivered(t.Context(), p, "om_reply"); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.ForgetMemory(t.Context(), oc, m.ID, db.Change{Who: "ou_1"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if data, err := os.ReadFile(path); err != nil || bytes.Contains(data, []byte(word)) {
-		t.Errorf("the forgotten words are in the file (%v)", err)
 	}
 }
