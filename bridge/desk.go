@@ -161,6 +161,10 @@ func (d *desk) remember(ctx context.Context, key chat.Key, in toRemember) (strin
 	return fmt.Sprintf("Remembered as number %d.", m.Number), nil
 }
 
+// errSeveralAsk refuses to remember for one of several people: it could be the wrong one.
+var errSeveralAsk = &agenttools.RefusedError{Reason: "Not remembered: several people ask at once, so scope \"user\" could mean the wrong one. " +
+	"Use scope \"chat\" if everybody here may know it; else tell who wants it to ask again alone."}
+
 // memory is what the agent wants to keep, as it is stored.
 func (a asked) memory(in toRemember) (db.Memory, error) {
 	m := db.Memory{Key: a.claim.Turn.Key, Title: Clean(in.Title), Text: Clean(in.Text), Scope: db.MemoryScope(in.Scope)}
@@ -176,8 +180,11 @@ func (a asked) memory(in toRemember) (db.Memory, error) {
 	switch m.Scope {
 	case db.ChatScope:
 	case db.UserScope:
-		if len(a.claim.Asked) > 0 {
-			m.Of = a.claim.Asked[len(a.claim.Asked)-1].Actor.ID
+		for i, q := range a.claim.Asked {
+			if i > 0 && q.Actor.ID != m.Of {
+				return db.Memory{}, errSeveralAsk
+			}
+			m.Of = q.Actor.ID
 		}
 	case db.ProjectScope:
 		m.Of = a.project

@@ -290,6 +290,31 @@ func TestTheAgentSearchesTheHistory(t *testing.T) {
 	})
 }
 
+// Questions of two people are answered together. What one of them wants to be known of himself is not the other's.
+func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
+	w := testWorld(t)
+	w.hear(team, "remember, for me only: I am allergic to nuts", true)
+	w.hear(team, "and to fish", true)
+	w.hear(team.by("ou_bob"), "what time is it?", true)
+	c, err := w.store.ClaimTurn(w.ctx, team.key, db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
+	w.must(err)
+	if len(c.Asked) != 3 {
+		t.Fatalf("asked %+v, want the three questions together", c.Asked)
+	}
+	leave := w.bridge.desk.attend(c, "/srv/one")
+	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "refused: Not remembered: several people", `scope "chat"`)
+	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "no nuts at the party", Scope: "chat"}), "number 1")
+	leave()
+	c.Asked = c.Asked[:2]
+	defer w.bridge.desk.attend(c, "/srv/one")()
+	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "number 2")
+	list, err := w.store.Memories(w.ctx, team.key)
+	w.must(err)
+	if len(list) != 2 || list[0].Scope != db.ChatScope || list[1].Of != "ou_alice" {
+		t.Errorf("stored %+v", list)
+	}
+}
+
 func TestWhatIsShownWhileAToolRuns(t *testing.T) {
 	for tool, want := range map[string]string{
 		"mcp__magpie__remember": "正在记下…", "mcp__magpie__search_history": "正在翻看记录…", "Bash": "正在运行 Bash…", "mcp__other__remember": "正在运行 mcp__other__remember…",
