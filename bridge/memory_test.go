@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
@@ -313,6 +315,59 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	if len(list) != 2 || list[0].Scope != db.ChatScope || list[1].Of != "ou_alice" {
 		t.Errorf("stored %+v", list)
 	}
+}
+
+// Groups are remembered unasked only where that is configured.
+func TestTheAgentOfAGroupIsNotInvitedToRememberUnasked(t *testing.T) {
+	for _, c := range []struct {
+		kind             chat.Kind
+		capture, invited bool
+	}{{chat.Private, false, true}, {chat.Private, true, true}, {chat.Group, false, false}, {chat.Group, true, true}} {
+		got := offered(t, c.kind, c.capture)["remember"]
+		if strings.Contains(got, "when you learn") != c.invited || !strings.Contains(got, "when the user asks") {
+			t.Errorf("%v, capture %v: %q", c.kind, c.capture, got)
+		}
+	}
+}
+
+// offered is what the agent of a chat of that kind is told of its tools.
+func offered(t *testing.T, kind chat.Kind, capture bool) map[string]string {
+	t.Helper()
+	server, err := agenttools.Listen(zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	w := testWorld(t, func(cfg *Config) { cfg.Tools, cfg.Context.Memory.CaptureGroup = server, capture })
+	tools := w.bridge.desk.serve(db.Chat{Key: team.key, Kind: kind})()
+	defer tools.Close()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	agent, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: tools.URL, HTTPClient: &http.Client{Transport: bearer(tools.Token)}, MaxRetries: -1}, nil)
+	w.must(err)
+	defer agent.Close() //nolint:errcheck // nothing is left to say
+	list, err := agent.ListTools(ctx, nil)
+	w.must(err)
+	told := map[string]string{}
+	for _, tool := range list.Tools {
+		told[tool.Name] = tool.Description
+	}
+	return told
+}
+
+// bearer sends a token with every request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 func TestWhatIsShownWhileAToolRuns(t *testing.T) {
