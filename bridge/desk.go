@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/rs/zerolog"
 
@@ -286,15 +287,26 @@ func (d *desk) searchHistory(ctx context.Context, key chat.Key, in historyQuery)
 	return strings.TrimSpace(s.String()), nil
 }
 
-// who says in English whose a message is.
+// who says in English whose a message is. No name makes a user's look like the agent's.
 func who(m chat.Message) string {
-	switch {
-	case m.Role == chat.Assistant:
-		return "you"
-	case m.Actor.Name != "":
-		return strings.Join(strings.Fields(m.Actor.Name), " ")
+	if m.Role == chat.Assistant {
+		return "you (assistant)"
 	}
-	return "the user"
+	return strings.TrimSpace("user " + visible(m.Actor.Name))
+}
+
+// visible is a name in one line, without what turns the direction of writing or is not seen.
+func visible(name string) string {
+	seen := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsGraphic(r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
+			return -1
+		}
+		return r
+	}, name)
+	return strings.Join(strings.Fields(seen), " ")
 }
 
 // quoted is a text of bounded length that cannot be taken for a line of ours: all its lines are indented.
