@@ -313,7 +313,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
 		Dir: b.project(t.claim.Chat), Mode: b.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
-		Tools: b.desk.serve(t.claim.Turn.Key),
+		Tools: b.desk.serve(t.claim.Chat),
 		Known: func() []string { return t.known(ctx) },
 	}
 	queued := t.view.waiting()

@@ -141,6 +141,43 @@ func TestWhatWasForgottenCannotBeRead(t *testing.T) {
 	}
 }
 
+// What a reply has shown of a memory is in the outbox until it is delivered, and then in the History only.
+func TestWhatWasShownAndForgottenIsInTheHistoryOnly(t *testing.T) {
+	const canary = "kestrel-4711"
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	accept(t, d, say("om_1", "hi"))
+	m := save(t, d, db.Memory{Title: "T", Text: "the word is " + canary})
+	show := say("om_2", "/memory show 1")
+	show.Class, show.Reply = chat.Command, m.Text
+	accept(t, d, show)
+	p, err := d.Outbox().Next(t.Context(), oc)
+	if err != nil || p.Text != m.Text {
+		t.Fatalf("to be delivered: %q, %v", p.Text, err)
+	}
+	after := say("om_3", "/help")
+	after.Class, after.Reply = chat.Command, "help"
+	accept(t, d, after)
+	for range 3 { // the number of attempts grows, and the row with it: it moves behind the other
+		if err := d.Outbox().Delay(t.Context(), p, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Outbox().Delivered(t.Context(), p, "om_reply"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.ForgetMemory(t.Context(), oc, m.ID, alice); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if n := bytes.Count(data, []byte(canary)); err != nil || n != 1 {
+		t.Errorf("the file holds it %d times (%v), want once, in the History", n, err)
+	}
+}
+
 func TestAMemoryBelongsToOneChat(t *testing.T) {
 	d := remembering(t)
 	other := say("om_2", "hi")

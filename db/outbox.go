@@ -85,16 +85,26 @@ func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 
 const deletePost = `DELETE FROM outbox WHERE id = ?1`
 
+// overwritePost changes or deletes a post. What a reply has shown of a memory must not stay in the file when it is forgotten:
+// even a row that only grows may move and leave its words behind.
+func overwritePost(ctx context.Context, tx *sql.Tx, query string, args ...any) error {
+	return overwriting(ctx, tx, func() error {
+		_, err := tx.ExecContext(ctx, query, args...)
+		return err
+	})
+}
+
 // Delivered takes a post out of the outbox. A text that was shown joins the History under the platform's message id.
 func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 	err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, deletePost, p.ID); err != nil {
+		err := overwritePost(ctx, tx, deletePost, p.ID)
+		if err != nil {
 			return err
 		}
 		if p.Card != nil || messageID == "" {
 			return nil
 		}
-		_, err := appendMessage(ctx, tx, &chat.Message{
+		_, err = appendMessage(ctx, tx, &chat.Message{
 			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: p.Text, Time: o.db.now(),
 		})
 		return err
@@ -140,7 +150,10 @@ const delayPost = `UPDATE outbox SET attempts = attempts + 1, next_at = ?2 WHERE
 
 // Delay puts a post that could not be delivered off.
 func (o Outbox) Delay(ctx context.Context, p Post, until time.Time) error {
-	if _, err := o.db.exec(ctx, delayPost, p.ID, millis(until)); err != nil {
+	err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return overwritePost(ctx, tx, delayPost, p.ID, millis(until))
+	})
+	if err != nil {
 		return fmt.Errorf("put delivery %d off: %w", p.ID, err)
 	}
 	return nil
