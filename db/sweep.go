@@ -85,13 +85,17 @@ func (d *DB) expired(ctx context.Context, until, after int64) (list []stored, er
 }
 
 const (
-	deleteMessage = `DELETE FROM messages WHERE id = ?1`
-	deleteTerms   = `DELETE FROM terms WHERE rowid = ?1`
+	deleteEmbedding = `DELETE FROM embeddings WHERE (chat_key, epoch, seq) = (SELECT chat_key, epoch, seq FROM messages WHERE id = ?1)`
+	deleteMessage   = `DELETE FROM messages WHERE id = ?1`
+	deleteTerms     = `DELETE FROM terms WHERE rowid = ?1`
 )
 
 // deleteMessages is the only place where the History loses something.
 func deleteMessages(ctx context.Context, tx *sql.Tx, list []stored) error {
 	for _, m := range list {
+		if _, err := tx.ExecContext(ctx, deleteEmbedding, m.id); err != nil {
+			return fmt.Errorf("delete the vector of a message: %w", err)
+		}
 		if _, err := tx.ExecContext(ctx, deleteMessage, m.id); err != nil {
 			return fmt.Errorf("delete a message: %w", err)
 		}
