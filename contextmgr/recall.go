@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -20,14 +21,15 @@ import (
 
 // Bounds of one search. They keep its cost where it is however long the History grows.
 const (
-	mostTerms    = 60   // of a question that are looked up
+	mostTerms    = 60  // of a question that are looked up
 	mostPostings = 800 // of each term: of a word that is in more messages than that, the newest
-	mostSeeds    = 120  // messages whose surroundings are looked at
-	mostRead     = 100  // messages whose text is read
+	mostSeeds    = 120 // messages whose surroundings are looked at
+	mostRead     = 100 // messages whose text is read
 )
 
 // query is what a question asks for.
 type query struct {
+	text  string
 	terms []string
 	spans []span
 	now   time.Time
@@ -35,7 +37,7 @@ type query struct {
 
 // parseQuery reads the questions that are asked now.
 func parseQuery(text string, now time.Time) query {
-	q := query{now: now, spans: spansIn(text, now)}
+	q := query{text: text, now: now, spans: spansIn(text, now)}
 	seen := map[string]bool{}
 	for _, t := range lexicon.Terms(ends(text, 600)) {
 		if !seen[t] {
@@ -111,21 +113,32 @@ func (m *Manager) recall(ctx context.Context, r Request, taken map[int64]bool, b
 
 // search finds what fits the query among what was said before the turn; the best first.
 func (m *Manager) search(ctx context.Context, r Request, q query) (field, []hit, error) {
+	var near map[int64]float64
+	var looking sync.WaitGroup
+	looking.Go(func() { near = m.meanings.near(ctx, r.Key, r.Epoch, q.text) })
 	names, days := q.names(), q.days()
 	found, err := m.db.Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, slices.Collect(maps.Values(names)), days), mostPostings)
+	looking.Wait()
 	if err != nil || found.Messages == 0 {
 		return field{}, nil, err
 	}
 	f := survey(q, found, names, days)
-	msgs, err := m.db.Messages(ctx, r.Key, f.candidates())
+	msgs, err := m.db.Messages(ctx, r.Key, slices.AppendSeq(f.candidates(), maps.Keys(near)))
 	if err != nil {
 		return field{}, nil, err
 	}
-	hits := slices.DeleteFunc(f.rank(msgs), func(h hit) bool {
-		return h.Class == chat.Command || h.Role != chat.User && h.Role != chat.Assistant || h.Epoch != r.Epoch ||
-			h.Turn >= r.Turn && r.Turn > 0 || h.Time.After(q.now)
-	})
-	return f, hits, nil
+	for _, x := range msgs {
+		if !r.mayRecall(x, q.now) {
+			delete(near, x.Seq) // what is asked is nearest to itself, and would be the measure for all else
+		}
+	}
+	return f, slices.DeleteFunc(f.rank(msgs, near), func(h hit) bool { return !r.mayRecall(h.Message, q.now) }), nil
+}
+
+// mayRecall says whether a message is part of the conversation before the turn.
+func (r Request) mayRecall(m chat.Message, now time.Time) bool {
+	return m.Class != chat.Command && (m.Role == chat.User || m.Role == chat.Assistant) && m.Epoch == r.Epoch &&
+		(m.Turn < r.Turn || r.Turn <= 0) && !m.Time.After(now)
 }
 
 // excerpts is how many long messages share the budget: of each that part is recalled which fits best.
