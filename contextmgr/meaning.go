@@ -29,7 +29,7 @@ const (
 // others of its conversation: against the middle one, and in steps of how far the lower ones are apart. Unlike a
 // mean these do not rise with the messages that fit.
 const (
-	leastNear = 2.5  // steps above the middle
+	leastNear = 3    // steps above the middle
 	leastStep = 0.02 // of the cosine
 	quartile  = 0.6745
 	nearer    = 0.5 // of the nearest message's

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -31,8 +32,8 @@ const (
 	mostRunes = 2000
 )
 
-// dims are those of a vector: a few for known meanings, the rest for single words.
-const dims = 64
+// Dims is the length of the vectors.
+const Dims = 128
 
 // Endpoint is the double.
 type Endpoint struct {
@@ -122,7 +123,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fault(w, r)
 		return
 	}
-	e.answer(w, texts, dims)
+	e.answer(w, texts, Dims)
 }
 
 func (e *Endpoint) read(r *http.Request) ([]string, error) {
@@ -187,20 +188,26 @@ func (e *Endpoint) answer(w http.ResponseWriter, texts []string, dims int) {
 	}
 }
 
-// vector has a dimension for each known meaning, and a little of every word.
+// vector is the sum of the directions of its words, which are random, and of the known meanings, which count more.
 func (e *Endpoint) vector(text string, dims int) []float64 {
 	v := make([]float64, dims)
+	add := func(word string, weight float64) {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(word))
+		r := rand.New(rand.NewPCG(h.Sum64(), 0))
+		for i := range v {
+			v[i] += weight * r.NormFloat64()
+		}
+	}
 	for i, words := range e.Alike {
 		for _, w := range words {
 			if strings.Contains(text, w) {
-				v[i] += 3
+				add(fmt.Sprintf("meaning %d", i), 3)
 			}
 		}
 	}
 	for _, w := range strings.Fields(text) {
-		h := fnv.New32a()
-		_, _ = h.Write([]byte(w))
-		v[len(e.Alike)+int(h.Sum32())%(dims-len(e.Alike))] += 0.5
+		add(w, 1)
 	}
 	return v
 }
