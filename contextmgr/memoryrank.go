@@ -12,7 +12,6 @@ import (
 
 // Weights of the ranking.
 const (
-	diversity   = 0.7 // MMR's lambda: how much being about the question counts, against saying something new
 	titleWeight = 2.0 // of a term in the title or among the keywords, against one in the text
 	youthWeight = 0.1 // what was learnt last matters more, when nothing else tells
 )
@@ -26,7 +25,6 @@ type weighed struct {
 	terms   map[string]float64 // with their weights
 	overlap float64            // with the question: 0 none, 1 the most that a memory has
 	rank    float64            // 0 to 1
-	repeats float64            // 0 to 1: how much of it has been said by those taken before
 }
 
 // rankMemories sorts memories, oldest first, by how much they have to do with the question and how little they repeat each
@@ -39,28 +37,21 @@ func rankMemories(list []db.Memory, question string, matching bool) []db.Memory 
 		rest = slices.DeleteFunc(rest, func(w weighed) bool { return w.overlap == 0 })
 	}
 	slices.SortStableFunc(rest, func(a, b weighed) int { return cmp.Compare(b.rank, a.rank) })
-	sorted := make([]db.Memory, 0, len(rest))
-	for first := rest[:min(compared, len(rest))]; len(first) > 0; {
-		best := 0
-		for i := range first {
-			if first[i].score() > first[best].score() {
-				best = i
-			}
-		}
-		taken := first[best]
-		sorted = append(sorted, taken.memory)
-		first = slices.Delete(first, best, best+1)
-		for i := range first {
-			first[i].repeats = max(first[i].repeats, alike(first[i], taken))
-		}
+	first := rest[:min(compared, len(rest))]
+	fit := make([]float64, len(first))
+	for i, w := range first {
+		fit[i] = w.rank
 	}
-	for _, w := range rest[min(compared, len(rest)):] {
+	sorted := make([]db.Memory, 0, len(rest))
+	diverse(fit, func(i, j int) float64 { return alike(first[i], first[j]) }, func(i int) bool {
+		sorted = append(sorted, first[i].memory)
+		return true
+	})
+	for _, w := range rest[len(first):] {
 		sorted = append(sorted, w.memory)
 	}
 	return sorted
 }
-
-func (w weighed) score() float64 { return diversity*w.rank - (1-diversity)*w.repeats }
 
 // weigh says what each memory has to do with the terms of a question. A term that few memories have counts more.
 func weigh(list []db.Memory, asked []string) []weighed {

@@ -3,7 +3,7 @@ package contextmgr
 import (
 	"cmp"
 	"container/heap"
-	"hash/maphash"
+	"hash/crc32"
 	"math"
 	"math/bits"
 	"slices"
@@ -37,7 +37,7 @@ const (
 	bySpeaker  = 1.35 // for what was said by somebody whom the question names
 	onDay      = 1.8  // for what was said on a day that the question names
 	leastFit   = 0.15 // of the question's weight, for the best message; else nothing fits
-	leastScore = 0.02 // of the best message's
+	leastScore = 0.05 // of the best message's
 )
 
 // sighting is what the index tells of a message.
@@ -59,36 +59,26 @@ type field struct {
 	sighted []sighting // by seq
 }
 
-// survey puts together what the index tells of the query's words, of those who may have spoken and of the days.
-func survey(q query, found db.Found, names map[int]string, days []string) field {
+// survey puts together what the index tells of the query's words, and of the days after them.
+func survey(q query, found db.Found) field {
 	f := field{query: q, idf: make([]float64, len(q.terms))}
-	postings := make(map[string]db.Postings, len(found.Terms))
-	for _, p := range found.Terms {
-		postings[p.Term] = p
-	}
 	n := float64(found.Messages)
 	var marks []int64 // seq and kind, in one
-	mark := func(p db.Postings, kind int64) {
+	written := 0.0
+	for i, p := range found.Terms {
+		kind := int64(dated)
+		if i < len(q.terms) {
+			kind = int64(i)
+			f.idf[i] = idf(p, n) * share(p.Term)
+			if f.total += f.idf[i]; len(p.Seqs) == 0 {
+				f.total -= (1 - unheard) * f.idf[i]
+			}
+		} else {
+			written += float64(len(p.Seqs))
+		}
 		for _, s := range p.Seqs {
 			marks = append(marks, s*kinds+kind)
 		}
-	}
-	for i, t := range q.terms {
-		p := postings[t]
-		f.idf[i] = idf(p, n) * share(t)
-		if f.total += f.idf[i]; len(p.Seqs) == 0 {
-			f.total -= (1 - unheard) * f.idf[i]
-		}
-		mark(p, int64(i))
-		if p := postings[names[i]]; len(p.Seqs) > 0 {
-			f.names |= 1 << i
-			mark(p, named)
-		}
-	}
-	written := 0.0
-	for _, day := range days {
-		mark(postings[day], dated)
-		written += float64(len(postings[day].Seqs))
 	}
 	f.daily = math.Log(1 + n/(written+1))
 	f.gather(marks)
@@ -97,8 +87,7 @@ func survey(q query, found db.Found, names map[int]string, days []string) field 
 
 // The kinds of marks; those below mostTerms are numbers of words.
 const (
-	named = mostTerms
-	dated = mostTerms + 1
+	dated = mostTerms
 	kinds = 64
 )
 
@@ -111,13 +100,10 @@ func (f *field) gather(marks []int64) {
 			f.sighted = append(f.sighted, sighting{seq: seq})
 		}
 		s := &f.sighted[len(f.sighted)-1]
-		switch kind {
-		case named:
-			s.named = true
-		case dated:
+		if kind == dated {
 			s.dated = true
 			s.score += f.daily
-		default:
+		} else {
 			s.words |= 1 << kind
 			s.score += f.idf[kind]
 		}
@@ -271,15 +257,56 @@ func (f field) score(s sighting, w *weights, norm float64) (score float64) {
 	return score
 }
 
-// seed makes numbers of terms.
-var seed = maphash.MakeSeed()
+// speakers are the people who have said the messages, with those of the question's words that name them.
+func speakers(msgs []chat.Message, numbers map[string]int) map[string]uint64 {
+	who := map[string]uint64{}
+	for _, m := range msgs {
+		if _, known := who[m.Actor.Name]; known {
+			continue
+		}
+		who[m.Actor.Name] = 0
+		for _, t := range lexicon.Terms(m.Actor.Name) {
+			if n, asked := numbers[t]; asked && share(t) == 1 {
+				who[m.Actor.Name] |= 1 << n
+			}
+		}
+	}
+	return who
+}
 
 // hit is a message with what speaks for it.
 type hit struct {
 	chat.Message
-	words []uint32 // its terms, as numbers, each once and sorted
+	about signature
 	score float64
 	chars int
+}
+
+// signature is a set of terms, by some bits of each.
+type signature [8]uint64
+
+func (s *signature) add(term string) {
+	n := crc32.ChecksumIEEE([]byte(term)) // the same in every process, and spread well enough
+	s[n>>6&7] |= 1 << (n & 63)
+}
+
+func (s signature) size() (n int) {
+	for _, word := range s {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// like is how similar two sets are, about: the cosine.
+func (s signature) like(t signature) float64 {
+	both := 0
+	for i := range s {
+		both += bits.OnesCount64(s[i] & t[i])
+	}
+	if both == 0 {
+		return 0
+	}
+	return float64(both) / math.Sqrt(float64(s.size())*float64(t.size()))
 }
 
 // rank orders messages by how well they fit; the best first. Some may be near the question by what they mean.
@@ -294,22 +321,25 @@ func (f field) rank(msgs []chat.Message, near map[int64]float64) []hit {
 		all += len(terms[i])
 	}
 	mean := float64(all) / float64(max(len(msgs), 1))
+	who := speakers(msgs, numbers)
+	for _, names := range who {
+		f.names |= names
+	}
 	hits := make([]hit, len(msgs))
 	var top float64
 	var w weights
 	for i, m := range msgs {
-		h := hit{Message: m, words: make([]uint32, len(terms[i])), chars: utf8.RuneCountInString(m.Text)}
+		h := hit{Message: m, chars: utf8.RuneCountInString(m.Text)}
 		w.clear()
-		for j, t := range terms[i] {
-			h.words[j] = uint32(maphash.String(seed, t)) //nolint:gosec // the lower half is as good as the whole
+		for _, t := range terms[i] {
+			h.about.add(t)
 			if n, asked := numbers[t]; asked {
 				w.add(1<<n, 1)
 			}
 		}
-		slices.Sort(h.words)
-		h.words = slices.Compact(h.words)
 		f.around(m.Seq, &w)
 		s := f.at(m.Seq)
+		s.named = who[m.Actor.Name] != 0
 		s.dated = slices.ContainsFunc(f.spans, func(day span) bool { return day.holds(m.Time.In(f.now.Location())) })
 		h.score = f.score(s, &w, 1-lengthNorm+lengthNorm*float64(len(terms[i]))/mean)
 		hits[i] = h

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -22,8 +21,8 @@ import (
 // Bounds of one search. They keep its cost where it is however long the History grows.
 const (
 	mostTerms    = 60  // of a question that are looked up
-	mostPostings = 800 // of each term: of a word that is in more messages than that, the newest
-	mostSeeds    = 120 // messages whose surroundings are looked at
+	mostPostings = 500 // of each term: of a word that is in more messages than that, the newest
+	mostSeeds    = 60  // messages whose surroundings are looked at
 	mostRead     = 100 // messages whose text is read
 )
 
@@ -59,17 +58,6 @@ func ends(text string, runes int) string {
 	}
 	r := []rune(text)
 	return string(r[:runes]) + "\n" + string(r[len(r)-runes:])
-}
-
-// names are the terms by which the index knows who may have said something, by the number of the word.
-func (q query) names() map[int]string {
-	list := map[int]string{}
-	for i, t := range q.terms {
-		if share(t) == 1 {
-			list[i] = lexicon.Spoken(t)
-		}
-	}
-	return list
 }
 
 // mostDays is how many days are looked up one by one; of a longer time, the months.
@@ -116,13 +104,12 @@ func (m *Manager) search(ctx context.Context, r Request, q query) (field, []hit,
 	var near map[int64]float64
 	var looking sync.WaitGroup
 	looking.Go(func() { near = m.meanings.near(ctx, r.Key, r.Epoch, q.text) })
-	names, days := q.names(), q.days()
-	found, err := m.db.Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, slices.Collect(maps.Values(names)), days), mostPostings)
+	found, err := m.db.Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, q.days()), mostPostings)
 	looking.Wait()
 	if err != nil || found.Messages == 0 {
 		return field{}, nil, err
 	}
-	f := survey(q, found, names, days)
+	f := survey(q, found)
 	msgs, err := m.db.Messages(ctx, r.Key, slices.AppendSeq(f.candidates(), maps.Keys(near)))
 	if err != nil {
 		return field{}, nil, err
@@ -153,77 +140,30 @@ func questions(asked []chat.Message) string {
 	return strings.Join(parts, "\n")
 }
 
-// novelty is MMR's lambda: how much it counts that a message fits, against that it says something new.
-const novelty = 0.7
-
 // candidates is how many times the budget is chosen from.
 const candidates = 3
 
 // pick takes the messages of the best rank that say something new, as long as they fit the budget of runes, and puts
 // them into their order.
 func pick(ranked []hit, budget int) []chat.Message {
-	if len(ranked) == 0 {
-		return nil
+	var fit []float64
+	for all := 0; len(fit) < len(ranked) && all <= candidates*budget; {
+		h := ranked[len(fit)]
+		fit = append(fit, h.score/ranked[0].score)
+		all += h.chars
 	}
-	best := ranked[0].score
-	var taken []hit
-	left, all := slices.Clone(ranked), 0
-	for i, h := range left {
-		if all += h.chars; all > candidates*budget {
-			left = left[:i+1]
-			break
+	var msgs []chat.Message
+	alike := func(i, j int) float64 { return ranked[i].about.like(ranked[j].about) }
+	diverse(fit, alike, func(i int) bool {
+		if ranked[i].chars > budget {
+			return false
 		}
-	}
-	alike := make([]float64, len(left)) // to the most similar one that was taken
-	for budget > 0 && len(left) > 0 {
-		next, value := -1, math.Inf(-1)
-		for i, h := range left {
-			if h.chars > budget {
-				continue
-			}
-			if v := novelty*h.score/best - (1-novelty)*alike[i]; v > value {
-				next, value = i, v
-			}
-		}
-		if next < 0 {
-			break
-		}
-		h := left[next]
-		taken = append(taken, h)
-		budget -= h.chars
-		left = slices.Delete(left, next, next+1)
-		alike = slices.Delete(alike, next, next+1)
-		for i := range left {
-			alike[i] = max(alike[i], similar(h.words, left[i].words))
-		}
-	}
-	slices.SortFunc(taken, func(a, b hit) int { return cmp.Compare(a.Seq, b.Seq) })
-	msgs := make([]chat.Message, len(taken))
-	for i, h := range taken {
-		msgs[i] = h.Message
-	}
+		budget -= ranked[i].chars
+		msgs = append(msgs, ranked[i].Message)
+		return true
+	})
+	slices.SortFunc(msgs, func(a, b chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	return msgs
-}
-
-// similar is the cosine of two sets of terms, which are sorted.
-func similar(a, b []uint32) float64 {
-	if len(a) == 0 || len(b) == 0 {
-		return 0
-	}
-	both, i, j := 0, 0, 0
-	for i < len(a) && j < len(b) {
-		switch {
-		case a[i] == b[j]:
-			both++
-			i++
-			j++
-		case a[i] < b[j]:
-			i++
-		default:
-			j++
-		}
-	}
-	return float64(both) / math.Sqrt(float64(len(a))*float64(len(b)))
 }
 
 // now is when the questions were asked, in the zone in which people name days.

@@ -88,6 +88,9 @@ const (
 	deleteEmbedding = `DELETE FROM embeddings WHERE (chat_key, epoch, seq) = (SELECT chat_key, epoch, seq FROM messages WHERE id = ?1)`
 	deleteMessage   = `DELETE FROM messages WHERE id = ?1`
 	deleteTerms     = `DELETE FROM terms WHERE rowid = ?1`
+
+	// The ids of the newest messages are given again when these are gone.
+	lowerIndexed = `UPDATE indexed SET upto = MIN(upto, (SELECT COALESCE(MAX(id), 0) FROM messages))`
 )
 
 // deleteMessages is the only place where the History loses something.
@@ -102,6 +105,9 @@ func deleteMessages(ctx context.Context, tx *sql.Tx, list []stored) error {
 		if _, err := tx.ExecContext(ctx, deleteTerms, m.row); err != nil {
 			return fmt.Errorf("delete a message from the index: %w", err)
 		}
+	}
+	if _, err := tx.ExecContext(ctx, lowerIndexed); err != nil {
+		return fmt.Errorf("note what is indexed: %w", err)
 	}
 	return nil
 }

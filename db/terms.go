@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -17,7 +18,7 @@ import (
 // The index of the History, by terms. It is written in the transactions that write the messages, but not by each of
 // them: every indexBatch-th message brings in those before it, at a tenth of the cost. What is not in the index yet is
 // few enough to be looked through.
-const indexBatch = 64
+const indexBatch = 128
 
 // Postings are the messages of a chat that hold a term.
 type Postings struct {
@@ -152,7 +153,6 @@ func findable(m chat.Message) bool {
 // indexTerms are the terms under which a message is found, each once.
 func indexTerms(m chat.Message) []string {
 	terms := lexicon.Terms(m.Text)
-	terms = append(terms, lexicon.Speaker(m.Actor.Name)...)
 	if !m.Time.IsZero() {
 		terms = append(terms, lexicon.Day(m.Time), lexicon.Month(m.Time))
 	}
@@ -169,30 +169,30 @@ const selectToIndex = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), `
 
 const insertTerms = `INSERT INTO terms (rowid, list) VALUES (?1, ?2)`
 
-// indexMore brings the next messages into the index, and reports how many.
-func indexMore(ctx context.Context, tx *sql.Tx, most int) (int, error) {
+// indexMore brings the next messages into the index, and reports whether there were any.
+func indexMore(ctx context.Context, tx *sql.Tx, most int) (bool, error) {
 	var upto int64
 	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err != nil {
-		return 0, fmt.Errorf("what is indexed: %w", err)
+		return false, fmt.Errorf("what is indexed: %w", err)
 	}
 	list, last, err := toIndex(ctx, tx, upto, most)
 	if err != nil {
-		return 0, fmt.Errorf("read what to index: %w", err)
+		return false, fmt.Errorf("read what to index: %w", err)
 	}
 	if last == upto {
-		return 0, nil
+		return false, nil
 	}
 	// In the order of the index, or SQLite would write it out in between.
-	slices.SortFunc(list, func(a, b entry) int { return int(min(1, max(-1, a.row-b.row))) })
+	slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(a.row, b.row) })
 	for _, e := range list {
 		if _, err := tx.ExecContext(ctx, insertTerms, e.row, strings.Join(indexTerms(e.Message), " ")); err != nil {
-			return 0, fmt.Errorf("index a message: %w", err)
+			return false, fmt.Errorf("index a message: %w", err)
 		}
 	}
 	if _, err := tx.ExecContext(ctx, setIndexed, last); err != nil {
-		return 0, fmt.Errorf("note what is indexed: %w", err)
+		return false, fmt.Errorf("note what is indexed: %w", err)
 	}
-	return len(list), nil
+	return true, nil
 }
 
 // entry is a message on its way into the index.
@@ -211,10 +211,7 @@ func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry
 	for rows.Next() {
 		var no int64
 		m, err := scanMessage(rows, chat.Key{}, &last, &no)
-		if err != nil {
-			return nil, upto, err
-		}
-		if findable(m) {
+		if err == nil && findable(m) { // a damaged row is not found by its words, but must not be in the way of others
 			list = append(list, entry{m, row(no) + m.Seq})
 		}
 	}
@@ -252,26 +249,27 @@ func (d *DB) IndexSize(ctx context.Context) (bytes int64, err error) {
 	return bytes, err
 }
 
-const selectLexicon = `SELECT version FROM indexed`
-
 const forgetTerms = `INSERT INTO terms (terms) VALUES ('delete-all'); UPDATE indexed SET upto = 0, version = ?1`
 
-// catchUp makes the index whole: after an upgrade it may lack messages, or have been made with other terms.
+const behind = `SELECT version <> ?1, EXISTS (SELECT 1 FROM messages WHERE id > upto) FROM indexed`
+
+// catchUp makes the index whole: after an upgrade it may lack messages, or have been made with other terms. That takes
+// some 20 s for a million messages.
 func (d *DB) catchUp(ctx context.Context) error {
 	const chunk = 2000
-	var version int
-	if err := d.read.QueryRowContext(ctx, selectLexicon).Scan(&version); err != nil {
-		return fmt.Errorf("version of the index: %w", err)
+	var outdated, more bool
+	if err := d.read.QueryRowContext(ctx, behind, lexicon.Version).Scan(&outdated, &more); err != nil {
+		return fmt.Errorf("state of the index: %w", err)
 	}
-	if version != lexicon.Version {
+	if outdated {
 		if _, err := d.exec(ctx, forgetTerms, lexicon.Version); err != nil {
 			return fmt.Errorf("make the index anew: %w", err)
 		}
+		more = true
 	}
-	for more := true; more; {
-		err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			n, err := indexMore(ctx, tx, chunk)
-			more = n > 0
+	for more {
+		err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+			more, err = indexMore(ctx, tx, chunk)
 			return err
 		})
 		if err != nil {

@@ -268,15 +268,17 @@ func BenchmarkAccept(b *testing.B) {
 			}
 			d = open(b, path)
 			for _, writers := range []int{1, 8, 64} {
-				b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) { benchmarkAccept(b, d, writers) })
+				b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) { benchmarkAccept(b, d, writers, sameQuestion) })
 			}
 		})
 	}
 }
 
+func sameQuestion(int64) string { return "how do I stop the build?" }
+
 var accepts atomic.Int64 // numbers the messages of all benchmarks
 
-func benchmarkAccept(b *testing.B, d *db.DB, writers int) {
+func benchmarkAccept(b *testing.B, d *db.DB, writers int, text func(n int64) string) {
 	var left atomic.Int64
 	left.Store(int64(b.N))
 	var wg sync.WaitGroup
@@ -284,7 +286,7 @@ func benchmarkAccept(b *testing.B, d *db.DB, writers int) {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
 				n := accepts.Add(1)
-				e := say(fmt.Sprintf("om_%d", n), "how do I stop the build?")
+				e := say(fmt.Sprintf("om_%d", n), text(n))
 				e.Key = chat.FeishuChat(fmt.Sprintf("oc_%d", n%1000))
 				if _, err := d.Accept(b.Context(), e); err != nil {
 					b.Error(err)

@@ -13,7 +13,7 @@ CREATE TABLE indexed (
   upto    INTEGER NOT NULL,                              -- the messages up to this id are in the index
   version INTEGER NOT NULL                               -- of the lexicon that made it
 );
-INSERT INTO indexed VALUES (0, 0);
+INSERT INTO indexed VALUES (0, 1);
 
 -- +goose Down
 DROP TABLE indexed;

@@ -53,27 +53,14 @@ func Day(t time.Time) string { return mark + t.UTC().Format("20060102") }
 // Month is the term for the month of t, in UTC.
 func Month(t time.Time) string { return mark + t.UTC().Format("200601") }
 
-// Speaker are the terms for what a person of that name has said.
-func Speaker(name string) []string {
-	list := Terms(name)
-	for i := range list {
-		list[i] = Spoken(list[i])
-	}
-	return list
-}
-
-// Spoken is the term for what a person has said whose name has this term.
-func Spoken(term string) string { return mark + term }
-
 type terms struct{ list []string }
 
 // written says whether r belongs to a script that puts no blanks between words.
 func written(r rune) bool {
-	if r < 0x2E80 {
-		return false
-	}
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+	return r >= 0x2E80 && (han(r) || unicode.In(r, unicode.Hiragana, unicode.Katakana, unicode.Hangul))
 }
+
+func han(r rune) bool { return r >= 0x4E00 && r <= 0x9FFF || r >= 0x2E80 && unicode.Is(unicode.Han, r) }
 
 func inWord(r rune) bool {
 	return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') ||
@@ -82,20 +69,21 @@ func inWord(r rune) bool {
 
 // characters takes up the run of such characters that s begins with, and returns its length.
 func (t *terms) characters(s string) int {
-	before, beforeAt := rune(0), 0
+	before, beforeAt, idle := rune(0), 0, false
 	i := 0
 	for i < len(s) {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		if !written(r) {
 			break
 		}
-		if before != 0 && !(particle(before) && particle(r)) {
+		serves := particle(r)
+		if before != 0 && !(idle && serves) {
 			t.list = append(t.list, s[beforeAt:i+size])
 		}
-		if !particle(r) && unicode.Is(unicode.Han, r) {
+		if !serves && han(r) {
 			t.list = append(t.list, s[i:i+size])
 		}
-		before, beforeAt = r, i
+		before, beforeAt, idle = r, i, serves
 		i += size
 	}
 	return i

@@ -9,6 +9,7 @@ when where why how am is are was were be been being do does did doing done have 
 can could may might must ought and or but nor so if then than because as until while of at by for with about against
 between into through during before after above below to from up down in out on off over under again once here there
 all any both each few more most other some such no not only own same too very just also ever yet s t d ll m re ve don
+hello hi hey thanks thank ok okay yes yeah yep nope bye oh hmm lol haha
 didn doesn isn aren wasn weren hasn haven hadn won wouldn couldn shouldn let please tell`)
 
 func set(words string) map[string]bool {
@@ -30,12 +31,15 @@ func forms(table map[string]string) map[string]string {
 }
 
 // particle says whether r is a Chinese character that mostly serves grammar.
-func particle(r rune) bool { return particles[r] }
+func particle(r rune) bool {
+	return r >= firstHan && int(r-firstHan) < len(particles) && particles[r-firstHan]
+}
 
-var particles = func() map[rune]bool {
-	m := map[rune]bool{}
-	for _, r := range "的了吗呢吧啊呀哦嗯哈么是在有我你他她它们这那哪个也都就还又很太和与或跟及把被给让对从到着过会能可要想说去来上下里不没什怎谁为以而但所其之于则将嘛啦噢诶喔" {
-		m[r] = true
+const firstHan = 0x4E00
+
+var particles = func() (table [0xA000 - firstHan]bool) {
+	for _, r := range "的了吗呢吧啊呀哦嗯哈么是在有我你他她它们这那哪个也都就还又很太和与或跟及把被给让对从到着过会能可要想说去来上下里不没什怎谁为以而但所其之于则将嘛啦噢诶喔好请帮谢您嗨" {
+		table[r-firstHan] = true
 	}
-	return m
+	return table
 }()
