@@ -127,8 +127,8 @@ func nearest(list []likeness) map[int64]float64 {
 
 // blend adds to what words say of messages how near they are. Both count as their part of the best, and the same. Ranks
 // would be easier to add up, but would not tell how much better one message is than the next, by which [pick] chooses.
-// It returns the highest score.
-func blend(hits []hit, near map[int64]float64) (top float64) {
+// It returns what the best has by one of the two.
+func blend(hits []hit, near map[int64]float64) float64 {
 	var words, meaning float64
 	for _, h := range hits {
 		words, meaning = max(words, h.score), max(meaning, near[h.Seq])
@@ -144,13 +144,15 @@ func blend(hits []hit, near map[int64]float64) (top float64) {
 		if n := near[h.Seq] / meaning; n >= nearer {
 			h.score += n
 		}
-		top = max(top, h.score)
 	}
-	return top
+	return 1
 }
 
 // lull is how long the endpoint is left alone when there is nothing to do, or it does not answer.
 const lull = 30 * time.Second
+
+// wholeEvery is how often all messages are looked at, not only the new ones.
+const wholeEvery = 24 * time.Hour
 
 // Run makes the vectors of what is said until ctx is done. Without an endpoint for them it returns at once.
 func (m *Manager) Run(ctx context.Context) {
@@ -180,16 +182,18 @@ func (s *meanings) run(ctx context.Context) {
 // backlog are the messages that need vectors.
 type backlog struct {
 	*meanings
-	done int64 // the messages up to this id need none
-	dim  int   // of the vectors that they have
-	size int   // how many messages are sent at once
+	done int64     // the messages up to this id need none
+	dim  int       // of the vectors that they have
+	all  time.Time // when all messages were last looked at
+	size int       // how many are sent at once
 	made int
 }
 
 // work goes through the backlog, the newest first.
 func (b *backlog) work(ctx context.Context) error {
-	if dim := b.client.Dim(); dim != b.dim {
-		b.dim, b.done = dim, 0 // older vectors may have another length
+	// Older vectors may have another length; and ids are given again when the newest messages are deleted.
+	if dim := b.client.Dim(); dim != b.dim || time.Since(b.all) > wholeEvery {
+		b.dim, b.done, b.all = dim, 0, time.Now()
 	}
 	newest := b.done
 	for below := int64(math.MaxInt64); ; {
@@ -222,7 +226,7 @@ func (b *backlog) embed(ctx context.Context, list []db.Unembedded) error {
 	var done []db.Embedding
 	for _, u := range list {
 		if text := sendable(u.Text); text != "" {
-			texts, done = append(texts, text), append(done, db.Embedding{ID: u.ID})
+			texts, done = append(texts, text), append(done, db.Embedding{Of: u})
 		}
 	}
 	if len(texts) == 0 {

@@ -420,7 +420,7 @@ func BenchmarkNearest(b *testing.B) {
 	for part := range slices.Chunk(list, 2000) {
 		var made []db.Embedding
 		for _, u := range part {
-			made = append(made, db.Embedding{ID: u.ID, Vector: random()})
+			made = append(made, db.Embedding{Of: u, Vector: random()})
 		}
 		if err := d.SaveEmbeddings(b.Context(), "m", made); err != nil {
 			b.Fatal(err)

@@ -11,18 +11,20 @@ import (
 
 // Unembedded is a message that has no vector.
 type Unembedded struct {
-	ID   int64 // rises with the order in which messages were stored
+	ID   int64 // rises with the order in which messages were stored, but is given again when the newest are deleted
 	Text string
+	chat string
+	seq  int64
 }
 
 // Embedding is the vector of a message.
 type Embedding struct {
-	ID     int64 // as in [Unembedded]
+	Of     Unembedded
 	Vector []byte
 }
 
 // Of ended conversations nothing is looked for, so they need none. By their ids the newest are found first without sorting.
-const selectUnembedded = `SELECT m.id, m.content FROM messages m NOT INDEXED
+const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM messages m NOT INDEXED
 	WHERE m.id > ?3 AND m.id < ?4 AND m.class = 'talk' AND m.role IN ('user', 'assistant')
 	AND m.epoch = (SELECT c.epoch FROM chats c WHERE c.key = m.chat_key)
 	AND NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.chat_key = m.chat_key AND e.epoch = m.epoch AND e.seq = m.seq
@@ -44,7 +46,7 @@ func (d *DB) Unembedded(ctx context.Context, model string, dim int, after, befor
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var u Unembedded
-		if err := rows.Scan(&u.ID, &u.Text); err != nil {
+		if err := rows.Scan(&u.ID, &u.Text, &u.chat, &u.seq); err != nil {
 			return nil, err
 		}
 		list = append(list, u)
@@ -54,14 +56,14 @@ func (d *DB) Unembedded(ctx context.Context, model string, dim int, after, befor
 
 // The message may have been deleted since it was read.
 const saveEmbedding = `INSERT INTO embeddings (chat_key, epoch, seq, model, dim, vector)
-	SELECT chat_key, epoch, seq, ?2, ?3, ?4 FROM messages WHERE id = ?1
+	SELECT chat_key, epoch, seq, ?3, ?4, ?5 FROM messages WHERE chat_key = ?1 AND seq = ?2
 	ON CONFLICT (chat_key, epoch, seq) DO UPDATE SET model = excluded.model, dim = excluded.dim, vector = excluded.vector`
 
 // SaveEmbeddings stores vectors that a model has made. They take the place of those of other models.
 func (d *DB) SaveEmbeddings(ctx context.Context, model string, list []Embedding) error {
 	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, e := range list {
-			if _, err := tx.ExecContext(ctx, saveEmbedding, e.ID, model, len(e.Vector), e.Vector); err != nil {
+			if _, err := tx.ExecContext(ctx, saveEmbedding, e.Of.chat, e.Of.seq, model, len(e.Vector), e.Vector); err != nil {
 				return err
 			}
 		}

@@ -36,7 +36,7 @@ func embed(t *testing.T, d *db.DB, model string, vector ...byte) {
 	}
 	var es []db.Embedding
 	for _, u := range list {
-		es = append(es, db.Embedding{ID: u.ID, Vector: vector})
+		es = append(es, db.Embedding{Of: u, Vector: vector})
 	}
 	if err := d.SaveEmbeddings(t.Context(), model, es); err != nil {
 		t.Fatal(err)
@@ -130,10 +130,39 @@ func TestDeletedMessagesHaveNoVectors(t *testing.T) {
 	if got := vectors(t, d, oc, 0, "m", 1, 100); !slices.Equal(got, []int64{3}) {
 		t.Errorf("vectors: %v", got)
 	}
-	if err := d.SaveEmbeddings(t.Context(), "m", []db.Embedding{{ID: late[2].ID, Vector: []byte{7}}}); err != nil {
+	if err := d.SaveEmbeddings(t.Context(), "m", []db.Embedding{{Of: late[2], Vector: []byte{7}}}); err != nil {
 		t.Error(err)
 	}
 	if got := vectors(t, d, oc, 0, "m", 1, 100); !slices.Equal(got, []int64{3}) {
 		t.Errorf("vectors after a late one: %v", got)
+	}
+}
+
+// Ids are given again. A vector that comes too late is not taken for that of another message.
+func TestALateVectorIsNobodyElses(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, old("om_1", "old", 100*day))
+	finish(t, d, db.End{Turn: claim(t, d, "s").Turn})
+	late, err := d.Unembedded(t.Context(), "m", 0, 0, math.MaxInt64, 100)
+	if err != nil || len(late) != 1 {
+		t.Fatal(late, err)
+	}
+	cfg := db.Defaults()
+	cfg.HistoryTTL.Duration = 90 * day
+	if s, err := d.Sweep(t.Context(), cfg); err != nil || s.Messages != 1 {
+		t.Fatal(s, err)
+	}
+	other := say("om_2", "other")
+	other.Key = chat.FeishuChat("oc_2")
+	accept(t, d, other)
+	again, err := d.Unembedded(t.Context(), "m", 0, 0, math.MaxInt64, 100)
+	if err != nil || len(again) != 1 || again[0].ID != late[0].ID {
+		t.Fatal(again, err)
+	}
+	if err := d.SaveEmbeddings(t.Context(), "m", []db.Embedding{{Of: late[0], Vector: []byte{7}}}); err != nil {
+		t.Error(err)
+	}
+	if got := vectors(t, d, other.Key, 0, "m", 1, 100); len(got) != 0 {
+		t.Errorf("vectors: %v", got)
 	}
 }
