@@ -103,7 +103,9 @@ func (s *meanings) compare(ctx context.Context, key chat.Key, epoch int64, text 
 		return nil, err
 	}
 	err = s.db.Embeddings(ctx, key, epoch, s.client.Model(), len(asked[0]), mostCompared, func(seq int64, v []byte) {
-		list = append(list, likeness{seq, embed.Cosine(asked[0], v)})
+		if len(v) == len(asked[0]) {
+			list = append(list, likeness{seq, embed.Cosine(asked[0], v)})
+		}
 	})
 	return list, err
 }

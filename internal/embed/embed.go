@@ -100,7 +100,7 @@ func (c *Client) Model() string { return c.cfg.Model }
 func (c *Client) Dim() int { return int(c.dim.Load()) }
 
 // Embed gives the vectors of texts, [Batch] at most, in their order. It takes two seconds at most, and fails at once while the
-// endpoint is known not to answer. Its errors hold neither texts nor the key nor the address.
+// endpoint is known not to answer. Its errors hold neither texts nor the key, and of the address no more than the host.
 func (c *Client) Embed(ctx context.Context, texts []string) ([]Vector, error) {
 	list, err := c.breaker.Execute(func() ([]Vector, error) { return c.call(ctx, texts) })
 	if err != nil {
