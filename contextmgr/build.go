@@ -117,7 +117,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	if part == unseen {
 		missed, err := m.db.Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
 		c.History = Fit(missed, limits)
-		if r.Live && m.cfg.Mode == Hybrid {
+		if m.cfg.Mode != Resume {
 			err = errors.Join(err, m.remind(ctx, r, &c))
 		}
 		return c, err
@@ -137,7 +137,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		newest = least(taken, m.cfg.Limits())
 	}
 	var failed error
-	c.Recalled, failed = m.recall(ctx, r, seqs(slices.Concat(newest, c.Background)), m.cfg.recallBudget())
+	c.Recalled, failed = m.remember(ctx, r, slices.Concat(newest, c.Background))
 	known := seqs(c.Recalled)
 	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
 	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
@@ -145,16 +145,30 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	return c, errors.Join(err, failed)
 }
 
-// remind recalls for a living process: what the newest part of the History holds, and what it was given before, it knows.
+// remind recalls for a session that knows the newest part of the History.
 func (m *Manager) remind(ctx context.Context, r Request, c *Context) error {
 	newest, err := Select(m.db.History(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
 	if err != nil {
 		return err
 	}
-	known := seqs(slices.Concat(newest, c.History, c.Background))
-	maps.Copy(known, m.told.of(r.Key).messages)
-	c.Recalled, err = m.recall(ctx, r, known, m.cfg.recallBudget())
+	c.Recalled, err = m.remember(ctx, r, slices.Concat(newest, c.History, c.Background))
 	return err
+}
+
+// remember recalls what neither newest has nor the session, as far as it is known what that holds.
+func (m *Manager) remember(ctx context.Context, r Request, newest []chat.Message) ([]chat.Message, error) {
+	known := seqs(newest)
+	var began int64
+	if r.ResumeID != "" && (r.Live || r.Verified) {
+		maps.Copy(known, m.told.of(r.Key).messages)
+		var err error
+		if began, err = m.db.SessionBegan(ctx, r.ResumeID); err != nil {
+			return nil, err
+		}
+	}
+	return m.recall(ctx, r, func(x chat.Message) bool {
+		return known[x.Seq] || began > 0 && x.Turn >= began && x.Turn <= r.Seen
+	}, m.cfg.recallBudget())
 }
 
 // least is the newest part of a conversation that meets the minimums.

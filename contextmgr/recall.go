@@ -83,9 +83,9 @@ func (q query) days() []string {
 	return slices.Compact(list)
 }
 
-// recall finds the messages of the chat's History that the questions are about, oldest first. It leaves out what taken
-// says, which the prompt has already, and keeps their texts within so many runes. It finds nothing when nothing fits.
-func (m *Manager) recall(ctx context.Context, r Request, taken map[int64]bool, budget int) ([]chat.Message, error) {
+// recall finds the messages of the chat's History that the questions are about, oldest first. It leaves out what is
+// known already, and keeps their texts within so many runes. It finds nothing when nothing fits.
+func (m *Manager) recall(ctx context.Context, r Request, known func(chat.Message) bool, budget int) ([]chat.Message, error) {
 	q := parseQuery(questions(r.Asked), r.now(m.cfg.zone()))
 	if len(q.terms) == 0 && len(q.spans) == 0 || budget <= 0 {
 		return nil, nil
@@ -94,7 +94,7 @@ func (m *Manager) recall(ctx context.Context, r Request, taken map[int64]bool, b
 	if err != nil {
 		return nil, err
 	}
-	hits = slices.DeleteFunc(hits, func(h hit) bool { return taken[h.Seq] })
+	hits = slices.DeleteFunc(hits, func(h hit) bool { return known(h.Message) })
 	f.shorten(hits, max(budget/excerpts, 300))
 	return pick(hits, budget), nil
 }

@@ -187,13 +187,16 @@ func ours(tb testing.TB, d *db.DB) retriever {
 	cfg.TimeZone = "Asia/Shanghai" // the conversations' own
 	m := New(d, cfg, zerolog.Nop())
 	return func(t trial, q inquiry, chars int) []chat.Message {
-		list, err := m.recall(context.Background(), Request{Key: t.key, Kind: t.kind, Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}}, nil, chars)
+		list, err := m.recall(context.Background(), Request{Key: t.key, Kind: t.kind, Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}}, nothing, chars)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		return list
 	}
 }
+
+// nothing is known already.
+func nothing(chat.Message) bool { return false }
 
 // share of the evidence that is among the messages.
 func evidence(q inquiry, list []chat.Message) float64 {

@@ -116,10 +116,49 @@ func TestALivingProcessIsRemindedOnce(t *testing.T) {
 	if again := m.Build(t.Context(), r); len(again.Recalled) != len(p.Recalled) {
 		t.Errorf("a new process is reminded of %d messages", len(again.Recalled))
 	}
-	economy := utcDefaults()
-	economy.Mode = Economy
-	if p := New(d, economy, zerolog.Nop()).Build(t.Context(), r); p.Text() != "钥匙在谁那儿？" {
-		t.Errorf("economy sends %q", p.Text())
+	m.Sent(key, p, true)
+	m.Sent(key, Prompt{UseResume: true}, false) // another process that goes on with the session
+	if again := m.Build(t.Context(), r); len(again.Recalled) != 0 {
+		t.Errorf("a session is reminded again of %v", again.Recalled)
+	}
+}
+
+// What was said in the turns of a session, it knows; what was said before it began, it does not. Nothing is sent twice.
+func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
+	d, key := remembered(t, chat.Private, 300, "旧的钥匙在何佳那儿。")
+	turn := func(session, said string) int64 {
+		e := db.Entry{Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: session + said, Text: said, Time: time.Date(2026, 8, 1, 9, 0, 0, 0, time.UTC)}, Class: chat.Talk}
+		if _, err := d.Accept(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		c, err := d.ClaimTurn(t.Context(), key, db.Names{Session: session, Prompt: "p"}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := db.End{Turn: c.Turn, State: db.Done, Answer: strings.Repeat("好的。", 400), Session: db.Session{ID: session}}
+		if err := d.FinishTurn(t.Context(), end); err != nil {
+			t.Fatal(err)
+		}
+		return c.Turn.ID
+	}
+	turn("other", "备用的钥匙在沈一凡那儿。")
+	last := turn("s", "新的钥匙在罗成那儿。")
+	for i := range 8 {
+		last = turn("s", fmt.Sprintf("别的事 %d", i))
+	}
+	for _, mode := range []Mode{Hybrid, Economy} {
+		cfg := utcDefaults()
+		cfg.Mode = mode
+		r := about(key, "钥匙在谁那儿？")
+		r.Verified, r.Seen = true, last
+		p := New(d, cfg, zerolog.Nop()).Build(t.Context(), r)
+		var recalled strings.Builder
+		for _, m := range p.Recalled {
+			recalled.WriteString(m.Text)
+		}
+		if got := recalled.String(); !strings.Contains(got, "何佳") || !strings.Contains(got, "沈一凡") || strings.Contains(got, "罗成") {
+			t.Errorf("%s recalls %q", mode, got)
+		}
 	}
 }
 
@@ -165,7 +204,7 @@ func TestTheQuestionIsNotRecalled(t *testing.T) {
 	m := New(d, utcDefaults(), zerolog.Nop())
 	for i, turn := range turns {
 		asked := []chat.Message{{Text: "钥匙在哪里", Time: time.Now().Add(time.Hour)}}
-		list, err := m.recall(t.Context(), Request{Key: key, Turn: turn, Asked: asked}, nil, 5000)
+		list, err := m.recall(t.Context(), Request{Key: key, Turn: turn, Asked: asked}, nothing, 5000)
 		if err != nil || len(list) != i {
 			t.Errorf("turn %d recalls %d messages, want %d (%v)", turn, len(list), i, err)
 		}
@@ -177,7 +216,7 @@ func TestSomebodyWhoIsNamedAndADayThatIsNamed(t *testing.T) {
 	m := New(d, utcDefaults(), zerolog.Nop())
 	r := about(key, "5月4日说了什么？")
 	r.Kind = chat.Group
-	list, err := m.recall(t.Context(), r, nil, 200)
+	list, err := m.recall(t.Context(), r, nothing, 200)
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%v, %v", list, err)
 	}

@@ -46,13 +46,17 @@ func (t *told) untold(key chat.Key, list []Memory) []Memory {
 	return slices.DeleteFunc(list, func(m Memory) bool { return slices.Contains(known, m) })
 }
 
-// Sent notes what a chat's process is told, when a prompt is sent to it: it is not told the same again for as long as it lives.
+// Sent notes what a chat's process is told, when a prompt is sent to it: it is not told the same memories again for as
+// long as it lives, nor the same messages for as long as its session is gone on with.
 func (m *Manager) Sent(key chat.Key, p Prompt, live bool) {
 	m.told.mu.Lock()
 	defer m.told.mu.Unlock()
-	var known tale
-	if live {
-		known, _ = m.told.chats.Get(key)
+	known, _ := m.told.chats.Get(key)
+	if !live {
+		known.memories = nil
+	}
+	if !live && !p.UseResume {
+		known.messages = nil // it is another session
 	}
 	all := seqs(p.Recalled)
 	maps.Copy(all, seqs(p.History))

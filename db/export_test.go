@@ -70,7 +70,7 @@ var Frequent = map[string]string{
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
 	"where an epoch begins": chatRange, "terms": findTerms, "messages by seq": selectMessages, "what is indexed": selectIndexed, "what to index": selectToIndex,
-	"what was overheard": selectOverheard, "last addressed": lastAddressed, "the last messages": selectLatest,
+	"beginning of a session": sessionBegan, "what was overheard": selectOverheard, "last addressed": lastAddressed, "the last messages": selectLatest,
 	"an import's epoch": epochInUse, "the oldest message": oldestMessage, "a message of the same name": otherMessage,
 	"chats that wait for a summary": awaitedCompactions, "the oldest open turn": oldestOpen,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,

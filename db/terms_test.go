@@ -90,13 +90,13 @@ func firstTalk(msgs []chat.Message) int64 {
 func TestFindTakesTheNewest(t *testing.T) {
 	d := fresh(t)
 	for i := range 200 {
-		accept(t, d, say(fmt.Sprintf("om_%d", i), "hello again"))
+		accept(t, d, say(fmt.Sprintf("om_%d", i), "build again"))
 	}
-	got, err := d.Find(t.Context(), oc, 0, []string{"hello", "missing"}, 5)
+	got, err := d.Find(t.Context(), oc, 0, []string{"build", "missing"}, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := db.Found{Messages: 200, Terms: []db.Postings{{Term: "hello", More: true}, {Term: "missing"}}}
+	want := db.Found{Messages: 200, Terms: []db.Postings{{Term: "build", More: true}, {Term: "missing"}}}
 	for i := int64(200); len(want.Terms[0].Seqs) < 5+200%128; i-- {
 		want.Terms[0].Seqs = append(want.Terms[0].Seqs, i)
 	}
@@ -116,14 +116,14 @@ func TestOpenCompletesTheIndex(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "magpie.db")
 			d := open(t, path)
 			for i := range 130 {
-				accept(t, d, say(fmt.Sprintf("om_%d", i), "hello again"))
+				accept(t, d, say(fmt.Sprintf("om_%d", i), "build again"))
 			}
 			raw(t, d, damage)
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
 			}
 			d = open(t, path)
-			got, err := d.Find(t.Context(), oc, 0, []string{"hello"}, 1000)
+			got, err := d.Find(t.Context(), oc, 0, []string{"build"}, 1000)
 			if err != nil || len(got.Terms[0].Seqs) != 130 {
 				t.Errorf("%d of 130 found, %v", len(got.Terms[0].Seqs), err)
 			}

@@ -195,6 +195,16 @@ func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, names Names, resume bo
 	return c, nil
 }
 
+const sessionBegan = `SELECT COALESCE(MIN(id), 0) FROM turns WHERE session_id = ?1 AND session_id <> ''`
+
+// SessionBegan is the first turn that ran in a session; 0 = none did.
+func (d *DB) SessionBegan(ctx context.Context, session string) (turn int64, err error) {
+	if err := d.read.QueryRowContext(ctx, sessionBegan, session).Scan(&turn); err != nil {
+		return 0, fmt.Errorf("beginning of session %s: %w", session, err)
+	}
+	return turn, nil
+}
+
 const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + askedBefore + `, prompt_id = '', started_at = 0
 	WHERE id = ?1 AND state = 'running'`
 

@@ -317,8 +317,8 @@ func (l *load) remember() {
 	const turns = 5 // of each chat, as many as there are VALUES
 	ids, ago := mustJSON(l.chats), time.Now().Add(-time.Hour).UnixMilli()
 	for _, statement := range []string{
-		`INSERT INTO chats (key, kind, lang, next_seq, session_id, session_node, session_cwd, session_turn)
-			SELECT 'feishu:chat:' || value, 'p2p', 'en', 2 * ?2 + 1, 'session ' || key, 'node', '/project', key * ?2 + ?2 FROM json_each(?1) WHERE ?3 > 0`,
+		`INSERT INTO chats (no, key, kind, lang, next_seq, session_id, session_node, session_cwd, session_turn)
+			SELECT key + 1, 'feishu:chat:' || value, 'p2p', 'en', 2 * ?2 + 1, 'session ' || key, 'node', '/project', key * ?2 + ?2 FROM json_each(?1) WHERE ?3 > 0`,
 		`INSERT INTO turns (id, chat_key, epoch, state, created_at, ended_at)
 			SELECT j.key * ?2 + n.column1, 'feishu:chat:' || j.value, 0, 'done', ?3 + n.column1, ?3 + n.column1
 			FROM json_each(?1) j, (VALUES (1), (2), (3), (4), (5)) n`,

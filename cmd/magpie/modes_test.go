@@ -34,7 +34,10 @@ func TestTokensOfTheModes(t *testing.T) {
 		} {
 			name := fmt.Sprintf("%s/%d", tc.mode, tc.every)
 			t.Run(name, func(t *testing.T) {
-				r := newRig(t, func(c *config) { c.Context.Mode, c.Claude.KeepAlive.Duration = tc.mode, time.Hour })
+				r := newRig(t, func(c *config) {
+					c.Context.Mode, c.Claude.KeepAlive.Duration = tc.mode, time.Hour
+					c.Context.CompactThreshold = 0 // a summary in between would make them hard to compare
+				})
 				converse(r, 50, tc.every)
 				var f figures
 				for _, req := range r.model.Requests() {

@@ -15,7 +15,11 @@ CREATE TABLE indexed (
 );
 INSERT INTO indexed VALUES (0, 1);
 
+-- With which turn a session began.
+CREATE INDEX turns_session ON turns (session_id, id) WHERE session_id <> '';
+
 -- +goose Down
+DROP INDEX turns_session;
 DROP TABLE indexed;
 DROP TABLE terms;
 DROP INDEX chats_no;
