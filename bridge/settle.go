@@ -52,6 +52,9 @@ func (t *turn) unsettle(ctx context.Context, end outcome) {
 	if b.due(c) || b.long(ctx, c) {
 		b.upkeep.make(key)
 	}
+	if end.state == db.Done {
+		b.learn(c, t.claim.Turn.ID, t.claim.Asked)
+	}
 	if c.Topic == "" && end.state == db.Done && t.view.answer() != "" && b.cfg.Context.Titles {
 		b.upkeep.title(key, func(ctx context.Context) { b.entitle(ctx, c, t.claim.Asked, t.view.answer()) })
 	}

@@ -19,8 +19,9 @@ type upkeep struct {
 	compact func(ctx context.Context, key chat.Key) error // makes a chat's summary
 
 	mu     sync.Mutex
-	chats  map[chat.Key]*care // those in which a turn runs, or a summary is made
-	titled map[chat.Key]bool  // chats for which a title is being made
+	chats  map[chat.Key]*care                   // those in which a turn runs, or a summary is made
+	titled map[chat.Key]bool                    // chats for which a title is being made
+	noted  map[chat.Key][]func(context.Context) // chats whose turns are looked through, with the looks that wait
 	tired  *simplelru.LRU[chat.Key, rest]
 }
 
@@ -50,7 +51,10 @@ const patience = time.Minute
 var errImpatient = errors.New("a question has waited for it long enough")
 
 func newUpkeep(compact func(context.Context, chat.Key) error) *upkeep {
-	u := &upkeep{jobs: newJobs(math.MaxInt), compact: compact, chats: map[chat.Key]*care{}, titled: map[chat.Key]bool{}}
+	u := &upkeep{
+		jobs: newJobs(math.MaxInt), compact: compact,
+		chats: map[chat.Key]*care{}, titled: map[chat.Key]bool{}, noted: map[chat.Key][]func(context.Context){},
+	}
 	u.tired, _ = simplelru.NewLRU[chat.Key, rest](mostTired, nil) // fails for sizes below 1 only
 	return u
 }
@@ -173,4 +177,43 @@ func (u *upkeep) title(key chat.Key, f func(context.Context)) {
 		defer u.mu.Unlock()
 		delete(u.titled, key)
 	})
+}
+
+// mostNoted is how many turns of a chat may wait to be looked through.
+const mostNoted = 10
+
+// note has f look through a turn, after those before it in the chat, unless too many wait or the program ends.
+func (u *upkeep) note(key chat.Key, f func(context.Context)) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	list, busy := u.noted[key]
+	switch {
+	case len(list) == mostNoted:
+		return false
+	case busy:
+		u.noted[key] = append(list, f)
+		return true
+	}
+	u.noted[key] = nil
+	u.jobs.add(func(ctx context.Context) {
+		for next := f; next != nil; next = u.nextNote(key) {
+			if ctx.Err() == nil {
+				next(ctx)
+			}
+		}
+	})
+	return true
+}
+
+// nextNote is the look of the chat that has waited longest; nil = none does.
+func (u *upkeep) nextNote(key chat.Key) func(context.Context) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	list := u.noted[key]
+	if len(list) == 0 {
+		delete(u.noted, key)
+		return nil
+	}
+	u.noted[key] = list[1:]
+	return list[0]
 }

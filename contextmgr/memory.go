@@ -20,6 +20,7 @@ type MemoryConfig struct {
 	Approval     bool `toml:"approval" env:"APPROVAL"`                         // what the agent or a member proposes waits for the chat's owner
 	CaptureGroup bool `toml:"capture_group_memory" env:"CAPTURE_GROUP_MEMORY"` // whether groups are remembered unasked, too
 	Tools        bool `toml:"tools" env:"TOOLS"`                               // whether the agent may remember and search by itself
+	Capture      bool `toml:"capture" env:"CAPTURE"`                           // whether every answer is followed by a look for what to remember
 
 	EmbeddingsURL   string `toml:"embeddings_url" env:"EMBEDDINGS_URL"` // an OpenAI-compatible endpoint, all of it; empty = messages are found by their words only
 	EmbeddingsModel string `toml:"embeddings_model" env:"EMBEDDINGS_MODEL"`
@@ -96,14 +97,20 @@ func (m *Manager) memories(ctx context.Context, r Request) []Memory {
 		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("memories not read; answering without")
 		return nil
 	}
-	var chosen []Memory
-	for _, x := range chooseMemories(list, r.question(), m.cfg.Memory.MaxChars) {
-		chosen = append(chosen, Memory{ID: x.ID, Title: x.Title, Text: x.Text, Date: x.Updated})
-	}
+	chosen := asShown(chooseMemories(list, r.question(), m.cfg.Memory.MaxChars))
 	if r.Live {
 		chosen = m.told.untold(r.Key, chosen)
 	}
 	return chosen
+}
+
+// asShown are stored memories as a context lists them.
+func asShown(list []db.Memory) []Memory {
+	var shown []Memory
+	for _, x := range list {
+		shown = append(shown, Memory{ID: x.ID, Title: x.Title, Text: x.Text, Date: x.Updated})
+	}
+	return shown
 }
 
 func (r Request) audience() Audience {

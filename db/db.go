@@ -141,7 +141,7 @@ func (d *DB) connect(ctx context.Context) (err error) {
 		return err
 	}
 	d.writer = newWriter(d.write, d.path, func() { d.chats.settle() })
-	d.read, err = connect(ctx, d.path, readers, url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}, "_stmt_cache_size": {"32"}, "_cache_size": {"-16000"}}, nil)
+	d.read, err = connect(ctx, d.path, readers, url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}, "_stmt_cache_size": {"32"}, "_cache_size": {"-8000"}}, nil)
 	if err != nil {
 		return err
 	}

@@ -170,7 +170,7 @@ func pastEpoch(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
 // mostTurns is a number that no turn reaches.
 const mostTurns = 1 << 48
 
-// ownTurn is the turn in a message id that a database made by itself, see [answerID]; 0 = the platform made the id.
+// ownTurn is the turn in a message id that a database made by itself, see [AnswerID]; 0 = the platform made the id.
 func ownTurn(id string) int64 {
 	for _, made := range []string{"answer:", "continue:"} {
 		if s, ok := strings.CutPrefix(id, made); ok {

@@ -15,8 +15,8 @@ const (
 	dropped   = "dropped"
 )
 
-// answerID is the message id of a turn's answer in the History.
-func answerID(turn int64) string { return fmt.Sprintf("answer:%d", turn) }
+// AnswerID is the message id of a turn's answer in the History.
+func AnswerID(turn int64) string { return fmt.Sprintf("answer:%d", turn) }
 
 // continueID is the message id of the wish to go on with a turn, when it was a pressed button: one of each turn counts.
 func continueID(turn int64) string { return fmt.Sprintf("continue:%d", turn) }
@@ -135,7 +135,7 @@ const selectAnswer = `SELECT content FROM messages WHERE chat_key = ?1 AND messa
 // Answer is what the agent said in a turn that has ended; empty = nothing.
 func (d *DB) Answer(ctx context.Context, key chat.Key, turn int64) (string, error) {
 	var text string
-	err := d.read.QueryRowContext(ctx, selectAnswer, key.String(), answerID(turn)).Scan(&text)
+	err := d.read.QueryRowContext(ctx, selectAnswer, key.String(), AnswerID(turn)).Scan(&text)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("answer of turn %d: %w", turn, err)
 	}

@@ -48,7 +48,7 @@ owner = "ou_1"
 		"MAGPIE_FEISHU_APP_ID=cli_env", "MAGPIE_FEISHU_APP_SECRET_FILE=" + secret, "MAGPIE_CLAUDE_MAX_PROCESSES=9",
 		"MAGPIE_CLAUDE_SILENCE_TIMEOUT=90s", "MAGPIE_ACCESS_ALLOW=oc_1, ou_2", "MAGPIE_CONTEXT_MIN_CHARS=7", "MAGPIE_LOG_LEVEL=debug", "MAGPIE_REDACT_HISTORY=true",
 		"MAGPIE_MEMORY_EMBEDDINGS_KEY_FILE=" + secret, "MAGPIE_MEMORY_EMBEDDINGS_MODEL=m", "MAGPIE_MEMORY_EMBEDDINGS_URL=http://127.0.0.1:1/v1/embeddings",
-		"MAGPIE_MEMORY_MAX_CHARS=99", "MAGPIE_CONTEXT_MAX_CHARS=98", "MAGPIE_MEMORY_CAPTURE_GROUP_MEMORY=true",
+		"MAGPIE_MEMORY_MAX_CHARS=99", "MAGPIE_CONTEXT_MAX_CHARS=98", "MAGPIE_MEMORY_CAPTURE_GROUP_MEMORY=true", "MAGPIE_MEMORY_CAPTURE=true",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +58,8 @@ owner = "ou_1"
 		{c.Claude.MaxProcesses, 9}, {c.Claude.Silence.Duration, 90 * time.Second}, {c.Claude.KeepAlive.Duration, time.Duration(0)},
 		{c.Claude.AllowedTools, []string{"Read", "Bash(git log *)"}}, {c.Claude.Env, map[string]string{"FOO": "bar"}},
 		{string(c.Context.Mode), "economy"}, {c.Context.MinChars, 7}, {c.Context.MinUserMessages, 3},
-		{c.Memory.MaxChars, 99}, {c.Context.Memory.MaxChars, 1500}, {c.Memory.CaptureGroup, true}, {c.Memory.Approval, true}, {c.Memory.Tools, true},
 		{c.Memory.EmbeddingsKey, "from-a-file"}, {c.Memory.EmbeddingsModel, "m"}, {c.Memory.EmbeddingsURL, "http://127.0.0.1:1/v1/embeddings"}, {defaults().Memory.EmbeddingsURL, ""},
+		{c.Memory.MaxChars, 99}, {c.Context.Memory.MaxChars, 1500}, {c.Memory.CaptureGroup, true}, {c.Memory.Capture, true}, {defaults().Memory.Capture, false}, {c.Memory.Approval, true}, {c.Memory.Tools, true},
 		{c.Access.Owner, "ou_1"}, {c.Access.Allow, []string{"oc_1", "ou_2"}}, {c.Log.Level, "debug"}, {c.Redact.History, true}, {defaults().Redact.History, false}, {c.DB.URL, "sqlite://data/magpie.db"},
 	} {
 		if !reflect.DeepEqual(tc.got, tc.want) {

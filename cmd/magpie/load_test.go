@@ -332,4 +332,7 @@ func (l *load) remember() {
 		}
 	}
 	must(l, conn.Close())
+	store, err = db.Open(l.Context(), l.cfg.DB) // which indexes what was filled in
+	must(l, err)
+	must(l, store.Close())
 }

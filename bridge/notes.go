@@ -1,0 +1,104 @@
+package bridge
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"magpie/contextmgr"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// fewWords is how many tokens a question has at least in which something worth remembering may be told. Thanks and greetings
+// have less.
+const fewWords = 4
+
+// learn has the agent look through a turn that is done for what is worth remembering, where that is wanted. Nobody waits for it.
+func (b *Bridge) learn(c db.Chat, turn int64, asked []chat.Message) {
+	cfg, words := b.cfg.Context.Memory, 0
+	for _, m := range asked {
+		words += contextmgr.EstimateTokens(m.Text)
+	}
+	if !cfg.Capture || c.Kind != chat.Private && !cfg.CaptureGroup || words < fewWords {
+		return
+	}
+	log := b.log.With().Stringer("chat", c.Key).Int64("turn", turn).Logger()
+	ids := []string{db.AnswerID(turn)}
+	for _, m := range asked {
+		ids = append(ids, m.ID)
+	}
+	begun := b.upkeep.note(c.Key, func(ctx context.Context) {
+		if err := b.takeNotes(log.WithContext(ctx), c, ids); err != nil && ctx.Err() == nil {
+			log.Error().Err(err).Msg("memories of the turn lost")
+		}
+	})
+	if !begun {
+		log.Warn().Msg("memories of the turn lost: too many turns wait")
+	}
+}
+
+// takeNotes remembers what is worth it of the messages with these ids.
+func (b *Bridge) takeNotes(ctx context.Context, c db.Chat, ids []string) error {
+	said, err := b.db.MessagesByID(ctx, c.Key, ids)
+	if err != nil || len(said) == 0 { // they may have been deleted
+		return err
+	}
+	note := db.Memory{Key: c.Key, Scope: usualScope(c.Kind)}
+	for _, m := range said {
+		note.Sources = append(note.Sources, m.ID)
+		if m.Role == chat.User && note.Scope == db.UserScope {
+			note.Of = m.Actor.ID
+		}
+	}
+	if b.cfg.Context.Memory.Approval {
+		note.State = db.ProposedMemory
+	}
+	known, err := b.knownTo(ctx, note)
+	if err != nil {
+		return err
+	}
+	reply, err := b.consult(ctx, c.Key, "notes", b.cfg.Context.NotesTask(c.Lang, c.Kind, known, said))
+	if err != nil {
+		return err
+	}
+	return b.keepNotes(ctx, note, reply)
+}
+
+// knownTo are the memories that those know for whom note is: never those of somebody else, whose words would end in it.
+func (b *Bridge) knownTo(ctx context.Context, note db.Memory) ([]db.Memory, error) {
+	list, err := b.db.Memories(ctx, note.Key)
+	return slices.DeleteFunc(list, func(x db.Memory) bool { return x.Scope == db.UserScope && x.Of != note.Of }), err
+}
+
+// keepNotes stores what the agent wrote down as memories like note, but for what is known.
+func (b *Bridge) keepNotes(ctx context.Context, note db.Memory, reply string) error {
+	known, err := b.knownTo(ctx, note) // somebody may have remembered it meanwhile
+	if err != nil {
+		return err
+	}
+	for _, x := range contextmgr.Notes(reply) {
+		note.Title, note.Text, note.Keywords = Clean(x.Title), Clean(x.Text), nil
+		for _, k := range x.Keywords {
+			note.Keywords = append(note.Keywords, Clean(k))
+		}
+		if slices.ContainsFunc(known, func(k db.Memory) bool { return sameWords(k.Text, note.Text) }) {
+			continue
+		}
+		saved, err := b.db.SaveMemory(ctx, note, db.Change{Who: "magpie", Why: "after a turn"})
+		if err != nil {
+			return err
+		}
+		known = append(known, saved)
+		zerolog.Ctx(ctx).Info().Str("memory", saved.ID).Str("state", string(saved.State)).Msg("remembered after a turn")
+	}
+	return nil
+}
+
+// sameWords reports whether two texts differ in nothing but case, blanks and the mark at their end.
+func sameWords(a, b string) bool {
+	plain := func(s string) string { return strings.TrimRight(strings.Join(strings.Fields(s), " "), "。.！! ") }
+	return strings.EqualFold(plain(a), plain(b))
+}

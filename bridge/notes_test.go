@@ -1,0 +1,201 @@
+package bridge
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// idle waits until nothing is done on the side any more.
+func (l *line) idle() {
+	l.Helper()
+	l.until("the end of what is done on the side", func() bool { return l.bridge.upkeep.jobs.idle() })
+}
+
+// Turns are looked through only where that is wanted, and when something may have been told in them.
+func TestWhichTurnsAreLookedThrough(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind           chat.Kind
+		capture, group bool
+		text           string
+		looked         bool
+	}{
+		"by default not":      {chat.Private, false, true, "we release on Tuesdays", false},
+		"a private chat":      {chat.Private, true, false, "we release on Tuesdays", true},
+		"a name":              {chat.Private, true, false, "我叫小明", true},
+		"thanks":              {chat.Private, true, false, "谢谢", false},
+		"a group":             {chat.Group, true, false, "we release on Tuesdays", false},
+		"a group that may be": {chat.Group, true, true, "we release on Tuesdays", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLine(t, &recorder{})
+			cfg := &l.bridge.cfg.Context
+			cfg.Titles, cfg.Memory.Capture, cfg.Memory.CaptureGroup = false, tc.capture, tc.group
+			l.start()
+			m := heard("om_1", tc.text)
+			m.Kind = tc.kind
+			l.must(l.bridge.Message(t.Context(), m))
+			l.until("the end of the turn", func() bool { return strings.Contains(l.logs.String(), `"message":"turn ended"`) })
+			l.idle()
+			if got := strings.Contains(l.logs.String(), `"task":"notes"`); got != tc.looked {
+				t.Errorf("looked through: %v", got)
+			}
+			if n := l.count(`SELECT COUNT(*) FROM memories`); n != 0 { // the scripted agent finds nothing
+				t.Errorf("%d memories", n)
+			}
+		})
+	}
+}
+
+// A turn that could not be looked through has its answer all the same, and the log tells why nothing of it is known later.
+func TestALookThatFailsIsLogged(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.bridge.cfg.Context.Titles, l.bridge.cfg.Context.Memory.Capture = false, true
+	l.sql(`ALTER TABLE memories RENAME TO gone`)
+	l.start()
+	l.say("om_1", "we release on Tuesdays")
+	l.until("the end of the look", func() bool { return strings.Contains(l.logs.String(), "memories of the turn lost") })
+	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`); n != 1 {
+		t.Error("the turn has no answer")
+	}
+	if log := l.logs.String(); !strings.Contains(log, "no such table: memories") || strings.Count(log, "memories of the turn lost") != 1 {
+		t.Errorf("logged %s", log)
+	}
+}
+
+// keep stores what the agent wrote down of the turn that was the place's last.
+func (w *world) keep(p place, reply string) {
+	w.Helper()
+	scope, of := usualScope(p.kind), ""
+	if scope == db.UserScope {
+		of = p.who
+	}
+	w.must(w.bridge.keepNotes(w.ctx, db.Memory{Key: p.key, Scope: scope, Of: of, Sources: []string{"om_1", "answer:1"}}, reply))
+}
+
+func (w *world) memories(p place) []db.Memory {
+	w.Helper()
+	list, err := w.store.Memories(w.ctx, p.key)
+	w.must(err)
+	return list
+}
+
+func TestNotesBecomeMemories(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	home := place{room, chat.Private, "ou_1"}
+	w.ask(home, "we release on Tuesdays", "noted", nil)
+	w.keep(home, "发布 | 发布总是在星期二，问 13812345678。 | release, 发布\n书 | 用户喜欢《三体》 | book")
+	list := w.memories(home)
+	if len(list) != 2 {
+		t.Fatalf("%d memories", len(list))
+	}
+	m := list[0]
+	if m.Title != "发布" || m.Text != "发布总是在星期二，问 [REDACTED_PHONE]。" || strings.Join(m.Keywords, "|") != "release|发布" ||
+		m.Scope != db.UserScope || m.Of != "ou_1" || m.State != db.ActiveMemory || strings.Join(m.Sources, "|") != "om_1|answer:1" {
+		t.Errorf("%+v", m)
+	}
+	if why := w.order(home, "/memory why 1"); !strings.Contains(why, "magpie (after a turn)") || !strings.Contains(why, "we release on Tuesdays") {
+		t.Errorf("why: %q", why)
+	}
+}
+
+func TestWhatIsKnownIsNotNotedAgain(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	group, other := place{room, chat.Group, "ou_1"}, place{chat.FeishuChat("oc_2"), chat.Group, "ou_1"}
+	for _, p := range []place{group, other} {
+		w.ask(p, "hello everybody here", "hello", nil)
+	}
+	w.order(group, "/remember The release is on Tuesdays")
+	w.ask(group, "my cat is called Momo", "noted", func() { w.remember(group, toRemember{Text: "The cat is called Momo", Scope: "user"}) })
+	w.keep(group, "a | the  release is on Tuesdays. | x\nb | Use C | x\nc | Use C++ | x")
+	w.keep(group, "d | use c++ | x")
+	w.keep(group, "e | The cat is called Momo | x") // which only one of them knows so far
+	w.keep(other, "a | The release is on Tuesdays | x")
+	var texts []string
+	for _, m := range w.memories(group) {
+		texts = append(texts, string(m.Scope)+" "+m.Text)
+	}
+	want := "chat The release is on Tuesdays|user The cat is called Momo|chat Use C|chat Use C++|chat The cat is called Momo"
+	if got := strings.Join(texts, "|"); got != want {
+		t.Errorf("remembered %q, want %q", got, want)
+	}
+	if n := len(w.memories(other)); n != 1 {
+		t.Errorf("%d memories in the other group", n)
+	}
+}
+
+// The turns of a chat are looked through one after the other, those of other chats meanwhile. None is forgotten that need not
+// wait behind too many.
+func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := keepUp(t, 0, nil)
+		var working, looked, elsewhere atomic.Int32
+		look := func(ctx context.Context) {
+			if working.Add(1) > 1 {
+				t.Error("two at a time in one chat")
+			}
+			time.Sleep(time.Minute)
+			working.Add(-1)
+			looked.Add(1)
+		}
+		began := 0
+		for range mostNoted + 5 {
+			if u.note(room, look) {
+				began++
+			}
+		}
+		if began != mostNoted+1 {
+			t.Errorf("%d are looked through or wait", began)
+		}
+		u.note(chat.FeishuChat("oc_2"), func(context.Context) { elsewhere.Add(1) })
+		synctest.Wait()
+		if elsewhere.Load() != 1 {
+			t.Error("another chat waits")
+		}
+		time.Sleep(time.Hour)
+		if n := looked.Load(); int(n) != began {
+			t.Errorf("%d of %d were looked through", n, began)
+		}
+		u.mu.Lock()
+		if len(u.noted) != 0 {
+			t.Errorf("%d chats are still noted", len(u.noted))
+		}
+		u.mu.Unlock()
+		if !u.note(room, look) {
+			t.Error("the chat is not looked after any more")
+		}
+		time.Sleep(time.Hour)
+		if n := looked.Load(); int(n) != began+1 {
+			t.Error("the last was not looked through")
+		}
+	})
+}
+
+// At the end of the program no look begins, and what waits is let go.
+func TestNoTurnIsLookedThroughAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUpkeep(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() { defer close(done); u.jobs.run(ctx, stop) }()
+		var looks atomic.Int32
+		for range 3 {
+			u.note(room, func(ctx context.Context) { looks.Add(1); <-ctx.Done() })
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		u.note(room, func(context.Context) { looks.Add(1) })
+		close(stop)
+		<-done
+		if n := looks.Load(); n != 1 {
+			t.Errorf("%d looks, want the one that was under way", n)
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"magpie/bridge"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// isNotes says whether the agent is asked apart what of a turn is worth remembering.
+func isNotes(q *modelsim.Request) bool { return strings.Contains(q.System, "从一轮问答里") }
+
+// notes makes the agent find something worth remembering in the next turn that is looked through.
+func (r *rig) notes(steps ...modelsim.Step) {
+	r.model.Script(modelsim.Rule{Match: isNotes, Times: 1, Steps: steps})
+}
+
+func (r *rig) memories(chatID string) []db.Memory {
+	r.Helper()
+	list, err := r.prog.store.Memories(r.Context(), chat.FeishuChat(chatID))
+	must(r, err)
+	return list
+}
+
+// What was told in a conversation is known in the next one, though nobody has asked for it to be remembered.
+func TestWhatIsSaidInATurnIsRemembered(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Memory.Capture = true })
+	r.notes(modelsim.Fail(403, "permission_error", "no"))
+	r.ask("数到 3，再从 3 数到 1")
+	r.awaitLog("memories of the turn lost")
+
+	hold := make(chan struct{})
+	r.notes(modelsim.Hold(hold), modelsim.Text("发布日 | 用户的团队总是在星期二发布。 | release, Tuesday, 发布, 星期二"))
+	r.ask("我们总是在星期二发布")
+	if got := r.ask("谢谢"); got == "" { // the look at the last turn is still going on
+		t.Error("no answer")
+	}
+	close(hold)
+	r.until("a memory", func() bool { return len(r.memories(r.chat)) == 1 })
+	m := r.memories(r.chat)[0]
+	if m.Title != "发布日" || m.Scope != db.UserScope || m.Of != r.user.OpenID || m.State != db.ActiveMemory || len(m.Keywords) != 4 || len(m.Sources) != 2 {
+		t.Errorf("remembered %+v", m)
+	}
+	if got := r.ask("/memory why 1"); !strings.Contains(got, "magpie (after a turn)") || !strings.Contains(got, "我们总是在星期二发布") {
+		t.Errorf("why: %q", got)
+	}
+
+	r.ask("/new")
+	r.notes(modelsim.Text("- 发布日 | 用户的团队总是在星期二发布 | release\n- 书 | 用户喜欢《三体》。 | book"))
+	r.ask("你知道我们什么时候发布吗？")
+	if got := r.lastAsked(); !strings.Contains(got, "发布日\n用户的团队总是在星期二发布。") {
+		t.Errorf("a new conversation was told %q", got)
+	}
+	r.until("another memory", func() bool { return len(r.memories(r.chat)) == 2 })
+	if m := r.memories(r.chat)[1]; m.Title != "书" {
+		t.Errorf("remembered twice: %+v", m)
+	}
+	list := r.model.Requests()
+	if n := count(list, isNotes); n != 3 { // none for the thanks
+		t.Errorf("%d turns were looked through", n)
+	}
+	for _, q := range list {
+		if isNotes(&q) && len(q.Tools) > 0 {
+			t.Errorf("whoever looks has tools: %v", q.Tools)
+		}
+	}
+	if q := list[len(list)-1]; !isNotes(&q) || !strings.Contains(q.LastUser(), "发布日\n用户的团队总是在星期二发布。") {
+		t.Errorf("what is known was not shown: %s", q.LastUser())
+	}
+}
+
+// lastAsked is the last prompt of a turn.
+func (r *rig) lastAsked() string {
+	r.Helper()
+	list := r.model.Requests()
+	for i := len(list) - 1; i >= 0; i-- {
+		if !isNotes(&list[i]) {
+			return list[i].LastUser()
+		}
+	}
+	r.Fatal("the model was not asked")
+	return ""
+}
+
+// By default the model is asked nothing but the question.
+func TestByDefaultNoTurnIsLookedThrough(t *testing.T) {
+	r := newRig(t)
+	r.ask("我们总是在星期二发布")
+	r.ask("什么时候发布？")
+	r.stop()
+	if list := r.model.Requests(); len(list) != 2 {
+		t.Errorf("%d requests", len(list))
+	}
+}
+
+// Groups are looked through where that is wanted. With approval, what was found waits, and it is for everybody there.
+func TestNotesOfAGroupWaitForApproval(t *testing.T) {
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{}, oneProcessPerTurn, func(c *config) {
+		c.Memory.Capture, c.Memory.CaptureGroup, c.Memory.Approval = true, true, true
+	})
+	boss := r.sim.AddUser("老板")
+	r.cfg.Access = bridge.Access{Owner: boss.OpenID, Allow: []string{"*"}}
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	group := r.sim.Group("测试群", r.user, boss)
+	ask := func(who feishusim.User, text string) string {
+		return said(r.answer(group, r.sim.Say(group, who, text, feishusim.Mention())))
+	}
+	r.notes(modelsim.Text("周会 | 周会在 kestrel 会议室开。 | meeting, 周会"))
+	ask(r.user, "周会总是在 kestrel 会议室开")
+	r.until("a memory", func() bool { return len(r.memories(group)) == 1 })
+	if m := r.memories(group)[0]; m.State != db.ProposedMemory || m.Scope != db.ChatScope || m.Of != "" {
+		t.Errorf("remembered %+v", m)
+	}
+	ask(boss, "/new")
+	if ask(boss, "在哪里？"); strings.Contains(r.lastAsked(), "kestrel") {
+		t.Errorf("told too early: %q", r.lastAsked())
+	}
+	ask(boss, "/memory approve 1")
+	if ask(boss, "在哪里？"); !strings.Contains(r.lastAsked(), "周会在 kestrel 会议室开。") {
+		t.Errorf("told %q", r.lastAsked())
+	}
+}

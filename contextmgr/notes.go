@@ -1,0 +1,62 @@
+package contextmgr
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"magpie/db"
+)
+
+// Bounds of what is remembered of one question and its answer.
+const (
+	mostNotes    = 3
+	noteLength   = 300 // runes of its text; what is longer is no single fact
+	mostKeywords = 12
+)
+
+var (
+	noteLabel = regexp.MustCompile(`(?i)^(标题|内容|关键词|title|text|keywords)\s*[:：]\s*`)
+	notANote  = []string{"内容", "text", "无", "none"} // in a table's head, or where there is nothing
+)
+
+// Notes are what the agent wrote down on a [Config.NotesTask]: a title, a text and keywords each. Lines that are not what was
+// asked for are left out.
+func Notes(reply string) []db.Memory {
+	var list []db.Memory
+	for line := range strings.Lines(valid(reply)) {
+		line = markdown.ReplaceAllString(strings.TrimSpace(strings.ReplaceAll(line, "｜", "|")), "")
+		fields := strings.Split(strings.Trim(line, "| "), "|")
+		for i, f := range fields {
+			fields[i] = noteLabel.ReplaceAllString(strings.TrimSpace(f), "")
+		}
+		if len(fields) < 2 {
+			continue
+		}
+		m := db.Memory{Title: bare(fields[0])}
+		if last := len(fields) - 1; last > 1 {
+			m.Keywords = keywords(fields[last])
+			fields = fields[:last]
+		}
+		m.Text = strings.Join(fields[1:], " | ")
+		if says(m.Text) && utf8.RuneCountInString(m.Text) <= noteLength && len(list) < mostNotes {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// says reports whether a note's text tells anything.
+func says(text string) bool {
+	return strings.ContainsFunc(text, unicode.IsLetter) && !slices.Contains(notANote, strings.ToLower(text))
+}
+
+func keywords(list string) []string {
+	words := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(",，、;；", r) })
+	for i, w := range words {
+		words[i] = strings.TrimSpace(w)
+	}
+	return words[:min(mostKeywords, len(words))]
+}
