@@ -138,6 +138,10 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	}
 	var failed error
 	c.Recalled, failed = m.remember(ctx, r, slices.Concat(newest, c.Background))
+	c.Recalled = slices.DeleteFunc(c.Recalled, func(m chat.Message) bool { // of what is there as a whole, no part is needed
+		i := slices.IndexFunc(taken, func(t chat.Message) bool { return t.Seq == m.Seq })
+		return i >= 0 && taken[i].Text != m.Text
+	})
 	known := seqs(c.Recalled)
 	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
 	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
@@ -215,7 +219,7 @@ const (
 // prefix says how much of the History the mode puts in front of the question.
 func (c Config) prefix(r Request) extent {
 	switch {
-	case c.SessionMode == Fresh, c.Mode == Resume && (r.Lost || r.ResumeID == "" && r.Summary.Text != ""):
+	case c.SessionMode == Fresh, c.Mode == Resume && (r.Lost || r.ResumeID == ""):
 		return recent // else the user would notice
 	case c.Mode == Resume && !r.Behind:
 		return none

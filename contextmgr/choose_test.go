@@ -18,7 +18,7 @@ func TestModes(t *testing.T) {
 		want extent
 	}{
 		{Hybrid, first, recent}, {Hybrid, lost, recent}, {Hybrid, unsure, recent}, {Hybrid, verified, recent}, {Hybrid, behind, recent}, {Hybrid, live, unseen},
-		{Resume, first, none}, {Resume, lost, recent}, {Resume, unsure, none}, {Resume, verified, none}, {Resume, behind, unseen}, {Resume, live, none},
+		{Resume, first, recent}, {Resume, lost, recent}, {Resume, unsure, none}, {Resume, verified, none}, {Resume, behind, unseen}, {Resume, live, none},
 		{Database, first, recent}, {Database, lost, recent},
 		{Economy, first, recent}, {Economy, lost, recent}, {Economy, unsure, recent}, {Economy, verified, unseen}, {Economy, behind, unseen}, {Economy, live, unseen},
 	} {

@@ -4,17 +4,19 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"magpie/internal/chat"
 	"magpie/internal/lexicon"
 )
 
-// shorten cuts texts that are longer than so many runes down to the part that the question is about.
-func (f field) shorten(hits []hit, most int) {
-	for i := range hits {
-		if h := &hits[i]; h.chars > most {
-			h.Text = f.excerpt(h.Text, most)
-			h.chars = utf8.RuneCountInString(h.Text)
+// shortened are messages whose texts are cut, where they are longer than so many runes, down to the part that the
+// question is about.
+func (f field) shortened(msgs []chat.Message, most int) []chat.Message {
+	for i, m := range msgs {
+		if utf8.RuneCountInString(m.Text) > most {
+			msgs[i].Text = f.excerpt(m.Text, most)
 		}
 	}
+	return msgs
 }
 
 // excerpt is the part of a text, most runes long at most, that holds most of the question's words, in whole lines and

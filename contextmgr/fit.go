@@ -40,6 +40,36 @@ func Fit(msgs []chat.Message, l Limits) []chat.Message {
 	return kept[first:]
 }
 
+// leastShare is how many tokens each message keeps, if it has them, when too many have to share a budget.
+const leastShare = 30
+
+// shrink cuts the longest of msgs, which it changes, all to the same length, so that they fit l.MaxTokens together
+// without any of them being left out: what nobody sees cannot be summed up. When even that is not enough, [Fit] leaves
+// out the oldest.
+func shrink(msgs []chat.Message, l Limits) []chat.Message {
+	room := l.MaxTokens - EstimateTokens(head) - EstimateTokens(question)
+	costs, longest := make([]int, len(msgs)), 0
+	for i, m := range msgs {
+		room -= frameCost(len(msgs), m)
+		costs[i] = textCost(m.Text)
+		longest = max(longest, costs[i])
+	}
+	tooMuch := func(most int) bool {
+		sum := 0
+		for _, c := range costs {
+			sum += min(c, most)
+		}
+		return sum > room
+	}
+	most := sort.Search(longest, func(n int) bool { return tooMuch(n + 1) })
+	for i := range msgs {
+		if costs[i] > most {
+			msgs[i].Text = cut(msgs[i].Text, max(most, leastShare))
+		}
+	}
+	return msgs
+}
+
 // textCost is what a message's text costs in the prefix, where some of its lines may be escaped.
 func textCost(text string) int { return EstimateTokens(escape(valid(text), anyLine)) }
 

@@ -317,7 +317,7 @@ func (f field) rank(msgs []chat.Message, near map[int64]float64) []hit {
 	}
 	terms, all := make([][]string, len(msgs)), 1
 	for i, m := range msgs {
-		terms[i] = lexicon.Terms(m.Text)
+		terms[i] = lexicon.Terms(ends(m.Text, 4000))
 		all += len(terms[i])
 	}
 	mean := float64(all) / float64(max(len(msgs), 1))

@@ -20,6 +20,7 @@ import (
 
 // Bounds of one search. They keep its cost where it is however long the History grows.
 const (
+	mostSpans    = 8   // days, weeks or months of a question
 	mostTerms    = 60  // of a question that are looked up
 	mostPostings = 500 // of each term: of a word that is in more messages than that, the newest
 	mostSeeds    = 60  // messages whose surroundings are looked at
@@ -28,7 +29,7 @@ const (
 
 // query is what a question asks for.
 type query struct {
-	text  string
+	text  string // all of it
 	terms []string
 	spans []span
 	now   time.Time
@@ -36,9 +37,12 @@ type query struct {
 
 // parseQuery reads the questions that are asked now.
 func parseQuery(text string, now time.Time) query {
-	q := query{text: text, now: now, spans: spansIn(text, now)}
+	q := query{text: text, now: now}
+	text = ends(text, 600)
+	q.spans = spansIn(text, now)
+	q.spans = q.spans[:min(len(q.spans), mostSpans)]
 	seen := map[string]bool{}
-	for _, t := range lexicon.Terms(ends(text, 600)) {
+	for _, t := range lexicon.Terms(text) {
 		if !seen[t] {
 			seen[t] = true
 			q.terms = append(q.terms, t)
@@ -68,6 +72,9 @@ func (q query) days() []string {
 	var list []string
 	for _, s := range q.spans {
 		from, to := s.from.UTC(), s.to.UTC()
+		if from.Year() < 1 || to.Year() > 9999 {
+			continue // nobody wrote then
+		}
 		if to.Sub(from) <= mostDays*24*time.Hour {
 			for t := from; t.Before(to); t = t.Add(24 * time.Hour) {
 				list = append(list, lexicon.Day(t))
@@ -95,8 +102,7 @@ func (m *Manager) recall(ctx context.Context, r Request, known func(chat.Message
 		return nil, err
 	}
 	hits = slices.DeleteFunc(hits, func(h hit) bool { return known(h.Message) })
-	f.shorten(hits, max(budget/excerpts, 300))
-	return pick(hits, budget), nil
+	return f.shortened(pick(hits, budget, longest(budget)), longest(budget)), nil
 }
 
 // search finds what fits the query among what was said before the turn; the best first.
@@ -128,8 +134,8 @@ func (r Request) mayRecall(m chat.Message, now time.Time) bool {
 		(m.Turn < r.Turn || r.Turn <= 0) && !m.Time.After(now)
 }
 
-// excerpts is how many long messages share the budget: of each that part is recalled which fits best.
-const excerpts = 3
+// longest is how many runes one message may take of a budget: of a longer one that part is recalled which fits best.
+func longest(budget int) int { return min(budget, max(budget/3, 300)) }
 
 // questions is the text of what is asked, without names.
 func questions(asked []chat.Message) string {
@@ -143,22 +149,23 @@ func questions(asked []chat.Message) string {
 // candidates is how many times the budget is chosen from.
 const candidates = 3
 
-// pick takes the messages of the best rank that say something new, as long as they fit the budget of runes, and puts
-// them into their order.
-func pick(ranked []hit, budget int) []chat.Message {
+// pick takes the messages of the best rank that say something new, as long as they fit the budget of runes, of which
+// each takes as many as most, and puts them into their order.
+func pick(ranked []hit, budget, most int) []chat.Message {
 	var fit []float64
 	for all := 0; len(fit) < len(ranked) && all <= candidates*budget; {
 		h := ranked[len(fit)]
 		fit = append(fit, h.score/ranked[0].score)
-		all += h.chars
+		all += min(h.chars, most)
 	}
 	var msgs []chat.Message
 	alike := func(i, j int) float64 { return ranked[i].about.like(ranked[j].about) }
 	diverse(fit, alike, func(i int) bool {
-		if ranked[i].chars > budget {
+		chars := min(ranked[i].chars, most)
+		if chars > budget {
 			return false
 		}
-		budget -= ranked[i].chars
+		budget -= chars
 		msgs = append(msgs, ranked[i].Message)
 		return true
 	})

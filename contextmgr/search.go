@@ -41,11 +41,7 @@ func (m *Manager) SearchHistory(ctx context.Context, q HistoryQuery) ([]chat.Mes
 		return nil, err
 	}
 	hits = slices.DeleteFunc(hits, func(h hit) bool { return !q.wants(h.Message) })
-	f.shorten(hits, q.Length)
-	for i := range hits {
-		hits[i].chars = 1 // it is their number that is bounded
-	}
-	return pick(hits, q.Limit), nil
+	return f.shortened(pick(hits, q.Limit, 1), q.Length), nil // it is their number that is bounded
 }
 
 // newest are the newest messages that the query wants, whatever they say.

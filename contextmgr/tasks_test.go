@@ -169,7 +169,7 @@ func TestANewSessionAfterASummaryIsToldWhatWasSaid(t *testing.T) {
 		r    Request
 		want extent
 	}{
-		{Request{}, none},
+		{Request{}, recent},
 		{Request{Summary: Summary{Text: "x"}}, recent},
 		{Request{Summary: Summary{Text: "x"}, ResumeID: "s-1"}, none},
 		{Request{Summary: Summary{Text: "x"}, ResumeID: "s-1", Lost: true}, recent},

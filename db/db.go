@@ -145,7 +145,14 @@ func (d *DB) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return d.quickCheck(ctx, closed, smallDatabase)
+	err = d.quickCheck(ctx, closed, smallDatabase)
+	if !onlyIndex(err) {
+		return err
+	}
+	if err := d.renewIndex(ctx); err != nil {
+		return err
+	}
+	return d.quickCheck(ctx, false, smallDatabase)
 }
 
 // prepareWriter sets what a connection string cannot say.

@@ -251,6 +251,25 @@ func (d *DB) IndexSize(ctx context.Context) (bytes int64, err error) {
 
 const forgetTerms = `INSERT INTO terms (terms) VALUES ('delete-all'); UPDATE indexed SET upto = 0, version = ?1`
 
+// onlyIndex reports whether what a check found is damage to the index, which can be made anew.
+func onlyIndex(err error) bool {
+	var corrupt *CorruptError
+	return errors.As(err, &corrupt) && strings.Contains(corrupt.Err.Error(), `table "terms"`)
+}
+
+// renewTerms makes the table as the schema does.
+const renewTerms = `DROP TABLE terms;
+	CREATE VIRTUAL TABLE terms USING fts5 (list, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
+	UPDATE indexed SET upto = 0`
+
+// renewIndex empties the index; catchUp fills it.
+func (d *DB) renewIndex(ctx context.Context) error {
+	if _, err := d.exec(ctx, renewTerms); err != nil {
+		return fmt.Errorf("make the damaged index anew: %w", err)
+	}
+	return nil
+}
+
 const behind = `SELECT version <> ?1, EXISTS (SELECT 1 FROM messages WHERE id > upto) FROM indexed`
 
 // catchUp makes the index whole: after an upgrade it may lack messages, or have been made with other terms. That takes

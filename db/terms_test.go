@@ -134,6 +134,46 @@ func TestOpenCompletesTheIndex(t *testing.T) {
 	}
 }
 
+// The messages are whole when only what finds them is damaged.
+func TestADamagedIndexIsMadeAnew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	for i := range 300 {
+		accept(t, d, say(fmt.Sprintf("om_%d", i), "build again"))
+	}
+	before := schemaOfTerms(t, d)
+	raw(t, d, `DELETE FROM terms_data WHERE id > 10`)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = open(t, path)
+	if err := d.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	got, err := d.Find(t.Context(), oc, 0, []string{"build"}, 1000)
+	if err != nil || len(got.Terms[0].Seqs) != 300 {
+		t.Errorf("%d of 300 found, %v", len(got.Terms[0].Seqs), err)
+	}
+	if after := schemaOfTerms(t, d); after != before {
+		t.Errorf("made anew as %s, was %s", after, before)
+	}
+}
+
+func schemaOfTerms(t *testing.T, d *db.DB) (s string) {
+	t.Helper()
+	rows, err := d.Read(`SELECT sql FROM sqlite_master WHERE name = 'terms'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close() //nolint:errcheck // only read
+	for rows.Next() {
+		if err := rows.Scan(&s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
 // What only helps to find messages must not keep them out.
 func TestABrokenIndexDoesNotRefuseMessages(t *testing.T) {
 	d := fresh(t)
