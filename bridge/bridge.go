@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -138,6 +139,9 @@ func (b *Bridge) Run(ctx context.Context) error {
 		defer close(tended)
 		b.upkeep.jobs.run(ctx, quiet) // nothing of it is worth waiting for at the end, but turns may be waiting for it
 	}()
+	var vectors sync.WaitGroup
+	vectors.Go(func() { b.context.Run(ctx) })
+	defer vectors.Wait()
 	answered, delivered := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(delivered)

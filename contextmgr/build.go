@@ -68,15 +68,16 @@ type Request struct {
 
 // Manager builds contexts from the store.
 type Manager struct {
-	db   *db.DB
-	cfg  Config
-	log  zerolog.Logger
-	told *told
+	db       *db.DB
+	cfg      Config
+	log      zerolog.Logger
+	told     *told
+	meanings *meanings // nil = messages are found by their words only
 }
 
 // New makes a manager.
 func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
-	return &Manager{db: store, cfg: cfg, log: log, told: newTold()}
+	return &Manager{db: store, cfg: cfg, log: log, told: newTold(), meanings: newMeanings(store, cfg.Memory, log)}
 }
 
 // Build makes the context of a turn. It always succeeds: a History that cannot be read is logged and left out, since

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/embed"
 )
 
 // MemoryConfig is the [memory] section.
@@ -19,17 +21,30 @@ type MemoryConfig struct {
 	CaptureGroup bool `toml:"capture_group_memory" env:"CAPTURE_GROUP_MEMORY"` // whether groups are remembered unasked, too
 	Tools        bool `toml:"tools" env:"TOOLS"`                               // whether the agent may remember and search by itself
 	Capture      bool `toml:"capture" env:"CAPTURE"`                           // whether every answer is followed by a look for what to remember
+
+	EmbeddingsURL   string `toml:"embeddings_url" env:"EMBEDDINGS_URL"` // an OpenAI-compatible endpoint, all of it; empty = messages are found by their words only
+	EmbeddingsModel string `toml:"embeddings_model" env:"EMBEDDINGS_MODEL"`
+	EmbeddingsKey   string `toml:"embeddings_key" env:"EMBEDDINGS_KEY"` // sent as a bearer token; empty = none
 }
 
 // MemoryDefaults is the section of a program that configures nothing.
 func MemoryDefaults() MemoryConfig { return MemoryConfig{MaxChars: 1500, Tools: true} }
 
-// Validate reports what is wrong with c.
+// Validate reports everything that is wrong with c.
 func (c MemoryConfig) Validate() error {
+	var errs []error
 	if c.MaxChars < 0 {
-		return errors.New("[memory] max_chars: want 0 or more")
+		errs = append(errs, errors.New("[memory] max_chars: want 0 or more"))
 	}
-	return nil
+	if c.EmbeddingsURL != "" {
+		if err := (embed.Config{URL: c.EmbeddingsURL}).Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("[memory] embeddings_url: %w", err))
+		}
+		if c.EmbeddingsModel == "" {
+			errs = append(errs, errors.New("[memory] embeddings_model is empty: name a model that the endpoint of embeddings_url has"))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Audience is for whom memories are looked up: nobody else's count.

@@ -309,8 +309,8 @@ func (s signature) like(t signature) float64 {
 	return float64(both) / math.Sqrt(float64(s.size())*float64(t.size()))
 }
 
-// rank orders messages by how well they fit; the best first.
-func (f field) rank(msgs []chat.Message) []hit {
+// rank orders messages by how well they fit; the best first. Some may be near the question by what they mean.
+func (f field) rank(msgs []chat.Message, near map[int64]float64) []hit {
 	numbers := make(map[string]int, len(f.terms))
 	for i, t := range f.terms {
 		numbers[t] = i
@@ -345,8 +345,13 @@ func (f field) rank(msgs []chat.Message) []hit {
 		hits[i] = h
 		top = max(top, h.score)
 	}
-	if top <= 0 || top < leastFit*f.total && len(f.spans) == 0 {
-		return nil
+	if top < leastFit*f.total && len(f.spans) == 0 { // the words find nothing
+		for i := range hits {
+			hits[i].score = 0
+		}
+	}
+	if len(near) > 0 {
+		top = blend(hits, near)
 	}
 	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.Seq, a.Seq)) })
 	return slices.DeleteFunc(hits, func(h hit) bool { return h.score < leastScore*top || h.score <= 0 })

@@ -3,8 +3,10 @@ package contextmgr
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -27,6 +29,7 @@ const (
 
 // query is what a question asks for.
 type query struct {
+	text  string // all of it
 	terms []string
 	spans []span
 	now   time.Time
@@ -34,8 +37,9 @@ type query struct {
 
 // parseQuery reads the questions that are asked now.
 func parseQuery(text string, now time.Time) query {
+	q := query{text: text, now: now}
 	text = ends(text, 600)
-	q := query{now: now, spans: spansIn(text, now)}
+	q.spans = spansIn(text, now)
 	q.spans = q.spans[:min(len(q.spans), mostSpans)]
 	seen := map[string]bool{}
 	for _, t := range lexicon.Terms(text) {
@@ -103,20 +107,31 @@ func (m *Manager) recall(ctx context.Context, r Request, known func(chat.Message
 
 // search finds what fits the query among what was said before the turn; the best first.
 func (m *Manager) search(ctx context.Context, r Request, q query) (field, []hit, error) {
+	var near map[int64]float64
+	var looking sync.WaitGroup
+	looking.Go(func() { near = m.meanings.near(ctx, r.Key, r.Epoch, q.text) })
 	found, err := m.db.Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, q.days()), mostPostings)
+	looking.Wait()
 	if err != nil || found.Messages == 0 {
 		return field{}, nil, err
 	}
 	f := survey(q, found)
-	msgs, err := m.db.Messages(ctx, r.Key, f.candidates())
+	msgs, err := m.db.Messages(ctx, r.Key, slices.AppendSeq(f.candidates(), maps.Keys(near)))
 	if err != nil {
 		return field{}, nil, err
 	}
-	hits := slices.DeleteFunc(f.rank(msgs), func(h hit) bool {
-		return h.Class == chat.Command || h.Role != chat.User && h.Role != chat.Assistant || h.Epoch != r.Epoch ||
-			h.Turn >= r.Turn && r.Turn > 0 || h.Time.After(q.now)
-	})
-	return f, hits, nil
+	for _, x := range msgs {
+		if !r.mayRecall(x, q.now) {
+			delete(near, x.Seq) // what is asked is nearest to itself, and would be the measure for all else
+		}
+	}
+	return f, slices.DeleteFunc(f.rank(msgs, near), func(h hit) bool { return !r.mayRecall(h.Message, q.now) }), nil
+}
+
+// mayRecall says whether a message is part of the conversation before the turn.
+func (r Request) mayRecall(m chat.Message, now time.Time) bool {
+	return m.Class != chat.Command && (m.Role == chat.User || m.Role == chat.Assistant) && m.Epoch == r.Epoch &&
+		(m.Turn < r.Turn || r.Turn <= 0) && !m.Time.After(now)
 }
 
 // longest is how many runes one message may take of a budget: of a longer one that part is recalled which fits best.

@@ -85,8 +85,9 @@ func (d *DB) expired(ctx context.Context, until, after int64) (list []stored, er
 }
 
 const (
-	deleteMessage = `DELETE FROM messages WHERE id = ?1`
-	deleteTerms   = `DELETE FROM terms WHERE rowid = ?1`
+	deleteEmbedding = `DELETE FROM embeddings WHERE (chat_key, epoch, seq) = (SELECT chat_key, epoch, seq FROM messages WHERE id = ?1)`
+	deleteMessage   = `DELETE FROM messages WHERE id = ?1`
+	deleteTerms     = `DELETE FROM terms WHERE rowid = ?1`
 
 	// The ids of the newest messages are given again when these are gone.
 	lowerIndexed = `UPDATE indexed SET upto = MIN(upto, (SELECT COALESCE(MAX(id), 0) FROM messages))`
@@ -95,6 +96,9 @@ const (
 // deleteMessages is the only place where the History loses something.
 func deleteMessages(ctx context.Context, tx *sql.Tx, list []stored) error {
 	for _, m := range list {
+		if _, err := tx.ExecContext(ctx, deleteEmbedding, m.id); err != nil {
+			return fmt.Errorf("delete the vector of a message: %w", err)
+		}
 		if _, err := tx.ExecContext(ctx, deleteMessage, m.id); err != nil {
 			return fmt.Errorf("delete a message: %w", err)
 		}

@@ -177,16 +177,17 @@ func lineError(data []byte, at *toml.DecodeError, what string) error {
 	return fmt.Errorf("line %d: %s\n%4d| %s", row, what, row, line)
 }
 
-// overlay applies the variables MAGPIE_<SECTION>_<KEY>. The app secret may also be in a file, as service managers give it.
+// overlay applies the variables MAGPIE_<SECTION>_<KEY>. Secrets may also be in files, as service managers give them.
 func overlay(c *config, environ []string) error {
 	vars := env.ToMap(environ)
-	const secret = envPrefix + "FEISHU_APP_SECRET"
-	if file := vars[secret+"_FILE"]; file != "" {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return fmt.Errorf("%s_FILE: %w", secret, err)
+	for _, secret := range []string{envPrefix + "FEISHU_APP_SECRET", envPrefix + "MEMORY_EMBEDDINGS_KEY"} {
+		if file := vars[secret+"_FILE"]; file != "" {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return fmt.Errorf("%s_FILE: %w", secret, err)
+			}
+			vars[secret] = strings.TrimSpace(string(data))
 		}
-		vars[secret] = strings.TrimSpace(string(data))
 	}
 	err := env.ParseWithOptions(c, env.Options{Prefix: envPrefix, Environment: vars})
 	var all env.AggregateError

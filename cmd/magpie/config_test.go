@@ -47,6 +47,7 @@ owner = "ou_1"
 	c, err := loadConfig(path, []string{
 		"MAGPIE_FEISHU_APP_ID=cli_env", "MAGPIE_FEISHU_APP_SECRET_FILE=" + secret, "MAGPIE_CLAUDE_MAX_PROCESSES=9",
 		"MAGPIE_CLAUDE_SILENCE_TIMEOUT=90s", "MAGPIE_ACCESS_ALLOW=oc_1, ou_2", "MAGPIE_CONTEXT_MIN_CHARS=7", "MAGPIE_LOG_LEVEL=debug", "MAGPIE_REDACT_HISTORY=true",
+		"MAGPIE_MEMORY_EMBEDDINGS_KEY_FILE=" + secret, "MAGPIE_MEMORY_EMBEDDINGS_MODEL=m", "MAGPIE_MEMORY_EMBEDDINGS_URL=http://127.0.0.1:1/v1/embeddings",
 		"MAGPIE_MEMORY_MAX_CHARS=99", "MAGPIE_CONTEXT_MAX_CHARS=98", "MAGPIE_MEMORY_CAPTURE_GROUP_MEMORY=true", "MAGPIE_MEMORY_CAPTURE=true",
 	})
 	if err != nil {
@@ -57,6 +58,7 @@ owner = "ou_1"
 		{c.Claude.MaxProcesses, 9}, {c.Claude.Silence.Duration, 90 * time.Second}, {c.Claude.KeepAlive.Duration, time.Duration(0)},
 		{c.Claude.AllowedTools, []string{"Read", "Bash(git log *)"}}, {c.Claude.Env, map[string]string{"FOO": "bar"}},
 		{string(c.Context.Mode), "economy"}, {c.Context.MinChars, 7}, {c.Context.MinUserMessages, 3},
+		{c.Memory.EmbeddingsKey, "from-a-file"}, {c.Memory.EmbeddingsModel, "m"}, {c.Memory.EmbeddingsURL, "http://127.0.0.1:1/v1/embeddings"}, {defaults().Memory.EmbeddingsURL, ""},
 		{c.Memory.MaxChars, 99}, {c.Context.Memory.MaxChars, 1500}, {c.Memory.CaptureGroup, true}, {c.Memory.Capture, true}, {defaults().Memory.Capture, false}, {c.Memory.Approval, true}, {c.Memory.Tools, true},
 		{c.Access.Owner, "ou_1"}, {c.Access.Allow, []string{"oc_1", "ou_2"}}, {c.Log.Level, "debug"}, {c.Redact.History, true}, {defaults().Redact.History, false}, {c.DB.URL, "sqlite://data/magpie.db"},
 	} {
@@ -102,6 +104,7 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"bad duration":    {"[claude]\nkeep_alive = \"5 minutes\"\n", nil, []string{"keep_alive", "unit"}},
 		"empty level":     {"[log]\nlevel = \"\"\n", nil, []string{"[log] level"}},
 		"bad top key":     {"", []string{"MAGPIE_SHUTDOWN_TIMEOUT=soon"}, []string{"MAGPIE_SHUTDOWN_TIMEOUT"}},
+		"embeddings":      {"[memory]\nembeddings_url = \"ftp://x\"\n", nil, []string{"[memory] embeddings_url", "[memory] embeddings_model"}},
 		"negative ages":   {"shutdown_timeout = \"-1s\"\n[recovery]\nmax_age = \"-1h\"\n", nil, []string{"shutdown_timeout", "[recovery] max_age"}},
 		"bad variable":    {"", []string{"MAGPIE_CLAUDE_MAX_PROCESSES=four"}, []string{"MAGPIE_CLAUDE_MAX_PROCESSES"}},
 		"all at once": {"[claude]\ncommand = \"no-such-claude\"\n[log]\nlevel = \"loud\"\nformat = \"xml\"\n[db]\nurl = \"mysql://\"\n", nil,
@@ -138,6 +141,9 @@ func TestConfigMistakesDoNotShowSecrets(t *testing.T) {
 		if _, err := loadConfig(writeConfig(t, text), nil); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if _, err := loadConfig(writeConfig(t, "[memory]\nembeddings_url = \"https://u:canary@host/v1\"\nembeddings_key = \"canary\"\n"), nil); err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("address: %v", err)
 	}
 	if _, err := loadConfig(writeConfig(t, ""), []string{"MAGPIE_CLAUDE_ENV=ANTHROPIC_API_KEY:canary"}); err == nil || strings.Contains(err.Error(), "canary") {
 		t.Errorf("variable: %v", err)

@@ -30,7 +30,8 @@ type contextCmd struct {
 	Config  string    `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
 }
 
-// Run shows what the agent would be sent, also while the bridge runs. It sends nothing and changes nothing.
+// Run shows what the agent would be sent, also while the bridge runs. It asks no agent and changes nothing. An endpoint for
+// embeddings is asked, as for a turn.
 func (c contextCmd) Run(ctx context.Context) (err error) {
 	cfg, err := readConfig(c.Config, os.Environ())
 	if err != nil {
@@ -39,7 +40,7 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	if c.Recall >= 0 {
 		cfg.Context.RecallChars = c.Recall
 	}
-	if err := cfg.Context.Validate(); err != nil {
+	if err := errors.Join(cfg.Context.Validate(), cfg.Memory.Validate()); err != nil {
 		return &configError{err}
 	}
 	key, err := parseChat(c.Chat)

@@ -169,7 +169,7 @@ func (d *doctor) permissions(path string) {
 	}
 	c := config{}
 	_ = decodeTOML(data, &c) // a mistake is told already; what could be read is there
-	switch secret := c.Feishu.AppSecret != "" || len(c.Claude.Env) > 0; {
+	switch secret := c.Feishu.AppSecret != "" || c.Memory.EmbeddingsKey != "" || len(c.Claude.Env) > 0; {
 	case secret && info.Mode().Perm()&0o077 != 0:
 		d.add(doubt, "chmod 600 "+path, "permissions: others can read the secrets in %s (mode %04o)", path, info.Mode().Perm())
 	default:

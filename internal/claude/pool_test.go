@@ -221,7 +221,7 @@ func TestStatsCountWhatThereIs(t *testing.T) {
 
 func TestTheChildGetsNoSecrets(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) {
-		c.Environ = append(c.Environ, "MAGPIE_FEISHU_APP_SECRET=canary", "AWS_SECRET_ACCESS_KEY=canary", "DATABASE_URL=canary", "LC_ALL=C.UTF-8")
+		c.Environ = append(c.Environ, "MAGPIE_FEISHU_APP_SECRET=canary", "MAGPIE_MEMORY_EMBEDDINGS_KEY=canary", "AWS_SECRET_ACCESS_KEY=canary", "DATABASE_URL=canary", "LC_ALL=C.UTF-8")
 		c.Env = map[string]string{"EXTRA": "yes"}
 	})
 	p := r.acquire("a", fresh())

@@ -1,0 +1,103 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"magpie/internal/chat"
+)
+
+// Unembedded is a message that has no vector.
+type Unembedded struct {
+	ID   int64 // rises with the order in which messages were stored, but is given again when the newest are deleted
+	Text string
+	chat string
+	seq  int64
+}
+
+// Embedding is the vector of a message.
+type Embedding struct {
+	Of     Unembedded
+	Vector []byte
+}
+
+// Of ended conversations nothing is looked for, so they need none. By their ids the newest are found first without sorting.
+const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM messages m NOT INDEXED
+	WHERE m.id > ?3 AND m.id < ?4 AND m.class = 'talk' AND m.role IN ('user', 'assistant')
+	AND m.epoch = (SELECT c.epoch FROM chats c WHERE c.key = m.chat_key)
+	AND NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.chat_key = m.chat_key AND e.epoch = m.epoch AND e.seq = m.seq
+		AND e.model = ?1 AND (e.dim = ?2 OR ?2 = 0))
+	ORDER BY m.id DESC LIMIT ?5`
+
+// Unembedded lists what was said in all chats and has no vector of that model and length (0 = of any length): the newest
+// first, so many at most, with ids between after and before.
+func (d *DB) Unembedded(ctx context.Context, model string, dim int, after, before int64, most int) (list []Unembedded, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("messages without a vector: %w", err)
+		}
+	}()
+	rows, err := d.read.QueryContext(ctx, selectUnembedded, model, dim, after, before, most)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var u Unembedded
+		if err := rows.Scan(&u.ID, &u.Text, &u.chat, &u.seq); err != nil {
+			return nil, err
+		}
+		list = append(list, u)
+	}
+	return list, rows.Err()
+}
+
+// The message may have been deleted since it was read.
+const saveEmbedding = `INSERT INTO embeddings (chat_key, epoch, seq, model, dim, vector)
+	SELECT chat_key, epoch, seq, ?3, ?4, ?5 FROM messages WHERE chat_key = ?1 AND seq = ?2
+	ON CONFLICT (chat_key, epoch, seq) DO UPDATE SET model = excluded.model, dim = excluded.dim, vector = excluded.vector`
+
+// SaveEmbeddings stores vectors that a model has made. They take the place of those of other models.
+func (d *DB) SaveEmbeddings(ctx context.Context, model string, list []Embedding) error {
+	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		for _, e := range list {
+			if _, err := tx.ExecContext(ctx, saveEmbedding, e.Of.chat, e.Of.seq, model, len(e.Vector), e.Vector); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("store vectors: %w", err)
+	}
+	return nil
+}
+
+const selectEmbeddings = `SELECT seq, vector FROM embeddings WHERE chat_key = ?1 AND epoch = ?2 AND model = ?3 AND dim = ?4
+	ORDER BY seq DESC LIMIT ?5`
+
+// Embeddings hands the vectors of one conversation to f that have that model and length: the newest first, so many at most.
+// A vector is f's only until f returns.
+func (d *DB) Embeddings(ctx context.Context, key chat.Key, epoch int64, model string, dim, most int, f func(seq int64, vector []byte)) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("vectors of %v: %w", key, err)
+		}
+	}()
+	rows, err := d.read.QueryContext(ctx, selectEmbeddings, key.String(), epoch, model, dim, most)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var seq int64
+	var vector sql.RawBytes
+	for rows.Next() {
+		if err := rows.Scan(&seq, &vector); err != nil {
+			return err
+		}
+		f(seq, vector)
+	}
+	return rows.Err()
+}

@@ -1,0 +1,187 @@
+// Package embed asks an OpenAI-compatible endpoint what texts mean. The answer is a vector for each text; those of texts
+// that mean about the same point in about the same direction.
+package embed
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+)
+
+// Batch is how many texts one call may carry.
+const Batch = 64
+
+// Bounds of one call.
+const (
+	callLimit  = 2 * time.Second
+	mostDims   = 4096
+	mostHead   = 64 << 10      // bytes of an answer beside the vectors
+	mostVector = mostDims * 32 // bytes of a vector as JSON
+)
+
+// After so many failures in a row no calls are made for a while; then one may try.
+const (
+	mostFailures = 5
+	rest         = 30 * time.Second
+)
+
+// ErrRefused is matched by the error of a call whose texts the endpoint does not take. Others may be fine.
+var ErrRefused = errors.New("refused")
+
+// Config says where the endpoint is.
+type Config struct {
+	URL   string // all of it, such as https://host/v1/embeddings
+	Model string
+	Key   string // sent as a bearer token; empty = none
+
+	// Transport makes the calls; nil = the network.
+	Transport http.RoundTripper
+}
+
+// Validate says what is wrong with the address. It does not repeat it: it may hold a secret.
+func (c Config) Validate() error {
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("not an address such as https://host/v1/embeddings")
+	case u.User != nil:
+		return errors.New("no user or password belongs into the address")
+	}
+	return nil
+}
+
+// Client asks one endpoint. Its methods are safe for concurrent use.
+type Client struct {
+	cfg     Config
+	http    *http.Client
+	breaker *gobreaker.CircuitBreaker[[]Vector]
+	dim     atomic.Int64 // of all vectors; 0 = not known yet
+}
+
+// New makes a client. It makes no call.
+func New(c Config) *Client {
+	if c.Transport == nil {
+		c.Transport = http.DefaultTransport.(*http.Transport).Clone()
+	}
+	return &Client{
+		cfg: c,
+		http: &http.Client{
+			Transport: c.Transport, Timeout: callLimit,
+			// Texts and key are for the configured address only.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		breaker: gobreaker.NewCircuitBreaker[[]Vector](gobreaker.Settings{
+			Timeout:      rest,
+			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= mostFailures },
+			IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, ErrRefused) },
+			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) }, // the caller gave it up
+		}),
+	}
+}
+
+// Close closes the connections that are not in use.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Model is the name of the model whose vectors they are.
+func (c *Client) Model() string { return c.cfg.Model }
+
+// Dim is the length of the endpoint's vectors; 0 while that is not known.
+func (c *Client) Dim() int { return int(c.dim.Load()) }
+
+// Embed gives the vectors of texts, [Batch] at most, in their order. It takes two seconds at most, and fails at once while the
+// endpoint is known not to answer. Its errors hold neither texts nor the key, and of the address no more than the host.
+func (c *Client) Embed(ctx context.Context, texts []string) ([]Vector, error) {
+	list, err := c.breaker.Execute(func() ([]Vector, error) { return c.call(ctx, texts) })
+	if err != nil {
+		return nil, fmt.Errorf("embeddings: %w", err)
+	}
+	return list, nil
+}
+
+type request struct {
+	Model  string   `json:"model"`
+	Input  []string `json:"input"`
+	Format string   `json:"encoding_format"`
+}
+
+type response struct {
+	Data []struct {
+		Index     int       `json:"index"`
+		Embedding []float32 `json:"embedding"`
+	} `json:"data"`
+}
+
+func (c *Client) call(ctx context.Context, texts []string) ([]Vector, error) {
+	body, err := json.Marshal(request{Model: c.cfg.Model, Input: texts, Format: "float"})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.cfg.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("bad address")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if c.cfg.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.cfg.Key)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		var at *url.Error
+		if errors.As(err, &at) {
+			err = at.Err // without the address
+		}
+		return nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	most := mostHead + mostVector*len(texts)
+	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
+	switch {
+	case slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, resp.StatusCode):
+		return nil, fmt.Errorf("%w: status %d", ErrRefused, resp.StatusCode)
+	case resp.StatusCode != http.StatusOK: // the body is left out: it may repeat the key
+		return nil, fmt.Errorf("status %d", resp.StatusCode)
+	case err != nil:
+		return nil, fmt.Errorf("read the answer: %w", err)
+	case len(data) > most:
+		return nil, fmt.Errorf("the answer has more than %d bytes", most)
+	}
+	var answer response
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, errors.New("the answer is not what it should be")
+	}
+	return c.vectors(answer, len(texts))
+}
+
+// vectors puts the vectors of n texts into their order. All vectors of an endpoint have one length.
+func (c *Client) vectors(answer response, n int) ([]Vector, error) {
+	if len(answer.Data) != n {
+		return nil, fmt.Errorf("%d vectors for %d texts", len(answer.Data), n)
+	}
+	list, dim := make([]Vector, n), c.Dim()
+	for _, d := range answer.Data {
+		if d.Index < 0 || d.Index >= n || list[d.Index] != nil {
+			return nil, fmt.Errorf("no or two vectors for a text, index %d of %d", d.Index, n)
+		}
+		v, err := vectorOf(d.Embedding)
+		if err != nil {
+			return nil, err
+		}
+		if dim = cmp.Or(dim, len(v)); len(v) != dim {
+			return nil, fmt.Errorf("a vector of length %d among those of length %d", len(v), dim)
+		}
+		list[d.Index] = v
+	}
+	c.dim.Store(int64(dim))
+	return list, nil
+}
