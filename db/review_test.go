@@ -50,17 +50,6 @@ func answerNext(t *testing.T, d *db.DB, answer string) db.Turn {
 	return c.Turn
 }
 
-// The weight of a word goes by how many messages there are.
-func TestFindCountsMessagesNotTheGapsBetweenThem(t *testing.T) {
-	d := open(t, filepath.Join(t.TempDir(), "magpie.db"))
-	imported(t, d, record("new", chat.User, 1_000_000))
-	imported(t, d, record("old", chat.User, 1_000))
-	found, err := d.Find(t.Context(), oc, 0, []string{"text"}, 500)
-	if err != nil || found.Messages > 10 {
-		t.Errorf("%d messages, %v; there are 2", found.Messages, err)
-	}
-}
-
 // A question that was held back is asked after others have been answered.
 func TestALateQuestionIsToldWhatWasSaidMeanwhile(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "magpie.db"))

@@ -46,6 +46,10 @@ func row(no int64) int64 { return no*chatRows - firstSeq }
 const chatRange = `SELECT no, next_seq, (SELECT seq FROM messages
 	WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant') ORDER BY seq LIMIT 1) FROM chats WHERE key = ?1`
 
+// countFront counts what imports have put in front of a chat: there are gaps between them, see [room]. More than some
+// thousands make no difference.
+const countFront = `SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE chat_key = ?1 AND seq >= ?2 AND seq < 1 LIMIT 5000)`
+
 const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
 	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 2147483647 ORDER BY rowid DESC LIMIT ?4))
 	FROM json_each(?1) ORDER BY key`
@@ -74,7 +78,14 @@ func (d *DB) Find(ctx context.Context, key chat.Key, epoch int64, terms []string
 	} else if err != nil {
 		return Found{}, err
 	}
-	found.Messages = int(next - first.Int64)
+	found.Messages = int(next - max(first.Int64, 1))
+	if first.Int64 < 1 {
+		var front int
+		if err := tx.QueryRowContext(ctx, countFront, key.String(), first.Int64).Scan(&front); err != nil {
+			return Found{}, err
+		}
+		found.Messages += front
+	}
 	if found.Terms, err = postings(ctx, tx, terms, row(no), first.Int64, most); err != nil {
 		return Found{}, err
 	}

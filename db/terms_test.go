@@ -105,6 +105,18 @@ func TestFindTakesTheNewest(t *testing.T) {
 	}
 }
 
+// The weight of a word goes by how many messages there are.
+func TestFindCountsMessagesNotTheGapsBetweenThem(t *testing.T) {
+	d := fresh(t)
+	imported(t, d, record("new1", chat.User, 1_000_000), record("new2", chat.User, 1_000_001))
+	imported(t, d, record("old1", chat.User, 1_000), record("old2", chat.User, 1_001), record("old3", chat.User, 1_002))
+	imported(t, d, record("oldest", chat.User, 1))
+	found, err := d.Find(t.Context(), oc, 0, []string{"text"}, 500)
+	if err != nil || found.Messages != 6 {
+		t.Errorf("%d messages, %v; there are 6", found.Messages, err)
+	}
+}
+
 // A database of an older program, or an index that was made with other terms, is made whole when it is opened.
 func TestOpenCompletesTheIndex(t *testing.T) {
 	for name, damage := range map[string]string{
