@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"magpie/internal/chat"
 	"magpie/internal/lexicon"
@@ -106,10 +107,18 @@ func (d *DB) Find(ctx context.Context, key chat.Key, epoch int64, terms []string
 	return found, nil
 }
 
+// separates says whether the index takes r for the end of a term. What has such an r is a phrase to it, and it knows none.
+func separates(r rune) bool {
+	return r < utf8.RuneSelf && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+}
+
 func postings(ctx context.Context, q querier, terms []string, base, first int64, most int) (_ []Postings, err error) {
 	quoted := make([]string, len(terms))
 	for i, t := range terms {
-		quoted[i] = `"` + strings.ReplaceAll(t, `"`, `""`) + `"`
+		quoted[i] = `""` // finds nothing
+		if !strings.ContainsFunc(t, separates) {
+			quoted[i] = `"` + t + `"`
+		}
 	}
 	list, err := json.Marshal(quoted)
 	if err != nil {

@@ -105,6 +105,22 @@ func TestFindTakesTheNewest(t *testing.T) {
 	}
 }
 
+// What is no single term is in no message, and does not keep others from being found.
+func TestFindOfWhatIsNoTermFindsNothing(t *testing.T) {
+	d := fresh(t)
+	for i := range 128 {
+		accept(t, d, say(fmt.Sprintf("om_%d", i), "build again"))
+	}
+	for _, odd := range []string{"§-0974", "build again", "build-", `bu"ild`, "", "\x00", "a\x00b", "*", "\xff", "build OR again"} {
+		got, err := d.Find(t.Context(), oc, 0, []string{odd, "build"}, 500)
+		if err != nil {
+			t.Errorf("%q: %v", odd, err)
+		} else if len(got.Terms[0].Seqs) != 0 || len(got.Terms[1].Seqs) != 128 {
+			t.Errorf("%q: found %d, and %d of 128 with another word", odd, len(got.Terms[0].Seqs), len(got.Terms[1].Seqs))
+		}
+	}
+}
+
 // The weight of a word goes by how many messages there are.
 func TestFindCountsMessagesNotTheGapsBetweenThem(t *testing.T) {
 	d := fresh(t)
