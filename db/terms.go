@@ -240,24 +240,33 @@ func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry
 
 // indexInPassing brings the newest messages into the index when the one with this id completes a batch. Messages are
 // taken in whether or not they can be found by their words: the next batch tries again.
-func indexInPassing(ctx context.Context, tx *sql.Tx, id int64) error {
+func (d *DB) indexInPassing(ctx context.Context, tx *sql.Tx, id int64) error {
 	if id%indexBatch != 0 {
 		return nil
 	}
-	return tryIndex(ctx, tx, 2*indexBatch)
+	return d.tryIndex(ctx, tx, 2*indexBatch)
 }
 
-// tryIndex brings the next messages into the index, if that succeeds.
-func tryIndex(ctx context.Context, tx *sql.Tx, most int) error {
+// tryIndex brings the next messages into the index, if that succeeds; else [DB.IndexError] tells.
+func (d *DB) tryIndex(ctx context.Context, tx *sql.Tx, most int) error {
 	if _, err := tx.ExecContext(ctx, `SAVEPOINT terms`); err != nil {
 		return err
 	}
-	end := `RELEASE terms`
+	end, failed := `RELEASE terms`, (*error)(nil)
 	if _, err := indexMore(ctx, tx, most); err != nil {
-		end = `ROLLBACK TO terms; RELEASE terms`
+		end, failed = `ROLLBACK TO terms; RELEASE terms`, &err
 	}
+	d.indexFailed.Store(failed)
 	_, err := tx.ExecContext(ctx, end)
 	return err
+}
+
+// IndexError is why the newest messages could not be brought into the index when that was tried last; nil = they were.
+func (d *DB) IndexError() error {
+	if failed := d.indexFailed.Load(); failed != nil {
+		return *failed
+	}
+	return nil
 }
 
 const indexSize = `SELECT COALESCE((SELECT SUM(LENGTH(block)) FROM terms_data), 0) + COALESCE((SELECT SUM(LENGTH(sz) + 8) FROM terms_docsize), 0)

@@ -92,6 +92,9 @@ func TestFindTakesTheNewest(t *testing.T) {
 	for i := range 200 {
 		accept(t, d, say(fmt.Sprintf("om_%d", i), "build again"))
 	}
+	if err := d.IndexError(); err != nil {
+		t.Error(err)
+	}
 	got, err := d.Find(t.Context(), oc, 0, []string{"build", "missing"}, 5)
 	if err != nil {
 		t.Fatal(err)
@@ -171,6 +174,9 @@ func TestABrokenIndexDoesNotRefuseMessages(t *testing.T) {
 	}
 	if got := len(strings.Fields(history(t, d, 0, 1000))); got != 200 {
 		t.Errorf("%d messages stored", got)
+	}
+	if err := d.IndexError(); err == nil || !strings.Contains(err.Error(), "terms") {
+		t.Errorf("why the index is broken: %v", err)
 	}
 }
 
