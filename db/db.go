@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mattn/go-sqlite3"
@@ -71,6 +72,8 @@ type DB struct {
 	lock   *os.File // nil when only reading
 	writer *writer
 	chats  *chatCache // nil when only reading
+
+	indexFailed atomic.Pointer[error] // the last try to index; nil = it succeeded
 }
 
 // Open opens the database to serve it: it creates the file and its folder when they do not exist, checks it, and brings

@@ -60,7 +60,7 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 		if err := passTurn(ctx, tx, last); err != nil {
 			return err
 		}
-		return tryIndex(ctx, tx, added+2*indexBatch)
+		return im.db.tryIndex(ctx, tx, added+2*indexBatch)
 	})
 	if err != nil {
 		return 0, err

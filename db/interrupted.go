@@ -118,7 +118,7 @@ func (d *DB) Decide(ctx context.Context, w Decision) error {
 		}
 		m := w.Wish
 		m.Key, m.ID, m.Role, m.Class = w.Key, continueID(t.ID), chat.User, chat.Talk
-		if _, err := appendMessage(ctx, tx, &m); err != nil {
+		if _, err := d.appendMessage(ctx, tx, &m); err != nil {
 			return err
 		}
 		_, err = d.queue(ctx, tx, m, Entry{Continues: t.ID, Over: w.Over})

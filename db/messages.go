@@ -44,7 +44,7 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 			return err
 		}
 		m := chat.Message{Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time}
-		fresh, err := appendMessage(ctx, tx, &m)
+		fresh, err := d.appendMessage(ctx, tx, &m)
 		if err != nil || !fresh {
 			return err
 		}
@@ -98,7 +98,7 @@ const insertMessage = `INSERT INTO messages
 
 // appendMessage gives m its seq, and its epoch unless it has a turn, whose epoch it then must carry already.
 // It reports false, and does nothing, when the message id is known.
-func appendMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
+func (d *DB) appendMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
 	known, err := isKnown(ctx, tx, m)
 	if err != nil || known {
 		return false, err
@@ -114,7 +114,7 @@ func appendMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	return true, indexInPassing(ctx, tx, id)
+	return true, d.indexInPassing(ctx, tx, id)
 }
 
 func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {

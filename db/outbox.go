@@ -104,7 +104,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 		if p.Card != nil || messageID == "" {
 			return nil
 		}
-		_, err = appendMessage(ctx, tx, &chat.Message{
+		_, err = o.db.appendMessage(ctx, tx, &chat.Message{
 			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: p.Text, Time: o.db.now(),
 		})
 		return err

@@ -56,7 +56,7 @@ func (d *DB) Overhear(ctx context.Context, key chat.Key, epoch int64, list []cha
 		}
 		for _, in := range list {
 			m := chat.Message{Key: key, ID: in.ID, Role: chat.User, Class: chat.Overheard, Actor: in.Actor, Text: in.Text, Time: in.Time}
-			if _, err := appendMessage(ctx, tx, &m); err != nil {
+			if _, err := d.appendMessage(ctx, tx, &m); err != nil {
 				return err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"magpie/internal/chat"
 	"magpie/internal/lexicon"
@@ -46,6 +47,10 @@ func row(no int64) int64 { return no*chatRows - firstSeq }
 const chatRange = `SELECT no, next_seq, (SELECT seq FROM messages
 	WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant') ORDER BY seq LIMIT 1) FROM chats WHERE key = ?1`
 
+// countFront counts what imports have put in front of a chat: there are gaps between them, see [room]. More than some
+// thousands make no difference.
+const countFront = `SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE chat_key = ?1 AND seq >= ?2 AND seq < 1 LIMIT 5000)`
+
 const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
 	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 2147483647 ORDER BY rowid DESC LIMIT ?4))
 	FROM json_each(?1) ORDER BY key`
@@ -74,7 +79,14 @@ func (d *DB) Find(ctx context.Context, key chat.Key, epoch int64, terms []string
 	} else if err != nil {
 		return Found{}, err
 	}
-	found.Messages = int(next - first.Int64)
+	found.Messages = int(next - max(first.Int64, 1))
+	if first.Int64 < 1 {
+		var front int
+		if err := tx.QueryRowContext(ctx, countFront, key.String(), first.Int64).Scan(&front); err != nil {
+			return Found{}, err
+		}
+		found.Messages += front
+	}
 	if found.Terms, err = postings(ctx, tx, terms, row(no), first.Int64, most); err != nil {
 		return Found{}, err
 	}
@@ -95,10 +107,18 @@ func (d *DB) Find(ctx context.Context, key chat.Key, epoch int64, terms []string
 	return found, nil
 }
 
+// separates says whether the index takes r for the end of a term. What has such an r is a phrase to it, and it knows none.
+func separates(r rune) bool {
+	return r < utf8.RuneSelf && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+}
+
 func postings(ctx context.Context, q querier, terms []string, base, first int64, most int) (_ []Postings, err error) {
 	quoted := make([]string, len(terms))
 	for i, t := range terms {
-		quoted[i] = `"` + strings.ReplaceAll(t, `"`, `""`) + `"`
+		quoted[i] = `""` // finds nothing
+		if !strings.ContainsFunc(t, separates) {
+			quoted[i] = `"` + t + `"`
+		}
 	}
 	list, err := json.Marshal(quoted)
 	if err != nil {
@@ -220,24 +240,33 @@ func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry
 
 // indexInPassing brings the newest messages into the index when the one with this id completes a batch. Messages are
 // taken in whether or not they can be found by their words: the next batch tries again.
-func indexInPassing(ctx context.Context, tx *sql.Tx, id int64) error {
+func (d *DB) indexInPassing(ctx context.Context, tx *sql.Tx, id int64) error {
 	if id%indexBatch != 0 {
 		return nil
 	}
-	return tryIndex(ctx, tx, 2*indexBatch)
+	return d.tryIndex(ctx, tx, 2*indexBatch)
 }
 
-// tryIndex brings the next messages into the index, if that succeeds.
-func tryIndex(ctx context.Context, tx *sql.Tx, most int) error {
+// tryIndex brings the next messages into the index, if that succeeds; else [DB.IndexError] tells.
+func (d *DB) tryIndex(ctx context.Context, tx *sql.Tx, most int) error {
 	if _, err := tx.ExecContext(ctx, `SAVEPOINT terms`); err != nil {
 		return err
 	}
-	end := `RELEASE terms`
+	end, failed := `RELEASE terms`, (*error)(nil)
 	if _, err := indexMore(ctx, tx, most); err != nil {
-		end = `ROLLBACK TO terms; RELEASE terms`
+		end, failed = `ROLLBACK TO terms; RELEASE terms`, &err
 	}
+	d.indexFailed.Store(failed)
 	_, err := tx.ExecContext(ctx, end)
 	return err
+}
+
+// IndexError is why the newest messages could not be brought into the index when that was tried last; nil = they were.
+func (d *DB) IndexError() error {
+	if failed := d.indexFailed.Load(); failed != nil {
+		return *failed
+	}
+	return nil
 }
 
 const indexSize = `SELECT COALESCE((SELECT SUM(LENGTH(block)) FROM terms_data), 0) + COALESCE((SELECT SUM(LENGTH(sz) + 8) FROM terms_docsize), 0)

@@ -92,6 +92,9 @@ func TestFindTakesTheNewest(t *testing.T) {
 	for i := range 200 {
 		accept(t, d, say(fmt.Sprintf("om_%d", i), "build again"))
 	}
+	if err := d.IndexError(); err != nil {
+		t.Error(err)
+	}
 	got, err := d.Find(t.Context(), oc, 0, []string{"build", "missing"}, 5)
 	if err != nil {
 		t.Fatal(err)
@@ -102,6 +105,34 @@ func TestFindTakesTheNewest(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What is no single term is in no message, and does not keep others from being found.
+func TestFindOfWhatIsNoTermFindsNothing(t *testing.T) {
+	d := fresh(t)
+	for i := range 128 {
+		accept(t, d, say(fmt.Sprintf("om_%d", i), "build again"))
+	}
+	for _, odd := range []string{"§-0974", "build again", "build-", `bu"ild`, "", "\x00", "a\x00b", "*", "\xff", "build OR again"} {
+		got, err := d.Find(t.Context(), oc, 0, []string{odd, "build"}, 500)
+		if err != nil {
+			t.Errorf("%q: %v", odd, err)
+		} else if len(got.Terms[0].Seqs) != 0 || len(got.Terms[1].Seqs) != 128 {
+			t.Errorf("%q: found %d, and %d of 128 with another word", odd, len(got.Terms[0].Seqs), len(got.Terms[1].Seqs))
+		}
+	}
+}
+
+// The weight of a word goes by how many messages there are.
+func TestFindCountsMessagesNotTheGapsBetweenThem(t *testing.T) {
+	d := fresh(t)
+	imported(t, d, record("new1", chat.User, 1_000_000), record("new2", chat.User, 1_000_001))
+	imported(t, d, record("old1", chat.User, 1_000), record("old2", chat.User, 1_001), record("old3", chat.User, 1_002))
+	imported(t, d, record("oldest", chat.User, 1))
+	found, err := d.Find(t.Context(), oc, 0, []string{"text"}, 500)
+	if err != nil || found.Messages != 6 {
+		t.Errorf("%d messages, %v; there are 6", found.Messages, err)
 	}
 }
 
@@ -183,6 +214,9 @@ func TestABrokenIndexDoesNotRefuseMessages(t *testing.T) {
 	}
 	if got := len(strings.Fields(history(t, d, 0, 1000))); got != 200 {
 		t.Errorf("%d messages stored", got)
+	}
+	if err := d.IndexError(); err == nil || !strings.Contains(err.Error(), "terms") {
+		t.Errorf("why the index is broken: %v", err)
 	}
 }
 

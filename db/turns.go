@@ -339,7 +339,7 @@ func (d *DB) recordAnswer(ctx context.Context, tx *sql.Tx, e End, now time.Time)
 		Key: e.Turn.Key, Epoch: e.Turn.Epoch, Turn: e.Turn.ID, ID: AnswerID(e.Turn.ID),
 		Role: chat.Assistant, Class: chat.Talk, Text: e.Answer, Time: now,
 	}
-	_, err := appendMessage(ctx, tx, &m)
+	_, err := d.appendMessage(ctx, tx, &m)
 	return err
 }
 

@@ -2,10 +2,29 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// What is a time where it was written need not be one in UTC, as which it is exported.
+func TestATimeThatIsNoneInUTCIsRefused(t *testing.T) {
+	for ts, good := range map[string]bool{
+		"9999-12-31T23:59:59.999Z":  true,
+		"9999-12-31T23:59:59+08:00": true,
+		"9999-12-31T23:59:59-01:00": false,
+		"1970-01-01T00:00:00Z":      true,
+		"0001-01-01T00:00:00+01:00": false,
+		"0000-12-31T23:59:59Z":      false,
+	} {
+		line := fmt.Sprintf(`{"channel":"web","chat_id":"1","message_id":"m","ts":%q,"role":"user","content":"hi"}`, ts)
+		if _, err := parseRecord([]byte(line)); good != (err == nil) || !good && !errors.Is(err, errTime) {
+			t.Errorf("%s: %v", ts, err)
+		}
+	}
+}
 
 // Whatever a line says: what is read from it is written so that it is read again as the same, and in the same bytes.
 func FuzzRecord(f *testing.F) {
