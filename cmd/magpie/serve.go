@@ -105,7 +105,12 @@ func (p *program) run(ctx context.Context) error {
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
 	g.Go(func() error {
-		sweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) { return p.store.Sweep(ctx, p.cfg.DB) })
+		sweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {
+			if err := p.store.IndexError(); err != nil {
+				p.log.Error().Err(err).Msg("messages are not found by their words; the index is made anew when magpie starts")
+			}
+			return p.store.Sweep(ctx, p.cfg.DB)
+		})
 		return nil
 	})
 	if p.http != nil {
