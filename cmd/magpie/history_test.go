@@ -241,7 +241,11 @@ func TestALargeImportIsFast(t *testing.T) {
 	took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()  // what else the machine does meanwhile does not count
 	memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10 // MB
 	t.Logf("%v, %d MB", took, memory)
-	if took > 20*time.Second || memory > 200 {
+	most := int64(200)
+	if raced {
+		most *= 3 // it keeps notes of its own
+	}
+	if took > 20*time.Second || memory > most {
 		t.Errorf("took %v and %d MB", took, memory)
 	}
 }
