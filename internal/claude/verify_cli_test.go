@@ -155,7 +155,7 @@ func TestThePoolRefusesASwappedTranscript(t *testing.T) {
 	if _, err := r.pool.Acquire(t.Context(), "a", spec); !errors.As(err, &lost) || lost.Cause != claude.LostForeign {
 		t.Errorf("%v", err)
 	}
-	if s := r.pool.Stats(); s.Started != started || s.Running != 0 {
+	if s := r.pool.Stats(); s.Started != started { // none was even started
 		t.Errorf("%+v", s)
 	}
 }
