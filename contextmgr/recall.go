@@ -22,9 +22,9 @@ import (
 const (
 	mostSpans    = 8   // days, weeks or months of a question
 	mostTerms    = 60  // of a question that are looked up
-	mostPostings = 500 // of each term: of a word that is in more messages than that, the newest
+	mostPostings = 250 // of each term: of a word that is in more messages than that, the newest
 	mostSeeds    = 60  // messages whose surroundings are looked at
-	mostRead     = 100 // messages whose text is read
+	mostRead     = 75  // messages whose text is read
 )
 
 // query is what a question asks for.
