@@ -398,6 +398,7 @@ func TestWhatIsShownWhileAToolRuns(t *testing.T) {
 // Whatever happens in which order: nothing of one chat is ever found in another, by any way there is to read something.
 func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 	dir, runs := t.TempDir(), 0
+	all := 0
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
 		own := filepath.Join(dir, fmt.Sprint(runs))
@@ -483,10 +484,11 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				check(p, "history export", r.Text)
 			}
 		}
-		if found == 0 {
-			t.Errorf("nothing was found at all")
-		}
+		all += found // a short run may find nothing
 	})
+	if all == 0 {
+		t.Error("nothing was found at all")
+	}
 }
 
 // messages are what a chat finds when it asks for all messages there are, by their numbers and by their ids.

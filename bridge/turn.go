@@ -216,13 +216,6 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 	}
 }
 
-// outcome is how a turn ended.
-type outcome struct {
-	state   db.TurnState
-	failure string
-	notice  phrase // for the user; zero when it went well
-}
-
 // attempts is how often one turn may be begun: a lost session, then a process that died, then none.
 const attempts = 3
 
@@ -491,34 +484,4 @@ func projectName(dir string) string {
 		dir = abs
 	}
 	return filepath.Base(dir)
-}
-
-// failed is the outcome of a turn that gave no result.
-func (t *turn) failed(log *zerolog.Logger, err error) outcome {
-	var exit *claude.ExitError
-	switch {
-	case errors.Is(err, errStopped):
-		return outcome{db.Cancelled, "", texts.Stopped}
-	case errors.Is(err, context.Canceled):
-		return outcome{db.Interrupted, "", texts.Interrupted}
-	case errors.Is(err, claude.ErrSilent):
-		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, "silent", texts.FailSilent}
-	case errors.Is(err, claude.ErrTurnEnd):
-		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, "turn_timeout", texts.FailTurnEnd}
-	case errors.As(err, &exit):
-		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, "died", texts.FailDied}
-	}
-	log.Error().Err(err).Msg("turn failed")
-	return outcome{db.Failed, "internal", texts.FailUnknown}
-}
-
-// ended is the outcome of a turn that gave a result.
-func (t *turn) ended(log *zerolog.Logger, r claude.Result) outcome {
-	if r.Failure != "" {
-		log.Error().Str("failure", string(r.Failure)).Str("cli", r.Text).Strs("errors", r.Errors).Msg("turn failed")
-	}
-	return outcomeOf(r.Failure)
 }

@@ -1,0 +1,48 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/claude"
+)
+
+// outcome is how a turn ended.
+type outcome struct {
+	state   db.TurnState
+	failure string
+	notice  phrase // for the user; zero when it went well
+}
+
+// failed is the outcome of a turn that gave no result.
+func (t *turn) failed(log *zerolog.Logger, err error) outcome {
+	var exit *claude.ExitError
+	switch {
+	case errors.Is(err, errStopped):
+		return outcome{db.Cancelled, "", texts.Stopped}
+	case errors.Is(err, context.Canceled):
+		return outcome{db.Interrupted, "", texts.Interrupted}
+	case errors.Is(err, claude.ErrSilent):
+		log.Error().Err(err).Msg("turn failed")
+		return outcome{db.Failed, "silent", texts.FailSilent}
+	case errors.Is(err, claude.ErrTurnEnd):
+		log.Error().Err(err).Msg("turn failed")
+		return outcome{db.Failed, "turn_timeout", texts.FailTurnEnd}
+	case errors.As(err, &exit):
+		log.Error().Err(err).Msg("turn failed")
+		return outcome{db.Failed, "died", texts.FailDied}
+	}
+	log.Error().Err(err).Msg("turn failed")
+	return outcome{db.Failed, "internal", texts.FailUnknown}
+}
+
+// ended is the outcome of a turn that gave a result.
+func (t *turn) ended(log *zerolog.Logger, r claude.Result) outcome {
+	if r.Failure != "" {
+		log.Error().Str("failure", string(r.Failure)).Str("cli", r.Text).Strs("errors", r.Errors).Msg("turn failed")
+	}
+	return outcomeOf(r.Failure)
+}
