@@ -144,22 +144,65 @@ type Press struct {
 	Card   string // platform id of the message that shows the card
 	Actor  Actor
 	Action Action
+	Values map[string][]string // what was filled in, by the names of the form's fields; untrusted
 }
 
 // Action is what a button means. It travels through the platform and back, so it is untrusted.
 type Action struct {
 	Do   string `json:"do"`
 	Turn int64  `json:"turn,omitempty"`
+	ID   string `json:"id,omitempty"` // of what it is done to, such as a question that waits for its answer
 }
 
 // Card is what one turn looks like: a value that is drawn again whenever it changes.
 type Card struct {
 	Status  string // one line about what goes on; empty = none
 	Body    string // Markdown as the agent wrote it so far
+	Panels  []Panel
+	Form    *Form  // what readers are asked; nil = nothing
 	Footer  string // small print; empty = none
 	Summary string // one line for the chat list
 	Buttons []Button
 	Live    bool // more is to come
+}
+
+// Panel is a part of a card that readers fold away and unfold.
+type Panel struct {
+	Title string // one line
+	Body  string // Markdown
+	Open  bool   // unfolded at first
+}
+
+// Form asks readers for more than the press of a button can say. Its buttons bring what was filled in.
+type Form struct {
+	Fields  []Field
+	Buttons []Button
+}
+
+// Field is one thing to fill in.
+type Field struct {
+	Name     string // unique within the form
+	Label    string
+	Hint     string // what an empty field shows
+	Kind     FieldKind
+	Options  []Option // of One and Many
+	Required bool
+}
+
+// FieldKind says how a field is filled in.
+type FieldKind string
+
+// The kinds of fields.
+const (
+	One   FieldKind = "one"  // one of the options
+	Many  FieldKind = "many" // any of the options
+	Words FieldKind = "words"
+)
+
+// Option is one of those that a field offers.
+type Option struct {
+	Value string // what a press brings
+	Label string
 }
 
 // Button is one button of a card.
