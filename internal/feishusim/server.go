@@ -24,6 +24,8 @@ type Server struct {
 	*hub
 	*world
 	*people
+	*console
+	*registrations
 
 	cfg    Config
 	notify *notifier
@@ -52,6 +54,8 @@ func Start(cfg Config) (*Server, error) {
 	s.hub = newHub(cfg, s.auth, s.records, s.notify)
 	s.world = newWorld(cfg, s.notify, s.records)
 	s.people = &people{world: s.world, hub: s.hub, mentionsOnly: cfg.MentionsOnly}
+	s.console = newConsole(cfg)
+	s.registrations = newRegistrations(s.auth, s.console)
 	s.http = &http.Server{
 		Handler:           s.work.wrap(s.routes()),
 		ReadHeaderTimeout: time.Minute,
@@ -88,6 +92,8 @@ func (s *Server) routes() http.Handler {
 		(&callbackAPI{world: s.world}).routes(),
 		(&fileAPI{world: s.world}).routes(),
 		(&chatAPI{world: s.world}).routes(),
+		s.console.routes(),
+		s.registrations.routes(),
 	} {
 		for _, rt := range group {
 			mux.HandleFunc(rt.pattern, g.handler(rt))
