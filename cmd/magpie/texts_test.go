@@ -11,7 +11,7 @@ var verb = regexp.MustCompile(`%(\[\d\])?0?\d*[a-zA-Z]`)
 
 // Every text is there in both languages, and takes the same values in both.
 func TestTextsAreComplete(t *testing.T) {
-	for _, catalogue := range []any{doctorTexts} {
+	for _, catalogue := range []any{doctorTexts, setupTexts} {
 		v := reflect.ValueOf(catalogue)
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Name
