@@ -32,7 +32,7 @@ func (b *Bridge) work(ctx context.Context, key chat.Key) {
 	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
 		names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: b.cfg.Node}
 		crash.At("turn: claiming")
-		claim, err := b.db.ClaimTurn(ctx, key, names, b.cfg.Context.Resumes())
+		claim, err := b.db.Turns().Claim(ctx, key, names, b.cfg.Context.Resumes())
 		switch {
 		case err == nil:
 			crash.At("turn: claimed")
@@ -184,7 +184,7 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 		posted: func(ctx context.Context, card string) {
 			crash.At("card: posted")
 			defer crash.At("card: stored")
-			if err := t.b.db.SetTurnCard(context.WithoutCancel(ctx), id, card); err != nil {
+			if err := t.b.db.Turns().SetCard(context.WithoutCancel(ctx), id, card); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
 			}
 		},
@@ -195,7 +195,7 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 			draft = answer
 			crash.At("draft: storing")
 			defer crash.At("draft: stored")
-			if err := t.b.db.SetTurnDraft(ctx, id, answer); err != nil {
+			if err := t.b.db.Turns().SetDraft(ctx, id, answer); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("draft of the answer not stored")
 			}
 		},
@@ -261,7 +261,7 @@ func (t *turn) forgetSession(ctx context.Context, lost *claude.LostError) error 
 	if lost.Cause == claude.LostMachine { // where it can be gone on with
 		return t.renewSession(ctx)
 	}
-	if err := t.b.db.ForgetSession(context.WithoutCancel(ctx), t.claim.Turn.Key, lost.Session); err != nil {
+	if err := t.b.db.Chats().ForgetSession(context.WithoutCancel(ctx), t.claim.Turn.Key, lost.Session); err != nil {
 		return err
 	}
 	return t.renewSession(ctx)
@@ -288,7 +288,7 @@ func (t *turn) rename(ctx context.Context, session string) error {
 	t.claim.Turn.Session, t.claim.Turn.Prompt = session, uuid.NewString()
 	t.logged.Store(session)
 	names := db.Names{Session: session, Prompt: t.claim.Turn.Prompt}
-	return t.b.db.RenameTurn(context.WithoutCancel(ctx), t.claim.Turn.ID, names)
+	return t.b.db.Turns().Rename(context.WithoutCancel(ctx), t.claim.Turn.ID, names)
 }
 
 // noticeable is how long a turn waits for a free process before its user is told.
@@ -427,7 +427,7 @@ func (t *turn) act(ctx context.Context) {
 	if t.noted {
 		return
 	}
-	if err := t.b.db.SetTurnActed(context.WithoutCancel(ctx), t.claim.Turn.ID); err != nil {
+	if err := t.b.db.Turns().SetActed(context.WithoutCancel(ctx), t.claim.Turn.ID); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("use of a tool not stored")
 		return
 	}
@@ -449,7 +449,7 @@ func (t *turn) insist(ctx context.Context, end outcome, err error) error {
 func (t *turn) store(ctx context.Context, end outcome) error {
 	ctx = context.WithoutCancel(ctx)
 	if end.state == db.Queued {
-		return t.b.db.RequeueTurn(ctx, t.claim.Turn.ID)
+		return t.b.db.Turns().Requeue(ctx, t.claim.Turn.ID)
 	}
 	e := db.End{
 		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.usage,

@@ -17,7 +17,7 @@ import (
 
 func project(t testing.TB, d *db.DB, key chat.Key) string {
 	t.Helper()
-	c, err := d.Chat(t.Context(), key)
+	c, err := d.Chats().Get(t.Context(), key)
 	if err != nil {
 		t.Error(err)
 	}
@@ -87,7 +87,7 @@ func TestHotChatsAreNeverStale(t *testing.T) {
 		e := say("om_1", "hi")
 		e.Key = keys[i]
 		accept(t, d, e)
-		if err := d.SetProject(t.Context(), keys[i], "0", ""); err != nil {
+		if err := d.Chats().SetProject(t.Context(), keys[i], "0", ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestHotChatsAreNeverStale(t *testing.T) {
 	for i, key := range keys {
 		writers.Go(func() {
 			for n := int64(1); n <= writes; n++ {
-				if err := d.SetProject(t.Context(), key, strconv.FormatInt(n, 10), ""); err != nil {
+				if err := d.Chats().SetProject(t.Context(), key, strconv.FormatInt(n, 10), ""); err != nil {
 					t.Error(err)
 					return
 				}
@@ -151,7 +151,7 @@ func BenchmarkChat(b *testing.B) {
 	d := fresh(b)
 	accept(b, d, say("om_1", "hi"))
 	look := func(b *testing.B) {
-		if _, err := d.Chat(b.Context(), oc); err != nil {
+		if _, err := d.Chats().Get(b.Context(), oc); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -36,6 +36,12 @@ func (c Chat) After() int64 {
 	return max(c.Summary.Seq, c.Anew)
 }
 
+// Chats is what is known of the conversations beside their History.
+type Chats struct{ db *DB }
+
+// Chats gives the chats of the database.
+func (d *DB) Chats() Chats { return Chats{d} }
+
 const selectChat = `SELECT kind, title, topic, lang, project_path, permission_mode, epoch,
 	session_id, session_node, session_cwd, session_turn, session_tokens, session_window,
 	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for FROM chats WHERE key = ?1`
@@ -61,8 +67,8 @@ func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
 	return c, nil
 }
 
-// Chat returns what is known of a chat, or [ErrNotFound].
-func (d *DB) Chat(ctx context.Context, key chat.Key) (Chat, error) { return d.hotChat(ctx, key) }
+// Get returns what is known of a chat, or [ErrNotFound].
+func (cs Chats) Get(ctx context.Context, key chat.Key) (Chat, error) { return cs.hot(ctx, key) }
 
 const upsertChat = `INSERT INTO chats (no, key, kind, title, lang) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3, ?4)
 	ON CONFLICT (key) DO UPDATE SET kind = excluded.kind,
@@ -77,8 +83,8 @@ const raiseEpoch = `UPDATE chats SET epoch = epoch + 1, ` + noContext + ` WHERE 
 const setProject = `UPDATE chats SET project_path = ?2, permission_mode = ?3 WHERE key = ?1`
 
 // SetProject binds the chat to a project path and a permission mode; empty means the configured one.
-func (d *DB) SetProject(ctx context.Context, key chat.Key, path, mode string) error {
-	res, err := d.exec(ctx, setProject, key.String(), path, mode)
+func (cs Chats) SetProject(ctx context.Context, key chat.Key, path, mode string) error {
+	res, err := cs.db.exec(ctx, setProject, key.String(), path, mode)
 	if err != nil {
 		return fmt.Errorf("set project of %v: %w", key, err)
 	}

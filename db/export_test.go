@@ -51,14 +51,14 @@ func (d *DB) HotChats(n int) { d.chats = newChatCache(n) }
 func (d *DB) CountHot() (chats, rows int) { return d.chats.hot.Len(), len(d.chats.keys) }
 
 // Migrate brings the schema to that of files.
-func (d *DB) Migrate(ctx context.Context, files fs.FS) error { return d.migrate(ctx, files) }
+func (d *DB) Migrate(ctx context.Context, files fs.FS) error { return migrate(ctx, d, files) }
 
 // Schema is the schema of this program.
 func Schema() fs.FS { return schema }
 
 // QuickCheck is the check at Open, with another idea of what is small.
 func (d *DB) QuickCheck(ctx context.Context, closed bool, small int64) error {
-	return d.quickCheck(ctx, closed, small)
+	return checkQuickly(ctx, d, closed, small)
 }
 
 // HasLog reports whether the database at path was left without being closed.
