@@ -153,5 +153,5 @@ func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
 	case c.Session.ID != "":
 		session = texts.StatusSession
 	}
-	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.project(c)), session.in(l), b.cfg.Context.Mode) + b.lastTold(ctx, c)}, nil
+	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.cfg.project(c)), session.in(l), b.cfg.Context.Mode) + b.lastTold(ctx, c)}, nil
 }

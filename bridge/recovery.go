@@ -68,7 +68,7 @@ func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		return err
 	}
-	dir := b.project(c)
+	dir := b.cfg.project(c)
 	did, err := b.pool.Recall(dir, t.Session, t.Prompt)
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")

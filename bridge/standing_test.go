@@ -125,7 +125,7 @@ func TestWhereASessionCanBeResumed(t *testing.T) {
 		"in another folder":          {t.TempDir(), db.Session{Node: "here", Cwd: dir}, claude.LostElsewhere},
 		"in a folder that is away":   {filepath.Join(dir, "gone"), db.Session{Node: "here", Cwd: dir}, ""},
 	} {
-		if got := b.cfg.away(db.Chat{ProjectPath: tc.project, Session: tc.session}); got != tc.want {
+		if got := b.cfg.away(db.Chat{Settings: db.Settings{Project: tc.project}, Session: tc.session}); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

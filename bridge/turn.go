@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -103,9 +104,9 @@ func (b *Bridge) runTurn(ctx context.Context, claim db.Claim) {
 	t.run(log.WithContext(ctx))
 }
 
-// chatLang is Chinese as long as nobody has spoken.
+// chatLang is the language that was set for the chat, else the one that it speaks; Chinese as long as nobody has spoken.
 func chatLang(c db.Chat) lang {
-	if lang(c.Lang) == en {
+	if lang(cmp.Or(c.Settings.Lang, c.Lang)) == en {
 		return en
 	}
 	return zh
@@ -117,7 +118,7 @@ func (t *turn) run(ctx context.Context) {
 	defer stop(nil)
 	key, b := t.claim.Turn.Key, t.b
 	b.lanes.begin(key, t.claim.Turn.ID, stop)
-	defer b.desk.attend(t.claim, b.project(t.claim.Chat))()
+	defer b.desk.attend(t.claim, b.cfg.project(t.claim.Chat))()
 	rest := t.paint(ctx)
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
@@ -305,7 +306,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	b, owner := t.b, t.claim.Turn.Key.String()
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
-		Dir: b.project(t.claim.Chat), Mode: b.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
+		Dir: b.cfg.project(t.claim.Chat), Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 		Tools: b.desk.serve(t.claim.Chat),
 		Known: func() []string { return t.known(ctx) },
 	}
@@ -462,20 +463,13 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 }
 
 // project is the chat's working folder.
-func (b *Bridge) project(c db.Chat) string { return b.cfg.project(c) }
-
 func (cfg Config) project(c db.Chat) string {
-	if c.ProjectPath != "" {
-		return c.ProjectPath
-	}
-	return cfg.Project
+	return cmp.Or(c.Settings.Project, cfg.Project)
 }
 
-func (b *Bridge) permissionMode(c db.Chat) string {
-	if c.PermissionMode != "" {
-		return c.PermissionMode
-	}
-	return b.cfg.PermissionMode
+// permissionMode is what the agent may do in the chat without being asked.
+func (cfg Config) permissionMode(c db.Chat) string {
+	return cmp.Or(c.Settings.Mode, cfg.PermissionMode)
 }
 
 // projectName is how users see a project: its folder's name, not where it lies.

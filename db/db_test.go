@@ -323,27 +323,6 @@ func TestARestartFindsWhatWasOpen(t *testing.T) {
 	}
 }
 
-func TestChatKeepsProjectAndLanguage(t *testing.T) {
-	d := fresh(t)
-	if _, err := d.Chats().Get(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("unknown chat: %v", err)
-	}
-	if err := d.Chats().SetProject(t.Context(), oc, "/p", "plan"); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("project of an unknown chat: %v", err)
-	}
-	e := say("om_1", "hello there")
-	e.Lang = "en"
-	accept(t, d, e)
-	accept(t, d, say("om_2", "?"))
-	if err := d.Chats().SetProject(t.Context(), oc, "/p", "plan"); err != nil {
-		t.Fatal(err)
-	}
-	c, err := d.Chats().Get(t.Context(), oc)
-	if err != nil || c.Lang != "en" || c.ProjectPath != "/p" || c.PermissionMode != "plan" {
-		t.Errorf("chat = %+v, %v", c, err)
-	}
-}
-
 func TestOpenSaysWhatIsWrongWithTheURL(t *testing.T) {
 	for _, url := range []string{"", "magpie.db", "mysql://x", "sqlite://"} {
 		if _, err := db.Open(t.Context(), db.Config{URL: url}); err == nil || !strings.Contains(err.Error(), "[db] url") {

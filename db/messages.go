@@ -26,6 +26,7 @@ type Entry struct {
 	Over      chat.Card                  // what that turn looks like from now on
 	Held      func(turn int64) chat.Card // not nil: the turn waits until somebody asks for it, and this card says so
 	Memory    *MemoryOrder               // a change to a memory, whose reply takes the place of Reply; nil = none
+	Set       func(*Settings)            // changes the chat's settings; it may be called more than once; nil = nothing is changed
 }
 
 // Accepted says what became of an entry.
@@ -58,6 +59,11 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 		if e.Compact {
 			if _, err := tx.ExecContext(ctx, setCompact, e.Key.String(), e.ID); err != nil {
 				return fmt.Errorf("ask for a summary: %w", err)
+			}
+		}
+		if e.Set != nil {
+			if err := changeSettings(ctx, tx, e.Key, e.Set); err != nil {
+				return err
 			}
 		}
 		reply := e.Reply

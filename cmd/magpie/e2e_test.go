@@ -280,7 +280,7 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 			must(r, os.Truncate(r.transcriptPath(), info.Size()/3))
 		},
 		"other project path": func(r *rig) {
-			must(r, r.prog.store.Chats().SetProject(r.Context(), chat.FeishuChat(r.chat), r.TempDir(), ""))
+			must(r, r.prog.store.Chats().Set(r.Context(), chat.FeishuChat(r.chat), func(s *db.Settings) { s.Project = r.TempDir() }))
 		},
 		"unknown id": func(r *rig) {
 			key := chat.FeishuChat(r.chat)
@@ -682,7 +682,7 @@ func TestAChatsOwnProjectAndPermissions(t *testing.T) {
 	r := newRig(t)
 	own := t.TempDir()
 	r.ask("数到 3")
-	must(r, r.prog.store.Chats().SetProject(t.Context(), chat.FeishuChat(r.chat), own, "acceptEdits"))
+	must(r, r.prog.store.Chats().Set(t.Context(), chat.FeishuChat(r.chat), func(s *db.Settings) { s.Project, s.Mode = own, "acceptEdits" }))
 	r.ask("运行 `touch made.txt`")
 	if _, err := os.Stat(filepath.Join(own, "made.txt")); err != nil {
 		t.Errorf("not made in the chat's own project: %v", err)
