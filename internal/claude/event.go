@@ -48,6 +48,7 @@ type ToolUse struct {
 type ToolResult struct {
 	ID     string
 	Failed bool
+	Text   string // the beginning of what it gave; for people, as it came
 }
 
 // ToolDenied says that a tool was refused because the permission policy does not allow it.
