@@ -25,6 +25,7 @@ type Config struct {
 	Model          string            `toml:"model" env:"MODEL"`                     // passed on every start; empty = the CLI's default
 	PermissionMode string            `toml:"permission_mode" env:"PERMISSION_MODE"` // default | acceptEdits | plan | dontAsk | auto | bypassPermissions
 	AllowedTools   []string          `toml:"allowed_tools" env:"ALLOWED_TOOLS"`     // rules such as "Read" or "Bash(git log *)"
+	Commands       []string          `toml:"slash_commands" env:"SLASH_COMMANDS"`   // of the CLI, that chats may give as "//name" beside the harmless ones
 	KeepAlive      Duration          `toml:"keep_alive" env:"KEEP_ALIVE"`           // how long a process waits for its chat's next message; 0 = one process per turn
 	MaxProcesses   int               `toml:"max_processes" env:"MAX_PROCESSES"`
 	Silence        Duration          `toml:"silence_timeout" env:"SILENCE_TIMEOUT"` // no output while no tool runs: the model's API hangs
@@ -65,6 +66,7 @@ func (c Config) Validate() error {
 	if !slices.Contains(permissionModes, c.PermissionMode) {
 		errs = append(errs, fmt.Errorf("[claude] permission_mode %q: want one of %s", c.PermissionMode, strings.Join(permissionModes, ", ")))
 	}
+	errs = append(errs, c.checkCommands()...)
 	if c.MaxProcesses < 1 {
 		errs = append(errs, fmt.Errorf("[claude] max_processes %d: want at least 1", c.MaxProcesses))
 	}

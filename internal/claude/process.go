@@ -223,6 +223,10 @@ func (p *Process) ask(id, text string) {
 	if len(text) > 0 && text[0] == '/' {
 		text = " " + text // else the CLI takes it for a command of its own; it trims the space again
 	}
+	p.prompt(id, text)
+}
+
+func (p *Process) prompt(id, text string) {
 	p.in.send(object{"type": "user", "uuid": id, "message": object{"role": "user", "content": text}})
 }
 
