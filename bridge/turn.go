@@ -235,23 +235,23 @@ func (t *turn) answer(ctx context.Context) outcome {
 		switch {
 		case errors.As(err, &lost):
 			if err = t.forgetSession(ctx, lost); err != nil {
-				return t.failed(log, err)
+				return failed(log, err)
 			}
 		case errors.As(err, &exit) && !t.acted && ctx.Err() == nil:
 			log.Warn().Err(err).Msg("claude died before it used a tool; running the turn again")
 			if err = t.rejoin(ctx); err != nil {
-				return t.failed(log, err)
+				return failed(log, err)
 			}
 		case err != nil && !t.sent && errors.Is(err, context.Canceled):
 			return outcome{state: db.Queued}
 		case err != nil:
-			return t.failed(log, err)
+			return failed(log, err)
 		default:
-			return t.ended(log, result)
+			return ended(log, result)
 		}
 		t.show(t.view.restarted())
 	}
-	return t.failed(log, err)
+	return failed(log, err)
 }
 
 // forgetSession gives the turn a new session in place of a lost one.

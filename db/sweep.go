@@ -39,7 +39,7 @@ func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 			return s, err
 		}
 	}
-	return s, d.MergeIndex(ctx)
+	return s, d.Index().Merge(ctx)
 }
 
 // sweepMessages deletes what was said too long ago.
