@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -18,6 +19,8 @@ type Spec struct {
 	Resume  bool   // the session exists; else it is begun with this id
 	Dir     string // working folder
 	Mode    string // permission mode
+	Model   string // empty = the configured one
+	Effort  string // empty = the configured one
 	Name    string // title by which a person can resume the session in a terminal; empty = none
 	Task    string // not empty: the process is for a [Question], and all of the above but Dir is not used
 
@@ -137,8 +140,11 @@ func arguments(c Config, spec Spec) []string {
 	if spec.Mode != "" {
 		args = append(args, "--permission-mode="+spec.Mode)
 	}
-	if c.Model != "" {
-		args = append(args, "--model="+c.Model)
+	if m := cmp.Or(spec.Model, c.Model); m != "" {
+		args = append(args, "--model="+m)
+	}
+	if e := cmp.Or(spec.Effort, c.Effort); e != "" {
+		args = append(args, "--effort="+e)
 	}
 	for _, rule := range c.AllowedTools {
 		args = append(args, "--allowedTools="+rule)
@@ -204,7 +210,8 @@ func (p *Process) overhear(line []byte) {
 func (p *Process) fits(spec Spec) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.alive() && !p.busy && p.spec.Session == spec.Session && p.spec.Dir == spec.Dir && p.spec.Mode == spec.Mode
+	return p.alive() && !p.busy && p.spec.Session == spec.Session && p.spec.Dir == spec.Dir && p.spec.Mode == spec.Mode &&
+		p.spec.Model == spec.Model && p.spec.Effort == spec.Effort
 }
 
 func (p *Process) attach(r *run) {
@@ -226,6 +233,10 @@ func (p *Process) ask(id, text string) {
 	if len(text) > 0 && text[0] == '/' {
 		text = " " + text // else the CLI takes it for a command of its own; it trims the space again
 	}
+	p.prompt(id, text)
+}
+
+func (p *Process) prompt(id, text string) {
 	p.in.send(object{"type": "user", "uuid": id, "message": object{"role": "user", "content": text}})
 }
 

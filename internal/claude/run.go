@@ -20,12 +20,17 @@ import (
 // drops a prompt whose id its session holds already, without a word: Run would then wait for a result until the silence
 // is too long. So an id is used once per session.
 func (p *Process) Run(ctx context.Context, id, text string) iter.Seq2[Event, error] {
+	return p.turnOf(ctx, func() { p.ask(id, text) })
+}
+
+// turnOf is a turn that ask begins.
+func (p *Process) turnOf(ctx context.Context, ask func()) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newAsks(), stop: stopper{p: p}}
 		p.attach(r)
 		defer p.detach(r)
 		p.putInMode()
-		p.ask(id, text)
+		ask()
 		crash.At("prompt: sent")
 		r.loop(ctx, yield)
 	}
