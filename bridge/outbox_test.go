@@ -127,7 +127,7 @@ func TestARefusedAnswerMakesWay(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		turn := l.cutOff(fmt.Sprintf("om_%v", known))
 		if known {
-			l.must(l.bridge.db.SetTurnCard(t.Context(), turn, "card"))
+			l.must(l.bridge.db.Turns().SetCard(t.Context(), turn, "card"))
 		}
 	}
 	l.say("om_2", "/help")
@@ -172,7 +172,7 @@ func TestTheCardOfTheTurnThatGoesOnIsNotThatOfTheOther(t *testing.T) {
 	out := &recorder{found: []chat.Sent{{ID: "om_old", Card: "om_old/card"}}}
 	l := newLine(t, out)
 	first := l.cutOff("om_1")
-	l.must(l.bridge.db.SetTurnCard(t.Context(), first, "om_old/card"))
+	l.must(l.bridge.db.Turns().SetCard(t.Context(), first, "om_old/card"))
 	_, err := l.bridge.Press(t.Context(), pressed("ev_1", doContinue, first))
 	l.must(err)
 	l.sql(`UPDATE turns SET created_at = created_at - 7200000, attempts = 1`)
@@ -212,4 +212,18 @@ func (b *blind) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
 		return nil, chat.ErrGone
 	}
 	return nil, errors.New("no permission to list messages")
+}
+
+// What is said without a turn may be a card. It is posted once and joins the History under the name of its message.
+func TestACardWithoutATurnIsPosted(t *testing.T) {
+	rec := &recorder{}
+	l := newLine(t, rec)
+	l.say("om_0", "/status")
+	card := &chat.Card{Body: "a card", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: doStop}}}}
+	l.must(l.bridge.db.Outbox().Add(t.Context(), db.Post{Key: room, Idem: "a card", ReplyTo: "om_0", Card: card}))
+	l.start()
+	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	if rec.posts != 1 || len(rec.closed) != 0 || l.count(`SELECT COUNT(*) FROM messages WHERE message_id = 'card' AND content = 'a card'`) != 1 {
+		t.Errorf("%d posts, closed %d", rec.posts, len(rec.closed))
+	}
 }
