@@ -69,7 +69,7 @@ func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 		return err
 	}
 	dir := b.project(c)
-	did, err := b.pool.Recall(dir, t.Session, t.Prompt)
+	did, err := b.pool.Recall(t.Key.String(), dir, t.Session, t.Prompt)
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
 	}
