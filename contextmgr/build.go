@@ -115,7 +115,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	}
 	c.Background = m.overheard(ctx, r)
 	if part == unseen {
-		missed, err := m.db.Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
+		missed, err := m.db.Messages().Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
 		c.History = Fit(missed, limits)
 		if m.cfg.Mode != Resume {
 			err = errors.Join(err, m.remind(ctx, r, &c))
@@ -166,7 +166,7 @@ func (m *Manager) remember(ctx context.Context, r Request, newest []chat.Message
 	if r.ResumeID != "" && (r.Live || r.Verified) {
 		maps.Copy(known, m.told.of(r.Key).messages)
 		var err error
-		if began, err = m.db.SessionBegan(ctx, r.ResumeID); err != nil {
+		if began, err = m.db.Turns().SessionBegan(ctx, r.ResumeID); err != nil {
 			return nil, err
 		}
 	}

@@ -110,13 +110,13 @@ func (m *Manager) search(ctx context.Context, r Request, q query) (field, []hit,
 	var near map[int64]float64
 	var looking sync.WaitGroup
 	looking.Go(func() { near = m.meanings.near(ctx, r.Key, r.Epoch, q.text) })
-	found, err := m.db.Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, q.days()), mostPostings)
+	found, err := m.db.Index().Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, q.days()), mostPostings)
 	looking.Wait()
 	if err != nil || found.Messages == 0 {
 		return field{}, nil, err
 	}
 	f := survey(q, found)
-	msgs, err := m.db.Messages(ctx, r.Key, slices.AppendSeq(f.candidates(), maps.Keys(near)))
+	msgs, err := m.db.Messages().BySeq(ctx, r.Key, slices.AppendSeq(f.candidates(), maps.Keys(near)))
 	if err != nil {
 		return field{}, nil, err
 	}

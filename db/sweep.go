@@ -35,7 +35,7 @@ func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 	}
 	until := millis(d.now().Add(-c.HistoryTTL.Duration))
 	for last := int64(0); ; {
-		list, err := d.expired(ctx, until, last)
+		list, err := expired(ctx, d, until, last)
 		if err != nil {
 			return s, err
 		}
@@ -68,7 +68,7 @@ type stored struct {
 }
 
 // expired lists the next messages, by id, that were written before until.
-func (d *DB) expired(ctx context.Context, until, after int64) (list []stored, err error) {
+func expired(ctx context.Context, d *DB, until, after int64) (list []stored, err error) {
 	rows, err := d.read.QueryContext(ctx, expiredMessages, until, after, sweepBatch)
 	if err != nil {
 		return nil, fmt.Errorf("old messages: %w", err)
