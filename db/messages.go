@@ -26,6 +26,7 @@ type Entry struct {
 	Over      chat.Card                  // what that turn looks like from now on
 	Held      func(turn int64) chat.Card // not nil: the turn waits until somebody asks for it, and this card says so
 	Memory    *MemoryOrder               // a change to a memory, whose reply takes the place of Reply; nil = none
+	Grant     *GrantChange               // a change to who may talk to the bot; nil = none
 	Set       func(*Settings)            // changes the chat's settings; it may be called more than once; nil = nothing is changed
 }
 
@@ -63,6 +64,11 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 		}
 		if e.Set != nil {
 			if err := changeSettings(ctx, tx, e.Key, e.Set); err != nil {
+				return err
+			}
+		}
+		if e.Grant != nil {
+			if err := e.Grant.apply(ctx, tx, d.now()); err != nil {
 				return err
 			}
 		}
