@@ -99,7 +99,7 @@ func (s *sense) recalled(key chat.Key, text string, change ...func(*Request)) st
 	for _, f := range change {
 		f(&r)
 	}
-	list, err := s.m.recall(s.Context(), r, nothing, 5000)
+	list, err := s.m.look(s.Context(), r).recall(nothing, 5000)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func ours(tb testing.TB, d *db.DB) retriever {
 	cfg.TimeZone = "Asia/Shanghai" // the conversations' own
 	m := New(d, cfg, zerolog.Nop())
 	return func(t trial, q inquiry, chars int) []chat.Message {
-		list, err := m.recall(context.Background(), Request{Key: t.key, Kind: t.kind, Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}}, nothing, chars)
+		list, err := m.look(context.Background(), Request{Key: t.key, Kind: t.kind, Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}}).recall(nothing, chars)
 		if err != nil {
 			tb.Fatal(err)
 		}

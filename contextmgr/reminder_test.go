@@ -204,7 +204,7 @@ func TestTheQuestionIsNotRecalled(t *testing.T) {
 	m := New(d, utcDefaults(), zerolog.Nop())
 	for i, turn := range turns {
 		asked := []chat.Message{{Text: "钥匙在哪里", Time: time.Now().Add(time.Hour)}}
-		list, err := m.recall(t.Context(), Request{Key: key, Turn: turn, Asked: asked}, nothing, 5000)
+		list, err := m.look(t.Context(), Request{Key: key, Turn: turn, Asked: asked}).recall(nothing, 5000)
 		if err != nil || len(list) != i {
 			t.Errorf("turn %d recalls %d messages, want %d (%v)", turn, len(list), i, err)
 		}
@@ -216,7 +216,7 @@ func TestSomebodyWhoIsNamedAndADayThatIsNamed(t *testing.T) {
 	m := New(d, utcDefaults(), zerolog.Nop())
 	r := about(key, "5月4日说了什么？")
 	r.Kind = chat.Group
-	list, err := m.recall(t.Context(), r, nothing, 200)
+	list, err := m.look(t.Context(), r).recall(nothing, 200)
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%v, %v", list, err)
 	}

@@ -53,7 +53,9 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 		progress: newProgress(os.Stderr, size, "messages"),
 	}
 	began := time.Now()
-	err = im.run(ctx)
+	if err = im.run(ctx); err == nil {
+		err = store.Index().Merge(ctx)
+	}
 	fmt.Printf("%d read: %d new, %d known, %d bad, in %v\n", im.good+im.bad, im.added, im.good-im.added, im.bad, time.Since(began).Round(time.Millisecond))
 	if err == nil && im.bad > 0 {
 		err = fmt.Errorf("lines that were not imported: %d; correct them and import the file again, what is known is not added twice", im.bad)
