@@ -16,5 +16,5 @@ const (
 
 // Active names the chats that spoke last, and until when their messages are known.
 func (b *Bridge) Active(ctx context.Context) ([]chat.Activity, error) {
-	return b.db.Active(ctx, time.Now().Add(-activeFor), activeChats)
+	return b.db.Chats().Active(ctx, time.Now().Add(-activeFor), activeChats)
 }

@@ -114,7 +114,7 @@ func (g *background) pause() {
 
 func (g *background) take(ctx context.Context, c db.Claim) error {
 	key := c.Turn.Key
-	since, overheard, err := g.db.Addressed(ctx, key, c.Turn.ID)
+	since, overheard, err := g.db.Messages().Addressed(ctx, key, c.Turn.ID)
 	if err != nil || overheard >= g.most {
 		return err
 	}
@@ -136,5 +136,5 @@ func (g *background) take(ctx context.Context, c db.Claim) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return g.db.Overhear(ctx, key, c.Turn.Epoch, list)
+	return g.db.Messages().Overhear(ctx, key, c.Turn.Epoch, list)
 }

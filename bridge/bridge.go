@@ -235,12 +235,12 @@ func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
 // read it have asked for it.
 func (b *Bridge) finish(ctx context.Context, e db.End) error {
 	e.Answer = redact.Text(e.Answer, b.cfg.Redact)
-	return b.db.FinishTurn(ctx, e)
+	return b.db.Turns().Finish(ctx, e)
 }
 
 // lang is the language in which the chat was last spoken to the bot; Chinese as long as nobody has spoken.
 func (b *Bridge) lang(ctx context.Context, key chat.Key) lang {
-	c, err := b.db.Chat(ctx, key)
+	c, err := b.db.Chats().Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		b.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
 	}

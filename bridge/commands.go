@@ -125,7 +125,7 @@ func (b *Bridge) stop(ctx context.Context, m chat.Incoming) (order, error) {
 			return order{}, err
 		}
 		var err error
-		if turn, err = b.db.Queued(ctx, m.Key); err != nil {
+		if turn, err = b.db.Turns().Queued(ctx, m.Key); err != nil {
 			return order{}, err
 		}
 	}
@@ -136,7 +136,7 @@ func (b *Bridge) stop(ctx context.Context, m chat.Incoming) (order, error) {
 }
 
 func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
-	c, err := b.db.Chat(ctx, m.Key)
+	c, err := b.db.Chats().Get(ctx, m.Key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return order{}, err
 	}
@@ -153,5 +153,5 @@ func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
 	case c.Session.ID != "":
 		session = texts.StatusSession
 	}
-	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.project(c)), session.in(l), b.cfg.Context.Mode) + b.lastTold(ctx, c)}, nil
+	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.cfg.project(c)), session.in(l), b.cfg.Context.Mode) + b.lastTold(ctx, c)}, nil
 }

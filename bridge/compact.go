@@ -21,7 +21,7 @@ const mostLoaded = 500
 
 // compactNow orders a summary: at once, or when the turn that runs is over.
 func compactNow(b *Bridge, ctx context.Context, m chat.Incoming) (order, error) {
-	c, err := b.db.Chat(ctx, m.Key)
+	c, err := b.db.Chats().Get(ctx, m.Key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return order{}, err
 	}
@@ -39,11 +39,11 @@ func (b *Bridge) due(c db.Chat) bool {
 // compact makes the chat's summary, and a new session begins from it. Who asked for it is told what came of it. Whatever
 // fails, the chat goes on as it is.
 func (b *Bridge) compact(ctx context.Context, key chat.Key) error {
-	c, err := b.db.Chat(ctx, key)
+	c, err := b.db.Chats().Get(ctx, key)
 	if err != nil {
 		return b.uncompacted(ctx, c, err)
 	}
-	list, err := b.db.Settled(ctx, key, c.Epoch, c.After(), mostLoaded)
+	list, err := b.db.Messages().Settled(ctx, key, c.Epoch, c.After(), mostLoaded)
 	if err != nil {
 		return b.uncompacted(ctx, c, err)
 	}
@@ -68,7 +68,7 @@ func (b *Bridge) compact(ctx context.Context, key chat.Key) error {
 		chars += utf8.RuneCountInString(m.Text)
 	}
 	done := fmt.Sprintf(texts.CompactDone.in(chatLang(c)), len(older), chars, utf8.RuneCountInString(s.Text), len(list)-len(older))
-	err = b.db.Compact(context.WithoutCancel(ctx), key, c.Epoch, s, done)
+	err = b.db.Chats().Compact(context.WithoutCancel(ctx), key, c.Epoch, s, done)
 	if errors.Is(err, db.ErrNotFound) { // the chat has begun anew meanwhile
 		return b.nothingToCompact(ctx, c)
 	} else if err != nil {
@@ -94,14 +94,14 @@ var errFullAgain = errors.New("the session was full after one turn")
 // behind: the next one begins with the recent messages.
 func (b *Bridge) nothingToCompact(ctx context.Context, c db.Chat) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := b.db.AnswerCompact(ctx, c.Key, texts.CompactNothing.in(chatLang(c))); err != nil {
+	if err := b.db.Chats().AnswerCompact(ctx, c.Key, texts.CompactNothing.in(chatLang(c))); err != nil {
 		return b.uncompacted(ctx, c, err)
 	}
 	b.outbox.wake(c.Key)
 	if !b.cfg.Context.Full(c.Session.Tokens, c.Session.Window) {
 		return nil
 	}
-	if err := b.db.ForgetSession(ctx, c.Key, c.Session.ID); err != nil {
+	if err := b.db.Chats().ForgetSession(ctx, c.Key, c.Session.ID); err != nil {
 		return b.uncompacted(ctx, c, err)
 	}
 	b.log.Info().Stringer("chat", c.Key).Int64("session_tokens", c.Session.Tokens).Msg("full session dropped; its chat is too short for a summary")
@@ -122,7 +122,7 @@ func (b *Bridge) uncompacted(ctx context.Context, c db.Chat, err error) error {
 	}
 	log.Error().Err(err).Msg("chat not compacted")
 	if c.Compacting != "" {
-		if err := b.db.AnswerCompact(ctx, c.Key, texts.CompactFailed.in(chatLang(c))); err != nil {
+		if err := b.db.Chats().AnswerCompact(ctx, c.Key, texts.CompactFailed.in(chatLang(c))); err != nil {
 			log.Error().Err(err).Msg("failed compaction not told")
 		}
 		b.outbox.wake(c.Key)

@@ -33,7 +33,7 @@ func argument(text string) string {
 
 // showContext shows what the next prompt would carry; a question may follow the command.
 func (b *Bridge) showContext(ctx context.Context, m chat.Incoming) (order, error) {
-	c, err := b.db.Chat(ctx, m.Key)
+	c, err := b.db.Chats().Get(ctx, m.Key)
 	if errors.Is(err, db.ErrNotFound) {
 		return order{reply: texts.ContextNothing.in(zh)}, nil
 	} else if err != nil {
@@ -73,7 +73,7 @@ func (b *Bridge) showHistory(ctx context.Context, m chat.Incoming) (order, error
 		}
 		n = min(n, historyMost)
 	}
-	list, err := b.db.Latest(ctx, m.Key, n)
+	list, err := b.db.Messages().Latest(ctx, m.Key, n)
 	if err != nil {
 		return order{}, err
 	}

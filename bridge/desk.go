@@ -145,7 +145,7 @@ func (d *desk) remember(ctx context.Context, key chat.Key, in toRemember) (strin
 	if err != nil {
 		return "", err
 	}
-	known, err := d.db.Memories(ctx, key)
+	known, err := d.db.Memories().Of(ctx, key)
 	if err != nil {
 		return "", err
 	}
@@ -156,7 +156,7 @@ func (d *desk) remember(ctx context.Context, key chat.Key, in toRemember) (strin
 	if d.cfg.Memory.Approval {
 		m.State = db.ProposedMemory
 	}
-	m, err = d.db.SaveMemory(ctx, m, db.Change{Who: "agent", Why: "tool remember"})
+	m, err = d.db.Memories().Save(ctx, m, db.Change{Who: "agent", Why: "tool remember"})
 	switch {
 	case errors.Is(err, db.ErrBadMemory), errors.Is(err, db.ErrTooManyMemories):
 		return "", &agenttools.RefusedError{Reason: "Not remembered: " + err.Error()}

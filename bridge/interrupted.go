@@ -36,7 +36,7 @@ func (b *Bridge) continues(ctx context.Context, e *db.Entry, l lang) error {
 	if err := b.recovered(ctx); err != nil {
 		return err
 	}
-	t, err := b.db.Interrupted(ctx, e.Key)
+	t, err := b.db.Turns().Interrupted(ctx, e.Key)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil // an ordinary message
 	} else if err != nil {
@@ -49,7 +49,7 @@ func (b *Bridge) continues(ctx context.Context, e *db.Entry, l lang) error {
 
 // over is the card of an interrupted turn about which somebody has decided.
 func (b *Bridge) over(ctx context.Context, key chat.Key, turn int64, l lang, notice phrase) (chat.Card, error) {
-	answer, err := b.db.Answer(ctx, key, turn)
+	answer, err := b.db.Turns().Answer(ctx, key, turn)
 	if err != nil {
 		return chat.Card{}, err
 	}
@@ -68,7 +68,7 @@ func (b *Bridge) decide(ctx context.Context, p chat.Press, l lang) (string, erro
 	if w.Over, err = b.over(ctx, p.Key, w.Turn, l, notice); err != nil {
 		return "", err
 	}
-	switch err := b.db.Decide(ctx, w); {
+	switch err := b.db.Turns().Decide(ctx, w); {
 	case errors.Is(err, db.ErrRepeated):
 		return "", nil
 	case errors.Is(err, db.ErrNotFound):

@@ -93,7 +93,7 @@ type memoryTalk struct {
 
 // aboutMemory is the command /memory.
 func aboutMemory(b *Bridge, ctx context.Context, m chat.Incoming) (order, error) {
-	all, err := b.db.Memories(ctx, m.Key)
+	all, err := b.db.Memories().Of(ctx, m.Key)
 	if err != nil {
 		return order{}, err
 	}
@@ -198,11 +198,11 @@ func (t *memoryTalk) show(x db.Memory) (order, error) {
 const excerpt = 80
 
 func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
-	versions, err := t.b.db.MemoryVersions(ctx, t.said.Key, x.ID)
+	versions, err := t.b.db.Memories().Versions(ctx, t.said.Key, x.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return order{}, err
 	}
-	sources, err := t.b.db.MessagesByID(ctx, t.said.Key, x.Sources)
+	sources, err := t.b.db.Messages().ByID(ctx, t.said.Key, x.Sources)
 	if err != nil {
 		return order{}, err
 	}

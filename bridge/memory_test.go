@@ -99,7 +99,7 @@ func (w *world) delivered(p place) string {
 func (w *world) ask(p place, text, answer string, during func()) contextmgr.Prompt {
 	w.Helper()
 	w.hear(p, text, true)
-	c, err := w.store.ClaimTurn(w.ctx, p.key, db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
+	c, err := w.store.Turns().Claim(w.ctx, p.key, db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
 	w.must(err)
 	prompt := w.bridge.context.Build(w.ctx, contextmgr.Request{
 		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume, Seen: c.Chat.Session.Turn,
@@ -110,7 +110,7 @@ func (w *world) ask(p place, text, answer string, during func()) contextmgr.Prom
 		during()
 	}
 	leave()
-	w.must(w.store.FinishTurn(w.ctx, db.End{Turn: c.Turn, State: db.Done, Answer: answer, Session: db.Session{ID: c.Turn.Session}}))
+	w.must(w.store.Turns().Finish(w.ctx, db.End{Turn: c.Turn, State: db.Done, Answer: answer, Session: db.Session{ID: c.Turn.Session}}))
 	w.delivered(p)
 	return prompt
 }
@@ -180,7 +180,7 @@ func TestMemoriesByCommand(t *testing.T) {
 	w.expect(w.order(alice, "/memory show #1"), "第二行", "第 1 版")
 	w.expect(w.order(alice, "/memory edit 1 喝咖啡"), "已修改 #1：喝咖啡")
 	w.expect(w.order(alice, "/memory why 1"), "v1", "记下: 你 (/remember)", "v2", "修改: 你", "> ", "/memory edit 1 喝咖啡")
-	list, err := w.store.Memories(w.ctx, alice.key)
+	list, err := w.store.Memories().Of(w.ctx, alice.key)
 	w.must(err)
 	w.expect(w.order(alice, "/memory show "+list[1].ID), "第二件")
 	w.expect(w.order(alice, "/memory forget 1"), "已忘记 #1：喝咖啡", "/new")
@@ -196,7 +196,7 @@ func TestMemoriesByCommand(t *testing.T) {
 	w.ask(alice, "记住", "好", func() {
 		w.remember(alice, toRemember{Title: "ming@example.com", Text: "ming@example.com", Keywords: []string{"ming@example.com"}})
 	})
-	w.expect(fmt.Sprint(w.store.Memories(w.ctx, alice.key)), "[REDACTED_EMAIL]", "!ming@", "!hunter2")
+	w.expect(fmt.Sprint(w.store.Memories().Of(w.ctx, alice.key)), "[REDACTED_EMAIL]", "!ming@", "!hunter2")
 	w.expect(w.order(alice, "/remember "+strings.Repeat("长", db.MaxMemoryText+1)), "太长")
 	w.expect(w.order(alice, "/help"), "/remember", "/memory")
 }
@@ -262,7 +262,7 @@ func TestWhatTheAgentRemembers(t *testing.T) {
 		w.expect(w.remember(alice, toRemember{Title: "p", Text: "uses Go", Scope: "project"}), "number 2")
 		w.expect(w.searchMemory(alice, "TEA"), "[1] 茶", "\n  爱喝茶")
 	})
-	list, err := w.store.Memories(w.ctx, alice.key)
+	list, err := w.store.Memories().Of(w.ctx, alice.key)
 	w.must(err)
 	if len(list) != 2 || list[0].Scope != db.UserScope || list[0].Of != "ou_alice" || list[0].Sources[0] != "om_1" || list[1].Of != "/srv/one" {
 		t.Errorf("stored %+v", list)
@@ -298,7 +298,7 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	w.hear(team, "remember, for me only: I am allergic to nuts", true)
 	w.hear(team, "and to fish", true)
 	w.hear(team.by("ou_bob"), "what time is it?", true)
-	c, err := w.store.ClaimTurn(w.ctx, team.key, db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
+	c, err := w.store.Turns().Claim(w.ctx, team.key, db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
 	w.must(err)
 	if len(c.Asked) != 3 {
 		t.Fatalf("asked %+v, want the three questions together", c.Asked)
@@ -310,7 +310,7 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	c.Asked = c.Asked[:2]
 	defer w.bridge.desk.attend(c, "/srv/one")()
 	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "number 2")
-	list, err := w.store.Memories(w.ctx, team.key)
+	list, err := w.store.Memories().Of(w.ctx, team.key)
 	w.must(err)
 	if len(list) != 2 || list[0].Scope != db.ChatScope || list[1].Of != "ou_alice" {
 		t.Errorf("stored %+v", list)
@@ -454,7 +454,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				w.order(p, "/new")
 			}
 			for _, q := range places {
-				list, err := w.store.Memories(w.ctx, q.key)
+				list, err := w.store.Memories().Of(w.ctx, q.key)
 				w.must(err)
 				for _, m := range list {
 					if !slices.Contains(foreign, m.ID) {
@@ -471,7 +471,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 			check(p, "the last prompt", w.ask(p, "what do you know?", "?", func() { reads(p) }).Text())
 			for _, id := range foreign {
 				check(p, "show", w.order(p, "/memory show "+id))
-				versions, err := w.store.MemoryVersions(w.ctx, p.key, id)
+				versions, err := w.store.Memories().Versions(w.ctx, p.key, id)
 				if !errors.Is(err, db.ErrNotFound) {
 					w.must(err)
 				}
@@ -479,7 +479,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 			}
 			check(p, "messages", fmt.Sprint(w.messages(p.key)))
 			check(p, "documents", w.documents(filepath.Join(own, "docs"), p.key))
-			for r, err := range w.store.ExportChat(w.ctx, p.key) {
+			for r, err := range w.store.Records().Of(w.ctx, p.key) {
 				w.must(err)
 				check(p, "history export", r.Text)
 			}
@@ -499,9 +499,9 @@ func (w *world) messages(key chat.Key) []chat.Message {
 	for i := range w.said + 1 {
 		seqs, ids = append(seqs, int64(i)), append(ids, fmt.Sprintf("om_%d", i))
 	}
-	bySeq, err := w.store.Messages(w.ctx, key, seqs)
+	bySeq, err := w.store.Messages().BySeq(w.ctx, key, seqs)
 	w.must(err)
-	byID, err := w.store.MessagesByID(w.ctx, key, ids)
+	byID, err := w.store.Messages().ByID(w.ctx, key, ids)
 	w.must(err)
 	return append(bySeq, byID...)
 }

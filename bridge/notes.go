@@ -42,7 +42,7 @@ func (b *Bridge) learn(c db.Chat, turn int64, asked []chat.Message) {
 
 // takeNotes remembers what is worth it of the messages with these ids.
 func (b *Bridge) takeNotes(ctx context.Context, c db.Chat, ids []string) error {
-	said, err := b.db.MessagesByID(ctx, c.Key, ids)
+	said, err := b.db.Messages().ByID(ctx, c.Key, ids)
 	if err != nil || len(said) == 0 { // they may have been deleted
 		return err
 	}
@@ -69,7 +69,7 @@ func (b *Bridge) takeNotes(ctx context.Context, c db.Chat, ids []string) error {
 
 // knownTo are the memories that those know for whom note is: never those of somebody else, whose words would end in it.
 func (b *Bridge) knownTo(ctx context.Context, note db.Memory) ([]db.Memory, error) {
-	list, err := b.db.Memories(ctx, note.Key)
+	list, err := b.db.Memories().Of(ctx, note.Key)
 	return slices.DeleteFunc(list, func(x db.Memory) bool { return x.Scope == db.UserScope && x.Of != note.Of }), err
 }
 
@@ -87,7 +87,7 @@ func (b *Bridge) keepNotes(ctx context.Context, note db.Memory, reply string) er
 		if slices.ContainsFunc(known, func(k db.Memory) bool { return sameWords(k.Text, note.Text) }) {
 			continue
 		}
-		saved, err := b.db.SaveMemory(ctx, note, db.Change{Who: "magpie", Why: "after a turn"})
+		saved, err := b.db.Memories().Save(ctx, note, db.Change{Who: "magpie", Why: "after a turn"})
 		if err != nil {
 			return err
 		}

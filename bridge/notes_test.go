@@ -81,7 +81,7 @@ func (w *world) keep(p place, reply string) {
 
 func (w *world) memories(p place) []db.Memory {
 	w.Helper()
-	list, err := w.store.Memories(w.ctx, p.key)
+	list, err := w.store.Memories().Of(w.ctx, p.key)
 	w.must(err)
 	return list
 }

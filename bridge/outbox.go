@@ -211,7 +211,7 @@ func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 
 // withheld is said in place of words that the platform does not allow, which are in the History all the same.
 func (o *outbox) withheld(ctx context.Context, key chat.Key) string {
-	c, err := o.db.Chat(ctx, key)
+	c, err := o.db.Chats().Get(ctx, key)
 	if err != nil {
 		o.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
 	}
@@ -242,7 +242,7 @@ func (o *outbox) card(ctx context.Context, to chat.Ref, p db.Post) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return id, o.db.SetTurnCard(context.WithoutCancel(ctx), p.Turn, id)
+	return id, o.db.Turns().SetCard(context.WithoutCancel(ctx), p.Turn, id)
 }
 
 // posted looks for the card that a turn has posted without noting it; empty = none as far as is known.

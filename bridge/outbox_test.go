@@ -127,7 +127,7 @@ func TestARefusedAnswerMakesWay(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		turn := l.cutOff(fmt.Sprintf("om_%v", known))
 		if known {
-			l.must(l.bridge.db.SetTurnCard(t.Context(), turn, "card"))
+			l.must(l.bridge.db.Turns().SetCard(t.Context(), turn, "card"))
 		}
 	}
 	l.say("om_2", "/help")
@@ -172,7 +172,7 @@ func TestTheCardOfTheTurnThatGoesOnIsNotThatOfTheOther(t *testing.T) {
 	out := &recorder{found: []chat.Sent{{ID: "om_old", Card: "om_old/card"}}}
 	l := newLine(t, out)
 	first := l.cutOff("om_1")
-	l.must(l.bridge.db.SetTurnCard(t.Context(), first, "om_old/card"))
+	l.must(l.bridge.db.Turns().SetCard(t.Context(), first, "om_old/card"))
 	_, err := l.bridge.Press(t.Context(), pressed("ev_1", doContinue, first))
 	l.must(err)
 	l.sql(`UPDATE turns SET created_at = created_at - 7200000, attempts = 1`)

@@ -36,11 +36,11 @@ const noTurn = math.MaxInt64
 // Of builds the context of a question; live says that a living process would be asked, else a new one. It returns
 // [db.ErrNotFound] for a chat that is not known.
 func (p *Preview) Of(ctx context.Context, question chat.Message, live bool) (Built, error) {
-	c, err := p.db.Chat(ctx, question.Key)
+	c, err := p.db.Chats().Get(ctx, question.Key)
 	if err != nil {
 		return Built{}, err
 	}
-	if c.Session, err = p.db.SessionOn(ctx, c, p.cfg.Node); err != nil {
+	if c.Session, err = p.db.Chats().SessionOn(ctx, c, p.cfg.Node); err != nil {
 		return Built{}, err
 	}
 	claim := db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: c.Key, Epoch: c.Epoch, Created: question.Time}}

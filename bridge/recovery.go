@@ -20,7 +20,7 @@ func (b *Bridge) recover(ctx context.Context) error {
 	} else if n > 0 {
 		b.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
 	}
-	left, err := b.db.RunningTurns(ctx)
+	left, err := b.db.Turns().Running(ctx)
 	if err != nil {
 		return err
 	}
@@ -32,14 +32,14 @@ func (b *Bridge) recover(ctx context.Context) error {
 			}
 		}
 	}
-	keys, err := b.db.QueuedChats(ctx)
+	keys, err := b.db.Turns().QueuedChats(ctx)
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
 		b.wake(key)
 	}
-	awaited, err := b.db.AwaitedCompactions(ctx)
+	awaited, err := b.db.Chats().AwaitedCompactions(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,11 +64,11 @@ func (b *Bridge) recovered(ctx context.Context) error {
 // had gone; the store tells what people have seen.
 func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 	log := b.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
-	c, err := b.db.Chat(ctx, t.Key)
+	c, err := b.db.Chats().Get(ctx, t.Key)
 	if err != nil {
 		return err
 	}
-	dir := b.project(c)
+	dir := b.cfg.project(c)
 	did, err := b.pool.Recall(dir, t.Session, t.Prompt)
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
@@ -76,7 +76,7 @@ func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 	idle := err == nil && !did.Ended && !did.Acted && did.Text == "" && !t.Acted && t.Draft == ""
 	if idle && t.Attempts < maxAttempts {
 		log.Warn().Msg("turn was cut off before it did anything; beginning it again")
-		return b.db.RequeueTurn(ctx, t.ID)
+		return b.db.Turns().Requeue(ctx, t.ID)
 	}
 	end := outcome{state: db.Interrupted, notice: texts.Interrupted}
 	text := did.Text

@@ -22,7 +22,7 @@ func (l *line) left(id, text string) (transcript string) {
 	l.Helper()
 	l.say(id, text)
 	names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}
-	_, err := l.bridge.db.ClaimTurn(l.Context(), room, names, true)
+	_, err := l.bridge.db.Turns().Claim(l.Context(), room, names, true)
 	l.must(err)
 	transcript, err = l.config.Transcript(l.config.Project, names.Session)
 	l.must(err)
@@ -47,7 +47,7 @@ func TestATurnWhoseTranscriptCannotBeReadIsNotBegunAgain(t *testing.T) {
 func TestTheUseOfAToolIsNotedInTheEnd(t *testing.T) {
 	l := newLine(t, &recorder{})
 	l.left("om_1", "hello")
-	left, err := l.bridge.db.RunningTurns(t.Context())
+	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
 	turn := &turn{b: l.bridge, painter: &painter{dirty: make(chan struct{}, 1)}}
 	turn.claim.Turn = left[0]
@@ -75,7 +75,7 @@ func TestRecoveryWaitsForTheStore(t *testing.T) {
 func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	l := newLine(t, &recorder{})
 	path := l.left("om_1", "hello")
-	left, err := l.bridge.db.RunningTurns(t.Context())
+	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
 	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
 	l.must(os.WriteFile(path, []byte(strings.Join([]string{

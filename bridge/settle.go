@@ -16,7 +16,7 @@ func (t *turn) settle(ctx context.Context) {
 	b, key := t.b, t.claim.Turn.Key
 	b.beginAnew(ctx, t.claim)
 	b.upkeep.begin(ctx, key, b.due(t.claim.Chat), func() { t.show(t.view.tidying()) })
-	c, err := b.db.Chat(ctx, key)
+	c, err := b.db.Chats().Get(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
 		return
@@ -44,7 +44,7 @@ func (t *turn) unsettle(ctx context.Context, end outcome) {
 	if end.state == db.Queued || ctx.Err() != nil {
 		return // at the end of the program; what is due is found before the next turn
 	}
-	c, err := b.db.Chat(ctx, key)
+	c, err := b.db.Chats().Get(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
 		return
@@ -66,7 +66,7 @@ func (b *Bridge) long(ctx context.Context, c db.Chat) bool {
 	if c.Session.Tokens > 0 || !b.upkeep.fit(c.Key, time.Now()) {
 		return false
 	}
-	list, err := b.db.Settled(ctx, c.Key, c.Epoch, c.After(), mostLoaded)
+	list, err := b.db.Messages().Settled(ctx, c.Key, c.Epoch, c.After(), mostLoaded)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("length of the chat not known")
 		return false

@@ -37,7 +37,7 @@ func (b *Bridge) beginAnew(ctx context.Context, c db.Claim) {
 		return // it is an earlier try of this turn that began anew
 	}
 	log := zerolog.Ctx(ctx)
-	if err := b.db.BeginAnew(context.WithoutCancel(ctx), key, c.Turn.Epoch, before-1); err != nil {
+	if err := b.db.Chats().BeginAnew(context.WithoutCancel(ctx), key, c.Turn.Epoch, before-1); err != nil {
 		log.Error().Err(err).Msg("stale chat does not begin anew")
 		return
 	}
@@ -70,7 +70,7 @@ func (b *Bridge) capture(ctx context.Context, c db.Claim) error {
 	for _, m := range said {
 		x.Sources = append(x.Sources, m.ID)
 	}
-	_, err = b.db.SaveMemory(ctx, x, db.Change{Who: "magpie", Why: "stale"})
+	_, err = b.db.Memories().Save(ctx, x, db.Change{Who: "magpie", Why: "stale"})
 	return err
 }
 

@@ -72,14 +72,14 @@ func names(prompts []db.Prompt) []string {
 // no name since it is from an old version, there are none: then the session is resumed unseen, since that shall not keep
 // anybody from an answer.
 func known(ctx context.Context, store *db.DB, c db.Claim) []db.Prompt {
-	list, err := store.Prompts(ctx, c.Turn.Key, c.Turn.ID)
+	list, err := store.Turns().Prompts(ctx, c.Turn.Key, c.Turn.ID)
 	last := c.Turn.ID
 	if own := c.Chat.Session; own.ID == c.Turn.Session {
 		last = own.Turn
 	}
 	if n := len(list); err == nil && n > 0 && list[n-1].Turn > last { // it was set aside for long
 		var older []db.Prompt
-		older, err = store.Prompts(ctx, c.Turn.Key, last)
+		older, err = store.Turns().Prompts(ctx, c.Turn.Key, last)
 		list = append(list, older...)
 	}
 	if err != nil {

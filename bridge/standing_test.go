@@ -17,13 +17,13 @@ import (
 func (l *line) answered(id, text string) db.Session {
 	l.Helper()
 	transcript := l.left(id, text)
-	running, err := l.bridge.db.RunningTurns(l.Context())
+	running, err := l.bridge.db.Turns().Running(l.Context())
 	l.must(err)
 	turn := running[0]
 	l.append(transcript, turn.Prompt, `{"type":"assistant","uuid":"`+uuid.NewString()+
 		`","message":{"id":"m1","model":"m","stop_reason":"end_turn","content":[{"type":"text","text":"yes"}]}}`)
 	s := db.Session{ID: turn.Session, Node: "here", Cwd: realPath(l.config.Project)}
-	l.must(l.bridge.db.FinishTurn(l.Context(), db.End{Turn: turn, State: db.Done, Answer: "yes", Session: s}))
+	l.must(l.bridge.db.Turns().Finish(l.Context(), db.End{Turn: turn, State: db.Done, Answer: "yes", Session: s}))
 	return s
 }
 
@@ -57,7 +57,7 @@ func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 	l.must(err)
 	l.say("om_2", "and now?")
 	names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: "here"}
-	c, err := l.bridge.db.ClaimTurn(t.Context(), room, names, true)
+	c, err := l.bridge.db.Turns().Claim(t.Context(), room, names, true)
 	l.must(err)
 	if !c.Resume {
 		t.Fatal("no session to go on with")
@@ -84,7 +84,7 @@ func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
 	if got := l.sessionOfTheLastTurn(); got != s.ID {
 		t.Errorf("answered in session %s, want %s", got, s.ID)
 	}
-	told, err := l.bridge.db.LastTold(t.Context(), room, 0)
+	told, err := l.bridge.db.Turns().LastTold(t.Context(), room, 0)
 	if want := (db.Told{Session: db.Resumed, Unsure: true, Messages: 2}); err != nil || told != want {
 		t.Errorf("told %+v, want %+v (%v)", told, want, err)
 	}
@@ -101,7 +101,7 @@ func TestASessionThatWasLongAwayIsKnown(t *testing.T) {
 	l.until("the answer", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE session_id <> '' AND state = 'done'`) == 2
 	})
-	told, err := l.bridge.db.LastTold(t.Context(), room, 0)
+	told, err := l.bridge.db.Turns().LastTold(t.Context(), room, 0)
 	if got := l.sessionOfTheLastTurn(); err != nil || got != s.ID || told.Unsure || told.Behind {
 		t.Errorf("answered in session %s, want %s; told %+v (%v)", got, s.ID, told, err)
 	}
@@ -125,7 +125,7 @@ func TestWhereASessionCanBeResumed(t *testing.T) {
 		"in another folder":          {t.TempDir(), db.Session{Node: "here", Cwd: dir}, claude.LostElsewhere},
 		"in a folder that is away":   {filepath.Join(dir, "gone"), db.Session{Node: "here", Cwd: dir}, ""},
 	} {
-		if got := b.cfg.away(db.Chat{ProjectPath: tc.project, Session: tc.session}); got != tc.want {
+		if got := b.cfg.away(db.Chat{Settings: db.Settings{Project: tc.project}, Session: tc.session}); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

@@ -22,7 +22,7 @@ func (b *Bridge) entitle(ctx context.Context, c db.Chat, asked []chat.Message, a
 		log.Warn().Err(err).Msg("the agent has found no title; it is made of the question")
 		title = contextmgr.FallbackTitle(redact.Text(asked[0].Text, redact.All()))
 	}
-	if err := b.db.SetTopic(ctx, c.Key, title); err != nil {
+	if err := b.db.Chats().SetTopic(ctx, c.Key, title); err != nil {
 		log.Error().Err(err).Msg("title not stored")
 	}
 }

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -32,7 +33,7 @@ func (b *Bridge) work(ctx context.Context, key chat.Key) {
 	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
 		names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: b.cfg.Node}
 		crash.At("turn: claiming")
-		claim, err := b.db.ClaimTurn(ctx, key, names, b.cfg.Context.Resumes())
+		claim, err := b.db.Turns().Claim(ctx, key, names, b.cfg.Context.Resumes())
 		switch {
 		case err == nil:
 			crash.At("turn: claimed")
@@ -103,9 +104,9 @@ func (b *Bridge) runTurn(ctx context.Context, claim db.Claim) {
 	t.run(log.WithContext(ctx))
 }
 
-// chatLang is Chinese as long as nobody has spoken.
+// chatLang is the language that was set for the chat, else the one that it speaks; Chinese as long as nobody has spoken.
 func chatLang(c db.Chat) lang {
-	if lang(c.Lang) == en {
+	if lang(cmp.Or(c.Settings.Lang, c.Lang)) == en {
 		return en
 	}
 	return zh
@@ -117,7 +118,7 @@ func (t *turn) run(ctx context.Context) {
 	defer stop(nil)
 	key, b := t.claim.Turn.Key, t.b
 	b.lanes.begin(key, t.claim.Turn.ID, stop)
-	defer b.desk.attend(t.claim, b.project(t.claim.Chat))()
+	defer b.desk.attend(t.claim, b.cfg.project(t.claim.Chat))()
 	rest := t.paint(ctx)
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
@@ -184,7 +185,7 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 		posted: func(ctx context.Context, card string) {
 			crash.At("card: posted")
 			defer crash.At("card: stored")
-			if err := t.b.db.SetTurnCard(context.WithoutCancel(ctx), id, card); err != nil {
+			if err := t.b.db.Turns().SetCard(context.WithoutCancel(ctx), id, card); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
 			}
 		},
@@ -195,7 +196,7 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 			draft = answer
 			crash.At("draft: storing")
 			defer crash.At("draft: stored")
-			if err := t.b.db.SetTurnDraft(ctx, id, answer); err != nil {
+			if err := t.b.db.Turns().SetDraft(ctx, id, answer); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("draft of the answer not stored")
 			}
 		},
@@ -261,7 +262,7 @@ func (t *turn) forgetSession(ctx context.Context, lost *claude.LostError) error 
 	if lost.Cause == claude.LostMachine { // where it can be gone on with
 		return t.renewSession(ctx)
 	}
-	if err := t.b.db.ForgetSession(context.WithoutCancel(ctx), t.claim.Turn.Key, lost.Session); err != nil {
+	if err := t.b.db.Chats().ForgetSession(context.WithoutCancel(ctx), t.claim.Turn.Key, lost.Session); err != nil {
 		return err
 	}
 	return t.renewSession(ctx)
@@ -288,7 +289,7 @@ func (t *turn) rename(ctx context.Context, session string) error {
 	t.claim.Turn.Session, t.claim.Turn.Prompt = session, uuid.NewString()
 	t.logged.Store(session)
 	names := db.Names{Session: session, Prompt: t.claim.Turn.Prompt}
-	return t.b.db.RenameTurn(context.WithoutCancel(ctx), t.claim.Turn.ID, names)
+	return t.b.db.Turns().Rename(context.WithoutCancel(ctx), t.claim.Turn.ID, names)
 }
 
 // noticeable is how long a turn waits for a free process before its user is told.
@@ -305,7 +306,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	b, owner := t.b, t.claim.Turn.Key.String()
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
-		Dir: b.project(t.claim.Chat), Mode: b.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
+		Dir: b.cfg.project(t.claim.Chat), Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 		Tools: b.desk.serve(t.claim.Chat),
 		Known: func() []string { return t.known(ctx) },
 	}
@@ -427,7 +428,7 @@ func (t *turn) act(ctx context.Context) {
 	if t.noted {
 		return
 	}
-	if err := t.b.db.SetTurnActed(context.WithoutCancel(ctx), t.claim.Turn.ID); err != nil {
+	if err := t.b.db.Turns().SetActed(context.WithoutCancel(ctx), t.claim.Turn.ID); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("use of a tool not stored")
 		return
 	}
@@ -449,7 +450,7 @@ func (t *turn) insist(ctx context.Context, end outcome, err error) error {
 func (t *turn) store(ctx context.Context, end outcome) error {
 	ctx = context.WithoutCancel(ctx)
 	if end.state == db.Queued {
-		return t.b.db.RequeueTurn(ctx, t.claim.Turn.ID)
+		return t.b.db.Turns().Requeue(ctx, t.claim.Turn.ID)
 	}
 	e := db.End{
 		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.usage,
@@ -462,20 +463,13 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 }
 
 // project is the chat's working folder.
-func (b *Bridge) project(c db.Chat) string { return b.cfg.project(c) }
-
 func (cfg Config) project(c db.Chat) string {
-	if c.ProjectPath != "" {
-		return c.ProjectPath
-	}
-	return cfg.Project
+	return cmp.Or(c.Settings.Project, cfg.Project)
 }
 
-func (b *Bridge) permissionMode(c db.Chat) string {
-	if c.PermissionMode != "" {
-		return c.PermissionMode
-	}
-	return b.cfg.PermissionMode
+// permissionMode is what the agent may do in the chat without being asked.
+func (cfg Config) permissionMode(c db.Chat) string {
+	return cmp.Or(c.Settings.Mode, cfg.PermissionMode)
 }
 
 // projectName is how users see a project: its folder's name, not where it lies.

@@ -63,9 +63,9 @@ func group(t *testing.T, n int) (*db.DB, chat.Key) {
 			t.Fatal(err)
 		}
 		if e.Class == chat.Talk {
-			c, err := d.ClaimTurn(t.Context(), key, db.Names{Session: "s"}, true)
+			c, err := d.Turns().Claim(t.Context(), key, db.Names{Session: "s"}, true)
 			if err == nil {
-				err = d.FinishTurn(t.Context(), db.End{Turn: c.Turn, State: db.Done, Session: db.Session{ID: "s"}})
+				err = d.Turns().Finish(t.Context(), db.End{Turn: c.Turn, State: db.Done, Session: db.Session{ID: "s"}})
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -107,18 +107,22 @@ func (p Prompt) left() string {
 
 // gather is what goes in front of the question.
 func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
+	part := m.cfg.prefix(r)
+	var past *lookup
+	if part == recent || part == unseen && m.cfg.Mode != Resume {
+		past = m.look(ctx, r)
+	}
 	c := Context{Zone: m.cfg.zone(), Memories: m.memories(ctx, r)}
 	limits := m.cfg.Limits()
-	part := m.cfg.prefix(r)
 	if part == none {
 		return c, nil
 	}
 	c.Background = m.overheard(ctx, r)
 	if part == unseen {
-		missed, err := m.db.Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
+		missed, err := m.db.Messages().Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
 		c.History = Fit(missed, limits)
-		if m.cfg.Mode != Resume {
-			err = errors.Join(err, m.remind(ctx, r, &c))
+		if past != nil {
+			err = errors.Join(err, m.remind(ctx, r, past, &c))
 		}
 		return c, err
 	}
@@ -137,7 +141,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		newest = least(taken, m.cfg.Limits())
 	}
 	var failed error
-	c.Recalled, failed = m.remember(ctx, r, slices.Concat(newest, c.Background))
+	c.Recalled, failed = m.remember(ctx, r, past, slices.Concat(newest, c.Background))
 	c.Recalled = slices.DeleteFunc(c.Recalled, func(m chat.Message) bool { // of what is there as a whole, no part is needed
 		i := slices.IndexFunc(taken, func(t chat.Message) bool { return t.Seq == m.Seq })
 		return i >= 0 && taken[i].Text != m.Text
@@ -150,27 +154,27 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 }
 
 // remind recalls for a session that knows the newest part of the History.
-func (m *Manager) remind(ctx context.Context, r Request, c *Context) error {
+func (m *Manager) remind(ctx context.Context, r Request, past *lookup, c *Context) error {
 	newest, err := Select(m.db.History(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
 	if err != nil {
 		return err
 	}
-	c.Recalled, err = m.remember(ctx, r, slices.Concat(newest, c.History, c.Background))
+	c.Recalled, err = m.remember(ctx, r, past, slices.Concat(newest, c.History, c.Background))
 	return err
 }
 
 // remember recalls what neither newest has nor the session, as far as it is known what that holds.
-func (m *Manager) remember(ctx context.Context, r Request, newest []chat.Message) ([]chat.Message, error) {
+func (m *Manager) remember(ctx context.Context, r Request, past *lookup, newest []chat.Message) ([]chat.Message, error) {
 	known := seqs(newest)
 	var began int64
 	if r.ResumeID != "" && (r.Live || r.Verified) {
 		maps.Copy(known, m.told.of(r.Key).messages)
 		var err error
-		if began, err = m.db.SessionBegan(ctx, r.ResumeID); err != nil {
+		if began, err = m.db.Turns().SessionBegan(ctx, r.ResumeID); err != nil {
 			return nil, err
 		}
 	}
-	return m.recall(ctx, r, func(x chat.Message) bool {
+	return past.recall(func(x chat.Message) bool {
 		return known[x.Seq] || began > 0 && x.Turn >= began && x.Turn <= r.Seen
 	}, m.cfg.recallBudget())
 }

@@ -70,7 +70,7 @@ func (s *sense) said(key chat.Key, texts ...string) {
 			Key: key, ID: "om_" + text, Role: chat.User, Class: chat.Talk, Text: text, Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		}})
 	}
-	if _, err := s.d.Import(s.Context(), list); err != nil {
+	if _, err := s.d.Records().Add(s.Context(), list); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -99,7 +99,7 @@ func (s *sense) recalled(key chat.Key, text string, change ...func(*Request)) st
 	for _, f := range change {
 		f(&r)
 	}
-	list, err := s.m.recall(s.Context(), r, nothing, 5000)
+	list, err := s.m.look(s.Context(), r).recall(nothing, 5000)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func (s *sense) recalled(key chat.Key, text string, change ...func(*Request)) st
 // vectors is how many vectors a conversation has of the double's model.
 func (s *sense) vectors(key chat.Key, model string) (n int) {
 	s.Helper()
-	if err := s.d.Embeddings(s.Context(), key, 0, model, embedtest.Dims, 1_000_000, func(int64, []byte) { n++ }); err != nil {
+	if err := s.d.Embeddings().Each(s.Context(), key, 0, model, embedtest.Dims, 1_000_000, func(int64, []byte) { n++ }); err != nil {
 		s.Fatal(err)
 	}
 	return n
@@ -413,7 +413,7 @@ func BenchmarkNearest(b *testing.B) {
 		}
 		return v
 	}
-	list, err := d.Unembedded(b.Context(), "m", 0, 0, 1<<40, mostCompared)
+	list, err := d.Embeddings().Missing(b.Context(), "m", 0, 0, 1<<40, mostCompared)
 	if err != nil || len(list) != mostCompared {
 		b.Fatal(len(list), err)
 	}
@@ -422,14 +422,14 @@ func BenchmarkNearest(b *testing.B) {
 		for _, u := range part {
 			made = append(made, db.Embedding{Of: u, Vector: random()})
 		}
-		if err := d.SaveEmbeddings(b.Context(), "m", made); err != nil {
+		if err := d.Embeddings().Save(b.Context(), "m", made); err != nil {
 			b.Fatal(err)
 		}
 	}
 	asked := random()
 	for b.Loop() {
 		list := make([]likeness, 0, mostCompared)
-		err := d.Embeddings(b.Context(), here, 0, "m", 512, mostCompared, func(seq int64, v []byte) {
+		err := d.Embeddings().Each(b.Context(), here, 0, "m", 512, mostCompared, func(seq int64, v []byte) {
 			list = append(list, likeness{seq, embed.Cosine(asked, v)})
 		})
 		if err != nil || len(list) != mostCompared {

@@ -69,7 +69,7 @@ func (a Audience) hears(m db.Memory) bool {
 
 // Memories are the memories that count for the audience, oldest first.
 func (m *Manager) Memories(ctx context.Context, a Audience) ([]db.Memory, error) {
-	list, err := m.db.Memories(ctx, a.Key)
+	list, err := m.db.Memories().Of(ctx, a.Key)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func newMind(t *testing.T, change ...func(*contextmgr.Config)) *mind {
 func (m *mind) save(x db.Memory) db.Memory {
 	m.Helper()
 	x.Key = m.key
-	x, err := m.d.SaveMemory(m.Context(), x, db.Change{Who: "ou_1", Why: "test"})
+	x, err := m.d.Memories().Save(m.Context(), x, db.Change{Who: "ou_1", Why: "test"})
 	if err != nil {
 		m.Fatal(err)
 	}

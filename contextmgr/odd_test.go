@@ -27,7 +27,7 @@ func managerOf(t *testing.T, mode Mode, texts ...string) (*Manager, chat.Key) {
 			Key: key, ID: fmt.Sprint("om_", i), Role: []chat.Role{chat.User, chat.Assistant}[i%2], Class: chat.Talk, Text: text, Time: newYear.Add(time.Duration(i) * 30 * time.Minute),
 		}}
 	}
-	if _, err := d.Import(t.Context(), list); err != nil {
+	if _, err := d.Records().Add(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
 	cfg := Defaults()

@@ -90,19 +90,32 @@ func (q query) days() []string {
 	return slices.Compact(list)
 }
 
-// recall finds the messages of the chat's History that the questions are about, oldest first. It leaves out what is
-// known already, and keeps their texts within so many runes. It finds nothing when nothing fits.
-func (m *Manager) recall(ctx context.Context, r Request, known func(chat.Message) bool, budget int) ([]chat.Message, error) {
-	q := parseQuery(questions(r.Asked), r.now(m.cfg.zone()))
-	if len(q.terms) == 0 && len(q.spans) == 0 || budget <= 0 {
-		return nil, nil
-	}
-	f, hits, err := m.search(ctx, r, q)
-	if err != nil {
-		return nil, err
-	}
-	hits = slices.DeleteFunc(hits, func(h hit) bool { return known(h.Message) })
-	return f.shortened(pick(hits, budget, longest(budget)), longest(budget)), nil
+// lookup is a search in the History that goes on while the rest of a context is put together.
+type lookup struct {
+	done chan struct{}
+	field
+	hits []hit // the best first
+	err  error
+}
+
+// look begins to search the chat's History for what the questions are about, if anything is to be recalled at all.
+func (m *Manager) look(ctx context.Context, r Request) *lookup {
+	l := &lookup{done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		if q := parseQuery(questions(r.Asked), r.now(m.cfg.zone())); m.cfg.recallBudget() > 0 && len(q.terms)+len(q.spans) > 0 {
+			l.field, l.hits, l.err = m.search(ctx, r, q)
+		}
+	}()
+	return l
+}
+
+// recall waits for the messages that the questions are about, oldest first. It leaves out what is known already, and
+// keeps their texts within so many runes. There are none when nothing fits.
+func (l *lookup) recall(known func(chat.Message) bool, budget int) ([]chat.Message, error) {
+	<-l.done
+	hits := slices.DeleteFunc(l.hits, func(h hit) bool { return known(h.Message) })
+	return l.shortened(pick(hits, budget, longest(budget)), longest(budget)), l.err
 }
 
 // search finds what fits the query among what was said before the turn; the best first.
@@ -110,13 +123,13 @@ func (m *Manager) search(ctx context.Context, r Request, q query) (field, []hit,
 	var near map[int64]float64
 	var looking sync.WaitGroup
 	looking.Go(func() { near = m.meanings.near(ctx, r.Key, r.Epoch, q.text) })
-	found, err := m.db.Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, q.days()), mostPostings)
+	found, err := m.db.Index().Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, q.days()), mostPostings)
 	looking.Wait()
 	if err != nil || found.Messages == 0 {
 		return field{}, nil, err
 	}
 	f := survey(q, found)
-	msgs, err := m.db.Messages(ctx, r.Key, slices.AppendSeq(f.candidates(), maps.Keys(near)))
+	msgs, err := m.db.Messages().BySeq(ctx, r.Key, slices.AppendSeq(f.candidates(), maps.Keys(near)))
 	if err != nil {
 		return field{}, nil, err
 	}

@@ -55,7 +55,7 @@ func BenchmarkRecall(b *testing.B) {
 					b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
 				})
 			}
-			size, err := d.IndexSize(b.Context())
+			size, err := d.Index().Size(b.Context())
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func grow(b *testing.B, d *db.DB, key chat.Key, sentences []string, n int) (byte
 	b.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	began := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-	im := d.NewImporter()
+	im := d.Records().NewImporter()
 	for i := 0; i < n; {
 		var list []db.Record
 		for ; len(list) < 2000 && i < n; i++ {
@@ -83,6 +83,9 @@ func grow(b *testing.B, d *db.DB, key chat.Key, sentences []string, n int) (byte
 		if _, err := im.Add(b.Context(), list); err != nil {
 			b.Fatal(err)
 		}
+	}
+	if err := d.MergeIndex(b.Context()); err != nil { // as it is every morning
+		b.Fatal(err)
 	}
 	return bytes
 }

@@ -102,7 +102,7 @@ func keep(tb testing.TB, list ...trial) *db.DB {
 		for _, m := range t.msgs {
 			records = append(records, db.Record{Message: m, Kind: t.kind})
 		}
-		if n, err := d.Import(tb.Context(), records); err != nil || n != len(t.msgs) {
+		if n, err := d.Records().Add(tb.Context(), records); err != nil || n != len(t.msgs) {
 			tb.Fatalf("%d of %d messages of %s stored, %v", n, len(t.msgs), t.name, err)
 		}
 	}
@@ -187,7 +187,7 @@ func ours(tb testing.TB, d *db.DB) retriever {
 	cfg.TimeZone = "Asia/Shanghai" // the conversations' own
 	m := New(d, cfg, zerolog.Nop())
 	return func(t trial, q inquiry, chars int) []chat.Message {
-		list, err := m.recall(context.Background(), Request{Key: t.key, Kind: t.kind, Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}}, nothing, chars)
+		list, err := m.look(context.Background(), Request{Key: t.key, Kind: t.kind, Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}}).recall(nothing, chars)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -131,12 +131,12 @@ func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
 		if _, err := d.Accept(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
-		c, err := d.ClaimTurn(t.Context(), key, db.Names{Session: session, Prompt: "p"}, false)
+		c, err := d.Turns().Claim(t.Context(), key, db.Names{Session: session, Prompt: "p"}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		end := db.End{Turn: c.Turn, State: db.Done, Answer: strings.Repeat("好的。", 400), Session: db.Session{ID: session}}
-		if err := d.FinishTurn(t.Context(), end); err != nil {
+		if err := d.Turns().Finish(t.Context(), end); err != nil {
 			t.Fatal(err)
 		}
 		return c.Turn.ID
@@ -180,7 +180,7 @@ func TestRecallKeepsItsBudget(t *testing.T) {
 			t.Errorf("within %d characters the part that matters is not there", budget)
 		}
 	}
-	if _, err := d.Find(t.Context(), chat.FeishuChat("oc_none"), 0, []string{"x"}, 10); err != nil {
+	if _, err := d.Index().Find(t.Context(), chat.FeishuChat("oc_none"), 0, []string{"x"}, 10); err != nil {
 		t.Errorf("a chat that does not exist: %v", err)
 	}
 }
@@ -196,7 +196,7 @@ func TestTheQuestionIsNotRecalled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.ClaimTurn(t.Context(), key, db.Names{Session: "s", Prompt: "p"}, true); err != nil {
+		if _, err := d.Turns().Claim(t.Context(), key, db.Names{Session: "s", Prompt: "p"}, true); err != nil {
 			t.Fatal(err)
 		}
 		turns = append(turns, a.Turn)
@@ -204,7 +204,7 @@ func TestTheQuestionIsNotRecalled(t *testing.T) {
 	m := New(d, utcDefaults(), zerolog.Nop())
 	for i, turn := range turns {
 		asked := []chat.Message{{Text: "钥匙在哪里", Time: time.Now().Add(time.Hour)}}
-		list, err := m.recall(t.Context(), Request{Key: key, Turn: turn, Asked: asked}, nothing, 5000)
+		list, err := m.look(t.Context(), Request{Key: key, Turn: turn, Asked: asked}).recall(nothing, 5000)
 		if err != nil || len(list) != i {
 			t.Errorf("turn %d recalls %d messages, want %d (%v)", turn, len(list), i, err)
 		}
@@ -216,7 +216,7 @@ func TestSomebodyWhoIsNamedAndADayThatIsNamed(t *testing.T) {
 	m := New(d, utcDefaults(), zerolog.Nop())
 	r := about(key, "5月4日说了什么？")
 	r.Kind = chat.Group
-	list, err := m.recall(t.Context(), r, nothing, 200)
+	list, err := m.look(t.Context(), r).recall(nothing, 200)
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%v, %v", list, err)
 	}

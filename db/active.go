@@ -17,8 +17,8 @@ const activeChats = `SELECT key, kind, said FROM (
 	) WHERE said >= ?1 ORDER BY said DESC LIMIT ?2`
 
 // Active names the chats in which people spoke last, those first that spoke last, and none that were silent since.
-func (d *DB) Active(ctx context.Context, since time.Time, most int) (_ []chat.Activity, err error) {
-	rows, err := d.read.QueryContext(ctx, activeChats, since.UnixMilli(), most)
+func (cs Chats) Active(ctx context.Context, since time.Time, most int) (_ []chat.Activity, err error) {
+	rows, err := cs.db.read.QueryContext(ctx, activeChats, since.UnixMilli(), most)
 	if err != nil {
 		return nil, fmt.Errorf("list active chats: %w", err)
 	}

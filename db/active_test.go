@@ -20,7 +20,7 @@ func TestActiveChatsAreThoseInWhichPeopleSpokeLast(t *testing.T) {
 	for _, e := range []db.Entry{said("oc_a", "1", 1000), said("oc_b", "2", 3000), said("oc_c", "3", 2000), said("oc_a", "4", 1500)} {
 		accept(t, d, e)
 	}
-	got, err := d.Active(t.Context(), time.UnixMilli(1800), 5)
+	got, err := d.Chats().Active(t.Context(), time.UnixMilli(1800), 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,10 +38,10 @@ func TestAPressDoesNotHideWhatWasMissed(t *testing.T) {
 	d := fresh(t)
 	turn := cut(t, d)
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true, Wish: chat.Message{Text: "继续", Time: time.UnixMilli(1_000_000)}}
-	if err := d.Decide(t.Context(), w); err != nil {
+	if err := d.Turns().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	got, err := d.Active(t.Context(), time.UnixMilli(0), 5)
+	got, err := d.Chats().Active(t.Context(), time.UnixMilli(0), 5)
 	if err != nil || len(got) != 1 || got[0].Since.UnixMilli() != 1000 {
 		t.Errorf("active %+v, %v", got, err)
 	}

@@ -14,13 +14,13 @@ import (
 // be written to meanwhile, by this process or another. It fails when path exists or the database is damaged; what is at
 // path when it has returned nil is complete and on the disk. It takes about 5 seconds per GB.
 func (d *DB) Backup(ctx context.Context, path string) error {
-	if err := d.backup(ctx, path); err != nil {
+	if err := backup(ctx, d, path); err != nil {
 		return fmt.Errorf("back up the database to %s: %w", path, explain(d.path, err))
 	}
 	return nil
 }
 
-func (d *DB) backup(ctx context.Context, path string) (err error) {
+func backup(ctx context.Context, d *DB, path string) (err error) {
 	if err := mustBeNew(path); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (d *DB) backup(ctx context.Context, path string) (err error) {
 		}
 		err = errors.Join(err, tmp.Close())
 	}()
-	if err := d.copyTo(ctx, tmp.Name()); err != nil {
+	if err := copyTo(ctx, d, tmp.Name()); err != nil {
 		return err
 	}
 	if err := tmp.Sync(); err != nil {
@@ -61,7 +61,7 @@ func mustBeNew(path string) error {
 
 // copyTo has SQLite write the database to an empty file. The connection is one of its own: a reader that is query_only
 // cannot, and the copy must not make the others wait.
-func (d *DB) copyTo(ctx context.Context, path string) error {
+func copyTo(ctx context.Context, d *DB, path string) error {
 	pool, err := connect(ctx, d.path, 1, url.Values{"mode": {"ro"}, "_busy_timeout": {"5000"}}, nil)
 	if err != nil {
 		return err

@@ -76,23 +76,23 @@ func (c *chatCache) settle() {
 
 const selectChatRow = `SELECT rowid FROM chats WHERE key = ?1`
 
-// hotChat returns the chat from memory, or loads it.
-func (d *DB) hotChat(ctx context.Context, key chat.Key) (Chat, error) {
-	if d.chats == nil {
-		return loadChat(ctx, d.read, key)
+// hot returns the chat from memory, or loads it.
+func (cs Chats) hot(ctx context.Context, key chat.Key) (Chat, error) {
+	if cs.db.chats == nil {
+		return loadChat(ctx, cs.db.read, key)
 	}
-	ch, hot, settled := d.chats.get(key)
+	ch, hot, settled := cs.db.chats.get(key)
 	if hot {
 		return ch, nil
 	}
-	ch, err := loadChat(ctx, d.read, key)
+	ch, err := loadChat(ctx, cs.db.read, key)
 	if err != nil {
 		return Chat{}, err
 	}
 	var row int64 // never changes
-	if err := d.read.QueryRowContext(ctx, selectChatRow, key.String()).Scan(&row); err != nil {
+	if err := cs.db.read.QueryRowContext(ctx, selectChatRow, key.String()).Scan(&row); err != nil {
 		return Chat{}, fmt.Errorf("load chat %v: %w", key, err)
 	}
-	d.chats.put(ch, row, settled)
+	cs.db.chats.put(ch, row, settled)
 	return ch, nil
 }

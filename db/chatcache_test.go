@@ -17,16 +17,20 @@ import (
 
 func project(t testing.TB, d *db.DB, key chat.Key) string {
 	t.Helper()
-	c, err := d.Chat(t.Context(), key)
+	c, err := d.Chats().Get(t.Context(), key)
 	if err != nil {
 		t.Error(err)
 	}
-	return c.ProjectPath
+	return c.Settings.Project
+}
+
+func inProject(path string) func(*db.Settings) {
+	return func(s *db.Settings) { s.Project = path }
 }
 
 func setProject(path string) job {
 	return func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE chats SET project_path = ?1`, path)
+		_, err := tx.ExecContext(ctx, `UPDATE chats SET settings = json_object('project', ?1)`, path)
 		return err
 	}
 }
@@ -43,7 +47,7 @@ func TestAHotChatIsNotReadAgainUntilItChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer raw.Close() //nolint:errcheck // only to look behind the store
-	if _, err := raw.Exec(`UPDATE chats SET project_path = '/behind'`); err != nil {
+	if _, err := raw.Exec(`UPDATE chats SET settings = '{"project":"/behind"}'`); err != nil {
 		t.Fatal(err)
 	}
 	if got := project(t, d, oc); got != "" {
@@ -87,7 +91,7 @@ func TestHotChatsAreNeverStale(t *testing.T) {
 		e := say("om_1", "hi")
 		e.Key = keys[i]
 		accept(t, d, e)
-		if err := d.SetProject(t.Context(), keys[i], "0", ""); err != nil {
+		if err := d.Chats().Set(t.Context(), keys[i], inProject("0")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,7 +100,7 @@ func TestHotChatsAreNeverStale(t *testing.T) {
 	for i, key := range keys {
 		writers.Go(func() {
 			for n := int64(1); n <= writes; n++ {
-				if err := d.SetProject(t.Context(), key, strconv.FormatInt(n, 10), ""); err != nil {
+				if err := d.Chats().Set(t.Context(), key, inProject(strconv.FormatInt(n, 10))); err != nil {
 					t.Error(err)
 					return
 				}
@@ -151,7 +155,7 @@ func BenchmarkChat(b *testing.B) {
 	d := fresh(b)
 	accept(b, d, say("om_1", "hi"))
 	look := func(b *testing.B) {
-		if _, err := d.Chat(b.Context(), oc); err != nil {
+		if _, err := d.Chats().Get(b.Context(), oc); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,19 +12,18 @@ import (
 
 // Chat is what is known of one conversation beside its History.
 type Chat struct {
-	Key            chat.Key
-	Kind           chat.Kind
-	Title          string // the platform's
-	Topic          string // our own; empty = none yet
-	Lang           string // "zh", "en", or empty when nothing was said yet
-	ProjectPath    string // empty = the configured one
-	PermissionMode string // empty = the configured one
-	Epoch          int64
-	Session        Session
-	Summary        Summary   // of what was compacted
-	Anew           int64     // the seq after which the context began anew, since nobody had spoken for long; 0 = it did not
-	Turned         time.Time // when its last turn ended; zero = there was none
-	Compacting     string    // the message that asked for a summary and is not answered yet; empty = none
+	Key        chat.Key
+	Kind       chat.Kind
+	Title      string   // the platform's
+	Topic      string   // our own; empty = none yet
+	Lang       string   // "zh", "en", or empty when nothing was said yet
+	Settings   Settings // what people have set for it
+	Epoch      int64
+	Session    Session
+	Summary    Summary   // of what was compacted
+	Anew       int64     // the seq after which the context began anew, since nobody had spoken for long; 0 = it did not
+	Turned     time.Time // when its last turn ended; zero = there was none
+	Compacting string    // the message that asked for a summary and is not answered yet; empty = none
 }
 
 // After is the seq after which the recent part of the context begins; 0 = with the first message. What was imported may
@@ -36,7 +35,13 @@ func (c Chat) After() int64 {
 	return max(c.Summary.Seq, c.Anew)
 }
 
-const selectChat = `SELECT kind, title, topic, lang, project_path, permission_mode, epoch,
+// Chats is what is known of the conversations beside their History.
+type Chats struct{ db *DB }
+
+// Chats gives the chats of the database.
+func (d *DB) Chats() Chats { return Chats{d} }
+
+const selectChat = `SELECT kind, title, topic, lang, settings, epoch,
 	session_id, session_node, session_cwd, session_turn, session_tokens, session_window,
 	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for FROM chats WHERE key = ?1`
 
@@ -49,20 +54,24 @@ type querier interface {
 func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
 	c := Chat{Key: key}
 	var until, turned int64
-	err := q.QueryRowContext(ctx, selectChat, key.String()).Scan(&c.Kind, &c.Title, &c.Topic, &c.Lang, &c.ProjectPath,
-		&c.PermissionMode, &c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Turn, &c.Session.Tokens,
+	var settings string
+	err := q.QueryRowContext(ctx, selectChat, key.String()).Scan(&c.Kind, &c.Title, &c.Topic, &c.Lang, &settings,
+		&c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Turn, &c.Session.Tokens,
 		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.Anew, &turned, &c.Compacting)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Chat{}, ErrNotFound
 	} else if err != nil {
 		return Chat{}, fmt.Errorf("load chat %v: %w", key, err)
 	}
+	if c.Settings, err = parseSettings(settings); err != nil {
+		return Chat{}, fmt.Errorf("load chat %v: %w", key, err)
+	}
 	c.Summary.Until, c.Turned = fromMillis(until), fromMillis(turned)
 	return c, nil
 }
 
-// Chat returns what is known of a chat, or [ErrNotFound].
-func (d *DB) Chat(ctx context.Context, key chat.Key) (Chat, error) { return d.hotChat(ctx, key) }
+// Get returns what is known of a chat, or [ErrNotFound].
+func (cs Chats) Get(ctx context.Context, key chat.Key) (Chat, error) { return cs.hot(ctx, key) }
 
 const upsertChat = `INSERT INTO chats (no, key, kind, title, lang) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3, ?4)
 	ON CONFLICT (key) DO UPDATE SET kind = excluded.kind,
@@ -73,17 +82,3 @@ const upsertChat = `INSERT INTO chats (no, key, kind, title, lang) VALUES ((SELE
 const noContext = `summary = '', summary_seq = 0, summary_at = 0, anew_seq = 0, ` + noSession
 
 const raiseEpoch = `UPDATE chats SET epoch = epoch + 1, ` + noContext + ` WHERE key = ?1`
-
-const setProject = `UPDATE chats SET project_path = ?2, permission_mode = ?3 WHERE key = ?1`
-
-// SetProject binds the chat to a project path and a permission mode; empty means the configured one.
-func (d *DB) SetProject(ctx context.Context, key chat.Key, path, mode string) error {
-	res, err := d.exec(ctx, setProject, key.String(), path, mode)
-	if err != nil {
-		return fmt.Errorf("set project of %v: %w", key, err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, ErrNotFound)
-	}
-	return nil
-}

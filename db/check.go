@@ -18,9 +18,9 @@ const (
 	quickCheck    = 10 * time.Second // what a start may spend on it
 )
 
-// quickCheck looks for damage at Open. A database larger than small bytes is checked only when its last program did not close it, for
+// checkQuickly looks for damage at Open. A database larger than small bytes is checked only when its last program did not close it, for
 // that is when damage comes to be; and what cannot be read in time is left to Check.
-func (d *DB) quickCheck(ctx context.Context, closed bool, small int64) error {
+func checkQuickly(ctx context.Context, d *DB, closed bool, small int64) error {
 	info, err := os.Stat(d.path)
 	if err != nil {
 		return fmt.Errorf("size of the database: %w", err)
@@ -30,7 +30,7 @@ func (d *DB) quickCheck(ctx context.Context, closed bool, small int64) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, quickCheck)
 	defer cancel()
-	err = d.check(limited, "PRAGMA quick_check(1)")
+	err = check(limited, d, "PRAGMA quick_check(1)")
 	if limited.Err() != nil && ctx.Err() == nil {
 		return nil
 	}
@@ -39,9 +39,9 @@ func (d *DB) quickCheck(ctx context.Context, closed bool, small int64) error {
 
 // Check reads the whole database and returns a [*CorruptError] when it is damaged. It takes seconds per GB, and does
 // not hinder anybody.
-func (d *DB) Check(ctx context.Context) error { return d.check(ctx, "PRAGMA integrity_check(10)") }
+func (d *DB) Check(ctx context.Context) error { return check(ctx, d, "PRAGMA integrity_check(10)") }
 
-func (d *DB) check(ctx context.Context, pragma string) (err error) {
+func check(ctx context.Context, d *DB, pragma string) (err error) {
 	defer func() { err = explain(d.path, err) }()
 	// A connection of its own: one that has used the index before may know how it was then, and take that for damage.
 	how := url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}}
@@ -84,7 +84,7 @@ const headroom = 1 << 20
 // does not answer. It really writes, and returns at the end of ctx whatever happens.
 func (d *DB) Healthy(ctx context.Context) error {
 	done := make(chan error, 1)
-	go func() { done <- d.probe(ctx) }() // ends with the group that it is in; while a disk hangs there is just one such
+	go func() { done <- probe(ctx, d) }() // ends with the group that it is in; while a disk hangs there is just one such
 	select {
 	case err := <-done:
 		if err != nil {
@@ -98,7 +98,7 @@ func (d *DB) Healthy(ctx context.Context) error {
 
 // probe commits one page: a number in the database's head that nothing else uses. The log may have room for this one
 // while the disk has none for more.
-func (d *DB) probe(ctx context.Context) error {
+func probe(ctx context.Context, d *DB) error {
 	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 0")
 		return err

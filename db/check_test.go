@@ -150,20 +150,20 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			defer cancel()
 			_, err = d.Accept(ctx, say("om_new", "x"))
 			told := []error{err}
-			c, err := d.ClaimTurn(ctx, oc, names("s"), true)
-			told = append(told, err, d.FinishTurn(ctx, db.End{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
+			c, err := d.Turns().Claim(ctx, oc, names("s"), true)
+			told = append(told, err, d.Turns().Finish(ctx, db.End{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
 			for _, err := range d.History(ctx, oc, 0, 0, 1<<40) {
 				told = append(told, err)
 			}
-			_, err = d.Unseen(ctx, oc, 0, 1, 1<<40)
+			_, err = d.Messages().Unseen(ctx, oc, 0, 1, 1<<40)
 			told = append(told, err)
-			_, err = d.QueuedChats(ctx)
+			_, err = d.Turns().QueuedChats(ctx)
 			told = append(told, err)
-			_, err = d.RunningTurns(ctx)
+			_, err = d.Turns().Running(ctx)
 			told = append(told, err)
 			_, err = d.Outbox().Next(ctx, oc)
-			told = append(told, err, d.SetTurnDraft(ctx, c.Turn.ID, "x"))
-			_, err = d.Chat(ctx, chat.FeishuChat("oc_none"))
+			told = append(told, err, d.Turns().SetDraft(ctx, c.Turn.ID, "x"))
+			_, err = d.Chats().Get(ctx, chat.FeishuChat("oc_none"))
 			told = append(told, err, d.Backup(ctx, filepath.Join(t.TempDir(), "copy.db")), d.Healthy(ctx))
 			if err := errors.Join(told...); err == nil {
 				t.Error("20 damaged pages, and no call has met one")

@@ -105,17 +105,17 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err := makePrivate(path); err != nil {
 		return nil, err
 	}
-	if err := d.connect(ctx); err != nil {
+	if err := openPools(ctx, d); err != nil {
 		return nil, err
 	}
 	files, err := fs.Sub(schema, "schema")
 	if err != nil {
 		return nil, err
 	}
-	if err := d.migrate(ctx, files); err != nil {
+	if err := migrate(ctx, d, files); err != nil {
 		return nil, err
 	}
-	if err := d.catchUp(ctx); err != nil {
+	if err := d.Index().catchUp(ctx); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -131,8 +131,8 @@ func (d *DB) Instance() (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// connect opens the connections to a file that exists, after a look at its health.
-func (d *DB) connect(ctx context.Context) (err error) {
+// openPools opens the connections to a file that exists, after a look at its health.
+func openPools(ctx context.Context, d *DB) (err error) {
 	closed := !hasLog(d.path)
 	// synchronous=FULL: an event is acknowledged after its commit, so the commit must survive a power loss.
 	// txlock=immediate: a transaction that reads first and then writes would otherwise meet SQLITE_BUSY.
@@ -148,14 +148,14 @@ func (d *DB) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	err = d.quickCheck(ctx, closed, smallDatabase)
+	err = checkQuickly(ctx, d, closed, smallDatabase)
 	if !onlyIndex(err) {
 		return err
 	}
-	if err := d.renewIndex(ctx); err != nil {
+	if err := d.Index().renew(ctx); err != nil {
 		return err
 	}
-	return d.quickCheck(ctx, false, smallDatabase)
+	return checkQuickly(ctx, d, false, smallDatabase)
 }
 
 // prepareWriter sets what a connection string cannot say.
@@ -196,7 +196,7 @@ func OpenReadOnly(ctx context.Context, c Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.pending(ctx, files); err != nil {
+	if _, err := pending(ctx, d, files); err != nil {
 		return nil, err
 	}
 	return d, nil

@@ -53,7 +53,7 @@ func names(session string) db.Names { return db.Names{Session: session, Prompt: 
 
 func claim(t testing.TB, d *db.DB, session string) db.Claim {
 	t.Helper()
-	c, err := d.ClaimTurn(t.Context(), oc, names(session), true)
+	c, err := d.Turns().Claim(t.Context(), oc, names(session), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func finish(t testing.TB, d *db.DB, e db.End) {
 	if e.State == "" {
 		e.State = db.Done
 	}
-	if err := d.FinishTurn(t.Context(), e); err != nil {
+	if err := d.Turns().Finish(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -123,7 +123,7 @@ func TestMessagesThatComeWhileATurnRunsAreAskedTogetherByTheNext(t *testing.T) {
 	accept(t, d, early)
 	second := claim(t, d, "x")
 	finish(t, d, db.End{Turn: first.Turn, Answer: "1"})
-	if _, err := d.ClaimTurn(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("a third turn: %v", err)
 	}
 	if texts(second.Asked) != "u:two u:three" {
@@ -164,13 +164,13 @@ func TestTheSessionIsChosenWithTheClaimAndKeptAtTheEnd(t *testing.T) {
 		t.Fatalf("second claim: %+v", c)
 	}
 	finish(t, d, db.End{Turn: c.Turn})
-	if err := d.ForgetSession(t.Context(), oc, "another"); err != nil {
+	if err := d.Chats().ForgetSession(t.Context(), oc, "another"); err != nil {
 		t.Fatal(err)
 	}
-	if ch, _ := d.Chat(t.Context(), oc); ch.Session.ID != "new-1" {
+	if ch, _ := d.Chats().Get(t.Context(), oc); ch.Session.ID != "new-1" {
 		t.Fatalf("forgetting another session dropped %+v", ch)
 	}
-	if err := d.ForgetSession(t.Context(), oc, "new-1"); err != nil {
+	if err := d.Chats().ForgetSession(t.Context(), oc, "new-1"); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_3", "q3"))
@@ -184,7 +184,7 @@ func TestAClaimMayRefuseTheSession(t *testing.T) {
 	accept(t, d, say("om_1", "q1"))
 	finish(t, d, db.End{Turn: claim(t, d, "s").Turn, Session: db.Session{ID: "s"}})
 	accept(t, d, say("om_2", "q2"))
-	c, err := d.ClaimTurn(t.Context(), oc, names("new"), false)
+	c, err := d.Turns().Claim(t.Context(), oc, names("new"), false)
 	if err != nil || c.Resume || c.Turn.Session != "new" {
 		t.Errorf("claim = %+v, %v", c, err)
 	}
@@ -226,7 +226,7 @@ func TestATurnEndsOnce(t *testing.T) {
 	accept(t, d, say("om_1", "q"))
 	c := claim(t, d, "s")
 	finish(t, d, db.End{Turn: c.Turn, Answer: "a", Usage: &db.Usage{Model: "m", Input: 1}})
-	if err := d.FinishTurn(t.Context(), db.End{Turn: c.Turn, State: db.Done, Answer: "b"}); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Finish(t.Context(), db.End{Turn: c.Turn, State: db.Done, Answer: "b"}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("second end: %v", err)
 	}
 	if got := history(t, d, 0, 99); got != "a:a u:q" {
@@ -239,7 +239,7 @@ func TestUnseen(t *testing.T) {
 	d := fresh(t)
 	unseen := func(seen, before int64) string {
 		t.Helper()
-		list, err := d.Unseen(t.Context(), oc, 0, seen, before)
+		list, err := d.Messages().Unseen(t.Context(), oc, 0, seen, before)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestUnseen(t *testing.T) {
 	first := claim(t, d, "s")
 	accept(t, d, say("om_2", "q2")) // while the first runs
 	finish(t, d, db.End{Turn: first.Turn, Answer: "a1", Session: db.Session{ID: "s"}})
-	c, err := d.Chat(t.Context(), oc)
+	c, err := d.Chats().Get(t.Context(), oc)
 	if err != nil || c.Session.Turn != first.Turn.ID {
 		t.Fatalf("session %+v, %v", c.Session, err)
 	}
@@ -269,7 +269,7 @@ func TestATurnCanBePutBack(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")
-	if err := errors.Join(d.SetTurnCard(t.Context(), c.Turn.ID, "card_1"), d.RequeueTurn(t.Context(), c.Turn.ID)); err != nil {
+	if err := errors.Join(d.Turns().SetCard(t.Context(), c.Turn.ID, "card_1"), d.Turns().Requeue(t.Context(), c.Turn.ID)); err != nil {
 		t.Fatal(err)
 	}
 	again := claim(t, d, "s2")
@@ -277,10 +277,10 @@ func TestATurnCanBePutBack(t *testing.T) {
 		t.Errorf("claimed again: %+v", again)
 	}
 	finish(t, d, db.End{Turn: again.Turn})
-	if err := d.RequeueTurn(t.Context(), c.Turn.ID); err != nil {
+	if err := d.Turns().Requeue(t.Context(), c.Turn.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.ClaimTurn(t.Context(), oc, names("s3"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, names("s3"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a turn that has ended was put back: %v", err)
 	}
 }
@@ -302,7 +302,7 @@ func TestARestartFindsWhatWasOpen(t *testing.T) {
 	d := open(t, path)
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")
-	if err := d.SetTurnCard(t.Context(), c.Turn.ID, "card_1"); err != nil {
+	if err := d.Turns().SetCard(t.Context(), c.Turn.ID, "card_1"); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_2", "q2"))
@@ -310,37 +310,16 @@ func TestARestartFindsWhatWasOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := open(t, path)
-	cut, err := again.RunningTurns(t.Context())
+	cut, err := again.Turns().Running(t.Context())
 	if err != nil || len(cut) != 1 || cut[0].Card != "card_1" || cut[0].Session != "s" || cut[0].Key != oc {
 		t.Fatalf("running = %+v, %v", cut, err)
 	}
-	keys, err := again.QueuedChats(t.Context())
+	keys, err := again.Turns().QueuedChats(t.Context())
 	if err != nil || len(keys) != 1 || keys[0] != oc {
 		t.Fatalf("queued = %v, %v", keys, err)
 	}
 	if c := claim(t, again, "s2"); texts(c.Asked) != "u:q2" {
 		t.Errorf("next turn asks %q", texts(c.Asked))
-	}
-}
-
-func TestChatKeepsProjectAndLanguage(t *testing.T) {
-	d := fresh(t)
-	if _, err := d.Chat(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("unknown chat: %v", err)
-	}
-	if err := d.SetProject(t.Context(), oc, "/p", "plan"); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("project of an unknown chat: %v", err)
-	}
-	e := say("om_1", "hello there")
-	e.Lang = "en"
-	accept(t, d, e)
-	accept(t, d, say("om_2", "?"))
-	if err := d.SetProject(t.Context(), oc, "/p", "plan"); err != nil {
-		t.Fatal(err)
-	}
-	c, err := d.Chat(t.Context(), oc)
-	if err != nil || c.Lang != "en" || c.ProjectPath != "/p" || c.PermissionMode != "plan" {
-		t.Errorf("chat = %+v, %v", c, err)
 	}
 }
 

@@ -24,6 +24,12 @@ type Embedding struct {
 }
 
 // Of ended conversations nothing is looked for, so they need none. By their ids the newest are found first without sorting.
+// Embeddings are what messages mean, as numbers that can be compared.
+type Embeddings struct{ db *DB }
+
+// Embeddings gives the embeddings of the database.
+func (d *DB) Embeddings() Embeddings { return Embeddings{d} }
+
 const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM messages m NOT INDEXED
 	WHERE m.id > ?3 AND m.id < ?4 AND m.class = 'talk' AND m.role IN ('user', 'assistant')
 	AND m.epoch = (SELECT c.epoch FROM chats c WHERE c.key = m.chat_key)
@@ -31,15 +37,15 @@ const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM message
 		AND e.model = ?1 AND (e.dim = ?2 OR ?2 = 0))
 	ORDER BY m.id DESC LIMIT ?5`
 
-// Unembedded lists what was said in all chats and has no vector of that model and length (0 = of any length): the newest
+// Missing lists what was said in all chats and has no vector of that model and length (0 = of any length): the newest
 // first, so many at most, with ids between after and before.
-func (d *DB) Unembedded(ctx context.Context, model string, dim int, after, before int64, most int) (list []Unembedded, err error) {
+func (es Embeddings) Missing(ctx context.Context, model string, dim int, after, before int64, most int) (list []Unembedded, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("messages without a vector: %w", err)
 		}
 	}()
-	rows, err := d.read.QueryContext(ctx, selectUnembedded, model, dim, after, before, most)
+	rows, err := es.db.read.QueryContext(ctx, selectUnembedded, model, dim, after, before, most)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +65,9 @@ const saveEmbedding = `INSERT INTO embeddings (chat_key, epoch, seq, model, dim,
 	SELECT chat_key, epoch, seq, ?3, ?4, ?5 FROM messages WHERE chat_key = ?1 AND seq = ?2
 	ON CONFLICT (chat_key, epoch, seq) DO UPDATE SET model = excluded.model, dim = excluded.dim, vector = excluded.vector`
 
-// SaveEmbeddings stores vectors that a model has made. They take the place of those of other models.
-func (d *DB) SaveEmbeddings(ctx context.Context, model string, list []Embedding) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+// Save stores vectors that a model has made. They take the place of those of other models.
+func (es Embeddings) Save(ctx context.Context, model string, list []Embedding) error {
+	err := es.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, e := range list {
 			if _, err := tx.ExecContext(ctx, saveEmbedding, e.Of.chat, e.Of.seq, model, len(e.Vector), e.Vector); err != nil {
 				return err
@@ -78,15 +84,15 @@ func (d *DB) SaveEmbeddings(ctx context.Context, model string, list []Embedding)
 const selectEmbeddings = `SELECT seq, vector FROM embeddings WHERE chat_key = ?1 AND epoch = ?2 AND model = ?3 AND dim = ?4
 	ORDER BY seq DESC LIMIT ?5`
 
-// Embeddings hands the vectors of one conversation to f that have that model and length: the newest first, so many at most.
+// Each hands the vectors of one conversation to f that have that model and length: the newest first, so many at most.
 // A vector is f's only until f returns.
-func (d *DB) Embeddings(ctx context.Context, key chat.Key, epoch int64, model string, dim, most int, f func(seq int64, vector []byte)) (err error) {
+func (es Embeddings) Each(ctx context.Context, key chat.Key, epoch int64, model string, dim, most int, f func(seq int64, vector []byte)) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("vectors of %v: %w", key, err)
 		}
 	}()
-	rows, err := d.read.QueryContext(ctx, selectEmbeddings, key.String(), epoch, model, dim, most)
+	rows, err := es.db.read.QueryContext(ctx, selectEmbeddings, key.String(), epoch, model, dim, most)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ const insertEvent = `INSERT INTO events (id, seen_at) VALUES (?1, ?2) ON CONFLIC
 
 // takeEvent notes an event that is no message, in the transaction of what it causes. It returns [ErrRepeated] when the
 // event is known. An event without an id is always new.
-func (d *DB) takeEvent(ctx context.Context, tx *sql.Tx, id string) error {
+func takeEvent(ctx context.Context, d *DB, tx *sql.Tx, id string) error {
 	if id == "" {
 		return nil
 	}

@@ -13,18 +13,18 @@ const selectExport = `SELECT ` + messageColumns + `, key, kind, epoch < now
 	FROM (SELECT key, kind, epoch AS now FROM chats WHERE ?1 = '' OR key = ?1 ORDER BY key) CROSS JOIN messages ON chat_key = key
 	ORDER BY key, seq`
 
-// Export walks through the History of all chats as it is at this moment: chat by chat, each in its order.
-func (d *DB) Export(ctx context.Context) iter.Seq2[Record, error] { return d.export(ctx, "") }
+// All walks through the History of all chats as it is at this moment: chat by chat, each in its order.
+func (rs Records) All(ctx context.Context) iter.Seq2[Record, error] { return rs.read(ctx, "") }
 
-// ExportChat is [DB.Export] of one chat, which may be one that does not exist.
-func (d *DB) ExportChat(ctx context.Context, key chat.Key) iter.Seq2[Record, error] {
-	return d.export(ctx, key.String())
+// Of is [Records.All] of one chat, which may be one that does not exist.
+func (rs Records) Of(ctx context.Context, key chat.Key) iter.Seq2[Record, error] {
+	return rs.read(ctx, key.String())
 }
 
-func (d *DB) export(ctx context.Context, only string) iter.Seq2[Record, error] {
+func (rs Records) read(ctx context.Context, only string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		enough := false
-		err := d.walk(ctx, only, func(r Record) bool {
+		err := rs.walk(ctx, only, func(r Record) bool {
 			enough = !yield(r, nil)
 			return !enough
 		})
@@ -35,8 +35,8 @@ func (d *DB) export(ctx context.Context, only string) iter.Seq2[Record, error] {
 }
 
 // walk calls f for every message until f has enough. It keeps nothing in memory, and one connection to itself.
-func (d *DB) walk(ctx context.Context, only string, f func(Record) bool) (err error) {
-	rows, err := d.read.QueryContext(ctx, selectExport, only)
+func (rs Records) walk(ctx context.Context, only string, f func(Record) bool) (err error) {
+	rows, err := rs.db.read.QueryContext(ctx, selectExport, only)
 	if err != nil {
 		return err
 	}

@@ -51,14 +51,14 @@ func (d *DB) HotChats(n int) { d.chats = newChatCache(n) }
 func (d *DB) CountHot() (chats, rows int) { return d.chats.hot.Len(), len(d.chats.keys) }
 
 // Migrate brings the schema to that of files.
-func (d *DB) Migrate(ctx context.Context, files fs.FS) error { return d.migrate(ctx, files) }
+func (d *DB) Migrate(ctx context.Context, files fs.FS) error { return migrate(ctx, d, files) }
 
 // Schema is the schema of this program.
 func Schema() fs.FS { return schema }
 
 // QuickCheck is the check at Open, with another idea of what is small.
 func (d *DB) QuickCheck(ctx context.Context, closed bool, small int64) error {
-	return d.quickCheck(ctx, closed, small)
+	return checkQuickly(ctx, d, closed, small)
 }
 
 // HasLog reports whether the database at path was left without being closed.
@@ -75,7 +75,7 @@ var Frequent = map[string]string{
 	"chats that wait for a summary": awaitedCompactions, "the oldest open turn": oldestOpen,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
 	"memories": selectMemories, "a memory": selectMemory, "next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions, "messages by id": selectMessagesByID,
-	"prompts": selectPrompts, "what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
+	"settings": selectSettings, "prompts": selectPrompts, "what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
 	"a forgotten session": forgetSessionAside, "vectors of a conversation": selectEmbeddings, "a vector": saveEmbedding, "messages without a vector": selectUnembedded, "the vector of a deleted message": deleteEmbedding,
 }
 

@@ -20,10 +20,16 @@ type Record struct {
 	Past bool      // Epoch is that of a conversation which has been ended, by /new; else the message belongs to the chat's current one
 }
 
-// Import takes messages from elsewhere into the History, all or none, and says how many of them were new. One that is
+// Records is the whole History as it is written to files and read from them.
+type Records struct{ db *DB }
+
+// Records gives the records of the database.
+func (d *DB) Records() Records { return Records{d} }
+
+// Add takes messages from elsewhere into the History, all or none, and says how many of them were new. One that is
 // known changes nothing, unless it says that the conversation is over which it belongs to. They belong to no turn, so nobody answers them.
-func (d *DB) Import(ctx context.Context, list []Record) (added int, err error) {
-	return d.NewImporter().Add(ctx, list)
+func (rs Records) Add(ctx context.Context, list []Record) (added int, err error) {
+	return rs.NewImporter().Add(ctx, list)
 }
 
 // Importer takes in messages in several steps. Within a chat they keep their order; what is older than all that the chat
@@ -41,7 +47,7 @@ type place struct {
 }
 
 // NewImporter makes an importer.
-func (d *DB) NewImporter() *Importer { return &Importer{db: d, chats: map[chat.Key]*place{}} }
+func (rs Records) NewImporter() *Importer { return &Importer{db: rs.db, chats: map[chat.Key]*place{}} }
 
 // Add takes in the next messages, all or none. After an error the importer is of no more use.
 func (im *Importer) Add(ctx context.Context, list []Record) (added int, err error) {
@@ -60,7 +66,7 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 		if err := passTurn(ctx, tx, last); err != nil {
 			return err
 		}
-		return im.db.tryIndex(ctx, tx, added+2*indexBatch)
+		return im.db.Index().try(ctx, tx, added+2*indexBatch)
 	})
 	if err != nil {
 		return 0, err

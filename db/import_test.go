@@ -30,7 +30,7 @@ func before(epoch int64, r db.Record) db.Record {
 
 func imported(t *testing.T, d *db.DB, list ...db.Record) (added int) {
 	t.Helper()
-	added, err := d.Import(t.Context(), list)
+	added, err := d.Records().Add(t.Context(), list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func ids(list []db.Record) string {
 // conversation is what the next prompt of the chat is taken from, oldest first.
 func conversation(t *testing.T, d *db.DB, key chat.Key) string {
 	t.Helper()
-	c, err := d.Chat(t.Context(), key)
+	c, err := d.Chats().Get(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,14 +100,14 @@ func lived(t *testing.T) *db.DB {
 
 func TestAnImportOfAnExportIsTheSameHistory(t *testing.T) {
 	from, to := lived(t), fresh(t)
-	want := exported(t, from.Export(t.Context()))
+	want := exported(t, from.Records().All(t.Context()))
 	if got := ids(want); got != "om_1 om_2 om_3 answer:1 answer:2 om_4 om_5" {
 		t.Fatalf("exported %s", got)
 	}
 	if n := imported(t, to, want...); n != 7 {
 		t.Errorf("%d messages are new", n)
 	}
-	if diff := cmp.Diff(want, exported(t, to.Export(t.Context()))); diff != "" {
+	if diff := cmp.Diff(want, exported(t, to.Records().All(t.Context()))); diff != "" {
 		t.Error(diff)
 	}
 	if got := conversation(t, to, oc); got != "om_3 answer:2" {
@@ -116,13 +116,13 @@ func TestAnImportOfAnExportIsTheSameHistory(t *testing.T) {
 	if n := imported(t, to, want...); n != 0 {
 		t.Errorf("%d messages are new the second time", n)
 	}
-	if diff := cmp.Diff(want, exported(t, to.Export(t.Context()))); diff != "" {
+	if diff := cmp.Diff(want, exported(t, to.Records().All(t.Context()))); diff != "" {
 		t.Error(diff)
 	}
-	if got := ids(exported(t, to.ExportChat(t.Context(), chat.FeishuChat("oc_2")))); got != "om_4" {
+	if got := ids(exported(t, to.Records().Of(t.Context(), chat.FeishuChat("oc_2")))); got != "om_4" {
 		t.Errorf("exported of one chat: %s", got)
 	}
-	if got := exported(t, to.ExportChat(t.Context(), chat.FeishuChat("oc_3"))); got != nil {
+	if got := exported(t, to.Records().Of(t.Context(), chat.FeishuChat("oc_3"))); got != nil {
 		t.Errorf("exported of a chat that does not exist: %s", ids(got))
 	}
 }
@@ -131,10 +131,10 @@ func TestAnImportOfAnExportIsTheSameHistory(t *testing.T) {
 func TestNothingIsDoneAboutAnImport(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("om_1", chat.User, 1))
-	if keys, err := d.QueuedChats(t.Context()); err != nil || len(keys) != 0 {
+	if keys, err := d.Turns().QueuedChats(t.Context()); err != nil || len(keys) != 0 {
 		t.Errorf("chats with work: %v, %v", keys, err)
 	}
-	if b, err := d.Backlog(t.Context()); err != nil || b != (db.Backlog{}) {
+	if b, err := d.Outbox().Backlog(t.Context()); err != nil || b != (db.Backlog{}) {
 		t.Errorf("what waits: %+v, %v", b, err)
 	}
 }
@@ -142,7 +142,7 @@ func TestNothingIsDoneAboutAnImport(t *testing.T) {
 func TestWhatIsOlderThanAChatComesBeforeIt(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("b1", chat.User, 100), record("b2", chat.Assistant, 101))
-	im := d.NewImporter()
+	im := d.Records().NewImporter()
 	for _, list := range [][]db.Record{
 		{record("a1", chat.User, 10), record("c1", chat.User, 200)},
 		{record("a3", chat.User, 30), record("a2", chat.User, 20), record("b1", chat.User, 100), record("c2", chat.User, 150)},
@@ -167,7 +167,7 @@ func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("now", chat.User, 1_000_000))
 	for day := range 1000 { // the newest first
-		if _, err := d.Import(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User, int64(900_000-day))}); err != nil {
+		if _, err := d.Records().Add(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User, int64(900_000-day))}); err != nil {
 			t.Fatalf("import %d: %v", day+1, err)
 		}
 	}
@@ -177,7 +177,7 @@ func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
 func TestAnImportInManyStepsKeepsItsOrder(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("now", chat.User, 1_000_000))
-	im := d.NewImporter()
+	im := d.Records().NewImporter()
 	n := int64(0)
 	for _, size := range []int{1, 2000, 1, 2000} {
 		var list []db.Record
@@ -226,7 +226,7 @@ func TestAConversationThatWasEndedStaysEnded(t *testing.T) {
 			if got := conversation(t, d, oc); got != tc.want {
 				t.Errorf("the current conversation is %q, want %q", got, tc.want)
 			}
-			if n := len(exported(t, d.Export(t.Context()))); n != len(tc.had)+len(tc.adds) {
+			if n := len(exported(t, d.Records().All(t.Context()))); n != len(tc.had)+len(tc.adds) {
 				t.Errorf("%d messages", n)
 			}
 		})
@@ -237,7 +237,7 @@ func TestAConversationThatWasEndedStaysEnded(t *testing.T) {
 func TestALaterImportEndsAConversation(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("a1", chat.User, 1), record("a2", chat.Assistant, 2))
-	if err := d.Compact(t.Context(), oc, 0, db.Summary{Text: "what a1 said", Seq: 1}, ""); err != nil {
+	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "what a1 said", Seq: 1}, ""); err != nil {
 		t.Fatal(err)
 	}
 	imported(t, d, before(0, record("a1", chat.User, 1)), before(0, record("a2", chat.Assistant, 2)), before(0, record("a3", chat.User, 3)),
@@ -245,7 +245,7 @@ func TestALaterImportEndsAConversation(t *testing.T) {
 	if got := conversation(t, d, oc); got != "b1" {
 		t.Errorf("the conversation is %s; a1, a2 and a3 are from before /new", got)
 	}
-	if c, err := d.Chat(t.Context(), oc); err != nil || c.Summary.Text != "" || c.Summary.Seq != 0 {
+	if c, err := d.Chats().Get(t.Context(), oc); err != nil || c.Summary.Text != "" || c.Summary.Seq != 0 {
 		t.Errorf("the summary %+v of what is over is still there, %v", c.Summary, err)
 	}
 }
@@ -253,13 +253,13 @@ func TestALaterImportEndsAConversation(t *testing.T) {
 // The ids of answers are numbers of turns, which every database counts for itself.
 func TestAnswersOfTwoDatabasesAreToldApart(t *testing.T) {
 	from, to := lived(t), fresh(t)
-	old := exported(t, from.ExportChat(t.Context(), oc))
+	old := exported(t, from.Records().Of(t.Context(), oc))
 	accept(t, to, say("om_9", "first here"))
 	finish(t, to, db.End{Turn: claim(t, to, "s1").Turn, Answer: "another answer of the first turn"})
 	for range 2 {
 		imported(t, to, old...)
 	}
-	all := exported(t, to.Export(t.Context()))
+	all := exported(t, to.Records().All(t.Context()))
 	var answers []string
 	for _, r := range all {
 		if r.Role == chat.Assistant {
@@ -272,13 +272,13 @@ func TestAnswersOfTwoDatabasesAreToldApart(t *testing.T) {
 	}
 	again := fresh(t)
 	imported(t, again, all...)
-	if diff := cmp.Diff(all, exported(t, again.Export(t.Context()))); diff != "" {
+	if diff := cmp.Diff(all, exported(t, again.Records().All(t.Context()))); diff != "" {
 		t.Error(diff)
 	}
 	accept(t, again, say("om_10", "what now?"))
 	c := claim(t, again, "s2")
 	finish(t, again, db.End{Turn: c.Turn, Answer: "the newest answer"})
-	if got, err := again.Answer(t.Context(), oc, c.Turn.ID); err != nil || got != "the newest answer" {
+	if got, err := again.Turns().Answer(t.Context(), oc, c.Turn.ID); err != nil || got != "the newest answer" {
 		t.Errorf("answer %q of turn %d, %v", got, c.Turn.ID, err)
 	}
 }
@@ -292,10 +292,10 @@ func TestAnImportLeavesAnOpenTurnItsAnswer(t *testing.T) {
 	}
 	c := claim(t, d, "s")
 	finish(t, d, db.End{Turn: c.Turn, Answer: "the answer"})
-	if got, err := d.Answer(t.Context(), oc, c.Turn.ID); err != nil || got != "the answer" {
+	if got, err := d.Turns().Answer(t.Context(), oc, c.Turn.ID); err != nil || got != "the answer" {
 		t.Errorf("the turn's answer is %q, %v", got, err)
 	}
-	if n := len(exported(t, d.Export(t.Context()))); n != 3 {
+	if n := len(exported(t, d.Records().All(t.Context()))); n != 3 {
 		t.Errorf("%d messages, want the question and two answers", n)
 	}
 }
@@ -312,10 +312,10 @@ func TestAForgedAnswerDoesNotUseUpTheTurns(t *testing.T) {
 func TestAnImportIsAllOrNothing(t *testing.T) {
 	d := fresh(t)
 	bad := record("2", "nobody", 2)
-	if n, err := d.Import(t.Context(), []db.Record{record("1", chat.User, 1), bad}); err == nil || n != 0 {
+	if n, err := d.Records().Add(t.Context(), []db.Record{record("1", chat.User, 1), bad}); err == nil || n != 0 {
 		t.Errorf("%d, %v", n, err)
 	}
-	if got := exported(t, d.Export(t.Context())); len(got) != 0 {
+	if got := exported(t, d.Records().All(t.Context())); len(got) != 0 {
 		t.Errorf("%d messages", len(got))
 	}
 }
@@ -327,7 +327,7 @@ func TestAnExportIsOfOneMoment(t *testing.T) {
 		imported(t, d, record(fmt.Sprint(i), chat.User, int64(i)))
 	}
 	n := 0
-	for _, err := range d.Export(t.Context()) {
+	for _, err := range d.Records().All(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,7 +341,7 @@ func TestAnExportIsOfOneMoment(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for _, err := range d.Export(ctx) {
+	for _, err := range d.Records().All(ctx) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -366,7 +366,7 @@ func BenchmarkImport(b *testing.B) {
 			list[i].Text = strings.Repeat("鹊桥 ", 50)
 		}
 		b.StartTimer()
-		im := d.NewImporter()
+		im := d.Records().NewImporter()
 		for part := range slices.Chunk(list, 2000) {
 			if _, err := im.Add(b.Context(), part); err != nil {
 				b.Fatal(err)

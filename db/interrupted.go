@@ -30,18 +30,18 @@ const interruptedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND state = 'i
 	SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > turns.id AND m.turn_id > 0) ORDER BY id DESC LIMIT 1`
 
 // Interrupted returns the chat's newest turn if it was interrupted and nobody has decided about it yet, else [ErrNotFound].
-func (d *DB) Interrupted(ctx context.Context, key chat.Key) (Turn, error) {
+func (ts Turns) Interrupted(ctx context.Context, key chat.Key) (Turn, error) {
 	var id int64
-	if err := d.read.QueryRowContext(ctx, interruptedTurn, key.String()).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+	if err := ts.db.read.QueryRowContext(ctx, interruptedTurn, key.String()).Scan(&id); errors.Is(err, sql.ErrNoRows) {
 		return Turn{}, ErrNotFound
 	} else if err != nil {
 		return Turn{}, fmt.Errorf("newest turn of %v: %w", key, err)
 	}
-	return d.undecided(ctx, d.read, key, id)
+	return ts.undecided(ctx, ts.db.read, key, id)
 }
 
 // undecided loads a turn that waits for somebody to decide whether it goes on, or returns [ErrNotFound].
-func (d *DB) undecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
+func (ts Turns) undecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
 	t, err := loadTurn(ctx, q, key, id)
 	if err != nil {
 		return Turn{}, err
@@ -64,11 +64,11 @@ const forgetPosts = `DELETE FROM outbox WHERE turn_id = ?1`
 
 // resolve decides about an interrupted turn. A late one that is to go on is simply queued; it has never begun. The
 // zero Turn comes back when there is nothing that another turn could go on with.
-func (d *DB) resolve(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, decision string) (Turn, error) {
+func (ts Turns) resolve(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, decision string) (Turn, error) {
 	if id == 0 {
 		return Turn{}, nil
 	}
-	t, err := d.undecided(ctx, tx, key, id)
+	t, err := ts.undecided(ctx, tx, key, id)
 	if errors.Is(err, ErrNotFound) {
 		return Turn{}, nil
 	} else if err != nil {
@@ -97,31 +97,31 @@ type Decision struct {
 
 // Decide carries a decision out. It returns [ErrNotFound] when there is nothing to decide any more, and [ErrRepeated]
 // when the press is known.
-func (d *DB) Decide(ctx context.Context, w Decision) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := d.takeEvent(ctx, tx, w.Event); err != nil {
+func (ts Turns) Decide(ctx context.Context, w Decision) error {
+	err := ts.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := takeEvent(ctx, ts.db, tx, w.Event); err != nil {
 			return err
 		}
-		t, err := d.undecided(ctx, tx, w.Key, w.Turn)
+		t, err := ts.undecided(ctx, tx, w.Key, w.Turn)
 		if err != nil {
 			return err
 		}
 		if !w.GoOn {
-			if _, err := d.resolve(ctx, tx, w.Key, t.ID, dropped); err != nil {
+			if _, err := ts.resolve(ctx, tx, w.Key, t.ID, dropped); err != nil {
 				return err
 			}
-			return d.post(ctx, tx, Post{Key: w.Key, Turn: t.ID, Idem: cardIdem(t, dropped), ReplyTo: t.ReplyTo, Card: &w.Over})
+			return ts.db.Outbox().post(ctx, tx, Post{Key: w.Key, Turn: t.ID, Idem: cardIdem(t, dropped), ReplyTo: t.ReplyTo, Card: &w.Over})
 		}
 		if t.Failure == Late {
-			_, err := d.resolve(ctx, tx, w.Key, t.ID, continued)
+			_, err := ts.resolve(ctx, tx, w.Key, t.ID, continued)
 			return err
 		}
 		m := w.Wish
 		m.Key, m.ID, m.Role, m.Class = w.Key, continueID(t.ID), chat.User, chat.Talk
-		if _, err := d.appendMessage(ctx, tx, &m); err != nil {
+		if _, err := ts.db.Messages().add(ctx, tx, &m); err != nil {
 			return err
 		}
-		_, err = d.queue(ctx, tx, m, Entry{Continues: t.ID, Over: w.Over})
+		_, err = ts.queue(ctx, tx, m, Entry{Continues: t.ID, Over: w.Over})
 		return err
 	})
 	if err != nil {
@@ -133,9 +133,9 @@ func (d *DB) Decide(ctx context.Context, w Decision) error {
 const selectAnswer = `SELECT content FROM messages WHERE chat_key = ?1 AND message_id = ?2`
 
 // Answer is what the agent said in a turn that has ended; empty = nothing.
-func (d *DB) Answer(ctx context.Context, key chat.Key, turn int64) (string, error) {
+func (ts Turns) Answer(ctx context.Context, key chat.Key, turn int64) (string, error) {
 	var text string
-	err := d.read.QueryRowContext(ctx, selectAnswer, key.String(), AnswerID(turn)).Scan(&text)
+	err := ts.db.read.QueryRowContext(ctx, selectAnswer, key.String(), AnswerID(turn)).Scan(&text)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("answer of turn %d: %w", turn, err)
 	}

@@ -51,7 +51,7 @@ func TestTheEndOfATurnIsToBeShown(t *testing.T) {
 	if turn.ReplyTo != "om_1" || turn.Prompt != "p-s" || turn.Attempts != 1 {
 		t.Errorf("turn %+v", turn)
 	}
-	if err := d.SetTurnCard(t.Context(), turn.ID, "card_1"); err != nil {
+	if err := d.Turns().SetCard(t.Context(), turn.ID, "card_1"); err != nil {
 		t.Fatal(err)
 	}
 	card := chat.Card{Body: "a1", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "y", Turn: 1}}}}
@@ -73,7 +73,7 @@ func TestTheEndOfATurnIsToBeShown(t *testing.T) {
 	if keys, err := d.Outbox().Due(t.Context(), 10); err != nil || len(keys) != 0 {
 		t.Errorf("due %v, %v", keys, err)
 	}
-	if b, err := d.Backlog(t.Context()); err != nil || b.Posts != 1 || b.Turns != 0 || b.Oldest.IsZero() {
+	if b, err := d.Outbox().Backlog(t.Context()); err != nil || b.Posts != 1 || b.Turns != 0 || b.Oldest.IsZero() {
 		t.Errorf("backlog %+v, %v", b, err)
 	}
 	delivered(t, d, p, "")
@@ -99,14 +99,14 @@ func TestACommandAndItsReplyAreOne(t *testing.T) {
 func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
 	d := fresh(t)
 	turn := cut(t, d)
-	if got, err := d.Interrupted(t.Context(), oc); err != nil || got.ID != turn.ID {
+	if got, err := d.Turns().Interrupted(t.Context(), oc); err != nil || got.ID != turn.ID {
 		t.Fatalf("interrupted %+v, %v", got, err)
 	}
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true, Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}, Over: chat.Card{Body: "over"}}
-	if err := d.Decide(t.Context(), w); err != nil {
+	if err := d.Turns().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("pressed twice: %v", err)
 	}
 	if p := next(t, d); p.Turn != turn.ID || p.Card.Body != "over" {
@@ -119,7 +119,7 @@ func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
 	if got := history(t, d, 0, c.Turn.ID); got != "a:half u:question" {
 		t.Errorf("history %q", got)
 	}
-	if _, err := d.Interrupted(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Interrupted(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestAnInterruptedTurnGoesOnByWord(t *testing.T) {
 	if c.Turn.Continues != turn.ID || c.Turn.ReplyTo != "om_2" || next(t, d).Card.Body != "over" {
 		t.Errorf("claim %+v", c)
 	}
-	if err := d.Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID}); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("dropped afterwards: %v", err)
 	}
 }
@@ -147,17 +147,17 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 		"another chat's turn": {Key: chat.FeishuChat("oc_2"), Turn: turn.ID, GoOn: true},
 		"no such turn":        {Key: oc, Turn: 99, GoOn: true},
 	} {
-		if err := d.Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+		if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := d.Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, Over: chat.Card{Body: "dropped"}}); err != nil {
+	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, Over: chat.Card{Body: "dropped"}}); err != nil {
 		t.Fatal(err)
 	}
 	if p := next(t, d); p.Card.Body != "dropped" {
 		t.Errorf("post %+v", p)
 	}
-	if _, err := d.ClaimTurn(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a dropped turn runs: %v", err)
 	}
 	second := d
@@ -167,7 +167,7 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 	anew := say("om_3", "/new")
 	anew.Class, anew.StartAnew = chat.Command, true
 	accept(t, second, anew)
-	if err := d.Decide(t.Context(), db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("went on with a turn from before /new: %v", err)
 	}
 }
@@ -192,12 +192,12 @@ func TestLateQuestionsWaitToBeAskedFor(t *testing.T) {
 			if p := next(t, d); p.Card.Body != "late" || p.Card.Buttons[0].Action.Turn != first.Turn || p.ReplyTo != "om_1" {
 				t.Errorf("post %+v", p)
 			}
-			if _, err := d.ClaimTurn(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
+			if _, err := d.Turns().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
 				t.Fatalf("a late turn runs unasked: %v", err)
 			}
 			want := "u:one u:two"
 			if how == "button" {
-				if err := d.Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
+				if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
 					t.Fatal(err)
 				}
 			} else {
@@ -218,14 +218,14 @@ func TestATurnThatIsPutBackAnswersTheSameMessage(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
 	turn := claim(t, d, "s").Turn
-	if err := errors.Join(d.SetTurnDraft(t.Context(), turn.ID, "so far"), d.SetTurnActed(t.Context(), turn.ID)); err != nil {
+	if err := errors.Join(d.Turns().SetDraft(t.Context(), turn.ID, "so far"), d.Turns().SetActed(t.Context(), turn.ID)); err != nil {
 		t.Fatal(err)
 	}
-	list, err := d.RunningTurns(t.Context())
+	list, err := d.Turns().Running(t.Context())
 	if err != nil || len(list) != 1 || list[0].Draft != "so far" || !list[0].Acted || list[0].Prompt != "p-s" {
 		t.Errorf("running %+v, %v", list, err)
 	}
-	if err := d.RequeueTurn(t.Context(), turn.ID); err != nil {
+	if err := d.Turns().Requeue(t.Context(), turn.ID); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_2", "two"))
@@ -238,12 +238,12 @@ func TestAnEventCountsOnce(t *testing.T) {
 	d := fresh(t)
 	w := db.Decision{Key: oc, Turn: cut(t, d).ID, Event: "ev_1"}
 	for i, want := range []error{nil, db.ErrRepeated, db.ErrRepeated} {
-		if err := d.Decide(t.Context(), w); !errors.Is(err, want) {
+		if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, want) {
 			t.Errorf("time %d: %v", i, err)
 		}
 	}
 	w.Event = "ev_2"
-	if err := d.Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("another: %v", err)
 	}
 	// It is remembered for thirty days, and not for ever.
@@ -258,7 +258,7 @@ func TestAnEventCountsOnce(t *testing.T) {
 		if err != nil || (s.Events == 1) != (after > 30*24*time.Hour) {
 			t.Errorf("after %v: %+v %v", after, s, err)
 		}
-		if err := d.Decide(t.Context(), w); !errors.Is(err, want) {
+		if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, want) {
 			t.Errorf("after %v: %v, want %v", after, err, want)
 		}
 	}
@@ -289,7 +289,7 @@ func TestAPressDoesNotChangeWhatTheNextTurnAnswers(t *testing.T) {
 	turn := cut(t, d)
 	accept(t, d, say("om_2", "something else"))
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true, Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}}
-	if err := d.Decide(t.Context(), w); err != nil {
+	if err := d.Turns().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	if c := claim(t, d, "s2"); c.Turn.ReplyTo != "om_2" || c.Turn.Continues != turn.ID || texts(c.Asked) != "u:something else u:继续" {
@@ -335,7 +335,7 @@ func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 	d := fresh(t)
 	turn := cut(t, d)
 	for _, card := range []string{"card_1", "card_2", "card_3"} {
-		if err := errors.Join(d.SetTurnCard(t.Context(), turn.ID, card), d.Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
+		if err := errors.Join(d.Turns().SetCard(t.Context(), turn.ID, card), d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
 			t.Fatal(err)
 		}
 		turn = claim(t, d, "s").Turn
@@ -353,11 +353,11 @@ func TestALateTurnDoesNotMakeTheSessionForget(t *testing.T) {
 	accept(t, d, say("om_2", "two"))
 	second := claim(t, d, "s").Turn
 	finish(t, d, db.End{Turn: second, Answer: "a2", Session: db.Session{ID: "s"}})
-	if err := d.Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
+	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, d, db.End{Turn: claim(t, d, "x").Turn, Answer: "a1", Session: db.Session{ID: "s"}})
-	if c, err := d.Chat(t.Context(), oc); err != nil || c.Session.Turn != second.ID {
+	if c, err := d.Chats().Get(t.Context(), oc); err != nil || c.Session.Turn != second.ID {
 		t.Errorf("session %+v, %v", c.Session, err)
 	}
 }

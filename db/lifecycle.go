@@ -28,9 +28,9 @@ const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at
 // Compact makes s the chat's summary and drops the session: the next one begins with s and what came after it. Who asked
 // for it is told reply. No turn of the chat may be running. When the chat has begun anew since it had that epoch, or its
 // summary reaches as far already, nothing is changed, and Compact returns [ErrNotFound].
-func (d *DB) Compact(ctx context.Context, key chat.Key, epoch int64, s Summary, reply string) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, compactChat, key.String(), epoch, s.Seq, s.Text, millis(s.Until), millis(d.now()))
+func (cs Chats) Compact(ctx context.Context, key chat.Key, epoch int64, s Summary, reply string) error {
+	err := cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, compactChat, key.String(), epoch, s.Seq, s.Text, millis(s.Until), millis(cs.db.now()))
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (d *DB) Compact(ctx context.Context, key chat.Key, epoch int64, s Summary, 
 		if _, err := tx.ExecContext(ctx, forgetSessionsAside, key.String()); err != nil {
 			return err
 		}
-		return d.answerCompact(ctx, tx, key, reply)
+		return cs.answerCompact(ctx, tx, key, reply)
 	})
 	if err != nil {
 		return fmt.Errorf("compact %v: %w", key, err)
@@ -49,8 +49,8 @@ func (d *DB) Compact(ctx context.Context, key chat.Key, epoch int64, s Summary, 
 }
 
 // AnswerCompact tells who asked for a summary what became of it, if somebody waits for it.
-func (d *DB) AnswerCompact(ctx context.Context, key chat.Key, reply string) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return d.answerCompact(ctx, tx, key, reply) })
+func (cs Chats) AnswerCompact(ctx context.Context, key chat.Key, reply string) error {
+	err := cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return cs.answerCompact(ctx, tx, key, reply) })
 	if err != nil {
 		return fmt.Errorf("answer a compaction of %v: %w", key, err)
 	}
@@ -61,14 +61,14 @@ const compactAsked = `SELECT compact_for FROM chats WHERE key = ?1 AND compact_f
 
 const setCompact = `UPDATE chats SET compact_for = ?2 WHERE key = ?1`
 
-func (d *DB) answerCompact(ctx context.Context, tx *sql.Tx, key chat.Key, reply string) error {
+func (cs Chats) answerCompact(ctx context.Context, tx *sql.Tx, key chat.Key, reply string) error {
 	var asked string
 	if err := tx.QueryRowContext(ctx, compactAsked, key.String()).Scan(&asked); errors.Is(err, sql.ErrNoRows) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if err := d.post(ctx, tx, Post{Key: key, Idem: "reply:" + asked, ReplyTo: asked, Text: reply}); err != nil {
+	if err := cs.db.Outbox().post(ctx, tx, Post{Key: key, Idem: "reply:" + asked, ReplyTo: asked, Text: reply}); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, setCompact, key.String(), "")
@@ -78,20 +78,20 @@ func (d *DB) answerCompact(ctx context.Context, tx *sql.Tx, key chat.Key, reply 
 const awaitedCompactions = `SELECT key FROM chats WHERE compact_for <> ''`
 
 // AwaitedCompactions lists the chats in which somebody waits for a summary.
-func (d *DB) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
-	return d.keys(ctx, awaitedCompactions)
+func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
+	return chatKeys(ctx, cs.db, awaitedCompactions)
 }
 
 const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns WHERE chat_key = ?1` + isOpen
 
 // Settled is what has been said and answered in an epoch of a chat since the message with seq after (0 = since the first), so
 // many messages at most. What is being asked, or waits to be asked, is left out.
-func (d *DB) Settled(ctx context.Context, key chat.Key, epoch, after int64, most int) (newestFirst []chat.Message, err error) {
+func (said Messages) Settled(ctx context.Context, key chat.Key, epoch, after int64, most int) (newestFirst []chat.Message, err error) {
 	var before int64
-	if err := d.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
+	if err := said.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
 		return nil, fmt.Errorf("open turns of %v: %w", key, err)
 	}
-	for m, err := range d.History(ctx, key, epoch, after, before) {
+	for m, err := range said.db.History(ctx, key, epoch, after, before) {
 		if err != nil {
 			return nil, err
 		}
@@ -107,8 +107,8 @@ const beginAnew = `UPDATE chats SET anew_seq = ?3, summary = '', summary_seq = 0
 
 // BeginAnew lets the context of a chat begin after the message with that seq: without a session and a summary. Unlike a new
 // epoch it does not hide what was before.
-func (d *DB) BeginAnew(ctx context.Context, key chat.Key, epoch, seq int64) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (cs Chats) BeginAnew(ctx context.Context, key chat.Key, epoch, seq int64) error {
+	err := cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, beginAnew, key.String(), epoch, seq)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, forgetSessionsAside, key.String())
@@ -124,8 +124,8 @@ func (d *DB) BeginAnew(ctx context.Context, key chat.Key, epoch, seq int64) erro
 const setTopic = `UPDATE chats SET topic = ?2 WHERE key = ?1 AND topic = ''`
 
 // SetTopic gives the chat a title, unless it has one.
-func (d *DB) SetTopic(ctx context.Context, key chat.Key, topic string) error {
-	if _, err := d.exec(ctx, setTopic, key.String(), topic); err != nil {
+func (cs Chats) SetTopic(ctx context.Context, key chat.Key, topic string) error {
+	if _, err := cs.db.exec(ctx, setTopic, key.String(), topic); err != nil {
 		return fmt.Errorf("set topic of %v: %w", key, err)
 	}
 	return nil

@@ -23,7 +23,7 @@ func answer(t testing.TB, d *db.DB, id, question string, tokens int64) db.Claim 
 
 func chatOf(t testing.TB, d *db.DB) db.Chat {
 	t.Helper()
-	c, err := d.Chat(t.Context(), oc)
+	c, err := d.Chats().Get(t.Context(), oc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,30 +52,30 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 	ask := say("om_3", "/compact")
 	ask.Class, ask.Compact = chat.Command, true
 	accept(t, d, ask)
-	if keys, err := d.AwaitedCompactions(t.Context()); err != nil || len(keys) != 1 || keys[0] != oc {
+	if keys, err := d.Chats().AwaitedCompactions(t.Context()); err != nil || len(keys) != 1 || keys[0] != oc {
 		t.Errorf("awaited %v, %v", keys, err)
 	}
 	later := time.Now().Add(49 * time.Hour).UTC().Truncate(time.Millisecond)
 	d.At(t, later)
 	s := db.Summary{Text: "one was said", Seq: 2, Until: time.UnixMilli(7000).UTC()}
-	if err := d.Compact(t.Context(), oc, 0, s, "done"); err != nil {
+	if err := d.Chats().Compact(t.Context(), oc, 0, s, "done"); err != nil {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
 	if c.Summary != s || c.Session != (db.Session{}) || c.After() != 2 || c.Compacting != "" || !c.Turned.Equal(later) || replies(t, d, "om_3") != 1 {
 		t.Errorf("chat %+v", c)
 	}
-	if list, err := d.Settled(t.Context(), oc, 0, c.After(), 10); err != nil || texts(list) != "a:re: two u:two" {
+	if list, err := d.Messages().Settled(t.Context(), oc, 0, c.After(), 10); err != nil || texts(list) != "a:re: two u:two" {
 		t.Errorf("settled since: %s, %v", texts(list), err)
 	}
 	// One that reaches no further, or is of another epoch, changes nothing; nobody is told twice.
 	for _, late := range []struct{ epoch, seq int64 }{{0, 2}, {0, 1}, {1, 4}} {
-		err := d.Compact(t.Context(), oc, late.epoch, db.Summary{Text: "late", Seq: late.seq}, "late")
+		err := d.Chats().Compact(t.Context(), oc, late.epoch, db.Summary{Text: "late", Seq: late.seq}, "late")
 		if !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%+v: %v", late, err)
 		}
 	}
-	if err := d.AnswerCompact(t.Context(), oc, "again"); err != nil || replies(t, d, "om_3") != 1 || chatOf(t, d).Summary != s {
+	if err := d.Chats().AnswerCompact(t.Context(), oc, "again"); err != nil || replies(t, d, "om_3") != 1 || chatOf(t, d).Summary != s {
 		t.Errorf("told again: %v", err)
 	}
 	again := say("om_4", "/new")
@@ -105,7 +105,7 @@ func TestASummaryThatCannotBeStoredChangesNothing(t *testing.T) {
 	}
 	for _, table := range []string{"INSERT ON outbox", "UPDATE OF compact_for ON chats"} {
 		trigger(`CREATE TRIGGER bad BEFORE ` + table + ` BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
-		if err := d.Compact(t.Context(), oc, 0, db.Summary{Text: "x", Seq: 1}, "done"); err == nil {
+		if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "x", Seq: 1}, "done"); err == nil {
 			t.Errorf("%s: stored", table)
 		}
 		if c := chatOf(t, d); c != before || replies(t, d, "om_2") != 0 {
@@ -124,21 +124,21 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 		old = append(old, db.Record{Message: chat.Message{Key: oc, ID: fmt.Sprintf("old_%d", i), Role: chat.User, Class: chat.Talk,
 			Text: fmt.Sprint("old ", i), Time: time.UnixMilli(int64(i + 1))}})
 	}
-	if _, err := d.Import(t.Context(), old); err != nil {
+	if _, err := d.Records().Add(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	list, err := d.Settled(t.Context(), oc, 0, 0, 100)
+	list, err := d.Messages().Settled(t.Context(), oc, 0, 0, 100)
 	if err != nil || len(list) != 8 || list[7].Text != "old 0" || list[3].Seq >= 0 {
 		t.Fatalf("settled %s, %v", texts(list), err)
 	}
-	if err := d.Compact(t.Context(), oc, 0, db.Summary{Text: "old", Seq: list[3].Seq}, ""); err != nil {
+	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "old", Seq: list[3].Seq}, ""); err != nil {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
-	if got, err := d.Settled(t.Context(), oc, 0, c.After(), 100); err != nil || texts(got) != "a:re: now u:now u:old 5" {
+	if got, err := d.Messages().Settled(t.Context(), oc, 0, c.After(), 100); err != nil || texts(got) != "a:re: now u:now u:old 5" {
 		t.Errorf("settled since: %s, %v", texts(got), err)
 	}
-	if err := d.Compact(t.Context(), oc, 0, db.Summary{Text: "more", Seq: list[2].Seq}, ""); err != nil {
+	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "more", Seq: list[2].Seq}, ""); err != nil {
 		t.Errorf("it cannot go on: %v", err)
 	}
 }
@@ -153,11 +153,11 @@ func TestWhatIsLoadedIsBounded(t *testing.T) {
 		c := claim(t, d, "s-1")
 		finish(t, d, db.End{Turn: c.Turn})
 	}
-	list, err := d.Settled(t.Context(), oc, 0, 0, 500)
+	list, err := d.Messages().Settled(t.Context(), oc, 0, 0, 500)
 	if err != nil || len(list) != 500 || list[0].Text != "599" || list[499].Text != "100" {
 		t.Errorf("%d messages, %v", len(list), err)
 	}
-	missed, err := d.Unseen(t.Context(), oc, 0, 0, 1<<62)
+	missed, err := d.Messages().Unseen(t.Context(), oc, 0, 0, 1<<62)
 	if err != nil || len(missed) != 500 || missed[499].Text != "599" {
 		t.Errorf("%d messages unseen, %v", len(missed), err)
 	}
@@ -177,11 +177,11 @@ func TestWhatIsBeingAskedIsNotSettled(t *testing.T) {
 	d := fresh(t)
 	answer(t, d, "om_1", "one", 0)
 	accept(t, d, say("om_2", "two"))
-	if list, err := d.Settled(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
+	if list, err := d.Messages().Settled(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
 		t.Errorf("queued: %s, %v", texts(list), err)
 	}
 	claim(t, d, "s-1")
-	if list, err := d.Settled(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
+	if list, err := d.Messages().Settled(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
 		t.Errorf("running: %s, %v", texts(list), err)
 	}
 }
@@ -194,7 +194,7 @@ func TestHowMuchASessionHoldsIsKept(t *testing.T) {
 	if c := chatOf(t, d); c.Session.Tokens != 5000 {
 		t.Errorf("%d tokens", c.Session.Tokens)
 	}
-	if err := d.ForgetSession(t.Context(), oc, "s-1"); err != nil {
+	if err := d.Chats().ForgetSession(t.Context(), oc, "s-1"); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_3", "three"))
@@ -208,23 +208,23 @@ func TestHowMuchASessionHoldsIsKept(t *testing.T) {
 func TestAChatBeginsAnew(t *testing.T) {
 	d := fresh(t)
 	answer(t, d, "om_1", "one", 5000)
-	if err := d.Compact(t.Context(), oc, 0, db.Summary{Text: "x", Seq: 1}, ""); err != nil {
+	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "x", Seq: 1}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.BeginAnew(t.Context(), oc, 7, 2); err != nil { // of another epoch
+	if err := d.Chats().BeginAnew(t.Context(), oc, 7, 2); err != nil { // of another epoch
 		t.Fatal(err)
 	}
 	if c := chatOf(t, d); c.Anew != 0 {
 		t.Errorf("chat %+v", c)
 	}
-	if err := d.BeginAnew(t.Context(), oc, 0, 2); err != nil {
+	if err := d.Chats().BeginAnew(t.Context(), oc, 0, 2); err != nil {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
 	if c.Anew != 2 || c.After() != 2 || c.Summary != (db.Summary{}) || c.Session.ID != "" {
 		t.Errorf("chat %+v", c)
 	}
-	if err := d.Compact(t.Context(), oc, 0, db.Summary{Text: "of before", Seq: 2}, ""); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "of before", Seq: 2}, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a summary from before: %v", err)
 	}
 }
@@ -233,7 +233,7 @@ func TestATitleIsGivenOnce(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
 	for _, topic := range []string{"first", "second"} {
-		if err := d.SetTopic(t.Context(), oc, topic); err != nil {
+		if err := d.Chats().SetTopic(t.Context(), oc, topic); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -248,14 +248,14 @@ func TestATitleIsGivenOnce(t *testing.T) {
 // The sessions of other machines hold what a summary replaces, or what a new beginning leaves behind.
 func TestSessionsOfOtherMachinesGoToo(t *testing.T) {
 	for name, change := range map[string]func(*db.DB) error{
-		"summary":   func(d *db.DB) error { return d.Compact(t.Context(), oc, 0, db.Summary{Text: "x", Seq: 2}, "") },
-		"beginning": func(d *db.DB) error { return d.BeginAnew(t.Context(), oc, 0, 2) },
+		"summary":   func(d *db.DB) error { return d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "x", Seq: 2}, "") },
+		"beginning": func(d *db.DB) error { return d.Chats().BeginAnew(t.Context(), oc, 0, 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := fresh(t)
 			for i, node := range []string{"here", "there"} {
 				accept(t, d, say(fmt.Sprint("om_", i), "hello"))
-				c, err := d.ClaimTurn(t.Context(), oc, db.Names{Session: "s-" + node, Prompt: node, Node: node}, true)
+				c, err := d.Turns().Claim(t.Context(), oc, db.Names{Session: "s-" + node, Prompt: node, Node: node}, true)
 				if err != nil || c.Turn.Session != "s-"+node && i == 0 {
 					t.Fatalf("%+v %v", c.Turn, err)
 				}
@@ -266,7 +266,7 @@ func TestSessionsOfOtherMachinesGoToo(t *testing.T) {
 			}
 			for _, node := range []string{"there", "here"} {
 				accept(t, d, say("om_"+node, "hello"))
-				c, err := d.ClaimTurn(t.Context(), oc, db.Names{Session: "new-" + node, Prompt: "p-" + node, Node: node}, true)
+				c, err := d.Turns().Claim(t.Context(), oc, db.Names{Session: "new-" + node, Prompt: "p-" + node, Node: node}, true)
 				if err != nil || c.Resume && c.Turn.Session != "new-there" {
 					t.Errorf("%s resumes %s, %v", node, c.Turn.Session, err)
 				}

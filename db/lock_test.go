@@ -72,7 +72,7 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 			t.Fatalf("%s: %v", when, err)
 		}
 		defer ro.Close() //nolint:errcheck // fails the test where it matters
-		if ch, err := ro.Chat(t.Context(), oc); err != nil || ch.Kind != chat.Private {
+		if ch, err := ro.Chats().Get(t.Context(), oc); err != nil || ch.Kind != chat.Private {
 			t.Errorf("%s: chat %+v, %v", when, ch, err)
 		}
 		if err := ro.Check(t.Context()); err != nil {
@@ -81,7 +81,7 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 		if a, err := ro.Accept(t.Context(), say("om_2", "x")); err == nil {
 			t.Errorf("%s: accepted %+v", when, a)
 		}
-		if err := ro.SetTurnCard(t.Context(), 1, "card"); err == nil {
+		if err := ro.Turns().SetCard(t.Context(), 1, "card"); err == nil {
 			t.Errorf("%s: a card was noted", when)
 		}
 		if ro.Healthy(t.Context()) == nil {

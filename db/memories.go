@@ -104,11 +104,17 @@ func scanMemory(scan func(...any) error) (Memory, error) {
 	return m, errors.Join(err, json.Unmarshal([]byte(keywords), &m.Keywords), json.Unmarshal([]byte(sources), &m.Sources))
 }
 
+// Memories are what is remembered for good, with how it came about.
+type Memories struct{ db *DB }
+
+// Memories gives the memories of the database.
+func (d *DB) Memories() Memories { return Memories{d} }
+
 const selectMemories = `SELECT ` + memoryColumns + ` FROM memories WHERE chat_key = ?1 ORDER BY number`
 
-// Memories are all memories of a chat, also those that wait to be approved, oldest first.
-func (d *DB) Memories(ctx context.Context, key chat.Key) (_ []Memory, err error) {
-	rows, err := d.read.QueryContext(ctx, selectMemories, key.String())
+// Of are all memories of a chat, also those that wait to be approved, oldest first.
+func (ms Memories) Of(ctx context.Context, key chat.Key) (_ []Memory, err error) {
+	rows, err := ms.db.read.QueryContext(ctx, selectMemories, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("read memories of %v: %w", key, err)
 	}
@@ -139,9 +145,9 @@ func loadMemory(ctx context.Context, q querier, key chat.Key, id string) (Memory
 const selectMemoryVersions = `SELECT memory_id, chat_key, number, scope, of, state, title, content, keywords, sources, version, 0, at,
 	act, who, why, title_hash FROM memory_versions WHERE chat_key = ?1 AND memory_id = ?2 ORDER BY version`
 
-// MemoryVersions is what was done with a memory of the chat, oldest first, also after it was forgotten.
-func (d *DB) MemoryVersions(ctx context.Context, key chat.Key, id string) (_ []MemoryVersion, err error) {
-	rows, err := d.read.QueryContext(ctx, selectMemoryVersions, key.String(), id)
+// Versions is what was done with a memory of the chat, oldest first, also after it was forgotten.
+func (ms Memories) Versions(ctx context.Context, key chat.Key, id string) (_ []MemoryVersion, err error) {
+	rows, err := ms.db.read.QueryContext(ctx, selectMemoryVersions, key.String(), id)
 	if err != nil {
 		return nil, fmt.Errorf("read versions of memory %s: %w", id, err)
 	}
@@ -165,9 +171,9 @@ func (d *DB) MemoryVersions(ctx context.Context, key chat.Key, id string) (_ []M
 
 const chatsWithMemories = `SELECT DISTINCT chat_key FROM memories ORDER BY chat_key`
 
-// RememberingChats are the chats that have memories.
-func (d *DB) RememberingChats(ctx context.Context) (_ []chat.Key, err error) {
-	rows, err := d.read.QueryContext(ctx, chatsWithMemories)
+// Chats are the chats that have memories.
+func (ms Memories) Chats(ctx context.Context) (_ []chat.Key, err error) {
+	rows, err := ms.db.read.QueryContext(ctx, chatsWithMemories)
 	if err != nil {
 		return nil, fmt.Errorf("list chats with memories: %w", err)
 	}
@@ -187,27 +193,15 @@ func (d *DB) RememberingChats(ctx context.Context) (_ []chat.Key, err error) {
 	return list, rows.Err()
 }
 
-const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) ORDER BY seq`
-
-// MessagesByID are those of a chat's messages with these ids of the platform that exist, oldest first.
-func (d *DB) MessagesByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {
-	msgs, err := queryMessages(ctx, d.read, key, selectMessagesByID, key.String(), list(ids))
-	if err != nil {
-		return nil, fmt.Errorf("read messages of %v: %w", key, err)
-	}
-	return msgs, nil
-}
-
-// SaveMemory stores a memory of a chat that is known, and returns it as it is then. Without an ID it is a new one. An ID that no
+// Save stores a memory of a chat that is known, and returns it as it is then. Without an ID it is a new one. An ID that no
 // memory has had is kept: it comes from another database. Otherwise this makes a new version, unless nothing is new;
 // when m.Version is given, that is the version that was changed, and any other one is an [ErrChanged].
 //
 // The title is made one line, or from the text when there is none. The zero values of scope and state mean the whole chat
 // and active.
-func (d *DB) SaveMemory(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
-	err = d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		saved, err = d.saveMemory(ctx, tx, m, by)
+func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
+	err = ms.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		saved, err = ms.save(ctx, tx, m, by)
 		return err
 	})
 	if err != nil {
@@ -216,15 +210,15 @@ func (d *DB) SaveMemory(ctx context.Context, m Memory, by Change) (saved Memory,
 	return saved, nil
 }
 
-// saveMemory has done nothing when it fails with one of this package's errors.
-func (d *DB) saveMemory(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
+// save has done nothing when it fails with one of this package's errors.
+func (ms Memories) save(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
 	m, err := m.Tidy()
 	if err != nil {
 		return Memory{}, err
 	}
 	if m.ID == "" {
 		m.ID = uuid.NewString()
-		return d.createMemory(ctx, tx, m, by)
+		return ms.create(ctx, tx, m, by)
 	}
 	old, err := loadMemory(ctx, tx, m.Key, m.ID)
 	switch {
@@ -232,7 +226,7 @@ func (d *DB) saveMemory(ctx context.Context, tx *sql.Tx, m Memory, by Change) (M
 		if err := unused(ctx, tx, m); err != nil {
 			return Memory{}, err
 		}
-		return d.createMemory(ctx, tx, m, by)
+		return ms.create(ctx, tx, m, by)
 	case err != nil:
 		return Memory{}, err
 	case m.Version != 0 && m.Version != old.Version:
@@ -246,7 +240,7 @@ func (d *DB) saveMemory(ctx context.Context, tx *sql.Tx, m Memory, by Change) (M
 	}
 	m.Number, m.Created, m.Version = old.Number, old.Created, old.Version+1
 	err = overwriting(ctx, tx, func() error { // else its words stay in the file, and nobody could find them to forget them
-		m, err = d.writeMemory(ctx, tx, updateMemory, m, MemoryChanged, by)
+		m, err = ms.write(ctx, tx, updateMemory, m, MemoryChanged, by)
 		return err
 	})
 	return m, err
@@ -276,7 +270,7 @@ const countMemories = `SELECT COUNT(*) FROM memories WHERE chat_key = ?1`
 
 const nextMemoryNumber = `SELECT COALESCE(MAX(number), 0) + 1 FROM memory_versions WHERE chat_key = ?1`
 
-func (d *DB) createMemory(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
+func (ms Memories) create(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
 	if _, err := loadChat(ctx, tx, m.Key); err != nil {
 		return Memory{}, err
 	}
@@ -292,9 +286,9 @@ func (d *DB) createMemory(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	}
 	m.Version = max(m.Version, 1)
 	if m.Created.IsZero() {
-		m.Created = d.now()
+		m.Created = ms.db.now()
 	}
-	return d.writeMemory(ctx, tx, insertMemory, m, MemoryCreated, by)
+	return ms.write(ctx, tx, insertMemory, m, MemoryCreated, by)
 }
 
 const insertMemory = `INSERT INTO memories (` + memoryColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`
@@ -305,10 +299,10 @@ const updateMemory = `UPDATE memories SET number = ?3, scope = ?4, of = ?5, stat
 const insertMemoryVersion = `INSERT INTO memory_versions (memory_id, version, chat_key, number, act, who, why, at, title_hash,
 	scope, of, state, title, content, keywords, sources) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)`
 
-// writeMemory writes m with the statement, and its version.
-func (d *DB) writeMemory(ctx context.Context, tx *sql.Tx, statement string, m Memory, act MemoryAct, by Change) (Memory, error) {
+// write writes m with the statement, and its version.
+func (ms Memories) write(ctx context.Context, tx *sql.Tx, statement string, m Memory, act MemoryAct, by Change) (Memory, error) {
 	keywords, sources := list(m.Keywords), list(m.Sources)
-	m.Created, m.Updated = fromMillis(millis(m.Created)), fromMillis(millis(d.now()))
+	m.Created, m.Updated = fromMillis(millis(m.Created)), fromMillis(millis(ms.db.now()))
 	_, err := tx.ExecContext(ctx, statement, m.ID, m.Key.String(), m.Number, m.Scope, m.Of, m.State, m.Title, m.Text, keywords, sources,
 		m.Version, millis(m.Created), millis(m.Updated))
 	if err != nil {
@@ -327,12 +321,12 @@ const deleteMemory = `DELETE FROM memories WHERE chat_key = ?1 AND id = ?2`
 const emptyMemoryVersions = `UPDATE memory_versions SET of = '', title = '', content = '', keywords = '[]', sources = '[]'
 	WHERE chat_key = ?1 AND memory_id = ?2`
 
-// ForgetMemory removes a memory of the chat with all that its versions said, or returns [ErrNotFound]. What is left says who created,
+// Forget removes a memory of the chat with all that its versions said, or returns [ErrNotFound]. What is left says who created,
 // changed and forgot it, when and why. The words are overwritten in the database's file as soon as its log is empty;
 // copies that were made before, and the History, are not touched.
-func (d *DB) ForgetMemory(ctx context.Context, key chat.Key, id string, by Change) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := d.forgetMemory(ctx, tx, Memory{Key: key, ID: id}, by)
+func (ms Memories) Forget(ctx context.Context, key chat.Key, id string, by Change) error {
+	err := ms.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := ms.forget(ctx, tx, Memory{Key: key, ID: id}, by)
 		return err
 	})
 	if err != nil {
@@ -341,8 +335,8 @@ func (d *DB) ForgetMemory(ctx context.Context, key chat.Key, id string, by Chang
 	return nil
 }
 
-// forgetMemory returns the memory as it was. It has done nothing when it fails with one of this package's errors.
-func (d *DB) forgetMemory(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
+// forget returns the memory as it was. It has done nothing when it fails with one of this package's errors.
+func (ms Memories) forget(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
 	old, err := loadMemory(ctx, tx, m.Key, m.ID)
 	if err != nil {
 		return Memory{}, err
@@ -350,10 +344,10 @@ func (d *DB) forgetMemory(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	if m.Version != 0 && m.Version != old.Version {
 		return Memory{}, ErrChanged
 	}
-	return old, overwriting(ctx, tx, func() error { return d.remove(ctx, tx, old, by) })
+	return old, overwriting(ctx, tx, func() error { return ms.remove(ctx, tx, old, by) })
 }
 
-func (d *DB) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) error {
+func (ms Memories) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) error {
 	if _, err := tx.ExecContext(ctx, deleteMemory, m.Key.String(), m.ID); err != nil {
 		return fmt.Errorf("delete memory: %w", err)
 	}
@@ -361,7 +355,7 @@ func (d *DB) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) error 
 		return fmt.Errorf("empty the versions of the memory: %w", err)
 	}
 	_, err := tx.ExecContext(ctx, insertMemoryVersion, m.ID, m.Version+1, m.Key.String(), m.Number, MemoryForgotten, by.Who, by.Why,
-		millis(d.now()), titleHash(m), m.Scope, "", m.State, "", "", "[]", "[]")
+		millis(ms.db.now()), titleHash(m), m.Scope, "", m.State, "", "", "[]", "[]")
 	if err != nil {
 		return fmt.Errorf("write the end of the memory: %w", err)
 	}
@@ -389,10 +383,10 @@ type MemoryOrder struct {
 }
 
 // carryOut returns what to answer.
-func (d *DB) carryOut(ctx context.Context, tx *sql.Tx, o MemoryOrder) (string, error) {
-	do := d.saveMemory
+func (ms Memories) carryOut(ctx context.Context, tx *sql.Tx, o MemoryOrder) (string, error) {
+	do := ms.save
 	if o.Forget {
-		do = d.forgetMemory
+		do = ms.forget
 	}
 	m, err := do(ctx, tx, o.Memory, o.By)
 	harmless := slices.ContainsFunc([]error{ErrNotFound, ErrForgotten, ErrChanged, ErrTooManyMemories, ErrBadMemory},

@@ -33,7 +33,7 @@ func remembering(t testing.TB) *db.DB {
 func save(t testing.TB, d *db.DB, m db.Memory) db.Memory {
 	t.Helper()
 	m.Key = oc
-	saved, err := d.SaveMemory(t.Context(), m, alice)
+	saved, err := d.Memories().Save(t.Context(), m, alice)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func save(t testing.TB, d *db.DB, m db.Memory) db.Memory {
 
 func memories(t testing.TB, d *db.DB, key chat.Key) []db.Memory {
 	t.Helper()
-	list, err := d.Memories(t.Context(), key)
+	list, err := d.Memories().Of(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func memories(t testing.TB, d *db.DB, key chat.Key) []db.Memory {
 
 func versions(t testing.TB, d *db.DB, id string) []db.MemoryVersion {
 	t.Helper()
-	list, err := d.MemoryVersions(t.Context(), oc, id)
+	list, err := d.Memories().Versions(t.Context(), oc, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func TestAMemoryIsKeptWithAllItsVersions(t *testing.T) {
 	}
 	d.At(t, time.UnixMilli(6000))
 	m.Text, m.Sources = "Deploys go out on Friday.", nil
-	saved, err := d.SaveMemory(t.Context(), m, db.Change{Who: "ou_2", Why: "/memory edit"})
+	saved, err := d.Memories().Save(t.Context(), m, db.Change{Who: "ou_2", Why: "/memory edit"})
 	if err != nil || saved.Version != 2 || saved.Number != 1 || !saved.Created.Equal(want.Created) || !slices.Equal(saved.Sources, want.Sources) {
 		t.Errorf("second version %+v, %v", saved, err)
 	}
-	if _, err := d.SaveMemory(t.Context(), m, alice); !errors.Is(err, db.ErrChanged) {
+	if _, err := d.Memories().Save(t.Context(), m, alice); !errors.Is(err, db.ErrChanged) {
 		t.Errorf("a change of the first version, after the second: %v", err)
 	}
 	v := versions(t, d, m.ID)
@@ -105,7 +105,7 @@ func TestWhatWasForgottenCannotBeRead(t *testing.T) {
 	m.Text = "second " + canary
 	m = save(t, d, m)
 	hash := versions(t, d, m.ID)[0].TitleHash
-	if err := d.ForgetMemory(t.Context(), oc, m.ID, db.Change{Who: "ou_2", Why: "/memory forget"}); err != nil {
+	if err := d.Memories().Forget(t.Context(), oc, m.ID, db.Change{Who: "ou_2", Why: "/memory forget"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(memories(t, d, oc)); n != 230 {
@@ -118,10 +118,10 @@ func TestWhatWasForgottenCannotBeRead(t *testing.T) {
 	if left := fmt.Sprintf("%+v", v); strings.Contains(left, canary) {
 		t.Errorf("a version still says it: %s", left)
 	}
-	if err := d.ForgetMemory(t.Context(), oc, m.ID, alice); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Memories().Forget(t.Context(), oc, m.ID, alice); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("forgotten again: %v", err)
 	}
-	if _, err := d.SaveMemory(t.Context(), m, alice); !errors.Is(err, db.ErrForgotten) {
+	if _, err := d.Memories().Save(t.Context(), m, alice); !errors.Is(err, db.ErrForgotten) {
 		t.Errorf("saved again: %v", err)
 	}
 	if next := save(t, d, db.Memory{Text: "later"}); next.Number != 232 {
@@ -166,7 +166,7 @@ func TestWhatWasShownAndForgottenIsInTheHistoryOnly(t *testing.T) {
 	if err := d.Outbox().Delivered(t.Context(), p, "om_reply"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.ForgetMemory(t.Context(), oc, m.ID, alice); err != nil {
+	if err := d.Memories().Forget(t.Context(), oc, m.ID, alice); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Close(); err != nil {
@@ -185,19 +185,19 @@ func TestAMemoryBelongsToOneChat(t *testing.T) {
 	accept(t, d, other)
 	m := save(t, d, db.Memory{Text: "mine"})
 	gone := save(t, d, db.Memory{Text: "gone"})
-	if err := d.ForgetMemory(t.Context(), oc, gone.ID, alice); err != nil {
+	if err := d.Memories().Forget(t.Context(), oc, gone.ID, alice); err != nil {
 		t.Fatal(err)
 	}
 	for _, theirs := range []db.Memory{m, gone} {
 		theirs.Key, theirs.Text = other.Key, "theirs"
-		if _, err := d.SaveMemory(t.Context(), theirs, alice); !errors.Is(err, db.ErrNotFound) {
+		if _, err := d.Memories().Save(t.Context(), theirs, alice); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("changed from another chat: %v", err)
 		}
 	}
-	if err := d.ForgetMemory(t.Context(), other.Key, m.ID, alice); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Memories().Forget(t.Context(), other.Key, m.ID, alice); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("forgotten from another chat: %v", err)
 	}
-	if v, err := d.MemoryVersions(t.Context(), other.Key, m.ID); !errors.Is(err, db.ErrNotFound) {
+	if v, err := d.Memories().Versions(t.Context(), other.Key, m.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("another chat reads %+v, %v", v, err)
 	}
 	if list := memories(t, d, other.Key); len(list) != 0 {
@@ -208,10 +208,10 @@ func TestAMemoryBelongsToOneChat(t *testing.T) {
 	}
 	m.Key = chat.FeishuChat("oc_3")
 	m.ID = ""
-	if _, err := d.SaveMemory(t.Context(), m, alice); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Memories().Save(t.Context(), m, alice); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a memory of a chat that nobody knows: %v", err)
 	}
-	if list, err := d.RememberingChats(t.Context()); err != nil || len(list) != 1 || list[0] != oc {
+	if list, err := d.Memories().Chats(t.Context()); err != nil || len(list) != 1 || list[0] != oc {
 		t.Errorf("chats %v, %v", list, err)
 	}
 }
@@ -235,7 +235,7 @@ func TestAMemoryIsMadeTidy(t *testing.T) {
 		{}, {Text: " \n"}, {Text: "x", Scope: "world"}, {Text: "x", Scope: db.UserScope}, {Text: "x", State: "forgotten"}, {Text: strings.Repeat("x", db.MaxMemoryText+1)},
 	} {
 		bad.Key = oc
-		if _, err := d.SaveMemory(t.Context(), bad, alice); !errors.Is(err, db.ErrBadMemory) {
+		if _, err := d.Memories().Save(t.Context(), bad, alice); !errors.Is(err, db.ErrBadMemory) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -254,7 +254,7 @@ func TestAMemoryFromElsewhereKeepsItsName(t *testing.T) {
 		t.Errorf("version %d", m.Version)
 	}
 	from.ID, from.Key = "../x", oc
-	if _, err := d.SaveMemory(t.Context(), from, alice); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Memories().Save(t.Context(), from, alice); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("an id that is none: %v", err)
 	}
 }
@@ -312,7 +312,7 @@ func TestAChatHasSoManyMemories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.SaveMemory(t.Context(), db.Memory{Key: oc, Text: "one more"}, alice); !errors.Is(err, db.ErrTooManyMemories) {
+	if _, err := d.Memories().Save(t.Context(), db.Memory{Key: oc, Text: "one more"}, alice); !errors.Is(err, db.ErrTooManyMemories) {
 		t.Errorf("one more: %v", err)
 	}
 }

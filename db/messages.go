@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -19,12 +20,13 @@ type Entry struct {
 	Lang  string // the language it is written in, when it tells; else empty
 
 	StartAnew bool                       // the next prompt of the chat holds nothing from before this message
-	Compact   bool                       // it asks for a summary; see [DB.Compact] and [DB.AnswerCompact]
+	Compact   bool                       // it asks for a summary; see [Chats.Compact] and [Chats.AnswerCompact]
 	Reply     string                     // a text to answer it with; empty = none
 	Continues int64                      // the interrupted turn that it asks to go on with; 0 = none
 	Over      chat.Card                  // what that turn looks like from now on
 	Held      func(turn int64) chat.Card // not nil: the turn waits until somebody asks for it, and this card says so
 	Memory    *MemoryOrder               // a change to a memory, whose reply takes the place of Reply; nil = none
+	Set       func(*Settings)            // changes the chat's settings; it may be called more than once; nil = nothing is changed
 }
 
 // Accepted says what became of an entry.
@@ -44,7 +46,7 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 			return err
 		}
 		m := chat.Message{Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time}
-		fresh, err := d.appendMessage(ctx, tx, &m)
+		fresh, err := d.Messages().add(ctx, tx, &m)
 		if err != nil || !fresh {
 			return err
 		}
@@ -59,19 +61,24 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 				return fmt.Errorf("ask for a summary: %w", err)
 			}
 		}
+		if e.Set != nil {
+			if err := changeSettings(ctx, tx, e.Key, e.Set); err != nil {
+				return err
+			}
+		}
 		reply := e.Reply
 		if e.Memory != nil {
-			if reply, err = d.carryOut(ctx, tx, *e.Memory); err != nil {
+			if reply, err = d.Memories().carryOut(ctx, tx, *e.Memory); err != nil {
 				return err
 			}
 		}
 		if reply != "" {
-			if err := d.post(ctx, tx, Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.ID, Text: reply}); err != nil {
+			if err := d.Outbox().post(ctx, tx, Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.ID, Text: reply}); err != nil {
 				return err
 			}
 		}
 		if e.Class == chat.Talk {
-			a.Turn, err = d.queue(ctx, tx, m, e)
+			a.Turn, err = d.Turns().queue(ctx, tx, m, e)
 		}
 		return err
 	})
@@ -88,6 +95,12 @@ func touchChat(ctx context.Context, tx *sql.Tx, e Entry) error {
 	return nil
 }
 
+// Messages is the History where it is not walked with [DB.History].
+type Messages struct{ db *DB }
+
+// Messages gives the messages of the database.
+func (d *DB) Messages() Messages { return Messages{d} }
+
 const nextSeq = `UPDATE chats SET next_seq = next_seq + 1 WHERE key = ?1 RETURNING next_seq - 1, epoch`
 
 const knownMessage = `SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2`
@@ -96,9 +109,9 @@ const insertMessage = `INSERT INTO messages
 	(chat_key, seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
-// appendMessage gives m its seq, and its epoch unless it has a turn, whose epoch it then must carry already.
+// add gives m its seq, and its epoch unless it has a turn, whose epoch it then must carry already.
 // It reports false, and does nothing, when the message id is known.
-func (d *DB) appendMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
+func (said Messages) add(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
 	known, err := isKnown(ctx, tx, m)
 	if err != nil || known {
 		return false, err
@@ -114,7 +127,7 @@ func (d *DB) appendMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (bo
 	if err != nil {
 		return false, err
 	}
-	return true, d.indexInPassing(ctx, tx, id)
+	return true, said.db.Index().passing(ctx, tx, id)
 }
 
 func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
@@ -213,8 +226,8 @@ const unseenLimit = 500
 
 // Unseen is the conversation of the turns after seen and before the turn before, oldest first: what a session that
 // holds the turns up to seen does not know.
-func (d *DB) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, d.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
+func (said Messages) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, said.db.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
 	if err != nil {
 		return nil, fmt.Errorf("read what the session of %v has not seen: %w", key, err)
 	}
@@ -226,11 +239,39 @@ const selectLatest = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key
 	ORDER BY epoch DESC, seq DESC LIMIT ?2`
 
 // Latest is the end of a chat's History, oldest first, whatever /new has ended in between.
-func (d *DB) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, d.read, key, selectLatest, key.String(), most)
+func (said Messages) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, said.db.read, key, selectLatest, key.String(), most)
 	if err != nil {
 		return nil, fmt.Errorf("read the last messages of %v: %w", key, err)
 	}
 	slices.Reverse(list)
 	return list, nil
+}
+
+const selectMessages = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2)) ORDER BY seq`
+
+// BySeq are those of a chat's messages with the seqs that exist, oldest first.
+func (said Messages) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
+	list, err := json.Marshal(seqs)
+	if err != nil {
+		return nil, err
+	}
+	msgs, err := queryMessages(ctx, said.db.read, key, selectMessages, key.String(), string(list))
+	if err != nil {
+		return nil, fmt.Errorf("read messages of %v: %w", key, err)
+	}
+	return msgs, nil
+}
+
+const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) ORDER BY seq`
+
+// ByID are those of a chat's messages with these ids of the platform that exist, oldest first.
+func (said Messages) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {
+	msgs, err := queryMessages(ctx, said.db.read, key, selectMessagesByID, key.String(), list(ids))
+	if err != nil {
+		return nil, fmt.Errorf("read messages of %v: %w", key, err)
+	}
+	return msgs, nil
 }

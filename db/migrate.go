@@ -18,20 +18,20 @@ var schema embed.FS
 type step struct{ from, to int64 }
 
 // pending says which way the schema in files is away, or returns [ErrNewerSchema] when it is behind.
-func (d *DB) pending(ctx context.Context, files fs.FS) (step, error) {
+func pending(ctx context.Context, d *DB, files fs.FS) (step, error) {
 	list, err := goose.NewProvider(goose.DialectSQLite3, d.read, files)
 	if err != nil {
 		return step{}, fmt.Errorf("database schema: %w", err)
 	}
 	sources := list.ListSources()
 	s := step{to: sources[len(sources)-1].Version}
-	s.from, err = d.version(ctx)
+	s.from, err = schemaVersion(ctx, d)
 	if err != nil {
 		return step{}, err
 	}
 	if s.from > s.to {
 		return step{}, fmt.Errorf("%w: %s has schema version %d, this one knows up to %d: install the newer one again, "+
-			"or go back to before the upgrade: %s", ErrNewerSchema, d.path, s.from, s.to, replace(d.path, d.before(s.to+1)))
+			"or go back to before the upgrade: %s", ErrNewerSchema, d.path, s.from, s.to, replace(d.path, beforeUpgrade(d, s.to+1)))
 	}
 	return s, nil
 }
@@ -42,7 +42,7 @@ func (d *DB) Current(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := d.pending(ctx, files)
+	s, err := pending(ctx, d, files)
 	if err == nil && s.from != s.to {
 		err = fmt.Errorf("%w: %s", ErrOlderSchema, d.path)
 	}
@@ -53,7 +53,7 @@ const hasVersion = `SELECT COUNT(*) FROM sqlite_master WHERE name = 'goose_db_ve
 
 const selectVersion = `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version`
 
-func (d *DB) version(ctx context.Context) (v int64, err error) {
+func schemaVersion(ctx context.Context, d *DB) (v int64, err error) {
 	var known int
 	err = d.read.QueryRowContext(ctx, hasVersion).Scan(&known)
 	if err == nil && known > 0 {
@@ -65,18 +65,18 @@ func (d *DB) version(ctx context.Context) (v int64, err error) {
 	return v, nil
 }
 
-// before names the copy that is kept from before a migration.
-func (d *DB) before(version int64) string { return fmt.Sprintf("%s.before-%d", d.path, version) }
+// beforeUpgrade names the copy that is kept from before a migration.
+func beforeUpgrade(d *DB, version int64) string { return fmt.Sprintf("%s.before-%d", d.path, version) }
 
 // migrate brings the schema up to date. A database that holds something is copied first: the way back from a bad
 // upgrade. There is one copy per version, the latest.
-func (d *DB) migrate(ctx context.Context, files fs.FS) error {
-	s, err := d.pending(ctx, files)
+func migrate(ctx context.Context, d *DB, files fs.FS) error {
+	s, err := pending(ctx, d, files)
 	if err != nil || s.from == s.to {
 		return err
 	}
 	if s.from > 0 {
-		copied := d.before(s.from + 1)
+		copied := beforeUpgrade(d, s.from+1)
 		if err := os.Remove(copied); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("copy from before an earlier upgrade: %w", err)
 		}

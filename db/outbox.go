@@ -29,11 +29,17 @@ type Post struct {
 	Begun  time.Time // when the turn's first question came: no card of it is older
 }
 
+// Outbox is what must still be shown to people, in the order in which it came about.
+type Outbox struct{ db *DB }
+
+// Outbox gives the outbox of the database.
+func (d *DB) Outbox() Outbox { return Outbox{d} }
+
 const insertPost = `INSERT INTO outbox (chat_key, turn_id, idem, reply_to, content, next_at, created_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6) ON CONFLICT (idem) DO NOTHING`
 
 // post leaves something to be delivered, in the transaction of what it tells of.
-func (d *DB) post(ctx context.Context, tx *sql.Tx, p Post) error {
+func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	content := p.Text
 	if p.Card != nil {
 		data, err := json.Marshal(p.Card)
@@ -42,18 +48,12 @@ func (d *DB) post(ctx context.Context, tx *sql.Tx, p Post) error {
 		}
 		content = string(data)
 	}
-	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Idem, p.ReplyTo, content, millis(d.now()))
+	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Idem, p.ReplyTo, content, millis(o.db.now()))
 	if err != nil {
 		return fmt.Errorf("leave for delivery: %w", err)
 	}
 	return nil
 }
-
-// Outbox is what must still be shown to people, in the order in which it came about.
-type Outbox struct{ db *DB }
-
-// Outbox gives the outbox of the database.
-func (d *DB) Outbox() Outbox { return Outbox{d} }
 
 const nextPost = `SELECT o.id, o.turn_id, o.idem, o.reply_to, o.content, o.attempts, o.next_at, o.created_at,
 	COALESCE(t.card_id, ''), COALESCE(t.created_at, 0)
@@ -104,7 +104,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 		if p.Card != nil || messageID == "" {
 			return nil
 		}
-		_, err = o.db.appendMessage(ctx, tx, &chat.Message{
+		_, err = o.db.Messages().add(ctx, tx, &chat.Message{
 			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: p.Text, Time: o.db.now(),
 		})
 		return err
@@ -187,11 +187,11 @@ const duePosts = `SELECT chat_key FROM outbox o WHERE next_at <= ?1
 
 // Due lists chats, most at most, in which something is to be delivered now.
 func (o Outbox) Due(ctx context.Context, most int) ([]chat.Key, error) {
-	return o.db.keys(ctx, duePosts, millis(o.db.now()), most)
+	return chatKeys(ctx, o.db, duePosts, millis(o.db.now()), most)
 }
 
-// keys reads a list of chat keys.
-func (d *DB) keys(ctx context.Context, query string, args ...any) (_ []chat.Key, err error) {
+// chatKeys reads a list of chat keys.
+func chatKeys(ctx context.Context, d *DB, query string, args ...any) (_ []chat.Key, err error) {
 	rows, err := d.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list chats: %w", err)
@@ -222,10 +222,10 @@ type Backlog struct {
 const backlog = `SELECT (SELECT COUNT(*) FROM turns WHERE state = 'queued'` + isOpen + `), COUNT(*), COALESCE(MIN(created_at), 0) FROM outbox`
 
 // Backlog counts what waits to be answered and to be delivered.
-func (d *DB) Backlog(ctx context.Context) (Backlog, error) {
+func (o Outbox) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
 	var oldest int64
-	if err := d.read.QueryRowContext(ctx, backlog).Scan(&b.Turns, &b.Posts, &oldest); err != nil {
+	if err := o.db.read.QueryRowContext(ctx, backlog).Scan(&b.Turns, &b.Posts, &oldest); err != nil {
 		return Backlog{}, fmt.Errorf("count what waits: %w", err)
 	}
 	b.Oldest = fromMillis(oldest)

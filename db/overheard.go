@@ -20,8 +20,8 @@ const selectOverheard = `SELECT ` + messageColumns + ` FROM messages WHERE chat_
 
 // Overheard is what was said in a group but not to the bot, after the questions of turn seen and until a time: the newest
 // messages of an epoch, in the order in which they were written. With no such turn it goes back further.
-func (d *DB) Overheard(ctx context.Context, key chat.Key, epoch, seen int64, until time.Time, most int) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, d.read, key, selectOverheard, key.String(), epoch, seen, millis(until), most)
+func (said Messages) Overheard(ctx context.Context, key chat.Key, epoch, seen int64, until time.Time, most int) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, said.db.read, key, selectOverheard, key.String(), epoch, seen, millis(until), most)
 	if err != nil {
 		return nil, fmt.Errorf("read what was overheard in %v: %w", key, err)
 	}
@@ -35,9 +35,9 @@ const lastAddressed = `SELECT sent_at, (SELECT COUNT(*) FROM messages o WHERE o.
 
 // Addressed tells when the bot was last spoken to in a chat before a turn, and how many messages it has overheard there
 // since; the zero time when that is long ago.
-func (d *DB) Addressed(ctx context.Context, key chat.Key, turn int64) (at time.Time, overheard int, err error) {
+func (said Messages) Addressed(ctx context.Context, key chat.Key, turn int64) (at time.Time, overheard int, err error) {
 	var ms int64
-	err = d.read.QueryRowContext(ctx, lastAddressed, key.String(), turn).Scan(&ms, &overheard)
+	err = said.db.read.QueryRowContext(ctx, lastAddressed, key.String(), turn).Scan(&ms, &overheard)
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, 0, nil
 	} else if err != nil {
@@ -48,15 +48,15 @@ func (d *DB) Addressed(ctx context.Context, key chat.Key, turn int64) (at time.T
 
 // Overhear stores what was said in a chat of which no event has told, unless a new conversation has begun there by now.
 // What is known changes nothing.
-func (d *DB) Overhear(ctx context.Context, key chat.Key, epoch int64, list []chat.Incoming) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (said Messages) Overhear(ctx context.Context, key chat.Key, epoch int64, list []chat.Incoming) error {
+	err := said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		c, err := loadChat(ctx, tx, key)
 		if err != nil || c.Epoch != epoch {
 			return err
 		}
 		for _, in := range list {
 			m := chat.Message{Key: key, ID: in.ID, Role: chat.User, Class: chat.Overheard, Actor: in.Actor, Text: in.Text, Time: in.Time}
-			if _, err := d.appendMessage(ctx, tx, &m); err != nil {
+			if _, err := said.add(ctx, tx, &m); err != nil {
 				return err
 			}
 		}

@@ -58,13 +58,13 @@ func loadSessionAside(ctx context.Context, tx *sql.Tx, key chat.Key, id string) 
 
 const sessionOn = `SELECT session_id, node, cwd, turn_id FROM sessions WHERE chat_key = ?1 AND node = ?2 AND epoch = ?3`
 
-// SessionOn is the session that [DB.ClaimTurn] would resume on a machine: its own one when machines take turns.
-func (d *DB) SessionOn(ctx context.Context, c Chat, node string) (Session, error) {
+// SessionOn is the session that [Turns.Claim] would resume on a machine: its own one when machines take turns.
+func (cs Chats) SessionOn(ctx context.Context, c Chat, node string) (Session, error) {
 	if c.Session.ID == "" || c.Session.Node == "" || c.Session.Node == node {
 		return c.Session, nil
 	}
 	var s Session
-	err := d.read.QueryRowContext(ctx, sessionOn, c.Key.String(), node, c.Epoch).Scan(&s.ID, &s.Node, &s.Cwd, &s.Turn)
+	err := cs.db.read.QueryRowContext(ctx, sessionOn, c.Key.String(), node, c.Epoch).Scan(&s.ID, &s.Node, &s.Cwd, &s.Turn)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c.Session, nil
 	} else if err != nil {
@@ -81,8 +81,8 @@ const forgetSessionsAside = `DELETE FROM sessions WHERE chat_key = ?1`
 const forgetSessionAside = `DELETE FROM sessions WHERE chat_key = ?1 AND session_id = ?2`
 
 // ForgetSession drops a session that turned out to be lost. Other sessions of the chat stay.
-func (d *DB) ForgetSession(ctx context.Context, key chat.Key, id string) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (cs Chats) ForgetSession(ctx context.Context, key chat.Key, id string) error {
+	err := cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, forgetSession, key.String(), id)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, forgetSessionAside, key.String(), id)
@@ -108,8 +108,8 @@ const selectPrompts = `SELECT id, prompt_id, asked_before FROM turns WHERE chat_
 
 // Prompts lists what the agent was sent in a chat's newest turns up to the turn upTo, the newest first. A question that was
 // asked more than once is there under all its names.
-func (d *DB) Prompts(ctx context.Context, key chat.Key, upTo int64) (_ []Prompt, err error) {
-	rows, err := d.read.QueryContext(ctx, selectPrompts, key.String(), upTo, promptTurns)
+func (ts Turns) Prompts(ctx context.Context, key chat.Key, upTo int64) (_ []Prompt, err error) {
+	rows, err := ts.db.read.QueryContext(ctx, selectPrompts, key.String(), upTo, promptTurns)
 	if err != nil {
 		return nil, fmt.Errorf("prompts of %v: %w", key, err)
 	}

@@ -17,7 +17,7 @@ func onNode(t *testing.T, d *db.DB, node, message string) db.Claim {
 	accept(t, d, say(message, "q"))
 	n := names("s-" + message)
 	n.Node = node
-	c, err := d.ClaimTurn(t.Context(), oc, n, true)
+	c, err := d.Turns().Claim(t.Context(), oc, n, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestEachMachineHasASession(t *testing.T) {
 	accept(t, d, say("om_3", "q"))
 	n := names("s-b")
 	n.Node = "b"
-	c, err := d.ClaimTurn(t.Context(), oc, n, true)
+	c, err := d.Turns().Claim(t.Context(), oc, n, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func machines(t *testing.T) *db.DB {
 
 func TestASessionThatWasSetAsideCanBeForgotten(t *testing.T) {
 	d := machines(t)
-	if err := d.ForgetSession(t.Context(), oc, "s-om_1"); err != nil {
+	if err := d.Chats().ForgetSession(t.Context(), oc, "s-om_1"); err != nil {
 		t.Fatal(err)
 	}
 	if got := onNode(t, d, "a", "om_3").Chat.Session; got.ID != "s-b" || got.Node != "b" {
@@ -100,14 +100,14 @@ func TestAllNamesOfAQuestionAreKnown(t *testing.T) {
 	finish(t, d, db.End{Turn: first, Answer: "a1"})
 	accept(t, d, say("om_2", "q2"))
 	second := claim(t, d, "2").Turn
-	if err := d.RenameTurn(t.Context(), second.ID, db.Names{Session: "2", Prompt: "p-2b"}); err != nil {
+	if err := d.Turns().Rename(t.Context(), second.ID, db.Names{Session: "2", Prompt: "p-2b"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.RequeueTurn(t.Context(), second.ID); err != nil {
+	if err := d.Turns().Requeue(t.Context(), second.ID); err != nil {
 		t.Fatal(err)
 	}
 	claim(t, d, "2c")
-	got, err := d.Prompts(t.Context(), oc, second.ID)
+	got, err := d.Turns().Prompts(t.Context(), oc, second.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,10 +115,10 @@ func TestAllNamesOfAQuestionAreKnown(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got, err := d.Prompts(t.Context(), oc, first.ID); err != nil || len(got) != 1 {
+	if got, err := d.Turns().Prompts(t.Context(), oc, first.ID); err != nil || len(got) != 1 {
 		t.Errorf("up to the first: %v, %v", got, err)
 	}
-	if got, err := d.Prompts(t.Context(), chat.FeishuChat("oc_2"), second.ID); err != nil || len(got) != 0 {
+	if got, err := d.Turns().Prompts(t.Context(), chat.FeishuChat("oc_2"), second.ID); err != nil || len(got) != 0 {
 		t.Errorf("another chat: %v, %v", got, err)
 	}
 }
@@ -132,14 +132,14 @@ func TestSoManyPromptsAreComparedAtMost(t *testing.T) {
 		finish(t, d, db.End{Turn: c.Turn, Answer: "a"})
 		last = c.Turn.ID
 	}
-	if got, err := d.Prompts(t.Context(), oc, last); err != nil || len(got) != 200 || got[0].ID != "p-204" {
+	if got, err := d.Turns().Prompts(t.Context(), oc, last); err != nil || len(got) != 200 || got[0].ID != "p-204" {
 		t.Errorf("%d, %v", len(got), err)
 	}
 }
 
 func TestWhatWasToldLastIsKept(t *testing.T) {
 	d := fresh(t)
-	if _, err := d.LastTold(t.Context(), oc, 0); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().LastTold(t.Context(), oc, 0); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before the first turn: %v", err)
 	}
 	want := db.Told{Session: db.Begun, Lost: "transcript missing", Messages: 12, Unread: true}
@@ -147,11 +147,11 @@ func TestWhatWasToldLastIsKept(t *testing.T) {
 	finish(t, d, db.End{Turn: claim(t, d, "s").Turn, Answer: "a", Told: &want})
 	accept(t, d, say("om_2", "q2"))
 	finish(t, d, db.End{Turn: claim(t, d, "s").Turn, State: db.Cancelled}) // before anything was told
-	got, err := d.LastTold(t.Context(), oc, 0)
+	got, err := d.Turns().LastTold(t.Context(), oc, 0)
 	if err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := d.LastTold(t.Context(), oc, 1); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().LastTold(t.Context(), oc, 1); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("after /new: %v", err)
 	}
 }

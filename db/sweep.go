@@ -18,7 +18,8 @@ const forgetEvents = `DELETE FROM events WHERE seen_at < ?1`
 // A summary stands for messages. It goes with the newest of them.
 const forgetSummaries = `UPDATE chats SET summary = '' WHERE summary <> '' AND summary_at < ?1`
 
-// Sweep deletes what has outlived its time by c. Of the History that is nothing, unless somebody has set how long it is kept.
+// Sweep deletes what has outlived its time by c, and merges the index. Of the History nothing is deleted, unless somebody
+// has set how long it is kept.
 func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 	defer func() {
 		if err != nil {
@@ -30,26 +31,36 @@ func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 		return s, err
 	}
 	n, err := res.RowsAffected()
-	if s.Events = int(n); err != nil || c.HistoryTTL.Duration == 0 {
+	if s.Events = int(n); err != nil {
 		return s, err
 	}
+	if c.HistoryTTL.Duration > 0 {
+		if s.Messages, err = d.sweepMessages(ctx, c); err != nil {
+			return s, err
+		}
+	}
+	return s, d.MergeIndex(ctx)
+}
+
+// sweepMessages deletes what was said too long ago.
+func (d *DB) sweepMessages(ctx context.Context, c Config) (swept int, err error) {
 	until := millis(d.now().Add(-c.HistoryTTL.Duration))
 	for last := int64(0); ; {
-		list, err := d.expired(ctx, until, last)
+		list, err := expired(ctx, d, until, last)
 		if err != nil {
-			return s, err
+			return swept, err
 		}
 		if len(list) == 0 {
 			break
 		}
 		if err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return deleteMessages(ctx, tx, list) }); err != nil {
-			return s, err
+			return swept, err
 		}
-		s.Messages += len(list)
+		swept += len(list)
 		last = list[len(list)-1].id
 	}
 	_, err = d.exec(ctx, forgetSummaries, until)
-	return s, err
+	return swept, err
 }
 
 // sweepBatch is how many messages are deleted in one transaction: others wait for it.
@@ -68,7 +79,7 @@ type stored struct {
 }
 
 // expired lists the next messages, by id, that were written before until.
-func (d *DB) expired(ctx context.Context, until, after int64) (list []stored, err error) {
+func expired(ctx context.Context, d *DB, until, after int64) (list []stored, err error) {
 	rows, err := d.read.QueryContext(ctx, expiredMessages, until, after, sweepBatch)
 	if err != nil {
 		return nil, fmt.Errorf("old messages: %w", err)

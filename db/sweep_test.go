@@ -45,7 +45,7 @@ func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
 	accept(t, d, old("om_2", "鹊桥 new", 10*day))
 	c = claim(t, d, "s-1")
 	finish(t, d, db.End{Turn: c.Turn})
-	if err := d.Compact(t.Context(), oc, 0, db.Summary{Text: "of old", Seq: 1, Until: time.Now().Add(-400 * day)}, ""); err != nil {
+	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "of old", Seq: 1, Until: time.Now().Add(-400 * day)}, ""); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, old("om_3", "still asked", 200*day))
@@ -67,7 +67,7 @@ func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
 	if c := chatOf(t, d); c.Summary.Text != "" || c.After() != 1 {
 		t.Errorf("the summary of what is gone: %+v", c.Summary)
 	}
-	found, err := d.Find(t.Context(), oc, 0, []string{lexicon.Terms("鹊桥")[0]}, 100)
+	found, err := d.Index().Find(t.Context(), oc, 0, []string{lexicon.Terms("鹊桥")[0]}, 100)
 	if err != nil || len(found.Terms) != 1 || len(found.Terms[0].Seqs) != 1 || found.Terms[0].Seqs[0] == 1 {
 		t.Errorf("found %+v, %v", found, err)
 	}

@@ -51,6 +51,12 @@ const chatRange = `SELECT no, next_seq, (SELECT seq FROM messages
 // thousands make no difference.
 const countFront = `SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE chat_key = ?1 AND seq >= ?2 AND seq < 1 LIMIT 5000)`
 
+// Index finds messages by the words that are in them.
+type Index struct{ db *DB }
+
+// Index gives the index of the database.
+func (d *DB) Index() Index { return Index{d} }
+
 const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
 	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 2147483647 ORDER BY rowid DESC LIMIT ?4))
 	FROM json_each(?1) ORDER BY key`
@@ -60,13 +66,13 @@ const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELE
 
 // Find tells which messages of a chat, since the epoch began, hold which of the terms: of each term the newest ones, at
 // most so many and a batch. It finds talk and what was overheard.
-func (d *DB) Find(ctx context.Context, key chat.Key, epoch int64, terms []string, most int) (found Found, err error) {
+func (ix Index) Find(ctx context.Context, key chat.Key, epoch int64, terms []string, most int) (found Found, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("find in the history of %v: %w", key, err)
 		}
 	}()
-	tx, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // index and messages as of one moment
+	tx, err := ix.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // index and messages as of one moment
 	if err != nil {
 		return Found{}, err
 	}
@@ -149,22 +155,6 @@ func postings(ctx context.Context, q querier, terms []string, base, first int64,
 	return found, rows.Err()
 }
 
-const selectMessages = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2)) ORDER BY seq`
-
-// Messages are those of a chat's messages with the seqs that exist, oldest first.
-func (d *DB) Messages(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
-	list, err := json.Marshal(seqs)
-	if err != nil {
-		return nil, err
-	}
-	msgs, err := queryMessages(ctx, d.read, key, selectMessages, key.String(), string(list))
-	if err != nil {
-		return nil, fmt.Errorf("read messages of %v: %w", key, err)
-	}
-	return msgs, nil
-}
-
 // findable says whether a message belongs into the index.
 func findable(m chat.Message) bool {
 	return m.Class != chat.Command && (m.Role == chat.User || m.Role == chat.Assistant)
@@ -238,17 +228,17 @@ func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry
 	return list, last, rows.Err()
 }
 
-// indexInPassing brings the newest messages into the index when the one with this id completes a batch. Messages are
+// passing brings the newest messages into the index when the one with this id completes a batch. Messages are
 // taken in whether or not they can be found by their words: the next batch tries again.
-func (d *DB) indexInPassing(ctx context.Context, tx *sql.Tx, id int64) error {
+func (ix Index) passing(ctx context.Context, tx *sql.Tx, id int64) error {
 	if id%indexBatch != 0 {
 		return nil
 	}
-	return d.tryIndex(ctx, tx, 2*indexBatch)
+	return ix.try(ctx, tx, 2*indexBatch)
 }
 
-// tryIndex brings the next messages into the index, if that succeeds; else [DB.IndexError] tells.
-func (d *DB) tryIndex(ctx context.Context, tx *sql.Tx, most int) error {
+// try brings the next messages into the index, if that succeeds; else [Index.Err] tells.
+func (ix Index) try(ctx context.Context, tx *sql.Tx, most int) error {
 	if _, err := tx.ExecContext(ctx, `SAVEPOINT terms`); err != nil {
 		return err
 	}
@@ -256,14 +246,14 @@ func (d *DB) tryIndex(ctx context.Context, tx *sql.Tx, most int) error {
 	if _, err := indexMore(ctx, tx, most); err != nil {
 		end, failed = `ROLLBACK TO terms; RELEASE terms`, &err
 	}
-	d.indexFailed.Store(failed)
+	ix.db.indexFailed.Store(failed)
 	_, err := tx.ExecContext(ctx, end)
 	return err
 }
 
-// IndexError is why the newest messages could not be brought into the index when that was tried last; nil = they were.
-func (d *DB) IndexError() error {
-	if failed := d.indexFailed.Load(); failed != nil {
+// Err is why the newest messages could not be brought into the index when that was tried last; nil = they were.
+func (ix Index) Err() error {
+	if failed := ix.db.indexFailed.Load(); failed != nil {
 		return *failed
 	}
 	return nil
@@ -272,9 +262,9 @@ func (d *DB) IndexError() error {
 const indexSize = `SELECT COALESCE((SELECT SUM(LENGTH(block)) FROM terms_data), 0) + COALESCE((SELECT SUM(LENGTH(sz) + 8) FROM terms_docsize), 0)
 	+ COALESCE((SELECT SUM(LENGTH(term) + 8) FROM terms_idx), 0)`
 
-// IndexSize is how many bytes the index takes.
-func (d *DB) IndexSize(ctx context.Context) (bytes int64, err error) {
-	err = d.read.QueryRowContext(ctx, indexSize).Scan(&bytes)
+// Size is how many bytes the index takes.
+func (ix Index) Size(ctx context.Context) (bytes int64, err error) {
+	err = ix.db.read.QueryRowContext(ctx, indexSize).Scan(&bytes)
 	return bytes, err
 }
 
@@ -291,9 +281,9 @@ const renewTerms = `DROP TABLE terms;
 	CREATE VIRTUAL TABLE terms USING fts5 (list, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
 	UPDATE indexed SET upto = 0`
 
-// renewIndex empties the index; catchUp fills it.
-func (d *DB) renewIndex(ctx context.Context) error {
-	if _, err := d.exec(ctx, renewTerms); err != nil {
+// renew empties the index; catchUp fills it.
+func (ix Index) renew(ctx context.Context) error {
+	if _, err := ix.db.exec(ctx, renewTerms); err != nil {
 		return fmt.Errorf("make the damaged index anew: %w", err)
 	}
 	return nil
@@ -303,20 +293,20 @@ const behind = `SELECT version <> ?1, EXISTS (SELECT 1 FROM messages WHERE id > 
 
 // catchUp makes the index whole: after an upgrade it may lack messages, or have been made with other terms. That takes
 // some 20 s for a million messages.
-func (d *DB) catchUp(ctx context.Context) error {
+func (ix Index) catchUp(ctx context.Context) error {
 	const chunk = 2000
 	var outdated, more bool
-	if err := d.read.QueryRowContext(ctx, behind, lexicon.Version).Scan(&outdated, &more); err != nil {
+	if err := ix.db.read.QueryRowContext(ctx, behind, lexicon.Version).Scan(&outdated, &more); err != nil {
 		return fmt.Errorf("state of the index: %w", err)
 	}
 	if outdated {
-		if _, err := d.exec(ctx, forgetTerms, lexicon.Version); err != nil {
+		if _, err := ix.db.exec(ctx, forgetTerms, lexicon.Version); err != nil {
 			return fmt.Errorf("make the index anew: %w", err)
 		}
 		more = true
 	}
 	for more {
-		err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		err := ix.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 			more, err = indexMore(ctx, tx, chunk)
 			return err
 		})

@@ -47,12 +47,12 @@ func TestFindIsExact(t *testing.T) {
 				}
 			}
 			for key, msgs := range model {
-				c, err := d.Chat(context.Background(), key)
+				c, err := d.Chats().Get(context.Background(), key)
 				if err != nil {
 					t.Fatal(err)
 				}
 				terms := []string{"build", "鹊桥", "pars", "署", "nothing", lexicon.Day(time.UnixMilli(5)), `"`, "*"}
-				got, err := d.Find(context.Background(), key, c.Epoch, terms, 1<<20)
+				got, err := d.Index().Find(context.Background(), key, c.Epoch, terms, 1<<20)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -92,10 +92,10 @@ func TestFindTakesTheNewest(t *testing.T) {
 	for i := range 200 {
 		accept(t, d, say(fmt.Sprintf("om_%d", i), "build again"))
 	}
-	if err := d.IndexError(); err != nil {
+	if err := d.Index().Err(); err != nil {
 		t.Error(err)
 	}
-	got, err := d.Find(t.Context(), oc, 0, []string{"build", "missing"}, 5)
+	got, err := d.Index().Find(t.Context(), oc, 0, []string{"build", "missing"}, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestFindOfWhatIsNoTermFindsNothing(t *testing.T) {
 		accept(t, d, say(fmt.Sprintf("om_%d", i), "build again"))
 	}
 	for _, odd := range []string{"§-0974", "build again", "build-", `bu"ild`, "", "\x00", "a\x00b", "*", "\xff", "build OR again"} {
-		got, err := d.Find(t.Context(), oc, 0, []string{odd, "build"}, 500)
+		got, err := d.Index().Find(t.Context(), oc, 0, []string{odd, "build"}, 500)
 		if err != nil {
 			t.Errorf("%q: %v", odd, err)
 		} else if len(got.Terms[0].Seqs) != 0 || len(got.Terms[1].Seqs) != 128 {
@@ -130,7 +130,7 @@ func TestFindCountsMessagesNotTheGapsBetweenThem(t *testing.T) {
 	imported(t, d, record("new1", chat.User, 1_000_000), record("new2", chat.User, 1_000_001))
 	imported(t, d, record("old1", chat.User, 1_000), record("old2", chat.User, 1_001), record("old3", chat.User, 1_002))
 	imported(t, d, record("oldest", chat.User, 1))
-	found, err := d.Find(t.Context(), oc, 0, []string{"text"}, 500)
+	found, err := d.Index().Find(t.Context(), oc, 0, []string{"text"}, 500)
 	if err != nil || found.Messages != 6 {
 		t.Errorf("%d messages, %v; there are 6", found.Messages, err)
 	}
@@ -154,7 +154,7 @@ func TestOpenCompletesTheIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 			d = open(t, path)
-			got, err := d.Find(t.Context(), oc, 0, []string{"build"}, 1000)
+			got, err := d.Index().Find(t.Context(), oc, 0, []string{"build"}, 1000)
 			if err != nil || len(got.Terms[0].Seqs) != 130 {
 				t.Errorf("%d of 130 found, %v", len(got.Terms[0].Seqs), err)
 			}
@@ -181,7 +181,7 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 	if err := d.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	got, err := d.Find(t.Context(), oc, 0, []string{"build"}, 1000)
+	got, err := d.Index().Find(t.Context(), oc, 0, []string{"build"}, 1000)
 	if err != nil || len(got.Terms[0].Seqs) != 300 {
 		t.Errorf("%d of 300 found, %v", len(got.Terms[0].Seqs), err)
 	}
@@ -215,7 +215,7 @@ func TestABrokenIndexDoesNotRefuseMessages(t *testing.T) {
 	if got := len(strings.Fields(history(t, d, 0, 1000))); got != 200 {
 		t.Errorf("%d messages stored", got)
 	}
-	if err := d.IndexError(); err == nil || !strings.Contains(err.Error(), "terms") {
+	if err := d.Index().Err(); err == nil || !strings.Contains(err.Error(), "terms") {
 		t.Errorf("why the index is broken: %v", err)
 	}
 }
@@ -237,7 +237,7 @@ func BenchmarkAcceptAndIndex(b *testing.B) {
 			b.Run(fmt.Sprintf("writers=%d/%s", writers, way), func(b *testing.B) {
 				d := open(b, filepath.Join(b.TempDir(), "magpie.db"))
 				if way == "without" {
-					raw(b, d, `DROP TABLE terms`)
+					raw(b, d, `UPDATE indexed SET upto = 1 << 60`) // all is in the index
 				}
 				benchmarkAccept(b, d, writers, manyWords)
 			})

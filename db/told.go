@@ -42,10 +42,10 @@ func (t *Told) store() (string, error) {
 const lastTold = `SELECT told FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND told <> '' ORDER BY id DESC LIMIT 1`
 
 // LastTold is what the agent was told in the last turn of an epoch of which that is known, or [ErrNotFound].
-func (d *DB) LastTold(ctx context.Context, key chat.Key, epoch int64) (Told, error) {
+func (ts Turns) LastTold(ctx context.Context, key chat.Key, epoch int64) (Told, error) {
 	var data string
 	var t Told
-	err := d.read.QueryRowContext(ctx, lastTold, key.String(), epoch).Scan(&data)
+	err := ts.db.read.QueryRowContext(ctx, lastTold, key.String(), epoch).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Told{}, ErrNotFound
 	} else if err == nil {

@@ -84,6 +84,12 @@ const lateTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND st
 // together is how long after a late question another one belongs to it. Later the notice may be out of sight.
 const together = 10 * time.Minute
 
+// Turns is what the agent was asked to answer: the line from a question to its answer.
+type Turns struct{ db *DB }
+
+// Turns gives the turns of the database.
+func (d *DB) Turns() Turns { return Turns{d} }
+
 const insertTurn = `INSERT INTO turns (chat_key, epoch, state, failure, created_at) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id`
 
 // A turn that was begun answers what it answered then: its card may be there already.
@@ -97,12 +103,12 @@ const askTurnByPress = `UPDATE turns SET reply_to = CASE WHEN reply_to = '' THEN
 const setMessageTurn = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND seq = ?2`
 
 // queue adds m to the turn that waits in its chat, or to a new one.
-func (d *DB) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (int64, error) {
+func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (int64, error) {
 	state, failure, waiting, of := Queued, "", queuedTurn, []any{m.Key.String(), m.Epoch}
 	if e.Held != nil {
-		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(d.now().Add(-together)))
+		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(ts.db.now().Add(-together)))
 	}
-	old, err := d.resolve(ctx, tx, m.Key, e.Continues, continued)
+	old, err := ts.resolve(ctx, tx, m.Key, e.Continues, continued)
 	if err != nil {
 		return 0, err
 	}
@@ -111,17 +117,17 @@ func (d *DB) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (in
 		ask, replyTo = askTurnByPress, old.ReplyTo
 	}
 	if old.ID != 0 {
-		if err := d.post(ctx, tx, Post{Key: m.Key, Turn: old.ID, Idem: cardIdem(old, continued), ReplyTo: old.ReplyTo, Card: &e.Over}); err != nil {
+		if err := ts.db.Outbox().post(ctx, tx, Post{Key: m.Key, Turn: old.ID, Idem: cardIdem(old, continued), ReplyTo: old.ReplyTo, Card: &e.Over}); err != nil {
 			return 0, err
 		}
 	}
 	var id int64
 	err = tx.QueryRowContext(ctx, waiting, of...).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
-		row := tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, state, failure, millis(d.now()))
+		row := tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, state, failure, millis(ts.db.now()))
 		if err = row.Scan(&id); err == nil && e.Held != nil {
 			card := e.Held(id)
-			err = d.post(ctx, tx, Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: m.ID, Card: &card})
+			err = ts.db.Outbox().post(ctx, tx, Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: m.ID, Card: &card})
 		}
 	}
 	if err != nil {
@@ -166,12 +172,12 @@ type Names struct {
 	Node    string // this machine: its session is resumed when machines take turns; empty = the one that answered last
 }
 
-// ClaimTurn takes the chat's oldest queued turn to be run, or returns [ErrNotFound].
+// Claim takes the chat's oldest queued turn to be run, or returns [ErrNotFound].
 // The turn runs in the chat's session when there is one and resume allows it, else in a new one.
-func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, names Names, resume bool) (Claim, error) {
+func (ts Turns) Claim(ctx context.Context, key chat.Key, names Names, resume bool) (Claim, error) {
 	var c Claim
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		row := tx.QueryRowContext(ctx, claimTurn, key.String(), millis(d.now()), names.Session, resume, names.Prompt, names.Node)
+	err := ts.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		row := tx.QueryRowContext(ctx, claimTurn, key.String(), millis(ts.db.now()), names.Session, resume, names.Prompt, names.Node)
 		if c.Turn, err = scanTurn(row.Scan); errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound
 		} else if err != nil {
@@ -198,8 +204,8 @@ func (d *DB) ClaimTurn(ctx context.Context, key chat.Key, names Names, resume bo
 const sessionBegan = `SELECT COALESCE(MIN(id), 0) FROM turns WHERE session_id = ?1 AND session_id <> ''`
 
 // SessionBegan is the first turn that ran in a session; 0 = none did.
-func (d *DB) SessionBegan(ctx context.Context, session string) (turn int64, err error) {
-	if err := d.read.QueryRowContext(ctx, sessionBegan, session).Scan(&turn); err != nil {
+func (ts Turns) SessionBegan(ctx context.Context, session string) (turn int64, err error) {
+	if err := ts.db.read.QueryRowContext(ctx, sessionBegan, session).Scan(&turn); err != nil {
 		return 0, fmt.Errorf("beginning of session %s: %w", session, err)
 	}
 	return turn, nil
@@ -208,9 +214,9 @@ func (d *DB) SessionBegan(ctx context.Context, session string) (turn int64, err 
 const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + askedBefore + `, prompt_id = '', started_at = 0
 	WHERE id = ?1 AND state = 'running'`
 
-// RequeueTurn puts back a turn that has done and shown nothing yet. It is claimed again in its old place.
-func (d *DB) RequeueTurn(ctx context.Context, turn int64) error {
-	if _, err := d.exec(ctx, requeueTurn, turn); err != nil {
+// Requeue puts back a turn that has done and shown nothing yet. It is claimed again in its old place.
+func (ts Turns) Requeue(ctx context.Context, turn int64) error {
+	if _, err := ts.db.exec(ctx, requeueTurn, turn); err != nil {
 		return fmt.Errorf("put turn %d back: %w", turn, err)
 	}
 	return nil
@@ -218,9 +224,9 @@ func (d *DB) RequeueTurn(ctx context.Context, turn int64) error {
 
 const renameTurn = `UPDATE turns SET session_id = ?2, ` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
 
-// RenameTurn gives a running turn another session and another name for its prompt, before the agent can act.
-func (d *DB) RenameTurn(ctx context.Context, turn int64, names Names) error {
-	if _, err := d.exec(ctx, renameTurn, turn, names.Session, names.Prompt); err != nil {
+// Rename gives a running turn another session and another name for its prompt, before the agent can act.
+func (ts Turns) Rename(ctx context.Context, turn int64, names Names) error {
+	if _, err := ts.db.exec(ctx, renameTurn, turn, names.Session, names.Prompt); err != nil {
 		return fmt.Errorf("rename turn %d: %w", turn, err)
 	}
 	return nil
@@ -228,9 +234,9 @@ func (d *DB) RenameTurn(ctx context.Context, turn int64, names Names) error {
 
 const setTurnCard = `UPDATE turns SET card_id = ?2 WHERE id = ?1`
 
-// SetTurnCard remembers the card that shows the turn.
-func (d *DB) SetTurnCard(ctx context.Context, turn int64, card string) error {
-	if _, err := d.exec(ctx, setTurnCard, turn, card); err != nil {
+// SetCard remembers the card that shows the turn.
+func (ts Turns) SetCard(ctx context.Context, turn int64, card string) error {
+	if _, err := ts.db.exec(ctx, setTurnCard, turn, card); err != nil {
 		return fmt.Errorf("set card of turn %d: %w", turn, err)
 	}
 	return nil
@@ -238,9 +244,9 @@ func (d *DB) SetTurnCard(ctx context.Context, turn int64, card string) error {
 
 const setTurnDraft = `UPDATE turns SET draft = ?2 WHERE id = ?1 AND state = 'running'`
 
-// SetTurnDraft stores what people are about to see of a running turn's answer.
-func (d *DB) SetTurnDraft(ctx context.Context, turn int64, draft string) error {
-	if _, err := d.exec(ctx, setTurnDraft, turn, draft); err != nil {
+// SetDraft stores what people are about to see of a running turn's answer.
+func (ts Turns) SetDraft(ctx context.Context, turn int64, draft string) error {
+	if _, err := ts.db.exec(ctx, setTurnDraft, turn, draft); err != nil {
 		return fmt.Errorf("set draft of turn %d: %w", turn, err)
 	}
 	return nil
@@ -248,9 +254,9 @@ func (d *DB) SetTurnDraft(ctx context.Context, turn int64, draft string) error {
 
 const setTurnActed = `UPDATE turns SET acted = 1 WHERE id = ?1`
 
-// SetTurnActed notes that a running turn is about to use a tool.
-func (d *DB) SetTurnActed(ctx context.Context, turn int64) error {
-	if _, err := d.exec(ctx, setTurnActed, turn); err != nil {
+// SetActed notes that a running turn is about to use a tool.
+func (ts Turns) SetActed(ctx context.Context, turn int64) error {
+	if _, err := ts.db.exec(ctx, setTurnActed, turn); err != nil {
 		return fmt.Errorf("note that turn %d acts: %w", turn, err)
 	}
 	return nil
@@ -285,11 +291,11 @@ const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, inpu
 	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?1 AND turn_id > 0 AND role = 'user'
 		ORDER BY sent_at, seq LIMIT 1), ''), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
-// FinishTurn ends a running turn: its answer joins the History, its card is to be drawn for the last time, its session
+// Finish ends a running turn: its answer joins the History, its card is to be drawn for the last time, its session
 // becomes the chat's unless /new came in between, and its cost is booked, all or nothing.
-func (d *DB) FinishTurn(ctx context.Context, e End) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		now := d.now()
+func (ts Turns) Finish(ctx context.Context, e End) error {
+	err := ts.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		now := ts.db.now()
 		told, err := e.Told.store()
 		if err != nil {
 			return err
@@ -301,10 +307,10 @@ func (d *DB) FinishTurn(ctx context.Context, e End) error {
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, ErrNotFound)
 		}
-		if err := d.recordAnswer(ctx, tx, e, now); err != nil {
+		if err := ts.recordAnswer(ctx, tx, e, now); err != nil {
 			return err
 		}
-		if err := d.post(ctx, tx, Post{Key: e.Turn.Key, Turn: e.Turn.ID, Idem: cardIdem(e.Turn, "end"), ReplyTo: e.Turn.ReplyTo, Card: &e.Card}); err != nil {
+		if err := ts.db.Outbox().post(ctx, tx, Post{Key: e.Turn.Key, Turn: e.Turn.ID, Idem: cardIdem(e.Turn, "end"), ReplyTo: e.Turn.ReplyTo, Card: &e.Card}); err != nil {
 			return err
 		}
 		key := e.Turn.Key.String()
@@ -331,7 +337,7 @@ func (d *DB) FinishTurn(ctx context.Context, e End) error {
 	return nil
 }
 
-func (d *DB) recordAnswer(ctx context.Context, tx *sql.Tx, e End, now time.Time) error {
+func (ts Turns) recordAnswer(ctx context.Context, tx *sql.Tx, e End, now time.Time) error {
 	if e.Answer == "" {
 		return nil
 	}
@@ -339,20 +345,22 @@ func (d *DB) recordAnswer(ctx context.Context, tx *sql.Tx, e End, now time.Time)
 		Key: e.Turn.Key, Epoch: e.Turn.Epoch, Turn: e.Turn.ID, ID: AnswerID(e.Turn.ID),
 		Role: chat.Assistant, Class: chat.Talk, Text: e.Answer, Time: now,
 	}
-	_, err := d.appendMessage(ctx, tx, &m)
+	_, err := ts.db.Messages().add(ctx, tx, &m)
 	return err
 }
 
 const queuedChats = `SELECT DISTINCT chat_key FROM turns WHERE state = 'queued'` + isOpen
 
 // QueuedChats lists the chats in which a turn waits.
-func (d *DB) QueuedChats(ctx context.Context) ([]chat.Key, error) { return d.keys(ctx, queuedChats) }
+func (ts Turns) QueuedChats(ctx context.Context) ([]chat.Key, error) {
+	return chatKeys(ctx, ts.db, queuedChats)
+}
 
 const newestQueued = `SELECT COALESCE(MAX(id), 0) FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen
 
 // Queued is the chat's newest turn that waits to be run; 0 = none.
-func (d *DB) Queued(ctx context.Context, key chat.Key) (turn int64, err error) {
-	if err := d.read.QueryRowContext(ctx, newestQueued, key.String()).Scan(&turn); err != nil {
+func (ts Turns) Queued(ctx context.Context, key chat.Key) (turn int64, err error) {
+	if err := ts.db.read.QueryRowContext(ctx, newestQueued, key.String()).Scan(&turn); err != nil {
 		return 0, fmt.Errorf("queued turn of %v: %w", key, err)
 	}
 	return turn, nil
@@ -360,9 +368,9 @@ func (d *DB) Queued(ctx context.Context, key chat.Key) (turn int64, err error) {
 
 const runningTurns = `SELECT ` + turnColumns + ` FROM turns WHERE state = 'running' ORDER BY id`
 
-// RunningTurns lists the turns that run. At the start of the program those are the ones that a dead process left.
-func (d *DB) RunningTurns(ctx context.Context) (_ []Turn, err error) {
-	rows, err := d.read.QueryContext(ctx, runningTurns)
+// Running lists the turns that run. At the start of the program those are the ones that a dead process left.
+func (ts Turns) Running(ctx context.Context) (_ []Turn, err error) {
+	rows, err := ts.db.read.QueryContext(ctx, runningTurns)
 	if err != nil {
 		return nil, fmt.Errorf("list running turns: %w", err)
 	}

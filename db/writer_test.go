@@ -73,7 +73,7 @@ func addChat(id string) job {
 
 func has(t testing.TB, d *db.DB, id string) bool {
 	t.Helper()
-	_, err := d.Chat(t.Context(), chat.FeishuChat(id))
+	_, err := d.Chats().Get(t.Context(), chat.FeishuChat(id))
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		t.Error(err)
 	}

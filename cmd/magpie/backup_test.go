@@ -44,7 +44,7 @@ func TestBackup(t *testing.T) {
 	must(t, err)
 	defer store.Close() //nolint:errcheck // only read
 	must(t, store.Check(t.Context()))
-	if _, err := store.Chat(t.Context(), chat.FeishuChat(private)); err != nil {
+	if _, err := store.Chats().Get(t.Context(), chat.FeishuChat(private)); err != nil {
 		t.Errorf("the copy does not know the chat: %v", err)
 	}
 }

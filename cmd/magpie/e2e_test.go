@@ -280,11 +280,11 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 			must(r, os.Truncate(r.transcriptPath(), info.Size()/3))
 		},
 		"other project path": func(r *rig) {
-			must(r, r.prog.store.SetProject(r.Context(), chat.FeishuChat(r.chat), r.TempDir(), ""))
+			must(r, r.prog.store.Chats().Set(r.Context(), chat.FeishuChat(r.chat), func(s *db.Settings) { s.Project = r.TempDir() }))
 		},
 		"unknown id": func(r *rig) {
 			key := chat.FeishuChat(r.chat)
-			c, err := r.prog.store.Chat(r.Context(), key)
+			c, err := r.prog.store.Chats().Get(r.Context(), key)
 			must(r, err)
 			r.dropProcess()
 			r.replaceSession(c)
@@ -682,7 +682,7 @@ func TestAChatsOwnProjectAndPermissions(t *testing.T) {
 	r := newRig(t)
 	own := t.TempDir()
 	r.ask("数到 3")
-	must(r, r.prog.store.SetProject(t.Context(), chat.FeishuChat(r.chat), own, "acceptEdits"))
+	must(r, r.prog.store.Chats().Set(t.Context(), chat.FeishuChat(r.chat), func(s *db.Settings) { s.Project, s.Mode = own, "acceptEdits" }))
 	r.ask("运行 `touch made.txt`")
 	if _, err := os.Stat(filepath.Join(own, "made.txt")); err != nil {
 		t.Errorf("not made in the chat's own project: %v", err)
@@ -715,7 +715,7 @@ func TestASessionThatIsTooLongIsReplaced(t *testing.T) {
 func TestASessionOfAnotherMachineIsReplaced(t *testing.T) {
 	r := newRig(t)
 	r.ask("我叫小明")
-	c, err := r.prog.store.Chat(t.Context(), chat.FeishuChat(r.chat))
+	c, err := r.prog.store.Chats().Get(t.Context(), chat.FeishuChat(r.chat))
 	must(r, err)
 	r.dropProcess()
 	c.Session.Node = "elsewhere"

@@ -31,7 +31,7 @@ func TestOtherWordsForTheSameReachThePrompt(t *testing.T) {
 	}
 	store, err := db.Open(t.Context(), r.cfg.DB)
 	must(t, err)
-	_, err = store.Import(t.Context(), list)
+	_, err = store.Records().Add(t.Context(), list)
 	must(t, err)
 	must(t, store.Close())
 	r.start()

@@ -49,11 +49,13 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	im := intake{
-		from: newLineReader(in), to: store.NewImporter(), strict: i.Strict, complain: os.Stderr,
+		from: newLineReader(in), to: store.Records().NewImporter(), strict: i.Strict, complain: os.Stderr,
 		progress: newProgress(os.Stderr, size, "messages"),
 	}
 	began := time.Now()
-	err = im.run(ctx)
+	if err = im.run(ctx); err == nil {
+		err = store.MergeIndex(ctx)
+	}
 	fmt.Printf("%d read: %d new, %d known, %d bad, in %v\n", im.good+im.bad, im.added, im.good-im.added, im.bad, time.Since(began).Round(time.Millisecond))
 	if err == nil && im.bad > 0 {
 		err = fmt.Errorf("lines that were not imported: %d; correct them and import the file again, what is known is not added twice", im.bad)
@@ -190,18 +192,18 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	records := store.Export(ctx)
+	records := store.Records().All(ctx)
 	if e.Chat != "" {
 		key, err := parseChat(e.Chat)
 		if err != nil {
 			return err
 		}
-		if _, err := store.Chat(ctx, key); errors.Is(err, db.ErrNotFound) {
+		if _, err := store.Chats().Get(ctx, key); errors.Is(err, db.ErrNotFound) {
 			return fmt.Errorf("chat %v: %w", key, err)
 		} else if err != nil {
 			return err
 		}
-		records = store.ExportChat(ctx, key)
+		records = store.Records().Of(ctx, key)
 	}
 	if e.File == "-" {
 		_, err := writeRecords(os.Stdout, records)

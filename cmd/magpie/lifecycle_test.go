@@ -34,7 +34,7 @@ func count(list []modelsim.Request, which func(*modelsim.Request) bool) (n int) 
 // chatNow is the private chat as the store knows it.
 func (r *rig) chatNow() db.Chat {
 	r.Helper()
-	c, err := r.prog.store.Chat(context.WithoutCancel(r.Context()), chat.FeishuChat(r.chat))
+	c, err := r.prog.store.Chats().Get(context.WithoutCancel(r.Context()), chat.FeishuChat(r.chat))
 	must(r, err)
 	return c
 }
@@ -335,7 +335,7 @@ func TestAStaleChatBeginsAnew(t *testing.T) {
 	var learnt []db.Memory
 	r.until("a memory", func() bool {
 		var err error
-		learnt, err = r.prog.store.Memories(t.Context(), chat.FeishuChat(r.chat))
+		learnt, err = r.prog.store.Memories().Of(t.Context(), chat.FeishuChat(r.chat))
 		must(t, err)
 		return len(learnt) > 0
 	})

@@ -36,7 +36,7 @@ func (e memoryExportCmd) Run(ctx context.Context) error {
 	defer store.Close() //nolint:errcheck // only read
 	var chats []chat.Key
 	if e.Chat == "" {
-		chats, err = store.RememberingChats(ctx)
+		chats, err = store.Memories().Chats(ctx)
 	} else {
 		chats = make([]chat.Key, 1)
 		chats[0], err = chat.ParseKey(e.Chat)

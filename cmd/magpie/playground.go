@@ -129,7 +129,7 @@ func simulatedEnviron(dir, url string, environ []string) ([]string, error) {
 // loseSession ends the chat's process and deletes its transcript, as a crash and a cleaned disk would.
 func (p *program) loseSession(ctx context.Context, chatID string) (string, error) {
 	key := chat.FeishuChat(chatID)
-	ch, err := p.store.Chat(ctx, key)
+	ch, err := p.store.Chats().Get(ctx, key)
 	if errors.Is(err, db.ErrNotFound) || err == nil && ch.Session.ID == "" {
 		return "这个聊天还没有会话。/ This chat has no session yet.", nil
 	} else if err != nil {

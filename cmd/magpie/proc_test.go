@@ -13,7 +13,7 @@ import (
 // killProcess kills the chat's waiting CLI behind the bridge's back: the one that has the session's id in its arguments.
 func (r *rig) killProcess() {
 	r.Helper()
-	c, err := r.prog.store.Chat(r.Context(), chat.FeishuChat(r.chat))
+	c, err := r.prog.store.Chats().Get(r.Context(), chat.FeishuChat(r.chat))
 	must(r, err)
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	must(r, err)

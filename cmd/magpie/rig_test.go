@@ -229,7 +229,7 @@ func (r *rig) lastRequest() modelsim.Request {
 // transcriptPath is where the CLI keeps the private chat's session, which must be known.
 func (r *rig) transcriptPath() string {
 	r.Helper()
-	c, err := r.prog.store.Chat(r.Context(), chat.FeishuChat(r.chat))
+	c, err := r.prog.store.Chats().Get(r.Context(), chat.FeishuChat(r.chat))
 	if err != nil || c.Session.ID == "" {
 		r.Fatalf("the chat has no session: %+v, %v", c.Session, err)
 	}

@@ -106,7 +106,7 @@ func (p *program) run(ctx context.Context) error {
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
 	g.Go(func() error {
 		sweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {
-			if err := p.store.IndexError(); err != nil {
+			if err := p.store.Index().Err(); err != nil {
 				p.log.Error().Err(err).Msg("messages are not found by their words; the index is made anew when magpie starts")
 			}
 			return p.store.Sweep(ctx, p.cfg.DB)
@@ -159,7 +159,7 @@ func (p *program) warnUnset(a bridge.Access) {
 // snapshot reads the parts for the metrics.
 func (p *program) snapshot(ctx context.Context) snapshot {
 	s := snapshot{Platform: p.client.Status(), CLI: p.pool.Stats()}
-	if backlog, err := p.store.Backlog(ctx); err != nil {
+	if backlog, err := p.store.Outbox().Backlog(ctx); err != nil {
 		p.log.Error().Err(err).Msg("metrics: the store could not be read")
 	} else {
 		s.Store = &backlog

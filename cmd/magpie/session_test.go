@@ -47,7 +47,7 @@ func (r *rig) carried() []string {
 // lastSession is the chat's session.
 func (r *rig) lastSession() string {
 	r.Helper()
-	c, err := r.prog.store.Chat(r.Context(), chat.FeishuChat(r.chat))
+	c, err := r.prog.store.Chats().Get(r.Context(), chat.FeishuChat(r.chat))
 	must(r, err)
 	return c.Session.ID
 }
@@ -137,7 +137,7 @@ func TestASwappedTranscriptIsRefused(t *testing.T) {
 			r.ask("我叫小明")
 			r.answer(other, r.sim.Say(other, red, "我叫小红"))
 			mine := r.transcriptPath()
-			c, err := r.prog.store.Chat(t.Context(), chat.FeishuChat(other))
+			c, err := r.prog.store.Chats().Get(t.Context(), chat.FeishuChat(other))
 			must(t, err)
 			theirs, err := r.cfg.Claude.Transcript(c.Session.Cwd, c.Session.ID)
 			must(t, err)

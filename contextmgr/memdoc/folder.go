@@ -37,7 +37,7 @@ func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key) (wr
 	defer root.Close() //nolint:errcheck // only a handle
 	var problems []error
 	for _, key := range chats {
-		list, err := store.Memories(ctx, key)
+		list, err := store.Memories().Of(ctx, key)
 		if err != nil {
 			return written, err
 		}
@@ -101,7 +101,7 @@ func isEdited(ctx context.Context, store *db.DB, doc db.Memory) (bool, error) {
 	if err != nil {
 		return true, nil
 	}
-	versions, err := store.MemoryVersions(ctx, doc.Key, doc.ID)
+	versions, err := store.Memories().Versions(ctx, doc.Key, doc.ID)
 	if err != nil {
 		return false, err
 	}
@@ -206,10 +206,10 @@ func (done *Imported) take(ctx context.Context, store *db.DB, files fs.FS, name 
 	if m.ID == "" { // written by hand: the file stands for the memory, from now on
 		m.ID = uuid.NewSHA1(uuid.NameSpaceURL, []byte(m.Key.String()+"\n"+name)).String()
 	}
-	versions, err := store.MemoryVersions(ctx, m.Key, m.ID)
+	versions, err := store.Memories().Versions(ctx, m.Key, m.ID)
 	switch {
 	case errors.Is(err, db.ErrNotFound):
-		if _, err := store.SaveMemory(ctx, m, db.Change{Who: importer, Why: "new document"}); errors.Is(err, db.ErrNotFound) {
+		if _, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: "new document"}); errors.Is(err, db.ErrNotFound) {
 			return errors.New("its chat is not known here, or its id belongs to another one")
 		} else if err != nil {
 			return err
@@ -230,7 +230,7 @@ func (done *Imported) take(ctx context.Context, store *db.DB, files fs.FS, name 
 	if !overtaken(m, versions) {
 		m.Version = now.Version
 	}
-	saved, err := store.SaveMemory(ctx, m, db.Change{Who: importer, Why: "edited document"})
+	saved, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: "edited document"})
 	switch {
 	case errors.Is(err, db.ErrChanged) && says(m, now.Memory):
 		done.Known++

@@ -49,14 +49,14 @@ func (d *desk) meet(key chat.Key) {
 func (d *desk) save(m db.Memory) db.Memory {
 	d.Helper()
 	m.Key = oc
-	m, err := d.store.SaveMemory(d.Context(), m, db.Change{Who: "ou_1", Why: "test"})
+	m, err := d.store.Memories().Save(d.Context(), m, db.Change{Who: "ou_1", Why: "test"})
 	d.must(err)
 	return m
 }
 
 func (d *desk) memories(key chat.Key) []db.Memory {
 	d.Helper()
-	list, err := d.store.Memories(d.Context(), key)
+	list, err := d.store.Memories().Of(d.Context(), key)
 	d.must(err)
 	return list
 }
@@ -135,7 +135,7 @@ func TestExportAndImport(t *testing.T) {
 	d.edit("0001", "\nblack\n", "\nwhite\n") // the document says still that it is of the first version
 	d.expect(memdoc.Imported{Changed: 1, Known: 2})
 	m := d.memories(oc)[0]
-	v, err := d.store.MemoryVersions(t.Context(), oc, m.ID)
+	v, err := d.store.Memories().Versions(t.Context(), oc, m.ID)
 	d.must(err)
 	if m.Text != "white" || m.Version != 3 || len(v) != 3 || v[2].By.Who != "import" || v[0].By.Who != "ou_1" {
 		t.Errorf("%+v, versions %+v", m, v)
@@ -187,7 +187,7 @@ func TestWhatWasForgottenStaysForgotten(t *testing.T) {
 	d := newDesk(t)
 	m := d.save(db.Memory{Title: "tea", Text: "green"})
 	d.export()
-	d.must(d.store.ForgetMemory(t.Context(), oc, m.ID, db.Change{Who: "ou_1"}))
+	d.must(d.store.Memories().Forget(t.Context(), oc, m.ID, db.Change{Who: "ou_1"}))
 	if _, err := d.imports(); !errors.Is(err, db.ErrForgotten) {
 		t.Errorf("imported: %v", err)
 	}

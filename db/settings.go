@@ -1,0 +1,104 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"magpie/internal/chat"
+)
+
+// Settings are what people have set for one chat. The zero value sets nothing: all is as configured.
+type Settings struct {
+	Project string `json:"project,omitempty"` // working folder of the agent; empty = the configured one
+	Mode    string `json:"mode,omitempty"`    // permission mode of the agent; empty = the configured one
+	Model   string `json:"model,omitempty"`   // that answers; empty = the configured one
+	Effort  string `json:"effort,omitempty"`  // with which it thinks; empty = the configured one
+	Lang    string `json:"lang,omitempty"`    // in which the chat is spoken to, "zh" or "en"; empty = as it speaks itself
+	Mention string `json:"mention,omitempty"` // to what the bot listens in a group; empty = the configured rule
+}
+
+func parseSettings(stored string) (Settings, error) {
+	var s Settings
+	if err := json.Unmarshal([]byte(stored), &s); err != nil {
+		return Settings{}, fmt.Errorf("settings: %w", err)
+	}
+	return s, nil
+}
+
+// over is s in place of the settings that are stored. What this program does not know of them stays: a newer one has
+// set it, and will read it again.
+func (s Settings) over(stored string) (string, error) {
+	old, err := parseSettings(stored)
+	if err != nil {
+		return "", err
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(stored), &all); err != nil {
+		return "", fmt.Errorf("settings: %w", err)
+	}
+	known, err := old.fields()
+	if err != nil {
+		return "", err
+	}
+	for name := range known {
+		delete(all, name)
+	}
+	set, err := s.fields()
+	if err != nil {
+		return "", err
+	}
+	maps.Copy(all, set)
+	data, err := json.Marshal(all)
+	return string(data), err
+}
+
+// fields are the settings that are set, by name.
+func (s Settings) fields() (map[string]json.RawMessage, error) {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	set := map[string]json.RawMessage{}
+	err = json.Unmarshal(data, &set)
+	return set, err
+}
+
+const selectSettings = `SELECT settings FROM chats WHERE key = ?1`
+
+const updateSettings = `UPDATE chats SET settings = ?2 WHERE key = ?1`
+
+// Set changes the settings of a chat, or returns [ErrNotFound]. change may be called more than once.
+func (cs Chats) Set(ctx context.Context, key chat.Key, change func(*Settings)) error {
+	err := cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return changeSettings(ctx, tx, key, change) })
+	if err != nil {
+		return fmt.Errorf("set up %v: %w", key, err)
+	}
+	return nil
+}
+
+func changeSettings(ctx context.Context, tx *sql.Tx, key chat.Key, change func(*Settings)) error {
+	var stored string
+	err := tx.QueryRowContext(ctx, selectSettings, key.String()).Scan(&stored)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	} else if err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	s, err := parseSettings(stored)
+	if err != nil {
+		return err
+	}
+	change(&s)
+	changed, err := s.over(stored)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, updateSettings, key.String(), changed); err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	return nil
+}

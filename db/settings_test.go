@@ -1,0 +1,128 @@
+package db_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/pressly/goose/v3"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func TestChatKeepsSettingsAndLanguage(t *testing.T) {
+	d := fresh(t)
+	if _, err := d.Chats().Get(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("unknown chat: %v", err)
+	}
+	planning := func(s *db.Settings) { s.Project, s.Mode = "/p", "plan" }
+	if err := d.Chats().Set(t.Context(), oc, planning); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("settings of an unknown chat: %v", err)
+	}
+	e := say("om_1", "hello there")
+	e.Lang = "en"
+	accept(t, d, e)
+	accept(t, d, say("om_2", "?"))
+	if err := d.Chats().Set(t.Context(), oc, planning); err != nil {
+		t.Fatal(err)
+	}
+	c, err := d.Chats().Get(t.Context(), oc)
+	if err != nil || c.Lang != "en" || c.Settings != (db.Settings{Project: "/p", Mode: "plan"}) {
+		t.Errorf("chat = %+v, %v", c, err)
+	}
+}
+
+// A message changes the settings together with its own arrival: once, and not at all when it is not stored.
+func TestAMessageChangesSettingsOnce(t *testing.T) {
+	d := fresh(t)
+	e := say("om_1", "/model opus")
+	e.Set = func(s *db.Settings) { s.Model += "opus" }
+	accept(t, d, e)
+	accept(t, d, e) // delivered again
+	c, err := d.Chats().Get(t.Context(), oc)
+	if err != nil || c.Settings.Model != "opus" {
+		t.Errorf("settings = %+v, %v", c.Settings, err)
+	}
+
+	broken := say("om_2", "/model haiku")
+	broken.Set = func(s *db.Settings) { s.Model = "haiku" }
+	broken.Reply = "haiku it is"
+	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `CREATE TRIGGER shut BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'shut'); END`)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Accept(t.Context(), broken); err == nil {
+		t.Fatal("stored")
+	}
+	if c, err := d.Chats().Get(t.Context(), oc); err != nil || c.Settings.Model != "opus" {
+		t.Errorf("settings of a message that is not stored: %+v, %v", c.Settings, err)
+	}
+}
+
+func TestSettingsOfANewerProgramSurvive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	accept(t, d, say("om_1", "hi"))
+	raw, err := sql.Open("sqlite3", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close() //nolint:errcheck // only to look behind the store
+	if _, err := raw.Exec(`UPDATE chats SET settings = '{"project":"/p","budget":{"day":5},"voices":["a"]}'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Chats().Set(t.Context(), oc, func(s *db.Settings) { s.Project, s.Mode = "", "plan" }); err != nil {
+		t.Fatal(err)
+	}
+	var stored string
+	if err := raw.QueryRow(`SELECT settings FROM chats`).Scan(&stored); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"budget":{"day":5},"mode":"plan","voices":["a"]}`; stored != want {
+		t.Errorf("stored %s, want %s", stored, want)
+	}
+}
+
+// What was set before settings were one value is not lost.
+func TestSettingsOfAnOlderSchemaAreTakenOver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	raw, err := sql.Open("sqlite3", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := fstest.MapFS{}
+	for name, file := range newerSchema(t, "").(fstest.MapFS) {
+		if name < "00008" {
+			old[name] = file
+		}
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, raw, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for key, set := range map[string]string{"oc_1": `'/a "b"', 'acceptEdits'`, "oc_2": `'', 'plan'`, "oc_3": `'', ''`} {
+		_, err := raw.Exec(`INSERT INTO chats (no, key, kind, project_path, permission_mode)
+			VALUES ((SELECT COUNT(*) + 1 FROM chats), ?1, 'p2p', `+set+`)`, chat.FeishuChat(key).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := raw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, path)
+	for key, want := range map[string]db.Settings{"oc_1": {Project: `/a "b"`, Mode: "acceptEdits"}, "oc_2": {Mode: "plan"}, "oc_3": {}} {
+		if c, err := d.Chats().Get(t.Context(), chat.FeishuChat(key)); err != nil || c.Settings != want {
+			t.Errorf("settings of %s = %+v, %v", key, c.Settings, err)
+		}
+	}
+}
