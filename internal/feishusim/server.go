@@ -24,6 +24,7 @@ type Server struct {
 	*hub
 	*world
 	*people
+	*speech
 
 	cfg    Config
 	notify *notifier
@@ -52,6 +53,7 @@ func Start(cfg Config) (*Server, error) {
 	s.hub = newHub(cfg, s.auth, s.records, s.notify)
 	s.world = newWorld(cfg, s.notify, s.records)
 	s.people = &people{world: s.world, hub: s.hub, mentionsOnly: cfg.MentionsOnly}
+	s.speech = &speech{}
 	s.http = &http.Server{
 		Handler:           s.work.wrap(s.routes()),
 		ReadHeaderTimeout: time.Minute,
@@ -88,6 +90,7 @@ func (s *Server) routes() http.Handler {
 		(&callbackAPI{world: s.world}).routes(),
 		(&fileAPI{world: s.world}).routes(),
 		(&chatAPI{world: s.world}).routes(),
+		s.speech.routes(),
 	} {
 		for _, rt := range group {
 			mux.HandleFunc(rt.pattern, g.handler(rt))
