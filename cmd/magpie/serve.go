@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 
@@ -82,6 +84,12 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	if c.Claude.Instance, err = store.Instance(); err != nil {
 		return nil, errors.Join(err, store.Close(), app.Close())
 	}
+	if c.Claude.State, err = agentsFolder(c.DB); err == nil {
+		err = c.Claude.Prepare()
+	}
+	if err != nil {
+		return nil, errors.Join(err, store.Close(), app.Close())
+	}
 	found, err := store.Owners().Found(ctx, c.Feishu.AppID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return nil, errors.Join(err, store.Close(), app.Close())
@@ -104,6 +112,15 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 		}
 	}
 	return p, nil
+}
+
+// agentsFolder is where agents have what only they need: beside the database.
+func agentsFolder(c db.Config) (string, error) {
+	data, err := filepath.Abs(filepath.Dir(databasePath(c)))
+	if err != nil {
+		return "", fmt.Errorf("folder of the agents: %w", err)
+	}
+	return filepath.Join(data, "agents"), nil
 }
 
 // run runs the program until ctx is done, and takes it down.

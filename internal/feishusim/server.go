@@ -24,6 +24,7 @@ type Server struct {
 	*hub
 	*world
 	*people
+	*speech
 	*console
 	*registrations
 
@@ -54,6 +55,7 @@ func Start(cfg Config) (*Server, error) {
 	s.hub = newHub(cfg, s.auth, s.records, s.notify)
 	s.world = newWorld(cfg, s.notify, s.records)
 	s.people = &people{world: s.world, hub: s.hub, mentionsOnly: cfg.MentionsOnly}
+	s.speech = &speech{}
 	s.console = newConsole(cfg)
 	s.registrations = newRegistrations(s.auth, s.console)
 	s.http = &http.Server{
@@ -92,6 +94,7 @@ func (s *Server) routes() http.Handler {
 		(&callbackAPI{world: s.world}).routes(),
 		(&fileAPI{world: s.world}).routes(),
 		(&chatAPI{world: s.world}).routes(),
+		s.speech.routes(),
 		s.console.routes(),
 		s.registrations.routes(),
 	} {
