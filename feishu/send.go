@@ -45,6 +45,14 @@ func (a *api) say(ctx context.Context, to chat.Ref, md, idem string, part int) (
 	return m.id, err
 }
 
+// receiver says what the id of a key names, see [chat.FeishuUser].
+func receiver(to chat.Key) string {
+	if to.Kind == "user" {
+		return "open_id"
+	}
+	return "chat_id"
+}
+
 // message is one that was sent.
 type message struct {
 	id   string
@@ -59,7 +67,7 @@ func (a *api) message(ctx context.Context, to chat.Ref, kind, content, key strin
 		r.path = path("/open-apis/im/v1/messages/", to.ID, "/reply")
 		r.body = map[string]string{"msg_type": kind, "content": content, "uuid": key}
 	} else {
-		r.query = larkcore.QueryParams{"receive_id_type": {"chat_id"}}
+		r.query = larkcore.QueryParams{"receive_id_type": {receiver(to.Key)}}
 		r.body = map[string]string{"receive_id": to.Key.ID, "msg_type": kind, "content": content, "uuid": key}
 	}
 	var m message

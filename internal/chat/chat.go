@@ -23,6 +23,10 @@ type Key struct {
 // FeishuChat is the key of a Feishu chat (private or group) with the given chat id ("oc_...").
 func FeishuChat(id string) Key { return Key{Channel: "feishu", Kind: "chat", ID: id} }
 
+// FeishuUser is the private chat with a user of Feishu ("ou_...") of which no more is known: something can be sent there,
+// but what is said there has the key of the chat.
+func FeishuUser(id string) Key { return Key{Channel: "feishu", Kind: "user", ID: id} }
+
 // String is the durable form, "channel:kind:id" or "channel:kind:id:thread:thread_id".
 func (k Key) String() string {
 	s := k.Channel + ":" + k.Kind + ":" + k.ID

@@ -88,6 +88,7 @@ func (s *Server) routes() http.Handler {
 		(&callbackAPI{world: s.world}).routes(),
 		(&fileAPI{world: s.world}).routes(),
 		(&chatAPI{world: s.world}).routes(),
+		(&departmentAPI{world: s.world}).routes(),
 	} {
 		for _, rt := range group {
 			mux.HandleFunc(rt.pattern, g.handler(rt))
