@@ -48,18 +48,18 @@ func (a Access) denies(key chat.Key, who chat.Actor) bool {
 
 // allows says who may talk, as far as the ids of the user and the chat tell.
 func (a Access) allows(key chat.Key, who chat.Actor) bool {
-	return !a.denies(key, who) && (a.administers(who) || slices.Contains(a.Allow, everybody) ||
+	return !a.denies(key, who) && (a.admin(who) || slices.Contains(a.Allow, everybody) ||
 		slices.Contains(a.Allow, who.ID) || slices.Contains(a.Allow, key.ID))
 }
 
-// administers reports whether somebody is the owner or an admin.
-func (a Access) administers(who chat.Actor) bool {
+// admin reports whether somebody may give orders that concern others.
+func (a Access) admin(who chat.Actor) bool {
 	return who.ID != "" && (who.ID == a.Owner || slices.Contains(a.Admins, who.ID)) && !slices.Contains(a.Deny, who.ID)
 }
 
 // inCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
 func (a Access) inCharge(m chat.Incoming) bool {
-	return m.Kind == chat.Private || a.administers(m.Actor)
+	return m.Kind == chat.Private || a.admin(m.Actor)
 }
 
 // Unset reports that nobody at all may talk: the bot is being set up.

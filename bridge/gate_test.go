@@ -94,7 +94,7 @@ func TestWhoWasLetInInTheChat(t *testing.T) {
 	if _, err := g.grants.Decide(t.Context(), who.ID, db.Allowed, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
-	if !g.admits(t.Context(), room, who) || g.Load().administers(who) {
+	if !g.admits(t.Context(), room, who) || g.Load().admin(who) {
 		t.Error("who was let in is not, or is more than that")
 	}
 	g.Store(&Access{Owner: "ou_boss", Deny: []string{"ou_1"}})

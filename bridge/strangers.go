@@ -62,12 +62,16 @@ func porter(a *Access) string {
 
 // show asks the porter. When that fails, the stranger's next message asks again.
 func (d *doorbell) show(ctx context.Context, porter string, m chat.Incoming) {
+	var who db.Grant
 	card, err := d.out.Post(ctx, chat.Ref{Key: chat.FeishuUser(porter)}, requestCard(m), "request:"+m.ID)
 	if err == nil {
-		err = d.grants.SetCard(ctx, m.Actor.ID, card)
+		who, err = d.grants.SetCard(ctx, m.Actor.ID, card)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		d.log.Error().Err(err).Str("user", m.Actor.ID).Msg("request of a stranger not shown")
+	case who.State != db.Asked: // the button was quicker
+		d.settle(ctx, who, langOf(m.Text))
 	}
 }
 
@@ -104,13 +108,13 @@ func clip(s string, most int) string {
 
 // answer does what a button of a request orders.
 func (d *doorbell) answer(ctx context.Context, p chat.Press, l lang) (string, error) {
-	if !d.gate.Load().administers(p.Actor) {
+	if !d.gate.Load().admin(p.Actor) {
 		d.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).Msg("somebody who is no admin wants to let a stranger in")
 		return accessTexts.AdminsOnly.in(l), nil
 	}
-	state, toast := db.Ignored, accessTexts.TurnedAway
+	state := db.Ignored
 	if p.Action.Do == doLetIn {
-		state, toast = db.Allowed, accessTexts.HasLetIn
+		state = db.Allowed
 	}
 	who, err := d.grants.Decide(ctx, p.Action.ID, state, p.Actor.ID)
 	if errors.Is(err, db.ErrNotFound) {
@@ -119,19 +123,27 @@ func (d *doorbell) answer(ctx context.Context, p chat.Press, l lang) (string, er
 		return "", err
 	}
 	d.log.Info().Str("user", who.Subject).Str("by", who.By).Str("state", string(who.State)).Msg("decided about a stranger")
-	said := fmt.Sprintf(toast.in(l), personName(who.Name, who.Subject))
-	d.jobs.add(func(ctx context.Context) { d.settle(ctx, who, said) })
+	if who.Card != "" { // else it is about to be known
+		d.jobs.add(func(ctx context.Context) { d.settle(ctx, who, l) })
+	}
 	if state == db.Allowed {
 		d.reply(chat.Ref{Key: who.Key, ID: who.Message}, accessTexts.Welcome.in(l), "welcome:"+who.Message)
 	}
-	return said, nil
+	return decided(who, l), nil
+}
+
+// decided says what was decided about somebody.
+func decided(who db.Grant, l lang) string {
+	said := accessTexts.TurnedAway
+	if who.State == db.Allowed {
+		said = accessTexts.HasLetIn
+	}
+	return fmt.Sprintf(said.in(l), personName(who.Name, who.Subject))
 }
 
 // settle shows on the card what was decided.
-func (d *doorbell) settle(ctx context.Context, who db.Grant, said string) {
-	if who.Card == "" {
-		return
-	}
+func (d *doorbell) settle(ctx context.Context, who db.Grant, l lang) {
+	said := decided(who, l)
 	if err := d.out.Close(ctx, who.Card, chat.Card{Body: fmt.Sprintf("%s（%s）", said, who.Subject), Summary: said}); err != nil {
 		d.log.Error().Err(err).Msg("card of a request not drawn")
 	}

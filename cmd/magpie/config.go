@@ -91,6 +91,7 @@ const envPrefix = "MAGPIE_"
 
 func defaults() config {
 	return config{
+		Feishu:  feishu.Defaults(),
 		Claude:  claude.Defaults(),
 		Context: contextmgr.Defaults(),
 		Memory:  contextmgr.MemoryDefaults(),

@@ -23,8 +23,11 @@ type Config struct {
 	Command        string            `toml:"command" env:"COMMAND"`                 // the CLI; a name on PATH or a path
 	Project        string            `toml:"project" env:"PROJECT"`                 // working folder of chats that have none of their own
 	Model          string            `toml:"model" env:"MODEL"`                     // passed on every start; empty = the CLI's default
+	Models         []string          `toml:"models" env:"MODELS"`                   // that chats may choose from; none = any
+	Effort         string            `toml:"effort" env:"EFFORT"`                   // low | medium | high | xhigh | max; empty = the CLI's default
 	PermissionMode string            `toml:"permission_mode" env:"PERMISSION_MODE"` // default | acceptEdits | plan | dontAsk | auto | bypassPermissions
 	AllowedTools   []string          `toml:"allowed_tools" env:"ALLOWED_TOOLS"`     // rules such as "Read" or "Bash(git log *)"
+	Commands       []string          `toml:"slash_commands" env:"SLASH_COMMANDS"`   // of the CLI, that chats may give as "//name" beside the harmless ones
 	KeepAlive      Duration          `toml:"keep_alive" env:"KEEP_ALIVE"`           // how long a process waits for its chat's next message; 0 = one process per turn
 	MaxProcesses   int               `toml:"max_processes" env:"MAX_PROCESSES"`
 	Silence        Duration          `toml:"silence_timeout" env:"SILENCE_TIMEOUT"` // no output while no tool runs: the model's API hangs
@@ -73,6 +76,8 @@ func (c Config) Validate() error {
 	if !slices.Contains(permissionModes, c.PermissionMode) {
 		errs = append(errs, fmt.Errorf("[claude] permission_mode %q: want one of %s", c.PermissionMode, strings.Join(permissionModes, ", ")))
 	}
+	errs = append(errs, c.checkModels()...)
+	errs = append(errs, c.checkCommands()...)
 	if c.MaxProcesses < 1 {
 		errs = append(errs, fmt.Errorf("[claude] max_processes %d: want at least 1", c.MaxProcesses))
 	}

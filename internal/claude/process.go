@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -20,6 +21,8 @@ type Spec struct {
 	Resume  bool    // the session exists; else it is begun with this id
 	Dir     string  // working folder
 	Mode    string  // permission mode
+	Model   string  // empty = the configured one
+	Effort  string  // empty = the configured one
 	Name    string  // title by which a person can resume the session in a terminal; empty = none
 	Budget  float64 // what its turn may cost, in USD; 0 = no limit. The CLI counts from its start, so a process with one serves one turn
 	Task    string  // not empty: the process is for a [Question], and all of the above but Dir is not used
@@ -55,6 +58,7 @@ type Process struct {
 	fresh  bool          // it has not served a turn yet
 	alone  bool          // it has ended, and no process was left that it may have started; set before exited is closed
 	cost   float64       // what it reported so far, in USD; it counts from its own start
+	mode   string        // permission mode that it is in, by its own words; empty = it has said none
 
 	standing Standing
 
@@ -142,8 +146,11 @@ func arguments(c Config, spec Spec) []string {
 	if spec.Mode != "" {
 		args = append(args, "--permission-mode="+spec.Mode)
 	}
-	if c.Model != "" {
-		args = append(args, "--model="+c.Model)
+	if m := cmp.Or(spec.Model, c.Model); m != "" {
+		args = append(args, "--model="+m)
+	}
+	if e := cmp.Or(spec.Effort, c.Effort); e != "" {
+		args = append(args, "--effort="+e)
 	}
 	if spec.Budget > 0 {
 		args = append(args, "--max-budget-usd="+strconv.FormatFloat(spec.Budget, 'f', -1, 64))
@@ -195,8 +202,8 @@ func (p *Process) deliver(line []byte) {
 // overhear is for what the process says between turns, unasked: the end of a background task may have woken it. Nobody
 // listens, but a question must be answered or it waits for ever. The caller holds mu.
 func (p *Process) overhear(line []byte) {
-	if q, ok := asksPermission(line); ok {
-		p.deny(q)
+	if q, ok := toolAsk(line); ok {
+		p.refuse(q)
 		return
 	}
 	switch kind := gjson.GetBytes(line, "type").String(); {
@@ -212,7 +219,8 @@ func (p *Process) overhear(line []byte) {
 func (p *Process) fits(spec Spec) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.alive() && !p.busy && p.spec.Budget == spec.Budget && p.reusable() && p.spec.Session == spec.Session && p.spec.Dir == spec.Dir && p.spec.Mode == spec.Mode
+	return p.alive() && !p.busy && p.spec.Budget == spec.Budget && p.reusable() && p.spec.Session == spec.Session &&
+		p.spec.Dir == spec.Dir && p.spec.Mode == spec.Mode && p.spec.Model == spec.Model && p.spec.Effort == spec.Effort
 }
 
 // reusable reports whether the process may serve a turn, beside what it has served.
@@ -237,21 +245,15 @@ func (p *Process) ask(id, text string) {
 	if len(text) > 0 && text[0] == '/' {
 		text = " " + text // else the CLI takes it for a command of its own; it trims the space again
 	}
+	p.prompt(id, text)
+}
+
+func (p *Process) prompt(id, text string) {
 	p.in.send(object{"type": "user", "uuid": id, "message": object{"role": "user", "content": text}})
 }
 
 func (p *Process) interrupt() {
 	p.in.send(object{"type": "control_request", "request_id": uuid.NewString(), "request": object{"subtype": "interrupt"}})
-}
-
-// denial is what the model reads when a tool is refused.
-const denial = "This needs a permission that has not been given, and nobody can give it in this chat. Do not try it again or " +
-	"by other means. Tell the user what you wanted to do and why; the operator of this bot can allow it in its configuration."
-
-func (p *Process) deny(q permission) {
-	p.in.send(object{"type": "control_response", "response": object{
-		"subtype": "success", "request_id": q.id, "response": object{"behavior": "deny", "message": denial},
-	}})
 }
 
 // exitError says how the process ended.
@@ -311,5 +313,6 @@ type run struct {
 	done  chan struct{}
 	dec   decoder
 	open  map[string]bool // tools that run
+	asks  *asks
 	stop  stopper
 }

@@ -14,8 +14,11 @@ import (
 )
 
 // imposedSettings are those of every agent. Transcripts are kept: by default the CLI deletes those of chats that were
-// silent for 30 days.
-var imposedSettings = map[string]json.RawMessage{"cleanupPeriodDays": json.RawMessage("36500")}
+// silent for 30 days. And in plan mode people are asked, too: by default a model decides there about what the agent does,
+// and the agent may go into that mode whenever it likes.
+var imposedSettings = map[string]json.RawMessage{
+	"cleanupPeriodDays": json.RawMessage("36500"), "useAutoModeDuringPlan": json.RawMessage("false"),
+}
 
 // loginSettings are what the agent needs to know of [Config.Settings] when it is asked apart from the chats.
 var loginSettings = []string{"apiKeyHelper", "env", "awsAuthRefresh", "awsCredentialExport"}
@@ -80,8 +83,8 @@ func checkSetting(key string, v gjson.Result) error {
 		if !isString(v) {
 			return fmt.Errorf("%s: want a text", key)
 		}
-	case "cleanupPeriodDays":
-		return errors.New("cleanupPeriodDays: this is set by magpie")
+	case "cleanupPeriodDays", "useAutoModeDuringPlan":
+		return fmt.Errorf("%s: this is set by magpie", key)
 	case "disableAllHooks", "includeCoAuthoredBy", "enableAllProjectMcpServers":
 		if !v.IsBool() {
 			return fmt.Errorf("%s: want true or false", key)
