@@ -55,6 +55,7 @@ type Process struct {
 	fresh  bool          // it has not served a turn yet
 	alone  bool          // it has ended, and no process was left that it may have started; set before exited is closed
 	cost   float64       // what it reported so far, in USD; it counts from its own start
+	mode   string        // permission mode that it is in, by its own words; empty = it has said none
 
 	standing Standing
 
@@ -80,8 +81,10 @@ const (
 	termPatience = 500 * time.Millisecond
 )
 
-// transcripts are kept: by default the CLI deletes those of chats that were silent for 30 days.
-const settings = `{"cleanupPeriodDays":36500}`
+// settings of every process. Transcripts are kept: by default the CLI deletes those of chats that were silent for 30 days.
+// And in plan mode people are asked, too: by default a model decides there about what the agent does, and the agent
+// may go into that mode whenever it likes.
+const settings = `{"cleanupPeriodDays":36500,"useAutoModeDuringPlan":false}`
 
 // start starts a process. It says nothing until its first message.
 func start(c Config, spec Spec) (*Process, error) {
@@ -190,8 +193,8 @@ func (p *Process) deliver(line []byte) {
 // overhear is for what the process says between turns, unasked: the end of a background task may have woken it. Nobody
 // listens, but a question must be answered or it waits for ever. The caller holds mu.
 func (p *Process) overhear(line []byte) {
-	if q, ok := asksPermission(line); ok {
-		p.deny(q)
+	if q, ok := toolAsk(line); ok {
+		p.refuse(q)
 		return
 	}
 	switch kind := gjson.GetBytes(line, "type").String(); {
@@ -239,16 +242,6 @@ func (p *Process) prompt(id, text string) {
 
 func (p *Process) interrupt() {
 	p.in.send(object{"type": "control_request", "request_id": uuid.NewString(), "request": object{"subtype": "interrupt"}})
-}
-
-// denial is what the model reads when a tool is refused.
-const denial = "This needs a permission that has not been given, and nobody can give it in this chat. Do not try it again or " +
-	"by other means. Tell the user what you wanted to do and why; the operator of this bot can allow it in its configuration."
-
-func (p *Process) deny(q permission) {
-	p.in.send(object{"type": "control_response", "response": object{
-		"subtype": "success", "request_id": q.id, "response": object{"behavior": "deny", "message": denial},
-	}})
 }
 
 // exitError says how the process ended.
@@ -308,5 +301,6 @@ type run struct {
 	done  chan struct{}
 	dec   decoder
 	open  map[string]bool // tools that run
+	asks  *asks
 	stop  stopper
 }
