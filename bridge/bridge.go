@@ -60,6 +60,10 @@ type Config struct {
 	Shutdown       time.Duration      // all that the end of the program may take: turns that run go on for most of it
 	Observe        func(Built)        // told of every context that is built; may be nil
 	Ended          func(Ended)        // told of every turn that has ended; may be nil
+	Lang           string             // in which all chats are spoken to that have not chosen another; empty = as they speak
+	NewLang        string             // in which a chat is spoken to before anybody has spoken there; empty = Chinese
+	Version        string             // of the program; admins are told
+	Checks         []Check            // what /doctor looks at
 }
 
 // Built is the context of one turn, as it goes to the agent.
@@ -98,6 +102,7 @@ type Bridge struct {
 	notes      notes
 	recovery   recovery
 	access     atomic.Pointer[Access]
+	logins     logins
 }
 
 // New makes a bridge. Run starts it.
@@ -109,6 +114,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.upkeep = newUpkeep(b.summaries.make)
 	b.desk = newDesk(cfg, store, b.context, log)
+	b.logins.b = b
 	b.SetAccess(cfg.Access)
 	b.background = newBackground(cfg, store, func(key chat.Key, who chat.Actor) bool { return b.access.Load().allows(key, who) })
 	return b
@@ -166,6 +172,9 @@ const (
 // Message takes in what a platform delivered. The platform delivers it again until nil comes back, so the commit comes
 // first and the work later.
 func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
+	if code, ok := b.logins.take(&m); ok && b.access.Load().allows(m.Key, m.Actor) {
+		return b.obey(ctx, m, "", code)
+	}
 	b.background.heard(m)
 	if !b.access.Load().allows(m.Key, m.Actor) {
 		b.refuse(m)
@@ -188,7 +197,9 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	case cmd != nil:
 		return b.obey(ctx, m, args, cmd.plan)
 	case name != "":
-		return b.obey(ctx, m, args, say(texts.UnknownCommand, name))
+		return b.obey(ctx, m, args, unknown(name))
+	case passedOn.MatchString(strings.TrimSpace(m.Text)):
+		return b.obey(ctx, m, "", passOn)
 	}
 	return b.ask(ctx, m)
 }
@@ -203,7 +214,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 
 // ask takes in a question.
 func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
-	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: string(langOf(m.Text))}
+	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: cmp.Or(b.cfg.Lang, string(langOf(m.Text)))}
 	l := b.lang(ctx, m.Key, e.Lang)
 	switch {
 	case b.cfg.late(m):
@@ -273,6 +284,8 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 		return texts.StopAsked.in(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:
 		return b.recovery.decide(ctx, p, l)
+	case p.Action.Do == doOrder:
+		return "", b.pressed(ctx, p)
 	}
 	return texts.StopOver.in(l), nil
 }
