@@ -217,7 +217,7 @@ func TestThePainterEndsAtOnce(t *testing.T) {
 		rec := &recorder{pace: time.Hour}
 		v := newView(1, zh)
 		d := draw(t, rec, v, "")
-		d.show(v.waiting())
+		d.show(v.waiting(time.Now()))
 		synctest.Wait()
 		began := time.Now()
 		d.end()

@@ -79,9 +79,6 @@ func tick(d time.Duration) time.Duration {
 // stateLine says what goes on, and for how long.
 func (v view) stateLine(now time.Time) string {
 	text := v.phase.in(v.lang)
-	if v.phase.since.IsZero() {
-		return text
-	}
 	took := now.Sub(v.phase.since)
 	if took = took.Truncate(tick(took)); took <= 0 {
 		return text
@@ -91,7 +88,7 @@ func (v view) stateLine(now time.Time) string {
 
 // changes is how long it takes until the card looks different although nothing has happened; 0 = it will not.
 func (v view) changes(now time.Time) time.Duration {
-	if v.state != "" || v.phase.since.IsZero() {
+	if v.state != "" {
 		return 0
 	}
 	took := max(now.Sub(v.phase.since), 0)

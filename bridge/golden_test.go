@@ -118,8 +118,8 @@ func stories() map[string]*story {
 	return map[string]*story{
 		"01-begun":               newStory(zh),
 		"02-begun-en":            newStory(en),
-		"03-waiting-for-a-place": newStory(zh).with(view.waiting),
-		"04-tidying":             newStory(zh).with(view.tidying),
+		"03-waiting-for-a-place": newStory(zh).with(func(v view) view { return v.waiting(v.began) }).after(30 * time.Second),
+		"04-tidying":             newStory(zh).with(func(v view) view { return v.tidying(v.began) }),
 		"05-thinking-12s":        newStory(zh).after(0, claude.Started{}).after(12 * time.Second),
 		"06-thinking-aloud":      newStory(zh).after(3*time.Second, claude.Thinking{Text: "用户想知道天气。\n"}, claude.Thinking{Text: "先看看有没有工具。"}).after(5 * time.Second),
 		"07-writing":             newStory(zh).after(2*time.Second, claude.Text{Text: "好的，"}, claude.Text{Text: "我来看看"}),

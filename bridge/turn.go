@@ -310,7 +310,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		Tools: b.desk.serve(t.claim.Chat),
 		Known: func() []string { return t.known(ctx) },
 	}
-	queued := t.view.waiting()
+	queued := t.view.waiting(time.Now())
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
 	crash.At("process: starting")
 	b.lanes.wait(t.claim.Turn.Key, !t.sent)

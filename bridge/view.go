@@ -38,7 +38,7 @@ type view struct {
 type phase struct {
 	text  phrase // its %s is tool
 	tool  string
-	since time.Time // zero: how long it takes is of no interest
+	since time.Time // of an answer that is being written: since its last piece
 }
 
 // asks is what people are asked while a turn waits for them.
@@ -62,7 +62,7 @@ func (v view) apply(ev claude.Event, now time.Time) view {
 		v.thoughts = lastOf(v.thoughts+e.Text, mostThoughts)
 		return v.thinking(now)
 	case claude.Text:
-		v.phase = phase{text: cardTexts.Writing}
+		v.phase = phase{text: cardTexts.Writing, since: now}
 		v.blocks = slices.Clone(v.blocks)
 		for len(v.blocks) <= e.Block {
 			v.blocks = append(v.blocks, "")
@@ -116,14 +116,14 @@ func (v view) running(now time.Time) view {
 }
 
 // waiting is the view of a turn that waits for a free process.
-func (v view) waiting() view {
-	v.phase = phase{text: texts.Waiting}
+func (v view) waiting(now time.Time) view {
+	v.phase = phase{text: texts.Waiting, since: now}
 	return v
 }
 
 // tidying is the view of a turn that waits for a summary of what was said before.
-func (v view) tidying() view {
-	v.phase = phase{text: texts.Compacting}
+func (v view) tidying(now time.Time) view {
+	v.phase = phase{text: texts.Compacting, since: now}
 	return v
 }
 
