@@ -92,7 +92,7 @@ func TestTheTimeIsDrawnNowAndThen(t *testing.T) {
 			t.Errorf("after an hour: %q", got)
 		}
 		before := len(rec.drawn())
-		d.show(v.apply(claude.Text{Text: "x"}, time.Now())) // from here on nothing changes by itself
+		d.show(v.end(db.Done, phrase{})) // from here on nothing changes by itself
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := len(rec.drawn()); n != before+1 {

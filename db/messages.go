@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -26,6 +27,11 @@ type Entry struct {
 	Over      chat.Card                  // what that turn looks like from now on
 	Held      func(turn int64) chat.Card // not nil: the turn waits until somebody asks for it, and this card says so
 	Memory    *MemoryOrder               // a change to a memory, whose reply takes the place of Reply; nil = none
+	Topic     string                     // what the chat is called from now on; empty = as before
+	GoBack    *Session                   // a session that the chat has had, to go on with: its ID, and where it is to be resumed; nil = none
+	Card      *chat.Card                 // answers it in place of Reply; nil = none
+	ReplyTo   string                     // the message that is answered; empty = this one
+	Grant     *GrantChange               // a change to who may talk to the bot; nil = none
 	Set       func(*Settings)            // changes the chat's settings; it may be called more than once; nil = nothing is changed
 }
 
@@ -51,18 +57,11 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 			return err
 		}
 		a.Fresh = true
-		if e.StartAnew {
-			if _, err := tx.ExecContext(ctx, raiseEpoch, e.Key.String()); err != nil {
-				return fmt.Errorf("start anew: %w", err)
-			}
+		if err := e.change(ctx, tx); err != nil {
+			return err
 		}
-		if e.Compact {
-			if _, err := tx.ExecContext(ctx, setCompact, e.Key.String(), e.ID); err != nil {
-				return fmt.Errorf("ask for a summary: %w", err)
-			}
-		}
-		if e.Set != nil {
-			if err := changeSettings(ctx, tx, e.Key, e.Set); err != nil {
+		if e.Grant != nil {
+			if err := e.Grant.apply(ctx, tx, d.now()); err != nil {
 				return err
 			}
 		}
@@ -72,8 +71,9 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 				return err
 			}
 		}
-		if reply != "" {
-			if err := d.Outbox().post(ctx, tx, Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.ID, Text: reply}); err != nil {
+		if reply != "" || e.Card != nil {
+			p := Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: cmp.Or(e.ReplyTo, e.ID), Text: reply, Card: e.Card}
+			if err := d.Outbox().post(ctx, tx, p); err != nil {
 				return err
 			}
 		}
@@ -86,6 +86,35 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 		return Accepted{}, fmt.Errorf("accept message %s: %w", e.ID, err)
 	}
 	return a, nil
+}
+
+// change does to the chat what the entry orders.
+func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
+	key := e.Key.String()
+	if e.StartAnew {
+		if _, err := tx.ExecContext(ctx, raiseEpoch, key); err != nil {
+			return fmt.Errorf("start anew: %w", err)
+		}
+	}
+	if e.Compact {
+		if _, err := tx.ExecContext(ctx, setCompact, key, e.ID); err != nil {
+			return fmt.Errorf("ask for a summary: %w", err)
+		}
+	}
+	if e.Topic != "" {
+		if _, err := tx.ExecContext(ctx, changeTopic, key, e.Topic); err != nil {
+			return fmt.Errorf("change the title: %w", err)
+		}
+	}
+	if e.GoBack != nil {
+		if err := goBack(ctx, tx, e.Key, *e.GoBack); err != nil {
+			return err
+		}
+	}
+	if e.Set != nil {
+		return changeSettings(ctx, tx, e.Key, e.Set)
+	}
+	return nil
 }
 
 func touchChat(ctx context.Context, tx *sql.Tx, e Entry) error {

@@ -22,12 +22,6 @@ type decoder struct {
 	said     int64 // and those of its answer
 }
 
-// permission is the CLI's question whether a tool may be used. It must be answered exactly once.
-type permission struct {
-	id   string
-	tool string
-}
-
 // decode reads one line. A line that is no JSON object, or of no known type, yields nothing.
 func (d *decoder) decode(line []byte) []Event {
 	if !gjson.ValidBytes(line) {
@@ -336,13 +330,4 @@ func failureOf(word string) Failure {
 		return FailRequest
 	}
 	return FailUnknown
-}
-
-// asksPermission reports the question whether a tool may be used, if the line is one.
-func asksPermission(line []byte) (permission, bool) {
-	v := gjson.ParseBytes(line)
-	if v.Get("type").String() != "control_request" || v.Get("request.subtype").String() != "can_use_tool" {
-		return permission{}, false
-	}
-	return permission{id: v.Get("request_id").String(), tool: v.Get("request.tool_name").String()}, true
 }

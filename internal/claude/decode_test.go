@@ -59,8 +59,8 @@ func TestRecordings(t *testing.T) {
 			var got strings.Builder
 			var d decoder
 			w := &lineWriter{emit: func(line []byte) {
-				if q, ok := asksPermission(line); ok {
-					fmt.Fprintf(&got, "asks %s\n", q.tool)
+				if q, ok := toolAsk(line); ok {
+					fmt.Fprintf(&got, "asks %s\n", q.Name)
 				}
 				for _, ev := range d.decode(line) {
 					fmt.Fprintln(&got, describe(ev))
