@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,6 +98,7 @@ type Bridge struct {
 	summaries  summaries
 	notes      notes
 	recovery   recovery
+	approvals  *approvals
 	access     atomic.Pointer[Access]
 }
 
@@ -107,6 +109,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, log),
 	}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
+	b.approvals = newApprovals(store, b.outbox, &b.access, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
 	b.upkeep = newUpkeep(b.summaries.make)
 	b.desk = newDesk(cfg, store, b.context, log)
 	b.SetAccess(cfg.Access)
@@ -144,7 +147,11 @@ func (b *Bridge) Run(ctx context.Context) error {
 	var vectors sync.WaitGroup
 	vectors.Go(func() { b.context.Run(ctx) })
 	defer vectors.Wait()
-	answered, delivered := make(chan struct{}), make(chan struct{})
+	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(decided)
+		b.approvals.jobs.run(last, answered)
+	}()
 	go func() {
 		defer close(delivered)
 		b.outbox.run(last, answered)
@@ -153,6 +160,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	close(quiet)
 	<-tended
 	close(answered)
+	<-decided
 	<-delivered
 	return nil
 }
@@ -273,6 +281,8 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 		return texts.StopAsked.in(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:
 		return b.recovery.decide(ctx, p, l)
+	case slices.Contains([]string{doAllow, doAlways, doRefuse}, p.Action.Do):
+		return b.approvals.press(ctx, p, l)
 	}
 	return texts.StopOver.in(l), nil
 }

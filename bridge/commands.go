@@ -21,6 +21,7 @@ type order struct {
 	compact   bool               // a summary is wanted; its reply comes later
 	then      func()             // after the commit; nil = nothing
 	set       func(*db.Settings) // changes the chat's settings; it may be called more than once; nil = nothing is changed
+	revoke    int64              // the number of a rule that is to end; 0 = none
 	memory    *db.MemoryOrder    // a change to a memory, whose reply takes the place of reply; nil = none
 }
 
@@ -66,6 +67,7 @@ func commands() []command {
 		{name: "remember", aliases: []string{"记住"}, help: texts.HelpRemember, plan: rememberThis},
 		{name: "memory", aliases: []string{"记忆"}, help: texts.HelpMemory, plan: aboutMemory},
 		{name: "history", aliases: []string{"历史"}, help: texts.HelpHistory, plan: showHistory},
+		{name: "allow", aliases: []string{"授权"}, help: approvalTexts.HelpAllow, plan: allow},
 		{name: "context", aliases: []string{"上下文"}, help: texts.HelpContext, plan: showContext},
 	}
 }
@@ -110,7 +112,7 @@ func (b *Bridge) obey(ctx context.Context, m chat.Incoming, args string, p plan)
 		return err
 	}
 	got, err := b.accept(ctx, db.Entry{
-		Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Compact: o.compact, Memory: o.memory, Set: o.set,
+		Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Compact: o.compact, Memory: o.memory, Set: o.set, Revoke: o.revoke,
 	})
 	if err != nil || !got.Fresh {
 		return err

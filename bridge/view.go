@@ -25,6 +25,7 @@ type view struct {
 	tool   string   // the tool that runs
 	blocks []string // the answer
 	denied []string // tools that were refused
+	asking int      // how often people are being asked
 	notice string   // how it ended, if not well
 	state  db.TurnState
 }
@@ -52,8 +53,13 @@ func (v view) apply(ev claude.Event) view {
 		v.status, v.tool = using(e.Name)
 	case claude.ToolResult:
 		v.status, v.tool = texts.Thinking, ""
+	case claude.ToolAsk:
+		v.asking++
+	case claude.ToolAskEnd, claude.ToolAllowed:
+		v.asking = max(0, v.asking-1)
 	case claude.ToolDenied:
-		if !slices.Contains(v.denied, e.Name) {
+		v.asking = max(0, v.asking-1)
+		if !slices.Contains([]string{claude.QuestionTool, claude.PlanTool}, e.Name) && !slices.Contains(v.denied, e.Name) {
 			v.denied = append(slices.Clone(v.denied), e.Name)
 		}
 	case claude.Retrying:
@@ -83,6 +89,7 @@ func (v view) tidying() view {
 // restarted is the view of a turn that begins again: what was shown of the first try is void.
 func (v view) restarted() view {
 	v.status, v.tool, v.blocks, v.denied = texts.Thinking, "", nil, nil
+	v.asking = 0
 	return v
 }
 
@@ -122,6 +129,9 @@ func (v view) card() chat.Card {
 		c.Status = v.status.in(v.lang)
 		if v.tool != "" {
 			c.Status = fmt.Sprintf(c.Status, v.tool)
+		}
+		if v.asking > 0 {
+			c.Status = approvalTexts.WaitsForYou.in(v.lang)
 		}
 		c.Summary = c.Status
 		c.Buttons = []chat.Button{v.button(texts.StopButton, doStop)}
