@@ -3,8 +3,10 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -144,13 +146,12 @@ func fileOf(input json.RawMessage, dir string) (string, bool) {
 	return resolved(filepath.Clean(path))
 }
 
-// resolved is a path without symbolic links, as far as it exists.
+// resolved is a path without symbolic links, as far as it exists. A link that leads nowhere may lead anywhere.
 func resolved(path string) (string, bool) {
-	real, err := filepath.EvalSymlinks(path)
-	if err == nil {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real, true
 	}
-	if _, err := filepath.EvalSymlinks(filepath.Dir(path)); err != nil && filepath.Dir(path) == path {
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) || filepath.Dir(path) == path {
 		return "", false
 	}
 	parent, ok := resolved(filepath.Dir(path))

@@ -55,7 +55,7 @@ var approvalTexts = struct {
 	WasNotApproved: phrase{"✏️ %s 要求继续规划", "✏️ %s wants it to keep planning"},
 	WasAnswered:    phrase{"✅ %s 已回答", "✅ Answered by %s"},
 	WasSkipped:     phrase{"🚫 %s 没有回答", "🚫 %s did not answer"},
-	Somebody:       phrase{"", "somebody"},
+	Somebody:       phrase{"有人", "somebody"},
 	Said:           phrase{"说明：%s", "Said: %s"},
 
 	Runs:             phrase{"运行命令", "run a command"},

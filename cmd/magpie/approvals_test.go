@@ -287,7 +287,8 @@ func TestAFileToolIsAllowedWithinTheProject(t *testing.T) {
 	write := func(name, content string) modelsim.Step {
 		return modelsim.Tool("Write", map[string]string{"file_path": path(name), "content": content})
 	}
-	r.calls(write("a.txt", "一\n```\n<at id=all></at> ‮x\n"), write("b.txt", "二\n"), write(".claude/settings.json", "{}"), modelsim.Text("完了"))
+	content := "一\n```\n<at id=all></at> \u202ex\n"
+	r.calls(write("a.txt", content), write("b.txt", "二\n"), write(".claude/settings.json", "{}"), modelsim.Text("完了"))
 	id := r.sim.Say(r.chat, r.user, "写几个文件")
 	card := r.approval(r.chat, id, 1)
 	if got := card.Text(); !strings.Contains(got, "写入文件") || !strings.Contains(got, "a.txt") || !strings.Contains(got, "⟨U+202E⟩x") || strings.Contains(got, r.cfg.Claude.Project) {
@@ -300,7 +301,7 @@ func TestAFileToolIsAllowedWithinTheProject(t *testing.T) {
 	}
 	r.press(guarded, doRefuse)
 	r.turnDone(r.chat, id)
-	if r.project("a.txt") != "一\n```\n<at id=all></at> ‮x\n" || r.project("b.txt") != "二\n" || r.project(".claude/settings.json") != "" {
+	if r.project("a.txt") != content || r.project("b.txt") != "二\n" || r.project(".claude/settings.json") != "" {
 		t.Errorf("files %q, %q, %q", r.project("a.txt"), r.project("b.txt"), r.project(".claude/settings.json"))
 	}
 }
