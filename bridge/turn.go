@@ -119,6 +119,7 @@ func (t *turn) run(ctx context.Context) {
 	key, b := t.claim.Turn.Key, t.b
 	b.lanes.begin(key, t.claim.Turn.ID, stop)
 	defer b.desk.attend(t.claim, b.cfg.project(t.claim.Chat))()
+	b.signals.set(t.claim.Asked, chat.Working)
 	rest := t.paint(ctx)
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
@@ -135,6 +136,7 @@ func (t *turn) run(ctx context.Context) {
 		err = t.insist(ctx, end, err)
 	}
 	b.outbox.wake(key)
+	b.signals.set(t.claim.Asked, signalOf(end.state))
 	t.unsettle(ctx, end)
 
 	log := zerolog.Ctx(ctx).Info()
