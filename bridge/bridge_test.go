@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -14,22 +13,6 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
-
-func TestEveryTextIsThereInBothLanguages(t *testing.T) {
-	v := reflect.ValueOf(texts)
-	for i := range v.NumField() {
-		name, p := v.Type().Field(i).Name, v.Field(i).Interface().(phrase)
-		if p.ZH == "" || p.EN == "" {
-			t.Errorf("%s is missing: %+v", name, p)
-		}
-		if strings.Count(p.ZH, "%s") != strings.Count(p.EN, "%s") {
-			t.Errorf("%s takes other arguments in the other language", name)
-		}
-		if langOf(p.ZH) != zh || langOf(p.EN) == zh {
-			t.Errorf("%s is in the wrong language: %+v", name, p)
-		}
-	}
-}
 
 func TestLanguageOfAMessage(t *testing.T) {
 	for text, want := range map[string]lang{

@@ -92,6 +92,9 @@ func (w *world) delivered(p place) string {
 	post, err := w.store.Outbox().Next(w.ctx, p.key)
 	w.must(err)
 	w.must(w.store.Outbox().Delivered(w.ctx, post, "om_reply"))
+	if post.Card != nil {
+		return post.Card.Body
+	}
 	return post.Text
 }
 

@@ -52,6 +52,9 @@ func (t *turn) unsettle(ctx context.Context, end outcome) {
 	if b.summaries.due(c) || b.summaries.long(ctx, c) {
 		b.upkeep.make(key)
 	}
+	if t.ownCommand() != "" {
+		return // nothing was said that would be worth a title or a memory
+	}
 	if end.state == db.Done {
 		b.notes.learn(c, t.claim.Turn.ID, t.claim.Asked)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -308,6 +309,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	b, owner := t.b, t.claim.Turn.Key.String()
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
+		Model: t.claim.Chat.Settings.Model, Effort: t.claim.Chat.Settings.Effort,
 		Dir: b.cfg.project(t.claim.Chat), Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 		Tools: b.desk.serve(t.claim.Chat),
 		Known: func() []string { return t.known(ctx) },
@@ -328,12 +330,8 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		return claude.Result{}, context.Cause(ctx)
 	}
 	t.show(t.view.restarted())
-	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
 	var result claude.Result
-	t.sent = true
-	b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
-	crash.At("prompt: sending")
-	for ev, err := range p.Run(ctx, t.claim.Turn.Prompt, prompt.Text()) {
+	for ev, err := range t.ask(ctx, p) {
 		if err != nil {
 			return result, err
 		}
@@ -348,6 +346,9 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 			result = r
 		}
 	}
+	if t.ownCommand() != "" {
+		t.carriedOut(result)
+	}
 	switch {
 	case result.Failure == claude.FailSession:
 		return result, &claude.LostError{Session: spec.Session, Cause: claude.LostUnknown}
@@ -360,6 +361,19 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 // notAllowed is what the agent reads when a tool is refused.
 const notAllowed = "This needs a permission that has not been given, and nobody can give it in this chat. Do not try it again or " +
 	"by other means. Tell the user what you wanted to do and why; the operator of this bot can allow it in its configuration."
+
+// ask puts the question to a process, or has it carry out a command of its own.
+func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Event, error] {
+	t.sent = true
+	if line := t.ownCommand(); line != "" {
+		crash.At("prompt: sending")
+		return p.Command(ctx, t.claim.Turn.Prompt, line)
+	}
+	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
+	t.b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
+	crash.At("prompt: sending")
+	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text())
+}
 
 // build makes the prompt while the process starts.
 func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prompt {

@@ -106,6 +106,7 @@ func (s *Server) routes() http.Handler {
 		(&callbackAPI{world: s.world}).routes(),
 		(&fileAPI{world: s.world}).routes(),
 		(&chatAPI{world: s.world}).routes(),
+		(&departmentAPI{world: s.world}).routes(),
 		s.speech.routes(),
 		s.console.routes(),
 		s.registrations.routes(),
