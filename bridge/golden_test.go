@@ -81,6 +81,9 @@ func told12(t db.Told) func(view) view {
 // input is what a tool is given.
 type input map[string]any
 
+const englishAnswer = "The tests pass now. It was a small change:\n\n1. The check in `split.go` missed one case\n2. A test for it is there\n\n" +
+	"```go\nfunc end(text string) int {\n\treturn len(text)\n}\n```\n"
+
 const answer = "测试都通过了。改动很小：\n\n1. `split.go` 里的边界判断少了一种情况\n2. 补了一个测试\n\n```go\nfunc end(text string) int {\n\treturn len(text)\n}\n```\n"
 
 // worked is a turn that has read, edited and tested.
@@ -112,7 +115,7 @@ func stories() map[string]*story {
 		id := string(rune('A' + i))
 		many.uses(id, []string{"Read", "Grep", "Bash", "Edit", "WebFetch"}[i%5], input{"command": "make step", "file_path": "/a/b/c/d.go", "pattern": "x"}).after(time.Second, gave(id, "ok"))
 	}
-	done := func(s *story) *story {
+	done := func(s *story, answer string) *story {
 		return s.after(12*time.Second, gave("3", "ok  \tmagpie/feishu\t0.512s"), says(answer), result("")).with(told12(db.Told{Session: db.Resumed, Messages: 12})).ended(db.Done, phrase{})
 	}
 	return map[string]*story{
@@ -149,8 +152,8 @@ func stories() map[string]*story {
 		"28-waiting-with-form":   newStory(zh).after(time.Second, says("有几个选择。")).with(asking(twoForms)),
 		"29-waiting-with-choice": newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).with(asking(allow)),
 		"30-answered":            newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).with(asking(allow)).with(func(v view) view { return v.answered(v.began) }).after(6 * time.Second),
-		"31-done":                done(worked(zh)),
-		"32-done-en":             done(worked(en)),
+		"31-done":                done(worked(zh), answer),
+		"32-done-en":             done(worked(en), englishAnswer),
 		"33-done-restored":       newStory(zh).after(4*time.Second, says("你叫小明。"), result("")).with(told12(db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, phrase{}),
 		"34-done-restored-en":    newStory(en).after(4*time.Second, says("You are Tom."), result("")).with(told12(db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, phrase{}),
 		"35-done-without-words":  newStory(zh).after(4*time.Second, result("")).ended(db.Done, phrase{}),

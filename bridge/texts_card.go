@@ -2,16 +2,15 @@ package bridge
 
 // cardTexts are what a turn's card says around the answer.
 var cardTexts = struct {
-	Writing, YourTurn, Thoughts, Steps, MoreSteps, Comma phrase
-	Seconds, MinutesSeconds, Tokens, Window              phrase
-	Remember, LookBack                                   phrase
+	Writing, YourTurn, Thoughts, Steps, MoreSteps phrase
+	Seconds, MinutesSeconds, Tokens, Window       phrase
+	Remember, LookBack                            phrase
 }{
 	Writing:        phrase{"正在回答…", "Writing…"},
 	YourTurn:       phrase{"等你决定…", "Waiting for you…"},
 	Thoughts:       phrase{"思考过程", "Thoughts"},
 	Steps:          phrase{"%d 步", "Steps: %d"},
 	MoreSteps:      phrase{"（另有更早的 %d 步）", "(and %d earlier steps)"},
-	Comma:          phrase{"、", ", "},
 	Seconds:        phrase{"%d 秒", "%d s"},
 	MinutesSeconds: phrase{"%d 分 %02d 秒", "%d min %02d s"},
 	Tokens:         phrase{"输入 %s，输出 %s token", "%s in, %s out tokens"},

@@ -13,7 +13,9 @@ import (
 )
 
 // catalogues is everything that users can be told.
-var catalogues = map[string]any{"texts": texts, "commandTexts": commandTexts}
+var catalogues = map[string]any{
+	"texts": texts, "commandTexts": commandTexts, "accessTexts": accessTexts, "cardTexts": cardTexts, "ownerTexts": ownerTexts,
+}
 
 // each phrase of all catalogues.
 func eachPhrase(f func(name string, p phrase)) {

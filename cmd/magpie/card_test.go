@@ -37,7 +37,7 @@ func TestTheCardTellsOfToolsAndOfWhatTheTurnTook(t *testing.T) {
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Thinking("I should count."), modelsim.Tool("Bash", map[string]string{"command": "echo one; echo two", "description": "count"})}})
 	m := r.answer(r.chat, r.sim.Say(r.chat, r.user, "数一下"))
 	text := m.Text()
-	for _, want := range []string{"1 步 · Bash", "✅ **Bash** `echo one; echo two`", "one\ntwo", "思考过程", "I should count.", "数过了。", "token", "上下文已用", "进程在线"} {
+	for _, want := range []string{"1 步 · Bash", "✓ **Bash** `echo one; echo two`", "one\ntwo", "思考过程", "I should count.", "数过了。", "token", "上下文已用", "进程在线"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the card does not tell %q: %s", want, text)
 		}
