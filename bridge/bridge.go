@@ -298,7 +298,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 		return texts.StopAsked.in(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:
 		return b.recovery.decide(ctx, p, l)
-	case p.Action.Do == doOrder:
+	case p.Action.Do == doOrder || p.Action.Do == doGoOn:
 		return "", b.pressed(ctx, p)
 	}
 	return texts.StopOver.in(l), nil

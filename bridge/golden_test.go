@@ -54,8 +54,8 @@ func (s *story) with(change func(view) view) *story {
 	return s
 }
 
-func (s *story) ended(state db.TurnState, notice phrase) *story {
-	return s.with(func(v view) view { return v.end(state, notice) })
+func (s *story) ended(state db.TurnState, notice phrase, failure ...string) *story {
+	return s.with(func(v view) view { return v.end(outcome{state, strings.Join(failure, ""), notice}) })
 }
 
 func says(text string) claude.Event { return claude.Text{Text: text, Whole: true} }
@@ -161,9 +161,11 @@ func stories() map[string]*story {
 		"37-stopped-mid-answer":  newStory(zh).after(4*time.Second, says("第一，")).ended(db.Cancelled, texts.Stopped),
 		"38-interrupted":         newStory(zh).after(4*time.Second, says("第一，")).ended(db.Interrupted, texts.Interrupted),
 		"39-interrupted-mute-en": newStory(en).ended(db.Interrupted, texts.Interrupted),
-		"40-failed-auth":         newStory(zh).after(time.Second, result(claude.FailAuth)).ended(db.Failed, texts.FailAuth),
-		"41-failed-limit":        worked(zh).after(40*time.Second, says("先说到这里。"), result(claude.FailLimit)).ended(db.Failed, texts.FailLimit),
-		"42-died":                worked(en).after(40*time.Second).ended(db.Failed, texts.FailDied),
+		"40-failed-auth":         newStory(zh).after(time.Second, result(claude.FailAuth)).ended(db.Failed, texts.FailAuth, string(claude.FailAuth)),
+		"41-failed-limit":        worked(zh).after(40*time.Second, says("先说到这里。"), result(claude.FailLimit)).ended(db.Failed, texts.FailLimit, string(claude.FailLimit)),
+		"42-died":                worked(en).after(40*time.Second).ended(db.Failed, texts.FailDied, failDied),
+		"45-failed-too-long":     newStory(en).ended(db.Failed, texts.FailTooLong, string(claude.FailTooLong)),
+		"46-stopped-at-once":     newStory(zh).ended(db.Cancelled, texts.Stopped),
 		"43-begun-again":         worked(zh).with(view.restarted).after(time.Second),
 		"44-restarting":          newStory(zh).ended(db.Queued, texts.Restarting),
 	}

@@ -4,6 +4,7 @@ package bridge
 var cardTexts = struct {
 	Writing, YourTurn, Thoughts, Steps, MoreSteps phrase
 	Seconds, MinutesSeconds, Tokens, Window       phrase
+	NewButton, RetryButton                        phrase
 	Remember, LookBack                            phrase
 }{
 	Writing:        phrase{"正在回答…", "Writing…"},
@@ -15,6 +16,8 @@ var cardTexts = struct {
 	MinutesSeconds: phrase{"%d 分 %02d 秒", "%d min %02d s"},
 	Tokens:         phrase{"输入 %s，输出 %s token", "%s in, %s out tokens"},
 	Window:         phrase{"上下文已用 %d%%", "context %d%% used"},
+	NewButton:      phrase{"新会话", "New conversation"},
+	RetryButton:    phrase{"重试", "Try again"},
 	Remember:       phrase{"记忆", "Memory"},
 	LookBack:       phrase{"翻看记录", "Looking back"},
 }

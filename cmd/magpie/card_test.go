@@ -46,3 +46,30 @@ func TestTheCardTellsOfToolsAndOfWhatTheTurnTook(t *testing.T) {
 		t.Errorf("answer %q", said(m))
 	}
 }
+
+// A stopped answer can be gone on with by a button, as whoever presses it.
+func TestAStoppedAnswerGoesOnByAButton(t *testing.T) {
+	r := newRig(t)
+	hold := make(chan struct{})
+	defer close(hold)
+	r.model.Script(
+		modelsim.Rule{Match: func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), "继续") }, Steps: []modelsim.Step{modelsim.Text("第二。")}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("第一，"), modelsim.Hold(hold)}})
+	id := r.sim.Say(r.chat, r.user, "数到二")
+	r.await("the beginning", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "第一")
+	})
+	r.ask("/stop")
+	stopped := r.answer(r.chat, id)
+	if _, err := r.sim.Press(t.Context(), stopped.ID, r.user, buttonOf(t, stopped)); err != nil {
+		t.Fatal(err)
+	}
+	if got := said(r.answer(r.chat, stopped.ID)); got != "第二。" {
+		t.Errorf("answer %q", got)
+	}
+	r.await("no reaction on the question", func(v *feishusim.View) bool {
+		m, _ := v.Message(id)
+		return len(m.Reactions) == 0
+	})
+}
