@@ -101,3 +101,12 @@ func TestTheTimeIsDrawnNowAndThen(t *testing.T) {
 		d.end()
 	})
 }
+
+func BenchmarkCard(b *testing.B) {
+	s := worked(zh)
+	s.thoughts = strings.Repeat("I should look at the file first, whose key is token=abcdef0123456789, and then run the tests.\n", mostThoughts/100)
+	s.view = s.saying(strings.Repeat("Some words in a row.\n\n", 1000))
+	for b.Loop() {
+		s.card(s.now)
+	}
+}
