@@ -266,12 +266,13 @@ func (ts Turns) SetActed(ctx context.Context, turn int64) error {
 type End struct {
 	Turn    Turn
 	State   TurnState
-	Failure string    // class of the failure, for operators
-	Answer  string    // what the agent said; may be partial; empty = nothing
-	Card    chat.Card // what the turn looks like from now on
-	Session Session   // the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
-	Usage   *Usage    // nil when the agent did not report any
-	Told    *Told     // nil when the agent was not asked, or it is not known
+	Failure string      // class of the failure, for operators
+	Answer  string      // what the agent said; may be partial; empty = nothing
+	Card    chat.Card   // what the turn looks like from now on
+	Session Session     // the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
+	Usage   *Usage      // nil when the agent did not report any
+	File    *LongAnswer // the answer, when it is also given as a file; nil = it is not
+	Told    *Told       // nil when the agent was not asked, or it is not known
 }
 
 // Usage is what a turn cost. It is booked to who asked first.
@@ -312,6 +313,11 @@ func (ts Turns) Finish(ctx context.Context, e End) error {
 		}
 		if err := ts.db.Outbox().post(ctx, tx, Post{Key: e.Turn.Key, Turn: e.Turn.ID, Idem: cardIdem(e.Turn, "end"), ReplyTo: e.Turn.ReplyTo, Card: &e.Card}); err != nil {
 			return err
+		}
+		if e.File != nil {
+			if err := e.File.leave(ctx, ts.db.Outbox().Parcels(), tx, e.Turn); err != nil {
+				return err
+			}
 		}
 		key := e.Turn.Key.String()
 		if e.Session.ID != "" {
