@@ -67,6 +67,7 @@ func commands() []command {
 		{name: "memory", aliases: []string{"记忆"}, help: texts.HelpMemory, plan: aboutMemory},
 		{name: "history", aliases: []string{"历史"}, help: texts.HelpHistory, plan: showHistory},
 		{name: "context", aliases: []string{"上下文"}, help: texts.HelpContext, plan: showContext},
+		{name: "mention", aliases: []string{"提及"}, help: outputTexts.HelpMention, plan: mention},
 	}
 }
 

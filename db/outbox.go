@@ -232,12 +232,12 @@ const duePosts = `SELECT chat_key FROM outbox o WHERE next_at <= ?1
 
 // Due lists chats, most at most, in which something is to be delivered now.
 func (o Outbox) Due(ctx context.Context, most int) ([]chat.Key, error) {
-	return chatKeys(ctx, o.db, duePosts, millis(o.db.now()), most)
+	return chatKeys(ctx, o.db.read, duePosts, millis(o.db.now()), most)
 }
 
 // chatKeys reads a list of chat keys.
-func chatKeys(ctx context.Context, d *DB, query string, args ...any) (_ []chat.Key, err error) {
-	rows, err := d.read.QueryContext(ctx, query, args...)
+func chatKeys(ctx context.Context, q querier, query string, args ...any) (_ []chat.Key, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list chats: %w", err)
 	}

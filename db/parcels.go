@@ -120,6 +120,16 @@ func (p Parcel) settle(ctx context.Context, tx *sql.Tx, messageID string) error 
 	return nil
 }
 
+const turnParcels = `SELECT COUNT(*) FROM parcels WHERE turn_id = ?1`
+
+// Of counts the parcels that a turn has given.
+func (ps Parcels) Of(ctx context.Context, turn int64) (n int, err error) {
+	if err := ps.db.read.QueryRowContext(ctx, turnParcels, turn).Scan(&n); err != nil {
+		return 0, fmt.Errorf("files of turn %d: %w", turn, err)
+	}
+	return n, nil
+}
+
 const neededCopies = `SELECT copy FROM parcels WHERE copy <> '' AND id IN (SELECT parcel_id FROM outbox WHERE parcel_id > 0)`
 
 // Copies names the copies that are still to be shown.

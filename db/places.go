@@ -72,11 +72,11 @@ func (cs Chats) Leave(ctx context.Context, c chat.Change) (running []chat.Key, f
 		if _, err := tx.ExecContext(ctx, dropParcels, key); err != nil {
 			return err
 		}
+		if running, err = chatKeys(ctx, tx, selectPlaces, key); err != nil {
+			return err
+		}
 		return overwritePost(ctx, tx, dropPosts, key)
 	})
-	if err == nil {
-		running, err = chatKeys(ctx, cs.db, selectPlaces, key)
-	}
 	if err != nil {
 		return nil, false, fmt.Errorf("leave %v: %w", c.Key, err)
 	}

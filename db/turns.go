@@ -359,7 +359,7 @@ const queuedChats = `SELECT DISTINCT chat_key FROM turns WHERE state = 'queued'`
 
 // QueuedChats lists the chats in which a turn waits.
 func (ts Turns) QueuedChats(ctx context.Context) ([]chat.Key, error) {
-	return chatKeys(ctx, ts.db, queuedChats)
+	return chatKeys(ctx, ts.db.read, queuedChats)
 }
 
 const newestQueued = `SELECT COALESCE(MAX(id), 0) FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen
@@ -370,6 +370,20 @@ func (ts Turns) Queued(ctx context.Context, key chat.Key) (turn int64, err error
 		return 0, fmt.Errorf("queued turn of %v: %w", key, err)
 	}
 	return turn, nil
+}
+
+const turnPlace = `SELECT chat_key FROM turns WHERE id = ?1`
+
+// Place is the chat in which a turn stands, or [ErrNotFound].
+func (ts Turns) Place(ctx context.Context, turn int64) (chat.Key, error) {
+	keys, err := chatKeys(ctx, ts.db.read, turnPlace, turn)
+	if err == nil && len(keys) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return chat.Key{}, fmt.Errorf("chat of turn %d: %w", turn, err)
+	}
+	return keys[0], nil
 }
 
 const runningTurns = `SELECT ` + turnColumns + ` FROM turns WHERE state = 'running' ORDER BY id`

@@ -15,7 +15,7 @@ CREATE TABLE parcels (
   state      TEXT    NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'shown', 'refused', 'dropped')),
   created_at BIGINT  NOT NULL
 );
-CREATE INDEX parcels_created ON parcels (created_at);
+CREATE INDEX parcels_turn ON parcels (turn_id);
 
 ALTER TABLE outbox ADD COLUMN parcel_id BIGINT NOT NULL DEFAULT 0; -- the file that is shown; 0 = none
 
