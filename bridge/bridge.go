@@ -53,10 +53,13 @@ const onlookers = 64
 
 // Config is what the bridge must know beside its parts.
 type Config struct {
-	Access         Access // at the start, see SetAccess
-	Project        string // working folder of chats that have none of their own
-	PermissionMode string // of chats that have none of their own
-	Node           string // this machine; a session of another one cannot be resumed here
+	Access         Access   // at the start, see SetAccess
+	App            string   // the platform's id of the app; empty = its owner is not looked for
+	Founder        Founder  // nil = the platform cannot be asked for the owner
+	Found          db.Owner // who was found earlier to be the owner, if anybody
+	Project        string   // working folder of chats that have none of their own
+	PermissionMode string   // of chats that have none of their own
+	Node           string   // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
 	Groups         Groups             // what was said there; nil = only what events tell
 	Tools          *agenttools.Server // of which the agents get tools; nil = they get none
@@ -109,6 +112,7 @@ type Bridge struct {
 	listening  listening
 	recovery   recovery
 	access     atomic.Pointer[Access]
+	ownership  *ownership
 }
 
 // New makes a bridge. Run starts it.
@@ -121,13 +125,14 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.upkeep = newUpkeep(b.summaries.make)
 	b.desk = newDesk(cfg, store, b.context, b.outbox, log)
+	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)
 	b.background = newBackground(cfg, store, func(key chat.Key, who chat.Actor) bool { return b.access.Load().allows(key, who) })
 	return b
 }
 
 // SetAccess changes who may talk to the bot, from the next message on.
-func (b *Bridge) SetAccess(a Access) { b.access.Store(&a) }
+func (b *Bridge) SetAccess(a Access) { b.ownership.set(a) }
 
 // Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new, gives the
 // turns that run most of the configured time, interrupts what is left, and delivers as much as the rest of the time allows.
@@ -153,9 +158,10 @@ func (b *Bridge) Run(ctx context.Context) error {
 		defer close(tended)
 		b.upkeep.jobs.run(ctx, quiet) // nothing of it is worth waiting for at the end, but turns may be waiting for it
 	}()
-	var vectors sync.WaitGroup
-	vectors.Go(func() { b.context.Run(ctx) })
-	defer vectors.Wait()
+	var aside sync.WaitGroup
+	aside.Go(func() { b.context.Run(ctx) })
+	aside.Go(func() { b.ownership.run(ctx) })
+	defer aside.Wait()
 	answered, delivered := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(delivered)
@@ -178,6 +184,10 @@ const (
 // Message takes in what a platform delivered. The platform delivers it again until nil comes back, so the commit comes
 // first and the work later.
 func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
+	if taken, err := b.ownership.claim(ctx, m); taken || err != nil {
+		b.outbox.jobs.add(b.ownership.welcome)
+		return err
+	}
 	b.background.heard(m)
 	if !b.access.Load().allows(m.Key, m.Actor) {
 		b.refuse(m)

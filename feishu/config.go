@@ -30,8 +30,8 @@ type Config struct {
 	GroupMention chat.MentionRule `toml:"group_mention" env:"GROUP_MENTION"`
 	// SendFiles gives agents a tool to send files of their project.
 	SendFiles bool `toml:"send_files" env:"SEND_FILES"`
-	// Private are files that are never sent, such as the one with these very lines.
-	Private []string `toml:"-" env:"-"`
+	// File is where these very lines stand; it is never sent. Empty = nowhere.
+	File string `toml:"-" env:"-"`
 	// LongAnswer is the length in characters from which an answer also comes as a Markdown file; 0 = never.
 	LongAnswer int `toml:"long_answer" env:"LONG_ANSWER"`
 	// Rest is how long a platform that does not answer is left alone; 0 is half a minute. Tests are less patient.

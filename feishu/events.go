@@ -230,12 +230,14 @@ func pressed(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
 	value := e.Event.Action.Value
 	do, _ := value["do"].(string)
 	turn, _ := value["turn"].(float64)
+	of, _ := value["id"].(string)
 	p := chat.Press{
 		ID:     id,
 		Key:    chat.FeishuChat(e.Event.Context.OpenChatID),
 		Card:   e.Event.Context.OpenMessageID,
 		Actor:  chat.Actor{ID: e.Event.Operator.OpenID},
-		Action: chat.Action{Do: do, Turn: int64(turn)},
+		Action: chat.Action{Do: do, Turn: int64(turn), ID: of},
+		Values: filledIn(e.Event.Action),
 	}
 	return p, do != "" && p.Key.ID != "" && p.Actor.ID != ""
 }

@@ -139,7 +139,7 @@ func readConfig(path string, environ []string) (config, error) {
 		if err := decodeTOML(data, &c); err != nil {
 			return c, &configError{fmt.Errorf("%s: %w", path, err)}
 		}
-		c.Feishu.Private = []string{path}
+		c.Feishu.File = path
 	}
 	if err := overlay(&c, environ); err != nil {
 		return c, &configError{err}
@@ -200,7 +200,7 @@ func overlay(c *config, environ []string) error {
 		}
 		return errors.Join(errs...)
 	}
-	for _, list := range [][]string{c.Access.Admins, c.Access.Allow, c.Claude.AllowedTools} {
+	for _, list := range [][]string{c.Access.Admins, c.Access.Allow, c.Claude.AllowedTools, c.Claude.SettingSources} {
 		for i := range list {
 			list[i] = strings.TrimSpace(list[i])
 		}
@@ -255,7 +255,10 @@ func (c config) outgoing() (folder string, private []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	private = append(append(private, data), c.Feishu.Private...)
+	private = append(private, data)
+	if c.Feishu.File != "" {
+		private = append(private, c.Feishu.File)
+	}
 	if c.Feishu.SendFiles {
 		folder = filepath.Join(data, "outgoing")
 	}
