@@ -75,6 +75,7 @@ func (ps *parcels) show(ctx context.Context, to chat.Ref, p db.Post, sent []chat
 			return s.ID, nil
 		}
 	}
+	defer crash.At("parcel: shown")
 	return ps.out.Attach(ctx, to, p.Parcel.Upload, p.Parcel.Caption, p.Idem)
 }
 
