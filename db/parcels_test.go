@@ -87,6 +87,9 @@ func TestAParcelThatWaitsLetsOthersGoFirst(t *testing.T) {
 	if err := d.Outbox().Parcels().Postpone(t.Context(), nextPost(t, d), due); err != nil {
 		t.Fatal(err)
 	}
+	if err := d.Outbox().Add(t.Context(), db.Post{Key: oc, Idem: "later", ReplyTo: "om_1", Text: "later"}); err != nil {
+		t.Fatal(err)
+	}
 	card := nextPost(t, d)
 	if card.Card == nil {
 		t.Fatalf("next is %+v", card)
@@ -100,6 +103,9 @@ func TestAParcelThatWaitsLetsOthersGoFirst(t *testing.T) {
 	delivered(t, d, p, "")
 	if got, err := d.Outbox().Parcels().Get(t.Context(), p.Parcel.ID); err != nil || got.State != db.RefusedParcel {
 		t.Errorf("%+v, %v", got, err)
+	}
+	if p := nextPost(t, d); p.Text != "later" {
+		t.Errorf("last %+v", p)
 	}
 	accept(t, d, say("om_2", "more"))
 	if next := claim(t, d, "s-1"); next.Turn.ID == c.Turn.ID {

@@ -51,7 +51,17 @@ func (r *rig) files(v *feishusim.View, chatID string) (list []feishusim.Message,
 	return list, data
 }
 
-// outcome waits for the card that answers a message in a chat, and returns what it says.
+// ended counts the cards of a topic whose turns have ended.
+func ended(v *feishusim.View, chatID, topic string) (n int) {
+	for _, m := range v.Messages(chatID) {
+		if m.FromBot && m.Type == "interactive" && m.ThreadID == topic && !m.Last().Streaming && !running(m) {
+			n++
+		}
+	}
+	return n
+}
+
+// ends waits for the card that answers a message in a chat, and returns what it says.
 func (r *rig) ends(chatID, id string) string {
 	r.Helper()
 	var text string
@@ -115,24 +125,19 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 	room := r.sim.Group("team", r.user)
 	r.written("a.txt", []byte("words"))
 	r.ends(room, r.sim.Say(room, r.user, "我叫小明", feishusim.Mention()))
-	root := r.sim.Say(room, r.user, "新话题")
+	root := r.sim.Say(room, r.user, "发布清单在这里", feishusim.Mention())
+	r.ends(room, root)
 	first := r.sim.Say(room, r.user, "话题里：我住在杭州", feishusim.Mention(), feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread))
-	r.ends(room, root) // in a topic all answers answer its first message
-	if q := r.lastRequest(); strings.Contains(q.AllText(), "小明") && strings.Contains(q.AllText(), "我叫") {
-		t.Errorf("the topic knows of its group: %s", q.AllText())
-	}
 	topic, _ := r.sim.Message(first)
+	r.await("the answer in the topic", func(v *feishusim.View) bool { return ended(v, room, topic.ThreadID) == 1 })
+	if q := r.lastRequest(); strings.Contains(q.AllText(), "我叫小明") || !strings.Contains(q.AllText(), "发布清单") {
+		t.Errorf("of its group the topic knows: %s", q.AllText())
+	}
 	r.uses("发送", "send_file", map[string]any{"path": "a.txt"})
 	r.sim.Say(room, r.user, "发送它，我住在哪？", feishusim.Mention(), feishusim.Thread(topic.ThreadID))
 	r.await("the file and the answer", func(v *feishusim.View) bool {
 		shown, _ := r.files(v, room)
-		cards := 0
-		for _, m := range v.Messages(room) {
-			if m.FromBot && m.Type == "interactive" && m.ThreadID == topic.ThreadID && !m.Last().Streaming && !running(m) {
-				cards++
-			}
-		}
-		return len(shown) == 1 && shown[0].ThreadID == topic.ThreadID && cards == 2
+		return len(shown) == 1 && shown[0].ThreadID == topic.ThreadID && ended(v, room, topic.ThreadID) == 2
 	})
 	if q := r.lastRequest(); !strings.Contains(q.AllText(), "杭州") {
 		t.Errorf("the topic does not know itself: %s", q.AllText())
