@@ -296,10 +296,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 	if !b.access.Load().allows(p.Key, p.Actor) {
 		return "", nil
 	}
-	var err error
-	if p.Key, err = b.places.of(ctx, p); err != nil {
-		return "", err
-	}
+	p.Key = b.places.of(ctx, p)
 	l := b.lang(ctx, p.Key, "")
 	switch {
 	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):

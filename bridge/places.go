@@ -102,17 +102,22 @@ func (p places) open(ctx context.Context, c chat.Change) error {
 	return err
 }
 
-// of is the chat to which a press belongs. The platform does not tell the topic; a turn knows where it stands.
-func (p places) of(ctx context.Context, press chat.Press) (chat.Key, error) {
-	if press.Action.Turn == 0 {
-		return press.Key, nil
+// of is the chat to which a press belongs. The platform does not tell the topic; a turn knows where it stands. A turn that runs
+// can be stopped without the store.
+func (p places) of(ctx context.Context, press chat.Press) chat.Key {
+	turn := press.Action.Turn
+	if turn == 0 {
+		return press.Key
 	}
-	key, err := p.b.db.Turns().Place(ctx, press.Action.Turn)
-	switch {
-	case errors.Is(err, db.ErrNotFound), err == nil && key.Parent() != press.Key.Parent(): // the value may be made up
-		return press.Key, nil
-	case err != nil:
-		return press.Key, err
+	key, running := p.b.lanes.place(turn)
+	if !running {
+		var err error
+		if key, err = p.b.db.Turns().Place(ctx, turn); err != nil && !errors.Is(err, db.ErrNotFound) {
+			p.b.log.Error().Err(err).Stringer("chat", press.Key).Msg("a press counts for the whole chat")
+		}
 	}
-	return key, nil
+	if key.Parent() != press.Key.Parent() { // the value may be made up
+		return press.Key
+	}
+	return key
 }
