@@ -28,7 +28,7 @@ func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 // join introduces the bot to a group that may talk to it. Of any other only its owner learns.
 func (p places) join(ctx context.Context, c chat.Change) error {
 	b, l, greeting := p.b, p.b.lang(ctx, c.Key, ""), ""
-	welcome := b.access.Load().allows(c.Key, c.Actor)
+	welcome := b.access.admits(ctx, c.Key, c.Actor)
 	if welcome {
 		greeting = p.greeting(ctx, c.Key, l)
 	}
@@ -58,15 +58,11 @@ func (p places) greeting(ctx context.Context, key chat.Key, l lang) string {
 
 // tellOwner tells the owner of a group to which the bot was added and that may not talk to it.
 func (p places) tellOwner(c chat.Change, l lang) {
-	b, owner := p.b, p.b.access.Load().Owner
+	b, owner := p.b, porter(p.b.access.Load())
 	if owner == "" {
 		return
 	}
-	who := c.Actor.Name
-	if who == "" {
-		who = c.Actor.ID
-	}
-	text := fmt.Sprintf(outputTexts.AddedByStranger.in(l), Clean(who), Clean(c.Title), c.Key.ID)
+	text := fmt.Sprintf(outputTexts.AddedByStranger.in(l), personName(c.Actor.Name, c.Actor.ID), visible(c.Title), c.Key.ID)
 	b.outbox.jobs.add(func(ctx context.Context) {
 		idem := fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli())
 		if _, err := b.out.Reply(ctx, chat.Ref{Key: chat.FeishuUser(owner)}, text, idem); err != nil {
@@ -92,7 +88,7 @@ func (p places) leave(ctx context.Context, c chat.Change) error {
 
 // open introduces the bot to somebody who opens the private chat for the first time, and who may talk to it.
 func (p places) open(ctx context.Context, c chat.Change) error {
-	if !p.b.access.Load().allows(c.Key, c.Actor) {
+	if !p.b.access.admits(ctx, c.Key, c.Actor) {
 		return nil
 	}
 	fresh, err := p.b.db.Chats().Open(ctx, c, outputTexts.GreetingPrivate.in(p.b.lang(ctx, c.Key, "")))

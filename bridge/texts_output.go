@@ -2,16 +2,17 @@ package bridge
 
 // outputTexts is what users can be told of files, groups and topics.
 var outputTexts = struct {
-	SendingFile, FileRefused, AnswerFile                              phrase
-	HelpMention, MentionPrivate, MentionNow, MentionUsage, MentionSet phrase
-	RuleMention, RuleAll, RuleCommands                                phrase
-	GreetingMention, GreetingAll, GreetingPrivate, AddedByStranger    phrase
+	SendingFile, FileRefused, AnswerFile                                           phrase
+	HelpMention, ArgsMention, MentionPrivate, MentionNow, MentionUsage, MentionSet phrase
+	RuleMention, RuleAll, RuleCommands                                             phrase
+	GreetingMention, GreetingAll, GreetingPrivate, AddedByStranger                 phrase
 }{
 	SendingFile: phrase{"正在发送文件…", "Sending a file…"},
 	FileRefused: phrase{"文件“%s”没有发出：平台不接受它。", "The file “%s” was not sent: the platform does not take it."},
 	AnswerFile:  phrase{"回答-%s.md", "answer-%s.md"},
 
-	HelpMention:    phrase{"群里何时需要 @我：`/mention mention|all|commands`", "when a group must mention me: `/mention mention|all|commands`"},
+	HelpMention:    phrase{"群里何时需要 @我", "when a group must mention me"},
+	ArgsMention:    phrase{"[提及｜全部｜命令]", "[mention|all|commands]"},
 	MentionPrivate: phrase{"单聊里不需要 @我，这个命令只用于群。", "In a private chat I need no mention; this command is for groups."},
 	MentionNow:     phrase{"这个群的规则：%s\n可以改为 `/mention mention`、`/mention all` 或 `/mention commands`。", "The rule of this group: %s\nChange it by `/mention mention`, `/mention all` or `/mention commands`."},
 	MentionUsage: phrase{"用法：\n- `/mention mention` 只回答 @我 的消息\n- `/mention all` 回答所有消息\n- `/mention commands` 命令不用 @我，其他消息要 @我",

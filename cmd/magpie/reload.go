@@ -11,7 +11,7 @@ import (
 
 // applied are the keys that a running program takes over. All others are read at its start: its processes, database and
 // connection were made with them.
-var applied = []string{"[access] owner", "[access] admins", "[access] allow", "[log] level"}
+var applied = []string{"[access] owner", "[access] admins", "[access] allow", "[access] deny", "[access] stranger_reply", "[log] level"}
 
 // reloads reads the configuration anew whenever hup asks for it, until ctx is done.
 func (p *program) reloads(ctx context.Context, hup <-chan os.Signal, m *manager) {
