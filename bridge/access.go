@@ -22,8 +22,13 @@ func (a Access) Validate() error {
 	return nil
 }
 
+// admin reports whether somebody may give orders that concern others.
+func (a Access) admin(who chat.Actor) bool {
+	return a.Owner != "" && who.ID == a.Owner || slices.Contains(a.Admins, who.ID)
+}
+
 func (a Access) allows(key chat.Key, who chat.Actor) bool {
-	return a.Owner != "" && who.ID == a.Owner || slices.Contains(a.Admins, who.ID) || slices.Contains(a.Allow, "*") ||
+	return a.admin(who) || slices.Contains(a.Allow, "*") ||
 		slices.Contains(a.Allow, who.ID) || slices.Contains(a.Allow, key.ID)
 }
 

@@ -3,6 +3,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,8 +94,10 @@ type Bridge struct {
 	desk       *desk
 	background *background
 	upkeep     *upkeep
+	summaries  summaries
+	notes      notes
+	recovery   recovery
 	access     atomic.Pointer[Access]
-	ready      chan struct{} // closed when it is known what became of the turns that an earlier process left
 }
 
 // New makes a bridge. Run starts it.
@@ -102,9 +105,9 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
 		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, log),
-		ready: make(chan struct{}),
 	}
-	b.upkeep = newUpkeep(b.compact)
+	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
+	b.upkeep = newUpkeep(b.summaries.make)
 	b.desk = newDesk(cfg, store, b.context, log)
 	b.SetAccess(cfg.Access)
 	b.background = newBackground(cfg, store, func(key chat.Key, who chat.Actor) bool { return b.access.Load().allows(key, who) })
@@ -118,12 +121,11 @@ func (b *Bridge) SetAccess(a Access) { b.access.Store(&a) }
 // turns that run most of the configured time, interrupts what is left, and delivers as much as the rest of the time allows.
 func (b *Bridge) Run(ctx context.Context) error {
 	ctx = b.log.WithContext(ctx)
-	if err := b.recover(ctx); ctx.Err() != nil {
+	if err := b.recovery.run(ctx); ctx.Err() != nil {
 		return nil // what is not taken up yet is found at the next start
 	} else if err != nil {
 		return err
 	}
-	close(b.ready)
 	work, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 	defer interrupt()
 	last, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -173,25 +175,27 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 		_, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Overheard})
 		return err
 	}
-	switch cmd, name := parseCommand(m.Text); {
+	switch cmd, name, args := parseCommand(m.Text); {
 	case m.Unreadable != "":
 		m.Text = "[" + m.Unreadable + "]"
-		return b.obey(ctx, m, say(texts.Unreadable))
+		return b.obey(ctx, m, "", say(texts.Unreadable))
 	case strings.TrimSpace(m.Text) == "":
-		return b.obey(ctx, m, say(texts.AskMe))
-	case name != "" && b.late(m):
-		return b.obey(ctx, m, say(texts.LateCommand, name, span(time.Since(m.Time), b.lang(ctx, m.Key))))
+		return b.obey(ctx, m, "", say(texts.AskMe))
+	case name != "" && b.cfg.late(m):
+		return b.obey(ctx, m, args, tooLate(name))
+	case cmd != nil && !cmd.free(b.access.Load(), m.Actor):
+		return b.obey(ctx, m, args, say(texts.ForAdmins))
 	case cmd != nil:
-		return b.obey(ctx, m, cmd.plan)
+		return b.obey(ctx, m, args, cmd.plan)
 	case name != "":
-		return b.obey(ctx, m, say(texts.UnknownCommand, name))
+		return b.obey(ctx, m, args, say(texts.UnknownCommand, name))
 	}
 	return b.ask(ctx, m)
 }
 
 // late reports whether a message is so old that its author may not want it answered any more.
-func (b *Bridge) late(m chat.Incoming) bool {
-	return b.cfg.MaxAge > 0 && time.Since(m.Time) > b.cfg.MaxAge
+func (cfg Config) late(m chat.Incoming) bool {
+	return cfg.MaxAge > 0 && time.Since(m.Time) > cfg.MaxAge
 }
 
 // goOn is what people write to make an interrupted answer go on.
@@ -200,15 +204,12 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 // ask takes in a question.
 func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: string(langOf(m.Text))}
-	l := b.lang(ctx, m.Key)
-	if e.Lang != "" {
-		l = lang(e.Lang)
-	}
+	l := b.lang(ctx, m.Key, e.Lang)
 	switch {
-	case b.late(m):
+	case b.cfg.late(m):
 		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, m.Time) }
 	case goOn.MatchString(m.Text):
-		if err := b.continues(ctx, &e, l); err != nil {
+		if err := b.recovery.continues(ctx, &e, l); err != nil {
 			return err
 		}
 	}
@@ -238,12 +239,13 @@ func (b *Bridge) finish(ctx context.Context, e db.End) error {
 	return b.db.Turns().Finish(ctx, e)
 }
 
-// lang is the language in which the chat was last spoken to the bot; Chinese as long as nobody has spoken.
-func (b *Bridge) lang(ctx context.Context, key chat.Key) lang {
+// lang is the language in which a chat is answered that has just spoken another one; empty = it has not.
+func (b *Bridge) lang(ctx context.Context, key chat.Key, spoken string) lang {
 	c, err := b.db.Chats().Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		b.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
 	}
+	c.Lang = cmp.Or(spoken, c.Lang)
 	return chatLang(c)
 }
 
@@ -265,12 +267,12 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 	if !b.access.Load().allows(p.Key, p.Actor) {
 		return "", nil
 	}
-	l := b.lang(ctx, p.Key)
+	l := b.lang(ctx, p.Key, "")
 	switch {
 	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):
 		return texts.StopAsked.in(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:
-		return b.decide(ctx, p, l)
+		return b.recovery.decide(ctx, p, l)
 	}
 	return texts.StopOver.in(l), nil
 }

@@ -45,9 +45,10 @@ func TestLanguageOfAMessage(t *testing.T) {
 func TestCommandsAreRecognised(t *testing.T) {
 	for text, want := range map[string]string{
 		"/new": "/new", "/NEW": "/new", "/reset now": "/reset", "/stop\n": "/stop", "/nosuch": "/nosuch", "/nosuch thing": "/nosuch",
-		"/etc/hosts 是什么": "", "/": "", "/ new": "", "//new": "", "new": "", " /new": "", "/帮助": "", "/v1": "",
+		"/etc/hosts 是什么": "", "/": "", "/ new": "", "/　new": "", "//new": "", "new": "", " /new": "", "/v1": "", "": "", "／": "",
+		"／new": "/new", "／NoSuch": "/NoSuch", "/new　": "/new", "/你好": "", "/usr": "/usr", "／etc/hosts": "",
 	} {
-		cmd, name := parseCommand(text)
+		cmd, name, _ := parseCommand(text)
 		if name != want || (cmd != nil) != slices.Contains([]string{"/new", "/reset", "/stop"}, want) {
 			t.Errorf("parseCommand(%q) = %v, %q, want %q", text, cmd != nil, name, want)
 		}

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"magpie/db"
 	"magpie/internal/chat"
@@ -14,62 +17,101 @@ import (
 // order is what a command comes to. Its effects on the store happen together with the message's.
 type order struct {
 	reply     string
-	startAnew bool            // the next prompt holds nothing from before
-	compact   bool            // a summary is wanted; its reply comes later
-	then      func()          // after the commit; nil = nothing
-	memory    *db.MemoryOrder // a change to a memory, whose reply takes the place of reply; nil = none
+	startAnew bool               // the next prompt holds nothing from before
+	compact   bool               // a summary is wanted; its reply comes later
+	then      func()             // after the commit; nil = nothing
+	set       func(*db.Settings) // changes the chat's settings; it may be called more than once; nil = nothing is changed
+	memory    *db.MemoryOrder    // a change to a memory, whose reply takes the place of reply; nil = none
+}
+
+// ordered is a command as somebody has given it.
+type ordered struct {
+	b    *Bridge
+	m    chat.Incoming
+	args string  // what follows the command
+	chat db.Chat // as it was before; of one that was never heard of only the key
+	lang lang    // in which to reply
+}
+
+// say only replies.
+func (o ordered) say(p phrase, args ...any) (order, error) {
+	text := p.in(o.lang)
+	if len(args) > 0 {
+		text = fmt.Sprintf(text, args...)
+	}
+	return order{reply: text}, nil
 }
 
 // plan works out an order before the message is stored, so it must be quick and change nothing.
-type plan func(b *Bridge, ctx context.Context, m chat.Incoming) (order, error)
+type plan func(ctx context.Context, o ordered) (order, error)
 
 // command is something that a user can order with a leading slash.
 type command struct {
-	name string
-	help phrase
-	plan plan
+	name    string
+	aliases []string
+	help    phrase
+	admin   bool // only the owner and admins may give it
+	plan    plan
 }
 
 // commands is a function, not a variable: help lists it, and Go refuses the cycle.
 func commands() []command {
 	return []command{
-		{"help", texts.Help, (*Bridge).help},
-		{"new", texts.HelpNew, (*Bridge).startNew},
-		{"reset", texts.HelpReset, (*Bridge).reset},
-		{"compact", texts.HelpCompact, compactNow},
-		{"stop", texts.HelpStop, (*Bridge).stop},
-		{"status", texts.HelpStatus, (*Bridge).status},
-		{"remember", texts.HelpRemember, rememberThis},
-		{"memory", texts.HelpMemory, aboutMemory},
-		{"history", texts.HelpHistory, (*Bridge).showHistory},
-		{"context", texts.HelpContext, (*Bridge).showContext},
+		{name: "help", aliases: []string{"帮助"}, help: texts.Help, plan: help},
+		{name: "new", aliases: []string{"新会话"}, help: texts.HelpNew, plan: startNew},
+		{name: "reset", aliases: []string{"清空"}, help: texts.HelpReset, plan: reset},
+		{name: "compact", aliases: []string{"压缩"}, help: texts.HelpCompact, plan: compactNow},
+		{name: "stop", aliases: []string{"停止"}, help: texts.HelpStop, plan: stop},
+		{name: "status", aliases: []string{"状态"}, help: texts.HelpStatus, plan: status},
+		{name: "remember", aliases: []string{"记住"}, help: texts.HelpRemember, plan: rememberThis},
+		{name: "memory", aliases: []string{"记忆"}, help: texts.HelpMemory, plan: aboutMemory},
+		{name: "history", aliases: []string{"历史"}, help: texts.HelpHistory, plan: showHistory},
+		{name: "context", aliases: []string{"上下文"}, help: texts.HelpContext, plan: showContext},
 	}
 }
 
-var commandLine = regexp.MustCompile(`^/([a-zA-Z]+)(\s|$)`)
+// called reports whether word, in lower case, is one of the command's names.
+func (c command) called(word string) bool { return c.name == word || slices.Contains(c.aliases, word) }
 
-// parseCommand finds the command that a text orders. A text that looks like a command which does not exist gives its
-// name only. "/etc/hosts ..." is talk.
-func parseCommand(text string) (*command, string) {
-	word := commandLine.FindStringSubmatch(text)
-	if word == nil {
-		return nil, ""
+// free reports whether somebody may give the command.
+func (c command) free(a *Access, who chat.Actor) bool { return !c.admin || a.admin(who) }
+
+var commandName = regexp.MustCompile(`^[a-zA-Z]+$`)
+
+// parseCommand finds the command that a text orders, and what follows it. A text that looks like a command which does not
+// exist gives its name only. "/etc/hosts ..." is talk, and so is "/" before any Chinese word that is no command.
+func parseCommand(text string) (cmd *command, name, args string) {
+	_, size := utf8.DecodeRuneInString(text)
+	if slash := text[:size]; slash != "/" && slash != "／" || strings.IndexFunc(text[size:], isSpace) == 0 {
+		return nil, "", ""
 	}
+	word, args := splitWord(text[size:])
 	for _, c := range commands() {
-		if c.name == strings.ToLower(word[1]) {
-			return &c, "/" + c.name
+		if c.called(strings.ToLower(word)) {
+			return &c, "/" + c.name, args
 		}
 	}
-	return nil, "/" + word[1]
+	if !commandName.MatchString(word) {
+		return nil, "", ""
+	}
+	return nil, "/" + word, args
 }
 
 // obey stores a message that is no talk, with the reply to it, and carries out what it orders, once.
-func (b *Bridge) obey(ctx context.Context, m chat.Incoming, p plan) error {
-	o, err := p(b, ctx, m)
+func (b *Bridge) obey(ctx context.Context, m chat.Incoming, args string, p plan) error {
+	c, err := b.db.Chats().Get(ctx, m.Key)
+	if errors.Is(err, db.ErrNotFound) {
+		c = db.Chat{Key: m.Key}
+	} else if err != nil {
+		return err
+	}
+	o, err := p(ctx, ordered{b: b, m: m, args: args, chat: c, lang: chatLang(c)})
 	if err != nil {
 		return err
 	}
-	got, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Compact: o.compact, Memory: o.memory})
+	got, err := b.accept(ctx, db.Entry{
+		Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Compact: o.compact, Memory: o.memory, Set: o.set,
+	})
 	if err != nil || !got.Fresh {
 		return err
 	}
@@ -80,78 +122,72 @@ func (b *Bridge) obey(ctx context.Context, m chat.Incoming, p plan) error {
 	return nil
 }
 
-// say only replies.
+// say is the plan that only replies.
 func say(p phrase, args ...any) plan {
-	return func(b *Bridge, ctx context.Context, m chat.Incoming) (order, error) {
-		text := p.in(b.lang(ctx, m.Key))
-		if len(args) > 0 {
-			text = fmt.Sprintf(text, args...)
-		}
-		return order{reply: text}, nil
+	return func(_ context.Context, o ordered) (order, error) { return o.say(p, args...) }
+}
+
+// tooLate is the plan for a command that came so late that it is not carried out.
+func tooLate(name string) plan {
+	return func(_ context.Context, o ordered) (order, error) {
+		return o.say(texts.LateCommand, name, span(time.Since(o.m.Time), o.lang))
 	}
 }
 
-func (b *Bridge) help(ctx context.Context, m chat.Incoming) (order, error) {
-	l := b.lang(ctx, m.Key)
+func help(_ context.Context, o ordered) (order, error) {
 	var s strings.Builder
-	s.WriteString(texts.HelpHead.in(l) + "\n")
+	s.WriteString(texts.HelpHead.in(o.lang) + "\n")
 	for _, c := range commands() {
-		fmt.Fprintf(&s, "- `/%s` %s\n", c.name, c.help.in(l))
+		if c.free(o.b.access.Load(), o.m.Actor) {
+			fmt.Fprintf(&s, "- `/%s` %s\n", c.name, c.help.in(o.lang))
+		}
 	}
 	return order{reply: s.String()}, nil
 }
 
-func (b *Bridge) startNew(ctx context.Context, m chat.Incoming) (order, error) {
-	return b.forget(ctx, m, texts.New), nil
-}
+func startNew(_ context.Context, o ordered) (order, error) { return o.forget(texts.New), nil }
 
-func (b *Bridge) reset(ctx context.Context, m chat.Incoming) (order, error) {
-	return b.forget(ctx, m, texts.Reset), nil
-}
+func reset(_ context.Context, o ordered) (order, error) { return o.forget(texts.Reset), nil }
 
 // forget makes the next prompt hold nothing from before. A turn that runs goes on; it belongs to what was before.
-func (b *Bridge) forget(ctx context.Context, m chat.Incoming, answer phrase) order {
+func (o ordered) forget(answer phrase) order {
 	drop := func() {
-		b.turns.add(func(context.Context) { b.pool.Drop(m.Key.String()) })
+		o.b.turns.add(func(context.Context) { o.b.pool.Drop(o.m.Key.String()) })
 	}
-	return order{reply: answer.in(b.lang(ctx, m.Key)), startAnew: true, then: drop}
+	return order{reply: answer.in(o.lang), startAnew: true, then: drop}
 }
 
-func (b *Bridge) stop(ctx context.Context, m chat.Incoming) (order, error) {
-	l := b.lang(ctx, m.Key)
-	turn := b.lanes.running(m.Key)
+func stop(ctx context.Context, o ordered) (order, error) {
+	b, key := o.b, o.m.Key
+	turn := b.lanes.running(key)
 	if turn == 0 { // the question may be so new that nobody has begun with it
-		if err := b.recovered(ctx); err != nil {
+		if err := b.recovery.await(ctx); err != nil {
 			return order{}, err
 		}
 		var err error
-		if turn, err = b.db.Turns().Queued(ctx, m.Key); err != nil {
+		if turn, err = b.db.Turns().Queued(ctx, key); err != nil {
 			return order{}, err
 		}
 	}
 	if turn == 0 {
-		return order{reply: texts.NothingToStop.in(l)}, nil
+		return o.say(texts.NothingToStop)
 	}
-	return order{reply: texts.Stopped.in(l), then: func() { b.lanes.halt(m.Key, turn) }}, nil
+	return order{reply: texts.Stopped.in(o.lang), then: func() { b.lanes.halt(key, turn) }}, nil
 }
 
-func (b *Bridge) status(ctx context.Context, m chat.Incoming) (order, error) {
-	c, err := b.db.Chats().Get(ctx, m.Key)
-	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		return order{}, err
-	}
-	l := chatLang(c)
+func status(ctx context.Context, o ordered) (order, error) {
+	b, c, l := o.b, o.chat, o.lang
 	state, session := texts.StatusIdle, texts.StatusNoSession
-	if b.lanes.running(m.Key) != 0 {
+	if b.lanes.running(c.Key) != 0 {
 		state = texts.StatusRunning
 	}
 	switch {
-	case c.Session.ID != "" && b.pool.Living(m.Key.String(), c.Session.ID):
+	case c.Session.ID != "" && b.pool.Living(c.Key.String(), c.Session.ID):
 		session = texts.StatusLive
 	case c.Session.ID != "" && b.cfg.away(c) != "":
 		session = texts.StatusAway
 	case c.Session.ID != "":
 		session = texts.StatusSession
 	}
-	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.cfg.project(c)), session.in(l), b.cfg.Context.Mode) + b.lastTold(ctx, c)}, nil
+	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.cfg.project(c)), session.in(l), b.cfg.Context.Mode) + lastTold(ctx, b, c)}, nil
 }

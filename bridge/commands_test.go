@@ -2,19 +2,23 @@ package bridge
 
 import (
 	"context"
+	"strings"
 	"testing"
+
+	"magpie/db"
+	"magpie/internal/chat"
 )
 
 // What /stop stops is the turn that ran when it came, not the one that has begun since.
 func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	l := newLine(t, &recorder{})
-	_, stop := context.WithCancelCause(t.Context())
+	_, first := context.WithCancelCause(t.Context())
 	l.bridge.lanes.enter(room)
-	l.bridge.lanes.begin(room, 7, stop)
-	o, err := l.bridge.stop(t.Context(), heard("om_1", "/stop"))
+	l.bridge.lanes.begin(room, 7, first)
+	o, err := stop(t.Context(), ordered{b: l.bridge, m: heard("om_1", "/stop")})
 	l.must(err)
-	ctx, stop := context.WithCancelCause(t.Context())
-	l.bridge.lanes.begin(room, 8, stop)
+	ctx, end := context.WithCancelCause(t.Context())
+	l.bridge.lanes.begin(room, 8, end)
 	o.then()
 	if ctx.Err() != nil {
 		t.Error("the next turn was stopped")
@@ -41,5 +45,72 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
 	if len(rec.said) != 2 || rec.said[0] != texts.Stopped.in(zh) && rec.said[0] != texts.Stopped.in(en) {
 		t.Errorf("said %q", rec.said)
+	}
+}
+
+func TestChineseNamesOfCommands(t *testing.T) {
+	for text, want := range map[string]string{
+		"/新会话": "/new", "／停止": "/stop", "/清空": "/reset", "/压缩": "/compact", "/状态": "/status", "／帮助": "/help",
+		"/历史 20": "/history 20", "/上下文 昨天 说了什么": "/context 昨天 说了什么", "/记住　周二\n发布 ": "/remember 周二\n发布", "/记忆 show 3": "/memory show 3",
+		"/Remember  tea ": "/remember tea",
+	} {
+		cmd, name, args := parseCommand(text)
+		if got := strings.TrimSpace(name + " " + args); cmd == nil || got != want {
+			t.Errorf("parseCommand(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestCommandNamesAreUnique(t *testing.T) {
+	of := map[string]string{}
+	for _, c := range commands() {
+		for _, name := range append([]string{c.name}, c.aliases...) {
+			if other, taken := of[name]; taken || name != strings.ToLower(name) {
+				t.Errorf("%q of /%s is taken by %q, or cannot be found", name, c.name, other)
+			}
+			of[name] = c.name
+		}
+	}
+}
+
+func TestOnlyAdminsMayGiveTheirCommands(t *testing.T) {
+	a := &Access{Owner: "ou_owner", Admins: []string{"ou_admin"}, Allow: []string{"*"}}
+	for who, want := range map[string]bool{"ou_owner": true, "ou_admin": true, "ou_user": false, "": false} {
+		if got := (command{admin: true}).free(a, chat.Actor{ID: who}); got != want {
+			t.Errorf("%q may: %v", who, got)
+		}
+		if !(command{}).free(a, chat.Actor{ID: who}) {
+			t.Errorf("%q may not give an ordinary command", who)
+		}
+	}
+	if (command{admin: true}).free(&Access{}, chat.Actor{}) {
+		t.Error("without an owner, nobody is one")
+	}
+}
+
+// A command that changes the chat's settings does so with the message that gives it, and language and project follow.
+func TestACommandChangesTheSettings(t *testing.T) {
+	rec := &recorder{}
+	l := newLine(t, rec)
+	l.start()
+	l.must(l.bridge.obey(t.Context(), heard("om_1", "/lang en"), "en", func(_ context.Context, o ordered) (order, error) {
+		if o.args != "en" || o.lang != zh || o.chat.Kind != "" {
+			t.Errorf("ordered %+v", o)
+		}
+		return order{reply: "done", set: func(s *db.Settings) { s.Lang, s.Project, s.Mode = o.args, "/own", "plan" }}, nil
+	}))
+	c, err := l.bridge.db.Chats().Get(t.Context(), room)
+	l.must(err)
+	if c.Settings.Lang != "en" || l.bridge.cfg.project(c) != "/own" || l.bridge.cfg.permissionMode(c) != "plan" {
+		t.Errorf("settings %+v", c.Settings)
+	}
+	if got := l.bridge.lang(t.Context(), room, string(zh)); got != en {
+		t.Errorf("the chat is answered in %q", got)
+	}
+	l.say("om_2", "/状态")
+	want := strings.Split(texts.Status.EN, "\n")[0]
+	l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 && len(rec.said) == 2 })
+	if head := strings.Split(want, "%s")[0]; !strings.HasPrefix(rec.said[1], head) {
+		t.Errorf("said %q, want it to begin with %q", rec.said[1], head)
 	}
 }

@@ -20,67 +20,67 @@ import (
 const mostLoaded = 500
 
 // compactNow orders a summary: at once, or when the turn that runs is over.
-func compactNow(b *Bridge, ctx context.Context, m chat.Incoming) (order, error) {
-	c, err := b.db.Chats().Get(ctx, m.Key)
-	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		return order{}, err
+func compactNow(_ context.Context, o ordered) (order, error) {
+	if o.chat.Compacting != "" {
+		return o.say(texts.CompactBegun)
 	}
-	if c.Compacting != "" {
-		return order{reply: texts.CompactBegun.in(chatLang(c))}, nil
-	}
-	return order{compact: true, then: func() { b.upkeep.make(m.Key) }}, nil
+	return order{compact: true, then: func() { o.b.upkeep.make(o.m.Key) }}, nil
 }
+
+// summaries keeps what a prompt carries of a chat short: what is old becomes a summary, and after a long silence the
+// context begins anew.
+type summaries struct{ b *Bridge }
 
 // due reports whether the chat's next turn should find a summary in place of its session.
-func (b *Bridge) due(c db.Chat) bool {
-	return c.Compacting != "" || b.cfg.Context.Full(c.Session.Tokens, c.Session.Window) && b.upkeep.fit(c.Key, time.Now())
+func (sm summaries) due(c db.Chat) bool {
+	return c.Compacting != "" || sm.b.cfg.Context.Full(c.Session.Tokens, c.Session.Window) && sm.b.upkeep.fit(c.Key, time.Now())
 }
 
-// compact makes the chat's summary, and a new session begins from it. Who asked for it is told what came of it. Whatever
+// make makes the chat's summary, and a new session begins from it. Who asked for it is told what came of it. Whatever
 // fails, the chat goes on as it is.
-func (b *Bridge) compact(ctx context.Context, key chat.Key) error {
-	c, err := b.db.Chats().Get(ctx, key)
+func (sm summaries) make(ctx context.Context, key chat.Key) error {
+	c, err := sm.b.db.Chats().Get(ctx, key)
 	if err != nil {
-		return b.uncompacted(ctx, c, err)
+		return sm.failed(ctx, c, err)
 	}
-	list, err := b.db.Messages().Settled(ctx, key, c.Epoch, c.After(), mostLoaded)
+	list, err := sm.b.db.Messages().Settled(ctx, key, c.Epoch, c.After(), mostLoaded)
 	if err != nil {
-		return b.uncompacted(ctx, c, err)
+		return sm.failed(ctx, c, err)
 	}
 	slices.Reverse(list)
-	older := b.cfg.Context.Older(list)
+	older := sm.b.cfg.Context.Older(list)
 	if len(older) == 0 {
-		return b.nothingToCompact(ctx, c)
+		return sm.nothing(ctx, c)
 	}
 	if c.Compacting != "" {
-		defer time.AfterFunc(noticeableWork, func() { b.tellBegun(ctx, c) }).Stop()
+		defer time.AfterFunc(noticeableWork, func() { sm.tellBegun(ctx, c) }).Stop()
 	}
-	task := b.cfg.Context.SummaryTask(c.Lang, c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
+	task := sm.b.cfg.Context.SummaryTask(c.Lang, c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
 	crash.At("summary: asking")
-	reply, err := b.consult(ctx, key, "summary", task)
+	reply, err := sm.b.consult(ctx, key, "summary", task)
 	crash.At("summary: made")
 	if err != nil {
-		return b.uncompacted(ctx, c, err)
+		return sm.failed(ctx, c, err)
 	}
-	s := db.Summary{Text: b.cfg.Context.Bounded(redact.Text(reply, redact.All())), Seq: older[len(older)-1].Seq, Until: older[len(older)-1].Time}
+	s := db.Summary{Text: sm.b.cfg.Context.Bounded(redact.Text(reply, redact.All())), Seq: older[len(older)-1].Seq, Until: older[len(older)-1].Time}
 	chars := 0
 	for _, m := range older {
 		chars += utf8.RuneCountInString(m.Text)
 	}
 	done := fmt.Sprintf(texts.CompactDone.in(chatLang(c)), len(older), chars, utf8.RuneCountInString(s.Text), len(list)-len(older))
-	err = b.db.Chats().Compact(context.WithoutCancel(ctx), key, c.Epoch, s, done)
+	err = sm.b.db.Chats().Compact(context.WithoutCancel(ctx), key, c.Epoch, s, done)
 	if errors.Is(err, db.ErrNotFound) { // the chat has begun anew meanwhile
-		return b.nothingToCompact(ctx, c)
+		return sm.nothing(ctx, c)
 	} else if err != nil {
-		return b.uncompacted(ctx, c, err)
+		return sm.failed(ctx, c, err)
 	}
-	b.log.Info().Stringer("chat", key).Int("messages", len(older)).Int64("session_tokens", c.Session.Tokens).
+	sm.b.log.Info().Stringer("chat", key).Int("messages", len(older)).Int64("session_tokens", c.Session.Tokens).
 		Bool("asked", c.Compacting != "").Msg("chat compacted")
 	crash.At("summary: stored")
-	b.pool.Drop(key.String())
-	b.outbox.wake(key)
-	if again := c.Summary.Seq != 0 && len(list) <= b.cfg.Context.KeepRecent+2; again && c.Compacting == "" {
-		b.log.Warn().Stringer("chat", key).Msg("a session was full after one turn: [context] window is small for what the agent reads there")
+	sm.b.pool.Drop(key.String())
+	sm.b.outbox.wake(key)
+	if again := c.Summary.Seq != 0 && len(list) <= sm.b.cfg.Context.KeepRecent+2; again && c.Compacting == "" {
+		sm.b.log.Warn().Stringer("chat", key).Msg("a session was full after one turn: [context] window is small for what the agent reads there")
 		return errFullAgain
 	}
 	return nil
@@ -90,29 +90,29 @@ func (b *Bridge) compact(ctx context.Context, key chat.Key) error {
 // every turn would cost more than it gains.
 var errFullAgain = errors.New("the session was full after one turn")
 
-// nothingToCompact is for a chat that is short. A session that is full all the same, of what tools have said, is left
+// nothing is for a chat that is short. A session that is full all the same, of what tools have said, is left
 // behind: the next one begins with the recent messages.
-func (b *Bridge) nothingToCompact(ctx context.Context, c db.Chat) error {
+func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := b.db.Chats().AnswerCompact(ctx, c.Key, texts.CompactNothing.in(chatLang(c))); err != nil {
-		return b.uncompacted(ctx, c, err)
+	if err := sm.b.db.Chats().AnswerCompact(ctx, c.Key, texts.CompactNothing.in(chatLang(c))); err != nil {
+		return sm.failed(ctx, c, err)
 	}
-	b.outbox.wake(c.Key)
-	if !b.cfg.Context.Full(c.Session.Tokens, c.Session.Window) {
+	sm.b.outbox.wake(c.Key)
+	if !sm.b.cfg.Context.Full(c.Session.Tokens, c.Session.Window) {
 		return nil
 	}
-	if err := b.db.Chats().ForgetSession(ctx, c.Key, c.Session.ID); err != nil {
-		return b.uncompacted(ctx, c, err)
+	if err := sm.b.db.Chats().ForgetSession(ctx, c.Key, c.Session.ID); err != nil {
+		return sm.failed(ctx, c, err)
 	}
-	b.log.Info().Stringer("chat", c.Key).Int64("session_tokens", c.Session.Tokens).Msg("full session dropped; its chat is too short for a summary")
-	b.pool.Drop(c.Key.String())
+	sm.b.log.Info().Stringer("chat", c.Key).Int64("session_tokens", c.Session.Tokens).Msg("full session dropped; its chat is too short for a summary")
+	sm.b.pool.Drop(c.Key.String())
 	return nil
 }
 
-// uncompacted is for a summary that could not be made. Who asked for it is told, unless it will be tried again: after the
+// failed is for a summary that could not be made. Who asked for it is told, unless it will be tried again: after the
 // turn that did not wait for it, or at the next start of the program.
-func (b *Bridge) uncompacted(ctx context.Context, c db.Chat, err error) error {
-	log := b.log.With().Stringer("chat", c.Key).Logger()
+func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
+	log := sm.b.log.With().Stringer("chat", c.Key).Logger()
 	switch {
 	case errors.Is(err, errImpatient):
 		log.Warn().Err(err).Msg("chat not compacted yet")
@@ -122,10 +122,10 @@ func (b *Bridge) uncompacted(ctx context.Context, c db.Chat, err error) error {
 	}
 	log.Error().Err(err).Msg("chat not compacted")
 	if c.Compacting != "" {
-		if err := b.db.Chats().AnswerCompact(ctx, c.Key, texts.CompactFailed.in(chatLang(c))); err != nil {
+		if err := sm.b.db.Chats().AnswerCompact(ctx, c.Key, texts.CompactFailed.in(chatLang(c))); err != nil {
 			log.Error().Err(err).Msg("failed compaction not told")
 		}
-		b.outbox.wake(c.Key)
+		sm.b.outbox.wake(c.Key)
 	}
 	return err
 }
@@ -133,10 +133,10 @@ func (b *Bridge) uncompacted(ctx context.Context, c db.Chat, err error) error {
 // noticeableWork is how long a summary is being made before who asked for it is told that it is.
 const noticeableWork = 5 * time.Second
 
-func (b *Bridge) tellBegun(ctx context.Context, c db.Chat) {
+func (sm summaries) tellBegun(ctx context.Context, c db.Chat) {
 	to := chat.Ref{Key: c.Key, ID: c.Compacting}
-	if _, err := b.out.Reply(ctx, to, texts.CompactBegun.in(chatLang(c)), "begun:"+c.Compacting); err != nil {
-		b.log.Warn().Err(err).Stringer("chat", c.Key).Msg("reply failed")
+	if _, err := sm.b.out.Reply(ctx, to, texts.CompactBegun.in(chatLang(c)), "begun:"+c.Compacting); err != nil {
+		sm.b.log.Warn().Err(err).Stringer("chat", c.Key).Msg("reply failed")
 	}
 }
 

@@ -3,13 +3,11 @@ package bridge
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"magpie/db"
 	"magpie/internal/chat"
 )
 
@@ -25,23 +23,14 @@ const (
 	anotherYear  = "2006-01-02 15:04"
 )
 
-// argument is what follows the command in a message.
-func argument(text string) string {
-	_, rest, _ := strings.Cut(strings.TrimSpace(strings.ReplaceAll(text, "\n", " ")), " ")
-	return strings.TrimSpace(rest)
-}
-
 // showContext shows what the next prompt would carry; a question may follow the command.
-func (b *Bridge) showContext(ctx context.Context, m chat.Incoming) (order, error) {
-	c, err := b.db.Chats().Get(ctx, m.Key)
-	if errors.Is(err, db.ErrNotFound) {
-		return order{reply: texts.ContextNothing.in(zh)}, nil
-	} else if err != nil {
-		return order{}, err
+func showContext(ctx context.Context, o ordered) (order, error) {
+	if o.chat.Kind == "" {
+		return o.say(texts.ContextNothing)
 	}
-	l := chatLang(c)
+	b, m, c, l := o.b, o.m, o.chat, o.lang
 	live := b.cfg.Context.Resumes() && c.Session.ID != "" && b.cfg.away(c) == "" && b.pool.Living(m.Key.String(), c.Session.ID)
-	question := chat.Message{Key: m.Key, ID: m.ID, Actor: m.Actor, Text: argument(m.Text), Time: m.Time}
+	question := chat.Message{Key: m.Key, ID: m.ID, Actor: m.Actor, Text: o.args, Time: m.Time}
 	built, err := NewPreview(b.cfg, b.db, b.context, b.pool.Verify).Of(ctx, question, live)
 	if err != nil {
 		return order{}, err
@@ -64,12 +53,12 @@ func (b *Bridge) showContext(ctx context.Context, m chat.Incoming) (order, error
 }
 
 // showHistory shows the last messages of the chat, also those from before /new.
-func (b *Bridge) showHistory(ctx context.Context, m chat.Incoming) (order, error) {
-	l, n := b.lang(ctx, m.Key), historyLines
-	if arg := argument(m.Text); arg != "" {
+func showHistory(ctx context.Context, o ordered) (order, error) {
+	b, m, l, n := o.b, o.m, o.lang, historyLines
+	if o.args != "" {
 		var err error
-		if n, err = strconv.Atoi(arg); err != nil || n < 1 {
-			return order{reply: fmt.Sprintf(texts.HistoryUsage.in(l), historyMost)}, nil
+		if n, err = strconv.Atoi(o.args); err != nil || n < 1 {
+			return o.say(texts.HistoryUsage, historyMost)
 		}
 		n = min(n, historyMost)
 	}
@@ -78,7 +67,7 @@ func (b *Bridge) showHistory(ctx context.Context, m chat.Incoming) (order, error
 		return order{}, err
 	}
 	if len(list) == 0 {
-		return order{reply: texts.HistoryNothing.in(l)}, nil
+		return o.say(texts.HistoryNothing)
 	}
 	s := fmt.Sprintf(texts.HistoryShown.in(l), len(list)) + "\n\n"
 	from := 0

@@ -32,24 +32,24 @@ func span(d time.Duration, l lang) string {
 }
 
 // continues makes e go on with the chat's interrupted turn, if there is one.
-func (b *Bridge) continues(ctx context.Context, e *db.Entry, l lang) error {
-	if err := b.recovered(ctx); err != nil {
+func (r recovery) continues(ctx context.Context, e *db.Entry, l lang) error {
+	if err := r.await(ctx); err != nil {
 		return err
 	}
-	t, err := b.db.Turns().Interrupted(ctx, e.Key)
+	t, err := r.b.db.Turns().Interrupted(ctx, e.Key)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil // an ordinary message
 	} else if err != nil {
 		return err
 	}
 	e.Continues = t.ID
-	e.Over, err = b.over(ctx, e.Key, t.ID, l, texts.GoesOn)
+	e.Over, err = r.over(ctx, e.Key, t.ID, l, texts.GoesOn)
 	return err
 }
 
 // over is the card of an interrupted turn about which somebody has decided.
-func (b *Bridge) over(ctx context.Context, key chat.Key, turn int64, l lang, notice phrase) (chat.Card, error) {
-	answer, err := b.db.Turns().Answer(ctx, key, turn)
+func (r recovery) over(ctx context.Context, key chat.Key, turn int64, l lang, notice phrase) (chat.Card, error) {
+	answer, err := r.b.db.Turns().Answer(ctx, key, turn)
 	if err != nil {
 		return chat.Card{}, err
 	}
@@ -57,7 +57,7 @@ func (b *Bridge) over(ctx context.Context, key chat.Key, turn int64, l lang, not
 }
 
 // decide does what the buttons of an interrupted turn order.
-func (b *Bridge) decide(ctx context.Context, p chat.Press, l lang) (string, error) {
+func (r recovery) decide(ctx context.Context, p chat.Press, l lang) (string, error) {
 	w := db.Decision{Key: p.Key, Turn: p.Action.Turn, Event: p.ID, GoOn: p.Action.Do == doContinue}
 	notice, toast := texts.Dropped, texts.Dropped
 	if w.GoOn {
@@ -65,10 +65,10 @@ func (b *Bridge) decide(ctx context.Context, p chat.Press, l lang) (string, erro
 		w.Wish = chat.Message{Actor: p.Actor, Text: texts.ContinueWord.in(l), Time: time.Now()}
 	}
 	var err error
-	if w.Over, err = b.over(ctx, p.Key, w.Turn, l, notice); err != nil {
+	if w.Over, err = r.over(ctx, p.Key, w.Turn, l, notice); err != nil {
 		return "", err
 	}
-	switch err := b.db.Turns().Decide(ctx, w); {
+	switch err := r.b.db.Turns().Decide(ctx, w); {
 	case errors.Is(err, db.ErrRepeated):
 		return "", nil
 	case errors.Is(err, db.ErrNotFound):
@@ -76,7 +76,7 @@ func (b *Bridge) decide(ctx context.Context, p chat.Press, l lang) (string, erro
 	case err != nil:
 		return "", err
 	}
-	b.outbox.wake(p.Key)
-	b.wake(p.Key)
+	r.b.outbox.wake(p.Key)
+	r.b.wake(p.Key)
 	return toast.in(l), nil
 }

@@ -19,7 +19,7 @@ func Clean(s string) string { return strings.TrimSpace(redact.Text(s, redact.All
 
 // inCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
 func (a Access) inCharge(m chat.Incoming) bool {
-	return m.Kind == chat.Private || a.Owner != "" && m.Actor.ID == a.Owner || slices.Contains(a.Admins, m.Actor.ID)
+	return m.Kind == chat.Private || a.admin(m.Actor)
 }
 
 // splitWord cuts the first word off.
@@ -34,12 +34,11 @@ func splitWord(s string) (word, rest string) {
 func isSpace(r rune) bool { return strings.ContainsRune(" \t\r\n\u00a0\u3000", r) }
 
 // rememberThis is the command /remember.
-func rememberThis(b *Bridge, ctx context.Context, m chat.Incoming) (order, error) {
-	l := b.lang(ctx, m.Key)
-	_, text := splitWord(m.Text)
+func rememberThis(_ context.Context, o ordered) (order, error) {
+	b, m, l, text := o.b, o.m, o.lang, o.args
 	kept := Clean(text)
 	if kept == "" {
-		return order{reply: texts.RememberWhat.in(l)}, nil
+		return o.say(texts.RememberWhat)
 	}
 	x := db.Memory{Key: m.Key, Text: kept, Scope: usualScope(m.Kind), Sources: []string{m.ID}}
 	if x.Scope == db.UserScope {
@@ -92,7 +91,8 @@ type memoryTalk struct {
 }
 
 // aboutMemory is the command /memory.
-func aboutMemory(b *Bridge, ctx context.Context, m chat.Incoming) (order, error) {
+func aboutMemory(ctx context.Context, o ordered) (order, error) {
+	b, m := o.b, o.m
 	all, err := b.db.Memories().Of(ctx, m.Key)
 	if err != nil {
 		return order{}, err
@@ -101,9 +101,8 @@ func aboutMemory(b *Bridge, ctx context.Context, m chat.Incoming) (order, error)
 	all = slices.DeleteFunc(all, func(x db.Memory) bool {
 		return !boss && x.Scope == db.UserScope && x.Of != m.Actor.ID
 	})
-	t := &memoryTalk{b: b, said: m, l: b.lang(ctx, m.Key), all: all, free: boss || !b.cfg.Context.Memory.Approval}
-	_, rest := splitWord(m.Text)
-	verb, rest := splitWord(rest)
+	t := &memoryTalk{b: b, said: m, l: o.lang, all: all, free: boss || !b.cfg.Context.Memory.Approval}
+	verb, rest := splitWord(o.args)
 	name, text := splitWord(rest)
 	switch strings.ToLower(verb) {
 	case "", "list":
@@ -255,7 +254,7 @@ func (t *memoryTalk) edit(x db.Memory, text string) order {
 	case text == "":
 		return order{reply: texts.MemoryUsage.in(t.l)}
 	case !t.free:
-		return order{reply: texts.MemoryNotYours.in(t.l)}
+		return order{reply: texts.ForAdmins.in(t.l)}
 	}
 	if strings.HasPrefix(x.Text, strings.TrimSuffix(x.Title, "…")) { // the title was made from the text
 		x.Title = ""
@@ -267,7 +266,7 @@ func (t *memoryTalk) edit(x db.Memory, text string) order {
 // forget is free for everybody's own.
 func (t *memoryTalk) forget(x db.Memory) (order, error) {
 	if !t.free && (x.Scope != db.UserScope || x.Of != t.said.Actor.ID) {
-		return t.say(texts.MemoryNotYours)
+		return t.say(texts.ForAdmins)
 	}
 	return t.change(x, true, "/memory forget", texts.MemoryForgot), nil
 }
@@ -275,7 +274,7 @@ func (t *memoryTalk) forget(x db.Memory) (order, error) {
 func (t *memoryTalk) approve(x db.Memory) (order, error) {
 	switch {
 	case !t.b.access.Load().inCharge(t.said):
-		return t.say(texts.MemoryNotYours)
+		return t.say(texts.ForAdmins)
 	case x.State != db.ProposedMemory:
 		return t.say(texts.MemoryCounts)
 	}
@@ -286,7 +285,7 @@ func (t *memoryTalk) approve(x db.Memory) (order, error) {
 func (t *memoryTalk) reject(x db.Memory) (order, error) {
 	switch {
 	case !t.b.access.Load().inCharge(t.said):
-		return t.say(texts.MemoryNotYours)
+		return t.say(texts.ForAdmins)
 	case x.State != db.ProposedMemory:
 		return t.say(texts.MemoryCounts)
 	}

@@ -16,22 +16,25 @@ import (
 // have less.
 const fewWords = 4
 
+// notes remembers unasked what is worth it.
+type notes struct{ b *Bridge }
+
 // learn has the agent look through a turn that is done for what is worth remembering, where that is wanted. Nobody waits for it.
-func (b *Bridge) learn(c db.Chat, turn int64, asked []chat.Message) {
-	cfg, words := b.cfg.Context.Memory, 0
+func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
+	cfg, words := n.b.cfg.Context.Memory, 0
 	for _, m := range asked {
 		words += contextmgr.EstimateTokens(m.Text)
 	}
 	if !cfg.Capture || c.Kind != chat.Private && !cfg.CaptureGroup || words < fewWords {
 		return
 	}
-	log := b.log.With().Stringer("chat", c.Key).Int64("turn", turn).Logger()
+	log := n.b.log.With().Stringer("chat", c.Key).Int64("turn", turn).Logger()
 	ids := []string{db.AnswerID(turn)}
 	for _, m := range asked {
 		ids = append(ids, m.ID)
 	}
-	begun := b.upkeep.note(c.Key, func(ctx context.Context) {
-		if err := b.takeNotes(log.WithContext(ctx), c, ids); err != nil && ctx.Err() == nil {
+	begun := n.b.upkeep.note(c.Key, func(ctx context.Context) {
+		if err := n.take(log.WithContext(ctx), c, ids); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("memories of the turn lost")
 		}
 	})
@@ -40,9 +43,9 @@ func (b *Bridge) learn(c db.Chat, turn int64, asked []chat.Message) {
 	}
 }
 
-// takeNotes remembers what is worth it of the messages with these ids.
-func (b *Bridge) takeNotes(ctx context.Context, c db.Chat, ids []string) error {
-	said, err := b.db.Messages().ByID(ctx, c.Key, ids)
+// take remembers what is worth it of the messages with these ids.
+func (n notes) take(ctx context.Context, c db.Chat, ids []string) error {
+	said, err := n.b.db.Messages().ByID(ctx, c.Key, ids)
 	if err != nil || len(said) == 0 { // they may have been deleted
 		return err
 	}
@@ -53,29 +56,29 @@ func (b *Bridge) takeNotes(ctx context.Context, c db.Chat, ids []string) error {
 			note.Of = m.Actor.ID
 		}
 	}
-	if b.cfg.Context.Memory.Approval {
+	if n.b.cfg.Context.Memory.Approval {
 		note.State = db.ProposedMemory
 	}
-	known, err := b.knownTo(ctx, note)
+	known, err := n.known(ctx, note)
 	if err != nil {
 		return err
 	}
-	reply, err := b.consult(ctx, c.Key, "notes", b.cfg.Context.NotesTask(c.Lang, c.Kind, known, said))
+	reply, err := n.b.consult(ctx, c.Key, "notes", n.b.cfg.Context.NotesTask(c.Lang, c.Kind, known, said))
 	if err != nil {
 		return err
 	}
-	return b.keepNotes(ctx, note, reply)
+	return n.keep(ctx, note, reply)
 }
 
-// knownTo are the memories that those know for whom note is: never those of somebody else, whose words would end in it.
-func (b *Bridge) knownTo(ctx context.Context, note db.Memory) ([]db.Memory, error) {
-	list, err := b.db.Memories().Of(ctx, note.Key)
+// known are the memories that those know for whom note is: never those of somebody else, whose words would end in it.
+func (n notes) known(ctx context.Context, note db.Memory) ([]db.Memory, error) {
+	list, err := n.b.db.Memories().Of(ctx, note.Key)
 	return slices.DeleteFunc(list, func(x db.Memory) bool { return x.Scope == db.UserScope && x.Of != note.Of }), err
 }
 
-// keepNotes stores what the agent wrote down as memories like note, but for what is known.
-func (b *Bridge) keepNotes(ctx context.Context, note db.Memory, reply string) error {
-	known, err := b.knownTo(ctx, note) // somebody may have remembered it meanwhile
+// keep stores what the agent wrote down as memories like note, but for what is known.
+func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
+	known, err := n.known(ctx, note) // somebody may have remembered it meanwhile
 	if err != nil {
 		return err
 	}
@@ -87,7 +90,7 @@ func (b *Bridge) keepNotes(ctx context.Context, note db.Memory, reply string) er
 		if slices.ContainsFunc(known, func(k db.Memory) bool { return sameWords(k.Text, note.Text) }) {
 			continue
 		}
-		saved, err := b.db.Memories().Save(ctx, note, db.Change{Who: "magpie", Why: "after a turn"})
+		saved, err := n.b.db.Memories().Save(ctx, note, db.Change{Who: "magpie", Why: "after a turn"})
 		if err != nil {
 			return err
 		}

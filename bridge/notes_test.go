@@ -76,7 +76,7 @@ func (w *world) keep(p place, reply string) {
 	if scope == db.UserScope {
 		of = p.who
 	}
-	w.must(w.bridge.keepNotes(w.ctx, db.Memory{Key: p.key, Scope: scope, Of: of, Sources: []string{"om_1", "answer:1"}}, reply))
+	w.must(w.bridge.notes.keep(w.ctx, db.Memory{Key: p.key, Scope: scope, Of: of, Sources: []string{"om_1", "answer:1"}}, reply))
 }
 
 func (w *world) memories(p place) []db.Memory {

@@ -156,7 +156,7 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 // readdress lets an answer to several questions, of which one was taken back, answer another. It reports whether there is
 // something to be tried again.
 func (o *outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) bool {
-	if p.Card == nil || p.CardID != "" { // it has been shown, and was taken away
+	if p.Turn == 0 || p.CardID != "" { // it has been shown, and was taken away
 		return false
 	}
 	err := o.posts.Readdress(context.WithoutCancel(ctx), p)
@@ -184,10 +184,10 @@ func backoff(attempts int) time.Duration {
 	return d - d/10 + rand.N(d/5)
 }
 
-// show makes p visible, and returns the id of a text's message.
+// show makes p visible. It returns the id of the message that shows it, when no turn does.
 func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
-	if p.Card == nil {
+	if p.Turn == 0 {
 		id, err := o.say(ctx, to, p)
 		if errors.Is(err, chat.ErrRefused) {
 			return o.out.Reply(ctx, to, o.withheld(ctx, p.Key), p.Idem+":withheld")
@@ -218,7 +218,7 @@ func (o *outbox) withheld(ctx context.Context, key chat.Key) string {
 	return texts.Withheld.in(chatLang(c))
 }
 
-// say sends a text, unless an earlier attempt did.
+// say sends what belongs to no turn, unless an earlier attempt did.
 func (o *outbox) say(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	sent, err := o.find(ctx, to, p.Created, p.Attempts)
 	if err != nil {
@@ -227,7 +227,12 @@ func (o *outbox) say(ctx context.Context, to chat.Ref, p db.Post) (string, error
 	if len(sent) > 0 {
 		return sent[0].ID, nil
 	}
-	return o.out.Reply(ctx, to, p.Text, p.Idem)
+	if p.Card == nil {
+		return o.out.Reply(ctx, to, p.Text, p.Idem)
+	}
+	card, err := o.out.Post(ctx, to, *p.Card, p.Idem)
+	message, _, _ := strings.Cut(card, "/") // with which the name of a card begins
+	return message, err
 }
 
 // card is the card on which p is drawn: the turn's own, or a new one.

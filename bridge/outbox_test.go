@@ -213,3 +213,17 @@ func (b *blind) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
 	}
 	return nil, errors.New("no permission to list messages")
 }
+
+// What is said without a turn may be a card. It is posted once and joins the History under the name of its message.
+func TestACardWithoutATurnIsPosted(t *testing.T) {
+	rec := &recorder{}
+	l := newLine(t, rec)
+	l.say("om_0", "/status")
+	card := &chat.Card{Body: "a card", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: doStop}}}}
+	l.must(l.bridge.db.Outbox().Add(t.Context(), db.Post{Key: room, Idem: "a card", ReplyTo: "om_0", Card: card}))
+	l.start()
+	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	if rec.posts != 1 || len(rec.closed) != 0 || l.count(`SELECT COUNT(*) FROM messages WHERE message_id = 'card' AND content = 'a card'`) != 1 {
+		t.Errorf("%d posts, closed %d", rec.posts, len(rec.closed))
+	}
+}

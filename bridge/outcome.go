@@ -18,7 +18,7 @@ type outcome struct {
 }
 
 // failed is the outcome of a turn that gave no result.
-func (t *turn) failed(log *zerolog.Logger, err error) outcome {
+func failed(log *zerolog.Logger, err error) outcome {
 	var exit *claude.ExitError
 	switch {
 	case errors.Is(err, errStopped):
@@ -40,7 +40,7 @@ func (t *turn) failed(log *zerolog.Logger, err error) outcome {
 }
 
 // ended is the outcome of a turn that gave a result.
-func (t *turn) ended(log *zerolog.Logger, r claude.Result) outcome {
+func ended(log *zerolog.Logger, r claude.Result) outcome {
 	if r.Failure != "" {
 		log.Error().Str("failure", string(r.Failure)).Str("cli", r.Text).Strs("errors", r.Errors).Msg("turn failed")
 	}

@@ -12,71 +12,78 @@ import (
 // maxAttempts is how often a turn that has done and shown nothing is begun again after a crash. It may be the cause.
 const maxAttempts = 3
 
-// recover takes up what an earlier process left: its agents are ended, the turns that ran are finished, begun again, or
+// recovery deals with turns that were cut off: at once, or when their asker has decided.
+type recovery struct {
+	b    *Bridge
+	done chan struct{} // closed when it is known what became of the turns that an earlier process left
+}
+
+// run takes up what an earlier process left: its agents are ended, the turns that ran are finished, begun again, or
 // interrupted, and what waits is woken.
-func (b *Bridge) recover(ctx context.Context) error {
-	if n, err := b.pool.Sweep(ctx); err != nil {
-		b.log.Error().Err(err).Msg("agents of an earlier run may still be there")
+func (r recovery) run(ctx context.Context) error {
+	if n, err := r.b.pool.Sweep(ctx); err != nil {
+		r.b.log.Error().Err(err).Msg("agents of an earlier run may still be there")
 	} else if n > 0 {
-		b.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
+		r.b.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
 	}
-	left, err := b.db.Turns().Running(ctx)
+	left, err := r.b.db.Turns().Running(ctx)
 	if err != nil {
 		return err
 	}
 	for _, t := range left {
-		for err := b.recoverTurn(ctx, t); err != nil; err = b.recoverTurn(ctx, t) {
-			b.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Msg("turn not recovered; trying again")
+		for err := r.turn(ctx, t); err != nil; err = r.turn(ctx, t) {
+			r.b.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Msg("turn not recovered; trying again")
 			if pause(ctx, retryStore); ctx.Err() != nil {
 				return ctx.Err()
 			}
 		}
 	}
-	keys, err := b.db.Turns().QueuedChats(ctx)
+	keys, err := r.b.db.Turns().QueuedChats(ctx)
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
-		b.wake(key)
+		r.b.wake(key)
 	}
-	awaited, err := b.db.Chats().AwaitedCompactions(ctx)
+	awaited, err := r.b.db.Chats().AwaitedCompactions(ctx)
 	if err != nil {
 		return err
 	}
 	for _, key := range awaited {
-		b.upkeep.make(key)
+		r.b.upkeep.make(key)
 	}
+	close(r.done)
 	return nil
 }
 
-// recovered waits until it is known what became of the turns that an earlier process left. When that takes too long, the
+// await waits until it is known what became of the turns that an earlier process left. When that takes too long, the
 // platform delivers the message again.
-func (b *Bridge) recovered(ctx context.Context) error {
+func (r recovery) await(ctx context.Context) error {
 	select {
-	case <-b.ready:
+	case <-r.done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// recoverTurn decides about a turn that a dead process left. Its transcript tells what the agent did after the bridge
+// turn decides about a turn that a dead process left. Its transcript tells what the agent did after the bridge
 // had gone; the store tells what people have seen.
-func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
-	log := b.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
-	c, err := b.db.Chats().Get(ctx, t.Key)
+func (r recovery) turn(ctx context.Context, t db.Turn) error {
+	log := r.b.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
+	c, err := r.b.db.Chats().Get(ctx, t.Key)
 	if err != nil {
 		return err
 	}
-	dir := b.cfg.project(c)
-	did, err := b.pool.Recall(dir, t.Session, t.Prompt)
+	dir := r.b.cfg.project(c)
+	did, err := r.b.pool.Recall(t.Key.String(), dir, t.Session, t.Prompt)
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
 	}
 	idle := err == nil && !did.Ended && !did.Acted && did.Text == "" && !t.Acted && t.Draft == ""
 	if idle && t.Attempts < maxAttempts {
 		log.Warn().Msg("turn was cut off before it did anything; beginning it again")
-		return b.db.Turns().Requeue(ctx, t.ID)
+		return r.b.db.Turns().Requeue(ctx, t.ID)
 	}
 	end := outcome{state: db.Interrupted, notice: texts.Interrupted}
 	text := did.Text
@@ -94,8 +101,8 @@ func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 		Turn: t, State: end.state, Failure: end.failure, Answer: text,
 		Card: newView(t.ID, chatLang(c)).saying(text).end(end.state, end.notice).card(),
 	}
-	if did.Known && b.cfg.Context.Resumes() {
-		e.Session = db.Session{ID: t.Session, Node: b.cfg.Node, Cwd: realPath(dir)}
+	if did.Known && r.b.cfg.Context.Resumes() {
+		e.Session = db.Session{ID: t.Session, Node: r.b.cfg.Node, Cwd: realPath(dir)}
 	}
 	if did.Known {
 		e.Usage = &db.Usage{
@@ -103,10 +110,10 @@ func (b *Bridge) recoverTurn(ctx context.Context, t db.Turn) error {
 			CacheRead: did.Usage.CacheRead, CacheNew: did.Usage.CacheNew, Duration: time.Since(t.Created),
 		}
 	}
-	if err := b.finish(ctx, e); err != nil {
+	if err := r.b.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	b.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})
+	r.b.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
 }
 

@@ -14,8 +14,8 @@ import (
 // What fails is logged, and the turn goes on with what there is.
 func (t *turn) settle(ctx context.Context) {
 	b, key := t.b, t.claim.Turn.Key
-	b.beginAnew(ctx, t.claim)
-	b.upkeep.begin(ctx, key, b.due(t.claim.Chat), func() { t.show(t.view.tidying()) })
+	b.summaries.beginAnew(ctx, t.claim)
+	b.upkeep.begin(ctx, key, b.summaries.due(t.claim.Chat), func() { t.show(t.view.tidying()) })
 	c, err := b.db.Chats().Get(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
@@ -49,11 +49,11 @@ func (t *turn) unsettle(ctx context.Context, end outcome) {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
 		return
 	}
-	if b.due(c) || b.long(ctx, c) {
+	if b.summaries.due(c) || b.summaries.long(ctx, c) {
 		b.upkeep.make(key)
 	}
 	if end.state == db.Done {
-		b.learn(c, t.claim.Turn.ID, t.claim.Asked)
+		b.notes.learn(c, t.claim.Turn.ID, t.claim.Asked)
 	}
 	if c.Topic == "" && end.state == db.Done && t.view.answer() != "" && b.cfg.Context.Titles {
 		b.upkeep.title(key, func(ctx context.Context) { b.entitle(ctx, c, t.claim.Asked, t.view.answer()) })
@@ -62,11 +62,11 @@ func (t *turn) unsettle(ctx context.Context, end outcome) {
 
 // long reports whether what was said since the last summary would fill a session, as far as it can be estimated: when the
 // agent tells nothing about its session, or the chat has none.
-func (b *Bridge) long(ctx context.Context, c db.Chat) bool {
-	if c.Session.Tokens > 0 || !b.upkeep.fit(c.Key, time.Now()) {
+func (sm summaries) long(ctx context.Context, c db.Chat) bool {
+	if c.Session.Tokens > 0 || !sm.b.upkeep.fit(c.Key, time.Now()) {
 		return false
 	}
-	list, err := b.db.Messages().Settled(ctx, c.Key, c.Epoch, c.After(), mostLoaded)
+	list, err := sm.b.db.Messages().Settled(ctx, c.Key, c.Epoch, c.After(), mostLoaded)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("length of the chat not known")
 		return false
@@ -75,5 +75,5 @@ func (b *Bridge) long(ctx context.Context, c db.Chat) bool {
 	for _, m := range list {
 		tokens += contextmgr.EstimateTokens(m.Text)
 	}
-	return b.cfg.Context.Full(int64(tokens), 0)
+	return sm.b.cfg.Context.Full(int64(tokens), 0)
 }

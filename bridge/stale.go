@@ -25,8 +25,8 @@ func stale(c db.Claim, after time.Duration) bool {
 
 // beginAnew lets the context of a stale chat begin with the claimed turn. The key points of what was said last go
 // into Memory while the turn is already being answered; those of groups only where that is wanted.
-func (b *Bridge) beginAnew(ctx context.Context, c db.Claim) {
-	if !stale(c, b.cfg.Context.StaleAfter.Duration) {
+func (sm summaries) beginAnew(ctx context.Context, c db.Claim) {
+	if !stale(c, sm.b.cfg.Context.StaleAfter.Duration) {
 		return
 	}
 	key, before := c.Turn.Key, c.Asked[0].Seq
@@ -37,48 +37,48 @@ func (b *Bridge) beginAnew(ctx context.Context, c db.Claim) {
 		return // it is an earlier try of this turn that began anew
 	}
 	log := zerolog.Ctx(ctx)
-	if err := b.db.Chats().BeginAnew(context.WithoutCancel(ctx), key, c.Turn.Epoch, before-1); err != nil {
+	if err := sm.b.db.Chats().BeginAnew(context.WithoutCancel(ctx), key, c.Turn.Epoch, before-1); err != nil {
 		log.Error().Err(err).Msg("stale chat does not begin anew")
 		return
 	}
 	log.Info().Time("silent_since", c.Chat.Turned).Msg("stale chat begins anew")
-	if c.Chat.Kind != chat.Private && !b.cfg.Context.Memory.CaptureGroup {
+	if c.Chat.Kind != chat.Private && !sm.b.cfg.Context.Memory.CaptureGroup {
 		return
 	}
-	b.upkeep.jobs.add(func(ctx context.Context) {
-		if err := b.capture(ctx, c); err != nil {
-			b.log.Error().Err(err).Stringer("chat", key).Msg("key points of a stale chat not remembered")
+	sm.b.upkeep.jobs.add(func(ctx context.Context) {
+		if err := sm.b.notes.capture(ctx, c); err != nil {
+			sm.b.log.Error().Err(err).Stringer("chat", key).Msg("key points of a stale chat not remembered")
 		}
 	})
 }
 
 // capture remembers the key points of what was said last before the claimed turn.
-func (b *Bridge) capture(ctx context.Context, c db.Claim) error {
-	said, err := b.rounds(ctx, c)
+func (n notes) capture(ctx context.Context, c db.Claim) error {
+	said, err := n.rounds(ctx, c)
 	if err != nil || len(said) == 0 {
 		return err
 	}
 	old := contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
-	points, err := b.consult(ctx, c.Turn.Key, "points", b.cfg.Context.PointsTask(c.Chat.Lang, c.Chat.Kind, old, said))
+	points, err := n.b.consult(ctx, c.Turn.Key, "points", n.b.cfg.Context.PointsTask(c.Chat.Lang, c.Chat.Kind, old, said))
 	if err != nil {
 		return err
 	}
 	x := db.Memory{Key: c.Turn.Key, Scope: db.ChatScope, Text: contextmgr.Points(redact.Text(points, redact.All()), db.MaxMemoryText)}
-	if b.cfg.Context.Memory.Approval {
+	if n.b.cfg.Context.Memory.Approval {
 		x.State = db.ProposedMemory
 	}
 	for _, m := range said {
 		x.Sources = append(x.Sources, m.ID)
 	}
-	_, err = b.db.Memories().Save(ctx, x, db.Change{Who: "magpie", Why: "stale"})
+	_, err = n.b.db.Memories().Save(ctx, x, db.Change{Who: "magpie", Why: "stale"})
 	return err
 }
 
 // rounds are the last questions before the claimed turn, each with its answers, oldest first.
-func (b *Bridge) rounds(ctx context.Context, c db.Claim) ([]chat.Message, error) {
+func (n notes) rounds(ctx context.Context, c db.Claim) ([]chat.Message, error) {
 	var said []chat.Message
 	questions := 0
-	for m, err := range b.db.History(ctx, c.Turn.Key, c.Turn.Epoch, c.Chat.Anew, c.Turn.ID) {
+	for m, err := range n.b.db.History(ctx, c.Turn.Key, c.Turn.Epoch, c.Chat.Anew, c.Turn.ID) {
 		if err != nil {
 			return nil, err
 		}

@@ -56,7 +56,7 @@ var texts = struct {
 	HelpRemember, HelpMemory, RememberWhat, RememberedForUser, RememberedForChat  phrase
 	RememberProposed, Redacted, MemoryChanged, MemoryTooMany, MemoryTooLong       phrase
 	MemoryUnknown, MemoryUsage, MemoryNone, MemoryHead, MemoryMore, MemoryShow    phrase
-	MemoryWhy, MemoryWasCreated, MemoryWasChanged, MemoryWaits, MemoryNotYours    phrase
+	MemoryWhy, MemoryWasCreated, MemoryWasChanged, MemoryWaits, ForAdmins         phrase
 	MemoryEdited, MemoryForgot, MemoryApproved, MemoryRejected, MemoryCounts      phrase
 	ScopeChat, ScopeUser, ScopeProject, You, TheAgent, Remembering, LookingBack   phrase
 	StatusAway, StatusTold, ToldLive, ToldResumed, ToldBehind, ToldUnsure         phrase
@@ -156,7 +156,7 @@ var texts = struct {
 	MemoryWasCreated:  phrase{"记下", "created"},
 	MemoryWasChanged:  phrase{"修改", "changed"},
 	MemoryWaits:       phrase{"待批准", "waits for approval"},
-	MemoryNotYours:    phrase{"这件事由管理员决定。", "This is for an admin to decide."},
+	ForAdmins:         phrase{"这件事由管理员决定。", "This is for an admin to decide."},
 	MemoryEdited:      phrase{"已修改 #%d：%s", "Changed #%d: %s"},
 	MemoryForgot:      phrase{"已忘记 #%d：%s\n当前会话里说过的内容还在，发送 /new 之后就不会再出现。", "Forgotten #%d: %s\nWhat was said in this conversation stays in it; send /new to begin without."},
 	MemoryApproved:    phrase{"已批准 #%d：%s", "Approved #%d: %s"},

@@ -23,7 +23,7 @@ func told(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) *db.
 }
 
 // lastTold is a line about the context of the chat's last turn; empty when nothing is known.
-func (b *Bridge) lastTold(ctx context.Context, c db.Chat) string {
+func lastTold(ctx context.Context, b *Bridge, c db.Chat) string {
 	t, err := b.db.Turns().LastTold(ctx, c.Key, c.Epoch)
 	if err != nil {
 		if !errors.Is(err, db.ErrNotFound) {

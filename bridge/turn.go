@@ -235,23 +235,23 @@ func (t *turn) answer(ctx context.Context) outcome {
 		switch {
 		case errors.As(err, &lost):
 			if err = t.forgetSession(ctx, lost); err != nil {
-				return t.failed(log, err)
+				return failed(log, err)
 			}
 		case errors.As(err, &exit) && !t.acted && ctx.Err() == nil:
 			log.Warn().Err(err).Msg("claude died before it used a tool; running the turn again")
 			if err = t.rejoin(ctx); err != nil {
-				return t.failed(log, err)
+				return failed(log, err)
 			}
 		case err != nil && !t.sent && errors.Is(err, context.Canceled):
 			return outcome{state: db.Queued}
 		case err != nil:
-			return t.failed(log, err)
+			return failed(log, err)
 		default:
-			return t.ended(log, result)
+			return ended(log, result)
 		}
 		t.show(t.view.restarted())
 	}
-	return t.failed(log, err)
+	return failed(log, err)
 }
 
 // forgetSession gives the turn a new session in place of a lost one.
@@ -335,6 +335,9 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		if err != nil {
 			return result, err
 		}
+		if e, ok := ev.(claude.ToolAsk); ok {
+			p.Answer(e.ID, claude.Verdict{Why: notAllowed})
+		}
 		if e, ok := ev.(claude.Started); ok {
 			t.kept = db.Session{ID: e.Session, Node: b.cfg.Node, Cwd: p.Dir()}
 		}
@@ -351,6 +354,10 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	}
 	return result, nil
 }
+
+// notAllowed is what the agent reads when a tool is refused.
+const notAllowed = "This needs a permission that has not been given, and nobody can give it in this chat. Do not try it again or " +
+	"by other means. Tell the user what you wanted to do and why; the operator of this bot can allow it in its configuration."
 
 // build makes the prompt while the process starts.
 func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prompt {

@@ -192,7 +192,7 @@ func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 	l.until("a summary", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id = ''`) == 1 })
 	l.say("om_2", "go on")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
-	if err := l.bridge.compact(t.Context(), chat.FeishuChat("oc_nobody")); !errors.Is(err, db.ErrNotFound) {
+	if err := l.bridge.summaries.make(t.Context(), chat.FeishuChat("oc_nobody")); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a chat that does not exist: %v", err)
 	}
 }

@@ -84,7 +84,7 @@ func grow(b *testing.B, d *db.DB, key chat.Key, sentences []string, n int) (byte
 			b.Fatal(err)
 		}
 	}
-	if err := d.MergeIndex(b.Context()); err != nil { // as it is every morning
+	if err := d.Index().Merge(b.Context()); err != nil { // as it is every morning
 		b.Fatal(err)
 	}
 	return bytes

@@ -123,6 +123,8 @@ func (cs Chats) BeginAnew(ctx context.Context, key chat.Key, epoch, seq int64) e
 
 const setTopic = `UPDATE chats SET topic = ?2 WHERE key = ?1 AND topic = ''`
 
+const changeTopic = `UPDATE chats SET topic = ?2 WHERE key = ?1`
+
 // SetTopic gives the chat a title, unless it has one.
 func (cs Chats) SetTopic(ctx context.Context, key chat.Key, topic string) error {
 	if _, err := cs.db.exec(ctx, setTopic, key.String(), topic); err != nil {

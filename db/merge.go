@@ -16,10 +16,10 @@ const mergeStep = 256
 
 const changes = `SELECT total_changes()`
 
-// MergeIndex makes one part of the index's parts, bit by bit. It takes about a second for a million messages.
-func (d *DB) MergeIndex(ctx context.Context) error {
+// Merge makes one part of the index's parts, bit by bit. It takes about a second for a million messages.
+func (ix Index) Merge(ctx context.Context) error {
 	for pages, more := -mergeStep, true; more; pages = mergeStep {
-		err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err := ix.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			var before, after int
 			if err := tx.QueryRowContext(ctx, changes).Scan(&before); err != nil {
 				return err

@@ -19,20 +19,20 @@ func TestMergingMakesOnePartOfTheIndex(t *testing.T) {
 				Key: key, ID: fmt.Sprintf("om_%d", n), Role: chat.User, Class: chat.Talk, Text: fmt.Sprintf("word%d common", n),
 			}})
 		}
-		if _, err := d.Import(t.Context(), list); err != nil {
+		if _, err := d.Records().Add(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := parts(t, d); n < 2 {
 		t.Fatalf("%d parts before", n)
 	}
-	if err := d.MergeIndex(t.Context()); err != nil {
+	if err := d.Index().Merge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := parts(t, d); n != 1 {
 		t.Errorf("%d parts after", n)
 	}
-	found, err := d.Find(t.Context(), key, 0, []string{"word3999", "word0", "common"}, 5000)
+	found, err := d.Index().Find(t.Context(), key, 0, []string{"word3999", "word0", "common"}, 5000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestMergingMakesOnePartOfTheIndex(t *testing.T) {
 	if err := d.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := d.MergeIndex(t.Context()); err != nil { // there is nothing left to do
+	if err := d.Index().Merge(t.Context()); err != nil { // there is nothing left to do
 		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -26,6 +27,11 @@ type Entry struct {
 	Over      chat.Card                  // what that turn looks like from now on
 	Held      func(turn int64) chat.Card // not nil: the turn waits until somebody asks for it, and this card says so
 	Memory    *MemoryOrder               // a change to a memory, whose reply takes the place of Reply; nil = none
+	Topic     string                     // what the chat is called from now on; empty = as before
+	GoBack    *Session                   // a session that the chat has had, to go on with: its ID, and where it is to be resumed; nil = none
+	Card      *chat.Card                 // answers it in place of Reply; nil = none
+	ReplyTo   string                     // the message that is answered; empty = this one
+	Grant     *GrantChange               // a change to who may talk to the bot; nil = none
 	Set       func(*Settings)            // changes the chat's settings; it may be called more than once; nil = nothing is changed
 }
 
@@ -51,18 +57,17 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 			return err
 		}
 		a.Fresh = true
-		if e.StartAnew {
-			if _, err := tx.ExecContext(ctx, raiseEpoch, e.Key.String()); err != nil {
-				return fmt.Errorf("start anew: %w", err)
-			}
+		if _, err := d.Files().add(ctx, tx, e.Key, e.ID, e.Files); err != nil {
+			return err
 		}
-		if e.Compact {
-			if _, err := tx.ExecContext(ctx, setCompact, e.Key.String(), e.ID); err != nil {
-				return fmt.Errorf("ask for a summary: %w", err)
-			}
+		if gone, err := d.Messages().lookBack(ctx, tx, m); err != nil || gone {
+			return err
 		}
-		if e.Set != nil {
-			if err := changeSettings(ctx, tx, e.Key, e.Set); err != nil {
+		if err := e.change(ctx, tx); err != nil {
+			return err
+		}
+		if e.Grant != nil {
+			if err := e.Grant.apply(ctx, tx, d.now()); err != nil {
 				return err
 			}
 		}
@@ -72,8 +77,9 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 				return err
 			}
 		}
-		if reply != "" {
-			if err := d.Outbox().post(ctx, tx, Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.ID, Text: reply}); err != nil {
+		if reply != "" || e.Card != nil {
+			p := Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: cmp.Or(e.ReplyTo, e.ID), Text: reply, Card: e.Card}
+			if err := d.Outbox().post(ctx, tx, p); err != nil {
 				return err
 			}
 		}
@@ -86,6 +92,35 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 		return Accepted{}, fmt.Errorf("accept message %s: %w", e.ID, err)
 	}
 	return a, nil
+}
+
+// change does to the chat what the entry orders.
+func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
+	key := e.Key.String()
+	if e.StartAnew {
+		if _, err := tx.ExecContext(ctx, raiseEpoch, key); err != nil {
+			return fmt.Errorf("start anew: %w", err)
+		}
+	}
+	if e.Compact {
+		if _, err := tx.ExecContext(ctx, setCompact, key, e.ID); err != nil {
+			return fmt.Errorf("ask for a summary: %w", err)
+		}
+	}
+	if e.Topic != "" {
+		if _, err := tx.ExecContext(ctx, changeTopic, key, e.Topic); err != nil {
+			return fmt.Errorf("change the title: %w", err)
+		}
+	}
+	if e.GoBack != nil {
+		if err := goBack(ctx, tx, e.Key, *e.GoBack); err != nil {
+			return err
+		}
+	}
+	if e.Set != nil {
+		return changeSettings(ctx, tx, e.Key, e.Set)
+	}
+	return nil
 }
 
 func touchChat(ctx context.Context, tx *sql.Tx, e Entry) error {
@@ -187,7 +222,7 @@ const historyPage = 32
 
 const selectHistory = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND epoch = ?2 AND seq < ?3 AND seq > ?4 AND class = 'talk' AND role IN ('user', 'assistant')
-	AND turn_id < ?5 ORDER BY seq DESC LIMIT ?6`
+	AND turn_id < ?5` + stands + ` ORDER BY seq DESC LIMIT ?6`
 
 // History walks the conversation of one epoch backwards from the newest message to the one after seq after (0 = to the
 // first), without the messages of turn before and later ones: those are being asked now, or wait to be asked. It reads page by page, so what the caller does not
@@ -219,7 +254,7 @@ func (d *DB) History(ctx context.Context, key chat.Key, epoch, after, before int
 
 const selectUnseen = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND turn_id > ?2 AND turn_id < ?3 AND turn_id > 0 AND epoch = ?4
-	AND class = 'talk' AND role IN ('user', 'assistant') ORDER BY seq DESC LIMIT ?5`
+	AND class = 'talk' AND role IN ('user', 'assistant')` + stands + ` ORDER BY seq DESC LIMIT ?5`
 
 // unseenLimit bounds what a session can have missed.
 const unseenLimit = 500
@@ -235,7 +270,7 @@ func (said Messages) Unseen(ctx context.Context, key chat.Key, epoch, seen, befo
 	return list, nil
 }
 
-const selectLatest = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')
+const selectLatest = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')` + stands + `
 	ORDER BY epoch DESC, seq DESC LIMIT ?2`
 
 // Latest is the end of a chat's History, oldest first, whatever /new has ended in between.
@@ -249,7 +284,7 @@ func (said Messages) Latest(ctx context.Context, key chat.Key, most int) ([]chat
 }
 
 const selectMessages = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2)) ORDER BY seq`
+	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2))` + stands + ` ORDER BY seq`
 
 // BySeq are those of a chat's messages with the seqs that exist, oldest first.
 func (said Messages) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
@@ -265,7 +300,7 @@ func (said Messages) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]c
 }
 
 const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) ORDER BY seq`
+	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + stands + ` ORDER BY seq`
 
 // ByID are those of a chat's messages with these ids of the platform that exist, oldest first.
 func (said Messages) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {

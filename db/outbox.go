@@ -16,7 +16,7 @@ import (
 type Post struct {
 	ID       int64
 	Key      chat.Key
-	Turn     int64  // whose card it is; 0 = a text
+	Turn     int64  // whose card it is; 0 = a text, or a card that nobody draws again
 	Idem     string // makes a repeated send harmless
 	ReplyTo  string // the platform's id of the message that it answers
 	Text     string
@@ -35,8 +35,8 @@ type Outbox struct{ db *DB }
 // Outbox gives the outbox of the database.
 func (d *DB) Outbox() Outbox { return Outbox{d} }
 
-const insertPost = `INSERT INTO outbox (chat_key, turn_id, idem, reply_to, content, next_at, created_at)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6) ON CONFLICT (idem) DO NOTHING`
+const insertPost = `INSERT INTO outbox (chat_key, turn_id, idem, reply_to, content, card, next_at, created_at)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) ON CONFLICT (idem) DO NOTHING`
 
 // post leaves something to be delivered, in the transaction of what it tells of.
 func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
@@ -48,14 +48,23 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 		}
 		content = string(data)
 	}
-	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Idem, p.ReplyTo, content, millis(o.db.now()))
+	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Idem, p.ReplyTo, content, p.Card != nil, millis(o.db.now()))
 	if err != nil {
 		return fmt.Errorf("leave for delivery: %w", err)
 	}
 	return nil
 }
 
-const nextPost = `SELECT o.id, o.turn_id, o.idem, o.reply_to, o.content, o.attempts, o.next_at, o.created_at,
+// Add leaves something to be delivered that no message or turn leads to. Nothing is added
+// twice with the same Idem while it waits.
+func (o Outbox) Add(ctx context.Context, p Post) error {
+	if err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return o.post(ctx, tx, p) }); err != nil {
+		return fmt.Errorf("add a delivery in %v: %w", p.Key, err)
+	}
+	return nil
+}
+
+const nextPost = `SELECT o.id, o.turn_id, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
 	COALESCE(t.card_id, ''), COALESCE(t.created_at, 0)
 	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id WHERE o.chat_key = ?1 ORDER BY o.id LIMIT 1`
 
@@ -63,8 +72,9 @@ const nextPost = `SELECT o.id, o.turn_id, o.idem, o.reply_to, o.content, o.attem
 func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 	p := Post{Key: key}
 	var content string
+	var isCard bool
 	var due, created, begun int64
-	err := o.db.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Idem, &p.ReplyTo, &content, &p.Attempts,
+	err := o.db.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Idem, &p.ReplyTo, &content, &isCard, &p.Attempts,
 		&due, &created, &p.CardID, &begun)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Post{}, ErrNotFound
@@ -72,7 +82,7 @@ func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 		return Post{}, fmt.Errorf("next delivery in %v: %w", key, err)
 	}
 	p.Due, p.Created, p.Begun = fromMillis(due), fromMillis(created), fromMillis(begun)
-	if p.Turn == 0 {
+	if p.Turn == 0 && !isCard {
 		p.Text = content
 		return p, nil
 	}
@@ -94,18 +104,22 @@ func overwritePost(ctx context.Context, tx *sql.Tx, query string, args ...any) e
 	})
 }
 
-// Delivered takes a post out of the outbox. A text that was shown joins the History under the platform's message id.
+// Delivered takes a post out of the outbox. What was shown without a turn joins the History under the platform's message id.
 func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 	err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := overwritePost(ctx, tx, deletePost, p.ID)
 		if err != nil {
 			return err
 		}
-		if p.Card != nil || messageID == "" {
+		if p.Turn != 0 || messageID == "" {
 			return nil
 		}
+		text := p.Text
+		if p.Card != nil {
+			text = p.Card.Body
+		}
 		_, err = o.db.Messages().add(ctx, tx, &chat.Message{
-			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: p.Text, Time: o.db.now(),
+			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: text, Time: o.db.now(),
 		})
 		return err
 	})
@@ -116,7 +130,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 }
 
 const earlierQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'
-	AND message_id NOT LIKE 'continue:%' AND seq < (SELECT seq FROM messages WHERE chat_key = ?1 AND message_id = ?3)
+	AND message_id NOT LIKE 'continue:%' AND state <> 'recalled' AND seq < (SELECT seq FROM messages WHERE chat_key = ?1 AND message_id = ?3)
 	ORDER BY seq DESC LIMIT 1`
 
 const readdressTurn = `UPDATE turns SET reply_to = ?2 WHERE id = ?1`
@@ -134,6 +148,7 @@ func (o Outbox) Readdress(ctx context.Context, p Post) error {
 		} else if err != nil {
 			return err
 		}
+		id = answerable(id)
 		if _, err := tx.ExecContext(ctx, readdressTurn, p.Turn, id); err != nil {
 			return err
 		}

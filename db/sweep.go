@@ -39,7 +39,7 @@ func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 			return s, err
 		}
 	}
-	return s, d.MergeIndex(ctx)
+	return s, d.Index().Merge(ctx)
 }
 
 // sweepMessages deletes what was said too long ago.
@@ -107,14 +107,11 @@ const (
 // deleteMessages is the only place where the History loses something.
 func deleteMessages(ctx context.Context, tx *sql.Tx, list []stored) error {
 	for _, m := range list {
-		if _, err := tx.ExecContext(ctx, deleteEmbedding, m.id); err != nil {
-			return fmt.Errorf("delete the vector of a message: %w", err)
+		if err := forgetTraces(ctx, tx, m); err != nil {
+			return err
 		}
 		if _, err := tx.ExecContext(ctx, deleteMessage, m.id); err != nil {
 			return fmt.Errorf("delete a message: %w", err)
-		}
-		if _, err := tx.ExecContext(ctx, deleteTerms, m.row); err != nil {
-			return fmt.Errorf("delete a message from the index: %w", err)
 		}
 	}
 	if _, err := tx.ExecContext(ctx, lowerIndexed); err != nil {

@@ -78,6 +78,7 @@ func (e *entity) next() int32 {
 type operation struct {
 	Settings string    `json:"settings,omitempty"`
 	Content  string    `json:"content,omitempty"`
+	Partial  string    `json:"partial_element,omitempty"`
 	Card     *cardData `json:"card,omitempty"`
 	Sequence int32     `json:"sequence"`
 	UUID     string    `json:"uuid"`
@@ -98,10 +99,14 @@ func (e *entity) whole(ctx context.Context, card chat.Card, tries int) error {
 	return err
 }
 
-// text sets the text of one element; the client types out what is new. It needs streaming mode.
-func (e *entity) text(ctx context.Context, element, content string, tries int) error {
-	return e.do(ctx, "draw a card's text", http.MethodPut,
-		path("/open-apis/cardkit/v1/cards/", e.id, "/elements/", element, "/content"), operation{Content: content}, tries)
+// change draws one element anew. The client types out what is new of its text, which needs streaming mode (pages
+// cardkit-v1/card-element/content and patch).
+func (e *entity) change(ctx context.Context, s step, tries int) error {
+	where := path("/open-apis/cardkit/v1/cards/", e.id, "/elements/", s.element)
+	if s.text == "" {
+		return e.do(ctx, "change a part of a card", http.MethodPatch, where, operation{Partial: s.members}, tries)
+	}
+	return e.do(ctx, "draw a card's text", http.MethodPut, where+"/content", operation{Content: s.text}, tries)
 }
 
 // stream turns streaming mode on, or on again, or off.

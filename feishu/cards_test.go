@@ -186,7 +186,7 @@ func TestPostIsDoneOnce(t *testing.T) {
 
 func TestTextThatBecomesShorter(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
-	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: strings.Repeat("Some words in a row.\n\n", 1500)}, "seed")
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: strings.Repeat("Some words in a row.\n\n", 700)}, "seed")
 	p.must(err)
 	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "no, this"}))
 	p.says(ask, "no, this …")

@@ -15,34 +15,43 @@ import (
 )
 
 // Handler takes what arrives. An error makes the platform deliver the message again (after 15 s, 5 min, 1 h and 6 h),
-// so the message must be stored when Message returns nil, and both must return within a second or so.
+// so the message must be stored when Message returns nil, and all must return within a second or so.
 type Handler interface {
 	Message(ctx context.Context, m chat.Incoming) error
+	// Edited takes a message that its author has changed, as it is now. It may not be known.
+	Edited(ctx context.Context, m chat.Incoming) error
+	// Recalled takes back a message of a chat, or of one of its topics. It may not be known, yet or ever.
+	Recalled(ctx context.Context, room chat.Key, id string) error
 	// Press handles a button; toast is shown to the person who pressed it, empty shows nothing.
 	// Its ctx ends after a second, since that person waits. A press is never delivered again.
 	Press(ctx context.Context, p chat.Press) (toast string, err error)
 	// Active names the chats that spoke lately, those that spoke last first. They are asked for what was missed
 	// whenever a connection is made; a message that is known already may be handed over again then.
 	Active(ctx context.Context) ([]chat.Activity, error)
+	// Change takes in what happened to the bot's place in a chat. It may be told again, and late.
+	Change(ctx context.Context, c chat.Change) error
 }
 
 // Client is one app of the platform.
 type Client struct {
-	cfg   Config
-	log   zerolog.Logger
-	api   *api
-	names *names
-	inlet *inlet
-	order sequencer
-	known recent // messages that were handed over
-	cards *cards
-	state state
+	cfg     Config
+	log     zerolog.Logger
+	api     *api
+	names   *names
+	inlet   *inlet
+	order   sequencer
+	known   recent // messages that were handed over
+	cards   *cards
+	state   state
+	topics  topics
+	uploads chan struct{} // one for each that goes on
 }
 
 // New makes a client; it connects in [Client.Run]. Everything else works without a connection.
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := newAPI(cfg, log)
-	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a}, inlet: &inlet{}, cards: &cards{api: a, log: log}}
+	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a}, inlet: &inlet{}, cards: &cards{api: a, log: log},
+		topics: topics{api: a, on: cfg.Topics}, uploads: make(chan struct{}, uploadsAtOnce)}
 }
 
 // keyOf is the idempotency key of one send: the same for the same seed and part, also in another process. The platform

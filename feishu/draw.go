@@ -2,8 +2,10 @@ package feishu
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,10 +22,11 @@ const (
 	buttonsID = "buttons"
 )
 
-// What one card takes of each, in bytes; with [pageSize] they keep a card below the platform's 30 KB.
+// What one card takes of each, in bytes; with [pageSize] and [panelRoom] they keep a card below the
+// platform's 30 KB.
 const (
 	maxStatus  = 400
-	maxFooter  = 800
+	maxFooter  = 600
 	maxSummary = 200
 	maxLabel   = 60
 	maxButtons = 8
@@ -33,7 +36,7 @@ type cardJSON struct {
 	Schema string     `json:"schema"`
 	Config cardConfig `json:"config"`
 	Body   struct {
-		Elements []element `json:"elements"`
+		Elements []any `json:"elements"`
 	} `json:"body"`
 }
 
@@ -68,8 +71,10 @@ type element struct {
 	Width     string     `json:"width,omitempty"`
 	Columns   []element  `json:"columns,omitempty"`
 	Elements  []element  `json:"elements,omitempty"`
+	Name      string     `json:"name,omitempty"`
 	Text      *plain     `json:"text,omitempty"`
 	Type      string     `json:"type,omitempty"`
+	Submits   string     `json:"form_action_type,omitempty"`
 	Behaviors []behavior `json:"behaviors,omitempty"`
 }
 
@@ -92,19 +97,29 @@ func drawCard(c chat.Card, stream bool) string {
 	if card.Config.StreamingMode {
 		card.Config.Streaming = &typing
 	}
-	var es []element
+	card.Body.Elements = elements(c)
+	return toJSON(card)
+}
+
+func elements(c chat.Card) []any {
+	var es []any
 	if c.Status != "" {
 		es = append(es, element{Tag: "markdown", ID: statusID, Content: small(c.Status, maxStatus), TextSize: "notation"})
 	}
+	for _, p := range panels(c) {
+		es = append(es, p)
+	}
 	es = append(es, element{Tag: "markdown", ID: bodyID, Content: bodyText(c)})
+	if c.Form != nil {
+		es = append(es, drawForm(*c.Form))
+	}
 	if c.Footer != "" {
 		es = append(es, element{Tag: "markdown", ID: footerID, Content: small(c.Footer, maxFooter), TextSize: "notation"})
 	}
 	if len(c.Buttons) > 0 {
-		es = append(es, buttonRow(c.Buttons))
+		es = append(es, element{Tag: "column_set", ID: buttonsID, FlexMode: "flow", Columns: buttonColumns("button", c.Buttons)})
 	}
-	card.Body.Elements = es
-	return toJSON(card)
+	return es
 }
 
 // bodyText is the body's content; the platform refuses an empty one.
@@ -123,24 +138,25 @@ func small(s string, most int) string {
 	return "<font color='grey'>" + clip(prose(oneLine(clean(s))), most) + "</font>"
 }
 
-func buttonRow(buttons []chat.Button) element {
-	row := element{Tag: "column_set", ID: buttonsID, FlexMode: "flow"}
+// buttonColumns are buttons that stand side by side as far as there is room; name begins their ids.
+func buttonColumns(name string, buttons []chat.Button) []element {
+	var columns []element
 	for i, b := range buttons[:min(len(buttons), maxButtons)] {
 		kind := "default"
 		if b.Danger {
 			kind = "danger"
 		}
-		label := clip(oneLine(clean(b.Label)), maxLabel)
-		if label == "" {
-			label = "…"
-		}
-		row.Columns = append(row.Columns, element{Tag: "column", Width: "auto", Elements: []element{{
-			Tag: "button", ID: fmt.Sprintf("button_%d", i), Type: kind,
-			Text:      &plain{Tag: "plain_text", Content: label},
+		columns = append(columns, element{Tag: "column", Width: "auto", Elements: []element{{
+			Tag: "button", ID: fmt.Sprintf("%s_%d", name, i), Type: kind, Text: label(b.Label, maxLabel),
 			Behaviors: []behavior{{Type: "callback", Value: b.Action}},
 		}}})
 	}
-	return row
+	return columns
+}
+
+// label is a text in one line without markup; the platform refuses an empty one.
+func label(text string, most int) *plain {
+	return &plain{Tag: "plain_text", Content: cmp.Or(shorten(oneLine(clean(text)), most), "…")}
 }
 
 // postContent is a rich text message of one Markdown paragraph (page "Message content", tag md).
@@ -162,32 +178,38 @@ func textContent(text string) string {
 	}{strings.ReplaceAll(clean(text), "<", "<"+zwsp)})
 }
 
-// step is one call that brings a drawn page closer to what it shall be: the content of one element, or all of it.
+// step is one call that brings a drawn page closer to what it shall be: the text of one element, or some members of
+// it, or all of the card.
 type step struct {
 	element string // empty: the whole card
-	content string
+	text    string // that the element shall show
+	members string // when there is no text: those that change, in JSON
 }
 
-// steps is the cheapest way from what a streaming card shows to what it shall show.
+// steps is the cheapest way from what a streaming card shows to what it shall show. To draw all of it anew would fold
+// the panels that a reader has opened, and would empty a form that somebody is filling in.
 func steps(shown, want chat.Card) []step {
-	whole := shown.Live != want.Live || !want.Live || shown.Footer != want.Footer ||
-		(shown.Status == "") != (want.Status == "") || !slices.Equal(shown.Buttons, want.Buttons)
-	if whole {
+	if !want.Live || !sameOutline(shown, want) {
 		return []step{{}}
 	}
 	var ss []step
 	if shown.Body != want.Body {
-		ss = append(ss, step{bodyID, bodyText(want)})
+		ss = append(ss, step{element: bodyID, text: bodyText(want)})
 	}
 	if shown.Status != want.Status {
-		ss = append(ss, step{statusID, small(want.Status, maxStatus)})
+		ss = append(ss, step{element: statusID, text: small(want.Status, maxStatus)})
 	}
-	return ss
+	if shown.Footer != want.Footer {
+		ss = append(ss, step{element: footerID, text: small(want.Footer, maxFooter)})
+	}
+	return append(ss, panelSteps(shown, want)...)
 }
 
-func same(a, b chat.Card) bool {
-	return a.Status == b.Status && a.Body == b.Body && a.Footer == b.Footer && a.Summary == b.Summary &&
-		a.Live == b.Live && slices.Equal(a.Buttons, b.Buttons)
+// sameOutline reports whether two cards differ in nothing but the text of elements that both have.
+func sameOutline(a, b chat.Card) bool {
+	opens := func(a, b chat.Panel) bool { return a.Open == b.Open }
+	return a.Live == b.Live && (a.Status == "") == (b.Status == "") && (a.Footer == "") == (b.Footer == "") &&
+		slices.EqualFunc(a.Panels, b.Panels, opens) && slices.Equal(a.Buttons, b.Buttons) && reflect.DeepEqual(a.Form, b.Form)
 }
 
 // toJSON writes < and & as they are: it is never read by a browser, and what is sent is counted.

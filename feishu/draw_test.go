@@ -48,9 +48,9 @@ func TestSteps(t *testing.T) {
 	}{
 		{"nothing", shown, nil},
 		{"summary", change(func(c *chat.Card) { c.Summary = "y" }), nil},
-		{"body", change(func(c *chat.Card) { c.Body = "bc" }), []step{{bodyID, "bc"}}},
-		{"status", change(func(c *chat.Card) { c.Status = "t" }), []step{{statusID, "<font color='grey'>t</font>"}}},
-		{"both", change(func(c *chat.Card) { c.Status, c.Body = "t", "bc" }), []step{{bodyID, "bc"}, {statusID, "<font color='grey'>t</font>"}}},
+		{"body", change(func(c *chat.Card) { c.Body = "bc" }), []step{{element: bodyID, text: "bc"}}},
+		{"status", change(func(c *chat.Card) { c.Status = "t" }), []step{{element: statusID, text: "<font color='grey'>t</font>"}}},
+		{"both", change(func(c *chat.Card) { c.Status, c.Body = "t", "bc" }), []step{{element: bodyID, text: "bc"}, {element: statusID, text: "<font color='grey'>t</font>"}}},
 		{"no status", change(func(c *chat.Card) { c.Status = "" }), whole},
 		{"footer", change(func(c *chat.Card) { c.Footer = "f" }), whole},
 		{"buttons", change(func(c *chat.Card) { c.Buttons = []chat.Button{{}} }), whole},

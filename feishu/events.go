@@ -24,10 +24,6 @@ const (
 // with code 500 (event/dispatcher/dispatcher.go, Do), delivered again and reported to the operator.
 var ignored = []string{
 	"application.bot.menu_v6",
-	"im.chat.access_event.bot_p2p_chat_entered_v1",
-	"im.chat.disbanded_v1",
-	"im.chat.member.bot.added_v1",
-	"im.chat.member.bot.deleted_v1",
 	"im.chat.member.user.added_v1",
 	"im.chat.member.user.deleted_v1",
 	"im.chat.member.user.withdrawn_v1",
@@ -35,8 +31,6 @@ var ignored = []string{
 	"im.message.message_read_v1",
 	"im.message.reaction.created_v1",
 	"im.message.reaction.deleted_v1",
-	"im.message.recalled_v1",
-	"im.message.updated_v1",
 	"p2p_chat_create",
 	"vc.bot.meeting_activity_v1",
 	"vc.bot.meeting_ended_v1",
@@ -53,6 +47,22 @@ func (c *Client) dispatcher(ctx context.Context, h Handler, missed *gaps) *dispa
 		c.state.event()
 		return c.receive(ctx, h, missed, gjson.ParseBytes(e.Body))
 	})
+	for kind, take := range map[string]func(context.Context, Handler, gjson.Result) error{
+		"im.message.updated_v1": c.changed, "im.message.recalled_v1": c.recalled,
+	} {
+		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
+			defer c.inlet.enter()()
+			c.state.event()
+			return take(ctx, h, gjson.ParseBytes(e.Body))
+		})
+	}
+	for kind, did := range changes {
+		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
+			defer c.inlet.enter()()
+			c.state.event()
+			return c.change(ctx, h, did, gjson.ParseBytes(e.Body))
+		})
+	}
 	for _, kind := range ignored {
 		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error { c.inlet.enter()(); return nil })
 	}
@@ -71,36 +81,48 @@ func (c *Client) dispatcher(ctx context.Context, h Handler, missed *gaps) *dispa
 // receive hands a message over; returning nil acknowledges it. Its form is on the page "Receive message"
 // (im-v1/message/events/receive).
 func (c *Client) receive(run context.Context, h Handler, missed *gaps, payload gjson.Result) error {
-	m, ok := c.incoming(heard(payload.Get("event")))
+	s := heard(payload.Get("event"))
+	m, ok := c.incoming(s)
 	if !ok {
 		return nil // not from a person, or without an id: nothing that could be answered
 	}
+	_ = c.place(run, s, &m) // an event tells all that it takes
 	missed.before(run, m.Key)
 	return c.hand(run, h, m)
 }
 
 // hand hands a message over when it is its turn.
 func (c *Client) hand(run context.Context, h Handler, m chat.Incoming) error {
+	err := c.inOrder(run, m.Key.ID, m.Time, func(ctx context.Context) error {
+		m.Actor.Name = c.names.of(run, m.Key.ID, m.Actor.ID)
+		return h.Message(ctx, m)
+	})
+	if err == nil {
+		c.known.add(m.ID)
+	}
+	return err
+}
+
+// inOrder hands something over when it is its turn in the chat.
+func (c *Client) inOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
 	// What has arrived is stored even while the program ends: it need not be delivered again.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), messageTimeout)
 	defer cancel()
-	leave, err := c.order.enter(ctx, m.Key.ID, m.Time)
+	leave, err := c.order.enter(ctx, room, at)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	m.Actor.Name = c.names.of(run, m.Key.ID, m.Actor.ID)
-	if err := h.Message(ctx, m); err != nil {
-		return err
-	}
-	c.known.add(m.ID)
-	return nil
+	return f(ctx)
 }
 
 // spoken is a message in the words that events and lists share.
 type spoken struct {
 	id      string
 	chat    string
+	thread  string // the topic it stands in; empty = none
+	first   bool   // the topic begins with it
+	late    bool   // it may have been said before the topic was begun
 	kind    chat.Kind
 	author  string // open_id
 	by      string // what the author is: user, app
@@ -108,16 +130,18 @@ type spoken struct {
 	content string // JSON, by its form
 	people  []mention
 	written string // in milliseconds
+	answers string // the message that it answers; empty = none
 }
 
 // heard is a message as an event tells it (page im-v1/message/events/receive).
 func heard(event gjson.Result) spoken {
 	msg := event.Get("message")
 	s := spoken{
-		id: msg.Get("message_id").String(), chat: msg.Get("chat_id").String(), kind: chat.Group,
+		id: msg.Get("message_id").String(), chat: msg.Get("chat_id").String(), thread: msg.Get("thread_id").String(), kind: chat.Group,
 		author: event.Get("sender.sender_id.open_id").String(), by: event.Get("sender.sender_type").String(),
 		form: msg.Get("message_type").String(), content: msg.Get("content").String(),
 		people: mentionsOf(msg, "id.open_id"), written: msg.Get("create_time").String(),
+		answers: msg.Get("parent_id").String(),
 	}
 	if msg.Get("chat_type").String() == "p2p" {
 		s.kind = chat.Private
@@ -125,13 +149,16 @@ func heard(event gjson.Result) spoken {
 	return s
 }
 
-// listed is a message as a list tells it (page im-v1/message/list), which does not say what kind of chat it stands in.
-func listed(item gjson.Result, kind chat.Kind) spoken {
+// listed is a message as a list tells it (page im-v1/message/list), which does not say what kind of chat it stands in. The
+// messages of one list tell with which of them a topic begins: a chat shows nothing else of its topics.
+func listed(item gjson.Result, in listing, kind chat.Kind) spoken {
 	return spoken{
-		id: item.Get("message_id").String(), chat: item.Get("chat_id").String(), kind: kind,
+		id: item.Get("message_id").String(), chat: item.Get("chat_id").String(), thread: item.Get("thread_id").String(), kind: kind,
+		first: in.thread == "" || item.Get("root_id").String() == "", late: true,
 		author: item.Get("sender.id").String(), by: item.Get("sender.sender_type").String(),
 		form: item.Get("msg_type").String(), content: item.Get("body.content").String(),
 		people: mentionsOf(item, "id"), written: item.Get("create_time").String(),
+		answers: item.Get("parent_id").String(),
 	}
 }
 
@@ -142,19 +169,40 @@ func (c *Client) incoming(s spoken) (chat.Incoming, bool) {
 		Key: chat.FeishuChat(s.chat), Kind: s.kind, ID: s.id, Actor: chat.Actor{ID: s.author},
 		Time: millis(s.written), ToBot: s.kind == chat.Private,
 	}
-	if in.ID == "" || in.Key.ID == "" || (s.by != "user" && s.by != "") || s.form == "system" {
+	in.Actor.Bot = s.by == "app"
+	if in.ID == "" || in.Key.ID == "" || s.form == "system" || (s.by != "user" && s.by != "" && !c.listens(s)) {
 		return in, false
 	}
+	in.ToOthers = callsAll(s.content)
 	for _, m := range s.people {
-		in.ToBot = in.ToBot || (m.id == bot && bot != "")
+		meant := m.id == bot && bot != ""
+		in.ToBot, in.ToOthers = in.ToBot || meant, in.ToOthers || !meant
 		c.names.learn(m.id, m.name)
 	}
-	text, ok := readable(s.form, gjson.Parse(s.content), s.people, bot)
+	in.ToOthers = in.ToOthers && !in.ToBot
+	r := reading{id: s.id, people: s.people, bot: bot, called: c.names.known}
+	text, ok := r.read(s.form, gjson.Parse(s.content))
 	if !ok {
 		in.Unreadable = s.form
 	}
-	in.Text = text
+	in.Text, in.Files = text, r.files
 	return in, true
+}
+
+// place tells to which chat a message belongs, as far as the platform can tell, and which message it answers there. In a
+// topic every message answers the first one: that is told only where the topic is a chat of its own, which lacks it.
+func (c *Client) place(ctx context.Context, s spoken, in *chat.Incoming) (err error) {
+	in.Key, err = c.topics.key(ctx, s)
+	if s.answers != "" && (s.thread == "" || in.Key.Thread != "") {
+		in.Files = append(in.Files, chat.File{Number: len(in.Files) + 1, Kind: chat.Quote, Of: s.answers})
+	}
+	return err
+}
+
+// listens reports whether a message of another bot is let through.
+func (c *Client) listens(s spoken) bool {
+	own := s.author == "" || s.author == c.cfg.AppID || s.author == c.state.bot()
+	return s.by == "app" && c.cfg.AnswerBots && !own
 }
 
 func millis(s string) time.Time {
@@ -174,6 +222,7 @@ func (c *Client) press(ctx context.Context, h Handler, e *callback.CardActionTri
 	if !ok {
 		return toastOf("error", "这个按钮已失效")
 	}
+	p.Key = c.placeOf(ctx, p)
 	p.Actor.Name = c.names.known(p.Actor.ID)
 	toast, err := h.Press(ctx, p)
 	switch {
@@ -184,6 +233,18 @@ func (c *Client) press(ctx context.Context, h Handler, e *callback.CardActionTri
 		return &callback.CardActionTriggerResponse{}
 	}
 	return toastOf("info", toast)
+}
+
+// placeOf is the chat to which a pressed card belongs. A turn knows its own; what belongs to none is looked up.
+func (c *Client) placeOf(ctx context.Context, p chat.Press) chat.Key {
+	if p.Action.Turn != 0 {
+		return p.Key
+	}
+	key, err := c.topics.of(ctx, p.Card, p.Key)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Str("chat", p.Key.String()).Msg("feishu: a press counts for the whole chat")
+	}
+	return key
 }
 
 func pressed(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
@@ -197,12 +258,14 @@ func pressed(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
 	value := e.Event.Action.Value
 	do, _ := value["do"].(string)
 	turn, _ := value["turn"].(float64)
+	of, _ := value["id"].(string)
 	p := chat.Press{
 		ID:     id,
 		Key:    chat.FeishuChat(e.Event.Context.OpenChatID),
 		Card:   e.Event.Context.OpenMessageID,
 		Actor:  chat.Actor{ID: e.Event.Operator.OpenID},
-		Action: chat.Action{Do: do, Turn: int64(turn)},
+		Action: chat.Action{Do: do, Turn: int64(turn), ID: of},
+		Values: filledIn(e.Event.Action),
 	}
 	return p, do != "" && p.Key.ID != "" && p.Actor.ID != ""
 }

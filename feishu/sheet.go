@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 	"slices"
 
 	"github.com/rs/zerolog"
@@ -166,7 +167,7 @@ func (o opener) sendEntity(ctx context.Context, d *draft) (*sheet, error) {
 
 // draw makes the sheet show the card, if it does not.
 func (s *sheet) draw(ctx context.Context, a *api, card chat.Card) error {
-	if s.shown != nil && same(*s.shown, card) {
+	if s.shown != nil && reflect.DeepEqual(*s.shown, card) {
 		return nil
 	}
 	tries := lastTries
@@ -206,10 +207,10 @@ func (s *sheet) drawEntity(ctx context.Context, card chat.Card, tries int) error
 		if st.element == "" {
 			return e.whole(ctx, card, tries)
 		}
-		err := e.text(ctx, st.element, st.content, tries)
+		err := e.change(ctx, st, tries)
 		if verdictOf(err) == closed {
 			if err = e.stream(ctx, true, tries); err == nil {
-				err = e.text(ctx, st.element, st.content, tries)
+				err = e.change(ctx, st, tries)
 			}
 		}
 		if err != nil {

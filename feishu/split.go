@@ -7,8 +7,8 @@ import (
 )
 
 // pageSize is how much of a body one card takes, counted as it is sent: a card is JSON inside of JSON. A card entity
-// holds 30 KB (page "Create card entity", cardkit-v1/card/create); the rest is for status, footer and buttons.
-const pageSize = 20 << 10
+// holds 30 KB (page "Create card entity", cardkit-v1/card/create); the rest is for what stands around the body.
+const pageSize = 12 << 10
 
 // split cuts a text into pages that fit one card each. A page ends after a paragraph if it can, else after a line,
 // else before a letter. A code block that goes on is closed and opened again with its language; a table that goes on
@@ -19,6 +19,16 @@ func split(text string) []string {
 		pages = append(pages, p.carry+p.text+p.tail)
 	}
 	return pages
+}
+
+// opening is the beginning of a text, as much as fits.
+func opening(text string, size int) string {
+	end, known := pageEnd("", text, size)
+	if end == len(text) {
+		return text
+	}
+	tail, _ := seam(text[:end], text[end:known], size)
+	return text[:end] + tail + "…"
 }
 
 // page is a piece of a text with what goes around it.
@@ -162,6 +172,14 @@ func fitting(line string, most int) int {
 		}
 	}
 	return len(line)
+}
+
+// shorten cuts a text off so that it costs no more than that.
+func shorten(s string, most int) string {
+	if cost(s) <= most {
+		return s
+	}
+	return s[:fitting(s, most-len("…"))] + "…"
 }
 
 // letterEnd moves a border to the left until it divides no letter, and to a space if there is one near by; but it

@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -136,9 +137,18 @@ func TestCardsStayBelowTheLimit(t *testing.T) {
 		unit := rapid.OneOf(rapid.StringN(1, 20, -1), markdownText(), rapid.SampledFrom([]string{`"`, `\`, "<", "&", "`", "!", "![](", "\n", "```\n", "\x00", "字", "\u2028", "~~~\n```\n"})).Draw(t, "unit")
 		text := strings.Repeat(unit, 1+40_000/(len(unit)+1))
 		full := chat.Card{Live: true, Status: strings.Repeat(`"`, 1000), Footer: strings.Repeat("<", 2000), Summary: strings.Repeat(`\`, 500)}
+		long := strings.Repeat(unit, 1+500/(len(unit)+1))
+		full.Form = &chat.Form{}
 		for i := range 10 {
 			full.Buttons = append(full.Buttons, chat.Button{Label: strings.Repeat(`"`, 100), Action: chat.Action{Do: "approve", Turn: int64(i) << 50}})
+			full.Panels = append(full.Panels, chat.Panel{Title: long, Body: text})
+			field := chat.Field{Name: fmt.Sprint("field", i), Label: long, Hint: long, Kind: chat.Many}
+			for n := range 20 {
+				field.Options = append(field.Options, chat.Option{Label: long, Value: fmt.Sprint(n)})
+			}
+			full.Form.Fields = append(full.Form.Fields, field)
 		}
+		full.Form.Buttons = full.Buttons
 		for _, p := range split(text) {
 			full.Body = p
 			body, err := json.Marshal(map[string]string{"data": drawCard(full, true)})

@@ -54,7 +54,7 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	}
 	began := time.Now()
 	if err = im.run(ctx); err == nil {
-		err = store.MergeIndex(ctx)
+		err = store.Index().Merge(ctx)
 	}
 	fmt.Printf("%d read: %d new, %d known, %d bad, in %v\n", im.good+im.bad, im.added, im.good-im.added, im.bad, time.Since(began).Round(time.Millisecond))
 	if err == nil && im.bad > 0 {

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 
@@ -78,6 +80,12 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	if c.Claude.Instance, err = store.Instance(); err != nil {
 		return nil, errors.Join(err, store.Close(), app.Close())
 	}
+	if c.Claude.State, err = agentsFolder(c.DB); err == nil {
+		err = c.Claude.Prepare()
+	}
+	if err != nil {
+		return nil, errors.Join(err, store.Close(), app.Close())
+	}
 	p := &program{cfg: c, log: log, app: app, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
 	p.metrics = newMetrics(p.snapshot)
 	if c.Memory.Tools {
@@ -95,6 +103,15 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 		}
 	}
 	return p, nil
+}
+
+// agentsFolder is where agents have what only they need: beside the database.
+func agentsFolder(c db.Config) (string, error) {
+	data, err := filepath.Abs(filepath.Dir(databasePath(c)))
+	if err != nil {
+		return "", fmt.Errorf("folder of the agents: %w", err)
+	}
+	return filepath.Join(data, "agents"), nil
 }
 
 // run runs the program until ctx is done, and takes it down.

@@ -195,8 +195,8 @@ func TestTheCLIUsesTheTools(t *testing.T) {
 				t.Fatal(err)
 			}
 			switch e := ev.(type) {
-			case claude.ToolDenied:
-				t.Errorf("%s needs a permission", e.Name)
+			case claude.ToolAsk:
+				t.Fatalf("%s needs a permission", e.Name)
 			case claude.Text:
 				said = e.Text
 			}

@@ -23,6 +23,16 @@ type Key struct {
 // FeishuChat is the key of a Feishu chat (private or group) with the given chat id ("oc_...").
 func FeishuChat(id string) Key { return Key{Channel: "feishu", Kind: "chat", ID: id} }
 
+// FeishuUser is the key of whatever private chat the bot has with the user with the given open id ("ou_..."). It is good for
+// sending only: what the user says comes from the chat itself.
+func FeishuUser(id string) Key { return Key{Channel: "feishu", Kind: "user", ID: id} }
+
+// Parent is the chat in which a topic stands; of a chat, itself.
+func (k Key) Parent() Key {
+	k.Thread = ""
+	return k
+}
+
 // String is the durable form, "channel:kind:id" or "channel:kind:id:thread:thread_id".
 func (k Key) String() string {
 	s := k.Channel + ":" + k.Kind + ":" + k.ID
@@ -93,6 +103,7 @@ const (
 type Actor struct {
 	ID   string // the platform's id of the user; stable within one app
 	Name string // as shown to people; may be empty
+	Bot  bool   // another bot
 }
 
 // Message is one entry of a chat's History.
@@ -121,6 +132,8 @@ type Incoming struct {
 	Files []File // that belong to it, in the order in which its text names them
 	Time  time.Time
 	ToBot bool // private, or the bot was mentioned
+	// ToOthers: it mentions somebody, or everybody, but not the bot.
+	ToOthers bool
 	// Unreadable names the platform's type of a message whose content cannot be read; Text is a mark of it then.
 	Unreadable string
 }
@@ -136,6 +149,7 @@ type Activity struct {
 type Sent struct {
 	ID   string    // of the message
 	Card string    // the card's durable name; empty when it is not a card
+	File string    // the durable name of the file that it shows; empty = none
 	Time time.Time // by the platform's clock
 }
 

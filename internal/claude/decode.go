@@ -22,12 +22,6 @@ type decoder struct {
 	said     int64 // and those of its answer
 }
 
-// permission is the CLI's question whether a tool may be used. It must be answered exactly once.
-type permission struct {
-	id   string
-	tool string
-}
-
 // decode reads one line. A line that is no JSON object, or of no known type, yields nothing.
 func (d *decoder) decode(line []byte) []Event {
 	if !gjson.ValidBytes(line) {
@@ -188,10 +182,34 @@ func toolResults(v gjson.Result) []Event {
 	var events []Event
 	for _, block := range v.Get("message.content").Array() {
 		if block.Get("type").String() == "tool_result" {
-			events = append(events, ToolResult{ID: block.Get("tool_use_id").String(), Failed: block.Get("is_error").Bool()})
+			events = append(events, ToolResult{
+				ID: block.Get("tool_use_id").String(), Failed: block.Get("is_error").Bool(), Text: resultText(block.Get("content")),
+			})
 		}
 	}
 	return events
+}
+
+// maxResultText is how much of a tool's result is kept, in bytes.
+const maxResultText = 4 << 10
+
+// resultText is the beginning of what a tool gave, without what is no text. An error comes in a tag of the CLI's own.
+func resultText(content gjson.Result) string {
+	text := content.String()
+	if content.IsArray() {
+		text = ""
+		for _, part := range content.Array() {
+			if part.Get("type").String() == "text" && len(text) < maxResultText {
+				text += part.Get("text").String() + "\n"
+			}
+		}
+	}
+	text = strings.TrimPrefix(strings.TrimSpace(text), "<tool_use_error>")
+	text = strings.TrimSuffix(text, "</tool_use_error>")
+	if len(text) > maxResultText {
+		text = strings.ToValidUTF8(text[:maxResultText], "")
+	}
+	return text
 }
 
 func (d *decoder) result(v gjson.Result) []Event {
@@ -312,13 +330,4 @@ func failureOf(word string) Failure {
 		return FailRequest
 	}
 	return FailUnknown
-}
-
-// asksPermission reports the question whether a tool may be used, if the line is one.
-func asksPermission(line []byte) (permission, bool) {
-	v := gjson.ParseBytes(line)
-	if v.Get("type").String() != "control_request" || v.Get("request.subtype").String() != "can_use_tool" {
-		return permission{}, false
-	}
-	return permission{id: v.Get("request_id").String(), tool: v.Get("request.tool_name").String()}, true
 }

@@ -27,6 +27,8 @@ func describe(ev Event) string {
 		return fmt.Sprintf("thinking + %q", clip(e.Text))
 	case ToolUse:
 		return fmt.Sprintf("tool %s %s %s", e.ID, e.Name, clip(string(e.Input)))
+	case ToolResult:
+		return fmt.Sprintf("ToolResult {ID:%s Failed:%v} %q", e.ID, e.Failed, clip(e.Text))
 	case Result:
 		return fmt.Sprintf("result failure=%q text=%q cost=%.4f usage=%+v model=%s window=%d errors=%d",
 			e.Failure, clip(e.Text), e.CostUSD, e.Usage, e.Model, e.Window, len(e.Errors))
@@ -57,8 +59,8 @@ func TestRecordings(t *testing.T) {
 			var got strings.Builder
 			var d decoder
 			w := &lineWriter{emit: func(line []byte) {
-				if q, ok := asksPermission(line); ok {
-					fmt.Fprintf(&got, "asks %s\n", q.tool)
+				if q, ok := toolAsk(line); ok {
+					fmt.Fprintf(&got, "asks %s\n", q.Name)
 				}
 				for _, ev := range d.decode(line) {
 					fmt.Fprintln(&got, describe(ev))

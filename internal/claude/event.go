@@ -48,9 +48,27 @@ type ToolUse struct {
 type ToolResult struct {
 	ID     string
 	Failed bool
+	Text   string // the beginning of what it gave; for people, as it came
 }
 
-// ToolDenied says that a tool was refused because the permission policy does not allow it.
+// ToolAsk says that the agent may use a tool only if people allow it, or that it asks them something by a tool. It waits
+// for [Process.Answer], and meanwhile no limit of time counts.
+type ToolAsk struct {
+	ID    string // of the ask
+	Use   string // of the use: a ToolUse of this ID came before it
+	Name  string
+	Input json.RawMessage // exactly what the agent wants
+	Rules []Rule          // what the CLI proposes to allow for good
+	Mode  string          // permission mode in which it is asked
+}
+
+// ToolAskEnd says that a [ToolAsk] needs no answer any more.
+type ToolAskEnd struct{ ID string }
+
+// ToolAllowed says that a [ToolAsk] was answered: the tool of this use goes on.
+type ToolAllowed struct{ ID, Name string }
+
+// ToolDenied says that a [ToolAsk] was answered: the tool was refused.
 type ToolDenied struct{ Name string }
 
 // Retrying says that the model's API failed and is asked again after Delay.
@@ -80,17 +98,20 @@ type Result struct {
 // Usage counts the tokens of one turn.
 type Usage struct{ Input, Output, CacheRead, CacheNew int64 }
 
-func (Started) event()    {}
-func (Text) event()       {}
-func (Rewind) event()     {}
-func (Thinking) event()   {}
-func (ToolCall) event()   {}
-func (ToolUse) event()    {}
-func (ToolResult) event() {}
-func (ToolDenied) event() {}
-func (Retrying) event()   {}
-func (Compacting) event() {}
-func (Result) event()     {}
+func (Started) event()     {}
+func (Text) event()        {}
+func (Rewind) event()      {}
+func (Thinking) event()    {}
+func (ToolCall) event()    {}
+func (ToolUse) event()     {}
+func (ToolResult) event()  {}
+func (ToolAsk) event()     {}
+func (ToolAskEnd) event()  {}
+func (ToolAllowed) event() {}
+func (ToolDenied) event()  {}
+func (Retrying) event()    {}
+func (Compacting) event()  {}
+func (Result) event()      {}
 
 // Failure classifies why a turn failed; empty means that it did not.
 type Failure string

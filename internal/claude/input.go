@@ -29,7 +29,7 @@ func newInput(w io.WriteCloser) *input {
 func (in *input) send(v object) {
 	line, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // made of strings only
+		panic(err) // made of strings, and of JSON that the process itself has sent
 	}
 	in.mu.Lock()
 	in.queue = append(in.queue, append(line, '\n'))

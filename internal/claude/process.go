@@ -1,9 +1,12 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -14,12 +17,15 @@ import (
 
 // Spec is what a process must be for a turn.
 type Spec struct {
-	Session string // the CLI's session id
-	Resume  bool   // the session exists; else it is begun with this id
-	Dir     string // working folder
-	Mode    string // permission mode
-	Name    string // title by which a person can resume the session in a terminal; empty = none
-	Task    string // not empty: the process is for a [Question], and all of the above but Dir is not used
+	Session string  // the CLI's session id
+	Resume  bool    // the session exists; else it is begun with this id
+	Dir     string  // working folder
+	Mode    string  // permission mode
+	Model   string  // empty = the configured one
+	Effort  string  // empty = the configured one
+	Name    string  // title by which a person can resume the session in a terminal; empty = none
+	Budget  float64 // what its turn may cost, in USD; 0 = no limit. The CLI counts from its start, so a process with one serves one turn
+	Task    string  // not empty: the process is for a [Question], and all of the above but Dir is not used
 
 	// Known is asked which prompts a session that is to be resumed was sent, when its process has to be started; see
 	// [Config.Verify]. It may be nil.
@@ -52,6 +58,7 @@ type Process struct {
 	fresh  bool          // it has not served a turn yet
 	alone  bool          // it has ended, and no process was left that it may have started; set before exited is closed
 	cost   float64       // what it reported so far, in USD; it counts from its own start
+	mode   string        // permission mode that it is in, by its own words; empty = it has said none
 
 	standing Standing
 
@@ -77,15 +84,19 @@ const (
 	termPatience = 500 * time.Millisecond
 )
 
-// transcripts are kept: by default the CLI deletes those of chats that were silent for 30 days.
-const settings = `{"cleanupPeriodDays":36500}`
-
 // start starts a process. It says nothing until its first message.
 func start(c Config, spec Spec) (*Process, error) {
+	as, err := c.account()
+	if err != nil {
+		return nil, err
+	}
 	tools := spec.tools()
 	cmd := exec.Command(c.Command, append(arguments(c, spec), tools.arguments()...)...)
 	cmd.Dir = spec.Dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a signal to the bridge's group must not hit it
+	if as != nil {
+		cmd.SysProcAttr.Credential = as.credential
+	}
 	cmd.WaitDelay = waitDelay
 	p := &Process{
 		spec: spec, cmd: cmd, mark: markName + "=" + c.Instance + "/" + uuid.NewString(), stderr: &tail{max: stderrTail},
@@ -121,7 +132,8 @@ func arguments(c Config, spec Spec) []string {
 	}
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--include-partial-messages", "--permission-prompt-tool", "stdio", "--settings=" + settings,
+		"--include-partial-messages", "--permission-prompt-tool", "stdio", c.settingsArgument(),
+		"--setting-sources=" + strings.Join(c.SettingSources, ","),
 	}
 	if spec.Resume {
 		args = append(args, "--resume="+spec.Session)
@@ -134,8 +146,14 @@ func arguments(c Config, spec Spec) []string {
 	if spec.Mode != "" {
 		args = append(args, "--permission-mode="+spec.Mode)
 	}
-	if c.Model != "" {
-		args = append(args, "--model="+c.Model)
+	if m := cmp.Or(spec.Model, c.Model); m != "" {
+		args = append(args, "--model="+m)
+	}
+	if e := cmp.Or(spec.Effort, c.Effort); e != "" {
+		args = append(args, "--effort="+e)
+	}
+	if spec.Budget > 0 {
+		args = append(args, "--max-budget-usd="+strconv.FormatFloat(spec.Budget, 'f', -1, 64))
 	}
 	for _, rule := range c.AllowedTools {
 		args = append(args, "--allowedTools="+rule)
@@ -184,8 +202,8 @@ func (p *Process) deliver(line []byte) {
 // overhear is for what the process says between turns, unasked: the end of a background task may have woken it. Nobody
 // listens, but a question must be answered or it waits for ever. The caller holds mu.
 func (p *Process) overhear(line []byte) {
-	if q, ok := asksPermission(line); ok {
-		p.deny(q)
+	if q, ok := toolAsk(line); ok {
+		p.refuse(q)
 		return
 	}
 	switch kind := gjson.GetBytes(line, "type").String(); {
@@ -201,8 +219,12 @@ func (p *Process) overhear(line []byte) {
 func (p *Process) fits(spec Spec) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.alive() && !p.busy && p.spec.Session == spec.Session && p.spec.Dir == spec.Dir && p.spec.Mode == spec.Mode
+	return p.alive() && !p.busy && p.spec.Budget == spec.Budget && p.reusable() && p.spec.Session == spec.Session &&
+		p.spec.Dir == spec.Dir && p.spec.Mode == spec.Mode && p.spec.Model == spec.Model && p.spec.Effort == spec.Effort
 }
+
+// reusable reports whether the process may serve a turn, beside what it has served.
+func (p *Process) reusable() bool { return p.fresh || p.spec.Budget == 0 }
 
 func (p *Process) attach(r *run) {
 	p.mu.Lock()
@@ -223,21 +245,15 @@ func (p *Process) ask(id, text string) {
 	if len(text) > 0 && text[0] == '/' {
 		text = " " + text // else the CLI takes it for a command of its own; it trims the space again
 	}
+	p.prompt(id, text)
+}
+
+func (p *Process) prompt(id, text string) {
 	p.in.send(object{"type": "user", "uuid": id, "message": object{"role": "user", "content": text}})
 }
 
 func (p *Process) interrupt() {
 	p.in.send(object{"type": "control_request", "request_id": uuid.NewString(), "request": object{"subtype": "interrupt"}})
-}
-
-// denial is what the model reads when a tool is refused.
-const denial = "This needs a permission that has not been given, and nobody can give it in this chat. Do not try it again or " +
-	"by other means. Tell the user what you wanted to do and why; the operator of this bot can allow it in its configuration."
-
-func (p *Process) deny(q permission) {
-	p.in.send(object{"type": "control_response", "response": object{
-		"subtype": "success", "request_id": q.id, "response": object{"behavior": "deny", "message": denial},
-	}})
 }
 
 // exitError says how the process ended.
@@ -297,5 +313,6 @@ type run struct {
 	done  chan struct{}
 	dec   decoder
 	open  map[string]bool // tools that run
+	asks  *asks
 	stop  stopper
 }

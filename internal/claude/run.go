@@ -12,38 +12,49 @@ import (
 )
 
 // Run sends the prompt text and yields what happens until the turn has ended, which is a [Result] or an error. When ctx ends
-// the agent is stopped, and the error is ctx's cause; a Result that tells what it cost may come before it.
+// the agent is stopped, and the error is ctx's cause; a Result that tells what it cost may come before it. A [ToolAsk] must
+// be answered: until then the agent waits, for ever.
 // When Run returns, nothing of the turn runs any more.
 //
 // id is a UUID that the CLI writes into its transcript with the prompt; [Config.Recall] finds the turn by it. The CLI
 // drops a prompt whose id its session holds already, without a word: Run would then wait for a result until the silence
 // is too long. So an id is used once per session.
 func (p *Process) Run(ctx context.Context, id, text string) iter.Seq2[Event, error] {
+	return p.turnOf(ctx, func() { p.ask(id, text) })
+}
+
+// turnOf is a turn that ask begins.
+func (p *Process) turnOf(ctx context.Context, ask func()) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, stop: stopper{p: p}}
+		r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newAsks(), stop: stopper{p: p}}
 		p.attach(r)
 		defer p.detach(r)
-		p.ask(id, text)
+		p.putInMode()
+		ask()
 		crash.At("prompt: sent")
-		ctx, cancel := context.WithTimeoutCause(ctx, p.limits.TurnLimit.Duration, ErrTurnEnd)
-		defer cancel()
 		r.loop(ctx, yield)
 	}
 }
 
 // loop runs until the turn has ended or the process has.
 func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
-	silence := time.NewTimer(r.p.limits.Silence.Duration)
-	defer silence.Stop()
+	bounds := newBounds(r.p.limits.TurnLimit.Duration, r.p.limits.Silence.Duration)
+	defer bounds.stop()
 	defer r.stop.end()
+	left := func() {
+		yield = func(Event, error) bool { return false } // the caller has left the loop; it may not be called again
+		r.stop.begin(context.Canceled)
+	}
 	ended, deaf := ctx.Done(), r.p.in.failed
 	for {
+		if r.asks.waiting() {
+			bounds.hold()
+		}
 		select {
 		case line := <-r.lines:
 			result, more := r.line(line, yield)
 			if !more {
-				yield = func(Event, error) bool { return false } // the caller has left the loop; it may not be called again
-				r.stop.begin(context.Canceled)
+				left()
 			}
 			if result {
 				if r.stop.cause != nil {
@@ -52,9 +63,18 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 				}
 				return
 			}
-			silence.Reset(r.patience())
-		case <-silence.C:
+			bounds.heard(r.patience())
+		case <-r.asks.signal:
+			for _, ev := range r.asks.take() {
+				if !yield(ev, nil) {
+					left()
+				}
+			}
+			bounds.heard(r.patience())
+		case <-bounds.silence.C:
 			r.stop.begin(ErrSilent)
+		case <-bounds.turn.C:
+			r.stop.begin(ErrTurnEnd)
 		case <-ended:
 			ended = nil
 			r.stop.begin(context.Cause(ctx))
@@ -85,10 +105,22 @@ func (r *run) patience() time.Duration {
 
 // line takes one line up and reports whether it ended the turn, and whether the caller wants more.
 func (r *run) line(line []byte, yield func(Event, error) bool) (ended, more bool) {
-	if q, ok := asksPermission(line); ok {
-		r.p.deny(q)
-		return false, yield(ToolDenied{Name: q.tool}, nil)
+	if q, ok := toolAsk(line); ok {
+		if r.stop.cause != nil {
+			r.p.refuse(q)
+			return false, true
+		}
+		q.Mode = r.p.mode
+		r.asks.add(q)
+		return false, yield(q, nil)
 	}
+	if id, ok := withdrawal(line); ok {
+		if q, ok := r.asks.remove(id); ok {
+			return false, yield(ToolAskEnd{ID: q.ID}, nil)
+		}
+		return false, true
+	}
+	r.p.noteMode(line)
 	more = true
 	for _, ev := range r.dec.decode(line) {
 		switch e := ev.(type) {

@@ -111,6 +111,8 @@ type pressRequest struct {
 	Message string          `json:"message"`
 	User    string          `json:"user"`
 	Value   json.RawMessage `json:"value"` // of the button's callback
+	// Filled is what is filled into the form in which the button stands, by the names of its fields; absent outside of one.
+	Filled map[string][]string `json:"filled,omitempty"`
 }
 
 // toast is what the bot tells the person who pressed a button; empty if nothing.
@@ -132,8 +134,11 @@ func (p *Playground) press(ctx context.Context, in pressRequest) (toast, error) 
 	if err := json.Unmarshal(in.Value, &value); err != nil {
 		return toast{}, refuse("request", err.Error())
 	}
-	raw, err := p.cfg.Sim.Press(ctx, m.ID, u, value)
-	if err != nil {
+	raw, err := p.cfg.Sim.Submit(ctx, m.ID, u, value, in.Filled)
+	switch {
+	case errors.Is(err, feishusim.ErrIncomplete):
+		return toast{}, refuse("incomplete", err.Error())
+	case err != nil:
 		return toast{}, &problem{http.StatusConflict, "press", err.Error()}
 	}
 	var reply struct {

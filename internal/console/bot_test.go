@@ -111,7 +111,7 @@ func text(v any) string {
 	return string(b)
 }
 
-// connect opens the bot's long connection; every press is answered with a toast that tells what was pressed by whom.
+// connect opens the bot's long connection; every press is answered with a toast that tells what was pressed by whom, or what was filled in.
 func connect(t *testing.T, sim *feishusim.Server) {
 	t.Helper()
 	d := dispatcher.NewEventDispatcher("", "")
@@ -119,6 +119,9 @@ func connect(t *testing.T, sim *feishusim.Server) {
 	d.OnP2MessageReceiveV1(func(context.Context, *larkim.P2MessageReceiveV1) error { return nil })
 	d.OnP2CardActionTrigger(func(_ context.Context, e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
 		said := fmt.Sprintf("%v %s", e.Event.Action.Value["do"], e.Event.Operator.OpenID)
+		if e.Event.Action.FormValue != nil {
+			said = fmt.Sprint(e.Event.Action.FormValue)
+		}
 		return &callback.CardActionTriggerResponse{Toast: &callback.Toast{Type: "success", Content: said}}, nil
 	})
 	tr := &http.Transport{}

@@ -80,6 +80,7 @@ func TestCardGrowsInThePageAndStaysText(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkPanel(t, b, s, chat)
+	checkForm(t, b, s, chat)
 	b.RefuteComplaints()
 
 	s.cut() // the page connects again
@@ -132,4 +133,31 @@ func checkPanel(t *testing.T, b *consoletest.Browser, s *site, chat string) {
 	if all := s.sim.Messages(group); len(all) != 1 || all[0].Sender.Name != "Alex" || all[0].Text() != "@Magpie hi all" {
 		t.Errorf("group %+v", all)
 	}
+}
+
+// checkForm fills a form in and sends it; the bot's toast tells what arrived.
+func checkForm(t *testing.T, b *consoletest.Browser, s *site, chat string) {
+	t.Helper()
+	options := []any{}
+	for _, v := range []string{"a", "b"} {
+		options = append(options, obj{"text": obj{"tag": "plain_text", "content": "option " + v}, "value": v})
+	}
+	send := buttons("Send", "send")
+	button := send["columns"].([]any)[0].(obj)["elements"].([]any)[0].(obj)
+	button["name"], button["form_action_type"] = "send", "submit"
+	form := obj{"tag": "form", "name": "f", "elements": []any{
+		obj{"tag": "select_static", "name": "one", "required": true, "options": options},
+		obj{"tag": "multi_select_static", "name": "many", "options": options},
+		obj{"tag": "input", "name": "words", "input_type": "multiline_text", "max_length": 50}, send}}
+	if _, _, err := newBot(t, s.sim).card(s.sim.Say(chat, s.sim.Users()[0], "ask me"), false, form); err != nil {
+		t.Fatal(err)
+	}
+	b.Do(chromedp.Click(chromedp.CSS("#chat-1")))
+	b.Until(`document.querySelector('.form [data-name="words"]')`)
+	b.Do(chromedp.Click(chromedp.CSS(`.form button[data-do="send"]`)))
+	b.Until(`document.querySelector('#toast.shown[data-kind=error]').textContent === 'The form is not complete'`)
+	b.Do(chromedp.SetValue(chromedp.CSS(`.form [data-name="one"]`), "b"), chromedp.Click(chromedp.CSS(`.form .choices input[value="a"]`)),
+		chromedp.SendKeys(chromedp.CSS(`.form [data-name="words"]`), "why"), chromedp.Click(chromedp.CSS(`.form button[data-do="send"]`)))
+	b.Until(`document.querySelector('#toast.shown').textContent.includes('map[many:[a] one:b words:why]')`)
+	b.Do(chromedp.Click(chromedp.CSS("#chat-4")))
 }

@@ -64,7 +64,7 @@ func checkCard(root map[string]any, ownImage func(key string) bool) *flaw {
 	if len(mustJSON(root)) > maxCardBytes {
 		return &flaw{RuleSize, codeTooLong, codeKitSize, "card content exceeds 30 KB"}
 	}
-	c := cardCheck{v2: root["schema"] == schemaV2, ownImage: ownImage, ids: make(map[string]bool)}
+	c := cardCheck{v2: root["schema"] == schemaV2, ownImage: ownImage, ids: make(map[string]bool), names: make(map[string]bool)}
 	if c.v2 {
 		if f := checkV2(root); f != nil {
 			return f
@@ -113,13 +113,17 @@ type cardCheck struct {
 	v2       bool
 	ownImage func(string) bool
 	ids      map[string]bool
+	names    map[string]bool // of components and forms
 	elements int
 	tables   int
+	forms    int // around the element
 	flaw     *flaw
 }
 
 func (c *cardCheck) fail(rule Rule, inner, kit int, msg string) {
-	c.flaw = &flaw{rule, inner, kit, msg}
+	if c.flaw == nil {
+		c.flaw = &flaw{rule, inner, kit, msg}
+	}
 }
 
 // walk checks node and everything in it; depth counts the containers around it.
@@ -135,6 +139,10 @@ func (c *cardCheck) walk(node any, depth int) {
 			if strings.Contains(containerTags, " "+tag+" ") {
 				depth++
 			}
+			if tag == "form" {
+				c.forms++
+				defer func() { c.forms-- }()
+			}
 		}
 		for k, x := range n {
 			if k != "value" && k != "behaviors" && k != "chart_spec" && c.flaw == nil {
@@ -147,6 +155,7 @@ func (c *cardCheck) walk(node any, depth int) {
 func (c *cardCheck) element(tag string, n map[string]any, depth int) {
 	c.elements++
 	c.checkID(n)
+	c.checkName(tag, n)
 	switch {
 	case c.flaw != nil:
 	case c.v2 && strings.Contains(removedTags, " "+tag+" "):
@@ -163,10 +172,10 @@ func (c *cardCheck) element(tag string, n map[string]any, depth int) {
 		c.markdown(text(n["content"]))
 	case tag == "button" && utf8.RuneCountInString(text(member(n, "text", "content"))) > maxButtonText:
 		c.fail(RuleCard, codeCardExceeds, codeKitParam, "the text of a button is too long")
-	case tag == "input" && utf8.RuneCountInString(text(n["default_value"])) > maxInputText:
-		c.fail(RuleCard, codeCardExceeds, codeKitParam, "the text of an input is too long")
 	case tag == "form":
 		c.form(n, depth)
+	case c.v2:
+		c.part(tag, n)
 	}
 }
 
@@ -197,32 +206,5 @@ func (c *cardCheck) markdown(md string) {
 	c.tables += n
 	if n > maxElementTables {
 		c.fail(RuleTables, codeCardExceeds, codeCardRefused, msgTablesOver)
-	}
-}
-
-// form checks a form container: only at the root, with a submit button, and all components named.
-func (c *cardCheck) form(n map[string]any, depth int) {
-	names, submit := make(map[string]bool), false
-	var bad string
-	eachTag(n["elements"], func(tag string, el map[string]any) {
-		if !strings.Contains(interactiveTags, " "+tag+" ") {
-			return
-		}
-		name := text(el["name"])
-		if name == "" || names[name] {
-			bad = "a component of a form needs a name of its own: " + tag
-		}
-		names[name] = true
-		submit = submit || el["form_action_type"] == "submit" || el["action_type"] == "form_submit"
-	})
-	switch {
-	case depth > 0:
-		c.fail(RuleCard, codeCardForm, codeCardForm, "a form stands only at the root")
-	case text(n["name"]) == "":
-		c.fail(RuleCard, codeCardForm, codeCardForm, "form name is empty")
-	case bad != "":
-		c.fail(RuleCard, codeCardForm, codeCardForm, bad)
-	case !submit:
-		c.fail(RuleCard, codeCardForm, codeCardForm, "a form without submit button")
 	}
 }

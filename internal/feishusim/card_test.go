@@ -18,6 +18,11 @@ func TestCardChecks(t *testing.T) {
 	}
 	form := func(els ...any) obj { return obj{"tag": "form", "name": "f", "elements": els} }
 	submit := obj{"tag": "button", "name": "ok", "form_action_type": "submit", "text": obj{"tag": "plain_text", "content": "OK"}}
+	choice := func(options ...any) obj { return obj{"tag": "select_static", "name": "c", "options": options} }
+	option := func(value string) obj { return obj{"text": obj{"tag": "plain_text", "content": "x"}, "value": value} }
+	panel := func(title string) obj {
+		return obj{"tag": "collapsible_panel", "header": obj{"title": obj{"tag": "plain_text", "content": title}}, "elements": []any{markdown("in", "x")}}
+	}
 	for name, row := range map[string]struct {
 		inner, kit int
 		rule       Rule
@@ -42,7 +47,21 @@ func TestCardChecks(t *testing.T) {
 		"button too long":        {codeCardExceeds, codeKitParam, RuleCard, card(false, button(strings.Repeat("长", 101), obj{}))},
 		"form without submit":    {codeCardForm, codeCardForm, RuleCard, card(false, form(obj{"tag": "input", "name": "i"}))},
 		"form without names":     {codeCardForm, codeCardForm, RuleCard, card(false, form(obj{"tag": "input"}, submit))},
-		"form inside":            {codeCardForm, codeCardForm, RuleCard, card(false, obj{"tag": "collapsible_panel", "elements": []any{form(submit)}})},
+		"form inside":            {codeCardForm, codeCardForm, RuleCard, card(false, obj{"tag": "collapsible_panel", "header": panel("p")["header"], "elements": []any{form(submit)}})},
+		"form with a table":      {codeCardForm, codeCardForm, RuleCard, card(false, form(obj{"tag": "table"}, submit))},
+		"name twice":             {codeCardForm, codeCardForm, RuleCard, card(false, form(obj{"tag": "input", "name": "ok"}, submit))},
+		"name of another form":   {codeCardForm, codeCardForm, RuleCard, card(false, form(submit), obj{"tag": "form", "name": "g", "elements": []any{submit}})},
+		"submit without form":    {codeCardForm, codeCardForm, RuleCard, card(false, submit)},
+		"button of another kind": {codeCardForm, codeCardForm, RuleCard, card(false, form(obj{"tag": "button", "name": "x", "form_action_type": "send"}, submit))},
+		"choice":                 {0, 0, "", card(false, form(choice(option("a"), option("b")), submit))},
+		"choice of nothing":      {codeCardForm, codeCardForm, RuleCard, card(false, form(choice(), submit))},
+		"option without value":   {codeCardForm, codeCardForm, RuleCard, card(false, form(choice(option("")), submit))},
+		"option twice":           {codeCardForm, codeCardForm, RuleCard, card(false, form(choice(option("a"), option("a")), submit))},
+		"input of another kind":  {codeCardForm, codeCardForm, RuleCard, card(false, form(obj{"tag": "input", "name": "i", "input_type": "essay"}, submit))},
+		"input too long":         {codeCardExceeds, codeKitParam, RuleCard, card(false, form(obj{"tag": "input", "name": "i", "max_length": 1001}, submit))},
+		"panel":                  {0, 0, "", card(true, panel("p"))},
+		"panel without title":    {codeCardJSON, codeKitParam, RuleCard, card(true, panel(""))},
+		"panel without elements": {codeCardJSON, codeKitParam, RuleCard, card(true, obj{"tag": "collapsible_panel", "header": panel("p")["header"]})},
 		"too big":                {codeTooLong, codeKitSize, RuleSize, card(false, markdown("a", strings.Repeat("长", 10<<10)))},
 		"image URL in code":      {0, 0, "", card(false, markdown("md", "```\n![x](https://x/y.png)\n```"))},
 		"many tables, but code":  {0, 0, "", card(false, markdown("md", "```\n"+strings.Repeat(table, 9)+"```"))},

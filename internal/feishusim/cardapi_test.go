@@ -91,7 +91,8 @@ func TestElements(t *testing.T) {
 	s := start(t, Config{Limits: unlimited})
 	c := newRest(t, s)
 	p := s.PrivateChat(s.AddUser("Tom"))
-	panel := obj{"tag": "collapsible_panel", "element_id": "panel", "elements": []any{markdown("in", "inside")}}
+	panel := obj{"tag": "collapsible_panel", "element_id": "panel", "header": obj{"title": obj{"tag": "plain_text", "content": "p"}},
+		"elements": []any{markdown("in", "inside")}}
 	k := c.newCard(card(false, markdown("b", "b"), panel))
 	id := k.show(p)
 	list := func(els ...any) string { return string(mustJSON(els)) }
@@ -110,7 +111,7 @@ func TestElements(t *testing.T) {
 	add(0, "insert_after", "b", markdown("c", "c"))
 	add(0, "append", "", markdown("d", "d"))
 	add(0, "append", "panel", markdown("in2", "too"))
-	shows("a b c inside too d")
+	shows("a b c p inside too d")
 	add(codeKitAdd, "append", "none", markdown("e", "e"))
 	add(codeKitDuplicate, "append", "", markdown("a", "again"))
 	k.op(0, "PUT", "/elements/in2", obj{"element": string(mustJSON(markdown("in2", "new")))})
@@ -118,7 +119,7 @@ func TestElements(t *testing.T) {
 	k.op(codeKitTag, "PATCH", "/elements/a", obj{"partial_element": `{"tag":"hr"}`})
 	k.op(0, "DELETE", "/elements/c", obj{})
 	k.op(codeKitDelete, "DELETE", "/elements/c", obj{})
-	shows("A b inside new d")
+	shows("A b p inside new d")
 	actions := func(last string) obj {
 		return obj{"actions": string(mustJSON([]any{
 			obj{"action": "partial_update_setting", "params": obj{"settings": obj{"config": obj{"streaming_mode": true}}}},
@@ -129,9 +130,9 @@ func TestElements(t *testing.T) {
 		}))}
 	}
 	k.op(codeKitUpdate, "POST", "/batch_update", actions("none"))
-	shows("A b inside new d") // all or nothing
+	shows("A b p inside new d") // all or nothing
 	k.op(0, "POST", "/batch_update", actions("a"))
-	shows("x B inside new e")
+	shows("x B p inside new e")
 	k.content(0, "e", "streams")
 	k.content(codeKitNotText, "panel", "x")
 	k.op(0, "PATCH", "/settings", obj{"settings": `{"config":{"streaming_mode":false}}`})

@@ -47,7 +47,7 @@ func (a *chatAPI) get(q *request) (any, *refusal) {
 		return nil, bad
 	}
 	kind := map[bool]string{true: "p2p", false: "private"}[c.private()]
-	return map[string]any{"name": c.Name, "description": "", "chat_mode": c.Mode, "chat_type": kind, "group_message_type": "chat",
+	return map[string]any{"name": c.Name, "description": "", "chat_mode": c.Mode, "chat_type": kind, "group_message_type": c.messageType(),
 		"user_count": strconv.Itoa(len(c.Members)), "bot_count": "1", "tenant_key": a.world.tenant, "external": false, "chat_status": "normal"}, nil
 }
 

@@ -21,6 +21,7 @@ type file struct {
 	key         string
 	name        string
 	contentType string
+	kind        string // file_type of what the bot uploaded
 	data        []byte
 	stream      *stream // instead of data
 	own         bool    // uploaded by the bot
@@ -47,9 +48,22 @@ func (fs files) ownImage(key string) bool {
 	return f != nil && f.own && f.image()
 }
 
-// checkKey: the bot can send only what it has uploaded itself.
-func (fs files) checkKey(key string, image bool) *refusal {
+// checkKey: the bot can send only what it has uploaded itself, and only as what it is (doc: im-v1/message/create, 230055).
+func (fs files) checkKey(key, msgType string) *refusal {
 	f := fs[key]
+	fits := func() bool {
+		switch msgType {
+		case "image":
+			return f.image()
+		case "audio":
+			return f.kind == "opus"
+		case "media":
+			return f.kind == "mp4"
+		case "file":
+			return !f.image() && f.kind != "opus" && f.kind != "mp4"
+		}
+		return !f.image()
+	}
 	switch {
 	case key == "":
 		return refuse(RuleContent, codeParam, "Your request contains an invalid request parameter, ext=no file key")
@@ -57,10 +71,21 @@ func (fs files) checkKey(key string, image bool) *refusal {
 		return refuse(RuleUnknownID, codeParam, "Your request contains an invalid request parameter, ext=invalid file key %q", key)
 	case !f.own:
 		return refuse(RulePermission, codeNotOwnResource, "Bot is NOT the owner of the resource.")
-	case f.image() != image:
+	case !fits():
 		return refuse(RuleContent, 230055, "The type of the file does not match the message type.")
 	}
 	return nil
+}
+
+// File returns what was uploaded under a key, by the bot or by a user.
+func (w *world) File(key string) (name string, data []byte, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.files[key]
+	if f == nil {
+		return "", nil, false
+	}
+	return f.name, append([]byte{}, f.data...), true
 }
 
 // fileAPI serves uploads and downloads.
@@ -102,7 +127,7 @@ func (a *fileAPI) uploadFile(q *request) (any, *refusal) {
 	if f.name = form("file_name"); f.name == "" {
 		return nil, refuse(RuleField, codeFileParam, "Invalid request param: file_name is empty")
 	}
-	f.contentType = "application/octet-stream"
+	f.contentType, f.kind = "application/octet-stream", form("file_type")
 	return map[string]string{"file_key": a.add(f)}, nil
 }
 

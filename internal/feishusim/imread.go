@@ -12,7 +12,7 @@ const maxPage = 50 // messages in one page of a list (doc: im-v1/message/list)
 // data is a message as the message API shows it. raw asks for the real JSON of cards.
 func (m *message) data(tenant string, raw bool) map[string]any {
 	idType := "open_id"
-	if m.FromBot {
+	if m.Sender.Type == "app" {
 		idType = "app_id"
 	}
 	out := map[string]any{

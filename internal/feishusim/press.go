@@ -39,12 +39,6 @@ func (e *PressError) Error() string { return fmt.Sprintf("card callback: %d %s",
 // ErrNoComponent means that the message has never shown a component with that value.
 var ErrNoComponent = errors.New("the card has no such component")
 
-// Press makes a user press the button with this value and returns the bot's answer to the callback, once the answer's
-// card is shown. The button must be on the card or have been on it: people press what they still see.
-func (p *people) Press(ctx context.Context, messageID string, by User, value any) (json.RawMessage, error) {
-	return p.Act(ctx, messageID, by, Action{Value: value})
-}
-
 // Act makes a user do something with a component of a card; see Press.
 func (p *people) Act(ctx context.Context, messageID string, by User, action Action) (json.RawMessage, error) {
 	if action.Tag == "" {

@@ -19,7 +19,7 @@ const texts = {
     violations: '平台规则违规', noViolations: '机器人没有违反过任何平台规则', bridgeUp: '长连接已建立', bridgeDown: '机器人未连接', pageDown: '与本页断开，重连中…',
     copy: '复制', copied: '已复制', picture: '图片', unknown: t => '[' + t + ']', done: '已完成',
     errors: { empty: '消息不能为空', too_long: '消息太长', no_chat: '没有这个会话', no_user: '此人不在这个会话里', no_message: '没有这条消息',
-      press: '按钮没有成功', lose: '删除会话没有成功', not_offered: '这里不能删除会话', request: '请求有误', internal: '出错了', network: '连接不上演练场' },
+      press: '按钮没有成功', incomplete: '表单还没有填好', lose: '删除会话没有成功', not_offered: '这里不能删除会话', request: '请求有误', internal: '出错了', network: '连接不上演练场' },
   },
   en: {
     title: 'Magpie · Playground', playground: 'Playground', other: '中文', otherLabel: '切换到中文',
@@ -37,7 +37,7 @@ const texts = {
     violations: 'Platform rules broken', noViolations: 'The bot has broken no rule of the platform', bridgeUp: 'Bot connected', bridgeDown: 'Bot not connected', pageDown: 'Page disconnected, trying again…',
     copy: 'Copy', copied: 'Copied', picture: 'picture', unknown: t => '[' + t + ']', done: 'Done',
     errors: { empty: 'The message is empty', too_long: 'The message is too long', no_chat: 'No such chat', no_user: 'Not a member of this chat', no_message: 'No such message',
-      press: 'The button did not work', lose: 'The session was not lost', not_offered: 'Not offered here', request: 'Bad request', internal: 'Something went wrong', network: 'The playground cannot be reached' },
+      press: 'The button did not work', incomplete: 'The form is not complete', lose: 'The session was not lost', not_offered: 'Not offered here', request: 'Bad request', internal: 'Something went wrong', network: 'The playground cannot be reached' },
   },
 };
 
@@ -358,11 +358,37 @@ function elementSpecs(list, message) {
     if (el.tag === 'markdown') {
       return { key: 'markdown ' + (el.element_id || i) + el.text_size, make: () => markdown(el), update: n => paintMarkdown(n, String(el.content ?? '')) };
     }
+    if (el.tag === 'collapsible_panel') { // it stays as its reader has left it
+      return { key: 'panel ' + (el.element_id || i), make: () => h('details', { class: 'fold', open: el.expanded === true }, h('summary'), h('div')), update: n => paintPanel(n, el, message) };
+    }
     return { key: lang + JSON.stringify(el), make: () => element(el, message) };
   });
 }
 
-function elements(list, message) { return elementSpecs(list, message).map(s => s.make()); }
+function elements(list, message) {
+  return elementSpecs(list, message).map(s => {
+    const node = s.make();
+    if (s.update) s.update(node);
+    return node;
+  });
+}
+
+function paintPanel(node, el, message) {
+  node.firstElementChild.replaceChildren(plain(el.header && el.header.title) || '…');
+  patch(node.lastElementChild, elementSpecs(el.elements, message));
+}
+
+function calledBy(el) { return plain(el.placeholder) || String(el.name ?? ''); }
+
+// filledIn is what stands in the fields of a form, by their names.
+function filledIn(form) {
+  const out = {};
+  for (const field of form.querySelectorAll('[data-name]')) {
+    const values = field.matches('.choices') ? [...field.querySelectorAll(':checked')].map(c => c.value) : [field.value];
+    if (values.some(v => v !== '')) out[field.dataset.name] = values;
+  }
+  return out;
+}
 
 function plain(text) {
   if (text && typeof text === 'object') return text.tag === 'lark_md' || text.tag === 'markdown' ? markdown(text) : String(text.content ?? '');
@@ -381,8 +407,13 @@ function element(el, message) {
     case 'column': return h('div', { class: 'column', 'data-width': el.width || 'auto' }, elements(el.elements, message));
     case 'action': return h('div', { class: 'columns', 'data-flex': 'flow' }, elements(el.actions, message));
     case 'note': return h('div', { class: 'md small' }, elements(el.elements, message));
-    case 'collapsible_panel':
-      return h('details', { class: 'fold', open: el.expanded === true }, h('summary', null, plain(el.header && el.header.title) || '…'), elements(el.elements, message));
+    case 'form': return h('div', { class: 'form' }, elements(el.elements, message));
+    case 'select_static': return h('select', { 'data-name': el.name, required: el.required === true, 'aria-label': calledBy(el) },
+      h('option', { value: '' }, plain(el.placeholder) || '…'), (el.options || []).map(o => h('option', { value: o.value }, plain(o.text))));
+    case 'multi_select_static': return h('div', { class: 'choices', role: 'group', 'data-name': el.name, 'data-required': el.required === true, 'aria-label': calledBy(el) },
+      (el.options || []).map(o => h('label', null, h('input', { type: 'checkbox', value: o.value }), plain(o.text))));
+    case 'input': return h(el.input_type === 'multiline_text' ? 'textarea' : 'input', { 'data-name': el.name, required: el.required === true, rows: el.rows,
+      maxlength: el.max_length, placeholder: plain(el.placeholder), 'aria-label': calledBy(el) });
     case 'img': return h('div', { class: 'picture' }, t.unknown(plain(el.alt) || t.picture));
     case 'table': return dataTable(el);
   }
@@ -405,8 +436,17 @@ function button(el, message) {
   const label = plain(el.text) || '…';
   const node = h('button', { type: 'button', class: 'act ' + (String(el.type || 'default').includes('danger') ? 'danger' : String(el.type || '').includes('primary') ? 'primary' : ''),
     'data-do': value && typeof value === 'object' ? String(value.do ?? '') : String(value ?? ''), disabled: el.disabled === true || value === undefined,
-    onclick: () => press(node, message, value) }, label);
+    onclick: () => el.form_action_type === 'submit' ? submitForm(node, message, value) : press(node, message, value) }, label);
   return node;
+}
+
+// submitForm sends the form in which the button stands, once all that is required is filled in.
+function submitForm(node, message, value) {
+  const form = node.closest('.form'), filled = filledIn(form);
+  const missing = [...form.querySelectorAll('[required], [data-required]')].find(f => !filled[f.dataset.name]);
+  if (!missing) return press(node, message, value, filled);
+  toast('error', t.errors.incomplete);
+  return missing.focus();
 }
 
 // paintCard makes node show the card of message; node is kept from one state to the next.
@@ -648,9 +688,9 @@ async function say(text) {
   return await call('api/say', { chat: chat.id, user: $('speaker').value, text, mention: chat.mode === 'group' && $('mention').checked }) !== null;
 }
 
-async function press(node, message, value) {
+async function press(node, message, value, filled) {
   node.disabled = true;
-  const answer = await call('api/press', { message: message.id, user: $('speaker').value, value });
+  const answer = await call('api/press', { message: message.id, user: $('speaker').value, value, filled });
   node.disabled = false;
   if (answer) toast(answer.type || 'info', answer.content || t.done);
 }

@@ -2,7 +2,7 @@
 // at once, and ends with its input. It knows nothing of tools, permissions or models.
 //
 // With MAGPIE_SCRIPTED_TRANSCRIPT=1 in its environment it keeps transcripts where the CLI does, so that its sessions can be
-// resumed and recalled.
+// resumed and recalled. With the arguments "auth login" it logs in on a terminal, see logIn.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -31,6 +32,9 @@ func main() {
 }
 
 func run(args []string, in io.Reader, out io.Writer) error {
+	if slices.Equal(args, []string{"auth", "login"}) {
+		return logIn(in, out)
+	}
 	a := agent{out: bufio.NewWriter(out)}
 	record := os.Getenv("MAGPIE_SCRIPTED_TRANSCRIPT") == "1"
 	for _, arg := range args {

@@ -1,0 +1,95 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// PastSession is a session that a chat has had, as people know it.
+type PastSession struct {
+	ID       string
+	Epoch    int64  // of the conversation that it belongs to
+	Turn     int64  // the last turn that it answered
+	Turns    int    // that it answered
+	Question string // the first of them
+	Began    time.Time
+	Ended    time.Time
+}
+
+// The index turns_chat leads to the turns of a chat.
+const pastSessions = `SELECT s.session_id, s.epoch, s.last, s.many, s.began, s.ended,
+	COALESCE((SELECT content FROM messages m WHERE m.chat_key = ?1 AND m.turn_id = s.first AND m.turn_id > 0 AND m.role = 'user'
+		ORDER BY m.sent_at, m.seq LIMIT 1), '')
+	FROM (SELECT session_id, MAX(epoch) AS epoch, MIN(id) AS first, MAX(id) AS last, COUNT(*) AS many, MIN(created_at) AS began, MAX(ended_at) AS ended
+		FROM turns WHERE chat_key = ?1 AND state = 'done' AND session_id <> '' GROUP BY session_id) s
+	ORDER BY s.last DESC LIMIT ?2`
+
+// PastSessions lists the sessions that have answered something in a chat, the newest first, most at most.
+func (cs Chats) PastSessions(ctx context.Context, key chat.Key, most int) (_ []PastSession, err error) {
+	rows, err := cs.db.read.QueryContext(ctx, pastSessions, key.String(), most)
+	if err != nil {
+		return nil, fmt.Errorf("sessions of %v: %w", key, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var list []PastSession
+	for rows.Next() {
+		var s PastSession
+		var began, ended int64
+		if err := rows.Scan(&s.ID, &s.Epoch, &s.Turn, &s.Turns, &began, &ended, &s.Question); err != nil {
+			return nil, fmt.Errorf("sessions of %v: %w", key, err)
+		}
+		s.Began, s.Ended = fromMillis(began), fromMillis(ended)
+		list = append(list, s)
+	}
+	return list, rows.Err()
+}
+
+// A conversation that is taken up again becomes the newest: its messages and turns move to a new epoch, since what has a
+// lower one than the chat is over for good.
+var takeUp = []string{
+	`UPDATE messages SET epoch = ?3 WHERE chat_key = ?1 AND epoch = ?2`,
+	`UPDATE turns SET epoch = ?3 WHERE chat_key = ?1 AND epoch = ?2`,
+	`UPDATE embeddings SET epoch = ?3 WHERE chat_key = ?1 AND epoch = ?2`,
+	`UPDATE chats SET epoch = ?3, ` + noContext + ` WHERE key = ?1`,
+}
+
+const sessionOfChat = `SELECT epoch, MAX(id) FROM turns WHERE chat_key = ?1 AND session_id = ?2 AND session_id <> '' AND state = 'done' GROUP BY epoch
+	ORDER BY 2 DESC LIMIT 1`
+
+const takeSession = `UPDATE chats SET session_id = ?2, session_node = ?3, session_cwd = ?4, session_turn = ?5, session_tokens = 0, session_window = 0
+	WHERE key = ?1`
+
+// goBack makes s, which has answered something in the chat, its session again, and the conversation that s belongs to the
+// one that goes on. s names the session and where it is to be resumed. It returns [ErrNotFound] when the chat never had it.
+func goBack(ctx context.Context, tx *sql.Tx, key chat.Key, s Session) error {
+	c, err := loadChat(ctx, tx, key)
+	if err != nil {
+		return err
+	}
+	var epoch int64
+	err = tx.QueryRowContext(ctx, sessionOfChat, key.String(), s.ID).Scan(&epoch, &s.Turn)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	} else if err != nil {
+		return fmt.Errorf("session %s: %w", s.ID, err)
+	}
+	if epoch != c.Epoch {
+		for _, update := range takeUp {
+			if _, err := tx.ExecContext(ctx, update, key.String(), epoch, c.Epoch+1); err != nil {
+				return fmt.Errorf("take up a conversation: %w", err)
+			}
+		}
+	}
+	if _, err := tx.ExecContext(ctx, forgetSessionsAside, key.String()); err != nil {
+		return fmt.Errorf("forget sessions of other machines: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, takeSession, key.String(), s.ID, s.Node, s.Cwd, s.Turn); err != nil {
+		return fmt.Errorf("take session %s: %w", s.ID, err)
+	}
+	return nil
+}

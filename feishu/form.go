@@ -1,0 +1,124 @@
+package feishu
+
+import (
+	"fmt"
+
+	"github.com/larksuite/oapi-sdk-go/v3/event/dispatcher/callback"
+
+	"magpie/internal/chat"
+)
+
+// What one form takes; what it is asked is short.
+const (
+	maxFields  = 8
+	maxOptions = 8    // of one field
+	allOptions = 16   // of all fields
+	maxOption  = 60   // bytes of what an option is called
+	allAsked   = 1200 // bytes of what stands above the fields
+	maxWords   = 1000 // letters that a field for words takes, as many as the platform allows
+	maxSubmits = 4
+)
+
+// formJSON is a form (page "Form container", feishu-cards/card-json-v2-components/containers/form-container). It stands
+// at the root of a card; the names in it are what a press tells of.
+type formJSON struct {
+	Tag      string `json:"tag"`
+	ID       string `json:"element_id"`
+	Name     string `json:"name"`
+	Elements []any  `json:"elements"`
+}
+
+// fieldJSON is one of the elements with which a field is filled in (pages "Single-select drop-down", "Multi-select
+// drop-down" and "Input").
+type fieldJSON struct {
+	Tag       string       `json:"tag"`
+	ID        string       `json:"element_id"`
+	Name      string       `json:"name"`
+	Required  bool         `json:"required"`
+	Width     string       `json:"width"`
+	Hint      *plain       `json:"placeholder,omitempty"`
+	Options   []optionJSON `json:"options,omitempty"`
+	InputType string       `json:"input_type,omitempty"`
+	Rows      int          `json:"rows,omitempty"`
+	MaxLength int          `json:"max_length,omitempty"`
+}
+
+type optionJSON struct {
+	Text  *plain `json:"text"`
+	Value string `json:"value"`
+}
+
+func drawForm(f chat.Form) formJSON {
+	out := formJSON{Tag: "form", ID: "form", Name: "form"}
+	fields := f.Fields[:min(len(f.Fields), maxFields)]
+	asked, options := allAsked, allOptions
+	for i, field := range fields {
+		if field.Label != "" {
+			text := shorten(oneLine(prose(clean(field.Label))), asked/(len(fields)-i))
+			asked -= cost(text)
+			out.Elements = append(out.Elements, element{Tag: "markdown", ID: fmt.Sprintf("field_%d_label", i), Content: text})
+		}
+		drawn := drawField(fmt.Sprintf("field_%d", i), field, min(maxOptions, options/(len(fields)-i)))
+		options -= len(drawn.Options)
+		out.Elements = append(out.Elements, drawn)
+	}
+	columns := buttonColumns("submit", f.Buttons[:min(len(f.Buttons), maxSubmits)])
+	for _, c := range columns {
+		b := &c.Elements[0]
+		b.Name, b.Submits = b.ID, "submit"
+	}
+	out.Elements = append(out.Elements, element{Tag: "column_set", ID: "submits", FlexMode: "flow", Columns: columns})
+	return out
+}
+
+func drawField(id string, f chat.Field, most int) fieldJSON {
+	out := fieldJSON{ID: id, Name: f.Name, Required: f.Required, Width: "fill"}
+	if f.Hint != "" {
+		out.Hint = label(f.Hint, maxOption)
+	}
+	switch f.Kind {
+	case chat.One:
+		out.Tag = "select_static"
+	case chat.Many:
+		out.Tag = "multi_select_static"
+	case chat.Words:
+		out.Tag, out.InputType, out.Rows, out.MaxLength = "input", "multiline_text", 3, maxWords
+	}
+	for _, o := range f.Options[:min(len(f.Options), most)] {
+		out.Options = append(out.Options, optionJSON{Text: label(o.Label, maxOption), Value: o.Value})
+	}
+	return out
+}
+
+// filledIn is what a press tells of the fields, as far as something was filled in. It comes with the press of a form's
+// button, or when an element outside of a form is used (page "Card callback communication",
+// feishu-cards/card-callback-communication).
+func filledIn(a *callback.CallBackAction) map[string][]string {
+	values := map[string][]string{}
+	add := func(name string, value any) {
+		s, ok := value.(string)
+		if ok && s != "" && len(values) < maxFields+maxButtons {
+			values[name] = append(values[name], clip(clean(s), 4*maxWords))
+		}
+	}
+	for name, value := range a.FormValue {
+		if list, ok := value.([]any); ok {
+			for _, v := range list[:min(len(list), maxOptions)] {
+				add(name, v)
+			}
+			continue
+		}
+		add(name, value)
+	}
+	if a.Name != "" && a.FormValue == nil {
+		add(a.Name, a.Option)
+		add(a.Name, a.InputValue)
+		for _, o := range a.Options[:min(len(a.Options), maxOptions)] {
+			add(a.Name, o)
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return values
+}

@@ -1,0 +1,96 @@
+package feishu
+
+import (
+	"cmp"
+	"fmt"
+
+	"magpie/internal/chat"
+)
+
+// What the panels of one card take.
+const (
+	maxPanels = 3
+	maxTitle  = 120     // bytes
+	panelRoom = 6 << 10 // bytes of all their texts together, and of the form
+	leastRoom = 1 << 10 // bytes of it that a form leaves to them
+)
+
+// panel is a part of a card that readers fold (page "Collapsible panel",
+// feishu-cards/card-json-v2-components/containers/collapsible-panel).
+type panel struct {
+	Tag      string      `json:"tag"`
+	ID       string      `json:"element_id"`
+	Expanded bool        `json:"expanded"`
+	Header   panelHeader `json:"header"`
+	Elements []element   `json:"elements"`
+}
+
+type panelHeader struct {
+	Title        *plain    `json:"title"`
+	Align        string    `json:"vertical_align"`
+	Icon         panelIcon `json:"icon"`
+	IconPosition string    `json:"icon_position"`
+	IconAngle    int       `json:"icon_expanded_angle"` // by which it turns when the panel is opened
+}
+
+type panelIcon struct {
+	Tag   string `json:"tag"`
+	Token string `json:"token"`
+	Size  string `json:"size"`
+}
+
+func panels(c chat.Card) []panel {
+	texts := panelTexts(c)
+	out := make([]panel, len(texts))
+	for i, text := range texts {
+		out[i] = panel{
+			Tag: "collapsible_panel", ID: panelID(i), Expanded: c.Panels[i].Open, Header: headOf(c.Panels[i]),
+			Elements: []element{{Tag: "markdown", ID: panelTextID(i), Content: text, TextSize: "notation"}},
+		}
+	}
+	return out
+}
+
+func headOf(p chat.Panel) panelHeader {
+	return panelHeader{
+		Title: label(p.Title, maxTitle), Align: "center", IconPosition: "follow_text", IconAngle: -180,
+		Icon: panelIcon{Tag: "standard_icon", Token: "down-small-ccm_outlined", Size: "16px 16px"},
+	}
+}
+
+// panelTexts are what a card's panels show. What the first ones leave of the room is for the others. Tables are drawn
+// as code: a card takes few of them, and they are for the answer.
+func panelTexts(c chat.Card) []string {
+	list := c.Panels[:min(len(c.Panels), maxPanels)]
+	left := panelRoom
+	if c.Form != nil {
+		left = max(leastRoom, left-cost(toJSON(drawForm(*c.Form))))
+	}
+	texts := make([]string, len(list))
+	for i, p := range list {
+		text := opening(p.Body, left/(len(list)-i))
+		left -= cost(text)
+		texts[i] = cmp.Or(safe(text, 0), zwsp)
+	}
+	return texts
+}
+
+// panelSteps is the way from the panels that are shown to as many others.
+func panelSteps(shown, want chat.Card) []step {
+	var ss []step
+	was, is := panelTexts(shown), panelTexts(want)
+	for i := range is {
+		if shown.Panels[i].Title != want.Panels[i].Title {
+			ss = append(ss, step{element: panelID(i), members: toJSON(struct {
+				Header panelHeader `json:"header"`
+			}{headOf(want.Panels[i])})})
+		}
+		if was[i] != is[i] {
+			ss = append(ss, step{element: panelTextID(i), text: is[i]})
+		}
+	}
+	return ss
+}
+
+func panelID(i int) string     { return fmt.Sprintf("panel_%d", i) }
+func panelTextID(i int) string { return fmt.Sprintf("panel_%d_text", i) }

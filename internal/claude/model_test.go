@@ -1,0 +1,57 @@
+package claude_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"magpie/internal/claude"
+)
+
+// The model and the effort of a chat take the place of the configured ones, and another process that of one with others.
+func TestAChatHasItsOwnModel(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.Model, c.Effort = "claude-opus-4-8", "low" })
+	asked := func() (model, effort string) {
+		reqs := r.model.Requests()
+		body := reqs[len(reqs)-1].Body
+		return gjson.GetBytes(body, "model").String(), gjson.GetBytes(body, "output_config.effort").String()
+	}
+	spec := fresh()
+	r.turn(t.Context(), "a", spec, "我叫小明")
+	if m, e := asked(); m != "claude-opus-4-8" || e != "low" {
+		t.Errorf("configured: %q %q", m, e)
+	}
+	spec.Model, spec.Effort = "claude-sonnet-5", "high"
+	if a := r.turn(t.Context(), "a", resumed(spec), "我叫什么名字？"); a.text() != "你叫小明。" || a.result.Model != "claude-sonnet-5" {
+		t.Errorf("with another model: %q %q %v", a.text(), a.result.Model, a.err)
+	}
+	if m, e := asked(); m != "claude-sonnet-5" || e != "high" {
+		t.Errorf("of the chat: %q %q", m, e)
+	}
+	if n := r.pool.Stats().Started; n != 2 {
+		t.Errorf("%d processes", n)
+	}
+}
+
+func TestModelsThatAChatMayChoose(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"sonnet": true, "claude-opus-4-8[1m]": true, "us.anthropic.claude-sonnet-5-v1:0": true, "arn:aws/x@2": true,
+		"": false, "-p": false, "--dangerously-skip-permissions": false, "a b": false, "a\nb": false, "模型": false, "x[[1m]": false,
+		"$(id)": false, strings.Repeat("x", 200): false,
+	} {
+		if got := (claude.Config{}).MayUse(name); got != want {
+			t.Errorf("MayUse(%q) = %v", name, got)
+		}
+	}
+	c := claude.Config{Models: []string{"sonnet"}}
+	if c.MayUse("opus") || !c.MayUse("sonnet") {
+		t.Error("the list does not count")
+	}
+	bad := claude.Defaults()
+	bad.Model, bad.Models, bad.Effort = "--print", []string{"sonnet", "a b"}, "hard"
+	if err := bad.Validate(); err == nil || strings.Count(err.Error(), "model") != 4 || !strings.Contains(err.Error(), "effort") {
+		t.Errorf("%v", err)
+	}
+}

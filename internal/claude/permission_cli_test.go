@@ -1,0 +1,215 @@
+package claude_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/claude"
+	"magpie/internal/modelsim"
+)
+
+// calls makes the model use these tools, one after the other.
+func (r *rig) calls(steps ...modelsim.Step) {
+	rules := make([]modelsim.Rule, 0, len(steps))
+	for _, s := range steps {
+		rules = append(rules, modelsim.Rule{Times: 1, Steps: []modelsim.Step{s}})
+	}
+	r.model.Script(rules...)
+}
+
+func bash(command string) modelsim.Step {
+	return modelsim.Tool("Bash", map[string]string{"command": command, "description": "x"})
+}
+
+// asked lists what a turn asked, as "mode tool input".
+func (a answer) asked() (list []string) {
+	for _, ev := range a.events {
+		if q, ok := ev.(claude.ToolAsk); ok {
+			list = append(list, q.Mode+" "+q.Name+" "+string(q.Input))
+		}
+	}
+	return list
+}
+
+func (r *rig) read(name string) string {
+	r.Helper()
+	data, err := os.ReadFile(filepath.Join(r.cfg.Project, name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		r.Fatal(err)
+	}
+	return string(data)
+}
+
+// What is allowed runs once, with the very input that was asked for, however odd that is.
+func TestAnAllowedToolRunsOnceAsItWasAsked(t *testing.T) {
+	r := newRig(t)
+	command := "printf '%s\\n' \"<b>&\u2028 号 $((1+1))\" >> out.txt"
+	write := map[string]string{"file_path": filepath.Join(r.cfg.Project, "w.txt"), "content": "<a> & \u2028 ` + \"`\" + ` 汉字\n"}
+	r.decide = func(q claude.ToolAsk) claude.Verdict { return claude.Verdict{Allow: true, Input: q.Input} }
+	r.calls(bash(command), modelsim.Tool("Write", write))
+	a := r.turn(t.Context(), "a", fresh(), "go")
+	if a.err != nil || a.result.Failure != "" {
+		t.Fatalf("%+v, %v", a.result, a.err)
+	}
+	asked := a.asked()
+	if len(asked) != 2 || !strings.HasPrefix(asked[0], "default Bash ") || !strings.HasPrefix(asked[1], "default Write ") {
+		t.Fatalf("asked %q", asked)
+	}
+	var in struct{ Command string }
+	must(t, json.Unmarshal([]byte(strings.TrimPrefix(asked[0], "default Bash ")), &in))
+	if in.Command != command {
+		t.Errorf("asked for %q", in.Command)
+	}
+	if got := r.read("out.txt"); got != "<b>&\u2028 号 2\n" {
+		t.Errorf("the command wrote %q", got)
+	}
+	if got := r.read("w.txt"); got != write["content"] {
+		t.Errorf("the file holds %q", got)
+	}
+	i := slices.IndexFunc(a.events, func(ev claude.Event) bool { _, ok := ev.(claude.ToolAllowed); return ok })
+	use := slices.IndexFunc(a.events, func(ev claude.Event) bool { _, ok := ev.(claude.ToolUse); return ok })
+	if i < 0 || use < 0 || a.events[i].(claude.ToolAllowed).ID != a.events[use].(claude.ToolUse).ID {
+		t.Errorf("events %+v", a.events)
+	}
+}
+
+func TestARefusedToolDoesNotRunAndTheAgentReadsWhy(t *testing.T) {
+	r := newRig(t)
+	r.decide = func(claude.ToolAsk) claude.Verdict { return claude.Verdict{Why: "先跑测试 \"first\""} }
+	r.calls(bash("touch made.txt"))
+	a := r.turn(t.Context(), "a", fresh(), "go")
+	if a.err != nil || a.result.Failure != "" || len(a.asked()) != 1 {
+		t.Fatalf("%q, %+v, %v", a.asked(), a.result, a.err)
+	}
+	if _, err := os.Stat(filepath.Join(r.cfg.Project, "made.txt")); err == nil {
+		t.Error("the tool ran")
+	}
+	list := r.model.Requests()
+	if !strings.Contains(list[len(list)-1].AllText(), "先跑测试 \"first\"") {
+		t.Error("the agent was not told why")
+	}
+}
+
+// The CLI proposes what to allow for good; what changes its mode is no rule.
+func TestWhatTheCLIProposes(t *testing.T) {
+	r := newRig(t)
+	var got []claude.Rule
+	r.decide = func(q claude.ToolAsk) claude.Verdict {
+		got = append(got, q.Rules...)
+		return claude.Verdict{Why: "no"}
+	}
+	r.calls(bash("git push origin main"), bash("python3 x.py && git push"),
+		modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Project, "w"), "content": "x"}))
+	a := r.turn(t.Context(), "a", fresh(), "go")
+	want := []claude.Rule{{Tool: "Bash", Content: "git push *"}, {Tool: "Bash", Content: "python3 x.py"}, {Tool: "Bash", Content: "git push *"}}
+	if a.err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, a.err)
+	}
+}
+
+func TestTheAgentAsksPeople(t *testing.T) {
+	r := newRig(t)
+	r.decide = func(q claude.ToolAsk) claude.Verdict {
+		in := map[string]any{}
+		must(t, json.Unmarshal(q.Input, &in))
+		in["answers"] = map[string]string{"Which colour?": "Blue", "Which sizes?": "S, L"}
+		data, err := json.Marshal(in)
+		must(t, err)
+		return claude.Verdict{Allow: true, Input: data}
+	}
+	option := func(label string) map[string]string { return map[string]string{"label": label, "description": "d"} }
+	r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
+		map[string]any{"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": []any{option("Red"), option("Blue")}},
+		map[string]any{"question": "Which sizes?", "header": "Size", "multiSelect": true, "options": []any{option("S"), option("L")}},
+	}}))
+	a := r.turn(t.Context(), "a", fresh(), "go")
+	list := r.model.Requests()
+	if text := list[len(list)-1].AllText(); a.err != nil || !strings.Contains(text, `"Which colour?"="Blue"`) || !strings.Contains(text, `"Which sizes?"="S, L"`) {
+		t.Errorf("%v, the agent read %q", a.err, text[max(0, len(text)-600):])
+	}
+}
+
+// An approved plan ends the plan mode for its turn. The next turn of the chat is in plan mode again.
+func TestAPlanIsApprovedForItsTurnOnly(t *testing.T) {
+	r := newRig(t)
+	r.decide = func(q claude.ToolAsk) claude.Verdict {
+		return claude.Verdict{Allow: q.Name == claude.PlanTool, Input: q.Input, Why: "no"}
+	}
+	r.calls(modelsim.Tool(claude.PlanTool, map[string]string{"plan": "1. x"}), bash("touch a"))
+	spec := fresh()
+	spec.Mode = claude.PlanMode
+	first := r.turn(t.Context(), "a", spec, "go")
+	r.calls(bash("touch b"))
+	second := r.turn(t.Context(), "a", spec, "more")
+	if first.err != nil || second.err != nil || r.pool.Stats().Started != 1 {
+		t.Fatalf("%v, %v, %+v", first.err, second.err, r.pool.Stats())
+	}
+	want := []string{`plan ExitPlanMode {"plan":"1. x"}`, `default Bash {"command":"touch a","description":"x"}`}
+	if got := first.asked(); !slices.Equal(got, want) {
+		t.Errorf("first %q", got)
+	}
+	if got := second.asked(); len(got) != 1 || !strings.HasPrefix(got[0], "plan Bash") {
+		t.Errorf("second %q", got)
+	}
+}
+
+// The agent may go into plan mode by itself. That must not spare it the questions.
+func TestPlanModeIsNoWayAroundPermissions(t *testing.T) {
+	r := newRig(t)
+	r.calls(modelsim.Tool("EnterPlanMode", map[string]string{}), bash("touch made.txt"))
+	a := r.turn(t.Context(), "a", fresh(), "go")
+	if got := a.asked(); a.err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "plan Bash") {
+		t.Errorf("asked %q, %v", got, a.err)
+	}
+	if _, err := os.Stat(filepath.Join(r.cfg.Project, "made.txt")); err == nil {
+		t.Error("the tool ran")
+	}
+}
+
+// A turn that is stopped while it asks ends at once; an answer that comes later does nothing.
+func TestATurnIsStoppedWhileItAsks(t *testing.T) {
+	r := newRig(t)
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	r.calls(bash("touch made.txt"))
+	p, err := r.pool.Acquire(ctx, "a", claude.Spec{Session: uuid.NewString(), Dir: r.cfg.Project, Mode: "default"})
+	must(t, err)
+	defer r.pool.Release("a", p)
+	var ask, end string
+	stopped := errors.New("stopped")
+	for ev, err := range p.Run(ctx, uuid.NewString(), "go") {
+		if err != nil {
+			if !errors.Is(err, stopped) {
+				t.Error(err)
+			}
+			break
+		}
+		switch e := ev.(type) {
+		case claude.ToolAsk:
+			ask = e.ID
+			stop(stopped)
+		case claude.ToolAskEnd:
+			end = e.ID
+			if p.Answer(e.ID, claude.Verdict{Allow: true, Input: json.RawMessage(`{}`)}) {
+				t.Error("an ask was answered after its end")
+			}
+		}
+	}
+	if ask == "" || end != ask {
+		t.Errorf("ask %q, its end %q", ask, end)
+	}
+	if p.Answer(ask, claude.Verdict{}) {
+		t.Error("an ask was answered after its turn")
+	}
+	if _, err := os.Stat(filepath.Join(r.cfg.Project, "made.txt")); err == nil {
+		t.Error("the tool ran")
+	}
+}

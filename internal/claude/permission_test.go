@@ -1,0 +1,106 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/period"
+)
+
+// sink keeps what is written to a process.
+type sink struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *sink) Close() error { return nil }
+
+func (s *sink) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+const askLine = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"x"},"tool_use_id":"t1"}}`
+
+// However long people take to answer, it is no silence of the agent, nor time of the turn. Afterwards both count on.
+func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		limits Config
+		want   error
+		before time.Duration // the ask comes
+		within time.Duration // the end comes, after the answer
+	}{
+		"silence": {Config{Silence: period.Duration{Duration: time.Minute}, TurnLimit: period.Duration{Duration: time.Hour}}, ErrSilent, 30 * time.Second, time.Minute},
+		"turn":    {Config{Silence: period.Duration{Duration: 5 * time.Hour}, TurnLimit: period.Duration{Duration: time.Hour}}, ErrTurnEnd, 10 * time.Minute, 50 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gone := exec.Command("true") // whose family is empty
+			if err := gone.Run(); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				in := &sink{}
+				p := &Process{cmd: gone, mark: markName + "=" + uuid.NewString(), limits: tc.limits, exited: make(chan struct{}), in: newInput(in)}
+				defer func() { p.in.close(); <-p.in.done }()
+				r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newAsks(), stop: stopper{p: p}}
+				p.attach(r)
+				defer p.detach(r)
+				var events []Event
+				var end error
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					r.loop(context.Background(), func(ev Event, err error) bool {
+						if err != nil {
+							end = err
+							return false
+						}
+						events = append(events, ev)
+						return true
+					})
+				}()
+				time.Sleep(tc.before)
+				p.deliver([]byte(askLine))
+				time.Sleep(100 * time.Hour)
+				synctest.Wait()
+				if strings.Contains(in.String(), "interrupt") {
+					t.Fatal("the turn was stopped while it asked")
+				}
+				if !p.Answer("r1", Verdict{Allow: true, Input: json.RawMessage(`{"command":"x"}`)}) || p.Answer("r1", Verdict{}) {
+					t.Fatal("not answered exactly once")
+				}
+				time.Sleep(tc.within - time.Second)
+				synctest.Wait()
+				if strings.Contains(in.String(), "interrupt") || !strings.Contains(in.String(), `"behavior":"allow"`) {
+					t.Fatalf("too early: %s", in)
+				}
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				if !strings.Contains(in.String(), "interrupt") {
+					t.Fatal("the time does not count any more")
+				}
+				close(p.exited)
+				<-done
+				if !errors.Is(end, tc.want) || len(events) != 2 {
+					t.Errorf("ended by %v, events %+v", end, events)
+				}
+			})
+		})
+	}
+}
