@@ -24,6 +24,7 @@ import (
 
 type serveCmd struct {
 	Config string `help:"The configuration file. Looked for in the working folder, then the user's and the system's configuration folder." type:"path" placeholder:"magpie.toml"`
+	plain  bool   // the log is for a person who looks at this terminal
 }
 
 // Run runs the bridge until ctx is done.
@@ -31,6 +32,9 @@ func (s serveCmd) Run(ctx context.Context) error {
 	c, err := loadConfig(s.Config, os.Environ())
 	if err != nil {
 		return err
+	}
+	if s.plain {
+		c.Log.Format = "console"
 	}
 	zerolog.SetGlobalLevel(c.Log.level()) // of the process, so that a reload reaches every logger
 	p, err := newProgram(ctx, c, newLog(os.Stderr, c.Log), nil)

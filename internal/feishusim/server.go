@@ -25,6 +25,8 @@ type Server struct {
 	*world
 	*people
 	*speech
+	*console
+	*registrations
 
 	cfg    Config
 	notify *notifier
@@ -54,6 +56,8 @@ func Start(cfg Config) (*Server, error) {
 	s.world = newWorld(cfg, s.notify, s.records)
 	s.people = &people{world: s.world, hub: s.hub, mentionsOnly: cfg.MentionsOnly}
 	s.speech = &speech{}
+	s.console = newConsole(cfg)
+	s.registrations = newRegistrations(s.auth, s.console)
 	s.http = &http.Server{
 		Handler:           s.work.wrap(s.routes()),
 		ReadHeaderTimeout: time.Minute,
@@ -91,6 +95,8 @@ func (s *Server) routes() http.Handler {
 		(&fileAPI{world: s.world}).routes(),
 		(&chatAPI{world: s.world}).routes(),
 		s.speech.routes(),
+		s.console.routes(),
+		s.registrations.routes(),
 	} {
 		for _, rt := range group {
 			mux.HandleFunc(rt.pattern, g.handler(rt))
