@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,7 @@ type Config struct {
 	Node           string // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
 	Groups         Groups             // what was said there; nil = only what events tell
+	Files          FilesConfig        // what belongs to messages and does not come with them
 	Tools          *agenttools.Server // of which the agents get tools; nil = they get none
 	Redact         redact.Policy      // what is kept out of the History; nobody can read it there later, nor can the agent
 	MaxAge         time.Duration      // a message that is older when it is first seen is run only on request; 0 = any age will do
@@ -98,6 +100,7 @@ type Bridge struct {
 	notes      notes
 	recovery   recovery
 	access     atomic.Pointer[Access]
+	files      *files
 }
 
 // New makes a bridge. Run starts it.
@@ -108,6 +111,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.upkeep = newUpkeep(b.summaries.make)
+	b.files = &files{FilesConfig: cfg.Files, db: store, redact: cfg.Redact}
 	b.desk = newDesk(cfg, store, b.context, log)
 	b.SetAccess(cfg.Access)
 	b.background = newBackground(cfg, store, func(key chat.Key, who chat.Actor) bool { return b.access.Load().allows(key, who) })
@@ -172,14 +176,14 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 		return nil
 	}
 	if !m.ToBot {
+		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
 		_, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Overheard})
 		return err
 	}
 	switch cmd, name, args := parseCommand(m.Text); {
 	case m.Unreadable != "":
-		m.Text = "[" + m.Unreadable + "]"
 		return b.obey(ctx, m, "", say(texts.Unreadable))
-	case strings.TrimSpace(m.Text) == "":
+	case strings.TrimSpace(m.Text) == "" && len(m.Files) == 0:
 		return b.obey(ctx, m, "", say(texts.AskMe))
 	case name != "" && b.cfg.late(m):
 		return b.obey(ctx, m, args, tooLate(name))
@@ -203,7 +207,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 
 // ask takes in a question.
 func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
-	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: string(langOf(m.Text))}
+	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: string(langOf(chat.Unmarked(m.Text)))}
 	l := b.lang(ctx, m.Key, e.Lang)
 	switch {
 	case b.cfg.late(m):
@@ -213,6 +217,11 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 			return err
 		}
 	}
+	files, err := b.quotes(ctx, m)
+	if err != nil {
+		return err
+	}
+	e.Files = files
 	crash.At("message: received")
 	got, err := b.accept(ctx, e)
 	crash.At("message: stored")
@@ -221,6 +230,10 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 	}
 	if e.Held != nil || e.Continues != 0 {
 		b.outbox.wake(m.Key)
+	}
+	if wordless(m) {
+		time.AfterFunc(wordsWait, func() { b.wake(m.Key) }) // at the end of the program it stays in the queue
+		return nil
 	}
 	b.wake(m.Key)
 	return nil

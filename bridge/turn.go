@@ -78,7 +78,8 @@ type turn struct {
 	usage   *db.Usage        // nil = not reported
 	view    view
 	painter *painter
-	listen  func() // waits for what was said in the group
+	shown   []claude.Image // pictures that the model sees
+	listen  func()         // waits for what was said in the group
 	began   time.Time
 	first   time.Duration // until the first text; 0 = none yet
 	logged  atomic.Value  // the session's id, in every line of the log
@@ -224,6 +225,7 @@ const attempts = 3
 func (t *turn) answer(ctx context.Context) outcome {
 	log := zerolog.Ctx(ctx)
 	t.settle(ctx)
+	t.fetch(ctx)
 	t.listen = t.b.background.ask(ctx, t.claim)
 	defer t.listen()
 	var err error
@@ -308,7 +310,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		Session: t.claim.Turn.Session, Resume: t.resume,
 		Dir: b.cfg.project(t.claim.Chat), Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 		Tools: b.desk.serve(t.claim.Chat),
-		Known: func() []string { return t.known(ctx) },
+		Known: func() []string { return t.known(ctx) }, Files: t.place(ctx),
 	}
 	queued := t.view.waiting()
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
@@ -331,7 +333,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	t.sent = true
 	b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
 	crash.At("prompt: sending")
-	for ev, err := range p.Run(ctx, t.claim.Turn.Prompt, prompt.Text()) {
+	for ev, err := range p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...) {
 		if err != nil {
 			return result, err
 		}

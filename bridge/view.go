@@ -80,6 +80,12 @@ func (v view) tidying() view {
 	return v
 }
 
+// receiving is the view of a turn that waits for what was sent with its question.
+func (v view) receiving() view {
+	v.status, v.tool = inputTexts.Receiving, ""
+	return v
+}
+
 // restarted is the view of a turn that begins again: what was shown of the first try is void.
 func (v view) restarted() view {
 	v.status, v.tool, v.blocks, v.denied = texts.Thinking, "", nil, nil

@@ -13,8 +13,8 @@ import (
 // editID is the message id of what a message says after it was edited so many times.
 func editID(id string, times int) string { return fmt.Sprintf("edit:%s:%d", id, times) }
 
-// answerable is the platform's id of a message of the History.
-func answerable(id string) string {
+// Answerable is the platform's id of a message of the History.
+func Answerable(id string) string {
 	if rest, ok := strings.CutPrefix(id, "edit:"); ok {
 		return rest[:max(0, strings.LastIndexByte(rest, ':'))]
 	}
@@ -54,7 +54,7 @@ func (said Messages) same(ctx context.Context, tx *sql.Tx, old version, e Entry)
 	if err := said.db.Files().attach(ctx, tx, old.Key, msgs); err != nil {
 		return false, err
 	}
-	had := slices.DeleteFunc(msgs[0].Files, func(f chat.File) bool { return f.Of != answerable(old.ID) })
+	had := slices.DeleteFunc(msgs[0].Files, func(f chat.File) bool { return f.Of != Answerable(old.ID) })
 	has := slices.DeleteFunc(slices.Clone(e.Files), func(f chat.File) bool { return f.Of != e.ID })
 	return old.Text == e.Text && slices.EqualFunc(had, has, func(a, b chat.File) bool { return a.Key == b.Key }), nil
 }

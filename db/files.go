@@ -147,3 +147,26 @@ func (fs Files) drop(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string
 	}
 	return paths, nil
 }
+
+// The card of an answer is known by the message that shows it.
+const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1` + stands + ` AND message_id IN (
+	SELECT 'answer:' || id FROM (SELECT id, card_id FROM turns WHERE chat_key = ?1 ORDER BY id DESC LIMIT 300)
+	WHERE card_id = ?2 OR substr(card_id, 1, length(?2) + 1) = ?2 || '/')`
+
+// Quoted is a message of a chat by the platform's id, with its files: also an answer by the message that shows its card.
+// It returns [ErrNotFound] when that is not known, or does not stand any more.
+func (fs Files) Quoted(ctx context.Context, key chat.Key, id string) (chat.Message, error) {
+	for _, query := range []struct{ sql, id string }{{selectMessagesByID, list([]string{id})}, {answerShownBy, id}} {
+		msgs, err := queryMessages(ctx, fs.db.read, key, query.sql, key.String(), query.id)
+		if err == nil && len(msgs) > 0 {
+			err = fs.attach(ctx, fs.db.read, key, msgs[:1])
+		}
+		if err != nil {
+			return chat.Message{}, fmt.Errorf("read message %s, which is quoted: %w", id, err)
+		}
+		if len(msgs) > 0 {
+			return msgs[0], nil
+		}
+	}
+	return chat.Message{}, ErrNotFound
+}

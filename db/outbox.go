@@ -148,7 +148,7 @@ func (o Outbox) Readdress(ctx context.Context, p Post) error {
 		} else if err != nil {
 			return err
 		}
-		id = answerable(id)
+		id = Answerable(id)
 		if _, err := tx.ExecContext(ctx, readdressTurn, p.Turn, id); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 type Swept struct {
 	Messages int
 	Events   int
+	Files    int // that people have sent; the caller deletes them
 }
 
 const forgetEvents = `DELETE FROM events WHERE seen_at < ?1`

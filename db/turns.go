@@ -120,7 +120,7 @@ func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) 
 	if err != nil {
 		return 0, err
 	}
-	ask, replyTo := askTurn, answerable(m.ID)
+	ask, replyTo := askTurn, Answerable(m.ID)
 	if m.ID == continueID(old.ID) {
 		ask, replyTo = askTurnByPress, old.ReplyTo
 	}

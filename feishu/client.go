@@ -44,6 +44,7 @@ type Client struct {
 	cards   *cards
 	state   state
 	topics  topics
+	ears    ears
 	uploads chan struct{} // one for each that goes on
 }
 

@@ -21,25 +21,25 @@ func (r *reading) file(kind chat.FileKind, key, name string, length time.Duratio
 func (r *reading) picture(c gjson.Result) string {
 	r.pictures++
 	r.file(chat.Picture, c.Get("image_key").String(), "", 0)
-	return chat.Mark("图片", strconv.Itoa(r.pictures))
+	return chat.Mark(chat.Picture.Word(), strconv.Itoa(r.pictures))
 }
 
 func (r *reading) document(c gjson.Result) string {
 	name := chat.FileName(c.Get("file_name").String())
 	r.file(chat.Document, c.Get("file_key").String(), name, 0)
-	return chat.Mark("文件", name)
+	return chat.Mark(chat.Document.Word(), name)
 }
 
 func (r *reading) film(c gjson.Result) string {
 	name, length := chat.FileName(c.Get("file_name").String()), duration(c)
 	r.file(chat.Film, c.Get("file_key").String(), name, length)
-	return chat.Mark("视频", strings.TrimSpace(name+" "+seconds(length)))
+	return chat.Mark(chat.Film.Word(), strings.TrimSpace(name+" "+seconds(length)))
 }
 
 func (r *reading) sound(c gjson.Result) string {
 	length := duration(c)
 	r.file(chat.Sound, c.Get("file_key").String(), "", length)
-	return chat.Mark("语音", seconds(length))
+	return chat.Mark(chat.Sound.Word(), seconds(length))
 }
 
 func duration(c gjson.Result) time.Duration {
@@ -57,7 +57,7 @@ func seconds(d time.Duration) string {
 // forwarded notes the messages that this one passes on.
 func (r *reading) forwarded() string {
 	r.files = append(r.files, chat.File{Number: len(r.files) + 1, Kind: chat.Forwarded, Of: r.id})
-	return chat.Mark("合并转发", "")
+	return chat.Mark(chat.Forwarded.Word(), "")
 }
 
 // other reads the forms that hold no text of the author's own.
