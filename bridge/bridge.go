@@ -6,12 +6,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -49,10 +47,14 @@ const onlookers = 64
 
 // Config is what the bridge must know beside its parts.
 type Config struct {
-	Access         Access // at the start, see SetAccess
-	Project        string // working folder of chats that have none of their own
-	PermissionMode string // of chats that have none of their own
-	Node           string // this machine; a session of another one cannot be resumed here
+	Access         Access   // at the start, see SetAccess
+	Staff          Staff    // nil = departments mean nothing
+	App            string   // the platform's id of the app; empty = its owner is not looked for
+	Founder        Founder  // nil = the platform cannot be asked for the owner
+	Found          db.Owner // who was found earlier to be the owner, if anybody
+	Project        string   // working folder of chats that have none of their own
+	PermissionMode string   // of chats that have none of their own
+	Node           string   // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
 	Groups         Groups             // what was said there; nil = only what events tell
 	Files          FilesConfig        // what belongs to messages and does not come with them
@@ -62,6 +64,10 @@ type Config struct {
 	Shutdown       time.Duration      // all that the end of the program may take: turns that run go on for most of it
 	Observe        func(Built)        // told of every context that is built; may be nil
 	Ended          func(Ended)        // told of every turn that has ended; may be nil
+	Lang           string             // in which all chats are spoken to that have not chosen another; empty = as they speak
+	NewLang        string             // in which a chat is spoken to before anybody has spoken there; empty = Chinese
+	Version        string             // of the program; admins are told
+	Checks         []Check            // what /doctor looks at
 }
 
 // Built is the context of one turn, as it goes to the agent.
@@ -99,7 +105,10 @@ type Bridge struct {
 	summaries  summaries
 	notes      notes
 	recovery   recovery
-	access     atomic.Pointer[Access]
+	ownership  *ownership
+	access     *gate
+	doorbell   *doorbell
+	logins     logins
 	files      *files
 }
 
@@ -113,13 +122,17 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.upkeep = newUpkeep(b.summaries.make)
 	b.files = &files{FilesConfig: cfg.Files, db: store, redact: cfg.Redact}
 	b.desk = newDesk(cfg, store, b.context, log)
+	b.access = newGate(cfg, store, log)
+	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
+	b.logins.b = b
 	b.SetAccess(cfg.Access)
-	b.background = newBackground(cfg, store, func(key chat.Key, who chat.Actor) bool { return b.access.Load().allows(key, who) })
+	b.doorbell = &doorbell{gate: b.access, grants: store.Grants(), out: out, jobs: b.outbox.jobs, log: log}
+	b.background = newBackground(cfg, store, b.access.admits)
 	return b
 }
 
 // SetAccess changes who may talk to the bot, from the next message on.
-func (b *Bridge) SetAccess(a Access) { b.access.Store(&a) }
+func (b *Bridge) SetAccess(a Access) { b.ownership.set(a) }
 
 // Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new, gives the
 // turns that run most of the configured time, interrupts what is left, and delivers as much as the rest of the time allows.
@@ -145,9 +158,10 @@ func (b *Bridge) Run(ctx context.Context) error {
 		defer close(tended)
 		b.upkeep.jobs.run(ctx, quiet) // nothing of it is worth waiting for at the end, but turns may be waiting for it
 	}()
-	var vectors sync.WaitGroup
-	vectors.Go(func() { b.context.Run(ctx) })
-	defer vectors.Wait()
+	var aside sync.WaitGroup
+	aside.Go(func() { b.context.Run(ctx) })
+	aside.Go(func() { b.ownership.run(ctx) })
+	defer aside.Wait()
 	answered, delivered := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(delivered)
@@ -170,9 +184,20 @@ const (
 // Message takes in what a platform delivered. The platform delivers it again until nil comes back, so the commit comes
 // first and the work later.
 func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
+	if taken, err := b.ownership.claim(ctx, m); taken || err != nil {
+		b.outbox.jobs.add(b.ownership.welcome)
+		return err
+	}
+	if code, ok := b.logins.take(&m); ok && b.access.admits(ctx, m.Key, m.Actor) {
+		return b.obey(ctx, m, "", code)
+	}
 	b.background.heard(m)
-	if !b.access.Load().allows(m.Key, m.Actor) {
-		b.refuse(m)
+	switch who, err := b.access.ask(ctx, m.Key, m.Actor); {
+	case err != nil:
+		return err
+	case who == stranger:
+		return b.doorbell.ring(ctx, m)
+	case who == denied:
 		return nil
 	}
 	if !m.ToBot {
@@ -192,7 +217,9 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	case cmd != nil:
 		return b.obey(ctx, m, args, cmd.plan)
 	case name != "":
-		return b.obey(ctx, m, args, say(texts.UnknownCommand, name))
+		return b.obey(ctx, m, args, unknown(name))
+	case passedOn.MatchString(strings.TrimSpace(m.Text)):
+		return b.obey(ctx, m, "", passOn)
 	}
 	return b.ask(ctx, m)
 }
@@ -207,7 +234,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 
 // ask takes in a question.
 func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
-	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: string(langOf(chat.Unmarked(m.Text)))}
+	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: cmp.Or(b.cfg.Lang, string(langOf(chat.Unmarked(m.Text))))}
 	l := b.lang(ctx, m.Key, e.Lang)
 	switch {
 	case b.cfg.late(m):
@@ -262,30 +289,21 @@ func (b *Bridge) lang(ctx context.Context, key chat.Key, spoken string) lang {
 	return chatLang(c)
 }
 
-// refuse lets a message of a stranger go. Only while nobody owns the bot, who tries is told how to become its owner.
-func (b *Bridge) refuse(m chat.Incoming) {
-	b.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
-	if b.access.Load().Unset() && m.Kind == chat.Private {
-		b.outbox.jobs.add(func(ctx context.Context) {
-			text := fmt.Sprintf(texts.NotAllowed.in(langOf(m.Text)), m.Actor.ID)
-			if _, err := b.out.Reply(ctx, chat.Ref{Key: m.Key, ID: m.ID}, text, "reply:"+m.ID); err != nil {
-				b.log.Error().Err(err).Msg("reply failed")
-			}
-		})
-	}
-}
-
 // Press takes in a button that somebody pressed, and returns what to tell him.
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
-	if !b.access.Load().allows(p.Key, p.Actor) {
+	if !b.access.admits(ctx, p.Key, p.Actor) {
 		return "", nil
 	}
 	l := b.lang(ctx, p.Key, "")
 	switch {
+	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
+		return b.doorbell.answer(ctx, p, l)
 	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):
 		return texts.StopAsked.in(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:
 		return b.recovery.decide(ctx, p, l)
+	case p.Action.Do == doOrder:
+		return "", b.pressed(ctx, p)
 	}
 	return texts.StopOver.in(l), nil
 }

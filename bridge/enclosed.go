@@ -43,7 +43,7 @@ func (b *Bridge) quotes(ctx context.Context, m chat.Incoming) ([]chat.File, erro
 func (t *turn) fetch(ctx context.Context) {
 	fs := t.b.files
 	if wanted(t.claim.Asked) {
-		t.show(t.view.receiving())
+		t.show(t.view.receiving(time.Now()))
 		if failed := fs.fetch(ctx, &t.claim); len(failed) > 0 {
 			t.regret(ctx, failed)
 		}
