@@ -230,3 +230,21 @@ func TestEditsAndRecallsAreTold(t *testing.T) {
 		t.Error("a message that is gone was edited")
 	}
 }
+
+func TestWhatWasTakenBackDuringAnOutageIsTold(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.PrivateChat(ann)
+	stop := p.start(p.Client, rec)
+	id := p.Say(room, ann, "one")
+	m := next(t, rec.messages)
+	stop()
+	p.Recall(id)
+	rec.active = func() ([]chat.Activity, error) {
+		return []chat.Activity{{Key: m.Key, Kind: m.Kind, Since: m.Time}}, nil
+	}
+	p.start(p.another(), rec)
+	if r := next(t, rec.recalls); r.ID != id || r.Key != m.Key {
+		t.Errorf("recalled: %+v", r)
+	}
+}

@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -24,6 +25,8 @@ const (
 
 // ears turns recordings into words, where the tenant has the right to it.
 type ears struct {
+	decoder string // the program that decodes recordings; empty = ffmpeg, if it is installed
+
 	mu   sync.Mutex
 	rest time.Time // until then nothing is asked
 }
@@ -48,7 +51,7 @@ func (c *Client) Transcribe(ctx context.Context, path string, length time.Durati
 	}
 	ctx, cancel := context.WithTimeout(ctx, speechTimeout)
 	defer cancel()
-	pcm, err := samples(ctx, path)
+	pcm, err := c.ears.samples(ctx, path)
 	if err != nil || len(pcm) == 0 {
 		return "", err
 	}
@@ -66,8 +69,8 @@ func (c *Client) Transcribe(ctx context.Context, path string, length time.Durati
 }
 
 // samples decodes a recording; nothing = there is no program that could.
-func samples(ctx context.Context, path string) ([]byte, error) {
-	program, err := exec.LookPath("ffmpeg")
+func (e *ears) samples(ctx context.Context, path string) ([]byte, error) {
+	program, err := exec.LookPath(cmp.Or(e.decoder, "ffmpeg"))
 	if err != nil {
 		return nil, nil //nolint:nilerr // the recording is handed over as it is
 	}

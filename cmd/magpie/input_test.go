@@ -7,12 +7,16 @@ import (
 	"image"
 	"image/png"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
+	"magpie/contextmgr"
 	"magpie/internal/chat"
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -140,4 +144,83 @@ func TestAnEditedQuestionIsAnsweredOnRequest(t *testing.T) {
 		}
 		return false
 	})
+}
+
+// everyForm is a message of every form, and how it is told to the agent.
+func everyForm(picture, file string) []struct{ form, content, told string } {
+	return []struct{ form, content, told string }{
+		{"text", `{"text":"你好"}`, "你好"},
+		{"post", fmt.Sprintf(`{"title":"计划","content":[[{"tag":"text","text":"看"},{"tag":"img","image_key":%q},{"tag":"file","file_key":%q,"file_name":"p.txt"}]]}`, picture, file), "看[图片 1][文件 p.txt]"},
+		{"image", fmt.Sprintf(`{"image_key":%q}`, picture), "[图片 1]"},
+		{"file", fmt.Sprintf(`{"file_key":%q,"file_name":"a.txt"}`, file), "[文件 a.txt]"},
+		{"folder", `{"file_key":"file_v3_x","file_name":"stuff"}`, "[文件夹 stuff]"},
+		{"audio", fmt.Sprintf(`{"file_key":%q,"duration":2000}`, file), "[语音 2 秒]"},
+		{"media", fmt.Sprintf(`{"file_key":%q,"image_key":"img_x","file_name":"a.mp4","duration":3000}`, file), "[视频 a.mp4 3 秒]"},
+		{"sticker", `{"file_key":"file_v3_y"}`, "[表情包]"},
+		{"interactive", `{"title":"构建","elements":[[{"tag":"text","text":"失败"}]]}`, "[卡片 构建]\n失败"},
+		{"location", `{"name":"北京","longitude":"116","latitude":"39"}`, "[位置 北京]"},
+		{"share_user", `{"user_id":"ou_x"}`, "[名片]"},
+		{"share_chat", `{"chat_id":"oc_x"}`, "[群名片]"},
+		{"share_calendar_event", `{"summary":"例会","start_time":"0","end_time":"0"}`, "[日程 例会]"},
+		{"video_chat", `{"topic":"站会"}`, "[视频会议 站会]"},
+		{"todo", `{"summary":{"title":"写报告","content":[]}}`, "[任务 写报告]"},
+		{"vote", `{"topic":"吃什么","options":["面","饭"]}`, "[投票 吃什么]\n- 面"},
+	}
+}
+
+// Whatever people send, alone and mixed, the agent is told of it in the order in which it was sent: at once in private, in
+// groups and topics when somebody speaks to the bot.
+func TestEveryFormOfMessageIsTold(t *testing.T) {
+	for _, place := range []string{"private", "group", "topic"} {
+		t.Run(place, func(t *testing.T) {
+			r := newRig(t, withFiles, func(c *config) {
+				c.Claude = claudetest.ScriptedConfig(t)
+				c.Feishu.Topics, c.Context.AutoChatContext = true, 100
+			})
+			room, opts := r.chat, []feishusim.SendOption(nil)
+			if place != "private" {
+				room = r.sim.Group("测试群", r.user)
+			}
+			if place == "topic" {
+				root, _ := r.sim.Message(r.sim.Say(room, r.user, "话题", feishusim.Thread(feishusim.NewThread)))
+				r.heard(root.ID)
+				opts = append(opts, feishusim.Thread(root.ThreadID))
+			}
+			picture := r.sim.Upload("x.png", "image/png", aPicture(t))
+			file := r.sim.Upload("a.txt", "text/plain", []byte("words"))
+			forms := everyForm(picture, file)
+			at := time.Now()
+			for i, f := range forms {
+				sent := append(slices.Clone(opts), feishusim.Time(at.Add(time.Duration(i)*time.Millisecond)))
+				r.heard(r.sim.Send(room, r.user, f.form, json.RawMessage(f.content), sent...))
+			}
+			passed := r.sim.Forward(room, r.user, []string{r.sim.Say(r.chat, r.user, "/status")}, append(slices.Clone(opts), feishusim.Time(at.Add(50*time.Millisecond)))...)
+			r.heard(passed)
+			last := append(slices.Clone(opts), feishusim.Mention(), feishusim.Time(at.Add(time.Second)))
+			r.sim.Say(room, r.user, "都看到了吗？", last...)
+			var told strings.Builder
+			for !strings.Contains(told.String(), "都看到了吗？") {
+				select {
+				case b := <-r.built:
+					told.WriteString(contextmgr.Prefix(contextmgr.Context{Background: b.Prompt.Background}, b.Prompt.Kind, b.Prompt.Current) + "\n")
+				case <-time.After(patience):
+					t.Fatalf("the agent was not asked; visible:\n%s", r.transcript())
+				}
+			}
+			rest := told.String()
+			for _, f := range append(forms, struct{ form, content, told string }{"merge_forward", "", "> /status"}) {
+				if place == "private" { // in groups files come with the question, and words before it
+					_, after, ok := strings.Cut(rest, f.told)
+					if rest = after; !ok {
+						t.Fatalf("%s is not told, or in another order:\n%s", f.form, told.String())
+					}
+				} else if !strings.Contains(rest, f.told) {
+					t.Errorf("%s is not told:\n%s", f.form, rest)
+				}
+			}
+			if n := strings.Count(told.String(), "没有取到"); n != 0 {
+				t.Errorf("%d files were not fetched:\n%s", n, told.String())
+			}
+		})
+	}
 }
