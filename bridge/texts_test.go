@@ -19,6 +19,7 @@ var catalogues = map[string]any{
 	"accessTexts":   accessTexts,
 	"approvalTexts": approvalTexts,
 	"cardTexts":     cardTexts,
+	"inputTexts":    inputTexts,
 	"outputTexts":   outputTexts,
 	"ownerTexts":    ownerTexts,
 }
