@@ -46,11 +46,13 @@ const onlookers = 64
 
 // Config is what the bridge must know beside its parts.
 type Config struct {
-	Access         Access // at the start, see SetAccess
-	Staff          Staff  // nil = departments mean nothing
-	Project        string // working folder of chats that have none of their own
-	PermissionMode string // of chats that have none of their own
-	Node           string // this machine; a session of another one cannot be resumed here
+	Access         Access             // at the start, see SetAccess
+	Staff          Staff              // nil = departments mean nothing
+	Project        string             // working folder of chats that have none of their own
+	PermissionMode string             // of chats that have none of their own
+	Projects       map[string]Project // to which chats can change, by name
+	Guard          Guard              // where no agent may work
+	Node           string             // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
 	Groups         Groups             // what was said there; nil = only what events tell
 	Tools          *agenttools.Server // of which the agents get tools; nil = they get none

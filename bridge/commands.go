@@ -67,6 +67,9 @@ func commands() []command {
 		{name: "memory", aliases: []string{"记忆"}, help: texts.HelpMemory, plan: aboutMemory},
 		{name: "history", aliases: []string{"历史"}, help: texts.HelpHistory, plan: showHistory},
 		{name: "context", aliases: []string{"上下文"}, help: texts.HelpContext, plan: showContext},
+		{name: "projects", aliases: []string{"项目"}, help: accessTexts.HelpProjects, plan: listProjects},
+		{name: "cd", aliases: []string{"切换"}, help: accessTexts.HelpCd, plan: changeProject},
+		{name: "mode", aliases: []string{"模式"}, help: accessTexts.HelpMode, plan: changeMode},
 	}
 }
 
@@ -189,5 +192,5 @@ func status(ctx context.Context, o ordered) (order, error) {
 	case c.Session.ID != "":
 		session = texts.StatusSession
 	}
-	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.cfg.project(c)), session.in(l), b.cfg.Context.Mode) + lastTold(ctx, b, c)}, nil
+	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), b.cfg.projectShown(c), session.in(l), b.cfg.Context.Mode) + lastTold(ctx, b, c)}, nil
 }

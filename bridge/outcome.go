@@ -31,6 +31,9 @@ func failed(log *zerolog.Logger, err error) outcome {
 	case errors.Is(err, claude.ErrTurnEnd):
 		log.Error().Err(err).Msg("turn failed")
 		return outcome{db.Failed, "turn_timeout", texts.FailTurnEnd}
+	case errors.Is(err, errNoProject):
+		log.Error().Err(err).Msg("turn failed")
+		return outcome{db.Failed, "project", accessTexts.ProjectGone}
 	case errors.As(err, &exit):
 		log.Error().Err(err).Msg("turn failed")
 		return outcome{db.Failed, "died", texts.FailDied}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -300,13 +299,17 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	if ctx.Err() != nil { // stopped before it began
 		return claude.Result{}, context.Cause(ctx)
 	}
+	b, owner := t.b, t.claim.Turn.Key.String()
+	dir, err := b.cfg.workplace(t.claim.Chat)
+	if err != nil {
+		return claude.Result{}, err
+	}
 	if err := t.here(); err != nil {
 		return claude.Result{}, err
 	}
-	b, owner := t.b, t.claim.Turn.Key.String()
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
-		Dir: b.cfg.project(t.claim.Chat), Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
+		Dir: dir, Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 		Tools: b.desk.serve(t.claim.Chat),
 		Known: func() []string { return t.known(ctx) },
 	}
@@ -467,22 +470,4 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 		e.Session = t.kept
 	}
 	return t.b.finish(ctx, e)
-}
-
-// project is the chat's working folder.
-func (cfg Config) project(c db.Chat) string {
-	return cmp.Or(c.Settings.Project, cfg.Project)
-}
-
-// permissionMode is what the agent may do in the chat without being asked.
-func (cfg Config) permissionMode(c db.Chat) string {
-	return cmp.Or(c.Settings.Mode, cfg.PermissionMode)
-}
-
-// projectName is how users see a project: its folder's name, not where it lies.
-func projectName(dir string) string {
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
-	return filepath.Base(dir)
 }

@@ -35,6 +35,8 @@ type config struct {
 	HTTP    httpConfig              `toml:"http" envPrefix:"HTTP_"`
 	Log     logConfig               `toml:"log" envPrefix:"LOG_"`
 
+	Projects map[string]bridge.Project `toml:"projects" env:"-"` // to which chats can change, by name
+
 	Node     string          `toml:"node" env:"NODE"` // this machine: its sessions are resumed on no other; empty = the host's name
 	Redact   redactConfig    `toml:"redact" envPrefix:"REDACT_"`
 	Recovery recoveryConfig  `toml:"recovery" envPrefix:"RECOVERY_"`
@@ -121,6 +123,12 @@ func loadConfig(path string, environ []string) (config, error) {
 	}
 	if c.Claude, err = c.Claude.Resolve(); err != nil {
 		return c, &configError{err}
+	}
+	for name, p := range c.Projects {
+		if p.Path, err = filepath.Abs(p.Path); err != nil {
+			return c, &configError{err}
+		}
+		c.Projects[name] = p
 	}
 	return c, nil
 }
@@ -231,7 +239,7 @@ func variableError(err error) error {
 
 func (c config) validate() error {
 	errs := []error{
-		c.Feishu.Validate(), c.Claude.Validate(), c.Context.Validate(), c.Memory.Validate(), c.Access.Validate(), c.DB.Validate(), c.HTTP.validate(),
+		c.Feishu.Validate(), c.Claude.Validate(), c.work().CheckProjects(), c.Context.Validate(), c.Memory.Validate(), c.Access.Validate(), c.DB.Validate(), c.HTTP.validate(),
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		errs = append(errs, fmt.Errorf("[log] level %q: want debug, info, warn or error", c.Log.Level))
@@ -246,6 +254,12 @@ func (c config) validate() error {
 		errs = append(errs, errors.New("shutdown_timeout: want 0 or more"))
 	}
 	return errors.Join(errs...)
+}
+
+// work says where agents work, and what they may do there.
+func (c config) work() bridge.Config {
+	guard := bridge.Guard{Homes: c.Claude.Homes(), Data: filepath.Dir(databasePath(c.DB))}
+	return bridge.Config{Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Projects: c.Projects, Guard: guard}
 }
 
 // context is what is needed to build contexts.

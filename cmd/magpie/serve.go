@@ -99,6 +99,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	}
 	p.bridge = bridge.New(bridge.Config{
 		Access: c.Access, Staff: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
+		Projects: c.Projects, Guard: c.work().Guard,
 		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
