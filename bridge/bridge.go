@@ -48,6 +48,9 @@ const onlookers = 64
 type Config struct {
 	Access         Access             // at the start, see SetAccess
 	Staff          Staff              // nil = departments mean nothing
+	App            string             // the platform's id of the app; empty = its owner is not looked for
+	Founder        Founder            // nil = the platform cannot be asked for the owner
+	Found          db.Owner           // who was found earlier to be the owner, if anybody
 	Project        string             // working folder of chats that have none of their own
 	PermissionMode string             // of chats that have none of their own
 	Projects       map[string]Project // to which chats can change, by name
@@ -61,6 +64,10 @@ type Config struct {
 	Shutdown       time.Duration      // all that the end of the program may take: turns that run go on for most of it
 	Observe        func(Built)        // told of every context that is built; may be nil
 	Ended          func(Ended)        // told of every turn that has ended; may be nil
+	Lang           string             // in which all chats are spoken to that have not chosen another; empty = as they speak
+	NewLang        string             // in which a chat is spoken to before anybody has spoken there; empty = Chinese
+	Version        string             // of the program; admins are told
+	Checks         []Check            // what /doctor looks at
 }
 
 // Built is the context of one turn, as it goes to the agent.
@@ -98,8 +105,10 @@ type Bridge struct {
 	summaries  summaries
 	notes      notes
 	recovery   recovery
+	ownership  *ownership
 	access     *gate
 	doorbell   *doorbell
+	logins     logins
 }
 
 // New makes a bridge. Run starts it.
@@ -112,13 +121,16 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.upkeep = newUpkeep(b.summaries.make)
 	b.desk = newDesk(cfg, store, b.context, log)
 	b.access = newGate(cfg, store, log)
+	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
+	b.logins.b = b
+	b.SetAccess(cfg.Access)
 	b.doorbell = &doorbell{gate: b.access, grants: store.Grants(), out: out, jobs: b.outbox.jobs, log: log}
 	b.background = newBackground(cfg, store, b.access.admits)
 	return b
 }
 
 // SetAccess changes who may talk to the bot, from the next message on.
-func (b *Bridge) SetAccess(a Access) { b.access.Store(&a) }
+func (b *Bridge) SetAccess(a Access) { b.ownership.set(a) }
 
 // Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new, gives the
 // turns that run most of the configured time, interrupts what is left, and delivers as much as the rest of the time allows.
@@ -144,9 +156,10 @@ func (b *Bridge) Run(ctx context.Context) error {
 		defer close(tended)
 		b.upkeep.jobs.run(ctx, quiet) // nothing of it is worth waiting for at the end, but turns may be waiting for it
 	}()
-	var vectors sync.WaitGroup
-	vectors.Go(func() { b.context.Run(ctx) })
-	defer vectors.Wait()
+	var aside sync.WaitGroup
+	aside.Go(func() { b.context.Run(ctx) })
+	aside.Go(func() { b.ownership.run(ctx) })
+	defer aside.Wait()
 	answered, delivered := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(delivered)
@@ -169,6 +182,13 @@ const (
 // Message takes in what a platform delivered. The platform delivers it again until nil comes back, so the commit comes
 // first and the work later.
 func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
+	if taken, err := b.ownership.claim(ctx, m); taken || err != nil {
+		b.outbox.jobs.add(b.ownership.welcome)
+		return err
+	}
+	if code, ok := b.logins.take(&m); ok && b.access.admits(ctx, m.Key, m.Actor) {
+		return b.obey(ctx, m, "", code)
+	}
 	b.background.heard(m)
 	switch who, err := b.access.ask(ctx, m.Key, m.Actor); {
 	case err != nil:
@@ -195,7 +215,9 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	case cmd != nil:
 		return b.obey(ctx, m, args, cmd.plan)
 	case name != "":
-		return b.obey(ctx, m, args, say(texts.UnknownCommand, name))
+		return b.obey(ctx, m, args, unknown(name))
+	case passedOn.MatchString(strings.TrimSpace(m.Text)):
+		return b.obey(ctx, m, "", passOn)
 	}
 	return b.ask(ctx, m)
 }
@@ -210,7 +232,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 
 // ask takes in a question.
 func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
-	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: string(langOf(m.Text))}
+	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: cmp.Or(b.cfg.Lang, string(langOf(m.Text)))}
 	l := b.lang(ctx, m.Key, e.Lang)
 	switch {
 	case b.cfg.late(m):
@@ -269,6 +291,8 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 		return texts.StopAsked.in(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:
 		return b.recovery.decide(ctx, p, l)
+	case p.Action.Do == doOrder:
+		return "", b.pressed(ctx, p)
 	}
 	return texts.StopOver.in(l), nil
 }

@@ -5,7 +5,7 @@ var accessTexts = struct {
 	Request, RequestSummary, LetIn, TurnAway, HasLetIn, TurnedAway phrase
 	AlreadyDecided, AdminsOnly, Welcome                            phrase
 
-	HelpProjects, HelpCd, HelpMode                        phrase
+	ArgsCd, ArgsMode, HelpProjects, HelpCd, HelpMode      phrase
 	ProjectsHead, ProjectLine, ProjectHere, ProjectsUsage phrase
 	NoSuchProject, ProjectChanged, ProjectGone            phrase
 	ModeNow, NoSuchMode, ModeTooHigh, ModeChanged         phrase
@@ -20,9 +20,11 @@ var accessTexts = struct {
 	AdminsOnly:     phrase{"这件事由管理员决定。", "This is for an admin to decide."},
 	Welcome:        phrase{"你现在可以和我对话了，直接说你想做什么。", "You can talk to me now. Just say what you need."},
 
+	ArgsCd:         phrase{"[项目]", "[project]"},
+	ArgsMode:       phrase{"[模式]", "[mode]"},
 	HelpProjects:   phrase{"列出可以使用的项目", "list the projects that can be used"},
-	HelpCd:         phrase{"切换项目，例如 /cd 名称；/cd 默认 回到默认项目", "change to another project, as in /cd NAME; /cd default goes back"},
-	HelpMode:       phrase{"查看或切换权限模式，例如 /mode plan", "show or change the permission mode, as in /mode plan"},
+	HelpCd:         phrase{"切换项目；/cd 默认 回到默认项目", "change to another project; /cd default goes back"},
+	HelpMode:       phrase{"查看或切换权限模式", "show or change the permission mode"},
 	ProjectsHead:   phrase{"**项目**", "**Projects**"},
 	ProjectLine:    phrase{"- `%s`（权限最高到 %s）%s", "- `%s` (permissions up to %s)%s"},
 	ProjectHere:    phrase{" ← 当前", " ← here"},

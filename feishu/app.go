@@ -75,12 +75,16 @@ func without(list, has []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(has, s) })
 }
 
-// App asks the platform about the app. It refuses an app that lacks the permission application:application:self_manage.
-func (c *Client) App(ctx context.Context) (App, error) { return c.api.application(ctx, c.cfg.AppID) }
+// Owner is the user to whom the app belongs; empty = the platform does not name one.
+func (c *Client) Owner(ctx context.Context) (string, error) {
+	app, err := c.api.application(ctx, c.cfg.AppID)
+	return app.Owner, err
+}
 
 // memberOwner is the type of an owner who is a member of the tenant; others are companies (page application-v6/application/get).
 const memberOwner = 2
 
+// application asks about the app, which must have the permission for it.
 func (a *api) application(ctx context.Context, id string) (App, error) {
 	answer, err := a.call(ctx, request{op: "look at the app", method: http.MethodGet, path: path("/open-apis/application/v6/applications/", id),
 		query: larkcore.QueryParams{"lang": {"zh_cn"}, "user_id_type": {"open_id"}}})

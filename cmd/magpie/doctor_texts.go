@@ -71,8 +71,8 @@ var doctorTexts = struct {
 	Scopes:        phrase{"应用权限：齐全", "permissions of the app: all that are needed"},
 	Deaf:          phrase{"事件：没有订阅 %s，收不到消息", "events: no subscription to %s, so no message arrives"},
 	EventsLack:    phrase{"事件和回调：缺少 %s", "events and callbacks: missing %s"},
-	AddEvents: phrase{"在 %s 选择“使用长连接接收”并添加，然后在 %s 创建并发布新版本",
-		"choose the long connection and add them: %s , and publish a new version: %s"},
+	AddEvents: phrase{"在 magpie 运行时到 %s 选择“使用长连接接收”并添加，然后在 %s 创建并发布新版本",
+		"while magpie runs, choose the long connection and add them: %s , and publish a new version: %s"},
 	Events: phrase{"事件和回调：齐全", "events and callbacks: all that are needed"},
 
 	DiskUnread: phrase{"磁盘（%s）：%s：%v", "disk of the %s: %s: %v"},

@@ -44,7 +44,6 @@ func (p *program) reload(current config) config {
 	}
 	current.Access, current.Log.Level = next.Access, next.Log.Level
 	p.bridge.SetAccess(current.Access)
-	p.warnUnset(current.Access)
 	// This is told at the old or the new level, whichever tells more.
 	zerolog.SetGlobalLevel(min(zerolog.GlobalLevel(), current.Log.level()))
 	p.log.Info().Strs("applied", taken).Msg("configuration read anew")

@@ -262,6 +262,36 @@ func TestSetupIsGivenUp(t *testing.T) {
 	}
 }
 
+// Who gives up after the app was created is told where its secret is; nothing else is left of it.
+func TestSetupIsGivenUpAfterTheScan(t *testing.T) {
+	t.Parallel()
+	n := newNewcomer(t)
+	n.sim.Inject(feishusim.Fault{Path: "/open-apis/bot/v3/info", Delay: patience})
+	term := openTerminal(t, n.command("--scan"))
+	term.answer("Project folder [", "")
+	screen := term.await("Waiting for you")
+	must(t, n.sim.Scan(n.sim.AddUser("小明"), scanned.FindString(screen)))
+	term.await("Asking the platform")
+	term.until("the platform to be asked", func() bool {
+		for _, c := range n.sim.Calls() {
+			if strings.Contains(c.Path, "tenant_access_token") {
+				return true
+			}
+		}
+		return false
+	})
+	_, err := term.tty.WriteString("\x03")
+	must(t, err)
+	term.await("Given up.")
+	term.await("The app " + n.sim.AppID() + " was created, but no configuration was written. Its secret is at " + n.sim.URL())
+	if code := term.exit(); code != 130 {
+		t.Errorf("exit code %d:\n%s", code, term)
+	}
+	if left := n.left(); len(left) != 0 {
+		t.Errorf("it left %s", left)
+	}
+}
+
 // echoes reports whether the terminal shows what is typed.
 func (t *terminal) echoes() bool {
 	state, err := unix.IoctlGetTermios(int(t.tty.Fd()), unix.TCGETS)
@@ -355,6 +385,12 @@ func TestSetupByFlags(t *testing.T) {
 	}
 	if list, err := os.ReadDir(filepath.Dir(n.config())); err != nil || len(list) != 2 {
 		t.Errorf("%v lie there, %v", list, err)
+	}
+	if (serviceFlags{}).needSystemd() != nil { // else it would become a service of this machine
+		out, err := run("--replace", "--owner=ou_other", "--start=service")
+		if err == nil || !strings.Contains(out, "magpie serve --config "+n.config()) || !strings.Contains(out, "the service was not installed") {
+			t.Errorf("a service without systemd: %v\n%s", err, out)
+		}
 	}
 	for name, tc := range map[string]struct {
 		args []string
