@@ -190,7 +190,7 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 			}
 		},
 		shows: func(ctx context.Context, answer string) {
-			if answer == draft {
+			if answer = t.b.cfg.Secrets.Growing(answer); answer == draft {
 				return
 			}
 			draft = answer
@@ -226,6 +226,9 @@ func (t *turn) answer(ctx context.Context) outcome {
 	t.settle(ctx)
 	t.listen = t.b.background.ask(ctx, t.claim)
 	defer t.listen()
+	if err := t.b.purse.check(ctx, t.claim); err != nil {
+		return failed(log, err)
+	}
 	var err error
 	for range attempts {
 		var result claude.Result
@@ -247,7 +250,7 @@ func (t *turn) answer(ctx context.Context) outcome {
 		case err != nil:
 			return failed(log, err)
 		default:
-			return ended(log, result)
+			return t.b.purse.limited(ended(log, result))
 		}
 		t.show(t.view.restarted())
 	}
@@ -311,7 +314,8 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
 		Model: t.claim.Chat.Settings.Model, Effort: t.claim.Chat.Settings.Effort,
-		Dir: dir, Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
+		Budget: b.purse.Load().TurnUSD,
+		Dir:    dir, Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 		Tools: b.desk.serve(t.claim.Chat),
 		Known: func() []string { return t.known(ctx) },
 	}
@@ -432,13 +436,22 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 			t.kept.ID = e.Session
 		}
 		t.kept.Tokens, t.kept.Window = e.Held, e.Window
-		t.usage = &db.Usage{
-			Model: e.Model, Input: e.Usage.Input, Output: e.Usage.Output,
-			CacheRead: e.Usage.CacheRead, CacheNew: e.Usage.CacheNew, CostUSD: e.CostUSD,
-			FirstText: t.first, Duration: time.Since(t.began),
-		}
+		t.spend(e)
 	}
 	t.show(t.view.apply(ev, time.Now()))
+}
+
+// spend adds up what the attempts have cost.
+func (t *turn) spend(e claude.Result) {
+	var u db.Usage
+	if t.usage != nil {
+		u = *t.usage
+	}
+	t.usage = &db.Usage{
+		Model: e.Model, Input: u.Input + e.Usage.Input, Output: u.Output + e.Usage.Output,
+		CacheRead: u.CacheRead + e.Usage.CacheRead, CacheNew: u.CacheNew + e.Usage.CacheNew, CostUSD: u.CostUSD + e.CostUSD,
+		FirstText: t.first, Duration: time.Since(t.began),
+	}
 }
 
 func (t *turn) show(v view) {

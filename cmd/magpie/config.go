@@ -31,6 +31,7 @@ type config struct {
 	Context contextmgr.Config       `toml:"context" envPrefix:"CONTEXT_"`
 	Memory  contextmgr.MemoryConfig `toml:"memory" envPrefix:"MEMORY_"`
 	Access  bridge.Access           `toml:"access" envPrefix:"ACCESS_"`
+	Budget  bridge.Budget           `toml:"budget" envPrefix:"BUDGET_"`
 	DB      db.Config               `toml:"db" envPrefix:"DB_"`
 	HTTP    httpConfig              `toml:"http" envPrefix:"HTTP_"`
 	Log     logConfig               `toml:"log" envPrefix:"LOG_"`
@@ -78,6 +79,8 @@ type httpConfig struct {
 type logConfig struct {
 	Level  string `toml:"level" env:"LEVEL"`   // debug | info | warn | error
 	Format string `toml:"format" env:"FORMAT"` // json | console
+
+	secrets redact.Known `toml:"-"` // that reach no line
 }
 
 func (c logConfig) level() zerolog.Level {
@@ -152,6 +155,7 @@ func readConfig(path string, environ []string) (config, error) {
 		return c, &configError{err}
 	}
 	c.Claude.Environ = environ
+	c.Log.secrets = redact.NewKnown(c.secrets())
 	return c, nil
 }
 
@@ -239,7 +243,7 @@ func variableError(err error) error {
 
 func (c config) validate() error {
 	errs := []error{
-		c.Feishu.Validate(), c.Claude.Validate(), c.work().CheckProjects(), c.Context.Validate(), c.Memory.Validate(), c.Access.Validate(), c.DB.Validate(), c.HTTP.validate(),
+		c.Feishu.Validate(), c.Claude.Validate(), c.work().CheckProjects(), c.Context.Validate(), c.Memory.Validate(), c.Access.Validate(), c.Budget.Validate(), c.DB.Validate(), c.HTTP.validate(),
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		errs = append(errs, fmt.Errorf("[log] level %q: want debug, info, warn or error", c.Log.Level))
