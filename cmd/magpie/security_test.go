@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -340,5 +341,37 @@ func TestTheAgentsEnvironment(t *testing.T) {
 		if !strings.Contains(strings.Join(names, " "), want) {
 			t.Errorf("%s is missing in %v", want, names)
 		}
+	}
+}
+
+// An admin has the configuration read anew, and is told what counts now, what needs a restart, and that there is a mistake.
+func TestAnAdminReloadsTheConfiguration(t *testing.T) {
+	r := makeRig(t, feishusim.Config{}, func(c *config) { c.Budget.TurnUSD = 5 })
+	r.cfg.Access = bridge.Access{Owner: r.user.OpenID}
+	next, mistake := make(chan config, 1), errors.New("line 3: unknown key")
+	r.load = func() (config, error) {
+		select {
+		case c := <-next:
+			return c, nil
+		default:
+			return config{}, mistake
+		}
+	}
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	if got := r.ask("/admin reload"); !strings.Contains(got, "有错误") {
+		t.Errorf("with a mistake: %q", got)
+	}
+	c := r.cfg
+	c.Budget.UserDayUSD, c.Access.Deny, c.Claude.Model = 7, []string{"ou_9"}, "opus"
+	next <- c
+	got := r.ask("/管理 重新加载")
+	for _, want := range []string{"[budget] user_day_usd", "[access] deny", "重启后才生效：[claude] model"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q does not say %s", got, want)
+		}
+	}
+	if got := r.ask("/admin 预算"); !strings.Contains(got, "$7.00") {
+		t.Errorf("/admin budgets: %q", got)
 	}
 }
