@@ -114,7 +114,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.upkeep = newUpkeep(b.summaries.make)
 	b.desk = newDesk(cfg, store, b.context, log)
-	b.logins.b = b
+	b.logins.b, b.logins.patience = b, loginTime
 	b.SetAccess(cfg.Access)
 	b.background = newBackground(cfg, store, func(key chat.Key, who chat.Actor) bool { return b.access.Load().allows(key, who) })
 	return b
