@@ -21,12 +21,12 @@ type Preview struct {
 	cfg     Config
 	db      *db.DB
 	context *contextmgr.Manager
-	verify  func(dir, session string, prompts []string) (claude.Standing, error)
+	verify  func(owner, dir, session string, prompts []string) (claude.Standing, error)
 }
 
 // NewPreview makes a Preview for a bridge with this configuration. The store may be one that is only read; verify is
 // [claude.Config.Verify].
-func NewPreview(cfg Config, store *db.DB, m *contextmgr.Manager, verify func(dir, session string, prompts []string) (claude.Standing, error)) *Preview {
+func NewPreview(cfg Config, store *db.DB, m *contextmgr.Manager, verify func(owner, dir, session string, prompts []string) (claude.Standing, error)) *Preview {
 	return &Preview{cfg: cfg, db: store, context: m, verify: verify}
 }
 
@@ -72,7 +72,7 @@ func (p *Preview) standing(ctx context.Context, c *db.Claim, live bool) (s stand
 			gone *claude.LostError
 			err  error
 		)
-		switch last, err = p.verify(p.cfg.project(c.Chat), c.Turn.Session, names(prompts)); {
+		switch last, err = p.verify(c.Turn.Key.String(), p.cfg.project(c.Chat), c.Turn.Session, names(prompts)); {
 		case errors.As(err, &gone):
 			lost = gone.Cause
 		case err != nil: // the folder is not there

@@ -13,7 +13,7 @@ import (
 )
 
 // catalogues is everything that users can be told.
-var catalogues = map[string]any{"texts": texts, "commandTexts": commandTexts}
+var catalogues = map[string]any{"texts": texts, "commandTexts": commandTexts, "accessTexts": accessTexts, "ownerTexts": ownerTexts}
 
 // each phrase of all catalogues.
 func eachPhrase(f func(name string, p phrase)) {

@@ -31,6 +31,7 @@ type Entry struct {
 	GoBack    *Session                   // a session that the chat has had, to go on with: its ID, and where it is to be resumed; nil = none
 	Card      *chat.Card                 // answers it in place of Reply; nil = none
 	ReplyTo   string                     // the message that is answered; empty = this one
+	Grant     *GrantChange               // a change to who may talk to the bot; nil = none
 	Set       func(*Settings)            // changes the chat's settings; it may be called more than once; nil = nothing is changed
 }
 
@@ -58,6 +59,11 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 		a.Fresh = true
 		if err := e.change(ctx, tx); err != nil {
 			return err
+		}
+		if e.Grant != nil {
+			if err := e.Grant.apply(ctx, tx, d.now()); err != nil {
+				return err
+			}
 		}
 		reply := e.Reply
 		if e.Memory != nil {

@@ -20,7 +20,10 @@ import (
 // The same idem within an hour finds the card that is there. Without CardKit it is a card that is drawn more
 // slowly, without cards it is text that Close completes.
 func (c *Client) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (cardID string, err error) {
-	return c.cards.post(ctx, to, card, idem)
+	cardID, err = c.cards.post(ctx, to, card, idem)
+	message, _, _ := strings.Cut(cardID, "/")
+	c.topics.shows(message, to.Key)
+	return cardID, err
 }
 
 // Ready waits until the platform takes another edit of this card, so that the caller can take its latest value then.
@@ -250,8 +253,11 @@ func (k *card) ready(ctx context.Context) error {
 	return nil
 }
 
-// The durable form of a card: message/how/born/chat/question. How is the id of the card entity, or one of these.
+// The durable form of a card: message/how/born/chat/question, with the topic behind the chat if there is one. How is the id of
+// the card entity, or one of these.
 const (
+	threadMark = ":"
+
 	howPlain = "plain"
 	howText  = "text"
 )
@@ -264,7 +270,11 @@ func idOf(s *sheet, to chat.Ref) string {
 	case s.rate != nil:
 		how = howPlain
 	}
-	return strings.Join([]string{s.message, how, strconv.FormatInt(born.Unix(), 36), to.Key.ID, to.ID}, "/")
+	where := to.Key.ID
+	if to.Key.Thread != "" {
+		where += threadMark + to.Key.Thread
+	}
+	return strings.Join([]string{s.message, how, strconv.FormatInt(born.Unix(), 36), where, to.ID}, "/")
 }
 
 var errCardID = errors.New("feishu: not the id of a card")
@@ -287,5 +297,16 @@ func parseID(id string, a *api) (first *sheet, to chat.Ref, born time.Time, err 
 	default:
 		s.entity = &entity{api: a, id: parts[1], born: born, rate: cardRate()}
 	}
-	return s, chat.Ref{Key: chat.FeishuChat(parts[3]), ID: parts[4]}, born, nil
+	return s, chat.Ref{Key: keyFrom(parts[3]), ID: parts[4]}, born, nil
+}
+
+// keyFrom reads where a card was sent.
+func keyFrom(where string) chat.Key {
+	id, thread, _ := strings.Cut(where, threadMark)
+	key := chat.FeishuChat(id)
+	if strings.HasPrefix(id, "ou_") { // to a user, in whatever chat
+		key = chat.FeishuUser(id)
+	}
+	key.Thread = thread
+	return key
 }

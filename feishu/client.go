@@ -24,25 +24,30 @@ type Handler interface {
 	// Active names the chats that spoke lately, those that spoke last first. They are asked for what was missed
 	// whenever a connection is made; a message that is known already may be handed over again then.
 	Active(ctx context.Context) ([]chat.Activity, error)
+	// Change takes in what happened to the bot's place in a chat. It may be told again, and late.
+	Change(ctx context.Context, c chat.Change) error
 }
 
 // Client is one app of the platform.
 type Client struct {
-	cfg   Config
-	log   zerolog.Logger
-	api   *api
-	names *names
-	inlet *inlet
-	order sequencer
-	known recent // messages that were handed over
-	cards *cards
-	state state
+	cfg     Config
+	log     zerolog.Logger
+	api     *api
+	names   *names
+	inlet   *inlet
+	order   sequencer
+	known   recent // messages that were handed over
+	cards   *cards
+	state   state
+	topics  topics
+	uploads chan struct{} // one for each that goes on
 }
 
 // New makes a client; it connects in [Client.Run]. Everything else works without a connection.
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := newAPI(cfg, log)
-	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a}, inlet: &inlet{}, cards: &cards{api: a, log: log}}
+	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a}, inlet: &inlet{}, cards: &cards{api: a, log: log},
+		topics: topics{api: a, on: cfg.Topics}, uploads: make(chan struct{}, uploadsAtOnce)}
 }
 
 // keyOf is the idempotency key of one send: the same for the same seed and part, also in another process. The platform

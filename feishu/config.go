@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"magpie/internal/chat"
 )
 
 // The two public hosts of the platform. A tenant lives on one of them only.
@@ -20,11 +22,24 @@ type Config struct {
 	AppSecret string `toml:"app_secret" env:"APP_SECRET"`
 	// BaseURL is where the platform lives: empty for Feishu, "lark" for the international one, or an address.
 	BaseURL string `toml:"base_url" env:"BASE_URL"`
+	// Topics makes each topic of a chat a chat of its own; without, all topics share the chat's History.
+	Topics bool `toml:"topics" env:"TOPICS"`
+	// AnswerBots lets messages of other bots through when they mention this one.
+	AnswerBots bool `toml:"answer_bots" env:"ANSWER_BOTS"`
+	// GroupMention says which messages of a group are for the bot, where the group has no rule of its own.
+	GroupMention chat.MentionRule `toml:"group_mention" env:"GROUP_MENTION"`
+	// LongAnswer is the length in characters from which an answer also comes as a Markdown file; 0 = never.
+	LongAnswer int `toml:"long_answer" env:"LONG_ANSWER"`
 	// Rest is how long a platform that does not answer is left alone; 0 is half a minute. Tests are less patient.
 	Rest time.Duration `toml:"-" env:"-"`
 	// Pace is how many times the public platform's rates the app keeps to; 0 is once. The public platform refuses what
 	// is faster, so only a platform without its limits is told of it: the double, in tests of many chats.
 	Pace float64 `toml:"-" env:"PACE"`
+}
+
+// Defaults is the configuration of a program that configures nothing.
+func Defaults() Config {
+	return Config{Topics: true, GroupMention: chat.MentionOnly, LongAnswer: 20_000}
 }
 
 // Validate says everything that is wrong with the section at once.
@@ -41,6 +56,12 @@ func (c Config) Validate() error {
 	}
 	if u, err := url.Parse(c.baseURL()); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
 		errs = append(errs, errors.New("[feishu] base_url is not an address: leave it empty for Feishu, write \"lark\" for Lark, or a URL such as "+hostFeishu))
+	}
+	if c.GroupMention != "" && !c.GroupMention.Known() {
+		errs = append(errs, fmt.Errorf("[feishu] group_mention %q: want mention, all or commands", c.GroupMention))
+	}
+	if c.LongAnswer < 0 {
+		errs = append(errs, errors.New("[feishu] long_answer: want 0 or more"))
 	}
 	if c.Pace < 0 {
 		errs = append(errs, fmt.Errorf("[feishu] pace %v: want 0 or more", c.Pace))

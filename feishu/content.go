@@ -23,6 +23,11 @@ func mentionsOf(message gjson.Result, id string) []mention {
 	return ms
 }
 
+// callsAll reports whether a message mentions everybody. There may be no entry for that among its mentions.
+func callsAll(content string) bool {
+	return strings.Contains(content, `@_all`) || strings.Contains(content, `"user_id":"all"`)
+}
+
 // readable gives a message's text, as far as its type has one.
 // The forms are those of the page "Receive message content" (im/v1/message/events/message_content).
 func readable(kind string, content gjson.Result, people []mention, bot string) (text string, ok bool) {

@@ -24,10 +24,6 @@ const (
 // with code 500 (event/dispatcher/dispatcher.go, Do), delivered again and reported to the operator.
 var ignored = []string{
 	"application.bot.menu_v6",
-	"im.chat.access_event.bot_p2p_chat_entered_v1",
-	"im.chat.disbanded_v1",
-	"im.chat.member.bot.added_v1",
-	"im.chat.member.bot.deleted_v1",
 	"im.chat.member.user.added_v1",
 	"im.chat.member.user.deleted_v1",
 	"im.chat.member.user.withdrawn_v1",
@@ -53,6 +49,13 @@ func (c *Client) dispatcher(ctx context.Context, h Handler, missed *gaps) *dispa
 		c.state.event()
 		return c.receive(ctx, h, missed, gjson.ParseBytes(e.Body))
 	})
+	for kind, did := range changes {
+		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
+			defer c.inlet.enter()()
+			c.state.event()
+			return c.change(ctx, h, did, gjson.ParseBytes(e.Body))
+		})
+	}
 	for _, kind := range ignored {
 		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error { c.inlet.enter()(); return nil })
 	}
@@ -71,10 +74,12 @@ func (c *Client) dispatcher(ctx context.Context, h Handler, missed *gaps) *dispa
 // receive hands a message over; returning nil acknowledges it. Its form is on the page "Receive message"
 // (im-v1/message/events/receive).
 func (c *Client) receive(run context.Context, h Handler, missed *gaps, payload gjson.Result) error {
-	m, ok := c.incoming(heard(payload.Get("event")))
+	s := heard(payload.Get("event"))
+	m, ok := c.incoming(s)
 	if !ok {
 		return nil // not from a person, or without an id: nothing that could be answered
 	}
+	m.Key, _ = c.topics.key(run, s) // an event tells all that it takes
 	missed.before(run, m.Key)
 	return c.hand(run, h, m)
 }
@@ -101,6 +106,9 @@ func (c *Client) hand(run context.Context, h Handler, m chat.Incoming) error {
 type spoken struct {
 	id      string
 	chat    string
+	thread  string // the topic it stands in; empty = none
+	first   bool   // the topic begins with it
+	late    bool   // it may have been said before the topic was begun
 	kind    chat.Kind
 	author  string // open_id
 	by      string // what the author is: user, app
@@ -114,7 +122,7 @@ type spoken struct {
 func heard(event gjson.Result) spoken {
 	msg := event.Get("message")
 	s := spoken{
-		id: msg.Get("message_id").String(), chat: msg.Get("chat_id").String(), kind: chat.Group,
+		id: msg.Get("message_id").String(), chat: msg.Get("chat_id").String(), thread: msg.Get("thread_id").String(), kind: chat.Group,
 		author: event.Get("sender.sender_id.open_id").String(), by: event.Get("sender.sender_type").String(),
 		form: msg.Get("message_type").String(), content: msg.Get("content").String(),
 		people: mentionsOf(msg, "id.open_id"), written: msg.Get("create_time").String(),
@@ -125,10 +133,12 @@ func heard(event gjson.Result) spoken {
 	return s
 }
 
-// listed is a message as a list tells it (page im-v1/message/list), which does not say what kind of chat it stands in.
-func listed(item gjson.Result, kind chat.Kind) spoken {
+// listed is a message as a list tells it (page im-v1/message/list), which does not say what kind of chat it stands in. The
+// messages of one list tell with which of them a topic begins: a chat shows nothing else of its topics.
+func listed(item gjson.Result, in listing, kind chat.Kind) spoken {
 	return spoken{
-		id: item.Get("message_id").String(), chat: item.Get("chat_id").String(), kind: kind,
+		id: item.Get("message_id").String(), chat: item.Get("chat_id").String(), thread: item.Get("thread_id").String(), kind: kind,
+		first: in.thread == "" || item.Get("root_id").String() == "", late: true,
 		author: item.Get("sender.id").String(), by: item.Get("sender.sender_type").String(),
 		form: item.Get("msg_type").String(), content: item.Get("body.content").String(),
 		people: mentionsOf(item, "id"), written: item.Get("create_time").String(),
@@ -142,19 +152,29 @@ func (c *Client) incoming(s spoken) (chat.Incoming, bool) {
 		Key: chat.FeishuChat(s.chat), Kind: s.kind, ID: s.id, Actor: chat.Actor{ID: s.author},
 		Time: millis(s.written), ToBot: s.kind == chat.Private,
 	}
-	if in.ID == "" || in.Key.ID == "" || (s.by != "user" && s.by != "") || s.form == "system" {
+	in.Actor.Bot = s.by == "app"
+	if in.ID == "" || in.Key.ID == "" || s.form == "system" || (s.by != "user" && s.by != "" && !c.listens(s)) {
 		return in, false
 	}
+	in.ToOthers = callsAll(s.content)
 	for _, m := range s.people {
-		in.ToBot = in.ToBot || (m.id == bot && bot != "")
+		meant := m.id == bot && bot != ""
+		in.ToBot, in.ToOthers = in.ToBot || meant, in.ToOthers || !meant
 		c.names.learn(m.id, m.name)
 	}
+	in.ToOthers = in.ToOthers && !in.ToBot
 	text, ok := readable(s.form, gjson.Parse(s.content), s.people, bot)
 	if !ok {
 		in.Unreadable = s.form
 	}
 	in.Text = text
 	return in, true
+}
+
+// listens reports whether a message of another bot is let through.
+func (c *Client) listens(s spoken) bool {
+	own := s.author == "" || s.author == c.cfg.AppID || s.author == c.state.bot()
+	return s.by == "app" && c.cfg.AnswerBots && !own
 }
 
 func millis(s string) time.Time {
@@ -174,6 +194,7 @@ func (c *Client) press(ctx context.Context, h Handler, e *callback.CardActionTri
 	if !ok {
 		return toastOf("error", "这个按钮已失效")
 	}
+	p.Key = c.placeOf(ctx, p)
 	p.Actor.Name = c.names.known(p.Actor.ID)
 	toast, err := h.Press(ctx, p)
 	switch {
@@ -184,6 +205,18 @@ func (c *Client) press(ctx context.Context, h Handler, e *callback.CardActionTri
 		return &callback.CardActionTriggerResponse{}
 	}
 	return toastOf("info", toast)
+}
+
+// placeOf is the chat to which a pressed card belongs. A turn knows its own; what belongs to none is looked up.
+func (c *Client) placeOf(ctx context.Context, p chat.Press) chat.Key {
+	if p.Action.Turn != 0 {
+		return p.Key
+	}
+	key, err := c.topics.of(ctx, p.Card, p.Key)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Str("chat", p.Key.String()).Msg("feishu: a press counts for the whole chat")
+	}
+	return key
 }
 
 func pressed(e *callback.CardActionTriggerEvent) (chat.Press, bool) {

@@ -21,8 +21,8 @@ var errNoQuestion = errors.New("feishu: find answers: no message is named")
 // Find tells what the bot has sent in answer to a message, oldest first. The platform knows a send's idem for an hour; this
 // is how to learn later whether it happened. An error says nothing about that. A card's name serves Edit and Close.
 //
-// Inside a topic the platform calls the topic's first message the parent of all others, so answers are found there
-// of that one only.
+// Inside a topic the platform calls the topic's first message the parent of all others. Nobody can tell there which message an
+// answer answers, so all that was sent after the question is listed.
 func (c *Client) Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 	return c.api.find(ctx, to)
 }
@@ -41,10 +41,13 @@ func (a *api) find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 	}
 	var found []chat.Sent
 	for _, item := range items {
-		if item.Get("sender.id").String() != a.config.AppId || item.Get("parent_id").String() != to.ID || item.Get("deleted").Bool() {
+		if item.Get("sender.id").String() != a.config.AppId || !answers(item, question) || item.Get("deleted").Bool() {
 			continue
 		}
-		s := chat.Sent{ID: item.Get("message_id").String(), Time: millis(item.Get("create_time").String())}
+		s := chat.Sent{
+			ID: item.Get("message_id").String(), Time: millis(item.Get("create_time").String()),
+			File: fileOf(item.Get("msg_type").String(), gjson.Parse(item.Get("body.content").String())),
+		}
 		if item.Get("msg_type").String() == "interactive" {
 			if s.Card, err = a.cardName(ctx, s, to); err != nil {
 				return nil, err
@@ -53,6 +56,16 @@ func (a *api) find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 		found = append(found, s)
 	}
 	return found, nil
+}
+
+// answers reports whether a message may be an answer to the question.
+func answers(item, question gjson.Result) bool {
+	if item.Get("parent_id").String() == question.Get("message_id").String() {
+		return true
+	}
+	topic, first := question.Get("thread_id").String(), question.Get("root_id").String()
+	return topic != "" && first != "" && item.Get("thread_id").String() == topic && item.Get("root_id").String() == first &&
+		item.Get("create_time").Int() >= question.Get("create_time").Int()
 }
 
 // look gives one message (page im-v1/message/get).
@@ -67,9 +80,10 @@ func (a *api) look(ctx context.Context, id string) (gjson.Result, error) {
 
 // after gives all messages of a chat since the question, and of the question's topic if it stands in one, oldest first.
 func (a *api) after(ctx context.Context, chatID string, question gjson.Result) ([]gjson.Result, error) {
-	parts := []listing{{chat: chatID, from: millis(question.Get("create_time").String()), most: mostSearched}}
+	asked := millis(question.Get("create_time").String())
+	parts := []listing{{chat: chatID, from: asked, most: mostSearched}}
 	if topic := question.Get("thread_id").String(); topic != "" {
-		parts = append(parts, listing{chat: chatID, thread: topic, most: mostSearched})
+		parts = append(parts, listing{chat: chatID, thread: topic, from: asked, newest: true, most: mostSearched})
 	}
 	var all []gjson.Result
 	for _, l := range parts {

@@ -107,7 +107,7 @@ func (g *gaps) before(ctx context.Context, key chat.Key) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, gapPatience)
 	defer cancel()
-	_, err, _ := g.urgent.Do(key.ID, func() (any, error) { return nil, g.ask(ctx, left[i], false) })
+	_, err, _ := g.urgent.Do(key.String(), func() (any, error) { return nil, g.ask(ctx, left[i], false) })
 	if err != nil {
 		g.client.log.Debug().Err(err).Msg("feishu: what was missed in a chat may come after what is new")
 	}
@@ -116,7 +116,8 @@ func (g *gaps) before(ctx context.Context, key chat.Key) {
 // ask settles one chat; later lets all other calls go first.
 func (g *gaps) ask(ctx context.Context, a chat.Activity, later bool) error {
 	c := g.client
-	items, _, err := c.api.list(ctx, listing{chat: a.Key.ID, from: a.Since.Add(-gapSlack), newest: true, most: gapMessages, later: later})
+	l := listing{chat: a.Key.ID, thread: a.Key.Thread, from: a.Since.Add(-gapSlack), newest: true, most: gapMessages, later: later}
+	items, _, err := c.api.list(ctx, l)
 	switch v := verdictOf(err); {
 	case errors.As(err, new(*Error)) && (v == refused || v == gone || v == hopeless): // no permission, or not a member any more
 		c.log.Debug().Err(err).Msg("feishu: a chat cannot be asked for what was missed")
@@ -126,8 +127,15 @@ func (g *gaps) ask(ctx context.Context, a chat.Activity, later bool) error {
 		return err
 	}
 	for _, item := range items {
-		in, ok := c.incoming(listed(item, a.Kind))
+		s := listed(item, l, a.Kind)
+		in, ok := c.incoming(s)
 		if !ok || item.Get("deleted").Bool() || c.known.has(in.ID) {
+			continue
+		}
+		if in.Key, err = c.topics.key(ctx, s); err != nil {
+			return err
+		}
+		if a.Key.Thread != "" && in.Key != a.Key { // the topic's first message belongs to the chat, and is asked for there
 			continue
 		}
 		if err := c.hand(ctx, g.handler, in); err != nil {

@@ -50,6 +50,8 @@ func (h *memory) Message(_ context.Context, m chat.Incoming) error {
 
 func (h *memory) Press(context.Context, chat.Press) (string, error) { return "", nil }
 
+func (*memory) Change(context.Context, chat.Change) error { return nil }
+
 func (h *memory) Active(context.Context) ([]chat.Activity, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,7 +18,7 @@ const pageOfList = 50
 type listing struct {
 	chat   string
 	thread string    // instead of the chat: one topic of it
-	from   time.Time // not for a topic, whose messages are listed from its first
+	from   time.Time // a topic is listed from its first message all the same, unless the newest are wanted
 	newest bool      // when there are more than most: the newest, else the oldest
 	most   int
 	later  bool // let other calls go first
@@ -53,6 +53,10 @@ func (a *api) list(ctx context.Context, l listing) (items []gjson.Result, more b
 			return nil, false, err
 		}
 		items = append(items, page.Get("data.items").Array()...)
+		if l.thread != "" && l.newest && len(items) > 0 && millis(items[len(items)-1].Get("create_time").String()).Before(l.from) {
+			more = false
+			break // what is older was not asked for
+		}
 		next := page.Get("data.page_token").String()
 		more = page.Get("data.has_more").Bool() && next != ""
 		if !more {

@@ -44,7 +44,13 @@ func newPlatform(t *testing.T, cfg feishusim.Config) *platform {
 
 // another is the client of another process.
 func (p *platform) another() *Client {
-	c := New(Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()}, zerolog.New(p.log).Level(zerolog.InfoLevel))
+	return p.configured(Config{})
+}
+
+// configured is the client of a process with other settings.
+func (p *platform) configured(cfg Config) *Client {
+	cfg.AppID, cfg.AppSecret, cfg.BaseURL = p.AppID(), p.AppSecret(), p.URL()
+	c := New(cfg, zerolog.New(p.log).Level(zerolog.InfoLevel))
 	p.t.Cleanup(c.api.http.CloseIdleConnections)
 	return c
 }
@@ -90,13 +96,14 @@ func (p *platform) clean() {
 type recorder struct {
 	messages chan chat.Incoming
 	presses  chan chat.Press
+	changes  chan chat.Change
 	fail     func(m chat.Incoming) error
 	toast    func(p chat.Press) (string, error)
 	active   func() ([]chat.Activity, error)
 }
 
 func newRecorder() *recorder {
-	return &recorder{messages: make(chan chat.Incoming, 100), presses: make(chan chat.Press, 100)}
+	return &recorder{messages: make(chan chat.Incoming, 100), presses: make(chan chat.Press, 100), changes: make(chan chat.Change, 100)}
 }
 
 func (r *recorder) Message(_ context.Context, m chat.Incoming) error {
@@ -120,6 +127,11 @@ func (r *recorder) Active(context.Context) ([]chat.Activity, error) {
 		return r.active()
 	}
 	return nil, nil
+}
+
+func (r *recorder) Change(_ context.Context, c chat.Change) error {
+	r.changes <- c
+	return nil
 }
 
 func next[T any](t *testing.T, ch <-chan T) T {

@@ -23,6 +23,7 @@ const callTimeout = 15 * time.Second
 // sees each answer's code, log id and headers, also of answers that are no JSON.
 type api struct {
 	config *larkcore.Config
+	upload *larkcore.Config // of calls that carry files
 	http   *http.Client
 	tokens tokens
 	limits limits
@@ -38,8 +39,9 @@ type request struct {
 	path   string
 	query  larkcore.QueryParams
 	body   any
-	open   bool // needs no token
-	later  bool // lets all others go first
+	form   func() *larkcore.Formdata // instead of the body; each try takes a fresh one
+	open   bool                      // needs no token
+	later  bool                      // lets all others go first
 }
 
 func newAPI(cfg Config, log zerolog.Logger) *api {
@@ -52,6 +54,9 @@ func newAPI(cfg Config, log zerolog.Logger) *api {
 		BaseUrl: cfg.baseURL(), AppId: cfg.AppID, AppSecret: cfg.AppSecret, HttpClient: a.http,
 		Logger: sdkLogger{log}, Serializable: plainJSON{},
 	}
+	files := *a.config
+	files.HttpClient = &http.Client{Timeout: uploadTimeout, Transport: transport}
+	a.upload = &files
 	a.tokens.fetch = func(ctx context.Context) (gjson.Result, error) { return a.send(ctx, tokenRequest(cfg), "") }
 	return a
 }
@@ -106,8 +111,12 @@ func (a *api) exchange(ctx context.Context, r request, token string) (gjson.Resu
 		req.SupportedAccessTokenTypes = []larkcore.AccessTokenType{larkcore.AccessTokenTypeTenant}
 		options = append(options, larkcore.WithTenantAccessToken(token))
 	}
+	config := a.config
+	if r.form != nil {
+		req.Body, config = r.form(), a.upload
+	}
 	sent := time.Now()
-	resp, err := larkcore.Request(ctx, req, a.config, options...)
+	resp, err := larkcore.Request(ctx, req, config, options...)
 	if err != nil {
 		if ctx.Err() != nil {
 			return gjson.Result{}, ctx.Err()

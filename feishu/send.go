@@ -52,23 +52,58 @@ type message struct {
 	past bool      // it may have been there before, by an earlier send with the same key
 }
 
+// outgoing is the body of both ways to send.
+type outgoing struct {
+	ReceiveID string `json:"receive_id,omitempty"`
+	Type      string `json:"msg_type"`
+	Content   string `json:"content"`
+	UUID      string `json:"uuid"`
+	InThread  bool   `json:"reply_in_thread,omitempty"`
+}
+
+// addressed is a send whose receiver is known.
+type addressed struct {
+	request
+	receiver string // of what answers no message
+}
+
+// address finds out where a message goes. Into a topic there is only one way: in answer to one of its messages.
+func (a *api) address(ctx context.Context, to chat.Ref) (addressed, error) {
+	r := addressed{request: request{op: "send a message", method: http.MethodPost, path: "/open-apis/im/v1/messages"}}
+	if to.ID == "" && to.Key.Thread != "" {
+		first, err := a.firstOf(ctx, to.Key)
+		if err != nil {
+			return r, err
+		}
+		to.ID = first
+	}
+	switch {
+	case to.ID != "":
+		r.path = path("/open-apis/im/v1/messages/", to.ID, "/reply")
+		return r, nil
+	case to.Key.Kind == chat.FeishuUser("").Kind:
+		r.query = larkcore.QueryParams{"receive_id_type": {"open_id"}}
+	default:
+		r.query = larkcore.QueryParams{"receive_id_type": {"chat_id"}}
+	}
+	r.receiver = to.Key.ID
+	return r, nil
+}
+
 // message sends one (pages im-v1/message/reply and im-v1/message/create).
 func (a *api) message(ctx context.Context, to chat.Ref, kind, content, key string) (message, error) {
-	r := request{op: "send a message", method: http.MethodPost, path: "/open-apis/im/v1/messages"}
-	if to.ID != "" {
-		r.path = path("/open-apis/im/v1/messages/", to.ID, "/reply")
-		r.body = map[string]string{"msg_type": kind, "content": content, "uuid": key}
-	} else {
-		r.query = larkcore.QueryParams{"receive_id_type": {"chat_id"}}
-		r.body = map[string]string{"receive_id": to.Key.ID, "msg_type": kind, "content": content, "uuid": key}
+	r, err := a.address(ctx, to)
+	if err != nil {
+		return message{}, err
 	}
+	r.body = outgoing{Type: kind, Content: content, UUID: key, ReceiveID: r.receiver, InThread: to.Key.Thread != ""}
 	var m message
-	err := persist(ctx, sendTries, func() error {
+	err = persist(ctx, sendTries, func() error {
 		if err := a.limits.chat(ctx, to.Key.ID); err != nil {
 			return err
 		}
 		begun := time.Now()
-		answer, err := a.call(ctx, r)
+		answer, err := a.call(ctx, r.request)
 		if err != nil {
 			return err
 		}

@@ -91,6 +91,7 @@ const envPrefix = "MAGPIE_"
 
 func defaults() config {
 	return config{
+		Feishu:  feishu.Defaults(),
 		Claude:  claude.Defaults(),
 		Context: contextmgr.Defaults(),
 		Memory:  contextmgr.MemoryDefaults(),
@@ -198,7 +199,7 @@ func overlay(c *config, environ []string) error {
 		}
 		return errors.Join(errs...)
 	}
-	for _, list := range [][]string{c.Access.Admins, c.Access.Allow, c.Claude.AllowedTools} {
+	for _, list := range [][]string{c.Access.Admins, c.Access.Allow, c.Access.Deny, c.Claude.AllowedTools, c.Claude.SettingSources} {
 		for i := range list {
 			list[i] = strings.TrimSpace(list[i])
 		}

@@ -81,7 +81,7 @@ func preview(cfg config, store *db.DB) (*bridge.Preview, error) {
 	}
 	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
 	b := bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Node: node, Context: cfg.context()}
-	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.context(), log), cfg.Claude.Verify), nil
+	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.context(), log), cfg.Claude.VerifyOf), nil
 }
 
 // english says whether the environment asks for any language but Chinese.

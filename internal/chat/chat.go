@@ -23,6 +23,16 @@ type Key struct {
 // FeishuChat is the key of a Feishu chat (private or group) with the given chat id ("oc_...").
 func FeishuChat(id string) Key { return Key{Channel: "feishu", Kind: "chat", ID: id} }
 
+// FeishuUser is the key of whatever private chat the bot has with the user with the given open id ("ou_..."). It is good for
+// sending only: what the user says comes from the chat itself.
+func FeishuUser(id string) Key { return Key{Channel: "feishu", Kind: "user", ID: id} }
+
+// Parent is the chat in which a topic stands; of a chat, itself.
+func (k Key) Parent() Key {
+	k.Thread = ""
+	return k
+}
+
 // String is the durable form, "channel:kind:id" or "channel:kind:id:thread:thread_id".
 func (k Key) String() string {
 	s := k.Channel + ":" + k.Kind + ":" + k.ID
@@ -93,6 +103,7 @@ const (
 type Actor struct {
 	ID   string // the platform's id of the user; stable within one app
 	Name string // as shown to people; may be empty
+	Bot  bool   // another bot
 }
 
 // Message is one entry of a chat's History.
@@ -107,6 +118,7 @@ type Message struct {
 	Actor Actor
 	Text  string
 	Time  time.Time // when the platform says it was written
+	Files []File    // that belong to it; only where it says so
 }
 
 // Incoming is a message as a platform delivered it, before it is stored.
@@ -116,10 +128,13 @@ type Incoming struct {
 	Title string // of the chat, when the platform told
 	ID    string
 	Actor Actor
-	Text  string
+	Text  string // what is no text stands in it as a [Mark]
+	Files []File // that belong to it, in the order in which its text names them
 	Time  time.Time
 	ToBot bool // private, or the bot was mentioned
-	// Unreadable names the platform's type of a message whose content Magpie cannot read yet; Text is empty then.
+	// ToOthers: it mentions somebody, or everybody, but not the bot.
+	ToOthers bool
+	// Unreadable names the platform's type of a message whose content cannot be read; Text is a mark of it then.
 	Unreadable string
 }
 
@@ -134,6 +149,7 @@ type Activity struct {
 type Sent struct {
 	ID   string    // of the message
 	Card string    // the card's durable name; empty when it is not a card
+	File string    // the durable name of the file that it shows; empty = none
 	Time time.Time // by the platform's clock
 }
 
@@ -223,4 +239,5 @@ var (
 	ErrGone        = errors.New("the message was taken back")
 	ErrUnreachable = errors.New("the bot cannot reach this chat")
 	ErrRefused     = errors.New("the platform does not allow this content")
+	ErrTooBig      = errors.New("the file is bigger than what is taken in")
 )

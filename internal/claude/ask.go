@@ -46,6 +46,13 @@ func (pl *Pool) Ask(ctx context.Context, q Question) (Reply, error) {
 		return Reply{}, fmt.Errorf("ask the agent: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
+	if as, err := pl.cfg.account(); err != nil {
+		return Reply{}, err
+	} else if as != nil {
+		if err := os.Lchown(dir, int(as.credential.Uid), int(as.credential.Gid)); err != nil {
+			return Reply{}, fmt.Errorf("ask the agent: %w", err)
+		}
+	}
 	for {
 		reply, err := pl.askOnce(ctx, dir, q)
 		switch {
@@ -57,6 +64,9 @@ func (pl *Pool) Ask(ctx context.Context, q Question) (Reply, error) {
 	}
 }
 
+// apart owns the processes that are asked apart from the chats.
+const apart = ""
+
 // askOnce asks until the agent has replied or a turn needs the place.
 func (pl *Pool) askOnce(ctx context.Context, dir string, q Question) (Reply, error) {
 	ctx, leave := context.WithCancelCause(ctx)
@@ -66,7 +76,7 @@ func (pl *Pool) askOnce(ctx context.Context, dir string, q Question) (Reply, err
 		return Reply{}, err
 	}
 	defer pl.vacate(g)
-	p, err := pl.acquire(ctx, "", Spec{Dir: dir, Task: q.Task})
+	p, err := pl.acquire(ctx, apart, Spec{Dir: dir, Task: q.Task})
 	if err != nil {
 		return Reply{}, err
 	}
@@ -141,6 +151,9 @@ func askArguments(c Config, spec Spec) []string {
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--tools=", "--setting-sources=", "--strict-mcp-config", "--disable-slash-commands",
 		"--no-session-persistence", "--system-prompt=" + spec.Task,
+	}
+	if strings.TrimSpace(c.Settings) != "" {
+		args = append(args, "--settings="+c.settingsFile("login"))
 	}
 	if c.Model != "" {
 		args = append(args, "--model="+c.Model)

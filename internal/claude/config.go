@@ -33,13 +33,19 @@ type Config struct {
 	Silence        Duration          `toml:"silence_timeout" env:"SILENCE_TIMEOUT"` // no output while no tool runs: the model's API hangs
 	ToolSilence    Duration          `toml:"tool_timeout" env:"TOOL_TIMEOUT"`       // no output while a tool runs
 	TurnLimit      Duration          `toml:"turn_timeout" env:"TURN_TIMEOUT"`
-	AskLimit       Duration          `toml:"ask_timeout" env:"ASK_TIMEOUT"`        // a summary, a title, or what else is asked apart from the chats
-	Env            map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="` // added to the CLI's environment
+	AskLimit       Duration          `toml:"ask_timeout" env:"ASK_TIMEOUT"`         // a summary, a title, or what else is asked apart from the chats
+	Env            map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="`  // added to the CLI's environment
+	SettingSources []string          `toml:"setting_sources" env:"SETTING_SOURCES"` // of user, project and local: whose settings and instructions (CLAUDE.md) the CLI reads
+	Settings       string            `toml:"settings" env:"SETTINGS"`               // more settings of the CLI, which count first: a JSON object, or the path of a file with one
+	ConfigDir      string            `toml:"config_dir" env:"CONFIG_DIR"`           // shared | per-chat: where the CLI keeps its login, settings and sessions
+	User           string            `toml:"user" env:"USER"`                       // user of this machine as whom agents run; empty = as this program
 
 	// Instance names the program's database. The processes of one instance are told from those of another by it; see [Sweep].
 	Instance string `toml:"-" env:"-"`
 	// Environ is the environment from which the allow list picks, as "NAME=value". The caller supplies it.
 	Environ []string `toml:"-" env:"-"`
+	// State is the folder for what only agents need. The caller supplies it.
+	State string `toml:"-" env:"-"`
 }
 
 // Defaults is the configuration of a program that configures nothing.
@@ -49,6 +55,8 @@ func Defaults() Config {
 		KeepAlive: Duration{Duration: 5 * time.Minute}, MaxProcesses: 4,
 		Silence: Duration{Duration: 3 * time.Minute}, ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
 		AskLimit: Duration{Duration: 2 * time.Minute},
+		// What the owner has allowed himself in a terminal is "local": it is not meant for those who write in chats.
+		SettingSources: []string{"user", "project"}, ConfigDir: sharedDir,
 	}
 }
 
@@ -81,7 +89,7 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("[claude] %s: want more than 0", name))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.checkPolicy())...)
 }
 
 // Resolve makes the paths of c absolute: the CLI is started in the project's folder, not in ours.
@@ -95,6 +103,11 @@ func (c Config) Resolve() (Config, error) {
 	}
 	if c.Project, err = filepath.Abs(c.Project); err != nil {
 		return c, fmt.Errorf("[claude] project: %w", err)
+	}
+	if s := strings.TrimSpace(c.Settings); s != "" && !strings.HasPrefix(s, "{") {
+		if c.Settings, err = filepath.Abs(s); err != nil {
+			return c, fmt.Errorf("[claude] settings: %w", err)
+		}
 	}
 	return c, nil
 }
@@ -128,6 +141,9 @@ func (c Config) environ() []string {
 			env[name] = value
 		}
 	}
+	if a, err := c.account(); err == nil && a != nil { // an unknown one cannot start anything
+		a.environ(env)
+	}
 	for name, value := range imposed {
 		env[name] = value
 	}
@@ -151,17 +167,20 @@ func isInherited(name string) bool {
 	return false
 }
 
-// configDir is where the CLI keeps its transcripts.
-func (c Config) configDir() string {
-	var home string
+// variable is what the CLI finds in its environment.
+func (c Config) variable(name string) string {
 	for _, kv := range c.environ() {
-		name, value, _ := strings.Cut(kv, "=")
-		switch {
-		case name == "CLAUDE_CONFIG_DIR" && value != "":
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
 			return value
-		case name == "HOME":
-			home = value
 		}
 	}
-	return filepath.Join(home, ".claude")
+	return ""
+}
+
+// configDir is where the CLI keeps its transcripts.
+func (c Config) configDir() string {
+	if dir := c.variable("CLAUDE_CONFIG_DIR"); dir != "" {
+		return dir
+	}
+	return filepath.Join(c.variable("HOME"), ".claude")
 }

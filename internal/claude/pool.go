@@ -131,11 +131,11 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	}
 	var standing Standing
 	if spec.Resume { // no sooner: a process on its way out still writes its transcript
-		standing, err = pl.cfg.Verify(spec.Dir, spec.Session, spec.prompts())
+		standing, err = pl.cfg.of(owner).Verify(spec.Dir, spec.Session, spec.prompts())
 	}
 	spec.Known = nil // the process may outlive by far whoever asked for it
 	if err == nil {
-		p, err = pl.start(ctx, spec)
+		p, err = pl.start(ctx, owner, spec)
 	}
 	if err == nil {
 		p.standing = standing
@@ -149,8 +149,8 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 }
 
 // start starts a process, if the pool is not closed by then.
-func (pl *Pool) start(ctx context.Context, spec Spec) (*Process, error) {
-	p, err := start(pl.cfg, spec)
+func (pl *Pool) start(ctx context.Context, owner string, spec Spec) (*Process, error) {
+	p, err := start(pl.cfg.of(owner), spec)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func (pl *Pool) Release(owner string, p *Process) {
 		pl.slots.Release(1)
 		return
 	}
-	if !p.alive() || pl.cfg.KeepAlive.Duration == 0 {
+	if !p.alive() || !p.reusable() || pl.cfg.KeepAlive.Duration == 0 {
 		pl.retire(owner, p, true) // the turn is over; its user need not wait for the process to go
 		return
 	}
@@ -298,10 +298,17 @@ func (pl *Pool) Close() {
 
 // Sweep ends what an earlier run of this program has left behind; see [Sweep]. It is called before the first turn.
 func (pl *Pool) Sweep(ctx context.Context) (killed int, err error) {
+	a, err := pl.cfg.account()
+	if err != nil {
+		return 0, err
+	}
+	if a != nil {
+		return Sweep(ctx, pl.cfg.Instance, a.credential.Uid)
+	}
 	return Sweep(ctx, pl.cfg.Instance)
 }
 
-// Recall is [Config.Recall] for the CLI of this pool.
-func (pl *Pool) Recall(dir, session, id string) (Outcome, error) {
-	return pl.cfg.Recall(dir, session, id)
+// Recall is [Config.Recall] for the agents of owner.
+func (pl *Pool) Recall(owner, dir, session, id string) (Outcome, error) {
+	return pl.cfg.of(owner).Recall(dir, session, id)
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -15,14 +17,15 @@ import (
 
 // Spec is what a process must be for a turn.
 type Spec struct {
-	Session string // the CLI's session id
-	Resume  bool   // the session exists; else it is begun with this id
-	Dir     string // working folder
-	Mode    string // permission mode
-	Model   string // empty = the configured one
-	Effort  string // empty = the configured one
-	Name    string // title by which a person can resume the session in a terminal; empty = none
-	Task    string // not empty: the process is for a [Question], and all of the above but Dir is not used
+	Session string  // the CLI's session id
+	Resume  bool    // the session exists; else it is begun with this id
+	Dir     string  // working folder
+	Mode    string  // permission mode
+	Model   string  // empty = the configured one
+	Effort  string  // empty = the configured one
+	Name    string  // title by which a person can resume the session in a terminal; empty = none
+	Budget  float64 // what its turn may cost, in USD; 0 = no limit. The CLI counts from its start, so a process with one serves one turn
+	Task    string  // not empty: the process is for a [Question], and all of the above but Dir is not used
 
 	// Known is asked which prompts a session that is to be resumed was sent, when its process has to be started; see
 	// [Config.Verify]. It may be nil.
@@ -81,17 +84,19 @@ const (
 	termPatience = 500 * time.Millisecond
 )
 
-// settings of every process. Transcripts are kept: by default the CLI deletes those of chats that were silent for 30 days.
-// And in plan mode people are asked, too: by default a model decides there about what the agent does, and the agent
-// may go into that mode whenever it likes.
-const settings = `{"cleanupPeriodDays":36500,"useAutoModeDuringPlan":false}`
-
 // start starts a process. It says nothing until its first message.
 func start(c Config, spec Spec) (*Process, error) {
+	as, err := c.account()
+	if err != nil {
+		return nil, err
+	}
 	tools := spec.tools()
 	cmd := exec.Command(c.Command, append(arguments(c, spec), tools.arguments()...)...)
 	cmd.Dir = spec.Dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a signal to the bridge's group must not hit it
+	if as != nil {
+		cmd.SysProcAttr.Credential = as.credential
+	}
 	cmd.WaitDelay = waitDelay
 	p := &Process{
 		spec: spec, cmd: cmd, mark: markName + "=" + c.Instance + "/" + uuid.NewString(), stderr: &tail{max: stderrTail},
@@ -127,7 +132,8 @@ func arguments(c Config, spec Spec) []string {
 	}
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--include-partial-messages", "--permission-prompt-tool", "stdio", "--settings=" + settings,
+		"--include-partial-messages", "--permission-prompt-tool", "stdio", c.settingsArgument(),
+		"--setting-sources=" + strings.Join(c.SettingSources, ","),
 	}
 	if spec.Resume {
 		args = append(args, "--resume="+spec.Session)
@@ -145,6 +151,9 @@ func arguments(c Config, spec Spec) []string {
 	}
 	if e := cmp.Or(spec.Effort, c.Effort); e != "" {
 		args = append(args, "--effort="+e)
+	}
+	if spec.Budget > 0 {
+		args = append(args, "--max-budget-usd="+strconv.FormatFloat(spec.Budget, 'f', -1, 64))
 	}
 	for _, rule := range c.AllowedTools {
 		args = append(args, "--allowedTools="+rule)
@@ -210,9 +219,12 @@ func (p *Process) overhear(line []byte) {
 func (p *Process) fits(spec Spec) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.alive() && !p.busy && p.spec.Session == spec.Session && p.spec.Dir == spec.Dir && p.spec.Mode == spec.Mode &&
-		p.spec.Model == spec.Model && p.spec.Effort == spec.Effort
+	return p.alive() && !p.busy && p.spec.Budget == spec.Budget && p.reusable() && p.spec.Session == spec.Session &&
+		p.spec.Dir == spec.Dir && p.spec.Mode == spec.Mode && p.spec.Model == spec.Model && p.spec.Effort == spec.Effort
 }
+
+// reusable reports whether the process may serve a turn, beside what it has served.
+func (p *Process) reusable() bool { return p.fresh || p.spec.Budget == 0 }
 
 func (p *Process) attach(r *run) {
 	p.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,14 +24,16 @@ const (
 // they know into their transcripts, kills what is left, and returns how many processes there were, once they are gone.
 // No other run of the instance may be alive.
 //
+// Processes of other users are spared, but for those that are named.
+//
 // A process that has cleared its environment, leads a session of its own and has lost its parents is not found.
-func Sweep(ctx context.Context, instance string) (killed int, err error) {
+func Sweep(ctx context.Context, instance string, users ...uint32) (killed int, err error) {
 	if instance == "" {
 		return 0, errors.New("sweep: no instance")
 	}
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
-	s := sweeper{prefix: markName + "=" + instance + "/", uid: uint32(os.Geteuid()), known: map[identity]bool{}, led: map[int]bool{}}
+	s := sweeper{prefix: markName + "=" + instance + "/", users: append(users, uint32(os.Geteuid())), known: map[identity]bool{}, led: map[int]bool{}}
 	s.look()
 	signalAll(s.agents(), syscall.SIGTERM)
 	for began := time.Now(); len(s.agents()) > 0 && time.Since(began) < sweepGrace && pause(ctx, sweepTick); {
@@ -63,7 +66,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // sweeper remembers whom it has seen, since what a process leaves behind when it ends cannot be told any more.
 type sweeper struct {
 	prefix string
-	uid    uint32
+	users  []uint32
 	known  map[identity]bool
 	led    map[int]bool // sessions that the known lead or have led
 	alive  []relative
@@ -79,7 +82,7 @@ func (s *sweeper) look() {
 	}
 	s.alive = s.alive[:0]
 	for _, p := range kin(all, roots, s.led) {
-		if owner, ok := ownerOf(p.pid); !ok || owner != s.uid {
+		if owner, ok := ownerOf(p.pid); !ok || !slices.Contains(s.users, owner) {
 			continue
 		}
 		s.known[p.identity] = true

@@ -24,7 +24,7 @@ func childless(int) bool                 { return true }
 func (h *household) settle(*Process) (none bool) { return false }
 
 // Sweep needs Linux; elsewhere it does nothing and says so.
-func Sweep(context.Context, string) (killed int, err error) {
+func Sweep(context.Context, string, ...uint32) (killed int, err error) {
 	return 0, fmt.Errorf("sweep: %w", errors.ErrUnsupported)
 }
 

@@ -49,9 +49,14 @@ func (c Config) Verify(dir, session string, prompts []string) (Standing, error) 
 	return s, nil
 }
 
-// Verify is [Config.Verify].
-func (pl *Pool) Verify(dir, session string, prompts []string) (Standing, error) {
-	return pl.cfg.Verify(dir, session, prompts)
+// Verify is [Config.Verify] for the agents of owner.
+func (pl *Pool) Verify(owner, dir, session string, prompts []string) (Standing, error) {
+	return pl.cfg.VerifyOf(owner, dir, session, prompts)
+}
+
+// VerifyOf is [Config.Verify] for the agents of owner.
+func (c Config) VerifyOf(owner, dir, session string, prompts []string) (Standing, error) {
+	return c.of(owner).Verify(dir, session, prompts)
 }
 
 // errForeign says that a transcript ends with a prompt that nobody knows.

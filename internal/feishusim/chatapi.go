@@ -47,7 +47,7 @@ func (a *chatAPI) get(q *request) (any, *refusal) {
 		return nil, bad
 	}
 	kind := map[bool]string{true: "p2p", false: "private"}[c.private()]
-	return map[string]any{"name": c.Name, "description": "", "chat_mode": c.Mode, "chat_type": kind, "group_message_type": "chat",
+	return map[string]any{"name": c.Name, "description": "", "chat_mode": c.Mode, "chat_type": kind, "group_message_type": c.messageType(),
 		"user_count": strconv.Itoa(len(c.Members)), "bot_count": "1", "tenant_key": a.world.tenant, "external": false, "chat_status": "normal"}, nil
 }
 
@@ -92,6 +92,10 @@ func (a *chatAPI) user(q *request) (any, *refusal) {
 	if want, ok := u.id(idType); !ok || want != id {
 		return nil, refuse(RuleField, codeUnknownOpenID, "%q is no %s", id, idType)
 	}
-	return map[string]any{"user": map[string]any{"open_id": u.OpenID, "user_id": u.UserID, "union_id": u.UnionID,
+	departments := a.world.staff[u.OpenID]
+	if departments == nil {
+		departments = []string{}
+	}
+	return map[string]any{"user": map[string]any{"department_ids": departments, "open_id": u.OpenID, "user_id": u.UserID, "union_id": u.UnionID,
 		"name": u.Name, "status": map[string]bool{"is_activated": true}}}, nil
 }

@@ -125,11 +125,9 @@ func (fs files) check(q *request, msgType, content string) *refusal {
 	case "post":
 		return fs.checkPost(content, c)
 	case "image":
-		return fs.checkKey(text(c["image_key"]), true)
-	case "file", "audio", "sticker":
-		return fs.checkKey(text(c["file_key"]), false)
-	case "media":
-		return fs.checkKey(text(c["file_key"]), false)
+		return fs.checkKey(text(c["image_key"]), msgType)
+	case "file", "audio", "sticker", "media":
+		return fs.checkKey(text(c["file_key"]), msgType)
 	case "share_chat", "share_user", "system":
 		return nil
 	}

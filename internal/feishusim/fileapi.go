@@ -12,6 +12,8 @@ import (
 const (
 	maxImage = 10 << 20
 	maxFile  = 30 << 20
+
+	maxDownload = 100 << 20 // (doc: im-v1/message/get-2)
 )
 
 // file is an image or another file.
@@ -19,8 +21,10 @@ type file struct {
 	key         string
 	name        string
 	contentType string
+	kind        string // file_type of what the bot uploaded
 	data        []byte
-	own         bool // uploaded by the bot
+	stream      *stream // instead of data
+	own         bool    // uploaded by the bot
 }
 
 func (f *file) image() bool { return strings.HasPrefix(f.contentType, "image/") }
@@ -44,9 +48,22 @@ func (fs files) ownImage(key string) bool {
 	return f != nil && f.own && f.image()
 }
 
-// checkKey: the bot can send only what it has uploaded itself.
-func (fs files) checkKey(key string, image bool) *refusal {
+// checkKey: the bot can send only what it has uploaded itself, and only as what it is (doc: im-v1/message/create, 230055).
+func (fs files) checkKey(key, msgType string) *refusal {
 	f := fs[key]
+	fits := func() bool {
+		switch msgType {
+		case "image":
+			return f.image()
+		case "audio":
+			return f.kind == "opus"
+		case "media":
+			return f.kind == "mp4"
+		case "file":
+			return !f.image() && f.kind != "opus" && f.kind != "mp4"
+		}
+		return !f.image()
+	}
 	switch {
 	case key == "":
 		return refuse(RuleContent, codeParam, "Your request contains an invalid request parameter, ext=no file key")
@@ -54,10 +71,21 @@ func (fs files) checkKey(key string, image bool) *refusal {
 		return refuse(RuleUnknownID, codeParam, "Your request contains an invalid request parameter, ext=invalid file key %q", key)
 	case !f.own:
 		return refuse(RulePermission, codeNotOwnResource, "Bot is NOT the owner of the resource.")
-	case f.image() != image:
+	case !fits():
 		return refuse(RuleContent, 230055, "The type of the file does not match the message type.")
 	}
 	return nil
+}
+
+// File returns what was uploaded under a key, by the bot or by a user.
+func (w *world) File(key string) (name string, data []byte, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.files[key]
+	if f == nil {
+		return "", nil, false
+	}
+	return f.name, append([]byte{}, f.data...), true
 }
 
 // fileAPI serves uploads and downloads.
@@ -99,7 +127,7 @@ func (a *fileAPI) uploadFile(q *request) (any, *refusal) {
 	if f.name = form("file_name"); f.name == "" {
 		return nil, refuse(RuleField, codeFileParam, "Invalid request param: file_name is empty")
 	}
-	f.contentType = "application/octet-stream"
+	f.contentType, f.kind = "application/octet-stream", form("file_type")
 	return map[string]string{"file_key": a.add(f)}, nil
 }
 
@@ -145,27 +173,41 @@ func (a *fileAPI) own(_ http.ResponseWriter, q *request) reply {
 }
 
 // resource serves a file of a message (doc: im-v1/message/get-2).
-func (a *fileAPI) resource(_ http.ResponseWriter, q *request) reply {
+func (a *fileAPI) resource(w http.ResponseWriter, q *request) reply {
+	f, bad := a.ofMessage(q)
+	switch {
+	case bad != nil:
+		return refused(bad)
+	case f.stream != nil:
+		return f.stream.serve(w, q, f)
+	}
+	return f.reply()
+}
+
+// ofMessage finds the file that a request names.
+func (a *fileAPI) ofMessage(q *request) (*file, *refusal) {
 	w := a.world
 	key, kind := q.PathValue("key"), q.URL.Query().Get("type")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, bad := w.reachable(q.PathValue("message_id"), codeGone)
 	if bad != nil {
-		return refused(bad)
+		return nil, bad
 	}
 	f := w.files[key]
 	switch {
 	case kind != "image" && kind != "file":
-		return refused(refuse(RuleField, codeFileParam, "Invalid request param: type %q", kind))
-	case m.Type == "merge_forward" || m.upper != "" || m.Type == "interactive":
-		return refused(refuse(RulePermission, codeFileForwarded, "Unsupported message type."))
+		return nil, refuse(RuleField, codeFileParam, "Invalid request param: type %q", kind)
+	case m.Type == "merge_forward" || m.upper != "" || m.Type == "interactive" || m.Type == "sticker" || m.Type == "folder":
+		return nil, refuse(RulePermission, codeFileForwarded, "Unsupported message type.")
 	case f == nil || !strings.Contains(m.Content, `"`+key+`"`):
-		return refused(refuse(RuleUnknownID, codeFileNotIn, "File not in message."))
+		return nil, refuse(RuleUnknownID, codeFileNotIn, "File not in message.")
 	case f.image() != (kind == "image"):
-		return refused(refuse(RuleField, codeFileParam, "Invalid request param: %s is not of type %s", key, kind))
+		return nil, refuse(RuleField, codeFileParam, "Invalid request param: %s is not of type %s", key, kind)
+	case len(f.data) > maxDownload:
+		return nil, refuse("", codeDownloadTooBig, "The file size exceeds the limit.")
 	}
-	return f.reply()
+	return f, nil
 }
 
 func (f *file) reply() reply {

@@ -116,6 +116,8 @@ func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *r
 	m.ChatID = c.ID
 	if parent != nil {
 		w.messages.answer(m, parent, in.InThread)
+	} else if c.Mode == modeTopic {
+		m.ThreadID = newID("omt_")
 	}
 	w.messages.add(m)
 	if in.UUID != "" {

@@ -83,7 +83,7 @@ func (p *people) send(chatID string, from User, msgType string, content json.Raw
 // write stores a user's message.
 func (w *world) write(c *chat, from User, msgType string, content json.RawMessage, o SendOptions) *message {
 	m := &message{Message: Message{ID: newID("om_"), ChatID: c.ID, Type: msgType,
-		Sender: Sender{ID: from.OpenID, Type: "user", Name: from.Name}, Created: o.Time}}
+		Sender: from.sender(), Created: o.Time}}
 	if m.Created.IsZero() {
 		m.Created = time.Now()
 	}
@@ -92,7 +92,7 @@ func (w *world) write(c *chat, from User, msgType string, content json.RawMessag
 	switch root := w.messages.threadRoot(o.Thread); {
 	case o.ReplyTo != "":
 		w.messages.answer(m, w.messages.must(o.ReplyTo), o.Thread != "")
-	case o.Thread == NewThread:
+	case o.Thread == NewThread, c.Mode == modeTopic && root == nil && o.Thread == "":
 		m.ThreadID = newID("omt_")
 	case root != nil:
 		w.messages.answer(m, root, true)

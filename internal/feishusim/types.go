@@ -6,13 +6,16 @@ import (
 )
 
 // User is a person of the tenant, as this app sees it: the open id is per app.
-type User struct{ OpenID, UserID, UnionID, Name string }
+type User struct {
+	OpenID, UserID, UnionID, Name string
+	AppID                         string // of another bot; a person has none
+}
 
 // Chat is a private chat of the bot and a user, or a group.
 type Chat struct {
 	ID      string
 	Name    string
-	Mode    string // p2p | group
+	Mode    string // p2p | group | topic: a group in which everything stands in topics
 	Members []User // without the bot
 	BotIn   bool   // whether the bot is a member
 }

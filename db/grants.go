@@ -1,0 +1,173 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// GrantState is what was decided about somebody.
+type GrantState string
+
+// The states. Who was never asked about has none.
+const (
+	Asked   GrantState = "asked" // nobody has decided yet
+	Allowed GrantState = "allowed"
+	Ignored GrantState = "ignored"
+)
+
+// Grant is what was decided in the chat about who may talk to the bot: a user, or everybody in a chat.
+type Grant struct {
+	Subject string // the platform's id of the user or the chat
+	State   GrantState
+	Name    string
+	Key     chat.Key // where it was asked for; zero = it was not
+	Message string   // with which message
+	Card    string   // on which it is decided; empty = none is there yet
+	By      string   // who has decided
+	Asked   time.Time
+	Decided time.Time
+}
+
+// Grants is who was let in, or turned away, from within the chat.
+type Grants struct{ db *DB }
+
+// Grants gives the grants of the database.
+func (d *DB) Grants() Grants { return Grants{d} }
+
+const isAllowed = `SELECT EXISTS (SELECT 1 FROM grants WHERE subject IN (?1, ?2) AND state = 'allowed')`
+
+// Allow reports whether a user, or everybody in a chat, was let in.
+func (g Grants) Allow(ctx context.Context, user, chatID string) (bool, error) {
+	var yes bool
+	if err := g.db.read.QueryRowContext(ctx, isAllowed, user, chatID).Scan(&yes); err != nil {
+		return false, fmt.Errorf("look up who is let in: %w", err)
+	}
+	return yes, nil
+}
+
+// How often somebody may ask to be let in. A request whose card is not there was most likely never seen.
+const (
+	askAgain  = 24 * time.Hour
+	askUnseen = 10 * time.Minute
+)
+
+const ask = `INSERT INTO grants (subject, state, name, chat_key, message_id, asked_at) VALUES (?1, 'asked', ?2, ?3, ?4, ?5)
+	ON CONFLICT (subject) DO UPDATE SET state = 'asked', name = excluded.name, chat_key = excluded.chat_key,
+	message_id = excluded.message_id, card_id = '', decided_by = '', asked_at = excluded.asked_at, decided_at = 0
+	WHERE state = 'ignored' AND asked_at <= ?6 OR state = 'asked' AND card_id = '' AND asked_at <= ?7`
+
+// Ask notes that somebody wants to be let in. It reports false when that is decided, waits to be decided, or was asked
+// less than a day ago.
+func (g Grants) Ask(ctx context.Context, who Grant) (fresh bool, err error) {
+	now := g.db.now()
+	res, err := g.db.exec(ctx, ask, who.Subject, who.Name, who.Key.String(), who.Message, millis(now), millis(now.Add(-askAgain)), millis(now.Add(-askUnseen)))
+	if err != nil {
+		return false, fmt.Errorf("ask to be let in: %w", err)
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
+}
+
+const setGrantCard = `UPDATE grants SET card_id = ?2 WHERE subject = ?1`
+
+// SetCard remembers the card on which it is decided. That may have happened before it was remembered: who tells.
+func (g Grants) SetCard(ctx context.Context, subject, card string) (who Grant, err error) {
+	err = g.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, setGrantCard, subject, card); err != nil {
+			return err
+		}
+		who, err = scanGrant(tx.QueryRowContext(ctx, selectGrants+` WHERE subject = ?1`, subject))
+		return err
+	})
+	if err != nil {
+		return Grant{}, fmt.Errorf("note the card of a request: %w", err)
+	}
+	return who, nil
+}
+
+const decideGrant = `UPDATE grants SET state = ?2, decided_by = ?3, decided_at = ?4 WHERE subject = ?1 AND state = 'asked'`
+
+// Decide answers a request, or returns [ErrNotFound] when there is none that waits.
+func (g Grants) Decide(ctx context.Context, subject string, s GrantState, by string) (who Grant, err error) {
+	err = g.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, decideGrant, subject, s, by, millis(g.db.now()))
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, ErrNotFound)
+		}
+		who, err = scanGrant(tx.QueryRowContext(ctx, selectGrants+` WHERE subject = ?1`, subject))
+		return err
+	})
+	if err != nil {
+		return Grant{}, fmt.Errorf("decide who is let in: %w", err)
+	}
+	return who, nil
+}
+
+const letIn = `INSERT INTO grants (subject, state, name, decided_by, decided_at) VALUES (?1, 'allowed', ?2, ?3, ?4)
+	ON CONFLICT (subject) DO UPDATE SET state = 'allowed', decided_by = excluded.decided_by, decided_at = excluded.decided_at,
+	name = CASE WHEN excluded.name = '' THEN grants.name ELSE excluded.name END`
+
+const revoke = `DELETE FROM grants WHERE subject = ?1`
+
+// GrantChange is a change that a command makes, together with its message.
+type GrantChange struct {
+	Subject string
+	Name    string // may be empty
+	Allow   bool   // else it is forgotten what was decided
+	By      string
+}
+
+func (c GrantChange) apply(ctx context.Context, tx *sql.Tx, now time.Time) error {
+	var err error
+	if c.Allow {
+		_, err = tx.ExecContext(ctx, letIn, c.Subject, c.Name, c.By, millis(now))
+	} else {
+		_, err = tx.ExecContext(ctx, revoke, c.Subject)
+	}
+	if err != nil {
+		return fmt.Errorf("change who is let in: %w", err)
+	}
+	return nil
+}
+
+const selectGrants = `SELECT subject, state, name, chat_key, message_id, card_id, decided_by, asked_at, decided_at FROM grants`
+
+// List lists what was decided and what waits, the newest first.
+func (g Grants) List(ctx context.Context) (list []Grant, err error) {
+	rows, err := g.db.read.QueryContext(ctx, selectGrants+` ORDER BY MAX(asked_at, decided_at) DESC, subject`)
+	if err != nil {
+		return nil, fmt.Errorf("list who is let in: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		one, err := scanGrant(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, rows.Err()
+}
+
+func scanGrant(row interface{ Scan(...any) error }) (Grant, error) {
+	var one Grant
+	var key string
+	var asked, decided int64
+	err := row.Scan(&one.Subject, &one.State, &one.Name, &key, &one.Message, &one.Card, &one.By, &asked, &decided)
+	if err != nil {
+		return Grant{}, err
+	}
+	one.Asked, one.Decided = fromMillis(asked), fromMillis(decided)
+	if key != "" {
+		one.Key, err = chat.ParseKey(key)
+	}
+	return one, err
+}

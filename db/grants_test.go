@@ -1,0 +1,123 @@
+package db_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func stranger(message string) db.Grant {
+	return db.Grant{Subject: "ou_9", Name: "小红", Key: chat.FeishuChat("oc_9"), Message: message}
+}
+
+func allowed(t *testing.T, d *db.DB, user, chatID string) bool {
+	t.Helper()
+	yes, err := d.Grants().Allow(t.Context(), user, chatID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return yes
+}
+
+func asks(t *testing.T, d *db.DB, message string) bool {
+	t.Helper()
+	fresh, err := d.Grants().Ask(t.Context(), stranger(message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fresh
+}
+
+// At most one request is open, and there is one a day.
+func TestAStrangerAsksOnceADay(t *testing.T) {
+	t.Parallel()
+	d, now := fresh(t), time.UnixMilli(1_000_000_000)
+	d.At(t, now)
+	if !asks(t, d, "om_1") || asks(t, d, "om_2") {
+		t.Fatal("not asked once")
+	}
+	d.At(t, now.Add(11*time.Minute))
+	if !asks(t, d, "om_3") {
+		t.Error("a request whose card is nowhere is not made again")
+	}
+	if got, err := d.Grants().SetCard(t.Context(), "ou_9", "card-1"); err != nil || got.Card != "card-1" || got.State != db.Asked {
+		t.Fatal(got, err)
+	}
+	d.At(t, now.Add(48*time.Hour))
+	if asks(t, d, "om_4") {
+		t.Error("a second request is open")
+	}
+	if allowed(t, d, "ou_9", "oc_9") {
+		t.Error("who asks is let in")
+	}
+	got, err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss")
+	if err != nil || got.State != db.Ignored || got.By != "ou_boss" || got.Message != "om_3" || got.Card != "card-1" || got.Key.ID != "oc_9" || got.Name != "小红" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if _, err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("decided twice: %v", err)
+	}
+	if !asks(t, d, "om_5") { // more than a day after the last request
+		t.Error("it is never asked again")
+	}
+	if _, err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss"); err != nil {
+		t.Fatal(err)
+	}
+	d.At(t, now.Add(71*time.Hour))
+	if asks(t, d, "om_6") {
+		t.Error("asked twice in a day")
+	}
+}
+
+func TestGrantsComeAndGo(t *testing.T) {
+	t.Parallel()
+	d := fresh(t)
+	if allowed(t, d, "ou_9", "oc_9") || allowed(t, d, "", "") {
+		t.Fatal("everybody is let in")
+	}
+	if _, err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("nobody has asked: %v", err)
+	}
+	asks(t, d, "om_1")
+	if _, err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); err != nil {
+		t.Fatal(err)
+	}
+	if !allowed(t, d, "ou_9", "oc_1") || allowed(t, d, "ou_8", "oc_9") || asks(t, d, "om_2") {
+		t.Error("not exactly the user is let in, wherever he writes")
+	}
+	order := func(id string, g db.GrantChange) db.Entry {
+		e := say(id, "/admin")
+		e.Class, e.Grant, g.By = chat.Command, &g, "ou_boss"
+		return e
+	}
+	accept(t, d, order("om_3", db.GrantChange{Subject: "oc_7", Name: "产品群", Allow: true}))
+	accept(t, d, order("om_4", db.GrantChange{Subject: "ou_9"}))
+	accept(t, d, order("om_3", db.GrantChange{Subject: "ou_9", Allow: true})) // the message is known
+	if allowed(t, d, "ou_9", "oc_1") || !allowed(t, d, "ou_8", "oc_7") {
+		t.Error("the orders of messages do not count, or count twice")
+	}
+	list, err := d.Grants().List(t.Context())
+	if err != nil || len(list) != 1 || list[0].Subject != "oc_7" || list[0].Name != "产品群" || list[0].By != "ou_boss" || list[0].State != db.Allowed {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// What a user names is used only if it is the chat's own.
+func TestASessionBelongsToItsChat(t *testing.T) {
+	t.Parallel()
+	d := fresh(t)
+	accept(t, d, say("om_1", "hi"))
+	finish(t, d, db.End{Turn: claim(t, d, "s-1").Turn})
+	for _, tc := range []struct {
+		key     chat.Key
+		session string
+		want    bool
+	}{{oc, "s-1", true}, {chat.FeishuChat("oc_2"), "s-1", false}, {oc, "s-2", false}, {oc, "", false}, {oc, "%", false}} {
+		if got, err := d.Chats().HasSession(t.Context(), tc.key, tc.session); err != nil || got != tc.want {
+			t.Errorf("%v %q: %v, %v", tc.key, tc.session, got, err)
+		}
+	}
+}

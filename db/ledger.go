@@ -1,0 +1,157 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// ForTurn is the purpose of what a turn has cost. Others name what the agent was asked apart from the turns.
+const ForTurn = "turn"
+
+// Expense is what the agent has cost once.
+type Expense struct {
+	Key     chat.Key
+	User    string // who asked; empty = nobody
+	Purpose string
+	Turn    int64 // 0 = none
+	Usage   Usage
+}
+
+// Spending is what was spent in a stretch of time.
+type Spending struct {
+	Times  int
+	Tokens int64 // all kinds together: those from the cache, too
+	USD    float64
+}
+
+// Spender is who, or which chat, has spent something.
+type Spender struct {
+	ID   string // of the user, or the chat's key; empty = nobody in particular
+	Name string // as shown to people; may be empty
+	Spending
+}
+
+// Moment is what was spent within a quarter of an hour.
+type Moment struct {
+	At time.Time // its beginning
+	Spending
+}
+
+// Ledger is what the agent has cost.
+type Ledger struct{ db *DB }
+
+// Ledger gives the ledger of the database.
+func (d *DB) Ledger() Ledger { return Ledger{d} }
+
+const bookExpense = `INSERT INTO ledger (at, chat_key, user_id, purpose, turn_id, model, tokens, cost_usd)
+	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?5 AND turn_id > 0 AND role = 'user'
+		ORDER BY sent_at, seq LIMIT 1), ?3), ?4, ?5, ?6, ?7, ?8)`
+
+func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
+	u := e.Usage
+	_, err := tx.ExecContext(ctx, bookExpense, millis(l.db.now()), e.Key.String(), e.User, e.Purpose, e.Turn, u.Model,
+		u.Input+u.Output+u.CacheRead+u.CacheNew, u.CostUSD)
+	if err != nil {
+		return fmt.Errorf("book what it has cost: %w", err)
+	}
+	return nil
+}
+
+// Book notes an expense. Those of turns are booked by [Turns.Finish], to who asked first.
+func (l Ledger) Book(ctx context.Context, e Expense) error {
+	return l.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return l.book(ctx, tx, e) })
+}
+
+const spent = `SELECT COUNT(*), COALESCE(SUM(tokens), 0), COALESCE(SUM(cost_usd), 0) FROM ledger WHERE at >= ?1 AND `
+
+// ofChat is a chat with all its topics.
+const ofChat = `(chat_key = ?2 OR chat_key >= ?2 || ':' AND chat_key < ?2 || ';')`
+
+// OfUser is what a user has spent since then, in all chats.
+func (l Ledger) OfUser(ctx context.Context, user string, since time.Time) (Spending, error) {
+	return l.sum(ctx, spent+`user_id = ?2`, millis(since), user)
+}
+
+// OfChat is what was spent in a chat since then, with all of its topics.
+func (l Ledger) OfChat(ctx context.Context, key chat.Key, since time.Time) (Spending, error) {
+	key.Thread = ""
+	return l.sum(ctx, spent+ofChat, millis(since), key.String())
+}
+
+func (l Ledger) sum(ctx context.Context, query string, args ...any) (s Spending, err error) {
+	if err := l.db.read.QueryRowContext(ctx, query, args...).Scan(&s.Times, &s.Tokens, &s.USD); err != nil {
+		return Spending{}, fmt.Errorf("sum up what was spent: %w", err)
+	}
+	return s, nil
+}
+
+const quarter = int64(15 * time.Minute / time.Millisecond)
+
+const moments = `SELECT at / ?3, COUNT(*), SUM(tokens), SUM(cost_usd) FROM ledger WHERE at >= ?1 AND `
+
+// Moments lists what was spent in a chat since then, with all of its topics; of the zero key, in all chats. No time
+// zone's day ends within a moment.
+func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) (list []Moment, err error) {
+	where, of := ofChat, ""
+	if key == (chat.Key{}) {
+		where = `?2 = ''`
+	} else {
+		key.Thread = ""
+		of = key.String()
+	}
+	rows, err := l.db.read.QueryContext(ctx, moments+where+` GROUP BY 1 ORDER BY 1`, millis(since), of, quarter)
+	if err != nil {
+		return nil, fmt.Errorf("list what was spent: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var m Moment
+		var at int64
+		if err := rows.Scan(&at, &m.Times, &m.Tokens, &m.USD); err != nil {
+			return nil, err
+		}
+		m.At = fromMillis(at * quarter)
+		list = append(list, m)
+	}
+	return list, rows.Err()
+}
+
+const byUser = `SELECT user_id, COALESCE((SELECT actor_name FROM messages m WHERE m.chat_key = s.somewhere AND m.actor_id = s.user_id AND m.actor_name <> ''
+		ORDER BY m.seq DESC LIMIT 1), ''), times, tokens, usd
+	FROM (SELECT user_id, MAX(chat_key) AS somewhere, COUNT(*) AS times, SUM(tokens) AS tokens, SUM(cost_usd) AS usd
+		FROM ledger WHERE at >= ?1 GROUP BY user_id) s ORDER BY usd DESC, tokens DESC, user_id LIMIT ?2`
+
+const byChat = `SELECT chat_key, COALESCE((SELECT CASE WHEN title <> '' THEN title ELSE topic END FROM chats WHERE key = l.chat_key), ''),
+		COUNT(*), SUM(tokens), SUM(cost_usd) AS usd
+	FROM ledger l WHERE at >= ?1 GROUP BY chat_key ORDER BY usd DESC, 4 DESC, 1 LIMIT ?2`
+
+// Users lists who has spent most since then.
+func (l Ledger) Users(ctx context.Context, since time.Time, most int) ([]Spender, error) {
+	return l.spenders(ctx, byUser, since, most)
+}
+
+// Chats lists in which chats most was spent since then.
+func (l Ledger) Chats(ctx context.Context, since time.Time, most int) ([]Spender, error) {
+	return l.spenders(ctx, byChat, since, most)
+}
+
+func (l Ledger) spenders(ctx context.Context, query string, since time.Time, most int) (list []Spender, err error) {
+	rows, err := l.db.read.QueryContext(ctx, query, millis(since), most)
+	if err != nil {
+		return nil, fmt.Errorf("list who has spent: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var s Spender
+		if err := rows.Scan(&s.ID, &s.Name, &s.Times, &s.Tokens, &s.USD); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, rows.Err()
+}

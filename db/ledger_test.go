@@ -1,0 +1,82 @@
+package db_test
+
+import (
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func TestTheLedgerSumsUp(t *testing.T) {
+	t.Parallel()
+	d := fresh(t)
+	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	topic := oc
+	topic.Thread = "omt_1"
+	book := func(at time.Time, key chat.Key, user string, usd float64) {
+		t.Helper()
+		d.At(t, at)
+		err := d.Ledger().Book(t.Context(), db.Expense{Key: key, User: user, Purpose: "summary", Usage: db.Usage{Model: "m", Input: 1, Output: 2, CacheRead: 3, CacheNew: 4, CostUSD: usd}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	book(noon.Add(-25*time.Hour), oc, "ou_1", 8)
+	book(noon, oc, "ou_1", 0.5)
+	book(noon.Add(time.Minute), topic, "ou_2", 0.25)
+	book(noon.Add(time.Hour), chat.FeishuChat("oc_12"), "ou_1", 4) // its key begins as the other's does
+	book(noon.Add(time.Hour), oc, "", 0.125)
+	since := noon.Add(-time.Hour)
+	want := func(what string, got db.Spending, err error, times int, usd float64) {
+		t.Helper()
+		if err != nil || got != (db.Spending{Times: times, Tokens: int64(times) * 10, USD: usd}) {
+			t.Errorf("%s: %+v, %v", what, got, err)
+		}
+	}
+	s, err := d.Ledger().OfUser(t.Context(), "ou_1", since)
+	want("a user", s, err, 2, 4.5)
+	s, err = d.Ledger().OfChat(t.Context(), oc, since)
+	want("a chat", s, err, 3, 0.875)
+	s, err = d.Ledger().OfChat(t.Context(), topic, since)
+	want("a topic counts as its chat", s, err, 3, 0.875)
+	s, err = d.Ledger().OfChat(t.Context(), chat.FeishuChat("oc_3"), since)
+	want("another chat", s, err, 0, 0)
+
+	list, err := d.Ledger().Moments(t.Context(), oc, since)
+	if err != nil || len(list) != 2 || !list[0].At.Equal(noon) || list[0].Spending != (db.Spending{Times: 2, Tokens: 20, USD: 0.75}) || !list[1].At.Equal(noon.Add(time.Hour)) {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if list, err := d.Ledger().Moments(t.Context(), chat.Key{}, noon.Add(-48*time.Hour)); err != nil || len(list) != 3 || list[2].USD != 4.125 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	users, err := d.Ledger().Users(t.Context(), since, 2)
+	if err != nil || len(users) != 2 || users[0].ID != "ou_1" || users[0].USD != 4.5 || users[1].ID != "ou_2" {
+		t.Errorf("%+v, %v", users, err)
+	}
+	chats, err := d.Ledger().Chats(t.Context(), since, 10)
+	if err != nil || len(chats) != 3 || chats[0].ID != "feishu:chat:oc_12" || chats[1].ID != oc.String() {
+		t.Errorf("%+v, %v", chats, err)
+	}
+}
+
+// What a turn has cost is booked once, to who asked first, by name.
+func TestTurnsAreBooked(t *testing.T) {
+	t.Parallel()
+	d := fresh(t)
+	first := say("om_1", "hi")
+	second := say("om_2", "and more")
+	second.Actor, second.Time = chat.Actor{ID: "ou_2", Name: "小红"}, first.Time.Add(time.Second)
+	accept(t, d, first)
+	accept(t, d, second)
+	c := claim(t, d, "s")
+	end := db.End{Turn: c.Turn, State: db.Done, Usage: &db.Usage{Model: "m", Input: 100, Output: 20, CostUSD: 0.5}}
+	finish(t, d, end)
+	if err := d.Turns().Finish(t.Context(), end); err == nil {
+		t.Error("finished twice")
+	}
+	users, err := d.Ledger().Users(t.Context(), time.Time{}, 10)
+	if err != nil || len(users) != 1 || users[0] != (db.Spender{ID: "ou_1", Name: "小明", Spending: db.Spending{Times: 1, Tokens: 120, USD: 0.5}}) {
+		t.Errorf("%+v, %v", users, err)
+	}
+}

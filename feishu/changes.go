@@ -1,0 +1,40 @@
+package feishu
+
+import (
+	"context"
+
+	"github.com/tidwall/gjson"
+
+	"magpie/internal/chat"
+)
+
+// changes are the events that tell of the bot's place in a chat (pages im-v1/chat-member/events/{added,deleted},
+// im-v1/chat/events/{disbanded,bot_p2p_chat_entered}).
+var changes = map[string]chat.Doing{
+	"im.chat.member.bot.added_v1":                  chat.Added,
+	"im.chat.member.bot.deleted_v1":                chat.Removed,
+	"im.chat.disbanded_v1":                         chat.Dissolved,
+	"im.chat.access_event.bot_p2p_chat_entered_v1": chat.Opened,
+}
+
+// change hands over what happened to the bot's place in a chat.
+func (c *Client) change(run context.Context, h Handler, did chat.Doing, payload gjson.Result) error {
+	event := payload.Get("event")
+	change := chat.Change{
+		Key: chat.FeishuChat(event.Get("chat_id").String()), Kind: chat.Group, Did: did,
+		Actor: chat.Actor{ID: event.Get("operator_id.open_id").String()}, Title: event.Get("name").String(),
+		Time: millis(payload.Get("header.create_time").String()),
+	}
+	if change.Key.ID == "" {
+		return nil
+	}
+	if did == chat.Opened {
+		change.Kind = chat.Private
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), messageTimeout)
+	defer cancel()
+	if did != chat.Removed && did != chat.Dissolved {
+		change.Actor.Name = c.names.of(run, change.Key.ID, change.Actor.ID)
+	}
+	return h.Change(ctx, change)
+}

@@ -1,0 +1,115 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// topics knows which messages belong to a topic that is a chat of its own.
+type topics struct {
+	api *api
+	on  bool
+
+	mu     sync.Mutex
+	groups map[string]bool     // whether all that is said there stands in topics
+	cards  map[string]chat.Key // where messages with buttons stand
+}
+
+// maxTopics bounds what is remembered of each; the platform can be asked again.
+const maxTopics = 10_000
+
+// key is the chat to which a message belongs. What begins a topic belongs to it only in groups where everything stands in topics:
+// elsewhere it was said in the chat, before it had a topic, and counted there. An error says that the platform could not tell.
+func (t *topics) key(ctx context.Context, s spoken) (chat.Key, error) {
+	key := chat.FeishuChat(s.chat)
+	if !t.on || s.thread == "" {
+		return key, nil
+	}
+	if s.first && s.late {
+		all, err := t.everything(ctx, s.chat)
+		if err != nil || !all {
+			return key, err
+		}
+	}
+	key.Thread = s.thread
+	return key, nil
+}
+
+// everything reports whether all that is said in a group stands in topics (page im-v1/chat/get).
+func (t *topics) everything(ctx context.Context, chatID string) (bool, error) {
+	t.mu.Lock()
+	all, known := t.groups[chatID]
+	t.mu.Unlock()
+	if known {
+		return all, nil
+	}
+	answer, err := t.api.call(ctx, request{op: "ask what a group is like", method: http.MethodGet, path: path("/open-apis/im/v1/chats/", chatID)})
+	if err != nil && (!errors.As(err, new(*Error)) || verdictOf(err) != refused) {
+		return false, err
+	} // without the permission to ask, a group is taken for a usual one
+	all = answer.Get("data.chat_mode").String() == "topic" || answer.Get("data.group_message_type").String() == "thread"
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.groups == nil || len(t.groups) >= maxTopics {
+		t.groups = make(map[string]bool)
+	}
+	t.groups[chatID] = all
+	return all, nil
+}
+
+// shows notes where a message with buttons stands.
+func (t *topics) shows(message string, key chat.Key) {
+	if !t.on || message == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cards == nil || len(t.cards) >= maxTopics {
+		t.cards = make(map[string]chat.Key)
+	}
+	t.cards[message] = key
+}
+
+// pressWait is how long a press waits for the platform to say where its card stands.
+const pressWait = 400 * time.Millisecond
+
+var errNoPlace = errors.New("feishu: where the card stands is not known")
+
+// of is the chat to which the card of a message in a group belongs: a press does not tell.
+func (t *topics) of(ctx context.Context, message string, in chat.Key) (chat.Key, error) {
+	if !t.on {
+		return in, nil
+	}
+	t.mu.Lock()
+	key, known := t.cards[message]
+	t.mu.Unlock()
+	if known && key.Parent() == in {
+		return key, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, pressWait)
+	defer cancel()
+	answer, err := t.api.call(ctx, request{op: "look a card up", method: http.MethodGet, path: path("/open-apis/im/v1/messages/", message)})
+	if err != nil {
+		return in, errors.Join(errNoPlace, err)
+	}
+	in.Thread = answer.Get("data.items.0.thread_id").String()
+	t.shows(message, in)
+	return in, nil
+}
+
+// firstOf is the message with which a topic begins.
+func (a *api) firstOf(ctx context.Context, key chat.Key) (string, error) {
+	items, _, err := a.list(ctx, listing{chat: key.ID, thread: key.Thread, most: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(items) == 0 {
+		return "", &Error{Op: "find a topic", Code: 231003, Msg: "the topic has no messages"}
+	}
+	return items[0].Get("message_id").String(), nil
+}

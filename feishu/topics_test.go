@@ -1,0 +1,378 @@
+package feishu
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+func newTopics(t *testing.T) (*platform, feishusim.User, *recorder) {
+	p := newPlatform(t, feishusim.Config{})
+	p.Client = p.configured(Config{Topics: true})
+	return p, p.AddUser("Ann"), newRecorder()
+}
+
+// topic is the topic in which a message stands.
+func (p *platform) topic(id string) string {
+	p.t.Helper()
+	m, ok := p.Server.Message(id)
+	if !ok || m.ThreadID == "" {
+		p.t.Fatalf("message %s stands in no topic", id)
+	}
+	return m.ThreadID
+}
+
+func TestATopicIsAChatOfItsOwn(t *testing.T) {
+	p, ann, rec := newTopics(t)
+	room, forum := p.Group("team", ann), p.TopicGroup("forum", ann)
+	p.run(rec)
+	plain := p.Say(room, ann, "in the chat")
+	if m := next(t, rec.messages); m.Key != chat.FeishuChat(room) {
+		t.Errorf("in the chat: %v", m.Key)
+	}
+	inside := p.Say(room, ann, "in its topic", feishusim.ReplyTo(plain), feishusim.Thread(feishusim.NewThread))
+	if m := next(t, rec.messages); m.Key.Thread != p.topic(inside) || m.Key.Parent() != chat.FeishuChat(room) {
+		t.Errorf("in the topic: %v", m.Key)
+	}
+	p.Redeliver(plain, true)
+	if m := next(t, rec.messages); m.Key != chat.FeishuChat(room) {
+		t.Errorf("told again, the topic's first message belongs to %v", m.Key)
+	}
+	first := p.Say(forum, ann, "a topic")
+	if m := next(t, rec.messages); m.Key.Thread != p.topic(first) {
+		t.Errorf("in a group of topics: %v", m.Key)
+	}
+	p.Client = p.another() // without topics
+	if key, err := p.Client.topics.key(p.ctx(), spoken{chat: room, thread: "omt_1"}); key.Thread != "" || err != nil {
+		t.Errorf("without topics: %v, %v", key, err)
+	}
+	p.clean()
+}
+
+// All that answers in a topic stays there: texts, cards with several pages, files, and what answers no message.
+func TestAnswersStayInTheTopic(t *testing.T) {
+	p, ann, _ := newTopics(t)
+	room := p.Group("team", ann)
+	root := p.Say(room, ann, "root")
+	ask := p.Say(room, ann, "here", feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread))
+	key := chat.FeishuChat(room)
+	key.Thread = p.topic(ask)
+	to := chat.Ref{Key: key, ID: ask}
+	_, err := p.Reply(p.ctx(), to, "words", "words")
+	p.must(err)
+	_, err = p.Reply(p.ctx(), chat.Ref{Key: key}, "to nobody", "nobody")
+	p.must(err)
+	name, err := p.Client.Upload(p.ctx(), chat.Upload{Name: "a.txt", Data: []byte("a")})
+	p.must(err)
+	_, err = p.Attach(p.ctx(), to, name, "caption", "file")
+	p.must(err)
+	card, err := p.Client.Post(p.ctx(), to, chat.Card{Live: true, Body: "begun"}, "card")
+	p.must(err)
+	p.must(p.another().Close(p.ctx(), card, chat.Card{Body: strings.Repeat("a line of a long answer\n", 2500)}))
+	got := p.answers(room)
+	if len(got) < 6 {
+		t.Fatalf("%d answers", len(got))
+	}
+	for _, m := range got {
+		if m.ThreadID != key.Thread {
+			t.Errorf("%s %q stands in %q", m.Type, m.Text()[:min(20, len(m.Text()))], m.ThreadID)
+		}
+	}
+	p.clean()
+}
+
+// Inside a topic all that follows the question is listed; what was sent before it is not.
+func TestFindInsideATopic(t *testing.T) {
+	p, ann, _ := newTopics(t)
+	room := p.Group("team", ann)
+	root := p.Say(room, ann, "root", feishusim.Time(time.Now().Add(-time.Hour)))
+	before := p.Say(room, ann, "before", feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread), feishusim.Time(time.Now().Add(-time.Minute)))
+	key := chat.FeishuChat(room)
+	key.Thread = p.topic(before)
+	early, err := p.Reply(p.ctx(), chat.Ref{Key: key, ID: before}, "early", "early")
+	p.must(err)
+	m, _ := p.Server.Message(early)
+	at := m.Created.Add(time.Millisecond) // the platform's times are no finer
+	ask := p.Say(room, ann, "ask", feishusim.Thread(key.Thread), feishusim.Time(at))
+	for time.Now().Before(at) {
+		runtime.Gosched()
+	}
+	late, err := p.Reply(p.ctx(), chat.Ref{Key: key, ID: ask}, "late", "late")
+	p.must(err)
+	for id, want := range map[string][]string{ask: {late}, before: {early, late}, root: {early, late}} {
+		found, err := p.Find(p.ctx(), chat.Ref{Key: key, ID: id})
+		p.must(err)
+		var got []string
+		for _, s := range found {
+			got = append(got, s.ID)
+		}
+		if strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("found %v, want %v", got, want)
+		}
+	}
+	p.clean()
+}
+
+// What was missed in a topic is asked for there. A topic's first message belongs to the chat, and is handed over once.
+func TestWhatWasMissedInTopics(t *testing.T) {
+	p, ann, rec := newTopics(t)
+	room, forum := p.Group("team", ann), p.TopicGroup("forum", ann)
+	now := time.Now()
+	root := p.Say(room, ann, "root", feishusim.Time(now.Add(-time.Minute)))
+	inside := p.Say(room, ann, "inside", feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread), feishusim.Time(now.Add(-50*time.Second)))
+	lone := p.Say(forum, ann, "lone", feishusim.Time(now.Add(-40*time.Second)))
+	topic, key := chat.FeishuChat(room), chat.FeishuChat(room)
+	topic.Thread = p.topic(inside)
+	rec.active = func() ([]chat.Activity, error) {
+		since := now.Add(-2 * time.Minute)
+		return []chat.Activity{
+			{Key: key, Kind: chat.Group, Since: since}, {Key: topic, Kind: chat.Group, Since: since},
+			{Key: chat.FeishuChat(forum), Kind: chat.Group, Since: since},
+		}, nil
+	}
+	p.run(rec)
+	got := map[string]chat.Key{}
+	for range 3 {
+		m := next(t, rec.messages)
+		got[m.ID] = m.Key
+	}
+	want := chat.FeishuChat(forum)
+	want.Thread = p.topic(lone)
+	if got[root] != key || got[inside] != topic || got[lone] != want {
+		t.Errorf("got %v", got)
+	}
+	if len(rec.messages) != 0 {
+		t.Errorf("told twice: %+v", <-rec.messages)
+	}
+	p.clean()
+}
+
+// While the platform cannot say what a group is like, nothing of it is guessed.
+func TestATopicIsNotGuessed(t *testing.T) {
+	p, ann, _ := newTopics(t)
+	room := p.TopicGroup("forum", ann)
+	s := spoken{chat: room, thread: p.topic(p.Say(room, ann, "topic")), first: true, late: true}
+	remove := p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Status: 503})
+	if key, err := p.Client.topics.key(p.ctx(), s); err == nil {
+		t.Errorf("guessed %v", key)
+	}
+	remove()
+	if key, err := p.Client.topics.key(p.ctx(), s); err != nil || key.Thread != s.thread {
+		t.Errorf("%v, %v", key, err)
+	}
+	calls := len(p.Calls())
+	if _, err := p.Client.topics.key(p.ctx(), s); err != nil || len(p.Calls()) != calls {
+		t.Errorf("asked again: %v", err)
+	}
+}
+
+func TestWhatWasSaidInATopic(t *testing.T) {
+	p, ann, _ := newTopics(t)
+	room := p.Group("team", ann)
+	now := time.Now()
+	p.Say(room, ann, "elsewhere", feishusim.Time(now.Add(-time.Minute)))
+	root := p.Say(room, ann, "root", feishusim.Time(now.Add(-50*time.Second)))
+	inside := p.Say(room, ann, "inside", feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread), feishusim.Time(now.Add(-40*time.Second)))
+	key := chat.FeishuChat(room)
+	key.Thread = p.topic(inside)
+	for _, tt := range []struct {
+		key  chat.Key
+		want string
+	}{{key, "root inside"}, {key.Parent(), "elsewhere root"}} {
+		said, err := p.Said(p.ctx(), tt.key, chat.Group, now.Add(-time.Hour), 50)
+		p.must(err)
+		var texts []string
+		for _, m := range said {
+			texts = append(texts, m.Text)
+			if m.Text == "root" && m.Key.Thread != "" {
+				t.Error("the first message changed its chat")
+			}
+		}
+		if strings.Join(texts, " ") != tt.want {
+			t.Errorf("said in %v: %v", tt.key, texts)
+		}
+	}
+	p.clean()
+}
+
+// A press does not tell in which topic its card stands. What belongs to a turn needs no look-up.
+func TestAPressKnowsItsTopic(t *testing.T) {
+	p, ann, rec := newTopics(t)
+	room := p.Group("team", ann)
+	p.run(rec)
+	root := p.Say(room, ann, "root")
+	ask := p.Say(room, ann, "inside", feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread))
+	for range 2 {
+		next(t, rec.messages)
+	}
+	key := chat.FeishuChat(room)
+	key.Thread = p.topic(ask)
+	button := func(turn int64) chat.Card {
+		return chat.Card{Body: "press", Buttons: []chat.Button{{Label: "go", Action: chat.Action{Do: "help", Turn: turn}}}}
+	}
+	press := func(card string, turn int64) chat.Key {
+		message, _, _ := strings.Cut(card, "/")
+		value := map[string]any{"do": "help"}
+		if turn != 0 {
+			value["turn"] = turn
+		}
+		_, err := p.Press(p.ctx(), message, ann, value)
+		p.must(err)
+		return next(t, rec.presses).Key
+	}
+	card, err := p.Client.Post(p.ctx(), chat.Ref{Key: key, ID: ask}, button(0), "card")
+	p.must(err)
+	calls := len(p.Calls())
+	if got := press(card, 0); got != key || len(p.Calls()) != calls {
+		t.Errorf("pressed in %v, %d calls", got, len(p.Calls())-calls)
+	}
+	late, err := p.another().Post(p.ctx(), chat.Ref{Key: key, ID: ask}, button(0), "of another process")
+	p.must(err)
+	if got := press(late, 0); got != key {
+		t.Errorf("a card of another process stands in %v", got)
+	}
+	turns, err := p.another().Post(p.ctx(), chat.Ref{Key: key, ID: ask}, button(7), "of a turn")
+	p.must(err)
+	calls = len(p.Calls())
+	if got := press(turns, 7); got != key.Parent() || len(p.Calls()) != calls {
+		t.Errorf("a turn's card was looked up: %v", got)
+	}
+	p.clean()
+}
+
+func TestATopicWithoutMessagesIsGone(t *testing.T) {
+	p, ann, _ := newTopics(t)
+	key := chat.FeishuChat(p.Group("team", ann))
+	key.Thread = "omt_none"
+	if _, err := p.Reply(p.ctx(), chat.Ref{Key: key}, "words", "idem"); err == nil {
+		t.Error("sent into nothing")
+	}
+}
+
+// Messages of other bots come through on request, and never the bot's own.
+func TestOtherBots(t *testing.T) {
+	p, ann, rec := newTopics(t)
+	p.Client = p.configured(Config{AnswerBots: true})
+	other := p.AddApp("Other")
+	room := p.Group("team", ann)
+	p.run(rec)
+	p.Say(room, other, "nobody meant")
+	if m := next(t, rec.messages); !m.Actor.Bot || m.ToBot || m.Actor.ID != other.OpenID {
+		t.Errorf("%+v", m)
+	}
+	p.Say(room, other, "you are meant", feishusim.Mention())
+	if m := next(t, rec.messages); !m.Actor.Bot || !m.ToBot || m.ToOthers {
+		t.Errorf("%+v", m)
+	}
+	own := feishusim.User{OpenID: p.BotOpenID(), AppID: p.AppID(), Name: "self"}
+	p.Say(room, own, "myself", feishusim.Mention())
+	p.Say(room, ann, "a person")
+	if m := next(t, rec.messages); m.Text != "a person" || m.Actor.Bot {
+		t.Errorf("%+v", m)
+	}
+	said, err := p.Said(p.ctx(), chat.FeishuChat(room), chat.Group, time.Now().Add(-time.Hour), 10)
+	p.must(err)
+	if len(said) != 3 || !said[0].Actor.Bot || said[2].Actor.Bot {
+		t.Errorf("said %+v", said)
+	}
+	quiet := p.another()
+	if _, ok := quiet.incoming(spoken{id: "om_1", chat: room, by: "app", author: other.OpenID}); ok {
+		t.Error("another bot came through unasked")
+	}
+	p.clean()
+}
+
+func TestWhoElseIsMeant(t *testing.T) {
+	p, ann, rec := newTopics(t)
+	bob := p.AddUser("Bob")
+	room := p.Group("team", ann, bob)
+	p.run(rec)
+	post := json.RawMessage(`{"title":"","content":[[{"tag":"text","text":"go on"}]]}`)
+	for _, tt := range []struct {
+		name   string
+		opts   []feishusim.SendOption
+		others bool
+	}{
+		{"nobody", nil, false},
+		{"the bot", []feishusim.SendOption{feishusim.Mention()}, false},
+		{"everybody", []feishusim.SendOption{feishusim.MentionAll()}, true},
+		{"another", []feishusim.SendOption{feishusim.MentionUsers(bob)}, true},
+		{"the bot and another", []feishusim.SendOption{feishusim.Mention(), feishusim.MentionUsers(bob)}, false},
+	} {
+		p.Say(room, ann, "go on", tt.opts...)
+		p.Server.Post(room, ann, post, tt.opts...)
+		for range 2 {
+			if m := next(t, rec.messages); m.ToOthers != tt.others {
+				t.Errorf("%s: %+v", tt.name, m)
+			}
+		}
+	}
+	p.clean()
+}
+
+// What happens to the bot's place in a chat is handed over, and until it is taken in it is told again.
+func TestChanges(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{Redeliver: many(10 * time.Millisecond)})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.Group("team", ann)
+	failing := &failsOnce{recorder: rec}
+	p.run(failing)
+	p.AddBot(room, ann)
+	first, again := next(t, rec.changes), next(t, rec.changes)
+	if first != again || first.Did != chat.Added || first.Key != chat.FeishuChat(room) || first.Actor != (chat.Actor{ID: ann.OpenID, Name: "Ann"}) ||
+		first.Title != "team" || time.Since(first.Time) > time.Minute || first.Kind != chat.Group {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+	p.RemoveBot(room, ann)
+	if c := next(t, rec.changes); c.Did != chat.Removed {
+		t.Errorf("%+v", c)
+	}
+	p.AddBot(room, ann)
+	next(t, rec.changes)
+	p.Disband(room, ann)
+	if c := next(t, rec.changes); c.Did != chat.Dissolved {
+		t.Errorf("%+v", c)
+	}
+	p.EnterChat(ann)
+	if c := next(t, rec.changes); c.Did != chat.Opened || c.Kind != chat.Private || c.Key.ID != p.PrivateChat(ann) {
+		t.Errorf("%+v", c)
+	}
+	p.clean()
+}
+
+type failsOnce struct {
+	*recorder
+	failed bool
+}
+
+func (f *failsOnce) Change(ctx context.Context, c chat.Change) error {
+	_ = f.recorder.Change(ctx, c)
+	if !f.failed {
+		f.failed = true
+		return errors.New("disk full")
+	}
+	return nil
+}
+
+// A message to a user goes to the private chat with that user.
+func TestAMessageToAUser(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann := p.AddUser("Ann")
+	to := chat.Ref{Key: chat.FeishuUser(ann.OpenID)}
+	_, err := p.Reply(p.ctx(), to, "hello", "idem")
+	p.must(err)
+	card, err := p.Client.Post(p.ctx(), to, chat.Card{Live: true, Body: "card"}, "card")
+	p.must(err)
+	p.must(p.another().Close(p.ctx(), card, chat.Card{Body: strings.Repeat("a line of a long answer\n", 2500)}))
+	if got := p.answers(p.PrivateChat(ann)); len(got) < 3 || got[0].Text() != "hello" {
+		t.Errorf("%d messages", len(got))
+	}
+	p.clean()
+}

@@ -1,0 +1,180 @@
+package feishu
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
+	"github.com/tidwall/gjson"
+
+	"magpie/internal/chat"
+)
+
+// What the platform takes (pages im-v1/image/create and im-v1/file/create).
+const (
+	MaxPicture = 10 << 20 // bytes
+	MaxFile    = 30 << 20 // bytes
+)
+
+const (
+	uploadTimeout = 2 * time.Minute // of one try
+	uploadsAtOnce = 2               // each is in memory several times while it is sent
+	uploadTries   = 3
+)
+
+// The durable form of an upload is how it is shown, and the platform's key.
+const (
+	asPicture = "image"
+	asVideo   = "media"
+	asFile    = "file"
+)
+
+// Upload gives a file to the platform and returns its durable name, which [Client.Attach] takes in any process. Nobody sees
+// it yet, so doing it twice does no harm. What is no picture to the platform is taken as another file.
+func (c *Client) Upload(ctx context.Context, u chat.Upload) (name string, err error) {
+	select {
+	case c.uploads <- struct{}{}:
+		defer func() { <-c.uploads }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if u.Picture && len(u.Data) <= MaxPicture {
+		name, err = c.api.giveImage(ctx, u)
+		if err == nil || verdictOf(err) != refused || ctx.Err() != nil {
+			return name, err
+		}
+		c.log.Warn().Err(err).Msg("feishu: not taken as a picture, sending a file")
+	}
+	return c.api.giveFile(ctx, u)
+}
+
+func (a *api) giveImage(ctx context.Context, u chat.Upload) (string, error) {
+	answer, err := a.give(ctx, request{op: "upload an image", method: http.MethodPost, path: "/open-apis/im/v1/images", form: func() *larkcore.Formdata {
+		return larkcore.NewFormdata().AddField("image_type", "message").AddFileWithName("image", "image", bytes.NewReader(u.Data))
+	}})
+	return asPicture + "/" + answer.Get("data.image_key").String(), err
+}
+
+func (a *api) giveFile(ctx context.Context, u chat.Upload) (string, error) {
+	kind := kindOf(u.Name)
+	answer, err := a.give(ctx, request{op: "upload a file", method: http.MethodPost, path: "/open-apis/im/v1/files", form: func() *larkcore.Formdata {
+		return larkcore.NewFormdata().AddField("file_type", kind).AddField("file_name", u.Name).
+			AddFileWithName("file", "file", bytes.NewReader(u.Data)) // people see file_name
+	}})
+	how := asFile
+	if kind == "mp4" { // as a file it is refused: 230055
+		how = asVideo
+	}
+	return how + "/" + answer.Get("data.file_key").String(), err
+}
+
+// give uploads, until the outcome is known.
+func (a *api) give(ctx context.Context, r request) (answer gjson.Result, err error) {
+	err = persist(ctx, uploadTries, func() (err error) {
+		answer, err = a.call(ctx, r)
+		return err
+	})
+	return answer, err
+}
+
+// kindOf is the platform's type of a file with this name.
+func kindOf(name string) string {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".mp4":
+		return "mp4"
+	case ".pdf":
+		return "pdf"
+	case ".doc", ".docx":
+		return "doc"
+	case ".xls", ".xlsx":
+		return "xls"
+	case ".ppt", ".pptx":
+		return "ppt"
+	}
+	return "stream"
+}
+
+// Attach answers a message with a file that was uploaded, and a caption, Markdown; empty = none. The same idem within
+// an hour sends nothing twice. messageID is the one that shows the file.
+func (c *Client) Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (messageID string, err error) {
+	how, key, ok := strings.Cut(name, "/")
+	if !ok || key == "" {
+		return "", fmt.Errorf("feishu: not the name of an upload: %q", name)
+	}
+	switch how {
+	case asPicture:
+		return c.api.showPicture(ctx, to, key, caption, idem)
+	case asFile, asVideo:
+	default:
+		return "", fmt.Errorf("feishu: not the name of an upload: %q", name)
+	}
+	m, err := c.api.message(ctx, to, how, toJSON(map[string]string{"file_key": key}), keyOf(idem, how, 0))
+	if err != nil || caption == "" {
+		return m.id, err
+	}
+	_, err = c.api.sayAll(ctx, to, caption, idem+"/caption")
+	return m.id, err
+}
+
+// showPicture sends a picture with its caption in one message; what the platform refuses as such it gets as two.
+func (a *api) showPicture(ctx context.Context, to chat.Ref, key, caption, idem string) (string, error) {
+	if caption != "" {
+		m, err := a.message(ctx, to, "post", pictureContent(safe(caption, maxTables), key), keyOf(idem, "post", 0))
+		if err == nil || verdictOf(err) != refused || ctx.Err() != nil {
+			return m.id, err
+		}
+	}
+	m, err := a.message(ctx, to, "image", toJSON(map[string]string{"image_key": key}), keyOf(idem, asPicture, 0))
+	if err != nil || caption == "" {
+		return m.id, err
+	}
+	_, err = a.sayAll(ctx, to, caption, idem+"/caption")
+	return m.id, err
+}
+
+// pictureContent is a rich text message of a text, Markdown, and a picture below it.
+func pictureContent(md, key string) string {
+	type node struct {
+		Tag  string `json:"tag"`
+		Text string `json:"text,omitempty"`
+		Key  string `json:"image_key,omitempty"`
+	}
+	type post struct {
+		Content [][]node `json:"content"`
+	}
+	return toJSON(map[string]post{"zh_cn": {Content: [][]node{{{Tag: "md", Text: md}}, {{Tag: "img", Key: key}}}}})
+}
+
+// fileOf is the durable name of the file that a message of the bot shows; empty = none.
+func fileOf(kind string, content gjson.Result) string {
+	switch kind {
+	case asPicture:
+		return asPicture + "/" + content.Get("image_key").String()
+	case asFile, asVideo:
+		return kind + "/" + content.Get("file_key").String()
+	case "post":
+		if keys := imageKeys(content); len(keys) > 0 {
+			return asPicture + "/" + keys[0]
+		}
+	}
+	return ""
+}
+
+// imageKeys are those of the pictures in a rich text, however many languages lie around it.
+func imageKeys(content gjson.Result) (keys []string) {
+	content.ForEach(func(name, value gjson.Result) bool {
+		switch {
+		case name.String() == "image_key":
+			keys = append(keys, value.String())
+		case value.IsObject() || value.IsArray():
+			keys = append(keys, imageKeys(value)...)
+		}
+		return true
+	})
+	return keys
+}

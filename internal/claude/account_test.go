@@ -1,0 +1,149 @@
+package claude_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+)
+
+// environment is what the kernel says of a process, a line for each variable.
+func environment(t *testing.T, p *claude.Process) []string {
+	t.Helper()
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/environ")
+	must(t, err)
+	return strings.Split(string(data), "\x00")
+}
+
+func arguments(t *testing.T, p *claude.Process) string {
+	t.Helper()
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/cmdline")
+	must(t, err)
+	return strings.ReplaceAll(string(data), "\x00", " ")
+}
+
+// without is a list of variables without one.
+func without(environ []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+}
+
+// Each chat's sessions lie in a folder of its own, where nobody else's agent looks.
+func TestChatsHaveFoldersOfTheirOwn(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) {
+		c.State, c.ConfigDir, c.KeepAlive.Duration = t.TempDir(), "per-chat", 0
+		must(t, c.Validate())
+		must(t, c.Prepare())
+	})
+	spec := fresh()
+	if a := r.turn(t.Context(), "feishu:chat:oc_1", spec, "我叫小明"); a.err != nil {
+		t.Fatal(a.err)
+	}
+	if a := r.turn(t.Context(), "feishu:chat:oc_1", resumed(spec), "我叫什么名字？"); a.text() != "你叫小明。" {
+		t.Errorf("the chat itself: %q %v", a.text(), a.err)
+	}
+	a := r.turn(t.Context(), "feishu:chat:oc_2", resumed(spec), "我叫什么名字？")
+	if a.err == nil {
+		t.Errorf("another chat resumed the session: %q", a.text())
+	}
+	dirs := map[string]bool{}
+	for _, owner := range []string{"feishu:chat:oc_1", "feishu:chat:oc_2"} {
+		p := r.acquire(owner, fresh())
+		env := environment(t, p)
+		r.pool.Release(owner, p)
+		i := slices.IndexFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "CLAUDE_CONFIG_DIR=") })
+		if i < 0 || !strings.HasPrefix(env[i], "CLAUDE_CONFIG_DIR="+r.cfg.State+"/chats/") || strings.Contains(env[i], "oc_") {
+			t.Fatalf("%s: %v", owner, env)
+		}
+		dirs[env[i]] = true
+	}
+	if len(dirs) != 2 {
+		t.Errorf("folders %v", dirs)
+	}
+	if _, err := r.cfg.VerifyOf("feishu:chat:oc_1", r.cfg.Project, spec.Session, nil); err != nil {
+		t.Errorf("the chat's own session: %v", err)
+	}
+	if _, err := r.cfg.VerifyOf("feishu:chat:oc_2", r.cfg.Project, spec.Session, nil); err == nil {
+		t.Error("the session was found in another chat")
+	}
+}
+
+func TestAgentsRunAsAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		c := claudetest.ScriptedConfig(t)
+		c.User = "nobody"
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "only root") {
+			t.Errorf("refused with %v", err)
+		}
+		return
+	}
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "magpie-account-") // in a folder that others may enter
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o755))
+	cfg := claudetest.ScriptedConfig(t)
+	command, home := filepath.Join(dir, "agent"), filepath.Join(dir, "home")
+	must(t, exec.Command("cp", cfg.Command, command).Run())
+	must(t, os.Mkdir(home, 0o700))
+	must(t, os.Chown(home, 65534, 65534))
+	cfg.Command, cfg.Project, cfg.User, cfg.Instance = command, home, "nobody", uuid.NewString()
+	cfg.Environ = append(cfg.Environ, "MAGPIE_FEISHU_APP_SECRET=canary")
+	cfg.Env["HOME"], cfg.Settings = home, `{"model": "opus"}`
+	must(t, cfg.Validate())
+	must(t, cfg.Prepare())
+	pool := claude.NewPool(cfg)
+	t.Cleanup(pool.Close)
+	r := &rig{T: t, cfg: cfg, pool: pool}
+	p := r.acquire("a", fresh())
+	info, err := os.Stat("/proc/" + strconv.Itoa(p.Pid()))
+	must(t, err)
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != 65534 || st.Gid != 65534 {
+		t.Errorf("the agent runs as %+v", info.Sys())
+	}
+	groups, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/status")
+	if err != nil || !strings.Contains(string(groups), "Groups:\t65534 \n") && !strings.Contains(string(groups), "Groups:\t \n") {
+		t.Errorf("it has the groups of others: %v\n%s", err, groups)
+	}
+	env := strings.Join(environment(t, p), "\n")
+	for _, want := range []string{"HOME=" + home + "\n", "USER=nobody\n", "LOGNAME=nobody\n"} {
+		if !strings.Contains(env, want) {
+			t.Errorf("%q is missing in\n%s", want, env)
+		}
+	}
+	if strings.Contains(env, "canary") || strings.Contains(env, "CLAUDE_CONFIG_DIR=") {
+		t.Errorf("something of the program's own is in\n%s", env)
+	}
+	if _, a := r.ask(p, nil); a.err != nil || a.text() != "echo: go on" {
+		t.Errorf("%q %v", a.text(), a.err)
+	}
+	pool.Release("a", p)
+	info, err = os.Stat(filepath.Join(home, ".magpie", cfg.Instance, "settings.json"))
+	must(t, err)
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != 65534 || info.Mode().Perm() != 0o600 {
+		t.Errorf("the settings are %v of %+v", info.Mode(), info.Sys())
+	}
+	if got, err := pool.Ask(t.Context(), sumUp); err != nil || got.Text == "" {
+		t.Errorf("a question: %+v, %v", got, err)
+	}
+	// What is left behind is found, though it is another user's.
+	left := exec.Command("sleep", "300")
+	left.Env = []string{"MAGPIE_PROCESS=" + cfg.Instance + "/x"}
+	left.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	must(t, left.Start())
+	pool.Close()
+	if n, err := pool.Sweep(t.Context()); n != 1 || err != nil {
+		t.Errorf("%d processes ended: %v", n, err)
+	}
+	if err := left.Wait(); err == nil {
+		t.Error("it ended by itself")
+	}
+}

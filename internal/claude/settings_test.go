@@ -1,0 +1,153 @@
+package claude_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/modelsim"
+)
+
+// The CLI would pass over each of these without a word, and over the rules of what is denied with it.
+func TestSettingsThatTheCLIWouldIgnoreAreRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{bad canary`:                                   "no JSON object",
+		`{"a": "canary}`:                                "no JSON object",
+		`{"permissions": "canary"}`:                     "permissions: want an object",
+		`{"permissions": {"deny": "Read"}}`:             "permissions.deny",
+		`{"permissions": {"deny": ["Bash(ls"]}}`:        "permissions.deny",
+		`{"permissions": {"deny": [""]}}`:               "permissions.deny",
+		`{"permissions": {"denied": []}}`:               "permissions.denied: no such key",
+		`{"permissions": {"defaultMode": "canary"}}`:    "permission_mode",
+		`{"permissions": {"additionalDirectories": 1}}`: "permissions.additionalDirectories",
+		`{"env": {"A": 1}}`:                             "env",
+		`{"model": 5}`:                                  "model: want a text",
+		`{"hooks": {"PreToolUse": {}}}`:                 "hooks",
+		`{"hooks": {"PreToolUse": [{"hooks": [1]}]}}`:   "hooks",
+		`{"cleanupPeriodDays": 1}`:                      "set by magpie",
+		`{"disableAllHooks": "yes"}`:                    "disableAllHooks",
+	} {
+		for _, file := range []bool{false, true} {
+			c := claudetest.ScriptedConfig(t)
+			c.Settings = text
+			if file {
+				c.Settings = filepath.Join(t.TempDir(), "settings.json")
+				must(t, os.WriteFile(c.Settings, []byte(text), 0o600))
+			}
+			err := c.Validate()
+			if err == nil || !strings.Contains(err.Error(), "[claude] settings") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", text, err, want)
+			}
+			if err != nil && strings.Contains(err.Error(), "canary") {
+				t.Errorf("%s: the message shows a value: %v", text, err)
+			}
+		}
+	}
+	for _, text := range []string{"no/such/file.json", "null"} {
+		if err := (claude.Config{Settings: text}).Validate(); err == nil || !strings.Contains(err.Error(), "[claude] settings") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestSettingSourcesAndFoldersAreChecked(t *testing.T) {
+	t.Parallel()
+	c := claudetest.ScriptedConfig(t)
+	c.SettingSources, c.ConfigDir, c.User = []string{"user", "everything"}, "mine", "no-such-user-4711"
+	err := c.Validate()
+	for _, want := range []string{`setting_sources "everything"`, `config_dir "mine"`, "[claude] user"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %s", err, want)
+		}
+	}
+}
+
+// What the operator denies is denied, whatever else is allowed; what he has noted for himself in a terminal does not count.
+func TestSettingsRule(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) {
+		c.State, c.AllowedTools = t.TempDir(), []string{"Bash(touch *)"}
+		c.Settings = `{"permissions": {"deny": ["Bash(touch denied*)"]}, "env": {"SHOWN": "canary-7"}}`
+		must(t, os.Mkdir(filepath.Join(c.Project, ".claude"), 0o700))
+		for file, text := range map[string]string{
+			"CLAUDE.md": "Speak of penguins.", "CLAUDE.local.md": "Speak of ostriches.",
+			".claude/settings.local.json": `{"permissions": {"allow": ["Bash(mkdir *)"], "additionalDirectories": ["/"]}}`,
+		} {
+			must(t, os.WriteFile(filepath.Join(c.Project, file), []byte(text), 0o600))
+		}
+		must(t, c.Validate())
+		must(t, c.Prepare())
+	})
+	for name, tc := range map[string]struct {
+		command string
+		want    bool
+	}{"allowed": {"touch ", true}, "denied": {"touch ", false}, "local": {"mkdir ", false}} {
+		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+			modelsim.Tool("Bash", map[string]any{"command": tc.command + name, "description": "make"}),
+		}})
+		if a := r.turn(t.Context(), name, fresh(), "go"); a.err != nil || a.result.Failure != "" {
+			t.Fatalf("%+v %v", a.result, a.err)
+		}
+		if _, err := os.Stat(filepath.Join(r.cfg.Project, name)); (err == nil) != tc.want {
+			t.Errorf("%s: ran %v, want %v", name, err == nil, tc.want)
+		}
+	}
+	if text := r.model.Requests()[0].AllText(); !strings.Contains(text, "penguins") || strings.Contains(text, "ostriches") {
+		t.Error("not the project's instructions, or not only they, have reached the model")
+	}
+	p := r.acquire("a", fresh())
+	defer r.pool.Release("a", p)
+	if args := arguments(t, p); strings.Contains(args, "canary-7") {
+		t.Errorf("everybody on the machine may read %q", args)
+	}
+	for _, name := range []string{"settings.json", "login.json"} {
+		info, err := os.Stat(filepath.Join(r.cfg.State, name))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
+// A question apart from the chats needs the login of the settings, and nothing else of them.
+func TestAQuestionKnowsTheLoginOfTheSettings(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) {
+		c.State = t.TempDir()
+		c.Environ = without(c.Environ, "ANTHROPIC_API_KEY")
+		c.Settings = `{"apiKeyHelper": "echo sk-from-helper", "hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo HOOKED"}]}]}}`
+		must(t, c.Prepare())
+	})
+	if got, err := r.pool.Ask(t.Context(), sumUp); err != nil || got.Text == "" { // without a login it is an error
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if req := r.model.Requests()[0]; strings.Contains(req.AllText(), "HOOKED") {
+		t.Error("a hook ran")
+	}
+}
+
+// The limit is that of one turn, so each turn has a process of its own.
+func TestATurnHasABudget(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	spec := fresh()
+	spec.Budget = 0.15
+	for range 3 {
+		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(60_000), modelsim.Text("fine")}})
+		a := r.turn(t.Context(), "a", spec, "go")
+		if a.err != nil || a.result.Failure != "" || a.result.CostUSD < 0.08 || a.result.CostUSD > 0.15 {
+			t.Fatalf("%v, costs %f: %v", a.result.Failure, a.result.CostUSD, a.err)
+		}
+		spec.Resume = true
+	}
+	again := modelsim.Tool("Bash", map[string]any{"command": "true", "description": "again"})
+	r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Usage(60_000), again}})
+	before := len(r.model.Requests())
+	a := r.turn(t.Context(), "a", spec, "go on and on")
+	if a.err != nil || a.result.Failure != claude.FailLimit || a.result.CostUSD < 0.15 {
+		t.Errorf("%+v %v", a.result, a.err)
+	}
+	if n := len(r.model.Requests()) - before; n > 4 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}

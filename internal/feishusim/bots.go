@@ -1,0 +1,16 @@
+package feishusim
+
+// AddApp makes another bot of the tenant. It speaks as a person does, and is no member that the API lists.
+func (w *world) AddApp(name string) User {
+	u := User{OpenID: newID("ou_"), UnionID: newID("on_"), AppID: "cli_" + randomHex(8), Name: name}
+	w.notify.bump()
+	return u
+}
+
+// sender is how messages tell who has written them.
+func (u User) sender() Sender {
+	if u.AppID != "" {
+		return Sender{ID: u.AppID, Type: "app", Name: u.Name}
+	}
+	return Sender{ID: u.OpenID, Type: "user", Name: u.Name}
+}

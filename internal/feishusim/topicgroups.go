@@ -1,0 +1,28 @@
+package feishusim
+
+// modeTopic is the chat_mode of a group in which everything stands in topics (doc: im-v1/chat/get).
+const modeTopic = "topic"
+
+// TopicGroup makes a group in which every message begins a topic or stands in one, with the bot already in it, and returns its id.
+func (w *world) TopicGroup(name string, members ...User) string {
+	w.mu.Lock()
+	c := w.newChat(Chat{Name: name, Mode: modeTopic, Members: members})
+	w.mu.Unlock()
+	w.notify.bump()
+	return c.ID
+}
+
+// kind is the chat_type that events tell.
+func (c *chat) kind() string {
+	if c.Mode == modeTopic {
+		return "topic_group"
+	}
+	return c.Mode
+}
+
+func (c *chat) messageType() string {
+	if c.Mode == modeTopic {
+		return "thread"
+	}
+	return "chat"
+}
