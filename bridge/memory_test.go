@@ -392,7 +392,7 @@ func TestWhatIsShownWhileAToolRuns(t *testing.T) {
 	for tool, want := range map[string]string{
 		"mcp__magpie__remember": "正在记下…", "mcp__magpie__search_history": "正在翻看记录…", "Bash": "正在运行 Bash…", "mcp__other__remember": "正在运行 mcp__other__remember…",
 	} {
-		if got := newView(1, zh).apply(claude.ToolUse{ID: "1", Name: tool}).card().Status; got != want {
+		if got := newView(1, zh).apply(claude.ToolUse{ID: "1", Name: tool}, time.Now()).card(time.Now()).Status; got != want {
 			t.Errorf("%s: %q", tool, got)
 		}
 	}

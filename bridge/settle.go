@@ -15,7 +15,7 @@ import (
 func (t *turn) settle(ctx context.Context) {
 	b, key := t.b, t.claim.Turn.Key
 	b.summaries.beginAnew(ctx, t.claim)
-	b.upkeep.begin(ctx, key, b.summaries.due(t.claim.Chat), func() { t.show(t.view.tidying()) })
+	b.upkeep.begin(ctx, key, b.summaries.due(t.claim.Chat), func() { t.show(t.view.tidying(time.Now())) })
 	c, err := b.db.Chats().Get(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")

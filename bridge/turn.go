@@ -154,7 +154,7 @@ func (t *turn) draw(ctx context.Context, v view) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), courtesy(ctx))
 	defer cancel()
-	if err := t.b.out.Close(ctx, t.painter.card, v.card()); err != nil {
+	if err := t.b.out.Close(ctx, t.painter.card, v.card(time.Now())); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 	}
 }
@@ -312,7 +312,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		Tools: b.desk.serve(t.claim.Chat),
 		Known: func() []string { return t.known(ctx) },
 	}
-	queued := t.view.waiting()
+	queued := t.view.waiting(time.Now())
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
 	crash.At("process: starting")
 	b.lanes.wait(t.claim.Turn.Key, !t.sent)
@@ -380,6 +380,7 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 	r.Note, r.Live, r.Lost = t.note(), live, t.lost != ""
 	prompt := t.b.context.Build(ctx, r)
 	t.told = told(r, prompt, t.lost)
+	t.view = t.view.given(describe(*t.told, t.view.lang))
 	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
 		Bool("verified", s.verified).Msg("混合上下文统计")
 	if t.b.cfg.Observe != nil {
@@ -434,7 +435,7 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 			FirstText: t.first, Duration: time.Since(t.began),
 		}
 	}
-	t.show(t.view.apply(ev))
+	t.show(t.view.apply(ev, time.Now()))
 }
 
 func (t *turn) show(v view) {
@@ -475,7 +476,7 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 	}
 	e := db.End{
 		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.usage,
-		Card: t.view.end(end.state, end.notice).card(), Told: t.told,
+		Card: t.view.end(end.state, end.notice).card(time.Now()), Told: t.told,
 	}
 	if t.b.cfg.Context.Resumes() {
 		e.Session = t.kept
