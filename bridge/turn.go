@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -359,19 +358,6 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 // notAllowed is what the agent reads when a tool is refused.
 const notAllowed = "This needs a permission that has not been given, and nobody can give it in this chat. Do not try it again or " +
 	"by other means. Tell the user what you wanted to do and why; the operator of this bot can allow it in its configuration."
-
-// ask puts the question to a process, or has it carry out a command of its own.
-func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Event, error] {
-	t.sent = true
-	if line := t.ownCommand(); line != "" {
-		crash.At("prompt: sending")
-		return p.Command(ctx, t.claim.Turn.Prompt, line)
-	}
-	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
-	t.b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
-	crash.At("prompt: sending")
-	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text())
-}
 
 // build makes the prompt while the process starts.
 func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prompt {
