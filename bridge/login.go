@@ -110,7 +110,7 @@ func (ls *logins) run(ctx context.Context, t *loginTalk) {
 			ls.b.log.Error().Err(err).Msg("reply failed")
 		}
 	}
-	err := ls.b.pool.LogIn(bounded, claude.Dialog{
+	err := ls.b.pool.LogIn(bounded, t.key.String(), claude.Dialog{
 		Link:  func(url string) { ls.expect(t); say(fmt.Sprintf(commandTexts.LoginLink.in(t.lang), url)) },
 		Again: func() { ls.expect(t); say(commandTexts.LoginAgain.in(t.lang)) },
 		Codes: t.codes,

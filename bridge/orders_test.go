@@ -300,6 +300,20 @@ func TestTheListOfSessions(t *testing.T) {
 	l.bridge.lanes.end(room)
 }
 
+// The version is for admins, and only where nobody else reads along.
+func TestStatusTellsTheVersionToAdmins(t *testing.T) {
+	w := testWorld(t, func(c *Config) { c.Version = "v9.9.9" })
+	boss := alice.by("ou_boss")
+	w.expect(w.order(boss, "/status"), "**版本**：v9.9.9")
+	w.expect(w.order(alice, "/status"), "!v9.9.9")
+	w.expect(w.order(team.by("ou_boss"), "/status"), "!v9.9.9")
+	w.expect(w.order(alice, "/status"), "!排队")
+	w.hear(alice, "一个问题", true)
+	w.hear(alice, "还有一个", true)
+	w.expect(w.order(alice, "/status"), "**排队**：2 条消息")
+	w.expect(w.order(bob, "/status"), "!排队")
+}
+
 func TestACheckUp(t *testing.T) {
 	rec := &recorder{}
 	l := newLine(t, rec)
