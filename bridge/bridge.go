@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -103,6 +104,7 @@ type Bridge struct {
 	summaries  summaries
 	notes      notes
 	recovery   recovery
+	approvals  *approvals
 	ownership  *ownership
 	access     *gate
 	doorbell   *doorbell
@@ -120,6 +122,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.desk = newDesk(cfg, store, b.context, log)
 	b.logins.b, b.logins.patience = b, loginTime
 	b.access = newGate(cfg, store, log)
+	b.approvals = newApprovals(store, b.outbox, &b.access.Pointer, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)
 	b.doorbell = &doorbell{gate: b.access, grants: store.Grants(), out: out, jobs: b.outbox.jobs, log: log}
@@ -158,7 +161,11 @@ func (b *Bridge) Run(ctx context.Context) error {
 	aside.Go(func() { b.context.Run(ctx) })
 	aside.Go(func() { b.ownership.run(ctx) })
 	defer aside.Wait()
-	answered, delivered := make(chan struct{}), make(chan struct{})
+	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(decided)
+		b.approvals.jobs.run(last, answered)
+	}()
 	go func() {
 		defer close(delivered)
 		b.outbox.run(last, answered)
@@ -167,6 +174,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	close(quiet)
 	<-tended
 	close(answered)
+	<-decided
 	<-delivered
 	return nil
 }
@@ -292,6 +300,8 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 		return b.recovery.decide(ctx, p, l)
 	case p.Action.Do == doOrder:
 		return "", b.pressed(ctx, p)
+	case slices.Contains([]string{doAllow, doAlways, doRefuse}, p.Action.Do):
+		return b.approvals.press(ctx, p, l)
 	}
 	return texts.StopOver.in(l), nil
 }

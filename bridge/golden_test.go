@@ -94,19 +94,6 @@ func worked(l lang) *story {
 }
 
 func stories() map[string]*story {
-	twoForms := asks{text: "**删除哪些文件？**", form: &chat.Form{
-		Fields: []chat.Field{
-			{Name: "files", Label: "文件", Kind: chat.Many, Options: []chat.Option{{Value: "0", Label: "build/"}, {Value: "1", Label: "dist/"}}, Required: true},
-			{Name: "why", Label: "补充说明", Hint: "可以不填", Kind: chat.Words},
-		},
-		Buttons: []chat.Button{{Label: "提交", Action: chat.Action{Do: "answer", Turn: 7, ID: "q1"}}},
-	}}
-	allow := asks{text: "想运行这个命令：\n\n```bash\nrm -rf build\n```", buttons: []chat.Button{
-		{Label: "允许一次", Action: chat.Action{Do: "allow", Turn: 7, ID: "a1"}}, {Label: "拒绝", Danger: true, Action: chat.Action{Do: "deny", Turn: 7, ID: "a1"}},
-	}}
-	asking := func(a asks) func(view) view {
-		return func(v view) view { return v.asking(a, time.Date(2026, 5, 4, 12, 0, 10, 0, time.UTC)) }
-	}
 	many := newStory(zh)
 	for i := range 40 {
 		id := string(rune('A' + i))
@@ -145,10 +132,9 @@ func stories() map[string]*story {
 			uses("2", "mcp__magpie__search_history", input{"query": "发布"}).after(6 * time.Second),
 		"25-other-mcp-tool":      newStory(en).uses("1", "mcp__github__get_issue", input{"owner": "x", "number": 7}).after(6 * time.Second),
 		"26-subagent":            newStory(en).uses("1", "Task", input{"description": "Survey the code", "prompt": "Read everything.\nThen report."}).after(70 * time.Second),
-		"27-waiting-for-you":     worked(zh).with(asking(asks{})).after(8 * time.Second),
-		"28-waiting-with-form":   newStory(zh).after(time.Second, says("有几个选择。")).with(asking(twoForms)),
-		"29-waiting-with-choice": newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).with(asking(allow)),
-		"30-answered":            newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).with(asking(allow)).with(func(v view) view { return v.answered(v.began) }).after(6 * time.Second),
+		"27-waiting-for-you":     worked(zh).after(0, claude.ToolAsk{ID: "a"}).after(8 * time.Second),
+		"28-waiting-for-you-en":  worked(en).after(0, claude.ToolAsk{ID: "a"}, claude.ToolAsk{ID: "b"}, claude.ToolAskEnd{ID: "a"}).after(8 * time.Second),
+		"30-answered":            newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolAsk{ID: "a"}, claude.ToolAllowed{}).after(6 * time.Second),
 		"31-done":                done(worked(zh)),
 		"32-done-en":             done(worked(en)),
 		"33-done-restored":       newStory(zh).after(4*time.Second, says("你叫小明。"), result("")).with(told12(db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, phrase{}),

@@ -122,6 +122,7 @@ func (t *turn) run(ctx context.Context) {
 	rest := t.paint(ctx)
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
+	b.approvals.leave(ctx, t.claim.Turn.ID, end.state)
 	crash.At("end: storing")
 	err := t.store(ctx, end)
 	crash.At("end: stored")
@@ -332,8 +333,11 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		if err != nil {
 			return result, err
 		}
-		if e, ok := ev.(claude.ToolAsk); ok {
-			p.Answer(e.ID, claude.Verdict{Why: notAllowed})
+		switch e := ev.(type) {
+		case claude.ToolAsk:
+			b.approvals.ask(ctx, t.claim, p.Dir(), e, func(v claude.Verdict) bool { return p.Answer(e.ID, v) })
+		case claude.ToolAskEnd:
+			b.approvals.withdraw(ctx, e.ID)
 		}
 		if e, ok := ev.(claude.Started); ok {
 			t.kept = db.Session{ID: e.Session, Node: b.cfg.Node, Cwd: p.Dir()}
@@ -354,10 +358,6 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	}
 	return result, nil
 }
-
-// notAllowed is what the agent reads when a tool is refused.
-const notAllowed = "This needs a permission that has not been given, and nobody can give it in this chat. Do not try it again or " +
-	"by other means. Tell the user what you wanted to do and why; the operator of this bot can allow it in its configuration."
 
 // build makes the prompt while the process starts.
 func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prompt {
