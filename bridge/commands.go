@@ -222,6 +222,9 @@ func stop(ctx context.Context, o ordered) (order, error) {
 // pressed gives the command of a button, as whoever has pressed it.
 func (b *Bridge) pressed(ctx context.Context, p chat.Press) error {
 	cmd, _, args := parseCommand(p.Action.ID)
+	if p.Action.Do == doGoOn {
+		cmd = &command{plan: askToGoOn}
+	}
 	c, err := b.db.Chats().Get(ctx, p.Key)
 	if cmd == nil || errors.Is(err, db.ErrNotFound) { // no button of ours
 		return nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"magpie/contextmgr/redact"
-	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -35,9 +34,7 @@ func (v view) card(now time.Time) chat.Card {
 	default:
 		c.Status = v.notice
 	}
-	if v.state == db.Interrupted {
-		c.Buttons = []chat.Button{v.button(texts.ContinueButton, doContinue), v.button(texts.DropButton, doDrop)}
-	}
+	c.Buttons = v.offers()
 	c.Footer = v.footer()
 	c.Summary = firstLine(c.Body)
 	return c

@@ -26,7 +26,7 @@ func (ss steps) title(l lang) string {
 	if len(names) > mostNames {
 		names = append(names[:mostNames:mostNames], "…")
 	}
-	return fmt.Sprintf(cardTexts.Steps.in(l), len(ss)) + " · " + strings.Join(names, cardTexts.Comma.in(l))
+	return fmt.Sprintf(cardTexts.Steps.in(l), len(ss)) + " · " + strings.Join(names, " / ")
 }
 
 // toolName is how people are told of a tool.
@@ -62,12 +62,12 @@ func (ss steps) body(l lang) string {
 
 // head is a step in one line.
 func (s step) head(l lang) string {
-	mark := "✅"
+	mark := "✓"
 	switch {
 	case s.ended.IsZero():
-		mark = "⏳"
+		mark = "▸"
 	case s.failed:
-		mark = "❌"
+		mark = "✗"
 	}
 	text := mark + " **" + toolName(s.tool, l) + "**"
 	if s.input != "" {

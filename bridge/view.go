@@ -30,6 +30,7 @@ type view struct {
 	figures  figures // what the turn took; known at its end
 	context  string  // what the agent was told beside the question
 	notice   string  // how it ended, if not well
+	failure  string  // its class
 	state    db.TurnState
 }
 
@@ -149,9 +150,9 @@ func (v view) saying(answer string) view {
 	return v
 }
 
-// end is the view of a turn that is over. notice is empty when it went well.
-func (v view) end(state db.TurnState, notice phrase) view {
-	v.state, v.notice = state, notice.in(v.lang)
+// end is the view of a turn that is over.
+func (v view) end(o outcome) view {
+	v.state, v.failure, v.notice = o.state, o.failure, o.notice.in(v.lang)
 	return v
 }
 
