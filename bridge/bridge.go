@@ -146,12 +146,12 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.upkeep = newUpkeep(b.summaries.make)
 	b.files = &files{FilesConfig: cfg.Files, db: store, redact: cfg.Redact}
 	b.desk = newDesk(cfg, store, b.context, b.outbox, log)
+	b.logins.b, b.logins.patience = b, loginTime
 	b.access = newGate(cfg, store, log)
 	b.approvals = newApprovals(store, b.outbox, &b.access.Pointer, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
 	b.purse = &purse{ledger: store.Ledger(), zone: b.context.Zone(), log: log}
 	b.SetBudget(cfg.Budget)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
-	b.logins.b = b
 	b.SetAccess(cfg.Access)
 	b.doorbell = &doorbell{gate: b.access, grants: store.Grants(), out: out, jobs: b.outbox.jobs, log: log}
 	b.background = newBackground(cfg, store, b.access.admits)
@@ -226,9 +226,7 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 		b.outbox.jobs.add(b.ownership.welcome)
 		return err
 	}
-	if code, ok := b.logins.take(&m); ok && b.access.admits(ctx, m.Key, m.Actor) {
-		return b.obey(ctx, m, "", code)
-	}
+	code, isCode := b.logins.take(&m) // before anybody else sees it
 	b.background.heard(m)
 	switch who, err := b.access.ask(ctx, m.Key, m.Actor); {
 	case err != nil:
@@ -237,6 +235,9 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 		return b.doorbell.ring(ctx, m)
 	case who == denied:
 		return nil
+	}
+	if isCode {
+		return b.obey(ctx, m, "", code)
 	}
 	if !b.listening.toBot(ctx, m) {
 		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })

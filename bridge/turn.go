@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"sync/atomic"
 	"time"
 
@@ -369,19 +368,6 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		return result, &claude.LostError{Session: spec.Session, Cause: claude.LostTooLong}
 	}
 	return result, nil
-}
-
-// ask puts the question to a process, or has it carry out a command of its own.
-func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Event, error] {
-	t.sent = true
-	if line := t.ownCommand(); line != "" {
-		crash.At("prompt: sending")
-		return p.Command(ctx, t.claim.Turn.Prompt, line)
-	}
-	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
-	t.b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
-	crash.At("prompt: sending")
-	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
 }
 
 // build makes the prompt while the process starts.
