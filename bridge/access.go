@@ -2,7 +2,9 @@ package bridge
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"magpie/internal/chat"
 	"magpie/internal/period"
@@ -10,32 +12,59 @@ import (
 
 // Access is the [access] section: who may talk to the bot. By default only the owner may.
 type Access struct {
-	Owner  string   `toml:"owner" env:"OWNER"`   // the user (ou_...) to whom the bot belongs
-	Admins []string `toml:"admins" env:"ADMINS"` // users
-	Allow  []string `toml:"allow" env:"ALLOW"`   // users (ou_...), chats (oc_...), or "*" for everybody
-
+	Owner           string          `toml:"owner" env:"OWNER"`                       // the user (ou_...) to whom the bot belongs
+	Admins          []string        `toml:"admins" env:"ADMINS"`                     // users
+	Allow           []string        `toml:"allow" env:"ALLOW"`                       // users (ou_...), chats (oc_...), departments (od_...), or "*" for everybody
+	Deny            []string        `toml:"deny" env:"DENY"`                         // users, chats, departments; they may not talk, whatever else says so
+	StrangerReply   string          `toml:"stranger_reply" env:"STRANGER_REPLY"`     // what strangers are told in a private chat, once a day at most; empty = nothing
 	ApprovalTimeout period.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"` // how long people may take to decide about a tool; 0 = 30 minutes
 }
 
-// Validate reports what is wrong with a.
+// everybody is the entry of [Access.Allow] that lets everybody in.
+const everybody = "*"
+
+// department is how the id of one begins.
+const department = "od_"
+
+// Validate reports everything that is wrong with a.
 func (a Access) Validate() error {
-	if slices.Contains(a.Admins, "*") {
-		return errors.New(`[access] admins: "*" would make everybody an admin; name the users`)
+	var errs []error
+	if slices.Contains(a.Admins, everybody) {
+		errs = append(errs, errors.New(`[access] admins: "*" would make everybody an admin; name the users`))
 	}
 	if a.ApprovalTimeout.Duration < 0 {
-		return errors.New("[access] approval_timeout: want more than 0")
+		errs = append(errs, errors.New("[access] approval_timeout: want more than 0"))
 	}
-	return nil
+	for _, id := range a.Deny { // a mistake here would leave a door open
+		if !slices.ContainsFunc([]string{"ou_", "oc_", department}, func(kind string) bool { return strings.HasPrefix(id, kind) }) {
+			errs = append(errs, fmt.Errorf("[access] deny %q: want ids of users (ou_…), chats (oc_…) or departments (od_…)", id))
+		}
+	}
+	if a.Owner != "" && slices.Contains(a.Deny, a.Owner) {
+		errs = append(errs, errors.New("[access] deny: the owner is among them"))
+	}
+	return errors.Join(errs...)
+}
+
+// denies says who may not talk in any case, as far as the ids of the user and the chat tell.
+func (a Access) denies(key chat.Key, who chat.Actor) bool {
+	return who.ID == "" || slices.Contains(a.Deny, who.ID) || slices.Contains(a.Deny, key.ID)
+}
+
+// allows says who may talk, as far as the ids of the user and the chat tell.
+func (a Access) allows(key chat.Key, who chat.Actor) bool {
+	return !a.denies(key, who) && (a.admin(who) || slices.Contains(a.Allow, everybody) ||
+		slices.Contains(a.Allow, who.ID) || slices.Contains(a.Allow, key.ID))
 }
 
 // admin reports whether somebody may give orders that concern others.
 func (a Access) admin(who chat.Actor) bool {
-	return a.Owner != "" && who.ID == a.Owner || slices.Contains(a.Admins, who.ID)
+	return who.ID != "" && (who.ID == a.Owner || slices.Contains(a.Admins, who.ID)) && !slices.Contains(a.Deny, who.ID)
 }
 
-func (a Access) allows(key chat.Key, who chat.Actor) bool {
-	return a.admin(who) || slices.Contains(a.Allow, "*") ||
-		slices.Contains(a.Allow, who.ID) || slices.Contains(a.Allow, key.ID)
+// inCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
+func (a Access) inCharge(m chat.Incoming) bool {
+	return m.Kind == chat.Private || a.admin(m.Actor)
 }
 
 // Unset reports that nobody at all may talk: the bot is being set up.

@@ -33,8 +33,8 @@ const (
 type background struct {
 	groups Groups // nil = the platform cannot be asked
 	db     *db.DB
-	most   int                             // that a prompt takes; 0 = none are wanted
-	allows func(chat.Key, chat.Actor) bool // who may be listened to
+	most   int                                              // that a prompt takes; 0 = none are wanted
+	admits func(context.Context, chat.Key, chat.Actor) bool // who may be listened to
 	told   sync.Once
 
 	mu    sync.Mutex
@@ -42,8 +42,8 @@ type background struct {
 	asked map[chat.Key]bool // groups that were asked for; true = an event has told since then
 }
 
-func newBackground(cfg Config, store *db.DB, allows func(chat.Key, chat.Actor) bool) *background {
-	g := &background{groups: cfg.Groups, db: store, most: cfg.Context.AutoChatContext, allows: allows, asked: map[chat.Key]bool{}}
+func newBackground(cfg Config, store *db.DB, admits func(context.Context, chat.Key, chat.Actor) bool) *background {
+	g := &background{groups: cfg.Groups, db: store, most: cfg.Context.AutoChatContext, admits: admits, asked: map[chat.Key]bool{}}
 	if cfg.Context.Mode == contextmgr.Resume {
 		g.most = 0 // no prompt has room for it
 	}
@@ -129,7 +129,7 @@ func (g *background) take(ctx context.Context, c db.Claim) error {
 	}
 	var list []chat.Incoming
 	for _, m := range said {
-		if !m.ToBot && m.Text != "" && g.allows(key, m.Actor) {
+		if !m.ToBot && m.Text != "" && g.admits(ctx, key, m.Actor) {
 			list = append(list, m)
 		}
 	}

@@ -6,12 +6,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -49,10 +47,14 @@ const onlookers = 64
 
 // Config is what the bridge must know beside its parts.
 type Config struct {
-	Access         Access // at the start, see SetAccess
-	Project        string // working folder of chats that have none of their own
-	PermissionMode string // of chats that have none of their own
-	Node           string // this machine; a session of another one cannot be resumed here
+	Access         Access   // at the start, see SetAccess
+	Staff          Staff    // nil = departments mean nothing
+	App            string   // the platform's id of the app; empty = its owner is not looked for
+	Founder        Founder  // nil = the platform cannot be asked for the owner
+	Found          db.Owner // who was found earlier to be the owner, if anybody
+	Project        string   // working folder of chats that have none of their own
+	PermissionMode string   // of chats that have none of their own
+	Node           string   // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
 	Groups         Groups             // what was said there; nil = only what events tell
 	Tools          *agenttools.Server // of which the agents get tools; nil = they get none
@@ -99,7 +101,9 @@ type Bridge struct {
 	notes      notes
 	recovery   recovery
 	approvals  *approvals
-	access     atomic.Pointer[Access]
+	ownership  *ownership
+	access     *gate
+	doorbell   *doorbell
 }
 
 // New makes a bridge. Run starts it.
@@ -109,16 +113,19 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, log),
 	}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
-	b.approvals = newApprovals(store, b.outbox, &b.access, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
 	b.upkeep = newUpkeep(b.summaries.make)
 	b.desk = newDesk(cfg, store, b.context, log)
+	b.access = newGate(cfg, store, log)
+	b.approvals = newApprovals(store, b.outbox, b.access, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
+	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)
-	b.background = newBackground(cfg, store, func(key chat.Key, who chat.Actor) bool { return b.access.Load().allows(key, who) })
+	b.doorbell = &doorbell{gate: b.access, grants: store.Grants(), out: out, jobs: b.outbox.jobs, log: log}
+	b.background = newBackground(cfg, store, b.access.admits)
 	return b
 }
 
 // SetAccess changes who may talk to the bot, from the next message on.
-func (b *Bridge) SetAccess(a Access) { b.access.Store(&a) }
+func (b *Bridge) SetAccess(a Access) { b.ownership.set(a) }
 
 // Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new, gives the
 // turns that run most of the configured time, interrupts what is left, and delivers as much as the rest of the time allows.
@@ -144,9 +151,10 @@ func (b *Bridge) Run(ctx context.Context) error {
 		defer close(tended)
 		b.upkeep.jobs.run(ctx, quiet) // nothing of it is worth waiting for at the end, but turns may be waiting for it
 	}()
-	var vectors sync.WaitGroup
-	vectors.Go(func() { b.context.Run(ctx) })
-	defer vectors.Wait()
+	var aside sync.WaitGroup
+	aside.Go(func() { b.context.Run(ctx) })
+	aside.Go(func() { b.ownership.run(ctx) })
+	defer aside.Wait()
 	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(decided)
@@ -174,9 +182,17 @@ const (
 // Message takes in what a platform delivered. The platform delivers it again until nil comes back, so the commit comes
 // first and the work later.
 func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
+	if taken, err := b.ownership.claim(ctx, m); taken || err != nil {
+		b.outbox.jobs.add(b.ownership.welcome)
+		return err
+	}
 	b.background.heard(m)
-	if !b.access.Load().allows(m.Key, m.Actor) {
-		b.refuse(m)
+	switch who, err := b.access.ask(ctx, m.Key, m.Actor); {
+	case err != nil:
+		return err
+	case who == stranger:
+		return b.doorbell.ring(ctx, m)
+	case who == denied:
 		return nil
 	}
 	if !m.ToBot {
@@ -257,26 +273,15 @@ func (b *Bridge) lang(ctx context.Context, key chat.Key, spoken string) lang {
 	return chatLang(c)
 }
 
-// refuse lets a message of a stranger go. Only while nobody owns the bot, who tries is told how to become its owner.
-func (b *Bridge) refuse(m chat.Incoming) {
-	b.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
-	if b.access.Load().Unset() && m.Kind == chat.Private {
-		b.outbox.jobs.add(func(ctx context.Context) {
-			text := fmt.Sprintf(texts.NotAllowed.in(langOf(m.Text)), m.Actor.ID)
-			if _, err := b.out.Reply(ctx, chat.Ref{Key: m.Key, ID: m.ID}, text, "reply:"+m.ID); err != nil {
-				b.log.Error().Err(err).Msg("reply failed")
-			}
-		})
-	}
-}
-
 // Press takes in a button that somebody pressed, and returns what to tell him.
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
-	if !b.access.Load().allows(p.Key, p.Actor) {
+	if !b.access.admits(ctx, p.Key, p.Actor) {
 		return "", nil
 	}
 	l := b.lang(ctx, p.Key, "")
 	switch {
+	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
+		return b.doorbell.answer(ctx, p, l)
 	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):
 		return texts.StopAsked.in(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:

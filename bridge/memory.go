@@ -17,11 +17,6 @@ import (
 // Clean is a text as it may be kept for good: without private data and secrets.
 func Clean(s string) string { return strings.TrimSpace(redact.Text(s, redact.All())) }
 
-// inCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
-func (a Access) inCharge(m chat.Incoming) bool {
-	return m.Kind == chat.Private || a.admin(m.Actor)
-}
-
 // splitWord cuts the first word off.
 func splitWord(s string) (word, rest string) {
 	s = strings.TrimSpace(s)

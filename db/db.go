@@ -139,7 +139,7 @@ func openPools(ctx context.Context, d *DB) (err error) {
 	d.write, err = connect(ctx, d.path, 1, url.Values{
 		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_busy_timeout": {"5000"}, "_txlock": {"immediate"},
 		"_stmt_cache_size": {"64"}, // compiling the statements of an accept costs as much as running them
-	}, d.prepareWriter)
+	}, prepareWriter(d))
 	if err != nil {
 		return err
 	}
@@ -158,16 +158,18 @@ func openPools(ctx context.Context, d *DB) (err error) {
 	return checkQuickly(ctx, d, false, smallDatabase)
 }
 
-// prepareWriter sets what a connection string cannot say.
-func (d *DB) prepareWriter(c *sqlite3.SQLiteConn) error {
-	// Without a limit the log would stay as long as it has once been. A savepoint's undo log has no need of a file.
-	_, err := c.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d; PRAGMA temp_store = MEMORY", walLimit), nil)
-	c.RegisterUpdateHook(func(_ int, _, table string, row int64) {
-		if table == "chats" {
-			d.chats.change(row)
-		}
-	})
-	return err
+// prepareWriter sets what a connection string cannot say, and tells the chats in memory of what is written.
+func prepareWriter(d *DB) func(*sqlite3.SQLiteConn) error {
+	return func(c *sqlite3.SQLiteConn) error {
+		// Without a limit the log would stay as long as it has once been. A savepoint's undo log has no need of a file.
+		_, err := c.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d; PRAGMA temp_store = MEMORY", walLimit), nil)
+		c.RegisterUpdateHook(func(_ int, _, table string, row int64) {
+			if table == "chats" {
+				d.chats.change(row)
+			}
+		})
+		return err
+	}
 }
 
 // OpenReadOnly opens a database that may be served by another process at the same time: for backups and checks. It

@@ -75,12 +75,19 @@ func (g Grants) Ask(ctx context.Context, who Grant) (fresh bool, err error) {
 
 const setGrantCard = `UPDATE grants SET card_id = ?2 WHERE subject = ?1`
 
-// SetCard remembers the card on which it is decided.
-func (g Grants) SetCard(ctx context.Context, subject, card string) error {
-	if _, err := g.db.exec(ctx, setGrantCard, subject, card); err != nil {
-		return fmt.Errorf("note the card of a request: %w", err)
+// SetCard remembers the card on which it is decided. That may have happened before it was remembered: who tells.
+func (g Grants) SetCard(ctx context.Context, subject, card string) (who Grant, err error) {
+	err = g.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, setGrantCard, subject, card); err != nil {
+			return err
+		}
+		who, err = scanGrant(tx.QueryRowContext(ctx, selectGrants+` WHERE subject = ?1`, subject))
+		return err
+	})
+	if err != nil {
+		return Grant{}, fmt.Errorf("note the card of a request: %w", err)
 	}
-	return nil
+	return who, nil
 }
 
 const decideGrant = `UPDATE grants SET state = ?2, decided_by = ?3, decided_at = ?4 WHERE subject = ?1 AND state = 'asked'`

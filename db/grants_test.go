@@ -43,8 +43,8 @@ func TestAStrangerAsksOnceADay(t *testing.T) {
 	if !asks(t, d, "om_3") {
 		t.Error("a request whose card is nowhere is not made again")
 	}
-	if err := d.Grants().SetCard(t.Context(), "ou_9", "card-1"); err != nil {
-		t.Fatal(err)
+	if got, err := d.Grants().SetCard(t.Context(), "ou_9", "card-1"); err != nil || got.Card != "card-1" || got.State != db.Asked {
+		t.Fatal(got, err)
 	}
 	d.At(t, now.Add(48*time.Hour))
 	if asks(t, d, "om_4") {

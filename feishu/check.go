@@ -19,6 +19,8 @@ type Checkup struct {
 	Bot         error    // nil = the app has a bot
 	Chats       error    // nil = the app may see its chats
 	Missing     []string // permissions of which the platform says that one is needed
+	Told        error    // nil = the platform tells what the app was given; else only its permissions are known
+	App         App      // as far as it is told
 	// Ahead is how much this machine's clock is ahead of the platform's, to the second. Dated is whether the platform told.
 	Ahead time.Duration
 	Dated bool
@@ -36,9 +38,18 @@ func Check(ctx context.Context, cfg Config) Checkup {
 		_, found.Chats = a.call(ctx, request{op: "list the bot's chats", method: http.MethodGet, path: "/open-apis/im/v1/chats",
 			query: larkcore.QueryParams{"page_size": []string{"1"}}})
 		found.Missing = append(scopesOf(found.Bot), scopesOf(found.Chats)...)
+		if found.App, found.Told = a.application(ctx, cfg.AppID); found.Told != nil {
+			found.App.scopes, _ = a.granted(ctx) // what it does not tell is not known
+		}
 	}
 	found.Ahead, found.Dated = clock.seen()
 	return found
+}
+
+// Refused reports that the platform does not know the app, or not with that secret.
+func (c Checkup) Refused() bool {
+	var e *Error
+	return errors.As(c.Credentials, &e) && e.Code != 0
 }
 
 var scopeList = regexp.MustCompile(`\[([a-z_]+:[^\]]+)\]`)

@@ -199,7 +199,7 @@ func overlay(c *config, environ []string) error {
 		}
 		return errors.Join(errs...)
 	}
-	for _, list := range [][]string{c.Access.Admins, c.Access.Allow, c.Claude.AllowedTools, c.Claude.SettingSources} {
+	for _, list := range [][]string{c.Access.Admins, c.Access.Allow, c.Access.Deny, c.Claude.AllowedTools, c.Claude.SettingSources} {
 		for i := range list {
 			list[i] = strings.TrimSpace(list[i])
 		}

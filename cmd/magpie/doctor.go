@@ -45,7 +45,7 @@ var errUnhealthy = errors.New("something has to be done, see the lines with \"fa
 
 // Run looks at everything that the bridge needs, also while it runs.
 func (d doctorCmd) Run(ctx context.Context) error {
-	doc := doctor{environ: os.Environ(), tell: func(finding) {}}
+	doc := doctor{environ: os.Environ(), lang: langOf(os.Environ()), tell: func(finding) {}}
 	if !d.JSON {
 		doc.tell = func(f finding) { fmt.Println(f) }
 	}
@@ -78,12 +78,14 @@ func printJSON(w io.Writer, list []finding) error {
 // doctor looks at one thing after the other.
 type doctor struct {
 	environ  []string
+	lang     lang
 	tell     func(finding) // at once
 	findings []finding
 }
 
-func (d *doctor) add(v verdict, do, format string, args ...any) {
-	f := finding{Verdict: v, What: fmt.Sprintf(format, args...), Do: do}
+// add tells of a finding: what was found, and what to do about it unless it is fine.
+func (d *doctor) add(v verdict, do string, what phrase, args ...any) {
+	f := finding{Verdict: v, What: d.lang.say(what, args...), Do: do}
 	d.findings = append(d.findings, f)
 	d.tell(f)
 }
@@ -115,17 +117,17 @@ func (d *doctor) configuration(path string) config {
 	c, err := loadConfig(path, d.environ)
 	switch {
 	case path == "" && err != nil:
-		d.add(wrong, "write one, see \"Set up a Feishu app\" in README.md", "configuration: there is no magpie.toml")
+		d.add(wrong, d.lang.say(doctorTexts.WriteConfig), doctorTexts.NoConfig)
 	case path == "":
-		d.add(fine, "", "configuration: from the environment only")
+		d.add(fine, "", doctorTexts.FromEnvironment)
 	case err == nil:
-		d.add(fine, "", "configuration: %s", path)
+		d.add(fine, "", doctorTexts.ConfigAt, path)
 	}
 	for _, e := range each(err) {
-		d.add(wrong, "correct it in "+firstOf(path, "the environment"), "configuration: %v", e)
+		d.add(wrong, d.lang.say(doctorTexts.CorrectIn, firstOf(path, d.lang.say(doctorTexts.TheEnvironment))), doctorTexts.ConfigWrong, e)
 	}
 	if err == nil && c.Access.Unset() {
-		d.add(doubt, "write to the bot: it tells you the id to set as [access] owner", "access: nobody may talk to the bot")
+		d.add(doubt, d.lang.say(doctorTexts.MakeOwner), doctorTexts.Nobody)
 	}
 	d.permissions(path)
 	return c
@@ -171,8 +173,8 @@ func (d *doctor) permissions(path string) {
 	_ = decodeTOML(data, &c) // a mistake is told already; what could be read is there
 	switch secret := c.Feishu.AppSecret != "" || c.Memory.EmbeddingsKey != "" || len(c.Claude.Env) > 0; {
 	case secret && info.Mode().Perm()&0o077 != 0:
-		d.add(doubt, "chmod 600 "+path, "permissions: others can read the secrets in %s (mode %04o)", path, info.Mode().Perm())
+		d.add(doubt, "chmod 600 "+path, doctorTexts.OthersRead, path, info.Mode().Perm())
 	default:
-		d.add(fine, "", "permissions: %s has mode %04o", path, info.Mode().Perm())
+		d.add(fine, "", doctorTexts.Mode, path, info.Mode().Perm())
 	}
 }

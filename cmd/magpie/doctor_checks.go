@@ -27,7 +27,7 @@ func (d *doctor) database(ctx context.Context, c config) {
 	}
 	path := databasePath(c.DB)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		d.add(fine, "", "database: %s will be made at the first start", path)
+		d.add(fine, "", doctorTexts.DBLater, path)
 		return
 	}
 	reads, cancel := context.WithTimeout(ctx, reading)
@@ -35,19 +35,19 @@ func (d *doctor) database(ctx context.Context, c config) {
 	var corrupt *db.CorruptError
 	switch err := checkDatabase(reads, c.DB); {
 	case errors.As(err, &corrupt):
-		d.add(wrong, "restore the latest file made by magpie backup, as said", "database: %v", err)
+		d.add(wrong, d.lang.say(doctorTexts.Restore), doctorTexts.DBBroken, err)
 		return
 	case err != nil && reads.Err() != nil:
-		d.add(doubt, "check a copy that magpie backup makes, with sqlite3 COPY 'PRAGMA integrity_check'", "database: %s was not read within %v", path, reading)
+		d.add(doubt, d.lang.say(doctorTexts.CheckCopy), doctorTexts.DBSlow, path, reading)
 		return
 	case err != nil:
-		d.add(wrong, "see that the user that runs magpie may read it, and that this magpie is not older than its data", "database: %s: %v", path, err)
+		d.add(wrong, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
 		return
 	}
 	if pid := servedBy(path); pid != 0 {
-		d.add(fine, "", "database: %s is whole; process %d serves it", path, pid)
+		d.add(fine, "", doctorTexts.DBServed, path, pid)
 	} else {
-		d.add(fine, "", "database: %s is whole; no process serves it", path)
+		d.add(fine, "", doctorTexts.DBWhole, path)
 	}
 }
 
@@ -107,19 +107,19 @@ func (d *doctor) cli(ctx context.Context, c config) {
 	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	switch age := compareVersions(version, testedCLI); {
 	case err != nil:
-		d.add(wrong, "install it anew: npm install -g @anthropic-ai/claude-code", "claude: %s --version: %v", path, err)
+		d.add(wrong, d.lang.say(doctorTexts.CLIReinstall), doctorTexts.CLIFails, path, err)
 		return
 	case version == testedCLI:
-		d.add(fine, "", "claude: %s is version %s", path, version)
+		d.add(fine, "", doctorTexts.CLIVersion, path, version)
 	case age < 0:
-		d.add(doubt, "npm install -g @anthropic-ai/claude-code@"+testedCLI, "claude: %s is version %s, older than the %s that magpie is tested with", path, version, testedCLI)
+		d.add(doubt, "npm install -g @anthropic-ai/claude-code@"+testedCLI, doctorTexts.CLIOld, path, version, testedCLI)
 	default:
-		d.add(fine, "", "claude: %s is version %s; magpie is tested with %s", path, version, testedCLI)
+		d.add(fine, "", doctorTexts.CLIOther, path, version, testedCLI)
 	}
 	if _, err := d.runCLI(ctx, c, path, "auth", "status"); err != nil {
-		d.add(wrong, "as the user that runs magpie: claude auth login, or set ANTHROPIC_API_KEY in [claude.env]", "claude: not logged in")
+		d.add(wrong, d.lang.say(doctorTexts.CLILogin), doctorTexts.CLINoLogin)
 	} else {
-		d.add(fine, "", "claude: logged in")
+		d.add(fine, "", doctorTexts.CLILoggedIn)
 	}
 }
 
@@ -163,46 +163,70 @@ func compareVersions(a, b string) int {
 const tolerance = time.Minute
 
 // platform looks whether the platform takes the app, and what the app lacks there.
-func (d *doctor) platform(ctx context.Context, c config) {
+func (d *doctor) platform(ctx context.Context, c config) feishu.Checkup {
 	if c.Feishu.Validate() != nil {
-		return
+		return feishu.Checkup{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	found := feishu.Check(ctx, c.Feishu)
-	var refusal *feishu.Error
+	console := c.Feishu.Console()
 	switch {
-	case errors.As(found.Credentials, &refusal) && refusal.Code != 0:
-		d.add(wrong, "copy id and secret anew from the app's page \"Credentials & Basic Info\"", "platform: the app is refused: %v", found.Credentials)
+	case found.Refused():
+		d.add(wrong, d.lang.say(doctorTexts.CopyAnew, console.Credentials()), doctorTexts.Refused, found.Credentials)
 	case found.Credentials != nil:
-		d.add(wrong, "check the network, its proxy, and [feishu] base_url", "platform: not reached: %v", found.Credentials)
+		d.add(wrong, d.lang.say(doctorTexts.CheckNetwork), doctorTexts.Unreached, found.Credentials)
 	default:
-		d.add(fine, "", "platform: it takes the app's id and secret")
-		d.app(found)
+		d.add(fine, "", doctorTexts.Taken)
+		d.app(found, console)
+		d.events(found, console)
 	}
 	switch {
 	case !found.Dated:
 	case found.Ahead.Abs() > tolerance:
-		d.add(doubt, "let the system keep the time: timedatectl set-ntp true", "clock: %v from the platform's", found.Ahead)
+		d.add(doubt, d.lang.say(doctorTexts.KeepTime), doctorTexts.Clock, found.Ahead)
 	default:
-		d.add(fine, "", "clock: right")
+		d.add(fine, "", doctorTexts.ClockRight)
+	}
+	return found
+}
+
+// app tells what an app that the platform takes may not do.
+func (d *doctor) app(found feishu.Checkup, console feishu.Console) {
+	if found.Bot != nil {
+		d.add(wrong, d.lang.say(doctorTexts.AddBot, console.Bot(), console.Versions()), doctorTexts.BotNone, found.Bot)
+	} else {
+		d.add(fine, "", doctorTexts.Bot)
+	}
+	add := func(scopes []string) string {
+		return d.lang.say(doctorTexts.AddScopes, console.Scopes(scopes), console.Versions())
+	}
+	switch lacks := found.App.Lacks().Scopes; {
+	case len(found.Missing) > 0:
+		d.add(wrong, add(found.Missing), doctorTexts.ScopesRefused, strings.Join(found.Missing, d.lang.say(doctorTexts.ScopesAny)))
+	case found.Chats != nil:
+		d.add(doubt, d.lang.say(doctorTexts.SeeList), doctorTexts.ScopesUnknown, found.Chats)
+	case len(lacks) > 0:
+		d.add(doubt, add(lacks), doctorTexts.ScopesLack, strings.Join(lacks, ", "))
+	default:
+		d.add(fine, "", doctorTexts.Scopes)
 	}
 }
 
-// app tells what an app that the platform takes lacks.
-func (d *doctor) app(found feishu.Checkup) {
-	if found.Bot != nil {
-		d.add(wrong, "add the Bot capability in the console and publish a new version", "bot: %v", found.Bot)
-	} else {
-		d.add(fine, "", "bot: there is one")
+// events tells what the app is not told, if the platform says so.
+func (d *doctor) events(found feishu.Checkup, console feishu.Console) {
+	if found.Told != nil {
+		return // the permission that is missing for it has been named
 	}
-	switch {
-	case len(found.Missing) > 0:
-		d.add(wrong, "add one of them under Permissions in the console, and publish a new version", "permissions of the app: missing %s", strings.Join(found.Missing, " or "))
-	case found.Chats != nil:
-		d.add(doubt, "see the list of permissions in README.md", "permissions of the app: %v", found.Chats)
+	lacks := found.App.Lacks()
+	do := d.lang.say(doctorTexts.AddEvents, console.Events(), console.Versions())
+	switch missing := append(lacks.Events, lacks.Callbacks...); {
+	case lacks.Deaf():
+		d.add(wrong, do, doctorTexts.Deaf, strings.Join(missing, ", "))
+	case len(missing) > 0:
+		d.add(doubt, do, doctorTexts.EventsLack, strings.Join(missing, ", "))
 	default:
-		d.add(fine, "", "permissions of the app: it may see its chats")
+		d.add(fine, "", doctorTexts.Events)
 	}
 }
 
@@ -214,21 +238,22 @@ const (
 
 // disk looks whether the database and the project have room.
 func (d *doctor) disk(c config) {
-	d.space("database", existing(filepath.Dir(databasePath(c.DB))))
-	d.space("project", existing(c.Claude.Project))
+	d.space(doctorTexts.Database, existing(filepath.Dir(databasePath(c.DB))))
+	d.space(doctorTexts.Project, existing(c.Claude.Project))
 }
 
-func (d *doctor) space(what, path string) {
+func (d *doctor) space(of phrase, path string) {
+	what := d.lang.say(of)
 	free, err := freeSpace(path)
 	switch {
 	case err != nil:
-		d.add(doubt, "look at it with df", "disk of the %s: %s: %v", what, path, err)
+		d.add(doubt, d.lang.say(doctorTexts.DiskLook), doctorTexts.DiskUnread, what, path, err)
 	case free < tight:
-		d.add(wrong, "free some space", "disk of the %s: only %d MB are free at %s", what, free>>20, path)
+		d.add(wrong, d.lang.say(doctorTexts.DiskFree), doctorTexts.DiskTight, what, free>>20, path)
 	case free < roomy:
-		d.add(doubt, "free some space", "disk of the %s: only %d MB are free at %s", what, free>>20, path)
+		d.add(doubt, d.lang.say(doctorTexts.DiskFree), doctorTexts.DiskTight, what, free>>20, path)
 	default:
-		d.add(fine, "", "disk of the %s: %d GB are free at %s", what, free>>30, path)
+		d.add(fine, "", doctorTexts.DiskRoomy, what, free>>30, path)
 	}
 }
 
@@ -260,8 +285,8 @@ func (d *doctor) manager() {
 		managers = append(managers, "pm2 (scripts/ecosystem.config.js)")
 	}
 	if len(managers) == 0 {
-		d.add(doubt, "install pm2, or see to it yourself that magpie serve is started again", "service manager: there is neither systemd nor pm2")
+		d.add(doubt, d.lang.say(doctorTexts.InstallManager), doctorTexts.NoManager)
 		return
 	}
-	d.add(fine, "", "service manager: %s", strings.Join(managers, ", "))
+	d.add(fine, "", doctorTexts.Managers, strings.Join(managers, ", "))
 }

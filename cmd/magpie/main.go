@@ -14,6 +14,7 @@ import (
 )
 
 type cli struct {
+	Setup      setupCmd         `cmd:"" help:"Set up a bridge: the app, the configuration, the service."`
 	Serve      serveCmd         `cmd:"" help:"Run the bridge."`
 	Doctor     doctorCmd        `cmd:"" help:"Look whether everything that the bridge needs is there, and say what to do."`
 	Backup     backupCmd        `cmd:"" help:"Copy the database, also while the bridge runs."`
@@ -32,7 +33,9 @@ func main() {
 	k := kong.Parse(&c, kong.Name("magpie"),
 		kong.Description("鹊桥: chat in Feishu with the Claude Code agent on your own machine."),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Vars{"version": version()}, kong.UsageOnError())
-	if err := k.Run(); err != nil {
+	if err := k.Run(); errors.Is(err, errGivenUp) {
+		os.Exit(130) // as a shell does after Ctrl-C
+	} else if err != nil {
 		fmt.Fprintf(os.Stderr, "magpie: %v\n", err)
 		var bad *configError
 		if errors.As(err, &bad) {

@@ -11,7 +11,7 @@ import (
 
 // applied are the keys that a running program takes over. All others are read at its start: its processes, database and
 // connection were made with them.
-var applied = []string{"[access] owner", "[access] admins", "[access] allow", "[log] level"}
+var applied = []string{"[access] owner", "[access] admins", "[access] allow", "[access] deny", "[access] stranger_reply", "[log] level"}
 
 // reloads reads the configuration anew whenever hup asks for it, until ctx is done.
 func (p *program) reloads(ctx context.Context, hup <-chan os.Signal, m *manager) {
@@ -44,7 +44,6 @@ func (p *program) reload(current config) config {
 	}
 	current.Access, current.Log.Level = next.Access, next.Log.Level
 	p.bridge.SetAccess(current.Access)
-	p.warnUnset(current.Access)
 	// This is told at the old or the new level, whichever tells more.
 	zerolog.SetGlobalLevel(min(zerolog.GlobalLevel(), current.Log.level()))
 	p.log.Info().Strs("applied", taken).Msg("configuration read anew")

@@ -24,6 +24,7 @@ import (
 
 type serveCmd struct {
 	Config string `help:"The configuration file. Looked for in the working folder, then the user's and the system's configuration folder." type:"path" placeholder:"magpie.toml"`
+	plain  bool   // the log is for a person who looks at this terminal
 }
 
 // Run runs the bridge until ctx is done.
@@ -31,6 +32,9 @@ func (s serveCmd) Run(ctx context.Context) error {
 	c, err := loadConfig(s.Config, os.Environ())
 	if err != nil {
 		return err
+	}
+	if s.plain {
+		c.Log.Format = "console"
 	}
 	zerolog.SetGlobalLevel(c.Log.level()) // of the process, so that a reload reaches every logger
 	p, err := newProgram(ctx, c, newLog(os.Stderr, c.Log), nil)
@@ -86,6 +90,10 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), app.Close())
 	}
+	found, err := store.Owners().Found(ctx, c.Feishu.AppID)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		return nil, errors.Join(err, store.Close(), app.Close())
+	}
 	p := &program{cfg: c, log: log, app: app, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
 	p.metrics = newMetrics(p.snapshot)
 	if c.Memory.Tools {
@@ -94,7 +102,8 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 		}
 	}
 	p.bridge = bridge.New(bridge.Config{
-		Access: c.Access, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
+		App: c.Feishu.AppID, Founder: p.client, Found: found,
+		Access: c.Access, Staff: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
 		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
@@ -116,7 +125,6 @@ func agentsFolder(c db.Config) (string, error) {
 
 // run runs the program until ctx is done, and takes it down.
 func (p *program) run(ctx context.Context) error {
-	p.warnUnset(p.cfg.Access)
 	m := newManager(p.store.Healthy, p.client.Status, p.log)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
@@ -164,13 +172,6 @@ func (p *program) closeTools() error {
 		return nil
 	}
 	return p.tools.Close()
-}
-
-// warnUnset tells the operator how to begin.
-func (p *program) warnUnset(a bridge.Access) {
-	if a.Unset() {
-		p.log.Warn().Msg("[access] names nobody: write to the bot, and it tells you the user id (ou_...) to set as owner")
-	}
 }
 
 // snapshot reads the parts for the metrics.

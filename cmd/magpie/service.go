@@ -156,7 +156,7 @@ func (s serviceInstallCmd) unit(ctx context.Context) (u unit, err error) {
 		u.Config = findConfig()
 	}
 	if u.Config == "" {
-		return u, &configError{errors.New("there is no magpie.toml: write one (see README.md), or name it with --config")}
+		return u, &configError{errors.New("there is no magpie.toml: make one with magpie setup, or name it with --config")}
 	}
 	if u.Config, err = filepath.Abs(u.Config); err != nil {
 		return u, err

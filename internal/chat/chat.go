@@ -118,6 +118,7 @@ type Message struct {
 	Actor Actor
 	Text  string
 	Time  time.Time // when the platform says it was written
+	Files []File    // that belong to it; only where it says so
 }
 
 // Incoming is a message as a platform delivered it, before it is stored.
@@ -127,12 +128,13 @@ type Incoming struct {
 	Title string // of the chat, when the platform told
 	ID    string
 	Actor Actor
-	Text  string
+	Text  string // what is no text stands in it as a [Mark]
+	Files []File // that belong to it, in the order in which its text names them
 	Time  time.Time
 	ToBot bool // private, or the bot was mentioned
 	// ToOthers: it mentions somebody, or everybody, but not the bot.
 	ToOthers bool
-	// Unreadable names the platform's type of a message whose content Magpie cannot read yet; Text is empty then.
+	// Unreadable names the platform's type of a message whose content cannot be read; Text is a mark of it then.
 	Unreadable string
 }
 
@@ -237,4 +239,5 @@ var (
 	ErrGone        = errors.New("the message was taken back")
 	ErrUnreachable = errors.New("the bot cannot reach this chat")
 	ErrRefused     = errors.New("the platform does not allow this content")
+	ErrTooBig      = errors.New("the file is bigger than what is taken in")
 )

@@ -42,6 +42,22 @@ func (p *people) Recall(messageID string) {
 	})
 }
 
+// Edit makes the sender of a text or post write something else in its place. The mentions stay as they are. The form of
+// its event is not documented; it is that of a new message.
+func (p *people) Edit(messageID string, content json.RawMessage) {
+	p.act(func(w *world) *event {
+		m := w.messages.must(messageID)
+		i := slices.IndexFunc(w.users, func(u User) bool { return u.OpenID == m.Sender.ID })
+		if m.Deleted || i < 0 {
+			return nil
+		}
+		m.Content = addMentions(m.Type, content, m.mentions, false)
+		m.updated = time.Now()
+		m.show("edit", visibleContent(m.Type, m.Content, m.mentions), nil, false)
+		return w.toldOf(eventUpdated, m, w.users[i], w.mustChat(m.ChatID))
+	})
+}
+
 // Redeliver pushes a user's message once more, as the platform may do even after an ack: the same event, or with
 // newEventID another event of the same message.
 func (p *people) Redeliver(messageID string, newEventID bool) {
@@ -94,11 +110,19 @@ func (p *people) Forward(chatID string, from User, messageIDs []string, opt ...S
 	content := json.RawMessage(`{"content":"Merged and Forwarded Message"}`)
 	return p.send(chatID, from, "merge_forward", content, opt, func(w *world, m *message) {
 		for _, id := range messageIDs {
-			part := *w.messages.must(id)
-			part.ID, part.upper = newID("om_"), m.ID
-			m.parts = append(m.parts, &part)
+			m.parts = append(m.parts, w.messages.must(id).passedOn(m.ID))
 		}
 	})
+}
+
+// passedOn is the message as a part of the merged forward with the id upper.
+func (m *message) passedOn(upper string) *message {
+	part := *m
+	part.ID, part.upper, part.parts = newID("om_"), upper, nil
+	for _, p := range m.parts {
+		part.parts = append(part.parts, p.passedOn(part.ID))
+	}
+	return &part
 }
 
 // AddBot makes a user add the bot to a group.

@@ -92,6 +92,10 @@ func (a *chatAPI) user(q *request) (any, *refusal) {
 	if want, ok := u.id(idType); !ok || want != id {
 		return nil, refuse(RuleField, codeUnknownOpenID, "%q is no %s", id, idType)
 	}
-	return map[string]any{"user": map[string]any{"open_id": u.OpenID, "user_id": u.UserID, "union_id": u.UnionID,
+	departments := a.world.staff[u.OpenID]
+	if departments == nil {
+		departments = []string{}
+	}
+	return map[string]any{"user": map[string]any{"department_ids": departments, "open_id": u.OpenID, "user_id": u.UserID, "union_id": u.UnionID,
 		"name": u.Name, "status": map[string]bool{"is_activated": true}}}, nil
 }

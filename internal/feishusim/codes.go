@@ -34,6 +34,7 @@ const (
 	codeFileNotIn       = 234003
 	codeFileTooBig      = 234006
 	codeFileEmpty       = 234010
+	codeDownloadTooBig  = 234037
 	codeFileForwarded   = 234043
 	codeUserOutOfRange  = 41050
 	codeAppParam        = 10003

@@ -11,6 +11,9 @@ type directory struct {
 	chats   []*chat
 	byID    map[string]*chat
 	private map[string]*chat // by the user's open id
+
+	departments map[string]*department // by id
+	staff       map[string][]string    // departments of a person, by his open id
 }
 
 // chat is a Chat with what nobody sees.

@@ -63,6 +63,7 @@ func (a *app) newEvent(kind, messageID string, body any) *event {
 const (
 	eventReceive         = "im.message.receive_v1"
 	eventRecalled        = "im.message.recalled_v1"
+	eventUpdated         = "im.message.updated_v1"
 	eventRead            = "im.message.message_read_v1"
 	eventReactionCreated = "im.message.reaction.created_v1"
 	eventReactionDeleted = "im.message.reaction.deleted_v1"
@@ -76,12 +77,17 @@ const (
 
 // received tells of a user's message.
 func (a *app) received(m *message, from User, c *chat) *event {
+	return a.toldOf(eventReceive, m, from, c)
+}
+
+// toldOf tells of a user's message as it is now.
+func (a *app) toldOf(kind string, m *message, from User, c *chat) *event {
 	em := eventMessage{MessageID: m.ID, RootID: m.RootID, ParentID: m.ParentID, CreateTime: millis(m.Created),
-		UpdateTime: millis(m.Created), ChatID: m.ChatID, ThreadID: m.ThreadID, ChatType: c.kind(), MessageType: m.Type, Content: m.Content}
+		UpdateTime: millis(m.updated), ChatID: m.ChatID, ThreadID: m.ThreadID, ChatType: c.kind(), MessageType: m.Type, Content: m.Content}
 	for _, at := range m.mentions {
 		em.Mentions = append(em.Mentions, eventMention{Key: at.key, ID: at.user.ids(), Name: at.user.Name, TenantKey: a.tenant})
 	}
-	return a.newEvent(eventReceive, m.ID, map[string]any{
+	return a.newEvent(kind, m.ID, map[string]any{
 		"sender":  map[string]any{"sender_id": from.ids(), "sender_type": from.sender().Type, "tenant_key": a.tenant},
 		"message": em,
 	})

@@ -12,6 +12,8 @@ import (
 const (
 	maxImage = 10 << 20
 	maxFile  = 30 << 20
+
+	maxDownload = 100 << 20 // (doc: im-v1/message/get-2)
 )
 
 // file is an image or another file.
@@ -21,7 +23,8 @@ type file struct {
 	contentType string
 	kind        string // file_type of what the bot uploaded
 	data        []byte
-	own         bool // uploaded by the bot
+	stream      *stream // instead of data
+	own         bool    // uploaded by the bot
 }
 
 func (f *file) image() bool { return strings.HasPrefix(f.contentType, "image/") }
@@ -170,27 +173,41 @@ func (a *fileAPI) own(_ http.ResponseWriter, q *request) reply {
 }
 
 // resource serves a file of a message (doc: im-v1/message/get-2).
-func (a *fileAPI) resource(_ http.ResponseWriter, q *request) reply {
+func (a *fileAPI) resource(w http.ResponseWriter, q *request) reply {
+	f, bad := a.ofMessage(q)
+	switch {
+	case bad != nil:
+		return refused(bad)
+	case f.stream != nil:
+		return f.stream.serve(w, q, f)
+	}
+	return f.reply()
+}
+
+// ofMessage finds the file that a request names.
+func (a *fileAPI) ofMessage(q *request) (*file, *refusal) {
 	w := a.world
 	key, kind := q.PathValue("key"), q.URL.Query().Get("type")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, bad := w.reachable(q.PathValue("message_id"), codeGone)
 	if bad != nil {
-		return refused(bad)
+		return nil, bad
 	}
 	f := w.files[key]
 	switch {
 	case kind != "image" && kind != "file":
-		return refused(refuse(RuleField, codeFileParam, "Invalid request param: type %q", kind))
-	case m.Type == "merge_forward" || m.upper != "" || m.Type == "interactive":
-		return refused(refuse(RulePermission, codeFileForwarded, "Unsupported message type."))
+		return nil, refuse(RuleField, codeFileParam, "Invalid request param: type %q", kind)
+	case m.Type == "merge_forward" || m.upper != "" || m.Type == "interactive" || m.Type == "sticker" || m.Type == "folder":
+		return nil, refuse(RulePermission, codeFileForwarded, "Unsupported message type.")
 	case f == nil || !strings.Contains(m.Content, `"`+key+`"`):
-		return refused(refuse(RuleUnknownID, codeFileNotIn, "File not in message."))
+		return nil, refuse(RuleUnknownID, codeFileNotIn, "File not in message.")
 	case f.image() != (kind == "image"):
-		return refused(refuse(RuleField, codeFileParam, "Invalid request param: %s is not of type %s", key, kind))
+		return nil, refuse(RuleField, codeFileParam, "Invalid request param: %s is not of type %s", key, kind)
+	case len(f.data) > maxDownload:
+		return nil, refuse("", codeDownloadTooBig, "The file size exceeds the limit.")
 	}
-	return f.reply()
+	return f, nil
 }
 
 func (f *file) reply() reply {

@@ -67,11 +67,16 @@ func (a *imAPI) get(q *request) (any, *refusal) {
 		return nil, bad
 	}
 	raw := q.URL.Query().Get("card_msg_content_type") == "raw_card_content"
-	items := []any{m.data(w.tenant, raw)}
+	return map[string]any{"items": m.tree(w.tenant, raw)}, nil
+}
+
+// tree is the message and, when it is a merged forward, all that it passes on, also what that passes on.
+func (m *message) tree(tenant string, raw bool) []any {
+	items := []any{m.data(tenant, raw)}
 	for _, p := range m.parts {
-		items = append(items, p.data(w.tenant, raw))
+		items = append(items, p.tree(tenant, raw)...)
 	}
-	return map[string]any{"items": items}, nil
+	return items
 }
 
 // list answers with a page of a chat or of a topic. A chat shows of its topics only the first message.

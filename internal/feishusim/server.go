@@ -24,6 +24,9 @@ type Server struct {
 	*hub
 	*world
 	*people
+	*speech
+	*console
+	*registrations
 
 	cfg    Config
 	notify *notifier
@@ -52,6 +55,9 @@ func Start(cfg Config) (*Server, error) {
 	s.hub = newHub(cfg, s.auth, s.records, s.notify)
 	s.world = newWorld(cfg, s.notify, s.records)
 	s.people = &people{world: s.world, hub: s.hub, mentionsOnly: cfg.MentionsOnly}
+	s.speech = &speech{}
+	s.console = newConsole(cfg)
+	s.registrations = newRegistrations(s.auth, s.console)
 	s.http = &http.Server{
 		Handler:           s.work.wrap(s.routes()),
 		ReadHeaderTimeout: time.Minute,
@@ -88,6 +94,10 @@ func (s *Server) routes() http.Handler {
 		(&callbackAPI{world: s.world}).routes(),
 		(&fileAPI{world: s.world}).routes(),
 		(&chatAPI{world: s.world}).routes(),
+		(&departmentAPI{world: s.world}).routes(),
+		s.speech.routes(),
+		s.console.routes(),
+		s.registrations.routes(),
 	} {
 		for _, rt := range group {
 			mux.HandleFunc(rt.pattern, g.handler(rt))

@@ -26,7 +26,7 @@ func newWorld(cfg Config, n *notifier, rec *records) *world {
 		notify: n, rec: rec, alarms: newAlarms(),
 		app:       app{tenant: randomHex(8), bot: Sender{ID: cfg.AppID, Type: "app", Name: cfg.BotName}, botID: newID("ou_")},
 		messages:  messages{byID: make(map[string]*message), chats: make(map[string][]*message), uuids: make(map[string]sent)},
-		directory: directory{byID: make(map[string]*chat), private: make(map[string]*chat)},
+		directory: directory{byID: make(map[string]*chat), private: make(map[string]*chat), departments: make(map[string]*department), staff: make(map[string][]string)},
 		files:     make(files), cards: make(map[string]*entity), presses: make(map[string]*press),
 	}
 }

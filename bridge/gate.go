@@ -1,0 +1,176 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/singleflight"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// Staff tells to which departments somebody belongs.
+type Staff interface {
+	// Departments lists the departments of a user (od_...), those above them included.
+	Departments(ctx context.Context, userID string) ([]string, error)
+}
+
+// gate decides who may talk to the bot: by the configuration, which is its pointer, and by what was decided in the chat.
+type gate struct {
+	atomic.Pointer[Access]
+	grants db.Grants
+	staff  Staff // nil = nothing is known of departments
+	log    zerolog.Logger
+	asking singleflight.Group
+
+	mu      sync.Mutex
+	members map[string]membership // by user
+}
+
+// membership is what was found out about somebody's departments.
+type membership struct {
+	departments []string
+	asked       time.Time
+}
+
+// How departments are asked for. A message waits for it.
+const (
+	staffWait    = 2 * time.Second  // at most
+	staffTimeout = 10 * time.Second // after which the next message asks again
+	staffFresh   = time.Hour        // until it is asked again
+	staffStale   = 24 * time.Hour   // until what is known does not count any more, when nobody answers
+	mostStaff    = 20_000           // remembered
+)
+
+func newGate(cfg Config, store *db.DB, log zerolog.Logger) *gate {
+	g := &gate{grants: store.Grants(), staff: cfg.Staff, log: log, members: map[string]membership{}}
+	g.Store(&cfg.Access)
+	return g
+}
+
+// owner is to whom the bot belongs; empty = nobody yet.
+func (g *gate) owner() string { return g.Load().Owner }
+
+// admission is what the gate says of somebody.
+type admission int
+
+const (
+	denied   admission = iota
+	stranger           // nobody has said anything about him
+	admitted
+)
+
+// ask says whether somebody may talk to the bot in a chat. What cannot be found out opens no door: neither that somebody is
+// in a department that is allowed, nor that he is not in one that is denied.
+func (g *gate) ask(ctx context.Context, key chat.Key, who chat.Actor) (admission, error) {
+	a := g.Load()
+	switch {
+	case a.denies(key, who):
+		return denied, nil
+	case who.ID == a.Owner:
+		return admitted, nil
+	case mentions(a.Deny, department):
+		if in, known := g.within(ctx, who.ID, a.Deny); in || !known {
+			return denied, nil
+		}
+	}
+	if a.allows(key, who) {
+		return admitted, nil
+	}
+	if mentions(a.Allow, department) {
+		if in, _ := g.within(ctx, who.ID, a.Allow); in {
+			return admitted, nil
+		}
+	}
+	switch ok, err := g.grants.Allow(ctx, who.ID, key.ID); {
+	case err != nil:
+		return denied, err
+	case ok:
+		return admitted, nil
+	}
+	return stranger, nil
+}
+
+// admits is ask for those who have no use for an error.
+func (g *gate) admits(ctx context.Context, key chat.Key, who chat.Actor) bool {
+	got, err := g.ask(ctx, key, who)
+	if err != nil {
+		g.log.Error().Err(err).Stringer("chat", key).Msg("who is let in is not known")
+	}
+	return got == admitted
+}
+
+func mentions(list []string, kind string) bool {
+	return slices.ContainsFunc(list, func(id string) bool { return strings.HasPrefix(id, kind) })
+}
+
+// within reports whether somebody belongs to one of the departments in a list, and whether that is known.
+func (g *gate) within(ctx context.Context, user string, list []string) (in, known bool) {
+	ids, err := g.departments(ctx, user)
+	if err != nil {
+		g.log.Warn().Err(err).Str("user", user).Msg("departments of a user are not known")
+		return false, false
+	}
+	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(list, id) }), true
+}
+
+var errNoStaff = errors.New("the platform cannot be asked for departments")
+
+func (g *gate) departments(ctx context.Context, user string) ([]string, error) {
+	if g.staff == nil {
+		return nil, errNoStaff
+	}
+	m, ok := g.remembered(user)
+	if ok && time.Since(m.asked) < staffFresh {
+		return m.departments, nil
+	}
+	answer := g.asking.DoChan(user, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), staffTimeout)
+		defer cancel()
+		ids, err := g.staff.Departments(ctx, user)
+		if err == nil {
+			g.remember(user, ids)
+		}
+		return ids, err
+	})
+	patience := time.NewTimer(staffWait)
+	defer patience.Stop()
+	err := error(context.DeadlineExceeded)
+	select {
+	case got := <-answer:
+		if got.Err == nil {
+			return got.Val.([]string), nil
+		}
+		err = got.Err
+	case <-patience.C:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if ok && time.Since(m.asked) < staffStale {
+		return m.departments, nil
+	}
+	return nil, err
+}
+
+func (g *gate) remembered(user string) (membership, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m, ok := g.members[user]
+	return m, ok
+}
+
+func (g *gate) remember(user string, ids []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.members) >= mostStaff {
+		clear(g.members)
+	}
+	g.members[user] = membership{ids, time.Now()}
+}

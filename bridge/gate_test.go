@@ -1,0 +1,151 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// staff is a directory that may fail, or be silent.
+type staff struct {
+	of    map[string][]string
+	err   error
+	takes time.Duration
+	asked int
+}
+
+func (s *staff) Departments(ctx context.Context, user string) ([]string, error) {
+	s.asked++
+	pause(ctx, s.takes)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return s.of[user], s.err
+}
+
+func gateOf(t *testing.T, a Access, s Staff) *gate {
+	t.Helper()
+	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + t.TempDir() + "/magpie.db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return newGate(Config{Access: a, Staff: s}, store, zerolog.Nop())
+}
+
+// Who may talk, by every way of saying so. What is denied counts first, and what cannot be found out opens no door.
+func TestTheGate(t *testing.T) {
+	t.Parallel()
+	all := map[string][]string{"ou_1": {"od_dev", "od_all"}, "ou_2": {"od_all"}}
+	down := &staff{err: errors.New("down")}
+	g := gateOf(t, Access{}, nil)
+	for name, tc := range map[string]struct {
+		a    Access
+		s    Staff
+		who  string
+		want admission
+	}{
+		"nobody is named":                {Access{}, nil, "ou_1", stranger},
+		"no id":                          {Access{Allow: []string{"*"}}, nil, "", denied},
+		"the owner":                      {Access{Owner: "ou_1"}, nil, "ou_1", admitted},
+		"a user":                         {Access{Allow: []string{"ou_1"}}, nil, "ou_1", admitted},
+		"a chat":                         {Access{Allow: []string{"oc_1"}}, nil, "ou_1", admitted},
+		"a denied user of a chat":        {Access{Allow: []string{"oc_1"}, Deny: []string{"ou_1"}}, nil, "ou_1", denied},
+		"a denied admin":                 {Access{Admins: []string{"ou_1"}, Deny: []string{"ou_1"}}, nil, "ou_1", denied},
+		"a denied chat":                  {Access{Allow: []string{"*"}, Deny: []string{"oc_1"}}, nil, "ou_1", denied},
+		"the owner in a denied chat":     {Access{Owner: "ou_1", Deny: []string{"oc_1"}}, nil, "ou_1", denied},
+		"a department":                   {Access{Allow: []string{"od_dev"}}, &staff{of: all}, "ou_1", admitted},
+		"another department":             {Access{Allow: []string{"od_dev"}}, &staff{of: all}, "ou_2", stranger},
+		"a department, not told":         {Access{Allow: []string{"od_dev"}}, down, "ou_1", stranger},
+		"a department, nobody to ask":    {Access{Allow: []string{"od_dev"}}, nil, "ou_1", stranger},
+		"a denied department":            {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &staff{of: all}, "ou_1", denied},
+		"not a denied department":        {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &staff{of: all}, "ou_2", admitted},
+		"a denied department, not told":  {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, down, "ou_2", denied},
+		"the owner, departments unknown": {Access{Owner: "ou_1", Deny: []string{"od_dev"}}, down, "ou_1", admitted},
+		"both, in both":                  {Access{Allow: []string{"od_all"}, Deny: []string{"od_dev"}}, &staff{of: all}, "ou_1", denied},
+		"an admin of a denied one":       {Access{Admins: []string{"ou_1"}, Deny: []string{"od_dev"}}, &staff{of: all}, "ou_1", denied},
+	} {
+		g.staff = tc.s
+		g.members = map[string]membership{}
+		g.Store(&tc.a)
+		if got, err := g.ask(t.Context(), room, chat.Actor{ID: tc.who}); got != tc.want || err != nil {
+			t.Errorf("%s: %v, %v, want %v", name, got, err, tc.want)
+		}
+	}
+}
+
+func TestWhoWasLetInInTheChat(t *testing.T) {
+	t.Parallel()
+	g := gateOf(t, Access{Owner: "ou_boss"}, nil)
+	who := chat.Actor{ID: "ou_1"}
+	if _, err := g.grants.Ask(t.Context(), db.Grant{Subject: who.ID, Key: room}); err != nil {
+		t.Fatal(err)
+	}
+	if g.admits(t.Context(), room, who) {
+		t.Error("who asks is let in")
+	}
+	if _, err := g.grants.Decide(t.Context(), who.ID, db.Allowed, "ou_boss"); err != nil {
+		t.Fatal(err)
+	}
+	if !g.admits(t.Context(), room, who) || g.Load().admin(who) {
+		t.Error("who was let in is not, or is more than that")
+	}
+	g.Store(&Access{Owner: "ou_boss", Deny: []string{"ou_1"}})
+	if g.admits(t.Context(), room, who) {
+		t.Error("the configuration does not count first")
+	}
+}
+
+// The platform is asked once an hour. When it does not answer, what was known counts for a day; nobody waits for long.
+func TestDepartmentsAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &staff{of: map[string][]string{"ou_1": {"od_dev"}}}
+		g := &gate{staff: s, log: zerolog.Nop(), members: map[string]membership{}}
+		list := []string{"od_dev"}
+		for range 5 {
+			if in, known := g.within(t.Context(), "ou_1", list); !in || !known {
+				t.Fatal("not in the department")
+			}
+		}
+		if s.asked != 1 {
+			t.Errorf("asked %d times", s.asked)
+		}
+		time.Sleep(staffFresh + time.Second)
+		s.err = errors.New("down")
+		if in, known := g.within(t.Context(), "ou_1", list); !in || !known {
+			t.Error("what was known an hour ago is forgotten")
+		}
+		time.Sleep(staffStale)
+		if in, known := g.within(t.Context(), "ou_1", list); in || known {
+			t.Error("what was known a day ago counts")
+		}
+		s.err, s.takes = nil, time.Minute
+		began := time.Now()
+		if in, known := g.within(t.Context(), "ou_1", list); in || known {
+			t.Error("known before it was told")
+		}
+		if d := time.Since(began); d != staffWait {
+			t.Errorf("waited for %v", d)
+		}
+		time.Sleep(staffTimeout) // the call ends
+	})
+}
+
+func TestAccessSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, a := range []Access{{Admins: []string{"*"}}, {Deny: []string{"tom"}}, {Deny: []string{"*"}}, {Owner: "ou_1", Deny: []string{"ou_1"}}} {
+		if a.Validate() == nil {
+			t.Errorf("%+v is fine", a)
+		}
+	}
+	if err := (Access{Owner: "ou_1", Allow: []string{"*"}, Deny: []string{"ou_2", "oc_1", "od_1"}}).Validate(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,184 @@
+package bridge
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// Founder knows to whom the app belongs.
+type Founder interface {
+	// Owner gives the user's id, or an error when the platform does not tell.
+	Owner(ctx context.Context) (string, error)
+}
+
+// ownership finds out to whom the bot belongs when the configuration does not say so: the platform is asked, and when it does
+// not tell, the first who sends the code of the log in a private chat is the owner. What was found is kept.
+type ownership struct {
+	app     string  // empty = nobody is looked for
+	founder Founder // nil = nobody can be asked
+	owners  db.Owners
+	out     Messenger
+	log     zerolog.Logger
+	apply   func(Access) // makes the access rules count
+
+	mu         sync.Mutex
+	configured Access
+	found      db.Owner // no User = nobody yet
+	code       string   // that makes its bearer the owner; empty = none is out
+	unknown    bool     // the platform was asked in vain
+}
+
+func newOwnership(cfg Config, store *db.DB, out Messenger, log zerolog.Logger, apply func(Access)) *ownership {
+	return &ownership{app: cfg.App, founder: cfg.Founder, owners: store.Owners(), out: out, log: log, apply: apply, found: cfg.Found}
+}
+
+// set takes over what the configuration says. Whom it names owns the bot, whoever was found.
+func (o *ownership) set(a Access) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.configured = a
+	o.applyLocked()
+	o.issueLocked()
+}
+
+func (o *ownership) applyLocked() {
+	a := o.configured
+	if a.Owner == "" {
+		a.Owner = o.found.User
+	}
+	if a.Owner != "" {
+		o.code = ""
+	}
+	o.apply(a)
+}
+
+// owner is to whom the bot belongs; empty = it is not known.
+func (o *ownership) owner() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.configured.Owner != "" {
+		return o.configured.Owner
+	}
+	return o.found.User
+}
+
+// askTimeout is how long the platform may take to tell the owner.
+const askTimeout = 30 * time.Second
+
+// run looks for the owner, and welcomes him.
+func (o *ownership) run(ctx context.Context) {
+	if o.app == "" {
+		return
+	}
+	if o.owner() == "" && !o.asked(ctx) && ctx.Err() == nil {
+		o.mu.Lock()
+		o.unknown = true
+		o.issueLocked()
+		o.mu.Unlock()
+	}
+	o.welcome(ctx)
+}
+
+// asked reports whether the platform has told the owner.
+func (o *ownership) asked(ctx context.Context) bool {
+	if o.founder == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	user, err := o.founder.Owner(ctx)
+	if err == nil && user == "" {
+		err = errors.New("it names nobody")
+	}
+	if err == nil {
+		err = o.take(ctx, db.Owner{App: o.app, User: user, Source: db.Creator})
+	}
+	if err != nil {
+		o.log.Info().Err(err).Msg("the platform does not tell to whom the bot belongs")
+		return false
+	}
+	return true
+}
+
+// take stores who was found and lets him in. If somebody else was quicker, that one stays.
+func (o *ownership) take(ctx context.Context, owner db.Owner) error {
+	if _, err := o.owners.Find(ctx, owner); err != nil {
+		return err
+	}
+	owner, err := o.owners.Found(ctx, o.app)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.found = owner
+	o.applyLocked()
+	o.log.Info().Str("user", owner.User).Str("source", string(owner.Source)).Msg("the bot has an owner")
+	return nil
+}
+
+// codeWord begins a code, so that a message which holds one is known without comparing.
+const codeWord = "MAGPIE-"
+
+// issueLocked puts out a code, unless the owner may still be found otherwise or somebody can decide about the bot already.
+func (o *ownership) issueLocked() {
+	if !o.unknown || o.code != "" || o.configured.Owner != "" || o.found.User != "" || len(o.configured.Admins) > 0 {
+		return
+	}
+	o.code = codeWord + rand.Text() // 130 bits: nobody guesses it
+	o.log.Warn().Str("code", o.code).Msg("nobody owns the bot: whoever sends it this code in a private chat becomes its owner; it is good once")
+}
+
+// claim takes in a message that may be the code, before anybody asks who its author is. It reports whether the message was
+// one: then it is nothing that is kept or answered otherwise.
+func (o *ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
+	o.mu.Lock()
+	code, spent := o.code, o.found.Message
+	o.mu.Unlock()
+	if spent != "" && m.ID == spent {
+		return true, nil // delivered again
+	}
+	word := strings.ToUpper(strings.TrimSpace(m.Text))
+	if code == "" || m.Kind != chat.Private || m.Actor.ID == "" || !strings.HasPrefix(word, codeWord) {
+		return false, nil
+	}
+	if subtle.ConstantTimeCompare([]byte(word), []byte(code)) != 1 {
+		o.log.Warn().Str("user", m.Actor.ID).Msg("a wrong code was sent to become the bot's owner")
+		return false, nil
+	}
+	err := o.take(ctx, db.Owner{App: o.app, User: m.Actor.ID, Source: db.CodeBearer, Message: m.ID})
+	return true, err
+}
+
+// welcomeTimeout bounds the tries to send the welcome.
+const welcomeTimeout = time.Minute
+
+// welcome writes to an owner who has not heard of the bot yet. What fails is tried again at the next start.
+func (o *ownership) welcome(ctx context.Context) {
+	user := o.owner()
+	if o.app == "" || user == "" {
+		return
+	}
+	due, err := o.owners.Unwelcomed(ctx, o.app, user)
+	if err == nil && due {
+		ctx, cancel := context.WithTimeout(ctx, welcomeTimeout)
+		defer cancel()
+		text := ownerTexts.Welcome.ZH + "\n\n" + ownerTexts.Welcome.EN // his language is not known yet
+		if _, err = o.out.Reply(ctx, chat.Ref{Key: chat.FeishuUser(user)}, text, "welcome:"+o.app+":"+user); err == nil {
+			err = o.owners.Welcomed(ctx, o.app, user)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		o.log.Error().Err(err).Msg("the owner was not welcomed")
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"magpie/bridge"
+	"magpie/internal/feishusim"
+)
+
+// fromBot are the bot's messages in a chat.
+func fromBot(v *feishusim.View, chatID string) []feishusim.Message {
+	var list []feishusim.Message
+	for _, m := range v.Messages(chatID) {
+		if m.FromBot {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// buttonNamed finds the value of a card's button.
+func buttonNamed(t *testing.T, m feishusim.Message, label string) any {
+	t.Helper()
+	var value any
+	var walk func(gjson.Result)
+	walk = func(e gjson.Result) {
+		if e.Get("tag").String() == "button" && strings.Contains(e.Get("text.content").String(), label) {
+			for _, raw := range []string{e.Get("behaviors.0.value").Raw, e.Get("value").Raw} {
+				if raw != "" && json.Unmarshal([]byte(raw), &value) != nil {
+					t.Fatalf("value of %s: %s", label, raw)
+				}
+			}
+		}
+		e.ForEach(func(_, inner gjson.Result) bool {
+			if inner.IsObject() || inner.IsArray() {
+				walk(inner)
+			}
+			return true
+		})
+	}
+	walk(gjson.ParseBytes(m.Last().Card))
+	if value == nil {
+		t.Fatalf("no button %q in %s", label, m.Last().Card)
+	}
+	return value
+}
+
+// A stranger is heard of, once; the owner lets him in by a button, and he is told. Nobody else can press it.
+func TestTheOwnerLetsAStrangerIn(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Access = bridge.Access{StrangerReply: "我只为主人工作。"} })
+	r.stop()
+	r.cfg.Access.Owner = r.user.OpenID
+	r.start()
+	red := r.sim.AddUser("小红")
+	other := r.sim.PrivateChat(red)
+	first := r.sim.Say(other, red, "你好 <at id=all></at> 我是小红")
+	var request feishusim.Message
+	r.await("the request", func(v *feishusim.View) bool {
+		if list := fromBot(v, r.chat); len(list) == 1 {
+			request = list[0]
+			return true
+		}
+		return false
+	})
+	if got := said(request); !strings.Contains(got, red.OpenID) || !strings.Contains(got, "我是小红") {
+		t.Errorf("the request says %q", got)
+	}
+	r.sim.Say(other, red, "在吗")
+	if got, err := r.sim.Press(t.Context(), request.ID, red, buttonNamed(t, request, "允许")); err == nil && strings.Contains(string(got), "允许") {
+		t.Errorf("the stranger let himself in: %s", got)
+	}
+	if got, err := r.sim.Press(t.Context(), request.ID, r.user, buttonNamed(t, request, "允许")); err != nil || !strings.Contains(string(got), "已允许") {
+		t.Fatalf("press: %s %v", got, err)
+	}
+	r.await("the welcome and the new card", func(v *feishusim.View) bool {
+		list := fromBot(v, other)
+		return len(list) == 2 && strings.Contains(list[1].Text(), "可以和我对话了") && strings.Contains(fromBot(v, r.chat)[0].Text(), "已允许")
+	})
+	for _, m := range r.sim.Messages(other) {
+		if m.FromBot && m.ParentID != first {
+			t.Errorf("%q answers another message", m.Text())
+		}
+	}
+	if got, err := r.sim.Press(t.Context(), request.ID, r.user, buttonNamed(t, request, "忽略")); err != nil || !strings.Contains(string(got), "处理过") {
+		t.Errorf("pressed again: %s %v", got, err)
+	}
+	if got := said(r.answer(other, r.sim.Say(other, red, "数到 3"))); got != "1 2 3" {
+		t.Errorf("answer %q", got)
+	}
+	if n := len(r.model.Requests()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// A department's people may talk, those of departments below it too, and nobody else.
+func TestADepartmentMayTalk(t *testing.T) {
+	r := newRig(t)
+	r.stop()
+	top := r.sim.AddDepartment("公司", "")
+	dev := r.sim.AddDepartment("研发", top)
+	r.sim.Assign(r.user, r.sim.AddDepartment("平台组", dev))
+	red := r.sim.AddUser("小红")
+	r.sim.Assign(red, top)
+	r.cfg.Access = bridge.Access{Owner: r.sim.AddUser("老板").OpenID, Allow: []string{dev}}
+	r.start()
+	other := r.sim.PrivateChat(red)
+	r.sim.Say(other, red, "你好")
+	r.awaitLog("message of a stranger ignored")
+	if got := r.ask("数到 3"); got != "1 2 3" {
+		t.Errorf("answer %q", got)
+	}
+	if n := len(r.model.Requests()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+// doctorTexts is what the doctor says. A line that finds something wrong is followed by what to do.
+var doctorTexts = struct {
+	NoConfig, WriteConfig, FromEnvironment, ConfigAt, ConfigWrong, CorrectIn, TheEnvironment phrase
+	Nobody, MakeOwner, OthersRead, Mode                                                      phrase
+	DBLater, DBBroken, Restore, DBSlow, CheckCopy, DBUnread, MayRead, DBServed, DBWhole      phrase
+	CLIFails, CLIReinstall, CLIVersion, CLIOld, CLIOther, CLINoLogin, CLILogin, CLILoggedIn  phrase
+	CLINone, CLIInstall                                                                      phrase
+	Refused, CopyAnew, Unreached, CheckNetwork, Taken, Clock, KeepTime, ClockRight           phrase
+	BotNone, AddBot, Bot, ScopesRefused, ScopesAny, ScopesLack, AddScopes, ScopesUnknown     phrase
+	SeeList, Scopes, Deaf, EventsLack, AddEvents, Events                                     phrase
+	DiskUnread, DiskLook, DiskTight, DiskFree, DiskRoomy, Database, Project                  phrase
+	NoManager, InstallManager, Managers                                                      phrase
+}{
+	NoConfig:        phrase{"配置：没有 magpie.toml", "configuration: there is no magpie.toml"},
+	WriteConfig:     phrase{"运行 magpie setup 创建", "make one with magpie setup"},
+	FromEnvironment: phrase{"配置：只来自环境变量", "configuration: from the environment only"},
+	ConfigAt:        phrase{"配置：%s", "configuration: %s"},
+	ConfigWrong:     phrase{"配置：%v", "configuration: %v"},
+	CorrectIn:       phrase{"在 %s 中改正", "correct it in %s"},
+	TheEnvironment:  phrase{"环境变量", "the environment"},
+	Nobody:          phrase{"访问：配置里没有写谁可以使用机器人", "access: the configuration names nobody who may talk to the bot"},
+	MakeOwner: phrase{"启动后会向飞书查询应用的所有者；查不到时，把日志里的一次性口令私聊发给机器人",
+		"at its start magpie asks the platform for the app's owner; if it is not told, send the bot the one-time code of the log in a private chat"},
+	OthersRead: phrase{"权限：其他用户能读到 %s 里的密钥（权限 %04o）", "permissions: others can read the secrets in %s (mode %04o)"},
+	Mode:       phrase{"权限：%s 的权限是 %04o", "permissions: %s has mode %04o"},
+
+	DBLater:   phrase{"数据库：%s 将在第一次启动时创建", "database: %s will be made at the first start"},
+	DBBroken:  phrase{"数据库：%v", "database: %v"},
+	Restore:   phrase{"按提示恢复 magpie backup 生成的最新备份", "restore the latest file made by magpie backup, as said"},
+	DBSlow:    phrase{"数据库：%s 在 %v 内没有读完", "database: %s was not read within %v"},
+	CheckCopy: phrase{"用 magpie backup 生成一份副本，再运行 sqlite3 副本 'PRAGMA integrity_check'", "check a copy that magpie backup makes, with sqlite3 COPY 'PRAGMA integrity_check'"},
+	DBUnread:  phrase{"数据库：%s：%v", "database: %s: %v"},
+	MayRead: phrase{"确认运行 magpie 的用户可以读取它，并且 magpie 的版本不比数据旧",
+		"see that the user that runs magpie may read it, and that this magpie is not older than its data"},
+	DBServed: phrase{"数据库：%s 完好；进程 %d 正在使用", "database: %s is whole; process %d serves it"},
+	DBWhole:  phrase{"数据库：%s 完好；没有进程在使用", "database: %s is whole; no process serves it"},
+
+	CLIFails:     phrase{"claude：%s --version：%v", "claude: %s --version: %v"},
+	CLIReinstall: phrase{"重新安装：npm install -g @anthropic-ai/claude-code", "install it anew: npm install -g @anthropic-ai/claude-code"},
+	CLIVersion:   phrase{"claude：%s 的版本是 %s", "claude: %s is version %s"},
+	CLIOld:       phrase{"claude：%s 的版本是 %s，比 magpie 测试过的 %s 旧", "claude: %s is version %s, older than the %s that magpie is tested with"},
+	CLIOther:     phrase{"claude：%s 的版本是 %s；magpie 用 %s 测试", "claude: %s is version %s; magpie is tested with %s"},
+	CLINoLogin:   phrase{"claude：没有登录", "claude: not logged in"},
+	CLILogin: phrase{"以运行 magpie 的用户执行 claude auth login，或在 [claude.env] 里设置 ANTHROPIC_API_KEY",
+		"as the user that runs magpie: claude auth login, or set ANTHROPIC_API_KEY in [claude.env]"},
+	CLILoggedIn: phrase{"claude：已登录", "claude: logged in"},
+	CLINone:     phrase{"claude：找不到 %s", "claude: there is no %s"},
+	CLIInstall:  phrase{"安装：npm install -g @anthropic-ai/claude-code", "install it: npm install -g @anthropic-ai/claude-code"},
+
+	Refused:      phrase{"平台：应用被拒绝：%v", "platform: the app is refused: %v"},
+	CopyAnew:     phrase{"从“凭证与基础信息”页重新复制 App ID 和 App Secret：%s", "copy id and secret anew from the app's page \"Credentials & Basic Info\": %s"},
+	Unreached:    phrase{"平台：连接不上：%v", "platform: not reached: %v"},
+	CheckNetwork: phrase{"检查网络、代理和 [feishu] base_url", "check the network, its proxy, and [feishu] base_url"},
+	Taken:        phrase{"平台：应用的 App ID 和 App Secret 有效", "platform: it takes the app's id and secret"},
+	Clock:        phrase{"时钟：与平台相差 %v", "clock: %v from the platform's"},
+	KeepTime:     phrase{"让系统校时：timedatectl set-ntp true", "let the system keep the time: timedatectl set-ntp true"},
+	ClockRight:   phrase{"时钟：准确", "clock: right"},
+
+	BotNone: phrase{"机器人：%v", "bot: %v"},
+	AddBot: phrase{"在 %s 添加“机器人”能力，然后在 %s 创建并发布新版本",
+		"add the Bot capability: %s , and publish a new version: %s"},
+	Bot:           phrase{"机器人：已启用", "bot: there is one"},
+	ScopesRefused: phrase{"应用权限：缺少 %s", "permissions of the app: missing %s"},
+	ScopesAny:     phrase{" 或 ", " or "},
+	ScopesLack:    phrase{"应用权限：缺少 %s", "permissions of the app: missing %s"},
+	AddScopes:     phrase{"在 %s 开通，然后在 %s 创建并发布新版本", "add them: %s , and publish a new version: %s"},
+	ScopesUnknown: phrase{"应用权限：%v", "permissions of the app: %v"},
+	SeeList:       phrase{"对照 README.md 里的权限列表", "see the list of permissions in README.md"},
+	Scopes:        phrase{"应用权限：齐全", "permissions of the app: all that are needed"},
+	Deaf:          phrase{"事件：没有订阅 %s，收不到消息", "events: no subscription to %s, so no message arrives"},
+	EventsLack:    phrase{"事件和回调：缺少 %s", "events and callbacks: missing %s"},
+	AddEvents: phrase{"在 magpie 运行时到 %s 选择“使用长连接接收”并添加，然后在 %s 创建并发布新版本",
+		"while magpie runs, choose the long connection and add them: %s , and publish a new version: %s"},
+	Events: phrase{"事件和回调：齐全", "events and callbacks: all that are needed"},
+
+	DiskUnread: phrase{"磁盘（%s）：%s：%v", "disk of the %s: %s: %v"},
+	DiskLook:   phrase{"用 df 查看", "look at it with df"},
+	DiskTight:  phrase{"磁盘（%s）：%[3]s 只剩 %[2]d MB", "disk of the %s: only %d MB are free at %s"},
+	DiskFree:   phrase{"清理一些空间", "free some space"},
+	DiskRoomy:  phrase{"磁盘（%s）：%[3]s 剩余 %[2]d GB", "disk of the %s: %d GB are free at %s"},
+	Database:   phrase{"数据库", "database"},
+	Project:    phrase{"项目", "project"},
+
+	NoManager:      phrase{"服务管理：既没有 systemd，也没有 pm2", "service manager: there is neither systemd nor pm2"},
+	InstallManager: phrase{"安装 pm2，或者自己保证 magpie serve 退出后会被重新启动", "install pm2, or see to it yourself that magpie serve is started again"},
+	Managers:       phrase{"服务管理：%s", "service manager: %s"},
+}

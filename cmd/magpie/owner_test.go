@@ -1,0 +1,88 @@
+package main
+
+import (
+	"database/sql"
+	"regexp"
+	"strings"
+	"testing"
+
+	"magpie/bridge"
+	"magpie/db"
+	"magpie/internal/feishusim"
+)
+
+func nobody(c *config) { c.Access = bridge.Access{} }
+
+// greeted waits until the bot has written to somebody unasked.
+func (r *rig) greeted(u feishusim.User) {
+	r.Helper()
+	r.await("the welcome", func(v *feishusim.View) bool {
+		for _, m := range v.Messages(r.sim.PrivateChat(u)) {
+			if m.FromBot && m.ParentID == "" && strings.Contains(m.Text(), "/help") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// The app's owner, of whom the platform tells, may use the bot without anything in the configuration. Nobody else may.
+func TestTheAppsOwnerIsLetIn(t *testing.T) {
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{}, nobody)
+	r.sim.SetOwner(r.user)
+	other := r.sim.AddUser("小红")
+	r.start()
+	r.greeted(r.user)
+	if got := r.ask("/whoami"); got == "" {
+		t.Error("the owner is not answered")
+	}
+	r.sim.Say(r.sim.PrivateChat(other), other, "/status")
+	r.awaitLog("message of a stranger ignored")
+	r.stop()
+	r.start() // he is known now, also when the platform does not tell any more
+	r.sim.TakeScopes("application:application:self_manage")
+	r.ask("/status")
+	r.stop()
+	if n := strings.Count(r.logs.String(), "the bot has an owner"); n != 1 {
+		t.Errorf("the owner was found %d times", n)
+	}
+	r.clean()
+}
+
+// When the platform does not tell, the code of the log makes the owner. It is stored nowhere.
+func TestTheCodeOfTheLogMakesTheOwner(t *testing.T) {
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{}, nobody)
+	r.sim.SetOwner(r.user)
+	r.sim.TakeScopes("application:application:self_manage")
+	r.start()
+	r.awaitLog("whoever sends it this code")
+	code := regexp.MustCompile(`"code":"([^"]+)"`).FindStringSubmatch(r.logs.String())
+	if code == nil || len(code[1]) < 30 {
+		t.Fatalf("the log has no code:\n%s", r.logs)
+	}
+	thief := r.sim.AddUser("小红")
+	room := r.sim.Group("大家", r.user, thief)
+	r.sim.Say(room, thief, code[1], feishusim.Mention()) // said in a group it is no secret any more
+	r.sim.Say(r.sim.PrivateChat(thief), thief, "MAGPIE-"+strings.Repeat("A", 26))
+	r.awaitLog("a wrong code was sent")
+	r.sim.Say(r.chat, r.user, code[1])
+	r.greeted(r.user)
+	if got := r.ask("/status"); got == "" {
+		t.Error("the owner is not answered")
+	}
+	if owner, err := r.prog.store.Owners().Found(t.Context(), r.cfg.Feishu.AppID); err != nil || owner.User != r.user.OpenID || owner.Source != db.CodeBearer {
+		t.Errorf("stored: %+v, %v", owner, err)
+	}
+	r.stop()
+	side, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
+	must(t, err)
+	for _, text := range column(r, side, `SELECT content FROM messages`) {
+		if strings.Contains(text, "MAGPIE-") {
+			t.Errorf("the code is in the History: %s", text)
+		}
+	}
+	must(t, side.Close())
+	r.clean()
+}

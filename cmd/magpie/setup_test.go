@@ -1,0 +1,452 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// terminal is a magpie on a terminal of its own.
+type terminal struct {
+	testing.TB
+	cmd  *exec.Cmd
+	tty  *os.File
+	done chan struct{} // the program has ended and all it wrote was read
+	err  error
+
+	mu    sync.Mutex
+	wrote bytes.Buffer
+	seen  int // of what it wrote, this was waited for
+}
+
+// columnsOfTest is the width of the terminals of these tests, the usual one.
+const columnsOfTest = 80
+
+func openTerminal(t testing.TB, cmd *exec.Cmd) *terminal {
+	t.Helper()
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: columnsOfTest})
+	must(t, err)
+	term := &terminal{TB: t, cmd: cmd, tty: tty, done: make(chan struct{})}
+	go func() {
+		defer close(term.done)
+		buf := make([]byte, 4096)
+		for {
+			n, err := tty.Read(buf) // ends with EIO when the program has
+			term.mu.Lock()
+			term.wrote.Write(buf[:n])
+			term.mu.Unlock()
+			if err != nil {
+				break
+			}
+		}
+		term.err = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // unless it has ended
+		<-term.done
+		_ = tty.Close()
+	})
+	return term
+}
+
+func (t *terminal) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.wrote.String()
+}
+
+// await waits until the program writes something that it had not written when it was last waited for, and gives all
+// until then.
+func (t *terminal) await(text string) string {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		all := t.String()
+		if i := strings.Index(all[t.seen:], text); i >= 0 {
+			from := t.seen
+			t.seen += i + len(text)
+			return all[from:t.seen]
+		}
+		select {
+		case <-t.done:
+			if !strings.Contains(t.String()[t.seen:], text) {
+				t.Fatalf("the program has ended (%v) and not written %q:\n%s", t.err, text, t)
+			}
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waiting for %q:\n%s", text, t)
+		}
+	}
+}
+
+func (t *terminal) enter(line string) {
+	t.Helper()
+	_, err := t.tty.WriteString(line + "\n")
+	must(t, err)
+}
+
+// answer waits for a question and answers it.
+func (t *terminal) answer(question, line string) {
+	t.Helper()
+	t.await(question)
+	t.enter(line)
+}
+
+// exit waits for the program's end and gives its exit code.
+func (t *terminal) exit() int {
+	t.Helper()
+	select {
+	case <-t.done:
+	case <-time.After(patience):
+		t.Fatalf("the program does not end:\n%s", t)
+	}
+	var exit *exec.ExitError
+	if t.err != nil && !errors.As(t.err, &exit) {
+		t.Fatal(t.err)
+	}
+	return t.cmd.ProcessState.ExitCode()
+}
+
+// newcomer is a user who sets up a bridge.
+type newcomer struct {
+	testing.TB
+	sim  *feishusim.Server
+	home string
+	env  []string
+}
+
+func newNewcomer(t testing.TB, env ...string) *newcomer {
+	t.Helper()
+	env = append([]string{"MAGPIE_CLAUDE_COMMAND=" + claudetest.Command(t), "ANTHROPIC_API_KEY=sk-canary"}, env...)
+	n := &newcomer{TB: t, sim: startSim(t), home: t.TempDir(), env: env}
+	n.env = append(n.env, "MAGPIE_FEISHU_BASE_URL="+n.sim.URL())
+	must(t, os.Mkdir(filepath.Join(n.home, "work"), 0o755))
+	return n
+}
+
+func (n *newcomer) command(args ...string) *exec.Cmd {
+	cmd := magpie(n, filepath.Join(n.home, "work"), append([]string{"setup"}, args...)...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.home, "LANG=C.UTF-8", "TERM=xterm"}, n.env...)
+	return cmd
+}
+
+func (n *newcomer) config() string { return filepath.Join(n.home, ".config", "magpie", "magpie.toml") }
+
+// left lists all files that are there, but for what the CLI keeps.
+func (n *newcomer) left() []string {
+	n.Helper()
+	var list []string
+	must(n, filepath.WalkDir(n.home, func(path string, d os.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(d.Name(), ".claude") || strings.HasPrefix(d.Name(), ".cache") {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !d.IsDir() {
+			list = append(list, path)
+		}
+		return err
+	}))
+	return list
+}
+
+var scanned = regexp.MustCompile(`http://127\.0\.0\.1:\d+/page/cli\?\S+`)
+
+// A new user gets from nothing to the first answer by scanning and pressing Enter.
+func TestSetupFromScanToFirstAnswer(t *testing.T) {
+	model, err := modelsim.Start(modelsim.Config{})
+	must(t, err)
+	defer model.Close() //nolint:errcheck // its end is nothing that this test looks at
+	n := newNewcomer(t, "ANTHROPIC_BASE_URL="+model.URL())
+	owner := n.sim.AddUser("小明")
+	begun := time.Now()
+
+	term := openTerminal(t, n.command())
+	term.await("ok    claude: logged in")
+	term.answer("Project folder [", "")
+	term.answer("Number [1]: ", "")
+	screen := term.await("Waiting for you")
+	widest := 0
+	for line := range strings.Lines(screen) {
+		if strings.Contains(line, "▀") {
+			widest = max(widest, strings.Count(line, "█")+strings.Count(line, "▀")+strings.Count(line, "▄")+strings.Count(line, " "))
+		}
+	}
+	if widest < 40 || widest > columnsOfTest {
+		t.Errorf("the code is %d columns wide:\n%s", widest, screen)
+	}
+	must(t, n.sim.Scan(owner, scanned.FindString(screen)))
+	term.await("ok    events and callbacks")
+	term.await("The bot belongs to " + owner.OpenID)
+	term.answer("4. How shall it run?", "")
+	term.await("now, in this terminal")
+	r := &rig{TB: t, sim: n.sim, model: model, logs: &logbook{tb: t}, user: owner, chat: n.sim.PrivateChat(owner)}
+	r.await("a connection", func(v *feishusim.View) bool { return v.Connections() > 0 })
+	if got := r.ask("你好"); got == "" {
+		t.Error("the first answer is empty")
+	}
+	took := time.Since(begun)
+	t.Logf("from the start of the setup to the first answer: %v", took.Round(10*time.Millisecond))
+	if took > time.Minute {
+		t.Errorf("it took %v", took)
+	}
+	_, err = term.tty.WriteString("\x03")
+	must(t, err)
+	if code := term.exit(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, term)
+	}
+	if info, err := os.Stat(n.config()); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the configuration: %v, %v", info, err)
+	}
+	if out := term.String(); strings.Contains(out, n.sim.AppSecret()) || strings.Contains(out, "tenant brand") {
+		t.Errorf("what nobody should see is on the terminal:\n%s", out)
+	}
+	r.clean()
+}
+
+// Whatever is asked, Ctrl-C leaves nothing behind, and the terminal as it was.
+func TestSetupIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args []string
+		at   []string // questions; the last one gets Ctrl-C
+	}{
+		"at the project":    {nil, []string{"Project folder ["}},
+		"at the app":        {nil, []string{"Project folder [", "Number [1]: "}},
+		"while it scans":    {nil, []string{"Project folder [", "Number [1]: ", "Waiting for you"}},
+		"at the secret":     {[]string{"--app-id=cli_1"}, []string{"Project folder [", "App Secret (not shown): "}},
+		"at the old config": {[]string{"--config=old.toml"}, []string{"Replace it?"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNewcomer(t)
+			old := filepath.Join(n.home, "work", "old.toml")
+			must(t, os.WriteFile(old, []byte("# mine\n"), 0o600))
+			term := openTerminal(t, n.command(tc.args...))
+			for _, question := range tc.at[:len(tc.at)-1] {
+				term.answer(question, "")
+			}
+			term.await(tc.at[len(tc.at)-1])
+			term.until("echo to be off when a secret is asked for", func() bool {
+				return term.echoes() != strings.Contains(name, "secret")
+			})
+			_, err := term.tty.WriteString("\x03")
+			must(t, err)
+			term.await("Given up.")
+			if code := term.exit(); code != 130 {
+				t.Errorf("exit code %d:\n%s", code, term)
+			}
+			if left := n.left(); len(left) != 1 || left[0] != old {
+				t.Errorf("it left %s", left)
+			}
+			if data, err := os.ReadFile(old); err != nil || string(data) != "# mine\n" {
+				t.Errorf("the old configuration: %q, %v", data, err)
+			}
+		})
+	}
+}
+
+// Who gives up after the app was created is told where its secret is; nothing else is left of it.
+func TestSetupIsGivenUpAfterTheScan(t *testing.T) {
+	t.Parallel()
+	n := newNewcomer(t)
+	n.sim.Inject(feishusim.Fault{Path: "/open-apis/bot/v3/info", Delay: patience})
+	term := openTerminal(t, n.command("--scan"))
+	term.answer("Project folder [", "")
+	screen := term.await("Waiting for you")
+	must(t, n.sim.Scan(n.sim.AddUser("小明"), scanned.FindString(screen)))
+	term.await("Asking the platform")
+	term.until("the platform to be asked", func() bool {
+		for _, c := range n.sim.Calls() {
+			if strings.Contains(c.Path, "tenant_access_token") {
+				return true
+			}
+		}
+		return false
+	})
+	_, err := term.tty.WriteString("\x03")
+	must(t, err)
+	term.await("Given up.")
+	term.await("The app " + n.sim.AppID() + " was created, but no configuration was written. Its secret is at " + n.sim.URL())
+	if code := term.exit(); code != 130 {
+		t.Errorf("exit code %d:\n%s", code, term)
+	}
+	if left := n.left(); len(left) != 0 {
+		t.Errorf("it left %s", left)
+	}
+}
+
+// echoes reports whether the terminal shows what is typed.
+func (t *terminal) echoes() bool {
+	state, err := unix.IoctlGetTermios(int(t.tty.Fd()), unix.TCGETS)
+	must(t, err)
+	return state.Lflag&unix.ECHO != 0
+}
+
+func (t *terminal) until(what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !cond(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waiting for %s:\n%s", what, t)
+		}
+	}
+}
+
+// An app that is there is taken by its id and secret, which are checked, and what it lacks is told with links.
+func TestSetupWithAnAppThatIsThere(t *testing.T) {
+	t.Parallel()
+	n := newNewcomer(t, "LANG=zh_CN.UTF-8")
+	n.sim.TakeScopes("im:resource", "cardkit:card:write")
+	n.sim.Unsubscribe("card.action.trigger")
+	n.sim.SetOwner(n.sim.AddUser("小明"))
+	term := openTerminal(t, n.command("--start=no"))
+	term.answer("项目文件夹 [", "/")
+	term.await("不能用根目录")
+	term.answer("项目文件夹 [", "~/new/project")
+	term.await("会创建它")
+	term.answer("编号 [1]: ", "2")
+	term.answer("App ID: ", n.sim.AppID())
+	term.answer("App Secret（不显示）: ", "wrong-canary")
+	term.await("fail  平台：应用被拒绝")
+	term.answer("仍然写下配置吗？", "")
+	term.answer("App ID: ", n.sim.AppID())
+	term.answer("App Secret（不显示）: ", n.sim.AppSecret())
+	for _, want := range []string{"warn  应用权限：缺少 im:resource, cardkit:card:write - 在 " + n.sim.URL() + "/app/" + n.sim.AppID() + "/auth?",
+		"/version", "warn  事件和回调：缺少 card.action.trigger", "/event", "magpie doctor", "已写入", "magpie serve --config"} {
+		term.await(want)
+	}
+	if code := term.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if out := term.String(); strings.Contains(out, n.sim.AppSecret()) || strings.Contains(out, "wrong-canary") {
+		t.Errorf("a secret is shown:\n%s", out)
+	}
+	c, err := loadConfig(n.config(), nil)
+	if err != nil || c.Feishu.AppSecret != n.sim.AppSecret() || c.Claude.Project != filepath.Join(n.home, "new", "project") || c.Access.Owner == "" {
+		t.Errorf("the configuration: %+v, %v", c, err)
+	}
+	if info, err := os.Stat(c.Claude.Project); err != nil || !info.IsDir() {
+		t.Errorf("the project's folder: %v", err)
+	}
+}
+
+// Flags answer everything, and nothing is replaced that they do not name.
+func TestSetupByFlags(t *testing.T) {
+	t.Parallel()
+	n := newNewcomer(t)
+	owner := n.sim.AddUser("小明")
+	n.sim.SetOwner(owner)
+	secret := filepath.Join(n.home, "secret")
+	must(t, os.WriteFile(secret, []byte(n.sim.AppSecret()+"\n"), 0o600))
+	args := []string{"--yes", "--app-id=" + n.sim.AppID(), "--app-secret-file=" + secret, "--project=" + filepath.Join(n.home, "work")}
+	run := func(more ...string) (string, error) {
+		cmd := n.command(append(args, more...)...)
+		out, err := cmd.CombinedOutput()
+		if strings.Contains(string(out), n.sim.AppSecret()) {
+			t.Errorf("the secret is shown:\n%s", out)
+		}
+		return string(out), err
+	}
+	if out, err := run(); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	first, err := os.ReadFile(n.config())
+	must(t, err)
+	if c, err := loadConfig(n.config(), nil); err != nil || c.Access.Owner != owner.OpenID {
+		t.Errorf("the configuration: %v\n%s", err, first)
+	}
+	if out, err := run(); err == nil || !strings.Contains(out, "--replace") {
+		t.Errorf("a second time: %v\n%s", err, out)
+	}
+	if out, err := run("--replace", "--owner=ou_other"); err != nil {
+		t.Errorf("replaced: %v\n%s", err, out)
+	}
+	if old, err := os.ReadFile(n.config() + ".1"); err != nil || !bytes.Equal(old, first) {
+		t.Errorf("the old configuration: %v\n%s", err, old)
+	}
+	if c, err := loadConfig(n.config(), nil); err != nil || c.Access.Owner != "ou_other" {
+		t.Errorf("the new configuration: %v, owner %s", err, c.Access.Owner)
+	}
+	if list, err := os.ReadDir(filepath.Dir(n.config())); err != nil || len(list) != 2 {
+		t.Errorf("%v lie there, %v", list, err)
+	}
+	if (serviceFlags{}).needSystemd() != nil { // else it would become a service of this machine
+		out, err := run("--replace", "--owner=ou_other", "--start=service")
+		if err == nil || !strings.Contains(out, "magpie serve --config "+n.config()) || !strings.Contains(out, "the service was not installed") {
+			t.Errorf("a service without systemd: %v\n%s", err, out)
+		}
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no app":         {[]string{"--yes", "--replace"}, "--scan"},
+		"no terminal":    {nil, "--yes"},
+		"empty secret":   {[]string{"--yes", "--replace", "--app-id=cli_1", "--app-secret-file=/dev/null"}, "empty"},
+		"wrong secret":   {[]string{"--yes", "--replace", "--app-id=" + n.sim.AppID(), "--app-secret-file=" + n.config()}, "did not take"},
+		"the home":       {[]string{"--yes", "--replace", "--project=" + n.home}, "home folder"},
+		"in the data":    {[]string{"--yes", "--replace", "--project=" + filepath.Join(n.home, ".local/share/magpie/x")}, "the data"},
+		"a file":         {[]string{"--yes", "--replace", "--project=" + secret}, "not a folder"},
+		"nobody's scan":  {[]string{"--yes", "--replace", "--scan", "--platform=http://127.0.0.1:1"}, "no app was created"},
+		"no such folder": {[]string{"--yes", "--replace", "--app-id=cli_1", "--app-secret-file=/no/secret"}, "/no/secret"},
+	} {
+		out, err := n.command(tc.args...).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() == 0 || !strings.Contains(string(out), tc.want) {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+	if c, err := loadConfig(n.config(), nil); err != nil || c.Access.Owner != "ou_other" {
+		t.Errorf("after all that: %v, owner %s", err, c.Access.Owner)
+	}
+}
+
+// The app's host is found out when nobody names it.
+func TestSetupFindsTheHost(t *testing.T) {
+	t.Parallel()
+	feishu, lark := startSim(t), startSim(t)
+	c := defaults().Feishu
+	c.AppID, c.AppSecret = lark.AppID(), lark.AppSecret()
+	if got := home(t.Context(), c, []string{feishu.URL(), lark.URL()}); got.BaseURL != lark.URL() {
+		t.Errorf("an app of the second host is looked for at %s", got.BaseURL)
+	}
+	c.AppSecret = "wrong"
+	if got := home(t.Context(), c, []string{feishu.URL(), lark.URL()}); got.BaseURL != feishu.URL() {
+		t.Errorf("an app of no host is looked for at %s", got.BaseURL)
+	}
+}
+
+func TestQRCodeFits(t *testing.T) {
+	text := strings.Repeat("x", 458)
+	code := qrCode(text, 80)
+	if n := strings.Count(code, "\n"); n < 36 || n > 40 {
+		t.Errorf("%d lines", n)
+	}
+	if qrCode(text, 60) != "" || qrCode("x", 0) != "" {
+		t.Error("a code is drawn that does not fit")
+	}
+	for line := range strings.Lines(qrCode("x", 80)) {
+		if !strings.HasPrefix(line, "\x1b[30;47m") || !strings.HasSuffix(line, "\x1b[0m\n") {
+			t.Errorf("a line with the terminal's own colours: %q", line)
+		}
+	}
+	if !strings.Contains(fmt.Sprint(code), "▀") {
+		t.Error("nothing is drawn")
+	}
+}

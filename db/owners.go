@@ -1,0 +1,96 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// OwnerSource says how it is known to whom an app belongs.
+type OwnerSource string
+
+// The sources.
+const (
+	Creator    OwnerSource = "creator" // the platform told
+	CodeBearer OwnerSource = "code"    // he had the code of the log
+	Configured OwnerSource = "config"
+)
+
+// Owner is to whom an app belongs.
+type Owner struct {
+	App     string // the platform's id of the app; users have other ids with other apps
+	User    string
+	Source  OwnerSource
+	Message string // the platform's id of the message that brought the code
+	Since   time.Time
+}
+
+// Owners is what is known of the owners of apps.
+type Owners struct{ db *DB }
+
+// Owners gives the owners of the database.
+func (d *DB) Owners() Owners { return Owners{d} }
+
+const selectFound = `SELECT user_id, source, message_id, since FROM owners WHERE app_id = ?1 AND source <> 'config'`
+
+// Found gives the owner who was found for an app, or returns [ErrNotFound].
+func (o Owners) Found(ctx context.Context, app string) (Owner, error) {
+	owner := Owner{App: app}
+	var since int64
+	err := o.db.read.QueryRowContext(ctx, selectFound, app).Scan(&owner.User, &owner.Source, &owner.Message, &since)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Owner{}, ErrNotFound
+	} else if err != nil {
+		return Owner{}, fmt.Errorf("owner of %s: %w", app, explain(o.db.path, err))
+	}
+	owner.Since = time.UnixMilli(since).UTC()
+	return owner, nil
+}
+
+const insertFound = `INSERT INTO owners (app_id, user_id, source, message_id, since) VALUES (?1, ?2, ?3, ?4, ?5)
+	ON CONFLICT (app_id, user_id) DO UPDATE SET source = excluded.source, message_id = excluded.message_id, since = excluded.since
+		WHERE source = 'config'
+	ON CONFLICT DO NOTHING`
+
+// Find stores an owner who was found. It reports false, and changes nothing, when the app has one already.
+func (o Owners) Find(ctx context.Context, owner Owner) (bool, error) {
+	res, err := o.db.exec(ctx, insertFound, owner.App, owner.User, string(owner.Source), owner.Message, millis(o.db.now()))
+	if err != nil {
+		return false, fmt.Errorf("store the owner of %s: %w", owner.App, err)
+	}
+	n, err := res.RowsAffected()
+	return n == 1, err
+}
+
+// Who has written to the bot before needs no welcome: a configured owner is welcomed by a new database only.
+const insertConfigured = `INSERT INTO owners (app_id, user_id, source, since, welcomed_at)
+	VALUES (?1, ?2, 'config', ?3, CASE WHEN EXISTS (SELECT 1 FROM messages) THEN ?3 ELSE 0 END) ON CONFLICT DO NOTHING`
+
+const selectUnwelcomed = `SELECT COUNT(*) FROM owners WHERE app_id = ?1 AND user_id = ?2 AND welcomed_at = 0`
+
+// Unwelcomed reports whether an owner, found or configured, has still to be welcomed.
+func (o Owners) Unwelcomed(ctx context.Context, app, user string) (bool, error) {
+	due := 0
+	err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, insertConfigured, app, user, millis(o.db.now())); err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, selectUnwelcomed, app, user).Scan(&due)
+	})
+	if err != nil {
+		return false, fmt.Errorf("welcome of the owner of %s: %w", app, err)
+	}
+	return due > 0, nil
+}
+
+const updateWelcomed = `UPDATE owners SET welcomed_at = ?3 WHERE app_id = ?1 AND user_id = ?2 AND welcomed_at = 0`
+
+// Welcomed stores that an owner has been welcomed.
+func (o Owners) Welcomed(ctx context.Context, app, user string) error {
+	if _, err := o.db.exec(ctx, updateWelcomed, app, user, millis(o.db.now())); err != nil {
+		return fmt.Errorf("welcome of the owner of %s: %w", app, err)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package db_test
+
+import (
+	"errors"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"magpie/db"
+)
+
+func TestAnAppHasOneOwner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	if _, err := d.Owners().Found(t.Context(), "cli_1"); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("before anybody was found: %v", err)
+	}
+	var won atomic.Int32
+	var all sync.WaitGroup
+	for _, user := range []string{"ou_1", "ou_2", "ou_3", "ou_4"} {
+		all.Go(func() {
+			ok, err := d.Owners().Find(t.Context(), db.Owner{App: "cli_1", User: user, Source: db.CodeBearer, Message: "om_" + user})
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				won.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	first, err := d.Owners().Found(t.Context(), "cli_1")
+	if err != nil || won.Load() != 1 || first.Message != "om_"+first.User || first.Source != db.CodeBearer || first.Since.IsZero() {
+		t.Errorf("%d of them became owner: %+v, %v", won.Load(), first, err)
+	}
+	if ok, err := d.Owners().Find(t.Context(), db.Owner{App: "cli_2", User: first.User, Source: db.Creator}); !ok || err != nil {
+		t.Errorf("another app: %v, %v", ok, err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := open(t, path).Owners().Found(t.Context(), "cli_1"); err != nil || again != first {
+		t.Errorf("after a restart: %+v, %v", again, err)
+	}
+}
+
+func TestAnOwnerIsWelcomedOnce(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "magpie.db"))
+	o := d.Owners()
+	due := func(app, user string, want bool) {
+		t.Helper()
+		if got, err := o.Unwelcomed(t.Context(), app, user); err != nil || got != want {
+			t.Errorf("%s of %s is to be welcomed: %v, %v", user, app, got, err)
+		}
+	}
+	due("cli_1", "ou_config", true) // nobody has ever written
+	due("cli_1", "ou_config", true)
+	if err := o.Welcomed(t.Context(), "cli_1", "ou_config"); err != nil {
+		t.Fatal(err)
+	}
+	due("cli_1", "ou_config", false)
+
+	accept(t, d, say("om_1", "hello"))
+	due("cli_2", "ou_config", false) // an owner who was configured long ago
+	if ok, err := o.Find(t.Context(), db.Owner{App: "cli_1", User: "ou_found", Source: db.Creator}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	due("cli_1", "ou_found", true)
+	if err := o.Welcomed(t.Context(), "cli_1", "ou_found"); err != nil {
+		t.Fatal(err)
+	}
+	due("cli_1", "ou_found", false)
+
+	// Who was configured and is found later stays welcomed.
+	if ok, err := o.Find(t.Context(), db.Owner{App: "cli_2", User: "ou_config", Source: db.Creator}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	due("cli_2", "ou_config", false)
+	if got, err := o.Found(t.Context(), "cli_2"); err != nil || got.Source != db.Creator {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

@@ -1,0 +1,77 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/larksuite/oapi-sdk-go/v3/scene/registration"
+)
+
+// The hosts on which people create apps.
+const (
+	accountsFeishu = "https://accounts.feishu.cn"
+	accountsLark   = "https://accounts.larksuite.com"
+)
+
+// Ends of a registration.
+var (
+	ErrDeclined = errors.New("the app was not wanted on the phone")
+	ErrExpired  = errors.New("nobody has scanned the code in time")
+)
+
+// Registered is an app that somebody has created.
+type Registered struct {
+	Config Config // of the app
+	User   string // open_id of who created it; empty = the platform did not tell
+}
+
+// Register creates an app with all that it needs. show is given the address that somebody has to open, by scanning it, and
+// how long it is good. Register waits for that, and asks the platform every few seconds.
+func Register(ctx context.Context, cfg Config, show func(address string, good time.Duration)) (Registered, error) {
+	accounts, lark := cfg.accountsURL(), accountsLark
+	if accounts != accountsFeishu {
+		lark = accounts
+	}
+	made, err := registration.RegisterApp(ctx, &registration.Options{
+		Source: "magpie", Domain: accounts, LarkDomain: lark,
+		AppPreset: &registration.AppPreset{Name: "Magpie"},
+		Addons:    wanted(),
+		OnQRCode: func(code *registration.QRCodeInfo) {
+			show(code.URL, time.Duration(code.ExpireIn)*time.Second)
+		},
+	})
+	var declined *registration.AccessDeniedError
+	var expired *registration.ExpiredError
+	switch {
+	case ctx.Err() != nil:
+		return Registered{}, ctx.Err()
+	case errors.As(err, &declined):
+		return Registered{}, ErrDeclined
+	case errors.As(err, &expired), errors.Is(err, context.DeadlineExceeded):
+		return Registered{}, ErrExpired
+	case err != nil:
+		return Registered{}, plainCause(err)
+	}
+	cfg.AppID, cfg.AppSecret = made.ClientID, made.ClientSecret
+	got := Registered{Config: cfg}
+	if who := made.UserInfo; who != nil {
+		got.User = who.OpenID
+		if who.TenantBrand == "lark" && accounts == accountsFeishu {
+			got.Config.BaseURL = "lark"
+		}
+	}
+	return got, nil
+}
+
+// wanted is what the page that confirms the app asks for beyond what such apps get anyway. Sensitive permissions can be had in
+// the console only.
+func wanted() *registration.AppAddons {
+	var a registration.AppAddons
+	for _, any := range scopes {
+		a.Scopes.Tenant = append(a.Scopes.Tenant, any[0])
+	}
+	a.Events.Items.Tenant = events
+	a.Callbacks.Items = callbacks
+	return &a
+}

@@ -1,0 +1,122 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"magpie/internal/feishusim"
+)
+
+func newSim(t *testing.T) *feishusim.Server {
+	t.Helper()
+	sim, err := feishusim.Start(feishusim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sim.Close() })
+	t.Cleanup(http.DefaultClient.CloseIdleConnections) // of which the SDK makes use
+	return sim
+}
+
+func TestRegisterGivesAnAppWithAllThatItNeeds(t *testing.T) {
+	for _, brand := range []string{"feishu", "lark"} {
+		sim := newSim(t)
+		sim.SetBrand(brand)
+		for _, any := range scopes {
+			sim.TakeScopes(any...)
+		}
+		sim.Unsubscribe(slices.Concat(events, callbacks)...)
+		u := sim.AddUser("小明")
+		address := ""
+		got, err := Register(t.Context(), Config{BaseURL: sim.URL()}, func(a string, good time.Duration) {
+			address = a
+			if good != 10*time.Minute {
+				t.Errorf("good for %v", good)
+			}
+			if err := sim.Scan(u, a); err != nil {
+				t.Error(err)
+			}
+		})
+		want := Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
+		if err != nil || got.Config != want || got.User != u.OpenID {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if len(address) > 458 { // version 14 of QR codes at the lowest level of correction: 73 modules and the margin
+			t.Errorf("an address of %d bytes makes a code that no terminal of 80 columns shows", len(address))
+		}
+		found := Check(t.Context(), got.Config)
+		if lacks := found.App.Lacks(); found.Told != nil || !lacks.None() || found.App.Owner != u.OpenID {
+			t.Errorf("the new app: %+v, lacks %+v", found, lacks)
+		}
+		for _, v := range sim.Violations() {
+			t.Errorf("rule of the platform broken: %s: %s", v.Rule, v.Detail)
+		}
+	}
+}
+
+func TestRegisterEnds(t *testing.T) {
+	sim := newSim(t)
+	cfg := Config{BaseURL: sim.URL()}
+	_, err := Register(t.Context(), cfg, func(a string, _ time.Duration) { _ = sim.Decline(a) })
+	if !errors.Is(err, ErrDeclined) {
+		t.Errorf("declined: %v", err)
+	}
+	_, err = Register(t.Context(), cfg, func(string, time.Duration) { sim.Expire() })
+	if !errors.Is(err, ErrExpired) {
+		t.Errorf("expired: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = Register(ctx, cfg, func(string, time.Duration) { cancel() })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+	_, err = Register(t.Context(), Config{BaseURL: "http://127.0.0.1:1"}, nil)
+	if err == nil || errors.Is(err, ErrExpired) {
+		t.Errorf("no platform: %v", err)
+	}
+}
+
+func TestLacks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		app  App
+		want Lacks
+	}{
+		"nothing is told": {App{}, Lacks{}},
+		"a wider permission is as good": {App{scopes: []string{"im:message", "im:message.p2p_msg", "im:message.group_msg", "im:message.reactions:write_only", "im:resource",
+			"im:chat", "cardkit:card:write", "contact:user.base:readonly"}}, Lacks{Scopes: []string{"application:application:self_manage"}}},
+		"some events": {App{events: []string{eventMessage, "im.chat.disbanded_v1"}, callbacks: []string{"url.preview.get"}}, Lacks{
+			Events:    []string{"im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1"},
+			Callbacks: []string{"card.action.trigger"}}},
+		"no messages": {App{events: []string{"im.chat.disbanded_v1", "im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1"}},
+			Lacks{Events: []string{eventMessage}}},
+	} {
+		got := tc.app.Lacks()
+		if !slices.Equal(got.Scopes, tc.want.Scopes) || !slices.Equal(got.Events, tc.want.Events) || !slices.Equal(got.Callbacks, tc.want.Callbacks) {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+		if got.Deaf() != (name == "no messages") {
+			t.Errorf("%s: deaf %v", name, got.Deaf())
+		}
+	}
+}
+
+func TestConsole(t *testing.T) {
+	for base, want := range map[string]string{
+		"":                      "https://open.feishu.cn/app/cli_1/auth?op_from=openapi&q=im%3Aresource%2Cim%3Achat&token_type=tenant",
+		"lark":                  "https://open.larksuite.com/app/cli_1/auth?op_from=openapi&q=im%3Aresource%2Cim%3Achat&token_type=tenant",
+		"http://127.0.0.1:1234": "http://127.0.0.1:1234/app/cli_1/auth?op_from=openapi&q=im%3Aresource%2Cim%3Achat&token_type=tenant",
+	} {
+		if got := (Config{AppID: "cli_1", BaseURL: base}).Console().Scopes([]string{"im:resource", "im:chat"}); got != want {
+			t.Errorf("%q: %s, want %s", base, got, want)
+		}
+	}
+	for base, want := range map[string]string{"": accountsFeishu, "lark": accountsLark, "http://127.0.0.1:1234/": "http://127.0.0.1:1234"} {
+		if got := (Config{BaseURL: base}).accountsURL(); got != want {
+			t.Errorf("accounts of %q: %s, want %s", base, got, want)
+		}
+	}
+}

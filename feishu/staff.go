@@ -1,0 +1,50 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
+)
+
+// errUntold says that the app may not see departments: it lacks a permission, or the user is outside of its range.
+var errUntold = errors.New("the platform does not tell a user's departments (permissions contact:user.department:readonly and contact:department.base:readonly)")
+
+// mostAbove bounds how many departments are looked up for one user.
+const mostAbove = 50
+
+// Departments lists the departments of a user (od_...), those above them included (pages contact-v3/user/get and
+// contact-v3/department/parent).
+func (c *Client) Departments(ctx context.Context, userID string) ([]string, error) {
+	answer, err := c.api.call(ctx, request{
+		op: "look up a user's departments", method: http.MethodGet, path: path("/open-apis/contact/v3/users/", userID),
+		query: larkcore.QueryParams{"user_id_type": {"open_id"}, "department_id_type": {"open_department_id"}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	own := answer.Get("data.user.department_ids")
+	if !own.IsArray() {
+		return nil, errUntold
+	}
+	var ids []string
+	for _, id := range own.Array() {
+		if ids = append(ids, id.String()); len(ids) > mostAbove {
+			break
+		}
+		above, err := c.api.call(ctx, request{
+			op: "look up a department's parents", method: http.MethodGet, path: "/open-apis/contact/v3/departments/parent",
+			query: larkcore.QueryParams{"department_id": {id.String()}, "department_id_type": {"open_department_id"}, "page_size": {"50"}},
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range above.Get("data.items").Array() {
+			ids = append(ids, d.Get("open_department_id").String())
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}

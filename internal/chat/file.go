@@ -1,0 +1,120 @@
+package chat
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// File is something that belongs to a message and does not come with it: a picture, a recording, the message that it
+// answers. It is fetched when it is needed.
+type File struct {
+	Number int // within its message, from 1
+	Kind   FileKind
+	Of     string        // the platform's id of the message that holds it
+	Key    string        // the platform's id of it there; empty for what is a message itself
+	Name   string        // as its sender called it: untrusted, and empty when it has no name
+	Length time.Duration // of what is heard or seen; 0 = not known
+
+	State FileState
+	Path  string // where it lies on this machine, once it is here; empty for what is read
+	Said  string // what it says in words, once they are here; untrusted
+}
+
+// FileKind says what a [File] is.
+type FileKind string
+
+// The kinds. The last two are messages, which are read and not stored as files.
+const (
+	Picture   FileKind = "image"
+	Document  FileKind = "file"
+	Sound     FileKind = "audio"
+	Film      FileKind = "video"
+	Quote     FileKind = "quote"   // the message that this one answers
+	Forwarded FileKind = "forward" // the messages that this one passes on
+)
+
+// FileState says whether a [File] is here.
+type FileState string
+
+// The states. All but Wanted are final.
+const (
+	Wanted FileState = "wanted" // still to be fetched
+	Here   FileState = "here"
+	Missed FileState = "missed"  // it cannot be had
+	TooBig FileState = "too_big" // more than is taken in
+	Past   FileState = "past"    // it was here, and its time is over or it was taken back
+)
+
+// markWords are what a file, or another thing that is no text, is called in the text of its message.
+var markWords = []string{"图片", "文件夹", "文件", "语音", "视频会议", "视频", "表情包", "位置", "名片", "群名片", "日程", "任务", "投票", "红包", "合并转发", "卡片"}
+
+// Mark is how something that is no text stands in the text of a message, such as [文件 a.pdf]. what is untrusted.
+func Mark(word, what string) string {
+	if what = Line(what); what != "" {
+		word += " " + what
+	}
+	return "[" + word + "]"
+}
+
+var mark = regexp.MustCompile(`\[(?:` + strings.Join(longestFirst(markWords), "|") + `)(?: [^\[\]\n]*)?\]`)
+
+func longestFirst(words []string) []string {
+	return slices.SortedFunc(slices.Values(words), func(a, b string) int { return len(b) - len(a) })
+}
+
+// Unmarked is a message's text without marks: what its author wrote; empty when that is nothing.
+func Unmarked(text string) string { return strings.TrimSpace(mark.ReplaceAllString(text, "")) }
+
+// lineLength is the length of the longest name that stays whole, in bytes. Systems take 255 for a file's; the rest is for
+// what is put before it.
+const lineLength = 120
+
+// Line is an untrusted name as it can stand in a line of text: of bounded length, without brackets or anything that is
+// not seen. It may be empty.
+func Line(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsGraphic(r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r): // also what turns the direction of writing
+			return -1
+		case strings.ContainsRune("[]`", r):
+			return '_'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "_"))
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= lineLength {
+		return s
+	}
+	end := path.Ext(s)
+	if len(end) > 16 {
+		end = ""
+	}
+	return strings.TrimRight(cut(s, lineLength-len(end)-len("…")), ". ") + "…" + end
+}
+
+// FileName is a name that can name a file in a folder with something before it, whatever its sender called it. Like a
+// [Line] it may be empty.
+func FileName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if strings.ContainsRune("<>:\"|?*/$", r) {
+			return '_'
+		}
+		return r
+	}, path.Base(strings.ReplaceAll(strings.ToValidUTF8(name, "_"), `\`, "/")))
+	return strings.Trim(Line(name), ". ")
+}
+
+// cut is the beginning of s, so many bytes at most, and whole characters.
+func cut(s string, most int) string {
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}

@@ -1,0 +1,162 @@
+package feishusim
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// console is the app's page in the developer console: what it was given there, and whose it is.
+type console struct {
+	appID, name string
+
+	mu        sync.Mutex
+	owner     string   // open_id; empty = the platform does not tell
+	scopes    []string // granted to the app itself
+	pending   []string // asked for, not granted yet
+	events    []string // subscribed
+	callbacks []string
+}
+
+// Scopes of a new app, by which it may do all that this double serves.
+var allScopes = []string{
+	"application:application:self_manage", "cardkit:card:write", "contact:user.base:readonly", "im:chat:readonly", "im:chat.members:read",
+	"im:message", "im:message.group_at_msg:readonly", "im:message.group_msg", "im:message.p2p_msg:readonly", "im:message.reactions:write_only",
+	"im:message:send_as_bot", "im:message:update", "im:resource",
+}
+
+// Events of a new app.
+var allEvents = []string{
+	"im.message.receive_v1", "im.message.recalled_v1", "im.message.reaction.created_v1", "im.message.reaction.deleted_v1",
+	"im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1", "im.chat.disbanded_v1", "im.chat.updated_v1",
+	"im.chat.access_event.bot_p2p_chat_entered_v1", "im.message.message_read_v1", "application.bot.menu_v6",
+}
+
+const callbackPress = "card.action.trigger"
+
+func newConsole(cfg Config) *console {
+	return &console{appID: cfg.AppID, name: cfg.BotName, scopes: slices.Clone(allScopes), events: slices.Clone(allEvents),
+		callbacks: []string{callbackPress}}
+}
+
+// SetOwner makes somebody the app's owner. The zero User makes the platform tell of none.
+func (c *console) SetOwner(u User) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owner = u.OpenID
+}
+
+// TakeScopes takes permissions away from the app; one that was taken is asked for anew, and waits for the administrator.
+func (c *console) TakeScopes(scopes ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.scopes = slices.DeleteFunc(c.scopes, func(s string) bool { return slices.Contains(scopes, s) })
+	c.pending = append(c.pending, scopes...)
+}
+
+// Unsubscribe takes events and callbacks away from the app. They are still pushed: this is what the platform tells of them.
+func (c *console) Unsubscribe(names ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gone := func(s string) bool { return slices.Contains(names, s) }
+	c.events, c.callbacks = slices.DeleteFunc(c.events, gone), slices.DeleteFunc(c.callbacks, gone)
+}
+
+// add gives the app what a registration asked for, and its owner.
+func (c *console) add(owner string, a addons) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owner = owner
+	c.scopes = union(c.scopes, a.Scopes.Tenant)
+	c.events = union(c.events, a.Events.Items.Tenant)
+	c.callbacks = union(c.callbacks, a.Callbacks.Items)
+}
+
+func union(a, b []string) []string {
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			a = append(a, s)
+		}
+	}
+	return a
+}
+
+// need refuses a call for which the app has none of some permissions (doc: api-call-guide/generic-error-code, 99991672).
+func (c *console) need(scopes ...string) *refusal {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range scopes {
+		if slices.Contains(c.scopes, s) {
+			return nil
+		}
+	}
+	list := strings.Join(scopes, ", ")
+	return refuse("", codeScope, "Access denied. One of the following scopes is required: [%s].应用尚未开通所需的应用身份权限：[%[1]s]，"+
+		"点击链接申请并开通任一权限即可：https://open.feishu.cn/app/%s/auth?q=%s&op_from=openapi&token_type=tenant", list, c.appID, strings.Join(scopes, ","))
+}
+
+func (c *console) routes() []route {
+	return []route{
+		api("GET /open-apis/application/v6/applications/{app_id}", c.application),
+		api("GET /open-apis/application/v6/scopes", c.granted),
+	}
+}
+
+// Codes of application-v6/application/get.
+const (
+	codeAppInvalid = 210503
+	codeAppForeign = 210508 // another app's
+)
+
+// application tells of the app (doc: application-v6/application/get). An owner of type 2 is a member of the tenant.
+func (c *console) application(q *request) (any, *refusal) {
+	if !slices.Contains([]string{"zh_cn", "en_us", "ja_jp"}, q.URL.Query().Get("lang")) {
+		return nil, refuse(RuleField, codeField, "lang is required")
+	}
+	if t := q.URL.Query().Get("user_id_type"); t != "" && t != "open_id" {
+		return nil, refuse(RuleField, codeField, "user_id_type %q", t)
+	}
+	switch id := q.PathValue("app_id"); {
+	case id != c.appID && id != "me" && !strings.HasPrefix(id, "cli_"):
+		return nil, refuse(RuleUnknownID, codeAppInvalid, "invalid app_id")
+	case id != c.appID && id != "me":
+		return nil, refuse(RuleUnknownID, codeAppForeign, "insufficient permission level")
+	}
+	if bad := c.need("application:application:self_manage", "admin:app.info:readonly"); bad != nil {
+		return nil, bad
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	scopes := []any{}
+	for _, s := range c.scopes {
+		scopes = append(scopes, map[string]any{"scope": s, "description": s, "level": 1, "token_types": []string{"tenant"}})
+	}
+	return map[string]any{"app": map[string]any{
+		"app_id": c.appID, "creator_id": c.owner, "status": 1, "scene_type": 0, "payment_type": 0, "app_name": c.name,
+		"online_version_id": "oav_" + c.appID, "scopes": scopes, "owner": map[string]any{"type": 2, "owner_id": c.owner},
+		"event":    map[string]any{"subscription_type": "websocket", "subscribed_events": c.events},
+		"callback": map[string]any{"callback_type": "websocket", "subscribed_callbacks": c.callbacks},
+	}}, nil
+}
+
+// granted tells which permissions the tenant has given the app; it needs none itself (doc: application-v6/scope/list).
+func (c *console) granted(*request) (any, *refusal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := []any{}
+	for status, scopes := range map[int][]string{1: c.scopes, 2: c.pending} {
+		for _, s := range scopes {
+			list = append(list, map[string]any{"scope_name": s, "grant_status": status, "scope_type": "tenant"})
+		}
+	}
+	return map[string]any{"scopes": list}, nil
+}
+
+// statusOfOAuth is the HTTP status of an answer of the accounts server (RFC 6749, 5.2).
+func statusOfOAuth(failure string) int {
+	if failure != "" {
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}

@@ -1,0 +1,105 @@
+package feishusim
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// take downloads a file of a message, and gives up after so many bytes.
+func take(t *testing.T, s *Server, token, message, key string, most int64) (declared, got int64) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+pathMessages+"/"+message+"/resources/"+key+"?type=file", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer resp.Body.Close()
+	got, err = io.Copy(io.Discard, io.LimitReader(resp.Body, most))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("HTTP %d, %v", resp.StatusCode, err)
+	}
+	return resp.ContentLength, got
+}
+
+func TestStreamedFilesCountWhatTheyServe(t *testing.T) {
+	s := start(t, Config{Limits: unlimited})
+	token, _ := s.issue(time.Now())
+	tom := s.AddUser("Tom")
+	room := s.PrivateChat(tom)
+	told := s.UploadStream("a.bin", "application/octet-stream", Stream{Size: 100_000, Declare: true})
+	slow := s.UploadStream("b.bin", "application/octet-stream", Stream{Size: 1 << 30, Piece: 100, Pause: time.Millisecond})
+	m1 := s.Send(room, tom, "file", mustJSON(obj{"file_key": told, "file_name": "a.bin"}))
+	m2 := s.Send(room, tom, "file", mustJSON(obj{"file_key": slow, "file_name": "b.bin"}))
+	if declared, got := take(t, s, token, m1, told, 1<<20); declared != 100_000 || got != 100_000 || s.Served(told) != 100_000 {
+		t.Errorf("declared %d, got %d, served %d", declared, got, s.Served(told))
+	}
+	if declared, got := take(t, s, token, m2, slow, 1000); declared != -1 || got != 1000 || s.Served(slow) < 1000 {
+		t.Errorf("declared %d, got %d, served %d", declared, got, s.Served(slow))
+	}
+	refuteViolations(t, s)
+}
+
+func TestEditingTellsOfTheNewText(t *testing.T) {
+	s := start(t, fast())
+	tom := s.AddUser("Tom")
+	id := s.Say(s.Group("G", tom), tom, "one", Mention())
+	s.Edit(id, json.RawMessage(`{"text":"two"}`))
+	await(t, s, "the event of the edit", func(v *View) bool {
+		ds := v.Deliveries()
+		return len(ds) > 0 && ds[len(ds)-1].EventType == eventUpdated && ds[len(ds)-1].MessageID == id
+	})
+	if m, _ := s.Message(id); m.Text() != "@Magpie two" || !strings.Contains(m.Content, "@_user_1 two") {
+		t.Errorf("message %q %s", m.Text(), m.Content)
+	}
+}
+
+func TestForwardsHoldForwards(t *testing.T) {
+	s := start(t, Config{Limits: unlimited})
+	c := newRest(t, s)
+	tom := s.AddUser("Tom")
+	room := s.PrivateChat(tom)
+	inner := s.Forward(room, tom, []string{s.Say(room, tom, "one"), s.Say(room, tom, "two")})
+	outer := s.Forward(room, tom, []string{inner, s.Say(room, tom, "three")})
+	items := c.want(0, "GET", pathMessages+"/"+outer, nil).Data["items"].([]any)
+	if len(items) != 5 {
+		t.Fatalf("%d items", len(items))
+	}
+	nested, one := items[1].(map[string]any), items[2].(map[string]any)
+	if nested["msg_type"] != "merge_forward" || nested["upper_message_id"] != outer || one["upper_message_id"] != nested["message_id"] {
+		t.Errorf("items %+v", items)
+	}
+}
+
+func TestSpeech(t *testing.T) {
+	s := start(t, Config{Limits: unlimited})
+	c := newRest(t, s)
+	const path = "/open-apis/speech_to_text/v1/speech/file_recognize"
+	pcm := bytes.Repeat([]byte{1, 2}, 100)
+	ask := func(speech []byte, format string) obj {
+		return obj{"speech": obj{"speech": base64.StdEncoding.EncodeToString(speech)},
+			"config": obj{"file_id": "abcdefgh12345678", "format": format, "engine_type": "16k_auto"}}
+	}
+	c.want(codeScope, "POST", path, ask(pcm, "pcm"))
+	s.Hear(func(got []byte) string {
+		if !bytes.Equal(got, pcm) {
+			return ""
+		}
+		return "hello"
+	})
+	if got := c.want(0, "POST", path, ask(pcm, "pcm")).Data["recognition_text"]; got != "hello" {
+		t.Errorf("heard %v", got)
+	}
+	c.want(codeField, "POST", path, ask(pcm, "opus"))
+	c.want(codeField, "POST", path, ask(make([]byte, maxSpeech+1), "pcm"))
+}

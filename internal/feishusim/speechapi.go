@@ -1,0 +1,62 @@
+package feishusim
+
+import (
+	"encoding/base64"
+	"regexp"
+	"sync"
+)
+
+// speech turns recordings into words (doc: ai/speech_to_text-v1/speech/file_recognize).
+type speech struct {
+	mu   sync.Mutex
+	hear func(pcm []byte) string // nil = the tenant may not use it
+}
+
+// Hear lets the platform understand recordings: hear says what is spoken in one, 16-bit mono at 16 kHz. Without it
+// the tenant has no right to ask, as in the free edition.
+func (s *speech) Hear(hear func(pcm []byte) string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hear = hear
+}
+
+func (s *speech) routes() []route {
+	return []route{api("POST /open-apis/speech_to_text/v1/speech/file_recognize", s.recognize)}
+}
+
+// maxSpeech is a minute of sound.
+const maxSpeech = 60 * 16000 * 2
+
+var fileID = regexp.MustCompile(`^\w{16}$`)
+
+func (s *speech) recognize(q *request) (any, *refusal) {
+	var in struct {
+		Speech struct {
+			Speech string `json:"speech"`
+		} `json:"speech"`
+		Config struct {
+			FileID     string `json:"file_id"`
+			Format     string `json:"format"`
+			EngineType string `json:"engine_type"`
+		} `json:"config"`
+	}
+	if bad := q.decode(&in); bad != nil {
+		return nil, bad
+	}
+	pcm, err := base64.StdEncoding.DecodeString(in.Speech.Speech)
+	switch {
+	case err != nil || len(pcm) == 0:
+		return nil, refuse(RuleField, codeField, "field validation failed: speech")
+	case len(pcm) > maxSpeech:
+		return nil, refuse(RuleSize, codeField, "field validation failed: speech is longer than a minute")
+	case in.Config.Format != "pcm" || in.Config.EngineType != "16k_auto" || !fileID.MatchString(in.Config.FileID):
+		return nil, refuse(RuleField, codeField, "field validation failed: config")
+	}
+	s.mu.Lock()
+	hear := s.hear
+	s.mu.Unlock()
+	if hear == nil {
+		return nil, refuse("", codeScope, "Access denied. One of the following scopes is required: [speech_to_text:speech].")
+	}
+	return map[string]string{"recognition_text": hear(pcm)}, nil
+}

@@ -1,0 +1,61 @@
+package feishusim
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Stream is a file whose bytes are made while it is served.
+type Stream struct {
+	Size    int64
+	Declare bool          // its length is told before it
+	Piece   int           // bytes that are written at once; default 64 KB
+	Pause   time.Duration // before each piece
+}
+
+// stream is a Stream that is served.
+type stream struct {
+	Stream
+	served atomic.Int64
+}
+
+// UploadStream stores a file as Upload does.
+func (w *world) UploadStream(name, contentType string, s Stream) (key string) {
+	setDefault(&s.Piece, 64<<10)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.files.add(&file{name: name, contentType: contentType, stream: &stream{Stream: s}})
+}
+
+// Served returns how many bytes of a file that UploadStream stored were written, over all requests.
+func (w *world) Served(key string) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.files[key].stream.served.Load()
+}
+
+// serve writes the file until it is through or the client has gone.
+func (s *stream) serve(w http.ResponseWriter, q *request, f *file) reply {
+	for k, v := range f.reply().header {
+		w.Header()[k] = v
+	}
+	if s.Declare {
+		w.Header().Set("Content-Length", fmt.Sprint(s.Size))
+	}
+	out := http.NewResponseController(w)
+	piece := make([]byte, s.Piece)
+	for left := s.Size; left > 0; {
+		if s.Pause > 0 && !sleep(s.Pause, q.Context().Done()) {
+			break
+		}
+		n, err := w.Write(piece[:min(left, int64(len(piece)))])
+		s.served.Add(int64(n))
+		left -= int64(n)
+		if err != nil || out.Flush() != nil {
+			break
+		}
+	}
+	return reply{status: http.StatusOK, taken: true}
+}
