@@ -162,24 +162,14 @@ func TestAnswersToQuestions(t *testing.T) {
 	}
 }
 
-func TestEveryTextOfApprovalsIsThereInBothLanguages(t *testing.T) {
-	v := reflect.ValueOf(approvalTexts)
-	for i := range v.NumField() {
-		name, p := v.Type().Field(i).Name, v.Field(i).Interface().(phrase)
-		if langOf(p.ZH) != zh || langOf(p.EN) != en || strings.Count(p.ZH, "%") != strings.Count(p.EN, "%") {
-			t.Errorf("%s: %+v", name, p)
-		}
-	}
-}
-
 func TestTheViewWaitsForPeople(t *testing.T) {
 	v := newView(7, en)
 	status := func(want string, events ...claude.Event) {
 		t.Helper()
 		for _, ev := range events {
-			v = v.apply(ev)
+			v = v.apply(ev, time.Now())
 		}
-		if got := v.card().Status; got != want {
+		if got := v.card(time.Now()).Status; got != want {
 			t.Errorf("status %q, want %q", got, want)
 		}
 	}
@@ -188,8 +178,8 @@ func TestTheViewWaitsForPeople(t *testing.T) {
 	status("Running Bash…", claude.ToolDenied{Name: "Read"})
 	status("Waiting for you…", claude.ToolAsk{ID: "c", Name: claude.QuestionTool})
 	status("Running Bash…", claude.ToolAskEnd{ID: "c"})
-	v = v.apply(claude.ToolAsk{ID: "d", Name: claude.PlanTool}).apply(claude.ToolDenied{Name: claude.PlanTool})
-	if got := v.card().Footer; !strings.Contains(got, "Read") || strings.Contains(got, claude.PlanTool) {
+	v = v.apply(claude.ToolAsk{ID: "d", Name: claude.PlanTool}, time.Now()).apply(claude.ToolDenied{Name: claude.PlanTool}, time.Now())
+	if got := v.card(time.Now()).Footer; !strings.Contains(got, "Read") || strings.Contains(got, claude.PlanTool) {
 		t.Errorf("refused tools %q", got)
 	}
 }

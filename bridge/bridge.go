@@ -63,6 +63,10 @@ type Config struct {
 	Shutdown       time.Duration      // all that the end of the program may take: turns that run go on for most of it
 	Observe        func(Built)        // told of every context that is built; may be nil
 	Ended          func(Ended)        // told of every turn that has ended; may be nil
+	Lang           string             // in which all chats are spoken to that have not chosen another; empty = as they speak
+	NewLang        string             // in which a chat is spoken to before anybody has spoken there; empty = Chinese
+	Version        string             // of the program; admins are told
+	Checks         []Check            // what /doctor looks at
 }
 
 // Built is the context of one turn, as it goes to the agent.
@@ -104,6 +108,7 @@ type Bridge struct {
 	ownership  *ownership
 	access     *gate
 	doorbell   *doorbell
+	logins     logins
 }
 
 // New makes a bridge. Run starts it.
@@ -118,6 +123,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.access = newGate(cfg, store, log)
 	b.approvals = newApprovals(store, b.outbox, b.access, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
+	b.logins.b = b
 	b.SetAccess(cfg.Access)
 	b.doorbell = &doorbell{gate: b.access, grants: store.Grants(), out: out, jobs: b.outbox.jobs, log: log}
 	b.background = newBackground(cfg, store, b.access.admits)
@@ -186,6 +192,9 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 		b.outbox.jobs.add(b.ownership.welcome)
 		return err
 	}
+	if code, ok := b.logins.take(&m); ok && b.access.admits(ctx, m.Key, m.Actor) {
+		return b.obey(ctx, m, "", code)
+	}
 	b.background.heard(m)
 	switch who, err := b.access.ask(ctx, m.Key, m.Actor); {
 	case err != nil:
@@ -212,7 +221,9 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	case cmd != nil:
 		return b.obey(ctx, m, args, cmd.plan)
 	case name != "":
-		return b.obey(ctx, m, args, say(texts.UnknownCommand, name))
+		return b.obey(ctx, m, args, unknown(name))
+	case passedOn.MatchString(strings.TrimSpace(m.Text)):
+		return b.obey(ctx, m, "", passOn)
 	}
 	return b.ask(ctx, m)
 }
@@ -227,7 +238,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 
 // ask takes in a question.
 func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
-	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: string(langOf(m.Text))}
+	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: cmp.Or(b.cfg.Lang, string(langOf(m.Text)))}
 	l := b.lang(ctx, m.Key, e.Lang)
 	switch {
 	case b.cfg.late(m):
@@ -288,6 +299,8 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 		return b.recovery.decide(ctx, p, l)
 	case slices.Contains([]string{doAllow, doAlways, doRefuse}, p.Action.Do):
 		return b.approvals.press(ctx, p, l)
+	case p.Action.Do == doOrder:
+		return "", b.pressed(ctx, p)
 	}
 	return texts.StopOver.in(l), nil
 }

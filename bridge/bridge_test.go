@@ -3,34 +3,15 @@ package bridge
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
-
-func TestEveryTextIsThereInBothLanguages(t *testing.T) {
-	v := reflect.ValueOf(texts)
-	for i := range v.NumField() {
-		name, p := v.Type().Field(i).Name, v.Field(i).Interface().(phrase)
-		if p.ZH == "" || p.EN == "" {
-			t.Errorf("%s is missing: %+v", name, p)
-		}
-		if strings.Count(p.ZH, "%s") != strings.Count(p.EN, "%s") {
-			t.Errorf("%s takes other arguments in the other language", name)
-		}
-		if langOf(p.ZH) != zh || langOf(p.EN) == zh {
-			t.Errorf("%s is in the wrong language: %+v", name, p)
-		}
-	}
-}
 
 func TestLanguageOfAMessage(t *testing.T) {
 	for text, want := range map[string]lang{
@@ -83,51 +64,6 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-func TestTheViewFollowsTheEvents(t *testing.T) {
-	v := newView(7, zh)
-	var seen []view
-	for _, ev := range []claude.Event{
-		claude.Started{}, claude.Text{Text: "Let me "}, claude.Text{Text: "see."}, claude.Text{Text: "Let me look.", Whole: true},
-		claude.ToolUse{ID: "1", Name: "Bash"}, claude.ToolDenied{Name: "Bash"}, claude.ToolDenied{Name: "Bash"}, claude.ToolResult{ID: "1"},
-		claude.Text{Block: 1, Text: "half an"}, claude.Rewind{Block: 1}, claude.Text{Block: 1, Text: "A whole answer.", Whole: true},
-	} {
-		seen = append(seen, v)
-		v = v.apply(ev)
-	}
-	c := v.card()
-	if c.Body != "Let me look.\n\nA whole answer." || !c.Live || c.Footer != "未获授权的工具：Bash" || len(c.Buttons) != 1 || c.Buttons[0].Action != (chat.Action{Do: "stop", Turn: 7}) {
-		t.Errorf("card %+v", c)
-	}
-	if got := seen[5].card().Status; got != "正在运行 Bash…" {
-		t.Errorf("status while the tool runs: %q", got)
-	}
-	if seen[4].answer() != "Let me look." || seen[2].answer() != "Let me " {
-		t.Error("later events changed an earlier view")
-	}
-	if done := v.end(db.Done, phrase{}).card(); done.Live || done.Status != "" || len(done.Buttons) != 0 || done.Summary != "Let me look." {
-		t.Errorf("at the end: %+v", done)
-	}
-	if stopped := v.end(db.Cancelled, texts.Stopped).card(); stopped.Status != "已停止" {
-		t.Errorf("stopped: %+v", stopped)
-	}
-	if failed := newView(1, en).end(db.Failed, texts.FailAuth).card(); failed.Body != texts.FailAuth.EN || failed.Status != "" {
-		t.Errorf("failed without a word: %+v", failed)
-	}
-	if mute := newView(1, zh).end(db.Done, phrase{}).card(); mute.Body == "" {
-		t.Error("an empty card")
-	}
-	if r := v.restarted().card(); r.Body != "" || r.Footer != "" {
-		t.Errorf("begun again: %+v", r)
-	}
-}
-
-func TestALongFirstLineIsCutInTheChatList(t *testing.T) {
-	v := newView(1, zh).apply(claude.Text{Text: strings.Repeat("字", 100) + "\nmore"}).end(db.Done, phrase{})
-	if got := []rune(v.card().Summary); len(got) != summaryLength+1 || got[summaryLength] != '…' {
-		t.Errorf("summary %q", string(got))
-	}
-}
-
 // recorder is a messenger that remembers what it was told to show.
 type recorder struct {
 	mu     sync.Mutex
@@ -172,6 +108,13 @@ func (r *recorder) Edit(_ context.Context, _ string, c chat.Card) error {
 	return nil
 }
 
+// drawn are the edits so far.
+func (r *recorder) drawn() []chat.Card {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.edits)
+}
+
 func (r *recorder) Close(_ context.Context, _ string, c chat.Card) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,7 +156,7 @@ func TestThePainterDrawsTheLatest(t *testing.T) {
 		v := newView(1, zh)
 		d := draw(t, rec, v, "")
 		for range 100 {
-			v = v.apply(claude.Text{Text: "x"})
+			v = v.apply(claude.Text{Text: "x"}, time.Now())
 			d.show(v)
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -238,10 +181,10 @@ func TestThePainterDrawsTheLatest(t *testing.T) {
 func TestThePainterDrawsNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{}
-		v := newView(1, zh).apply(claude.Text{Text: "x"})
+		v := newView(1, zh).apply(claude.Text{Text: "x"}, time.Now())
 		d := draw(t, rec, v, "")
 		for range 5 {
-			d.show(v.apply(claude.Started{}))
+			d.show(v.apply(claude.Started{}, time.Now()))
 			synctest.Wait()
 		}
 		d.end()
@@ -257,7 +200,7 @@ func TestThePainterEndsAtOnce(t *testing.T) {
 		rec := &recorder{pace: time.Hour}
 		v := newView(1, zh)
 		d := draw(t, rec, v, "")
-		d.show(v.waiting())
+		d.show(v.waiting(time.Now()))
 		synctest.Wait()
 		began := time.Now()
 		d.end()
@@ -273,7 +216,7 @@ func TestACardFromBeforeARestartIsDrawnOn(t *testing.T) {
 		v := newView(1, zh)
 		d := draw(t, rec, v, "old")
 		synctest.Wait()
-		d.show(v.apply(claude.Text{Text: "x"}))
+		d.show(v.apply(claude.Text{Text: "x"}, time.Now()))
 		synctest.Wait()
 		d.end()
 		if len(rec.edits) != 2 || len(d.posted) != 0 {

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,21 +18,27 @@ import (
 // order is what a command comes to. Its effects on the store happen together with the message's.
 type order struct {
 	reply     string
-	startAnew bool               // the next prompt holds nothing from before
-	compact   bool               // a summary is wanted; its reply comes later
-	then      func()             // after the commit; nil = nothing
-	set       func(*db.Settings) // changes the chat's settings; it may be called more than once; nil = nothing is changed
-	revoke    int64              // the number of a rule that is to end; 0 = none
-	memory    *db.MemoryOrder    // a change to a memory, whose reply takes the place of reply; nil = none
+	card      *chat.Card                       // in place of reply; nil = none
+	startAnew bool                             // the next prompt holds nothing from before
+	compact   bool                             // a summary is wanted; its reply comes later
+	topic     string                           // what the chat is called from now on; empty = as before
+	goBack    *db.Session                      // a session that the chat has had, to go on with; nil = none
+	ask       string                           // a question that takes the place of the command; empty = none
+	then      func()                           // after the commit; nil = nothing
+	later     func(ctx context.Context) string // works out what else is to be said, after the commit; nil = nothing
+	set       func(*db.Settings)               // changes the chat's settings; it may be called more than once; nil = nothing is changed
+	revoke    int64                            // the number of a rule that is to end; 0 = none
+	memory    *db.MemoryOrder                  // a change to a memory, whose reply takes the place of reply; nil = none
 }
 
 // ordered is a command as somebody has given it.
 type ordered struct {
-	b    *Bridge
-	m    chat.Incoming
-	args string  // what follows the command
-	chat db.Chat // as it was before; of one that was never heard of only the key
-	lang lang    // in which to reply
+	b       *Bridge
+	m       chat.Incoming
+	args    string  // what follows the command
+	answers string  // the message that is answered, when it is not the command's; empty = it is
+	chat    db.Chat // as it was before; of one that was never heard of only the key
+	lang    lang    // in which to reply
 }
 
 // say only replies.
@@ -48,27 +55,38 @@ type plan func(ctx context.Context, o ordered) (order, error)
 
 // command is something that a user can order with a leading slash.
 type command struct {
-	name    string
-	aliases []string
-	help    phrase
-	admin   bool // only the owner and admins may give it
-	plan    plan
+	name     string
+	aliases  []string // the first one is what a Chinese button says
+	args     phrase   // what may follow; empty = nothing
+	help     phrase
+	admin    bool // only the owner and admins may give it
+	frequent bool // it has a button in the list of all
+	plan     plan
 }
 
 // commands is a function, not a variable: help lists it, and Go refuses the cycle.
 func commands() []command {
+	c := commandTexts
 	return []command{
-		{name: "help", aliases: []string{"帮助"}, help: texts.Help, plan: help},
-		{name: "new", aliases: []string{"新会话"}, help: texts.HelpNew, plan: startNew},
-		{name: "reset", aliases: []string{"清空"}, help: texts.HelpReset, plan: reset},
-		{name: "compact", aliases: []string{"压缩"}, help: texts.HelpCompact, plan: compactNow},
-		{name: "stop", aliases: []string{"停止"}, help: texts.HelpStop, plan: stop},
-		{name: "status", aliases: []string{"状态"}, help: texts.HelpStatus, plan: status},
-		{name: "remember", aliases: []string{"记住"}, help: texts.HelpRemember, plan: rememberThis},
-		{name: "memory", aliases: []string{"记忆"}, help: texts.HelpMemory, plan: aboutMemory},
-		{name: "history", aliases: []string{"历史"}, help: texts.HelpHistory, plan: showHistory},
-		{name: "allow", aliases: []string{"授权"}, help: approvalTexts.HelpAllow, plan: allow},
-		{name: "context", aliases: []string{"上下文"}, help: texts.HelpContext, plan: showContext},
+		{name: "help", aliases: []string{"帮助"}, args: c.ArgsHelp, help: texts.Help, plan: help},
+		{name: "new", aliases: []string{"新会话", "新对话"}, help: texts.HelpNew, frequent: true, plan: startNew},
+		{name: "reset", aliases: []string{"清空", "重置"}, help: texts.HelpReset, plan: reset},
+		{name: "compact", aliases: []string{"压缩"}, help: texts.HelpCompact, frequent: true, plan: compactNow},
+		{name: "stop", aliases: []string{"停止"}, help: texts.HelpStop, frequent: true, plan: stop},
+		{name: "retry", aliases: []string{"重试", "重新回答"}, help: c.HelpRetry, frequent: true, plan: retry},
+		{name: "status", aliases: []string{"状态"}, help: texts.HelpStatus, frequent: true, plan: status},
+		{name: "title", aliases: []string{"标题"}, args: c.ArgsTitle, help: c.HelpTitle, plan: entitleChat},
+		{name: "resume", aliases: []string{"恢复", "会话"}, args: c.ArgsResume, help: c.HelpResume, frequent: true, plan: resume},
+		{name: "history", aliases: []string{"历史"}, args: c.ArgsHistory, help: texts.HelpHistory, plan: showHistory},
+		{name: "context", aliases: []string{"上下文"}, args: c.ArgsContext, help: texts.HelpContext, frequent: true, plan: showContext},
+		{name: "remember", aliases: []string{"记住"}, args: c.ArgsRemember, help: texts.HelpRemember, plan: rememberThis},
+		{name: "memory", aliases: []string{"记忆"}, help: texts.HelpMemory, frequent: true, plan: aboutMemory},
+		{name: "allow", aliases: []string{"授权"}, args: approvalTexts.ArgsAllow, help: approvalTexts.HelpAllow, frequent: true, plan: allow},
+		{name: "model", aliases: []string{"模型"}, args: c.ArgsModel, help: c.HelpModel, plan: chooseModel},
+		{name: "effort", aliases: []string{"思考"}, args: c.ArgsEffort, help: c.HelpEffort, plan: chooseEffort},
+		{name: "lang", aliases: []string{"语言"}, args: c.ArgsLang, help: c.HelpLang, plan: chooseLang},
+		{name: "doctor", aliases: []string{"诊断"}, help: c.HelpDoctor, admin: true, plan: checkUp},
+		{name: "login", aliases: []string{"登录"}, args: c.ArgsLogin, help: c.HelpLogin, admin: true, plan: logIn},
 	}
 }
 
@@ -101,27 +119,62 @@ func parseCommand(text string) (cmd *command, name, args string) {
 
 // obey stores a message that is no talk, with the reply to it, and carries out what it orders, once.
 func (b *Bridge) obey(ctx context.Context, m chat.Incoming, args string, p plan) error {
-	c, err := b.db.Chats().Get(ctx, m.Key)
+	return ordered{b: b, m: m, args: args}.obey(ctx, p)
+}
+
+func (o ordered) obey(ctx context.Context, p plan) error {
+	b, key := o.b, o.m.Key
+	c, err := b.db.Chats().Get(ctx, key)
 	if errors.Is(err, db.ErrNotFound) {
-		c = db.Chat{Key: m.Key}
+		c = db.Chat{Key: key}
 	} else if err != nil {
 		return err
 	}
-	o, err := p(ctx, ordered{b: b, m: m, args: args, chat: c, lang: chatLang(c)})
+	spoken := b.cfg.ordersIn(o.m.Text, c)
+	c.Lang = cmp.Or(string(spoken), c.Lang)
+	o.chat, o.lang = c, chatLang(c)
+	what, err := p(ctx, o)
 	if err != nil {
 		return err
 	}
-	got, err := b.accept(ctx, db.Entry{
-		Incoming: m, Class: chat.Command, Reply: o.reply, StartAnew: o.startAnew, Compact: o.compact, Memory: o.memory, Set: o.set, Revoke: o.revoke,
-	})
+	e := db.Entry{
+		Incoming: o.m, Class: chat.Command, Lang: string(spoken), Reply: what.reply, Card: what.card, ReplyTo: o.answers, StartAnew: what.startAnew,
+		Compact: what.compact, Topic: what.topic, GoBack: what.goBack, Memory: what.memory, Set: what.set, Revoke: what.revoke,
+	}
+	if what.ask != "" {
+		e.Class, e.Text = chat.Talk, what.ask
+	}
+	got, err := b.accept(ctx, e)
 	if err != nil || !got.Fresh {
 		return err
 	}
-	if o.then != nil {
-		o.then()
+	if what.then != nil {
+		what.then()
 	}
-	b.outbox.wake(m.Key)
+	if what.later != nil {
+		o.promise(what.later)
+	}
+	b.outbox.wake(key)
+	if got.Turn != 0 {
+		b.wake(key)
+	}
 	return nil
+}
+
+// promise says what work finds out, when it has. At the end of the program it is left: who waits for it asks again.
+func (o ordered) promise(work func(context.Context) string) {
+	o.b.upkeep.jobs.add(func(ctx context.Context) {
+		text := work(ctx)
+		if text == "" || ctx.Err() != nil {
+			return
+		}
+		p := db.Post{Key: o.m.Key, Idem: "later:" + o.m.ID, ReplyTo: cmp.Or(o.answers, o.m.ID), Text: text}
+		if err := o.b.db.Outbox().Add(context.WithoutCancel(ctx), p); err != nil {
+			o.b.log.Error().Err(err).Stringer("chat", o.m.Key).Msg("reply not stored")
+			return
+		}
+		o.b.outbox.wake(o.m.Key)
+	})
 }
 
 // say is the plan that only replies.
@@ -134,17 +187,6 @@ func tooLate(name string) plan {
 	return func(_ context.Context, o ordered) (order, error) {
 		return o.say(texts.LateCommand, name, span(time.Since(o.m.Time), o.lang))
 	}
-}
-
-func help(_ context.Context, o ordered) (order, error) {
-	var s strings.Builder
-	s.WriteString(texts.HelpHead.in(o.lang) + "\n")
-	for _, c := range commands() {
-		if c.free(o.b.access.Load(), o.m.Actor) {
-			fmt.Fprintf(&s, "- `/%s` %s\n", c.name, c.help.in(o.lang))
-		}
-	}
-	return order{reply: s.String()}, nil
 }
 
 func startNew(_ context.Context, o ordered) (order, error) { return o.forget(texts.New), nil }
@@ -177,19 +219,32 @@ func stop(ctx context.Context, o ordered) (order, error) {
 	return order{reply: texts.Stopped.in(o.lang), then: func() { b.lanes.halt(key, turn) }}, nil
 }
 
-func status(ctx context.Context, o ordered) (order, error) {
-	b, c, l := o.b, o.chat, o.lang
-	state, session := texts.StatusIdle, texts.StatusNoSession
-	if b.lanes.running(c.Key) != 0 {
-		state = texts.StatusRunning
+// pressed gives the command of a button, as whoever has pressed it.
+func (b *Bridge) pressed(ctx context.Context, p chat.Press) error {
+	cmd, _, args := parseCommand(p.Action.ID)
+	c, err := b.db.Chats().Get(ctx, p.Key)
+	if cmd == nil || errors.Is(err, db.ErrNotFound) { // no button of ours
+		return nil
+	} else if err != nil {
+		return err
 	}
-	switch {
-	case c.Session.ID != "" && b.pool.Living(c.Key.String(), c.Session.ID):
-		session = texts.StatusLive
-	case c.Session.ID != "" && b.cfg.away(c) != "":
-		session = texts.StatusAway
-	case c.Session.ID != "":
-		session = texts.StatusSession
+	what := cmd.plan
+	if !cmd.free(b.access.Load(), p.Actor) {
+		what = say(texts.ForAdmins)
 	}
-	return order{reply: fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.cfg.project(c)), session.in(l), b.cfg.Context.Mode) + lastTold(ctx, b, c)}, nil
+	m := chat.Incoming{Key: p.Key, Kind: c.Kind, ID: "press:" + p.ID, Actor: p.Actor, Text: p.Action.ID, Time: time.Now(), ToBot: true}
+	return ordered{b: b, m: m, args: args, answers: p.Card}.obey(ctx, what)
+}
+
+// ordersIn is the language in which a chat speaks as far as a command tells: its name may be written in another.
+func (cfg Config) ordersIn(text string, c db.Chat) lang {
+	switch l := langOf(text); {
+	case cfg.Lang != "":
+		return lang(cfg.Lang)
+	case l == zh:
+		return zh
+	case c.Lang == "":
+		return lang(cfg.NewLang)
+	}
+	return ""
 }

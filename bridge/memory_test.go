@@ -92,6 +92,9 @@ func (w *world) delivered(p place) string {
 	post, err := w.store.Outbox().Next(w.ctx, p.key)
 	w.must(err)
 	w.must(w.store.Outbox().Delivered(w.ctx, post, "om_reply"))
+	if post.Card != nil {
+		return post.Card.Body
+	}
 	return post.Text
 }
 
@@ -389,7 +392,7 @@ func TestWhatIsShownWhileAToolRuns(t *testing.T) {
 	for tool, want := range map[string]string{
 		"mcp__magpie__remember": "正在记下…", "mcp__magpie__search_history": "正在翻看记录…", "Bash": "正在运行 Bash…", "mcp__other__remember": "正在运行 mcp__other__remember…",
 	} {
-		if got := newView(1, zh).apply(claude.ToolUse{ID: "1", Name: tool}).card().Status; got != want {
+		if got := newView(1, zh).apply(claude.ToolUse{ID: "1", Name: tool}, time.Now()).card(time.Now()).Status; got != want {
 			t.Errorf("%s: %q", tool, got)
 		}
 	}

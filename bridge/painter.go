@@ -65,23 +65,39 @@ func (p *painter) run(ctx, idle context.Context) {
 		drawn, err = p.open(ctx)
 	}
 	for {
-		select {
-		case <-p.dirty:
-		case <-idle.Done():
+		if !p.stir(idle) {
 			return
 		}
-		if reflect.DeepEqual(p.latest().card(), drawn) {
+		if reflect.DeepEqual(p.latest().card(time.Now()), drawn) {
 			continue // a picture that changes nothing would cost the platform's patience for one that does
 		}
 		if p.out.Ready(idle, p.card) != nil {
 			continue
 		}
 		v := p.latest()
-		drawn = v.card()
-		if p.draw(ctx, v) != nil {
+		drawn = v.card(time.Now())
+		if p.draw(ctx, v, drawn) != nil {
 			return
 		}
 	}
+}
+
+// stir waits until there may be something to draw: a new view, or time has passed that the view tells of. It reports
+// false when the turn is over.
+func (p *painter) stir(idle context.Context) bool {
+	var passed <-chan time.Time
+	if wait := p.latest().changes(time.Now()); wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		passed = t.C
+	}
+	select {
+	case <-p.dirty:
+	case <-passed:
+	case <-idle.Done():
+		return false
+	}
+	return true
 }
 
 // inVain reports that trying again would not help.
@@ -89,12 +105,12 @@ func inVain(err error) bool {
 	return errors.Is(err, chat.ErrGone) || errors.Is(err, chat.ErrUnreachable)
 }
 
-// draw draws v on the card that there is. When that fails, one picture is missing: the next, or the last, shows what this
+// draw draws v, which looks like c, on the card that there is. When that fails, one picture is missing: the next, or the last, shows what this
 // one would have. Only that nothing more can be drawn is an error.
-func (p *painter) draw(ctx context.Context, v view) error {
+func (p *painter) draw(ctx context.Context, v view, c chat.Card) error {
 	p.shows(ctx, v.answer())
 	crash.At("card: drawing")
-	err := p.out.Edit(ctx, p.card, v.card())
+	err := p.out.Edit(ctx, p.card, c)
 	crash.At("card: drawn")
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
@@ -108,7 +124,7 @@ func (p *painter) draw(ctx context.Context, v view) error {
 // open posts the card, or draws on the one that the turn has from before a restart.
 func (p *painter) open(ctx context.Context) (chat.Card, error) {
 	v := p.latest()
-	c := v.card()
+	c := v.card(time.Now())
 	if p.card == "" {
 		id, err := p.found(ctx)
 		if err != nil {
@@ -117,7 +133,7 @@ func (p *painter) open(ctx context.Context) (chat.Card, error) {
 		p.keep(ctx, id)
 	}
 	if p.card != "" {
-		return c, p.draw(ctx, v)
+		return c, p.draw(ctx, v, c)
 	}
 	p.shows(ctx, v.answer())
 	crash.At("card: posting")

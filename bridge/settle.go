@@ -15,7 +15,7 @@ import (
 func (t *turn) settle(ctx context.Context) {
 	b, key := t.b, t.claim.Turn.Key
 	b.summaries.beginAnew(ctx, t.claim)
-	b.upkeep.begin(ctx, key, b.summaries.due(t.claim.Chat), func() { t.show(t.view.tidying()) })
+	b.upkeep.begin(ctx, key, b.summaries.due(t.claim.Chat), func() { t.show(t.view.tidying(time.Now())) })
 	c, err := b.db.Chats().Get(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
@@ -51,6 +51,9 @@ func (t *turn) unsettle(ctx context.Context, end outcome) {
 	}
 	if b.summaries.due(c) || b.summaries.long(ctx, c) {
 		b.upkeep.make(key)
+	}
+	if t.ownCommand() != "" {
+		return // nothing was said that would be worth a title or a memory
 	}
 	if end.state == db.Done {
 		b.notes.learn(c, t.claim.Turn.ID, t.claim.Asked)

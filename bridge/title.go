@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
@@ -25,4 +26,19 @@ func (b *Bridge) entitle(ctx context.Context, c db.Chat, asked []chat.Message, a
 	if err := b.db.Chats().SetTopic(ctx, c.Key, title); err != nil {
 		log.Error().Err(err).Msg("title not stored")
 	}
+}
+
+// entitleChat is the command /title.
+func entitleChat(_ context.Context, o ordered) (order, error) {
+	if o.args == "" {
+		if o.chat.Topic == "" {
+			return o.say(commandTexts.TitleNone)
+		}
+		return o.say(commandTexts.TitleIs, o.chat.Topic)
+	}
+	title := contextmgr.Title(Clean(o.args))
+	if title == "" {
+		return o.say(commandTexts.TitleEmpty)
+	}
+	return order{reply: fmt.Sprintf(commandTexts.TitleSet.in(o.lang), title), topic: title}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -154,7 +155,7 @@ func (t *turn) draw(ctx context.Context, v view) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), courtesy(ctx))
 	defer cancel()
-	if err := t.b.out.Close(ctx, t.painter.card, v.card()); err != nil {
+	if err := t.b.out.Close(ctx, t.painter.card, v.card(time.Now())); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 	}
 }
@@ -307,11 +308,12 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	b, owner := t.b, t.claim.Turn.Key.String()
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
+		Model: t.claim.Chat.Settings.Model, Effort: t.claim.Chat.Settings.Effort,
 		Dir: b.cfg.project(t.claim.Chat), Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 		Tools: b.desk.serve(t.claim.Chat),
 		Known: func() []string { return t.known(ctx) },
 	}
-	queued := t.view.waiting()
+	queued := t.view.waiting(time.Now())
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
 	crash.At("process: starting")
 	b.lanes.wait(t.claim.Turn.Key, !t.sent)
@@ -327,12 +329,8 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		return claude.Result{}, context.Cause(ctx)
 	}
 	t.show(t.view.restarted())
-	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
 	var result claude.Result
-	t.sent = true
-	b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
-	crash.At("prompt: sending")
-	for ev, err := range p.Run(ctx, t.claim.Turn.Prompt, prompt.Text()) {
+	for ev, err := range t.ask(ctx, p) {
 		if err != nil {
 			return result, err
 		}
@@ -352,6 +350,9 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 			result = r
 		}
 	}
+	if t.ownCommand() != "" {
+		t.carriedOut(result)
+	}
 	switch {
 	case result.Failure == claude.FailSession:
 		return result, &claude.LostError{Session: spec.Session, Cause: claude.LostUnknown}
@@ -361,6 +362,19 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	return result, nil
 }
 
+// ask puts the question to a process, or has it carry out a command of its own.
+func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Event, error] {
+	t.sent = true
+	if line := t.ownCommand(); line != "" {
+		crash.At("prompt: sending")
+		return p.Command(ctx, t.claim.Turn.Prompt, line)
+	}
+	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
+	t.b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
+	crash.At("prompt: sending")
+	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text())
+}
+
 // build makes the prompt while the process starts.
 func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prompt {
 	t.listen()
@@ -368,6 +382,7 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 	r.Note, r.Live, r.Lost = t.note(), live, t.lost != ""
 	prompt := t.b.context.Build(ctx, r)
 	t.told = told(r, prompt, t.lost)
+	t.view = t.view.given(describe(*t.told, t.view.lang))
 	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
 		Bool("verified", s.verified).Msg("混合上下文统计")
 	if t.b.cfg.Observe != nil {
@@ -422,7 +437,7 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 			FirstText: t.first, Duration: time.Since(t.began),
 		}
 	}
-	t.show(t.view.apply(ev))
+	t.show(t.view.apply(ev, time.Now()))
 }
 
 func (t *turn) show(v view) {
@@ -463,7 +478,7 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 	}
 	e := db.End{
 		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.usage,
-		Card: t.view.end(end.state, end.notice).card(), Told: t.told,
+		Card: t.view.end(end.state, end.notice).card(time.Now()), Told: t.told,
 	}
 	if t.b.cfg.Context.Resumes() {
 		e.Session = t.kept

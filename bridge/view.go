@@ -1,9 +1,9 @@
 package bridge
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"magpie/db"
 	"magpie/internal/chat"
@@ -19,26 +19,51 @@ const (
 
 // view is what a turn looks like so far: a value. Events change it by apply; card draws it.
 type view struct {
-	turn   int64
-	lang   lang
-	status phrase   // what goes on now; its %s is tool
-	tool   string   // the tool that runs
-	blocks []string // the answer
-	denied []string // tools that were refused
-	asking int      // how often people are being asked
-	notice string   // how it ended, if not well
-	state  db.TurnState
+	turn     int64
+	lang     lang
+	phase    phase
+	asks     asks
+	open     int // how many questions wait for an answer
+	steps    steps
+	thoughts string   // the end of what the model has thought
+	blocks   []string // the answer
+	denied   []string // tools that were refused
+	began    time.Time
+	figures  figures // what the turn took; known at its end
+	context  string  // what the agent was told beside the question
+	notice   string  // how it ended, if not well
+	state    db.TurnState
 }
 
-func newView(turn int64, l lang) view { return view{turn: turn, lang: l, status: texts.Thinking} }
+// phase is what goes on in a turn that runs.
+type phase struct {
+	text  phrase // its %s is tool
+	tool  string
+	since time.Time // of an answer that is being written: since its last piece
+}
+
+// asks is what people are asked while a turn waits for them.
+type asks struct {
+	text    string // Markdown
+	form    *chat.Form
+	buttons []chat.Button
+}
+
+func newView(turn int64, l lang) view {
+	now := time.Now()
+	return view{turn: turn, lang: l, phase: phase{text: texts.Thinking, since: now}, began: now}
+}
 
 // apply is the view after an event. It does not change v.
-func (v view) apply(ev claude.Event) view {
+func (v view) apply(ev claude.Event, now time.Time) view {
 	switch e := ev.(type) {
-	case claude.Started, claude.Thinking:
-		v.status, v.tool = texts.Thinking, ""
+	case claude.Started:
+		return v.thinking(now)
+	case claude.Thinking:
+		v.thoughts = lastOf(v.thoughts+e.Text, mostThoughts)
+		return v.thinking(now)
 	case claude.Text:
-		v.status, v.tool = texts.Thinking, ""
+		v.phase = phase{text: cardTexts.Writing, since: now}
 		v.blocks = slices.Clone(v.blocks)
 		for len(v.blocks) <= e.Block {
 			v.blocks = append(v.blocks, "")
@@ -50,23 +75,27 @@ func (v view) apply(ev claude.Event) view {
 	case claude.Rewind:
 		v.blocks = v.blocks[:min(e.Block, len(v.blocks)):min(e.Block, len(v.blocks))]
 	case claude.ToolUse:
-		v.status, v.tool = using(e.Name)
+		v.steps = v.steps.begun(e, now)
+		return v.running(now)
 	case claude.ToolResult:
-		v.status, v.tool = texts.Thinking, ""
+		v.steps = v.steps.ended(e, now)
+		return v.running(now)
 	case claude.ToolAsk:
-		v.asking++
+		v.open++
+		return v.asking(asks{}, now)
 	case claude.ToolAskEnd, claude.ToolAllowed:
-		v.asking = max(0, v.asking-1)
+		return v.answered(now)
 	case claude.ToolDenied:
-		v.asking = max(0, v.asking-1)
 		if !slices.Contains([]string{claude.QuestionTool, claude.PlanTool}, e.Name) && !slices.Contains(v.denied, e.Name) {
 			v.denied = append(slices.Clone(v.denied), e.Name)
 		}
+		return v.answered(now)
 	case claude.Retrying:
-		v.status, v.tool = texts.Retrying, ""
+		v.phase = phase{text: texts.Retrying, since: now}
 	case claude.Compacting:
-		v.status, v.tool = texts.Compacting, ""
+		v.phase = phase{text: texts.Compacting, since: now}
 	case claude.Result:
+		v.figures = figuresOf(e, now.Sub(v.began))
 		if v.answer() == "" && e.Failure == "" && e.Text != "" {
 			v.blocks = []string{e.Text} // the CLI itself answered
 		}
@@ -74,23 +103,63 @@ func (v view) apply(ev claude.Event) view {
 	return v
 }
 
+// thinking is the view of a turn in which the model thinks.
+func (v view) thinking(now time.Time) view {
+	if v.open == 0 && v.phase.text != texts.Thinking {
+		v.phase = phase{text: texts.Thinking, since: now}
+	}
+	return v
+}
+
+// running is the view of a turn with the tool that has run for longest.
+func (v view) running(now time.Time) view {
+	s := v.steps.running()
+	switch {
+	case v.open > 0:
+		return v
+	case s == nil:
+		return v.thinking(now)
+	}
+	v.phase = phase{since: s.began}
+	v.phase.text, v.phase.tool = using(s.tool)
+	return v
+}
+
 // waiting is the view of a turn that waits for a free process.
-func (v view) waiting() view {
-	v.status, v.tool = texts.Waiting, ""
+func (v view) waiting(now time.Time) view {
+	v.phase = phase{text: texts.Waiting, since: now}
 	return v
 }
 
 // tidying is the view of a turn that waits for a summary of what was said before.
-func (v view) tidying() view {
-	v.status, v.tool = texts.Compacting, ""
+func (v view) tidying(now time.Time) view {
+	v.phase = phase{text: texts.Compacting, since: now}
+	return v
+}
+
+// asking is the view of a turn that waits for people. What they are asked stands on another card when a is zero.
+func (v view) asking(a asks, now time.Time) view {
+	v.phase, v.asks = phase{text: cardTexts.YourTurn, since: now}, a
+	return v
+}
+
+// answered is the view of a turn of which a question was answered.
+func (v view) answered(now time.Time) view {
+	v.asks, v.open = asks{}, max(0, v.open-1)
+	return v.running(now)
+}
+
+// given is the view of a turn whose agent was told this beside the question.
+func (v view) given(context string) view {
+	v.context = context
 	return v
 }
 
 // restarted is the view of a turn that begins again: what was shown of the first try is void.
 func (v view) restarted() view {
-	v.status, v.tool, v.blocks, v.denied = texts.Thinking, "", nil, nil
-	v.asking = 0
-	return v
+	fresh := newView(v.turn, v.lang)
+	fresh.began, fresh.context = v.began, v.context
+	return fresh
 }
 
 // saying is the view with this answer.
@@ -101,7 +170,7 @@ func (v view) saying(answer string) view {
 
 // end is the view of a turn that is over. notice is empty when it went well.
 func (v view) end(state db.TurnState, notice phrase) view {
-	v.state, v.notice = state, notice.in(v.lang)
+	v.state, v.notice, v.asks = state, notice.in(v.lang), asks{}
 	return v
 }
 
@@ -116,51 +185,17 @@ func (v view) answer() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// summaryLength is how much of an answer the chat list shows, in runes.
-const summaryLength = 60
+// mostThoughts is how much of what the model thinks is kept, in bytes.
+const mostThoughts = 8 << 10
 
-// card draws the view.
-func (v view) card() chat.Card {
-	c := chat.Card{Body: v.answer(), Live: v.state == ""}
-	if len(v.denied) > 0 {
-		c.Footer = fmt.Sprintf(texts.Denied.in(v.lang), strings.Join(v.denied, ", "))
+// lastOf is the end of a text: whole lines of it, if there are any, of so many bytes at most.
+func lastOf(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	if c.Live {
-		c.Status = v.status.in(v.lang)
-		if v.tool != "" {
-			c.Status = fmt.Sprintf(c.Status, v.tool)
-		}
-		if v.asking > 0 {
-			c.Status = approvalTexts.WaitsForYou.in(v.lang)
-		}
-		c.Summary = c.Status
-		c.Buttons = []chat.Button{v.button(texts.StopButton, doStop)}
-		c.Buttons[0].Danger = true
-		return c
+	text = text[len(text)-most:]
+	if _, rest, ok := strings.Cut(text, "\n"); ok {
+		return rest
 	}
-	switch {
-	case c.Body == "" && v.notice != "":
-		c.Body = v.notice
-	case c.Body == "":
-		c.Body = texts.NoAnswer.in(v.lang)
-	default:
-		c.Status = v.notice
-	}
-	if v.state == db.Interrupted {
-		c.Buttons = []chat.Button{v.button(texts.ContinueButton, doContinue), v.button(texts.DropButton, doDrop)}
-	}
-	c.Summary = firstLine(c.Body)
-	return c
-}
-
-func (v view) button(label phrase, do string) chat.Button {
-	return chat.Button{Label: label.in(v.lang), Action: chat.Action{Do: do, Turn: v.turn}}
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if r := []rune(line); len(r) > summaryLength {
-		return string(r[:summaryLength]) + "…"
-	}
-	return line
+	return strings.ToValidUTF8(text, "")
 }

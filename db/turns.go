@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -112,7 +113,7 @@ func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) 
 	if err != nil {
 		return 0, err
 	}
-	ask, replyTo := askTurn, m.ID
+	ask, replyTo := askTurn, cmp.Or(e.ReplyTo, m.ID)
 	if m.ID == continueID(old.ID) {
 		ask, replyTo = askTurnByPress, old.ReplyTo
 	}
@@ -365,6 +366,17 @@ func (ts Turns) Queued(ctx context.Context, key chat.Key) (turn int64, err error
 		return 0, fmt.Errorf("queued turn of %v: %w", key, err)
 	}
 	return turn, nil
+}
+
+const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND role = 'user'
+	AND turn_id IN (SELECT id FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen + `)`
+
+// Waiting counts the messages of a chat that wait to be answered.
+func (ts Turns) Waiting(ctx context.Context, key chat.Key) (n int, err error) {
+	if err := ts.db.read.QueryRowContext(ctx, waitingMessages, key.String()).Scan(&n); err != nil {
+		return 0, fmt.Errorf("messages that wait in %v: %w", key, err)
+	}
+	return n, nil
 }
 
 const runningTurns = `SELECT ` + turnColumns + ` FROM turns WHERE state = 'running' ORDER BY id`

@@ -13,9 +13,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// streamingLife is how long streaming mode may be on before it is opened again; the platform closes it after 10
-// minutes (page cardkit-v1/streaming-updates-openapi-overview).
-const streamingLife = 9 * time.Minute
+// streamingLife is how long a card is streamed to before the text goes on on another one, or, when there is none yet,
+// before streaming mode is opened again. The platform closes it after 10 minutes (page
+// cardkit-v1/streaming-updates-openapi-overview), and people have seen it lose what came shortly before.
+const streamingLife = 7*time.Minute + 30*time.Second
 
 const opCreate = "create a card"
 

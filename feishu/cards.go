@@ -84,6 +84,7 @@ type card struct {
 
 	mu     sync.Mutex
 	sheets []*sheet
+	layout layout
 	draft  *draft // of the page that is being opened; nil: none
 
 	forgotten bool     // pages that an earlier process sent must be looked for
@@ -128,7 +129,7 @@ func (k *card) first(ctx context.Context, value chat.Card, idem string) (id stri
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.sheets) == 0 {
-		s, err := k.open(ctx, faces(value)[0], idem, 0)
+		s, err := k.open(ctx, k.faces(value)[0], idem, 0)
 		if err != nil {
 			return "", err
 		}
@@ -163,8 +164,12 @@ func (cs *cards) find(id string) (*card, error) {
 }
 
 // faces is what each of the cards shows on which the value is drawn. The last of them has what is not text.
-func faces(value chat.Card) []chat.Card {
-	pages := split(value.Body)
+func (k *card) faces(value chat.Card) []chat.Card {
+	pages := k.layout.lay(value.Body)
+	if n := len(pages); value.Live && len(k.sheets) == n && k.sheets[n-1].tired(pages[n-1]) {
+		k.layout.turn()
+		pages = k.layout.lay(value.Body)
+	}
 	out := make([]chat.Card, len(pages))
 	for i, p := range pages {
 		out[i] = chat.Card{Body: p, Summary: value.Summary}
@@ -179,7 +184,7 @@ func faces(value chat.Card) []chat.Card {
 func (k *card) show(ctx context.Context, value chat.Card, last bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	want := faces(value)
+	want := k.faces(value)
 	for i, face := range want {
 		if err := k.page(ctx, i, face, last); err != nil {
 			return err

@@ -14,8 +14,8 @@ import (
 // A process dies between the pages of a long answer, with the answer of a call on its way or not, and the next one
 // is told to close the same card.
 func TestKilledBetweenPages(t *testing.T) {
-	text := strings.Repeat("Some words in a row, and some more.\n\n", 2200)
-	pages := len(faces(chat.Card{Body: text}))
+	text := strings.Repeat("Some words in a row, and some more.\n\n", 1000)
+	pages := len(split(text))
 	if pages < 3 {
 		t.Fatalf("%d pages", pages)
 	}
@@ -66,8 +66,8 @@ func TestKilledBetweenPages(t *testing.T) {
 // A turn of more than an hour, whose process died after it had shown some pages.
 func TestPagesOfAnHourAgoAreFound(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
-	text := strings.Repeat("Some words in a row, and some more.\n\n", 2200)
-	pages := len(faces(chat.Card{Body: text}))
+	text := strings.Repeat("Some words in a row, and some more.\n\n", 1000)
+	pages := len(split(text))
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: text[:len(text)/pages*(pages-1)]}, "seed")
 	p.must(err)
 	if n := len(p.answers(ask.Key.ID)); n < 2 || n >= pages {

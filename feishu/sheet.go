@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
@@ -28,6 +29,12 @@ type sheet struct {
 	entity  *entity       // nil: the message is the card
 	rate    *rate.Limiter // of a message that is a card; nil: it cannot be drawn again
 	shown   *chat.Card    // what it shows, as far as we know
+}
+
+// tired reports whether text that comes now shall go on on another sheet. One that no text is added to stays, and
+// streaming to it is opened again.
+func (s *sheet) tired(body string) bool {
+	return s.entity != nil && time.Since(s.entity.born) >= streamingLife && s.shown != nil && s.shown.Body != body
 }
 
 // opener opens sheets for one card.

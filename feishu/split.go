@@ -14,11 +14,11 @@ const pageSize = 12 << 10
 // else before a letter. A code block that goes on is closed and opened again with its language; a table that goes on
 // gets its head again. A border, once it is there, stays where it is while the text grows at its end.
 func split(text string) []string {
-	var pages []string
-	for _, p := range splitAt(text, pageSize) {
-		pages = append(pages, p.carry+p.text+p.tail)
+	var texts []string
+	for _, p := range splitAfter("", text, pageSize) {
+		texts = append(texts, p.drawn())
 	}
-	return pages
+	return texts
 }
 
 // opening is the beginning of a text, as much as fits.
@@ -38,9 +38,11 @@ type page struct {
 	tail  string // closes what goes on in the next page
 }
 
-func splitAt(text string, size int) []page {
+func (p page) drawn() string { return p.carry + p.text + p.tail }
+
+// splitAfter cuts what follows a page into pages of that size; carry is what that page had to close.
+func splitAfter(carry, text string, size int) []page {
 	var pages []page
-	carry := ""
 	for {
 		end, known := pageEnd(carry, text, size)
 		if end == len(text) {
@@ -51,6 +53,24 @@ func splitAt(text string, size int) []page {
 		pages = append(pages, p)
 		text = text[end:]
 	}
+}
+
+// lastBorder is the last place in a text behind carry where a page may end; 0 is none.
+func lastBorder(carry, text string) (end int) {
+	var s scan
+	s.lines(carry)
+	at := 0
+	for line := range strings.Lines(text) {
+		if !strings.HasSuffix(line, "\n") {
+			break
+		}
+		s.line(line)
+		at += len(line)
+		if s.prev == "" || s.head != "" {
+			end = at
+		}
+	}
+	return end
 }
 
 // scan goes over the lines of a page and knows in what it is.

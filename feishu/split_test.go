@@ -3,6 +3,7 @@ package feishu
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,7 +16,7 @@ import (
 func bodies(pages []page) []string {
 	var out []string
 	for _, p := range pages {
-		out = append(out, p.carry+p.text+p.tail)
+		out = append(out, p.drawn())
 	}
 	return out
 }
@@ -30,7 +31,7 @@ func TestShortTextIsOnePage(t *testing.T) {
 
 func TestPagesEndAfterParagraphs(t *testing.T) {
 	text := strings.Repeat("one two three four five\nsix seven\n\n", 10)
-	for i, p := range bodies(splitAt(text, 120)) {
+	for i, p := range bodies(splitAfter("", text, 120)) {
 		if !strings.HasPrefix(p, "one") || !strings.HasSuffix(p, "seven\n\n") {
 			t.Errorf("page %d: %q", i, p)
 		}
@@ -39,7 +40,7 @@ func TestPagesEndAfterParagraphs(t *testing.T) {
 
 func TestCodeGoesOnWithItsLanguage(t *testing.T) {
 	text := "```go\n" + strings.Repeat("x := 1\n", 20) + "```\nend"
-	pages := bodies(splitAt(text, 100))
+	pages := bodies(splitAfter("", text, 100))
 	for i, p := range pages {
 		if !strings.HasPrefix(p, "```go\n") {
 			t.Errorf("page %d begins %q", i, p)
@@ -52,7 +53,7 @@ func TestCodeGoesOnWithItsLanguage(t *testing.T) {
 
 func TestTableGoesOnWithItsHead(t *testing.T) {
 	head := "| a | b |\n|---|---|\n"
-	pages := bodies(splitAt("words\n\n"+head+strings.Repeat("| 1 | 2 |\n", 30), 150))
+	pages := bodies(splitAfter("", "words\n\n"+head+strings.Repeat("| 1 | 2 |\n", 30), 150))
 	if len(pages) < 3 {
 		t.Fatalf("%d pages", len(pages))
 	}
@@ -65,7 +66,7 @@ func TestTableGoesOnWithItsHead(t *testing.T) {
 
 func TestHeadIsNotPartedFromItsLine(t *testing.T) {
 	for size := 60; size < 120; size++ {
-		for _, p := range bodies(splitAt("some words\n\nmore words\nand more\n| a | b |\n|---|---|\n| 1 | 2 |\n| 1 | 2 |\n| 1 | 2 |\n", size)) {
+		for _, p := range bodies(splitAfter("", "some words\n\nmore words\nand more\n| a | b |\n|---|---|\n| 1 | 2 |\n| 1 | 2 |\n| 1 | 2 |\n", size)) {
 			if strings.HasSuffix(p, "| a | b |\n") || strings.HasPrefix(p, "|---") {
 				t.Errorf("size %d: %q", size, p)
 			}
@@ -88,7 +89,7 @@ func TestFourthTableIsOnTheNextPage(t *testing.T) {
 func TestLettersStayWhole(t *testing.T) {
 	family := "👩‍👩‍👧‍👦"
 	for size := 40; size < 90; size++ {
-		for _, p := range bodies(splitAt(strings.Repeat(family, 20), size)) {
+		for _, p := range bodies(splitAfter("", strings.Repeat(family, 20), size)) {
 			if !utf8.ValidString(p) || strings.ReplaceAll(p, family, "") != "" {
 				t.Fatalf("size %d: %q", size, p)
 			}
@@ -101,7 +102,7 @@ func TestSplitLosesNothing(t *testing.T) {
 		text := markdownText().Draw(t, "text")
 		size := rapid.IntRange(60, 600).Draw(t, "size")
 		var joined strings.Builder
-		for _, p := range splitAt(text, size) {
+		for _, p := range splitAfter("", text, size) {
 			joined.WriteString(p.text)
 			if cost(p.carry+p.text) > size+32 {
 				t.Fatalf("page of %d, more than %d: %q", cost(p.carry+p.text), size, p)
@@ -114,6 +115,67 @@ func TestSplitLosesNothing(t *testing.T) {
 	})
 }
 
+func TestALayoutIsThatOfTheWholeText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var l layout
+		text := ""
+		for range rapid.IntRange(1, 8).Draw(t, "pieces") {
+			piece := strings.Repeat(markdownText().Draw(t, "piece")+"\n", rapid.IntRange(1, 400).Draw(t, "times"))
+			text += piece[:min(len(piece), 9000)]
+			if rapid.IntRange(0, 5).Draw(t, "anew") == 0 {
+				text = "other " + text[min(len(text), 5000):]
+			}
+			text = strings.ToValidUTF8(text, "")
+			if got, want := l.lay(text), split(text); !slices.Equal(got, want) {
+				t.Fatalf("%d pages, want %d, of %.3000q", len(got), len(want), text)
+			}
+		}
+	})
+}
+
+func TestALayoutThatIsTurnedLosesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var l layout
+		text := ""
+		for range rapid.IntRange(1, 6).Draw(t, "pieces") {
+			text += markdownText().Draw(t, "piece")
+			before := slices.Clone(l.lay(text))
+			if rapid.Bool().Draw(t, "turn") {
+				l.turn()
+			}
+			after := l.lay(text)
+			if l.held+l.last.text != text {
+				t.Fatalf("%q and %q, want %q", l.held, l.last.text, text)
+			}
+			if n := len(before) - 1; !slices.Equal(after[:n], before[:n]) {
+				t.Fatalf("full pages changed: %q to %q", before, after)
+			}
+			for _, p := range after {
+				checkSafe(t, p)
+			}
+		}
+	})
+}
+
+func TestATurnKeepsCodeAndTablesWhole(t *testing.T) {
+	for text, want := range map[string][]string{
+		"one\ntwo\nthr":                 {"one\ntwo\n", "thr"},
+		"one\n":                         {"one\n"},
+		"one\ntwo\n":                    {"one\n", "two\n"},
+		"```go\na\nb":                   {"```go\na\n```\n", "```go\nb"},
+		"|a|b|\n|-|-|\n|1|2|\n|3|4|":    {"|a|b|\n|-|-|\n|1|2|\n", "|a|b|\n|-|-|\n|3|4|"},
+		"words\n|a|b|\n|-":              {"words\n", "|a|b|\n|-"},
+		"one long line that has no end": {"one long line that has no end"},
+	} {
+		var l layout
+		l.lay(text)
+		l.turn()
+		if got := l.lay(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
 func TestBordersStayWhileTheTextGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := markdownText().Draw(t, "text")
@@ -122,7 +184,7 @@ func TestBordersStayWhileTheTextGrows(t *testing.T) {
 		for end < len(text) && !utf8.RuneStart(text[end]) {
 			end++
 		}
-		before, after := splitAt(text[:end], size), splitAt(text, size)
+		before, after := splitAfter("", text[:end], size), splitAfter("", text, size)
 		for i, p := range before[:len(before)-1] {
 			if i >= len(after) || after[i] != p {
 				t.Fatalf("page %d was %q, became %q", i, p, after)
@@ -151,6 +213,9 @@ func TestCardsStayBelowTheLimit(t *testing.T) {
 		full.Form.Buttons = full.Buttons
 		for _, p := range split(text) {
 			full.Body = p
+			if n := strings.Count(drawCard(full, true), `"tag":`); n > 180 {
+				t.Fatalf("%d elements", n)
+			}
 			body, err := json.Marshal(map[string]string{"data": drawCard(full, true)})
 			if err != nil || len(drawCard(full, true)) > 26<<10 || len(toJSON(map[string]string{"data": drawCard(full, true)})) > 30<<10 {
 				t.Fatalf("a card of %d bytes, in a request %d, of %q repeated: %v", len(drawCard(full, true)), len(body), unit, err)

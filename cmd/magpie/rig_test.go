@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/tidwall/gjson"
 
 	"magpie/bridge"
 	"magpie/feishu"
@@ -214,8 +215,15 @@ func (r *rig) ask(text string) string {
 	return said(r.answer(r.chat, r.sim.Say(r.chat, r.user, text)))
 }
 
-// said is the text of a message without the characters that fill an empty place.
-func said(m feishusim.Message) string { return strings.Trim(m.Text(), "\u200b \n") }
+// said is what a message says, without the characters that fill an empty place. Of a card it is its state and its
+// answer, not what stands around them.
+func said(m feishusim.Message) string {
+	text := m.Text()
+	if card := gjson.ParseBytes(m.Last().Card); card.IsObject() {
+		text = card.Get(`body.elements.#(element_id=="status").content`).String() + "\n" + card.Get(`body.elements.#(element_id=="body").content`).String()
+	}
+	return strings.Trim(text, "\u200b \n")
+}
 
 func (r *rig) lastRequest() modelsim.Request {
 	r.Helper()

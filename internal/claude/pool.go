@@ -63,6 +63,9 @@ func NewPool(c Config) *Pool {
 	}
 }
 
+// Config is the configuration of the pool's processes.
+func (pl *Pool) Config() Config { return pl.cfg }
+
 // Places is how many processes there may be.
 func (pl *Pool) Places() int { return pl.cfg.MaxProcesses }
 

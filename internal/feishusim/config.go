@@ -12,6 +12,7 @@ type Config struct {
 	AppSecret string // default: random
 	BotName   string // default: Magpie
 	Listen    string // default: 127.0.0.1:0; loopback only
+	Pipe      *Pipe  // instead of Listen
 
 	AckTimeout   time.Duration   // an event not acknowledged within it is pushed again; default 3s
 	Redeliver    []time.Duration // the waits before each redelivery; default 15s, 5m, 1h, 6h; empty but not nil: never again

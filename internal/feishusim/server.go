@@ -40,12 +40,9 @@ type Server struct {
 // Start starts a platform that listens on the loopback interface.
 func Start(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
-	ln, err := net.Listen("tcp", cfg.Listen)
+	ln, err := cfg.listen()
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
-	}
-	if a, ok := ln.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		return nil, errors.Join(fmt.Errorf("listen: %s is not a loopback address", cfg.Listen), ln.Close())
+		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{cfg: cfg, notify: newNotifier(), host: ln.Addr().String(), stop: stop, work: &tracker{}}
@@ -65,6 +62,21 @@ func Start(cfg Config) (*Server, error) {
 	}
 	s.accept.Go(func() { _ = s.http.Serve(ln) }) // ends with ErrServerClosed; an earlier end shows in every call
 	return s, nil
+}
+
+// listen opens the door for clients.
+func (c Config) listen() (net.Listener, error) {
+	if c.Pipe != nil {
+		return c.Pipe, nil
+	}
+	ln, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if a, ok := ln.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		return nil, errors.Join(fmt.Errorf("listen: %s is not a loopback address", c.Listen), ln.Close())
+	}
+	return ln, nil
 }
 
 // Close stops everything and waits until nothing runs any more. What was recorded can still be read.

@@ -1,0 +1,64 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Verdict is what a check finds.
+type Verdict int
+
+// The verdicts.
+const (
+	Fine  Verdict = iota
+	Doubt         // it works, but somebody should look
+	Wrong         // it does not work
+)
+
+// Check is one thing that the program can look at while it runs. What exactly is wrong, the operator is told in the log and
+// by "magpie doctor": a chat learns no more than where.
+type Check struct {
+	What string // "cli", "login", "platform", "database" or "disk"
+	Look func(ctx context.Context) Verdict
+}
+
+// checkTime is how long all checks may take together.
+const checkTime = time.Minute
+
+// checkUp is the command /doctor.
+func checkUp(_ context.Context, o ordered) (order, error) {
+	return order{reply: commandTexts.DoctorBegun.in(o.lang), later: func(ctx context.Context) string {
+		ctx, cancel := context.WithTimeout(ctx, checkTime)
+		defer cancel()
+		worst := Fine
+		var s strings.Builder
+		for _, c := range o.b.cfg.Checks {
+			v := c.Look(ctx)
+			worst = max(worst, v)
+			fmt.Fprintf(&s, "\n- %s %s", [...]string{"✅", "⚠️", "❌"}[v], checkName(c.What).in(o.lang))
+		}
+		st := o.b.pool.Stats()
+		fmt.Fprintf(&s, "\n- "+commandTexts.DoctorLoad.in(o.lang), st.Running, o.b.pool.Places(), st.Waiting)
+		head := [...]phrase{commandTexts.DoctorFine, commandTexts.DoctorDoubt, commandTexts.DoctorWrong}[worst]
+		return head.in(o.lang) + s.String()
+	}}, nil
+}
+
+// checkName is what users call a thing that was looked at.
+func checkName(what string) phrase {
+	switch what {
+	case "cli":
+		return commandTexts.CheckCLI
+	case "login":
+		return commandTexts.CheckLogin
+	case "platform":
+		return commandTexts.CheckPlatform
+	case "database":
+		return commandTexts.CheckDatabase
+	case "disk":
+		return commandTexts.CheckDisk
+	}
+	return commandTexts.CheckOther
+}

@@ -1,0 +1,98 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// byDefault takes a choice back.
+var byDefault = []string{"default", "auto", "默认", "自动"}
+
+// choice is one thing that can be chosen for a chat.
+type choice struct {
+	order   string   // the command that chooses
+	offered []string // what buttons offer
+	asks    phrase   // what is shown to who gives the command alone; its %s is how it is now
+	chosen  phrase   // its %s is what was chosen
+	may     func(value string) bool
+	bad     phrase // its first %s is the value, its second one what may be chosen
+	set     func(s *db.Settings, value string)
+	private bool // in a group only admins may choose
+}
+
+// chooseModel is the command /model.
+func chooseModel(_ context.Context, o ordered) (order, error) {
+	cfg := o.b.pool.Config()
+	offered := cfg.Models
+	if len(offered) == 0 {
+		offered = claude.Aliases
+	}
+	return o.choose(o.model(), choice{
+		order: "/model", offered: offered, asks: commandTexts.ModelNow, chosen: commandTexts.ModelSet, may: cfg.MayUse, bad: commandTexts.ModelBad,
+		set: func(s *db.Settings, value string) { s.Model = value }, private: true,
+	})
+}
+
+// chooseEffort is the command /effort.
+func chooseEffort(_ context.Context, o ordered) (order, error) {
+	return o.choose(o.effort(), choice{
+		order: "/effort", offered: claude.Efforts, asks: commandTexts.EffortNow, chosen: commandTexts.EffortSet,
+		may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: commandTexts.EffortBad,
+		set: func(s *db.Settings, value string) { s.Effort = value }, private: true,
+	})
+}
+
+// languages are what can be chosen, by all names under which people may ask for them.
+var languages = map[string]lang{"zh": zh, "cn": zh, "中文": zh, "汉语": zh, "en": en, "english": en, "英文": en, "英语": en}
+
+// chooseLang is the command /lang. The reply is in the language that was chosen.
+func chooseLang(_ context.Context, o ordered) (order, error) {
+	o.args = strings.ToLower(o.args)
+	now := commandTexts.ByDefault.in(o.lang)
+	if s := o.chat.Settings.Lang; s != "" {
+		now = s
+	}
+	if l, ok := languages[o.args]; ok {
+		o.args, o.lang = string(l), l
+	} else if slices.Contains(byDefault, o.args) {
+		o.chat.Settings.Lang = ""
+		o.lang = chatLang(o.chat)
+	}
+	return o.choose(now, choice{
+		order: "/lang", offered: []string{"zh", "en"}, asks: commandTexts.LangNow, chosen: commandTexts.LangSet,
+		may: func(v string) bool { return v == string(zh) || v == string(en) }, bad: commandTexts.LangBad,
+		set: func(s *db.Settings, value string) { s.Lang = value },
+	})
+}
+
+// choose shows what can be chosen, or does it.
+func (o ordered) choose(now string, c choice) (order, error) {
+	value, rest := splitWord(o.args)
+	reset := slices.Contains(byDefault, strings.ToLower(value))
+	switch {
+	case value == "":
+		card := &chat.Card{Body: fmt.Sprintf(c.asks.in(o.lang), now)}
+		card.Summary = firstLine(card.Body)
+		for _, v := range c.offered[:min(len(c.offered), mostButtons-1)] {
+			card.Buttons = append(card.Buttons, orderButton(v, c.order+" "+v))
+		}
+		card.Buttons = append(card.Buttons, orderButton(commandTexts.ByDefault.in(o.lang), c.order+" default"))
+		return order{card: card}, nil
+	case c.private && !o.b.access.Load().inCharge(o.m):
+		return o.say(texts.ForAdmins)
+	case rest != "" || !reset && !c.may(value):
+		return o.say(c.bad, excerptOf(o.args), strings.Join(c.offered, "、"))
+	case reset:
+		return order{reply: fmt.Sprintf(c.chosen.in(o.lang), commandTexts.ByDefault.in(o.lang)), set: func(s *db.Settings) { c.set(s, "") }}, nil
+	}
+	return order{reply: fmt.Sprintf(c.chosen.in(o.lang), value), set: func(s *db.Settings) { c.set(s, value) }}, nil
+}
+
+// excerptOf is the beginning of what somebody wrote, in one line that shows nothing but words.
+func excerptOf(text string) string { return firstWords(visible(text), 30) }

@@ -1,0 +1,186 @@
+package bridge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"magpie/contextmgr/redact"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// summaryLength is how much of an answer the chat list shows, in runes.
+const summaryLength = 60
+
+// card draws the view as it is at a time.
+func (v view) card(now time.Time) chat.Card {
+	c := chat.Card{Body: v.answer(), Live: v.state == "", Panels: v.panels()}
+	if c.Live {
+		c.Status = v.stateLine(now)
+		c.Summary = v.phase.in(v.lang)
+		c.Body = strings.TrimSpace(c.Body + "\n\n" + v.asks.text)
+		c.Form = v.asks.form
+		stop := v.button(texts.StopButton, doStop)
+		stop.Danger = true
+		c.Buttons = append(slices.Clone(v.asks.buttons), stop)
+		c.Footer = v.deniedLine()
+		return c
+	}
+	switch {
+	case c.Body == "" && v.notice != "":
+		c.Body = v.notice
+	case c.Body == "":
+		c.Body = texts.NoAnswer.in(v.lang)
+	default:
+		c.Status = v.notice
+	}
+	if v.state == db.Interrupted {
+		c.Buttons = []chat.Button{v.button(texts.ContinueButton, doContinue), v.button(texts.DropButton, doDrop)}
+	}
+	c.Footer = v.footer()
+	c.Summary = firstLine(c.Body)
+	return c
+}
+
+func (v view) button(label phrase, do string) chat.Button {
+	return chat.Button{Label: label.in(v.lang), Action: chat.Action{Do: do, Turn: v.turn}}
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if r := []rune(line); len(r) > summaryLength {
+		return string(r[:summaryLength]) + "…"
+	}
+	return line
+}
+
+// in says what goes on.
+func (p phase) in(l lang) string {
+	if p.tool == "" {
+		return p.text.in(l)
+	}
+	return fmt.Sprintf(p.text.in(l), p.tool)
+}
+
+// tick is how coarse the time in a state line is: each change of it costs the platform a call.
+func tick(d time.Duration) time.Duration {
+	switch {
+	case d < time.Minute:
+		return 5 * time.Second
+	case d < 5*time.Minute:
+		return 15 * time.Second
+	}
+	return time.Minute
+}
+
+// stateLine says what goes on, and for how long.
+func (v view) stateLine(now time.Time) string {
+	text := v.phase.in(v.lang)
+	took := now.Sub(v.phase.since)
+	if took = took.Truncate(tick(took)); took <= 0 {
+		return text
+	}
+	return text + " " + lasting(took, v.lang)
+}
+
+// changes is how long it takes until the card looks different although nothing has happened; 0 = it will not.
+func (v view) changes(now time.Time) time.Duration {
+	if v.state != "" {
+		return 0
+	}
+	took := max(now.Sub(v.phase.since), 0)
+	return took.Truncate(tick(took)) + tick(took) - took
+}
+
+// lasting is a length of time for people.
+func lasting(d time.Duration, l lang) string {
+	d = d.Round(time.Second)
+	if d < time.Minute {
+		return fmt.Sprintf(cardTexts.Seconds.in(l), int(d.Seconds()))
+	}
+	return fmt.Sprintf(cardTexts.MinutesSeconds.in(l), int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// panels are what a reader can unfold.
+func (v view) panels() []chat.Panel {
+	var list []chat.Panel
+	if len(v.steps) > 0 {
+		list = append(list, chat.Panel{Title: v.steps.title(v.lang), Body: v.steps.body(v.lang)})
+	}
+	if thoughts := strings.TrimSpace(redact.Text(v.thoughts, secrets)); thoughts != "" {
+		list = append(list, chat.Panel{Title: cardTexts.Thoughts.in(v.lang), Body: lastOf(thoughts, panelLength)})
+	}
+	return list
+}
+
+func (v view) deniedLine() string {
+	if len(v.denied) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(texts.Denied.in(v.lang), strings.Join(v.denied, ", "))
+}
+
+// footer is the small print below an answer.
+func (v view) footer() string {
+	parts := append([]string{v.deniedLine()}, v.figures.parts(v.lang)...)
+	parts = append(parts, v.context)
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
+}
+
+// figures are what a turn took, as the agent reported it.
+type figures struct {
+	model        string
+	took         time.Duration
+	in, out      int64 // tokens
+	cost         float64
+	held, window int64 // tokens that the session holds, and could hold; 0 = not known
+}
+
+func figuresOf(r claude.Result, took time.Duration) figures {
+	return figures{
+		model: r.Model, took: took, in: r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheNew, out: r.Usage.Output,
+		cost: r.CostUSD, held: r.Held, window: r.Window,
+	}
+}
+
+func (f figures) parts(l lang) []string {
+	if f == (figures{}) {
+		return nil
+	}
+	parts := []string{lasting(max(f.took, time.Second), l)}
+	if f.model != "" {
+		name, _, _ := strings.Cut(f.model, "[") // what follows is the size of its window
+		parts = append(parts, name)
+	}
+	if f.in+f.out > 0 {
+		parts = append(parts, fmt.Sprintf(cardTexts.Tokens.in(l), thousands(f.in), thousands(f.out)))
+	}
+	if f.cost > 0 {
+		parts = append(parts, money(f.cost))
+	}
+	if f.held > 0 && f.window > 0 {
+		parts = append(parts, fmt.Sprintf(cardTexts.Window.in(l), max(1, 100*f.held/f.window)))
+	}
+	return parts
+}
+
+// thousands is a number that nobody needs to the last digit.
+func thousands(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1_000_000)
+}
+
+func money(usd float64) string {
+	if usd < 0.01 {
+		return fmt.Sprintf("$%.4f", usd)
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}

@@ -1,0 +1,233 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// story is a turn so far: what has happened, and how long each took.
+type story struct {
+	view
+	now time.Time
+}
+
+func newStory(l lang) *story {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	s := &story{view: newView(7, l), now: now}
+	s.began, s.phase.since = now, now
+	return s
+}
+
+// after lets time pass and then something happen.
+func (s *story) after(d time.Duration, events ...claude.Event) *story {
+	s.now = s.now.Add(d)
+	for _, ev := range events {
+		s.view = s.apply(ev, s.now)
+	}
+	return s
+}
+
+func (s *story) uses(id, tool string, input any) *story {
+	data, err := json.Marshal(input)
+	if err != nil {
+		panic(err)
+	}
+	return s.after(0, claude.ToolUse{ID: id, Name: tool, Input: data})
+}
+
+func (s *story) with(change func(view) view) *story {
+	s.view = change(s.view)
+	return s
+}
+
+func (s *story) ended(state db.TurnState, notice phrase) *story {
+	return s.with(func(v view) view { return v.end(state, notice) })
+}
+
+func says(text string) claude.Event { return claude.Text{Text: text, Whole: true} }
+
+func gave(id, text string) claude.Event { return claude.ToolResult{ID: id, Text: text} }
+
+func failedWith(id, text string) claude.Event {
+	return claude.ToolResult{ID: id, Text: text, Failed: true}
+}
+
+// result is how the agent reports an ordinary end.
+func result(failure claude.Failure) claude.Event {
+	return claude.Result{
+		Model: "claude-opus-4-8[1m]", CostUSD: 0.0895, Held: 37_500, Window: 1_000_000, Failure: failure,
+		Usage: claude.Usage{Input: 3832, Output: 1112, CacheRead: 30_640, CacheNew: 3063},
+	}
+}
+
+func told12(t db.Told) func(view) view {
+	return func(v view) view { return v.given(describe(t, v.lang)) }
+}
+
+// input is what a tool is given.
+type input map[string]any
+
+const answer = "测试都通过了。改动很小：\n\n1. `split.go` 里的边界判断少了一种情况\n2. 补了一个测试\n\n```go\nfunc end(text string) int {\n\treturn len(text)\n}\n```\n"
+
+// worked is a turn that has read, edited and tested.
+func worked(l lang) *story {
+	return newStory(l).
+		after(2*time.Second, claude.Thinking{Text: "The border case is the empty line. I should look at split.go first, then run the tests."}).
+		uses("1", "Read", input{"file_path": "/srv/work/magpie/feishu/split.go"}).after(time.Second, gave("1", "1\tpackage feishu\n2\t\n3\timport (\n4\t\t\"strings\"\n5\t)")).
+		uses("2", "Edit", input{"file_path": "/srv/work/magpie/feishu/split.go", "old_string": "func end(text string) int {\n\treturn len(text) - 1\n}", "new_string": "func end(text string) int {\n\treturn len(text)\n}"}).
+		after(time.Second, gave("2", "The file has been updated.")).
+		uses("3", "Bash", input{"command": "go test ./feishu/...", "description": "run the tests"})
+}
+
+func stories() map[string]*story {
+	twoForms := asks{text: "**删除哪些文件？**", form: &chat.Form{
+		Fields: []chat.Field{
+			{Name: "files", Label: "文件", Kind: chat.Many, Options: []chat.Option{{Value: "0", Label: "build/"}, {Value: "1", Label: "dist/"}}, Required: true},
+			{Name: "why", Label: "补充说明", Hint: "可以不填", Kind: chat.Words},
+		},
+		Buttons: []chat.Button{{Label: "提交", Action: chat.Action{Do: "answer", Turn: 7, ID: "q1"}}},
+	}}
+	allow := asks{text: "想运行这个命令：\n\n```bash\nrm -rf build\n```", buttons: []chat.Button{
+		{Label: "允许一次", Action: chat.Action{Do: "allow", Turn: 7, ID: "a1"}}, {Label: "拒绝", Danger: true, Action: chat.Action{Do: "deny", Turn: 7, ID: "a1"}},
+	}}
+	asking := func(a asks) func(view) view {
+		return func(v view) view { return v.asking(a, time.Date(2026, 5, 4, 12, 0, 10, 0, time.UTC)) }
+	}
+	many := newStory(zh)
+	for i := range 40 {
+		id := string(rune('A' + i))
+		many.uses(id, []string{"Read", "Grep", "Bash", "Edit", "WebFetch"}[i%5], input{"command": "make step", "file_path": "/a/b/c/d.go", "pattern": "x"}).after(time.Second, gave(id, "ok"))
+	}
+	done := func(s *story) *story {
+		return s.after(12*time.Second, gave("3", "ok  \tmagpie/feishu\t0.512s"), says(answer), result("")).with(told12(db.Told{Session: db.Resumed, Messages: 12})).ended(db.Done, phrase{})
+	}
+	return map[string]*story{
+		"01-begun":               newStory(zh),
+		"02-begun-en":            newStory(en),
+		"03-waiting-for-a-place": newStory(zh).with(func(v view) view { return v.waiting(v.began) }).after(30 * time.Second),
+		"04-tidying":             newStory(zh).with(func(v view) view { return v.tidying(v.began) }),
+		"05-thinking-12s":        newStory(zh).after(0, claude.Started{}).after(12 * time.Second),
+		"06-thinking-aloud":      newStory(zh).after(3*time.Second, claude.Thinking{Text: "用户想知道天气。\n"}, claude.Thinking{Text: "先看看有没有工具。"}).after(5 * time.Second),
+		"07-writing":             newStory(zh).after(2*time.Second, claude.Text{Text: "好的，"}, claude.Text{Text: "我来看看"}),
+		"08-writing-en":          newStory(en).after(2*time.Second, claude.Text{Text: "Let me have a look"}),
+		"09-retrying":            newStory(zh).after(2*time.Second, claude.Retrying{Attempt: 1, Max: 10}).after(16 * time.Second),
+		"10-compacting":          newStory(zh).after(2*time.Second, claude.Compacting{}).after(20 * time.Second),
+		"11-bash-just-begun":     newStory(zh).uses("1", "Bash", input{"command": "npm test"}).after(2 * time.Second),
+		"12-bash-12s":            worked(zh).after(12 * time.Second),
+		"13-bash-12s-en":         worked(en).after(12 * time.Second),
+		"14-bash-2m":             worked(zh).after(130 * time.Second),
+		"15-bash-an-hour":        worked(zh).after(time.Hour + 40*time.Second),
+		"16-two-tools-at-once":   newStory(zh).uses("1", "Read", input{"file_path": "/a/b/c/d/e.go"}).uses("2", "Grep", input{"pattern": "TODO"}).after(6*time.Second, gave("2", "a.go:1:TODO\nb.go:2:TODO")),
+		"17-tool-failed":         newStory(zh).uses("1", "Bash", input{"command": "make"}).after(time.Second, failedWith("1", "make: *** No rule to make target 'all'.  Stop.")).after(time.Second, says("没有这个目标，我换一个。")),
+		"18-tool-denied":         newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolDenied{Name: "Bash"}, failedWith("1", "denied")),
+		"19-edit-as-diff":        newStory(zh).uses("1", "MultiEdit", input{"file_path": "a.go", "edits": []input{{"old_string": "a\nb\nc", "new_string": "a\nB\nc"}, {"old_string": "x", "new_string": ""}}}).after(time.Second, gave("1", "ok")),
+		"20-new-file":            newStory(zh).uses("1", "Write", input{"file_path": "/srv/x/y/z/notes.md", "content": strings.Repeat("# note\n", 30)}).after(time.Second, gave("1", "ok")),
+		"21-secrets-are-scrubbed": newStory(zh).after(0, claude.Thinking{Text: "The key is sk-ant-api03-AAAAbbbbCCCCddddEEEEffffGGGGhhhhIIIIjjjjKKKKllllMMMM_nnnn-AA"}).
+			uses("1", "Bash", input{"command": "curl -H 'Authorization: Bearer ghp_0123456789abcdefghijABCDEFGHIJ012345' https://api.example.com"}).
+			after(time.Second, gave("1", "password=hunter2hunter2\nAWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")),
+		"22-hostile-input": newStory(zh).uses("1", "Bash", input{"command": "echo `id` \u202e<at id=all></at>\n**x**"}).after(time.Second, gave("1", "```\n<at id=all></at>\n````\n![x](https://x/y.png)")),
+		"23-forty-steps":   many.after(time.Second, says("完成。")),
+		"24-own-tools": newStory(zh).uses("1", "mcp__magpie__remember", input{"title": "发布日", "text": "每周二发布"}).after(time.Second, gave("1", "Remembered as number 1.")).
+			uses("2", "mcp__magpie__search_history", input{"query": "发布"}).after(6 * time.Second),
+		"25-other-mcp-tool":      newStory(en).uses("1", "mcp__github__get_issue", input{"owner": "x", "number": 7}).after(6 * time.Second),
+		"26-subagent":            newStory(en).uses("1", "Task", input{"description": "Survey the code", "prompt": "Read everything.\nThen report."}).after(70 * time.Second),
+		"27-waiting-for-you":     worked(zh).with(asking(asks{})).after(8 * time.Second),
+		"28-waiting-with-form":   newStory(zh).after(time.Second, says("有几个选择。")).with(asking(twoForms)),
+		"29-waiting-with-choice": newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).with(asking(allow)),
+		"30-answered":            newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).with(asking(allow)).with(func(v view) view { return v.answered(v.began) }).after(6 * time.Second),
+		"31-done":                done(worked(zh)),
+		"32-done-en":             done(worked(en)),
+		"33-done-restored":       newStory(zh).after(4*time.Second, says("你叫小明。"), result("")).with(told12(db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, phrase{}),
+		"34-done-restored-en":    newStory(en).after(4*time.Second, says("You are Tom."), result("")).with(told12(db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, phrase{}),
+		"35-done-without-words":  newStory(zh).after(4*time.Second, result("")).ended(db.Done, phrase{}),
+		"36-stopped":             worked(zh).after(20*time.Second).ended(db.Cancelled, texts.Stopped),
+		"37-stopped-mid-answer":  newStory(zh).after(4*time.Second, says("第一，")).ended(db.Cancelled, texts.Stopped),
+		"38-interrupted":         newStory(zh).after(4*time.Second, says("第一，")).ended(db.Interrupted, texts.Interrupted),
+		"39-interrupted-mute-en": newStory(en).ended(db.Interrupted, texts.Interrupted),
+		"40-failed-auth":         newStory(zh).after(time.Second, result(claude.FailAuth)).ended(db.Failed, texts.FailAuth),
+		"41-failed-limit":        worked(zh).after(40*time.Second, says("先说到这里。"), result(claude.FailLimit)).ended(db.Failed, texts.FailLimit),
+		"42-died":                worked(en).after(40*time.Second).ended(db.Failed, texts.FailDied),
+		"43-begun-again":         worked(zh).with(view.restarted).after(time.Second),
+		"44-restarting":          newStory(zh).ended(db.Queued, texts.Restarting),
+	}
+}
+
+// Each card is what the file of its name says: the value that every platform draws.
+func TestCards(t *testing.T) {
+	for name, s := range stories() {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join("testdata", "cards", name+".json")
+			got := readable(t, s.card(s.now))
+			if *update {
+				if err := os.WriteFile(file, got, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// readable is a card as indented JSON; text of several lines is a list of lines.
+func readable(t *testing.T, c chat.Card) []byte {
+	t.Helper()
+	data, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree any
+	if err := json.Unmarshal(data, &tree); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(inLines(tree)); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// inLines cuts texts into lines, and leaves out what is empty.
+func inLines(node any) any {
+	switch n := node.(type) {
+	case string:
+		if strings.Contains(n, "\n") {
+			return strings.Split(n, "\n")
+		}
+	case []any:
+		for i := range n {
+			n[i] = inLines(n[i])
+		}
+	case map[string]any:
+		for k, x := range n {
+			if x == nil || x == "" || x == false {
+				delete(n, k)
+				continue
+			}
+			n[k] = inLines(x)
+		}
+	}
+	return node
+}

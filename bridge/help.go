@@ -1,0 +1,165 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"magpie/internal/chat"
+)
+
+// doOrder is what a button does that gives a command: its line is the action's ID.
+const doOrder = "order"
+
+// mostButtons is how many buttons a card takes.
+const mostButtons = 8
+
+// orderButton gives a command when it is pressed, as whoever presses it.
+func orderButton(label, line string) chat.Button {
+	return chat.Button{Label: label, Action: chat.Action{Do: doOrder, ID: line}}
+}
+
+// mine lists the commands that whoever asks may give.
+func (o ordered) mine() []command {
+	var list []command
+	for _, c := range commands() {
+		if c.free(o.b.access.Load(), o.m.Actor) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// help is the command /help.
+func help(_ context.Context, o ordered) (order, error) {
+	if o.args != "" {
+		return o.explain()
+	}
+	l := o.lang
+	var s, admins strings.Builder
+	s.WriteString(texts.HelpHead.in(l) + "\n")
+	card := &chat.Card{Summary: firstLine(commandTexts.HelpSummary.in(l))}
+	for _, c := range o.mine() {
+		line := fmt.Sprintf("- %s %s\n", c.names(l), c.help.in(l))
+		if c.admin {
+			admins.WriteString(line)
+			continue
+		}
+		s.WriteString(line)
+		if c.frequent && len(card.Buttons) < mostButtons {
+			card.Buttons = append(card.Buttons, orderButton(c.label(l), "/"+c.name))
+		}
+	}
+	if admins.Len() > 0 {
+		s.WriteString("\n" + commandTexts.HelpAdmins.in(l) + "\n" + admins.String())
+	}
+	own := o.b.pool.Config().SlashCommands()
+	fmt.Fprintf(&s, "\n"+commandTexts.HelpMore.in(l), "`//"+strings.Join(own, "` `//")+"`")
+	card.Body = s.String()
+	return order{card: card}, nil
+}
+
+// names are what a list calls the command.
+func (c command) names(l lang) string {
+	if l == zh && len(c.aliases) > 0 {
+		return fmt.Sprintf("`/%s` `/%s`", c.name, c.aliases[0])
+	}
+	return "`/" + c.name + "`"
+}
+
+// label is what a button says.
+func (c command) label(l lang) string {
+	if l == zh && len(c.aliases) > 0 {
+		return c.aliases[0]
+	}
+	return strings.ToUpper(c.name[:1]) + c.name[1:]
+}
+
+// explain tells how one command is used.
+func (o ordered) explain() (order, error) {
+	word, _ := splitWord(o.args)
+	word = strings.ToLower(strings.TrimLeft(word, "/／"))
+	for _, c := range o.mine() {
+		if !c.called(word) {
+			continue
+		}
+		usage := strings.TrimSpace("/" + c.name + " " + c.args.in(o.lang))
+		text := "`" + usage + "`\n" + c.help.in(o.lang)
+		if len(c.aliases) > 0 {
+			text += "\n" + fmt.Sprintf(commandTexts.HelpAliases.in(o.lang), "`/"+strings.Join(c.aliases, "` `/")+"`")
+		}
+		return order{reply: text}, nil
+	}
+	return o.unknown("/" + word)
+}
+
+// unknown is the plan for a command that does not exist: perhaps another one was meant.
+func unknown(name string) plan {
+	return func(_ context.Context, o ordered) (order, error) { return o.unknown(name) }
+}
+
+// mostOrder is how long the line is at most that a button gives, in runes.
+const mostOrder = 100
+
+func (o ordered) unknown(name string) (order, error) {
+	word := strings.TrimPrefix(name, "/")
+	if o.b.pool.Config().TakesCommand(name) {
+		return o.say(commandTexts.PassIt, name, "/"+name)
+	}
+	meant, ok := nearest(word, o.mine())
+	if !ok {
+		return o.say(texts.UnknownCommand, name)
+	}
+	text := fmt.Sprintf(commandTexts.PerhapsMeant.in(o.lang), name, "/"+meant.name)
+	line := strings.TrimSpace("/" + meant.name + " " + o.args)
+	if utf8.RuneCountInString(line) > mostOrder {
+		return order{reply: text}, nil
+	}
+	return order{card: &chat.Card{Body: text, Summary: firstLine(text), Buttons: []chat.Button{orderButton(line, line)}}}, nil
+}
+
+// nearest finds the command that was meant by a word that is none: it begins with the word, or a slip of the hand or two is
+// between them.
+func nearest(word string, among []command) (command, bool) {
+	best, least := command{}, 3
+	if utf8.RuneCountInString(word) < 4 {
+		least = 2
+	}
+	for _, c := range among {
+		for _, name := range append([]string{c.name}, c.aliases...) {
+			far := distance(strings.ToLower(word), name)
+			if utf8.RuneCountInString(word) > 2 && strings.HasPrefix(name, strings.ToLower(word)) {
+				far = 1
+			}
+			if far < least {
+				best, least = c, far
+			}
+		}
+	}
+	return best, best.name != ""
+}
+
+// distance is how many letters must be put in, left out, replaced, or swapped with the next one to make b of a.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range x {
+		row[0] = i + 1
+		for j := range y {
+			cost := 1
+			if x[i] == y[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(y)]
+}

@@ -1,0 +1,176 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// loginTime is how long a login may take from the command to the code.
+const loginTime = 5 * time.Minute
+
+// Why a login is given up.
+var (
+	errLoginTime  = errors.New("nobody has pasted a code in time")
+	errLoginEnded = errors.New("the login was cancelled")
+)
+
+// logins lets an admin log the agent's CLI in from a private chat. One login goes on at a time. The code that he pastes goes
+// to the CLI and nowhere else: it is in no log, no table and no prompt.
+type logins struct {
+	b *Bridge
+
+	mu  sync.Mutex
+	now *loginTalk // nil = nobody logs in
+}
+
+// loginTalk is one login.
+type loginTalk struct {
+	key    chat.Key
+	who    string
+	to     chat.Ref // the message that asked for it
+	lang   lang
+	codes  chan string
+	asked  bool // a link was shown: the next message is the code
+	cancel context.CancelCauseFunc
+}
+
+// logIn is the command /login.
+func logIn(_ context.Context, o ordered) (order, error) {
+	if o.m.Kind != chat.Private {
+		return o.say(commandTexts.LoginPrivate)
+	}
+	ls := &o.b.logins
+	switch strings.ToLower(o.args) {
+	case "":
+		if ls.going() {
+			return o.say(commandTexts.LoginBusy)
+		}
+		return order{reply: commandTexts.LoginBegun.in(o.lang), then: func() { ls.begin(o) }}, nil
+	case "cancel", "取消":
+		if !ls.going() {
+			return o.say(commandTexts.LoginNone)
+		}
+		return order{reply: commandTexts.LoginCancelled.in(o.lang), then: ls.end}, nil
+	}
+	return o.say(commandTexts.LoginUsage)
+}
+
+func (ls *logins) going() bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.now != nil
+}
+
+// end gives up the login that goes on.
+func (ls *logins) end() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.now != nil {
+		ls.now.cancel(errLoginEnded)
+	}
+}
+
+// begin begins a login, unless one goes on.
+func (ls *logins) begin(o ordered) {
+	halt, cancel := context.WithCancelCause(context.Background())
+	t := &loginTalk{key: o.m.Key, who: o.m.Actor.ID, to: chat.Ref{Key: o.m.Key, ID: o.m.ID}, lang: o.lang, codes: make(chan string, 1), cancel: cancel}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.now != nil {
+		cancel(nil)
+		return
+	}
+	ls.now = t
+	ls.b.upkeep.jobs.add(func(ctx context.Context) {
+		defer cancel(nil)
+		ctx, leave := context.WithCancelCause(ctx)
+		defer leave(nil)
+		defer context.AfterFunc(halt, func() { leave(context.Cause(halt)) })()
+		ls.run(ctx, t)
+	})
+}
+
+// run carries a login to its end, and tells how it ended. What it says is not stored: after a restart it would be wrong.
+func (ls *logins) run(ctx context.Context, t *loginTalk) {
+	bounded, stop := context.WithTimeoutCause(ctx, loginTime, errLoginTime)
+	defer stop()
+	said := 0
+	say := func(text string) {
+		said++
+		if _, err := ls.b.out.Reply(context.WithoutCancel(ctx), t.to, text, fmt.Sprintf("login:%s:%d", t.to.ID, said)); err != nil {
+			ls.b.log.Error().Err(err).Msg("reply failed")
+		}
+	}
+	err := ls.b.pool.LogIn(bounded, claude.Dialog{
+		Link:  func(url string) { ls.expect(t); say(fmt.Sprintf(commandTexts.LoginLink.in(t.lang), url)) },
+		Again: func() { ls.expect(t); say(commandTexts.LoginAgain.in(t.lang)) },
+		Codes: t.codes,
+	})
+	ls.mu.Lock()
+	ls.now = nil
+	ls.mu.Unlock()
+	ls.b.log.Info().Err(err).Str("user", t.who).Msg("login of the agent ended")
+	switch {
+	case errors.Is(err, errLoginEnded), ctx.Err() != nil && err != nil: // it was said, or the program ends
+	case err == nil:
+		say(commandTexts.LoginDone.in(t.lang))
+	case errors.Is(err, errLoginTime):
+		say(commandTexts.LoginLate.in(t.lang))
+	case errors.Is(err, claude.ErrLoginOffline):
+		say(commandTexts.LoginOffline.in(t.lang))
+	case errors.Is(err, claude.ErrLoginRefused):
+		say(commandTexts.LoginRefused.in(t.lang))
+	default:
+		say(commandTexts.LoginFailed.in(t.lang))
+	}
+}
+
+// expect notes that a code is waited for.
+func (ls *logins) expect(t *loginTalk) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	t.asked = true
+}
+
+// loginCode is what a code looks like. Nothing that somebody would ask looks so.
+var loginCode = regexp.MustCompile(`^\s*[A-Za-z0-9_-]{20,}#[A-Za-z0-9_-]{20,}\s*$`)
+
+// take takes a code out of a message, before anything else sees it: all that is kept of the message is that there was one. It
+// reports false for a message that is none. What looks like a code is never kept, whoever sends it and whenever it comes.
+func (ls *logins) take(m *chat.Incoming) (plan, bool) {
+	ls.mu.Lock()
+	t := ls.now
+	awaited := t != nil && t.asked && t.key == m.Key && t.who == m.Actor.ID && m.Unreadable == "" && !strings.HasPrefix(strings.TrimSpace(m.Text), "/")
+	ls.mu.Unlock()
+	code := m.Text
+	switch {
+	case awaited:
+		m.Text = commandTexts.LoginCode.in(t.lang)
+		return func(_ context.Context, o ordered) (order, error) {
+			return order{reply: commandTexts.LoginTaken.in(t.lang), then: func() { ls.hand(t, code) }}, nil
+		}, true
+	case loginCode.MatchString(code):
+		m.Text = commandTexts.LoginCode.in(zh)
+		return say(commandTexts.LoginUnasked), true
+	}
+	return nil, false
+}
+
+// hand gives a code to the CLI.
+func (ls *logins) hand(t *loginTalk, code string) {
+	ls.mu.Lock()
+	t.asked = false // what comes next is talk again
+	ls.mu.Unlock()
+	select {
+	case t.codes <- code:
+	default: // one is on its way
+	}
+}

@@ -1,0 +1,348 @@
+package bridge
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+func TestTitleOfAChat(t *testing.T) {
+	w := testWorld(t)
+	w.expect(w.order(alice, "/title"), "还没有标题")
+	w.expect(w.order(alice, "/标题 “周会准备”\n第二行"), "标题已改为：周会准备")
+	w.expect(w.order(alice, "/title"), "标题：周会准备")
+	w.expect(w.order(alice, "/status"), "**标题**：周会准备")
+	w.expect(w.order(alice, "/title 问 ming@example.com"), "!ming@")
+	w.expect(w.order(alice, "/title \"\""), "不能作标题")
+	w.must(w.store.Chats().SetTopic(w.ctx, alice.key, "the agent's"))
+	if c, err := w.store.Chats().Get(w.ctx, alice.key); err != nil || strings.Contains(c.Topic, "agent") {
+		t.Errorf("%q %v", c.Topic, err)
+	}
+}
+
+func TestChoices(t *testing.T) {
+	w := testWorld(t)
+	settings := func() db.Settings {
+		w.Helper()
+		c, err := w.store.Chats().Get(w.ctx, alice.key)
+		w.must(err)
+		return c.Settings
+	}
+	w.expect(w.order(alice, "/model"), "现在的模型：默认")
+	w.expect(w.order(alice, "/model claude-opus-4-8[1m]"), "claude-opus-4-8[1m]")
+	w.expect(w.order(alice, "/思考 high"), "high")
+	w.expect(w.order(alice, "/status"), "**模型**：claude-opus-4-8[1m]（思考深度：high）")
+	if s := settings(); s.Model != "claude-opus-4-8[1m]" || s.Effort != "high" {
+		t.Errorf("%+v", s)
+	}
+	for _, bad := range []string{"--dangerously-skip-permissions", "a b", "$(id)", "模型"} {
+		w.expect(w.order(alice, "/model "+bad), "不能使用模型")
+	}
+	w.expect(w.order(alice, "/effort extreme"), "没有“extreme”", "xhigh")
+	w.order(alice, "/model 默认")
+	w.order(alice, "/effort default")
+	if s := settings(); s.Model != "" || s.Effort != "" {
+		t.Errorf("%+v", s)
+	}
+	w.expect(w.order(alice, "/lang English"), "The language is set to: en")
+	w.expect(w.order(alice, "/lang fr"), "“fr” is not supported")
+	w.expect(w.order(alice, "/lang auto"), "好的，语言设置：默认")
+	if s := settings(); s.Lang != "" {
+		t.Errorf("%+v", s)
+	}
+
+	w.expect(w.order(team.by("ou_user"), "/model"), "现在的模型")
+	w.expect(w.order(team.by("ou_user"), "/model opus"), texts.ForAdmins.ZH)
+	w.expect(w.order(team.by("ou_user"), "/lang zh"), "语言设置")
+	w.expect(w.order(team.by("ou_boss"), "/model opus"), "opus")
+}
+
+// The language of a chat is what was set for it, else what is configured, else what it speaks.
+func TestLanguages(t *testing.T) {
+	for _, tc := range []struct {
+		lang, first string
+		said        []string
+		want        lang
+	}{
+		{"", "", nil, zh},
+		{"", "en", nil, en},
+		{"", "", []string{"hello there"}, en},
+		{"", "en", []string{"你好"}, zh},
+		{"", "", []string{"hello there", "/状态"}, zh},
+		{"", "", []string{"hello there", "/status"}, en},
+		{"en", "", []string{"你好"}, en},
+		{"zh", "en", []string{"hello there"}, zh},
+		{"en", "", []string{"/lang zh"}, zh},
+		{"", "", []string{"你好", "/lang en", "你好"}, en},
+	} {
+		w := testWorld(t, func(c *Config) { c.Lang, c.NewLang = tc.lang, tc.first })
+		for _, text := range tc.said {
+			w.hear(alice, text, true)
+		}
+		w.hear(alice, "/title", true)
+		got := ""
+		for p, err := w.store.Outbox().Next(w.ctx, alice.key); err == nil; p, err = w.store.Outbox().Next(w.ctx, alice.key) {
+			got = p.Text
+			w.must(w.store.Outbox().Delivered(w.ctx, p, ""))
+		}
+		if got != commandTexts.TitleNone.in(tc.want) {
+			t.Errorf("%+v: %q", tc, got)
+		}
+	}
+}
+
+// settled waits until so many turns are done.
+func (l *line) settled(n int) {
+	l.Helper()
+	l.until("answers", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == n && l.count(`SELECT COUNT(*) FROM outbox`) == 0
+	})
+}
+
+// replies are what the bot has replied since the last call.
+func (r *recorder) replies() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	said := r.said
+	r.said = nil
+	return said
+}
+
+func (l *line) chat() db.Chat {
+	l.Helper()
+	c, err := l.bridge.db.Chats().Get(l.Context(), room)
+	l.must(err)
+	return c
+}
+
+func TestRetryAsksAgain(t *testing.T) {
+	rec := &recorder{}
+	l := newLine(t, rec)
+	l.start()
+	l.say("om_1", "/retry")
+	l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	if got := rec.replies(); !slices.Equal(got, []string{commandTexts.RetryNothing.ZH}) {
+		t.Errorf("%q", got)
+	}
+	l.say("om_2", "第一个问题")
+	l.settled(1)
+	l.say("om_3", "/重试")
+	l.settled(2)
+	l.say("om_4", "/retry")
+	l.settled(3)
+	list, err := l.bridge.db.Messages().Latest(t.Context(), room, 10)
+	l.must(err)
+	var said []string
+	for _, m := range list {
+		said = append(said, m.Text)
+	}
+	again := retryNote(zh) + "第一个问题"
+	want := []string{"第一个问题", "echo: 第一个问题", again, "echo: 第一个问题", again, "echo: 第一个问题"}
+	if !slices.Equal(said, want) {
+		t.Errorf("%q", said)
+	}
+}
+
+// What the agent is to carry out itself reaches it as it is, without the History, and nothing else does.
+func TestCommandsOfTheAgentsOwn(t *testing.T) {
+	rec := &recorder{}
+	l := newLine(t, rec)
+	l.start()
+	l.say("om_1", "你好")
+	l.settled(1)
+	l.say("om_2", "//context")
+	l.settled(2)
+	l.say("om_3", "/retry")
+	l.settled(3)
+	for _, text := range []string{"//config theme=dark", "//nosuch", "//clear"} {
+		l.say("om_"+text, text)
+		l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+		if got := rec.replies(); len(got) != 1 || !strings.Contains(got[0], "不能交给") || !strings.Contains(got[0], "`//compact`") {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+	for i, text := range []string{"// a comment", "//compact\nis what I wrote", "见 //compact"} {
+		l.say("om_talk"+text, text)
+		l.settled(4 + i)
+	}
+	paths, err := filepath.Glob(filepath.Join(home(l.config), "claude", "projects", "*", "*.jsonl"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%v %v", paths, err)
+	}
+	var all string
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		l.must(err)
+		all += string(data)
+	}
+	if n := strings.Count(all, `"content":"/context"`); n != 2 {
+		t.Errorf("/context came %d times", n)
+	}
+	for _, never := range []string{`"content":"/config`, `"content":"/compact`, `"content":"/clear`} {
+		if strings.Contains(all, never) {
+			t.Errorf("the agent was given %s", never)
+		}
+	}
+}
+
+func home(c claude.Config) string {
+	for _, kv := range c.Environ {
+		if dir, ok := strings.CutPrefix(kv, "HOME="); ok {
+			return dir
+		}
+	}
+	return ""
+}
+
+// A chat goes back to a session of its own, by number, id or button; that of another chat is not found.
+func TestResume(t *testing.T) {
+	rec := &recorder{}
+	l := newLine(t, rec)
+	l.start()
+	l.say("om_1", "first question")
+	l.settled(1)
+	first := l.chat().Session.ID
+	l.say("om_2", "/new")
+	l.say("om_3", "second question")
+	l.settled(2)
+	second := l.chat()
+	rec.replies()
+	reply := func(id, text string) string {
+		l.Helper()
+		l.say(id, text)
+		l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+		got := rec.replies()
+		if len(got) != 1 {
+			l.Fatalf("%s: %q", text, got)
+		}
+		return got[0]
+	}
+	elsewhere := heard("om_4", "elsewhere")
+	elsewhere.Key = chat.FeishuChat("oc_other")
+	l.must(l.bridge.Message(t.Context(), elsewhere))
+	l.settled(3)
+	other, err := l.bridge.db.Chats().Get(t.Context(), elsewhere.Key)
+	l.must(err)
+
+	for i, unknown := range []string{other.Session.ID, other.Session.ID[:8], "3", "0", "-1", "x", first[:7]} {
+		if got := reply("om_unknown"+unknown, "/resume "+unknown); got != commandTexts.ResumeUnknown.EN {
+			t.Errorf("%d %s: %q", i, unknown, got)
+		}
+	}
+	if n := strings.Count(l.logs.String(), "a session was asked for that the chat has not had"); n != 4 {
+		t.Errorf("%d warnings", n)
+	}
+	if got := l.chat(); got.Session != second.Session || got.Epoch != second.Epoch {
+		t.Errorf("the chat has changed: %+v", got)
+	}
+	if got := reply("om_5", "/resume 1"); got != commandTexts.ResumeIsNow.EN {
+		t.Errorf("%q", got)
+	}
+	if got := reply("om_6", "/resume 2"); !strings.HasPrefix(got, commandTexts.ResumeDone.head(en)) || !strings.Contains(got, "first question") {
+		t.Errorf("%q", got)
+	}
+	if got := l.chat(); got.Session.ID != first || got.Epoch != second.Epoch+1 {
+		t.Errorf("%+v", got)
+	}
+	l.say("om_7", "third question")
+	l.settled(4)
+	if got := l.chat().Session; got.ID != first {
+		t.Errorf("the answer came from %s, want %s", got.ID, first)
+	}
+	rec.replies()
+	if got := reply("om_8", "/resume "+strings.ToUpper(second.Session.ID[:12])); !strings.Contains(got, "second question") {
+		t.Errorf("%q", got)
+	}
+	l.must(os.RemoveAll(filepath.Join(home(l.config), "claude", "projects")))
+	if got := reply("om_9", "/resume 1"); !strings.HasPrefix(got, commandTexts.ResumeLost.head(en)) || !strings.Contains(got, commandTexts.ResumeLost.EN[len("Back in the session: %s"):]) {
+		t.Errorf("%q", got)
+	}
+	l.say("om_10", "fourth question")
+	l.settled(5)
+}
+
+// The list of sessions has a button for each that does not go on already.
+func TestTheListOfSessions(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.start()
+	l.say("om_1", "a first question")
+	l.settled(1)
+	first := l.chat().Session.ID
+	l.say("om_2", "/new")
+	l.say("om_3", "a second one")
+	l.settled(2)
+	o, err := resume(t.Context(), ordered{b: l.bridge, m: heard("om_4", "/resume"), chat: l.chat(), lang: en})
+	l.must(err)
+	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != orderButton("2", "/resume "+first) {
+		t.Fatalf("%+v", o)
+	}
+	for _, want := range []string{"1. ", "**a second one** (questions: 1, `", "← now", "2. ", "**a first question**", first[:8]} {
+		if !strings.Contains(o.card.Body, want) {
+			t.Errorf("%q is not in %q", want, o.card.Body)
+		}
+	}
+	l.bridge.lanes.enter(room)
+	_, stop := context.WithCancelCause(t.Context())
+	l.bridge.lanes.begin(room, 99, stop)
+	for _, p := range []func(context.Context, ordered) (order, error){resume, retry, passOn} {
+		o, err := p(t.Context(), ordered{b: l.bridge, m: heard("om_5", "//compact"), args: first, chat: l.chat(), lang: en})
+		if err != nil || o.reply != commandTexts.Busy.EN || o.goBack != nil || o.ask != "" {
+			t.Errorf("while a turn runs: %+v %v", o, err)
+		}
+	}
+	l.bridge.lanes.end(room)
+}
+
+func TestACheckUp(t *testing.T) {
+	rec := &recorder{}
+	l := newLine(t, rec)
+	l.bridge.cfg.Checks = []Check{
+		{"cli", func(context.Context) Verdict { return Fine }}, {"login", func(context.Context) Verdict { return Wrong }},
+		{"disk", func(context.Context) Verdict { return Doubt }}, {"moon", func(context.Context) Verdict { return Fine }},
+	}
+	l.bridge.SetAccess(Access{Owner: "ou_1"})
+	l.start()
+	l.say("om_1", "/doctor")
+	l.until("a report", func() bool {
+		return l.count(`SELECT COUNT(*) FROM messages WHERE class = 'command' AND role = 'assistant'`) == 2 || len(rec.said) == 2
+	})
+	got := rec.replies()
+	if len(got) != 2 || got[0] != commandTexts.DoctorBegun.ZH {
+		t.Fatalf("%q", got)
+	}
+	for _, want := range []string{commandTexts.DoctorWrong.ZH, "✅ " + commandTexts.CheckCLI.ZH, "❌ " + commandTexts.CheckLogin.ZH, "⚠️ " + commandTexts.CheckDisk.ZH, "正在回答 0/4"} {
+		if !strings.Contains(got[1], want) {
+			t.Errorf("%q is not in %q", want, got[1])
+		}
+	}
+}
+
+// An answer of the agent's own command that says nothing, in a session of its own, leaves nothing to resume.
+func TestACommandThatSaysNothing(t *testing.T) {
+	l := newLine(t, &recorder{})
+	for _, tc := range []struct {
+		resume bool
+		result claude.Result
+		said   string
+		kept   bool
+	}{
+		{false, claude.Result{}, commandTexts.Passed.ZH, false},
+		{true, claude.Result{}, commandTexts.Passed.ZH, true},
+		{false, claude.Result{Usage: claude.Usage{Input: 1}}, commandTexts.Passed.ZH, true},
+		{true, claude.Result{Failure: claude.FailUnknown}, "", true},
+	} {
+		tr := &turn{b: l.bridge, resume: tc.resume, kept: db.Session{ID: "s"}, view: newView(1, zh)}
+		tr.painter = &painter{dirty: make(chan struct{}, 1)}
+		tr.carriedOut(tc.result)
+		if tr.view.answer() != tc.said || (tr.kept.ID != "") != tc.kept {
+			t.Errorf("%+v: %q, kept %q", tc, tr.view.answer(), tr.kept.ID)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package bridge
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"magpie/db"
+	"magpie/internal/claude"
+)
+
+// passedOn is a line like "//compact": a command of the agent's own.
+var passedOn = regexp.MustCompile(`^//[a-zA-Z][\w:-]*([ \t].*)?$`)
+
+// passes reports whether a text is a command of the agent's own that chats may give, and the command.
+func (b *Bridge) passes(text string) (line string, ok bool) {
+	text = strings.TrimSpace(text)
+	if !passedOn.MatchString(text) {
+		return "", false
+	}
+	return text[1:], b.pool.Config().TakesCommand(text[1:])
+}
+
+// passOn is the plan for a text that looks like a command of the agent's own.
+func passOn(ctx context.Context, o ordered) (order, error) {
+	own := o.b.pool.Config().SlashCommands()
+	if _, ok := o.b.passes(o.m.Text); !ok {
+		name, _ := splitWord(o.m.Text)
+		return o.say(commandTexts.NotPassed, name, "`//"+strings.Join(own, "` `//")+"`")
+	}
+	if busy, err := o.busy(ctx); err != nil || busy {
+		return order{reply: commandTexts.Busy.in(o.lang)}, err
+	}
+	return order{ask: strings.TrimSpace(o.m.Text)}, nil
+}
+
+// busy reports whether the chat is being answered, or waits for it.
+func (o ordered) busy(ctx context.Context) (bool, error) {
+	if o.b.lanes.running(o.m.Key) != 0 {
+		return true, nil
+	}
+	if err := o.b.recovery.await(ctx); err != nil {
+		return false, err
+	}
+	turn, err := o.b.db.Turns().Queued(ctx, o.m.Key)
+	return turn != 0, err
+}
+
+// ownCommand is the command of the agent's own that a turn consists of; empty = it is a question.
+func (t *turn) ownCommand() string {
+	if len(t.claim.Asked) != 1 {
+		return ""
+	}
+	line, ok := t.b.passes(t.claim.Asked[0].Text)
+	if !ok {
+		return ""
+	}
+	return line
+}
+
+// carriedOut takes up that the agent has carried out a command of its own. Most say nothing, and ask the model nothing: a new
+// session leaves no transcript then, so there is nothing to resume.
+func (t *turn) carriedOut(r claude.Result) {
+	if r.Failure == "" && t.view.answer() == "" {
+		t.show(t.view.saying(commandTexts.Passed.in(t.view.lang)))
+	}
+	if !t.resume && r.Usage == (claude.Usage{}) {
+		t.kept = db.Session{}
+	}
+}

@@ -1,0 +1,94 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// What /resume lists.
+const (
+	pastSessions = 20 // at most, the newest
+	shortID      = 8  // characters of an id that name a session
+)
+
+// resume is the command /resume: it lists the sessions that the chat has had, or goes back to one.
+func resume(ctx context.Context, o ordered) (order, error) {
+	list, err := o.b.db.Chats().PastSessions(ctx, o.m.Key, pastSessions)
+	if err != nil {
+		return order{}, err
+	}
+	switch {
+	case !o.b.cfg.Context.Resumes():
+		return o.say(commandTexts.ResumeNever)
+	case o.args != "":
+		return o.goBack(ctx, list)
+	case len(list) == 0:
+		return o.say(commandTexts.ResumeNothing)
+	}
+	var s strings.Builder
+	s.WriteString(commandTexts.ResumeHead.in(o.lang) + "\n")
+	card := &chat.Card{Summary: firstLine(commandTexts.ResumeHead.in(o.lang))}
+	for i, p := range list {
+		mark := ""
+		if p.ID == o.chat.Session.ID {
+			mark = commandTexts.ResumeNow.in(o.lang)
+		} else if len(card.Buttons) < mostButtons {
+			card.Buttons = append(card.Buttons, orderButton(fmt.Sprintf("%d", i+1), "/resume "+p.ID))
+		}
+		at := shortTime(p.Ended.In(o.b.context.Zone()), o.m.Time.In(o.b.context.Zone()))
+		fmt.Fprintf(&s, commandTexts.ResumeLine.in(o.lang)+"\n", i+1, at, firstWords(p.Question, contextWords), p.Turns, p.ID[:min(shortID, len(p.ID))], mark)
+	}
+	card.Body = s.String()
+	return order{card: card}, nil
+}
+
+// goBack makes one of the listed sessions the chat's again. What is not among them is not found, whoever else may have it.
+func (o ordered) goBack(ctx context.Context, list []db.PastSession) (order, error) {
+	past, ok := pick(list, o.args)
+	if !ok {
+		if !number(o.args) {
+			o.b.log.Warn().Stringer("chat", o.m.Key).Str("user", o.m.Actor.ID).Msg("a session was asked for that the chat has not had")
+		}
+		return o.say(commandTexts.ResumeUnknown)
+	}
+	if past.ID == o.chat.Session.ID {
+		return o.say(commandTexts.ResumeIsNow)
+	}
+	if busy, err := o.busy(ctx); err != nil || busy {
+		return order{reply: commandTexts.Busy.in(o.lang)}, err
+	}
+	dir := realPath(o.b.cfg.project(o.chat))
+	done := commandTexts.ResumeDone
+	var lost *claude.LostError
+	if _, err := o.b.pool.Verify(o.m.Key.String(), dir, past.ID, nil); errors.As(err, &lost) {
+		done = commandTexts.ResumeLost // and its conversation goes on from the History
+	}
+	key := o.m.Key.String()
+	return order{
+		reply:  fmt.Sprintf(done.in(o.lang), firstWords(past.Question, contextWords)),
+		goBack: &db.Session{ID: past.ID, Node: o.b.cfg.Node, Cwd: dir},
+		then:   func() { o.b.turns.add(func(context.Context) { o.b.pool.Drop(key) }) },
+	}, nil
+}
+
+func number(s string) bool { _, err := strconv.Atoi(s); return err == nil }
+
+// pick finds a session by its number in the list, or by its id or the beginning of it.
+func pick(list []db.PastSession, name string) (db.PastSession, bool) {
+	if n, err := strconv.Atoi(name); err == nil && n >= 1 && n <= len(list) {
+		return list[n-1], true
+	}
+	for _, p := range list {
+		if len(name) >= shortID && strings.HasPrefix(p.ID, strings.ToLower(name)) {
+			return p, true
+		}
+	}
+	return db.PastSession{}, false
+}

@@ -1,0 +1,56 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"magpie/internal/chat"
+)
+
+// retry is the command /retry: it asks the last question of the conversation again. The answer that there is stays in the
+// History, and the agent sees it there: it is told to answer anew.
+func retry(ctx context.Context, o ordered) (order, error) {
+	if busy, err := o.busy(ctx); err != nil || busy {
+		return order{reply: commandTexts.Busy.in(o.lang)}, err
+	}
+	question, err := o.lastQuestion(ctx)
+	if err != nil {
+		return order{}, err
+	}
+	if question == "" {
+		return o.say(commandTexts.RetryNothing)
+	}
+	if _, own := o.b.passes(question); own {
+		return order{ask: question}, nil
+	}
+	for _, l := range []lang{zh, en} { // asked for the third time it says so once
+		question = strings.TrimPrefix(question, retryNote(l))
+	}
+	return order{ask: retryNote(o.lang) + question}, nil
+}
+
+// retryNote is what the agent reads before a question that it is asked again.
+func retryNote(l lang) string { return fmt.Sprintf("%s\n", commandTexts.RetryNote.in(l)) }
+
+// lastQuestion is what the last turn of the conversation asked; empty = nothing was asked yet.
+func (o ordered) lastQuestion(ctx context.Context) (string, error) {
+	var asked []string
+	var last chat.Message
+	for m, err := range o.b.db.History(ctx, o.m.Key, o.chat.Epoch, 0, math.MaxInt64) {
+		if err != nil {
+			return "", err
+		}
+		if m.Role != chat.User {
+			continue
+		}
+		if len(asked) > 0 && m.Turn != last.Turn {
+			break
+		}
+		asked, last = append(asked, m.Text), m
+	}
+	slices.Reverse(asked)
+	return strings.Join(asked, "\n"), nil
+}
