@@ -143,7 +143,7 @@ func unshowable(tool string, input json.RawMessage) string {
 func shown(a db.Approval, l lang) (title, body string) {
 	var in toolInput
 	if err := json.Unmarshal(a.Input, &in); err != nil { // it is asked for only when it can be read
-		return fmt.Sprintf(approvalTexts.Asks.in(l), a.Tool), codeBlock("json", string(a.Input))
+		return fmt.Sprintf(approvalTexts.Asks.in(l), a.Tool), fenced("json", string(a.Input))
 	}
 	asks := func(what phrase) string { return fmt.Sprintf(approvalTexts.Asks.in(l), what.in(l)) }
 	switch a.Tool {
@@ -156,25 +156,25 @@ func shown(a db.Approval, l lang) (title, body string) {
 		if in.Background {
 			what = approvalTexts.RunsInBackground
 		}
-		body = codeBlock("bash", in.Command)
+		body = fenced("bash", in.Command)
 		if in.Description != "" {
 			body += "\n" + visible(in.Description)
 		}
 		return asks(what), body
 	case "Write":
-		return asks(approvalTexts.Writes), named(in.File, a.Project) + codeBlock("", clipped(in.Content, l))
+		return asks(approvalTexts.Writes), named(in.File, a.Project) + fenced("", clipped(in.Content, l))
 	case "Edit":
 		what := approvalTexts.Edits
 		if in.ReplaceAll {
 			what = approvalTexts.EditsAll
 		}
-		return asks(what), named(in.File, a.Project) + codeBlock("diff", clipped(marked("- ", in.Old)+"\n"+marked("+ ", in.New), l))
+		return asks(what), named(in.File, a.Project) + fenced("diff", clipped(marked("- ", in.Old)+"\n"+marked("+ ", in.New), l))
 	case "Read":
 		return asks(approvalTexts.Reads), named(in.File, a.Project)
 	case "WebFetch":
-		return asks(approvalTexts.Fetches), codeBlock("", in.URL) + "\n" + visible(in.Prompt)
+		return asks(approvalTexts.Fetches), fenced("", in.URL) + "\n" + visible(in.Prompt)
 	case "WebSearch":
-		return asks(approvalTexts.Searches), codeBlock("", in.Query)
+		return asks(approvalTexts.Searches), fenced("", in.Query)
 	}
 	what := fmt.Sprintf(approvalTexts.Uses.in(l), visible(a.Tool))
 	if a.Tool == "NotebookEdit" {
@@ -182,9 +182,9 @@ func shown(a db.Approval, l lang) (title, body string) {
 	}
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, a.Input, "", "  "); err != nil {
-		return fmt.Sprintf(approvalTexts.Asks.in(l), what), codeBlock("json", string(a.Input))
+		return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", string(a.Input))
 	}
-	return fmt.Sprintf(approvalTexts.Asks.in(l), what), codeBlock("json", clipped(pretty.String(), l))
+	return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", clipped(pretty.String(), l))
 }
 
 // named shows which file is meant: within the project from there, else in full.
@@ -192,7 +192,7 @@ func named(path, project string) string {
 	if rest, ok := strings.CutPrefix(path, project+"/"); ok {
 		path = rest
 	}
-	return codeBlock("", path) + "\n"
+	return fenced("", path) + "\n"
 }
 
 // marked is a text with a mark before each of its lines.
@@ -214,8 +214,8 @@ func clipped(text string, l lang) string {
 	return head + "\n\n" + note + "\n\n" + tail
 }
 
-// codeBlock is a text as a block of code in which nothing is markup, and nothing is hidden.
-func codeBlock(language, text string) string {
+// fenced is a text as a block of code in which nothing is markup, and nothing is hidden.
+func fenced(language, text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
 		fence += "`"

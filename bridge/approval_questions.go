@@ -58,7 +58,7 @@ func questionsOf(input json.RawMessage) ([]question, error) {
 func questionBody(input json.RawMessage, l lang) string {
 	list, err := questionsOf(input)
 	if err != nil { // it is asked only when it can be read
-		return codeBlock("json", string(input))
+		return fenced("json", string(input))
 	}
 	var b strings.Builder
 	for i, q := range list {

@@ -39,6 +39,8 @@ type Messenger interface {
 	Close(ctx context.Context, cardID string, card chat.Card) error
 	// Find lists what the bot has sent in answer to a message, oldest first.
 	Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error)
+	// Signal shows on a message, without words, what becomes of it, in place of what was shown before.
+	Signal(ctx context.Context, to chat.Ref, s chat.Signal) error
 }
 
 // onlookers is how many turns may wait for one of the agent's processes while their askers can see that they wait. The
@@ -98,6 +100,7 @@ type Bridge struct {
 	turns      *jobs
 	lanes      lanes
 	outbox     *outbox
+	signals    *signals
 	desk       *desk
 	background *background
 	upkeep     *upkeep
@@ -115,7 +118,7 @@ type Bridge struct {
 func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog.Logger) *Bridge {
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, log),
+		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, log), signals: newSignals(out, log),
 	}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.upkeep = newUpkeep(b.summaries.make)
@@ -170,6 +173,9 @@ func (b *Bridge) Run(ctx context.Context) error {
 		defer close(delivered)
 		b.outbox.run(last, answered)
 	}()
+	var signalled sync.WaitGroup
+	signalled.Go(func() { b.signals.jobs.run(last, answered) })
+	defer signalled.Wait()
 	b.turns.run(work, ctx.Done())
 	close(quiet)
 	<-tended
@@ -257,6 +263,9 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 	if e.Held != nil || e.Continues != 0 {
 		b.outbox.wake(m.Key)
 	}
+	if e.Held == nil {
+		b.signals.set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
+	}
 	b.wake(m.Key)
 	return nil
 }
@@ -297,10 +306,10 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 		return texts.StopAsked.in(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:
 		return b.recovery.decide(ctx, p, l)
+	case p.Action.Do == doOrder || p.Action.Do == doGoOn:
+		return "", b.pressed(ctx, p)
 	case slices.Contains([]string{doAllow, doAlways, doRefuse}, p.Action.Do):
 		return b.approvals.press(ctx, p, l)
-	case p.Action.Do == doOrder:
-		return "", b.pressed(ctx, p)
 	}
 	return texts.StopOver.in(l), nil
 }

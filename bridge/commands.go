@@ -27,8 +27,8 @@ type order struct {
 	then      func()                           // after the commit; nil = nothing
 	later     func(ctx context.Context) string // works out what else is to be said, after the commit; nil = nothing
 	set       func(*db.Settings)               // changes the chat's settings; it may be called more than once; nil = nothing is changed
-	revoke    int64                            // the number of a rule that is to end; 0 = none
 	memory    *db.MemoryOrder                  // a change to a memory, whose reply takes the place of reply; nil = none
+	revoke    int64                            // the number of a rule that is to end; 0 = none
 }
 
 // ordered is a command as somebody has given it.
@@ -81,12 +81,12 @@ func commands() []command {
 		{name: "context", aliases: []string{"上下文"}, args: c.ArgsContext, help: texts.HelpContext, frequent: true, plan: showContext},
 		{name: "remember", aliases: []string{"记住"}, args: c.ArgsRemember, help: texts.HelpRemember, plan: rememberThis},
 		{name: "memory", aliases: []string{"记忆"}, help: texts.HelpMemory, frequent: true, plan: aboutMemory},
-		{name: "allow", aliases: []string{"授权"}, args: approvalTexts.ArgsAllow, help: approvalTexts.HelpAllow, frequent: true, plan: allow},
 		{name: "model", aliases: []string{"模型"}, args: c.ArgsModel, help: c.HelpModel, plan: chooseModel},
 		{name: "effort", aliases: []string{"思考"}, args: c.ArgsEffort, help: c.HelpEffort, plan: chooseEffort},
 		{name: "lang", aliases: []string{"语言"}, args: c.ArgsLang, help: c.HelpLang, plan: chooseLang},
 		{name: "doctor", aliases: []string{"诊断"}, help: c.HelpDoctor, admin: true, plan: checkUp},
 		{name: "login", aliases: []string{"登录"}, args: c.ArgsLogin, help: c.HelpLogin, admin: true, plan: logIn},
+		{name: "allow", aliases: []string{"授权"}, args: approvalTexts.ArgsAllow, help: approvalTexts.HelpAllow, plan: allow},
 	}
 }
 
@@ -222,6 +222,9 @@ func stop(ctx context.Context, o ordered) (order, error) {
 // pressed gives the command of a button, as whoever has pressed it.
 func (b *Bridge) pressed(ctx context.Context, p chat.Press) error {
 	cmd, _, args := parseCommand(p.Action.ID)
+	if p.Action.Do == doGoOn {
+		cmd = &command{plan: askToGoOn}
+	}
 	c, err := b.db.Chats().Get(ctx, p.Key)
 	if cmd == nil || errors.Is(err, db.ErrNotFound) { // no button of ours
 		return nil

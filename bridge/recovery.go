@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -111,7 +112,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	}
 	e := db.End{
 		Turn: t, State: end.state, Failure: end.failure, Answer: text,
-		Card: newView(t.ID, chatLang(c)).saying(text).end(end.state, end.notice).card(time.Now()),
+		Card: newView(t.ID, chatLang(c)).saying(text).end(end).card(time.Now()),
 	}
 	if did.Known && r.b.cfg.Context.Resumes() {
 		e.Session = db.Session{ID: t.Session, Node: r.b.cfg.Node, Cwd: realPath(dir)}
@@ -125,6 +126,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	if err := r.b.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
+	r.b.signals.set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, signalOf(end.state))
 	r.b.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
 }

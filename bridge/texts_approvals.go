@@ -38,7 +38,7 @@ var approvalTexts = struct {
 	ApproveButton:      phrase{"批准计划", "Approve"},
 	KeepPlanningButton: phrase{"继续规划", "Keep planning"},
 	Better:             phrase{"要继续规划的话，可以说说哪里要改", "If it is to keep planning, you can say what to change"},
-	BetterHint:         phrase{"例如：不要改配置文件", "For example: leave the configuration alone"},
+	BetterHint:         phrase{"例如：先不要改配置文件", "For example: leave the configuration alone"},
 	SubmitButton:       phrase{"提交", "Submit"},
 	SkipButton:         phrase{"不回答", "Do not answer"},
 	Other:              phrase{"其他（%s）", "Other (%s)"},

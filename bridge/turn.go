@@ -120,6 +120,7 @@ func (t *turn) run(ctx context.Context) {
 	key, b := t.claim.Turn.Key, t.b
 	b.lanes.begin(key, t.claim.Turn.ID, stop)
 	defer b.desk.attend(t.claim, b.cfg.project(t.claim.Chat))()
+	b.signals.set(t.claim.Asked, chat.Working)
 	rest := t.paint(ctx)
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
@@ -131,12 +132,13 @@ func (t *turn) run(ctx context.Context) {
 	crash.At("end: painter at rest")
 	switch {
 	case end.state == db.Queued:
-		t.draw(ctx, t.view.end(db.Queued, texts.Restarting))
+		t.draw(ctx, t.view.end(outcome{state: db.Queued, notice: texts.Restarting}))
 	case err != nil:
-		t.draw(ctx, t.view.end(end.state, end.notice)) // nobody shall wait for a full disk
+		t.draw(ctx, t.view.end(end)) // nobody shall wait for a full disk
 		err = t.insist(ctx, end, err)
 	}
 	b.outbox.wake(key)
+	b.signals.set(t.claim.Asked, signalOf(end.state))
 	t.unsettle(ctx, end)
 
 	log := zerolog.Ctx(ctx).Info()
@@ -478,7 +480,7 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 	}
 	e := db.End{
 		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.usage,
-		Card: t.view.end(end.state, end.notice).card(time.Now()), Told: t.told,
+		Card: t.view.end(end).card(time.Now()), Told: t.told,
 	}
 	if t.b.cfg.Context.Resumes() {
 		e.Session = t.kept
