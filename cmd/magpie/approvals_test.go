@@ -115,11 +115,11 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 	r.calls(bash(command), modelsim.Text("做完了"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	card := r.approval(r.chat, id, 1)
-	if got := card.Text(); !strings.Contains(got, command) || !strings.Contains(got, "试一试") || !strings.Contains(got, "等你决定") {
+	if got := card.Text(); !strings.Contains(got, command) || !strings.Contains(got, "试一试") || !strings.Contains(got, "等你确认") {
 		t.Errorf("the card asks %q", got)
 	}
 	r.await("the turn to wait", func(v *feishusim.View) bool {
-		return strings.Contains(replies(v, r.chat, id)[0].Text(), "等你决定")
+		return strings.Contains(replies(v, r.chat, id)[0].Text(), "等你确认")
 	})
 	if r.project("out.txt") != "" {
 		t.Fatal("the command ran before anybody allowed it")
