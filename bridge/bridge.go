@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,6 +107,7 @@ type Bridge struct {
 	summaries  summaries
 	notes      notes
 	recovery   recovery
+	approvals  *approvals
 	ownership  *ownership
 	access     *gate
 	doorbell   *doorbell
@@ -122,6 +124,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.upkeep = newUpkeep(b.summaries.make)
 	b.desk = newDesk(cfg, store, b.context, log)
 	b.access = newGate(cfg, store, log)
+	b.approvals = newApprovals(store, b.outbox, &b.access.Pointer, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.logins.b = b
 	b.SetAccess(cfg.Access)
@@ -161,7 +164,11 @@ func (b *Bridge) Run(ctx context.Context) error {
 	aside.Go(func() { b.context.Run(ctx) })
 	aside.Go(func() { b.ownership.run(ctx) })
 	defer aside.Wait()
-	answered, delivered := make(chan struct{}), make(chan struct{})
+	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(decided)
+		b.approvals.jobs.run(last, answered)
+	}()
 	go func() {
 		defer close(delivered)
 		b.outbox.run(last, answered)
@@ -173,6 +180,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	close(quiet)
 	<-tended
 	close(answered)
+	<-decided
 	<-delivered
 	return nil
 }
@@ -300,6 +308,8 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 		return b.recovery.decide(ctx, p, l)
 	case p.Action.Do == doOrder || p.Action.Do == doGoOn:
 		return "", b.pressed(ctx, p)
+	case slices.Contains([]string{doAllow, doAlways, doRefuse}, p.Action.Do):
+		return b.approvals.press(ctx, p, l)
 	}
 	return texts.StopOver.in(l), nil
 }

@@ -20,11 +20,9 @@ func (v view) card(now time.Time) chat.Card {
 	if c.Live {
 		c.Status = v.stateLine(now)
 		c.Summary = v.phase.in(v.lang)
-		c.Body = strings.TrimSpace(c.Body + "\n\n" + v.asks.text)
-		c.Form = v.asks.form
 		stop := v.button(texts.StopButton, doStop)
 		stop.Danger = true
-		c.Buttons = append(slices.Clone(v.asks.buttons), stop)
+		c.Buttons = []chat.Button{stop}
 		c.Footer = v.deniedLine()
 		return c
 	}

@@ -97,19 +97,6 @@ func worked(l lang) *story {
 }
 
 func stories() map[string]*story {
-	twoForms := asks{text: "**删除哪些文件？**", form: &chat.Form{
-		Fields: []chat.Field{
-			{Name: "files", Label: "文件", Kind: chat.Many, Options: []chat.Option{{Value: "0", Label: "build/"}, {Value: "1", Label: "dist/"}}, Required: true},
-			{Name: "why", Label: "补充说明", Hint: "可以不填", Kind: chat.Words},
-		},
-		Buttons: []chat.Button{{Label: "提交", Action: chat.Action{Do: "answer", Turn: 7, ID: "q1"}}},
-	}}
-	allow := asks{text: "想运行这个命令：\n\n```bash\nrm -rf build\n```", buttons: []chat.Button{
-		{Label: "允许一次", Action: chat.Action{Do: "allow", Turn: 7, ID: "a1"}}, {Label: "拒绝", Danger: true, Action: chat.Action{Do: "deny", Turn: 7, ID: "a1"}},
-	}}
-	asking := func(a asks) func(view) view {
-		return func(v view) view { return v.asking(a, time.Date(2026, 5, 4, 12, 0, 10, 0, time.UTC)) }
-	}
 	many := newStory(zh)
 	for i := range 40 {
 		id := string(rune('A' + i))
@@ -148,10 +135,9 @@ func stories() map[string]*story {
 			uses("2", "mcp__magpie__search_history", input{"query": "发布"}).after(6 * time.Second),
 		"25-other-mcp-tool":      newStory(en).uses("1", "mcp__github__get_issue", input{"owner": "x", "number": 7}).after(6 * time.Second),
 		"26-subagent":            newStory(en).uses("1", "Task", input{"description": "Survey the code", "prompt": "Read everything.\nThen report."}).after(70 * time.Second),
-		"27-waiting-for-you":     worked(zh).with(asking(asks{})).after(8 * time.Second),
-		"28-waiting-with-form":   newStory(zh).after(time.Second, says("有几个选择。")).with(asking(twoForms)),
-		"29-waiting-with-choice": newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).with(asking(allow)),
-		"30-answered":            newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).with(asking(allow)).with(func(v view) view { return v.answered(v.began) }).after(6 * time.Second),
+		"27-waiting-for-you":     worked(zh).after(0, claude.ToolAsk{ID: "a"}).after(8 * time.Second),
+		"28-waiting-for-you-en":  worked(en).after(0, claude.ToolAsk{ID: "a"}, claude.ToolAsk{ID: "b"}, claude.ToolAskEnd{ID: "a"}).after(8 * time.Second),
+		"30-answered":            newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolAsk{ID: "a"}, claude.ToolAllowed{}).after(6 * time.Second),
 		"31-done":                done(worked(zh), answer),
 		"32-done-en":             done(worked(en), englishAnswer),
 		"33-done-restored":       newStory(zh).after(4*time.Second, says("你叫小明。"), result("")).with(told12(db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, phrase{}),
@@ -171,12 +157,47 @@ func stories() map[string]*story {
 	}
 }
 
+// waiting is an approval that waits.
+func waiting(tool string, in any) db.Approval {
+	data, err := json.Marshal(in)
+	if err != nil {
+		panic(err)
+	}
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	return db.Approval{ID: "3f0c", Turn: 7, Tool: tool, Input: data, Project: "/srv/work/magpie", Created: now, Expires: now.Add(30 * time.Minute),
+		Settlement: db.Settlement{State: db.Waiting}}
+}
+
+// otherCards are those that are no turn so far.
+func otherCards() map[string]chat.Card {
+	edit := waiting("Edit", input{"file_path": "/srv/work/magpie/feishu/split.go", "old_string": "return len(text) - 1", "new_string": "return len(text)"})
+	bash := waiting("Bash", input{"command": "rm -rf build && make", "description": "build anew"})
+	done := bash
+	done.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1", Name: "小明"}}
+	question := waiting(claude.QuestionTool, input{"questions": []input{
+		{"question": "用哪种数据库？", "header": "数据库", "multiSelect": false, "options": []input{{"label": "SQLite", "description": "一个文件"}, {"label": "PostgreSQL", "description": "单独的服务"}}},
+		{"question": "还要哪些功能？", "header": "功能", "multiSelect": true, "options": []input{{"label": "备份", "description": "每天一次"}, {"label": "导出", "description": "JSON 和 Markdown"}}},
+	}})
+	return map[string]chat.Card{
+		"50-approve-bash":    approvalCard(bash, zh),
+		"51-approve-edit-en": approvalCard(edit, en),
+		"52-question":        approvalCard(question, zh),
+		"53-plan":            approvalCard(waiting(claude.PlanTool, input{"plan": "1. 先读 `split.go`\n2. 改边界判断\n3. 跑测试"}), zh),
+		"54-approved":        approvalCard(done, zh),
+		"55-late":            heldCard(7, zh, time.Now().Add(-3*time.Hour-time.Minute)),
+	}
+}
+
 // Each card is what the file of its name says: the value that every platform draws.
 func TestCards(t *testing.T) {
+	cards := otherCards()
 	for name, s := range stories() {
+		cards[name] = s.card(s.now)
+	}
+	for name, c := range cards {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join("testdata", "cards", name+".json")
-			got := readable(t, s.card(s.now))
+			got := readable(t, c)
 			if *update {
 				if err := os.WriteFile(file, got, 0o600); err != nil {
 					t.Fatal(err)

@@ -187,7 +187,7 @@ func backoff(attempts int) time.Duration {
 // show makes p visible. It returns the id of the message that shows it, when no turn does.
 func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
-	if p.Turn == 0 {
+	if p.Turn == 0 && p.Approval == "" {
 		id, err := o.say(ctx, to, p)
 		if errors.Is(err, chat.ErrRefused) {
 			return o.out.Reply(ctx, to, o.withheld(ctx, p.Key), p.Idem+":withheld")
@@ -239,6 +239,13 @@ func (o *outbox) say(ctx context.Context, to chat.Ref, p db.Post) (string, error
 func (o *outbox) card(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	if p.CardID != "" {
 		return p.CardID, nil
+	}
+	if p.Approval != "" {
+		id, err := o.out.Post(ctx, to, *p.Card, "approval:"+p.Approval)
+		if err != nil {
+			return "", err
+		}
+		return id, o.db.Approvals().SetCard(context.WithoutCancel(ctx), p.Approval, id)
 	}
 	id, err := o.posted(ctx, to, p)
 	if err == nil && id == "" {

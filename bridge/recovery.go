@@ -31,6 +31,12 @@ func (r recovery) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for err := r.b.approvals.recover(ctx); err != nil; err = r.b.approvals.recover(ctx) {
+		r.b.log.Error().Err(err).Msg("approvals not recovered; trying again")
+		if pause(ctx, retryStore); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
 	for _, t := range left {
 		for err := r.turn(ctx, t); err != nil; err = r.turn(ctx, t) {
 			r.b.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Msg("turn not recovered; trying again")
@@ -86,9 +92,15 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 		log.Warn().Msg("turn was cut off before it did anything; beginning it again")
 		return r.b.db.Turns().Requeue(ctx, t.ID)
 	}
+	unanswered, err := r.b.db.Approvals().Unanswered(ctx, t.ID)
+	if err != nil {
+		return err
+	}
 	end := outcome{state: db.Interrupted, notice: texts.Interrupted}
 	text := did.Text
 	switch {
+	case unanswered: // the agent may have gone on without what was asked for, but nobody has decided that
+		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")
 	case did.Ended:
 		end = outcomeOf(did.Failure)
 		log.Warn().Str("state", string(end.state)).Msg("turn was cut off after the agent had finished; delivering its answer")

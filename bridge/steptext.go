@@ -83,19 +83,10 @@ func (s step) head(l lang) string {
 func (s step) details() string {
 	text := ""
 	if s.diff != "" {
-		text = fenced("diff", s.diff)
+		text = "\n" + fenced("diff", s.diff)
 	}
 	if s.result != "" && (s.diff == "" || s.failed) {
-		text += fenced("", s.result)
+		text += "\n" + fenced("", s.result)
 	}
 	return text
-}
-
-// fenced is a block of code that nothing in it can end.
-func fenced(language, code string) string {
-	fence := "```"
-	for strings.Contains(code, fence) {
-		fence += "`"
-	}
-	return "\n" + fence + language + "\n" + code + "\n" + fence
 }

@@ -8,7 +8,7 @@ var cardTexts = struct {
 	Remember, LookBack                            phrase
 }{
 	Writing:        phrase{"正在回答…", "Writing…"},
-	YourTurn:       phrase{"等你决定…", "Waiting for you…"},
+	YourTurn:       phrase{"等你确认…", "Waiting for you…"},
 	Thoughts:       phrase{"思考过程", "Thoughts"},
 	Steps:          phrase{"%d 步", "Steps: %d"},
 	MoreSteps:      phrase{"（另有更早的 %d 步）", "(and %d earlier steps)"},

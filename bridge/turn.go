@@ -124,6 +124,7 @@ func (t *turn) run(ctx context.Context) {
 	rest := t.paint(ctx)
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
+	b.approvals.leave(ctx, t.claim.Turn.ID, end.state)
 	crash.At("end: storing")
 	err := t.store(ctx, end)
 	crash.At("end: stored")
@@ -335,8 +336,11 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		if err != nil {
 			return result, err
 		}
-		if e, ok := ev.(claude.ToolAsk); ok {
-			p.Answer(e.ID, claude.Verdict{Why: notAllowed})
+		switch e := ev.(type) {
+		case claude.ToolAsk:
+			b.approvals.ask(ctx, t.claim, p.Dir(), e, func(v claude.Verdict) bool { return p.Answer(e.ID, v) })
+		case claude.ToolAskEnd:
+			b.approvals.withdraw(ctx, e.ID)
 		}
 		if e, ok := ev.(claude.Started); ok {
 			t.kept = db.Session{ID: e.Session, Node: b.cfg.Node, Cwd: p.Dir()}
@@ -357,10 +361,6 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	}
 	return result, nil
 }
-
-// notAllowed is what the agent reads when a tool is refused.
-const notAllowed = "This needs a permission that has not been given, and nobody can give it in this chat. Do not try it again or " +
-	"by other means. Tell the user what you wanted to do and why; the operator of this bot can allow it in its configuration."
 
 // ask puts the question to a process, or has it carry out a command of its own.
 func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Event, error] {

@@ -16,7 +16,8 @@ import (
 type Post struct {
 	ID       int64
 	Key      chat.Key
-	Turn     int64  // whose card it is; 0 = a text, or a card that nobody draws again
+	Turn     int64  // whose card it is; 0 = a text, the card of an approval, or a card that nobody draws again
+	Approval string // whose card it is; empty = not that of an approval
 	Idem     string // makes a repeated send harmless
 	ReplyTo  string // the platform's id of the message that it answers
 	Text     string
@@ -25,7 +26,7 @@ type Post struct {
 	Due      time.Time  // not before
 	Created  time.Time
 
-	CardID string    // where the turn's card is drawn already; empty = nowhere as far as is known
+	CardID string    // where the card is drawn already; empty = nowhere as far as is known
 	Begun  time.Time // when the turn's first question came: no card of it is older
 }
 
@@ -35,8 +36,8 @@ type Outbox struct{ db *DB }
 // Outbox gives the outbox of the database.
 func (d *DB) Outbox() Outbox { return Outbox{d} }
 
-const insertPost = `INSERT INTO outbox (chat_key, turn_id, idem, reply_to, content, card, next_at, created_at)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) ON CONFLICT (idem) DO NOTHING`
+const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, idem, reply_to, content, card, next_at, created_at)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) ON CONFLICT (idem) DO NOTHING`
 
 // post leaves something to be delivered, in the transaction of what it tells of.
 func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
@@ -48,7 +49,7 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 		}
 		content = string(data)
 	}
-	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Idem, p.ReplyTo, content, p.Card != nil, millis(o.db.now()))
+	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Idem, p.ReplyTo, content, p.Card != nil, millis(o.db.now()))
 	if err != nil {
 		return fmt.Errorf("leave for delivery: %w", err)
 	}
@@ -64,9 +65,10 @@ func (o Outbox) Add(ctx context.Context, p Post) error {
 	return nil
 }
 
-const nextPost = `SELECT o.id, o.turn_id, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
-	COALESCE(t.card_id, ''), COALESCE(t.created_at, 0)
-	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id WHERE o.chat_key = ?1 ORDER BY o.id LIMIT 1`
+const nextPost = `SELECT o.id, o.turn_id, o.approval_id, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
+	COALESCE(t.card_id, a.card_id, ''), COALESCE(t.created_at, a.created_at, 0)
+	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id LEFT JOIN approvals a ON a.id = o.approval_id
+	WHERE o.chat_key = ?1 ORDER BY o.id LIMIT 1`
 
 // Next returns the oldest of what is to be delivered in a chat, or [ErrNotFound].
 func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
@@ -74,7 +76,7 @@ func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 	var content string
 	var isCard bool
 	var due, created, begun int64
-	err := o.db.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Idem, &p.ReplyTo, &content, &isCard, &p.Attempts,
+	err := o.db.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Approval, &p.Idem, &p.ReplyTo, &content, &isCard, &p.Attempts,
 		&due, &created, &p.CardID, &begun)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Post{}, ErrNotFound
@@ -111,7 +113,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 		if err != nil {
 			return err
 		}
-		if p.Turn != 0 || messageID == "" {
+		if p.Turn != 0 || p.Approval != "" || messageID == "" {
 			return nil
 		}
 		text := p.Text
@@ -176,9 +178,11 @@ func (o Outbox) Delay(ctx context.Context, p Post, until time.Time) error {
 // Of each chat the oldest counts: what waits behind it waits with it.
 const continuedCards = `WITH RECURSIVE earlier (id) AS (
 	SELECT continues FROM turns WHERE id = ?1 UNION SELECT (SELECT continues FROM turns WHERE id = earlier.id) FROM earlier WHERE id > 0)
-	SELECT card_id FROM turns WHERE id IN earlier AND card_id <> ''`
+	SELECT card_id FROM turns WHERE id IN earlier AND card_id <> ''
+	UNION SELECT card_id FROM approvals WHERE (turn_id = ?1 OR turn_id IN earlier) AND card_id <> ''`
 
-// ContinuedCards lists the cards of the turns with which a turn goes on.
+// ContinuedCards lists the cards that may answer the same message as a turn's: those of the turns with which it goes on,
+// and those of the approvals of all of them.
 func (o Outbox) ContinuedCards(ctx context.Context, turn int64) (_ []string, err error) {
 	rows, err := o.db.read.QueryContext(ctx, continuedCards, turn)
 	if err != nil {
