@@ -140,7 +140,7 @@ func stories() map[string]*story {
 			uses("3", claude.PlanTool, input{"plan": "1. 先读\n2. 再改"}).uses("4", "KillShell", input{}).after(6 * time.Second),
 		"26-subagent":            newStory(en).uses("1", "Task", input{"description": "Survey the code", "prompt": "Read everything.\nThen report."}).after(70 * time.Second),
 		"27-waiting-for-you":     worked(zh).after(0, claude.ToolAsk{ID: "a"}).after(8 * time.Second),
-		"28-waiting-for-you-en":  worked(en).after(0, claude.ToolAsk{ID: "a"}, claude.ToolAsk{ID: "b"}, claude.ToolAskEnd{ID: "a"}).after(8 * time.Second),
+		"50-waiting-for-you-en":  worked(en).after(0, claude.ToolAsk{ID: "a"}, claude.ToolAsk{ID: "b"}, claude.ToolAskEnd{ID: "a"}).after(8 * time.Second),
 		"30-answered":            newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolAsk{ID: "a"}, claude.ToolAllowed{}).after(6 * time.Second),
 		"31-done":                done(worked(zh), answer),
 		"32-done-en":             done(worked(en), englishAnswer),
@@ -161,40 +161,38 @@ func stories() map[string]*story {
 	}
 }
 
-// waiting is an approval that waits.
-func waiting(tool string, in any) db.Approval {
-	data, err := json.Marshal(in)
-	if err != nil {
-		panic(err)
+// askings are the cards by which people are asked what the agent may do.
+func askings() map[string]chat.Card {
+	asked := func(l lang, tool, input string, always *db.Permit, become db.Settlement) chat.Card {
+		at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+		return approvalCard(db.Approval{
+			ID: "a1", Turn: 7, Tool: tool, Input: json.RawMessage(input), Project: "/srv/work/magpie", Always: always,
+			Created: at, Expires: at.Add(30 * time.Minute), Settlement: become,
+		}, l)
 	}
-	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	return db.Approval{ID: "3f0c", Turn: 7, Tool: tool, Input: data, Project: "/srv/work/magpie", Created: now, Expires: now.Add(30 * time.Minute),
-		Settlement: db.Settlement{State: db.Waiting}}
-}
-
-// otherCards are those that are no turn so far.
-func otherCards() map[string]chat.Card {
-	edit := waiting("Edit", input{"file_path": "/srv/work/magpie/feishu/split.go", "old_string": "return len(text) - 1", "new_string": "return len(text)"})
-	bash := waiting("Bash", input{"command": "rm -rf build && make", "description": "build anew"})
-	done := bash
-	done.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1", Name: "小明"}}
-	question := waiting(claude.QuestionTool, input{"questions": []input{
-		{"question": "用哪种数据库？", "header": "数据库", "multiSelect": false, "options": []input{{"label": "SQLite", "description": "一个文件"}, {"label": "PostgreSQL", "description": "单独的服务"}}},
-		{"question": "还要哪些功能？", "header": "功能", "multiSelect": true, "options": []input{{"label": "备份", "description": "每天一次"}, {"label": "导出", "description": "JSON 和 Markdown"}}},
-	}})
+	waits, by := db.Settlement{State: db.Waiting}, chat.Actor{ID: "ou_1", Name: "小明"}
+	const (
+		remove   = `{"command":"rm -rf build","description":"Remove what was built"}`
+		edit     = `{"file_path":"/srv/work/magpie/feishu/split.go","old_string":"\treturn len(text) - 1","new_string":"\treturn len(text)"}`
+		question = `{"questions":[{"question":"删除哪些文件？","header":"范围","multiSelect":true,"options":[{"label":"build/","description":"构建产物"},{"label":"dist/","description":"发布包"}]}]}`
+		plan     = `{"plan":"1. 读 split.go\n2. 改边界判断\n3. 跑测试"}`
+	)
+	always := &db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm -rf build"}
 	return map[string]chat.Card{
-		"50-approve-bash":    approvalCard(bash, zh),
-		"51-approve-edit-en": approvalCard(edit, en),
-		"52-question":        approvalCard(question, zh),
-		"53-plan":            approvalCard(waiting(claude.PlanTool, input{"plan": "1. 先读 `split.go`\n2. 改边界判断\n3. 跑测试"}), zh),
-		"54-approved":        approvalCard(done, zh),
-		"55-late":            heldCard(7, zh, time.Now().Add(-3*time.Hour-time.Minute)),
+		"28-waiting-with-form":   asked(zh, claude.QuestionTool, question, nil, waits),
+		"29-waiting-with-choice": asked(zh, "Bash", remove, always, waits),
+		"45-asked-edit-en":       asked(en, "Edit", edit, nil, waits),
+		"46-asked-plan":          asked(zh, claude.PlanTool, plan, nil, waits),
+		"47-allowed":             asked(zh, "Bash", remove, always, db.Settlement{State: db.Approved, By: by}),
+		"48-refused-with-why":    asked(zh, "Bash", remove, nil, db.Settlement{State: db.Refused, By: by, Words: "先备份"}),
+		"49-nobody-decided-en":   asked(en, "Bash", remove, nil, db.Settlement{State: db.Expired}),
 	}
 }
 
 // Each card is what the file of its name says: the value that every platform draws.
 func TestCards(t *testing.T) {
-	cards := otherCards()
+	cards := askings()
+	cards["51-late"] = heldCard(7, zh, time.Now().Add(-3*time.Hour-time.Minute))
 	for name, s := range stories() {
 		cards[name] = s.card(s.now)
 	}

@@ -14,7 +14,13 @@ import (
 
 // catalogues is everything that users can be told.
 var catalogues = map[string]any{
-	"texts": texts, "accessTexts": accessTexts, "approvalTexts": approvalTexts, "cardTexts": cardTexts, "commandTexts": commandTexts, "ownerTexts": ownerTexts,
+	"texts":         texts,
+	"commandTexts":  commandTexts,
+	"accessTexts":   accessTexts,
+	"approvalTexts": approvalTexts,
+	"cardTexts":     cardTexts,
+	"outputTexts":   outputTexts,
+	"ownerTexts":    ownerTexts,
 }
 
 // each phrase of all catalogues.
