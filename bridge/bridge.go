@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,6 +45,8 @@ type Messenger interface {
 	Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (messageID string, err error)
 	// Find lists what the bot has sent in answer to a message, oldest first.
 	Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error)
+	// Signal shows on a message, without words, what becomes of it, in place of what was shown before.
+	Signal(ctx context.Context, to chat.Ref, s chat.Signal) error
 }
 
 // onlookers is how many turns may wait for one of the agent's processes while their askers can see that they wait. The
@@ -107,6 +110,7 @@ type Bridge struct {
 	turns      *jobs
 	lanes      lanes
 	outbox     *outbox
+	signals    *signals
 	desk       *desk
 	background *background
 	upkeep     *upkeep
@@ -115,6 +119,7 @@ type Bridge struct {
 	places     places
 	listening  listening
 	recovery   recovery
+	approvals  *approvals
 	ownership  *ownership
 	access     *gate
 	doorbell   *doorbell
@@ -125,13 +130,14 @@ type Bridge struct {
 func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog.Logger) *Bridge {
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, cfg.outgoing(), log),
+		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, cfg.outgoing(), log), signals: newSignals(out, log),
 	}
 	b.places, b.listening = places{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.upkeep = newUpkeep(b.summaries.make)
 	b.desk = newDesk(cfg, store, b.context, b.outbox, log)
 	b.access = newGate(cfg, store, log)
+	b.approvals = newApprovals(store, b.outbox, &b.access.Pointer, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.logins.b = b
 	b.SetAccess(cfg.Access)
@@ -171,15 +177,23 @@ func (b *Bridge) Run(ctx context.Context) error {
 	aside.Go(func() { b.context.Run(ctx) })
 	aside.Go(func() { b.ownership.run(ctx) })
 	defer aside.Wait()
-	answered, delivered := make(chan struct{}), make(chan struct{})
+	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(decided)
+		b.approvals.jobs.run(last, answered)
+	}()
 	go func() {
 		defer close(delivered)
 		b.outbox.run(last, answered)
 	}()
+	var signalled sync.WaitGroup
+	signalled.Go(func() { b.signals.jobs.run(last, answered) })
+	defer signalled.Wait()
 	b.turns.run(work, ctx.Done())
 	close(quiet)
 	<-tended
 	close(answered)
+	<-decided
 	<-delivered
 	return nil
 }
@@ -265,6 +279,9 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 	if e.Held != nil || e.Continues != 0 {
 		b.outbox.wake(m.Key)
 	}
+	if e.Held == nil {
+		b.signals.set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
+	}
 	b.wake(m.Key)
 	return nil
 }
@@ -310,8 +327,10 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 		return texts.StopAsked.in(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:
 		return b.recovery.decide(ctx, p, l)
-	case p.Action.Do == doOrder:
+	case p.Action.Do == doOrder || p.Action.Do == doGoOn:
 		return "", b.pressed(ctx, p)
+	case slices.Contains([]string{doAllow, doAlways, doRefuse}, p.Action.Do):
+		return b.approvals.press(ctx, p, l)
 	}
 	return texts.StopOver.in(l), nil
 }

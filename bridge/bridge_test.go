@@ -66,14 +66,15 @@ func TestAccess(t *testing.T) {
 
 // recorder is a messenger that remembers what it was told to show.
 type recorder struct {
-	mu     sync.Mutex
-	pace   time.Duration // between two edits
-	fail   error         // of Post
-	edits  []chat.Card
-	closed []chat.Card
-	said   []string
-	posts  int
-	found  []chat.Sent
+	mu      sync.Mutex
+	pace    time.Duration // between two edits
+	fail    error         // of Post
+	edits   []chat.Card
+	closed  []chat.Card
+	said    []string
+	signals []string
+	posts   int
+	found   []chat.Sent
 }
 
 func (r *recorder) Reply(_ context.Context, _ chat.Ref, text, _ string) (string, error) {
@@ -105,6 +106,13 @@ func (r *recorder) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.found, nil
+}
+
+func (r *recorder) Signal(_ context.Context, to chat.Ref, s chat.Signal) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.signals = append(r.signals, to.ID+" "+string(s))
+	return r.fail
 }
 
 func (r *recorder) Edit(_ context.Context, _ string, c chat.Card) error {

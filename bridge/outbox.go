@@ -194,7 +194,7 @@ func backoff(attempts int) time.Duration {
 // show makes p visible. It returns the id of the message that shows it, when no turn does.
 func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
-	if p.Turn == 0 || p.Parcel != nil {
+	if p.Parcel != nil || p.Turn == 0 && p.Approval == "" {
 		send := o.say
 		if p.Parcel != nil {
 			send = o.file
@@ -256,6 +256,13 @@ func (o *outbox) say(ctx context.Context, to chat.Ref, p db.Post) (string, error
 func (o *outbox) card(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	if p.CardID != "" {
 		return p.CardID, nil
+	}
+	if p.Approval != "" {
+		id, err := o.out.Post(ctx, to, *p.Card, "approval:"+p.Approval)
+		if err != nil {
+			return "", err
+		}
+		return id, o.db.Approvals().SetCard(context.WithoutCancel(ctx), p.Approval, id)
 	}
 	id, err := o.posted(ctx, to, p)
 	if err == nil && id == "" {

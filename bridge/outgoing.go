@@ -71,9 +71,9 @@ func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
 	case err != nil:
 		return fmt.Errorf("copy what goes out: %w", err)
 	case n == 0:
-		return refusal("Not sent: %q is empty.", path)
+		return notSent("Not sent: %q is empty.", path)
 	case n > mostFile:
-		return refusal("Not sent: %q has more than %d MB, which is the most that can be sent. Compress it, or send a part of it.", path, mostFile>>20)
+		return notSent("Not sent: %q has more than %d MB, which is the most that can be sent. Compress it, or send a part of it.", path, mostFile>>20)
 	}
 	head := make([]byte, 512)
 	read, err := dst.ReadAt(head, 0)
@@ -104,15 +104,15 @@ func (o outgoing) sweep(needed []string) error {
 	return err
 }
 
-// refusal tells the agent why something is not sent.
-func refusal(format string, args ...any) error {
+// notSent tells the agent why something is not sent.
+func notSent(format string, args ...any) error {
 	return &agenttools.RefusedError{Reason: fmt.Sprintf(format, args...)}
 }
 
 // open opens a file that really lies in the project. It goes from folder to folder by what is open already, so nothing
 // that is changed meanwhile leads anywhere else.
 func (o outgoing) open(project, path string) (*os.File, error) {
-	rel, err := within(project, path)
+	rel, err := placeIn(project, path)
 	if err != nil {
 		return nil, err
 	}
@@ -148,9 +148,9 @@ func (o outgoing) secrets() (list []fs.FileInfo) {
 	return list
 }
 
-// within is where a file lies in the project, all links resolved.
-func within(project, path string) (rel string, err error) {
-	outside := refusal("Not sent: only files of the project folder can be sent, and %q does not lie there. Copy it into the project if the user wants it.", path)
+// placeIn is where a file lies in the project, all links resolved.
+func placeIn(project, path string) (rel string, err error) {
+	outside := notSent("Not sent: only files of the project folder can be sent, and %q does not lie there. Copy it into the project if the user wants it.", path)
 	given, err := filepath.Abs(project)
 	if err != nil {
 		return "", fmt.Errorf("folder of the project: %w", err)
@@ -211,7 +211,7 @@ func openFile(dir *os.Root, name string, secret []fs.FileInfo) (*os.File, error)
 		return nil, err
 	}
 	if !want.Mode().IsRegular() {
-		return nil, refusal("Not sent: %q is no usual file. Pack a folder into an archive first.", name)
+		return nil, notSent("Not sent: %q is no usual file. Pack a folder into an archive first.", name)
 	}
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -233,7 +233,7 @@ func checked(want, got fs.FileInfo, secret []fs.FileInfo) error {
 		return errChanged
 	}
 	if slices.ContainsFunc(secret, func(s fs.FileInfo) bool { return os.SameFile(s, got) }) {
-		return refusal("Not sent: this belongs to the bridge itself and is never sent.")
+		return notSent("Not sent: this belongs to the bridge itself and is never sent.")
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func missing(path string, err error) error {
 	case errors.As(err, &refused):
 		return refused
 	case errors.Is(err, fs.ErrPermission):
-		return refusal("Not sent: %q cannot be read.", path)
+		return notSent("Not sent: %q cannot be read.", path)
 	}
-	return refusal("Not sent: there is no file %q in the project.", path)
+	return notSent("Not sent: there is no file %q in the project.", path)
 }

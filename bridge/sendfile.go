@@ -37,14 +37,14 @@ func (d *desk) sendFile(ctx context.Context, key chat.Key, in toSend) (string, e
 		return "", err
 	}
 	if n := len([]rune(in.Caption)); n > longestCaption {
-		return "", refusal("Not sent: the caption has %d characters, and %d are the most. Say the rest in your answer.", n, longestCaption)
+		return "", notSent("Not sent: the caption has %d characters, and %d are the most. Say the rest in your answer.", n, longestCaption)
 	}
 	turn := a.claim.Turn
 	switch n, err := d.outbox.posts.Parcels().Of(ctx, turn.ID); {
 	case err != nil:
 		return "", err
 	case n >= mostSent:
-		return "", refusal("Not sent: %d files are the most for one question. Pack the rest into an archive, and offer to send it when the user asks.", mostSent)
+		return "", notSent("Not sent: %d files are the most for one question. Pack the rest into an archive, and offer to send it when the user asks.", mostSent)
 	}
 	copies := d.outbox.parcels.copies
 	c, err := copies.take(a.project, in.Path)
@@ -77,16 +77,16 @@ func giftIdem(turn int64, p db.Parcel, c copied) string {
 // became tells the agent what became of its file.
 func became(p db.Parcel, fresh bool) (string, error) {
 	switch {
-	case p.State == db.Shown && !fresh:
+	case p.State == db.ParcelShown && !fresh:
 		return "You have sent this file already; it is shown once.", nil
-	case p.State == db.Shown && p.Picture:
+	case p.State == db.ParcelShown && p.Picture:
 		return fmt.Sprintf("Sent: the people see the picture %q now.", p.Name), nil
-	case p.State == db.Shown:
+	case p.State == db.ParcelShown:
 		return fmt.Sprintf("Sent: the people can open %q now.", p.Name), nil
-	case p.State == db.Waiting:
+	case p.State == db.ParcelWaiting:
 		return "Not delivered yet: the platform does not take it right now. It will be delivered as soon as it does; do not send it again.", nil
-	case p.State == db.RefusedParcel:
-		return "", refusal("Not sent: the platform does not take this file. The people were told so.")
+	case p.State == db.ParcelRefused:
+		return "", notSent("Not sent: the platform does not take this file. The people were told so.")
 	}
 	return "", &agenttools.RefusedError{Reason: "Not sent: the question was taken back, or the chat is gone."}
 }

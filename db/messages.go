@@ -32,6 +32,7 @@ type Entry struct {
 	Card      *chat.Card                 // answers it in place of Reply; nil = none
 	ReplyTo   string                     // the message that is answered; empty = this one
 	Grant     *GrantChange               // a change to who may talk to the bot; nil = none
+	Revoke    int64                      // the number of a rule that is to end; 0 = none; see [Rules]
 	Set       func(*Settings)            // changes the chat's settings; it may be called more than once; nil = nothing is changed
 }
 
@@ -65,6 +66,11 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 		}
 		if e.Grant != nil {
 			if err := e.Grant.apply(ctx, tx, d.now()); err != nil {
+				return err
+			}
+		}
+		if e.Revoke != 0 {
+			if err := d.Rules().revoke(ctx, tx, e.Key, e.Revoke); err != nil {
 				return err
 			}
 		}

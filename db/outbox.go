@@ -16,7 +16,8 @@ import (
 type Post struct {
 	ID       int64
 	Key      chat.Key
-	Turn     int64  // whose card it is; 0 = a text, or a card that nobody draws again
+	Turn     int64  // whose card it is; 0 = a text, the card of an approval, or a card that nobody draws again
+	Approval string // whose card it is; empty = not that of an approval
 	Idem     string // makes a repeated send harmless
 	ReplyTo  string // the platform's id of the message that it answers
 	Text     string
@@ -26,7 +27,7 @@ type Post struct {
 	Due      time.Time  // not before
 	Created  time.Time
 
-	CardID string    // where the turn's card is drawn already; empty = nowhere as far as is known
+	CardID string    // where the card is drawn already; empty = nowhere as far as is known
 	Begun  time.Time // when the turn's first question came: no card of it is older
 }
 
@@ -36,8 +37,8 @@ type Outbox struct{ db *DB }
 // Outbox gives the outbox of the database.
 func (d *DB) Outbox() Outbox { return Outbox{d} }
 
-const insertPost = `INSERT INTO outbox (chat_key, turn_id, idem, reply_to, content, card, parcel_id, next_at, created_at)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) ON CONFLICT (idem) DO NOTHING`
+const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, idem, reply_to, content, card, parcel_id, next_at, created_at)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9) ON CONFLICT (idem) DO NOTHING`
 
 // post leaves something to be delivered, in the transaction of what it tells of.
 func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
@@ -53,7 +54,7 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	if p.Parcel != nil {
 		parcel = p.Parcel.ID
 	}
-	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Idem, p.ReplyTo, content, p.Card != nil, parcel, millis(o.db.now()))
+	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Idem, p.ReplyTo, content, p.Card != nil, parcel, millis(o.db.now()))
 	if err != nil {
 		return fmt.Errorf("leave for delivery: %w", err)
 	}
@@ -69,9 +70,10 @@ func (o Outbox) Add(ctx context.Context, p Post) error {
 	return nil
 }
 
-const nextPost = `SELECT o.id, o.turn_id, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
-	COALESCE(t.card_id, ''), COALESCE(t.created_at, 0), o.parcel_id
-	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id WHERE o.chat_key = ?1 ORDER BY o.id LIMIT 1`
+const nextPost = `SELECT o.id, o.turn_id, o.approval_id, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
+	COALESCE(t.card_id, a.card_id, ''), COALESCE(t.created_at, a.created_at, 0), o.parcel_id
+	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id LEFT JOIN approvals a ON a.id = o.approval_id
+	WHERE o.chat_key = ?1 ORDER BY o.id LIMIT 1`
 
 // Next returns the oldest of what is to be delivered in a chat, or [ErrNotFound].
 func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
@@ -79,7 +81,7 @@ func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 	var content string
 	var isCard bool
 	var due, created, begun, parcel int64
-	err := o.db.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Idem, &p.ReplyTo, &content, &isCard, &p.Attempts,
+	err := o.db.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Approval, &p.Idem, &p.ReplyTo, &content, &isCard, &p.Attempts,
 		&due, &created, &p.CardID, &begun, &parcel)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Post{}, ErrNotFound
@@ -129,7 +131,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 				return err
 			}
 			text = p.Parcel.history()
-		case p.Turn != 0:
+		case p.Turn != 0, p.Approval != "":
 			return nil
 		case p.Card != nil:
 			text = p.Card.Body
@@ -195,16 +197,19 @@ func (o Outbox) Delay(ctx context.Context, p Post, until time.Time) error {
 // Of each chat the oldest counts: what waits behind it waits with it.
 const continuedCards = `WITH RECURSIVE earlier (id) AS (
 	SELECT continues FROM turns WHERE id = ?1 UNION SELECT (SELECT continues FROM turns WHERE id = earlier.id) FROM earlier WHERE id > 0)
-	SELECT card_id FROM turns WHERE id IN earlier AND card_id <> ''`
+	SELECT card_id FROM turns WHERE id IN earlier AND card_id <> ''
+	UNION SELECT card_id FROM approvals WHERE (turn_id = ?1 OR turn_id IN earlier) AND card_id <> ''`
 
-// ContinuedCards lists the cards of the turns with which a turn goes on.
+// ContinuedCards lists the cards that may answer the same message as a turn's: those of the turns with which it goes on,
+// and those of the approvals of all of them.
 func (o Outbox) ContinuedCards(ctx context.Context, turn int64) ([]string, error) {
 	return o.cards(ctx, continuedCards, turn)
 }
 
-const nearbyCards = `SELECT card_id FROM turns WHERE id BETWEEN ?2 - 1000 AND ?2 + 1000 AND id <> ?2 AND chat_key = ?1 AND card_id <> ''`
+const nearbyCards = `SELECT card_id FROM turns WHERE id BETWEEN ?2 - 1000 AND ?2 + 1000 AND id <> ?2 AND chat_key = ?1 AND card_id <> ''
+	UNION SELECT card_id FROM approvals WHERE turn_id BETWEEN ?2 - 1000 AND ?2 + 1000 AND chat_key = ?1 AND card_id <> ''`
 
-// NearbyCards lists the cards of the turns of a chat around a turn: in a topic what the bot has sent does not tell what it answers.
+// NearbyCards lists the cards of the turns of a chat around a turn, and of approvals: in a topic what the bot has sent does not tell what it answers.
 func (o Outbox) NearbyCards(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
 	return o.cards(ctx, nearbyCards, key.String(), turn)
 }

@@ -228,6 +228,17 @@ type Button struct {
 	Action Action
 }
 
+// Signal is what the bot shows on a message without words.
+type Signal string
+
+// The signals on a question.
+const (
+	NoSignal Signal = ""
+	Working  Signal = "working" // an answer comes
+	Finished Signal = "finished"
+	Failed   Signal = "failed"
+)
+
 // Ref names the message that something answers.
 type Ref struct {
 	Key Key
