@@ -65,6 +65,7 @@ type Config struct {
 	Node           string   // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
 	Groups         Groups             // what was said there; nil = only what events tell
+	Files          FilesConfig        // what belongs to messages and does not come with them
 	Tools          *agenttools.Server // of which the agents get tools; nil = they get none
 	Redact         redact.Policy      // what is kept out of the History; nobody can read it there later, nor can the agent
 	MaxAge         time.Duration      // a message that is older when it is first seen is run only on request; 0 = any age will do
@@ -124,6 +125,7 @@ type Bridge struct {
 	access     *gate
 	doorbell   *doorbell
 	logins     logins
+	files      *files
 }
 
 // New makes a bridge. Run starts it.
@@ -135,6 +137,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.places, b.listening = places{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.upkeep = newUpkeep(b.summaries.make)
+	b.files = &files{FilesConfig: cfg.Files, db: store, redact: cfg.Redact}
 	b.desk = newDesk(cfg, store, b.context, b.outbox, log)
 	b.access = newGate(cfg, store, log)
 	b.approvals = newApprovals(store, b.outbox, &b.access.Pointer, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
@@ -224,14 +227,14 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 		return nil
 	}
 	if !b.listening.toBot(ctx, m) {
+		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
 		_, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Overheard})
 		return err
 	}
 	switch cmd, name, args := parseCommand(m.Text); {
 	case m.Unreadable != "":
-		m.Text = "[" + m.Unreadable + "]"
 		return b.obey(ctx, m, "", say(texts.Unreadable))
-	case strings.TrimSpace(m.Text) == "":
+	case strings.TrimSpace(m.Text) == "" && len(m.Files) == 0:
 		return b.obey(ctx, m, "", say(texts.AskMe))
 	case name != "" && b.cfg.late(m):
 		return b.obey(ctx, m, args, tooLate(name))
@@ -260,7 +263,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 
 // ask takes in a question.
 func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
-	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: cmp.Or(b.cfg.Lang, string(langOf(m.Text)))}
+	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: cmp.Or(b.cfg.Lang, string(langOf(chat.Unmarked(m.Text))))}
 	l := b.lang(ctx, m.Key, e.Lang)
 	switch {
 	case b.cfg.late(m):
@@ -270,6 +273,11 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 			return err
 		}
 	}
+	files, err := b.quotes(ctx, m)
+	if err != nil {
+		return err
+	}
+	e.Files = files
 	crash.At("message: received")
 	got, err := b.accept(ctx, e)
 	crash.At("message: stored")
@@ -281,6 +289,10 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 	}
 	if e.Held == nil {
 		b.signals.set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
+	}
+	if wordless(m) {
+		time.AfterFunc(wordsWait, func() { b.wake(m.Key) }) // at the end of the program it stays in the queue
+		return nil
 	}
 	b.wake(m.Key)
 	return nil

@@ -194,7 +194,7 @@ func backoff(attempts int) time.Duration {
 // show makes p visible. It returns the id of the message that shows it, when no turn does.
 func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
-	if p.Parcel != nil || p.Turn == 0 && p.Approval == "" {
+	if p.Turn == 0 && p.Approval == "" || p.Parcel != nil {
 		send := o.say
 		if p.Parcel != nil {
 			send = o.file

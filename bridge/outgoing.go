@@ -112,7 +112,7 @@ func notSent(format string, args ...any) error {
 // open opens a file that really lies in the project. It goes from folder to folder by what is open already, so nothing
 // that is changed meanwhile leads anywhere else.
 func (o outgoing) open(project, path string) (*os.File, error) {
-	rel, err := placeIn(project, path)
+	rel, err := liesIn(project, path)
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +148,8 @@ func (o outgoing) secrets() (list []fs.FileInfo) {
 	return list
 }
 
-// placeIn is where a file lies in the project, all links resolved.
-func placeIn(project, path string) (rel string, err error) {
+// liesIn is where a file lies in the project, all links resolved.
+func liesIn(project, path string) (rel string, err error) {
 	outside := notSent("Not sent: only files of the project folder can be sent, and %q does not lie there. Copy it into the project if the user wants it.", path)
 	given, err := filepath.Abs(project)
 	if err != nil {

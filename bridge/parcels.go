@@ -104,7 +104,7 @@ func (o *outbox) file(ctx context.Context, to chat.Ref, p db.Post) (string, erro
 		return id, err
 	}
 	o.log.Warn().Err(err).Stringer("chat", p.Key).Msg("a file is not taken by the platform")
-	p.Parcel.State = db.ParcelRefused
+	p.Parcel.State = db.RefusedParcel
 	_, err = o.out.Reply(ctx, to, fmt.Sprintf(outputTexts.FileRefused.in(o.lang(ctx, p.Key)), p.Parcel.Name), p.Idem+":refused")
 	return "", err
 }
@@ -135,7 +135,7 @@ func (ps *parcels) await(ctx context.Context, id int64, most time.Duration) (db.
 	}
 	ps.mu.Unlock()
 	p, err := ps.store.Get(ctx, id) // it may have been delivered before anybody waited
-	if err == nil && p.State == db.ParcelWaiting {
+	if err == nil && p.State == db.OnItsWay {
 		t := time.NewTimer(most)
 		defer t.Stop()
 		select {

@@ -77,15 +77,15 @@ func giftIdem(turn int64, p db.Parcel, c copied) string {
 // became tells the agent what became of its file.
 func became(p db.Parcel, fresh bool) (string, error) {
 	switch {
-	case p.State == db.ParcelShown && !fresh:
+	case p.State == db.Shown && !fresh:
 		return "You have sent this file already; it is shown once.", nil
-	case p.State == db.ParcelShown && p.Picture:
+	case p.State == db.Shown && p.Picture:
 		return fmt.Sprintf("Sent: the people see the picture %q now.", p.Name), nil
-	case p.State == db.ParcelShown:
+	case p.State == db.Shown:
 		return fmt.Sprintf("Sent: the people can open %q now.", p.Name), nil
-	case p.State == db.ParcelWaiting:
+	case p.State == db.OnItsWay:
 		return "Not delivered yet: the platform does not take it right now. It will be delivered as soon as it does; do not send it again.", nil
-	case p.State == db.ParcelRefused:
+	case p.State == db.RefusedParcel:
 		return "", notSent("Not sent: the platform does not take this file. The people were told so.")
 	}
 	return "", &agenttools.RefusedError{Reason: "Not sent: the question was taken back, or the chat is gone."}

@@ -224,7 +224,7 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	s.until("the file", func() bool { return slices.Equal(s.out.got(), []string{"card", "file for om_1"}) })
 	s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	s.until("no copy", func() bool { return s.copies() == 0 })
-	if got, err := parcels.Get(s.Context(), p.ID); err != nil || got.State != db.ParcelShown || len(s.out.uploads) != 1 {
+	if got, err := parcels.Get(s.Context(), p.ID); err != nil || got.State != db.Shown || len(s.out.uploads) != 1 {
 		t.Errorf("%+v, %v, %d uploads", got, err, len(s.out.uploads))
 	}
 }
@@ -234,7 +234,7 @@ func TestAFileThatMayHaveBeenShownLongAgoIsLookedFor(t *testing.T) {
 	s := newStudio(t)
 	s.begin("om_1")
 	p := db.Post{Key: room, Turn: s.claim.Turn.ID, ReplyTo: "om_1", Created: time.Now().Add(-2 * keysLast), Text: "words",
-		Parcel: &db.Parcel{ID: 1, Name: "a.md", Upload: "file/7", State: db.ParcelWaiting}}
+		Parcel: &db.Parcel{ID: 1, Name: "a.md", Upload: "file/7", State: db.OnItsWay}}
 	s.out.found = []chat.Sent{{ID: "om_card", Card: "om_card/x"}, {ID: "om_other", File: "file/6"}, {ID: "om_it", File: "file/7"}}
 	if id, err := s.bridge.outbox.show(s.Context(), p); err != nil || id != "om_it" || len(s.out.shown) != 0 {
 		t.Errorf("%s, %v, shown %v", id, err, s.out.shown)

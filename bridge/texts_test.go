@@ -14,8 +14,14 @@ import (
 
 // catalogues is everything that users can be told.
 var catalogues = map[string]any{
-	"texts": texts, "accessTexts": accessTexts, "approvalTexts": approvalTexts, "cardTexts": cardTexts, "commandTexts": commandTexts,
-	"outputTexts": outputTexts, "ownerTexts": ownerTexts,
+	"texts":         texts,
+	"commandTexts":  commandTexts,
+	"accessTexts":   accessTexts,
+	"approvalTexts": approvalTexts,
+	"cardTexts":     cardTexts,
+	"inputTexts":    inputTexts,
+	"outputTexts":   outputTexts,
+	"ownerTexts":    ownerTexts,
 }
 
 // each phrase of all catalogues.

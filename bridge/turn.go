@@ -79,7 +79,8 @@ type turn struct {
 	usage   *db.Usage        // nil = not reported
 	view    view
 	painter *painter
-	listen  func() // waits for what was said in the group
+	shown   []claude.Image // pictures that the model sees
+	listen  func()         // waits for what was said in the group
 	began   time.Time
 	first   time.Duration // until the first text; 0 = none yet
 	logged  atomic.Value  // the session's id, in every line of the log
@@ -228,6 +229,7 @@ const attempts = 3
 func (t *turn) answer(ctx context.Context) outcome {
 	log := zerolog.Ctx(ctx)
 	t.settle(ctx)
+	t.fetch(ctx)
 	t.listen = t.b.background.ask(ctx, t.claim)
 	defer t.listen()
 	var err error
@@ -313,7 +315,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		Model: t.claim.Chat.Settings.Model, Effort: t.claim.Chat.Settings.Effort,
 		Dir: b.cfg.project(t.claim.Chat), Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 		Tools: b.desk.serve(t.claim.Chat),
-		Known: func() []string { return t.known(ctx) },
+		Known: func() []string { return t.known(ctx) }, Files: t.place(ctx),
 	}
 	queued := t.view.waiting(time.Now())
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
@@ -372,7 +374,7 @@ func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Even
 	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
 	t.b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
 	crash.At("prompt: sending")
-	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text())
+	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
 }
 
 // build makes the prompt while the process starts.

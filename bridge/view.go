@@ -137,6 +137,12 @@ func (v view) given(context string) view {
 	return v
 }
 
+// receiving is the view of a turn that waits for what was sent with its question.
+func (v view) receiving(now time.Time) view {
+	v.phase = phase{text: inputTexts.Receiving, since: now}
+	return v
+}
+
 // restarted is the view of a turn that begins again: what was shown of the first try is void.
 func (v view) restarted() view {
 	fresh := newView(v.turn, v.lang)

@@ -131,7 +131,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 				return err
 			}
 			text = p.Parcel.history()
-		case p.Turn != 0, p.Approval != "":
+		case p.Turn != 0 || p.Approval != "":
 			return nil
 		case p.Card != nil:
 			text = p.Card.Body
@@ -151,7 +151,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 }
 
 const earlierQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'
-	AND message_id NOT LIKE 'continue:%' AND seq < (SELECT seq FROM messages WHERE chat_key = ?1 AND message_id = ?3)
+	AND message_id NOT LIKE 'continue:%' AND state <> 'recalled' AND seq < (SELECT seq FROM messages WHERE chat_key = ?1 AND message_id = ?3)
 	ORDER BY seq DESC LIMIT 1`
 
 const readdressTurn = `UPDATE turns SET reply_to = ?2 WHERE id = ?1`
@@ -169,6 +169,7 @@ func (o Outbox) Readdress(ctx context.Context, p Post) error {
 		} else if err != nil {
 			return err
 		}
+		id = Answerable(id)
 		if _, err := tx.ExecContext(ctx, readdressTurn, p.Turn, id); err != nil {
 			return err
 		}

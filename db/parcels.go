@@ -23,12 +23,12 @@ type Parcel struct {
 // ParcelState says what became of a parcel.
 type ParcelState string
 
-// The states of a parcel. All but ParcelWaiting are final.
+// The states of a parcel. All but OnItsWay are final.
 const (
-	ParcelWaiting ParcelState = "waiting"
-	ParcelShown   ParcelState = "shown"
-	ParcelRefused ParcelState = "refused" // the platform does not take it
-	ParcelDropped ParcelState = "dropped" // there was nobody to show it to
+	OnItsWay      ParcelState = "waiting"
+	Shown         ParcelState = "shown"
+	RefusedParcel ParcelState = "refused" // the platform does not take it
+	Dropped       ParcelState = "dropped" // there was nobody to show it to
 )
 
 // Parcels are the files that agents give to people.
@@ -107,12 +107,12 @@ const setParcelState = `UPDATE parcels SET state = ?2, caption = '' WHERE id = ?
 
 // settle notes what became of a parcel whose post is done with.
 func (p Parcel) settle(ctx context.Context, tx *sql.Tx, messageID string) error {
-	state := ParcelShown
+	state := Shown
 	switch {
-	case p.State != ParcelWaiting:
+	case p.State != OnItsWay:
 		state = p.State
 	case messageID == "":
-		state = ParcelDropped
+		state = Dropped
 	}
 	if _, err := tx.ExecContext(ctx, setParcelState, p.ID, state); err != nil {
 		return fmt.Errorf("note what became of parcel %d: %w", p.ID, err)

@@ -37,7 +37,7 @@ func TestAParcelIsLeftOnceAndGoesBeforeTheCard(t *testing.T) {
 	give := db.Parcel{Name: "plot.png", Picture: true, Caption: "the plot", Size: 7, Copy: "c-1"}
 	p, first := leave(t, d, c, give, "file:1")
 	again, second := leave(t, d, c, give, "file:1")
-	if !first || second || again != p || p.State != db.ParcelWaiting {
+	if !first || second || again != p || p.State != db.OnItsWay {
 		t.Errorf("left %+v, %v, then %+v, %v", p, first, again, second)
 	}
 	finish(t, d, db.End{Turn: c.Turn, Answer: "here it is"})
@@ -56,7 +56,7 @@ func TestAParcelIsLeftOnceAndGoesBeforeTheCard(t *testing.T) {
 		t.Errorf("copies %v, %v", names, err)
 	}
 	delivered(t, d, nextPost(t, d), "om_file")
-	if got, err := parcels.Get(t.Context(), p.ID); err != nil || got.State != db.ParcelShown || got.Caption != "" {
+	if got, err := parcels.Get(t.Context(), p.ID); err != nil || got.State != db.Shown || got.Caption != "" {
 		t.Errorf("shown: %+v, %v", got, err)
 	}
 	if names, err := parcels.Copies(t.Context()); err != nil || len(names) != 0 {
@@ -99,9 +99,9 @@ func TestAParcelThatWaitsLetsOthersGoFirst(t *testing.T) {
 	if p.Parcel == nil || p.Attempts != 1 || p.Due.UnixMilli() != due.UnixMilli() {
 		t.Errorf("then %+v", p)
 	}
-	p.Parcel.State = db.ParcelRefused
+	p.Parcel.State = db.RefusedParcel
 	delivered(t, d, p, "")
-	if got, err := d.Outbox().Parcels().Get(t.Context(), p.Parcel.ID); err != nil || got.State != db.ParcelRefused {
+	if got, err := d.Outbox().Parcels().Get(t.Context(), p.Parcel.ID); err != nil || got.State != db.RefusedParcel {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if p := nextPost(t, d); p.Text != "later" {

@@ -34,6 +34,8 @@ type Config struct {
 	File string `toml:"-" env:"-"`
 	// LongAnswer is the length in characters from which an answer also comes as a Markdown file; 0 = never.
 	LongAnswer int `toml:"long_answer" env:"LONG_ANSWER"`
+	// MaxFile is how big a file may be that is taken in; 0 = none is.
+	MaxFile Size `toml:"max_file" env:"MAX_FILE"`
 	// Rest is how long a platform that does not answer is left alone; 0 is half a minute. Tests are less patient.
 	Rest time.Duration `toml:"-" env:"-"`
 	// Pace is how many times the public platform's rates the app keeps to; 0 is once. The public platform refuses what
@@ -43,7 +45,7 @@ type Config struct {
 
 // Defaults is the configuration of a program that configures nothing.
 func Defaults() Config {
-	return Config{Topics: true, GroupMention: chat.MentionOnly, SendFiles: true, LongAnswer: 20_000}
+	return Config{Topics: true, GroupMention: chat.MentionOnly, SendFiles: true, LongAnswer: 20_000, MaxFile: 30 << 20}
 }
 
 // Validate says everything that is wrong with the section at once.
@@ -66,6 +68,9 @@ func (c Config) Validate() error {
 	}
 	if c.LongAnswer < 0 {
 		errs = append(errs, errors.New("[feishu] long_answer: want 0 or more"))
+	}
+	if c.MaxFile > biggestFile {
+		errs = append(errs, fmt.Errorf("[feishu] max_file %d bytes: the platform gives out 100MB at most", c.MaxFile))
 	}
 	if c.Pace < 0 {
 		errs = append(errs, fmt.Errorf("[feishu] pace %v: want 0 or more", c.Pace))
