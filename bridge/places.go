@@ -58,7 +58,7 @@ func (p places) greeting(ctx context.Context, key chat.Key, l lang) string {
 
 // tellOwner tells the owner of a group to which the bot was added and that may not talk to it.
 func (p places) tellOwner(c chat.Change, l lang) {
-	b, owner := p.b, p.b.access.owner()
+	b, owner := p.b, porter(p.b.access.Load())
 	if owner == "" {
 		return
 	}
