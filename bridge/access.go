@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"magpie/internal/chat"
+	"magpie/internal/period"
 )
 
 // Access is the [access] section: who may talk to the bot. By default only the owner may.
@@ -16,6 +17,8 @@ type Access struct {
 	Allow         []string `toml:"allow" env:"ALLOW"`                   // users (ou_...), chats (oc_...), departments (od_...), or "*" for everybody
 	Deny          []string `toml:"deny" env:"DENY"`                     // users, chats, departments; they may not talk, whatever else says so
 	StrangerReply string   `toml:"stranger_reply" env:"STRANGER_REPLY"` // what strangers are told in a private chat, once a day at most; empty = nothing
+
+	ApprovalTimeout period.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"` // how long people may take to decide about a tool; 0 = 30 minutes
 }
 
 // everybody is the entry of [Access.Allow] that lets everybody in.
@@ -29,6 +32,9 @@ func (a Access) Validate() error {
 	var errs []error
 	if slices.Contains(a.Admins, everybody) {
 		errs = append(errs, errors.New(`[access] admins: "*" would make everybody an admin; name the users`))
+	}
+	if a.ApprovalTimeout.Duration < 0 {
+		errs = append(errs, errors.New("[access] approval_timeout: want more than 0"))
 	}
 	for _, id := range a.Deny { // a mistake here would leave a door open
 		if !slices.ContainsFunc([]string{"ou_", "oc_", department}, func(kind string) bool { return strings.HasPrefix(id, kind) }) {

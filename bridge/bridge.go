@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
@@ -25,7 +27,7 @@ import (
 
 // Messenger is all that the bridge asks of a chat platform. The strings called idem make a repeated call harmless for
 // an hour. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] says that trying again is in vain; after one
-// that matches [chat.ErrRefused] other words may be taken. After any other the same call can be made again, also by a later process.
+// that matches [chat.ErrRefused] other words may be taken, and after [chat.ErrNotTaken] another file. After any other the same call can be made again, also by a later process.
 type Messenger interface {
 	// Reply answers a message with a short text.
 	Reply(ctx context.Context, to chat.Ref, text, idem string) (messageID string, err error)
@@ -37,8 +39,14 @@ type Messenger interface {
 	Edit(ctx context.Context, cardID string, card chat.Card) error
 	// Close draws the card for the last time; nothing of it may be lost.
 	Close(ctx context.Context, cardID string, card chat.Card) error
+	// Upload gives a file to the platform, unseen, and returns its durable name.
+	Upload(ctx context.Context, u chat.Upload) (name string, err error)
+	// Attach answers a message with a file that was uploaded, and a caption; empty = none.
+	Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (messageID string, err error)
 	// Find lists what the bot has sent in answer to a message, oldest first.
 	Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error)
+	// Signal shows on a message, without words, what becomes of it, in place of what was shown before.
+	Signal(ctx context.Context, to chat.Ref, s chat.Signal) error
 }
 
 // onlookers is how many turns may wait for one of the agent's processes while their askers can see that they wait. The
@@ -61,6 +69,10 @@ type Config struct {
 	Tools          *agenttools.Server // of which the agents get tools; nil = they get none
 	Redact         redact.Policy      // what is kept out of the History; nobody can read it there later, nor can the agent
 	MaxAge         time.Duration      // a message that is older when it is first seen is run only on request; 0 = any age will do
+	Mention        chat.MentionRule   // of groups that have no rule of their own; empty = they must mention the bot
+	Outgoing       string             // the folder for files on their way out; empty = agents send none
+	Private        []string           // folders and files that agents never send, wherever they lie
+	LongAnswer     int                // characters from which an answer is also given as a file; 0 = never
 	Shutdown       time.Duration      // all that the end of the program may take: turns that run go on for most of it
 	Observe        func(Built)        // told of every context that is built; may be nil
 	Ended          func(Ended)        // told of every turn that has ended; may be nil
@@ -99,12 +111,16 @@ type Bridge struct {
 	turns      *jobs
 	lanes      lanes
 	outbox     *outbox
+	signals    *signals
 	desk       *desk
 	background *background
 	upkeep     *upkeep
 	summaries  summaries
 	notes      notes
+	places     places
+	listening  listening
 	recovery   recovery
+	approvals  *approvals
 	ownership  *ownership
 	access     *gate
 	doorbell   *doorbell
@@ -116,13 +132,15 @@ type Bridge struct {
 func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog.Logger) *Bridge {
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, log),
+		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, cfg.outgoing(), log), signals: newSignals(out, log),
 	}
+	b.places, b.listening = places{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.upkeep = newUpkeep(b.summaries.make)
 	b.files = &files{FilesConfig: cfg.Files, db: store, redact: cfg.Redact}
-	b.desk = newDesk(cfg, store, b.context, log)
+	b.desk = newDesk(cfg, store, b.context, b.outbox, log)
 	b.access = newGate(cfg, store, log)
+	b.approvals = newApprovals(store, b.outbox, &b.access.Pointer, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.logins.b = b
 	b.SetAccess(cfg.Access)
@@ -162,15 +180,23 @@ func (b *Bridge) Run(ctx context.Context) error {
 	aside.Go(func() { b.context.Run(ctx) })
 	aside.Go(func() { b.ownership.run(ctx) })
 	defer aside.Wait()
-	answered, delivered := make(chan struct{}), make(chan struct{})
+	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(decided)
+		b.approvals.jobs.run(last, answered)
+	}()
 	go func() {
 		defer close(delivered)
 		b.outbox.run(last, answered)
 	}()
+	var signalled sync.WaitGroup
+	signalled.Go(func() { b.signals.jobs.run(last, answered) })
+	defer signalled.Wait()
 	b.turns.run(work, ctx.Done())
 	close(quiet)
 	<-tended
 	close(answered)
+	<-decided
 	<-delivered
 	return nil
 }
@@ -200,7 +226,7 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	case who == denied:
 		return nil
 	}
-	if !m.ToBot {
+	if !b.listening.toBot(ctx, m) {
 		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
 		_, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Overheard})
 		return err
@@ -223,6 +249,9 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	}
 	return b.ask(ctx, m)
 }
+
+// outgoing is the folder of files on their way out.
+func (cfg Config) outgoing() outgoing { return outgoing{dir: cfg.Outgoing, private: cfg.Private} }
 
 // late reports whether a message is so old that its author may not want it answered any more.
 func (cfg Config) late(m chat.Incoming) bool {
@@ -258,6 +287,9 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 	if e.Held != nil || e.Continues != 0 {
 		b.outbox.wake(m.Key)
 	}
+	if e.Held == nil {
+		b.signals.set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
+	}
 	if wordless(m) {
 		time.AfterFunc(wordsWait, func() { b.wake(m.Key) }) // at the end of the program it stays in the queue
 		return nil
@@ -276,6 +308,10 @@ func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
 // read it have asked for it.
 func (b *Bridge) finish(ctx context.Context, e db.End) error {
 	e.Answer = redact.Text(e.Answer, b.cfg.Redact)
+	if long := b.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
+		name := fmt.Sprintf(outputTexts.AnswerFile.in(b.lang(ctx, e.Turn.Key, "")), time.Now().In(b.context.Zone()).Format("20060102-150405"))
+		e.File = &db.LongAnswer{Name: name, Text: e.Answer}
+	}
 	return b.db.Turns().Finish(ctx, e)
 }
 
@@ -294,6 +330,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 	if !b.access.admits(ctx, p.Key, p.Actor) {
 		return "", nil
 	}
+	p.Key = b.places.of(ctx, p)
 	l := b.lang(ctx, p.Key, "")
 	switch {
 	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
@@ -302,8 +339,10 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 		return texts.StopAsked.in(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:
 		return b.recovery.decide(ctx, p, l)
-	case p.Action.Do == doOrder:
+	case p.Action.Do == doOrder || p.Action.Do == doGoOn:
 		return "", b.pressed(ctx, p)
+	case slices.Contains([]string{doAllow, doAlways, doRefuse}, p.Action.Do):
+		return b.approvals.press(ctx, p, l)
 	}
 	return texts.StopOver.in(l), nil
 }

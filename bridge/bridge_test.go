@@ -66,14 +66,15 @@ func TestAccess(t *testing.T) {
 
 // recorder is a messenger that remembers what it was told to show.
 type recorder struct {
-	mu     sync.Mutex
-	pace   time.Duration // between two edits
-	fail   error         // of Post
-	edits  []chat.Card
-	closed []chat.Card
-	said   []string
-	posts  int
-	found  []chat.Sent
+	mu      sync.Mutex
+	pace    time.Duration // between two edits
+	fail    error         // of Post
+	edits   []chat.Card
+	closed  []chat.Card
+	said    []string
+	signals []string
+	posts   int
+	found   []chat.Sent
 }
 
 func (r *recorder) Reply(_ context.Context, _ chat.Ref, text, _ string) (string, error) {
@@ -90,6 +91,12 @@ func (r *recorder) Post(context.Context, chat.Ref, chat.Card, string) (string, e
 	return "card", r.fail
 }
 
+func (r *recorder) Upload(context.Context, chat.Upload) (string, error) { return "file/1", nil }
+
+func (r *recorder) Attach(context.Context, chat.Ref, string, string, string) (string, error) {
+	return "om_file", nil
+}
+
 func (r *recorder) Ready(ctx context.Context, _ string) error {
 	pause(ctx, r.pace)
 	return ctx.Err()
@@ -99,6 +106,13 @@ func (r *recorder) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.found, nil
+}
+
+func (r *recorder) Signal(_ context.Context, to chat.Ref, s chat.Signal) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.signals = append(r.signals, to.ID+" "+string(s))
+	return r.fail
 }
 
 func (r *recorder) Edit(_ context.Context, _ string, c chat.Card) error {

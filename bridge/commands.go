@@ -28,6 +28,7 @@ type order struct {
 	later     func(ctx context.Context) string // works out what else is to be said, after the commit; nil = nothing
 	set       func(*db.Settings)               // changes the chat's settings; it may be called more than once; nil = nothing is changed
 	memory    *db.MemoryOrder                  // a change to a memory, whose reply takes the place of reply; nil = none
+	revoke    int64                            // the number of a rule that is to end; 0 = none
 }
 
 // ordered is a command as somebody has given it.
@@ -85,6 +86,8 @@ func commands() []command {
 		{name: "lang", aliases: []string{"语言"}, args: c.ArgsLang, help: c.HelpLang, plan: chooseLang},
 		{name: "doctor", aliases: []string{"诊断"}, help: c.HelpDoctor, admin: true, plan: checkUp},
 		{name: "login", aliases: []string{"登录"}, args: c.ArgsLogin, help: c.HelpLogin, admin: true, plan: logIn},
+		{name: "allow", aliases: []string{"授权"}, help: approvalTexts.HelpAllow, plan: allow},
+		{name: "mention", aliases: []string{"提及"}, args: outputTexts.ArgsMention, help: outputTexts.HelpMention, plan: mention},
 	}
 }
 
@@ -137,7 +140,7 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 	}
 	e := db.Entry{
 		Incoming: o.m, Class: chat.Command, Lang: string(spoken), Reply: what.reply, Card: what.card, ReplyTo: o.answers, StartAnew: what.startAnew,
-		Compact: what.compact, Topic: what.topic, GoBack: what.goBack, Memory: what.memory, Set: what.set,
+		Compact: what.compact, Topic: what.topic, GoBack: what.goBack, Memory: what.memory, Set: what.set, Revoke: what.revoke,
 	}
 	if what.ask != "" {
 		e.Class, e.Text = chat.Talk, what.ask
@@ -220,6 +223,9 @@ func stop(ctx context.Context, o ordered) (order, error) {
 // pressed gives the command of a button, as whoever has pressed it.
 func (b *Bridge) pressed(ctx context.Context, p chat.Press) error {
 	cmd, _, args := parseCommand(p.Action.ID)
+	if p.Action.Do == doGoOn {
+		cmd = &command{plan: askToGoOn}
+	}
 	c, err := b.db.Chats().Get(ctx, p.Key)
 	if cmd == nil || errors.Is(err, db.ErrNotFound) { // no button of ours
 		return nil

@@ -30,10 +30,12 @@ var commandCases = map[string]commandCase{
 	"context":  {reply: texts.ContextHead},
 	"remember": {reply: texts.RememberWhat},
 	"memory":   {reply: texts.MemoryNone},
+	"allow":    {reply: approvalTexts.AllowNone},
 	"model":    {reply: commandTexts.ModelNow},
 	"effort":   {args: "high", reply: commandTexts.EffortSet},
 	"lang":     {reply: commandTexts.LangNow},
 	"doctor":   {reply: commandTexts.DoctorBegun},
+	"mention":  {reply: outputTexts.MentionPrivate},
 	"login":    {args: "what", reply: commandTexts.LoginUsage},
 }
 
@@ -43,7 +45,7 @@ func (p phrase) head(l lang) string {
 	return before
 }
 
-var codeSpan = regexp.MustCompile("`[^`]*`")
+var spanOfCode = regexp.MustCompile("`[^`]*`")
 
 // Every command by every name, in both languages, by an admin, a user and a stranger.
 func TestEveryCommand(t *testing.T) {
@@ -104,7 +106,7 @@ func (c command) try(w *world, p place, name string, l lang, row commandCase) {
 	if !strings.HasPrefix(got, want.head(l)) || want == (phrase{}) {
 		w.Errorf("%s by %s in %s: %q, want %q", line, p.who, l, got, want.head(l))
 	}
-	if words := codeSpan.ReplaceAllString(got, ""); (langOf(words) == zh) != (l == zh) {
+	if words := spanOfCode.ReplaceAllString(got, ""); (langOf(words) == zh) != (l == zh) {
 		w.Errorf("%s in %s is answered with %q", line, l, got)
 	}
 }

@@ -42,7 +42,7 @@ func (b *Bridge) quotes(ctx context.Context, m chat.Incoming) ([]chat.File, erro
 // fetch gets what belongs to the turn's questions, and tells the user what cannot be had.
 func (t *turn) fetch(ctx context.Context) {
 	fs := t.b.files
-	if wanted(t.claim.Asked) {
+	if wanting(t.claim.Asked) {
 		t.show(t.view.receiving(time.Now()))
 		if failed := fs.fetch(ctx, &t.claim); len(failed) > 0 {
 			t.regret(ctx, failed)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"magpie/contextmgr/redact"
-	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -21,11 +20,9 @@ func (v view) card(now time.Time) chat.Card {
 	if c.Live {
 		c.Status = v.stateLine(now)
 		c.Summary = v.phase.in(v.lang)
-		c.Body = strings.TrimSpace(c.Body + "\n\n" + v.asks.text)
-		c.Form = v.asks.form
 		stop := v.button(texts.StopButton, doStop)
 		stop.Danger = true
-		c.Buttons = append(slices.Clone(v.asks.buttons), stop)
+		c.Buttons = []chat.Button{stop}
 		c.Footer = v.deniedLine()
 		return c
 	}
@@ -37,9 +34,7 @@ func (v view) card(now time.Time) chat.Card {
 	default:
 		c.Status = v.notice
 	}
-	if v.state == db.Interrupted {
-		c.Buttons = []chat.Button{v.button(texts.ContinueButton, doContinue), v.button(texts.DropButton, doDrop)}
-	}
+	c.Buttons = v.offers()
 	c.Footer = v.footer()
 	c.Summary = firstLine(c.Body)
 	return c

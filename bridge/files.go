@@ -80,8 +80,8 @@ func (fs *files) prepare(key chat.Key) (string, error) {
 	return dir, nil
 }
 
-// wanted reports whether something is to be fetched for a turn.
-func wanted(asked []chat.Message) bool {
+// wanting reports whether something is to be fetched for a turn.
+func wanting(asked []chat.Message) bool {
 	for _, m := range asked {
 		for _, f := range m.Files {
 			if f.State == chat.Wanted {

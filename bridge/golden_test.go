@@ -54,8 +54,8 @@ func (s *story) with(change func(view) view) *story {
 	return s
 }
 
-func (s *story) ended(state db.TurnState, notice phrase) *story {
-	return s.with(func(v view) view { return v.end(state, notice) })
+func (s *story) ended(state db.TurnState, notice phrase, failure ...string) *story {
+	return s.with(func(v view) view { return v.end(outcome{state, strings.Join(failure, ""), notice}) })
 }
 
 func says(text string) claude.Event { return claude.Text{Text: text, Whole: true} }
@@ -81,6 +81,9 @@ func told12(t db.Told) func(view) view {
 // input is what a tool is given.
 type input map[string]any
 
+const englishAnswer = "The tests pass now. It was a small change:\n\n1. The check in `split.go` missed one case\n2. A test for it is there\n\n" +
+	"```go\nfunc end(text string) int {\n\treturn len(text)\n}\n```\n"
+
 const answer = "测试都通过了。改动很小：\n\n1. `split.go` 里的边界判断少了一种情况\n2. 补了一个测试\n\n```go\nfunc end(text string) int {\n\treturn len(text)\n}\n```\n"
 
 // worked is a turn that has read, edited and tested.
@@ -94,25 +97,12 @@ func worked(l lang) *story {
 }
 
 func stories() map[string]*story {
-	twoForms := asks{text: "**删除哪些文件？**", form: &chat.Form{
-		Fields: []chat.Field{
-			{Name: "files", Label: "文件", Kind: chat.Many, Options: []chat.Option{{Value: "0", Label: "build/"}, {Value: "1", Label: "dist/"}}, Required: true},
-			{Name: "why", Label: "补充说明", Hint: "可以不填", Kind: chat.Words},
-		},
-		Buttons: []chat.Button{{Label: "提交", Action: chat.Action{Do: "answer", Turn: 7, ID: "q1"}}},
-	}}
-	allow := asks{text: "想运行这个命令：\n\n```bash\nrm -rf build\n```", buttons: []chat.Button{
-		{Label: "允许一次", Action: chat.Action{Do: "allow", Turn: 7, ID: "a1"}}, {Label: "拒绝", Danger: true, Action: chat.Action{Do: "deny", Turn: 7, ID: "a1"}},
-	}}
-	asking := func(a asks) func(view) view {
-		return func(v view) view { return v.asking(a, time.Date(2026, 5, 4, 12, 0, 10, 0, time.UTC)) }
-	}
 	many := newStory(zh)
 	for i := range 40 {
 		id := string(rune('A' + i))
 		many.uses(id, []string{"Read", "Grep", "Bash", "Edit", "WebFetch"}[i%5], input{"command": "make step", "file_path": "/a/b/c/d.go", "pattern": "x"}).after(time.Second, gave(id, "ok"))
 	}
-	done := func(s *story) *story {
+	done := func(s *story, answer string) *story {
 		return s.after(12*time.Second, gave("3", "ok  \tmagpie/feishu\t0.512s"), says(answer), result("")).with(told12(db.Told{Session: db.Resumed, Messages: 12})).ended(db.Done, phrase{})
 	}
 	return map[string]*story{
@@ -145,12 +135,11 @@ func stories() map[string]*story {
 			uses("2", "mcp__magpie__search_history", input{"query": "发布"}).after(6 * time.Second),
 		"25-other-mcp-tool":      newStory(en).uses("1", "mcp__github__get_issue", input{"owner": "x", "number": 7}).after(6 * time.Second),
 		"26-subagent":            newStory(en).uses("1", "Task", input{"description": "Survey the code", "prompt": "Read everything.\nThen report."}).after(70 * time.Second),
-		"27-waiting-for-you":     worked(zh).with(asking(asks{})).after(8 * time.Second),
-		"28-waiting-with-form":   newStory(zh).after(time.Second, says("有几个选择。")).with(asking(twoForms)),
-		"29-waiting-with-choice": newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).with(asking(allow)),
-		"30-answered":            newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).with(asking(allow)).with(func(v view) view { return v.answered(v.began) }).after(6 * time.Second),
-		"31-done":                done(worked(zh)),
-		"32-done-en":             done(worked(en)),
+		"27-waiting-for-you":     worked(zh).after(0, claude.ToolAsk{ID: "a"}).after(8 * time.Second),
+		"50-waiting-for-you-en":  worked(en).after(0, claude.ToolAsk{ID: "a"}, claude.ToolAsk{ID: "b"}, claude.ToolAskEnd{ID: "a"}).after(8 * time.Second),
+		"30-answered":            newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolAsk{ID: "a"}, claude.ToolAllowed{}).after(6 * time.Second),
+		"31-done":                done(worked(zh), answer),
+		"32-done-en":             done(worked(en), englishAnswer),
 		"33-done-restored":       newStory(zh).after(4*time.Second, says("你叫小明。"), result("")).with(told12(db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, phrase{}),
 		"34-done-restored-en":    newStory(en).after(4*time.Second, says("You are Tom."), result("")).with(told12(db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, phrase{}),
 		"35-done-without-words":  newStory(zh).after(4*time.Second, result("")).ended(db.Done, phrase{}),
@@ -158,20 +147,54 @@ func stories() map[string]*story {
 		"37-stopped-mid-answer":  newStory(zh).after(4*time.Second, says("第一，")).ended(db.Cancelled, texts.Stopped),
 		"38-interrupted":         newStory(zh).after(4*time.Second, says("第一，")).ended(db.Interrupted, texts.Interrupted),
 		"39-interrupted-mute-en": newStory(en).ended(db.Interrupted, texts.Interrupted),
-		"40-failed-auth":         newStory(zh).after(time.Second, result(claude.FailAuth)).ended(db.Failed, texts.FailAuth),
-		"41-failed-limit":        worked(zh).after(40*time.Second, says("先说到这里。"), result(claude.FailLimit)).ended(db.Failed, texts.FailLimit),
-		"42-died":                worked(en).after(40*time.Second).ended(db.Failed, texts.FailDied),
+		"40-failed-auth":         newStory(zh).after(time.Second, result(claude.FailAuth)).ended(db.Failed, texts.FailAuth, string(claude.FailAuth)),
+		"41-failed-limit":        worked(zh).after(40*time.Second, says("先说到这里。"), result(claude.FailLimit)).ended(db.Failed, texts.FailLimit, string(claude.FailLimit)),
+		"42-died":                worked(en).after(40*time.Second).ended(db.Failed, texts.FailDied, failDied),
+		"45-failed-too-long":     newStory(en).ended(db.Failed, texts.FailTooLong, string(claude.FailTooLong)),
+		"46-stopped-at-once":     newStory(zh).ended(db.Cancelled, texts.Stopped),
 		"43-begun-again":         worked(zh).with(view.restarted).after(time.Second),
 		"44-restarting":          newStory(zh).ended(db.Queued, texts.Restarting),
 	}
 }
 
+// askings are the cards by which people are asked what the agent may do.
+func askings() map[string]chat.Card {
+	asked := func(l lang, tool, input string, always *db.Permit, become db.Settlement) chat.Card {
+		at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+		return approvalCard(db.Approval{
+			ID: "a1", Turn: 7, Tool: tool, Input: json.RawMessage(input), Project: "/srv/work/magpie", Always: always,
+			Created: at, Expires: at.Add(30 * time.Minute), Settlement: become,
+		}, l)
+	}
+	waits, by := db.Settlement{State: db.Waiting}, chat.Actor{ID: "ou_1", Name: "小明"}
+	const (
+		remove   = `{"command":"rm -rf build","description":"Remove what was built"}`
+		edit     = `{"file_path":"/srv/work/magpie/feishu/split.go","old_string":"\treturn len(text) - 1","new_string":"\treturn len(text)"}`
+		question = `{"questions":[{"question":"删除哪些文件？","header":"范围","multiSelect":true,"options":[{"label":"build/","description":"构建产物"},{"label":"dist/","description":"发布包"}]}]}`
+		plan     = `{"plan":"1. 读 split.go\n2. 改边界判断\n3. 跑测试"}`
+	)
+	always := &db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm -rf build"}
+	return map[string]chat.Card{
+		"28-waiting-with-form":   asked(zh, claude.QuestionTool, question, nil, waits),
+		"29-waiting-with-choice": asked(zh, "Bash", remove, always, waits),
+		"45-asked-edit-en":       asked(en, "Edit", edit, nil, waits),
+		"46-asked-plan":          asked(zh, claude.PlanTool, plan, nil, waits),
+		"47-allowed":             asked(zh, "Bash", remove, always, db.Settlement{State: db.Approved, By: by}),
+		"48-refused-with-why":    asked(zh, "Bash", remove, nil, db.Settlement{State: db.Refused, By: by, Words: "先备份"}),
+		"49-nobody-decided-en":   asked(en, "Bash", remove, nil, db.Settlement{State: db.Expired}),
+	}
+}
+
 // Each card is what the file of its name says: the value that every platform draws.
 func TestCards(t *testing.T) {
+	cards := askings()
 	for name, s := range stories() {
+		cards[name] = s.card(s.now)
+	}
+	for name, c := range cards {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join("testdata", "cards", name+".json")
-			got := readable(t, s.card(s.now))
+			got := readable(t, c)
 			if *update {
 				if err := os.WriteFile(file, got, 0o600); err != nil {
 					t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -66,7 +65,7 @@ func TestTheLastValueWaitsForThePainter(t *testing.T) {
 // A text that was sent just before a crash has no failed attempt behind it. The platform forgets its key after an hour.
 func TestATextThatMayHaveBeenSentLongAgoIsLookedFor(t *testing.T) {
 	rec := &recorder{found: []chat.Sent{{ID: "om_there"}}}
-	o := &outbox{out: rec}
+	o := newLine(t, rec).bridge.outbox
 	id, err := o.say(t.Context(), chat.Ref{Key: room, ID: "om_1"}, db.Post{Key: room, Text: "words", Created: time.Now().Add(-2 * keysLast)})
 	if err != nil || id != "om_there" || len(rec.said) != 0 {
 		t.Errorf("sent %q again: %s, %v", rec.said, id, err)
@@ -130,14 +129,14 @@ func TestARefusedAnswerMakesWay(t *testing.T) {
 			l.must(l.bridge.db.Turns().SetCard(t.Context(), turn, "card"))
 		}
 	}
-	l.say("om_2", "/help")
+	l.say("om_2", "/remember")
 	l.start()
 	l.until("the last", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	l.stop()
 	if len(out.closed) != 1 || out.closed[0].Body != texts.Withheld.EN {
 		t.Errorf("cards %+v", out.closed)
 	}
-	if len(out.said) != 2 || out.said[0] != texts.Withheld.EN || !strings.Contains(out.said[1], "/help") {
+	if len(out.said) != 2 || out.said[0] != texts.Withheld.EN || out.said[1] != texts.RememberWhat.EN {
 		t.Errorf("said %q", out.said)
 	}
 }

@@ -10,6 +10,13 @@ import (
 	"magpie/internal/claude"
 )
 
+// Classes of failures that are not the agent's own, which are those of [claude.Failure].
+const (
+	failSilent  = "silent"
+	failTurnEnd = "turn_timeout"
+	failDied    = "died"
+)
+
 // outcome is how a turn ended.
 type outcome struct {
 	state   db.TurnState
@@ -27,13 +34,13 @@ func failed(log *zerolog.Logger, err error) outcome {
 		return outcome{db.Interrupted, "", texts.Interrupted}
 	case errors.Is(err, claude.ErrSilent):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, "silent", texts.FailSilent}
+		return outcome{db.Failed, failSilent, texts.FailSilent}
 	case errors.Is(err, claude.ErrTurnEnd):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, "turn_timeout", texts.FailTurnEnd}
+		return outcome{db.Failed, failTurnEnd, texts.FailTurnEnd}
 	case errors.As(err, &exit):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, "died", texts.FailDied}
+		return outcome{db.Failed, failDied, texts.FailDied}
 	}
 	log.Error().Err(err).Msg("turn failed")
 	return outcome{db.Failed, "internal", texts.FailUnknown}

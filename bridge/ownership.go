@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -130,9 +131,10 @@ func (o *ownership) take(ctx context.Context, owner db.Owner) error {
 // codeWord begins a code, so that a message which holds one is known without comparing.
 const codeWord = "MAGPIE-"
 
-// issueLocked puts out a code, unless the owner may still be found otherwise or somebody can decide about the bot already.
+// issueLocked puts out a code, unless the owner may still be found otherwise or nobody is kept out for want of one.
 func (o *ownership) issueLocked() {
-	if !o.unknown || o.code != "" || o.configured.Owner != "" || o.found.User != "" || len(o.configured.Admins) > 0 {
+	a := o.configured
+	if !o.unknown || o.code != "" || a.Owner != "" || o.found.User != "" || len(a.Admins) > 0 || slices.Contains(a.Allow, "*") {
 		return
 	}
 	o.code = codeWord + rand.Text() // 130 bits: nobody guesses it

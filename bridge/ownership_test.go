@@ -180,7 +180,7 @@ func TestWhenThereIsACode(t *testing.T) {
 	if len(codes) != 2 {
 		t.Error("two bots have the same code")
 	}
-	for name, a := range map[string]Access{"owner": {Owner: "ou_1"}, "admin": {Admins: []string{"ou_1"}}} {
+	for name, a := range map[string]Access{"owner": {Owner: "ou_1"}, "admin": {Admins: []string{"ou_1"}}, "open door": {Allow: []string{"*"}}} {
 		e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, a)
 		if e.run(t.Context()); e.code != "" {
 			t.Errorf("with an %s there is a code", name)

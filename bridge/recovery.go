@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -29,6 +30,12 @@ func (r recovery) run(ctx context.Context) error {
 	left, err := r.b.db.Turns().Running(ctx)
 	if err != nil {
 		return err
+	}
+	for err := r.b.approvals.recover(ctx); err != nil; err = r.b.approvals.recover(ctx) {
+		r.b.log.Error().Err(err).Msg("approvals not recovered; trying again")
+		if pause(ctx, retryStore); ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
 	for _, t := range left {
 		for err := r.turn(ctx, t); err != nil; err = r.turn(ctx, t) {
@@ -85,9 +92,15 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 		log.Warn().Msg("turn was cut off before it did anything; beginning it again")
 		return r.b.db.Turns().Requeue(ctx, t.ID)
 	}
+	unanswered, err := r.b.db.Approvals().Unanswered(ctx, t.ID)
+	if err != nil {
+		return err
+	}
 	end := outcome{state: db.Interrupted, notice: texts.Interrupted}
 	text := did.Text
 	switch {
+	case unanswered: // the agent may have gone on without what was asked for, but nobody has decided that
+		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")
 	case did.Ended:
 		end = outcomeOf(did.Failure)
 		log.Warn().Str("state", string(end.state)).Msg("turn was cut off after the agent had finished; delivering its answer")
@@ -99,7 +112,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	}
 	e := db.End{
 		Turn: t, State: end.state, Failure: end.failure, Answer: text,
-		Card: newView(t.ID, chatLang(c)).saying(text).end(end.state, end.notice).card(time.Now()),
+		Card: newView(t.ID, chatLang(c)).saying(text).end(end).card(time.Now()),
 	}
 	if did.Known && r.b.cfg.Context.Resumes() {
 		e.Session = db.Session{ID: t.Session, Node: r.b.cfg.Node, Cwd: realPath(dir)}
@@ -113,6 +126,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	if err := r.b.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
+	r.b.signals.set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, signalOf(end.state))
 	r.b.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
 }

@@ -26,7 +26,7 @@ func (ss steps) title(l lang) string {
 	if len(names) > mostNames {
 		names = append(names[:mostNames:mostNames], "…")
 	}
-	return fmt.Sprintf(cardTexts.Steps.in(l), len(ss)) + " · " + strings.Join(names, cardTexts.Comma.in(l))
+	return fmt.Sprintf(cardTexts.Steps.in(l), len(ss)) + " · " + strings.Join(names, " / ")
 }
 
 // toolName is how people are told of a tool.
@@ -62,12 +62,12 @@ func (ss steps) body(l lang) string {
 
 // head is a step in one line.
 func (s step) head(l lang) string {
-	mark := "✅"
+	mark := "✓"
 	switch {
 	case s.ended.IsZero():
-		mark = "⏳"
+		mark = "▸"
 	case s.failed:
-		mark = "❌"
+		mark = "✗"
 	}
 	text := mark + " **" + toolName(s.tool, l) + "**"
 	if s.input != "" {
@@ -83,19 +83,10 @@ func (s step) head(l lang) string {
 func (s step) details() string {
 	text := ""
 	if s.diff != "" {
-		text = fenced("diff", s.diff)
+		text = "\n" + fenced("diff", s.diff)
 	}
 	if s.result != "" && (s.diff == "" || s.failed) {
-		text += fenced("", s.result)
+		text += "\n" + fenced("", s.result)
 	}
 	return text
-}
-
-// fenced is a block of code that nothing in it can end.
-func fenced(language, code string) string {
-	fence := "```"
-	for strings.Contains(code, fence) {
-		fence += "`"
-	}
-	return "\n" + fence + language + "\n" + code + "\n" + fence
 }

@@ -121,9 +121,11 @@ func (t *turn) run(ctx context.Context) {
 	key, b := t.claim.Turn.Key, t.b
 	b.lanes.begin(key, t.claim.Turn.ID, stop)
 	defer b.desk.attend(t.claim, b.cfg.project(t.claim.Chat))()
+	b.signals.set(t.claim.Asked, chat.Working)
 	rest := t.paint(ctx)
 	end := t.answer(work)
 	b.lanes.end(key) // from here on there is nothing to stop
+	b.approvals.leave(ctx, t.claim.Turn.ID, end.state)
 	crash.At("end: storing")
 	err := t.store(ctx, end)
 	crash.At("end: stored")
@@ -131,12 +133,13 @@ func (t *turn) run(ctx context.Context) {
 	crash.At("end: painter at rest")
 	switch {
 	case end.state == db.Queued:
-		t.draw(ctx, t.view.end(db.Queued, texts.Restarting))
+		t.draw(ctx, t.view.end(outcome{state: db.Queued, notice: texts.Restarting}))
 	case err != nil:
-		t.draw(ctx, t.view.end(end.state, end.notice)) // nobody shall wait for a full disk
+		t.draw(ctx, t.view.end(end)) // nobody shall wait for a full disk
 		err = t.insist(ctx, end, err)
 	}
 	b.outbox.wake(key)
+	b.signals.set(t.claim.Asked, signalOf(end.state))
 	t.unsettle(ctx, end)
 
 	log := zerolog.Ctx(ctx).Info()
@@ -335,8 +338,11 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		if err != nil {
 			return result, err
 		}
-		if e, ok := ev.(claude.ToolAsk); ok {
-			p.Answer(e.ID, claude.Verdict{Why: notAllowed})
+		switch e := ev.(type) {
+		case claude.ToolAsk:
+			b.approvals.ask(ctx, t.claim, p.Dir(), e, func(v claude.Verdict) bool { return p.Answer(e.ID, v) })
+		case claude.ToolAskEnd:
+			b.approvals.withdraw(ctx, e.ID)
 		}
 		if e, ok := ev.(claude.Started); ok {
 			t.kept = db.Session{ID: e.Session, Node: b.cfg.Node, Cwd: p.Dir()}
@@ -357,10 +363,6 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	}
 	return result, nil
 }
-
-// notAllowed is what the agent reads when a tool is refused.
-const notAllowed = "This needs a permission that has not been given, and nobody can give it in this chat. Do not try it again or " +
-	"by other means. Tell the user what you wanted to do and why; the operator of this bot can allow it in its configuration."
 
 // ask puts the question to a process, or has it carry out a command of its own.
 func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Event, error] {
@@ -478,7 +480,7 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 	}
 	e := db.End{
 		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.usage,
-		Card: t.view.end(end.state, end.notice).card(time.Now()), Told: t.told,
+		Card: t.view.end(end).card(time.Now()), Told: t.told,
 	}
 	if t.b.cfg.Context.Resumes() {
 		e.Session = t.kept

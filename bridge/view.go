@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"magpie/db"
-	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -22,7 +21,7 @@ type view struct {
 	turn     int64
 	lang     lang
 	phase    phase
-	asks     asks
+	asks     int // questions to people that are open
 	steps    steps
 	thoughts string   // the end of what the model has thought
 	blocks   []string // the answer
@@ -31,6 +30,7 @@ type view struct {
 	figures  figures // what the turn took; known at its end
 	context  string  // what the agent was told beside the question
 	notice   string  // how it ended, if not well
+	failure  string  // its class
 	state    db.TurnState
 }
 
@@ -39,13 +39,6 @@ type phase struct {
 	text  phrase // its %s is tool
 	tool  string
 	since time.Time // of an answer that is being written: since its last piece
-}
-
-// asks is what people are asked while a turn waits for them.
-type asks struct {
-	text    string // Markdown
-	form    *chat.Form
-	buttons []chat.Button
 }
 
 func newView(turn int64, l lang) view {
@@ -79,10 +72,18 @@ func (v view) apply(ev claude.Event, now time.Time) view {
 	case claude.ToolResult:
 		v.steps = v.steps.ended(e, now)
 		return v.running(now)
+	case claude.ToolAsk:
+		v.asks++
+		v.phase = phase{text: cardTexts.YourTurn, since: now}
+	case claude.ToolAskEnd, claude.ToolAllowed:
+		v.asks = max(0, v.asks-1)
+		return v.running(now)
 	case claude.ToolDenied:
-		if !slices.Contains(v.denied, e.Name) {
+		v.asks = max(0, v.asks-1)
+		if !slices.Contains([]string{claude.QuestionTool, claude.PlanTool}, e.Name) && !slices.Contains(v.denied, e.Name) {
 			v.denied = append(slices.Clone(v.denied), e.Name)
 		}
+		return v.running(now)
 	case claude.Retrying:
 		v.phase = phase{text: texts.Retrying, since: now}
 	case claude.Compacting:
@@ -104,8 +105,11 @@ func (v view) thinking(now time.Time) view {
 	return v
 }
 
-// running is the view of a turn with the tool that has run for longest.
+// running is the view of a turn with the tool that has run for longest, unless people are asked something.
 func (v view) running(now time.Time) view {
+	if v.asks > 0 {
+		return v
+	}
 	s := v.steps.running()
 	if s == nil {
 		return v.thinking(now)
@@ -125,18 +129,6 @@ func (v view) waiting(now time.Time) view {
 func (v view) tidying(now time.Time) view {
 	v.phase = phase{text: texts.Compacting, since: now}
 	return v
-}
-
-// asking is the view of a turn that waits for people. What they are asked stands on another card when a is zero.
-func (v view) asking(a asks, now time.Time) view {
-	v.phase, v.asks = phase{text: cardTexts.YourTurn, since: now}, a
-	return v
-}
-
-// answered is the view of a turn whose question was answered.
-func (v view) answered(now time.Time) view {
-	v.asks = asks{}
-	return v.running(now)
 }
 
 // given is the view of a turn whose agent was told this beside the question.
@@ -164,9 +156,9 @@ func (v view) saying(answer string) view {
 	return v
 }
 
-// end is the view of a turn that is over. notice is empty when it went well.
-func (v view) end(state db.TurnState, notice phrase) view {
-	v.state, v.notice, v.asks = state, notice.in(v.lang), asks{}
+// end is the view of a turn that is over.
+func (v view) end(o outcome) view {
+	v.state, v.failure, v.notice = o.state, o.failure, o.notice.in(v.lang)
 	return v
 }
 

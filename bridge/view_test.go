@@ -32,16 +32,16 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 	if seen[4].answer() != "Let me look." || seen[2].answer() != "Let me " {
 		t.Error("later events changed an earlier view")
 	}
-	if done := v.end(db.Done, phrase{}).card(now); done.Live || done.Status != "" || len(done.Buttons) != 0 || done.Summary != "Let me look." {
+	if done := v.end(outcome{state: db.Done}).card(now); done.Live || done.Status != "" || len(done.Buttons) != 0 || done.Summary != "Let me look." {
 		t.Errorf("at the end: %+v", done)
 	}
-	if stopped := v.end(db.Cancelled, texts.Stopped).card(now); stopped.Status != "已停止" {
+	if stopped := v.end(outcome{state: db.Cancelled, notice: texts.Stopped}).card(now); stopped.Status != "已停止" {
 		t.Errorf("stopped: %+v", stopped)
 	}
-	if failed := newView(1, en).end(db.Failed, texts.FailAuth).card(now); failed.Body != texts.FailAuth.EN || failed.Status != "" {
+	if failed := newView(1, en).end(outcome{state: db.Failed, notice: texts.FailAuth}).card(now); failed.Body != texts.FailAuth.EN || failed.Status != "" {
 		t.Errorf("failed without a word: %+v", failed)
 	}
-	if mute := newView(1, zh).end(db.Done, phrase{}).card(now); mute.Body == "" {
+	if mute := newView(1, zh).end(outcome{state: db.Done}).card(now); mute.Body == "" {
 		t.Error("an empty card")
 	}
 	if r := v.restarted().card(now); r.Body != "" || r.Footer != "" {
@@ -50,7 +50,7 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 }
 
 func TestALongFirstLineIsCutInTheChatList(t *testing.T) {
-	v := newView(1, zh).apply(claude.Text{Text: strings.Repeat("字", 100) + "\nmore"}, time.Now()).end(db.Done, phrase{})
+	v := newView(1, zh).apply(claude.Text{Text: strings.Repeat("字", 100) + "\nmore"}, time.Now()).end(outcome{state: db.Done})
 	if got := []rune(v.card(time.Now()).Summary); len(got) != summaryLength+1 || got[summaryLength] != '…' {
 		t.Errorf("summary %q", string(got))
 	}
@@ -92,7 +92,7 @@ func TestTheTimeIsDrawnNowAndThen(t *testing.T) {
 			t.Errorf("after an hour: %q", got)
 		}
 		before := len(rec.drawn())
-		d.show(v.end(db.Done, phrase{})) // from here on nothing changes by itself
+		d.show(v.end(outcome{state: db.Done})) // from here on nothing changes by itself
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := len(rec.drawn()); n != before+1 {
@@ -100,4 +100,13 @@ func TestTheTimeIsDrawnNowAndThen(t *testing.T) {
 		}
 		d.end()
 	})
+}
+
+func BenchmarkCard(b *testing.B) {
+	s := worked(zh)
+	s.thoughts = strings.Repeat("I should look at the file first, whose key is token=abcdef0123456789, and then run the tests.\n", mostThoughts/100)
+	s.view = s.saying(strings.Repeat("Some words in a row.\n\n", 1000))
+	for b.Loop() {
+		s.card(s.now)
+	}
 }

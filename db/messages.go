@@ -32,6 +32,7 @@ type Entry struct {
 	Card      *chat.Card                 // answers it in place of Reply; nil = none
 	ReplyTo   string                     // the message that is answered; empty = this one
 	Grant     *GrantChange               // a change to who may talk to the bot; nil = none
+	Revoke    int64                      // the number of a rule that is to end; 0 = none; see [Rules]
 	Set       func(*Settings)            // changes the chat's settings; it may be called more than once; nil = nothing is changed
 }
 
@@ -63,11 +64,19 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 		if gone, err := d.Messages().lookBack(ctx, tx, m); err != nil || gone {
 			return err
 		}
+		if err := e.count(ctx, tx); err != nil {
+			return err
+		}
 		if err := e.change(ctx, tx); err != nil {
 			return err
 		}
 		if e.Grant != nil {
 			if err := e.Grant.apply(ctx, tx, d.now()); err != nil {
+				return err
+			}
+		}
+		if e.Revoke != 0 {
+			if err := d.Rules().revoke(ctx, tx, e.Key, e.Revoke); err != nil {
 				return err
 			}
 		}
@@ -92,6 +101,26 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 		return Accepted{}, fmt.Errorf("accept message %s: %w", e.ID, err)
 	}
 	return a, nil
+}
+
+const (
+	countBot = `UPDATE chats SET bot_turns = bot_turns + 1 WHERE key = ?1`
+	resetBot = `UPDATE chats SET bot_turns = 0 WHERE key = ?1 AND bot_turns > 0`
+)
+
+// count counts the questions of other bots since a person has spoken.
+func (e Entry) count(ctx context.Context, tx *sql.Tx) error {
+	query := resetBot
+	switch {
+	case e.Actor.Bot && e.Class != chat.Talk:
+		return nil
+	case e.Actor.Bot:
+		query = countBot
+	}
+	if _, err := tx.ExecContext(ctx, query, e.Key.String()); err != nil {
+		return fmt.Errorf("count the questions of bots: %w", err)
+	}
+	return nil
 }
 
 // change does to the chat what the entry orders.
@@ -124,7 +153,7 @@ func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
 }
 
 func touchChat(ctx context.Context, tx *sql.Tx, e Entry) error {
-	if _, err := tx.ExecContext(ctx, upsertChat, e.Key.String(), e.Kind, e.Title, e.Lang); err != nil {
+	if _, err := tx.ExecContext(ctx, upsertChat, e.Key.String(), e.Kind, e.Title, e.Lang, e.Key.Parent().String()); err != nil {
 		return fmt.Errorf("add chat: %w", err)
 	}
 	return nil
@@ -168,6 +197,18 @@ func (said Messages) add(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool
 func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
 	var one int
 	err := tx.QueryRowContext(ctx, knownMessage, m.Key.String(), m.ID).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("look for message: %w", err)
+	}
+	return true, nil
+}
+
+// Known reports whether a message is in the History of a chat.
+func (ms Messages) Known(ctx context.Context, key chat.Key, id string) (bool, error) {
+	var one int
+	err := ms.db.read.QueryRowContext(ctx, knownMessage, key.String(), id).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	} else if err != nil {

@@ -42,6 +42,7 @@ type Client struct {
 	order   sequencer
 	known   recent // messages that were handed over
 	cards   *cards
+	signals *signals
 	state   state
 	topics  topics
 	ears    ears
@@ -52,7 +53,8 @@ type Client struct {
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := newAPI(cfg, log)
 	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a}, inlet: &inlet{}, cards: &cards{api: a, log: log},
-		topics: topics{api: a, on: cfg.Topics}, uploads: make(chan struct{}, uploadsAtOnce)}
+		signals: &signals{api: a, app: cfg.AppID},
+		topics:  topics{api: a, on: cfg.Topics}, uploads: make(chan struct{}, uploadsAtOnce)}
 }
 
 // keyOf is the idempotency key of one send: the same for the same seed and part, also in another process. The platform

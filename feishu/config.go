@@ -28,6 +28,10 @@ type Config struct {
 	AnswerBots bool `toml:"answer_bots" env:"ANSWER_BOTS"`
 	// GroupMention says which messages of a group are for the bot, where the group has no rule of its own.
 	GroupMention chat.MentionRule `toml:"group_mention" env:"GROUP_MENTION"`
+	// SendFiles gives agents a tool to send files of their project.
+	SendFiles bool `toml:"send_files" env:"SEND_FILES"`
+	// File is where these very lines stand; it is never sent. Empty = nowhere.
+	File string `toml:"-" env:"-"`
 	// LongAnswer is the length in characters from which an answer also comes as a Markdown file; 0 = never.
 	LongAnswer int `toml:"long_answer" env:"LONG_ANSWER"`
 	// MaxFile is how big a file may be that is taken in; 0 = none is.
@@ -41,7 +45,7 @@ type Config struct {
 
 // Defaults is the configuration of a program that configures nothing.
 func Defaults() Config {
-	return Config{Topics: true, GroupMention: chat.MentionOnly, LongAnswer: 20_000, MaxFile: 30 << 20}
+	return Config{Topics: true, GroupMention: chat.MentionOnly, SendFiles: true, LongAnswer: 20_000, MaxFile: 30 << 20}
 }
 
 // Validate says everything that is wrong with the section at once.

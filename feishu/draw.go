@@ -92,7 +92,7 @@ func drawCard(c chat.Card, stream bool) string {
 	card.Schema = "2.0"
 	card.Config = cardConfig{StreamingMode: stream && c.Live, UpdateMulti: true}
 	if c.Summary != "" {
-		card.Config.Summary = &plain{Content: clip(oneLine(c.Summary), maxSummary)}
+		card.Config.Summary = &plain{Content: clip(uncalled(oneLine(c.Summary)), maxSummary)}
 	}
 	if card.Config.StreamingMode {
 		card.Config.Streaming = &typing
@@ -156,7 +156,7 @@ func buttonColumns(name string, buttons []chat.Button) []element {
 
 // label is a text in one line without markup; the platform refuses an empty one.
 func label(text string, most int) *plain {
-	return &plain{Tag: "plain_text", Content: cmp.Or(shorten(oneLine(clean(text)), most), "…")}
+	return &plain{Tag: "plain_text", Content: cmp.Or(shorten(uncalled(oneLine(clean(text))), most), "…")}
 }
 
 // postContent is a rich text message of one Markdown paragraph (page "Message content", tag md).

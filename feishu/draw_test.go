@@ -1,6 +1,11 @@
 package feishu
 
 import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -77,5 +82,41 @@ func TestStatusIsOneHarmlessLine(t *testing.T) {
 	got := small("a\n<at id=all></at> "+strings.Repeat("<", 1000), maxStatus)
 	if strings.Contains(got, "\n") || strings.Contains(got, "<at") || len(got) > maxStatus+40 {
 		t.Errorf("got %q", got)
+	}
+}
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Each card is drawn as the file of its name says.
+func TestDrawnCards(t *testing.T) {
+	running := chat.Card{
+		Status: "正在运行 Bash… 10 秒", Summary: "正在运行 Bash…", Live: true,
+		Panels:  []chat.Panel{{Title: "1 步 · Bash", Body: "▸ **Bash** `go test ./...`"}},
+		Buttons: []chat.Button{{Label: "停止", Danger: true, Action: chat.Action{Do: "stop", Turn: 7}}},
+	}
+	done := chat.Card{
+		Body: "# Done\n\n" + table + "\n```go\nx := 1", Summary: "Done", Footer: "16 s · $0.09",
+		Panels: []chat.Panel{{Title: "1 step · Edit", Body: "✓ **Edit** `a.go`\n```diff\n-a\n+b\n```\n\n" + table, Open: true}},
+	}
+	for name, c := range map[string]chat.Card{"asking": asking(), "running": running, "done": done} {
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := json.Indent(&got, []byte(drawCard(c, true)), "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", "cards", name+".json")
+			if *update {
+				if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

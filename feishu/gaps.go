@@ -140,7 +140,9 @@ func (g *gaps) ask(ctx context.Context, a chat.Activity, later bool) error {
 		case c.known.has(in.ID):
 			continue
 		}
-		if err := c.place(ctx, s, &in); err != nil {
+		if err := c.place(ctx, s, &in); errors.Is(err, errUnknownManner) {
+			continue // its event comes sooner or later, and tells
+		} else if err != nil {
 			return err
 		}
 		if a.Key.Thread != "" && in.Key != a.Key { // the topic's first message belongs to the chat, and is asked for there

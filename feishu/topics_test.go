@@ -75,7 +75,7 @@ func TestAnswersStayInTheTopic(t *testing.T) {
 	p.must(err)
 	card, err := p.Client.Post(p.ctx(), to, chat.Card{Live: true, Body: "begun"}, "card")
 	p.must(err)
-	p.must(p.another().Close(p.ctx(), card, chat.Card{Body: strings.Repeat("a line of a long answer\n", 2500)}))
+	p.must(p.another().Close(p.ctx(), card, chat.Card{Body: strings.Repeat("a line of a long answer\n", 900)}))
 	got := p.answers(room)
 	if len(got) < 6 {
 		t.Fatalf("%d answers", len(got))
@@ -170,6 +170,32 @@ func TestATopicIsNotGuessed(t *testing.T) {
 	calls := len(p.Calls())
 	if _, err := p.Client.topics.key(p.ctx(), s); err != nil || len(p.Calls()) != calls {
 		t.Errorf("asked again: %v", err)
+	}
+}
+
+// An app may not be allowed to ask what a group is like. What events have told of it counts then.
+func TestAGroupThatMayNotBeAskedAbout(t *testing.T) {
+	p, ann, _ := newTopics(t)
+	room := p.TopicGroup("forum", ann)
+	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672})
+	s := spoken{chat: room, thread: p.topic(p.Say(room, ann, "topic")), first: true, late: true}
+	for range 2 {
+		if key, err := p.Client.topics.key(p.ctx(), s); !errors.Is(err, errUnknownManner) {
+			t.Errorf("guessed %v, %v", key, err)
+		}
+	}
+	if n := len(p.Calls()); n != 2 { // one for the token
+		t.Errorf("%d calls", n)
+	}
+	if said, err := p.Said(p.ctx(), chat.FeishuChat(room), chat.Group, time.Now().Add(-time.Hour), 10); err != nil || len(said) != 0 {
+		t.Errorf("said %v, %v", said, err)
+	}
+	event := s
+	event.late = false
+	for _, s := range []spoken{event, s} {
+		if key, err := p.Client.topics.key(p.ctx(), s); err != nil || key.Thread != s.thread {
+			t.Errorf("%v, %v", key, err)
+		}
 	}
 }
 
@@ -370,7 +396,7 @@ func TestAMessageToAUser(t *testing.T) {
 	p.must(err)
 	card, err := p.Client.Post(p.ctx(), to, chat.Card{Live: true, Body: "card"}, "card")
 	p.must(err)
-	p.must(p.another().Close(p.ctx(), card, chat.Card{Body: strings.Repeat("a line of a long answer\n", 2500)}))
+	p.must(p.another().Close(p.ctx(), card, chat.Card{Body: strings.Repeat("a line of a long answer\n", 1200)}))
 	if got := p.answers(p.PrivateChat(ann)); len(got) < 3 || got[0].Text() != "hello" {
 		t.Errorf("%d messages", len(got))
 	}

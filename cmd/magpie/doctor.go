@@ -103,7 +103,8 @@ func (d *doctor) found(v verdict) bool {
 func (d *doctor) examine(ctx context.Context, path string) {
 	c := d.configuration(path)
 	d.cli(ctx, c)
-	d.platform(ctx, c)
+	app := d.platform(ctx, c).App
+	d.owner(ctx, c, app)
 	d.disk(c)
 	d.manager()
 	d.database(ctx, c) // last: a large one takes a while
@@ -125,9 +126,6 @@ func (d *doctor) configuration(path string) config {
 	}
 	for _, e := range each(err) {
 		d.add(wrong, d.lang.say(doctorTexts.CorrectIn, firstOf(path, d.lang.say(doctorTexts.TheEnvironment))), doctorTexts.ConfigWrong, e)
-	}
-	if err == nil && c.Access.Unset() {
-		d.add(doubt, d.lang.say(doctorTexts.MakeOwner), doctorTexts.Nobody)
 	}
 	d.permissions(path)
 	return c

@@ -230,6 +230,25 @@ func (d *doctor) events(found feishu.Checkup, console feishu.Console) {
 	}
 }
 
+// owner tells to whom the bot belongs, when the configuration lets nobody in.
+func (d *doctor) owner(ctx context.Context, c config, app feishu.App) {
+	if !c.Access.Unset() || c.Feishu.AppID == "" {
+		return
+	}
+	user := app.Owner
+	if store, err := db.OpenReadOnly(ctx, c.DB); err == nil { // what is wrong with it is told apart
+		if found, err := store.Owners().Found(ctx, c.Feishu.AppID); err == nil {
+			user = found.User
+		}
+		_ = store.Close() // it was only read
+	}
+	if user == "" {
+		d.add(doubt, d.lang.say(doctorTexts.MakeOwner), doctorTexts.Nobody)
+		return
+	}
+	d.add(fine, "", doctorTexts.OwnedBy, user)
+}
+
 // Space that should be free: a full disk stops the store, and the agent.
 const (
 	roomy = 1 << 30   // bytes

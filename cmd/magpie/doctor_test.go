@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/db"
 	"magpie/internal/feishusim"
 )
 
@@ -133,9 +134,20 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		"no TOML":              {func(p *patient) { p.change("[access]", "[access") }, 1, []string{"fail  configuration: ", "line "}},
 		"no configuration":     {func(p *patient) { must(p, os.Remove(filepath.Join(p.dir, "magpie.toml"))) }, 1, []string{"fail  configuration: there is no magpie.toml - make one with magpie setup"}},
 		"others read the file": {func(p *patient) { must(p, os.Chmod(filepath.Join(p.dir, "magpie.toml"), 0o644)) }, 0, []string{"warn  permissions: ", " - chmod 600 "}},
-		"nobody may talk":      {func(p *patient) { p.change("owner = \"ou_1\"", "") }, 0, []string{"warn  access: the configuration names nobody", "one-time code"}},
-		"not logged in":        {func(p *patient) { p.change("ANTHROPIC_API_KEY", "OTHER") }, 1, []string{"fail  claude: not logged in - ", "claude auth login"}},
-		"no CLI":               {func(p *patient) { p.env = []string{"MAGPIE_CLAUDE_COMMAND=/no/claude"} }, 1, []string{"fail  configuration: [claude] command", "npm install"}},
+		"nobody may talk":      {func(p *patient) { p.change("owner = \"ou_1\"", "") }, 0, []string{"warn  access: it is not known to whom", "one-time code"}},
+		"the platform names the owner": {func(p *patient) {
+			p.change("owner = \"ou_1\"", "")
+			p.sim.SetOwner(feishusim.User{OpenID: "ou_creator"})
+		}, 0, []string{"ok    access: the bot belongs to ou_creator"}},
+		"somebody has sent the code": {func(p *patient) {
+			p.change("owner = \"ou_1\"", "")
+			store, err := db.Open(p.Context(), db.Config{URL: "sqlite://" + filepath.Join(p.dir, "data", "magpie.db")})
+			must(p, err)
+			_, err = store.Owners().Find(p.Context(), db.Owner{App: p.sim.AppID(), User: "ou_bearer", Source: db.CodeBearer})
+			must(p, errors.Join(err, store.Close()))
+		}, 0, []string{"ok    access: the bot belongs to ou_bearer"}},
+		"not logged in": {func(p *patient) { p.change("ANTHROPIC_API_KEY", "OTHER") }, 1, []string{"fail  claude: not logged in - ", "claude auth login"}},
+		"no CLI":        {func(p *patient) { p.env = []string{"MAGPIE_CLAUDE_COMMAND=/no/claude"} }, 1, []string{"fail  configuration: [claude] command", "npm install"}},
 		"an old CLI": {func(p *patient) {
 			old := filepath.Join(p.dir, "old-claude")
 			must(p, os.WriteFile(old, []byte("#!/bin/sh\necho '1.0.9 (Claude Code)'\n"), 0o755))

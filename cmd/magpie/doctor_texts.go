@@ -3,7 +3,7 @@ package main
 // doctorTexts is what the doctor says. A line that finds something wrong is followed by what to do.
 var doctorTexts = struct {
 	NoConfig, WriteConfig, FromEnvironment, ConfigAt, ConfigWrong, CorrectIn, TheEnvironment phrase
-	Nobody, MakeOwner, OthersRead, Mode                                                      phrase
+	Nobody, MakeOwner, OwnedBy, OthersRead, Mode                                             phrase
 	DBLater, DBBroken, Restore, DBSlow, CheckCopy, DBUnread, MayRead, DBServed, DBWhole      phrase
 	CLIFails, CLIReinstall, CLIVersion, CLIOld, CLIOther, CLINoLogin, CLILogin, CLILoggedIn  phrase
 	CLINone, CLIInstall                                                                      phrase
@@ -20,9 +20,10 @@ var doctorTexts = struct {
 	ConfigWrong:     phrase{"配置：%v", "configuration: %v"},
 	CorrectIn:       phrase{"在 %s 中改正", "correct it in %s"},
 	TheEnvironment:  phrase{"环境变量", "the environment"},
-	Nobody:          phrase{"访问：配置里没有写谁可以使用机器人", "access: the configuration names nobody who may talk to the bot"},
+	Nobody:          phrase{"访问：不知道机器人归谁所有", "access: it is not known to whom the bot belongs"},
 	MakeOwner: phrase{"启动后会向飞书查询应用的所有者；查不到时，把日志里的一次性口令私聊发给机器人",
 		"at its start magpie asks the platform for the app's owner; if it is not told, send the bot the one-time code of the log in a private chat"},
+	OwnedBy:    phrase{"访问：机器人归 %s 所有", "access: the bot belongs to %s"},
 	OthersRead: phrase{"权限：其他用户能读到 %s 里的密钥（权限 %04o）", "permissions: others can read the secrets in %s (mode %04o)"},
 	Mode:       phrase{"权限：%s 的权限是 %04o", "permissions: %s has mode %04o"},
 

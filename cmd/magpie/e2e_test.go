@@ -444,7 +444,9 @@ func TestModelErrorsAreToldInFriendlyWords(t *testing.T) {
 
 func TestADeniedToolIsNamedOnTheCard(t *testing.T) {
 	r := newRig(t)
-	if got := r.ask("运行 `touch x.txt`"); !strings.Contains(got, "Bash") || !strings.Contains(got, "授权") {
+	id := r.sim.Say(r.chat, r.user, "运行 `touch x.txt`")
+	r.press(r.approval(r.chat, id, 1), doRefuse)
+	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "Bash") || !strings.Contains(got, "授权") {
 		t.Errorf("answer %q", got)
 	}
 }

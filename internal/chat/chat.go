@@ -228,6 +228,17 @@ type Button struct {
 	Action Action
 }
 
+// Signal is what the bot shows on a message without words.
+type Signal string
+
+// The signals on a question.
+const (
+	NoSignal Signal = ""
+	Working  Signal = "working" // an answer comes
+	Finished Signal = "finished"
+	Failed   Signal = "failed"
+)
+
 // Ref names the message that something answers.
 type Ref struct {
 	Key Key
@@ -239,5 +250,6 @@ var (
 	ErrGone        = errors.New("the message was taken back")
 	ErrUnreachable = errors.New("the bot cannot reach this chat")
 	ErrRefused     = errors.New("the platform does not allow this content")
+	ErrNotTaken    = errors.New("the platform does not take this file")
 	ErrTooBig      = errors.New("the file is bigger than what is taken in")
 )

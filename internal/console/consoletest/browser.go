@@ -93,6 +93,16 @@ func (b *Browser) Eval(expression string) string {
 	return v
 }
 
+// Picture is the element that a CSS selector finds, as PNG.
+func (b *Browser) Picture(selector string) []byte {
+	b.t.Helper()
+	data, err := chromedp.Run(b.ctx, chromedp.Screenshot(chromedp.CSS(selector)))
+	if err != nil {
+		b.t.Fatalf("picture of %s: %v", selector, err)
+	}
+	return data
+}
+
 func (b *Browser) hear(ev any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

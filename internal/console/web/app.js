@@ -158,7 +158,12 @@ function code(text, language) {
   } }, t.copy);
   return h('div', { class: 'code' },
     h('div', { class: 'code-head' }, h('span', null, language || 'text'), copy),
-    h('pre', { tabindex: 0 }, h('code', null, text)));
+    h('pre', { tabindex: 0 }, h('code', null, language === 'diff' ? diff(text) : text)));
+}
+
+// diff colors what was taken out and what was put in.
+function diff(text) {
+  return text.split('\n').map((l, i) => [i > 0 ? '\n' : null, h('span', { class: l[0] === '+' ? 'put' : l[0] === '-' ? 'taken' : null }, l)]);
 }
 
 function list(lines, i, depth) {

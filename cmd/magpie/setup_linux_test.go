@@ -198,6 +198,7 @@ func TestSetupFromScanToFirstAnswer(t *testing.T) {
 	term.await("now, in this terminal")
 	r := &rig{TB: t, sim: n.sim, model: model, logs: &logbook{tb: t}, user: owner, chat: n.sim.PrivateChat(owner)}
 	r.await("a connection", func(v *feishusim.View) bool { return v.Connections() > 0 })
+	r.greeted(owner)
 	if got := r.ask("你好"); got == "" {
 		t.Error("the first answer is empty")
 	}

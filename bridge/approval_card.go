@@ -1,0 +1,249 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// whyField is the field in which is said why something is refused.
+const whyField = "why"
+
+// approvalCard draws an approval: what is asked, and how to decide; or what became of it.
+func approvalCard(a db.Approval, l lang) chat.Card {
+	title, body := shown(a, l)
+	c := chat.Card{Body: title + "\n\n" + body, Summary: strings.ReplaceAll(title, "**", "") + " " + firstLine(unfenced(body))}
+	if a.State != db.Waiting {
+		c.Status = outcomeLine(a, l)
+		c.Summary = c.Status
+		return c
+	}
+	c.Status = cardTexts.YourTurn.in(l)
+	c.Footer = fmt.Sprintf(approvalTexts.Bounds.in(l), strings.TrimSpace(span(a.Expires.Sub(a.Created), l)))
+	if a.Always != nil {
+		c.Footer += " " + fmt.Sprintf(approvalTexts.BoundsAlways.in(l), scope(*a.Always, l))
+	}
+	button := func(label phrase, do string) chat.Button {
+		return chat.Button{Label: label.in(l), Danger: do == doRefuse, Action: chat.Action{Do: do, Turn: a.Turn, ID: actionID(a)}}
+	}
+	why := func(label, hint phrase) chat.Field {
+		return chat.Field{Name: whyField, Label: label.in(l), Hint: hint.in(l), Kind: chat.Words}
+	}
+	switch a.Tool {
+	case claude.QuestionTool:
+		c.Form = &chat.Form{Fields: questionFields(a.Input, l), Buttons: []chat.Button{button(approvalTexts.SubmitButton, doAllow)}}
+		c.Buttons = []chat.Button{button(approvalTexts.SkipButton, doRefuse)}
+	case claude.PlanTool:
+		c.Form = &chat.Form{
+			Fields:  []chat.Field{why(approvalTexts.Better, approvalTexts.BetterHint)},
+			Buttons: []chat.Button{button(approvalTexts.KeepPlanningButton, doRefuse)},
+		}
+		c.Buttons = []chat.Button{button(approvalTexts.ApproveButton, doAllow)}
+	default:
+		c.Form = &chat.Form{
+			Fields:  []chat.Field{why(approvalTexts.Why, approvalTexts.WhyHint)},
+			Buttons: []chat.Button{button(approvalTexts.RefuseSayingButton, doRefuse)},
+		}
+		c.Buttons = []chat.Button{button(approvalTexts.AllowButton, doAllow)}
+		if a.Always != nil {
+			c.Buttons = append(c.Buttons, button(approvalTexts.AlwaysButton, doAlways))
+		}
+		c.Buttons = append(c.Buttons, button(approvalTexts.RefuseButton, doRefuse))
+	}
+	return c
+}
+
+// outcomeLine says in one line what became of an approval.
+func outcomeLine(a db.Approval, l lang) string {
+	who := visible(a.By.Name)
+	if who == "" {
+		who = approvalTexts.Somebody.in(l)
+	}
+	line := map[db.ApprovalState]phrase{
+		db.Approved: approvalTexts.WasAllowed, db.Refused: approvalTexts.WasRefused, db.Expired: approvalTexts.WasExpired,
+		db.Withdrawn: approvalTexts.WasWithdrawn, db.Lost: approvalTexts.WasLost,
+	}[a.State]
+	switch {
+	case a.Tool == claude.PlanTool && a.State == db.Approved:
+		line = approvalTexts.WasApproved
+	case a.Tool == claude.PlanTool && a.State == db.Refused:
+		line = approvalTexts.WasNotApproved
+	case a.Tool == claude.QuestionTool && a.State == db.Approved:
+		line = approvalTexts.WasAnswered
+	case a.Tool == claude.QuestionTool && a.State == db.Refused:
+		line = approvalTexts.WasSkipped
+	}
+	text := line.in(l)
+	if strings.Contains(text, "%s") {
+		text = fmt.Sprintf(text, who)
+	}
+	switch {
+	case a.Words == "":
+	case a.State == db.Refused:
+		text += " · " + fmt.Sprintf(approvalTexts.Said.in(l), a.Words)
+	default:
+		text += " · " + a.Words
+	}
+	return text
+}
+
+// toolInput is what the agent wants of the tools that are shown in a way of their own.
+type toolInput struct {
+	Command     string `json:"command"`
+	Description string `json:"description"`
+	Background  bool   `json:"run_in_background"`
+
+	File       string `json:"file_path"`
+	Notebook   string `json:"notebook_path"`
+	Content    string `json:"content"`
+	Old        string `json:"old_string"`
+	New        string `json:"new_string"`
+	ReplaceAll bool   `json:"replace_all"`
+
+	URL    string `json:"url"`
+	Prompt string `json:"prompt"`
+	Query  string `json:"query"`
+
+	Plan string `json:"plan"`
+}
+
+// What is shown of what an agent wants, in bytes. A command is shown whole or not run: what is left out could be
+// what matters. Of contents the beginning and the end are shown, and how much is left out.
+const (
+	longestCommand = 30_000
+	longestContent = 12_000
+)
+
+// unshowable is what the agent reads when it wants something that cannot be shown; empty = it can be.
+func unshowable(tool string, input json.RawMessage) string {
+	var in toolInput
+	if err := json.Unmarshal(input, &in); err != nil {
+		return "The tool's input cannot be shown to the user, who has to allow it."
+	}
+	switch {
+	case tool == claude.QuestionTool:
+		if _, err := questionsOf(input); err != nil {
+			return "The questions cannot be shown: " + err.Error() + "."
+		}
+	case tool == claude.PlanTool, tool == "Write", tool == "Edit", tool == "NotebookEdit":
+	case len(input) > longestCommand:
+		return "This is too long to be shown to the user, who has to allow it. Do it in smaller steps, or write it to a file first and run that."
+	}
+	return ""
+}
+
+// shown is what an agent wants, as people read it: a title and the exact text.
+func shown(a db.Approval, l lang) (title, body string) {
+	var in toolInput
+	if err := json.Unmarshal(a.Input, &in); err != nil { // it is asked for only when it can be read
+		return fmt.Sprintf(approvalTexts.Asks.in(l), a.Tool), fenced("json", string(a.Input))
+	}
+	asks := func(what phrase) string { return fmt.Sprintf(approvalTexts.Asks.in(l), what.in(l)) }
+	switch a.Tool {
+	case claude.QuestionTool:
+		return approvalTexts.AsksQuestion.in(l), questionBody(a.Input, l)
+	case claude.PlanTool:
+		return approvalTexts.AsksPlan.in(l), in.Plan
+	case "Bash":
+		what := approvalTexts.Runs
+		if in.Background {
+			what = approvalTexts.RunsInBackground
+		}
+		body = fenced("bash", in.Command)
+		if in.Description != "" {
+			body += "\n" + visible(in.Description)
+		}
+		return asks(what), body
+	case "Write":
+		return asks(approvalTexts.Writes), named(in.File, a.Project) + fenced("", clipped(in.Content, l))
+	case "Edit":
+		what := approvalTexts.Edits
+		if in.ReplaceAll {
+			what = approvalTexts.EditsAll
+		}
+		return asks(what), named(in.File, a.Project) + fenced("diff", clipped(marked("- ", in.Old)+"\n"+marked("+ ", in.New), l))
+	case "Read":
+		return asks(approvalTexts.Reads), named(in.File, a.Project)
+	case "WebFetch":
+		return asks(approvalTexts.Fetches), fenced("", in.URL) + "\n" + visible(in.Prompt)
+	case "WebSearch":
+		return asks(approvalTexts.Searches), fenced("", in.Query)
+	}
+	what := fmt.Sprintf(approvalTexts.Uses.in(l), visible(a.Tool))
+	if a.Tool == "NotebookEdit" {
+		what = approvalTexts.EditsNotebook.in(l)
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, a.Input, "", "  "); err != nil {
+		return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", string(a.Input))
+	}
+	return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", clipped(pretty.String(), l))
+}
+
+// named shows which file is meant: within the project from there, else in full.
+func named(path, project string) string {
+	if rest, ok := strings.CutPrefix(path, project+"/"); ok {
+		path = rest
+	}
+	return fenced("", path) + "\n"
+}
+
+// marked is a text with a mark before each of its lines.
+func marked(mark, text string) string {
+	if text == "" {
+		return ""
+	}
+	return mark + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+mark)
+}
+
+// clipped is a text without its middle, if it is long.
+func clipped(text string, l lang) string {
+	if len(text) <= longestContent {
+		return text
+	}
+	head, tail := strings.ToValidUTF8(text[:longestContent*3/4], ""), strings.ToValidUTF8(text[len(text)-longestContent/4:], "")
+	omitted := strings.TrimSuffix(strings.TrimPrefix(text, head), tail)
+	note := fmt.Sprintf(approvalTexts.Omitted.in(l), strings.Count(omitted, "\n"), utf8.RuneCountInString(omitted))
+	return head + "\n\n" + note + "\n\n" + tail
+}
+
+// fenced is a text as a block of code in which nothing is markup, and nothing is hidden.
+func fenced(language, text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + language + "\n" + revealed(strings.TrimSuffix(text, "\n")) + "\n" + fence + "\n"
+}
+
+// unfenced is a text without the first line of a block of code, for a summary of one line.
+func unfenced(text string) string {
+	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "```") {
+		return rest
+	}
+	return text
+}
+
+// revealed shows what cannot be seen, or makes other things look different than they are, by its number.
+func revealed(text string) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		switch {
+		case r == '\n' || r == '\t' || r == ' ':
+			b.WriteRune(r)
+		case !unicode.IsGraphic(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r) ||
+			unicode.IsSpace(r):
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

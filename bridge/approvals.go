@@ -1,0 +1,371 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// approvals asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides or
+// the time is over.
+type approvals struct {
+	rows   db.Approvals
+	rules  db.Rules
+	outbox *outbox
+	access *atomic.Pointer[Access]
+	lang   func(context.Context, chat.Key) lang
+	log    zerolog.Logger
+	jobs   *jobs
+
+	mu   sync.Mutex
+	open map[string]pending // by the id of the approval: those whose agent waits
+}
+
+// pending is an approval whose agent waits.
+type pending struct {
+	approval db.Approval
+	ask      string // the agent's id of it
+	answer   func(claude.Verdict) bool
+	timer    *time.Timer
+}
+
+// decisions is how many approvals are settled at the same time.
+const decisions = 8
+
+func newApprovals(store *db.DB, o *outbox, access *atomic.Pointer[Access], lang func(context.Context, chat.Key) lang, log zerolog.Logger) *approvals {
+	return &approvals{
+		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, lang: lang, log: log,
+		jobs: newJobs(decisions), open: map[string]pending{},
+	}
+}
+
+// usualPatience is how long people may take to decide when nothing else is configured.
+const usualPatience = 30 * time.Minute
+
+func (a Access) patience() time.Duration {
+	if a.ApprovalTimeout.Duration == 0 {
+		return usualPatience
+	}
+	return a.ApprovalTimeout.Duration
+}
+
+// mayDecide reports whether somebody may decide about an approval: who asked for its turn may, and admins.
+func (a Access) mayDecide(ap db.Approval, who chat.Actor) bool {
+	return slices.Contains(ap.Askers, who.ID) || a.admin(who)
+}
+
+// ask has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them; answer
+// is called once they have decided.
+func (as *approvals) ask(ctx context.Context, c db.Claim, dir string, q claude.ToolAsk, answer func(claude.Verdict) bool) {
+	log := zerolog.Ctx(ctx)
+	if n := as.ruled(ctx, c.Turn.Key, dir, q); n != 0 {
+		log.Info().Str("tool", q.Name).Int64("rule", n).Msg("tool allowed by a rule of the chat")
+		answer(claude.Verdict{Allow: true, Input: q.Input})
+		return
+	}
+	if why := unshowable(q.Name, q.Input); why != "" {
+		log.Warn().Str("tool", q.Name).Int("bytes", len(q.Input)).Msg("tool refused: what it wants cannot be shown")
+		answer(claude.Verdict{Why: why})
+		return
+	}
+	patience := as.access.Load().patience()
+	now := time.Now().Truncate(time.Millisecond)
+	a := db.Approval{
+		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, Tool: q.Name, Input: q.Input, Project: dir, Always: permitFor(q, dir),
+		Created: now, Expires: now.Add(patience), Settlement: db.Settlement{State: db.Waiting},
+	}
+	for _, m := range c.Asked {
+		a.Askers = append(a.Askers, m.Actor.ID)
+	}
+	p := pending{approval: a, ask: q.ID, answer: answer}
+	p.timer = time.AfterFunc(patience, func() { as.jobs.add(func(ctx context.Context) { as.expire(ctx, a) }) })
+	as.mu.Lock()
+	as.open[a.ID] = p // before it can be seen: somebody may press at once
+	as.mu.Unlock()
+	if err := as.rows.Ask(context.WithoutCancel(ctx), a, approvalCard(a, chatLang(c.Chat)), c.Turn.ReplyTo); err != nil {
+		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
+		as.take(a.ID)
+		answer(claude.Verdict{Why: notAsked})
+		return
+	}
+	log.Info().Str("tool", q.Name).Str("approval", a.ID).Dur("patience", patience).Msg("people are asked for approval")
+	as.outbox.wake(a.Key)
+}
+
+// ruled is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there no
+// rule counts.
+func (as *approvals) ruled(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
+	if q.Mode == claude.PlanMode {
+		return 0
+	}
+	list, err := as.rules.List(ctx, key)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("rules not read; asking")
+		return 0
+	}
+	for _, r := range list {
+		if r.Project == dir && covers(r.Permit, q.Name, q.Input, dir) {
+			return r.Number
+		}
+	}
+	return 0
+}
+
+// take removes a pending approval; nobody else can answer it then.
+func (as *approvals) take(id string) (pending, bool) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	p, ok := as.open[id]
+	if ok {
+		p.timer.Stop()
+		delete(as.open, id)
+	}
+	return p, ok
+}
+
+func (as *approvals) waits(id string) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	_, ok := as.open[id]
+	return ok
+}
+
+// What the agent reads when nothing was decided.
+const (
+	notAsked = "This needs a permission, and nobody could be asked for it right now. Do not try it again or by other means. Tell the " +
+		"user what you wanted to do and why."
+	notDecided = "This needs a permission, and nobody has given it in time. Do not try it again or by other means. Tell the user what you " +
+		"wanted to do and why, so that they can ask for it again."
+)
+
+// expire settles what nobody has decided in time.
+func (as *approvals) expire(ctx context.Context, a db.Approval) {
+	a.State = db.Expired
+	as.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("nobody has decided in time")
+	err := as.settle(ctx, a, db.Settling{From: db.Waiting}, claude.Verdict{Why: notDecided})
+	if err != nil && !errors.Is(err, db.ErrNotFound) { // the agent is told all the same; the card is closed at the next start
+		as.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
+		if p, ok := as.take(a.ID); ok {
+			p.answer(claude.Verdict{Why: notDecided})
+		}
+	}
+}
+
+// settle stores what became of an approval, and then tells the agent.
+func (as *approvals) settle(ctx context.Context, a db.Approval, s db.Settling, v claude.Verdict) error {
+	ctx = context.WithoutCancel(ctx)
+	l := as.lang(ctx, a.Key)
+	s.Card = approvalCard(a, l)
+	if err := as.rows.Settle(ctx, a, s); err != nil {
+		return err
+	}
+	as.outbox.wake(a.Key)
+	p, ok := as.take(a.ID)
+	if ok && p.answer(v) || a.State != db.Approved {
+		return nil
+	}
+	// Its turn has ended while this was stored, so nothing was run.
+	a.Settlement = db.Settlement{State: db.Withdrawn}
+	err := as.rows.Settle(ctx, a, db.Settling{From: db.Approved, Card: approvalCard(a, l)})
+	as.outbox.wake(a.Key)
+	return err
+}
+
+// withdraw settles what an agent does not ask any more.
+func (as *approvals) withdraw(ctx context.Context, ask string) {
+	as.drop(ctx, db.Withdrawn, func(p pending) bool { return p.ask == ask })
+}
+
+// leave settles what a turn still asks when it ends.
+func (as *approvals) leave(ctx context.Context, turn int64, end db.TurnState) {
+	state := db.Withdrawn
+	if end == db.Interrupted {
+		state = db.Lost
+	}
+	as.drop(ctx, state, func(p pending) bool { return p.approval.Turn == turn })
+}
+
+// drop settles pending approvals that nobody waits for any more.
+func (as *approvals) drop(ctx context.Context, state db.ApprovalState, which func(pending) bool) {
+	as.mu.Lock()
+	var list []db.Approval
+	for id, p := range as.open {
+		if which(p) {
+			p.timer.Stop()
+			delete(as.open, id)
+			list = append(list, p.approval)
+		}
+	}
+	as.mu.Unlock()
+	for _, a := range list {
+		a.State = state
+		err := as.settle(ctx, a, db.Settling{From: db.Waiting}, claude.Verdict{})
+		if err != nil && !errors.Is(err, db.ErrNotFound) { // the next start closes its card
+			zerolog.Ctx(ctx).Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
+		}
+	}
+}
+
+// recover settles what an earlier process has asked: the agents that waited for it are gone.
+func (as *approvals) recover(ctx context.Context) error {
+	list, err := as.rows.Waiting(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		a.State = db.Lost
+		as.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("the program ended before anybody decided")
+		err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: approvalCard(a, as.lang(ctx, a.Key))})
+		if err != nil && !errors.Is(err, db.ErrNotFound) {
+			return err
+		}
+		as.outbox.wake(a.Key)
+	}
+	return nil
+}
+
+// What the buttons of an approval's card do. Their Action's ID is that of the approval, a dot, and the beginning of the
+// hash of what is asked.
+const (
+	doAllow  = "allow"  // once; or take the answers or the plan
+	doAlways = "always" // and in this chat from now on
+	doRefuse = "refuse" // perhaps with words
+)
+
+// hashLength is how much of the hash a button carries.
+const hashLength = 16
+
+func actionID(a db.Approval) string { return a.ID + "." + a.Hash()[:hashLength] }
+
+// soon is how long who presses a button waits for his decision to be stored.
+const soon = 700 * time.Millisecond
+
+// press takes in a decision. What does not fit to what was asked, or comes from somebody who may not decide, changes nothing.
+func (as *approvals) press(ctx context.Context, p chat.Press, l lang) (string, error) {
+	id, _, _ := strings.Cut(p.Action.ID, ".")
+	a, err := as.rows.Get(ctx, id)
+	log := as.log.With().Stringer("chat", p.Key).Str("user", p.Actor.ID).Str("approval", id).Str("do", p.Action.Do).Logger()
+	switch {
+	case errors.Is(err, db.ErrNotFound):
+		log.Warn().Msg("press for an approval that there is not")
+		return approvalTexts.Over.in(l), nil
+	case err != nil:
+		return "", err
+	case a.Key.Channel != p.Key.Channel || a.Key.ID != p.Key.ID || a.Turn != p.Action.Turn || p.Action.ID != actionID(a):
+		log.Warn().Stringer("asked_in", a.Key).Msg("press for an approval does not fit to what was asked")
+		return approvalTexts.Over.in(l), nil
+	case a.State != db.Waiting || !as.waits(a.ID):
+		log.Info().Str("state", string(a.State)).Msg("press for an approval that is settled")
+		return approvalTexts.Over.in(l), nil
+	case !as.access.Load().mayDecide(a, p.Actor):
+		log.Warn().Msg("somebody who may not decide has pressed")
+		return approvalTexts.NotYours.in(l), nil
+	}
+	d := decisionOf(a, p, l)
+	if d.objection != "" {
+		return d.objection, nil
+	}
+	a.Settlement = d.settlement
+	stored := make(chan error, 1)
+	as.jobs.add(func(ctx context.Context) {
+		stored <- as.settle(ctx, a, db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == doAlways}, d.verdict)
+	})
+	t := time.NewTimer(soon)
+	defer t.Stop()
+	select {
+	case err = <-stored:
+	case <-t.C: // the platform waits a second; the card will show what became of it
+		return approvalTexts.Noted.in(l), nil
+	case <-ctx.Done():
+		return approvalTexts.Noted.in(l), nil
+	}
+	switch {
+	case errors.Is(err, db.ErrRepeated), errors.Is(err, db.ErrNotFound):
+		log.Info().Msg("press for an approval that is settled")
+		return approvalTexts.Over.in(l), nil
+	case err != nil:
+		return "", err
+	}
+	log.Info().Str("state", string(a.State)).Str("tool", a.Tool).Msg("approval decided")
+	return d.toast, nil
+}
+
+// decision is what a press decides.
+type decision struct {
+	settlement db.Settlement
+	verdict    claude.Verdict
+	toast      string // for who pressed
+	objection  string // why it decides nothing; empty = it does
+}
+
+// decisionOf reads a press that is as it should be.
+func decisionOf(a db.Approval, p chat.Press, l lang) decision {
+	switch {
+	case p.Action.Do == doRefuse:
+		words := strings.TrimSpace(strings.Join(p.Values[whyField], " "))
+		return decision{
+			settlement: db.Settlement{State: db.Refused, By: p.Actor, Words: words},
+			verdict:    claude.Verdict{Why: refusal(a.Tool, words)}, toast: refusedAs(a.Tool).in(l),
+		}
+	case p.Action.Do == doAlways && a.Always == nil, p.Action.Do != doAlways && p.Action.Do != doAllow:
+		return decision{objection: approvalTexts.Over.in(l)}
+	case a.Tool != claude.QuestionTool:
+		d := decision{
+			settlement: db.Settlement{State: db.Approved, By: p.Actor},
+			verdict:    claude.Verdict{Allow: true, Input: a.Input}, toast: approvalTexts.Allowed.in(l),
+		}
+		if p.Action.Do == doAlways {
+			d.settlement.Words = fmt.Sprintf(approvalTexts.FromNowOn.in(l), scope(*a.Always, l))
+		}
+		return d
+	}
+	answers, missing, err := answersOf(a.Input, p.Values)
+	switch {
+	case err != nil:
+		return decision{objection: approvalTexts.Over.in(l)}
+	case missing != "":
+		return decision{objection: fmt.Sprintf(approvalTexts.Unanswered.in(l), firstLine(missing))}
+	}
+	return decision{
+		settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.words()},
+		verdict:    claude.Verdict{Allow: true, Input: answers.input}, toast: approvalTexts.Answered.in(l),
+	}
+}
+
+// refusal is what the agent reads when somebody has refused.
+func refusal(tool, words string) string {
+	text := "The user does not allow this. Do not try it again or by other means; go on without it, or ask what they want instead."
+	switch tool {
+	case claude.PlanTool:
+		text = "The user does not approve the plan yet. Keep planning, and do not begin with the work."
+	case claude.QuestionTool:
+		text = "The user does not want to answer these questions. Go on as well as you can without the answers, or end here."
+	}
+	if words != "" {
+		text += " They say: " + words
+	}
+	return text
+}
+
+// refusedAs is what who has refused is told.
+func refusedAs(tool string) phrase {
+	switch tool {
+	case claude.PlanTool:
+		return approvalTexts.KeepsPlanning
+	case claude.QuestionTool:
+		return approvalTexts.NotAnswered
+	}
+	return approvalTexts.Refused
+}

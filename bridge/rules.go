@@ -1,0 +1,261 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/claude"
+)
+
+// permitFor is what "always" stands for when an agent asks: as little as makes sense. Nil = it is asked each time.
+func permitFor(q claude.ToolAsk, dir string) *db.Permit {
+	p := db.Permit{Tool: q.Name}
+	switch q.Name {
+	case claude.QuestionTool, claude.PlanTool:
+		return nil
+	case "Bash":
+		in, ok := plainCommand(q.Input)
+		if !ok {
+			return nil
+		}
+		p.Kind, p.Content = db.ExactRule, in
+		if prefix, ok := prefixOf(in, q.Rules); ok {
+			p.Kind, p.Content = db.PrefixRule, prefix
+		}
+	case "Write", "Edit", "NotebookEdit", "Read":
+		path, ok := fileOf(q.Input, dir)
+		switch {
+		case !ok || guarded(path):
+			return nil
+		case within(path, dir):
+			p.Kind = db.InsideRule
+		default:
+			p.Kind, p.Content = db.PathRule, path
+		}
+	case "WebFetch":
+		host, ok := hostOf(q.Input)
+		if !ok {
+			return nil
+		}
+		p.Kind, p.Content = db.HostRule, host
+	default:
+		if !slices.Contains(q.Rules, claude.Rule{Tool: q.Name}) { // the CLI itself has none
+			return nil
+		}
+		p.Kind = db.ToolRule
+	}
+	return &p
+}
+
+// covers reports whether a rule allows what an agent wants in its project.
+func covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
+	if p.Tool != tool {
+		return false
+	}
+	switch p.Kind {
+	case db.ExactRule:
+		command, ok := plainCommand(input)
+		return ok && command == p.Content
+	case db.PrefixRule:
+		command, ok := plainCommand(input)
+		return ok && single(command) && hasWords(command, p.Content)
+	case db.PathRule:
+		path, ok := fileOf(input, dir)
+		return ok && path == p.Content && !guarded(path)
+	case db.InsideRule:
+		path, ok := fileOf(input, dir)
+		return ok && within(path, dir) && !guarded(path)
+	case db.HostRule:
+		host, ok := hostOf(input)
+		return ok && host == p.Content
+	case db.ToolRule:
+		return true
+	}
+	return false
+}
+
+// plainCommand is the command of a Bash call, if it has nothing beside it that changes how it is run.
+func plainCommand(input json.RawMessage) (string, bool) {
+	var in map[string]json.RawMessage
+	if err := json.Unmarshal(input, &in); err != nil {
+		return "", false
+	}
+	for name := range in {
+		if name != "command" && name != "description" && name != "timeout" {
+			return "", false
+		}
+	}
+	var command string
+	err := json.Unmarshal(in["command"], &command)
+	return command, err == nil && strings.TrimSpace(command) != ""
+}
+
+// runners run whatever follows them: their name says nothing about what is done.
+var runners = []string{
+	"sh", "bash", "zsh", "dash", "fish", "python", "python3", "node", "bun", "deno", "perl", "ruby", "php", "sudo", "su", "doas", "env", "xargs",
+	"eval", "exec", "source", ".", "time", "nohup", "timeout", "nice", "ssh", "find", "command", "builtin",
+}
+
+// prefixOf is the beginning by which the CLI proposes to allow a command.
+func prefixOf(command string, proposed []claude.Rule) (string, bool) {
+	if len(proposed) != 1 || proposed[0].Tool != "Bash" || !single(command) {
+		return "", false
+	}
+	prefix, ok := strings.CutSuffix(proposed[0].Content, " *")
+	first, _, _ := strings.Cut(prefix, " ")
+	ok = ok && strings.TrimSpace(prefix) == prefix && prefix != "" && !strings.ContainsAny(prefix, "*?") && !slices.Contains(runners, filepath.Base(first))
+	return prefix, ok && hasWords(command, prefix)
+}
+
+// single reports whether a command surely is one command: nothing in it can begin another one, or lead its output elsewhere.
+func single(command string) bool {
+	return !strings.ContainsAny(command, ";&|<>$`(){}\\\n\r\x00!")
+}
+
+// hasWords reports whether a command begins with these words.
+func hasWords(command, words string) bool {
+	return command == words || strings.HasPrefix(command, words+" ")
+}
+
+// fileOf is the file that a tool is about, without symbolic links.
+func fileOf(input json.RawMessage, dir string) (string, bool) {
+	var in toolInput
+	if err := json.Unmarshal(input, &in); err != nil {
+		return "", false
+	}
+	path := in.File
+	if path == "" {
+		path = in.Notebook
+	}
+	if path == "" {
+		return "", false
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return resolved(filepath.Clean(path))
+}
+
+// resolved is a path without symbolic links, as far as it exists. A link that leads nowhere may lead anywhere.
+func resolved(path string) (string, bool) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real, true
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) || filepath.Dir(path) == path {
+		return "", false
+	}
+	parent, ok := resolved(filepath.Dir(path))
+	return filepath.Join(parent, filepath.Base(path)), ok
+}
+
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// guarded reports whether a file may decide what is run later, or what the agent may do. About such a file people are
+// asked each time.
+func guarded(path string) bool {
+	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
+		switch strings.ToLower(part) {
+		case ".git", ".claude", ".mcp.json", ".gitmodules", ".vscode", ".idea", ".husky", ".envrc", ".ssh", ".bashrc", ".bash_profile", ".zshrc", ".profile":
+			return true
+		}
+	}
+	return false
+}
+
+// hostOf is the site of the page that a tool fetches.
+func hostOf(input json.RawMessage) (string, bool) {
+	var in toolInput
+	if err := json.Unmarshal(input, &in); err != nil {
+		return "", false
+	}
+	u, err := url.Parse(in.URL)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return "", false
+	}
+	return strings.ToLower(u.Host), true
+}
+
+// scope says what a rule allows.
+func scope(p db.Permit, l lang) string {
+	content := codeSpan(p.Content)
+	switch p.Kind {
+	case db.ExactRule:
+		return approvalTexts.ScopeExact.in(l)
+	case db.PrefixRule:
+		return fmt.Sprintf(approvalTexts.ScopePrefix.in(l), content)
+	case db.PathRule:
+		return fmt.Sprintf(approvalTexts.ScopePath.in(l), p.Tool, content)
+	case db.InsideRule:
+		return fmt.Sprintf(approvalTexts.ScopeInside.in(l), p.Tool)
+	case db.HostRule:
+		return fmt.Sprintf(approvalTexts.ScopeHost.in(l), content)
+	}
+	return fmt.Sprintf(approvalTexts.ScopeTool.in(l), visible(p.Tool))
+}
+
+// codeSpan is a short text as code within a line.
+func codeSpan(text string) string { return "`" + strings.ReplaceAll(visible(text), "`", "'") + "`" }
+
+// ruleText is a rule in the list of a chat's rules: as its scope, and an exact command with the command.
+func ruleText(p db.Permit, l lang) string {
+	if p.Kind == db.ExactRule {
+		return codeSpan(firstLine(p.Content))
+	}
+	return scope(p, l)
+}
+
+// allow lists what is always allowed in a chat, or revokes it. To take a permission back is free to everybody who may
+// talk here: it only makes the agent ask again.
+func allow(ctx context.Context, o ordered) (order, error) {
+	list, err := o.b.approvals.rules.List(ctx, o.m.Key)
+	if err != nil {
+		return order{}, err
+	}
+	words := strings.Fields(o.args)
+	switch {
+	case len(words) == 0 && len(list) == 0:
+		return o.say(approvalTexts.AllowNone)
+	case len(words) == 0:
+		return order{reply: o.rules(list)}, nil
+	case len(words) != 2 || !slices.Contains([]string{"revoke", "撤销"}, strings.ToLower(words[0])):
+		return o.say(approvalTexts.AllowUsage)
+	}
+	number, err := strconv.ParseInt(strings.TrimPrefix(words[1], "#"), 10, 64)
+	if err != nil {
+		return o.say(approvalTexts.AllowUsage)
+	}
+	i := slices.IndexFunc(list, func(r db.Rule) bool { return r.Number == number })
+	if i < 0 {
+		return o.say(approvalTexts.AllowUnknown, number)
+	}
+	done, err := o.say(approvalTexts.AllowRevoked, number, ruleText(list[i].Permit, o.lang))
+	done.revoke = number
+	return done, err
+}
+
+// rules lists rules.
+func (o ordered) rules(list []db.Rule) string {
+	lines := []string{approvalTexts.AllowHead.in(o.lang)}
+	for _, r := range list {
+		by := visible(r.By.Name)
+		if by != "" {
+			by += " "
+		}
+		lines = append(lines, fmt.Sprintf(approvalTexts.AllowLine.in(o.lang), r.Number, ruleText(r.Permit, o.lang), projectName(r.Project),
+			by, r.Made.In(o.b.context.Zone()).Format(time.DateOnly)))
+	}
+	return strings.Join(append(lines, approvalTexts.AllowFoot.in(o.lang)), "\n")
+}

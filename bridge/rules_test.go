@@ -1,0 +1,152 @@
+package bridge
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"magpie/db"
+	"magpie/internal/claude"
+)
+
+func bashInput(t *testing.T, command string) json.RawMessage {
+	t.Helper()
+	data, err := json.Marshal(map[string]string{"command": command, "description": "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// A rule is no wider than what people saw when they made it.
+func TestWhatAlwaysStandsFor(t *testing.T) {
+	bash := func(content string) []claude.Rule { return []claude.Rule{{Tool: "Bash", Content: content}} }
+	for _, tc := range []struct {
+		command  string
+		proposed []claude.Rule
+		want     db.Permit
+	}{
+		{"git push origin main", bash("git push *"), db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git push"}},
+		{"rm *.log", bash("rm *.log"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm *.log"}},
+		{"make all", bash("make all"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "make all"}},
+		{"git push; rm -rf x", bash("git push *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "git push; rm -rf x"}},
+		{"python3 x.py && git push", append(bash("python3 x.py"), bash("git push *")...), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "python3 x.py && git push"}},
+		{"sudo ls", bash("sudo *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "sudo ls"}},
+		{"/usr/bin/env x", bash("/usr/bin/env *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "/usr/bin/env x"}},
+		{"rm x", bash("rm * *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm x"}},
+		{"git status", bash("git push *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "git status"}},
+		{"ls", bash(" *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "ls"}},
+	} {
+		got := permitFor(claude.ToolAsk{Name: "Bash", Input: bashInput(t, tc.command), Rules: tc.proposed}, "/p")
+		if got == nil || *got != tc.want {
+			t.Errorf("%q: %+v", tc.command, got)
+		}
+		if got != nil && !covers(*got, "Bash", bashInput(t, tc.command), "/p") {
+			t.Errorf("%q is not covered by its own rule %+v", tc.command, got)
+		}
+	}
+	for name, q := range map[string]claude.ToolAsk{
+		"a question":             {Name: claude.QuestionTool, Input: json.RawMessage(`{}`)},
+		"a plan":                 {Name: claude.PlanTool, Input: json.RawMessage(`{"plan":"x"}`)},
+		"out of the sandbox":     {Name: "Bash", Input: json.RawMessage(`{"command":"x","dangerouslyDisableSandbox":true}`)},
+		"in the background":      {Name: "Bash", Input: json.RawMessage(`{"command":"x","run_in_background":true}`)},
+		"no command":             {Name: "Bash", Input: json.RawMessage(`{"command":" "}`)},
+		"no proposal":            {Name: "mcp__a__b", Input: json.RawMessage(`{}`)},
+		"a narrower proposal":    {Name: "Skill", Input: json.RawMessage(`{}`), Rules: []claude.Rule{{Tool: "Skill", Content: "x"}}},
+		"settings of the agent":  {Name: "Write", Input: json.RawMessage(`{"file_path":"/p/.claude/settings.json"}`)},
+		"hooks of git":           {Name: "Write", Input: json.RawMessage(`{"file_path":"/p/x/.git/hooks/pre-commit"}`)},
+		"not the web":            {Name: "WebFetch", Input: json.RawMessage(`{"url":"file:///etc/passwd"}`)},
+		"a name before the site": {Name: "WebFetch", Input: json.RawMessage(`{"url":"https://example.com@evil.example/"}`)},
+	} {
+		if got := permitFor(q, "/p"); got != nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestWhatARuleCovers(t *testing.T) {
+	prefix := db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git push"}
+	exact := db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm *.log"}
+	for command, want := range map[string]bool{
+		"git push": true, "git push origin 'a b'": true, "git pushx": false, "git  push": false, "git push; x": false, "git push && x": false,
+		"git push | x": false, "git push $(x)": false, "git push `x`": false, "git push > x": false, "git push\nx": false, "git push \\\nx": false,
+		"git push & x": false, "git push {a,b}": false, "git push <x": false, " git push": false, "git push\r x": false,
+	} {
+		if got := covers(prefix, "Bash", bashInput(t, command), "/p"); got != want {
+			t.Errorf("prefix, %q: %v", command, got)
+		}
+	}
+	for command, want := range map[string]bool{"rm *.log": true, "rm a.log": false, "rm *.log ": false, "rm *.log x": false} {
+		if got := covers(exact, "Bash", bashInput(t, command), "/p"); got != want {
+			t.Errorf("exact, %q: %v", command, got)
+		}
+	}
+	for input, want := range map[string]bool{
+		`{"command":"rm *.log","timeout":5}`:                true,
+		`{"command":"rm *.log","run_in_background":true}`:   false,
+		`{"command":"rm *.log","anything":0}`:               false,
+		`{"command":"x","command":"rm *.log"}`:              true, // the last one counts, here and there
+		`{"Command":"rm *.log"}`:                            false,
+		`{"command":["rm *.log"]}`:                          false,
+		`{"url":"rm *.log"}`:                                false,
+		`["rm *.log"]`:                                      false,
+		`{"command":"rm *.log","description":"rm *.log;x"}`: true,
+	} {
+		if got := covers(exact, "Bash", json.RawMessage(input), "/p"); got != want {
+			t.Errorf("%s: %v", input, got)
+		}
+	}
+	if covers(exact, "PowerShell", bashInput(t, "rm *.log"), "/p") {
+		t.Error("another tool is covered")
+	}
+	site := db.Permit{Tool: "WebFetch", Kind: db.HostRule, Content: "example.com"}
+	for url, want := range map[string]bool{
+		"https://example.com/a": true, "https://EXAMPLE.com": true, "http://example.com/": true, "https://example.com:8443/": false,
+		"https://a.example.com/": false, "https://example.com.evil.example/": false, "https://x@example.com/": false, "//example.com": false,
+	} {
+		if got := covers(site, "WebFetch", json.RawMessage(`{"url":"`+url+`"}`), "/p"); got != want {
+			t.Errorf("%s: %v", url, got)
+		}
+	}
+}
+
+// Files are where they really are, not where their path says.
+func TestFilesOfTheProject(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, other := filepath.Join(root, "p"), filepath.Join(root, "other")
+	for _, d := range []string{dir, other, filepath.Join(dir, ".git")} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{"out": other, "git": filepath.Join(dir, ".git"), "in": dir, "gone": filepath.Join(other, "nothing")} {
+		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inside := db.Permit{Tool: "Write", Kind: db.InsideRule}
+	for path, want := range map[string]bool{
+		"a.txt": true, "new/folder/a.txt": true, "../other/a.txt": false, "out/a.txt": false, "in/a.txt": true, "git/config": false,
+		".git/config": false, ".GIT/config": false, ".mcp.json": false, "../p2/a.txt": false, "..a.txt": true, other + "/a.txt": false, "gone": false,
+	} {
+		if !filepath.IsAbs(path) {
+			path = dir + "/" + path
+		}
+		input, err := json.Marshal(map[string]string{"file_path": path, "content": "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := covers(inside, "Write", input, dir); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	input := json.RawMessage(`{"file_path":"` + other + `/a.txt"}`)
+	p := permitFor(claude.ToolAsk{Name: "Write", Input: input}, dir)
+	if p == nil || p.Kind != db.PathRule || !covers(*p, "Write", input, dir) || covers(*p, "Write", json.RawMessage(`{"file_path":"`+other+`/b.txt"}`), dir) {
+		t.Errorf("outside of the project: %+v", p)
+	}
+}

@@ -1,0 +1,99 @@
+package bridge
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// signals shows on questions that somebody works on them, and how that ended. It is a courtesy: what fails is let go.
+type signals struct {
+	out  Messenger
+	log  zerolog.Logger
+	jobs *jobs
+
+	mu     sync.Mutex
+	wishes map[chat.Ref]*wish
+}
+
+// wish is what a question shall show.
+type wish struct {
+	want, shown chat.Signal
+	tried       bool // shown is no guess
+	busy        bool // somebody sees to it
+}
+
+const (
+	signallers     = 4                // at the same time
+	signalPatience = 10 * time.Second // for one signal
+)
+
+func newSignals(out Messenger, log zerolog.Logger) *signals {
+	return &signals{out: out, log: log, jobs: newJobs(signallers), wishes: map[chat.Ref]*wish{}}
+}
+
+// set lets questions show a signal. It does not wait for the platform.
+func (ss *signals) set(asked []chat.Message, s chat.Signal) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	for _, m := range asked {
+		to := chat.Ref{Key: m.Key, ID: m.ID}
+		w := ss.wishes[to]
+		if w == nil {
+			w = &wish{}
+			ss.wishes[to] = w
+		}
+		if w.want = s; !w.busy {
+			w.busy = true
+			ss.jobs.add(func(ctx context.Context) { ss.show(ctx, to, w) })
+		}
+	}
+}
+
+// show brings a question to what it shall show; what was wanted in between is left out.
+func (ss *signals) show(ctx context.Context, to chat.Ref, w *wish) {
+	for {
+		s, ok := ss.next(to, w)
+		if !ok {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, signalPatience)
+		if err := ss.out.Signal(ctx, to, s); err != nil {
+			ss.log.Debug().Err(err).Stringer("chat", to.Key).Msg("no signal on a question")
+		}
+		cancel()
+	}
+}
+
+// next is the signal that is to be shown, if another one is shown. A question whose turn is over is forgotten.
+func (ss *signals) next(to chat.Ref, w *wish) (chat.Signal, bool) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if w.tried && w.want == w.shown {
+		w.busy = false
+		if w.want != chat.Working {
+			delete(ss.wishes, to)
+		}
+		return "", false
+	}
+	w.shown, w.tried = w.want, true
+	return w.want, true
+}
+
+// signalOf is what the questions of a turn that ended so show.
+func signalOf(state db.TurnState) chat.Signal {
+	switch state {
+	case db.Done:
+		return chat.Finished
+	case db.Failed:
+		return chat.Failed
+	case db.Queued:
+		return chat.Working
+	}
+	return chat.NoSignal
+}

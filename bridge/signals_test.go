@@ -1,0 +1,71 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/internal/chat"
+)
+
+// slowHand is a messenger that takes its time to signal.
+type slowHand struct{ recorder }
+
+func (s *slowHand) Signal(ctx context.Context, to chat.Ref, sign chat.Signal) error {
+	time.Sleep(time.Second)
+	return s.recorder.Signal(ctx, to, sign)
+}
+
+func signalling(t *testing.T, out Messenger) (ss *signals, end func()) {
+	t.Helper()
+	ss = newSignals(out, zerolog.Nop())
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() { defer close(done); ss.jobs.run(t.Context(), stop) }()
+	return ss, func() { close(stop); <-done }
+}
+
+func TestAQuestionShowsTheLatestSignal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &slowHand{}
+		ss, end := signalling(t, out)
+		one, two := []chat.Message{{ID: "1"}}, []chat.Message{{ID: "2"}}
+		ss.set(one, chat.Working)
+		time.Sleep(100 * time.Millisecond)
+		ss.set(one, chat.Working)
+		ss.set(one, chat.NoSignal)
+		ss.set(one, chat.Finished) // before the first could be shown
+		end()
+		if want := []string{"1 working", "1 finished"}; !slices.Equal(out.signals, want) {
+			t.Errorf("signals %q, want %q", out.signals, want)
+		}
+		ss, end = signalling(t, out)
+		ss.set(two, chat.NoSignal) // an earlier process may have shown one
+		end()
+		if got := out.signals[len(out.signals)-1]; got != "2 " {
+			t.Errorf("last signal %q", got)
+		}
+		if len(ss.wishes) != 0 {
+			t.Errorf("%d questions are not forgotten", len(ss.wishes))
+		}
+	})
+}
+
+func TestASignalThatFailsIsLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &recorder{fail: errors.New("no permission")}
+		ss, end := signalling(t, out)
+		ss.set([]chat.Message{{ID: "1"}, {ID: "2"}}, chat.Working)
+		synctest.Wait()
+		ss.set([]chat.Message{{ID: "1"}}, chat.Failed)
+		end()
+		slices.Sort(out.signals)
+		if want := []string{"1 failed", "1 working", "2 working"}; !slices.Equal(out.signals, want) {
+			t.Errorf("signals %q, want %q", out.signals, want)
+		}
+	})
+}

@@ -1,0 +1,486 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/bridge"
+	"magpie/internal/claude"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// What the buttons of an approval do.
+const (
+	doAllow  = "allow"
+	doAlways = "always"
+	doRefuse = "refuse"
+)
+
+// calls makes the agent do these steps, one after the other.
+func (r *rig) calls(steps ...modelsim.Step) {
+	rules := make([]modelsim.Rule, 0, len(steps))
+	for _, s := range steps {
+		rules = append(rules, modelsim.Rule{Times: 1, Steps: []modelsim.Step{s}})
+	}
+	r.model.Script(rules...)
+}
+
+func bash(command string) modelsim.Step {
+	return modelsim.Tool("Bash", map[string]string{"command": command, "description": "试一试"})
+}
+
+// appendLine is a command that leaves a line in a file of the project each time it runs.
+func appendLine(file string) string { return "echo 'ran <b> & `x`' >> " + file }
+
+// project reads a file of the project; it may not be there.
+func (r *rig) project(name string) string {
+	r.Helper()
+	data, err := os.ReadFile(filepath.Join(r.cfg.Claude.Project, name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		r.Fatal(err)
+	}
+	return string(data)
+}
+
+// approval waits for the n-th card, from 1, that asks for something in answer to a message.
+func (r *rig) approval(chatID, messageID string, n int) feishusim.Message {
+	r.Helper()
+	var got feishusim.Message
+	r.await("the card that asks", func(v *feishusim.View) bool {
+		list := replies(v, chatID, messageID)
+		if len(list) <= n || list[n].Last().Streaming {
+			return false
+		}
+		got = list[n]
+		return strings.Contains(string(got.Last().Card), `"do":"`+doRefuse)
+	})
+	return got
+}
+
+// closed waits until a card that asked says what became of it.
+func (r *rig) closed(m feishusim.Message, want string) feishusim.Message {
+	r.Helper()
+	var got feishusim.Message
+	r.await("the card to say "+want, func(v *feishusim.View) bool {
+		for _, now := range v.Messages(m.ChatID) {
+			if now.ID == m.ID {
+				got = now
+			}
+		}
+		return strings.Contains(got.Text(), want)
+	})
+	if hasButtons(got) {
+		r.Errorf("a settled card has buttons: %s", got.Last().Card)
+	}
+	return got
+}
+
+// fill presses a button of a card's form.
+func (r *rig) fill(m feishusim.Message, do string, values map[string]any) string {
+	r.Helper()
+	got, err := r.sim.Act(r.Context(), m.ID, r.user, feishusim.Action{Value: r.button(m, do), FormValue: values})
+	must(r, err)
+	return string(got)
+}
+
+// turnDone waits until the first card that answers a message is complete.
+func (r *rig) turnDone(chatID, messageID string) feishusim.Message {
+	r.Helper()
+	var got feishusim.Message
+	r.await("the end of the turn", func(v *feishusim.View) bool {
+		list := replies(v, chatID, messageID)
+		if len(list) == 0 || list[0].Last().Streaming || running(list[0]) {
+			return false
+		}
+		got = list[0]
+		return true
+	})
+	return got
+}
+
+// agentRead reports whether a text is among what the agent was asked last.
+func (r *rig) agentRead(text string) bool {
+	req := r.lastRequest()
+	return strings.Contains(req.AllText(), text)
+}
+
+func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
+	r := newRig(t)
+	command := appendLine("out.txt")
+	r.calls(bash(command), modelsim.Text("做完了"))
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	card := r.approval(r.chat, id, 1)
+	if got := card.Text(); !strings.Contains(got, command) || !strings.Contains(got, "试一试") || !strings.Contains(got, "等你确认") {
+		t.Errorf("the card asks %q", got)
+	}
+	r.await("the turn to wait", func(v *feishusim.View) bool {
+		return strings.Contains(replies(v, r.chat, id)[0].Text(), "等你确认")
+	})
+	if r.project("out.txt") != "" {
+		t.Fatal("the command ran before anybody allowed it")
+	}
+	value := r.button(card, doAllow)
+	if got := r.press(card, doAllow); !strings.Contains(got, "已允许") {
+		t.Errorf("told %q", got)
+	}
+	if got := said(r.turnDone(r.chat, id)); got != "做完了" {
+		t.Errorf("answer %q", got)
+	}
+	if got := r.closed(card, "小明 已允许").Text(); !strings.Contains(got, command) {
+		t.Errorf("afterwards the card says %q", got)
+	}
+	for range 2 {
+		got, err := r.sim.Press(t.Context(), card.ID, r.user, value)
+		if err != nil || !strings.Contains(string(got), "已经处理过") {
+			t.Errorf("pressed again: %s, %v", got, err)
+		}
+	}
+	if got := r.project("out.txt"); got != "ran <b> & `x`\n" {
+		t.Errorf("the command left %q", got)
+	}
+}
+
+// The same press told twice, a press of somebody else, and values that were made up or belong elsewhere do nothing.
+func TestPressesThatCountForNothing(t *testing.T) {
+	r := newRig(t)
+	red := r.sim.AddUser("小红")
+	group := r.sim.Group("测试群", r.user, red)
+	r.calls(bash(appendLine("a.txt")), bash(appendLine("b.txt")), modelsim.Text("群里完了"), modelsim.Text("私聊完了"))
+	id := r.sim.Say(group, r.user, "动手吧", feishusim.Mention())
+	card := r.approval(group, id, 1)
+	mine := r.sim.Say(r.chat, r.user, "你也动手")
+	other := r.approval(r.chat, mine, 1)
+
+	value := r.button(card, doAllow).(map[string]any)
+	elsewhere := r.button(other, doAllow)
+	with := func(name string, v any) map[string]any {
+		forged := map[string]any{}
+		for k, old := range value {
+			forged[k] = old
+		}
+		forged[name] = v
+		return forged
+	}
+	full := value["id"].(string)
+	uuid, hash, _ := strings.Cut(full, ".")
+	for name, tc := range map[string]struct {
+		by    feishusim.User
+		value any
+		want  string
+	}{
+		"a foreign presser":       {red, value, "只有提问的人或管理员"},
+		"another hash":            {r.user, with("id", uuid+".0123456789abcdef"), "已失效"},
+		"no hash":                 {r.user, with("id", uuid), "已失效"},
+		"more than a hash":        {r.user, with("id", full+"0"), "已失效"},
+		"an id that there is not": {r.user, with("id", "3f0b5a52-7f3c-4d52-9a52-000000000000."+hash), "已失效"},
+		"no id":                   {r.user, with("id", ""), "已失效"},
+		"another turn":            {r.user, with("turn", 999), "已失效"},
+		"another chat's":          {r.user, elsewhere, "已失效"},
+		"an unknown act":          {r.user, with("do", "always-everywhere"), "已经结束"},
+	} {
+		got, err := r.sim.Act(t.Context(), card.ID, tc.by, feishusim.Action{Value: tc.value, Forged: true})
+		if err != nil || !strings.Contains(string(got), tc.want) {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	for _, want := range []string{"somebody who may not decide", "does not fit to what was asked", "an approval that there is not"} {
+		r.awaitLog(want)
+	}
+	if r.project("a.txt")+r.project("b.txt") != "" {
+		t.Fatal("a command ran that nobody has allowed")
+	}
+	if !hasButtons(r.approval(group, id, 1)) || !hasButtons(r.approval(r.chat, mine, 1)) {
+		t.Error("a press that counts for nothing has settled something")
+	}
+	r.press(card, doAllow)
+	r.turnDone(group, id)
+	r.press(other, doRefuse)
+	r.turnDone(r.chat, mine)
+	if r.project("a.txt") != "ran <b> & `x`\n" || r.project("b.txt") != "" {
+		t.Errorf("afterwards %q, %q", r.project("a.txt"), r.project("b.txt"))
+	}
+}
+
+func TestAnAdminDecidesToo(t *testing.T) {
+	r := newRig(t)
+	boss := r.sim.AddUser("老板")
+	r.prog.bridge.SetAccess(bridge.Access{Allow: []string{"*"}, Admins: []string{boss.OpenID}})
+	group := r.sim.Group("测试群", r.user, boss)
+	r.calls(bash(appendLine("a.txt")), modelsim.Text("完了"))
+	id := r.sim.Say(group, r.user, "动手吧", feishusim.Mention())
+	card := r.approval(group, id, 1)
+	if got, err := r.sim.Press(t.Context(), card.ID, boss, r.button(card, doAllow)); err != nil || !strings.Contains(string(got), "已允许") {
+		t.Errorf("%s, %v", got, err)
+	}
+	r.turnDone(group, id)
+	r.closed(card, "老板 已允许")
+	if r.project("a.txt") == "" {
+		t.Error("the command did not run")
+	}
+}
+
+// "Always" counts for this very command in this chat, also after a restart, until it is revoked.
+func TestAlwaysInThisChat(t *testing.T) {
+	r := newRig(t)
+	command := appendLine("out.txt")
+	ran := func(times int) {
+		t.Helper()
+		if got := strings.Count(r.project("out.txt"), "\n"); got != times {
+			t.Errorf("the command ran %d times, want %d", got, times)
+		}
+	}
+	again := func(chatID string) string {
+		r.calls(bash(command), modelsim.Text("完了"))
+		return r.sim.Say(chatID, r.user, "动手吧")
+	}
+	id := again(r.chat)
+	card := r.approval(r.chat, id, 1)
+	if !strings.Contains(card.Text(), "仅这一条命令") {
+		t.Errorf("the card says %q", card.Text())
+	}
+	r.press(card, doAlways)
+	r.turnDone(r.chat, id)
+	r.closed(card, "从此在本聊天总是允许")
+	ran(1)
+
+	r.stop()
+	r.start()
+	id = again(r.chat)
+	r.turnDone(r.chat, id)
+	ran(2)
+	if list := replies(r.sim.View(), r.chat, id); len(list) != 1 {
+		t.Errorf("asked although it is always allowed: %d cards", len(list))
+	}
+
+	elsewhere := r.sim.PrivateChat(r.sim.AddUser("小红"))
+	id = again(elsewhere)
+	r.press(r.approval(elsewhere, id, 1), doRefuse)
+	r.turnDone(elsewhere, id)
+	ran(2)
+
+	if got := r.ask("/allow"); !strings.Contains(got, "1. ") || !strings.Contains(got, "ran <b> & 'x'") || !strings.Contains(got, "小明") {
+		t.Errorf("the list says %q", got)
+	}
+	if got := r.ask("/授权 撤销 7"); !strings.Contains(got, "没有第 7 条") {
+		t.Errorf("told %q", got)
+	}
+	if got := r.ask("/授权 撤销 1"); !strings.Contains(got, "已撤销 1") {
+		t.Errorf("told %q", got)
+	}
+	if got := r.ask("/allow"); !strings.Contains(got, "每次都会先问") {
+		t.Errorf("the list says %q", got)
+	}
+	id = again(r.chat)
+	r.press(r.approval(r.chat, id, 1), doRefuse)
+	r.turnDone(r.chat, id)
+	ran(2)
+}
+
+func TestAFileToolIsAllowedWithinTheProject(t *testing.T) {
+	r := newRig(t)
+	path := func(name string) string { return filepath.Join(r.cfg.Claude.Project, name) }
+	write := func(name, content string) modelsim.Step {
+		return modelsim.Tool("Write", map[string]string{"file_path": path(name), "content": content})
+	}
+	content := "一\n```\n<at id=all></at> \u202ex\n"
+	r.calls(write("a.txt", content), write("b.txt", "二\n"), write(".claude/settings.json", "{}"), modelsim.Text("完了"))
+	id := r.sim.Say(r.chat, r.user, "写几个文件")
+	card := r.approval(r.chat, id, 1)
+	if got := card.Text(); !strings.Contains(got, "写入文件") || !strings.Contains(got, "a.txt") || !strings.Contains(got, "⟨U+202E⟩x") || strings.Contains(got, r.cfg.Claude.Project) {
+		t.Errorf("the card asks %q", got)
+	}
+	r.press(card, doAlways)
+	guarded := r.approval(r.chat, id, 2)
+	if got := guarded.Text(); !strings.Contains(got, "settings.json") || strings.Contains(string(guarded.Last().Card), `"do":"always"`) {
+		t.Errorf("the second card asks %q", got)
+	}
+	r.press(guarded, doRefuse)
+	r.turnDone(r.chat, id)
+	if r.project("a.txt") != content || r.project("b.txt") != "二\n" || r.project(".claude/settings.json") != "" {
+		t.Errorf("files %q, %q, %q", r.project("a.txt"), r.project("b.txt"), r.project(".claude/settings.json"))
+	}
+}
+
+func TestARefusalTellsWhy(t *testing.T) {
+	r := newRig(t)
+	r.calls(bash(appendLine("out.txt")), modelsim.Text("好的"))
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	card := r.approval(r.chat, id, 1)
+	if got := r.fill(card, doRefuse, map[string]any{"why": "先跑测试"}); !strings.Contains(got, "已拒绝") {
+		t.Errorf("told %q", got)
+	}
+	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "好的") {
+		t.Errorf("answer %q", got)
+	}
+	r.closed(card, "小明 已拒绝")
+	if r.project("out.txt") != "" || !r.agentRead("They say: 先跑测试") {
+		t.Errorf("ran %q, or the agent was not told why", r.project("out.txt"))
+	}
+}
+
+func TestNobodyDecidesInTime(t *testing.T) {
+	r := newRig(t, func(c *config) {
+		c.Access.ApprovalTimeout.Duration = 2 * time.Second
+		c.Claude.Silence.Duration = 20 * time.Second
+	})
+	r.calls(bash(appendLine("out.txt")), modelsim.Text("那就算了"))
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	r.await("the card", func(v *feishusim.View) bool { return len(replies(v, r.chat, id)) == 2 })
+	card := replies(r.sim.View(), r.chat, id)[1]
+	r.closed(card, "没有人在时限内决定")
+	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "那就算了") {
+		t.Errorf("answer %q", got)
+	}
+	if r.project("out.txt") != "" || !r.agentRead("nobody has given it in time") {
+		t.Error("it ran, or the agent was not told")
+	}
+}
+
+func TestTheAgentAsksQuestions(t *testing.T) {
+	r := newRig(t)
+	option := func(label string) map[string]string {
+		return map[string]string{"label": label, "description": "关于" + label}
+	}
+	r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
+		map[string]any{"question": "用哪种颜色？", "header": "颜色", "multiSelect": false, "options": []any{option("红"), option("蓝")}},
+		map[string]any{"question": "要哪些尺寸？", "header": "尺寸", "multiSelect": true, "options": []any{option("S"), option("L")}},
+		map[string]any{"question": "叫什么名字？", "header": "名字", "multiSelect": false, "options": []any{option("甲"), option("乙")}},
+	}}), modelsim.Text("知道了"))
+	id := r.sim.Say(r.chat, r.user, "帮我定一件衣服")
+	card := r.approval(r.chat, id, 1)
+	for _, want := range []string{"用哪种颜色？", "关于蓝", "可多选", "叫什么名字？"} {
+		if !strings.Contains(card.Text(), want) {
+			t.Errorf("%s is missing in %q", want, card.Text())
+		}
+	}
+	if got := r.fill(card, doAllow, map[string]any{"choice_0": "1"}); !strings.Contains(got, "还没有回答：要哪些尺寸？") {
+		t.Errorf("told %q", got)
+	}
+	if got := r.fill(card, doAllow, map[string]any{"choice_0": "9", "choice_1": []any{"0"}, "words_2": "x"}); !strings.Contains(got, "已失效") {
+		t.Errorf("told %q", got)
+	}
+	if got := r.fill(card, doAllow, map[string]any{"choice_0": "1", "choice_1": []any{"0", "1"}, "words_2": "小白"}); !strings.Contains(got, "已提交") {
+		t.Errorf("told %q", got)
+	}
+	if got := said(r.turnDone(r.chat, id)); got != "知道了" {
+		t.Errorf("answer %q", got)
+	}
+	r.closed(card, "小明 已回答 · 蓝 · S, L · 小白")
+	for _, want := range []string{`"用哪种颜色？"="蓝"`, `"要哪些尺寸？"="S, L"`, `"叫什么名字？"="小白"`} {
+		if !r.agentRead(want) {
+			t.Errorf("the agent was not told %s", want)
+		}
+	}
+}
+
+func TestAPlanIsApproved(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.PermissionMode = claude.PlanMode })
+	plan := func(text string) modelsim.Step {
+		return modelsim.Tool(claude.PlanTool, map[string]string{"plan": text})
+	}
+	r.calls(plan("1. 先这样"), plan("1. 改成那样"), bash(appendLine("out.txt")), modelsim.Text("完了"))
+	id := r.sim.Say(r.chat, r.user, "做个计划")
+	first := r.approval(r.chat, id, 1)
+	if got := first.Text(); !strings.Contains(got, "先这样") || !strings.Contains(got, "批准后才会动手") {
+		t.Errorf("the card asks %q", got)
+	}
+	if got := r.fill(first, doRefuse, map[string]any{"why": "不要动数据库"}); !strings.Contains(got, "继续规划") {
+		t.Errorf("told %q", got)
+	}
+	second := r.approval(r.chat, id, 2)
+	r.closed(first, "要求继续规划 · 说明：不要动数据库")
+	if !r.agentRead("They say: 不要动数据库") {
+		t.Error("the agent was not told what to change")
+	}
+	r.press(second, doAllow)
+	command := r.approval(r.chat, id, 3) // an approved plan is no permission for its steps
+	r.press(command, doAllow)
+	r.turnDone(r.chat, id)
+	r.closed(second, "小明 已批准计划")
+	if r.project("out.txt") == "" {
+		t.Error("the command did not run")
+	}
+}
+
+func TestAStoppedTurnAsksNothingAnyMore(t *testing.T) {
+	r := newRig(t)
+	r.calls(bash(appendLine("out.txt")))
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	card := r.approval(r.chat, id, 1)
+	value := r.button(card, doAllow)
+	r.sim.Say(r.chat, r.user, "/stop")
+	r.closed(card, "这一轮已经结束")
+	r.turnDone(r.chat, id)
+	if got, err := r.sim.Press(t.Context(), card.ID, r.user, value); err != nil || !strings.Contains(string(got), "已失效") {
+		t.Errorf("%s, %v", got, err)
+	}
+	if r.project("out.txt") != "" {
+		t.Error("the command ran")
+	}
+}
+
+// The bridge is killed while people are asked. Afterwards the card says so, its buttons do nothing, and the turn can go on:
+// then it is asked anew.
+func TestTheBridgeIsKilledWhilePeopleAreAsked(t *testing.T) {
+	t.Parallel()
+	s := newService(t, feishusim.Config{})
+	s.run()
+	s.connected()
+	s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash(appendLine("out.txt"))}})
+	id := s.sim.Say(s.chat, s.user, "动手吧")
+	card := s.approval(s.chat, id, 1)
+	value := s.button(card, doAllow)
+	s.kill()
+	s.run()
+	s.connected()
+	s.closed(card, "服务在等待时重启了，没有执行")
+	if got, err := s.sim.Press(t.Context(), card.ID, s.user, value); err != nil || !strings.Contains(string(got), "已失效") {
+		t.Errorf("%s, %v", got, err)
+	}
+	turn := s.turnDone(s.chat, id)
+	if !strings.Contains(turn.Text(), "中断") {
+		t.Errorf("the turn says %q", turn.Text())
+	}
+	s.calls(bash(appendLine("out.txt")), modelsim.Text("接着做完了"))
+	s.press(turn, doContinue)
+	again := s.approval(s.chat, id, 3)
+	if s.project("out.txt") != "" {
+		t.Fatal("the command ran before anybody allowed it")
+	}
+	s.press(again, doAllow)
+	s.until("the rest", func() bool { return strings.Contains(s.transcript(), "接着做完了") })
+	if got := strings.Count(s.project("out.txt"), "\n"); got != 1 {
+		t.Errorf("the command ran %d times", got)
+	}
+	s.terminate()
+	s.clean()
+}
+
+// What policy or mode allow is not asked.
+func TestWhatPolicyAllowsIsNotAsked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mode  string
+		rules []string
+		tool  string
+	}{
+		"acceptEdits":  {"acceptEdits", nil, "Write"},
+		"allowed tool": {"default", []string{"Bash(echo *)"}, "Bash"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *config) { c.Claude.PermissionMode, c.Claude.AllowedTools = tc.mode, tc.rules })
+			step := modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Claude.Project, "out.txt"), "content": "x"})
+			if tc.tool == "Bash" {
+				step = bash("echo hello")
+			}
+			r.calls(step, modelsim.Text("完了"))
+			if got := r.ask("动手吧"); got != "完了" {
+				t.Errorf("answer %q", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// The question shows at once that somebody works on it, and at the end how that went.
+func TestAQuestionShowsWhatBecomesOfIt(t *testing.T) {
+	r := newRig(t)
+	goOn := make(chan struct{})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("等等，"), modelsim.Hold(goOn), modelsim.Text("好了。")}})
+	id := r.sim.Say(r.chat, r.user, "做点什么")
+	shows := func(want string) {
+		t.Helper()
+		r.await(want+" on the question", func(v *feishusim.View) bool {
+			m, _ := v.Message(id)
+			return slices.Equal(m.Reactions, []string{want})
+		})
+	}
+	shows("Typing")
+	close(goOn)
+	r.answer(r.chat, id)
+	shows("DONE")
+}
+
+// The card tells which tools were used and what came of it, and what the turn took.
+func TestTheCardTellsOfToolsAndOfWhatTheTurnTook(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
+	r.ask("你好")
+	r.model.Script(
+		modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("数过了。")}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Thinking("I should count."), modelsim.Tool("Bash", map[string]string{"command": "echo one; echo two", "description": "count"})}})
+	m := r.answer(r.chat, r.sim.Say(r.chat, r.user, "数一下"))
+	text := m.Text()
+	for _, want := range []string{"1 步 · Bash", "✓ **Bash** `echo one; echo two`", "one\ntwo", "思考过程", "I should count.", "数过了。", "token", "上下文已用", "进程在线"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the card does not tell %q: %s", want, text)
+		}
+	}
+	if said(m) != "数过了。" {
+		t.Errorf("answer %q", said(m))
+	}
+}
+
+// A stopped answer can be gone on with by a button, as whoever presses it.
+func TestAStoppedAnswerGoesOnByAButton(t *testing.T) {
+	r := newRig(t)
+	hold := make(chan struct{})
+	defer close(hold)
+	r.model.Script(
+		modelsim.Rule{Match: func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), "继续") }, Steps: []modelsim.Step{modelsim.Text("第二。")}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("第一，"), modelsim.Hold(hold)}})
+	id := r.sim.Say(r.chat, r.user, "数到二")
+	r.await("the beginning", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "第一")
+	})
+	r.ask("/stop")
+	stopped := r.answer(r.chat, id)
+	if _, err := r.sim.Press(t.Context(), stopped.ID, r.user, buttonOf(t, stopped)); err != nil {
+		t.Fatal(err)
+	}
+	if got := said(r.answer(r.chat, stopped.ID)); got != "第二。" {
+		t.Errorf("answer %q", got)
+	}
+	r.await("no reaction on the question", func(v *feishusim.View) bool {
+		m, _ := v.Message(id)
+		return len(m.Reactions) == 0
+	})
+}

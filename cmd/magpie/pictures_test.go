@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"image/png"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/rs/zerolog"
+
+	"magpie/feishu"
+	"magpie/internal/chat"
+	"magpie/internal/console"
+	"magpie/internal/console/consoletest"
+	"magpie/internal/feishusim"
+)
+
+var makePictures = flag.Bool("pictures", false, "take the pictures of docs/cards anew")
+
+// pictures are the golden cards of the bridge that docs/cards shows, with what was asked.
+var pictures = []struct{ card, question, unfold string }{
+	{"07-writing", "帮我看看测试为什么不通过", ""},
+	{"12-bash-12s", "帮我看看测试为什么不通过", "details"},
+	{"17-tool-failed", "编译一下", "details"},
+	{"19-edit-as-diff", "把 b 改成大写，删掉 x", "details"},
+	{"28-waiting-with-form", "清理一下构建产物", ""},
+	{"29-waiting-with-choice", "清理一下构建产物", ""},
+	{"31-done", "帮我看看测试为什么不通过", ""},
+	{"33-done-restored", "我叫什么名字？", ""},
+	{"38-interrupted", "数到三", ""},
+	{"32-done-en", "Why do the tests fail?", "details"},
+}
+
+// widths are those of the screens on which the pictures are taken.
+var widths = map[string]struct {
+	pixels int64
+	scale  float64
+}{"phone": {390, 2}, "desktop": {860, 1}}
+
+// mostBytes is how large a picture may be.
+const mostBytes = 200 << 10
+
+func pictureFile(card, width string) string {
+	return filepath.Join("..", "..", "docs", "cards", card+"-"+width+".png")
+}
+
+// The pictures are there, small, and all that the READMEs show are among them. With -pictures they are taken anew, of the
+// playground's page in a real browser.
+func TestPicturesOfCards(t *testing.T) {
+	if *makePictures {
+		takePictures(t)
+	}
+	for _, p := range pictures {
+		for width, screen := range widths {
+			data, err := os.ReadFile(pictureFile(p.card, width))
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			head, err := png.DecodeConfig(bytes.NewReader(data))
+			if err != nil || int64(head.Width) > int64(float64(screen.pixels)*screen.scale) || head.Width < 300 || len(data) > mostBytes {
+				t.Errorf("%s at %s: %d x %d in %d bytes, %v", p.card, width, head.Width, head.Height, len(data), err)
+			}
+		}
+	}
+	for _, name := range []string{"README.md", "README.zh.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := 0
+		for part := range strings.SplitSeq(string(text), "docs/cards/") {
+			file, _, ok := strings.Cut(part, ".png")
+			if !ok || strings.ContainsAny(file, " \n)") {
+				continue
+			}
+			shown++
+			if _, err := os.Stat(filepath.Join("..", "..", "docs", "cards", file+".png")); err != nil {
+				t.Errorf("%s shows what is not there: %v", name, err)
+			}
+		}
+		if shown < 3 {
+			t.Errorf("%s shows %d pictures of cards", name, shown)
+		}
+	}
+}
+
+func takePictures(t *testing.T) {
+	sim, err := feishusim.Start(feishusim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sim.Close() })
+	client := feishu.New(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, zerolog.Nop())
+	site := httptest.NewServer(console.NewPlayground(console.PlaygroundConfig{Sim: sim, Simulated: true}))
+	t.Cleanup(site.Close)
+	b := consoletest.Browse(t, site.URL)
+	b.Until(`document.querySelector('#chat-1[aria-current=true]')`)
+	for i, rule := range []string{"header, #chats, #context, #chips, #form, .talk-head { display: none !important }", "main { display: block !important }",
+		"html, body, .talk, #messages { height: auto !important; overflow: visible !important }", ".message { display: none }", ".message.pictured { display: flex }"} {
+		b.Eval(fmt.Sprintf("document.styleSheets[0].insertRule(%q, document.styleSheets[0].cssRules.length) * %d", rule, i))
+	}
+	for _, p := range pictures {
+		person, page := sim.Users()[0], "zh-CN"
+		if strings.HasSuffix(p.card, "-en") {
+			person, page = sim.Users()[2], "en"
+		}
+		if b.Eval(`document.documentElement.lang`) != page {
+			b.Eval(fmt.Sprintf(`[...document.querySelectorAll('.chat')].find(c => c.dataset.chat === %q).click()`, sim.PrivateChat(person)))
+			b.Eval(`document.querySelector('#lang').click()`)
+		}
+		room := sim.PrivateChat(person)
+		ask := sim.Say(room, person, p.question)
+		id, err := client.Post(t.Context(), chat.Ref{Key: chat.FeishuChat(room), ID: ask}, golden(t, p.card), p.card)
+		if err != nil {
+			t.Fatal(err)
+		}
+		card, _, _ := strings.Cut(id, "/")
+		b.Until(fmt.Sprintf(`document.querySelector('[data-id=%q] .card')`, card))
+		b.Eval(fmt.Sprintf(`document.querySelectorAll('.message').forEach(m => m.classList.toggle('pictured', [%q, %q].includes(m.dataset.id)))`, ask, card))
+		if p.unfold != "" {
+			b.Eval(fmt.Sprintf(`document.querySelector('[data-id=%q] %s').open = true`, card, p.unfold))
+		}
+		for width, screen := range widths {
+			b.Do(chromedp.EmulateViewport(screen.pixels, 700, chromedp.EmulateScale(screen.scale)))
+			if err := os.WriteFile(pictureFile(p.card, width), b.Picture("#messages"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = client.Close(t.Context(), id, chat.Card{Body: "."}) // so that nothing is left streaming
+	}
+	b.RefuteComplaints()
+}
+
+// golden reads a card that the bridge's tests have written: text of several lines is a list of lines there.
+func golden(t *testing.T, name string) chat.Card {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "bridge", "testdata", "cards", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(data, &tree); err != nil {
+		t.Fatal(err)
+	}
+	var c chat.Card
+	if err := json.Unmarshal(mustJSON(joined(tree)), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func joined(node any) any {
+	switch n := node.(type) {
+	case []any:
+		var lines []string
+		for i, x := range n {
+			n[i] = joined(x)
+			if s, ok := n[i].(string); ok {
+				lines = append(lines, s)
+			}
+		}
+		if len(lines) == len(n) {
+			return strings.Join(lines, "\n")
+		}
+	case map[string]any:
+		for k, x := range n {
+			n[k] = joined(x)
+		}
+	}
+	return node
+}

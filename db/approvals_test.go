@@ -1,0 +1,228 @@
+package db_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+var touch = db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "touch x"}
+
+// asking stores a question of the chat's running turn.
+func asking(t *testing.T, d *db.DB, turn int64) db.Approval {
+	t.Helper()
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	a := db.Approval{
+		ID: uuid.NewString(), Key: oc, Turn: turn, Tool: "Bash", Input: json.RawMessage(`{"command": "touch x",  "n": 1e3}`), Project: "/p",
+		Always: &touch, Askers: []string{"ou_1", "ou_2"}, Created: now, Expires: now.Add(time.Minute), Settlement: db.Settlement{State: db.Waiting},
+	}
+	if err := d.Approvals().Ask(t.Context(), a, chat.Card{Body: "may I?"}, "om_1"); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// deliver takes what is to be delivered in the chat out of the outbox.
+func deliver(t *testing.T, d *db.DB) (list []db.Post) {
+	t.Helper()
+	for {
+		p, err := d.Outbox().Next(t.Context(), oc)
+		if errors.Is(err, db.ErrNotFound) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+		if err := d.Outbox().Delivered(t.Context(), p, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnApprovalIsKeptAsItWasAsked(t *testing.T) {
+	d := fresh(t)
+	a := asking(t, d, accept(t, d, say("om_1", "go")).Turn)
+	got, err := d.Approvals().Get(t.Context(), a.ID)
+	if err != nil || !reflect.DeepEqual(got, a) {
+		t.Errorf("%+v, %v, want %+v", got, err, a)
+	}
+	if list, err := d.Approvals().Waiting(t.Context()); err != nil || len(list) != 1 || list[0].ID != a.ID {
+		t.Errorf("waiting: %+v, %v", list, err)
+	}
+	if _, err := d.Approvals().Get(t.Context(), uuid.NewString()); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("unknown: %v", err)
+	}
+	p := deliver(t, d)
+	if len(p) != 1 || p[0].Approval != a.ID || p[0].ReplyTo != "om_1" || p[0].Card == nil || p[0].Card.Body != "may I?" || p[0].CardID != "" {
+		t.Errorf("delivery %+v", p)
+	}
+	other := a
+	other.Input = json.RawMessage(`{"command": "touch y",  "n": 1e3}`)
+	if a.Hash() == other.Hash() || len(a.Hash()) != 64 {
+		t.Errorf("hash %s", a.Hash())
+	}
+}
+
+// An input that is not what was asked for is not handed out.
+func TestAChangedApprovalIsRefused(t *testing.T) {
+	d := fresh(t)
+	a := asking(t, d, accept(t, d, say("om_1", "go")).Turn)
+	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE approvals SET input = '{"command": "rm -rf /"}'`)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Approvals().Get(t.Context(), a.ID); err == nil || !strings.Contains(err.Error(), "not what was stored") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnApprovalIsSettledOnce(t *testing.T) {
+	d := fresh(t)
+	turn := accept(t, d, say("om_1", "go")).Turn
+	claim(t, d, "s")
+	a := asking(t, d, turn)
+	if err := d.Approvals().SetCard(t.Context(), a.ID, "card_1"); err != nil {
+		t.Fatal(err)
+	}
+	deliver(t, d)
+	a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1", Name: "小明"}, Words: "ok"}
+	settling := db.Settling{From: db.Waiting, Event: "ev_1", Card: chat.Card{Body: "allowed"}, Always: true}
+	if err := d.Approvals().Settle(t.Context(), a, settling); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Approvals().Settle(t.Context(), a, settling); !errors.Is(err, db.ErrRepeated) {
+		t.Errorf("the same press: %v", err)
+	}
+	denied := a
+	denied.State = db.Refused
+	if err := d.Approvals().Settle(t.Context(), denied, db.Settling{From: db.Waiting, Event: "ev_2"}); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("another press: %v", err)
+	}
+	if got, err := d.Approvals().Get(t.Context(), a.ID); err != nil || !reflect.DeepEqual(got, a) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if p := deliver(t, d); len(p) != 1 || p[0].CardID != "card_1" || p[0].Card.Body != "allowed" || p[0].ReplyTo != "om_1" {
+		t.Errorf("delivery %+v", p)
+	}
+	if list, err := d.Approvals().Waiting(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("waiting: %+v, %v", list, err)
+	}
+	rules, err := d.Rules().List(t.Context(), oc)
+	if err != nil || len(rules) != 1 || rules[0].Permit != touch || rules[0].Project != "/p" || rules[0].By != a.By || rules[0].Number != 1 {
+		t.Errorf("rules %+v, %v", rules, err)
+	}
+}
+
+// A rule is made once, belongs to its chat, and ends with the message that revokes it; its number is not given again.
+func TestRulesOfAChat(t *testing.T) {
+	d := fresh(t)
+	turn := accept(t, d, say("om_1", "go")).Turn
+	always := func() {
+		t.Helper()
+		a := asking(t, d, turn)
+		a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}
+		if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting, Always: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	numbers := func(key chat.Key) (list []int64) {
+		t.Helper()
+		rules, err := d.Rules().List(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rules {
+			list = append(list, r.Number)
+		}
+		return list
+	}
+	always()
+	always()
+	if got := numbers(oc); !reflect.DeepEqual(got, []int64{1}) {
+		t.Errorf("made twice: %v", got)
+	}
+	elsewhere := say("om_2", "/allow revoke 1")
+	elsewhere.Key, elsewhere.Revoke = chat.FeishuChat("oc_other"), 1
+	accept(t, d, elsewhere)
+	if got := numbers(oc); !reflect.DeepEqual(got, []int64{1}) || numbers(elsewhere.Key) != nil {
+		t.Errorf("another chat revoked it: %v", got)
+	}
+	e := say("om_3", "/allow revoke 1")
+	e.Revoke = 1
+	accept(t, d, e)
+	if got := numbers(oc); got != nil {
+		t.Errorf("revoked: %v", got)
+	}
+	always()
+	if got := numbers(oc); !reflect.DeepEqual(got, []int64{2}) {
+		t.Errorf("made again: %v", got)
+	}
+}
+
+// That people were being asked when the program ended is known for as long as the turn is not recovered, also when only
+// the question was.
+func TestUnansweredApprovals(t *testing.T) {
+	d := fresh(t)
+	turn := accept(t, d, say("om_1", "go")).Turn
+	unanswered := func() bool {
+		t.Helper()
+		yes, err := d.Approvals().Unanswered(t.Context(), turn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return yes
+	}
+	a := asking(t, d, turn)
+	a.State = db.Refused
+	if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting}); err != nil {
+		t.Fatal(err)
+	}
+	if unanswered() {
+		t.Error("what was denied counts as unanswered")
+	}
+	a = asking(t, d, turn)
+	if !unanswered() {
+		t.Error("what waits counts as answered")
+	}
+	a.State = db.Lost
+	if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting}); err != nil {
+		t.Fatal(err)
+	}
+	if !unanswered() {
+		t.Error("what was lost counts as answered")
+	}
+}
+
+// What was settled goes after a while, what waits stays.
+func TestOldApprovalsAreSwept(t *testing.T) {
+	d := fresh(t)
+	turn := accept(t, d, say("om_1", "go")).Turn
+	settled, waits := asking(t, d, turn), asking(t, d, turn)
+	settled.State = db.Expired
+	if err := d.Approvals().Settle(t.Context(), settled, db.Settling{From: db.Waiting}); err != nil {
+		t.Fatal(err)
+	}
+	cfg := db.Defaults()
+	cfg.CacheTTL.Duration = -time.Minute
+	if _, err := d.Sweep(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Approvals().Get(t.Context(), settled.ID); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("settled: %v", err)
+	}
+	if _, err := d.Approvals().Get(t.Context(), waits.ID); err != nil {
+		t.Errorf("waiting: %v", err)
+	}
+}

@@ -1,0 +1,93 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// RuleKind says how a rule is compared with what an agent wants.
+type RuleKind string
+
+// The kinds of rules, from what allows the least.
+const (
+	ExactRule  RuleKind = "exact"  // this very command
+	PrefixRule RuleKind = "prefix" // commands that begin with these words
+	PathRule   RuleKind = "path"   // this file
+	InsideRule RuleKind = "inside" // files in the project
+	HostRule   RuleKind = "host"   // pages of this site
+	ToolRule   RuleKind = "tool"   // whatever the tool does
+)
+
+// Permit is what a rule allows.
+type Permit struct {
+	Tool    string   `json:"tool"`
+	Kind    RuleKind `json:"kind"`
+	Content string   `json:"content"`
+}
+
+// Rule is something that an agent may do unasked, in one chat while that works in one project.
+type Rule struct {
+	Permit
+	Number  int64 // within the chat; never given twice
+	Project string
+	By      chat.Actor
+	Made    time.Time
+}
+
+// Rules is what needs no asking.
+type Rules struct{ db *DB }
+
+// Rules gives the rules of the database.
+func (d *DB) Rules() Rules { return Rules{d} }
+
+const selectRules = `SELECT number, project, tool, kind, content, made_by, maker, made_at FROM rules
+	WHERE chat_key = ?1 AND revoked_at = 0 ORDER BY number`
+
+// List lists the rules that are in force in a chat.
+func (rs Rules) List(ctx context.Context, key chat.Key) (_ []Rule, err error) {
+	rows, err := rs.db.read.QueryContext(ctx, selectRules, key.String())
+	if err != nil {
+		return nil, fmt.Errorf("rules of %v: %w", key, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var list []Rule
+	for rows.Next() {
+		var r Rule
+		var made int64
+		if err := rows.Scan(&r.Number, &r.Project, &r.Tool, &r.Kind, &r.Content, &r.By.ID, &r.By.Name, &made); err != nil {
+			return nil, fmt.Errorf("rules of %v: %w", key, err)
+		}
+		r.Made = fromMillis(made)
+		list = append(list, r)
+	}
+	return list, rows.Err()
+}
+
+const insertRule = `INSERT INTO rules (chat_key, number, project, tool, kind, content, made_by, maker, made_at)
+	SELECT ?1, COALESCE(MAX(number), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM rules WHERE chat_key = ?1
+	HAVING NOT EXISTS (SELECT 1 FROM rules WHERE chat_key = ?1 AND project = ?2 AND tool = ?3 AND kind = ?4 AND content = ?5
+		AND revoked_at = 0)`
+
+// add puts a rule in force, in the transaction of the decision that makes it. One that is in force already stays as it is.
+func (rs Rules) add(ctx context.Context, tx *sql.Tx, key chat.Key, project string, g Permit, by chat.Actor) error {
+	_, err := tx.ExecContext(ctx, insertRule, key.String(), project, g.Tool, g.Kind, g.Content, by.ID, by.Name, millis(rs.db.now()))
+	if err != nil {
+		return fmt.Errorf("add rule: %w", err)
+	}
+	return nil
+}
+
+const revokeRule = `UPDATE rules SET revoked_at = ?3 WHERE chat_key = ?1 AND number = ?2 AND revoked_at = 0`
+
+// revoke ends a rule, in the transaction of the message that wants it. It does not mind when there is none.
+func (rs Rules) revoke(ctx context.Context, tx *sql.Tx, key chat.Key, number int64) error {
+	if _, err := tx.ExecContext(ctx, revokeRule, key.String(), number, millis(rs.db.now())); err != nil {
+		return fmt.Errorf("revoke rule %d: %w", number, err)
+	}
+	return nil
+}
