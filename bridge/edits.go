@@ -19,7 +19,7 @@ func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 		return nil
 	}
 	e := db.Entry{Incoming: m, Class: chat.Overheard, Lang: string(langOf(chat.Unmarked(m.Text)))}
-	if m.ToBot {
+	if b.listening.toBot(ctx, m) {
 		e.Class = chat.Talk
 	}
 	l := b.lang(ctx, m.Key, e.Lang)

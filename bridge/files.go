@@ -80,8 +80,8 @@ func (fs *files) prepare(key chat.Key) (string, error) {
 	return dir, nil
 }
 
-// wanted reports whether something is to be fetched for a turn.
-func wanted(asked []chat.Message) bool {
+// wanting reports whether something is to be fetched for a turn.
+func wanting(asked []chat.Message) bool {
 	for _, m := range asked {
 		for _, f := range m.Files {
 			if f.State == chat.Wanted {
@@ -150,6 +150,7 @@ func (fs *files) settle(ctx context.Context, key chat.Key, m *chat.Message, f *c
 		text = redact.Text(m.Text, fs.redact)
 	}
 	stored := *f
+	stored.Said = redact.Text(f.Said, fs.redact)
 	stored.Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, fs.Folder), string(filepath.Separator))
 	err := fs.db.Files().Settle(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
 	switch {
@@ -194,6 +195,11 @@ func (fs *files) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 // quoted is what a message says, who wrote it (empty = the agent), and its files.
 func (fs *files) quoted(ctx context.Context, key chat.Key, id string) (text, who string, more []chat.File, err error) {
 	known, err := fs.db.Files().Quoted(ctx, key, id)
+	if err == nil && len(known.Files) == 0 && chat.Unmarked(known.Text) != strings.TrimSpace(known.Text) && fs.Source != nil {
+		if in, err := fs.Source.Quoted(ctx, key, id); err == nil { // it was stored when its files were not noted
+			known.Files = in.Files
+		}
+	}
 	switch {
 	case err == nil:
 		text, more = known.Text, known.Files
