@@ -202,7 +202,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 		b.outbox.run(last, answered)
 	}()
 	var signalled sync.WaitGroup
-	signalled.Go(func() { b.signals.jobs.run(last, answered) })
+	signalled.Go(func() { b.signals.run(last, answered) })
 	defer signalled.Wait()
 	b.turns.run(work, ctx.Done())
 	close(quiet)

@@ -43,6 +43,20 @@ func newSignals(out Messenger, log zerolog.Logger) *signals {
 	return &signals{out: out, log: log, jobs: newJobs(signallers), wishes: map[chat.Ref]*wish{}}
 }
 
+// run shows signals until stop is closed, and then for a moment.
+func (ss *signals) run(ctx context.Context, stop <-chan struct{}) {
+	ctx, cancel := context.WithCancel(ctx)
+	var end sync.WaitGroup
+	end.Go(func() {
+		<-stop
+		pause(ctx, time.Second)
+		cancel()
+	})
+	ss.jobs.run(ctx, stop)
+	cancel()
+	end.Wait()
+}
+
 // set lets questions show a signal. It does not wait for the platform.
 func (ss *signals) set(asked []chat.Message, s chat.Signal) {
 	ss.mu.Lock()
