@@ -162,16 +162,6 @@ func TestAnswersToQuestions(t *testing.T) {
 	}
 }
 
-func TestEveryTextOfApprovalsIsThereInBothLanguages(t *testing.T) {
-	v := reflect.ValueOf(approvalTexts)
-	for i := range v.NumField() {
-		name, p := v.Type().Field(i).Name, v.Field(i).Interface().(phrase)
-		if langOf(p.ZH) != zh || langOf(p.EN) != en || strings.Count(p.ZH, "%") != strings.Count(p.EN, "%") {
-			t.Errorf("%s: %+v", name, p)
-		}
-	}
-}
-
 func TestTheViewWaitsForPeople(t *testing.T) {
 	v := newView(7, en)
 	status := func(want string, events ...claude.Event) {

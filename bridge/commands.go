@@ -87,7 +87,7 @@ func commands() []command {
 		{name: "lang", aliases: []string{"语言"}, args: c.ArgsLang, help: c.HelpLang, plan: chooseLang},
 		{name: "doctor", aliases: []string{"诊断"}, help: c.HelpDoctor, admin: true, plan: checkUp},
 		{name: "login", aliases: []string{"登录"}, args: c.ArgsLogin, help: c.HelpLogin, admin: true, plan: logIn},
-		{name: "allow", aliases: []string{"授权"}, help: approvalTexts.HelpAllow, plan: allow},
+		{name: "allow", aliases: []string{"授权"}, args: approvalTexts.ArgsAllow, help: approvalTexts.HelpAllow, plan: allow},
 		{name: "mention", aliases: []string{"提及"}, args: outputTexts.ArgsMention, help: outputTexts.HelpMention, plan: mention},
 		{name: "projects", aliases: []string{"项目"}, help: accessTexts.HelpProjects, plan: listProjects},
 		{name: "cd", aliases: []string{"切换"}, args: accessTexts.ArgsCd, help: accessTexts.HelpCd, plan: changeProject},

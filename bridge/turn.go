@@ -348,7 +348,9 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		case claude.ToolAsk:
 			b.approvals.ask(ctx, t.claim, p.Dir(), e, func(v claude.Verdict) bool { return p.Answer(e.ID, v) })
 		case claude.ToolAskEnd:
-			b.approvals.withdraw(ctx, e.ID)
+			if ctx.Err() == nil { // else the turn ends, and tells why
+				b.approvals.withdraw(ctx, e.ID)
+			}
 		}
 		if e, ok := ev.(claude.Started); ok {
 			t.kept = db.Session{ID: e.Session, Node: b.cfg.Node, Cwd: p.Dir()}
