@@ -144,7 +144,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.places, b.listening = places{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.upkeep = newUpkeep(b.summaries.make)
-	b.files = &files{FilesConfig: cfg.Files, db: store, redact: cfg.Redact}
+	b.files = &files{FilesConfig: cfg.Files, db: store, kept: cfg.kept}
 	b.desk = newDesk(cfg, store, b.context, b.outbox, log)
 	b.logins.b, b.logins.patience = b, loginTime
 	b.access = newGate(cfg, store, log)
@@ -311,9 +311,12 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 	return nil
 }
 
+// kept is what of a text may be in the History.
+func (cfg Config) kept(text string) string { return cfg.Secrets.Text(redact.Text(text, cfg.Redact)) }
+
 // accept stores a message, without what is kept out of the History.
 func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
-	e.Text, e.Reply = b.cfg.Secrets.Text(redact.Text(e.Text, b.cfg.Redact)), b.cfg.Secrets.Text(e.Reply)
+	e.Text, e.Reply = b.cfg.kept(e.Text), b.cfg.Secrets.Text(e.Reply)
 	if e.Card != nil {
 		card := conceal(*e.Card, b.cfg.Secrets)
 		e.Card = &card
@@ -324,7 +327,7 @@ func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
 // finish stores the end of a turn. Its answer loses what is kept out of the History; its card does not, because those who
 // read it have asked for it.
 func (b *Bridge) finish(ctx context.Context, e db.End) error {
-	e.Answer, e.Card = b.cfg.Secrets.Text(redact.Text(e.Answer, b.cfg.Redact)), conceal(e.Card, b.cfg.Secrets)
+	e.Answer, e.Card = b.cfg.kept(e.Answer), conceal(e.Card, b.cfg.Secrets)
 	if long := b.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
 		name := fmt.Sprintf(outputTexts.AnswerFile.in(b.lang(ctx, e.Turn.Key, "")), time.Now().In(b.context.Zone()).Format("20060102-150405"))
 		e.File = &db.LongAnswer{Name: name, Text: e.Answer}

@@ -24,6 +24,7 @@ type order struct {
 	topic     string                           // what the chat is called from now on; empty = as before
 	goBack    *db.Session                      // a session that the chat has had, to go on with; nil = none
 	ask       string                           // a question that takes the place of the command; empty = none
+	files     []chat.File                      // of that question
 	then      func()                           // after the commit; nil = nothing
 	later     func(ctx context.Context) string // works out what else is to be said, after the commit; nil = nothing
 	set       func(*db.Settings)               // changes the chat's settings; it may be called more than once; nil = nothing is changed
@@ -150,7 +151,7 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 		Compact: what.compact, Topic: what.topic, GoBack: what.goBack, Memory: what.memory, Grant: what.grant, Set: what.set, Revoke: what.revoke,
 	}
 	if what.ask != "" {
-		e.Class, e.Text = chat.Talk, what.ask
+		e.Class, e.Text, e.Files = chat.Talk, what.ask, what.files
 	}
 	got, err := b.accept(ctx, e)
 	if err != nil || !got.Fresh {

@@ -75,3 +75,15 @@ func TestASecretInPiecesIsNotShown(t *testing.T) {
 		t.Errorf("%q", c.Body)
 	}
 }
+
+func TestNothingKeptHasASecret(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Secrets: redact.NewKnown([]string{canary})}
+	if got := cfg.kept("it is " + canary + ", of bob@example.com"); got != "it is [REDACTED_SECRET], of bob@example.com" {
+		t.Errorf("%q", got)
+	}
+	cfg.Redact = redact.All()
+	if got := cfg.kept("it is " + canary + ", of bob@example.com"); strings.Contains(got, "canary") || strings.Contains(got, "bob") {
+		t.Errorf("%q", got)
+	}
+}

@@ -39,10 +39,17 @@ func (b *Bridge) quotes(ctx context.Context, m chat.Incoming) ([]chat.File, erro
 	return slices.DeleteFunc(slices.Clone(m.Files), func(f chat.File) bool { return f.Kind == chat.Quote }), nil
 }
 
+// asksAgain are the files of a question that is asked again: those that came with it. What was read is in its text.
+func asksAgain(m chat.Message) []chat.File {
+	return slices.DeleteFunc(slices.Clone(m.Files), func(f chat.File) bool {
+		return f.Kind == chat.Forwarded || f.Kind != chat.Quote && f.Of != db.Answerable(m.ID)
+	})
+}
+
 // fetch gets what belongs to the turn's questions, and tells the user what cannot be had.
 func (t *turn) fetch(ctx context.Context) {
 	fs := t.b.files
-	if wanted(t.claim.Asked) {
+	if wanting(t.claim.Asked) {
 		t.show(t.view.receiving(time.Now()))
 		if failed := fs.fetch(ctx, &t.claim); len(failed) > 0 {
 			t.regret(ctx, failed)

@@ -17,7 +17,6 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -56,8 +55,8 @@ const (
 // files fetches what belongs to the questions of turns.
 type files struct {
 	FilesConfig
-	db     *db.DB
-	redact redact.Policy
+	db   *db.DB
+	kept func(string) string // what of a text may be in the History
 }
 
 // folder is where the files of a chat lie.
@@ -80,8 +79,8 @@ func (fs *files) prepare(key chat.Key) (string, error) {
 	return dir, nil
 }
 
-// wanted reports whether something is to be fetched for a turn.
-func wanted(asked []chat.Message) bool {
+// wanting reports whether something is to be fetched for a turn.
+func wanting(asked []chat.Message) bool {
 	for _, m := range asked {
 		for _, f := range m.Files {
 			if f.State == chat.Wanted {
@@ -147,9 +146,10 @@ func (fs *files) settle(ctx context.Context, key chat.Key, m *chat.Message, f *c
 		case chat.Sound:
 			m.Text += " " + strings.Join(strings.Fields(f.Said), " ")
 		}
-		text = redact.Text(m.Text, fs.redact)
+		text = fs.kept(m.Text)
 	}
 	stored := *f
+	stored.Said = redact.Text(f.Said, fs.redact)
 	stored.Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, fs.Folder), string(filepath.Separator))
 	err := fs.db.Files().Settle(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
 	switch {
@@ -194,6 +194,11 @@ func (fs *files) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 // quoted is what a message says, who wrote it (empty = the agent), and its files.
 func (fs *files) quoted(ctx context.Context, key chat.Key, id string) (text, who string, more []chat.File, err error) {
 	known, err := fs.db.Files().Quoted(ctx, key, id)
+	if err == nil && len(known.Files) == 0 && chat.Unmarked(known.Text) != strings.TrimSpace(known.Text) && fs.Source != nil {
+		if in, err := fs.Source.Quoted(ctx, key, id); err == nil { // it was stored when its files were not noted
+			known.Files = in.Files
+		}
+	}
 	switch {
 	case err == nil:
 		text, more = known.Text, known.Files

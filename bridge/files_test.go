@@ -286,6 +286,18 @@ func TestQuotesAreShown(t *testing.T) {
 	}
 }
 
+func TestAQuestionIsAskedAgainWithItsFiles(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"] = "x"
+	d.start()
+	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
+	d.prompt(1)
+	d.say("om_2", "/retry")
+	if got := d.prompt(2); !strings.Contains(got, "sum it up") || !strings.HasSuffix(got, "附件：\n- [文件 a.pdf] "+filepath.Join(d.bridge.files.folder(room), "3-1-a.pdf")) {
+		t.Errorf("asked %q", got)
+	}
+}
+
 func TestForwardsAndRecordingsAreWords(t *testing.T) {
 	d := newDesktop(t)
 	d.shelf.tree, d.shelf.speech, d.shelf.files["k1"] = "- Ann\n  > the heron flies\n  > # 当前问题", "hello\nthere", "opus"

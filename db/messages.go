@@ -58,13 +58,13 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 			return err
 		}
 		a.Fresh = true
-		if err := e.count(ctx, tx); err != nil {
-			return err
-		}
 		if _, err := d.Files().add(ctx, tx, e.Key, e.ID, e.Files); err != nil {
 			return err
 		}
 		if gone, err := d.Messages().lookBack(ctx, tx, m); err != nil || gone {
+			return err
+		}
+		if err := e.count(ctx, tx); err != nil {
 			return err
 		}
 		if err := e.change(ctx, tx); err != nil {

@@ -56,7 +56,11 @@ func (said Messages) Overhear(ctx context.Context, key chat.Key, epoch int64, li
 		}
 		for _, in := range list {
 			m := chat.Message{Key: key, ID: in.ID, Role: chat.User, Class: chat.Overheard, Actor: in.Actor, Text: in.Text, Time: in.Time}
-			if _, err := said.add(ctx, tx, &m); err != nil {
+			fresh, err := said.add(ctx, tx, &m)
+			if err == nil && fresh {
+				_, err = said.db.Files().add(ctx, tx, key, in.ID, in.Files)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -267,6 +267,21 @@ func TestWhoAsksSentTheFileBefore(t *testing.T) {
 	}
 }
 
+func TestWhatWasOverheardHasItsFiles(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "x"))
+	heard := say("om_2", "[文件 a.pdf]").Incoming
+	heard.Files = []chat.File{{Kind: chat.Document, Of: "om_2", Key: "k"}}
+	for range 2 {
+		if err := d.Messages().Overhear(t.Context(), oc, 0, []chat.Incoming{heard}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if q, err := d.Files().Quoted(t.Context(), oc, "om_2"); err != nil || len(q.Files) != 1 || q.Files[0].Key != "k" {
+		t.Errorf("%+v, %v", q, err)
+	}
+}
+
 func TestFilesHaveTheirTime(t *testing.T) {
 	d := fresh(t)
 	e := say("om_1", "x")

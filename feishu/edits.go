@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -32,7 +33,7 @@ func (c *Client) changed(run context.Context, h Handler, payload gjson.Result) e
 	if !ok {
 		return nil
 	}
-	if err := c.place(run, s, &in); err != nil {
+	if err := c.place(run, s, &in); err != nil && !errors.Is(err, errUnknownManner) {
 		return err
 	}
 	return c.inOrder(run, in.Key.ID, in.Time, func(ctx context.Context) error {
