@@ -128,8 +128,8 @@ func (g *background) take(ctx context.Context, c db.Claim) error {
 		return err
 	}
 	var list []chat.Incoming
-	for _, m := range said {
-		if !m.ToBot && m.Text != "" && g.admits(ctx, key, m.Actor) {
+	for _, m := range said { // what a topic begins with was said in the chat, to whomever
+		if (!m.ToBot || m.Key != key) && m.Text != "" && g.admits(ctx, key, m.Actor) {
 			list = append(list, m)
 		}
 	}

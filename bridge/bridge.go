@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
@@ -25,7 +27,7 @@ import (
 
 // Messenger is all that the bridge asks of a chat platform. The strings called idem make a repeated call harmless for
 // an hour. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] says that trying again is in vain; after one
-// that matches [chat.ErrRefused] other words may be taken. After any other the same call can be made again, also by a later process.
+// that matches [chat.ErrRefused] other words may be taken, and after [chat.ErrNotTaken] another file. After any other the same call can be made again, also by a later process.
 type Messenger interface {
 	// Reply answers a message with a short text.
 	Reply(ctx context.Context, to chat.Ref, text, idem string) (messageID string, err error)
@@ -37,6 +39,10 @@ type Messenger interface {
 	Edit(ctx context.Context, cardID string, card chat.Card) error
 	// Close draws the card for the last time; nothing of it may be lost.
 	Close(ctx context.Context, cardID string, card chat.Card) error
+	// Upload gives a file to the platform, unseen, and returns its durable name.
+	Upload(ctx context.Context, u chat.Upload) (name string, err error)
+	// Attach answers a message with a file that was uploaded, and a caption; empty = none.
+	Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (messageID string, err error)
 	// Find lists what the bot has sent in answer to a message, oldest first.
 	Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error)
 	// Signal shows on a message, without words, what becomes of it, in place of what was shown before.
@@ -62,6 +68,10 @@ type Config struct {
 	Tools          *agenttools.Server // of which the agents get tools; nil = they get none
 	Redact         redact.Policy      // what is kept out of the History; nobody can read it there later, nor can the agent
 	MaxAge         time.Duration      // a message that is older when it is first seen is run only on request; 0 = any age will do
+	Mention        chat.MentionRule   // of groups that have no rule of their own; empty = they must mention the bot
+	Outgoing       string             // the folder for files on their way out; empty = agents send none
+	Private        []string           // folders and files that agents never send, wherever they lie
+	LongAnswer     int                // characters from which an answer is also given as a file; 0 = never
 	Shutdown       time.Duration      // all that the end of the program may take: turns that run go on for most of it
 	Observe        func(Built)        // told of every context that is built; may be nil
 	Ended          func(Ended)        // told of every turn that has ended; may be nil
@@ -106,6 +116,8 @@ type Bridge struct {
 	upkeep     *upkeep
 	summaries  summaries
 	notes      notes
+	places     places
+	listening  listening
 	recovery   recovery
 	approvals  *approvals
 	ownership  *ownership
@@ -118,11 +130,12 @@ type Bridge struct {
 func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog.Logger) *Bridge {
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, log), signals: newSignals(out, log),
+		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, cfg.outgoing(), log), signals: newSignals(out, log),
 	}
+	b.places, b.listening = places{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.upkeep = newUpkeep(b.summaries.make)
-	b.desk = newDesk(cfg, store, b.context, log)
+	b.desk = newDesk(cfg, store, b.context, b.outbox, log)
 	b.logins.b, b.logins.patience = b, loginTime
 	b.access = newGate(cfg, store, log)
 	b.approvals = newApprovals(store, b.outbox, &b.access.Pointer, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
@@ -211,7 +224,7 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	if isCode {
 		return b.obey(ctx, m, "", code)
 	}
-	if !m.ToBot {
+	if !b.listening.toBot(ctx, m) {
 		_, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Overheard})
 		return err
 	}
@@ -234,6 +247,9 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	}
 	return b.ask(ctx, m)
 }
+
+// outgoing is the folder of files on their way out.
+func (cfg Config) outgoing() outgoing { return outgoing{dir: cfg.Outgoing, private: cfg.Private} }
 
 // late reports whether a message is so old that its author may not want it answered any more.
 func (cfg Config) late(m chat.Incoming) bool {
@@ -281,6 +297,10 @@ func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
 // read it have asked for it.
 func (b *Bridge) finish(ctx context.Context, e db.End) error {
 	e.Answer = redact.Text(e.Answer, b.cfg.Redact)
+	if long := b.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
+		name := fmt.Sprintf(outputTexts.AnswerFile.in(b.lang(ctx, e.Turn.Key, "")), time.Now().In(b.context.Zone()).Format("20060102-150405"))
+		e.File = &db.LongAnswer{Name: name, Text: e.Answer}
+	}
 	return b.db.Turns().Finish(ctx, e)
 }
 
@@ -299,6 +319,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 	if !b.access.admits(ctx, p.Key, p.Actor) {
 		return "", nil
 	}
+	p.Key = b.places.of(ctx, p)
 	l := b.lang(ctx, p.Key, "")
 	switch {
 	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:

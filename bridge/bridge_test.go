@@ -91,6 +91,12 @@ func (r *recorder) Post(context.Context, chat.Ref, chat.Card, string) (string, e
 	return "card", r.fail
 }
 
+func (r *recorder) Upload(context.Context, chat.Upload) (string, error) { return "file/1", nil }
+
+func (r *recorder) Attach(context.Context, chat.Ref, string, string, string) (string, error) {
+	return "om_file", nil
+}
+
 func (r *recorder) Ready(ctx context.Context, _ string) error {
 	pause(ctx, r.pace)
 	return ctx.Err()

@@ -87,6 +87,7 @@ func commands() []command {
 		{name: "doctor", aliases: []string{"诊断"}, help: c.HelpDoctor, admin: true, plan: checkUp},
 		{name: "login", aliases: []string{"登录"}, args: c.ArgsLogin, help: c.HelpLogin, admin: true, plan: logIn},
 		{name: "allow", aliases: []string{"授权"}, help: approvalTexts.HelpAllow, plan: allow},
+		{name: "mention", aliases: []string{"提及"}, args: outputTexts.ArgsMention, help: outputTexts.HelpMention, plan: mention},
 	}
 }
 

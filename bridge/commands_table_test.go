@@ -35,6 +35,7 @@ var commandCases = map[string]commandCase{
 	"effort":   {args: "high", reply: commandTexts.EffortSet},
 	"lang":     {reply: commandTexts.LangNow},
 	"doctor":   {reply: commandTexts.DoctorBegun},
+	"mention":  {reply: outputTexts.MentionPrivate},
 	"login":    {args: "what", reply: commandTexts.LoginUsage},
 }
 

@@ -24,6 +24,7 @@ type desk struct {
 	db      *db.DB
 	context *contextmgr.Manager
 	cfg     contextmgr.Config
+	outbox  *outbox
 	server  *agenttools.Server // nil = there are no tools
 	log     zerolog.Logger
 
@@ -37,17 +38,23 @@ type asked struct {
 	project string
 }
 
-func newDesk(cfg Config, store *db.DB, m *contextmgr.Manager, log zerolog.Logger) *desk {
-	return &desk{db: store, context: m, cfg: cfg.Context, server: cfg.Tools, log: log, asked: map[chat.Key]asked{}}
+func newDesk(cfg Config, store *db.DB, m *contextmgr.Manager, out *outbox, log zerolog.Logger) *desk {
+	return &desk{db: store, context: m, cfg: cfg.Context, outbox: out, server: cfg.Tools, log: log, asked: map[chat.Key]asked{}}
 }
 
 // tools are all that the agents are offered in a chat of that kind.
 func (d *desk) tools(kind chat.Kind) []agenttools.Tool {
-	return []agenttools.Tool{
-		agenttools.New("remember", d.rememberTool(kind), d.remember),
-		agenttools.New("search_memory", searchMemoryTool, d.searchMemory),
-		agenttools.New("search_history", searchHistoryTool, d.searchHistory),
+	var tools []agenttools.Tool
+	if d.cfg.Memory.Tools {
+		tools = append(tools,
+			agenttools.New("remember", d.rememberTool(kind), d.remember),
+			agenttools.New("search_memory", searchMemoryTool, d.searchMemory),
+			agenttools.New("search_history", searchHistoryTool, d.searchHistory))
 	}
+	if d.outbox.parcels.copies.dir != "" {
+		tools = append(tools, agenttools.New("send_file", sendFileTool, d.sendFile))
+	}
+	return tools
 }
 
 // using is what is shown while a tool runs; when its name is part of that, it comes along.
@@ -58,6 +65,8 @@ func using(tool string) (status phrase, name string) {
 		return texts.UsingTool, tool
 	case own == "remember":
 		return texts.Remembering, ""
+	case own == "send_file":
+		return outputTexts.SendingFile, ""
 	}
 	return texts.LookingBack, ""
 }

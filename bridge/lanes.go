@@ -209,6 +209,18 @@ func (ls *lanes) halt(key chat.Key, turn int64) {
 	}
 }
 
+// place is the chat in which a turn runs; false = it does not run.
+func (ls *lanes) place(turn int64) (chat.Key, bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for key, l := range ls.byChat {
+		if l.turn == turn {
+			return key, true
+		}
+	}
+	return chat.Key{}, false
+}
+
 // running is the turn that runs in the chat; 0 = none.
 func (ls *lanes) running(key chat.Key) int64 {
 	ls.mu.Lock()

@@ -26,12 +26,17 @@ type outbox struct {
 	jobs  *jobs
 	lanes lanes
 
+	parcels *parcels
+
 	mu   sync.Mutex
 	held map[int64]bool // turns whose painter may still be drawing
 }
 
-func newOutbox(store *db.DB, out Messenger, log zerolog.Logger) *outbox {
-	return &outbox{db: store, posts: store.Outbox(), out: out, log: log, jobs: newJobs(deliveries), held: map[int64]bool{}}
+func newOutbox(store *db.DB, out Messenger, copies outgoing, log zerolog.Logger) *outbox {
+	return &outbox{
+		db: store, posts: store.Outbox(), out: out, log: log, jobs: newJobs(deliveries), held: map[int64]bool{},
+		parcels: newParcels(store.Outbox().Parcels(), copies, out),
+	}
 }
 
 const (
@@ -71,11 +76,12 @@ func (o *outbox) hold(turn int64) (release func()) {
 func (o *outbox) ready(p db.Post) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !time.Now().Before(p.Due) && !o.held[p.Turn]
+	return !time.Now().Before(p.Due) && (p.Card == nil || !o.held[p.Turn])
 }
 
 // run delivers until stop is closed and what can be delivered at once is. ctx ends it at last.
 func (o *outbox) run(ctx context.Context, stop <-chan struct{}) {
+	o.parcels.tidyUp(ctx, o.log)
 	polled := make(chan struct{})
 	go func() {
 		defer close(polled)
@@ -146,17 +152,18 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 	default:
 		wait := backoff(p.Attempts)
 		log.Warn().Err(err).Dur("retry_in", wait).Int("attempts", p.Attempts+1).Msg("not delivered yet")
-		o.note(ctx, log, func(ctx context.Context) error { return o.posts.Delay(ctx, p, time.Now().Add(wait)) })
+		o.note(ctx, log, func(ctx context.Context) error { return o.delay(ctx, p, time.Now().Add(wait)) })
 		return
 	}
 	o.note(ctx, log, func(ctx context.Context) error { return o.posts.Delivered(ctx, p, id) })
 	crash.At("delivery: noted")
+	o.parcels.done(p)
 }
 
 // readdress lets an answer to several questions, of which one was taken back, answer another. It reports whether there is
 // something to be tried again.
 func (o *outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) bool {
-	if p.Turn == 0 || p.CardID != "" { // it has been shown, and was taken away
+	if p.Turn == 0 || p.Parcel == nil && p.CardID != "" { // it has been shown, and was taken away
 		return false
 	}
 	err := o.posts.Readdress(context.WithoutCancel(ctx), p)
@@ -187,8 +194,12 @@ func backoff(attempts int) time.Duration {
 // show makes p visible. It returns the id of the message that shows it, when no turn does.
 func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
-	if p.Turn == 0 && p.Approval == "" {
-		id, err := o.say(ctx, to, p)
+	if p.Turn == 0 && p.Approval == "" || p.Parcel != nil {
+		send := o.say
+		if p.Parcel != nil {
+			send = o.file
+		}
+		id, err := send(ctx, to, p)
 		if errors.Is(err, chat.ErrRefused) {
 			return o.out.Reply(ctx, to, o.withheld(ctx, p.Key), p.Idem+":withheld")
 		}
@@ -211,21 +222,27 @@ func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 
 // withheld is said in place of words that the platform does not allow, which are in the History all the same.
 func (o *outbox) withheld(ctx context.Context, key chat.Key) string {
+	return texts.Withheld.in(o.lang(ctx, key))
+}
+
+func (o *outbox) lang(ctx context.Context, key chat.Key) lang {
 	c, err := o.db.Chats().Get(ctx, key)
 	if err != nil {
 		o.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
 	}
-	return texts.Withheld.in(chatLang(c))
+	return chatLang(c)
 }
 
 // say sends what belongs to no turn, unless an earlier attempt did.
 func (o *outbox) say(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
-	sent, err := o.find(ctx, to, p.Created, p.Attempts)
+	sent, err := o.find(ctx, to, p.Created, p)
 	if err != nil {
 		return "", err
 	}
-	if len(sent) > 0 {
-		return sent[0].ID, nil
+	for _, s := range sent {
+		if s.File == "" && (p.Card != nil || s.Card == "") {
+			return s.ID, nil
+		}
 	}
 	if p.Card == nil {
 		return o.out.Reply(ctx, to, p.Text, p.Idem)
@@ -259,11 +276,16 @@ func (o *outbox) card(ctx context.Context, to chat.Ref, p db.Post) (string, erro
 
 // posted looks for the card that a turn has posted without noting it; empty = none as far as is known.
 func (o *outbox) posted(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
-	sent, err := o.find(ctx, to, p.Begun, p.Attempts)
+	sent, err := o.find(ctx, to, p.Begun, p)
 	if err != nil || len(sent) == 0 {
 		return "", err
 	}
 	others, err := o.posts.ContinuedCards(ctx, p.Turn) // they answer the same message
+	if err == nil && to.Key.Thread != "" {
+		var near []string
+		near, err = o.posts.NearbyCards(ctx, to.Key, p.Turn) // and in a topic it is not known what is answered
+		others = append(others, near...)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -276,19 +298,29 @@ func (o *outbox) posted(ctx context.Context, to chat.Ref, p db.Post) (string, er
 }
 
 // find lists what was sent in answer to a message, when that may have been so long ago that the platform does not know its
-// key any more. Before that, sending it again does no harm.
-func (o *outbox) find(ctx context.Context, to chat.Ref, since time.Time, attempts int) ([]chat.Sent, error) {
+// key any more. Before that, sending it again does no harm. What the History knows was sent for something else.
+func (o *outbox) find(ctx context.Context, to chat.Ref, since time.Time, p db.Post) ([]chat.Sent, error) {
 	if time.Since(since) <= keysLast {
 		return nil, nil
 	}
 	sent, err := o.out.Find(ctx, to)
 	switch {
-	case err != nil && (attempts < mostSearches || errors.Is(err, chat.ErrGone)):
+	case err != nil && (p.Attempts < mostSearches || errors.Is(err, chat.ErrGone)):
 		return nil, fmt.Errorf("look whether it was sent: %w", err)
 	case err != nil:
 		o.log.Warn().Err(err).Stringer("chat", to.Key).Msg("what was sent cannot be looked for; sending it")
 	}
-	return sent, nil
+	var open []chat.Sent
+	for _, s := range sent {
+		known, err := o.db.Messages().Known(ctx, to.Key, s.ID)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			open = append(open, s)
+		}
+	}
+	return open, nil
 }
 
 // cardKey makes the posting of a turn's card idempotent.

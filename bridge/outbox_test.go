@@ -65,7 +65,7 @@ func TestTheLastValueWaitsForThePainter(t *testing.T) {
 // A text that was sent just before a crash has no failed attempt behind it. The platform forgets its key after an hour.
 func TestATextThatMayHaveBeenSentLongAgoIsLookedFor(t *testing.T) {
 	rec := &recorder{found: []chat.Sent{{ID: "om_there"}}}
-	o := &outbox{out: rec}
+	o := newLine(t, rec).bridge.outbox
 	id, err := o.say(t.Context(), chat.Ref{Key: room, ID: "om_1"}, db.Post{Key: room, Text: "words", Created: time.Now().Add(-2 * keysLast)})
 	if err != nil || id != "om_there" || len(rec.said) != 0 {
 		t.Errorf("sent %q again: %s, %v", rec.said, id, err)

@@ -2,9 +2,118 @@ package bridge
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"magpie/db"
 	"magpie/internal/chat"
 )
 
-// Change takes in what happened to the bot's place in a chat. So far nothing follows from it.
-func (b *Bridge) Change(context.Context, chat.Change) error { return nil }
+// places follows the bot from chat to chat.
+type places struct{ b *Bridge }
+
+// Change takes in what happened to the bot's place in a chat.
+func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
+	switch c.Did {
+	case chat.Added:
+		return b.places.join(ctx, c)
+	case chat.Removed, chat.Dissolved:
+		return b.places.leave(ctx, c)
+	case chat.Opened:
+		return b.places.open(ctx, c)
+	}
+	return nil
+}
+
+// join introduces the bot to a group that may talk to it. Of any other only its owner learns.
+func (p places) join(ctx context.Context, c chat.Change) error {
+	b, l, greeting := p.b, p.b.lang(ctx, c.Key, ""), ""
+	welcome := b.access.admits(ctx, c.Key, c.Actor)
+	if welcome {
+		greeting = p.greeting(ctx, c.Key, l)
+	}
+	fresh, err := b.db.Chats().Join(ctx, c, greeting)
+	if err != nil || !fresh {
+		return err
+	}
+	b.log.Info().Stringer("chat", c.Key).Str("user", c.Actor.ID).Bool("welcome", welcome).Msg("added to a group")
+	if welcome {
+		b.outbox.wake(c.Key)
+		return nil
+	}
+	p.tellOwner(c, l)
+	return nil
+}
+
+func (p places) greeting(ctx context.Context, key chat.Key, l lang) string {
+	c, err := p.b.db.Chats().Get(ctx, key)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		p.b.log.Error().Err(err).Stringer("chat", key).Msg("rule of the group is not known")
+	}
+	if p.b.listening.ruleOf(c) == chat.MentionNone {
+		return outputTexts.GreetingAll.in(l)
+	}
+	return outputTexts.GreetingMention.in(l)
+}
+
+// tellOwner tells the owner of a group to which the bot was added and that may not talk to it.
+func (p places) tellOwner(c chat.Change, l lang) {
+	b, owner := p.b, porter(p.b.access.Load())
+	if owner == "" {
+		return
+	}
+	text := fmt.Sprintf(outputTexts.AddedByStranger.in(l), personName(c.Actor.Name, c.Actor.ID), visible(c.Title), c.Key.ID)
+	b.outbox.jobs.add(func(ctx context.Context) {
+		idem := fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli())
+		if _, err := b.out.Reply(ctx, chat.Ref{Key: chat.FeishuUser(owner)}, text, idem); err != nil {
+			b.log.Error().Err(err).Msg("the owner was not told of a new group")
+		}
+	})
+}
+
+// leave stops and drops all that goes on in a chat in which the bot is not any more.
+func (p places) leave(ctx context.Context, c chat.Change) error {
+	running, fresh, err := p.b.db.Chats().Leave(ctx, c)
+	if err != nil || !fresh {
+		return err
+	}
+	p.b.log.Info().Stringer("chat", c.Key).Str("did", string(c.Did)).Int("running", len(running)).Msg("not in a group any more")
+	for _, key := range running {
+		if turn := p.b.lanes.running(key); turn != 0 {
+			p.b.lanes.halt(key, turn)
+		}
+	}
+	return nil
+}
+
+// open introduces the bot to somebody who opens the private chat for the first time, and who may talk to it.
+func (p places) open(ctx context.Context, c chat.Change) error {
+	if !p.b.access.admits(ctx, c.Key, c.Actor) {
+		return nil
+	}
+	fresh, err := p.b.db.Chats().Open(ctx, c, outputTexts.GreetingPrivate.in(p.b.lang(ctx, c.Key, "")))
+	if err == nil && fresh {
+		p.b.outbox.wake(c.Key)
+	}
+	return err
+}
+
+// of is the chat to which a press belongs. The platform does not tell the topic; a turn knows where it stands. A turn that runs
+// can be stopped without the store.
+func (p places) of(ctx context.Context, press chat.Press) chat.Key {
+	turn := press.Action.Turn
+	if turn == 0 {
+		return press.Key
+	}
+	key, running := p.b.lanes.place(turn)
+	if !running {
+		var err error
+		if key, err = p.b.db.Turns().Place(ctx, turn); err != nil && !errors.Is(err, db.ErrNotFound) {
+			p.b.log.Error().Err(err).Stringer("chat", press.Key).Msg("a press counts for the whole chat")
+		}
+	}
+	if key.Parent() != press.Key.Parent() { // the value may be made up
+		return press.Key
+	}
+	return key
+}

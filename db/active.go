@@ -13,10 +13,10 @@ import (
 // message that was missed.
 const activeChats = `SELECT key, kind, said FROM (
 	SELECT key, kind, (SELECT sent_at FROM messages WHERE chat_key = chats.key AND role = 'user'
-		AND message_id NOT LIKE 'continue:%' ORDER BY seq DESC LIMIT 1) AS said FROM chats
+		AND message_id NOT LIKE 'continue:%' ORDER BY seq DESC LIMIT 1) AS said FROM chats WHERE left_at <= joined_at
 	) WHERE said >= ?1 ORDER BY said DESC LIMIT ?2`
 
-// Active names the chats in which people spoke last, those first that spoke last, and none that were silent since.
+// Active names the chats in which people spoke last, those first that spoke last, and none that were silent since or where the bot is not any more.
 func (cs Chats) Active(ctx context.Context, since time.Time, most int) (_ []chat.Activity, err error) {
 	rows, err := cs.db.read.QueryContext(ctx, activeChats, since.UnixMilli(), most)
 	if err != nil {

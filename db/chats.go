@@ -23,6 +23,7 @@ type Chat struct {
 	Summary    Summary   // of what was compacted
 	Anew       int64     // the seq after which the context began anew, since nobody had spoken for long; 0 = it did not
 	Turned     time.Time // when its last turn ended; zero = there was none
+	BotTurns   int       // questions of other bots since a person has spoken
 	Compacting string    // the message that asked for a summary and is not answered yet; empty = none
 }
 
@@ -43,7 +44,7 @@ func (d *DB) Chats() Chats { return Chats{d} }
 
 const selectChat = `SELECT kind, title, topic, lang, settings, epoch,
 	session_id, session_node, session_cwd, session_turn, session_tokens, session_window,
-	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for FROM chats WHERE key = ?1`
+	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for, bot_turns FROM chats WHERE key = ?1`
 
 // querier is what *sql.DB and *sql.Tx share.
 type querier interface {
@@ -57,7 +58,7 @@ func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
 	var settings string
 	err := q.QueryRowContext(ctx, selectChat, key.String()).Scan(&c.Kind, &c.Title, &c.Topic, &c.Lang, &settings,
 		&c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Turn, &c.Session.Tokens,
-		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.Anew, &turned, &c.Compacting)
+		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.Anew, &turned, &c.Compacting, &c.BotTurns)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Chat{}, ErrNotFound
 	} else if err != nil {
@@ -73,7 +74,9 @@ func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
 // Get returns what is known of a chat, or [ErrNotFound].
 func (cs Chats) Get(ctx context.Context, key chat.Key) (Chat, error) { return cs.hot(ctx, key) }
 
-const upsertChat = `INSERT INTO chats (no, key, kind, title, lang) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3, ?4)
+// A topic begins with what is set for the chat in which it stands.
+const upsertChat = `INSERT INTO chats (no, key, kind, title, lang, settings) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3, ?4,
+	COALESCE((SELECT settings FROM chats WHERE key = ?5 AND key <> ?1), '{}'))
 	ON CONFLICT (key) DO UPDATE SET kind = excluded.kind,
 	title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END,
 	lang = CASE WHEN excluded.lang = '' THEN chats.lang ELSE excluded.lang END`

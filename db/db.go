@@ -62,6 +62,15 @@ func (c Config) path() (string, error) {
 	return path, nil
 }
 
+// Place is the folder in which the database lies, and the files of which it is made.
+func (c Config) Place() (folder string, files []string, err error) {
+	path, err := c.path()
+	if err != nil {
+		return "", nil, err
+	}
+	return filepath.Dir(path), []string{path, path + "-wal", path + "-shm", path + ".lock"}, nil
+}
+
 // DB is the store. Its methods are safe for concurrent use; each is one transaction.
 type DB struct {
 	write *sql.DB // one connection

@@ -79,7 +79,7 @@ const awaitedCompactions = `SELECT key FROM chats WHERE compact_for <> ''`
 
 // AwaitedCompactions lists the chats in which somebody waits for a summary.
 func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
-	return chatKeys(ctx, cs.db, awaitedCompactions)
+	return chatKeys(ctx, cs.db.read, awaitedCompactions)
 }
 
 const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns WHERE chat_key = ?1` + isOpen

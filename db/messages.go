@@ -58,6 +58,9 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 			return err
 		}
 		a.Fresh = true
+		if err := e.count(ctx, tx); err != nil {
+			return err
+		}
 		if err := e.change(ctx, tx); err != nil {
 			return err
 		}
@@ -94,6 +97,26 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 	return a, nil
 }
 
+const (
+	countBot = `UPDATE chats SET bot_turns = bot_turns + 1 WHERE key = ?1`
+	resetBot = `UPDATE chats SET bot_turns = 0 WHERE key = ?1 AND bot_turns > 0`
+)
+
+// count counts the questions of other bots since a person has spoken.
+func (e Entry) count(ctx context.Context, tx *sql.Tx) error {
+	query := resetBot
+	switch {
+	case e.Actor.Bot && e.Class != chat.Talk:
+		return nil
+	case e.Actor.Bot:
+		query = countBot
+	}
+	if _, err := tx.ExecContext(ctx, query, e.Key.String()); err != nil {
+		return fmt.Errorf("count the questions of bots: %w", err)
+	}
+	return nil
+}
+
 // change does to the chat what the entry orders.
 func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
 	key := e.Key.String()
@@ -124,7 +147,7 @@ func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
 }
 
 func touchChat(ctx context.Context, tx *sql.Tx, e Entry) error {
-	if _, err := tx.ExecContext(ctx, upsertChat, e.Key.String(), e.Kind, e.Title, e.Lang); err != nil {
+	if _, err := tx.ExecContext(ctx, upsertChat, e.Key.String(), e.Kind, e.Title, e.Lang, e.Key.Parent().String()); err != nil {
 		return fmt.Errorf("add chat: %w", err)
 	}
 	return nil
@@ -168,6 +191,18 @@ func (said Messages) add(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool
 func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
 	var one int
 	err := tx.QueryRowContext(ctx, knownMessage, m.Key.String(), m.ID).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("look for message: %w", err)
+	}
+	return true, nil
+}
+
+// Known reports whether a message is in the History of a chat.
+func (ms Messages) Known(ctx context.Context, key chat.Key, id string) (bool, error) {
+	var one int
+	err := ms.db.read.QueryRowContext(ctx, knownMessage, key.String(), id).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	} else if err != nil {

@@ -22,6 +22,7 @@ type Post struct {
 	ReplyTo  string // the platform's id of the message that it answers
 	Text     string
 	Card     *chat.Card // nil = a text
+	Parcel   *Parcel    // the turn's, which is shown instead of a card; nil = none
 	Attempts int        // so far
 	Due      time.Time  // not before
 	Created  time.Time
@@ -36,8 +37,8 @@ type Outbox struct{ db *DB }
 // Outbox gives the outbox of the database.
 func (d *DB) Outbox() Outbox { return Outbox{d} }
 
-const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, idem, reply_to, content, card, next_at, created_at)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) ON CONFLICT (idem) DO NOTHING`
+const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, idem, reply_to, content, card, parcel_id, next_at, created_at)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9) ON CONFLICT (idem) DO NOTHING`
 
 // post leaves something to be delivered, in the transaction of what it tells of.
 func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
@@ -49,7 +50,11 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 		}
 		content = string(data)
 	}
-	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Idem, p.ReplyTo, content, p.Card != nil, millis(o.db.now()))
+	var parcel int64
+	if p.Parcel != nil {
+		parcel = p.Parcel.ID
+	}
+	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Idem, p.ReplyTo, content, p.Card != nil, parcel, millis(o.db.now()))
 	if err != nil {
 		return fmt.Errorf("leave for delivery: %w", err)
 	}
@@ -66,7 +71,7 @@ func (o Outbox) Add(ctx context.Context, p Post) error {
 }
 
 const nextPost = `SELECT o.id, o.turn_id, o.approval_id, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
-	COALESCE(t.card_id, a.card_id, ''), COALESCE(t.created_at, a.created_at, 0)
+	COALESCE(t.card_id, a.card_id, ''), COALESCE(t.created_at, a.created_at, 0), o.parcel_id
 	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id LEFT JOIN approvals a ON a.id = o.approval_id
 	WHERE o.chat_key = ?1 ORDER BY o.id LIMIT 1`
 
@@ -75,16 +80,22 @@ func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 	p := Post{Key: key}
 	var content string
 	var isCard bool
-	var due, created, begun int64
+	var due, created, begun, parcel int64
 	err := o.db.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Approval, &p.Idem, &p.ReplyTo, &content, &isCard, &p.Attempts,
-		&due, &created, &p.CardID, &begun)
+		&due, &created, &p.CardID, &begun, &parcel)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Post{}, ErrNotFound
 	} else if err != nil {
 		return Post{}, fmt.Errorf("next delivery in %v: %w", key, err)
 	}
 	p.Due, p.Created, p.Begun = fromMillis(due), fromMillis(created), fromMillis(begun)
-	if p.Turn == 0 && !isCard {
+	switch {
+	case parcel != 0:
+		p.Text = content
+		of, err := o.Parcels().Get(ctx, parcel)
+		p.Parcel = &of
+		return p, err
+	case p.Turn == 0 && !isCard:
 		p.Text = content
 		return p, nil
 	}
@@ -106,19 +117,27 @@ func overwritePost(ctx context.Context, tx *sql.Tx, query string, args ...any) e
 	})
 }
 
-// Delivered takes a post out of the outbox. What was shown without a turn joins the History under the platform's message id.
+// Delivered takes a post out of the outbox; an empty message id says that nothing was shown. A parcel and what was shown without a turn join the History under the platform's message id.
 func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 	err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := overwritePost(ctx, tx, deletePost, p.ID)
 		if err != nil {
 			return err
 		}
-		if p.Turn != 0 || p.Approval != "" || messageID == "" {
-			return nil
-		}
 		text := p.Text
-		if p.Card != nil {
+		switch {
+		case p.Parcel != nil:
+			if err := p.Parcel.settle(ctx, tx, messageID); err != nil {
+				return err
+			}
+			text = p.Parcel.history()
+		case p.Turn != 0 || p.Approval != "":
+			return nil
+		case p.Card != nil:
 			text = p.Card.Body
+		}
+		if messageID == "" {
+			return nil
 		}
 		_, err = o.db.Messages().add(ctx, tx, &chat.Message{
 			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: text, Time: o.db.now(),
@@ -183,10 +202,23 @@ const continuedCards = `WITH RECURSIVE earlier (id) AS (
 
 // ContinuedCards lists the cards that may answer the same message as a turn's: those of the turns with which it goes on,
 // and those of the approvals of all of them.
-func (o Outbox) ContinuedCards(ctx context.Context, turn int64) (_ []string, err error) {
-	rows, err := o.db.read.QueryContext(ctx, continuedCards, turn)
+func (o Outbox) ContinuedCards(ctx context.Context, turn int64) ([]string, error) {
+	return o.cards(ctx, continuedCards, turn)
+}
+
+const nearbyCards = `SELECT card_id FROM turns WHERE id BETWEEN ?2 - 1000 AND ?2 + 1000 AND id <> ?2 AND chat_key = ?1 AND card_id <> ''
+	UNION SELECT card_id FROM approvals WHERE turn_id BETWEEN ?2 - 1000 AND ?2 + 1000 AND chat_key = ?1 AND card_id <> ''`
+
+// NearbyCards lists the cards of the turns of a chat around a turn: in a topic what the bot has sent does not tell what it answers.
+func (o Outbox) NearbyCards(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
+	return o.cards(ctx, nearbyCards, key.String(), turn)
+}
+
+// cards reads a list of cards.
+func (o Outbox) cards(ctx context.Context, query string, args ...any) (_ []string, err error) {
+	rows, err := o.db.read.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, fmt.Errorf("list cards before turn %d: %w", turn, err)
+		return nil, fmt.Errorf("list cards: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	var cards []string
@@ -205,12 +237,12 @@ const duePosts = `SELECT chat_key FROM outbox o WHERE next_at <= ?1
 
 // Due lists chats, most at most, in which something is to be delivered now.
 func (o Outbox) Due(ctx context.Context, most int) ([]chat.Key, error) {
-	return chatKeys(ctx, o.db, duePosts, millis(o.db.now()), most)
+	return chatKeys(ctx, o.db.read, duePosts, millis(o.db.now()), most)
 }
 
 // chatKeys reads a list of chat keys.
-func chatKeys(ctx context.Context, d *DB, query string, args ...any) (_ []chat.Key, err error) {
-	rows, err := d.read.QueryContext(ctx, query, args...)
+func chatKeys(ctx context.Context, q querier, query string, args ...any) (_ []chat.Key, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list chats: %w", err)
 	}

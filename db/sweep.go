@@ -37,6 +37,9 @@ func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 	if _, err := d.exec(ctx, forgetApprovals, millis(d.now().Add(-c.CacheTTL.Duration))); err != nil {
 		return s, err
 	}
+	if _, err := d.exec(ctx, forgetParcels, millis(d.now().Add(-c.CacheTTL.Duration))); err != nil {
+		return s, err
+	}
 	if c.HistoryTTL.Duration > 0 {
 		if s.Messages, err = d.sweepMessages(ctx, c); err != nil {
 			return s, err

@@ -267,12 +267,13 @@ func (ts Turns) SetActed(ctx context.Context, turn int64) error {
 type End struct {
 	Turn    Turn
 	State   TurnState
-	Failure string    // class of the failure, for operators
-	Answer  string    // what the agent said; may be partial; empty = nothing
-	Card    chat.Card // what the turn looks like from now on
-	Session Session   // the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
-	Usage   *Usage    // nil when the agent did not report any
-	Told    *Told     // nil when the agent was not asked, or it is not known
+	Failure string      // class of the failure, for operators
+	Answer  string      // what the agent said; may be partial; empty = nothing
+	Card    chat.Card   // what the turn looks like from now on
+	Session Session     // the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
+	Usage   *Usage      // nil when the agent did not report any
+	File    *LongAnswer // the answer, when it is also given as a file; nil = it is not
+	Told    *Told       // nil when the agent was not asked, or it is not known
 }
 
 // Usage is what a turn cost. It is booked to who asked first.
@@ -313,6 +314,11 @@ func (ts Turns) Finish(ctx context.Context, e End) error {
 		}
 		if err := ts.db.Outbox().post(ctx, tx, Post{Key: e.Turn.Key, Turn: e.Turn.ID, Idem: cardIdem(e.Turn, "end"), ReplyTo: e.Turn.ReplyTo, Card: &e.Card}); err != nil {
 			return err
+		}
+		if e.File != nil {
+			if err := e.File.leave(ctx, ts.db.Outbox().Parcels(), tx, e.Turn); err != nil {
+				return err
+			}
 		}
 		key := e.Turn.Key.String()
 		if e.Session.ID != "" {
@@ -355,7 +361,7 @@ const queuedChats = `SELECT DISTINCT chat_key FROM turns WHERE state = 'queued'`
 
 // QueuedChats lists the chats in which a turn waits.
 func (ts Turns) QueuedChats(ctx context.Context) ([]chat.Key, error) {
-	return chatKeys(ctx, ts.db, queuedChats)
+	return chatKeys(ctx, ts.db.read, queuedChats)
 }
 
 const newestQueued = `SELECT COALESCE(MAX(id), 0) FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen
@@ -366,6 +372,20 @@ func (ts Turns) Queued(ctx context.Context, key chat.Key) (turn int64, err error
 		return 0, fmt.Errorf("queued turn of %v: %w", key, err)
 	}
 	return turn, nil
+}
+
+const turnPlace = `SELECT chat_key FROM turns WHERE id = ?1`
+
+// Place is the chat in which a turn stands, or [ErrNotFound].
+func (ts Turns) Place(ctx context.Context, turn int64) (chat.Key, error) {
+	keys, err := chatKeys(ctx, ts.db.read, turnPlace, turn)
+	if err == nil && len(keys) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return chat.Key{}, fmt.Errorf("chat of turn %d: %w", turn, err)
+	}
+	return keys[0], nil
 }
 
 const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND role = 'user'

@@ -35,6 +35,16 @@ func TestConfig(t *testing.T) {
 	if err := (Config{AppID: "1", AppSecret: "hush"}).Validate(); err == nil || strings.Contains(err.Error(), "hush") {
 		t.Errorf("error %v", err)
 	}
+	bad := Defaults()
+	if !bad.Topics || !bad.GroupMention.Known() || !bad.SendFiles || bad.LongAnswer == 0 || bad.AnswerBots {
+		t.Errorf("defaults %+v", bad)
+	}
+	bad.GroupMention, bad.LongAnswer = "sometimes", -1
+	for _, key := range []string{"[feishu] group_mention", "[feishu] long_answer"} {
+		if err := bad.Validate(); !strings.Contains(err.Error(), key) {
+			t.Errorf("%v does not name %s", err, key)
+		}
+	}
 	if got := good[1].baseURL(); got != hostLark {
 		t.Errorf("lark is %s", got)
 	}

@@ -29,6 +29,10 @@ type Config struct {
 	AnswerBots bool `toml:"answer_bots" env:"ANSWER_BOTS"`
 	// GroupMention says which messages of a group are for the bot, where the group has no rule of its own.
 	GroupMention chat.MentionRule `toml:"group_mention" env:"GROUP_MENTION"`
+	// SendFiles gives agents a tool to send files of their project.
+	SendFiles bool `toml:"send_files" env:"SEND_FILES"`
+	// File is where these very lines stand; it is never sent. Empty = nowhere.
+	File string `toml:"-" env:"-"`
 	// LongAnswer is the length in characters from which an answer also comes as a Markdown file; 0 = never.
 	LongAnswer int `toml:"long_answer" env:"LONG_ANSWER"`
 	// Lang is the language in which the bot speaks: zh, en, or auto for that of the chat.
@@ -42,7 +46,7 @@ type Config struct {
 
 // Defaults is the configuration of a program that configures nothing.
 func Defaults() Config {
-	return Config{Topics: true, GroupMention: chat.MentionOnly, LongAnswer: 20_000, Lang: langAuto}
+	return Config{Topics: true, GroupMention: chat.MentionOnly, SendFiles: true, LongAnswer: 20_000, Lang: langAuto}
 }
 
 // Validate says everything that is wrong with the section at once.

@@ -122,7 +122,7 @@ type spoken struct {
 func heard(event gjson.Result) spoken {
 	msg := event.Get("message")
 	s := spoken{
-		id: msg.Get("message_id").String(), chat: msg.Get("chat_id").String(), thread: msg.Get("thread_id").String(), kind: chat.Group,
+		id: msg.Get("message_id").String(), chat: msg.Get("chat_id").String(), thread: msg.Get("thread_id").String(), first: msg.Get("root_id").String() == "", kind: chat.Group,
 		author: event.Get("sender.sender_id.open_id").String(), by: event.Get("sender.sender_type").String(),
 		form: msg.Get("message_type").String(), content: msg.Get("content").String(),
 		people: mentionsOf(msg, "id.open_id"), written: msg.Get("create_time").String(),

@@ -132,7 +132,9 @@ func (g *gaps) ask(ctx context.Context, a chat.Activity, later bool) error {
 		if !ok || item.Get("deleted").Bool() || c.known.has(in.ID) {
 			continue
 		}
-		if in.Key, err = c.topics.key(ctx, s); err != nil {
+		if in.Key, err = c.topics.key(ctx, s); errors.Is(err, errUnknownManner) {
+			continue // its event comes sooner or later, and tells
+		} else if err != nil {
 			return err
 		}
 		if a.Key.Thread != "" && in.Key != a.Key { // the topic's first message belongs to the chat, and is asked for there

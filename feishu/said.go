@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"magpie/internal/chat"
@@ -23,7 +24,9 @@ func (c *Client) Said(ctx context.Context, key chat.Key, kind chat.Kind, since t
 		if !ok || item.Get("deleted").Bool() || in.Time.Before(since) {
 			continue
 		}
-		if in.Key, err = c.topics.key(ctx, s); err != nil {
+		if in.Key, err = c.topics.key(ctx, s); errors.Is(err, errUnknownManner) && key.Thread == "" {
+			continue
+		} else if err != nil && !errors.Is(err, errUnknownManner) {
 			return nil, err
 		}
 		if key.Thread == "" && in.Key != key { // said in a topic of its own

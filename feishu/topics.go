@@ -16,23 +16,39 @@ type topics struct {
 	on  bool
 
 	mu     sync.Mutex
-	groups map[string]bool     // whether all that is said there stands in topics
+	groups map[string]manner
 	cards  map[string]chat.Key // where messages with buttons stand
 }
+
+// manner is how people talk in a group.
+type manner int
+
+const (
+	unasked   manner = iota
+	freely           // and some of it has a topic
+	inTopics         // all of it
+	forbidden        // it may not be asked
+)
+
+// errUnknownManner says that it is not known to which chat a message belongs.
+var errUnknownManner = errors.New("feishu: how people talk in the group is not known")
 
 // maxTopics bounds what is remembered of each; the platform can be asked again.
 const maxTopics = 10_000
 
 // key is the chat to which a message belongs. What begins a topic belongs to it only in groups where everything stands in topics:
-// elsewhere it was said in the chat, before it had a topic, and counted there. An error says that the platform could not tell.
+// elsewhere it was said in the chat, before it had a topic, and counted there. An event tells; a list does not, and then an
+// error says that the platform cannot tell either.
 func (t *topics) key(ctx context.Context, s spoken) (chat.Key, error) {
 	key := chat.FeishuChat(s.chat)
-	if !t.on || s.thread == "" {
+	switch {
+	case !t.on || s.thread == "":
 		return key, nil
-	}
-	if s.first && s.late {
-		all, err := t.everything(ctx, s.chat)
-		if err != nil || !all {
+	case s.first && !s.late:
+		t.learn(s.chat, inTopics)
+	case s.first:
+		m, err := t.manner(ctx, s.chat)
+		if err != nil || m != inTopics {
 			return key, err
 		}
 	}
@@ -40,26 +56,40 @@ func (t *topics) key(ctx context.Context, s spoken) (chat.Key, error) {
 	return key, nil
 }
 
-// everything reports whether all that is said in a group stands in topics (page im-v1/chat/get).
-func (t *topics) everything(ctx context.Context, chatID string) (bool, error) {
+// manner is how people talk in a group (page im-v1/chat/get).
+func (t *topics) manner(ctx context.Context, chatID string) (manner, error) {
 	t.mu.Lock()
-	all, known := t.groups[chatID]
+	m := t.groups[chatID]
 	t.mu.Unlock()
-	if known {
-		return all, nil
+	if m == forbidden {
+		return m, errUnknownManner
+	} else if m != unasked {
+		return m, nil
 	}
 	answer, err := t.api.call(ctx, request{op: "ask what a group is like", method: http.MethodGet, path: path("/open-apis/im/v1/chats/", chatID)})
-	if err != nil && (!errors.As(err, new(*Error)) || verdictOf(err) != refused) {
-		return false, err
-	} // without the permission to ask, a group is taken for a usual one
-	all = answer.Get("data.chat_mode").String() == "topic" || answer.Get("data.group_message_type").String() == "thread"
+	switch {
+	case errors.As(err, new(*Error)) && verdictOf(err) == refused:
+		t.learn(chatID, forbidden)
+		return forbidden, errors.Join(errUnknownManner, err)
+	case err != nil:
+		return unasked, err
+	}
+	m = freely
+	if answer.Get("data.chat_mode").String() == "topic" || answer.Get("data.group_message_type").String() == "thread" {
+		m = inTopics
+	}
+	t.learn(chatID, m)
+	return m, nil
+}
+
+// learn notes how people talk in a group.
+func (t *topics) learn(chatID string, m manner) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.groups == nil || len(t.groups) >= maxTopics {
-		t.groups = make(map[string]bool)
+		t.groups = make(map[string]manner)
 	}
-	t.groups[chatID] = all
-	return all, nil
+	t.groups[chatID] = m
 }
 
 // shows notes where a message with buttons stands.

@@ -173,6 +173,32 @@ func TestATopicIsNotGuessed(t *testing.T) {
 	}
 }
 
+// An app may not be allowed to ask what a group is like. What events have told of it counts then.
+func TestAGroupThatMayNotBeAskedAbout(t *testing.T) {
+	p, ann, _ := newTopics(t)
+	room := p.TopicGroup("forum", ann)
+	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672})
+	s := spoken{chat: room, thread: p.topic(p.Say(room, ann, "topic")), first: true, late: true}
+	for range 2 {
+		if key, err := p.Client.topics.key(p.ctx(), s); !errors.Is(err, errUnknownManner) {
+			t.Errorf("guessed %v, %v", key, err)
+		}
+	}
+	if n := len(p.Calls()); n != 2 { // one for the token
+		t.Errorf("%d calls", n)
+	}
+	if said, err := p.Said(p.ctx(), chat.FeishuChat(room), chat.Group, time.Now().Add(-time.Hour), 10); err != nil || len(said) != 0 {
+		t.Errorf("said %v, %v", said, err)
+	}
+	event := s
+	event.late = false
+	for _, s := range []spoken{event, s} {
+		if key, err := p.Client.topics.key(p.ctx(), s); err != nil || key.Thread != s.thread {
+			t.Errorf("%v, %v", key, err)
+		}
+	}
+}
+
 func TestWhatWasSaidInATopic(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	room := p.Group("team", ann)

@@ -3,6 +3,7 @@ package feishu
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -37,6 +38,7 @@ const (
 // Upload gives a file to the platform and returns its durable name, which [Client.Attach] takes in any process. Nobody sees
 // it yet, so doing it twice does no harm. What is no picture to the platform is taken as another file.
 func (c *Client) Upload(ctx context.Context, u chat.Upload) (name string, err error) {
+	defer func() { err = notTaken(ctx, err) }()
 	select {
 	case c.uploads <- struct{}{}:
 		defer func() { <-c.uploads }()
@@ -82,6 +84,14 @@ func (a *api) give(ctx context.Context, r request) (answer gjson.Result, err err
 	return answer, err
 }
 
+// notTaken marks a refusal of a file: the same file will be refused again.
+func notTaken(ctx context.Context, err error) error {
+	if errors.As(err, new(*Error)) && verdictOf(err) == refused && !errors.Is(err, chat.ErrRefused) && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", chat.ErrNotTaken, err)
+	}
+	return err
+}
+
 // kindOf is the platform's type of a file with this name.
 func kindOf(name string) string {
 	switch strings.ToLower(filepath.Ext(name)) {
@@ -102,6 +112,7 @@ func kindOf(name string) string {
 // Attach answers a message with a file that was uploaded, and a caption, Markdown; empty = none. The same idem within
 // an hour sends nothing twice. messageID is the one that shows the file.
 func (c *Client) Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (messageID string, err error) {
+	defer func() { err = notTaken(ctx, err) }()
 	how, key, ok := strings.Cut(name, "/")
 	if !ok || key == "" {
 		return "", fmt.Errorf("feishu: not the name of an upload: %q", name)

@@ -139,6 +139,7 @@ func readConfig(path string, environ []string) (config, error) {
 		if err := decodeTOML(data, &c); err != nil {
 			return c, &configError{fmt.Errorf("%s: %w", path, err)}
 		}
+		c.Feishu.File = path
 	}
 	if err := overlay(&c, environ); err != nil {
 		return c, &configError{err}
@@ -246,6 +247,22 @@ func (c config) validate() error {
 		errs = append(errs, errors.New("shutdown_timeout: want 0 or more"))
 	}
 	return errors.Join(errs...)
+}
+
+// outgoing is the folder of files that agents send, empty when they send none, and what they never send.
+func (c config) outgoing() (folder string, private []string, err error) {
+	data, private, err := c.DB.Place()
+	if err != nil {
+		return "", nil, err
+	}
+	private = append(private, data)
+	if c.Feishu.File != "" {
+		private = append(private, c.Feishu.File)
+	}
+	if c.Feishu.SendFiles {
+		folder = filepath.Join(data, "outgoing")
+	}
+	return folder, private, nil
 }
 
 // context is what is needed to build contexts.

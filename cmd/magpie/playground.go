@@ -17,7 +17,6 @@ import (
 
 	"magpie/bridge"
 	"magpie/db"
-	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/console"
 	"magpie/internal/feishusim"
@@ -81,7 +80,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 // config is that of a service that talks to the double and keeps everything in dir.
 func (p playgroundCmd) config(dir string, sim *feishusim.Server) (c config, err error) {
 	c = defaults()
-	c.Feishu = feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
+	c.Feishu.AppID, c.Feishu.AppSecret, c.Feishu.BaseURL = sim.AppID(), sim.AppSecret(), sim.URL()
 	c.Access = bridge.Access{Allow: []string{"*"}}
 	c.DB.URL = "sqlite://" + filepath.Join(dir, "magpie.db")
 	c.Log = logConfig{Level: "warn", Format: "console"}

@@ -73,6 +73,10 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	if err != nil {
 		return nil, err
 	}
+	outgoing, private, err := c.outgoing()
+	if err != nil {
+		return nil, err
+	}
 	app, err := holdApp(c.Feishu.AppID)
 	if err != nil {
 		return nil, err
@@ -96,7 +100,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	}
 	p := &program{cfg: c, log: log, app: app, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
 	p.metrics = newMetrics(p.snapshot)
-	if c.Memory.Tools {
+	if c.Memory.Tools || c.Feishu.SendFiles {
 		if p.tools, err = agenttools.Listen(log); err != nil {
 			return nil, errors.Join(err, store.Close(), app.Close())
 		}
@@ -106,6 +110,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 		Access: c.Access, Staff: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
 		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 		Lang: c.Feishu.Spoken(), NewLang: c.Feishu.NewLang(), Version: version(), Checks: p.checks(),
+		Mention: c.Feishu.GroupMention, LongAnswer: c.Feishu.LongAnswer, Outgoing: outgoing, Private: private,
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
 		if p.http, err = c.HTTP.listen(log); err != nil {

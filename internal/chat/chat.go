@@ -250,5 +250,6 @@ var (
 	ErrGone        = errors.New("the message was taken back")
 	ErrUnreachable = errors.New("the bot cannot reach this chat")
 	ErrRefused     = errors.New("the platform does not allow this content")
+	ErrNotTaken    = errors.New("the platform does not take this file")
 	ErrTooBig      = errors.New("the file is bigger than what is taken in")
 )

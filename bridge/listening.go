@@ -1,0 +1,91 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// mostBotTurns is how many questions of other bots are answered until a person speaks: two bots that answer each other
+// would go on for ever.
+const mostBotTurns = 10
+
+// listening says which messages of groups are for the bot.
+type listening struct {
+	db   *db.DB
+	rule chat.MentionRule // of groups that have none of their own; empty = MentionOnly
+	log  zerolog.Logger
+}
+
+// toBot reports whether a message is for the bot. Another bot must mention it, whatever the rule is.
+func (ls listening) toBot(ctx context.Context, m chat.Incoming) bool {
+	if m.Kind == chat.Private {
+		return m.ToBot
+	}
+	c, err := ls.db.Chats().Get(ctx, m.Key)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		ls.log.Error().Err(err).Stringer("chat", m.Key).Msg("rule of the group is not known")
+	}
+	switch {
+	case m.Actor.Bot && m.ToBot && c.BotTurns >= mostBotTurns:
+		ls.log.Warn().Stringer("chat", m.Key).Str("bot", m.Actor.ID).Msg("bots have talked to each other for long; a person must speak first")
+		return false
+	case m.ToBot || m.ToOthers || m.Actor.Bot:
+		return m.ToBot
+	}
+	switch ls.ruleOf(c) {
+	case chat.MentionNone:
+		return true
+	case chat.MentionCommands:
+		cmd, _, _ := parseCommand(m.Text)
+		return cmd != nil
+	}
+	return false
+}
+
+// ruleOf is the rule of a group.
+func (ls listening) ruleOf(c db.Chat) chat.MentionRule {
+	if own := chat.MentionRule(c.Settings.Mention); own.Known() {
+		return own
+	}
+	if ls.rule.Known() {
+		return ls.rule
+	}
+	return chat.MentionOnly
+}
+
+// mention shows or sets the rule of a group. Everybody who may talk there may set it: it is about their own group.
+func mention(_ context.Context, o ordered) (order, error) {
+	if o.m.Kind == chat.Private {
+		return o.say(outputTexts.MentionPrivate)
+	}
+	words := map[string]chat.MentionRule{
+		"mention": chat.MentionOnly, "all": chat.MentionNone, "commands": chat.MentionCommands,
+		"提及": chat.MentionOnly, "全部": chat.MentionNone, "命令": chat.MentionCommands,
+	}
+	word, _ := splitWord(o.args)
+	rule, ok := words[word]
+	switch {
+	case word == "":
+		return o.say(outputTexts.MentionNow, ruleWords(o.b.listening.ruleOf(o.chat)).in(o.lang))
+	case !ok:
+		return o.say(outputTexts.MentionUsage)
+	}
+	done, err := o.say(outputTexts.MentionSet, ruleWords(rule).in(o.lang))
+	done.set = func(s *db.Settings) { s.Mention = string(rule) }
+	return done, err
+}
+
+func ruleWords(r chat.MentionRule) phrase {
+	switch r {
+	case chat.MentionNone:
+		return outputTexts.RuleAll
+	case chat.MentionCommands:
+		return outputTexts.RuleCommands
+	}
+	return outputTexts.RuleMention
+}

@@ -1,0 +1,200 @@
+package bridge
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"magpie/internal/agenttools"
+)
+
+// mustWrite writes a file and the folders above it.
+func mustWrite(t testing.TB, path string, data []byte) string {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func mustLink(t testing.TB, to, path string) {
+	t.Helper()
+	if err := os.Symlink(to, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pixels(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Only what really lies in the project is sent.
+func TestOnlyFilesOfTheProjectAreTaken(t *testing.T) {
+	base := t.TempDir()
+	project, data := filepath.Join(base, "project"), filepath.Join(base, "project", "data")
+	secret := mustWrite(t, filepath.Join(base, "secret"), []byte("secret"))
+	mustWrite(t, filepath.Join(base, "project-2", "near"), []byte("secret"))
+	mustWrite(t, filepath.Join(project, "a.txt"), []byte("words"))
+	mustWrite(t, filepath.Join(project, "sub", "b.txt"), []byte("more words"))
+	mustWrite(t, filepath.Join(project, "..c", "..d"), []byte("odd"))
+	mustWrite(t, filepath.Join(project, "empty"), nil)
+	mustWrite(t, filepath.Join(data, "magpie.db"), []byte("secret"))
+	config := mustWrite(t, filepath.Join(project, "magpie.toml"), []byte("secret"))
+	mustLink(t, "sub/b.txt", filepath.Join(project, "link"))
+	mustLink(t, filepath.Join(project, "sub"), filepath.Join(project, "far"))
+	mustLink(t, secret, filepath.Join(project, "out"))
+	mustLink(t, "../secret", filepath.Join(project, "out2"))
+	mustLink(t, base, filepath.Join(project, "up"))
+	mustLink(t, "data", filepath.Join(project, "d"))
+	mustLink(t, "loop", filepath.Join(project, "loop"))
+	mustLink(t, project, filepath.Join(base, "alias"))
+	if err := errors.Join(os.Link(config, filepath.Join(project, "hard")), syscall.Mkfifo(filepath.Join(project, "pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	o := outgoing{dir: filepath.Join(data, "outgoing"), private: []string{data, config, filepath.Join(base, "nothing")}}
+	for path, want := range map[string]string{
+		"a.txt": "words", "./sub/../a.txt": "words", "sub/b.txt": "more words", "link": "more words", "far/b.txt": "more words", "..c/..d": "odd",
+		filepath.Join(project, "a.txt"): "words", filepath.Join(base, "alias", "a.txt"): "words",
+	} {
+		from := project
+		if strings.Contains(path, "alias") {
+			from = filepath.Join(base, "alias")
+		}
+		c, err := o.take(from, path)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		got, err := os.ReadFile(o.path(c.name))
+		if err != nil || string(got) != want || c.size != int64(len(want)) || c.picture {
+			t.Errorf("%s: %q, %+v, %v", path, got, c, err)
+		}
+	}
+	copies, err := os.ReadDir(o.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, why := range map[string]string{
+		"../secret": "project folder", "sub/../../secret": "project folder", secret: "project folder", "/etc/passwd": "project folder",
+		"../project-2/near": "project folder", filepath.Join(base, "project-2", "near"): "project folder", "/proc/self/environ": "project folder",
+		"out": "project folder", "out2": "project folder", "up/secret": "project folder", "up/project/a.txt": "",
+		"data/magpie.db": "never sent", "d/magpie.db": "never sent", "magpie.toml": "never sent", "hard": "never sent",
+		"data/outgoing/" + copies[0].Name(): "never sent",
+		"":                                  "project folder", ".": "project folder", "sub": "no usual file", "pipe": "no usual file", "/dev/zero": "project folder",
+		"nosuch": "no file", "a.txt/b": "no file", "loop": "no file", "a.txt\x00.png": "no file", "~/.ssh/id_rsa": "no file", "empty": "empty",
+	} {
+		c, err := o.take(project, path)
+		var refused *agenttools.RefusedError
+		if why == "" { // a way around that ends in the project
+			if err != nil {
+				t.Errorf("%q: %v", path, err)
+			}
+			continue
+		}
+		if !errors.As(err, &refused) || !strings.Contains(refused.Reason, why) {
+			t.Errorf("%q: %+v, %v", path, c, err)
+		}
+	}
+	for _, e := range copies {
+		if info, err := e.Info(); err != nil || info.Mode() != 0o600 {
+			t.Errorf("copy %v, %v", info, err)
+		}
+	}
+}
+
+func TestPicturesAreKnownByTheirContent(t *testing.T) {
+	project := t.TempDir()
+	o := outgoing{dir: t.TempDir()}
+	dots := pixels(t)
+	for name, tt := range map[string]struct {
+		data    []byte
+		picture bool
+	}{
+		"plot": {dots, true}, "plot.txt": {dots, true}, "words.png": {[]byte("words"), false}, "drawing.svg": {[]byte("<svg/>"), false},
+		"big.png": {append(bytes.Clone(dots), make([]byte, mostPicture)...), false},
+	} {
+		mustWrite(t, filepath.Join(project, name), tt.data)
+		if c, err := o.take(project, name); err != nil || c.picture != tt.picture {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
+	}
+	huge, err := os.Create(filepath.Join(project, "huge"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(huge.Truncate(mostFile+1), huge.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.take(project, "huge"); err == nil || !strings.Contains(err.Error(), "30 MB") {
+		t.Errorf("huge: %v", err)
+	}
+	needed, err := o.take(project, "plot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.sweep([]string{needed.name}); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(o.dir); err != nil || len(left) != 1 || left[0].Name() != needed.name {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if err := (outgoing{dir: filepath.Join(project, "none")}).sweep(nil); err != nil {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// While a folder is swapped for a link to a private one, again and again, nothing private is taken.
+func TestASwappedFolderLeadsNowhere(t *testing.T) {
+	base := t.TempDir()
+	project := filepath.Join(base, "project")
+	mustWrite(t, filepath.Join(project, "sub", "f"), []byte("words"))
+	data := filepath.Dir(mustWrite(t, filepath.Join(project, "data", "f"), []byte("secret")))
+	outside := filepath.Dir(mustWrite(t, filepath.Join(base, "outside", "f"), []byte("secret")))
+	o := outgoing{dir: filepath.Join(base, "out"), private: []string{data}}
+	sub, aside := filepath.Join(project, "sub"), filepath.Join(project, "aside")
+	done := make(chan struct{})
+	var swapping sync.WaitGroup
+	swapping.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			to := data
+			if i%2 == 0 {
+				to = outside
+			}
+			_ = errors.Join(os.Rename(sub, aside), os.Symlink(to, sub), os.Remove(sub), os.Rename(aside, sub))
+		}
+	})
+	taken := 0
+	for range 3000 {
+		c, err := o.take(project, "sub/f")
+		if err != nil {
+			continue
+		}
+		taken++
+		if got, err := os.ReadFile(o.path(c.name)); err != nil || string(got) != "words" {
+			t.Fatalf("took %q, %v", got, err)
+		}
+		o.drop(c.name)
+	}
+	close(done)
+	swapping.Wait()
+	if taken == 0 {
+		t.Error("nothing was ever taken")
+	}
+}

@@ -1,0 +1,159 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func changed(did chat.Doing, at int64) chat.Change {
+	return chat.Change{Key: room, Kind: chat.Group, Did: did, Actor: chat.Actor{ID: "ou_1", Name: "Ann"}, Title: "team", Time: time.UnixMilli(at)}
+}
+
+// waiting is what is to be said in the room.
+func waiting(w *world, key chat.Key) string {
+	w.Helper()
+	p, err := w.store.Outbox().Next(w.ctx, key)
+	if errors.Is(err, db.ErrNotFound) {
+		return ""
+	}
+	w.must(err)
+	w.must(w.store.Outbox().Delivered(w.ctx, p, "om_"+p.Idem))
+	return p.Text
+}
+
+func TestTheBotIntroducesItself(t *testing.T) {
+	w := testWorld(t)
+	for _, tt := range []struct {
+		c    chat.Change
+		want string
+	}{
+		{changed(chat.Added, 1000), "@我"}, {changed(chat.Added, 1000), ""}, {changed(chat.Removed, 2000), ""}, {changed(chat.Added, 1500), ""},
+		{changed(chat.Added, 3000), "@我"}, {changed("stroked", 4000), ""},
+	} {
+		w.must(w.bridge.Change(w.ctx, tt.c))
+		if got := waiting(w, room); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%+v: %q", tt.c, got)
+		}
+	}
+	w.must(w.store.Chats().Set(w.ctx, room, func(s *db.Settings) { s.Mention = "all" }))
+	w.must(w.bridge.Change(w.ctx, changed(chat.Added, 5000)))
+	if got := waiting(w, room); !strings.Contains(got, "直接说") {
+		t.Errorf("where no mention is needed: %q", got)
+	}
+	private := chat.Change{Key: chat.FeishuChat("oc_p"), Kind: chat.Private, Did: chat.Opened, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}
+	for _, want := range []string{"直接把问题", ""} {
+		w.must(w.bridge.Change(w.ctx, private))
+		if got := waiting(w, private.Key); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("opened: %q", got)
+		}
+	}
+}
+
+// teller remembers whom it told something.
+type teller struct {
+	recorder
+	to []chat.Key
+}
+
+func (r *teller) Reply(ctx context.Context, to chat.Ref, text, idem string) (string, error) {
+	r.mu.Lock()
+	r.to = append(r.to, to.Key)
+	r.mu.Unlock()
+	return r.recorder.Reply(ctx, to, text, idem)
+}
+
+// A group that may not talk to the bot is not spoken to. The owner learns of it, once.
+func TestAGroupOfStrangers(t *testing.T) {
+	out := &teller{}
+	l := newLine(t, out)
+	l.bridge.SetAccess(Access{Owner: "ou_boss"})
+	l.start()
+	for range 2 {
+		l.must(l.bridge.Change(t.Context(), changed(chat.Added, 1000)))
+	}
+	private := changed(chat.Opened, 1000)
+	private.Kind = chat.Private
+	l.must(l.bridge.Change(t.Context(), private))
+	l.until("the owner to be told", func() bool {
+		out.mu.Lock()
+		defer out.mu.Unlock()
+		return len(out.said) > 0
+	})
+	l.stop()
+	if len(out.said) != 1 || !strings.Contains(out.said[0], "Ann") || !strings.Contains(out.said[0], room.ID) || !slices.Equal(out.to, []chat.Key{chat.FeishuUser("ou_boss")}) {
+		t.Errorf("told %v: %q", out.to, out.said)
+	}
+	if n := l.count(`SELECT COUNT(*) FROM outbox`); n != 0 {
+		t.Errorf("%d messages wait for strangers", n)
+	}
+}
+
+// Where the bot is not any more nothing goes on; where it comes back it answers again.
+func TestRemovedAndAddedAgain(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.must(l.bridge.Change(t.Context(), changed(chat.Added, 1000)))
+	for _, id := range []string{"om_1", "om_2"} { // nobody works yet: both wait
+		l.say(id, "hello")
+	}
+	l.must(l.bridge.Change(t.Context(), changed(chat.Dissolved, 2000)))
+	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'chat'`); n != 1 {
+		t.Errorf("%d turns are cancelled", n)
+	}
+	l.start()
+	l.must(l.bridge.Change(t.Context(), changed(chat.Added, 3000)))
+	l.say("om_3", "hello again")
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	if n := l.count(`SELECT COUNT(*) FROM turns`); n != 2 {
+		t.Errorf("%d turns", n)
+	}
+}
+
+// A running turn of the chat or of one of its topics is stopped.
+func TestRemovedWhileATurnRuns(t *testing.T) {
+	l := newLine(t, &recorder{})
+	topic := room
+	topic.Thread = "omt_1"
+	stopped := map[chat.Key]error{}
+	for _, key := range []chat.Key{room, topic} {
+		in := heard("om_"+key.Thread, "hello")
+		in.Key = key
+		_, err := l.bridge.db.Accept(t.Context(), db.Entry{Incoming: in, Class: chat.Talk})
+		l.must(err)
+		c, err := l.bridge.db.Turns().Claim(t.Context(), key, db.Names{Session: "s", Prompt: "p"}, true)
+		l.must(err)
+		l.bridge.lanes.enter(key)
+		l.bridge.lanes.begin(key, c.Turn.ID, func(cause error) { stopped[key] = cause })
+	}
+	l.must(l.bridge.Change(t.Context(), changed(chat.Removed, 2000)))
+	if !errors.Is(stopped[room], errStopped) || !errors.Is(stopped[topic], errStopped) {
+		t.Errorf("stopped %v", stopped)
+	}
+}
+
+// A press of a turn's button belongs to the turn's topic, and to no other chat than that in which it was pressed.
+func TestAPressBelongsToTheTurnsTopic(t *testing.T) {
+	l := newLine(t, &recorder{})
+	topic := room
+	topic.Thread = "omt_1"
+	in := heard("om_1", "hello")
+	in.Key = topic
+	got, err := l.bridge.db.Accept(t.Context(), db.Entry{Incoming: in, Class: chat.Talk})
+	l.must(err)
+	for _, tt := range []struct {
+		pressed chat.Key
+		turn    int64
+		want    chat.Key
+	}{{room, got.Turn, topic}, {room, 0, room}, {room, got.Turn + 7, room}, {chat.FeishuChat("oc_2"), got.Turn, chat.FeishuChat("oc_2")}, {topic, 0, topic}} {
+		if key := l.bridge.places.of(t.Context(), chat.Press{Key: tt.pressed, Action: chat.Action{Turn: tt.turn}}); key != tt.want {
+			t.Errorf("pressed in %v, turn %d: %v", tt.pressed, tt.turn, key)
+		}
+	}
+}

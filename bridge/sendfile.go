@@ -1,0 +1,111 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/agenttools"
+	"magpie/internal/chat"
+)
+
+const sendFileTool = "Shows a file of the project to the people of this chat: pictures as pictures, everything else as a file to download. Use it " +
+	"when the user asks for a file, and for what you have made that is better seen than described: a plot, a document, an archive. " +
+	"Only files in the project folder can be sent, of 30 MB at most. The people see it at once, before the rest of your answer; do not send the same file twice."
+
+// Bounds of what one turn sends.
+const (
+	longestCaption = 2000             // runes
+	mostSent       = 20               // files of one turn
+	deliveryWait   = 20 * time.Second // that the agent waits to learn what became of its file
+)
+
+// toSend is a file that the agent wants to show.
+type toSend struct {
+	Path    string `json:"path" jsonschema:"the file, in the project folder"`
+	Caption string `json:"caption,omitempty" jsonschema:"a line that says what it is, in the language of the user, Markdown; may be empty"`
+}
+
+// sendFile leaves a file to be delivered as an answer to what the turn answers, and waits a while for that.
+func (d *desk) sendFile(ctx context.Context, key chat.Key, in toSend) (string, error) {
+	a, err := d.running(key)
+	if err != nil {
+		return "", err
+	}
+	if n := len([]rune(in.Caption)); n > longestCaption {
+		return "", notSent("Not sent: the caption has %d characters, and %d are the most. Say the rest in your answer.", n, longestCaption)
+	}
+	turn := a.claim.Turn
+	switch n, err := d.outbox.posts.Parcels().Of(ctx, turn.ID); {
+	case err != nil:
+		return "", err
+	case n >= mostSent:
+		return "", notSent("Not sent: %d files are the most for one question. Pack the rest into an archive, and offer to send it when the user asks.", mostSent)
+	}
+	copies := d.outbox.parcels.copies
+	c, err := copies.take(a.project, in.Path)
+	if err != nil {
+		return "", err
+	}
+	p := db.Parcel{Name: fileName(in.Path), Picture: c.picture, Caption: in.Caption, Size: c.size, Copy: c.name}
+	p, fresh, err := d.outbox.posts.Parcels().Leave(ctx, turn, p, giftIdem(turn.ID, p, c))
+	if err != nil || !fresh {
+		copies.drop(c.name)
+	}
+	if err != nil {
+		return "", err
+	}
+	d.log.Info().Stringer("chat", key).Int64("turn", turn.ID).Int64("bytes", p.Size).Bool("picture", p.Picture).Bool("fresh", fresh).Msg("the agent sends a file")
+	d.outbox.wake(key)
+	p, err = d.outbox.parcels.await(ctx, p.ID, deliveryWait)
+	if err != nil {
+		return "", err
+	}
+	return became(p, fresh)
+}
+
+// giftIdem names a file that a turn gives: the same content under the same name and with the same words is the same.
+func giftIdem(turn int64, p db.Parcel, c copied) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", c.sum, p.Name, p.Caption))
+	return fmt.Sprintf("file:%d:%s", turn, hex.EncodeToString(sum[:16]))
+}
+
+// became tells the agent what became of its file.
+func became(p db.Parcel, fresh bool) (string, error) {
+	switch {
+	case p.State == db.Shown && !fresh:
+		return "You have sent this file already; it is shown once.", nil
+	case p.State == db.Shown && p.Picture:
+		return fmt.Sprintf("Sent: the people see the picture %q now.", p.Name), nil
+	case p.State == db.Shown:
+		return fmt.Sprintf("Sent: the people can open %q now.", p.Name), nil
+	case p.State == db.OnItsWay:
+		return "Not delivered yet: the platform does not take it right now. It will be delivered as soon as it does; do not send it again.", nil
+	case p.State == db.RefusedParcel:
+		return "", notSent("Not sent: the platform does not take this file. The people were told so.")
+	}
+	return "", &agenttools.RefusedError{Reason: "Not sent: the question was taken back, or the chat is gone."}
+}
+
+// longestName is the length of a file's name, in runes.
+const longestName = 100
+
+// fileName is how people see a file: without its folder and without what is not seen.
+func fileName(path string) string {
+	name := visible(filepath.Base(path))
+	if name == "" {
+		return "file"
+	}
+	if r := []rune(name); len(r) > longestName {
+		ext := []rune(filepath.Ext(name))
+		if len(ext) > longestName/4 {
+			ext = nil
+		}
+		name = string(r[:longestName-len(ext)-1]) + "…" + string(ext)
+	}
+	return name
+}

@@ -1,0 +1,191 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Parcel is a file on its way to the people of a chat.
+type Parcel struct {
+	ID      int64
+	Name    string // as people see it
+	Picture bool   // to be shown as a picture
+	Caption string
+	Size    int64  // in bytes
+	Copy    string // names its copy in the folder of what goes out; empty = its content is the text of its post
+	Upload  string // the platform's name of it; empty = not uploaded yet
+	State   ParcelState
+}
+
+// ParcelState says what became of a parcel.
+type ParcelState string
+
+// The states of a parcel. All but OnItsWay are final.
+const (
+	OnItsWay      ParcelState = "waiting"
+	Shown         ParcelState = "shown"
+	RefusedParcel ParcelState = "refused" // the platform does not take it
+	Dropped       ParcelState = "dropped" // there was nobody to show it to
+)
+
+// Parcels are the files that agents give to people.
+type Parcels struct{ db *DB }
+
+// Parcels gives the files in the outbox.
+func (o Outbox) Parcels() Parcels { return Parcels(o) }
+
+const insertParcel = `INSERT INTO parcels (chat_key, turn_id, idem, name, picture, caption, size, copy, created_at)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (idem) DO NOTHING RETURNING id`
+
+const parcelColumns = `id, name, picture, caption, size, copy, upload, state`
+
+const selectParcel = `SELECT ` + parcelColumns + ` FROM parcels WHERE id = ?1`
+
+const parcelByIdem = `SELECT ` + parcelColumns + ` FROM parcels WHERE idem = ?1`
+
+func scanParcel(row *sql.Row) (Parcel, error) {
+	var p Parcel
+	err := row.Scan(&p.ID, &p.Name, &p.Picture, &p.Caption, &p.Size, &p.Copy, &p.Upload, &p.State)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Parcel{}, ErrNotFound
+	}
+	return p, err
+}
+
+// Leave leaves a parcel of a running turn to be delivered, as an answer to what the turn answers. The same idem leaves
+// nothing twice: fresh is false then, and the parcel is the one that was left before.
+func (ps Parcels) Leave(ctx context.Context, t Turn, p Parcel, idem string) (left Parcel, fresh bool, err error) {
+	err = ps.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if p.ID, err = ps.add(ctx, tx, t, p, idem, ""); err != nil {
+			return err
+		}
+		fresh = p.ID != 0
+		left, err = scanParcel(tx.QueryRowContext(ctx, parcelByIdem, idem))
+		return err
+	})
+	if err != nil {
+		return Parcel{}, false, fmt.Errorf("leave a file of turn %d: %w", t.ID, err)
+	}
+	return left, fresh, nil
+}
+
+// add adds a parcel and its post. It gives 0 when the parcel is known.
+func (ps Parcels) add(ctx context.Context, tx *sql.Tx, t Turn, p Parcel, idem, content string) (id int64, err error) {
+	err = tx.QueryRowContext(ctx, insertParcel, t.Key.String(), t.ID, idem, p.Name, p.Picture, p.Caption, p.Size, p.Copy, millis(ps.db.now())).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	} else if err != nil {
+		return 0, fmt.Errorf("add a parcel: %w", err)
+	}
+	p.ID = id
+	return id, ps.db.Outbox().post(ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: idem, ReplyTo: t.ReplyTo, Text: content, Parcel: &p})
+}
+
+// Get returns a parcel, or [ErrNotFound].
+func (ps Parcels) Get(ctx context.Context, id int64) (Parcel, error) {
+	p, err := scanParcel(ps.db.read.QueryRowContext(ctx, selectParcel, id))
+	if err != nil {
+		return Parcel{}, fmt.Errorf("parcel %d: %w", id, err)
+	}
+	return p, nil
+}
+
+const setUpload = `UPDATE parcels SET upload = ?2 WHERE id = ?1`
+
+// Uploaded notes the platform's name of a parcel, before anybody can see it: by that it is found if it was shown.
+func (ps Parcels) Uploaded(ctx context.Context, id int64, upload string) error {
+	if _, err := ps.db.exec(ctx, setUpload, id, upload); err != nil {
+		return fmt.Errorf("note the upload of parcel %d: %w", id, err)
+	}
+	return nil
+}
+
+const setParcelState = `UPDATE parcels SET state = ?2, caption = '' WHERE id = ?1`
+
+// settle notes what became of a parcel whose post is done with.
+func (p Parcel) settle(ctx context.Context, tx *sql.Tx, messageID string) error {
+	state := Shown
+	switch {
+	case p.State != OnItsWay:
+		state = p.State
+	case messageID == "":
+		state = Dropped
+	}
+	if _, err := tx.ExecContext(ctx, setParcelState, p.ID, state); err != nil {
+		return fmt.Errorf("note what became of parcel %d: %w", p.ID, err)
+	}
+	return nil
+}
+
+const turnParcels = `SELECT COUNT(*) FROM parcels WHERE turn_id = ?1`
+
+// Of counts the parcels that a turn has given.
+func (ps Parcels) Of(ctx context.Context, turn int64) (n int, err error) {
+	if err := ps.db.read.QueryRowContext(ctx, turnParcels, turn).Scan(&n); err != nil {
+		return 0, fmt.Errorf("files of turn %d: %w", turn, err)
+	}
+	return n, nil
+}
+
+const neededCopies = `SELECT copy FROM parcels WHERE copy <> '' AND id IN (SELECT parcel_id FROM outbox WHERE parcel_id > 0)`
+
+// Copies names the copies that are still to be shown.
+func (ps Parcels) Copies(ctx context.Context) (_ []string, err error) {
+	rows, err := ps.db.read.QueryContext(ctx, neededCopies)
+	if err != nil {
+		return nil, fmt.Errorf("list the files that go out: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}
+
+const postponePost = `UPDATE outbox SET id = (SELECT MAX(id) + 1 FROM outbox), attempts = attempts + 1, next_at = ?2 WHERE id = ?1`
+
+// Postpone puts the post of a parcel off, and lets what waits behind it go first: an answer is not held up by a file.
+func (ps Parcels) Postpone(ctx context.Context, p Post, until time.Time) error {
+	err := ps.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return overwritePost(ctx, tx, postponePost, p.ID, millis(until))
+	})
+	if err != nil {
+		return fmt.Errorf("put parcel %d off: %w", p.Parcel.ID, err)
+	}
+	return nil
+}
+
+const forgetParcels = `DELETE FROM parcels WHERE created_at < ?1 AND id NOT IN (SELECT parcel_id FROM outbox)`
+
+// history is what the History says of a parcel that was shown.
+func (p Parcel) history() string {
+	word := "文件"
+	if p.Picture {
+		word = "图片"
+	}
+	text := "[" + word + " " + p.Name + "]"
+	if p.Caption != "" {
+		text += " " + p.Caption
+	}
+	return text
+}
+
+// LongAnswer is an answer that is also given as a file.
+type LongAnswer struct {
+	Name string // of the file
+	Text string
+}
+
+// leave leaves the answer to be delivered after the turn's card.
+func (a LongAnswer) leave(ctx context.Context, ps Parcels, tx *sql.Tx, t Turn) error {
+	_, err := ps.add(ctx, tx, t, Parcel{Name: a.Name, Size: int64(len(a.Text))}, fmt.Sprintf("answer:%d", t.ID), a.Text)
+	return err
+}

@@ -1,0 +1,162 @@
+package db_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// nextPost is the oldest of what waits in the chat of the tests.
+func nextPost(t testing.TB, d *db.DB) db.Post {
+	t.Helper()
+	p, err := d.Outbox().Next(t.Context(), oc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func leave(t testing.TB, d *db.DB, c db.Claim, p db.Parcel, idem string) (db.Parcel, bool) {
+	t.Helper()
+	p, fresh, err := d.Outbox().Parcels().Leave(t.Context(), c.Turn, p, idem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, fresh
+}
+
+func TestAParcelIsLeftOnceAndGoesBeforeTheCard(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "plot it"))
+	c := claim(t, d, "s-1")
+	give := db.Parcel{Name: "plot.png", Picture: true, Caption: "the plot", Size: 7, Copy: "c-1"}
+	p, first := leave(t, d, c, give, "file:1")
+	again, second := leave(t, d, c, give, "file:1")
+	if !first || second || again != p || p.State != db.OnItsWay {
+		t.Errorf("left %+v, %v, then %+v, %v", p, first, again, second)
+	}
+	finish(t, d, db.End{Turn: c.Turn, Answer: "here it is"})
+	post := nextPost(t, d)
+	if post.Parcel == nil || *post.Parcel != p || post.Card != nil || post.ReplyTo != "om_1" {
+		t.Fatalf("post %+v", post)
+	}
+	parcels := d.Outbox().Parcels()
+	if err := parcels.Uploaded(t.Context(), p.ID, "image/img_1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := nextPost(t, d).Parcel.Upload; got != "image/img_1" {
+		t.Errorf("upload %q", got)
+	}
+	if names, err := parcels.Copies(t.Context()); err != nil || !slices.Equal(names, []string{"c-1"}) {
+		t.Errorf("copies %v, %v", names, err)
+	}
+	delivered(t, d, nextPost(t, d), "om_file")
+	if got, err := parcels.Get(t.Context(), p.ID); err != nil || got.State != db.Shown || got.Caption != "" {
+		t.Errorf("shown: %+v, %v", got, err)
+	}
+	if names, err := parcels.Copies(t.Context()); err != nil || len(names) != 0 {
+		t.Errorf("copies of what was shown: %v, %v", names, err)
+	}
+	if nextPost(t, d).Card == nil {
+		t.Error("the card does not follow")
+	}
+	if _, fresh := leave(t, d, c, give, "file:1"); fresh {
+		t.Error("what was shown is shown again")
+	}
+	if known, err := d.Messages().Known(t.Context(), oc, "om_file"); err != nil || !known {
+		t.Errorf("the History does not know of the file: %v", err)
+	}
+	if got := history(t, d, 0, 100); strings.Contains(got, "plot.png") {
+		t.Errorf("history %q", got)
+	}
+}
+
+// A file that cannot be delivered does not hold up the answer.
+func TestAParcelThatWaitsLetsOthersGoFirst(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "plot it"))
+	c := claim(t, d, "s-1")
+	leave(t, d, c, db.Parcel{Name: "a", Copy: "c-1"}, "file:1")
+	finish(t, d, db.End{Turn: c.Turn, Answer: "done"})
+	due := time.Now().Add(time.Minute)
+	if err := d.Outbox().Parcels().Postpone(t.Context(), nextPost(t, d), due); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Outbox().Add(t.Context(), db.Post{Key: oc, Idem: "later", ReplyTo: "om_1", Text: "later"}); err != nil {
+		t.Fatal(err)
+	}
+	card := nextPost(t, d)
+	if card.Card == nil {
+		t.Fatalf("next is %+v", card)
+	}
+	delivered(t, d, card, "")
+	p := nextPost(t, d)
+	if p.Parcel == nil || p.Attempts != 1 || p.Due.UnixMilli() != due.UnixMilli() {
+		t.Errorf("then %+v", p)
+	}
+	p.Parcel.State = db.RefusedParcel
+	delivered(t, d, p, "")
+	if got, err := d.Outbox().Parcels().Get(t.Context(), p.Parcel.ID); err != nil || got.State != db.RefusedParcel {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if p := nextPost(t, d); p.Text != "later" {
+		t.Errorf("last %+v", p)
+	}
+	accept(t, d, say("om_2", "more"))
+	if next := claim(t, d, "s-1"); next.Turn.ID == c.Turn.ID {
+		t.Error("the same turn again")
+	}
+}
+
+func TestALongAnswerFollowsItsCardOnce(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "tell all"))
+	c := claim(t, d, "s-1")
+	end := db.End{Turn: c.Turn, Answer: "all of it", File: &db.LongAnswer{Name: "answer.md", Text: "all of it"}}
+	finish(t, d, end)
+	end.State = db.Done
+	if err := d.Turns().Finish(t.Context(), end); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("finished twice: %v", err)
+	}
+	delivered(t, d, nextPost(t, d), "")
+	p := nextPost(t, d)
+	if p.Parcel == nil || p.Parcel.Copy != "" || p.Text != "all of it" || p.Parcel.Name != "answer.md" || p.ReplyTo != "om_1" {
+		t.Fatalf("post %+v", p)
+	}
+	delivered(t, d, p, "om_file")
+	if _, err := d.Outbox().Next(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("something is left: %v", err)
+	}
+	d.At(t, time.Now().Add(31*24*time.Hour))
+	if _, err := d.Sweep(t.Context(), db.Defaults()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Outbox().Parcels().Get(t.Context(), p.Parcel.ID); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("kept for ever: %v", err)
+	}
+}
+
+func TestNearbyCards(t *testing.T) {
+	d := fresh(t)
+	var turns []int64
+	for _, id := range []string{"om_1", "om_2"} {
+		accept(t, d, say(id, id))
+		c := claim(t, d, "s-1")
+		if err := d.Turns().SetCard(t.Context(), c.Turn.ID, "card of "+id); err != nil {
+			t.Fatal(err)
+		}
+		finish(t, d, db.End{Turn: c.Turn})
+		turns = append(turns, c.Turn.ID)
+	}
+	if cards, err := d.Outbox().NearbyCards(t.Context(), oc, turns[1]); err != nil || !slices.Equal(cards, []string{"card of om_1"}) {
+		t.Errorf("%v, %v", cards, err)
+	}
+	if cards, err := d.Outbox().NearbyCards(t.Context(), chat.FeishuChat("oc_other"), turns[1]); err != nil || len(cards) != 0 {
+		t.Errorf("%v, %v", cards, err)
+	}
+}

@@ -1,0 +1,100 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// CancelledChat is the failure of a turn that was cancelled because the bot is not in its chat any more.
+const CancelledChat = "chat"
+
+// inChat asks for a chat and all its topics.
+const inChat = `(chat_key = ?1 OR chat_key > ?1 || ':thread:' AND chat_key < ?1 || ':thread;')`
+
+const (
+	touchPlace = `INSERT INTO chats (no, key, kind, title) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3)
+		ON CONFLICT (key) DO UPDATE SET title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END`
+	setJoined = `UPDATE chats SET joined_at = ?2 WHERE key = ?1 AND joined_at < ?2 AND left_at < ?2`
+	setLeft   = `UPDATE chats SET left_at = ?2 WHERE key = ?1 AND left_at < ?2 AND joined_at <= ?2`
+	toTopics  = `UPDATE chats SET (joined_at, left_at) = (SELECT joined_at, left_at FROM chats WHERE key = ?1)
+		WHERE key > ?1 || ':thread:' AND key < ?1 || ':thread;'`
+
+	setGreeted = `UPDATE chats SET greeted_at = ?2 WHERE key = ?1 AND greeted_at = 0 AND next_seq = 1`
+
+	cancelQueued = `UPDATE turns SET state = 'cancelled', failure = '` + CancelledChat + `', ended_at = ?2
+		WHERE ` + inChat + ` AND state = 'queued'` + isOpen
+	dropParcels = `UPDATE parcels SET state = 'dropped', caption = '' WHERE state = 'waiting' AND id IN (SELECT parcel_id FROM outbox WHERE ` + inChat + `)`
+	dropPosts   = `DELETE FROM outbox WHERE ` + inChat
+
+	selectPlaces = `SELECT chat_key FROM turns WHERE ` + inChat + ` AND state = 'running'` + isOpen
+)
+
+// Join notes that the bot was added to a chat, and leaves a greeting to be delivered there; empty = none. It reports false, and
+// does nothing, when it is told again, or late.
+func (cs Chats) Join(ctx context.Context, c chat.Change, greeting string) (fresh bool, err error) {
+	return cs.enter(ctx, c, setJoined, c.Time, greeting)
+}
+
+// Open notes that somebody has opened the private chat, and leaves a greeting to be delivered there the first time, if
+// nothing was said there before.
+func (cs Chats) Open(ctx context.Context, c chat.Change, greeting string) (fresh bool, err error) {
+	return cs.enter(ctx, c, setGreeted, cs.db.now(), greeting)
+}
+
+func (cs Chats) enter(ctx context.Context, c chat.Change, note string, at time.Time, greeting string) (fresh bool, err error) {
+	err = cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if fresh, err = noted(ctx, tx, c, note, at); err != nil || !fresh || greeting == "" {
+			return err
+		}
+		return cs.db.Outbox().post(ctx, tx, Post{Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, millis(at)), Text: greeting})
+	})
+	if err != nil {
+		return false, fmt.Errorf("note the bot's place in %v: %w", c.Key, err)
+	}
+	return fresh, nil
+}
+
+// Leave notes that the bot is in a chat no more: turns that wait there and in its topics are cancelled, and what was to be
+// shown there is dropped. It names the chats in which turns run, which the caller stops. It reports false, and does nothing, when it is told again, or late.
+func (cs Chats) Leave(ctx context.Context, c chat.Change) (running []chat.Key, fresh bool, err error) {
+	key := c.Key.String()
+	err = cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if fresh, err = noted(ctx, tx, c, setLeft, c.Time); err != nil || !fresh {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, cancelQueued, key, millis(cs.db.now())); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, dropParcels, key); err != nil {
+			return err
+		}
+		if running, err = chatKeys(ctx, tx, selectPlaces, key); err != nil {
+			return err
+		}
+		return overwritePost(ctx, tx, dropPosts, key)
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("leave %v: %w", c.Key, err)
+	}
+	return running, fresh, nil
+}
+
+// noted reports whether a change of the bot's place is news.
+func noted(ctx context.Context, tx *sql.Tx, c chat.Change, note string, at time.Time) (bool, error) {
+	if _, err := tx.ExecContext(ctx, touchPlace, c.Key.String(), c.Kind, c.Title); err != nil {
+		return false, err
+	}
+	res, err := tx.ExecContext(ctx, note, c.Key.String(), millis(at))
+	if err != nil {
+		return false, err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return false, err
+	}
+	_, err = tx.ExecContext(ctx, toTopics, c.Key.String())
+	return true, err
+}

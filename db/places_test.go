@@ -1,0 +1,153 @@
+package db_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func change(did chat.Doing, at int64) chat.Change {
+	return chat.Change{Key: oc, Kind: chat.Group, Did: did, Title: "team", Time: time.UnixMilli(at)}
+}
+
+// Changes of the bot's place count once, and in the order of their times, whenever they are told.
+func TestTheBotsPlace(t *testing.T) {
+	d := fresh(t)
+	topic := oc
+	topic.Thread = "omt_1"
+	join := func(at int64) bool {
+		t.Helper()
+		news, err := d.Chats().Join(t.Context(), change(chat.Added, at), "hello")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return news
+	}
+	out := func(at int64) (bool, []chat.Key) {
+		t.Helper()
+		running, fresh, err := d.Chats().Leave(t.Context(), change(chat.Removed, at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fresh, running
+	}
+	if !join(1000) || join(1000) {
+		t.Error("added once")
+	}
+	if p := nextPost(t, d); p.Text != "hello" || p.ReplyTo != "" {
+		t.Errorf("greeting %+v", p)
+	}
+	accept(t, d, say("om_1", "begun"))
+	c := claim(t, d, "s-1")
+	leave(t, d, c, db.Parcel{Name: "a", Copy: "c-1"}, "file:1")
+	accept(t, d, say("om_2", "waits"))
+	inTopic := say("om_3", "waits in a topic")
+	inTopic.Key = topic
+	accept(t, d, inTopic)
+	elsewhere := say("om_4", "elsewhere")
+	elsewhere.Key = chat.FeishuChat(oc.ID + "2")
+	accept(t, d, elsewhere)
+	if fresh, _ := out(500); fresh {
+		t.Error("a removal from before was taken for news")
+	}
+	gone, running := out(2000)
+	if !gone || !slices.Equal(running, []chat.Key{oc}) {
+		t.Errorf("out: %v, running %v", gone, running)
+	}
+	if again, _ := out(2000); again {
+		t.Error("removed twice")
+	}
+	if keys, err := d.Turns().QueuedChats(t.Context()); err != nil || !slices.Equal(keys, []chat.Key{elsewhere.Key}) {
+		t.Errorf("still queued: %v, %v", keys, err)
+	}
+	if p, err := d.Outbox().Next(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("still to be shown: %+v, %v", p, err)
+	}
+	if names, err := d.Outbox().Parcels().Copies(t.Context()); err != nil || len(names) != 0 {
+		t.Errorf("copies %v, %v", names, err)
+	}
+	active := func() (keys []chat.Key) {
+		t.Helper()
+		list, err := d.Chats().Active(t.Context(), time.Time{}, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range list {
+			keys = append(keys, a.Key)
+		}
+		return keys
+	}
+	if got := active(); !slices.Equal(got, []chat.Key{elsewhere.Key}) {
+		t.Errorf("active %v", got)
+	}
+	if join(1500) {
+		t.Error("an addition from before the removal was taken for news")
+	}
+	if !join(3000) || len(active()) != 3 {
+		t.Errorf("added again: active %v", active())
+	}
+}
+
+// The bot introduces itself once to whom has never spoken to it.
+func TestAPrivateChatIsGreetedOnce(t *testing.T) {
+	d := fresh(t)
+	open := func() bool {
+		t.Helper()
+		c := change(chat.Opened, 1000)
+		c.Kind = chat.Private
+		news, err := d.Chats().Open(t.Context(), c, "hello")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return news
+	}
+	if !open() || open() {
+		t.Error("greeted once")
+	}
+	other := fresh(t)
+	accept(t, other, say("om_1", "hi"))
+	if greeted, err := other.Chats().Open(t.Context(), change(chat.Opened, 1000), "hello"); err != nil || greeted {
+		t.Errorf("greeted in the middle: %v", err)
+	}
+}
+
+func TestQuestionsOfOtherBotsAreCounted(t *testing.T) {
+	d := fresh(t)
+	for i, tt := range []struct {
+		bot   bool
+		class chat.Class
+		want  int
+	}{{true, chat.Talk, 1}, {true, chat.Overheard, 1}, {true, chat.Talk, 2}, {false, chat.Overheard, 0}, {true, chat.Talk, 1}, {false, chat.Talk, 0}, {false, chat.Talk, 0}} {
+		e := say(string(rune('a'+i)), "words")
+		e.Actor.Bot, e.Class = tt.bot, tt.class
+		accept(t, d, e)
+		accept(t, d, e) // told again
+		if got := chatOf(t, d).BotTurns; got != tt.want {
+			t.Errorf("%d: %d questions of bots, want %d", i, got, tt.want)
+		}
+	}
+}
+
+// A topic begins with the settings of its chat, and changes them on its own.
+func TestATopicInheritsSettings(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "hi"))
+	if err := d.Chats().Set(t.Context(), oc, func(s *db.Settings) { s.Model, s.Mention = "opus", "all" }); err != nil {
+		t.Fatal(err)
+	}
+	e := say("om_2", "in a topic")
+	e.Key.Thread = "omt_1"
+	accept(t, d, e)
+	if err := d.Chats().Set(t.Context(), oc, func(s *db.Settings) { s.Model = "haiku" }); err != nil {
+		t.Fatal(err)
+	}
+	e.ID = "om_3"
+	accept(t, d, e)
+	if c, err := d.Chats().Get(t.Context(), e.Key); err != nil || c.Settings.Model != "opus" || c.Settings.Mention != "all" {
+		t.Errorf("%+v, %v", c.Settings, err)
+	}
+}
