@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -167,7 +169,7 @@ func downloadAgain(t *testing.T, killed bool) {
 		t.Fatalf("%d files are wanted after the end of the program", n)
 	}
 	if killed { // nobody had the time to put the turn back
-		d.sql("UPDATE turns SET state = 'running'")
+		d.sql("UPDATE turns SET state = 'running', session_id = '" + uuid.NewString() + "', prompt_id = '" + uuid.NewString() + "'")
 	}
 	close(d.shelf.hold)
 	again := New(d.bridge.cfg, d.bridge.db, d.pool, d.rec, d.bridge.log)
