@@ -149,7 +149,7 @@ func (fs *files) settle(ctx context.Context, key chat.Key, m *chat.Message, f *c
 		text = fs.kept(m.Text)
 	}
 	stored := *f
-	stored.Said = redact.Text(f.Said, fs.redact)
+	stored.Said = fs.kept(f.Said)
 	stored.Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, fs.Folder), string(filepath.Separator))
 	err := fs.db.Files().Settle(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
 	switch {
