@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -150,6 +152,12 @@ func TestAMessageIsTakenInBeforeItsFiles(t *testing.T) {
 }
 
 func TestADownloadIsDoneAgainAfterARestart(t *testing.T) {
+	for name, killed := range map[string]bool{"ended": false, "killed": true} {
+		t.Run(name, func(t *testing.T) { downloadAgain(t, killed) })
+	}
+}
+
+func downloadAgain(t *testing.T, killed bool) {
 	d := newDesktop(t)
 	d.shelf.files["k1"], d.shelf.hold = "x", make(chan struct{})
 	d.bridge.cfg.Shutdown = time.Second
@@ -159,6 +167,9 @@ func TestADownloadIsDoneAgainAfterARestart(t *testing.T) {
 	d.stop()
 	if n := d.count("SELECT COUNT(*) FROM files WHERE state = 'wanted'"); n != 1 {
 		t.Fatalf("%d files are wanted after the end of the program", n)
+	}
+	if killed { // nobody had the time to put the turn back
+		d.sql("UPDATE turns SET state = 'running', session_id = '" + uuid.NewString() + "', prompt_id = '" + uuid.NewString() + "'")
 	}
 	close(d.shelf.hold)
 	again := New(d.bridge.cfg, d.bridge.db, d.pool, d.rec, d.bridge.log)

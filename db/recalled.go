@@ -17,9 +17,12 @@ type Recalled struct {
 }
 
 // A topic's messages are looked for as well: who takes one back tells only of which chat it was.
-const selectVersions = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), chat_key, state, ` + messageColumns + ` FROM messages
-	WHERE chat_key IN (SELECT key FROM chats WHERE key = ?1 OR key > ?1 || ':thread:' AND key < ?1 || ':thread;')
-	AND (message_id = ?2 OR message_id > 'edit:' || ?2 || ':' AND message_id < 'edit:' || ?2 || ';') ORDER BY seq`
+const ofRoom = ` WHERE c.key >= ?1 AND c.key < ?1 || ':thread;' AND (c.key = ?1 OR c.key > ?1 || ':thread:')`
+
+const selectVersions = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), chat_key, state, ` + messageColumns + ` FROM messages WHERE id IN (
+	SELECT m.id FROM chats c CROSS JOIN messages m ON m.chat_key = c.key AND m.message_id = ?2` + ofRoom + `
+	UNION ALL SELECT m.id FROM chats c CROSS JOIN messages m ON m.chat_key = c.key
+		AND m.message_id > 'edit:' || ?2 || ':' AND m.message_id < 'edit:' || ?2 || ';'` + ofRoom + `) ORDER BY seq`
 
 // version is what the author of a message wrote, at first or later.
 type version struct {
