@@ -404,6 +404,24 @@ func TestTwoThingsAreAskedAtOnce(t *testing.T) {
 	}
 }
 
+// A chat that waits for its people takes nobody's place.
+func TestAWaitingChatHoldsNobodyUp(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.MaxProcesses = 1 })
+	r.calls(bash(appendLine("out.txt")))
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	card := r.approval(r.chat, id, 1)
+	red := r.sim.AddUser("小红")
+	other := r.sim.PrivateChat(red)
+	if got := said(r.answer(other, r.sim.Say(other, red, "数到 3"))); got != "1 2 3" {
+		t.Errorf("the other chat was answered %q", got)
+	}
+	r.press(card, doAllow)
+	r.turnDone(r.chat, id)
+	if r.project("out.txt") == "" {
+		t.Error("the command did not run")
+	}
+}
+
 func TestAPlanIsApproved(t *testing.T) {
 	r := newRig(t, func(c *config) { c.Claude.PermissionMode = claude.PlanMode })
 	plan := func(text string) modelsim.Step {
