@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"magpie/db"
 	"magpie/internal/claude"
 )
 
@@ -29,9 +28,7 @@ type view struct {
 	began    time.Time
 	figures  figures // what the turn took; known at its end
 	context  string  // what the agent was told beside the question
-	notice   string  // how it ended, if not well
-	failure  string  // its class
-	state    db.TurnState
+	outcome  outcome // zero while it runs
 }
 
 // phase is what goes on in a turn that runs.
@@ -66,6 +63,10 @@ func (v view) apply(ev claude.Event, now time.Time) view {
 		v.blocks[e.Block] += e.Text
 	case claude.Rewind:
 		v.blocks = v.blocks[:min(e.Block, len(v.blocks)):min(e.Block, len(v.blocks))]
+	case claude.ToolCall:
+		if v.asks == 0 && v.steps.running() == nil {
+			v.phase = phase{text: cardTexts.Preparing, tool: toolName(e.Name, v.lang), since: now}
+		}
 	case claude.ToolUse:
 		v.steps = v.steps.begun(e, now)
 		return v.running(now)
@@ -137,6 +138,12 @@ func (v view) given(context string) view {
 	return v
 }
 
+// receiving is the view of a turn that waits for what was sent with its question.
+func (v view) receiving(now time.Time) view {
+	v.phase = phase{text: inputTexts.Receiving, since: now}
+	return v
+}
+
 // restarted is the view of a turn that begins again: what was shown of the first try is void.
 func (v view) restarted() view {
 	fresh := newView(v.turn, v.lang)
@@ -152,7 +159,7 @@ func (v view) saying(answer string) view {
 
 // end is the view of a turn that is over.
 func (v view) end(o outcome) view {
-	v.state, v.failure, v.notice = o.state, o.failure, o.notice.in(v.lang)
+	v.outcome = o
 	return v
 }
 
