@@ -7,7 +7,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -24,7 +23,7 @@ func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 	}
 	l := b.lang(ctx, m.Key, e.Lang)
 	e.Held = func(turn int64) chat.Card { return editedCard(turn, l) }
-	e.Text = redact.Text(e.Text, b.cfg.Redact)
+	e.Text = b.cfg.kept(e.Text)
 	got, err := b.db.Messages().Edit(ctx, e)
 	if err != nil || !got.Fresh {
 		return err

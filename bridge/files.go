@@ -17,7 +17,6 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -56,8 +55,8 @@ const (
 // files fetches what belongs to the questions of turns.
 type files struct {
 	FilesConfig
-	db     *db.DB
-	redact redact.Policy
+	db   *db.DB
+	kept func(string) string // what of a text may be in the History
 }
 
 // folder is where the files of a chat lie.
@@ -147,10 +146,10 @@ func (fs *files) settle(ctx context.Context, key chat.Key, m *chat.Message, f *c
 		case chat.Sound:
 			m.Text += " " + strings.Join(strings.Fields(f.Said), " ")
 		}
-		text = redact.Text(m.Text, fs.redact)
+		text = fs.kept(m.Text)
 	}
 	stored := *f
-	stored.Said = redact.Text(f.Said, fs.redact)
+	stored.Said = fs.kept(f.Said)
 	stored.Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, fs.Folder), string(filepath.Separator))
 	err := fs.db.Files().Settle(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
 	switch {

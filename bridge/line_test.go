@@ -35,12 +35,15 @@ type line struct {
 var room = chat.FeishuChat("oc_1")
 
 // newLine makes a bridge that does not run yet.
-func newLine(t *testing.T, out Messenger) *line {
+func newLine(t *testing.T, out Messenger, change ...func(*claude.Config)) *line {
 	t.Helper()
 	l := &line{T: t, path: filepath.Join(t.TempDir(), "magpie.db"), logs: &logbook{tb: t}, stop: func() {}}
 	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + l.path})
 	l.must(err)
 	c := claudetest.ScriptedConfig(t)
+	for _, f := range change {
+		f(&c)
+	}
 	c.Instance, err = store.Instance()
 	l.must(err)
 	l.config = c

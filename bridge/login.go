@@ -25,7 +25,8 @@ var (
 // logins lets an admin log the agent's CLI in from a private chat. One login goes on at a time. The code that he pastes goes
 // to the CLI and nowhere else: it is in no log, no table and no prompt.
 type logins struct {
-	b *Bridge
+	b        *Bridge
+	patience time.Duration // how long one may take
 
 	mu  sync.Mutex
 	now *loginTalk // nil = nobody logs in
@@ -100,7 +101,7 @@ func (ls *logins) begin(o ordered) {
 
 // run carries a login to its end, and tells how it ended. What it says is not stored: after a restart it would be wrong.
 func (ls *logins) run(ctx context.Context, t *loginTalk) {
-	bounded, stop := context.WithTimeoutCause(ctx, loginTime, errLoginTime)
+	bounded, stop := context.WithTimeoutCause(ctx, ls.patience, errLoginTime)
 	defer stop()
 	said := 0
 	say := func(text string) {
@@ -109,7 +110,7 @@ func (ls *logins) run(ctx context.Context, t *loginTalk) {
 			ls.b.log.Error().Err(err).Msg("reply failed")
 		}
 	}
-	err := ls.b.pool.LogIn(bounded, claude.Dialog{
+	err := ls.b.pool.LogIn(bounded, t.key.String(), claude.Dialog{
 		Link:  func(url string) { ls.expect(t); say(fmt.Sprintf(commandTexts.LoginLink.in(t.lang), url)) },
 		Again: func() { ls.expect(t); say(commandTexts.LoginAgain.in(t.lang)) },
 		Codes: t.codes,
@@ -143,6 +144,9 @@ func (ls *logins) expect(t *loginTalk) {
 // loginCode is what a code looks like. Nothing that somebody would ask looks so.
 var loginCode = regexp.MustCompile(`^\s*[A-Za-z0-9_-]{20,}#[A-Za-z0-9_-]{20,}\s*$`)
 
+// codeTaken is what is kept of a message that was a code.
+const codeTaken = "[login code]"
+
 // take takes a code out of a message, before anything else sees it: all that is kept of the message is that there was one. It
 // reports false for a message that is none. What looks like a code is never kept, whoever sends it and whenever it comes.
 func (ls *logins) take(m *chat.Incoming) (plan, bool) {
@@ -153,12 +157,12 @@ func (ls *logins) take(m *chat.Incoming) (plan, bool) {
 	code := m.Text
 	switch {
 	case awaited:
-		m.Text = commandTexts.LoginCode.in(t.lang)
+		m.Text = codeTaken
 		return func(_ context.Context, o ordered) (order, error) {
 			return order{reply: commandTexts.LoginTaken.in(t.lang), then: func() { ls.hand(t, code) }}, nil
 		}, true
 	case loginCode.MatchString(code):
-		m.Text = commandTexts.LoginCode.in(zh)
+		m.Text = codeTaken
 		return say(commandTexts.LoginUnasked), true
 	}
 	return nil, false

@@ -129,14 +129,14 @@ func TestARefusedAnswerMakesWay(t *testing.T) {
 			l.must(l.bridge.db.Turns().SetCard(t.Context(), turn, "card"))
 		}
 	}
-	l.say("om_2", "/remember")
+	l.say("om_2", "/title")
 	l.start()
 	l.until("the last", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	l.stop()
 	if len(out.closed) != 1 || out.closed[0].Body != texts.Withheld.EN {
 		t.Errorf("cards %+v", out.closed)
 	}
-	if len(out.said) != 2 || out.said[0] != texts.Withheld.EN || out.said[1] != texts.RememberWhat.EN {
+	if len(out.said) != 2 || out.said[0] != texts.Withheld.EN || out.said[1] != commandTexts.TitleNone.EN {
 		t.Errorf("said %q", out.said)
 	}
 }

@@ -2,11 +2,13 @@ package bridge
 
 import (
 	"context"
+	"iter"
 	"regexp"
 	"strings"
 
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/crash"
 )
 
 // passedOn is a line like "//compact": a command of the agent's own.
@@ -56,6 +58,19 @@ func (t *turn) ownCommand() string {
 		return ""
 	}
 	return line
+}
+
+// ask puts the question to a process, or has it carry out a command of its own.
+func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Event, error] {
+	t.sent = true
+	if line := t.ownCommand(); line != "" {
+		crash.At("prompt: sending")
+		return p.Command(ctx, t.claim.Turn.Prompt, line)
+	}
+	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
+	t.b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
+	crash.At("prompt: sending")
+	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
 }
 
 // carriedOut takes up that the agent has carried out a command of its own. Most say nothing, and ask the model nothing: a new

@@ -18,7 +18,7 @@ var commandTexts = struct {
 	CheckCLI, CheckLogin, CheckPlatform, CheckDatabase, CheckDisk, CheckOther phrase
 	LoginPrivate, LoginBusy, LoginBegun, LoginNone, LoginCancelled            phrase
 	LoginUsage, LoginLink, LoginAgain, LoginDone, LoginLate, LoginOffline     phrase
-	LoginRefused, LoginFailed, LoginCode, LoginTaken, LoginUnasked            phrase
+	LoginRefused, LoginFailed, LoginTaken, LoginUnasked                       phrase
 }{
 	ArgsHelp:     phrase{"[命令]", "[command]"},
 	ArgsTitle:    phrase{"[新标题]", "[new title]"},
@@ -109,7 +109,6 @@ var commandTexts = struct {
 	LoginOffline:   phrase{"连接不上 Claude 的登录服务，登录没有成功。请检查网络后再试。", "Claude's login service cannot be reached. Check the network and try again."},
 	LoginRefused:   phrase{"代码没有被接受，登录没有成功。请再发送 /login 重试。", "The code was not accepted. Send /login to try again."},
 	LoginFailed:    phrase{"登录没有成功。请在运行机器人的电脑上执行 claude auth login。", "The login did not work. Run claude auth login on the bot's machine."},
-	LoginCode:      phrase{"（登录代码，未保存）", "(login code, not kept)"},
 	LoginTaken:     phrase{"收到，正在登录…", "Got it, logging in…"},
 	LoginUnasked:   phrase{"这像是登录代码。现在没有进行中的登录，它没有被保存。", "This looks like a login code. Nobody is logging in right now, and it was not kept."},
 }

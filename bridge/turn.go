@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -195,7 +193,7 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 			}
 		},
 		shows: func(ctx context.Context, answer string) {
-			if answer == draft {
+			if answer = t.b.cfg.Secrets.Growing(answer); answer == draft {
 				return
 			}
 			draft = answer
@@ -232,6 +230,9 @@ func (t *turn) answer(ctx context.Context) outcome {
 	t.fetch(ctx)
 	t.listen = t.b.background.ask(ctx, t.claim)
 	defer t.listen()
+	if err := t.b.purse.check(ctx, t.claim); err != nil {
+		return failed(log, err)
+	}
 	var err error
 	for range attempts {
 		var result claude.Result
@@ -253,7 +254,7 @@ func (t *turn) answer(ctx context.Context) outcome {
 		case err != nil:
 			return failed(log, err)
 		default:
-			return ended(log, result)
+			return t.b.purse.limited(ended(log, result))
 		}
 		t.show(t.view.restarted())
 	}
@@ -306,14 +307,19 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	if ctx.Err() != nil { // stopped before it began
 		return claude.Result{}, context.Cause(ctx)
 	}
+	b, owner := t.b, t.claim.Turn.Key.String()
+	dir, err := b.cfg.workplace(t.claim.Chat)
+	if err != nil {
+		return claude.Result{}, err
+	}
 	if err := t.here(); err != nil {
 		return claude.Result{}, err
 	}
-	b, owner := t.b, t.claim.Turn.Key.String()
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
 		Model: t.claim.Chat.Settings.Model, Effort: t.claim.Chat.Settings.Effort,
-		Dir: b.cfg.project(t.claim.Chat), Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
+		Budget: b.purse.Load().TurnUSD,
+		Dir:    dir, Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 		Tools: b.desk.serve(t.claim.Chat),
 		Known: func() []string { return t.known(ctx) }, Files: t.place(ctx),
 	}
@@ -342,7 +348,9 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		case claude.ToolAsk:
 			b.approvals.ask(ctx, t.claim, p.Dir(), e, func(v claude.Verdict) bool { return p.Answer(e.ID, v) })
 		case claude.ToolAskEnd:
-			b.approvals.withdraw(ctx, e.ID)
+			if ctx.Err() == nil { // else the turn ends, and tells why
+				b.approvals.withdraw(ctx, e.ID)
+			}
 		}
 		if e, ok := ev.(claude.Started); ok {
 			t.kept = db.Session{ID: e.Session, Node: b.cfg.Node, Cwd: p.Dir()}
@@ -362,19 +370,6 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		return result, &claude.LostError{Session: spec.Session, Cause: claude.LostTooLong}
 	}
 	return result, nil
-}
-
-// ask puts the question to a process, or has it carry out a command of its own.
-func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Event, error] {
-	t.sent = true
-	if line := t.ownCommand(); line != "" {
-		crash.At("prompt: sending")
-		return p.Command(ctx, t.claim.Turn.Prompt, line)
-	}
-	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
-	t.b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
-	crash.At("prompt: sending")
-	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
 }
 
 // build makes the prompt while the process starts.
@@ -433,13 +428,22 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 			t.kept.ID = e.Session
 		}
 		t.kept.Tokens, t.kept.Window = e.Held, e.Window
-		t.usage = &db.Usage{
-			Model: e.Model, Input: e.Usage.Input, Output: e.Usage.Output,
-			CacheRead: e.Usage.CacheRead, CacheNew: e.Usage.CacheNew, CostUSD: e.CostUSD,
-			FirstText: t.first, Duration: time.Since(t.began),
-		}
+		t.spend(e)
 	}
 	t.show(t.view.apply(ev, time.Now()))
+}
+
+// spend adds up what the attempts have cost.
+func (t *turn) spend(e claude.Result) {
+	var u db.Usage
+	if t.usage != nil {
+		u = *t.usage
+	}
+	t.usage = &db.Usage{
+		Model: e.Model, Input: u.Input + e.Usage.Input, Output: u.Output + e.Usage.Output,
+		CacheRead: u.CacheRead + e.Usage.CacheRead, CacheNew: u.CacheNew + e.Usage.CacheNew, CostUSD: u.CostUSD + e.CostUSD,
+		FirstText: t.first, Duration: time.Since(t.began),
+	}
 }
 
 func (t *turn) show(v view) {
@@ -486,22 +490,4 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 		e.Session = t.kept
 	}
 	return t.b.finish(ctx, e)
-}
-
-// project is the chat's working folder.
-func (cfg Config) project(c db.Chat) string {
-	return cmp.Or(c.Settings.Project, cfg.Project)
-}
-
-// permissionMode is what the agent may do in the chat without being asked.
-func (cfg Config) permissionMode(c db.Chat) string {
-	return cmp.Or(c.Settings.Mode, cfg.PermissionMode)
-}
-
-// projectName is how users see a project: its folder's name, not where it lies.
-func projectName(dir string) string {
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
-	return filepath.Base(dir)
 }

@@ -210,7 +210,7 @@ func (o Outbox) ContinuedCards(ctx context.Context, turn int64) ([]string, error
 const nearbyCards = `SELECT card_id FROM turns WHERE id BETWEEN ?2 - 1000 AND ?2 + 1000 AND id <> ?2 AND chat_key = ?1 AND card_id <> ''
 	UNION SELECT card_id FROM approvals WHERE turn_id BETWEEN ?2 - 1000 AND ?2 + 1000 AND chat_key = ?1 AND card_id <> ''`
 
-// NearbyCards lists the cards of the turns of a chat around a turn: in a topic what the bot has sent does not tell what it answers.
+// NearbyCards lists the cards of the turns of a chat around a turn, and of approvals: in a topic what the bot has sent does not tell what it answers.
 func (o Outbox) NearbyCards(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
 	return o.cards(ctx, nearbyCards, key.String(), turn)
 }

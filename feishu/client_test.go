@@ -53,6 +53,21 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// The language of a bot, and of those to whom nobody has spoken yet.
+func TestLanguageOfTheBot(t *testing.T) {
+	for _, tc := range []struct{ lang, base, spoken, first string }{
+		{"auto", "", "", "zh"}, {"", "", "", "zh"}, {"auto", "lark", "", "en"}, {"en", "", "en", "zh"}, {"zh", "lark", "zh", "en"},
+	} {
+		c := Config{AppID: "cli_1", AppSecret: "s", Lang: tc.lang, BaseURL: tc.base}
+		if err := c.Validate(); err != nil || c.Spoken() != tc.spoken || c.NewLang() != tc.first {
+			t.Errorf("%+v: %q %q %v", tc, c.Spoken(), c.NewLang(), err)
+		}
+	}
+	if err := (Config{AppID: "cli_1", AppSecret: "s", Lang: "fr"}).Validate(); err == nil || !strings.Contains(err.Error(), "[feishu] lang") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestSDKLogHidesWhatIsSecret(t *testing.T) {
 	buf := &syncBuffer{}
 	l := sdkLogger{zerolog.New(buf)}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,8 @@ type Config struct {
 	LongAnswer int `toml:"long_answer" env:"LONG_ANSWER"`
 	// MaxFile is how big a file may be that is taken in; 0 = none is.
 	MaxFile Size `toml:"max_file" env:"MAX_FILE"`
+	// Lang is the language in which the bot speaks: zh, en, or auto for that of the chat.
+	Lang string `toml:"lang" env:"LANG"`
 	// Rest is how long a platform that does not answer is left alone; 0 is half a minute. Tests are less patient.
 	Rest time.Duration `toml:"-" env:"-"`
 	// Pace is how many times the public platform's rates the app keeps to; 0 is once. The public platform refuses what
@@ -45,7 +48,7 @@ type Config struct {
 
 // Defaults is the configuration of a program that configures nothing.
 func Defaults() Config {
-	return Config{Topics: true, GroupMention: chat.MentionOnly, SendFiles: true, LongAnswer: 20_000, MaxFile: 30 << 20}
+	return Config{Topics: true, GroupMention: chat.MentionOnly, SendFiles: true, LongAnswer: 20_000, MaxFile: 30 << 20, Lang: langAuto}
 }
 
 // Validate says everything that is wrong with the section at once.
@@ -66,6 +69,9 @@ func (c Config) Validate() error {
 	if c.GroupMention != "" && !c.GroupMention.Known() {
 		errs = append(errs, fmt.Errorf("[feishu] group_mention %q: want mention, all or commands", c.GroupMention))
 	}
+	if !slices.Contains([]string{"", langAuto, "zh", "en"}, c.Lang) {
+		errs = append(errs, fmt.Errorf("[feishu] lang %q: want auto, zh or en", c.Lang))
+	}
 	if c.LongAnswer < 0 {
 		errs = append(errs, errors.New("[feishu] long_answer: want 0 or more"))
 	}
@@ -76,6 +82,25 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("[feishu] pace %v: want 0 or more", c.Pace))
 	}
 	return errors.Join(errs...)
+}
+
+// langAuto is the [Config.Lang] of a bot that speaks as each chat does.
+const langAuto = "auto"
+
+// Spoken is the language in which all chats are spoken to; empty = each as it speaks.
+func (c Config) Spoken() string {
+	if c.Lang == langAuto {
+		return ""
+	}
+	return c.Lang
+}
+
+// NewLang is the language in which a chat is spoken to where nobody has spoken yet: the platform does not tell that of a user.
+func (c Config) NewLang() string {
+	if c.baseURL() == hostLark {
+		return "en"
+	}
+	return "zh"
 }
 
 func (c Config) pace() float64 {

@@ -99,16 +99,23 @@ const cliPatience = 30 * time.Second
 
 // cli looks whether the CLI is there, of a version that is known, and logged in.
 func (d *doctor) cli(ctx context.Context, c config) {
+	if path, ok := d.installed(ctx, c); ok {
+		d.login(ctx, c, path)
+	}
+}
+
+// installed looks whether the CLI is there, and of a version that is known. It reports false when it cannot be run.
+func (d *doctor) installed(ctx context.Context, c config) (path string, ok bool) {
 	path, err := exec.LookPath(c.Claude.Command)
 	if err != nil {
-		return // the configuration's check has told
+		return "", false // the configuration's check has told
 	}
 	out, err := d.runCLI(ctx, c, path, "--version")
 	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	switch age := compareVersions(version, testedCLI); {
 	case err != nil:
 		d.add(wrong, d.lang.say(doctorTexts.CLIReinstall), doctorTexts.CLIFails, path, err)
-		return
+		return path, false
 	case version == testedCLI:
 		d.add(fine, "", doctorTexts.CLIVersion, path, version)
 	case age < 0:
@@ -116,6 +123,11 @@ func (d *doctor) cli(ctx context.Context, c config) {
 	default:
 		d.add(fine, "", doctorTexts.CLIOther, path, version, testedCLI)
 	}
+	return path, true
+}
+
+// login looks whether the CLI is logged in.
+func (d *doctor) login(ctx context.Context, c config, path string) {
 	if _, err := d.runCLI(ctx, c, path, "auth", "status"); err != nil {
 		d.add(wrong, d.lang.say(doctorTexts.CLILogin), doctorTexts.CLINoLogin)
 	} else {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"magpie/bridge"
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/agenttools"
@@ -63,6 +64,7 @@ type program struct {
 	bridge *bridge.Bridge
 
 	load    func() (config, error) // reads the configuration anew; nil = it cannot be
+	wishes  chan chan reloaded     // of those who want the configuration read anew
 	metrics *metrics
 	http    net.Listener // of the pages; nil = none are wanted
 }
@@ -100,7 +102,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return nil, errors.Join(err, store.Close(), app.Close())
 	}
-	p := &program{cfg: c, log: log, app: app, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
+	p := &program{wishes: make(chan chan reloaded), cfg: c, log: log, app: app, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
 	p.metrics = newMetrics(p.snapshot)
 	if c.Memory.Tools || c.Feishu.SendFiles {
 		if p.tools, err = agenttools.Listen(log); err != nil {
@@ -110,9 +112,11 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	p.bridge = bridge.New(bridge.Config{
 		App: c.Feishu.AppID, Founder: p.client, Found: found,
 		Access: c.Access, Staff: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
-		Files:  bridge.FilesConfig{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile)},
+		Files:    bridge.FilesConfig{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile)},
+		Projects: c.Projects, Guard: c.work().Guard, Budget: c.Budget, Reload: p.reread, Secrets: redact.NewKnown(c.secrets()),
 		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 		Mention: c.Feishu.GroupMention, LongAnswer: c.Feishu.LongAnswer, Outgoing: outgoing, Private: private,
+		Lang: c.Feishu.Spoken(), NewLang: c.Feishu.NewLang(), Version: version(), Checks: p.checks(),
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
 		if p.http, err = c.HTTP.listen(log); err != nil {

@@ -134,6 +134,15 @@ func TestAgentsRunAsAnotherUser(t *testing.T) {
 	if got, err := pool.Ask(t.Context(), sumUp); err != nil || got.Text == "" {
 		t.Errorf("a question: %+v, %v", got, err)
 	}
+	codes := make(chan string, 1)
+	if err := pool.LogIn(t.Context(), "a", claude.Dialog{Link: func(string) { codes <- "good#scripted" }, Codes: codes}); err != nil {
+		t.Errorf("login: %v", err)
+	}
+	info, err = os.Stat(filepath.Join(home, "logged-in"))
+	must(t, err)
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != 65534 {
+		t.Errorf("somebody else is logged in: %+v", info.Sys())
+	}
 	// What is left behind is found, though it is another user's.
 	left := exec.Command("sleep", "300")
 	left.Env = []string{"MAGPIE_PROCESS=" + cfg.Instance + "/x"}

@@ -39,11 +39,18 @@ func (c Config) LogIn(ctx context.Context, d Dialog) error {
 		return fmt.Errorf("log in: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
+	as, err := c.account()
+	if err == nil && as != nil {
+		err = os.Lchown(dir, int(as.credential.Uid), int(as.credential.Gid))
+	}
+	if err != nil {
+		return fmt.Errorf("log in: %w", err)
+	}
 	keys, tty, err := openTerminal()
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
-	p, err := c.startLogin(dir, tty)
+	p, err := c.startLogin(as, dir, tty)
 	if err != nil {
 		return fmt.Errorf("log in: %w", errors.Join(err, keys.Close()))
 	}
@@ -86,12 +93,15 @@ func openTerminal() (keys, tty *os.File, err error) {
 // wide is the terminal's width in characters: the link must fit on one line.
 const wide = 4000
 
-// startLogin starts the CLI on a terminal.
-func (c Config) startLogin(dir string, tty *os.File) (*Process, error) {
+// startLogin starts the CLI on a terminal, as the user whose login it is; nil = the program's own.
+func (c Config) startLogin(as *account, dir string, tty *os.File) (*Process, error) {
 	defer tty.Close() //nolint:errcheck // the CLI has its own copy
 	cmd := exec.Command(c.Command, "auth", "login")
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if as != nil {
+		cmd.SysProcAttr.Credential = as.credential
+	}
 	p := &Process{cmd: cmd, mark: markName + "=" + c.Instance + "/" + uuid.NewString(), exited: make(chan struct{})}
 	cmd.Env = append(c.environ(), "TERM=xterm", "BROWSER=true", p.mark) // a browser at this machine helps nobody
 	return p, house.start(p)
@@ -214,10 +224,10 @@ func (l *login) judge() error {
 	return ErrLoginRefused
 }
 
-// LogIn is [Config.LogIn] for the CLI of this pool. Processes that wait for their chat's next message end afterwards:
-// they may know the old login only.
-func (pl *Pool) LogIn(ctx context.Context, d Dialog) error {
-	if err := pl.cfg.LogIn(ctx, d); err != nil {
+// LogIn is [Config.LogIn] for the agents of owner, which are all agents unless each chat has a login of its own. Processes that
+// wait for their chat's next message end afterwards: they may know the old login only.
+func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
+	if err := pl.cfg.of(owner).LogIn(ctx, d); err != nil {
 		return err
 	}
 	pl.mu.Lock()

@@ -144,7 +144,7 @@ func TestALoginEndsTheProcessesThatWait(t *testing.T) {
 		t.Fatalf("%v, %+v", a.err, pool.Stats())
 	}
 	codes := make(chan string, 1)
-	err := pool.LogIn(t.Context(), claude.Dialog{Link: func(string) { codes <- "good#scripted" }, Codes: codes})
+	err := pool.LogIn(t.Context(), "a", claude.Dialog{Link: func(string) { codes <- "good#scripted" }, Codes: codes})
 	if err != nil || pool.Stats().Idle != 0 {
 		t.Errorf("%v, %+v", err, pool.Stats())
 	}

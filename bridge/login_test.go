@@ -1,0 +1,183 @@
+package bridge
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// Codes that must not be found anywhere afterwards. The scripted CLI takes the first.
+const (
+	goodCode  = "good#scripted"
+	wrongCode = "canary-not-this-one-please#canary-nor-this-part"
+)
+
+// newLogin is a line in which ou_1 is an admin, with a CLI that logs in as told.
+func newLogin(t *testing.T, how string) (*line, *recorder) {
+	rec := &recorder{}
+	l := newLine(t, rec, func(c *claude.Config) { c.Env["MAGPIE_SCRIPTED_LOGIN"] = how })
+	l.bridge.SetAccess(Access{Owner: "ou_1", Allow: []string{"ou_2"}})
+	l.start()
+	return l, rec
+}
+
+// hears waits until the bot has said p, and returns all that it has said since the last call.
+func (l *line) hears(rec *recorder, p phrase) []string {
+	l.Helper()
+	var all []string
+	l.until(p.EN, func() bool {
+		all = append(all, rec.replies()...)
+		return slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, p.head(zh)) })
+	})
+	return all
+}
+
+// nowhere checks that a code was kept by nobody: not in the database, its log, or what was logged.
+func (l *line) nowhere(codes ...string) {
+	l.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(l.path), "*"))
+	l.must(err)
+	if len(files) == 0 {
+		l.Fatal("no files")
+	}
+	all := l.logs.String()
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		l.must(err)
+		all += string(data)
+	}
+	for _, code := range codes {
+		for part := range strings.SplitSeq(code, "#") {
+			if strings.Contains(all, code) || strings.HasPrefix(part, "canary") && strings.Contains(all, part) {
+				l.Errorf("%q was kept", part)
+			}
+		}
+	}
+}
+
+func TestLoginFromAChat(t *testing.T) {
+	l, rec := newLogin(t, "")
+	l.say("om_1", "/login")
+	link := l.hears(rec, commandTexts.LoginLink)
+	if last := link[len(link)-1]; !strings.Contains(last, "https://claude.example/oauth/authorize?code=true&state=scripted") {
+		t.Errorf("%q", last)
+	}
+	l.say("om_2", "/login") // a second one has to wait
+	l.hears(rec, commandTexts.LoginBusy)
+	l.say("om_3", "canary-half-a-code")
+	l.hears(rec, commandTexts.LoginAgain)
+	l.say("om_4", " "+goodCode+"\n")
+	l.say("om_4", goodCode) // told again
+	all := l.hears(rec, commandTexts.LoginDone)
+	if !slices.Contains(all, commandTexts.LoginTaken.ZH) {
+		t.Errorf("%q", all)
+	}
+	if _, err := os.Stat(filepath.Join(home(l.config), "logged-in")); err != nil {
+		t.Error(err)
+	}
+	l.say("om_5", "你好")
+	l.settled(1)
+	l.say("om_3", "canary-half-a-code") // told again, when nobody waits for it any more
+	l.say("om_4", goodCode)
+	l.until("quiet", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	if n := l.count(`SELECT COUNT(*) FROM turns`); n != 1 {
+		t.Errorf("%d turns", n)
+	}
+	if n := l.count(`SELECT COUNT(*) FROM messages WHERE content = '` + codeTaken + `'`); n != 2 {
+		t.Errorf("%d codes are noted", n)
+	}
+	l.stop()
+	l.nowhere(goodCode, "canary-half-a-code")
+}
+
+func TestALoginThatFails(t *testing.T) {
+	for how, want := range map[string]phrase{"": commandTexts.LoginRefused, "offline": commandTexts.LoginOffline} {
+		l, rec := newLogin(t, how)
+		l.say("om_1", "/登录")
+		l.hears(rec, commandTexts.LoginLink)
+		l.say("om_2", wrongCode)
+		l.hears(rec, want)
+		l.say("om_3", "/login cancel")
+		l.hears(rec, commandTexts.LoginNone)
+		l.stop()
+		l.nowhere(wrongCode)
+	}
+}
+
+func TestALoginIsCancelled(t *testing.T) {
+	l, rec := newLogin(t, "")
+	l.say("om_1", "/login")
+	l.hears(rec, commandTexts.LoginLink)
+	l.say("om_2", "/login 取消")
+	l.hears(rec, commandTexts.LoginCancelled)
+	l.until("the end of the login", func() bool { return !l.bridge.logins.going() })
+	l.say("om_3", "你好") // is talk again
+	l.settled(1)
+	l.say("om_4", "/login")
+	l.hears(rec, commandTexts.LoginLink)
+}
+
+// The code belongs to who asked for it, in the chat in which he did; and what looks like one is never kept.
+func TestWhoseCodeItIs(t *testing.T) {
+	l, rec := newLogin(t, "")
+	l.say("om_1", "/login")
+	l.hears(rec, commandTexts.LoginLink)
+	other := heard("om_2", "what do you think?")
+	other.Actor.ID = "ou_2"
+	l.must(l.bridge.Message(t.Context(), other))
+	elsewhere := heard("om_3", "and here?")
+	elsewhere.Key = chat.FeishuChat("oc_2")
+	l.must(l.bridge.Message(t.Context(), elsewhere))
+	l.settled(2)
+	for i, m := range []chat.Incoming{other, elsewhere} {
+		m.ID, m.Text = []string{"om_4", "om_5"}[i], wrongCode
+		l.must(l.bridge.Message(t.Context(), m))
+		l.until("a reply", func() bool {
+			return slices.ContainsFunc(rec.replies(), func(s string) bool { return s == commandTexts.LoginUnasked.EN })
+		})
+	}
+	if !l.bridge.logins.going() {
+		t.Error("somebody else's code ended the login")
+	}
+	stranger := heard("om_6", wrongCode)
+	stranger.Actor.ID, stranger.Key = "ou_stranger", chat.FeishuChat("oc_3")
+	l.must(l.bridge.Message(t.Context(), stranger))
+	group := heard("om_7", "/login")
+	group.Kind, group.Key = chat.Group, chat.FeishuChat("oc_4")
+	l.must(l.bridge.Message(t.Context(), group))
+	l.hears(rec, commandTexts.LoginPrivate)
+	l.stop()
+	l.nowhere(wrongCode)
+}
+
+// The end of the program ends a login, and nobody is told what it came to.
+func TestALoginEndsWithTheProgram(t *testing.T) {
+	l, rec := newLogin(t, "")
+	l.say("om_1", "/login")
+	l.hears(rec, commandTexts.LoginLink)
+	began := time.Now()
+	l.stop()
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if got := rec.replies(); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+}
+
+// Nobody waits for a code for ever.
+func TestALoginTakesFiveMinutes(t *testing.T) {
+	l, rec := newLogin(t, "")
+	l.bridge.logins.patience = 100 * time.Millisecond
+	l.say("om_1", "/login")
+	l.hears(rec, commandTexts.LoginLate)
+	if l.bridge.logins.going() {
+		t.Error("it goes on")
+	}
+}

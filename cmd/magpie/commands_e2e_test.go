@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/bridge"
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// says waits until the bot has said something in the private chat that holds all the words, and returns it.
+func (r *rig) says(words ...string) feishusim.Message {
+	r.Helper()
+	var found feishusim.Message
+	r.await(strings.Join(words, ", "), func(v *feishusim.View) bool {
+		for _, m := range v.Messages(r.chat) {
+			text := m.Text()
+			has := m.FromBot
+			for _, w := range words {
+				has = has && strings.Contains(text, w)
+			}
+			if has {
+				found = m
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// click presses a button that gives a command.
+func (r *rig) click(on feishusim.Message, line string) {
+	r.Helper()
+	if _, err := r.sim.Press(r.Context(), on.ID, r.user, json.RawMessage(`{"do":"order","id":"`+line+`"}`)); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// The list of commands is a card whose buttons do what typing the commands does.
+func TestTheListOfCommandsCanBePressed(t *testing.T) {
+	r := newRig(t)
+	r.ask("我叫小明")
+	help := r.answer(r.chat, r.sim.Say(r.chat, r.user, "/帮助"))
+	if !strings.Contains(string(help.Last().Card), `"id":"/status"`) {
+		t.Errorf("card %s", help.Last().Card)
+	}
+	r.click(help, "/status")
+	if got := r.says("**状态**：空闲"); got.ParentID != help.ID {
+		t.Errorf("it answers %q", got.ParentID)
+	}
+	r.click(help, "/new")
+	r.says("已开始新会话")
+	if got := r.ask("我叫什么名字？"); strings.Contains(got, "小明") {
+		t.Errorf("after /new: %q", got)
+	}
+	list := r.answer(r.chat, r.sim.Say(r.chat, r.user, "/resume"))
+	if !strings.Contains(list.Text(), "我叫小明") {
+		t.Fatalf("sessions: %q", list.Text())
+	}
+	r.sim.Say(r.chat, r.user, "/resume 2")
+	r.says("已回到会话：我叫小明")
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("back in the first session: %q", got)
+	}
+	if b := r.lastBuilt(); !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 {
+		t.Errorf("context: %+v", b.Prompt.Stats)
+	}
+}
+
+// What is chosen for a chat reaches the CLI, and a command of the CLI's own is carried out by it.
+func TestChoicesAndTheCLIsOwnCommands(t *testing.T) {
+	r := newRig(t)
+	if got := r.ask("/model claude-sonnet-5"); !strings.Contains(got, "claude-sonnet-5") {
+		t.Errorf("/model: %q", got)
+	}
+	r.ask("我叫小明")
+	if got := r.lastRequest().Model; got != "claude-sonnet-5" {
+		t.Errorf("the model asked is %q", got)
+	}
+	calls := len(r.model.Requests())
+	if got := r.ask("//context"); !strings.Contains(got, "Context") || len(r.model.Requests()) != calls {
+		t.Errorf("//context: %q, %d calls", got, len(r.model.Requests())-calls)
+	}
+	if got := r.ask("//config theme=dark"); !strings.Contains(got, "不能交给") || len(r.model.Requests()) != calls {
+		t.Errorf("//config: %q", got)
+	}
+	if got := r.ask("数到 3"); got != "1 2 3" {
+		t.Errorf("after a command of the CLI's own: %q", got)
+	}
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("另一个回答")}})
+	if got := r.ask("/retry"); got != "另一个回答" {
+		t.Errorf("/retry: %q", got)
+	}
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("afterwards: %q", got)
+	}
+}
+
+// The whole program, but for the CLI: who logs in, gets the link and pastes the code, which is kept nowhere.
+func TestLoginThroughTheChat(t *testing.T) {
+	r := makeRig(t, feishusim.Config{}, func(c *config) {
+		c.Claude = claudetest.ScriptedConfig(t)
+		c.Claude.MaxProcesses = 2
+	})
+	t.Parallel()
+	r.cfg.Access = bridge.Access{Owner: r.user.OpenID}
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	r.sim.Say(r.chat, r.user, "/login")
+	r.says("https://claude.example/oauth/authorize?code=true&state=scripted")
+	r.sim.Say(r.chat, r.user, "good#scripted")
+	r.says("登录成功")
+	if got := r.ask("/doctor"); !strings.Contains(got, "正在检查") {
+		t.Errorf("/doctor: %q", got)
+	}
+	r.says("与平台的连接", "✅ 数据存储")
+	r.stop()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(databasePath(r.cfg.DB)), "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v %v", files, err)
+	}
+	all := r.logs.String()
+	for _, path := range files {
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(data)
+	}
+	if strings.Contains(all, "good#scripted") {
+		t.Error("the code was kept")
+	}
+}
+
+// What /doctor looks at is found wrong when it is wrong.
+func TestChecksOfTheRunningProgram(t *testing.T) {
+	r := newRig(t)
+	verdicts := func() map[string]bridge.Verdict {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		all := map[string]bridge.Verdict{}
+		for _, c := range r.prog.checks() {
+			all[c.What] = c.Look(ctx)
+		}
+		return all
+	}
+	if got := verdicts(); got["cli"] == bridge.Wrong || got["login"] != bridge.Fine || got["platform"] != bridge.Fine || got["database"] != bridge.Fine {
+		t.Errorf("%v", got)
+	}
+	r.prog.cfg.Claude.Command = "/no/such/claude"
+	if got := verdicts(); got["cli"] != bridge.Wrong || got["login"] != bridge.Wrong {
+		t.Errorf("without a CLI: %v", got)
+	}
+}
