@@ -55,7 +55,7 @@ func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
 	if r.Running != 0 {
 		b.lanes.halt(r.Key, r.Running)
 	}
-	b.files.Remove(r.Files...)
+	b.files.remove(r.Files...)
 	b.outbox.wake(r.Key)
 	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message taken back")
 	return nil
