@@ -54,6 +54,7 @@ func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
 	}
 	if r.Running != 0 {
 		b.lanes.halt(r.Key, r.Running)
+		b.wake(r.Key) // for what else it asks
 	}
 	b.files.remove(r.Files...)
 	b.outbox.wake(r.Key)
