@@ -289,7 +289,7 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 			return err
 		}
 	}
-	files, err := b.quotes(ctx, m)
+	files, err := b.files.of(ctx, m)
 	if err != nil {
 		return err
 	}

@@ -54,8 +54,9 @@ func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
 	}
 	if r.Running != 0 {
 		b.lanes.halt(r.Key, r.Running)
+		b.wake(r.Key) // for what else it asks
 	}
-	b.files.Remove(r.Files...)
+	b.files.remove(r.Files...)
 	b.outbox.wake(r.Key)
 	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message taken back")
 	return nil
