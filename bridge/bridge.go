@@ -3,6 +3,7 @@
 package bridge
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -85,6 +86,8 @@ type Config struct {
 	NewLang        string             // in which a chat is spoken to before anybody has spoken there; empty = Chinese
 	Version        string             // of the program; admins are told
 	Checks         []Check            // what /doctor looks at
+
+	Line func(*bytes.Buffer, db.Record) error // writes a line of an exported History; nil = it is exported for people only
 }
 
 // Built is the context of one turn, as it goes to the agent.

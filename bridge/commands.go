@@ -80,6 +80,7 @@ func commands() []command {
 		{name: "title", aliases: []string{"标题"}, args: c.ArgsTitle, help: c.HelpTitle, plan: entitleChat},
 		{name: "resume", aliases: []string{"恢复", "会话"}, args: c.ArgsResume, help: c.HelpResume, frequent: true, plan: resume},
 		{name: "history", aliases: []string{"历史"}, args: c.ArgsHistory, help: texts.HelpHistory, plan: showHistory},
+		{name: "export", aliases: []string{"导出"}, help: c.HelpExport, plan: exportChat},
 		{name: "context", aliases: []string{"上下文"}, args: c.ArgsContext, help: texts.HelpContext, frequent: true, plan: showContext},
 		{name: "remember", aliases: []string{"记住"}, args: c.ArgsRemember, help: texts.HelpRemember, plan: rememberThis},
 		{name: "memory", aliases: []string{"记忆"}, help: texts.HelpMemory, frequent: true, plan: aboutMemory},

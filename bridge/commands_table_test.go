@@ -27,6 +27,7 @@ var commandCases = map[string]commandCase{
 	"title":    {reply: commandTexts.TitleNone},
 	"resume":   {reply: commandTexts.ResumeNothing},
 	"history":  {reply: texts.HistoryNothing},
+	"export":   {reply: commandTexts.ExportBegun},
 	"context":  {reply: texts.ContextHead},
 	"remember": {reply: texts.RememberWhat},
 	"memory":   {reply: texts.MemoryNone},

@@ -2,23 +2,24 @@ package bridge
 
 // commandTexts is what users are told about commands and by them.
 var commandTexts = struct {
-	ArgsHelp, ArgsTitle, ArgsResume, ArgsHistory, ArgsContext, ArgsRemember   phrase
-	ArgsModel, ArgsEffort, ArgsLang, ArgsLogin                                phrase
-	HelpRetry, HelpTitle, HelpResume, HelpModel, HelpEffort, HelpLang         phrase
-	HelpDoctor, HelpLogin, HelpSummary, HelpAdmins, HelpMore, HelpAliases     phrase
-	PerhapsMeant, PassIt, NotPassed, Passed, Busy, ByDefault                  phrase
-	StatusTitle, StatusModel, StatusQueue, StatusVersion                      phrase
-	TitleNone, TitleIs, TitleSet, TitleEmpty                                  phrase
-	ModelNow, ModelSet, ModelBad, EffortNow, EffortSet, EffortBad             phrase
-	LangNow, LangSet, LangBad                                                 phrase
-	ResumeNever, ResumeNothing, ResumeHead, ResumeLine, ResumeNow             phrase
-	ResumeUnknown, ResumeIsNow, ResumeDone, ResumeLost                        phrase
-	RetryNothing, RetryNote                                                   phrase
-	DoctorBegun, DoctorFine, DoctorDoubt, DoctorWrong, DoctorLoad             phrase
-	CheckCLI, CheckLogin, CheckPlatform, CheckDatabase, CheckDisk, CheckOther phrase
-	LoginPrivate, LoginBusy, LoginBegun, LoginNone, LoginCancelled            phrase
-	LoginUsage, LoginLink, LoginAgain, LoginDone, LoginLate, LoginOffline     phrase
-	LoginRefused, LoginFailed, LoginTaken, LoginUnasked                       phrase
+	ArgsHelp, ArgsTitle, ArgsResume, ArgsHistory, ArgsContext, ArgsRemember          phrase
+	ArgsModel, ArgsEffort, ArgsLang, ArgsLogin                                       phrase
+	HelpRetry, HelpTitle, HelpResume, HelpModel, HelpEffort, HelpLang                phrase
+	HelpDoctor, HelpLogin, HelpSummary, HelpAdmins, HelpMore, HelpAliases            phrase
+	PerhapsMeant, PassIt, NotPassed, Passed, Busy, ByDefault                         phrase
+	StatusTitle, StatusModel, StatusQueue, StatusVersion                             phrase
+	TitleNone, TitleIs, TitleSet, TitleEmpty                                         phrase
+	ModelNow, ModelSet, ModelBad, EffortNow, EffortSet, EffortBad                    phrase
+	LangNow, LangSet, LangBad                                                        phrase
+	ResumeNever, ResumeNothing, ResumeHead, ResumeLine, ResumeNow                    phrase
+	ResumeUnknown, ResumeIsNow, ResumeDone, ResumeLost                               phrase
+	HelpExport, ExportName, ExportBegun, ExportNothing, ExportTooLarge, ExportFailed phrase
+	RetryNothing, RetryNote                                                          phrase
+	DoctorBegun, DoctorFine, DoctorDoubt, DoctorWrong, DoctorLoad                    phrase
+	CheckCLI, CheckLogin, CheckPlatform, CheckDatabase, CheckDisk, CheckOther        phrase
+	LoginPrivate, LoginBusy, LoginBegun, LoginNone, LoginCancelled                   phrase
+	LoginUsage, LoginLink, LoginAgain, LoginDone, LoginLate, LoginOffline            phrase
+	LoginRefused, LoginFailed, LoginTaken, LoginUnasked                              phrase
 }{
 	ArgsHelp:     phrase{"[命令]", "[command]"},
 	ArgsTitle:    phrase{"[新标题]", "[new title]"},
@@ -80,6 +81,13 @@ var commandTexts = struct {
 	ResumeIsNow:   phrase{"现在就在这个会话里。", "This is the session that goes on already."},
 	ResumeDone:    phrase{"已回到会话：%s", "Back in the session: %s"},
 	ResumeLost:    phrase{"已回到会话：%s\n它的执行环境已经不在，将从历史记录恢复。", "Back in the session: %s\nThe agent's own memory of it is gone; it goes on from the history."},
+
+	HelpExport:     phrase{"把本聊天的历史导出为文件", "send the history of this chat as files"},
+	ExportName:     phrase{"聊天记录", "chat-history"},
+	ExportBegun:    phrase{"正在导出，文件随后发来。", "Exporting; the files follow."},
+	ExportNothing:  phrase{"还没有可以导出的内容。", "There is nothing to export yet."},
+	ExportTooLarge: phrase{"历史太长，放不进一个文件。管理员可以在运行机器人的电脑上执行 magpie history export。", "The history is too long for a file. An admin can run magpie history export on the bot's machine."},
+	ExportFailed:   phrase{"这次没能导出，请稍后再试。", "The export did not work. Please try again later."},
 
 	RetryNothing: phrase{"还没有可以重新回答的问题。", "There is no question yet that could be answered again."},
 	RetryNote:    phrase{"（请重新回答下面的问题，不要只重复之前的回答。）", "(Please answer the following question anew; do not just repeat the earlier answer.)"},

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"magpie/internal/chat"
 )
 
 // Parcel is a file on its way to the people of a chat.
@@ -70,6 +72,20 @@ func (ps Parcels) Leave(ctx context.Context, t Turn, p Parcel, idem string) (lef
 		return Parcel{}, false, fmt.Errorf("leave a file of turn %d: %w", t.ID, err)
 	}
 	return left, fresh, nil
+}
+
+// Write leaves a parcel that no turn gives: its content goes into the outbox. It answers a message, and the same idem leaves
+// nothing twice.
+func (ps Parcels) Write(ctx context.Context, to chat.Ref, p Parcel, idem, content string) error {
+	p.Size = int64(len(content))
+	err := ps.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := ps.add(ctx, tx, Turn{Key: to.Key, ReplyTo: to.ID}, p, idem, content)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("leave a file in %v: %w", to.Key, err)
+	}
+	return nil
 }
 
 // add adds a parcel and its post. It gives 0 when the parcel is known.

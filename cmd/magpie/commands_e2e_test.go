@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -161,5 +162,29 @@ func TestChecksOfTheRunningProgram(t *testing.T) {
 	r.prog.cfg.Claude.Command = "/no/such/claude"
 	if got := verdicts(); got["cli"] != bridge.Wrong || got["login"] != bridge.Wrong {
 		t.Errorf("without a CLI: %v", got)
+	}
+}
+
+// The History of a chat arrives as files that people can read, and that another Magpie can import.
+func TestTheHistoryIsExportedToTheChat(t *testing.T) {
+	r := newRig(t)
+	r.ask("我叫小明")
+	r.sim.Say(r.chat, r.user, "/export")
+	var data [][]byte
+	r.await("two files", func(v *feishusim.View) bool {
+		_, data = r.files(v, r.chat)
+		return len(data) == 2
+	})
+	if text := string(data[0]); !strings.Contains(text, "我叫小明") || !strings.Contains(text, "**助手**") {
+		t.Errorf("for people: %s", text)
+	}
+	lines := bytes.Split(bytes.TrimSpace(data[1]), []byte("\n"))
+	for _, line := range lines {
+		if _, err := parseRecord(line); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if len(lines) < 3 {
+		t.Errorf("%d lines", len(lines))
 	}
 }

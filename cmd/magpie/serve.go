@@ -116,7 +116,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 		Projects: c.Projects, Guard: c.work().Guard, Budget: c.Budget, Reload: p.reread, Secrets: redact.NewKnown(c.secrets()),
 		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 		Mention: c.Feishu.GroupMention, LongAnswer: c.Feishu.LongAnswer, Outgoing: outgoing, Private: private,
-		Lang: c.Feishu.Spoken(), NewLang: c.Feishu.NewLang(), Version: version(), Checks: p.checks(),
+		Lang: c.Feishu.Spoken(), NewLang: c.Feishu.NewLang(), Version: version(), Checks: p.checks(), Line: appendRecord,
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
 		if p.http, err = c.HTTP.listen(log); err != nil {

@@ -1,0 +1,130 @@
+package bridge
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// mostExport is how large one exported file may be, in bytes: somewhat less than what a platform takes.
+const mostExport = 25 << 20
+
+// errExportSize says that a History does not fit into a file.
+var errExportSize = errors.New("the history is too large for a file")
+
+// exportChat is the command /export. In a group only admins may give it: who came later would read what was said before.
+func exportChat(_ context.Context, o ordered) (order, error) {
+	if !o.b.access.Load().inCharge(o.m) {
+		return o.say(texts.ForAdmins)
+	}
+	return order{reply: commandTexts.ExportBegun.in(o.lang), later: func(ctx context.Context) string {
+		err := o.sendHistory(ctx)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return ""
+		case errors.Is(err, errExportSize):
+			return commandTexts.ExportTooLarge.in(o.lang)
+		case errors.Is(err, errNothingSaid):
+			return commandTexts.ExportNothing.in(o.lang)
+		}
+		o.b.log.Error().Err(err).Stringer("chat", o.m.Key).Msg("history not exported")
+		return commandTexts.ExportFailed.in(o.lang)
+	}}, nil
+}
+
+// errNothingSaid says that a chat has no History.
+var errNothingSaid = errors.New("nothing was said yet")
+
+// sendHistory leaves the chat's History to be delivered.
+func (o ordered) sendHistory(ctx context.Context) error {
+	files, err := exported(ctx, o)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return errNothingSaid
+	}
+	to := chat.Ref{Key: o.m.Key, ID: cmp.Or(o.answers, o.m.ID)}
+	for i, f := range files {
+		if err := o.b.db.Outbox().Parcels().Write(ctx, to, db.Parcel{Name: f.name}, fmt.Sprintf("export:%s:%d", o.m.ID, i), f.text.String()); err != nil {
+			return err
+		}
+	}
+	o.b.outbox.wake(o.m.Key)
+	return nil
+}
+
+// exportFile is one form of a chat's History.
+type exportFile struct {
+	name string
+	text bytes.Buffer
+}
+
+// exported is a chat's History as files: what was said for people to read, and all of it for programs. There is none without
+// messages.
+func exported(ctx context.Context, o ordered) ([]*exportFile, error) {
+	at := o.m.Time.In(o.b.context.Zone()).Format("2006-01-02")
+	read, lines := &exportFile{name: commandTexts.ExportName.in(o.lang) + "-" + at + ".md"}, &exportFile{name: commandTexts.ExportName.in(o.lang) + "-" + at + ".jsonl"}
+	files := []*exportFile{read}
+	if o.b.cfg.Line != nil {
+		files = append(files, lines)
+	}
+	page := &transcript{ordered: o, b: &read.text, zone: o.b.context.Zone()}
+	for r, err := range o.b.db.Records().Of(ctx, o.m.Key) {
+		if err != nil {
+			return nil, err
+		}
+		page.add(r)
+		if o.b.cfg.Line != nil {
+			if err := o.b.cfg.Line(&lines.text, r); err != nil {
+				return nil, err
+			}
+		}
+		if max(read.text.Len(), lines.text.Len()) > mostExport {
+			return nil, errExportSize
+		}
+	}
+	if page.said == 0 {
+		return nil, nil
+	}
+	return files, nil
+}
+
+// transcript writes a conversation for people: Markdown, day by day.
+type transcript struct {
+	ordered
+	b     *bytes.Buffer
+	zone  *time.Location
+	said  int
+	day   string
+	epoch int64
+}
+
+func (t *transcript) add(r db.Record) {
+	if r.Class != chat.Talk || r.Role != chat.User && r.Role != chat.Assistant {
+		return
+	}
+	if t.said == 0 {
+		fmt.Fprintf(t.b, "# %s\n", cmp.Or(t.chat.Topic, t.chat.Title, commandTexts.ExportName.in(t.lang)))
+	} else if r.Epoch != t.epoch {
+		fmt.Fprintf(t.b, "\n---\n\n%s\n", texts.HistoryAnew.in(t.lang))
+	}
+	t.said, t.epoch = t.said+1, r.Epoch
+	at := r.Time.In(t.zone)
+	if day := at.Format(time.DateOnly); day != t.day {
+		t.day = day
+		fmt.Fprintf(t.b, "\n## %s\n", day)
+	}
+	who := texts.SpeakerBot.in(t.lang)
+	if r.Role == chat.User {
+		who = cmp.Or(visible(r.Actor.Name), texts.SpeakerUser.in(t.lang))
+	}
+	fmt.Fprintf(t.b, "\n**%s** %s\n\n%s\n", who, at.Format("15:04"), strings.TrimSpace(r.Text))
+}

@@ -1,0 +1,101 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// What is exported for people is what was said, in order, and for programs all that is stored; nothing of another chat.
+func TestExportedHistory(t *testing.T) {
+	w := testWorld(t, func(c *Config) {
+		c.Line = func(b *bytes.Buffer, r db.Record) error {
+			_, err := fmt.Fprintf(b, "%s %s\n", r.Class, r.Text)
+			return err
+		}
+	})
+	w.ask(bob, "别人的秘密", "别处的回答", nil)
+	w.ask(alice, "第一问", "第一答", nil)
+	w.order(alice, "/title 周会")
+	w.order(alice, "/new")
+	w.ask(alice, "# 第二问\n\n多行", "第二答", nil)
+	c, err := w.store.Chats().Get(w.ctx, alice.key)
+	w.must(err)
+	o := ordered{b: w.bridge, chat: c, lang: zh, m: chat.Incoming{Key: alice.key, Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
+	files, err := exported(w.ctx, o)
+	w.must(err)
+	if len(files) != 2 || files[0].name != "聊天记录-2026-05-04.md" || files[1].name != "聊天记录-2026-05-04.jsonl" {
+		t.Fatalf("%+v", files)
+	}
+	want := "# 周会\n\n## DAY\n\n**Nou_alice** HH\n\n第一问\n\n**助手** HH\n\n第一答\n\n---\n\n" + texts.HistoryAnew.ZH +
+		"\n\n**Nou_alice** HH\n\n# 第二问\n\n多行\n\n**助手** HH\n\n第二答\n"
+	got := regexp.MustCompile(`\d\d:\d\d\n`).ReplaceAllString(files[0].text.String(), "HH\n")
+	got = regexp.MustCompile(`\d{4}-\d\d-\d\d`).ReplaceAllString(got, "DAY")
+	if got != want {
+		t.Errorf("for people:\n%s\nwant:\n%s", got, want)
+	}
+	w.expect(files[1].text.String(), "talk 第一问", "command /title 周会", "command /new", "talk 第二答", "!秘密")
+
+	o.m.Key, o.chat = chat.FeishuChat("oc_silent"), db.Chat{}
+	if files, err := exported(w.ctx, o); err != nil || files != nil {
+		t.Errorf("of a chat that has said nothing: %v %v", files, err)
+	}
+}
+
+// shipper is a messenger that keeps the files it is given.
+type shipper struct {
+	recorder
+	files []chat.Upload
+}
+
+func (s *shipper) Upload(_ context.Context, u chat.Upload) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files = append(s.files, u)
+	return "file/" + u.Name, nil
+}
+
+func (s *shipper) sent() []chat.Upload {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.files
+}
+
+// The files come after the reply, once, and only who is in charge of the chat gets them.
+func TestExport(t *testing.T) {
+	out := &shipper{}
+	l := newLine(t, out)
+	l.bridge.cfg.Line = func(b *bytes.Buffer, r db.Record) error { _, err := b.WriteString(r.Text + "\n"); return err }
+	l.bridge.SetAccess(Access{Owner: "ou_boss", Allow: []string{"*"}})
+	l.start()
+	l.say("om_1", "/export")
+	l.until("a reply", func() bool { return slices.Contains(out.replies(), commandTexts.ExportNothing.ZH) })
+	l.say("om_2", "你好")
+	l.settled(1)
+	l.say("om_3", "/导出")
+	l.say("om_3", "/导出") // told again
+	l.until("the files", func() bool { return len(out.sent()) == 2 && l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	files := out.sent()
+	if !strings.HasSuffix(files[0].Name, ".md") || !strings.Contains(string(files[0].Data), "echo: 你好") || files[0].Picture {
+		t.Errorf("%s: %s", files[0].Name, files[0].Data)
+	}
+	if !strings.HasSuffix(files[1].Name, ".jsonl") || !strings.Contains(string(files[1].Data), "/导出") {
+		t.Errorf("%s: %s", files[1].Name, files[1].Data)
+	}
+	out.replies()
+	group := heard("om_4", "/export")
+	group.Kind, group.Key = chat.Group, chat.FeishuChat("oc_group")
+	l.must(l.bridge.Message(t.Context(), group))
+	l.until("a reply", func() bool { return slices.Contains(out.replies(), texts.ForAdmins.ZH) })
+	if n := len(out.sent()); n != 2 {
+		t.Errorf("%d files", n)
+	}
+}
