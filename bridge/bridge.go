@@ -267,7 +267,9 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 }
 
 // outgoing is the folder of files on their way out.
-func (cfg Config) outgoing() outgoing { return outgoing{dir: cfg.Outgoing, private: cfg.Private} }
+func (cfg Config) outgoing() outgoing {
+	return outgoing{dir: cfg.Outgoing, private: cfg.Private, known: cfg.Secrets}
+}
 
 // late reports whether a message is so old that its author may not want it answered any more.
 func (cfg Config) late(m chat.Incoming) bool {
