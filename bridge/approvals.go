@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,7 +23,7 @@ type approvals struct {
 	rows   db.Approvals
 	rules  db.Rules
 	outbox *outbox
-	access *atomic.Pointer[Access]
+	access *gate
 	lang   func(context.Context, chat.Key) lang
 	log    zerolog.Logger
 	jobs   *jobs
@@ -44,7 +43,7 @@ type pending struct {
 // decisions is how many approvals are settled at the same time.
 const decisions = 8
 
-func newApprovals(store *db.DB, o *outbox, access *atomic.Pointer[Access], lang func(context.Context, chat.Key) lang, log zerolog.Logger) *approvals {
+func newApprovals(store *db.DB, o *outbox, access *gate, lang func(context.Context, chat.Key) lang, log zerolog.Logger) *approvals {
 	return &approvals{
 		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, lang: lang, log: log,
 		jobs: newJobs(decisions), open: map[string]pending{},

@@ -12,7 +12,7 @@ import (
 	"magpie/internal/claude"
 )
 
-func wanted(tool, input string) db.Approval {
+func askingFor(tool, input string) db.Approval {
 	now := time.UnixMilli(1000)
 	return db.Approval{
 		ID: "3f0b5a52-7f3c-4d52-9a52-4b1c1a1a1a1a", Turn: 7, Tool: tool, Input: json.RawMessage(input), Project: "/p",
@@ -28,7 +28,7 @@ func dos(buttons []chat.Button) (list []string) {
 }
 
 func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
-	a := wanted("Bash", `{"command":"echo '`+"```"+`' \u202e\u200b\u001b[8m# x","description":"两\n行"}`)
+	a := askingFor("Bash", `{"command":"echo '`+"```"+`' \u202e\u200b\u001b[8m# x","description":"两\n行"}`)
 	a.Always = &db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git `push`"}
 	c := approvalCard(a, zh)
 	want := "**助手想运行命令**\n\n````bash\necho '```' ⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[8m# x\n````\n\n两 行"
@@ -67,7 +67,7 @@ func TestWhatIsShownOfEachTool(t *testing.T) {
 		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool mcp__a__b**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
 		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan, and begins once it is approved**\n\n1. x"},
 	} {
-		if got := approvalCard(wanted(tc.tool, tc.input), en).Body; got != tc.want {
+		if got := approvalCard(askingFor(tc.tool, tc.input), en).Body; got != tc.want {
 			t.Errorf("%s: %q", tc.tool, got)
 		}
 	}
@@ -116,7 +116,7 @@ func TestWhatBecameOfAnApproval(t *testing.T) {
 		{claude.QuestionTool, db.Settlement{State: db.Approved, By: by, Words: "蓝"}, "✅ 小明 已回答 · 蓝"},
 		{claude.QuestionTool, db.Settlement{State: db.Refused, By: by}, "🚫 小明 没有回答"},
 	} {
-		a := wanted(tc.tool, `{"command":"x","plan":"x","questions":[{"question":"a"}]}`)
+		a := askingFor(tc.tool, `{"command":"x","plan":"x","questions":[{"question":"a"}]}`)
 		a.Settlement = tc.s
 		c := approvalCard(a, zh)
 		if c.Status != tc.want || c.Form != nil || len(c.Buttons) != 0 || c.Footer != "" || c.Body == "" {
@@ -158,16 +158,6 @@ func TestAnswersToQuestions(t *testing.T) {
 		}
 		if err := json.Unmarshal(a.input, &got); err != nil || !reflect.DeepEqual(got.Answers, tc.want) || string(got.Metadata) != `{"n":1e3}` || len(got.Questions) == 0 {
 			t.Errorf("%s: %s, %v", name, a.input, err)
-		}
-	}
-}
-
-func TestEveryTextOfApprovalsIsThereInBothLanguages(t *testing.T) {
-	v := reflect.ValueOf(approvalTexts)
-	for i := range v.NumField() {
-		name, p := v.Type().Field(i).Name, v.Field(i).Interface().(phrase)
-		if langOf(p.ZH) != zh || langOf(p.EN) != en || strings.Count(p.ZH, "%") != strings.Count(p.EN, "%") {
-			t.Errorf("%s: %+v", name, p)
 		}
 	}
 }

@@ -35,6 +35,7 @@ type background struct {
 	db     *db.DB
 	most   int                                              // that a prompt takes; 0 = none are wanted
 	admits func(context.Context, chat.Key, chat.Actor) bool // who may be listened to
+	kept   func(string) string                              // what of a text may be in the History
 	told   sync.Once
 
 	mu    sync.Mutex
@@ -43,7 +44,7 @@ type background struct {
 }
 
 func newBackground(cfg Config, store *db.DB, admits func(context.Context, chat.Key, chat.Actor) bool) *background {
-	g := &background{groups: cfg.Groups, db: store, most: cfg.Context.AutoChatContext, admits: admits, asked: map[chat.Key]bool{}}
+	g := &background{groups: cfg.Groups, db: store, most: cfg.Context.AutoChatContext, admits: admits, kept: cfg.kept, asked: map[chat.Key]bool{}}
 	if cfg.Context.Mode == contextmgr.Resume {
 		g.most = 0 // no prompt has room for it
 	}
@@ -130,6 +131,7 @@ func (g *background) take(ctx context.Context, c db.Claim) error {
 	var list []chat.Incoming
 	for _, m := range said { // what a topic begins with was said in the chat, to whomever
 		if (!m.ToBot || m.Key != key) && m.Text != "" && g.admits(ctx, key, m.Actor) {
+			m.Text = g.kept(m.Text)
 			list = append(list, m)
 		}
 	}

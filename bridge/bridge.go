@@ -56,18 +56,24 @@ const onlookers = 64
 
 // Config is what the bridge must know beside its parts.
 type Config struct {
-	Access         Access   // at the start, see SetAccess
-	Staff          Staff    // nil = departments mean nothing
-	App            string   // the platform's id of the app; empty = its owner is not looked for
-	Founder        Founder  // nil = the platform cannot be asked for the owner
-	Found          db.Owner // who was found earlier to be the owner, if anybody
-	Project        string   // working folder of chats that have none of their own
-	PermissionMode string   // of chats that have none of their own
-	Node           string   // this machine; a session of another one cannot be resumed here
+	Access         Access                                  // at the start, see SetAccess
+	Staff          Staff                                   // nil = departments mean nothing
+	App            string                                  // the platform's id of the app; empty = its owner is not looked for
+	Founder        Founder                                 // nil = the platform cannot be asked for the owner
+	Found          db.Owner                                // who was found earlier to be the owner, if anybody
+	Project        string                                  // working folder of chats that have none of their own
+	PermissionMode string                                  // of chats that have none of their own
+	Projects       map[string]Project                      // to which chats can change, by name
+	Guard          Guard                                   // where no agent may work
+	Budget         Budget                                  // at the start, see SetBudget
+	Reload         func(context.Context) (Reloaded, error) // reads the configuration anew; nil = it cannot be
+	Node           string                                  // this machine; a session of another one cannot be resumed here
 	Context        contextmgr.Config
 	Groups         Groups             // what was said there; nil = only what events tell
+	Files          FilesConfig        // what belongs to messages and does not come with them
 	Tools          *agenttools.Server // of which the agents get tools; nil = they get none
 	Redact         redact.Policy      // what is kept out of the History; nobody can read it there later, nor can the agent
+	Secrets        redact.Known       // the program's own, which are neither shown nor kept
 	MaxAge         time.Duration      // a message that is older when it is first seen is run only on request; 0 = any age will do
 	Mention        chat.MentionRule   // of groups that have no rule of their own; empty = they must mention the bot
 	Outgoing       string             // the folder for files on their way out; empty = agents send none
@@ -126,11 +132,14 @@ type Bridge struct {
 	ownership  *ownership
 	access     *gate
 	doorbell   *doorbell
+	purse      *purse
 	logins     logins
+	files      *files
 }
 
 // New makes a bridge. Run starts it.
 func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog.Logger) *Bridge {
+	out = discreet{out, cfg.Secrets}
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
 		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, cfg.outgoing(), log), signals: newSignals(out, log),
@@ -138,16 +147,22 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.places, b.listening = places{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.upkeep = newUpkeep(b.summaries.make)
+	b.files = &files{FilesConfig: cfg.Files, db: store, kept: cfg.kept}
 	b.desk = newDesk(cfg, store, b.context, b.outbox, log)
 	b.logins.b, b.logins.patience = b, loginTime
 	b.access = newGate(cfg, store, log)
-	b.approvals = newApprovals(store, b.outbox, &b.access.Pointer, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
+	b.approvals = newApprovals(store, b.outbox, b.access, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
+	b.purse = &purse{ledger: store.Ledger(), zone: b.context.Zone(), log: log}
+	b.SetBudget(cfg.Budget)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)
 	b.doorbell = &doorbell{gate: b.access, grants: store.Grants(), out: out, jobs: b.outbox.jobs, log: log}
 	b.background = newBackground(cfg, store, b.access.admits)
 	return b
 }
+
+// SetBudget changes what agents may cost, from the next turn on.
+func (b *Bridge) SetBudget(limits Budget) { b.purse.Store(&limits) }
 
 // SetAccess changes who may talk to the bot, from the next message on.
 func (b *Bridge) SetAccess(a Access) { b.ownership.set(a) }
@@ -228,14 +243,14 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 		return b.obey(ctx, m, "", code)
 	}
 	if !b.listening.toBot(ctx, m) {
+		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
 		_, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Overheard})
 		return err
 	}
 	switch cmd, name, args := parseCommand(m.Text); {
 	case m.Unreadable != "":
-		m.Text = "[" + m.Unreadable + "]"
 		return b.obey(ctx, m, "", say(texts.Unreadable))
-	case strings.TrimSpace(m.Text) == "":
+	case strings.TrimSpace(m.Text) == "" && len(m.Files) == 0:
 		return b.obey(ctx, m, "", say(texts.AskMe))
 	case name != "" && b.cfg.late(m):
 		return b.obey(ctx, m, args, tooLate(name))
@@ -264,7 +279,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 
 // ask takes in a question.
 func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
-	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: cmp.Or(b.cfg.Lang, string(langOf(m.Text)))}
+	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: cmp.Or(b.cfg.Lang, string(langOf(chat.Unmarked(m.Text))))}
 	l := b.lang(ctx, m.Key, e.Lang)
 	switch {
 	case b.cfg.late(m):
@@ -274,6 +289,11 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 			return err
 		}
 	}
+	files, err := b.quotes(ctx, m)
+	if err != nil {
+		return err
+	}
+	e.Files = files
 	crash.At("message: received")
 	got, err := b.accept(ctx, e)
 	crash.At("message: stored")
@@ -286,20 +306,31 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 	if e.Held == nil {
 		b.signals.set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
 	}
+	if wordless(m) {
+		time.AfterFunc(wordsWait, func() { b.wake(m.Key) }) // at the end of the program it stays in the queue
+		return nil
+	}
 	b.wake(m.Key)
 	return nil
 }
 
+// kept is what of a text may be in the History.
+func (cfg Config) kept(text string) string { return cfg.Secrets.Text(redact.Text(text, cfg.Redact)) }
+
 // accept stores a message, without what is kept out of the History.
 func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
-	e.Text = redact.Text(e.Text, b.cfg.Redact)
+	e.Text, e.Reply = b.cfg.kept(e.Text), b.cfg.Secrets.Text(e.Reply)
+	if e.Card != nil {
+		card := conceal(*e.Card, b.cfg.Secrets)
+		e.Card = &card
+	}
 	return b.db.Accept(ctx, e)
 }
 
 // finish stores the end of a turn. Its answer loses what is kept out of the History; its card does not, because those who
 // read it have asked for it.
 func (b *Bridge) finish(ctx context.Context, e db.End) error {
-	e.Answer = redact.Text(e.Answer, b.cfg.Redact)
+	e.Answer, e.Card = b.cfg.kept(e.Answer), conceal(e.Card, b.cfg.Secrets)
 	if long := b.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
 		name := fmt.Sprintf(outputTexts.AnswerFile.in(b.lang(ctx, e.Turn.Key, "")), time.Now().In(b.context.Zone()).Format("20060102-150405"))
 		e.File = &db.LongAnswer{Name: name, Text: e.Answer}

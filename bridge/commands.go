@@ -24,9 +24,11 @@ type order struct {
 	topic     string                           // what the chat is called from now on; empty = as before
 	goBack    *db.Session                      // a session that the chat has had, to go on with; nil = none
 	ask       string                           // a question that takes the place of the command; empty = none
+	files     []chat.File                      // of that question
 	then      func()                           // after the commit; nil = nothing
 	later     func(ctx context.Context) string // works out what else is to be said, after the commit; nil = nothing
 	set       func(*db.Settings)               // changes the chat's settings; it may be called more than once; nil = nothing is changed
+	grant     *db.GrantChange                  // a change to who may talk to the bot; nil = none
 	memory    *db.MemoryOrder                  // a change to a memory, whose reply takes the place of reply; nil = none
 	revoke    int64                            // the number of a rule that is to end; 0 = none
 }
@@ -87,8 +89,14 @@ func commands() []command {
 		{name: "lang", aliases: []string{"语言"}, args: c.ArgsLang, help: c.HelpLang, plan: chooseLang},
 		{name: "doctor", aliases: []string{"诊断"}, help: c.HelpDoctor, admin: true, plan: checkUp},
 		{name: "login", aliases: []string{"登录"}, args: c.ArgsLogin, help: c.HelpLogin, admin: true, plan: logIn},
-		{name: "allow", aliases: []string{"授权"}, help: approvalTexts.HelpAllow, plan: allow},
+		{name: "allow", aliases: []string{"授权"}, args: approvalTexts.ArgsAllow, help: approvalTexts.HelpAllow, plan: allow},
 		{name: "mention", aliases: []string{"提及"}, args: outputTexts.ArgsMention, help: outputTexts.HelpMention, plan: mention},
+		{name: "projects", aliases: []string{"项目"}, help: accessTexts.HelpProjects, plan: listProjects},
+		{name: "cd", aliases: []string{"切换"}, args: accessTexts.ArgsCd, help: accessTexts.HelpCd, plan: changeProject},
+		{name: "cost", aliases: []string{"费用"}, args: accessTexts.ArgsCost, help: accessTexts.HelpCost, frequent: true, plan: showCost},
+		{name: "whoami", aliases: []string{"我是谁"}, help: accessTexts.HelpWhoAmI, plan: whoAmI},
+		{name: "admin", aliases: []string{"管理"}, args: accessTexts.ArgsAdmin, help: accessTexts.HelpAdmin, admin: true, plan: administer},
+		{name: "mode", aliases: []string{"模式"}, args: accessTexts.ArgsMode, help: accessTexts.HelpMode, plan: changeMode},
 	}
 }
 
@@ -141,10 +149,10 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 	}
 	e := db.Entry{
 		Incoming: o.m, Class: chat.Command, Lang: string(spoken), Reply: what.reply, Card: what.card, ReplyTo: o.answers, StartAnew: what.startAnew,
-		Compact: what.compact, Topic: what.topic, GoBack: what.goBack, Memory: what.memory, Set: what.set, Revoke: what.revoke,
+		Compact: what.compact, Topic: what.topic, GoBack: what.goBack, Memory: what.memory, Grant: what.grant, Set: what.set, Revoke: what.revoke,
 	}
 	if what.ask != "" {
-		e.Class, e.Text = chat.Talk, what.ask
+		e.Class, e.Text, e.Files = chat.Talk, what.ask, what.files
 	}
 	got, err := b.accept(ctx, e)
 	if err != nil || !got.Fresh {

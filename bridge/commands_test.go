@@ -92,16 +92,18 @@ func TestOnlyAdminsMayGiveTheirCommands(t *testing.T) {
 func TestACommandChangesTheSettings(t *testing.T) {
 	rec := &recorder{}
 	l := newLine(t, rec)
+	own := t.TempDir()
+	l.bridge.cfg.Projects = map[string]Project{"own": {Path: own}}
 	l.start()
 	l.must(l.bridge.obey(t.Context(), heard("om_1", "/lang en"), "en", func(_ context.Context, o ordered) (order, error) {
 		if o.args != "en" || o.lang != zh || o.chat.Kind != "" {
 			t.Errorf("ordered %+v", o)
 		}
-		return order{reply: "done", set: func(s *db.Settings) { s.Lang, s.Project, s.Mode = o.args, "/own", "plan" }}, nil
+		return order{reply: "done", set: func(s *db.Settings) { s.Lang, s.Project, s.Mode = o.args, "own", "plan" }}, nil
 	}))
 	c, err := l.bridge.db.Chats().Get(t.Context(), room)
 	l.must(err)
-	if c.Settings.Lang != "en" || l.bridge.cfg.project(c) != "/own" || l.bridge.cfg.permissionMode(c) != "plan" {
+	if c.Settings.Lang != "en" || l.bridge.cfg.project(c) != own || l.bridge.cfg.permissionMode(c) != "plan" {
 		t.Errorf("settings %+v", c.Settings)
 	}
 	if got := l.bridge.lang(t.Context(), room, string(zh)); got != en {

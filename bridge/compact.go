@@ -147,6 +147,7 @@ func (b *Bridge) consult(ctx context.Context, key chat.Key, what string, task co
 	if err != nil {
 		return "", err
 	}
+	b.purse.book(ctx, key, what, reply)
 	u := reply.Usage
 	b.log.Info().Stringer("chat", key).Str("task", what).Int64("input", u.Input+u.CacheRead+u.CacheNew).Int64("output", u.Output).
 		Float64("cost_usd", reply.CostUSD).Dur("took", time.Since(began)).Msg("agent asked apart")

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/contextmgr"
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
@@ -25,6 +26,7 @@ type desk struct {
 	context *contextmgr.Manager
 	cfg     contextmgr.Config
 	outbox  *outbox
+	secrets redact.Known       // that are not remembered
 	server  *agenttools.Server // nil = there are no tools
 	log     zerolog.Logger
 
@@ -39,7 +41,7 @@ type asked struct {
 }
 
 func newDesk(cfg Config, store *db.DB, m *contextmgr.Manager, out *outbox, log zerolog.Logger) *desk {
-	return &desk{db: store, context: m, cfg: cfg.Context, outbox: out, server: cfg.Tools, log: log, asked: map[chat.Key]asked{}}
+	return &desk{db: store, context: m, cfg: cfg.Context, outbox: out, secrets: cfg.Secrets, server: cfg.Tools, log: log, asked: map[chat.Key]asked{}}
 }
 
 // tools are all that the agents are offered in a chat of that kind.
@@ -62,7 +64,7 @@ func using(tool string) (status phrase, name string) {
 	own, ok := strings.CutPrefix(tool, "mcp__"+agenttools.ServerName+"__")
 	switch {
 	case !ok:
-		return texts.UsingTool, tool
+		return texts.UsingTool, strings.TrimPrefix(tool, "mcp__")
 	case own == "remember":
 		return texts.Remembering, ""
 	case own == "send_file":
@@ -150,7 +152,7 @@ func (d *desk) remember(ctx context.Context, key chat.Key, in toRemember) (strin
 	if err != nil {
 		return "", err
 	}
-	m, err := a.memory(in)
+	m, err := a.memory(in.without(d.secrets))
 	if err != nil {
 		return "", err
 	}
@@ -182,6 +184,15 @@ func (d *desk) remember(ctx context.Context, key chat.Key, in toRemember) (strin
 // errSeveralAsk refuses to remember for one of several people: it could be the wrong one.
 var errSeveralAsk = &agenttools.RefusedError{Reason: "Not remembered: several people ask at once, so scope \"user\" could mean the wrong one. " +
 	"Use scope \"chat\" if everybody here may know it; else tell who wants it to ask again alone."}
+
+// without is in without secrets.
+func (in toRemember) without(secrets redact.Known) toRemember {
+	in.Title, in.Text, in.Keywords = secrets.Text(in.Title), secrets.Text(in.Text), slices.Clone(in.Keywords)
+	for i, k := range in.Keywords {
+		in.Keywords[i] = secrets.Text(k)
+	}
+	return in
+}
 
 // memory is what the agent wants to keep, as it is stored.
 func (a asked) memory(in toRemember) (db.Memory, error) {

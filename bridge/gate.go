@@ -55,9 +55,6 @@ func newGate(cfg Config, store *db.DB, log zerolog.Logger) *gate {
 	return g
 }
 
-// owner is to whom the bot belongs; empty = nobody yet.
-func (g *gate) owner() string { return g.Load().Owner }
-
 // admission is what the gate says of somebody.
 type admission int
 

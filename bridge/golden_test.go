@@ -106,26 +106,27 @@ func stories() map[string]*story {
 		return s.after(12*time.Second, gave("3", "ok  \tmagpie/feishu\t0.512s"), says(answer), result("")).with(told12(db.Told{Session: db.Resumed, Messages: 12})).ended(db.Done, phrase{})
 	}
 	return map[string]*story{
-		"01-begun":               newStory(zh),
-		"02-begun-en":            newStory(en),
-		"03-waiting-for-a-place": newStory(zh).with(func(v view) view { return v.waiting(v.began) }).after(30 * time.Second),
-		"04-tidying":             newStory(zh).with(func(v view) view { return v.tidying(v.began) }),
-		"05-thinking-12s":        newStory(zh).after(0, claude.Started{}).after(12 * time.Second),
-		"06-thinking-aloud":      newStory(zh).after(3*time.Second, claude.Thinking{Text: "用户想知道天气。\n"}, claude.Thinking{Text: "先看看有没有工具。"}).after(5 * time.Second),
-		"07-writing":             newStory(zh).after(2*time.Second, claude.Text{Text: "好的，"}, claude.Text{Text: "我来看看"}),
-		"08-writing-en":          newStory(en).after(2*time.Second, claude.Text{Text: "Let me have a look"}),
-		"09-retrying":            newStory(zh).after(2*time.Second, claude.Retrying{Attempt: 1, Max: 10}).after(16 * time.Second),
-		"10-compacting":          newStory(zh).after(2*time.Second, claude.Compacting{}).after(20 * time.Second),
-		"11-bash-just-begun":     newStory(zh).uses("1", "Bash", input{"command": "npm test"}).after(2 * time.Second),
-		"12-bash-12s":            worked(zh).after(12 * time.Second),
-		"13-bash-12s-en":         worked(en).after(12 * time.Second),
-		"14-bash-2m":             worked(zh).after(130 * time.Second),
-		"15-bash-an-hour":        worked(zh).after(time.Hour + 40*time.Second),
-		"16-two-tools-at-once":   newStory(zh).uses("1", "Read", input{"file_path": "/a/b/c/d/e.go"}).uses("2", "Grep", input{"pattern": "TODO"}).after(6*time.Second, gave("2", "a.go:1:TODO\nb.go:2:TODO")),
-		"17-tool-failed":         newStory(zh).uses("1", "Bash", input{"command": "make"}).after(time.Second, failedWith("1", "make: *** No rule to make target 'all'.  Stop.")).after(time.Second, says("没有这个目标，我换一个。")),
-		"18-tool-denied":         newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolDenied{Name: "Bash"}, failedWith("1", "denied")),
-		"19-edit-as-diff":        newStory(zh).uses("1", "MultiEdit", input{"file_path": "a.go", "edits": []input{{"old_string": "a\nb\nc", "new_string": "a\nB\nc"}, {"old_string": "x", "new_string": ""}}}).after(time.Second, gave("1", "ok")),
-		"20-new-file":            newStory(zh).uses("1", "Write", input{"file_path": "/srv/x/y/z/notes.md", "content": strings.Repeat("# note\n", 30)}).after(time.Second, gave("1", "ok")),
+		"01-begun":                 newStory(zh),
+		"02-begun-en":              newStory(en),
+		"03-waiting-for-a-place":   newStory(zh).with(func(v view) view { return v.waiting(v.began) }).after(30 * time.Second),
+		"04-tidying":               newStory(zh).with(func(v view) view { return v.tidying(v.began) }),
+		"05-thinking-12s":          newStory(zh).after(0, claude.Started{}).after(12 * time.Second),
+		"06-thinking-aloud":        newStory(zh).after(3*time.Second, claude.Thinking{Text: "用户想知道天气。\n"}, claude.Thinking{Text: "先看看有没有工具。"}).after(5 * time.Second),
+		"07-writing":               newStory(zh).after(2*time.Second, claude.Text{Text: "好的，"}, claude.Text{Text: "我来看看"}),
+		"08-writing-en":            newStory(en).after(2*time.Second, claude.Text{Text: "Let me have a look"}),
+		"09-retrying":              newStory(zh).after(2*time.Second, claude.Retrying{Attempt: 1, Max: 10}).after(16 * time.Second),
+		"10-compacting":            newStory(zh).after(2*time.Second, claude.Compacting{}).after(20 * time.Second),
+		"11-bash-just-begun":       newStory(zh).uses("1", "Bash", input{"command": "npm test"}).after(2 * time.Second),
+		"47-preparing-a-long-file": newStory(zh).after(time.Second, says("我来写。"), claude.ToolCall{ID: "1", Name: "Write"}).after(31 * time.Second),
+		"12-bash-12s":              worked(zh).after(12 * time.Second),
+		"13-bash-12s-en":           worked(en).after(12 * time.Second),
+		"14-bash-2m":               worked(zh).after(130 * time.Second),
+		"15-bash-an-hour":          worked(zh).after(time.Hour + 40*time.Second),
+		"16-two-tools-at-once":     newStory(zh).uses("1", "Read", input{"file_path": "/a/b/c/d/e.go"}).uses("2", "Grep", input{"pattern": "TODO"}).after(6*time.Second, gave("2", "a.go:1:TODO\nb.go:2:TODO")),
+		"17-tool-failed":           newStory(zh).uses("1", "Bash", input{"command": "make"}).after(time.Second, failedWith("1", "make: *** No rule to make target 'all'.  Stop.")).after(time.Second, says("没有这个目标，我换一个。")),
+		"18-tool-denied":           newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolDenied{Name: "Bash"}, failedWith("1", "denied")),
+		"19-edit-as-diff":          newStory(zh).uses("1", "MultiEdit", input{"file_path": "a.go", "edits": []input{{"old_string": "a\nb\nc", "new_string": "a\nB\nc"}, {"old_string": "x", "new_string": ""}}}).after(time.Second, gave("1", "ok")),
+		"20-new-file":              newStory(zh).uses("1", "Write", input{"file_path": "/srv/x/y/z/notes.md", "content": strings.Repeat("# note\n", 30)}).after(time.Second, gave("1", "ok")),
 		"21-secrets-are-scrubbed": newStory(zh).after(0, claude.Thinking{Text: "The key is sk-ant-api03-AAAAbbbbCCCCddddEEEEffffGGGGhhhhIIIIjjjjKKKKllllMMMM_nnnn-AA"}).
 			uses("1", "Bash", input{"command": "curl -H 'Authorization: Bearer ghp_0123456789abcdefghijABCDEFGHIJ012345' https://api.example.com"}).
 			after(time.Second, gave("1", "password=hunter2hunter2\nAWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")),
@@ -133,7 +134,10 @@ func stories() map[string]*story {
 		"23-forty-steps":   many.after(time.Second, says("完成。")),
 		"24-own-tools": newStory(zh).uses("1", "mcp__magpie__remember", input{"title": "发布日", "text": "每周二发布"}).after(time.Second, gave("1", "Remembered as number 1.")).
 			uses("2", "mcp__magpie__search_history", input{"query": "发布"}).after(6 * time.Second),
-		"25-other-mcp-tool":      newStory(en).uses("1", "mcp__github__get_issue", input{"owner": "x", "number": 7}).after(6 * time.Second),
+		"25-other-mcp-tool": newStory(en).uses("1", "mcp__github__get_issue", input{"owner": "x", "number": 7}).after(6 * time.Second),
+		"29-planning": newStory(zh).uses("1", "TodoWrite", input{"todos": []input{{"content": "读代码", "status": "completed"}, {"content": "改代码", "status": "in_progress"}, {"content": "跑测试", "status": "pending"}}}).
+			after(time.Second, gave("1", "ok")).uses("2", claude.QuestionTool, input{"questions": []input{{"question": "用哪种数据库？"}}}).
+			uses("3", claude.PlanTool, input{"plan": "1. 先读\n2. 再改"}).uses("4", "KillShell", input{}).after(6 * time.Second),
 		"26-subagent":            newStory(en).uses("1", "Task", input{"description": "Survey the code", "prompt": "Read everything.\nThen report."}).after(70 * time.Second),
 		"27-waiting-for-you":     worked(zh).after(0, claude.ToolAsk{ID: "a"}).after(8 * time.Second),
 		"50-waiting-for-you-en":  worked(en).after(0, claude.ToolAsk{ID: "a"}, claude.ToolAsk{ID: "b"}, claude.ToolAskEnd{ID: "a"}).after(8 * time.Second),
@@ -188,6 +192,7 @@ func askings() map[string]chat.Card {
 // Each card is what the file of its name says: the value that every platform draws.
 func TestCards(t *testing.T) {
 	cards := askings()
+	cards["51-late"] = heldCard(7, zh, time.Now().Add(-3*time.Hour-time.Minute))
 	for name, s := range stories() {
 		cards[name] = s.card(s.now)
 	}

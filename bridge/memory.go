@@ -31,7 +31,7 @@ func isSpace(r rune) bool { return strings.ContainsRune(" \t\r\n\u00a0\u3000", r
 // rememberThis is the command /remember.
 func rememberThis(_ context.Context, o ordered) (order, error) {
 	b, m, l, text := o.b, o.m, o.lang, o.args
-	kept := Clean(text)
+	kept := Clean(o.b.cfg.Secrets.Text(text))
 	if kept == "" {
 		return o.say(texts.RememberWhat)
 	}
@@ -244,7 +244,7 @@ func (t *memoryTalk) change(x db.Memory, forget bool, why string, done phrase) o
 }
 
 func (t *memoryTalk) edit(x db.Memory, text string) order {
-	text = Clean(text)
+	text = Clean(t.b.cfg.Secrets.Text(text))
 	switch {
 	case text == "":
 		return order{reply: texts.MemoryUsage.in(t.l)}

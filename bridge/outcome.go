@@ -27,6 +27,7 @@ type outcome struct {
 // failed is the outcome of a turn that gave no result.
 func failed(log *zerolog.Logger, err error) outcome {
 	var exit *claude.ExitError
+	var spent *spentError
 	switch {
 	case errors.Is(err, errStopped):
 		return outcome{db.Cancelled, "", texts.Stopped}
@@ -38,6 +39,12 @@ func failed(log *zerolog.Logger, err error) outcome {
 	case errors.Is(err, claude.ErrTurnEnd):
 		log.Error().Err(err).Msg("turn failed")
 		return outcome{db.Failed, failTurnEnd, texts.FailTurnEnd}
+	case errors.As(err, &spent):
+		log.Info().Err(err).Msg("turn not begun")
+		return outcome{db.Failed, "budget", spent.notice}
+	case errors.Is(err, errNoProject):
+		log.Error().Err(err).Msg("turn failed")
+		return outcome{db.Failed, "project", accessTexts.ProjectGone}
 	case errors.As(err, &exit):
 		log.Error().Err(err).Msg("turn failed")
 		return outcome{db.Failed, failDied, texts.FailDied}

@@ -70,7 +70,7 @@ func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Even
 	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
 	t.b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
 	crash.At("prompt: sending")
-	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text())
+	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
 }
 
 // carriedOut takes up that the agent has carried out a command of its own. Most say nothing, and ask the model nothing: a new

@@ -16,7 +16,7 @@ func retry(ctx context.Context, o ordered) (order, error) {
 	if busy, err := o.busy(ctx); err != nil || busy {
 		return order{reply: commandTexts.Busy.in(o.lang)}, err
 	}
-	question, err := o.lastQuestion(ctx)
+	question, files, err := o.lastQuestion(ctx)
 	if err != nil {
 		return order{}, err
 	}
@@ -29,19 +29,20 @@ func retry(ctx context.Context, o ordered) (order, error) {
 	for _, l := range []lang{zh, en} { // asked for the third time it says so once
 		question = strings.TrimPrefix(question, retryNote(l))
 	}
-	return order{ask: retryNote(o.lang) + question}, nil
+	return order{ask: retryNote(o.lang) + question, files: files}, nil
 }
 
 // retryNote is what the agent reads before a question that it is asked again.
 func retryNote(l lang) string { return fmt.Sprintf("%s\n", commandTexts.RetryNote.in(l)) }
 
-// lastQuestion is what the last turn of the conversation asked; empty = nothing was asked yet.
-func (o ordered) lastQuestion(ctx context.Context) (string, error) {
+// lastQuestion is what the last turn of the conversation asked, with its files; empty = nothing was asked yet.
+func (o ordered) lastQuestion(ctx context.Context) (string, []chat.File, error) {
 	var asked []string
+	var files []chat.File
 	var last chat.Message
 	for m, err := range o.b.db.History(ctx, o.m.Key, o.chat.Epoch, 0, math.MaxInt64) {
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		if m.Role != chat.User {
 			continue
@@ -50,7 +51,12 @@ func (o ordered) lastQuestion(ctx context.Context) (string, error) {
 			break
 		}
 		asked, last = append(asked, m.Text), m
+		with, err := o.b.db.Files().Quoted(ctx, m.Key, m.ID)
+		if err != nil {
+			return "", nil, err
+		}
+		files = append(asksAgain(with), files...)
 	}
 	slices.Reverse(asked)
-	return strings.Join(asked, "\n"), nil
+	return strings.Join(asked, "\n"), files, nil
 }

@@ -190,7 +190,7 @@ func hostOf(input json.RawMessage) (string, bool) {
 
 // scope says what a rule allows.
 func scope(p db.Permit, l lang) string {
-	content := codeSpan(p.Content)
+	content := inCode(p.Content)
 	switch p.Kind {
 	case db.ExactRule:
 		return approvalTexts.ScopeExact.in(l)
@@ -206,13 +206,13 @@ func scope(p db.Permit, l lang) string {
 	return fmt.Sprintf(approvalTexts.ScopeTool.in(l), visible(p.Tool))
 }
 
-// codeSpan is a short text as code within a line.
-func codeSpan(text string) string { return "`" + strings.ReplaceAll(visible(text), "`", "'") + "`" }
+// inCode is a short text as code within a line.
+func inCode(text string) string { return "`" + strings.ReplaceAll(visible(text), "`", "'") + "`" }
 
 // ruleText is a rule in the list of a chat's rules: as its scope, and an exact command with the command.
 func ruleText(p db.Permit, l lang) string {
 	if p.Kind == db.ExactRule {
-		return codeSpan(firstLine(p.Content))
+		return inCode(firstLine(p.Content))
 	}
 	return scope(p, l)
 }

@@ -42,7 +42,7 @@ func (ss *signals) set(asked []chat.Message, s chat.Signal) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	for _, m := range asked {
-		to := chat.Ref{Key: m.Key, ID: m.ID}
+		to := chat.Ref{Key: m.Key, ID: db.Answerable(m.ID)}
 		w := ss.wishes[to]
 		if w == nil {
 			w = &wish{}

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 
 	"github.com/rs/zerolog"
@@ -43,11 +42,7 @@ func (t *turn) here() error {
 
 // realPath is a folder as the agent's sessions know it; empty when it is not there, of which the start of the agent will tell.
 func realPath(dir string) string {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return ""
-	}
-	real, err := filepath.EvalSymlinks(abs)
+	real, err := realDir(dir)
 	if err != nil {
 		return ""
 	}

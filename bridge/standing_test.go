@@ -113,7 +113,7 @@ func TestWhereASessionCanBeResumed(t *testing.T) {
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	b := &Bridge{cfg: Config{Node: "here", Project: link}}
+	b := &Bridge{cfg: Config{Node: "here", Project: link, Projects: map[string]Project{"other": {Path: t.TempDir()}, "away": {Path: filepath.Join(dir, "gone")}}}}
 	for name, tc := range map[string]struct {
 		project string
 		session db.Session
@@ -122,8 +122,8 @@ func TestWhereASessionCanBeResumed(t *testing.T) {
 		"here":                       {"", db.Session{Node: "here", Cwd: dir}, ""},
 		"from before it was written": {"", db.Session{}, ""},
 		"on another machine":         {"", db.Session{Node: "there", Cwd: dir}, claude.LostMachine},
-		"in another folder":          {t.TempDir(), db.Session{Node: "here", Cwd: dir}, claude.LostElsewhere},
-		"in a folder that is away":   {filepath.Join(dir, "gone"), db.Session{Node: "here", Cwd: dir}, ""},
+		"in another folder":          {"other", db.Session{Node: "here", Cwd: dir}, claude.LostElsewhere},
+		"in a folder that is away":   {"away", db.Session{Node: "here", Cwd: dir}, ""},
 	} {
 		if got := b.cfg.away(db.Chat{Settings: db.Settings{Project: tc.project}, Session: tc.session}); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

@@ -28,7 +28,7 @@ func status(ctx context.Context, o ordered) (order, error) {
 	if err != nil {
 		return order{}, err
 	}
-	lines := []string{fmt.Sprintf(texts.Status.in(l), state.in(l), projectName(b.cfg.project(c)), session.in(l), b.cfg.Context.Mode)}
+	lines := []string{fmt.Sprintf(texts.Status.in(l), state.in(l), b.cfg.projectShown(c), session.in(l), b.cfg.Context.Mode)}
 	add := func(p phrase, args ...any) { lines = append(lines, fmt.Sprintf(p.in(l), args...)) }
 	if c.Topic != "" {
 		add(commandTexts.StatusTitle, c.Topic)

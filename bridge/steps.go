@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -75,26 +76,50 @@ func scrubbed(text string) string {
 	return redact.Text(text, secrets)
 }
 
+// stepInput is what tools are given, as far as it is shown.
+type stepInput struct {
+	Command, Pattern, URL, Query, Title, Description, Skill, Plan, Prompt string
+
+	Path         string
+	FilePath     string `json:"file_path"`
+	NotebookPath string `json:"notebook_path"`
+	Questions    []struct{ Question string }
+	Todos        []struct{ Content, Status string }
+}
+
 // inputLine says in one line what a tool was given.
 func inputLine(e claude.ToolUse) string {
-	var in struct {
-		Command, Pattern, URL, Query, Description, Prompt, Title, Skill string
-		FilePath                                                        string `json:"file_path"`
-		NotebookPath                                                    string `json:"notebook_path"`
-		Path                                                            string
-	}
+	var in stepInput
 	_ = json.Unmarshal(e.Input, &in) // what it is not, it says below as it came
-	for _, known := range []string{
-		in.Command, shortPath(in.FilePath), shortPath(in.NotebookPath), in.Pattern, in.URL, in.Query, in.Title, in.Description, in.Skill, in.Prompt, shortPath(in.Path),
-	} {
-		if known != "" {
-			return firstWords(visible(scrubbed(known)), mostInput)
+	text := in.line()
+	if text == "" {
+		text = strings.Trim(string(e.Input), "{} \n")
+	}
+	if text == "null" {
+		return ""
+	}
+	return firstWords(visible(scrubbed(text)), mostInput)
+}
+
+// line is what matters most of an input; empty when nothing is known.
+func (in stepInput) line() string {
+	if len(in.Questions) > 0 {
+		return in.Questions[0].Question
+	}
+	done := 0
+	for _, t := range in.Todos {
+		switch t.Status {
+		case "in_progress":
+			in.Title = t.Content
+		case "completed":
+			done++
 		}
 	}
-	if text := strings.TrimSpace(string(e.Input)); text != "{}" && text != "null" {
-		return firstWords(visible(scrubbed(text)), mostInput)
+	if len(in.Todos) > 0 {
+		return fmt.Sprintf("%d/%d %s", done, len(in.Todos), in.Title)
 	}
-	return ""
+	return cmp.Or(in.Command, shortPath(in.FilePath), shortPath(in.NotebookPath), in.Pattern, in.URL, in.Query, in.Title, in.Description,
+		in.Skill, in.Plan, in.Prompt, shortPath(in.Path))
 }
 
 // shortPath is the end of a path: where it lies on this machine is of no interest to a chat.

@@ -2,16 +2,16 @@ package bridge
 
 // approvalTexts is what users are told about what an agent wants to do.
 var approvalTexts = struct {
-	Over, NotYours, Noted, Allowed, Answered, Refused, KeepsPlanning, NotAnswered, Unanswered         phrase
-	Asks, AsksPlan, AsksQuestion, Bounds, BoundsAlways                                                phrase
-	AllowButton, AlwaysButton, RefuseButton, RefuseSayingButton, Why, WhyHint                         phrase
-	ApproveButton, KeepPlanningButton, Better, BetterHint, SubmitButton, SkipButton, Other, OtherHint phrase
-	WasAllowed, FromNowOn, WasRefused, WasExpired, WasWithdrawn, WasLost, WasApproved, WasNotApproved phrase
-	WasAnswered, WasSkipped, Somebody, Said                                                           phrase
-	Runs, RunsInBackground, Writes, Edits, EditsAll, EditsNotebook, Reads, Fetches, Searches, Uses    phrase
-	Omitted, Several                                                                                  phrase
-	ScopeExact, ScopePrefix, ScopePath, ScopeInside, ScopeHost, ScopeTool                             phrase
-	HelpAllow, AllowNone, AllowHead, AllowLine, AllowFoot, AllowUsage, AllowUnknown, AllowRevoked     phrase
+	Over, NotYours, Noted, Allowed, Answered, Refused, KeepsPlanning, NotAnswered, Unanswered                phrase
+	Asks, AsksPlan, AsksQuestion, Bounds, BoundsAlways                                                       phrase
+	AllowButton, AlwaysButton, RefuseButton, RefuseSayingButton, Why, WhyHint                                phrase
+	ApproveButton, KeepPlanningButton, Better, BetterHint, SubmitButton, SkipButton, Other, OtherHint        phrase
+	WasAllowed, FromNowOn, WasRefused, WasExpired, WasWithdrawn, WasLost, WasApproved, WasNotApproved        phrase
+	WasAnswered, WasSkipped, Somebody, Said                                                                  phrase
+	Runs, RunsInBackground, Writes, Edits, EditsAll, EditsNotebook, Reads, Fetches, Searches, Uses           phrase
+	Omitted, Several                                                                                         phrase
+	ScopeExact, ScopePrefix, ScopePath, ScopeInside, ScopeHost, ScopeTool                                    phrase
+	HelpAllow, ArgsAllow, AllowNone, AllowHead, AllowLine, AllowFoot, AllowUsage, AllowUnknown, AllowRevoked phrase
 }{
 	Over:          phrase{"这个请求已经处理过，或已失效。", "This request is settled or no longer valid."},
 	NotYours:      phrase{"只有提问的人或管理员可以决定。", "Only who asked the question, or an admin, can decide this."},
@@ -77,7 +77,8 @@ var approvalTexts = struct {
 	ScopeHost:   phrase{"访问 %s 的网页", "pages of %s"},
 	ScopeTool:   phrase{"工具 %s", "the tool %s"},
 
-	HelpAllow:    phrase{"查看和撤销“总是允许”的操作：/allow，/allow revoke N（/授权 撤销 N）", "list and revoke what is always allowed: /allow, /allow revoke N"},
+	HelpAllow:    phrase{"查看或撤销本聊天总是允许的操作", "list or revoke what is always allowed in this chat"},
+	ArgsAllow:    phrase{"[revoke 编号]", "[revoke number]"},
 	AllowNone:    phrase{"这个聊天里没有“总是允许”的操作，助手每次都会先问。", "Nothing is always allowed in this chat; the agent asks each time."},
 	AllowHead:    phrase{"**本聊天总是允许的操作**", "**Always allowed in this chat**"},
 	AllowLine:    phrase{"%d. %s（项目 %s，%s%s）", "%d. %s (project %s, %s%s)"},

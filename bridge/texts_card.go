@@ -2,12 +2,13 @@ package bridge
 
 // cardTexts are what a turn's card says around the answer.
 var cardTexts = struct {
-	Writing, YourTurn, Thoughts, Steps, MoreSteps phrase
-	Seconds, MinutesSeconds, Tokens, Window       phrase
-	NewButton, RetryButton                        phrase
-	Remember, LookBack                            phrase
+	Writing, Preparing, YourTurn, Thoughts, Steps, MoreSteps phrase
+	Seconds, MinutesSeconds, Tokens, Window                  phrase
+	NewButton, RetryButton                                   phrase
+	Remember, LookBack                                       phrase
 }{
 	Writing:        phrase{"正在回答…", "Writing…"},
+	Preparing:      phrase{"正在准备 %s…", "Preparing %s…"},
 	YourTurn:       phrase{"等你确认…", "Waiting for you…"},
 	Thoughts:       phrase{"思考过程", "Thoughts"},
 	Steps:          phrase{"%d 步", "Steps: %d"},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -78,7 +77,8 @@ type turn struct {
 	usage   *db.Usage        // nil = not reported
 	view    view
 	painter *painter
-	listen  func() // waits for what was said in the group
+	shown   []claude.Image // pictures that the model sees
+	listen  func()         // waits for what was said in the group
 	began   time.Time
 	first   time.Duration // until the first text; 0 = none yet
 	logged  atomic.Value  // the session's id, in every line of the log
@@ -193,7 +193,7 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 			}
 		},
 		shows: func(ctx context.Context, answer string) {
-			if answer == draft {
+			if answer = t.b.cfg.Secrets.Growing(answer); answer == draft {
 				return
 			}
 			draft = answer
@@ -227,8 +227,12 @@ const attempts = 3
 func (t *turn) answer(ctx context.Context) outcome {
 	log := zerolog.Ctx(ctx)
 	t.settle(ctx)
+	t.fetch(ctx)
 	t.listen = t.b.background.ask(ctx, t.claim)
 	defer t.listen()
+	if err := t.b.purse.check(ctx, t.claim); err != nil {
+		return failed(log, err)
+	}
 	var err error
 	for range attempts {
 		var result claude.Result
@@ -250,7 +254,7 @@ func (t *turn) answer(ctx context.Context) outcome {
 		case err != nil:
 			return failed(log, err)
 		default:
-			return ended(log, result)
+			return t.b.purse.limited(ended(log, result))
 		}
 		t.show(t.view.restarted())
 	}
@@ -303,16 +307,21 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	if ctx.Err() != nil { // stopped before it began
 		return claude.Result{}, context.Cause(ctx)
 	}
+	b, owner := t.b, t.claim.Turn.Key.String()
+	dir, err := b.cfg.workplace(t.claim.Chat)
+	if err != nil {
+		return claude.Result{}, err
+	}
 	if err := t.here(); err != nil {
 		return claude.Result{}, err
 	}
-	b, owner := t.b, t.claim.Turn.Key.String()
 	spec := claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.resume,
 		Model: t.claim.Chat.Settings.Model, Effort: t.claim.Chat.Settings.Effort,
-		Dir: b.cfg.project(t.claim.Chat), Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
+		Budget: b.purse.Load().TurnUSD,
+		Dir:    dir, Mode: b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 		Tools: b.desk.serve(t.claim.Chat),
-		Known: func() []string { return t.known(ctx) },
+		Known: func() []string { return t.known(ctx) }, Files: t.place(ctx),
 	}
 	queued := t.view.waiting(time.Now())
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
@@ -339,7 +348,9 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		case claude.ToolAsk:
 			b.approvals.ask(ctx, t.claim, p.Dir(), e, func(v claude.Verdict) bool { return p.Answer(e.ID, v) })
 		case claude.ToolAskEnd:
-			b.approvals.withdraw(ctx, e.ID)
+			if ctx.Err() == nil { // else the turn ends, and tells why
+				b.approvals.withdraw(ctx, e.ID)
+			}
 		}
 		if e, ok := ev.(claude.Started); ok {
 			t.kept = db.Session{ID: e.Session, Node: b.cfg.Node, Cwd: p.Dir()}
@@ -417,13 +428,22 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 			t.kept.ID = e.Session
 		}
 		t.kept.Tokens, t.kept.Window = e.Held, e.Window
-		t.usage = &db.Usage{
-			Model: e.Model, Input: e.Usage.Input, Output: e.Usage.Output,
-			CacheRead: e.Usage.CacheRead, CacheNew: e.Usage.CacheNew, CostUSD: e.CostUSD,
-			FirstText: t.first, Duration: time.Since(t.began),
-		}
+		t.spend(e)
 	}
 	t.show(t.view.apply(ev, time.Now()))
+}
+
+// spend adds up what the attempts have cost.
+func (t *turn) spend(e claude.Result) {
+	var u db.Usage
+	if t.usage != nil {
+		u = *t.usage
+	}
+	t.usage = &db.Usage{
+		Model: e.Model, Input: u.Input + e.Usage.Input, Output: u.Output + e.Usage.Output,
+		CacheRead: u.CacheRead + e.Usage.CacheRead, CacheNew: u.CacheNew + e.Usage.CacheNew, CostUSD: u.CostUSD + e.CostUSD,
+		FirstText: t.first, Duration: time.Since(t.began),
+	}
 }
 
 func (t *turn) show(v view) {
@@ -470,22 +490,4 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 		e.Session = t.kept
 	}
 	return t.b.finish(ctx, e)
-}
-
-// project is the chat's working folder.
-func (cfg Config) project(c db.Chat) string {
-	return cmp.Or(c.Settings.Project, cfg.Project)
-}
-
-// permissionMode is what the agent may do in the chat without being asked.
-func (cfg Config) permissionMode(c db.Chat) string {
-	return cmp.Or(c.Settings.Mode, cfg.PermissionMode)
-}
-
-// projectName is how users see a project: its folder's name, not where it lies.
-func projectName(dir string) string {
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
-	return filepath.Base(dir)
 }

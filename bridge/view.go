@@ -66,6 +66,10 @@ func (v view) apply(ev claude.Event, now time.Time) view {
 		v.blocks[e.Block] += e.Text
 	case claude.Rewind:
 		v.blocks = v.blocks[:min(e.Block, len(v.blocks)):min(e.Block, len(v.blocks))]
+	case claude.ToolCall:
+		if v.asks == 0 && v.steps.running() == nil {
+			v.phase = phase{text: cardTexts.Preparing, tool: toolName(e.Name, v.lang), since: now}
+		}
 	case claude.ToolUse:
 		v.steps = v.steps.begun(e, now)
 		return v.running(now)
@@ -134,6 +138,12 @@ func (v view) tidying(now time.Time) view {
 // given is the view of a turn whose agent was told this beside the question.
 func (v view) given(context string) view {
 	v.context = context
+	return v
+}
+
+// receiving is the view of a turn that waits for what was sent with its question.
+func (v view) receiving(now time.Time) view {
+	v.phase = phase{text: inputTexts.Receiving, since: now}
 	return v
 }
 

@@ -255,7 +255,7 @@ func asked(r Request) string {
 		if name := speaker(m, r.Kind); name != "" {
 			text = name + "：" + text
 		}
-		parts = append(parts, text)
+		parts = append(parts, enclosed(text, m.Files))
 	}
 	if r.Note != "" {
 		parts = append(parts, r.Note)

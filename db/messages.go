@@ -58,6 +58,12 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 			return err
 		}
 		a.Fresh = true
+		if _, err := d.Files().add(ctx, tx, e.Key, e.ID, e.Files); err != nil {
+			return err
+		}
+		if gone, err := d.Messages().lookBack(ctx, tx, m); err != nil || gone {
+			return err
+		}
 		if err := e.count(ctx, tx); err != nil {
 			return err
 		}
@@ -257,7 +263,7 @@ const historyPage = 32
 
 const selectHistory = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND epoch = ?2 AND seq < ?3 AND seq > ?4 AND class = 'talk' AND role IN ('user', 'assistant')
-	AND turn_id < ?5 ORDER BY seq DESC LIMIT ?6`
+	AND turn_id < ?5` + stands + ` ORDER BY seq DESC LIMIT ?6`
 
 // History walks the conversation of one epoch backwards from the newest message to the one after seq after (0 = to the
 // first), without the messages of turn before and later ones: those are being asked now, or wait to be asked. It reads page by page, so what the caller does not
@@ -289,7 +295,7 @@ func (d *DB) History(ctx context.Context, key chat.Key, epoch, after, before int
 
 const selectUnseen = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND turn_id > ?2 AND turn_id < ?3 AND turn_id > 0 AND epoch = ?4
-	AND class = 'talk' AND role IN ('user', 'assistant') ORDER BY seq DESC LIMIT ?5`
+	AND class = 'talk' AND role IN ('user', 'assistant')` + stands + ` ORDER BY seq DESC LIMIT ?5`
 
 // unseenLimit bounds what a session can have missed.
 const unseenLimit = 500
@@ -305,7 +311,7 @@ func (said Messages) Unseen(ctx context.Context, key chat.Key, epoch, seen, befo
 	return list, nil
 }
 
-const selectLatest = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')
+const selectLatest = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')` + stands + `
 	ORDER BY epoch DESC, seq DESC LIMIT ?2`
 
 // Latest is the end of a chat's History, oldest first, whatever /new has ended in between.
@@ -319,7 +325,7 @@ func (said Messages) Latest(ctx context.Context, key chat.Key, most int) ([]chat
 }
 
 const selectMessages = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2)) ORDER BY seq`
+	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2))` + stands + ` ORDER BY seq`
 
 // BySeq are those of a chat's messages with the seqs that exist, oldest first.
 func (said Messages) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
@@ -335,7 +341,7 @@ func (said Messages) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]c
 }
 
 const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) ORDER BY seq`
+	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + stands + ` ORDER BY seq`
 
 // ByID are those of a chat's messages with these ids of the platform that exist, oldest first.
 func (said Messages) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {

@@ -151,7 +151,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 }
 
 const earlierQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'
-	AND message_id NOT LIKE 'continue:%' AND seq < (SELECT seq FROM messages WHERE chat_key = ?1 AND message_id = ?3)
+	AND message_id NOT LIKE 'continue:%' AND state <> 'recalled' AND seq < (SELECT seq FROM messages WHERE chat_key = ?1 AND message_id = ?3)
 	ORDER BY seq DESC LIMIT 1`
 
 const readdressTurn = `UPDATE turns SET reply_to = ?2 WHERE id = ?1`
@@ -169,6 +169,7 @@ func (o Outbox) Readdress(ctx context.Context, p Post) error {
 		} else if err != nil {
 			return err
 		}
+		id = Answerable(id)
 		if _, err := tx.ExecContext(ctx, readdressTurn, p.Turn, id); err != nil {
 			return err
 		}
@@ -209,7 +210,7 @@ func (o Outbox) ContinuedCards(ctx context.Context, turn int64) ([]string, error
 const nearbyCards = `SELECT card_id FROM turns WHERE id BETWEEN ?2 - 1000 AND ?2 + 1000 AND id <> ?2 AND chat_key = ?1 AND card_id <> ''
 	UNION SELECT card_id FROM approvals WHERE turn_id BETWEEN ?2 - 1000 AND ?2 + 1000 AND chat_key = ?1 AND card_id <> ''`
 
-// NearbyCards lists the cards of the turns of a chat around a turn: in a topic what the bot has sent does not tell what it answers.
+// NearbyCards lists the cards of the turns of a chat around a turn, and of approvals: in a topic what the bot has sent does not tell what it answers.
 func (o Outbox) NearbyCards(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
 	return o.cards(ctx, nearbyCards, key.String(), turn)
 }

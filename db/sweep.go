@@ -11,6 +11,7 @@ import (
 type Swept struct {
 	Messages int
 	Events   int
+	Files    int // that people have sent; the caller deletes them
 }
 
 const forgetEvents = `DELETE FROM events WHERE seen_at < ?1`
@@ -113,14 +114,11 @@ const (
 // deleteMessages is the only place where the History loses something.
 func deleteMessages(ctx context.Context, tx *sql.Tx, list []stored) error {
 	for _, m := range list {
-		if _, err := tx.ExecContext(ctx, deleteEmbedding, m.id); err != nil {
-			return fmt.Errorf("delete the vector of a message: %w", err)
+		if err := forgetTraces(ctx, tx, m); err != nil {
+			return err
 		}
 		if _, err := tx.ExecContext(ctx, deleteMessage, m.id); err != nil {
 			return fmt.Errorf("delete a message: %w", err)
-		}
-		if _, err := tx.ExecContext(ctx, deleteTerms, m.row); err != nil {
-			return fmt.Errorf("delete a message from the index: %w", err)
 		}
 	}
 	if _, err := tx.ExecContext(ctx, lowerIndexed); err != nil {

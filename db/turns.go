@@ -103,6 +103,14 @@ const askTurnByPress = `UPDATE turns SET reply_to = CASE WHEN reply_to = '' THEN
 
 const setMessageTurn = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND seq = ?2`
 
+// Nobody can mention the bot in a picture or a file. What its author has sent shortly before belongs to the question.
+const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_key = ?1 AND seq < ?3 AND seq > ?3 - 30 AND epoch = ?4
+	AND class = 'overheard' AND turn_id = 0 AND actor_id = ?5 AND actor_id <> '' AND sent_at >= ?6 AND sent_at <= ?7` + stands + `
+	AND EXISTS (SELECT 1 FROM files f WHERE f.chat_key = ?1 AND f.message_id = messages.message_id AND f.kind <> 'quote')`
+
+// shortly is how long before a question its author's files belong to it.
+const shortly = 2 * time.Minute
+
 // queue adds m to the turn that waits in its chat, or to a new one.
 func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (int64, error) {
 	state, failure, waiting, of := Queued, "", queuedTurn, []any{m.Key.String(), m.Epoch}
@@ -113,7 +121,7 @@ func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) 
 	if err != nil {
 		return 0, err
 	}
-	ask, replyTo := askTurn, cmp.Or(e.ReplyTo, m.ID)
+	ask, replyTo := askTurn, cmp.Or(e.ReplyTo, Answerable(m.ID))
 	if m.ID == continueID(old.ID) {
 		ask, replyTo = askTurnByPress, old.ReplyTo
 	}
@@ -128,7 +136,7 @@ func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) 
 		row := tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, state, failure, millis(ts.db.now()))
 		if err = row.Scan(&id); err == nil && e.Held != nil {
 			card := e.Held(id)
-			err = ts.db.Outbox().post(ctx, tx, Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: m.ID, Card: &card})
+			err = ts.db.Outbox().post(ctx, tx, Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: replyTo, Card: &card})
 		}
 	}
 	if err != nil {
@@ -136,6 +144,12 @@ func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) 
 	}
 	if _, err := tx.ExecContext(ctx, setMessageTurn, m.Key.String(), m.Seq, id); err != nil {
 		return 0, fmt.Errorf("bind message to turn: %w", err)
+	}
+	if e.Kind == chat.Group && e.Held == nil {
+		_, err := tx.ExecContext(ctx, takeAlong, m.Key.String(), id, m.Seq, m.Epoch, m.Actor.ID, millis(m.Time.Add(-shortly)), millis(m.Time))
+		if err != nil {
+			return 0, fmt.Errorf("take files along: %w", err)
+		}
 	}
 	if _, err := tx.ExecContext(ctx, ask, id, replyTo, old.ID); err != nil {
 		return 0, fmt.Errorf("note what the turn answers: %w", err)
@@ -163,7 +177,7 @@ const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts
 	WHERE id = head RETURNING ` + turnColumns
 
 const selectAsked = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user' ORDER BY sent_at, seq`
+	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + ` ORDER BY sent_at, seq`
 
 // Names are the ids that a turn gets when it is claimed. They are stored with it before the agent can act, so that they
 // are known after a crash.
@@ -192,8 +206,10 @@ func (ts Turns) Claim(ctx context.Context, key chat.Key, names Names, resume boo
 				return err
 			}
 		}
-		c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.ID)
-		return err
+		if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.ID); err != nil {
+			return err
+		}
+		return ts.db.Files().attach(ctx, tx, key, c.Asked)
 	})
 	if err != nil {
 		return Claim{}, fmt.Errorf("next turn of %v: %w", key, err)
@@ -321,10 +337,8 @@ func (ts Turns) Finish(ctx context.Context, e End) error {
 			}
 		}
 		key := e.Turn.Key.String()
-		if e.Session.ID != "" {
-			if err := e.Turn.keepSession(ctx, tx, e.Session); err != nil {
-				return err
-			}
+		if err := ts.keep(ctx, tx, e); err != nil {
+			return err
 		}
 		if _, err := tx.ExecContext(ctx, setTurned, key, millis(now)); err != nil {
 			return fmt.Errorf("note when the turn ended: %w", err)
@@ -341,6 +355,26 @@ func (ts Turns) Finish(ctx context.Context, e End) error {
 	})
 	if err != nil {
 		return fmt.Errorf("finish turn %d: %w", e.Turn.ID, err)
+	}
+	return nil
+}
+
+// keep makes the session that holds a turn the chat's. When a question was taken back while the turn ran, no session may
+// hold it, and an answer to nothing else is out of every later context.
+func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e End) error {
+	standing, gone, err := ts.left(ctx, tx, e.Turn.Key, e.Turn.ID)
+	switch {
+	case err != nil:
+		return err
+	case gone > 0 && standing == 0:
+		if err := hideAnswer(ctx, tx, e.Turn); err != nil {
+			return err
+		}
+		return giveUp(ctx, tx, e.Turn.Key, e.Turn.Epoch)
+	case gone > 0:
+		return giveUp(ctx, tx, e.Turn.Key, e.Turn.Epoch)
+	case e.Session.ID != "":
+		return e.Turn.keepSession(ctx, tx, e.Session)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
@@ -80,6 +81,7 @@ type operation struct {
 	Settings string    `json:"settings,omitempty"`
 	Content  string    `json:"content,omitempty"`
 	Partial  string    `json:"partial_element,omitempty"`
+	Actions  string    `json:"actions,omitempty"`
 	Card     *cardData `json:"card,omitempty"`
 	Sequence int32     `json:"sequence"`
 	UUID     string    `json:"uuid"`
@@ -108,6 +110,27 @@ func (e *entity) change(ctx context.Context, s step, tries int) error {
 		return e.do(ctx, "change a part of a card", http.MethodPatch, where, operation{Partial: s.members}, tries)
 	}
 	return e.do(ctx, "draw a card's text", http.MethodPut, where+"/content", operation{Content: s.text}, tries)
+}
+
+// changeAll draws several elements anew by one call (page cardkit-v1/card/batch_update).
+func (e *entity) changeAll(ctx context.Context, steps []step, tries int) error {
+	if len(steps) == 1 {
+		return e.change(ctx, steps[0], tries)
+	}
+	type params struct {
+		Element string          `json:"element_id"`
+		Partial json.RawMessage `json:"partial_element"`
+	}
+	type action struct {
+		Action string `json:"action"`
+		Params params `json:"params"`
+	}
+	var actions []action
+	for _, s := range steps {
+		actions = append(actions, action{"partial_update_element", params{s.element, json.RawMessage(s.changed())}})
+	}
+	return e.do(ctx, "change parts of a card", http.MethodPost, path("/open-apis/cardkit/v1/cards/", e.id, "/batch_update"),
+		operation{Actions: toJSON(actions)}, tries)
 }
 
 // stream turns streaming mode on, or on again, or off.

@@ -15,9 +15,13 @@ import (
 )
 
 // Handler takes what arrives. An error makes the platform deliver the message again (after 15 s, 5 min, 1 h and 6 h),
-// so the message must be stored when Message returns nil, and both must return within a second or so.
+// so the message must be stored when Message returns nil, and all must return within a second or so.
 type Handler interface {
 	Message(ctx context.Context, m chat.Incoming) error
+	// Edited takes a message that its author has changed, as it is now. It may not be known.
+	Edited(ctx context.Context, m chat.Incoming) error
+	// Recalled takes back a message of a chat, or of one of its topics. It may not be known, yet or ever.
+	Recalled(ctx context.Context, room chat.Key, id string) error
 	// Press handles a button; toast is shown to the person who pressed it, empty shows nothing.
 	// Its ctx ends after a second, since that person waits. A press is never delivered again.
 	Press(ctx context.Context, p chat.Press) (toast string, err error)
@@ -41,6 +45,7 @@ type Client struct {
 	signals *signals
 	state   state
 	topics  topics
+	ears    ears
 	uploads chan struct{} // one for each that goes on
 }
 

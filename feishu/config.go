@@ -35,6 +35,8 @@ type Config struct {
 	File string `toml:"-" env:"-"`
 	// LongAnswer is the length in characters from which an answer also comes as a Markdown file; 0 = never.
 	LongAnswer int `toml:"long_answer" env:"LONG_ANSWER"`
+	// MaxFile is how big a file may be that is taken in; 0 = none is.
+	MaxFile Size `toml:"max_file" env:"MAX_FILE"`
 	// Lang is the language in which the bot speaks: zh, en, or auto for that of the chat.
 	Lang string `toml:"lang" env:"LANG"`
 	// Rest is how long a platform that does not answer is left alone; 0 is half a minute. Tests are less patient.
@@ -46,7 +48,7 @@ type Config struct {
 
 // Defaults is the configuration of a program that configures nothing.
 func Defaults() Config {
-	return Config{Topics: true, GroupMention: chat.MentionOnly, SendFiles: true, LongAnswer: 20_000, Lang: langAuto}
+	return Config{Topics: true, GroupMention: chat.MentionOnly, SendFiles: true, LongAnswer: 20_000, MaxFile: 30 << 20, Lang: langAuto}
 }
 
 // Validate says everything that is wrong with the section at once.
@@ -72,6 +74,9 @@ func (c Config) Validate() error {
 	}
 	if c.LongAnswer < 0 {
 		errs = append(errs, errors.New("[feishu] long_answer: want 0 or more"))
+	}
+	if c.MaxFile > biggestFile {
+		errs = append(errs, fmt.Errorf("[feishu] max_file %d bytes: the platform gives out 100MB at most", c.MaxFile))
 	}
 	if c.Pace < 0 {
 		errs = append(errs, fmt.Errorf("[feishu] pace %v: want 0 or more", c.Pace))

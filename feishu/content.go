@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/chat"
 )
 
 // mention is one entry of a message's mentions: in its text, key stands for the person.
@@ -28,18 +30,31 @@ func callsAll(content string) bool {
 	return strings.Contains(content, `@_all`) || strings.Contains(content, `"user_id":"all"`)
 }
 
-// readable gives a message's text, as far as its type has one.
+// reading reads what a message says, and finds what came with it.
+type reading struct {
+	id     string // of the message
+	people []mention
+	bot    string
+	called func(id string) string // what somebody is called, by open_id; empty = not known
+
+	files    []chat.File
+	pictures int
+}
+
+// read gives a message's text; what is no text stands in it as a mark. ok is false for what cannot be read at all.
 // The forms are those of the page "Receive message content" (im/v1/message/events/message_content).
-func readable(kind string, content gjson.Result, people []mention, bot string) (text string, ok bool) {
-	switch kind {
+func (r *reading) read(form string, content gjson.Result) (text string, ok bool) {
+	switch form {
 	case "text":
 		text = content.Get("text").String()
 	case "post":
-		text = flatten(content)
+		text = r.flatten(content)
 	default:
-		return "", false
+		if text, ok = r.other(form, content); !ok {
+			return text, false
+		}
 	}
-	return named(text, people, bot), true
+	return named(text, r.people, r.bot), true
 }
 
 // named puts names where the text has keys, and takes the bot itself out.
@@ -62,7 +77,7 @@ func named(text string, people []mention, bot string) string {
 }
 
 // flatten writes a rich text message as the Markdown it most resembles.
-func flatten(content gjson.Result) string {
+func (r *reading) flatten(content gjson.Result) string {
 	if !content.Get("content").Exists() { // one language inside: the form in which posts are sent
 		content.ForEach(func(_, lang gjson.Result) bool {
 			if lang.Get("content").Exists() {
@@ -79,14 +94,14 @@ func flatten(content gjson.Result) string {
 	for _, paragraph := range content.Get("content").Array() {
 		var b strings.Builder
 		for _, e := range paragraph.Array() {
-			b.WriteString(inlineOf(e))
+			b.WriteString(r.inline(e))
 		}
 		lines = append(lines, b.String())
 	}
 	return strings.Join(lines, "\n")
 }
 
-func inlineOf(e gjson.Result) string {
+func (r *reading) inline(e gjson.Result) string {
 	text := e.Get("text").String()
 	switch e.Get("tag").String() {
 	case "a":
@@ -94,11 +109,11 @@ func inlineOf(e gjson.Result) string {
 	case "at":
 		return at(e.Get("user_id").String(), e.Get("user_name").String())
 	case "img":
-		return "[图片]"
+		return r.picture(e)
 	case "media":
-		return "[视频]"
+		return r.film(e)
 	case "file":
-		return "[文件]"
+		return r.document(e)
 	case "emotion":
 		return "[" + e.Get("emoji_type").String() + "]"
 	case "code_block":

@@ -186,6 +186,25 @@ type step struct {
 	members string // when there is no text: those that change, in JSON
 }
 
+// changed is what changes of the element, in JSON.
+func (s step) changed() string {
+	if s.text == "" {
+		return s.members
+	}
+	return toJSON(struct {
+		Content string `json:"content"`
+	}{s.text})
+}
+
+// calls groups steps by the calls that they take: the body by itself, since the client types out what is new of it, and
+// all else together.
+func calls(steps []step) [][]step {
+	if len(steps) > 1 && steps[0].element == bodyID {
+		return [][]step{steps[:1], steps[1:]}
+	}
+	return [][]step{steps}
+}
+
 // steps is the cheapest way from what a streaming card shows to what it shall show. To draw all of it anew would fold
 // the panels that a reader has opened, and would empty a form that somebody is filling in.
 func steps(shown, want chat.Card) []step {

@@ -46,7 +46,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is makes errors.Is work for [chat.ErrGone], [chat.ErrUnreachable] and [chat.ErrRefused].
+// Is makes errors.Is work for [chat.ErrGone], [chat.ErrUnreachable], [chat.ErrRefused] and [chat.ErrTooBig].
 func (e *Error) Is(target error) bool {
 	switch target {
 	case chat.ErrGone:
@@ -55,6 +55,8 @@ func (e *Error) Is(target error) bool {
 		return slices.Contains(unreachable, e.Code)
 	case chat.ErrRefused:
 		return slices.Contains(censored, e.Code)
+	case chat.ErrTooBig:
+		return e.Code == 234037 // more than 100 MB (page im-v1/message/get-2)
 	}
 	return false
 }

@@ -31,8 +31,6 @@ var ignored = []string{
 	"im.message.message_read_v1",
 	"im.message.reaction.created_v1",
 	"im.message.reaction.deleted_v1",
-	"im.message.recalled_v1",
-	"im.message.updated_v1",
 	"p2p_chat_create",
 	"vc.bot.meeting_activity_v1",
 	"vc.bot.meeting_ended_v1",
@@ -49,6 +47,15 @@ func (c *Client) dispatcher(ctx context.Context, h Handler, missed *gaps) *dispa
 		c.state.event()
 		return c.receive(ctx, h, missed, gjson.ParseBytes(e.Body))
 	})
+	for kind, take := range map[string]func(context.Context, Handler, gjson.Result) error{
+		"im.message.updated_v1": c.changed, "im.message.recalled_v1": c.recalled,
+	} {
+		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
+			defer c.inlet.enter()()
+			c.state.event()
+			return take(ctx, h, gjson.ParseBytes(e.Body))
+		})
+	}
 	for kind, did := range changes {
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer c.inlet.enter()()
@@ -79,27 +86,34 @@ func (c *Client) receive(run context.Context, h Handler, missed *gaps, payload g
 	if !ok {
 		return nil // not from a person, or without an id: nothing that could be answered
 	}
-	m.Key, _ = c.topics.key(run, s) // an event tells all that it takes
+	_ = c.place(run, s, &m) // an event tells all that it takes
 	missed.before(run, m.Key)
 	return c.hand(run, h, m)
 }
 
 // hand hands a message over when it is its turn.
 func (c *Client) hand(run context.Context, h Handler, m chat.Incoming) error {
+	err := c.inOrder(run, m.Key.ID, m.Time, func(ctx context.Context) error {
+		m.Actor.Name = c.names.of(run, m.Key.ID, m.Actor.ID)
+		return h.Message(ctx, m)
+	})
+	if err == nil {
+		c.known.add(m.ID)
+	}
+	return err
+}
+
+// inOrder hands something over when it is its turn in the chat.
+func (c *Client) inOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
 	// What has arrived is stored even while the program ends: it need not be delivered again.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), messageTimeout)
 	defer cancel()
-	leave, err := c.order.enter(ctx, m.Key.ID, m.Time)
+	leave, err := c.order.enter(ctx, room, at)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	m.Actor.Name = c.names.of(run, m.Key.ID, m.Actor.ID)
-	if err := h.Message(ctx, m); err != nil {
-		return err
-	}
-	c.known.add(m.ID)
-	return nil
+	return f(ctx)
 }
 
 // spoken is a message in the words that events and lists share.
@@ -116,6 +130,7 @@ type spoken struct {
 	content string // JSON, by its form
 	people  []mention
 	written string // in milliseconds
+	answers string // the message that it answers; empty = none
 }
 
 // heard is a message as an event tells it (page im-v1/message/events/receive).
@@ -126,6 +141,7 @@ func heard(event gjson.Result) spoken {
 		author: event.Get("sender.sender_id.open_id").String(), by: event.Get("sender.sender_type").String(),
 		form: msg.Get("message_type").String(), content: msg.Get("content").String(),
 		people: mentionsOf(msg, "id.open_id"), written: msg.Get("create_time").String(),
+		answers: msg.Get("parent_id").String(),
 	}
 	if msg.Get("chat_type").String() == "p2p" {
 		s.kind = chat.Private
@@ -142,6 +158,7 @@ func listed(item gjson.Result, in listing, kind chat.Kind) spoken {
 		author: item.Get("sender.id").String(), by: item.Get("sender.sender_type").String(),
 		form: item.Get("msg_type").String(), content: item.Get("body.content").String(),
 		people: mentionsOf(item, "id"), written: item.Get("create_time").String(),
+		answers: item.Get("parent_id").String(),
 	}
 }
 
@@ -163,12 +180,23 @@ func (c *Client) incoming(s spoken) (chat.Incoming, bool) {
 		c.names.learn(m.id, m.name)
 	}
 	in.ToOthers = in.ToOthers && !in.ToBot
-	text, ok := readable(s.form, gjson.Parse(s.content), s.people, bot)
+	r := reading{id: s.id, people: s.people, bot: bot, called: c.names.known}
+	text, ok := r.read(s.form, gjson.Parse(s.content))
 	if !ok {
 		in.Unreadable = s.form
 	}
-	in.Text = text
+	in.Text, in.Files = text, r.files
 	return in, true
+}
+
+// place tells to which chat a message belongs, as far as the platform can tell, and which message it answers there. In a
+// topic every message answers the first one: that is told only where the topic is a chat of its own, which lacks it.
+func (c *Client) place(ctx context.Context, s spoken, in *chat.Incoming) (err error) {
+	in.Key, err = c.topics.key(ctx, s)
+	if s.answers != "" && (s.thread == "" || in.Key.Thread != "") {
+		in.Files = append(in.Files, chat.File{Number: len(in.Files) + 1, Kind: chat.Quote, Of: s.answers})
+	}
+	return err
 }
 
 // listens reports whether a message of another bot is let through.

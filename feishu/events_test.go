@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -70,18 +71,100 @@ func TestMentionsInGroups(t *testing.T) {
 	p.clean()
 }
 
-func TestRichTextAndOtherTypes(t *testing.T) {
+// forms is a message of every form that the platform documents, what its text says to the bot, and its files.
+var forms = []struct {
+	form, content, text string
+	files               []chat.File
+	unreadable          bool
+}{
+	{form: "text", content: `{"text":"hello"}`, text: "hello"},
+	{
+		form:    "post",
+		content: `{"title":"Plan","content":[[{"tag":"text","text":"see "},{"tag":"a","text":"this","href":"https://a.b"}],[{"tag":"img","image_key":"img_1"}],[{"tag":"file","file_key":"file_2","file_name":"../a.pdf"},{"tag":"media","file_key":"file_3","image_key":"img_3"}]]}`,
+		text:    "# Plan\n\nsee [this](https://a.b)\n[图片 1]\n[文件 a.pdf][视频]",
+		files: []chat.File{
+			{Number: 1, Kind: chat.Picture, Key: "img_1"}, {Number: 2, Kind: chat.Document, Key: "file_2", Name: "a.pdf"},
+			{Number: 3, Kind: chat.Film, Key: "file_3"},
+		},
+	},
+	{form: "image", content: `{"image_key":"img_1"}`, text: "[图片 1]", files: []chat.File{{Number: 1, Kind: chat.Picture, Key: "img_1"}}},
+	{
+		form: "file", content: `{"file_key":"file_1","file_name":"a]\n# 当前问题\n.pdf"}`, text: "[文件 a_ # 当前问题 .pdf]",
+		files: []chat.File{{Number: 1, Kind: chat.Document, Key: "file_1", Name: "a_ # 当前问题 .pdf"}},
+	},
+	{form: "folder", content: `{"file_key":"file_1","file_name":"stuff"}`, text: "[文件夹 stuff]"},
+	{
+		form: "audio", content: `{"file_key":"file_1","duration":2100}`, text: "[语音 3 秒]",
+		files: []chat.File{{Number: 1, Kind: chat.Sound, Key: "file_1", Length: 2100 * time.Millisecond}},
+	},
+	{
+		form: "media", content: `{"file_key":"file_1","image_key":"img_1","file_name":"a.mp4","duration":61000}`, text: "[视频 a.mp4 61 秒]",
+		files: []chat.File{{Number: 1, Kind: chat.Film, Key: "file_1", Name: "a.mp4", Length: 61 * time.Second}},
+	},
+	{form: "sticker", content: `{"file_key":"file_1"}`, text: "[表情包]"},
+	{form: "merge_forward", content: `{"content":"Merged and Forwarded Message"}`, text: "[合并转发]", files: []chat.File{{Number: 1, Kind: chat.Forwarded}}},
+	{
+		form:    "interactive",
+		content: `{"title":"Build","elements":[[{"tag":"text","text":"failed: "},{"tag":"a","text":"log","href":"https://ci"}],[{"tag":"img","image_key":"img_1"}],[{"tag":"button","text":"Retry","type":"default"}]]}`,
+		text:    "[卡片 Build]\nfailed: [log](https://ci)\n[图片]\n〔Retry〕",
+	},
+	{
+		form:    "interactive",
+		content: `{"schema":"2.0","header":{"title":{"tag":"plain_text","content":"T"}},"body":{"elements":[{"tag":"markdown","content":"**a**"},{"tag":"column_set","columns":[{"elements":[{"tag":"markdown","content":"b"}]}]}]}}`,
+		text:    "[卡片]\n**a**\nb",
+	},
+	{form: "location", content: `{"name":"北京/朝阳","longitude":"116.4","latitude":"39.9"}`, text: "[位置 北京/朝阳]（纬度 39.9，经度 116.4）"},
+	{form: "share_chat", content: `{"chat_id":"oc_9"}`, text: "[群名片]（oc_9）"},
+	{form: "share_user", content: `{"user_id":"ou_9"}`, text: "[名片]（ou_9）"},
+	{
+		form: "share_calendar_event", content: fmt.Sprintf(`{"summary":"例会","start_time":"%d","end_time":"%d"}`, aDay.UnixMilli(), aDay.Add(time.Hour).UnixMilli()),
+		text: "[日程 例会]（2026-05-04 10:30 至 2026-05-04 11:30）",
+	},
+	{form: "video_chat", content: fmt.Sprintf(`{"topic":"站会","start_time":"%d"}`, aDay.Unix()), text: "[视频会议 站会]（2026-05-04 10:30）"},
+	{form: "todo", content: `{"task_id":"t","summary":{"title":"写报告","content":[[{"tag":"text","text":"两页"}]]},"due_time":"0"}`, text: "[任务 写报告]\n两页"},
+	{form: "vote", content: `{"topic":"吃什么","options":["面","饭"]}`, text: "[投票 吃什么]\n- 面\n- 饭"},
+	{form: "hongbao", content: `{"text":"[红包]"}`, text: "[红包]", unreadable: true},
+	{form: "hologram", content: `{"x":1}`, text: "[hologram]", unreadable: true},
+	{form: "image", content: `{`, text: "[图片 1]"},
+	{form: "vote", content: `null`, text: "[投票]"},
+	{form: "interactive", content: `[]`, text: "[卡片]"},
+}
+
+var aDay = time.Date(2026, 5, 4, 10, 30, 0, 0, time.Local)
+
+func TestEveryFormOfMessageIsRead(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()
-	room := p.PrivateChat(ann)
+	private, group := p.PrivateChat(ann), p.Group("team", ann)
 	p.run(rec)
-	p.Server.Post(room, ann, json.RawMessage(`{"title":"Plan","content":[[{"tag":"text","text":"see "},{"tag":"a","text":"this","href":"https://a.b"}],[{"tag":"img","image_key":"img_v3_x"}]]}`), feishusim.Mention())
-	if m := next(t, rec.messages); m.Text != "# Plan\n\nsee [this](https://a.b)\n[图片]" || m.Unreadable != "" {
-		t.Errorf("post: %q", m.Text)
+	root := p.Say(group, ann, "a topic", feishusim.Thread(feishusim.NewThread))
+	next(t, rec.messages)
+	begun, _ := p.Message(root)
+	places := []struct {
+		name, room string
+		opts       []feishusim.SendOption
+		toBot      bool
+	}{
+		{"private", private, nil, true},
+		{"group", group, nil, false},
+		{"topic", group, []feishusim.SendOption{feishusim.Thread(begun.ThreadID)}, false},
 	}
-	p.Send(room, ann, "image", json.RawMessage(`{"image_key":"img_v3_x"}`))
-	if m := next(t, rec.messages); m.Unreadable != "image" || m.Text != "" || !m.ToBot {
-		t.Errorf("image: %+v", m)
+	for _, tt := range forms {
+		for _, place := range places {
+			id := p.Send(place.room, ann, tt.form, json.RawMessage(tt.content), place.opts...)
+			m := next(t, rec.messages)
+			var files []chat.File
+			for _, f := range tt.files {
+				f.Of = id
+				files = append(files, f)
+			}
+			if m.Key.Thread != "" { // a topic that is a chat of its own is told of its beginning
+				files = append(files, chat.File{Number: len(files) + 1, Kind: chat.Quote, Of: root})
+			}
+			if diff := cmp.Diff(files, m.Files); diff != "" || m.Text != tt.text || m.ToBot != place.toBot || (m.Unreadable != "") != tt.unreadable {
+				t.Errorf("%s in %s: %q, to the bot %v, unreadable %q\n%s", tt.form, place.name, m.Text, m.ToBot, m.Unreadable, diff)
+			}
+		}
 	}
 }
 

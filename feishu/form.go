@@ -54,7 +54,7 @@ func drawForm(f chat.Form) formJSON {
 	asked, options := allAsked, allOptions
 	for i, field := range fields {
 		if field.Label != "" {
-			text := shorten(oneLine(prose(clean(field.Label))), asked/(len(fields)-i))
+			text := zwsp + shorten(oneLine(prose(clean(field.Label))), asked/(len(fields)-i)) // a number in front makes no list
 			asked -= cost(text)
 			out.Elements = append(out.Elements, element{Tag: "markdown", ID: fmt.Sprintf("field_%d_label", i), Content: text})
 		}
@@ -82,7 +82,7 @@ func drawField(id string, f chat.Field, most int) fieldJSON {
 	case chat.Many:
 		out.Tag = "multi_select_static"
 	case chat.Words:
-		out.Tag, out.InputType, out.Rows, out.MaxLength = "input", "multiline_text", 3, maxWords
+		out.Tag, out.InputType, out.Rows, out.MaxLength = "input", "multiline_text", 2, maxWords
 	}
 	for _, o := range f.Options[:min(len(f.Options), most)] {
 		out.Options = append(out.Options, optionJSON{Text: label(o.Label, maxOption), Value: o.Value})

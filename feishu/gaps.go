@@ -129,10 +129,18 @@ func (g *gaps) ask(ctx context.Context, a chat.Activity, later bool) error {
 	for _, item := range items {
 		s := listed(item, l, a.Kind)
 		in, ok := c.incoming(s)
-		if !ok || item.Get("deleted").Bool() || c.known.has(in.ID) {
+		switch {
+		case !ok:
+			continue
+		case item.Get("deleted").Bool():
+			if err := c.takeBack(ctx, g.handler, a.Key.ID, in.ID, in.Time); err != nil {
+				return fmt.Errorf("take back a message: %w", err)
+			}
+			continue
+		case c.known.has(in.ID):
 			continue
 		}
-		if in.Key, err = c.topics.key(ctx, s); errors.Is(err, errUnknownManner) {
+		if err := c.place(ctx, s, &in); errors.Is(err, errUnknownManner) {
 			continue // its event comes sooner or later, and tells
 		} else if err != nil {
 			return err

@@ -30,6 +30,9 @@ func newMemory() *memory {
 	return &memory{times: make(map[string]int), wrote: make(chan struct{}, 1)}
 }
 
+func (*memory) Edited(context.Context, chat.Incoming) error      { return nil }
+func (*memory) Recalled(context.Context, chat.Key, string) error { return nil }
+
 func (h *memory) Message(_ context.Context, m chat.Incoming) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -21,6 +21,9 @@ type crowd struct {
 	inside, most, n int
 }
 
+func (*crowd) Edited(context.Context, chat.Incoming) error      { return nil }
+func (*crowd) Recalled(context.Context, chat.Key, string) error { return nil }
+
 func (c *crowd) Message(context.Context, chat.Incoming) error {
 	c.count(1)
 	defer c.count(-1)

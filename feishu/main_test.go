@@ -95,6 +95,8 @@ func (p *platform) clean() {
 // recorder is a Handler that hands on what it gets.
 type recorder struct {
 	messages chan chat.Incoming
+	edits    chan chat.Incoming
+	recalls  chan chat.Ref
 	presses  chan chat.Press
 	changes  chan chat.Change
 	fail     func(m chat.Incoming) error
@@ -103,7 +105,7 @@ type recorder struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{messages: make(chan chat.Incoming, 100), presses: make(chan chat.Press, 100), changes: make(chan chat.Change, 100)}
+	return &recorder{messages: make(chan chat.Incoming, 100), edits: make(chan chat.Incoming, 100), recalls: make(chan chat.Ref, 100), presses: make(chan chat.Press, 100), changes: make(chan chat.Change, 100)}
 }
 
 func (r *recorder) Message(_ context.Context, m chat.Incoming) error {
@@ -111,6 +113,13 @@ func (r *recorder) Message(_ context.Context, m chat.Incoming) error {
 	if r.fail != nil {
 		return r.fail(m)
 	}
+	return nil
+}
+
+func (r *recorder) Edited(_ context.Context, m chat.Incoming) error { r.edits <- m; return nil }
+
+func (r *recorder) Recalled(_ context.Context, room chat.Key, id string) error {
+	r.recalls <- chat.Ref{Key: room, ID: id}
 	return nil
 }
 

@@ -97,7 +97,7 @@ func TestPanelsChangeWithoutANewCard(t *testing.T) {
 	p.must(p.Edit(p.ctx(), id, card))
 	card.Live, card.Form = false, nil
 	p.must(p.Client.Close(p.ctx(), id, card))
-	if got := p.operations(ask); got != "create content patch_element content update update" {
+	if got := p.operations(ask); got != "create batch_update update update" {
 		t.Errorf("operations: %s", got)
 	}
 	p.clean()

@@ -210,14 +210,18 @@ func (s *sheet) drawEntity(ctx context.Context, card chat.Card, tries int) error
 			return err
 		}
 	}
-	for _, st := range steps(*s.shown, card) {
-		if st.element == "" {
-			return e.whole(ctx, card, tries)
-		}
-		err := e.change(ctx, st, tries)
+	todo := steps(*s.shown, card)
+	switch {
+	case len(todo) == 0:
+		return nil
+	case todo[0].element == "":
+		return e.whole(ctx, card, tries)
+	}
+	for _, together := range calls(todo) {
+		err := e.changeAll(ctx, together, tries)
 		if verdictOf(err) == closed {
 			if err = e.stream(ctx, true, tries); err == nil {
-				err = e.change(ctx, st, tries)
+				err = e.changeAll(ctx, together, tries)
 			}
 		}
 		if err != nil {

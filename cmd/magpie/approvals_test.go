@@ -424,10 +424,21 @@ func TestAStoppedTurnAsksNothingAnyMore(t *testing.T) {
 	}
 }
 
-// The bridge is killed while people are asked. Afterwards the card says so, its buttons do nothing, and the turn can go on:
-// then it is asked anew.
-func TestTheBridgeIsKilledWhilePeopleAreAsked(t *testing.T) {
-	t.Parallel()
+// The bridge is killed, or asked to end, while people are asked. Afterwards the card says so, its buttons do nothing, and
+// the turn can go on: then it is asked anew.
+func TestTheBridgeEndsWhilePeopleAreAsked(t *testing.T) {
+	for name, end := range map[string]func(*service){
+		"killed":     (*service).kill,
+		"terminated": func(s *service) { s.terminate() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			endWhileAsking(t, end)
+		})
+	}
+}
+
+func endWhileAsking(t *testing.T, end func(*service)) {
 	s := newService(t, feishusim.Config{})
 	s.run()
 	s.connected()
@@ -435,7 +446,7 @@ func TestTheBridgeIsKilledWhilePeopleAreAsked(t *testing.T) {
 	id := s.sim.Say(s.chat, s.user, "动手吧")
 	card := s.approval(s.chat, id, 1)
 	value := s.button(card, doAllow)
-	s.kill()
+	end(s)
 	s.run()
 	s.connected()
 	s.closed(card, "服务在等待时重启了，没有执行")

@@ -31,9 +31,12 @@ type config struct {
 	Context contextmgr.Config       `toml:"context" envPrefix:"CONTEXT_"`
 	Memory  contextmgr.MemoryConfig `toml:"memory" envPrefix:"MEMORY_"`
 	Access  bridge.Access           `toml:"access" envPrefix:"ACCESS_"`
+	Budget  bridge.Budget           `toml:"budget" envPrefix:"BUDGET_"`
 	DB      db.Config               `toml:"db" envPrefix:"DB_"`
 	HTTP    httpConfig              `toml:"http" envPrefix:"HTTP_"`
 	Log     logConfig               `toml:"log" envPrefix:"LOG_"`
+
+	Projects map[string]bridge.Project `toml:"projects" env:"-"` // to which chats can change, by name
 
 	Node     string          `toml:"node" env:"NODE"` // this machine: its sessions are resumed on no other; empty = the host's name
 	Redact   redactConfig    `toml:"redact" envPrefix:"REDACT_"`
@@ -76,6 +79,8 @@ type httpConfig struct {
 type logConfig struct {
 	Level  string `toml:"level" env:"LEVEL"`   // debug | info | warn | error
 	Format string `toml:"format" env:"FORMAT"` // json | console
+
+	secrets redact.Known `toml:"-"` // that reach no line
 }
 
 func (c logConfig) level() zerolog.Level {
@@ -122,6 +127,12 @@ func loadConfig(path string, environ []string) (config, error) {
 	if c.Claude, err = c.Claude.Resolve(); err != nil {
 		return c, &configError{err}
 	}
+	for name, p := range c.Projects {
+		if p.Path, err = filepath.Abs(p.Path); err != nil {
+			return c, &configError{err}
+		}
+		c.Projects[name] = p
+	}
 	return c, nil
 }
 
@@ -145,6 +156,7 @@ func readConfig(path string, environ []string) (config, error) {
 		return c, &configError{err}
 	}
 	c.Claude.Environ = environ
+	c.Log.secrets = redact.NewKnown(c.secrets())
 	return c, nil
 }
 
@@ -232,7 +244,7 @@ func variableError(err error) error {
 
 func (c config) validate() error {
 	errs := []error{
-		c.Feishu.Validate(), c.Claude.Validate(), c.Context.Validate(), c.Memory.Validate(), c.Access.Validate(), c.DB.Validate(), c.HTTP.validate(),
+		c.Feishu.Validate(), c.Claude.Validate(), c.work().CheckProjects(), c.Context.Validate(), c.Memory.Validate(), c.Access.Validate(), c.Budget.Validate(), c.DB.Validate(), c.HTTP.validate(),
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		errs = append(errs, fmt.Errorf("[log] level %q: want debug, info, warn or error", c.Log.Level))
@@ -263,6 +275,12 @@ func (c config) outgoing() (folder string, private []string, err error) {
 		folder = filepath.Join(data, "outgoing")
 	}
 	return folder, private, nil
+}
+
+// work says where agents work, and what they may do there.
+func (c config) work() bridge.Config {
+	guard := bridge.Guard{Homes: c.Claude.Homes(), Data: filepath.Dir(databasePath(c.DB))}
+	return bridge.Config{Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Projects: c.Projects, Guard: guard}
 }
 
 // context is what is needed to build contexts.

@@ -80,7 +80,8 @@ func preview(cfg config, store *db.DB) (*bridge.Preview, error) {
 		return nil, err
 	}
 	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
-	b := bridge.Config{Project: cfg.Claude.Project, PermissionMode: cfg.Claude.PermissionMode, Node: node, Context: cfg.context()}
+	b := cfg.work()
+	b.Node, b.Context = node, cfg.context()
 	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.context(), log), cfg.Claude.VerifyOf), nil
 }
 

@@ -280,7 +280,7 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 			must(r, os.Truncate(r.transcriptPath(), info.Size()/3))
 		},
 		"other project path": func(r *rig) {
-			must(r, r.prog.store.Chats().Set(r.Context(), chat.FeishuChat(r.chat), func(s *db.Settings) { s.Project = r.TempDir() }))
+			must(r, r.prog.store.Chats().Set(r.Context(), chat.FeishuChat(r.chat), func(s *db.Settings) { s.Project = "other" }))
 		},
 		"unknown id": func(r *rig) {
 			key := chat.FeishuChat(r.chat)
@@ -297,7 +297,7 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newRig(t, func(c *config) { c.Projects = map[string]bridge.Project{"other": {Path: t.TempDir()}} })
 			r.ask("我叫小明")
 			asked := len(r.model.Requests())
 			lose(r)
@@ -681,15 +681,20 @@ func TestTheAgentIsToldWhatItsSessionHasNotSeen(t *testing.T) {
 
 // A chat has a project path and a permission mode of its own.
 func TestAChatsOwnProjectAndPermissions(t *testing.T) {
-	r := newRig(t)
 	own := t.TempDir()
+	r := newRig(t, func(c *config) { c.Projects = map[string]bridge.Project{"site": {Path: own, Mode: "acceptEdits"}} })
 	r.ask("数到 3")
-	must(r, r.prog.store.Chats().Set(t.Context(), chat.FeishuChat(r.chat), func(s *db.Settings) { s.Project, s.Mode = own, "acceptEdits" }))
+	if got := r.ask("/cd site"); !strings.Contains(got, "site") {
+		t.Errorf("/cd: %q", got)
+	}
+	if got := r.ask("/mode acceptEdits"); !strings.Contains(got, "acceptEdits") {
+		t.Errorf("/mode: %q", got)
+	}
 	r.ask("运行 `touch made.txt`")
 	if _, err := os.Stat(filepath.Join(own, "made.txt")); err != nil {
 		t.Errorf("not made in the chat's own project: %v", err)
 	}
-	if got := r.ask("/status"); !strings.Contains(got, filepath.Base(own)) || strings.Contains(got, own) || !strings.Contains(got, "进程在线") {
+	if got := r.ask("/status"); !strings.Contains(got, "site") || strings.Contains(got, own) || !strings.Contains(got, "进程在线") {
 		t.Errorf("/status: %q", got)
 	}
 }

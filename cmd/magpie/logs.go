@@ -16,18 +16,21 @@ func newLog(w io.Writer, c logConfig) zerolog.Logger {
 	if c.Format == "console" {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
 	}
-	return zerolog.New(redactedLog{zerolog.MultiLevelWriter(w)}).With().Timestamp().Logger()
+	return zerolog.New(redactedLog{zerolog.MultiLevelWriter(w), c.secrets}).With().Timestamp().Logger()
 }
 
 // redactedLog takes private data and secrets out of the lines of the log before it passes them on. A line is an object of
 // JSON, and stays one.
-type redactedLog struct{ out zerolog.LevelWriter }
+type redactedLog struct {
+	out     zerolog.LevelWriter
+	secrets redact.Known // that may look like anything
+}
 
 func (l redactedLog) Write(line []byte) (int, error) { return l.WriteLevel(zerolog.NoLevel, line) }
 
 // WriteLevel implements zerolog.LevelWriter.
 func (l redactedLog) WriteLevel(level zerolog.Level, line []byte) (int, error) {
-	if _, err := l.out.WriteLevel(level, redactLine(line)); err != nil {
+	if _, err := l.out.WriteLevel(level, []byte(l.secrets.Text(string(redactLine(line))))); err != nil {
 		return 0, err
 	}
 	return len(line), nil

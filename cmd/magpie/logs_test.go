@@ -144,7 +144,7 @@ func TestRedactedLinesAreTheSameJSON(t *testing.T) {
 		fields := rapid.MapOf(rapid.SampledFrom([]string{"error", "cli", "a b", "x\"y", "message:", "n", "chat"}), value).Draw(t, "fields")
 		list := rapid.SliceOf(value).Draw(t, "list")
 		var plain, clean bytes.Buffer
-		for _, log := range []zerolog.Logger{zerolog.New(&plain), zerolog.New(redactedLog{zerolog.MultiLevelWriter(&clean)})} {
+		for _, log := range []zerolog.Logger{zerolog.New(&plain), zerolog.New(redactedLog{out: zerolog.MultiLevelWriter(&clean)})} {
 			e := log.Warn().Strs("list", list).Int64("number", 13812345678).Bool("yes", true)
 			for _, key := range slices.Sorted(maps.Keys(fields)) {
 				e = e.Str(key, fields[key])

@@ -82,7 +82,7 @@ func (p playgroundCmd) config(dir string, sim *feishusim.Server) (c config, err 
 	c = defaults()
 	c.Feishu.AppID, c.Feishu.AppSecret, c.Feishu.BaseURL = sim.AppID(), sim.AppSecret(), sim.URL()
 	c.Access = bridge.Access{Allow: []string{"*"}}
-	c.DB.URL = "sqlite://" + filepath.Join(dir, "magpie.db")
+	c.DB.URL = "sqlite://" + filepath.Join(dir, "data", "magpie.db")
 	c.Log = logConfig{Level: "warn", Format: "console"}
 	c.Claude.Command = p.Command
 	c.Claude.Project = filepath.Join(dir, "project")

@@ -13,6 +13,12 @@ import (
 // killProcess kills the chat's waiting CLI behind the bridge's back: the one that has the session's id in its arguments.
 func (r *rig) killProcess() {
 	r.Helper()
+	must(r, syscall.Kill(r.agent(), syscall.SIGKILL))
+}
+
+// agent is the process that holds the private chat's session.
+func (r *rig) agent() (pid int) {
+	r.Helper()
 	c, err := r.prog.store.Chats().Get(r.Context(), chat.FeishuChat(r.chat))
 	must(r, err)
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -24,8 +30,8 @@ func (r *rig) killProcess() {
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		must(r, err)
-		must(r, syscall.Kill(pid, syscall.SIGKILL))
-		return
+		return pid
 	}
 	r.Fatalf("no process holds session %s", c.Session.ID)
+	return 0
 }

@@ -2,56 +2,86 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"reflect"
 	"slices"
 
 	"github.com/rs/zerolog"
+
+	"magpie/bridge"
 )
 
 // applied are the keys that a running program takes over. All others are read at its start: its processes, database and
 // connection were made with them.
-var applied = []string{"[access] owner", "[access] admins", "[access] allow", "[access] deny", "[access] stranger_reply", "[log] level"}
+var applied = []string{"[access] owner", "[access] admins", "[access] allow", "[access] deny", "[access] stranger_reply",
+	"[budget] turn_usd", "[budget] user_day_usd", "[budget] chat_day_usd", "[budget] user_day_tokens", "[budget] chat_day_tokens", "[log] level"}
 
-// reloads reads the configuration anew whenever hup asks for it, until ctx is done.
+// reloaded is what came of reading the configuration anew.
+type reloaded struct {
+	bridge.Reloaded
+	err error
+}
+
+// reloads reads the configuration anew whenever hup or an admin asks for it, until ctx is done.
 func (p *program) reloads(ctx context.Context, hup <-chan os.Signal, m *manager) {
 	current := p.cfg
 	for {
 		select {
 		case <-hup:
-			m.reload(func() { current = p.reload(current) })
+			m.reload(func() { current, _ = p.reload(current) })
+		case told := <-p.wishes:
+			var got reloaded
+			m.reload(func() { current, got = p.reload(current) })
+			told <- got
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
+// reread has the configuration read anew, for an admin.
+func (p *program) reread(ctx context.Context) (bridge.Reloaded, error) {
+	if p.load == nil {
+		return bridge.Reloaded{}, errors.New("there is no configuration to read anew")
+	}
+	told := make(chan reloaded, 1)
+	select {
+	case p.wishes <- told:
+	case <-ctx.Done():
+		return bridge.Reloaded{}, ctx.Err()
+	}
+	got := <-told // it is being read
+	return got.Reloaded, got.err
+}
+
 // reload applies what can be applied, and returns the configuration that the program now has. A configuration with a
 // mistake changes nothing. The log names keys, and no values: they may be secrets.
-func (p *program) reload(current config) config {
+func (p *program) reload(current config) (config, reloaded) {
 	next, err := p.load()
 	if err != nil {
 		p.log.Error().Err(err).Msg("the configuration has a mistake; the old one stays in force")
-		return current
+		return current, reloaded{err: err}
 	}
-	var taken, later []string
+	var got reloaded
 	for _, key := range changedKeys(current, next) {
 		if slices.Contains(applied, key) {
-			taken = append(taken, key)
+			got.Applied = append(got.Applied, key)
 		} else {
-			later = append(later, key)
+			got.Later = append(got.Later, key)
 		}
 	}
-	current.Access, current.Log.Level = next.Access, next.Log.Level
+	current.Access, current.Budget, current.Log.Level = next.Access, next.Budget, next.Log.Level
 	p.bridge.SetAccess(current.Access)
+	p.bridge.SetBudget(current.Budget)
 	// This is told at the old or the new level, whichever tells more.
 	zerolog.SetGlobalLevel(min(zerolog.GlobalLevel(), current.Log.level()))
-	p.log.Info().Strs("applied", taken).Msg("configuration read anew")
-	if len(later) > 0 {
-		p.log.Warn().Strs("keys", later).Msg("changed, but in force only after a restart")
+	p.log.Info().Strs("applied", got.Applied).Msg("configuration read anew")
+	if len(got.Later) > 0 {
+		p.log.Warn().Strs("keys", got.Later).Msg("changed, but in force only after a restart")
 	}
 	zerolog.SetGlobalLevel(current.Log.level())
-	return current
+	return current, got
 }
 
 // changedKeys lists the keys whose values differ, as the file writes them.

@@ -32,6 +32,7 @@ type rig struct {
 	built chan bridge.Built
 	logs  *logbook
 	stop  func()
+	load  func() (config, error) // of the program, to read its configuration anew; nil = it cannot
 
 	user feishusim.User
 	chat string // the user's private chat
@@ -111,7 +112,7 @@ func (r *rig) start() {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.prog = prog
+	r.prog, prog.load = prog, r.load
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- prog.run(ctx) }()

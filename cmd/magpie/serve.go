@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"magpie/bridge"
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/agenttools"
@@ -63,6 +64,7 @@ type program struct {
 	bridge *bridge.Bridge
 
 	load    func() (config, error) // reads the configuration anew; nil = it cannot be
+	wishes  chan chan reloaded     // of those who want the configuration read anew
 	metrics *metrics
 	http    net.Listener // of the pages; nil = none are wanted
 }
@@ -88,9 +90,11 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	if c.Claude.Instance, err = store.Instance(); err != nil {
 		return nil, errors.Join(err, store.Close(), app.Close())
 	}
-	if c.Claude.State, err = agentsFolder(c.DB); err == nil {
+	if c.Claude.State, err = beside(c.DB, "agents"); err == nil {
 		err = c.Claude.Prepare()
 	}
+	files, folderErr := beside(c.DB, "files")
+	err = errors.Join(err, folderErr)
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), app.Close())
 	}
@@ -98,7 +102,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return nil, errors.Join(err, store.Close(), app.Close())
 	}
-	p := &program{cfg: c, log: log, app: app, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
+	p := &program{wishes: make(chan chan reloaded), cfg: c, log: log, app: app, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
 	p.metrics = newMetrics(p.snapshot)
 	if c.Memory.Tools || c.Feishu.SendFiles {
 		if p.tools, err = agenttools.Listen(log); err != nil {
@@ -108,9 +112,11 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	p.bridge = bridge.New(bridge.Config{
 		App: c.Feishu.AppID, Founder: p.client, Found: found,
 		Access: c.Access, Staff: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
+		Files:    bridge.FilesConfig{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile)},
+		Projects: c.Projects, Guard: c.work().Guard, Budget: c.Budget, Reload: p.reread, Secrets: redact.NewKnown(c.secrets()),
 		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
-		Lang: c.Feishu.Spoken(), NewLang: c.Feishu.NewLang(), Version: version(), Checks: p.checks(), Line: appendRecord,
 		Mention: c.Feishu.GroupMention, LongAnswer: c.Feishu.LongAnswer, Outgoing: outgoing, Private: private,
+		Lang: c.Feishu.Spoken(), NewLang: c.Feishu.NewLang(), Version: version(), Checks: p.checks(), Line: appendRecord,
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
 		if p.http, err = c.HTTP.listen(log); err != nil {
@@ -120,13 +126,13 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	return p, nil
 }
 
-// agentsFolder is where agents have what only they need: beside the database.
-func agentsFolder(c db.Config) (string, error) {
+// beside is a folder beside the database: "agents" is for what only agents need, "files" for what people have sent.
+func beside(c db.Config, name string) (string, error) {
 	data, err := filepath.Abs(filepath.Dir(databasePath(c)))
 	if err != nil {
-		return "", fmt.Errorf("folder of the agents: %w", err)
+		return "", fmt.Errorf("folder of %s: %w", name, err)
 	}
-	return filepath.Join(data, "agents"), nil
+	return filepath.Join(data, name), nil
 }
 
 // run runs the program until ctx is done, and takes it down.
@@ -140,7 +146,10 @@ func (p *program) run(ctx context.Context) error {
 			if err := p.store.Index().Err(); err != nil {
 				p.log.Error().Err(err).Msg("messages are not found by their words; the index is made anew when magpie starts")
 			}
-			return p.store.Sweep(ctx, p.cfg.DB)
+			s, err := p.store.Sweep(ctx, p.cfg.DB)
+			files, filesErr := p.bridge.SweepFiles(ctx, p.cfg.DB.CacheTTL.Duration)
+			s.Files = files
+			return s, errors.Join(err, filesErr)
 		})
 		return nil
 	})

@@ -19,7 +19,7 @@ func sweeps(ctx context.Context, log zerolog.Logger, sweep func(context.Context)
 		case err != nil && ctx.Err() == nil:
 			log.Error().Err(err).Msg("old data not deleted")
 		case s != db.Swept{}:
-			log.Info().Int("messages", s.Messages).Int("events", s.Events).Msg("old data deleted")
+			log.Info().Int("messages", s.Messages).Int("events", s.Events).Int("files", s.Files).Msg("old data deleted")
 		}
 		wait(ctx, sweepEvery)
 	}

@@ -31,8 +31,10 @@ func magpie(t testing.TB, dir string, args ...string) *exec.Cmd {
 // writeService writes the configuration of a service at the platform's double into dir.
 func writeService(t testing.TB, dir string, sim *feishusim.Server, more string) {
 	t.Helper()
+	project := filepath.Join(dir, "work")
+	must(t, os.MkdirAll(project, 0o700))
 	text := fmt.Sprintf("[feishu]\napp_id = %q\napp_secret = %q\nbase_url = %q\n[claude]\ncommand = %q\nproject = %q\n[db]\nurl = %q\n[access]\nowner = \"ou_1\"\n%s",
-		sim.AppID(), sim.AppSecret(), sim.URL(), claudetest.Command(t), dir, "sqlite://"+filepath.Join(dir, "data", "magpie.db"), more)
+		sim.AppID(), sim.AppSecret(), sim.URL(), claudetest.Command(t), project, "sqlite://"+filepath.Join(dir, "data", "magpie.db"), more)
 	must(t, os.WriteFile(filepath.Join(dir, "magpie.toml"), []byte(text), 0o600))
 }
 

@@ -23,6 +23,7 @@ type File struct {
 	State FileState
 	Path  string // where it lies on this machine, once it is here; empty for what is read
 	Said  string // what it says in words, once they are here; untrusted
+	Shown bool   // the agent sees it without opening it
 }
 
 // FileKind says what a [File] is.
@@ -37,6 +38,21 @@ const (
 	Quote     FileKind = "quote"   // the message that this one answers
 	Forwarded FileKind = "forward" // the messages that this one passes on
 )
+
+// Word is what a file of this kind is called where it stands as a [Mark].
+func (k FileKind) Word() string {
+	switch k {
+	case Picture:
+		return "图片"
+	case Sound:
+		return "语音"
+	case Film:
+		return "视频"
+	case Forwarded:
+		return "合并转发"
+	}
+	return "文件"
+}
 
 // FileState says whether a [File] is here.
 type FileState string

@@ -76,6 +76,23 @@ func (a *account) environ(env map[string]string) {
 	maps.Copy(env, map[string]string{"HOME": a.home, "USER": a.name, "LOGNAME": a.name})
 }
 
+// Homes are the home folders of this program and of its agents.
+func (c Config) Homes() []string {
+	var list []string
+	for _, kv := range c.Environ {
+		if home, ok := strings.CutPrefix(kv, "HOME="); ok {
+			list = append(list, home)
+		}
+	}
+	if u, err := user.Current(); err == nil && u.HomeDir != "" {
+		list = append(list, u.HomeDir)
+	}
+	if a, err := c.account(); err == nil && a != nil {
+		list = append(list, a.home)
+	}
+	return list
+}
+
 // stateDir is the folder of what only agents need. Another user's agents could not reach it below the program's own.
 func (c Config) stateDir() string {
 	if c.User != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The tools by which the agent asks people something. They always come as a [ToolAsk], in every mode.
+// The tools by which the agent asks people something. They come as a [ToolAsk] in every mode but dontAsk, whatever is allowed.
 const (
 	QuestionTool = "AskUserQuestion"
 	PlanTool     = "ExitPlanMode"

@@ -213,3 +213,34 @@ func TestATurnIsStoppedWhileItAsks(t *testing.T) {
 		t.Error("the tool ran")
 	}
 }
+
+// Each mode asks what it is meant to ask.
+func TestWhatTheModesAsk(t *testing.T) {
+	for mode, want := range map[string][]string{
+		"default":           {claude.QuestionTool, "Bash"},
+		"plan":              {claude.QuestionTool, "Bash"},
+		"acceptEdits":       {claude.QuestionTool},
+		"bypassPermissions": {claude.QuestionTool},
+		"dontAsk":           nil,
+	} {
+		t.Run(mode, func(t *testing.T) {
+			r := newRig(t, func(c *claude.Config) { c.Env = map[string]string{"IS_SANDBOX": "1"} }) // else root may not bypass
+			option := func(label string) map[string]string { return map[string]string{"label": label, "description": "d"} }
+			r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
+				map[string]any{"question": "Which?", "header": "W", "multiSelect": false, "options": []any{option("a"), option("b")}},
+			}}), bash("touch x"))
+			spec := fresh()
+			spec.Mode = mode
+			a := r.turn(t.Context(), "a", spec, "go")
+			var got []string
+			for _, ev := range a.events {
+				if q, ok := ev.(claude.ToolAsk); ok && q.Mode == mode {
+					got = append(got, q.Name)
+				}
+			}
+			if a.err != nil || !slices.Equal(got, want) {
+				t.Errorf("asked %q, %v", got, a.err)
+			}
+		})
+	}
+}

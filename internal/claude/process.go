@@ -31,6 +31,8 @@ type Spec struct {
 	// [Config.Verify]. It may be nil.
 	Known func() []string `json:"-"`
 
+	Files string // a folder that the agent may read beside Dir; empty = none
+
 	// Tools is called for every process that is started. It may be nil.
 	Tools func() Tools `json:"-"`
 }
@@ -155,6 +157,9 @@ func arguments(c Config, spec Spec) []string {
 	if spec.Budget > 0 {
 		args = append(args, "--max-budget-usd="+strconv.FormatFloat(spec.Budget, 'f', -1, 64))
 	}
+	if spec.Files != "" {
+		args = append(args, "--add-dir="+spec.Files)
+	}
 	for _, rule := range c.AllowedTools {
 		args = append(args, "--allowedTools="+rule)
 	}
@@ -220,7 +225,7 @@ func (p *Process) fits(spec Spec) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.alive() && !p.busy && p.spec.Budget == spec.Budget && p.reusable() && p.spec.Session == spec.Session &&
-		p.spec.Dir == spec.Dir && p.spec.Mode == spec.Mode && p.spec.Model == spec.Model && p.spec.Effort == spec.Effort
+		p.spec.Dir == spec.Dir && p.spec.Files == spec.Files && p.spec.Mode == spec.Mode && p.spec.Model == spec.Model && p.spec.Effort == spec.Effort
 }
 
 // reusable reports whether the process may serve a turn, beside what it has served.
@@ -241,15 +246,24 @@ func (p *Process) detach(r *run) {
 
 type object map[string]any
 
-func (p *Process) ask(id, text string) {
+func (p *Process) ask(id, text string, images []Image) {
 	if len(text) > 0 && text[0] == '/' {
 		text = " " + text // else the CLI takes it for a command of its own; it trims the space again
 	}
-	p.prompt(id, text)
+	if len(images) == 0 {
+		p.prompt(id, text)
+		return
+	}
+	blocks := make([]object, 0, len(images)+1)
+	for _, i := range images {
+		blocks = append(blocks, i.block())
+	}
+	p.prompt(id, append(blocks, object{"type": "text", "text": text}))
 }
 
-func (p *Process) prompt(id, text string) {
-	p.in.send(object{"type": "user", "uuid": id, "message": object{"role": "user", "content": text}})
+// prompt sends what the user says: a text, or a list of blocks.
+func (p *Process) prompt(id string, content any) {
+	p.in.send(object{"type": "user", "uuid": id, "message": object{"role": "user", "content": content}})
 }
 
 func (p *Process) interrupt() {

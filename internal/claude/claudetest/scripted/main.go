@@ -94,8 +94,25 @@ type message struct {
 	UUID    string `json:"uuid"`
 	Request string `json:"request_id"`
 	Message struct {
-		Content string `json:"content"`
+		Content content `json:"content"`
 	} `json:"message"`
+}
+
+// content is a text, or blocks of which the texts count.
+type content string
+
+func (c *content) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, (*string)(c)); err == nil {
+		return nil
+	}
+	var blocks []struct {
+		Text string `json:"text"`
+	}
+	err := json.Unmarshal(data, &blocks)
+	for _, b := range blocks {
+		*c += content(b.Text)
+	}
+	return err
 }
 
 func (a *agent) take(line []byte) error {
@@ -105,7 +122,7 @@ func (a *agent) take(line []byte) error {
 	}
 	switch m.Type {
 	case "user":
-		return a.answer(m.UUID, m.Message.Content)
+		return a.answer(m.UUID, string(m.Message.Content))
 	case "control_request":
 		return a.say(object{"type": "control_response", "response": object{"subtype": "success", "request_id": m.Request}})
 	}

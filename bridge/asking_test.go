@@ -1,0 +1,203 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// asking is approvals on a real database, with an agent that has asked for a command.
+type asking struct {
+	*testing.T
+	as       *approvals
+	store    *db.DB
+	approval db.Approval
+	verdicts chan claude.Verdict
+	gone     bool // the agent does not take answers any more
+}
+
+var asker = chat.Actor{ID: "ou_1", Name: "小明"}
+
+func newAsking(t *testing.T, patience time.Duration) *asking {
+	t.Helper()
+	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	key := chat.FeishuChat("oc_1")
+	_, err = store.Accept(t.Context(), db.Entry{Incoming: chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim, err := store.Turns().Claim(t.Context(), key, db.Names{Session: "s", Prompt: "p"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Access: Access{Allow: []string{"*"}}}
+	cfg.Access.ApprovalTimeout.Duration = patience
+	a := &asking{T: t, store: store, verdicts: make(chan claude.Verdict, 10)}
+	a.as = newApprovals(store, newOutbox(store, &recorder{}, outgoing{}, zerolog.Nop()), newGate(cfg, store, zerolog.Nop()),
+		func(context.Context, chat.Key) lang { return en }, zerolog.Nop())
+	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
+	a.as.ask(t.Context(), claim, "/p", ask, func(v claude.Verdict) bool {
+		if !a.gone {
+			a.verdicts <- v
+		}
+		return !a.gone
+	})
+	list, err := store.Approvals().Waiting(t.Context())
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	a.approval = list[0]
+	return a
+}
+
+// work lets decisions be stored, until the test ends.
+func (a *asking) work() {
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		a.as.jobs.run(context.WithoutCancel(a.Context()), stop)
+	}()
+	a.Cleanup(func() { close(stop); <-done })
+}
+
+func (a *asking) press(event, do string) string {
+	a.Helper()
+	toast, err := a.as.press(a.Context(), chat.Press{
+		ID: event, Key: a.approval.Key, Actor: asker, Action: chat.Action{Do: do, Turn: a.approval.Turn, ID: actionID(a.approval)},
+	}, en)
+	if err != nil {
+		a.Error(err)
+	}
+	return toast
+}
+
+func (a *asking) verdict() claude.Verdict {
+	a.Helper()
+	select {
+	case v := <-a.verdicts:
+		return v
+	case <-time.After(20 * time.Second):
+		a.Fatal("the agent is not told")
+		return claude.Verdict{}
+	}
+}
+
+func (a *asking) state() db.ApprovalState {
+	a.Helper()
+	got, err := a.store.Approvals().Get(a.Context(), a.approval.ID)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return got.State
+}
+
+// Whoever presses is answered within a second, however long it takes to store what he decided; and the agent goes on only
+// when it is stored.
+func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
+	a := newAsking(t, time.Hour)
+	began := time.Now()
+	if got := a.press("ev_1", doAllow); got != approvalTexts.Noted.EN {
+		t.Errorf("told %q", got)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("answered after %v", took)
+	}
+	if len(a.verdicts) != 0 || a.state() != db.Waiting {
+		t.Fatal("the agent goes on before anything is stored")
+	}
+	a.press("ev_1", doAllow) // told again by the platform
+	a.work()
+	if v := a.verdict(); !v.Allow || string(v.Input) != `{"command": "make",  "description": "x"}` {
+		t.Errorf("verdict %+v", v)
+	}
+	if got := a.press("ev_2", doRefuse); got != approvalTexts.Over.EN {
+		t.Errorf("afterwards told %q", got)
+	}
+	if len(a.verdicts) != 0 || a.state() != db.Approved {
+		t.Errorf("%d more verdicts, state %s", len(a.verdicts), a.state())
+	}
+}
+
+// What was allowed at the very moment when its turn ended was not run, and its card says so.
+func TestAnApprovalThatCameTooLate(t *testing.T) {
+	a := newAsking(t, time.Hour)
+	a.work()
+	a.gone = true
+	a.press("ev_1", doAlways)
+	if got := a.state(); got != db.Withdrawn {
+		t.Errorf("state %s", got)
+	}
+	var last db.Post
+	for {
+		p, err := a.store.Outbox().Next(t.Context(), a.approval.Key)
+		if errors.Is(err, db.ErrNotFound) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		last = p
+		if err := a.store.Outbox().Delivered(t.Context(), p, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if last.Card == nil || !strings.Contains(last.Card.Status, "it was not done") {
+		t.Errorf("the card says %+v", last.Card)
+	}
+}
+
+func TestAnApprovalExpires(t *testing.T) {
+	a := newAsking(t, 50*time.Millisecond)
+	a.work()
+	if v := a.verdict(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
+		t.Errorf("%+v, %s", v, a.state())
+	}
+	if got := a.press("ev_1", doAllow); got != approvalTexts.Over.EN || len(a.verdicts) != 0 {
+		t.Errorf("told %q", got)
+	}
+}
+
+// A turn that ends leaves nothing open, and its agent is told nothing.
+func TestATurnLeavesNothingOpen(t *testing.T) {
+	for end, want := range map[db.TurnState]db.ApprovalState{db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn, db.Interrupted: db.Lost} {
+		a := newAsking(t, time.Hour)
+		a.as.leave(t.Context(), a.approval.Turn+1, end)
+		if a.state() != db.Waiting {
+			t.Error("another turn's end has settled it")
+		}
+		a.as.leave(t.Context(), a.approval.Turn, end)
+		if got := a.state(); got != want || len(a.verdicts) != 0 || a.as.waits(a.approval.ID) {
+			t.Errorf("%s: state %s, %d verdicts", end, got, len(a.verdicts))
+		}
+	}
+}
+
+// When the question cannot be stored, nobody can answer it: the tool is refused.
+func TestAQuestionThatCannotBeStored(t *testing.T) {
+	a := newAsking(t, time.Hour)
+	if err := a.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}}
+	var got claude.Verdict
+	a.as.ask(t.Context(), claim, "/p", claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}, func(v claude.Verdict) bool {
+		got = v
+		return true
+	})
+	if got.Allow || got.Why != notAsked {
+		t.Errorf("verdict %+v", got)
+	}
+}

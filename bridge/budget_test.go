@@ -1,0 +1,170 @@
+package bridge
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func spend(t *testing.T, l db.Ledger, key chat.Key, user string, usd float64) {
+	t.Helper()
+	if err := l.Book(t.Context(), db.Expense{Key: key, User: user, Purpose: "test", Usage: db.Usage{Input: 1000, CostUSD: usd}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each limit of a day holds by itself, for whom it is meant; who is refused is told with numbers, and when it ends.
+func TestALimitOfTheDay(t *testing.T) {
+	rec := &recorder{}
+	l := newLine(t, rec)
+	spend(t, l.bridge.purse.ledger, room, "ou_1", 1.25)
+	spend(t, l.bridge.purse.ledger, chat.FeishuChat("oc_9"), "ou_1", 0.5)
+	for name, tc := range map[string]struct {
+		budget Budget
+		asked  []string
+		key    chat.Key
+		want   []string // in the notice; none = nothing is refused
+	}{
+		"no limit":                {Budget{}, []string{"ou_1"}, room, nil},
+		"only for one answer":     {Budget{TurnUSD: 0.01}, []string{"ou_1"}, room, nil},
+		"a user":                  {Budget{UserDayUSD: 1.75}, []string{"ou_1"}, room, []string{"你今天", "$1.75", "00:00"}},
+		"a user, in another chat": {Budget{UserDayUSD: 1.5}, []string{"ou_1"}, chat.FeishuChat("oc_2"), []string{"$1.75", "$1.50"}},
+		"a user with something":   {Budget{UserDayUSD: 1.76}, []string{"ou_1"}, room, nil},
+		"another user":            {Budget{UserDayUSD: 1}, []string{"ou_2"}, room, nil},
+		"two users":               {Budget{UserDayUSD: 1}, []string{"ou_2", "ou_1"}, room, []string{"你今天"}},
+		"a chat":                  {Budget{ChatDayUSD: 1}, []string{"ou_2"}, room, []string{"这个聊天今天", "$1.25", "$1.00"}},
+		"a topic of the chat":     {Budget{ChatDayUSD: 1}, []string{"ou_2"}, chat.Key{Channel: "feishu", Kind: "chat", ID: "oc_1", Thread: "omt_1"}, []string{"这个聊天今天"}},
+		"another chat":            {Budget{ChatDayUSD: 1}, []string{"ou_1"}, chat.FeishuChat("oc_2"), nil},
+		"tokens of a user":        {Budget{UserDayTokens: 2000}, []string{"ou_1"}, room, []string{"2000 tokens"}},
+		"tokens of a chat":        {Budget{ChatDayTokens: 1000}, []string{"ou_2"}, room, []string{"1000 tokens"}},
+		"tokens, with some to go": {Budget{ChatDayTokens: 1001, UserDayTokens: 2001}, []string{"ou_1"}, room, nil},
+	} {
+		l.bridge.SetBudget(tc.budget)
+		claim := db.Claim{Turn: db.Turn{Key: tc.key}}
+		for _, who := range tc.asked {
+			claim.Asked = append(claim.Asked, chat.Message{Actor: chat.Actor{ID: who}})
+		}
+		err := l.bridge.purse.check(t.Context(), claim)
+		if (err != nil) != (tc.want != nil) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(err.(*spentError).notice.ZH, want) {
+				t.Errorf("%s: %q does not say %s", name, err.(*spentError).notice.ZH, want)
+			}
+		}
+	}
+	l.bridge.SetBudget(Budget{ChatDayUSD: 1})
+	l.start()
+	l.say("om_1", "你好")
+	l.until("the refusal", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'failed' AND failure = 'budget'`) == 1
+	})
+	if n := l.pool.Stats().Started; n != 0 {
+		t.Errorf("%d processes were started", n)
+	}
+	l.bridge.SetBudget(Budget{})
+	l.say("om_2", "你好")
+	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'turn' AND user_id = 'ou_1' AND cost_usd > 0 AND tokens > 0`); n != 1 {
+		t.Errorf("the turn is booked %d times", n)
+	}
+}
+
+// A day begins at midnight where people live, also on the days that have 23 or 25 hours.
+func TestADayIsThatOfTheTimeZone(t *testing.T) {
+	t.Parallel()
+	for zone, hours := range map[string]map[string]float64{
+		"Asia/Shanghai": {"2026-05-04T03:00:00Z": 24}, "Europe/Berlin": {"2026-03-29T12:00:00Z": 23, "2026-10-25T12:00:00Z": 25},
+	} {
+		z, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &purse{zone: z}
+		for at, want := range hours {
+			now, err := time.Parse(time.RFC3339, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin, end := p.midnight(now, 0), p.midnight(now, 1)
+			if h, m, _ := begin.In(z).Clock(); h != 0 || m != 0 || now.Before(begin) || !now.Before(end) || end.Sub(begin).Hours() != want {
+				t.Errorf("%s in %s: from %v to %v", at, zone, begin, end)
+			}
+		}
+	}
+}
+
+func TestBudgetsSayWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	err := Budget{TurnUSD: -1, UserDayUSD: math.NaN(), ChatDayUSD: math.Inf(1), UserDayTokens: -1, ChatDayTokens: -5}.Validate()
+	for _, key := range []string{"turn_usd", "user_day_usd", "chat_day_usd", "user_day_tokens", "chat_day_tokens"} {
+		if err == nil || !strings.Contains(err.Error(), "[budget] "+key) {
+			t.Errorf("%v does not name %s", err, key)
+		}
+	}
+	if err := (Budget{TurnUSD: 0.5, ChatDayTokens: 1000}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The chart has a line for each part of the time in which something was spent, the longest bar for the most.
+func TestCostsAreShownByDay(t *testing.T) {
+	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + t.TempDir() + "/magpie.db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	zone := time.FixedZone("here", 8*3600)
+	p := &purse{ledger: store.Ledger(), zone: zone, log: zerolog.Nop()}
+	p.Store(&Budget{})
+	now := time.Now()
+	spend(t, p.ledger, room, "ou_1", 0.5)
+	spend(t, p.ledger, room, "ou_1", 0.25)
+	for name, label := range map[string]string{"": now.In(zone).Format("15") + ":00", "week": now.In(zone).Format("01-02"), "月": now.In(zone).Format("01-02")} {
+		s, ok := findStretch(name)
+		if !ok {
+			t.Fatalf("%q is not known", name)
+		}
+		got, err := p.report(t.Context(), room, s, zh)
+		if err != nil || !strings.Contains(got, "$0.75 · 2000 tokens · 2 次") || strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 2 {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+		if s.days > 1 && !strings.Contains(got, "`"+label+"`") {
+			t.Errorf("%s: %q has no line for %s", name, got, label)
+		}
+		if got, err := p.report(t.Context(), chat.FeishuChat("oc_2"), s, en); err != nil || !strings.Contains(got, "$0.00") || strings.Contains(got, "█") {
+			t.Errorf("another chat, %s: %q, %v", name, got, err)
+		}
+	}
+	if _, ok := findStretch("century"); ok {
+		t.Error("a century is shown")
+	}
+}
+
+// What today has cost so far is shown in the part of the day in which it was spent.
+func TestHoursOfTheDay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &purse{zone: time.UTC}
+		s, _ := findStretch("day")
+		var labels []string
+		for _, b := range p.bins(s, time.Now()) {
+			labels = append(labels, b.label)
+		}
+		if got := strings.Join(labels, " "); got != "00:00 04:00 08:00 12:00 16:00 20:00" {
+			t.Errorf("%s", got)
+		}
+		s, _ = findStretch("周")
+		if got := p.bins(s, time.Now()); len(got) != 7 || got[6].label != time.Now().Format("01-02") {
+			t.Errorf("%+v", got)
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// stretch is a stretch of time of which costs are shown.
+type stretch struct {
+	names []string // by which it is asked for
+	head  phrase
+	days  int // the last of them is today; 1 = today only, which is shown by hours
+}
+
+func stretches() []stretch {
+	return []stretch{
+		{[]string{"", "day", "today", "日", "天", "今天"}, accessTexts.CostDay, 1},
+		{[]string{"week", "周", "本周", "星期"}, accessTexts.CostWeek, 7},
+		{[]string{"month", "月", "本月"}, accessTexts.CostMonth, 30},
+	}
+}
+
+func findStretch(name string) (stretch, bool) {
+	list := stretches()
+	i := slices.IndexFunc(list, func(s stretch) bool { return slices.Contains(s.names, strings.ToLower(name)) })
+	if i < 0 {
+		return stretch{}, false
+	}
+	return list[i], true
+}
+
+// bin is one line of a chart.
+type bin struct {
+	label string
+	from  time.Time
+	db.Spending
+}
+
+// hoursOfBin is how much of today one line shows.
+const hoursOfBin = 4
+
+// bins are the lines of a stretch's chart, empty so far.
+func (p *purse) bins(s stretch, now time.Time) []bin {
+	var list []bin
+	if s.days == 1 {
+		begin := p.midnight(now, 0)
+		y, m, d := begin.Date()
+		for h := 0; h < 24; h += hoursOfBin {
+			list = append(list, bin{label: fmt.Sprintf("%02d:00", h), from: time.Date(y, m, d, h, 0, 0, 0, p.zone)})
+		}
+		return list
+	}
+	for i := 1 - s.days; i <= 0; i++ {
+		day := p.midnight(now, i)
+		list = append(list, bin{label: day.Format("01-02"), from: day})
+	}
+	return list
+}
+
+// barLength is how long the longest bar of a chart is, in characters.
+const barLength = 14
+
+// chart draws what was spent, a line for each stretch in which something was.
+func chart(bins []bin) string {
+	most := 0.0
+	for _, b := range bins {
+		most = max(most, b.USD)
+	}
+	var s strings.Builder
+	for _, b := range bins {
+		if b.Times == 0 {
+			continue
+		}
+		bar := "▏"
+		if n := int(b.USD/cmp.Or(most, 1)*barLength + 0.5); n > 0 {
+			bar = strings.Repeat("█", n)
+		}
+		fmt.Fprintf(&s, "`%s` %s %s\n", b.label, bar, dollars(b.USD))
+	}
+	return s.String()
+}
+
+// report says what was spent in a chat, of the zero key in all of them.
+func (p *purse) report(ctx context.Context, key chat.Key, s stretch, l lang) (string, error) {
+	now := time.Now()
+	bins := p.bins(s, now)
+	list, err := p.ledger.Moments(ctx, key, bins[0].from)
+	if err != nil {
+		return "", err
+	}
+	var sum db.Spending
+	for _, m := range list {
+		i := len(bins) - 1
+		for i > 0 && m.At.Before(bins[i].from) {
+			i--
+		}
+		for _, to := range []*db.Spending{&bins[i].Spending, &sum} {
+			to.Times, to.Tokens, to.USD = to.Times+m.Times, to.Tokens+m.Tokens, to.USD+m.USD
+		}
+	}
+	return fmt.Sprintf(accessTexts.CostSum.in(l), s.head.in(l), dollars(sum.USD), tokens(sum.Tokens), sum.Times) + "\n" + chart(bins), nil
+}
+
+// showCost is the command /cost.
+func showCost(ctx context.Context, o ordered) (order, error) {
+	s, ok := findStretch(o.args)
+	if !ok {
+		return o.say(accessTexts.CostUsage)
+	}
+	text, err := o.b.purse.report(ctx, o.m.Key, s, o.lang)
+	if err != nil {
+		return order{}, err
+	}
+	limits, err := o.b.purse.limits(ctx, o.m.Key, o.m.Actor.ID, o.lang)
+	return order{reply: strings.TrimSpace(text + limits)}, err
+}
+
+// limits says what is left today for a chat and a user; empty = there are no limits.
+func (p *purse) limits(ctx context.Context, key chat.Key, user string, l lang) (string, error) {
+	var s strings.Builder
+	inChat, err := p.ofChat(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	own, err := p.ofUser(ctx, user)
+	if err != nil {
+		return "", err
+	}
+	for _, part := range []struct {
+		list  []allowance
+		words phrase
+	}{{inChat, accessTexts.ChatLimit}, {own, accessTexts.UserLimit}} {
+		for _, a := range part.list {
+			if a.max > 0 {
+				used, most := a.text()
+				fmt.Fprintf(&s, "- "+part.words.in(l)+"\n", used, most)
+			}
+		}
+	}
+	if usd := p.Load().TurnUSD; usd > 0 {
+		fmt.Fprintf(&s, "- "+accessTexts.TurnLimit.in(l)+"\n", dollars(usd))
+	}
+	if s.Len() == 0 {
+		return "", nil
+	}
+	return "\n" + accessTexts.LimitsHead.in(l) + "\n" + s.String(), nil
+}

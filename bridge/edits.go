@@ -1,0 +1,62 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// Edited takes in that the author of a message has changed it. A question that nobody has begun to answer is changed; about
+// another one its author is asked. A command is carried out once, as it was.
+func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
+	if !b.access.admits(ctx, m.Key, m.Actor) || m.Unreadable != "" || strings.TrimSpace(m.Text) == "" {
+		return nil
+	}
+	e := db.Entry{Incoming: m, Class: chat.Overheard, Lang: string(langOf(chat.Unmarked(m.Text)))}
+	if b.listening.toBot(ctx, m) {
+		e.Class = chat.Talk
+	}
+	l := b.lang(ctx, m.Key, e.Lang)
+	e.Held = func(turn int64) chat.Card { return editedCard(turn, l) }
+	e.Text = b.cfg.kept(e.Text)
+	got, err := b.db.Messages().Edit(ctx, e)
+	if err != nil || !got.Fresh {
+		return err
+	}
+	b.outbox.wake(m.Key)
+	b.wake(m.Key)
+	return nil
+}
+
+// editedCard asks whether a message is to be answered again.
+func editedCard(turn int64, l lang) chat.Card {
+	text := inputTexts.Edited.in(l)
+	return chat.Card{Body: text, Summary: text, Buttons: []chat.Button{
+		{Label: inputTexts.EditedButton.in(l), Action: chat.Action{Do: doContinue, Turn: turn}},
+		{Label: texts.DropButton.in(l), Action: chat.Action{Do: doDrop, Turn: turn}},
+	}}
+}
+
+// Recalled takes back a message of a chat, or of one of its topics: the turn that answers it is stopped, and no later one
+// is told of it.
+func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
+	text := inputTexts.Recalled.in(b.lang(ctx, room, ""))
+	r, err := b.db.Messages().Recall(ctx, room, id, chat.Card{Body: text, Summary: text})
+	if errors.Is(err, db.ErrNotFound) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if r.Running != 0 {
+		b.lanes.halt(r.Key, r.Running)
+	}
+	b.files.Remove(r.Files...)
+	b.outbox.wake(r.Key)
+	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message taken back")
+	return nil
+}

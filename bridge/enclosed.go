@@ -1,0 +1,97 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// wordsWait is how long a picture or a file without words waits for them: people send the one and then write the other.
+const wordsWait = 3 * time.Second
+
+// wordless reports whether a message is nothing but pictures and files.
+func wordless(m chat.Incoming) bool {
+	speaks := func(f chat.File) bool { return f.Kind == chat.Sound || f.Kind == chat.Quote }
+	return len(m.Files) > 0 && chat.Unmarked(m.Text) == "" && !slices.ContainsFunc(m.Files, speaks)
+}
+
+// quotes are the files of a question. In a topic that is a chat of its own every message answers the first one; the agent
+// is told of it once.
+func (b *Bridge) quotes(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
+	if m.Key.Thread == "" {
+		return m.Files, nil
+	}
+	_, err := b.db.Chats().Get(ctx, m.Key)
+	switch {
+	case errors.Is(err, db.ErrNotFound):
+		return m.Files, nil
+	case err != nil:
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(m.Files), func(f chat.File) bool { return f.Kind == chat.Quote }), nil
+}
+
+// asksAgain are the files of a question that is asked again: those that came with it. What was read is in its text.
+func asksAgain(m chat.Message) []chat.File {
+	return slices.DeleteFunc(slices.Clone(m.Files), func(f chat.File) bool {
+		return f.Kind == chat.Forwarded || f.Kind != chat.Quote && f.Of != db.Answerable(m.ID)
+	})
+}
+
+// fetch gets what belongs to the turn's questions, and tells the user what cannot be had.
+func (t *turn) fetch(ctx context.Context) {
+	fs := t.b.files
+	if wanting(t.claim.Asked) {
+		t.show(t.view.receiving(time.Now()))
+		if failed := fs.fetch(ctx, &t.claim); len(failed) > 0 {
+			t.regret(ctx, failed)
+		}
+	}
+	t.shown = fs.pictures(t.claim.Asked)
+}
+
+// place is the folder for the files of the turn's chat; without one it is answered all the same.
+func (t *turn) place(ctx context.Context) string {
+	dir, err := t.b.files.prepare(t.claim.Turn.Key)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("files cannot be given to the agent")
+	}
+	return dir
+}
+
+// regret tells the user which files could not be had.
+func (t *turn) regret(ctx context.Context, failed []chat.File) {
+	l := t.view.lang
+	var missed, big []string
+	for _, f := range failed {
+		if name := chat.Mark(f.Kind.Word(), f.Name); f.State == chat.TooBig {
+			big = append(big, name)
+		} else {
+			missed = append(missed, name)
+		}
+	}
+	var lines []string
+	if len(big) > 0 {
+		lines = append(lines, fmt.Sprintf(inputTexts.FileTooBig.in(l), megabytes(t.b.files.Most), strings.Join(big, ", ")))
+	}
+	if len(missed) > 0 {
+		lines = append(lines, fmt.Sprintf(inputTexts.FileMissed.in(l), strings.Join(missed, ", ")))
+	}
+	turn := t.claim.Turn
+	post := db.Post{Key: turn.Key, Idem: fmt.Sprintf("files:%d:%d", turn.ID, turn.Attempts), ReplyTo: turn.ReplyTo, Text: strings.Join(lines, "\n")}
+	if err := t.b.db.Outbox().Add(context.WithoutCancel(ctx), post); err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("what could not be fetched is not told")
+	}
+	t.b.outbox.wake(turn.Key)
+}
+
+// megabytes is a size for people.
+func megabytes(bytes int64) string { return fmt.Sprintf("%.3g MB", float64(bytes)/(1<<20)) }

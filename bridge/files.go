@@ -1,0 +1,404 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// Source gives what belongs to a message and does not come with it. An error that matches [chat.ErrTooBig] says why.
+type Source interface {
+	// Download writes a file of a message to w, so many bytes at most.
+	Download(ctx context.Context, f chat.File, most int64, w io.Writer) error
+	// Quoted reads a message that another one of the chat answers. Without an author it is the bot's own.
+	Quoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error)
+	// PassedOn reads the messages that one passes on.
+	PassedOn(ctx context.Context, key chat.Key, id string) (string, error)
+	// Transcribe says what is spoken in a recording that lies here; empty = it cannot.
+	Transcribe(ctx context.Context, path string, length time.Duration) (string, error)
+}
+
+// FilesConfig is where the files of messages come from and where they are kept.
+type FilesConfig struct {
+	Source Source // nil = none can be had
+	Folder string // below it each chat has a folder of its own; empty = none are kept
+	Most   int64  // bytes of one file
+}
+
+// Bounds of what a turn fetches for its questions.
+const (
+	fetchTime     = 90 * time.Second // that it waits
+	fetchAtOnce   = 4                // files
+	fetchMost     = 30               // files
+	fetchTries    = 2
+	quoteLength   = 4000 // runes of a quote
+	mostPictures  = 20   // that the model is shown
+	readAsPicture = 20 << 20
+)
+
+// files fetches what belongs to the questions of turns.
+type files struct {
+	FilesConfig
+	db   *db.DB
+	kept func(string) string // what of a text may be in the History
+}
+
+// folder is where the files of a chat lie.
+func (fs *files) folder(key chat.Key) string {
+	if fs.Folder == "" {
+		return ""
+	}
+	return filepath.Join(fs.Folder, key.Stable(""))
+}
+
+// prepare makes the folder of a chat. Only we can look into it.
+func (fs *files) prepare(key chat.Key) (string, error) {
+	dir := fs.folder(key)
+	if dir == "" {
+		return "", nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("folder for the files of a chat: %w", err)
+	}
+	return dir, nil
+}
+
+// wanting reports whether something is to be fetched for a turn.
+func wanting(asked []chat.Message) bool {
+	for _, m := range asked {
+		for _, f := range m.Files {
+			if f.State == chat.Wanted {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fetch gets what belongs to the questions of a turn, and notes it in them and in the store. What cannot be had is noted as
+// well; only when ctx ends it stays wanted. It returns what failed now.
+func (fs *files) fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
+	key := c.Turn.Key
+	limited, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	for i := range c.Asked {
+		fs.quotes(limited, key, &c.Asked[i])
+	}
+	var all errgroup.Group
+	all.SetLimit(fetchAtOnce)
+	var mu sync.Mutex
+	left := fetchMost
+	for i := range c.Asked {
+		m := &c.Asked[i]
+		for j := range m.Files {
+			f := &m.Files[j]
+			if f.State != chat.Wanted || f.Kind == chat.Quote {
+				continue
+			}
+			if left--; left < 0 {
+				f.State = chat.Missed
+				failed = append(failed, *f)
+				continue
+			}
+			all.Go(func() error {
+				got, size := fs.one(limited, key, m.Seq, *f)
+				if ctx.Err() != nil {
+					return nil // it is fetched when the turn begins again
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				*f = got
+				fs.settle(ctx, key, m, f, size)
+				if f.State != chat.Here {
+					failed = append(failed, *f)
+				}
+				return nil
+			})
+		}
+	}
+	_ = all.Wait() // none of them fails
+	return failed
+}
+
+// settle stores what became of a file. What it says takes the place of its mark.
+func (fs *files) settle(ctx context.Context, key chat.Key, m *chat.Message, f *chat.File, size int64) {
+	text := ""
+	if f.State == chat.Here && f.Said != "" && f.Of == db.Answerable(m.ID) {
+		switch f.Kind {
+		case chat.Forwarded:
+			m.Text = strings.Replace(m.Text, chat.Mark(f.Kind.Word(), ""), chat.Mark(f.Kind.Word(), "")+"\n"+f.Said, 1)
+		case chat.Sound:
+			m.Text += " " + strings.Join(strings.Fields(f.Said), " ")
+		}
+		text = fs.kept(m.Text)
+	}
+	stored := *f
+	stored.Said = fs.kept(f.Said)
+	stored.Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, fs.Folder), string(filepath.Separator))
+	err := fs.db.Files().Settle(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
+	switch {
+	case errors.Is(err, db.ErrNotFound): // the message was taken back
+		fs.Remove(stored.Path)
+	case err != nil:
+		zerolog.Ctx(ctx).Error().Err(err).Msg("what became of a file is not stored")
+	}
+}
+
+// quotes reads the messages that m answers. Their files are fetched like its own.
+func (fs *files) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
+	for i := range len(m.Files) {
+		f := &m.Files[i]
+		if f.Kind != chat.Quote || f.State != chat.Wanted {
+			continue
+		}
+		text, who, more, err := fs.quoted(ctx, key, f.Of)
+		if ctx.Err() != nil {
+			return
+		}
+		f.State, f.Said, f.Name = chat.Here, shortened(text, quoteLength), who
+		if err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("a quoted message is not known")
+			f.State = chat.Missed
+		}
+		fs.settle(ctx, key, m, f, 0)
+		added, err := fs.db.Files().Add(context.WithoutCancel(ctx), key, m.ID, more)
+		if err != nil {
+			zerolog.Ctx(ctx).Error().Err(err).Msg("files of a quoted message are not stored")
+		}
+		for i := range added {
+			if old := more[i]; old.State == chat.Here { // it came with the message itself
+				added[i].State, added[i].Path, added[i].Said = old.State, old.Path, old.Said
+				fs.settle(ctx, key, m, &added[i], 0)
+			}
+		}
+		m.Files = append(m.Files, added...)
+	}
+}
+
+// quoted is what a message says, who wrote it (empty = the agent), and its files.
+func (fs *files) quoted(ctx context.Context, key chat.Key, id string) (text, who string, more []chat.File, err error) {
+	known, err := fs.db.Files().Quoted(ctx, key, id)
+	if err == nil && len(known.Files) == 0 && chat.Unmarked(known.Text) != strings.TrimSpace(known.Text) && fs.Source != nil {
+		if in, err := fs.Source.Quoted(ctx, key, id); err == nil { // it was stored when its files were not noted
+			known.Files = in.Files
+		}
+	}
+	switch {
+	case err == nil:
+		text, more = known.Text, known.Files
+		if known.Role == chat.User {
+			who = cmp.Or(known.Actor.Name, someone)
+		}
+	case !errors.Is(err, db.ErrNotFound):
+		return "", "", nil, err
+	case fs.Source == nil:
+		return "", "", nil, chat.ErrGone
+	default:
+		in, err := fs.Source.Quoted(ctx, key, id)
+		if err != nil {
+			return "", "", nil, err
+		}
+		text, more = in.Text, in.Files
+		if in.Actor.ID != "" {
+			who = cmp.Or(in.Actor.Name, someone)
+		}
+	}
+	var own []chat.File
+	for _, f := range more {
+		switch {
+		case f.Kind == chat.Quote:
+		case f.Kind == chat.Forwarded && f.State != chat.Here && fs.Source != nil:
+			if tree, err := fs.Source.PassedOn(ctx, key, id); err == nil {
+				text += "\n" + tree
+			}
+		case f.Kind != chat.Forwarded:
+			own = append(own, f)
+		}
+	}
+	return text, who, own, nil
+}
+
+// someone stands for a person without a name.
+const someone = "用户"
+
+func shortened(text string, most int) string {
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
+}
+
+// one fetches a file of the message with that seq. Its path is absolute.
+func (fs *files) one(ctx context.Context, key chat.Key, seq int64, f chat.File) (chat.File, int64) {
+	log := zerolog.Ctx(ctx)
+	f.State = chat.Missed
+	if fs.Source == nil {
+		return f, 0
+	}
+	if f.Kind == chat.Forwarded {
+		text, err := fs.Source.PassedOn(ctx, key, f.Of)
+		if err != nil {
+			log.Warn().Err(err).Msg("messages that were passed on are not known")
+			return f, 0
+		}
+		f.State, f.Said = chat.Here, text
+		return f, 0
+	}
+	path, size, err := fs.download(ctx, key, seq, f)
+	switch {
+	case errors.Is(err, chat.ErrTooBig):
+		f.State = chat.TooBig
+		return f, 0
+	case err != nil:
+		log.Warn().Err(err).Str("kind", string(f.Kind)).Msg("a file could not be fetched")
+		return f, 0
+	}
+	f.State, f.Path = chat.Here, path
+	if f.Kind == chat.Sound {
+		if f.Said, err = fs.Source.Transcribe(ctx, path, f.Length); err != nil {
+			log.Debug().Err(err).Msg("a recording was not understood")
+		}
+	}
+	return f, size
+}
+
+// download stores a file in the folder of its chat. What the agent may have put there meanwhile is never written through.
+func (fs *files) download(ctx context.Context, key chat.Key, seq int64, f chat.File) (path string, size int64, err error) {
+	dir, err := fs.prepare(key)
+	if err != nil || dir == "" {
+		return "", 0, errors.Join(err, errNoFolder)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", 0, err
+	}
+	defer root.Close() //nolint:errcheck // nothing was written through it
+	part := "." + uuid.NewString() + ".part"
+	defer root.Remove(part) //nolint:errcheck // it has been renamed, or is swept up some day
+	var head []byte
+	for try := 1; ; try++ {
+		if size, head, err = fs.write(ctx, root, part, f); err == nil || errors.Is(err, chat.ErrTooBig) || ctx.Err() != nil || try == fetchTries {
+			break
+		}
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	name := fmt.Sprintf("%d-%d-%s", seq, f.Number, cmp.Or(chat.FileName(f.Name), string(f.Kind)+ending(f.Kind, head)))
+	if err := root.Rename(part, name); err != nil {
+		return "", 0, err
+	}
+	return filepath.Join(dir, name), size, nil
+}
+
+var errNoFolder = errors.New("there is no folder for files")
+
+// write downloads into a file that must not be there yet, or was made by an earlier try.
+func (fs *files) write(ctx context.Context, root *os.Root, name string, f chat.File) (size int64, head []byte, err error) {
+	_ = root.Remove(name) // of an earlier try
+	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := fs.Source.Download(ctx, f, fs.Most, file); err != nil {
+		return 0, nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return 0, nil, err
+	}
+	head = make([]byte, 512)
+	n, err := file.ReadAt(head, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return info.Size(), head[:n], err
+}
+
+// ending is what the name of a file ends with that has no name.
+func ending(kind chat.FileKind, head []byte) string {
+	switch http.DetectContentType(head) {
+	case "image/png":
+		return ".png"
+	case "image/jpeg":
+		return ".jpg"
+	case "image/gif":
+		return ".gif"
+	case "image/webp":
+		return ".webp"
+	}
+	switch kind {
+	case chat.Sound:
+		return ".opus"
+	case chat.Film:
+		return ".mp4"
+	}
+	return ""
+}
+
+// pictures are those among the files of questions that the model can be shown. What is no longer there is noted.
+func (fs *files) pictures(asked []chat.Message) (list []claude.Image) {
+	for i := range asked {
+		for j := range asked[i].Files {
+			f := &asked[i].Files[j]
+			if f.State != chat.Here || f.Path == "" {
+				continue
+			}
+			if !filepath.IsAbs(f.Path) {
+				f.Path = filepath.Join(fs.Folder, f.Path)
+			}
+			info, err := os.Stat(f.Path)
+			if err != nil {
+				f.State = chat.Past
+				continue
+			}
+			if f.Kind != chat.Picture && f.Kind != chat.Document || info.Size() > readAsPicture || len(list) == mostPictures {
+				continue
+			}
+			if picture, err := readPicture(f.Path); err == nil {
+				f.Shown = true
+				list = append(list, picture)
+			}
+		}
+	}
+	return list
+}
+
+func readPicture(path string) (claude.Image, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return claude.Image{}, err
+	}
+	return claude.NewImage(data)
+}
+
+// Remove deletes files by their paths below the folder.
+func (fs *files) Remove(paths ...string) {
+	root, err := os.OpenRoot(fs.Folder)
+	if err != nil {
+		return // there never was one
+	}
+	defer root.Close() //nolint:errcheck // nothing was written through it
+	for _, path := range paths {
+		if path != "" {
+			_ = root.Remove(path) // else the next sweep does
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"magpie/db"
+)
+
+// Project is one entry of the [projects] section: a folder in which agents may work, and what they may do there at most.
+type Project struct {
+	Path   string `toml:"path"`
+	Mode   string `toml:"mode"`   // the permission mode that chats may choose at most; empty = the configured one
+	Bypass bool   `toml:"bypass"` // whether they may choose bypassPermissions, with which agents ask nobody for anything
+}
+
+// UnmarshalText reads an entry that is only a path.
+func (p *Project) UnmarshalText(text []byte) error {
+	p.Path = string(text)
+	return nil
+}
+
+// The permission modes that allow least and most, and those in between, by how much they allow.
+const (
+	defaultMode = "default"
+	editsMode   = "acceptEdits"
+	bypassMode  = "bypassPermissions"
+)
+
+var modes = []string{"plan", "dontAsk", defaultMode, editsMode, "auto", bypassMode}
+
+func rank(mode string) int { return slices.Index(modes, cmp.Or(mode, defaultMode)) }
+
+// ceiling is the mode that chats in the project may have at most, where usual is the configured one.
+func (p Project) ceiling(usual string) string {
+	switch {
+	case p.Bypass:
+		return bypassMode
+	case p.Mode != "":
+		return p.Mode
+	case usual == bypassMode: // that is said of each project, or of none
+		return editsMode
+	}
+	return usual
+}
+
+// site is a project as chats know it.
+type site struct {
+	name    string // empty = the usual one
+	path    string
+	ceiling string // the permission mode that chats may have there at most
+}
+
+// shown is how users see a project: its name, or that of its folder, but not where it lies.
+func (p site) shown() string { return cmp.Or(p.name, projectName(p.path)) }
+
+// projectShown is how users see where the agent of a chat works.
+func (cfg Config) projectShown(c db.Chat) string {
+	p, err := cfg.site(c)
+	if err != nil {
+		return c.Settings.Project
+	}
+	return p.shown()
+}
+
+// sites lists the projects, the usual one first.
+func (cfg Config) sites() []site {
+	list := []site{{"", cfg.Project, cfg.PermissionMode}}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Projects)) {
+		p := cfg.Projects[name]
+		list = append(list, site{name, p.Path, p.ceiling(cfg.PermissionMode)})
+	}
+	return list
+}
+
+// usualNames are what the usual project is called in commands.
+var usualNames = []string{"default", "默认"}
+
+// find looks a project up by the name that a user gives it.
+func (cfg Config) find(name string) (site, bool) {
+	list := cfg.sites()
+	if slices.Contains(usualNames, strings.ToLower(name)) {
+		return list[0], true
+	}
+	i := slices.IndexFunc(list, func(p site) bool { return strings.EqualFold(p.shown(), name) })
+	if i < 0 {
+		return site{}, false
+	}
+	return list[i], true
+}
+
+// errNoProject says that a chat's project is not among those of the configuration any more.
+var errNoProject = errors.New("the chat's project is not configured")
+
+// site is where the agent of a chat works.
+func (cfg Config) site(c db.Chat) (site, error) {
+	for _, p := range cfg.sites() {
+		if p.name == c.Settings.Project || p.name != "" && p.path == c.Settings.Project {
+			return p, nil
+		}
+	}
+	return site{}, errNoProject
+}
+
+// workplace is the chat's working folder, where agents may work now: a link may lead elsewhere since the program's start.
+func (cfg Config) workplace(c db.Chat) (string, error) {
+	p, err := cfg.site(c)
+	if err != nil {
+		return "", err
+	}
+	dir, err := cfg.Guard.Check(p.path)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errNoProject, err)
+	}
+	return dir, nil
+}
+
+// project is the chat's working folder; empty when there is none any more.
+func (cfg Config) project(c db.Chat) string {
+	p, err := cfg.site(c)
+	if err != nil {
+		return ""
+	}
+	return p.path
+}
+
+// permissionMode is what the agent may do in the chat without being asked: what the chat has chosen, or the configured mode,
+// but not more than the project allows.
+func (cfg Config) permissionMode(c db.Chat) string {
+	mode := cmp.Or(c.Settings.Mode, cfg.PermissionMode)
+	p, err := cfg.site(c)
+	if err != nil {
+		return modes[0]
+	}
+	if rank(mode) > rank(p.ceiling) || rank(mode) < 0 {
+		return p.ceiling
+	}
+	return mode
+}
+
+// projectName is how users see a project that has no name of its own: its folder's.
+func projectName(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return filepath.Base(dir)
+}
+
+// Guard names the folders in which no agent may work.
+type Guard struct {
+	Homes []string // nor in what holds them
+	Data  string   // the program's own; nor in what holds it, nor in it
+}
+
+// Check gives the folder without symbolic links, or says why no agent may work there.
+func (g Guard) Check(dir string) (string, error) {
+	real, err := realDir(dir)
+	if err != nil {
+		return "", err
+	}
+	if real == filepath.Dir(real) {
+		return "", errors.New("agents may not work in the root of the file system")
+	}
+	for _, home := range g.Homes {
+		if home, err := realDir(home); err == nil && holds(real, home) {
+			return "", errors.New("agents may not work in a home folder itself, or in what holds it; name a folder in it")
+		}
+	}
+	if g.Data == "" {
+		return real, nil
+	}
+	data, err := realDir(g.Data)
+	if errors.Is(err, os.ErrNotExist) { // it is about to be made
+		data, err = filepath.Abs(g.Data)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case holds(real, data), holds(data, real):
+		return "", errors.New("agents may not work where the program keeps its data: they could read what was said in every chat")
+	}
+	return real, nil
+}
+
+// realDir is a folder that is there, without symbolic links.
+func realDir(dir string) (string, error) {
+	if dir == "" {
+		return "", errors.New("no folder")
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(real)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", real)
+	}
+	return real, err
+}
+
+// holds reports whether a folder is another one, or above it.
+func holds(dir, other string) bool {
+	rel, err := filepath.Rel(dir, other)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// CheckProjects reports everything that is wrong with the folders that agents may work in.
+func (cfg Config) CheckProjects() error {
+	var errs []error
+	if _, err := cfg.Guard.Check(cfg.Project); err != nil {
+		errs = append(errs, fmt.Errorf("[claude] project: %w", err))
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Projects)) {
+		p := cfg.Projects[name]
+		fail := func(err error) { errs = append(errs, fmt.Errorf("[projects] %s: %w", name, err)) }
+		if !goodName(name) {
+			fail(errors.New("want a name of letters, digits, - and _, and not default"))
+		}
+		switch {
+		case p.Path == "":
+			fail(errors.New("path: is missing"))
+		default:
+			if _, err := cfg.Guard.Check(p.Path); err != nil {
+				fail(err)
+			}
+		}
+		switch {
+		case rank(p.Mode) < 0:
+			fail(fmt.Errorf("mode %q: want one of %s", p.Mode, strings.Join(modes, ", ")))
+		case p.Mode == bypassMode && !p.Bypass:
+			fail(errors.New("mode bypassPermissions needs bypass = true"))
+		case p.Bypass && p.Mode != "" && p.Mode != bypassMode:
+			fail(fmt.Errorf("bypass = true allows more than mode %q", p.Mode))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// longestName is the longest name of a project, in bytes.
+const longestName = 64
+
+func goodName(name string) bool {
+	odd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }
+	return name != "" && len(name) <= longestName && utf8.ValidString(name) && !strings.ContainsFunc(name, odd) &&
+		!slices.Contains(usualNames, strings.ToLower(name))
+}
+
+// listProjects is the command /projects.
+func listProjects(_ context.Context, o ordered) (order, error) {
+	var s strings.Builder
+	s.WriteString(accessTexts.ProjectsHead.in(o.lang) + "\n")
+	now, err := o.b.cfg.site(o.chat)
+	for _, p := range o.b.cfg.sites() {
+		mark := ""
+		if err == nil && p == now {
+			mark = accessTexts.ProjectHere.in(o.lang)
+		}
+		fmt.Fprintf(&s, accessTexts.ProjectLine.in(o.lang)+"\n", p.shown(), cmp.Or(p.ceiling, defaultMode), mark)
+	}
+	s.WriteString(accessTexts.ProjectsUsage.in(o.lang))
+	return order{reply: s.String()}, nil
+}
+
+// changeProject is the command /cd.
+func changeProject(ctx context.Context, o ordered) (order, error) {
+	if o.args == "" {
+		return listProjects(ctx, o)
+	}
+	p, ok := o.b.cfg.find(o.args)
+	if ok {
+		if _, err := o.b.cfg.Guard.Check(p.path); err != nil {
+			o.b.log.Error().Err(err).Str("project", p.shown()).Msg("agents may not work in a project")
+			ok = false
+		}
+	}
+	if !ok {
+		return o.say(accessTexts.NoSuchProject)
+	}
+	c := o.chat
+	c.Settings.Project = p.name
+	done, err := o.say(accessTexts.ProjectChanged, p.shown(), cmp.Or(o.b.cfg.permissionMode(c), defaultMode))
+	done.set = func(s *db.Settings) { s.Project = p.name }
+	return done, err
+}
+
+// changeMode is the command /mode.
+func changeMode(_ context.Context, o ordered) (order, error) {
+	p, err := o.b.cfg.site(o.chat)
+	if err != nil {
+		return o.say(accessTexts.ProjectGone)
+	}
+	if o.args == "" {
+		var free []string
+		for _, m := range modes[:rank(p.ceiling)+1] {
+			free = append(free, "`"+m+"`")
+		}
+		return o.say(accessTexts.ModeNow, cmp.Or(o.b.cfg.permissionMode(o.chat), defaultMode), strings.Join(free, " "))
+	}
+	i := slices.IndexFunc(modes, func(m string) bool { return strings.EqualFold(m, o.args) || modeNames[m] == o.args })
+	switch {
+	case i < 0:
+		return o.say(accessTexts.NoSuchMode, strings.Join(modes[:rank(p.ceiling)+1], ", "))
+	case i > rank(p.ceiling):
+		return o.say(accessTexts.ModeTooHigh, modes[i], cmp.Or(p.ceiling, defaultMode))
+	}
+	done, err := o.say(accessTexts.ModeChanged, modes[i])
+	done.set = func(s *db.Settings) { s.Mode = modes[i] }
+	return done, err
+}
+
+// modeNames are what the modes are called in Chinese.
+var modeNames = map[string]string{
+	"plan": "计划", "dontAsk": "不询问", defaultMode: "默认", editsMode: "接受编辑", "auto": "自动", bypassMode: "跳过权限",
+}

@@ -1,0 +1,161 @@
+package bridge
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"magpie/db"
+)
+
+// folders makes folders below a temporary one, whose path it returns.
+func folders(t *testing.T, names ...string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func link(t *testing.T, to, from string) {
+	t.Helper()
+	if err := os.Symlink(to, from); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// However it is written, no agent works in the root, in a home folder, or where the program keeps what it knows.
+func TestWhereNoAgentWorks(t *testing.T) {
+	t.Parallel()
+	dir := folders(t, "home/me/work", "home/me/magpie/data/agents", "home/me/data2")
+	home, data := filepath.Join(dir, "home/me"), filepath.Join(dir, "home/me/magpie/data")
+	link(t, home, filepath.Join(dir, "link-home"))
+	link(t, "/", filepath.Join(dir, "link-root"))
+	link(t, data, filepath.Join(dir, "home/me/work/link-data"))
+	link(t, filepath.Join(dir, "home/me/work"), filepath.Join(dir, "link-work"))
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := Guard{Homes: []string{"/no/such/home", filepath.Join(dir, "link-home")}, Data: data}
+	for name, fine := range map[string]bool{
+		"/": false, "home/me": false, "home": false, "": false, "link-home": false, "link-root": false, "home/me/work/../": false, "home/me/./work/..": false,
+		"home/me/magpie": false, "home/me/magpie/data": false, "home/me/magpie/data/agents": false, "home/me/work/link-data": false,
+		"home/me/work": true, "link-work": true, "home/me/data2": true, "nowhere": false, "file": false,
+	} {
+		path := filepath.Join(dir, name)
+		if strings.Contains(name, "..") {
+			path = dir + "/" + name
+		}
+		if name == "/" {
+			path = name
+		}
+		real, err := g.Check(path)
+		if (err == nil) != fine {
+			t.Errorf("%q: %q, %v", name, real, err)
+		}
+		if fine && strings.Contains(real, "link") {
+			t.Errorf("%q: %q is not the real folder", name, real)
+		}
+	}
+	g.Data = filepath.Join(dir, "home/me/work/data") // not made yet
+	if _, err := g.Check(filepath.Join(dir, "home/me/work")); err == nil {
+		t.Error("data that is about to be made is not guarded")
+	}
+}
+
+func TestProjectsSayWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	dir := folders(t, "a", "data")
+	cfg := Config{Project: dir, Guard: Guard{Data: filepath.Join(dir, "data")}, Projects: map[string]Project{
+		"fine": {Path: filepath.Join(dir, "a")}, "bad name": {Path: filepath.Join(dir, "a")}, "default": {Path: filepath.Join(dir, "a")},
+		"nowhere": {Path: filepath.Join(dir, "b")}, "nothing": {}, "mode": {Path: filepath.Join(dir, "a"), Mode: "yolo"},
+		"bypass": {Path: filepath.Join(dir, "a"), Mode: "bypassPermissions"}, "both": {Path: filepath.Join(dir, "a"), Mode: "plan", Bypass: true},
+	}}
+	err := cfg.CheckProjects()
+	for _, want := range []string{"[claude] project: ", "bad name: want a name", "default: want a name", "nowhere: ", "nothing: path", "mode: mode", "bypass: mode bypass", "both: bypass"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	if err != nil && strings.Contains(err.Error(), "fine") {
+		t.Errorf("%v", err)
+	}
+}
+
+// No chat's agent may do more than its project allows, whatever the chat has chosen there or elsewhere.
+func TestAProjectIsACeiling(t *testing.T) {
+	t.Parallel()
+	projects := map[string]Project{"plain": {Path: "/plain"}, "edits": {Path: "/edits", Mode: editsMode}, "plans": {Path: "/plans", Mode: "plan"}, "free": {Path: "/free", Bypass: true}}
+	for _, tc := range []struct{ usual, project, chosen, want string }{
+		{"default", "", "", "default"}, {"default", "", "plan", "plan"}, {"default", "", "acceptEdits", "default"}, {"default", "", bypassMode, "default"},
+		{"default", "plain", bypassMode, "default"}, {"default", "edits", bypassMode, editsMode}, {"default", "edits", "", "default"},
+		{"acceptEdits", "plans", "", "plan"}, {"default", "free", bypassMode, bypassMode}, {"default", "free", "", "default"},
+		{bypassMode, "", "", bypassMode}, {bypassMode, "plain", "", editsMode}, {bypassMode, "free", "", bypassMode},
+		{"default", "edits", "nonsense", editsMode}, {"default", "gone", bypassMode, "plan"}, {"default", "/edits", "auto", editsMode},
+	} {
+		cfg := Config{Project: "/usual", PermissionMode: tc.usual, Projects: projects}
+		if got := cfg.permissionMode(db.Chat{Settings: db.Settings{Project: tc.project, Mode: tc.chosen}}); got != tc.want {
+			t.Errorf("%+v: %q", tc, got)
+		}
+	}
+}
+
+// ordered is what the bot replies to a command.
+func (l *line) ordered(rec *recorder, id, text string) string {
+	l.Helper()
+	rec.mu.Lock()
+	before := len(rec.said)
+	rec.mu.Unlock()
+	l.say(id, text)
+	l.until("a reply to "+text, func() bool {
+		rec.mu.Lock()
+		defer rec.mu.Unlock()
+		return len(rec.said) > before
+	})
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	return rec.said[before]
+}
+
+func TestAChatChangesItsProject(t *testing.T) {
+	rec := &recorder{}
+	l := newLine(t, rec)
+	dir := folders(t, "a", "secret")
+	l.bridge.cfg.PermissionMode = "default"
+	l.bridge.cfg.Projects = map[string]Project{"Web": {Path: filepath.Join(dir, "a"), Mode: editsMode}, "away": {Path: filepath.Join(dir, "b")}}
+	l.start()
+	for i, tc := range []struct{ text, want string }{
+		{"/projects", "`Web`"}, {"/项目", "← 当前"}, {"/cd", "`Web`"}, {"/mode acceptEdits", "最高到 default"}, {"/cd web", "已切换到项目 Web"},
+		{"/mode", "`acceptEdits`"}, {"/模式 接受编辑", "acceptEdits"}, {"/mode bypassPermissions", "不允许"}, {"/mode yolo", "没有这个权限模式"},
+		{"/cd away", "没有这个项目"}, {"/cd " + filepath.Join(dir, "secret"), "没有这个项目"}, {"/cd ../secret", "没有这个项目"}, {"/cd /", "没有这个项目"},
+		{"/cd ~", "没有这个项目"}, {"/cd Web --dangerously-skip-permissions", "没有这个项目"},
+	} {
+		got := l.ordered(rec, "om_"+string(rune('a'+i)), tc.text)
+		if !strings.Contains(got, tc.want) || strings.Contains(got, dir) {
+			t.Errorf("%s: %q, want %q in it", tc.text, got, tc.want)
+		}
+	}
+	c, err := l.bridge.db.Chats().Get(t.Context(), room)
+	l.must(err)
+	if c.Settings.Project != "Web" || c.Settings.Mode != editsMode {
+		t.Errorf("settings %+v", c.Settings)
+	}
+	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	link(t, "/", filepath.Join(dir, "a")) // since the program has started
+	l.say("om_q", "你好")
+	l.until("the end of the turn", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'failed' AND failure = 'project'`) == 1
+	})
+	if got := l.ordered(rec, "om_r", "/切换 默认"); !strings.Contains(got, "已切换到项目") {
+		t.Errorf("/cd default: %q", got)
+	}
+}

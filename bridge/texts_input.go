@@ -1,0 +1,13 @@
+package bridge
+
+// inputTexts is what users are told of what they send.
+var inputTexts = struct {
+	Edited, EditedButton, Recalled, Receiving, FileMissed, FileTooBig phrase
+}{
+	Edited:       phrase{"这条消息改过了。要按新的内容重新回答吗？", "This message was changed. Shall I answer it again as it is now?"},
+	EditedButton: phrase{"重新回答", "Answer again"},
+	Recalled:     phrase{"消息已撤回，不再回答。", "The message was taken back, so it is not answered."},
+	Receiving:    phrase{"正在接收文件…", "Fetching what was sent…"},
+	FileMissed:   phrase{"没有取到：%s", "Could not be fetched: %s"},
+	FileTooBig:   phrase{"超过 %s，没有读取：%s", "Over %s, so it was not read: %s"},
+}

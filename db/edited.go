@@ -1,0 +1,95 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"magpie/internal/chat"
+)
+
+// editID is the message id of what a message says after it was edited so many times.
+func editID(id string, times int) string { return fmt.Sprintf("edit:%s:%d", id, times) }
+
+// Answerable is the platform's id of a message of the History.
+func Answerable(id string) string {
+	if rest, ok := strings.CutPrefix(id, "edit:"); ok {
+		return rest[:max(0, strings.LastIndexByte(rest, ':'))]
+	}
+	return id
+}
+
+// Edit takes in that a message was changed; e is what it says now. As long as nobody has begun to answer it, the new
+// version takes the place of the old one. Later both stand, and the new one waits in a turn of its own until somebody asks
+// for it, as e.Held says, which must be set. A message that is not known, is no talk, or says the same changes nothing.
+func (said Messages) Edit(ctx context.Context, e Entry) (a Accepted, err error) {
+	err = said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		a = Accepted{}
+		list, err := versions(ctx, tx, e.Key.String(), e.ID)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		old := list[len(list)-1]
+		same, err := said.same(ctx, tx, old, e)
+		if err != nil || same || old.state != "" || old.Class == chat.Command || old.Role != chat.User {
+			return err
+		}
+		a.Fresh = true
+		e, id := e, e.ID
+		e.ID, e.Key = editID(id, len(list)), old.Key
+		a.Turn, err = said.replace(ctx, tx, old, e)
+		return err
+	})
+	if err != nil {
+		return Accepted{}, fmt.Errorf("edit message %s: %w", e.ID, err)
+	}
+	return a, nil
+}
+
+// same reports whether a version says what an entry says, with the same files.
+func (said Messages) same(ctx context.Context, tx *sql.Tx, old version, e Entry) (bool, error) {
+	msgs := []chat.Message{old.Message}
+	if err := said.db.Files().attach(ctx, tx, old.Key, msgs); err != nil {
+		return false, err
+	}
+	had := slices.DeleteFunc(msgs[0].Files, func(f chat.File) bool { return f.Of != Answerable(old.ID) })
+	has := slices.DeleteFunc(slices.Clone(e.Files), func(f chat.File) bool { return f.Of != e.ID })
+	return old.Text == e.Text && slices.EqualFunc(had, has, func(a, b chat.File) bool { return a.Key == b.Key }), nil
+}
+
+// replace stores e as the newest version of a message, and returns the turn that will answer it.
+func (said Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Entry) (int64, error) {
+	m := chat.Message{Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time}
+	waits := false
+	if old.Turn > 0 {
+		t, err := loadTurn(ctx, tx, old.Key, old.Turn)
+		if err != nil {
+			return 0, err
+		}
+		if waits = t.State == Queued || t.State == Interrupted && t.Failure == Late; waits {
+			m.Turn, m.Epoch, m.Class = t.ID, t.Epoch, chat.Talk
+		}
+	}
+	if waits || old.Turn == 0 {
+		if err := old.withdraw(ctx, tx, edited); err != nil {
+			return 0, err
+		}
+	}
+	if _, err := said.add(ctx, tx, &m); err != nil {
+		return 0, err
+	}
+	if _, err := said.db.Files().add(ctx, tx, m.Key, m.ID, e.Files); err != nil {
+		return 0, err
+	}
+	switch {
+	case waits:
+		return m.Turn, nil
+	case m.Class != chat.Talk:
+		return 0, nil
+	case old.Turn == 0: // it was said to nobody before
+		e.Held = nil
+	}
+	return said.db.Turns().queue(ctx, tx, m, e)
+}

@@ -1,0 +1,172 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// Files is what belongs to messages and does not come with them.
+type Files struct{ db *DB }
+
+// Files gives the files of the database.
+func (d *DB) Files() Files { return Files{d} }
+
+const insertFile = `INSERT INTO files (chat_key, message_id, number, kind, held_by, file_key, name, length_ms, state, created_at)
+	VALUES (?1, ?2, (SELECT COALESCE(MAX(number), 0) + 1 FROM files WHERE chat_key = ?1 AND message_id = ?2), ?3, ?4, ?5, ?6, ?7, 'wanted', ?8)
+	RETURNING number`
+
+// add stores that files belong to a message, which is being stored. They are still to be fetched.
+func (fs Files) add(ctx context.Context, tx *sql.Tx, key chat.Key, message string, files []chat.File) ([]chat.File, error) {
+	added := make([]chat.File, len(files))
+	for i, f := range files {
+		row := tx.QueryRowContext(ctx, insertFile, key.String(), message, f.Kind, f.Of, f.Key, f.Name, f.Length.Milliseconds(), millis(fs.db.now()))
+		if err := row.Scan(&f.Number); err != nil {
+			return nil, fmt.Errorf("store a file of message %s: %w", message, err)
+		}
+		f.State = chat.Wanted
+		added[i] = f
+	}
+	return added, nil
+}
+
+// Add stores that more files belong to a message that is known, such as those of the one that it answers. It returns them
+// with their numbers.
+func (fs Files) Add(ctx context.Context, key chat.Key, message string, files []chat.File) (added []chat.File, err error) {
+	err = fs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		added, err = fs.add(ctx, tx, key, message, files)
+		return err
+	})
+	return added, err
+}
+
+const selectFiles = `SELECT message_id, number, kind, held_by, file_key, name, length_ms, state, path, said FROM files
+	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) ORDER BY message_id, number`
+
+// attach gives messages of a chat their files.
+func (fs Files) attach(ctx context.Context, q querier, key chat.Key, msgs []chat.Message) (err error) {
+	ids, at := make([]string, len(msgs)), make(map[string]int, len(msgs))
+	for i, m := range msgs {
+		ids[i], at[m.ID] = m.ID, i
+	}
+	rows, err := q.QueryContext(ctx, selectFiles, key.String(), list(ids))
+	if err != nil {
+		return fmt.Errorf("files of messages: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var f chat.File
+		var id string
+		var ms int64
+		if err := rows.Scan(&id, &f.Number, &f.Kind, &f.Of, &f.Key, &f.Name, &ms, &f.State, &f.Path, &f.Said); err != nil {
+			return fmt.Errorf("files of messages: %w", err)
+		}
+		f.Length = time.Duration(ms) * time.Millisecond
+		m := &msgs[at[id]]
+		m.Files = append(m.Files, f)
+	}
+	return rows.Err()
+}
+
+const settleFile = `UPDATE files SET state = ?4, name = ?5, path = ?6, said = ?7, size = ?8
+	WHERE chat_key = ?1 AND message_id = ?2 AND number = ?3 AND state = 'wanted'
+	AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.message_id = ?2 AND m.state = 'recalled')`
+
+// Settle stores what became of a file that was wanted. A text that is not empty takes the place of its message's. When
+// the message was taken back meanwhile nothing is stored, and Settle returns [ErrNotFound].
+func (fs Files) Settle(ctx context.Context, key chat.Key, message string, f chat.File, size int64, text string) error {
+	err := fs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, settleFile, key.String(), message, f.Number, f.State, f.Name, f.Path, f.Said, size)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, ErrNotFound)
+		}
+		if text == "" {
+			return nil
+		}
+		return fs.db.Messages().reword(ctx, tx, key, message, text)
+	})
+	if err != nil {
+		return fmt.Errorf("note what became of a file of message %s: %w", message, err)
+	}
+	return nil
+}
+
+const expireFiles = `UPDATE files SET state = 'past', path = '', said = '' WHERE state = 'here' AND created_at < ?1`
+
+const forgetFiles = `DELETE FROM files WHERE state = 'past' AND created_at < ?1 AND NOT EXISTS (SELECT 1 FROM messages m
+	WHERE m.chat_key = files.chat_key AND m.message_id = files.message_id)`
+
+// Expire notes that the files that came before a time are not there any more.
+func (fs Files) Expire(ctx context.Context, before time.Time) (files int, err error) {
+	res, err := fs.db.exec(ctx, expireFiles, millis(before))
+	if err == nil {
+		var n int64
+		n, err = res.RowsAffected()
+		files = int(n)
+	}
+	if err == nil {
+		_, err = fs.db.exec(ctx, forgetFiles, millis(before))
+	}
+	if err != nil {
+		return files, fmt.Errorf("note which files are past: %w", err)
+	}
+	return files, nil
+}
+
+const pathsOfMessages = `SELECT path FROM files WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) AND path <> ''`
+
+const dropFiles = `UPDATE files SET state = 'past', path = '', said = '', name = ''
+	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))`
+
+// drop forgets the files of messages that were taken back, and tells where they lie.
+func (fs Files) drop(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) (paths []string, err error) {
+	rows, err := tx.QueryContext(ctx, pathsOfMessages, key.String(), list(ids))
+	if err != nil {
+		return nil, fmt.Errorf("files of recalled messages: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var path string
+		if err := rows.Scan(&path); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if _, err := tx.ExecContext(ctx, dropFiles, key.String(), list(ids)); err != nil {
+		return nil, fmt.Errorf("forget the files of recalled messages: %w", err)
+	}
+	return paths, nil
+}
+
+// The card of an answer is known by the message that shows it.
+const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1` + stands + ` AND message_id IN (
+	SELECT 'answer:' || id FROM (SELECT id, card_id FROM turns WHERE chat_key = ?1 ORDER BY id DESC LIMIT 300)
+	WHERE card_id = ?2 OR substr(card_id, 1, length(?2) + 1) = ?2 || '/')`
+
+// Quoted is a message of a chat by the platform's id, with its files: also an answer by the message that shows its card.
+// It returns [ErrNotFound] when that is not known, or does not stand any more.
+func (fs Files) Quoted(ctx context.Context, key chat.Key, id string) (chat.Message, error) {
+	for _, query := range []struct{ sql, id string }{{selectMessagesByID, list([]string{id})}, {answerShownBy, id}} {
+		msgs, err := queryMessages(ctx, fs.db.read, key, query.sql, key.String(), query.id)
+		if err == nil && len(msgs) > 0 {
+			err = fs.attach(ctx, fs.db.read, key, msgs[:1])
+		}
+		if err != nil {
+			return chat.Message{}, fmt.Errorf("read message %s, which is quoted: %w", id, err)
+		}
+		if len(msgs) > 0 {
+			return msgs[0], nil
+		}
+	}
+	return chat.Message{}, ErrNotFound
+}

@@ -1,0 +1,257 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"magpie/internal/chat"
+)
+
+// Recalled is what is left to do when a message was taken back.
+type Recalled struct {
+	Key     chat.Key
+	Running int64    // the turn that runs and asks it; 0 = none
+	Files   []string // where its files lie, below the folder of files
+}
+
+// A topic's messages are looked for as well: who takes one back tells only of which chat it was.
+const ofRoom = ` WHERE c.key >= ?1 AND c.key < ?1 || ':thread;' AND (c.key = ?1 OR c.key > ?1 || ':thread:')`
+
+const selectVersions = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), chat_key, state, ` + messageColumns + ` FROM messages WHERE id IN (
+	SELECT m.id FROM chats c CROSS JOIN messages m ON m.chat_key = c.key AND m.message_id = ?2` + ofRoom + `
+	UNION ALL SELECT m.id FROM chats c CROSS JOIN messages m ON m.chat_key = c.key
+		AND m.message_id > 'edit:' || ?2 || ':' AND m.message_id < 'edit:' || ?2 || ';'` + ofRoom + `) ORDER BY seq`
+
+// version is what the author of a message wrote, at first or later.
+type version struct {
+	chat.Message
+	stored
+	state string
+}
+
+// The states of a message that does not stand any more.
+const (
+	recalled = "recalled"
+	edited   = "edited"
+)
+
+// versions lists all that became of a message of a chat or one of its topics, oldest first.
+func versions(ctx context.Context, q querier, room, id string) (list []version, err error) {
+	rows, err := q.QueryContext(ctx, selectVersions, room, id)
+	if err != nil {
+		return nil, fmt.Errorf("look for message %s: %w", id, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var v version
+		var no int64
+		var key string
+		if v.Message, err = scanMessage(rows, chat.Key{}, &v.id, &no, &key, &v.state); err != nil {
+			return nil, err
+		}
+		if v.Key, err = chat.ParseKey(key); err != nil {
+			return nil, err
+		}
+		v.row = row(no) + v.Seq
+		list = append(list, v)
+	}
+	return list, rows.Err()
+}
+
+const setMessageState = `UPDATE messages SET state = ?2 WHERE id = ?1`
+
+// withdraw takes a version out of every later context.
+func (v version) withdraw(ctx context.Context, tx *sql.Tx, state string) error {
+	if _, err := tx.ExecContext(ctx, setMessageState, v.id, state); err != nil {
+		return fmt.Errorf("mark message %s as %s: %w", v.ID, state, err)
+	}
+	return forgetTraces(ctx, tx, v.stored)
+}
+
+// Recall takes a message back, with its files, and the answer when nothing else was asked with it. What waited for its
+// answer is over, and looks as over says. The session that may hold it is given up, and the summary that covers it.
+// One that is not known is remembered, in case it comes yet, and Recall returns [ErrNotFound].
+func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
+	err = said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		r = Recalled{}
+		list, err := versions(ctx, tx, room.String(), id)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return said.expectRecalled(ctx, tx, room, id)
+		}
+		r.Key = list[0].Key
+		for _, v := range list {
+			if v.state == recalled {
+				continue
+			}
+			if err := v.withdraw(ctx, tx, recalled); err != nil {
+				return err
+			}
+			if err := v.forgetContext(ctx, tx); err != nil {
+				return err
+			}
+			running, err := said.db.Turns().withdraw(ctx, tx, v.Message, over)
+			if err != nil {
+				return err
+			}
+			r.Running = max(r.Running, running)
+			paths, err := said.db.Files().drop(ctx, tx, v.Key, []string{v.ID})
+			if err != nil {
+				return err
+			}
+			r.Files = append(r.Files, paths...)
+		}
+		return nil
+	})
+	if err == nil && r.Key == (chat.Key{}) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Recalled{}, fmt.Errorf("take back message %s: %w", id, err)
+	}
+	return r, nil
+}
+
+func recallEvent(room chat.Key, id string) string {
+	room.Thread = ""
+	return "recalled:" + room.String() + ":" + id
+}
+
+// expectRecalled remembers that a message was taken back which is not known.
+func (said Messages) expectRecalled(ctx context.Context, tx *sql.Tx, room chat.Key, id string) error {
+	err := takeEvent(ctx, said.db, tx, recallEvent(room, id))
+	if errors.Is(err, ErrRepeated) {
+		return nil
+	}
+	return err
+}
+
+const knownEvent = `SELECT 1 FROM events WHERE id = ?1`
+
+// lookBack marks a message that is being stored when it was taken back before it came.
+func (said Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (bool, error) {
+	var one int
+	err := tx.QueryRowContext(ctx, knownEvent, recallEvent(m.Key, m.ID)).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("was message %s taken back: %w", m.ID, err)
+	}
+	list, err := versions(ctx, tx, m.Key.String(), m.ID)
+	if err != nil {
+		return false, err
+	}
+	for _, v := range list {
+		if err := v.withdraw(ctx, tx, recalled); err != nil {
+			return false, err
+		}
+	}
+	_, err = said.db.Files().drop(ctx, tx, m.Key, []string{m.ID})
+	return true, err
+}
+
+// A session holds what its turns asked, and what was overheard before them.
+const wasTold = `SELECT EXISTS (SELECT 1 FROM turns WHERE chat_key = ?1 AND id = ?2 AND attempts > 0)
+	OR ?2 = 0 AND EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND seq > ?3 AND turn_id > 0)`
+
+const giveSessionUp = `UPDATE chats SET ` + noSession + ` WHERE key = ?1 AND epoch = ?2`
+
+const giveSummaryUp = `UPDATE chats SET summary = '', summary_seq = 0, summary_at = 0 WHERE key = ?1 AND epoch = ?2 AND summary_seq >= ?3 AND summary_seq <> 0`
+
+// forgetContext gives up what may hold the message in other words.
+func (v version) forgetContext(ctx context.Context, tx *sql.Tx) error {
+	var told bool
+	key := v.Key.String()
+	if err := tx.QueryRowContext(ctx, wasTold, key, v.Turn, v.Seq).Scan(&told); err != nil {
+		return fmt.Errorf("was the agent told of message %s: %w", v.ID, err)
+	}
+	if told {
+		if err := giveUp(ctx, tx, v.Key, v.Epoch); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, giveSummaryUp, key, v.Epoch, v.Seq); err != nil {
+		return fmt.Errorf("give a summary up: %w", err)
+	}
+	return nil
+}
+
+// giveUp drops the sessions of a chat, if they are of that epoch.
+func giveUp(ctx context.Context, tx *sql.Tx, key chat.Key, epoch int64) error {
+	_, err := tx.ExecContext(ctx, giveSessionUp, key.String(), epoch)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, forgetSessionsAside, key.String())
+	}
+	if err != nil {
+		return fmt.Errorf("give a session up: %w", err)
+	}
+	return nil
+}
+
+const questionsLeft = `SELECT COUNT(*) FILTER (WHERE state = ''), COUNT(*) FILTER (WHERE state = 'recalled') FROM messages
+	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'`
+
+// left counts what a turn still asks, and what of it was taken back.
+func (ts Turns) left(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64) (standing, gone int, err error) {
+	if err := tx.QueryRowContext(ctx, questionsLeft, key.String(), turn).Scan(&standing, &gone); err != nil {
+		return 0, 0, fmt.Errorf("what turn %d asks: %w", turn, err)
+	}
+	return standing, gone, nil
+}
+
+const cancelTurn = `UPDATE turns SET state = 'cancelled', failure = 'recalled', ended_at = ?2, draft = '' WHERE id = ?1`
+
+// withdraw takes a question out of its turn, and returns the turn's number when that runs. A turn of which no question is
+// left is over, and so is what it said.
+func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over chat.Card) (running int64, err error) {
+	if m.Turn == 0 || m.Role != chat.User {
+		return 0, nil
+	}
+	t, err := loadTurn(ctx, tx, m.Key, m.Turn)
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	if t.State == Running {
+		return t.ID, nil
+	}
+	standing, _, err := ts.left(ctx, tx, m.Key, t.ID)
+	switch {
+	case err != nil || standing > 0:
+		return 0, err
+	case t.State == Queued || t.State == Interrupted && t.Failure == Late:
+		return 0, ts.cancel(ctx, tx, t, over)
+	}
+	return 0, hideAnswer(ctx, tx, t)
+}
+
+// cancel ends a turn that has not begun, or will not go on.
+func (ts Turns) cancel(ctx context.Context, tx *sql.Tx, t Turn, over chat.Card) error {
+	if _, err := tx.ExecContext(ctx, cancelTurn, t.ID, millis(ts.db.now())); err != nil {
+		return fmt.Errorf("cancel turn %d: %w", t.ID, err)
+	}
+	if t.State == Queued && t.Card == "" { // nobody has seen it
+		_, err := tx.ExecContext(ctx, forgetPosts, t.ID)
+		return err
+	}
+	return ts.db.Outbox().post(ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: cardIdem(t, recalled), ReplyTo: t.ReplyTo, Card: &over})
+}
+
+// hideAnswer takes what a turn said out of every later context.
+func hideAnswer(ctx context.Context, tx *sql.Tx, t Turn) error {
+	answers, err := versions(ctx, tx, t.Key.String(), AnswerID(t.ID))
+	if err != nil {
+		return err
+	}
+	for _, a := range answers {
+		if err := a.withdraw(ctx, tx, recalled); err != nil {
+			return err
+		}
+	}
+	return nil
+}

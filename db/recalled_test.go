@@ -1,0 +1,427 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// over is what a question looks like that was taken back before it was answered.
+var over = chat.Card{Body: "taken back"}
+
+func recall(t testing.TB, d *db.DB, id string) db.Recalled {
+	t.Helper()
+	r, err := d.Messages().Recall(t.Context(), oc, id, over)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func edit(t testing.TB, d *db.DB, id, text string) db.Accepted {
+	t.Helper()
+	e := say(id, text)
+	e.Held = func(turn int64) chat.Card { return chat.Card{Body: "again?"} }
+	a, err := d.Messages().Edit(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// answered asks a question and answers it.
+func answered(t testing.TB, d *db.DB, id, question, answer string) db.Turn {
+	t.Helper()
+	accept(t, d, say(id, question))
+	c := claim(t, d, "s-"+id)
+	finish(t, d, db.End{Turn: c.Turn, Answer: answer, Session: db.Session{ID: c.Turn.Session}})
+	return c.Turn
+}
+
+func TestAQuestionThatWaitsIsTakenBack(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "one"))
+	if r := recall(t, d, "om_1"); r.Key != oc || r.Running != 0 {
+		t.Errorf("%+v", r)
+	}
+	if _, err := d.Turns().Claim(t.Context(), oc, names("s"), true); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("it is asked all the same: %v", err)
+	}
+	empty(t, d)
+	accept(t, d, say("om_2", "two"))
+	accept(t, d, say("om_3", "three"))
+	recall(t, d, "om_3")
+	if c := claim(t, d, "s"); texts(c.Asked) != "u:two" {
+		t.Errorf("the turn asks %q", texts(c.Asked))
+	}
+}
+
+func TestATurnThatRunsLosesItsQuestion(t *testing.T) {
+	d := fresh(t)
+	answered(t, d, "om_0", "zero", "nothing")
+	accept(t, d, say("om_1", "one"))
+	c := claim(t, d, "s")
+	if r := recall(t, d, "om_1"); r.Running != c.Turn.ID {
+		t.Errorf("%+v", r)
+	}
+	finish(t, d, db.End{Turn: c.Turn, State: db.Cancelled, Answer: "one is", Session: db.Session{ID: c.Turn.Session}})
+	if got := history(t, d, 0, 99); got != "a:nothing u:zero" {
+		t.Errorf("history %q", got)
+	}
+	if got, err := d.Chats().Get(t.Context(), oc); err != nil || got.Session.ID != "" {
+		t.Errorf("the session that holds it is kept: %+v, %v", got.Session, err)
+	}
+}
+
+func TestWhatWasAnsweredIsTakenBack(t *testing.T) {
+	d := fresh(t)
+	answered(t, d, "om_1", "one", "a1")
+	answered(t, d, "om_2", "two", "a2")
+	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "one and two", Seq: 3}, ""); err != nil {
+		t.Fatal(err)
+	}
+	recall(t, d, "om_1")
+	recall(t, d, "om_1") // told again
+	if got := history(t, d, 0, 99); got != "a:a2 u:two" {
+		t.Errorf("history %q", got)
+	}
+	c, err := d.Chats().Get(t.Context(), oc)
+	if err != nil || c.Session.ID != "" || c.Summary.Text != "" {
+		t.Errorf("what may hold it is kept: %+v, %v", c, err)
+	}
+}
+
+func TestAMessageIsTakenBackBeforeItComes(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_0", "zero"))
+	for range 2 {
+		if _, err := d.Messages().Recall(t.Context(), oc, "om_1", over); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("an unknown message: %v", err)
+		}
+	}
+	if a := accept(t, d, say("om_1", "one")); !a.Fresh || a.Turn != 0 {
+		t.Errorf("%+v", a)
+	}
+	if c := claim(t, d, "s"); texts(c.Asked) != "u:zero" {
+		t.Errorf("the turn asks %q", texts(c.Asked))
+	}
+}
+
+func TestATopicsMessageIsTakenBack(t *testing.T) {
+	d := fresh(t)
+	topic := oc
+	topic.Thread = "omt_1"
+	e := say("om_1", "one")
+	e.Key = topic
+	accept(t, d, e)
+	if r := recall(t, d, "om_1"); r.Key != topic {
+		t.Errorf("%+v", r)
+	}
+	if _, err := d.Messages().Recall(t.Context(), chat.FeishuChat("oc_other"), "om_1", over); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("another chat took it back: %v", err)
+	}
+}
+
+func TestAQuestionThatWaitsIsChanged(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "one"))
+	first := edit(t, d, "om_1", "two")
+	if a := edit(t, d, "om_1", "two"); a.Fresh {
+		t.Errorf("the same again: %+v", a)
+	}
+	second := edit(t, d, "om_1", "three")
+	if !first.Fresh || first.Turn == 0 || second.Turn != first.Turn {
+		t.Errorf("%+v, %+v", first, second)
+	}
+	c := claim(t, d, "s")
+	if texts(c.Asked) != "u:three" || c.Turn.ReplyTo != "om_1" {
+		t.Errorf("the turn asks %q and answers %s", texts(c.Asked), c.Turn.ReplyTo)
+	}
+	empty(t, d)
+}
+
+func TestWhatWasAnsweredIsChangedOnRequest(t *testing.T) {
+	d := fresh(t)
+	answered(t, d, "om_1", "one", "a1")
+	delivered(t, d, next(t, d), "")
+	edit(t, d, "om_1", "two")
+	a := edit(t, d, "om_1", "three")
+	if _, err := d.Turns().Claim(t.Context(), oc, names("s"), true); !errors.Is(err, db.ErrNotFound) {
+		t.Fatalf("it is answered unasked: %v", err)
+	}
+	p := next(t, d)
+	if p.Card.Body != "again?" || p.ReplyTo != "om_1" || p.Turn != a.Turn {
+		t.Errorf("post %+v", p)
+	}
+	delivered(t, d, p, "")
+	empty(t, d)
+	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: a.Turn, Event: "e1", GoOn: true}); err != nil {
+		t.Fatal(err)
+	}
+	c := claim(t, d, "s")
+	if texts(c.Asked) != "u:three" || c.Turn.ReplyTo != "om_1" {
+		t.Errorf("the turn asks %q and answers %s", texts(c.Asked), c.Turn.ReplyTo)
+	}
+	if got := history(t, d, 0, c.Turn.ID); got != "a:a1 u:one" {
+		t.Errorf("history %q", got)
+	}
+	if a := edit(t, d, "om_9", "who?"); a.Fresh {
+		t.Errorf("an unknown message was changed: %+v", a)
+	}
+	recall(t, d, "om_1")
+	if got := history(t, d, 0, c.Turn.ID); got != "" {
+		t.Errorf("with all its versions taken back: %q", got)
+	}
+}
+
+func TestWhoForgotToMentionTheBotAddsIt(t *testing.T) {
+	d := fresh(t)
+	e := say("om_1", "do it")
+	e.Kind, e.Class = chat.Group, chat.Overheard
+	accept(t, d, e)
+	if a := edit(t, d, "om_1", "do it now"); a.Turn == 0 {
+		t.Errorf("%+v", a)
+	}
+	if c := claim(t, d, "s"); texts(c.Asked) != "u:do it now" {
+		t.Errorf("the turn asks %q", texts(c.Asked))
+	}
+}
+
+func TestFilesBelongToTheirMessage(t *testing.T) {
+	d := fresh(t)
+	e := say("om_1", "[文件 a.pdf] sum it up")
+	e.Files = []chat.File{{Kind: chat.Document, Of: "om_1", Key: "k1", Name: "a.pdf"}, {Kind: chat.Sound, Of: "om_1", Key: "k2", Length: 3 * time.Second}}
+	accept(t, d, e)
+	c := claim(t, d, "s")
+	got := c.Asked[0].Files
+	if len(got) != 2 || got[0].Number != 1 || got[1].Number != 2 || got[0].State != chat.Wanted || got[1].Length != 3*time.Second || got[0].Name != "a.pdf" {
+		t.Fatalf("files %+v", got)
+	}
+	got[0].State, got[0].Path = chat.Here, "x/1-1-a.pdf"
+	if err := d.Files().Settle(t.Context(), oc, "om_1", got[0], 7, "the words of heron"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Files().Settle(t.Context(), oc, "om_1", got[0], 7, ""); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("settled twice: %v", err)
+	}
+	found, err := d.Index().Find(t.Context(), oc, 0, []string{"heron", "sum"}, 10)
+	if err != nil || len(found.Terms[0].Seqs) != 1 || len(found.Terms[1].Seqs) != 0 {
+		t.Errorf("found by its new words and not by the old ones: %+v, %v", found, err)
+	}
+	q, err := d.Files().Quoted(t.Context(), oc, "om_1")
+	if err != nil || q.Text != "the words of heron" || q.Files[0].Path != "x/1-1-a.pdf" {
+		t.Errorf("quoted %+v, %v", q, err)
+	}
+	if r := recall(t, d, "om_1"); !slices.Equal(r.Files, []string{"x/1-1-a.pdf"}) || r.Running == 0 {
+		t.Errorf("%+v", r)
+	}
+	if err := d.Files().Settle(t.Context(), oc, "om_1", got[1], 7, ""); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("of a recalled message: %v", err)
+	}
+	if _, err := d.Files().Quoted(t.Context(), oc, "om_1"); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("quoted all the same: %v", err)
+	}
+}
+
+func TestAnAnswerIsQuotedByItsCard(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "one"))
+	c := claim(t, d, "s")
+	if err := d.Turns().SetCard(t.Context(), c.Turn.ID, "om_card/7"); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, d, db.End{Turn: c.Turn, Answer: "a1"})
+	if q, err := d.Files().Quoted(t.Context(), oc, "om_card"); err != nil || q.Text != "a1" || q.Role != chat.Assistant {
+		t.Errorf("quoted %+v, %v", q, err)
+	}
+	if _, err := d.Files().Quoted(t.Context(), oc, "om_ca"); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("by a part of its id: %v", err)
+	}
+}
+
+func TestWhoAsksSentTheFileBefore(t *testing.T) {
+	d := fresh(t)
+	at := time.UnixMilli(1_000_000)
+	heard := func(id, who string, ago time.Duration) {
+		e := say(id, "[文件 "+id+"]")
+		e.Kind, e.Class, e.Actor.ID, e.Time = chat.Group, chat.Overheard, who, at.Add(-ago)
+		e.Files = []chat.File{{Kind: chat.Document, Of: id, Key: "k"}}
+		accept(t, d, e)
+	}
+	heard("old", "ou_1", 3*time.Minute)
+	heard("other", "ou_2", time.Minute)
+	heard("mine", "ou_1", time.Minute)
+	e := say("om_1", "sum it up")
+	e.Kind, e.Time = chat.Group, at
+	accept(t, d, e)
+	if c := claim(t, d, "s"); texts(c.Asked) != "u:[文件 mine] u:sum it up" {
+		t.Errorf("the turn asks %q", texts(c.Asked))
+	}
+}
+
+func TestWhatWasOverheardHasItsFiles(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "x"))
+	heard := say("om_2", "[文件 a.pdf]").Incoming
+	heard.Files = []chat.File{{Kind: chat.Document, Of: "om_2", Key: "k"}}
+	for range 2 {
+		if err := d.Messages().Overhear(t.Context(), oc, 0, []chat.Incoming{heard}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if q, err := d.Files().Quoted(t.Context(), oc, "om_2"); err != nil || len(q.Files) != 1 || q.Files[0].Key != "k" {
+		t.Errorf("%+v, %v", q, err)
+	}
+}
+
+func TestFilesHaveTheirTime(t *testing.T) {
+	d := fresh(t)
+	e := say("om_1", "x")
+	e.Files = []chat.File{{Kind: chat.Document, Of: "om_1", Key: "k1"}}
+	accept(t, d, e)
+	c := claim(t, d, "s")
+	f := c.Asked[0].Files[0]
+	f.State, f.Path = chat.Here, "x/1"
+	if err := d.Files().Settle(t.Context(), oc, "om_1", f, 1, ""); err != nil {
+		t.Fatal(err)
+	}
+	for want, before := range []time.Time{time.Now().Add(-time.Hour), time.Now().Add(time.Hour)} {
+		if n, err := d.Files().Expire(t.Context(), before); err != nil || n != want {
+			t.Errorf("%d files are past, %v; want %d", n, err, want)
+		}
+	}
+	if q, err := d.Files().Quoted(t.Context(), oc, "om_1"); err != nil || q.Files[0].State != chat.Past || q.Files[0].Path != "" {
+		t.Errorf("%+v, %v", q.Files, err)
+	}
+}
+
+// seen is all that a later context could be made of.
+func seen(t testing.TB, d *db.DB, ids []string) string {
+	t.Helper()
+	ctx := t.Context()
+	var s strings.Builder
+	put := func(list []chat.Message, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.WriteString(texts(list) + "\n")
+	}
+	s.WriteString(history(t, d, 0, 1<<40))
+	put(d.Messages().Unseen(ctx, oc, 0, 0, 1<<40))
+	put(d.Messages().Latest(ctx, oc, 1000))
+	put(d.Messages().ByID(ctx, oc, ids))
+	put(d.Messages().Settled(ctx, oc, 0, 0, 1000))
+	put(d.Messages().Overheard(ctx, oc, 0, 0, time.Now(), 1000))
+	var seqs []int64
+	for i := range int64(2000) {
+		seqs = append(seqs, i)
+	}
+	put(d.Messages().BySeq(ctx, oc, seqs))
+	for r, err := range d.Records().Of(ctx, oc) {
+		put([]chat.Message{r.Message}, err)
+	}
+	missing, err := d.Embeddings().Missing(ctx, "m", 0, 0, 1<<40, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range missing {
+		s.WriteString(u.Text + "\n")
+	}
+	return s.String()
+}
+
+// Whatever happens in whatever order: nothing that is read for a later context holds a message that was taken back.
+func TestNothingReadsWhatWasTakenBack(t *testing.T) {
+	d := fresh(t)
+	r := rand.New(rand.NewPCG(7, 7))
+	words := map[string]bool{} // the word of each message; true = it was taken back
+	var ids []string
+	of := map[string][]string{} // the words of the versions of a message
+	for n := range 400 {
+		word := fmt.Sprintf("word%d", n)
+		switch roll := r.IntN(10); {
+		case roll < 5 || len(ids) == 0:
+			id := fmt.Sprintf("om_%d", n)
+			e := say(id, "say "+word)
+			if e.Time = time.UnixMilli(int64(n) * 1000); roll == 0 {
+				e.Kind, e.Class = chat.Group, chat.Overheard
+			}
+			accept(t, d, e)
+			ids, of[id], words[word] = append(ids, id), append(of[id], word), false
+		case roll < 7:
+			c, err := d.Turns().Claim(t.Context(), oc, names(fmt.Sprint("s", n)), true)
+			if errors.Is(err, db.ErrNotFound) {
+				continue
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			finish(t, d, db.End{Turn: c.Turn, Answer: "answer" + word, Session: db.Session{ID: c.Turn.Session}})
+		case roll < 8:
+			id := ids[r.IntN(len(ids))]
+			if a := edit(t, d, id, "say "+word); a.Fresh {
+				of[id], words[word] = append(of[id], word), false
+			}
+		default:
+			id := ids[r.IntN(len(ids))]
+			recall(t, d, id)
+			for _, w := range of[id] {
+				words[w] = true
+			}
+		}
+	}
+	check := func(when string, d *db.DB) {
+		t.Helper()
+		said := seen(t, d, ids)
+		for word, gone := range words {
+			found, err := d.Index().Find(t.Context(), oc, 0, []string{word}, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if gone && (strings.Contains(said+" ", "say "+word+" ") || strings.Contains(said, "say "+word+"\n") || len(found.Terms) > 0 && len(found.Terms[0].Seqs) > 0) {
+				t.Errorf("%s: %s was taken back and is still read", when, word)
+			}
+		}
+	}
+	check("at once", d)
+	kept := 0
+	for _, gone := range words {
+		if !gone {
+			kept++
+		}
+	}
+	if kept < 50 || kept == len(words) {
+		t.Fatalf("%d of %d messages stand: the test shows nothing", kept, len(words))
+	}
+}
+
+func TestRecallingMeetsTheEndOfTheTurn(t *testing.T) {
+	d := fresh(t)
+	for n := range 20 {
+		id := fmt.Sprintf("om_%d", n)
+		accept(t, d, say(id, "secret"))
+		c := claim(t, d, id)
+		done := make(chan error, 2)
+		go func() {
+			_, err := d.Messages().Recall(context.Background(), oc, id, over)
+			done <- err
+		}()
+		go func() {
+			done <- d.Turns().Finish(context.Background(), db.End{Turn: c.Turn, State: db.Done, Answer: "secret", Session: db.Session{ID: id}})
+		}()
+		if err := errors.Join(<-done, <-done); err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.Chats().Get(t.Context(), oc)
+		if h := history(t, d, 0, 1<<40); err != nil || h != "" || got.Session.ID != "" {
+			t.Fatalf("history %q, session %q, %v", h, got.Session.ID, err)
+		}
+	}
+}

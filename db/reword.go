@@ -1,0 +1,64 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"magpie/internal/chat"
+)
+
+// stands leaves out what was taken back or replaced: whatever a later context is made of asks for it.
+const stands = ` AND state = ''`
+
+const selectStored = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND message_id = ?2`
+
+const setContent = `UPDATE messages SET content = ?2 WHERE id = ?1`
+
+// reword gives a message another text: what it says came later than the message itself.
+func (said Messages) reword(ctx context.Context, tx *sql.Tx, key chat.Key, message, text string) error {
+	var id, no, upto int64
+	m, err := scanStored(ctx, tx, key, message, &id, &no)
+	if err != nil {
+		return err
+	}
+	m.Text = text
+	if _, err := tx.ExecContext(ctx, setContent, id, text); err != nil {
+		return fmt.Errorf("reword message %s: %w", message, err)
+	}
+	if err := forgetTraces(ctx, tx, stored{id, row(no) + m.Seq}); err != nil {
+		return err
+	}
+	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err != nil || id > upto || !findable(m) {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, insertTerms, row(no)+m.Seq, strings.Join(indexTerms(m), " "))
+	return err
+}
+
+// scanStored loads a message with its id and its chat's number, or returns [ErrNotFound].
+func scanStored(ctx context.Context, tx *sql.Tx, key chat.Key, message string, id, no *int64) (m chat.Message, err error) {
+	rows, err := tx.QueryContext(ctx, selectStored, key.String(), message)
+	if err != nil {
+		return m, fmt.Errorf("load message %s: %w", message, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if !rows.Next() {
+		return m, errors.Join(rows.Err(), ErrNotFound)
+	}
+	return scanMessage(rows, key, id, no)
+}
+
+// forgetTraces takes a message out of all that finds it.
+func forgetTraces(ctx context.Context, tx *sql.Tx, m stored) error {
+	if _, err := tx.ExecContext(ctx, deleteEmbedding, m.id); err != nil {
+		return fmt.Errorf("delete the vector of a message: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, deleteTerms, m.row); err != nil {
+		return fmt.Errorf("delete a message from the index: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package feishu
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+// sent makes Ann send something, and gives its files as the bot is told of them.
+func (p *platform) sent(rec *recorder, room, form, content string) chat.Incoming {
+	p.t.Helper()
+	p.Send(room, p.Users()[0], form, json.RawMessage(content))
+	return next(p.t, rec.messages)
+}
+
+func TestFilesAreDownloaded(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.PrivateChat(ann)
+	p.run(rec)
+	picture := p.Server.Upload("x.png", "image/png", []byte("a picture"))
+	report := p.Server.Upload("a.json", "application/json", []byte(`["code",1]`))
+	film := p.Server.Upload("a.mp4", "video/mp4", []byte("a film"))
+	post := fmt.Sprintf(`{"content":[[{"tag":"text","text":"see"},{"tag":"img","image_key":%q},{"tag":"media","file_key":%q,"image_key":"img_x"}]]}`, picture, film)
+	for _, tt := range []struct{ form, content, want string }{
+		{"image", fmt.Sprintf(`{"image_key":%q}`, picture), "a picture"},
+		{"file", fmt.Sprintf(`{"file_key":%q,"file_name":"a.json"}`, report), `["code",1]`},
+		{"media", fmt.Sprintf(`{"file_key":%q,"image_key":"img_x","file_name":"a.mp4","duration":2500}`, film), "a film"},
+		{"post", post, "a picturea film"},
+	} {
+		m := p.sent(rec, room, tt.form, tt.content)
+		var got bytes.Buffer
+		for _, f := range m.Files {
+			p.must(p.Download(p.ctx(), f, 1000, &got))
+		}
+		if got.String() != tt.want || m.Unreadable != "" {
+			t.Errorf("%s: %q of %+v", tt.form, got.String(), m)
+		}
+	}
+	p.clean()
+}
+
+// slack is what lies in the buffers of a connection on the loopback interface that nobody reads any more, at most.
+const slack = 16 << 20
+
+func TestDownloadsAreBounded(t *testing.T) {
+	const most = 1 << 20
+	for _, tt := range []struct {
+		name   string
+		stream feishusim.Stream
+		within time.Duration
+		want   error
+		served int64
+	}{
+		{"a gigabyte, as told", feishusim.Stream{Size: 1 << 30, Declare: true}, time.Minute, chat.ErrTooBig, most + slack},
+		{"a gigabyte, untold", feishusim.Stream{Size: 1 << 30}, time.Minute, chat.ErrTooBig, most + slack},
+		{"one byte too much", feishusim.Stream{Size: most + 1}, time.Minute, chat.ErrTooBig, most + 1},
+		{"just enough", feishusim.Stream{Size: most}, time.Minute, nil, most},
+		{"drop by drop", feishusim.Stream{Size: 1 << 30, Piece: 1, Pause: 5 * time.Millisecond}, 300 * time.Millisecond, context.DeadlineExceeded, 100},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPlatform(t, feishusim.Config{})
+			ann, rec := p.AddUser("Ann"), newRecorder()
+			room := p.PrivateChat(ann)
+			p.run(rec)
+			key := p.UploadStream("big.bin", "application/octet-stream", tt.stream)
+			m := p.sent(rec, room, "file", fmt.Sprintf(`{"file_key":%q,"file_name":"big.bin"}`, key))
+			ctx, cancel := context.WithTimeout(p.ctx(), tt.within)
+			defer cancel()
+			var got bytes.Buffer
+			if err := p.Download(ctx, m.Files[0], most, &got); !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+				t.Errorf("error %v, want %v", err, tt.want)
+			}
+			if got.Len() > most+1 || p.Served(key) > tt.served {
+				t.Errorf("took %d bytes, and %d were sent; want %d at most", got.Len(), p.Served(key), tt.served)
+			}
+			p.clean()
+		})
+	}
+}
+
+func TestDownloadsThatCannotBe(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.PrivateChat(ann)
+	p.run(rec)
+	key := p.Server.Upload("a.txt", "text/plain", []byte("words"))
+	m := p.sent(rec, room, "file", fmt.Sprintf(`{"file_key":%q,"file_name":"a.txt"}`, key))
+	var got bytes.Buffer
+	p.ExpireTokens()
+	p.must(p.Download(p.ctx(), m.Files[0], 100, &got))
+	if got.String() != "words" {
+		t.Errorf("with a token that was revoked: %q", got.String())
+	}
+	wrong := m.Files[0]
+	wrong.Key = "file_v3_none"
+	var e *Error
+	if err := p.Download(p.ctx(), wrong, 100, &got); !errors.As(err, &e) || e.Code != 234003 {
+		t.Errorf("an unknown key: %v", err)
+	}
+	huge := p.Server.Upload("h.bin", "application/octet-stream", make([]byte, 100<<20+1))
+	h := p.sent(rec, room, "file", fmt.Sprintf(`{"file_key":%q,"file_name":"h.bin"}`, huge))
+	if err := p.Download(p.ctx(), h.Files[0], 1<<40, &got); !errors.Is(err, chat.ErrTooBig) {
+		t.Errorf("more than the platform gives out: %v", err)
+	}
+	p.Recall(m.ID)
+	if err := p.Download(p.ctx(), m.Files[0], 100, &got); !errors.Is(err, chat.ErrGone) {
+		t.Errorf("of a recalled message: %v", err)
+	}
+}
+
+func TestQuotes(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	bob := p.AddUser("Bob")
+	room, other := p.Group("team", ann, bob), p.PrivateChat(ann)
+	p.run(rec)
+	key := p.Server.Upload("a.txt", "text/plain", []byte("words"))
+	first := p.Send(room, bob, "file", json.RawMessage(fmt.Sprintf(`{"file_key":%q,"file_name":"a.txt"}`, key)))
+	next(t, rec.messages)
+	p.Say(room, ann, "sum it up", feishusim.Mention(), feishusim.ReplyTo(first))
+	m := next(t, rec.messages)
+	if len(m.Files) != 1 || m.Files[0].Kind != chat.Quote || m.Files[0].Of != first || m.Text != "sum it up" {
+		t.Fatalf("got %+v", m)
+	}
+	q, err := p.Quoted(p.ctx(), m.Key, first)
+	p.must(err)
+	if q.Actor.Name != "Bob" || q.Text != "[文件 a.txt]" || len(q.Files) != 1 || q.Files[0].Of != first || q.Files[0].Key != key {
+		t.Errorf("quoted %+v", q)
+	}
+	answer, err := p.Reply(p.ctx(), chat.Ref{Key: m.Key, ID: m.ID}, "done", "seed")
+	p.must(err)
+	if q, err := p.Quoted(p.ctx(), m.Key, answer); err != nil || q.Actor != (chat.Actor{}) || !strings.Contains(q.Text, "done") {
+		t.Errorf("the bot's own: %+v, %v", q, err)
+	}
+	if _, err := p.Quoted(p.ctx(), chat.FeishuChat(other), first); !errors.Is(err, chat.ErrGone) {
+		t.Errorf("a message of another chat: %v", err)
+	}
+	p.Recall(first)
+	if _, err := p.Quoted(p.ctx(), m.Key, first); !errors.Is(err, chat.ErrGone) {
+		t.Errorf("a recalled one: %v", err)
+	}
+	p.Say(room, ann, "in a topic", feishusim.Mention(), feishusim.ReplyTo(m.ID), feishusim.Thread(feishusim.NewThread))
+	if m := next(t, rec.messages); len(m.Files) != 0 && m.Key.Thread == "" {
+		t.Errorf("a topic's first message is quoted every time: %+v", m)
+	}
+}
+
+func TestForwardsAreATree(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.PrivateChat(ann)
+	stranger := feishusim.User{OpenID: "ou_stranger", Name: "nobody knows"}
+	at := time.Date(2026, 5, 4, 10, 30, 0, 0, time.Local)
+	p.run(rec)
+	ids := []string{
+		p.Say(room, ann, "one\n# 当前问题\n- Bob（2026-05-04 10:30）", feishusim.Time(at)),
+		p.Send(room, ann, "image", json.RawMessage(`{"image_key":"img_1"}`), feishusim.Time(at.Add(time.Minute))),
+	}
+	inner := p.Forward(room, stranger, []string{p.Say(room, stranger, "deep", feishusim.Time(at))}, feishusim.Time(at))
+	outer := p.Forward(room, ann, append(ids, inner))
+	for range 4 {
+		next(t, rec.messages)
+	}
+	m := next(t, rec.messages)
+	if m.Text != "[合并转发]" || len(m.Files) != 1 || m.Files[0].Kind != chat.Forwarded || m.Files[0].Of != outer {
+		t.Fatalf("got %+v", m)
+	}
+	text, err := p.PassedOn(p.ctx(), m.Key, outer)
+	p.must(err)
+	want := `- Ann（2026-05-04 10:30）
+  > one
+  > # 当前问题
+  > - Bob（2026-05-04 10:30）
+- Ann（2026-05-04 10:31）
+  > [图片 1]
+- 用户 1（2026-05-04 10:30）
+  > [合并转发]
+  - 用户 1（2026-05-04 10:30）
+    > deep`
+	if text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	var many []string
+	for range mostPassedOn + 7 {
+		many = append(many, ids[0])
+	}
+	text, err = p.PassedOn(p.ctx(), m.Key, p.Forward(room, ann, many))
+	p.must(err)
+	if n := strings.Count("\n"+text, "\n- "); n > mostPassedOn || !strings.HasSuffix(text, "条没有列出）") || len([]rune(text)) > longestPassed+longestMessage+200 {
+		t.Errorf("%d entries, %d runes: …%s", n, len([]rune(text)), text[max(0, len(text)-100):])
+	}
+	p.clean()
+}
+
+func TestEditsAndRecallsAreTold(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.Group("team", ann)
+	p.run(rec)
+	id := p.Say(room, ann, "one", feishusim.Mention())
+	first := next(t, rec.messages)
+	p.Server.Edit(id, json.RawMessage(`{"text":"two"}`))
+	if m := next(t, rec.edits); m.ID != id || m.Text != "two" || !m.ToBot || m.Actor != first.Actor || !m.Time.Equal(first.Time) {
+		t.Errorf("edited: %+v", m)
+	}
+	p.Emit("im.message.updated_v1", map[string]any{"message": map[string]any{"message_id": id}})
+	if m := next(t, rec.edits); m.ID != id || m.Text != "two" || m.Key != first.Key {
+		t.Errorf("told by its id only: %+v", m)
+	}
+	p.Recall(id)
+	if r := next(t, rec.recalls); r.ID != id || r.Key != first.Key {
+		t.Errorf("recalled: %+v", r)
+	}
+	p.Emit("im.message.recalled_v1", map[string]any{})
+	p.Emit("im.message.updated_v1", map[string]any{"message": map[string]any{"message_id": id}})
+	p.await("half events are acknowledged", func(v *feishusim.View) bool {
+		ds := v.Deliveries()
+		return len(ds) == 6 && ds[4].AckCode == 200 && ds[5].AckCode == 200
+	})
+	if len(rec.edits) != 0 {
+		t.Error("a message that is gone was edited")
+	}
+}
+
+func TestWhatWasTakenBackDuringAnOutageIsTold(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.PrivateChat(ann)
+	stop := p.start(p.Client, rec)
+	id := p.Say(room, ann, "one")
+	m := next(t, rec.messages)
+	stop()
+	p.Recall(id)
+	rec.active = func() ([]chat.Activity, error) {
+		return []chat.Activity{{Key: m.Key, Kind: m.Kind, Since: m.Time}}, nil
+	}
+	p.start(p.another(), rec)
+	if r := next(t, rec.recalls); r.ID != id || r.Key != m.Key {
+		t.Errorf("recalled: %+v", r)
+	}
+}

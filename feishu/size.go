@@ -1,0 +1,33 @@
+package feishu
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Size is a number of bytes, in the configuration written as 30MB or 500KB.
+type Size int64
+
+// UnmarshalText reads a size.
+func (s *Size) UnmarshalText(text []byte) error {
+	number, unit := strings.ToUpper(strings.TrimSpace(string(text))), int64(1)
+	for _, u := range []struct {
+		name  string
+		bytes int64
+	}{{"KB", 1 << 10}, {"MB", 1 << 20}, {"GB", 1 << 30}, {"B", 1}} {
+		if rest, ok := strings.CutSuffix(number, u.name); ok {
+			number, unit = strings.TrimSpace(rest), u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || n > 1<<40 {
+		return fmt.Errorf("%q is no size: write it as 30MB", text)
+	}
+	*s = Size(n * unit)
+	return nil
+}
+
+// biggestFile is what the platform gives out (page im-v1/message/get-2).
+const biggestFile = 100 << 20

@@ -1,0 +1,87 @@
+package feishu
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/feishusim"
+)
+
+// decoder is a program in the place of ffmpeg that writes so many bytes, if it is asked for the right form.
+func decoder(t *testing.T, bytes string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ffmpeg")
+	script := "#!/bin/sh\ncase \"$*\" in *'-protocol_whitelist file,pipe -i file:'*'-ac 1 -ar 16000 -f s16le pipe:1') exec /usr/bin/head -c " + bytes + " /dev/zero;; esac\nexit 3\n"
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRecordingsAreUnderstood(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	p.ears.decoder = decoder(t, "32000")
+	p.Hear(func(pcm []byte) string {
+		if len(pcm) != 32000 {
+			return "noise"
+		}
+		return "你好"
+	})
+	if got, err := p.Transcribe(p.ctx(), "/tmp/a.opus", time.Second); err != nil || got != "你好" {
+		t.Errorf("heard %q, %v", got, err)
+	}
+	if got, err := p.Transcribe(p.ctx(), "/tmp/a.opus", 2*time.Minute); err != nil || got != "" {
+		t.Errorf("too long: %q, %v", got, err)
+	}
+	p.ears.decoder = decoder(t, "2000000")
+	if got, err := p.Transcribe(p.ctx(), "/tmp/a.opus", 0); err == nil || got != "" {
+		t.Errorf("longer than it said: %q, %v", got, err)
+	}
+	p.ears.decoder = filepath.Join(t.TempDir(), "none")
+	if got, err := p.Transcribe(p.ctx(), "/tmp/a.opus", time.Second); err != nil || got != "" {
+		t.Errorf("without a decoder: %q, %v", got, err)
+	}
+	p.clean()
+}
+
+// Most tenants may not use it. Then it is not asked for every recording.
+func TestWhoIsNotListenedToStopsSpeaking(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	p.ears.decoder = decoder(t, "3200")
+	for range 3 {
+		if got, _ := p.Transcribe(p.ctx(), "/tmp/a.opus", time.Second); got != "" {
+			t.Errorf("heard %q", got)
+		}
+	}
+	n := 0
+	for _, c := range p.Calls() {
+		if strings.HasSuffix(c.Path, "/file_recognize") {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+func TestSizesAreRead(t *testing.T) {
+	for text, want := range map[string]Size{"30MB": 30 << 20, "500 kb": 500 << 10, "7": 7, "0": 0, "12B": 12, "1GB": 1 << 30} {
+		var s Size
+		if err := s.UnmarshalText([]byte(text)); err != nil || s != want {
+			t.Errorf("%q is %d, %v", text, s, err)
+		}
+	}
+	for _, text := range []string{"", "MB", "-1MB", "1.5MB", "a lot", "99999999999999999999"} {
+		if err := new(Size).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	c := Defaults()
+	c.AppID, c.AppSecret, c.MaxFile = "cli_x", "x", 101<<20
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "max_file") {
+		t.Errorf("more than the platform gives out: %v", err)
+	}
+}
