@@ -64,7 +64,7 @@ func using(tool string) (status phrase, name string) {
 	own, ok := strings.CutPrefix(tool, "mcp__"+agenttools.ServerName+"__")
 	switch {
 	case !ok:
-		return texts.UsingTool, strings.TrimPrefix(tool, "mcp__")
+		return texts.UsingTool, tool
 	case own == "remember":
 		return texts.Remembering, ""
 	case own == "send_file":

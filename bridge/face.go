@@ -16,7 +16,7 @@ const summaryLength = 60
 
 // card draws the view as it is at a time.
 func (v view) card(now time.Time) chat.Card {
-	c := chat.Card{Body: v.answer(), Live: v.state == "", Panels: v.panels()}
+	c := chat.Card{Body: v.answer(), Live: v.outcome.state == "", Panels: v.panels()}
 	if c.Live {
 		c.Status = v.stateLine(now)
 		c.Summary = v.phase.in(v.lang)
@@ -26,13 +26,14 @@ func (v view) card(now time.Time) chat.Card {
 		c.Footer = v.deniedLine()
 		return c
 	}
+	notice := v.outcome.notice.in(v.lang)
 	switch {
-	case c.Body == "" && v.notice != "":
-		c.Body = v.notice
+	case c.Body == "" && notice != "":
+		c.Body = notice
 	case c.Body == "":
 		c.Body = texts.NoAnswer.in(v.lang)
 	default:
-		c.Status = v.notice
+		c.Status = notice
 	}
 	c.Buttons = v.offers()
 	c.Footer = v.footer()
@@ -83,7 +84,7 @@ func (v view) stateLine(now time.Time) string {
 
 // changes is how long it takes until the card looks different although nothing has happened; 0 = it will not.
 func (v view) changes(now time.Time) time.Duration {
-	if v.state != "" {
+	if v.outcome.state != "" {
 		return 0
 	}
 	took := max(now.Sub(v.phase.since), 0)

@@ -19,14 +19,14 @@ func askToGoOn(_ context.Context, o ordered) (order, error) {
 // offers are the buttons of a turn that is over: what a reader may want to do about it.
 func (v view) offers() []chat.Button {
 	switch {
-	case v.state == db.Interrupted:
+	case v.outcome.state == db.Interrupted:
 		return []chat.Button{v.button(texts.ContinueButton, doContinue), v.button(texts.DropButton, doDrop)}
-	case v.state == db.Cancelled && (len(v.steps) > 0 || v.answer() != ""):
+	case v.outcome.state == db.Cancelled && (len(v.steps) > 0 || v.answer() != ""):
 		return []chat.Button{v.button(texts.ContinueButton, doGoOn)}
-	case v.state != db.Failed:
+	case v.outcome.state != db.Failed:
 		return nil
 	}
-	switch v.failure {
+	switch v.outcome.failure {
 	case failDied, failSilent, failTurnEnd, string(claude.FailLimit):
 		return []chat.Button{v.button(texts.ContinueButton, doGoOn)}
 	case string(claude.FailTooLong), string(claude.FailRequest), string(claude.FailRefused):

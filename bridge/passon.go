@@ -64,7 +64,6 @@ func (t *turn) ownCommand() string {
 func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Event, error] {
 	t.sent = true
 	if line := t.ownCommand(); line != "" {
-		crash.At("prompt: sending")
 		return p.Command(ctx, t.claim.Turn.Prompt, line)
 	}
 	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))

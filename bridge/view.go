@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"magpie/db"
 	"magpie/internal/claude"
 )
 
@@ -29,9 +28,7 @@ type view struct {
 	began    time.Time
 	figures  figures // what the turn took; known at its end
 	context  string  // what the agent was told beside the question
-	notice   string  // how it ended, if not well
-	failure  string  // its class
-	state    db.TurnState
+	outcome  outcome // zero while it runs
 }
 
 // phase is what goes on in a turn that runs.
@@ -162,7 +159,7 @@ func (v view) saying(answer string) view {
 
 // end is the view of a turn that is over.
 func (v view) end(o outcome) view {
-	v.state, v.failure, v.notice = o.state, o.failure, o.notice.in(v.lang)
+	v.outcome = o
 	return v
 }
 

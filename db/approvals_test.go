@@ -226,3 +226,19 @@ func TestOldApprovalsAreSwept(t *testing.T) {
 		t.Errorf("waiting: %v", err)
 	}
 }
+
+// The card of an approval answers the same message as its turn's, and is not taken for that.
+func TestCardsOfApprovalsAreTold(t *testing.T) {
+	d := fresh(t)
+	turn := accept(t, d, say("om_1", "go")).Turn
+	a := asking(t, d, turn)
+	if err := d.Approvals().SetCard(t.Context(), a.ID, "card_of_the_approval"); err != nil {
+		t.Fatal(err)
+	}
+	if cards, err := d.Outbox().ContinuedCards(t.Context(), turn); err != nil || !reflect.DeepEqual(cards, []string{"card_of_the_approval"}) {
+		t.Errorf("%q, %v", cards, err)
+	}
+	if cards, err := d.Outbox().ContinuedCards(t.Context(), turn+1); err != nil || cards != nil {
+		t.Errorf("of another turn: %q, %v", cards, err)
+	}
+}

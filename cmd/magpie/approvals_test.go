@@ -378,6 +378,32 @@ func TestTheAgentAsksQuestions(t *testing.T) {
 	}
 }
 
+// Several tools may ask at the same time. Each has its own card, and they are answered in any order.
+func TestTwoThingsAreAskedAtOnce(t *testing.T) {
+	r := newRig(t)
+	fetch := func(site string) modelsim.Step {
+		return modelsim.Tool("WebFetch", map[string]string{"url": "https://" + site + "/page", "prompt": "看看"})
+	}
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{fetch("one.example"), fetch("two.example")}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("那就算了")}})
+	id := r.sim.Say(r.chat, r.user, "看看这两个网页")
+	first, second := r.approval(r.chat, id, 1), r.approval(r.chat, id, 2)
+	if !strings.Contains(first.Text(), "https://one.example/page") || !strings.Contains(second.Text(), "访问 `two.example` 的网页") {
+		t.Errorf("asked %q and %q", first.Text(), second.Text())
+	}
+	r.fill(second, doRefuse, map[string]any{"why": "不要第二个"})
+	r.closed(second, "已拒绝")
+	if waits := replies(r.sim.View(), r.chat, id)[0]; !running(waits) || !strings.Contains(waits.Text(), "等你确认") {
+		t.Errorf("with one open question the turn says %q", waits.Text())
+	}
+	r.fill(first, doRefuse, map[string]any{"why": "也不要第一个"})
+	r.turnDone(r.chat, id)
+	r.closed(first, "已拒绝")
+	if !r.agentRead("They say: 不要第二个") || !r.agentRead("They say: 也不要第一个") {
+		t.Error("the agent was not told why")
+	}
+}
+
 func TestAPlanIsApproved(t *testing.T) {
 	r := newRig(t, func(c *config) { c.Claude.PermissionMode = claude.PlanMode })
 	plan := func(text string) modelsim.Step {
