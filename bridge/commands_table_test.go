@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -215,5 +216,21 @@ func TestAButtonGivesACommand(t *testing.T) {
 	w.must(err)
 	if c, err := stranger.store.Chats().Get(w.ctx, alice.key); err != nil || c.Epoch != 0 {
 		t.Errorf("a stranger began a new conversation: %v", err)
+	}
+}
+
+// The list of commands that users read has all of them, in both languages.
+func TestEveryCommandIsDescribed(t *testing.T) {
+	text, err := os.ReadFile("../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chinese, english, _ := strings.Cut(string(text), "\n# Commands\n")
+	for _, c := range commands() {
+		for _, part := range []string{chinese, english} {
+			if !strings.Contains(part, "`/"+c.name+"`") && !strings.Contains(part, "`/"+c.name+" ") {
+				t.Errorf("/%s is missing from one of the languages", c.name)
+			}
+		}
 	}
 }
