@@ -254,6 +254,7 @@ func TestAPictureWaitsForItsWords(t *testing.T) {
 	d := newDesktop(t)
 	d.shelf.files["k1"], d.shelf.files["k2"] = "png", "png"
 	d.start()
+	d.must(d.bridge.recovery.await(t.Context())) // which begins whatever is there
 	began := time.Now()
 	picture := func(of, key string) chat.File { return chat.File{Kind: chat.Picture, Of: of, Key: key} }
 	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
