@@ -201,7 +201,7 @@ func TestAToolIsAnnouncedBeforeItsInput(t *testing.T) {
 	}
 	want := []string{
 		"ToolCall {ID:t1 Name:Bash}", `tool t1 Bash {"command":"ls"}`,
-		"ToolCall {ID:s1 Name:web_search}", "tool s1 web_search {}", "ToolResult {ID:s1 Failed:true}",
+		"ToolCall {ID:s1 Name:web_search}", "tool s1 web_search {}", `ToolResult {ID:s1 Failed:true} ""`,
 		"ToolCall {ID:t2 Name:Read}", "tool t2 Read {}",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
