@@ -65,19 +65,19 @@ func (a Access) mayDecide(ap db.Approval, who chat.Actor) bool {
 	return slices.Contains(ap.Askers, who.ID) || a.admin(who)
 }
 
-// ask has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them; answer
-// is called once they have decided.
-func (as *approvals) ask(ctx context.Context, c db.Claim, dir string, q claude.ToolAsk, answer func(claude.Verdict) bool) {
+// ask has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them, and
+// reports whether the agent has to; answer is called once they have decided.
+func (as *approvals) ask(ctx context.Context, c db.Claim, dir string, q claude.ToolAsk, answer func(claude.Verdict) bool) (waits bool) {
 	log := zerolog.Ctx(ctx)
 	if n := as.ruled(ctx, c.Turn.Key, dir, q); n != 0 {
 		log.Info().Str("tool", q.Name).Int64("rule", n).Msg("tool allowed by a rule of the chat")
 		answer(claude.Verdict{Allow: true, Input: q.Input})
-		return
+		return false
 	}
 	if why := unshowable(q.Name, q.Input); why != "" {
 		log.Warn().Str("tool", q.Name).Int("bytes", len(q.Input)).Msg("tool refused: what it wants cannot be shown")
 		answer(claude.Verdict{Why: why})
-		return
+		return false
 	}
 	patience := as.access.Load().patience()
 	now := time.Now().Truncate(time.Millisecond)
@@ -97,10 +97,11 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, dir string, q claude.T
 		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
 		as.take(a.ID)
 		answer(claude.Verdict{Why: notAsked})
-		return
+		return false
 	}
 	log.Info().Str("tool", q.Name).Str("approval", a.ID).Dur("patience", patience).Msg("people are asked for approval")
 	as.outbox.wake(a.Key)
+	return true
 }
 
 // ruled is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there no

@@ -205,7 +205,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 		b.outbox.run(last, answered)
 	}()
 	var signalled sync.WaitGroup
-	signalled.Go(func() { b.signals.jobs.run(last, answered) })
+	signalled.Go(func() { b.signals.run(last, answered) })
 	defer signalled.Wait()
 	b.turns.run(work, ctx.Done())
 	close(quiet)
@@ -267,7 +267,9 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 }
 
 // outgoing is the folder of files on their way out.
-func (cfg Config) outgoing() outgoing { return outgoing{dir: cfg.Outgoing, private: cfg.Private} }
+func (cfg Config) outgoing() outgoing {
+	return outgoing{dir: cfg.Outgoing, private: cfg.Private, known: cfg.Secrets}
+}
 
 // late reports whether a message is so old that its author may not want it answered any more.
 func (cfg Config) late(m chat.Incoming) bool {
@@ -289,7 +291,7 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 			return err
 		}
 	}
-	files, err := b.quotes(ctx, m)
+	files, err := b.files.of(ctx, m)
 	if err != nil {
 		return err
 	}

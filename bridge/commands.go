@@ -165,9 +165,13 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 		o.promise(what.later)
 	}
 	b.outbox.wake(key)
-	if got.Turn != 0 {
-		b.wake(key)
+	if got.Turn == 0 {
+		return nil
 	}
+	if o.answers == "" { // else it is a pressed button, on which nothing can be put
+		b.signals.set([]chat.Message{{Key: key, ID: o.m.ID}}, chat.Working)
+	}
+	b.wake(key)
 	return nil
 }
 

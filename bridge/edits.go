@@ -14,8 +14,8 @@ import (
 // Edited takes in that the author of a message has changed it. A question that nobody has begun to answer is changed; about
 // another one its author is asked. A command is carried out once, as it was.
 func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
-	if !b.access.admits(ctx, m.Key, m.Actor) || m.Unreadable != "" || strings.TrimSpace(m.Text) == "" {
-		return nil
+	if !b.access.admits(ctx, m.Key, m.Actor) || m.Unreadable != "" || strings.TrimSpace(m.Text) == "" || loginCode.MatchString(m.Text) {
+		return nil // a code is kept by nobody
 	}
 	e := db.Entry{Incoming: m, Class: chat.Overheard, Lang: string(langOf(chat.Unmarked(m.Text)))}
 	if b.listening.toBot(ctx, m) {
@@ -54,8 +54,9 @@ func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
 	}
 	if r.Running != 0 {
 		b.lanes.halt(r.Key, r.Running)
+		b.wake(r.Key) // for what else it asks
 	}
-	b.files.Remove(r.Files...)
+	b.files.remove(r.Files...)
 	b.outbox.wake(r.Key)
 	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message taken back")
 	return nil

@@ -154,7 +154,7 @@ func (fs *files) settle(ctx context.Context, key chat.Key, m *chat.Message, f *c
 	err := fs.db.Files().Settle(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
 	switch {
 	case errors.Is(err, db.ErrNotFound): // the message was taken back
-		fs.Remove(stored.Path)
+		fs.remove(stored.Path)
 	case err != nil:
 		zerolog.Ctx(ctx).Error().Err(err).Msg("what became of a file is not stored")
 	}
@@ -389,8 +389,8 @@ func readPicture(path string) (claude.Image, error) {
 	return claude.NewImage(data)
 }
 
-// Remove deletes files by their paths below the folder.
-func (fs *files) Remove(paths ...string) {
+// remove deletes files by their paths below the folder.
+func (fs *files) remove(paths ...string) {
 	root, err := os.OpenRoot(fs.Folder)
 	if err != nil {
 		return // there never was one

@@ -157,12 +157,12 @@ func (ls *logins) take(m *chat.Incoming) (plan, bool) {
 	code := m.Text
 	switch {
 	case awaited:
-		m.Text = codeTaken
+		m.Text, m.Files = codeTaken, nil
 		return func(_ context.Context, o ordered) (order, error) {
 			return order{reply: commandTexts.LoginTaken.in(t.lang), then: func() { ls.hand(t, code) }}, nil
 		}, true
 	case loginCode.MatchString(code):
-		m.Text = codeTaken
+		m.Text, m.Files = codeTaken, nil
 		return say(commandTexts.LoginUnasked), true
 	}
 	return nil, false

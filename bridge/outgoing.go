@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/contextmgr/redact"
 	"magpie/internal/agenttools"
 )
 
@@ -30,6 +31,7 @@ const (
 type outgoing struct {
 	dir     string   // empty = nothing is sent
 	private []string // folders and files that never are
+	known   redact.Known
 }
 
 // copied is a copy of a file.
@@ -56,11 +58,26 @@ func (o outgoing) take(project, path string) (c copied, err error) {
 		return copied{}, fmt.Errorf("copy what goes out: %w", err)
 	}
 	err = errors.Join(c.fill(dst, src, path), dst.Close())
+	if err == nil {
+		err = o.harmless(c.name, path)
+	}
 	if err != nil {
 		o.drop(c.name)
 		return copied{}, err
 	}
 	return c, nil
+}
+
+// harmless refuses a copy that holds one of the program's own secrets as it is written.
+func (o outgoing) harmless(name, path string) error {
+	data, err := os.ReadFile(o.path(name))
+	if err != nil {
+		return fmt.Errorf("look at what goes out: %w", err)
+	}
+	if o.known.In(data) {
+		return notSent("Not sent: %q holds a secret of the bridge. Send it without that, if at all.", path)
+	}
+	return nil
 }
 
 // fill copies what was opened. How much that is is found out on the way: the file may still grow.

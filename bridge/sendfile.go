@@ -1,11 +1,11 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"magpie/db"
@@ -51,7 +51,7 @@ func (d *desk) sendFile(ctx context.Context, key chat.Key, in toSend) (string, e
 	if err != nil {
 		return "", err
 	}
-	p := db.Parcel{Name: fileName(in.Path), Picture: c.picture, Caption: d.secrets.Text(in.Caption), Size: c.size, Copy: c.name}
+	p := db.Parcel{Name: d.secrets.Text(fileName(in.Path)), Picture: c.picture, Caption: d.secrets.Text(in.Caption), Size: c.size, Copy: c.name}
 	p, fresh, err := d.outbox.posts.Parcels().Leave(ctx, turn, p, giftIdem(turn.ID, p, c))
 	if err != nil || !fresh {
 		copies.drop(c.name)
@@ -91,21 +91,5 @@ func became(p db.Parcel, fresh bool) (string, error) {
 	return "", &agenttools.RefusedError{Reason: "Not sent: the question was taken back, or the chat is gone."}
 }
 
-// longestFileName is the length of a file's name, in runes.
-const longestFileName = 100
-
-// fileName is how people see a file: without its folder and without what is not seen.
-func fileName(path string) string {
-	name := visible(filepath.Base(path))
-	if name == "" {
-		return "file"
-	}
-	if r := []rune(name); len(r) > longestFileName {
-		ext := []rune(filepath.Ext(name))
-		if len(ext) > longestFileName/4 {
-			ext = nil
-		}
-		name = string(r[:longestFileName-len(ext)-1]) + "…" + string(ext)
-	}
-	return name
-}
+// fileName is how people see a file: without its folder, and without what could harm whoever keeps it.
+func fileName(path string) string { return cmp.Or(chat.FileName(path), "file") }

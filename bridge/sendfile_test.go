@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
@@ -311,11 +312,24 @@ func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 	}
 }
 
+// A file with a secret of the program is not sent, whatever it is called.
+func TestAFileWithASecret(t *testing.T) {
+	s := newStudio(t)
+	s.bridge.outbox.parcels.copies.known = redact.NewKnown([]string{"canary-secret-1"})
+	s.deliver()
+	s.begin("om_1")
+	mustWrite(t, filepath.Join(s.project, "a.toml"), []byte("app_secret = \"canary-secret-1\"\n"))
+	if got, err := s.send("a.toml", ""); err == nil || !strings.Contains(err.Error(), "secret of the bridge") || strings.Contains(err.Error(), "canary") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if len(s.out.uploads) != 0 || s.copies() != 0 {
+		t.Errorf("%d uploads, %d copies are left", len(s.out.uploads), s.copies())
+	}
+}
+
 func TestFileNames(t *testing.T) {
-	long := strings.Repeat("长", 200)
 	for path, want := range map[string]string{
-		"a/b.txt": "b.txt", "报告 1.pdf": "报告 1.pdf", "x\u202egnp.exe": "xgnp.exe", "a\nb.txt": "a b.txt", "\u200b": "file",
-		long + ".pdf": strings.Repeat("长", 95) + "….pdf", long: strings.Repeat("长", 99) + "…",
+		"a/b.txt": "b.txt", "报告 1.pdf": "报告 1.pdf", "x\u202egnp.exe": "xgnp.exe", "a\nb.txt": "a b.txt", "\u200b": "file", `c:\d|e.txt`: "d_e.txt",
 	} {
 		if got := fileName(path); got != want {
 			t.Errorf("%q is shown as %q", path, got)

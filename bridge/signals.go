@@ -28,13 +28,33 @@ type wish struct {
 	busy        bool // somebody sees to it
 }
 
-const (
-	signallers     = 4                // at the same time
-	signalPatience = 10 * time.Second // for one signal
-)
+const signallers = 8 // at the same time
+
+// timeFor is how long a signal may take while other calls go first. That somebody works is of no interest later; but one
+// who has seen that shall not see it for ever.
+func timeFor(s chat.Signal) time.Duration {
+	if s == chat.Working {
+		return 10 * time.Second
+	}
+	return 3 * time.Minute
+}
 
 func newSignals(out Messenger, log zerolog.Logger) *signals {
 	return &signals{out: out, log: log, jobs: newJobs(signallers), wishes: map[chat.Ref]*wish{}}
+}
+
+// run shows signals until stop is closed, and then for a moment.
+func (ss *signals) run(ctx context.Context, stop <-chan struct{}) {
+	ctx, cancel := context.WithCancel(ctx)
+	var end sync.WaitGroup
+	end.Go(func() {
+		<-stop
+		pause(ctx, time.Second)
+		cancel()
+	})
+	ss.jobs.run(ctx, stop)
+	cancel()
+	end.Wait()
 }
 
 // set lets questions show a signal. It does not wait for the platform.
@@ -62,7 +82,7 @@ func (ss *signals) show(ctx context.Context, to chat.Ref, w *wish) {
 		if !ok {
 			return
 		}
-		ctx, cancel := context.WithTimeout(ctx, signalPatience)
+		ctx, cancel := context.WithTimeout(ctx, timeFor(s))
 		if err := ss.out.Signal(ctx, to, s); err != nil {
 			ss.log.Debug().Err(err).Stringer("chat", to.Key).Msg("no signal on a question")
 		}

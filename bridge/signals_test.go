@@ -13,6 +13,28 @@ import (
 	"magpie/internal/chat"
 )
 
+// hanging is a messenger that signals nothing until it must end.
+type hanging struct{ recorder }
+
+func (h *hanging) Signal(ctx context.Context, _ chat.Ref, _ chat.Signal) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A signal is not worth waiting for at the end of the program.
+func TestSignalsEndSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ss, end := signalling(t, &hanging{})
+		ss.set([]chat.Message{{ID: "1"}, {ID: "2"}}, chat.Finished)
+		synctest.Wait()
+		began := time.Now()
+		end()
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("ended after %v", took)
+		}
+	})
+}
+
 // slowHand is a messenger that takes its time to signal.
 type slowHand struct{ recorder }
 
@@ -25,7 +47,7 @@ func signalling(t *testing.T, out Messenger) (ss *signals, end func()) {
 	t.Helper()
 	ss = newSignals(out, zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
-	go func() { defer close(done); ss.jobs.run(t.Context(), stop) }()
+	go func() { defer close(done); ss.run(t.Context(), stop) }()
 	return ss, func() { close(stop); <-done }
 }
 
@@ -39,6 +61,7 @@ func TestAQuestionShowsTheLatestSignal(t *testing.T) {
 		ss.set(one, chat.Working)
 		ss.set(one, chat.NoSignal)
 		ss.set(one, chat.Finished) // before the first could be shown
+		time.Sleep(10 * time.Second)
 		end()
 		if want := []string{"1 working", "1 finished"}; !slices.Equal(out.signals, want) {
 			t.Errorf("signals %q, want %q", out.signals, want)

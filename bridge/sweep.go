@@ -7,19 +7,21 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"magpie/db"
 )
 
-// SweepFiles deletes what people have sent when it has been here for longer than ttl, and what an interrupted download has
-// left. It tells how many files that were.
-func (b *Bridge) SweepFiles(ctx context.Context, ttl time.Duration) (files int, err error) {
-	if b.files.Folder == "" {
+// Sweep deletes what people have sent when it has been here for longer than ttl, and what an interrupted download has left.
+// It tells how many files that were.
+func (c FilesConfig) Sweep(ctx context.Context, store *db.DB, ttl time.Duration) (files int, err error) {
+	if c.Folder == "" {
 		return 0, nil
 	}
 	before := time.Now().Add(-ttl)
-	if _, err := b.db.Files().Expire(ctx, before); err != nil {
+	if _, err := store.Files().Expire(ctx, before); err != nil {
 		return 0, err
 	}
-	files, err = b.files.sweep(before)
+	files, err = c.sweep(before)
 	if err != nil {
 		err = fmt.Errorf("delete files that are past: %w", err)
 	}

@@ -346,7 +346,9 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		}
 		switch e := ev.(type) {
 		case claude.ToolAsk:
-			b.approvals.ask(ctx, t.claim, p.Dir(), e, func(v claude.Verdict) bool { return p.Answer(e.ID, v) })
+			if b.approvals.ask(ctx, t.claim, p.Dir(), e, func(v claude.Verdict) bool { return p.Answer(e.ID, v) }) {
+				b.pool.Rest(p)
+			}
 		case claude.ToolAskEnd:
 			if ctx.Err() == nil { // else the turn ends, and tells why
 				b.approvals.withdraw(ctx, e.ID)

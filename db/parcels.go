@@ -187,7 +187,7 @@ func (p Parcel) history() string {
 	if p.Picture {
 		word = "图片"
 	}
-	text := "[" + word + " " + p.Name + "]"
+	text := chat.Mark(word, p.Name)
 	if p.Caption != "" {
 		text += " " + p.Caption
 	}

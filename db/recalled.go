@@ -70,7 +70,8 @@ func (v version) withdraw(ctx context.Context, tx *sql.Tx, state string) error {
 	return forgetTraces(ctx, tx, v.stored)
 }
 
-// Recall takes a message back, with its files, and the answer when nothing else was asked with it. What waited for its
+// Recall takes a message back, with its files, and the answer when nothing else was asked with it. What else a turn that
+// runs asks is asked anew, unless a tool may have been used for it. What waited for its
 // answer is over, and looks as over says. The session that may hold it is given up, and the summary that covers it.
 // One that is not known is remembered, in case it comes yet, and Recall returns [ErrNotFound].
 func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
@@ -217,17 +218,45 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 	} else if err != nil {
 		return 0, err
 	}
-	if t.State == Running {
-		return t.ID, nil
-	}
 	standing, _, err := ts.left(ctx, tx, m.Key, t.ID)
 	switch {
-	case err != nil || standing > 0:
+	case err != nil:
 		return 0, err
+	case t.State == Running && standing > 0 && !t.Acted:
+		return t.ID, ts.askRest(ctx, tx, t)
+	case t.State == Running:
+		return t.ID, nil
+	case standing > 0:
+		return 0, nil
 	case t.State == Queued || t.State == Interrupted && t.Failure == Late:
 		return 0, ts.cancel(ctx, tx, t, over)
 	}
 	return 0, hideAnswer(ctx, tx, t)
+}
+
+const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands
+
+const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + `
+	ORDER BY seq DESC LIMIT 1`
+
+// askRest puts what is left of a turn, which is being stopped, into a turn of its own: nobody has taken those questions back.
+func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
+	var id int64
+	var last string
+	err := tx.QueryRowContext(ctx, insertTurn, t.Key.String(), t.Epoch, Queued, "", millis(ts.db.now())).Scan(&id)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, moveQuestions, t.Key.String(), t.ID, id)
+	}
+	if err == nil {
+		err = tx.QueryRowContext(ctx, lastQuestion, t.Key.String(), id).Scan(&last)
+	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, askTurn, id, Answerable(last), t.Continues)
+	}
+	if err != nil {
+		return fmt.Errorf("ask what is left of turn %d: %w", t.ID, err)
+	}
+	return nil
 }
 
 // cancel ends a turn that has not begun, or will not go on.

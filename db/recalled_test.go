@@ -81,6 +81,37 @@ func TestATurnThatRunsLosesItsQuestion(t *testing.T) {
 	}
 }
 
+func TestWhatElseIsAskedIsAskedAnew(t *testing.T) {
+	for _, acted := range []bool{false, true} {
+		d := fresh(t)
+		accept(t, d, say("om_1", "one"))
+		accept(t, d, say("om_2", "two"))
+		c := claim(t, d, "s")
+		if acted {
+			if err := d.Turns().SetActed(t.Context(), c.Turn.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := recall(t, d, "om_2"); r.Running != c.Turn.ID {
+			t.Errorf("%+v", r)
+		}
+		finish(t, d, db.End{Turn: c.Turn, State: db.Cancelled, Answer: "two is", Session: db.Session{ID: c.Turn.Session}})
+		again, err := d.Turns().Claim(t.Context(), oc, names("s2"), true)
+		if acted {
+			if !errors.Is(err, db.ErrNotFound) {
+				t.Errorf("a tool may be used twice: %v", err)
+			}
+			continue
+		}
+		if err != nil || texts(again.Asked) != "u:one" || again.Turn.ReplyTo != "om_1" || again.Resume {
+			t.Errorf("asked %q in answer to %s, %v", texts(again.Asked), again.Turn.ReplyTo, err)
+		}
+		if got := history(t, d, 0, again.Turn.ID); got != "" {
+			t.Errorf("history %q", got)
+		}
+	}
+}
+
 func TestWhatWasAnsweredIsTakenBack(t *testing.T) {
 	d := fresh(t)
 	answered(t, d, "om_1", "one", "a1")

@@ -422,7 +422,7 @@ func (ts Turns) Place(ctx context.Context, turn int64) (chat.Key, error) {
 	return keys[0], nil
 }
 
-const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND role = 'user'
+const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND role = 'user'` + stands + `
 	AND turn_id IN (SELECT id FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen + `)`
 
 // Waiting counts the messages of a chat that wait to be answered.

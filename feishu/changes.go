@@ -17,24 +17,24 @@ var changes = map[string]chat.Doing{
 	"im.chat.access_event.bot_p2p_chat_entered_v1": chat.Opened,
 }
 
-// change hands over what happened to the bot's place in a chat.
-func (c *Client) change(run context.Context, h Handler, did chat.Doing, payload gjson.Result) error {
+// moved hands over what happened to the bot's place in a chat, and by whom.
+func moved(run context.Context, h Handler, n *names, did chat.Doing, payload gjson.Result) error {
 	event := payload.Get("event")
-	change := chat.Change{
+	c := chat.Change{
 		Key: chat.FeishuChat(event.Get("chat_id").String()), Kind: chat.Group, Did: did,
 		Actor: chat.Actor{ID: event.Get("operator_id.open_id").String()}, Title: event.Get("name").String(),
 		Time: millis(payload.Get("header.create_time").String()),
 	}
-	if change.Key.ID == "" {
+	if c.Key.ID == "" {
 		return nil
 	}
 	if did == chat.Opened {
-		change.Kind = chat.Private
+		c.Kind = chat.Private
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), messageTimeout)
 	defer cancel()
 	if did != chat.Removed && did != chat.Dissolved {
-		change.Actor.Name = c.names.of(run, change.Key.ID, change.Actor.ID)
+		c.Actor.Name = n.of(run, c.Key.ID, c.Actor.ID)
 	}
-	return h.Change(ctx, change)
+	return h.Change(ctx, c)
 }

@@ -46,7 +46,7 @@ type Client struct {
 	state   state
 	topics  topics
 	ears    ears
-	uploads chan struct{} // one for each that goes on
+	*uploads
 }
 
 // New makes a client; it connects in [Client.Run]. Everything else works without a connection.
@@ -54,7 +54,7 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	a := newAPI(cfg, log)
 	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a}, inlet: &inlet{}, cards: &cards{api: a, log: log},
 		signals: &signals{api: a, app: cfg.AppID},
-		topics:  topics{api: a, on: cfg.Topics}, uploads: make(chan struct{}, uploadsAtOnce)}
+		topics:  topics{api: a, on: cfg.Topics}, uploads: newUploads(a, log)}
 }
 
 // keyOf is the idempotency key of one send: the same for the same seed and part, also in another process. The platform

@@ -60,7 +60,7 @@ func (c *Client) dispatcher(ctx context.Context, h Handler, missed *gaps) *dispa
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer c.inlet.enter()()
 			c.state.event()
-			return c.change(ctx, h, did, gjson.ParseBytes(e.Body))
+			return moved(ctx, h, c.names, did, gjson.ParseBytes(e.Body))
 		})
 	}
 	for _, kind := range ignored {
@@ -170,7 +170,7 @@ func (c *Client) incoming(s spoken) (chat.Incoming, bool) {
 		Time: millis(s.written), ToBot: s.kind == chat.Private,
 	}
 	in.Actor.Bot = s.by == "app"
-	if in.ID == "" || in.Key.ID == "" || s.form == "system" || (s.by != "user" && s.by != "" && !c.listens(s)) {
+	if in.ID == "" || in.Key.ID == "" || s.form == "system" || (s.by != "user" && s.by != "" && !(c.cfg.AnswerBots && s.byOther(c.cfg.AppID, bot))) {
 		return in, false
 	}
 	in.ToOthers = callsAll(s.content)
@@ -199,10 +199,9 @@ func (c *Client) place(ctx context.Context, s spoken, in *chat.Incoming) (err er
 	return err
 }
 
-// listens reports whether a message of another bot is let through.
-func (c *Client) listens(s spoken) bool {
-	own := s.author == "" || s.author == c.cfg.AppID || s.author == c.state.bot()
-	return s.by == "app" && c.cfg.AnswerBots && !own
+// byOther reports whether another bot has written a message.
+func (s spoken) byOther(app, bot string) bool {
+	return s.by == "app" && s.author != "" && s.author != app && s.author != bot
 }
 
 func millis(s string) time.Time {
@@ -222,7 +221,7 @@ func (c *Client) press(ctx context.Context, h Handler, e *callback.CardActionTri
 	if !ok {
 		return toastOf("error", "这个按钮已失效")
 	}
-	p.Key = c.placeOf(ctx, p)
+	p.Key = c.topics.pressed(ctx, p)
 	p.Actor.Name = c.names.known(p.Actor.ID)
 	toast, err := h.Press(ctx, p)
 	switch {
@@ -233,18 +232,6 @@ func (c *Client) press(ctx context.Context, h Handler, e *callback.CardActionTri
 		return &callback.CardActionTriggerResponse{}
 	}
 	return toastOf("info", toast)
-}
-
-// placeOf is the chat to which a pressed card belongs. A turn knows its own; what belongs to none is looked up.
-func (c *Client) placeOf(ctx context.Context, p chat.Press) chat.Key {
-	if p.Action.Turn != 0 {
-		return p.Key
-	}
-	key, err := c.topics.of(ctx, p.Card, p.Key)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Str("chat", p.Key.String()).Msg("feishu: a press counts for the whole chat")
-	}
-	return key
 }
 
 func pressed(e *callback.CardActionTriggerEvent) (chat.Press, bool) {

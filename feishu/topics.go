@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"magpie/internal/chat"
 )
 
@@ -130,6 +132,18 @@ func (t *topics) of(ctx context.Context, message string, in chat.Key) (chat.Key,
 	in.Thread = answer.Get("data.items.0.thread_id").String()
 	t.shows(message, in)
 	return in, nil
+}
+
+// pressed is the chat to which a pressed card belongs. A turn knows its own; what belongs to none is looked up.
+func (t *topics) pressed(ctx context.Context, p chat.Press) chat.Key {
+	if p.Action.Turn != 0 {
+		return p.Key
+	}
+	key, err := t.of(ctx, p.Card, p.Key)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Str("chat", p.Key.String()).Msg("feishu: a press counts for the whole chat")
+	}
+	return key
 }
 
 // firstOf is the message with which a topic begins.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
+	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
 	"magpie/internal/chat"
@@ -35,36 +36,47 @@ const (
 	asFile    = "file"
 )
 
-// Upload gives a file to the platform and returns its durable name, which [Client.Attach] takes in any process. Nobody sees
+// uploads are the files that the bot shows.
+type uploads struct {
+	platform *api
+	journal  zerolog.Logger
+	places   chan struct{} // one for each that goes on
+}
+
+func newUploads(a *api, log zerolog.Logger) *uploads {
+	return &uploads{platform: a, journal: log, places: make(chan struct{}, uploadsAtOnce)}
+}
+
+// Upload gives a file to the platform and returns its durable name, which Attach takes in any process. Nobody sees
 // it yet, so doing it twice does no harm. What is no picture to the platform is taken as another file.
-func (c *Client) Upload(ctx context.Context, u chat.Upload) (name string, err error) {
+func (us *uploads) Upload(ctx context.Context, u chat.Upload) (name string, err error) {
 	defer func() { err = notTaken(ctx, err) }()
 	select {
-	case c.uploads <- struct{}{}:
-		defer func() { <-c.uploads }()
+	case us.places <- struct{}{}:
+		defer func() { <-us.places }()
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
 	if u.Picture && len(u.Data) <= MaxPicture {
-		name, err = c.api.giveImage(ctx, u)
+		name, err = us.giveImage(ctx, u)
 		if err == nil || verdictOf(err) != refused || ctx.Err() != nil {
 			return name, err
 		}
-		c.log.Warn().Err(err).Msg("feishu: not taken as a picture, sending a file")
+		us.journal.Warn().Err(err).Msg("feishu: not taken as a picture, sending a file")
 	}
-	return c.api.giveFile(ctx, u)
+	return us.giveFile(ctx, u)
 }
 
-func (a *api) giveImage(ctx context.Context, u chat.Upload) (string, error) {
-	answer, err := a.give(ctx, request{op: "upload an image", method: http.MethodPost, path: "/open-apis/im/v1/images", form: func() *larkcore.Formdata {
+func (us *uploads) giveImage(ctx context.Context, u chat.Upload) (string, error) {
+	answer, err := us.give(ctx, request{op: "upload an image", method: http.MethodPost, path: "/open-apis/im/v1/images", form: func() *larkcore.Formdata {
 		return larkcore.NewFormdata().AddField("image_type", "message").AddFileWithName("image", "image", bytes.NewReader(u.Data))
 	}})
 	return asPicture + "/" + answer.Get("data.image_key").String(), err
 }
 
-func (a *api) giveFile(ctx context.Context, u chat.Upload) (string, error) {
+func (us *uploads) giveFile(ctx context.Context, u chat.Upload) (string, error) {
 	kind := kindOf(u.Name)
-	answer, err := a.give(ctx, request{op: "upload a file", method: http.MethodPost, path: "/open-apis/im/v1/files", form: func() *larkcore.Formdata {
+	answer, err := us.give(ctx, request{op: "upload a file", method: http.MethodPost, path: "/open-apis/im/v1/files", form: func() *larkcore.Formdata {
 		return larkcore.NewFormdata().AddField("file_type", kind).AddField("file_name", u.Name).
 			AddFileWithName("file", "file", bytes.NewReader(u.Data)) // people see file_name
 	}})
@@ -76,9 +88,9 @@ func (a *api) giveFile(ctx context.Context, u chat.Upload) (string, error) {
 }
 
 // give uploads, until the outcome is known.
-func (a *api) give(ctx context.Context, r request) (answer gjson.Result, err error) {
+func (us *uploads) give(ctx context.Context, r request) (answer gjson.Result, err error) {
 	err = persist(ctx, uploadTries, func() (err error) {
-		answer, err = a.call(ctx, r)
+		answer, err = us.platform.call(ctx, r)
 		return err
 	})
 	return answer, err
@@ -111,7 +123,7 @@ func kindOf(name string) string {
 
 // Attach answers a message with a file that was uploaded, and a caption, Markdown; empty = none. The same idem within
 // an hour sends nothing twice. messageID is the one that shows the file.
-func (c *Client) Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (messageID string, err error) {
+func (us *uploads) Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (messageID string, err error) {
 	defer func() { err = notTaken(ctx, err) }()
 	how, key, ok := strings.Cut(name, "/")
 	if !ok || key == "" {
@@ -119,32 +131,32 @@ func (c *Client) Attach(ctx context.Context, to chat.Ref, name, caption, idem st
 	}
 	switch how {
 	case asPicture:
-		return c.api.showPicture(ctx, to, key, caption, idem)
+		return us.showPicture(ctx, to, key, caption, idem)
 	case asFile, asVideo:
 	default:
 		return "", fmt.Errorf("feishu: not the name of an upload: %q", name)
 	}
-	m, err := c.api.message(ctx, to, how, toJSON(map[string]string{"file_key": key}), keyOf(idem, how, 0))
+	m, err := us.platform.message(ctx, to, how, toJSON(map[string]string{"file_key": key}), keyOf(idem, how, 0))
 	if err != nil || caption == "" {
 		return m.id, err
 	}
-	_, err = c.api.sayAll(ctx, to, caption, idem+"/caption")
+	_, err = us.platform.sayAll(ctx, to, caption, idem+"/caption")
 	return m.id, err
 }
 
 // showPicture sends a picture with its caption in one message; what the platform refuses as such it gets as two.
-func (a *api) showPicture(ctx context.Context, to chat.Ref, key, caption, idem string) (string, error) {
+func (us *uploads) showPicture(ctx context.Context, to chat.Ref, key, caption, idem string) (string, error) {
 	if caption != "" {
-		m, err := a.message(ctx, to, "post", pictureContent(safe(caption, maxTables), key), keyOf(idem, "post", 0))
+		m, err := us.platform.message(ctx, to, "post", pictureContent(safe(caption, maxTables), key), keyOf(idem, "post", 0))
 		if err == nil || verdictOf(err) != refused || ctx.Err() != nil {
 			return m.id, err
 		}
 	}
-	m, err := a.message(ctx, to, "image", toJSON(map[string]string{"image_key": key}), keyOf(idem, asPicture, 0))
+	m, err := us.platform.message(ctx, to, "image", toJSON(map[string]string{"image_key": key}), keyOf(idem, asPicture, 0))
 	if err != nil || caption == "" {
 		return m.id, err
 	}
-	_, err = a.sayAll(ctx, to, caption, idem+"/caption")
+	_, err = us.platform.sayAll(ctx, to, caption, idem+"/caption")
 	return m.id, err
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"magpie/bridge"
-	"magpie/internal/claude"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -341,98 +340,6 @@ func TestNobodyDecidesInTime(t *testing.T) {
 	}
 }
 
-func TestTheAgentAsksQuestions(t *testing.T) {
-	r := newRig(t)
-	option := func(label string) map[string]string {
-		return map[string]string{"label": label, "description": "关于" + label}
-	}
-	r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
-		map[string]any{"question": "用哪种颜色？", "header": "颜色", "multiSelect": false, "options": []any{option("红"), option("蓝")}},
-		map[string]any{"question": "要哪些尺寸？", "header": "尺寸", "multiSelect": true, "options": []any{option("S"), option("L")}},
-		map[string]any{"question": "叫什么名字？", "header": "名字", "multiSelect": false, "options": []any{option("甲"), option("乙")}},
-	}}), modelsim.Text("知道了"))
-	id := r.sim.Say(r.chat, r.user, "帮我定一件衣服")
-	card := r.approval(r.chat, id, 1)
-	for _, want := range []string{"用哪种颜色？", "关于蓝", "可多选", "叫什么名字？"} {
-		if !strings.Contains(card.Text(), want) {
-			t.Errorf("%s is missing in %q", want, card.Text())
-		}
-	}
-	if got := r.fill(card, doAllow, map[string]any{"choice_0": "1"}); !strings.Contains(got, "还没有回答：要哪些尺寸？") {
-		t.Errorf("told %q", got)
-	}
-	if got := r.fill(card, doAllow, map[string]any{"choice_0": "9", "choice_1": []any{"0"}, "words_2": "x"}); !strings.Contains(got, "已失效") {
-		t.Errorf("told %q", got)
-	}
-	if got := r.fill(card, doAllow, map[string]any{"choice_0": "1", "choice_1": []any{"0", "1"}, "words_2": "小白"}); !strings.Contains(got, "已提交") {
-		t.Errorf("told %q", got)
-	}
-	if got := said(r.turnDone(r.chat, id)); got != "知道了" {
-		t.Errorf("answer %q", got)
-	}
-	r.closed(card, "小明 已回答 · 蓝 · S, L · 小白")
-	for _, want := range []string{`"用哪种颜色？"="蓝"`, `"要哪些尺寸？"="S, L"`, `"叫什么名字？"="小白"`} {
-		if !r.agentRead(want) {
-			t.Errorf("the agent was not told %s", want)
-		}
-	}
-}
-
-// Several tools may ask at the same time. Each has its own card, and they are answered in any order.
-func TestTwoThingsAreAskedAtOnce(t *testing.T) {
-	r := newRig(t)
-	fetch := func(site string) modelsim.Step {
-		return modelsim.Tool("WebFetch", map[string]string{"url": "https://" + site + "/page", "prompt": "看看"})
-	}
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{fetch("one.example"), fetch("two.example")}},
-		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("那就算了")}})
-	id := r.sim.Say(r.chat, r.user, "看看这两个网页")
-	first, second := r.approval(r.chat, id, 1), r.approval(r.chat, id, 2)
-	if !strings.Contains(first.Text(), "https://one.example/page") || !strings.Contains(second.Text(), "访问 `two.example` 的网页") {
-		t.Errorf("asked %q and %q", first.Text(), second.Text())
-	}
-	r.fill(second, doRefuse, map[string]any{"why": "不要第二个"})
-	r.closed(second, "已拒绝")
-	if waits := replies(r.sim.View(), r.chat, id)[0]; !running(waits) || !strings.Contains(waits.Text(), "等你确认") {
-		t.Errorf("with one open question the turn says %q", waits.Text())
-	}
-	r.fill(first, doRefuse, map[string]any{"why": "也不要第一个"})
-	r.turnDone(r.chat, id)
-	r.closed(first, "已拒绝")
-	if !r.agentRead("They say: 不要第二个") || !r.agentRead("They say: 也不要第一个") {
-		t.Error("the agent was not told why")
-	}
-}
-
-func TestAPlanIsApproved(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.PermissionMode = claude.PlanMode })
-	plan := func(text string) modelsim.Step {
-		return modelsim.Tool(claude.PlanTool, map[string]string{"plan": text})
-	}
-	r.calls(plan("1. 先这样"), plan("1. 改成那样"), bash(appendLine("out.txt")), modelsim.Text("完了"))
-	id := r.sim.Say(r.chat, r.user, "做个计划")
-	first := r.approval(r.chat, id, 1)
-	if got := first.Text(); !strings.Contains(got, "先这样") || !strings.Contains(got, "批准后才会动手") {
-		t.Errorf("the card asks %q", got)
-	}
-	if got := r.fill(first, doRefuse, map[string]any{"why": "不要动数据库"}); !strings.Contains(got, "继续规划") {
-		t.Errorf("told %q", got)
-	}
-	second := r.approval(r.chat, id, 2)
-	r.closed(first, "要求继续规划 · 说明：不要动数据库")
-	if !r.agentRead("They say: 不要动数据库") {
-		t.Error("the agent was not told what to change")
-	}
-	r.press(second, doAllow)
-	command := r.approval(r.chat, id, 3) // an approved plan is no permission for its steps
-	r.press(command, doAllow)
-	r.turnDone(r.chat, id)
-	r.closed(second, "小明 已批准计划")
-	if r.project("out.txt") == "" {
-		t.Error("the command did not run")
-	}
-}
-
 func TestAStoppedTurnAsksNothingAnyMore(t *testing.T) {
 	r := newRig(t)
 	r.calls(bash(appendLine("out.txt")))
@@ -448,54 +355,6 @@ func TestAStoppedTurnAsksNothingAnyMore(t *testing.T) {
 	if r.project("out.txt") != "" {
 		t.Error("the command ran")
 	}
-}
-
-// The bridge is killed, or asked to end, while people are asked. Afterwards the card says so, its buttons do nothing, and
-// the turn can go on: then it is asked anew.
-func TestTheBridgeEndsWhilePeopleAreAsked(t *testing.T) {
-	for name, end := range map[string]func(*service){
-		"killed":     (*service).kill,
-		"terminated": func(s *service) { s.terminate() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			endWhileAsking(t, end)
-		})
-	}
-}
-
-func endWhileAsking(t *testing.T, end func(*service)) {
-	s := newService(t, feishusim.Config{})
-	s.run()
-	s.connected()
-	s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash(appendLine("out.txt"))}})
-	id := s.sim.Say(s.chat, s.user, "动手吧")
-	card := s.approval(s.chat, id, 1)
-	value := s.button(card, doAllow)
-	end(s)
-	s.run()
-	s.connected()
-	s.closed(card, "服务在等待时重启了，没有执行")
-	if got, err := s.sim.Press(t.Context(), card.ID, s.user, value); err != nil || !strings.Contains(string(got), "已失效") {
-		t.Errorf("%s, %v", got, err)
-	}
-	turn := s.turnDone(s.chat, id)
-	if !strings.Contains(turn.Text(), "中断") {
-		t.Errorf("the turn says %q", turn.Text())
-	}
-	s.calls(bash(appendLine("out.txt")), modelsim.Text("接着做完了"))
-	s.press(turn, doContinue)
-	again := s.approval(s.chat, id, 3)
-	if s.project("out.txt") != "" {
-		t.Fatal("the command ran before anybody allowed it")
-	}
-	s.press(again, doAllow)
-	s.until("the rest", func() bool { return strings.Contains(s.transcript(), "接着做完了") })
-	if got := strings.Count(s.project("out.txt"), "\n"); got != 1 {
-		t.Errorf("the command ran %d times", got)
-	}
-	s.terminate()
-	s.clean()
 }
 
 // What policy or mode allow is not asked.

@@ -61,6 +61,7 @@ type program struct {
 	pool   *claude.Pool
 	client *feishu.Client
 	tools  *agenttools.Server // nil = the agents get no tools
+	files  bridge.FilesConfig
 	bridge *bridge.Bridge
 
 	load    func() (config, error) // reads the configuration anew; nil = it cannot be
@@ -109,10 +110,11 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 			return nil, errors.Join(err, store.Close(), app.Close())
 		}
 	}
+	p.files = bridge.FilesConfig{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile)}
 	p.bridge = bridge.New(bridge.Config{
 		App: c.Feishu.AppID, Founder: p.client, Found: found,
 		Access: c.Access, Staff: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
-		Files:    bridge.FilesConfig{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile)},
+		Files:    p.files,
 		Projects: c.Projects, Guard: c.work().Guard, Budget: c.Budget, Reload: p.reread, Secrets: redact.NewKnown(c.secrets()),
 		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 		Mention: c.Feishu.GroupMention, LongAnswer: c.Feishu.LongAnswer, Outgoing: outgoing, Private: private,
@@ -147,7 +149,7 @@ func (p *program) run(ctx context.Context) error {
 				p.log.Error().Err(err).Msg("messages are not found by their words; the index is made anew when magpie starts")
 			}
 			s, err := p.store.Sweep(ctx, p.cfg.DB)
-			files, filesErr := p.bridge.SweepFiles(ctx, p.cfg.DB.CacheTTL.Duration)
+			files, filesErr := p.files.Sweep(ctx, p.store, p.cfg.DB.CacheTTL.Duration)
 			s.Files = files
 			return s, errors.Join(err, filesErr)
 		})

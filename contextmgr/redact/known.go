@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -46,6 +47,11 @@ func (k Known) Text(s string) string {
 		s = b.String()
 	}
 	return s
+}
+
+// In reports whether data holds one of the secrets, whole or cut off after half of it.
+func (k Known) In(data []byte) bool {
+	return slices.ContainsFunc(k.secrets, func(s string) bool { return bytes.Contains(data, []byte(s[:max(shortest, len(s)/2)])) })
 }
 
 // Growing is Text for a text of which more is to come: what could be the beginning of a secret is held back.

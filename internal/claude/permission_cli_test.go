@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -242,5 +243,44 @@ func TestWhatTheModesAsk(t *testing.T) {
 				t.Errorf("asked %q, %v", got, a.err)
 			}
 		})
+	}
+}
+
+// Who waits for people keeps nobody else waiting.
+func TestATurnThatAsksGivesItsPlaceAway(t *testing.T) {
+	r := newRig(t, func(c *claude.Config) { c.MaxProcesses = 1 })
+	r.calls(bash("touch a"), modelsim.Text("one"), modelsim.Text("two"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	spec := claude.Spec{Session: uuid.NewString(), Dir: r.cfg.Project, Mode: "default"}
+	p, err := r.pool.Acquire(ctx, "a", spec)
+	must(t, err)
+	var said string
+	for ev, err := range p.Run(ctx, uuid.NewString(), "go") {
+		must(t, err)
+		switch e := ev.(type) {
+		case claude.ToolAsk:
+			r.pool.Rest(p)
+			r.pool.Rest(p) // twice is once
+			if s := r.pool.Stats(); s.Running != 0 || s.Resting != 1 {
+				t.Errorf("while it asks: %+v", s)
+			}
+			if b := r.turn(ctx, "b", fresh(), "hello"); b.err != nil || b.text() != "one" {
+				t.Errorf("the other turn: %q, %v", b.text(), b.err)
+			}
+			p.Answer(e.ID, claude.Verdict{Allow: true, Input: e.Input})
+		case claude.Text:
+			said = e.Text
+		}
+	}
+	r.pool.Release("a", p)
+	if said != "two" {
+		t.Errorf("said %q", said)
+	}
+	if c := r.turn(ctx, "c", fresh(), "数到 3"); c.err != nil || c.text() != "1 2 3" { // neither more nor fewer places than before
+		t.Errorf("afterwards: %q, %v", c.text(), c.err)
+	}
+	if s := r.pool.Stats(); s.Running+s.Idle > 1 || s.Resting != 0 {
+		t.Errorf("afterwards: %+v", s)
 	}
 }

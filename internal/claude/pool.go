@@ -21,6 +21,7 @@ type Pool struct {
 
 	mu      sync.Mutex
 	running int                 // turns, and processes on their way out
+	resting int                 // turns that have given their place away
 	waiting int                 // turns without a place
 	started int                 // processes, in all
 	living  map[*Process]bool   // processes that have not been ended
@@ -35,6 +36,7 @@ type PoolStats struct {
 	Running int // processes that serve a turn or are on their way out
 	Idle    int // processes that wait for their chat's next message
 	Waiting int // turns that wait for a place
+	Resting int // processes that have given their place away; see [Pool.Rest]
 	Started int // processes since the pool was made
 }
 
@@ -42,7 +44,7 @@ type PoolStats struct {
 func (pl *Pool) Stats() PoolStats {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	return PoolStats{Running: pl.running, Idle: len(pl.idle), Waiting: pl.waiting, Started: pl.started}
+	return PoolStats{Running: pl.running, Idle: len(pl.idle), Waiting: pl.waiting, Resting: pl.resting, Started: pl.started}
 }
 
 // idle is a process that waits for its chat's next message.
@@ -213,10 +215,29 @@ func (pl *Pool) remove(i int) *Process {
 	return it.p
 }
 
+// Rest gives the place of a process whose turn waits for people to others: that may take long, and costs nothing but
+// memory. The turn goes on without a place, since whoever has answered does not want to wait. So that the memory is
+// bounded, no more turns rest than there are places; the others keep theirs.
+func (pl *Pool) Rest(p *Process) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	if p.resting || pl.resting >= pl.cfg.MaxProcesses {
+		return
+	}
+	p.resting = true
+	pl.resting++
+	pl.running--
+	pl.slots.Release(1)
+}
+
 // Release gives a process back after its turn. It waits for the chat's next message, or ends.
 func (pl *Pool) Release(owner string, p *Process) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
+	if p.resting {
+		pl.rested(owner, p)
+		return
+	}
 	if pl.closed { // Close ends the process
 		pl.running--
 		pl.slots.Release(1)
@@ -227,10 +248,29 @@ func (pl *Pool) Release(owner string, p *Process) {
 		return
 	}
 	pl.running--
+	pl.keep(owner, p)
+	pl.slots.Release(1)
+}
+
+// rested takes back a process that has no place. It waits like others if there is room for it. The caller holds mu.
+func (pl *Pool) rested(owner string, p *Process) {
+	p.resting = false
+	pl.resting--
+	switch {
+	case pl.closed: // Close ends the process
+	case !p.alive() || !p.reusable() || pl.cfg.KeepAlive.Duration == 0 || pl.running+len(pl.idle) >= pl.cfg.MaxProcesses:
+		pl.running++
+		pl.retire(owner, p, pl.slots.TryAcquire(1))
+	default:
+		pl.keep(owner, p)
+	}
+}
+
+// keep lets a process wait for its chat's next message. The caller holds mu.
+func (pl *Pool) keep(owner string, p *Process) {
 	it := &idle{owner: owner, p: p}
 	it.timer = time.AfterFunc(pl.cfg.KeepAlive.Duration, func() { pl.expire(it) })
 	pl.idle = append(pl.idle, it)
-	pl.slots.Release(1)
 }
 
 func (pl *Pool) expire(it *idle) {

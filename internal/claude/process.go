@@ -63,6 +63,7 @@ type Process struct {
 	mode   string        // permission mode that it is in, by its own words; empty = it has said none
 
 	standing Standing
+	resting  bool // it has no place of the pool; guarded by the pool's mu
 
 	mu   sync.Mutex
 	turn *run // nil between turns
