@@ -152,7 +152,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.logins.b, b.logins.patience = b, loginTime
 	b.access = newGate(cfg, store, log)
 	b.approvals = newApprovals(store, b.outbox, b.access, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
-	b.purse = &purse{ledger: store.Ledger(), zone: b.context.Zone(), log: log}
+	b.purse = &purse{pool: pool, ledger: store.Ledger(), zone: b.context.Zone(), log: log}
 	b.SetBudget(cfg.Budget)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -44,6 +45,7 @@ func (b Budget) Validate() error {
 // purse watches over what agents cost, by the budget that is its pointer.
 type purse struct {
 	atomic.Pointer[Budget]
+	pool   *claude.Pool
 	ledger db.Ledger
 	zone   *time.Location
 	log    zerolog.Logger
@@ -146,6 +148,20 @@ func (p *purse) limited(o outcome) outcome {
 		o.notice = phrase{fmt.Sprintf(text.ZH, dollars(usd)), fmt.Sprintf(text.EN, dollars(usd))}
 	}
 	return o
+}
+
+// consult has the agent do a task apart from the chat, and books what it has cost.
+func (p *purse) consult(ctx context.Context, key chat.Key, what string, task contextmgr.Task) (string, error) {
+	began := time.Now()
+	reply, err := p.pool.Ask(ctx, claude.Question{Task: task.Do, Text: task.With})
+	if err != nil {
+		return "", err
+	}
+	p.book(ctx, key, what, reply)
+	u := reply.Usage
+	p.log.Info().Stringer("chat", key).Str("task", what).Int64("input", u.Input+u.CacheRead+u.CacheNew).Int64("output", u.Output).
+		Float64("cost_usd", reply.CostUSD).Dur("took", time.Since(began)).Msg("agent asked apart")
+	return reply.Text, nil
 }
 
 // book notes what the agent has cost that was asked apart from the turns.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -167,4 +168,15 @@ func TestHoursOfTheDay(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// What the agent is asked apart from the turns is booked on the chat, and on nobody.
+func TestQuestionsApartAreBooked(t *testing.T) {
+	l := newLine(t, &recorder{})
+	if _, err := l.bridge.purse.consult(t.Context(), room, "summary", contextmgr.Task{Do: "Sum up.", With: "words"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary' AND chat_key = 'feishu:chat:oc_1' AND user_id = '' AND cost_usd > 0 AND tokens > 0`); n != 1 {
+		t.Errorf("booked %d times", n)
+	}
 }

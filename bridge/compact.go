@@ -12,7 +12,6 @@ import (
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
 	"magpie/internal/crash"
 )
 
@@ -57,7 +56,7 @@ func (sm summaries) make(ctx context.Context, key chat.Key) error {
 	}
 	task := sm.b.cfg.Context.SummaryTask(c.Lang, c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
 	crash.At("summary: asking")
-	reply, err := sm.b.consult(ctx, key, "summary", task)
+	reply, err := sm.b.purse.consult(ctx, key, "summary", task)
 	crash.At("summary: made")
 	if err != nil {
 		return sm.failed(ctx, c, err)
@@ -138,18 +137,4 @@ func (sm summaries) tellBegun(ctx context.Context, c db.Chat) {
 	if _, err := sm.b.out.Reply(ctx, to, texts.CompactBegun.in(chatLang(c)), "begun:"+c.Compacting); err != nil {
 		sm.b.log.Warn().Err(err).Stringer("chat", c.Key).Msg("reply failed")
 	}
-}
-
-// consult has the agent do a task apart from the chat, and notes what it cost.
-func (b *Bridge) consult(ctx context.Context, key chat.Key, what string, task contextmgr.Task) (string, error) {
-	began := time.Now()
-	reply, err := b.pool.Ask(ctx, claude.Question{Task: task.Do, Text: task.With})
-	if err != nil {
-		return "", err
-	}
-	b.purse.book(ctx, key, what, reply)
-	u := reply.Usage
-	b.log.Info().Stringer("chat", key).Str("task", what).Int64("input", u.Input+u.CacheRead+u.CacheNew).Int64("output", u.Output).
-		Float64("cost_usd", reply.CostUSD).Dur("took", time.Since(began)).Msg("agent asked apart")
-	return reply.Text, nil
 }

@@ -127,13 +127,13 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 		return fmt.Errorf("recover: %w", err)
 	}
 	r.b.signals.set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, signalOf(end.state))
-	r.b.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})
+	r.b.cfg.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
 }
 
-func (b *Bridge) ended(e Ended) {
-	if b.cfg.Ended != nil {
-		b.cfg.Ended(e)
+func (cfg Config) ended(e Ended) {
+	if cfg.Ended != nil {
+		cfg.Ended(e)
 	}
 }
 

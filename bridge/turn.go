@@ -146,7 +146,7 @@ func (t *turn) run(ctx context.Context) {
 	}
 	log.Str("state", string(end.state)).Str("failure", end.failure).
 		Dur("first_text", t.first).Dur("took", time.Since(t.began)).Msg("turn ended")
-	b.ended(Ended{State: end.state, Failure: end.failure, FirstText: t.first, Took: time.Since(t.began), Usage: t.usage})
+	b.cfg.ended(Ended{State: end.state, Failure: end.failure, FirstText: t.first, Took: time.Since(t.began), Usage: t.usage})
 }
 
 // draw shows a last view that is in no outbox, if there is a card and the platform takes it at once.
