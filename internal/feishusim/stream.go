@@ -50,8 +50,10 @@ func (s *stream) serve(w http.ResponseWriter, q *request, f *file) reply {
 		if s.Pause > 0 && !sleep(s.Pause, q.Context().Done()) {
 			break
 		}
-		n, err := w.Write(piece[:min(left, int64(len(piece)))])
-		s.served.Add(int64(n))
+		next := min(left, int64(len(piece)))
+		s.served.Add(next) // first: who has it all may look at once
+		n, err := w.Write(piece[:next])
+		s.served.Add(int64(n) - next)
 		left -= int64(n)
 		if err != nil || out.Flush() != nil {
 			break
