@@ -55,7 +55,7 @@ func (sm summaries) make(ctx context.Context, key chat.Key) error {
 	if c.Compacting != "" {
 		defer time.AfterFunc(noticeableWork, func() { sm.tellBegun(ctx, c) }).Stop()
 	}
-	task := sm.b.cfg.Context.SummaryTask(c.Lang, c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
+	task := sm.b.cfg.Context.SummaryTask(string(sm.b.cfg.langOf(c)), c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
 	crash.At("summary: asking")
 	reply, err := sm.b.consult(ctx, key, "summary", task)
 	crash.At("summary: made")
