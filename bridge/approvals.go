@@ -93,7 +93,7 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, dir string, q claude.T
 	as.mu.Lock()
 	as.open[a.ID] = p // before it can be seen: somebody may press at once
 	as.mu.Unlock()
-	if err := as.rows.Ask(context.WithoutCancel(ctx), a, approvalCard(a, chatLang(c.Chat)), c.Turn.ReplyTo); err != nil {
+	if err := as.rows.Ask(context.WithoutCancel(ctx), a, approvalCard(a, as.lang(ctx, a.Key)), c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
 		as.take(a.ID)
 		answer(claude.Verdict{Why: notAsked})

@@ -142,8 +142,10 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	out = discreet{out, cfg.Secrets}
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(pool.Places() + onlookers), outbox: newOutbox(store, out, cfg.outgoing(), log), signals: newSignals(out, log),
+		turns: newJobs(pool.Places() + onlookers), signals: newSignals(out, log),
 	}
+	tongue := func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }
+	b.outbox = newOutbox(store, out, cfg.outgoing(), tongue, log)
 	b.places, b.listening = places{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.upkeep = newUpkeep(b.summaries.make)
@@ -151,12 +153,12 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.desk = newDesk(cfg, store, b.context, b.outbox, log)
 	b.logins.b, b.logins.patience = b, loginTime
 	b.access = newGate(cfg, store, log)
-	b.approvals = newApprovals(store, b.outbox, b.access, func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }, log)
+	b.approvals = newApprovals(store, b.outbox, b.access, tongue, log)
 	b.purse = &purse{pool: pool, ledger: store.Ledger(), zone: b.context.Zone(), log: log}
 	b.SetBudget(cfg.Budget)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)
-	b.doorbell = &doorbell{gate: b.access, grants: store.Grants(), out: out, jobs: b.outbox.jobs, log: log}
+	b.doorbell = &doorbell{gate: b.access, grants: store.Grants(), out: out, jobs: b.outbox.jobs, lang: b.lang, log: log}
 	b.background = newBackground(cfg, store, b.access.admits)
 	return b
 }
@@ -347,7 +349,7 @@ func (b *Bridge) lang(ctx context.Context, key chat.Key, spoken string) lang {
 		b.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
 	}
 	c.Lang = cmp.Or(spoken, c.Lang)
-	return chatLang(c)
+	return b.cfg.langOf(c)
 }
 
 // Press takes in a button that somebody pressed, and returns what to tell him.

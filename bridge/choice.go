@@ -62,7 +62,7 @@ func chooseLang(_ context.Context, o ordered) (order, error) {
 		o.args, o.lang = string(l), l
 	} else if slices.Contains(byDefault, o.args) {
 		o.chat.Settings.Lang = ""
-		o.lang = chatLang(o.chat)
+		o.lang = o.b.cfg.langOf(o.chat)
 	}
 	return o.choose(now, choice{
 		order: "/lang", offered: []string{"zh", "en"}, asks: commandTexts.LangNow, chosen: commandTexts.LangSet,

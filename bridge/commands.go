@@ -142,7 +142,7 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 	}
 	spoken := b.cfg.ordersIn(o.m.Text, c)
 	c.Lang = cmp.Or(string(spoken), c.Lang)
-	o.chat, o.lang = c, chatLang(c)
+	o.chat, o.lang = c, b.cfg.langOf(c)
 	what, err := p(ctx, o)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func (sm summaries) make(ctx context.Context, key chat.Key) error {
 	if c.Compacting != "" {
 		defer time.AfterFunc(noticeableWork, func() { sm.tellBegun(ctx, c) }).Stop()
 	}
-	task := sm.b.cfg.Context.SummaryTask(c.Lang, c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
+	task := sm.b.cfg.Context.SummaryTask(string(sm.b.cfg.langOf(c)), c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
 	crash.At("summary: asking")
 	reply, err := sm.b.purse.consult(ctx, key, "summary", task)
 	crash.At("summary: made")
@@ -66,7 +66,7 @@ func (sm summaries) make(ctx context.Context, key chat.Key) error {
 	for _, m := range older {
 		chars += utf8.RuneCountInString(m.Text)
 	}
-	done := fmt.Sprintf(texts.CompactDone.in(chatLang(c)), len(older), chars, utf8.RuneCountInString(s.Text), len(list)-len(older))
+	done := fmt.Sprintf(texts.CompactDone.in(sm.b.cfg.langOf(c)), len(older), chars, utf8.RuneCountInString(s.Text), len(list)-len(older))
 	err = sm.b.db.Chats().Compact(context.WithoutCancel(ctx), key, c.Epoch, s, done)
 	if errors.Is(err, db.ErrNotFound) { // the chat has begun anew meanwhile
 		return sm.nothing(ctx, c)
@@ -93,7 +93,7 @@ var errFullAgain = errors.New("the session was full after one turn")
 // behind: the next one begins with the recent messages.
 func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := sm.b.db.Chats().AnswerCompact(ctx, c.Key, texts.CompactNothing.in(chatLang(c))); err != nil {
+	if err := sm.b.db.Chats().AnswerCompact(ctx, c.Key, texts.CompactNothing.in(sm.b.cfg.langOf(c))); err != nil {
 		return sm.failed(ctx, c, err)
 	}
 	sm.b.outbox.wake(c.Key)
@@ -121,7 +121,7 @@ func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 	}
 	log.Error().Err(err).Msg("chat not compacted")
 	if c.Compacting != "" {
-		if err := sm.b.db.Chats().AnswerCompact(ctx, c.Key, texts.CompactFailed.in(chatLang(c))); err != nil {
+		if err := sm.b.db.Chats().AnswerCompact(ctx, c.Key, texts.CompactFailed.in(sm.b.cfg.langOf(c))); err != nil {
 			log.Error().Err(err).Msg("failed compaction not told")
 		}
 		sm.b.outbox.wake(c.Key)
@@ -134,7 +134,7 @@ const noticeableWork = 5 * time.Second
 
 func (sm summaries) tellBegun(ctx context.Context, c db.Chat) {
 	to := chat.Ref{Key: c.Key, ID: c.Compacting}
-	if _, err := sm.b.out.Reply(ctx, to, texts.CompactBegun.in(chatLang(c)), "begun:"+c.Compacting); err != nil {
+	if _, err := sm.b.out.Reply(ctx, to, texts.CompactBegun.in(sm.b.cfg.langOf(c)), "begun:"+c.Compacting); err != nil {
 		sm.b.log.Warn().Err(err).Stringer("chat", c.Key).Msg("reply failed")
 	}
 }

@@ -14,8 +14,15 @@ import (
 // Edited takes in that the author of a message has changed it. A question that nobody has begun to answer is changed; about
 // another one its author is asked. A command is carried out once, as it was.
 func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
-	if !b.access.admits(ctx, m.Key, m.Actor) || m.Unreadable != "" || strings.TrimSpace(m.Text) == "" || loginCode.MatchString(m.Text) {
-		return nil // a code is kept by nobody
+	if taken, err := b.ownership.claim(ctx, m); taken || err != nil {
+		b.outbox.jobs.add(b.ownership.welcome)
+		return err
+	}
+	if _, isCode := b.logins.take(&m); isCode {
+		return nil // it is kept by nobody; what is to be handed over comes in a message of its own
+	}
+	if !b.access.admits(ctx, m.Key, m.Actor) || m.Unreadable != "" || strings.TrimSpace(m.Text) == "" {
+		return nil
 	}
 	e := db.Entry{Incoming: m, Class: chat.Overheard, Lang: string(langOf(chat.Unmarked(m.Text)))}
 	if b.listening.toBot(ctx, m) {

@@ -75,6 +75,7 @@ func (ls *logins) end() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.now != nil {
+		ls.now.asked = false // what comes next is talk again, even before the CLI has ended
 		ls.now.cancel(errLoginEnded)
 	}
 }

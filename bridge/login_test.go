@@ -159,8 +159,11 @@ func TestWhoseCodeItIs(t *testing.T) {
 // A code that answers the link comes with that as a quote, and one that is edited comes again: neither is kept.
 func TestACodeThatIsQuotedOrEdited(t *testing.T) {
 	l, rec := newLogin(t, "")
+	l.say("om_0", "您好")
+	l.settled(1)
 	l.say("om_1", "/login")
 	l.hears(rec, commandTexts.LoginLink)
+	l.must(l.bridge.Edited(t.Context(), heard("om_0", "canary-in-a-question")))
 	half := heard("om_2", "canary-half-a-code")
 	half.Files = []chat.File{{Number: 1, Kind: chat.Quote, Of: "om_link", State: chat.Wanted}}
 	l.must(l.bridge.Message(t.Context(), half))
@@ -172,14 +175,14 @@ func TestACodeThatIsQuotedOrEdited(t *testing.T) {
 	l.say("om_3", "/login cancel")
 	l.hears(rec, commandTexts.LoginCancelled)
 	l.say("om_4", "你好")
-	l.settled(1)
+	l.settled(2)
 	talk := heard("om_4", wrongCode)
 	l.must(l.bridge.Edited(t.Context(), talk))
 	if n := l.count(`SELECT COUNT(*) FROM files`) + l.count(`SELECT COUNT(*) FROM turns WHERE state <> 'done'`); n != 0 {
 		t.Errorf("%d files and turns", n)
 	}
 	l.stop()
-	l.nowhere(wrongCode, "canary-half-a-code", "canary-another-half")
+	l.nowhere(wrongCode, "canary-half-a-code", "canary-another-half", "canary-in-a-question")
 }
 
 // The end of the program ends a login, and nobody is told what it came to.

@@ -63,7 +63,7 @@ func (n notes) take(ctx context.Context, c db.Chat, ids []string) error {
 	if err != nil {
 		return err
 	}
-	reply, err := n.b.purse.consult(ctx, c.Key, "notes", n.b.cfg.Context.NotesTask(c.Lang, c.Kind, known, said))
+	reply, err := n.b.purse.consult(ctx, c.Key, "notes", n.b.cfg.Context.NotesTask(string(n.b.cfg.langOf(c)), c.Kind, known, said))
 	if err != nil {
 		return err
 	}

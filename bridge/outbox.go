@@ -22,6 +22,7 @@ type outbox struct {
 	db    *db.DB
 	posts db.Outbox // what is to be delivered
 	out   Messenger
+	lang  func(context.Context, chat.Key) lang // in which a chat is spoken to
 	log   zerolog.Logger
 	jobs  *jobs
 	lanes lanes
@@ -32,9 +33,9 @@ type outbox struct {
 	held map[int64]bool // turns whose painter may still be drawing
 }
 
-func newOutbox(store *db.DB, out Messenger, copies outgoing, log zerolog.Logger) *outbox {
+func newOutbox(store *db.DB, out Messenger, copies outgoing, tongue func(context.Context, chat.Key) lang, log zerolog.Logger) *outbox {
 	return &outbox{
-		db: store, posts: store.Outbox(), out: out, log: log, jobs: newJobs(deliveries), held: map[int64]bool{},
+		db: store, posts: store.Outbox(), out: out, lang: tongue, log: log, jobs: newJobs(deliveries), held: map[int64]bool{},
 		parcels: newParcels(store.Outbox().Parcels(), copies, out),
 	}
 }
@@ -223,14 +224,6 @@ func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 // withheld is said in place of words that the platform does not allow, which are in the History all the same.
 func (o *outbox) withheld(ctx context.Context, key chat.Key) string {
 	return texts.Withheld.in(o.lang(ctx, key))
-}
-
-func (o *outbox) lang(ctx context.Context, key chat.Key) lang {
-	c, err := o.db.Chats().Get(ctx, key)
-	if err != nil {
-		o.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
-	}
-	return chatLang(c)
 }
 
 // say sends what belongs to no turn, unless an earlier attempt did.

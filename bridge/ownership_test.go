@@ -193,3 +193,16 @@ func TestWhenThereIsACode(t *testing.T) {
 	}
 	e.close()
 }
+
+// Who corrects a mistyped code in the message that he has sent owns the bot as well.
+func TestTheCodeInAnEditedMessage(t *testing.T) {
+	w := testWorld(t, func(c *Config) { c.App = "cli_1" })
+	w.bridge.ownership.unknown = true
+	w.bridge.SetAccess(Access{})
+	code := w.bridge.ownership.code
+	w.must(w.bridge.Message(w.ctx, heard("om_1", code[:20])))
+	w.must(w.bridge.Edited(w.ctx, heard("om_1", code)))
+	if got := w.bridge.access.Load().Owner; got != "ou_1" {
+		t.Errorf("the bot belongs to %q", got)
+	}
+}

@@ -27,10 +27,10 @@ func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 
 // join introduces the bot to a group that may talk to it. Of any other only its owner learns.
 func (p places) join(ctx context.Context, c chat.Change) error {
-	b, l, greeting := p.b, p.b.lang(ctx, c.Key, ""), ""
+	b, greeting := p.b, ""
 	welcome := b.access.admits(ctx, c.Key, c.Actor)
 	if welcome {
-		greeting = p.greeting(ctx, c.Key, l)
+		greeting = p.greeting(ctx, c.Key, b.lang(ctx, c.Key, ""))
 	}
 	fresh, err := b.db.Chats().Join(ctx, c, greeting)
 	if err != nil || !fresh {
@@ -41,7 +41,7 @@ func (p places) join(ctx context.Context, c chat.Change) error {
 		b.outbox.wake(c.Key)
 		return nil
 	}
-	p.tellOwner(c, l)
+	p.tellOwner(ctx, c)
 	return nil
 }
 
@@ -57,15 +57,16 @@ func (p places) greeting(ctx context.Context, key chat.Key, l lang) string {
 }
 
 // tellOwner tells the owner of a group to which the bot was added and that may not talk to it.
-func (p places) tellOwner(c chat.Change, l lang) {
+func (p places) tellOwner(ctx context.Context, c chat.Change) {
 	b, owner := p.b, porter(p.b.access.Load())
 	if owner == "" {
 		return
 	}
-	text := fmt.Sprintf(outputTexts.AddedByStranger.in(l), personName(c.Actor.Name, c.Actor.ID), visible(c.Title), c.Key.ID)
+	to := chat.FeishuUser(owner)
+	text := fmt.Sprintf(outputTexts.AddedByStranger.in(b.lang(ctx, to, "")), personName(c.Actor.Name, c.Actor.ID), visible(c.Title), c.Key.ID)
 	b.outbox.jobs.add(func(ctx context.Context) {
 		idem := fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli())
-		if _, err := b.out.Reply(ctx, chat.Ref{Key: chat.FeishuUser(owner)}, text, idem); err != nil {
+		if _, err := b.out.Reply(ctx, chat.Ref{Key: to}, text, idem); err != nil {
 			b.log.Error().Err(err).Msg("the owner was not told of a new group")
 		}
 	})

@@ -56,6 +56,34 @@ func TestTheBotIntroducesItself(t *testing.T) {
 	}
 }
 
+// What the bot says unasked is in the configured language too, and so is what it says to the owner about others.
+func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
+	for _, change := range []func(*Config){func(c *Config) { c.Lang = "en" }, func(c *Config) { c.NewLang = "en" }} {
+		w := testWorld(t, change)
+		w.must(w.bridge.Change(w.ctx, changed(chat.Added, 1000)))
+		if got := waiting(w, room); got != outputTexts.GreetingMention.EN {
+			t.Errorf("in a new group: %q", got)
+		}
+		if got := w.bridge.outbox.withheld(w.ctx, room); got != texts.Withheld.EN {
+			t.Errorf("in place of an answer: %q", got)
+		}
+		out := &teller{}
+		w.bridge.out = out
+		w.bridge.SetAccess(Access{Owner: "ou_boss"})
+		w.must(w.bridge.Change(w.ctx, chat.Change{Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}))
+		stop := make(chan struct{})
+		close(stop)
+		w.bridge.outbox.jobs.run(w.ctx, stop)
+		if len(out.said) != 1 || !strings.Contains(out.said[0], "has added me") {
+			t.Errorf("the owner is told %q", out.said)
+		}
+		card := requestCard(heard("om_1", "你好"), w.bridge.doorbell.lang(w.ctx, chat.FeishuUser("ou_boss"), ""))
+		if card.Summary != accessTexts.RequestSummary.EN {
+			t.Errorf("a stranger's request: %q", card.Summary)
+		}
+	}
+}
+
 // teller remembers whom it told something.
 type teller struct {
 	recorder

@@ -112,7 +112,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	}
 	e := db.End{
 		Turn: t, State: end.state, Failure: end.failure, Answer: text,
-		Card: newView(t.ID, chatLang(c)).saying(text).end(end).card(time.Now()),
+		Card: newView(t.ID, r.b.cfg.langOf(c)).saying(text).end(end).card(time.Now()),
 	}
 	if did.Known && r.b.cfg.Context.Resumes() {
 		e.Session = db.Session{ID: t.Session, Node: r.b.cfg.Node, Cwd: realPath(dir)}

@@ -217,7 +217,7 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 		s.bridge.outbox.deliver(s.Context(), post)
 	}
 	mustWrite(t, filepath.Join(s.dir, "left over"), []byte("from a crash"))
-	again := newOutbox(s.bridge.db, s.out, s.bridge.outbox.parcels.copies, s.bridge.log) // another process
+	again := newOutbox(s.bridge.db, s.out, s.bridge.outbox.parcels.copies, s.bridge.outbox.lang, s.bridge.log) // another process
 	s.bridge.outbox = again
 	s.deliver()
 	s.until("the card", func() bool { return slices.Equal(s.out.got(), []string{"card"}) })

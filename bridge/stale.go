@@ -59,7 +59,7 @@ func (n notes) capture(ctx context.Context, c db.Claim) error {
 		return err
 	}
 	old := contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
-	points, err := n.b.purse.consult(ctx, c.Turn.Key, "points", n.b.cfg.Context.PointsTask(c.Chat.Lang, c.Chat.Kind, old, said))
+	points, err := n.b.purse.consult(ctx, c.Turn.Key, "points", n.b.cfg.Context.PointsTask(string(n.b.cfg.langOf(c.Chat)), c.Chat.Kind, old, said))
 	if err != nil {
 		return err
 	}

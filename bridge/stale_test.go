@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/db"
 	"magpie/internal/chat"
 )
 
@@ -34,5 +35,29 @@ func TestNothingOfAStaleGroupIsNoted(t *testing.T) {
 				t.Errorf("the context begins after message %d", n)
 			}
 		})
+	}
+}
+
+// What the agent makes of a chat on the side is in the language that was set for it, whatever is spoken there.
+func TestWhatIsMadeOfAChatIsInItsLanguage(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.start()
+	l.say("om_1", "/lang en")
+	l.say("om_2", "我们每周二发布")
+	l.until("a title", func() bool { return l.chat().Topic != "" })
+	if got := l.chat().Topic; !strings.Contains(got, "Give the above") { // the scripted agent says again what it was asked for
+		t.Errorf("title %q", got)
+	}
+	l.sql(`UPDATE chats SET turned_at = turned_at - 49 * 3600000`)
+	l.say("om_3", "我们每周三发布")
+	var list []db.Memory
+	l.until("the key points", func() bool {
+		var err error
+		list, err = l.bridge.db.Memories().Of(t.Context(), room)
+		l.must(err)
+		return len(list) > 0
+	})
+	if !strings.Contains(list[0].Text, "Note the points") {
+		t.Errorf("key points %q", list[0].Text)
 	}
 }

@@ -23,7 +23,8 @@ type doorbell struct {
 	gate   *gate
 	grants db.Grants
 	out    Messenger
-	jobs   *jobs // deliveries
+	jobs   *jobs                                        // deliveries
+	lang   func(context.Context, chat.Key, string) lang // in which a chat is spoken to that has just spoken another; empty = it has not
 	log    zerolog.Logger
 }
 
@@ -36,7 +37,7 @@ func (d *doorbell) ring(ctx context.Context, m chat.Incoming) error {
 	case m.Kind != chat.Private:
 		return nil
 	case a.Unset():
-		d.reply(chat.Ref{Key: m.Key, ID: m.ID}, fmt.Sprintf(texts.NotAllowed.in(langOf(m.Text)), m.Actor.ID), "reply:"+m.ID)
+		d.reply(chat.Ref{Key: m.Key, ID: m.ID}, fmt.Sprintf(texts.NotAllowed.in(d.lang(ctx, m.Key, string(langOf(m.Text)))), m.Actor.ID), "reply:"+m.ID)
 		return nil
 	}
 	fresh, err := d.grants.Ask(ctx, db.Grant{Subject: m.Actor.ID, Name: visible(m.Actor.Name), Key: m.Key, Message: m.ID})
@@ -63,7 +64,9 @@ func porter(a *Access) string {
 // show asks the porter. When that fails, the stranger's next message asks again.
 func (d *doorbell) show(ctx context.Context, porter string, m chat.Incoming) {
 	var who db.Grant
-	card, err := d.out.Post(ctx, chat.Ref{Key: chat.FeishuUser(porter)}, requestCard(m), "request:"+m.ID)
+	to := chat.FeishuUser(porter)
+	l := d.lang(ctx, to, "")
+	card, err := d.out.Post(ctx, chat.Ref{Key: to}, requestCard(m, l), "request:"+m.ID)
 	if err == nil {
 		who, err = d.grants.SetCard(ctx, m.Actor.ID, card)
 	}
@@ -71,15 +74,14 @@ func (d *doorbell) show(ctx context.Context, porter string, m chat.Incoming) {
 	case err != nil:
 		d.log.Error().Err(err).Str("user", m.Actor.ID).Msg("request of a stranger not shown")
 	case who.State != db.Asked: // the button was quicker
-		d.settle(ctx, who, langOf(m.Text))
+		d.settle(ctx, who, l)
 	}
 }
 
 // glimpse is how much of a stranger's message is shown, in runes.
 const glimpse = 100
 
-func requestCard(m chat.Incoming) chat.Card {
-	l := langOf(m.Text)
+func requestCard(m chat.Incoming, l lang) chat.Card {
 	text := fmt.Sprintf(accessTexts.Request.in(l), personName(m.Actor.Name, m.Actor.ID), m.Actor.ID)
 	if words := visible(m.Text); words != "" {
 		text += "\n\n> " + clip(words, glimpse)
@@ -127,7 +129,7 @@ func (d *doorbell) answer(ctx context.Context, p chat.Press, l lang) (string, er
 		d.jobs.add(func(ctx context.Context) { d.settle(ctx, who, l) })
 	}
 	if state == db.Allowed {
-		d.reply(chat.Ref{Key: who.Key, ID: who.Message}, accessTexts.Welcome.in(l), "welcome:"+who.Message)
+		d.reply(chat.Ref{Key: who.Key, ID: who.Message}, accessTexts.Welcome.in(d.lang(ctx, who.Key, "")), "welcome:"+who.Message)
 	}
 	return decided(who, l), nil
 }

@@ -31,7 +31,7 @@ func lastTold(ctx context.Context, b *Bridge, c db.Chat) string {
 		}
 		return ""
 	}
-	l := chatLang(c)
+	l := b.cfg.langOf(c)
 	return "\n" + fmt.Sprintf(texts.StatusTold.in(l), describe(t, l))
 }
 

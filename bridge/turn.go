@@ -100,13 +100,14 @@ func (b *Bridge) runTurn(ctx context.Context, claim db.Claim) {
 	t := &turn{b: b, claim: claim, resume: claim.Resume, began: time.Now()}
 	t.logged.Store(claim.Turn.Session)
 	log := b.log.With().Stringer("chat", claim.Turn.Key).Int64("turn", claim.Turn.ID).Logger().Hook(t)
-	t.view = newView(claim.Turn.ID, chatLang(claim.Chat))
+	t.view = newView(claim.Turn.ID, b.cfg.langOf(claim.Chat))
 	t.run(log.WithContext(ctx))
 }
 
-// chatLang is the language that was set for the chat, else the one that it speaks; Chinese as long as nobody has spoken.
-func chatLang(c db.Chat) lang {
-	if lang(cmp.Or(c.Settings.Lang, c.Lang)) == en {
+// langOf is the language that was set for the chat, else the configured one, else the one that it speaks, else the one in
+// which a new chat is spoken to.
+func (cfg Config) langOf(c db.Chat) lang {
+	if lang(cmp.Or(c.Settings.Lang, cfg.Lang, c.Lang, cfg.NewLang)) == en {
 		return en
 	}
 	return zh
