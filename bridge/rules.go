@@ -68,7 +68,7 @@ func covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 		return ok && command == p.Content
 	case db.PrefixRule:
 		command, ok := plainCommand(input)
-		return ok && single(command) && hasWords(command, p.Content)
+		return ok && extends(command, p.Content)
 	case db.PathRule:
 		path, ok := fileOf(input, dir)
 		return ok && path == p.Content && !guarded(path)
@@ -98,33 +98,6 @@ func plainCommand(input json.RawMessage) (string, bool) {
 	var command string
 	err := json.Unmarshal(in["command"], &command)
 	return command, err == nil && strings.TrimSpace(command) != ""
-}
-
-// runners run whatever follows them: their name says nothing about what is done.
-var runners = []string{
-	"sh", "bash", "zsh", "dash", "fish", "python", "python3", "node", "bun", "deno", "perl", "ruby", "php", "sudo", "su", "doas", "env", "xargs",
-	"eval", "exec", "source", ".", "time", "nohup", "timeout", "nice", "ssh", "find", "command", "builtin",
-}
-
-// prefixOf is the beginning by which the CLI proposes to allow a command.
-func prefixOf(command string, proposed []claude.Rule) (string, bool) {
-	if len(proposed) != 1 || proposed[0].Tool != "Bash" || !single(command) {
-		return "", false
-	}
-	prefix, ok := strings.CutSuffix(proposed[0].Content, " *")
-	first, _, _ := strings.Cut(prefix, " ")
-	ok = ok && strings.TrimSpace(prefix) == prefix && prefix != "" && !strings.ContainsAny(prefix, "*?") && !slices.Contains(runners, filepath.Base(first))
-	return prefix, ok && hasWords(command, prefix)
-}
-
-// single reports whether a command surely is one command: nothing in it can begin another one, or lead its output elsewhere.
-func single(command string) bool {
-	return !strings.ContainsAny(command, ";&|<>$`(){}\\\n\r\x00!")
-}
-
-// hasWords reports whether a command begins with these words.
-func hasWords(command, words string) bool {
-	return command == words || strings.HasPrefix(command, words+" ")
 }
 
 // fileOf is the file that a tool is about, without symbolic links.
