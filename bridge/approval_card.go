@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"magpie/db"
 	"magpie/internal/chat"
@@ -114,12 +113,9 @@ type toolInput struct {
 	Plan string `json:"plan"`
 }
 
-// What is shown of what an agent wants, in bytes. A command is shown whole or not run: what is left out could be
-// what matters. Of contents the beginning and the end are shown, and how much is left out.
-const (
-	longestCommand = 30_000
-	longestContent = 12_000
-)
+// longestShown is how much of what an agent wants is shown, in bytes. It is shown whole or not done: what is left out could
+// be what matters. Beyond this nobody would read the cards that it takes.
+const longestShown = 60_000
 
 // unshowable is what the agent reads when it wants something that cannot be shown; empty = it can be.
 func unshowable(tool string, input json.RawMessage) string {
@@ -127,14 +123,14 @@ func unshowable(tool string, input json.RawMessage) string {
 	if err := json.Unmarshal(input, &in); err != nil {
 		return "The tool's input cannot be shown to the user, who has to allow it."
 	}
-	switch {
-	case tool == claude.QuestionTool:
+	if tool == claude.QuestionTool {
 		if _, err := questionsOf(input); err != nil {
 			return "The questions cannot be shown: " + err.Error() + "."
 		}
-	case tool == claude.PlanTool, tool == "Write", tool == "Edit", tool == "NotebookEdit":
-	case len(input) > longestCommand:
-		return "This is too long to be shown to the user, who has to allow it. Do it in smaller steps, or write it to a file first and run that."
+	}
+	if _, body := shown(db.Approval{Tool: tool, Input: input}, en); len(body) > longestShown {
+		return "This is too long to be shown to the user, who has to allow it. Do it in smaller steps. A long command can be written to a file " +
+			"piece by piece and run from there."
 	}
 	return ""
 }
@@ -162,13 +158,13 @@ func shown(a db.Approval, l lang) (title, body string) {
 		}
 		return asks(what), body
 	case "Write":
-		return asks(approvalTexts.Writes), named(in.File, a.Project) + fenced("", clipped(in.Content, l))
+		return asks(approvalTexts.Writes), named(in.File, a.Project) + fenced("", in.Content)
 	case "Edit":
 		what := approvalTexts.Edits
 		if in.ReplaceAll {
 			what = approvalTexts.EditsAll
 		}
-		return asks(what), named(in.File, a.Project) + fenced("diff", clipped(marked("- ", in.Old)+"\n"+marked("+ ", in.New), l))
+		return asks(what), named(in.File, a.Project) + fenced("diff", marked("- ", in.Old)+"\n"+marked("+ ", in.New))
 	case "Read":
 		return asks(approvalTexts.Reads), named(in.File, a.Project)
 	case "WebFetch":
@@ -184,7 +180,7 @@ func shown(a db.Approval, l lang) (title, body string) {
 	if err := json.Indent(&pretty, a.Input, "", "  "); err != nil {
 		return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", string(a.Input))
 	}
-	return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", clipped(pretty.String(), l))
+	return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", pretty.String())
 }
 
 // named shows which file is meant: within the project from there, else in full.
@@ -201,17 +197,6 @@ func marked(mark, text string) string {
 		return ""
 	}
 	return mark + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+mark)
-}
-
-// clipped is a text without its middle, if it is long.
-func clipped(text string, l lang) string {
-	if len(text) <= longestContent {
-		return text
-	}
-	head, tail := strings.ToValidUTF8(text[:longestContent*3/4], ""), strings.ToValidUTF8(text[len(text)-longestContent/4:], "")
-	omitted := strings.TrimSuffix(strings.TrimPrefix(text, head), tail)
-	note := fmt.Sprintf(approvalTexts.Omitted.in(l), strings.Count(omitted, "\n"), utf8.RuneCountInString(omitted))
-	return head + "\n\n" + note + "\n\n" + tail
 }
 
 // fenced is a text as a block of code in which nothing is markup, and nothing is hidden.

@@ -82,8 +82,12 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 		input json.RawMessage
 		shown bool
 	}{
-		{"Bash", long("command", 29_000), true}, {"Bash", long("command", 31_000), false}, {"mcp__a__b", long("x", 31_000), false},
-		{"Write", long("content", 500_000), true}, {claude.PlanTool, long("plan", 50_000), true}, {"Bash", json.RawMessage(`[]`), false},
+		{"Bash", long("command", 59_000), true}, {"Bash", long("command", 61_000), false}, {"mcp__a__b", long("x", 61_000), false},
+		{"Bash", json.RawMessage(`{"command":"x","description":"` + strings.Repeat("x", 61_000) + `"}`), false},
+		{"Write", long("content", 59_000), true}, {"Write", long("content", 61_000), false}, {"Edit", long("old_string", 61_000), false},
+		{"Edit", long("new_string", 59_000), true}, {"NotebookEdit", long("new_source", 61_000), false}, {"WebFetch", long("prompt", 61_000), false},
+		{claude.PlanTool, long("plan", 50_000), true}, {claude.PlanTool, long("plan", 61_000), false}, {"Bash", json.RawMessage(`[]`), false},
+		{"Write", json.RawMessage(`{"content":"` + strings.Repeat(`\u202e`, 6_000) + `"}`), false}, // as it is shown
 		{claude.QuestionTool, json.RawMessage(`{"questions":[]}`), false},
 		{claude.QuestionTool, json.RawMessage(`{"questions":[{"question":"a"},{"question":"a"}]}`), false},
 		{claude.QuestionTool, json.RawMessage(`{"questions":[{"question":"a"}]}`), true},
@@ -92,10 +96,18 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 			t.Errorf("%s with %d bytes: %q", tc.tool, len(tc.input), got)
 		}
 	}
-	text := strings.Repeat("字", 10_000) + "\n" + strings.Repeat("x\n", 3000)
-	got := clipped(text, zh)
-	if len(got) > longestContent+200 || !strings.HasPrefix(got, "字字") || !strings.HasSuffix(got, "x\n") || !strings.Contains(got, "（中间还有 1501 行、") {
-		t.Errorf("%d bytes: %q", len(got), got[8900:9300])
+	whole := strings.Repeat("字", 5_000) + "\n" + strings.Repeat("x\n", 9_000)
+	for tool, input := range map[string]map[string]string{
+		"Write": {"content": whole}, "Edit": {"old_string": "y", "new_string": whole}, "mcp__a__b": {"x": strings.ReplaceAll(whole, "\n", "")},
+	} {
+		data, err := json.Marshal(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body := shown(askingFor(tool, string(data)), zh)
+		if strings.Count(body, "字") != 5_000 || strings.Count(body, "x") < 9_000 {
+			t.Errorf("%s: %d bytes are shown", tool, len(body))
+		}
 	}
 }
 
