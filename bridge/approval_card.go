@@ -93,34 +93,13 @@ func outcomeLine(a db.Approval, l lang) string {
 	return text
 }
 
-// toolInput is what the agent wants of the tools that are shown in a way of their own.
-type toolInput struct {
-	Command     string `json:"command"`
-	Description string `json:"description"`
-	Background  bool   `json:"run_in_background"`
-
-	File       string `json:"file_path"`
-	Notebook   string `json:"notebook_path"`
-	Content    string `json:"content"`
-	Old        string `json:"old_string"`
-	New        string `json:"new_string"`
-	ReplaceAll bool   `json:"replace_all"`
-
-	URL    string `json:"url"`
-	Prompt string `json:"prompt"`
-	Query  string `json:"query"`
-
-	Plan string `json:"plan"`
-}
-
 // longestShown is how much of what an agent wants is shown, in bytes. It is shown whole or not done: what is left out could
 // be what matters. Beyond this nobody would read the cards that it takes.
 const longestShown = 60_000
 
 // unshowable is what the agent reads when it wants something that cannot be shown; empty = it can be.
 func unshowable(tool string, input json.RawMessage) string {
-	var in toolInput
-	if err := json.Unmarshal(input, &in); err != nil {
+	if _, err := readInput(tool, input); err != nil {
 		return "The tool's input cannot be shown to the user, who has to allow it."
 	}
 	if tool == claude.QuestionTool {
@@ -137,8 +116,8 @@ func unshowable(tool string, input json.RawMessage) string {
 
 // shown is what an agent wants, as people read it: a title and the exact text.
 func shown(a db.Approval, l lang) (title, body string) {
-	var in toolInput
-	if err := json.Unmarshal(a.Input, &in); err != nil { // it is asked for only when it can be read
+	in, err := readInput(a.Tool, a.Input)
+	if err != nil { // it is asked for only when it can be read
 		return fmt.Sprintf(approvalTexts.Asks.in(l), a.Tool), fenced("json", string(a.Input))
 	}
 	asks := func(what phrase) string { return fmt.Sprintf(approvalTexts.Asks.in(l), what.in(l)) }

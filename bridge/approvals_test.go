@@ -88,6 +88,9 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 		{"Edit", long("new_string", 59_000), true}, {"NotebookEdit", long("new_source", 61_000), false}, {"WebFetch", long("prompt", 61_000), false},
 		{claude.PlanTool, long("plan", 50_000), true}, {claude.PlanTool, long("plan", 61_000), false}, {"Bash", json.RawMessage(`[]`), false},
 		{"Write", json.RawMessage(`{"content":"` + strings.Repeat(`\u202e`, 6_000) + `"}`), false}, // as it is shown
+		{"Bash", json.RawMessage(`{"command":"rm x","Command":"ls"}`), false}, {"Edit", json.RawMessage(`{"file_path":"a","FILE_PATH":"b"}`), false},
+		{"mcp__a__b", json.RawMessage(`{"query":{"a":1},"Query":2}`), true}, // all of it is shown
+		{claude.QuestionTool, json.RawMessage(`{"questions":[],"Questions":[{"question":"a"}]}`), false},
 		{claude.QuestionTool, json.RawMessage(`{"questions":[]}`), false},
 		{claude.QuestionTool, json.RawMessage(`{"questions":[{"question":"a"},{"question":"a"}]}`), false},
 		{claude.QuestionTool, json.RawMessage(`{"questions":[{"question":"a"}]}`), true},

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,7 @@ func permitFor(q claude.ToolAsk, dir string) *db.Permit {
 			p.Kind, p.Content = db.PrefixRule, prefix
 		}
 	case "Write", "Edit", "NotebookEdit", "Read":
-		path, ok := fileOf(q.Input, dir)
+		path, ok := fileOf(q.Name, q.Input, dir)
 		switch {
 		case !ok || guarded(path):
 			return nil
@@ -43,7 +44,7 @@ func permitFor(q claude.ToolAsk, dir string) *db.Permit {
 			p.Kind, p.Content = db.PathRule, path
 		}
 	case "WebFetch":
-		host, ok := hostOf(q.Input)
+		host, ok := hostOf(q.Name, q.Input)
 		if !ok {
 			return nil
 		}
@@ -70,13 +71,13 @@ func covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 		command, ok := plainCommand(input)
 		return ok && extends(command, p.Content)
 	case db.PathRule:
-		path, ok := fileOf(input, dir)
+		path, ok := fileOf(tool, input, dir)
 		return ok && path == p.Content && !guarded(path)
 	case db.InsideRule:
-		path, ok := fileOf(input, dir)
+		path, ok := fileOf(tool, input, dir)
 		return ok && within(path, dir) && !guarded(path)
 	case db.HostRule:
-		host, ok := hostOf(input)
+		host, ok := hostOf(tool, input)
 		return ok && host == p.Content
 	case db.ToolRule:
 		return true
@@ -101,16 +102,10 @@ func plainCommand(input json.RawMessage) (string, bool) {
 }
 
 // fileOf is the file that a tool is about, without symbolic links.
-func fileOf(input json.RawMessage, dir string) (string, bool) {
-	var in toolInput
-	if err := json.Unmarshal(input, &in); err != nil {
-		return "", false
-	}
-	path := in.File
-	if path == "" {
-		path = in.Notebook
-	}
-	if path == "" {
+func fileOf(tool string, input json.RawMessage, dir string) (string, bool) {
+	in, err := readInput(tool, input)
+	path := cmp.Or(in.File, in.Notebook) // a tool has one of them
+	if err != nil || path == "" {
 		return "", false
 	}
 	if !filepath.IsAbs(path) {
@@ -149,9 +144,9 @@ func guarded(path string) bool {
 }
 
 // hostOf is the site of the page that a tool fetches.
-func hostOf(input json.RawMessage) (string, bool) {
-	var in toolInput
-	if err := json.Unmarshal(input, &in); err != nil {
+func hostOf(tool string, input json.RawMessage) (string, bool) {
+	in, err := readInput(tool, input)
+	if err != nil {
 		return "", false
 	}
 	u, err := url.Parse(in.URL)

@@ -162,6 +162,19 @@ func TestFilesOfTheProject(t *testing.T) {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
+	for _, input := range []string{ // what the tool itself does not take for its file
+		`{"file_path":"/etc/passwd","File_Path":"` + dir + `/a.txt"}`, `{"File_Path":"` + dir + `/a.txt","file_path":"/etc/passwd"}`,
+		`{"FILE_PATH":"` + dir + `/a.txt"}`, `{"notebook_path":"` + dir + `/a.txt"}`, `{"file_path":["` + dir + `/a.txt"]}`,
+	} {
+		if covers(inside, "Write", json.RawMessage(input), dir) {
+			t.Errorf("covered: %s", input)
+		}
+	}
+	notebook := db.Permit{Tool: "NotebookEdit", Kind: db.InsideRule}
+	if covers(notebook, "NotebookEdit", json.RawMessage(`{"file_path":"`+dir+`/a.ipynb","notebook_path":"/etc/passwd"}`), dir) ||
+		!covers(notebook, "NotebookEdit", json.RawMessage(`{"notebook_path":"`+dir+`/a.ipynb"}`), dir) {
+		t.Error("not the file of the notebook counts")
+	}
 	input := json.RawMessage(`{"file_path":"` + other + `/a.txt"}`)
 	p := permitFor(claude.ToolAsk{Name: "Write", Input: input}, dir)
 	if p == nil || p.Kind != db.PathRule || !covers(*p, "Write", input, dir) || covers(*p, "Write", json.RawMessage(`{"file_path":"`+other+`/b.txt"}`), dir) {
