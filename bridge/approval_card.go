@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -120,12 +122,30 @@ func shown(a db.Approval, l lang) (title, body string) {
 	if err != nil { // it is asked for only when it can be read
 		return fmt.Sprintf(approvalTexts.Asks.in(l), a.Tool), fenced("json", string(a.Input))
 	}
-	asks := func(what phrase) string { return fmt.Sprintf(approvalTexts.Asks.in(l), what.in(l)) }
 	switch a.Tool {
 	case claude.QuestionTool:
 		return approvalTexts.AsksQuestion.in(l), questionBody(a.Input, l)
 	case claude.PlanTool:
-		return approvalTexts.AsksPlan.in(l), in.Plan
+		return approvalTexts.AsksPlan.in(l), in.Plan + besides(a)
+	}
+	if title, body = inWords(a, in, l); title != "" {
+		return title, body + besides(a)
+	}
+	what := fmt.Sprintf(approvalTexts.Uses.in(l), visible(a.Tool))
+	if a.Tool == "NotebookEdit" {
+		what = approvalTexts.EditsNotebook.in(l)
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, a.Input, "", "  "); err != nil {
+		return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", string(a.Input))
+	}
+	return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", pretty.String())
+}
+
+// inWords is what an agent wants of a tool that is shown in a way of its own; without a title it is not.
+func inWords(a db.Approval, in toolInput, l lang) (title, body string) {
+	asks := func(what phrase) string { return fmt.Sprintf(approvalTexts.Asks.in(l), what.in(l)) }
+	switch a.Tool {
 	case "Bash":
 		what := approvalTexts.Runs
 		if in.Background {
@@ -151,15 +171,26 @@ func shown(a db.Approval, l lang) (title, body string) {
 	case "WebSearch":
 		return asks(approvalTexts.Searches), fenced("", in.Query)
 	}
-	what := fmt.Sprintf(approvalTexts.Uses.in(l), visible(a.Tool))
-	if a.Tool == "NotebookEdit" {
-		what = approvalTexts.EditsNotebook.in(l)
+	return "", ""
+}
+
+// besides are the parts of an input for which its tool's own way has no words, such as one that leads out of the sandbox.
+func besides(a db.Approval) string {
+	rest := map[string]json.RawMessage{}
+	if err := json.Unmarshal(a.Input, &rest); err != nil { // it could be read before
+		return ""
 	}
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, a.Input, "", "  "); err != nil {
-		return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", string(a.Input))
+	maps.DeleteFunc(rest, func(key string, _ json.RawMessage) bool {
+		return slices.Contains(inputKeys[a.Tool], key) || slices.Contains(plainKeys[a.Tool], key)
+	})
+	if len(rest) == 0 {
+		return ""
 	}
-	return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", pretty.String())
+	data, err := json.MarshalIndent(rest, "", "  ")
+	if err != nil {
+		return "\n\n" + fenced("json", string(a.Input))
+	}
+	return "\n\n" + fenced("json", string(data))
 }
 
 // named shows which file is meant: within the project from there, else in full.

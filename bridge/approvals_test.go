@@ -64,6 +64,9 @@ func TestWhatIsShownOfEachTool(t *testing.T) {
 		{"WebFetch", `{"url":"https://example.com/?a=b","prompt":"sum it up"}`, "**The agent wants to fetch a page**\n\n```\nhttps://example.com/?a=b\n```\n\nsum it up"},
 		{"WebSearch", `{"query":"magpies"}`, "**The agent wants to search the web**\n\n```\nmagpies\n```\n"},
 		{"Bash", `{"command":"sleep 9","run_in_background":true}`, "**The agent wants to run a command in the background**\n\n```bash\nsleep 9\n```\n"},
+		{"Bash", `{"command":"ls","timeout":5,"dangerouslyDisableSandbox":true}`, "**The agent wants to run a command**\n\n```bash\nls\n```\n\n\n```json\n{\n  \"dangerouslyDisableSandbox\": true\n}\n```\n"},
+		{"Read", `{"file_path":"/etc/hostname","Limit":5}`, "**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n\n\n```json\n{\n  \"Limit\": 5\n}\n```\n"},
+		{claude.PlanTool, `{"plan":"1. x","planFilePath":"/x","allowedPrompts":["a"]}`, "**The agent has a plan, and begins once it is approved**\n\n1. x\n\n```json\n{\n  \"allowedPrompts\": [\n    \"a\"\n  ]\n}\n```\n"},
 		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool mcp__a__b**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
 		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan, and begins once it is approved**\n\n1. x"},
 	} {

@@ -42,6 +42,12 @@ var inputKeys = map[string][]string{
 	claude.QuestionTool: {"questions"},
 }
 
+// plainKeys are what else is in the input of a tool and changes nothing for who decides.
+var plainKeys = map[string][]string{
+	"Bash":          {"timeout"},
+	claude.PlanTool: {"planFilePath"},
+}
+
 // readInput reads the input of a tool as the tool does, for which File_Path is not file_path. That is an error: the one
 // could be taken for the other.
 func readInput(tool string, input json.RawMessage) (in toolInput, err error) {
