@@ -141,6 +141,12 @@ func TestAnApprovalThatCameTooLate(t *testing.T) {
 	if got := a.state(); got != db.Withdrawn {
 		t.Errorf("state %s", got)
 	}
+	if a.approval.Always == nil {
+		t.Fatal("it has no always")
+	}
+	if rules, err := a.store.Rules().List(t.Context(), a.approval.Key); err != nil || len(rules) != 0 {
+		t.Errorf("from now on allowed: %+v, %v", rules, err)
+	}
 	var last db.Post
 	for {
 		p, err := a.store.Outbox().Next(t.Context(), a.approval.Key)
