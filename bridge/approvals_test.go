@@ -35,7 +35,7 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	if c.Body != want {
 		t.Errorf("body %q", c.Body)
 	}
-	if c.Footer != "30 分钟内没有人决定就视为拒绝。 “总是允许”只在本聊天、本项目有效：以 `git 'push'` 开头的单条命令。" {
+	if c.Footer != "30 分钟内没有人决定就视为拒绝。 “总是允许”只在本聊天、本项目有效：以 `git 'push'` 开头、只带常用选项的单条命令。" {
 		t.Errorf("footer %q", c.Footer)
 	}
 	if got := dos(c.Buttons); !reflect.DeepEqual(got, []string{doAllow, doAlways, doRefuse}) || !reflect.DeepEqual(dos(c.Form.Buttons), []string{doRefuse}) {

@@ -70,7 +70,7 @@ var approvalTexts = struct {
 	Several:          phrase{"可多选", "several may be chosen"},
 
 	ScopeExact:  phrase{"仅这一条命令", "this very command only"},
-	ScopePrefix: phrase{"以 %s 开头的单条命令", "single commands that begin with %s"},
+	ScopePrefix: phrase{"以 %s 开头、只带常用选项的单条命令", "single commands that begin with %s and have usual options only"},
 	ScopePath:   phrase{"%s 文件 %s", "%s of the file %s"},
 	ScopeInside: phrase{"%s 项目内的文件", "%s of files in the project"},
 	ScopeHost:   phrase{"访问 %s 的网页", "pages of %s"},
