@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"magpie/db"
 	"magpie/internal/chat"
@@ -94,63 +95,57 @@ func outcomeLine(a db.Approval, l lang) string {
 	return text
 }
 
-// toolInput is what the agent wants of the tools that are shown in a way of their own.
-type toolInput struct {
-	Command     string `json:"command"`
-	Description string `json:"description"`
-	Background  bool   `json:"run_in_background"`
-
-	File       string `json:"file_path"`
-	Notebook   string `json:"notebook_path"`
-	Content    string `json:"content"`
-	Old        string `json:"old_string"`
-	New        string `json:"new_string"`
-	ReplaceAll bool   `json:"replace_all"`
-
-	URL    string `json:"url"`
-	Prompt string `json:"prompt"`
-	Query  string `json:"query"`
-
-	Plan string `json:"plan"`
-}
-
-// What is shown of what an agent wants, in bytes. A command is shown whole or not run: what is left out could be
-// what matters. Of contents the beginning and the end are shown, and how much is left out.
-const (
-	longestCommand = 30_000
-	longestContent = 12_000
-)
+// longestShown is how much of what an agent wants is shown, in bytes. It is shown whole or not done: what is left out could
+// be what matters. Beyond this nobody would read the cards that it takes.
+const longestShown = 60_000
 
 // unshowable is what the agent reads when it wants something that cannot be shown; empty = it can be.
 func unshowable(tool string, input json.RawMessage) string {
-	var in toolInput
-	if err := json.Unmarshal(input, &in); err != nil {
+	if _, err := readInput(tool, input); err != nil {
 		return "The tool's input cannot be shown to the user, who has to allow it."
 	}
-	switch {
-	case tool == claude.QuestionTool:
+	if tool == claude.QuestionTool {
 		if _, err := questionsOf(input); err != nil {
 			return "The questions cannot be shown: " + err.Error() + "."
 		}
-	case tool == claude.PlanTool, tool == "Write", tool == "Edit", tool == "NotebookEdit":
-	case len(input) > longestCommand:
-		return "This is too long to be shown to the user, who has to allow it. Do it in smaller steps, or write it to a file first and run that."
+	}
+	if _, body := shown(db.Approval{Tool: tool, Input: input}, en); len(body) > longestShown {
+		return "This is too long to be shown to the user, who has to allow it. Do it in smaller steps. A long command can be written to a file " +
+			"piece by piece and run from there."
 	}
 	return ""
 }
 
 // shown is what an agent wants, as people read it: a title and the exact text.
 func shown(a db.Approval, l lang) (title, body string) {
-	var in toolInput
-	if err := json.Unmarshal(a.Input, &in); err != nil { // it is asked for only when it can be read
+	in, err := readInput(a.Tool, a.Input)
+	if err != nil { // it is asked for only when it can be read
 		return fmt.Sprintf(approvalTexts.Asks.in(l), a.Tool), fenced("json", string(a.Input))
 	}
-	asks := func(what phrase) string { return fmt.Sprintf(approvalTexts.Asks.in(l), what.in(l)) }
 	switch a.Tool {
 	case claude.QuestionTool:
 		return approvalTexts.AsksQuestion.in(l), questionBody(a.Input, l)
 	case claude.PlanTool:
-		return approvalTexts.AsksPlan.in(l), in.Plan
+		return approvalTexts.AsksPlan.in(l), in.Plan + besides(a)
+	}
+	if title, body = inWords(a, in, l); title != "" {
+		return title, body + besides(a)
+	}
+	what := fmt.Sprintf(approvalTexts.Uses.in(l), visible(a.Tool))
+	if a.Tool == "NotebookEdit" {
+		what = approvalTexts.EditsNotebook.in(l)
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, a.Input, "", "  "); err != nil {
+		return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", string(a.Input))
+	}
+	return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", pretty.String())
+}
+
+// inWords is what an agent wants of a tool that is shown in a way of its own; without a title it is not.
+func inWords(a db.Approval, in toolInput, l lang) (title, body string) {
+	asks := func(what phrase) string { return fmt.Sprintf(approvalTexts.Asks.in(l), what.in(l)) }
+	switch a.Tool {
 	case "Bash":
 		what := approvalTexts.Runs
 		if in.Background {
@@ -162,13 +157,13 @@ func shown(a db.Approval, l lang) (title, body string) {
 		}
 		return asks(what), body
 	case "Write":
-		return asks(approvalTexts.Writes), named(in.File, a.Project) + fenced("", clipped(in.Content, l))
+		return asks(approvalTexts.Writes), named(in.File, a.Project) + fenced("", in.Content)
 	case "Edit":
 		what := approvalTexts.Edits
 		if in.ReplaceAll {
 			what = approvalTexts.EditsAll
 		}
-		return asks(what), named(in.File, a.Project) + fenced("diff", clipped(marked("- ", in.Old)+"\n"+marked("+ ", in.New), l))
+		return asks(what), named(in.File, a.Project) + fenced("diff", marked("- ", in.Old)+"\n"+marked("+ ", in.New))
 	case "Read":
 		return asks(approvalTexts.Reads), named(in.File, a.Project)
 	case "WebFetch":
@@ -176,15 +171,26 @@ func shown(a db.Approval, l lang) (title, body string) {
 	case "WebSearch":
 		return asks(approvalTexts.Searches), fenced("", in.Query)
 	}
-	what := fmt.Sprintf(approvalTexts.Uses.in(l), visible(a.Tool))
-	if a.Tool == "NotebookEdit" {
-		what = approvalTexts.EditsNotebook.in(l)
+	return "", ""
+}
+
+// besides are the parts of an input for which its tool's own way has no words, such as one that leads out of the sandbox.
+func besides(a db.Approval) string {
+	rest := map[string]json.RawMessage{}
+	if err := json.Unmarshal(a.Input, &rest); err != nil { // it could be read before
+		return ""
 	}
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, a.Input, "", "  "); err != nil {
-		return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", string(a.Input))
+	maps.DeleteFunc(rest, func(key string, _ json.RawMessage) bool {
+		return slices.Contains(inputKeys[a.Tool], key) || slices.Contains(plainKeys[a.Tool], key)
+	})
+	if len(rest) == 0 {
+		return ""
 	}
-	return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", clipped(pretty.String(), l))
+	data, err := json.MarshalIndent(rest, "", "  ")
+	if err != nil {
+		return "\n\n" + fenced("json", string(a.Input))
+	}
+	return "\n\n" + fenced("json", string(data))
 }
 
 // named shows which file is meant: within the project from there, else in full.
@@ -201,17 +207,6 @@ func marked(mark, text string) string {
 		return ""
 	}
 	return mark + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+mark)
-}
-
-// clipped is a text without its middle, if it is long.
-func clipped(text string, l lang) string {
-	if len(text) <= longestContent {
-		return text
-	}
-	head, tail := strings.ToValidUTF8(text[:longestContent*3/4], ""), strings.ToValidUTF8(text[len(text)-longestContent/4:], "")
-	omitted := strings.TrimSuffix(strings.TrimPrefix(text, head), tail)
-	note := fmt.Sprintf(approvalTexts.Omitted.in(l), strings.Count(omitted, "\n"), utf8.RuneCountInString(omitted))
-	return head + "\n\n" + note + "\n\n" + tail
 }
 
 // fenced is a text as a block of code in which nothing is markup, and nothing is hidden.

@@ -65,10 +65,29 @@ func (a Access) mayDecide(ap db.Approval, who chat.Actor) bool {
 	return slices.Contains(ap.Askers, who.ID) || a.admin(who)
 }
 
+// workspace is where an agent works.
+type workspace struct {
+	dir       string
+	looksOnly bool // nothing can be allowed there, by anybody
+}
+
+// workspace is where the agent of a chat works, given its folder. A project whose own mode is below the usual one is for
+// looking only: there an approved plan would lead out of the mode that is the most it allows.
+func (cfg Config) workspace(c db.Chat, dir string) workspace {
+	p, err := cfg.site(c)
+	own := cfg.Projects[p.name].Mode
+	return workspace{dir, err != nil || own != "" && rank(own) < rank(defaultMode)}
+}
+
 // ask has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them, and
 // reports whether the agent has to; answer is called once they have decided.
-func (as *approvals) ask(ctx context.Context, c db.Claim, dir string, q claude.ToolAsk, answer func(claude.Verdict) bool) (waits bool) {
-	log := zerolog.Ctx(ctx)
+func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, answer func(claude.Verdict) bool) (waits bool) {
+	log, dir := zerolog.Ctx(ctx), w.dir
+	if w.looksOnly && q.Name != claude.QuestionTool {
+		log.Info().Str("tool", q.Name).Msg("tool refused: the project is for looking only")
+		answer(claude.Verdict{Why: lookOnly})
+		return false
+	}
 	if n := as.ruled(ctx, c.Turn.Key, dir, q); n != 0 {
 		log.Info().Str("tool", q.Name).Int64("rule", n).Msg("tool allowed by a rule of the chat")
 		answer(claude.Verdict{Allow: true, Input: q.Input})
@@ -146,6 +165,8 @@ func (as *approvals) waits(id string) bool {
 const (
 	notAsked = "This needs a permission, and nobody could be asked for it right now. Do not try it again or by other means. Tell the " +
 		"user what you wanted to do and why."
+	lookOnly = "This project is for looking only: nothing can be changed or run in it, and a plan for it cannot be approved. Do not try it by other " +
+		"means. Answer with what you have found, and with your plan if there is one."
 	notDecided = "This needs a permission, and nobody has given it in time. Do not try it again or by other means. Tell the user what you " +
 		"wanted to do and why, so that they can ask for it again."
 )

@@ -35,7 +35,7 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	if c.Body != want {
 		t.Errorf("body %q", c.Body)
 	}
-	if c.Footer != "30 分钟内没有人决定就视为拒绝。 “总是允许”只在本聊天、本项目有效：以 `git 'push'` 开头的单条命令。" {
+	if c.Footer != "30 分钟内没有人决定就视为拒绝。 “总是允许”只在本聊天、本项目有效：以 `git 'push'` 开头、只带常用选项的单条命令。" {
 		t.Errorf("footer %q", c.Footer)
 	}
 	if got := dos(c.Buttons); !reflect.DeepEqual(got, []string{doAllow, doAlways, doRefuse}) || !reflect.DeepEqual(dos(c.Form.Buttons), []string{doRefuse}) {
@@ -64,6 +64,9 @@ func TestWhatIsShownOfEachTool(t *testing.T) {
 		{"WebFetch", `{"url":"https://example.com/?a=b","prompt":"sum it up"}`, "**The agent wants to fetch a page**\n\n```\nhttps://example.com/?a=b\n```\n\nsum it up"},
 		{"WebSearch", `{"query":"magpies"}`, "**The agent wants to search the web**\n\n```\nmagpies\n```\n"},
 		{"Bash", `{"command":"sleep 9","run_in_background":true}`, "**The agent wants to run a command in the background**\n\n```bash\nsleep 9\n```\n"},
+		{"Bash", `{"command":"ls","timeout":5,"dangerouslyDisableSandbox":true}`, "**The agent wants to run a command**\n\n```bash\nls\n```\n\n\n```json\n{\n  \"dangerouslyDisableSandbox\": true\n}\n```\n"},
+		{"Read", `{"file_path":"/etc/hostname","Limit":5}`, "**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n\n\n```json\n{\n  \"Limit\": 5\n}\n```\n"},
+		{claude.PlanTool, `{"plan":"1. x","planFilePath":"/x","allowedPrompts":["a"]}`, "**The agent has a plan, and begins once it is approved**\n\n1. x\n\n```json\n{\n  \"allowedPrompts\": [\n    \"a\"\n  ]\n}\n```\n"},
 		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool mcp__a__b**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
 		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan, and begins once it is approved**\n\n1. x"},
 	} {
@@ -82,8 +85,15 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 		input json.RawMessage
 		shown bool
 	}{
-		{"Bash", long("command", 29_000), true}, {"Bash", long("command", 31_000), false}, {"mcp__a__b", long("x", 31_000), false},
-		{"Write", long("content", 500_000), true}, {claude.PlanTool, long("plan", 50_000), true}, {"Bash", json.RawMessage(`[]`), false},
+		{"Bash", long("command", 59_000), true}, {"Bash", long("command", 61_000), false}, {"mcp__a__b", long("x", 61_000), false},
+		{"Bash", json.RawMessage(`{"command":"x","description":"` + strings.Repeat("x", 61_000) + `"}`), false},
+		{"Write", long("content", 59_000), true}, {"Write", long("content", 61_000), false}, {"Edit", long("old_string", 61_000), false},
+		{"Edit", long("new_string", 59_000), true}, {"NotebookEdit", long("new_source", 61_000), false}, {"WebFetch", long("prompt", 61_000), false},
+		{claude.PlanTool, long("plan", 50_000), true}, {claude.PlanTool, long("plan", 61_000), false}, {"Bash", json.RawMessage(`[]`), false},
+		{"Write", json.RawMessage(`{"content":"` + strings.Repeat(`\u202e`, 6_000) + `"}`), false}, // as it is shown
+		{"Bash", json.RawMessage(`{"command":"rm x","Command":"ls"}`), false}, {"Edit", json.RawMessage(`{"file_path":"a","FILE_PATH":"b"}`), false},
+		{"mcp__a__b", json.RawMessage(`{"query":{"a":1},"Query":2}`), true}, // all of it is shown
+		{claude.QuestionTool, json.RawMessage(`{"questions":[],"Questions":[{"question":"a"}]}`), false},
 		{claude.QuestionTool, json.RawMessage(`{"questions":[]}`), false},
 		{claude.QuestionTool, json.RawMessage(`{"questions":[{"question":"a"},{"question":"a"}]}`), false},
 		{claude.QuestionTool, json.RawMessage(`{"questions":[{"question":"a"}]}`), true},
@@ -92,10 +102,18 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 			t.Errorf("%s with %d bytes: %q", tc.tool, len(tc.input), got)
 		}
 	}
-	text := strings.Repeat("字", 10_000) + "\n" + strings.Repeat("x\n", 3000)
-	got := clipped(text, zh)
-	if len(got) > longestContent+200 || !strings.HasPrefix(got, "字字") || !strings.HasSuffix(got, "x\n") || !strings.Contains(got, "（中间还有 1501 行、") {
-		t.Errorf("%d bytes: %q", len(got), got[8900:9300])
+	whole := strings.Repeat("字", 5_000) + "\n" + strings.Repeat("x\n", 9_000)
+	for tool, input := range map[string]map[string]string{
+		"Write": {"content": whole}, "Edit": {"old_string": "y", "new_string": whole}, "mcp__a__b": {"x": strings.ReplaceAll(whole, "\n", "")},
+	} {
+		data, err := json.Marshal(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body := shown(askingFor(tool, string(data)), zh)
+		if strings.Count(body, "字") != 5_000 || strings.Count(body, "x") < 9_000 {
+			t.Errorf("%s: %d bytes are shown", tool, len(body))
+		}
 	}
 }
 

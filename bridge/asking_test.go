@@ -50,7 +50,7 @@ func newAsking(t *testing.T, patience time.Duration) *asking {
 	tongue := func(context.Context, chat.Key) lang { return en }
 	a.as = newApprovals(store, newOutbox(store, &recorder{}, outgoing{}, tongue, zerolog.Nop()), newGate(cfg, store, zerolog.Nop()), tongue, zerolog.Nop())
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
-	a.as.ask(t.Context(), claim, "/p", ask, func(v claude.Verdict) bool {
+	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Verdict) bool {
 		if !a.gone {
 			a.verdicts <- v
 		}
@@ -141,6 +141,12 @@ func TestAnApprovalThatCameTooLate(t *testing.T) {
 	if got := a.state(); got != db.Withdrawn {
 		t.Errorf("state %s", got)
 	}
+	if a.approval.Always == nil {
+		t.Fatal("it has no always")
+	}
+	if rules, err := a.store.Rules().List(t.Context(), a.approval.Key); err != nil || len(rules) != 0 {
+		t.Errorf("from now on allowed: %+v, %v", rules, err)
+	}
 	var last db.Post
 	for {
 		p, err := a.store.Outbox().Next(t.Context(), a.approval.Key)
@@ -193,11 +199,40 @@ func TestAQuestionThatCannotBeStored(t *testing.T) {
 	}
 	claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}}
 	var got claude.Verdict
-	a.as.ask(t.Context(), claim, "/p", claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}, func(v claude.Verdict) bool {
+	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}, func(v claude.Verdict) bool {
 		got = v
 		return true
 	})
 	if got.Allow || got.Why != notAsked {
 		t.Errorf("verdict %+v", got)
+	}
+}
+
+// In a project that is for looking only nobody can allow anything, also not by approving a plan. Questions are asked.
+func TestAProjectForLookingOnly(t *testing.T) {
+	a := newAsking(t, time.Hour)
+	cfg := Config{Project: "/p", PermissionMode: claude.PlanMode, Projects: map[string]Project{
+		"plans": {Path: "/plans", Mode: claude.PlanMode}, "silent": {Path: "/silent", Mode: "dontAsk"}, "edits": {Path: "/edits", Mode: editsMode}, "plain": {Path: "/plain"},
+	}}
+	for project, want := range map[string]map[string]bool{
+		"plans":  {claude.PlanTool: false, "Bash": false, "Write": false, claude.QuestionTool: true},
+		"silent": {claude.PlanTool: false, claude.QuestionTool: true},
+		"gone":   {"Bash": false},
+		"edits":  {claude.PlanTool: true, "Bash": true},
+		"plain":  {claude.PlanTool: true, "Bash": true},
+		"":       {claude.PlanTool: true, "Bash": true},
+	} {
+		for tool, asked := range want {
+			claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}, Chat: db.Chat{Settings: db.Settings{Project: project}}}
+			input := json.RawMessage(`{"plan":"x","command":"x","file_path":"x","questions":[{"question":"a"}]}`)
+			var verdicts []claude.Verdict
+			waits := a.as.ask(t.Context(), claim, cfg.workspace(claim.Chat, "/p"), claude.ToolAsk{Name: tool, Input: input}, func(v claude.Verdict) bool {
+				verdicts = append(verdicts, v)
+				return true
+			})
+			if waits != asked || !asked && (len(verdicts) != 1 || verdicts[0].Allow || verdicts[0].Why != lookOnly) {
+				t.Errorf("%s in project %q: waits %v, %+v", tool, project, waits, verdicts)
+			}
+		}
 	}
 }

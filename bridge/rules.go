@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,7 @@ func permitFor(q claude.ToolAsk, dir string) *db.Permit {
 			p.Kind, p.Content = db.PrefixRule, prefix
 		}
 	case "Write", "Edit", "NotebookEdit", "Read":
-		path, ok := fileOf(q.Input, dir)
+		path, ok := fileOf(q.Name, q.Input, dir)
 		switch {
 		case !ok || guarded(path):
 			return nil
@@ -43,7 +44,7 @@ func permitFor(q claude.ToolAsk, dir string) *db.Permit {
 			p.Kind, p.Content = db.PathRule, path
 		}
 	case "WebFetch":
-		host, ok := hostOf(q.Input)
+		host, ok := hostOf(q.Name, q.Input)
 		if !ok {
 			return nil
 		}
@@ -68,15 +69,15 @@ func covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 		return ok && command == p.Content
 	case db.PrefixRule:
 		command, ok := plainCommand(input)
-		return ok && single(command) && hasWords(command, p.Content)
+		return ok && extends(command, p.Content)
 	case db.PathRule:
-		path, ok := fileOf(input, dir)
+		path, ok := fileOf(tool, input, dir)
 		return ok && path == p.Content && !guarded(path)
 	case db.InsideRule:
-		path, ok := fileOf(input, dir)
+		path, ok := fileOf(tool, input, dir)
 		return ok && within(path, dir) && !guarded(path)
 	case db.HostRule:
-		host, ok := hostOf(input)
+		host, ok := hostOf(tool, input)
 		return ok && host == p.Content
 	case db.ToolRule:
 		return true
@@ -100,44 +101,11 @@ func plainCommand(input json.RawMessage) (string, bool) {
 	return command, err == nil && strings.TrimSpace(command) != ""
 }
 
-// runners run whatever follows them: their name says nothing about what is done.
-var runners = []string{
-	"sh", "bash", "zsh", "dash", "fish", "python", "python3", "node", "bun", "deno", "perl", "ruby", "php", "sudo", "su", "doas", "env", "xargs",
-	"eval", "exec", "source", ".", "time", "nohup", "timeout", "nice", "ssh", "find", "command", "builtin",
-}
-
-// prefixOf is the beginning by which the CLI proposes to allow a command.
-func prefixOf(command string, proposed []claude.Rule) (string, bool) {
-	if len(proposed) != 1 || proposed[0].Tool != "Bash" || !single(command) {
-		return "", false
-	}
-	prefix, ok := strings.CutSuffix(proposed[0].Content, " *")
-	first, _, _ := strings.Cut(prefix, " ")
-	ok = ok && strings.TrimSpace(prefix) == prefix && prefix != "" && !strings.ContainsAny(prefix, "*?") && !slices.Contains(runners, filepath.Base(first))
-	return prefix, ok && hasWords(command, prefix)
-}
-
-// single reports whether a command surely is one command: nothing in it can begin another one, or lead its output elsewhere.
-func single(command string) bool {
-	return !strings.ContainsAny(command, ";&|<>$`(){}\\\n\r\x00!")
-}
-
-// hasWords reports whether a command begins with these words.
-func hasWords(command, words string) bool {
-	return command == words || strings.HasPrefix(command, words+" ")
-}
-
 // fileOf is the file that a tool is about, without symbolic links.
-func fileOf(input json.RawMessage, dir string) (string, bool) {
-	var in toolInput
-	if err := json.Unmarshal(input, &in); err != nil {
-		return "", false
-	}
-	path := in.File
-	if path == "" {
-		path = in.Notebook
-	}
-	if path == "" {
+func fileOf(tool string, input json.RawMessage, dir string) (string, bool) {
+	in, err := readInput(tool, input)
+	path := cmp.Or(in.File, in.Notebook) // a tool has one of them
+	if err != nil || path == "" {
 		return "", false
 	}
 	if !filepath.IsAbs(path) {
@@ -176,9 +144,9 @@ func guarded(path string) bool {
 }
 
 // hostOf is the site of the page that a tool fetches.
-func hostOf(input json.RawMessage) (string, bool) {
-	var in toolInput
-	if err := json.Unmarshal(input, &in); err != nil {
+func hostOf(tool string, input json.RawMessage) (string, bool) {
+	in, err := readInput(tool, input)
+	if err != nil {
 		return "", false
 	}
 	u, err := url.Parse(in.URL)

@@ -27,7 +27,13 @@ func TestWhatAlwaysStandsFor(t *testing.T) {
 		proposed []claude.Rule
 		want     db.Permit
 	}{
-		{"git push origin main", bash("git push *"), db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git push"}},
+		{"go test ./...", bash("go test *"), db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "go test"}},
+		{"git commit -m 'a b'", bash("git commit *"), db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git commit"}},
+		{"go test -exec x ./...", bash("go test *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "go test -exec x ./..."}},
+		{"git push origin main", bash("git push *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "git push origin main"}},
+		{"rm build", bash("rm build *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm build"}},
+		{"curl localhost", bash("curl localhost *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "curl localhost"}},
+		{"git log", bash("git log *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "git log"}},
 		{"rm *.log", bash("rm *.log"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm *.log"}},
 		{"make all", bash("make all"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "make all"}},
 		{"git push; rm -rf x", bash("git push *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "git push; rm -rf x"}},
@@ -66,15 +72,27 @@ func TestWhatAlwaysStandsFor(t *testing.T) {
 }
 
 func TestWhatARuleCovers(t *testing.T) {
-	prefix := db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git push"}
+	prefix := func(words string) db.Permit { return db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: words} }
 	exact := db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm *.log"}
 	for command, want := range map[string]bool{
-		"git push": true, "git push origin 'a b'": true, "git pushx": false, "git  push": false, "git push; x": false, "git push && x": false,
-		"git push | x": false, "git push $(x)": false, "git push `x`": false, "git push > x": false, "git push\nx": false, "git push \\\nx": false,
-		"git push & x": false, "git push {a,b}": false, "git push <x": false, " git push": false, "git push\r x": false,
+		"git add": true, "git add 'a b' c": true, "git addx": false, "git  add": false, "git add; x": false, "git add && x": false,
+		"git add | x": false, "git add $(x)": false, "git add `x`": false, "git add > x": false, "git add\nx": false, "git add \\\nx": false,
+		"git add & x": false, "git add {a,b}": false, "git add <x": false, " git add": false, "git add\r x": false, "git add -A -- x": true,
+		"git add -f x": false, "git add '-f' x": false, "git add -''f x": false, "git add \"-f\" x": false, "git add 'x": false, "git add *": false,
+		"git add '*'": true, "git add ~/x": false, "git add a/../../x": false, "git add /x": false, "git add a..b": true,
 	} {
-		if got := covers(prefix, "Bash", bashInput(t, command), "/p"); got != want {
+		if got := covers(prefix("git add"), "Bash", bashInput(t, command), "/p"); got != want {
 			t.Errorf("prefix, %q: %v", command, got)
+		}
+	}
+	for command, words := range map[string]string{ // which rules of earlier versions have allowed
+		"rm build -rf /home/me": "rm build", "curl localhost -T x evil": "curl localhost", "git fetch --upload-pack=x": "git fetch",
+		"git diff --output=x": "git diff", "git diff --outp x": "git diff", "go test -exec x": "go test", "go test --exec=x": "go test", "go build -o x": "go build",
+		"go build -C x": "go build", "go vet -vettool=x": "go vet", "npm test --script-shell=x": "npm test", "cargo test --config x": "cargo test",
+		"git diff --stat=/etc/x": "git diff", "git diff /etc/passwd /dev/null": "git diff", "tar xf a --to-command=x": "tar xf",
+	} {
+		if covers(prefix(words), "Bash", bashInput(t, command), "/p") {
+			t.Errorf("covered: %q", command)
 		}
 	}
 	for command, want := range map[string]bool{"rm *.log": true, "rm a.log": false, "rm *.log ": false, "rm *.log x": false} {
@@ -143,6 +161,19 @@ func TestFilesOfTheProject(t *testing.T) {
 		if got := covers(inside, "Write", input, dir); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
+	}
+	for _, input := range []string{ // what the tool itself does not take for its file
+		`{"file_path":"/etc/passwd","File_Path":"` + dir + `/a.txt"}`, `{"File_Path":"` + dir + `/a.txt","file_path":"/etc/passwd"}`,
+		`{"FILE_PATH":"` + dir + `/a.txt"}`, `{"notebook_path":"` + dir + `/a.txt"}`, `{"file_path":["` + dir + `/a.txt"]}`,
+	} {
+		if covers(inside, "Write", json.RawMessage(input), dir) {
+			t.Errorf("covered: %s", input)
+		}
+	}
+	notebook := db.Permit{Tool: "NotebookEdit", Kind: db.InsideRule}
+	if covers(notebook, "NotebookEdit", json.RawMessage(`{"file_path":"`+dir+`/a.ipynb","notebook_path":"/etc/passwd"}`), dir) ||
+		!covers(notebook, "NotebookEdit", json.RawMessage(`{"notebook_path":"`+dir+`/a.ipynb"}`), dir) {
+		t.Error("not the file of the notebook counts")
 	}
 	input := json.RawMessage(`{"file_path":"` + other + `/a.txt"}`)
 	p := permitFor(claude.ToolAsk{Name: "Write", Input: input}, dir)

@@ -9,7 +9,7 @@ var approvalTexts = struct {
 	WasAllowed, FromNowOn, WasRefused, WasExpired, WasWithdrawn, WasLost, WasApproved, WasNotApproved        phrase
 	WasAnswered, WasSkipped, Somebody, Said                                                                  phrase
 	Runs, RunsInBackground, Writes, Edits, EditsAll, EditsNotebook, Reads, Fetches, Searches, Uses           phrase
-	Omitted, Several                                                                                         phrase
+	Several                                                                                                  phrase
 	ScopeExact, ScopePrefix, ScopePath, ScopeInside, ScopeHost, ScopeTool                                    phrase
 	HelpAllow, ArgsAllow, AllowNone, AllowHead, AllowLine, AllowFoot, AllowUsage, AllowUnknown, AllowRevoked phrase
 }{
@@ -67,11 +67,10 @@ var approvalTexts = struct {
 	Fetches:          phrase{"访问网页", "fetch a page"},
 	Searches:         phrase{"搜索网页", "search the web"},
 	Uses:             phrase{"使用工具 %s", "use the tool %s"},
-	Omitted:          phrase{"（中间还有 %d 行、%d 字没有显示）", "(%d lines, %d characters in between are not shown)"},
 	Several:          phrase{"可多选", "several may be chosen"},
 
 	ScopeExact:  phrase{"仅这一条命令", "this very command only"},
-	ScopePrefix: phrase{"以 %s 开头的单条命令", "single commands that begin with %s"},
+	ScopePrefix: phrase{"以 %s 开头、只带常用选项的单条命令", "single commands that begin with %s and have usual options only"},
 	ScopePath:   phrase{"%s 文件 %s", "%s of the file %s"},
 	ScopeInside: phrase{"%s 项目内的文件", "%s of files in the project"},
 	ScopeHost:   phrase{"访问 %s 的网页", "pages of %s"},

@@ -347,7 +347,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		}
 		switch e := ev.(type) {
 		case claude.ToolAsk:
-			if b.approvals.ask(ctx, t.claim, p.Dir(), e, func(v claude.Verdict) bool { return p.Answer(e.ID, v) }) {
+			if b.approvals.ask(ctx, t.claim, b.cfg.workspace(t.claim.Chat, p.Dir()), e, func(v claude.Verdict) bool { return p.Answer(e.ID, v) }) {
 				b.pool.Rest(p)
 			}
 		case claude.ToolAskEnd:

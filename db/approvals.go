@@ -166,22 +166,28 @@ type Settling struct {
 	Always bool          // what it allows for good becomes a rule
 }
 
-// Settle stores the Settlement of a. It returns [ErrNotFound] when a is not, or no longer, in the state that s wants, and
+// Settle stores the Settlement of a. An approval of which nothing has come leaves no rule behind either. It returns [ErrNotFound] when a is not, or no longer, in the state that s wants, and
 // [ErrRepeated] when the event is known.
 func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 	err := as.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := takeEvent(ctx, as.db, tx, s.Event); err != nil {
 			return err
 		}
+		if s.From == Approved && a.Always != nil {
+			if err := as.db.Rules().undo(ctx, tx, a); err != nil {
+				return err
+			}
+		}
 		var replyTo string
-		row := tx.QueryRowContext(ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, millis(as.db.now()), s.From)
+		now := as.db.now()
+		row := tx.QueryRowContext(ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, millis(now), s.From)
 		if err := row.Scan(&replyTo); errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound
 		} else if err != nil {
 			return err
 		}
 		if s.Always && a.Always != nil {
-			if err := as.db.Rules().add(ctx, tx, a.Key, a.Project, *a.Always, a.By); err != nil {
+			if err := as.db.Rules().add(ctx, tx, a, now); err != nil {
 				return err
 			}
 		}

@@ -171,6 +171,41 @@ func TestRulesOfAChat(t *testing.T) {
 	}
 }
 
+// A decision that came too late takes back the rule that it has made, and no other one.
+func TestAnApprovalThatCameToNothingLeavesNoRule(t *testing.T) {
+	d := fresh(t)
+	turn := accept(t, d, say("om_1", "go")).Turn
+	always := func() db.Approval {
+		t.Helper()
+		a := asking(t, d, turn)
+		a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}
+		if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting, Always: true}); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	withdraw := func(a db.Approval, want int) {
+		t.Helper()
+		a.Settlement = db.Settlement{State: db.Withdrawn}
+		if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Approved}); err != nil {
+			t.Fatal(err)
+		}
+		if rules, err := d.Rules().List(t.Context(), oc); err != nil || len(rules) != want {
+			t.Errorf("rules %+v, %v", rules, err)
+		}
+	}
+	withdraw(always(), 0)
+	first := always()
+	rules, err := d.Rules().List(t.Context(), oc)
+	if err != nil || len(rules) != 1 {
+		t.Fatalf("rules %+v, %v", rules, err)
+	}
+	for !time.Now().Truncate(time.Millisecond).After(rules[0].Made) { // two decisions are never made at the same instant
+	}
+	withdraw(always(), 1) // the rule is the first one's
+	withdraw(first, 0)
+}
+
 // That people were being asked when the program ended is known for as long as the turn is not recovered, also when only
 // the question was.
 func TestUnansweredApprovals(t *testing.T) {

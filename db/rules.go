@@ -73,11 +73,24 @@ const insertRule = `INSERT INTO rules (chat_key, number, project, tool, kind, co
 	HAVING NOT EXISTS (SELECT 1 FROM rules WHERE chat_key = ?1 AND project = ?2 AND tool = ?3 AND kind = ?4 AND content = ?5
 		AND revoked_at = 0)`
 
-// add puts a rule in force, in the transaction of the decision that makes it. One that is in force already stays as it is.
-func (rs Rules) add(ctx context.Context, tx *sql.Tx, key chat.Key, project string, g Permit, by chat.Actor) error {
-	_, err := tx.ExecContext(ctx, insertRule, key.String(), project, g.Tool, g.Kind, g.Content, by.ID, by.Name, millis(rs.db.now()))
+// add puts in force what an approval allows for good, in the transaction of its decision. A rule that is in force already
+// stays as it is.
+func (rs Rules) add(ctx context.Context, tx *sql.Tx, a Approval, now time.Time) error {
+	_, err := tx.ExecContext(ctx, insertRule, a.Key.String(), a.Project, a.Always.Tool, a.Always.Kind, a.Always.Content, a.By.ID, a.By.Name, millis(now))
 	if err != nil {
 		return fmt.Errorf("add rule: %w", err)
+	}
+	return nil
+}
+
+const undoRule = `UPDATE rules SET revoked_at = ?2 WHERE tool = ?3 AND kind = ?4 AND content = ?5 AND revoked_at = 0 AND
+	(chat_key, project, made_by, made_at) = (SELECT chat_key, project, decided_by, decided_at FROM approvals WHERE id = ?1)`
+
+// undo ends the rule that the decision of an approval has made, if it has made one, as long as that decision is stored.
+func (rs Rules) undo(ctx context.Context, tx *sql.Tx, a Approval) error {
+	_, err := tx.ExecContext(ctx, undoRule, a.ID, millis(rs.db.now()), a.Always.Tool, a.Always.Kind, a.Always.Content)
+	if err != nil {
+		return fmt.Errorf("undo rule: %w", err)
 	}
 	return nil
 }
