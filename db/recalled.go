@@ -155,24 +155,32 @@ func (said Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (
 	return true, err
 }
 
-// A session holds what its turns asked, and what was overheard before them.
-const wasTold = `SELECT EXISTS (SELECT 1 FROM turns WHERE chat_key = ?1 AND id = ?2 AND attempts > 0)
-	OR ?2 = 0 AND EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND seq > ?3 AND turn_id > 0)`
+// What was overheard is told with the questions that were written after it, whenever it came.
+const firstTold = `SELECT COALESCE(CASE WHEN ?2 > 0 THEN (SELECT id FROM turns WHERE chat_key = ?1 AND id = ?2 AND attempts > 0)
+	ELSE (SELECT MIN(turn_id) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND epoch = ?3 AND seq > ?4 - 500 AND (seq > ?4 OR sent_at >= ?5))
+	END, 0)`
+
+// A session holds what its turns were told, so one that ran later may hold it as well.
+const forgetPastSessions = `UPDATE turns SET session_id = '' WHERE chat_key = ?1 AND session_id <> '' AND session_id IN
+	(SELECT session_id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND id >= ?3 AND session_id <> '')`
 
 const giveSessionUp = `UPDATE chats SET ` + noSession + ` WHERE key = ?1 AND epoch = ?2`
 
 const giveSummaryUp = `UPDATE chats SET summary = '', summary_seq = 0, summary_at = 0 WHERE key = ?1 AND epoch = ?2 AND summary_seq >= ?3 AND summary_seq <> 0`
 
-// forgetContext gives up what may hold the message in other words.
+// forgetContext gives up what may hold the message in other words, also what the chat could go back to.
 func (v version) forgetContext(ctx context.Context, tx *sql.Tx) error {
-	var told bool
+	var turn int64
 	key := v.Key.String()
-	if err := tx.QueryRowContext(ctx, wasTold, key, v.Turn, v.Seq).Scan(&told); err != nil {
+	if err := tx.QueryRowContext(ctx, firstTold, key, v.Turn, v.Epoch, v.Seq, millis(v.Time)).Scan(&turn); err != nil {
 		return fmt.Errorf("was the agent told of message %s: %w", v.ID, err)
 	}
-	if told {
+	if turn > 0 {
 		if err := giveUp(ctx, tx, v.Key, v.Epoch); err != nil {
 			return err
+		}
+		if _, err := tx.ExecContext(ctx, forgetPastSessions, key, v.Epoch, turn); err != nil {
+			return fmt.Errorf("give past sessions up: %w", err)
 		}
 	}
 	if _, err := tx.ExecContext(ctx, giveSummaryUp, key, v.Epoch, v.Seq); err != nil {
