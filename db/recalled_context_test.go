@@ -45,3 +45,32 @@ func TestAChatCannotGoBackToWhatWasTakenBack(t *testing.T) {
 		}
 	}
 }
+
+func TestATurnThatRunsDoesNotBringBackWhatItWasTold(t *testing.T) {
+	for _, renamed := range []bool{false, true} {
+		d := fresh(t)
+		answered(t, d, "om_1", "one", "a1")
+		accept(t, d, say("om_2", "two"))
+		c := claim(t, d, "unused")
+		if r := recall(t, d, "om_1"); r.Running != 0 {
+			t.Errorf("%+v", r)
+		}
+		if renamed {
+			if err := d.Turns().Rename(t.Context(), c.Turn.ID, names("s-other")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		finish(t, d, db.End{Turn: c.Turn, Answer: "a2", Session: db.Session{ID: c.Turn.Session}})
+		got, err := d.Chats().Get(t.Context(), oc)
+		if err != nil || got.Session.ID != "" {
+			t.Errorf("the session that holds it is kept: %+v, %v", got.Session, err)
+		}
+		if list, err := d.Chats().PastSessions(t.Context(), oc, 10); err != nil || len(list) != 0 {
+			t.Errorf("sessions to go back to: %+v %v", list, err)
+		}
+		accept(t, d, say("om_3", "three"))
+		if next := claim(t, d, "s-3"); next.Resume {
+			t.Errorf("the next turn resumes %s", next.Turn.Session)
+		}
+	}
+}
