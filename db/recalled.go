@@ -60,6 +60,21 @@ func versions(ctx context.Context, q querier, room, id string) (list []version, 
 	return list, rows.Err()
 }
 
+const countStanding = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + stands
+
+// stand makes sure that what was read of a chat a while ago may still be used: without one of these messages it is an
+// [ErrNotFound].
+func (said Messages) stand(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
+	var n int
+	if err := tx.QueryRowContext(ctx, countStanding, key.String(), list(ids)).Scan(&n); err != nil {
+		return fmt.Errorf("do the messages still stand: %w", err)
+	}
+	if n < len(ids) {
+		return ErrNotFound
+	}
+	return nil
+}
+
 const setMessageState = `UPDATE messages SET state = ?2 WHERE id = ?1`
 
 // withdraw takes a version out of every later context.

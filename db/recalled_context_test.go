@@ -74,3 +74,34 @@ func TestATurnThatRunsDoesNotBringBackWhatItWasTold(t *testing.T) {
 		}
 	}
 }
+
+// What takes minutes to be made may be made of a message that is taken back before it is stored.
+func TestNothingIsMadeOfWhatWasTakenBackMeanwhile(t *testing.T) {
+	d := fresh(t)
+	first := answered(t, d, "om_1", "one", "a1")
+	second := answered(t, d, "om_2", "two", "a2")
+	of := []string{"om_1", db.AnswerID(first.ID), "om_2", db.AnswerID(second.ID)}
+	made := db.Compaction{Key: oc, Of: of, Summary: db.Summary{Text: "one and two", Seq: 4}}
+	note := db.Memory{Key: oc, Text: "one", Sources: of}
+	recall(t, d, "om_1")
+	if err := d.Chats().Compact(t.Context(), made); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("summary: %v", err)
+	}
+	if _, err := d.Memories().Learn(t.Context(), note, alice); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("memory: %v", err)
+	}
+	made.Of, note.Sources = of[2:], of[2:]
+	if _, err := d.Memories().Learn(t.Context(), note, alice); err != nil {
+		t.Errorf("of what stands: %v", err)
+	}
+	if err := d.Chats().Compact(t.Context(), made); err != nil {
+		t.Errorf("of what stands: %v", err)
+	}
+	// Another summary goes on from this one, which is given up.
+	later := answered(t, d, "om_3", "three", "a3")
+	more := db.Compaction{Key: oc, Before: made.Summary, Of: []string{"om_3", db.AnswerID(later.ID)}, Summary: db.Summary{Text: "all", Seq: 6}}
+	recall(t, d, "om_2")
+	if err := d.Chats().Compact(t.Context(), more); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("on top of a summary that was given up: %v", err)
+	}
+}
