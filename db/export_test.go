@@ -67,7 +67,7 @@ func HasLog(path string) bool { return hasLog(path) }
 // Frequent are statements that must not get slower with the number of turns and messages there are.
 var Frequent = map[string]string{
 	"versions of a message": selectVersions, "files sent before": takeAlong, "files of messages": selectFiles, "a file that was fetched": settleFile, "who was told": firstTold,
-	"questions left": questionsLeft, "what stands": countStanding, "the answer on a card": answerShownBy, "old files": expireFiles, "a known event": knownEvent,
+	"questions left": questionsLeft, "what stands": countStanding, "the answer on a card": answerShownBy, "old files": expireFiles, "files of what was taken back": dropFiles, "where those lie": pathsOfMessages, "a known event": knownEvent,
 	"a queued turn": queuedTurn, "the newest queued turn": newestQueued, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,

@@ -96,7 +96,13 @@ func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over 
 		if err != nil {
 			return err
 		}
+		if r.Files, err = said.db.Files().drop(ctx, tx, room, []string{id}); err != nil {
+			return err
+		}
 		if len(list) == 0 {
+			if len(r.Files) > 0 { // others quote it
+				r.Key = room
+			}
 			return said.expectRecalled(ctx, tx, room, id)
 		}
 		r.Key = list[0].Key

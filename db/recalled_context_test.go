@@ -2,10 +2,12 @@ package db_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
 	"magpie/db"
+	"magpie/internal/chat"
 )
 
 func TestAChatCannotGoBackToWhatWasTakenBack(t *testing.T) {
@@ -103,5 +105,62 @@ func TestNothingIsMadeOfWhatWasTakenBackMeanwhile(t *testing.T) {
 	recall(t, d, "om_2")
 	if err := d.Chats().Compact(t.Context(), more); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("on top of a summary that was given up: %v", err)
+	}
+}
+
+// What quotes a message has a copy of what it said, and of its files.
+func TestAQuoteGoesWithWhatItQuotes(t *testing.T) {
+	d := fresh(t)
+	topic := oc
+	topic.Thread = "omt_1"
+	accept(t, d, say("om_1", "look"))
+	claim(t, d, "s")
+	for i, key := range []chat.Key{oc, topic} {
+		e := say(fmt.Sprint("om_2", i), "what is that?")
+		e.Key = key
+		e.Files = []chat.File{{Kind: chat.Quote, Of: "om_1"}, {Kind: chat.Document, Of: "om_1", Key: "k"}, {Kind: chat.Quote, Of: "om_unknown"}, {Kind: chat.Picture, Of: e.ID, Key: "own"}}
+		accept(t, d, e)
+		q, err := d.Files().Quoted(t.Context(), key, e.ID)
+		if err != nil || len(q.Files) != 4 {
+			t.Fatalf("%+v %v", q, err)
+		}
+		for n, f := range q.Files {
+			if f.State, f.Said = chat.Here, "said"; f.Kind == chat.Document {
+				f.Path = "x/copy"
+			}
+			if n == 2 {
+				f.Path = "x/unknown"
+			}
+			if i == 1 && n == 1 {
+				continue // still on its way
+			}
+			if err := d.Files().Settle(t.Context(), key, e.ID, f, 1, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if r := recall(t, d, "om_1"); !slices.Equal(r.Files, []string{"x/copy"}) {
+		t.Errorf("left behind: %+v", r)
+	}
+	if r := recall(t, d, "om_unknown"); !slices.Equal(r.Files, []string{"x/unknown"}) || r.Key != oc {
+		t.Errorf("of a message that is not known: %+v", r)
+	}
+	for i, key := range []chat.Key{oc, topic} {
+		q, err := d.Files().Quoted(t.Context(), key, fmt.Sprint("om_2", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, f := range q.Files {
+			if own := n == 3; (f.Said != "" || f.Path != "" || f.State == chat.Here) != own {
+				t.Errorf("of %v: %+v", key, f)
+			}
+		}
+	}
+	late, err := d.Files().Add(t.Context(), oc, "om_20", []chat.File{{Kind: chat.Picture, Of: "om_1", Key: "late"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Files().Settle(t.Context(), oc, "om_20", late[0], 1, ""); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("fetched after it was taken back: %v", err)
 	}
 }
