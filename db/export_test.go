@@ -76,7 +76,7 @@ var Frequent = map[string]string{
 	"an import's epoch": epochInUse, "a conversation ended elsewhere": endKnown, "the oldest message": oldestMessage, "a message of the same name": otherMessage,
 	"chats that wait for a summary": awaitedCompactions, "the oldest open turn": oldestOpen,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
-	"memories": selectMemories, "a memory": selectMemory, "next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions, "messages by id": selectMessagesByID,
+	"memories": selectMemories, "memories of a message": memoriesOf, "a memory": selectMemory, "next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions, "messages by id": selectMessagesByID,
 	"an approval": selectApproval, "what waits for approval": waitingApprovals, "approvals of a turn": unansweredApproval, "settled approvals": forgetApprovals, "rules": selectRules,
 	"settings": selectSettings, "waiting messages": waitingMessages, "sessions": pastSessions, "a session of the chat": sessionOfChat, "sessions that hold it": forgetPastSessions, "prompts": selectPrompts, "what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
 	"who is let in": isAllowed, "whose session it is": hasSession, "what a user has spent": spent + "user_id = ?2", "what a chat has spent": spent + ofChat,

@@ -87,7 +87,7 @@ func (v version) withdraw(ctx context.Context, tx *sql.Tx, state string) error {
 
 // Recall takes a message back, with its files, and the answer when nothing else was asked with it. What else a turn that
 // runs asks is asked anew, unless a tool may have been used for it. What waited for its
-// answer is over, and looks as over says. The session that may hold it is given up, and the summary that covers it.
+// answer is over, and looks as over says. The session that may hold it is given up, the summary that covers it, and what was remembered of it.
 // One that is not known is remembered, in case it comes yet, and Recall returns [ErrNotFound].
 func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
 	err = said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -127,7 +127,7 @@ func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over 
 			}
 			r.Files = append(r.Files, paths...)
 		}
-		return nil
+		return said.unlearn(ctx, tx, list)
 	})
 	if err == nil && r.Key == (chat.Key{}) {
 		err = ErrNotFound
@@ -136,6 +136,17 @@ func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over 
 		return Recalled{}, fmt.Errorf("take back message %s: %w", id, err)
 	}
 	return r, nil
+}
+
+// unlearn takes what was remembered of a message, which was taken back, out of every later context.
+func (said Messages) unlearn(ctx context.Context, tx *sql.Tx, list []version) error {
+	var ids []string
+	for _, v := range list {
+		if v.state != recalled {
+			ids = append(ids, v.ID)
+		}
+	}
+	return said.db.Memories().unlearn(ctx, tx, list[0].Key, ids)
 }
 
 func recallEvent(room chat.Key, id string) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"magpie/db"
@@ -162,5 +163,33 @@ func TestAQuoteGoesWithWhatItQuotes(t *testing.T) {
 	}
 	if err := d.Files().Settle(t.Context(), oc, "om_20", late[0], 1, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("fetched after it was taken back: %v", err)
+	}
+}
+
+func TestWhatWasLearnedOfAMessageGoesWithIt(t *testing.T) {
+	d := fresh(t)
+	first := answered(t, d, "om_1", "one", "a1")
+	answered(t, d, "om_2", "two", "a2")
+	alone := []string{"om_1", db.AnswerID(first.ID)}
+	save(t, d, db.Memory{Text: "of it alone", Sources: alone})
+	save(t, d, db.Memory{Text: "of both", Sources: []string{"om_1", "om_2"}})
+	m := save(t, d, db.Memory{Text: "will be changed", Sources: alone})
+	m.Text = "in somebody's own words"
+	save(t, d, m)
+	save(t, d, db.Memory{Text: "of the other", Sources: []string{"om_2"}})
+	state := func() string {
+		var s []string
+		for _, m := range memories(t, d, oc) {
+			s = append(s, fmt.Sprintf("%d %s", m.Number, m.State))
+		}
+		return strings.Join(s, ", ")
+	}
+	recall(t, d, "om_1")
+	if got := state(); got != "2 proposed, 3 proposed, 4 active" {
+		t.Errorf("after the first: %s", got)
+	}
+	recall(t, d, "om_2")
+	if got := state(); got != "3 proposed" {
+		t.Errorf("after the second: %s", got)
 	}
 }
