@@ -276,19 +276,27 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 
 const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands
 
+// A pressed button is no message that could be answered.
 const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + `
-	ORDER BY seq DESC LIMIT 1`
+	AND message_id NOT LIKE 'continue:%' ORDER BY seq DESC LIMIT 1`
 
-// askRest puts what is left of a turn, which is being stopped, into a turn of its own: nobody has taken those questions back.
+// askRest puts what is left of a turn, which is being stopped, into the one that waits, else into a turn of its own: nobody
+// has taken those questions back, and they came before what waits.
 func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
 	var id int64
 	var last string
-	err := tx.QueryRowContext(ctx, insertTurn, t.Key.String(), t.Epoch, Queued, "", millis(ts.db.now())).Scan(&id)
+	err := tx.QueryRowContext(ctx, queuedTurn, t.Key.String(), t.Epoch).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = tx.QueryRowContext(ctx, insertTurn, t.Key.String(), t.Epoch, Queued, "", millis(ts.db.now())).Scan(&id)
+	}
 	if err == nil {
 		_, err = tx.ExecContext(ctx, moveQuestions, t.Key.String(), t.ID, id)
 	}
 	if err == nil {
 		err = tx.QueryRowContext(ctx, lastQuestion, t.Key.String(), id).Scan(&last)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		last, err = t.ReplyTo, nil
 	}
 	if err == nil {
 		_, err = tx.ExecContext(ctx, askTurn, id, Answerable(last), t.Continues)

@@ -193,3 +193,20 @@ func TestWhatWasLearnedOfAMessageGoesWithIt(t *testing.T) {
 		t.Errorf("after the second: %s", got)
 	}
 }
+
+func TestWhatElseIsAskedKeepsItsPlace(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "one"))
+	accept(t, d, say("om_2", "two"))
+	c := claim(t, d, "s")
+	accept(t, d, say("om_3", "three"))
+	recall(t, d, "om_1")
+	finish(t, d, db.End{Turn: c.Turn, State: db.Cancelled})
+	again := claim(t, d, "s2")
+	if texts(again.Asked) != "u:two u:three" || again.Turn.ReplyTo != "om_3" {
+		t.Errorf("asked %q in answer to %s", texts(again.Asked), again.Turn.ReplyTo)
+	}
+	if n, err := d.Turns().Queued(t.Context(), oc); err != nil || n != 0 {
+		t.Errorf("turn %d waits, %v", n, err)
+	}
+}
