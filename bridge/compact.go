@@ -62,13 +62,15 @@ func (sm summaries) make(ctx context.Context, key chat.Key) error {
 		return sm.failed(ctx, c, err)
 	}
 	s := db.Summary{Text: sm.b.cfg.Context.Bounded(redact.Text(reply, redact.All())), Seq: older[len(older)-1].Seq, Until: older[len(older)-1].Time}
-	chars := 0
-	for _, m := range older {
+	chars, of := 0, make([]string, len(older))
+	for i, m := range older {
 		chars += utf8.RuneCountInString(m.Text)
+		of[i] = m.ID
 	}
 	done := fmt.Sprintf(texts.CompactDone.in(sm.b.cfg.langOf(c)), len(older), chars, utf8.RuneCountInString(s.Text), len(list)-len(older))
-	err = sm.b.db.Chats().Compact(context.WithoutCancel(ctx), key, c.Epoch, s, done)
-	if errors.Is(err, db.ErrNotFound) { // the chat has begun anew meanwhile
+	made := db.Compaction{Key: key, Epoch: c.Epoch, Before: c.Summary, Of: of, Summary: s, Reply: done}
+	err = sm.b.db.Chats().Compact(context.WithoutCancel(ctx), made)
+	if errors.Is(err, db.ErrNotFound) { // the chat has begun anew meanwhile, or something of it was taken back
 		return sm.nothing(ctx, c)
 	} else if err != nil {
 		return sm.failed(ctx, c, err)

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -90,8 +91,10 @@ func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
 		if slices.ContainsFunc(known, func(k db.Memory) bool { return sameWords(k.Text, note.Text) }) {
 			continue
 		}
-		saved, err := n.b.db.Memories().Save(ctx, note, db.Change{Who: "magpie", Why: "after a turn"})
-		if err != nil {
+		saved, err := n.b.db.Memories().Learn(ctx, note, db.Change{Who: "magpie", Why: "after a turn"})
+		if errors.Is(err, db.ErrNotFound) { // something of the turn was taken back meanwhile
+			return nil
+		} else if err != nil {
 			return err
 		}
 		known = append(known, saved)

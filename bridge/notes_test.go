@@ -76,7 +76,13 @@ func (w *world) keep(p place, reply string) {
 	if scope == db.UserScope {
 		of = p.who
 	}
-	w.must(w.bridge.notes.keep(w.ctx, db.Memory{Key: p.key, Scope: scope, Of: of, Sources: []string{"om_1", "answer:1"}}, reply))
+	said, err := w.store.Messages().Latest(w.ctx, p.key, 2)
+	w.must(err)
+	var sources []string
+	for _, m := range said {
+		sources = append(sources, m.ID)
+	}
+	w.must(w.bridge.notes.keep(w.ctx, db.Memory{Key: p.key, Scope: scope, Of: of, Sources: sources}, reply))
 }
 
 func (w *world) memories(p place) []db.Memory {

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -70,7 +71,10 @@ func (n notes) capture(ctx context.Context, c db.Claim) error {
 	for _, m := range said {
 		x.Sources = append(x.Sources, m.ID)
 	}
-	_, err = n.b.db.Memories().Save(ctx, x, db.Change{Who: "magpie", Why: "stale"})
+	_, err = n.b.db.Memories().Learn(ctx, x, db.Change{Who: "magpie", Why: "stale"})
+	if errors.Is(err, db.ErrNotFound) { // something of it was taken back meanwhile
+		return nil
+	}
 	return err
 }
 

@@ -91,5 +91,8 @@ func (said Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Ent
 	case old.Turn == 0: // it was said to nobody before
 		e.Held = nil
 	}
+	if err := e.count(ctx, tx); err != nil {
+		return 0, err
+	}
 	return said.db.Turns().queue(ctx, tx, m, e)
 }

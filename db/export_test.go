@@ -66,8 +66,8 @@ func HasLog(path string) bool { return hasLog(path) }
 
 // Frequent are statements that must not get slower with the number of turns and messages there are.
 var Frequent = map[string]string{
-	"versions of a message": selectVersions, "files sent before": takeAlong, "files of messages": selectFiles, "a file that was fetched": settleFile, "who was told": wasTold,
-	"questions left": questionsLeft, "the answer on a card": answerShownBy, "old files": expireFiles, "a known event": knownEvent,
+	"versions of a message": selectVersions, "files sent before": takeAlong, "files of messages": selectFiles, "a file that was fetched": settleFile, "who was told": firstTold,
+	"questions left": questionsLeft, "what stands": countStanding, "the answer on a card": answerShownBy, "old files": expireFiles, "files of what was taken back": dropFiles, "where those lie": pathsOfMessages, "a known event": knownEvent,
 	"a queued turn": queuedTurn, "the newest queued turn": newestQueued, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
@@ -76,9 +76,9 @@ var Frequent = map[string]string{
 	"an import's epoch": epochInUse, "a conversation ended elsewhere": endKnown, "the oldest message": oldestMessage, "a message of the same name": otherMessage,
 	"chats that wait for a summary": awaitedCompactions, "the oldest open turn": oldestOpen,
 	"answer": selectAnswer, "an earlier question": earlierQuestion, "cards before": continuedCards,
-	"memories": selectMemories, "a memory": selectMemory, "next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions, "messages by id": selectMessagesByID,
+	"memories": selectMemories, "memories of a message": memoriesOf, "a memory": selectMemory, "next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions, "messages by id": selectMessagesByID,
 	"an approval": selectApproval, "what waits for approval": waitingApprovals, "approvals of a turn": unansweredApproval, "settled approvals": forgetApprovals, "rules": selectRules,
-	"settings": selectSettings, "waiting messages": waitingMessages, "sessions": pastSessions, "a session of the chat": sessionOfChat, "prompts": selectPrompts, "what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
+	"settings": selectSettings, "waiting messages": waitingMessages, "sessions": pastSessions, "a session of the chat": sessionOfChat, "sessions that hold it": forgetPastSessions, "prompts": selectPrompts, "what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
 	"who is let in": isAllowed, "whose session it is": hasSession, "what a user has spent": spent + "user_id = ?2", "what a chat has spent": spent + ofChat,
 	"a forgotten session": forgetSessionAside, "vectors of a conversation": selectEmbeddings, "a vector": saveEmbedding, "messages without a vector": selectUnembedded, "the vector of a deleted message": deleteEmbedding,
 }

@@ -74,10 +74,11 @@ func (fs Files) attach(ctx context.Context, q querier, key chat.Key, msgs []chat
 
 const settleFile = `UPDATE files SET state = ?4, name = ?5, path = ?6, said = ?7, size = ?8
 	WHERE chat_key = ?1 AND message_id = ?2 AND number = ?3 AND state = 'wanted'
-	AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.message_id = ?2 AND m.state = 'recalled')`
+	AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.message_id IN (?2, files.held_by)
+		AND m.state = 'recalled')`
 
 // Settle stores what became of a file that was wanted. A text that is not empty takes the place of its message's. When
-// the message was taken back meanwhile nothing is stored, and Settle returns [ErrNotFound].
+// the message was taken back meanwhile, or the one that it quotes, nothing is stored, and Settle returns [ErrNotFound].
 func (fs Files) Settle(ctx context.Context, key chat.Key, message string, f chat.File, size int64, text string) error {
 	err := fs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, settleFile, key.String(), message, f.Number, f.State, f.Name, f.Path, f.Said, size)
@@ -120,12 +121,16 @@ func (fs Files) Expire(ctx context.Context, before time.Time) (files int, err er
 	return files, nil
 }
 
-const pathsOfMessages = `SELECT path FROM files WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) AND path <> ''`
+// A message that answers another one has that one's files as well, and says what it said; it may stand in a topic of its own.
+const filesOf = ` WHERE chat_key IN (SELECT c.key FROM chats c` + ofRoom + `)
+	AND (message_id IN (SELECT value FROM json_each(?2)) OR held_by IN (SELECT value FROM json_each(?2)))`
 
-const dropFiles = `UPDATE files SET state = 'past', path = '', said = '', name = ''
-	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))`
+const pathsOfMessages = `SELECT DISTINCT path FROM files` + filesOf + ` AND path <> ''`
 
-// drop forgets the files of messages that were taken back, and tells where they lie.
+const dropFiles = `UPDATE files SET state = 'past', path = '', said = '', name = ''` + filesOf
+
+// drop forgets the files of messages of a chat or its topics that were taken back, also where they are quoted, and tells where
+// they lie.
 func (fs Files) drop(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) (paths []string, err error) {
 	rows, err := tx.QueryContext(ctx, pathsOfMessages, key.String(), list(ids))
 	if err != nil {

@@ -237,7 +237,7 @@ func TestAConversationThatWasEndedStaysEnded(t *testing.T) {
 func TestALaterImportEndsAConversation(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("a1", chat.User, 1), record("a2", chat.Assistant, 2))
-	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "what a1 said", Seq: 1}, ""); err != nil {
+	if err := compact(t, d, 0, db.Summary{Text: "what a1 said", Seq: 1}, ""); err != nil {
 		t.Fatal(err)
 	}
 	imported(t, d, before(0, record("a1", chat.User, 1)), before(0, record("a2", chat.Assistant, 2)), before(0, record("a3", chat.User, 3)),

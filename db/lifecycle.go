@@ -23,27 +23,42 @@ const noSession = `session_id = '', session_node = '', session_cwd = '', session
 // Whoever has a summary made is not silent.
 const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at = ?5, ` + noSession + `,
 	turned_at = CASE WHEN compact_for <> '' AND turned_at > 0 THEN ?6 ELSE turned_at END
-	WHERE key = ?1 AND epoch = ?2 AND (summary_seq < ?3 OR summary_seq = 0) AND (anew_seq < ?3 OR anew_seq = 0)`
+	WHERE key = ?1 AND epoch = ?2 AND summary_seq = ?7 AND (summary_seq < ?3 OR summary_seq = 0) AND (anew_seq < ?3 OR anew_seq = 0)`
 
-// Compact makes s the chat's summary and drops the session: the next one begins with s and what came after it. Who asked
-// for it is told reply. No turn of the chat may be running. When the chat has begun anew since it had that epoch, or its
-// summary reaches as far already, nothing is changed, and Compact returns [ErrNotFound].
-func (cs Chats) Compact(ctx context.Context, key chat.Key, epoch int64, s Summary, reply string) error {
+// Compaction is a summary that was made of a part of a chat's History.
+type Compaction struct {
+	Key     chat.Key
+	Epoch   int64
+	Before  Summary  // the chat's summary, from which it goes on
+	Of      []string // ids of the messages that it was made of
+	Summary Summary
+	Reply   string // tells who asked for it
+}
+
+// Compact makes a summary the chat's and drops the session: the next one begins with the summary and what came after it.
+// Who asked for it is told. No turn of the chat may be running. When the chat has begun anew since it had that epoch, has
+// another summary than before, or a message of which this one was made was taken back, nothing is changed, and Compact returns
+// [ErrNotFound].
+func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 	err := cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, compactChat, key.String(), epoch, s.Seq, s.Text, millis(s.Until), millis(cs.db.now()))
+		if err := cs.db.Messages().stand(ctx, tx, c.Key, c.Of); err != nil {
+			return err
+		}
+		res, err := tx.ExecContext(ctx, compactChat, c.Key.String(), c.Epoch, c.Summary.Seq, c.Summary.Text, millis(c.Summary.Until),
+			millis(cs.db.now()), c.Before.Seq)
 		if err != nil {
 			return err
 		}
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, ErrNotFound)
 		}
-		if _, err := tx.ExecContext(ctx, forgetSessionsAside, key.String()); err != nil {
+		if _, err := tx.ExecContext(ctx, forgetSessionsAside, c.Key.String()); err != nil {
 			return err
 		}
-		return cs.answerCompact(ctx, tx, key, reply)
+		return cs.answerCompact(ctx, tx, c.Key, c.Reply)
 	})
 	if err != nil {
-		return fmt.Errorf("compact %v: %w", key, err)
+		return fmt.Errorf("compact %v: %w", c.Key, err)
 	}
 	return nil
 }

@@ -42,6 +42,12 @@ func replies(t testing.TB, d *db.DB, to string) (n int) {
 	return n
 }
 
+// compact gives the chat a summary in place of the one that it has.
+func compact(t *testing.T, d *db.DB, epoch int64, s db.Summary, reply string) error {
+	t.Helper()
+	return d.Chats().Compact(t.Context(), db.Compaction{Key: oc, Epoch: epoch, Before: chatOf(t, d).Summary, Summary: s, Reply: reply})
+}
+
 func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 	d := fresh(t)
 	answer(t, d, "om_1", "one", 90_000)
@@ -58,7 +64,7 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 	later := time.Now().Add(49 * time.Hour).UTC().Truncate(time.Millisecond)
 	d.At(t, later)
 	s := db.Summary{Text: "one was said", Seq: 2, Until: time.UnixMilli(7000).UTC()}
-	if err := d.Chats().Compact(t.Context(), oc, 0, s, "done"); err != nil {
+	if err := compact(t, d, 0, s, "done"); err != nil {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
@@ -70,7 +76,7 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 	}
 	// One that reaches no further, or is of another epoch, changes nothing; nobody is told twice.
 	for _, late := range []struct{ epoch, seq int64 }{{0, 2}, {0, 1}, {1, 4}} {
-		err := d.Chats().Compact(t.Context(), oc, late.epoch, db.Summary{Text: "late", Seq: late.seq}, "late")
+		err := compact(t, d, late.epoch, db.Summary{Text: "late", Seq: late.seq}, "late")
 		if !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%+v: %v", late, err)
 		}
@@ -105,7 +111,7 @@ func TestASummaryThatCannotBeStoredChangesNothing(t *testing.T) {
 	}
 	for _, table := range []string{"INSERT ON outbox", "UPDATE OF compact_for ON chats"} {
 		trigger(`CREATE TRIGGER bad BEFORE ` + table + ` BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
-		if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "x", Seq: 1}, "done"); err == nil {
+		if err := compact(t, d, 0, db.Summary{Text: "x", Seq: 1}, "done"); err == nil {
 			t.Errorf("%s: stored", table)
 		}
 		if c := chatOf(t, d); c != before || replies(t, d, "om_2") != 0 {
@@ -131,14 +137,14 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 	if err != nil || len(list) != 8 || list[7].Text != "old 0" || list[3].Seq >= 0 {
 		t.Fatalf("settled %s, %v", texts(list), err)
 	}
-	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "old", Seq: list[3].Seq}, ""); err != nil {
+	if err := compact(t, d, 0, db.Summary{Text: "old", Seq: list[3].Seq}, ""); err != nil {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
 	if got, err := d.Messages().Settled(t.Context(), oc, 0, c.After(), 100); err != nil || texts(got) != "a:re: now u:now u:old 5" {
 		t.Errorf("settled since: %s, %v", texts(got), err)
 	}
-	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "more", Seq: list[2].Seq}, ""); err != nil {
+	if err := compact(t, d, 0, db.Summary{Text: "more", Seq: list[2].Seq}, ""); err != nil {
 		t.Errorf("it cannot go on: %v", err)
 	}
 }
@@ -208,7 +214,7 @@ func TestHowMuchASessionHoldsIsKept(t *testing.T) {
 func TestAChatBeginsAnew(t *testing.T) {
 	d := fresh(t)
 	answer(t, d, "om_1", "one", 5000)
-	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "x", Seq: 1}, ""); err != nil {
+	if err := compact(t, d, 0, db.Summary{Text: "x", Seq: 1}, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Chats().BeginAnew(t.Context(), oc, 7, 2); err != nil { // of another epoch
@@ -224,7 +230,7 @@ func TestAChatBeginsAnew(t *testing.T) {
 	if c.Anew != 2 || c.After() != 2 || c.Summary != (db.Summary{}) || c.Session.ID != "" {
 		t.Errorf("chat %+v", c)
 	}
-	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "of before", Seq: 2}, ""); !errors.Is(err, db.ErrNotFound) {
+	if err := compact(t, d, 0, db.Summary{Text: "of before", Seq: 2}, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a summary from before: %v", err)
 	}
 }
@@ -248,7 +254,7 @@ func TestATitleIsGivenOnce(t *testing.T) {
 // The sessions of other machines hold what a summary replaces, or what a new beginning leaves behind.
 func TestSessionsOfOtherMachinesGoToo(t *testing.T) {
 	for name, change := range map[string]func(*db.DB) error{
-		"summary":   func(d *db.DB) error { return d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "x", Seq: 2}, "") },
+		"summary":   func(d *db.DB) error { return compact(t, d, 0, db.Summary{Text: "x", Seq: 2}, "") },
 		"beginning": func(d *db.DB) error { return d.Chats().BeginAnew(t.Context(), oc, 0, 2) },
 	} {
 		t.Run(name, func(t *testing.T) {

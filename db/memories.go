@@ -210,6 +210,22 @@ func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory,
 	return saved, nil
 }
 
+// Learn stores a new memory that was made of its sources. When one of those was taken back meanwhile, or is gone, nothing is
+// stored, and Learn returns [ErrNotFound].
+func (ms Memories) Learn(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
+	err = ms.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := ms.db.Messages().stand(ctx, tx, m.Key, m.Sources); err != nil {
+			return err
+		}
+		saved, err = ms.save(ctx, tx, m, by)
+		return err
+	})
+	if err != nil {
+		return Memory{}, fmt.Errorf("learn a memory in %v: %w", m.Key, err)
+	}
+	return saved, nil
+}
+
 // save has done nothing when it fails with one of this package's errors.
 func (ms Memories) save(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
 	m, err := m.Tidy()

@@ -60,6 +60,9 @@ func (said Messages) Overhear(ctx context.Context, key chat.Key, epoch int64, li
 			if err == nil && fresh {
 				_, err = said.db.Files().add(ctx, tx, key, in.ID, in.Files)
 			}
+			if err == nil && fresh { // the list may have been read before
+				_, err = said.lookBack(ctx, tx, m)
+			}
 			if err != nil {
 				return err
 			}

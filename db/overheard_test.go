@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -62,5 +63,19 @@ func TestWhatIsOverheardLaterIsInItsPlace(t *testing.T) {
 	}
 	if at, _, err := d.Messages().Addressed(t.Context(), oc, 2); err != nil || !at.IsZero() {
 		t.Errorf("long ago it was addressed at %v, %v", at, err)
+	}
+}
+
+func TestWhatWasTakenBackIsNotOverheardLater(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, db.Entry{Incoming: aside("a1", 10), Class: chat.Overheard})
+	if _, err := d.Messages().Recall(t.Context(), oc, "a2", over); !errors.Is(err, db.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if err := d.Messages().Overhear(t.Context(), oc, 0, []chat.Incoming{aside("a2", 20), aside("a3", 30)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := overheard(t, d, 0); got != "a1 a3" {
+		t.Errorf("overheard %s", got)
 	}
 }

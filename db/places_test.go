@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -149,5 +150,24 @@ func TestATopicInheritsSettings(t *testing.T) {
 	accept(t, d, e)
 	if c, err := d.Chats().Get(t.Context(), e.Key); err != nil || c.Settings.Model != "opus" || c.Settings.Mention != "all" {
 		t.Errorf("%+v, %v", c.Settings, err)
+	}
+}
+
+// Two bots that edit what they have said would go on for ever as well.
+func TestEditedQuestionsOfOtherBotsAreCounted(t *testing.T) {
+	d := fresh(t)
+	for i := range 3 {
+		e := say(fmt.Sprint("om_", i), "hm")
+		e.Kind, e.Class, e.Actor.Bot = chat.Group, chat.Overheard, true
+		accept(t, d, e)
+		e.Class, e.Text = chat.Talk, "and now?"
+		e.Held = func(int64) chat.Card { return chat.Card{Body: "again?"} }
+		if a, err := d.Messages().Edit(t.Context(), e); err != nil || a.Turn == 0 {
+			t.Fatalf("%+v %v", a, err)
+		}
+		finish(t, d, db.End{Turn: claim(t, d, fmt.Sprint("s-", i)).Turn})
+		if got := chatOf(t, d).BotTurns; got != i+1 {
+			t.Errorf("%d questions of bots, want %d", got, i+1)
+		}
 	}
 }

@@ -60,6 +60,21 @@ func versions(ctx context.Context, q querier, room, id string) (list []version, 
 	return list, rows.Err()
 }
 
+const countStanding = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + stands
+
+// stand makes sure that what was read of a chat a while ago may still be used: without one of these messages it is an
+// [ErrNotFound].
+func (said Messages) stand(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
+	var n int
+	if err := tx.QueryRowContext(ctx, countStanding, key.String(), list(ids)).Scan(&n); err != nil {
+		return fmt.Errorf("do the messages still stand: %w", err)
+	}
+	if n < len(ids) {
+		return ErrNotFound
+	}
+	return nil
+}
+
 const setMessageState = `UPDATE messages SET state = ?2 WHERE id = ?1`
 
 // withdraw takes a version out of every later context.
@@ -72,7 +87,7 @@ func (v version) withdraw(ctx context.Context, tx *sql.Tx, state string) error {
 
 // Recall takes a message back, with its files, and the answer when nothing else was asked with it. What else a turn that
 // runs asks is asked anew, unless a tool may have been used for it. What waited for its
-// answer is over, and looks as over says. The session that may hold it is given up, and the summary that covers it.
+// answer is over, and looks as over says. The session that may hold it is given up, the summary that covers it, and what was remembered of it.
 // One that is not known is remembered, in case it comes yet, and Recall returns [ErrNotFound].
 func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
 	err = said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -81,7 +96,13 @@ func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over 
 		if err != nil {
 			return err
 		}
+		if r.Files, err = said.db.Files().drop(ctx, tx, room, []string{id}); err != nil {
+			return err
+		}
 		if len(list) == 0 {
+			if len(r.Files) > 0 { // others quote it
+				r.Key = room
+			}
 			return said.expectRecalled(ctx, tx, room, id)
 		}
 		r.Key = list[0].Key
@@ -106,7 +127,7 @@ func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over 
 			}
 			r.Files = append(r.Files, paths...)
 		}
-		return nil
+		return said.unlearn(ctx, tx, list)
 	})
 	if err == nil && r.Key == (chat.Key{}) {
 		err = ErrNotFound
@@ -115,6 +136,17 @@ func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over 
 		return Recalled{}, fmt.Errorf("take back message %s: %w", id, err)
 	}
 	return r, nil
+}
+
+// unlearn takes what was remembered of a message, which was taken back, out of every later context.
+func (said Messages) unlearn(ctx context.Context, tx *sql.Tx, list []version) error {
+	var ids []string
+	for _, v := range list {
+		if v.state != recalled {
+			ids = append(ids, v.ID)
+		}
+	}
+	return said.db.Memories().unlearn(ctx, tx, list[0].Key, ids)
 }
 
 func recallEvent(room chat.Key, id string) string {
@@ -155,24 +187,32 @@ func (said Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (
 	return true, err
 }
 
-// A session holds what its turns asked, and what was overheard before them.
-const wasTold = `SELECT EXISTS (SELECT 1 FROM turns WHERE chat_key = ?1 AND id = ?2 AND attempts > 0)
-	OR ?2 = 0 AND EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND seq > ?3 AND turn_id > 0)`
+// What was overheard is told with the questions that were written after it, whenever it came.
+const firstTold = `SELECT COALESCE(CASE WHEN ?2 > 0 THEN (SELECT id FROM turns WHERE chat_key = ?1 AND id = ?2 AND attempts > 0)
+	ELSE (SELECT MIN(turn_id) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND epoch = ?3 AND seq > ?4 - 500 AND (seq > ?4 OR sent_at >= ?5))
+	END, 0)`
+
+// A session holds what its turns were told, so one that ran later may hold it as well.
+const forgetPastSessions = `UPDATE turns SET session_id = '' WHERE chat_key = ?1 AND session_id <> '' AND session_id IN
+	(SELECT session_id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND id >= ?3 AND session_id <> '')`
 
 const giveSessionUp = `UPDATE chats SET ` + noSession + ` WHERE key = ?1 AND epoch = ?2`
 
 const giveSummaryUp = `UPDATE chats SET summary = '', summary_seq = 0, summary_at = 0 WHERE key = ?1 AND epoch = ?2 AND summary_seq >= ?3 AND summary_seq <> 0`
 
-// forgetContext gives up what may hold the message in other words.
+// forgetContext gives up what may hold the message in other words, also what the chat could go back to.
 func (v version) forgetContext(ctx context.Context, tx *sql.Tx) error {
-	var told bool
+	var turn int64
 	key := v.Key.String()
-	if err := tx.QueryRowContext(ctx, wasTold, key, v.Turn, v.Seq).Scan(&told); err != nil {
+	if err := tx.QueryRowContext(ctx, firstTold, key, v.Turn, v.Epoch, v.Seq, millis(v.Time)).Scan(&turn); err != nil {
 		return fmt.Errorf("was the agent told of message %s: %w", v.ID, err)
 	}
-	if told {
+	if turn > 0 {
 		if err := giveUp(ctx, tx, v.Key, v.Epoch); err != nil {
 			return err
+		}
+		if _, err := tx.ExecContext(ctx, forgetPastSessions, key, v.Epoch, turn); err != nil {
+			return fmt.Errorf("give past sessions up: %w", err)
 		}
 	}
 	if _, err := tx.ExecContext(ctx, giveSummaryUp, key, v.Epoch, v.Seq); err != nil {
@@ -236,19 +276,27 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 
 const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands
 
+// A pressed button is no message that could be answered.
 const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + `
-	ORDER BY seq DESC LIMIT 1`
+	AND message_id NOT LIKE 'continue:%' ORDER BY seq DESC LIMIT 1`
 
-// askRest puts what is left of a turn, which is being stopped, into a turn of its own: nobody has taken those questions back.
+// askRest puts what is left of a turn, which is being stopped, into the one that waits, else into a turn of its own: nobody
+// has taken those questions back, and they came before what waits.
 func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
 	var id int64
 	var last string
-	err := tx.QueryRowContext(ctx, insertTurn, t.Key.String(), t.Epoch, Queued, "", millis(ts.db.now())).Scan(&id)
+	err := tx.QueryRowContext(ctx, queuedTurn, t.Key.String(), t.Epoch).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = tx.QueryRowContext(ctx, insertTurn, t.Key.String(), t.Epoch, Queued, "", millis(ts.db.now())).Scan(&id)
+	}
 	if err == nil {
 		_, err = tx.ExecContext(ctx, moveQuestions, t.Key.String(), t.ID, id)
 	}
 	if err == nil {
 		err = tx.QueryRowContext(ctx, lastQuestion, t.Key.String(), id).Scan(&last)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		last, err = t.ReplyTo, nil
 	}
 	if err == nil {
 		_, err = tx.ExecContext(ctx, askTurn, id, Answerable(last), t.Continues)

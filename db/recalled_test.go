@@ -116,7 +116,7 @@ func TestWhatWasAnsweredIsTakenBack(t *testing.T) {
 	d := fresh(t)
 	answered(t, d, "om_1", "one", "a1")
 	answered(t, d, "om_2", "two", "a2")
-	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "one and two", Seq: 3}, ""); err != nil {
+	if err := compact(t, d, 0, db.Summary{Text: "one and two", Seq: 3}, ""); err != nil {
 		t.Fatal(err)
 	}
 	recall(t, d, "om_1")

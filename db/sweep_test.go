@@ -45,7 +45,7 @@ func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
 	accept(t, d, old("om_2", "鹊桥 new", 10*day))
 	c = claim(t, d, "s-1")
 	finish(t, d, db.End{Turn: c.Turn})
-	if err := d.Chats().Compact(t.Context(), oc, 0, db.Summary{Text: "of old", Seq: 1, Until: time.Now().Add(-400 * day)}, ""); err != nil {
+	if err := compact(t, d, 0, db.Summary{Text: "of old", Seq: 1, Until: time.Now().Add(-400 * day)}, ""); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, old("om_3", "still asked", 200*day))

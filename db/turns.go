@@ -239,7 +239,8 @@ func (ts Turns) Requeue(ctx context.Context, turn int64) error {
 	return nil
 }
 
-const renameTurn = `UPDATE turns SET session_id = ?2, ` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
+// A turn whose session was given up has none any more, whatever it is called next.
+const renameTurn = `UPDATE turns SET session_id = CASE WHEN session_id = '' THEN '' ELSE ?2 END, ` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
 
 // Rename gives a running turn another session and another name for its prompt, before the agent can act.
 func (ts Turns) Rename(ctx context.Context, turn int64, names Names) error {
@@ -359,8 +360,11 @@ func (ts Turns) Finish(ctx context.Context, e End) error {
 	return nil
 }
 
+const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
+
 // keep makes the session that holds a turn the chat's. When a question was taken back while the turn ran, no session may
-// hold it, and an answer to nothing else is out of every later context.
+// hold it, and an answer to nothing else is out of every later context. When it was an earlier one, or anything that the
+// turn was told, the turn has lost its session.
 func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e End) error {
 	standing, gone, err := ts.left(ctx, tx, e.Turn.Key, e.Turn.ID)
 	switch {
@@ -373,10 +377,17 @@ func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e End) error {
 		return giveUp(ctx, tx, e.Turn.Key, e.Turn.Epoch)
 	case gone > 0:
 		return giveUp(ctx, tx, e.Turn.Key, e.Turn.Epoch)
-	case e.Session.ID != "":
-		return e.Turn.keepSession(ctx, tx, e.Session)
+	case e.Session.ID == "":
+		return nil
 	}
-	return nil
+	var own string
+	if err := tx.QueryRowContext(ctx, ownSession, e.Turn.ID).Scan(&own); err != nil {
+		return fmt.Errorf("session of the turn: %w", err)
+	}
+	if own == "" {
+		return nil
+	}
+	return e.Turn.keepSession(ctx, tx, e.Session)
 }
 
 func (ts Turns) recordAnswer(ctx context.Context, tx *sql.Tx, e End, now time.Time) error {

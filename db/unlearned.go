@@ -1,0 +1,68 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"magpie/internal/chat"
+)
+
+// unlearner changes a memory when what it was made of is taken back.
+const unlearner = "magpie"
+
+// What the bot has answered is no source of its own: it goes with the question.
+const memoriesOf = `SELECT m.id, NOT EXISTS (SELECT 1 FROM memory_versions v WHERE v.memory_id = m.id AND v.act = 'changed' AND v.who <> ?3)
+	AND NOT EXISTS (SELECT 1 FROM json_each(m.sources) s WHERE s.value NOT LIKE 'answer:%' AND NOT EXISTS (
+		SELECT 1 FROM messages x WHERE x.chat_key = ?1 AND x.message_id = s.value AND x.state = 'recalled'))
+	FROM memories m WHERE m.chat_key = ?1 AND EXISTS (SELECT 1 FROM json_each(m.sources) s WHERE s.value IN (SELECT value FROM json_each(?2)))
+	ORDER BY m.number`
+
+// derived is a memory that was made of messages.
+type derived struct {
+	id    string
+	alone bool // all of them were taken back, and nobody has changed it
+}
+
+func (ms Memories) derived(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) (found []derived, err error) {
+	rows, err := tx.QueryContext(ctx, memoriesOf, key.String(), list(ids), unlearner)
+	if err != nil {
+		return nil, fmt.Errorf("memories of recalled messages: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var m derived
+		if err := rows.Scan(&m.id, &m.alone); err != nil {
+			return nil, fmt.Errorf("memories of recalled messages: %w", err)
+		}
+		found = append(found, m)
+	}
+	return found, rows.Err()
+}
+
+// unlearn forgets what was remembered of messages that are marked as recalled and of nothing else. What has other sources
+// too, or was changed since, counts no more until somebody approves it.
+func (ms Memories) unlearn(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
+	by := Change{Who: unlearner, Why: recalled}
+	found, err := ms.derived(ctx, tx, key, ids)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		m, err := loadMemory(ctx, tx, key, f.id)
+		if err != nil {
+			return err
+		}
+		if f.alone {
+			_, err = ms.forget(ctx, tx, m, by)
+		} else {
+			m.State = ProposedMemory
+			_, err = ms.save(ctx, tx, m, by)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
