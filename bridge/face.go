@@ -116,7 +116,11 @@ func (v view) deniedLine() string {
 	if len(v.denied) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(texts.Denied.in(v.lang), strings.Join(v.denied, ", "))
+	names := make([]string, len(v.denied))
+	for i, tool := range v.denied {
+		names[i] = toolName(tool, v.lang)
+	}
+	return fmt.Sprintf(texts.Denied.in(v.lang), strings.Join(names, ", "))
 }
 
 // footer is the small print below an answer.

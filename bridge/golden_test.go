@@ -134,6 +134,8 @@ func stories() map[string]*story {
 		"23-forty-steps":   many.after(time.Second, says("完成。")),
 		"24-own-tools": newStory(zh).uses("1", "mcp__magpie__remember", input{"title": "发布日", "text": "每周二发布"}).after(time.Second, gave("1", "Remembered as number 1.")).
 			uses("2", "mcp__magpie__search_history", input{"query": "发布"}).after(6 * time.Second),
+		"52-sending-a-file": newStory(en).uses("1", "mcp__magpie__search_memory", input{"query": "the report"}).after(time.Second, gave("1", "Nothing like that was remembered.")).
+			uses("2", "mcp__magpie__send_file", input{"path": "out/report.pdf"}).after(6 * time.Second),
 		"25-other-mcp-tool": newStory(en).uses("1", "mcp__github__get_issue", input{"owner": "x", "number": 7}).after(6 * time.Second),
 		"29-planning": newStory(zh).uses("1", "TodoWrite", input{"todos": []input{{"content": "读代码", "status": "completed"}, {"content": "改代码", "status": "in_progress"}, {"content": "跑测试", "status": "pending"}}}).
 			after(time.Second, gave("1", "ok")).uses("2", claude.QuestionTool, input{"questions": []input{{"question": "用哪种数据库？"}}}).
