@@ -32,7 +32,7 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 	if seen[4].answer() != "Let me look." || seen[2].answer() != "Let me " {
 		t.Error("later events changed an earlier view")
 	}
-	if done := v.end(outcome{state: db.Done}).card(now); done.Live || done.Status != "" || len(done.Buttons) != 0 || done.Summary != "Let me look." {
+	if done := v.end(outcome{state: db.Done}).card(now); done.Live || done.Status != "" || len(done.Buttons) != 1 || done.Buttons[0] != orderButton("新会话", "/new") || done.Summary != "Let me look." {
 		t.Errorf("at the end: %+v", done)
 	}
 	if stopped := v.end(outcome{state: db.Cancelled, notice: texts.Stopped}).card(now); stopped.Status != "已停止" {

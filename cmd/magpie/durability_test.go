@@ -203,7 +203,7 @@ func TestALateMessageIsAnsweredOnRequest(t *testing.T) {
 			})
 			r.await("the answer on the same card", func(v *feishusim.View) bool {
 				list := replies(v, r.chat, id)
-				return len(list) == 1 && !list[0].Last().Streaming && !hasButtons(list[0]) && !strings.Contains(list[0].Text(), "晚到")
+				return len(list) == 1 && !list[0].Last().Streaming && !strings.Contains(string(list[0].Last().Card), `"`+doContinue+`"`) && !strings.Contains(list[0].Text(), "晚到")
 			})
 		})
 	}
