@@ -45,12 +45,10 @@ func (v view) button(label phrase, do string) chat.Button {
 	return chat.Button{Label: label.in(v.lang), Action: chat.Action{Do: do, Turn: v.turn}}
 }
 
+// firstLine is what the chat list shows of a text.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if r := []rune(line); len(r) > summaryLength {
-		return string(r[:summaryLength]) + "…"
-	}
-	return line
+	return shortened(line, summaryLength)
 }
 
 // in says what goes on.
