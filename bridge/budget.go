@@ -172,21 +172,5 @@ func (p *purse) book(ctx context.Context, key chat.Key, what string, r claude.Re
 	}
 }
 
-// dollars is an amount of money for people.
-func dollars(usd float64) string {
-	if usd > 0 && usd < 0.01 {
-		return fmt.Sprintf("$%.4f", usd)
-	}
-	return fmt.Sprintf("$%.2f", usd)
-}
-
 // tokens is a number of tokens for people, as in "12.3k tokens".
-func tokens(n int64) string {
-	switch {
-	case n >= 1_000_000:
-		return fmt.Sprintf("%.1fM tokens", float64(n)/1e6)
-	case n >= 10_000:
-		return fmt.Sprintf("%.1fk tokens", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%d tokens", n)
-}
+func tokens(n int64) string { return rounded(n) + " tokens" }

@@ -43,8 +43,8 @@ func TestALimitOfTheDay(t *testing.T) {
 		"a chat":                  {Budget{ChatDayUSD: 1}, []string{"ou_2"}, room, []string{"这个聊天今天", "$1.25", "$1.00"}},
 		"a topic of the chat":     {Budget{ChatDayUSD: 1}, []string{"ou_2"}, chat.Key{Channel: "feishu", Kind: "chat", ID: "oc_1", Thread: "omt_1"}, []string{"这个聊天今天"}},
 		"another chat":            {Budget{ChatDayUSD: 1}, []string{"ou_1"}, chat.FeishuChat("oc_2"), nil},
-		"tokens of a user":        {Budget{UserDayTokens: 2000}, []string{"ou_1"}, room, []string{"2000 tokens"}},
-		"tokens of a chat":        {Budget{ChatDayTokens: 1000}, []string{"ou_2"}, room, []string{"1000 tokens"}},
+		"tokens of a user":        {Budget{UserDayTokens: 2000}, []string{"ou_1"}, room, []string{"2.0k tokens"}},
+		"tokens of a chat":        {Budget{ChatDayTokens: 1000}, []string{"ou_2"}, room, []string{"1.0k tokens"}},
 		"tokens, with some to go": {Budget{ChatDayTokens: 1001, UserDayTokens: 2001}, []string{"ou_1"}, room, nil},
 	} {
 		l.bridge.SetBudget(tc.budget)
@@ -136,7 +136,7 @@ func TestCostsAreShownByDay(t *testing.T) {
 			t.Fatalf("%q is not known", name)
 		}
 		got, err := p.report(t.Context(), room, s, zh)
-		if err != nil || !strings.Contains(got, "$0.75 · 2000 tokens · 2 次") || strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 2 {
+		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 2 次") || strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 2 {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 		if s.days > 1 && !strings.Contains(got, "`"+label+"`") {

@@ -59,20 +59,6 @@ func (d *desk) tools(kind chat.Kind) []agenttools.Tool {
 	return tools
 }
 
-// using is what is shown while a tool runs; when its name is part of that, it comes along.
-func using(tool string) (status phrase, name string) {
-	own, ok := strings.CutPrefix(tool, "mcp__"+agenttools.ServerName+"__")
-	switch {
-	case !ok:
-		return texts.UsingTool, tool
-	case own == "remember":
-		return texts.Remembering, ""
-	case own == "send_file":
-		return outputTexts.SendingFile, ""
-	}
-	return texts.LookingBack, ""
-}
-
 // What the agent is told of its tools.
 const (
 	keeps        = "Keeps something for good, so that it is known in later conversations of this chat. Use it when the user asks you to remember something"

@@ -45,12 +45,10 @@ func (v view) button(label phrase, do string) chat.Button {
 	return chat.Button{Label: label.in(v.lang), Action: chat.Action{Do: do, Turn: v.turn}}
 }
 
+// firstLine is what the chat list shows of a text.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if r := []rune(line); len(r) > summaryLength {
-		return string(r[:summaryLength]) + "…"
-	}
-	return line
+	return shortened(line, summaryLength)
 }
 
 // in says what goes on.
@@ -116,7 +114,11 @@ func (v view) deniedLine() string {
 	if len(v.denied) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(texts.Denied.in(v.lang), strings.Join(v.denied, ", "))
+	names := make([]string, len(v.denied))
+	for i, tool := range v.denied {
+		names[i] = toolName(tool, v.lang)
+	}
+	return fmt.Sprintf(texts.Denied.in(v.lang), strings.Join(names, ", "))
 }
 
 // footer is the small print below an answer.
@@ -152,10 +154,10 @@ func (f figures) parts(l lang) []string {
 		parts = append(parts, name)
 	}
 	if f.in+f.out > 0 {
-		parts = append(parts, fmt.Sprintf(cardTexts.Tokens.in(l), thousands(f.in), thousands(f.out)))
+		parts = append(parts, fmt.Sprintf(cardTexts.Tokens.in(l), rounded(f.in), rounded(f.out)))
 	}
 	if f.cost > 0 {
-		parts = append(parts, money(f.cost))
+		parts = append(parts, dollars(f.cost))
 	}
 	if f.held > 0 && f.window > 0 {
 		parts = append(parts, fmt.Sprintf(cardTexts.Window.in(l), max(1, 100*f.held/f.window)))
@@ -163,20 +165,21 @@ func (f figures) parts(l lang) []string {
 	return parts
 }
 
-// thousands is a number that nobody needs to the last digit.
-func thousands(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 1_000_000:
-		return fmt.Sprintf("%.1fk", float64(n)/1000)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1_000_000)
-}
-
-func money(usd float64) string {
-	if usd < 0.01 {
+// dollars is an amount of money for people.
+func dollars(usd float64) string {
+	if usd > 0 && usd < 0.01 {
 		return fmt.Sprintf("$%.4f", usd)
 	}
 	return fmt.Sprintf("$%.2f", usd)
+}
+
+// rounded is a number that nobody needs to the last digit, as in "12.3k".
+func rounded(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 999_950: // what is more is 1.0M
+		return fmt.Sprintf("%.1fk", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }

@@ -237,6 +237,7 @@ func (fs *files) quoted(ctx context.Context, key chat.Key, id string) (text, who
 // someone stands for a person without a name.
 const someone = "用户"
 
+// shortened is a text of so many runes at most, and a sign that there is more.
 func shortened(text string, most int) string {
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"

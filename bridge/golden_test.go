@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,8 +136,10 @@ func stories() map[string]*story {
 		"23-forty-steps":   many.after(time.Second, says("完成。")),
 		"24-own-tools": newStory(zh).uses("1", "mcp__magpie__remember", input{"title": "发布日", "text": "每周二发布"}).after(time.Second, gave("1", "Remembered as number 1.")).
 			uses("2", "mcp__magpie__search_history", input{"query": "发布"}).after(6 * time.Second),
+		"52-sending-a-file": newStory(en).uses("1", "mcp__magpie__search_memory", input{"query": "the report"}).after(time.Second, gave("1", "Nothing like that was remembered.")).
+			uses("2", "mcp__magpie__send_file", input{"path": "out/report.pdf"}).after(6 * time.Second),
 		"25-other-mcp-tool": newStory(en).uses("1", "mcp__github__get_issue", input{"owner": "x", "number": 7}).after(6 * time.Second),
-		"29-planning": newStory(zh).uses("1", "TodoWrite", input{"todos": []input{{"content": "读代码", "status": "completed"}, {"content": "改代码", "status": "in_progress"}, {"content": "跑测试", "status": "pending"}}}).
+		"53-planning": newStory(zh).uses("1", "TodoWrite", input{"todos": []input{{"content": "读代码", "status": "completed"}, {"content": "改代码", "status": "in_progress"}, {"content": "跑测试", "status": "pending"}}}).
 			after(time.Second, gave("1", "ok")).uses("2", claude.QuestionTool, input{"questions": []input{{"question": "用哪种数据库？"}}}).
 			uses("3", claude.PlanTool, input{"plan": "1. 先读\n2. 再改"}).uses("4", "KillShell", input{}).after(6 * time.Second),
 		"26-subagent":            newStory(en).uses("1", "Task", input{"description": "Survey the code", "prompt": "Read everything.\nThen report."}).after(70 * time.Second),
@@ -181,9 +185,9 @@ func askings() map[string]chat.Card {
 	return map[string]chat.Card{
 		"28-waiting-with-form":   asked(zh, claude.QuestionTool, question, nil, waits),
 		"29-waiting-with-choice": asked(zh, "Bash", remove, always, waits),
-		"45-asked-edit-en":       asked(en, "Edit", edit, nil, waits),
-		"46-asked-plan":          asked(zh, claude.PlanTool, plan, nil, waits),
-		"47-allowed":             asked(zh, "Bash", remove, always, db.Settlement{State: db.Approved, By: by}),
+		"54-asked-edit-en":       asked(en, "Edit", edit, nil, waits),
+		"55-asked-plan":          asked(zh, claude.PlanTool, plan, nil, waits),
+		"56-allowed":             asked(zh, "Bash", remove, always, db.Settlement{State: db.Approved, By: by}),
 		"48-refused-with-why":    asked(zh, "Bash", remove, nil, db.Settlement{State: db.Refused, By: by, Words: "先备份"}),
 		"49-nobody-decided-en":   asked(en, "Bash", remove, nil, db.Settlement{State: db.Expired}),
 	}
@@ -196,6 +200,7 @@ func TestCards(t *testing.T) {
 	for name, s := range stories() {
 		cards[name] = s.card(s.now)
 	}
+	checkGoldenNames(t, slices.Sorted(maps.Keys(cards)))
 	for name, c := range cards {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join("testdata", "cards", name+".json")
@@ -213,6 +218,28 @@ func TestCards(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// checkGoldenNames finds files without a card, and numbers that are given twice.
+func checkGoldenNames(t *testing.T, names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", "cards", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name, ok := strings.CutSuffix(filepath.Base(file), ".json"); !ok || !slices.Contains(names, name) {
+			t.Errorf("no card is like %s", file)
+		}
+	}
+	numbers := map[string]string{}
+	for _, name := range names {
+		number, _, _ := strings.Cut(name, "-")
+		if other, ok := numbers[number]; ok {
+			t.Errorf("%s and %s have one number", other, name)
+		}
+		numbers[number] = name
 	}
 }
 

@@ -390,10 +390,31 @@ func TestNobodyIsCalledYou(t *testing.T) {
 
 func TestWhatIsShownWhileAToolRuns(t *testing.T) {
 	for tool, want := range map[string]string{
-		"mcp__magpie__remember": "正在记下…", "mcp__magpie__search_history": "正在翻看记录…", "Bash": "正在运行 Bash…", "mcp__other__remember": "正在运行 mcp__other__remember…",
+		"mcp__magpie__remember": "正在记下…", "mcp__magpie__search_history": "正在翻看记录…", "Bash": "正在运行 Bash…", "mcp__other__remember": "正在运行 other__remember…",
+		"mcp__magpie__send_file": "正在发送文件…", claude.QuestionTool: "正在提问…", claude.PlanTool: "正在提交计划…",
 	} {
 		if got := newView(1, zh).apply(claude.ToolUse{ID: "1", Name: tool}, time.Now()).card(time.Now()).Status; got != want {
 			t.Errorf("%s: %q", tool, got)
+		}
+	}
+}
+
+// People are never told the inner name of a tool of ours.
+func TestEveryToolHasAName(t *testing.T) {
+	server, err := agenttools.Listen(zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	d := desk{outbox: &outbox{parcels: &parcels{copies: outgoing{dir: "x"}}}}
+	d.cfg.Memory.Tools = true
+	offered := server.Grant(alice.key, d.tools(chat.Private)).Names
+	if len(offered) < 4 {
+		t.Fatalf("only %v", offered)
+	}
+	for _, tool := range offered {
+		if _, ok := ownTools[ownPrefix+tool]; !ok {
+			t.Errorf("%s has no name for people", tool)
 		}
 	}
 }

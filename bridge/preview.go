@@ -124,9 +124,6 @@ func (b Built) outline(l lang) string {
 
 // firstWords is a text in one line of so many runes at most.
 func firstWords(text string, most int) string {
-	runes := []rune(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "))
-	if len(runes) <= most {
-		return string(runes)
-	}
-	return string(runes[:most]) + "…"
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return shortened(strings.Join(words, " "), most)
 }

@@ -151,16 +151,13 @@ func resultLines(text string) string {
 
 // cutLine is a line of code that is not too long.
 func cutLine(l string) string {
-	l = strings.Map(func(r rune) rune {
+	shown := strings.Map(func(r rune) rune {
 		if unicode.IsGraphic(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) {
 			return r
 		}
 		return -1
 	}, strings.ReplaceAll(l, "\t", "    "))
-	if r := []rune(l); len(r) > mostColumns {
-		return string(r[:mostColumns]) + "…"
-	}
-	return l
+	return shortened(shown, mostColumns)
 }
 
 // edit is the part of a tool's input that changes a text.

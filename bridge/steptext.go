@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"magpie/internal/agenttools"
+	"magpie/internal/claude"
 )
 
 // What a panel shows of the steps.
@@ -29,16 +30,36 @@ func (ss steps) title(l lang) string {
 	return fmt.Sprintf(cardTexts.Steps.in(l), len(ss)) + " · " + strings.Join(names, " / ")
 }
 
+// ownPrefix is what the CLI puts before the names of this program's tools.
+const ownPrefix = "mcp__" + agenttools.ServerName + "__"
+
+// toolWords are what people are told of a tool that has no name for them: what goes on while it runs, and what it is called.
+type toolWords struct{ status, name phrase }
+
+// ownTools are the tools of this program, and those of the CLI that only ask people something.
+var ownTools = map[string]toolWords{
+	ownPrefix + "remember":       {texts.Remembering, cardTexts.Remember},
+	ownPrefix + "search_memory":  {texts.LookingBack, cardTexts.LookBack},
+	ownPrefix + "search_history": {texts.LookingBack, cardTexts.LookBack},
+	ownPrefix + "send_file":      {outputTexts.SendingFile, cardTexts.SendFile},
+	claude.QuestionTool:          {cardTexts.Asking, cardTexts.Question},
+	claude.PlanTool:              {cardTexts.Planning, cardTexts.Plan},
+}
+
 // toolName is how people are told of a tool.
 func toolName(tool string, l lang) string {
-	own, ok := strings.CutPrefix(tool, "mcp__"+agenttools.ServerName+"__")
-	switch {
-	case !ok:
-		return strings.TrimPrefix(tool, "mcp__")
-	case own == "remember":
-		return cardTexts.Remember.in(l)
+	if own, ok := ownTools[tool]; ok {
+		return own.name.in(l)
 	}
-	return cardTexts.LookBack.in(l)
+	return strings.TrimPrefix(tool, "mcp__")
+}
+
+// using is what is shown while a tool runs; when its name is part of that, it comes along.
+func using(tool string, l lang) (status phrase, name string) {
+	if own, ok := ownTools[tool]; ok {
+		return own.status, ""
+	}
+	return texts.UsingTool, toolName(tool, l)
 }
 
 // body shows the steps, oldest first: the newest in detail, and of the older ones as many as there is room for.

@@ -84,7 +84,7 @@ const glimpse = 100
 func requestCard(m chat.Incoming, l lang) chat.Card {
 	text := fmt.Sprintf(accessTexts.Request.in(l), personName(m.Actor.Name, m.Actor.ID), m.Actor.ID)
 	if words := visible(m.Text); words != "" {
-		text += "\n\n> " + clip(words, glimpse)
+		text += "\n\n> " + shortened(words, glimpse)
 	}
 	return chat.Card{Body: text, Summary: accessTexts.RequestSummary.in(l), Buttons: []chat.Button{
 		{Label: accessTexts.LetIn.in(l), Action: chat.Action{Do: doLetIn, ID: m.Actor.ID}},
@@ -98,14 +98,6 @@ func personName(name, id string) string {
 		return name
 	}
 	return id
-}
-
-// clip cuts a text after so many runes.
-func clip(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
 }
 
 // answer does what a button of a request orders.

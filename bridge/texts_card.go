@@ -5,7 +5,8 @@ var cardTexts = struct {
 	Writing, Preparing, YourTurn, Thoughts, Steps, MoreSteps phrase
 	Seconds, MinutesSeconds, Tokens, Window                  phrase
 	NewButton, RetryButton                                   phrase
-	Remember, LookBack                                       phrase
+	Remember, LookBack, SendFile                             phrase
+	Asking, Question, Planning, Plan                         phrase
 }{
 	Writing:        phrase{"正在回答…", "Writing…"},
 	Preparing:      phrase{"正在准备 %s…", "Preparing %s…"},
@@ -21,4 +22,9 @@ var cardTexts = struct {
 	RetryButton:    phrase{"重试", "Try again"},
 	Remember:       phrase{"记忆", "Memory"},
 	LookBack:       phrase{"翻看记录", "Looking back"},
+	SendFile:       phrase{"发送文件", "Sending a file"},
+	Asking:         phrase{"正在提问…", "Asking a question…"},
+	Question:       phrase{"提问", "Question"},
+	Planning:       phrase{"正在提交计划…", "Handing in a plan…"},
+	Plan:           phrase{"计划", "Plan"},
 }

@@ -116,7 +116,7 @@ func (v view) running(now time.Time) view {
 		return v.thinking(now)
 	}
 	v.phase = phase{since: s.began}
-	v.phase.text, v.phase.tool = using(s.tool)
+	v.phase.text, v.phase.tool = using(s.tool, v.lang)
 	return v
 }
 

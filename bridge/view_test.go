@@ -32,7 +32,7 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 	if seen[4].answer() != "Let me look." || seen[2].answer() != "Let me " {
 		t.Error("later events changed an earlier view")
 	}
-	if done := v.end(outcome{state: db.Done}).card(now); done.Live || done.Status != "" || len(done.Buttons) != 0 || done.Summary != "Let me look." {
+	if done := v.end(outcome{state: db.Done}).card(now); done.Live || done.Status != "" || len(done.Buttons) != 1 || done.Buttons[0] != orderButton("新会话", "/new") || done.Summary != "Let me look." {
 		t.Errorf("at the end: %+v", done)
 	}
 	if stopped := v.end(outcome{state: db.Cancelled, notice: texts.Stopped}).card(now); stopped.Status != "已停止" {
@@ -108,5 +108,18 @@ func BenchmarkCard(b *testing.B) {
 	s.view = s.saying(strings.Repeat("Some words in a row.\n\n", 1000))
 	for b.Loop() {
 		s.card(s.now)
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1.0k", 34_512: "34.5k", 999_949: "999.9k", 999_950: "1.0M", 2_340_000: "2.3M"} {
+		if got := rounded(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+	for usd, want := range map[float64]string{0: "$0.00", 0.0042: "$0.0042", 0.0895: "$0.09", 12.5: "$12.50"} {
+		if got := dollars(usd); got != want {
+			t.Errorf("%v: %s, want %s", usd, got, want)
+		}
 	}
 }
