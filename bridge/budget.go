@@ -210,12 +210,41 @@ func (p *purse) limited(o outcome) outcome {
 	return o
 }
 
-// book notes what the agent has cost that was asked apart from the turns.
-func (p *purse) book(ctx context.Context, key chat.Key, what string, r claude.Reply) {
-	u := db.Usage{Model: r.Model, Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheNew: r.Usage.CacheNew, CostUSD: r.CostUSD}
-	if err := p.ledger.Book(context.WithoutCancel(ctx), db.Expense{Key: key, Purpose: what, Usage: u}); err != nil {
-		p.log.Error().Err(err).Stringer("chat", key).Msg("what the agent has cost is not booked")
+// apart tells who pays for what the agent is asked apart from the turns: who has asked in the chat last. It refuses what
+// nobody has anything left for.
+func (p *purse) apart(ctx context.Context, key chat.Key) (user string, err error) {
+	list, err := p.ofChat(ctx, key)
+	if err := p.refuse(list, err, 0, accessTexts.ChatSpent); err != nil {
+		return "", err
 	}
+	if user, err = p.ledger.Asker(ctx, key); err != nil {
+		p.log.Error().Err(err).Stringer("chat", key).Msg("who pays is not known")
+	}
+	if user == "" {
+		return "", nil
+	}
+	list, err = p.ofUser(ctx, user)
+	return user, p.refuse(list, err, 0, accessTexts.UserSpent)
+}
+
+// book notes what the agent has cost a user that was asked apart from the turns.
+func (p *purse) book(ctx context.Context, e db.Expense, r claude.Reply) {
+	e.Usage = db.Usage{Model: r.Model, Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheNew: r.Usage.CacheNew, CostUSD: r.CostUSD}
+	if err := p.ledger.Book(context.WithoutCancel(ctx), e); err != nil {
+		p.log.Error().Err(err).Stringer("chat", e.Key).Msg("what the agent has cost is not booked")
+	}
+}
+
+// priced is how many days back a price is looked for.
+const priced = 30
+
+// estimate is what a turn has cost about whose agent could not tell any more, in USD: by what its model has cost lately.
+func (p *purse) estimate(ctx context.Context, u db.Usage) float64 {
+	usd, err := p.ledger.Price(ctx, u.Model, p.midnight(time.Now(), -priced))
+	if err != nil {
+		p.log.Error().Err(err).Msg("what a turn has cost is not known")
+	}
+	return usd * float64(u.Tokens())
 }
 
 // dollars is an amount of money for people.

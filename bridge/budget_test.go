@@ -126,6 +126,24 @@ func TestWhatRunsCounts(t *testing.T) {
 	}
 }
 
+// What the agent is asked apart from the turns is paid for by who has asked last, and not done above a limit.
+func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.start()
+	l.say("om_1", "你好")
+	l.until("a title", func() bool {
+		return l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'title' AND user_id = 'ou_1'`) == 1
+	})
+	for _, limit := range []Budget{{UserDayTokens: 1}, {ChatDayTokens: 1}} {
+		l.bridge.SetBudget(limit)
+		began := l.pool.Stats().Started
+		_, err := l.bridge.consult(t.Context(), room, "title", l.bridge.cfg.Context.TitleTask("zh", chat.Private, nil))
+		if _, over := errors.AsType[*spentError](err); !over || l.pool.Stats().Started != began {
+			t.Errorf("above %+v: %v", limit, err)
+		}
+	}
+}
+
 // A day begins at midnight where people live, also on the days that have 23 or 25 hours.
 func TestADayIsThatOfTheTimeZone(t *testing.T) {
 	t.Parallel()

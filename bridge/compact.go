@@ -140,14 +140,18 @@ func (sm summaries) tellBegun(ctx context.Context, c db.Chat) {
 	}
 }
 
-// consult has the agent do a task apart from the chat, and notes what it cost.
+// consult has the agent do a task apart from the chat, if a limit of the day leaves anything for it, and notes what it cost.
 func (b *Bridge) consult(ctx context.Context, key chat.Key, what string, task contextmgr.Task) (string, error) {
 	began := time.Now()
+	user, err := b.purse.apart(ctx, key)
+	if err != nil {
+		return "", err
+	}
 	reply, err := b.pool.Ask(ctx, claude.Question{Task: task.Do, Text: task.With})
 	if err != nil {
 		return "", err
 	}
-	b.purse.book(ctx, key, what, reply)
+	b.purse.book(ctx, db.Expense{Key: key, User: user, Purpose: what}, reply)
 	u := reply.Usage
 	b.log.Info().Stringer("chat", key).Str("task", what).Int64("input", u.Input+u.CacheRead+u.CacheNew).Int64("output", u.Output).
 		Float64("cost_usd", reply.CostUSD).Dur("took", time.Since(began)).Msg("agent asked apart")
