@@ -354,8 +354,8 @@ func (b *Bridge) lang(ctx context.Context, key chat.Key, spoken string) lang {
 
 // Press takes in a button that somebody pressed, and returns what to tell him.
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
-	if !b.access.admits(ctx, p.Key, p.Actor) {
-		return "", nil
+	if who, err := b.access.ask(ctx, p.Key, p.Actor); err != nil || who != admitted {
+		return "", err
 	}
 	p.Key = b.places.of(ctx, p)
 	l := b.lang(ctx, p.Key, "")

@@ -1,9 +1,12 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +19,8 @@ import (
 )
 
 // Budget is the [budget] section: what agents may cost. Of all limits 0 means that there is none. A day is one of the
-// configured time zone; what runs when a limit is reached goes on, and nothing new begins.
+// configured time zone; what runs when a limit is reached goes on, and nothing new begins. A turn that runs counts for what
+// it may come to.
 type Budget struct {
 	TurnUSD       float64 `toml:"turn_usd" env:"TURN_USD"`               // one answer, which ends there; each needs a process of its own then
 	UserDayUSD    float64 `toml:"user_day_usd" env:"USER_DAY_USD"`       // what one user asks for in a day, in all chats
@@ -49,7 +53,22 @@ type purse struct {
 	ledger db.Ledger
 	zone   *time.Location
 	log    zerolog.Logger
+
+	mu    sync.Mutex
+	lives map[int64]pledge // of the turns that were let pass and are not booked yet
 }
+
+// pledge is for whom a turn runs.
+type pledge struct {
+	room  chat.Key // without a topic
+	users []string
+}
+
+// What a turn that runs is taken to cost, if no limit says what it may.
+const (
+	turnFloorUSD    = 0.1
+	turnFloorTokens = 20_000
+)
 
 // midnight is when the day began that a time is in, or the one so many days later.
 func (p *purse) midnight(t time.Time, days int) time.Time {
@@ -63,7 +82,8 @@ type allowance struct {
 	used, max float64
 }
 
-func (a allowance) over() bool { return a.max > 0 && a.used >= a.max }
+// over reports whether a limit is reached once what runs has cost so much.
+func (a allowance) over(running float64) bool { return a.max > 0 && a.used+running >= a.max }
 
 func (a allowance) text() (used, most string) {
 	if a.usd {
@@ -101,42 +121,84 @@ type spentError struct{ notice phrase }
 
 func (e *spentError) Error() string { return "a limit of the day is reached" }
 
-// check refuses a turn for which nothing is left. A ledger that cannot be read holds up nobody.
+// check refuses a turn for which nothing is left, and else lets it count until it is released. A ledger that cannot be read
+// holds up nobody.
 func (p *purse) check(ctx context.Context, c db.Claim) error {
-	list, err := p.ofChat(ctx, c.Turn.Key)
-	if err := p.refuse(list, err, accessTexts.ChatSpent); err != nil {
+	own := pledge{room: c.Turn.Key.Parent()}
+	for _, m := range c.Asked {
+		if !slices.Contains(own.users, m.Actor.ID) {
+			own.users = append(own.users, m.Actor.ID)
+		}
+	}
+	p.mu.Lock() // of two turns at once the second one finds the first
+	defer p.mu.Unlock()
+	if err := p.spent(ctx, own); err != nil {
 		return err
 	}
-	seen := map[string]bool{}
-	for _, m := range c.Asked {
-		if seen[m.Actor.ID] {
-			continue
-		}
-		seen[m.Actor.ID] = true
-		list, err := p.ofUser(ctx, m.Actor.ID)
-		if err := p.refuse(list, err, accessTexts.UserSpent); err != nil {
+	if p.lives == nil {
+		p.lives = map[int64]pledge{}
+	}
+	p.lives[c.Turn.ID] = own
+	return nil
+}
+
+// release says that a turn has ended and is booked.
+func (p *purse) release(turn int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.lives, turn)
+}
+
+// spent says for whom nothing is left of a limit. The caller holds the lock.
+func (p *purse) spent(ctx context.Context, of pledge) error {
+	list, err := p.ofChat(ctx, of.room)
+	running := p.count(func(other pledge) bool { return other.room == of.room })
+	if err := p.refuse(list, err, running, accessTexts.ChatSpent); err != nil {
+		return err
+	}
+	for _, user := range of.users {
+		list, err := p.ofUser(ctx, user)
+		running := p.count(func(other pledge) bool { return slices.Contains(other.users, user) })
+		if err := p.refuse(list, err, running, accessTexts.UserSpent); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *purse) refuse(list []allowance, err error, words phrase) error {
+func (p *purse) count(running func(pledge) bool) (n int) {
+	for _, other := range p.lives {
+		if running(other) {
+			n++
+		}
+	}
+	return n
+}
+
+// refuse refuses what is over a limit, when so many turns run that count for it.
+func (p *purse) refuse(list []allowance, err error, running int, words phrase) error {
 	if err != nil {
 		p.log.Error().Err(err).Msg("what was spent today is not known")
 		return nil
 	}
 	for _, a := range list {
-		if !a.over() {
-			continue
-		}
-		now := time.Now()
-		anew := p.midnight(now, 1)
 		used, most := a.text()
-		in := func(l lang) string {
-			return fmt.Sprintf(words.in(l), used, most, anew.Format("01-02 15:04"), span(anew.Sub(now), l))
+		each := float64(turnFloorTokens)
+		if a.usd {
+			each = cmp.Or(p.Load().TurnUSD, turnFloorUSD)
 		}
-		return &spentError{phrase{in(zh), in(en)}}
+		switch {
+		case a.over(0):
+			now := time.Now()
+			anew := p.midnight(now, 1)
+			in := func(l lang) string {
+				return fmt.Sprintf(words.in(l), used, most, anew.Format("01-02 15:04"), span(anew.Sub(now), l))
+			}
+			return &spentError{phrase{in(zh), in(en)}}
+		case a.over(float64(running) * each):
+			in := func(l lang) string { return fmt.Sprintf(accessTexts.SpentByOthers.in(l), used, most) }
+			return &spentError{phrase{in(zh), in(en)}}
+		}
 	}
 	return nil
 }
@@ -150,26 +212,59 @@ func (p *purse) limited(o outcome) outcome {
 	return o
 }
 
-// consult has the agent do a task apart from the chat, and books what it has cost.
+// consult has the agent do a task apart from the chat, if a limit of the day leaves anything for it, and books what it cost.
 func (p *purse) consult(ctx context.Context, key chat.Key, what string, task contextmgr.Task) (string, error) {
 	began := time.Now()
+	user, err := p.apart(ctx, key)
+	if err != nil {
+		return "", err
+	}
 	reply, err := p.pool.Ask(ctx, claude.Question{Task: task.Do, Text: task.With})
 	if err != nil {
 		return "", err
 	}
-	p.book(ctx, key, what, reply)
+	p.book(ctx, db.Expense{Key: key, User: user, Purpose: what}, reply)
 	u := reply.Usage
 	p.log.Info().Stringer("chat", key).Str("task", what).Int64("input", u.Input+u.CacheRead+u.CacheNew).Int64("output", u.Output).
 		Float64("cost_usd", reply.CostUSD).Dur("took", time.Since(began)).Msg("agent asked apart")
 	return reply.Text, nil
 }
 
-// book notes what the agent has cost that was asked apart from the turns.
-func (p *purse) book(ctx context.Context, key chat.Key, what string, r claude.Reply) {
-	u := db.Usage{Model: r.Model, Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheNew: r.Usage.CacheNew, CostUSD: r.CostUSD}
-	if err := p.ledger.Book(context.WithoutCancel(ctx), db.Expense{Key: key, Purpose: what, Usage: u}); err != nil {
-		p.log.Error().Err(err).Stringer("chat", key).Msg("what the agent has cost is not booked")
+// apart tells who pays for what the agent is asked apart from the turns: who has asked in the chat last. It refuses what
+// nobody has anything left for.
+func (p *purse) apart(ctx context.Context, key chat.Key) (user string, err error) {
+	list, err := p.ofChat(ctx, key)
+	if err := p.refuse(list, err, 0, accessTexts.ChatSpent); err != nil {
+		return "", err
 	}
+	if user, err = p.ledger.Asker(ctx, key); err != nil {
+		p.log.Error().Err(err).Stringer("chat", key).Msg("who pays is not known")
+	}
+	if user == "" {
+		return "", nil
+	}
+	list, err = p.ofUser(ctx, user)
+	return user, p.refuse(list, err, 0, accessTexts.UserSpent)
+}
+
+// book notes what the agent has cost a user that was asked apart from the turns.
+func (p *purse) book(ctx context.Context, e db.Expense, r claude.Reply) {
+	e.Usage = db.Usage{Model: r.Model, Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheNew: r.Usage.CacheNew, CostUSD: r.CostUSD}
+	if err := p.ledger.Book(context.WithoutCancel(ctx), e); err != nil {
+		p.log.Error().Err(err).Stringer("chat", e.Key).Msg("what the agent has cost is not booked")
+	}
+}
+
+// priced is how many days back a price is looked for.
+const priced = 30
+
+// estimate is what a turn has cost about whose agent could not tell any more, in USD: by what its model has cost lately.
+func (p *purse) estimate(ctx context.Context, u db.Usage) float64 {
+	usd, err := p.ledger.Price(ctx, u.Model, p.midnight(time.Now(), -priced))
+	if err != nil {
+		p.log.Error().Err(err).Msg("what a turn has cost is not known")
+	}
+	return usd * float64(u.Tokens())
 }
 
 // tokens is a number of tokens for people, as in "12.3k tokens".

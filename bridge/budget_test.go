@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -53,6 +54,7 @@ func TestALimitOfTheDay(t *testing.T) {
 			claim.Asked = append(claim.Asked, chat.Message{Actor: chat.Actor{ID: who}})
 		}
 		err := l.bridge.purse.check(t.Context(), claim)
+		l.bridge.purse.release(claim.Turn.ID)
 		if (err != nil) != (tc.want != nil) {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -72,11 +74,74 @@ func TestALimitOfTheDay(t *testing.T) {
 	if n := l.pool.Stats().Started; n != 0 {
 		t.Errorf("%d processes were started", n)
 	}
+	if n := len(l.bridge.purse.lives); n != 0 {
+		t.Errorf("%d turns run", n)
+	}
 	l.bridge.SetBudget(Budget{})
 	l.say("om_2", "你好")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'turn' AND user_id = 'ou_1' AND cost_usd > 0 AND tokens > 0`); n != 1 {
 		t.Errorf("the turn is booked %d times", n)
+	}
+}
+
+// Turns that run count for what they may come to, so that not all of many are let pass by the same rest of a limit.
+func TestWhatRunsCounts(t *testing.T) {
+	l := newLine(t, &recorder{})
+	p, no := l.bridge.purse, int64(0)
+	spend(t, p.ledger, room, "ou_1", 1)
+	begin := func(key chat.Key, users ...string) error {
+		no++
+		claim := db.Claim{Turn: db.Turn{ID: no, Key: key}}
+		for _, who := range users {
+			claim.Asked = append(claim.Asked, chat.Message{Actor: chat.Actor{ID: who}})
+		}
+		return p.check(t.Context(), claim)
+	}
+	topic, other := room, chat.FeishuChat("oc_9")
+	topic.Thread = "omt_1"
+	l.bridge.SetBudget(Budget{TurnUSD: 0.5, ChatDayUSD: 2})
+	l.must(begin(room, "ou_1"))
+	l.must(begin(topic, "ou_2"))
+	l.must(begin(other, "ou_1"))
+	err := begin(room, "ou_3")
+	if over, ok := errors.AsType[*spentError](err); !ok || !strings.Contains(over.notice.ZH, "$1.00") || !strings.Contains(over.notice.ZH, "正在进行") {
+		t.Errorf("a third answer in a chat with money for two: %v", err)
+	}
+	p.release(2)
+	l.must(begin(room, "ou_3"))
+	l.bridge.SetBudget(Budget{TurnUSD: 0.5, UserDayUSD: 2})
+	if begin(chat.FeishuChat("oc_8"), "ou_4", "ou_1") == nil {
+		t.Error("a third answer of a user with money for two")
+	}
+	l.must(begin(chat.FeishuChat("oc_8"), "ou_4"))
+	l.bridge.SetBudget(Budget{ChatDayTokens: 1000 + 2*turnFloorTokens})
+	if begin(topic, "ou_5") == nil {
+		t.Error("a third answer of a chat with tokens for two")
+	}
+	p.release(1)
+	l.must(begin(topic, "ou_5"))
+	l.bridge.SetBudget(Budget{ChatDayUSD: 1 + 2*turnFloorUSD})
+	if begin(room, "ou_5") == nil {
+		t.Error("without a limit of one answer what runs costs nothing")
+	}
+}
+
+// What the agent is asked apart from the turns is paid for by who has asked last, and not done above a limit.
+func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.start()
+	l.say("om_1", "你好")
+	l.until("a title", func() bool {
+		return l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'title' AND user_id = 'ou_1'`) == 1
+	})
+	for _, limit := range []Budget{{UserDayTokens: 1}, {ChatDayTokens: 1}} {
+		l.bridge.SetBudget(limit)
+		began := l.pool.Stats().Started
+		_, err := l.bridge.purse.consult(t.Context(), room, "title", l.bridge.cfg.Context.TitleTask("zh", chat.Private, nil))
+		if _, over := errors.AsType[*spentError](err); !over || l.pool.Stats().Started != began {
+			t.Errorf("above %+v: %v", limit, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -40,9 +41,9 @@ type membership struct {
 	asked       time.Time
 }
 
-// How departments are asked for. A message waits for it.
+// How departments are asked for.
 const (
-	staffWait    = 2 * time.Second  // at most
+	staffWait    = 2 * time.Second  // that a message waits for what is not known, at most
 	staffTimeout = 10 * time.Second // after which the next message asks again
 	staffFresh   = time.Hour        // until it is asked again
 	staffStale   = 24 * time.Hour   // until what is known does not count any more, when nobody answers
@@ -65,7 +66,8 @@ const (
 )
 
 // ask says whether somebody may talk to the bot in a chat. What cannot be found out opens no door: neither that somebody is
-// in a department that is allowed, nor that he is not in one that is denied.
+// in a department that is allowed, nor that he is not in one that is denied. While the platform does not tell it is an
+// error: the message can be delivered again.
 func (g *gate) ask(ctx context.Context, key chat.Key, who chat.Actor) (admission, error) {
 	a := g.Load()
 	switch {
@@ -74,16 +76,24 @@ func (g *gate) ask(ctx context.Context, key chat.Key, who chat.Actor) (admission
 	case who.ID == a.Owner:
 		return admitted, nil
 	case mentions(a.Deny, department):
-		if in, known := g.within(ctx, who.ID, a.Deny); in || !known {
+		switch in, err := g.within(ctx, who.ID, a.Deny); {
+		case err != nil && !errors.Is(err, errNoStaff):
+			return denied, err
+		case in || err != nil:
 			return denied, nil
 		}
 	}
 	if a.allows(key, who) {
 		return admitted, nil
 	}
+	var unknown error
 	if mentions(a.Allow, department) {
-		if in, _ := g.within(ctx, who.ID, a.Allow); in {
+		in, err := g.within(ctx, who.ID, a.Allow)
+		if in {
 			return admitted, nil
+		}
+		if !errors.Is(err, errNoStaff) {
+			unknown = err
 		}
 	}
 	switch ok, err := g.grants.Allow(ctx, who.ID, key.ID); {
@@ -91,6 +101,8 @@ func (g *gate) ask(ctx context.Context, key chat.Key, who chat.Actor) (admission
 		return denied, err
 	case ok:
 		return admitted, nil
+	case unknown != nil:
+		return denied, unknown
 	}
 	return stranger, nil
 }
@@ -108,18 +120,18 @@ func mentions(list []string, kind string) bool {
 	return slices.ContainsFunc(list, func(id string) bool { return strings.HasPrefix(id, kind) })
 }
 
-// within reports whether somebody belongs to one of the departments in a list, and whether that is known.
-func (g *gate) within(ctx context.Context, user string, list []string) (in, known bool) {
+// within reports whether somebody belongs to one of the departments in a list. An error says that it is not known.
+func (g *gate) within(ctx context.Context, user string, list []string) (bool, error) {
 	ids, err := g.departments(ctx, user)
 	if err != nil {
-		g.log.Warn().Err(err).Str("user", user).Msg("departments of a user are not known")
-		return false, false
+		return false, fmt.Errorf("departments of %s: %w", user, err)
 	}
-	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(list, id) }), true
+	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(list, id) }), nil
 }
 
 var errNoStaff = errors.New("the platform cannot be asked for departments")
 
+// departments are those of a user. Nobody waits for the platform when they are known, though they be asked for anew.
 func (g *gate) departments(ctx context.Context, user string) ([]string, error) {
 	if g.staff == nil {
 		return nil, errNoStaff
@@ -132,28 +144,29 @@ func (g *gate) departments(ctx context.Context, user string) ([]string, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), staffTimeout)
 		defer cancel()
 		ids, err := g.staff.Departments(ctx, user)
-		if err == nil {
-			g.remember(user, ids)
+		if err != nil {
+			g.log.Warn().Err(err).Str("user", user).Msg("departments of a user are not told")
+			return nil, err
 		}
-		return ids, err
+		g.remember(user, ids)
+		return ids, nil
 	})
-	patience := time.NewTimer(staffWait)
-	defer patience.Stop()
-	err := error(context.DeadlineExceeded)
-	select {
-	case got := <-answer:
-		if got.Err == nil {
-			return got.Val.([]string), nil
-		}
-		err = got.Err
-	case <-patience.C:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
 	if ok && time.Since(m.asked) < staffStale {
 		return m.departments, nil
 	}
-	return nil, err
+	patience := time.NewTimer(staffWait)
+	defer patience.Stop()
+	select {
+	case got := <-answer:
+		if got.Err != nil {
+			return nil, got.Err
+		}
+		return got.Val.([]string), nil
+	case <-patience.C:
+		return nil, context.DeadlineExceeded
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (g *gate) remembered(user string) (membership, bool) {

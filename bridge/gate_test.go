@@ -44,13 +44,14 @@ func gateOf(t *testing.T, a Access, s Staff) *gate {
 func TestTheGate(t *testing.T) {
 	t.Parallel()
 	all := map[string][]string{"ou_1": {"od_dev", "od_all"}, "ou_2": {"od_all"}}
+	const unknown admission = -1
 	down := &staff{err: errors.New("down")}
 	g := gateOf(t, Access{}, nil)
 	for name, tc := range map[string]struct {
 		a    Access
 		s    Staff
 		who  string
-		want admission
+		want admission // unknown = an error
 	}{
 		"nobody is named":                {Access{}, nil, "ou_1", stranger},
 		"no id":                          {Access{Allow: []string{"*"}}, nil, "", denied},
@@ -63,19 +64,26 @@ func TestTheGate(t *testing.T) {
 		"the owner in a denied chat":     {Access{Owner: "ou_1", Deny: []string{"oc_1"}}, nil, "ou_1", denied},
 		"a department":                   {Access{Allow: []string{"od_dev"}}, &staff{of: all}, "ou_1", admitted},
 		"another department":             {Access{Allow: []string{"od_dev"}}, &staff{of: all}, "ou_2", stranger},
-		"a department, not told":         {Access{Allow: []string{"od_dev"}}, down, "ou_1", stranger},
+		"a department, not told":         {Access{Allow: []string{"od_dev"}}, down, "ou_1", unknown},
 		"a department, nobody to ask":    {Access{Allow: []string{"od_dev"}}, nil, "ou_1", stranger},
 		"a denied department":            {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &staff{of: all}, "ou_1", denied},
 		"not a denied department":        {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &staff{of: all}, "ou_2", admitted},
-		"a denied department, not told":  {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, down, "ou_2", denied},
+		"a denied department, not told":  {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, down, "ou_2", unknown},
 		"the owner, departments unknown": {Access{Owner: "ou_1", Deny: []string{"od_dev"}}, down, "ou_1", admitted},
+		"a user, departments unknown":    {Access{Allow: []string{"od_dev", "ou_1"}}, down, "ou_1", admitted},
+		"denied, nobody to ask":          {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, nil, "ou_1", denied},
 		"both, in both":                  {Access{Allow: []string{"od_all"}, Deny: []string{"od_dev"}}, &staff{of: all}, "ou_1", denied},
 		"an admin of a denied one":       {Access{Admins: []string{"ou_1"}, Deny: []string{"od_dev"}}, &staff{of: all}, "ou_1", denied},
 	} {
 		g.staff = tc.s
 		g.members = map[string]membership{}
 		g.Store(&tc.a)
-		if got, err := g.ask(t.Context(), room, chat.Actor{ID: tc.who}); got != tc.want || err != nil {
+		got, err := g.ask(t.Context(), room, chat.Actor{ID: tc.who})
+		if tc.want == unknown {
+			if got == admitted || !errors.Is(err, down.err) {
+				t.Errorf("%s: %v, %v", name, got, err)
+			}
+		} else if got != tc.want || err != nil {
 			t.Errorf("%s: %v, %v, want %v", name, got, err, tc.want)
 		}
 	}
@@ -103,36 +111,66 @@ func TestWhoWasLetInInTheChat(t *testing.T) {
 	}
 }
 
-// The platform is asked once an hour. When it does not answer, what was known counts for a day; nobody waits for long.
+// Who was let in in the chat is let in, even while the platform does not tell departments.
+func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
+	t.Parallel()
+	g := gateOf(t, Access{Owner: "ou_boss", Allow: []string{"od_dev"}}, &staff{err: errors.New("down")})
+	if _, err := g.grants.Ask(t.Context(), db.Grant{Subject: "ou_1", Key: room}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.grants.Decide(t.Context(), "ou_1", db.Allowed, "ou_boss"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := g.ask(t.Context(), room, chat.Actor{ID: "ou_1"}); got != admitted || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// The platform is asked once an hour, and nobody waits for it who is known. When it does not answer, what was known counts
+// for a day.
 func TestDepartmentsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &staff{of: map[string][]string{"ou_1": {"od_dev"}}}
 		g := &gate{staff: s, log: zerolog.Nop(), members: map[string]membership{}}
-		list := []string{"od_dev"}
+		within := func() (in bool, took time.Duration, err error) {
+			began := time.Now()
+			in, err = g.within(t.Context(), "ou_1", []string{"od_dev"})
+			return in, time.Since(began), err
+		}
 		for range 5 {
-			if in, known := g.within(t.Context(), "ou_1", list); !in || !known {
-				t.Fatal("not in the department")
+			if in, _, err := within(); !in || err != nil {
+				t.Fatalf("%v, %v", in, err)
 			}
 		}
+		synctest.Wait()
 		if s.asked != 1 {
 			t.Errorf("asked %d times", s.asked)
 		}
 		time.Sleep(staffFresh + time.Second)
-		s.err = errors.New("down")
-		if in, known := g.within(t.Context(), "ou_1", list); !in || !known {
-			t.Error("what was known an hour ago is forgotten")
+		s.takes = staffTimeout / 2
+		if in, took, err := within(); !in || err != nil || took != 0 {
+			t.Errorf("known an hour ago: %v, %v after %v", in, err, took)
 		}
+		time.Sleep(s.takes)
+		synctest.Wait()
+		_, _, _ = within()
+		synctest.Wait()
+		if s.asked != 2 {
+			t.Errorf("asked %d times, the second time in passing", s.asked)
+		}
+		time.Sleep(staffFresh + time.Second)
+		s.takes, s.err = 0, errors.New("down")
+		if in, _, err := within(); !in || err != nil {
+			t.Errorf("what was known an hour ago is forgotten: %v", err)
+		}
+		synctest.Wait()
 		time.Sleep(staffStale)
-		if in, known := g.within(t.Context(), "ou_1", list); in || known {
-			t.Error("what was known a day ago counts")
+		if in, _, err := within(); in || !errors.Is(err, s.err) {
+			t.Errorf("what was known a day ago counts: %v", err)
 		}
 		s.err, s.takes = nil, time.Minute
-		began := time.Now()
-		if in, known := g.within(t.Context(), "ou_1", list); in || known {
-			t.Error("known before it was told")
-		}
-		if d := time.Since(began); d != staffWait {
-			t.Errorf("waited for %v", d)
+		if in, took, err := within(); in || err == nil || took != staffWait {
+			t.Errorf("known before it was told: %v, %v after %v", in, err, took)
 		}
 		time.Sleep(staffTimeout) // the call ends
 	})

@@ -28,7 +28,11 @@ func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 // join introduces the bot to a group that may talk to it. Of any other only its owner learns.
 func (p places) join(ctx context.Context, c chat.Change) error {
 	b, greeting := p.b, ""
-	welcome := b.access.admits(ctx, c.Key, c.Actor)
+	who, err := b.access.ask(ctx, c.Key, c.Actor)
+	if err != nil {
+		return err
+	}
+	welcome := who == admitted
 	if welcome {
 		greeting = p.greeting(ctx, c.Key, b.lang(ctx, c.Key, ""))
 	}
@@ -89,8 +93,8 @@ func (p places) leave(ctx context.Context, c chat.Change) error {
 
 // open introduces the bot to somebody who opens the private chat for the first time, and who may talk to it.
 func (p places) open(ctx context.Context, c chat.Change) error {
-	if !p.b.access.admits(ctx, c.Key, c.Actor) {
-		return nil
+	if who, err := p.b.access.ask(ctx, c.Key, c.Actor); err != nil || who != admitted {
+		return err
 	}
 	fresh, err := p.b.db.Chats().Open(ctx, c, outputTexts.GreetingPrivate.in(p.b.lang(ctx, c.Key, "")))
 	if err == nil && fresh {

@@ -75,6 +75,7 @@ func TestRecoveryWaitsForTheStore(t *testing.T) {
 func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	l := newLine(t, &recorder{})
 	path := l.left("om_1", "hello")
+	l.must(l.bridge.purse.ledger.Book(t.Context(), db.Expense{Key: room, Purpose: "test", Usage: db.Usage{Model: "m", Input: 100, CostUSD: 1}}))
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
 	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
@@ -87,6 +88,9 @@ func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	l.until("the end of the turn", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1 })
 	if n := l.count(`SELECT COUNT(*) FROM usage WHERE actor_id = 'ou_1' AND model = 'm' AND input_tokens = 7 AND output_tokens = 3`); n != 1 {
 		t.Error("nobody pays")
+	}
+	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE user_id = 'ou_1' AND tokens = 10 AND cost_usd BETWEEN 0.099 AND 0.101`); n != 1 {
+		t.Error("it cost nothing")
 	}
 }
 

@@ -8,7 +8,7 @@ var accessTexts = struct {
 	ArgsCd, ArgsMode, HelpProjects, HelpCd, HelpMode                      phrase
 	ProjectsHead, ProjectLine, ProjectHere, ProjectsUsage                 phrase
 	NoSuchProject, ProjectChanged, ProjectGone                            phrase
-	ChatSpent, UserSpent, TurnSpent                                       phrase
+	ChatSpent, UserSpent, TurnSpent, SpentByOthers                        phrase
 	ArgsCost, HelpCost, CostDay, CostWeek, CostMonth, CostSum, CostUsage  phrase
 	LimitsHead, ChatLimit, UserLimit, TurnLimit                           phrase
 	HelpWhoAmI, WhoAmI, RoleOwner, RoleAdmin, RoleMember                  phrase
@@ -43,6 +43,7 @@ var accessTexts = struct {
 	ProjectGone:    phrase{"这个聊天所在的项目现在不能使用。/projects 查看可用的项目，/cd 切换。", "This chat's project cannot be used now. /projects lists those that can, /cd changes to one."},
 	ChatSpent:      phrase{"这个聊天今天的额度用完了：已用 %s，每日上限 %s。%s 恢复（还有%s）。", "This chat has used up its limit for today: %s of %s. It starts anew at %s, in %s."},
 	UserSpent:      phrase{"你今天的额度用完了：已用 %s，每日上限 %s。%s 恢复（还有%s）。", "You have used up your limit for today: %s of %s. It starts anew at %s, in %s."},
+	SpentByOthers:  phrase{"正在进行的回答可能会用完今天剩下的额度（已用 %s，每日上限 %s）。等它们结束后再问一次。", "The answers that are being given may use up what is left for today (%s of %s so far). Please ask again when they are done."},
 	TurnSpent:      phrase{"这次回答用完了单次额度 %s，已停在这里。", "This answer has used up what one may cost, %s, and ends here."},
 	ArgsCost:       phrase{"[日｜周｜月]", "[day|week|month]"},
 	HelpCost:       phrase{"查看这个聊天的费用", "show what this chat has cost"},

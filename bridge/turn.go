@@ -101,6 +101,7 @@ func (b *Bridge) runTurn(ctx context.Context, claim db.Claim) {
 	t.logged.Store(claim.Turn.Session)
 	log := b.log.With().Stringer("chat", claim.Turn.Key).Int64("turn", claim.Turn.ID).Logger().Hook(t)
 	t.view = newView(claim.Turn.ID, b.cfg.langOf(claim.Chat))
+	defer b.purse.release(claim.Turn.ID)
 	t.run(log.WithContext(ctx))
 }
 

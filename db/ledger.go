@@ -49,25 +49,81 @@ type Ledger struct{ db *DB }
 func (d *DB) Ledger() Ledger { return Ledger{d} }
 
 const bookExpense = `INSERT INTO ledger (at, chat_key, user_id, purpose, turn_id, model, tokens, cost_usd)
-	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?5 AND turn_id > 0 AND role = 'user'
-		ORDER BY sent_at, seq LIMIT 1), ?3), ?4, ?5, ?6, ?7, ?8)`
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`
 
+const askersOfTurn = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'
+	GROUP BY actor_id ORDER BY MIN(sent_at), MIN(seq)`
+
+// book notes an expense. Who has asked together pays in equal parts.
 func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
-	u := e.Usage
-	_, err := tx.ExecContext(ctx, bookExpense, millis(l.db.now()), e.Key.String(), e.User, e.Purpose, e.Turn, u.Model,
-		u.Input+u.Output+u.CacheRead+u.CacheNew, u.CostUSD)
+	users, err := l.askers(ctx, tx, e)
 	if err != nil {
-		return fmt.Errorf("book what it has cost: %w", err)
+		return fmt.Errorf("who pays what it has cost: %w", err)
+	}
+	all, n := e.Usage.Tokens(), int64(len(users))
+	for i, user := range users {
+		part := all / n
+		if i == 0 {
+			part += all % n
+		}
+		_, err := tx.ExecContext(ctx, bookExpense, millis(l.db.now()), e.Key.String(), user, e.Purpose, e.Turn, e.Usage.Model, part, e.Usage.CostUSD/float64(n))
+		if err != nil {
+			return fmt.Errorf("book what it has cost: %w", err)
+		}
 	}
 	return nil
 }
 
-// Book notes an expense. Those of turns are booked by [Turns.Finish], to who asked first.
+// askers are those who pay for an expense, who asked first first; at least one, though it be nobody.
+func (l Ledger) askers(ctx context.Context, tx *sql.Tx, e Expense) (users []string, err error) {
+	rows, err := tx.QueryContext(ctx, askersOfTurn, e.Key.String(), e.Turn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var user string
+		if err := rows.Scan(&user); err != nil {
+			return nil, err
+		}
+		users = append(users, user)
+	}
+	if len(users) == 0 {
+		users = []string{e.User}
+	}
+	return users, rows.Err()
+}
+
+// Book notes an expense. Those of turns are booked by [Turns.Finish], to who asked.
 func (l Ledger) Book(ctx context.Context, e Expense) error {
 	return l.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return l.book(ctx, tx, e) })
 }
 
-const spent = `SELECT COUNT(*), COALESCE(SUM(tokens), 0), COALESCE(SUM(cost_usd), 0) FROM ledger WHERE at >= ?1 AND `
+const lastAsker = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND role = 'user' AND turn_id > 0 ORDER BY seq DESC LIMIT 1`
+
+// Asker is who has asked last in a chat; empty = nobody.
+func (l Ledger) Asker(ctx context.Context, key chat.Key) (user string, err error) {
+	err = l.db.read.QueryRowContext(ctx, lastAsker, key.String()).Scan(&user)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("who has asked last in %v: %w", key, err)
+	}
+	return user, nil
+}
+
+const tokenPrice = `SELECT COALESCE(SUM(cost_usd) / SUM(tokens), 0) FROM ledger WHERE at >= ?1 AND model = ?2 AND tokens > 0 AND cost_usd > 0`
+
+// Price is what a token of a model has cost since then on average, in USD; 0 = it is not known.
+func (l Ledger) Price(ctx context.Context, model string, since time.Time) (usd float64, err error) {
+	if err := l.db.read.QueryRowContext(ctx, tokenPrice, millis(since), model).Scan(&usd); err != nil {
+		return 0, fmt.Errorf("what a token has cost: %w", err)
+	}
+	return usd, nil
+}
+
+// once counts what was booked, a turn for which several pay once.
+const once = `COUNT(DISTINCT CASE turn_id WHEN 0 THEN -id ELSE turn_id END)`
+
+const spent = `SELECT ` + once + `, COALESCE(SUM(tokens), 0), COALESCE(SUM(cost_usd), 0) FROM ledger WHERE at >= ?1 AND `
 
 // ofChat is a chat with all its topics.
 const ofChat = `(chat_key = ?2 OR chat_key >= ?2 || ':' AND chat_key < ?2 || ';')`
@@ -92,7 +148,7 @@ func (l Ledger) sum(ctx context.Context, query string, args ...any) (s Spending,
 
 const quarter = int64(15 * time.Minute / time.Millisecond)
 
-const moments = `SELECT at / ?3, COUNT(*), SUM(tokens), SUM(cost_usd) FROM ledger WHERE at >= ?1 AND `
+const moments = `SELECT at / ?3, ` + once + `, SUM(tokens), SUM(cost_usd) FROM ledger WHERE at >= ?1 AND `
 
 // Moments lists what was spent in a chat since then, with all of its topics; of the zero key, in all chats. No time
 // zone's day ends within a moment.
@@ -127,7 +183,7 @@ const byUser = `SELECT user_id, COALESCE((SELECT actor_name FROM messages m WHER
 		FROM ledger WHERE at >= ?1 GROUP BY user_id) s ORDER BY usd DESC, tokens DESC, user_id LIMIT ?2`
 
 const byChat = `SELECT chat_key, COALESCE((SELECT CASE WHEN title <> '' THEN title ELSE topic END FROM chats WHERE key = l.chat_key), ''),
-		COUNT(*), SUM(tokens), SUM(cost_usd) AS usd
+		` + once + `, SUM(tokens), SUM(cost_usd) AS usd
 	FROM ledger l WHERE at >= ?1 GROUP BY chat_key ORDER BY usd DESC, 4 DESC, 1 LIMIT ?2`
 
 // Users lists who has spent most since then.

@@ -60,23 +60,47 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	}
 }
 
-// What a turn has cost is booked once, to who asked first, by name.
+// What a turn has cost is booked once, in equal parts to all who asked, by name.
 func TestTurnsAreBooked(t *testing.T) {
 	t.Parallel()
 	d := fresh(t)
 	first := say("om_1", "hi")
 	second := say("om_2", "and more")
 	second.Actor, second.Time = chat.Actor{ID: "ou_2", Name: "小红"}, first.Time.Add(time.Second)
-	accept(t, d, first)
-	accept(t, d, second)
+	third := say("om_3", "and still more")
+	third.Time = second.Time.Add(time.Second)
+	for _, m := range []db.Entry{first, second, third} {
+		accept(t, d, m)
+	}
 	c := claim(t, d, "s")
-	end := db.End{Turn: c.Turn, State: db.Done, Usage: &db.Usage{Model: "m", Input: 100, Output: 20, CostUSD: 0.5}}
+	end := db.End{Turn: c.Turn, State: db.Done, Usage: &db.Usage{Model: "m", Input: 101, Output: 20, CostUSD: 0.5}}
 	finish(t, d, end)
 	if err := d.Turns().Finish(t.Context(), end); err == nil {
 		t.Error("finished twice")
 	}
 	users, err := d.Ledger().Users(t.Context(), time.Time{}, 10)
-	if err != nil || len(users) != 1 || users[0] != (db.Spender{ID: "ou_1", Name: "小明", Spending: db.Spending{Times: 1, Tokens: 120, USD: 0.5}}) {
+	if err != nil || len(users) != 2 || users[0] != (db.Spender{ID: "ou_1", Name: "小明", Spending: db.Spending{Times: 1, Tokens: 61, USD: 0.25}}) ||
+		users[1] != (db.Spender{ID: "ou_2", Name: "小红", Spending: db.Spending{Times: 1, Tokens: 60, USD: 0.25}}) {
 		t.Errorf("%+v, %v", users, err)
+	}
+	if s, err := d.Ledger().OfChat(t.Context(), oc, time.Time{}); err != nil || s != (db.Spending{Times: 1, Tokens: 121, USD: 0.5}) {
+		t.Errorf("the chat: %+v, %v", s, err)
+	}
+	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 || list[0].Times != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if list, err := d.Ledger().Chats(t.Context(), time.Time{}, 10); err != nil || len(list) != 1 || list[0].Times != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if user, err := d.Ledger().Asker(t.Context(), oc); err != nil || user != "ou_1" {
+		t.Errorf("%q has asked last, %v", user, err)
+	}
+	if user, err := d.Ledger().Asker(t.Context(), chat.FeishuChat("oc_none")); err != nil || user != "" {
+		t.Errorf("%q has asked nothing, %v", user, err)
+	}
+	for model, want := range map[string]float64{"m": 0.5 / 121, "other": 0} {
+		if usd, err := d.Ledger().Price(t.Context(), model, time.Time{}); err != nil || usd != want {
+			t.Errorf("a token of %s costs %v, %v", model, usd, err)
+		}
 	}
 }

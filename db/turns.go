@@ -293,13 +293,16 @@ type End struct {
 	Told    *Told       // nil when the agent was not asked, or it is not known
 }
 
-// Usage is what a turn cost. It is booked to who asked first.
+// Usage is what a turn cost.
 type Usage struct {
 	Model                              string
 	Input, Output, CacheRead, CacheNew int64 // tokens
 	CostUSD                            float64
 	FirstText, Duration                time.Duration
 }
+
+// Tokens are those of all kinds together.
+func (u Usage) Tokens() int64 { return u.Input + u.Output + u.CacheRead + u.CacheNew }
 
 const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, told = ?5, draft = '' WHERE id = ?1 AND state = 'running'`
 

@@ -221,9 +221,13 @@ func (c *Client) press(ctx context.Context, h Handler, e *callback.CardActionTri
 	if !ok {
 		return toastOf("error", "这个按钮已失效")
 	}
-	p.Key = c.topics.pressed(ctx, p)
 	p.Actor.Name = c.names.known(p.Actor.ID)
-	toast, err := h.Press(ctx, p)
+	key, err := c.topics.pressed(ctx, p)
+	toast := ""
+	if err == nil { // in another chat the press would mean something else
+		p.Key = key
+		toast, err = h.Press(ctx, p)
+	}
 	switch {
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Str("chat", p.Key.String()).Str("do", p.Action.Do).Msg("feishu: press not handled")

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"magpie/internal/chat"
 )
 
@@ -108,11 +106,11 @@ func (t *topics) shows(message string, key chat.Key) {
 }
 
 // pressWait is how long a press waits for the platform to say where its card stands.
-const pressWait = 400 * time.Millisecond
+const pressWait = 600 * time.Millisecond
 
 var errNoPlace = errors.New("feishu: where the card stands is not known")
 
-// of is the chat to which the card of a message in a group belongs: a press does not tell.
+// of is the chat to which the card of a message belongs: a press does not tell.
 func (t *topics) of(ctx context.Context, message string, in chat.Key) (chat.Key, error) {
 	if !t.on {
 		return in, nil
@@ -125,25 +123,41 @@ func (t *topics) of(ctx context.Context, message string, in chat.Key) (chat.Key,
 	}
 	ctx, cancel := context.WithTimeout(ctx, pressWait)
 	defer cancel()
-	answer, err := t.api.call(ctx, request{op: "look a card up", method: http.MethodGet, path: path("/open-apis/im/v1/messages/", message)})
+	key, err := t.lookUp(ctx, message, in)
 	if err != nil {
 		return in, errors.Join(errNoPlace, err)
 	}
-	in.Thread = answer.Get("data.items.0.thread_id").String()
-	t.shows(message, in)
-	return in, nil
+	t.shows(message, key)
+	return key, nil
+}
+
+// lookUp asks the platform to which chat a message belongs. One that answers another may begin a topic all the same: when
+// somebody has begun that on it later.
+func (t *topics) lookUp(ctx context.Context, message string, in chat.Key) (chat.Key, error) {
+	answer, err := t.api.call(ctx, request{op: "look a card up", method: http.MethodGet, path: path("/open-apis/im/v1/messages/", message)})
+	if err != nil {
+		return in, err
+	}
+	item := answer.Get("data.items.0")
+	s := spoken{id: message, chat: in.ID, thread: item.Get("thread_id").String(), first: item.Get("root_id").String() == "", late: true}
+	if s.thread != "" && !s.first {
+		topic := in
+		topic.Thread = s.thread
+		first, err := t.api.firstOf(ctx, topic)
+		if err != nil {
+			return in, err
+		}
+		s.first = first == message
+	}
+	return t.key(ctx, s)
 }
 
 // pressed is the chat to which a pressed card belongs. A turn knows its own; what belongs to none is looked up.
-func (t *topics) pressed(ctx context.Context, p chat.Press) chat.Key {
+func (t *topics) pressed(ctx context.Context, p chat.Press) (chat.Key, error) {
 	if p.Action.Turn != 0 {
-		return p.Key
+		return p.Key, nil
 	}
-	key, err := t.of(ctx, p.Card, p.Key)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Str("chat", p.Key.String()).Msg("feishu: a press counts for the whole chat")
-	}
-	return key
+	return t.of(ctx, p.Card, p.Key)
 }
 
 // firstOf is the message with which a topic begins.

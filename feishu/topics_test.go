@@ -274,6 +274,38 @@ func TestAPressKnowsItsTopic(t *testing.T) {
 	p.clean()
 }
 
+// A card of the chat stays there, though somebody begins a topic on it. As long as it is not known where a card stands, a
+// press of it does nothing.
+func TestAPressIsNotGuessed(t *testing.T) {
+	p, ann, rec := newTopics(t)
+	room := p.Group("team", ann)
+	p.run(rec)
+	ask := p.Say(room, ann, "question")
+	button := chat.Card{Body: "press", Buttons: []chat.Button{{Label: "go", Action: chat.Action{Do: "help"}}}}
+	card, err := p.another().Post(p.ctx(), chat.Ref{Key: chat.FeishuChat(room), ID: ask}, button, "card")
+	p.must(err)
+	message, _, _ := strings.Cut(card, "/")
+	p.Say(room, ann, "in a topic on the card", feishusim.ReplyTo(message), feishusim.Thread(feishusim.NewThread))
+	for range 2 {
+		next(t, rec.messages)
+	}
+	for _, where := range []string{"/open-apis/im/v1/messages/", "/open-apis/im/v1/messages", "/open-apis/im/v1/chats/"} {
+		remove := p.Inject(feishusim.Fault{Path: where, Status: 503})
+		answer, err := p.Press(p.ctx(), message, ann, map[string]any{"do": "help"})
+		p.must(err)
+		if !strings.Contains(string(answer), "error") || len(rec.presses) != 0 {
+			t.Errorf("without %s the press is answered %s, %d handed over", where, answer, len(rec.presses))
+		}
+		remove()
+	}
+	_, err = p.Press(p.ctx(), message, ann, map[string]any{"do": "help"})
+	p.must(err)
+	if got := next(t, rec.presses).Key; got != chat.FeishuChat(room) {
+		t.Errorf("pressed in %v", got)
+	}
+	p.clean()
+}
+
 func TestATopicWithoutMessagesIsGone(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	key := chat.FeishuChat(p.Group("team", ann))
