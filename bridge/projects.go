@@ -159,34 +159,74 @@ func projectName(dir string) string {
 type Guard struct {
 	Homes []string // nor in what holds them
 	Data  string   // the program's own; nor in what holds it, nor in it
+	Files []string // the program's configuration and secrets: not in what holds one of them
 }
 
 // Check gives the folder without symbolic links, or says why no agent may work there.
 func (g Guard) Check(dir string) (string, error) {
 	real, err := realDir(dir)
+	if err == nil {
+		err = g.Refuses(real)
+	}
 	if err != nil {
 		return "", err
 	}
+	return real, nil
+}
+
+// Refuses says why no agent may work in a folder, which need not be there yet; nil = it may.
+func (g Guard) Refuses(dir string) error {
+	real, err := placeOf(dir)
+	if err != nil {
+		return err
+	}
 	if real == filepath.Dir(real) {
-		return "", errors.New("agents may not work in the root of the file system")
+		return errors.New("agents may not work in the root of the file system")
 	}
 	for _, home := range g.Homes {
 		if home, err := realDir(home); err == nil && holds(real, home) {
-			return "", errors.New("agents may not work in a home folder itself, or in what holds it; name a folder in it")
+			return errors.New("agents may not work in a home folder itself, or in what holds it; name a folder in it")
+		}
+	}
+	for _, file := range g.Files {
+		if in, err := holdsFile(real, file); err != nil {
+			return err
+		} else if in {
+			return fmt.Errorf("agents may not work where the program's configuration or secret lies: they could read the app secret there, or change what they may do; name a folder without %s, or move that file", file)
 		}
 	}
 	if g.Data == "" {
-		return real, nil
+		return nil
 	}
-	data, err := realDir(g.Data)
-	if errors.Is(err, os.ErrNotExist) { // it is about to be made
-		data, err = filepath.Abs(g.Data)
-	}
+	data, err := placeOf(g.Data)
 	switch {
 	case err != nil:
-		return "", err
+		return err
 	case holds(real, data), holds(data, real):
-		return "", errors.New("agents may not work where the program keeps its data: they could read what was said in every chat")
+		return errors.New("agents may not work where the program keeps its data: they could read what was said in every chat")
+	}
+	return nil
+}
+
+// holdsFile reports whether a folder holds a file, or a link to it: who may change the link decides what is read.
+func holdsFile(dir, file string) (bool, error) {
+	folder, err := placeOf(filepath.Dir(file))
+	if err != nil {
+		return false, err
+	}
+	real, err := placeOf(file)
+	return holds(dir, folder) || holds(dir, real), err
+}
+
+// placeOf is a path without symbolic links, as far as it exists.
+func placeOf(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, ok := resolved(abs)
+	if !ok {
+		return "", fmt.Errorf("%s: this link leads nowhere, or may not be followed", path)
 	}
 	return real, nil
 }
