@@ -170,6 +170,9 @@ func (s serviceInstallCmd) unit(ctx context.Context) (u unit, err error) {
 	if err := decodeTOML(data, &c); err != nil {
 		return u, &configError{fmt.Errorf("%s: %w", u.Config, err)}
 	}
+	if c.Claude.User != "" {
+		return u, &configError{fmt.Errorf("%s: [claude] user does not work in a service that magpie installs, which may not become another user: let the whole service run as that user (--user), or write a unit of your own", u.Config)}
+	}
 	u.Environment, u.Shutdown = filepath.Join(filepath.Dir(u.Config), "environment"), c.Shutdown.Duration
 	if !u.System {
 		u.Path = os.Getenv("PATH")

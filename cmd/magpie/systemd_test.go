@@ -313,6 +313,9 @@ func TestServiceMistakesAreExplained(t *testing.T) {
 		"no systemd":      {func(f *fakeSystemd) { must(f, os.RemoveAll(filepath.Join(f.dir, "root/run"))) }, install, "ecosystem.config.js"},
 		"systemctl fails": {func(f *fakeSystemd) { f.systemctl("echo access denied >&2; exit 4") }, install, "daemon-reload: exit status 4: access denied"},
 		"no such user":    {func(*fakeSystemd) {}, []string{"install", "--scope", "system", "--user", "nobody-here"}, "useradd"},
+		"another user": {func(f *fakeSystemd) {
+			must(f, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claude]\nuser = \"nobody\"\n"), 0o600))
+		}, install, "[claude] user"},
 		"no configuration": {func(f *fakeSystemd) { must(f, os.Remove(filepath.Join(f.dir, "magpie.toml"))) }, install, "--config"},
 		"bad configuration": {func(f *fakeSystemd) {
 			must(f, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claud]\n"), 0o600))
