@@ -319,6 +319,9 @@ func changeProject(ctx context.Context, o ordered) (order, error) {
 	if o.args == "" {
 		return listProjects(ctx, o)
 	}
+	if !o.b.access.Load().inCharge(o.m) {
+		return o.say(texts.ForAdmins)
+	}
 	p, ok := o.b.cfg.find(o.args)
 	if ok {
 		if _, err := o.b.cfg.Guard.Check(p.path); err != nil {
@@ -348,6 +351,9 @@ func changeMode(_ context.Context, o ordered) (order, error) {
 			free = append(free, "`"+m+"`")
 		}
 		return o.say(accessTexts.ModeNow, cmp.Or(o.b.cfg.permissionMode(o.chat), defaultMode), strings.Join(free, " "))
+	}
+	if !o.b.access.Load().inCharge(o.m) {
+		return o.say(texts.ForAdmins)
 	}
 	i := slices.IndexFunc(modes, func(m string) bool { return strings.EqualFold(m, o.args) || modeNames[m] == o.args })
 	switch {
