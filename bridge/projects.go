@@ -85,17 +85,14 @@ func (cfg Config) sites() []site {
 // usualNames are what the usual project is called in commands.
 var usualNames = []string{"default", "默认"}
 
-// find looks a project up by the name that a user gives it.
+// find looks a project up by the name that a user gives it. What the usual one's folder is called may be another's name.
 func (cfg Config) find(name string) (site, bool) {
 	list := cfg.sites()
-	if slices.Contains(usualNames, strings.ToLower(name)) {
-		return list[0], true
+	usual, named := list[0], list[1:]
+	if i := slices.IndexFunc(named, func(p site) bool { return strings.EqualFold(p.name, name) }); i >= 0 {
+		return named[i], true
 	}
-	i := slices.IndexFunc(list, func(p site) bool { return strings.EqualFold(p.shown(), name) })
-	if i < 0 {
-		return site{}, false
-	}
-	return list[i], true
+	return usual, slices.Contains(usualNames, strings.ToLower(name)) || strings.EqualFold(usual.shown(), name)
 }
 
 // errNoProject says that a chat's project is not among those of the configuration any more.

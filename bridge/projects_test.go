@@ -130,6 +130,21 @@ func TestAProjectIsACeiling(t *testing.T) {
 	}
 }
 
+// A project is found by its name also when the usual one's folder is called the same.
+func TestANamedProjectComesFirst(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Project: "/srv/web", Projects: map[string]Project{"Web": {Path: "/other/web"}, "api": {Path: "/srv/api"}}}
+	for name, want := range map[string]string{"web": "/other/web", "API": "/srv/api", "default": "/srv/web", "默认": "/srv/web", "nowhere": ""} {
+		if got, ok := cfg.find(name); ok != (want != "") || ok && got.path != want {
+			t.Errorf("%q: %+v", name, got)
+		}
+	}
+	delete(cfg.Projects, "Web")
+	if got, ok := cfg.find("web"); !ok || got.path != "/srv/web" {
+		t.Errorf("the usual one by its folder: %+v", got)
+	}
+}
+
 // ordered is what the bot replies to a command.
 func (l *line) ordered(rec *recorder, id, text string) string {
 	l.Helper()
