@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"magpie/db"
+	"magpie/internal/claude"
 )
 
 // Project is one entry of the [projects] section: a folder in which agents may work, and what they may do there at most.
@@ -29,14 +30,14 @@ func (p *Project) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// The permission modes that allow least and most, and those in between, by how much they allow.
+// Permission modes of which something depends here.
 const (
 	defaultMode = "default"
 	editsMode   = "acceptEdits"
 	bypassMode  = "bypassPermissions"
 )
 
-var modes = []string{"plan", "dontAsk", defaultMode, editsMode, "auto", bypassMode}
+var modes = claude.PermissionModes
 
 func rank(mode string) int { return slices.Index(modes, cmp.Or(mode, defaultMode)) }
 
@@ -82,9 +83,6 @@ func (cfg Config) sites() []site {
 	return list
 }
 
-// usualNames are what the usual project is called in commands.
-var usualNames = []string{"default", "默认"}
-
 // find looks a project up by the name that a user gives it. What the usual one's folder is called may be another's name.
 func (cfg Config) find(name string) (site, bool) {
 	list := cfg.sites()
@@ -92,7 +90,7 @@ func (cfg Config) find(name string) (site, bool) {
 	if i := slices.IndexFunc(named, func(p site) bool { return strings.EqualFold(p.name, name) }); i >= 0 {
 		return named[i], true
 	}
-	return usual, slices.Contains(usualNames, strings.ToLower(name)) || strings.EqualFold(usual.shown(), name)
+	return usual, slices.Contains(byDefault, strings.ToLower(name)) || strings.EqualFold(usual.shown(), name)
 }
 
 // errNoProject says that a chat's project is not among those of the configuration any more.
@@ -264,7 +262,7 @@ func (cfg Config) CheckProjects() error {
 		p := cfg.Projects[name]
 		fail := func(err error) { errs = append(errs, fmt.Errorf("[projects] %s: %w", name, err)) }
 		if !goodName(name) {
-			fail(errors.New("want a name of letters, digits, - and _, and not default"))
+			fail(errors.New("want a name of letters, digits, - and _, and not default or auto"))
 		}
 		switch {
 		case p.Path == "":
@@ -292,7 +290,7 @@ const longestName = 64
 func goodName(name string) bool {
 	odd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }
 	return name != "" && len(name) <= longestName && utf8.ValidString(name) && !strings.ContainsFunc(name, odd) &&
-		!slices.Contains(usualNames, strings.ToLower(name))
+		!slices.Contains(byDefault, strings.ToLower(name))
 }
 
 // listProjects is the command /projects.

@@ -230,7 +230,7 @@ func allow(ctx context.Context, o ordered) (order, error) {
 		return o.say(approvalTexts.AllowNone)
 	case len(words) == 0:
 		return order{reply: o.rules(list)}, nil
-	case len(words) != 2 || !slices.Contains([]string{"revoke", "撤销"}, strings.ToLower(words[0])):
+	case len(words) != 2 || !slices.Contains(revokeWords, strings.ToLower(words[0])):
 		return o.say(approvalTexts.AllowUsage)
 	}
 	number, err := strconv.ParseInt(strings.TrimPrefix(words[1], "#"), 10, 64)
