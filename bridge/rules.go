@@ -37,7 +37,7 @@ func permitFor(q claude.ToolAsk, dir string) *db.Permit {
 		switch {
 		case !ok || guarded(path):
 			return nil
-		case within(path, dir):
+		case holds(dir, path):
 			p.Kind = db.InsideRule
 		default:
 			p.Kind, p.Content = db.PathRule, path
@@ -74,7 +74,7 @@ func covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 		return ok && path == p.Content && !guarded(path)
 	case db.InsideRule:
 		path, ok := fileOf(input, dir)
-		return ok && within(path, dir) && !guarded(path)
+		return ok && holds(dir, path) && !guarded(path)
 	case db.HostRule:
 		host, ok := hostOf(input)
 		return ok && host == p.Content
@@ -156,11 +156,6 @@ func resolved(path string) (string, bool) {
 	}
 	parent, ok := resolved(filepath.Dir(path))
 	return filepath.Join(parent, filepath.Base(path)), ok
-}
-
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // guarded reports whether a file may decide what is run later, or what the agent may do. About such a file people are
