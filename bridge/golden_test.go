@@ -116,7 +116,7 @@ func stories() map[string]*story {
 		"06-thinking-aloud":        newStory(zh).after(3*time.Second, claude.Thinking{Text: "用户想知道天气。\n"}, claude.Thinking{Text: "先看看有没有工具。"}).after(5 * time.Second),
 		"07-writing":               newStory(zh).after(2*time.Second, claude.Text{Text: "好的，"}, claude.Text{Text: "我来看看"}),
 		"08-writing-en":            newStory(en).after(2*time.Second, claude.Text{Text: "Let me have a look"}),
-		"09-retrying":              newStory(zh).after(2*time.Second, claude.Retrying{Attempt: 1, Max: 10}).after(16 * time.Second),
+		"09-retrying":              newStory(zh).after(2*time.Second, claude.Retrying{}).after(16 * time.Second),
 		"10-compacting":            newStory(zh).after(2*time.Second, claude.Compacting{}).after(20 * time.Second),
 		"11-bash-just-begun":       newStory(zh).uses("1", "Bash", input{"command": "npm test"}).after(2 * time.Second),
 		"47-preparing-a-long-file": newStory(zh).after(time.Second, says("我来写。"), claude.ToolCall{ID: "1", Name: "Write"}).after(31 * time.Second),

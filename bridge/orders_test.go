@@ -62,6 +62,12 @@ func TestChoices(t *testing.T) {
 	w.expect(w.order(team.by("ou_user"), "/model opus"), texts.ForAdmins.ZH)
 	w.expect(w.order(team.by("ou_user"), "/lang zh"), "语言设置")
 	w.expect(w.order(team.by("ou_boss"), "/model opus"), "opus")
+	w.expect(w.order(team.by("ou_user"), "/mode"), "`plan`")
+	w.expect(w.order(team.by("ou_user"), "/mode plan"), texts.ForAdmins.ZH)
+	w.expect(w.order(team.by("ou_user"), "/cd"), "/cd")
+	w.expect(w.order(team.by("ou_user"), "/cd nowhere"), texts.ForAdmins.ZH)
+	w.expect(w.order(team.by("ou_boss"), "/mode plan"), "plan")
+	w.expect(w.order(team.by("ou_boss"), "/cd nowhere"), "没有这个项目")
 }
 
 // The language of a chat is what was set for it, else what is configured, else what it speaks.

@@ -180,23 +180,17 @@ func liesIn(project, path string) (rel string, err error) {
 		path = filepath.Join(given, path)
 	}
 	path = filepath.Clean(path)
-	if !inside(given, path) && !inside(root, path) {
+	if !holds(given, path) && !holds(root, path) {
 		return "", outside
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", missing(path, err)
 	}
-	if !inside(root, real) {
+	if !holds(root, real) {
 		return "", outside
 	}
 	return filepath.Rel(root, real)
-}
-
-// inside reports whether a path lies below a folder, both clean.
-func inside(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
 var errChanged = errors.New("it was changed meanwhile")

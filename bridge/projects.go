@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"magpie/db"
+	"magpie/internal/claude"
 )
 
 // Project is one entry of the [projects] section: a folder in which agents may work, and what they may do there at most.
@@ -29,14 +29,14 @@ func (p *Project) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// The permission modes that allow least and most, and those in between, by how much they allow.
+// Permission modes of which something depends here.
 const (
 	defaultMode = "default"
 	editsMode   = "acceptEdits"
 	bypassMode  = "bypassPermissions"
 )
 
-var modes = []string{"plan", "dontAsk", defaultMode, editsMode, "auto", bypassMode}
+var modes = claude.PermissionModes
 
 func rank(mode string) int { return slices.Index(modes, cmp.Or(mode, defaultMode)) }
 
@@ -82,20 +82,14 @@ func (cfg Config) sites() []site {
 	return list
 }
 
-// usualNames are what the usual project is called in commands.
-var usualNames = []string{"default", "默认"}
-
-// find looks a project up by the name that a user gives it.
+// find looks a project up by the name that a user gives it. What the usual one's folder is called may be another's name.
 func (cfg Config) find(name string) (site, bool) {
 	list := cfg.sites()
-	if slices.Contains(usualNames, strings.ToLower(name)) {
-		return list[0], true
+	usual, named := list[0], list[1:]
+	if i := slices.IndexFunc(named, func(p site) bool { return strings.EqualFold(p.name, name) }); i >= 0 {
+		return named[i], true
 	}
-	i := slices.IndexFunc(list, func(p site) bool { return strings.EqualFold(p.shown(), name) })
-	if i < 0 {
-		return site{}, false
-	}
-	return list[i], true
+	return usual, slices.Contains(byDefault, strings.ToLower(name)) || strings.EqualFold(usual.shown(), name)
 }
 
 // errNoProject says that a chat's project is not among those of the configuration any more.
@@ -159,62 +153,63 @@ func projectName(dir string) string {
 type Guard struct {
 	Homes []string // nor in what holds them
 	Data  string   // the program's own; nor in what holds it, nor in it
+	Files []string // the program's configuration and secrets: not in what holds one of them
 }
 
 // Check gives the folder without symbolic links, or says why no agent may work there.
 func (g Guard) Check(dir string) (string, error) {
 	real, err := realDir(dir)
+	if err == nil {
+		err = g.Refuses(real)
+	}
 	if err != nil {
 		return "", err
-	}
-	if real == filepath.Dir(real) {
-		return "", errors.New("agents may not work in the root of the file system")
-	}
-	for _, home := range g.Homes {
-		if home, err := realDir(home); err == nil && holds(real, home) {
-			return "", errors.New("agents may not work in a home folder itself, or in what holds it; name a folder in it")
-		}
-	}
-	if g.Data == "" {
-		return real, nil
-	}
-	data, err := realDir(g.Data)
-	if errors.Is(err, os.ErrNotExist) { // it is about to be made
-		data, err = filepath.Abs(g.Data)
-	}
-	switch {
-	case err != nil:
-		return "", err
-	case holds(real, data), holds(data, real):
-		return "", errors.New("agents may not work where the program keeps its data: they could read what was said in every chat")
 	}
 	return real, nil
 }
 
-// realDir is a folder that is there, without symbolic links.
-func realDir(dir string) (string, error) {
-	if dir == "" {
-		return "", errors.New("no folder")
-	}
-	abs, err := filepath.Abs(dir)
+// Refuses says why no agent may work in a folder, which need not be there yet; nil = it may.
+func (g Guard) Refuses(dir string) error {
+	real, err := placeOf(dir)
 	if err != nil {
-		return "", err
+		return err
 	}
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return "", err
+	if real == filepath.Dir(real) {
+		return errors.New("agents may not work in the root of the file system")
 	}
-	info, err := os.Stat(real)
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is not a folder", real)
+	for _, home := range g.Homes {
+		if home, err := realDir(home); err == nil && holds(real, home) {
+			return errors.New("agents may not work in a home folder itself, or in what holds it; name a folder in it")
+		}
 	}
-	return real, err
+	for _, file := range g.Files {
+		if in, err := holdsFile(real, file); err != nil {
+			return err
+		} else if in {
+			return fmt.Errorf("agents may not work where the program's configuration or secret lies: they could read the app secret there, or change what they may do; name a folder without %s, or move that file", file)
+		}
+	}
+	if g.Data == "" {
+		return nil
+	}
+	data, err := placeOf(g.Data)
+	switch {
+	case err != nil:
+		return err
+	case holds(real, data), holds(data, real):
+		return errors.New("agents may not work where the program keeps its data: they could read what was said in every chat")
+	}
+	return nil
 }
 
-// holds reports whether a folder is another one, or above it.
-func holds(dir, other string) bool {
-	rel, err := filepath.Rel(dir, other)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+// holdsFile reports whether a folder holds a file, or a link to it: who may change the link decides what is read.
+func holdsFile(dir, file string) (bool, error) {
+	folder, err := placeOf(filepath.Dir(file))
+	if err != nil {
+		return false, err
+	}
+	real, err := placeOf(file)
+	return holds(dir, folder) || holds(dir, real), err
 }
 
 // CheckProjects reports everything that is wrong with the folders that agents may work in.
@@ -227,7 +222,7 @@ func (cfg Config) CheckProjects() error {
 		p := cfg.Projects[name]
 		fail := func(err error) { errs = append(errs, fmt.Errorf("[projects] %s: %w", name, err)) }
 		if !goodName(name) {
-			fail(errors.New("want a name of letters, digits, - and _, and not default"))
+			fail(errors.New("want a name of letters, digits, - and _, and not default or auto"))
 		}
 		switch {
 		case p.Path == "":
@@ -255,7 +250,7 @@ const longestName = 64
 func goodName(name string) bool {
 	odd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }
 	return name != "" && len(name) <= longestName && utf8.ValidString(name) && !strings.ContainsFunc(name, odd) &&
-		!slices.Contains(usualNames, strings.ToLower(name))
+		!slices.Contains(byDefault, strings.ToLower(name))
 }
 
 // listProjects is the command /projects.
@@ -278,6 +273,9 @@ func listProjects(_ context.Context, o ordered) (order, error) {
 func changeProject(ctx context.Context, o ordered) (order, error) {
 	if o.args == "" {
 		return listProjects(ctx, o)
+	}
+	if !o.b.access.Load().inCharge(o.m) {
+		return o.say(texts.ForAdmins)
 	}
 	p, ok := o.b.cfg.find(o.args)
 	if ok {
@@ -308,6 +306,9 @@ func changeMode(_ context.Context, o ordered) (order, error) {
 			free = append(free, "`"+m+"`")
 		}
 		return o.say(accessTexts.ModeNow, cmp.Or(o.b.cfg.permissionMode(o.chat), defaultMode), strings.Join(free, " "))
+	}
+	if !o.b.access.Load().inCharge(o.m) {
+		return o.say(texts.ForAdmins)
 	}
 	i := slices.IndexFunc(modes, func(m string) bool { return strings.EqualFold(m, o.args) || modeNames[m] == o.args })
 	switch {

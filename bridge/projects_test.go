@@ -70,6 +70,29 @@ func TestWhereNoAgentWorks(t *testing.T) {
 	}
 }
 
+// An agent that works beside the configuration reads the app secret, and writes what it may do.
+func TestNoAgentWorksBesideTheConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := folders(t, "bridge/work", "etc", "linked", "secrets/run")
+	for _, name := range []string{"bridge/magpie.toml", "etc/magpie.toml", "secrets/run/secret"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(t, filepath.Join(dir, "etc/magpie.toml"), filepath.Join(dir, "linked/magpie.toml"))
+	g := Guard{Files: []string{filepath.Join(dir, "bridge/magpie.toml"), filepath.Join(dir, "linked/magpie.toml"), filepath.Join(dir, "secrets/run/secret")}}
+	for name, fine := range map[string]bool{
+		"": false, "bridge": false, "etc": false, "linked": false, "secrets": false, "secrets/run": false, "bridge/work": true, "bridge/new/one": true,
+	} {
+		if err := g.Refuses(filepath.Join(dir, name)); (err == nil) != fine {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if _, err := g.Check(filepath.Join(dir, "etc")); err == nil {
+		t.Error("a project beside the configuration passes the check")
+	}
+}
+
 func TestProjectsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	dir := folders(t, "a", "data")
@@ -104,6 +127,21 @@ func TestAProjectIsACeiling(t *testing.T) {
 		if got := cfg.permissionMode(db.Chat{Settings: db.Settings{Project: tc.project, Mode: tc.chosen}}); got != tc.want {
 			t.Errorf("%+v: %q", tc, got)
 		}
+	}
+}
+
+// A project is found by its name also when the usual one's folder is called the same.
+func TestANamedProjectComesFirst(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Project: "/srv/web", Projects: map[string]Project{"Web": {Path: "/other/web"}, "api": {Path: "/srv/api"}}}
+	for name, want := range map[string]string{"web": "/other/web", "API": "/srv/api", "default": "/srv/web", "默认": "/srv/web", "nowhere": ""} {
+		if got, ok := cfg.find(name); ok != (want != "") || ok && got.path != want {
+			t.Errorf("%q: %+v", name, got)
+		}
+	}
+	delete(cfg.Projects, "Web")
+	if got, ok := cfg.find("web"); !ok || got.path != "/srv/web" {
+		t.Errorf("the usual one by its folder: %+v", got)
 	}
 }
 

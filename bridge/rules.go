@@ -38,7 +38,7 @@ func permitFor(q claude.ToolAsk, dir string) *db.Permit {
 		switch {
 		case !ok || guarded(path):
 			return nil
-		case within(path, dir):
+		case holds(dir, path):
 			p.Kind = db.InsideRule
 		default:
 			p.Kind, p.Content = db.PathRule, path
@@ -75,7 +75,7 @@ func covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 		return ok && path == p.Content && !guarded(path)
 	case db.InsideRule:
 		path, ok := fileOf(tool, input, dir)
-		return ok && within(path, dir) && !guarded(path)
+		return ok && holds(dir, path) && !guarded(path)
 	case db.HostRule:
 		host, ok := hostOf(tool, input)
 		return ok && host == p.Content
@@ -124,11 +124,6 @@ func resolved(path string) (string, bool) {
 	}
 	parent, ok := resolved(filepath.Dir(path))
 	return filepath.Join(parent, filepath.Base(path)), ok
-}
-
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // guarded reports whether a file may decide what is run later, or what the agent may do. About such a file people are
@@ -198,7 +193,7 @@ func allow(ctx context.Context, o ordered) (order, error) {
 		return o.say(approvalTexts.AllowNone)
 	case len(words) == 0:
 		return order{reply: o.rules(list)}, nil
-	case len(words) != 2 || !slices.Contains([]string{"revoke", "撤销"}, strings.ToLower(words[0])):
+	case len(words) != 2 || !slices.Contains(revokeWords, strings.ToLower(words[0])):
 		return o.say(approvalTexts.AllowUsage)
 	}
 	number, err := strconv.ParseInt(strings.TrimPrefix(words[1], "#"), 10, 64)

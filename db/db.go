@@ -62,11 +62,23 @@ func (c Config) path() (string, error) {
 	return path, nil
 }
 
-// Place is the folder in which the database lies, and the files of which it is made.
+// followed is the file that a path names, all links resolved; a file that is not there yet has the path itself. Whoever
+// opens the database, however he calls it, meets one file and one lock.
+func followed(path string) string {
+	if file, err := filepath.EvalSymlinks(path); err == nil {
+		return file
+	}
+	return path
+}
+
+// Place is the folder in which the database really lies, and the files of which it is made.
 func (c Config) Place() (folder string, files []string, err error) {
 	path, err := c.path()
 	if err != nil {
 		return "", nil, err
+	}
+	if path, err = filepath.Abs(followed(path)); err != nil {
+		return "", nil, fmt.Errorf("place of the database: %w", err)
 	}
 	return filepath.Dir(path), []string{path, path + "-wal", path + "-shm", path + ".lock"}, nil
 }
@@ -99,9 +111,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("folder of the database: %w", err)
 	}
-	if file, err := filepath.EvalSymlinks(path); err == nil {
-		path = file // one file, one lock, however it is called
-	}
+	path = followed(path)
 	d := &DB{path: path, now: time.Now, chats: newChatCache(hotChats)}
 	if d.lock, err = lock(path); err != nil {
 		return nil, err

@@ -79,7 +79,7 @@ var Frequent = map[string]string{
 	"memories": selectMemories, "memories of a message": memoriesOf, "a memory": selectMemory, "next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions, "messages by id": selectMessagesByID,
 	"an approval": selectApproval, "what waits for approval": waitingApprovals, "approvals of a turn": unansweredApproval, "settled approvals": forgetApprovals, "rules": selectRules,
 	"settings": selectSettings, "waiting messages": waitingMessages, "sessions": pastSessions, "a session of the chat": sessionOfChat, "sessions that hold it": forgetPastSessions, "prompts": selectPrompts, "what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
-	"who is let in": isAllowed, "whose session it is": hasSession, "what a user has spent": spent + "user_id = ?2", "what a chat has spent": spent + ofChat,
+	"who is let in": isAllowed, "what a user has spent": spent + "user_id = ?2", "what a chat has spent": spent + ofChat,
 	"a forgotten session": forgetSessionAside, "vectors of a conversation": selectEmbeddings, "a vector": saveEmbedding, "messages without a vector": selectUnembedded, "the vector of a deleted message": deleteEmbedding,
 }
 

@@ -104,20 +104,3 @@ func TestGrantsComeAndGo(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
-
-// What a user names is used only if it is the chat's own.
-func TestASessionBelongsToItsChat(t *testing.T) {
-	t.Parallel()
-	d := fresh(t)
-	accept(t, d, say("om_1", "hi"))
-	finish(t, d, db.End{Turn: claim(t, d, "s-1").Turn})
-	for _, tc := range []struct {
-		key     chat.Key
-		session string
-		want    bool
-	}{{oc, "s-1", true}, {chat.FeishuChat("oc_2"), "s-1", false}, {oc, "s-2", false}, {oc, "", false}, {oc, "%", false}} {
-		if got, err := d.Chats().HasSession(t.Context(), tc.key, tc.session); err != nil || got != tc.want {
-			t.Errorf("%v %q: %v, %v", tc.key, tc.session, got, err)
-		}
-	}
-}

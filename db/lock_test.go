@@ -55,6 +55,27 @@ func TestOneServesTheDatabase(t *testing.T) {
 	accept(t, open(t, path), say("om_2", "the lock goes with Close"))
 }
 
+// What guards the data, and what lies beside it, finds the same folder as whoever opens the database.
+func TestTheDatabaseLiesWhereItsLinkLeads(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	real, link := filepath.Join(dir, "real", "magpie.db"), filepath.Join(dir, "link.db")
+	cfg := db.Config{URL: "sqlite://" + link}
+	if folder, _, err := cfg.Place(); err != nil || folder != dir {
+		t.Errorf("before there is one: %q, %v", folder, err)
+	}
+	open(t, real)
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	folder, files, err := cfg.Place()
+	if err != nil || folder != filepath.Dir(real) || files[0] != real {
+		t.Errorf("%q, %q, %v", folder, files, err)
+	}
+}
+
 func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	cfg := db.Config{URL: "sqlite://" + path}

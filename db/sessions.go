@@ -129,14 +129,3 @@ func (ts Turns) Prompts(ctx context.Context, key chat.Key, upTo int64) (_ []Prom
 	}
 	return list, rows.Err()
 }
-
-const hasSession = `SELECT EXISTS (SELECT 1 FROM turns WHERE chat_key = ?1 AND session_id = ?2 AND session_id <> '')`
-
-// HasSession reports whether a session is, or once was, the chat's own. What a user names may be anybody's.
-func (cs Chats) HasSession(ctx context.Context, key chat.Key, session string) (bool, error) {
-	var yes bool
-	if err := cs.db.read.QueryRowContext(ctx, hasSession, key.String(), session).Scan(&yes); err != nil {
-		return false, fmt.Errorf("look whose session it is: %w", err)
-	}
-	return yes, nil
-}

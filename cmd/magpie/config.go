@@ -191,10 +191,13 @@ func lineError(data []byte, at *toml.DecodeError, what string) error {
 	return fmt.Errorf("line %d: %s\n%4d| %s", row, what, row, line)
 }
 
+// secretVariables are those of which NAME_FILE may name a file that holds the value.
+var secretVariables = []string{envPrefix + "FEISHU_APP_SECRET", envPrefix + "MEMORY_EMBEDDINGS_KEY"}
+
 // overlay applies the variables MAGPIE_<SECTION>_<KEY>. Secrets may also be in files, as service managers give them.
 func overlay(c *config, environ []string) error {
 	vars := env.ToMap(environ)
-	for _, secret := range []string{envPrefix + "FEISHU_APP_SECRET", envPrefix + "MEMORY_EMBEDDINGS_KEY"} {
+	for _, secret := range secretVariables {
 		if file := vars[secret+"_FILE"]; file != "" {
 			data, err := os.ReadFile(file)
 			if err != nil {
@@ -267,19 +270,31 @@ func (c config) outgoing() (folder string, private []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	private = append(private, data)
-	if c.Feishu.File != "" {
-		private = append(private, c.Feishu.File)
-	}
+	private = append(append(private, data), c.ownFiles()...)
 	if c.Feishu.SendFiles {
 		folder = filepath.Join(data, "outgoing")
 	}
 	return folder, private, nil
 }
 
+// ownFiles are the file of the configuration and those of secrets.
+func (c config) ownFiles() (list []string) {
+	if c.Feishu.File != "" {
+		list = append(list, c.Feishu.File)
+	}
+	vars := env.ToMap(c.Claude.Environ)
+	for _, secret := range secretVariables {
+		if file := vars[secret+"_FILE"]; file != "" {
+			list = append(list, file)
+		}
+	}
+	return list
+}
+
 // work says where agents work, and what they may do there.
 func (c config) work() bridge.Config {
-	guard := bridge.Guard{Homes: c.Claude.Homes(), Data: filepath.Dir(databasePath(c.DB))}
+	guard := bridge.Guard{Homes: c.Claude.Homes(), Files: c.ownFiles()}
+	guard.Data, _, _ = c.DB.Place() // a database that lies nowhere is a mistake of its own
 	return bridge.Config{Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Projects: c.Projects, Guard: guard}
 }
 

@@ -128,6 +128,21 @@ func TestConfigMistakesAreShown(t *testing.T) {
 	}
 }
 
+// An agent in the folder of the configuration, or of a secret's file, would read the app secret unasked.
+func TestNoProjectHoldsTheConfiguration(t *testing.T) {
+	path := writeConfig(t, "[feishu]\napp_id = \"cli_1\"\napp_secret = \"s\"\n[claude]\ncommand = \""+claudetest.Command(t)+"\"\n[access]\nowner = \"ou_1\"\n")
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for project, fine := range map[string]bool{filepath.Dir(path): false, filepath.Dir(secret): false, t.TempDir(): true} {
+		_, err := loadConfig(path, []string{"MAGPIE_CLAUDE_PROJECT=" + project, "MAGPIE_FEISHU_APP_SECRET_FILE=" + secret})
+		if fine != (err == nil) || !fine && !strings.Contains(err.Error(), "[claude] project: agents may not work where the program's configuration or secret lies") {
+			t.Errorf("%s: %v", project, err)
+		}
+	}
+}
+
 // A mistake beside a secret must not print it: the message goes to a terminal or a journal.
 func TestConfigMistakesDoNotShowSecrets(t *testing.T) {
 	for name, text := range map[string]string{

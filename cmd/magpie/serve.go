@@ -130,7 +130,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 
 // beside is a folder beside the database: "agents" is for what only agents need, "files" for what people have sent.
 func beside(c db.Config, name string) (string, error) {
-	data, err := filepath.Abs(filepath.Dir(databasePath(c)))
+	data, _, err := c.Place()
 	if err != nil {
 		return "", fmt.Errorf("folder of %s: %w", name, err)
 	}

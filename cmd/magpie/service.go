@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"os/user"
@@ -169,6 +170,9 @@ func (s serviceInstallCmd) unit(ctx context.Context) (u unit, err error) {
 	if err := decodeTOML(data, &c); err != nil {
 		return u, &configError{fmt.Errorf("%s: %w", u.Config, err)}
 	}
+	if c.Claude.User != "" {
+		return u, &configError{fmt.Errorf("%s: [claude] user does not work in a service that magpie installs, which may not become another user: let the whole service run as that user (--user), or write a unit of your own", u.Config)}
+	}
 	u.Environment, u.Shutdown = filepath.Join(filepath.Dir(u.Config), "environment"), c.Shutdown.Duration
 	if !u.System {
 		u.Path = os.Getenv("PATH")
@@ -199,10 +203,7 @@ func (s serviceInstallCmd) systemPaths(u *unit, c config) error {
 	if !readable(u.Config, owner) {
 		fmt.Fprintf(os.Stderr, "warning: %s cannot read %s: chown %s %[2]s\n", u.User, u.Config, u.User)
 	}
-	for _, path := range []string{
-		c.Claude.Project, filepath.Dir(databasePath(c.DB)), // of the agent and the bridge
-		filepath.Join(owner.HomeDir, ".claude"), filepath.Join(owner.HomeDir, ".claude.json"), // of the CLI
-	} {
+	for _, path := range written(c, owner.HomeDir) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(u.Dir, path)
 		}
@@ -212,6 +213,19 @@ func (s serviceInstallCmd) systemPaths(u *unit, c config) error {
 		u.Writable = append(u.Writable, path)
 	}
 	return nil
+}
+
+// written are the folders and files to which the service writes: the projects', the bridge's, and the CLI's.
+func written(c config, home string) []string {
+	list := []string{c.Claude.Project}
+	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
+		list = append(list, c.Projects[name].Path)
+	}
+	data := filepath.Dir(databasePath(c.DB))
+	if real, _, err := c.DB.Place(); err == nil && filepath.IsAbs(data) { // else it is relative to another folder than this one
+		data = real
+	}
+	return append(list, data, filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json"))
 }
 
 // readable reports whether somebody may read a file, as far as its owner and mode tell.

@@ -12,7 +12,9 @@ import (
 
 	"golang.org/x/term"
 
+	"magpie/bridge"
 	"magpie/feishu"
+	"magpie/internal/claude"
 )
 
 type setupCmd struct {
@@ -212,34 +214,15 @@ func (u *setup) unfit(folder string) string {
 	if !filepath.IsAbs(folder) {
 		return u.lang.say(setupTexts.ProjectRelative, folder)
 	}
-	real := resolved(filepath.Clean(folder))
-	if info, err := os.Stat(real); err == nil && !info.IsDir() {
+	if info, err := os.Stat(folder); err == nil && !info.IsDir() {
 		return u.lang.say(setupTexts.ProjectNoFolder, folder)
 	}
-	private := []string{filepath.Dir(u.Config), u.Data} // neither these, nor what holds them
-	if home, err := os.UserHomeDir(); err == nil {
-		private = append(private, home)
-	}
-	for _, p := range private {
-		if below, err := filepath.Rel(real, resolved(p)); err == nil && filepath.IsLocal(below) {
-			return u.lang.say(setupTexts.ProjectNotThis, folder)
-		}
-	}
-	if below, err := filepath.Rel(resolved(u.Data), real); err == nil && filepath.IsLocal(below) {
+	c := claude.Config{Environ: os.Environ()}
+	guard := bridge.Guard{Homes: c.Homes(), Data: u.Data, Files: []string{u.Config}}
+	if guard.Refuses(folder) != nil {
 		return u.lang.say(setupTexts.ProjectNotThis, folder)
 	}
 	return ""
-}
-
-// resolved is a path without symbolic links, as far as it exists.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	if dir := filepath.Dir(path); dir != path {
-		return filepath.Join(resolved(dir), filepath.Base(path))
-	}
-	return path
 }
 
 // readSecret reads the secret's file.

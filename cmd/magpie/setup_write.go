@@ -47,6 +47,7 @@ func (u *setup) text() ([]byte, error) {
 	}
 	data = append([]byte(u.lang.say(setupTexts.Header)), data...)
 	check := defaults()
+	check.Feishu.File, check.Claude.Environ = u.Config, os.Environ()
 	if err := decodeTOML(data, &check); err != nil {
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func newFakeSystemd(t testing.TB) *fakeSystemd {
 	f := &fakeSystemd{t, t.TempDir()}
 	must(t, os.MkdirAll(filepath.Join(f.dir, "root/run/systemd/system"), 0o755))
 	must(t, os.MkdirAll(filepath.Join(f.dir, "bin"), 0o755))
-	must(t, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claude]\nproject = \"/srv/my work\"\n[db]\nurl = \"sqlite:///srv/data/m.db\"\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claude]\nproject = \"/srv/my work\"\n[db]\nurl = \"sqlite:///srv/data/m.db\"\n[projects]\nweb = \"/home/web\"\napi = { path = \"/srv/api\" }\n"), 0o600))
 	f.systemctl(`echo "$*" >>"$HOME/orders"`)
 	return f
 }
@@ -247,8 +247,8 @@ func TestServiceIsInstalledAndRemoved(t *testing.T) {
 					t.Errorf("the unit lacks %q:\n%s", want, printed)
 				}
 			}
-			if scope == "system" && !strings.Contains(printed, "ReadWritePaths=\"-/srv/my work\"\nReadWritePaths=-/srv/data\n") {
-				t.Errorf("the unit cannot write to the project and the database:\n%s", printed)
+			if scope == "system" && !strings.Contains(printed, "ReadWritePaths=\"-/srv/my work\"\nReadWritePaths=-/srv/api\nReadWritePaths=-/home/web\nReadWritePaths=-/srv/data\n") {
+				t.Errorf("the unit cannot write to the projects and the database:\n%s", printed)
 			}
 			ok("FLAG daemon-reload, FLAG enable feishu, FLAG start feishu", install...) // nothing has changed: no restart
 			ok("FLAG status --no-pager --lines=10 feishu", "status")
@@ -310,9 +310,12 @@ func TestServiceMistakesAreExplained(t *testing.T) {
 		args  []string
 		want  string
 	}{
-		"no systemd":       {func(f *fakeSystemd) { must(f, os.RemoveAll(filepath.Join(f.dir, "root/run"))) }, install, "ecosystem.config.js"},
-		"systemctl fails":  {func(f *fakeSystemd) { f.systemctl("echo access denied >&2; exit 4") }, install, "daemon-reload: exit status 4: access denied"},
-		"no such user":     {func(*fakeSystemd) {}, []string{"install", "--scope", "system", "--user", "nobody-here"}, "useradd"},
+		"no systemd":      {func(f *fakeSystemd) { must(f, os.RemoveAll(filepath.Join(f.dir, "root/run"))) }, install, "ecosystem.config.js"},
+		"systemctl fails": {func(f *fakeSystemd) { f.systemctl("echo access denied >&2; exit 4") }, install, "daemon-reload: exit status 4: access denied"},
+		"no such user":    {func(*fakeSystemd) {}, []string{"install", "--scope", "system", "--user", "nobody-here"}, "useradd"},
+		"another user": {func(f *fakeSystemd) {
+			must(f, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claude]\nuser = \"nobody\"\n"), 0o600))
+		}, install, "[claude] user"},
 		"no configuration": {func(f *fakeSystemd) { must(f, os.Remove(filepath.Join(f.dir, "magpie.toml"))) }, install, "--config"},
 		"bad configuration": {func(f *fakeSystemd) {
 			must(f, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claud]\n"), 0o600))

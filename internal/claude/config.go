@@ -60,7 +60,8 @@ func Defaults() Config {
 	}
 }
 
-var permissionModes = []string{"default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"}
+// PermissionModes are those of the CLI, by how much they allow, the strictest first.
+var PermissionModes = []string{"plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermissions"}
 
 // Validate reports everything that is wrong with c.
 func (c Config) Validate() error {
@@ -73,8 +74,8 @@ func (c Config) Validate() error {
 	} else if !info.IsDir() {
 		errs = append(errs, fmt.Errorf("[claude] project: %s is not a folder", c.Project))
 	}
-	if !slices.Contains(permissionModes, c.PermissionMode) {
-		errs = append(errs, fmt.Errorf("[claude] permission_mode %q: want one of %s", c.PermissionMode, strings.Join(permissionModes, ", ")))
+	if !slices.Contains(PermissionModes, c.PermissionMode) {
+		errs = append(errs, fmt.Errorf("[claude] permission_mode %q: want one of %s", c.PermissionMode, strings.Join(PermissionModes, ", ")))
 	}
 	errs = append(errs, c.checkModels()...)
 	errs = append(errs, c.checkCommands()...)

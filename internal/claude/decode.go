@@ -60,7 +60,6 @@ func system(v gjson.Result) []Event {
 		}
 	case "api_retry":
 		return []Event{Retrying{
-			Attempt: int(v.Get("attempt").Int()), Max: int(v.Get("max_retries").Int()),
 			Delay:   time.Duration(v.Get("retry_delay_ms").Float() * float64(time.Millisecond)),
 			Failure: failureOf(v.Get("error").String()),
 		}}
@@ -220,7 +219,6 @@ func (d *decoder) result(v gjson.Result) []Event {
 	r := Result{
 		Session: v.Get("session_id").String(),
 		Text:    v.Get("result").String(),
-		Elapsed: time.Duration(v.Get("duration_ms").Int()) * time.Millisecond,
 		CostUSD: v.Get("total_cost_usd").Float(),
 		Held:    d.read + d.said,
 		Usage: Usage{

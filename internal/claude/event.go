@@ -73,9 +73,8 @@ type ToolDenied struct{ Name string }
 
 // Retrying says that the model's API failed and is asked again after Delay.
 type Retrying struct {
-	Attempt, Max int
-	Delay        time.Duration
-	Failure      Failure
+	Delay   time.Duration
+	Failure Failure
 }
 
 // Compacting says that the CLI is summarising its session to make room.
@@ -92,7 +91,6 @@ type Result struct {
 	Usage   Usage
 	CostUSD float64 // of this turn
 	Held    int64   // tokens that the session holds now, as the last call of the model counted them; 0 = not known
-	Elapsed time.Duration
 }
 
 // Usage counts the tokens of one turn.
