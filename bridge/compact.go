@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"magpie/contextmgr"
-	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -62,7 +61,7 @@ func (sm summaries) make(ctx context.Context, key chat.Key) error {
 	if err != nil {
 		return sm.failed(ctx, c, err)
 	}
-	s := db.Summary{Text: sm.b.cfg.Context.Bounded(redact.Text(reply, redact.All())), Seq: older[len(older)-1].Seq, Until: older[len(older)-1].Time}
+	s := db.Summary{Text: sm.b.cfg.Context.Bounded(sm.b.cfg.clean(reply)), Seq: older[len(older)-1].Seq, Until: older[len(older)-1].Time}
 	chars := 0
 	for _, m := range older {
 		chars += utf8.RuneCountInString(m.Text)
