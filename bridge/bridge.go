@@ -355,7 +355,7 @@ func (b *Bridge) lang(ctx context.Context, key chat.Key, spoken string) lang {
 // Press takes in a button that somebody pressed, and returns what to tell him.
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
 	if !b.access.admits(ctx, p.Key, p.Actor) {
-		return "", nil
+		return accessTexts.NotForYou.in(b.lang(ctx, p.Key, "")), nil
 	}
 	p.Key = b.places.of(ctx, p)
 	l := b.lang(ctx, p.Key, "")

@@ -3,7 +3,7 @@ package bridge
 // accessTexts are what users can be told about who may talk to the bot, where the agent works, and what it may cost.
 var accessTexts = struct {
 	Request, RequestSummary, LetIn, TurnAway, HasLetIn, TurnedAway phrase
-	AlreadyDecided, AdminsOnly, Welcome                            phrase
+	AlreadyDecided, AdminsOnly, Welcome, NotForYou                 phrase
 
 	ArgsCd, ArgsMode, HelpProjects, HelpCd, HelpMode                      phrase
 	ProjectsHead, ProjectLine, ProjectHere, ProjectsUsage                 phrase
@@ -34,6 +34,7 @@ var accessTexts = struct {
 	HelpProjects:   phrase{"列出可以使用的项目", "list the projects that can be used"},
 	HelpCd:         phrase{"切换项目；/cd 默认 回到默认项目", "change to another project; /cd default goes back"},
 	HelpMode:       phrase{"查看或切换权限模式", "show or change the permission mode"},
+	NotForYou:      phrase{"你不能使用这个按钮。", "This button is not for you."},
 	ProjectsHead:   phrase{"**项目**", "**Projects**"},
 	ProjectLine:    phrase{"- `%s`（权限最高到 %s）%s", "- `%s` (permissions up to %s)%s"},
 	ProjectHere:    phrase{" ← 当前", " ← here"},
