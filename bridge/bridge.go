@@ -352,13 +352,21 @@ func (b *Bridge) lang(ctx context.Context, key chat.Key, spoken string) lang {
 	return b.cfg.langOf(c)
 }
 
-// Press takes in a button that somebody pressed, and returns what to tell him.
-func (b *Bridge) Press(ctx context.Context, p chat.Press) (string, error) {
-	if who, err := b.access.ask(ctx, p.Key, p.Actor); err != nil || who != admitted {
-		return "", err
+// Press takes in a button that somebody pressed, and returns what to tell him, also when it could not be done.
+func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err error) {
+	switch who, err := b.access.ask(ctx, p.Key, p.Actor); {
+	case err != nil:
+		return accessTexts.PressFailed.in(b.lang(ctx, p.Key, "")), err
+	case who != admitted:
+		return accessTexts.NotForYou.in(b.lang(ctx, p.Key, "")), nil
 	}
 	p.Key = b.places.of(ctx, p)
 	l := b.lang(ctx, p.Key, "")
+	defer func() {
+		if err != nil {
+			toast = accessTexts.PressFailed.in(l)
+		}
+	}()
 	switch {
 	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
 		return b.doorbell.answer(ctx, p, l)

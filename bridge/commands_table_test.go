@@ -212,8 +212,11 @@ func TestAButtonGivesACommand(t *testing.T) {
 	w.must(w.bridge.db.Outbox().Delivered(w.ctx, p, ""))
 	stranger := newWorld(t, t.TempDir(), func(cfg *Config) { cfg.Access = Access{Owner: "ou_boss"} })
 	stranger.order(place{alice.key, chat.Private, "ou_boss"}, "/help")
-	_, err = stranger.bridge.Press(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"}, Action: chat.Action{Do: doOrder, ID: "/new"}})
+	toast, err := stranger.bridge.Press(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"}, Action: chat.Action{Do: doOrder, ID: "/new"}})
 	w.must(err)
+	if toast == "" {
+		t.Error("a stranger who presses is told nothing")
+	}
 	if c, err := stranger.store.Chats().Get(w.ctx, alice.key); err != nil || c.Epoch != 0 {
 		t.Errorf("a stranger began a new conversation: %v", err)
 	}

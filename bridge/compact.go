@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"magpie/contextmgr"
-	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/crash"
@@ -61,7 +60,7 @@ func (sm summaries) make(ctx context.Context, key chat.Key) error {
 	if err != nil {
 		return sm.failed(ctx, c, err)
 	}
-	s := db.Summary{Text: sm.b.cfg.Context.Bounded(redact.Text(reply, redact.All())), Seq: older[len(older)-1].Seq, Until: older[len(older)-1].Time}
+	s := db.Summary{Text: sm.b.cfg.Context.Bounded(sm.b.cfg.clean(reply)), Seq: older[len(older)-1].Seq, Until: older[len(older)-1].Time}
 	chars, of := 0, make([]string, len(older))
 	for i, m := range older {
 		chars += utf8.RuneCountInString(m.Text)

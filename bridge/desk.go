@@ -13,7 +13,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/contextmgr"
-	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
@@ -26,8 +25,8 @@ type desk struct {
 	context *contextmgr.Manager
 	cfg     contextmgr.Config
 	outbox  *outbox
-	secrets redact.Known       // that are not remembered
-	server  *agenttools.Server // nil = there are no tools
+	clean   func(string) string // of what is not remembered
+	server  *agenttools.Server  // nil = there are no tools
 	log     zerolog.Logger
 
 	mu    sync.Mutex
@@ -41,7 +40,7 @@ type asked struct {
 }
 
 func newDesk(cfg Config, store *db.DB, m *contextmgr.Manager, out *outbox, log zerolog.Logger) *desk {
-	return &desk{db: store, context: m, cfg: cfg.Context, outbox: out, secrets: cfg.Secrets, server: cfg.Tools, log: log, asked: map[chat.Key]asked{}}
+	return &desk{db: store, context: m, cfg: cfg.Context, outbox: out, clean: cfg.clean, server: cfg.Tools, log: log, asked: map[chat.Key]asked{}}
 }
 
 // tools are all that the agents are offered in a chat of that kind.
@@ -138,7 +137,7 @@ func (d *desk) remember(ctx context.Context, key chat.Key, in toRemember) (strin
 	if err != nil {
 		return "", err
 	}
-	m, err := a.memory(in.without(d.secrets))
+	m, err := a.memory(in.cleaned(d.clean))
 	if err != nil {
 		return "", err
 	}
@@ -171,21 +170,18 @@ func (d *desk) remember(ctx context.Context, key chat.Key, in toRemember) (strin
 var errSeveralAsk = &agenttools.RefusedError{Reason: "Not remembered: several people ask at once, so scope \"user\" could mean the wrong one. " +
 	"Use scope \"chat\" if everybody here may know it; else tell who wants it to ask again alone."}
 
-// without is in without secrets.
-func (in toRemember) without(secrets redact.Known) toRemember {
-	in.Title, in.Text, in.Keywords = secrets.Text(in.Title), secrets.Text(in.Text), slices.Clone(in.Keywords)
+// cleaned is in as it may be kept.
+func (in toRemember) cleaned(clean func(string) string) toRemember {
+	in.Title, in.Text, in.Keywords = clean(in.Title), clean(in.Text), slices.Clone(in.Keywords)
 	for i, k := range in.Keywords {
-		in.Keywords[i] = secrets.Text(k)
+		in.Keywords[i] = clean(k)
 	}
 	return in
 }
 
 // memory is what the agent wants to keep, as it is stored.
 func (a asked) memory(in toRemember) (db.Memory, error) {
-	m := db.Memory{Key: a.claim.Turn.Key, Title: Clean(in.Title), Text: Clean(in.Text), Scope: db.MemoryScope(in.Scope)}
-	for _, k := range in.Keywords {
-		m.Keywords = append(m.Keywords, Clean(k))
-	}
+	m := db.Memory{Key: a.claim.Turn.Key, Title: in.Title, Text: in.Text, Keywords: in.Keywords, Scope: db.MemoryScope(in.Scope)}
 	for _, q := range a.claim.Asked {
 		m.Sources = append(m.Sources, q.ID)
 	}

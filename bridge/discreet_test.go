@@ -87,3 +87,21 @@ func TestNothingKeptHasASecret(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What is made of a conversation has none of the program's own secrets either, whoever wrote it down.
+func TestNothingMadeOfAChatHasASecret(t *testing.T) {
+	w := testWorld(t, func(c *Config) { c.Secrets = redact.NewKnown([]string{canary}) })
+	w.ask(alice, "what do you know?", "nothing", nil)
+	w.keep(alice, "key | it is "+canary+" | "+canary)
+	for _, m := range w.memories(alice) {
+		if all := m.Title + m.Text + strings.Join(m.Keywords, " "); strings.Contains(all, "canary") || !strings.Contains(all, "REDACTED") {
+			t.Errorf("noted %q", all)
+		}
+	}
+	w.order(alice, "/title about "+canary)
+	c, err := w.store.Chats().Get(w.ctx, alice.key)
+	w.must(err)
+	if c.Topic == "" || strings.Contains(c.Topic, "canary") {
+		t.Errorf("title %q", c.Topic)
+	}
+}

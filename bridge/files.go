@@ -234,7 +234,7 @@ func (fs *files) quoted(ctx context.Context, key chat.Key, id string) (text, who
 	return text, who, own, nil
 }
 
-// someone stands for a person without a name.
+// someone stands for a person without a name in what the agent reads, whose labels are Chinese in every chat.
 const someone = "用户"
 
 // shortened is a text of so many runes at most, and a sign that there is more.

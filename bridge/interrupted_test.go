@@ -28,8 +28,8 @@ func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 	l := newLine(t, &recorder{})
 	press := pressed("ev_1", doContinue, l.cutOff("om_1"))
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF failure ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
-	if _, err := l.bridge.Press(t.Context(), press); err == nil {
-		t.Fatal("the decision was stored")
+	if got, err := l.bridge.Press(t.Context(), press); err == nil || got != accessTexts.PressFailed.EN {
+		t.Fatalf("told %q, %v", got, err)
 	}
 	l.sql(`DROP TRIGGER broken`)
 	for _, want := range []string{texts.GoingOn.EN, ""} {

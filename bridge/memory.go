@@ -17,6 +17,9 @@ import (
 // Clean is a text as it may be kept for good: without private data and secrets.
 func Clean(s string) string { return strings.TrimSpace(redact.Text(s, redact.All())) }
 
+// clean is Clean that knows the program's own secrets too.
+func (cfg Config) clean(s string) string { return Clean(cfg.Secrets.Text(s)) }
+
 // splitWord cuts the first word off.
 func splitWord(s string) (word, rest string) {
 	s = strings.TrimSpace(s)
@@ -31,7 +34,7 @@ func isSpace(r rune) bool { return strings.ContainsRune(" \t\r\n\u00a0\u3000", r
 // rememberThis is the command /remember.
 func rememberThis(_ context.Context, o ordered) (order, error) {
 	b, m, l, text := o.b, o.m, o.lang, o.args
-	kept := Clean(o.b.cfg.Secrets.Text(text))
+	kept := o.b.cfg.clean(text)
 	if kept == "" {
 		return o.say(texts.RememberWhat)
 	}
@@ -244,7 +247,7 @@ func (t *memoryTalk) change(x db.Memory, forget bool, why string, done phrase) o
 }
 
 func (t *memoryTalk) edit(x db.Memory, text string) order {
-	text = Clean(t.b.cfg.Secrets.Text(text))
+	text = t.b.cfg.clean(text)
 	switch {
 	case text == "":
 		return order{reply: texts.MemoryUsage.in(t.l)}

@@ -84,9 +84,9 @@ func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
 		return err
 	}
 	for _, x := range contextmgr.Notes(reply) {
-		note.Title, note.Text, note.Keywords = Clean(x.Title), Clean(x.Text), nil
+		note.Title, note.Text, note.Keywords = n.b.cfg.clean(x.Title), n.b.cfg.clean(x.Text), nil
 		for _, k := range x.Keywords {
-			note.Keywords = append(note.Keywords, Clean(k))
+			note.Keywords = append(note.Keywords, n.b.cfg.clean(k))
 		}
 		if slices.ContainsFunc(known, func(k db.Memory) bool { return sameWords(k.Text, note.Text) }) {
 			continue

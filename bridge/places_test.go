@@ -121,6 +121,14 @@ func TestAGroupOfStrangers(t *testing.T) {
 	if n := l.count(`SELECT COUNT(*) FROM outbox`); n != 0 {
 		t.Errorf("%d messages wait for strangers", n)
 	}
+	_, rest, _ := strings.Cut(out.said[0], "`")
+	order, _, _ := strings.Cut(rest, "`")
+	in := heard("om_1", order)
+	in.Key, in.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
+	l.must(l.bridge.Message(t.Context(), in))
+	if !l.bridge.access.admits(t.Context(), room, chat.Actor{ID: "ou_1"}) {
+		t.Errorf("%q does not let the group in", order)
+	}
 }
 
 // Where the bot is not any more nothing goes on; where it comes back it answers again.

@@ -51,7 +51,7 @@ func (d *desk) sendFile(ctx context.Context, key chat.Key, in toSend) (string, e
 	if err != nil {
 		return "", err
 	}
-	p := db.Parcel{Name: d.secrets.Text(fileName(in.Path)), Picture: c.picture, Caption: d.secrets.Text(in.Caption), Size: c.size, Copy: c.name}
+	p := db.Parcel{Name: copies.known.Text(fileName(in.Path)), Picture: c.picture, Caption: copies.known.Text(in.Caption), Size: c.size, Copy: c.name}
 	p, fresh, err := d.outbox.posts.Parcels().Leave(ctx, turn, p, giftIdem(turn.ID, p, c))
 	if err != nil || !fresh {
 		copies.drop(c.name)

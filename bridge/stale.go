@@ -9,7 +9,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/contextmgr"
-	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -64,7 +63,7 @@ func (n notes) capture(ctx context.Context, c db.Claim) error {
 	if err != nil {
 		return err
 	}
-	x := db.Memory{Key: c.Turn.Key, Scope: db.ChatScope, Text: contextmgr.Points(redact.Text(points, redact.All()), db.MaxMemoryText)}
+	x := db.Memory{Key: c.Turn.Key, Scope: db.ChatScope, Text: contextmgr.Points(n.b.cfg.clean(points), db.MaxMemoryText)}
 	if n.b.cfg.Context.Memory.Approval {
 		x.State = db.ProposedMemory
 	}

@@ -138,7 +138,7 @@ func decided(who db.Grant, l lang) string {
 // settle shows on the card what was decided.
 func (d *doorbell) settle(ctx context.Context, who db.Grant, l lang) {
 	said := decided(who, l)
-	if err := d.out.Close(ctx, who.Card, chat.Card{Body: fmt.Sprintf("%s（%s）", said, who.Subject), Summary: said}); err != nil {
+	if err := d.out.Close(ctx, who.Card, chat.Card{Body: fmt.Sprintf(accessTexts.Decided.in(l), said, who.Subject), Summary: said}); err != nil {
 		d.log.Error().Err(err).Msg("card of a request not drawn")
 	}
 }

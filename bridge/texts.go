@@ -122,7 +122,7 @@ var texts = struct {
 	UnknownCommand:  phrase{"没有 %s 这个命令，发送 /help 查看全部命令。", "There is no command %s; /help lists them all."},
 	AskMe:           phrase{"我在。直接说你想做什么，或发送 /help 查看命令。", "I am here. Say what you need, or send /help for the commands."},
 	Unreadable:      phrase{"暂时还不能阅读这种消息，请用文字告诉我。", "I cannot read this kind of message yet. Please tell me in words."},
-	NotAllowed:      phrase{"这个机器人还没有设置主人。你的 ID 是 %s：把它写进配置文件的 [access] owner，然后重启。", "This bot has no owner yet. Your ID is %s: put it into the configuration file as [access] owner, then restart."},
+	NotAllowed:      phrase{"这个机器人还没有主人。日志里如果有一次性口令（MAGPIE-…），把它私聊发给我，你就是主人；也可以把你的 ID %s 写进配置文件的 [access] owner，然后重新加载。", "This bot has no owner yet. If there is a one-time code (MAGPIE-…) in the log, send it to me in a private chat and you own it; or put your ID, %s, into the configuration file as [access] owner and reload it."},
 	Help:            phrase{"查看命令", "list the commands"},
 	HelpHead:        phrase{"**直接发消息就可以和助手对话。** 群里请 @ 我。\n\n命令：", "**Just write to talk with the agent.** In groups, mention me.\n\nCommands:"},
 	HelpNew:         phrase{"开始新会话（历史仍保留）", "start a new conversation (the history is kept)"},

@@ -3,7 +3,8 @@ package bridge
 // accessTexts are what users can be told about who may talk to the bot, where the agent works, and what it may cost.
 var accessTexts = struct {
 	Request, RequestSummary, LetIn, TurnAway, HasLetIn, TurnedAway phrase
-	AlreadyDecided, AdminsOnly, Welcome                            phrase
+	AlreadyDecided, AdminsOnly, Welcome, NotForYou, PressFailed    phrase
+	Decided                                                        phrase
 
 	ArgsCd, ArgsMode, HelpProjects, HelpCd, HelpMode                      phrase
 	ProjectsHead, ProjectLine, ProjectHere, ProjectsUsage                 phrase
@@ -34,6 +35,9 @@ var accessTexts = struct {
 	HelpProjects:   phrase{"列出可以使用的项目", "list the projects that can be used"},
 	HelpCd:         phrase{"切换项目；/cd 默认 回到默认项目", "change to another project; /cd default goes back"},
 	HelpMode:       phrase{"查看或切换权限模式", "show or change the permission mode"},
+	NotForYou:      phrase{"你不能使用这个按钮。", "This button is not for you."},
+	PressFailed:    phrase{"操作没有成功，请稍后再试", "That did not work, please try again later"},
+	Decided:        phrase{"%s（编号 %s）", "%s (id %s)"},
 	ProjectsHead:   phrase{"**项目**", "**Projects**"},
 	ProjectLine:    phrase{"- `%s`（权限最高到 %s）%s", "- `%s` (permissions up to %s)%s"},
 	ProjectHere:    phrase{" ← 当前", " ← here"},

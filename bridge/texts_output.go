@@ -25,5 +25,5 @@ var outputTexts = struct {
 	GreetingMention: phrase{"大家好，我是 Claude Code 助手。@我 就可以提问，发送 `@我 /help` 查看能做什么。", "Hello, I am a Claude Code agent. Mention me to ask something; mention me with `/help` to see what I can do."},
 	GreetingAll:     phrase{"大家好，我是 Claude Code 助手。直接说就可以，发送 `/help` 查看能做什么。", "Hello, I am a Claude Code agent. Just talk to me; send `/help` to see what I can do."},
 	GreetingPrivate: phrase{"你好，我是 Claude Code 助手。直接把问题发给我就可以，发送 `/help` 查看能做什么。", "Hello, I am a Claude Code agent. Just send me your question; `/help` shows what I can do."},
-	AddedByStranger: phrase{"%s 把我加进了群“%s”。那里还不能和我说话；要允许的话，把 `%s` 加入配置 [access] 的 allow。", "%s has added me to the group “%s”, which may not talk to me yet. To allow it, add `%s` to allow in [access]."},
+	AddedByStranger: phrase{"%s 把我加进了群“%s”。那里还不能和我说话；要允许的话，在这里发送 `/admin chats allow %s`。", "%s has added me to the group “%s”, which may not talk to me yet. To allow it, send `/admin chats allow %s` here."},
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"magpie/contextmgr"
-	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -18,10 +17,10 @@ func (b *Bridge) entitle(ctx context.Context, c db.Chat, asked []chat.Message, a
 	if ctx.Err() != nil {
 		return // after the next answer it is tried again
 	}
-	title := contextmgr.Title(redact.Text(reply, redact.All()))
+	title := contextmgr.Title(b.cfg.clean(reply))
 	if err != nil || title == "" {
 		log.Warn().Err(err).Msg("the agent has found no title; it is made of the question")
-		title = contextmgr.FallbackTitle(redact.Text(asked[0].Text, redact.All()))
+		title = contextmgr.FallbackTitle(b.cfg.clean(asked[0].Text))
 	}
 	if err := b.db.Chats().SetTopic(ctx, c.Key, title); err != nil {
 		log.Error().Err(err).Msg("title not stored")
@@ -36,7 +35,7 @@ func entitleChat(_ context.Context, o ordered) (order, error) {
 		}
 		return o.say(commandTexts.TitleIs, o.chat.Topic)
 	}
-	title := contextmgr.Title(Clean(o.args))
+	title := contextmgr.Title(o.b.cfg.clean(o.args))
 	if title == "" {
 		return o.say(commandTexts.TitleEmpty)
 	}

@@ -22,7 +22,7 @@ type Handler interface {
 	Edited(ctx context.Context, m chat.Incoming) error
 	// Recalled takes back a message of a chat, or of one of its topics. It may not be known, yet or ever.
 	Recalled(ctx context.Context, room chat.Key, id string) error
-	// Press handles a button; toast is shown to the person who pressed it, empty shows nothing.
+	// Press handles a button; toast is shown to the person who pressed it; empty shows nothing but that err came, if one did.
 	// Its ctx ends after a second, since that person waits. A press is never delivered again.
 	Press(ctx context.Context, p chat.Press) (toast string, err error)
 	// Active names the chats that spoke lately, those that spoke last first. They are asked for what was missed

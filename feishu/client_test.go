@@ -55,12 +55,13 @@ func TestConfig(t *testing.T) {
 
 // The language of a bot, and of those to whom nobody has spoken yet.
 func TestLanguageOfTheBot(t *testing.T) {
-	for _, tc := range []struct{ lang, base, spoken, first string }{
-		{"auto", "", "", "zh"}, {"", "", "", "zh"}, {"auto", "lark", "", "en"}, {"en", "", "en", "zh"}, {"zh", "lark", "zh", "en"},
+	for _, tc := range []struct{ lang, base, spoken, first, toast string }{
+		{"auto", "", "", "zh", staleButton.zh}, {"", "", "", "zh", staleButton.zh}, {"auto", "lark", "", "en", staleButton.en},
+		{"en", "", "en", "zh", staleButton.en}, {"zh", "lark", "zh", "en", staleButton.zh},
 	} {
 		c := Config{AppID: "cli_1", AppSecret: "s", Lang: tc.lang, BaseURL: tc.base}
-		if err := c.Validate(); err != nil || c.Spoken() != tc.spoken || c.NewLang() != tc.first {
-			t.Errorf("%+v: %q %q %v", tc, c.Spoken(), c.NewLang(), err)
+		if err := c.Validate(); err != nil || c.Spoken() != tc.spoken || c.NewLang() != tc.first || c.words(staleButton) != tc.toast {
+			t.Errorf("%+v: %q %q %q %v", tc, c.Spoken(), c.NewLang(), c.words(staleButton), err)
 		}
 	}
 	if err := (Config{AppID: "cli_1", AppSecret: "s", Lang: "fr"}).Validate(); err == nil || !strings.Contains(err.Error(), "[feishu] lang") {

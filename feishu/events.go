@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -212,6 +213,22 @@ func millis(s string) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
+// wording is something that users are told by the client itself.
+type wording struct{ zh, en string }
+
+var (
+	staleButton = wording{"这个按钮已失效", "This button does not work any more"}
+	pressFailed = wording{"操作没有成功，请稍后再试", "That did not work, please try again later"}
+)
+
+// words are w in the language of a new chat: the client does not know what a chat speaks.
+func (c Config) words(w wording) string {
+	if cmp.Or(c.Spoken(), c.NewLang()) == "en" {
+		return w.en
+	}
+	return w.zh
+}
+
 // press hands a pressed button over. The answer is never nil, which the platform would show as an error
 // (page "Card callback communication", feishu-cards/card-callback-communication).
 func (c *Client) press(ctx context.Context, h Handler, e *callback.CardActionTriggerEvent) *callback.CardActionTriggerResponse {
@@ -219,7 +236,7 @@ func (c *Client) press(ctx context.Context, h Handler, e *callback.CardActionTri
 	defer cancel()
 	p, ok := pressed(e)
 	if !ok {
-		return toastOf("error", "这个按钮已失效")
+		return toastOf("error", c.cfg.words(staleButton))
 	}
 	p.Actor.Name = c.names.known(p.Actor.ID)
 	key, err := c.topics.pressed(ctx, p)
@@ -231,7 +248,7 @@ func (c *Client) press(ctx context.Context, h Handler, e *callback.CardActionTri
 	switch {
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Str("chat", p.Key.String()).Str("do", p.Action.Do).Msg("feishu: press not handled")
-		return toastOf("error", "操作没有成功，请稍后再试")
+		return toastOf("error", cmp.Or(toast, c.cfg.words(pressFailed)))
 	case toast == "":
 		return &callback.CardActionTriggerResponse{}
 	}
