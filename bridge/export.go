@@ -25,6 +25,11 @@ func exportChat(_ context.Context, o ordered) (order, error) {
 		return o.say(texts.ForAdmins)
 	}
 	return order{reply: commandTexts.ExportBegun.in(o.lang), later: func(ctx context.Context) string {
+		busy := &o.b.files.exports
+		if _, begun := busy.LoadOrStore(o.m.Key, true); begun {
+			return "" // its files come for both
+		}
+		defer busy.Delete(o.m.Key)
 		err := o.sendHistory(ctx)
 		switch {
 		case err == nil || ctx.Err() != nil:

@@ -99,3 +99,36 @@ func TestExport(t *testing.T) {
 		t.Errorf("%d files", n)
 	}
 }
+
+// While a History is being made into files it is not made again.
+func TestOneExportAtATime(t *testing.T) {
+	out := &shipper{}
+	l := newLine(t, out)
+	reading, goOn := make(chan struct{}), make(chan struct{})
+	l.bridge.cfg.Line = func(*bytes.Buffer, db.Record) error {
+		select {
+		case reading <- struct{}{}:
+			<-goOn
+		case <-goOn:
+		}
+		return nil
+	}
+	l.start()
+	l.say("om_1", "你好")
+	l.settled(1)
+	l.idle()
+	l.say("om_2", "/export")
+	<-reading
+	l.say("om_3", "/export")
+	jobs := l.bridge.upkeep.jobs
+	l.until("the end of the second", func() bool {
+		jobs.mu.Lock()
+		defer jobs.mu.Unlock()
+		return jobs.active == 1 && len(jobs.list) == 0
+	})
+	close(goOn)
+	l.until("the files", func() bool { return len(out.sent()) == 2 && l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	if n := l.count(`SELECT COUNT(*) FROM parcels`); n != 2 {
+		t.Errorf("%d files", n)
+	}
+}

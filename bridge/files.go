@@ -50,6 +50,7 @@ const (
 	quoteLength   = 4000 // runes of a quote
 	mostPictures  = 20   // that the model is shown
 	readAsPicture = 20 << 20
+	filesOfChat   = 50 // of the biggest size have room in a chat and its topics
 )
 
 // files fetches what belongs to the questions of turns.
@@ -57,6 +58,8 @@ type files struct {
 	FilesConfig
 	db   *db.DB
 	kept func(string) string // what of a text may be in the History
+
+	exports sync.Map // chats whose History is being made into files, by chat.Key
 }
 
 // folder is where the files of a chat lie.
@@ -281,6 +284,10 @@ func (fs *files) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 
 // download stores a file in the folder of its chat. What the agent may have put there meanwhile is never written through.
 func (fs *files) download(ctx context.Context, key chat.Key, seq int64, f chat.File) (path string, size int64, err error) {
+	most, err := fs.room(ctx, key)
+	if err != nil {
+		return "", 0, err
+	}
 	dir, err := fs.prepare(key)
 	if err != nil || dir == "" {
 		return "", 0, errors.Join(err, errNoFolder)
@@ -294,11 +301,13 @@ func (fs *files) download(ctx context.Context, key chat.Key, seq int64, f chat.F
 	defer root.Remove(part) //nolint:errcheck // it has been renamed, or is swept up some day
 	var head []byte
 	for try := 1; ; try++ {
-		if size, head, err = fs.write(ctx, root, part, f); err == nil || errors.Is(err, chat.ErrTooBig) || ctx.Err() != nil || try == fetchTries {
+		if size, head, err = fs.write(ctx, root, part, f, most); err == nil || errors.Is(err, chat.ErrTooBig) || ctx.Err() != nil || try == fetchTries {
 			break
 		}
 	}
-	if err != nil {
+	if errors.Is(err, chat.ErrTooBig) && most < fs.Most {
+		return "", 0, errNoRoom
+	} else if err != nil {
 		return "", 0, err
 	}
 	name := fmt.Sprintf("%d-%d-%s", seq, f.Number, cmp.Or(chat.FileName(f.Name), string(f.Kind)+ending(f.Kind, head)))
@@ -308,17 +317,29 @@ func (fs *files) download(ctx context.Context, key chat.Key, seq int64, f chat.F
 	return filepath.Join(dir, name), size, nil
 }
 
-var errNoFolder = errors.New("there is no folder for files")
+var (
+	errNoFolder = errors.New("there is no folder for files")
+	errNoRoom   = errors.New("the files of the chat take all the room that they may")
+)
+
+// room is how big the next file of a chat may be, in bytes.
+func (fs *files) room(ctx context.Context, key chat.Key) (int64, error) {
+	held, err := fs.db.Files().Held(ctx, key)
+	if err == nil && held >= filesOfChat*fs.Most {
+		err = errNoRoom
+	}
+	return min(fs.Most, filesOfChat*fs.Most-held), err
+}
 
 // write downloads into a file that must not be there yet, or was made by an earlier try.
-func (fs *files) write(ctx context.Context, root *os.Root, name string, f chat.File) (size int64, head []byte, err error) {
+func (fs *files) write(ctx context.Context, root *os.Root, name string, f chat.File, most int64) (size int64, head []byte, err error) {
 	_ = root.Remove(name) // of an earlier try
 	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := fs.Source.Download(ctx, f, fs.Most, file); err != nil {
+	if err := fs.Source.Download(ctx, f, most, file); err != nil {
 		return 0, nil, err
 	}
 	info, err := file.Stat()

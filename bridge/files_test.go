@@ -250,6 +250,34 @@ func TestWhatCannotBeFetchedIsTold(t *testing.T) {
 	}
 }
 
+// The files of a chat and its topics take no more room than they may.
+func TestAChatHasRoomForSoMuch(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"], d.shelf.files["k2"] = strings.Repeat("x", 600), strings.Repeat("x", 400)
+	d.start()
+	d.send("om_1", "[文件 a] [文件 b]", document("om_1", "k1", "a"), document("om_1", "k2", "b"))
+	d.prompt(1)
+	d.sql(`UPDATE files SET size = 49500 WHERE file_key = 'k1'`)
+	topic := room
+	topic.Thread = "omt_1"
+	fetch := func(key chat.Key, file string) error {
+		_, _, err := d.bridge.files.download(t.Context(), key, 9, document("om_9", file, file))
+		return err
+	}
+	if most, err := d.bridge.files.room(t.Context(), topic); most != 100 || err != nil {
+		t.Errorf("room for %d, %v", most, err)
+	}
+	if err := fetch(topic, "k1"); !errors.Is(err, errNoRoom) {
+		t.Errorf("more than there is room for: %v", err)
+	}
+	d.must(fetch(chat.FeishuChat("oc_9"), "k1"))
+	d.sql(`UPDATE files SET size = 50000 WHERE file_key = 'k1'`)
+	asked := len(d.shelf.asked)
+	if err := fetch(room, "k2"); !errors.Is(err, errNoRoom) || len(d.shelf.asked) != asked {
+		t.Errorf("with no room left: %v", err)
+	}
+}
+
 func TestAPictureWaitsForItsWords(t *testing.T) {
 	d := newDesktop(t)
 	d.shelf.files["k1"], d.shelf.files["k2"] = "png", "png"

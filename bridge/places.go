@@ -83,10 +83,8 @@ func (p places) leave(ctx context.Context, c chat.Change) error {
 		return err
 	}
 	p.b.log.Info().Stringer("chat", c.Key).Str("did", string(c.Did)).Int("running", len(running)).Msg("not in a group any more")
-	for _, key := range running {
-		if turn := p.b.lanes.running(key); turn != 0 {
-			p.b.lanes.halt(key, turn)
-		}
+	for key, turn := range running {
+		p.b.lanes.halt(key, turn)
 	}
 	return nil
 }

@@ -152,12 +152,12 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 	}
 }
 
-// A running turn of the chat or of one of its topics is stopped.
+// A running turn of the chat or of one of its topics is stopped, also one that was claimed and has not begun.
 func TestRemovedWhileATurnRuns(t *testing.T) {
 	l := newLine(t, &recorder{})
 	topic := room
 	topic.Thread = "omt_1"
-	stopped := map[chat.Key]error{}
+	stopped, begin := map[chat.Key]error{}, map[chat.Key]func(){}
 	for _, key := range []chat.Key{room, topic} {
 		in := heard("om_"+key.Thread, "hello")
 		in.Key = key
@@ -166,9 +166,11 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 		c, err := l.bridge.db.Turns().Claim(t.Context(), key, db.Names{Session: "s", Prompt: "p"}, true)
 		l.must(err)
 		l.bridge.lanes.enter(key)
-		l.bridge.lanes.begin(key, c.Turn.ID, func(cause error) { stopped[key] = cause })
+		begin[key] = func() { l.bridge.lanes.begin(key, c.Turn.ID, func(cause error) { stopped[key] = cause }) }
 	}
+	begin[room]()
 	l.must(l.bridge.Change(t.Context(), changed(chat.Removed, 2000)))
+	begin[topic]()
 	if !errors.Is(stopped[room], errStopped) || !errors.Is(stopped[topic], errStopped) {
 		t.Errorf("stopped %v", stopped)
 	}

@@ -99,6 +99,16 @@ func (fs Files) Settle(ctx context.Context, key chat.Key, message string, f chat
 	return nil
 }
 
+const heldFiles = `SELECT COALESCE(SUM(size), 0) FROM files WHERE ` + inChat + ` AND state = 'here'`
+
+// Held is how many bytes the files of a chat and all its topics take.
+func (fs Files) Held(ctx context.Context, key chat.Key) (bytes int64, err error) {
+	if err := fs.db.read.QueryRowContext(ctx, heldFiles, key.Parent().String()).Scan(&bytes); err != nil {
+		return 0, fmt.Errorf("size of the files of %v: %w", key, err)
+	}
+	return bytes, nil
+}
+
 const expireFiles = `UPDATE files SET state = 'past', path = '', said = '' WHERE state = 'here' AND created_at < ?1`
 
 const forgetFiles = `DELETE FROM files WHERE state = 'past' AND created_at < ?1 AND NOT EXISTS (SELECT 1 FROM messages m

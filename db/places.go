@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,7 +31,7 @@ const (
 	dropParcels = `UPDATE parcels SET state = 'dropped', caption = '' WHERE state = 'waiting' AND id IN (SELECT parcel_id FROM outbox WHERE ` + inChat + `)`
 	dropPosts   = `DELETE FROM outbox WHERE ` + inChat
 
-	selectPlaces = `SELECT chat_key FROM turns WHERE ` + inChat + ` AND state = 'running'` + isOpen
+	selectPlaces = `SELECT chat_key, id FROM turns WHERE ` + inChat + ` AND state = 'running'` + isOpen
 )
 
 // Join notes that the bot was added to a chat, and leaves a greeting to be delivered there; empty = none. It reports false, and
@@ -59,8 +60,9 @@ func (cs Chats) enter(ctx context.Context, c chat.Change, note string, at time.T
 }
 
 // Leave notes that the bot is in a chat no more: turns that wait there and in its topics are cancelled, and what was to be
-// shown there is dropped. It names the chats in which turns run, which the caller stops. It reports false, and does nothing, when it is told again, or late.
-func (cs Chats) Leave(ctx context.Context, c chat.Change) (running []chat.Key, fresh bool, err error) {
+// shown there is dropped. It names the turns that run, each by its chat, which the caller stops. It reports false, and does
+// nothing, when it is told again, or late.
+func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]int64, fresh bool, err error) {
 	key := c.Key.String()
 	err = cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if fresh, err = noted(ctx, tx, c, setLeft, c.Time); err != nil || !fresh {
@@ -72,7 +74,7 @@ func (cs Chats) Leave(ctx context.Context, c chat.Change) (running []chat.Key, f
 		if _, err := tx.ExecContext(ctx, dropParcels, key); err != nil {
 			return err
 		}
-		if running, err = chatKeys(ctx, tx, selectPlaces, key); err != nil {
+		if running, err = runningIn(ctx, tx, key); err != nil {
 			return err
 		}
 		return overwritePost(ctx, tx, dropPosts, key)
@@ -81,6 +83,29 @@ func (cs Chats) Leave(ctx context.Context, c chat.Change) (running []chat.Key, f
 		return nil, false, fmt.Errorf("leave %v: %w", c.Key, err)
 	}
 	return running, fresh, nil
+}
+
+// runningIn are the turns that run in a chat and its topics.
+func runningIn(ctx context.Context, tx *sql.Tx, key string) (turns map[chat.Key]int64, err error) {
+	rows, err := tx.QueryContext(ctx, selectPlaces, key)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	turns = map[chat.Key]int64{}
+	for rows.Next() {
+		var stored string
+		var id int64
+		if err := rows.Scan(&stored, &id); err != nil {
+			return nil, err
+		}
+		place, err := chat.ParseKey(stored)
+		if err != nil {
+			return nil, err
+		}
+		turns[place] = id
+	}
+	return turns, rows.Err()
 }
 
 // noted reports whether a change of the bot's place is news.

@@ -3,6 +3,7 @@ package db_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func TestTheBotsPlace(t *testing.T) {
 		}
 		return news
 	}
-	out := func(at int64) (bool, []chat.Key) {
+	out := func(at int64) (bool, map[chat.Key]int64) {
 		t.Helper()
 		running, fresh, err := d.Chats().Leave(t.Context(), change(chat.Removed, at))
 		if err != nil {
@@ -56,7 +57,7 @@ func TestTheBotsPlace(t *testing.T) {
 		t.Error("a removal from before was taken for news")
 	}
 	gone, running := out(2000)
-	if !gone || !slices.Equal(running, []chat.Key{oc}) {
+	if !gone || !maps.Equal(running, map[chat.Key]int64{oc: c.Turn.ID}) {
 		t.Errorf("out: %v, running %v", gone, running)
 	}
 	if again, _ := out(2000); again {
