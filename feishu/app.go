@@ -28,6 +28,7 @@ var scopes = [][]string{
 var (
 	eventMessage = "im.message.receive_v1" // without it nothing arrives at all
 	events       = []string{eventMessage, "im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1", "im.chat.disbanded_v1"}
+	useful       = []string{"im.message.updated_v1", "im.chat.access_event.bot_p2p_chat_entered_v1"} // not needed: edits, and a greeting
 	callbacks    = []string{"card.action.trigger"}
 )
 
@@ -44,10 +45,11 @@ type App struct {
 type Lacks struct {
 	Scopes    []string
 	Events    []string
+	Useful    []string // events without which the bot works, but knows less
 	Callbacks []string
 }
 
-// None reports that nothing is missing.
+// None reports that nothing is missing that is needed.
 func (l Lacks) None() bool { return len(l.Scopes)+len(l.Events)+len(l.Callbacks) == 0 }
 
 // Deaf reports that no message arrives at the app.
@@ -63,7 +65,7 @@ func (a App) Lacks() Lacks {
 			}
 		}
 	}
-	l.Events, l.Callbacks = without(events, a.events), without(callbacks, a.callbacks)
+	l.Events, l.Useful, l.Callbacks = without(events, a.events), without(useful, a.events), without(callbacks, a.callbacks)
 	return l
 }
 

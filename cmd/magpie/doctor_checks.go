@@ -240,6 +240,9 @@ func (d *doctor) events(found feishu.Checkup, console feishu.Console) {
 	default:
 		d.add(fine, "", doctorTexts.Events)
 	}
+	if len(lacks.Useful) > 0 {
+		d.add(fine, "", doctorTexts.EventsUseful, strings.Join(lacks.Useful, ", "), console.Events())
+	}
 }
 
 // owner tells to whom the bot belongs, when the configuration lets nobody in.
