@@ -24,6 +24,12 @@ var scopes = [][]string{
 	{"application:application:self_manage", "admin:app.info:readonly"}, // to know its owner, and what is missing here
 }
 
+// Permissions that only some configurations need, all of a list.
+var (
+	ForDepartments = []string{"contact:user.department:readonly", "contact:department.base:readonly"} // to know who is in one
+	ForAllOfGroups = []string{"im:message.group_msg"}                                                 // to hear what does not mention the bot
+)
+
 // Events and callbacks that the app must have subscribed to.
 var (
 	eventMessage = "im.message.receive_v1" // without it nothing arrives at all
@@ -55,10 +61,12 @@ func (l Lacks) None() bool { return len(l.Scopes)+len(l.Events)+len(l.Callbacks)
 // Deaf reports that no message arrives at the app.
 func (l Lacks) Deaf() bool { return slices.Contains(l.Events, eventMessage) }
 
-// Lacks compares what the app has with what it needs.
-func (a App) Lacks() Lacks {
+// Lacks compares what the app has with what it needs: what every app does, and the permissions that its configuration
+// needs beside.
+func (a App) Lacks(beside ...string) Lacks {
 	var l Lacks
 	if len(a.scopes) > 0 {
+		l.Scopes = without(beside, a.scopes)
 		for _, any := range scopes {
 			if !slices.ContainsFunc(any, func(s string) bool { return slices.Contains(a.scopes, s) }) {
 				l.Scopes = append(l.Scopes, any[0])

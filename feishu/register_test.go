@@ -105,6 +105,18 @@ func TestLacks(t *testing.T) {
 	}
 }
 
+// A configuration with departments, or with all that is said in groups, needs permissions of its own.
+func TestLacksWhatTheConfigurationNeeds(t *testing.T) {
+	app := App{scopes: []string{"im:message", "im:message.p2p_msg", "im:message.group_msg", "im:message.reactions:write_only", "im:resource",
+		"im:chat", "cardkit:card:write", "contact:user.base:readonly", "application:application:self_manage", "contact:user.department:readonly"}}
+	if got := app.Lacks(append(ForDepartments, ForAllOfGroups...)...).Scopes; !slices.Equal(got, []string{"contact:department.base:readonly"}) {
+		t.Errorf("%q", got)
+	}
+	if got := (App{}).Lacks(ForDepartments...); !got.None() {
+		t.Errorf("of what is not known: %+v", got)
+	}
+}
+
 func TestConsole(t *testing.T) {
 	for base, want := range map[string]string{
 		"":                      "https://open.feishu.cn/app/cli_1/auth?op_from=openapi&q=im%3Aresource%2Cim%3Achat&token_type=tenant",
