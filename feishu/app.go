@@ -24,10 +24,17 @@ var scopes = [][]string{
 	{"application:application:self_manage", "admin:app.info:readonly"}, // to know its owner, and what is missing here
 }
 
+// Permissions that only some configurations need, all of a list.
+var (
+	ForDepartments = []string{"contact:user.department:readonly", "contact:department.base:readonly"} // to know who is in one
+	ForAllOfGroups = []string{"im:message.group_msg"}                                                 // to hear what does not mention the bot
+)
+
 // Events and callbacks that the app must have subscribed to.
 var (
 	eventMessage = "im.message.receive_v1" // without it nothing arrives at all
 	events       = []string{eventMessage, "im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1", "im.chat.disbanded_v1"}
+	useful       = []string{"im.message.updated_v1", "im.chat.access_event.bot_p2p_chat_entered_v1"} // not needed: edits, and a greeting
 	callbacks    = []string{"card.action.trigger"}
 )
 
@@ -44,26 +51,29 @@ type App struct {
 type Lacks struct {
 	Scopes    []string
 	Events    []string
+	Useful    []string // events without which the bot works, but knows less
 	Callbacks []string
 }
 
-// None reports that nothing is missing.
+// None reports that nothing is missing that is needed.
 func (l Lacks) None() bool { return len(l.Scopes)+len(l.Events)+len(l.Callbacks) == 0 }
 
 // Deaf reports that no message arrives at the app.
 func (l Lacks) Deaf() bool { return slices.Contains(l.Events, eventMessage) }
 
-// Lacks compares what the app has with what it needs.
-func (a App) Lacks() Lacks {
+// Lacks compares what the app has with what it needs: what every app does, and the permissions that its configuration
+// needs beside.
+func (a App) Lacks(beside ...string) Lacks {
 	var l Lacks
 	if len(a.scopes) > 0 {
+		l.Scopes = without(beside, a.scopes)
 		for _, any := range scopes {
 			if !slices.ContainsFunc(any, func(s string) bool { return slices.Contains(a.scopes, s) }) {
 				l.Scopes = append(l.Scopes, any[0])
 			}
 		}
 	}
-	l.Events, l.Callbacks = without(events, a.events), without(callbacks, a.callbacks)
+	l.Events, l.Useful, l.Callbacks = without(events, a.events), without(useful, a.events), without(callbacks, a.callbacks)
 	return l
 }
 

@@ -90,17 +90,30 @@ func TestLacks(t *testing.T) {
 			"im:chat", "cardkit:card:write", "contact:user.base:readonly"}}, Lacks{Scopes: []string{"application:application:self_manage"}}},
 		"some events": {App{events: []string{eventMessage, "im.chat.disbanded_v1"}, callbacks: []string{"url.preview.get"}}, Lacks{
 			Events:    []string{"im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1"},
+			Useful:    useful,
 			Callbacks: []string{"card.action.trigger"}}},
-		"no messages": {App{events: []string{"im.chat.disbanded_v1", "im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1"}},
-			Lacks{Events: []string{eventMessage}}},
+		"no messages": {App{events: []string{"im.chat.disbanded_v1", "im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1", useful[0]}},
+			Lacks{Events: []string{eventMessage}, Useful: useful[1:]}},
 	} {
 		got := tc.app.Lacks()
-		if !slices.Equal(got.Scopes, tc.want.Scopes) || !slices.Equal(got.Events, tc.want.Events) || !slices.Equal(got.Callbacks, tc.want.Callbacks) {
+		if !slices.Equal(got.Scopes, tc.want.Scopes) || !slices.Equal(got.Events, tc.want.Events) || !slices.Equal(got.Useful, tc.want.Useful) || !slices.Equal(got.Callbacks, tc.want.Callbacks) {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 		if got.Deaf() != (name == "no messages") {
 			t.Errorf("%s: deaf %v", name, got.Deaf())
 		}
+	}
+}
+
+// A configuration with departments, or with all that is said in groups, needs permissions of its own.
+func TestLacksWhatTheConfigurationNeeds(t *testing.T) {
+	app := App{scopes: []string{"im:message", "im:message.p2p_msg", "im:message.group_msg", "im:message.reactions:write_only", "im:resource",
+		"im:chat", "cardkit:card:write", "contact:user.base:readonly", "application:application:self_manage", "contact:user.department:readonly"}}
+	if got := app.Lacks(append(ForDepartments, ForAllOfGroups...)...).Scopes; !slices.Equal(got, []string{"contact:department.base:readonly"}) {
+		t.Errorf("%q", got)
+	}
+	if got := (App{}).Lacks(ForDepartments...); !got.None() {
+		t.Errorf("of what is not known: %+v", got)
 	}
 }
 

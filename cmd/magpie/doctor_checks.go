@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 
 	"magpie/db"
 	"magpie/feishu"
+	"magpie/internal/chat"
 )
 
 // reading is how long a database may take to be read as a whole: some seconds per GB on a good disk.
@@ -190,7 +192,7 @@ func (d *doctor) platform(ctx context.Context, c config) feishu.Checkup {
 		d.add(wrong, d.lang.say(doctorTexts.CheckNetwork), doctorTexts.Unreached, found.Credentials)
 	default:
 		d.add(fine, "", doctorTexts.Taken)
-		d.app(found, console)
+		d.app(found, found.App.Lacks(c.scopes()...).Scopes, console)
 		d.events(found, console)
 	}
 	switch {
@@ -203,8 +205,20 @@ func (d *doctor) platform(ctx context.Context, c config) feishu.Checkup {
 	return found
 }
 
-// app tells what an app that the platform takes may not do.
-func (d *doctor) app(found feishu.Checkup, console feishu.Console) {
+// scopes are the permissions that the app needs because of what is configured.
+func (c config) scopes() (list []string) {
+	department := func(id string) bool { return strings.HasPrefix(id, "od_") }
+	if slices.ContainsFunc(c.Access.Allow, department) || slices.ContainsFunc(c.Access.Deny, department) {
+		list = append(list, feishu.ForDepartments...)
+	}
+	if r := c.Feishu.GroupMention; r != "" && r != chat.MentionOnly {
+		list = append(list, feishu.ForAllOfGroups...)
+	}
+	return list
+}
+
+// app tells what an app that the platform takes may not do, and which permissions it lacks.
+func (d *doctor) app(found feishu.Checkup, lacks []string, console feishu.Console) {
 	if found.Bot != nil {
 		d.add(wrong, d.lang.say(doctorTexts.AddBot, console.Bot(), console.Versions()), doctorTexts.BotNone, found.Bot)
 	} else {
@@ -213,7 +227,7 @@ func (d *doctor) app(found feishu.Checkup, console feishu.Console) {
 	add := func(scopes []string) string {
 		return d.lang.say(doctorTexts.AddScopes, console.Scopes(scopes), console.Versions())
 	}
-	switch lacks := found.App.Lacks().Scopes; {
+	switch {
 	case len(found.Missing) > 0:
 		d.add(wrong, add(found.Missing), doctorTexts.ScopesRefused, strings.Join(found.Missing, d.lang.say(doctorTexts.ScopesAny)))
 	case found.Chats != nil:
@@ -239,6 +253,9 @@ func (d *doctor) events(found feishu.Checkup, console feishu.Console) {
 		d.add(doubt, do, doctorTexts.EventsLack, strings.Join(missing, ", "))
 	default:
 		d.add(fine, "", doctorTexts.Events)
+	}
+	if len(lacks.Useful) > 0 {
+		d.add(fine, "", doctorTexts.EventsUseful, strings.Join(lacks.Useful, ", "), console.Events())
 	}
 }
 

@@ -131,7 +131,14 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		"platform away": {func(p *patient) { p.change(p.sim.URL(), "http://127.0.0.1:1") }, 1, []string{"fail  platform: not reached", " - check the network"}},
 		"two mistakes in the configuration": {func(p *patient) { p.change("[access]", "[log]\nlevel = \"loud\"\nformat = \"xml\"\n[access]") }, 1,
 			[]string{"fail  configuration: [log] level", "fail  configuration: [log] format", "magpie.toml", "ok    platform"}},
-		"no TOML":              {func(p *patient) { p.change("[access]", "[access") }, 1, []string{"fail  configuration: ", "line "}},
+		"no TOML": {func(p *patient) { p.change("[access]", "[access") }, 1, []string{"fail  configuration: ", "line "}},
+		"departments and whole groups": {func(p *patient) {
+			p.sim.TakeScopes("im:message.group_msg")
+			p.change("[access]", "[access]\nallow = [\"od_1\"]\n")
+			p.change("[feishu]", "[feishu]\ngroup_mention = \"all\"")
+		}, 0, []string{"warn  permissions of the app: missing contact:user.department:readonly, contact:department.base:readonly, im:message.group_msg"}},
+		"edits are not told": {func(p *patient) { p.sim.Unsubscribe("im.message.updated_v1") }, 0,
+			[]string{"ok    events and callbacks", "ok    events: im.message.updated_v1 can be subscribed to as well", "/event"}},
 		"no configuration":     {func(p *patient) { must(p, os.Remove(filepath.Join(p.dir, "magpie.toml"))) }, 1, []string{"fail  configuration: there is no magpie.toml - make one with magpie setup"}},
 		"others read the file": {func(p *patient) { must(p, os.Chmod(filepath.Join(p.dir, "magpie.toml"), 0o644)) }, 0, []string{"warn  permissions: ", " - chmod 600 "}},
 		"nobody may talk":      {func(p *patient) { p.change("owner = \"ou_1\"", "") }, 0, []string{"warn  access: it is not known to whom", "one-time code"}},

@@ -9,7 +9,7 @@ var doctorTexts = struct {
 	CLINone, CLIInstall                                                                      phrase
 	Refused, CopyAnew, Unreached, CheckNetwork, Taken, Clock, KeepTime, ClockRight           phrase
 	BotNone, AddBot, Bot, ScopesRefused, ScopesAny, ScopesLack, AddScopes, ScopesUnknown     phrase
-	SeeList, Scopes, Deaf, EventsLack, AddEvents, Events                                     phrase
+	SeeList, Scopes, Deaf, EventsLack, AddEvents, Events, EventsUseful                       phrase
 	DiskUnread, DiskLook, DiskTight, DiskFree, DiskRoomy, Database, Project                  phrase
 	NoManager, InstallManager, Managers                                                      phrase
 }{
@@ -74,6 +74,8 @@ var doctorTexts = struct {
 	EventsLack:    phrase{"事件和回调：缺少 %s", "events and callbacks: missing %s"},
 	AddEvents: phrase{"在 magpie 运行时到 %s 选择“使用长连接接收”并添加，然后在 %s 创建并发布新版本",
 		"while magpie runs, choose the long connection and add them: %s , and publish a new version: %s"},
+	EventsUseful: phrase{"事件：还可以订阅 %s（编辑过的消息、打开私聊时的问候）：%s",
+		"events: %s can be subscribed to as well (edited messages, a greeting in new private chats): %s"},
 	Events: phrase{"事件和回调：齐全", "events and callbacks: all that are needed"},
 
 	DiskUnread: phrase{"磁盘（%s）：%s：%v", "disk of the %s: %s: %v"},

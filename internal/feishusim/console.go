@@ -28,7 +28,7 @@ var allScopes = []string{
 
 // Events of a new app.
 var allEvents = []string{
-	"im.message.receive_v1", "im.message.recalled_v1", "im.message.reaction.created_v1", "im.message.reaction.deleted_v1",
+	"im.message.receive_v1", "im.message.updated_v1", "im.message.recalled_v1", "im.message.reaction.created_v1", "im.message.reaction.deleted_v1",
 	"im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1", "im.chat.disbanded_v1", "im.chat.updated_v1",
 	"im.chat.access_event.bot_p2p_chat_entered_v1", "im.message.message_read_v1", "application.bot.menu_v6",
 }
