@@ -187,7 +187,7 @@ func liesIn(project, path string) (rel string, err error) {
 	if err != nil {
 		return "", missing(path, err)
 	}
-	if !holds(root, real) {
+	if real == root || !holds(root, real) {
 		return "", outside
 	}
 	return filepath.Rel(root, real)
