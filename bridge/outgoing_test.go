@@ -92,7 +92,7 @@ func TestOnlyFilesOfTheProjectAreTaken(t *testing.T) {
 		"out": "project folder", "out2": "project folder", "up/secret": "project folder", "up/project/a.txt": "",
 		"data/magpie.db": "never sent", "d/magpie.db": "never sent", "magpie.toml": "never sent", "hard": "never sent",
 		"data/outgoing/" + copies[0].Name(): "never sent",
-		"":                                  "no usual file", ".": "no usual file", "sub": "no usual file", "pipe": "no usual file", "/dev/zero": "project folder",
+		"":                                  "project folder", ".": "project folder", "sub": "no usual file", "pipe": "no usual file", "/dev/zero": "project folder",
 		"nosuch": "no file", "a.txt/b": "no file", "loop": "no file", "a.txt\x00.png": "no file", "~/.ssh/id_rsa": "no file", "empty": "empty",
 	} {
 		c, err := o.take(project, path)
