@@ -219,6 +219,9 @@ func (l *load) acks(events int) []time.Duration {
 	l.Helper()
 	var list []time.Duration
 	for _, d := range l.sim.Deliveries() {
+		if d.EventType != "im.message.receive_v1" { // such as a reaction of the bot's own
+			continue
+		}
 		if d.Attempt != 1 || d.Failure != "" || d.AckedAt.IsZero() {
 			l.Errorf("event of %s: attempt %d, %s", d.MessageID, d.Attempt, d.Failure)
 			continue

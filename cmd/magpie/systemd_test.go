@@ -33,8 +33,8 @@ func writeService(t testing.TB, dir string, sim *feishusim.Server, more string) 
 	t.Helper()
 	project := filepath.Join(dir, "work")
 	must(t, os.MkdirAll(project, 0o700))
-	text := fmt.Sprintf("[feishu]\napp_id = %q\napp_secret = %q\nbase_url = %q\n[claude]\ncommand = %q\nproject = %q\n[db]\nurl = %q\n[access]\nowner = \"ou_1\"\n%s",
-		sim.AppID(), sim.AppSecret(), sim.URL(), claudetest.Command(t), project, "sqlite://"+filepath.Join(dir, "data", "magpie.db"), more)
+	text := fmt.Sprintf("[feishu]\napp_id = %q\napp_secret = %q\nbase_url = %q\n[claude]\ncommand = %q\nproject = %q\n[db]\nurl = %q\n[access]\nowner = %q\n%s",
+		sim.AppID(), sim.AppSecret(), sim.URL(), claudetest.Command(t), project, "sqlite://"+filepath.Join(dir, "data", "magpie.db"), sim.AddUser("Olga").OpenID, more)
 	must(t, os.WriteFile(filepath.Join(dir, "magpie.toml"), []byte(text), 0o600))
 }
 
