@@ -7,8 +7,12 @@ import (
 	"time"
 )
 
-// maxRecords bounds each kind of record, so that a playground can stay up for days; the oldest go first.
-const maxRecords = 20000
+// How many records of each kind are kept, so that a playground can stay up for days; the oldest go first. Deliveries are
+// small, and each message of a bot leads to several.
+const (
+	maxRecords    = 20_000
+	maxDeliveries = 100_000
+)
 
 // records remembers what clients did.
 type records struct {
@@ -56,7 +60,7 @@ func (r *records) nextCall() int {
 
 func (r *records) addCall(c Call) {
 	r.mu.Lock()
-	r.calls = appendBounded(r.calls, c)
+	r.calls = appendBounded(r.calls, c, maxRecords)
 	r.mu.Unlock()
 	r.notify.bump()
 }
@@ -64,14 +68,14 @@ func (r *records) addCall(c Call) {
 func (r *records) violate(rule Rule, call int, format string, args ...any) {
 	v := Violation{At: time.Now(), Rule: rule, Detail: fmt.Sprintf(format, args...), Call: call}
 	r.mu.Lock()
-	r.violations = appendBounded(r.violations, v)
+	r.violations = appendBounded(r.violations, v, maxRecords)
 	r.mu.Unlock()
 	r.notify.bump()
 }
 
 func (r *records) addDelivery(d *Delivery) {
 	r.mu.Lock()
-	r.deliveries = appendBounded(r.deliveries, d)
+	r.deliveries = appendBounded(r.deliveries, d, maxDeliveries)
 	r.mu.Unlock()
 	r.notify.bump()
 }
@@ -84,9 +88,9 @@ func (r *records) updateDelivery(d *Delivery, change func(*Delivery)) {
 	r.notify.bump()
 }
 
-func appendBounded[T any](s []T, v T) []T {
-	if len(s) >= maxRecords {
-		s = slices.Clone(s[maxRecords/10:])
+func appendBounded[T any](s []T, v T, most int) []T {
+	if len(s) >= most {
+		s = slices.Clone(s[most/10:])
 	}
 	return append(s, v)
 }
