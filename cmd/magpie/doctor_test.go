@@ -141,13 +141,13 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			[]string{"ok    events and callbacks", "ok    events: im.message.updated_v1 can be subscribed to as well", "/event"}},
 		"no configuration":     {func(p *patient) { must(p, os.Remove(filepath.Join(p.dir, "magpie.toml"))) }, 1, []string{"fail  configuration: there is no magpie.toml - make one with magpie setup"}},
 		"others read the file": {func(p *patient) { must(p, os.Chmod(filepath.Join(p.dir, "magpie.toml"), 0o644)) }, 0, []string{"warn  permissions: ", " - chmod 600 "}},
-		"nobody may talk":      {func(p *patient) { p.change("owner = \"ou_1\"", "") }, 0, []string{"warn  access: it is not known to whom", "one-time code"}},
+		"nobody may talk":      {func(p *patient) { p.change("[access]\nowner = ", "[access]\n# ") }, 0, []string{"warn  access: it is not known to whom", "one-time code"}},
 		"the platform names the owner": {func(p *patient) {
-			p.change("owner = \"ou_1\"", "")
+			p.change("[access]\nowner = ", "[access]\n# ")
 			p.sim.SetOwner(feishusim.User{OpenID: "ou_creator"})
 		}, 0, []string{"ok    access: the bot belongs to ou_creator"}},
 		"somebody has sent the code": {func(p *patient) {
-			p.change("owner = \"ou_1\"", "")
+			p.change("[access]\nowner = ", "[access]\n# ")
 			store, err := db.Open(p.Context(), db.Config{URL: "sqlite://" + filepath.Join(p.dir, "data", "magpie.db")})
 			must(p, err)
 			_, err = store.Owners().Find(p.Context(), db.Owner{App: p.sim.AppID(), User: "ou_bearer", Source: db.CodeBearer})

@@ -24,6 +24,7 @@ type message struct {
 	edits     int
 	event     *event      // the event that told of it, for redelivery
 	reactions []*reaction // with their ids
+	unreacted []string    // ids of those that were taken away: who did not hear of it may try again
 	upper     string      // the merged forward that it is part of
 	parts     []*message  // of a merged forward
 }

@@ -71,13 +71,15 @@ func (a *reactionAPI) remove(messageID, reactionID string) (any, *event, *refusa
 	}
 	i := slices.IndexFunc(m.reactions, func(r *reaction) bool { return r.id == reactionID })
 	switch {
+	case i < 0 && slices.Contains(m.unreacted, reactionID):
+		return nil, nil, refuse("", codeField, "no reaction %q any more", reactionID)
 	case i < 0:
 		return nil, nil, refuse(RuleUnknownID, codeField, "no reaction %q", reactionID)
 	case m.reactions[i].by.ID != w.bot.ID:
 		return nil, nil, refuse(RulePermission, codeNotReactor, "no permission to delete the reaction of somebody else")
 	}
 	r := m.reactions[i]
-	m.reactions = slices.Delete(m.reactions, i, i+1)
+	m.reactions, m.unreacted = slices.Delete(m.reactions, i, i+1), append(m.unreacted, r.id)
 	return r.data(), w.reacted(eventReactionDeleted, m, r), nil
 }
 
