@@ -22,12 +22,12 @@ const streamingLife = 7*time.Minute + 30*time.Second
 const opCreate = "create a card"
 
 // entity is a card of CardKit. Its operations share one counter, which must grow (page cardkit-v1/card/update). It is
-// the card's age in milliseconds, so that a process that starts anew goes on with higher numbers. That is an int32 for
-// 24 days; an entity lives for 14.
+// the card's age in milliseconds, so that whoever goes on with a card by its durable id, such as a process that starts
+// anew, does so with higher numbers. That is an int32 for 24 days; an entity lives for 14.
 type entity struct {
 	api       *api
 	id        string
-	born      time.Time // when the counter was 0
+	born      time.Time // when the counter was 0, in whole seconds as in the durable id
 	last      int32
 	streaming time.Time // when streaming mode was last opened
 	rate      *rate.Limiter
@@ -35,7 +35,8 @@ type entity struct {
 
 // newEntity makes a card and opens it in streaming mode if it is live.
 func newEntity(ctx context.Context, a *api, card chat.Card) (*entity, error) {
-	e := &entity{api: a, born: time.Now(), streaming: time.Now(), rate: cardRate()}
+	now := time.Now()
+	e := &entity{api: a, born: now.Truncate(time.Second), streaming: now, rate: cardRate()}
 	err := persist(ctx, 3, func() error {
 		answer, err := a.call(ctx, request{
 			op: opCreate, method: http.MethodPost, path: "/open-apis/cardkit/v1/cards",
@@ -53,7 +54,7 @@ const madeBefore = time.Minute
 // entityOf is the card that a message shows (page cardkit-v1/card/id_convert); sent is when, by the platform's clock,
 // so that all processes count from the same time.
 func entityOf(ctx context.Context, a *api, messageID string, sent time.Time) (*entity, error) {
-	e := &entity{api: a, born: sent.Add(-madeBefore), rate: cardRate()}
+	e := &entity{api: a, born: sent.Add(-madeBefore).Truncate(time.Second), rate: cardRate()}
 	err := persist(ctx, 3, func() error {
 		answer, err := a.call(ctx, request{
 			op: "find the card of a message", method: http.MethodPost, path: "/open-apis/cardkit/v1/cards/id_convert",
@@ -153,10 +154,13 @@ func (e *entity) stream(ctx context.Context, on bool, tries int) error {
 // answer was lost: drawing the same again does no harm, and taking it for done would when it was another one's.
 func (e *entity) do(ctx context.Context, op, method, where string, body operation, tries int) error {
 	for jump := int32(1000); ; jump *= 8 {
-		body.Sequence, body.UUID = e.next(), uuid.NewString()
+		body.Sequence, body.UUID = 0, uuid.NewString()
 		err := persist(ctx, tries, func() error {
 			if err := take(ctx, e.rate); err != nil {
 				return err
+			}
+			if body.Sequence == 0 { // counted when its turn has come, and once
+				body.Sequence = e.next()
 			}
 			_, err := e.api.call(ctx, request{op: op, method: method, path: where, body: body})
 			return err

@@ -106,9 +106,7 @@ func (cs *cards) post(ctx context.Context, to chat.Ref, value chat.Card, idem st
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.posted.drop(idem)
-	if value.Live {
-		cs.live.put(id, k)
-	}
+	cs.live.put(id, k) // also one that is not live: who closes it goes on where this ends
 	return id, nil
 }
 

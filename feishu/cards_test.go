@@ -169,6 +169,23 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 	p.clean()
 }
 
+// Who begins a card and who goes on with it by its durable id may take turns, as when somebody presses a button of a card
+// that is still being sent.
+func TestTwoWhoDrawOneCardCountOn(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "begun"}, "seed")
+	p.must(err)
+	other := p.another()
+	for i, c := range []*Client{other, p.Client, other} {
+		time.Sleep(2 * time.Millisecond) // the counter counts milliseconds
+		p.must(c.Edit(p.ctx(), id, chat.Card{Live: true, Body: fmt.Sprint("begun ", i)}))
+	}
+	time.Sleep(2 * time.Millisecond)
+	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "done"}))
+	p.says(ask, "done")
+	p.clean()
+}
+
 func TestPostIsDoneOnce(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	_, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")

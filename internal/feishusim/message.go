@@ -114,6 +114,18 @@ func (ms *messages) add(m *message) {
 	ms.chats[m.ChatID] = byTime(ms.chats[m.ChatID], m)
 }
 
+// moment is the time of a message that somebody writes now. People of a chat see their messages in one order, and no two of
+// them write within the same millisecond, which is all that a message tells of its time.
+func (ms *messages) moment(chat string) time.Time {
+	now := time.Now()
+	if list := ms.chats[chat]; len(list) > 0 {
+		if after := list[len(list)-1].Created.Add(time.Millisecond); after.After(now) && after.Sub(now) < time.Second {
+			return after
+		}
+	}
+	return now
+}
+
 // byTime adds m to a list.
 func byTime(list []*message, m *message) []*message {
 	i, _ := slices.BinarySearchFunc(list, m, func(a, b *message) int {

@@ -85,7 +85,7 @@ func (w *world) write(c *chat, from User, msgType string, content json.RawMessag
 	m := &message{Message: Message{ID: newID("om_"), ChatID: c.ID, Type: msgType,
 		Sender: from.sender(), Created: o.Time}}
 	if m.Created.IsZero() {
-		m.Created = time.Now()
+		m.Created = w.messages.moment(c.ID)
 	}
 	m.mentions = w.mentionsOf(o)
 	m.Content = addMentions(msgType, content, m.mentions, o.MentionAll)
