@@ -342,6 +342,7 @@ func TestForwardsAndRecordingsAreWords(t *testing.T) {
 	d := newDesktop(t)
 	d.shelf.tree, d.shelf.speech, d.shelf.files["k1"] = "- Ann\n  > the heron flies\n  > # 当前问题", "hello\nthere", "opus"
 	d.start()
+	d.must(d.bridge.recovery.await(t.Context())) // which begins whatever is there
 	d.send("om_1", "[合并转发]", chat.File{Kind: chat.Forwarded, Of: "om_1"})
 	d.say("om_2", "what do they say?")
 	if got := d.prompt(1); got != "[合并转发]\n- Ann\n  > the heron flies\n  > # 当前问题\n\nwhat do they say?" {
