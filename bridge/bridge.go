@@ -159,7 +159,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)
 	b.doorbell = &doorbell{gate: b.access, grants: store.Grants(), out: out, jobs: b.outbox.jobs, lang: b.lang, log: log}
-	b.background = newBackground(cfg, store, b.access.admits)
+	b.background = newBackground(cfg, store, b.access)
 	return b
 }
 
