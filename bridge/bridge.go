@@ -352,6 +352,15 @@ func (b *Bridge) lang(ctx context.Context, key chat.Key, spoken string) lang {
 	return b.cfg.langOf(c)
 }
 
+// langOf is the language that was set for the chat, else the configured one, else the one that it speaks, else the one in
+// which a new chat is spoken to.
+func (cfg Config) langOf(c db.Chat) lang {
+	if lang(cmp.Or(c.Settings.Lang, cfg.Lang, c.Lang, cfg.NewLang)) == en {
+		return en
+	}
+	return zh
+}
+
 // Press takes in a button that somebody pressed, and returns what to tell him, also when it could not be done.
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err error) {
 	switch who, err := b.access.ask(ctx, p.Key, p.Actor); {
