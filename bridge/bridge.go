@@ -158,8 +158,10 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.SetBudget(cfg.Budget)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)
-	b.doorbell = &doorbell{gate: b.access, grants: store.Grants(), out: out, jobs: b.outbox.jobs, lang: b.lang, log: log}
-	b.background = newBackground(cfg, store, b.access.admits)
+	b.doorbell = &doorbell{
+		gate: b.access, grants: store.Grants(), outbox: b.outbox, secrets: cfg.Secrets, lang: b.lang, own: b.ownLang, log: log,
+	}
+	b.background = newBackground(cfg, store, b.access)
 	return b
 }
 
@@ -359,6 +361,17 @@ func (cfg Config) langOf(c db.Chat) lang {
 		return en
 	}
 	return zh
+}
+
+// ownLang is the language in which somebody is spoken to in private.
+func (b *Bridge) ownLang(ctx context.Context, user string) lang {
+	key, err := b.db.Chats().Private(ctx, user)
+	if errors.Is(err, db.ErrNotFound) {
+		key = chat.FeishuUser(user)
+	} else if err != nil {
+		b.log.Error().Err(err).Str("user", user).Msg("private chat of a user is not known")
+	}
+	return b.lang(ctx, key, "")
 }
 
 // Press takes in a button that somebody pressed, and returns what to tell him, also when it could not be done.
