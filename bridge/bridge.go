@@ -321,7 +321,9 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 }
 
 // kept is what of a text may be in the History.
-func (cfg Config) kept(text string) string { return cfg.Secrets.Text(redact.Text(text, cfg.Redact)) }
+func (cfg Config) kept(text string) string {
+	return cfg.Secrets.Text(redact.Text(withoutCodes(text), cfg.Redact))
+}
 
 // accept stores a message, without what is kept out of the History.
 func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
