@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 )
 
@@ -57,8 +56,7 @@ func (c Config) LogIn(ctx context.Context, d Dialog) error {
 	l := &login{p: p, dialog: d, keys: keys, shown: make(chan string)}
 	go l.read()
 	go func() {
-		p.err = p.cmd.Wait()
-		house.leave(p)
+		p.wait()
 		close(p.exited)
 	}()
 	err = l.talk(ctx)
@@ -94,22 +92,19 @@ func openTerminal() (keys, tty *os.File, err error) {
 const wide = 4000
 
 // startLogin starts the CLI on a terminal, as the user whose login it is; nil = the program's own.
-func (c Config) startLogin(as *account, dir string, tty *os.File) (*Process, error) {
+func (c Config) startLogin(as *account, dir string, tty *os.File) (*child, error) {
 	defer tty.Close() //nolint:errcheck // the CLI has its own copy
 	cmd := exec.Command(c.Command, "auth", "login")
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if as != nil {
-		cmd.SysProcAttr.Credential = as.credential
-	}
-	p := &Process{cmd: cmd, mark: markName + "=" + c.Instance + "/" + uuid.NewString(), exited: make(chan struct{})}
-	cmd.Env = append(c.environ(), "TERM=xterm", "BROWSER=true", p.mark) // a browser at this machine helps nobody
-	return p, house.start(p)
+	runAs(cmd, as)
+	p := newChild(cmd, c.Instance)
+	return p, p.start(append(c.environ(), "TERM=xterm", "BROWSER=true")) // a browser at this machine helps nobody
 }
 
 // login is the CLI's terminal while somebody logs in.
 type login struct {
-	p      *Process
+	p      *child
 	dialog Dialog
 	keys   *os.File
 	shown  chan string // pieces of what comes to the screen; closed at the end of it

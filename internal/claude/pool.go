@@ -317,7 +317,7 @@ func (pl *Pool) Drop(owner string) {
 	}
 	pl.mu.Unlock()
 	if p != nil {
-		<-p.closed
+		p.close(context.Background())
 	}
 }
 
