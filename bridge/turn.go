@@ -49,7 +49,7 @@ func (t *turn) run(ctx context.Context) {
 	defer b.desk.attend(t.claim, b.cfg.project(t.claim.Chat))()
 	b.signals.set(t.claim.Asked, chat.Working)
 	rest := t.paint(ctx)
-	end := t.answer(work)
+	end := b.answer(t, work)
 	b.lanes.end(key) // from here on there is nothing to stop
 	b.approvals.leave(ctx, t.claim.Turn.ID, end.state)
 	crash.At("end: storing")
