@@ -135,6 +135,7 @@ type Bridge struct {
 	purse      *purse
 	logins     logins
 	files      *files
+	answer     func(*turn, context.Context) outcome // has the agent answer a claimed turn
 }
 
 // New makes a bridge. Run starts it.
@@ -142,7 +143,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	out = discreet{out, cfg.Secrets}
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(pool.Places() + onlookers), signals: newSignals(out, log),
+		turns: newJobs(pool.Places() + onlookers), signals: newSignals(out, log), answer: (*turn).answer,
 	}
 	tongue := func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }
 	b.outbox = newOutbox(store, out, cfg.outgoing(), tongue, log)
@@ -321,7 +322,9 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 }
 
 // kept is what of a text may be in the History.
-func (cfg Config) kept(text string) string { return cfg.Secrets.Text(redact.Text(text, cfg.Redact)) }
+func (cfg Config) kept(text string) string {
+	return cfg.Secrets.Text(redact.Text(withoutCodes(text), cfg.Redact))
+}
 
 // accept stores a message, without what is kept out of the History.
 func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
@@ -352,6 +355,15 @@ func (b *Bridge) lang(ctx context.Context, key chat.Key, spoken string) lang {
 	}
 	c.Lang = cmp.Or(spoken, c.Lang)
 	return b.cfg.langOf(c)
+}
+
+// langOf is the language that was set for the chat, else the configured one, else the one that it speaks, else the one in
+// which a new chat is spoken to.
+func (cfg Config) langOf(c db.Chat) lang {
+	if lang(cmp.Or(c.Settings.Lang, cfg.Lang, c.Lang, cfg.NewLang)) == en {
+		return en
+	}
+	return zh
 }
 
 // ownLang is the language in which somebody is spoken to in private.

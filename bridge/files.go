@@ -237,7 +237,7 @@ func (fs *files) quoted(ctx context.Context, key chat.Key, id string) (text, who
 			own = append(own, f)
 		}
 	}
-	return text, who, own, nil
+	return withoutCodes(text), who, own, nil
 }
 
 // someone stands for a person without a name in what the agent reads, whose labels are Chinese in every chat.
@@ -264,7 +264,7 @@ func (fs *files) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 			log.Warn().Err(err).Msg("messages that were passed on are not known")
 			return f, 0
 		}
-		f.State, f.Said = chat.Here, text
+		f.State, f.Said = chat.Here, withoutCodes(text)
 		return f, 0
 	}
 	path, size, err := fs.download(ctx, key, seq, f)

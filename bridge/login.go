@@ -148,6 +148,29 @@ var loginCode = regexp.MustCompile(`^\s*[A-Za-z0-9_-]{20,}#[A-Za-z0-9_-]{20,}\s*
 // codeTaken is what is kept of a message that was a code.
 const codeTaken = "[login code]"
 
+// codeAmong is what a code among other words may be. An address that goes on after a # has a slash or a dot before it.
+var codeAmong = regexp.MustCompile(`(^|[^A-Za-z0-9_#/.-])([A-Za-z0-9_-]{20,}#[A-Za-z0-9_-]{20,})`)
+
+// withoutCodes is a text in which no code can be read. Among other words a code must look made by a machine: the name of a
+// page and of a part of it can be as long.
+func withoutCodes(text string) string {
+	if loginCode.MatchString(text) {
+		return codeTaken
+	}
+	if !strings.Contains(text, "#") {
+		return text
+	}
+	return codeAmong.ReplaceAllStringFunc(text, func(found string) string {
+		m := codeAmong.FindStringSubmatch(found)
+		for _, letters := range []string{"0-9", "A-Z", "a-z"} {
+			if !strings.ContainsFunc(m[2], func(r rune) bool { return r >= rune(letters[0]) && r <= rune(letters[2]) }) {
+				return found
+			}
+		}
+		return m[1] + codeTaken
+	})
+}
+
 // take takes a code out of a message, before anything else sees it: all that is kept of the message is that there was one. It
 // reports false for a message that is none. What looks like a code is never kept, whoever sends it and whenever it comes.
 func (ls *logins) take(m *chat.Incoming) (plan, bool) {
@@ -166,6 +189,7 @@ func (ls *logins) take(m *chat.Incoming) (plan, bool) {
 		m.Text, m.Files = codeTaken, nil
 		return say(commandTexts.LoginUnasked), true
 	}
+	m.Text = withoutCodes(m.Text)
 	return nil, false
 }
 

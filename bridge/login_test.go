@@ -185,6 +185,27 @@ func TestACodeThatIsQuotedOrEdited(t *testing.T) {
 	l.nowhere(wrongCode, "canary-half-a-code", "canary-another-half", "canary-in-a-question")
 }
 
+func TestTextsWithoutCodes(t *testing.T) {
+	t.Parallel()
+	const a, b = "Ab0_defghijklmnopqrst", "-bcdefghijklmnopqrstu"
+	for text, want := range map[string]string{
+		a + "#" + b:                            codeTaken,
+		"\t" + wrongCode + "\n":                codeTaken,
+		"code=" + a + "#" + b + ", see":        "code=" + codeTaken + ", see",
+		"“" + a + "#" + b + "”和" + a + "#" + b: "“" + codeTaken + "”和" + codeTaken,
+		"小红: " + a + "#" + b + " " + a + "#" + b + "\n小明: 好": "小红: " + codeTaken + " " + codeTaken + "\n小明: 好",
+		"see https://example.com/" + a + "#" + b:             "see https://example.com/" + a + "#" + b,
+		"see " + wrongCode:                                   "see " + wrongCode, // no digit and no capital letter
+		"see configuration-reference#environment-variables":  "see configuration-reference#environment-variables",
+		"issue #12": "issue #12",
+		"":          "",
+	} {
+		if got := withoutCodes(text); got != want {
+			t.Errorf("withoutCodes(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
 // The end of the program ends a login, and nobody is told what it came to.
 func TestALoginEndsWithTheProgram(t *testing.T) {
 	l, rec := newLogin(t, "")

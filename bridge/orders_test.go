@@ -53,14 +53,14 @@ func TestChoices(t *testing.T) {
 	}
 	w.expect(w.order(alice, "/lang English"), "The language is set to: en")
 	w.expect(w.order(alice, "/lang fr"), "“fr” is not supported")
-	w.expect(w.order(alice, "/lang auto"), "好的，语言设置：默认")
+	w.expect(w.order(alice, "/lang auto"), "好的，语言已设为：默认")
 	if s := settings(); s.Lang != "" {
 		t.Errorf("%+v", s)
 	}
 
 	w.expect(w.order(team.by("ou_user"), "/model"), "现在的模型")
 	w.expect(w.order(team.by("ou_user"), "/model opus"), texts.ForAdmins.ZH)
-	w.expect(w.order(team.by("ou_user"), "/lang zh"), "语言设置")
+	w.expect(w.order(team.by("ou_user"), "/lang zh"), "语言已设为")
 	w.expect(w.order(team.by("ou_boss"), "/model opus"), "opus")
 	w.expect(w.order(team.by("ou_user"), "/mode"), "`plan`")
 	w.expect(w.order(team.by("ou_user"), "/mode plan"), texts.ForAdmins.ZH)
@@ -356,11 +356,12 @@ func TestACommandThatSaysNothing(t *testing.T) {
 		{false, claude.Result{Usage: claude.Usage{Input: 1}}, commandTexts.Passed.ZH, true},
 		{true, claude.Result{Failure: claude.FailUnknown}, "", true},
 	} {
-		tr := &turn{b: l.bridge, resume: tc.resume, kept: db.Session{ID: "s"}, view: newView(1, zh)}
+		tr := newTurn(l.bridge, db.Claim{Resume: tc.resume})
+		tr.session.begun("s", "/")
 		tr.painter = &painter{dirty: make(chan struct{}, 1)}
 		tr.carriedOut(tc.result)
-		if tr.view.answer() != tc.said || (tr.kept.ID != "") != tc.kept {
-			t.Errorf("%+v: %q, kept %q", tc, tr.view.answer(), tr.kept.ID)
+		if tr.view.answer() != tc.said || (tr.session.kept.ID != "") != tc.kept {
+			t.Errorf("%+v: %q, kept %q", tc, tr.view.answer(), tr.session.kept.ID)
 		}
 	}
 }

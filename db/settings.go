@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"magpie/internal/chat"
 )
@@ -101,4 +102,34 @@ func changeSettings(ctx context.Context, tx *sql.Tx, key chat.Key, change func(*
 		return fmt.Errorf("settings: %w", err)
 	}
 	return nil
+}
+
+const setChats = `SELECT settings FROM chats WHERE settings <> '{}' AND left_at <= joined_at`
+
+// Mentions lists to what the bot listens in the groups that have set it for themselves and that it has not left.
+func (cs Chats) Mentions(ctx context.Context) (rules []string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("rules of groups: %w", err)
+		}
+	}()
+	rows, err := cs.db.read.QueryContext(ctx, setChats)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var stored string
+		if err := rows.Scan(&stored); err != nil {
+			return nil, err
+		}
+		s, err := parseSettings(stored)
+		if err != nil {
+			return nil, err
+		}
+		if s.Mention != "" && !slices.Contains(rules, s.Mention) {
+			rules = append(rules, s.Mention)
+		}
+	}
+	return rules, rows.Err()
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -33,6 +36,36 @@ func TestChatKeepsSettingsAndLanguage(t *testing.T) {
 	c, err := d.Chats().Get(t.Context(), oc)
 	if err != nil || c.Lang != "en" || c.Settings != (db.Settings{Project: "/p", Mode: "plan"}) {
 		t.Errorf("chat = %+v, %v", c, err)
+	}
+}
+
+// Which rules groups have set for themselves; where nobody set one, and where the bot is not any more, there is none.
+func TestRulesOfGroups(t *testing.T) {
+	d := fresh(t)
+	for i, rule := range []string{"", "all", "commands", "all", "mention"} {
+		e := say(fmt.Sprintf("om_%d", i), "hello")
+		e.Key, e.Kind = chat.FeishuChat(fmt.Sprintf("oc_%d", i)), chat.Group
+		e.Set = func(s *db.Settings) { s.Model, s.Mention = "opus", rule }
+		accept(t, d, e)
+	}
+	rules := func() []string {
+		t.Helper()
+		list, err := d.Chats().Mentions(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Sorted(slices.Values(list))
+	}
+	if got := rules(); !slices.Equal(got, []string{"all", "commands", "mention"}) {
+		t.Errorf("%q", got)
+	}
+	for _, id := range []string{"oc_2", "oc_3"} {
+		if _, _, err := d.Chats().Leave(t.Context(), chat.Change{Key: chat.FeishuChat(id), Kind: chat.Group, Did: chat.Removed, Time: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := rules(); !slices.Equal(got, []string{"all", "mention"}) {
+		t.Errorf("after two were left: %q", got)
 	}
 }
 

@@ -124,9 +124,17 @@ func TestLoginThroughTheChat(t *testing.T) {
 	}
 	r.says("与平台的连接", "✅ 数据存储")
 	r.stop()
+	if strings.Contains(r.everything(), "good#scripted") {
+		t.Error("the code was kept")
+	}
+}
+
+// everything is what the program keeps in its folder and has logged.
+func (r *rig) everything() string {
+	r.Helper()
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(databasePath(r.cfg.DB)), "*"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%v %v", files, err)
+		r.Fatalf("%v %v", files, err)
 	}
 	all := r.logs.String()
 	for _, path := range files {
@@ -135,12 +143,51 @@ func TestLoginThroughTheChat(t *testing.T) {
 		}
 		data, err := os.ReadFile(path)
 		if err != nil {
-			t.Fatal(err)
+			r.Fatal(err)
 		}
 		all += string(data)
 	}
-	if strings.Contains(all, "good#scripted") {
-		t.Error("the code was kept")
+	return all
+}
+
+// By whatever way a code comes, other than to the login that waits for it, it is neither kept nor told to the model: what was
+// said in a group before the bot ran, a quote, messages that are passed on, and what no event told of.
+func TestACodeIsKeptByNoWay(t *testing.T) {
+	const code = "Wr0ngCanaryOfAnybody-01#Wr0ngCanaryOfAnybody_02"
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
+	red := r.sim.AddUser("小红")
+	group := r.sim.Group("测试群", r.user, red)
+	before := time.Now().Add(-time.Minute)
+	r.sim.Say(group, red, code, feishusim.Time(before))
+	said := r.sim.Say(group, red, "你们看：“"+code+"”", feishusim.Time(before.Add(time.Second)))
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	prompt := r.mention(group, r.user, "引用的是什么？", feishusim.ReplyTo(said))
+	if n := strings.Count(prompt, "[login code]"); n != 3 { // what was overheard, and the quote
+		t.Errorf("the group is told of %d codes: %s", n, prompt)
+	}
+	r.answer(r.chat, r.sim.Forward(r.chat, r.user, []string{said, said}))
+	if req := r.lastRequest(); !strings.Contains(req.LastUser(), "[login code]") {
+		t.Errorf("what was passed on: %s", req.LastUser())
+	}
+	r.stop()
+	missed := r.sim.Say(r.chat, r.user, code)
+	among := r.sim.Say(r.chat, r.user, "代码是 "+code+" 对吗？")
+	r.start()
+	if got := r.answer(r.chat, missed); !strings.Contains(got.Text(), "没有被保存") {
+		t.Errorf("%q", got.Text())
+	}
+	r.answer(r.chat, among)
+	r.stop()
+	all := r.everything()
+	for _, req := range r.model.Requests() {
+		all += string(req.Body)
+	}
+	for part := range strings.SplitSeq(code, "#") {
+		if strings.Contains(all, part) {
+			t.Errorf("%q was kept or told", part)
+		}
 	}
 }
 

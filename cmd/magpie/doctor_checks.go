@@ -192,7 +192,7 @@ func (d *doctor) platform(ctx context.Context, c config) feishu.Checkup {
 		d.add(wrong, d.lang.say(doctorTexts.CheckNetwork), doctorTexts.Unreached, found.Credentials)
 	default:
 		d.add(fine, "", doctorTexts.Taken)
-		d.app(found, found.App.Lacks(c.scopes()...).Scopes, console)
+		d.app(found, found.App.Lacks(c.scopes(ctx)...).Scopes, console)
 		d.events(found, console)
 	}
 	switch {
@@ -205,16 +205,34 @@ func (d *doctor) platform(ctx context.Context, c config) feishu.Checkup {
 	return found
 }
 
-// scopes are the permissions that the app needs because of what is configured.
-func (c config) scopes() (list []string) {
+// scopes are the permissions that the app needs because of what is configured, and of what groups have set for themselves.
+func (c config) scopes(ctx context.Context) (list []string) {
 	department := func(id string) bool { return strings.HasPrefix(id, "od_") }
 	if slices.ContainsFunc(c.Access.Allow, department) || slices.ContainsFunc(c.Access.Deny, department) {
 		list = append(list, feishu.ForDepartments...)
 	}
-	if r := c.Feishu.GroupMention; r != "" && r != chat.MentionOnly {
+	rules := append(c.mentions(ctx), c.Feishu.GroupMention)
+	if slices.ContainsFunc(rules, func(r chat.MentionRule) bool { return r.Known() && r != chat.MentionOnly }) {
 		list = append(list, feishu.ForAllOfGroups...)
 	}
 	return list
+}
+
+// mentions are the rules that groups have set for themselves, as far as the database tells; what is wrong with it is told apart.
+func (c config) mentions(ctx context.Context) (rules []chat.MentionRule) {
+	store, err := db.OpenReadOnly(ctx, c.DB)
+	if err != nil {
+		return nil
+	}
+	defer store.Close() //nolint:errcheck // it was only read
+	set, err := store.Chats().Mentions(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, r := range set {
+		rules = append(rules, chat.MentionRule(r))
+	}
+	return rules
 }
 
 // app tells what an app that the platform takes may not do, and which permissions it lacks.

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
 
@@ -42,6 +44,21 @@ func (p *patient) change(old, new string) {
 		p.Fatalf("the configuration has no %q", old)
 	}
 	must(p, os.WriteFile(path, []byte(strings.Replace(string(data), old, new, 1)), 0o600))
+}
+
+// group lets a group have its own rule, in an app that hears only what mentions it.
+func (p *patient) group(id string, rule chat.MentionRule, left bool) {
+	p.Helper()
+	p.sim.TakeScopes("im:message.group_msg")
+	store, err := db.Open(p.Context(), db.Config{URL: "sqlite://" + filepath.Join(p.dir, "data", "magpie.db")})
+	must(p, err)
+	m := chat.Incoming{Key: chat.FeishuChat(id), Kind: chat.Group, ID: "om_1", Text: "/mention", Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(), ToBot: true}
+	_, err = store.Accept(p.Context(), db.Entry{Incoming: m, Class: chat.Command, Set: func(s *db.Settings) { s.Mention = string(rule) }})
+	must(p, err)
+	if left {
+		_, _, err = store.Chats().Leave(p.Context(), chat.Change{Key: m.Key, Kind: m.Kind, Did: chat.Removed, Time: time.Now()})
+	}
+	must(p, errors.Join(err, store.Close()))
 }
 
 // examine runs the doctor and gives his exit code and what he says.
@@ -137,6 +154,9 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			p.change("[access]", "[access]\nallow = [\"od_1\"]\n")
 			p.change("[feishu]", "[feishu]\ngroup_mention = \"all\"")
 		}, 0, []string{"warn  permissions of the app: missing contact:user.department:readonly, contact:department.base:readonly, im:message.group_msg"}},
+		"a group wants to be heard as a whole":   {func(p *patient) { p.group("oc_1", chat.MentionNone, false) }, 0, []string{"warn  permissions of the app: missing im:message.group_msg"}},
+		"groups that are as most are":            {func(p *patient) { p.group("oc_1", chat.MentionOnly, false) }, 0, []string{"ok    permissions of the app"}},
+		"a group that the bot has left does not": {func(p *patient) { p.group("oc_1", chat.MentionNone, true) }, 0, []string{"ok    permissions of the app"}},
 		"edits are not told": {func(p *patient) { p.sim.Unsubscribe("im.message.updated_v1") }, 0,
 			[]string{"ok    events and callbacks", "ok    events: im.message.updated_v1 can be subscribed to as well", "/event"}},
 		"no configuration":     {func(p *patient) { must(p, os.Remove(filepath.Join(p.dir, "magpie.toml"))) }, 1, []string{"fail  configuration: there is no magpie.toml - make one with magpie setup"}},

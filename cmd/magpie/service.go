@@ -84,6 +84,8 @@ type serviceInstallCmd struct {
 	Secret string `name:"secret-file" help:"A file that holds the app secret, when the configuration does not." type:"path" placeholder:"FILE"`
 	DryRun bool   `help:"Print the unit file and do nothing."`
 	Force  bool   `help:"Overwrite a unit file that somebody has edited."`
+
+	renewed bool // the configuration was just written: a service that runs must read it
 }
 
 // Run writes the unit file and starts the service. A second run changes nothing.
@@ -116,6 +118,9 @@ func (s serviceInstallCmd) Run(ctx context.Context) error {
 			return err
 		}
 		fmt.Println("wrote " + path)
+		start = "restart"
+	}
+	if s.renewed {
 		start = "restart"
 	}
 	for _, args := range [][]string{{"daemon-reload"}, {"enable", s.Name}, {start, s.Name}} {

@@ -31,6 +31,7 @@ type setupCmd struct {
 	Replace bool   `help:"Replace a configuration that is there; it is kept under another name."`
 	Yes     bool   `help:"Ask nothing: take flags and defaults."`
 	Lang    string `help:"Language of the dialog: zh, en, or auto for the locale's." enum:"auto,zh,en" default:"auto"`
+	Root    string `help:"Folder that stands for / when the service is written." hidden:"" type:"path"`
 }
 
 // Run asks for what a bridge needs, writes its configuration and starts it. Nothing is written before everything is known.

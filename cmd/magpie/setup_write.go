@@ -110,7 +110,7 @@ func putFile(path, old string, data []byte) (err error) {
 
 // start starts the bridge as it is wanted, or says how.
 func (u *setup) start(ctx context.Context) error {
-	flags := serviceFlags{Name: "magpie", Scope: "auto"}
+	flags := serviceFlags{Name: "magpie", Scope: "auto", Root: u.Root}
 	how := u.Start
 	if how == "ask" && u.quiet {
 		how = "no"
@@ -130,7 +130,7 @@ func (u *setup) start(ctx context.Context) error {
 	}
 	switch how {
 	case "service":
-		err := serviceInstallCmd{serviceFlags: flags, Config: u.Config}.Run(ctx)
+		err := serviceInstallCmd{serviceFlags: flags, Config: u.Config, renewed: true}.Run(ctx)
 		if err != nil {
 			u.say(setupTexts.StartYourself, u.Config)
 			return fmt.Errorf("%s", u.lang.say(setupTexts.ServiceFailed, err))

@@ -162,15 +162,22 @@ func TestAServiceOfSystemd(t *testing.T) {
 // fakeSystemd is a folder that stands for /, and a systemctl that writes down its orders.
 type fakeSystemd struct {
 	testing.TB
-	dir string // working folder, with a magpie.toml; root and bin lie in it
+	dir string // working folder; root and bin lie in it
 }
 
+// newFakeSystemd is one beside a magpie.toml.
 func newFakeSystemd(t testing.TB) *fakeSystemd {
 	t.Helper()
-	f := &fakeSystemd{t, t.TempDir()}
+	f := fakeSystemdIn(t, t.TempDir())
+	must(t, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claude]\nproject = \"/srv/my work\"\n[db]\nurl = \"sqlite:///srv/data/m.db\"\n[projects]\nweb = \"/home/web\"\napi = { path = \"/srv/api\" }\n"), 0o600))
+	return f
+}
+
+func fakeSystemdIn(t testing.TB, dir string) *fakeSystemd {
+	t.Helper()
+	f := &fakeSystemd{t, dir}
 	must(t, os.MkdirAll(filepath.Join(f.dir, "root/run/systemd/system"), 0o755))
 	must(t, os.MkdirAll(filepath.Join(f.dir, "bin"), 0o755))
-	must(t, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claude]\nproject = \"/srv/my work\"\n[db]\nurl = \"sqlite:///srv/data/m.db\"\n[projects]\nweb = \"/home/web\"\napi = { path = \"/srv/api\" }\n"), 0o600))
 	f.systemctl(`echo "$*" >>"$HOME/orders"`)
 	return f
 }

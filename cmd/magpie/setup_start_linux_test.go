@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// starter is a newcomer on a machine with systemd, who knows the answers to all questions but the last.
+type starter struct {
+	*newcomer
+	systemd *fakeSystemd
+	args    []string
+}
+
+func newStarter(t testing.TB, env ...string) *starter {
+	t.Helper()
+	n := newNewcomer(t, append(env, "SUDO_USER=root")...)
+	n.sim.SetOwner(n.sim.AddUser("小明"))
+	secret := filepath.Join(n.home, "secret")
+	must(t, os.WriteFile(secret, []byte(n.sim.AppSecret()), 0o600))
+	s := &starter{newcomer: n, systemd: fakeSystemdIn(t, n.home)}
+	s.env = append(s.env, "PATH="+filepath.Join(n.home, "bin")+":"+os.Getenv("PATH"))
+	s.args = []string{"--app-id=" + n.sim.AppID(), "--app-secret-file=" + secret, "--project=" + filepath.Join(n.home, "work")}
+	return s
+}
+
+// run sets up without a question, and gives the exit code.
+func (s *starter) run(more ...string) (out string, code int) {
+	s.Helper()
+	cmd := s.command(append(append(s.args, "--yes"), more...)...)
+	data, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.Fatal(err)
+	}
+	return string(data), cmd.ProcessState.ExitCode()
+}
+
+// unit is where the service's unit file belongs, and what systemctl is told first there.
+func (s *starter) unit() (path, flag string) {
+	root := filepath.Join(s.home, "root")
+	if os.Geteuid() == 0 {
+		return filepath.Join(root, "etc/systemd/system/magpie.service"), ""
+	}
+	return filepath.Join(root, s.home, ".config/systemd/user/magpie.service"), "--user "
+}
+
+// ordered checks what systemctl was told.
+func (s *starter) ordered(want ...string) {
+	s.Helper()
+	_, flag := s.unit()
+	for i := range want {
+		want[i] = flag + want[i]
+	}
+	if got := s.systemd.orders(); got != strings.Join(want, ", ") {
+		s.Errorf("systemctl was told %q", got)
+	}
+}
+
+func TestSetupInstallsTheService(t *testing.T) {
+	t.Parallel()
+	s := newStarter(t)
+	out, code := s.run("--start=service")
+	if code != 0 || !strings.Contains(out, "magpie is enabled and started") || !strings.Contains(out, "journalctl") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	s.ordered("daemon-reload", "enable magpie", "restart magpie")
+	path, _ := s.unit()
+	unit, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(unit), "serve --config "+s.config()+"\n") {
+		t.Errorf("the unit file: %v\n%s", err, unit)
+	}
+	if out, code := s.run("--start=service", "--replace"); code != 0 {
+		t.Errorf("the second time, exit code %d:\n%s", code, out)
+	}
+	s.ordered("daemon-reload", "enable magpie", "restart magpie") // it runs, and must read what was written
+
+	must(t, os.WriteFile(path, append(unit, "# mine\n"...), 0o644))
+	out, code = s.run("--start=service", "--replace")
+	if code != 1 || !strings.Contains(out, "the service was not installed: "+path+" was edited") {
+		t.Errorf("an edited unit, exit code %d:\n%s", code, out)
+	}
+	s.ordered()
+}
+
+// Where there is systemd, the service is what is proposed; other choices leave it alone.
+func TestSetupAsksHowToStart(t *testing.T) {
+	t.Parallel()
+	for choice, tc := range map[string]struct {
+		says    string
+		ordered []string
+	}{
+		"":  {"magpie is enabled and started", []string{"daemon-reload", "enable magpie", "restart magpie"}},
+		"3": {"Start it with: magpie serve --config", nil},
+	} {
+		t.Run("choice "+choice, func(t *testing.T) {
+			t.Parallel()
+			s := newStarter(t)
+			term := openTerminal(t, s.command(s.args...))
+			term.await("4. How shall it run?")
+			term.await("1. as a service of systemd")
+			term.await("2. now, in this terminal")
+			term.await("3. not yet")
+			term.answer("Number [1]: ", choice)
+			term.await(tc.says)
+			if code := term.exit(); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			s.ordered(tc.ordered...)
+		})
+	}
+}
+
+// When systemd refuses, the configuration stays, and it is said what failed and how to go on.
+func TestSetupWithoutAService(t *testing.T) {
+	t.Parallel()
+	for order, want := range map[string]string{
+		"daemon-reload": "systemctl daemon-reload", "enable": "systemctl enable magpie", "restart": "systemctl restart magpie",
+	} {
+		s := newStarter(t, "LANG=zh_CN.UTF-8")
+		s.systemd.systemctl(`case "$*" in *` + order + `*) echo "Failed to obey: Access denied" >&2; exit 4;; esac`)
+		out, code := s.run("--start=service")
+		_, flag := s.unit()
+		want = strings.Replace(want, "systemctl ", "systemctl "+flag, 1)
+		if code != 1 || !strings.Contains(out, "没有装好服务："+want+": exit status 4: Failed to obey: Access denied") {
+			t.Errorf("%s fails, exit code %d:\n%s", order, code, out)
+		}
+		if !strings.Contains(out, "启动：magpie serve --config "+s.config()) {
+			t.Errorf("%s fails, and nobody says how to start:\n%s", order, out)
+		}
+		if _, err := loadConfig(s.config(), nil); err != nil {
+			t.Errorf("%s fails: %v", order, err)
+		}
+	}
+	none := newStarter(t)
+	must(t, os.RemoveAll(filepath.Join(none.home, "root/run")))
+	out, code := none.run("--start=service")
+	if code != 1 || !strings.Contains(out, "the service was not installed: systemd does not run this machine") || !strings.Contains(out, "magpie serve --config "+none.config()) {
+		t.Errorf("no systemd, exit code %d:\n%s", code, out)
+	}
+	none.ordered()
+	if out, code := none.run("--replace", "--start=ask"); code != 0 || !strings.Contains(out, "Start it with: magpie serve --config") {
+		t.Errorf("asked for nothing, exit code %d:\n%s", code, out)
+	}
+	if out, code := none.run("--replace", "--start=soon"); code == 0 || !strings.Contains(out, "soon") {
+		t.Errorf("no such way, exit code %d:\n%s", code, out)
+	}
+}
