@@ -24,7 +24,7 @@ func (l *line) left(id, text string) (transcript string) {
 	names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}
 	_, err := l.bridge.db.Turns().Claim(l.Context(), room, names, true)
 	l.must(err)
-	transcript, err = l.config.Transcript(l.config.Project, names.Session)
+	transcript, err = l.config.Transcripts("").Path(l.config.Project, names.Session)
 	l.must(err)
 	return transcript
 }

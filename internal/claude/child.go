@@ -27,13 +27,6 @@ func newChild(cmd *exec.Cmd, instance string) *child {
 	return &child{cmd: cmd, mark: markName + "=" + instance + "/" + uuid.NewString(), exited: make(chan struct{})}
 }
 
-// runAs makes cmd run as a user of this machine; nil = as the program does.
-func runAs(cmd *exec.Cmd, as *account) {
-	if as != nil {
-		cmd.SysProcAttr.Credential = as.credential
-	}
-}
-
 // start starts it with env as its environment.
 func (c *child) start(env []string) error {
 	c.cmd.Env = append(env, c.mark)

@@ -25,7 +25,7 @@ type Spec struct {
 	Task    string  // not empty: the process is for a [Question], and all of the above but Dir is not used
 
 	// Known is asked which prompts a session that is to be resumed was sent, when its process has to be started; see
-	// [Config.Verify]. It may be nil.
+	// [Transcripts.Verify]. It may be nil.
 	Known func() []string `json:"-"`
 
 	Files string // a folder that the agent may read beside Dir; empty = none
@@ -81,7 +81,7 @@ func start(c Config, spec Spec) (*Process, error) {
 	cmd := exec.Command(c.Command, append(arguments(c, spec), tools.arguments()...)...)
 	cmd.Dir = spec.Dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a signal to the bridge's group must not hit it
-	runAs(cmd, as)
+	as.run(cmd)
 	cmd.WaitDelay = waitDelay
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
