@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -33,18 +34,22 @@ const (
 type background struct {
 	groups Groups // nil = the platform cannot be asked
 	db     *db.DB
-	most   int                                              // that a prompt takes; 0 = none are wanted
-	admits func(context.Context, chat.Key, chat.Actor) bool // who may be listened to
-	kept   func(string) string                              // what of a text may be in the History
+	most   int                 // that a prompt takes; 0 = none are wanted
+	gate   *gate               // who may be listened to
+	kept   func(string) string // what of a text may be in the History
 	told   sync.Once
 
 	mu    sync.Mutex
-	rest  time.Time         // until then the platform is not asked
-	asked map[chat.Key]bool // groups that were asked for; true = an event has told since then
+	rest  time.Time              // until then the platform is not asked
+	asked map[chat.Key]bool      // groups that were asked for; true = an event has told since then
+	owed  map[chat.Key]time.Time // since when something may be missing that could not be had
 }
 
-func newBackground(cfg Config, store *db.DB, admits func(context.Context, chat.Key, chat.Actor) bool) *background {
-	g := &background{groups: cfg.Groups, db: store, most: cfg.Context.AutoChatContext, admits: admits, kept: cfg.kept, asked: map[chat.Key]bool{}}
+func newBackground(cfg Config, store *db.DB, door *gate) *background {
+	g := &background{
+		groups: cfg.Groups, db: store, most: cfg.Context.AutoChatContext, gate: door, kept: cfg.kept,
+		asked: map[chat.Key]bool{}, owed: map[chat.Key]time.Time{},
+	}
 	if cfg.Context.Mode == contextmgr.Resume {
 		g.most = 0 // no prompt has room for it
 	}
@@ -81,12 +86,12 @@ func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := g.take(ctx, c)
+		since, err := g.take(ctx, c)
 		switch {
 		case err == nil:
 			g.known(c.Turn.Key)
 		case ctx.Err() == nil:
-			g.pause()
+			g.pause(c.Turn.Key, since)
 			g.told.Do(func() {
 				zerolog.Ctx(ctx).Warn().Err(err).Msg("what was said in groups is known only as far as events tell of it")
 			})
@@ -102,22 +107,40 @@ func (g *background) known(key chat.Key) {
 	if len(g.asked) >= mostGroups {
 		clear(g.asked)
 	}
+	delete(g.owed, key)
 	if _, ok := g.asked[key]; !ok {
 		g.asked[key] = false
 	}
 }
 
-func (g *background) pause() {
+// pause asks for nothing for a while, and then also for what could not be had this time.
+func (g *background) pause(key chat.Key, since time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.rest = time.Now().Add(restGroups)
+	if len(g.owed) >= mostGroups {
+		clear(g.owed)
+	}
+	g.owed[key] = since
 }
 
-func (g *background) take(ctx context.Context, c db.Claim) error {
+// since is from when on is asked for what was said in a chat, in which the bot was last spoken to at that time.
+func (g *background) since(key chat.Key, addressed time.Time) time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if owed, ok := g.owed[key]; ok && owed.Before(addressed) {
+		return owed
+	}
+	return addressed
+}
+
+// take stores what was said, and tells since when. An error says that some of it is missing.
+func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err error) {
 	key := c.Turn.Key
-	since, overheard, err := g.db.Messages().Addressed(ctx, key, c.Turn.ID)
+	addressed, overheard, err := g.db.Messages().Addressed(ctx, key, c.Turn.ID)
+	since = g.since(key, addressed)
 	if err != nil || overheard >= g.most {
-		return err
+		return since, err
 	}
 	if oldest := time.Now().Add(-longestSaid); since.Before(oldest) {
 		since = oldest
@@ -126,17 +149,24 @@ func (g *background) take(ctx context.Context, c db.Claim) error {
 	defer cancel()
 	said, err := g.groups.Said(asking, key, c.Chat.Kind, since, mostSaid)
 	if err != nil {
-		return err
+		return since, err
 	}
 	var list []chat.Incoming
+	var unknown error
 	for _, m := range said { // what a topic begins with was said in the chat, to whomever
-		if (!m.ToBot || m.Key != key) && m.Text != "" && g.admits(ctx, key, m.Actor) {
+		if m.ToBot && m.Key == key || m.Text == "" {
+			continue
+		}
+		switch who, err := g.gate.ask(asking, key, m.Actor); {
+		case err != nil:
+			unknown = err
+		case who == admitted:
 			m.Text = g.kept(m.Text)
 			list = append(list, m)
 		}
 	}
-	if len(list) == 0 {
-		return nil
+	if len(list) > 0 {
+		err = g.db.Messages().Overhear(ctx, key, c.Turn.Epoch, list)
 	}
-	return g.db.Messages().Overhear(ctx, key, c.Turn.Epoch, list)
+	return since, errors.Join(err, unknown)
 }

@@ -135,6 +135,7 @@ type Bridge struct {
 	purse      *purse
 	logins     logins
 	files      *files
+	answer     func(*turn, context.Context) outcome // has the agent answer a claimed turn
 }
 
 // New makes a bridge. Run starts it.
@@ -142,7 +143,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	out = discreet{out, cfg.Secrets}
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(pool.Places() + onlookers), signals: newSignals(out, log),
+		turns: newJobs(pool.Places() + onlookers), signals: newSignals(out, log), answer: (*turn).answer,
 	}
 	tongue := func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }
 	b.outbox = newOutbox(store, out, cfg.outgoing(), tongue, log)
@@ -158,8 +159,10 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.SetBudget(cfg.Budget)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)
-	b.doorbell = &doorbell{gate: b.access, grants: store.Grants(), out: out, jobs: b.outbox.jobs, lang: b.lang, log: log}
-	b.background = newBackground(cfg, store, b.access.admits)
+	b.doorbell = &doorbell{
+		gate: b.access, grants: store.Grants(), outbox: b.outbox, secrets: cfg.Secrets, lang: b.lang, own: b.ownLang, log: log,
+	}
+	b.background = newBackground(cfg, store, b.access)
 	return b
 }
 
@@ -352,6 +355,26 @@ func (b *Bridge) lang(ctx context.Context, key chat.Key, spoken string) lang {
 	}
 	c.Lang = cmp.Or(spoken, c.Lang)
 	return b.cfg.langOf(c)
+}
+
+// langOf is the language that was set for the chat, else the configured one, else the one that it speaks, else the one in
+// which a new chat is spoken to.
+func (cfg Config) langOf(c db.Chat) lang {
+	if lang(cmp.Or(c.Settings.Lang, cfg.Lang, c.Lang, cfg.NewLang)) == en {
+		return en
+	}
+	return zh
+}
+
+// ownLang is the language in which somebody is spoken to in private.
+func (b *Bridge) ownLang(ctx context.Context, user string) lang {
+	key, err := b.db.Chats().Private(ctx, user)
+	if errors.Is(err, db.ErrNotFound) {
+		key = chat.FeishuUser(user)
+	} else if err != nil {
+		b.log.Error().Err(err).Str("user", user).Msg("private chat of a user is not known")
+	}
+	return b.lang(ctx, key, "")
 }
 
 // Press takes in a button that somebody pressed, and returns what to tell him, also when it could not be done.

@@ -27,7 +27,7 @@ func TestCommandsAreRecognised(t *testing.T) {
 	for text, want := range map[string]string{
 		"/new": "/new", "/NEW": "/new", "/reset now": "/reset", "/stop\n": "/stop", "/nosuch": "/nosuch", "/nosuch thing": "/nosuch",
 		"/etc/hosts 是什么": "", "/": "", "/ new": "", "/　new": "", "//new": "", "new": "", " /new": "", "/v1": "", "": "", "／": "",
-		"／new": "/new", "／NoSuch": "/NoSuch", "/new　": "/new", "/你好": "", "/usr": "/usr", "／etc/hosts": "",
+		"／new": "/new", "／NoSuch": "/NoSuch", "/new　": "/new", "/你好": "", "/停": "/停", "/新回话": "/新回话", "/停 一下": "", "/怎么用": "", "/usr": "/usr", "／etc/hosts": "",
 	} {
 		cmd, name, _ := parseCommand(text)
 		if name != want || (cmd != nil) != slices.Contains([]string{"/new", "/reset", "/stop"}, want) {

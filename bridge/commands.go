@@ -93,7 +93,7 @@ func commands() []command {
 		{name: "mention", aliases: []string{"提及"}, args: outputTexts.ArgsMention, help: outputTexts.HelpMention, plan: mention},
 		{name: "projects", aliases: []string{"项目"}, help: accessTexts.HelpProjects, plan: listProjects},
 		{name: "cd", aliases: []string{"切换"}, args: accessTexts.ArgsCd, help: accessTexts.HelpCd, plan: changeProject},
-		{name: "cost", aliases: []string{"费用"}, args: accessTexts.ArgsCost, help: accessTexts.HelpCost, frequent: true, plan: showCost},
+		{name: "cost", aliases: []string{"费用", "花费"}, args: accessTexts.ArgsCost, help: accessTexts.HelpCost, frequent: true, plan: showCost},
 		{name: "whoami", aliases: []string{"我是谁"}, help: accessTexts.HelpWhoAmI, plan: whoAmI},
 		{name: "admin", aliases: []string{"管理"}, args: accessTexts.ArgsAdmin, help: accessTexts.HelpAdmin, admin: true, plan: administer},
 		{name: "mode", aliases: []string{"模式"}, args: accessTexts.ArgsMode, help: accessTexts.HelpMode, plan: changeMode},
@@ -106,10 +106,13 @@ func (c command) called(word string) bool { return c.name == word || slices.Cont
 // free reports whether somebody may give the command.
 func (c command) free(a *Access, who chat.Actor) bool { return !c.admin || a.admin(who) }
 
-var commandName = regexp.MustCompile(`^[a-zA-Z]+$`)
+var (
+	commandName = regexp.MustCompile(`^[a-zA-Z]+$`)
+	commandWord = regexp.MustCompile(`^\p{Han}{1,4}$`)
+)
 
 // parseCommand finds the command that a text orders, and what follows it. A text that looks like a command which does not
-// exist gives its name only. "/etc/hosts ..." is talk, and so is "/" before any Chinese word that is no command.
+// exist gives its name only. "/etc/hosts ..." is talk, and so is "/" before a Chinese word that is like no command.
 func parseCommand(text string) (cmd *command, name, args string) {
 	_, size := utf8.DecodeRuneInString(text)
 	if slash := text[:size]; slash != "/" && slash != "／" || strings.IndexFunc(text[size:], isSpace) == 0 {
@@ -121,7 +124,7 @@ func parseCommand(text string) (cmd *command, name, args string) {
 			return &c, "/" + c.name, args
 		}
 	}
-	if !commandName.MatchString(word) {
+	if _, slip := nearest(word, commands()); !commandName.MatchString(word) && !(slip && args == "" && commandWord.MatchString(word)) {
 		return nil, "", ""
 	}
 	return nil, "/" + word, args

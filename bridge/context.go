@@ -31,7 +31,7 @@ func showContext(ctx context.Context, o ordered) (order, error) {
 	b, m, c, l := o.b, o.m, o.chat, o.lang
 	live := b.cfg.Context.Resumes() && c.Session.ID != "" && b.cfg.away(c) == "" && b.pool.Living(m.Key.String(), c.Session.ID)
 	question := chat.Message{Key: m.Key, ID: m.ID, Actor: m.Actor, Text: o.args, Time: m.Time}
-	built, err := NewPreview(b.cfg, b.db, b.context, b.pool.Verify).Of(ctx, question, live)
+	built, err := NewPreview(b.cfg, b.db, b.context, b.pool.Config()).Of(ctx, question, live)
 	if err != nil {
 		return order{}, err
 	}

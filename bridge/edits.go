@@ -21,8 +21,11 @@ func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 	if _, isCode := b.logins.take(&m); isCode {
 		return nil // it is kept by nobody; what is to be handed over comes in a message of its own
 	}
-	if !b.access.admits(ctx, m.Key, m.Actor) || m.Unreadable != "" || strings.TrimSpace(m.Text) == "" {
+	if m.Unreadable != "" || strings.TrimSpace(m.Text) == "" {
 		return nil
+	}
+	if who, err := b.access.ask(ctx, m.Key, m.Actor); err != nil || who != admitted {
+		return err
 	}
 	e := db.Entry{Incoming: m, Class: chat.Overheard, Lang: string(langOf(chat.Unmarked(m.Text)))}
 	if b.listening.toBot(ctx, m) {

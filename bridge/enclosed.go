@@ -58,9 +58,9 @@ func (t *turn) fetch(ctx context.Context) {
 	t.shown = fs.pictures(t.claim.Asked)
 }
 
-// place is the folder for the files of the turn's chat; without one it is answered all the same.
-func (t *turn) place(ctx context.Context) string {
-	dir, err := t.b.files.prepare(t.claim.Turn.Key)
+// place is the folder for the files of a chat; without one a turn is answered all the same.
+func (fs *files) place(ctx context.Context, key chat.Key) string {
+	dir, err := fs.prepare(key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("files cannot be given to the agent")
 	}

@@ -107,15 +107,6 @@ func (g *gate) ask(ctx context.Context, key chat.Key, who chat.Actor) (admission
 	return stranger, nil
 }
 
-// admits is ask for those who have no use for an error.
-func (g *gate) admits(ctx context.Context, key chat.Key, who chat.Actor) bool {
-	got, err := g.ask(ctx, key, who)
-	if err != nil {
-		g.log.Error().Err(err).Stringer("chat", key).Msg("who is let in is not known")
-	}
-	return got == admitted
-}
-
 func mentions(list []string, kind string) bool {
 	return slices.ContainsFunc(list, func(id string) bool { return strings.HasPrefix(id, kind) })
 }

@@ -60,10 +60,8 @@ func replyCards(t *testing.T) map[string]any {
 		all["70-budget-is-used-up"] = newStory(zh).ended(db.Failed, spent.notice).card(time.Now())
 		all["64-stranger-asks"] = requestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, zh)
 		for name, state := range map[string]db.GrantState{"65-stranger-allowed": db.Allowed, "66-stranger-ignored": db.Ignored} {
-			rec := &recorder{}
-			w.bridge.doorbell.out = rec
-			w.bridge.doorbell.settle(w.ctx, db.Grant{Subject: "ou_x", Name: "小红", Card: "card", State: state}, zh)
-			all[name] = rec.closed[0]
+			tell := w.bridge.doorbell.outcome(w.ctx, db.Grant{Subject: "ou_x", Name: "小红", State: state}, zh)
+			all[name] = *tell[0].Card
 		}
 	})
 	return all

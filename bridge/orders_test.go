@@ -356,11 +356,12 @@ func TestACommandThatSaysNothing(t *testing.T) {
 		{false, claude.Result{Usage: claude.Usage{Input: 1}}, commandTexts.Passed.ZH, true},
 		{true, claude.Result{Failure: claude.FailUnknown}, "", true},
 	} {
-		tr := &turn{b: l.bridge, resume: tc.resume, kept: db.Session{ID: "s"}, view: newView(1, zh)}
+		tr := newTurn(l.bridge, db.Claim{Resume: tc.resume})
+		tr.session.begun("s", "/")
 		tr.painter = &painter{dirty: make(chan struct{}, 1)}
 		tr.carriedOut(tc.result)
-		if tr.view.answer() != tc.said || (tr.kept.ID != "") != tc.kept {
-			t.Errorf("%+v: %q, kept %q", tc, tr.view.answer(), tr.kept.ID)
+		if tr.view.answer() != tc.said || (tr.session.kept.ID != "") != tc.kept {
+			t.Errorf("%+v: %q, kept %q", tc, tr.view.answer(), tr.session.kept.ID)
 		}
 	}
 }

@@ -192,10 +192,10 @@ func backoff(attempts int) time.Duration {
 	return d - d/10 + rand.N(d/5)
 }
 
-// show makes p visible. It returns the id of the message that shows it, when no turn does.
+// show makes p visible. It returns the id of the message that shows it, when it is not a card that is drawn again.
 func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
-	if p.Turn == 0 && p.Approval == "" || p.Parcel != nil {
+	if p.Turn == 0 && p.Approval == "" && p.Grant == "" || p.Parcel != nil {
 		send := o.say
 		if p.Parcel != nil {
 			send = o.file
@@ -245,26 +245,61 @@ func (o *outbox) say(ctx context.Context, to chat.Ref, p db.Post) (string, error
 	return message, err
 }
 
-// card is the card on which p is drawn: the turn's own, or a new one.
-func (o *outbox) card(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
+// card is the card on which p is drawn: its own, or a new one.
+func (o *outbox) card(ctx context.Context, to chat.Ref, p db.Post) (id string, err error) {
 	if p.CardID != "" {
 		return p.CardID, nil
 	}
-	if p.Approval != "" {
-		id, err := o.out.Post(ctx, to, *p.Card, "approval:"+p.Approval)
-		if err != nil {
-			return "", err
-		}
-		return id, o.db.Approvals().SetCard(context.WithoutCancel(ctx), p.Approval, id)
+	idem := p.Idem
+	switch {
+	case p.Approval != "":
+		idem = "approval:" + p.Approval
+		id, err = o.asking(ctx, to, p)
+	case p.Turn != 0:
+		idem = cardKey(p.Turn, to)
+		id, err = o.posted(ctx, to, p)
 	}
-	id, err := o.posted(ctx, to, p)
 	if err == nil && id == "" {
-		id, err = o.out.Post(ctx, to, *p.Card, cardKey(p.Turn, to))
+		id, err = o.out.Post(ctx, to, *p.Card, idem)
 	}
 	if err != nil {
 		return "", err
 	}
-	return id, o.db.Turns().SetCard(context.WithoutCancel(ctx), p.Turn, id)
+	ctx = context.WithoutCancel(ctx)
+	switch {
+	case p.Approval != "":
+		return id, o.db.Approvals().SetCard(ctx, p.Approval, id)
+	case p.Grant != "":
+		return id, o.db.Grants().SetCard(ctx, p.Grant, id)
+	}
+	return id, o.db.Turns().SetCard(ctx, p.Turn, id)
+}
+
+// askedAt is how much earlier than an approval was asked for its card can have been posted, by the platform's clock.
+const askedAt = 5 * time.Second
+
+// asking looks for the card of an approval that was posted without being noted; empty = none as far as is known. No card
+// that its turn has begun before is it.
+func (o *outbox) asking(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
+	sent, err := o.find(ctx, to, p.Begun, p)
+	if err != nil || len(sent) == 0 {
+		return "", err
+	}
+	others, err := o.posts.BesideCards(ctx, to.Key, p.Approval)
+	if err != nil {
+		return "", err
+	}
+	return notAmong(others, slices.DeleteFunc(sent, func(s chat.Sent) bool { return s.Time.Before(p.Begun.Add(-askedAt)) })), nil
+}
+
+// notAmong is the first card of what was sent that is none of the others; empty = there is none.
+func notAmong(others []string, sent []chat.Sent) string {
+	for _, s := range sent {
+		if s.Card != "" && !slices.ContainsFunc(others, func(card string) bool { return strings.HasPrefix(card, s.ID) }) {
+			return s.Card
+		}
+	}
+	return ""
 }
 
 // posted looks for the card that a turn has posted without noting it; empty = none as far as is known.
@@ -282,12 +317,7 @@ func (o *outbox) posted(ctx context.Context, to chat.Ref, p db.Post) (string, er
 	if err != nil {
 		return "", err
 	}
-	for _, s := range sent {
-		if s.Card != "" && !slices.ContainsFunc(others, func(card string) bool { return strings.HasPrefix(card, s.ID) }) {
-			return s.Card, nil
-		}
-	}
-	return "", nil
+	return notAmong(others, sent), nil
 }
 
 // find lists what was sent in answer to a message, when that may have been so long ago that the platform does not know its

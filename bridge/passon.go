@@ -62,11 +62,11 @@ func (t *turn) ownCommand() string {
 
 // ask puts the question to a process, or has it carry out a command of its own.
 func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Event, error] {
-	t.sent = true
+	t.course.sent = true
 	if line := t.ownCommand(); line != "" {
 		return p.Command(ctx, t.claim.Turn.Prompt, line)
 	}
-	prompt := t.build(ctx, !p.Fresh(), t.stand(ctx, p))
+	prompt := t.build(ctx, !p.Fresh(), t.session.stand(ctx, p))
 	t.b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
 	crash.At("prompt: sending")
 	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
@@ -78,7 +78,7 @@ func (t *turn) carriedOut(r claude.Result) {
 	if r.Failure == "" && t.view.answer() == "" {
 		t.show(t.view.saying(commandTexts.Passed.in(t.view.lang)))
 	}
-	if !t.resume && r.Usage == (claude.Usage{}) {
-		t.kept = db.Session{}
+	if !t.session.resume && r.Usage == (claude.Usage{}) {
+		t.session.kept = db.Session{}
 	}
 }

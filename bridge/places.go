@@ -27,25 +27,25 @@ func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 
 // join introduces the bot to a group that may talk to it. Of any other only its owner learns.
 func (p places) join(ctx context.Context, c chat.Change) error {
-	b, greeting := p.b, ""
+	b := p.b
 	who, err := b.access.ask(ctx, c.Key, c.Actor)
 	if err != nil {
 		return err
 	}
 	welcome := who == admitted
+	say := p.toOwner(ctx, c)
 	if welcome {
-		greeting = p.greeting(ctx, c.Key, b.lang(ctx, c.Key, ""))
+		greeting := p.greeting(ctx, c.Key, b.lang(ctx, c.Key, ""))
+		say = &db.Post{Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, c.Time.UnixMilli()), Text: greeting}
 	}
-	fresh, err := b.db.Chats().Join(ctx, c, greeting)
+	fresh, err := b.db.Chats().Join(ctx, c, say)
 	if err != nil || !fresh {
 		return err
 	}
 	b.log.Info().Stringer("chat", c.Key).Str("user", c.Actor.ID).Bool("welcome", welcome).Msg("added to a group")
-	if welcome {
-		b.outbox.wake(c.Key)
-		return nil
+	if say != nil {
+		b.outbox.wake(say.Key)
 	}
-	p.tellOwner(ctx, c)
 	return nil
 }
 
@@ -60,20 +60,16 @@ func (p places) greeting(ctx context.Context, key chat.Key, l lang) string {
 	return outputTexts.GreetingMention.in(l)
 }
 
-// tellOwner tells the owner of a group to which the bot was added and that may not talk to it.
-func (p places) tellOwner(ctx context.Context, c chat.Change) {
-	b, owner := p.b, porter(p.b.access.Load())
+// toOwner tells the owner of a group to which the bot was added and that may not talk to it; nil = there is no owner.
+func (p places) toOwner(ctx context.Context, c chat.Change) *db.Post {
+	owner := porter(p.b.access.Load())
 	if owner == "" {
-		return
+		return nil
 	}
-	to := chat.FeishuUser(owner)
-	text := fmt.Sprintf(outputTexts.AddedByStranger.in(b.lang(ctx, to, "")), personName(c.Actor.Name, c.Actor.ID), visible(c.Title), c.Key.ID)
-	b.outbox.jobs.add(func(ctx context.Context) {
-		idem := fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli())
-		if _, err := b.out.Reply(ctx, chat.Ref{Key: to}, text, idem); err != nil {
-			b.log.Error().Err(err).Msg("the owner was not told of a new group")
-		}
-	})
+	text := fmt.Sprintf(outputTexts.AddedByStranger.in(p.b.ownLang(ctx, owner)), personName(c.Actor.Name, c.Actor.ID), visible(c.Title), c.Key.ID)
+	return &db.Post{
+		Key: chat.FeishuUser(owner), Idem: fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli()), Text: p.b.cfg.Secrets.Text(text),
+	}
 }
 
 // leave stops and drops all that goes on in a chat in which the bot is not any more.

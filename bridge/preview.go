@@ -21,13 +21,12 @@ type Preview struct {
 	cfg     Config
 	db      *db.DB
 	context *contextmgr.Manager
-	verify  func(owner, dir, session string, prompts []string) (claude.Standing, error)
+	agent   claude.Config
 }
 
-// NewPreview makes a Preview for a bridge with this configuration. The store may be one that is only read; verify is
-// [claude.Config.Verify].
-func NewPreview(cfg Config, store *db.DB, m *contextmgr.Manager, verify func(owner, dir, session string, prompts []string) (claude.Standing, error)) *Preview {
-	return &Preview{cfg: cfg, db: store, context: m, verify: verify}
+// NewPreview makes a Preview for a bridge with this configuration. The store may be one that is only read.
+func NewPreview(cfg Config, store *db.DB, m *contextmgr.Manager, agent claude.Config) *Preview {
+	return &Preview{cfg: cfg, db: store, context: m, agent: agent}
 }
 
 // noTurn is the number of a turn that comes after all that there are.
@@ -72,7 +71,8 @@ func (p *Preview) standing(ctx context.Context, c *db.Claim, live bool) (s stand
 			gone *claude.LostError
 			err  error
 		)
-		switch last, err = p.verify(c.Turn.Key.String(), p.cfg.project(c.Chat), c.Turn.Session, names(prompts)); {
+		transcripts := p.agent.Transcripts(c.Turn.Key.String())
+		switch last, err = transcripts.Verify(p.cfg.project(c.Chat), c.Turn.Session, names(prompts)); {
 		case errors.As(err, &gone):
 			lost = gone.Cause
 		case err != nil: // the folder is not there

@@ -83,7 +83,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 		return err
 	}
 	dir := r.b.cfg.project(c)
-	did, err := r.b.pool.Recall(t.Key.String(), dir, t.Session, t.Prompt)
+	did, err := r.b.pool.Config().Transcripts(t.Key.String()).Recall(dir, t.Session, t.Prompt)
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
 	}

@@ -24,7 +24,7 @@ func (l *line) left(id, text string) (transcript string) {
 	names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}
 	_, err := l.bridge.db.Turns().Claim(l.Context(), room, names, true)
 	l.must(err)
-	transcript, err = l.config.Transcript(l.config.Project, names.Session)
+	transcript, err = l.config.Transcripts("").Path(l.config.Project, names.Session)
 	l.must(err)
 	return transcript
 }
@@ -49,8 +49,8 @@ func TestTheUseOfAToolIsNotedInTheEnd(t *testing.T) {
 	l.left("om_1", "hello")
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
-	turn := &turn{b: l.bridge, painter: &painter{dirty: make(chan struct{}, 1)}}
-	turn.claim.Turn = left[0]
+	turn := newTurn(l.bridge, db.Claim{Turn: left[0]})
+	turn.painter = &painter{dirty: make(chan struct{}, 1)}
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF acted ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	turn.take(t.Context(), claude.ToolCall{})
 	l.sql(`DROP TRIGGER broken`)

@@ -67,7 +67,7 @@ func (o ordered) goBack(ctx context.Context, list []db.PastSession) (order, erro
 	dir := realPath(o.b.cfg.project(o.chat))
 	done := commandTexts.ResumeDone
 	var lost *claude.LostError
-	if _, err := o.b.pool.Verify(o.m.Key.String(), dir, past.ID, nil); errors.As(err, &lost) {
+	if _, err := o.b.pool.Config().Transcripts(o.m.Key.String()).Verify(dir, past.ID, nil); errors.As(err, &lost) {
 		done = commandTexts.ResumeLost // and its conversation goes on from the History
 	}
 	key := o.m.Key.String()

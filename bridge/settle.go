@@ -24,7 +24,7 @@ func (t *turn) settle(ctx context.Context) {
 	if c.Epoch != t.claim.Turn.Epoch {
 		return // /new came; the turn belongs to what was before
 	}
-	dropped := c.Session.ID == "" && t.resume
+	dropped := c.Session.ID == "" && t.session.resume
 	if !dropped {
 		c.Session = t.claim.Chat.Session
 	}
@@ -32,7 +32,7 @@ func (t *turn) settle(ctx context.Context) {
 	if !dropped {
 		return
 	}
-	if err := t.renewSession(ctx); err != nil {
+	if err := t.session.renew(ctx); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("new session not noted")
 	}
 }

@@ -31,15 +31,6 @@ func (cfg Config) away(c db.Chat) claude.LostCause {
 	return ""
 }
 
-// here refuses a session that cannot be resumed here.
-func (t *turn) here() error {
-	own := t.claim.Chat.Session.ID
-	if cause := t.b.cfg.away(t.claim.Chat); t.resume && own == t.claim.Turn.Session && cause != "" {
-		return &claude.LostError{Session: own, Cause: cause}
-	}
-	return nil
-}
-
 // realPath is a folder as the agent's sessions know it; empty when it is not there, of which the start of the agent will tell.
 func realPath(dir string) string {
 	real, err := realDir(dir)
@@ -47,12 +38,6 @@ func realPath(dir string) string {
 		return ""
 	}
 	return real
-}
-
-// known names the questions that the turn's session may hold.
-func (t *turn) known(ctx context.Context) []string {
-	t.prompts = known(ctx, t.b.db, t.claim)
-	return names(t.prompts)
 }
 
 func names(prompts []db.Prompt) []string {
@@ -84,18 +69,6 @@ func known(ctx context.Context, store *db.DB, c db.Claim) []db.Prompt {
 		return nil
 	}
 	return list
-}
-
-// stand tells how far the session of the turn's process holds the conversation.
-func (t *turn) stand(ctx context.Context, p *claude.Process) standing {
-	s := standing{turn: held(t.claim), verified: true}
-	if p.Fresh() {
-		s = stand(t.claim, t.resume, t.prompts, p.Standing())
-	}
-	if s.behind {
-		zerolog.Ctx(ctx).Warn().Int64("held", s.turn).Msg("session is behind; what it lacks comes from the History")
-	}
-	return s
 }
 
 // held is the last turn that the session of a turn holds, as the store knows it; 0 = not known.

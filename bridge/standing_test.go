@@ -53,7 +53,7 @@ func (l *line) sessionOfTheLastTurn() (id string) {
 func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 	l := newLine(t, &recorder{})
 	s := l.answered("om_1", "hello")
-	path, err := l.config.Transcript(l.config.Project, s.ID)
+	path, err := l.config.Transcripts("").Path(l.config.Project, s.ID)
 	l.must(err)
 	l.say("om_2", "and now?")
 	names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: "here"}

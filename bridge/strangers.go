@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/rs/zerolog"
 
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -20,12 +20,13 @@ const (
 
 // doorbell tells the owner of strangers who write to the bot, and does what he decides.
 type doorbell struct {
-	gate   *gate
-	grants db.Grants
-	out    Messenger
-	jobs   *jobs                                        // deliveries
-	lang   func(context.Context, chat.Key, string) lang // in which a chat is spoken to that has just spoken another; empty = it has not
-	log    zerolog.Logger
+	gate    *gate
+	grants  db.Grants
+	outbox  *outbox
+	secrets redact.Known                                 // which a stranger may know
+	lang    func(context.Context, chat.Key, string) lang // in which a chat is spoken to that has just spoken another; empty = it has not
+	own     func(ctx context.Context, user string) lang  // in which somebody is spoken to in private
+	log     zerolog.Logger
 }
 
 // ring takes in a message of a stranger, which is not kept. In private it asks the owner to let him in; while the bot has
@@ -37,20 +38,39 @@ func (d *doorbell) ring(ctx context.Context, m chat.Incoming) error {
 	case m.Kind != chat.Private:
 		return nil
 	case a.Unset():
-		d.reply(chat.Ref{Key: m.Key, ID: m.ID}, fmt.Sprintf(texts.NotAllowed.in(d.lang(ctx, m.Key, string(langOf(m.Text)))), m.Actor.ID), "reply:"+m.ID)
-		return nil
+		return d.say(ctx, db.Post{
+			Key: m.Key, ReplyTo: m.ID, Idem: "reply:" + m.ID,
+			Text: fmt.Sprintf(texts.NotAllowed.in(d.lang(ctx, m.Key, string(langOf(m.Text)))), m.Actor.ID),
+		})
 	}
-	fresh, err := d.grants.Ask(ctx, db.Grant{Subject: m.Actor.ID, Name: visible(m.Actor.Name), Key: m.Key, Message: m.ID})
-	if err != nil || !fresh {
-		return err
-	}
+	var tell []db.Post
 	if a.StrangerReply != "" {
-		d.reply(chat.Ref{Key: m.Key, ID: m.ID}, a.StrangerReply, "stranger:"+m.ID)
+		tell = append(tell, db.Post{Key: m.Key, ReplyTo: m.ID, Idem: "stranger:" + m.ID, Text: a.StrangerReply})
 	}
 	if porter := porter(a); porter != "" {
-		d.jobs.add(func(ctx context.Context) { d.show(ctx, porter, m) })
+		card := conceal(requestCard(m, d.own(ctx, porter)), d.secrets)
+		tell = append(tell, db.Post{Key: chat.FeishuUser(porter), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card})
 	}
+	fresh, err := d.grants.Ask(ctx, db.Grant{Subject: m.Actor.ID, Name: visible(m.Actor.Name), Key: m.Key, Message: m.ID}, tell...)
+	if err == nil && fresh {
+		d.wake(tell)
+	}
+	return err
+}
+
+// say leaves something to be delivered.
+func (d *doorbell) say(ctx context.Context, p db.Post) error {
+	if err := d.outbox.posts.Add(ctx, p); err != nil {
+		return err
+	}
+	d.wake([]db.Post{p})
 	return nil
+}
+
+func (d *doorbell) wake(list []db.Post) {
+	for _, p := range list {
+		d.outbox.wake(p.Key)
+	}
 }
 
 // porter is who decides about strangers: the owner, or an admin when there is none.
@@ -59,23 +79,6 @@ func porter(a *Access) string {
 		return a.Admins[0]
 	}
 	return a.Owner
-}
-
-// show asks the porter. When that fails, the stranger's next message asks again.
-func (d *doorbell) show(ctx context.Context, porter string, m chat.Incoming) {
-	var who db.Grant
-	to := chat.FeishuUser(porter)
-	l := d.lang(ctx, to, "")
-	card, err := d.out.Post(ctx, chat.Ref{Key: to}, requestCard(m, l), "request:"+m.ID)
-	if err == nil {
-		who, err = d.grants.SetCard(ctx, m.Actor.ID, card)
-	}
-	switch {
-	case err != nil:
-		d.log.Error().Err(err).Str("user", m.Actor.ID).Msg("request of a stranger not shown")
-	case who.State != db.Asked: // the button was quicker
-		d.settle(ctx, who, l)
-	}
 }
 
 // glimpse is how much of a stranger's message is shown, in runes.
@@ -110,20 +113,35 @@ func (d *doorbell) answer(ctx context.Context, p chat.Press, l lang) (string, er
 	if p.Action.Do == doLetIn {
 		state = db.Allowed
 	}
-	who, err := d.grants.Decide(ctx, p.Action.ID, state, p.Actor.ID)
+	who, err := d.grants.Get(ctx, p.Action.ID)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		return "", err
+	}
+	who.State, who.By = state, p.Actor.ID
+	tell := d.outcome(ctx, who, l)
+	err = d.grants.Decide(ctx, p.Action.ID, state, p.Actor.ID, tell...)
 	if errors.Is(err, db.ErrNotFound) {
 		return accessTexts.AlreadyDecided.in(l), nil
 	} else if err != nil {
 		return "", err
 	}
+	d.wake(tell)
 	d.log.Info().Str("user", who.Subject).Str("by", who.By).Str("state", string(who.State)).Msg("decided about a stranger")
-	if who.Card != "" { // else it is about to be known
-		d.jobs.add(func(ctx context.Context) { d.settle(ctx, who, l) })
-	}
-	if state == db.Allowed {
-		d.reply(chat.Ref{Key: who.Key, ID: who.Message}, accessTexts.Welcome.in(d.lang(ctx, who.Key, "")), "welcome:"+who.Message)
-	}
 	return decided(who, l), nil
+}
+
+// outcome is what is said of a decision: on the card, where the request is delivered before it, and to who is let in.
+func (d *doorbell) outcome(ctx context.Context, who db.Grant, l lang) []db.Post {
+	said := decided(who, l)
+	card := conceal(chat.Card{Body: fmt.Sprintf(accessTexts.Decided.in(l), said, who.Subject), Summary: said}, d.secrets)
+	tell := []db.Post{{
+		Key: chat.FeishuUser(porter(d.gate.Load())), Grant: who.Subject, Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
+	}}
+	if who.State == db.Allowed {
+		welcome := accessTexts.Welcome.in(d.lang(ctx, who.Key, ""))
+		tell = append(tell, db.Post{Key: who.Key, ReplyTo: who.Message, Idem: "welcome:" + who.Message, Text: welcome})
+	}
+	return tell
 }
 
 // decided says what was decided about somebody.
@@ -133,25 +151,4 @@ func decided(who db.Grant, l lang) string {
 		said = accessTexts.HasLetIn
 	}
 	return fmt.Sprintf(said.in(l), personName(who.Name, who.Subject))
-}
-
-// settle shows on the card what was decided.
-func (d *doorbell) settle(ctx context.Context, who db.Grant, l lang) {
-	said := decided(who, l)
-	if err := d.out.Close(ctx, who.Card, chat.Card{Body: fmt.Sprintf(accessTexts.Decided.in(l), said, who.Subject), Summary: said}); err != nil {
-		d.log.Error().Err(err).Msg("card of a request not drawn")
-	}
-}
-
-// replyPatience bounds how long a short text is tried to be sent that nobody misses.
-const replyPatience = time.Minute
-
-func (d *doorbell) reply(to chat.Ref, text, idem string) {
-	d.jobs.add(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, replyPatience)
-		defer cancel()
-		if _, err := d.out.Reply(ctx, to, text, idem); err != nil {
-			d.log.Error().Err(err).Msg("reply failed")
-		}
-	})
 }

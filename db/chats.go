@@ -74,6 +74,21 @@ func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
 // Get returns what is known of a chat, or [ErrNotFound].
 func (cs Chats) Get(ctx context.Context, key chat.Key) (Chat, error) { return cs.hot(ctx, key) }
 
+const privateChat = `SELECT key FROM chats WHERE kind = 'p2p' AND ?1 = (
+	SELECT actor_id FROM messages WHERE chat_key = chats.key AND role = 'user' ORDER BY seq DESC LIMIT 1) LIMIT 1`
+
+// Private is the private chat in which a user has spoken to the bot, or [ErrNotFound].
+func (cs Chats) Private(ctx context.Context, user string) (chat.Key, error) {
+	var key string
+	err := cs.db.read.QueryRowContext(ctx, privateChat, user).Scan(&key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return chat.Key{}, ErrNotFound
+	} else if err != nil {
+		return chat.Key{}, fmt.Errorf("private chat of %s: %w", user, err)
+	}
+	return chat.ParseKey(key)
+}
+
 // A topic begins with what is set for the chat in which it stands.
 const upsertChat = `INSERT INTO chats (no, key, kind, title, lang, settings) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3, ?4,
 	COALESCE((SELECT settings FROM chats WHERE key = ?5 AND key <> ?1), '{}'))

@@ -59,56 +59,86 @@ const (
 const ask = `INSERT INTO grants (subject, state, name, chat_key, message_id, asked_at) VALUES (?1, 'asked', ?2, ?3, ?4, ?5)
 	ON CONFLICT (subject) DO UPDATE SET state = 'asked', name = excluded.name, chat_key = excluded.chat_key,
 	message_id = excluded.message_id, card_id = '', decided_by = '', asked_at = excluded.asked_at, decided_at = 0
-	WHERE state = 'ignored' AND asked_at <= ?6 OR state = 'asked' AND card_id = '' AND asked_at <= ?7`
+	WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE subject = excluded.subject)
+	AND (state = 'ignored' AND asked_at <= ?6 OR state = 'asked' AND card_id = '' AND asked_at <= ?7)`
 
-// Ask notes that somebody wants to be let in. It reports false when that is decided, waits to be decided, or was asked
-// less than a day ago.
-func (g Grants) Ask(ctx context.Context, who Grant) (fresh bool, err error) {
-	now := g.db.now()
-	res, err := g.db.exec(ctx, ask, who.Subject, who.Name, who.Key.String(), who.Message, millis(now), millis(now.Add(-askAgain)), millis(now.Add(-askUnseen)))
+// Ask notes that somebody wants to be let in, and leaves what is to be said of it to be delivered. It reports false, and does
+// nothing, when that is decided, waits to be decided, or was asked less than a day ago.
+func (g Grants) Ask(ctx context.Context, who Grant, tell ...Post) (fresh bool, err error) {
+	err = g.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		now := g.db.now()
+		fresh, err = changed(tx.ExecContext(ctx, ask, who.Subject, who.Name, who.Key.String(), who.Message, millis(now),
+			millis(now.Add(-askAgain)), millis(now.Add(-askUnseen))))
+		if err != nil || !fresh {
+			return err
+		}
+		return g.tell(ctx, tx, tell)
+	})
 	if err != nil {
 		return false, fmt.Errorf("ask to be let in: %w", err)
 	}
-	n, err := res.RowsAffected()
-	return n > 0, err
+	return fresh, nil
+}
+
+// tell leaves what is to be said to be delivered.
+func (g Grants) tell(ctx context.Context, tx *sql.Tx, list []Post) error {
+	for _, p := range list {
+		if err := g.db.Outbox().post(ctx, tx, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const setGrantCard = `UPDATE grants SET card_id = ?2 WHERE subject = ?1`
 
-// SetCard remembers the card on which it is decided. That may have happened before it was remembered: who tells.
-func (g Grants) SetCard(ctx context.Context, subject, card string) (who Grant, err error) {
-	err = g.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, setGrantCard, subject, card); err != nil {
-			return err
-		}
-		who, err = scanGrant(tx.QueryRowContext(ctx, selectGrants+` WHERE subject = ?1`, subject))
-		return err
-	})
-	if err != nil {
-		return Grant{}, fmt.Errorf("note the card of a request: %w", err)
+// SetCard remembers the card on which it is decided.
+func (g Grants) SetCard(ctx context.Context, subject, card string) error {
+	if _, err := g.db.exec(ctx, setGrantCard, subject, card); err != nil {
+		return fmt.Errorf("note the card of a request: %w", err)
+	}
+	return nil
+}
+
+// Get returns what was decided about somebody, or [ErrNotFound].
+func (g Grants) Get(ctx context.Context, subject string) (Grant, error) {
+	who, err := scanGrant(g.db.read.QueryRowContext(ctx, selectGrants+` WHERE subject = ?1`, subject))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Grant{}, ErrNotFound
+	} else if err != nil {
+		return Grant{}, fmt.Errorf("look up who is let in: %w", err)
 	}
 	return who, nil
 }
 
 const decideGrant = `UPDATE grants SET state = ?2, decided_by = ?3, decided_at = ?4 WHERE subject = ?1 AND state = 'asked'`
 
-// Decide answers a request, or returns [ErrNotFound] when there is none that waits.
-func (g Grants) Decide(ctx context.Context, subject string, s GrantState, by string) (who Grant, err error) {
-	err = g.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, decideGrant, subject, s, by, millis(g.db.now()))
+// Decide answers a request, and leaves what is to be said of it to be delivered. It returns [ErrNotFound] when there is none
+// that waits.
+func (g Grants) Decide(ctx context.Context, subject string, s GrantState, by string, tell ...Post) error {
+	err := g.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		waited, err := changed(tx.ExecContext(ctx, decideGrant, subject, s, by, millis(g.db.now())))
+		if err == nil && !waited {
+			err = ErrNotFound
+		}
 		if err != nil {
 			return err
 		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, ErrNotFound)
-		}
-		who, err = scanGrant(tx.QueryRowContext(ctx, selectGrants+` WHERE subject = ?1`, subject))
-		return err
+		return g.tell(ctx, tx, tell)
 	})
 	if err != nil {
-		return Grant{}, fmt.Errorf("decide who is let in: %w", err)
+		return fmt.Errorf("decide who is let in: %w", err)
 	}
-	return who, nil
+	return nil
+}
+
+// changed reports whether a statement has changed anything.
+func changed(res sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
 }
 
 const letIn = `INSERT INTO grants (subject, state, name, decided_by, decided_at) VALUES (?1, 'allowed', ?2, ?3, ?4)

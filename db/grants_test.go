@@ -43,8 +43,8 @@ func TestAStrangerAsksOnceADay(t *testing.T) {
 	if !asks(t, d, "om_3") {
 		t.Error("a request whose card is nowhere is not made again")
 	}
-	if got, err := d.Grants().SetCard(t.Context(), "ou_9", "card-1"); err != nil || got.Card != "card-1" || got.State != db.Asked {
-		t.Fatal(got, err)
+	if err := d.Grants().SetCard(t.Context(), "ou_9", "card-1"); err != nil {
+		t.Fatal(err)
 	}
 	d.At(t, now.Add(48*time.Hour))
 	if asks(t, d, "om_4") {
@@ -53,17 +53,20 @@ func TestAStrangerAsksOnceADay(t *testing.T) {
 	if allowed(t, d, "ou_9", "oc_9") {
 		t.Error("who asks is let in")
 	}
-	got, err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss")
+	if err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Grants().Get(t.Context(), "ou_9")
 	if err != nil || got.State != db.Ignored || got.By != "ou_boss" || got.Message != "om_3" || got.Card != "card-1" || got.Key.ID != "oc_9" || got.Name != "小红" {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if _, err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("decided twice: %v", err)
 	}
 	if !asks(t, d, "om_5") { // more than a day after the last request
 		t.Error("it is never asked again")
 	}
-	if _, err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss"); err != nil {
+	if err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
 	d.At(t, now.Add(71*time.Hour))
@@ -78,11 +81,11 @@ func TestGrantsComeAndGo(t *testing.T) {
 	if allowed(t, d, "ou_9", "oc_9") || allowed(t, d, "", "") {
 		t.Fatal("everybody is let in")
 	}
-	if _, err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("nobody has asked: %v", err)
 	}
 	asks(t, d, "om_1")
-	if _, err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); err != nil {
+	if err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
 	if !allowed(t, d, "ou_9", "oc_1") || allowed(t, d, "ou_8", "oc_9") || asks(t, d, "om_2") {
@@ -102,5 +105,67 @@ func TestGrantsComeAndGo(t *testing.T) {
 	list, err := d.Grants().List(t.Context())
 	if err != nil || len(list) != 1 || list[0].Subject != "oc_7" || list[0].Name != "产品群" || list[0].By != "ou_boss" || list[0].State != db.Allowed {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// A request that waits to be shown is not made again, and with it and with its answer goes all that is to be said of them.
+func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
+	t.Parallel()
+	d, now := fresh(t), time.UnixMilli(1_000_000_000)
+	d.At(t, now)
+	boss := chat.FeishuUser("ou_boss")
+	card := func(text string) db.Post {
+		return db.Post{Key: boss, Grant: "ou_9", Idem: text, Card: &chat.Card{Body: text}}
+	}
+	words := db.Post{Key: chat.FeishuChat("oc_9"), Idem: "welcome", Text: "welcome"} // in a chat of which nothing is known
+	for i, at := range []time.Duration{0, 11 * time.Minute, 48 * time.Hour} {
+		d.At(t, now.Add(at))
+		if fresh, err := d.Grants().Ask(t.Context(), stranger("om_1"), card("request"), words); err != nil || fresh != (i == 0) {
+			t.Fatalf("after %v: %v, %v", at, fresh, err)
+		}
+	}
+	p, err := d.Outbox().Next(t.Context(), boss)
+	if err != nil || p.Grant != "ou_9" || p.CardID != "" || p.Card.Body != "request" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if err := d.Grants().SetCard(t.Context(), "ou_9", "card-1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss", card("decided")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss", card("late")); !errors.Is(err, db.ErrNotFound) {
+		t.Fatal(err)
+	}
+	var got []string
+	for range 2 {
+		p, err := d.Outbox().Next(t.Context(), boss)
+		if err != nil || p.CardID != "card-1" || d.Outbox().Delivered(t.Context(), p, "") != nil {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		got = append(got, p.Card.Body)
+	}
+	if _, err := d.Outbox().Next(t.Context(), boss); !errors.Is(err, db.ErrNotFound) || got[0] != "request" || got[1] != "decided" {
+		t.Errorf("delivered %q, %v", got, err)
+	}
+	if p, err = d.Outbox().Next(t.Context(), words.Key); err != nil || d.Outbox().Delivered(t.Context(), p, "om_2") != nil {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// A private chat is whose author of the last question it has.
+func TestThePrivateChatOfAUser(t *testing.T) {
+	t.Parallel()
+	d := fresh(t)
+	for i, kind := range []chat.Kind{chat.Group, chat.Private} {
+		e := say("om_1", "hello")
+		e.Key, e.Kind, e.Actor.ID = chat.FeishuChat([]string{"oc_group", "oc_private"}[i]), kind, "ou_9"
+		accept(t, d, e)
+	}
+	if key, err := d.Chats().Private(t.Context(), "ou_9"); err != nil || key.ID != "oc_private" {
+		t.Errorf("%v, %v", key, err)
+	}
+	if key, err := d.Chats().Private(t.Context(), "ou_8"); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("%v, %v", key, err)
 	}
 }

@@ -16,8 +16,9 @@ import (
 type Post struct {
 	ID       int64
 	Key      chat.Key
-	Turn     int64  // whose card it is; 0 = a text, the card of an approval, or a card that nobody draws again
+	Turn     int64  // whose card it is; 0 = a text, the card of an approval or a grant, or a card that nobody draws again
 	Approval string // whose card it is; empty = not that of an approval
+	Grant    string // whose card it is, by its subject; empty = not that of a grant
 	Idem     string // makes a repeated send harmless
 	ReplyTo  string // the platform's id of the message that it answers
 	Text     string
@@ -37,8 +38,8 @@ type Outbox struct{ db *DB }
 // Outbox gives the outbox of the database.
 func (d *DB) Outbox() Outbox { return Outbox{d} }
 
-const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, idem, reply_to, content, card, parcel_id, next_at, created_at)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9) ON CONFLICT (idem) DO NOTHING`
+const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, subject, idem, reply_to, content, card, parcel_id, next_at, created_at)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10) ON CONFLICT (idem) DO NOTHING`
 
 // post leaves something to be delivered, in the transaction of what it tells of.
 func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
@@ -54,7 +55,8 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	if p.Parcel != nil {
 		parcel = p.Parcel.ID
 	}
-	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Idem, p.ReplyTo, content, p.Card != nil, parcel, millis(o.db.now()))
+	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Grant, p.Idem, p.ReplyTo, content, p.Card != nil, parcel,
+		millis(o.db.now()))
 	if err != nil {
 		return fmt.Errorf("leave for delivery: %w", err)
 	}
@@ -70,9 +72,9 @@ func (o Outbox) Add(ctx context.Context, p Post) error {
 	return nil
 }
 
-const nextPost = `SELECT o.id, o.turn_id, o.approval_id, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
-	COALESCE(t.card_id, a.card_id, ''), COALESCE(t.created_at, a.created_at, 0), o.parcel_id
-	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id LEFT JOIN approvals a ON a.id = o.approval_id
+const nextPost = `SELECT o.id, o.turn_id, o.approval_id, o.subject, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
+	COALESCE(t.card_id, a.card_id, g.card_id, ''), COALESCE(t.created_at, a.created_at, 0), o.parcel_id
+	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id LEFT JOIN approvals a ON a.id = o.approval_id LEFT JOIN grants g ON g.subject = o.subject
 	WHERE o.chat_key = ?1 ORDER BY o.id LIMIT 1`
 
 // Next returns the oldest of what is to be delivered in a chat, or [ErrNotFound].
@@ -81,8 +83,8 @@ func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 	var content string
 	var isCard bool
 	var due, created, begun, parcel int64
-	err := o.db.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Approval, &p.Idem, &p.ReplyTo, &content, &isCard, &p.Attempts,
-		&due, &created, &p.CardID, &begun, &parcel)
+	err := o.db.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Approval, &p.Grant, &p.Idem, &p.ReplyTo, &content, &isCard,
+		&p.Attempts, &due, &created, &p.CardID, &begun, &parcel)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Post{}, ErrNotFound
 	} else if err != nil {
@@ -131,7 +133,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 				return err
 			}
 			text = p.Parcel.history()
-		case p.Turn != 0 || p.Approval != "":
+		case p.Turn != 0 || p.Approval != "" || p.Grant != "":
 			return nil
 		case p.Card != nil:
 			text = p.Card.Body
@@ -142,6 +144,9 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 		_, err = o.db.Messages().add(ctx, tx, &chat.Message{
 			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: text, Time: o.db.now(),
 		})
+		if errors.Is(err, sql.ErrNoRows) { // there is no chat, so no History either
+			return nil
+		}
 		return err
 	})
 	if err != nil {
@@ -213,6 +218,16 @@ const nearbyCards = `SELECT card_id FROM turns WHERE id BETWEEN ?2 - 1000 AND ?2
 // NearbyCards lists the cards of the turns of a chat around a turn, and of approvals: in a topic what the bot has sent does not tell what it answers.
 func (o Outbox) NearbyCards(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
 	return o.cards(ctx, nearbyCards, key.String(), turn)
+}
+
+const besideCards = `SELECT card_id FROM turns WHERE chat_key = ?1 AND card_id <> ''
+	AND id BETWEEN (SELECT turn_id FROM approvals WHERE id = ?2) - 1000 AND (SELECT turn_id FROM approvals WHERE id = ?2) + 1000
+	UNION SELECT card_id FROM approvals WHERE chat_key = ?1 AND card_id <> ''
+	AND turn_id BETWEEN (SELECT turn_id FROM approvals WHERE id = ?2) - 1000 AND (SELECT turn_id FROM approvals WHERE id = ?2) + 1000`
+
+// BesideCards lists the cards that may answer the same message as that of an approval.
+func (o Outbox) BesideCards(ctx context.Context, key chat.Key, approval string) ([]string, error) {
+	return o.cards(ctx, besideCards, key.String(), approval)
 }
 
 // cards reads a list of cards.

@@ -34,24 +34,25 @@ const (
 	selectPlaces = `SELECT chat_key, id FROM turns WHERE ` + inChat + ` AND state = 'running'` + isOpen
 )
 
-// Join notes that the bot was added to a chat, and leaves a greeting to be delivered there; empty = none. It reports false, and
-// does nothing, when it is told again, or late.
-func (cs Chats) Join(ctx context.Context, c chat.Change, greeting string) (fresh bool, err error) {
-	return cs.enter(ctx, c, setJoined, c.Time, greeting)
+// Join notes that the bot was added to a chat, and leaves what is to be said of it to be delivered; nil = nothing is. It
+// reports false, and does nothing, when it is told again, or late.
+func (cs Chats) Join(ctx context.Context, c chat.Change, say *Post) (fresh bool, err error) {
+	return cs.enter(ctx, c, setJoined, c.Time, say)
 }
 
 // Open notes that somebody has opened the private chat, and leaves a greeting to be delivered there the first time, if
 // nothing was said there before.
 func (cs Chats) Open(ctx context.Context, c chat.Change, greeting string) (fresh bool, err error) {
-	return cs.enter(ctx, c, setGreeted, cs.db.now(), greeting)
+	now := cs.db.now()
+	return cs.enter(ctx, c, setGreeted, now, &Post{Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, millis(now)), Text: greeting})
 }
 
-func (cs Chats) enter(ctx context.Context, c chat.Change, note string, at time.Time, greeting string) (fresh bool, err error) {
+func (cs Chats) enter(ctx context.Context, c chat.Change, note string, at time.Time, say *Post) (fresh bool, err error) {
 	err = cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if fresh, err = noted(ctx, tx, c, note, at); err != nil || !fresh || greeting == "" {
+		if fresh, err = noted(ctx, tx, c, note, at); err != nil || !fresh || say == nil {
 			return err
 		}
-		return cs.db.Outbox().post(ctx, tx, Post{Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, millis(at)), Text: greeting})
+		return cs.db.Outbox().post(ctx, tx, *say)
 	})
 	if err != nil {
 		return false, fmt.Errorf("note the bot's place in %v: %w", c.Key, err)

@@ -23,7 +23,7 @@ func TestTheBotsPlace(t *testing.T) {
 	topic.Thread = "omt_1"
 	join := func(at int64) bool {
 		t.Helper()
-		news, err := d.Chats().Join(t.Context(), change(chat.Added, at), "hello")
+		news, err := d.Chats().Join(t.Context(), change(chat.Added, at), &db.Post{Key: oc, Idem: fmt.Sprint("greeting", at), Text: "hello"})
 		if err != nil {
 			t.Fatal(err)
 		}

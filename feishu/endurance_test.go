@@ -3,8 +3,6 @@ package feishu
 import (
 	"fmt"
 	"net/http"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/feishu/feishutest"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -39,79 +38,14 @@ func inFakeTime(t *testing.T, test func(p *platform, ask chat.Ref)) {
 	})
 }
 
-// book is a text of all that makes cards hard. Each of its lines has a number, such as (00012).
-func book() string {
-	var b strings.Builder
-	n := 0
-	number := func() string { n++; return fmt.Sprintf("(%05d)", n) }
-	table := func() {
-		fmt.Fprintf(&b, "\n| 名称 %s | value |\n|:---|---:|\n", number())
-		for range 12 {
-			fmt.Fprintf(&b, "| 第 %s 行 | `x|y` <at id=all></at> |\n", number())
-		}
-		b.WriteString("\n")
-	}
-	code := func(fence string) {
-		fmt.Fprintf(&b, "%sgo\n", fence)
-		for i := range 300 {
-			fmt.Fprintf(&b, "\tline%s(%d)\n", number(), i)
-			if i%20 == 0 {
-				b.WriteString("\t// <at id=all></at> | a | ![x](https://x/y.png) | ~~~ |\n|---|---|\n")
-			}
-		}
-		b.WriteString(fence + "\n\n")
-	}
-	words := func() {
-		fmt.Fprintf(&b, "## 第 %s 节\n\n", number())
-		for range 5 {
-			fmt.Fprintf(&b, "%s 一段文字，里面有 **粗体**、<b>HTML</b>、<at id=all>所有人</at>、&lt;at id=all&gt;、\\<at id=all>、![图](https://example.com/%d.png) 和 `行内 <at user_id=\"all\">`。"+
-				"这一段说的是同一件事，只是说得更长一些，好让卡片写满。\n\n", number(), n)
-		}
-		fmt.Fprintf(&b, "- [ ] 待办 %s\n- [x] 完成 %s\n\n<details><summary>%s</summary>\n<img src=x onerror=alert(1)>\n</details>\n\n", number(), number(), number())
-	}
-	for i := range 30 {
-		words()
-		table()
-		if i%5 == 1 {
-			table() // right after another
-		}
-		if i%5 == 2 || i%5 == 4 {
-			code([]string{"```", "~~~", "````"}[i%3])
-		}
-		if i%10 == 7 {
-			fmt.Fprintf(&b, "> 引用 %s\n> ```\n> 引用里的代码 %s\n\n", number(), number())
-		}
-	}
-	b.WriteString("```python\nprint('" + number() + "')\n") // it is never closed
-	return b.String()
-}
-
-var numbered = regexp.MustCompile(`\(\d{5}\)`)
-
-// head is the first line of a table of the book: the next page repeats it when the table goes on there.
-var head = regexp.MustCompile(`(?m)^\| 名称 (\(\d{5}\)).*$`)
-
 // checkRead fails when the people in the chat cannot read all lines of the text, each once, in order.
 func (p *platform) checkRead(ask chat.Ref, text string) {
 	p.t.Helper()
-	heads, seen := head.FindAllStringSubmatch(text, -1), map[string]bool{}
-	var got []string
+	var pages []string
 	for _, m := range p.answers(ask.Key.ID) {
-		for _, n := range numbered.FindAllString(m.Text(), -1) {
-			isHead := slices.ContainsFunc(heads, func(h []string) bool { return h[1] == n })
-			if !isHead || !seen[n] {
-				got = append(got, n)
-			}
-			seen[n] = true
-		}
+		pages = append(pages, m.Text())
 	}
-	want := numbered.FindAllString(text, -1)
-	for i := range max(len(got), len(want)) {
-		if i >= len(got) || i >= len(want) || got[i] != want[i] {
-			p.t.Fatalf("of %d lines %d can be read; they differ at %d: %q, want %q", len(want), len(got), i,
-				got[min(i, len(got)):min(i+3, len(got))], want[min(i, len(want)):min(i+3, len(want))])
-		}
-	}
+	p.must(feishutest.Read(pages, text))
 }
 
 // checkAges fails when a card was streamed to for 8 minutes or seems to go on.
@@ -154,7 +88,7 @@ func (p *platform) grow(ask chat.Ref, text string, pieces int, every time.Durati
 }
 
 func TestABookIsStreamedForTwentyMinutes(t *testing.T) {
-	text := book()
+	text := feishutest.Book(30)
 	if n := utf8.RuneCountInString(text); n < 120_000 || strings.Count(text, "|:---|") < 30 {
 		t.Fatalf("%d letters", n)
 	}

@@ -82,7 +82,7 @@ func preview(cfg config, store *db.DB) (*bridge.Preview, error) {
 	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
 	b := cfg.work()
 	b.Node, b.Context = node, cfg.context()
-	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.context(), log), cfg.Claude.VerifyOf), nil
+	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.context(), log), cfg.Claude), nil
 }
 
 // english says whether the environment asks for any language but Chinese.

@@ -139,7 +139,7 @@ func TestASwappedTranscriptIsRefused(t *testing.T) {
 			mine := r.transcriptPath()
 			c, err := r.prog.store.Chats().Get(t.Context(), chat.FeishuChat(other))
 			must(t, err)
-			theirs, err := r.cfg.Claude.Transcript(c.Session.Cwd, c.Session.ID)
+			theirs, err := r.cfg.Claude.Transcripts(c.Key.String()).Path(c.Session.Cwd, c.Session.ID)
 			must(t, err)
 			r.dropProcess()
 			r.prog.pool.Drop(chat.FeishuChat(other).String())

@@ -2,8 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,39 +9,32 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 )
 
-// The values of [Config.ConfigDir].
-const (
-	sharedDir  = "shared"
-	perChatDir = "per-chat"
-)
-
-// settingSources are what the CLI reads settings from.
-var settingSources = []string{"user", "project", "local"}
-
-// account is the user of the operating system that agents run as.
+// account is the user of the operating system that agents run as; nil = the one that the program runs as.
 type account struct {
 	name, home string
 	credential *syscall.Credential
 }
 
-// account looks up [Config.User]; nil = agents run as the program does.
+// account is that of [Config.User]; nil = agents run as the program does.
 func (c Config) account() (*account, error) {
 	if c.User == "" {
 		return nil, nil
 	}
-	u, err := user.Lookup(c.User)
+	return findAccount(c.User)
+}
+
+func findAccount(name string) (*account, error) {
+	u, err := user.Lookup(name)
 	if err != nil {
 		return nil, fmt.Errorf("[claude] user: %w", err)
 	}
 	groups, err := u.GroupIds()
 	if err != nil {
-		return nil, fmt.Errorf("[claude] user: groups of %s: %w", c.User, err)
+		return nil, fmt.Errorf("[claude] user: groups of %s: %w", name, err)
 	}
 	ids := make([]uint32, 0, 2+len(groups))
 	for _, text := range append([]string{u.Uid, u.Gid}, groups...) {
@@ -56,11 +47,11 @@ func (c Config) account() (*account, error) {
 	return &account{u.Username, u.HomeDir, &syscall.Credential{Uid: ids[0], Gid: ids[1], Groups: ids[2:]}}, nil
 }
 
-func (c Config) checkUser() error {
-	a, err := c.account()
+// check reports what keeps agents from running as the account.
+func (a *account) check() error {
 	switch {
-	case err != nil || a == nil:
-		return err
+	case a == nil:
+		return nil
 	case os.Geteuid() != 0:
 		return errors.New("[claude] user: only root can run the agents as another user; run magpie as root, or leave this empty")
 	case a.credential.Uid == 0:
@@ -69,67 +60,34 @@ func (c Config) checkUser() error {
 	return nil
 }
 
-// environ is the account's part of the environment; what the program has of its own login does not fit.
-func (a *account) environ(env map[string]string) {
+// own gives a folder of the program's to the account.
+func (a *account) own(path string) error {
+	if a == nil {
+		return nil
+	}
+	return os.Lchown(path, int(a.credential.Uid), int(a.credential.Gid))
+}
+
+// run makes cmd run as the account.
+func (a *account) run(cmd *exec.Cmd) {
+	if a != nil {
+		cmd.SysProcAttr.Credential = a.credential
+	}
+}
+
+// imprint puts the account's part into an environment; what the program has of its own login does not fit.
+func (a *account) imprint(env map[string]string) {
+	if a == nil {
+		return
+	}
 	delete(env, "CLAUDE_CONFIG_DIR")
 	delete(env, "TMPDIR")
 	maps.Copy(env, map[string]string{"HOME": a.home, "USER": a.name, "LOGNAME": a.name})
 }
 
-// Homes are the home folders of this program and of its agents.
-func (c Config) Homes() []string {
-	var list []string
-	for _, kv := range c.Environ {
-		if home, ok := strings.CutPrefix(kv, "HOME="); ok {
-			list = append(list, home)
-		}
-	}
-	if u, err := user.Current(); err == nil && u.HomeDir != "" {
-		list = append(list, u.HomeDir)
-	}
-	if a, err := c.account(); err == nil && a != nil {
-		list = append(list, a.home)
-	}
-	return list
-}
-
-// stateDir is the folder of what only agents need. Another user's agents could not reach it below the program's own.
-func (c Config) stateDir() string {
-	if c.User != "" {
-		return filepath.Join(c.variable("HOME"), ".magpie", c.Instance)
-	}
-	return c.State
-}
-
-// of is the configuration of one chat's agents.
-func (c Config) of(owner string) Config {
-	if c.ConfigDir != perChatDir {
-		return c
-	}
-	c.Env = maps.Clone(c.Env)
-	if c.Env == nil {
-		c.Env = map[string]string{}
-	}
-	sum := sha256.Sum256([]byte(owner)) // its key could not be the name of a folder everywhere
-	c.Env["CLAUDE_CONFIG_DIR"] = filepath.Join(c.stateDir(), "chats", hex.EncodeToString(sum[:12]))
-	return c
-}
-
-// Prepare writes what agents need that cannot be said in arguments. It is called before the first one starts.
-func (c Config) Prepare() error {
-	if c.ConfigDir == perChatDir && c.stateDir() == "" {
-		return errors.New("[claude] config_dir: no folder for the chats' own")
-	}
-	return c.writeSettings()
-}
-
 // writePrivate writes a file that only agents may read. With another user it is that user who writes: in a folder of his,
 // the program could be led anywhere.
-func (c Config) writePrivate(path string, data []byte) error {
-	a, err := c.account()
-	if err != nil {
-		return err
-	}
+func (a *account) writePrivate(path string, data []byte) error {
 	dir, next := filepath.Dir(path), path+".new"
 	if a == nil {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -150,20 +108,4 @@ func (c Config) writePrivate(path string, data []byte) error {
 		return fmt.Errorf("settings of the agents, as user %s: %w: %s", a.name, err, bytes.TrimSpace(out))
 	}
 	return nil
-}
-
-func (c Config) checkPolicy() error {
-	var errs []error
-	for _, s := range c.SettingSources {
-		if !slices.Contains(settingSources, s) {
-			errs = append(errs, fmt.Errorf("[claude] setting_sources %q: want some of %s", s, strings.Join(settingSources, ", ")))
-		}
-	}
-	if c.ConfigDir != "" && c.ConfigDir != sharedDir && c.ConfigDir != perChatDir {
-		errs = append(errs, fmt.Errorf("[claude] config_dir %q: want %s or %s", c.ConfigDir, sharedDir, perChatDir))
-	}
-	if _, err := c.readSettings(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(append(errs, c.checkUser())...)
 }

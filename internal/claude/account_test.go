@@ -68,10 +68,10 @@ func TestChatsHaveFoldersOfTheirOwn(t *testing.T) {
 	if len(dirs) != 2 {
 		t.Errorf("folders %v", dirs)
 	}
-	if _, err := r.cfg.VerifyOf("feishu:chat:oc_1", r.cfg.Project, spec.Session, nil); err != nil {
+	if _, err := r.cfg.Transcripts("feishu:chat:oc_1").Verify(r.cfg.Project, spec.Session, nil); err != nil {
 		t.Errorf("the chat's own session: %v", err)
 	}
-	if _, err := r.cfg.VerifyOf("feishu:chat:oc_2", r.cfg.Project, spec.Session, nil); err == nil {
+	if _, err := r.cfg.Transcripts("feishu:chat:oc_2").Verify(r.cfg.Project, spec.Session, nil); err == nil {
 		t.Error("the session was found in another chat")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -46,12 +45,12 @@ func (pl *Pool) Ask(ctx context.Context, q Question) (Reply, error) {
 		return Reply{}, fmt.Errorf("ask the agent: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
-	if as, err := pl.cfg.account(); err != nil {
+	as, err := pl.cfg.account()
+	if err != nil {
 		return Reply{}, err
-	} else if as != nil {
-		if err := os.Lchown(dir, int(as.credential.Uid), int(as.credential.Gid)); err != nil {
-			return Reply{}, fmt.Errorf("ask the agent: %w", err)
-		}
+	}
+	if err := as.own(dir); err != nil {
+		return Reply{}, fmt.Errorf("ask the agent: %w", err)
 	}
 	for {
 		reply, err := pl.askOnce(ctx, dir, q)
@@ -72,10 +71,10 @@ func (pl *Pool) askOnce(ctx context.Context, dir string, q Question) (Reply, err
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	g := &guest{leave}
-	if err := pl.spare(ctx, g); err != nil {
+	if err := pl.places.spare(ctx, g); err != nil {
 		return Reply{}, err
 	}
-	defer pl.vacate(g)
+	defer pl.places.vacate(g)
 	p, err := pl.acquire(ctx, apart, Spec{Dir: dir, Task: q.Task})
 	if err != nil {
 		return Reply{}, err
@@ -103,46 +102,6 @@ func (pl *Pool) askOnce(ctx context.Context, dir string, q Question) (Reply, err
 	default:
 		return Reply{Text: text, Model: r.Model, Usage: r.Usage, CostUSD: r.CostUSD}, nil
 	}
-}
-
-// guest is a question in a place that a turn may claim.
-type guest struct{ leave context.CancelCauseFunc }
-
-// spare waits for a place that no turn waits for. No more than half of the places are given to questions.
-func (pl *Pool) spare(ctx context.Context, g *guest) error {
-	if err := pl.asks.Acquire(ctx, 1); err != nil {
-		return context.Cause(ctx)
-	}
-	for {
-		if err := pl.slots.Acquire(ctx, 1); err != nil {
-			pl.asks.Release(1)
-			return context.Cause(ctx)
-		}
-		if pl.enter(g) {
-			return nil
-		}
-		pl.slots.Release(1) // whoever waits is in front of us now
-	}
-}
-
-// enter notes a question that has a place, unless a turn waits for one.
-func (pl *Pool) enter(g *guest) bool {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	if pl.waiting > 0 {
-		return false
-	}
-	pl.guests = append(pl.guests, g)
-	return true
-}
-
-// vacate gives a question's place back.
-func (pl *Pool) vacate(g *guest) {
-	pl.mu.Lock()
-	pl.guests = slices.DeleteFunc(pl.guests, func(other *guest) bool { return other == g })
-	pl.mu.Unlock()
-	pl.slots.Release(1)
-	pl.asks.Release(1)
 }
 
 // askArguments make the CLI a model that can only speak, and that keeps no transcript.

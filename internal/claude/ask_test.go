@@ -83,7 +83,7 @@ func must(t *testing.T, err error) {
 // transcripts lists what lies where the CLI keeps sessions.
 func transcripts(t *testing.T, cfg claude.Config) (files []string) {
 	t.Helper()
-	path, err := cfg.Transcript(cfg.Project, "x")
+	path, err := cfg.Transcripts("").Path(cfg.Project, "x")
 	must(t, err)
 	err = filepath.WalkDir(filepath.Dir(filepath.Dir(path)), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() { // nothing there at all is an error, and fine

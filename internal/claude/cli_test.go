@@ -377,7 +377,7 @@ func TestLostSessions(t *testing.T) {
 				t.Fatal(a.err)
 			}
 			r.pool.Drop("a")
-			path, err := r.cfg.Transcript(r.cfg.Project, spec.Session)
+			path, err := r.cfg.Transcripts("").Path(r.cfg.Project, spec.Session)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -402,7 +402,7 @@ func TestLostSessions(t *testing.T) {
 func TestTheCLIRefusesASession(t *testing.T) {
 	r := newRig(t)
 	spec := resumed(fresh())
-	path, err := r.cfg.Transcript(r.cfg.Project, spec.Session)
+	path, err := r.cfg.Transcripts("").Path(r.cfg.Project, spec.Session)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +424,7 @@ func TestASessionHasTheNameOfItsChat(t *testing.T) {
 	spec.Name = "magpie-0123456789abcdef01234567"
 	r.turn(t.Context(), "a", spec, "hi")
 	r.pool.Drop("a")
-	path, err := r.cfg.Transcript(r.cfg.Project, spec.Session)
+	path, err := r.cfg.Transcripts("").Path(r.cfg.Project, spec.Session)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,46 +6,46 @@ import "sync"
 type household struct {
 	mu      sync.Mutex
 	adopts  bool                // orphans become children of the program
-	own     map[int]*Process    // the CLIs, by process id; os/exec waits for them
+	own     map[int]*child      // the CLIs, by process id; os/exec waits for them
 	strange map[identity]bool   // children that were there before the first CLI: of whatever became this program by exec
 	orphans map[identity]guilty // the adopted that were alive at the last look
 }
 
 // guilty are the CLIs that may have started an orphan: those that lived when it was first seen.
-type guilty map[*Process]bool
+type guilty map[*child]bool
 
-var house = household{own: map[int]*Process{}, strange: map[identity]bool{}, orphans: map[identity]guilty{}}
+var house = household{own: map[int]*child{}, strange: map[identity]bool{}, orphans: map[identity]guilty{}}
 
-// start starts the CLI of p, and makes it known before anybody can take it for an orphan.
-func (h *household) start(p *Process) error {
+// start starts a CLI, and makes it known before anybody can take it for an orphan.
+func (h *household) start(c *child) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := p.cmd.Start(); err != nil {
+	if err := c.cmd.Start(); err != nil {
 		return err
 	}
-	p.self = identify(p.Pid())
-	h.own[p.Pid()] = p
+	c.self = identify(c.Pid())
+	h.own[c.Pid()] = c
 	return nil
 }
 
-// leave takes up that p has ended: with it go the orphans that nobody else can have started.
-func (h *household) leave(p *Process) {
+// leave takes up that c has ended: with it go the orphans that nobody else can have started.
+func (h *household) leave(c *child) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.own, p.Pid())
+	delete(h.own, c.Pid())
 	if h.adopts {
-		p.alone = h.settle(p)
+		c.alone = h.settle(c)
 		for _, g := range h.orphans {
-			delete(g, p)
+			delete(g, c)
 		}
 	}
 }
 
-// disown kills the orphans that only p, which lives on, can have started.
-func (h *household) disown(p *Process) {
+// disown kills the orphans that only c, which lives on, can have started.
+func (h *household) disown(c *child) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.adopts {
-		h.settle(p)
+		h.settle(c)
 	}
 }

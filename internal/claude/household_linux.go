@@ -92,9 +92,9 @@ func (h *household) notOwn() []stat {
 	return list
 }
 
-// settle takes up the orphans that are there now, and kills those that only p can have started, with all that they have
+// settle takes up the orphans that are there now, and kills those that only c can have started, with all that they have
 // started in turn. It reports whether there were none. The caller holds mu.
-func (h *household) settle(p *Process) (none bool) {
+func (h *household) settle(c *child) (none bool) {
 	adopted := h.adopted()
 	there := map[identity]guilty{}
 	var doomed []stat
@@ -104,10 +104,10 @@ func (h *household) settle(p *Process) (none bool) {
 		}
 		g, known := h.orphans[s.identity]
 		if !known {
-			g = h.suspects(s, p)
+			g = h.suspects(s, c)
 		}
 		there[s.identity] = g
-		if len(g) == 0 || len(g) == 1 && g[p] {
+		if len(g) == 0 || len(g) == 1 && g[c] {
 			doomed = append(doomed, s)
 		}
 	}
@@ -118,16 +118,16 @@ func (h *household) settle(p *Process) (none bool) {
 	return len(adopted) == 0
 }
 
-// suspects are the CLIs that may have started an orphan that is new: all that live, and p, which may have ended just
+// suspects are the CLIs that may have started an orphan that is new: all that live, and c, which may have ended just
 // now. When it tells by its mark, it is that one; or nobody, if that one ended long ago.
-func (h *household) suspects(s stat, p *Process) guilty {
-	g := guilty{p: true}
+func (h *household) suspects(s stat, c *child) guilty {
+	g := guilty{c: true}
 	for _, other := range h.own {
 		g[other] = true
 	}
 	mark, ok := variable(s.pid, markName)
 	if ok {
-		maps.DeleteFunc(g, func(c *Process, _ bool) bool { return c.mark != markName+"="+mark })
+		maps.DeleteFunc(g, func(other *child, _ bool) bool { return other.mark != markName+"="+mark })
 	} else if os.Getpid() == 1 {
 		g[nil] = true // the first process of a container is given the orphans of others, too
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,8 +39,8 @@ func (c Config) LogIn(ctx context.Context, d Dialog) error {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
 	as, err := c.account()
-	if err == nil && as != nil {
-		err = os.Lchown(dir, int(as.credential.Uid), int(as.credential.Gid))
+	if err == nil {
+		err = as.own(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
@@ -50,15 +49,14 @@ func (c Config) LogIn(ctx context.Context, d Dialog) error {
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
-	p, err := c.startLogin(as, dir, tty)
+	p, err := startLogin(c, as, dir, tty)
 	if err != nil {
 		return fmt.Errorf("log in: %w", errors.Join(err, keys.Close()))
 	}
 	l := &login{p: p, dialog: d, keys: keys, shown: make(chan string)}
 	go l.read()
 	go func() {
-		p.err = p.cmd.Wait()
-		house.leave(p)
+		p.wait()
 		close(p.exited)
 	}()
 	err = l.talk(ctx)
@@ -93,23 +91,20 @@ func openTerminal() (keys, tty *os.File, err error) {
 // wide is the terminal's width in characters: the link must fit on one line.
 const wide = 4000
 
-// startLogin starts the CLI on a terminal, as the user whose login it is; nil = the program's own.
-func (c Config) startLogin(as *account, dir string, tty *os.File) (*Process, error) {
+// startLogin starts the CLI on a terminal, as the user whose login it is.
+func startLogin(c Config, as *account, dir string, tty *os.File) (*child, error) {
 	defer tty.Close() //nolint:errcheck // the CLI has its own copy
 	cmd := exec.Command(c.Command, "auth", "login")
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if as != nil {
-		cmd.SysProcAttr.Credential = as.credential
-	}
-	p := &Process{cmd: cmd, mark: markName + "=" + c.Instance + "/" + uuid.NewString(), exited: make(chan struct{})}
-	cmd.Env = append(c.environ(), "TERM=xterm", "BROWSER=true", p.mark) // a browser at this machine helps nobody
-	return p, house.start(p)
+	as.run(cmd)
+	p := newChild(cmd, c.Instance)
+	return p, p.start(append(c.environ(), "TERM=xterm", "BROWSER=true")) // a browser at this machine helps nobody
 }
 
 // login is the CLI's terminal while somebody logs in.
 type login struct {
-	p      *Process
+	p      *child
 	dialog Dialog
 	keys   *os.File
 	shown  chan string // pieces of what comes to the screen; closed at the end of it

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 )
 
@@ -117,9 +116,7 @@ func (a *asks) waiting() bool {
 // Answer answers a [ToolAsk] of the turn that runs. It reports false, and does nothing, when the ask was answered before
 // or needs no answer any more. It may be called at any time, also while an event is being handled.
 func (p *Process) Answer(id string, v Verdict) bool {
-	p.mu.Lock()
-	r := p.turn
-	p.mu.Unlock()
+	r := p.out.running()
 	if r == nil {
 		return false
 	}
@@ -127,35 +124,19 @@ func (p *Process) Answer(id string, v Verdict) bool {
 	if !ok {
 		return false
 	}
+	p.in.answer(id, v)
 	if v.Allow {
-		p.in.send(decided(id, object{"behavior": "allow", "updatedInput": v.Input}))
 		r.asks.tell(ToolAllowed{ID: q.Use, Name: q.Name})
 	} else {
-		p.in.send(decided(id, object{"behavior": "deny", "message": v.Why}))
 		r.asks.tell(ToolDenied{Name: q.Name})
 	}
 	return true
 }
 
-func decided(id string, response object) object {
-	return object{"type": "control_response", "response": object{"subtype": "success", "request_id": id, "response": response}}
-}
-
-// unheard is what the agent reads when it asks between turns or at the end of one.
-const unheard = "This needs a permission, and nobody is there who could be asked for it. Do not try it again or by other means. " +
-	"Tell the user what you wanted to do and why."
-
-// refuse answers a question that nobody hears.
-func (p *Process) refuse(q ToolAsk) {
-	p.in.send(decided(q.ID, object{"behavior": "deny", "message": unheard}))
-}
-
 // putInMode brings a process back into its permission mode: an approved plan has changed it, or the agent itself.
 func (p *Process) putInMode() {
 	if p.mode != "" && p.mode != p.spec.Mode && p.spec.Mode != "" {
-		p.in.send(object{"type": "control_request", "request_id": uuid.NewString(), "request": object{
-			"subtype": "set_permission_mode", "mode": p.spec.Mode,
-		}})
+		p.in.setMode(p.spec.Mode)
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
-
 	"magpie/internal/period"
 )
 
@@ -56,11 +54,12 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				in := &sink{}
-				p := &Process{cmd: gone, mark: markName + "=" + uuid.NewString(), limits: tc.limits, exited: make(chan struct{}), in: newInput(in)}
+				p := &Process{child: newChild(gone, ""), limits: tc.limits, in: newInput(in)}
+				p.out = &hearing{in: p.in}
 				defer func() { p.in.close(); <-p.in.done }()
 				r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newAsks(), stop: stopper{p: p}}
-				p.attach(r)
-				defer p.detach(r)
+				p.out.attach(r)
+				defer p.out.detach(r)
 				var events []Event
 				var end error
 				done := make(chan struct{})
@@ -76,7 +75,7 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 					})
 				}()
 				time.Sleep(tc.before)
-				p.deliver([]byte(askLine))
+				p.out.deliver([]byte(askLine))
 				time.Sleep(100 * time.Hour)
 				synctest.Wait()
 				if strings.Contains(in.String(), "interrupt") {

@@ -7,27 +7,22 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // Pool keeps the processes of all chats: one per chat at most, and never more than the configured number.
 // A chat's process waits for the next message for a while; when others need its place it goes.
 type Pool struct {
-	cfg   Config
-	slots *semaphore.Weighted // one per running turn; first come, first served
-	asks  *semaphore.Weighted // one per question that has a place, or waits for one
-	tasks sync.WaitGroup      // processes on their way out
+	cfg    Config
+	places *places
+	tasks  sync.WaitGroup // processes on their way out
 
 	mu      sync.Mutex
-	running int                 // turns, and processes on their way out
-	resting int                 // turns that have given their place away
-	waiting int                 // turns without a place
-	started int                 // processes, in all
-	living  map[*Process]bool   // processes that have not been ended
-	idle    []*idle             // the one that has waited longest first
+	running int               // turns, and processes on their way out
+	resting int               // turns that have given their place away
+	started int               // processes, in all
+	living  map[*Process]bool // processes that have not been ended
+	idle    bench
 	leaving map[string]*Process // by owner: on its way out
-	guests  []*guest            // questions that have a place; the one that came last goes first
 	closed  bool
 }
 
@@ -44,14 +39,7 @@ type PoolStats struct {
 func (pl *Pool) Stats() PoolStats {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	return PoolStats{Running: pl.running, Idle: len(pl.idle), Waiting: pl.waiting, Resting: pl.resting, Started: pl.started}
-}
-
-// idle is a process that waits for its chat's next message.
-type idle struct {
-	owner string
-	p     *Process
-	timer *time.Timer
+	return PoolStats{Running: pl.running, Idle: len(pl.idle), Waiting: pl.places.waiting(), Resting: pl.resting, Started: pl.started}
 }
 
 // ErrClosed says that the pool has been closed.
@@ -59,10 +47,7 @@ var ErrClosed = errors.New("claude: pool closed")
 
 // NewPool makes a pool. It starts nothing.
 func NewPool(c Config) *Pool {
-	return &Pool{
-		cfg: c, slots: semaphore.NewWeighted(int64(c.MaxProcesses)), asks: semaphore.NewWeighted(max(1, int64(c.MaxProcesses/2))),
-		living: map[*Process]bool{}, leaving: map[string]*Process{},
-	}
+	return &Pool{cfg: c, places: newPlaces(c.MaxProcesses), living: map[*Process]bool{}, leaving: map[string]*Process{}}
 }
 
 // Config is the configuration of the pool's processes.
@@ -75,9 +60,8 @@ func (pl *Pool) Places() int { return pl.cfg.MaxProcesses }
 func (pl *Pool) Living(owner, session string) bool {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	return slices.ContainsFunc(pl.idle, func(i *idle) bool {
-		return i.owner == owner && i.p.spec.Session == session && i.p.alive()
-	})
+	i := pl.idle.of(owner)
+	return i >= 0 && pl.idle[i].p.spec.Session == session && pl.idle[i].p.alive()
 }
 
 // Acquire returns a process for one turn of owner: the one that waits, if it is as spec wants it, else a new one. It
@@ -90,37 +74,15 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 		return nil, err
 	}
 	spec.Dir = dir
-	if err := pl.place(ctx); err != nil {
+	if err := pl.places.take(ctx); err != nil {
 		return nil, err
 	}
 	p, err := pl.acquire(ctx, owner, spec)
 	if err != nil {
-		pl.slots.Release(1)
+		pl.places.leave()
 		return nil, err
 	}
 	return p, nil
-}
-
-// place waits for a place. When there is none, a question has to leave its own.
-func (pl *Pool) place(ctx context.Context) error {
-	if pl.slots.TryAcquire(1) {
-		return nil
-	}
-	pl.mu.Lock()
-	pl.waiting++
-	if n := len(pl.guests); n > 0 {
-		pl.guests[n-1].leave(errGaveWay)
-		pl.guests = pl.guests[:n-1]
-	}
-	pl.mu.Unlock()
-	err := pl.slots.Acquire(ctx, 1)
-	pl.mu.Lock()
-	pl.waiting--
-	pl.mu.Unlock()
-	if err != nil {
-		return context.Cause(ctx)
-	}
-	return nil
 }
 
 func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
@@ -133,7 +95,7 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	}
 	var standing Standing
 	if spec.Resume { // no sooner: a process on its way out still writes its transcript
-		standing, err = pl.cfg.of(owner).Verify(spec.Dir, spec.Session, spec.prompts())
+		standing, err = pl.cfg.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.prompts())
 	}
 	spec.Known = nil // the process may outlive by far whoever asked for it
 	if err == nil {
@@ -190,8 +152,8 @@ func (pl *Pool) take(owner string, spec Spec) (p *Process, unfit []*Process, err
 	if old := pl.leaving[owner]; old != nil {
 		unfit = append(unfit, old)
 	}
-	if i := slices.IndexFunc(pl.idle, func(i *idle) bool { return i.owner == owner }); i >= 0 {
-		own := pl.remove(i)
+	if i := pl.idle.of(owner); i >= 0 {
+		own := pl.idle.remove(i)
 		if own.fits(spec) {
 			return own, nil, nil
 		}
@@ -199,20 +161,12 @@ func (pl *Pool) take(owner string, spec Spec) (p *Process, unfit []*Process, err
 	}
 	over := pl.running + len(pl.idle) - pl.cfg.MaxProcesses
 	for ; over > 0 && len(pl.idle) > 0; over-- {
-		unfit = append(unfit, pl.remove(0))
+		unfit = append(unfit, pl.idle.remove(0))
 	}
 	if over > 0 { // one that left without a place of its own is still on its way
 		unfit = slices.AppendSeq(unfit, maps.Values(pl.leaving))
 	}
 	return nil, unfit, nil
-}
-
-// remove takes the i-th idle process out of the list. The caller holds mu, and owns the process from now on.
-func (pl *Pool) remove(i int) *Process {
-	it := pl.idle[i]
-	it.timer.Stop()
-	pl.idle = slices.Delete(pl.idle, i, i+1)
-	return it.p
 }
 
 // Rest gives the place of a process whose turn waits for people to others: that may take long, and costs nothing but
@@ -227,7 +181,7 @@ func (pl *Pool) Rest(p *Process) {
 	p.resting = true
 	pl.resting++
 	pl.running--
-	pl.slots.Release(1)
+	pl.places.leave()
 }
 
 // Release gives a process back after its turn. It waits for the chat's next message, or ends.
@@ -240,7 +194,7 @@ func (pl *Pool) Release(owner string, p *Process) {
 	}
 	if pl.closed { // Close ends the process
 		pl.running--
-		pl.slots.Release(1)
+		pl.places.leave()
 		return
 	}
 	if !p.alive() || !p.reusable() || pl.cfg.KeepAlive.Duration == 0 {
@@ -249,7 +203,7 @@ func (pl *Pool) Release(owner string, p *Process) {
 	}
 	pl.running--
 	pl.keep(owner, p)
-	pl.slots.Release(1)
+	pl.places.leave()
 }
 
 // rested takes back a process that has no place. It waits like others if there is room for it. The caller holds mu.
@@ -260,7 +214,7 @@ func (pl *Pool) rested(owner string, p *Process) {
 	case pl.closed: // Close ends the process
 	case !p.alive() || !p.reusable() || pl.cfg.KeepAlive.Duration == 0 || pl.running+len(pl.idle) >= pl.cfg.MaxProcesses:
 		pl.running++
-		pl.retire(owner, p, pl.slots.TryAcquire(1))
+		pl.retire(owner, p, pl.places.try())
 	default:
 		pl.keep(owner, p)
 	}
@@ -269,29 +223,27 @@ func (pl *Pool) rested(owner string, p *Process) {
 // keep lets a process wait for its chat's next message. The caller holds mu.
 func (pl *Pool) keep(owner string, p *Process) {
 	it := &idle{owner: owner, p: p}
-	it.timer = time.AfterFunc(pl.cfg.KeepAlive.Duration, func() { pl.expire(it) })
+	it.timer = time.AfterFunc(pl.cfg.KeepAlive.Duration, func() {
+		pl.mu.Lock()
+		defer pl.mu.Unlock()
+		if i := slices.Index(pl.idle, it); i >= 0 {
+			pl.retireIdle(i)
+		}
+	})
 	pl.idle = append(pl.idle, it)
-}
-
-func (pl *Pool) expire(it *idle) {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	if i := slices.Index(pl.idle, it); i >= 0 {
-		pl.retireIdle(i)
-	}
 }
 
 // retireIdle sends the i-th idle process away. The caller holds mu.
 func (pl *Pool) retireIdle(i int) *Process {
 	owner := pl.idle[i].owner
-	p := pl.remove(i)
+	p := pl.idle.remove(i)
 	pl.running++
-	pl.retire(owner, p, pl.slots.TryAcquire(1))
+	pl.retire(owner, p, pl.places.try())
 	return p
 }
 
 // retire sends a process away. Until it is gone it counts as running, and its owner's next one waits for it. placed says
-// whether it holds a slot. The caller holds mu.
+// whether it holds a place. The caller holds mu.
 func (pl *Pool) retire(owner string, p *Process, placed bool) {
 	pl.leaving[owner] = p
 	pl.tasks.Go(func() {
@@ -303,7 +255,7 @@ func (pl *Pool) retire(owner string, p *Process, placed bool) {
 			delete(pl.leaving, owner)
 		}
 		if placed {
-			pl.slots.Release(1)
+			pl.places.leave()
 		}
 	})
 }
@@ -312,12 +264,12 @@ func (pl *Pool) retire(owner string, p *Process, placed bool) {
 func (pl *Pool) Drop(owner string) {
 	pl.mu.Lock()
 	var p *Process
-	if i := slices.IndexFunc(pl.idle, func(i *idle) bool { return i.owner == owner }); i >= 0 {
+	if i := pl.idle.of(owner); i >= 0 {
 		p = pl.retireIdle(i)
 	}
 	pl.mu.Unlock()
 	if p != nil {
-		<-p.closed
+		p.close(context.Background())
 	}
 }
 
@@ -327,7 +279,7 @@ func (pl *Pool) Close() {
 	pl.mu.Lock()
 	pl.closed = true
 	for len(pl.idle) > 0 {
-		pl.remove(0)
+		pl.idle.remove(0)
 	}
 	for p := range pl.living {
 		pl.tasks.Go(func() { pl.end(context.Background(), p) })
@@ -346,9 +298,4 @@ func (pl *Pool) Sweep(ctx context.Context) (killed int, err error) {
 		return Sweep(ctx, pl.cfg.Instance, a.credential.Uid)
 	}
 	return Sweep(ctx, pl.cfg.Instance)
-}
-
-// Recall is [Config.Recall] for the agents of owner.
-func (pl *Pool) Recall(owner, dir, session, id string) (Outcome, error) {
-	return pl.cfg.of(owner).Recall(dir, session, id)
 }

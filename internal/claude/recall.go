@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/google/uuid"
@@ -31,8 +30,8 @@ type Outcome struct {
 
 // Recall reads what became of the prompt with that id (see [Process.Run]) in a session that ran in the folder dir.
 // A transcript that is not there is an Outcome that knows nothing, not an error. The session must not be running.
-func (c Config) Recall(dir, session, id string) (Outcome, error) {
-	path, err := c.findTranscript(dir, session)
+func (t Transcripts) Recall(dir, session, id string) (Outcome, error) {
+	path, err := t.find(dir, session)
 	if err != nil || path == "" {
 		return Outcome{}, err
 	}
@@ -48,24 +47,6 @@ func (c Config) Recall(dir, session, id string) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
 	}
 	return o, nil
-}
-
-// findTranscript is the file of a session, or empty when there is none. The project may have moved, or have a name that
-// the CLI shortens; the session's id is unique all the same.
-func (c Config) findTranscript(dir, session string) (string, error) {
-	if err := uuid.Validate(session); err != nil {
-		return "", fmt.Errorf("session %q: %w", session, err)
-	}
-	if path, err := c.Transcript(dir, session); err == nil {
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	files, err := filepath.Glob(filepath.Join(c.configDir(), "projects", "*", session+".jsonl"))
-	if err != nil || len(files) == 0 {
-		return "", nil //nolint:nilerr // a folder's name that is no pattern finds nothing
-	}
-	return files[0], nil
 }
 
 // recall reads a transcript from its beginning. It keeps one line, the answer, and 16 bytes for each line.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"os"
 	"syscall"
 	"time"
 
@@ -16,24 +15,36 @@ import (
 // be answered: until then the agent waits, for ever.
 // When Run returns, nothing of the turn runs any more.
 //
-// id is a UUID that the CLI writes into its transcript with the prompt; [Config.Recall] finds the turn by it. The CLI
+// id is a UUID that the CLI writes into its transcript with the prompt; [Transcripts.Recall] finds the turn by it. The CLI
 // drops a prompt whose id its session holds already, without a word: Run would then wait for a result until the silence
 // is too long. So an id is used once per session.
 func (p *Process) Run(ctx context.Context, id, text string, images ...Image) iter.Seq2[Event, error] {
-	return p.turnOf(ctx, func() { p.ask(id, text, images) })
+	return p.turnOf(ctx, func() { p.in.ask(id, text, images) })
 }
 
 // turnOf is a turn that ask begins.
 func (p *Process) turnOf(ctx context.Context, ask func()) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newAsks(), stop: stopper{p: p}}
-		p.attach(r)
-		defer p.detach(r)
+		p.fresh = false
+		p.out.attach(r)
+		defer p.out.detach(r)
 		p.putInMode()
 		ask()
 		crash.At("prompt: sent")
 		r.loop(ctx, yield)
 	}
+}
+
+// run is one turn of a process.
+type run struct {
+	p     *Process
+	lines chan []byte
+	done  chan struct{}
+	dec   decoder
+	open  map[string]bool // tools that run
+	asks  *asks
+	stop  stopper
 }
 
 // loop runs until the turn has ended or the process has.
@@ -107,7 +118,7 @@ func (r *run) patience() time.Duration {
 func (r *run) line(line []byte, yield func(Event, error) bool) (ended, more bool) {
 	if q, ok := toolAsk(line); ok {
 		if r.stop.cause != nil {
-			r.p.refuse(q)
+			r.p.in.refuse(q)
 			return false, true
 		}
 		q.Mode = r.p.mode
@@ -181,7 +192,7 @@ func (s *stopper) begin(cause error) {
 	s.cause = cause
 	s.look()
 	s.timer = time.NewTimer(s.patience())
-	s.p.interrupt()
+	s.p.in.interrupt()
 }
 
 func (s *stopper) patience() time.Duration {
@@ -204,9 +215,9 @@ func (s *stopper) more() <-chan time.Time {
 // escalate takes the next step. It waits for nothing: the loop must go on reading, or the process could not end.
 func (s *stopper) escalate() {
 	s.look()
-	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if s.step < len(signals) {
-		_ = s.p.cmd.Process.Signal(signals[s.step]) // fails only when the process is gone
+		s.p.signal(signals[s.step])
 		s.step++
 	} else {
 		s.p.kill()
@@ -226,7 +237,7 @@ func (s *stopper) sweep() {
 		}
 	}
 	killAll(tools)
-	house.disown(s.p)
+	house.disown(s.p.child)
 }
 
 func (s *stopper) end() {

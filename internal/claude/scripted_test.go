@@ -36,7 +36,7 @@ func TestTheScriptedAgentSpeaksLikeTheCLI(t *testing.T) {
 		if a.text() != want || a.result.Failure != "" || a.result.Session != spec.Session || a.result.Model == "" || a.result.CostUSD <= 0 {
 			t.Errorf("turn %d: %q, %+v", turn, a.text(), a.result)
 		}
-		got, err := cfg.Recall(cfg.Project, spec.Session, id)
+		got, err := cfg.Transcripts("").Recall(cfg.Project, spec.Session, id)
 		if err != nil || !got.Ended || got.Text != want || got.Usage != a.result.Usage {
 			t.Errorf("turn %d recalled as %+v %v", turn, got, err)
 		}
@@ -59,7 +59,7 @@ func TestTheScriptedAgentWritesOnlyWhenAsked(t *testing.T) {
 	if a.err != nil || a.text() != "echo: go on" {
 		t.Fatalf("%q %v", a.text(), a.err)
 	}
-	path, err := cfg.Transcript(cfg.Project, spec.Session)
+	path, err := cfg.Transcripts("").Path(cfg.Project, spec.Session)
 	if err != nil {
 		t.Fatal(err)
 	}

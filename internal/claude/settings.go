@@ -23,10 +23,10 @@ var imposedSettings = map[string]json.RawMessage{
 // loginSettings are what the agent needs to know of [Config.Settings] when it is asked apart from the chats.
 var loginSettings = []string{"apiKeyHelper", "env", "awsAuthRefresh", "awsCredentialExport"}
 
-// readSettings reads [Config.Settings]: nil when there are none. The CLI passes over a file with a mistake without a word,
-// and with it over the rules of what is denied. So mistakes are found here.
-func (c Config) readSettings() (map[string]json.RawMessage, error) {
-	text := strings.TrimSpace(c.Settings)
+// readSettings reads [Config.Settings], the JSON itself or the path of its file: nil when there are none. The CLI passes
+// over a file with a mistake without a word, and with it over the rules of what is denied. So mistakes are found here.
+func readSettings(text string) (map[string]json.RawMessage, error) {
+	text = strings.TrimSpace(text)
 	if text == "" {
 		return nil, nil
 	}
@@ -163,8 +163,12 @@ func (c Config) settingsFile(name string) string { return filepath.Join(c.stateD
 
 // writeSettings writes the files that the CLI reads.
 func (c Config) writeSettings() error {
-	s, err := c.readSettings()
+	s, err := readSettings(c.Settings)
 	if err != nil || s == nil {
+		return err
+	}
+	as, err := c.account()
+	if err != nil {
 		return err
 	}
 	login := map[string]json.RawMessage{}
@@ -175,7 +179,7 @@ func (c Config) writeSettings() error {
 	}
 	maps.Copy(s, imposedSettings)
 	for name, content := range map[string]map[string]json.RawMessage{"settings": s, "login": login} {
-		if err := c.writePrivate(c.settingsFile(name), encode(content)); err != nil {
+		if err := as.writePrivate(c.settingsFile(name), encode(content)); err != nil {
 			return err
 		}
 	}

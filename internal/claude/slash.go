@@ -46,5 +46,5 @@ func (p *Process) Command(ctx context.Context, id, line string) iter.Seq2[Event,
 	if p.spec.Task != "" || !p.limits.TakesCommand(line) {
 		return p.Run(ctx, id, line)
 	}
-	return p.turnOf(ctx, func() { p.prompt(id, line) })
+	return p.turnOf(ctx, func() { p.in.prompt(id, line) })
 }

@@ -10,16 +10,48 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 )
 
-// Transcript is the file in which the CLI keeps a session that runs in the folder dir. The file need not exist.
-func (c Config) Transcript(dir, session string) (string, error) {
+// Transcripts are the files in which the CLI keeps its sessions.
+type Transcripts struct{ root string } // a folder for each project
+
+// Transcripts are those of owner's agents, which are those of all agents unless each chat has its own.
+func (c Config) Transcripts(owner string) Transcripts {
+	env := c.of(owner).environ()
+	home := env.value("CLAUDE_CONFIG_DIR")
+	if home == "" {
+		home = filepath.Join(env.value("HOME"), ".claude")
+	}
+	return Transcripts{filepath.Join(home, "projects")}
+}
+
+// Path is the file of a session that runs in the folder dir. It need not exist.
+func (t Transcripts) Path(dir, session string) (string, error) {
 	real, err := realDir(dir)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(c.configDir(), "projects", projectName(real), session+".jsonl"), nil
+	return filepath.Join(t.root, projectName(real), session+".jsonl"), nil
+}
+
+// find is the file of a session, or empty when there is none. The project may have moved, or have a name that
+// the CLI shortens; the session's id is unique all the same.
+func (t Transcripts) find(dir, session string) (string, error) {
+	if err := uuid.Validate(session); err != nil {
+		return "", fmt.Errorf("session %q: %w", session, err)
+	}
+	if path, err := t.Path(dir, session); err == nil {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(t.root, "*", session+".jsonl"))
+	if err != nil || len(files) == 0 {
+		return "", nil //nolint:nilerr // a folder's name that is no pattern finds nothing
+	}
+	return files[0], nil
 }
 
 // realDir is the folder as the CLI sees it: absolute and without symbolic links.
@@ -55,10 +87,10 @@ func projectName(dir string) string {
 // maxProjectName is the length from which on the CLI shortens a project's name by a hash that we do not know.
 const maxProjectName = 200
 
-// checkTranscript finds out early that a session cannot be resumed: before the CLI has spent its start-up time on it.
+// check finds out early that a session cannot be resumed: before the CLI has spent its start-up time on it.
 // What it lets pass may still fail; the CLI has the last word.
-func (c Config) checkTranscript(dir, session string) error {
-	path, err := c.Transcript(dir, session)
+func (t Transcripts) check(dir, session string) error {
+	path, err := t.Path(dir, session)
 	if err != nil {
 		return err
 	}
@@ -67,7 +99,7 @@ func (c Config) checkTranscript(dir, session string) error {
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		elsewhere, _ := filepath.Glob(filepath.Join(c.configDir(), "projects", "*", session+".jsonl"))
+		elsewhere, _ := filepath.Glob(filepath.Join(t.root, "*", session+".jsonl"))
 		if len(elsewhere) > 0 {
 			return &LostError{session, LostElsewhere}
 		}

@@ -22,13 +22,13 @@ type Standing struct {
 // be running.
 //
 // It reads the last turn only, from its end, so a long transcript costs no more than a short one.
-func (c Config) Verify(dir, session string, prompts []string) (Standing, error) {
-	if err := c.checkTranscript(dir, session); err != nil || len(prompts) == 0 {
+func (t Transcripts) Verify(dir, session string, prompts []string) (Standing, error) {
+	if err := t.check(dir, session); err != nil || len(prompts) == 0 {
 		return Standing{}, err
 	}
-	path, err := c.findTranscript(dir, session)
+	path, err := t.find(dir, session)
 	if err != nil || path == "" {
-		return Standing{}, err // as checkTranscript found: the CLI has the last word
+		return Standing{}, err // as check found: the CLI has the last word
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -47,16 +47,6 @@ func (c Config) Verify(dir, session string, prompts []string) (Standing, error) 
 		return Standing{}, &LostError{session, LostCorrupt}
 	}
 	return s, nil
-}
-
-// Verify is [Config.Verify] for the agents of owner.
-func (pl *Pool) Verify(owner, dir, session string, prompts []string) (Standing, error) {
-	return pl.cfg.VerifyOf(owner, dir, session, prompts)
-}
-
-// VerifyOf is [Config.Verify] for the agents of owner.
-func (c Config) VerifyOf(owner, dir, session string, prompts []string) (Standing, error) {
-	return c.of(owner).Verify(dir, session, prompts)
 }
 
 // errForeign says that a transcript ends with a prompt that nobody knows.

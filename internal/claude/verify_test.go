@@ -205,7 +205,7 @@ func TestVerifyWithoutATranscript(t *testing.T) {
 	dir := t.TempDir()
 	c := Config{Environ: []string{"HOME=" + dir}}
 	session := uuid.NewString()
-	path, err := c.Transcript(dir, session)
+	path, err := c.Transcripts("").Path(dir, session)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,11 +226,11 @@ func TestVerifyWithoutATranscript(t *testing.T) {
 			t.Fatal(err)
 		}
 		var lost *LostError
-		if got, err := c.Verify(dir, session, []string{uuid.NewString()}); !errors.As(err, &lost) || lost.Cause != step.want || got != (Standing{}) {
+		if got, err := c.Transcripts("").Verify(dir, session, []string{uuid.NewString()}); !errors.As(err, &lost) || lost.Cause != step.want || got != (Standing{}) {
 			t.Errorf("%s: %+v %v", step.name, got, err)
 		}
 	}
-	if got, err := c.Verify(dir, session, nil); got != (Standing{}) || err != nil {
+	if got, err := c.Transcripts("").Verify(dir, session, nil); got != (Standing{}) || err != nil {
 		t.Errorf("nothing to compare with: %+v %v", got, err)
 	}
 }
@@ -251,10 +251,10 @@ func TestVerifyInADeepFolder(t *testing.T) {
 	}
 	c := Config{Environ: []string{"HOME=" + home}}
 	sent := promptsOf(data)
-	if got, err := c.Verify(dir, session, sent); err != nil || got != (Standing{Prompt: sent[0], Whole: true}) {
+	if got, err := c.Transcripts("").Verify(dir, session, sent); err != nil || got != (Standing{Prompt: sent[0], Whole: true}) {
 		t.Errorf("%+v %v", got, err)
 	}
-	if got, err := c.Verify(dir, uuid.NewString(), sent); err != nil || got != (Standing{}) {
+	if got, err := c.Transcripts("").Verify(dir, uuid.NewString(), sent); err != nil || got != (Standing{}) {
 		t.Errorf("no such session: %+v %v", got, err)
 	}
 }

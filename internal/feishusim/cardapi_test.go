@@ -78,7 +78,9 @@ func TestStreamingModeClosesAndReopens(t *testing.T) {
 
 func TestCardLeftStreamingIsNotedAtTheEnd(t *testing.T) {
 	s := start(t, Config{})
-	newRest(t, s).newCard(card(true, markdown("md", "")))
+	c := newRest(t, s)
+	c.newCard(card(true, markdown("md", ""))).show(s.PrivateChat(s.AddUser("Tom")))
+	c.newCard(card(true, markdown("md", ""))) // nobody sees it
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

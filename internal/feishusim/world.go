@@ -136,7 +136,7 @@ func (w *world) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.cards {
-		if e.streaming {
+		if e.streaming && e.message != nil { // else nobody sees it: the answer to its creation was lost
 			e.streaming = false
 			w.rec.violate(RuleStreamingOn, 0, "card %s was still in streaming mode at the end", e.id)
 		}

@@ -77,7 +77,7 @@ type agent struct {
 }
 
 func (a *agent) openTranscript() error {
-	path, err := claude.Config{Environ: os.Environ()}.Transcript(".", a.session)
+	path, err := claude.Config{Environ: os.Environ()}.Transcripts("").Path(".", a.session)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,89 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// departed makes the people of a department be let in, and lets the platform fail to tell who they are.
+func (l *line) departed() *staff {
+	s := &staff{of: map[string][]string{"ou_1": {"od_dev"}, "ou_2": {"od_dev"}}, err: errors.New("down")}
+	l.bridge.SetAccess(Access{Owner: "ou_boss", Allow: []string{"od_dev"}})
+	l.bridge.access.staff = s
+	return s
+}
+
+// An edit that comes while it is not known whether its author may talk is delivered again.
+func TestAnEditWaitsUntilItsAuthorIsKnown(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.left("om_1", "hello")
+	s := l.departed()
+	edited := heard("om_1", "goodbye")
+	if err := l.bridge.Edited(t.Context(), edited); !errors.Is(err, s.err) {
+		t.Fatalf("taken in as %v", err)
+	}
+	s.err = nil
+	l.must(l.bridge.Edited(t.Context(), edited))
+	if n := l.count(`SELECT COUNT(*) FROM messages WHERE content LIKE '%goodbye%'`); n != 1 {
+		t.Errorf("%d messages say what was edited", n)
+	}
+}
+
+// group tells what was said in a group since a time.
+type group struct {
+	said  []chat.Incoming
+	since time.Time // that it was asked for last
+}
+
+func (g *group) Said(_ context.Context, _ chat.Key, _ chat.Kind, since time.Time, _ int) ([]chat.Incoming, error) {
+	g.since = since
+	var list []chat.Incoming
+	for _, m := range g.said {
+		if m.Time.After(since) {
+			list = append(list, m)
+		}
+	}
+	return list, nil
+}
+
+// What was said by somebody of whom it is not known whether he may talk is asked for again, from the same time on. What
+// others have said does not wait for it.
+func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
+	l := newLine(t, &recorder{})
+	s := l.departed()
+	began := time.Now().Add(-time.Hour)
+	said := func(id, who string) chat.Incoming {
+		return chat.Incoming{Key: room, Kind: chat.Group, ID: id, Text: id, Actor: chat.Actor{ID: who}, Time: began.Add(time.Minute)}
+	}
+	g := &group{said: []chat.Incoming{said("om_boss", "ou_boss"), said("om_1", "ou_1")}}
+	b := newBackground(Config{Groups: g, Context: l.bridge.cfg.Context}, l.bridge.db, l.bridge.access)
+	b.kept = func(text string) string { return text }
+	spoken := func(id string, at time.Time) db.Claim {
+		q := said(id, "ou_boss")
+		q.ToBot, q.Time = true, at
+		got, err := l.bridge.db.Accept(t.Context(), db.Entry{Incoming: q, Class: chat.Talk})
+		l.must(err)
+		l.sql(`UPDATE turns SET state = 'done'`)
+		return db.Claim{Turn: db.Turn{ID: got.Turn, Key: room}, Chat: db.Chat{Kind: chat.Group}}
+	}
+	heard := func() int { return l.count(`SELECT COUNT(*) FROM messages WHERE class = 'overheard'`) }
+	spoken("om_q1", began)
+	b.ask(t.Context(), spoken("om_q2", time.Now()))()
+	if n := heard(); n != 1 {
+		t.Fatalf("%d messages are known, want that of the owner", n)
+	}
+	s.err, b.rest = nil, time.Time{}
+	b.ask(t.Context(), spoken("om_q3", time.Now()))()
+	if n := heard(); n != 2 {
+		t.Errorf("%d messages are known; asked for those since %v, want %v", n, g.since, began)
+	}
+	b.ask(t.Context(), spoken("om_q4", time.Now()))()
+	if !g.since.After(began.Add(time.Minute)) {
+		t.Errorf("asked again for what is known, since %v", g.since)
+	}
+}

@@ -1,0 +1,124 @@
+package bridge
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/claude"
+)
+
+// session is the agent's session in which a turn is asked. Which one that is, and the name of the question in it, stand
+// in the turn itself.
+type session struct {
+	b       *Bridge
+	claim   *db.Claim
+	resume  bool             // it exists already
+	lost    claude.LostCause // why an earlier one was given up; empty = none was
+	prompts []db.Prompt      // with which it was compared
+	kept    db.Session       // what is stored of it, as the one that holds the turn; no ID = none does
+	logged  atomic.Value     // its id, in every line of the log
+}
+
+func newSession(b *Bridge, c *db.Claim) *session {
+	s := &session{b: b, claim: c, resume: c.Resume}
+	s.logged.Store(c.Turn.Session)
+	return s
+}
+
+// Run implements zerolog.Hook.
+func (s *session) Run(e *zerolog.Event, _ zerolog.Level, _ string) { e.Any("session", s.logged.Load()) }
+
+// here refuses a session that cannot be resumed here.
+func (s *session) here() error {
+	own := s.claim.Chat.Session.ID
+	if cause := s.b.cfg.away(s.claim.Chat); s.resume && own == s.claim.Turn.Session && cause != "" {
+		return &claude.LostError{Session: own, Cause: cause}
+	}
+	return nil
+}
+
+// known names the questions that the session may hold.
+func (s *session) known(ctx context.Context) []string {
+	s.prompts = known(ctx, s.b.db, *s.claim)
+	return names(s.prompts)
+}
+
+// stand tells how far the session, as the process has it, holds the conversation.
+func (s *session) stand(ctx context.Context, p *claude.Process) standing {
+	now := standing{turn: held(*s.claim), verified: true}
+	if p.Fresh() {
+		now = stand(*s.claim, s.resume, s.prompts, p.Standing())
+	}
+	if now.behind {
+		zerolog.Ctx(ctx).Warn().Int64("held", now.turn).Msg("session is behind; what it lacks comes from the History")
+	}
+	return now
+}
+
+// begun takes up that the session, by this id, is to hold the turn, in a working folder.
+func (s *session) begun(id, dir string) { s.kept = db.Session{ID: id, Node: s.b.cfg.Node, Cwd: dir} }
+
+// ended takes up what a result tells of the session.
+func (s *session) ended(r claude.Result) {
+	if s.kept.ID != "" && r.Session != "" {
+		s.kept.ID = r.Session
+	}
+	s.kept.Tokens, s.kept.Window = r.Held, r.Window
+}
+
+// lostWith is why the session cannot be gone on with after a result; nil = it can.
+func (s *session) lostWith(r claude.Result, acted bool) error {
+	lost := &claude.LostError{Session: s.claim.Turn.Session}
+	switch {
+	case r.Failure == claude.FailSession:
+		lost.Cause = claude.LostUnknown
+	case r.Failure == claude.FailTooLong && s.resume && !acted:
+		lost.Cause = claude.LostTooLong
+	default:
+		return nil
+	}
+	return lost
+}
+
+// forget gives the turn a new session in place of a lost one.
+func (s *session) forget(ctx context.Context, lost *claude.LostError) error {
+	zerolog.Ctx(ctx).Warn().Str("cause", string(lost.Cause)).
+		Msg("session lost; the conversation goes on from the History")
+	s.lost = lost.Cause
+	if lost.Cause == claude.LostMachine { // where it can be gone on with
+		return s.renew(ctx)
+	}
+	if err := s.b.db.Chats().ForgetSession(context.WithoutCancel(ctx), s.claim.Turn.Key, lost.Session); err != nil {
+		return err
+	}
+	return s.renew(ctx)
+}
+
+// rejoin makes a turn whose process died ready to begin again: in the same session once that has begun. One that may
+// have begun or not can be neither resumed nor begun again, so it is left.
+func (s *session) rejoin(ctx context.Context) error {
+	if s.resume || s.kept.ID != "" {
+		s.resume = true
+		return s.rename(ctx, s.claim.Turn.Session)
+	}
+	return s.renew(ctx)
+}
+
+// renew gives the turn a session that does not exist yet.
+func (s *session) renew(ctx context.Context) error {
+	s.resume, s.kept = false, db.Session{}
+	return s.rename(ctx, uuid.NewString())
+}
+
+// rename stores in which session the question is asked next, and gives it a new name: the CLI ignores one that the
+// session knows.
+func (s *session) rename(ctx context.Context, id string) error {
+	s.claim.Turn.Session, s.claim.Turn.Prompt = id, uuid.NewString()
+	s.logged.Store(id)
+	names := db.Names{Session: id, Prompt: s.claim.Turn.Prompt}
+	return s.b.db.Turns().Rename(context.WithoutCancel(ctx), s.claim.Turn.ID, names)
+}

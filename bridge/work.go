@@ -1,0 +1,66 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/crash"
+)
+
+// wake makes sure that somebody works for the chat.
+func (b *Bridge) wake(key chat.Key) {
+	if b.lanes.enter(key) {
+		b.turns.add(func(ctx context.Context) { b.work(ctx, key) })
+	}
+}
+
+// retryStore is the wait before the database is tried again.
+const retryStore = time.Second
+
+// work runs the chat's turns, one after the other, until there are none. Between two of them it lets other chats go first.
+func (b *Bridge) work(ctx context.Context, key chat.Key) {
+	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
+		names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: b.cfg.Node}
+		crash.At("turn: claiming")
+		claim, err := b.db.Turns().Claim(ctx, key, names, b.cfg.Context.Resumes())
+		switch {
+		case err == nil:
+			crash.At("turn: claimed")
+			b.runTurn(ctx, claim)
+			if b.turns.crowded() {
+				b.turns.add(func(ctx context.Context) { b.work(ctx, key) })
+				return
+			}
+		case errors.Is(err, db.ErrNotFound):
+			if b.lanes.leave(key) {
+				return
+			}
+		default:
+			b.log.Error().Err(err).Stringer("chat", key).Msg("next turn not found; trying again")
+			pause(ctx, retryStore)
+		}
+	}
+}
+
+// pause waits for d, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// runTurn answers a claimed turn.
+func (b *Bridge) runTurn(ctx context.Context, claim db.Claim) {
+	t := newTurn(b, claim)
+	log := b.log.With().Stringer("chat", claim.Turn.Key).Int64("turn", claim.Turn.ID).Logger().Hook(t.session)
+	defer b.purse.release(claim.Turn.ID)
+	t.run(log.WithContext(ctx))
+}

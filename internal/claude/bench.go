@@ -1,0 +1,29 @@
+package claude
+
+import (
+	"slices"
+	"time"
+)
+
+// bench is where processes wait for their chat's next message; the one that has waited longest comes first.
+type bench []*idle
+
+// idle is a process that waits for its chat's next message.
+type idle struct {
+	owner string
+	p     *Process
+	timer *time.Timer // until it has waited long enough
+}
+
+// of finds owner's process; -1 = it has none that waits.
+func (b bench) of(owner string) int {
+	return slices.IndexFunc(b, func(i *idle) bool { return i.owner == owner })
+}
+
+// remove takes the i-th process away. It is the caller's from now on.
+func (b *bench) remove(i int) *Process {
+	it := (*b)[i]
+	it.timer.Stop()
+	*b = slices.Delete(*b, i, i+1)
+	return it.p
+}

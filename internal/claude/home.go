@@ -1,0 +1,86 @@
+package claude
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The values of [Config.ConfigDir].
+const (
+	sharedDir  = "shared"
+	perChatDir = "per-chat"
+)
+
+// settingSources are what the CLI reads settings from.
+var settingSources = []string{"user", "project", "local"}
+
+func (c Config) checkPolicy() error {
+	var errs []error
+	for _, s := range c.SettingSources {
+		if !slices.Contains(settingSources, s) {
+			errs = append(errs, fmt.Errorf("[claude] setting_sources %q: want some of %s", s, strings.Join(settingSources, ", ")))
+		}
+	}
+	if c.ConfigDir != "" && c.ConfigDir != sharedDir && c.ConfigDir != perChatDir {
+		errs = append(errs, fmt.Errorf("[claude] config_dir %q: want %s or %s", c.ConfigDir, sharedDir, perChatDir))
+	}
+	if _, err := readSettings(c.Settings); err != nil {
+		errs = append(errs, err)
+	}
+	as, err := c.account()
+	return errors.Join(append(errs, err, as.check())...)
+}
+
+// Homes are the home folders of this program and of its agents.
+func (c Config) Homes() []string {
+	var list []string
+	for _, kv := range c.Environ {
+		if home, ok := strings.CutPrefix(kv, "HOME="); ok {
+			list = append(list, home)
+		}
+	}
+	if u, err := user.Current(); err == nil && u.HomeDir != "" {
+		list = append(list, u.HomeDir)
+	}
+	if a, err := c.account(); err == nil && a != nil {
+		list = append(list, a.home)
+	}
+	return list
+}
+
+// stateDir is the folder of what only agents need. Another user's agents could not reach it below the program's own.
+func (c Config) stateDir() string {
+	if c.User != "" {
+		return filepath.Join(c.environ().value("HOME"), ".magpie", c.Instance)
+	}
+	return c.State
+}
+
+// of is the configuration of one chat's agents.
+func (c Config) of(owner string) Config {
+	if c.ConfigDir != perChatDir {
+		return c
+	}
+	c.Env = maps.Clone(c.Env)
+	if c.Env == nil {
+		c.Env = map[string]string{}
+	}
+	sum := sha256.Sum256([]byte(owner)) // its key could not be the name of a folder everywhere
+	c.Env["CLAUDE_CONFIG_DIR"] = filepath.Join(c.stateDir(), "chats", hex.EncodeToString(sum[:12]))
+	return c
+}
+
+// Prepare writes what agents need that cannot be said in arguments. It is called before the first one starts.
+func (c Config) Prepare() error {
+	if c.ConfigDir == perChatDir && c.stateDir() == "" {
+		return errors.New("[claude] config_dir: no folder for the chats' own")
+	}
+	return c.writeSettings()
+}
