@@ -29,7 +29,7 @@ func approvalCard(a db.Approval, l lang) chat.Card {
 	c.Status = cardTexts.YourTurn.in(l)
 	c.Footer = fmt.Sprintf(approvalTexts.Bounds.in(l), strings.TrimSpace(span(a.Expires.Sub(a.Created), l)))
 	if a.Always != nil {
-		c.Footer += " " + fmt.Sprintf(approvalTexts.BoundsAlways.in(l), scope(*a.Always, l))
+		c.Footer += fmt.Sprintf(approvalTexts.BoundsAlways.in(l), scope(*a.Always, l))
 	}
 	button := func(label phrase, do string) chat.Button {
 		return chat.Button{Label: label.in(l), Danger: do == doRefuse, Action: chat.Action{Do: do, Turn: a.Turn, ID: actionID(a)}}

@@ -35,7 +35,7 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	if c.Body != want {
 		t.Errorf("body %q", c.Body)
 	}
-	if c.Footer != "30 分钟内没有人决定就视为拒绝。 “总是允许”只在本聊天、本项目有效：以 `git 'push'` 开头、只带常用选项的单条命令。" {
+	if c.Footer != "30 分钟内没有人决定就视为拒绝。“总是允许”只在本聊天、本项目有效：以 `git 'push'` 开头、只带常用选项的单条命令。" {
 		t.Errorf("footer %q", c.Footer)
 	}
 	if got := dos(c.Buttons); !reflect.DeepEqual(got, []string{doAllow, doAlways, doRefuse}) || !reflect.DeepEqual(dos(c.Form.Buttons), []string{doRefuse}) {
@@ -59,7 +59,7 @@ func TestWhatIsShownOfEachTool(t *testing.T) {
 	for _, tc := range []struct{ tool, input, want string }{
 		{"Write", `{"file_path":"/p/a/b.txt","content":"x\ny\n"}`, "**The agent wants to write a file (what it holds is replaced)**\n\n```\na/b.txt\n```\n\n```\nx\ny\n```\n"},
 		{"Write", `{"file_path":"/p2/b.txt","content":""}`, "**The agent wants to write a file (what it holds is replaced)**\n\n```\n/p2/b.txt\n```\n\n```\n\n```\n"},
-		{"Edit", `{"file_path":"/p/b.txt","old_string":"a\nb","new_string":"c\n","replace_all":true}`, "**The agent wants to edit a file (everywhere it says so)**\n\n```\nb.txt\n```\n\n```diff\n- a\n- b\n+ c\n```\n"},
+		{"Edit", `{"file_path":"/p/b.txt","old_string":"a\nb","new_string":"c\n","replace_all":true}`, "**The agent wants to edit a file (every place that says so)**\n\n```\nb.txt\n```\n\n```diff\n- a\n- b\n+ c\n```\n"},
 		{"Read", `{"file_path":"/etc/hostname"}`, "**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n"},
 		{"WebFetch", `{"url":"https://example.com/?a=b","prompt":"sum it up"}`, "**The agent wants to fetch a page**\n\n```\nhttps://example.com/?a=b\n```\n\nsum it up"},
 		{"WebSearch", `{"query":"magpies"}`, "**The agent wants to search the web**\n\n```\nmagpies\n```\n"},

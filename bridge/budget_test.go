@@ -201,7 +201,7 @@ func TestCostsAreShownByDay(t *testing.T) {
 			t.Fatalf("%q is not known", name)
 		}
 		got, err := p.report(t.Context(), room, s, zh)
-		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 2 次") || strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 2 {
+		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 2 次回答") || strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 2 {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 		if s.days > 1 && !strings.Contains(got, "`"+label+"`") {

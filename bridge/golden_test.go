@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -166,7 +167,7 @@ func stories() map[string]*story {
 }
 
 // askings are the cards by which people are asked what the agent may do.
-func askings() map[string]chat.Card {
+func askings() map[string]any {
 	asked := func(l lang, tool, input string, always *db.Permit, become db.Settlement) chat.Card {
 		at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 		return approvalCard(db.Approval{
@@ -182,21 +183,32 @@ func askings() map[string]chat.Card {
 		plan     = `{"plan":"1. 读 split.go\n2. 改边界判断\n3. 跑测试"}`
 	)
 	always := &db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm -rf build"}
-	return map[string]chat.Card{
-		"28-waiting-with-form":   asked(zh, claude.QuestionTool, question, nil, waits),
-		"29-waiting-with-choice": asked(zh, "Bash", remove, always, waits),
-		"54-asked-edit-en":       asked(en, "Edit", edit, nil, waits),
-		"55-asked-plan":          asked(zh, claude.PlanTool, plan, nil, waits),
-		"56-allowed":             asked(zh, "Bash", remove, always, db.Settlement{State: db.Approved, By: by}),
-		"48-refused-with-why":    asked(zh, "Bash", remove, nil, db.Settlement{State: db.Refused, By: by, Words: "先备份"}),
-		"49-nobody-decided-en":   asked(en, "Bash", remove, nil, db.Settlement{State: db.Expired}),
+	steps := ""
+	for n := range 7 { // of tables one card takes three
+		steps += fmt.Sprintf("## 第 %d 步\n\n| 文件 | 改动 |\n|---|---|\n| `step%d.go` | 拆开 |\n\n", n+1, n+1)
+	}
+	long, err := json.Marshal(input{"plan": steps})
+	if err != nil {
+		panic(err)
+	}
+	return map[string]any{
+		"69-asked-plan-of-several-pages": asked(zh, claude.PlanTool, string(long), nil, waits),
+		"28-waiting-with-form":           asked(zh, claude.QuestionTool, question, nil, waits),
+		"29-waiting-with-choice":         asked(zh, "Bash", remove, always, waits),
+		"54-asked-edit-en":               asked(en, "Edit", edit, nil, waits),
+		"55-asked-plan":                  asked(zh, claude.PlanTool, plan, nil, waits),
+		"56-allowed":                     asked(zh, "Bash", remove, always, db.Settlement{State: db.Approved, By: by}),
+		"48-refused-with-why":            asked(zh, "Bash", remove, nil, db.Settlement{State: db.Refused, By: by, Words: "先备份"}),
+		"49-nobody-decided-en":           asked(en, "Bash", remove, nil, db.Settlement{State: db.Expired}),
 	}
 }
 
 // Each card is what the file of its name says: the value that every platform draws.
 func TestCards(t *testing.T) {
-	cards := askings()
+	cards := replyCards(t)
+	maps.Copy(cards, askings())
 	cards["51-late"] = heldCard(7, zh, time.Now().Add(-3*time.Hour-time.Minute))
+	cards["67-edited"], cards["68-edited-en"] = editedCard(7, zh), editedCard(7, en)
 	for name, s := range stories() {
 		cards[name] = s.card(s.now)
 	}
@@ -244,7 +256,7 @@ func checkGoldenNames(t *testing.T, names []string) {
 }
 
 // readable is a card as indented JSON; text of several lines is a list of lines.
-func readable(t *testing.T, c chat.Card) []byte {
+func readable(t *testing.T, c any) []byte {
 	t.Helper()
 	data, err := json.Marshal(c)
 	if err != nil {

@@ -77,7 +77,7 @@ func TestMentionSetsTheRuleOfAGroup(t *testing.T) {
 			t.Errorf("%s: %q", tt.order, got)
 		}
 	}
-	if got := w.order(place{key: room, kind: chat.Private, who: "ou_1"}, "/mention all"); !strings.Contains(got, "单聊") {
+	if got := w.order(place{key: room, kind: chat.Private, who: "ou_1"}, "/mention all"); !strings.Contains(got, "私聊") {
 		t.Errorf("in a private chat: %q", got)
 	}
 	w.hear(group, "/mention all", true)

@@ -53,14 +53,14 @@ func TestChoices(t *testing.T) {
 	}
 	w.expect(w.order(alice, "/lang English"), "The language is set to: en")
 	w.expect(w.order(alice, "/lang fr"), "“fr” is not supported")
-	w.expect(w.order(alice, "/lang auto"), "好的，语言设置：默认")
+	w.expect(w.order(alice, "/lang auto"), "好的，语言已设为：默认")
 	if s := settings(); s.Lang != "" {
 		t.Errorf("%+v", s)
 	}
 
 	w.expect(w.order(team.by("ou_user"), "/model"), "现在的模型")
 	w.expect(w.order(team.by("ou_user"), "/model opus"), texts.ForAdmins.ZH)
-	w.expect(w.order(team.by("ou_user"), "/lang zh"), "语言设置")
+	w.expect(w.order(team.by("ou_user"), "/lang zh"), "语言已设为")
 	w.expect(w.order(team.by("ou_boss"), "/model opus"), "opus")
 	w.expect(w.order(team.by("ou_user"), "/mode"), "`plan`")
 	w.expect(w.order(team.by("ou_user"), "/mode plan"), texts.ForAdmins.ZH)

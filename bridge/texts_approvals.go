@@ -14,7 +14,7 @@ var approvalTexts = struct {
 	HelpAllow, ArgsAllow, AllowNone, AllowHead, AllowLine, AllowFoot, AllowUsage, AllowUnknown, AllowRevoked phrase
 }{
 	Over:          phrase{"这个请求已经处理过，或已失效。", "This request is settled or no longer valid."},
-	NotYours:      phrase{"只有提问的人或管理员可以决定。", "Only who asked the question, or an admin, can decide this."},
+	NotYours:      phrase{"只有提问的人或管理员可以决定。", "Only the person who asked, or an admin, can decide this."},
 	Noted:         phrase{"收到，正在处理…", "Got it, one moment…"},
 	Allowed:       phrase{"已允许", "Allowed"},
 	Answered:      phrase{"已提交", "Sent"},
@@ -27,7 +27,7 @@ var approvalTexts = struct {
 	AsksPlan:     phrase{"**助手提出了计划，批准后才会动手**", "**The agent has a plan, and begins once it is approved**"},
 	AsksQuestion: phrase{"**助手有问题要问你**", "**The agent has questions for you**"},
 	Bounds:       phrase{"%s内没有人决定就视为拒绝。", "It is refused when nobody decides within %s."},
-	BoundsAlways: phrase{"“总是允许”只在本聊天、本项目有效：%s。", "“Always” counts in this chat and project only: %s."},
+	BoundsAlways: phrase{"“总是允许”只在本聊天、本项目有效：%s。", " “Always” counts in this chat and project only: %s."},
 
 	AllowButton:        phrase{"允许一次", "Allow once"},
 	AlwaysButton:       phrase{"本聊天总是允许", "Always in this chat"},
@@ -46,10 +46,10 @@ var approvalTexts = struct {
 
 	WasAllowed:     phrase{"✅ %s 已允许", "✅ Allowed by %s"},
 	FromNowOn:      phrase{"从此在本聊天总是允许：%s", "Always allowed in this chat from now on: %s"},
-	WasRefused:     phrase{"🚫 %s 已拒绝，没有执行", "🚫 Denied by %s, it was not done"},
-	WasExpired:     phrase{"⌛ 没有人在时限内决定，没有执行", "⌛ Nobody decided in time, it was not done"},
-	WasWithdrawn:   phrase{"⏹ 这一轮已经结束，没有执行", "⏹ The turn is over, it was not done"},
-	WasLost:        phrase{"⚠️ 服务在等待时重启了，没有执行。需要的话请让助手继续", "⚠️ The service restarted while it waited, it was not done. Let the agent go on if you still want it"},
+	WasRefused:     phrase{"🚫 %s 已拒绝，没有执行", "🚫 Denied by %s; it was not done"},
+	WasExpired:     phrase{"⌛ 没有人在时限内决定，没有执行", "⌛ Nobody decided in time; it was not done"},
+	WasWithdrawn:   phrase{"⏹ 这一轮已经结束，没有执行", "⏹ The turn is over; it was not done"},
+	WasLost:        phrase{"⚠️ 服务在等待时重启了，没有执行。需要的话请让助手继续", "⚠️ The service restarted while it waited; it was not done. Let the agent go on if you still want it"},
 	WasApproved:    phrase{"✅ %s 已批准计划", "✅ Approved by %s"},
 	WasNotApproved: phrase{"✏️ %s 要求继续规划", "✏️ %s wants it to keep planning"},
 	WasAnswered:    phrase{"✅ %s 已回答", "✅ Answered by %s"},
@@ -61,8 +61,8 @@ var approvalTexts = struct {
 	RunsInBackground: phrase{"在后台运行命令", "run a command in the background"},
 	Writes:           phrase{"写入文件（原有内容会被替换）", "write a file (what it holds is replaced)"},
 	Edits:            phrase{"修改文件", "edit a file"},
-	EditsAll:         phrase{"修改文件（替换所有相同的地方）", "edit a file (everywhere it says so)"},
-	EditsNotebook:    phrase{"修改笔记本", "edit a notebook"},
+	EditsAll:         phrase{"修改文件（替换所有相同的地方）", "edit a file (every place that says so)"},
+	EditsNotebook:    phrase{"修改 Notebook 文件", "edit a notebook"},
 	Reads:            phrase{"读取文件", "read a file"},
 	Fetches:          phrase{"访问网页", "fetch a page"},
 	Searches:         phrase{"搜索网页", "search the web"},

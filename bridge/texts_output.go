@@ -13,7 +13,7 @@ var outputTexts = struct {
 
 	HelpMention:    phrase{"群里何时需要 @我", "when a group must mention me"},
 	ArgsMention:    phrase{"[提及｜全部｜命令]", "[mention|all|commands]"},
-	MentionPrivate: phrase{"单聊里不需要 @我，这个命令只用于群。", "In a private chat I need no mention; this command is for groups."},
+	MentionPrivate: phrase{"私聊里不需要 @我，这个命令只用于群。", "In a private chat I need no mention; this command is for groups."},
 	MentionNow:     phrase{"这个群的规则：%s\n可以改为 `/mention mention`、`/mention all` 或 `/mention commands`。", "The rule of this group: %s\nChange it by `/mention mention`, `/mention all` or `/mention commands`."},
 	MentionUsage: phrase{"用法：\n- `/mention mention` 只回答 @我 的消息\n- `/mention all` 回答所有消息\n- `/mention commands` 命令不用 @我，其他消息要 @我",
 		"Usage:\n- `/mention mention` I answer what mentions me\n- `/mention all` I answer everything\n- `/mention commands` commands need no mention, all else does"},
@@ -25,5 +25,5 @@ var outputTexts = struct {
 	GreetingMention: phrase{"大家好，我是 Claude Code 助手。@我 就可以提问，发送 `@我 /help` 查看能做什么。", "Hello, I am a Claude Code agent. Mention me to ask something; mention me with `/help` to see what I can do."},
 	GreetingAll:     phrase{"大家好，我是 Claude Code 助手。直接说就可以，发送 `/help` 查看能做什么。", "Hello, I am a Claude Code agent. Just talk to me; send `/help` to see what I can do."},
 	GreetingPrivate: phrase{"你好，我是 Claude Code 助手。直接把问题发给我就可以，发送 `/help` 查看能做什么。", "Hello, I am a Claude Code agent. Just send me your question; `/help` shows what I can do."},
-	AddedByStranger: phrase{"%s 把我加进了群“%s”。那里还不能和我说话；要允许的话，在这里发送 `/admin chats allow %s`。", "%s has added me to the group “%s”, which may not talk to me yet. To allow it, send `/admin chats allow %s` here."},
+	AddedByStranger: phrase{"%s 把我加进了群“%s”。那里的人还不能和我对话；要允许的话，在这里发送 `/admin chats allow %s`。", "%s has added me to the group “%s”, which may not talk to me yet. To allow it, send `/admin chats allow %s` here."},
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -378,5 +379,59 @@ func TestWhatPolicyAllowsIsNotAsked(t *testing.T) {
 				t.Errorf("answer %q", got)
 			}
 		})
+	}
+}
+
+// A change of 60 KB is shown whole, on as many cards as it takes; the last of them has the buttons, and none has any afterwards.
+func TestALongChangeIsShownWhole(t *testing.T) {
+	r := newRig(t)
+	var content strings.Builder
+	for n := 1; content.Len() < 59_000; n++ {
+		fmt.Fprintf(&content, "%04d %s\n", n, strings.Repeat("x", 40))
+	}
+	r.calls(modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Claude.Project, "long.txt"), "content": content.String()}), modelsim.Text("写好了"))
+	id := r.sim.Say(r.chat, r.user, "写一个长文件")
+	var cards []feishusim.Message
+	r.await("the cards that ask", func(v *feishusim.View) bool {
+		if cards = replies(v, r.chat, id); len(cards) < 2 {
+			return false
+		}
+		cards = cards[1:] // the first one is the turn's
+		return offers(cards[len(cards)-1], doAllow)
+	})
+	if len(cards) < 3 {
+		t.Fatalf("%d cards", len(cards))
+	}
+	var shown strings.Builder
+	for i, c := range cards {
+		shown.WriteString(c.Text() + "\n")
+		if hasButtons(c) != (i == len(cards)-1) {
+			t.Errorf("buttons of card %d of %d: %v", i+1, len(cards), hasButtons(c))
+		}
+	}
+	rest := shown.String()
+	for line := range strings.Lines(content.String()) {
+		_, after, ok := strings.Cut(rest, line)
+		if !ok {
+			t.Fatalf("%q is not shown in its place", line)
+		}
+		rest = after
+	}
+	if r.project("long.txt") != "" {
+		t.Fatal("it was written before anybody allowed it")
+	}
+	last := cards[len(cards)-1]
+	if got := r.press(last, doAllow); !strings.Contains(got, "已允许") {
+		t.Errorf("told %q", got)
+	}
+	r.turnDone(r.chat, id)
+	r.closed(last, "小明 已允许")
+	if r.project("long.txt") != content.String() {
+		t.Error("what was written is not what was shown")
+	}
+	for _, c := range cards {
+		if now, ok := r.sim.Message(c.ID); !ok || hasButtons(now) || now.Last().Streaming {
+			t.Errorf("afterwards a card says %s", now.Last().Card)
+		}
 	}
 }

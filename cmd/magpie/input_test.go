@@ -146,81 +146,248 @@ func TestAnEditedQuestionIsAnsweredOnRequest(t *testing.T) {
 	})
 }
 
-// everyForm is a message of every form, and how it is told to the agent.
-func everyForm(picture, file string) []struct{ form, content, told string } {
-	return []struct{ form, content, told string }{
-		{"text", `{"text":"你好"}`, "你好"},
-		{"post", fmt.Sprintf(`{"title":"计划","content":[[{"tag":"text","text":"看"},{"tag":"img","image_key":%q},{"tag":"file","file_key":%q,"file_name":"p.txt"}]]}`, picture, file), "看[图片 1][文件 p.txt]"},
-		{"image", fmt.Sprintf(`{"image_key":%q}`, picture), "[图片 1]"},
-		{"file", fmt.Sprintf(`{"file_key":%q,"file_name":"a.txt"}`, file), "[文件 a.txt]"},
-		{"folder", `{"file_key":"file_v3_x","file_name":"stuff"}`, "[文件夹 stuff]"},
-		{"audio", fmt.Sprintf(`{"file_key":%q,"duration":2000}`, file), "[语音 2 秒]"},
-		{"media", fmt.Sprintf(`{"file_key":%q,"image_key":"img_x","file_name":"a.mp4","duration":3000}`, file), "[视频 a.mp4 3 秒]"},
-		{"sticker", `{"file_key":"file_v3_y"}`, "[表情包]"},
-		{"interactive", `{"title":"构建","elements":[[{"tag":"text","text":"失败"}]]}`, "[卡片 构建]\n失败"},
-		{"location", `{"name":"北京","longitude":"116","latitude":"39"}`, "[位置 北京]"},
-		{"share_user", `{"user_id":"ou_x"}`, "[名片]"},
-		{"share_chat", `{"chat_id":"oc_x"}`, "[群名片]"},
-		{"share_calendar_event", `{"summary":"例会","start_time":"0","end_time":"0"}`, "[日程 例会]"},
-		{"video_chat", `{"topic":"站会"}`, "[视频会议 站会]"},
-		{"todo", `{"summary":{"title":"写报告","content":[]}}`, "[任务 写报告]"},
-		{"vote", `{"topic":"吃什么","options":["面","饭"]}`, "[投票 吃什么]\n- 面"},
+// form is a message of one form, and how it is told to the agent.
+type form struct {
+	name, content, told string
+	files               bool // it brings files: in groups they belong to the question that follows
+}
+
+// everyForm is a message of every form that can be read.
+func everyForm(picture, file string) []form {
+	return []form{
+		{"text", `{"text":"你好"}`, "你好", false},
+		{"post", fmt.Sprintf(`{"title":"计划","content":[[{"tag":"text","text":"看"},{"tag":"img","image_key":%q},{"tag":"file","file_key":%q,"file_name":"p.txt"}]]}`, picture, file), "看[图片 1][文件 p.txt]", true},
+		{
+			"post", `{"title":"","content":[[{"tag":"text","text":"重点","style":["bold"]},{"tag":"a","text":"链接","href":"https://a.example"},{"tag":"at","user_id":"ou_x","user_name":"小刚"},{"tag":"emotion","emoji_type":"SMILE"}],[{"tag":"code_block","language":"GO","text":"x := 1"}],[{"tag":"hr"}]]}`,
+			"**重点**[链接](https://a.example)@小刚[SMILE]\n```go\nx := 1\n```\n", false,
+		},
+		{"post", fmt.Sprintf(`{"title":"","content":[[{"tag":"text","text":"片子"},{"tag":"media","file_key":%q,"image_key":"img_x"}]]}`, file), "片子[视频]", true},
+		{"image", fmt.Sprintf(`{"image_key":%q}`, picture), "[图片 1]\n", true},
+		{"file", fmt.Sprintf(`{"file_key":%q,"file_name":"a.txt"}`, file), "[文件 a.txt]", true},
+		{"folder", `{"file_key":"file_v3_x","file_name":"stuff"}`, "[文件夹 stuff]", false},
+		{"audio", fmt.Sprintf(`{"file_key":%q,"duration":2000}`, file), "[语音 2 秒]", true},
+		{"media", fmt.Sprintf(`{"file_key":%q,"image_key":"img_x","file_name":"a.mp4","duration":3000}`, file), "[视频 a.mp4 3 秒]", true},
+		{"sticker", `{"file_key":"file_v3_y"}`, "[表情包]", false},
+		{"interactive", `{"title":"构建","elements":[[{"tag":"text","text":"失败"}]]}`, "[卡片 构建]\n失败", false},
+		{"location", `{"name":"北京","longitude":"116","latitude":"39"}`, "[位置 北京]", false},
+		{"share_user", `{"user_id":"ou_x"}`, "[名片]", false},
+		{"share_chat", `{"chat_id":"oc_x"}`, "[群名片]", false},
+		{"share_calendar_event", `{"summary":"例会","start_time":"0","end_time":"0"}`, "[日程 例会]", false},
+		{"calendar", `{"summary":"周会","start_time":"0","end_time":"0"}`, "[日程 周会]", false},
+		{"general_calendar", `{"summary":"月会","start_time":"0","end_time":"0"}`, "[日程 月会]", false},
+		{"video_chat", `{"topic":"站会"}`, "[视频会议 站会]", false},
+		{"todo", `{"summary":{"title":"写报告","content":[]}}`, "[任务 写报告]", false},
+		{"vote", `{"topic":"吃什么","options":["面","饭"]}`, "[投票 吃什么]\n- 面", false},
+	}
+}
+
+// venue is where people talk.
+type venue struct {
+	name    string
+	mention chat.MentionRule // of groups
+}
+
+var venues = []venue{{"private", ""}, {"group", chat.MentionOnly}, {"topic", chat.MentionOnly}}
+
+// in makes a room at a venue, and says how a message gets there.
+func (r *rig) in(where venue) (room string, opts []feishusim.SendOption) {
+	r.Helper()
+	if where.name == "private" {
+		return r.chat, nil
+	}
+	room = r.sim.Group("测试群", r.user)
+	if where.name == "topic" {
+		root, _ := r.sim.Message(r.sim.Say(room, r.user, "话题", feishusim.Thread(feishusim.NewThread)))
+		r.heard(root.ID)
+		if where.mention == chat.MentionNone {
+			r.answer(room, root.ID)
+			r.turns(1)
+		}
+		opts = append(opts, feishusim.Thread(root.ThreadID))
+	}
+	return room, opts
+}
+
+// turns waits until so many turns have ended.
+func (r *rig) turns(n int) {
+	r.Helper()
+	r.until("the ends of the turns", func() bool { return strings.Count(r.logs.String(), "turn ended") == n })
+}
+
+// with are the options of one message beside those of its venue.
+func with(opts []feishusim.SendOption, more ...feishusim.SendOption) []feishusim.SendOption {
+	return append(slices.Clone(opts), more...)
+}
+
+// prompts waits until the agent was told a text, and returns all that it was told until then.
+func (r *rig) prompts(text string) string {
+	r.Helper()
+	var all strings.Builder
+	for !strings.Contains(all.String(), text) {
+		select {
+		case b := <-r.built:
+			all.WriteString(contextmgr.Prefix(contextmgr.Context{Background: b.Prompt.Background}, b.Prompt.Kind, b.Prompt.Current) + "\n")
+		case <-time.After(patience):
+			r.Fatalf("the agent was not asked; visible:\n%s", r.transcript())
+		}
+	}
+	return all.String()
+}
+
+// inOrder fails when a text does not hold all of these parts, one behind the other.
+func (r *rig) inOrder(text string, parts ...string) {
+	r.Helper()
+	rest := text
+	for _, part := range parts {
+		_, after, ok := strings.Cut(rest, part)
+		if !ok {
+			r.Fatalf("%q is not told, or in another order:\n%s", part, text)
+		}
+		rest = after
 	}
 }
 
 // Whatever people send, alone and mixed, the agent is told of it in the order in which it was sent: at once in private, in
-// groups and topics when somebody speaks to the bot.
+// groups and topics when somebody speaks to the bot. There files come with the question, and words before it.
 func TestEveryFormOfMessageIsTold(t *testing.T) {
-	for _, place := range []string{"private", "group", "topic"} {
-		t.Run(place, func(t *testing.T) {
+	for _, where := range venues {
+		t.Run(where.name, func(t *testing.T) {
 			r := newRig(t, withFiles, func(c *config) {
 				c.Claude = claudetest.ScriptedConfig(t)
 				c.Feishu.Topics, c.Context.AutoChatContext = true, 100
 			})
-			room, opts := r.chat, []feishusim.SendOption(nil)
-			if place != "private" {
-				room = r.sim.Group("测试群", r.user)
-			}
-			if place == "topic" {
-				root, _ := r.sim.Message(r.sim.Say(room, r.user, "话题", feishusim.Thread(feishusim.NewThread)))
-				r.heard(root.ID)
-				opts = append(opts, feishusim.Thread(root.ThreadID))
-			}
+			room, opts := r.in(where)
 			picture := r.sim.Upload("x.png", "image/png", aPicture(t))
 			file := r.sim.Upload("a.txt", "text/plain", []byte("words"))
 			forms := everyForm(picture, file)
 			at := time.Now()
 			for i, f := range forms {
-				sent := append(slices.Clone(opts), feishusim.Time(at.Add(time.Duration(i)*time.Millisecond)))
-				r.heard(r.sim.Send(room, r.user, f.form, json.RawMessage(f.content), sent...))
+				r.heard(r.sim.Send(room, r.user, f.name, json.RawMessage(f.content), with(opts, feishusim.Time(at.Add(time.Duration(i)*time.Millisecond)))...))
 			}
-			passed := r.sim.Forward(room, r.user, []string{r.sim.Say(r.chat, r.user, "/status")}, append(slices.Clone(opts), feishusim.Time(at.Add(50*time.Millisecond)))...)
-			r.heard(passed)
-			last := append(slices.Clone(opts), feishusim.Mention(), feishusim.Time(at.Add(time.Second)))
-			r.sim.Say(room, r.user, "都看到了吗？", last...)
-			var told strings.Builder
-			for !strings.Contains(told.String(), "都看到了吗？") {
-				select {
-				case b := <-r.built:
-					told.WriteString(contextmgr.Prefix(contextmgr.Context{Background: b.Prompt.Background}, b.Prompt.Kind, b.Prompt.Current) + "\n")
-				case <-time.After(patience):
-					t.Fatalf("the agent was not asked; visible:\n%s", r.transcript())
+			r.heard(r.sim.Forward(room, r.user, []string{r.sim.Say(r.chat, r.user, "/status")}, with(opts, feishusim.Time(at.Add(50*time.Millisecond)))...))
+			r.sim.Say(room, r.user, "都看到了吗？", with(opts, feishusim.Mention(), feishusim.Time(at.Add(time.Second)))...)
+			told := r.prompts("都看到了吗？")
+			var words, files, all []string
+			for _, f := range append(forms, form{"merge_forward", "", "> /status", true}) {
+				all = append(all, f.told)
+				if f.files {
+					files = append(files, f.told)
+				} else {
+					words = append(words, f.told)
 				}
 			}
-			rest := told.String()
-			for _, f := range append(forms, struct{ form, content, told string }{"merge_forward", "", "> /status"}) {
-				if place == "private" { // in groups files come with the question, and words before it
-					_, after, ok := strings.Cut(rest, f.told)
-					if rest = after; !ok {
-						t.Fatalf("%s is not told, or in another order:\n%s", f.form, told.String())
+			if where.name == "private" {
+				r.inOrder(told, append(all, "都看到了吗？")...)
+			} else {
+				r.inOrder(told, slices.Concat(words, []string{"\n# 当前问题\n"}, files, []string{"都看到了吗？"})...)
+			}
+			if n := strings.Count(told, "没有取到"); n != 0 {
+				t.Errorf("%d files were not fetched:\n%s", n, told)
+			}
+		})
+	}
+}
+
+// What cannot be read is not passed over in silence: in private its author is told at once, in groups and topics the agent
+// knows that there was something. What the platform itself says in a chat is for nobody.
+func TestFormsThatCannotBeRead(t *testing.T) {
+	const polite = "暂时还不能阅读这种消息"
+	for _, where := range venues {
+		t.Run(where.name, func(t *testing.T) {
+			r := newRig(t, func(c *config) {
+				c.Claude = claudetest.ScriptedConfig(t)
+				c.Feishu.Topics, c.Context.AutoChatContext = true, 100
+			})
+			room, opts := r.in(where)
+			var sent []string
+			for _, f := range []form{{name: "hongbao", content: `{"text":"[红包]"}`}, {name: "system", content: `{"template":"小明 改了群名"}`}, {name: "hologram", content: `{"x":1}`}} {
+				sent = append(sent, r.sim.Send(room, r.user, f.name, json.RawMessage(f.content), opts...))
+				r.heard(sent[len(sent)-1])
+			}
+			r.sim.Say(room, r.user, "看到了吗？", with(opts, feishusim.Mention())...)
+			told := r.prompts("看到了吗？")
+			if where.name == "private" {
+				for _, id := range []string{sent[0], sent[2]} {
+					if got := said(r.answer(room, id)); !strings.Contains(got, polite) {
+						t.Errorf("answer %q", got)
 					}
-				} else if !strings.Contains(rest, f.told) {
-					t.Errorf("%s is not told:\n%s", f.form, rest)
+				}
+			} else {
+				r.inOrder(told, "[红包]", "[hologram]", "\n# 当前问题\n", "看到了吗？")
+			}
+			if strings.Contains(told, "群名") || strings.Contains(told, "[system]") {
+				t.Errorf("the agent was told what the platform says: %s", told)
+			}
+			for _, m := range r.sim.Messages(room) {
+				if m.FromBot && (m.ParentID == sent[1] || where.name != "private" && strings.Contains(m.Text(), polite)) {
+					t.Errorf("the bot says %q", m.Text())
 				}
 			}
-			if n := strings.Count(told.String(), "没有取到"); n != 0 {
-				t.Errorf("%d files were not fetched:\n%s", n, told.String())
+		})
+	}
+}
+
+// While the bot is busy people send several things in quick succession. However they arrive, the agent is told of all of
+// them at once, in the order in which they were sent.
+func TestABurstIsToldInItsOrder(t *testing.T) {
+	for _, where := range append(venues, venue{"group", chat.MentionNone}, venue{"topic", chat.MentionNone}) {
+		t.Run(where.name+" "+string(where.mention), func(t *testing.T) {
+			r := newRig(t, withFiles, func(c *config) { c.Feishu.Topics, c.Feishu.GroupMention = true, where.mention })
+			room, opts := r.in(where)
+			mute := where.mention == chat.MentionOnly // what cannot mention the bot is not for it
+			picture := r.sim.Upload("x.png", "image/png", aPicture(t))
+			file := r.sim.Upload("a.txt", "text/plain", []byte("words"))
+			free := make(chan struct{})
+			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Hold(free), modelsim.Text("好")}})
+			asked := func(text string) bool { return r.agentRead(text) }
+			r.sim.Say(room, r.user, "开始", with(opts, feishusim.Mention())...)
+			r.awaitModel("the first question", func(all []modelsim.Request) bool { return len(all) > 0 && asked("开始") })
+			before := len(r.model.Requests())
+
+			at := time.Now()
+			var sent []string
+			send := func(form, content string, more ...feishusim.SendOption) string {
+				more = append(more, feishusim.Mention(), feishusim.Time(at.Add(time.Duration(len(sent))*time.Millisecond)))
+				sent = append(sent, r.sim.Send(room, r.user, form, json.RawMessage(content), with(opts, more...)...))
+				return sent[len(sent)-1]
 			}
+			one := send("text", `{"text":"第一句"}`)
+			want := []string{"第一句"}
+			send("post", fmt.Sprintf(`{"title":"","content":[[{"tag":"text","text":"第二句"},{"tag":"img","image_key":%q}]]}`, picture))
+			want = append(want, "第二句[图片 1]")
+			id := send("file", fmt.Sprintf(`{"file_key":%q,"file_name":"三.txt"}`, file))
+			want = append(want, "[文件 三.txt]")
+			if mute { // it belongs to the question that follows
+				r.heard(id)
+			}
+			send("text", `{"text":"第四句"}`)
+			want = append(want, "第四句")
+			if where.name != "topic" {
+				send("text", `{"text":"第五句"}`, feishusim.ReplyTo(one))
+				want = append(want, "> 引用 小明 的消息：\n> 第一句", "第五句")
+			}
+			if !mute {
+				send("sticker", `{"file_key":"file_v3_y"}`)
+				send("audio", fmt.Sprintf(`{"file_key":%q,"duration":2000}`, file))
+				want = append(want, "[表情包]", "[语音 2 秒]")
+			}
+			send("text", `{"text":"最后一句"}`)
+			want = append(want, "最后一句")
+			for _, id := range sent {
+				r.heard(id)
+			}
+			close(free)
+			r.awaitModel("the second question", func(all []modelsim.Request) bool { return len(all) > before && asked("最后一句") })
+			all := r.model.Requests()[before:]
+			_, current, ok := contextmgr.ParsePrefix(all[0].LastUser())
+			if !ok {
+				current = all[0].LastUser()
+			}
+			r.inOrder(current, want...)
+			if len(all) != 1 || shownPictures(all[0]) != 1 {
+				t.Errorf("the model was asked %d times, with %d pictures", len(all), shownPictures(all[0]))
+			}
+			r.turns(before + 1) // each asks the model once
 		})
 	}
 }

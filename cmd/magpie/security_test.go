@@ -255,7 +255,7 @@ func TestBudgetsEndToEnd(t *testing.T) {
 	if n := len(r.model.Requests()) - asked; n != 1 {
 		t.Errorf("the model was asked %d times more", n)
 	}
-	if got := r.ask("/费用 周"); !strings.Contains(got, "█") || !strings.Contains(got, "2 次") || !strings.Contains(got, "你：已用 $") {
+	if got := r.ask("/费用 周"); !strings.Contains(got, "█") || !strings.Contains(got, "2 次回答") || !strings.Contains(got, "你：已用 $") {
 		t.Errorf("/cost: %q", got)
 	}
 	if got := r.ask("/admin cost"); !strings.Contains(got, "管理员") || strings.Contains(got, "$") {
@@ -279,7 +279,7 @@ func TestAdminsLetGroupsIn(t *testing.T) {
 	in := func(who feishusim.User, text string) string {
 		return said(r.answer(group, r.sim.Say(group, who, text, feishusim.Mention())))
 	}
-	if got := in(r.user, "/whoami"); !strings.Contains(got, r.user.OpenID) || !strings.Contains(got, "feishu:chat:"+group) || !strings.Contains(got, "主人") {
+	if got := in(r.user, "/whoami"); !strings.Contains(got, r.user.OpenID) || !strings.Contains(got, "feishu:chat:"+group) || !strings.Contains(got, "所有者") {
 		t.Errorf("/whoami: %q", got)
 	}
 	r.sim.Say(group, red, "数到 3", feishusim.Mention())

@@ -191,29 +191,28 @@ func (a *imAPI) edit(q *request) (any, *refusal) {
 
 // change runs f on a message of the bot and answers with the message.
 func (a *imAPI) change(q *request, f func(*message) *refusal) (any, *refusal) {
-	w := a.world
-	defer w.notify.bump()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	m, bad := w.reachable(q.PathValue("message_id"), codeRecalled)
-	if bad != nil {
-		return nil, bad
-	}
-	if !m.FromBot {
-		return nil, refuse(RulePermission, codeNotSender, "The operator is not the sender of the message.")
-	}
-	if _, ok := a.limit.take(time.Now(), quota{"message " + m.ID, a.limits.MessagePerSecond, time.Second}); !ok {
-		return nil, refuse(RuleRate, codeChatFrequency, "trigger frequency limit of the message")
-	}
-	if bad := f(m); bad != nil {
-		return nil, bad
-	}
-	m.updated = time.Now()
-	return m.data(w.tenant, false), nil
+	return a.own(q, refuse(RulePermission, codeNotSender, "The operator is not the sender of the message."), func(m *message) (any, *refusal) {
+		if _, ok := a.limit.take(time.Now(), quota{"message " + m.ID, a.limits.MessagePerSecond, time.Second}); !ok {
+			return nil, refuse(RuleRate, codeChatFrequency, "trigger frequency limit of the message")
+		}
+		if bad := f(m); bad != nil {
+			return nil, bad
+		}
+		m.updated = time.Now()
+		return m.data(a.world.tenant, false), nil
+	})
 }
 
 // recall takes back a message of the bot (doc: im-v1/message/delete).
 func (a *imAPI) recall(q *request) (any, *refusal) {
+	return a.own(q, refuse(RulePermission, codeNoRecall, "No permission to recall this message."), func(m *message) (any, *refusal) {
+		m.recall()
+		return map[string]any{}, nil
+	})
+}
+
+// own runs f on the message that q names, which must be the bot's.
+func (a *imAPI) own(q *request, foreign *refusal, f func(*message) (any, *refusal)) (any, *refusal) {
 	w := a.world
 	defer w.notify.bump()
 	w.mu.Lock()
@@ -223,8 +222,7 @@ func (a *imAPI) recall(q *request) (any, *refusal) {
 		return nil, bad
 	}
 	if !m.FromBot {
-		return nil, refuse(RulePermission, codeNoRecall, "No permission to recall this message.")
+		return nil, foreign
 	}
-	m.recall()
-	return map[string]any{}, nil
+	return f(m)
 }

@@ -40,6 +40,13 @@ func (a *reactionAPI) create(q *request) (any, *refusal) {
 }
 
 func (a *reactionAPI) add(messageID, emoji string) (any, *event, *refusal) {
+	return a.on(messageID, func(m *message) (*reaction, string, *refusal) {
+		return m.react(a.world.bot, User{}, emoji), eventReactionCreated, nil
+	})
+}
+
+// on changes the reactions of a message, and tells of the change.
+func (a *reactionAPI) on(messageID string, change func(*message) (*reaction, string, *refusal)) (any, *event, *refusal) {
 	w := a.world
 	defer w.notify.bump()
 	w.mu.Lock()
@@ -48,8 +55,11 @@ func (a *reactionAPI) add(messageID, emoji string) (any, *event, *refusal) {
 	if bad != nil {
 		return nil, nil, bad
 	}
-	r := m.react(w.bot, User{}, emoji)
-	return r.data(), w.reacted(eventReactionCreated, m, r), nil
+	r, kind, bad := change(m)
+	if bad != nil {
+		return nil, nil, bad
+	}
+	return r.data(), w.reacted(kind, m, r), nil
 }
 
 func (a *reactionAPI) delete(q *request) (any, *refusal) {
@@ -61,26 +71,20 @@ func (a *reactionAPI) delete(q *request) (any, *refusal) {
 }
 
 func (a *reactionAPI) remove(messageID, reactionID string) (any, *event, *refusal) {
-	w := a.world
-	defer w.notify.bump()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	m, bad := w.reachable(messageID, codeGone)
-	if bad != nil {
-		return nil, nil, bad
-	}
-	i := slices.IndexFunc(m.reactions, func(r *reaction) bool { return r.id == reactionID })
-	switch {
-	case i < 0 && slices.Contains(m.unreacted, reactionID):
-		return nil, nil, refuse("", codeField, "no reaction %q any more", reactionID)
-	case i < 0:
-		return nil, nil, refuse(RuleUnknownID, codeField, "no reaction %q", reactionID)
-	case m.reactions[i].by.ID != w.bot.ID:
-		return nil, nil, refuse(RulePermission, codeNotReactor, "no permission to delete the reaction of somebody else")
-	}
-	r := m.reactions[i]
-	m.reactions, m.unreacted = slices.Delete(m.reactions, i, i+1), append(m.unreacted, r.id)
-	return r.data(), w.reacted(eventReactionDeleted, m, r), nil
+	return a.on(messageID, func(m *message) (*reaction, string, *refusal) {
+		i := slices.IndexFunc(m.reactions, func(r *reaction) bool { return r.id == reactionID })
+		switch {
+		case i < 0 && slices.Contains(m.unreacted, reactionID):
+			return nil, "", refuse("", codeField, "no reaction %q any more", reactionID)
+		case i < 0:
+			return nil, "", refuse(RuleUnknownID, codeField, "no reaction %q", reactionID)
+		case m.reactions[i].by.ID != a.world.bot.ID:
+			return nil, "", refuse(RulePermission, codeNotReactor, "no permission to delete the reaction of somebody else")
+		}
+		r := m.reactions[i]
+		m.reactions, m.unreacted = slices.Delete(m.reactions, i, i+1), append(m.unreacted, r.id)
+		return r, eventReactionDeleted, nil
+	})
 }
 
 func (a *reactionAPI) list(q *request) (any, *refusal) {

@@ -14,6 +14,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"magpie/internal/drain"
 )
 
 // Server is the platform, with one app. Its parts are embedded for their exported methods.
@@ -33,8 +35,8 @@ type Server struct {
 	host   string
 	http   *http.Server
 	stop   context.CancelFunc
-	accept sync.WaitGroup // the accept loop
-	work   *tracker       // handlers in work
+	accept sync.WaitGroup  // the accept loop
+	work   *drain.Handlers // handlers in work
 }
 
 // Start starts a platform that listens on the loopback interface.
@@ -45,7 +47,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{cfg: cfg, notify: newNotifier(), host: ln.Addr().String(), stop: stop, work: &tracker{}}
+	s := &Server{cfg: cfg, notify: newNotifier(), host: ln.Addr().String(), stop: stop, work: &drain.Handlers{}}
 	s.records = &records{notify: s.notify}
 	s.auth = newAuth(cfg)
 	s.faults = &faults{}
@@ -56,7 +58,7 @@ func Start(cfg Config) (*Server, error) {
 	s.console = newConsole(cfg)
 	s.registrations = newRegistrations(s.auth, s.console)
 	s.http = &http.Server{
-		Handler:           s.work.wrap(s.routes()),
+		Handler:           s.work.Wrap(s.routes()),
 		ReadHeaderTimeout: time.Minute,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
@@ -85,7 +87,7 @@ func (s *Server) Close() error {
 	err := s.http.Close()
 	s.hub.close()
 	s.accept.Wait()
-	s.work.wait()
+	s.work.Wait()
 	s.world.close()
 	return err
 }
@@ -122,32 +124,4 @@ func (s *Server) routes() http.Handler {
 func servePathUnknown(_ http.ResponseWriter, q *request) reply {
 	return reply{status: http.StatusNotFound, raw: []byte("404 page not found"), rule: RulePath,
 		header: http.Header{"Content-Type": {"text/plain"}}}
-}
-
-// tracker waits for HTTP handlers, which http.Server.Close does not.
-type tracker struct {
-	mu     sync.Mutex
-	closed bool
-	work   sync.WaitGroup
-}
-
-func (t *tracker) wrap(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t.mu.Lock()
-		if t.closed {
-			t.mu.Unlock()
-			panic(http.ErrAbortHandler)
-		}
-		t.work.Add(1)
-		t.mu.Unlock()
-		defer t.work.Done()
-		h.ServeHTTP(w, r)
-	})
-}
-
-func (t *tracker) wait() {
-	t.mu.Lock()
-	t.closed = true
-	t.mu.Unlock()
-	t.work.Wait()
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/drain"
 )
 
 // Config says where a server listens and how fast its brain speaks.
@@ -37,7 +39,7 @@ type Server struct {
 	closing atomic.Bool    // answers end because of the server, not because of the client
 	side    atomic.Int64   // numbers the requests that are no model calls
 	accept  sync.WaitGroup // the accept loop
-	work    tracker        // handlers in work
+	work    drain.Handlers // handlers in work
 }
 
 // maxBody is the API's limit of a request.
@@ -58,7 +60,7 @@ func Start(cfg Config) (*Server, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{script: &script{}, record: newRecord(), pace: cfg.Pace, url: "http://" + ln.Addr().String(), stop: stop}
 	s.http = &http.Server{
-		Handler:           s.work.wrap(s.routes()),
+		Handler:           s.work.Wrap(s.routes()),
 		ReadHeaderTimeout: time.Minute,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
@@ -72,7 +74,7 @@ func (s *Server) Close() error {
 	s.stop()
 	err := s.http.Close()
 	s.accept.Wait()
-	s.work.wait()
+	s.work.Wait()
 	s.record.close()
 	return err
 }
@@ -146,32 +148,4 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 		return body, true
 	}
 	return nil, false
-}
-
-// tracker waits for handlers, which http.Server.Close does not.
-type tracker struct {
-	mu     sync.Mutex
-	closed bool
-	work   sync.WaitGroup
-}
-
-func (t *tracker) wrap(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t.mu.Lock()
-		if t.closed {
-			t.mu.Unlock()
-			panic(http.ErrAbortHandler)
-		}
-		t.work.Add(1)
-		t.mu.Unlock()
-		defer t.work.Done()
-		h.ServeHTTP(w, r)
-	})
-}
-
-func (t *tracker) wait() {
-	t.mu.Lock()
-	t.closed = true
-	t.mu.Unlock()
-	t.work.Wait()
 }

@@ -1,0 +1,76 @@
+package bridge
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// posted is what is left to be delivered in a chat.
+type posted struct {
+	Key  string
+	Text string
+	Card *chat.Card
+}
+
+// post gives a command and returns what is to be delivered.
+func (w *world) post(p place, text string) posted {
+	w.Helper()
+	w.hear(p, text, true)
+	post, err := w.store.Outbox().Next(w.ctx, p.key)
+	w.must(err)
+	w.must(w.store.Outbox().Delivered(w.ctx, post, "om_reply"))
+	return posted{post.Key.String(), post.Text, post.Card}
+}
+
+// replyCards are answers to commands and to strangers, on a day of which the time is known.
+func replyCards(t *testing.T) map[string]any {
+	all := map[string]any{}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, t.TempDir())
+		defer func() { w.must(w.store.Close()) }()
+		boss, user := place{alice.key, chat.Private, "ou_boss"}, place{bob.key, chat.Private, "ou_user"}
+		w.order(boss, "/lang zh")
+		w.order(user, "/lang en")
+		all["57-help-for-admins"] = w.post(boss, "/help")
+		all["58-help-en"] = w.post(user, "/help")
+		all["59-help-of-one-command"] = w.post(boss, "/帮助 会话")
+
+		topic := team
+		topic.key.Thread = "omt_1"
+		all["60-meant-otherwise-in-a-topic"] = w.post(topic, "/histroy 20")
+
+		w.spendOverDays(user.key, user.who)
+		w.spendOverDays(boss.key, user.who)
+		all["61-cost-day"] = w.post(boss, "/cost")
+		w.bridge.SetBudget(Budget{TurnUSD: 0.5, UserDayUSD: 5, ChatDayTokens: 4000})
+		all["62-cost-week-en"] = w.post(user, "/cost week")
+		all["63-budgets"] = w.post(boss, "/admin budgets")
+
+		w.bridge.SetBudget(Budget{UserDayUSD: 2})
+		c := db.Claim{Turn: db.Turn{ID: 7, Key: boss.key}, Asked: []chat.Message{{Actor: chat.Actor{ID: user.who}}}}
+		var spent *spentError
+		if err := w.bridge.purse.check(w.ctx, c); !errors.As(err, &spent) {
+			t.Fatalf("%v", err)
+		}
+		all["70-budget-is-used-up"] = newStory(zh).ended(db.Failed, spent.notice).card(time.Now())
+		all["64-stranger-asks"] = requestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, zh)
+		for name, state := range map[string]db.GrantState{"65-stranger-allowed": db.Allowed, "66-stranger-ignored": db.Ignored} {
+			tell := w.bridge.doorbell.outcome(w.ctx, db.Grant{Subject: "ou_x", Name: "小红", State: state}, zh)
+			all[name] = *tell[0].Card
+		}
+	})
+	return all
+}
+
+// spendOverDays lets a user spend something every 17 hours.
+func (w *world) spendOverDays(key chat.Key, user string) {
+	for _, usd := range []float64{0.5, 1.25, 2} {
+		time.Sleep(17 * time.Hour)
+		w.must(w.bridge.purse.ledger.Book(w.ctx, db.Expense{Key: key, User: user, Purpose: "test", Usage: db.Usage{Input: 1000, Output: 200, CostUSD: usd}}))
+	}
+}
