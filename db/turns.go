@@ -117,7 +117,7 @@ func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) 
 	if e.Held != nil {
 		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(ts.db.now().Add(-together)))
 	}
-	old, err := ts.resolve(ctx, tx, m.Key, e.Continues, continued)
+	old, err := resolve(ctx, tx, m.Key, e.Continues, continued)
 	if err != nil {
 		return 0, err
 	}
@@ -369,7 +369,7 @@ const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
 // hold it, and an answer to nothing else is out of every later context. When it was an earlier one, or anything that the
 // turn was told, the turn has lost its session.
 func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e End) error {
-	standing, gone, err := ts.left(ctx, tx, e.Turn.Key, e.Turn.ID)
+	standing, gone, err := leftOf(ctx, tx, e.Turn.Key, e.Turn.ID)
 	switch {
 	case err != nil:
 		return err
