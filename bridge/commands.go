@@ -252,7 +252,7 @@ func (b *Bridge) pressed(ctx context.Context, p chat.Press) error {
 	if !cmd.free(b.access.Load(), p.Actor) {
 		what = say(texts.ForAdmins)
 	}
-	m := chat.Incoming{Key: p.Key, Kind: c.Kind, ID: "press:" + p.ID, Actor: p.Actor, Text: p.Action.ID, Time: time.Now(), ToBot: true}
+	m := chat.Incoming{Key: p.Key, Kind: c.Kind, ID: db.PressID(p.ID), Actor: p.Actor, Text: p.Action.ID, Time: time.Now(), ToBot: true}
 	return ordered{b: b, m: m, args: args, answers: p.Card}.obey(ctx, what)
 }
 

@@ -156,7 +156,7 @@ func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 const noticeableWork = 5 * time.Second
 
 func (sm summaries) tellBegun(ctx context.Context, c db.Chat) {
-	to := chat.Ref{Key: c.Key, ID: c.Compacting}
+	to := chat.Ref{Key: c.Key, ID: c.CompactTo}
 	if _, err := sm.b.out.Reply(ctx, to, texts.CompactBegun.in(sm.b.cfg.langOf(c)), "begun:"+c.Compacting); err != nil {
 		sm.b.log.Warn().Err(err).Stringer("chat", c.Key).Msg("reply failed")
 	}

@@ -62,6 +62,9 @@ func (ss *signals) set(asked []chat.Message, s chat.Signal) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	for _, m := range asked {
+		if db.Pressed(m.ID) {
+			continue // nothing can be put on it
+		}
 		to := chat.Ref{Key: m.Key, ID: db.Answerable(m.ID)}
 		w := ss.wishes[to]
 		if w == nil {

@@ -12,8 +12,8 @@ import (
 // What people wrote, and neither the answers nor pressed buttons: those carry this machine's time, which may lie after a
 // message that was missed.
 const activeChats = `SELECT key, kind, said FROM (
-	SELECT key, kind, (SELECT sent_at FROM messages WHERE chat_key = chats.key AND role = 'user'
-		AND message_id NOT LIKE 'continue:%' ORDER BY seq DESC LIMIT 1) AS said FROM chats WHERE left_at <= joined_at
+	SELECT key, kind, (SELECT sent_at FROM messages WHERE chat_key = chats.key AND role = 'user'` + written + `
+		ORDER BY seq DESC LIMIT 1) AS said FROM chats WHERE left_at <= joined_at
 	) WHERE said >= ?1 ORDER BY said DESC LIMIT ?2`
 
 // Active names the chats in which people spoke last, those first that spoke last, and none that were silent since or where the bot is not any more.

@@ -41,6 +41,9 @@ func TestAPressDoesNotHideWhatWasMissed(t *testing.T) {
 	if err := d.Turns().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
+	press := say(db.PressID("ev_1"), "/status")
+	press.Class, press.Time = chat.Command, time.UnixMilli(2_000_000)
+	accept(t, d, press)
 	got, err := d.Chats().Active(t.Context(), time.UnixMilli(0), 5)
 	if err != nil || len(got) != 1 || got[0].Since.UnixMilli() != 1000 {
 		t.Errorf("active %+v, %v", got, err)

@@ -24,7 +24,8 @@ type Chat struct {
 	Anew       int64     // the seq after which the context began anew, since nobody had spoken for long; 0 = it did not
 	Turned     time.Time // when its last turn ended; zero = there was none
 	BotTurns   int       // questions of other bots since a person has spoken
-	Compacting string    // the message that asked for a summary and is not answered yet; empty = none
+	Compacting string    // the message or the press that asked for a summary and is not answered yet; empty = none
+	CompactTo  string    // the message that is answered then; empty = none
 }
 
 // After is the seq after which the recent part of the context begins; 0 = with the first message. What was imported may
@@ -44,7 +45,7 @@ func (d *DB) Chats() Chats { return Chats{d} }
 
 const selectChat = `SELECT kind, title, topic, lang, settings, epoch,
 	session_id, session_node, session_cwd, session_turn, session_tokens, session_window,
-	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for, bot_turns FROM chats WHERE key = ?1`
+	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for, compact_reply, bot_turns FROM chats WHERE key = ?1`
 
 // querier is what *sql.DB and *sql.Tx share.
 type querier interface {
@@ -58,7 +59,7 @@ func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
 	var settings string
 	err := q.QueryRowContext(ctx, selectChat, key.String()).Scan(&c.Kind, &c.Title, &c.Topic, &c.Lang, &settings,
 		&c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Turn, &c.Session.Tokens,
-		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.Anew, &turned, &c.Compacting, &c.BotTurns)
+		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.Anew, &turned, &c.Compacting, &c.CompactTo, &c.BotTurns)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Chat{}, ErrNotFound
 	} else if err != nil {

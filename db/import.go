@@ -196,7 +196,7 @@ const mostTurns = 1 << 48
 
 // ownTurn is the turn in a message id that a database made by itself, see [AnswerID]; 0 = the platform made the id.
 func ownTurn(id string) int64 {
-	for _, made := range []string{"answer:", "continue:"} {
+	for _, made := range []string{"answer:", continuePrefix} {
 		if s, ok := strings.CutPrefix(id, made); ok {
 			if n, err := strconv.ParseInt(s, 10, 64); err == nil && n > 0 && n < mostTurns {
 				return n

@@ -19,7 +19,7 @@ const (
 func AnswerID(turn int64) string { return fmt.Sprintf("answer:%d", turn) }
 
 // continueID is the message id of the wish to go on with a turn, when it was a pressed button: one of each turn counts.
-func continueID(turn int64) string { return fmt.Sprintf("continue:%d", turn) }
+func continueID(turn int64) string { return fmt.Sprintf(continuePrefix+"%d", turn) }
 
 // cardIdem names one value of a turn's card.
 func cardIdem(t Turn, what string) string {

@@ -317,6 +317,9 @@ func TestAnAnswerMovesToAnotherQuestion(t *testing.T) {
 	d := fresh(t)
 	for _, id := range []string{"om_1", "om_2", "om_3"} {
 		accept(t, d, say(id, id))
+		if id == "om_1" {
+			accept(t, d, pressedAt("om_card", "again")) // nothing can be answered to a press
+		}
 	}
 	turn := claim(t, d, "s").Turn
 	finish(t, d, db.End{Turn: turn, Answer: "a", Card: chat.Card{Body: "a"}})

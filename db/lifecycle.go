@@ -72,21 +72,21 @@ func (cs Chats) AnswerCompact(ctx context.Context, key chat.Key, reply string) e
 	return nil
 }
 
-const compactAsked = `SELECT compact_for FROM chats WHERE key = ?1 AND compact_for <> ''`
+const compactAsked = `SELECT compact_for, compact_reply FROM chats WHERE key = ?1 AND compact_for <> ''`
 
-const setCompact = `UPDATE chats SET compact_for = ?2 WHERE key = ?1`
+const setCompact = `UPDATE chats SET compact_for = ?2, compact_reply = ?3 WHERE key = ?1`
 
 func (cs Chats) answerCompact(ctx context.Context, tx *sql.Tx, key chat.Key, reply string) error {
-	var asked string
-	if err := tx.QueryRowContext(ctx, compactAsked, key.String()).Scan(&asked); errors.Is(err, sql.ErrNoRows) {
+	var asked, answered string
+	if err := tx.QueryRowContext(ctx, compactAsked, key.String()).Scan(&asked, &answered); errors.Is(err, sql.ErrNoRows) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if err := cs.db.Outbox().post(ctx, tx, Post{Key: key, Idem: "reply:" + asked, ReplyTo: asked, Text: reply}); err != nil {
+	if err := cs.db.Outbox().post(ctx, tx, Post{Key: key, Idem: "reply:" + asked, ReplyTo: answered, Text: reply}); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, setCompact, key.String(), "")
+	_, err := tx.ExecContext(ctx, setCompact, key.String(), "", "")
 	return err
 }
 

@@ -87,7 +87,7 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 			}
 		}
 		if reply != "" || e.Card != nil {
-			p := Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: cmp.Or(e.ReplyTo, e.ID), Text: reply, Card: e.Card}
+			p := Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.answered(), Text: reply, Card: e.Card}
 			if err := d.Outbox().post(ctx, tx, p); err != nil {
 				return err
 			}
@@ -123,6 +123,9 @@ func (e Entry) count(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
+// answered is the message that what becomes of the entry answers.
+func (e Entry) answered() string { return cmp.Or(e.ReplyTo, e.ID) }
+
 // change does to the chat what the entry orders.
 func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
 	key := e.Key.String()
@@ -132,7 +135,7 @@ func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
 		}
 	}
 	if e.Compact {
-		if _, err := tx.ExecContext(ctx, setCompact, key, e.ID); err != nil {
+		if _, err := tx.ExecContext(ctx, setCompact, key, e.ID, e.answered()); err != nil {
 			return fmt.Errorf("ask for a summary: %w", err)
 		}
 	}

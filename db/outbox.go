@@ -155,8 +155,8 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 	return nil
 }
 
-const earlierQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'
-	AND message_id NOT LIKE 'continue:%' AND state <> 'recalled' AND seq < (SELECT seq FROM messages WHERE chat_key = ?1 AND message_id = ?3)
+const earlierQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + written + `
+	AND state <> 'recalled' AND seq < (SELECT seq FROM messages WHERE chat_key = ?1 AND message_id = ?3)
 	ORDER BY seq DESC LIMIT 1`
 
 const readdressTurn = `UPDATE turns SET reply_to = ?2 WHERE id = ?1`

@@ -276,9 +276,8 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 
 const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands
 
-// A pressed button is no message that could be answered.
-const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + `
-	AND message_id NOT LIKE 'continue:%' ORDER BY seq DESC LIMIT 1`
+const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + written + `
+	ORDER BY seq DESC LIMIT 1`
 
 // askRest puts what is left of a turn, which is being stopped, into the one that waits, else into a turn of its own: nobody
 // has taken those questions back, and they came before what waits.

@@ -81,10 +81,18 @@ func TestATurnThatRunsLosesItsQuestion(t *testing.T) {
 	}
 }
 
+// pressedAt is a question that somebody asked by a button of a card.
+func pressedAt(card, text string) db.Entry {
+	e := say(db.PressID("ev_1"), text)
+	e.ReplyTo = card
+	return e
+}
+
 func TestWhatElseIsAskedIsAskedAnew(t *testing.T) {
 	for _, acted := range []bool{false, true} {
 		d := fresh(t)
 		accept(t, d, say("om_1", "one"))
+		accept(t, d, pressedAt("om_card", "again")) // a button that asks, too
 		accept(t, d, say("om_2", "two"))
 		c := claim(t, d, "s")
 		if acted {
@@ -103,7 +111,7 @@ func TestWhatElseIsAskedIsAskedAnew(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || texts(again.Asked) != "u:one" || again.Turn.ReplyTo != "om_1" || again.Resume {
+		if err != nil || texts(again.Asked) != "u:one u:again" || again.Turn.ReplyTo != "om_1" || again.Resume {
 			t.Errorf("asked %q in answer to %s, %v", texts(again.Asked), again.Turn.ReplyTo, err)
 		}
 		if got := history(t, d, 0, again.Turn.ID); got != "" {

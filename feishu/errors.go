@@ -80,7 +80,7 @@ const (
 	outdated                   // a sequence that was used already
 	closed                     // streaming mode is off
 	lost                       // the card entity is gone or not ours
-	gone                       // the message is gone
+	gone                       // the message is gone, or there never was one of this id
 	hopeless                   // the bot cannot reach this chat
 	badToken                   // the access token is not valid
 	away                       // it was not done, since the platform does not answer
@@ -109,7 +109,7 @@ func verdictOf(err error) verdict {
 		return closed
 	case 200740, 200750, 300311:
 		return lost
-	case 230011, 230110, 231003:
+	case 230011, 230110, 231003, 99992354: // the latter: no message has this id
 		return gone
 	case 230002, 230006, 230013, 232009, 232011, 10003, 10014:
 		return hopeless

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,76 @@ func TestTheListOfCommandsCanBePressed(t *testing.T) {
 	}
 	if b := r.lastBuilt(); !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 {
 		t.Errorf("context: %+v", b.Prompt.Stats)
+	}
+}
+
+// buttonsOf are the lines that the buttons of a card give as commands.
+func buttonsOf(m feishusim.Message) (lines []string) {
+	for _, part := range strings.Split(string(m.Last().Card), `"value":`)[1:] {
+		var v struct{ Do, ID string }
+		if json.NewDecoder(strings.NewReader(part)).Decode(&v) == nil && v.Do == "order" {
+			lines = append(lines, v.ID)
+		}
+	}
+	return lines
+}
+
+// Every button in the list of commands is answered below the list, and what is said next is answered as well.
+func TestEveryButtonInTheListOfCommandsIsAnswered(t *testing.T) {
+	want := map[string]string{
+		"/new": "已开始新会话", "/compact": "没有需要整理", "/stop": "没有正在运行", "/retry": "另一个回答", "/status": "**状态**",
+		"/resume": "以前的会话", "/context": "下一条消息会带上", "/memory": "还没有记忆", "/cost": "$",
+	}
+	r := newRig(t)
+	r.ask("我叫小明")
+	help := r.answer(r.chat, r.sim.Say(r.chat, r.user, "/帮助"))
+	lines := buttonsOf(help)
+	if len(lines) < 6 {
+		t.Errorf("buttons: %q", lines)
+	}
+	slices.Reverse(lines) // /new comes last: after it there is nothing to be answered again
+	for _, line := range lines {
+		words := want[line]
+		if words == "" {
+			t.Errorf("nothing is known of what %s is to say", line)
+			continue
+		}
+		if line == "/retry" {
+			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text(words)}})
+		}
+		r.click(help, line)
+		r.await("what "+line+" says", func(v *feishusim.View) bool {
+			return slices.ContainsFunc(replies(v, r.chat, help.ID), func(m feishusim.Message) bool {
+				return strings.Contains(said(m), words) && !running(m)
+			})
+		})
+	}
+	if got := r.ask("/状态"); !strings.Contains(got, "**状态**") {
+		t.Errorf("afterwards: %q", got)
+	}
+}
+
+// A summary that was ordered by a button is announced and told of where the button stands, also when the program ended meanwhile.
+func TestASummaryIsOrderedByAButton(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Context.KeepRecent = 1 })
+	for _, text := range []string{"我叫小明", "数到 3", "数到 4"} {
+		r.ask(text)
+	}
+	help := r.answer(r.chat, r.sim.Say(r.chat, r.user, "/帮助"))
+	r.model.Script(modelsim.Rule{Match: isSummary, Times: 1, Steps: []modelsim.Step{modelsim.Hang()}})
+	r.click(help, "/compact")
+	r.await("that it has begun", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, help.ID)
+		return len(list) == 1 && strings.Contains(said(list[0]), "正在整理")
+	})
+	r.stop()
+	r.start()
+	r.await("what came of it", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, help.ID)
+		return len(list) > 1 && strings.Contains(said(list[len(list)-1]), "条消息")
+	})
+	if got := r.ask("/状态"); !strings.Contains(got, "**状态**") {
+		t.Errorf("afterwards: %q", got)
 	}
 }
 

@@ -1,0 +1,20 @@
+package db
+
+import "strings"
+
+// PressID is the message id of a pressed button that asks for something, made of the platform's id of its event.
+func PressID(event string) string { return pressPrefix + event }
+
+// Pressed reports whether a message of the History is a pressed button: the platform knows no message of this id.
+func Pressed(id string) bool {
+	return strings.HasPrefix(id, pressPrefix) || strings.HasPrefix(id, continuePrefix)
+}
+
+// What the message ids of pressed buttons begin with: of any that asks for something, and of one that lets a turn go on.
+const (
+	pressPrefix    = "press:"
+	continuePrefix = "continue:"
+)
+
+// written leaves the pressed buttons out, see [Pressed]: none of them can be answered, and none was written.
+const written = ` AND message_id NOT LIKE '` + pressPrefix + `%' AND message_id NOT LIKE '` + continuePrefix + `%'`
