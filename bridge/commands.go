@@ -30,6 +30,7 @@ type order struct {
 	set       func(*db.Settings)               // changes the chat's settings; it may be called more than once; nil = nothing is changed
 	grant     *db.GrantChange                  // a change to who may talk to the bot; nil = none
 	memory    *db.MemoryOrder                  // a change to a memory, whose reply takes the place of reply; nil = none
+	stop      int64                            // the turn that is to end; 0 = none
 	revoke    int64                            // the number of a rule that is to end; 0 = none
 }
 
@@ -152,7 +153,7 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 	}
 	e := db.Entry{
 		Incoming: o.m, Class: chat.Command, Lang: string(spoken), Reply: what.reply, Card: what.card, ReplyTo: o.answers, StartAnew: what.startAnew,
-		Compact: what.compact, Topic: what.topic, GoBack: what.goBack, Memory: what.memory, Grant: what.grant, Set: what.set, Revoke: what.revoke,
+		Compact: what.compact, Topic: what.topic, GoBack: what.goBack, Memory: what.memory, Grant: what.grant, Set: what.set, Revoke: what.revoke, Stop: what.stop,
 	}
 	if what.ask != "" {
 		e.Class, e.Text, e.Files = chat.Talk, what.ask, what.files
@@ -233,7 +234,7 @@ func stop(ctx context.Context, o ordered) (order, error) {
 	if turn == 0 {
 		return o.say(texts.NothingToStop)
 	}
-	return order{reply: texts.Stopped.in(o.lang), then: func() { b.lanes.halt(key, turn) }}, nil
+	return order{reply: texts.Stopped.in(o.lang), stop: turn, then: func() { b.lanes.halt(key, turn) }}, nil
 }
 
 // pressed gives the command of a button, as whoever has pressed it.

@@ -88,7 +88,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 		log.Error().Err(err).Msg("transcript not read")
 	}
 	idle := err == nil && !did.Ended && !did.Acted && did.Text == "" && !t.Acted && t.Draft == ""
-	if idle && t.Attempts < maxAttempts {
+	if idle && !t.Stopped && t.Attempts < maxAttempts {
 		log.Warn().Msg("turn was cut off before it did anything; beginning it again")
 		return r.b.db.Turns().Requeue(ctx, t.ID)
 	}
@@ -99,16 +99,19 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	end := outcome{state: db.Interrupted, notice: texts.Interrupted}
 	text := did.Text
 	switch {
+	case t.Stopped && !(did.Ended && did.Failure == ""):
+		end = outcome{state: db.Cancelled, notice: texts.Stopped}
+		log.Warn().Msg("turn was cut off while it was being stopped")
 	case unanswered: // the agent may have gone on without what was asked for, but nobody has decided that
 		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")
 	case did.Ended:
 		end = outcomeOf(did.Failure)
 		log.Warn().Str("state", string(end.state)).Msg("turn was cut off after the agent had finished; delivering its answer")
 	default:
-		if len(t.Draft) > len(text) {
-			text = t.Draft
-		}
 		log.Warn().Msg("turn was cut off; its asker decides whether it goes on")
+	}
+	if !did.Ended && !unanswered && len(t.Draft) > len(text) {
+		text = t.Draft
 	}
 	e := db.End{
 		Turn: t, State: end.state, Failure: end.failure, Answer: text,

@@ -132,6 +132,57 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	}
 }
 
+// forget drops what a bridge that does not run yet has in memory of its turns, as a death of the program does.
+func (l *line) forget() { l.bridge.lanes, l.bridge.turns.list = lanes{}, nil }
+
+// A turn that was stopped, and whose program died before it had ended, is over: it is neither begun again nor interrupted.
+func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
+	for name, tc := range map[string]struct{ draft, body, status string }{
+		"before it did anything": {"", texts.Stopped.EN, ""}, "in the middle": {"half", "half", texts.Stopped.EN},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := &recorder{}
+			l := newLine(t, out)
+			l.left("om_1", "hello")
+			l.sql(`UPDATE turns SET card_id = 'card', draft = '` + tc.draft + `'`)
+			l.bridge.lanes.enter(room) // as the process that died
+			l.bridge.lanes.begin(room, 1, func(error) {})
+			l.say("om_2", "/stop")
+			l.forget()
+			l.start()
+			l.until("an empty outbox", func() bool {
+				return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 && l.unsent() == 0
+			})
+			if n := l.pool.Stats().Started; n != 0 {
+				t.Errorf("%d agents were started", n)
+			}
+			out.mu.Lock()
+			defer out.mu.Unlock()
+			if len(out.closed) != 1 || out.closed[0].Body != tc.body || out.closed[0].Status != tc.status {
+				t.Errorf("shown: %+v", out.closed)
+			}
+		})
+	}
+}
+
+// A turn that was stopped before it had begun is over when the program has died meanwhile. What is said next is asked alone.
+func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
+	l := newLine(t, &recorder{})
+	close(l.bridge.recovery.done) // as in the process that died
+	l.say("om_1", "hello")
+	l.say("om_2", "/stop")
+	l.bridge.recovery.done = make(chan struct{})
+	l.forget()
+	l.say("om_3", "hello again")
+	l.start()
+	l.until("both ends", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('cancelled', 'done')`) == 2
+	})
+	if n := l.count(`SELECT COUNT(*) FROM messages m JOIN turns t ON t.id = m.turn_id WHERE m.message_id = 'om_3' AND t.state = 'done'`); n != 1 {
+		t.Error("what was said after the stop is stopped, too")
+	}
+}
+
 // What a dead process had shown of an answer is shown as it was, and stored like any other answer.
 func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 	out := &recorder{}

@@ -46,6 +46,9 @@ func (t *turn) run(ctx context.Context) {
 	defer stop(nil)
 	key, b := t.claim.Turn.Key, t.b
 	b.lanes.begin(key, t.claim.Turn.ID, stop)
+	if t.claim.Turn.Stopped { // before it could begin
+		stop(errStopped)
+	}
 	defer b.desk.attend(t.claim, b.cfg.project(t.claim.Chat))()
 	b.signals.set(t.claim.Asked, chat.Working)
 	rest := t.paint(ctx)

@@ -33,6 +33,7 @@ type Entry struct {
 	ReplyTo   string                     // the message that is answered; empty = this one
 	Grant     *GrantChange               // a change to who may talk to the bot; nil = none
 	Revoke    int64                      // the number of a rule that is to end; 0 = none; see [Rules]
+	Stop      int64                      // the chat's turn that it stops; 0 = none; see [Turns.Stop]
 	Set       func(*Settings)            // changes the chat's settings; it may be called more than once; nil = nothing is changed
 }
 
@@ -137,6 +138,11 @@ func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
 	if e.Compact {
 		if _, err := tx.ExecContext(ctx, setCompact, key, e.ID, e.answered()); err != nil {
 			return fmt.Errorf("ask for a summary: %w", err)
+		}
+	}
+	if e.Stop != 0 {
+		if _, err := tx.ExecContext(ctx, stopTurn, e.Stop, key); err != nil {
+			return fmt.Errorf("stop turn %d: %w", e.Stop, err)
 		}
 	}
 	if e.Topic != "" {

@@ -262,9 +262,13 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 	switch {
 	case err != nil:
 		return 0, err
-	case t.State == Running && standing > 0 && !t.Acted:
-		return t.ID, ts.askRest(ctx, tx, t)
 	case t.State == Running:
+		if _, err := tx.ExecContext(ctx, stopTurn, t.ID, t.Key.String()); err != nil {
+			return 0, fmt.Errorf("stop turn %d: %w", t.ID, err)
+		}
+		if standing > 0 && !t.Acted {
+			return t.ID, ts.askRest(ctx, tx, t)
+		}
 		return t.ID, nil
 	case standing > 0:
 		return 0, nil

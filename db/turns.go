@@ -40,20 +40,21 @@ type Turn struct {
 	ReplyTo   string    // the platform's id of the message that the answer answers
 	Continues int64     // the interrupted turn that this one goes on with; 0 = none
 	Attempts  int       // how often it was claimed
+	Stopped   bool      // somebody stopped it: it is not begun again
 	Acted     bool      // a tool may have been used: it must not be run again unasked
 	Draft     string    // what people may have seen of the answer so far
 	Created   time.Time // when its first question came
 }
 
 const turnColumns = `id, chat_key, epoch, state, failure, session_id, prompt_id, card_id, reply_to, continues, attempts,
-	acted, draft, created_at`
+	stopped, acted, draft, created_at`
 
 func scanTurn(scan scanner) (Turn, error) {
 	var t Turn
 	var key string
 	var created int64
 	err := scan(&t.ID, &key, &t.Epoch, &t.State, &t.Failure, &t.Session, &t.Prompt, &t.Card, &t.ReplyTo, &t.Continues,
-		&t.Attempts, &t.Acted, &t.Draft, &created)
+		&t.Attempts, &t.Stopped, &t.Acted, &t.Draft, &created)
 	if err != nil {
 		return Turn{}, err
 	}
@@ -77,7 +78,7 @@ func loadTurn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, err
 // isOpen is what the index turns_open asks for: without its very words a query would read all turns there are.
 const isOpen = ` AND state IN ('queued', 'running')`
 
-const queuedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued'` + isOpen + ` ORDER BY id DESC LIMIT 1`
+const queuedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued' AND stopped = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
 
 const lateTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late'
 	AND created_at >= ?3 ORDER BY id DESC LIMIT 1`
@@ -266,6 +267,16 @@ const setTurnDraft = `UPDATE turns SET draft = ?2 WHERE id = ?1 AND state = 'run
 func (ts Turns) SetDraft(ctx context.Context, turn int64, draft string) error {
 	if _, err := ts.db.exec(ctx, setTurnDraft, turn, draft); err != nil {
 		return fmt.Errorf("set draft of turn %d: %w", turn, err)
+	}
+	return nil
+}
+
+const stopTurn = `UPDATE turns SET stopped = 1 WHERE id = ?1 AND chat_key = ?2` + isOpen
+
+// Stop notes that somebody has stopped a turn of a chat, unless it has ended: it is not begun again, whatever happens.
+func (ts Turns) Stop(ctx context.Context, key chat.Key, turn int64) error {
+	if _, err := ts.db.exec(ctx, stopTurn, turn, key.String()); err != nil {
+		return fmt.Errorf("stop turn %d: %w", turn, err)
 	}
 	return nil
 }

@@ -88,6 +88,42 @@ func TestATerminatedServiceTellsAndGoesOn(t *testing.T) {
 	s.clean()
 }
 
+// Somebody stops an answer, and the program dies at once: the answer stays stopped.
+func TestAStopOutlivesTheProgram(t *testing.T) {
+	for _, how := range []string{"button", "word"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{})
+			s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Hang()}},
+				modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("还是说了")}})
+			s.run()
+			s.connected()
+			id := s.sim.Say(s.chat, s.user, "说点什么")
+			s.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) == 1 })
+			s.await("a card that can be stopped", func(v *feishusim.View) bool {
+				list := replies(v, s.chat, id)
+				return len(list) == 1 && running(list[0])
+			})
+			if how == "button" {
+				s.press(replies(s.sim.View(), s.chat, id)[0], "stop")
+			} else {
+				s.answer(s.chat, s.sim.Say(s.chat, s.user, "/停止"))
+			}
+			s.kill()
+			s.run()
+			s.connected()
+			if got := said(s.answer(s.chat, id)); !strings.Contains(got, "已停止") {
+				t.Errorf("the card says %q", got)
+			}
+			s.terminate()
+			if n := len(s.model.Requests()); n != 1 {
+				t.Errorf("the model was asked %d times", n)
+			}
+			s.clean()
+		})
+	}
+}
+
 // 200 messages to 20 chats, each delivered five times over two connections, some under new event ids, with three
 // restarts in between.
 func TestRedeliveredMessagesAreAnsweredOnce(t *testing.T) {
