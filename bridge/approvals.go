@@ -44,10 +44,12 @@ type pending struct {
 const decisions = 8
 
 func newApprovals(store *db.DB, o *outbox, access *gate, lang func(context.Context, chat.Key) lang, log zerolog.Logger) *approvals {
-	return &approvals{
+	as := &approvals{
 		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, lang: lang, log: log,
 		jobs: newJobs(decisions), open: map[string]pending{},
 	}
+	o.unseen = as.unseen
+	return as
 }
 
 // usualPatience is how long people may take to decide when nothing else is configured.
@@ -181,6 +183,31 @@ func (as *approvals) expire(ctx context.Context, a db.Approval) {
 			p.answer(claude.Verdict{Why: notDecided})
 		}
 	}
+}
+
+// unseen ends an approval whose card cannot be shown, as a notice says in place of it: the agent need not wait for what nobody
+// can decide. It reports false when nobody waited for it any more.
+func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
+	as.mu.Lock()
+	p, ok := as.open[id]
+	as.mu.Unlock()
+	if !ok {
+		return false
+	}
+	ctx, a := context.WithoutCancel(ctx), p.approval
+	a.State = db.Withdrawn
+	line := outcomeLine(a, as.lang(ctx, a.Key))
+	err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: chat.Card{Status: line, Body: notice, Summary: line}})
+	if errors.Is(err, db.ErrNotFound) { // somebody has decided just now
+		return false
+	} else if err != nil { // the agent is told all the same; the card is closed at the next start
+		as.log.Error().Err(err).Str("approval", id).Msg("end of an approval not stored")
+	}
+	as.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", id).Msg("nobody can be asked: the card cannot be shown; tool refused")
+	if p, ok := as.take(id); ok {
+		p.answer(claude.Verdict{Why: notAsked})
+	}
+	return err == nil
 }
 
 // settle stores what became of an approval, and then tells the agent.

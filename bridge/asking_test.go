@@ -30,6 +30,12 @@ var asker = chat.Actor{ID: "ou_1", Name: "小明"}
 
 func newAsking(t *testing.T, patience time.Duration) *asking {
 	t.Helper()
+	return askingOn(t, patience, &recorder{})
+}
+
+// askingOn is an asking whose cards are shown by out.
+func askingOn(t *testing.T, patience time.Duration, out Messenger) *asking {
+	t.Helper()
 	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +54,7 @@ func newAsking(t *testing.T, patience time.Duration) *asking {
 	cfg.Access.ApprovalTimeout.Duration = patience
 	a := &asking{T: t, store: store, verdicts: make(chan claude.Verdict, 10)}
 	tongue := func(context.Context, chat.Key) lang { return en }
-	a.as = newApprovals(store, newOutbox(store, &recorder{}, outgoing{}, tongue, zerolog.Nop()), newGate(cfg, store, zerolog.Nop()), tongue, zerolog.Nop())
+	a.as = newApprovals(store, newOutbox(store, out, outgoing{}, tongue, zerolog.Nop()), newGate(cfg, store, zerolog.Nop()), tongue, zerolog.Nop())
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
 	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Verdict) bool {
 		if !a.gone {
@@ -103,6 +109,75 @@ func (a *asking) state() db.ApprovalState {
 		a.Fatal(err)
 	}
 	return got.State
+}
+
+// hider is a platform that does not show what an agent asks.
+type hider struct {
+	recorder
+	post, close error
+}
+
+func (h *hider) hides(c chat.Card) bool { return strings.Contains(c.Body, "make") }
+
+func (h *hider) Post(ctx context.Context, to chat.Ref, c chat.Card, idem string) (string, error) {
+	if id, err := h.recorder.Post(ctx, to, c, idem); !h.hides(c) || h.post == nil {
+		return id, err
+	}
+	return "", h.post
+}
+
+func (h *hider) Close(ctx context.Context, id string, c chat.Card) error {
+	if h.hides(c) && h.close != nil {
+		return h.close
+	}
+	return h.recorder.Close(ctx, id, c)
+}
+
+// What cannot be shown cannot be decided: the agent is told at once, and no card has buttons that would allow it.
+func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
+	for name, tc := range map[string]struct{ post, close error }{
+		"words that are not allowed":      {post: chat.ErrRefused},
+		"words that are seen to be wrong": {close: chat.ErrRefused},
+		"the question was taken back":     {post: chat.ErrGone},
+		"the chat is closed":              {post: chat.ErrUnreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := &hider{post: tc.post, close: tc.close}
+			a := askingOn(t, time.Hour, out)
+			for range 2 { // the question, and what became of it
+				p, err := a.store.Outbox().Next(t.Context(), a.approval.Key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a.as.outbox.deliver(t.Context(), p)
+			}
+			if v := a.verdict(); v.Allow || v.Why != notAsked {
+				t.Errorf("verdict %+v", v)
+			}
+			if _, err := a.store.Outbox().Next(t.Context(), a.approval.Key); !errors.Is(err, db.ErrNotFound) || a.state() != db.Withdrawn {
+				t.Errorf("it is %s, and more is to be shown: %v", a.state(), err)
+			}
+			if list := out.closed; len(list) != 1 || list[0].Body != texts.Withheld.EN || len(list[0].Buttons) != 0 {
+				t.Errorf("shown %+v", list)
+			}
+			if got := a.press("ev_1", doAllow); got != approvalTexts.Over.EN {
+				t.Errorf("a press told %q", got)
+			}
+		})
+	}
+}
+
+// What became of an approval may say what is not allowed, too: its card loses its buttons all the same.
+func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
+	out := &hider{close: chat.ErrRefused}
+	a := askingOn(t, time.Hour, out)
+	card := approvalCard(a.approval, en)
+	if err := a.as.outbox.withhold(t.Context(), chat.Ref{Key: room, ID: "om_1"}, db.Post{Key: room, Approval: "another", Card: &card}, "card"); err != nil {
+		t.Fatal(err)
+	}
+	if len(out.closed) != 1 || out.closed[0].Body != texts.Withheld.EN || len(out.closed[0].Buttons) != 0 {
+		t.Errorf("shown %+v", out.closed)
+	}
 }
 
 // Whoever presses is answered within a second, however long it takes to store what he decided; and the agent goes on only

@@ -28,6 +28,7 @@ type outbox struct {
 	lanes lanes
 
 	parcels *parcels
+	unseen  func(ctx context.Context, approval, notice string) bool // ends what people cannot read and decide; see [approvals.unseen]
 
 	mu   sync.Mutex
 	held map[int64]bool // turns whose painter may still be drawing
@@ -37,6 +38,7 @@ func newOutbox(store *db.DB, out Messenger, copies outgoing, tongue func(context
 	return &outbox{
 		db: store, posts: store.Outbox(), out: out, lang: tongue, log: log, jobs: newJobs(deliveries), held: map[int64]bool{},
 		parcels: newParcels(store.Outbox().Parcels(), copies, out),
+		unseen:  func(context.Context, string, string) bool { return false }, // as long as nobody asks
 	}
 }
 
@@ -156,6 +158,9 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 		o.note(ctx, log, func(ctx context.Context) error { return o.delay(ctx, p, time.Now().Add(wait)) })
 		return
 	}
+	if err != nil && p.Approval != "" {
+		o.unseen(ctx, p.Approval, o.withheld(ctx, p.Key))
+	}
 	o.note(ctx, log, func(ctx context.Context) error { return o.posts.Delivered(ctx, p, id) })
 	crash.At("delivery: noted")
 	o.parcels.done(p)
@@ -207,18 +212,31 @@ func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 		return id, err
 	}
 	id, err := o.card(ctx, to, p)
-	if errors.Is(err, chat.ErrRefused) {
-		_, err = o.out.Reply(ctx, to, o.withheld(ctx, p.Key), p.Idem+":withheld")
-		return "", err
-	} else if err != nil {
-		return "", err
+	if err == nil {
+		err = o.out.Close(ctx, id, *p.Card)
 	}
-	err = o.out.Close(ctx, id, *p.Card)
 	if errors.Is(err, chat.ErrRefused) {
-		notice := o.withheld(ctx, p.Key)
-		return "", o.out.Close(ctx, id, chat.Card{Body: notice, Summary: notice, Buttons: p.Card.Buttons})
+		err = o.withhold(ctx, to, p, id)
 	}
 	return "", err
+}
+
+// withhold shows that there is a card that the platform does not allow, in place of it when it is drawn already. Nobody can
+// decide about what he cannot read.
+func (o *outbox) withhold(ctx context.Context, to chat.Ref, p db.Post, card string) error {
+	notice := o.withheld(ctx, p.Key)
+	if p.Approval != "" && o.unseen(ctx, p.Approval, notice) {
+		return nil // what became of it is shown next
+	}
+	if card == "" {
+		_, err := o.out.Reply(ctx, to, notice, p.Idem+":withheld")
+		return err
+	}
+	c := chat.Card{Body: notice, Summary: notice, Buttons: p.Card.Buttons}
+	if p.Approval != "" {
+		c.Buttons = nil
+	}
+	return o.out.Close(ctx, card, c)
 }
 
 // withheld is said in place of words that the platform does not allow, which are in the History all the same.
