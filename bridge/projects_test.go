@@ -1,10 +1,13 @@
 package bridge
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"magpie/db"
 )
@@ -160,6 +163,30 @@ func (l *line) ordered(rec *recorder, id, text string) string {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	return rec.said[before]
+}
+
+// A chat changes its project right before its turn begins: what the agent's tools go by is where the agent works.
+func TestTheDeskKnowsWhereTheAgentWorks(t *testing.T) {
+	l := newLine(t, &recorder{})
+	other := t.TempDir()
+	l.bridge.cfg.Projects = map[string]Project{"other": {Path: other}}
+	l.say("om_1", "hello")
+	c, err := l.bridge.db.Turns().Claim(t.Context(), room, db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
+	l.must(err)
+	l.say("om_2", "/cd other")
+	var known, works string
+	l.bridge.answer = func(tn *turn, ctx context.Context) outcome {
+		a, err := l.bridge.desk.running(room)
+		l.must(err)
+		s, err := tn.spec(ctx)
+		l.must(err)
+		known, works = a.project, s.Dir
+		return outcome{state: db.Done}
+	}
+	newTurn(l.bridge, c).run(t.Context())
+	if known != other || works != realPath(other) {
+		t.Errorf("the agent works in %s, its tools in %s", works, known)
+	}
 }
 
 func TestAChatChangesItsProject(t *testing.T) {

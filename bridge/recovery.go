@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"magpie/db"
@@ -82,8 +83,9 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		return err
 	}
-	dir := r.b.cfg.project(c)
-	did, err := r.b.pool.Config().Transcripts(t.Key.String()).Recall(dir, t.Session, t.Prompt)
+	transcripts := r.b.pool.Config().Transcripts(t.Key.String())
+	dir := r.b.cfg.workedIn(c, transcripts, t.Session)
+	did, err := transcripts.Recall(dir, t.Session, t.Prompt)
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
 	}
@@ -133,6 +135,19 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	r.b.signals.set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, signalOf(end.state))
 	r.b.cfg.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
+}
+
+// workedIn is the folder in which a session of a chat has run: the chat may have changed its project since.
+func (cfg Config) workedIn(c db.Chat, transcripts claude.Transcripts, session string) string {
+	dir := cfg.project(c)
+	for _, s := range append([]site{{path: dir}}, cfg.sites()...) {
+		if path, err := transcripts.Path(s.path, session); err != nil || s.path == "" {
+			continue
+		} else if _, err := os.Stat(path); err == nil {
+			return s.path
+		}
+	}
+	return dir
 }
 
 func (cfg Config) ended(e Ended) {

@@ -132,6 +132,34 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	}
 }
 
+// A chat changed its project while its agent worked, and the program died when the agent had finished. The answer is given and
+// booked, and its session is known to be where the agent was.
+func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.bridge.cfg.Projects = map[string]Project{"other": {Path: t.TempDir()}}
+	path := l.left("om_1", "hello")
+	left, err := l.bridge.db.Turns().Running(t.Context())
+	l.must(err)
+	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	l.must(os.WriteFile(path, []byte(strings.Join([]string{
+		`{"type":"user","uuid":"` + left[0].Prompt + `","promptId":"p","message":{"role":"user","content":"hello"}}`,
+		`{"type":"assistant","uuid":"` + uuid.NewString() + `","message":{"id":"m1","role":"assistant","model":"m","stop_reason":"end_turn",` +
+			`"content":[{"type":"text","text":"done"}],"usage":{"input_tokens":7,"output_tokens":3}}}`,
+	}, "\n")), 0o600))
+	l.say("om_2", "/cd other")
+	l.forget()
+	l.start()
+	l.until("the end of the turn", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state NOT IN ('queued', 'running')`) == 1
+	})
+	if n := l.count(`SELECT COUNT(*) FROM turns t JOIN usage u ON u.turn_id = t.id WHERE state = 'done' AND input_tokens = 7`); n != 1 {
+		t.Error("the answer is lost, or not booked")
+	}
+	if c := l.chat(); c.Session.Cwd != realPath(l.config.Project) || c.Settings.Project != "other" {
+		t.Errorf("the session is taken to be in %s", c.Session.Cwd)
+	}
+}
+
 // forget drops what a bridge that does not run yet has in memory of its turns, as a death of the program does.
 func (l *line) forget() { l.bridge.lanes, l.bridge.turns.list = lanes{}, nil }
 

@@ -49,9 +49,10 @@ func (t *turn) run(ctx context.Context) {
 	if t.claim.Turn.Stopped { // before it could begin
 		stop(errStopped)
 	}
-	defer b.desk.attend(t.claim, b.cfg.project(t.claim.Chat))()
 	b.signals.set(t.claim.Asked, chat.Working)
 	rest := t.paint(ctx)
+	t.settle(work)
+	defer b.desk.attend(t.claim, b.cfg.project(t.claim.Chat))() // the project is settled now
 	end := b.answer(t, work)
 	b.lanes.end(key) // from here on there is nothing to stop
 	b.approvals.leave(ctx, t.claim.Turn.ID, end.state)
@@ -83,10 +84,9 @@ func (t *turn) run(ctx context.Context) {
 // attempts is how often one turn may be begun: a lost session, then a process that died, then none.
 const attempts = 3
 
-// answer runs the agent until it has answered, healing what can be healed without the user noticing.
+// answer runs the agent of a settled turn until it has answered, healing what can be healed without the user noticing.
 func (t *turn) answer(ctx context.Context) outcome {
 	log := zerolog.Ctx(ctx)
-	t.settle(ctx)
 	t.fetch(ctx)
 	t.listen = t.b.background.ask(ctx, t.claim)
 	defer t.listen()
