@@ -72,7 +72,7 @@ func TestATerminatedServiceTellsAndGoesOn(t *testing.T) {
 	if took := s.terminate(); took > s.cfg.Shutdown.Duration+busy {
 		t.Errorf("the stop took %v", took)
 	}
-	s.alone(time.Second)
+	s.alone(busy)
 	card := replies(s.sim.View(), s.chat, id)[0]
 	if !strings.Contains(card.Text(), "中断") || card.Last().Streaming {
 		t.Errorf("after the stop the card says %q", card.Text())
