@@ -30,6 +30,7 @@ func TestHalfOpenConnectionIsNoticed(t *testing.T) {
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	room := p.PrivateChat(ann)
 	p.run(rec)
+	p.must(awaitStatus(p, func(s Status) bool { return s.Connected })) // the SDK tells a moment after the first event may come
 	p.Say(room, ann, "one")
 	next(t, rec.messages)
 	began := time.Now()
