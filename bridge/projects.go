@@ -313,7 +313,7 @@ func changeMode(_ context.Context, o ordered) (order, error) {
 	i := slices.IndexFunc(modes, func(m string) bool { return strings.EqualFold(m, o.args) || modeNames[m] == o.args })
 	switch {
 	case i < 0:
-		return o.say(accessTexts.NoSuchMode, strings.Join(modes[:rank(p.ceiling)+1], ", "))
+		return o.say(accessTexts.NoSuchMode, strings.Join(modes[:rank(p.ceiling)+1], texts.Listing.in(o.lang)))
 	case i > rank(p.ceiling):
 		return o.say(accessTexts.ModeTooHigh, modes[i], cmp.Or(p.ceiling, defaultMode))
 	}
