@@ -171,8 +171,12 @@ func TestManyChatsAtOnce(t *testing.T) {
 	if memory >= loadMemory {
 		t.Errorf("%d MB", memory>>20)
 	}
-	if p99 >= loadAck {
-		t.Errorf("99 of 100 events are acknowledged within %v, want %v", p99, loadAck)
+	most99 := loadAck
+	if raced {
+		most99 *= 5
+	}
+	if p99 >= most99 {
+		t.Errorf("99 of 100 events are acknowledged within %v, want %v", p99, most99)
 	}
 	l.inOrder(rounds)
 	l.clean()

@@ -41,6 +41,9 @@ type rig struct {
 // patience bounds every wait of a test. A CLI start takes 0.7 s on a quiet machine, and several at once take their time.
 const patience = 90 * time.Second
 
+// busy is what a machine with much else to do may add to a time that the program promises.
+const busy = 10 * time.Second
+
 func newRig(t testing.TB, change ...func(*config)) *rig {
 	t.Helper()
 	if t, ok := t.(*testing.T); ok {
@@ -70,6 +73,7 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config)) *
 
 	r.cfg = defaults()
 	r.cfg.Feishu = feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
+	r.cfg.Feishu.NameWait = time.Second // beside processes that start a name takes its time
 	r.cfg.Claude = claudetest.Config(t, model.URL())
 	r.cfg.DB.URL = "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")
 	r.cfg.Context.Titles = false // they are questions to the model, which most tests count
