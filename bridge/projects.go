@@ -153,7 +153,7 @@ func projectName(dir string) string {
 type Guard struct {
 	Homes []string // nor in what holds them
 	Data  string   // the program's own; nor in what holds it, nor in it
-	Files []string // the program's configuration and secrets: not in what holds one of them
+	Files []string // the program's configuration and secrets, and the agents' settings: not in what holds one of them
 }
 
 // Check gives the folder without symbolic links, or says why no agent may work there.

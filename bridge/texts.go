@@ -51,7 +51,7 @@ var texts = struct {
 	Unreadable, NotAllowed, Help, HelpHead, HelpNew, HelpReset, HelpStop          phrase
 	HelpStatus, Status, StatusRunning, StatusIdle, StatusSession, StatusNoSession phrase
 	HelpCompact, CompactBegun, CompactDone, CompactNothing                        phrase
-	CompactFailed                                                                 phrase
+	CompactFailed, CompactChanged                                                 phrase
 	StatusLive, Withheld                                                          phrase
 	HelpRemember, HelpMemory, RememberWhat, RememberedForUser, RememberedForChat  phrase
 	RememberProposed, Redacted, MemoryChanged, MemoryTooMany, MemoryTooLong       phrase
@@ -224,5 +224,6 @@ var texts = struct {
 	CompactBegun:      phrase{"正在整理较早的对话，完成后会告诉你。", "Summing up the older part of the conversation; you will be told when it is done."},
 	CompactDone:       phrase{"已整理：较早的 %d 条消息（%d 字）变成了 %d 字的摘要，最近 %d 条保持原样。", "Done: %d older messages (%d characters) became a summary of %d; the latest %d stay as they are."},
 	CompactNothing:    phrase{"对话还很短，没有需要整理的内容。", "The conversation is still short; there is nothing to sum up."},
+	CompactChanged:    phrase{"整理期间对话又有变动（例如有消息被撤回），这次没有整理，对话没有任何改变。请再发一次 `/compact`。", "The conversation changed while it was summed up, perhaps because a message was taken back, so nothing was done. Please send `/compact` again."},
 	CompactFailed:     phrase{"这次没能整理成功，对话没有任何改变。请稍后再试。", "This did not work, and nothing has changed. Please try again later."},
 }

@@ -96,7 +96,7 @@ func (as Approvals) draw(ctx context.Context, tx *sql.Tx, a Approval, state Appr
 
 const approvalColumns = `id, chat_key, turn_id, tool, input, hash, project, rule, askers, state, decided_by, decider, words, created_at, expires_at`
 
-func scanApproval(scan func(...any) error) (Approval, error) {
+func scanApproval(scan scanner) (Approval, error) {
 	var a Approval
 	var key, input, hash, rule, askers string
 	var created, expires int64
@@ -138,21 +138,12 @@ func (as Approvals) Get(ctx context.Context, id string) (Approval, error) {
 const waitingApprovals = `SELECT ` + approvalColumns + ` FROM approvals WHERE state = 'waiting' ORDER BY created_at, id`
 
 // Waiting lists what nobody has decided yet. At the start of the program that is what a dead process left.
-func (as Approvals) Waiting(ctx context.Context) (_ []Approval, err error) {
-	rows, err := as.db.read.QueryContext(ctx, waitingApprovals)
+func (as Approvals) Waiting(ctx context.Context) ([]Approval, error) {
+	list, err := collect(ctx, as.db.read, scanApproval, waitingApprovals)
 	if err != nil {
 		return nil, fmt.Errorf("list waiting approvals: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var list []Approval
-	for rows.Next() {
-		a, err := scanApproval(rows.Scan)
-		if err != nil {
-			return nil, fmt.Errorf("list waiting approvals: %w", err)
-		}
-		list = append(list, a)
-	}
-	return list, rows.Err()
+	return list, nil
 }
 
 const settleApproval = `UPDATE approvals SET state = ?2, decided_by = ?3, decider = ?4, words = ?5, decided_at = ?6

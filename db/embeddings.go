@@ -39,25 +39,17 @@ const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM message
 
 // Missing lists what was said in all chats and has no vector of that model and length (0 = of any length): the newest
 // first, so many at most, with ids between after and before.
-func (es Embeddings) Missing(ctx context.Context, model string, dim int, after, before int64, most int) (list []Unembedded, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("messages without a vector: %w", err)
-		}
-	}()
-	rows, err := es.db.read.QueryContext(ctx, selectUnembedded, model, dim, after, before, most)
+func (es Embeddings) Missing(ctx context.Context, model string, dim int, after, before int64, most int) ([]Unembedded, error) {
+	list, err := collect(ctx, es.db.read, scanUnembedded, selectUnembedded, model, dim, after, before, most)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("messages without a vector: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var u Unembedded
-		if err := rows.Scan(&u.ID, &u.Text, &u.chat, &u.seq); err != nil {
-			return nil, err
-		}
-		list = append(list, u)
-	}
-	return list, rows.Err()
+	return list, nil
+}
+
+func scanUnembedded(scan scanner) (u Unembedded, err error) {
+	err = scan(&u.ID, &u.Text, &u.chat, &u.seq)
+	return u, err
 }
 
 // The message may have been deleted since it was read.

@@ -141,21 +141,10 @@ const dropFiles = `UPDATE files SET state = 'past', path = '', said = '', name =
 
 // drop forgets the files of messages of a chat or its topics that were taken back, also where they are quoted, and tells where
 // they lie.
-func (fs Files) drop(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) (paths []string, err error) {
-	rows, err := tx.QueryContext(ctx, pathsOfMessages, key.String(), list(ids))
+func (fs Files) drop(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]string, error) {
+	paths, err := collect(ctx, tx, scanText, pathsOfMessages, key.String(), list(ids))
 	if err != nil {
 		return nil, fmt.Errorf("files of recalled messages: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var path string
-		if err := rows.Scan(&path); err != nil {
-			return nil, err
-		}
-		paths = append(paths, path)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
 	}
 	if _, err := tx.ExecContext(ctx, dropFiles, key.String(), list(ids)); err != nil {
 		return nil, fmt.Errorf("forget the files of recalled messages: %w", err)

@@ -102,7 +102,7 @@ func (g Grants) SetCard(ctx context.Context, subject, card string) error {
 
 // Get returns what was decided about somebody, or [ErrNotFound].
 func (g Grants) Get(ctx context.Context, subject string) (Grant, error) {
-	who, err := scanGrant(g.db.read.QueryRowContext(ctx, selectGrants+` WHERE subject = ?1`, subject))
+	who, err := scanGrant(g.db.read.QueryRowContext(ctx, selectGrants+` WHERE subject = ?1`, subject).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Grant{}, ErrNotFound
 	} else if err != nil {
@@ -171,27 +171,19 @@ func (c GrantChange) apply(ctx context.Context, tx *sql.Tx, now time.Time) error
 const selectGrants = `SELECT subject, state, name, chat_key, message_id, card_id, decided_by, asked_at, decided_at FROM grants`
 
 // List lists what was decided and what waits, the newest first.
-func (g Grants) List(ctx context.Context) (list []Grant, err error) {
-	rows, err := g.db.read.QueryContext(ctx, selectGrants+` ORDER BY MAX(asked_at, decided_at) DESC, subject`)
+func (g Grants) List(ctx context.Context) ([]Grant, error) {
+	list, err := collect(ctx, g.db.read, scanGrant, selectGrants+` ORDER BY MAX(asked_at, decided_at) DESC, subject`)
 	if err != nil {
 		return nil, fmt.Errorf("list who is let in: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		one, err := scanGrant(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, one)
-	}
-	return list, rows.Err()
+	return list, nil
 }
 
-func scanGrant(row interface{ Scan(...any) error }) (Grant, error) {
+func scanGrant(scan scanner) (Grant, error) {
 	var one Grant
 	var key string
 	var asked, decided int64
-	err := row.Scan(&one.Subject, &one.State, &one.Name, &key, &one.Message, &one.Card, &one.By, &asked, &decided)
+	err := scan(&one.Subject, &one.State, &one.Name, &key, &one.Message, &one.Card, &one.By, &asked, &decided)
 	if err != nil {
 		return Grant{}, err
 	}

@@ -37,11 +37,11 @@ func (ts Turns) Interrupted(ctx context.Context, key chat.Key) (Turn, error) {
 	} else if err != nil {
 		return Turn{}, fmt.Errorf("newest turn of %v: %w", key, err)
 	}
-	return ts.undecided(ctx, ts.db.read, key, id)
+	return undecided(ctx, ts.db.read, key, id)
 }
 
 // undecided loads a turn that waits for somebody to decide whether it goes on, or returns [ErrNotFound].
-func (ts Turns) undecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
+func undecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
 	t, err := loadTurn(ctx, q, key, id)
 	if err != nil {
 		return Turn{}, err
@@ -64,11 +64,11 @@ const forgetPosts = `DELETE FROM outbox WHERE turn_id = ?1`
 
 // resolve decides about an interrupted turn. A late one that is to go on is simply queued; it has never begun. The
 // zero Turn comes back when there is nothing that another turn could go on with.
-func (ts Turns) resolve(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, decision string) (Turn, error) {
+func resolve(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, decision string) (Turn, error) {
 	if id == 0 {
 		return Turn{}, nil
 	}
-	t, err := ts.undecided(ctx, tx, key, id)
+	t, err := undecided(ctx, tx, key, id)
 	if errors.Is(err, ErrNotFound) {
 		return Turn{}, nil
 	} else if err != nil {
@@ -102,18 +102,18 @@ func (ts Turns) Decide(ctx context.Context, w Decision) error {
 		if err := takeEvent(ctx, ts.db, tx, w.Event); err != nil {
 			return err
 		}
-		t, err := ts.undecided(ctx, tx, w.Key, w.Turn)
+		t, err := undecided(ctx, tx, w.Key, w.Turn)
 		if err != nil {
 			return err
 		}
 		if !w.GoOn {
-			if _, err := ts.resolve(ctx, tx, w.Key, t.ID, dropped); err != nil {
+			if _, err := resolve(ctx, tx, w.Key, t.ID, dropped); err != nil {
 				return err
 			}
 			return ts.db.Outbox().post(ctx, tx, Post{Key: w.Key, Turn: t.ID, Idem: cardIdem(t, dropped), ReplyTo: t.ReplyTo, Card: &w.Over})
 		}
 		if t.Failure == Late {
-			_, err := ts.resolve(ctx, tx, w.Key, t.ID, continued)
+			_, err := resolve(ctx, tx, w.Key, t.ID, continued)
 			return err
 		}
 		m := w.Wish

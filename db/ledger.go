@@ -75,23 +75,12 @@ func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 }
 
 // askers are those who pay for an expense, who asked first first; at least one, though it be nobody.
-func (l Ledger) askers(ctx context.Context, tx *sql.Tx, e Expense) (users []string, err error) {
-	rows, err := tx.QueryContext(ctx, askersOfTurn, e.Key.String(), e.Turn)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var user string
-		if err := rows.Scan(&user); err != nil {
-			return nil, err
-		}
-		users = append(users, user)
-	}
+func (l Ledger) askers(ctx context.Context, tx *sql.Tx, e Expense) ([]string, error) {
+	users, err := collect(ctx, tx, scanText, askersOfTurn, e.Key.String(), e.Turn)
 	if len(users) == 0 {
 		users = []string{e.User}
 	}
-	return users, rows.Err()
+	return users, err
 }
 
 // Book notes an expense. Those of turns are booked by [Turns.Finish], to who asked.
@@ -152,7 +141,7 @@ const moments = `SELECT at / ?3, ` + once + `, SUM(tokens), SUM(cost_usd) FROM l
 
 // Moments lists what was spent in a chat since then, with all of its topics; of the zero key, in all chats. No time
 // zone's day ends within a moment.
-func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) (list []Moment, err error) {
+func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) ([]Moment, error) {
 	where, of := ofChat, ""
 	if key == (chat.Key{}) {
 		where = `?2 = ''`
@@ -160,21 +149,18 @@ func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) (lis
 		key.Thread = ""
 		of = key.String()
 	}
-	rows, err := l.db.read.QueryContext(ctx, moments+where+` GROUP BY 1 ORDER BY 1`, millis(since), of, quarter)
+	list, err := collect(ctx, l.db.read, scanMoment, moments+where+` GROUP BY 1 ORDER BY 1`, millis(since), of, quarter)
 	if err != nil {
 		return nil, fmt.Errorf("list what was spent: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var m Moment
-		var at int64
-		if err := rows.Scan(&at, &m.Times, &m.Tokens, &m.USD); err != nil {
-			return nil, err
-		}
-		m.At = fromMillis(at * quarter)
-		list = append(list, m)
-	}
-	return list, rows.Err()
+	return list, nil
+}
+
+func scanMoment(scan scanner) (m Moment, err error) {
+	var at int64
+	err = scan(&at, &m.Times, &m.Tokens, &m.USD)
+	m.At = fromMillis(at * quarter)
+	return m, err
 }
 
 const byUser = `SELECT user_id, COALESCE((SELECT actor_name FROM messages m WHERE m.chat_key = s.somewhere AND m.actor_id = s.user_id AND m.actor_name <> ''
@@ -196,18 +182,15 @@ func (l Ledger) Chats(ctx context.Context, since time.Time, most int) ([]Spender
 	return l.spenders(ctx, byChat, since, most)
 }
 
-func (l Ledger) spenders(ctx context.Context, query string, since time.Time, most int) (list []Spender, err error) {
-	rows, err := l.db.read.QueryContext(ctx, query, millis(since), most)
+func (l Ledger) spenders(ctx context.Context, query string, since time.Time, most int) ([]Spender, error) {
+	list, err := collect(ctx, l.db.read, scanSpender, query, millis(since), most)
 	if err != nil {
 		return nil, fmt.Errorf("list who has spent: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var s Spender
-		if err := rows.Scan(&s.ID, &s.Name, &s.Times, &s.Tokens, &s.USD); err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, rows.Err()
+	return list, nil
+}
+
+func scanSpender(scan scanner) (s Spender, err error) {
+	err = scan(&s.ID, &s.Name, &s.Times, &s.Tokens, &s.USD)
+	return s, err
 }

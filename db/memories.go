@@ -91,7 +91,7 @@ const memoriesPerChat = 1000
 
 const memoryColumns = `id, chat_key, number, scope, of, state, title, content, keywords, sources, version, created_at, updated_at`
 
-func scanMemory(scan func(...any) error) (Memory, error) {
+func scanMemory(scan scanner) (Memory, error) {
 	var m Memory
 	var key, keywords, sources string
 	var created, updated int64
@@ -113,21 +113,12 @@ func (d *DB) Memories() Memories { return Memories{d} }
 const selectMemories = `SELECT ` + memoryColumns + ` FROM memories WHERE chat_key = ?1 ORDER BY number`
 
 // Of are all memories of a chat, also those that wait to be approved, oldest first.
-func (ms Memories) Of(ctx context.Context, key chat.Key) (_ []Memory, err error) {
-	rows, err := ms.db.read.QueryContext(ctx, selectMemories, key.String())
+func (ms Memories) Of(ctx context.Context, key chat.Key) ([]Memory, error) {
+	list, err := collect(ctx, ms.db.read, scanMemory, selectMemories, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("read memories of %v: %w", key, err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var list []Memory
-	for rows.Next() {
-		m, err := scanMemory(rows.Scan)
-		if err != nil {
-			return nil, fmt.Errorf("read memories of %v: %w", key, err)
-		}
-		list = append(list, m)
-	}
-	return list, rows.Err()
+	return list, nil
 }
 
 const selectMemory = `SELECT ` + memoryColumns + ` FROM memories WHERE chat_key = ?1 AND id = ?2`
@@ -146,51 +137,33 @@ const selectMemoryVersions = `SELECT memory_id, chat_key, number, scope, of, sta
 	act, who, why, title_hash FROM memory_versions WHERE chat_key = ?1 AND memory_id = ?2 ORDER BY version`
 
 // Versions is what was done with a memory of the chat, oldest first, also after it was forgotten.
-func (ms Memories) Versions(ctx context.Context, key chat.Key, id string) (_ []MemoryVersion, err error) {
-	rows, err := ms.db.read.QueryContext(ctx, selectMemoryVersions, key.String(), id)
-	if err != nil {
+func (ms Memories) Versions(ctx context.Context, key chat.Key, id string) ([]MemoryVersion, error) {
+	list, err := collect(ctx, ms.db.read, scanMemoryVersion, selectMemoryVersions, key.String(), id)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("read versions of memory %s: %w", id, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var list []MemoryVersion
-	for rows.Next() {
-		var v MemoryVersion
-		v.Memory, err = scanMemory(func(to ...any) error {
-			return rows.Scan(append(to, &v.Act, &v.By.Who, &v.By.Why, &v.TitleHash)...)
-		})
-		if err != nil {
-			return nil, fmt.Errorf("read versions of memory %s: %w", id, err)
-		}
-		list = append(list, v)
-	}
-	if len(list) == 0 && rows.Err() == nil {
+	case len(list) == 0:
 		return nil, ErrNotFound
 	}
-	return list, rows.Err()
+	return list, nil
+}
+
+func scanMemoryVersion(scan scanner) (v MemoryVersion, err error) {
+	v.Memory, err = scanMemory(func(to ...any) error {
+		return scan(append(to, &v.Act, &v.By.Who, &v.By.Why, &v.TitleHash)...)
+	})
+	return v, err
 }
 
 const chatsWithMemories = `SELECT DISTINCT chat_key FROM memories ORDER BY chat_key`
 
 // Chats are the chats that have memories.
-func (ms Memories) Chats(ctx context.Context) (_ []chat.Key, err error) {
-	rows, err := ms.db.read.QueryContext(ctx, chatsWithMemories)
+func (ms Memories) Chats(ctx context.Context) ([]chat.Key, error) {
+	list, err := collect(ctx, ms.db.read, scanKey, chatsWithMemories)
 	if err != nil {
 		return nil, fmt.Errorf("list chats with memories: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var list []chat.Key
-	for rows.Next() {
-		var s string
-		if err := rows.Scan(&s); err != nil {
-			return nil, err
-		}
-		key, err := chat.ParseKey(s)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, key)
-	}
-	return list, rows.Err()
+	return list, nil
 }
 
 // Save stores a memory of a chat that is known, and returns it as it is then. Without an ID it is a new one. An ID that no

@@ -231,21 +231,12 @@ func (o Outbox) BesideCards(ctx context.Context, key chat.Key, approval string) 
 }
 
 // cards reads a list of cards.
-func (o Outbox) cards(ctx context.Context, query string, args ...any) (_ []string, err error) {
-	rows, err := o.db.read.QueryContext(ctx, query, args...)
+func (o Outbox) cards(ctx context.Context, query string, args ...any) ([]string, error) {
+	cards, err := collect(ctx, o.db.read, scanText, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list cards: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var cards []string
-	for rows.Next() {
-		var card string
-		if err := rows.Scan(&card); err != nil {
-			return nil, err
-		}
-		cards = append(cards, card)
-	}
-	return cards, rows.Err()
+	return cards, nil
 }
 
 const duePosts = `SELECT chat_key FROM outbox o WHERE next_at <= ?1
@@ -257,25 +248,12 @@ func (o Outbox) Due(ctx context.Context, most int) ([]chat.Key, error) {
 }
 
 // chatKeys reads a list of chat keys.
-func chatKeys(ctx context.Context, q querier, query string, args ...any) (_ []chat.Key, err error) {
-	rows, err := q.QueryContext(ctx, query, args...)
+func chatKeys(ctx context.Context, q querier, query string, args ...any) ([]chat.Key, error) {
+	keys, err := collect(ctx, q, scanKey, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list chats: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var keys []chat.Key
-	for rows.Next() {
-		var s string
-		if err := rows.Scan(&s); err != nil {
-			return nil, err
-		}
-		k, err := chat.ParseKey(s)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, k)
-	}
-	return keys, rows.Err()
+	return keys, nil
 }
 
 // Backlog is how much waits.

@@ -149,21 +149,12 @@ func (ps Parcels) Of(ctx context.Context, turn int64) (n int, err error) {
 const neededCopies = `SELECT copy FROM parcels WHERE copy <> '' AND id IN (SELECT parcel_id FROM outbox WHERE parcel_id > 0)`
 
 // Copies names the copies that are still to be shown.
-func (ps Parcels) Copies(ctx context.Context) (_ []string, err error) {
-	rows, err := ps.db.read.QueryContext(ctx, neededCopies)
+func (ps Parcels) Copies(ctx context.Context) ([]string, error) {
+	names, err := collect(ctx, ps.db.read, scanText, neededCopies)
 	if err != nil {
 		return nil, fmt.Errorf("list the files that go out: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var names []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+	return names, nil
 }
 
 const postponePost = `UPDATE outbox SET id = (SELECT MAX(id) + 1 FROM outbox), attempts = attempts + 1, next_at = ?2 WHERE id = ?1`

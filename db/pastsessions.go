@@ -30,23 +30,19 @@ const pastSessions = `SELECT s.session_id, s.epoch, s.last, s.many, s.began, s.e
 	ORDER BY s.last DESC LIMIT ?2`
 
 // PastSessions lists the sessions that have answered something in a chat, the newest first, most at most.
-func (cs Chats) PastSessions(ctx context.Context, key chat.Key, most int) (_ []PastSession, err error) {
-	rows, err := cs.db.read.QueryContext(ctx, pastSessions, key.String(), most)
+func (cs Chats) PastSessions(ctx context.Context, key chat.Key, most int) ([]PastSession, error) {
+	list, err := collect(ctx, cs.db.read, scanPastSession, pastSessions, key.String(), most)
 	if err != nil {
 		return nil, fmt.Errorf("sessions of %v: %w", key, err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var list []PastSession
-	for rows.Next() {
-		var s PastSession
-		var began, ended int64
-		if err := rows.Scan(&s.ID, &s.Epoch, &s.Turn, &s.Turns, &began, &ended, &s.Question); err != nil {
-			return nil, fmt.Errorf("sessions of %v: %w", key, err)
-		}
-		s.Began, s.Ended = fromMillis(began), fromMillis(ended)
-		list = append(list, s)
-	}
-	return list, rows.Err()
+	return list, nil
+}
+
+func scanPastSession(scan scanner) (s PastSession, err error) {
+	var began, ended int64
+	err = scan(&s.ID, &s.Epoch, &s.Turn, &s.Turns, &began, &ended, &s.Question)
+	s.Began, s.Ended = fromMillis(began), fromMillis(ended)
+	return s, err
 }
 
 // A conversation that is taken up again becomes the newest: its messages and turns move to a new epoch, since what has a

@@ -236,8 +236,8 @@ func giveUp(ctx context.Context, tx *sql.Tx, key chat.Key, epoch int64) error {
 const questionsLeft = `SELECT COUNT(*) FILTER (WHERE state = ''), COUNT(*) FILTER (WHERE state = 'recalled') FROM messages
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'`
 
-// left counts what a turn still asks, and what of it was taken back.
-func (ts Turns) left(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64) (standing, gone int, err error) {
+// leftOf counts what a turn still asks, and what of it was taken back.
+func leftOf(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64) (standing, gone int, err error) {
 	if err := tx.QueryRowContext(ctx, questionsLeft, key.String(), turn).Scan(&standing, &gone); err != nil {
 		return 0, 0, fmt.Errorf("what turn %d asks: %w", turn, err)
 	}
@@ -258,7 +258,7 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 	} else if err != nil {
 		return 0, err
 	}
-	standing, _, err := ts.left(ctx, tx, m.Key, t.ID)
+	standing, _, err := leftOf(ctx, tx, m.Key, t.ID)
 	switch {
 	case err != nil:
 		return 0, err

@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -49,23 +48,19 @@ const selectRules = `SELECT number, project, tool, kind, content, made_by, maker
 	WHERE chat_key = ?1 AND revoked_at = 0 ORDER BY number`
 
 // List lists the rules that are in force in a chat.
-func (rs Rules) List(ctx context.Context, key chat.Key) (_ []Rule, err error) {
-	rows, err := rs.db.read.QueryContext(ctx, selectRules, key.String())
+func (rs Rules) List(ctx context.Context, key chat.Key) ([]Rule, error) {
+	list, err := collect(ctx, rs.db.read, scanRule, selectRules, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("rules of %v: %w", key, err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var list []Rule
-	for rows.Next() {
-		var r Rule
-		var made int64
-		if err := rows.Scan(&r.Number, &r.Project, &r.Tool, &r.Kind, &r.Content, &r.By.ID, &r.By.Name, &made); err != nil {
-			return nil, fmt.Errorf("rules of %v: %w", key, err)
-		}
-		r.Made = fromMillis(made)
-		list = append(list, r)
-	}
-	return list, rows.Err()
+	return list, nil
+}
+
+func scanRule(scan scanner) (r Rule, err error) {
+	var made int64
+	err = scan(&r.Number, &r.Project, &r.Tool, &r.Kind, &r.Content, &r.By.ID, &r.By.Name, &made)
+	r.Made = fromMillis(made)
+	return r, err
 }
 
 const insertRule = `INSERT INTO rules (chat_key, number, project, tool, kind, content, made_by, maker, made_at)

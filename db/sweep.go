@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 )
 
@@ -86,20 +85,18 @@ type stored struct {
 }
 
 // expired lists the next messages, by id, that were written before until.
-func expired(ctx context.Context, d *DB, until, after int64) (list []stored, err error) {
-	rows, err := d.read.QueryContext(ctx, expiredMessages, until, after, sweepBatch)
+func expired(ctx context.Context, d *DB, until, after int64) ([]stored, error) {
+	list, err := collect(ctx, d.read, scanStoredRow, expiredMessages, until, after, sweepBatch)
 	if err != nil {
 		return nil, fmt.Errorf("old messages: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var id, no, seq int64
-		if err := rows.Scan(&id, &no, &seq); err != nil {
-			return nil, err
-		}
-		list = append(list, stored{id, row(no) + seq})
-	}
-	return list, rows.Err()
+	return list, nil
+}
+
+func scanStoredRow(scan scanner) (stored, error) {
+	var id, no, seq int64
+	err := scan(&id, &no, &seq)
+	return stored{id, row(no) + seq}, err
 }
 
 const (

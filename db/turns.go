@@ -48,7 +48,7 @@ type Turn struct {
 const turnColumns = `id, chat_key, epoch, state, failure, session_id, prompt_id, card_id, reply_to, continues, attempts,
 	acted, draft, created_at`
 
-func scanTurn(scan func(...any) error) (Turn, error) {
+func scanTurn(scan scanner) (Turn, error) {
 	var t Turn
 	var key string
 	var created int64
@@ -117,7 +117,7 @@ func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) 
 	if e.Held != nil {
 		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(ts.db.now().Add(-together)))
 	}
-	old, err := ts.resolve(ctx, tx, m.Key, e.Continues, continued)
+	old, err := resolve(ctx, tx, m.Key, e.Continues, continued)
 	if err != nil {
 		return 0, err
 	}
@@ -369,7 +369,7 @@ const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
 // hold it, and an answer to nothing else is out of every later context. When it was an earlier one, or anything that the
 // turn was told, the turn has lost its session.
 func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e End) error {
-	standing, gone, err := ts.left(ctx, tx, e.Turn.Key, e.Turn.ID)
+	standing, gone, err := leftOf(ctx, tx, e.Turn.Key, e.Turn.ID)
 	switch {
 	case err != nil:
 		return err
@@ -450,19 +450,10 @@ func (ts Turns) Waiting(ctx context.Context, key chat.Key) (n int, err error) {
 const runningTurns = `SELECT ` + turnColumns + ` FROM turns WHERE state = 'running' ORDER BY id`
 
 // Running lists the turns that run. At the start of the program those are the ones that a dead process left.
-func (ts Turns) Running(ctx context.Context) (_ []Turn, err error) {
-	rows, err := ts.db.read.QueryContext(ctx, runningTurns)
+func (ts Turns) Running(ctx context.Context) ([]Turn, error) {
+	list, err := collect(ctx, ts.db.read, scanTurn, runningTurns)
 	if err != nil {
 		return nil, fmt.Errorf("list running turns: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var list []Turn
-	for rows.Next() {
-		t, err := scanTurn(rows.Scan)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, t)
-	}
-	return list, rows.Err()
+	return list, nil
 }

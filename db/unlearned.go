@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"magpie/internal/chat"
@@ -25,20 +24,17 @@ type derived struct {
 	alone bool // all of them were taken back, and nobody has changed it
 }
 
-func (ms Memories) derived(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) (found []derived, err error) {
-	rows, err := tx.QueryContext(ctx, memoriesOf, key.String(), list(ids), unlearner)
+func (ms Memories) derived(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]derived, error) {
+	found, err := collect(ctx, tx, scanDerived, memoriesOf, key.String(), list(ids), unlearner)
 	if err != nil {
 		return nil, fmt.Errorf("memories of recalled messages: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var m derived
-		if err := rows.Scan(&m.id, &m.alone); err != nil {
-			return nil, fmt.Errorf("memories of recalled messages: %w", err)
-		}
-		found = append(found, m)
-	}
-	return found, rows.Err()
+	return found, nil
+}
+
+func scanDerived(scan scanner) (m derived, err error) {
+	err = scan(&m.id, &m.alone)
+	return m, err
 }
 
 // unlearn forgets what was remembered of messages that are marked as recalled and of nothing else. What has other sources

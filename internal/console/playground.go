@@ -27,7 +27,7 @@ type Playground struct {
 	guard http.Handler
 }
 
-//go:embed web/index.html web/app.css web/app.js
+//go:embed web/index.html web/app.css web/*.js
 var web embed.FS
 
 // NewPlayground makes three users, a private chat of each with the bot, and a group of all.
@@ -42,8 +42,9 @@ func NewPlayground(cfg PlaygroundConfig) *Playground {
 	cfg.Sim.Group("鹊桥测试群", people...)
 
 	mux := http.NewServeMux()
-	for path, file := range map[string]string{"/{$}": "web/index.html", "/app.css": "web/app.css", "/app.js": "web/app.js"} {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, web, file) })
+	mux.HandleFunc("GET /{$}", asset("index.html"))
+	for _, name := range []string{"app.css", "app.js", "acts.js", "card.js", "dom.js", "markdown.js", "texts.js"} {
+		mux.HandleFunc("GET /"+name, asset(name))
 	}
 	mux.HandleFunc("GET /api/state", p.state)
 	mux.HandleFunc("GET /api/events", p.events)
@@ -52,6 +53,11 @@ func NewPlayground(cfg PlaygroundConfig) *Playground {
 	mux.HandleFunc("POST /api/lose", act(p.lose))
 	p.guard = guarded(mux)
 	return p
+}
+
+// asset serves one file of the page.
+func asset(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, web, "web/"+name) }
 }
 
 // ServeHTTP serves the page, its assets, the JSON API and the stream of updates.

@@ -114,7 +114,11 @@ func (s *site) snapshot() state {
 
 func TestPageForbidsEverythingButItsOwnFiles(t *testing.T) {
 	s := serve(t, PlaygroundConfig{})
-	for path, kind := range map[string]string{"/": "text/html", "/app.css": "text/css", "/app.js": "text/javascript"} {
+	files := map[string]string{"/": "text/html", "/app.css": "text/css"}
+	for _, name := range []string{"app", "acts", "card", "dom", "markdown", "texts"} {
+		files["/"+name+".js"] = "text/javascript"
+	}
+	for path, kind := range files {
 		status, header, body := s.do("GET", path, "", nil)
 		if status != http.StatusOK || !strings.HasPrefix(header.Get("Content-Type"), kind) || len(body) < 500 {
 			t.Errorf("%s: %d %s, %d bytes", path, status, header.Get("Content-Type"), len(body))

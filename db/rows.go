@@ -1,0 +1,43 @@
+package db
+
+import (
+	"context"
+	"errors"
+
+	"magpie/internal/chat"
+)
+
+// scanner reads the columns of one row.
+type scanner func(to ...any) error
+
+// collect reads all rows that a query finds, each by scan.
+func collect[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) (list []T, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		one, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, rows.Err()
+}
+
+// scanText reads a row that is one text.
+func scanText(scan scanner) (s string, err error) {
+	err = scan(&s)
+	return s, err
+}
+
+// scanKey reads a row that is the key of a chat.
+func scanKey(scan scanner) (chat.Key, error) {
+	s, err := scanText(scan)
+	if err != nil {
+		return chat.Key{}, err
+	}
+	return chat.ParseKey(s)
+}
