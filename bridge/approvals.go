@@ -71,12 +71,11 @@ type workspace struct {
 	looksOnly bool // nothing can be allowed there, by anybody
 }
 
-// workspace is where the agent of a chat works, given its folder. A project whose own mode is below the usual one is for
-// looking only: there an approved plan would lead out of the mode that is the most it allows.
+// workspace is where the agent of a chat works, given its folder. Where the most that is allowed is less than usual, it is for
+// looking only: an approved plan would lead out of that mode.
 func (cfg Config) workspace(c db.Chat, dir string) workspace {
 	p, err := cfg.site(c)
-	own := cfg.Projects[p.name].Mode
-	return workspace{dir, err != nil || own != "" && rank(own) < rank(defaultMode)}
+	return workspace{dir, err != nil || rank(p.ceiling) < rank(defaultMode)}
 }
 
 // ask has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them, and

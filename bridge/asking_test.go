@@ -213,14 +213,16 @@ func TestAProjectForLookingOnly(t *testing.T) {
 	a := newAsking(t, time.Hour)
 	cfg := Config{Project: "/p", PermissionMode: claude.PlanMode, Projects: map[string]Project{
 		"plans": {Path: "/plans", Mode: claude.PlanMode}, "silent": {Path: "/silent", Mode: "dontAsk"}, "edits": {Path: "/edits", Mode: editsMode}, "plain": {Path: "/plain"},
+		"free": {Path: "/free", Bypass: true},
 	}}
 	for project, want := range map[string]map[string]bool{
 		"plans":  {claude.PlanTool: false, "Bash": false, "Write": false, claude.QuestionTool: true},
 		"silent": {claude.PlanTool: false, claude.QuestionTool: true},
 		"gone":   {"Bash": false},
 		"edits":  {claude.PlanTool: true, "Bash": true},
-		"plain":  {claude.PlanTool: true, "Bash": true},
-		"":       {claude.PlanTool: true, "Bash": true},
+		"free":   {claude.PlanTool: true, "Bash": true},
+		"plain":  {claude.PlanTool: false, "Bash": false},
+		"":       {claude.PlanTool: false, "Bash": false, claude.QuestionTool: true},
 	} {
 		for tool, asked := range want {
 			claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}, Chat: db.Chat{Settings: db.Settings{Project: project}}}

@@ -87,7 +87,7 @@ func (o ordered) choose(now string, c choice) (order, error) {
 	case c.private && !o.b.access.Load().inCharge(o.m):
 		return o.say(texts.ForAdmins)
 	case rest != "" || !reset && !c.may(value):
-		return o.say(c.bad, excerptOf(o.args), strings.Join(c.offered, "、"))
+		return o.say(c.bad, excerptOf(o.args), strings.Join(c.offered, texts.Listing.in(o.lang)))
 	case reset:
 		return order{reply: fmt.Sprintf(c.chosen.in(o.lang), commandTexts.ByDefault.in(o.lang)), set: func(s *db.Settings) { c.set(s, "") }}, nil
 	}

@@ -1,50 +1,131 @@
 package bridge
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
+	"magpie/db"
 	"magpie/internal/chat"
 )
 
 // commandCase is what a command does in a chat in which nothing was said yet.
 type commandCase struct {
-	args  string // given with the command
-	reply phrase // that begins the reply to whoever may give it; as far as its first verb
+	args    string                         // given with the command
+	reply   phrase                         // that begins the reply to whoever may give it; as far as its first verb
+	inGroup phrase                         // that does so in a group and its topics; zero = the same
+	charge  bool                           // in a group only admins may
+	tells   func(l lang, p place) []string // what else the reply says
+	does    func(w *world, c db.Chat) bool // whether it did what it is to do; nil = it changes nothing
+	only    chat.Kind                      // where it does it; empty = everywhere
 }
 
-// commandCases has a row for every command of the table.
-var commandCases = map[string]commandCase{
-	"help":     {reply: texts.HelpHead},
-	"new":      {reply: texts.New},
-	"reset":    {reply: texts.Reset},
-	"compact":  {}, // it is answered when it is done
-	"stop":     {reply: texts.NothingToStop},
-	"retry":    {reply: commandTexts.RetryNothing},
-	"status":   {reply: texts.Status},
-	"title":    {reply: commandTexts.TitleNone},
-	"resume":   {reply: commandTexts.ResumeNothing},
-	"history":  {reply: texts.HistoryNothing},
-	"export":   {reply: commandTexts.ExportBegun},
-	"context":  {reply: texts.ContextHead},
-	"remember": {reply: texts.RememberWhat},
-	"memory":   {reply: texts.MemoryNone},
-	"allow":    {reply: approvalTexts.AllowNone},
-	"model":    {reply: commandTexts.ModelNow},
-	"effort":   {args: "high", reply: commandTexts.EffortSet},
-	"lang":     {reply: commandTexts.LangNow},
-	"projects": {reply: accessTexts.ProjectsHead},
-	"cd":       {args: "nowhere", reply: accessTexts.NoSuchProject},
-	"cost":     {args: "century", reply: accessTexts.CostUsage},
-	"whoami":   {reply: accessTexts.WhoAmI},
-	"admin":    {reply: accessTexts.AdminUsage},
-	"mode":     {args: "yolo", reply: accessTexts.NoSuchMode},
-	"doctor":   {reply: commandTexts.DoctorBegun},
-	"mention":  {reply: outputTexts.MentionPrivate},
-	"login":    {args: "what", reply: commandTexts.LoginUsage},
+// setting is what a command does that sets something for the chat.
+func setting(is func(db.Settings) bool) func(*world, db.Chat) bool {
+	return func(_ *world, c db.Chat) bool { return is(c.Settings) }
+}
+
+func begunAnew(_ *world, c db.Chat) bool { return c.Epoch == 1 }
+
+// granted is what a command does that lets somebody talk.
+func granted(subject func(db.Chat) string) func(*world, db.Chat) bool {
+	return func(w *world, c db.Chat) bool {
+		ok, err := w.store.Grants().Allow(w.ctx, "ou_nobody", subject(c))
+		w.must(err)
+		return ok
+	}
+}
+
+// commandCases has rows for every command of the table, the first one for all of its names.
+var commandCases = map[string][]commandCase{
+	"help": {
+		{reply: texts.HelpHead, tells: func(lang, place) []string { return []string{"/resume", "//compact"} }},
+		{args: "cd", reply: phrase{"`/cd", "`/cd"}},
+	},
+	"new":     {{reply: texts.New, does: begunAnew}},
+	"reset":   {{reply: texts.Reset, does: begunAnew}},
+	"compact": {{does: func(_ *world, c db.Chat) bool { return c.Compacting != "" }}}, // it is answered when it is done
+	"stop":    {{reply: texts.NothingToStop}},
+	"retry":   {{reply: commandTexts.RetryNothing}},
+	"status":  {{reply: texts.Status, tells: func(l lang, _ place) []string { return []string{texts.StatusIdle.in(l), "one"} }}},
+	"title": {
+		{reply: commandTexts.TitleNone},
+		{args: "周会", reply: commandTexts.TitleSet, does: func(_ *world, c db.Chat) bool { return c.Topic == "周会" }},
+	},
+	"resume":  {{reply: commandTexts.ResumeNothing}, {args: "3", reply: commandTexts.ResumeUnknown}},
+	"history": {{reply: texts.HistoryNothing}, {args: "many", reply: texts.HistoryUsage}},
+	"export":  {{reply: commandTexts.ExportBegun, charge: true}},
+	"context": {{reply: texts.ContextHead}},
+	"remember": {
+		{reply: texts.RememberWhat},
+		{args: "周二", reply: texts.RememberedForUser, inGroup: texts.RememberedForChat, does: func(w *world, c db.Chat) bool {
+			list, err := w.store.Memories().Of(w.ctx, c.Key)
+			w.must(err)
+			return len(list) == 1 && list[0].Text == "周二" && list[0].Scope == usualScope(c.Kind)
+		}},
+	},
+	"memory": {{reply: texts.MemoryNone}, {args: "what", reply: texts.MemoryUsage}, {args: "forget 7", reply: texts.MemoryUnknown}},
+	"allow":  {{reply: approvalTexts.AllowNone}, {args: "revoke 7", reply: approvalTexts.AllowUnknown}, {args: "what", reply: approvalTexts.AllowUsage}},
+	"model": {
+		{reply: commandTexts.ModelNow},
+		{args: "opus", reply: commandTexts.ModelSet, charge: true, does: setting(func(s db.Settings) bool { return s.Model == "opus" })},
+		{args: "--yolo", reply: commandTexts.ModelBad, charge: true},
+	},
+	"effort": {
+		{reply: commandTexts.EffortNow},
+		{args: "high", reply: commandTexts.EffortSet, charge: true, does: setting(func(s db.Settings) bool { return s.Effort == "high" })},
+	},
+	"lang":     {{reply: commandTexts.LangNow}, {args: "fr", reply: commandTexts.LangBad}},
+	"projects": {{reply: accessTexts.ProjectsHead, tells: func(lang, place) []string { return []string{"`one`", "`own`"} }}},
+	"cd": {
+		{reply: accessTexts.ProjectsHead},
+		{args: "nowhere", reply: accessTexts.NoSuchProject, charge: true},
+		{args: "own", reply: accessTexts.ProjectChanged, charge: true, does: setting(func(s db.Settings) bool { return s.Project == "own" })},
+	},
+	"mode": {
+		{reply: accessTexts.ModeNow},
+		{args: "yolo", reply: accessTexts.NoSuchMode, charge: true},
+		{args: "bypassPermissions", reply: accessTexts.ModeTooHigh, charge: true},
+		{args: "plan", reply: accessTexts.ModeChanged, charge: true, does: setting(func(s db.Settings) bool { return s.Mode == "plan" })},
+	},
+	"cost": {
+		{reply: accessTexts.CostSum, tells: func(l lang, _ place) []string { return []string{accessTexts.CostDay.in(l), "$0.00"} }},
+		{args: "month", reply: accessTexts.CostSum, tells: func(l lang, _ place) []string { return []string{accessTexts.CostMonth.in(l)} }},
+		{args: "century", reply: accessTexts.CostUsage},
+	},
+	"whoami": {{reply: accessTexts.WhoAmI, tells: func(l lang, p place) []string {
+		role := accessTexts.RoleMember
+		if p.who == "ou_admin" {
+			role = accessTexts.RoleAdmin
+		}
+		return []string{p.who, p.key.String(), role.in(l)}
+	}}},
+	"admin": {
+		{reply: accessTexts.AdminUsage},
+		{args: "users", reply: accessTexts.UsersHead, inGroup: accessTexts.OnlyPrivate},
+		{args: "users allow ou_nobody", reply: accessTexts.GrantGiven, inGroup: accessTexts.OnlyPrivate, only: chat.Private, does: granted(func(db.Chat) string { return "oc_elsewhere" })},
+		{args: "chats", reply: accessTexts.ChatsHead, inGroup: accessTexts.OnlyPrivate},
+		{args: "chats allow", reply: accessTexts.GrantGiven, does: granted(func(c db.Chat) string { return c.Key.ID })},
+		{args: "budgets", reply: accessTexts.Budgets, inGroup: accessTexts.OnlyPrivate},
+		{args: "cost", reply: accessTexts.CostSum, inGroup: accessTexts.OnlyPrivate},
+		{args: "reload", reply: accessTexts.NoReload},
+	},
+	"doctor": {{reply: commandTexts.DoctorBegun}},
+	"login": {
+		{args: "what", reply: commandTexts.LoginUsage, inGroup: commandTexts.LoginPrivate},
+		{reply: commandTexts.LoginBegun, inGroup: commandTexts.LoginPrivate, only: chat.Private, does: func(w *world, _ db.Chat) bool {
+			return w.bridge.logins.going()
+		}},
+	},
+	"mention": {
+		{reply: outputTexts.MentionPrivate, inGroup: outputTexts.MentionNow},
+		{args: "all", reply: outputTexts.MentionPrivate, inGroup: outputTexts.MentionSet, only: chat.Group, does: setting(func(s db.Settings) bool {
+			return s.Mention == string(chat.MentionNone)
+		})},
+	},
 }
 
 // head is what a reply made of p begins with.
@@ -55,11 +136,22 @@ func (p phrase) head(l lang) string {
 
 var spanOfCode = regexp.MustCompile("`[^`]*`")
 
-// Every command by every name, in both languages, by an admin, a user and a stranger.
+// matrix is a world in which there are an admin, a user, and strangers.
+func matrix(t *testing.T) *world {
+	own := t.TempDir()
+	w := testWorld(t, func(cfg *Config) {
+		cfg.Access = Access{Owner: "ou_boss", Admins: []string{"ou_admin"}, Allow: []string{"ou_user"}}
+		cfg.Projects = map[string]Project{"own": {Path: own}}
+	})
+	close(w.bridge.recovery.done) // there is nothing to recover
+	return w
+}
+
+// Every command by every name, in both languages, by an admin, a user and a stranger, in private, in a group and in a topic.
 func TestEveryCommand(t *testing.T) {
 	for _, c := range commands() {
-		row, ok := commandCases[c.name]
-		if !ok {
+		rows := commandCases[c.name]
+		if len(rows) == 0 {
 			t.Errorf("/%s has no row in commandCases", c.name)
 			continue
 		}
@@ -67,16 +159,22 @@ func TestEveryCommand(t *testing.T) {
 			t.Errorf("/%s has no Chinese name", c.name)
 		}
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, t.TempDir(), func(cfg *Config) {
-				cfg.Access = Access{Owner: "ou_boss", Admins: []string{"ou_admin"}, Allow: []string{"ou_user"}}
-			})
-			close(w.bridge.recovery.done) // there is nothing to recover
-			defer func() { w.must(w.store.Close()) }()
-			for n, name := range append([]string{c.name}, c.aliases...) {
-				for _, l := range []lang{zh, en} {
-					for _, who := range []string{"ou_admin", "ou_user", "ou_stranger"} {
-						p := place{chat.FeishuChat(fmt.Sprintf("oc_%d_%s_%s", n, l, who)), chat.Private, who}
-						c.try(w, p, name, l, row)
+			t.Parallel()
+			for i, row := range rows {
+				w := matrix(t)
+				for n, name := range append([]string{c.name}, c.aliases...) {
+					if i > 0 && n > 0 {
+						break
+					}
+					for _, l := range []lang{zh, en} {
+						for _, who := range []string{"ou_admin", "ou_user", "ou_stranger"} {
+							id := fmt.Sprintf("oc_%d_%s_%s_", n, l, who)
+							topic := chat.FeishuChat(id + "topics")
+							topic.Thread = "omt_1"
+							for _, p := range []place{{chat.FeishuChat(id + "private"), chat.Private, who}, {chat.FeishuChat(id + "group"), chat.Group, who}, {topic, chat.Group, who}} {
+								c.try(w, p, strings.TrimSpace("/"+name+" "+row.args), l, row)
+							}
+						}
 					}
 				}
 			}
@@ -85,37 +183,147 @@ func TestEveryCommand(t *testing.T) {
 }
 
 // try gives the command in a new chat that speaks l.
-func (c command) try(w *world, p place, name string, l lang, row commandCase) {
+func (c command) try(w *world, p place, line string, l lang, row commandCase) {
 	w.Helper()
-	line := strings.TrimSpace("/" + name + " " + row.args)
+	chatNow := func() db.Chat {
+		w.Helper()
+		got, err := w.store.Chats().Get(w.ctx, p.key)
+		w.must(err)
+		got.Lang = "" // in which was spoken last
+		return got
+	}
 	if p.who == "ou_stranger" {
-		w.hear(p, "/lang "+string(l), true)
-		w.hear(p, line, true)
-		if _, err := w.store.Chats().Get(w.ctx, p.key); err == nil {
-			w.Errorf("%s of a stranger left something", line)
-		}
+		c.ignored(w, p, line, l)
 		return
 	}
-	if got := w.order(p, "/lang "+string(l)); !strings.HasPrefix(got, commandTexts.LangSet.head(l)) {
-		w.Errorf("/lang %s: %q", l, got)
+	w.expect(w.order(p, "/lang "+string(l)), commandTexts.LangSet.head(l))
+	before := chatNow()
+	if before.Settings != (db.Settings{Lang: string(l)}) {
+		w.Errorf("/lang %s sets %+v", l, before.Settings)
 	}
-	if c.name == "compact" {
-		w.hear(p, line, true)
-		if got, err := w.store.Chats().Get(w.ctx, p.key); err != nil || got.Compacting == "" {
-			w.Errorf("%s ordered no summary: %v", line, err)
+	if p.kind == chat.Group { // whoever does not speak to the bot gives it no command
+		w.hear(p, line, false)
+		if got := chatNow(); got != before || w.answered(p) {
+			w.Errorf("%s that is said to others: %+v", line, got)
 		}
+	}
+
+	want, may := row.reply, true
+	switch {
+	case c.admin && p.who == "ou_user", row.charge && p.kind == chat.Group && p.who == "ou_user":
+		want, may = texts.ForAdmins, false
+	case p.kind == chat.Group && row.inGroup != (phrase{}):
+		want = row.inGroup
+	}
+	w.hear(p, line, true)
+	if may && row.does != nil && (row.only == "" || row.only == p.kind) {
+		if got := chatNow(); !row.does(w, got) {
+			w.Errorf("%s by %s in %v does not do it: %+v", line, p.who, p.key, got)
+		}
+	} else if got := chatNow(); got != before {
+		w.Errorf("%s by %s in %v makes it %+v", line, p.who, p.key, got)
+	}
+	w.bridge.logins.end()
+	w.bridge.logins.now = nil // nobody runs it here
+	if want == (phrase{}) {
 		return
 	}
-	want := row.reply
-	if c.admin && p.who == "ou_user" {
-		want = texts.ForAdmins
+	post, err := w.store.Outbox().Next(w.ctx, p.key) // where it was given, in answer to it
+	w.must(err)
+	if post.Key != p.key || post.ReplyTo != fmt.Sprintf("om_%d", w.said) {
+		w.Errorf("%s in %v is answered in %v to %q", line, p.key, post.Key, post.ReplyTo)
 	}
-	got := w.order(p, line)
-	if !strings.HasPrefix(got, want.head(l)) || want == (phrase{}) {
-		w.Errorf("%s by %s in %s: %q, want %q", line, p.who, l, got, want.head(l))
+	got := w.delivered(p)
+	if !strings.HasPrefix(got, want.head(l)) {
+		w.Errorf("%s by %s in %v: %q, want %q", line, p.who, p.key, got, want.head(l))
 	}
-	if words := spanOfCode.ReplaceAllString(got, ""); (langOf(words) == zh) != (l == zh) {
+	if may && row.tells != nil {
+		w.expect(got, row.tells(l, p)...)
+	}
+	words := spanOfCode.ReplaceAllString(got, "")
+	for said := range strings.FieldsSeq(line) {
+		words = strings.ReplaceAll(words, strings.TrimPrefix(said, "/"), "")
+	}
+	if (langOf(words) == zh) != (l == zh) {
 		w.Errorf("%s in %s is answered with %q", line, l, got)
+	}
+}
+
+// ignored checks that a stranger's command does nothing: not in a chat of his own, and not where others talk to the bot.
+func (c command) ignored(w *world, p place, line string, l lang) {
+	w.Helper()
+	w.hear(p, "/lang "+string(l), true)
+	w.hear(p, line, true)
+	if _, err := w.store.Chats().Get(w.ctx, p.key); !errors.Is(err, db.ErrNotFound) {
+		w.Errorf("%s of a stranger left something: %v", line, err)
+	}
+	if p.kind == chat.Private {
+		return
+	}
+	w.order(p.by("ou_user"), "/lang "+string(l))
+	before, err := w.store.Chats().Get(w.ctx, p.key)
+	w.must(err)
+	w.hear(p, line, true)
+	if after, err := w.store.Chats().Get(w.ctx, p.key); err != nil || after != before || w.answered(p) {
+		w.Errorf("%s of a stranger in %v makes it %+v, %v", line, p.key, after, err)
+	}
+}
+
+// answered reports whether something is to be said in a chat.
+func (w *world) answered(p place) bool {
+	w.Helper()
+	_, err := w.store.Outbox().Next(w.ctx, p.key)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		w.Fatal(err)
+	}
+	return err == nil
+}
+
+// Every name reaches its command, however it is written, also from a group that wants to be heard for commands only.
+func TestEveryNameReachesItsCommand(t *testing.T) {
+	w := matrix(t)
+	group := team.by("ou_user")
+	w.order(group, "/mention commands")
+	for _, c := range commands() {
+		for _, name := range append([]string{c.name}, c.aliases...) {
+			for _, slash := range []string{"/", "／"} {
+				for tail, args := range map[string]string{"": "", " ": "", " a b ": "a b", "\u3000甲": "甲", "\na\nb": "a\nb"} {
+					for _, written := range []string{name, strings.ToUpper(name)} {
+						got, called, with := parseCommand(slash + written + tail)
+						if got == nil || got.name != c.name || called != "/"+c.name || with != args {
+							t.Errorf("%q is %q with %q", slash+written+tail, called, with)
+						}
+					}
+				}
+				m := chat.Incoming{Key: group.key, Kind: group.kind, Text: slash + name, Actor: chat.Actor{ID: group.who}}
+				if !w.bridge.listening.toBot(w.ctx, m) {
+					t.Errorf("%q is not heard in a group that wants commands to be", m.Text)
+				}
+			}
+		}
+	}
+}
+
+// A button does in a group what the command may do there, by whoever presses it.
+func TestAButtonInAGroup(t *testing.T) {
+	w := matrix(t)
+	w.order(team.by("ou_user"), "/lang zh")
+	for i, tc := range []struct {
+		who, line string
+		want      phrase
+	}{
+		{"ou_user", "/model opus", texts.ForAdmins}, {"ou_admin", "/model opus", commandTexts.ModelSet},
+		{"ou_admin", "/login", commandTexts.LoginPrivate}, {"ou_admin", "/admin users", accessTexts.OnlyPrivate}, {"ou_user", "/admin users", texts.ForAdmins},
+		{"ou_user", "/export", texts.ForAdmins}, {"ou_user", "/status", texts.Status},
+	} {
+		p := chat.Press{ID: fmt.Sprint(i), Key: team.key, Card: "om_card", Actor: chat.Actor{ID: tc.who}, Action: chat.Action{Do: doOrder, ID: tc.line}}
+		if toast, err := w.bridge.Press(w.ctx, p); err != nil || toast != "" {
+			t.Errorf("%s: %q, %v", tc.line, toast, err)
+		}
+		w.expect(w.delivered(team), tc.want.head(zh))
+	}
+	if w.bridge.logins.going() {
+		t.Error("a login has begun in a group")
 	}
 }
 

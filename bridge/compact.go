@@ -37,6 +37,22 @@ func (sm summaries) due(c db.Chat) bool {
 // make makes the chat's summary, and a new session begins from it. Who asked for it is told what came of it. Whatever
 // fails, the chat goes on as it is.
 func (sm summaries) make(ctx context.Context, key chat.Key) error {
+	err := sm.try(ctx, key)
+	if errors.Is(err, errOutdated) {
+		err = sm.try(ctx, key) // of what stands now
+	}
+	if errors.Is(err, errOutdated) {
+		c, unknown := sm.b.db.Chats().Get(ctx, key)
+		return sm.failed(ctx, c, errors.Join(err, unknown))
+	}
+	return err
+}
+
+// errOutdated says that a summary is not true any more of what it was made of: the chat has begun anew meanwhile, or something of
+// it was taken back.
+var errOutdated = errors.New("the conversation has changed meanwhile")
+
+func (sm summaries) try(ctx context.Context, key chat.Key) error {
 	c, err := sm.b.db.Chats().Get(ctx, key)
 	if err != nil {
 		return sm.failed(ctx, c, err)
@@ -69,8 +85,8 @@ func (sm summaries) make(ctx context.Context, key chat.Key) error {
 	done := fmt.Sprintf(texts.CompactDone.in(sm.b.cfg.langOf(c)), len(older), chars, utf8.RuneCountInString(s.Text), len(list)-len(older))
 	made := db.Compaction{Key: key, Epoch: c.Epoch, Before: c.Summary, Of: of, Summary: s, Reply: done}
 	err = sm.b.db.Chats().Compact(context.WithoutCancel(ctx), made)
-	if errors.Is(err, db.ErrNotFound) { // the chat has begun anew meanwhile, or something of it was taken back
-		return sm.nothing(ctx, c)
+	if errors.Is(err, db.ErrNotFound) {
+		return errOutdated
 	} else if err != nil {
 		return sm.failed(ctx, c, err)
 	}
@@ -122,7 +138,13 @@ func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 	}
 	log.Error().Err(err).Msg("chat not compacted")
 	if c.Compacting != "" {
-		if err := sm.b.db.Chats().AnswerCompact(ctx, c.Key, texts.CompactFailed.in(sm.b.cfg.langOf(c))); err != nil {
+		text := texts.CompactFailed
+		if spent, ok := errors.AsType[*spentError](err); ok {
+			text = spent.notice
+		} else if errors.Is(err, errOutdated) {
+			text = texts.CompactChanged
+		}
+		if err := sm.b.db.Chats().AnswerCompact(ctx, c.Key, text.in(sm.b.cfg.langOf(c))); err != nil {
 			log.Error().Err(err).Msg("failed compaction not told")
 		}
 		sm.b.outbox.wake(c.Key)

@@ -80,10 +80,10 @@ func (t *turn) regret(ctx context.Context, failed []chat.File) {
 	}
 	var lines []string
 	if len(big) > 0 {
-		lines = append(lines, fmt.Sprintf(inputTexts.FileTooBig.in(l), megabytes(t.b.files.Most), strings.Join(big, ", ")))
+		lines = append(lines, fmt.Sprintf(inputTexts.FileTooBig.in(l), megabytes(t.b.files.Most), strings.Join(big, texts.Listing.in(l))))
 	}
 	if len(missed) > 0 {
-		lines = append(lines, fmt.Sprintf(inputTexts.FileMissed.in(l), strings.Join(missed, ", ")))
+		lines = append(lines, fmt.Sprintf(inputTexts.FileMissed.in(l), strings.Join(missed, texts.Listing.in(l))))
 	}
 	turn := t.claim.Turn
 	post := db.Post{Key: turn.Key, Idem: fmt.Sprintf("files:%d:%d", turn.ID, turn.Attempts), ReplyTo: turn.ReplyTo, Text: strings.Join(lines, "\n")}

@@ -118,7 +118,7 @@ func (v view) deniedLine() string {
 	for i, tool := range v.denied {
 		names[i] = toolName(tool, v.lang)
 	}
-	return fmt.Sprintf(texts.Denied.in(v.lang), strings.Join(names, ", "))
+	return fmt.Sprintf(texts.Denied.in(v.lang), strings.Join(names, texts.Listing.in(v.lang)))
 }
 
 // footer is the small print below an answer.

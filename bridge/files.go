@@ -59,6 +59,8 @@ type files struct {
 	db   *db.DB
 	kept func(string) string // what of a text may be in the History
 
+	space
+
 	exports sync.Map // chats whose History is being made into files, by chat.Key
 }
 
@@ -121,6 +123,7 @@ func (fs *files) fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 			}
 			all.Go(func() error {
 				got, size := fs.one(limited, key, m.Seq, *f)
+				defer fs.free(key, size) // once it counts as held
 				if ctx.Err() != nil {
 					return nil // it is fetched when the turn begins again
 				}
@@ -282,12 +285,14 @@ func (fs *files) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 	return f, size
 }
 
-// download stores a file in the folder of its chat. What the agent may have put there meanwhile is never written through.
+// download stores a file in the folder of its chat, in which its size stays reserved. What the agent may have put there meanwhile
+// is never written through.
 func (fs *files) download(ctx context.Context, key chat.Key, seq int64, f chat.File) (path string, size int64, err error) {
-	most, err := fs.room(ctx, key)
+	most, err := fs.reserve(ctx, key)
 	if err != nil {
 		return "", 0, err
 	}
+	defer func() { fs.free(key, most-size) }()
 	dir, err := fs.prepare(key)
 	if err != nil || dir == "" {
 		return "", 0, errors.Join(err, errNoFolder)
@@ -322,13 +327,70 @@ var (
 	errNoRoom   = errors.New("the files of the chat take all the room that they may")
 )
 
-// room is how big the next file of a chat may be, in bytes.
-func (fs *files) room(ctx context.Context, key chat.Key) (int64, error) {
-	held, err := fs.db.Files().Held(ctx, key)
-	if err == nil && held >= filesOfChat*fs.Most {
-		err = errNoRoom
+// space is what is being downloaded into the chats.
+type space struct {
+	mu     sync.Mutex
+	coming map[chat.Key]int64 // bytes that are reserved, by chat without topic
+	freed  chan struct{}      // closed when some of it is free again; nil = nobody waits for that
+}
+
+// reserve keeps room for the next file of a chat, and tells how big it may be, in bytes. When others are under way that may take
+// what is left, it waits until it is known what they have taken.
+func (fs *files) reserve(ctx context.Context, key chat.Key) (most int64, err error) {
+	for {
+		most, freed, err := fs.claim(ctx, key)
+		if freed == nil {
+			return most, err
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
 	}
-	return min(fs.Most, filesOfChat*fs.Most-held), err
+}
+
+// claim is reserve as far as it need not wait; else it says for what.
+func (fs *files) claim(ctx context.Context, key chat.Key) (most int64, freed <-chan struct{}, err error) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	held, err := fs.db.Files().Held(ctx, key)
+	if err != nil {
+		return 0, nil, err
+	}
+	coming := fs.coming[key.Parent()]
+	left := filesOfChat*fs.Most - held - coming
+	switch {
+	case left < fs.Most && coming > 0:
+		if fs.freed == nil {
+			fs.freed = make(chan struct{})
+		}
+		return 0, fs.freed, nil
+	case left <= 0:
+		return 0, nil, errNoRoom
+	}
+	if fs.coming == nil {
+		fs.coming = map[chat.Key]int64{}
+	}
+	most = min(left, fs.Most)
+	fs.coming[key.Parent()] += most
+	return most, nil, nil
+}
+
+// free gives back what was reserved in a chat.
+func (s *space) free(key chat.Key, bytes int64) {
+	if bytes == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.coming[key.Parent()] -= bytes; s.coming[key.Parent()] == 0 {
+		delete(s.coming, key.Parent())
+	}
+	if s.freed != nil {
+		close(s.freed)
+		s.freed = nil
+	}
 }
 
 // write downloads into a file that must not be there yet, or was made by an earlier try.

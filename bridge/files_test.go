@@ -264,9 +264,11 @@ func TestAChatHasRoomForSoMuch(t *testing.T) {
 		_, _, err := d.bridge.files.download(t.Context(), key, 9, document("om_9", file, file))
 		return err
 	}
-	if most, err := d.bridge.files.room(t.Context(), topic); most != 100 || err != nil {
+	most, err := d.bridge.files.reserve(t.Context(), topic)
+	if most != 100 || err != nil {
 		t.Errorf("room for %d, %v", most, err)
 	}
+	d.bridge.files.free(topic, most)
 	if err := fetch(topic, "k1"); !errors.Is(err, errNoRoom) {
 		t.Errorf("more than there is room for: %v", err)
 	}
@@ -468,5 +470,42 @@ func TestOldFilesAreSweptUp(t *testing.T) {
 	}
 	if _, err := d.bridge.db.Files().Quoted(t.Context(), room, "om_9"); !errors.Is(err, db.ErrNotFound) {
 		t.Error(err)
+	}
+}
+
+// Files that are fetched at the same time do not take more room than is left, and none that has room is refused.
+func TestDownloadsAtOnceKeepToTheRoom(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.hold = make(chan struct{})
+	var list []chat.File
+	for i, size := range []int{900, 900, 80, 900} {
+		key := fmt.Sprintf("k%d", i)
+		d.shelf.files[key] = strings.Repeat("x", size)
+		list = append(list, document("om_2", key, key+".txt"))
+	}
+	d.send("om_1", "hello")
+	d.sql(`INSERT INTO files (chat_key, message_id, number, kind, held_by, file_key, name, length_ms, state, size, created_at)
+		VALUES ('` + room.String() + `', 'om_1', 1, 'file', 'om_1', 'k', 'old', 0, 'here', 49000, 9e12)`)
+	d.send("om_2", "these", list...)
+	d.start()
+	d.until("the downloads", func() bool {
+		fs := d.bridge.files
+		fs.mu.Lock()
+		defer fs.mu.Unlock()
+		d.shelf.mu.Lock()
+		defer d.shelf.mu.Unlock()
+		return len(d.shelf.asked) == len(list) || fs.freed != nil
+	})
+	close(d.shelf.hold)
+	d.prompt(1)
+	held, err := d.bridge.db.Files().Held(t.Context(), room)
+	if err != nil || held < 49900 || held > 50000 {
+		t.Errorf("%d bytes are held, %v", held, err)
+	}
+	if n := d.count(`SELECT COUNT(*) FROM files WHERE state = 'here' AND size = 80`); n != 1 {
+		t.Errorf("the file that has room is there %d times", n)
+	}
+	if len(d.bridge.files.coming) != 0 {
+		t.Errorf("still reserved: %v", d.bridge.files.coming)
 	}
 }

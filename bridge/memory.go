@@ -159,7 +159,7 @@ func (t *memoryTalk) list(page string) order {
 	var s strings.Builder
 	fmt.Fprintf(&s, texts.MemoryHead.in(t.l), len(t.all))
 	for _, x := range newestFirst[:min(memoryPage, len(newestFirst))] {
-		fmt.Fprintf(&s, "\n- `%d` %s (%s)", x.Number, x.Title, t.marks(x))
+		fmt.Fprintf(&s, "\n"+texts.MemoryLine.in(t.l), x.Number, x.Title, t.marks(x))
 	}
 	if n < pages {
 		fmt.Fprintf(&s, "\n"+texts.MemoryMore.in(t.l), n+1)
@@ -174,9 +174,9 @@ func (t *memoryTalk) marks(x db.Memory) string {
 		scope += " " + projectName(x.Of)
 	}
 	if x.State == db.ProposedMemory {
-		scope += ", " + texts.MemoryWaits.in(t.l)
+		scope += texts.Comma.in(t.l) + texts.MemoryWaits.in(t.l)
 	}
-	return scope + ", " + t.day(x.Updated)
+	return scope + texts.Comma.in(t.l) + t.day(x.Updated)
 }
 
 func (t *memoryTalk) day(at time.Time) string {
@@ -184,7 +184,7 @@ func (t *memoryTalk) day(at time.Time) string {
 }
 
 func (t *memoryTalk) show(x db.Memory) (order, error) {
-	words := strings.Join(x.Keywords, ", ")
+	words := strings.Join(x.Keywords, texts.Listing.in(t.l))
 	if words == "" {
 		words = "-"
 	}
@@ -210,7 +210,7 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 		if v.Act == db.MemoryCreated {
 			act = texts.MemoryWasCreated
 		}
-		fmt.Fprintf(&s, "\n- v%d %s %s: %s (%s)", v.Version, t.day(v.Updated), act.in(t.l), t.name(v.By.Who), v.By.Why)
+		fmt.Fprintf(&s, "\n"+texts.MemoryStep.in(t.l), v.Version, t.day(v.Updated), act.in(t.l), t.name(v.By.Who), v.By.Why)
 	}
 	for _, m := range sources {
 		line := strings.Join(strings.Fields(m.Text), " ")

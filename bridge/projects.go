@@ -153,7 +153,7 @@ func projectName(dir string) string {
 type Guard struct {
 	Homes []string // nor in what holds them
 	Data  string   // the program's own; nor in what holds it, nor in it
-	Files []string // the program's configuration and secrets: not in what holds one of them
+	Files []string // the program's configuration and secrets, and the agents' settings: not in what holds one of them
 }
 
 // Check gives the folder without symbolic links, or says why no agent may work there.
@@ -313,7 +313,7 @@ func changeMode(_ context.Context, o ordered) (order, error) {
 	i := slices.IndexFunc(modes, func(m string) bool { return strings.EqualFold(m, o.args) || modeNames[m] == o.args })
 	switch {
 	case i < 0:
-		return o.say(accessTexts.NoSuchMode, strings.Join(modes[:rank(p.ceiling)+1], ", "))
+		return o.say(accessTexts.NoSuchMode, strings.Join(modes[:rank(p.ceiling)+1], texts.Listing.in(o.lang)))
 	case i > rank(p.ceiling):
 		return o.say(accessTexts.ModeTooHigh, modes[i], cmp.Or(p.ceiling, defaultMode))
 	}

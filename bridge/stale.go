@@ -52,14 +52,13 @@ func (sm summaries) beginAnew(ctx context.Context, c db.Claim) {
 	})
 }
 
-// capture remembers the key points of what was said last before the claimed turn.
+// capture remembers the key points of what was said last before the claimed turn: of what still stands, and of nothing else.
 func (n notes) capture(ctx context.Context, c db.Claim) error {
 	said, err := n.rounds(ctx, c)
 	if err != nil || len(said) == 0 {
 		return err
 	}
-	old := contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
-	points, err := n.b.purse.consult(ctx, c.Turn.Key, "points", n.b.cfg.Context.PointsTask(string(n.b.cfg.langOf(c.Chat)), c.Chat.Kind, old, said))
+	points, err := n.b.purse.consult(ctx, c.Turn.Key, "points", n.b.cfg.Context.PointsTask(string(n.b.cfg.langOf(c.Chat)), c.Chat.Kind, said))
 	if err != nil {
 		return err
 	}

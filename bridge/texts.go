@@ -51,7 +51,7 @@ var texts = struct {
 	Unreadable, NotAllowed, Help, HelpHead, HelpNew, HelpReset, HelpStop          phrase
 	HelpStatus, Status, StatusRunning, StatusIdle, StatusSession, StatusNoSession phrase
 	HelpCompact, CompactBegun, CompactDone, CompactNothing                        phrase
-	CompactFailed                                                                 phrase
+	CompactFailed, CompactChanged                                                 phrase
 	StatusLive, Withheld                                                          phrase
 	HelpRemember, HelpMemory, RememberWhat, RememberedForUser, RememberedForChat  phrase
 	RememberProposed, Redacted, MemoryChanged, MemoryTooMany, MemoryTooLong       phrase
@@ -69,6 +69,7 @@ var texts = struct {
 	OutlineNew, OutlineLive, OutlineResume, OutlineHistory, OutlineRecalled       phrase
 	OutlineLost                                                                   phrase
 	OutlineMemories, OutlineBackground, OutlineSummary, OutlineTokens             phrase
+	MemoryLine, MemoryStep, Comma, Listing                                        phrase
 }{
 	Waiting:     phrase{"排队中，前面还有任务在运行…", "Waiting for a free place…"},
 	Thinking:    phrase{"正在思考…", "Thinking…"},
@@ -150,6 +151,8 @@ var texts = struct {
 	MemoryUsage:       phrase{"用法：/memory、/memory show N、/memory edit N 新内容、/memory forget N、/memory why N、/memory approve N、/memory reject N", "Usage: /memory, /memory show N, /memory edit N new text, /memory forget N, /memory why N, /memory approve N, /memory reject N"},
 	MemoryNone:        phrase{"还没有记忆。用 /remember 让我记住一件事。", "Nothing is remembered yet. /remember keeps something."},
 	MemoryHead:        phrase{"**记忆**（%d 条）", "**Memories** (%d)"},
+	MemoryLine:        phrase{"- `%d` %s（%s）", "- `%d` %s (%s)"},
+	MemoryStep:        phrase{"- 第 %d 版，%s %s：%s（%s）", "- v%d %s %s: %s (%s)"},
 	MemoryMore:        phrase{"更多：/memory list %d", "More: /memory list %d"},
 	MemoryShow:        phrase{"**#%d %s**（%s）\n\n%s\n\n关键词：%s\n编号：%s，第 %d 版", "**#%d %s** (%s)\n\n%s\n\nKeywords: %s\nId: %s, version %d"},
 	MemoryWhy:         phrase{"**#%d %s** 的由来：", "Where **#%d %s** comes from:"},
@@ -215,9 +218,12 @@ var texts = struct {
 	OutlineBackground: phrase{"群里的其他消息：%d 条", "Messages to others in the group: %d"},
 	OutlineSummary:    phrase{"摘要：%d 字", "Summary: %d characters"},
 	OutlineTokens:     phrase{"估计共 %d token，用时 %v", "Estimated tokens: %d, built in %v"},
+	Comma:             phrase{"，", ", "},
+	Listing:           phrase{"、", ", "},
 	HelpCompact:       phrase{"把较早的对话整理成摘要，腾出上下文", "sum up the older part of the conversation to make room"},
 	CompactBegun:      phrase{"正在整理较早的对话，完成后会告诉你。", "Summing up the older part of the conversation; you will be told when it is done."},
 	CompactDone:       phrase{"已整理：较早的 %d 条消息（%d 字）变成了 %d 字的摘要，最近 %d 条保持原样。", "Done: %d older messages (%d characters) became a summary of %d; the latest %d stay as they are."},
 	CompactNothing:    phrase{"对话还很短，没有需要整理的内容。", "The conversation is still short; there is nothing to sum up."},
+	CompactChanged:    phrase{"整理期间对话又有变动（例如有消息被撤回），这次没有整理，对话没有任何改变。请再发一次 `/compact`。", "The conversation changed while it was summed up, perhaps because a message was taken back, so nothing was done. Please send `/compact` again."},
 	CompactFailed:     phrase{"这次没能整理成功，对话没有任何改变。请稍后再试。", "This did not work, and nothing has changed. Please try again later."},
 }

@@ -168,3 +168,18 @@ func TestTheBackgroundIsNotRecalled(t *testing.T) {
 		}
 	}
 }
+
+// What is recalled shows whether it was said to the bot.
+func TestWhatWasOverheardIsRecalledAsSuch(t *testing.T) {
+	c := Context{Recalled: []chat.Message{
+		{Role: chat.User, Class: chat.Talk, Actor: chat.Actor{Name: "小明"}, Text: "代号是蓝鲸"},
+		{Role: chat.User, Class: chat.Overheard, Actor: chat.Actor{Name: "小红"}, Text: "蓝鲸下周发布"},
+		{Role: chat.Assistant, Class: chat.Talk, Text: "记住了"},
+	}}
+	got := Prefix(c, chat.Group, "什么时候？")
+	for _, want := range []string{"## [1] 用户(小明) (", "## [2] 旁听(小红) (", "## [3] 助手 ("} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+}

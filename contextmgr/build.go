@@ -135,7 +135,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		limits.Held = r.Seen
 	}
 	c.Summary = r.Summary
-	taken, err := Select(m.db.History(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
+	taken, err := Select(m.db.HistoryFor(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
 	newest := taken
 	if r.ResumeID == "" {
 		newest = least(taken, m.cfg.Limits())
@@ -155,7 +155,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 
 // remind recalls for a session that knows the newest part of the History.
 func (m *Manager) remind(ctx context.Context, r Request, past *lookup, c *Context) error {
-	newest, err := Select(m.db.History(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
+	newest, err := Select(m.db.HistoryFor(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
 	if err != nil {
 		return err
 	}

@@ -144,6 +144,7 @@ func FuzzParsePrefix(f *testing.F) {
 	f.Add(head + "## [1] 用户:\n---\n\n" + question)
 	f.Add("\\# 对话历史上下文")
 	f.Add(head + "## [1] 记忆 (2026-05-04):\na\n\n## [2] 摘要 (2026-05-04):\nb\n\n## [3] 旁听(c) (2026-05-04):\nd\n\n## [4] 用户(e) (2026-05-04):\nf\n\n" + question)
+	f.Add(head + "## [1] 助手 (2026-05-04):\na\n\n## [2] 旁听(b) (2026-05-05):\nc\n\n## [3] 用户 (2026-05-06):\nd\n\n" + question)
 	f.Add(head + "## [1] 用户 (2026-05-04):\na\n\n## [2] 记忆 (2026-05-04):\nb\n\n" + question)
 	f.Fuzz(func(t *testing.T, prompt string) {
 		parsed, current, ok := ParsePrefix(prompt)
@@ -170,6 +171,11 @@ func contextOf(entries []Parsed) (c Context) {
 		case Summed:
 			c.Summary = Summary{Text: p.Text, Until: date}
 		case Overheard:
+			if len(c.Recalled) > 0 { // it is recalled, too
+				m.Class = chat.Overheard
+				c.Recalled = append(c.Recalled, m)
+				continue
+			}
 			c.Background = append(c.Background, m)
 		case Recalled:
 			c.Recalled = append(c.Recalled, m)
@@ -189,7 +195,7 @@ func TestEveryPartParsesBack(t *testing.T) {
 			return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) chat.Message {
 				return chat.Message{
 					Role: rapid.SampledFrom(roles).Draw(t, "role"), Actor: chat.Actor{Name: nasty.Draw(t, "name")},
-					Text: nasty.Draw(t, "text"), Time: day(),
+					Class: rapid.SampledFrom([]chat.Class{chat.Talk, chat.Overheard}).Draw(t, "class"), Text: nasty.Draw(t, "text"), Time: day(),
 				}
 			}), 0, 3).Draw(t, part)
 		}

@@ -53,7 +53,7 @@ type Summary struct {
 // Part says to which part of the context an entry of the prefix belongs.
 type Part int
 
-// The parts, in the order of the prefix.
+// The parts, in the order of the prefix; but what was overheard also stands among what is recalled.
 const (
 	Remembered Part = iota
 	Summed
@@ -100,6 +100,9 @@ func (c Context) said(part Part, msgs []chat.Message, kind chat.Kind) []Parsed {
 		e := Parsed{Part: part, Role: m.Role, Name: speaker(m, kind), Text: valid(m.Text)}
 		if part != Recent {
 			e.Date = c.date(m.Time)
+		}
+		if part == Recalled && m.Class == chat.Overheard && m.Role == chat.User {
+			e.Part = Overheard
 		}
 		list = append(list, e)
 	}
@@ -209,7 +212,7 @@ func ParsePrefix(prompt string) (msgs []Parsed, current string, ok bool) {
 	for ok && (len(msgs) == 0 || !strings.HasPrefix(rest, question)) {
 		var m Parsed
 		if m, rest, ok = parseMessage(rest, len(msgs)+1); ok {
-			ok = len(msgs) == 0 || msgs[len(msgs)-1].Part < m.Part || msgs[len(msgs)-1].Part == m.Part && m.Part != Summed
+			ok = len(msgs) == 0 || follows(msgs[len(msgs)-1].Part, m.Part)
 			msgs = append(msgs, m)
 		}
 	}
@@ -218,6 +221,11 @@ func ParsePrefix(prompt string) (msgs []Parsed, current string, ok bool) {
 		return nil, unescape(prompt, titleLine), false
 	}
 	return msgs, current, true
+}
+
+// follows reports whether an entry of one part may come next after one of another. What was overheard may be recalled, too.
+func follows(before, next Part) bool {
+	return before < next || before == next && next != Summed || before == Recalled && next == Overheard
 }
 
 // parseMessage reads the message with number n, which s begins with, up to the next one or to the question.

@@ -91,9 +91,10 @@ func (c Config) SummaryTask(lang string, kind chat.Kind, old Summary, msgs []cha
 	return c.task(summaryDo, summaryAsk, lang, kind, Context{Summary: old}, msgs, int(float64(c.Window)*c.CompactHistory))
 }
 
-// PointsTask asks for the key points of what was said last in a chat.
-func (c Config) PointsTask(lang string, kind chat.Kind, old Summary, msgs []chat.Message) Task {
-	return c.task(pointsDo, pointsAsk, lang, kind, Context{Summary: old}, msgs, c.MaxTokens)
+// PointsTask asks for the key points of what was said last in a chat. The chat's summary is not among it: what comes from there
+// could not be forgotten with the messages that it was made of.
+func (c Config) PointsTask(lang string, kind chat.Kind, msgs []chat.Message) Task {
+	return c.task(pointsDo, pointsAsk, lang, kind, Context{}, msgs, c.MaxTokens)
 }
 
 // TitleTask asks for the title of a conversation that has begun like this.

@@ -70,7 +70,7 @@ var Frequent = map[string]string{
 	"questions left": questionsLeft, "what stands": countStanding, "the answer on a card": answerShownBy, "old files": expireFiles, "files of what was taken back": dropFiles, "where those lie": pathsOfMessages, "a known event": knownEvent,
 	"a queued turn": queuedTurn, "the newest queued turn": newestQueued, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
-	"who has asked last": lastAsker, "who pays for a turn": askersOfTurn, "what waits": backlog, "known message": knownMessage, "history": selectHistory, "unseen": selectUnseen, "questions": selectAsked,
+	"who has asked last": lastAsker, "who pays for a turn": askersOfTurn, "what waits": backlog, "known message": knownMessage, "history": selectHistory, "history of a turn": selectAnswered, "unseen": selectUnseen, "questions": selectAsked,
 	"where an epoch begins": chatRange, "what is in front of a chat": countFront, "terms": findTerms, "messages by seq": selectMessages, "what is indexed": selectIndexed, "what to index": selectToIndex,
 	"beginning of a session": sessionBegan, "what was overheard": selectOverheard, "last addressed": lastAddressed, "the last messages": selectLatest,
 	"an import's epoch": epochInUse, "a conversation ended elsewhere": endKnown, "the oldest message": oldestMessage, "a message of the same name": otherMessage,

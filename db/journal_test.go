@@ -361,3 +361,39 @@ func TestALateTurnDoesNotMakeTheSessionForget(t *testing.T) {
 		t.Errorf("session %+v, %v", c.Session, err)
 	}
 }
+
+// A question that is answered late is told what was said meanwhile, but not what still waits.
+func TestALateQuestionKnowsWhatWasAnsweredMeanwhile(t *testing.T) {
+	d := fresh(t)
+	held := func(int64) chat.Card { return chat.Card{Body: "late"} }
+	late := say("om_1", "late")
+	late.Held = held
+	turn := accept(t, d, late).Turn
+	accept(t, d, say("om_2", "q2"))
+	finish(t, d, db.End{Turn: claim(t, d, "s2").Turn, Answer: "a2"})
+	accept(t, d, say("om_3", "q3"))
+	finish(t, d, db.End{Turn: claim(t, d, "s3").Turn, State: db.Interrupted, Answer: "half"})
+	d.At(t, time.Now().Add(time.Hour))
+	later := say("om_4", "late, too")
+	later.Held = held
+	accept(t, d, later)
+	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn, Event: "e1", GoOn: true}); err != nil {
+		t.Fatal(err)
+	}
+	c := claim(t, d, "s1")
+	if c.Turn.ID != turn {
+		t.Fatalf("turn %d is asked, want %d", c.Turn.ID, turn)
+	}
+	accept(t, d, say("om_5", "q5"))
+	var got []chat.Message
+	for m, err := range d.HistoryFor(t.Context(), oc, 0, 0, turn) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, m)
+	}
+	slices.Reverse(got)
+	if s := texts(got); s != "u:q2 a:a2 u:q3 a:half" {
+		t.Errorf("told %q", s)
+	}
+}

@@ -261,21 +261,37 @@ func queryMessages(ctx context.Context, q querier, key chat.Key, query string, a
 // historyPage is how many messages one step of the walk reads.
 const historyPage = 32
 
-const selectHistory = `SELECT ` + messageColumns + ` FROM messages
+const (
+	selectTalk = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND epoch = ?2 AND seq < ?3 AND seq > ?4 AND class = 'talk' AND role IN ('user', 'assistant')
-	AND turn_id < ?5` + stands + ` ORDER BY seq DESC LIMIT ?6`
+	AND `
+	latestTalk = stands + ` ORDER BY seq DESC LIMIT ?6`
+
+	selectHistory  = selectTalk + `turn_id < ?5` + latestTalk
+	selectAnswered = selectTalk + `(turn_id < ?5 OR turn_id > ?5 AND EXISTS (
+	SELECT 1 FROM turns t WHERE t.id = turn_id AND t.state NOT IN ('queued', 'running') AND NOT (t.state = 'interrupted' AND t.failure = '` + Late + `')))` + latestTalk
+)
 
 // History walks the conversation of one epoch backwards from the newest message to the one after seq after (0 = to the
 // first), without the messages of turn before and later ones: those are being asked now, or wait to be asked. It reads page by page, so what the caller does not
 // pull costs nothing, however long the History is.
 func (d *DB) History(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
+	return d.walk(ctx, selectHistory, key, epoch, after, before)
+}
+
+// HistoryFor is History for a turn that is asked now. It may have waited while later ones were answered: they are told, too.
+func (d *DB) HistoryFor(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
+	return d.walk(ctx, selectAnswered, key, epoch, after, turn)
+}
+
+func (d *DB) walk(ctx context.Context, query string, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
 	return func(yield func(chat.Message, error) bool) {
 		if after == 0 {
 			after = math.MinInt64 // what was imported may lie before seq 0
 		}
 		seq := int64(math.MaxInt64)
 		for {
-			page, err := queryMessages(ctx, d.read, key, selectHistory, key.String(), epoch, seq, after, before, historyPage)
+			page, err := queryMessages(ctx, d.read, key, query, key.String(), epoch, seq, after, turn, historyPage)
 			if err != nil {
 				yield(chat.Message{}, fmt.Errorf("read history of %v: %w", key, err))
 				return

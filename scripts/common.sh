@@ -32,6 +32,12 @@ need_go() {
   need git git "install git"
 }
 
+# need_chromium: makes sure that there is a browser, and a font with Chinese characters.
+need_chromium() {
+  have chromium || have chromium-browser || have google-chrome || debian chromium fonts-noto-cjk ||
+    die "missing: chromium - the tests of the playground's page drive it"
+}
+
 # need_cli: installs the pinned Claude Code CLI below scripts/cli and sets CLAUDE_CLI to its executable.
 need_cli() {
   need npm npm "install Node.js 20 or newer with npm: https://nodejs.org"

@@ -277,10 +277,13 @@ func (c config) outgoing() (folder string, private []string, err error) {
 	return folder, private, nil
 }
 
-// ownFiles are the file of the configuration and those of secrets.
+// ownFiles are the file of the configuration, that of the agents' settings, and those of secrets.
 func (c config) ownFiles() (list []string) {
 	if c.Feishu.File != "" {
 		list = append(list, c.Feishu.File)
+	}
+	if s := strings.TrimSpace(c.Claude.Settings); s != "" && !strings.HasPrefix(s, "{") {
+		list = append(list, s)
 	}
 	vars := env.ToMap(c.Claude.Environ)
 	for _, secret := range secretVariables {

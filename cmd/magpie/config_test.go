@@ -128,15 +128,22 @@ func TestConfigMistakesAreShown(t *testing.T) {
 	}
 }
 
-// An agent in the folder of the configuration, or of a secret's file, would read the app secret unasked.
+// An agent in the folder of the configuration, or of a secret's file, would read the app secret unasked, and in that of the agents'
+// settings it would change what it may do.
 func TestNoProjectHoldsTheConfiguration(t *testing.T) {
 	path := writeConfig(t, "[feishu]\napp_id = \"cli_1\"\napp_secret = \"s\"\n[claude]\ncommand = \""+claudetest.Command(t)+"\"\n[access]\nowner = \"ou_1\"\n")
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("s\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for project, fine := range map[string]bool{filepath.Dir(path): false, filepath.Dir(secret): false, t.TempDir(): true} {
-		_, err := loadConfig(path, []string{"MAGPIE_CLAUDE_PROJECT=" + project, "MAGPIE_FEISHU_APP_SECRET_FILE=" + secret})
+	settings := filepath.Join(t.TempDir(), "settings.json")
+	if err := os.WriteFile(settings, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for project, fine := range map[string]bool{filepath.Dir(path): false, filepath.Dir(secret): false, filepath.Dir(settings): false, t.TempDir(): true} {
+		_, err := loadConfig(path, []string{
+			"MAGPIE_CLAUDE_PROJECT=" + project, "MAGPIE_FEISHU_APP_SECRET_FILE=" + secret, "MAGPIE_CLAUDE_SETTINGS=" + settings,
+		})
 		if fine != (err == nil) || !fine && !strings.Contains(err.Error(), "[claude] project: agents may not work where the program's configuration or secret lies") {
 			t.Errorf("%s: %v", project, err)
 		}

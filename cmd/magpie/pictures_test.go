@@ -22,7 +22,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-var makePictures = flag.Bool("pictures", false, "take the pictures of docs/cards anew")
+var makePictures = flag.Bool("pictures", false, "take the pictures of docs/cards anew that are stale")
 
 // pictures are the golden cards of the bridge that docs/cards shows, with what was asked.
 var pictures = []struct{ card, question, unfold string }{
@@ -51,11 +51,13 @@ func pictureFile(card, width string) string {
 	return filepath.Join("..", "..", "docs", "cards", card+"-"+width+".png")
 }
 
-// The pictures are there, small, and all that the READMEs show are among them. With -pictures they are taken anew, of the
-// playground's page in a real browser.
+// The pictures are there, small, and all that the READMEs show are among them. With -pictures those that are stale are taken
+// anew, of the playground's page in a real browser.
 func TestPicturesOfCards(t *testing.T) {
 	if *makePictures {
-		takePictures(t)
+		noted, now := sumsNoted(t), shownNow(t)
+		takePictures(t, func(card string) bool { return noted[card] != now[card] })
+		noteSums(t, now)
 	}
 	for _, p := range pictures {
 		for width, screen := range widths {
@@ -92,7 +94,8 @@ func TestPicturesOfCards(t *testing.T) {
 	}
 }
 
-func takePictures(t *testing.T) {
+// takePictures takes the pictures of cards that are wanted.
+func takePictures(t *testing.T, wanted func(card string) bool) {
 	sim, err := feishusim.Start(feishusim.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +111,9 @@ func takePictures(t *testing.T) {
 		b.Eval(fmt.Sprintf("document.styleSheets[0].insertRule(%q, document.styleSheets[0].cssRules.length) * %d", rule, i))
 	}
 	for _, p := range pictures {
+		if !wanted(p.card) {
+			continue
+		}
 		person, page := sim.Users()[0], "zh-CN"
 		if strings.HasSuffix(p.card, "-en") {
 			person, page = sim.Users()[2], "en"

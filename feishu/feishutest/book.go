@@ -60,7 +60,8 @@ func Book(sections int) string {
 	return b.String()
 }
 
-var numbered = regexp.MustCompile(`\(\d{5}\)`)
+// Numbered finds the numbers of a book's lines.
+var Numbered = regexp.MustCompile(`\(\d{5}\)`)
 
 // Head is the first line of a table of a book, with its number: the next page repeats it when the table goes on there.
 var Head = regexp.MustCompile(`(?m)^\| 名称 (\(\d{5}\)).*$`)
@@ -70,7 +71,7 @@ func Read(pages []string, text string) error {
 	heads, seen := Head.FindAllStringSubmatch(text, -1), map[string]bool{}
 	var got []string
 	for _, page := range pages {
-		for _, n := range numbered.FindAllString(page, -1) {
+		for _, n := range Numbered.FindAllString(page, -1) {
 			isHead := slices.ContainsFunc(heads, func(h []string) bool { return h[1] == n })
 			if !isHead || !seen[n] {
 				got = append(got, n)
@@ -78,7 +79,7 @@ func Read(pages []string, text string) error {
 			seen[n] = true
 		}
 	}
-	want := numbered.FindAllString(text, -1)
+	want := Numbered.FindAllString(text, -1)
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
 			return fmt.Errorf("of %d lines %d can be read; they differ at %d: %q, want %q", len(want), len(got), i,

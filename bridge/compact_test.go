@@ -1,0 +1,71 @@
+package bridge
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"magpie/db"
+)
+
+// long is a chat with something to sum up.
+func (l *line) long(rec *recorder) (compact func(id string) string) {
+	l.Helper()
+	l.bridge.cfg.Context.Titles, l.bridge.cfg.Context.KeepRecent = false, 1
+	l.start()
+	for i := range 4 {
+		l.say(fmt.Sprintf("om_%d", i), "hello there")
+		l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == i+1 })
+	}
+	return func(id string) string {
+		l.Helper()
+		var said []string
+		l.say(id, "/compact")
+		l.until("the outcome", func() bool {
+			over := l.chat().Compacting == "" && l.unsent() == 0
+			said = append(said, rec.replies()...)
+			return over && len(said) > 0
+		})
+		return said[len(said)-1]
+	}
+}
+
+// Who asks for a summary in vain is told that the budget is used up, with its numbers.
+func TestCompactSaysThatTheBudgetIsUsedUp(t *testing.T) {
+	rec := &recorder{}
+	l := newLine(t, rec)
+	compact := l.long(rec)
+	l.bridge.SetBudget(Budget{ChatDayUSD: 1})
+	spend(t, l.bridge.db.Ledger(), room, "ou_1", 2)
+	if got := compact("om_c"); !strings.Contains(got, "$2.00") || !strings.Contains(got, "$1.00") {
+		t.Errorf("told %q", got)
+	}
+}
+
+// A summary of what was taken back while it was made is not kept. It is made again, once.
+func TestASummaryThatIsNotTrueAnyMore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		when, want string // of each summary, whether something is taken back; part of what is told in the end
+		kept       bool
+	}{
+		"once":  {"1 = (SELECT COUNT(*) FROM ledger WHERE purpose = 'summary')", "became a summary", true},
+		"again": {"1", texts.CompactChanged.EN, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := &recorder{}
+			l := newLine(t, rec)
+			compact := l.long(rec)
+			l.sql(`CREATE TRIGGER meanwhile AFTER INSERT ON ledger WHEN NEW.purpose = 'summary' AND ` + tc.when + `
+				BEGIN UPDATE messages SET state = 'recalled' WHERE id = (SELECT MIN(id) FROM messages WHERE class = 'talk' AND state = ''); END`)
+			if got := compact("om_c"); !strings.Contains(got, tc.want) {
+				t.Errorf("told %q", got)
+			}
+			if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary'`); n != 2 {
+				t.Errorf("made %d times", n)
+			}
+			if got := l.chat().Summary != (db.Summary{}); got != tc.kept {
+				t.Errorf("kept: %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"magpie/feishu"
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+// pictureSums says what was drawn on the pictures beside it: a line for each card, with a sum of all that its pictures show.
+var pictureSums = filepath.Join("..", "..", "docs", "cards", "sums.txt")
+
+// drawers are the parts of the playground's page that draw a card.
+var drawers = []string{"app.css", "app.js"}
+
+// shownNow are the sums of what pictures would show if they were taken now, by card.
+func shownNow(t *testing.T) map[string]string {
+	t.Helper()
+	var page strings.Builder
+	for _, name := range drawers {
+		data, err := os.ReadFile(filepath.Join("..", "..", "internal", "console", "web", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&page, "%s %x\n", name, sha256.Sum256(data))
+	}
+	for _, width := range slices.Sorted(maps.Keys(widths)) {
+		fmt.Fprintf(&page, "%s %+v\n", width, widths[width])
+	}
+	sim, err := feishusim.Start(feishusim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sim.Close() })
+	client := feishu.New(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, zerolog.Nop())
+	person := sim.AddUser("小明")
+	room := sim.PrivateChat(person)
+	sums := map[string]string{}
+	for _, p := range pictures {
+		id, err := client.Post(t.Context(), chat.Ref{Key: chat.FeishuChat(room), ID: sim.Say(room, person, p.question)}, golden(t, p.card), p.card)
+		if err != nil {
+			t.Fatal(err)
+		}
+		message, _, _ := strings.Cut(id, "/")
+		card, ok := sim.Message(message)
+		if !ok || len(card.Last().Card) == 0 {
+			t.Fatalf("%s is not drawn", p.card)
+		}
+		sums[p.card] = fmt.Sprintf("%x", sha256.Sum256([]byte(page.String()+p.question+"\n"+p.unfold+"\n"+string(card.Last().Card))))
+		_ = client.Close(t.Context(), id, chat.Card{Body: "."}) // so that nothing is left streaming
+	}
+	return sums
+}
+
+// sumsNoted are the sums of what the pictures show.
+func sumsNoted(t *testing.T) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(pictureSums)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	sums := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		sum, card, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		sums[card] = sum
+	}
+	return sums
+}
+
+// noteSums notes what the pictures show, by card.
+func noteSums(t *testing.T, sums map[string]string) {
+	t.Helper()
+	var lines strings.Builder
+	for _, card := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintf(&lines, "%s  %s\n", sums[card], card)
+	}
+	if err := os.WriteFile(pictureSums, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The pictures show the cards as they are drawn today.
+func TestPicturesAreNotStale(t *testing.T) {
+	noted := sumsNoted(t)
+	for card, sum := range shownNow(t) {
+		if noted[card] != sum && !*makePictures {
+			t.Errorf("the pictures docs/cards/%s-*.png show what is not drawn like that any more: run scripts/pictures, and look at them", card)
+		}
+		delete(noted, card)
+	}
+	for card := range noted {
+		t.Errorf("docs/cards/sums.txt tells of %s, of which there are no pictures: run scripts/pictures", card)
+	}
+}
