@@ -92,7 +92,10 @@ func TestAWaitingChatHoldsNobodyUp(t *testing.T) {
 }
 
 func TestAPlanIsApproved(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.PermissionMode = claude.PlanMode })
+	r := newRig(t)
+	if got := r.ask("/mode plan"); !strings.Contains(got, "plan") {
+		t.Errorf("/mode: %q", got)
+	}
 	plan := func(text string) modelsim.Step {
 		return modelsim.Tool(claude.PlanTool, map[string]string{"plan": text})
 	}
