@@ -20,7 +20,11 @@ const whyField = "why"
 // approvalCard draws an approval: what is asked, and how to decide; or what became of it.
 func approvalCard(a db.Approval, l lang) chat.Card {
 	title, body := shown(a, l)
-	c := chat.Card{Body: title + "\n\n" + body, Summary: strings.ReplaceAll(title, "**", "") + " " + firstLine(unfenced(body))}
+	first := firstLine(unfenced(body))
+	if a.Tool == claude.QuestionTool {
+		first = strings.ReplaceAll(first, "**", "") // a summary is plain text; a command stays as it is
+	}
+	c := chat.Card{Body: title + "\n\n" + body, Summary: strings.ReplaceAll(title, "**", "") + " " + first}
 	if a.State != db.Waiting {
 		c.Status = outcomeLine(a, l)
 		c.Summary = c.Status

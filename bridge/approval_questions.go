@@ -64,7 +64,7 @@ func questionBody(input json.RawMessage, l lang) string {
 	for i, q := range list {
 		fmt.Fprintf(&b, "**%d. %s**", i+1, visible(q.Question))
 		if q.Several {
-			fmt.Fprintf(&b, " (%s)", approvalTexts.Several.in(l))
+			b.WriteString(approvalTexts.Several.in(l))
 		}
 		b.WriteString("\n")
 		for _, o := range q.Options {

@@ -385,7 +385,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err err
 	case who != admitted:
 		return accessTexts.NotForYou.in(b.lang(ctx, p.Key, "")), nil
 	}
-	p.Key = b.places.of(ctx, p)
+	p.Key, p.Values = b.places.of(ctx, p), formWithoutCodes(p.Values)
 	l := b.lang(ctx, p.Key, "")
 	defer func() {
 		if err != nil {

@@ -136,6 +136,13 @@ func (r *recorder) Close(_ context.Context, _ string, c chat.Card) error {
 	return nil
 }
 
+// far is what it was told to show so far, while somebody may still tell it more.
+func (r *recorder) far() (said []string, closed []chat.Card, posts int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.said), slices.Clone(r.closed), r.posts
+}
+
 // drawing is a painter at work.
 type drawing struct {
 	*painter

@@ -74,9 +74,12 @@ func TestALimitOfTheDay(t *testing.T) {
 	if n := l.pool.Stats().Started; n != 0 {
 		t.Errorf("%d processes were started", n)
 	}
-	if n := len(l.bridge.purse.lives); n != 0 {
-		t.Errorf("%d turns run", n)
-	}
+	l.until("no turn to count", func() bool {
+		p := l.bridge.purse
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.lives) == 0
+	})
 	l.bridge.SetBudget(Budget{})
 	l.say("om_2", "你好")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })

@@ -43,8 +43,8 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	}
 	l.say("om_4", "hello again")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
-	if len(rec.said) != 2 || rec.said[0] != texts.Stopped.in(zh) && rec.said[0] != texts.Stopped.in(en) {
-		t.Errorf("said %q", rec.said)
+	if said, _, _ := rec.far(); len(said) != 2 || said[0] != texts.Stopped.in(zh) && said[0] != texts.Stopped.in(en) {
+		t.Errorf("said %q", said)
 	}
 }
 
@@ -111,8 +111,12 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	}
 	l.say("om_2", "/状态")
 	want := strings.Split(texts.Status.EN, "\n")[0]
-	l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 && len(rec.said) == 2 })
-	if head := strings.Split(want, "%s")[0]; !strings.HasPrefix(rec.said[1], head) {
-		t.Errorf("said %q, want it to begin with %q", rec.said[1], head)
+	var said []string
+	l.until("a reply", func() bool {
+		said, _, _ = rec.far()
+		return l.count(`SELECT COUNT(*) FROM outbox`) == 0 && len(said) == 2
+	})
+	if head := strings.Split(want, "%s")[0]; !strings.HasPrefix(said[1], head) {
+		t.Errorf("said %q, want it to begin with %q", said[1], head)
 	}
 }

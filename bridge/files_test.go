@@ -245,7 +245,8 @@ func TestWhatCannotBeFetchedIsTold(t *testing.T) {
 		t.Errorf("asked %q", got)
 	}
 	d.until("the user is told", func() bool { d.rec.mu.Lock(); defer d.rec.mu.Unlock(); return len(d.rec.said) == 1 })
-	if got := d.rec.said[0]; !strings.Contains(got, "a.pdf") || !strings.Contains(got, "b.pdf") || strings.Count(got, "\n") > 1 {
+	said, _, _ := d.rec.far()
+	if got := said[0]; !strings.Contains(got, "a.pdf") || !strings.Contains(got, "b.pdf") || strings.Count(got, "\n") > 1 {
 		t.Errorf("told %q", got)
 	}
 }
@@ -285,12 +286,14 @@ func TestAPictureWaitsForItsWords(t *testing.T) {
 	d.shelf.files["k1"], d.shelf.files["k2"] = "png", "png"
 	d.start()
 	d.must(d.bridge.recovery.await(t.Context())) // which begins whatever is there
-	began := time.Now()
 	picture := func(of, key string) chat.File { return chat.File{Kind: chat.Picture, Of: of, Key: key} }
 	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
 	d.say("om_2", "what is this?")
-	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]\n\n附件：\n- [图片 1] ") || !strings.HasSuffix(got, "\n\nwhat is this?") || time.Since(began) > wordsWait {
-		t.Errorf("asked %q after %v", got, time.Since(began))
+	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]\n\n附件：\n- [图片 1] ") || !strings.HasSuffix(got, "\n\nwhat is this?") {
+		t.Errorf("asked %q", got)
+	}
+	if n := d.count(fmt.Sprintf(`SELECT COUNT(*) FROM turns WHERE started_at > 0 AND started_at - created_at >= %d`, wordsWait.Milliseconds())); n != 0 {
+		t.Error("a picture with words was asked about late")
 	}
 	d.send("om_3", "[图片 1]", picture("om_3", "k2"))
 	if got := d.prompt(2); !strings.HasPrefix(got, "[图片 1]") {

@@ -89,7 +89,7 @@ func heard(id, text string) chat.Incoming {
 // until waits until cond holds.
 func (l *line) until(what string, cond func() bool) {
 	l.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !cond(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(90 * time.Second); !cond(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			l.Fatalf("waiting for %s", what)
 		}

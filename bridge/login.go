@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -169,6 +171,18 @@ func withoutCodes(text string) string {
 		}
 		return m[1] + codeTaken
 	})
+}
+
+// formWithoutCodes is what was filled in, in which no code can be read.
+func formWithoutCodes(filled map[string][]string) map[string][]string {
+	clean := maps.Clone(filled)
+	for name, values := range filled {
+		clean[name] = slices.Clone(values)
+		for i, v := range values {
+			clean[name][i] = withoutCodes(v)
+		}
+	}
+	return clean
 }
 
 // take takes a code out of a message, before anything else sees it: all that is kept of the message is that there was one. It

@@ -213,7 +213,7 @@ func TestALoginEndsWithTheProgram(t *testing.T) {
 	l.hears(rec, commandTexts.LoginLink)
 	began := time.Now()
 	l.stop()
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 30*time.Second { // nobody waits for the five minutes of the code
 		t.Errorf("it took %v", took)
 	}
 	if got := rec.replies(); len(got) != 0 {

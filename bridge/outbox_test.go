@@ -222,7 +222,7 @@ func TestACardWithoutATurnIsPosted(t *testing.T) {
 	l.must(l.bridge.db.Outbox().Add(t.Context(), db.Post{Key: room, Idem: "a card", ReplyTo: "om_0", Card: card}))
 	l.start()
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
-	if rec.posts != 1 || len(rec.closed) != 0 || l.count(`SELECT COUNT(*) FROM messages WHERE message_id = 'card' AND content = 'a card'`) != 1 {
-		t.Errorf("%d posts, closed %d", rec.posts, len(rec.closed))
+	if _, closed, posts := rec.far(); posts != 1 || len(closed) != 0 || l.count(`SELECT COUNT(*) FROM messages WHERE message_id = 'card' AND content = 'a card'`) != 1 {
+		t.Errorf("%d posts, closed %d", posts, len(closed))
 	}
 }

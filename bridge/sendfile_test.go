@@ -74,6 +74,13 @@ func (g *giver) got() []string {
 	return slices.Clone(g.order)
 }
 
+// taken are the files that were uploaded so far.
+func (g *giver) taken() []chat.Upload {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.uploads)
+}
+
 // studio is a bridge whose outbox delivers and whose agent is the test.
 type studio struct {
 	*line
@@ -145,13 +152,14 @@ func TestTheAgentSendsFiles(t *testing.T) {
 	if _, err := s.send("plot.png", strings.Repeat("字", longestCaption+1)); !errors.As(err, new(*agenttools.RefusedError)) {
 		t.Errorf("a long caption: %v", err)
 	}
-	up := s.out.uploads
+	up := s.out.taken()
 	if len(up) != 2 || !up[0].Picture || up[0].Name != "plot.png" || up[1].Picture || string(up[1].Data) != "words" {
 		t.Errorf("uploads %+v", up)
 	}
-	if got := s.out.got(); !slices.Equal(got, []string{"file for om_1", "file for om_1"}) || s.copies() != 0 {
-		t.Errorf("shown %v, %d copies are left", got, s.copies())
+	if got := s.out.got(); !slices.Equal(got, []string{"file for om_1", "file for om_1"}) {
+		t.Errorf("shown %v", got)
 	}
+	s.until("no copy", func() bool { return s.copies() == 0 })
 	if n := s.count(`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND content IN ('[图片 plot.png] the plot', '[文件 报告 1.txt]')`); n != 2 {
 		t.Errorf("the History knows of %d files", n)
 	}
@@ -173,9 +181,7 @@ func TestTheAgentSendsOnlyWhatIsAskedFor(t *testing.T) {
 	if got, err := s.send("plot.png", "one more"); !errors.As(err, new(*agenttools.RefusedError)) {
 		t.Errorf("sent %q, %v", got, err)
 	}
-	if s.copies() != 0 {
-		t.Errorf("%d copies are left", s.copies())
-	}
+	s.until("no copy", func() bool { return s.copies() == 0 })
 }
 
 // What the platform does not take is said to the people and to the agent, and holds nothing up.
@@ -187,9 +193,10 @@ func TestAFileThatThePlatformRefuses(t *testing.T) {
 	if got, err := s.send("plot.png", ""); !errors.As(err, new(*agenttools.RefusedError)) || !strings.Contains(err.Error(), "does not take") {
 		t.Errorf("%q, %v", got, err)
 	}
-	if !slices.Equal(s.out.said, []string{"文件“plot.png”没有发出：平台不接受它。"}) || s.copies() != 0 {
-		t.Errorf("said %q, %d copies are left", s.out.said, s.copies())
+	if said, _, _ := s.out.far(); !slices.Equal(said, []string{"文件“plot.png”没有发出：平台不接受它。"}) {
+		t.Errorf("said %q", said)
 	}
+	s.until("no copy", func() bool { return s.copies() == 0 })
 	s.out.set(func() { s.out.refuse, s.out.fail = nil, chat.ErrUnreachable })
 	if got, err := s.send("报告 1.txt", ""); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("into nothing: %q, %v", got, err)
@@ -225,8 +232,8 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	s.until("the file", func() bool { return slices.Equal(s.out.got(), []string{"card", "file for om_1"}) })
 	s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	s.until("no copy", func() bool { return s.copies() == 0 })
-	if got, err := parcels.Get(s.Context(), p.ID); err != nil || got.State != db.Shown || len(s.out.uploads) != 1 {
-		t.Errorf("%+v, %v, %d uploads", got, err, len(s.out.uploads))
+	if got, err := parcels.Get(s.Context(), p.ID); err != nil || got.State != db.Shown || len(s.out.taken()) != 1 {
+		t.Errorf("%+v, %v, %d uploads", got, err, len(s.out.taken()))
 	}
 }
 
@@ -306,9 +313,10 @@ func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 			t.Errorf("%d: shown %v, want %v", i, got, want)
 		}
 	}
-	up := s.out.uploads[0]
-	if string(up.Data) != strings.Repeat("字", 11) || !strings.HasPrefix(up.Name, "回答-") || !strings.HasSuffix(up.Name, ".md") || len(s.out.uploads) != 1 {
-		t.Errorf("%q, %d uploads", up.Name, len(s.out.uploads))
+	all := s.out.taken()
+	up := all[0]
+	if string(up.Data) != strings.Repeat("字", 11) || !strings.HasPrefix(up.Name, "回答-") || !strings.HasSuffix(up.Name, ".md") || len(all) != 1 {
+		t.Errorf("%q, %d uploads", up.Name, len(all))
 	}
 }
 
@@ -322,8 +330,8 @@ func TestAFileWithASecret(t *testing.T) {
 	if got, err := s.send("a.toml", ""); err == nil || !strings.Contains(err.Error(), "secret of the bridge") || strings.Contains(err.Error(), "canary") {
 		t.Errorf("%q, %v", got, err)
 	}
-	if len(s.out.uploads) != 0 || s.copies() != 0 {
-		t.Errorf("%d uploads, %d copies are left", len(s.out.uploads), s.copies())
+	if len(s.out.taken()) != 0 || s.copies() != 0 {
+		t.Errorf("%d uploads, %d copies are left", len(s.out.taken()), s.copies())
 	}
 }
 

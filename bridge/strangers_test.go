@@ -69,11 +69,10 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	l.until("a failed try", func() bool { return l.count(`SELECT COUNT(*) FROM outbox WHERE attempts > 0`) > 0 })
 	out.open(true)
 	l.until("the request", func() bool { return l.unsent() == 0 })
-	card := out.closed[0]
-	if len(out.said) != 3 || len(out.closed) != 1 || card.Summary != accessTexts.RequestSummary.EN || len(card.Buttons) != 2 {
+	l.stop()
+	if len(out.said) != 3 || len(out.closed) != 1 || out.closed[0].Summary != accessTexts.RequestSummary.EN || len(out.closed[0].Buttons) != 2 {
 		t.Fatalf("said %q, shown %+v", out.said, out.closed)
 	}
-	l.stop()
 
 	out.open(false)
 	press := pressed("ev_1", doLetIn, 0)

@@ -67,7 +67,7 @@ var approvalTexts = struct {
 	Fetches:          phrase{"访问网页", "fetch a page"},
 	Searches:         phrase{"搜索网页", "search the web"},
 	Uses:             phrase{"使用工具 %s", "use the tool %s"},
-	Several:          phrase{"可多选", "several may be chosen"},
+	Several:          phrase{"（可多选）", " (several may be chosen)"},
 
 	ScopeExact:  phrase{"仅这一条命令", "this very command only"},
 	ScopePrefix: phrase{"以 %s 开头、只带常用选项的单条命令", "single commands that begin with %s and have usual options only"},

@@ -218,7 +218,7 @@ func TestWithoutTheEndpointWordsHaveToDo(t *testing.T) {
 				if got := s.recalled(here, "matter133 舰队"); !strings.Contains(got, "topic19 ") || strings.Contains(got, paraphrased) {
 					t.Errorf("recalled %q", got)
 				}
-				if took := time.Since(began); took > time.Second {
+				if took := time.Since(began); took > 10*time.Second {
 					t.Errorf("a question waited for %v", took)
 				}
 			}

@@ -158,14 +158,14 @@ func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
 	if err := healthyWithin(t, d, time.Second); err == nil {
 		t.Error("nobody noticed the lock")
 	}
-	if took := time.Since(start); took > 3*time.Second {
+	if took := time.Since(start); took > 7*time.Second {
 		t.Errorf("the probe took %v, longer than it was allowed", took)
 	}
 	wg.Wait()
 	if failed.Load() == 0 || fresh.Load() != 16 {
 		t.Errorf("%d failed, %d were stored", failed.Load(), fresh.Load())
 	}
-	if took := time.Since(start); took > 12*time.Second {
+	if took := time.Since(start); took > 40*time.Second {
 		t.Errorf("the writer took %v to recover", took)
 	}
 	if err := d.Healthy(t.Context()); err != nil {

@@ -132,7 +132,7 @@ func TestAReaderThatIsStuck(t *testing.T) {
 	if longest := write(t, d, path, "a", 3*logLimit); longest < 2*logLimit {
 		t.Errorf("the log became %d KB long only: nothing was stuck", longest>>10)
 	}
-	if took := time.Since(start); took > 15*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("writing took %v", took)
 	}
 	if err := rows.Close(); err != nil {

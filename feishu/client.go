@@ -4,6 +4,7 @@
 package feishu
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1" //nolint:gosec // a short name for one send, not a security measure
 	"encoding/hex"
@@ -52,7 +53,7 @@ type Client struct {
 // New makes a client; it connects in [Client.Run]. Everything else works without a connection.
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := newAPI(cfg, log)
-	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a}, inlet: &inlet{}, cards: &cards{api: a, log: log},
+	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, inlet: &inlet{}, cards: &cards{api: a, log: log},
 		signals: &signals{api: a, app: cfg.AppID},
 		topics:  topics{api: a, on: cfg.Topics}, uploads: newUploads(a, log)}
 }

@@ -41,6 +41,9 @@ type Config struct {
 	Lang string `toml:"lang" env:"LANG"`
 	// Rest is how long a platform that does not answer is left alone; 0 is half a minute. Tests are less patient.
 	Rest time.Duration `toml:"-" env:"-"`
+	// NameWait is how long a message waits for its author's name, which the platform is asked for; 0 is 150 ms. Tests on a
+	// busy machine are more patient.
+	NameWait time.Duration `toml:"-" env:"-"`
 	// Pace is how many times the public platform's rates the app keeps to; 0 is once. The public platform refuses what
 	// is faster, so only a platform without its limits is told of it: the double, in tests of many chats.
 	Pace float64 `toml:"-" env:"PACE"`

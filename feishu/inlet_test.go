@@ -58,7 +58,7 @@ func TestACrowdWaitsOutside(t *testing.T) {
 	}
 	until := func(what string, cond func(n, most int) bool) {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); !cond(c.seen()); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(90 * time.Second); !cond(c.seen()); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				n, most := c.seen()
 				t.Fatalf("waiting for %s: %d came, %d at the same time", what, n, most)

@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -50,6 +51,7 @@ func (p *platform) another() *Client {
 // configured is the client of a process with other settings.
 func (p *platform) configured(cfg Config) *Client {
 	cfg.AppID, cfg.AppSecret, cfg.BaseURL = p.AppID(), p.AppSecret(), p.URL()
+	cfg.NameWait = cmp.Or(cfg.NameWait, time.Second) // a name that is there soon is there, however busy the machine is
 	c := New(cfg, zerolog.New(p.log).Level(zerolog.InfoLevel))
 	p.t.Cleanup(c.api.http.CloseIdleConnections)
 	return c
@@ -57,7 +59,7 @@ func (p *platform) configured(cfg Config) *Client {
 
 // ctx bounds one wait of a test.
 func (p *platform) ctx() context.Context {
-	ctx, cancel := context.WithTimeoutCause(p.t.Context(), 20*time.Second, errors.New("the test waited for too long"))
+	ctx, cancel := context.WithTimeoutCause(p.t.Context(), time.Minute, errors.New("the test waited for too long"))
 	p.t.Cleanup(cancel)
 	return ctx
 }
@@ -148,7 +150,7 @@ func next[T any](t *testing.T, ch <-chan T) T {
 	select {
 	case v := <-ch:
 		return v
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing arrived")
 		panic("unreachable")
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	nameWait    = 150 * time.Millisecond // how long a message waits for its author's name
+	nameWait    = 150 * time.Millisecond // how long a message waits for its author's name, if nothing else is configured
 	nameTimeout = 10 * time.Second
 	nameRetry   = 10 * time.Minute // before a chat is asked again for a name that it did not have
 	maxPeople   = 20_000           // remembered at most
@@ -19,8 +19,9 @@ const (
 
 // names knows what people are called. An event does not say who its author is; the chat's members do, and mentions.
 type names struct {
-	api *api
-	ask sync.WaitGroup
+	api      *api
+	patience time.Duration // how long a message waits for its author's name
+	ask      sync.WaitGroup
 
 	mu     sync.Mutex
 	people map[string]string        // by open_id, which is the same in all chats
@@ -59,7 +60,7 @@ func (n *names) of(ctx context.Context, chatID, id string) string {
 	if name != "" || answer == nil {
 		return name
 	}
-	soon := time.NewTimer(nameWait)
+	soon := time.NewTimer(n.patience)
 	defer soon.Stop()
 	select {
 	case <-answer:

@@ -32,7 +32,7 @@ func TestTheAgentAsksQuestions(t *testing.T) {
 	if got := r.fill(card, doAllow, map[string]any{"choice_0": "9", "choice_1": []any{"0"}, "words_2": "x"}); !strings.Contains(got, "已失效") {
 		t.Errorf("told %q", got)
 	}
-	if got := r.fill(card, doAllow, map[string]any{"choice_0": "1", "choice_1": []any{"0", "1"}, "words_2": "小白"}); !strings.Contains(got, "已提交") {
+	if got := r.fill(card, doAllow, map[string]any{"choice_0": "1", "choice_1": []any{"0", "1"}, "words_2": "小白"}); !told(got, "已提交") {
 		t.Errorf("told %q", got)
 	}
 	if got := said(r.turnDone(r.chat, id)); got != "知道了" {
@@ -92,7 +92,10 @@ func TestAWaitingChatHoldsNobodyUp(t *testing.T) {
 }
 
 func TestAPlanIsApproved(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.PermissionMode = claude.PlanMode })
+	r := newRig(t)
+	if got := r.ask("/mode plan"); !strings.Contains(got, "plan") {
+		t.Errorf("/mode: %q", got)
+	}
 	plan := func(text string) modelsim.Step {
 		return modelsim.Tool(claude.PlanTool, map[string]string{"plan": text})
 	}
@@ -102,7 +105,7 @@ func TestAPlanIsApproved(t *testing.T) {
 	if got := first.Text(); !strings.Contains(got, "先这样") || !strings.Contains(got, "批准后才会动手") {
 		t.Errorf("the card asks %q", got)
 	}
-	if got := r.fill(first, doRefuse, map[string]any{"why": "不要动数据库"}); !strings.Contains(got, "继续规划") {
+	if got := r.fill(first, doRefuse, map[string]any{"why": "不要动数据库"}); !told(got, "继续规划") {
 		t.Errorf("told %q", got)
 	}
 	second := r.approval(r.chat, id, 2)

@@ -9,7 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"magpie/bridge"
+	"magpie/feishu"
+	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -88,6 +92,11 @@ func (r *rig) fill(m feishusim.Message, do string, values map[string]any) string
 	return string(got)
 }
 
+// told reports whether who pressed is told what he has decided, or, where it takes long to store it, that it is on its way.
+func told(got, want string) bool {
+	return strings.Contains(got, want) || strings.Contains(got, "收到，正在处理")
+}
+
 // turnDone waits until the first card that answers a message is complete.
 func (r *rig) turnDone(chatID, messageID string) feishusim.Message {
 	r.Helper()
@@ -125,7 +134,7 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 		t.Fatal("the command ran before anybody allowed it")
 	}
 	value := r.button(card, doAllow)
-	if got := r.press(card, doAllow); !strings.Contains(got, "已允许") {
+	if got := r.press(card, doAllow); !told(got, "已允许") {
 		t.Errorf("told %q", got)
 	}
 	if got := said(r.turnDone(r.chat, id)); got != "做完了" {
@@ -214,7 +223,7 @@ func TestAnAdminDecidesToo(t *testing.T) {
 	r.calls(bash(appendLine("a.txt")), modelsim.Text("完了"))
 	id := r.sim.Say(group, r.user, "动手吧", feishusim.Mention())
 	card := r.approval(group, id, 1)
-	if got, err := r.sim.Press(t.Context(), card.ID, boss, r.button(card, doAllow)); err != nil || !strings.Contains(string(got), "已允许") {
+	if got, err := r.sim.Press(t.Context(), card.ID, boss, r.button(card, doAllow)); err != nil || !told(string(got), "已允许") {
 		t.Errorf("%s, %v", got, err)
 	}
 	r.turnDone(group, id)
@@ -311,7 +320,7 @@ func TestARefusalTellsWhy(t *testing.T) {
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("好的"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	card := r.approval(r.chat, id, 1)
-	if got := r.fill(card, doRefuse, map[string]any{"why": "先跑测试"}); !strings.Contains(got, "已拒绝") {
+	if got := r.fill(card, doRefuse, map[string]any{"why": "先跑测试"}); !told(got, "已拒绝") {
 		t.Errorf("told %q", got)
 	}
 	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "好的") {
@@ -320,6 +329,58 @@ func TestARefusalTellsWhy(t *testing.T) {
 	r.closed(card, "小明 已拒绝")
 	if r.project("out.txt") != "" || !r.agentRead("They say: 先跑测试") {
 		t.Errorf("ran %q, or the agent was not told why", r.project("out.txt"))
+	}
+}
+
+// Who fills a login code into the wrong field has not told it to anybody.
+func TestACodeIsNoReason(t *testing.T) {
+	const code = "Wr0ngCanaryOfAnybody-01#Wr0ngCanaryOfAnybody_02"
+	r := newRig(t)
+	r.calls(bash(appendLine("out.txt")), modelsim.Text("好的"))
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	card := r.approval(r.chat, id, 1)
+	r.fill(card, doRefuse, map[string]any{"why": code})
+	r.turnDone(r.chat, id)
+	if got := r.closed(card, "小明 已拒绝").Text(); !strings.Contains(got, "[login code]") || !r.agentRead("They say: [login code]") {
+		t.Errorf("the card says %q", got)
+	}
+	r.stop()
+	all := r.everything()
+	for _, req := range r.model.Requests() {
+		all += string(req.Body)
+	}
+	if strings.Contains(all, "Wr0ngCanary") {
+		t.Error("the code was kept or told")
+	}
+}
+
+// A plan with more tables than a card takes is shown on several, and the last of them asks.
+func TestAPlanOfSeveralCards(t *testing.T) {
+	sim := startSim(t)
+	client := feishu.New(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, zerolog.Nop())
+	person := sim.AddUser("小明")
+	room := sim.PrivateChat(person)
+	asked := sim.Say(room, person, "拆开")
+	_, err := client.Post(t.Context(), chat.Ref{Key: chat.FeishuChat(room), ID: asked}, golden(t, "69-asked-plan-of-several-pages"), "plan")
+	must(t, err)
+	list := replies(sim.View(), room, asked)
+	if len(list) < 3 {
+		t.Fatalf("%d cards", len(list))
+	}
+	all := ""
+	for i, m := range list {
+		all += m.Text()
+		if offers(m, doAllow) != (i == len(list)-1) {
+			t.Errorf("card %d of %d offers to allow: %v", i+1, len(list), offers(m, doAllow))
+		}
+	}
+	for n := range 7 {
+		if step := fmt.Sprintf("step%d.go", n+1); !strings.Contains(all, step) {
+			t.Errorf("%s is not shown", step)
+		}
+	}
+	for _, v := range sim.Violations() {
+		t.Errorf("rule of the platform broken: %s: %s", v.Rule, v.Detail)
 	}
 }
 
@@ -421,7 +482,7 @@ func TestALongChangeIsShownWhole(t *testing.T) {
 		t.Fatal("it was written before anybody allowed it")
 	}
 	last := cards[len(cards)-1]
-	if got := r.press(last, doAllow); !strings.Contains(got, "已允许") {
+	if got := r.press(last, doAllow); !told(got, "已允许") {
 		t.Errorf("told %q", got)
 	}
 	r.turnDone(r.chat, id)

@@ -90,6 +90,7 @@ func TestWhatWasSaidInAGroupBeforeIsAskedFor(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
 	red := r.sim.AddUser("小红")
+	r.cfg.Context.RecallChars = 0 // else what is older comes because the question is about it
 	group, other := r.sim.Group("甲", r.user, red), r.sim.Group("乙", r.user, red)
 	at := time.Now().Add(-time.Hour)
 	for i := range 40 {

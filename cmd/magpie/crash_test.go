@@ -78,7 +78,7 @@ const (
 // crashAt asks for something that takes a tool. If finished, the agent goes on alone after the crash and ends; else it
 // hangs behind its tool until the program is there again.
 func crashAt(t *testing.T, step string, finished bool) {
-	s := newService(t, feishusim.Config{Redeliver: []time.Duration{500 * time.Millisecond, time.Second, 5 * time.Second}},
+	s := newService(t, feishusim.Config{Redeliver: []time.Duration{500 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second}},
 		func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
 	marker := filepath.Join(s.TempDir(), "marker")
 	rest := make(chan struct{})
@@ -133,10 +133,10 @@ func crashAt(t *testing.T, step string, finished bool) {
 	} else if n > 2 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	if took := s.terminate(); took > s.cfg.Shutdown.Duration {
+	if took := s.terminate(); took > s.cfg.Shutdown.Duration+busy {
 		t.Errorf("the stop took %v", took)
 	}
-	s.alone(5 * time.Second)
+	s.alone(2 * busy)
 	s.clean()
 }
 

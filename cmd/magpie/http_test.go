@@ -38,11 +38,15 @@ func withPages(c *config) { c.HTTP.Listen = ":0" }
 func TestMetrics(t *testing.T) {
 	r := newRig(t, withPages)
 	r.ask("数到 3")
-	r.awaitLog(`"message":"turn ended"`)
-	status, page := r.get("/metrics")
-	if status != http.StatusOK {
-		t.Fatalf("status %d: %s", status, page)
-	}
+	var page string
+	r.until("the turn to be counted", func() bool { // after it was logged
+		var status int
+		status, page = r.get("/metrics")
+		if status != http.StatusOK {
+			t.Fatalf("status %d: %s", status, page)
+		}
+		return strings.Contains(page, `magpie_turns_total{state="done"} 1`)
+	})
 	for _, want := range []string{
 		`magpie_turns_total{state="done"} 1`, `magpie_turns_total{state="cancelled"} 0`,
 		"magpie_turn_first_text_seconds_count 1", "magpie_turn_duration_seconds_count 1", "magpie_store_up 1", "magpie_platform_events_total 1", "magpie_cli_started_total 1", "magpie_outbox_pending ", "magpie_turns_queued 0", "magpie_platform_connected 1", "go_goroutines ", "process_open_fds ",

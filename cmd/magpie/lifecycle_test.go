@@ -300,7 +300,7 @@ func TestACrashInASummary(t *testing.T) {
 				t.Error("the summary or the session is missing")
 			}
 			s.terminate()
-			s.alone(5 * time.Second)
+			s.alone(2 * busy)
 			s.clean()
 		})
 	}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"magpie/feishu"
 	"magpie/internal/chat"
@@ -278,7 +277,7 @@ func TestACrashWhileAFileIsDelivered(t *testing.T) {
 				t.Errorf("it is called %q", name)
 			}
 			s.terminate()
-			s.alone(5 * time.Second)
+			s.alone(2 * busy)
 			s.clean()
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,19 +23,39 @@ import (
 // pictureSums says what was drawn on the pictures beside it: a line for each card, with a sum of all that its pictures show.
 var pictureSums = filepath.Join("..", "..", "docs", "cards", "sums.txt")
 
-// drawers are the parts of the playground's page that draw a card.
-var drawers = []string{"app.css", "app.js"}
+// imported finds what a script of the page takes from another one.
+var imported = regexp.MustCompile(`from ['"]\./([\w.-]+)['"]`)
+
+// drawers are the parts of the playground's page that draw a card, with what they hold: the styles, and the script for cards with
+// all that it imports.
+func drawers(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for todo := []string{"app.css", "card.js"}; len(todo) > 0; {
+		name := todo[0]
+		todo = todo[1:]
+		if _, ok := found[name]; ok {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join("..", "..", "internal", "console", "web", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[name] = string(data)
+		for _, m := range imported.FindAllStringSubmatch(string(data), -1) {
+			todo = append(todo, m[1])
+		}
+	}
+	return found
+}
 
 // shownNow are the sums of what pictures would show if they were taken now, by card.
 func shownNow(t *testing.T) map[string]string {
 	t.Helper()
 	var page strings.Builder
-	for _, name := range drawers {
-		data, err := os.ReadFile(filepath.Join("..", "..", "internal", "console", "web", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&page, "%s %x\n", name, sha256.Sum256(data))
+	parts := drawers(t)
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		fmt.Fprintf(&page, "%s %x\n", name, sha256.Sum256([]byte(parts[name])))
 	}
 	for _, width := range slices.Sorted(maps.Keys(widths)) {
 		fmt.Fprintf(&page, "%s %+v\n", width, widths[width])

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"path/filepath"
@@ -41,6 +42,9 @@ type rig struct {
 // patience bounds every wait of a test. A CLI start takes 0.7 s on a quiet machine, and several at once take their time.
 const patience = 90 * time.Second
 
+// busy is what a machine with much else to do may add to a time that the program promises.
+const busy = 10 * time.Second
+
 func newRig(t testing.TB, change ...func(*config)) *rig {
 	t.Helper()
 	if t, ok := t.(*testing.T); ok {
@@ -70,6 +74,7 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config)) *
 
 	r.cfg = defaults()
 	r.cfg.Feishu = feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
+	r.cfg.Feishu.NameWait = time.Second // beside processes that start a name takes its time
 	r.cfg.Claude = claudetest.Config(t, model.URL())
 	r.cfg.DB.URL = "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")
 	r.cfg.Context.Titles = false // they are questions to the model, which most tests count
@@ -255,4 +260,29 @@ func mustJSON(v any) json.RawMessage {
 		panic(err)
 	}
 	return data
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sql changes the database behind the program's back.
+func (r *rig) sql(query string, args ...any) {
+	r.Helper()
+	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
+	must(r, err)
+	_, err = raw.ExecContext(r.Context(), query, args...)
+	must(r, errors.Join(err, raw.Close()))
+}
+
+// count reads a number from the database.
+func (r *rig) count(query string, args ...any) (n int) {
+	r.Helper()
+	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
+	must(r, err)
+	must(r, errors.Join(raw.QueryRowContext(r.Context(), query, args...).Scan(&n), raw.Close()))
+	return n
 }

@@ -49,7 +49,7 @@ func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 	s.kill()
 	began := time.Now()
 	s.run()
-	s.alone(5 * time.Second)
+	s.alone(2 * busy)
 	t.Logf("all gone %v after the restart", time.Since(began))
 	s.connected()
 	if got := said(s.answer(s.chat, id)); !strings.Contains(got, "开始") || !strings.Contains(got, "中断") {
@@ -69,10 +69,10 @@ func TestATerminatedServiceTellsAndGoesOn(t *testing.T) {
 	s.connected()
 	id := s.sim.Say(s.chat, s.user, "说点什么")
 	s.until("text", func() bool { return strings.Contains(s.transcript(), "说到一半") })
-	if took := s.terminate(); took > s.cfg.Shutdown.Duration {
+	if took := s.terminate(); took > s.cfg.Shutdown.Duration+busy {
 		t.Errorf("the stop took %v", took)
 	}
-	s.alone(time.Second)
+	s.alone(busy)
 	card := replies(s.sim.View(), s.chat, id)[0]
 	if !strings.Contains(card.Text(), "中断") || card.Last().Streaming {
 		t.Errorf("after the stop the card says %q", card.Text())
@@ -337,7 +337,7 @@ func TestAStopEndsInTimeWhenThePlatformHangs(t *testing.T) {
 	s.sim.Say(s.chat, s.user, "说点什么")
 	s.until("text", func() bool { return s.count(`SELECT COUNT(*) FROM turns WHERE draft <> ''`) == 1 })
 	s.sim.Inject(feishusim.Fault{Path: "/open-apis/", Delay: time.Minute, Status: 502})
-	if took := s.terminate(); took > s.cfg.Shutdown.Duration {
+	if took := s.terminate(); took > s.cfg.Shutdown.Duration+busy {
 		t.Errorf("the stop took %v", took)
 	}
 	if n := s.count(`SELECT COUNT(*) FROM outbox`); n != 1 {

@@ -310,7 +310,7 @@ func TestABadKeyIsToldAtOnce(t *testing.T) {
 	if a.err != nil || a.result.Failure != claude.FailAuth {
 		t.Fatalf("%+v %v", a.result, a.err)
 	}
-	if d := time.Since(began); d > 20*time.Second {
+	if d := time.Since(began); d > 50*time.Second {
 		t.Errorf("told after %v", d)
 	}
 }
@@ -335,11 +335,11 @@ func TestATurnHasALimit(t *testing.T) {
 // While a tool runs, silence is no sign of trouble.
 func TestASlowToolIsNotSilence(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) {
-		c.Silence.Duration = 5 * time.Second
+		c.Silence.Duration = 15 * time.Second // the start of the CLI is silent too
 		c.AllowedTools = []string{"Bash"}
 	})
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-		modelsim.Tool("Bash", map[string]any{"command": "sleep 7", "description": "sleep"}),
+		modelsim.Tool("Bash", map[string]any{"command": "sleep 17", "description": "sleep"}),
 	}})
 	if a := r.turn(t.Context(), "a", fresh(), "go"); a.err != nil || a.result.Failure != "" {
 		t.Errorf("%+v %v", a.result, a.err)

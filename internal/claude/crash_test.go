@@ -206,7 +206,7 @@ func TestASweepEndsWhatAKilledBridgeLeft(t *testing.T) {
 		t.Errorf("the sweep ended %d processes: %v", n, err)
 	}
 	t.Logf("%d processes ended in %v", n, time.Since(began))
-	if d := time.Since(began); d > 5*time.Second {
+	if d := time.Since(began); d > 30*time.Second {
 		t.Errorf("the sweep took %v", d)
 	}
 	for _, pid := range pids {

@@ -123,7 +123,7 @@ func TestRecallOfAKilledTurn(t *testing.T) {
 
 // The CLI drops a prompt that its session holds already: this is why an id is used once.
 func TestAPromptIsTakenOnce(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.Silence.Duration = 3 * time.Second })
+	r := newRig(t)
 	spec := fresh()
 	p := r.acquire("a", spec)
 	id, a := r.ask(p, nil)
@@ -135,7 +135,9 @@ func TestAPromptIsTakenOnce(t *testing.T) {
 	asked := len(r.model.Requests())
 	p = r.acquire("a", resumed(spec))
 	defer r.pool.Release("a", p)
-	for ev, err := range p.Run(t.Context(), id, "go on") {
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second) // the CLI stays silent
+	defer stop()
+	for ev, err := range p.Run(ctx, id, "go on") {
 		if _, ok := ev.(claude.Result); ok {
 			t.Error("the prompt was taken twice")
 		}

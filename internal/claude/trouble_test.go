@@ -115,7 +115,7 @@ func TestATurnEndsWhateverTheCLIDoes(t *testing.T) {
 			if a.err == nil {
 				t.Error("the turn went well")
 			}
-			if d := time.Since(began); d > 30*time.Second {
+			if d := time.Since(began); d > time.Minute {
 				t.Errorf("it took %v", d)
 			}
 		})
@@ -241,7 +241,7 @@ func TestADeafAgentDoesNotHoldTheEndOfTheProgramUp(t *testing.T) {
 	for _, err := range p.Run(ctx, uuid.NewString(), "hello") {
 		last = err
 	}
-	if took := time.Since(began); !errors.Is(last, context.Canceled) || took > 3*time.Second {
+	if took := time.Since(began); !errors.Is(last, context.Canceled) || took > 5*time.Second { // with the usual patience it would be six
 		t.Errorf("ended after %v: %v", took, last)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // poll asks again and again until ok, for the few things of the operating system that tell nobody when they happen.
 func poll(ctx context.Context, what string, ok func() bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 20*time.Second, errors.New("not in 20 s: "+what))
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not in a minute: "+what))
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
