@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -245,4 +246,24 @@ func TestAProjectForLookingOnly(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Where nothing is configured, people have half an hour to decide; the card says so.
+func TestPeopleHaveHalfAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t, 0)
+		a.work()
+		if got := approvalCard(a.approval, zh).Footer; a.approval.Expires.Sub(a.approval.Created) != 30*time.Minute || !strings.HasPrefix(got, "30 分钟内没有人决定就视为拒绝") {
+			t.Errorf("until %v, the card says %q", a.approval.Expires, got)
+		}
+		time.Sleep(30*time.Minute - time.Millisecond)
+		synctest.Wait()
+		if got := a.state(); got != db.Waiting {
+			t.Errorf("before its time it is %s", got)
+		}
+		time.Sleep(time.Millisecond)
+		if v := a.verdict(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
+			t.Errorf("told %+v, it is %s", v, a.state())
+		}
+	})
 }
