@@ -237,13 +237,17 @@ func TestResume(t *testing.T) {
 	other, err := l.bridge.db.Chats().Get(t.Context(), elsewhere.Key)
 	l.must(err)
 
+	warned := 0
 	for i, unknown := range []string{other.Session.ID, other.Session.ID[:8], "3", "0", "-1", "x", first[:7]} {
+		if !number(unknown) { // the beginning of an id may be one
+			warned++
+		}
 		if got := reply("om_unknown"+unknown, "/resume "+unknown); got != commandTexts.ResumeUnknown.EN {
 			t.Errorf("%d %s: %q", i, unknown, got)
 		}
 	}
-	if n := strings.Count(l.logs.String(), "a session was asked for that the chat has not had"); n != 4 {
-		t.Errorf("%d warnings", n)
+	if n := strings.Count(l.logs.String(), "a session was asked for that the chat has not had"); n != warned {
+		t.Errorf("%d warnings, want %d", n, warned)
 	}
 	if got := l.chat(); got.Session != second.Session || got.Epoch != second.Epoch {
 		t.Errorf("the chat has changed: %+v", got)

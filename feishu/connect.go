@@ -19,8 +19,8 @@ import (
 // nil when ctx is done and all calls of h have returned.
 func (c *Client) Run(ctx context.Context, h Handler) error {
 	ctx = c.log.WithContext(ctx)
-	g := &gaps{client: c, handler: h}
-	l := newLine(c, g, c.dispatcher(ctx, h, g))
+	g := &gaps{intake: intake{c, h}}
+	l := newLine(c, g, g.dispatcher(ctx, g))
 	defer c.api.http.CloseIdleConnections()
 	defer c.names.wait()
 	keep(ctx, l.connect, l.report)

@@ -12,7 +12,7 @@ import (
 
 // changed hands a message over that its author has edited. The event is not documented: it has the form of a new message,
 // and when its text is missing that is asked for. Returning nil acknowledges it.
-func (c *Client) changed(run context.Context, h Handler, payload gjson.Result) error {
+func (t intake) changed(run context.Context, payload gjson.Result) error {
 	s := heard(payload.Get("event"))
 	if s.id == "" {
 		return nil
@@ -20,7 +20,7 @@ func (c *Client) changed(run context.Context, h Handler, payload gjson.Result) e
 	if s.content == "" || s.chat == "" {
 		ctx, cancel := context.WithTimeout(run, messageTimeout)
 		defer cancel()
-		items, err := c.message(ctx, s.id)
+		items, err := t.client.message(ctx, s.id)
 		switch v := verdictOf(err); {
 		case err != nil && (v == unknown || v == limited || v == away):
 			return err
@@ -29,31 +29,31 @@ func (c *Client) changed(run context.Context, h Handler, payload gjson.Result) e
 		}
 		s = listed(items[0], listing{}, s.kind)
 	}
-	in, ok := c.incoming(s)
+	in, ok := t.client.incoming(s)
 	if !ok {
 		return nil
 	}
-	if err := c.place(run, s, &in); err != nil && !errors.Is(err, errUnknownManner) {
+	if err := t.client.place(run, s, &in); err != nil && !errors.Is(err, errUnknownManner) {
 		return err
 	}
-	return c.inOrder(run, in.Key.ID, in.Time, func(ctx context.Context) error {
-		in.Actor.Name = c.names.of(run, in.Key.ID, in.Actor.ID)
-		return h.Edited(ctx, in)
+	return t.inOrder(run, in.Key.ID, in.Time, func(ctx context.Context) error {
+		in.Actor.Name = t.client.names.of(run, in.Key.ID, in.Actor.ID)
+		return t.handler.Edited(ctx, in)
 	})
 }
 
 // recalled tells of a message that was taken back (page im-v1/message/events/recalled).
-func (c *Client) recalled(run context.Context, h Handler, payload gjson.Result) error {
+func (t intake) recalled(run context.Context, payload gjson.Result) error {
 	event := payload.Get("event")
 	id, room := event.Get("message_id").String(), event.Get("chat_id").String()
 	if id == "" || room == "" {
 		return nil
 	}
-	return c.takeBack(run, h, room, id, millis(event.Get("recall_time").String()))
+	return t.takeBack(run, room, id, millis(event.Get("recall_time").String()))
 }
 
-func (c *Client) takeBack(run context.Context, h Handler, room, id string, at time.Time) error {
-	return c.inOrder(run, room, at, func(ctx context.Context) error {
-		return h.Recalled(ctx, chat.FeishuChat(room), id)
+func (t intake) takeBack(run context.Context, room, id string, at time.Time) error {
+	return t.inOrder(run, room, at, func(ctx context.Context) error {
+		return t.handler.Recalled(ctx, chat.FeishuChat(room), id)
 	})
 }

@@ -38,30 +38,36 @@ var ignored = []string{
 	"vc.bot.meeting_invited_v1",
 }
 
+// intake hands what the platform tells to a handler: what events tell, and what was missed and is asked for.
+type intake struct {
+	client  *Client
+	handler Handler
+}
+
 // dispatcher is what the SDK gives events to. The handler's ctx is not the SDK's, which ends with each connection:
 // a message that is being stored should be stored, even though its acknowledgement will not arrive any more.
-func (c *Client) dispatcher(ctx context.Context, h Handler, missed *gaps) *dispatcher.EventDispatcher {
-	d := dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
+func (t intake) dispatcher(ctx context.Context, missed *gaps) *dispatcher.EventDispatcher {
+	c, d := t.client, dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
 	d.InitConfig(larkevent.WithLogger(sdkLogger{c.log}))
 	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
 		defer c.inlet.enter()()
 		c.state.event()
-		return c.receive(ctx, h, missed, gjson.ParseBytes(e.Body))
+		return t.receive(ctx, missed, gjson.ParseBytes(e.Body))
 	})
-	for kind, take := range map[string]func(context.Context, Handler, gjson.Result) error{
-		"im.message.updated_v1": c.changed, "im.message.recalled_v1": c.recalled,
+	for kind, take := range map[string]func(context.Context, gjson.Result) error{
+		"im.message.updated_v1": t.changed, "im.message.recalled_v1": t.recalled,
 	} {
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer c.inlet.enter()()
 			c.state.event()
-			return take(ctx, h, gjson.ParseBytes(e.Body))
+			return take(ctx, gjson.ParseBytes(e.Body))
 		})
 	}
 	for kind, did := range changes {
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer c.inlet.enter()()
 			c.state.event()
-			return moved(ctx, h, c.names, did, gjson.ParseBytes(e.Body))
+			return moved(ctx, t.handler, c.names, did, gjson.ParseBytes(e.Body))
 		})
 	}
 	for _, kind := range ignored {
@@ -70,7 +76,7 @@ func (c *Client) dispatcher(ctx context.Context, h Handler, missed *gaps) *dispa
 	d.OnP2CardActionTrigger(func(_ context.Context, e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
 		defer c.inlet.enter()()
 		c.state.event()
-		return c.press(ctx, h, e), nil
+		return t.press(ctx, e), nil
 	})
 	d.OnP2CardURLPreviewGet(func(context.Context, *callback.URLPreviewGetEvent) (*callback.URLPreviewGetResponse, error) {
 		c.inlet.enter()()
@@ -81,35 +87,35 @@ func (c *Client) dispatcher(ctx context.Context, h Handler, missed *gaps) *dispa
 
 // receive hands a message over; returning nil acknowledges it. Its form is on the page "Receive message"
 // (im-v1/message/events/receive).
-func (c *Client) receive(run context.Context, h Handler, missed *gaps, payload gjson.Result) error {
+func (t intake) receive(run context.Context, missed *gaps, payload gjson.Result) error {
 	s := heard(payload.Get("event"))
-	m, ok := c.incoming(s)
+	m, ok := t.client.incoming(s)
 	if !ok {
 		return nil // not from a person, or without an id: nothing that could be answered
 	}
-	_ = c.place(run, s, &m) // an event tells all that it takes
+	_ = t.client.place(run, s, &m) // an event tells all that it takes
 	missed.before(run, m.Key)
-	return c.hand(run, h, m)
+	return t.hand(run, m)
 }
 
 // hand hands a message over when it is its turn.
-func (c *Client) hand(run context.Context, h Handler, m chat.Incoming) error {
-	err := c.inOrder(run, m.Key.ID, m.Time, func(ctx context.Context) error {
-		m.Actor.Name = c.names.of(run, m.Key.ID, m.Actor.ID)
-		return h.Message(ctx, m)
+func (t intake) hand(run context.Context, m chat.Incoming) error {
+	err := t.inOrder(run, m.Key.ID, m.Time, func(ctx context.Context) error {
+		m.Actor.Name = t.client.names.of(run, m.Key.ID, m.Actor.ID)
+		return t.handler.Message(ctx, m)
 	})
 	if err == nil {
-		c.known.add(m.ID)
+		t.client.known.add(m.ID)
 	}
 	return err
 }
 
 // inOrder hands something over when it is its turn in the chat.
-func (c *Client) inOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
+func (t intake) inOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
 	// What has arrived is stored even while the program ends: it need not be delivered again.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), messageTimeout)
 	defer cancel()
-	leave, err := c.order.enter(ctx, room, at)
+	leave, err := t.client.order.enter(ctx, room, at)
 	if err != nil {
 		return err
 	}
@@ -231,7 +237,8 @@ func (c Config) words(w wording) string {
 
 // press hands a pressed button over. The answer is never nil, which the platform would show as an error
 // (page "Card callback communication", feishu-cards/card-callback-communication).
-func (c *Client) press(ctx context.Context, h Handler, e *callback.CardActionTriggerEvent) *callback.CardActionTriggerResponse {
+func (t intake) press(ctx context.Context, e *callback.CardActionTriggerEvent) *callback.CardActionTriggerResponse {
+	c := t.client
 	ctx, cancel := context.WithTimeout(ctx, pressTimeout)
 	defer cancel()
 	p, ok := pressed(e)
@@ -243,7 +250,7 @@ func (c *Client) press(ctx context.Context, h Handler, e *callback.CardActionTri
 	toast := ""
 	if err == nil { // in another chat the press would mean something else
 		p.Key = key
-		toast, err = h.Press(ctx, p)
+		toast, err = t.handler.Press(ctx, p)
 	}
 	switch {
 	case err != nil:

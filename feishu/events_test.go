@@ -325,7 +325,7 @@ func TestSlowPressIsAnsweredInTime(t *testing.T) {
 		return "", ctx.Err()
 	})
 	began := time.Now()
-	r := c.press(t.Context(), slow, aPress())
+	r := intake{c, slow}.press(t.Context(), aPress())
 	if took := time.Since(began); took > 3*time.Second || r == nil || r.Toast == nil {
 		t.Errorf("%+v after %v", r, took)
 	}

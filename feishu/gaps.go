@@ -29,9 +29,7 @@ const (
 // gaps finds messages that no event told of: what was said while there was no connection, or a dead one, the platform
 // delivers only 15 s, 5 min, 1 h and 6 h later, and then never.
 type gaps struct {
-	client  *Client
-	handler Handler
-
+	intake
 	urgent singleflight.Group
 
 	mu   sync.Mutex
@@ -133,7 +131,7 @@ func (g *gaps) ask(ctx context.Context, a chat.Activity, later bool) error {
 		case !ok:
 			continue
 		case item.Get("deleted").Bool():
-			if err := c.takeBack(ctx, g.handler, a.Key.ID, in.ID, in.Time); err != nil {
+			if err := g.takeBack(ctx, a.Key.ID, in.ID, in.Time); err != nil {
 				return fmt.Errorf("take back a message: %w", err)
 			}
 			continue
@@ -148,7 +146,7 @@ func (g *gaps) ask(ctx context.Context, a chat.Activity, later bool) error {
 		if a.Key.Thread != "" && in.Key != a.Key { // the topic's first message belongs to the chat, and is asked for there
 			continue
 		}
-		if err := c.hand(ctx, g.handler, in); err != nil {
+		if err := g.hand(ctx, in); err != nil {
 			return fmt.Errorf("take in a message that was missed: %w", err)
 		}
 		if in.Time.After(a.Since) {

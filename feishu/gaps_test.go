@@ -247,7 +247,7 @@ func TestListedMessageIsTheSameAsTheEvent(t *testing.T) {
 	again, h := p.another(), newMemory()
 	again.state.change(func(now *Status) { now.BotOpenID = p.BotOpenID() })
 	for room, kind := range map[string]chat.Kind{group: chat.Group, room: chat.Private} {
-		g := &gaps{client: again, handler: h}
+		g := &gaps{intake: intake{again, h}}
 		p.must(g.ask(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: kind, Since: began}, true))
 	}
 	if len(h.order) != len(want) {
@@ -319,7 +319,7 @@ func TestMissedMessageThatCannotBeStoredIsHandedOverAgain(t *testing.T) {
 		}
 		return nil
 	}
-	g := &gaps{client: p.Client, handler: h}
+	g := &gaps{intake: intake{p.Client, h}}
 	g.owed = []chat.Activity{{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at.Add(-time.Second)}}
 	g.close(p.ctx())
 	if diff := cmp.Diff([]string{"missed"}, h.texts()); diff != "" || !failed {
@@ -338,7 +338,7 @@ func TestGapsAreBounded(t *testing.T) {
 	for i := range gapMessages + 30 {
 		p.Say(room, ann, fmt.Sprint(i), feishusim.Time(at.Add(time.Duration(i+1)*time.Second)))
 	}
-	g := &gaps{client: p.Client, handler: h}
+	g := &gaps{intake: intake{p.Client, h}}
 	p.must(g.ask(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at}, true))
 	texts := h.texts()
 	if len(texts) != gapMessages || texts[0] != "30" || texts[len(texts)-1] != fmt.Sprint(gapMessages+29) {

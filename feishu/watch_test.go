@@ -67,8 +67,8 @@ func TestQuietConnectionStands(t *testing.T) {
 // Not parallel: it counts goroutines.
 func TestConnectingAgainLeavesNothingBehind(t *testing.T) {
 	c := New(Config{AppID: "cli_x", AppSecret: "x"}, nopLogger)
-	g := &gaps{client: c, handler: newRecorder()}
-	l := newLine(c, g, c.dispatcher(t.Context(), g.handler, g))
+	g := &gaps{intake: intake{c, newRecorder()}}
+	l := newLine(c, g, g.dispatcher(t.Context(), g))
 	before := runtime.NumGoroutine()
 	for range 100 {
 		if copyOf(l.template) == l.template {

@@ -136,9 +136,9 @@ func (l *load) answered() int {
 // Five thousand people write three messages each. All are answered, in time, in order, and with little.
 func TestManyChatsAtOnce(t *testing.T) {
 	const rounds = 3
-	chats, perSecond := 5000, 250
-	if raced { // the double takes most of the machine then
-		chats, perSecond = 500, 60
+	chats, perSecond, ack, limit := 5000, 250, loadAck, loadGoroutines
+	if raced { // the double takes most of the machine then: what counts is that the platform need not deliver again
+		chats, perSecond, ack, limit = 500, 60, 3*time.Second, 2*loadGoroutines
 	}
 	l := newLoad(t, chats)
 	l.run()
@@ -165,18 +165,14 @@ func TestManyChatsAtOnce(t *testing.T) {
 	t.Logf("%d messages in %d chats, written in %v, answered by %v turns in %v", chats*rounds, chats, written, turns, took)
 	t.Logf("acknowledged within %v (half), %v (99 of 100), %v (all)", half, p99, all)
 	t.Logf("%d goroutines and %d MB at most; %v of processor time in the service, %v in the kernel for it", goroutines, memory>>20, user, system)
-	if goroutines >= loadGoroutines {
+	if goroutines >= limit {
 		t.Errorf("%d goroutines", goroutines)
 	}
 	if memory >= loadMemory {
 		t.Errorf("%d MB", memory>>20)
 	}
-	most99 := loadAck
-	if raced {
-		most99 *= 5
-	}
-	if p99 >= most99 {
-		t.Errorf("99 of 100 events are acknowledged within %v, want %v", p99, most99)
+	if p99 >= ack {
+		t.Errorf("99 of 100 events are acknowledged within %v, want %v", p99, ack)
 	}
 	l.inOrder(rounds)
 	l.clean()

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"path/filepath"
@@ -259,4 +260,29 @@ func mustJSON(v any) json.RawMessage {
 		panic(err)
 	}
 	return data
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sql changes the database behind the program's back.
+func (r *rig) sql(query string, args ...any) {
+	r.Helper()
+	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
+	must(r, err)
+	_, err = raw.ExecContext(r.Context(), query, args...)
+	must(r, errors.Join(err, raw.Close()))
+}
+
+// count reads a number from the database.
+func (r *rig) count(query string, args ...any) (n int) {
+	r.Helper()
+	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
+	must(r, err)
+	must(r, errors.Join(raw.QueryRowContext(r.Context(), query, args...).Scan(&n), raw.Close()))
+	return n
 }

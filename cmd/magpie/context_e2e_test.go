@@ -1,0 +1,131 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"magpie/contextmgr"
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+func TestAFollowUpNeedsTheFirstMessage(t *testing.T) {
+	r := newRig(t)
+	if got := r.ask("我叫小明"); got != "好的，小明，我记住了。" {
+		t.Fatalf("answer %q", got)
+	}
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	if b := <-r.built; b.Live || b.Prompt.UseResume || b.Prompt.Stats.Messages != 0 {
+		t.Errorf("first context: %+v", b)
+	}
+	if b := <-r.built; !b.Live || b.Prompt.Stats.Messages != 0 {
+		t.Errorf("second context: %+v, want a living process and no prefix", b)
+	}
+}
+
+// With --resume the request holds the session's messages and the prefix, both.
+func TestANewProcessGetsBothContexts(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r.ask("我叫小明")
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	<-r.built
+	if b := <-r.built; b.Live || !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 || b.Prompt.Stats.UserMessages != 1 {
+		t.Errorf("context: %+v", b)
+	}
+	req := r.lastRequest()
+	if !slices.ContainsFunc(req.Messages, func(m modelsim.Message) bool {
+		return m.Role == "user" && strings.HasSuffix(strings.TrimSpace(m.Text), "我叫小明")
+	}) {
+		t.Errorf("the session's messages did not reach the model: %s", req.AllText())
+	}
+	parsed, current, ok := contextmgr.ParsePrefix(req.LastUser())
+	if !ok || current != "我叫什么名字？" || len(parsed) != 2 || parsed[0].Text != "我叫小明" || parsed[1].Text != "好的，小明，我记住了。" {
+		t.Errorf("the prefix did not reach the model: %q", req.LastUser())
+	}
+	if strings.Contains(req.LastUser(), "## [3]") {
+		t.Error("the question is part of its own history")
+	}
+}
+
+func TestNewAndResetForgetButKeepTheHistory(t *testing.T) {
+	for _, tc := range []struct{ command, reply string }{
+		{"/new", "已开始新会话。"},
+		{"/reset", "已清空对话历史，下次对话将从零开始。"},
+	} {
+		t.Run(tc.command, func(t *testing.T) {
+			r := newRig(t)
+			r.ask("我叫小明")
+			if got := r.ask(tc.command); got != tc.reply {
+				t.Fatalf("reply %q, want %q", got, tc.reply)
+			}
+			if got := r.ask("我叫什么名字？"); got != "我不知道你的名字。" {
+				t.Errorf("answer %q", got)
+			}
+			req := r.lastRequest()
+			if strings.Contains(req.AllText(), "小明") {
+				t.Errorf("something from before reached the model: %s", req.AllText())
+			}
+			kept := 0
+			for m, err := range r.prog.store.History(t.Context(), chat.FeishuChat(r.chat), 0, 0, 1<<62) {
+				if err != nil || !strings.Contains(m.Text, "小明") {
+					t.Errorf("history: %+v, %v", m, err)
+				}
+				kept++
+			}
+			if kept != 2 {
+				t.Errorf("%d messages kept", kept)
+			}
+		})
+	}
+}
+
+// dropProcess ends the chat's process in good order.
+func (r *rig) dropProcess() { r.prog.pool.Drop(chat.FeishuChat(r.chat).String()) }
+
+func TestARestartGoesOnWithTheConversation(t *testing.T) {
+	r := newRig(t)
+	r.ask("我叫小明")
+	r.stop()
+	r.start()
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	<-r.built
+	if b := <-r.built; !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 {
+		t.Errorf("context after the restart: %+v", b)
+	}
+}
+
+// What never reached the session, since it was stopped while it waited, comes with the next question.
+func TestTheAgentIsToldWhatItsSessionHasNotSeen(t *testing.T) {
+	for _, mode := range []contextmgr.Mode{contextmgr.Hybrid, contextmgr.Economy} {
+		t.Run(string(mode), func(t *testing.T) {
+			r := newRig(t, func(c *config) { c.Context.Mode, c.Claude.MaxProcesses = mode, 1 })
+			red := r.sim.AddUser("小红")
+			other := r.sim.PrivateChat(red)
+			r.ask("数到 3")
+			hold := make(chan struct{})
+			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("半"), modelsim.Hold(hold)}})
+			busy := r.sim.Say(other, red, "等")
+			r.awaitModel("the other", func(list []modelsim.Request) bool { return len(list) == 2 })
+			id := r.sim.Say(r.chat, r.user, "我叫小明")
+			r.await("the waiting card", func(v *feishusim.View) bool {
+				list := replies(v, r.chat, id)
+				return len(list) == 1 && strings.Contains(list[0].Text(), "排队")
+			})
+			r.ask("/stop")
+			r.answer(r.chat, id)
+			close(hold)
+			r.answer(other, busy)
+			if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+				t.Errorf("answer %q", got)
+			}
+		})
+	}
+}

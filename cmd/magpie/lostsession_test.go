@@ -1,0 +1,110 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"magpie/bridge"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/modelsim"
+)
+
+// Every way of losing a session: the name is known all the same, with one card, no error text, one model answer.
+func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
+	for name, lose := range map[string]func(r *rig){
+		"transcript deleted": func(r *rig) { r.dropProcess(); must(r, os.Remove(r.transcriptPath())) },
+		"transcript emptied": func(r *rig) { r.dropProcess(); must(r, os.Truncate(r.transcriptPath(), 0)) },
+		"transcript torn": func(r *rig) {
+			r.dropProcess()
+			info, err := os.Stat(r.transcriptPath())
+			must(r, err)
+			must(r, os.Truncate(r.transcriptPath(), info.Size()/3))
+		},
+		"other project path": func(r *rig) {
+			must(r, r.prog.store.Chats().Set(r.Context(), chat.FeishuChat(r.chat), func(s *db.Settings) { s.Project = "other" }))
+		},
+		"unknown id": func(r *rig) {
+			key := chat.FeishuChat(r.chat)
+			c, err := r.prog.store.Chats().Get(r.Context(), key)
+			must(r, err)
+			r.dropProcess()
+			r.replaceSession(c)
+		},
+		"process killed":        func(r *rig) { r.killProcess() },
+		"config folder deleted": func(r *rig) { must(r, os.RemoveAll(r.configDir())) },
+		"config folder deleted and process killed": func(r *rig) {
+			r.killProcess()
+			must(r, os.RemoveAll(r.configDir()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *config) { c.Projects = map[string]bridge.Project{"other": {Path: t.TempDir()}} })
+			r.ask("我叫小明")
+			asked := len(r.model.Requests())
+			lose(r)
+			id := r.sim.Say(r.chat, r.user, "我的名字叫什么？")
+			if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+				t.Errorf("answer %q", got)
+			}
+			if n := len(r.model.Requests()) - asked; n != 1 {
+				t.Errorf("the model was asked %d times", n)
+			}
+			// and the chat has a session again
+			if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+				t.Errorf("next answer %q", got)
+			}
+		})
+	}
+}
+
+func (r *rig) configDir() string {
+	return filepath.Dir(filepath.Dir(filepath.Dir(r.transcriptPath())))
+}
+
+// replaceSession makes the chat's session an id that no CLI knows.
+func (r *rig) replaceSession(c db.Chat) {
+	r.Helper()
+	r.sql(`UPDATE chats SET session_id = ?2, session_node = ?3 WHERE key = ?1`, c.Key.String(), uuid.NewString(), c.Session.Node)
+}
+
+// The session has grown too long for the model: the same turn is answered from the History, in a new session.
+func TestASessionThatIsTooLongIsReplaced(t *testing.T) {
+	r := newRig(t)
+	r.ask("我叫小明")
+	r.model.Script(modelsim.Rule{
+		Match: func(q *modelsim.Request) bool { // whatever still holds the old session's messages
+			return slices.ContainsFunc(q.Messages, func(m modelsim.Message) bool { return m.Role == "assistant" })
+		},
+		Steps: []modelsim.Step{modelsim.Fail(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")},
+	})
+	id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
+	if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	if !strings.Contains(r.logs.String(), `"cause":"too long for the model"`) {
+		t.Error("the cause is not logged")
+	}
+}
+
+// The chat's session was begun by a bridge on another machine.
+func TestASessionOfAnotherMachineIsReplaced(t *testing.T) {
+	r := newRig(t)
+	r.ask("我叫小明")
+	c, err := r.prog.store.Chats().Get(t.Context(), chat.FeishuChat(r.chat))
+	must(r, err)
+	r.dropProcess()
+	c.Session.Node = "elsewhere"
+	r.replaceSession(c)
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	if !strings.Contains(r.logs.String(), `"cause":"transcript lies on another machine"`) {
+		t.Error("the cause is not logged")
+	}
+}

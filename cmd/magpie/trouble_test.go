@@ -1,0 +1,136 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// The end of the program in the middle of an answer is told on the card.
+func TestTheEndOfTheProgramIsTold(t *testing.T) {
+	r := newRig(t)
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
+	id := r.sim.Say(r.chat, r.user, "说点什么")
+	r.await("text", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "说到一半")
+	})
+	r.stop()
+	if got := said(r.answer(r.chat, id)); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
+		t.Errorf("card %q", got)
+	}
+}
+
+func TestModelErrorsAreToldInFriendlyWords(t *testing.T) {
+	r := newRig(t)
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "secret internals")}})
+	if got := r.ask("你好"); !strings.Contains(got, "登录") || strings.Contains(got, "secret") {
+		t.Errorf("answer %q", got)
+	}
+	if got := r.ask("数到 3"); got != "1 2 3" {
+		t.Errorf("next answer %q", got)
+	}
+}
+
+func TestADeniedToolIsNamedOnTheCard(t *testing.T) {
+	r := newRig(t)
+	id := r.sim.Say(r.chat, r.user, "运行 `touch x.txt`")
+	r.press(r.approval(r.chat, id, 1), doRefuse)
+	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "Bash") || !strings.Contains(got, "授权") {
+		t.Errorf("answer %q", got)
+	}
+}
+
+// A process that dies before it has used a tool is replaced within the turn; after that, what it did may not happen twice.
+func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
+	t.Run("before a tool", func(t *testing.T) {
+		r := newRig(t)
+		r.ask("我叫小明")
+		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("半句"), modelsim.Hang()}})
+		id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
+		r.await("text", func(v *feishusim.View) bool {
+			list := replies(v, r.chat, id)
+			return len(list) == 1 && strings.Contains(list[0].Text(), "半句")
+		})
+		r.killProcess()
+		if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+			t.Errorf("answer %q", got)
+		}
+	})
+	t.Run("after a tool", func(t *testing.T) {
+		r := newRig(t, func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
+		r.ask("我叫小明")
+		count := filepath.Join(r.cfg.Claude.Project, "count")
+		used := modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+			modelsim.Tool("Bash", map[string]any{"command": "echo x >> " + count, "description": "count"}),
+		}}
+		hang := modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("已经"), modelsim.Hang()}}
+		r.model.Script(used, hang)
+		id := r.sim.Say(r.chat, r.user, "数一下")
+		r.await("text", func(v *feishusim.View) bool {
+			list := replies(v, r.chat, id)
+			return len(list) == 1 && strings.Contains(list[0].Text(), "已经")
+		})
+		r.killProcess()
+		if got := said(r.answer(r.chat, id)); !strings.Contains(got, "已经") || !strings.Contains(got, "意外退出") {
+			t.Errorf("answer %q", got)
+		}
+		if data, err := os.ReadFile(count); err != nil || string(data) != "x\n" {
+			t.Errorf("the tool ran %q, %v", data, err)
+		}
+		if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+			t.Errorf("next answer %q", got)
+		}
+	})
+}
+
+// A question that waits for a free process when the program ends has not been run: it is answered after the restart.
+func TestAWaitingQuestionSurvivesARestart(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.MaxProcesses = 1 })
+	red := r.sim.AddUser("小红")
+	other := r.sim.PrivateChat(red)
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("半"), modelsim.Hang()}})
+	r.sim.Say(r.chat, r.user, "说点什么")
+	r.awaitModel("the first", func(list []modelsim.Request) bool { return len(list) == 1 })
+	id := r.sim.Say(other, red, "数到 3")
+	r.await("the waiting card", func(v *feishusim.View) bool {
+		list := replies(v, other, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "排队")
+	})
+	r.stop()
+	if got := replies(r.sim.View(), other, id); len(got) != 1 || !strings.Contains(got[0].Text(), "重启") || got[0].Last().Streaming {
+		t.Errorf("while the program is away the card says %q", got[0].Text())
+	}
+	r.start()
+	r.await("the answer", func(v *feishusim.View) bool {
+		list := replies(v, other, id)
+		return len(list) == 1 && said(list[0]) == "1 2 3" && !list[0].Last().Streaming
+	})
+}
+
+// The end of a turn cannot be stored for a while: the answer is on its card, and joins the History later.
+func TestAnAnswerThatCouldNotBeStoredAtOnce(t *testing.T) {
+	r := newRig(t)
+	r.sql(`CREATE TRIGGER bad BEFORE UPDATE OF state ON turns WHEN NEW.state = 'done'
+		BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
+	id := r.sim.Say(r.chat, r.user, "我叫小明")
+	if got := said(r.answer(r.chat, id)); got != "好的，小明，我记住了。" {
+		t.Fatalf("answer %q", got)
+	}
+	r.sql(`DROP TRIGGER bad`)
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("next answer %q", got)
+	}
+	r.stop()
+	r.start()
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer after a restart %q", got)
+	}
+	if got := said(r.answer(r.chat, id)); got != "好的，小明，我记住了。" {
+		t.Errorf("the first card now says %q", got)
+	}
+}
