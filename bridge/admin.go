@@ -189,7 +189,7 @@ func listed(name, id string) string {
 	if id == "" {
 		return "–"
 	}
-	return strings.TrimSpace(shortened(visible(name), glimpse) + " `" + id + "`")
+	return strings.TrimSpace(nameText(shortened(visible(name), glimpse)) + " `" + id + "`")
 }
 
 // spenders lists them, a line each.

@@ -67,7 +67,7 @@ func approvalCard(a db.Approval, l lang) chat.Card {
 
 // outcomeLine says in one line what became of an approval.
 func outcomeLine(a db.Approval, l lang) string {
-	who := visible(a.By.Name)
+	who := nameText(a.By.Name)
 	if who == "" {
 		who = approvalTexts.Somebody.in(l)
 	}

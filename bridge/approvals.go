@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -20,13 +21,13 @@ import (
 // approvals asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides or
 // the time is over.
 type approvals struct {
-	rows   db.Approvals
-	rules  db.Rules
-	outbox *outbox
-	access *gate
-	lang   func(context.Context, chat.Key) lang
-	log    zerolog.Logger
-	jobs   *jobs
+	rows    db.Approvals
+	rules   db.Rules
+	outbox  *outbox
+	access  *gate
+	secrets redact.Known // with which nothing is done
+	log     zerolog.Logger
+	jobs    *jobs
 
 	mu   sync.Mutex
 	open map[string]pending // by the id of the approval: those whose agent waits
@@ -43,9 +44,9 @@ type pending struct {
 // decisions is how many approvals are settled at the same time.
 const decisions = 8
 
-func newApprovals(store *db.DB, o *outbox, access *gate, lang func(context.Context, chat.Key) lang, log zerolog.Logger) *approvals {
+func newApprovals(store *db.DB, o *outbox, access *gate, secrets redact.Known, log zerolog.Logger) *approvals {
 	as := &approvals{
-		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, lang: lang, log: log,
+		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, secrets: secrets, log: log,
 		jobs: newJobs(decisions), open: map[string]pending{},
 	}
 	o.unseen = as.unseen
@@ -89,6 +90,11 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 		answer(claude.Verdict{Why: lookOnly})
 		return false
 	}
+	if holdsSecret(q.Input, as.secrets) {
+		log.Warn().Str("tool", q.Name).Msg("tool refused: what it wants holds a secret")
+		answer(claude.Verdict{Why: notWithSecrets})
+		return false
+	}
 	if n := as.ruled(ctx, c.Turn.Key, dir, q); n != 0 {
 		log.Info().Str("tool", q.Name).Int64("rule", n).Msg("tool allowed by a rule of the chat")
 		answer(claude.Verdict{Allow: true, Input: q.Input})
@@ -113,7 +119,7 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 	as.mu.Lock()
 	as.open[a.ID] = p // before it can be seen: somebody may press at once
 	as.mu.Unlock()
-	if err := as.rows.Ask(context.WithoutCancel(ctx), a, approvalCard(a, as.lang(ctx, a.Key)), c.Turn.ReplyTo); err != nil {
+	if err := as.rows.Ask(context.WithoutCancel(ctx), a, approvalCard(a, as.outbox.lang(ctx, a.Key)), c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
 		as.take(a.ID)
 		answer(claude.Verdict{Why: notAsked})
@@ -168,6 +174,8 @@ const (
 		"user what you wanted to do and why."
 	lookOnly = "This project is for looking only: nothing can be changed or run in it, and a plan for it cannot be approved. Do not try it by other " +
 		"means. Answer with what you have found, and with your plan if there is one."
+	notWithSecrets = "This holds a password or key of the program that you run in, so it can neither be shown to the user, who would have to allow it, " +
+		"nor be done. Do it without that, and do not try it by other means."
 	notDecided = "This needs a permission, and nobody has given it in time. Do not try it again or by other means. Tell the user what you " +
 		"wanted to do and why, so that they can ask for it again."
 )
@@ -196,7 +204,7 @@ func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
 	}
 	ctx, a := context.WithoutCancel(ctx), p.approval
 	a.State = db.Withdrawn
-	line := outcomeLine(a, as.lang(ctx, a.Key))
+	line := outcomeLine(a, as.outbox.lang(ctx, a.Key))
 	err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: chat.Card{Status: line, Body: notice, Summary: line}})
 	if errors.Is(err, db.ErrNotFound) { // somebody has decided just now
 		return false
@@ -213,7 +221,8 @@ func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
 // settle stores what became of an approval, and then tells the agent.
 func (as *approvals) settle(ctx context.Context, a db.Approval, s db.Settling, v claude.Verdict) error {
 	ctx = context.WithoutCancel(ctx)
-	l := as.lang(ctx, a.Key)
+	l := as.outbox.lang(ctx, a.Key)
+	a.Words = as.secrets.Text(a.Words) // the agent reads them as they were written
 	s.Card = approvalCard(a, l)
 	if err := as.rows.Settle(ctx, a, s); err != nil {
 		return err
@@ -274,7 +283,7 @@ func (as *approvals) recover(ctx context.Context) error {
 	for _, a := range list {
 		a.State = db.Lost
 		as.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("the program ended before anybody decided")
-		err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: approvalCard(a, as.lang(ctx, a.Key))})
+		err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: approvalCard(a, as.outbox.lang(ctx, a.Key))})
 		if err != nil && !errors.Is(err, db.ErrNotFound) {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -54,7 +55,7 @@ func askingOn(t *testing.T, patience time.Duration, out Messenger) *asking {
 	cfg.Access.ApprovalTimeout.Duration = patience
 	a := &asking{T: t, store: store, verdicts: make(chan claude.Verdict, 10)}
 	tongue := func(context.Context, chat.Key) lang { return en }
-	a.as = newApprovals(store, newOutbox(store, out, outgoing{}, tongue, zerolog.Nop()), newGate(cfg, store, zerolog.Nop()), tongue, zerolog.Nop())
+	a.as = newApprovals(store, newOutbox(store, out, outgoing{}, tongue, zerolog.Nop()), newGate(cfg, store, zerolog.Nop()), cfg.Secrets, zerolog.Nop())
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
 	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Verdict) bool {
 		if !a.gone {
@@ -320,4 +321,24 @@ func TestAProjectForLookingOnly(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Where nothing is configured, people have half an hour to decide; the card says so.
+func TestPeopleHaveHalfAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t, 0)
+		a.work()
+		if got := approvalCard(a.approval, zh).Footer; a.approval.Expires.Sub(a.approval.Created) != 30*time.Minute || !strings.HasPrefix(got, "30 分钟内没有人决定就视为拒绝") {
+			t.Errorf("until %v, the card says %q", a.approval.Expires, got)
+		}
+		time.Sleep(30*time.Minute - time.Millisecond)
+		synctest.Wait()
+		if got := a.state(); got != db.Waiting {
+			t.Errorf("before its time it is %s", got)
+		}
+		time.Sleep(time.Millisecond)
+		if v := a.verdict(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
+			t.Errorf("told %+v, it is %s", v, a.state())
+		}
+	})
 }

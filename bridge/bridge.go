@@ -154,7 +154,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.desk = newDesk(cfg, store, b.context, b.outbox, log)
 	b.logins.b, b.logins.patience = b, loginTime
 	b.access = newGate(cfg, store, log)
-	b.approvals = newApprovals(store, b.outbox, b.access, tongue, log)
+	b.approvals = newApprovals(store, b.outbox, b.access, cfg.Secrets, log)
 	b.purse = &purse{pool: pool, ledger: store.Ledger(), zone: b.context.Zone(), log: log}
 	b.SetBudget(cfg.Budget)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })

@@ -66,7 +66,7 @@ func (p places) toOwner(ctx context.Context, c chat.Change) *db.Post {
 	if owner == "" {
 		return nil
 	}
-	text := fmt.Sprintf(outputTexts.AddedByStranger.in(p.b.ownLang(ctx, owner)), personName(c.Actor.Name, c.Actor.ID), visible(c.Title), c.Key.ID)
+	text := fmt.Sprintf(outputTexts.AddedByStranger.in(p.b.ownLang(ctx, owner)), personName(c.Actor.Name, c.Actor.ID), nameText(c.Title), c.Key.ID)
 	return &db.Post{
 		Key: chat.FeishuUser(owner), Idem: fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli()), Text: p.b.cfg.Secrets.Text(text),
 	}

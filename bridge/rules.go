@@ -213,7 +213,7 @@ func allow(ctx context.Context, o ordered) (order, error) {
 func (o ordered) rules(list []db.Rule) string {
 	lines := []string{approvalTexts.AllowHead.in(o.lang)}
 	for _, r := range list {
-		by := visible(r.By.Name)
+		by := nameText(r.By.Name)
 		if by != "" {
 			by += " "
 		}

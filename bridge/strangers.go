@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/rs/zerolog"
 
@@ -87,7 +89,7 @@ const glimpse = 100
 func requestCard(m chat.Incoming, l lang) chat.Card {
 	text := fmt.Sprintf(accessTexts.Request.in(l), personName(m.Actor.Name, m.Actor.ID), m.Actor.ID)
 	if words := visible(m.Text); words != "" {
-		text += "\n\n> " + shortened(words, glimpse)
+		text += "\n\n" + fenced("", shortened(words, glimpse))
 	}
 	return chat.Card{Body: text, Summary: accessTexts.RequestSummary.in(l), Buttons: []chat.Button{
 		{Label: accessTexts.LetIn.in(l), Action: chat.Action{Do: doLetIn, ID: m.Actor.ID}},
@@ -97,10 +99,20 @@ func requestCard(m chat.Incoming, l lang) chat.Card {
 
 // personName is how somebody is called, or else his id.
 func personName(name, id string) string {
-	if name = visible(name); name != "" {
+	if name = nameText(name); name != "" {
 		return name
 	}
 	return id
+}
+
+// nameText is a name within Markdown. People call themselves and their groups what they like, so one that could be taken for
+// markup or for a link stands there as code.
+func nameText(name string) string {
+	name = visible(name)
+	if strings.ContainsFunc(name, func(r rune) bool { return r != ' ' && !unicode.In(r, unicode.L, unicode.M, unicode.N) }) {
+		return inCode(name)
+	}
+	return name
 }
 
 // answer does what a button of a request orders.

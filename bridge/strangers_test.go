@@ -130,3 +130,39 @@ func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 		t.Errorf("another one is drawn on %s, %d posts, %v", id, out.posts, err)
 	}
 }
+
+// What a stranger is called and writes, and what a group is called, is no markup in what the owner reads.
+func TestAStrangersNameIsNoMarkup(t *testing.T) {
+	const name = "[点此](https://evil.example)"
+	m := heard("om_1", "**急** "+name+"\n```\n<at id=all></at>")
+	m.Actor = chat.Actor{ID: "ou_x", Name: name}
+	want := "**`" + name + "`**（ou_x）想和我对话。允许吗？\n\n````\n**急** " + name + " ``` <at id=all></at>\n````\n"
+	if got := requestCard(m, zh).Body; got != want {
+		t.Errorf("the request says %q", got)
+	}
+	w := testWorld(t)
+	w.bridge.SetAccess(Access{Owner: "ou_boss"})
+	who := db.Grant{Subject: "ou_x", Name: name, State: db.Allowed}
+	if got := w.bridge.doorbell.outcome(w.ctx, who, zh)[0].Card.Body; got != "已允许 `"+name+"` 使用（编号 ou_x）" {
+		t.Errorf("the decision says %q", got)
+	}
+	added := changed(chat.Added, 1000)
+	added.Actor, added.Title = m.Actor, "`](https://evil.example)"
+	w.must(w.bridge.Change(w.ctx, added))
+	if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.HasPrefix(got, "`"+name+"` 把我加进了群“`'](https://evil.example)`”。") {
+		t.Errorf("of a group it says %q", got)
+	}
+	a := askingFor("Bash", `{"command": "make"}`)
+	a.Settlement = db.Settlement{State: db.Approved, By: m.Actor}
+	if got := approvalCard(a, zh).Status; got != "✅ `"+name+"` 已允许" {
+		t.Errorf("an approval says %q", got)
+	}
+	if got := listed(name, "ou_x"); got != "`"+name+"` `ou_x`" {
+		t.Errorf("a list says %q", got)
+	}
+	for _, plain := range []string{"小明", "Ann Lee 2", "Zoë"} {
+		if got := nameText(plain); got != plain {
+			t.Errorf("%q is written %q", plain, got)
+		}
+	}
+}

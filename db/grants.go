@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"magpie/internal/chat"
@@ -62,11 +63,24 @@ const ask = `INSERT INTO grants (subject, state, name, chat_key, message_id, ask
 	WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE subject = excluded.subject)
 	AND (state = 'ignored' AND asked_at <= ?6 OR state = 'asked' AND card_id = '' AND asked_at <= ?7)`
 
-// Ask notes that somebody wants to be let in, and leaves what is to be said of it to be delivered. It reports false, and does
-// nothing, when that is decided, waits to be decided, or was asked less than a day ago.
+const lastAsked = `SELECT asked_at FROM grants WHERE subject = ?1`
+
+// Ask notes that somebody wants to be let in, and leaves what is to be said of it to be delivered: to him, which is no card of
+// the request, once a day at most. It reports false, and does nothing, when that is decided, waits to be decided, was asked less
+// than a day ago, or when nothing is left to be said of what was asked before.
 func (g Grants) Ask(ctx context.Context, who Grant, tell ...Post) (fresh bool, err error) {
 	err = g.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := g.db.now()
+		var last int64
+		err := tx.QueryRowContext(ctx, lastAsked, who.Subject).Scan(&last)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if err == nil && last > millis(now.Add(-askAgain)) {
+			if tell = slices.DeleteFunc(slices.Clone(tell), func(p Post) bool { return p.Grant == "" }); len(tell) == 0 {
+				return nil
+			}
+		}
 		fresh, err = changed(tx.ExecContext(ctx, ask, who.Subject, who.Name, who.Key.String(), who.Message, millis(now),
 			millis(now.Add(-askAgain)), millis(now.Add(-askUnseen))))
 		if err != nil || !fresh {

@@ -2,6 +2,8 @@ package db_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,11 +26,64 @@ func allowed(t *testing.T, d *db.DB, user, chatID string) bool {
 
 func asks(t *testing.T, d *db.DB, message string) bool {
 	t.Helper()
-	fresh, err := d.Grants().Ask(t.Context(), stranger(message))
+	fresh, err := d.Grants().Ask(t.Context(), stranger(message), db.Post{Key: chat.FeishuUser("ou_boss"), Grant: "ou_9", Idem: message, Card: &chat.Card{}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	forget(t, d, chat.FeishuUser("ou_boss"))
 	return fresh
+}
+
+// forget drops what is to be said in a chat, and returns the keys of it.
+func forget(t *testing.T, d *db.DB, key chat.Key) (idems []string) {
+	t.Helper()
+	for {
+		p, err := d.Outbox().Next(t.Context(), key)
+		if errors.Is(err, db.ErrNotFound) {
+			return idems
+		}
+		if err != nil || len(idems) > 100 || d.Outbox().Delivered(t.Context(), p, "") != nil {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		idems = append(idems, p.Idem)
+	}
+}
+
+// However often the owner cannot be asked, because there is none or no card reaches him, the stranger is answered once a day.
+func TestAStrangerIsAnsweredOnceADay(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		cards bool
+		asked int // how often in a day and a bit, at one message in 15 minutes
+	}{"nobody to ask": {false, 2}, "no card arrives": {true, 101}} {
+		d, now := fresh(t), time.UnixMilli(1_000_000_000)
+		room := chat.FeishuChat("oc_9")
+		asked := 0
+		var told []string
+		for n := range 101 {
+			d.At(t, now.Add(time.Duration(n)*15*time.Minute))
+			tell := []db.Post{{Key: room, Idem: fmt.Sprint("stranger:", n), Text: "not yet"}}
+			if tc.cards {
+				tell = append(tell, db.Post{Key: chat.FeishuUser("ou_boss"), Grant: "ou_9", Idem: fmt.Sprint("request:", n), Card: &chat.Card{}})
+			}
+			yes, err := d.Grants().Ask(t.Context(), stranger("om_1"), tell...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if yes {
+				asked++
+			}
+			forget(t, d, chat.FeishuUser("ou_boss"))
+			told = append(told, forget(t, d, room)...)
+		}
+		want := []string{"stranger:0", "stranger:96"}
+		if tc.cards {
+			want = want[:1] // the last request is always young
+		}
+		if !slices.Equal(told, want) || asked != tc.asked {
+			t.Errorf("%s: told %v, asked %d times", name, told, asked)
+		}
+	}
 }
 
 // At most one request is open, and there is one a day.

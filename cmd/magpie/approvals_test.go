@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge"
+	"magpie/contextmgr/redact"
 	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
@@ -495,4 +496,81 @@ func TestALongChangeIsShownWhole(t *testing.T) {
 			t.Errorf("afterwards a card says %s", now.Last().Card)
 		}
 	}
+}
+
+// An edit makes exactly the change that its card shows, once.
+func TestAnAllowedEditMakesTheChangeThatWasShown(t *testing.T) {
+	r := newRig(t)
+	path := filepath.Join(r.cfg.Claude.Project, "plan.txt")
+	before := "一\n二 `x` **b**\n三\n二\n"
+	must(t, os.WriteFile(path, []byte(before), 0o600))
+	r.calls(modelsim.Tool("Read", map[string]string{"file_path": path}),
+		modelsim.Tool("Edit", map[string]string{"file_path": path, "old_string": "二 `x` **b**\n三", "new_string": "二 ```\n\t<b>贰</b>\n叁"}), modelsim.Text("改好了"))
+	id := r.sim.Say(r.chat, r.user, "改一处")
+	card := r.approval(r.chat, id, 1)
+	for _, want := range []string{"修改文件", "plan.txt", "- 二 `x` **b**\n- 三\n+ 二 ```\n+ \t<b>贰</b>\n+ 叁\n"} {
+		if !strings.Contains(card.Text(), want) {
+			t.Errorf("%q is missing in %q", want, card.Text())
+		}
+	}
+	if r.project("plan.txt") != before {
+		t.Fatal("it was changed before anybody allowed it")
+	}
+	value := r.button(card, doAllow)
+	r.press(card, doAllow)
+	if got := said(r.turnDone(r.chat, id)); got != "改好了" {
+		t.Errorf("answer %q", got)
+	}
+	r.closed(card, "小明 已允许")
+	if got, err := r.sim.Press(t.Context(), card.ID, r.user, value); err != nil || !strings.Contains(string(got), "已经处理过") {
+		t.Errorf("pressed again: %s, %v", got, err)
+	}
+	if got := r.project("plan.txt"); got != "一\n二 ```\n\t<b>贰</b>\n叁\n二\n" {
+		t.Errorf("the edit left %q", got)
+	}
+}
+
+// What holds one of the program's own secrets cannot be shown as it is, so it is not done: nobody is asked, no rule allows it,
+// and it is kept nowhere.
+func TestWhatHoldsASecretIsNotDone(t *testing.T) {
+	const known = "canary-known-0123456789"
+	r := newRig(t, func(c *config) {
+		c.Claude.Environ = append(c.Claude.Environ, "MAGPIE_FEISHU_APP_SECRET="+known)
+		c.Log.secrets = redact.NewKnown(c.secrets())
+	})
+	write := func(name, content string) modelsim.Step {
+		return modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Claude.Project, name), "content": content})
+	}
+	r.calls(write("a.txt", "一"), write("b.txt", known), bash("echo "+known+" >> c.txt"), modelsim.Text("好的"))
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	r.press(r.approval(r.chat, id, 1), doAlways)
+	r.turnDone(r.chat, id)
+	if list := replies(r.sim.View(), r.chat, id); len(list) != 2 {
+		t.Errorf("%d cards, want the answer and one that asks", len(list))
+	}
+	if r.project("a.txt") != "一" || r.project("b.txt")+r.project("c.txt") != "" {
+		t.Errorf("files %q, %q, %q", r.project("a.txt"), r.project("b.txt"), r.project("c.txt"))
+	}
+	if !r.agentRead("This holds a password or key") {
+		t.Error("the agent was not told why")
+	}
+
+	r.calls(bash(appendLine("d.txt")), modelsim.Text("好的"))
+	id = r.sim.Say(r.chat, r.user, "再来")
+	card := r.approval(r.chat, id, 1)
+	r.fill(card, doRefuse, map[string]any{"why": "不要用 " + known})
+	r.turnDone(r.chat, id)
+	r.closed(card, "说明：不要用 [REDACTED_SECRET]")
+	r.stop()
+	for _, m := range r.sim.Messages(r.chat) {
+		for i, state := range m.States {
+			if strings.Contains(string(state.Card), known) {
+				t.Errorf("state %d of a card shows the secret", i)
+			}
+		}
+	}
+	if strings.Contains(r.logs.String(), known) {
+		t.Error("the log has the secret")
+	}
+	r.inDataFolder([]string{known})
 }

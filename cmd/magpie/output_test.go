@@ -282,3 +282,39 @@ func TestACrashWhileAFileIsDelivered(t *testing.T) {
 		})
 	}
 }
+
+// Two bots that answer each other stop after ten turns, until a person speaks.
+func TestABotLoopEnds(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Feishu.AnswerBots = true })
+	other := r.sim.AddApp("别的机器人")
+	group := r.sim.Group("测试群", r.user)
+	asked := func() int { return len(r.model.Requests()) }
+	talk := func(answered int) {
+		t.Helper()
+		for n := range answered {
+			if got := said(r.answer(group, r.sim.Say(group, other, "数到 3", feishusim.Mention()))); got != "1 2 3" {
+				t.Fatalf("answer %d is %q", n+1, got)
+			}
+		}
+		before := asked()
+		for range 3 {
+			id := r.sim.Say(group, other, "数到 3", feishusim.Mention())
+			r.heard(id)
+			if list := replies(r.sim.View(), group, id); len(list) != 0 {
+				t.Errorf("after %d turns of bots it is answered %q", answered, list[0].Text())
+			}
+		}
+		r.ask("/status") // the line goes on
+		if n := asked() - before; n != 0 {
+			t.Errorf("the model was asked %d times more", n)
+		}
+	}
+	talk(10)
+	if got := said(r.answer(group, r.sim.Say(group, r.user, "数到 4", feishusim.Mention()))); got != "1 2 3 4" {
+		t.Errorf("a person is answered %q", got)
+	}
+	talk(10)
+	if got := asked(); got != 21 {
+		t.Errorf("the model was asked %d times, want 21", got)
+	}
+}

@@ -105,3 +105,52 @@ func TestChangedKeys(t *testing.T) {
 		}
 	}
 }
+
+// Who is denied, a user or a whole chat, is not answered although everybody may talk; a reload changes who that is.
+func TestTheDeniedAreNotAnswered(t *testing.T) {
+	t.Parallel()
+	sim, socket, dir := startSim(t), listenNotify(t), t.TempDir()
+	red, blue := sim.AddUser("小红"), sim.AddUser("小蓝")
+	group := sim.Group("测试群", red, blue)
+	path := filepath.Join(dir, "magpie.toml")
+	writeService(t, dir, sim, "allow = [\"*\"]\ndeny = [\""+red.OpenID+"\"]\n")
+	first, err := os.ReadFile(path)
+	must(t, err)
+	cmd := magpie(t, dir, "serve")
+	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket.path)
+	p := startProcess(t, cmd)
+	socket.await("READY=1")
+	p.await("feishu: connected")
+	r := &rig{TB: t, sim: sim}
+	var silent []string
+	ask := func(chatID string, who feishusim.User, answered bool) {
+		t.Helper()
+		id := sim.Say(chatID, who, "/help", feishusim.Mention())
+		if answered {
+			r.answer(chatID, id)
+			return
+		}
+		r.heard(id) // and what it leaves to be said is in the store by then
+		silent = append(silent, id)
+	}
+	ask(sim.PrivateChat(red), red, false)
+	ask(group, red, false)
+	ask(sim.PrivateChat(blue), blue, true)
+	ask(group, blue, true)
+
+	must(t, os.WriteFile(path, []byte(strings.Replace(string(first), red.OpenID, group, 1)), 0o600))
+	p.signal(syscall.SIGHUP)
+	socket.await("RELOADING=1")
+	socket.await("READY=1")
+	ask(group, red, false)
+	ask(group, blue, false)
+	ask(sim.PrivateChat(blue), blue, true)
+	ask(sim.PrivateChat(red), red, true)
+	p.stop()
+	for _, id := range silent {
+		m, _ := sim.Message(id)
+		if list := replies(sim.View(), m.ChatID, id); len(list) != 0 {
+			t.Errorf("somebody who is denied is answered %q", list[0].Text())
+		}
+	}
+}

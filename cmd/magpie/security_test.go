@@ -487,3 +487,42 @@ func TestAnAdminReloadsTheConfiguration(t *testing.T) {
 		t.Errorf("/admin budgets: %q", got)
 	}
 }
+
+// Limits of a day in tokens, of users and of chats, count in the running program, and say their numbers. Other chats and users go on.
+func TestLimitsOfADayEndToEnd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		limits bridge.Budget
+		group  bool // what is used up is the group's, and its other members are refused too
+		want   string
+	}{
+		"tokens of a user": {bridge.Budget{UserDayTokens: 50_000}, false, "你今天的额度用完了：已用 60.0k tokens，每日上限 50.0k tokens"},
+		"tokens of a chat": {bridge.Budget{ChatDayTokens: 50_000}, true, "这个聊天今天的额度用完了：已用 60.0k tokens，每日上限 50.0k tokens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *config) { c.Budget = tc.limits })
+			red := r.sim.AddUser("小红")
+			group := r.sim.Group("测试群", r.user, red)
+			in := func(chatID string, who feishusim.User, text string) string {
+				return said(r.answer(chatID, r.sim.Say(chatID, who, text, feishusim.Mention())))
+			}
+			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(60_000), modelsim.Text("好")}})
+			if got := in(group, r.user, "做一件大事"); got != "好" {
+				t.Fatalf("answer %q", got)
+			}
+			refused, free := in(group, r.user, "再做一件"), ""
+			if tc.group {
+				refused += in(group, red, "我也要")
+				free = in(r.chat, r.user, "数到 3")
+			} else {
+				refused += in(r.chat, r.user, "再做一件")
+				free = in(group, red, "数到 3")
+			}
+			if strings.Count(refused, tc.want) != 2 {
+				t.Errorf("%q is not said twice in %q", tc.want, refused)
+			}
+			if free != "1 2 3" || len(r.model.Requests()) != 2 {
+				t.Errorf("who has not used up anything gets %q; the model was asked %d times", free, len(r.model.Requests()))
+			}
+		})
+	}
+}
