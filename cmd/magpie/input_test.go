@@ -391,3 +391,46 @@ func TestABurstIsToldInItsOrder(t *testing.T) {
 		})
 	}
 }
+
+// A file without end keeps only its own chat: one of a gigabyte is not taken in, and the user and the agent are told; while one
+// comes drop by drop the card says so, other chats are answered, and /stop ends the wait.
+func TestFilesWithoutEndHoldNobodyUp(t *testing.T) {
+	r := newRig(t, withFiles)
+	huge := r.sim.UploadStream("huge.bin", "application/octet-stream", feishusim.Stream{Size: 1 << 30})
+	drops := r.sim.UploadStream("drops.bin", "application/octet-stream", feishusim.Stream{Size: 1 << 30, Piece: 1, Pause: 20 * time.Millisecond})
+	send := func(key, name string) {
+		r.heard(r.sim.Send(r.chat, r.user, "file", mustJSON(map[string]string{"file_key": key, "file_name": name})))
+	}
+	send(huge, "huge.bin")
+	id := r.sim.Say(r.chat, r.user, "数到 3")
+	r.await("the answer, and what was not taken in", func(v *feishusim.View) bool {
+		var answered, told bool
+		for _, m := range replies(v, r.chat, id) {
+			answered = answered || strings.Contains(m.Text(), "1 2 3") && !m.Last().Streaming && !running(m)
+			told = told || m.Text() == "超过 30 MB，没有读取：[文件 huge.bin]"
+		}
+		return answered && told
+	})
+	if !r.agentRead("[文件 huge.bin] 太大，没有取") {
+		t.Errorf("the agent was told %q", r.lastRequest().Body)
+	}
+
+	send(drops, "drops.bin")
+	id = r.sim.Say(r.chat, r.user, "数到 4")
+	r.await("the card to say that it comes", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "正在接收文件")
+	})
+	red := r.sim.AddUser("小红")
+	other := r.sim.PrivateChat(red)
+	if got := said(r.answer(other, r.sim.Say(other, red, "数到 5"))); got != "1 2 3 4 5" {
+		t.Errorf("meanwhile another chat is answered %q", got)
+	}
+	if waiting := replies(r.sim.View(), r.chat, id)[0]; !running(waiting) {
+		t.Errorf("the turn has not waited for its file: %q", waiting.Text())
+	}
+	r.ask("/stop")
+	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "已停止") {
+		t.Errorf("stopped, the card says %q", got)
+	}
+}
