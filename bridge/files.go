@@ -19,7 +19,6 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
 )
 
 // Source gives what belongs to a message and does not come with it. An error that matches [chat.ErrTooBig] says why.
@@ -43,14 +42,12 @@ type FilesConfig struct {
 
 // Bounds of what a turn fetches for its questions.
 const (
-	fetchTime     = 90 * time.Second // that it waits
-	fetchAtOnce   = 4                // files
-	fetchMost     = 30               // files
-	fetchTries    = 2
-	quoteLength   = 4000 // runes of a quote
-	mostPictures  = 20   // that the model is shown
-	readAsPicture = 20 << 20
-	filesOfChat   = 50 // of the biggest size have room in a chat and its topics
+	fetchTime   = 90 * time.Second // that it waits
+	fetchAtOnce = 4                // files
+	fetchMost   = 30               // files
+	fetchTries  = 2
+	quoteLength = 4000 // runes of a quote
+	filesOfChat = 50   // of the biggest size have room in a chat and its topics
 )
 
 // files fetches what belongs to the questions of turns.
@@ -435,42 +432,6 @@ func ending(kind chat.FileKind, head []byte) string {
 		return ".mp4"
 	}
 	return ""
-}
-
-// pictures are those among the files of questions that the model can be shown. What is no longer there is noted.
-func (fs *files) pictures(asked []chat.Message) (list []claude.Image) {
-	for i := range asked {
-		for j := range asked[i].Files {
-			f := &asked[i].Files[j]
-			if f.State != chat.Here || f.Path == "" {
-				continue
-			}
-			if !filepath.IsAbs(f.Path) {
-				f.Path = filepath.Join(fs.Folder, f.Path)
-			}
-			info, err := os.Stat(f.Path)
-			if err != nil {
-				f.State = chat.Past
-				continue
-			}
-			if f.Kind != chat.Picture && f.Kind != chat.Document || info.Size() > readAsPicture || len(list) == mostPictures {
-				continue
-			}
-			if picture, err := readPicture(f.Path); err == nil {
-				f.Shown = true
-				list = append(list, picture)
-			}
-		}
-	}
-	return list
-}
-
-func readPicture(path string) (claude.Image, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return claude.Image{}, err
-	}
-	return claude.NewImage(data)
 }
 
 // remove deletes files by their paths below the folder.
