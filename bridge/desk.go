@@ -152,7 +152,7 @@ func (d *desk) remember(ctx context.Context, key chat.Key, in toRemember) (strin
 	if d.cfg.Memory.Approval {
 		m.State = db.ProposedMemory
 	}
-	m, err = d.db.Memories().Save(ctx, m, db.Change{Who: "agent", Why: "tool remember"})
+	m, err = d.db.Memories().Save(ctx, m, db.Change{Who: byAgent, Why: whyTool})
 	switch {
 	case errors.Is(err, db.ErrBadMemory), errors.Is(err, db.ErrTooManyMemories):
 		return "", &agenttools.RefusedError{Reason: "Not remembered: " + err.Error()}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/contextmgr/memdoc"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -210,14 +211,18 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 		if v.Act == db.MemoryCreated {
 			act = texts.MemoryWasCreated
 		}
-		fmt.Fprintf(&s, "\n"+texts.MemoryStep.in(t.l), v.Version, t.day(v.Updated), act.in(t.l), t.name(v.By.Who), v.By.Why)
+		fmt.Fprintf(&s, "\n"+texts.MemoryStep.in(t.l), v.Version, t.day(v.Updated), act.in(t.l), t.name(v.By.Who), t.reason(v.By.Why))
 	}
 	for _, m := range sources {
 		line := strings.Join(strings.Fields(m.Text), " ")
 		if r := []rune(line); len(r) > excerpt {
 			line = string(r[:excerpt-1]) + "…"
 		}
-		fmt.Fprintf(&s, "\n> %s %s: %s", t.day(m.Time), m.Actor.Name, line)
+		who := m.Actor.Name
+		if m.Role == chat.Assistant {
+			who = texts.TheAgent.in(t.l)
+		}
+		fmt.Fprintf(&s, "\n> %s %s: %s", t.day(m.Time), who, line)
 	}
 	return order{reply: s.String()}, nil
 }
@@ -227,10 +232,34 @@ func (t *memoryTalk) name(who string) string {
 	switch {
 	case who == t.said.Actor.ID:
 		return texts.You.in(t.l)
-	case who == "agent":
+	case who == byAgent:
 		return texts.TheAgent.in(t.l)
+	case who == byItself:
+		return "Magpie"
 	}
 	return who
+}
+
+// Who makes a memory unasked, and when: as it is stored.
+const (
+	byAgent  = "agent"
+	byItself = "magpie"
+
+	whyTool   = "tool remember"
+	whyAnswer = "after a turn"
+	whyStale  = "stale"
+)
+
+// reason is why a change was made, as users know it.
+func (t *memoryTalk) reason(why string) string {
+	known := map[string]phrase{
+		whyTool: texts.MemoryByTool, whyAnswer: texts.MemoryAfterAnswer, whyStale: texts.MemoryWhenStale,
+		memdoc.NewDocument: texts.MemoryNewDocument, memdoc.EditedDocument: texts.MemoryEditedDocument,
+	}
+	if said, ok := known[why]; ok {
+		return said.in(t.l)
+	}
+	return why
 }
 
 // change orders a change of x, which must not have been changed meanwhile.

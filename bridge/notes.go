@@ -91,7 +91,7 @@ func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
 		if slices.ContainsFunc(known, func(k db.Memory) bool { return sameWords(k.Text, note.Text) }) {
 			continue
 		}
-		saved, err := n.b.db.Memories().Learn(ctx, note, db.Change{Who: "magpie", Why: "after a turn"})
+		saved, err := n.b.db.Memories().Learn(ctx, note, db.Change{Who: byItself, Why: whyAnswer})
 		if errors.Is(err, db.ErrNotFound) { // something of the turn was taken back meanwhile
 			return nil
 		} else if err != nil {

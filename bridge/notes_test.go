@@ -106,7 +106,7 @@ func TestNotesBecomeMemories(t *testing.T) {
 		m.Scope != db.UserScope || m.Of != "ou_1" || m.State != db.ActiveMemory || strings.Join(m.Sources, "|") != "om_1|answer:1" {
 		t.Errorf("%+v", m)
 	}
-	if why := w.order(home, "/memory why 1"); !strings.Contains(why, "magpie (after a turn)") || !strings.Contains(why, "we release on Tuesdays") {
+	if why := w.order(home, "/memory why 1"); !strings.Contains(why, "Magpie (after an answer)") || !strings.Contains(why, "we release on Tuesdays") {
 		t.Errorf("why: %q", why)
 	}
 }

@@ -69,7 +69,7 @@ func (n notes) capture(ctx context.Context, c db.Claim) error {
 	for _, m := range said {
 		x.Sources = append(x.Sources, m.ID)
 	}
-	_, err = n.b.db.Memories().Learn(ctx, x, db.Change{Who: "magpie", Why: "stale"})
+	_, err = n.b.db.Memories().Learn(ctx, x, db.Change{Who: byItself, Why: whyStale})
 	if errors.Is(err, db.ErrNotFound) { // something of it was taken back meanwhile
 		return nil
 	}

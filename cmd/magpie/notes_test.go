@@ -45,7 +45,7 @@ func TestWhatIsSaidInATurnIsRemembered(t *testing.T) {
 	if m.Title != "发布日" || m.Scope != db.UserScope || m.Of != r.user.OpenID || m.State != db.ActiveMemory || len(m.Keywords) != 4 || len(m.Sources) != 2 {
 		t.Errorf("remembered %+v", m)
 	}
-	if got := r.ask("/memory why 1"); !strings.Contains(got, "magpie (after a turn)") || !strings.Contains(got, "我们总是在星期二发布") {
+	if got := r.ask("/memory why 1"); !strings.Contains(got, "Magpie（回答之后）") || !strings.Contains(got, "我们总是在星期二发布") {
 		t.Errorf("why: %q", got)
 	}
 

@@ -127,11 +127,15 @@ func TestAStopOutlivesTheProgram(t *testing.T) {
 // 200 messages to 20 chats, each delivered five times over two connections, some under new event ids, with three
 // restarts in between.
 func TestRedeliveredMessagesAreAnsweredOnce(t *testing.T) {
-	r := newRig(t, func(c *config) {
+	t.Parallel()
+	// Programs that know nothing of each other cannot keep to the rates of the app together.
+	r := makeRig(t, feishusim.Config{Limits: feishusim.Limits{AppPerSecond: 200}}, func(c *config) {
 		shutdown := c.Shutdown
 		c.Claude = claudetest.ScriptedConfig(t)
 		c.Shutdown = shutdown
 	})
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
 	var chats []string
 	for i := range 20 {
 		chats = append(chats, r.sim.PrivateChat(r.sim.AddUser(fmt.Sprintf("用户%d", i))))

@@ -186,6 +186,12 @@ func Import(ctx context.Context, store *db.DB, dir string, clean func(string) st
 // importer is who makes the changes of an import.
 const importer = "import"
 
+// Why an import has changed a memory.
+const (
+	NewDocument    = "new document"
+	EditedDocument = "edited document"
+)
+
 // take imports one document.
 func (done *Imported) take(ctx context.Context, store *db.DB, files fs.FS, name string, clean func(string) string) error {
 	doc, err := read(files, name)
@@ -209,7 +215,7 @@ func (done *Imported) take(ctx context.Context, store *db.DB, files fs.FS, name 
 	versions, err := store.Memories().Versions(ctx, m.Key, m.ID)
 	switch {
 	case errors.Is(err, db.ErrNotFound):
-		if _, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: "new document"}); errors.Is(err, db.ErrNotFound) {
+		if _, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: NewDocument}); errors.Is(err, db.ErrNotFound) {
 			return errors.New("its chat is not known here, or its id belongs to another one")
 		} else if err != nil {
 			return err
@@ -230,7 +236,7 @@ func (done *Imported) take(ctx context.Context, store *db.DB, files fs.FS, name 
 	if !overtaken(m, versions) {
 		m.Version = now.Version
 	}
-	saved, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: "edited document"})
+	saved, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: EditedDocument})
 	switch {
 	case errors.Is(err, db.ErrChanged) && says(m, now.Memory):
 		done.Known++
