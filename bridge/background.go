@@ -90,8 +90,12 @@ func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 		switch {
 		case err == nil:
 			g.known(c.Turn.Key)
-		case ctx.Err() == nil:
-			g.pause(c.Turn.Key, since)
+		case ctx.Err() != nil:
+		case errors.Is(err, errWhoSaid):
+			g.owe(c.Turn.Key, since)
+		default:
+			g.owe(c.Turn.Key, since)
+			g.pause()
 			g.told.Do(func() {
 				zerolog.Ctx(ctx).Warn().Err(err).Msg("what was said in groups is known only as far as events tell of it")
 			})
@@ -113,11 +117,17 @@ func (g *background) known(key chat.Key) {
 	}
 }
 
-// pause asks for nothing for a while, and then also for what could not be had this time.
-func (g *background) pause(key chat.Key, since time.Time) {
+// pause asks for nothing for a while.
+func (g *background) pause() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.rest = time.Now().Add(restGroups)
+}
+
+// owe notes that the next question asks also for what could not be had this time.
+func (g *background) owe(key chat.Key, since time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if len(g.owed) >= mostGroups {
 		clear(g.owed)
 	}
@@ -133,6 +143,9 @@ func (g *background) since(key chat.Key, addressed time.Time) time.Time {
 	}
 	return addressed
 }
+
+// errWhoSaid says that it is not known of everybody whether he may talk to the bot.
+var errWhoSaid = errors.New("it is not known who may talk to the bot")
 
 // take stores what was said, and tells since when. An error says that some of it is missing.
 func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err error) {
@@ -159,7 +172,7 @@ func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err
 		}
 		switch who, err := g.gate.ask(asking, key, m.Actor); {
 		case err != nil:
-			unknown = err
+			unknown = errors.Join(errWhoSaid, err)
 		case who == admitted:
 			m.Text = g.kept(m.Text)
 			list = append(list, m)

@@ -396,7 +396,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err err
 	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
 		return b.doorbell.answer(ctx, p, l)
 	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):
-		if err := b.db.Turns().Stop(ctx, p.Key, p.Action.Turn); err != nil { // it ends all the same, unless the program dies before
+		if err := b.db.Turns().Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil { // it ends all the same, unless the program dies before
 			b.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")
 		}
 		return texts.StopAsked.in(l), nil

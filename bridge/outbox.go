@@ -233,7 +233,7 @@ func (o *outbox) withhold(ctx context.Context, to chat.Ref, p db.Post, card stri
 		return err
 	}
 	c := chat.Card{Body: notice, Summary: notice, Buttons: p.Card.Buttons}
-	if p.Approval != "" {
+	if p.Approval != "" || p.Grant != "" {
 		c.Buttons = nil
 	}
 	return o.out.Close(ctx, card, c)

@@ -109,7 +109,10 @@ func personName(name, id string) string {
 // markup or for a link stands there as code.
 func nameText(name string) string {
 	name = visible(name)
-	if strings.ContainsFunc(name, func(r rune) bool { return r != ' ' && !unicode.In(r, unicode.L, unicode.M, unicode.N) }) {
+	plain := func(r rune) bool {
+		return unicode.In(r, unicode.L, unicode.M, unicode.N) || strings.ContainsRune(" -()（）·'’", r)
+	}
+	if strings.HasPrefix(name, "-") || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
 		return inCode(name)
 	}
 	return name

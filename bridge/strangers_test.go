@@ -140,6 +140,11 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 	if got := requestCard(m, zh).Body; got != want {
 		t.Errorf("the request says %q", got)
 	}
+	for name, want := range map[string]string{"张三-研发": "张三-研发", "Tom (PM)": "Tom (PM)", "O'Neil": "O'Neil", "- a": "`- a`", "a_b": "`a_b`", "evil.example": "`evil.example`"} {
+		if got := nameText(name); got != want {
+			t.Errorf("nameText(%q) = %q, want %q", name, got, want)
+		}
+	}
 	w := testWorld(t)
 	w.bridge.SetAccess(Access{Owner: "ou_boss"})
 	who := db.Grant{Subject: "ou_x", Name: name, State: db.Allowed}

@@ -11,8 +11,11 @@ import (
 // Known are secrets that are known word for word, such as the program's own. The zero Known finds nothing.
 type Known struct{ secrets []string } // the longest first
 
-// shortest is the length from which on a secret is looked for, in bytes. A shorter one could be any word.
-const shortest = 8
+// Lengths in bytes.
+const (
+	shortest = 8  // from which on a secret is looked for: a shorter one could be any word
+	telling  = 12 // of the beginning of a secret that is looked for when it is cut off: a shorter one could be any word
+)
 
 // NewKnown makes a Known of these secrets. Those that are too short are left out.
 func NewKnown(secrets []string) Known {
@@ -26,16 +29,24 @@ func NewKnown(secrets []string) Known {
 	return k
 }
 
+// beginning is what of a secret gives it away: half of it. An address begins like many others.
+func beginning(secret string) string {
+	if strings.Contains(secret, "://") {
+		return secret
+	}
+	return secret[:min(len(secret), max(telling, len(secret)/2))]
+}
+
 // Text returns s without the secrets, whole or cut off after half of them.
 func (k Known) Text(s string) string {
 	for _, secret := range k.secrets {
-		half := max(shortest, len(secret)/2)
-		if !strings.Contains(s, secret[:half]) {
+		sign := beginning(secret)
+		if !strings.Contains(s, sign) {
 			continue
 		}
 		var b strings.Builder
 		for {
-			i := strings.Index(s, secret[:half])
+			i := strings.Index(s, sign)
 			if i < 0 {
 				break
 			}
@@ -51,7 +62,7 @@ func (k Known) Text(s string) string {
 
 // In reports whether data holds one of the secrets, whole or cut off after half of it.
 func (k Known) In(data []byte) bool {
-	return slices.ContainsFunc(k.secrets, func(s string) bool { return bytes.Contains(data, []byte(s[:max(shortest, len(s)/2)])) })
+	return slices.ContainsFunc(k.secrets, func(s string) bool { return bytes.Contains(data, []byte(beginning(s))) })
 }
 
 // Growing is Text for a text of which more is to come: what could be the beginning of a secret is held back.

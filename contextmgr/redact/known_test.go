@@ -29,6 +29,25 @@ func TestKnownSecretsAreTakenOut(t *testing.T) {
 	}
 }
 
+// Short passwords begin like words, and addresses like others: their beginning is no sign of them.
+func TestTheBeginningsOfSomeSecretsAreNoSign(t *testing.T) {
+	t.Parallel()
+	k := NewKnown([]string{"password123", "https://github.com/hooks/0123456789abcdef"})
+	for in, want := range map[string]string{
+		"the password is asked for":                  "the password is asked for",
+		"password123":                                "[REDACTED_SECRET]",
+		"clone https://github.com/hooks/of-others":   "clone https://github.com/hooks/of-others",
+		"https://github.com/hooks/0123456789abcdef!": "[REDACTED_SECRET]!",
+	} {
+		if got := k.Text(in); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+		if in := []byte(in); k.In(in) != (want != string(in)) {
+			t.Errorf("In(%q) = %v", in, k.In(in))
+		}
+	}
+}
+
 // However a text is split, no part that is shown ends in a piece of a secret.
 func TestNoPieceOfASecretIsShownWhileItGrows(t *testing.T) {
 	t.Parallel()
