@@ -94,7 +94,7 @@ func commands() []command {
 		{name: "mention", aliases: []string{"提及"}, args: outputTexts.ArgsMention, help: outputTexts.HelpMention, plan: mention},
 		{name: "projects", aliases: []string{"项目"}, help: accessTexts.HelpProjects, plan: listProjects},
 		{name: "cd", aliases: []string{"切换"}, args: accessTexts.ArgsCd, help: accessTexts.HelpCd, plan: changeProject},
-		{name: "cost", aliases: []string{"费用", "花费"}, args: accessTexts.ArgsCost, help: accessTexts.HelpCost, frequent: true, plan: showCost},
+		{name: "cost", aliases: []string{"费用", "花费"}, args: accessTexts.ArgsCost, help: accessTexts.HelpCost, plan: showCost},
 		{name: "whoami", aliases: []string{"我是谁"}, help: accessTexts.HelpWhoAmI, plan: whoAmI},
 		{name: "admin", aliases: []string{"管理"}, args: accessTexts.ArgsAdmin, help: accessTexts.HelpAdmin, admin: true, plan: administer},
 		{name: "mode", aliases: []string{"模式"}, args: accessTexts.ArgsMode, help: accessTexts.HelpMode, plan: changeMode},
