@@ -250,12 +250,15 @@ func TestAThousandFaults(t *testing.T) {
 	const turns, faults, people = 60, 1000, 8
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{PingInterval: time.Second, Redeliver: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}},
-		func(c *config) { c.Claude.MaxProcesses, c.Feishu.Rest = people, time.Second })
+		func(c *config) { c.Claude.MaxProcesses, c.Feishu.Rest, c.Feishu.NameWait = people, time.Second, 0 })
 	r.start()
 	t.Cleanup(func() {
 		r.stop()
 		for _, v := range r.sim.Violations() {
-			if v.Rule != feishusim.RuleParallel { // a call that was given up may still be under way there
+			switch {
+			case v.Rule == feishusim.RuleParallel: // a call that was given up may still be under way there
+			case v.Rule == feishusim.RuleAck && strings.Contains(v.Detail, "not acknowledged within"): // the line was frozen; it is told again
+			default:
 				t.Errorf("rule of the platform broken: %s: %s", v.Rule, v.Detail)
 			}
 		}
