@@ -73,8 +73,7 @@ func TestThePlaygroundInABrowser(t *testing.T) {
 	// The second is stopped by its button.
 	say("数到 5000")
 	b.Until(last + `.textContent.includes(' 20 ') && !` + last + `.textContent.includes('299 300')`)
-	b.Do(chromedp.Click(chromedp.CSS(`.card.live button[data-do="stop"]`)))
-	b.Until(`!document.querySelector('.card.live') && [...document.querySelectorAll('.card')].at(-1).textContent.includes('已停止')`)
+	b.ClickUntil(`.card.live button[data-do="stop"]`, `!document.querySelector('.card.live') && [...document.querySelectorAll('.card')].at(-1).textContent.includes('已停止')`)
 
 	// The session is lost behind the bridge's back, and nobody notices but the panel.
 	say("我叫小明")

@@ -91,6 +91,26 @@ func TestCardGrowsInThePageAndStaysText(t *testing.T) {
 	}
 }
 
+// TestAClickOutlivesARepaint presses on each part of a chat's line, has the page painted anew, and lets go.
+func TestAClickOutlivesARepaint(t *testing.T) {
+	s := serve(t, PlaygroundConfig{Simulated: true})
+	b := consoletest.Browse(t, s.url)
+	group, speaker := s.sim.Chats()[3].ID, s.sim.Users()[0]
+	for i, part := range []string{"#chat-2 .avatar", "#chat-3 .chat-name span", "#chat-2 .chat-name small", "#chat-3 .chat-brief"} {
+		b.Until(`document.querySelector('` + part + `')`)
+		var x, y float64
+		if _, err := fmt.Sscan(b.Eval(`(r => (r.x + r.width / 2) + ' ' + (r.y + r.height / 2))(document.querySelector('`+part+`').getBoundingClientRect())`), &x, &y); err != nil {
+			t.Fatal(err)
+		}
+		b.Do(chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+		s.sim.Say(group, speaker, fmt.Sprint("meanwhile ", i))
+		b.Until(`document.querySelector('#chat-4 .chat-brief').textContent.endsWith('meanwhile ` + fmt.Sprint(i) + `')`)
+		b.Do(chromedp.MouseEvent(chromedp.MouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+		b.Until(`document.querySelector('` + strings.Fields(part)[0] + `[aria-current=true]')`)
+	}
+	b.RefuteComplaints()
+}
+
 func checkMarkdown(t *testing.T, b *consoletest.Browser) {
 	t.Helper()
 	for expression, want := range map[string]string{

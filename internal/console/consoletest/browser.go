@@ -14,8 +14,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience bounds the wait for one thing to appear on the page.
-const patience = 30 * time.Second
+const (
+	patience = 30 * time.Second // for one thing to appear on the page
+	life     = 3 * time.Minute  // of a browser
+)
 
 // Browser is a page in a headless Chromium of its own.
 type Browser struct {
@@ -44,7 +46,7 @@ func Browse(t *testing.T, url string) *Browser {
 	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
 		options = append(options, chromedp.Flag(flag, true))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), life)
 	t.Cleanup(cancel)
 	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(stop)
@@ -69,6 +71,14 @@ func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 // Until waits for a JavaScript expression to be true and returns what it is then.
 func (b *Browser) Until(expression string) string {
 	b.t.Helper()
+	v, err := b.until(expression, patience)
+	if err != nil {
+		b.t.Fatalf("until %s: %v\npage: %s", expression, err, b.Eval(`document.body.innerText`))
+	}
+	return v
+}
+
+func (b *Browser) until(expression string, patience time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	// By itself and not by chromedp.Poll, which the page's policy stops as it compiles code from a string.
@@ -76,11 +86,22 @@ func (b *Browser) Until(expression string) string {
 		const v = (() => { try { return ` + expression + ` } catch { return null } })();
 		if (v) found(String(v)); else requestAnimationFrame(look);
 	}; look(); })`
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
-	if err != nil {
-		b.t.Fatalf("until %s: %v\npage: %s", expression, err, b.Eval(`document.body.innerText`))
+	return chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
+}
+
+// ClickUntil clicks what a CSS selector finds until a JavaScript expression is true: in a card that grows, what was under
+// the pointer may have moved on.
+func (b *Browser) ClickUntil(selector, expression string) {
+	b.t.Helper()
+	for range 5 {
+		ctx, cancel := context.WithTimeout(b.ctx, patience/10)
+		_ = chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector))) // it may be gone, as the click before was a hit
+		cancel()
+		if _, err := b.until(expression, patience/10); err == nil {
+			return
+		}
 	}
-	return v
+	b.Until(expression)
 }
 
 // Eval is a JavaScript expression's value as a string.

@@ -128,13 +128,15 @@ function paintTop() {
 function chatNode(chat, i) {
   return h('button', { type: 'button', class: 'chat', id: 'chat-' + chat.n, 'data-chat': chat.id, onclick: () => choose(i) },
     chat.mode === 'group' ? h('span', { class: 'avatar group', 'aria-hidden': 'true' }, '群') : avatar(chat.name, false),
-    h('span', { class: 'chat-text' }, h('span', { class: 'chat-name' }), h('span', { class: 'chat-brief' })), h('span', { class: 'dot', hidden: true }));
+    h('span', { class: 'chat-text' }, h('span', { class: 'chat-name' }, h('span'), h('small')), h('span', { class: 'chat-brief' })), h('span', { class: 'dot', hidden: true }));
 }
 
 function paintChat(node, chat, current) {
   const last = chat.messages.at(-1);
   node.setAttribute('aria-current', current);
-  node.querySelector('.chat-name').replaceChildren(chat.name, h('small', null, chat.mode === 'group' ? t.group : t.private));
+  const [name, kind] = node.querySelector('.chat-name').children; // kept: a click on what is replaced meanwhile is lost
+  name.textContent = chat.name;
+  kind.textContent = chat.mode === 'group' ? t.group : t.private;
   node.querySelector('.chat-brief').textContent = last ? (chat.mode === 'group' || last.bot ? last.sender.name + '：' : '') + brief(last) : t.noMessages;
   node.querySelector('.dot').hidden = !last || read.get(chat.id) === last.id;
 }

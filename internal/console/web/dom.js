@@ -14,9 +14,14 @@ export function h(tag, props, ...children) {
   return el;
 }
 
-// patch makes parent's children follow specs {key, make, update}; what has kept its key stays the same node.
+// patch makes parent's children follow specs {key, make, update}; what has kept its key stays the same node, and where
+// it is: a node that is moved under the pointer loses the click.
 export function patch(parent, specs) {
-  const old = new Map([...parent.children].reverse().map(c => [c.magpieKey, c])); // of equal keys the first
+  const keys = new Set(specs.map(s => s.key)), old = new Map();
+  for (const child of [...parent.children]) {
+    if (keys.has(child.magpieKey) && !old.has(child.magpieKey)) old.set(child.magpieKey, child);
+    else child.remove();
+  }
   specs.forEach((spec, i) => {
     let node = old.get(spec.key);
     old.delete(spec.key);
@@ -27,5 +32,4 @@ export function patch(parent, specs) {
     if (parent.children[i] !== node) parent.insertBefore(node, parent.children[i] || null);
     if (spec.update) spec.update(node);
   });
-  while (parent.children.length > specs.length) parent.lastElementChild.remove();
 }
