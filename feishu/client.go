@@ -55,7 +55,7 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	a := newAPI(cfg, log)
 	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, inlet: &inlet{}, cards: &cards{api: a, log: log},
 		signals: &signals{api: a, app: cfg.AppID},
-		topics:  topics{api: a, on: cfg.Topics}, uploads: newUploads(a, log)}
+		topics:  topics{api: a, on: cfg.Topics, patience: cfg.pressWait()}, uploads: newUploads(a, log)}
 }
 
 // keyOf is the idempotency key of one send: the same for the same seed and part, also in another process. The platform

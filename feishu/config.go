@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -43,7 +44,10 @@ type Config struct {
 	Rest time.Duration `toml:"-" env:"-"`
 	// NameWait is how long a message waits for its author's name, which the platform is asked for; 0 is 150 ms. Tests on a
 	// busy machine are more patient.
-	NameWait time.Duration `toml:"-" env:"-"`
+	NameWait time.Duration `toml:"-" env:"NAME_WAIT"`
+	// AckWait is how long the platform waits for what it tells to be acknowledged; 0 is the public platform's 3 s. The double
+	// waits longer in tests on a busy machine.
+	AckWait time.Duration `toml:"-" env:"ACK_WAIT"`
 	// Pace is how many times the public platform's rates the app keeps to; 0 is once. The public platform refuses what
 	// is faster, so only a platform without its limits is told of it: the double, in tests of many chats.
 	Pace float64 `toml:"-" env:"PACE"`
@@ -105,6 +109,17 @@ func (c Config) NewLang() string {
 	}
 	return "zh"
 }
+
+// messageTimeout and pressTimeout are how long a [Handler] may take, so that the platform still gets its acknowledgement;
+// pressWait is how much of it the platform has to say where a pressed card stands.
+func (c Config) messageTimeout() time.Duration { return c.ackWait() * 5 / 6 }
+func (c Config) pressTimeout() time.Duration   { return c.ackWait() / 3 }
+func (c Config) pressWait() time.Duration      { return c.ackWait() / 5 }
+
+// publicAckWait is how long the public platform waits (page "Event subscription overview").
+const publicAckWait = 3 * time.Second
+
+func (c Config) ackWait() time.Duration { return cmp.Or(c.AckWait, publicAckWait) }
 
 func (c Config) pace() float64 {
 	if c.Pace == 0 {

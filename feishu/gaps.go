@@ -38,7 +38,7 @@ type gaps struct {
 
 // note remembers until when each chat is known now. What is owed since before stays owed since then.
 func (g *gaps) note(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
+	ctx, cancel := context.WithTimeout(ctx, g.client.cfg.messageTimeout())
 	defer cancel()
 	active, err := g.handler.Active(ctx)
 	if err != nil {

@@ -117,3 +117,16 @@ func TestFewChatsAreAskedForNamesAtATime(t *testing.T) {
 	}
 	p.api.http.CloseIdleConnections()
 }
+
+// The public platform waits for 3 s; another one, for as long as is configured.
+func TestHandlersEndBeforeThePlatformStopsWaiting(t *testing.T) {
+	for wait, want := range map[time.Duration][3]time.Duration{
+		0:                {2500 * time.Millisecond, time.Second, 600 * time.Millisecond},
+		30 * time.Second: {25 * time.Second, 10 * time.Second, 6 * time.Second},
+	} {
+		c := Config{AckWait: wait}
+		if got := [3]time.Duration{c.messageTimeout(), c.pressTimeout(), c.pressWait()}; got != want {
+			t.Errorf("when the platform waits for %v: %v, want %v", wait, got, want)
+		}
+	}
+}

@@ -12,8 +12,9 @@ import (
 
 // topics knows which messages belong to a topic that is a chat of its own.
 type topics struct {
-	api *api
-	on  bool
+	api      *api
+	on       bool
+	patience time.Duration // that a press has for the platform to say where its card stands
 
 	mu     sync.Mutex
 	groups map[string]manner
@@ -105,9 +106,6 @@ func (t *topics) shows(message string, key chat.Key) {
 	t.cards[message] = key
 }
 
-// pressWait is how long a press waits for the platform to say where its card stands.
-const pressWait = 600 * time.Millisecond
-
 var errNoPlace = errors.New("feishu: where the card stands is not known")
 
 // of is the chat to which the card of a message belongs: a press does not tell.
@@ -121,7 +119,7 @@ func (t *topics) of(ctx context.Context, message string, in chat.Key) (chat.Key,
 	if known && key.Parent() == in {
 		return key, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, pressWait)
+	ctx, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
 	key, err := t.lookUp(ctx, message, in)
 	if err != nil {

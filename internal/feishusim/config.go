@@ -50,7 +50,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.AppSecret, randomHex(16))
 	setDefault(&c.BotName, "Magpie")
 	setDefault(&c.Listen, "127.0.0.1:0")
-	setDefault(&c.AckTimeout, 3*time.Second)
+	setDefault(&c.AckTimeout, usualAck)
 	setDefault(&c.PingInterval, 120*time.Second)
 	setDefault(&c.Reconnect.Interval, 120*time.Second)
 	setDefault(&c.Reconnect.Nonce, 30*time.Second)

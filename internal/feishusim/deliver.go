@@ -37,8 +37,9 @@ type attempt struct {
 	ev       *event
 	conn     *conn // nil: there was none
 	delivery *Delivery
-	answer   chan ack // buffered
-	excused  bool     // the connections were frozen meanwhile; guarded by hub.mu
+	answer   chan ack      // buffered
+	excused  bool          // the connections were frozen meanwhile; guarded by hub.mu
+	excuse   chan struct{} // closed when excused is set
 }
 
 // push sends an event and sees to its redeliveries. The first attempt is on its way when push returns.
@@ -68,7 +69,7 @@ func (h *hub) follow(at *attempt) {
 
 // attempt pushes the event to one connection.
 func (h *hub) attempt(ev *event, number int) *attempt {
-	at := &attempt{ev: ev, conn: h.pick(), answer: make(chan ack, 1)}
+	at := &attempt{ev: ev, conn: h.pick(), answer: make(chan ack, 1), excuse: make(chan struct{})}
 	at.delivery = &Delivery{EventID: ev.id, EventType: ev.kind, MessageID: ev.messageID,
 		ID: newUUID(), Attempt: number, SentAt: time.Now()}
 	if at.conn == nil {
@@ -79,7 +80,9 @@ func (h *hub) attempt(ev *event, number int) *attempt {
 	h.mu.Lock()
 	h.waiting[at.delivery.ID] = at
 	frozen := h.frozen
-	at.excused = frozen
+	if frozen {
+		at.pardon()
+	}
 	h.mu.Unlock()
 	h.rec.addDelivery(at.delivery)
 	if !frozen {
@@ -111,21 +114,44 @@ func (at *attempt) frames(size int) []*larkws.Frame {
 	return out
 }
 
+// usualAck is how long the platform waits for an ack. For one that can hardly come any more, since the connection is gone or
+// was frozen, nobody waits longer, whatever Config.AckTimeout says.
+const usualAck = 3 * time.Second
+
+// pardon notes that no ack can be expected. The caller holds hub.mu.
+func (at *attempt) pardon() {
+	if !at.excused {
+		at.excused = true
+		close(at.excuse)
+	}
+}
+
 // wait returns the ack, or false when there is none within Config.AckTimeout or before stop is closed.
 func (h *hub) wait(stop <-chan struct{}, at *attempt) (ack, bool) {
 	if at.conn == nil {
 		return ack{}, false
 	}
+	over := time.Now().Add(h.cfg.AckTimeout)
 	t := time.NewTimer(h.cfg.AckTimeout)
 	defer t.Stop()
-	select {
-	case a := <-at.answer:
-		return a, true
-	case <-h.done:
-		return ack{}, false
-	case <-stop:
-		return ack{}, false
-	case <-t.C:
+	gone, excuse := at.conn.gone, at.excuse
+	for waits := true; waits; {
+		select {
+		case a := <-at.answer:
+			return a, true
+		case <-h.done:
+			return ack{}, false
+		case <-stop:
+			return ack{}, false
+		case <-gone:
+			gone = nil
+			t.Reset(min(time.Until(over), usualAck))
+		case <-excuse:
+			excuse = nil
+			t.Reset(min(time.Until(over), usualAck))
+		case <-t.C:
+			waits = false
+		}
 	}
 	select {
 	case a := <-at.answer: // both were ready

@@ -205,3 +205,33 @@ func TestEventGoesToOneConnection(t *testing.T) {
 		t.Errorf("%d + %d events, want 40", a, b)
 	}
 }
+
+// However long the platform waits for an ack, what was on a connection that is lost or frozen is told again soon.
+func TestALostEventIsNotWaitedForLong(t *testing.T) {
+	for name, lose := range map[string]func(*Server){
+		"dropped": func(s *Server) { s.DropConnections(true) },
+		"frozen":  func(s *Server) { s.Freeze(true); s.Freeze(false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, Config{AckTimeout: time.Hour, Redeliver: slices.Repeat([]time.Duration{50 * time.Millisecond}, 200), Reconnect: Reconnect{Interval: -1, Nonce: -1}})
+			release := make(chan struct{})
+			defer close(release)
+			d, in := receiver(func(nth int) error {
+				if nth == 1 {
+					<-release
+				}
+				return nil
+			})
+			listen(t, s, d)
+			tom := s.AddUser("Tom")
+			s.Say(s.PrivateChat(tom), tom, "hi")
+			in.next(t, 1)
+			lose(s)
+			in.next(t, 2)
+			if first := s.Deliveries()[0]; first.Failure != "timeout" {
+				t.Errorf("first delivery %+v", first)
+			}
+		})
+	}
+}

@@ -65,7 +65,7 @@ func (h *hub) Freeze(on bool) {
 	h.mu.Lock()
 	h.frozen = on
 	for _, at := range h.waiting {
-		at.excused = true
+		at.pardon()
 	}
 	h.mu.Unlock()
 	h.notify.bump()
