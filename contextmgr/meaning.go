@@ -20,7 +20,7 @@ import (
 
 // Bounds of a search by meaning.
 const (
-	nearTime     = 500 * time.Millisecond // all that it may take; a question waits for it
+	nearTime     = 500 * time.Millisecond // all that it may take, if nothing else is configured; a question waits for it
 	mostCompared = 20_000                 // vectors of a conversation, the newest
 	mostNear     = 50                     // messages that it adds to those that words have found
 )
@@ -40,9 +40,10 @@ const embedded = 2000
 
 // meanings finds messages by what they mean.
 type meanings struct {
-	db     *db.DB
-	client *embed.Client
-	log    zerolog.Logger
+	db       *db.DB
+	client   *embed.Client
+	patience time.Duration // that a question has
+	log      zerolog.Logger
 
 	slow   rate.Sometimes // complaints about searches
 	behind rate.Sometimes // and about vectors that could not be made
@@ -53,12 +54,14 @@ func newMeanings(store *db.DB, c MemoryConfig, log zerolog.Logger) *meanings {
 	if c.EmbeddingsURL == "" {
 		return nil
 	}
-	return meaningsOf(store, embed.Config{URL: c.EmbeddingsURL, Model: c.EmbeddingsModel, Key: c.EmbeddingsKey}, log)
+	m := meaningsOf(store, embed.Config{URL: c.EmbeddingsURL, Model: c.EmbeddingsModel, Key: c.EmbeddingsKey, Limit: c.EmbeddingsWait}, log)
+	m.patience = cmp.Or(c.EmbeddingsWait, nearTime)
+	return m
 }
 
 func meaningsOf(store *db.DB, c embed.Config, log zerolog.Logger) *meanings {
 	const often = time.Minute
-	return &meanings{db: store, client: embed.New(c), log: log, slow: rate.Sometimes{Interval: often}, behind: rate.Sometimes{Interval: often}}
+	return &meanings{db: store, client: embed.New(c), patience: nearTime, log: log, slow: rate.Sometimes{Interval: often}, behind: rate.Sometimes{Interval: often}}
 }
 
 // sendable is what the endpoint is told of a text; empty = nothing.
@@ -79,7 +82,7 @@ func (s *meanings) near(ctx context.Context, key chat.Key, epoch int64, text str
 	if text = sendable(text); text == "" {
 		return nil
 	}
-	soon, cancel := context.WithTimeout(ctx, nearTime)
+	soon, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	list, err := s.compare(soon, key, epoch, text)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"magpie/db"
@@ -25,6 +26,9 @@ type MemoryConfig struct {
 	EmbeddingsURL   string `toml:"embeddings_url" env:"EMBEDDINGS_URL"` // an OpenAI-compatible endpoint, all of it; empty = messages are found by their words only
 	EmbeddingsModel string `toml:"embeddings_model" env:"EMBEDDINGS_MODEL"`
 	EmbeddingsKey   string `toml:"embeddings_key" env:"EMBEDDINGS_KEY"` // sent as a bearer token; empty = none
+	// EmbeddingsWait is how long a question waits for what its words mean; 0 is half a second. Tests on a busy machine are more
+	// patient.
+	EmbeddingsWait time.Duration `toml:"-" env:"-"`
 }
 
 // MemoryDefaults is the section of a program that configures nothing.

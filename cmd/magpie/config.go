@@ -41,6 +41,7 @@ type config struct {
 	Node     string          `toml:"node" env:"NODE"` // this machine: its sessions are resumed on no other; empty = the host's name
 	Redact   redactConfig    `toml:"redact" envPrefix:"REDACT_"`
 	Recovery recoveryConfig  `toml:"recovery" envPrefix:"RECOVERY_"`
+	Waits    bridge.Waits    `toml:"-" env:"-"`
 	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"` // all that a stop may take; turns that run go on for most of it
 }
 

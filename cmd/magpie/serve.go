@@ -116,7 +116,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 		Access: c.Access, Staff: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
 		Files:    p.files,
 		Projects: c.Projects, Guard: c.work().Guard, Budget: c.Budget, Reload: p.reread, Secrets: redact.NewKnown(c.secrets()),
-		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
+		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 		Mention: c.Feishu.GroupMention, LongAnswer: c.Feishu.LongAnswer, Outgoing: outgoing, Private: private,
 		Lang: c.Feishu.Spoken(), NewLang: c.Feishu.NewLang(), Version: version(), Checks: p.checks(), Line: appendRecord,
 	}, store, p.pool, p.client, log)
