@@ -55,6 +55,7 @@ type service struct {
 	*rig
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended
+	past int           // long connections of earlier processes
 }
 
 func newService(t testing.TB, platform feishusim.Config, change ...func(*config)) *service {
@@ -72,6 +73,7 @@ func newService(t testing.TB, platform feishusim.Config, change ...func(*config)
 func (s *service) run(vars ...string) {
 	s.Helper()
 	c := s.cfg
+	s.past = s.logs.connections() // the platform may not have noticed yet that they are gone
 	s.cmd = exec.Command(binary(s), "serve")
 	s.cmd.Dir = s.TempDir()
 	s.cmd.Env = append(vars, c.Claude.Environ...)
@@ -80,7 +82,7 @@ func (s *service) run(vars ...string) {
 		"CLAUDE_COMMAND": c.Claude.Command, "CLAUDE_PROJECT": c.Claude.Project, "CLAUDE_ALLOWED_TOOLS": strings.Join(c.Claude.AllowedTools, ","),
 		"CLAUDE_KEEP_ALIVE": c.Claude.KeepAlive.String(), "CLAUDE_MAX_PROCESSES": fmt.Sprint(c.Claude.MaxProcesses),
 		"CONTEXT_TITLES": fmt.Sprint(c.Context.Titles), "CONTEXT_KEEP_RECENT": fmt.Sprint(c.Context.KeepRecent),
-		"FEISHU_PACE": fmt.Sprint(c.Feishu.Pace), "DB_URL": c.DB.URL, "ACCESS_ALLOW": "*", "SHUTDOWN_TIMEOUT": c.Shutdown.String(), "HTTP_LISTEN": c.HTTP.Listen,
+		"FEISHU_PACE": fmt.Sprint(c.Feishu.Pace), "FEISHU_NAME_WAIT": c.Feishu.NameWait.String(), "FEISHU_ACK_WAIT": c.Feishu.AckWait.String(), "DB_URL": c.DB.URL, "ACCESS_ALLOW": "*", "SHUTDOWN_TIMEOUT": c.Shutdown.String(), "HTTP_LISTEN": c.HTTP.Listen,
 	} {
 		s.cmd.Env = append(s.cmd.Env, envPrefix+name+"="+value)
 	}
@@ -99,7 +101,7 @@ func (s *service) run(vars ...string) {
 // connected waits until the process has its long connection.
 func (s *service) connected() {
 	s.Helper()
-	s.await("a connection", func(v *feishusim.View) bool { return v.Connections() == 1 })
+	s.until("a connection", func() bool { return s.logs.connections() > s.past })
 }
 
 // kill ends the process as a power cut would.
