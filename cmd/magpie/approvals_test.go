@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,14 +58,24 @@ func (r *rig) approval(chatID, messageID string, n int) feishusim.Message {
 	r.Helper()
 	var got feishusim.Message
 	r.await("the card that asks", func(v *feishusim.View) bool {
-		list := replies(v, chatID, messageID)
-		if len(list) <= n || list[n].Last().Streaming {
+		list := slices.DeleteFunc(replies(v, chatID, messageID), func(m feishusim.Message) bool { return !asks(m) })
+		if len(list) < n || list[n-1].Last().Streaming {
 			return false
 		}
-		got = list[n]
-		return strings.Contains(string(got.Last().Card), `"do":"`+doRefuse)
+		got = list[n-1]
+		return offers(got, doRefuse)
 	})
 	return got
+}
+
+// asks reports whether a card asks for something, or has. It may be seen before the card of its turn.
+func asks(m feishusim.Message) bool {
+	return slices.ContainsFunc(m.States, func(s feishusim.State) bool { return strings.Contains(string(s.Card), `"do":"`+doRefuse) })
+}
+
+// ofTurns are the cards that show turns which answer a message.
+func ofTurns(v *feishusim.View, chatID, messageID string) []feishusim.Message {
+	return slices.DeleteFunc(replies(v, chatID, messageID), asks)
 }
 
 // closed waits until a card that asked says what became of it.
@@ -98,12 +109,12 @@ func told(got, want string) bool {
 	return strings.Contains(got, want) || strings.Contains(got, "收到，正在处理")
 }
 
-// turnDone waits until the first card that answers a message is complete.
+// turnDone waits until the card of the first turn that answers a message is complete.
 func (r *rig) turnDone(chatID, messageID string) feishusim.Message {
 	r.Helper()
 	var got feishusim.Message
 	r.await("the end of the turn", func(v *feishusim.View) bool {
-		list := replies(v, chatID, messageID)
+		list := ofTurns(v, chatID, messageID)
 		if len(list) == 0 || list[0].Last().Streaming || running(list[0]) {
 			return false
 		}
@@ -129,7 +140,8 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 		t.Errorf("the card asks %q", got)
 	}
 	r.await("the turn to wait", func(v *feishusim.View) bool {
-		return strings.Contains(replies(v, r.chat, id)[0].Text(), "等你确认")
+		list := ofTurns(v, r.chat, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "等你确认")
 	})
 	if r.project("out.txt") != "" {
 		t.Fatal("the command ran before anybody allowed it")
@@ -392,8 +404,15 @@ func TestNobodyDecidesInTime(t *testing.T) {
 	})
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("那就算了"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
-	r.await("the card", func(v *feishusim.View) bool { return len(replies(v, r.chat, id)) == 2 })
-	card := replies(r.sim.View(), r.chat, id)[1]
+	var card feishusim.Message
+	r.await("the card that nobody has decided about", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		i := slices.IndexFunc(list, func(m feishusim.Message) bool { return strings.Contains(m.Text(), "没有人在时限内决定") })
+		if i >= 0 {
+			card = list[i]
+		}
+		return i >= 0
+	})
 	r.closed(card, "没有人在时限内决定")
 	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "那就算了") {
 		t.Errorf("answer %q", got)
@@ -455,11 +474,8 @@ func TestALongChangeIsShownWhole(t *testing.T) {
 	id := r.sim.Say(r.chat, r.user, "写一个长文件")
 	var cards []feishusim.Message
 	r.await("the cards that ask", func(v *feishusim.View) bool {
-		if cards = replies(v, r.chat, id); len(cards) < 2 {
-			return false
-		}
-		cards = cards[1:] // the first one is the turn's
-		return offers(cards[len(cards)-1], doAllow)
+		cards = slices.DeleteFunc(replies(v, r.chat, id), running) // but for the turn's
+		return len(cards) > 0 && offers(cards[len(cards)-1], doAllow)
 	})
 	if len(cards) < 3 {
 		t.Fatalf("%d cards", len(cards))

@@ -109,7 +109,7 @@ func TestAnApprovalInATopic(t *testing.T) {
 	if r.project("out.txt") != "" || !offers(th.asked(), doAllow) {
 		t.Fatal("a stranger has decided")
 	}
-	if got := th.presses(r.user, card, value); !strings.Contains(got, "已允许") {
+	if got := th.presses(r.user, card, value); !told(got, "已允许") {
 		t.Errorf("the asker is told %q", got)
 	}
 	th.says("做完了")
