@@ -69,7 +69,8 @@ func TestWhatIsSaidInAGroupIsKnownToTheBot(t *testing.T) {
 			red := r.sim.AddUser("小红")
 			group := r.sim.Group("测试群", r.user, red)
 			at := time.Now().Add(-time.Minute)
-			r.settle(r.sim.Say(group, red, "午饭吃面", feishusim.Time(at)), r.sim.Say(group, r.user, "我吃饭", feishusim.Time(at.Add(time.Second))))
+			r.settle(r.sim.Say(group, red, "午饭吃面", feishusim.Time(at)))
+			r.settle(r.sim.Say(group, r.user, "我吃饭", feishusim.Time(at.Add(time.Second))))
 			got := r.overheard(r.mention(group, red, "我们吃什么？"))
 			if diff := cmp.Diff([]string{"小红: 午饭吃面", "小明: 我吃饭"}, got); diff != "" {
 				t.Error(diff)
@@ -159,6 +160,7 @@ func TestWithoutTheBackgroundTheAnswerComesAllTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := makeRig(t, tc.platform)
+			r.cfg.Waits.Said = 0 // as long as people wait
 			red := r.sim.AddUser("小红")
 			group := r.sim.Group("测试群", r.user, red)
 			r.start()

@@ -41,9 +41,9 @@ func TestGroupsAnswerMentionsOnly(t *testing.T) {
 	r := newRig(t)
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user, red)
-	r.sim.Say(group, r.user, "大家好，我叫小明")
-	r.sim.Say(group, red, "请看公告", feishusim.MentionAll())
-	r.sim.Say(group, red, "你看看", feishusim.MentionUsers(r.user))
+	r.heard(r.sim.Say(group, r.user, "大家好，我叫小明"))
+	r.heard(r.sim.Say(group, red, "请看公告", feishusim.MentionAll()))
+	r.heard(r.sim.Say(group, red, "你看看", feishusim.MentionUsers(r.user)))
 	id := r.sim.Say(group, red, "我叫小红", feishusim.Mention())
 	if got := said(r.answer(group, id)); !strings.Contains(got, "小红") {
 		t.Errorf("answer %q", got)

@@ -80,6 +80,7 @@ func TestPicturesAndFilesReachTheModel(t *testing.T) {
 
 	// A file cannot mention the bot: it is quoted, here in a topic that begins with it.
 	file := r.sim.Send(group, red, "file", mustJSON(map[string]string{"file_key": report, "file_name": "../a.txt"}))
+	r.heard(file)
 	topic := []feishusim.SendOption{feishusim.Mention(), feishusim.ReplyTo(file), feishusim.Thread(feishusim.NewThread)}
 	first, _ := r.sim.Message(r.sim.Say(group, r.user, "总结一下", topic...))
 	key := chat.FeishuChat(group)
