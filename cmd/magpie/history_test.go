@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -279,12 +280,14 @@ func TestTheBarGrows(t *testing.T) {
 			t.Errorf("%d of %d: %q", tc.done, tc.total, got)
 		}
 	}
-	var out bytes.Buffer
-	p := &progress{out: &out, total: 2, unit: "messages"}
-	p.show(1, 1)
-	p.show(2, 2) // too soon
-	p.clear()
-	if got := out.String(); strings.Count(got, "messages") != 1 || !strings.HasSuffix(got, "\r\x1b[K") {
-		t.Errorf("drawn: %q", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := &progress{out: &out, total: 2, unit: "messages"}
+		p.show(1, 1)
+		p.show(2, 2) // too soon
+		p.clear()
+		if got := out.String(); strings.Count(got, "messages") != 1 || !strings.HasSuffix(got, "\r\x1b[K") {
+			t.Errorf("drawn: %q", got)
+		}
+	})
 }

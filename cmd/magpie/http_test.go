@@ -148,9 +148,10 @@ func TestHealthAndReadiness(t *testing.T) {
 	if got.Ready || got.Platform.Connected || got.Platform.Since == nil || !got.Store.OK {
 		t.Errorf("without the platform: %+v", got)
 	}
-	if status, body := r.get("/healthz"); status != http.StatusOK {
-		t.Errorf("without the platform the program is called dead: %d %s", status, body)
-	}
+	r.until("the program to be called alive without the platform", func() bool { // a disk that is slow just now is another matter
+		status, _ := r.get("/healthz")
+		return status == http.StatusOK
+	})
 
 	r.sim.RefuseEndpoint(0, "")
 	ready(http.StatusOK, func(got readiness) bool { return got.Ready })
