@@ -37,10 +37,10 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 			r.replaceSession(c)
 		},
 		"process killed":        func(r *rig) { r.killProcess() },
-		"config folder deleted": func(r *rig) { must(r, os.RemoveAll(r.configDir())) },
+		"config folder deleted": func(r *rig) { r.removeConfig() },
 		"config folder deleted and process killed": func(r *rig) {
 			r.killProcess()
-			must(r, os.RemoveAll(r.configDir()))
+			r.removeConfig()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +65,13 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 
 func (r *rig) configDir() string {
 	return filepath.Dir(filepath.Dir(filepath.Dir(r.transcriptPath())))
+}
+
+// removeConfig removes the CLI's folder, in which a living process may write just now.
+func (r *rig) removeConfig() {
+	r.Helper()
+	dir := r.configDir()
+	r.until("the CLI's folder to be gone", func() bool { return os.RemoveAll(dir) == nil })
 }
 
 // replaceSession makes the chat's session an id that no CLI knows.
