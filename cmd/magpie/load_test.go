@@ -7,10 +7,10 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,19 +38,19 @@ type load struct {
 	chats  []string
 	people []feishusim.User
 	said   map[string][]string // ids of messages, by chat, in the order in which they were written
-	page   string              // address of the service's metrics
+	page   string              // address of the service's metrics, once it listens
 }
 
 // newLoad makes a service for so many chats. Its agent answers at once, and its platform has no limits for the app.
 func newLoad(t testing.TB, chats int) *load {
 	t.Helper()
 	unlimited := feishusim.Limits{AppPerSecond: -1, AppPerMinute: -1} // those of a chat and of a card stay
-	l := &load{said: make(map[string][]string), page: freeAddress(t)}
+	l := &load{said: make(map[string][]string)}
 	l.service = newService(t, feishusim.Config{Limits: unlimited}, func(c *config) {
 		c.Claude = claudetest.ScriptedConfig(t)
 		c.Claude.Env["GOMAXPROCS"], c.Claude.Env["GOGC"] = "1", "off" // its start is most of the agent's work
 		c.Feishu.Pace = 1000
-		c.HTTP.Listen = l.page
+		c.HTTP.Listen = ":0"
 	})
 	for i := range chats {
 		u := l.sim.AddUser(fmt.Sprint("user ", i))
@@ -60,13 +60,19 @@ func newLoad(t testing.TB, chats int) *load {
 	return l
 }
 
-// freeAddress is a loopback address that nobody listens on.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer ln.Close() //nolint:errcheck // it has served its purpose
-	return ln.Addr().String()
+// listening is the line of the log that tells on which address there are metrics.
+var listening = regexp.MustCompile(`"address":"([^"]+)".*"http: listening"`)
+
+// begin starts the service.
+func (l *load) begin() {
+	l.Helper()
+	l.run()
+	l.connected()
+	told := listening.FindStringSubmatch(l.logs.String())
+	if told == nil {
+		l.Fatalf("no address of metrics: %s", l.logs)
+	}
+	l.page = told[1]
 }
 
 // metric reads one metric of the service, or 0 when it cannot be read.
@@ -136,21 +142,20 @@ func (l *load) answered() int {
 // Five thousand people write three messages each. All are answered, in time, in order, and with little.
 func TestManyChatsAtOnce(t *testing.T) {
 	const rounds = 3
-	chats, perSecond, ack, limit := 5000, 250, loadAck, loadGoroutines
-	if raced { // the double takes most of the machine then: what counts is that the platform need not deliver again
-		chats, perSecond, ack, limit = 500, 60, 3*time.Second, 2*loadGoroutines
+	chats, perSecond, within, usual, ack, limit := 5000, 250, loadTime, loadAck, loadAck, loadGoroutines
+	if raced { // the double takes most of the machine then: what counts is that the platform need not deliver again, unless all stands still
+		chats, perSecond, within, usual, ack, limit = 500, 60, 2*loadTime, 3*time.Second, 3*time.Second+busy, 2*loadGoroutines
 	}
 	l := newLoad(t, chats)
-	l.run()
-	l.connected()
+	l.begin()
 	most := l.watch()
 
 	began := time.Now()
 	l.write(rounds, perSecond)
 	written := time.Since(began)
 	for l.answered() < chats*rounds {
-		if time.Since(began) > loadTime {
-			l.Fatalf("after %v %d of %d messages are answered", loadTime, l.answered(), chats*rounds)
+		if time.Since(began) > within {
+			l.Fatalf("after %v %d of %d messages are answered", within, l.answered(), chats*rounds)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
@@ -171,8 +176,8 @@ func TestManyChatsAtOnce(t *testing.T) {
 	if memory >= loadMemory {
 		t.Errorf("%d MB", memory>>20)
 	}
-	if p99 >= ack {
-		t.Errorf("99 of 100 events are acknowledged within %v, want %v", p99, ack)
+	if half >= usual || p99 >= ack {
+		t.Errorf("half of the events are acknowledged within %v, want %v, and 99 of 100 within %v, want %v", half, usual, p99, ack)
 	}
 	l.inOrder(rounds)
 	l.clean()
@@ -285,8 +290,7 @@ func TestManyKnownChatsTakeLittle(t *testing.T) {
 	const chats, asked = 10_000, 50 // asked: chats that are asked for what was missed
 	l := newLoad(t, chats)
 	l.remember()
-	l.run()
-	l.connected()
+	l.begin()
 	l.await("what was missed to be asked for", func(v *feishusim.View) bool {
 		n := 0
 		for _, c := range v.Calls() {
@@ -294,7 +298,7 @@ func TestManyKnownChatsTakeLittle(t *testing.T) {
 				n++
 			}
 		}
-		return n == asked
+		return n >= asked
 	})
 	for i, id := range l.chats[:asked] { // it works
 		l.said[id] = append(l.said[id], l.sim.Say(id, l.people[i], loadText(i, 0)))
