@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +19,20 @@ func (d *DB) Tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) err
 
 // Waiting is how many write transactions wait for the writer.
 func (d *DB) Waiting() int { return len(d.writer.whoWaits()) }
+
+// CopyLock copies the open lock file, as a fork does, until free is called.
+func (d *DB) CopyLock(t testing.TB) (free func()) {
+	t.Helper()
+	fd, err := syscall.Dup(int(d.lock.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := syscall.Close(fd); err != nil {
+			t.Error(err)
+		}
+	}
+}
 
 // LimitPages lets the database grow by a number of pages only, as on a disk that is nearly full.
 func (d *DB) LimitPages(t testing.TB, more int) {

@@ -55,6 +55,18 @@ func TestOneServesTheDatabase(t *testing.T) {
 	accept(t, open(t, path), say("om_2", "the lock goes with Close"))
 }
 
+// A program that is just being started holds a copy of every open file until it runs.
+func TestTheLockGoesWithCloseWhileAnotherProgramIsStarted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	free := d.CopyLock(t)
+	defer free()
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	accept(t, open(t, path), say("om_1", "hi"))
+}
+
 // What guards the data, and what lies beside it, finds the same folder as whoever opens the database.
 func TestTheDatabaseLiesWhereItsLinkLeads(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
