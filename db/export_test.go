@@ -47,10 +47,29 @@ func (d *DB) LimitPages(t testing.TB, more int) {
 	}
 }
 
+// alone calls f while the writer does nothing: it looks after the log also after it has said what became of a group.
+func (w *writer) alone(f func()) {
+	w.leading <- struct{}{}
+	defer func() { <-w.leading }()
+	f()
+}
+
+// WaitForReaders sets what is otherwise readersTime.
+func (d *DB) WaitForReaders(t testing.TB, most time.Duration) {
+	t.Helper()
+	d.writer.alone(func() { d.writer.readersTime = most })
+}
+
+// TrimAt is the size of the log from which it is emptied.
+func (d *DB) TrimAt() (size int64) {
+	d.writer.alone(func() { size = d.writer.trimAt })
+	return size
+}
+
 // LimitLog sets what is otherwise walLimit.
 func (d *DB) LimitLog(t testing.TB, bytes int64) {
 	t.Helper()
-	d.writer.walLimit, d.writer.trimAt = bytes, bytes
+	d.writer.alone(func() { d.writer.walLimit, d.writer.trimAt = bytes, bytes })
 	if _, err := d.write.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d", bytes)); err != nil {
 		t.Fatal(err)
 	}
