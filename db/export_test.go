@@ -123,6 +123,15 @@ func (d *DB) At(t testing.TB, now time.Time) {
 	d.now = func() time.Time { return now }
 }
 
+// Hurry lets so much time pass whenever somebody looks at the clock.
+func (d *DB) Hurry(t testing.TB, now time.Time, each time.Duration) {
+	t.Helper()
+	d.now = func() time.Time {
+		now = now.Add(each)
+		return now
+	}
+}
+
 // IndexTerms are the terms under which a message is found.
 func IndexTerms(m chat.Message) []string { return indexTerms(m) }
 
