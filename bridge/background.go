@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -21,7 +22,7 @@ type Groups interface {
 
 // How what was said in a group is asked for. A turn waits for it.
 const (
-	askGroups   = 800 * time.Millisecond // at most; see background.wait
+	askGroups   = 800 * time.Millisecond // at most, if nothing else is configured
 	restGroups  = 10 * time.Minute       // after a failure
 	mostSaid    = 50                     // messages, those to and of the bot among them
 	longestSaid = 24 * time.Hour         // ago
@@ -34,8 +35,8 @@ const (
 type background struct {
 	groups Groups // nil = the platform cannot be asked
 	db     *db.DB
+	wait   time.Duration       // that the platform has to answer
 	most   int                 // that a prompt takes; 0 = none are wanted
-	wait   time.Duration       // that a turn waits, at most
 	gate   *gate               // who may be listened to
 	kept   func(string) string // what of a text may be in the History
 	told   sync.Once
@@ -48,7 +49,7 @@ type background struct {
 
 func newBackground(cfg Config, store *db.DB, door *gate) *background {
 	g := &background{
-		groups: cfg.Groups, db: store, most: cfg.Context.AutoChatContext, wait: askGroups, gate: door, kept: cfg.kept,
+		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Said, askGroups), most: cfg.Context.AutoChatContext, gate: door, kept: cfg.kept,
 		asked: map[chat.Key]bool{}, owed: map[chat.Key]time.Time{},
 	}
 	if cfg.Context.Mode == contextmgr.Resume {
