@@ -179,7 +179,7 @@ func TestTheCLIUsesTheTools(t *testing.T) {
 		grants = append(grants, g)
 		return claude.Tools{Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke}
 	}}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	ask := func(prompt string) (said string) {
 		p, err := pool.Acquire(ctx, "owner", spec)
