@@ -60,23 +60,24 @@ func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 // The service is asked to end in the middle of an answer, as systemd and pm2 ask.
 func TestATerminatedServiceTellsAndGoesOn(t *testing.T) {
 	t.Parallel()
-	s := newService(t, feishusim.Config{})
+	s := newService(t, feishusim.Config{}, unhurried)
 	s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("另外一半")}})
 	s.run()
 	s.connected()
 	id := s.sim.Say(s.chat, s.user, "说点什么")
 	s.until("text", func() bool { return strings.Contains(s.transcript(), "说到一半") })
-	if took := s.terminate(); took > s.cfg.Shutdown.Duration+busy {
+	took := s.terminate()
+	if took > s.cfg.Shutdown.Duration+busy {
 		t.Errorf("the stop took %v", took)
 	}
-	s.alone(busy)
-	card := replies(s.sim.View(), s.chat, id)[0]
-	if !strings.Contains(card.Text(), "中断") || card.Last().Streaming {
+	s.alone(patience)
+	if card := replies(s.sim.View(), s.chat, id)[0]; !s.cut(took) && (!strings.Contains(card.Text(), "中断") || card.Last().Streaming) {
 		t.Errorf("after the stop the card says %q", card.Text())
 	}
 	s.run()
 	s.connected()
+	card := s.answer(s.chat, id)
 	s.press(card, doContinue)
 	s.until("the rest", func() bool {
 		list := replies(s.sim.View(), s.chat, id)
