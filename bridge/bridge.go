@@ -189,6 +189,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
+	b.outbox.parcels.tidyUp(ctx, b.log) // before an agent leaves something there
 	work, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 	defer interrupt()
 	last, cut := context.WithCancel(context.WithoutCancel(ctx))

@@ -20,7 +20,7 @@ import (
 
 // Bounds of a search by meaning.
 const (
-	nearTime     = 500 * time.Millisecond // all that it may take, if nothing else is configured; a question waits for it
+	nearTime     = 500 * time.Millisecond // all that it may take, see meanings.patience
 	mostCompared = 20_000                 // vectors of a conversation, the newest
 	mostNear     = 50                     // messages that it adds to those that words have found
 )
@@ -40,10 +40,11 @@ const embedded = 2000
 
 // meanings finds messages by what they mean.
 type meanings struct {
-	db       *db.DB
-	client   *embed.Client
-	patience time.Duration // that a question has
-	log      zerolog.Logger
+	db     *db.DB
+	client *embed.Client
+	log    zerolog.Logger
+
+	patience time.Duration // all that a search may take: a question waits for it. Tests on a busy machine are more patient
 
 	slow   rate.Sometimes // complaints about searches
 	behind rate.Sometimes // and about vectors that could not be made
@@ -61,7 +62,7 @@ func newMeanings(store *db.DB, c MemoryConfig, log zerolog.Logger) *meanings {
 
 func meaningsOf(store *db.DB, c embed.Config, log zerolog.Logger) *meanings {
 	const often = time.Minute
-	return &meanings{db: store, client: embed.New(c), patience: nearTime, log: log, slow: rate.Sometimes{Interval: often}, behind: rate.Sometimes{Interval: often}}
+	return &meanings{db: store, client: embed.New(c), log: log, patience: nearTime, slow: rate.Sometimes{Interval: often}, behind: rate.Sometimes{Interval: often}}
 }
 
 // sendable is what the endpoint is told of a text; empty = nothing.

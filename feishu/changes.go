@@ -31,7 +31,7 @@ func (t intake) moved(run context.Context, did chat.Doing, payload gjson.Result)
 	if did == chat.Opened {
 		c.Kind = chat.Private
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.cfg.messageTimeout())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)
 	defer cancel()
 	if did != chat.Removed && did != chat.Dissolved {
 		c.Actor.Name = t.client.names.of(run, c.Key.ID, c.Actor.ID)

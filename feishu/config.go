@@ -1,7 +1,6 @@
 package feishu
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -110,16 +109,12 @@ func (c Config) NewLang() string {
 	return "zh"
 }
 
-// messageTimeout and pressTimeout are how long a [Handler] may take, so that the platform still gets its acknowledgement;
-// pressWait is how much of it the platform has to say where a pressed card stands.
-func (c Config) messageTimeout() time.Duration { return c.ackWait() * 5 / 6 }
-func (c Config) pressTimeout() time.Duration   { return c.ackWait() / 3 }
-func (c Config) pressWait() time.Duration      { return c.ackWait() / 5 }
-
 // publicAckWait is how long the public platform waits (page "Event subscription overview").
 const publicAckWait = 3 * time.Second
 
-func (c Config) ackWait() time.Duration { return cmp.Or(c.AckWait, publicAckWait) }
+// patience is how many times as long as usual those wait who must be answered soon, so that the platform still gets its
+// acknowledgement.
+func (c Config) patience() time.Duration { return max(1, c.AckWait/publicAckWait) }
 
 func (c Config) pace() float64 {
 	if c.Pace == 0 {

@@ -15,6 +15,12 @@ import (
 	"magpie/internal/chat"
 )
 
+// How long a Handler may take: the platform waits 3 s (page "Event subscription overview").
+const (
+	messageTimeout = 2500 * time.Millisecond
+	pressTimeout   = time.Second
+)
+
 // ignored are events that an app may be subscribed to and that mean nothing to us. One without a handler is answered
 // with code 500 (event/dispatcher/dispatcher.go, Do), delivered again and reported to the operator.
 var ignored = []string{
@@ -107,7 +113,7 @@ func (t intake) hand(run context.Context, m chat.Incoming) error {
 // inOrder hands something over when it is its turn in the chat.
 func (t intake) inOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
 	// What has arrived is stored even while the program ends: it need not be delivered again.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.cfg.messageTimeout())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)
 	defer cancel()
 	leave, err := t.client.order.enter(ctx, room, at)
 	if err != nil {
@@ -233,7 +239,7 @@ func (c Config) words(w wording) string {
 // (page "Card callback communication", feishu-cards/card-callback-communication).
 func (t intake) press(ctx context.Context, e *callback.CardActionTriggerEvent) *callback.CardActionTriggerResponse {
 	c := t.client
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.pressTimeout())
+	ctx, cancel := context.WithTimeout(ctx, c.waits.press)
 	defer cancel()
 	p, ok := pressed(e)
 	if !ok {

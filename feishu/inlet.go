@@ -13,7 +13,7 @@ const (
 
 // inlet bounds how many messages are taken in at the same time. The SDK starts a goroutine for each frame that it reads
 // (ws/client_message.go, startMessageTask), so what is too much is not read yet: it waits at the other end, which sees
-// that its acknowledgement is late. A message takes [Config.messageTimeout] at most, so reading goes on.
+// that its acknowledgement is late. A message takes [messageTimeout] at most, so reading goes on.
 type inlet struct {
 	mu   sync.Mutex
 	in   int // events that are being taken in

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -124,8 +126,8 @@ func TestHandlersEndBeforeThePlatformStopsWaiting(t *testing.T) {
 		0:                {2500 * time.Millisecond, time.Second, 600 * time.Millisecond},
 		30 * time.Second: {25 * time.Second, 10 * time.Second, 6 * time.Second},
 	} {
-		c := Config{AckWait: wait}
-		if got := [3]time.Duration{c.messageTimeout(), c.pressTimeout(), c.pressWait()}; got != want {
+		c := New(Config{AckWait: wait}, zerolog.Nop())
+		if got := [3]time.Duration{c.waits.message, c.waits.press, c.topics.patience}; got != want {
 			t.Errorf("when the platform waits for %v: %v, want %v", wait, got, want)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 type topics struct {
 	api      *api
 	on       bool
-	patience time.Duration // that a press has for the platform to say where its card stands
+	patience time.Duration // of a press, for where its card stands
 
 	mu     sync.Mutex
 	groups map[string]manner
@@ -105,6 +105,9 @@ func (t *topics) shows(message string, key chat.Key) {
 	}
 	t.cards[message] = key
 }
+
+// pressWait is how long a press waits for the platform to say where its card stands.
+const pressWait = 600 * time.Millisecond
 
 var errNoPlace = errors.New("feishu: where the card stands is not known")
 

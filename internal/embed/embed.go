@@ -45,7 +45,7 @@ type Config struct {
 	Model string
 	Key   string // sent as a bearer token; empty = none
 
-	// Limit is how long one call may take; 0 is two seconds.
+	// Limit bounds one call; 0 is two seconds. Tests on a busy machine are more patient.
 	Limit time.Duration
 	// Transport makes the calls; nil = the network.
 	Transport http.RoundTripper

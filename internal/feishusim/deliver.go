@@ -114,6 +114,10 @@ func (at *attempt) frames(size int) []*larkws.Frame {
 	return out
 }
 
+// ackTick is the grain of the time that a client has for an ack. While the machine that all of them run on stands still, the
+// client can do nothing: it then loses no more than this.
+const ackTick = 100 * time.Millisecond
+
 // usualAck is how long the platform waits for an ack. For one that can hardly come any more, since the connection is gone or
 // was frozen, nobody waits longer, whatever Config.AckTimeout says.
 const usualAck = 3 * time.Second
@@ -131,11 +135,10 @@ func (h *hub) wait(stop <-chan struct{}, at *attempt) (ack, bool) {
 	if at.conn == nil {
 		return ack{}, false
 	}
-	over := time.Now().Add(h.cfg.AckTimeout)
-	t := time.NewTimer(h.cfg.AckTimeout)
-	defer t.Stop()
 	gone, excuse := at.conn.gone, at.excuse
-	for waits := true; waits; {
+	for left := h.cfg.AckTimeout; left > 0; {
+		began, tick := time.Now(), min(left, ackTick)
+		t := time.NewTimer(tick)
 		select {
 		case a := <-at.answer:
 			return a, true
@@ -144,22 +147,22 @@ func (h *hub) wait(stop <-chan struct{}, at *attempt) (ack, bool) {
 		case <-stop:
 			return ack{}, false
 		case <-gone:
-			gone = nil
-			t.Reset(min(time.Until(over), usualAck))
+			left, gone = min(left, usualAck), nil
 		case <-excuse:
-			excuse = nil
-			t.Reset(min(time.Until(over), usualAck))
+			left, excuse = min(left, usualAck), nil
 		case <-t.C:
-			waits = false
+			left -= min(tick, time.Since(began))
 		}
 	}
-	select {
-	case a := <-at.answer: // both were ready
-		return a, true
-	default:
+	blamed, late := h.blamed(at), true
+	h.rec.updateDelivery(at.delivery, func(d *Delivery) {
+		if late = d.AckedAt.IsZero(); late {
+			d.Failure = "timeout"
+		}
+	})
+	if !late { // both were ready
+		return <-at.answer, true
 	}
-	blamed := h.blamed(at)
-	h.rec.updateDelivery(at.delivery, func(d *Delivery) { d.Failure = "timeout" })
 	if blamed {
 		rule := RuleAck
 		if at.ev.kind == eventCardAction {
