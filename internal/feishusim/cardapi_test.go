@@ -3,6 +3,8 @@ package feishusim
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +189,30 @@ func TestParallelCallsOnOneCardAreAViolation(t *testing.T) {
 	if violated(s, RuleParallel) != 1 {
 		t.Errorf("violations %+v", s.Violations())
 	}
+}
+
+// A call that its client has given up may be in work for a while yet. Whoever goes on with the card cannot know.
+func TestACallThatWasGivenUpIsNoParallelOne(t *testing.T) {
+	s := start(t, Config{})
+	g := &gateway{rec: s.records, onCard: make(map[string]map[*request]bool)}
+	call := func(ctx context.Context) *request {
+		r := httptest.NewRequestWithContext(ctx, http.MethodPut, "/", nil)
+		r.SetPathValue("card_id", "7")
+		return &request{Request: r, rec: s.records}
+	}
+	given, giveUp := context.WithCancel(t.Context())
+	leave := g.enterCard(call(given))
+	giveUp()
+	next := g.enterCard(call(t.Context()))
+	if n := violated(s, RuleParallel); n != 0 {
+		t.Errorf("%d violations", n)
+	}
+	g.enterCard(call(t.Context()))()
+	if n := violated(s, RuleParallel); n != 1 {
+		t.Errorf("%d violations of two that both wait", n)
+	}
+	leave()
+	next()
 }
 
 func TestCreateCardAnswersItsOwnCodes(t *testing.T) {

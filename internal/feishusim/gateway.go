@@ -103,7 +103,7 @@ type gateway struct {
 	limit  *limiter
 
 	mu     sync.Mutex
-	onCard map[string]int // requests in work per card entity
+	onCard map[string]map[*request]bool // requests in work per card entity
 }
 
 func (g *gateway) handler(rt route) http.HandlerFunc {
@@ -133,14 +133,23 @@ func (g *gateway) enterCard(q *request) (leave func()) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.onCard[card]++
-	if g.onCard[card] > 1 {
-		q.violate(RuleParallel, "%d calls on card %s at the same time", g.onCard[card], card)
+	if g.onCard[card] == nil {
+		g.onCard[card] = make(map[*request]bool)
+	}
+	g.onCard[card][q] = true
+	calls := 0
+	for other := range g.onCard[card] {
+		if other.Context().Err() == nil { // else its client has given it up, or is dead
+			calls++
+		}
+	}
+	if calls > 1 {
+		q.violate(RuleParallel, "%d calls on card %s at the same time", calls, card)
 	}
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.onCard[card]--; g.onCard[card] == 0 {
+		if delete(g.onCard[card], q); len(g.onCard[card]) == 0 {
 			delete(g.onCard, card)
 		}
 	}
