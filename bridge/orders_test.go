@@ -53,7 +53,8 @@ func TestChoices(t *testing.T) {
 	}
 	w.expect(w.order(alice, "/lang English"), "The language is set to: en")
 	w.expect(w.order(alice, "/lang fr"), "“fr” is not supported")
-	w.expect(w.order(alice, "/lang auto"), "好的，语言已设为：默认")
+	w.expect(w.order(alice, "/lang auto"), "好的，语言已设为：自动")
+	w.expect(w.order(alice, "/lang"), "现在的语言设置：自动")
 	if s := settings(); s.Lang != "" {
 		t.Errorf("%+v", s)
 	}
@@ -371,4 +372,13 @@ func TestACommandThatSaysNothing(t *testing.T) {
 			t.Errorf("%+v: %q, kept %q", tc, tr.view.answer(), tr.session.kept.ID)
 		}
 	}
+}
+
+// A list that is empty says so.
+func TestNobodyWasDecidedAbout(t *testing.T) {
+	w := testWorld(t, func(c *Config) { c.Access = Access{Owner: "ou_boss"} })
+	boss := place{chat.FeishuChat("oc_boss"), chat.Private, "ou_boss"}
+	w.expect(w.order(boss, "/admin users"), "在聊天里决定的："+accessTexts.Nobody.ZH)
+	w.order(boss, "/admin users allow ou_1")
+	w.expect(w.order(boss, "/admin users"), "在聊天里决定的：\n", "`ou_1` 已允许")
 }
