@@ -197,7 +197,7 @@ func TestCostsAreShownByDay(t *testing.T) {
 	p.Store(&Budget{})
 	now := time.Now()
 	spend(t, p.ledger, room, "ou_1", 0.5)
-	answer := db.Expense{Key: room, User: "ou_1", Purpose: db.ForTurn, Turn: 1, Usage: db.Usage{Input: 1000, CostUSD: 0.25}}
+	answer := db.Expense{Key: room, User: "ou_1", Purpose: "test", Turn: 1, Usage: db.Usage{Input: 1000, CostUSD: 0.25}}
 	if err := p.ledger.Book(t.Context(), answer); err != nil {
 		t.Fatal(err)
 	}

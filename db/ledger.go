@@ -10,8 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// ForTurn is the purpose of what a turn has cost. Others name what the agent was asked apart from the turns.
-const ForTurn = "turn"
+// forTurn is the purpose of what a turn has cost. Others name what the agent was asked apart from the turns.
+const forTurn = "turn"
 
 // Expense is what the agent has cost once.
 type Expense struct {

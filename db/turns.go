@@ -364,7 +364,7 @@ func (ts Turns) Finish(ctx context.Context, e End) error {
 			if err != nil {
 				return fmt.Errorf("book usage: %w", err)
 			}
-			return ts.db.Ledger().book(ctx, tx, Expense{Key: e.Turn.Key, Purpose: ForTurn, Turn: e.Turn.ID, Usage: *u})
+			return ts.db.Ledger().book(ctx, tx, Expense{Key: e.Turn.Key, Purpose: forTurn, Turn: e.Turn.ID, Usage: *u})
 		}
 		return nil
 	})
