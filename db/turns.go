@@ -366,7 +366,7 @@ func (ts Turns) Finish(ctx context.Context, e End) error {
 			if err != nil {
 				return fmt.Errorf("book usage: %w", err)
 			}
-			return ts.db.Ledger().book(ctx, tx, Expense{Key: e.Turn.Key, Purpose: ForTurn, Turn: e.Turn.ID, Usage: *u})
+			return ts.db.Ledger().book(ctx, tx, Expense{Key: e.Turn.Key, Purpose: forTurn, Turn: e.Turn.ID, Usage: *u})
 		}
 		return nil
 	})
@@ -425,14 +425,14 @@ func (ts Turns) QueuedChats(ctx context.Context) ([]chat.Key, error) {
 	return chatKeys(ctx, ts.db.read, queuedChats)
 }
 
-const newestQueued = `SELECT COALESCE(MAX(id), 0) FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen
+const queuedTurns = `SELECT id FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen + ` ORDER BY id`
 
-// Queued is the chat's newest turn that waits to be run; 0 = none.
-func (ts Turns) Queued(ctx context.Context, key chat.Key) (turn int64, err error) {
-	if err := ts.db.read.QueryRowContext(ctx, newestQueued, key.String()).Scan(&turn); err != nil {
-		return 0, fmt.Errorf("queued turn of %v: %w", key, err)
+// Queued lists the chat's turns that wait to be run. There are several when the chat was begun anew meanwhile.
+func (ts Turns) Queued(ctx context.Context, key chat.Key) (turns []int64, err error) {
+	if turns, err = collect(ctx, ts.db.read, scanNumber, queuedTurns, key.String()); err != nil {
+		return nil, fmt.Errorf("queued turns of %v: %w", key, err)
 	}
-	return turn, nil
+	return turns, nil
 }
 
 const turnPlace = `SELECT chat_key FROM turns WHERE id = ?1`
