@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -21,7 +22,7 @@ type Groups interface {
 
 // How what was said in a group is asked for. A turn waits for it.
 const (
-	askGroups   = 800 * time.Millisecond // at most
+	askGroups   = 800 * time.Millisecond // at most, if nothing else is configured
 	restGroups  = 10 * time.Minute       // after a failure
 	mostSaid    = 50                     // messages, those to and of the bot among them
 	longestSaid = 24 * time.Hour         // ago
@@ -34,6 +35,7 @@ const (
 type background struct {
 	groups Groups // nil = the platform cannot be asked
 	db     *db.DB
+	wait   time.Duration       // that the platform has to answer
 	most   int                 // that a prompt takes; 0 = none are wanted
 	gate   *gate               // who may be listened to
 	kept   func(string) string // what of a text may be in the History
@@ -47,7 +49,7 @@ type background struct {
 
 func newBackground(cfg Config, store *db.DB, door *gate) *background {
 	g := &background{
-		groups: cfg.Groups, db: store, most: cfg.Context.AutoChatContext, gate: door, kept: cfg.kept,
+		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Said, askGroups), most: cfg.Context.AutoChatContext, gate: door, kept: cfg.kept,
 		asked: map[chat.Key]bool{}, owed: map[chat.Key]time.Time{},
 	}
 	if cfg.Context.Mode == contextmgr.Resume {
@@ -158,7 +160,7 @@ func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err
 	if oldest := time.Now().Add(-longestSaid); since.Before(oldest) {
 		since = oldest
 	}
-	asking, cancel := context.WithTimeout(ctx, askGroups)
+	asking, cancel := context.WithTimeout(ctx, g.wait)
 	defer cancel()
 	said, err := g.groups.Said(asking, key, c.Chat.Kind, since, mostSaid)
 	if err != nil {

@@ -74,6 +74,7 @@ type Config struct {
 	Tools          *agenttools.Server // of which the agents get tools; nil = they get none
 	Redact         redact.Policy      // what is kept out of the History; nobody can read it there later, nor can the agent
 	Secrets        redact.Known       // the program's own, which are neither shown nor kept
+	Waits          Waits              // how long something waits for something else
 	MaxAge         time.Duration      // a message that is older when it is first seen is run only on request; 0 = any age will do
 	Mention        chat.MentionRule   // of groups that have no rule of their own; empty = they must mention the bot
 	Outgoing       string             // the folder for files on their way out; empty = agents send none
@@ -88,6 +89,13 @@ type Config struct {
 	Checks         []Check            // what /doctor looks at
 
 	Line func(*bytes.Buffer, db.Record) error // writes a line of an exported History; nil = it is exported for people only
+}
+
+// Waits are how long something waits for something else before it goes on without it; 0 is the usual time. Tests on a busy
+// machine are more patient.
+type Waits struct {
+	Words time.Duration // a picture or a file without words, for them
+	Said  time.Duration // a turn, for what was said in its group while no event told of it
 }
 
 // Built is the context of one turn, as it goes to the agent.
@@ -181,6 +189,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
+	b.outbox.parcels.tidyUp(ctx, b.log) // before an agent leaves something there
 	work, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 	defer interrupt()
 	last, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -314,7 +323,7 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 		b.signals.set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
 	}
 	if wordless(m) {
-		time.AfterFunc(wordsWait, func() { b.wake(m.Key) }) // at the end of the program it stays in the queue
+		time.AfterFunc(cmp.Or(b.cfg.Waits.Words, wordsWait), func() { b.wake(m.Key) }) // at the end of the program it stays in the queue
 		return nil
 	}
 	b.wake(m.Key)

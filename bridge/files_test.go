@@ -118,6 +118,8 @@ func document(of, key, name string) chat.File {
 	return chat.File{Kind: chat.Document, Of: of, Key: key, Name: name}
 }
 
+func picture(of, key string) chat.File { return chat.File{Kind: chat.Picture, Of: of, Key: key} }
+
 func TestAFileIsFetchedBeforeTheQuestionIsAsked(t *testing.T) {
 	d := newDesktop(t)
 	d.shelf.files["k1"] = "the words"
@@ -287,21 +289,26 @@ func TestAChatHasRoomForSoMuch(t *testing.T) {
 
 func TestAPictureWaitsForItsWords(t *testing.T) {
 	d := newDesktop(t)
-	d.shelf.files["k1"], d.shelf.files["k2"] = "png", "png"
+	d.shelf.files["k1"] = "png"
+	d.bridge.cfg.Waits.Words = time.Hour
 	d.start()
 	d.must(d.bridge.recovery.await(t.Context())) // which begins whatever is there
-	picture := func(of, key string) chat.File { return chat.File{Kind: chat.Picture, Of: of, Key: key} }
 	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
 	d.say("om_2", "what is this?")
 	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]\n\n附件：\n- [图片 1] ") || !strings.HasSuffix(got, "\n\nwhat is this?") {
 		t.Errorf("asked %q", got)
 	}
-	if n := d.count(fmt.Sprintf(`SELECT COUNT(*) FROM turns WHERE started_at > 0 AND started_at - created_at >= %d`, wordsWait.Milliseconds())); n != 0 {
-		t.Error("a picture with words was asked about late")
-	}
-	d.send("om_3", "[图片 1]", picture("om_3", "k2"))
-	if got := d.prompt(2); !strings.HasPrefix(got, "[图片 1]") {
-		t.Errorf("a picture alone: asked %q", got)
+}
+
+func TestAPictureDoesNotWaitForWordsForEver(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"] = "png"
+	d.bridge.cfg.Waits.Words = 10 * time.Millisecond
+	d.start()
+	d.must(d.bridge.recovery.await(t.Context()))
+	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
+	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]") {
+		t.Errorf("asked %q", got)
 	}
 }
 
@@ -350,6 +357,7 @@ func TestAQuestionIsAskedAgainWithItsFiles(t *testing.T) {
 func TestForwardsAndRecordingsAreWords(t *testing.T) {
 	d := newDesktop(t)
 	d.shelf.tree, d.shelf.speech, d.shelf.files["k1"] = "- Ann\n  > the heron flies\n  > # 当前问题", "hello\nthere", "opus"
+	d.bridge.cfg.Waits.Words = time.Hour
 	d.start()
 	d.must(d.bridge.recovery.await(t.Context())) // which begins whatever is there
 	d.send("om_1", "[合并转发]", chat.File{Kind: chat.Forwarded, Of: "om_1"})

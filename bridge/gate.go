@@ -30,6 +30,7 @@ type gate struct {
 	staff  Staff // nil = nothing is known of departments
 	log    zerolog.Logger
 	asking singleflight.Group
+	wait   time.Duration // that a message waits for what is not known, at most
 
 	mu      sync.Mutex
 	members map[string]membership // by user
@@ -43,7 +44,7 @@ type membership struct {
 
 // How departments are asked for.
 const (
-	staffWait    = 2 * time.Second  // that a message waits for what is not known, at most
+	staffWait    = 2 * time.Second  // see gate.wait
 	staffTimeout = 10 * time.Second // after which the next message asks again
 	staffFresh   = time.Hour        // until it is asked again
 	staffStale   = 24 * time.Hour   // until what is known does not count any more, when nobody answers
@@ -51,7 +52,7 @@ const (
 )
 
 func newGate(cfg Config, store *db.DB, log zerolog.Logger) *gate {
-	g := &gate{grants: store.Grants(), staff: cfg.Staff, log: log, members: map[string]membership{}}
+	g := &gate{grants: store.Grants(), staff: cfg.Staff, log: log, wait: staffWait, members: map[string]membership{}}
 	g.Store(&cfg.Access)
 	return g
 }
@@ -145,7 +146,7 @@ func (g *gate) departments(ctx context.Context, user string) ([]string, error) {
 	if ok && time.Since(m.asked) < staffStale {
 		return m.departments, nil
 	}
-	patience := time.NewTimer(staffWait)
+	patience := time.NewTimer(g.wait)
 	defer patience.Stop()
 	select {
 	case got := <-answer:

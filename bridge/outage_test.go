@@ -14,7 +14,7 @@ import (
 func (l *line) departed() *staff {
 	s := &staff{of: map[string][]string{"ou_1": {"od_dev"}, "ou_2": {"od_dev"}}, err: errors.New("down")}
 	l.bridge.SetAccess(Access{Owner: "ou_boss", Allow: []string{"od_dev"}})
-	l.bridge.access.staff = s
+	l.bridge.access.staff, l.bridge.access.wait = s, time.Minute
 	return s
 }
 
@@ -62,7 +62,7 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	}
 	g := &group{said: []chat.Incoming{said("om_boss", "ou_boss"), said("om_1", "ou_1")}}
 	b := newBackground(Config{Groups: g, Context: l.bridge.cfg.Context}, l.bridge.db, l.bridge.access)
-	b.kept = func(text string) string { return text }
+	b.kept, b.wait = func(text string) string { return text }, time.Minute
 	spoken := func(id string, at time.Time) db.Claim {
 		q := said(id, "ou_boss")
 		q.ToBot, q.Time = true, at

@@ -84,7 +84,6 @@ func (o *outbox) ready(p db.Post) bool {
 
 // run delivers until stop is closed and what can be delivered at once is. ctx ends it at last.
 func (o *outbox) run(ctx context.Context, stop <-chan struct{}) {
-	o.parcels.tidyUp(ctx, o.log)
 	polled := make(chan struct{})
 	go func() {
 		defer close(polled)

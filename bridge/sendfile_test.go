@@ -104,6 +104,7 @@ func newStudio(t *testing.T) *studio {
 // deliver lets the outbox work until the test ends.
 func (s *studio) deliver() {
 	s.Helper()
+	s.bridge.outbox.parcels.tidyUp(s.Context(), s.bridge.log)
 	ctx, cancel := context.WithCancel(s.Context())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); s.bridge.outbox.run(ctx, stop) }()
@@ -182,6 +183,24 @@ func TestTheAgentSendsOnlyWhatIsAskedFor(t *testing.T) {
 		t.Errorf("sent %q, %v", got, err)
 	}
 	s.until("no copy", func() bool { return s.copies() == 0 })
+}
+
+// What an agent gives as the first thing of all is not taken for what an earlier process has left.
+func TestAFileThatIsSentAtTheStart(t *testing.T) {
+	s := newStudio(t)
+	left := mustWrite(t, filepath.Join(s.dir, "left over"), []byte("from a crash"))
+	s.say("om_1", "plot it")
+	var gone error
+	s.bridge.answer = func(tn *turn, ctx context.Context) outcome {
+		_, gone = os.Stat(left)
+		return outcome{state: db.Done}
+	}
+	s.start()
+	s.until("the turn", func() bool { return s.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	s.stop()
+	if !errors.Is(gone, os.ErrNotExist) {
+		t.Errorf("tidied up while turns run: %v", gone)
+	}
 }
 
 // What the platform does not take is said to the people and to the agent, and holds nothing up.

@@ -14,16 +14,16 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 	for _, after := range []int{1, 10, 100, 1000} {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "magpie.db")
-			cmd, out := startHelper(t, "accept", path)
+			other := startHelper(t, "accept", path)
 			var acknowledged []string
 			for {
-				line, err := out.ReadString('\n')
+				line, err := other.out.ReadString('\n')
 				if err != nil { // the end of the dead process's output
 					break
 				}
 				acknowledged = append(acknowledged, strings.TrimSpace(line))
 				if len(acknowledged) == after {
-					if err := cmd.Process.Kill(); err != nil {
+					if err := other.Process.Kill(); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -31,6 +31,7 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 			if len(acknowledged) < after {
 				t.Fatalf("it acknowledged %d messages", len(acknowledged))
 			}
+			other.end() // its output ends a moment before its locks do
 			if !db.HasLog(path) {
 				t.Error("the database seems to have been closed")
 			}

@@ -270,9 +270,7 @@ func (d *DB) Close() error {
 		errs = append(errs, d.writer.close()) // the last connection empties the log into the database
 	}
 	if d.lock != nil {
-		if err := d.lock.Close(); !errors.Is(err, os.ErrClosed) {
-			errs = append(errs, err)
-		}
+		errs = append(errs, unlock(d.lock))
 	}
 	return errors.Join(errs...)
 }

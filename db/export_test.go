@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +20,20 @@ func (d *DB) Tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) err
 // Waiting is how many write transactions wait for the writer.
 func (d *DB) Waiting() int { return len(d.writer.whoWaits()) }
 
+// CopyLock copies the open lock file, as a fork does, until free is called.
+func (d *DB) CopyLock(t testing.TB) (free func()) {
+	t.Helper()
+	fd, err := syscall.Dup(int(d.lock.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := syscall.Close(fd); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // LimitPages lets the database grow by a number of pages only, as on a disk that is nearly full.
 func (d *DB) LimitPages(t testing.TB, more int) {
 	t.Helper()
@@ -32,10 +47,29 @@ func (d *DB) LimitPages(t testing.TB, more int) {
 	}
 }
 
+// alone calls f while the writer does nothing: it looks after the log also after it has said what became of a group.
+func (w *writer) alone(f func()) {
+	w.leading <- struct{}{}
+	defer func() { <-w.leading }()
+	f()
+}
+
+// WaitForReaders sets what is otherwise readersTime.
+func (d *DB) WaitForReaders(t testing.TB, most time.Duration) {
+	t.Helper()
+	d.writer.alone(func() { d.writer.readersTime = most })
+}
+
+// TrimAt is the size of the log from which it is emptied.
+func (d *DB) TrimAt() (size int64) {
+	d.writer.alone(func() { size = d.writer.trimAt })
+	return size
+}
+
 // LimitLog sets what is otherwise walLimit.
 func (d *DB) LimitLog(t testing.TB, bytes int64) {
 	t.Helper()
-	d.writer.walLimit, d.writer.trimAt = bytes, bytes
+	d.writer.alone(func() { d.writer.walLimit, d.writer.trimAt = bytes, bytes })
 	if _, err := d.write.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d", bytes)); err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +121,15 @@ var Frequent = map[string]string{
 func (d *DB) At(t testing.TB, now time.Time) {
 	t.Helper()
 	d.now = func() time.Time { return now }
+}
+
+// Hurry lets so much time pass whenever somebody looks at the clock.
+func (d *DB) Hurry(t testing.TB, now time.Time, each time.Duration) {
+	t.Helper()
+	d.now = func() time.Time {
+		now = now.Add(each)
+		return now
+	}
 }
 
 // IndexTerms are the terms under which a message is found.

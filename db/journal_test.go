@@ -235,7 +235,8 @@ func TestATurnThatIsPutBackAnswersTheSameMessage(t *testing.T) {
 }
 
 func TestAnEventCountsOnce(t *testing.T) {
-	d := fresh(t)
+	d, now := fresh(t), time.Now()
+	d.At(t, now)
 	w := db.Decision{Key: oc, Turn: cut(t, d).ID, Event: "ev_1"}
 	for i, want := range []error{nil, db.ErrRepeated, db.ErrRepeated} {
 		if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, want) {
@@ -249,7 +250,7 @@ func TestAnEventCountsOnce(t *testing.T) {
 	// It is remembered for thirty days, and not for ever.
 	w.Event = "ev_1"
 	for _, after := range []time.Duration{30*24*time.Hour - time.Minute, 30*24*time.Hour + time.Minute} {
-		d.At(t, time.Now().Add(after))
+		d.At(t, now.Add(after))
 		s, err := d.Sweep(t.Context(), db.Defaults())
 		want := db.ErrRepeated
 		if s.Events == 1 {

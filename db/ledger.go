@@ -60,13 +60,13 @@ func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 	if err != nil {
 		return fmt.Errorf("who pays what it has cost: %w", err)
 	}
-	all, n := e.Usage.Tokens(), int64(len(users))
+	at, all, n := millis(l.db.now()), e.Usage.Tokens(), int64(len(users)) // of one moment, for all of them
 	for i, user := range users {
 		part := all / n
 		if i == 0 {
 			part += all % n
 		}
-		_, err := tx.ExecContext(ctx, bookExpense, millis(l.db.now()), e.Key.String(), user, e.Purpose, e.Turn, e.Usage.Model, part, e.Usage.CostUSD/float64(n))
+		_, err := tx.ExecContext(ctx, bookExpense, at, e.Key.String(), user, e.Purpose, e.Turn, e.Usage.Model, part, e.Usage.CostUSD/float64(n))
 		if err != nil {
 			return fmt.Errorf("book what it has cost: %w", err)
 		}

@@ -60,6 +60,22 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	}
 }
 
+// A quarter of an hour, or a day, that ends while an expense is booked has all of it or nothing.
+func TestAnExpenseIsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	d := fresh(t)
+	first, second := say("om_1", "hi"), say("om_2", "and more")
+	second.Actor.ID = "ou_2"
+	accept(t, d, first)
+	accept(t, d, second)
+	c := claim(t, d, "s")
+	d.Hurry(t, time.UnixMilli(1_000_000_000), 15*time.Minute)
+	finish(t, d, db.End{Turn: c.Turn, Usage: &db.Usage{Model: "m", Input: 100, CostUSD: 0.5}})
+	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 || list[0].Tokens != 100 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // What a turn has cost is booked once, in equal parts to all who asked, by name.
 func TestTurnsAreBooked(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -39,22 +38,14 @@ func help(what string, args []string) error {
 		if _, err := db.Open(ctx, cfg); err != nil {
 			return err
 		}
-	case "lock": // SQLite's lock, for as long as args[1] says
+	case "lock": // SQLite's lock
 		pool, err := sql.Open("sqlite3", "file:"+args[0]+"?_txlock=immediate")
 		if err != nil {
 			return err
 		}
-		tx, err := pool.Begin()
-		if err != nil {
+		if _, err := pool.Begin(); err != nil { // it ends with the process
 			return err
 		}
-		fmt.Println("ready")
-		d, err := time.ParseDuration(args[1])
-		if err != nil {
-			return err
-		}
-		<-time.After(d)
-		return tx.Rollback()
 	case "accept": // messages without end, each named once it is acknowledged
 		d, err := db.Open(ctx, cfg)
 		if err != nil {
@@ -87,10 +78,23 @@ func help(what string, args []string) error {
 	return err
 }
 
-// startHelper starts another process and waits until it is ready. It ends with the test. Its output goes on in out.
-func startHelper(t testing.TB, args ...string) (cmd *exec.Cmd, out *bufio.Reader) {
+// helper is another process.
+type helper struct {
+	*exec.Cmd
+	in  io.Closer     // it ends with that
+	out *bufio.Reader // what it says after it was ready
+}
+
+// end ends the process, and waits until nothing is left of it.
+func (h *helper) end() {
+	_ = h.in.Close()
+	_ = h.Wait() // killed, in some tests
+}
+
+// startHelper starts another process and waits until it is ready. It ends with the test.
+func startHelper(t testing.TB, args ...string) *helper {
 	t.Helper()
-	cmd = exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), helperEnv+"=1")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -104,14 +108,11 @@ func startHelper(t testing.TB, args ...string) (cmd *exec.Cmd, out *bufio.Reader
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = in.Close()
-		_ = cmd.Wait() // killed, in some tests
-	})
-	out = bufio.NewReader(pipe)
-	line, err := out.ReadString('\n')
+	h := &helper{cmd, in, bufio.NewReader(pipe)}
+	t.Cleanup(h.end)
+	line, err := h.out.ReadString('\n')
 	if strings.TrimSpace(line) != "ready" {
 		t.Fatalf("the other process says %q, %v", line, err)
 	}
-	return cmd, out
+	return h
 }

@@ -3,12 +3,17 @@ package db
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"os"
+	"time"
 )
 
 // walLimit is the size of the write-ahead log from which it is emptied with some force, and to which its file is cut
 // when it starts anew, in bytes.
 const walLimit = 64 << 20
+
+// readersTime is how long trim waits for readers. The writers wait meanwhile.
+const readersTime = 200 * time.Millisecond
 
 func walSize(path string) int64 {
 	info, err := os.Stat(path + "-wal")
@@ -31,7 +36,7 @@ func (w *writer) trim(ctx context.Context, conn *sql.Conn) {
 		return
 	}
 	var busy, pages, copied int
-	_, _ = conn.ExecContext(ctx, "PRAGMA busy_timeout = 200") // the writers wait meanwhile
+	_, _ = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", w.readersTime.Milliseconds()))
 	err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied)
 	_, _ = conn.ExecContext(ctx, "PRAGMA busy_timeout = 5000")
 	w.trimAt = w.walLimit

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mattn/go-sqlite3"
 )
@@ -23,9 +24,10 @@ type writer struct {
 	leading chan struct{} // holds a token while a group is carried out
 	settled func()        // called after a group's commit or rollback, before anybody is told of it
 
-	path     string
-	walLimit int64
-	trimAt   int64 // the size of the log from which trim acts
+	path        string
+	walLimit    int64
+	trimAt      int64 // the size of the log from which trim acts
+	readersTime time.Duration
 
 	mu      sync.Mutex
 	waiting []*job
@@ -40,7 +42,9 @@ type job struct {
 }
 
 func newWriter(pool *sql.DB, path string, settled func()) *writer {
-	return &writer{pool: pool, leading: make(chan struct{}, 1), settled: settled, path: path, walLimit: walLimit, trimAt: walLimit}
+	return &writer{
+		pool: pool, leading: make(chan struct{}, 1), settled: settled, path: path, walLimit: walLimit, trimAt: walLimit, readersTime: readersTime,
+	}
 }
 
 // do runs f in a transaction and commits it unless f fails. ctx bounds the wait for f to begin.

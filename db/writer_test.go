@@ -188,6 +188,19 @@ func TestWaitingForTheWriterEndsWithTheContext(t *testing.T) {
 	}
 }
 
+// Whoever asks for the database's health is told in time, whatever a write waits for.
+func TestTheProbeEndsWithItsTime(t *testing.T) {
+	d := fresh(t)
+	release := hold(t, d)
+	if err := healthyWithin(t, d, 10*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while nothing can be written: %v", err)
+	}
+	release()
+	if err := d.Healthy(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // Nothing that was reported stored may be missing, and nothing that was reported failed may be there.
 func TestManyWritersAtOnce(t *testing.T) {
 	d := fresh(t)
