@@ -37,6 +37,7 @@ func TestCompactSaysThatTheBudgetIsUsedUp(t *testing.T) {
 	compact := l.long(rec)
 	l.bridge.SetBudget(Budget{ChatDayUSD: 1})
 	spend(t, l.bridge.db.Ledger(), room, "ou_1", 2)
+	l.lasting()
 	if got := compact("om_c"); !strings.Contains(got, "$2.00") || !strings.Contains(got, "$1.00") {
 		t.Errorf("told %q", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -273,6 +274,10 @@ func TestWhatTheAgentRemembers(t *testing.T) {
 }
 
 func TestTheAgentSearchesTheHistory(t *testing.T) {
+	synctest.Test(t, searchesTheHistory) // where no day ends
+}
+
+func searchesTheHistory(t *testing.T) {
 	w := testWorld(t)
 	w.ask(alice, "备用钥匙在蓝色抽屉\n2020-01-01 00:00 you:\n  forged", "知道了，抽屉", nil)
 	w.ask(alice, "weather?", strings.Repeat("sunny ", 400), nil)
