@@ -398,7 +398,8 @@ func TestWhatIsShownWhileAToolRuns(t *testing.T) {
 		"mcp__magpie__remember": "正在记下…", "mcp__magpie__search_history": "正在翻看记录…", "Bash": "正在运行 Bash…", "mcp__other__remember": "正在运行 other__remember…",
 		"mcp__magpie__send_file": "正在发送文件…", claude.QuestionTool: "正在提问…", claude.PlanTool: "正在提交计划…",
 	} {
-		if got := newView(1, zh).apply(claude.ToolUse{ID: "1", Name: tool}, time.Now()).card(time.Now()).Status; got != want {
+		now := time.Now()
+		if got := newView(1, zh).apply(claude.ToolUse{ID: "1", Name: tool}, now).card(now).Status; got != want {
 			t.Errorf("%s: %q", tool, got)
 		}
 	}
