@@ -20,7 +20,7 @@ import (
 
 // Bounds of a search by meaning.
 const (
-	nearTime     = 500 * time.Millisecond // all that it may take; a question waits for it
+	nearTime     = 500 * time.Millisecond // all that it may take, see meanings.patience
 	mostCompared = 20_000                 // vectors of a conversation, the newest
 	mostNear     = 50                     // messages that it adds to those that words have found
 )
@@ -44,6 +44,8 @@ type meanings struct {
 	client *embed.Client
 	log    zerolog.Logger
 
+	patience time.Duration // all that a search may take: a question waits for it. Tests on a busy machine are more patient
+
 	slow   rate.Sometimes // complaints about searches
 	behind rate.Sometimes // and about vectors that could not be made
 }
@@ -58,7 +60,7 @@ func newMeanings(store *db.DB, c MemoryConfig, log zerolog.Logger) *meanings {
 
 func meaningsOf(store *db.DB, c embed.Config, log zerolog.Logger) *meanings {
 	const often = time.Minute
-	return &meanings{db: store, client: embed.New(c), log: log, slow: rate.Sometimes{Interval: often}, behind: rate.Sometimes{Interval: often}}
+	return &meanings{db: store, client: embed.New(c), log: log, patience: nearTime, slow: rate.Sometimes{Interval: often}, behind: rate.Sometimes{Interval: often}}
 }
 
 // sendable is what the endpoint is told of a text; empty = nothing.
@@ -79,7 +81,7 @@ func (s *meanings) near(ctx context.Context, key chat.Key, epoch int64, text str
 	if text = sendable(text); text == "" {
 		return nil
 	}
-	soon, cancel := context.WithTimeout(ctx, nearTime)
+	soon, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	list, err := s.compare(soon, key, epoch, text)
 	if err != nil {

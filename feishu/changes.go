@@ -18,7 +18,7 @@ var changes = map[string]chat.Doing{
 }
 
 // moved hands over what happened to the bot's place in a chat, and by whom.
-func moved(run context.Context, h Handler, n *names, did chat.Doing, payload gjson.Result) error {
+func (t intake) moved(run context.Context, did chat.Doing, payload gjson.Result) error {
 	event := payload.Get("event")
 	c := chat.Change{
 		Key: chat.FeishuChat(event.Get("chat_id").String()), Kind: chat.Group, Did: did,
@@ -31,10 +31,10 @@ func moved(run context.Context, h Handler, n *names, did chat.Doing, payload gjs
 	if did == chat.Opened {
 		c.Kind = chat.Private
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), messageTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)
 	defer cancel()
 	if did != chat.Removed && did != chat.Dissolved {
-		c.Actor.Name = n.of(run, c.Key.ID, c.Actor.ID)
+		c.Actor.Name = t.client.names.of(run, c.Key.ID, c.Actor.ID)
 	}
-	return h.Change(ctx, c)
+	return t.handler.Change(ctx, c)
 }

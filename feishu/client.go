@@ -9,6 +9,7 @@ import (
 	"crypto/sha1" //nolint:gosec // a short name for one send, not a security measure
 	"encoding/hex"
 	"fmt"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -47,15 +48,24 @@ type Client struct {
 	state   state
 	topics  topics
 	ears    ears
+	waits   waits
 	*uploads
+}
+
+// waits is how long those who must be answered soon wait for what may come late. Tests on a busy machine are more patient.
+type waits struct {
+	message time.Duration // of a Handler that takes something in
+	press   time.Duration // of a Handler that answers somebody
+	missed  time.Duration // of a message, for what was missed before it
 }
 
 // New makes a client; it connects in [Client.Run]. Everything else works without a connection.
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := newAPI(cfg, log)
-	return &Client{cfg: cfg, log: log, api: a, names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, inlet: &inlet{}, cards: &cards{api: a, log: log},
+	w := waits{message: messageTimeout, press: pressTimeout, missed: gapPatience}
+	return &Client{cfg: cfg, log: log, api: a, waits: w, names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, inlet: &inlet{}, cards: &cards{api: a, log: log},
 		signals: &signals{api: a, app: cfg.AppID},
-		topics:  topics{api: a, on: cfg.Topics}, uploads: newUploads(a, log)}
+		topics:  topics{api: a, on: cfg.Topics, patience: pressWait}, uploads: newUploads(a, log)}
 }
 
 // keyOf is the idempotency key of one send: the same for the same seed and part, also in another process. The platform

@@ -18,7 +18,7 @@ func (t intake) changed(run context.Context, payload gjson.Result) error {
 		return nil
 	}
 	if s.content == "" || s.chat == "" {
-		ctx, cancel := context.WithTimeout(run, messageTimeout)
+		ctx, cancel := context.WithTimeout(run, t.client.waits.message)
 		defer cancel()
 		items, err := t.client.message(ctx, s.id)
 		switch v := verdictOf(err); {

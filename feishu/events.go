@@ -67,7 +67,7 @@ func (t intake) dispatcher(ctx context.Context, missed *gaps) *dispatcher.EventD
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer c.inlet.enter()()
 			c.state.event()
-			return moved(ctx, t.handler, c.names, did, gjson.ParseBytes(e.Body))
+			return t.moved(ctx, did, gjson.ParseBytes(e.Body))
 		})
 	}
 	for _, kind := range ignored {
@@ -113,7 +113,7 @@ func (t intake) hand(run context.Context, m chat.Incoming) error {
 // inOrder hands something over when it is its turn in the chat.
 func (t intake) inOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
 	// What has arrived is stored even while the program ends: it need not be delivered again.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), messageTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)
 	defer cancel()
 	leave, err := t.client.order.enter(ctx, room, at)
 	if err != nil {
@@ -239,7 +239,7 @@ func (c Config) words(w wording) string {
 // (page "Card callback communication", feishu-cards/card-callback-communication).
 func (t intake) press(ctx context.Context, e *callback.CardActionTriggerEvent) *callback.CardActionTriggerResponse {
 	c := t.client
-	ctx, cancel := context.WithTimeout(ctx, pressTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.waits.press)
 	defer cancel()
 	p, ok := pressed(e)
 	if !ok {

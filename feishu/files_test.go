@@ -238,6 +238,7 @@ func TestWhatWasTakenBackDuringAnOutageIsTold(t *testing.T) {
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	room := p.PrivateChat(ann)
 	stop := p.start(p.Client, rec)
+	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
 	id := p.Say(room, ann, "one")
 	m := next(t, rec.messages)
 	stop()

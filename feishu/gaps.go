@@ -38,7 +38,7 @@ type gaps struct {
 
 // note remembers until when each chat is known now. What is owed since before stays owed since then.
 func (g *gaps) note(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
+	ctx, cancel := context.WithTimeout(ctx, g.client.waits.message)
 	defer cancel()
 	active, err := g.handler.Active(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (g *gaps) before(ctx context.Context, key chat.Key) {
 	if i < 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, gapPatience)
+	ctx, cancel := context.WithTimeout(ctx, g.client.waits.missed)
 	defer cancel()
 	_, err, _ := g.urgent.Do(key.String(), func() (any, error) { return nil, g.ask(ctx, left[i], false) })
 	if err != nil {

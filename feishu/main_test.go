@@ -15,11 +15,12 @@ import (
 
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
+	"magpie/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
 	// The SDK starts this one for each client and never ends it (cache/cache.go, newCron).
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/larksuite/oapi-sdk-go/v3/cache.(*cron).start"))
+	leaktest.Main(m, goleak.IgnoreTopFunction("github.com/larksuite/oapi-sdk-go/v3/cache.(*cron).start"))
 }
 
 // platform is a double of the platform and a client of its app.
@@ -30,9 +31,15 @@ type platform struct {
 	log *syncBuffer
 }
 
+// newPlatform starts a platform. Unless a test says so it is not about how soon a busy machine acknowledges, and what was not
+// taken in is not told again.
 func newPlatform(t *testing.T, cfg feishusim.Config) *platform {
 	t.Helper()
 	t.Parallel() // what takes time is waiting for the platform's limits
+	cfg.AckTimeout = cmp.Or(cfg.AckTimeout, time.Minute)
+	if cfg.Redeliver == nil {
+		cfg.Redeliver = []time.Duration{}
+	}
 	sim, err := feishusim.Start(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -51,8 +58,9 @@ func (p *platform) another() *Client {
 // configured is the client of a process with other settings.
 func (p *platform) configured(cfg Config) *Client {
 	cfg.AppID, cfg.AppSecret, cfg.BaseURL = p.AppID(), p.AppSecret(), p.URL()
-	cfg.NameWait = cmp.Or(cfg.NameWait, time.Second) // a name that is there soon is there, however busy the machine is
+	cfg.NameWait = cmp.Or(cfg.NameWait, 30*time.Second) // a name that is there soon is there, however busy the machine is
 	c := New(cfg, zerolog.New(p.log).Level(zerolog.InfoLevel))
+	c.waits.message, c.waits.press, c.topics.patience = time.Minute, time.Minute, 30*time.Second // and so is an answer
 	p.t.Cleanup(c.api.http.CloseIdleConnections)
 	return c
 }

@@ -9,7 +9,8 @@ import (
 )
 
 func TestSlowNamesDoNotHoldMessagesUp(t *testing.T) {
-	p := newPlatform(t, feishusim.Config{})
+	p := newPlatform(t, feishusim.Config{AckTimeout: nameTimeout * 8 / 10})
+	p.Client = p.configured(Config{NameWait: nameWait})
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	room := p.PrivateChat(ann)
 	p.run(rec)

@@ -12,8 +12,9 @@ import (
 
 // topics knows which messages belong to a topic that is a chat of its own.
 type topics struct {
-	api *api
-	on  bool
+	api      *api
+	on       bool
+	patience time.Duration // of a press, for where its card stands
 
 	mu     sync.Mutex
 	groups map[string]manner
@@ -121,7 +122,7 @@ func (t *topics) of(ctx context.Context, message string, in chat.Key) (chat.Key,
 	if known && key.Parent() == in {
 		return key, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, pressWait)
+	ctx, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
 	key, err := t.lookUp(ctx, message, in)
 	if err != nil {

@@ -30,8 +30,26 @@ func newPM2(t testing.TB) *pm2 {
 	}
 	must(t, os.WriteFile(filepath.Join(p.root, ecosystem), p.ecosystem(), 0o600))
 	must(t, os.Symlink(binary(t), filepath.Join(p.root, "bin", "magpie")))
-	t.Cleanup(func() { p.run("kill") })
+	t.Cleanup(p.end)
 	return p
+}
+
+// end ends pm2 with all that it runs, and waits until it is gone. It says earlier that it is, and writes to its folder until then.
+func (p *pm2) end() {
+	p.Helper()
+	pid, err := os.ReadFile(filepath.Join(p.root, "pm2", "pm2.pid"))
+	if err != nil {
+		return // it was never begun
+	}
+	p.run("kill")
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if args, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "cmdline")); err != nil || len(args) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.Fatal("pm2 does not end")
+		}
+	}
 }
 
 const ecosystem = "scripts/ecosystem.config.js"
@@ -79,7 +97,7 @@ func (p *pm2) app() app {
 	p.Helper()
 	out := p.run("jlist")
 	var list []app
-	if err := json.Unmarshal([]byte(out[strings.Index(out, "["):]), &list); err != nil || len(list) != 1 {
+	if err := json.Unmarshal([]byte(out[max(0, strings.Index(out, "[")):]), &list); err != nil || len(list) != 1 {
 		p.Fatalf("pm2 runs %s: %v", out, err)
 	}
 	return list[0]
@@ -128,12 +146,14 @@ func TestAServiceOfPM2(t *testing.T) {
 	if got := pm.app(); got.Env.Status != "stopped" {
 		t.Errorf("after the stop pm2 says %+v", got)
 	}
-	logs, err := os.ReadFile(filepath.Join(pm.root, "pm2", "logs", "feishu-error.log"))
-	must(t, err)
-	if n := strings.Count(string(logs), `"message":"magpie has stopped"`); n != 2 {
-		t.Errorf("%d programs ended by themselves, want 2:\n%s", n, logs)
-	}
-	for line := range strings.Lines(string(logs)) {
+	var logs string
+	r.until("two programs that ended by themselves", func() bool { // pm2 writes their last lines when they are gone
+		data, err := os.ReadFile(filepath.Join(pm.root, "pm2", "logs", "feishu-error.log"))
+		must(t, err)
+		logs = string(data)
+		return strings.Count(logs, `"message":"magpie has stopped"`) == 2 && strings.HasSuffix(logs, "\n")
+	})
+	for line := range strings.Lines(logs) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("a line of the log is not JSON: %s", line)
 		}

@@ -41,7 +41,7 @@ func TestTheHistoryIsStoredRedacted(t *testing.T) {
 		t.Errorf("the history came back as %q", req.LastUser())
 	}
 	group := r.sim.Group("测试群", r.user)
-	r.sim.Say(group, r.user, "大家好，我是 carol@example.com")
+	r.heard(r.sim.Say(group, r.user, "大家好，我是 carol@example.com"))
 	r.answer(group, r.sim.Say(group, r.user, "/status dave@example.com", feishusim.Mention()))
 	r.until("an empty outbox", func() bool { return r.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	for _, stored := range everythingStored(r) {

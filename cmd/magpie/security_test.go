@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -264,14 +265,17 @@ func TestAnotherChatsThingsAreNotFound(t *testing.T) {
 // The program's own secrets are in no card, log, database, argument or environment of the agent, though the agent has come
 // to know one and says it, in pieces, and a tool prints it.
 func TestSecretsStayInside(t *testing.T) {
-	const known = "canary-known-0123456789"
-	r := newRig(t, func(c *config) {
+	// The app's is no number: the first characters of one, or all in hexadecimal, may be those of any id.
+	const known, appSecret = "canary-known-0123456789", "Xw7qPzKnVtRjLmGyHsTbQxWcZkNrJpVd"
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{AppSecret: appSecret}, func(c *config) {
 		c.Memory.EmbeddingsKey = "canary-embed-0123456789"
 		c.Claude.AllowedTools = []string{"Bash"}
 		c.Claude.Environ = append(c.Claude.Environ, "MAGPIE_FEISHU_APP_SECRET="+known, "SOME_DSN_PASSWORD=canary-dsn-0123456789", "AWS_SECRET_ACCESS_KEY=canary-aws-0123456789")
 		c.Log.secrets = redact.NewKnown(c.secrets())
 	})
-	appSecret := r.cfg.Feishu.AppSecret
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
 	hold := make(chan struct{})
 	r.model.Script(
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Tool("Bash", map[string]any{"command": "echo " + known + "; env; tr '\\0' ' ' </proc/$PPID/cmdline", "description": "show " + appSecret})}},
@@ -344,12 +348,17 @@ func (r *rig) inDataFolder(secrets []string) {
 	}))
 }
 
+// atNoon makes it noon, so that the day does not end while a test counts what was spent on it.
+func atNoon(c *config) {
+	c.Context.TimeZone = fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12) // its sign says how far Greenwich is ahead
+}
+
 // The limit of an answer ends it with a number, and the limit of a day refuses the next; both are seen in /cost and by admins.
 func TestBudgetsEndToEnd(t *testing.T) {
 	r := newRig(t, func(c *config) {
 		c.Claude.AllowedTools = []string{"Bash"}
 		c.Budget = bridge.Budget{TurnUSD: 0.15, UserDayUSD: 0.2}
-	})
+	}, atNoon)
 	again := modelsim.Tool("Bash", map[string]any{"command": "true", "description": "again"})
 	r.model.Script(modelsim.Rule{Times: 20, Steps: []modelsim.Step{modelsim.Usage(60_000), again}})
 	if got := r.ask("一直做"); !strings.Contains(got, "$0.15") {
@@ -499,7 +508,7 @@ func TestLimitsOfADayEndToEnd(t *testing.T) {
 		"tokens of a chat": {bridge.Budget{ChatDayTokens: 50_000}, true, "这个聊天今天的额度用完了：已用 60.0k tokens，每日上限 50.0k tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(c *config) { c.Budget = tc.limits })
+			r := newRig(t, func(c *config) { c.Budget = tc.limits }, atNoon)
 			red := r.sim.AddUser("小红")
 			group := r.sim.Group("测试群", r.user, red)
 			in := func(chatID string, who feishusim.User, text string) string {

@@ -107,6 +107,14 @@ func (t *terminal) answer(question, line string) {
 	t.enter(line)
 }
 
+// secret waits for a question whose answer is not shown, and answers it. The question is there before the terminal is silent.
+func (t *terminal) secret(question, line string) {
+	t.Helper()
+	t.await(question)
+	t.until("echo to be off", func() bool { return !t.echoes() })
+	t.enter(line)
+}
+
 // exit waits for the program's end and gives its exit code.
 func (t *terminal) exit() int {
 	t.Helper()
@@ -324,11 +332,11 @@ func TestSetupWithAnAppThatIsThere(t *testing.T) {
 	term.await("会创建它")
 	term.answer("编号 [1]: ", "2")
 	term.answer("App ID: ", n.sim.AppID())
-	term.answer("App Secret（不显示）: ", "wrong-canary")
+	term.secret("App Secret（不显示）: ", "wrong-canary")
 	term.await("fail  平台：应用被拒绝")
 	term.answer("仍然写下配置吗？", "")
 	term.answer("App ID: ", n.sim.AppID())
-	term.answer("App Secret（不显示）: ", n.sim.AppSecret())
+	term.secret("App Secret（不显示）: ", n.sim.AppSecret())
 	for _, want := range []string{"warn  应用权限：缺少 im:resource, cardkit:card:write - 在 " + n.sim.URL() + "/app/" + n.sim.AppID() + "/auth?",
 		"/version", "warn  事件和回调：缺少 card.action.trigger", "/event", "magpie doctor", "已写入", "magpie serve --config"} {
 		term.await(want)

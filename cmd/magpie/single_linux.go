@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +19,9 @@ func holdApp(appID string) (io.Closer, error) {
 	sum := sha256.Sum256([]byte(appID))
 	name := fmt.Sprintf("@magpie-app-%x", sum[:8])
 	ln, err := net.Listen("unix", name)
+	for began := time.Now(); errors.Is(err, syscall.EADDRINUSE) && time.Since(began) < leftover; ln, err = net.Listen("unix", name) {
+		time.Sleep(leftover / 100)
+	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("another program on this machine serves the app %s already%s: stop it first, they would take each other's messages", appID, holderOf(name))
 	} else if err != nil {
@@ -25,6 +29,10 @@ func holdApp(appID string) (io.Closer, error) {
 	}
 	return ln, nil
 }
+
+// leftover is how long the socket of a program that has given it up may stay: every child that it was just starting has a
+// copy, until its exec is through.
+const leftover = 2 * time.Second
 
 // holderOf says who holds a socket, as far as the system tells.
 func holderOf(name string) string {

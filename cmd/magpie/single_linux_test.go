@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -23,4 +26,27 @@ func TestOneProgramServesAnApp(t *testing.T) {
 	again, err := holdApp(app)
 	must(t, err)
 	must(t, again.Close())
+}
+
+// A program that starts the next one at once, as a restart does, finds the app free, whatever processes it starts meanwhile.
+func TestAnAppIsFreeWhenItsHoldIsClosed(t *testing.T) {
+	app := "cli_" + uuid.NewString()
+	ctx, cancel := context.WithCancel(t.Context())
+	var starters sync.WaitGroup
+	defer starters.Wait()
+	defer cancel()
+	for range 4 {
+		starters.Go(func() {
+			for ctx.Err() == nil {
+				_ = exec.Command("true").Run() // up to its exec a child holds all that its parent has open
+			}
+		})
+	}
+	for n := range 2000 {
+		hold, err := holdApp(app)
+		if err != nil {
+			t.Fatalf("after %d times: %v", n, err)
+		}
+		must(t, hold.Close())
+	}
 }

@@ -41,15 +41,13 @@ func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 	id := s.sim.Say(s.chat, s.user, "等一下")
 	s.until("the tool", func() bool {
 		pids, _ := os.ReadFile(mark)
-		return bytes.Count(pids, []byte("\n")) == 2 && strings.Contains(s.transcript(), "开始")
+		// What is on its way to another program has no environment for a moment.
+		return bytes.Count(pids, []byte("\n")) == 2 && strings.Contains(s.transcript(), "开始") && len(s.agents()) >= 3
 	})
-	if n := len(s.agents()); n < 3 {
-		t.Fatalf("only %d processes work", n)
-	}
 	s.kill()
 	began := time.Now()
 	s.run()
-	s.alone(2 * busy)
+	s.alone(patience) // by themselves the tools would work for five minutes
 	t.Logf("all gone %v after the restart", time.Since(began))
 	s.connected()
 	if got := said(s.answer(s.chat, id)); !strings.Contains(got, "开始") || !strings.Contains(got, "中断") {
@@ -62,23 +60,24 @@ func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 // The service is asked to end in the middle of an answer, as systemd and pm2 ask.
 func TestATerminatedServiceTellsAndGoesOn(t *testing.T) {
 	t.Parallel()
-	s := newService(t, feishusim.Config{})
+	s := newService(t, feishusim.Config{}, unhurried)
 	s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("另外一半")}})
 	s.run()
 	s.connected()
 	id := s.sim.Say(s.chat, s.user, "说点什么")
 	s.until("text", func() bool { return strings.Contains(s.transcript(), "说到一半") })
-	if took := s.terminate(); took > s.cfg.Shutdown.Duration+busy {
+	took := s.terminate()
+	if took > s.cfg.Shutdown.Duration+busy {
 		t.Errorf("the stop took %v", took)
 	}
-	s.alone(busy)
-	card := replies(s.sim.View(), s.chat, id)[0]
-	if !strings.Contains(card.Text(), "中断") || card.Last().Streaming {
+	s.alone(patience)
+	if card := replies(s.sim.View(), s.chat, id)[0]; !s.cut(took) && (!strings.Contains(card.Text(), "中断") || card.Last().Streaming) {
 		t.Errorf("after the stop the card says %q", card.Text())
 	}
 	s.run()
 	s.connected()
+	card := s.answer(s.chat, id)
 	s.press(card, doContinue)
 	s.until("the rest", func() bool {
 		list := replies(s.sim.View(), s.chat, id)
@@ -105,7 +104,9 @@ func TestAStopOutlivesTheProgram(t *testing.T) {
 				return len(list) == 1 && running(list[0])
 			})
 			if how == "button" {
-				s.press(replies(s.sim.View(), s.chat, id)[0], "stop")
+				if got := s.press(replies(s.sim.View(), s.chat, id)[0], "stop"); !strings.Contains(got, "正在停止") { // it takes long to store it
+					s.until("the stop to be stored", func() bool { return s.count(`SELECT COUNT(*) FROM turns WHERE stopped OR state = 'cancelled'`) == 1 })
+				}
 			} else {
 				s.answer(s.chat, s.sim.Say(s.chat, s.user, "/停止"))
 			}
@@ -249,7 +250,7 @@ func unacked(v *feishusim.View, ids []string) int {
 func TestAThousandFaults(t *testing.T) {
 	const turns, faults, people = 60, 1000, 8
 	t.Parallel()
-	r := makeRig(t, feishusim.Config{PingInterval: time.Second, Redeliver: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}},
+	r := makeRig(t, feishusim.Config{AckTimeout: 3 * time.Second, PingInterval: time.Second, Redeliver: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}},
 		func(c *config) { c.Claude.MaxProcesses, c.Feishu.Rest, c.Feishu.NameWait = people, time.Second, 0 })
 	r.start()
 	t.Cleanup(func() {
@@ -352,6 +353,10 @@ func TestAStopEndsInTimeWhenThePlatformHangs(t *testing.T) {
 	}
 }
 
+// retold are the waits of a platform that soon tells again what was not taken, and does not give up before a slow machine has
+// made room for it.
+var retold = []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second}
+
 // The disk is full for a while: what cannot be stored is not acknowledged, so it comes again and is answered then.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
@@ -360,7 +365,7 @@ func TestAFullDisk(t *testing.T) {
 		t.Skipf("no small disk can be made here: %v", err)
 	}
 	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
-	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time.Second}},
+	r := makeRig(t, feishusim.Config{Redeliver: retold},
 		func(c *config) { c.DB.URL = "sqlite://" + filepath.Join(dir, "magpie.db") })
 	r.start()
 	t.Cleanup(func() { r.stop(); r.clean() })
@@ -396,7 +401,7 @@ func TestAFullDisk(t *testing.T) {
 // Another process keeps the database locked for a while: nothing is lost, nothing comes twice.
 func TestALockedDatabase(t *testing.T) {
 	t.Parallel()
-	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}})
+	r := makeRig(t, feishusim.Config{Redeliver: retold})
 	r.start()
 	t.Cleanup(func() { r.stop(); r.clean() })
 	r.ask("我叫小明")
@@ -414,7 +419,7 @@ func TestALockedDatabase(t *testing.T) {
 // lockDatabase holds the database's lock for so long; free is closed then.
 func lockDatabase(t *testing.T, path string, d time.Duration) (free <-chan struct{}) {
 	t.Helper()
-	raw, err := sql.Open("sqlite3", path+"?_busy_timeout=5000")
+	raw, err := sql.Open("sqlite3", path+"?_busy_timeout=60000")
 	must(t, err)
 	conn, err := raw.Conn(t.Context())
 	must(t, err)

@@ -101,8 +101,8 @@ func startSim(t testing.TB) *feishusim.Server {
 // notifySocket stands for systemd.
 type notifySocket struct {
 	testing.TB
-	conn *net.UnixConn
-	path string
+	path  string
+	heard <-chan string
 }
 
 func listenNotify(t testing.TB) *notifySocket {
@@ -113,22 +113,33 @@ func listenNotify(t testing.TB) *notifySocket {
 	path := filepath.Join(dir, "s")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	must(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	return &notifySocket{t, conn, path}
+	heard, read := make(chan string, 10_000), make(chan struct{})
+	go func() { // all the time: who writes waits when some ten messages have not been read
+		defer close(read)
+		for buf := make([]byte, 4096); ; {
+			n, err := conn.Read(buf)
+			if err != nil {
+				return
+			}
+			heard <- string(buf[:n])
+		}
+	}()
+	t.Cleanup(func() { _ = conn.Close(); <-read })
+	return &notifySocket{t, path, heard}
 }
 
-// await reads messages until one holds want, and returns it.
+// await takes messages until one holds want, and returns it.
 func (n *notifySocket) await(want string) string {
 	n.Helper()
-	must(n, n.conn.SetReadDeadline(time.Now().Add(patience)))
 	var heard []string
-	for buf := make([]byte, 4096); ; {
-		got, err := n.conn.Read(buf)
-		if err != nil {
-			n.Fatalf("waiting for %q, heard %q: %v", want, heard, err)
-		}
-		if heard = append(heard, string(buf[:got])); strings.Contains(heard[len(heard)-1], want) {
-			return heard[len(heard)-1]
+	for late := time.After(patience); ; {
+		select {
+		case got := <-n.heard:
+			if heard = append(heard, got); strings.Contains(got, want) {
+				return got
+			}
+		case <-late:
+			n.Fatalf("waiting for %q, heard %q", want, heard)
 		}
 	}
 }
@@ -186,6 +197,8 @@ func fakeSystemdIn(t testing.TB, dir string) *fakeSystemd {
 func (f *fakeSystemd) systemctl(script string) {
 	f.Helper()
 	text := "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'systemd 257 (257.9-1)'; exit; fi\n" + script + "\n"
+	syscall.ForkLock.RLock() // a program that a child of ours still has open for writing cannot be run
+	defer syscall.ForkLock.RUnlock()
 	must(f, os.WriteFile(filepath.Join(f.dir, "bin/systemctl"), []byte(text), 0o755))
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -132,10 +131,10 @@ func TestATurnInTheSandbox(t *testing.T) {
 	more := fmt.Sprintf("admins = [%q]\n[claude.env]\nANTHROPIC_BASE_URL = %q\nANTHROPIC_API_KEY = \"sk-test-dummy\"\n", user.OpenID, model.URL())
 	dir := outsideTmp(t)
 	writeService(t, dir, sim, more)
-	copyFile(t, binary(t), filepath.Join(dir, "magpie"))
+	copyProgram(t, binary(t), filepath.Join(dir, "magpie"))
 	cli := claudetest.Command(t)
 	if strings.HasPrefix(cli, "/tmp/") { // which the sandbox hides
-		copyFile(t, cli, filepath.Join(dir, "claude"))
+		copyProgram(t, cli, filepath.Join(dir, "claude"))
 		cli = filepath.Join(dir, "claude")
 	}
 	for _, name := range []string{"data", "project", "home/.claude"} {
@@ -173,15 +172,10 @@ func outsideTmp(t *testing.T) string {
 	return dir
 }
 
-// copyFile copies a program.
-func copyFile(t *testing.T, source, path string) {
+// copyProgram copies a program. It is not written here: one that a child of ours still has open for writing cannot be run.
+func copyProgram(t *testing.T, source, path string) {
 	t.Helper()
-	from, err := os.Open(source)
-	must(t, err)
-	defer from.Close() //nolint:errcheck // only read
-	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
-	must(t, err)
-	_, err = io.Copy(to, from)
-	must(t, err)
-	must(t, to.Close())
+	if out, err := exec.CommandContext(t.Context(), "cp", source, path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 }

@@ -156,6 +156,50 @@ func TestWithoutATokenThereIsNothing(t *testing.T) {
 	}
 }
 
+// On a machine that stands still for some seconds the tools are late. The CLI waits for them, and asks the model when it has them.
+func TestTheCLIWaitsForItsTools(t *testing.T) {
+	t.Parallel()
+	model, err := modelsim.Start(modelsim.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = model.Close() })
+	s, err := agenttools.Listen(zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	time.AfterFunc(12*time.Second, func() { done <- s.Serve(serving) }) // by itself the CLI waits for five, from its own start on
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	cfg := claudetest.Config(t, model.URL())
+	pool := claude.NewPool(cfg)
+	t.Cleanup(pool.Close)
+	g := s.Grant(here, where())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	p, err := pool.Acquire(ctx, "owner", claude.Spec{Session: uuid.NewString(), Dir: cfg.Project, Mode: "default", Tools: func() claude.Tools {
+		return claude.Tools{Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Release("owner", p)
+	for _, err := range p.Run(ctx, uuid.NewString(), "hello") {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked := model.Requests(); len(asked) != 1 || !asked[0].HasTool("mcp__magpie__where") {
+		t.Errorf("the model was asked %d times, or without the tools", len(asked))
+	}
+}
+
 // The real CLI uses the tools without asking, past a proxy that does not work; the token is in no argument, and is worth nothing
 // after the process.
 func TestTheCLIUsesTheTools(t *testing.T) {
@@ -179,7 +223,7 @@ func TestTheCLIUsesTheTools(t *testing.T) {
 		grants = append(grants, g)
 		return claude.Tools{Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke}
 	}}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	ask := func(prompt string) (said string) {
 		p, err := pool.Acquire(ctx, "owner", spec)

@@ -143,7 +143,8 @@ func TestAQuestionGivesItsPlaceToATurn(t *testing.T) {
 	if got := <-asked; got.err != nil || got.reply.Text != "done" {
 		t.Errorf("the question: %+v", got)
 	}
-	if list := r.model.Requests(); len(list) != 3 || !list[0].Cancelled || isAsked(&list[1]) || !isAsked(&list[2]) {
+	r.awaitModel("the end of the first call", func(list []modelsim.Request) bool { return list[0].Cancelled })
+	if list := r.model.Requests(); len(list) != 3 || isAsked(&list[1]) || !isAsked(&list[2]) {
 		t.Errorf("%d requests", len(list))
 	}
 }

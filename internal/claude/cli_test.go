@@ -35,6 +35,7 @@ func newRig(t *testing.T, change ...func(*claude.Config)) *rig {
 	}
 	t.Cleanup(func() { _ = model.Close() })
 	cfg := claudetest.Config(t, model.URL())
+	cfg.Grace = 20 * time.Second // an agent that obeys does so, however busy the machine is
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -335,11 +336,11 @@ func TestATurnHasALimit(t *testing.T) {
 // While a tool runs, silence is no sign of trouble.
 func TestASlowToolIsNotSilence(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) {
-		c.Silence.Duration = 15 * time.Second // the start of the CLI is silent too
+		c.Silence.Duration = 25 * time.Second // the start of the CLI is silent too
 		c.AllowedTools = []string{"Bash"}
 	})
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-		modelsim.Tool("Bash", map[string]any{"command": "sleep 17", "description": "sleep"}),
+		modelsim.Tool("Bash", map[string]any{"command": "sleep 27", "description": "sleep"}),
 	}})
 	if a := r.turn(t.Context(), "a", fresh(), "go"); a.err != nil || a.result.Failure != "" {
 		t.Errorf("%+v %v", a.result, a.err)

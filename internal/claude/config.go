@@ -44,6 +44,9 @@ type Config struct {
 	Instance string `toml:"-" env:"-"`
 	// Environ is the environment from which the allow list picks, as "NAME=value". The caller supplies it.
 	Environ []string `toml:"-" env:"-"`
+	// Grace is how long an agent that is told to stop its turn may take for each step; 0 is the usual. Tests on a busy machine
+	// are more patient.
+	Grace time.Duration `toml:"-" env:"-"`
 	// State is the folder for what only agents need. The caller supplies it.
 	State string `toml:"-" env:"-"`
 }

@@ -296,6 +296,7 @@ func TestASweepSparesOtherUsers(t *testing.T) {
 // its session; and the dead are buried.
 func TestAClosedPoolLeavesNothingBehind(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pids")
+	must(t, os.WriteFile(file, nil, 0o600)) // there to be counted in before the first has begun
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	hidden := "env -i setsid sh -c 'echo $$ >> " + file + "; exec sleep 300' >/dev/null 2>&1"
 	r.model.Script(tool(leaves(file)+"; ("+hidden+" &); true"), modelsim.Rule{Times: 1, Steps: []modelsim.Step{
@@ -318,8 +319,8 @@ func TestAClosedPoolLeavesNothingBehind(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	if left := childrenOf(p.Process.Pid); len(left) > 0 {
-		t.Errorf("the program still has the children %v", left)
+	if err := poll(t.Context(), "the burial of the last child", func() bool { return len(childrenOf(p.Process.Pid)) == 0 }); err != nil {
+		t.Errorf("%v: %v", err, childrenOf(p.Process.Pid))
 	}
 	if err := p.input.Close(); err != nil {
 		t.Fatal(err)

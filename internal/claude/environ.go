@@ -24,6 +24,9 @@ var imposed = map[string]string{
 	"CLAUDE_CODE_DISABLE_CRON":             "1",
 	"CLAUDE_CODE_MAX_RETRIES":              "4", // the default of 10 keeps a user waiting for three minutes
 	"DISABLE_AUTOUPDATER":                  "1",
+	// For so many milliseconds it waits for its tools before it asks the model. The bridge's own are always there, on a busy
+	// machine not within the default of five seconds; an agent without them would say that it has none.
+	"MCP_CONNECT_TIMEOUT_MS": "30000",
 }
 
 // environment is that of a process, as "NAME=value".

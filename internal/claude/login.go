@@ -138,7 +138,9 @@ func (l *login) talk(ctx context.Context) error {
 		select {
 		case text, ok := <-shown:
 			if !ok {
-				shown = nil
+				if shown = nil; exited == nil {
+					return l.judge()
+				}
 				continue
 			}
 			if l.look(text); l.linked {
@@ -150,7 +152,9 @@ func (l *login) talk(ctx context.Context) error {
 			}
 			l.paste(code)
 		case <-exited:
-			exited, last = nil, time.After(lastWords)
+			if exited, last = nil, time.After(lastWords); shown == nil {
+				return l.judge()
+			}
 		case <-last:
 			return l.judge()
 		case <-ctx.Done():
@@ -159,8 +163,8 @@ func (l *login) talk(ctx context.Context) error {
 	}
 }
 
-// lastWords is how long the screen is looked at after the CLI has ended.
-const lastWords = 100 * time.Millisecond
+// lastWords is how long the screen is looked at after the CLI has ended, when something that it has left behind keeps it on.
+const lastWords = 2 * time.Second
 
 var (
 	linkLine = regexp.MustCompile(`https://[^\s\x1b]+[\s\x1b]`)

@@ -250,7 +250,7 @@ func TestWhatTheModesAsk(t *testing.T) {
 func TestATurnThatAsksGivesItsPlaceAway(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.MaxProcesses = 1 })
 	r.calls(bash("touch a"), modelsim.Text("one"), modelsim.Text("two"))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	spec := claude.Spec{Session: uuid.NewString(), Dir: r.cfg.Project, Mode: "default"}
 	p, err := r.pool.Acquire(ctx, "a", spec)
@@ -280,7 +280,10 @@ func TestATurnThatAsksGivesItsPlaceAway(t *testing.T) {
 	if c := r.turn(ctx, "c", fresh(), "数到 3"); c.err != nil || c.text() != "1 2 3" { // neither more nor fewer places than before
 		t.Errorf("afterwards: %q, %v", c.text(), c.err)
 	}
-	if s := r.pool.Stats(); s.Running+s.Idle > 1 || s.Resting != 0 {
-		t.Errorf("afterwards: %+v", s)
+	if err := poll(t.Context(), "one place in use", func() bool {
+		s := r.pool.Stats()
+		return s.Running+s.Idle == 1 && s.Resting == 0
+	}); err != nil {
+		t.Errorf("%v: %+v", err, r.pool.Stats())
 	}
 }

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -169,7 +170,7 @@ func (r *run) settle(e Result) Result {
 	return e
 }
 
-// How long each step of stopping may take.
+// How long each step of stopping may take, if nothing else is configured.
 const (
 	grace = 2 * time.Second
 	hurry = 700 * time.Millisecond // when the program ends: three steps in less than three seconds
@@ -199,7 +200,7 @@ func (s *stopper) patience() time.Duration {
 	if errors.Is(s.cause, context.Canceled) {
 		return hurry
 	}
-	return grace
+	return cmp.Or(s.p.limits.Grace, grace)
 }
 
 func (s *stopper) look() { s.left = append(s.left, s.p.family()...) }

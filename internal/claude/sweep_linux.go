@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// How long a sweep lets the CLIs end by themselves, and how long it takes at most.
+// How long a sweep lets the CLIs end by themselves, and then waits for the end of what it has killed. Both are counted in looks:
+// while the machine stands still nobody can end.
 const (
 	sweepGrace = 2 * time.Second
-	sweepLimit = 5 * time.Second
+	sweepLimit = 3 * time.Second
 	sweepTick  = 20 * time.Millisecond
 )
 
@@ -31,24 +32,26 @@ func Sweep(ctx context.Context, instance string, users ...uint32) (killed int, e
 	if instance == "" {
 		return 0, errors.New("sweep: no instance")
 	}
-	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
-	defer cancel()
 	s := sweeper{prefix: markName + "=" + instance + "/", users: append(users, uint32(os.Geteuid())), known: map[identity]bool{}, led: map[int]bool{}}
 	s.look()
 	signalAll(s.agents(), syscall.SIGTERM)
-	for began := time.Now(); len(s.agents()) > 0 && time.Since(began) < sweepGrace && pause(ctx, sweepTick); {
+	for range sweepGrace / sweepTick {
+		if len(s.agents()) == 0 || !pause(ctx, sweepTick) {
+			break
+		}
 		s.look()
 	}
-	for {
+	for range sweepLimit / sweepTick {
 		s.look()
 		if len(s.alive) == 0 {
 			return len(s.known), nil
 		}
 		killAll(s.alive)
 		if !pause(ctx, sweepTick) {
-			return len(s.known), fmt.Errorf("sweep: %d processes do not end: %w", len(s.alive), ctx.Err())
+			break
 		}
 	}
+	return len(s.known), errors.Join(fmt.Errorf("sweep: %d processes do not end", len(s.alive)), ctx.Err())
 }
 
 // pause reports false when ctx ended first.

@@ -53,6 +53,7 @@ func TestCardGrowsInThePageAndStaysText(t *testing.T) {
 
 	b := consoletest.Browse(t, s.url)
 	b.Until(`document.querySelector('#chat-1[aria-current=true]') && document.querySelector('#bridge[data-state=up]')`)
+	keepToasts(b)
 	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "写一篇长文\r"))
 	b.Until(`document.querySelector('.message.mine .bubble').textContent === '写一篇长文'`)
 	b.Until(`document.querySelector('.card .body .cursor')`)
@@ -71,7 +72,7 @@ func TestCardGrowsInThePageAndStaysText(t *testing.T) {
 	}
 	checkMarkdown(t, b)
 	b.Do(chromedp.Click(chromedp.CSS(`.card button[data-do="stop"]`)))
-	b.Until(`document.querySelector('#toast.shown').textContent.startsWith('stop ou_')`)
+	b.Until(`toasts.some(t => t.startsWith('success stop ou_'))`)
 
 	close(texts)
 	b.Until(`!document.querySelector('.card.live') && document.querySelector('.card button[data-do="again"]')`)
@@ -109,6 +110,14 @@ func TestAClickOutlivesARepaint(t *testing.T) {
 		b.Until(`document.querySelector('` + strings.Fields(part)[0] + `[aria-current=true]')`)
 	}
 	b.RefuteComplaints()
+}
+
+// keepToasts keeps what the page shows for a few seconds, in which the test may not look, as "kind text".
+func keepToasts(b *consoletest.Browser) {
+	b.Eval(`(window.toasts = [], new MutationObserver(() => {
+		const toast = document.querySelector('#toast.shown');
+		if (toast) toasts.push(toast.dataset.kind + ' ' + toast.textContent);
+	}).observe(document.querySelector('#toast'), { attributes: true, childList: true }))`)
 }
 
 func checkMarkdown(t *testing.T, b *consoletest.Browser) {
@@ -175,9 +184,9 @@ func checkForm(t *testing.T, b *consoletest.Browser, s *site, chat string) {
 	b.Do(chromedp.Click(chromedp.CSS("#chat-1")))
 	b.Until(`document.querySelector('.form [data-name="words"]')`)
 	b.Do(chromedp.Click(chromedp.CSS(`.form button[data-do="send"]`)))
-	b.Until(`document.querySelector('#toast.shown[data-kind=error]').textContent === 'The form is not complete'`)
+	b.Until(`toasts.includes('error The form is not complete')`)
 	b.Do(chromedp.SetValue(chromedp.CSS(`.form [data-name="one"]`), "b"), chromedp.Click(chromedp.CSS(`.form .choices input[value="a"]`)),
 		chromedp.SendKeys(chromedp.CSS(`.form [data-name="words"]`), "why"), chromedp.Click(chromedp.CSS(`.form button[data-do="send"]`)))
-	b.Until(`document.querySelector('#toast.shown').textContent.includes('map[many:[a] one:b words:why]')`)
+	b.Until(`toasts.some(t => t.includes('map[many:[a] one:b words:why]'))`)
 	b.Do(chromedp.Click(chromedp.CSS("#chat-4")))
 }

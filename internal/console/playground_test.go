@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,16 +16,16 @@ import (
 	"go.uber.org/goleak"
 
 	"magpie/internal/feishusim"
+	"magpie/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
 	// Every SDK ws client leaves its cache's clock behind.
-	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit),
-		goleak.IgnoreAnyFunction("github.com/larksuite/oapi-sdk-go/v3/cache.(*cron).start"))
+	leaktest.Main(m, goleak.IgnoreAnyFunction("github.com/larksuite/oapi-sdk-go/v3/cache.(*cron).start"))
 }
 
 // patience bounds every wait of these tests; nothing that works takes a part of it.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // site is a playground that is served, with a double of its own.
 type site struct {
@@ -39,7 +38,7 @@ type site struct {
 
 func serve(t *testing.T, cfg PlaygroundConfig) *site {
 	t.Helper()
-	sim, err := feishusim.Start(feishusim.Config{Redeliver: []time.Duration{}, Limits: feishusim.Limits{
+	sim, err := feishusim.Start(feishusim.Config{AckTimeout: patience, Redeliver: []time.Duration{}, Limits: feishusim.Limits{
 		AppPerSecond: -1, AppPerMinute: -1, ChatPerSecond: -1, MessagePerSecond: -1, CardPerSecond: -1}})
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ const Batch = 64
 
 // Bounds of one call.
 const (
-	callLimit  = 2 * time.Second
+	callLimit  = 2 * time.Second // if nothing else is configured
 	mostDims   = 4096
 	mostHead   = 64 << 10      // bytes of an answer beside the vectors
 	mostVector = mostDims * 32 // bytes of a vector as JSON
@@ -45,6 +45,8 @@ type Config struct {
 	Model string
 	Key   string // sent as a bearer token; empty = none
 
+	// Limit bounds one call; 0 is two seconds. Tests on a busy machine are more patient.
+	Limit time.Duration
 	// Transport makes the calls; nil = the network.
 	Transport http.RoundTripper
 }
@@ -77,7 +79,7 @@ func New(c Config) *Client {
 	return &Client{
 		cfg: c,
 		http: &http.Client{
-			Transport: c.Transport, Timeout: callLimit,
+			Transport: c.Transport, Timeout: cmp.Or(c.Limit, callLimit),
 			// Texts and key are for the configured address only.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -99,7 +101,7 @@ func (c *Client) Model() string { return c.cfg.Model }
 // Dim is the length of the endpoint's vectors; 0 while that is not known.
 func (c *Client) Dim() int { return int(c.dim.Load()) }
 
-// Embed gives the vectors of texts, [Batch] at most, in their order. It takes two seconds at most, and fails at once while the
+// Embed gives the vectors of texts, [Batch] at most, in their order. It takes [Config.Limit] at most, and fails at once while the
 // endpoint is known not to answer. Its errors hold neither texts nor the key, and of the address no more than the host.
 func (c *Client) Embed(ctx context.Context, texts []string) ([]Vector, error) {
 	list, err := c.breaker.Execute(func() ([]Vector, error) { return c.call(ctx, texts) })

@@ -21,7 +21,7 @@ import (
 func client(t *testing.T, alike ...[]string) (*embed.Client, *embedtest.Endpoint) {
 	t.Helper()
 	e, url := embedtest.Start(t, alike...)
-	c := embed.New(embed.Config{URL: url, Model: embedtest.Model, Key: embedtest.Key})
+	c := embed.New(embed.Config{URL: url, Model: embedtest.Model, Key: embedtest.Key, Limit: time.Minute})
 	t.Cleanup(c.Close)
 	return c, e
 }

@@ -89,7 +89,7 @@ func TestEventWaitsForAConnection(t *testing.T) {
 		t.Fatalf("deliveries %+v", ds)
 	}
 
-	cfg.Redeliver = slices.Repeat([]time.Duration{50 * time.Millisecond}, 200)
+	cfg.Redeliver = slices.Repeat([]time.Duration{50 * time.Millisecond}, 2000) // more than it takes to connect
 	s = start(t, cfg)
 	s.Say(s.PrivateChat(s.AddUser("Tom")), s.Users()[0], "later")
 	d, in := receiver(nil)

@@ -42,14 +42,14 @@ func (w *world) setStreaming(e *entity, on bool, ttl time.Duration) {
 // streamingTimeout closes streaming mode by itself (doc: cardkit-v1/streaming-updates-openapi-overview).
 func (w *world) streamingTimeout(e *entity) {
 	w.mu.Lock()
-	was, seen := e.streaming, e.message != nil
-	if was {
-		e.streaming, e.timedOut = false, true
-		mergeJSON(e.root, map[string]any{"config": map[string]any{"streaming_mode": false}})
-		e.show("streaming_timeout")
+	defer w.mu.Unlock()
+	if !e.streaming {
+		return
 	}
-	w.mu.Unlock()
-	if was && seen { // the answer to its creation may have been lost
+	e.streaming, e.timedOut = false, true
+	mergeJSON(e.root, map[string]any{"config": map[string]any{"streaming_mode": false}})
+	e.show("streaming_timeout")
+	if e.message != nil { // else the answer to its creation may have been lost
 		w.rec.violate(RuleStreamingOn, 0, "card %s was left in streaming mode", e.id)
 	}
 }

@@ -186,7 +186,7 @@ func (g *gateway) admit(w http.ResponseWriter, q *request, rt route) reply {
 		quota{family + " 1m", g.limits.AppPerMinute, time.Minute})
 	if !ok {
 		rep := refused(refuse(RuleRate, codeTooFrequent, "request trigger frequency limit"))
-		rep.header.Set(headerRateReset, fmt.Sprint(int(wait/time.Second)+1))
+		rep.header.Set(headerRateReset, fmt.Sprint(int((wait+time.Second-1)/time.Second)))
 		rep.header.Set("x-ogw-ratelimit-limit", fmt.Sprint(g.limits.AppPerSecond))
 		return rep
 	}

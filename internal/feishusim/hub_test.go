@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -176,7 +177,7 @@ func TestClientComesBackAfterADrop(t *testing.T) {
 			d, in := receiver(nil)
 			listen(t, s, d)
 			s.DropConnections(reset)
-			await(t, s, "drop", func(v *View) bool { return len(callsOf(s, pathEndpoint)) == 2 && v.Connections() == 1 })
+			await(t, s, "drop", func(v *View) bool { return len(callsOf(s, pathEndpoint)) >= 2 && v.Connections() == 1 })
 			tom := s.AddUser("Tom")
 			s.Say(s.PrivateChat(tom), tom, "still there?")
 			in.next(t, 1)
@@ -195,19 +196,20 @@ func callsOf(s *Server, path string) []Call {
 }
 
 func TestFrozenConnectionsAreSilent(t *testing.T) {
-	cfg := Config{AckTimeout: 300 * time.Millisecond, Redeliver: []time.Duration{20 * time.Millisecond, time.Millisecond}}
-	s := start(t, cfg)
+	s := start(t, Config{AckTimeout: 300 * time.Millisecond, Redeliver: slices.Repeat([]time.Duration{20 * time.Millisecond}, 1000)})
 	d, in := receiver(nil)
 	listen(t, s, d)
 	s.Freeze(true)
 	tom := s.AddUser("Tom")
 	s.Say(s.PrivateChat(tom), tom, "lost for now")
-	await(t, s, "timeout", func(v *View) bool { return v.Deliveries()[0].Failure == "timeout" })
+	await(t, s, "a second delivery", func(v *View) bool { return len(v.Deliveries()) > 1 })
+	refuteViolations(t, s) // nobody is to blame for the first
 	s.Freeze(false)
 	in.next(t, 1)
-	await(t, s, "ack", func(v *View) bool { ds := v.Deliveries(); return ds[len(ds)-1].AckCode == 200 })
-	if first := s.Deliveries()[0]; !first.AckedAt.IsZero() {
+	await(t, s, "ack", func(v *View) bool {
+		return slices.ContainsFunc(v.Deliveries(), func(d Delivery) bool { return d.AckCode == 200 })
+	})
+	if first := s.Deliveries()[0]; first.Failure != "timeout" || !first.AckedAt.IsZero() {
 		t.Errorf("a frozen delivery was acked: %+v", first)
 	}
-	refuteViolations(t, s)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,8 +57,7 @@ func TestEditingTellsOfTheNewText(t *testing.T) {
 	id := s.Say(s.Group("G", tom), tom, "one", Mention())
 	s.Edit(id, json.RawMessage(`{"text":"two"}`))
 	await(t, s, "the event of the edit", func(v *View) bool {
-		ds := v.Deliveries()
-		return len(ds) > 0 && ds[len(ds)-1].EventType == eventUpdated && ds[len(ds)-1].MessageID == id
+		return slices.ContainsFunc(v.Deliveries(), func(d Delivery) bool { return d.EventType == eventUpdated && d.MessageID == id })
 	})
 	if m, _ := s.Message(id); m.Text() != "@Magpie two" || !strings.Contains(m.Content, "@_user_1 two") {
 		t.Errorf("message %q %s", m.Text(), m.Content)

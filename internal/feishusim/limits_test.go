@@ -2,11 +2,15 @@ package feishusim
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-func TestRates(t *testing.T) {
-	s := start(t, Config{Limits: Limits{AppPerSecond: 6, AppPerMinute: -1, ChatPerSecond: 2, CardPerSecond: 3}})
+func TestRates(t *testing.T) { synctest.Test(t, testRates) }
+
+// testRates is for a second that does not pass while the machine is busy.
+func testRates(t *testing.T) {
+	s := start(t, Config{Pipe: NewPipe(), Limits: Limits{AppPerSecond: 6, AppPerMinute: -1, ChatPerSecond: 2, CardPerSecond: 3}})
 	c := newRest(t, s)
 	p := s.PrivateChat(s.AddUser("Tom"))
 	path := pathMessages + "?receive_id_type=chat_id"

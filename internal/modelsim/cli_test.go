@@ -72,7 +72,7 @@ type turn struct {
 // ask runs the CLI once with the prompt on its standard input.
 func (c *cli) ask(t *testing.T, prompt string, args ...string) turn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	args = append([]string{"-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"}, args...)
 	cmd := exec.CommandContext(ctx, c.path, args...)
@@ -238,7 +238,7 @@ func TestTheCLIIsStoppedAndGoesOn(t *testing.T) {
 	s := start(t, Rule{Times: 1, Steps: []Step{Text("好的，"), Hang()}})
 	c := newCLI(t, s)
 	session := uuid.NewString()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.path, "-p", "--session-id", session)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = c.project, c.env, 5*time.Second

@@ -29,7 +29,7 @@ func start(t *testing.T, rules ...Rule) *Server {
 // limited bounds everything that a test waits for.
 func limited(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	patience = 30 * time.Second // for one thing to appear on the page
-	life     = 3 * time.Minute  // of a browser
+	patience = time.Minute     // for one thing to appear on the page, and for the browser to start
+	life     = 5 * time.Minute // of a browser
 )
 
 // Browser is a page in a headless Chromium of its own.
@@ -42,7 +42,7 @@ func Browse(t *testing.T, url string) *Browser {
 		t.Fatal("no Chromium: run scripts/test")
 	}
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
-		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.WindowSize(1440, 900)}
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.WindowSize(1440, 900), chromedp.WSURLReadTimeout(patience)}
 	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
 		options = append(options, chromedp.Flag(flag, true))
 	}

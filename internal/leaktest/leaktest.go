@@ -1,0 +1,35 @@
+// Package leaktest ends the tests of a package with a look for goroutines that they have left behind.
+package leaktest
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// patience is how long what was told to end may take to do so. goleak alone waits for half a second, which is less than a
+// busy machine may need for a connection that was closed to be noticed at its other end.
+const patience = 30 * time.Second
+
+// Main runs the tests and exits, with an error if a goroutine is left that no option lets pass.
+func Main(m *testing.M, options ...goleak.Option) {
+	goleak.VerifyTestMain(patient{m, options}, options...)
+}
+
+// patient is the tests of a package, and the wait until nothing of them goes on.
+type patient struct {
+	*testing.M
+	options []goleak.Option
+}
+
+// Run implements goleak.TestingM.
+func (p patient) Run() int {
+	code := p.M.Run()
+	for deadline := time.Now().Add(patience); code == 0 && time.Now().Before(deadline); {
+		if goleak.Find(p.options...) == nil {
+			break
+		}
+	}
+	return code
+}
