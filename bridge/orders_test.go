@@ -302,7 +302,7 @@ func TestTheListOfSessions(t *testing.T) {
 			t.Errorf("%q is not in %q", want, o.card.Body)
 		}
 	}
-	l.bridge.lanes.enter(room)
+	l.until("the chat to be free", func() bool { return l.bridge.lanes.enter(room) })
 	_, stop := context.WithCancelCause(t.Context())
 	l.bridge.lanes.begin(room, 99, stop)
 	for _, p := range []func(context.Context, ordered) (order, error){resume, retry, passOn} {
