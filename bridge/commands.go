@@ -144,7 +144,7 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 	} else if err != nil {
 		return err
 	}
-	spoken := b.cfg.ordersIn(o.m.Text, c)
+	spoken := b.cfg.ordersIn(o.m.Text)
 	c.Lang = cmp.Or(string(spoken), c.Lang)
 	o.chat, o.lang = c, b.cfg.langOf(c)
 	what, err := p(ctx, o)
@@ -255,17 +255,4 @@ func (b *Bridge) pressed(ctx context.Context, p chat.Press) error {
 	}
 	m := chat.Incoming{Key: p.Key, Kind: c.Kind, ID: db.PressID(p.ID), Actor: p.Actor, Text: p.Action.ID, Time: time.Now(), ToBot: true}
 	return ordered{b: b, m: m, args: args, answers: p.Card}.obey(ctx, what)
-}
-
-// ordersIn is the language in which a chat speaks as far as a command tells: its name may be written in another.
-func (cfg Config) ordersIn(text string, c db.Chat) lang {
-	switch l := langOf(text); {
-	case cfg.Lang != "":
-		return lang(cfg.Lang)
-	case l == zh:
-		return zh
-	case c.Lang == "":
-		return lang(cfg.NewLang)
-	}
-	return ""
 }

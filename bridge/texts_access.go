@@ -74,7 +74,7 @@ var accessTexts = struct {
 	OnlyPrivate:  phrase{"这些内容只在与我的私聊里显示。", "This is only shown in a private chat with me."},
 	Nobody:       phrase{"无", "nobody"},
 	Nothing:      phrase{"无", "nothing"},
-	UsersHead:    phrase{"**用户**\n所有者：%s\n管理员：%s\n允许：%s\n禁止：%s\n在聊天里决定的：", "**Users**\nOwner: %s\nAdmins: %s\nAllowed: %s\nDenied: %s\nDecided in the chat:"},
+	UsersHead:    phrase{"**用户**\n所有者：%s\n管理员：%s\n允许：%s\n禁止：%s\n在聊天里决定的：%s", "**Users**\nOwner: %s\nAdmins: %s\nAllowed: %s\nDenied: %s\nDecided in the chat: %s"},
 	UsersUsage:   phrase{"用 /admin users allow ou_… 允许，/admin users revoke ou_… 撤销。", "Let somebody in with /admin users allow ou_…, take it back with /admin users revoke ou_…."},
 	StateAsked:   phrase{"等待决定", "waits"},
 	StateAllowed: phrase{"已允许", "allowed"},

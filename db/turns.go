@@ -80,8 +80,10 @@ const isOpen = ` AND state IN ('queued', 'running')`
 
 const queuedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued' AND stopped = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
 
-const lateTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late'
-	AND created_at >= ?3 ORDER BY id DESC LIMIT 1`
+// An edited question waits in a turn of its own: the offer to answer it speaks of that question only.
+const lateTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late' AND created_at >= ?3
+	AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND turn_id = turns.id AND turn_id > 0 AND message_id LIKE 'edit:%')
+	AND ?4 NOT LIKE 'edit:%' ORDER BY id DESC LIMIT 1`
 
 // together is how long after a late question another one belongs to it. Later the notice may be out of sight.
 const together = 10 * time.Minute
@@ -116,7 +118,7 @@ const shortly = 2 * time.Minute
 func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (int64, error) {
 	state, failure, waiting, of := Queued, "", queuedTurn, []any{m.Key.String(), m.Epoch}
 	if e.Held != nil {
-		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(ts.db.now().Add(-together)))
+		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(ts.db.now().Add(-together)), m.ID)
 	}
 	old, err := resolve(ctx, tx, m.Key, e.Continues, continued)
 	if err != nil {
