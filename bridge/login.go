@@ -190,7 +190,7 @@ func formWithoutCodes(filled map[string][]string) map[string][]string {
 func (ls *logins) take(m *chat.Incoming) (plan, bool) {
 	ls.mu.Lock()
 	t := ls.now
-	awaited := t != nil && t.asked && t.key == m.Key && t.who == m.Actor.ID && m.Unreadable == "" && !strings.HasPrefix(strings.TrimSpace(m.Text), "/")
+	awaited := t != nil && t.asked && t.key == m.Key && t.who == m.Actor.ID && m.Unreadable == "" && strings.IndexAny(strings.TrimSpace(m.Text), "/／") != 0
 	ls.mu.Unlock()
 	code := m.Text
 	switch {

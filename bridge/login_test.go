@@ -113,7 +113,7 @@ func TestALoginIsCancelled(t *testing.T) {
 	l, rec := newLogin(t, "")
 	l.say("om_1", "/login")
 	l.hears(rec, commandTexts.LoginLink)
-	l.say("om_2", "/login 取消")
+	l.say("om_2", "／登录 取消") // as Chinese keyboards write it
 	l.hears(rec, commandTexts.LoginCancelled)
 	l.until("the end of the login", func() bool { return !l.bridge.logins.going() })
 	l.say("om_3", "你好") // is talk again
