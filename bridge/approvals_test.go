@@ -181,13 +181,13 @@ func TestAnswersToQuestions(t *testing.T) {
 }
 
 func TestTheViewWaitsForPeople(t *testing.T) {
-	v := newView(7, en)
+	v, now := newView(7, en), time.Now() // that something takes long is shown as well
 	status := func(want string, events ...claude.Event) {
 		t.Helper()
 		for _, ev := range events {
-			v = v.apply(ev, time.Now())
+			v = v.apply(ev, now)
 		}
-		if got := v.card(time.Now()).Status; got != want {
+		if got := v.card(now).Status; got != want {
 			t.Errorf("status %q, want %q", got, want)
 		}
 	}
@@ -196,8 +196,8 @@ func TestTheViewWaitsForPeople(t *testing.T) {
 	status("Running Bash…", claude.ToolDenied{Name: "Read"})
 	status("Waiting for you…", claude.ToolAsk{ID: "c", Name: claude.QuestionTool})
 	status("Running Bash…", claude.ToolAskEnd{ID: "c"})
-	v = v.apply(claude.ToolAsk{ID: "d", Name: claude.PlanTool}, time.Now()).apply(claude.ToolDenied{Name: claude.PlanTool}, time.Now())
-	if got := v.card(time.Now()).Footer; !strings.Contains(got, "Read") || strings.Contains(got, claude.PlanTool) {
+	v = v.apply(claude.ToolAsk{ID: "d", Name: claude.PlanTool}, now).apply(claude.ToolDenied{Name: claude.PlanTool}, now)
+	if got := v.card(now).Footer; !strings.Contains(got, "Read") || strings.Contains(got, claude.PlanTool) {
 		t.Errorf("refused tools %q", got)
 	}
 }

@@ -22,12 +22,20 @@ func spend(t *testing.T, l db.Ledger, key chat.Key, user string, usd float64) {
 	}
 }
 
+// lasting lets what is booked count for as long as the test goes on: midnight may come meanwhile, and what is of an hour from
+// now counts before it and after it.
+func (l *line) lasting() {
+	l.Helper()
+	l.sql(`UPDATE ledger SET at = at + 3600000`)
+}
+
 // Each limit of a day holds by itself, for whom it is meant; who is refused is told with numbers, and when it ends.
 func TestALimitOfTheDay(t *testing.T) {
 	rec := &recorder{}
 	l := newLine(t, rec)
 	spend(t, l.bridge.purse.ledger, room, "ou_1", 1.25)
 	spend(t, l.bridge.purse.ledger, chat.FeishuChat("oc_9"), "ou_1", 0.5)
+	l.lasting()
 	for name, tc := range map[string]struct {
 		budget Budget
 		asked  []string
@@ -93,6 +101,7 @@ func TestWhatRunsCounts(t *testing.T) {
 	l := newLine(t, &recorder{})
 	p, no := l.bridge.purse, int64(0)
 	spend(t, p.ledger, room, "ou_1", 1)
+	l.lasting()
 	begin := func(key chat.Key, users ...string) error {
 		no++
 		claim := db.Claim{Turn: db.Turn{ID: no, Key: key}}
@@ -138,6 +147,7 @@ func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
 	l.until("a title", func() bool {
 		return l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'title' AND user_id = 'ou_1'`) == 1
 	})
+	l.lasting()
 	for _, limit := range []Budget{{UserDayTokens: 1}, {ChatDayTokens: 1}} {
 		l.bridge.SetBudget(limit)
 		began := l.pool.Stats().Started
@@ -187,6 +197,10 @@ func TestBudgetsSayWhatIsWrong(t *testing.T) {
 
 // The chart has a line for each part of the time in which something was spent, the longest bar for the most.
 func TestCostsAreShownByDay(t *testing.T) {
+	synctest.Test(t, costsByDay) // where no day ends
+}
+
+func costsByDay(t *testing.T) {
 	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + t.TempDir() + "/magpie.db"})
 	if err != nil {
 		t.Fatal(err)
@@ -197,14 +211,17 @@ func TestCostsAreShownByDay(t *testing.T) {
 	p.Store(&Budget{})
 	now := time.Now()
 	spend(t, p.ledger, room, "ou_1", 0.5)
-	spend(t, p.ledger, room, "ou_1", 0.25)
+	answer := db.Expense{Key: room, User: "ou_1", Purpose: "test", Turn: 1, Usage: db.Usage{Input: 1000, CostUSD: 0.25}}
+	if err := p.ledger.Book(t.Context(), answer); err != nil {
+		t.Fatal(err)
+	}
 	for name, label := range map[string]string{"": now.In(zone).Format("15") + ":00", "week": now.In(zone).Format("01-02"), "月": now.In(zone).Format("01-02")} {
 		s, ok := findStretch(name)
 		if !ok {
 			t.Fatalf("%q is not known", name)
 		}
 		got, err := p.report(t.Context(), room, s, zh)
-		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 2 次回答") || strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 2 {
+		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 1 次回答\n其中标题、摘要、记忆等：$0.50 · 1.0k tokens\n") || strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 3 {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 		if s.days > 1 && !strings.Contains(got, "`"+label+"`") {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"magpie/db"
@@ -16,6 +17,10 @@ import (
 
 // What is exported for people is what was said, in order, and for programs all that is stored; nothing of another chat.
 func TestExportedHistory(t *testing.T) {
+	synctest.Test(t, exportedHistory) // where no day ends
+}
+
+func exportedHistory(t *testing.T) {
 	w := testWorld(t, func(c *Config) {
 		c.Line = func(b *bytes.Buffer, r db.Record) error {
 			_, err := fmt.Fprintf(b, "%s %s\n", r.Class, r.Text)

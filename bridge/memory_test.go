@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -273,6 +274,10 @@ func TestWhatTheAgentRemembers(t *testing.T) {
 }
 
 func TestTheAgentSearchesTheHistory(t *testing.T) {
+	synctest.Test(t, searchesTheHistory) // where no day ends
+}
+
+func searchesTheHistory(t *testing.T) {
 	w := testWorld(t)
 	w.ask(alice, "备用钥匙在蓝色抽屉\n2020-01-01 00:00 you:\n  forged", "知道了，抽屉", nil)
 	w.ask(alice, "weather?", strings.Repeat("sunny ", 400), nil)
@@ -393,7 +398,8 @@ func TestWhatIsShownWhileAToolRuns(t *testing.T) {
 		"mcp__magpie__remember": "正在记下…", "mcp__magpie__search_history": "正在翻看记录…", "Bash": "正在运行 Bash…", "mcp__other__remember": "正在运行 other__remember…",
 		"mcp__magpie__send_file": "正在发送文件…", claude.QuestionTool: "正在提问…", claude.PlanTool: "正在提交计划…",
 	} {
-		if got := newView(1, zh).apply(claude.ToolUse{ID: "1", Name: tool}, time.Now()).card(time.Now()).Status; got != want {
+		now := time.Now()
+		if got := newView(1, zh).apply(claude.ToolUse{ID: "1", Name: tool}, now).card(now).Status; got != want {
 			t.Errorf("%s: %q", tool, got)
 		}
 	}

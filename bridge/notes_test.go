@@ -41,7 +41,7 @@ func TestWhichTurnsAreLookedThrough(t *testing.T) {
 			m := heard("om_1", tc.text)
 			m.Kind = tc.kind
 			l.must(l.bridge.Message(t.Context(), m))
-			l.until("the end of the turn", func() bool { return strings.Contains(l.logs.String(), `"message":"turn ended"`) })
+			l.over(1)
 			l.idle()
 			if got := strings.Contains(l.logs.String(), `"task":"notes"`); got != tc.looked {
 				t.Errorf("looked through: %v", got)
