@@ -129,8 +129,9 @@ func TestAStopOutlivesTheProgram(t *testing.T) {
 // restarts in between.
 func TestRedeliveredMessagesAreAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	// Programs that know nothing of each other cannot keep to the rates of the app together.
-	r := makeRig(t, feishusim.Config{Limits: feishusim.Limits{AppPerSecond: 200}}, func(c *config) {
+	// Programs that know nothing of each other cannot keep to the rates of the app together, and 200 messages at once may take a
+	// busy machine longer than the platform waits.
+	r := makeRig(t, feishusim.Config{AckTimeout: patience, Limits: feishusim.Limits{AppPerSecond: 200}}, func(c *config) {
 		shutdown := c.Shutdown
 		c.Claude = claudetest.ScriptedConfig(t)
 		c.Shutdown = shutdown
