@@ -76,9 +76,13 @@ func adminUsers(ctx context.Context, o ordered) (order, error) {
 		return order{}, err
 	}
 	a, none := o.b.access.Load(), accessTexts.Nobody.in(o.lang)
+	decided := ""
+	if len(list) == 0 {
+		decided = none
+	}
 	var s strings.Builder
 	fmt.Fprintf(&s, accessTexts.UsersHead.in(o.lang)+"\n", cmp.Or(a.Owner, none), cmp.Or(strings.Join(a.Admins, ", "), none),
-		cmp.Or(strings.Join(a.Allow, ", "), none), cmp.Or(strings.Join(a.Deny, ", "), none))
+		cmp.Or(strings.Join(a.Allow, ", "), none), cmp.Or(strings.Join(a.Deny, ", "), none), decided)
 	for i, g := range list {
 		if i == mostListed {
 			break

@@ -295,7 +295,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 
 // ask takes in a question.
 func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
-	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: cmp.Or(b.cfg.Lang, string(langOf(chat.Unmarked(m.Text))))}
+	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: b.spoken(ctx, m)}
 	l := b.lang(ctx, m.Key, e.Lang)
 	switch {
 	case b.cfg.late(m):
@@ -354,16 +354,6 @@ func (b *Bridge) finish(ctx context.Context, e db.End) error {
 		e.File = &db.LongAnswer{Name: name, Text: e.Answer}
 	}
 	return b.db.Turns().Finish(ctx, e)
-}
-
-// lang is the language in which a chat is answered that has just spoken another one; empty = it has not.
-func (b *Bridge) lang(ctx context.Context, key chat.Key, spoken string) lang {
-	c, err := b.db.Chats().Get(ctx, key)
-	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		b.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
-	}
-	c.Lang = cmp.Or(spoken, c.Lang)
-	return b.cfg.langOf(c)
 }
 
 // langOf is the language that was set for the chat, else the configured one, else the one that it speaks, else the one in

@@ -23,6 +23,40 @@ func TestLanguageOfAMessage(t *testing.T) {
 	}
 }
 
+// A chat that speaks Chinese turns to English for a sentence, not for what a Chinese speaker types in Latin letters.
+func TestLanguageToWhichAMessageTurnsAChat(t *testing.T) {
+	for _, tc := range []struct {
+		text         string
+		zh, en, none lang // to what it turns a chat that speaks Chinese, English, or that nobody has spoken in
+	}{
+		{"git status", "", en, en},
+		{"docker compose up -d", "", en, en},
+		{"LGTM", "", en, en},
+		{"ok", "", "", ""},
+		{"SELECT name FROM users WHERE id = 1 ORDER BY name", "", en, en},
+		{"TypeError: x is not a function", "", en, en},
+		{"fix this", "", en, en},
+		{"https://example.com/what/is/the/matter", "", en, en},
+		{"What is my name?", en, en, en},
+		{"Please tell me what they’re doing.", en, en, en},
+		{"Fix the bug in the login page", en, en, en},
+		{"Why does `打印()` fail in this?", en, en, en},
+		{"`git status`", "", "", ""},
+		{"```\nthat is what you said: 你好\n", "", "", ""},
+		{"git status 是什么", zh, zh, zh},
+	} {
+		if got := spokenIn(tc.text, zh); got != tc.zh {
+			t.Errorf("%q turns a Chinese chat to %q, want %q", tc.text, got, tc.zh)
+		}
+		if got := spokenIn(tc.text, en); got != tc.en {
+			t.Errorf("%q turns an English chat to %q, want %q", tc.text, got, tc.en)
+		}
+		if got := spokenIn(tc.text, ""); got != tc.none {
+			t.Errorf("%q turns a new chat to %q, want %q", tc.text, got, tc.none)
+		}
+	}
+}
+
 func TestCommandsAreRecognised(t *testing.T) {
 	for text, want := range map[string]string{
 		"/new": "/new", "/NEW": "/new", "/reset now": "/reset", "/stop\n": "/stop", "/nosuch": "/nosuch", "/nosuch thing": "/nosuch",

@@ -211,14 +211,17 @@ func costsByDay(t *testing.T) {
 	p.Store(&Budget{})
 	now := time.Now()
 	spend(t, p.ledger, room, "ou_1", 0.5)
-	spend(t, p.ledger, room, "ou_1", 0.25)
+	answer := db.Expense{Key: room, User: "ou_1", Purpose: "test", Turn: 1, Usage: db.Usage{Input: 1000, CostUSD: 0.25}}
+	if err := p.ledger.Book(t.Context(), answer); err != nil {
+		t.Fatal(err)
+	}
 	for name, label := range map[string]string{"": now.In(zone).Format("15") + ":00", "week": now.In(zone).Format("01-02"), "月": now.In(zone).Format("01-02")} {
 		s, ok := findStretch(name)
 		if !ok {
 			t.Fatalf("%q is not known", name)
 		}
 		got, err := p.report(t.Context(), room, s, zh)
-		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 2 次回答") || strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 2 {
+		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 1 次回答\n其中标题、摘要、记忆等：$0.50 · 1.0k tokens\n") || strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 3 {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 		if s.days > 1 && !strings.Contains(got, "`"+label+"`") {

@@ -18,6 +18,7 @@ var byDefault = []string{"default", "auto", "默认", "自动"}
 type choice struct {
 	order   string   // the command that chooses
 	offered []string // what buttons offer
+	unset   phrase   // what it is called when nothing is chosen
 	asks    phrase   // what is shown to who gives the command alone; its %s is how it is now
 	chosen  phrase   // its %s is what was chosen
 	may     func(value string) bool
@@ -34,7 +35,7 @@ func chooseModel(_ context.Context, o ordered) (order, error) {
 		offered = claude.Aliases
 	}
 	return o.choose(o.model(), choice{
-		order: "/model", offered: offered, asks: commandTexts.ModelNow, chosen: commandTexts.ModelSet, may: cfg.MayUse, bad: commandTexts.ModelBad,
+		order: "/model", offered: offered, unset: commandTexts.ByDefault, asks: commandTexts.ModelNow, chosen: commandTexts.ModelSet, may: cfg.MayUse, bad: commandTexts.ModelBad,
 		set: func(s *db.Settings, value string) { s.Model = value }, private: true,
 	})
 }
@@ -42,7 +43,7 @@ func chooseModel(_ context.Context, o ordered) (order, error) {
 // chooseEffort is the command /effort.
 func chooseEffort(_ context.Context, o ordered) (order, error) {
 	return o.choose(o.effort(), choice{
-		order: "/effort", offered: claude.Efforts, asks: commandTexts.EffortNow, chosen: commandTexts.EffortSet,
+		order: "/effort", offered: claude.Efforts, unset: commandTexts.ByDefault, asks: commandTexts.EffortNow, chosen: commandTexts.EffortSet,
 		may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: commandTexts.EffortBad,
 		set: func(s *db.Settings, value string) { s.Effort = value }, private: true,
 	})
@@ -54,7 +55,7 @@ var languages = map[string]lang{"zh": zh, "cn": zh, "中文": zh, "汉语": zh, 
 // chooseLang is the command /lang. The reply is in the language that was chosen.
 func chooseLang(_ context.Context, o ordered) (order, error) {
 	o.args = strings.ToLower(o.args)
-	now := commandTexts.ByDefault.in(o.lang)
+	now := commandTexts.ByItself.in(o.lang)
 	if s := o.chat.Settings.Lang; s != "" {
 		now = s
 	}
@@ -65,7 +66,7 @@ func chooseLang(_ context.Context, o ordered) (order, error) {
 		o.lang = o.b.cfg.langOf(o.chat)
 	}
 	return o.choose(now, choice{
-		order: "/lang", offered: []string{"zh", "en"}, asks: commandTexts.LangNow, chosen: commandTexts.LangSet,
+		order: "/lang", offered: []string{"zh", "en"}, unset: commandTexts.ByItself, asks: commandTexts.LangNow, chosen: commandTexts.LangSet,
 		may: func(v string) bool { return v == string(zh) || v == string(en) }, bad: commandTexts.LangBad,
 		set: func(s *db.Settings, value string) { s.Lang = value },
 	})
@@ -82,14 +83,14 @@ func (o ordered) choose(now string, c choice) (order, error) {
 		for _, v := range c.offered[:min(len(c.offered), mostButtons-1)] {
 			card.Buttons = append(card.Buttons, orderButton(v, c.order+" "+v))
 		}
-		card.Buttons = append(card.Buttons, orderButton(commandTexts.ByDefault.in(o.lang), c.order+" default"))
+		card.Buttons = append(card.Buttons, orderButton(c.unset.in(o.lang), c.order+" default"))
 		return order{card: card}, nil
 	case c.private && !o.b.access.Load().inCharge(o.m):
 		return o.say(texts.ForAdmins)
 	case rest != "" || !reset && !c.may(value):
 		return o.say(c.bad, excerptOf(o.args), strings.Join(c.offered, texts.Listing.in(o.lang)))
 	case reset:
-		return order{reply: fmt.Sprintf(c.chosen.in(o.lang), commandTexts.ByDefault.in(o.lang)), set: func(s *db.Settings) { c.set(s, "") }}, nil
+		return order{reply: fmt.Sprintf(c.chosen.in(o.lang), c.unset.in(o.lang)), set: func(s *db.Settings) { c.set(s, "") }}, nil
 	}
 	return order{reply: fmt.Sprintf(c.chosen.in(o.lang), value), set: func(s *db.Settings) { c.set(s, value) }}, nil
 }

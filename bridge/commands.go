@@ -30,7 +30,7 @@ type order struct {
 	set       func(*db.Settings)               // changes the chat's settings; it may be called more than once; nil = nothing is changed
 	grant     *db.GrantChange                  // a change to who may talk to the bot; nil = none
 	memory    *db.MemoryOrder                  // a change to a memory, whose reply takes the place of reply; nil = none
-	stop      int64                            // the turn that is to end; 0 = none
+	stop      []int64                          // the turns that are to end
 	revoke    int64                            // the number of a rule that is to end; 0 = none
 }
 
@@ -144,7 +144,7 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 	} else if err != nil {
 		return err
 	}
-	spoken := b.cfg.ordersIn(o.m.Text, c)
+	spoken := b.cfg.ordersIn(o.m.Text)
 	c.Lang = cmp.Or(string(spoken), c.Lang)
 	o.chat, o.lang = c, b.cfg.langOf(c)
 	what, err := p(ctx, o)
@@ -221,20 +221,20 @@ func (o ordered) forget(answer phrase) order {
 
 func stop(ctx context.Context, o ordered) (order, error) {
 	b, key := o.b, o.m.Key
-	turn := b.lanes.running(key)
-	if turn == 0 { // the question may be so new that nobody has begun with it
+	turns := []int64{b.lanes.running(key)}
+	if turns[0] == 0 { // the question may be so new that nobody has begun with it
 		if err := b.recovery.await(ctx); err != nil {
 			return order{}, err
 		}
 		var err error
-		if turn, err = b.db.Turns().Queued(ctx, key); err != nil {
+		if turns, err = b.db.Turns().Queued(ctx, key); err != nil {
 			return order{}, err
 		}
 	}
-	if turn == 0 {
+	if len(turns) == 0 {
 		return o.say(texts.NothingToStop)
 	}
-	return order{reply: texts.Stopped.in(o.lang), stop: turn, then: func() { b.lanes.halt(key, turn) }}, nil
+	return order{reply: texts.Stopped.in(o.lang), stop: turns, then: func() { b.lanes.halt(key, turns...) }}, nil
 }
 
 // pressed gives the command of a button, as whoever has pressed it.
@@ -255,17 +255,4 @@ func (b *Bridge) pressed(ctx context.Context, p chat.Press) error {
 	}
 	m := chat.Incoming{Key: p.Key, Kind: c.Kind, ID: db.PressID(p.ID), Actor: p.Actor, Text: p.Action.ID, Time: time.Now(), ToBot: true}
 	return ordered{b: b, m: m, args: args, answers: p.Card}.obey(ctx, what)
-}
-
-// ordersIn is the language in which a chat speaks as far as a command tells: its name may be written in another.
-func (cfg Config) ordersIn(text string, c db.Chat) lang {
-	switch l := langOf(text); {
-	case cfg.Lang != "":
-		return lang(cfg.Lang)
-	case l == zh:
-		return zh
-	case c.Lang == "":
-		return lang(cfg.NewLang)
-	}
-	return ""
 }

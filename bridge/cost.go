@@ -75,7 +75,7 @@ func chart(bins []bin) string {
 	}
 	var s strings.Builder
 	for _, b := range bins {
-		if b.Times == 0 {
+		if b.Spending == (db.Spending{}) {
 			continue
 		}
 		bar := "▏"
@@ -95,17 +95,20 @@ func (p *purse) report(ctx context.Context, key chat.Key, s stretch, l lang) (st
 	if err != nil {
 		return "", err
 	}
-	var sum db.Spending
+	var sum db.Moment
 	for _, m := range list {
 		i := len(bins) - 1
 		for i > 0 && m.At.Before(bins[i].from) {
 			i--
 		}
-		for _, to := range []*db.Spending{&bins[i].Spending, &sum} {
-			to.Times, to.Tokens, to.USD = to.Times+m.Times, to.Tokens+m.Tokens, to.USD+m.USD
-		}
+		bins[i].Spending = bins[i].Plus(m.Spending)
+		sum.Answers, sum.Apart, sum.Spending = sum.Answers+m.Answers, sum.Apart.Plus(m.Apart), sum.Plus(m.Spending)
 	}
-	return fmt.Sprintf(accessTexts.CostSum.in(l), s.head.in(l), dollars(sum.USD), tokens(sum.Tokens), sum.Times) + "\n" + chart(bins), nil
+	text := fmt.Sprintf(accessTexts.CostSum.in(l), s.head.in(l), dollars(sum.USD), tokens(sum.Tokens), sum.Answers) + "\n"
+	if a := sum.Apart; a != (db.Spending{}) {
+		text += fmt.Sprintf(accessTexts.CostApart.in(l), dollars(a.USD), tokens(a.Tokens)) + "\n"
+	}
+	return text + chart(bins), nil
 }
 
 // showCost is the command /cost.

@@ -29,8 +29,8 @@ type Source interface {
 	Quoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error)
 	// PassedOn reads the messages that one passes on.
 	PassedOn(ctx context.Context, key chat.Key, id string) (string, error)
-	// Transcribe says what is spoken in a recording that lies here; empty = it cannot.
-	Transcribe(ctx context.Context, path string, length time.Duration) (string, error)
+	// Transcribe says what is spoken in a recording; empty = it cannot.
+	Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error)
 }
 
 // FilesConfig is where the files of messages come from and where they are kept.
@@ -275,11 +275,21 @@ func (fs *files) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 	}
 	f.State, f.Path = chat.Here, path
 	if f.Kind == chat.Sound {
-		if f.Said, err = fs.Source.Transcribe(ctx, path, f.Length); err != nil {
+		if f.Said, err = fs.hear(ctx, f); err != nil {
 			log.Debug().Err(err).Msg("a recording was not understood")
 		}
 	}
 	return f, size
+}
+
+// hear says what is spoken in a stored recording; empty = it cannot be told.
+func (fs *files) hear(ctx context.Context, f chat.File) (string, error) {
+	file, err := fs.open(f.Path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close() //nolint:errcheck // nothing was written through it
+	return fs.Source.Transcribe(ctx, file, f.Length)
 }
 
 // download stores a file in the folder of its chat, in which its size stays reserved. What the agent may have put there meanwhile

@@ -67,7 +67,12 @@ func (s *shelf) Quoted(_ context.Context, _ chat.Key, id string) (chat.Incoming,
 
 func (s *shelf) PassedOn(context.Context, chat.Key, string) (string, error) { return s.tree, nil }
 
-func (s *shelf) Transcribe(context.Context, string, time.Duration) (string, error) {
+// Transcribe understands nothing but "opus".
+func (s *shelf) Transcribe(_ context.Context, recording *os.File, _ time.Duration) (string, error) {
+	data, err := io.ReadAll(recording)
+	if string(data) != "opus" {
+		return "", err
+	}
 	return s.speech, nil
 }
 
@@ -373,6 +378,19 @@ func TestForwardsAndRecordingsAreWords(t *testing.T) {
 	d.must(err)
 	if len(list) != 2 || !strings.Contains(list[0].Text, "heron") || list[1].Text != "[语音 3 秒] hello there" {
 		t.Errorf("the History says %+v", list)
+	}
+}
+
+// An agent may have put a link in the place of a recording: nobody listens to where that leads.
+func TestNoLinkIsListenedTo(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.speech = "a secret"
+	elsewhere, path := filepath.Join(t.TempDir(), "opus"), filepath.Join(d.bridge.files.Folder, "1-1-sound.opus")
+	d.must(os.Mkdir(d.bridge.files.Folder, 0o700))
+	d.must(os.WriteFile(elsewhere, []byte("opus"), 0o600))
+	d.must(os.Symlink(elsewhere, path))
+	if said, err := d.bridge.files.hear(t.Context(), chat.File{Kind: chat.Sound, Path: path}); said != "" || err == nil {
+		t.Errorf("heard %q, %v", said, err)
 	}
 }
 

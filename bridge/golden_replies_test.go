@@ -67,10 +67,10 @@ func replyCards(t *testing.T) map[string]any {
 	return all
 }
 
-// spendOverDays lets a user spend something every 17 hours.
+// spendOverDays lets a user spend something every 17 hours, first apart from the turns.
 func (w *world) spendOverDays(key chat.Key, user string) {
-	for _, usd := range []float64{0.5, 1.25, 2} {
+	for turn, usd := range []float64{0.5, 1.25, 2} {
 		time.Sleep(17 * time.Hour)
-		w.must(w.bridge.purse.ledger.Book(w.ctx, db.Expense{Key: key, User: user, Purpose: "test", Usage: db.Usage{Input: 1000, Output: 200, CostUSD: usd}}))
+		w.must(w.bridge.purse.ledger.Book(w.ctx, db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn), Usage: db.Usage{Input: 1000, Output: 200, CostUSD: usd}}))
 	}
 }

@@ -127,7 +127,7 @@ func stories() map[string]*story {
 		"15-bash-an-hour":          worked(zh).after(time.Hour + 40*time.Second),
 		"16-two-tools-at-once":     newStory(zh).uses("1", "Read", input{"file_path": "/a/b/c/d/e.go"}).uses("2", "Grep", input{"pattern": "TODO"}).after(6*time.Second, gave("2", "a.go:1:TODO\nb.go:2:TODO")),
 		"17-tool-failed":           newStory(zh).uses("1", "Bash", input{"command": "make"}).after(time.Second, failedWith("1", "make: *** No rule to make target 'all'.  Stop.")).after(time.Second, says("没有这个目标，我换一个。")),
-		"18-tool-denied":           newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolDenied{Name: "Bash"}, failedWith("1", "denied")),
+		"18-tool-denied":           newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolDenied{ID: "1", Name: "Bash"}, failedWith("1", refusal("Bash", "not now"))),
 		"19-edit-as-diff":          newStory(zh).uses("1", "MultiEdit", input{"file_path": "a.go", "edits": []input{{"old_string": "a\nb\nc", "new_string": "a\nB\nc"}, {"old_string": "x", "new_string": ""}}}).after(time.Second, gave("1", "ok")),
 		"20-new-file":              newStory(zh).uses("1", "Write", input{"file_path": "/srv/x/y/z/notes.md", "content": strings.Repeat("# note\n", 30)}).after(time.Second, gave("1", "ok")),
 		"21-secrets-are-scrubbed": newStory(zh).after(0, claude.Thinking{Text: "The key is sk-ant-api03-AAAAbbbbCCCCddddEEEEffffGGGGhhhhIIIIjjjjKKKKllllMMMM_nnnn-AA"}).

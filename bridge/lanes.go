@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"magpie/internal/chat"
@@ -104,7 +105,7 @@ type lane struct {
 	turn  int64                   // the one that runs; 0 = none
 	stop  context.CancelCauseFunc // ends it
 	waits bool                    // for a free process: it has not been run yet
-	ban   int64                   // turns up to this one are stopped as soon as they begin
+	ban   []int64                 // turns that are stopped as soon as they begin
 }
 
 // enter reports whether the caller is the one to see to it that somebody works for the chat. If not, whoever does looks
@@ -171,7 +172,7 @@ func (ls *lanes) begin(key chat.Key, turn int64, stop context.CancelCauseFunc) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l := ls.byChat[key]
-	if l.turn, l.stop = turn, stop; turn <= l.ban {
+	if l.turn, l.stop = turn, stop; slices.Contains(l.ban, turn) {
 		stop(errStopped)
 	}
 }
@@ -195,17 +196,16 @@ func (ls *lanes) stop(key chat.Key, turn int64) bool {
 	return true
 }
 
-// halt stops a turn that runs, or that waits in the chat's lane to begin.
-func (ls *lanes) halt(key chat.Key, turn int64) {
+// halt stops turns that run, or that wait in the chat's lane to begin.
+func (ls *lanes) halt(key chat.Key, turns ...int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l := ls.byChat[key]
-	switch {
-	case l == nil: // it has ended
-	case l.turn == turn && l.stop != nil:
+	if l == nil { // they have ended
+		return
+	}
+	if l.ban = append(l.ban, turns...); l.stop != nil && slices.Contains(turns, l.turn) {
 		l.stop(errStopped)
-	default:
-		l.ban = max(l.ban, turn)
 	}
 }
 

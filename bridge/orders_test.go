@@ -53,7 +53,8 @@ func TestChoices(t *testing.T) {
 	}
 	w.expect(w.order(alice, "/lang English"), "The language is set to: en")
 	w.expect(w.order(alice, "/lang fr"), "“fr” is not supported")
-	w.expect(w.order(alice, "/lang auto"), "好的，语言已设为：默认")
+	w.expect(w.order(alice, "/lang auto"), "好的，语言已设为：自动")
+	w.expect(w.order(alice, "/lang"), "现在的语言设置：自动")
 	if s := settings(); s.Lang != "" {
 		t.Errorf("%+v", s)
 	}
@@ -82,6 +83,9 @@ func TestLanguages(t *testing.T) {
 		{"", "", []string{"hello there"}, en},
 		{"", "en", []string{"你好"}, zh},
 		{"", "", []string{"hello there", "/状态"}, zh},
+		{"", "", []string{"/status", "hello there"}, en},
+		{"", "", []string{"你好", "git status"}, zh},
+		{"", "", []string{"你好", "git status", "What is the status of my branch?"}, en},
 		{"", "", []string{"hello there", "/status"}, en},
 		{"en", "", []string{"你好"}, en},
 		{"zh", "en", []string{"hello there"}, zh},
@@ -368,4 +372,13 @@ func TestACommandThatSaysNothing(t *testing.T) {
 			t.Errorf("%+v: %q, kept %q", tc, tr.view.answer(), tr.session.kept.ID)
 		}
 	}
+}
+
+// A list that is empty says so.
+func TestNobodyWasDecidedAbout(t *testing.T) {
+	w := testWorld(t, func(c *Config) { c.Access = Access{Owner: "ou_boss"} })
+	boss := place{chat.FeishuChat("oc_boss"), chat.Private, "ou_boss"}
+	w.expect(w.order(boss, "/admin users"), "在聊天里决定的："+accessTexts.Nobody.ZH)
+	w.order(boss, "/admin users allow ou_1")
+	w.expect(w.order(boss, "/admin users"), "在聊天里决定的：\n", "`ou_1` 已允许")
 }

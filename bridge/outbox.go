@@ -338,9 +338,10 @@ func (o *outbox) posted(ctx context.Context, to chat.Ref, p db.Post) (string, er
 }
 
 // find lists what was sent in answer to a message, when that may have been so long ago that the platform does not know its
-// key any more. Before that, sending it again does no harm. What the History knows was sent for something else.
+// key any more. Before that, sending it again does no harm. What the History knows was sent for something else, and what
+// answers nothing cannot be looked for.
 func (o *outbox) find(ctx context.Context, to chat.Ref, since time.Time, p db.Post) ([]chat.Sent, error) {
-	if time.Since(since) <= keysLast {
+	if to.ID == "" || time.Since(since) <= keysLast {
 		return nil, nil
 	}
 	sent, err := o.out.Find(ctx, to)

@@ -44,8 +44,8 @@ func (o ordered) busy(ctx context.Context) (bool, error) {
 	if err := o.b.recovery.await(ctx); err != nil {
 		return false, err
 	}
-	turn, err := o.b.db.Turns().Queued(ctx, o.m.Key)
-	return turn != 0, err
+	turns, err := o.b.db.Turns().Queued(ctx, o.m.Key)
+	return len(turns) > 0, err
 }
 
 // ownCommand is the command of the agent's own that a turn consists of; empty = it is a question.

@@ -40,19 +40,24 @@ func (fs *files) pictures(asked []chat.Message) (list []claude.Image) {
 	return list
 }
 
-// read gives what is in a stored file if it may be a picture that the model is shown, else nothing. An agent may have put
-// something else in its place, such as a link, or a pipe that never ends: that is an error, as if there were nothing.
-func (fs *files) read(f chat.File, shown bool) (data []byte, err error) {
+// open opens a stored file. An agent may have put something else in its place, such as a link, or a pipe that never ends:
+// that is an error, as if there were nothing.
+func (fs *files) open(path string) (*os.File, error) {
 	root, err := os.OpenRoot(fs.Folder)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // nothing was written through it
-	below, err := filepath.Rel(fs.Folder, f.Path)
+	below, err := filepath.Rel(fs.Folder, path)
 	if err != nil {
 		return nil, err
 	}
-	file, err := openFile(root, below, nil)
+	return openFile(root, below, nil)
+}
+
+// read gives what is in a stored file if it may be a picture that the model is shown, else nothing.
+func (fs *files) read(f chat.File, shown bool) (data []byte, err error) {
+	file, err := fs.open(f.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -208,6 +209,25 @@ func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 	})
 	if n := l.count(`SELECT COUNT(*) FROM messages m JOIN turns t ON t.id = m.turn_id WHERE m.message_id = 'om_3' AND t.state = 'done'`); n != 1 {
 		t.Error("what was said after the stop is stopped, too")
+	}
+}
+
+// All that waits when it is stopped stays stopped over a death of the program, also what waits from before /new, and what
+// is said next is asked.
+func TestAllThatWaitedStaysStoppedAfterADeath(t *testing.T) {
+	l := newLine(t, &recorder{})
+	close(l.bridge.recovery.done) // as in the process that died
+	for i, text := range []string{"hello", "/new", "hello again", "/stop", "one more"} {
+		l.say(fmt.Sprintf("om_%d", i+1), text)
+	}
+	l.bridge.recovery.done = make(chan struct{})
+	l.forget()
+	l.start()
+	l.until("all ends", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('cancelled', 'done')`) == 3
+	})
+	if n := l.count(`SELECT COUNT(*) FROM messages m JOIN turns t ON t.id = m.turn_id WHERE (m.message_id = 'om_5') = (t.state = 'done') AND m.role = 'user'`); n != 3 {
+		t.Errorf("%d of 3 questions ended as they should", n)
 	}
 }
 

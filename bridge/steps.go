@@ -21,6 +21,7 @@ type step struct {
 	diff     string // of a file; empty when the tool edits none
 	result   string // a few lines
 	failed   bool
+	refused  bool // by people: what the tool then gives is meant for the agent
 	began    time.Time
 	ended    time.Time // zero: it runs
 }
@@ -43,7 +44,21 @@ func (ss steps) ended(e claude.ToolResult, now time.Time) steps {
 		return ss
 	}
 	ss = slices.Clone(ss)
-	ss[i].ended, ss[i].failed, ss[i].result = now, e.Failed, resultLines(e.Text)
+	ss[i].ended, ss[i].failed = now, e.Failed
+	if !ss[i].refused {
+		ss[i].result = resultLines(e.Text)
+	}
+	return ss
+}
+
+// refused are the steps after people have refused a tool.
+func (ss steps) refused(e claude.ToolDenied) steps {
+	i := slices.IndexFunc(ss, func(s step) bool { return s.id == e.ID && s.ended.IsZero() })
+	if i < 0 {
+		return ss
+	}
+	ss = slices.Clone(ss)
+	ss[i].refused = true
 	return ss
 }
 

@@ -154,7 +154,8 @@ func (d *doorbell) outcome(ctx context.Context, who db.Grant, l lang) []db.Post 
 	}}
 	if who.State == db.Allowed {
 		welcome := accessTexts.Welcome.in(d.lang(ctx, who.Key, ""))
-		tell = append(tell, db.Post{Key: who.Key, ReplyTo: who.Message, Idem: "welcome:" + who.Message, Text: welcome})
+		// It answers no message: the one that asked may be taken back, and what it was answered with is not the welcome.
+		tell = append(tell, db.Post{Key: who.Key, Idem: "welcome:" + who.Message, Text: welcome})
 	}
 	return tell
 }

@@ -11,6 +11,7 @@ var accessTexts = struct {
 	NoSuchProject, ProjectChanged, ProjectGone                            phrase
 	ChatSpent, UserSpent, TurnSpent, SpentByOthers                        phrase
 	ArgsCost, HelpCost, CostDay, CostWeek, CostMonth, CostSum, CostUsage  phrase
+	CostApart                                                             phrase
 	LimitsHead, ChatLimit, UserLimit, TurnLimit                           phrase
 	HelpWhoAmI, WhoAmI, RoleOwner, RoleAdmin, RoleMember                  phrase
 	ArgsAdmin, HelpAdmin, AdminUsage, OnlyPrivate, Nobody, Nothing        phrase
@@ -55,6 +56,7 @@ var accessTexts = struct {
 	CostWeek:       phrase{"最近 7 天", "The last 7 days"},
 	CostMonth:      phrase{"最近 30 天", "The last 30 days"},
 	CostSum:        phrase{"**%s**：%s · %s · %d 次回答", "**%s**: %s · %s · answers: %d"},
+	CostApart:      phrase{"其中标题、摘要、记忆等：%s · %s", "of which titles, summaries, memory and the like: %s · %s"},
 	CostUsage:      phrase{"用法：/cost、/cost week、/cost month", "Usage: /cost, /cost week, /cost month"},
 	LimitsHead:     phrase{"今天的额度：", "Limits for today:"},
 	ChatLimit:      phrase{"这个聊天：已用 %s，上限 %s", "this chat: %s of %s"},
@@ -72,7 +74,7 @@ var accessTexts = struct {
 	OnlyPrivate:  phrase{"这些内容只在与我的私聊里显示。", "This is only shown in a private chat with me."},
 	Nobody:       phrase{"无", "nobody"},
 	Nothing:      phrase{"无", "nothing"},
-	UsersHead:    phrase{"**用户**\n所有者：%s\n管理员：%s\n允许：%s\n禁止：%s\n在聊天里决定的：", "**Users**\nOwner: %s\nAdmins: %s\nAllowed: %s\nDenied: %s\nDecided in the chat:"},
+	UsersHead:    phrase{"**用户**\n所有者：%s\n管理员：%s\n允许：%s\n禁止：%s\n在聊天里决定的：%s", "**Users**\nOwner: %s\nAdmins: %s\nAllowed: %s\nDenied: %s\nDecided in the chat: %s"},
 	UsersUsage:   phrase{"用 /admin users allow ou_… 允许，/admin users revoke ou_… 撤销。", "Let somebody in with /admin users allow ou_…, take it back with /admin users revoke ou_…."},
 	StateAsked:   phrase{"等待决定", "waits"},
 	StateAllowed: phrase{"已允许", "allowed"},

@@ -6,7 +6,7 @@ var commandTexts = struct {
 	ArgsModel, ArgsEffort, ArgsLang, ArgsLogin                                       phrase
 	HelpRetry, HelpTitle, HelpResume, HelpModel, HelpEffort, HelpLang                phrase
 	HelpDoctor, HelpLogin, HelpSummary, HelpAdmins, HelpMore, HelpAliases            phrase
-	PerhapsMeant, PassIt, NotPassed, Passed, Busy, ByDefault                         phrase
+	PerhapsMeant, PassIt, NotPassed, Passed, Busy, ByDefault, ByItself               phrase
 	StatusTitle, StatusModel, StatusQueue, StatusVersion                             phrase
 	TitleNone, TitleIs, TitleSet, TitleEmpty                                         phrase
 	ModelNow, ModelSet, ModelBad, EffortNow, EffortSet, EffortBad                    phrase
@@ -51,6 +51,7 @@ var commandTexts = struct {
 	Passed:       phrase{"已完成。", "Done."},
 	Busy:         phrase{"上一个问题还没有回答完。请稍等，或先发送 /stop。", "The last question is still being answered. Please wait, or send /stop first."},
 	ByDefault:    phrase{"默认", "default"},
+	ByItself:     phrase{"自动", "auto"},
 
 	StatusTitle:   phrase{"**标题**：%s", "**Title**: %s"},
 	StatusModel:   phrase{"**模型**：%s（思考深度：%s）", "**Model**: %s (effort: %s)"},

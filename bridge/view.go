@@ -80,7 +80,7 @@ func (v view) apply(ev claude.Event, now time.Time) view {
 		v.asks = max(0, v.asks-1)
 		return v.running(now)
 	case claude.ToolDenied:
-		v.asks = max(0, v.asks-1)
+		v.asks, v.steps = max(0, v.asks-1), v.steps.refused(e)
 		if !slices.Contains([]string{claude.QuestionTool, claude.PlanTool}, e.Name) && !slices.Contains(v.denied, e.Name) {
 			v.denied = append(slices.Clone(v.denied), e.Name)
 		}

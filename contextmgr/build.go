@@ -120,7 +120,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	c.Background = m.overheard(ctx, r)
 	if part == unseen {
 		missed, err := m.db.Messages().Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
-		c.History = Fit(missed, limits)
+		c.History = fit(missed, limits)
 		if past != nil {
 			err = errors.Join(err, m.remind(ctx, r, past, &c))
 		}
@@ -130,12 +130,12 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		limits.Asked = r.Asked[0].Time
 	}
 	if r.ResumeID == "" {
-		limits = limits.Grown()
+		limits = limits.grown()
 	} else {
 		limits.Held = r.Seen
 	}
 	c.Summary = r.Summary
-	taken, err := Select(m.db.HistoryFor(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
+	taken, err := choose(m.db.HistoryFor(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
 	newest := taken
 	if r.ResumeID == "" {
 		newest = least(taken, m.cfg.Limits())
@@ -149,13 +149,13 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	known := seqs(c.Recalled)
 	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
 	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
-	c.History = Fit(taken, limits)
+	c.History = fit(taken, limits)
 	return c, errors.Join(err, failed)
 }
 
 // remind recalls for a session that knows the newest part of the History.
 func (m *Manager) remind(ctx context.Context, r Request, past *lookup, c *Context) error {
-	newest, err := Select(m.db.HistoryFor(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
+	newest, err := choose(m.db.HistoryFor(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
 	if err != nil {
 		return err
 	}

@@ -28,8 +28,8 @@ const (
 	longSilence = 6 * time.Hour
 )
 
-// Grown is for a turn without a session: all that the agent will know is in the prefix.
-func (l Limits) Grown() Limits { return l.times(growth) }
+// grown is for a turn without a session: all that the agent will know is in the prefix.
+func (l Limits) grown() Limits { return l.times(growth) }
 
 func (l Limits) times(n int) Limits {
 	l.MinChars *= n
@@ -53,10 +53,10 @@ func counts(m chat.Message) bool {
 	return (m.Role == chat.User || m.Role == chat.Assistant) && m.Class == chat.Talk && strings.TrimSpace(m.Text) != ""
 }
 
-// Select walks a History backwards and takes whole messages until both minimums are met and the session holds the rest, or
+// choose walks a History backwards and takes whole messages until both minimums are met and the session holds the rest, or
 // until the most that fits is there. It returns them oldest first, and pulls nothing that it does not need. When the walk fails, what it had taken
 // comes with the error.
-func Select(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken []chat.Message, err error) {
+func choose(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken []chat.Message, err error) {
 	defer func() { slices.Reverse(taken) }()
 	chars, users, tokens := 0, 0, 0
 	for m, err := range newestFirst {
@@ -73,7 +73,7 @@ func Select(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken []chat.
 		}
 		taken = append(taken, m)
 		chars += utf8.RuneCountInString(m.Text)
-		tokens += min(EstimateTokens(m.Text), l.MaxTokens/2) // Fit leaves no message more
+		tokens += min(EstimateTokens(m.Text), l.MaxTokens/2) // fit leaves no message more
 		if m.Role == chat.User {
 			users++
 		}

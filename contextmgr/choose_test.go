@@ -57,19 +57,19 @@ func TestTheMinimumsGrow(t *testing.T) {
 		{"after more than 6 hours", asked, 6*time.Hour + time.Second, 20},
 		{"after a year", asked, 365 * 24 * time.Hour, 20},
 		{"when it is not known when it was asked", limits, 365 * 24 * time.Hour, 10},
-		{"without a session", asked.Grown(), time.Minute, 40},
-		{"without a session, after a night", asked.Grown(), 8 * time.Hour, 80},
+		{"without a session", asked.grown(), time.Minute, 40},
+		{"without a session, after a night", asked.grown(), 8 * time.Hour, 80},
 	} {
 		pulled := 0
-		got, err := Select(backwards(at(talk(100, 100, 100), now.Add(-tc.silent)), &pulled), tc.limits)
+		got, err := choose(backwards(at(talk(100, 100, 100), now.Add(-tc.silent)), &pulled), tc.limits)
 		if err != nil || len(got) != tc.want || pulled != tc.want {
 			t.Errorf("%s: %d messages, %d pulled, want %d (%v)", tc.name, len(got), pulled, tc.want, err)
 		}
 	}
-	tight := asked.Grown()
+	tight := asked.grown()
 	tight.MaxTokens = 1500
 	pulled := 0
-	got, err := Select(backwards(at(talk(100, 100, 100), now.Add(-24*time.Hour)), &pulled), tight)
+	got, err := choose(backwards(at(talk(100, 100, 100), now.Add(-24*time.Hour)), &pulled), tight)
 	tokens := 0
 	for _, m := range got {
 		tokens += EstimateTokens(m.Text)
@@ -89,7 +89,7 @@ func TestSelectTakesAllThatTheSessionDoesNotHold(t *testing.T) {
 	for held, want := range map[int64]int{0: 10, 50: 10, 46: 10, 45: 10, 44: 12, 10: 80} {
 		limits.Held = held
 		pulled := 0
-		got, err := Select(backwards(slices.Clone(msgs), &pulled), limits)
+		got, err := choose(backwards(slices.Clone(msgs), &pulled), limits)
 		if err != nil || len(got) != want || pulled > want+1 {
 			t.Errorf("holds %d: %d messages, want %d, %d pulled (%v)", held, len(got), want, pulled, err)
 		}

@@ -9,10 +9,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// Fit makes msgs, oldest first, small enough for l.MaxTokens, counted over the whole prefix with its headings. No message
+// fit makes msgs, oldest first, small enough for l.MaxTokens, counted over the whole prefix with its headings. No message
 // keeps more than half of the budget: a longer one loses its middle, where a mark says how much is gone. Then the oldest
 // leave first. The newest always stays, cut as far as needed. msgs itself is not changed.
-func Fit(msgs []chat.Message, l Limits) []chat.Message {
+func fit(msgs []chat.Message, l Limits) []chat.Message {
 	kept := slices.Clone(msgs)
 	if l.MaxTokens <= 0 {
 		return kept
@@ -44,7 +44,7 @@ func Fit(msgs []chat.Message, l Limits) []chat.Message {
 const leastShare = 30
 
 // shrink cuts the longest of msgs, which it changes, all to the same length, so that they fit l.MaxTokens together
-// without any of them being left out: what nobody sees cannot be summed up. When even that is not enough, [Fit] leaves
+// without any of them being left out: what nobody sees cannot be summed up. When even that is not enough, [fit] leaves
 // out the oldest.
 func shrink(msgs []chat.Message, l Limits) []chat.Message {
 	room := l.MaxTokens - EstimateTokens(head) - EstimateTokens(question)

@@ -102,7 +102,7 @@ func HasLog(path string) bool { return hasLog(path) }
 var Frequent = map[string]string{
 	"versions of a message": selectVersions, "files sent before": takeAlong, "files of messages": selectFiles, "a file that was fetched": settleFile, "who was told": firstTold,
 	"questions left": questionsLeft, "what stands": countStanding, "the answer on a card": answerShownBy, "old files": expireFiles, "files of what was taken back": dropFiles, "where those lie": pathsOfMessages, "a known event": knownEvent,
-	"a queued turn": queuedTurn, "the newest queued turn": newestQueued, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,
+	"a queued turn": queuedTurn, "the queued turns": queuedTurns, "a late turn": lateTurn, "an interrupted turn": interruptedTurn, "a claim": claimTurn,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"who has asked last": lastAsker, "who pays for a turn": askersOfTurn, "what waits": backlog, "known message": knownMessage, "history": selectHistory, "history of a turn": selectAnswered, "unseen": selectUnseen, "questions": selectAsked,
 	"where an epoch begins": chatRange, "what is in front of a chat": countFront, "terms": findTerms, "messages by seq": selectMessages, "what is indexed": selectIndexed, "what to index": selectToIndex,

@@ -10,8 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// ForTurn is the purpose of what a turn has cost. Others name what the agent was asked apart from the turns.
-const ForTurn = "turn"
+// forTurn is the purpose of what a turn has cost. Others name what the agent was asked apart from the turns.
+const forTurn = "turn"
 
 // Expense is what the agent has cost once.
 type Expense struct {
@@ -24,10 +24,12 @@ type Expense struct {
 
 // Spending is what was spent in a stretch of time.
 type Spending struct {
-	Times  int
 	Tokens int64 // all kinds together: those from the cache, too
 	USD    float64
 }
+
+// Plus is what was spent together.
+func (s Spending) Plus(t Spending) Spending { return Spending{s.Tokens + t.Tokens, s.USD + t.USD} }
 
 // Spender is who, or which chat, has spent something.
 type Spender struct {
@@ -38,7 +40,9 @@ type Spender struct {
 
 // Moment is what was spent within a quarter of an hour.
 type Moment struct {
-	At time.Time // its beginning
+	At      time.Time // its beginning
+	Answers int       // turns that were paid for
+	Apart   Spending  // the part of it for what the agent was asked apart from the turns
 	Spending
 }
 
@@ -109,10 +113,7 @@ func (l Ledger) Price(ctx context.Context, model string, since time.Time) (usd f
 	return usd, nil
 }
 
-// once counts what was booked, a turn for which several pay once.
-const once = `COUNT(DISTINCT CASE turn_id WHEN 0 THEN -id ELSE turn_id END)`
-
-const spent = `SELECT ` + once + `, COALESCE(SUM(tokens), 0), COALESCE(SUM(cost_usd), 0) FROM ledger WHERE at >= ?1 AND `
+const spent = `SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(cost_usd), 0) FROM ledger WHERE at >= ?1 AND `
 
 // ofChat is a chat with all its topics.
 const ofChat = `(chat_key = ?2 OR chat_key >= ?2 || ':' AND chat_key < ?2 || ';')`
@@ -129,7 +130,7 @@ func (l Ledger) OfChat(ctx context.Context, key chat.Key, since time.Time) (Spen
 }
 
 func (l Ledger) sum(ctx context.Context, query string, args ...any) (s Spending, err error) {
-	if err := l.db.read.QueryRowContext(ctx, query, args...).Scan(&s.Times, &s.Tokens, &s.USD); err != nil {
+	if err := l.db.read.QueryRowContext(ctx, query, args...).Scan(&s.Tokens, &s.USD); err != nil {
 		return Spending{}, fmt.Errorf("sum up what was spent: %w", err)
 	}
 	return s, nil
@@ -137,7 +138,9 @@ func (l Ledger) sum(ctx context.Context, query string, args ...any) (s Spending,
 
 const quarter = int64(15 * time.Minute / time.Millisecond)
 
-const moments = `SELECT at / ?3, ` + once + `, SUM(tokens), SUM(cost_usd) FROM ledger WHERE at >= ?1 AND `
+// A turn for which several pay is one answer.
+const moments = `SELECT at / ?3, COUNT(DISTINCT NULLIF(turn_id, 0)), SUM(CASE turn_id WHEN 0 THEN tokens ELSE 0 END),
+	SUM(CASE turn_id WHEN 0 THEN cost_usd ELSE 0 END), SUM(tokens), SUM(cost_usd) FROM ledger WHERE at >= ?1 AND `
 
 // Moments lists what was spent in a chat since then, with all of its topics; of the zero key, in all chats. No time
 // zone's day ends within a moment.
@@ -158,19 +161,19 @@ func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) ([]M
 
 func scanMoment(scan scanner) (m Moment, err error) {
 	var at int64
-	err = scan(&at, &m.Times, &m.Tokens, &m.USD)
+	err = scan(&at, &m.Answers, &m.Apart.Tokens, &m.Apart.USD, &m.Tokens, &m.USD)
 	m.At = fromMillis(at * quarter)
 	return m, err
 }
 
 const byUser = `SELECT user_id, COALESCE((SELECT actor_name FROM messages m WHERE m.chat_key = s.somewhere AND m.actor_id = s.user_id AND m.actor_name <> ''
-		ORDER BY m.seq DESC LIMIT 1), ''), times, tokens, usd
-	FROM (SELECT user_id, MAX(chat_key) AS somewhere, COUNT(*) AS times, SUM(tokens) AS tokens, SUM(cost_usd) AS usd
+		ORDER BY m.seq DESC LIMIT 1), ''), tokens, usd
+	FROM (SELECT user_id, MAX(chat_key) AS somewhere, SUM(tokens) AS tokens, SUM(cost_usd) AS usd
 		FROM ledger WHERE at >= ?1 GROUP BY user_id) s ORDER BY usd DESC, tokens DESC, user_id LIMIT ?2`
 
 const byChat = `SELECT chat_key, COALESCE((SELECT CASE WHEN title <> '' THEN title ELSE topic END FROM chats WHERE key = l.chat_key), ''),
-		` + once + `, SUM(tokens), SUM(cost_usd) AS usd
-	FROM ledger l WHERE at >= ?1 GROUP BY chat_key ORDER BY usd DESC, 4 DESC, 1 LIMIT ?2`
+		SUM(tokens), SUM(cost_usd) AS usd
+	FROM ledger l WHERE at >= ?1 GROUP BY chat_key ORDER BY usd DESC, 3 DESC, 1 LIMIT ?2`
 
 // Users lists who has spent most since then.
 func (l Ledger) Users(ctx context.Context, since time.Time, most int) ([]Spender, error) {
@@ -191,6 +194,6 @@ func (l Ledger) spenders(ctx context.Context, query string, since time.Time, mos
 }
 
 func scanSpender(scan scanner) (s Spender, err error) {
-	err = scan(&s.ID, &s.Name, &s.Times, &s.Tokens, &s.USD)
+	err = scan(&s.ID, &s.Name, &s.Tokens, &s.USD)
 	return s, err
 }

@@ -30,7 +30,7 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	since := noon.Add(-time.Hour)
 	want := func(what string, got db.Spending, err error, times int, usd float64) {
 		t.Helper()
-		if err != nil || got != (db.Spending{Times: times, Tokens: int64(times) * 10, USD: usd}) {
+		if err != nil || got != (db.Spending{Tokens: int64(times) * 10, USD: usd}) {
 			t.Errorf("%s: %+v, %v", what, got, err)
 		}
 	}
@@ -44,8 +44,11 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	want("another chat", s, err, 0, 0)
 
 	list, err := d.Ledger().Moments(t.Context(), oc, since)
-	if err != nil || len(list) != 2 || !list[0].At.Equal(noon) || list[0].Spending != (db.Spending{Times: 2, Tokens: 20, USD: 0.75}) || !list[1].At.Equal(noon.Add(time.Hour)) {
+	if err != nil || len(list) != 2 || !list[0].At.Equal(noon) || list[0].Spending != (db.Spending{Tokens: 20, USD: 0.75}) || !list[1].At.Equal(noon.Add(time.Hour)) {
 		t.Errorf("%+v, %v", list, err)
+	}
+	if list[0].Answers != 0 || list[0].Apart != list[0].Spending {
+		t.Errorf("what was asked apart counts as %d answers, and cost %+v", list[0].Answers, list[0].Apart)
 	}
 	if list, err := d.Ledger().Moments(t.Context(), chat.Key{}, noon.Add(-48*time.Hour)); err != nil || len(list) != 3 || list[2].USD != 4.125 {
 		t.Errorf("%+v, %v", list, err)
@@ -95,17 +98,17 @@ func TestTurnsAreBooked(t *testing.T) {
 		t.Error("finished twice")
 	}
 	users, err := d.Ledger().Users(t.Context(), time.Time{}, 10)
-	if err != nil || len(users) != 2 || users[0] != (db.Spender{ID: "ou_1", Name: "小明", Spending: db.Spending{Times: 1, Tokens: 61, USD: 0.25}}) ||
-		users[1] != (db.Spender{ID: "ou_2", Name: "小红", Spending: db.Spending{Times: 1, Tokens: 60, USD: 0.25}}) {
+	if err != nil || len(users) != 2 || users[0] != (db.Spender{ID: "ou_1", Name: "小明", Spending: db.Spending{Tokens: 61, USD: 0.25}}) ||
+		users[1] != (db.Spender{ID: "ou_2", Name: "小红", Spending: db.Spending{Tokens: 60, USD: 0.25}}) {
 		t.Errorf("%+v, %v", users, err)
 	}
-	if s, err := d.Ledger().OfChat(t.Context(), oc, time.Time{}); err != nil || s != (db.Spending{Times: 1, Tokens: 121, USD: 0.5}) {
+	if s, err := d.Ledger().OfChat(t.Context(), oc, time.Time{}); err != nil || s != (db.Spending{Tokens: 121, USD: 0.5}) {
 		t.Errorf("the chat: %+v, %v", s, err)
 	}
-	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 || list[0].Times != 1 {
+	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 || list[0].Answers != 1 || list[0].Apart.Tokens != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if list, err := d.Ledger().Chats(t.Context(), time.Time{}, 10); err != nil || len(list) != 1 || list[0].Times != 1 {
+	if list, err := d.Ledger().Chats(t.Context(), time.Time{}, 10); err != nil || len(list) != 1 || list[0].Tokens != 121 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if user, err := d.Ledger().Asker(t.Context(), oc); err != nil || user != "ou_1" {

@@ -33,7 +33,7 @@ type Entry struct {
 	ReplyTo   string                     // the message that is answered; empty = this one
 	Grant     *GrantChange               // a change to who may talk to the bot; nil = none
 	Revoke    int64                      // the number of a rule that is to end; 0 = none; see [Rules]
-	Stop      int64                      // the chat's turn that it stops; 0 = none; see [Turns.Stop]
+	Stop      []int64                    // the chat's turns that it stops; see [Turns.Stop]
 	Set       func(*Settings)            // changes the chat's settings; it may be called more than once; nil = nothing is changed
 }
 
@@ -140,9 +140,9 @@ func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
 			return fmt.Errorf("ask for a summary: %w", err)
 		}
 	}
-	if e.Stop != 0 {
-		if _, err := tx.ExecContext(ctx, stopTurn, e.Stop, key); err != nil {
-			return fmt.Errorf("stop turn %d: %w", e.Stop, err)
+	for _, turn := range e.Stop {
+		if _, err := tx.ExecContext(ctx, stopTurn, turn, key); err != nil {
+			return fmt.Errorf("stop turn %d: %w", turn, err)
 		}
 	}
 	if e.Topic != "" {

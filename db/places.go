@@ -10,8 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// CancelledChat is the failure of a turn that was cancelled because the bot is not in its chat any more.
-const CancelledChat = "chat"
+// cancelledChat is the failure of a turn that was cancelled because the bot is not in its chat any more.
+const cancelledChat = "chat"
 
 // inChat asks for a chat and all its topics.
 const inChat = `(chat_key = ?1 OR chat_key > ?1 || ':thread:' AND chat_key < ?1 || ':thread;')`
@@ -26,7 +26,7 @@ const (
 
 	setGreeted = `UPDATE chats SET greeted_at = ?2 WHERE key = ?1 AND greeted_at = 0 AND next_seq = 1`
 
-	cancelQueued = `UPDATE turns SET state = 'cancelled', failure = '` + CancelledChat + `', ended_at = ?2
+	cancelQueued = `UPDATE turns SET state = 'cancelled', failure = '` + cancelledChat + `', ended_at = ?2
 		WHERE ` + inChat + ` AND state = 'queued'` + isOpen
 	dropParcels = `UPDATE parcels SET state = 'dropped', caption = '' WHERE state = 'waiting' AND id IN (SELECT parcel_id FROM outbox WHERE ` + inChat + `)`
 	dropPosts   = `DELETE FROM outbox WHERE ` + inChat

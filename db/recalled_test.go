@@ -221,6 +221,29 @@ func TestWhatWasAnsweredIsChangedOnRequest(t *testing.T) {
 	}
 }
 
+// An offer to answer an edited question stands below that question, so another one does not hide in its turn.
+func TestEachEditedQuestionHasAnOfferOfItsOwn(t *testing.T) {
+	d := fresh(t)
+	answered(t, d, "om_1", "one", "a1")
+	answered(t, d, "om_2", "two", "a2")
+	deliver(t, d)
+	turns := map[int64]bool{}
+	for _, id := range []string{"om_1", "om_2"} {
+		turns[edit(t, d, id, "changed").Turn] = true
+	}
+	turns[accept(t, d, late("om_3", "late")).Turn] = true
+	if len(turns) != 3 {
+		t.Errorf("they wait in %d turns", len(turns))
+	}
+	var below []string
+	for _, p := range deliver(t, d) {
+		below = append(below, p.ReplyTo)
+	}
+	if want := []string{"om_1", "om_2", "om_3"}; !slices.Equal(below, want) {
+		t.Errorf("offers are below %q, want %q", below, want)
+	}
+}
+
 func TestWhoForgotToMentionTheBotAddsIt(t *testing.T) {
 	d := fresh(t)
 	e := say("om_1", "do it")

@@ -33,6 +33,12 @@ func scanText(scan scanner) (s string, err error) {
 	return s, err
 }
 
+// scanNumber reads a row that is one number.
+func scanNumber(scan scanner) (n int64, err error) {
+	err = scan(&n)
+	return n, err
+}
+
 // scanKey reads a row that is the key of a chat.
 func scanKey(scan scanner) (chat.Key, error) {
 	s, err := scanText(scan)

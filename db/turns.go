@@ -80,8 +80,10 @@ const isOpen = ` AND state IN ('queued', 'running')`
 
 const queuedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued' AND stopped = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
 
-const lateTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late'
-	AND created_at >= ?3 ORDER BY id DESC LIMIT 1`
+// An edited question waits in a turn of its own: the offer to answer it speaks of that question only.
+const lateTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late' AND created_at >= ?3
+	AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND turn_id = turns.id AND turn_id > 0 AND message_id LIKE 'edit:%')
+	AND ?4 NOT LIKE 'edit:%' ORDER BY id DESC LIMIT 1`
 
 // together is how long after a late question another one belongs to it. Later the notice may be out of sight.
 const together = 10 * time.Minute
@@ -116,7 +118,7 @@ const shortly = 2 * time.Minute
 func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (int64, error) {
 	state, failure, waiting, of := Queued, "", queuedTurn, []any{m.Key.String(), m.Epoch}
 	if e.Held != nil {
-		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(ts.db.now().Add(-together)))
+		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(ts.db.now().Add(-together)), m.ID)
 	}
 	old, err := resolve(ctx, tx, m.Key, e.Continues, continued)
 	if err != nil {
@@ -364,7 +366,7 @@ func (ts Turns) Finish(ctx context.Context, e End) error {
 			if err != nil {
 				return fmt.Errorf("book usage: %w", err)
 			}
-			return ts.db.Ledger().book(ctx, tx, Expense{Key: e.Turn.Key, Purpose: ForTurn, Turn: e.Turn.ID, Usage: *u})
+			return ts.db.Ledger().book(ctx, tx, Expense{Key: e.Turn.Key, Purpose: forTurn, Turn: e.Turn.ID, Usage: *u})
 		}
 		return nil
 	})
@@ -423,14 +425,14 @@ func (ts Turns) QueuedChats(ctx context.Context) ([]chat.Key, error) {
 	return chatKeys(ctx, ts.db.read, queuedChats)
 }
 
-const newestQueued = `SELECT COALESCE(MAX(id), 0) FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen
+const queuedTurns = `SELECT id FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen + ` ORDER BY id`
 
-// Queued is the chat's newest turn that waits to be run; 0 = none.
-func (ts Turns) Queued(ctx context.Context, key chat.Key) (turn int64, err error) {
-	if err := ts.db.read.QueryRowContext(ctx, newestQueued, key.String()).Scan(&turn); err != nil {
-		return 0, fmt.Errorf("queued turn of %v: %w", key, err)
+// Queued lists the chat's turns that wait to be run. There are several when the chat was begun anew meanwhile.
+func (ts Turns) Queued(ctx context.Context, key chat.Key) (turns []int64, err error) {
+	if turns, err = collect(ctx, ts.db.read, scanNumber, queuedTurns, key.String()); err != nil {
+		return nil, fmt.Errorf("queued turns of %v: %w", key, err)
 	}
-	return turn, nil
+	return turns, nil
 }
 
 const turnPlace = `SELECT chat_key FROM turns WHERE id = ?1`

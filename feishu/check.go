@@ -85,7 +85,10 @@ func (d *dates) RoundTrip(r *http.Request) (*http.Response, error) {
 	if there, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.ahead, d.known = time.Since(there).Truncate(time.Second), true
+		ahead := time.Since(there).Truncate(time.Second) // and the time that the answer took
+		if !d.known || ahead < d.ahead {
+			d.ahead, d.known = ahead, true
+		}
 	}
 	return resp, nil
 }

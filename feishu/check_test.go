@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"magpie/internal/feishusim"
@@ -67,4 +68,28 @@ func TestCheck(t *testing.T) {
 		}
 		t.Errorf("rule of the platform broken: %s: %s", v.Rule, v.Detail)
 	}
+}
+
+// slowing answers with the time at which it is called, after a while.
+type slowing time.Duration
+
+func (s slowing) RoundTrip(*http.Request) (*http.Response, error) {
+	resp := &http.Response{Header: http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}}}
+	time.Sleep(time.Duration(s))
+	return resp, nil
+}
+
+// An answer that takes long makes the platform's clock look late.
+func TestSlowAnswersDoNotCountAsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &dates{}
+		for _, d.next = range []http.RoundTripper{slowing(7 * time.Second), slowing(0), slowing(20 * time.Second)} {
+			if _, err := d.RoundTrip(nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if ahead, known := d.seen(); ahead != 0 || !known {
+			t.Errorf("ahead by %v, known %v", ahead, known)
+		}
+	})
 }

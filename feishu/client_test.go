@@ -149,6 +149,31 @@ func TestThePaceIsAMultipleOfTheRates(t *testing.T) {
 	}
 }
 
+// When the machine has stood still, those who waited do not all go at once.
+func TestOneCallWaitsForItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimits(1)
+		for range l.second.Burst() {
+			if err := l.app(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var calls sync.WaitGroup
+		for range 30 {
+			calls.Go(func() {
+				if err := l.app(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if taken := -l.second.Tokens(); taken > 1 {
+			t.Errorf("%v calls have their time already", taken)
+		}
+		calls.Wait()
+	})
+}
+
 func TestIdleTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := cardRate()

@@ -71,7 +71,7 @@ func (a *api) openFile(ctx context.Context, f chat.File) (*http.Response, error)
 	token := ""
 	for try := 1; ; try++ {
 		if a.gate.shut() {
-			return nil, &Error{Op: opDownload, cause: ErrAway}
+			return nil, &Error{Op: opDownload, cause: errAway}
 		}
 		if err := a.limits.app(ctx); err != nil {
 			return nil, err

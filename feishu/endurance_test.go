@@ -16,11 +16,20 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// inFakeTime runs a test against a strict platform in whose time hours pass at once.
+// inFakeTime runs a test that breaks no rule of a strict platform in whose time hours pass at once.
 func inFakeTime(t *testing.T, test func(p *platform, ask chat.Ref)) {
+	inFakeTimeOf(t, feishusim.Config{}, func(p *platform, ask chat.Ref) {
+		test(p, ask)
+		p.clean()
+	})
+}
+
+// inFakeTimeOf runs a test against such a platform.
+func inFakeTimeOf(t *testing.T, cfg feishusim.Config, test func(p *platform, ask chat.Ref)) {
 	synctest.Test(t, func(t *testing.T) {
 		pipe := feishusim.NewPipe()
-		sim, err := feishusim.Start(feishusim.Config{Pipe: pipe})
+		cfg.Pipe = pipe
+		sim, err := feishusim.Start(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +39,6 @@ func inFakeTime(t *testing.T, test func(p *platform, ask chat.Ref)) {
 		transport.DialContext = pipe.Dial
 		room := p.PrivateChat(p.AddUser("Ann"))
 		test(p, chat.Ref{Key: chat.FeishuChat(room), ID: p.Say(room, p.Users()[0], "write a book")})
-		p.clean()
 		transport.CloseIdleConnections()
 		if err := sim.Close(); err != nil {
 			t.Error(err)

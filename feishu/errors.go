@@ -93,7 +93,7 @@ func verdictOf(err error) verdict {
 	}
 	switch e.Code {
 	case 0:
-		if errors.Is(e.cause, ErrAway) {
+		if errors.Is(e.cause, errAway) {
 			return away
 		}
 		return unknown

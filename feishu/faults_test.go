@@ -96,18 +96,23 @@ func TestCloseGoesOnAfterAnError(t *testing.T) {
 }
 
 func TestStreamingModeIsOpenedAgain(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{StreamingTTL: 500 * time.Millisecond})
-	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
-	p.must(err)
-	for _, body := range []string{"a b", "a b c"} {
-		p.await("time out", func(v *feishusim.View) bool { return !v.Messages(ask.Key.ID)[1].Last().Streaming })
-		p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: body}))
-		if last := p.answers(ask.Key.ID)[0].Last(); last.Text != body || last.Op != "content" {
-			t.Errorf("shown %+v", last)
+	inFakeTimeOf(t, feishusim.Config{StreamingTTL: time.Minute}, func(p *platform, ask chat.Ref) {
+		ctx := p.t.Context()
+		id, err := p.Client.Post(ctx, ask, chat.Card{Live: true, Body: "a"}, "seed")
+		p.must(err)
+		for _, body := range []string{"a b", "a b c"} {
+			time.Sleep(61 * time.Second)
+			if p.answers(ask.Key.ID)[0].Last().Streaming {
+				p.t.Error("it has not timed out")
+			}
+			p.must(p.Edit(ctx, id, chat.Card{Live: true, Body: body}))
+			if last := p.answers(ask.Key.ID)[0].Last(); last.Text != body || last.Op != "content" {
+				p.t.Errorf("shown %+v", last)
+			}
 		}
-	}
-	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "a b c d"}))
-	p.says(ask, "a b c d")
+		p.must(p.Client.Close(ctx, id, chat.Card{Body: "a b c d"}))
+		p.says(ask, "a b c d")
+	})
 }
 
 func TestStreamingModeIsOpenedBeforeItEnds(t *testing.T) {

@@ -64,7 +64,7 @@ func TestDownloadsAreBounded(t *testing.T) {
 		{"a gigabyte, untold", feishusim.Stream{Size: 1 << 30}, time.Minute, chat.ErrTooBig, most + slack},
 		{"one byte too much", feishusim.Stream{Size: most + 1}, time.Minute, chat.ErrTooBig, most + 1},
 		{"just enough", feishusim.Stream{Size: most}, time.Minute, nil, most},
-		{"drop by drop", feishusim.Stream{Size: 1 << 30, Piece: 1, Pause: 5 * time.Millisecond}, 300 * time.Millisecond, context.DeadlineExceeded, 100},
+		{"drop by drop", feishusim.Stream{Size: 1 << 30, Piece: 1, Pause: 5 * time.Millisecond}, 300 * time.Millisecond, context.DeadlineExceeded, 10_000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPlatform(t, feishusim.Config{})

@@ -18,8 +18,8 @@ const (
 	gateRest     = 30 * time.Second
 )
 
-// ErrAway is matched by an [Error] of a call that was not made, because the platform does not answer.
-var ErrAway = errors.New("the platform does not answer; calls wait until it does")
+// errAway is matched by an [Error] of a call that was not made, because the platform does not answer.
+var errAway = errors.New("the platform does not answer; calls wait until it does")
 
 // gate stands before the HTTP API. What comes back as a refusal, also for too many calls, is an answer; what counts
 // as a failure is an outcome that is unknown.
@@ -68,7 +68,7 @@ func (g *gate) current() *gobreaker.CircuitBreaker[gjson.Result] {
 func (g *gate) pass(op string, call func() (gjson.Result, error)) (gjson.Result, error) {
 	answer, err := g.current().Execute(call)
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		return gjson.Result{}, &Error{Op: op, cause: ErrAway}
+		return gjson.Result{}, &Error{Op: op, cause: errAway}
 	}
 	return answer, err
 }

@@ -77,7 +77,7 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 		g.fail(1)
 		began := time.Now()
 		_, err := g.pass("draw", func() (gjson.Result, error) { t.Error("called"); return gjson.Result{}, nil })
-		if !errors.Is(err, ErrAway) || verdictOf(err) != away || !strings.HasPrefix(err.Error(), "feishu: draw: ") {
+		if !errors.Is(err, errAway) || verdictOf(err) != away || !strings.HasPrefix(err.Error(), "feishu: draw: ") {
 			t.Errorf("error %v", err)
 		}
 		for _, back := range []bool{false, false, true} {
@@ -154,7 +154,7 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 	p.api.gate.restFor(time.Hour) // else one call may just try again
 	p.api.gate.fail(mostFailures)
 	shut := time.Now()
-	if err := p.Client.Close(p.ctx(), ids[0], chat.Card{Body: "done"}); !errors.Is(err, ErrAway) {
+	if err := p.Client.Close(p.ctx(), ids[0], chat.Card{Body: "done"}); !errors.Is(err, errAway) {
 		t.Errorf("Close: %v", err)
 	}
 	for _, c := range p.Calls() {

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	maxInlet  = 64                    // messages that are taken in at the same time: enough to fill the store's groups of writes
-	inletTick = time.Millisecond      // between two looks whether there is room
-	inletLost = 50 * time.Millisecond // after which a frame that has not come in as an event was something else
+	maxInlet  = 64               // messages that are taken in at the same time: enough to fill the store's groups of writes
+	inletTick = time.Millisecond // between two looks whether there is room
+	inletLost = 50               // looks after which a frame that has not come in as an event was something else
 )
 
 // inlet bounds how many messages are taken in at the same time. The SDK starts a goroutine for each frame that it reads
@@ -22,15 +22,16 @@ type inlet struct {
 
 // frame notes a frame that was read, when there is room for it.
 func (i *inlet) frame() {
-	for began := time.Now(); !i.admit(time.Since(began)); {
+	for looks := 0; !i.admit(looks); looks++ {
 		time.Sleep(inletTick)
 	}
 }
 
-func (i *inlet) admit(waited time.Duration) bool {
+// admit takes a frame in when there is room. Looks are counted and not time: while the machine stands still no event comes in.
+func (i *inlet) admit(looks int) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if waited >= inletLost {
+	if looks >= inletLost {
 		i.read = 0
 	}
 	if i.in+i.read >= maxInlet {

@@ -14,6 +14,7 @@ import (
 type limits struct {
 	second *rate.Limiter // the platform: 50 in a second
 	minute *rate.Limiter // the platform: 1000 in a minute
+	turn   chan struct{} // holds who is next; the others wait in their order
 
 	mu    sync.Mutex
 	chats map[string]*rate.Limiter
@@ -24,11 +25,19 @@ func newLimits(pace float64) limits {
 	return limits{
 		second: rate.NewLimiter(rate.Limit(40*pace), int(math.Ceil(8*pace))),
 		minute: rate.NewLimiter(rate.Limit(14*pace), int(math.Ceil(120*pace))),
+		turn:   make(chan struct{}, 1),
 	}
 }
 
-// app waits until the app may make a call.
+// app waits until the app may make a call. One waits for the limits at a time: if each had its time, all whose time has come while
+// the machine stood still would go at once.
 func (l *limits) app(ctx context.Context) error {
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-l.turn }()
 	if err := take(ctx, l.minute); err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (a *api) call(ctx context.Context, r request) (gjson.Result, error) {
 // once makes one request with another token than the one that was not taken.
 func (a *api) once(ctx context.Context, r request, token *string) (gjson.Result, error) {
 	if a.gate.shut() {
-		return gjson.Result{}, &Error{Op: r.op, cause: ErrAway}
+		return gjson.Result{}, &Error{Op: r.op, cause: errAway}
 	}
 	if r.later {
 		if err := a.limits.spare(ctx); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"sync"
 	"time"
@@ -43,15 +44,15 @@ func (e *ears) pause() {
 	e.rest = time.Now().Add(speechRest)
 }
 
-// Transcribe says what is spoken in a recording that lies on this machine; empty = it cannot. It takes ffmpeg, since the
-// platform records in a form that it does not understand itself.
-func (c *Client) Transcribe(ctx context.Context, path string, length time.Duration) (string, error) {
+// Transcribe says what is spoken in a recording; empty = it cannot. It takes ffmpeg, since the platform records in a form
+// that it does not understand itself.
+func (c *Client) Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error) {
 	if length > longestSpeech || c.ears.resting() {
 		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, speechTimeout)
 	defer cancel()
-	pcm, err := c.ears.samples(ctx, path)
+	pcm, err := c.ears.samples(ctx, recording)
 	if err != nil || len(pcm) == 0 {
 		return "", err
 	}
@@ -68,16 +69,18 @@ func (c *Client) Transcribe(ctx context.Context, path string, length time.Durati
 	return answer.Get("data.recognition_text").String(), err
 }
 
-// samples decodes a recording; nothing = there is no program that could.
-func (e *ears) samples(ctx context.Context, path string) ([]byte, error) {
+// samples decodes a recording; nothing = there is no program that could. The program reads an open file, and no other:
+// under the file's name there may be something else by now, and in it the names of others.
+func (e *ears) samples(ctx context.Context, recording *os.File) ([]byte, error) {
 	program, err := exec.LookPath(cmp.Or(e.decoder, "ffmpeg"))
 	if err != nil {
 		return nil, nil //nolint:nilerr // the recording is handed over as it is
 	}
-	cmd := exec.CommandContext(ctx, program, "-nostdin", "-loglevel", "error", "-protocol_whitelist", "file,pipe",
-		"-i", "file:"+path, "-t", "60", "-ac", "1", "-ar", "16000", "-f", "s16le", "pipe:1")
+	cmd := exec.CommandContext(ctx, program, "-nostdin", "-loglevel", "error", "-protocol_whitelist", "pipe",
+		"-i", "pipe:0", "-t", "60", "-ac", "1", "-ar", "16000", "-f", "s16le", "pipe:1")
 	cmd.Env = []string{} // it reads what a stranger has sent
 	cmd.WaitDelay = time.Second
+	cmd.Stdin = recording
 	out := &bounded{most: speechSize}
 	cmd.Stdout = out
 	if err := cmd.Run(); err != nil {

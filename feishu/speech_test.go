@@ -10,15 +10,33 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// decoder is a program in the place of ffmpeg that writes so many bytes, if it is asked for the right form.
+// decoder is a program in the place of ffmpeg that writes so many bytes, if it is given "opus" and asked for the right form.
 func decoder(t *testing.T, bytes string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ffmpeg")
-	script := "#!/bin/sh\ncase \"$*\" in *'-protocol_whitelist file,pipe -i file:'*'-ac 1 -ar 16000 -f s16le pipe:1') exec /usr/bin/head -c " + bytes + " /dev/zero;; esac\nexit 3\n"
+	script := "#!/bin/sh\ncase \"$*$(/usr/bin/head -c 4)\" in *'-protocol_whitelist pipe -i pipe:0 '*'-ac 1 -ar 16000 -f s16le pipe:1opus') exec /usr/bin/head -c " + bytes + " /dev/zero;; esac\nexit 3\n"
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// recording is one that nobody can listen to any more under its name.
+func recording(t *testing.T) *os.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.opus")
+	if err := os.WriteFile(path, []byte("opus"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 func TestRecordingsAreUnderstood(t *testing.T) {
@@ -30,18 +48,18 @@ func TestRecordingsAreUnderstood(t *testing.T) {
 		}
 		return "你好"
 	})
-	if got, err := p.Transcribe(p.ctx(), "/tmp/a.opus", time.Second); err != nil || got != "你好" {
+	if got, err := p.Transcribe(p.ctx(), recording(t), time.Second); err != nil || got != "你好" {
 		t.Errorf("heard %q, %v", got, err)
 	}
-	if got, err := p.Transcribe(p.ctx(), "/tmp/a.opus", 2*time.Minute); err != nil || got != "" {
+	if got, err := p.Transcribe(p.ctx(), recording(t), 2*time.Minute); err != nil || got != "" {
 		t.Errorf("too long: %q, %v", got, err)
 	}
 	p.ears.decoder = decoder(t, "2000000")
-	if got, err := p.Transcribe(p.ctx(), "/tmp/a.opus", 0); err == nil || got != "" {
+	if got, err := p.Transcribe(p.ctx(), recording(t), 0); err == nil || got != "" {
 		t.Errorf("longer than it said: %q, %v", got, err)
 	}
 	p.ears.decoder = filepath.Join(t.TempDir(), "none")
-	if got, err := p.Transcribe(p.ctx(), "/tmp/a.opus", time.Second); err != nil || got != "" {
+	if got, err := p.Transcribe(p.ctx(), recording(t), time.Second); err != nil || got != "" {
 		t.Errorf("without a decoder: %q, %v", got, err)
 	}
 	p.clean()
@@ -52,7 +70,7 @@ func TestWhoIsNotListenedToStopsSpeaking(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.ears.decoder = decoder(t, "3200")
 	for range 3 {
-		if got, _ := p.Transcribe(p.ctx(), "/tmp/a.opus", time.Second); got != "" {
+		if got, _ := p.Transcribe(p.ctx(), recording(t), time.Second); got != "" {
 			t.Errorf("heard %q", got)
 		}
 	}

@@ -40,7 +40,7 @@ func (c *Client) Status() Status {
 	return s
 }
 
-// Away reports whether calls fail at once with [ErrAway], because several in a row had no answer.
+// Away reports whether calls fail at once with [errAway], because several in a row had no answer.
 func (c *Client) Away() bool { return c.api.gate.away() }
 
 // state is what Status tells of the connection.

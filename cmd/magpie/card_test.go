@@ -56,10 +56,7 @@ func TestAStoppedAnswerGoesOnByAButton(t *testing.T) {
 		modelsim.Rule{Match: func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), "继续") }, Steps: []modelsim.Step{modelsim.Text("第二。")}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("第一，"), modelsim.Hold(hold)}})
 	id := r.sim.Say(r.chat, r.user, "数到二")
-	r.await("the beginning", func(v *feishusim.View) bool {
-		list := replies(v, r.chat, id)
-		return len(list) == 1 && strings.Contains(list[0].Text(), "第一")
-	})
+	r.shows(r.chat, id, "第一")
 	r.ask("/stop")
 	stopped := r.answer(r.chat, id)
 	if _, err := r.sim.Press(t.Context(), stopped.ID, r.user, buttonOf(t, stopped)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -114,12 +115,18 @@ type configError struct{ err error }
 func (e *configError) Error() string { return "configuration: " + e.err.Error() }
 func (e *configError) Unwrap() error { return e.err }
 
+// errNoConfig says what to do where nothing is configured: what is wrong with the defaults helps nobody.
+var errNoConfig = errors.New("there is no magpie.toml here, nor in the user's or the system's configuration folder: make one with magpie setup")
+
 // loadConfig gives the configuration of a bridge that can run. A problem is a [configError] that names every key that
 // is wrong.
 func loadConfig(path string, environ []string) (config, error) {
 	c, err := readConfig(path, environ)
 	if err != nil {
 		return c, err
+	}
+	if c.Feishu.File == "" && c.Feishu.AppID == "" && c.Feishu.AppSecret == "" {
+		return c, &configError{errNoConfig}
 	}
 	if err := c.validate(); err != nil {
 		return c, &configError{err}
@@ -173,9 +180,27 @@ func decodeTOML(data []byte, c *config) error {
 		}
 		return errors.Join(errs...)
 	case errors.As(err, &bad):
-		return lineError(data, bad, bad.Error())
+		return lineError(data, bad, wanted(bad.Error()))
 	}
 	return err
+}
+
+var wrongType = regexp.MustCompile(`^toml: cannot decode TOML (\w+) into (?:struct field \S+ of type )?(\S+)$`)
+
+// wanted says in words of the file's format what a key of the wrong type should be; other complaints stay as they are.
+func wanted(complaint string) string {
+	m := wrongType.FindStringSubmatch(complaint)
+	if m == nil {
+		return complaint
+	}
+	want, ok := map[string]string{
+		"string": "text in quotes", "[]string": `a list, as in ["one", "two"]`, "bool": "true or false",
+		"int": "a whole number", "int64": "a whole number", "float64": "a number",
+	}[m[2]]
+	if !ok {
+		return "this cannot be of the type " + m[1]
+	}
+	return fmt.Sprintf("want %s; this is of the type %s", want, m[1])
 }
 
 // lineError says what is wrong in which line, and shows the line without its value.

@@ -100,7 +100,9 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"unknown key":     {"[claude]\nprojekt = \"/x\"\n", nil, []string{"unknown key", "projekt", "   2| projekt = …"}},
 		"unknown section": {"[feishoo]\napp_id = \"x\"\n", nil, []string{"feishoo"}},
 		"not TOML":        {"[claude\n", nil, []string{"1|"}},
-		"wrong type":      {"[claude]\nmax_processes = \"four\"\n", nil, []string{"max_processes"}},
+		"wrong type":      {"[claude]\nmax_processes = \"four\"\n", nil, []string{"max_processes", "want a whole number; this is of the type string"}},
+		"no list":         {"[access]\nallow = \"ou_1\"\n", nil, []string{`want a list, as in ["one", "two"]`, "   2| allow = …"}},
+		"no section":      {"context = 5\n", nil, []string{"this cannot be of the type integer", "   1| context = …"}},
 		"bad duration":    {"[claude]\nkeep_alive = \"5 minutes\"\n", nil, []string{"keep_alive", "unit"}},
 		"empty level":     {"[log]\nlevel = \"\"\n", nil, []string{"[log] level"}},
 		"bad top key":     {"", []string{"MAGPIE_SHUTDOWN_TIMEOUT=soon"}, []string{"MAGPIE_SHUTDOWN_TIMEOUT"}},
@@ -120,6 +122,9 @@ func TestConfigMistakesAreShown(t *testing.T) {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%q does not mention %q", err, want)
 				}
+			}
+			if strings.Contains(err.Error(), "struct field") {
+				t.Errorf("%q speaks of the source", err)
 			}
 		})
 	}

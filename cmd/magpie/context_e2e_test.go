@@ -7,7 +7,6 @@ import (
 
 	"magpie/contextmgr"
 	"magpie/internal/chat"
-	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
 
@@ -115,10 +114,7 @@ func TestTheAgentIsToldWhatItsSessionHasNotSeen(t *testing.T) {
 			busy := r.sim.Say(other, red, "等")
 			r.awaitModel("the other", func(list []modelsim.Request) bool { return len(list) == 2 })
 			id := r.sim.Say(r.chat, r.user, "我叫小明")
-			r.await("the waiting card", func(v *feishusim.View) bool {
-				list := replies(v, r.chat, id)
-				return len(list) == 1 && strings.Contains(list[0].Text(), "排队")
-			})
+			r.shows(r.chat, id, "排队")
 			r.ask("/stop")
 			r.answer(r.chat, id)
 			close(hold)

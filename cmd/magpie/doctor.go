@@ -125,6 +125,9 @@ func (d *doctor) configuration(path string) config {
 		d.add(fine, "", doctorTexts.ConfigAt, path)
 	}
 	for _, e := range each(err) {
+		if errors.Is(e, errNoConfig) {
+			continue // it was said
+		}
 		d.add(wrong, d.lang.say(doctorTexts.CorrectIn, firstOf(path, d.lang.say(doctorTexts.TheEnvironment))), doctorTexts.ConfigWrong, e)
 	}
 	d.permissions(path)

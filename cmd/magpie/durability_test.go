@@ -47,10 +47,7 @@ func (r *rig) cutOff() (id string, card feishusim.Message) {
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("另外一半")}})
 	id = r.sim.Say(r.chat, r.user, "说点什么")
-	r.await("text", func(v *feishusim.View) bool {
-		list := replies(v, r.chat, id)
-		return len(list) == 1 && strings.Contains(list[0].Text(), "说到一半")
-	})
+	r.shows(r.chat, id, "说到一半")
 	began := time.Now()
 	r.stop()
 	if took := time.Since(began); took > r.cfg.Shutdown.Duration+busy {
@@ -128,10 +125,7 @@ func TestAStopLetsAnAnswerFinish(t *testing.T) {
 	hold := make(chan struct{})
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二")}})
 	id := r.sim.Say(r.chat, r.user, "说点什么")
-	r.await("text", func(v *feishusim.View) bool {
-		list := replies(v, r.chat, id)
-		return len(list) == 1 && strings.Contains(list[0].Text(), "一")
-	})
+	r.shows(r.chat, id, "一")
 	time.AfterFunc(time.Second, func() { close(hold) })
 	r.stop()
 	if got := replies(r.sim.View(), r.chat, id); len(got) != 1 || said(got[0]) != "一二" || got[0].Last().Streaming {
@@ -147,10 +141,7 @@ func TestAnAnswerWaitsForThePlatform(t *testing.T) {
 			hold := make(chan struct{})
 			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二")}})
 			id := r.sim.Say(r.chat, r.user, "说点什么")
-			r.await("text", func(v *feishusim.View) bool {
-				list := replies(v, r.chat, id)
-				return len(list) == 1 && strings.Contains(list[0].Text(), "一")
-			})
+			r.shows(r.chat, id, "一")
 			back := r.sim.Inject(feishusim.Fault{Path: "/open-apis/", Status: http.StatusBadGateway, Body: "<html>502</html>"})
 			close(hold)
 			r.awaitLog("turn ended")
@@ -270,10 +261,7 @@ func TestAStopBeginsNothing(t *testing.T) {
 	id := r.sim.Say(r.chat, r.user, "说点什么")
 	r.awaitModel("the first", func(list []modelsim.Request) bool { return len(list) == 1 })
 	waits := r.sim.Say(other, red, "数到 3")
-	r.await("the waiting card", func(v *feishusim.View) bool {
-		list := replies(v, other, waits)
-		return len(list) == 1 && strings.Contains(list[0].Text(), "排队")
-	})
+	r.shows(other, waits, "排队")
 	stop := r.stop
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); stop() }()

@@ -417,10 +417,7 @@ func TestFilesWithoutEndHoldNobodyUp(t *testing.T) {
 
 	send(drops, "drops.bin")
 	id = r.sim.Say(r.chat, r.user, "数到 4")
-	r.await("the card to say that it comes", func(v *feishusim.View) bool {
-		list := replies(v, r.chat, id)
-		return len(list) == 1 && strings.Contains(list[0].Text(), "正在接收文件")
-	})
+	r.shows(r.chat, id, "正在接收文件")
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
 	if got := said(r.answer(other, r.sim.Say(other, red, "数到 5"))); got != "1 2 3 4 5" {

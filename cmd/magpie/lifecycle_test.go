@@ -182,10 +182,7 @@ func TestAFullSessionIsCompactedByItself(t *testing.T) {
 		t.Errorf("chat %+v", full)
 	}
 	id := r.sim.Say(r.chat, r.user, "暗号是什么？")
-	r.await("the card to tell why it waits", func(v *feishusim.View) bool {
-		list := replies(v, r.chat, id)
-		return len(list) == 1 && strings.Contains(list[0].Text(), "整理")
-	})
+	r.shows(r.chat, id, "整理")
 	close(hold)
 	if got := said(r.answer(r.chat, id)); got != "暗号是芝麻开门。" {
 		t.Errorf("answer %q", got)

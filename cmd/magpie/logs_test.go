@@ -17,7 +17,6 @@ import (
 	"pgregory.net/rapid"
 
 	"magpie/contextmgr/redact"
-	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
 
@@ -30,10 +29,7 @@ func TestLogsOfEveryKindOfTurn(t *testing.T) {
 		t.Helper()
 		once(modelsim.Text("答到一半canary"), modelsim.Hang())
 		id := r.sim.Say(r.chat, r.user, text)
-		r.await("text", func(v *feishusim.View) bool {
-			list := replies(v, r.chat, id)
-			return len(list) == 1 && strings.Contains(list[0].Text(), "答到一半")
-		})
+		r.shows(r.chat, id, "答到一半")
 		return id
 	}
 	r.ask("我叫canary")

@@ -96,8 +96,7 @@ func TestASessionThatIsTooLongIsReplaced(t *testing.T) {
 func TestASessionOfAnotherMachineIsReplaced(t *testing.T) {
 	r := newRig(t)
 	r.ask("我叫小明")
-	c, err := r.prog.store.Chats().Get(t.Context(), chat.FeishuChat(r.chat))
-	must(r, err)
+	c := r.chatNow()
 	r.dropProcess()
 	c.Session.Node = "elsewhere"
 	r.replaceSession(c)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -30,9 +31,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var c cli
-	k := kong.Parse(&c, kong.Name("magpie"),
+	parser := kong.Must(&c, kong.Name("magpie"),
 		kong.Description("鹊桥: chat in Feishu with the Claude Code agent on your own machine."),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Vars{"version": version()}, kong.UsageOnError())
+	k, err := parser.Parse(flagsFor(os.Args[1:]))
+	parser.FatalIfErrorf(err)
 	if err := k.Run(); errors.Is(err, errGivenUp) {
 		os.Exit(130) // as a shell does after Ctrl-C
 	} else if err != nil {
@@ -43,6 +46,17 @@ func main() {
 		}
 		os.Exit(1)
 	}
+}
+
+// flagsFor makes flags of the words that people try first: "magpie help", "magpie help serve", "magpie version".
+func flagsFor(args []string) []string {
+	switch {
+	case len(args) > 0 && args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case len(args) == 1 && args[0] == "version":
+		return []string{"--version"}
+	}
+	return args
 }
 
 func version() string {

@@ -126,10 +126,7 @@ func TestAServiceOfPM2(t *testing.T) {
 	}
 	model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
 	id := sim.Say(r.chat, user, "说点什么")
-	r.await("text", func(v *feishusim.View) bool {
-		list := replies(v, r.chat, id)
-		return len(list) == 1 && strings.Contains(list[0].Text(), "说到一半")
-	})
+	r.shows(r.chat, id, "说到一半")
 	pm.run("restart", "feishu")
 	if got := said(r.answer(r.chat, id)); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
 		t.Errorf("the old program left the card %q", got)

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-
-	"magpie/internal/chat"
 )
 
 // killProcess kills the chat's waiting CLI behind the bridge's back: the one that has the session's id in its arguments.
@@ -19,8 +17,7 @@ func (r *rig) killProcess() {
 // agent is the process that holds the private chat's session.
 func (r *rig) agent() (pid int) {
 	r.Helper()
-	c, err := r.prog.store.Chats().Get(r.Context(), chat.FeishuChat(r.chat))
-	must(r, err)
+	c := r.chatNow()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	must(r, err)
 	for _, file := range files {

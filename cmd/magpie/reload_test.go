@@ -22,11 +22,7 @@ func TestReload(t *testing.T) {
 	writeService(t, dir, sim, "admins = [\""+red.OpenID+"\"]\n")
 	first, err := os.ReadFile(path)
 	must(t, err)
-	cmd := magpie(t, dir, "serve")
-	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket.path)
-	p := startProcess(t, cmd)
-	socket.await("READY=1")
-	p.await("feishu: connected")
+	p := socket.serve(dir)
 	r := &rig{TB: t, sim: sim}
 	answered := func(u feishusim.User) {
 		t.Helper()
@@ -79,6 +75,17 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// serve starts the program that is set up in dir, and returns when it is connected.
+func (n *notifySocket) serve(dir string) *process {
+	n.Helper()
+	cmd := magpie(n, dir, "serve")
+	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+n.path)
+	p := startProcess(n, cmd)
+	n.await("READY=1")
+	p.await("feishu: connected")
+	return p
+}
+
 func TestChangedKeys(t *testing.T) {
 	a := defaults()
 	b := a
@@ -116,11 +123,7 @@ func TestTheDeniedAreNotAnswered(t *testing.T) {
 	writeService(t, dir, sim, "allow = [\"*\"]\ndeny = [\""+red.OpenID+"\"]\n")
 	first, err := os.ReadFile(path)
 	must(t, err)
-	cmd := magpie(t, dir, "serve")
-	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket.path)
-	p := startProcess(t, cmd)
-	socket.await("READY=1")
-	p.await("feishu: connected")
+	p := socket.serve(dir)
 	r := &rig{TB: t, sim: sim}
 	var silent []string
 	ask := func(chatID string, who feishusim.User, answered bool) {

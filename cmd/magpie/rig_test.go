@@ -198,6 +198,15 @@ func replies(v *feishusim.View, chatID, messageID string) []feishusim.Message {
 	return list
 }
 
+// shows waits until one message answers a message, with these words in it.
+func (r *rig) shows(chatID, messageID, words string) {
+	r.Helper()
+	r.await("an answer with "+words, func(v *feishusim.View) bool {
+		list := replies(v, chatID, messageID)
+		return len(list) == 1 && strings.Contains(list[0].Text(), words)
+	})
+}
+
 // answer waits for the complete answer to a message, which must be one message, and returns it.
 func (r *rig) answer(chatID, messageID string) feishusim.Message {
 	r.Helper()

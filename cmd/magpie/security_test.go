@@ -241,8 +241,7 @@ func TestNamesAreOnlyNames(t *testing.T) {
 func TestAnotherChatsThingsAreNotFound(t *testing.T) {
 	r := newRig(t)
 	r.ask("我叫小明，我的密语是 canary-4712")
-	c, err := r.prog.store.Chats().Get(t.Context(), chat.FeishuChat(r.chat))
-	must(t, err)
+	c := r.chatNow()
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
 	for _, text := range []string{"/resume " + c.Session.ID, "/history 50", "/context", "/memory", "/cost month", "/cd " + r.chat, "/whoami " + r.chat, "/title"} {
@@ -283,10 +282,7 @@ func TestSecretsStayInside(t *testing.T) {
 			modelsim.Text("密码是 " + appSecret[:7]), modelsim.Hold(hold), modelsim.Chunks(appSecret[7:]+"，还有 "+known+"。", 3, 0),
 		}})
 	id := r.sim.Say(r.chat, r.user, "说说你知道的，比如 "+known)
-	r.await("the first words", func(v *feishusim.View) bool {
-		list := replies(v, r.chat, id)
-		return len(list) == 1 && strings.Contains(list[0].Text(), "密码是")
-	})
+	r.shows(r.chat, id, "密码是")
 	close(hold)
 	m := r.answer(r.chat, id)
 	if !strings.Contains(said(m), "密码是 [REDACTED_SECRET]，还有 [REDACTED_SECRET]。") {

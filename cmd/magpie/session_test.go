@@ -13,7 +13,6 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
 
@@ -47,9 +46,7 @@ func (r *rig) carried() []string {
 // lastSession is the chat's session.
 func (r *rig) lastSession() string {
 	r.Helper()
-	c, err := r.prog.store.Chats().Get(r.Context(), chat.FeishuChat(r.chat))
-	must(r, err)
-	return c.Session.ID
+	return r.chatNow().Session.ID
 }
 
 func economy(c *config) {
@@ -199,10 +196,7 @@ func TestASessionSurvivesTurnsThatCameToNothing(t *testing.T) {
 	session := r.lastSession()
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
 	id := r.sim.Say(r.chat, r.user, "说点什么")
-	r.await("text", func(v *feishusim.View) bool {
-		list := replies(v, r.chat, id)
-		return len(list) == 1 && strings.Contains(list[0].Text(), "说到一半")
-	})
+	r.shows(r.chat, id, "说到一半")
 	r.ask("/stop")
 	r.answer(r.chat, id)
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Fail(400, "invalid_request_error", "bad")}})

@@ -30,10 +30,7 @@ func TestTheEndOfTheProgramIsTold(t *testing.T) {
 	r := newRig(t, unhurried)
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
 	id := r.sim.Say(r.chat, r.user, "说点什么")
-	r.await("text", func(v *feishusim.View) bool {
-		list := replies(v, r.chat, id)
-		return len(list) == 1 && strings.Contains(list[0].Text(), "说到一半")
-	})
+	r.shows(r.chat, id, "说到一半")
 	began := time.Now()
 	r.stop()
 	if r.cut(time.Since(began)) {
@@ -71,10 +68,7 @@ func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 		r.ask("我叫小明")
 		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("半句"), modelsim.Hang()}})
 		id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
-		r.await("text", func(v *feishusim.View) bool {
-			list := replies(v, r.chat, id)
-			return len(list) == 1 && strings.Contains(list[0].Text(), "半句")
-		})
+		r.shows(r.chat, id, "半句")
 		r.killProcess()
 		if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
 			t.Errorf("answer %q", got)
@@ -90,10 +84,7 @@ func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 		hang := modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("已经"), modelsim.Hang()}}
 		r.model.Script(used, hang)
 		id := r.sim.Say(r.chat, r.user, "数一下")
-		r.await("text", func(v *feishusim.View) bool {
-			list := replies(v, r.chat, id)
-			return len(list) == 1 && strings.Contains(list[0].Text(), "已经")
-		})
+		r.shows(r.chat, id, "已经")
 		r.killProcess()
 		if got := said(r.answer(r.chat, id)); !strings.Contains(got, "已经") || !strings.Contains(got, "意外退出") {
 			t.Errorf("answer %q", got)
@@ -116,10 +107,7 @@ func TestAWaitingQuestionSurvivesARestart(t *testing.T) {
 	r.sim.Say(r.chat, r.user, "说点什么")
 	r.awaitModel("the first", func(list []modelsim.Request) bool { return len(list) == 1 })
 	id := r.sim.Say(other, red, "数到 3")
-	r.await("the waiting card", func(v *feishusim.View) bool {
-		list := replies(v, other, id)
-		return len(list) == 1 && strings.Contains(list[0].Text(), "排队")
-	})
+	r.shows(other, id, "排队")
 	r.stop()
 	if got := replies(r.sim.View(), other, id); len(got) != 1 || !strings.Contains(got[0].Text(), "重启") || got[0].Last().Streaming {
 		t.Errorf("while the program is away the card says %q", got[0].Text())

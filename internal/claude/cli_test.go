@@ -256,7 +256,7 @@ func TestToolsThatNeedPermissionAreDenied(t *testing.T) {
 	denied := false
 	for _, ev := range a.events {
 		if e, ok := ev.(claude.ToolDenied); ok {
-			denied = e.Name == "Bash"
+			denied = e.Name == "Bash" && e.ID != ""
 		}
 	}
 	if a.err != nil || a.result.Failure != "" || !denied {

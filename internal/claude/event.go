@@ -68,8 +68,8 @@ type ToolAskEnd struct{ ID string }
 // ToolAllowed says that a [ToolAsk] was answered: the tool of this use goes on.
 type ToolAllowed struct{ ID, Name string }
 
-// ToolDenied says that a [ToolAsk] was answered: the tool was refused.
-type ToolDenied struct{ Name string }
+// ToolDenied says that a [ToolAsk] was answered: the tool of this use was refused.
+type ToolDenied struct{ ID, Name string }
 
 // Retrying says that the model's API failed and is asked again after Delay.
 type Retrying struct {

@@ -128,7 +128,7 @@ func (p *Process) Answer(id string, v Verdict) bool {
 	if v.Allow {
 		r.asks.tell(ToolAllowed{ID: q.Use, Name: q.Name})
 	} else {
-		r.asks.tell(ToolDenied{Name: q.Name})
+		r.asks.tell(ToolDenied{ID: q.Use, Name: q.Name})
 	}
 	return true
 }

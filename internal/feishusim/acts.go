@@ -163,12 +163,6 @@ func (p *people) EnterChat(u User) {
 	})
 }
 
-// ClickMenu makes a user click an entry of the bot's menu.
-func (p *people) ClickMenu(u User, key string) {
-	p.Emit(eventMenu, map[string]any{"event_key": key, "timestamp": time.Now().UnixMilli(),
-		"operator": map[string]any{"operator_name": u.Name, "operator_id": u.ids()}})
-}
-
 // Emit pushes an event of any type with this body, for what there is no method.
 func (p *people) Emit(eventType string, body any) {
 	p.act(func(w *world) *event { return w.newEvent(eventType, "", body) })

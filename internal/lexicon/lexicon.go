@@ -154,7 +154,7 @@ func (t *terms) add(word string) {
 	if function[word] {
 		return
 	}
-	t.addWhole(Stem(word))
+	t.addWhole(stemOf(word))
 }
 
 func (t *terms) addWhole(word string) {

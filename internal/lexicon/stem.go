@@ -16,8 +16,8 @@ type stemmed struct{ word, stem string }
 
 var seed = maphash.MakeSeed()
 
-// Stem is what the forms of an English word have in common. It wants lower case; other words come back as they are.
-func Stem(word string) string {
+// stemOf is what the forms of an English word have in common. It wants lower case; other words come back as they are.
+func stemOf(word string) string {
 	place := &stems[maphash.String(seed, word)%uint64(len(stems))]
 	if known := place.Load(); known != nil && known.word == word {
 		return known.stem

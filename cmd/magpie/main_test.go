@@ -1,0 +1,38 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// Whoever tries the words that other programs know is told what to do, by magpie itself.
+func TestFirstSteps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for line, tc := range map[string]struct {
+		code int
+		want string
+	}{
+		"help":          {0, "Usage: magpie <command>"},
+		"help serve":    {0, "Usage: magpie serve"},
+		"help history":  {0, "history import <file>"},
+		"--help":        {0, "Usage: magpie <command>"},
+		"version":       {0, version()},
+		"version serve": {80, "unexpected argument version"},
+		"nonsense":      {80, "unexpected argument nonsense"},
+		"serve":         {2, "there is no magpie.toml here, nor in the user's or the system's configuration folder: make one with magpie setup"},
+		"doctor":        {1, "there is no magpie.toml - make one with magpie setup"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			cmd := magpie(t, dir, strings.Fields(line)...)
+			out, _ := cmd.CombinedOutput() // its exit code is looked at below
+			if got := cmd.ProcessState.ExitCode(); got != tc.code || !strings.Contains(string(out), tc.want) {
+				t.Errorf("exit code %d, want %d and %q:\n%s", got, tc.code, tc.want, out)
+			}
+			if strings.Contains(string(out), "app_id is empty") {
+				t.Errorf("it tells what is wrong with a configuration that is not there:\n%s", out)
+			}
+		})
+	}
+}
