@@ -199,7 +199,7 @@ func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	if got := a.press("ev_1", doAllow); got != approvalTexts.Noted.EN {
 		t.Errorf("told %q", got)
 	}
-	if took := time.Since(began); soon >= time.Second || took > soon+10*time.Second {
+	if took := time.Since(began); soon >= time.Second || took > soon+time.Minute {
 		t.Errorf("answered after %v", took)
 	}
 	if len(a.verdicts) != 0 || a.state() != db.Waiting {
