@@ -39,6 +39,8 @@ func TestLanguageToWhichAMessageTurnsAChat(t *testing.T) {
 		{"https://example.com/what/is/the/matter", "", en, en},
 		{"What is my name?", en, en, en},
 		{"Please tell me what they’re doing.", en, en, en},
+		{"please count to 3", en, en, en},
+		{"git push to origin and tag", "", en, en},
 		{"Fix the bug in the login page", en, en, en},
 		{"Why does `打印()` fail in this?", en, en, en},
 		{"`git status`", "", "", ""},

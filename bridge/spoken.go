@@ -15,19 +15,26 @@ import (
 // code is what a message holds between backticks: it is in nobody's language.
 var code = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 
-// everyday are words that English sentences have, and commands, names and queries hardly.
-var everyday = strings.Fields(`the my your you i i'm i'd we our us it its it's that these those this what how why who when which
-	please can could should would will is are was were am be been do does did don't have has had me them they their there here thanks thank`)
+// everyday are words that English sentences have, and commands, names and queries hardly; little ones are those that these have as well.
+var (
+	everyday = strings.Fields(`the my your you i i'm i'd we our us it its it's that these those this what how why who when which
+		please can could should would will is are was were am be been do does did don't have has had me them they their there here thanks thank`)
+	little = strings.Fields(`and but for from of so than then to with`)
+)
 
-// isSentence reports whether a text has two everyday words of English.
+// isSentence reports whether a text has two such words of English, an everyday one among them.
 func isSentence(text string) bool {
-	n := 0
+	marked, n := false, 0
 	for word := range strings.FieldsSeq(strings.ReplaceAll(strings.ToLower(text), "’", "'")) {
-		if slices.Contains(everyday, strings.Trim(word, ".,;:!?()\"'…")) {
+		word = strings.Trim(word, ".,;:!?()\"'…")
+		if slices.Contains(everyday, word) {
+			marked = true
+			n++
+		} else if slices.Contains(little, word) {
 			n++
 		}
 	}
-	return n > 1
+	return marked && n > 1
 }
 
 // spokenIn is the language to which a text turns a chat that has spoken another one; empty = it does not tell. Who speaks

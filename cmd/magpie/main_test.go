@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 )
@@ -9,6 +10,10 @@ import (
 func TestFirstSteps(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	built, err := magpie(t, dir, "--version").Output()
+	if err != nil || len(bytes.TrimSpace(built)) == 0 {
+		t.Fatalf("version %q, %v", built, err)
+	}
 	for line, tc := range map[string]struct {
 		code int
 		want string
@@ -17,7 +22,7 @@ func TestFirstSteps(t *testing.T) {
 		"help serve":    {0, "Usage: magpie serve"},
 		"help history":  {0, "history import <file>"},
 		"--help":        {0, "Usage: magpie <command>"},
-		"version":       {0, version()},
+		"version":       {0, string(built)},
 		"version serve": {80, "unexpected argument version"},
 		"nonsense":      {80, "unexpected argument nonsense"},
 		"serve":         {2, "there is no magpie.toml here, nor in the user's or the system's configuration folder: make one with magpie setup"},

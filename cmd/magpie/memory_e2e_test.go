@@ -92,7 +92,7 @@ func TestTheAgentRemembersAndSearches(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Scope != db.UserScope || list[0].Of != r.user.OpenID || len(list[0].Sources) != 1 || len(list[0].Keywords) != 3 {
 		t.Errorf("stored %+v, %v", list, err)
 	}
-	if got := r.ask("/memory why 1"); !strings.Contains(got, "the agent") || !strings.Contains(got, "请记住我最喜欢靛蓝") {
+	if got := r.ask("/memory why 1"); !strings.Contains(got, "助手（回答时记下）") || !strings.Contains(got, "请记住我最喜欢靛蓝") {
 		t.Errorf("why: %q", got)
 	}
 	if denied := r.transcript(); strings.Contains(denied, "未获授权") {
