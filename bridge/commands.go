@@ -64,6 +64,7 @@ type command struct {
 	help     phrase
 	admin    bool // only the owner and admins may give it
 	frequent bool // it has a button in the list of all
+	asks     bool // what follows it is a question
 	plan     plan
 }
 
@@ -72,8 +73,8 @@ func commands() []command {
 	c := commandTexts
 	return []command{
 		{name: "help", aliases: []string{"帮助"}, args: c.ArgsHelp, help: texts.Help, plan: help},
-		{name: "new", aliases: []string{"新会话", "新对话"}, help: texts.HelpNew, frequent: true, plan: startNew},
-		{name: "reset", aliases: []string{"清空", "重置"}, help: texts.HelpReset, plan: reset},
+		{name: "new", aliases: []string{"新会话", "新对话"}, args: c.ArgsNew, help: texts.HelpNew, frequent: true, asks: true, plan: startNew},
+		{name: "reset", aliases: []string{"清空", "重置"}, args: c.ArgsNew, help: texts.HelpReset, asks: true, plan: reset},
 		{name: "compact", aliases: []string{"压缩"}, help: texts.HelpCompact, frequent: true, plan: compactNow},
 		{name: "stop", aliases: []string{"停止"}, help: texts.HelpStop, frequent: true, plan: stop},
 		{name: "retry", aliases: []string{"重试", "重新回答"}, help: c.HelpRetry, frequent: true, plan: retry},
@@ -131,6 +132,14 @@ func parseCommand(text string) (cmd *command, name, args string) {
 	return nil, "/" + word, args
 }
 
+// questionIn is what of a text is for the agent to answer.
+func questionIn(text string) string {
+	if cmd, _, args := parseCommand(text); cmd != nil && cmd.asks {
+		return args
+	}
+	return text
+}
+
 // obey stores a message that is no talk, with the reply to it, and carries out what it orders, once.
 func (b *Bridge) obey(ctx context.Context, m chat.Incoming, args string, p plan) error {
 	return ordered{b: b, m: m, args: args}.obey(ctx, p)
@@ -144,15 +153,20 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 	} else if err != nil {
 		return err
 	}
-	spoken := b.cfg.ordersIn(o.m.Text)
-	c.Lang = cmp.Or(string(spoken), c.Lang)
+	spoken := string(b.cfg.ordersIn(o.m.Text))
+	if asked := questionIn(o.m.Text); asked != o.m.Text {
+		m := o.m
+		m.Text = asked
+		spoken = cmp.Or(b.spoken(ctx, m), spoken)
+	}
+	c.Lang = cmp.Or(spoken, c.Lang)
 	o.chat, o.lang = c, b.cfg.langOf(c)
 	what, err := p(ctx, o)
 	if err != nil {
 		return err
 	}
 	e := db.Entry{
-		Incoming: o.m, Class: chat.Command, Lang: string(spoken), Reply: what.reply, Card: what.card, ReplyTo: o.answers, StartAnew: what.startAnew,
+		Incoming: o.m, Class: chat.Command, Lang: spoken, Reply: what.reply, Card: what.card, ReplyTo: o.answers, StartAnew: what.startAnew,
 		Compact: what.compact, Topic: what.topic, GoBack: what.goBack, Memory: what.memory, Grant: what.grant, Set: what.set, Revoke: what.revoke, Stop: what.stop,
 	}
 	if what.ask != "" {
@@ -207,16 +221,21 @@ func tooLate(name string) plan {
 	}
 }
 
-func startNew(_ context.Context, o ordered) (order, error) { return o.forget(texts.New), nil }
+func startNew(ctx context.Context, o ordered) (order, error) { return o.forget(ctx, texts.New) }
 
-func reset(_ context.Context, o ordered) (order, error) { return o.forget(texts.Reset), nil }
+func reset(ctx context.Context, o ordered) (order, error) { return o.forget(ctx, texts.Reset) }
 
-// forget makes the next prompt hold nothing from before. A turn that runs goes on; it belongs to what was before.
-func (o ordered) forget(answer phrase) order {
+// forget makes the next prompt hold nothing from before; what follows the command is the first question. A turn that runs
+// goes on; it belongs to what was before.
+func (o ordered) forget(ctx context.Context, answer phrase) (order, error) {
+	files, err := o.b.files.of(ctx, o.m)
+	if err != nil {
+		return order{}, err
+	}
 	drop := func() {
 		o.b.turns.add(func(context.Context) { o.b.pool.Drop(o.m.Key.String()) })
 	}
-	return order{reply: answer.in(o.lang), startAnew: true, then: drop}
+	return order{reply: answer.in(o.lang), startAnew: true, ask: o.args, files: files, then: drop}, nil
 }
 
 func stop(ctx context.Context, o ordered) (order, error) {

@@ -21,7 +21,7 @@ func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 	if _, isCode := b.logins.take(&m); isCode {
 		return nil // it is kept by nobody; what is to be handed over comes in a message of its own
 	}
-	if m.Unreadable != "" || strings.TrimSpace(m.Text) == "" {
+	if m.Unreadable != "" || strings.TrimSpace(questionIn(m.Text)) == "" {
 		return nil
 	}
 	if who, err := b.access.ask(ctx, m.Key, m.Actor); err != nil || who != admitted {
@@ -33,7 +33,7 @@ func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 	}
 	l := b.lang(ctx, m.Key, e.Lang)
 	e.Held = func(turn int64) chat.Card { return editedCard(turn, l) }
-	e.Text = b.cfg.kept(e.Text)
+	e.Text = b.cfg.kept(questionIn(e.Text))
 	got, err := b.db.Messages().Edit(ctx, e)
 	if err != nil || !got.Fresh {
 		return err

@@ -418,7 +418,14 @@ func TestARunningTurnIsStoppedWhenItsQuestionIsTakenBack(t *testing.T) {
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	d.until("the download", func() bool { d.shelf.mu.Lock(); defer d.shelf.mu.Unlock(); return len(d.shelf.asked) == 1 })
 	d.must(d.bridge.Recalled(t.Context(), room, "om_1"))
-	d.until("the turn is over", func() bool { return d.count("SELECT COUNT(*) FROM turns WHERE state = 'cancelled'") == 1 })
+	d.until("the turn is over", func() bool {
+		return d.count("SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'recalled'") == 1 && d.unsent() == 0
+	})
+	d.rec.mu.Lock()
+	defer d.rec.mu.Unlock()
+	if n := len(d.rec.closed); n != 1 || d.rec.closed[0].Body != inputTexts.Recalled.EN || len(d.rec.closed[0].Buttons) != 0 {
+		t.Errorf("shown: %+v", d.rec.closed)
+	}
 	d.must(d.bridge.Recalled(t.Context(), room, "om_unknown"))
 }
 

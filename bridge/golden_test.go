@@ -161,6 +161,8 @@ func stories() map[string]*story {
 		"42-died":                worked(en).after(40*time.Second).ended(db.Failed, texts.FailDied, failDied),
 		"45-failed-too-long":     newStory(en).ended(db.Failed, texts.FailTooLong, string(claude.FailTooLong)),
 		"46-stopped-at-once":     newStory(zh).ended(db.Cancelled, texts.Stopped),
+		"71-taken-back":          newStory(zh).after(4*time.Second, says("第一，")).ended(db.Cancelled, inputTexts.Recalled, failGone),
+		"72-taken-back-mute-en":  newStory(en).ended(db.Cancelled, inputTexts.Recalled, failGone),
 		"43-begun-again":         worked(zh).with(view.restarted).after(time.Second),
 		"44-restarting":          newStory(zh).ended(db.Queued, texts.Restarting),
 	}

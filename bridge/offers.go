@@ -24,6 +24,8 @@ func (v view) offers() []chat.Button {
 		return []chat.Button{anew}
 	case v.outcome.state == db.Interrupted:
 		return []chat.Button{v.button(texts.ContinueButton, doContinue), v.button(texts.DropButton, doDrop)}
+	case v.outcome.failure == failGone:
+		return nil
 	case v.outcome.state == db.Cancelled && (len(v.steps) > 0 || v.answer() != ""):
 		return []chat.Button{v.button(texts.ContinueButton, doGoOn)}
 	case v.outcome.state != db.Failed:

@@ -15,6 +15,7 @@ const (
 	failSilent  = "silent"
 	failTurnEnd = "turn_timeout"
 	failDied    = "died"
+	failGone    = "recalled" // no failure: nobody asks any more
 )
 
 // outcome is how a turn ended.
@@ -51,6 +52,18 @@ func failed(log *zerolog.Logger, err error) outcome {
 	}
 	log.Error().Err(err).Msg("turn failed")
 	return outcome{db.Failed, "internal", texts.FailUnknown}
+}
+
+// stopped is the outcome of a turn that somebody has stopped, or whose question was taken back.
+func (b *Bridge) stopped(ctx context.Context, t db.Turn) outcome {
+	gone, err := b.db.Turns().TakenBack(context.WithoutCancel(ctx), t.Key, t.ID)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("why the turn was stopped is not known")
+	}
+	if gone {
+		return outcome{db.Cancelled, failGone, inputTexts.Recalled}
+	}
+	return outcome{db.Cancelled, "", texts.Stopped}
 }
 
 // ended is the outcome of a turn that gave a result.

@@ -102,7 +102,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	text := did.Text
 	switch {
 	case t.Stopped && !(did.Ended && did.Failure == ""):
-		end = outcome{state: db.Cancelled, notice: texts.Stopped}
+		end = r.b.stopped(ctx, t)
 		log.Warn().Msg("turn was cut off while it was being stopped")
 	case unanswered: // the agent may have gone on without what was asked for, but nobody has decided that
 		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")

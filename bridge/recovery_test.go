@@ -194,6 +194,36 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 	}
 }
 
+// Also when the program has died meanwhile, the card of a question that was taken back says so, and offers nothing. What people
+// have asked with it still stands: then the turn was stopped, and can go on.
+func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status  string
+		buttons int
+	}{"alone": {inputTexts.Recalled.EN, 0}, "one of two": {texts.Stopped.EN, 1}} {
+		t.Run(name, func(t *testing.T) {
+			out := &recorder{}
+			l := newLine(t, out)
+			if name == "one of two" {
+				l.say("om_0", "hello there")
+			}
+			l.left("om_1", "hello")
+			l.sql(`UPDATE turns SET card_id = 'card', draft = 'half', acted = 1`)
+			l.must(l.bridge.Recalled(t.Context(), room, "om_1"))
+			l.forget()
+			l.start()
+			l.until("an empty outbox", func() bool {
+				return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 && l.unsent() == 0
+			})
+			out.mu.Lock()
+			defer out.mu.Unlock()
+			if len(out.closed) != 1 || out.closed[0].Body != "half" || out.closed[0].Status != tc.status || len(out.closed[0].Buttons) != tc.buttons {
+				t.Errorf("shown: %+v", out.closed)
+			}
+		})
+	}
+}
+
 // A turn that was stopped before it had begun is over when the program has died meanwhile. What is said next is asked alone.
 func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 	l := newLine(t, &recorder{})

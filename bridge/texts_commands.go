@@ -2,7 +2,7 @@ package bridge
 
 // commandTexts is what users are told about commands and by them.
 var commandTexts = struct {
-	ArgsHelp, ArgsTitle, ArgsResume, ArgsHistory, ArgsContext, ArgsRemember          phrase
+	ArgsHelp, ArgsNew, ArgsTitle, ArgsResume, ArgsHistory, ArgsContext, ArgsRemember phrase
 	ArgsModel, ArgsEffort, ArgsLang, ArgsLogin                                       phrase
 	HelpRetry, HelpTitle, HelpResume, HelpModel, HelpEffort, HelpLang                phrase
 	HelpDoctor, HelpLogin, HelpSummary, HelpAdmins, HelpMore, HelpAliases            phrase
@@ -22,6 +22,7 @@ var commandTexts = struct {
 	LoginRefused, LoginFailed, LoginTaken, LoginUnasked                              phrase
 }{
 	ArgsHelp:     phrase{"[命令]", "[command]"},
+	ArgsNew:      phrase{"[第一个问题]", "[first question]"},
 	ArgsTitle:    phrase{"[新标题]", "[new title]"},
 	ArgsResume:   phrase{"[编号]", "[number]"},
 	ArgsHistory:  phrase{"[条数]", "[count]"},

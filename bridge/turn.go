@@ -55,6 +55,9 @@ func (t *turn) run(ctx context.Context) {
 	defer b.desk.attend(t.claim, b.cfg.project(t.claim.Chat))() // the project is settled now
 	end := b.answer(t, work)
 	b.lanes.end(key) // from here on there is nothing to stop
+	if end.state == db.Cancelled {
+		end = b.stopped(ctx, t.claim.Turn)
+	}
 	b.approvals.leave(ctx, t.claim.Turn.ID, end.state)
 	crash.At("end: storing")
 	err := t.store(ctx, end)

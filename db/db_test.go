@@ -221,6 +221,49 @@ func TestANewEpochLeavesEverythingBehind(t *testing.T) {
 	}
 }
 
+// A question that comes with /new is the first one of the new epoch, and waits for nobody's turn of the old one.
+func TestAQuestionCanBeginANewEpoch(t *testing.T) {
+	d := fresh(t)
+	answered(t, d, "om_0", "zero", "nothing")
+	waits := accept(t, d, say("om_1", "waits"))
+	anew := say("om_new", "first")
+	anew.StartAnew, anew.Reply = true, "a new conversation"
+	a := accept(t, d, anew)
+	if again := accept(t, d, anew); !a.Fresh || a.Turn <= waits.Turn || again.Fresh {
+		t.Errorf("%+v, delivered again %+v", a, again)
+	}
+	c := claim(t, d, "s-1")
+	finish(t, d, db.End{Turn: c.Turn, Answer: "late"})
+	c = claim(t, d, "s-2")
+	if c.Turn.ID != a.Turn || c.Turn.Epoch != 1 || c.Resume || texts(c.Asked) != "u:first" || c.Asked[0].Epoch != 1 {
+		t.Errorf("claim %+v", c)
+	}
+	finish(t, d, db.End{Turn: c.Turn, Answer: "second"})
+	if got := history(t, d, 1, 99); got != "a:second u:first" {
+		t.Errorf("history after /new = %q", got)
+	}
+	if got := history(t, d, 0, 99); got != "a:late u:waits a:nothing u:zero" {
+		t.Errorf("history before /new = %q", got)
+	}
+}
+
+// What was taken back before it came neither begins anew nor asks.
+func TestATakenBackQuestionBeginsNothing(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_0", "zero"))
+	if _, err := d.Messages().Recall(t.Context(), oc, "om_new", over); !errors.Is(err, db.ErrNotFound) {
+		t.Fatal(err)
+	}
+	anew := say("om_new", "first")
+	anew.StartAnew = true
+	if a := accept(t, d, anew); a.Turn != 0 {
+		t.Errorf("%+v", a)
+	}
+	if c, err := d.Chats().Get(t.Context(), oc); err != nil || c.Epoch != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 func TestATurnEndsOnce(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q"))

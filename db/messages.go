@@ -20,7 +20,7 @@ type Entry struct {
 	Class chat.Class
 	Lang  string // the language it is written in, when it tells; else empty
 
-	StartAnew bool                       // the next prompt of the chat holds nothing from before this message
+	StartAnew bool                       // the next prompt of the chat holds nothing from before this message, which is the first one when it is talk
 	Compact   bool                       // it asks for a summary; see [Chats.Compact] and [Chats.AnswerCompact]
 	Reply     string                     // a text to answer it with; empty = none
 	Continues int64                      // the interrupted turn that it asks to go on with; 0 = none
@@ -71,6 +71,11 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 		if err := e.change(ctx, tx); err != nil {
 			return err
 		}
+		if e.StartAnew && e.Class == chat.Talk { // it is the first question after the beginning
+			if err := tx.QueryRowContext(ctx, moveToEpoch, e.Key.String(), m.Seq).Scan(&m.Epoch); err != nil {
+				return fmt.Errorf("ask anew: %w", err)
+			}
+		}
 		if e.Grant != nil {
 			if err := e.Grant.apply(ctx, tx, d.now()); err != nil {
 				return err
@@ -103,6 +108,8 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 	}
 	return a, nil
 }
+
+const moveToEpoch = `UPDATE messages SET epoch = (SELECT epoch FROM chats WHERE key = ?1) WHERE chat_key = ?1 AND seq = ?2 RETURNING epoch`
 
 const (
 	countBot = `UPDATE chats SET bot_turns = bot_turns + 1 WHERE key = ?1`

@@ -237,11 +237,17 @@ const questionsLeft = `SELECT COUNT(*) FILTER (WHERE state = ''), COUNT(*) FILTE
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'`
 
 // leftOf counts what a turn still asks, and what of it was taken back.
-func leftOf(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64) (standing, gone int, err error) {
-	if err := tx.QueryRowContext(ctx, questionsLeft, key.String(), turn).Scan(&standing, &gone); err != nil {
+func leftOf(ctx context.Context, q querier, key chat.Key, turn int64) (standing, gone int, err error) {
+	if err := q.QueryRowContext(ctx, questionsLeft, key.String(), turn).Scan(&standing, &gone); err != nil {
 		return 0, 0, fmt.Errorf("what turn %d asks: %w", turn, err)
 	}
 	return standing, gone, nil
+}
+
+// TakenBack reports whether all that a turn of a chat asked was taken back, or is asked by another turn since part of it was.
+func (ts Turns) TakenBack(ctx context.Context, key chat.Key, turn int64) (bool, error) {
+	standing, gone, err := leftOf(ctx, ts.db.read, key, turn)
+	return gone > 0 && standing == 0, err
 }
 
 const cancelTurn = `UPDATE turns SET state = 'cancelled', failure = 'recalled', ended_at = ?2, draft = '' WHERE id = ?1`

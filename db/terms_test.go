@@ -42,7 +42,9 @@ func TestFindIsExact(t *testing.T) {
 				model[key] = append(model[key], m)
 				if e.StartAnew {
 					for i := range model[key] {
-						model[key][i].Class = chat.Command // is not found any more
+						if e.Class != chat.Talk || i < len(model[key])-1 { // talk is the first of the new epoch
+							model[key][i].Class = chat.Command // is not found any more
+						}
 					}
 				}
 			}

@@ -1,0 +1,112 @@
+package bridge
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// What follows /new or /reset is the first question of the new conversation, as it was said.
+func TestWhatFollowsNewIsAsked(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"] = "x"
+	d.bridge.cfg.Context.Titles = false
+	d.start()
+	d.say("om_0", "the heron flies")
+	d.prompt(1)
+	for i, tc := range []struct {
+		text, question string
+		reply          phrase
+	}{
+		{"/new what was that?", "what was that?", texts.New},
+		{"/新会话 刚才\n说了什么？", "刚才\n说了什么？", texts.New},
+		{"／RESET\nand now?", "and now?", texts.Reset},
+		{"/new 继续", "继续", texts.New},
+	} {
+		id, epoch := "om_new_"+tc.text, int64(i+1)
+		d.say(id, tc.text)
+		d.say(id, tc.text) // told again
+		if got := d.prompt(i + 2); got != tc.question {
+			t.Errorf("%q: asked %q", tc.text, got)
+		}
+		d.until("the replies", func() bool { return d.unsent() == 0 })
+		if got := d.rec.replies(); !slices.Contains([]string{tc.reply.ZH, tc.reply.EN}, strings.Join(got, "|")) {
+			t.Errorf("%q: said %q", tc.text, got)
+		}
+		var said []string
+		for m, err := range d.bridge.db.History(t.Context(), room, epoch, 0, 1000) {
+			d.must(err)
+			said = append(said, m.Text)
+		}
+		if len(said) != 2 || said[1] != tc.question || d.chat().Epoch != epoch { // the answer, and what it answers
+			t.Errorf("%q: conversation %d holds %q, and the chat is at %d", tc.text, epoch, said, d.chat().Epoch)
+		}
+	}
+}
+
+func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"] = "x"
+	d.start()
+	m := heard("om_1", "/new [文件 a.pdf] sum it up")
+	m.Kind, m.Files = chat.Group, []chat.File{document("om_1", "k1", "a.pdf")}
+	overheard := m
+	overheard.ID, overheard.ToBot, overheard.Files = "om_0", false, nil
+	d.must(d.bridge.Message(t.Context(), overheard)) // the bot is not meant
+	d.must(d.bridge.Message(t.Context(), m))
+	want := "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] " + filepath.Join(d.bridge.files.folder(room), "2-1-a.pdf")
+	if got := d.prompt(1); !strings.HasSuffix(got, want) {
+		t.Errorf("asked %q, want %q", got, want)
+	}
+	if d.chat().Epoch != 1 {
+		t.Errorf("begun anew %d times", d.chat().Epoch)
+	}
+}
+
+// A command that comes late is not carried out, and neither is the question that came with it: its author is told.
+func TestALateNewAsksNothing(t *testing.T) {
+	d := newDesktop(t)
+	d.start()
+	m := heard("om_1", "/new what was that?")
+	m.Time = time.Now().Add(-2 * time.Hour)
+	d.must(d.bridge.Message(t.Context(), m))
+	d.until("a reply", func() bool { return d.unsent() == 0 })
+	if got := d.rec.replies(); len(got) != 1 || !strings.Contains(got[0], "/new") {
+		t.Errorf("said %q", got)
+	}
+	if n := d.count(`SELECT COUNT(*) FROM turns`); n != 0 || d.chat().Epoch != 0 {
+		t.Errorf("%d turns, begun anew %d times", n, d.chat().Epoch)
+	}
+}
+
+// When the author changes the message, the question is what follows the command; what says the same is no change.
+func TestAChangedNewIsAskedOnce(t *testing.T) {
+	d := newDesktop(t) // which does not run yet
+	d.say("om_1", "/new one")
+	for _, text := range []string{"/new one", "/new two", "/new"} {
+		d.must(d.bridge.Edited(t.Context(), heard("om_1", text)))
+	}
+	d.start()
+	if got := d.prompt(1); got != "two" {
+		t.Errorf("asked %q", got)
+	}
+	if n := d.count(`SELECT COUNT(*) FROM turns`); n != 1 || d.chat().Epoch != 1 {
+		t.Errorf("%d turns, begun anew %d times", n, d.chat().Epoch)
+	}
+}
+
+// The first question of a chat is answered in its language, also behind a command.
+func TestWhatFollowsNewIsAnsweredInItsLanguage(t *testing.T) {
+	d := newDesktop(t)
+	d.start()
+	d.say("om_1", "/new what was that?")
+	d.prompt(1)
+	d.until("the reply", func() bool { return d.unsent() == 0 })
+	if got := d.rec.replies(); !slices.Equal(got, []string{texts.New.EN}) {
+		t.Errorf("said %q", got)
+	}
+}
