@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/larksuite/oapi-sdk-go/v3/event/dispatcher"
 	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
 	"github.com/rs/zerolog"
 )
@@ -19,7 +20,7 @@ import (
 func (c *Client) Run(ctx context.Context, h Handler) error {
 	ctx = c.log.WithContext(ctx)
 	g := &gaps{intake: intake{c, h}}
-	l := newLine(c, g, g.takers(ctx, g))
+	l := newLine(c, g, g.dispatcher(ctx, g))
 	defer c.api.http.CloseIdleConnections()
 	defer c.names.wait()
 	keep(ctx, l.connect, l.report)
@@ -33,13 +34,12 @@ type line struct {
 	template *larkws.Client // never started
 	ws       *larkws.Client // to be used again, when it never connected; nil: make one
 	gaps     *gaps
-	takers   takers
 	told     error // the trouble that the log knows of; nil after a connection
 }
 
-func newLine(c *Client, g *gaps, t takers) *line {
-	return &line{client: c, gaps: g, takers: t, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
-		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(dispatch),
+func newLine(c *Client, g *gaps, events *dispatcher.EventDispatcher) *line {
+	return &line{client: c, gaps: g, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
+		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(events),
 		larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
 		larkws.WithHttpClient(c.api.http), larkws.WithWebSocketDialer(watchingDialer(c.inlet)),
 		larkws.WithLogger(sdkLogger{c.log}))}
@@ -76,7 +76,7 @@ func (l *line) connect(ctx context.Context) (up time.Duration, err error) {
 		c.log.Info().Msg("feishu: connected")
 		repairs.Go(func() { l.gaps.close(repair) })
 	})
-	err = l.ws.Start(l.takers.in(ctx))
+	err = l.ws.Start(ctx)
 	stop()
 	repairs.Wait()
 	if ready.IsZero() {

@@ -3,9 +3,6 @@ package feishu
 import (
 	"cmp"
 	"context"
-	"maps"
-	"os"
-	"slices"
 	"strconv"
 	"time"
 
@@ -22,13 +19,6 @@ import (
 const (
 	messageTimeout = 2500 * time.Millisecond
 	pressTimeout   = time.Second
-)
-
-// Events of messages. Those of chats are in changes.
-const (
-	messageSaid     = "im.message.receive_v1"
-	messageChanged  = "im.message.updated_v1"
-	messageRecalled = "im.message.recalled_v1"
 )
 
 // ignored are events that an app may be subscribed to and that mean nothing to us. One without a handler is answered
@@ -54,79 +44,46 @@ type intake struct {
 	handler Handler
 }
 
-// takers take the events of one client's connections: those in takes by their kind, and presses of buttons.
-type takers struct {
-	takes map[string]func(event gjson.Result) error
-	press func(e *callback.CardActionTriggerEvent) *callback.CardActionTriggerResponse
-	enter func() (leave func()) // lets an event in
-}
-
-// takers are what hands events to the handler. Its ctx is not the SDK's, which ends with each connection: a message that is
-// being stored should be stored, even though its acknowledgement will not arrive any more.
-func (t intake) takers(ctx context.Context, missed *gaps) takers {
-	c := t.client
-	takes := map[string]func(gjson.Result) error{
-		messageSaid:     func(event gjson.Result) error { return t.receive(ctx, missed, event) },
-		messageChanged:  func(event gjson.Result) error { return t.changed(ctx, event) },
-		messageRecalled: func(event gjson.Result) error { return t.recalled(ctx, event) },
+// dispatcher is what the SDK gives events to. The handler's ctx is not the SDK's, which ends with each connection:
+// a message that is being stored should be stored, even though its acknowledgement will not arrive any more.
+func (t intake) dispatcher(ctx context.Context, missed *gaps) *dispatcher.EventDispatcher {
+	c, d := t.client, dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
+	d.InitConfig(larkevent.WithLogger(sdkLogger{c.log}))
+	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
+		defer c.inlet.enter()()
+		c.state.event()
+		return t.receive(ctx, missed, gjson.ParseBytes(e.Body))
+	})
+	for kind, take := range map[string]func(context.Context, gjson.Result) error{
+		"im.message.updated_v1": t.changed, "im.message.recalled_v1": t.recalled,
+	} {
+		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
+			defer c.inlet.enter()()
+			c.state.event()
+			return take(ctx, gjson.ParseBytes(e.Body))
+		})
 	}
 	for kind, did := range changes {
-		takes[kind] = func(event gjson.Result) error { return t.moved(ctx, did, event) }
-	}
-	for kind, take := range takes {
-		takes[kind] = func(event gjson.Result) error {
+		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
+			defer c.inlet.enter()()
 			c.state.event()
-			return take(event)
-		}
-	}
-	press := func(e *callback.CardActionTriggerEvent) *callback.CardActionTriggerResponse {
-		c.state.event()
-		return t.press(ctx, e)
-	}
-	return takers{takes: takes, press: press, enter: c.inlet.enter}
-}
-
-// takersKey finds the takers of a connection in its context.
-type takersKey struct{}
-
-// in is the context of a connection whose events these take.
-func (t takers) in(ctx context.Context) context.Context {
-	return context.WithValue(ctx, takersKey{}, t)
-}
-
-func takersOf(ctx context.Context) takers {
-	t, _ := ctx.Value(takersKey{}).(takers)
-	return t
-}
-
-// dispatch is what the SDK gives the events of all connections to. There is one only, made before anything else goes on, since
-// the SDK greets the standard output with each (event/dispatcher/dispatcher.go, NewEventDispatcher), and that is kept from it.
-var dispatch = func() *dispatcher.EventDispatcher {
-	out := os.Stdout
-	os.Stdout = nil
-	d := dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
-	os.Stdout = out
-	for _, kind := range slices.AppendSeq([]string{messageSaid, messageChanged, messageRecalled}, maps.Keys(changes)) {
-		d.OnCustomizedEvent(kind, func(ctx context.Context, e *larkevent.EventReq) error {
-			t := takersOf(ctx)
-			defer t.enter()()
-			return t.takes[kind](gjson.ParseBytes(e.Body))
+			return t.moved(ctx, did, gjson.ParseBytes(e.Body))
 		})
 	}
 	for _, kind := range ignored {
-		d.OnCustomizedEvent(kind, func(ctx context.Context, _ *larkevent.EventReq) error { takersOf(ctx).enter()(); return nil })
+		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error { c.inlet.enter()(); return nil })
 	}
-	d.OnP2CardActionTrigger(func(ctx context.Context, e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
-		t := takersOf(ctx)
-		defer t.enter()()
-		return t.press(e), nil
+	d.OnP2CardActionTrigger(func(_ context.Context, e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
+		defer c.inlet.enter()()
+		c.state.event()
+		return t.press(ctx, e), nil
 	})
-	d.OnP2CardURLPreviewGet(func(ctx context.Context, _ *callback.URLPreviewGetEvent) (*callback.URLPreviewGetResponse, error) {
-		takersOf(ctx).enter()()
+	d.OnP2CardURLPreviewGet(func(context.Context, *callback.URLPreviewGetEvent) (*callback.URLPreviewGetResponse, error) {
+		c.inlet.enter()()
 		return &callback.URLPreviewGetResponse{}, nil
 	})
 	return d
-}()
+}
 
 // receive hands a message over; returning nil acknowledges it. Its form is on the page "Receive message"
 // (im-v1/message/events/receive).

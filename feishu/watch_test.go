@@ -84,7 +84,7 @@ func TestQuietConnectionStands(t *testing.T) {
 func TestConnectingAgainLeavesNothingBehind(t *testing.T) {
 	c := New(Config{AppID: "cli_x", AppSecret: "x"}, nopLogger)
 	g := &gaps{intake: intake{c, newRecorder()}}
-	l := newLine(c, g, g.takers(t.Context(), g))
+	l := newLine(c, g, g.dispatcher(t.Context(), g))
 	before := runtime.NumGoroutine()
 	for range 100 {
 		if copyOf(l.template) == l.template {
