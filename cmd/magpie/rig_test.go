@@ -117,13 +117,10 @@ func (l *logbook) String() string {
 	return l.b.String()
 }
 
-// connections counts the long connections that the program has had.
-func (l *logbook) connections() int { return strings.Count(l.String(), `"feishu: connected"`) }
-
 // start starts the program; after stop it may be started again.
 func (r *rig) start() {
 	r.Helper()
-	before := r.logs.connections() // the platform may not have noticed yet that an earlier one is gone
+	before := r.sim.Connected() // the platform may not have noticed yet that an earlier one is gone
 	prog, err := newProgram(context.Background(), r.cfg, newLog(r.logs, r.cfg.Log).Level(zerolog.InfoLevel), func(b bridge.Built) { r.built <- b })
 	if err != nil {
 		r.Fatal(err)
@@ -139,7 +136,7 @@ func (r *rig) start() {
 		}
 		r.stop = func() {}
 	}
-	r.until("a connection", func() bool { return r.logs.connections() > before })
+	r.await("a connection", func(v *feishusim.View) bool { return v.Connected() > before })
 }
 
 // clean fails the test when the platform's rules were broken.

@@ -73,7 +73,7 @@ func newService(t testing.TB, platform feishusim.Config, change ...func(*config)
 func (s *service) run(vars ...string) {
 	s.Helper()
 	c := s.cfg
-	s.past = s.logs.connections() // the platform may not have noticed yet that they are gone
+	s.past = s.sim.Connected() // the platform may not have noticed yet that they are gone
 	s.cmd = exec.Command(binary(s), "serve")
 	s.cmd.Dir = s.TempDir()
 	s.cmd.Env = append(vars, c.Claude.Environ...)
@@ -101,7 +101,7 @@ func (s *service) run(vars ...string) {
 // connected waits until the process has its long connection.
 func (s *service) connected() {
 	s.Helper()
-	s.until("a connection", func() bool { return s.logs.connections() > s.past })
+	s.await("a connection", func(v *feishusim.View) bool { return v.Connected() > s.past })
 }
 
 // kill ends the process as a power cut would.

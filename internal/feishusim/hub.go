@@ -31,6 +31,7 @@ type hub struct {
 	closed  bool
 	frozen  bool
 	conns   map[*conn]struct{}
+	made    int                 // long connections, those that are gone too
 	waiting map[string]*attempt // by delivery id, until its ack
 }
 
@@ -44,6 +45,14 @@ func (h *hub) Connections() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.conns)
+}
+
+// Connected returns how many long connections there have been, those that stand among them. One that is gone may stand for
+// a moment more, so it is this that tells whether a client has connected again.
+func (h *hub) Connected() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.made
 }
 
 // DropConnections ends all long connections: with a close frame, or with a TCP reset.
@@ -185,6 +194,7 @@ func (h *hub) admit(c *conn) bool {
 	ok := !h.closed
 	if ok {
 		h.conns[c] = struct{}{}
+		h.made++
 		h.work.Add(1)
 	}
 	h.mu.Unlock()

@@ -177,7 +177,9 @@ func TestClientComesBackAfterADrop(t *testing.T) {
 			d, in := receiver(nil)
 			listen(t, s, d)
 			s.DropConnections(reset)
-			await(t, s, "drop", func(v *View) bool { return len(callsOf(s, pathEndpoint)) >= 2 && v.Connections() == 1 })
+			await(t, s, "drop", func(v *View) bool {
+				return len(callsOf(s, pathEndpoint)) >= 2 && v.Connected() >= 2 && v.Connections() == 1
+			})
 			tom := s.AddUser("Tom")
 			s.Say(s.PrivateChat(tom), tom, "still there?")
 			in.next(t, 1)

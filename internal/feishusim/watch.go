@@ -35,6 +35,9 @@ func (v *View) Violations() []Violation { return v.s.Violations() }
 // Connections returns how many long connections stand.
 func (v *View) Connections() int { return v.s.Connections() }
 
+// Connected returns how many long connections there have been.
+func (v *View) Connected() int { return v.s.Connected() }
+
 // View returns a view of the present.
 func (s *Server) View() *View {
 	version, _ := s.notify.current()
