@@ -1,5 +1,5 @@
 # Shared by scripts/run and scripts/test: what both need on the machine. Sourced, not run.
-# Everything is pinned: Go modules by go.sum, the CLI by scripts/cli/package-lock.json.
+# Everything is pinned: Go modules by go.sum, the CLI by package-lock.json in scripts/cli and scripts/cli/oldest.
 
 # SQLite's full-text search has to be asked for when it is compiled; without it the program does not open its database.
 export GOFLAGS="${GOFLAGS:+$GOFLAGS }-tags=sqlite_fts5"
@@ -39,7 +39,13 @@ need_chromium() {
 }
 
 # need_cli: installs the pinned Claude Code CLI below scripts/cli and sets CLAUDE_CLI to its executable.
-need_cli() {
+need_cli() { CLAUDE_CLI=$(install_cli scripts/cli); }
+
+# need_oldest_cli: the same with the oldest version that is supported, and OLDEST_CLAUDE_CLI.
+need_oldest_cli() { OLDEST_CLAUDE_CLI=$(install_cli scripts/cli/oldest); }
+
+# install_cli FOLDER: installs the CLI that the lock file in FOLDER pins, and prints its executable.
+install_cli() {
   need npm npm "install Node.js 20 or newer with npm: https://nodejs.org"
   local system machine
   system=$(uname -s | tr '[:upper:]' '[:lower:]')
@@ -48,14 +54,15 @@ need_cli() {
     arm64 | aarch64) machine=arm64 ;;
     *) die "there is no Claude Code CLI for $(uname -m)" ;;
   esac
-  CLAUDE_CLI="$root/scripts/cli/node_modules/@anthropic-ai/claude-code-$system-$machine/claude"
+  local cli="$root/$1/node_modules/@anthropic-ai/claude-code-$system-$machine/claude"
   local want
-  want=$(sed -n 's/.*"@anthropic-ai\/claude-code": "\(.*\)".*/\1/p' "$root/scripts/cli/package.json")
-  if [ ! -x "$CLAUDE_CLI" ] || ! "$CLAUDE_CLI" --version 2>/dev/null | grep -q "^$want "; then
+  want=$(sed -n 's/.*"@anthropic-ai\/claude-code": "\(.*\)".*/\1/p' "$root/$1/package.json")
+  if [ ! -x "$cli" ] || ! "$cli" --version 2>/dev/null | grep -q "^$want "; then
     say "installing the Claude Code CLI $want from npm"
-    (cd "$root/scripts/cli" && npm ci --silent --ignore-scripts) || die "npm ci in scripts/cli failed"
+    (cd "$root/$1" && npm ci --silent --ignore-scripts >&2) || die "npm ci in $1 failed"
   fi
-  [ -x "$CLAUDE_CLI" ] || die "npm did not install $CLAUDE_CLI"
+  [ -x "$cli" ] || die "npm did not install $cli"
+  printf '%s\n' "$cli"
 }
 
 # need_pm2: installs the pinned pm2 below scripts/pm2.

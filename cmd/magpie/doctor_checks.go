@@ -93,8 +93,11 @@ func servedBy(path string) int {
 	return pid
 }
 
-// testedCLI is the version of the CLI that the tests run.
-const testedCLI = "2.1.197"
+// The versions of the CLI that the tests run: the oldest that is supported, and today's.
+const (
+	oldestCLI = "2.1.197"
+	testedCLI = "2.1.330"
+)
 
 // cliPatience is how long the CLI may take to tell its version or login.
 const cliPatience = 30 * time.Second
@@ -114,16 +117,16 @@ func (d *doctor) installed(ctx context.Context, c config) (path string, ok bool)
 	}
 	out, err := d.runCLI(ctx, c, path, "--version")
 	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
-	switch age := compareVersions(version, testedCLI); {
+	switch {
 	case err != nil:
 		d.add(wrong, d.lang.say(doctorTexts.CLIReinstall), doctorTexts.CLIFails, path, err)
 		return path, false
-	case version == testedCLI:
-		d.add(fine, "", doctorTexts.CLIVersion, path, version)
-	case age < 0:
-		d.add(doubt, "npm install -g @anthropic-ai/claude-code@"+testedCLI, doctorTexts.CLIOld, path, version, testedCLI)
+	case compareVersions(version, oldestCLI) < 0:
+		d.add(doubt, "npm install -g @anthropic-ai/claude-code@"+testedCLI, doctorTexts.CLIOld, path, version, oldestCLI, testedCLI)
+	case compareVersions(version, testedCLI) > 0:
+		d.add(doubt, d.lang.say(doctorTexts.CLIStay), doctorTexts.CLINew, path, version, oldestCLI, testedCLI)
 	default:
-		d.add(fine, "", doctorTexts.CLIOther, path, version, testedCLI)
+		d.add(fine, "", doctorTexts.CLIVersion, path, version)
 	}
 	return path, true
 }

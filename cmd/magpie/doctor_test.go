@@ -179,7 +179,12 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			old := filepath.Join(p.dir, "old-claude")
 			must(p, os.WriteFile(old, []byte("#!/bin/sh\necho '1.0.9 (Claude Code)'\n"), 0o755))
 			p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + old}
-		}, 0, []string{"warn  claude: ", "1.0.9, older than the " + testedCLI, " - npm install"}},
+		}, 0, []string{"warn  claude: ", "1.0.9; magpie is tested with " + oldestCLI + " to " + testedCLI, " - npm install"}},
+		"a CLI of tomorrow": {func(p *patient) {
+			tomorrow := filepath.Join(p.dir, "new-claude")
+			must(p, os.WriteFile(tomorrow, []byte("#!/bin/sh\necho '9.0.0 (Claude Code)'\n"), 0o755))
+			p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + tomorrow}
+		}, 0, []string{"warn  claude: ", "9.0.0; magpie is tested with " + oldestCLI + " to " + testedCLI, " - "}},
 		"a broken database": {func(p *patient) {
 			must(p, os.Mkdir(filepath.Join(p.dir, "data"), 0o700))
 			must(p, os.WriteFile(filepath.Join(p.dir, "data", "magpie.db"), []byte(strings.Repeat("no database ", 1000)), 0o600))
@@ -210,12 +215,14 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The doctor takes the version for the right one that the tests run.
+// The doctor takes the versions for the right ones that the tests run.
 func TestTestedCLI(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "scripts", "cli", "package.json"))
-	must(t, err)
-	if !strings.Contains(string(data), `"@anthropic-ai/claude-code": "`+testedCLI+`"`) {
-		t.Errorf("scripts/cli pins another version than %s", testedCLI)
+	for folder, want := range map[string]string{".": testedCLI, "oldest": oldestCLI} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "scripts", "cli", folder, "package.json"))
+		must(t, err)
+		if !strings.Contains(string(data), `"@anthropic-ai/claude-code": "`+want+`"`) {
+			t.Errorf("scripts/cli/%s pins another version than %s", folder, want)
+		}
 	}
 	for _, tc := range []struct {
 		a, b string

@@ -2,16 +2,16 @@ package main
 
 // doctorTexts is what the doctor says. A line that finds something wrong is followed by what to do.
 var doctorTexts = struct {
-	NoConfig, WriteConfig, FromEnvironment, ConfigAt, ConfigWrong, CorrectIn, TheEnvironment phrase
-	Nobody, MakeOwner, OwnedBy, OthersRead, Mode                                             phrase
-	DBLater, DBBroken, Restore, DBSlow, CheckCopy, DBUnread, MayRead, DBServed, DBWhole      phrase
-	CLIFails, CLIReinstall, CLIVersion, CLIOld, CLIOther, CLINoLogin, CLILogin, CLILoggedIn  phrase
-	CLINone, CLIInstall                                                                      phrase
-	Refused, CopyAnew, Unreached, CheckNetwork, Taken, Clock, KeepTime, ClockRight           phrase
-	BotNone, AddBot, Bot, ScopesRefused, ScopesAny, ScopesLack, AddScopes, ScopesUnknown     phrase
-	SeeList, Scopes, Deaf, EventsLack, AddEvents, Events, EventsUseful                       phrase
-	DiskUnread, DiskLook, DiskTight, DiskFree, DiskRoomy, Database, Project                  phrase
-	NoManager, InstallManager, Managers                                                      phrase
+	NoConfig, WriteConfig, FromEnvironment, ConfigAt, ConfigWrong, CorrectIn, TheEnvironment       phrase
+	Nobody, MakeOwner, OwnedBy, OthersRead, Mode                                                   phrase
+	DBLater, DBBroken, Restore, DBSlow, CheckCopy, DBUnread, MayRead, DBServed, DBWhole            phrase
+	CLIFails, CLIReinstall, CLIVersion, CLIOld, CLINew, CLIStay, CLINoLogin, CLILogin, CLILoggedIn phrase
+	CLINone, CLIInstall                                                                            phrase
+	Refused, CopyAnew, Unreached, CheckNetwork, Taken, Clock, KeepTime, ClockRight                 phrase
+	BotNone, AddBot, Bot, ScopesRefused, ScopesAny, ScopesLack, AddScopes, ScopesUnknown           phrase
+	SeeList, Scopes, Deaf, EventsLack, AddEvents, Events, EventsUseful                             phrase
+	DiskUnread, DiskLook, DiskTight, DiskFree, DiskRoomy, Database, Project                        phrase
+	NoManager, InstallManager, Managers                                                            phrase
 }{
 	NoConfig:        phrase{"配置：没有 magpie.toml", "configuration: there is no magpie.toml"},
 	WriteConfig:     phrase{"运行 magpie setup 创建", "make one with magpie setup"},
@@ -41,8 +41,9 @@ var doctorTexts = struct {
 	CLIFails:     phrase{"claude：%s --version：%v", "claude: %s --version: %v"},
 	CLIReinstall: phrase{"重新安装：npm install -g @anthropic-ai/claude-code", "install it anew: npm install -g @anthropic-ai/claude-code"},
 	CLIVersion:   phrase{"claude：%s 的版本是 %s", "claude: %s is version %s"},
-	CLIOld:       phrase{"claude：%s 的版本是 %s，比 magpie 测试过的 %s 旧", "claude: %s is version %s, older than the %s that magpie is tested with"},
-	CLIOther:     phrase{"claude：%s 的版本是 %s；magpie 用 %s 测试", "claude: %s is version %s; magpie is tested with %s"},
+	CLIOld:       phrase{"claude：%s 的版本是 %s；magpie 用 %s 至 %s 测试过", "claude: %s is version %s; magpie is tested with %s to %s"},
+	CLINew:       phrase{"claude：%s 的版本是 %s；magpie 用 %s 至 %s 测试过", "claude: %s is version %s; magpie is tested with %s to %s"},
+	CLIStay:      phrase{"多半没有问题；若有异常，请升级 magpie", "it will probably work; if something is odd, update magpie"},
 	CLINoLogin:   phrase{"claude：没有登录", "claude: not logged in"},
 	CLILogin: phrase{"以运行 magpie 的用户执行 claude auth login，或在 [claude.env] 里设置 ANTHROPIC_API_KEY",
 		"as the user that runs magpie: claude auth login, or set ANTHROPIC_API_KEY in [claude.env]"},

@@ -13,10 +13,22 @@ import (
 	"magpie/internal/claude"
 )
 
-// Command is the pinned CLI that scripts/test installs.
-func Command(t testing.TB) string {
+// Command is the pinned CLI that scripts/test installs: today's version.
+func Command(t testing.TB) string { return command(t, "MAGPIE_TEST_CLAUDE") }
+
+// Oldest is the oldest supported version of the CLI, which scripts/test installs too.
+func Oldest(t testing.TB) string { return command(t, "MAGPIE_TEST_CLAUDE_OLDEST", "oldest") }
+
+// Versions runs a test with each version of the CLI that scripts/test installs.
+func Versions(t *testing.T, test func(t *testing.T, command string)) {
+	t.Run("today", func(t *testing.T) { test(t, Command(t)) })
+	t.Run("oldest", func(t *testing.T) { test(t, Oldest(t)) })
+}
+
+// command is the CLI that a variable names, or the one that npm has put below scripts/cli and folder.
+func command(t testing.TB, variable string, folder ...string) string {
 	t.Helper()
-	if path := os.Getenv("MAGPIE_TEST_CLAUDE"); path != "" {
+	if path := os.Getenv(variable); path != "" {
 		return path
 	}
 	mod, err := exec.Command("go", "env", "GOMOD").Output()
@@ -27,7 +39,7 @@ func Command(t testing.TB) string {
 	if arch == "amd64" {
 		arch = "x64"
 	}
-	path := filepath.Join(filepath.Dir(string(mod)), "scripts", "cli", "node_modules", "@anthropic-ai",
+	path := filepath.Join(filepath.Dir(string(mod)), "scripts", "cli", filepath.Join(folder...), "node_modules", "@anthropic-ai",
 		fmt.Sprintf("claude-code-%s-%s", runtime.GOOS, arch), "claude")
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("the Claude Code CLI is not installed; run scripts/test (%v)", err)
