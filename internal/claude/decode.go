@@ -2,6 +2,7 @@ package claude
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ type decoder struct {
 	message  string          // id of the model message that is being streamed
 	streamed bool            // it has begun as a stream and has not ended
 	base     int             // the first block of that message
+	blocks   []int           // by the API's number of a content block in that message: the first block from there on
 	next     int             // the number that the next block gets
 	awaiting []int           // blocks that were streamed and not yet confirmed whole
 	called   map[string]bool // tools that a ToolCall was made for, by id
@@ -34,7 +36,7 @@ func (d *decoder) decode(line []byte) []Event {
 		return system(v)
 	case "stream_event":
 		if own {
-			return d.stream(v.Get("event"))
+			return append(d.stream(v.Get("event")), d.abandon(v.Get("abandoned_blocks"))...)
 		}
 	case "assistant":
 		if own {
@@ -76,6 +78,7 @@ func (d *decoder) stream(ev gjson.Result) []Event {
 		return events
 	case "content_block_start":
 		block := ev.Get("content_block")
+		d.blocks = append(d.blocks, d.next)
 		switch kind := block.Get("type").String(); {
 		case kind == "text":
 			d.awaiting = append(d.awaiting, d.next)
@@ -117,8 +120,24 @@ func (d *decoder) begin(id string) []Event {
 		events = []Event{Rewind{Block: d.base}}
 		d.next = d.base
 	}
-	d.message, d.base, d.streamed, d.awaiting = id, d.next, false, nil
+	d.message, d.base, d.streamed, d.awaiting, d.blocks = id, d.next, false, nil, nil
 	return events
+}
+
+// abandon takes back the blocks that a broken stream has not completed. Since 2.1.330 (or somewhat earlier) the CLI closes
+// such a stream itself, and names them in its message_stop; before, only the next message told.
+func (d *decoder) abandon(v gjson.Result) []Event {
+	from := v.Get("from_block_index").Int()
+	if !v.Exists() || v.Get("api_message_id").String() != d.message || from < 0 || from >= int64(len(d.blocks)) {
+		return nil
+	}
+	first := d.blocks[from]
+	d.awaiting = slices.DeleteFunc(d.awaiting, func(n int) bool { return n >= first })
+	if d.next == first {
+		return nil
+	}
+	d.next = first
+	return []Event{Rewind{Block: first}}
 }
 
 // assistant reads one whole content block; there is one such line per block.
@@ -229,10 +248,18 @@ func (d *decoder) result(v gjson.Result) []Event {
 	for _, e := range v.Get("errors").Array() {
 		r.Errors = append(r.Errors, e.String())
 	}
+	models := v.Get("modelUsage")
+	if own := v.Get("model_usage_since_last_result"); own.IsObject() {
+		models, r.CostUSD, r.ofTurn = own, 0, true
+	}
 	var most float64 = -1
-	v.Get("modelUsage").ForEach(func(model, usage gjson.Result) bool {
-		if cost := usage.Get("costUSD").Float(); cost > most {
+	models.ForEach(func(model, usage gjson.Result) bool {
+		cost := usage.Get("costUSD").Float()
+		if cost > most {
 			most, r.Model, r.Window = cost, model.String(), usage.Get("contextWindow").Int()
+		}
+		if r.ofTurn {
+			r.CostUSD += cost
 		}
 		return true
 	})
@@ -301,6 +328,7 @@ func classifyText(text string) Failure {
 		{"timed out", FailNetwork},
 		{"Credit balance", FailBilling},
 		{"unable to respond to this request", FailRefused},
+		{"can't respond to this message", FailRefused}, // since 2.1.330
 	} {
 		if strings.Contains(text, known.part) {
 			return known.failure

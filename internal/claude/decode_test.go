@@ -94,6 +94,7 @@ func TestBlocksGiveTheAnswer(t *testing.T) {
 		"01-stream-json-partial":     "echo: hello there, please stream several chunks of text",
 		"06-disconnect-once":         "this will be cut in the middle of the stream",
 		"06-sse-error-once":          "this will be cut in the middle of the stream",
+		"abandoned-blocks":           "a whole answer",
 		"01-utf-split":               "",
 		"06-cut-stream-and-fallback": "",
 	} {

@@ -167,8 +167,8 @@ func (l *login) talk(ctx context.Context) error {
 const lastWords = 2 * time.Second
 
 var (
-	linkLine = regexp.MustCompile(`https://[^\s\x1b]+[\s\x1b]`)
-	badCode  = regexp.MustCompile(`(?i)invalid code`)
+	linkLine = regexp.MustCompile(`https://[^\s\x1b\x07]+[\s\x1b\x07]`) // a hyperlink of the terminal ends with BEL
+	badCode  = regexp.MustCompile(`(?i)invalid code|look like the full code`)
 	noRoute  = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT`)
 )
 

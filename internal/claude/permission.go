@@ -50,6 +50,15 @@ func toolAsk(line []byte) (ToolAsk, bool) {
 	return ask, true
 }
 
+// withPlan is what an agent asks for with its plan. 2.1.330 takes the plan out of the input when there is no plan file, and then
+// people would see none; called is the input as the agent has given it.
+func withPlan(asked, called json.RawMessage) json.RawMessage {
+	if gjson.GetBytes(asked, "plan").Exists() || !gjson.GetBytes(called, "plan").Exists() {
+		return asked
+	}
+	return called
+}
+
 // withdrawal reports which question needs no answer any more, if the line says that.
 func withdrawal(line []byte) (id string, ok bool) {
 	if gjson.GetBytes(line, "type").String() != "control_cancel_request" {

@@ -3,6 +3,7 @@ package claude
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"syscall"
@@ -45,6 +46,7 @@ type run struct {
 	dec   decoder
 	open  map[string]bool // tools that run
 	asks  *asks
+	plan  json.RawMessage // with which the agent has called [PlanTool] last
 	stop  stopper
 }
 
@@ -123,6 +125,9 @@ func (r *run) line(line []byte, yield func(Event, error) bool) (ended, more bool
 			return false, true
 		}
 		q.Mode = r.p.mode
+		if q.Name == PlanTool {
+			q.Input = withPlan(q.Input, r.plan)
+		}
 		r.asks.add(q)
 		return false, yield(q, nil)
 	}
@@ -138,6 +143,9 @@ func (r *run) line(line []byte, yield func(Event, error) bool) (ended, more bool
 		switch e := ev.(type) {
 		case ToolUse:
 			r.open[e.ID] = true
+			if e.Name == PlanTool {
+				r.plan = e.Input
+			}
 		case ToolResult:
 			delete(r.open, e.ID)
 		case Retrying:
@@ -162,7 +170,9 @@ var errUnauthorized = errors.New("not logged in")
 
 // settle turns the process's own counting into that of the turn.
 func (r *run) settle(e Result) Result {
-	e.CostUSD, r.p.cost = max(0, e.CostUSD-r.p.cost), e.CostUSD
+	if !e.ofTurn {
+		e.CostUSD, r.p.cost = max(0, e.CostUSD-r.p.cost), e.CostUSD
+	}
 	if errors.Is(r.stop.cause, errUnauthorized) {
 		r.stop.cause = nil
 		e.Failure = FailAuth

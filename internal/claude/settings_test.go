@@ -129,11 +129,11 @@ func TestAQuestionKnowsTheLoginOfTheSettings(t *testing.T) {
 
 // The limit is that of one turn, so each turn has a process of its own.
 func TestATurnHasABudget(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	r := newRig(t, func(c *claude.Config) { c.Model, c.AllowedTools = "claude-opus-4-8", []string{"Bash"} })
 	spec := fresh()
 	spec.Budget = 0.15
 	for range 3 {
-		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(60_000), modelsim.Text("fine")}})
+		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(80_000), modelsim.Text("fine")}})
 		a := r.turn(t.Context(), "a", spec, "go")
 		if a.err != nil || a.result.Failure != "" || a.result.CostUSD < 0.08 || a.result.CostUSD > 0.15 {
 			t.Fatalf("%v, costs %f: %v", a.result.Failure, a.result.CostUSD, a.err)
@@ -141,7 +141,7 @@ func TestATurnHasABudget(t *testing.T) {
 		spec.Resume = true
 	}
 	again := modelsim.Tool("Bash", map[string]any{"command": "true", "description": "again"})
-	r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Usage(60_000), again}})
+	r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Usage(80_000), again}})
 	before := len(r.model.Requests())
 	a := r.turn(t.Context(), "a", spec, "go on and on")
 	if a.err != nil || a.result.Failure != claude.FailLimit || a.result.CostUSD < 0.15 {
