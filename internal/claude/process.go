@@ -118,6 +118,7 @@ func arguments(c Config, spec Spec) []string {
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--permission-prompt-tool", "stdio", c.settingsArgument(),
 		"--setting-sources=" + strings.Join(c.SettingSources, ","),
+		"--disallowedTools=" + strings.Join(disallowedTools, ","),
 	}
 	if spec.Resume {
 		args = append(args, "--resume="+spec.Session)

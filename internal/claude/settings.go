@@ -15,10 +15,16 @@ import (
 
 // imposedSettings are those of every agent. Transcripts are kept: by default the CLI deletes those of chats that were
 // silent for 30 days. And in plan mode people are asked, too: by default a model decides there about what the agent does,
-// and the agent may go into that mode whenever it likes.
+// and the agent may go into that mode whenever it likes. Messages of other sessions are refused: what one chat's agent
+// would say to another's, the model takes for a colleague's request.
 var imposedSettings = map[string]json.RawMessage{
 	"cleanupPeriodDays": json.RawMessage("36500"), "useAutoModeDuringPlan": json.RawMessage("false"),
+	"crossSessionInbound": json.RawMessage(`"refuse"`),
 }
+
+// disallowedTools are those by which the agent would reach other sessions on this machine, of other chats or of the terminal
+// of whoever runs the bridge: nobody is asked before it uses them. Older versions of the CLI do not have them.
+var disallowedTools = []string{"ListAgents", "SendMessage"}
 
 // loginSettings are what the agent needs to know of [Config.Settings] when it is asked apart from the chats.
 var loginSettings = []string{"apiKeyHelper", "env", "awsAuthRefresh", "awsCredentialExport"}
