@@ -56,7 +56,7 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	p := prospect{key: key, at: c.At}
-	if p.preview, err = preview(cfg, store); err != nil {
+	if p.preview, err = preview(ctx, cfg, store); err != nil {
 		return err
 	}
 	if c.Batch {
@@ -74,15 +74,19 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 }
 
 // preview builds contexts as the bridge with this configuration does.
-func preview(cfg config, store *db.DB) (*bridge.Preview, error) {
+func preview(ctx context.Context, cfg config, store *db.DB) (*bridge.Preview, error) {
 	node, err := cfg.node()
 	if err != nil {
 		return nil, err
 	}
 	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
+	agents, err := cfg.knownFolders(ctx, store)
+	if err != nil {
+		return nil, err
+	}
 	b := cfg.work()
 	b.Node, b.Context = node, cfg.context()
-	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.context(), log), cfg.Claude), nil
+	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.context(), log), agents), nil
 }
 
 // english says whether the environment asks for any language but Chinese.

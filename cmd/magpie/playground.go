@@ -135,7 +135,7 @@ func (p *program) loseSession(ctx context.Context, chatID string) (string, error
 		return "", err
 	}
 	p.pool.Drop(key.String())
-	path, err := p.cfg.Claude.Transcripts(ch.Key.String()).Path(ch.Session.Cwd, ch.Session.ID)
+	path, err := p.pool.Config().Transcripts(ch.Key.String()).Path(ch.Session.Cwd, ch.Session.ID)
 	if err != nil {
 		return "", err
 	}

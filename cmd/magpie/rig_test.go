@@ -264,7 +264,7 @@ func (r *rig) transcriptPath() string {
 	if err != nil || c.Session.ID == "" {
 		r.Fatalf("the chat has no session: %+v, %v", c.Session, err)
 	}
-	path, err := r.cfg.Claude.Transcripts(c.Key.String()).Path(c.Session.Cwd, c.Session.ID)
+	path, err := r.prog.pool.Config().Transcripts(c.Key.String()).Path(c.Session.Cwd, c.Session.ID)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -88,10 +88,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	if err != nil {
 		return nil, errors.Join(err, app.Close())
 	}
-	if c.Claude.Instance, err = store.Instance(); err != nil {
-		return nil, errors.Join(err, store.Close(), app.Close())
-	}
-	if c.Claude.State, err = beside(c.DB, "agents"); err == nil {
+	if c.Claude, err = c.ownFolders(ctx, store); err == nil {
 		err = c.Claude.Prepare()
 	}
 	files, folderErr := beside(c.DB, "files")
@@ -139,6 +136,9 @@ func beside(c db.Config, name string) (string, error) {
 
 // run runs the program until ctx is done, and takes it down.
 func (p *program) run(ctx context.Context) error {
+	if err := p.moveSessions(ctx); err != nil {
+		p.log.Error().Err(err).Msg("sessions not moved")
+	}
 	m := newManager(p.store.Healthy, p.client.Status, p.log)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })

@@ -136,7 +136,7 @@ func TestASwappedTranscriptIsRefused(t *testing.T) {
 			mine := r.transcriptPath()
 			c, err := r.prog.store.Chats().Get(t.Context(), chat.FeishuChat(other))
 			must(t, err)
-			theirs, err := r.cfg.Claude.Transcripts(c.Key.String()).Path(c.Session.Cwd, c.Session.ID)
+			theirs, err := r.prog.pool.Config().Transcripts(c.Key.String()).Path(c.Session.Cwd, c.Session.ID)
 			must(t, err)
 			r.dropProcess()
 			r.prog.pool.Drop(chat.FeishuChat(other).String())
@@ -300,7 +300,7 @@ func TestFreshSessions(t *testing.T) {
 				t.Errorf("%d sessions", len(sessions))
 			}
 			r.until("three transcripts", func() bool { // the CLI writes them beside its answers
-				files, err := filepath.Glob(filepath.Join(claudeDir(r), "projects", "*", "*.jsonl"))
+				files, err := filepath.Glob(filepath.Join(r.prog.pool.Config().State, "*", "projects", "*", "*.jsonl"))
 				must(t, err)
 				return len(files) == 3
 			})
@@ -309,15 +309,4 @@ func TestFreshSessions(t *testing.T) {
 			}
 		})
 	}
-}
-
-// claudeDir is where the CLI keeps its files.
-func claudeDir(r *rig) string {
-	for _, v := range r.cfg.Claude.Environ {
-		if dir, ok := strings.CutPrefix(v, "CLAUDE_CONFIG_DIR="); ok {
-			return dir
-		}
-	}
-	r.Fatal("the CLI has no folder of its own")
-	return ""
 }

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -54,6 +53,8 @@ func (a *account) check() error {
 		return nil
 	case os.Geteuid() != 0:
 		return errors.New("[claude] user: only root can run the agents as another user; run magpie as root, or leave this empty")
+	case !canActAs:
+		return errors.New("[claude] user: this system cannot run the agents as another user; leave this empty")
 	case a.credential.Uid == 0:
 		return errors.New("[claude] user: root is no protection; name a user with fewer rights")
 	}
@@ -80,7 +81,8 @@ func (a *account) imprint(env map[string]string) {
 	if a == nil {
 		return
 	}
-	delete(env, "CLAUDE_CONFIG_DIR")
+	delete(env, stateVariable)
+	delete(env, loginVariable)
 	delete(env, "TMPDIR")
 	maps.Copy(env, map[string]string{"HOME": a.home, "USER": a.name, "LOGNAME": a.name})
 }
@@ -88,24 +90,13 @@ func (a *account) imprint(env map[string]string) {
 // writePrivate writes a file that only agents may read. With another user it is that user who writes: in a folder of his,
 // the program could be led anywhere.
 func (a *account) writePrivate(path string, data []byte) error {
-	dir, next := filepath.Dir(path), path+".new"
-	if a == nil {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+	return a.do(func() error {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return fmt.Errorf("settings of the agents: %w", err)
 		}
-		if err := os.WriteFile(next, data, 0o600); err != nil {
-			return fmt.Errorf("settings of the agents: %w", err)
-		}
-		if err := os.Rename(next, path); err != nil {
+		if err := replaceFile(path, data); err != nil {
 			return fmt.Errorf("settings of the agents: %w", err)
 		}
 		return nil
-	}
-	write := exec.Command("/bin/sh", "-c", `umask 077 && mkdir -p "$1" && cat >"$2" && mv "$2" "$3"`, "sh", dir, next, path)
-	write.SysProcAttr, write.Dir, write.Env = &syscall.SysProcAttr{Credential: a.credential}, "/", []string{"PATH=/usr/bin:/bin"}
-	write.Stdin = bytes.NewReader(data)
-	if out, err := write.CombinedOutput(); err != nil {
-		return fmt.Errorf("settings of the agents, as user %s: %w: %s", a.name, err, bytes.TrimSpace(out))
-	}
-	return nil
+	})
 }

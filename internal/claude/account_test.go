@@ -36,46 +36,6 @@ func without(environ []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 }
 
-// Each chat's sessions lie in a folder of its own, where nobody else's agent looks.
-func TestChatsHaveFoldersOfTheirOwn(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) {
-		c.State, c.ConfigDir, c.KeepAlive.Duration = t.TempDir(), "per-chat", 0
-		must(t, c.Validate())
-		must(t, c.Prepare())
-	})
-	spec := fresh()
-	if a := r.turn(t.Context(), "feishu:chat:oc_1", spec, "我叫小明"); a.err != nil {
-		t.Fatal(a.err)
-	}
-	if a := r.turn(t.Context(), "feishu:chat:oc_1", resumed(spec), "我叫什么名字？"); a.text() != "你叫小明。" {
-		t.Errorf("the chat itself: %q %v", a.text(), a.err)
-	}
-	a := r.turn(t.Context(), "feishu:chat:oc_2", resumed(spec), "我叫什么名字？")
-	if a.err == nil {
-		t.Errorf("another chat resumed the session: %q", a.text())
-	}
-	dirs := map[string]bool{}
-	for _, owner := range []string{"feishu:chat:oc_1", "feishu:chat:oc_2"} {
-		p := r.acquire(owner, fresh())
-		env := environment(t, p)
-		r.pool.Release(owner, p)
-		i := slices.IndexFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "CLAUDE_CONFIG_DIR=") })
-		if i < 0 || !strings.HasPrefix(env[i], "CLAUDE_CONFIG_DIR="+r.cfg.State+"/chats/") || strings.Contains(env[i], "oc_") {
-			t.Fatalf("%s: %v", owner, env)
-		}
-		dirs[env[i]] = true
-	}
-	if len(dirs) != 2 {
-		t.Errorf("folders %v", dirs)
-	}
-	if _, err := r.cfg.Transcripts("feishu:chat:oc_1").Verify(r.cfg.Project, spec.Session, nil); err != nil {
-		t.Errorf("the chat's own session: %v", err)
-	}
-	if _, err := r.cfg.Transcripts("feishu:chat:oc_2").Verify(r.cfg.Project, spec.Session, nil); err == nil {
-		t.Error("the session was found in another chat")
-	}
-}
-
 func TestAgentsRunAsAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		c := claudetest.ScriptedConfig(t)

@@ -37,7 +37,7 @@ type Config struct {
 	Env            map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="`  // added to the CLI's environment
 	SettingSources []string          `toml:"setting_sources" env:"SETTING_SOURCES"` // of user, project and local: whose settings and instructions (CLAUDE.md) the CLI reads
 	Settings       string            `toml:"settings" env:"SETTINGS"`               // more settings of the CLI, which count first: a JSON object, or the path of a file with one
-	ConfigDir      string            `toml:"config_dir" env:"CONFIG_DIR"`           // shared | per-chat: where the CLI keeps its login, settings and sessions
+	ConfigDir      string            `toml:"config_dir" env:"CONFIG_DIR"`           // per-chat | isolated: what of the CLI each chat has for itself: its sessions, or its login and settings as well
 	User           string            `toml:"user" env:"USER"`                       // user of this machine as whom agents run; empty = as this program
 
 	// Instance names the program's database. The processes of one instance are told from those of another by it; see [Sweep].
@@ -49,6 +49,15 @@ type Config struct {
 	Grace time.Duration `toml:"-" env:"-"`
 	// State is the folder for what only agents need. The caller supplies it.
 	State string `toml:"-" env:"-"`
+	// Data is the folder of the program's data, and Private are its files with secrets: off limits to agents. The caller
+	// supplies them.
+	Data    string   `toml:"-" env:"-"`
+	Private []string `toml:"-" env:"-"`
+	// Folder names the folder, below State, in which the agents of a chat keep their state, by the owner of their processes.
+	// The caller supplies it; nil = they keep it where the CLI of the machine's user does.
+	Folder func(owner string) (id string, err error) `toml:"-" env:"-" json:"-"`
+
+	folder folder `toml:"-" env:"-"`
 }
 
 // Defaults is the configuration of a program that configures nothing.
@@ -59,7 +68,7 @@ func Defaults() Config {
 		Silence: Duration{Duration: 3 * time.Minute}, ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
 		AskLimit: Duration{Duration: 2 * time.Minute},
 		// What the owner has allowed himself in a terminal is "local": it is not meant for those who write in chats.
-		SettingSources: []string{"user", "project"}, ConfigDir: sharedDir,
+		SettingSources: []string{"user", "project"}, ConfigDir: perChatDir,
 	}
 }
 

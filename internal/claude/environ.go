@@ -11,7 +11,7 @@ var inherited = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "TMPDIR",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
-	"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_*",
+	"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_SECURESTORAGE_CONFIG_DIR", "CLAUDE_CODE_*",
 }
 
 // imposed are the variables that make the CLI behave as a child process.
@@ -22,8 +22,10 @@ var imposed = map[string]string{
 	// What the agent would say between turns, when a background task or a timer of its own wakes it, nobody would hear.
 	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 	"CLAUDE_CODE_DISABLE_CRON":             "1",
-	"CLAUDE_CODE_MAX_RETRIES":              "4", // the default of 10 keeps a user waiting for three minutes
-	"DISABLE_AUTOUPDATER":                  "1",
+	// What one chat's agent would note there without being asked, the agents of all chats would be told.
+	"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+	"CLAUDE_CODE_MAX_RETRIES":         "4", // the default of 10 keeps a user waiting for three minutes
+	"DISABLE_AUTOUPDATER":             "1",
 	// For so many milliseconds it waits for its tools before it asks the model. The bridge's own are always there, on a busy
 	// machine not within the default of five seconds; an agent without them would say that it has none.
 	"MCP_CONNECT_TIMEOUT_MS": "30000",

@@ -1,11 +1,8 @@
 package claude
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -14,8 +11,8 @@ import (
 
 // The values of [Config.ConfigDir].
 const (
-	sharedDir  = "shared"
-	perChatDir = "per-chat"
+	perChatDir  = "per-chat"
+	isolatedDir = "isolated"
 )
 
 // settingSources are what the CLI reads settings from.
@@ -28,8 +25,8 @@ func (c Config) checkPolicy() error {
 			errs = append(errs, fmt.Errorf("[claude] setting_sources %q: want some of %s", s, strings.Join(settingSources, ", ")))
 		}
 	}
-	if c.ConfigDir != "" && c.ConfigDir != sharedDir && c.ConfigDir != perChatDir {
-		errs = append(errs, fmt.Errorf("[claude] config_dir %q: want %s or %s", c.ConfigDir, sharedDir, perChatDir))
+	if c.ConfigDir != "" && c.ConfigDir != perChatDir && c.ConfigDir != isolatedDir {
+		errs = append(errs, fmt.Errorf("[claude] config_dir %q: want %s or %s", c.ConfigDir, perChatDir, isolatedDir))
 	}
 	if _, err := readSettings(c.Settings); err != nil {
 		errs = append(errs, err)
@@ -63,23 +60,9 @@ func (c Config) stateDir() string {
 	return c.State
 }
 
-// of is the configuration of one chat's agents.
-func (c Config) of(owner string) Config {
-	if c.ConfigDir != perChatDir {
-		return c
-	}
-	c.Env = maps.Clone(c.Env)
-	if c.Env == nil {
-		c.Env = map[string]string{}
-	}
-	sum := sha256.Sum256([]byte(owner)) // its key could not be the name of a folder everywhere
-	c.Env["CLAUDE_CONFIG_DIR"] = filepath.Join(c.stateDir(), "chats", hex.EncodeToString(sum[:12]))
-	return c
-}
-
 // Prepare writes what agents need that cannot be said in arguments. It is called before the first one starts.
 func (c Config) Prepare() error {
-	if c.ConfigDir == perChatDir && c.stateDir() == "" {
+	if c.Folder != nil && c.stateDir() == "" {
 		return errors.New("[claude] config_dir: no folder for the chats' own")
 	}
 	return c.writeSettings()

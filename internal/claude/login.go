@@ -226,7 +226,17 @@ func (l *login) judge() error {
 // LogIn is [Config.LogIn] for the agents of owner, which are all agents unless each chat has a login of its own. Processes that
 // wait for their chat's next message end afterwards: they may know the old login only.
 func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
-	if err := pl.cfg.of(owner).LogIn(ctx, d); err != nil {
+	c := pl.cfg
+	if c.ConfigDir == isolatedDir {
+		var err error
+		if c, err = c.of(owner); err != nil {
+			return err
+		}
+		if err := c.furnish(""); err != nil {
+			return err
+		}
+	}
+	if err := c.LogIn(ctx, d); err != nil {
 		return err
 	}
 	pl.mu.Lock()

@@ -114,7 +114,11 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 
 // start starts a process, if the pool is not closed by then.
 func (pl *Pool) start(ctx context.Context, owner string, spec Spec) (*Process, error) {
-	p, err := start(pl.cfg.of(owner), spec)
+	c, err := pl.cfg.of(owner)
+	if err != nil {
+		return nil, err
+	}
+	p, err := start(c, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -77,6 +77,11 @@ func start(c Config, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.folder.path != "" {
+		if err := c.furnish(spec.Files); err != nil {
+			return nil, err
+		}
+	}
 	tools := spec.tools()
 	cmd := exec.Command(c.Command, append(arguments(c, spec), tools.arguments()...)...)
 	cmd.Dir = spec.Dir

@@ -15,11 +15,12 @@ import (
 
 // imposedSettings are those of every agent. Transcripts are kept: by default the CLI deletes those of chats that were
 // silent for 30 days. And in plan mode people are asked, too: by default a model decides there about what the agent does,
-// and the agent may go into that mode whenever it likes. Messages of other sessions are refused: what one chat's agent
-// would say to another's, the model takes for a colleague's request.
+// and the agent may go into that mode whenever it likes. What is remembered is the bridge's business: a memory that the CLI
+// keeps by itself is in none of its commands. Messages of other sessions are refused: what one chat's agent would say to
+// another's, the model takes for a colleague's request.
 var imposedSettings = map[string]json.RawMessage{
 	"cleanupPeriodDays": json.RawMessage("36500"), "useAutoModeDuringPlan": json.RawMessage("false"),
-	"crossSessionInbound": json.RawMessage(`"refuse"`),
+	"autoMemoryEnabled": json.RawMessage("false"), "crossSessionInbound": json.RawMessage(`"refuse"`),
 }
 
 // disallowedTools are those by which the agent would reach other sessions on this machine, of other chats or of the terminal
@@ -89,7 +90,7 @@ func checkSetting(key string, v gjson.Result) error {
 		if !isString(v) {
 			return fmt.Errorf("%s: want a text", key)
 		}
-	case "cleanupPeriodDays", "useAutoModeDuringPlan":
+	case "cleanupPeriodDays", "useAutoModeDuringPlan", "autoMemoryEnabled":
 		return fmt.Errorf("%s: this is set by magpie", key)
 	case "disableAllHooks", "includeCoAuthoredBy", "enableAllProjectMcpServers":
 		if !v.IsBool() {
@@ -159,10 +160,57 @@ func checkHooks(v gjson.Result) error {
 // settingsArgument gives the CLI its settings. The operator's may hold secrets, and everybody on the machine may read
 // arguments: they are handed over in a file, see [Config.Prepare].
 func (c Config) settingsArgument() string {
-	if strings.TrimSpace(c.Settings) == "" {
+	switch {
+	case c.folder.path != "":
+		return "--settings=" + c.ownSettings()
+	case strings.TrimSpace(c.Settings) == "":
 		return "--settings=" + string(encode(imposedSettings))
 	}
 	return "--settings=" + c.settingsFile("settings")
+}
+
+// ownSettings is the file with the settings of the chat's agents.
+func (c Config) ownSettings() string {
+	return filepath.Join(c.stateDir(), "settings", filepath.Base(c.folder.path)+".json")
+}
+
+// writeOwnSettings writes the settings of the chat's agents, which may read the folder files: those of all agents, and what
+// is off limits.
+func (c Config) writeOwnSettings(files string) error {
+	s := maps.Clone(imposedSettings)
+	if strings.TrimSpace(c.Settings) != "" {
+		data, err := os.ReadFile(c.settingsFile("settings"))
+		if err != nil {
+			return fmt.Errorf("settings of the agents: %w", err)
+		}
+		if err := json.Unmarshal(data, &s); err != nil {
+			return fmt.Errorf("settings of the agents: %w", err)
+		}
+	}
+	permissions := map[string]json.RawMessage{}
+	if err := json.Unmarshal(s["permissions"], &permissions); s["permissions"] != nil && err != nil {
+		return fmt.Errorf("settings of the agents: permissions: %w", err)
+	}
+	more := map[string][]string{"deny": c.offLimits(files)}
+	if !slices.Contains(c.AllowedTools, "Bash") { // else nothing is asked for that Bash does
+		more["ask"] = askedFor
+	}
+	for kind, rules := range more {
+		var own []string
+		if err := json.Unmarshal(permissions[kind], &own); permissions[kind] != nil && err != nil {
+			return fmt.Errorf("settings of the agents: permissions.%s: %w", kind, err)
+		}
+		permissions[kind] = encodeAny(append(own, rules...))
+	}
+	s["permissions"] = encode(permissions)
+	path := c.ownSettings()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("settings of the agents: %w", err)
+	}
+	if err := replaceFile(path, encode(s)); err != nil {
+		return fmt.Errorf("settings of the agents: %w", err)
+	}
+	return nil
 }
 
 func (c Config) settingsFile(name string) string { return filepath.Join(c.stateDir(), name+".json") }
@@ -192,7 +240,9 @@ func (c Config) writeSettings() error {
 	return nil
 }
 
-func encode(s map[string]json.RawMessage) []byte {
+func encode(s map[string]json.RawMessage) []byte { return encodeAny(s) }
+
+func encodeAny(s any) []byte {
 	data, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // each value was JSON already

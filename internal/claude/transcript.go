@@ -15,20 +15,22 @@ import (
 )
 
 // Transcripts are the files in which the CLI keeps its sessions.
-type Transcripts struct{ root string } // a folder for each project
+type Transcripts struct {
+	root string // a folder for each project
+	err  error  // why it is not known where they lie
+}
 
-// Transcripts are those of owner's agents, which are those of all agents unless each chat has its own.
+// Transcripts are those of owner's agents.
 func (c Config) Transcripts(owner string) Transcripts {
-	env := c.of(owner).environ()
-	home := env.value("CLAUDE_CONFIG_DIR")
-	if home == "" {
-		home = filepath.Join(env.value("HOME"), ".claude")
-	}
-	return Transcripts{filepath.Join(home, "projects")}
+	c, err := c.of(owner)
+	return Transcripts{filepath.Join(c.machineDir(), "projects"), err}
 }
 
 // Path is the file of a session that runs in the folder dir. It need not exist.
 func (t Transcripts) Path(dir, session string) (string, error) {
+	if t.err != nil {
+		return "", t.err
+	}
 	real, err := realDir(dir)
 	if err != nil {
 		return "", err
@@ -41,6 +43,9 @@ func (t Transcripts) Path(dir, session string) (string, error) {
 func (t Transcripts) find(dir, session string) (string, error) {
 	if err := uuid.Validate(session); err != nil {
 		return "", fmt.Errorf("session %q: %w", session, err)
+	}
+	if t.err != nil {
+		return "", t.err
 	}
 	if path, err := t.Path(dir, session); err == nil {
 		if _, err := os.Stat(path); err == nil {

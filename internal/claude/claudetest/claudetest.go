@@ -8,7 +8,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"magpie/internal/claude"
 )
@@ -66,4 +69,22 @@ func Config(t testing.TB, url string) claude.Config {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// OwnFolders makes data the folder of the program's data, in which the agents of each chat have a folder of their own. It
+// returns what names these.
+func OwnFolders(c *claude.Config, data string) func(owner string) string {
+	var mu sync.Mutex
+	ids := map[string]string{}
+	name := func(owner string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if ids[owner] == "" {
+			ids[owner] = uuid.NewString()
+		}
+		return ids[owner]
+	}
+	c.Data, c.State = data, filepath.Join(data, "agents")
+	c.Folder = func(owner string) (string, error) { return name(owner), nil }
+	return func(owner string) string { return filepath.Join(c.State, name(owner)) }
 }

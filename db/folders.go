@@ -1,0 +1,103 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/chat"
+)
+
+// Folders is in which folders the agents of chats keep their state.
+type Folders struct{ db *DB }
+
+// Folders gives the agents' folders of the database.
+func (d *DB) Folders() Folders { return Folders{d} }
+
+const (
+	selectFolder  = `SELECT id FROM agent_folders WHERE chat_key = ?1`
+	insertFolder  = `INSERT INTO agent_folders (chat_key, id) VALUES (?1, ?2) ON CONFLICT (chat_key) DO NOTHING`
+	chatOfFolder  = `SELECT chat_key FROM agent_folders WHERE id = ?1`
+	unmovedFolder = `SELECT chat_key, id FROM agent_folders WHERE moved = 0 ORDER BY id`
+	setMoved      = `UPDATE agent_folders SET moved = 1 WHERE id = ?1`
+	sessionsOf    = `SELECT session_id FROM turns WHERE chat_key = ?1 AND session_id <> ''
+		UNION SELECT session_id FROM sessions WHERE chat_key = ?1
+		UNION SELECT session_id FROM chats WHERE key = ?1 AND session_id <> '' ORDER BY 1`
+)
+
+// Find is the id of a chat's folder, or [ErrNotFound].
+func (f Folders) Find(ctx context.Context, key chat.Key) (id string, err error) {
+	err = f.db.read.QueryRowContext(ctx, selectFolder, key.String()).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", ErrNotFound
+	} else if err != nil {
+		return "", fmt.Errorf("folder of %v: %w", key, explain(f.db.path, err))
+	}
+	return id, nil
+}
+
+// Of is the id of a chat's folder. A chat that has none gets one.
+func (f Folders) Of(ctx context.Context, key chat.Key) (id string, err error) {
+	if id, err = f.Find(ctx, key); !errors.Is(err, ErrNotFound) {
+		return id, err
+	}
+	return f.Bind(ctx, key, uuid.NewString())
+}
+
+// Bind makes a folder that is nobody's that of a chat, and returns the id of the folder that the chat has then: another one,
+// if it had one before.
+func (f Folders) Bind(ctx context.Context, key chat.Key, id string) (string, error) {
+	if _, err := f.db.exec(ctx, insertFolder, key.String(), id); err != nil {
+		return "", fmt.Errorf("folder of %v: %w", key, err)
+	}
+	return f.Find(ctx, key)
+}
+
+// Chat is whose folder that is, or [ErrNotFound].
+func (f Folders) Chat(ctx context.Context, id string) (chat.Key, error) {
+	var key string
+	err := f.db.read.QueryRowContext(ctx, chatOfFolder, id).Scan(&key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return chat.Key{}, ErrNotFound
+	} else if err != nil {
+		return chat.Key{}, fmt.Errorf("chat of the folder %s: %w", id, explain(f.db.path, err))
+	}
+	return chat.ParseKey(key)
+}
+
+// Unmoved is a folder of a chat whose sessions may lie elsewhere.
+type Unmoved struct {
+	ID       string
+	Chat     string   // its key
+	Sessions []string // all that the chat has had
+}
+
+// Unmoved lists the folders of chats that had sessions before each chat had a folder.
+func (f Folders) Unmoved(ctx context.Context) ([]Unmoved, error) {
+	list, err := collect(ctx, f.db.read, scanUnmoved, unmovedFolder)
+	if err != nil {
+		return nil, fmt.Errorf("folders without their sessions: %w", explain(f.db.path, err))
+	}
+	for i := range list {
+		if list[i].Sessions, err = collect(ctx, f.db.read, scanText, sessionsOf, list[i].Chat); err != nil {
+			return nil, fmt.Errorf("sessions of %s: %w", list[i].Chat, explain(f.db.path, err))
+		}
+	}
+	return list, nil
+}
+
+func scanUnmoved(scan scanner) (u Unmoved, err error) {
+	err = scan(&u.Chat, &u.ID)
+	return u, err
+}
+
+// Moved notes that the sessions of a folder's chat lie in it.
+func (f Folders) Moved(ctx context.Context, id string) error {
+	if _, err := f.db.exec(ctx, setMoved, id); err != nil {
+		return fmt.Errorf("folder %s has its sessions: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package db_test
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	keys := []chat.Key{oc, {Channel: "feishu", Kind: "chat", ID: "oc_2"}, {Channel: "feishu", Kind: "chat", ID: "oc_2", Thread: "omt_1"}}
+	if _, err := d.Folders().Find(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("before the first agent: %v", err)
+	}
+	seen := map[string]chat.Key{}
+	for _, key := range keys {
+		ids := make([]string, 8) // of agents that are started at once
+		var all sync.WaitGroup
+		for i := range ids {
+			all.Go(func() {
+				id, err := d.Folders().Of(t.Context(), key)
+				if err != nil {
+					t.Error(err)
+				}
+				ids[i] = id
+			})
+		}
+		all.Wait()
+		if u, err := uuid.Parse(ids[0]); err != nil || u.Version() != 4 || len(slices.Compact(ids)) != 1 {
+			t.Errorf("%v: %q, %v", key, ids, err)
+		}
+		seen[ids[0]] = key
+		if whose, err := d.Folders().Chat(t.Context(), ids[0]); whose != key || err != nil {
+			t.Errorf("%s is the folder of %v, %v; want %v", ids[0], whose, err, key)
+		}
+	}
+	if len(seen) != len(keys) {
+		t.Errorf("folders %v", seen)
+	}
+	if _, err := d.Folders().Chat(t.Context(), uuid.NewString()); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("a folder that is nobody's: %v", err)
+	}
+	if list, err := d.Folders().Unmoved(t.Context()); len(list) != 0 || err != nil {
+		t.Errorf("new chats have sessions elsewhere: %v, %v", list, err)
+	}
+}
+
+// An agent may be started before it is known for which chat.
+func TestAFolderIsBoundToAChatThatHasNone(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "magpie.db"))
+	early, late := uuid.NewString(), uuid.NewString()
+	if id, err := d.Folders().Bind(t.Context(), oc, early); id != early || err != nil {
+		t.Errorf("the first folder: %q, %v", id, err)
+	}
+	if id, err := d.Folders().Bind(t.Context(), oc, late); id != early || err != nil {
+		t.Errorf("the second folder: %q, %v", id, err)
+	}
+	if _, err := d.Folders().Bind(t.Context(), chat.Key{Channel: "feishu", Kind: "chat", ID: "oc_2"}, early); err == nil {
+		t.Error("one folder is that of two chats")
+	}
+}
+
+// Chats that had sessions when there were no folders yet get one each, and their sessions are listed until they are there.
+func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	d := open(t, path)
+	accept(t, d, say("om_1", "hello"))
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := sql.Open("sqlite3", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{
+		`DROP TABLE agent_folders`, `DELETE FROM goose_db_version WHERE version_id >= 18`,
+		`UPDATE turns SET session_id = 's-1'`, `UPDATE chats SET session_id = 's-2'`,
+		`INSERT INTO sessions (chat_key, node, epoch, session_id, cwd, turn_id) VALUES ('` + oc.String() + `', 'other', 1, 's-3', '/', 1)`,
+		`INSERT INTO chats (no, key, kind) VALUES (7, 'feishu:chat:oc_new', 'p2p')`,
+	} {
+		if _, err := raw.Exec(s); err != nil {
+			t.Fatal(s, err)
+		}
+	}
+	if err := raw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = open(t, path)
+	list, err := d.Folders().Unmoved(t.Context())
+	if err != nil || len(list) != 1 || list[0].Chat != oc.String() || strings.Join(list[0].Sessions, " ") != "s-1 s-2 s-3" {
+		t.Fatalf("to be moved: %+v, %v", list, err)
+	}
+	if u, err := uuid.Parse(list[0].ID); err != nil || u.Version() != 4 || u.Variant() != uuid.RFC4122 || u.String() != list[0].ID {
+		t.Errorf("folder %q: %v", list[0].ID, err)
+	}
+	if id, err := d.Folders().Of(t.Context(), oc); id != list[0].ID || err != nil {
+		t.Errorf("the chat's folder is %q, %v", id, err)
+	}
+	if err := d.Folders().Moved(t.Context(), list[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := d.Folders().Unmoved(t.Context()); len(list) != 0 || err != nil {
+		t.Errorf("after the move: %+v, %v", list, err)
+	}
+}

@@ -1,0 +1,201 @@
+package claude_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/modelsim"
+)
+
+// canary is in everything that the agents of a chat must not come to know.
+const canary = "CANARY-4711"
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+// neighbours are the chats of one program: "a" has secrets, "b" has an agent that wants them.
+type neighbours struct {
+	*rig
+	base, home, data string
+	folder           func(owner string) string
+}
+
+// newNeighbours makes a program with its data, its configuration and a user of the machine.
+func newNeighbours(t *testing.T, command string, change ...func(*claude.Config)) neighbours {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	n := neighbours{base: base, home: filepath.Join(base, "home"), data: filepath.Join(base, "da[t]a (1)")}
+	n.rig = newRig(t, func(c *claude.Config) {
+		c.Command, c.Project = command, filepath.Join(base, "work")
+		must(t, os.MkdirAll(c.Project, 0o700))
+		c.Environ = append(without(without(c.Environ, "CLAUDE_CONFIG_DIR"), "HOME"), "HOME="+n.home)
+		n.folder = claudetest.OwnFolders(c, n.data)
+		c.Private = []string{filepath.Join(base, "magpie.toml")}
+		for _, f := range change {
+			f(c)
+		}
+		must(t, c.Validate())
+		must(t, c.Prepare())
+	})
+	return n
+}
+
+// use is one call of a tool, and what became of it.
+type use struct {
+	tool, input string
+	asked       bool // whether people were asked, who said no
+	failed      bool
+	result      string
+}
+
+func (u use) String() string { return fmt.Sprintf("%s %s: %.300s", u.tool, u.input, u.result) }
+
+// tries makes the agent of owner use tools, all in one message, and tells what came of each.
+func (n neighbours) tries(owner string, spec claude.Spec, steps map[string][]any) (list []use) {
+	n.Helper()
+	var calls []modelsim.Step
+	for _, tool := range slices.Sorted(mapKeys(steps)) {
+		for _, in := range steps[tool] {
+			calls = append(calls, modelsim.Tool(tool, in))
+			list = append(list, use{tool: tool, input: string(encode(n.T, in))})
+		}
+	}
+	asked := map[string]bool{}
+	n.decide = func(q claude.ToolAsk) claude.Verdict { asked[q.Use] = true; return claude.Verdict{Why: "no"} }
+	n.model.Reset()
+	n.model.Script(modelsim.Rule{Times: 1, Steps: calls})
+	if a := n.turn(n.Context(), owner, spec, "go"); a.err != nil {
+		n.Fatal(a.err)
+	}
+	reqs := n.model.Requests()
+	var ids []string
+	results := map[string]gjson.Result{}
+	for _, m := range gjson.GetBytes(reqs[len(reqs)-1].Body, "messages").Array() {
+		for _, c := range m.Get("content").Array() {
+			switch c.Get("type").String() {
+			case "tool_use":
+				ids = append(ids, c.Get("id").String())
+			case "tool_result":
+				results[c.Get("tool_use_id").String()] = c
+			}
+		}
+	}
+	if len(ids) != len(list) {
+		n.Fatalf("%d of %d calls", len(ids), len(list))
+	}
+	for i, id := range ids {
+		list[i].asked, list[i].failed, list[i].result = asked[id], results[id].Get("is_error").Bool(), results[id].Get("content").String()
+	}
+	return list
+}
+
+func mapKeys(m map[string][]any) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func encode(t *testing.T, v any) []byte {
+	t.Helper()
+	data, err := json.Marshal(v)
+	must(t, err)
+	return data
+}
+
+func commands(list ...string) (inputs []any) {
+	for _, c := range list {
+		inputs = append(inputs, map[string]string{"command": c, "description": "x"})
+	}
+	return inputs
+}
+
+func reads(list ...string) (inputs []any) {
+	for _, path := range list {
+		inputs = append(inputs, map[string]string{"file_path": path})
+	}
+	return inputs
+}
+
+// Whatever the agent of one chat tries, by whatever path, nothing of another chat's or of the program's own comes to it
+// without somebody having been asked. Not even when reading is allowed without a path.
+func TestAnAgentGetsNothingOfOtherChats(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		for name, allowed := range map[string][]string{"by default": nil, "with a bare Read": {"Read"}} {
+			t.Run(name, func(t *testing.T) {
+				n := newNeighbours(t, command, func(c *claude.Config) { c.AllowedTools, c.KeepAlive.Duration = allowed, 0 })
+				files := filepath.Join(n.data, "files", "0a1b2c3d4e5f")
+				own := filepath.Join(n.data, "files", "0a1b2c3d4e6f")
+				for _, path := range []string{
+					filepath.Join(n.data, "magpie.txt"), filepath.Join(n.data, ".hidden"), filepath.Join(n.data, "Agents.txt"),
+					filepath.Join(n.data, "outgoing", "x.txt"), filepath.Join(files, "secret.txt"), filepath.Join(n.base, "magpie.toml"),
+					filepath.Join(n.home, ".claude", ".credentials.json"), filepath.Join(n.home, ".claude", "projects", "x", "s.jsonl"),
+				} {
+					write(t, path, canary+"\n")
+				}
+				write(t, filepath.Join(own, "own.txt"), "OWN\n")
+				must(t, os.Symlink(n.data, filepath.Join(n.cfg.Project, "link")))
+				secret := fresh()
+				if a := n.turn(t.Context(), "a", secret, canary); a.err != nil {
+					t.Fatal(a.err)
+				}
+				theirs, err := n.cfg.Transcripts("a").Path(n.cfg.Project, secret.Session)
+				must(t, err)
+				if data, err := os.ReadFile(theirs); err != nil || !strings.Contains(string(data), canary) {
+					t.Fatalf("the secret is not in %s: %v", theirs, err)
+				}
+				agents, db := filepath.Dir(n.folder("a")), filepath.Join(n.data, "magpie.txt")
+				q := func(path string) string { return "'" + path + "'" }
+				tries := n.tries("b", claude.Spec{Session: fresh().Session, Files: own}, map[string][]any{
+					"Read": reads(theirs, db, filepath.Join(files, "secret.txt"), filepath.Join(own, "..", "0a1b2c3d4e5f", "secret.txt"),
+						filepath.Join(n.data, ".hidden"), filepath.Join(n.data, "Agents.txt"), filepath.Join(n.data, "outgoing", "x.txt"),
+						filepath.Join(n.cfg.Project, "link", "magpie.txt"), filepath.Join(n.cfg.Project, "..", filepath.Base(n.data), "magpie.txt"),
+						filepath.Join(n.base, "magpie.toml"), filepath.Join(n.home, ".claude", ".credentials.json"),
+						filepath.Join(n.home, ".claude", "projects", "x", "s.jsonl"), filepath.Join(n.folder("b"), ".claude.json")),
+					"Write": {map[string]string{"file_path": filepath.Join(files, "new.txt"), "content": canary}},
+					"Grep":  {map[string]string{"pattern": "CANARY", "path": n.base, "output_mode": "content"}},
+					"Glob":  {map[string]string{"pattern": "**/*", "path": n.data}},
+					"Bash": commands("cat "+q(theirs), "head "+q(theirs), "tail -n 5 "+q(theirs), "ls "+q(filepath.Dir(theirs)), "ls "+q(agents), "ls -R "+q(n.data),
+						"ls ..", "cat "+q(db), "cat ../da*/magpie.txt", "cat link/magpie.txt", "cat link/agents/*/projects/*/*",
+						"cat "+q(n.data)+"/files/*/*", "cat ~/.claude/projects/*/*", "cat ~/.claude/.credentials.json", "cat ../magpie.toml",
+						"grep -rn CANARY "+q(n.folder("a")), "grep -rn CANARY "+q(agents), "grep -rn CANARY "+q(n.data), "grep -rn CANARY ..", "grep -rn CANARY ~",
+						"grep -rn CANARY link/", "grep -rn CANARY /", "rg CANARY ..", "find .. -type f", "find "+q(agents), "find "+q(n.data)+" -name '*.txt'",
+						"cd .. && cat magpie.toml", "cat $HOME/../magpie.toml", "du -a ..", "du --files0-from="+q(db), "wc --files0-from="+q(db),
+						"sort "+q(db), "diff /dev/null "+q(db), "git diff --no-index /dev/null "+q(db), "od -c "+q(db), "stat "+q(db),
+						"echo $(cat "+q(db)+")", "cat <(cat "+q(db)+")", "mapfile -t x < "+q(db)+"; echo $x"),
+				})
+				for _, u := range tries {
+					if strings.Contains(u.result, canary) || !u.asked && !u.failed {
+						t.Errorf("unasked: %v", u)
+					}
+				}
+				if strings.HasSuffix(t.Name(), "oldest/"+filepath.Base(t.Name())) {
+					return // 2.1.197 lets any file be the input of a harmless command; it looks at no rule then
+				}
+				for _, u := range n.tries("b", claude.Spec{Session: fresh().Session, Files: own}, map[string][]any{
+					"Bash": commands("cat < "+q(db), "sort <"+q(theirs), "ls && cat 0< ../magpie.toml"),
+				}) {
+					if strings.Contains(u.result, canary) || !u.asked && !u.failed {
+						t.Errorf("unasked: %v", u)
+					}
+				}
+			})
+		}
+	})
+}

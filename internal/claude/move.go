@@ -1,0 +1,125 @@
+package claude
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/google/uuid"
+)
+
+// ofSession are patterns of what the CLI keeps of a session, below its folder. %s is the session's id.
+var ofSession = []string{"projects/*/%s", "projects/*/%s.jsonl", "file-history/%s", "session-env/%s", "tasks/%s", "todos/%s*"}
+
+// MoveSessions moves sessions of a chat into the folder of its agents: from where the CLI of the machine's user keeps its own,
+// and from the folder that the chat's agents had under an earlier name. What is not there is no error. It can be done again
+// when it was cut off, as long as no agent of the chat was started. None may be running.
+func (c Config) MoveSessions(owner string, sessions []string) error {
+	c, err := c.of(owner)
+	if err != nil {
+		return err
+	}
+	as, err := c.account()
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(owner))
+	earlier := filepath.Join(c.stateDir(), "chats", hex.EncodeToString(sum[:12]))
+	err = as.do(func() error {
+		if err := os.MkdirAll(c.stateDir(), 0o700); err != nil {
+			return err
+		}
+		if _, err := os.Lstat(c.folder.path); errors.Is(err, fs.ErrNotExist) {
+			if err := os.Rename(earlier, c.folder.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		for _, from := range []string{c.folder.machine, earlier} {
+			if err := moveAll(from, c.folder.path, sessions); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("move the sessions of a chat: %w", err)
+	}
+	return nil
+}
+
+func moveAll(from, to string, sessions []string) error {
+	tree := os.DirFS(from)
+	for _, id := range sessions {
+		if uuid.Validate(id) != nil {
+			continue // no name of a file
+		}
+		for _, pattern := range ofSession {
+			found, err := fs.Glob(tree, fmt.Sprintf(pattern, id))
+			if err != nil {
+				return err
+			}
+			for _, name := range found {
+				if err := move(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// move moves a file or a folder. As long as it stands under its old name it is whole, and counts.
+func move(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(to); err != nil { // of an earlier try
+		return err
+	}
+	err := os.Rename(from, to)
+	if !errors.Is(err, syscall.EXDEV) {
+		return err
+	}
+	next, gone := to+".new", from+".moved"
+	if err := os.RemoveAll(next); err != nil {
+		return err
+	}
+	if err := copyTree(from, next); err != nil {
+		return err
+	}
+	if err := os.Rename(next, to); err != nil {
+		return err
+	}
+	if err := os.Rename(from, gone); err != nil {
+		return err
+	}
+	return os.RemoveAll(gone)
+}
+
+// copyTree copies a file, or a folder with all that is in it.
+func copyTree(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return os.CopyFS(to, os.DirFS(from))
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // only read
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
+}
