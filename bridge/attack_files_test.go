@@ -12,8 +12,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// nameAttacks are names of files that try to lie elsewhere, to pass for something else, or to be more than a name. left is
-// what is left of each; when that is nothing, the file is called "file" on the disk, and has no name for people.
+// nameAttacks are names of files that try to lie elsewhere, to pass for something else, or to be more than a name. left
+// is what is left of each; when that is nothing, the file is called "file" on the disk, and has no name for people.
 var nameAttacks = []struct{ attack, name, left string }{
 	{"folders above", "../../../etc/passwd", "passwd"},
 	{"an absolute path", "/etc/passwd", "passwd"},
@@ -43,8 +43,9 @@ var nameAttacks = []struct{ attack, name, left string }{
 	{"an accent in two characters", "e\u0301.txt", "e\u0301.txt"},
 }
 
-// TestAttackFileNames has people send files with these names, and send them again when they cannot be fetched. Each lies
-// in its chat's folder and nowhere else, the agent's list has one line for it, and people read what is left of its name.
+// TestAttackFileNames has people send files with these names, and send them again when they cannot be fetched. Each
+// lies in its chat's folder and nowhere else, the agent's list has one line for it, and people read what is left of its
+// name.
 func TestAttackFileNames(t *testing.T) {
 	const rows = 26
 	if len(nameAttacks) != rows {

@@ -39,11 +39,14 @@ func layBait(t *testing.T, home, project string) bait {
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
 		t.Fatal(err)
 	}
+	names := []string{"secret.txt", "with space.txt", ".env", "秘密.txt", "a#b.md", "[1].txt"}
+	notebook := `{"nbformat":4,"nbformat_minor":5,"metadata":{},
+		"cells":[{"id":"a","cell_type":"markdown","metadata":{},"source":["` + canary + `"]}]}`
 	for _, dir := range []string{b.out, home, project} {
-		for _, name := range []string{"secret.txt", "with space.txt", ".env", "秘密.txt", "secret", "a#b.md", "[1].txt", "magpie.toml"} {
+		for _, name := range names {
 			write(filepath.Join(dir, name), []byte(canary+" in "+name))
 		}
-		write(filepath.Join(dir, "book.ipynb"), []byte(`{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[{"id":"a","cell_type":"markdown","metadata":{},"source":["`+canary+`"]}]}`))
+		write(filepath.Join(dir, "book.ipynb"), []byte(notebook))
 		write(filepath.Join(dir, "picture.png"), picture.Bytes())
 		write(filepath.Join(dir, "paper.pdf"), []byte("%PDF-1.4\n% "+canary+"\n%%EOF\n"))
 		write(filepath.Join(dir, "folder", canaryName+".txt"), []byte(canary))
@@ -101,8 +104,8 @@ var pathAttacks = []struct{ name, text string }{
 	{"an agent and a server", "@agent-spy @\"spy (agent)\" @spy:file://{out}/secret.txt"},
 }
 
-// TestAttackAtPaths has each text asked. Its words reach the model as they are, in one request, and with them nothing of
-// the file: neither what it says nor what lies in the folder, neither as a text nor as a picture.
+// TestAttackAtPaths has each text asked. Its words reach the model as they are, in one request, and with them nothing
+// of the file: neither what it says nor what lies in the folder, neither as a text nor as a picture.
 func TestAttackAtPaths(t *testing.T) {
 	const rows = 42
 	if len(pathAttacks) != rows {
@@ -113,6 +116,7 @@ func TestAttackAtPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, _, _ := strings.Cut(string(passwd), "\n")
+	secrets := []string{canary, canaryName, line, `"type":"image"`, `"type":"document"`, "CLAUDE_CONFIG_DIR="}
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, func(c *claude.Config) { c.Command = command })
 		var home string
@@ -140,7 +144,7 @@ func TestAttackAtPaths(t *testing.T) {
 			if got := strings.TrimSpace(q.LastUser()); got != strings.TrimSpace(text) {
 				t.Errorf("%s: the model was asked %q, want %q", tc.name, got, text)
 			}
-			for _, secret := range []string{canary, canaryName, line, `"type":"image"`, `"type":"document"`, "CLAUDE_CONFIG_DIR="} {
+			for _, secret := range secrets {
 				if bytes.Contains(q.Body, []byte(secret)) || strings.Contains(q.AllText(), secret) {
 					t.Fatalf("%s: %s has reached the model", tc.name, secret) // and would be in what follows
 				}
