@@ -8,10 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"magpie/internal/agenttools"
 )
@@ -153,49 +151,5 @@ func TestPicturesAreKnownByTheirContent(t *testing.T) {
 	}
 	if err := (outgoing{dir: filepath.Join(project, "none")}).sweep(nil); err != nil {
 		t.Errorf("a folder that is not there: %v", err)
-	}
-}
-
-// While a folder is swapped for a link to a private one, again and again, nothing private is taken.
-func TestASwappedFolderLeadsNowhere(t *testing.T) {
-	base := t.TempDir()
-	project := filepath.Join(base, "project")
-	mustWrite(t, filepath.Join(project, "sub", "f"), []byte("words"))
-	data := filepath.Dir(mustWrite(t, filepath.Join(project, "data", "f"), []byte("secret")))
-	outside := filepath.Dir(mustWrite(t, filepath.Join(base, "outside", "f"), []byte("secret")))
-	o := outgoing{dir: filepath.Join(base, "out"), private: []string{data}}
-	sub, aside := filepath.Join(project, "sub"), filepath.Join(project, "aside")
-	done := make(chan struct{})
-	var swapping sync.WaitGroup
-	swapping.Go(func() {
-		for i := 0; ; i++ {
-			select {
-			case <-done:
-				return
-			default:
-			}
-			to := data
-			if i%2 == 0 {
-				to = outside
-			}
-			_ = errors.Join(os.Rename(sub, aside), os.Symlink(to, sub), os.Remove(sub), os.Rename(aside, sub))
-		}
-	})
-	taken, end := 0, time.Now().Add(time.Minute)
-	for i := 0; i < 3000 || taken == 0 && time.Now().Before(end); i++ { // whoever swaps may stop for a while when it is a link
-		c, err := o.take(project, "sub/f")
-		if err != nil {
-			continue
-		}
-		taken++
-		if got, err := os.ReadFile(o.path(c.name)); err != nil || string(got) != "words" {
-			t.Fatalf("took %q, %v", got, err)
-		}
-		o.drop(c.name)
-	}
-	close(done)
-	swapping.Wait()
-	if taken == 0 {
-		t.Error("nothing was ever taken")
 	}
 }

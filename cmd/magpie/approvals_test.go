@@ -167,67 +167,6 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 	}
 }
 
-// The same press told twice, a press of somebody else, and values that were made up or belong elsewhere do nothing.
-func TestPressesThatCountForNothing(t *testing.T) {
-	r := newRig(t)
-	red := r.sim.AddUser("小红")
-	group := r.sim.Group("测试群", r.user, red)
-	r.calls(bash(appendLine("a.txt")), bash(appendLine("b.txt")), modelsim.Text("群里完了"), modelsim.Text("私聊完了"))
-	id := r.sim.Say(group, r.user, "动手吧", feishusim.Mention())
-	card := r.approval(group, id, 1)
-	mine := r.sim.Say(r.chat, r.user, "你也动手")
-	other := r.approval(r.chat, mine, 1)
-
-	value := r.button(card, doAllow).(map[string]any)
-	elsewhere := r.button(other, doAllow)
-	with := func(name string, v any) map[string]any {
-		forged := map[string]any{}
-		for k, old := range value {
-			forged[k] = old
-		}
-		forged[name] = v
-		return forged
-	}
-	full := value["id"].(string)
-	uuid, hash, _ := strings.Cut(full, ".")
-	for name, tc := range map[string]struct {
-		by    feishusim.User
-		value any
-		want  string
-	}{
-		"a foreign presser":       {red, value, "只有提问的人或管理员"},
-		"another hash":            {r.user, with("id", uuid+".0123456789abcdef"), "已失效"},
-		"no hash":                 {r.user, with("id", uuid), "已失效"},
-		"more than a hash":        {r.user, with("id", full+"0"), "已失效"},
-		"an id that there is not": {r.user, with("id", "3f0b5a52-7f3c-4d52-9a52-000000000000."+hash), "已失效"},
-		"no id":                   {r.user, with("id", ""), "已失效"},
-		"another turn":            {r.user, with("turn", 999), "已失效"},
-		"another chat's":          {r.user, elsewhere, "已失效"},
-		"an unknown act":          {r.user, with("do", "always-everywhere"), "已经结束"},
-	} {
-		got, err := r.sim.Act(t.Context(), card.ID, tc.by, feishusim.Action{Value: tc.value, Forged: true})
-		if err != nil || !strings.Contains(string(got), tc.want) {
-			t.Errorf("%s: %s, %v", name, got, err)
-		}
-	}
-	for _, want := range []string{"somebody who may not decide", "does not fit to what was asked", "an approval that there is not"} {
-		r.awaitLog(want)
-	}
-	if r.project("a.txt")+r.project("b.txt") != "" {
-		t.Fatal("a command ran that nobody has allowed")
-	}
-	if !hasButtons(r.approval(group, id, 1)) || !hasButtons(r.approval(r.chat, mine, 1)) {
-		t.Error("a press that counts for nothing has settled something")
-	}
-	r.press(card, doAllow)
-	r.turnDone(group, id)
-	r.press(other, doRefuse)
-	r.turnDone(r.chat, mine)
-	if r.project("a.txt") != "ran <b> & `x`\n" || r.project("b.txt") != "" {
-		t.Errorf("afterwards %q, %q", r.project("a.txt"), r.project("b.txt"))
-	}
-}
-
 func TestAnAdminDecidesToo(t *testing.T) {
 	r := newRig(t)
 	boss := r.sim.AddUser("老板")

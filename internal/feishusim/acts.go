@@ -167,3 +167,10 @@ func (p *people) EnterChat(u User) {
 func (p *people) Emit(eventType string, body any) {
 	p.act(func(w *world) *event { return w.newEvent(eventType, "", body) })
 }
+
+// EmitPayload pushes an event whose payload is these bytes, whatever they are, and returns the id of the event.
+func (p *people) EmitPayload(payload []byte) (eventID string) {
+	ev := &event{id: randomHex(16), payload: payload}
+	p.hub.push(ev)
+	return ev.id
+}
