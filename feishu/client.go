@@ -66,7 +66,7 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	w := waits{message: n * messageTimeout, press: n * pressTimeout, missed: n * gapPatience}
 	return &Client{cfg: cfg, log: log, api: a, waits: w, names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, inlet: &inlet{}, cards: &cards{api: a, log: log},
 		signals: &signals{api: a, app: cfg.AppID},
-		topics:  topics{api: a, on: cfg.Topics, patience: n * pressWait}, uploads: newUploads(a, log)}
+		topics:  topicsOf(a, cfg.Topics, n*pressWait), uploads: newUploads(a, log)}
 }
 
 // keyOf is the idempotency key of one send: the same for the same seed and part, also in another process. The platform

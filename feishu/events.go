@@ -144,11 +144,12 @@ type spoken struct {
 func heard(event gjson.Result) spoken {
 	msg := event.Get("message")
 	s := spoken{
-		id: msg.Get("message_id").String(), chat: msg.Get("chat_id").String(), thread: msg.Get("thread_id").String(), first: msg.Get("root_id").String() == "", kind: chat.Group,
-		author: event.Get("sender.sender_id.open_id").String(), by: event.Get("sender.sender_type").String(),
+		id: clone(msg.Get("message_id")), chat: clone(msg.Get("chat_id")), thread: clone(msg.Get("thread_id")),
+		first: msg.Get("root_id").String() == "", kind: chat.Group,
+		author: clone(event.Get("sender.sender_id.open_id")), by: event.Get("sender.sender_type").String(),
 		form: msg.Get("message_type").String(), content: msg.Get("content").String(),
 		people: mentionsOf(msg, "id.open_id"), written: msg.Get("create_time").String(),
-		answers: msg.Get("parent_id").String(),
+		answers: clone(msg.Get("parent_id")),
 	}
 	if msg.Get("chat_type").String() == "p2p" {
 		s.kind = chat.Private
@@ -160,12 +161,12 @@ func heard(event gjson.Result) spoken {
 // messages of one list tell with which of them a topic begins: a chat shows nothing else of its topics.
 func listed(item gjson.Result, in listing, kind chat.Kind) spoken {
 	return spoken{
-		id: item.Get("message_id").String(), chat: item.Get("chat_id").String(), thread: item.Get("thread_id").String(), kind: kind,
+		id: clone(item.Get("message_id")), chat: clone(item.Get("chat_id")), thread: clone(item.Get("thread_id")), kind: kind,
 		first: in.thread == "" || item.Get("root_id").String() == "", late: true,
-		author: item.Get("sender.id").String(), by: item.Get("sender.sender_type").String(),
+		author: clone(item.Get("sender.id")), by: item.Get("sender.sender_type").String(),
 		form: item.Get("msg_type").String(), content: item.Get("body.content").String(),
 		people: mentionsOf(item, "id"), written: item.Get("create_time").String(),
-		answers: item.Get("parent_id").String(),
+		answers: clone(item.Get("parent_id")),
 	}
 }
 

@@ -133,7 +133,7 @@ func (n *names) load(ctx context.Context, chatID string) {
 			return
 		}
 		for _, m := range answer.Get("data.items").Array() {
-			n.learn(m.Get("member_id").String(), m.Get("name").String())
+			n.learn(clone(m.Get("member_id")), clone(m.Get("name")))
 		}
 		token := answer.Get("data.page_token").String()
 		if token == "" || !answer.Get("data.has_more").Bool() {
