@@ -52,6 +52,11 @@ func editedCard(turn int64, l lang) chat.Card {
 	}}
 }
 
+// Named gives people's names to those of their messages that are stored without one.
+func (b *Bridge) Named(ctx context.Context, names map[string]string) error {
+	return b.db.Messages().Name(ctx, names)
+}
+
 // Recalled takes back a message of a chat, or of one of its topics: the turn that answers it is stopped, and no later one
 // is told of it.
 func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {

@@ -32,6 +32,9 @@ type Handler interface {
 	Active(ctx context.Context) ([]chat.Activity, error)
 	// Change takes in what happened to the bot's place in a chat. It may be told again, and late.
 	Change(ctx context.Context, c chat.Change) error
+	// Named takes in what people are called, by their ids, when that becomes known. Messages of theirs may have been handed
+	// over without a name before.
+	Named(ctx context.Context, names map[string]string) error
 }
 
 // Client is one app of the platform.

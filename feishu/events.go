@@ -25,7 +25,6 @@ const (
 // with code 500 (event/dispatcher/dispatcher.go, Do), delivered again and reported to the operator.
 var ignored = []string{
 	"application.bot.menu_v6",
-	"im.chat.member.user.added_v1",
 	"im.chat.member.user.deleted_v1",
 	"im.chat.member.user.withdrawn_v1",
 	"im.chat.updated_v1",
@@ -55,7 +54,7 @@ func (t intake) dispatcher(ctx context.Context, missed *gaps) *dispatcher.EventD
 		return t.receive(ctx, missed, gjson.ParseBytes(e.Body))
 	})
 	for kind, take := range map[string]func(context.Context, gjson.Result) error{
-		"im.message.updated_v1": t.changed, "im.message.recalled_v1": t.recalled,
+		"im.message.updated_v1": t.changed, "im.message.recalled_v1": t.recalled, "im.chat.member.user.added_v1": t.joined,
 	} {
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer c.inlet.enter()()
@@ -106,8 +105,18 @@ func (t intake) hand(run context.Context, m chat.Incoming) error {
 	})
 	if err == nil {
 		t.client.known.add(m.ID)
+		t.client.names.pass(run) // of those whom it mentions
 	}
 	return err
+}
+
+// joined learns what those are called who join a group (page im-v1/chat-member/events/added).
+func (t intake) joined(run context.Context, payload gjson.Result) error {
+	for _, u := range payload.Get("event.users").Array() {
+		t.client.names.learn(clone(u.Get("user_id.open_id")), clone(u.Get("name")))
+	}
+	t.client.names.pass(run)
+	return nil
 }
 
 // inOrder hands something over when it is its turn in the chat.
