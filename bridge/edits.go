@@ -52,6 +52,11 @@ func editedCard(turn int64, l lang) chat.Card {
 	}}
 }
 
+// Named gives people's names to those of their messages that are stored without one.
+func (b *Bridge) Named(ctx context.Context, names map[string]string) error {
+	return b.db.Messages().Name(ctx, names)
+}
+
 // Recalled takes back a message of a chat, or of one of its topics: the turn that answers it is stopped, and no later one
 // is told of it.
 func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
@@ -66,6 +71,7 @@ func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
 		b.lanes.halt(r.Key, r.Running)
 		b.wake(r.Key) // for what else it asks
 	}
+	b.signals.forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
 	b.files.remove(r.Files...)
 	b.outbox.wake(r.Key)
 	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message taken back")

@@ -21,7 +21,7 @@ func TestTitleOfAChat(t *testing.T) {
 	w.expect(w.order(alice, "/status"), "**标题**：周会准备")
 	w.expect(w.order(alice, "/title 问 ming@example.com"), "!ming@")
 	w.expect(w.order(alice, "/title \"\""), "不能作标题")
-	w.must(w.store.Chats().SetTopic(w.ctx, alice.key, "the agent's"))
+	w.must(w.store.Chats().SetTopic(w.ctx, alice.key, 0, "the agent's"))
 	if c, err := w.store.Chats().Get(w.ctx, alice.key); err != nil || strings.Contains(c.Topic, "agent") {
 		t.Errorf("%q %v", c.Topic, err)
 	}

@@ -82,6 +82,7 @@ func (p places) leave(ctx context.Context, c chat.Change) error {
 	for key, turn := range running {
 		p.b.lanes.halt(key, turn)
 	}
+	p.b.signals.forget(func(to chat.Ref) bool { return to.Key.Parent() == c.Key })
 	return nil
 }
 

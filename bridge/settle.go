@@ -58,6 +58,9 @@ func (t *turn) unsettle(ctx context.Context, end outcome) {
 	if end.state == db.Done {
 		b.notes.learn(c, t.claim.Turn.ID, t.claim.Asked)
 	}
+	if c.Epoch != t.claim.Turn.Epoch {
+		return // /new came: what was asked is no title for the next conversation
+	}
 	if c.Topic == "" && end.state == db.Done && t.view.answer() != "" && b.cfg.Context.Titles {
 		b.upkeep.title(key, func(ctx context.Context) { b.entitle(ctx, c, t.claim.Asked, t.view.answer()) })
 	}

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -76,6 +77,13 @@ func (ss *signals) set(asked []chat.Message, s chat.Signal) {
 			ss.jobs.add(func(ctx context.Context) { ss.show(ctx, to, w) })
 		}
 	}
+}
+
+// forget drops questions that nobody will answer. What they show stays.
+func (ss *signals) forget(gone func(chat.Ref) bool) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	maps.DeleteFunc(ss.wishes, func(to chat.Ref, _ *wish) bool { return gone(to) })
 }
 
 // show brings a question to what it shall show; what was wanted in between is left out.

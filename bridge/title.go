@@ -9,7 +9,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// entitle gives a chat its title: from the agent, else from the first question. It is given once.
+// entitle gives the conversation of a chat its title: from the agent, else from the first question. It is given once.
 func (b *Bridge) entitle(ctx context.Context, c db.Chat, asked []chat.Message, answer string) {
 	log := b.log.With().Stringer("chat", c.Key).Logger()
 	said := append(asked[:len(asked):len(asked)], chat.Message{Key: c.Key, Role: chat.Assistant, Class: chat.Talk, Text: answer})
@@ -22,7 +22,7 @@ func (b *Bridge) entitle(ctx context.Context, c db.Chat, asked []chat.Message, a
 		log.Warn().Err(err).Msg("the agent has found no title; it is made of the question")
 		title = contextmgr.FallbackTitle(b.cfg.clean(asked[0].Text))
 	}
-	if err := b.db.Chats().SetTopic(ctx, c.Key, title); err != nil {
+	if err := b.db.Chats().SetTopic(ctx, c.Key, c.Epoch, title); err != nil {
 		log.Error().Err(err).Msg("title not stored")
 	}
 }

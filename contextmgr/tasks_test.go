@@ -2,6 +2,7 @@ package contextmgr
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -120,9 +121,12 @@ func TestTitles(t *testing.T) {
 		"- C# and *stars*":            "C# and *stars",
 		"":                            "",
 		" \n**\n":                     "",
-		strings.Repeat("长", 61):       strings.Repeat("长", 60) + "...",
+		strings.Repeat("长", 61):       strings.Repeat("长", 57) + "...",
 		strings.Repeat("长", 60):       strings.Repeat("长", 60),
-		strings.Repeat("a", 59) + "👨‍👩‍👧": strings.Repeat("a", 59) + "...",
+		strings.Repeat("a", 55) + "👨‍👩‍👧 and more":               strings.Repeat("a", 55) + "...",
+		strings.Repeat("a", 45) + " [REDACTED_BANK_CARD] is his": strings.Repeat("a", 45) + "...",
+		strings.Repeat("a", 41) + "[REDACTED_PHONE]":             strings.Repeat("a", 41) + "[REDACTED_PHONE]",
+		strings.Repeat("a", 41) + "[REDACTED_PHONE] or so":       strings.Repeat("a", 41) + "[REDACTED_PHONE]...",
 	} {
 		if got := Title(reply); got != want {
 			t.Errorf("Title(%q) = %q, want %q", reply, got, want)
@@ -137,9 +141,13 @@ func TestTitlesFromQuestions(t *testing.T) {
 		"帮我看看这个":                "帮我看看这个",
 		"  a   b\tc ":           "a b c",
 		strings.Repeat("问", 50): strings.Repeat("问", 40),
-		"please count to 3, then tell me about the weather": "please count to 3, then tell me about",
-		strings.Repeat("x", 50):                             strings.Repeat("x", 40),
-		"请解释一下 internationalization 和 localization 的区别以及用法": "请解释一下 internationalization 和",
+		"please count to 3, then tell me about the weather":      "please count to 3, then tell me about",
+		strings.Repeat("x", 50):                                  strings.Repeat("x", 40),
+		"请解释一下 internationalization 和 localization 的区别以及用法":      "请解释一下 internationalization 和",
+		"please call [REDACTED_PHONE] or [REDACTED_PHONE] today": "please call [REDACTED_PHONE] or",
+		"the number is [REDACTED_PHONE], [REDACTED_EMAIL] knows": "the number is [REDACTED_PHONE]",
+		strings.Repeat("x", 36) + " e\u0301te\u0301 et hiver":    strings.Repeat("x", 36),
+		strings.Repeat("x", 39) + "👨‍👩‍👧":                        strings.Repeat("x", 39),
 		"": "",
 	} {
 		if got := FallbackTitle(question); got != want {
@@ -191,6 +199,36 @@ func TestPointsAreWholeLines(t *testing.T) {
 	} {
 		if got := Points(tc.text, 13); got != tc.want {
 			t.Errorf("%q: %q, want %q", tc.text, got, tc.want)
+		}
+	}
+}
+
+// Wherever a title is cut, the characters that people see and the marks of what was taken out stay whole.
+func TestTitlesAreCutBetweenCharacters(t *testing.T) {
+	pieces := []string{"长", "a", "word", " ", "[REDACTED_PHONE]", "[REDACTED_BANK_CARD]", "👨‍👩‍👧", "e\u0301"}
+	dice := rand.New(rand.NewPCG(1, 2))
+	for range 5000 {
+		text, places := "", map[string]bool{}
+		for utf8.RuneCountInString(text) <= 2*titleLength {
+			piece := pieces[dice.IntN(len(pieces))]
+			if piece == "word" {
+				places[text+"w"], places[text+"wo"], places[text+"wor"] = true, true, true
+			}
+			if text += piece; piece != " " {
+				places[text] = true
+			}
+		}
+		text = strings.TrimSpace(text)
+		line := strings.Join(strings.Fields(text), " ")
+		for most, title := range map[int]string{titleLength: Title(text), fallbackLength: FallbackTitle(text)} {
+			kept := strings.TrimSuffix(title, ellipsis)
+			whole := false
+			for place := range places {
+				whole = whole || strings.Join(strings.Fields(place), " ") == kept
+			}
+			if n := utf8.RuneCountInString(title); n > most || n < most/4 || !whole || !strings.HasPrefix(line, kept) {
+				t.Fatalf("%q becomes %q", line, title)
+			}
 		}
 	}
 }

@@ -4,16 +4,20 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-// Titles are cut: the agent's, which should be shorter anyway, and one that is made of a question. In runes.
+// The longest titles, in runes: the agent's, which should be shorter anyway, and one that is made of a question.
 const (
 	titleLength    = 60
 	fallbackLength = 40
+
+	ellipsis = "..."
 )
 
 var (
 	label    = regexp.MustCompile(`(?i)^(标题|title)\s*[:：]\s*`)
+	mark     = regexp.MustCompile(`\[REDACTED_[A-Z_]+\]`)
 	markdown = regexp.MustCompile(`^(?:#{1,6}\s+|>\s*|[-*+]\s+|[0-9]{1,3}[.)]\s+)+`)
 )
 
@@ -23,7 +27,7 @@ func Title(reply string) string {
 	if len(title) <= titleLength {
 		return string(title)
 	}
-	return strings.TrimRight(string(title[:border(title, titleLength, -1)]), " ") + "..."
+	return strings.TrimRight(string(title[:uncut(title, titleLength-len(ellipsis))]), " ") + ellipsis
 }
 
 // FallbackTitle is the title that a question gives: its first line, cut between two words.
@@ -32,19 +36,35 @@ func FallbackTitle(question string) string {
 	if len(line) <= fallbackLength {
 		return string(line)
 	}
-	end := border(line, fallbackLength, -1)
+	end := uncut(line, fallbackLength)
 	for at := end; at > 0; at-- {
-		if !wordy(line[at-1]) || !wordy(line[at]) {
+		if uncut(line, at) == at && (!wordy(line[at-1]) || !wordy(line[at])) {
 			end = at
 			break
 		}
 	}
-	return strings.TrimRightFunc(string(line[:end]), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsPunct(r) })
+	for end > 0 && (unicode.IsSpace(line[end-1]) || unicode.IsPunct(line[end-1])) && uncut(line, end-1) == end-1 {
+		end--
+	}
+	return string(line[:end])
+}
+
+// uncut is the last place up to end at which neither a character as people see it nor a mark of [redact.Text] is cut.
+func uncut(line []rune, end int) int {
+	end = border(line, end, -1)
+	text := string(line)
+	for _, at := range mark.FindAllStringIndex(text, -1) {
+		from, to := utf8.RuneCountInString(text[:at[0]]), utf8.RuneCountInString(text[:at[1]])
+		if from < end && end < to {
+			return from
+		}
+	}
+	return end
 }
 
 // wordy says whether r is written together with its neighbours: Chinese is not.
 func wordy(r rune) bool {
-	return (unicode.IsLetter(r) || unicode.IsDigit(r)) && classOf(r) != classHan && classOf(r) != classSyllable
+	return (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) && classOf(r) != classHan && classOf(r) != classSyllable
 }
 
 // firstLine is the first line in which something is said.

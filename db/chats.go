@@ -15,7 +15,7 @@ type Chat struct {
 	Key        chat.Key
 	Kind       chat.Kind
 	Title      string   // the platform's
-	Topic      string   // our own; empty = none yet
+	Topic      string   // our own, of the conversation that goes on; empty = none yet
 	Lang       string   // "zh", "en", or empty when nothing was said yet
 	Settings   Settings // what people have set for it
 	Epoch      int64
@@ -98,6 +98,6 @@ const upsertChat = `INSERT INTO chats (no, key, kind, title, lang, settings) VAL
 	lang = CASE WHEN excluded.lang = '' THEN chats.lang ELSE excluded.lang END`
 
 // noContext is what an ended conversation leaves of a chat's context.
-const noContext = `summary = '', summary_seq = 0, summary_at = 0, anew_seq = 0, ` + noSession
+const noContext = `topic = '', summary = '', summary_seq = 0, summary_at = 0, anew_seq = 0, ` + noSession
 
 const raiseEpoch = `UPDATE chats SET epoch = epoch + 1, ` + noContext + ` WHERE key = ?1`

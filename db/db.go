@@ -163,7 +163,10 @@ func openPools(ctx context.Context, d *DB) (err error) {
 		return err
 	}
 	d.writer = newWriter(d.write, d.path, func() { d.chats.settle() })
-	d.read, err = connect(ctx, d.path, readers, url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}, "_stmt_cache_size": {"32"}, "_cache_size": {"-8000"}}, nil)
+	// A reader's pages are dropped whenever somebody has written since it last read, so more of them would be memory for nothing.
+	d.read, err = connect(ctx, d.path, readers, url.Values{
+		"_query_only": {"1"}, "_busy_timeout": {"5000"}, "_stmt_cache_size": {"32"}, "_cache_size": {"-2000"},
+	}, nil)
 	if err != nil {
 		return err
 	}

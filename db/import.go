@@ -176,6 +176,9 @@ func pastEpoch(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
 	if goesOn {
 		return now - 1, nil
 	}
+	if _, err := tx.ExecContext(ctx, keepTopic, key); err != nil {
+		return 0, fmt.Errorf("keep the title: %w", err)
+	}
 	if _, err := tx.ExecContext(ctx, epochAfter, key, r.Epoch+1); err != nil {
 		return 0, fmt.Errorf("end a conversation: %w", err)
 	}
@@ -185,6 +188,9 @@ func pastEpoch(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
 // endConversation ends the conversation that goes on here when m, which is known, belongs to it: elsewhere it has been
 // ended since m was taken over.
 func endConversation(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
+	if _, err := tx.ExecContext(ctx, keepTopic, m.Key.String()); err != nil {
+		return fmt.Errorf("keep the title: %w", err)
+	}
 	if _, err := tx.ExecContext(ctx, endKnown, m.Key.String(), m.ID); err != nil {
 		return fmt.Errorf("end a conversation: %w", err)
 	}

@@ -136,13 +136,19 @@ func (cs Chats) BeginAnew(ctx context.Context, key chat.Key, epoch, seq int64) e
 	return nil
 }
 
-const setTopic = `UPDATE chats SET topic = ?2 WHERE key = ?1 AND topic = ''`
+const (
+	setTopic    = `UPDATE chats SET topic = ?3 WHERE key = ?1 AND epoch = ?2 AND topic = ''`
+	changeTopic = `UPDATE chats SET topic = ?2 WHERE key = ?1`
 
-const changeTopic = `UPDATE chats SET topic = ?2 WHERE key = ?1`
+	// What a conversation was called is kept for the time when it is taken up again.
+	keepTopic = `INSERT OR REPLACE INTO titles (chat_key, epoch, title) SELECT key, epoch, topic FROM chats WHERE key = ?1 AND topic <> ''`
+	pastTopic = `UPDATE chats SET topic = COALESCE((SELECT title FROM titles WHERE chat_key = ?1 AND epoch = ?2), '') WHERE key = ?1 AND ?3 > 0`
+	dropTopic = `DELETE FROM titles WHERE chat_key = ?1 AND epoch = ?2 AND ?3 > 0`
+)
 
-// SetTopic gives the chat a title, unless it has one.
-func (cs Chats) SetTopic(ctx context.Context, key chat.Key, topic string) error {
-	if _, err := cs.db.exec(ctx, setTopic, key.String(), topic); err != nil {
+// SetTopic gives a conversation of the chat a title, if it is the one that goes on and has none.
+func (cs Chats) SetTopic(ctx context.Context, key chat.Key, epoch int64, topic string) error {
+	if _, err := cs.db.exec(ctx, setTopic, key.String(), epoch, topic); err != nil {
 		return fmt.Errorf("set topic of %v: %w", key, err)
 	}
 	return nil

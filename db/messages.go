@@ -138,8 +138,10 @@ func (e Entry) answered() string { return cmp.Or(e.ReplyTo, e.ID) }
 func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
 	key := e.Key.String()
 	if e.StartAnew {
-		if _, err := tx.ExecContext(ctx, raiseEpoch, key); err != nil {
-			return fmt.Errorf("start anew: %w", err)
+		for _, statement := range []string{keepTopic, raiseEpoch} {
+			if _, err := tx.ExecContext(ctx, statement, key); err != nil {
+				return fmt.Errorf("start anew: %w", err)
+			}
 		}
 	}
 	if e.Compact {

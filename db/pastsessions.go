@@ -52,6 +52,8 @@ var takeUp = []string{
 	`UPDATE turns SET epoch = ?3 WHERE chat_key = ?1 AND epoch = ?2`,
 	`UPDATE embeddings SET epoch = ?3 WHERE chat_key = ?1 AND epoch = ?2`,
 	`UPDATE chats SET epoch = ?3, ` + noContext + ` WHERE key = ?1`,
+	pastTopic,
+	dropTopic,
 }
 
 const sessionOfChat = `SELECT epoch, MAX(id) FROM turns WHERE chat_key = ?1 AND session_id = ?2 AND session_id <> '' AND state = 'done' GROUP BY epoch
@@ -75,6 +77,9 @@ func goBack(ctx context.Context, tx *sql.Tx, key chat.Key, s Session) error {
 		return fmt.Errorf("session %s: %w", s.ID, err)
 	}
 	if epoch != c.Epoch {
+		if _, err := tx.ExecContext(ctx, keepTopic, key.String()); err != nil {
+			return fmt.Errorf("keep the title: %w", err)
+		}
 		for _, update := range takeUp {
 			if _, err := tx.ExecContext(ctx, update, key.String(), epoch, c.Epoch+1); err != nil {
 				return fmt.Errorf("take up a conversation: %w", err)

@@ -42,7 +42,7 @@ func newEntity(ctx context.Context, a *api, card chat.Card) (*entity, error) {
 			op: opCreate, method: http.MethodPost, path: "/open-apis/cardkit/v1/cards",
 			body: map[string]string{"type": "card_json", "data": drawCard(card, true)},
 		})
-		e.id = answer.Get("data.card_id").String()
+		e.id = clone(answer.Get("data.card_id"))
 		return err
 	})
 	return e, err
@@ -60,7 +60,7 @@ func entityOf(ctx context.Context, a *api, messageID string, sent time.Time) (*e
 			op: "find the card of a message", method: http.MethodPost, path: "/open-apis/cardkit/v1/cards/id_convert",
 			body: map[string]string{"message_id": messageID},
 		})
-		e.id = answer.Get("data.card_id").String()
+		e.id = clone(answer.Get("data.card_id"))
 		return err
 	})
 	return e, err

@@ -21,8 +21,8 @@ var changes = map[string]chat.Doing{
 func (t intake) moved(run context.Context, did chat.Doing, payload gjson.Result) error {
 	event := payload.Get("event")
 	c := chat.Change{
-		Key: chat.FeishuChat(event.Get("chat_id").String()), Kind: chat.Group, Did: did,
-		Actor: chat.Actor{ID: event.Get("operator_id.open_id").String()}, Title: event.Get("name").String(),
+		Key: chat.FeishuChat(clone(event.Get("chat_id"))), Kind: chat.Group, Did: did,
+		Actor: chat.Actor{ID: clone(event.Get("operator_id.open_id"))}, Title: event.Get("name").String(),
 		Time: millis(payload.Get("header.create_time").String()),
 	}
 	if c.Key.ID == "" {

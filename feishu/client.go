@@ -32,6 +32,9 @@ type Handler interface {
 	Active(ctx context.Context) ([]chat.Activity, error)
 	// Change takes in what happened to the bot's place in a chat. It may be told again, and late.
 	Change(ctx context.Context, c chat.Change) error
+	// Named takes in what people are called, by their ids, when that becomes known. Messages of theirs may have been handed
+	// over without a name before.
+	Named(ctx context.Context, names map[string]string) error
 }
 
 // Client is one app of the platform.
@@ -66,7 +69,7 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	w := waits{message: n * messageTimeout, press: n * pressTimeout, missed: n * gapPatience}
 	return &Client{cfg: cfg, log: log, api: a, waits: w, names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, inlet: &inlet{}, cards: &cards{api: a, log: log},
 		signals: &signals{api: a, app: cfg.AppID},
-		topics:  topics{api: a, on: cfg.Topics, patience: n * pressWait}, uploads: newUploads(a, log)}
+		topics:  topicsOf(a, cfg.Topics, n*pressWait), uploads: newUploads(a, log)}
 }
 
 // keyOf is the idempotency key of one send: the same for the same seed and part, also in another process. The platform

@@ -22,6 +22,7 @@ func (c *Client) Run(ctx context.Context, h Handler) error {
 	g := &gaps{intake: intake{c, h}}
 	l := newLine(c, g, g.dispatcher(ctx, g))
 	defer c.api.http.CloseIdleConnections()
+	c.names.listen(h.Named)
 	defer c.names.wait()
 	keep(ctx, l.connect, l.report)
 	c.state.down(nil)

@@ -20,7 +20,7 @@ type mention struct {
 func mentionsOf(message gjson.Result, id string) []mention {
 	var ms []mention
 	for _, m := range message.Get("mentions").Array() {
-		ms = append(ms, mention{key: m.Get("key").String(), id: m.Get(id).String(), name: m.Get("name").String()})
+		ms = append(ms, mention{key: m.Get("key").String(), id: clone(m.Get(id)), name: clone(m.Get("name"))})
 	}
 	return ms
 }

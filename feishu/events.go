@@ -25,7 +25,6 @@ const (
 // with code 500 (event/dispatcher/dispatcher.go, Do), delivered again and reported to the operator.
 var ignored = []string{
 	"application.bot.menu_v6",
-	"im.chat.member.user.added_v1",
 	"im.chat.member.user.deleted_v1",
 	"im.chat.member.user.withdrawn_v1",
 	"im.chat.updated_v1",
@@ -55,7 +54,7 @@ func (t intake) dispatcher(ctx context.Context, missed *gaps) *dispatcher.EventD
 		return t.receive(ctx, missed, gjson.ParseBytes(e.Body))
 	})
 	for kind, take := range map[string]func(context.Context, gjson.Result) error{
-		"im.message.updated_v1": t.changed, "im.message.recalled_v1": t.recalled,
+		"im.message.updated_v1": t.changed, "im.message.recalled_v1": t.recalled, "im.chat.member.user.added_v1": t.joined,
 	} {
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer c.inlet.enter()()
@@ -106,8 +105,18 @@ func (t intake) hand(run context.Context, m chat.Incoming) error {
 	})
 	if err == nil {
 		t.client.known.add(m.ID)
+		t.client.names.pass(run) // of those whom it mentions
 	}
 	return err
+}
+
+// joined learns what those are called who join a group (page im-v1/chat-member/events/added).
+func (t intake) joined(run context.Context, payload gjson.Result) error {
+	for _, u := range payload.Get("event.users").Array() {
+		t.client.names.learn(clone(u.Get("user_id.open_id")), clone(u.Get("name")))
+	}
+	t.client.names.pass(run)
+	return nil
 }
 
 // inOrder hands something over when it is its turn in the chat.
@@ -144,11 +153,12 @@ type spoken struct {
 func heard(event gjson.Result) spoken {
 	msg := event.Get("message")
 	s := spoken{
-		id: msg.Get("message_id").String(), chat: msg.Get("chat_id").String(), thread: msg.Get("thread_id").String(), first: msg.Get("root_id").String() == "", kind: chat.Group,
-		author: event.Get("sender.sender_id.open_id").String(), by: event.Get("sender.sender_type").String(),
+		id: clone(msg.Get("message_id")), chat: clone(msg.Get("chat_id")), thread: clone(msg.Get("thread_id")),
+		first: msg.Get("root_id").String() == "", kind: chat.Group,
+		author: clone(event.Get("sender.sender_id.open_id")), by: event.Get("sender.sender_type").String(),
 		form: msg.Get("message_type").String(), content: msg.Get("content").String(),
 		people: mentionsOf(msg, "id.open_id"), written: msg.Get("create_time").String(),
-		answers: msg.Get("parent_id").String(),
+		answers: clone(msg.Get("parent_id")),
 	}
 	if msg.Get("chat_type").String() == "p2p" {
 		s.kind = chat.Private
@@ -160,12 +170,12 @@ func heard(event gjson.Result) spoken {
 // messages of one list tell with which of them a topic begins: a chat shows nothing else of its topics.
 func listed(item gjson.Result, in listing, kind chat.Kind) spoken {
 	return spoken{
-		id: item.Get("message_id").String(), chat: item.Get("chat_id").String(), thread: item.Get("thread_id").String(), kind: kind,
+		id: clone(item.Get("message_id")), chat: clone(item.Get("chat_id")), thread: clone(item.Get("thread_id")), kind: kind,
 		first: in.thread == "" || item.Get("root_id").String() == "", late: true,
-		author: item.Get("sender.id").String(), by: item.Get("sender.sender_type").String(),
+		author: clone(item.Get("sender.id")), by: item.Get("sender.sender_type").String(),
 		form: item.Get("msg_type").String(), content: item.Get("body.content").String(),
 		people: mentionsOf(item, "id"), written: item.Get("create_time").String(),
-		answers: item.Get("parent_id").String(),
+		answers: clone(item.Get("parent_id")),
 	}
 }
 

@@ -55,6 +55,8 @@ func (h *memory) Press(context.Context, chat.Press) (string, error) { return "",
 
 func (*memory) Change(context.Context, chat.Change) error { return nil }
 
+func (*memory) Named(context.Context, map[string]string) error { return nil }
+
 func (h *memory) Active(context.Context) ([]chat.Activity, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

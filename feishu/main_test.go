@@ -109,13 +109,14 @@ type recorder struct {
 	recalls  chan chat.Ref
 	presses  chan chat.Press
 	changes  chan chat.Change
+	names    chan map[string]string
 	fail     func(m chat.Incoming) error
 	toast    func(p chat.Press) (string, error)
 	active   func() ([]chat.Activity, error)
 }
 
 func newRecorder() *recorder {
-	return &recorder{messages: make(chan chat.Incoming, 100), edits: make(chan chat.Incoming, 100), recalls: make(chan chat.Ref, 100), presses: make(chan chat.Press, 100), changes: make(chan chat.Change, 100)}
+	return &recorder{messages: make(chan chat.Incoming, 100), edits: make(chan chat.Incoming, 100), recalls: make(chan chat.Ref, 100), presses: make(chan chat.Press, 100), changes: make(chan chat.Change, 100), names: make(chan map[string]string, 100)}
 }
 
 func (r *recorder) Message(_ context.Context, m chat.Incoming) error {
@@ -150,6 +151,14 @@ func (r *recorder) Active(context.Context) ([]chat.Activity, error) {
 
 func (r *recorder) Change(_ context.Context, c chat.Change) error {
 	r.changes <- c
+	return nil
+}
+
+func (r *recorder) Named(_ context.Context, names map[string]string) error {
+	select {
+	case r.names <- names:
+	default: // nobody looks
+	}
 	return nil
 }
 

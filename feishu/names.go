@@ -2,17 +2,22 @@ package feishu
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
 
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
+	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 )
 
 const (
 	nameWait    = 150 * time.Millisecond // how long a message waits for its author's name, if nothing else is configured
 	nameTimeout = 10 * time.Second
 	nameRetry   = 10 * time.Minute // before a chat is asked again for a name that it did not have
+	nameAgain   = time.Minute      // before a chat is asked once more for the name of somebody else, after
+	nameBurst   = 3                // times at which it may be asked sooner: people who join a chat are several
 	maxPeople   = 20_000           // remembered at most
 	maxAsking   = 8                // chats that are asked at the same time; the next message asks for what is missing
 )
@@ -25,13 +30,27 @@ type names struct {
 
 	mu     sync.Mutex
 	people map[string]string        // by open_id, which is the same in all chats
+	news   map[string]string        // of people, what the handler has not been told
 	chats  map[string]*conversation // that were asked
 	asking int                      // chats whose answers are awaited
+	tell   func(ctx context.Context, names map[string]string) error
 }
 
+// conversation is a chat that was asked for its members.
 type conversation struct {
-	asked time.Time
-	done  chan struct{} // closed when the answer is there
+	since  time.Time
+	sought map[string]bool // for whom it was asked
+	again  *rate.Limiter
+	done   chan struct{} // closed when the latest answer is there
+}
+
+func (c *conversation) answered() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // learn remembers a name.
@@ -41,10 +60,36 @@ func (n *names) learn(id, name string) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.people == nil || len(n.people) >= maxPeople {
-		n.people = make(map[string]string)
+	if n.people[id] == name {
+		return
 	}
-	n.people[id] = name
+	if n.people == nil || len(n.people) >= maxPeople {
+		n.people, n.news = make(map[string]string), make(map[string]string)
+	}
+	n.people[id], n.news[id] = name, name
+}
+
+// pass tells the handler what people are called: messages of theirs may be stored without a name.
+func (n *names) pass(ctx context.Context) {
+	n.mu.Lock()
+	tell, news := n.tell, n.news
+	if tell == nil || len(news) == 0 {
+		n.mu.Unlock()
+		return
+	}
+	n.news = make(map[string]string)
+	n.mu.Unlock()
+	err := tell(ctx, news)
+	if err == nil {
+		return
+	}
+	if ctx.Err() == nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("feishu: names are not stored; trying again with the next ones")
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.Copy(news, n.news)
+	n.news = news
 }
 
 func (n *names) known(id string) string {
@@ -91,34 +136,41 @@ func (n *names) look(ctx context.Context, chatID, id string) (name string, answe
 		return name, nil
 	}
 	c := n.chats[chatID]
-	if c == nil || time.Since(c.asked) > nameRetry {
-		if n.asking == maxAsking {
-			return "", nil
-		}
-		n.asking++
-		c = &conversation{asked: time.Now(), done: make(chan struct{})}
+	switch {
+	case n.asking == maxAsking && (c == nil || c.answered()):
+		return "", nil
+	case c == nil || c.answered() && time.Since(c.since) > nameRetry:
 		if n.chats == nil || len(n.chats) >= maxPeople {
 			n.chats = make(map[string]*conversation)
 		}
+		c = &conversation{since: time.Now(), sought: make(map[string]bool), again: rate.NewLimiter(rate.Every(nameAgain), nameBurst)}
 		n.chats[chatID] = c
-		n.ask.Go(func() {
-			n.load(ctx, chatID)
-			n.answered(c)
-		})
-	}
-	return "", c.done
+	case !c.answered() || c.sought[id] || !c.again.Allow():
+		return "", c.done
+	} // else somebody has joined since
+	c.sought[id], c.done = true, make(chan struct{})
+	n.asking++
+	done := c.done
+	n.ask.Go(func() {
+		n.answered(c, done, n.load(ctx, chatID))
+		n.pass(ctx)
+	})
+	return "", done
 }
 
-func (n *names) answered(c *conversation) {
+func (n *names) answered(c *conversation, done chan struct{}, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.asking--
-	close(c.done)
+	close(done)
+	if err != nil && verdictOf(err) != refused {
+		clear(c.sought) // it may be told soon
+	}
 }
 
 // load asks for the members of a chat (page "List group members", im-v1/chat-members/get). An app may lack the
 // permission for it; people then have no names, which is no error.
-func (n *names) load(ctx context.Context, chatID string) {
+func (n *names) load(ctx context.Context, chatID string) error {
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()
 	query := larkcore.QueryParams{}
@@ -130,17 +182,25 @@ func (n *names) load(ctx context.Context, chatID string) {
 			path: path("/open-apis/im/v1/chats/", chatID, "/members"), query: query,
 		})
 		if err != nil {
-			return
+			return err
 		}
 		for _, m := range answer.Get("data.items").Array() {
-			n.learn(m.Get("member_id").String(), m.Get("name").String())
+			n.learn(clone(m.Get("member_id")), clone(m.Get("name")))
 		}
 		token := answer.Get("data.page_token").String()
 		if token == "" || !answer.Get("data.has_more").Bool() {
-			return
+			return nil
 		}
 		query.Set("page_token", token)
 	}
+	return nil
+}
+
+// listen has the names told to somebody from now on.
+func (n *names) listen(tell func(ctx context.Context, names map[string]string) error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tell = tell
 }
 
 // wait returns when nothing is being asked any more.

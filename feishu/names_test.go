@@ -1,6 +1,11 @@
 package feishu
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -79,5 +84,103 @@ func TestManyCallsShareOneToken(t *testing.T) {
 	ask()
 	if n := tokens(); n > 3 {
 		t.Errorf("%d tokens were asked for, want 2 or so", n)
+	}
+}
+
+// asked counts the times at which the members of a chat were asked for.
+func (p *platform) asked() (n int) {
+	for _, c := range p.Calls() {
+		if strings.HasSuffix(c.Path, "/members") {
+			n++
+		}
+	}
+	return n
+}
+
+// Somebody joins after the members were asked for, and writes at once: they are asked for once more.
+func TestWhoJoinsLaterHasAName(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, bob, rec := p.AddUser("Ann"), p.AddUser("Bob"), newRecorder()
+	room := p.Group("team", ann)
+	p.run(rec)
+	p.Say(room, ann, "hello", feishusim.Mention())
+	if m := next(t, rec.messages); m.Actor.Name != "Ann" {
+		t.Errorf("name %q", m.Actor.Name)
+	}
+	p.Join(room, bob)
+	for range 3 {
+		p.Say(room, bob, "hello", feishusim.Mention())
+		if m := next(t, rec.messages); m.Actor.Name != "Bob" {
+			t.Errorf("name %q", m.Actor.Name)
+		}
+	}
+	if n := p.asked(); n != 2 {
+		t.Errorf("the members were asked for %d times", n)
+	}
+}
+
+// Where names are not to be had, or many join, a chat is not asked for each of them.
+func TestMembersAreNotAskedForAgainAndAgain(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.Group("team", ann)
+	p.run(rec)
+	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672})
+	p.Say(room, ann, "hello")
+	next(t, rec.messages)
+	for i := range 20 {
+		stranger := p.AddUser(fmt.Sprint("stranger ", i))
+		p.Join(room, stranger)
+		p.Say(room, stranger, "hello")
+		next(t, rec.messages)
+	}
+	if n := p.asked(); n != 1+nameBurst {
+		t.Errorf("the members were asked for %d times", n)
+	}
+}
+
+// A name that comes too late for a message comes all the same, and so does that of somebody who has only joined.
+func TestNamesComeLater(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	p.Client = p.configured(Config{NameWait: time.Nanosecond})
+	ann, bob, rec := p.AddUser("Ann"), p.AddUser("Bob"), newRecorder()
+	room := p.Group("team", ann)
+	p.run(rec)
+	p.Say(room, ann, "hello")
+	next(t, rec.messages)
+	if names := next(t, rec.names); names[ann.OpenID] != "Ann" {
+		t.Errorf("names %q", names)
+	}
+	p.Join(room, bob)
+	p.TellJoined(room, bob)
+	if names := next(t, rec.names); len(names) != 1 || names[bob.OpenID] != "Bob" {
+		t.Errorf("names %q", names)
+	}
+	p.Say(room, bob, "hello")
+	if m := next(t, rec.messages); m.Actor.Name != "Bob" || p.asked() != 1 {
+		t.Errorf("name %q, the members were asked for %d times", m.Actor.Name, p.asked())
+	}
+}
+
+// A name that could not be stored is told with the next ones.
+func TestNamesThatWereNotStoredAreToldAgain(t *testing.T) {
+	n := &names{}
+	var told []map[string]string
+	n.listen(func(_ context.Context, names map[string]string) error {
+		told = append(told, maps.Clone(names))
+		if len(told) == 1 {
+			return errors.New("disk full")
+		}
+		return nil
+	})
+	n.learn("ou_1", "Ann")
+	n.pass(t.Context())
+	n.learn("ou_1", "Anna")
+	n.learn("ou_2", "Bob")
+	n.pass(t.Context())
+	n.learn("ou_2", "Bob") // no news
+	n.pass(t.Context())
+	if want := map[string]string{"ou_1": "Anna", "ou_2": "Bob"}; len(told) != 2 || !maps.Equal(told[1], want) {
+		t.Errorf("told %q", told)
 	}
 }

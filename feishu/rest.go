@@ -127,6 +127,10 @@ func (a *api) exchange(ctx context.Context, r request, token string) (gjson.Resu
 	return judge(r.op, resp)
 }
 
+// clone is a text of an answer or an event that can be kept: what gjson gives is a part of the whole, which would stay
+// in memory with it.
+func clone(r gjson.Result) string { return strings.Clone(r.String()) }
+
 // plainCause drops the address from an error of the HTTP client: it names ids.
 func plainCause(err error) error {
 	var u *url.Error

@@ -108,7 +108,7 @@ func (a *api) message(ctx context.Context, to chat.Ref, kind, content, key strin
 			return err
 		}
 		data := answer.Get("data")
-		m = message{id: data.Get("message_id").String(), at: millis(data.Get("create_time").String())}
+		m = message{id: clone(data.Get("message_id")), at: millis(data.Get("create_time").String())}
 		m.past = !a.clock.surelyAfter(m.at, begun)
 		return nil
 	})

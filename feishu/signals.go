@@ -100,7 +100,7 @@ func (ss *signals) ours(ctx context.Context, message string) ([]string, error) {
 func (ss *signals) react(ctx context.Context, message, emoji string) (id string, err error) {
 	body := map[string]any{"reaction_type": map[string]string{"emoji_type": emoji}}
 	answer, err := ss.call(ctx, http.MethodPost, path("/open-apis/im/v1/messages/", message, "/reactions"), nil, body)
-	return answer.Get("data.reaction_id").String(), err
+	return clone(answer.Get("data.reaction_id")), err
 }
 
 func (ss *signals) call(ctx context.Context, method, where string, query larkcore.QueryParams, body any) (answer gjson.Result, err error) {

@@ -31,7 +31,7 @@ func (c *Client) Departments(ctx context.Context, userID string) ([]string, erro
 	}
 	var ids []string
 	for _, id := range own.Array() {
-		if ids = append(ids, id.String()); len(ids) > mostAbove {
+		if ids = append(ids, clone(id)); len(ids) > mostAbove {
 			break
 		}
 		above, err := c.api.call(ctx, request{
@@ -42,7 +42,7 @@ func (c *Client) Departments(ctx context.Context, userID string) ([]string, erro
 			return nil, err
 		}
 		for _, d := range above.Get("data.items").Array() {
-			ids = append(ids, d.Get("open_department_id").String())
+			ids = append(ids, clone(d.Get("open_department_id")))
 		}
 	}
 	slices.Sort(ids)

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"magpie/internal/chat"
 )
@@ -18,7 +21,7 @@ type topics struct {
 
 	mu     sync.Mutex
 	groups map[string]manner
-	cards  map[string]chat.Key // where messages with buttons stand
+	cards  *simplelru.LRU[string, chat.Key] // where messages with buttons stand
 }
 
 // manner is how people talk in a group.
@@ -34,8 +37,19 @@ const (
 // errUnknownManner says that it is not known to which chat a message belongs.
 var errUnknownManner = errors.New("feishu: how people talk in the group is not known")
 
-// maxTopics bounds what is remembered of each; the platform can be asked again.
-const maxTopics = 10_000
+// What is remembered; the platform can be asked again.
+const (
+	maxGroups = 10_000
+	maxCards  = 1000
+)
+
+func topicsOf(a *api, on bool, patience time.Duration) topics {
+	cards, err := simplelru.NewLRU[string, chat.Key](maxCards, nil)
+	if err != nil {
+		panic(err) // it says that the size is not positive
+	}
+	return topics{api: a, on: on, patience: patience, groups: map[string]manner{}, cards: cards}
+}
 
 // key is the chat to which a message belongs. What begins a topic belongs to it only in groups where everything stands in topics:
 // elsewhere it was said in the chat, before it had a topic, and counted there. An event tells; a list does not, and then an
@@ -87,8 +101,8 @@ func (t *topics) manner(ctx context.Context, chatID string) (manner, error) {
 func (t *topics) learn(chatID string, m manner) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.groups == nil || len(t.groups) >= maxTopics {
-		t.groups = make(map[string]manner)
+	if len(t.groups) >= maxGroups {
+		clear(t.groups)
 	}
 	t.groups[chatID] = m
 }
@@ -100,10 +114,7 @@ func (t *topics) shows(message string, key chat.Key) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.cards == nil || len(t.cards) >= maxTopics {
-		t.cards = make(map[string]chat.Key)
-	}
-	t.cards[message] = key
+	t.cards.Add(strings.Clone(message), key) // it may be a part of a longer name
 }
 
 // pressWait is how long a press waits for the platform to say where its card stands.
@@ -117,7 +128,7 @@ func (t *topics) of(ctx context.Context, message string, in chat.Key) (chat.Key,
 		return in, nil
 	}
 	t.mu.Lock()
-	key, known := t.cards[message]
+	key, known := t.cards.Get(message)
 	t.mu.Unlock()
 	if known && key.Parent() == in {
 		return key, nil

@@ -357,8 +357,8 @@ func TestAStaleChatBeginsAnew(t *testing.T) {
 	}
 }
 
-// A chat gets its title once, from the agent, and keeps it over restarts.
-func TestAChatGetsATitleOnce(t *testing.T) {
+// A conversation gets its title once, from the agent, and keeps it over restarts. The next one gets another.
+func TestAConversationGetsATitleOnce(t *testing.T) {
 	r := newRig(t, func(c *config) { c.Context.Titles = true })
 	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{modelsim.Text("**“认识小明 13812345678”**\n\n（新对话）")}})
 	r.ask("我叫小明")
@@ -369,9 +369,30 @@ func TestAChatGetsATitleOnce(t *testing.T) {
 	r.ask("数到 3")
 	r.stop()
 	r.start()
-	r.ask("/new")
 	r.ask("数到 4")
 	if n := count(r.model.Requests(), isTitle); n != 1 {
+		t.Errorf("%d titles were asked for", n)
+	}
+	for i, order := range []string{"/new", "/reset"} {
+		r.ask(order)
+		if got := r.chatNow().Topic; got != "" {
+			t.Errorf("after %s the title is %q", order, got)
+		}
+		r.ask("数到 5")
+		r.until("a title", func() bool { return r.chatNow().Topic != "" })
+		r.ask("数到 6")
+		if n := count(r.model.Requests(), isTitle); n != i+2 {
+			t.Errorf("%d titles were asked for", n)
+		}
+	}
+	r.ask("/title 我们的事")
+	r.ask("数到 7")
+	if got := r.chatNow().Topic; got != "我们的事" {
+		t.Errorf("title %q", got)
+	}
+	r.ask("/new 数到 8")
+	r.until("a title", func() bool { return r.chatNow().Topic == "认识小明 [REDACTED_PHONE]" })
+	if n := count(r.model.Requests(), isTitle); n != 4 {
 		t.Errorf("%d titles were asked for", n)
 	}
 }

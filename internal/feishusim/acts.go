@@ -125,6 +125,20 @@ func (m *message) passedOn(upper string) *message {
 	return &part
 }
 
+// Join makes somebody a member of a group. Most apps are not told of it, see TellJoined.
+func (p *people) Join(chatID string, u User) {
+	p.act(func(w *world) *event {
+		c := w.mustChat(chatID)
+		c.Members = append(slices.Clone(c.Members), u)
+		return nil
+	})
+}
+
+// TellJoined tells the app of people who have joined a group (doc: im-v1/chat-member/events/added).
+func (p *people) TellJoined(chatID string, users ...User) {
+	p.act(func(w *world) *event { return w.joined(w.mustChat(chatID), users) })
+}
+
 // AddBot makes a user add the bot to a group.
 func (p *people) AddBot(chatID string, by User) { p.act(botMember(chatID, by, true, eventBotAdded)) }
 

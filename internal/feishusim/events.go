@@ -68,6 +68,7 @@ const (
 	eventReactionCreated = "im.message.reaction.created_v1"
 	eventReactionDeleted = "im.message.reaction.deleted_v1"
 	eventBotAdded        = "im.chat.member.bot.added_v1"
+	eventUserAdded       = "im.chat.member.user.added_v1"
 	eventBotDeleted      = "im.chat.member.bot.deleted_v1"
 	eventDisbanded       = "im.chat.disbanded_v1"
 	eventChatEntered     = "im.chat.access_event.bot_p2p_chat_entered_v1"
@@ -108,6 +109,16 @@ func (a *app) reacted(kind string, m *message, r *reaction) *event {
 		body["user_id"] = r.user.ids()
 	}
 	return a.newEvent(kind, m.ID, body)
+}
+
+// joined tells that people have joined a group by themselves.
+func (a *app) joined(c *chat, users []User) *event {
+	var list []map[string]any
+	for _, u := range users {
+		list = append(list, map[string]any{"name": u.Name, "tenant_key": a.tenant, "user_id": u.ids()})
+	}
+	return a.newEvent(eventUserAdded, "", map[string]any{"chat_id": c.ID, "operator_id": users[0].ids(), "external": false,
+		"operator_tenant_key": a.tenant, "users": list, "name": c.Name})
 }
 
 // membership tells that the bot was added to a group or removed from it, or that the group was disbanded.

@@ -1,0 +1,34 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// The index messages_nameless leads to the messages without a name.
+const (
+	anyNameless = `SELECT EXISTS (SELECT 1 FROM json_each(?1) n JOIN messages m ON m.actor_id = n.key AND m.actor_name = '' AND m.actor_id <> '')`
+
+	fillNames = `UPDATE messages SET actor_name = (SELECT value FROM json_each(?1) WHERE key = actor_id)
+		WHERE actor_name = '' AND actor_id <> '' AND actor_id IN (SELECT key FROM json_each(?1))`
+)
+
+// Name gives people's names, by their ids, to those of their messages that have none.
+func (ms Messages) Name(ctx context.Context, names map[string]string) error {
+	list, err := json.Marshal(names)
+	if err != nil {
+		return fmt.Errorf("names of people: %w", err)
+	}
+	var some bool
+	if err := ms.db.read.QueryRowContext(ctx, anyNameless, string(list)).Scan(&some); err != nil {
+		return fmt.Errorf("look for messages without a name: %w", err)
+	}
+	if !some {
+		return nil
+	}
+	if _, err := ms.db.exec(ctx, fillNames, string(list)); err != nil {
+		return fmt.Errorf("name messages: %w", err)
+	}
+	return nil
+}
