@@ -174,6 +174,8 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 		crash.At("agent: finished")
 		t.session.ended(e)
 		t.course.spend(e)
+		e.Window = t.b.cfg.Context.SessionWindow(e.Window) // the card shows how near the next summary is
+		ev = e
 	}
 	t.show(t.view.apply(ev, time.Now()))
 }
