@@ -51,6 +51,10 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 			result = e
 		}
 		t.take(ctx, ev)
+		switch ev.(type) {
+		case claude.ToolAsk, claude.ToolAskEnd, claude.ToolAllowed, claude.ToolDenied:
+			t.b.lanes.wait(t.claim.Turn.Key, t.b.approvals.asked(t.claim.Turn.ID))
+		}
 	}
 	if t.ownCommand() != "" {
 		t.carriedOut(result)
