@@ -76,6 +76,9 @@ func adminUsers(ctx context.Context, o ordered) (order, error) {
 		return order{}, err
 	}
 	a, none := o.b.access.Load(), accessTexts.Nobody.in(o.lang)
+	list = slices.DeleteFunc(list, func(g db.Grant) bool { // who became an admin after he had asked
+		return g.State == db.Asked && a.admin(chat.Actor{ID: g.Subject})
+	})
 	decided := ""
 	if len(list) == 0 {
 		decided = none

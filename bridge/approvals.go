@@ -168,6 +168,19 @@ func (as *approvals) waits(id string) bool {
 	return ok
 }
 
+// asked reports whether people are to decide about something that a turn wants. Whatever else its agent does meanwhile, the
+// turn cannot end without them.
+func (as *approvals) asked(turn int64) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	for _, p := range as.open {
+		if p.approval.Turn == turn {
+			return true
+		}
+	}
+	return false
+}
+
 // What the agent reads when nothing was decided.
 const (
 	notAsked = "This needs a permission, and nobody could be asked for it right now. Do not try it again or by other means. Tell the " +

@@ -51,6 +51,10 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 			result = e
 		}
 		t.take(ctx, ev)
+		switch ev.(type) {
+		case claude.ToolAsk, claude.ToolAskEnd, claude.ToolAllowed, claude.ToolDenied:
+			t.b.lanes.wait(t.claim.Turn.Key, t.b.approvals.asked(t.claim.Turn.ID))
+		}
 	}
 	if t.ownCommand() != "" {
 		t.carriedOut(result)
@@ -174,6 +178,8 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 		crash.At("agent: finished")
 		t.session.ended(e)
 		t.course.spend(e)
+		e.Window = t.b.cfg.Context.SessionWindow(e.Window) // the card shows how near the next summary is
+		ev = e
 	}
 	t.show(t.view.apply(ev, time.Now()))
 }

@@ -180,8 +180,9 @@ func (b *Bridge) SetBudget(limits Budget) { b.purse.Store(&limits) }
 // SetAccess changes who may talk to the bot, from the next message on.
 func (b *Bridge) SetAccess(a Access) { b.ownership.set(a) }
 
-// Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new, gives the
-// turns that run most of the configured time, interrupts what is left, and delivers as much as the rest of the time allows.
+// Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new, interrupts
+// the turns that wait for people, gives the others most of the configured time, interrupts what is left, and delivers as much
+// as the rest of the time allows.
 func (b *Bridge) Run(ctx context.Context) error {
 	ctx = b.log.WithContext(ctx)
 	if err := b.recovery.run(ctx); ctx.Err() != nil {

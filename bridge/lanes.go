@@ -104,7 +104,7 @@ type lane struct {
 	again bool                    // work arrived since the lane last looked
 	turn  int64                   // the one that runs; 0 = none
 	stop  context.CancelCauseFunc // ends it
-	waits bool                    // for a free process: it has not been run yet
+	waits bool                    // for a free process, or for people: nothing of it is lost when it stops
 	ban   []int64                 // turns that are stopped as soon as they begin
 }
 
@@ -139,7 +139,8 @@ func (ls *lanes) leave(key chat.Key) bool {
 	return true
 }
 
-// close lets no new work begin: what waits to be run stops waiting.
+// close lets no new work begin. What waits to be run, and what waits for people, stops waiting: neither would come to its
+// end in the time that is left.
 func (ls *lanes) close() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -151,7 +152,7 @@ func (ls *lanes) close() {
 	}
 }
 
-// wait notes whether the turn that runs in the chat still waits for a free process.
+// wait notes whether the turn that runs in the chat waits for a free process or for people.
 func (ls *lanes) wait(key chat.Key, waits bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -181,7 +182,8 @@ func (ls *lanes) begin(key chat.Key, turn int64, stop context.CancelCauseFunc) {
 func (ls *lanes) end(key chat.Key) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ls.byChat[key].turn, ls.byChat[key].stop = 0, nil
+	l := ls.byChat[key]
+	l.turn, l.stop, l.waits = 0, nil, false
 }
 
 // stop ends a turn, if it is the one that runs in the chat.

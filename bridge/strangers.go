@@ -32,41 +32,32 @@ type doorbell struct {
 }
 
 // ring takes in a message of a stranger, which is not kept. In private it asks the owner to let him in; while the bot has
-// no owner, who writes is told how to become it.
+// no owner, who writes is told how to become it. Whatever he is told, he is told once a day.
 func (d *doorbell) ring(ctx context.Context, m chat.Incoming) error {
 	d.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
 	a := d.gate.Load()
-	switch {
-	case m.Kind != chat.Private:
+	if m.Kind != chat.Private {
 		return nil
-	case a.Unset():
-		return d.say(ctx, db.Post{
-			Key: m.Key, ReplyTo: m.ID, Idem: "reply:" + m.ID,
-			Text: fmt.Sprintf(texts.NotAllowed.in(d.lang(ctx, m.Key, string(langOf(m.Text)))), m.Actor.ID),
-		})
+	}
+	reply := a.StrangerReply
+	if a.Unset() {
+		reply = fmt.Sprintf(texts.NotAllowed.in(d.lang(ctx, m.Key, string(langOf(m.Text)))), m.Actor.ID)
 	}
 	var tell []db.Post
-	if a.StrangerReply != "" {
-		tell = append(tell, db.Post{Key: m.Key, ReplyTo: m.ID, Idem: "stranger:" + m.ID, Text: a.StrangerReply})
+	if reply != "" {
+		tell = append(tell, db.Post{Key: m.Key, ReplyTo: m.ID, Idem: "stranger:" + m.ID, Text: reply})
 	}
+	who := db.Grant{Subject: m.Actor.ID, Name: visible(m.Actor.Name), Key: m.Key}
 	if porter := porter(a); porter != "" {
+		who.Message = m.ID
 		card := conceal(requestCard(m, d.own(ctx, porter)), d.secrets)
 		tell = append(tell, db.Post{Key: chat.FeishuUser(porter), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card})
 	}
-	fresh, err := d.grants.Ask(ctx, db.Grant{Subject: m.Actor.ID, Name: visible(m.Actor.Name), Key: m.Key, Message: m.ID}, tell...)
+	fresh, err := d.grants.Ask(ctx, who, tell...)
 	if err == nil && fresh {
 		d.wake(tell)
 	}
 	return err
-}
-
-// say leaves something to be delivered.
-func (d *doorbell) say(ctx context.Context, p db.Post) error {
-	if err := d.outbox.posts.Add(ctx, p); err != nil {
-		return err
-	}
-	d.wake([]db.Post{p})
-	return nil
 }
 
 func (d *doorbell) wake(list []db.Post) {

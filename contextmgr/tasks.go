@@ -127,14 +127,19 @@ func (c Config) Older(msgs []chat.Message) []chat.Message {
 	return msgs[:max(0, len(msgs)-c.KeepRecent)]
 }
 
-// Full reports whether a session that holds so many tokens is to be replaced by a summary before it can hold no more.
-// window is what the model can hold, as far as the agent has told; 0 = not known.
-func (c Config) Full(tokens, window int64) bool {
-	most := int64(c.Window)
-	if window > 0 {
-		most = min(most, window)
+// SessionWindow is how many tokens a session may hold. model is the window of the model, as far as the agent has told;
+// 0 = not known.
+func (c Config) SessionWindow(model int64) int64 {
+	if model > 0 {
+		return min(int64(c.Window), model)
 	}
-	return c.CompactThreshold > 0 && tokens > 0 && float64(tokens) >= c.CompactThreshold*float64(most)
+	return int64(c.Window)
+}
+
+// Full reports whether a session that holds so many tokens is to be replaced by a summary before it can hold no more.
+// model is as for [Config.SessionWindow].
+func (c Config) Full(tokens, model int64) bool {
+	return c.CompactThreshold > 0 && tokens > 0 && float64(tokens) >= c.CompactThreshold*float64(c.SessionWindow(model))
 }
 
 // Points are the first lines of what the agent noted, as many as fit into so many runes.

@@ -27,7 +27,7 @@ type Grant struct {
 	State   GrantState
 	Name    string
 	Key     chat.Key // where it was asked for; zero = it was not
-	Message string   // with which message
+	Message string   // with which message; empty = nobody was there who could be asked
 	Card    string   // on which it is decided; empty = none is there yet
 	By      string   // who has decided
 	Asked   time.Time
@@ -51,7 +51,8 @@ func (g Grants) Allow(ctx context.Context, user, chatID string) (bool, error) {
 	return yes, nil
 }
 
-// How often somebody may ask to be let in. A request whose card is not there was most likely never seen.
+// How often somebody may ask to be let in. A request whose card is not there was most likely never seen; one that nobody was
+// there to see is made as soon as somebody is.
 const (
 	askAgain  = 24 * time.Hour
 	askUnseen = 10 * time.Minute
@@ -61,7 +62,7 @@ const ask = `INSERT INTO grants (subject, state, name, chat_key, message_id, ask
 	ON CONFLICT (subject) DO UPDATE SET state = 'asked', name = excluded.name, chat_key = excluded.chat_key,
 	message_id = excluded.message_id, card_id = '', decided_by = '', asked_at = excluded.asked_at, decided_at = 0
 	WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE subject = excluded.subject)
-	AND (state = 'ignored' AND asked_at <= ?6 OR state = 'asked' AND card_id = '' AND asked_at <= ?7)`
+	AND (state = 'ignored' AND asked_at <= ?6 OR state = 'asked' AND card_id = '' AND (asked_at <= ?7 OR message_id = ''))`
 
 const lastAsked = `SELECT asked_at FROM grants WHERE subject = ?1`
 

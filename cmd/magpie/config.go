@@ -75,7 +75,8 @@ type recoveryConfig struct {
 }
 
 type httpConfig struct {
-	Listen string `toml:"listen" env:"LISTEN"` // host:port of /metrics, /healthz and /readyz; without a host this machine only; empty = none
+	Listen string   `toml:"listen" env:"LISTEN"` // host:port of /metrics, /healthz and /readyz; without a host this machine only; empty = none
+	Hosts  []string `toml:"hosts" env:"HOSTS"`   // names under which they are served, beside addresses, localhost and the names that are known
 }
 
 type logConfig struct {
@@ -241,7 +242,7 @@ func overlay(c *config, environ []string) error {
 		}
 		return errors.Join(errs...)
 	}
-	for _, list := range [][]string{c.Access.Admins, c.Access.Allow, c.Access.Deny, c.Claude.AllowedTools, c.Claude.SettingSources} {
+	for _, list := range [][]string{c.Access.Admins, c.Access.Allow, c.Access.Deny, c.Claude.AllowedTools, c.Claude.SettingSources, c.HTTP.Hosts} {
 		for i := range list {
 			list[i] = strings.TrimSpace(list[i])
 		}

@@ -30,7 +30,7 @@ func (c httpConfig) validate() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return fmt.Errorf("[http] listen %q: want host:port, or :port for this machine only", c.Listen)
 	}
-	return nil
+	return c.validateHosts()
 }
 
 // listen opens the address of the pages. It warns when other machines can reach them.

@@ -156,7 +156,7 @@ func (p *program) run(ctx context.Context) error {
 		return nil
 	})
 	if p.http != nil {
-		g.Go(func() error { return serveHTTP(ctx, p.http, p.pages()) })
+		g.Go(func() error { return serveHTTP(ctx, p.http, p.cfg.HTTP.known(p.http.Addr(), p.pages())) })
 	}
 	if p.load != nil {
 		hup := make(chan os.Signal, 1)

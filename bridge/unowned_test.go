@@ -1,0 +1,79 @@
+package bridge
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// knocks is a private message of somebody in a chat of his own.
+func knocks(user, id string) chat.Incoming {
+	m := heard(id, "你好")
+	m.Key, m.Actor = chat.FeishuChat("oc_of_"+user), chat.Actor{ID: user, Name: "小红"}
+	return m
+}
+
+// A bot without an owner tells each stranger once a day how to become it, also after a restart.
+func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
+	rec := &recorder{}
+	l := newLine(t, rec)
+	told := func(id, user string) (n int) {
+		t.Helper()
+		l.must(l.bridge.Message(t.Context(), knocks(user, id)))
+		return l.count(`SELECT COUNT(*) FROM outbox WHERE chat_key LIKE '%oc_of_` + user + `'`)
+	}
+	delivered := func() { l.start(); l.until("the outbox to be empty", func() bool { return l.unsent() == 0 }); l.stop() }
+	l.bridge.SetAccess(Access{})
+	for i := range 5 {
+		if n := told(fmt.Sprint("om_", i), "ou_a"); n != 1 {
+			t.Fatalf("message %d: %d answers wait", i, n)
+		}
+	}
+	if n := told("om_b", "ou_b"); n != 1 {
+		t.Errorf("somebody else gets %d answers", n)
+	}
+	delivered()
+	if said, _, _ := rec.far(); len(said) != 2 || !strings.Contains(strings.Join(said, ""), "ou_a") || !strings.Contains(strings.Join(said, ""), "ou_b") {
+		t.Errorf("said %q", said)
+	}
+	l.bridge = New(l.bridge.cfg, l.bridge.db, l.pool, rec, l.bridge.log)
+	l.bridge.SetAccess(Access{})
+	if n := told("om_after_restart", "ou_a"); n != 0 {
+		t.Errorf("after a restart: %d answers", n)
+	}
+	l.sql(fmt.Sprintf(`UPDATE grants SET asked_at = asked_at - %d`, 25*time.Hour.Milliseconds()))
+	if n := told("om_next_day", "ou_a"); n != 1 {
+		t.Errorf("the next day: %d answers", n)
+	}
+	delivered()
+}
+
+// Whoever has written to a bot that had no owner is heard of by the owner, as soon as he writes again.
+func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
+	l := newLine(t, &recorder{})
+	l.bridge.SetAccess(Access{})
+	for _, user := range []string{"ou_a", "ou_boss"} {
+		l.must(l.bridge.Message(t.Context(), knocks(user, "om_1"+user)))
+	}
+	l.start()
+	l.until("the outbox to be empty", func() bool { return l.unsent() == 0 })
+	l.stop()
+	l.bridge.SetAccess(Access{Owner: "ou_boss", StrangerReply: "not yet"})
+	l.must(l.bridge.Message(t.Context(), knocks("ou_a", "om_2")))
+	if n := l.count(`SELECT COUNT(*) FROM outbox WHERE subject = 'ou_a' AND chat_key LIKE '%ou_boss'`); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+	if n := l.unsent(); n != 1 {
+		t.Errorf("%d messages wait: who asked is answered twice a day", n)
+	}
+	users := heard("om_3", "/admin users")
+	users.Key, users.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
+	got, err := adminUsers(t.Context(), ordered{b: l.bridge, m: users, lang: en, chat: db.Chat{Key: users.Key}})
+	if l.must(err); !strings.Contains(got.reply, "ou_a` waits") || strings.Contains(got.reply, "ou_boss` waits") {
+		t.Errorf("listed:\n%s", got.reply)
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+)
+
+// known serves the pages only under names that are this program's. A browser that was led here by a foreign name (DNS
+// rebinding) shows that name in the Host header; without this check, the page of that name could read what is served.
+func (c httpConfig) known(ln net.Addr, pages http.Handler) http.Handler {
+	names := append([]string{"localhost"}, c.Hosts...)
+	if host, _, err := net.SplitHostPort(c.address()); err == nil && host != "" {
+		names = append(names, host)
+	}
+	at, err := netip.ParseAddrPort(ln.String())
+	local := err == nil && at.Addr().Unmap().IsLoopback()
+	if host, err := os.Hostname(); err == nil && !local {
+		names = append(names, host)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := hostOf(r.Host)
+		ip, err := netip.ParseAddr(host)
+		byAddress := err == nil && (!local || ip.Unmap().IsLoopback()) // no foreign name led here
+		byName := slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
+		if host != "" && !byAddress && !byName { // no browser leaves it out
+			http.Error(w, fmt.Sprintf("this is not served under the name %q: add it to [http] hosts", host), http.StatusMisdirectedRequest)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	})
+}
+
+// hostOf is the name in a Host header.
+func hostOf(header string) string {
+	host, _, err := net.SplitHostPort(header)
+	if err != nil {
+		host = strings.TrimSuffix(strings.TrimPrefix(header, "["), "]")
+	}
+	return strings.TrimSuffix(host, ".")
+}
+
+// validateHosts reports names that no Host header can hold.
+func (c httpConfig) validateHosts() error {
+	for _, name := range c.Hosts {
+		if name == "" || strings.ContainsAny(name, ":/* ") {
+			return fmt.Errorf("[http] hosts %q: want names without a port, as in \"magpie.example.com\"", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/claude"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// A stop takes no time for what only people could move: a command or a question that waits for a decision, also one that is
+// asked for after the stop has begun. A turn that runs goes on.
+func TestAStopWaitsForNoDecision(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Shutdown.Duration = time.Hour })
+	type asked struct {
+		chat, id string
+		card     feishusim.Message
+	}
+	var open []asked
+	ask := func(step modelsim.Step) {
+		t.Helper()
+		user := r.sim.AddUser("小红")
+		a := asked{chat: r.sim.PrivateChat(user)}
+		r.calls(step)
+		a.id = r.sim.Say(a.chat, user, "开始")
+		a.card = r.approval(a.chat, a.id, 1)
+		open = append(open, a)
+	}
+	ask(bash(appendLine("ran.txt")))
+	ask(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
+		map[string]any{"question": "哪个？", "header": "选", "multiSelect": false, "options": []any{
+			map[string]any{"label": "甲", "description": "一"}, map[string]any{"label": "乙", "description": "二"}}},
+	}}))
+
+	going := make(chan struct{})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("一"), modelsim.Hold(going), modelsim.Text("二")}})
+	answers := r.sim.Say(r.chat, r.user, "说点什么")
+	r.shows(r.chat, answers, "一")
+	late, hold := r.sim.AddUser("小蓝"), make(chan struct{})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("等等"), modelsim.Hold(hold), bash(appendLine("late.txt"))}})
+	lateChat := r.sim.PrivateChat(late)
+	asks := r.sim.Say(lateChat, late, "再来")
+	r.shows(lateChat, asks, "等等")
+
+	stop, stopped := r.stop, make(chan struct{})
+	go func() { defer close(stopped); stop() }()
+	ended := func(chatID, id string) {
+		t.Helper()
+		r.await("the turn to be interrupted", func(v *feishusim.View) bool {
+			list := ofTurns(v, chatID, id)
+			return len(list) == 1 && strings.Contains(list[0].Text(), "中断") && offers(list[0], doContinue)
+		})
+	}
+	for _, a := range open {
+		ended(a.chat, a.id)
+		r.await("the card that asked without buttons", func(v *feishusim.View) bool {
+			list := v.Messages(a.chat)
+			return !hasButtons(list[slices.IndexFunc(list, func(m feishusim.Message) bool { return m.ID == a.card.ID })])
+		})
+	}
+	close(hold)
+	ended(lateChat, asks)
+	select {
+	case <-stopped:
+		t.Error("the program has ended before the turn that runs")
+	default:
+	}
+	close(going)
+	select {
+	case <-stopped:
+	case <-time.After(patience):
+		t.Fatal("the program waits for people")
+	}
+	if got := said(r.answer(r.chat, answers)); got != "一二" {
+		t.Errorf("the answer that ran says %q", got)
+	}
+	if r.project("ran.txt")+r.project("late.txt") != "" {
+		t.Error("something ran that nobody has allowed")
+	}
+}
