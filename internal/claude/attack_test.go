@@ -15,7 +15,7 @@ import (
 
 // What nobody may read into a prompt: what files say, and how the files of folders are called.
 const (
-	canary     = "canary-4711-in-a-file"
+	atCanary   = "canary-4711-in-a-file"
 	canaryName = "canary-4712-in-a-folder"
 )
 
@@ -41,15 +41,15 @@ func layBait(t *testing.T, home, project string) bait {
 	}
 	names := []string{"secret.txt", "with space.txt", ".env", "秘密.txt", "a#b.md", "[1].txt"}
 	notebook := `{"nbformat":4,"nbformat_minor":5,"metadata":{},
-		"cells":[{"id":"a","cell_type":"markdown","metadata":{},"source":["` + canary + `"]}]}`
+		"cells":[{"id":"a","cell_type":"markdown","metadata":{},"source":["` + atCanary + `"]}]}`
 	for _, dir := range []string{b.out, home, project} {
 		for _, name := range names {
-			write(filepath.Join(dir, name), []byte(canary+" in "+name))
+			write(filepath.Join(dir, name), []byte(atCanary+" in "+name))
 		}
 		write(filepath.Join(dir, "book.ipynb"), []byte(notebook))
 		write(filepath.Join(dir, "picture.png"), picture.Bytes())
 		write(filepath.Join(dir, "paper.pdf"), []byte("%PDF-1.4\n% "+canary+"\n%%EOF\n"))
-		write(filepath.Join(dir, "folder", canaryName+".txt"), []byte(canary))
+		write(filepath.Join(dir, "folder", canaryName+".txt"), []byte(atCanary))
 	}
 	write(filepath.Join(project, ".claude", "agents", "spy.md"), []byte("---\nname: spy\ndescription: x\n---\n"+canary))
 	if err := os.Symlink(filepath.Join(b.out, "secret.txt"), filepath.Join(project, "link.txt")); err != nil {
@@ -116,7 +116,7 @@ func TestAttackAtPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, _, _ := strings.Cut(string(passwd), "\n")
-	secrets := []string{canary, canaryName, line, `"type":"image"`, `"type":"document"`, "CLAUDE_CONFIG_DIR="}
+	secrets := []string{atCanary, canaryName, line, `"type":"image"`, `"type":"document"`, "CLAUDE_CONFIG_DIR="}
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, func(c *claude.Config) { c.Command = command })
 		var home string

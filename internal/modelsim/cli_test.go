@@ -209,7 +209,7 @@ func TestTheCLIUnderstandsErrors(t *testing.T) {
 		{Fail(401, "authentication_error", "invalid x-api-key"), "Invalid API key", 1, 2},
 		{Fail(529, "overloaded_error", "Overloaded"), "529 Overloaded", 1, 2},
 		{Fail(404, "not_found_error", "model: m"), "issue with the selected model", 0, 2}, // the second in one piece
-		{Stop("refusal"), "can't respond to this message", 0, 2}, // it tries once more
+		{Stop("refusal"), "can't respond to this message", 0, 2},                          // it tries once more
 	} {
 		t.Run(tc.want, func(t *testing.T) {
 			s := start(t, Rule{Steps: []Step{tc.step}})
