@@ -19,6 +19,10 @@ const (
 	loginVariable = "CLAUDE_SECURESTORAGE_CONFIG_DIR"
 )
 
+// temporaryVariable says where the CLI keeps the pictures of a session and what its tools print. Usually that is one folder
+// for all sessions of a project.
+const temporaryVariable = "CLAUDE_CODE_TMPDIR"
+
 // configured are the files and folders in which the machine's user configures the CLI. All else in its folder is its state.
 var configured = []string{
 	"CLAUDE.md", "settings.json", "keybindings.json", "agents", "commands", "hooks", "output-styles", "plugins", "rules", "skills",
@@ -59,6 +63,7 @@ func (c Config) of(owner string) (Config, error) {
 		c.Env = map[string]string{}
 	}
 	c.Env[stateVariable], c.Env[loginVariable] = c.folder.path, c.folder.path
+	c.Env[temporaryVariable] = filepath.Join(c.folder.path, "tmp")
 	if c.ConfigDir != isolatedDir {
 		c.Env[loginVariable] = env.value(loginVariable)
 		if c.Env[loginVariable] == "" {
@@ -84,7 +89,7 @@ func (c Config) furnish(files string) error {
 		return err
 	}
 	return as.do(func() error {
-		if err := os.MkdirAll(c.folder.path, 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(c.folder.path, "tmp"), 0o700); err != nil {
 			return fmt.Errorf("folder of a chat's agents: %w", err)
 		}
 		if c.ConfigDir != isolatedDir {

@@ -1,0 +1,54 @@
+package claude_test
+
+import (
+	"image/color"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+)
+
+// What the CLI lays aside of a chat, such as its own copy of a picture, lies in the folder of the chat.
+func TestTheCopyOfAPictureIsOfItsChatOnly(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		n := newNeighbours(t, command)
+		picture, err := claude.NewImage(pngOf(t, plain(40, 20, color.RGBA{200, 10, 10, 255})))
+		must(t, err)
+		p := n.acquire("a", fresh())
+		for ev, err := range p.Run(n.Context(), uuid.NewString(), "what is this?", picture) {
+			must(t, err)
+			if _, ok := ev.(claude.ToolAsk); ok {
+				t.Fatal("nothing is to be asked")
+			}
+		}
+		n.pool.Release("a", p)
+		for _, u := range n.tries("a", fresh(), map[string][]any{"Bash": commands("echo laid aside")}) {
+			if u.failed || u.asked {
+				t.Errorf("%v", u)
+			}
+		}
+		for _, path := range temporary(t) {
+			if strings.Contains(path, projectName(n.cfg.Project)) {
+				t.Errorf("%s is not in the folder of the chat", path)
+			}
+		}
+	})
+}
+
+// temporary lists where the CLI usually lays things aside, by project.
+func temporary(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(os.TempDir(), "claude-*", "*"))
+	must(t, err)
+	return list
+}
+
+// projectName is the last part of a folder's name as the CLI writes it.
+func projectName(dir string) string {
+	return strings.NewReplacer("/", "-", "_", "-").Replace(filepath.Base(filepath.Dir(filepath.Dir(dir))))
+}
