@@ -26,19 +26,20 @@ func TestAgentsHaveTheSettingsOfTheMachinesUser(t *testing.T) {
 		started := filepath.Join(n.home, "server-started")
 		write(t, filepath.Join(n.home, ".claude.json"), `{"oauthAccount":{"accountUuid":"u-1"},"mcpServers":{"own":{"command":"`+server+`","args":["`+started+`"]}},
 			"projects":{"`+n.cfg.Project+`":{"hasTrustDialogAccepted":true,"lastSessionId":"`+canary+`"}}}`)
-		tries := n.tries("a", fresh(), map[string][]any{"Bash": commands("touch made.txt")})
+		tries := n.tries("a", fresh(), map[string][]any{
+			"Bash": commands("touch made.txt"), "Skill": {map[string]string{"skill": "own-skill"}, map[string]string{"skill": "no-such-skill"}},
+		})
 		if tries[0].asked || tries[0].failed {
 			t.Errorf("a rule of the user: %+v", tries[0])
+		}
+		if unknown := "Unknown skill"; strings.Contains(tries[1].result, unknown) || !strings.Contains(tries[2].result, unknown) {
+			t.Errorf("a skill of the user: %+v", tries[1:])
 		}
 		body := string(n.model.Requests()[0].Body)
 		for _, want := range []string{"instruction-of-the-user", "agent-of-the-user"} {
 			if strings.Count(body, want) != 1 {
 				t.Errorf("%q is there %d times", want, strings.Count(body, want))
 			}
-		}
-		n.model.Reset()
-		if a := n.turn(t.Context(), "a", fresh(), "/own-skill"); a.err != nil || !strings.Contains(n.model.Requests()[0].AllText(), "See more.md") {
-			t.Errorf("the user's skill: %v", a.err)
 		}
 		if _, err := os.Stat(started); err != nil {
 			t.Errorf("the user's MCP server: %v", err)
