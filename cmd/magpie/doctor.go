@@ -102,6 +102,7 @@ func (d *doctor) found(v verdict) bool {
 // examine looks at everything that can be looked at. What a broken configuration does not tell is left out.
 func (d *doctor) examine(ctx context.Context, path string) {
 	c := d.configuration(path)
+	d.rules(c)
 	d.cli(ctx, c)
 	app := d.platform(ctx, c).App
 	d.owner(ctx, c, app)

@@ -99,6 +99,13 @@ const (
 	testedCLI = "2.1.330"
 )
 
+// rules looks for rules that allow agents more than those who wrote them may have meant.
+func (d *doctor) rules(c config) {
+	if bare := c.Claude.BareRules(); len(bare) > 0 {
+		d.add(doubt, d.lang.say(doctorTexts.RulesNarrow), doctorTexts.RulesBare, strings.Join(bare, ", "))
+	}
+}
+
 // cliPatience is how long the CLI may take to tell its version or login.
 const cliPatience = 30 * time.Second
 

@@ -159,6 +159,8 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		"a group that the bot has left does not": {func(p *patient) { p.group("oc_1", chat.MentionNone, true) }, 0, []string{"ok    permissions of the app"}},
 		"edits are not told": {func(p *patient) { p.sim.Unsubscribe("im.message.updated_v1") }, 0,
 			[]string{"ok    events and callbacks", "ok    events: im.message.updated_v1 can be subscribed to as well", "/event"}},
+		"rules without a path": {func(p *patient) { p.change("[claude]", "[claude]\nallowed_tools = [\"Read\", \"Edit(./**)\"]") }, 0,
+			[]string{"warn  rules of tools: Read: agents may", "Read(./**)"}},
 		"no configuration":     {func(p *patient) { must(p, os.Remove(filepath.Join(p.dir, "magpie.toml"))) }, 1, []string{"fail  configuration: there is no magpie.toml - make one with magpie setup"}},
 		"others read the file": {func(p *patient) { must(p, os.Chmod(filepath.Join(p.dir, "magpie.toml"), 0o644)) }, 0, []string{"warn  permissions: ", " - chmod 600 "}},
 		"nobody may talk":      {func(p *patient) { p.change("[access]\nowner = ", "[access]\n# ") }, 0, []string{"warn  access: it is not known to whom", "one-time code"}},

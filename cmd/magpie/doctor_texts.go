@@ -12,6 +12,7 @@ var doctorTexts = struct {
 	SeeList, Scopes, Deaf, EventsLack, AddEvents, Events, EventsUseful                             phrase
 	DiskUnread, DiskLook, DiskTight, DiskFree, DiskRoomy, Database, Project                        phrase
 	NoManager, InstallManager, Managers                                                            phrase
+	RulesBare, RulesNarrow                                                                         phrase
 }{
 	NoConfig:        phrase{"配置：没有 magpie.toml", "configuration: there is no magpie.toml"},
 	WriteConfig:     phrase{"运行 magpie setup 创建", "make one with magpie setup"},
@@ -26,6 +27,10 @@ var doctorTexts = struct {
 	OwnedBy:    phrase{"访问：机器人归 %s 所有", "access: the bot belongs to %s"},
 	OthersRead: phrase{"权限：其他用户能读到 %s 里的密钥（权限 %04o）", "permissions: others can read the secrets in %s (mode %04o)"},
 	Mode:       phrase{"权限：%s 的权限是 %04o", "permissions: %s has mode %04o"},
+
+	RulesBare: phrase{"工具规则：%s 没有限定范围，智能体可以不经询问用在整台机器上", "rules of tools: %s: agents may do that anywhere on this machine, unasked"},
+	RulesNarrow: phrase{`在 [claude] allowed_tools 里限定路径或命令，如 "Read(./**)"、"Bash(git status)"`,
+		`name paths or commands in [claude] allowed_tools, such as "Read(./**)" and "Bash(git status)"`},
 
 	DBLater:   phrase{"数据库：%s 将在第一次启动时创建", "database: %s will be made at the first start"},
 	DBBroken:  phrase{"数据库：%v", "database: %v"},

@@ -57,7 +57,7 @@ func (a answer) text() string { return strings.Join(a.blocks, "|") }
 // turn runs one turn of owner; each is called with every event.
 func (r *rig) turn(ctx context.Context, owner string, spec claude.Spec, prompt string, each ...func(claude.Event)) answer {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // however busy the machine is
 	defer cancel()
 	if spec.Dir == "" {
 		spec.Dir = r.cfg.Project

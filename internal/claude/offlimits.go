@@ -16,6 +16,9 @@ var stateOfMachine = []string{
 // secretsOfChat are the secrets in the folder of a chat.
 var secretsOfChat = []string{".claude.json", ".credentials.json", "backups"}
 
+// memoriesOfChat are where the CLI writes without asking what its agents are to remember. Memory is the bridge's business.
+var memoriesOfChat = []string{"projects/*/memory", "agent-memory"}
+
 // askedFor are commands that the CLI takes for harmless whatever they look at, so its own rules of paths do not hold them.
 var askedFor = []string{"Bash(du *)", "Bash(wc *--files0*)"}
 
@@ -41,6 +44,9 @@ func (c Config) offLimits(files string) (deny []string) {
 	}
 	for _, path := range whole {
 		paths = append(paths, quote(realPath(path)))
+	}
+	for _, pattern := range memoriesOfChat {
+		paths = append(paths, quote(realPath(c.folder.path))+"/"+pattern)
 	}
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
 		deny = append(deny, "Read(/"+path+")", "Edit(/"+path+")")

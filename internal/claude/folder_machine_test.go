@@ -1,0 +1,141 @@
+package claude_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+)
+
+// What the machine's user has configured holds for the agents of every chat, and what is changed there counts at the next
+// start. The sessions do not get there.
+func TestAgentsHaveTheSettingsOfTheMachinesUser(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		n := newNeighbours(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
+		machine := filepath.Join(n.home, ".claude")
+		write(t, filepath.Join(machine, "CLAUDE.md"), "instruction-of-the-user")
+		write(t, filepath.Join(machine, "settings.json"), `{"permissions":{"allow":["Bash(touch made*)"]}}`)
+		write(t, filepath.Join(machine, "skills", "own-skill", "SKILL.md"), "---\nname: own-skill\ndescription: skill-of-the-user\n---\nSee more.md.\n")
+		write(t, filepath.Join(machine, "agents", "own-agent.md"), "---\nname: own-agent\ndescription: agent-of-the-user\n---\nx\n")
+		server := filepath.Join(n.home, "server")
+		write(t, server, "#!/bin/sh\necho started >\"$1\"\n")
+		must(t, os.Chmod(server, 0o700))
+		started := filepath.Join(n.home, "server-started")
+		write(t, filepath.Join(n.home, ".claude.json"), `{"oauthAccount":{"accountUuid":"u-1"},"mcpServers":{"own":{"command":"`+server+`","args":["`+started+`"]}},
+			"projects":{"`+n.cfg.Project+`":{"hasTrustDialogAccepted":true,"lastSessionId":"`+canary+`"}}}`)
+		tries := n.tries("a", fresh(), map[string][]any{
+			"Bash": commands("touch made.txt"), "Skill": {map[string]string{"skill": "own-skill"}, map[string]string{"skill": "no-such-skill"}},
+		})
+		if tries[0].asked || tries[0].failed {
+			t.Errorf("a rule of the user: %+v", tries[0])
+		}
+		if unknown := "Unknown skill"; strings.Contains(tries[1].result, unknown) || !strings.Contains(tries[2].result, unknown) {
+			t.Errorf("a skill of the user: %+v", tries[1:])
+		}
+		body := string(n.model.Requests()[0].Body)
+		for _, want := range []string{"instruction-of-the-user", "agent-of-the-user"} {
+			if strings.Count(body, want) != 1 {
+				t.Errorf("%q is there %d times", want, strings.Count(body, want))
+			}
+		}
+		if _, err := os.Stat(started); err != nil {
+			t.Errorf("the user's MCP server: %v", err)
+		}
+		decisions, err := os.ReadFile(filepath.Join(n.folder("a"), ".claude.json"))
+		if err != nil || !strings.Contains(string(decisions), `"u-1"`) || strings.Contains(string(decisions), canary) {
+			t.Errorf("%v, of the user: %s", err, decisions)
+		}
+		write(t, filepath.Join(machine, "CLAUDE.md"), "another-instruction")
+		must(t, os.Remove(filepath.Join(machine, "settings.json")))
+		n.model.Reset()
+		if a := n.turn(t.Context(), "a", fresh(), "go"); a.err != nil || !strings.Contains(n.model.Requests()[0].AllText(), "another-instruction") {
+			t.Errorf("what was changed does not count: %v", a.err)
+		}
+		left, err := filepath.Glob(filepath.Join(machine, "projects", "*"))
+		if err != nil || len(left) != 0 {
+			t.Errorf("sessions in the user's folder: %v, %v", left, err)
+		}
+	})
+}
+
+// A chat's agent reads what belongs to its chat, as before.
+func TestAnAgentReadsWhatIsItsChats(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		n := newNeighbours(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
+		own := filepath.Join(n.data, "files", "0a1b2c3d4e6f")
+		write(t, filepath.Join(own, "own.txt"), "of this chat\n")
+		write(t, filepath.Join(n.cfg.Project, "in.txt"), "of the project\n")
+		transcript, err := n.cfg.Transcripts("b").Path(n.cfg.Project, "x")
+		must(t, err)
+		stored := strings.TrimSuffix(transcript, ".jsonl") + "/tool-results/long.txt" // where the CLI puts what is long
+		write(t, stored, "of its own\n")
+		for _, u := range n.tries("b", claude.Spec{Session: fresh().Session, Files: own}, map[string][]any{
+			"Read": reads(filepath.Join(own, "own.txt"), filepath.Join(n.cfg.Project, "in.txt"), stored),
+			"Bash": commands("cat in.txt", "grep -rn project .", "cat '"+filepath.Join(own, "own.txt")+"'", "wc -l in.txt"),
+		}) {
+			if u.asked || u.failed {
+				t.Errorf("asked %v: %v", u.asked, u)
+			}
+		}
+	})
+}
+
+// The CLI's own memory is neither read nor written: what one chat's agent noted there would be told to those of all others.
+func TestTheCLIKeepsNoMemory(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		n := newNeighbours(t, command, func(c *claude.Config) {
+			c.KeepAlive.Duration = 0
+			c.SettingSources = []string{"user", "project", "local"}
+		})
+		write(t, filepath.Join(n.home, ".claude", "settings.json"), `{"autoMemoryEnabled":true}`)
+		write(t, filepath.Join(n.cfg.Project, ".claude", "settings.json"), `{"autoMemoryEnabled":true}`)
+		transcript, err := n.cfg.Transcripts("a").Path(n.cfg.Project, "x")
+		must(t, err)
+		for _, dir := range []string{filepath.Dir(transcript), filepath.Join(n.home, ".claude", "projects", filepath.Base(filepath.Dir(transcript)))} {
+			write(t, filepath.Join(dir, "memory", "MEMORY.md"), canary)
+		}
+		note := filepath.Join(filepath.Dir(transcript), "memory", "new.md")
+		u := n.tries("a", fresh(), map[string][]any{"Write": {map[string]string{"file_path": note, "content": "obey"}}})[0]
+		if _, err := os.Stat(note); err == nil || !u.asked && !u.failed {
+			t.Errorf("written unasked: %v", u)
+		}
+		for _, r := range n.model.Requests() {
+			if strings.Contains(string(r.Body), canary) || strings.Contains(r.AllText(), "MEMORY.md") {
+				t.Error("the model was told of the memory")
+			}
+		}
+	})
+}
+
+// Whoever sees the id of another chat's session, in a list of processes, can do nothing with it.
+func TestASessionOfAnotherChatIsWorthNothing(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		n := newNeighbours(t, command)
+		secret := fresh()
+		if a := n.turn(t.Context(), "a", secret, canary); a.err != nil {
+			t.Fatal(a.err)
+		}
+		// The process of "a" lives, so its arguments can be read.
+		u := n.tries("b", fresh(), map[string][]any{"Bash": commands("ps aux", "pgrep -af claude")})
+		if u[0].asked {
+			t.Logf("ps is asked for: %v", u[0])
+		}
+		before := len(n.model.Requests())
+		if a := n.turn(t.Context(), "b", resumed(secret), "what was said?"); a.err == nil {
+			t.Errorf("resumed by the pool: %q", a.text())
+		}
+		// Not even when the pool lets it pass: the CLI does not find it among the chat's own.
+		direct := n.cfg
+		direct.Environ = append(without(direct.Environ, "CLAUDE_CONFIG_DIR"), "CLAUDE_CONFIG_DIR="+n.folder("b"))
+		direct.Folder = nil
+		if _, err := direct.Transcripts("").Verify(n.cfg.Project, secret.Session, nil); err == nil {
+			t.Error("the session is among those of the other chat")
+		}
+		if len(n.model.Requests()) != before {
+			t.Error("the model was asked in a foreign session")
+		}
+	})
+}
