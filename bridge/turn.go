@@ -97,19 +97,22 @@ func (t *turn) answer(ctx context.Context) outcome {
 		return failed(log, err)
 	}
 	var err error
-	for range attempts {
+	for n := range attempts {
+		if n > 0 {
+			t.show(t.view.restarted())
+		}
 		var result claude.Result
 		result, err = t.attempt(ctx)
 		var lost *claude.LostError
 		var exit *claude.ExitError
 		switch {
 		case errors.As(err, &lost):
-			if err = t.session.forget(ctx, lost); err != nil {
+			if err := t.session.forget(ctx, lost); err != nil {
 				return failed(log, err)
 			}
 		case errors.As(err, &exit) && !t.course.acted && ctx.Err() == nil:
 			log.Warn().Err(err).Msg("claude died before it used a tool; running the turn again")
-			if err = t.session.rejoin(ctx); err != nil {
+			if err := t.session.rejoin(ctx); err != nil {
 				return failed(log, err)
 			}
 		case err != nil && !t.course.sent && errors.Is(err, context.Canceled):
@@ -119,7 +122,6 @@ func (t *turn) answer(ctx context.Context) outcome {
 		default:
 			return t.b.purse.limited(ended(log, result))
 		}
-		t.show(t.view.restarted())
 	}
 	return failed(log, err)
 }

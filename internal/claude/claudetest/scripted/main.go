@@ -2,7 +2,8 @@
 // at once, and ends with its input. It knows nothing of tools, permissions or models.
 //
 // With MAGPIE_SCRIPTED_TRANSCRIPT=1 in its environment it keeps transcripts where the CLI does, so that its sessions can be
-// resumed and recalled. With the arguments "auth login" it logs in on a terminal, see logIn.
+// resumed and recalled. With MAGPIE_SCRIPTED_FAULTS=1 it misbehaves when it is asked to, see fault. With the arguments
+// "auth login" it logs in on a terminal, see logIn.
 package main
 
 import (
@@ -135,6 +136,9 @@ type object = map[string]any
 func (a *agent) answer(id, prompt string) error {
 	a.turns++
 	prompt = strings.TrimSpace(prompt)
+	if done, err := a.fault(prompt); done || err != nil {
+		return err
+	}
 	text := "echo: " + prompt[strings.LastIndexByte(prompt, '\n')+1:]
 	usage := object{"input_tokens": len(prompt) / 4, "output_tokens": len(text) / 4}
 	msg := object{

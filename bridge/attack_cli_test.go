@@ -1,0 +1,172 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// cliAttacks are ways in which the CLI misbehaves while it answers, which the scripted agent knows by these names.
+// answer is what is left of its answer, and failure why the turn failed; empty = it did not.
+var cliAttacks = []cliAttack{
+	{"garbage lines", "echo: fault: garbage lines", ""},
+	{"wrong types", "echo: fault: wrong types", ""},
+	{"bytes that are no text", "echo: fault: bytes that are no text", ""},
+	{"a huge line", "echo: fault: a huge line", ""},
+	{"two results", "first", ""},
+	{"words behind the result", "in time", ""},
+	{"another session", "echo: fault: another session", ""},
+	{"a flood of errors", "echo: fault: a flood of errors", ""},
+	{"a question about nothing", "echo: fault: a question about nothing", ""},
+	{"no result", "half an answer", failDied},
+	{"half a line", "", failDied},
+	{"an exit code", "", failDied},
+	{"a child that stays", "", failDied},
+	{"silence", "", failSilent},
+	{"closed output", "", failSilent},
+	{"deaf to signals", "", failSilent},
+	{"a request that nobody knows", "", failSilent},
+	{"talk without an end", "", failTurnEnd},
+}
+
+type cliAttack struct{ name, answer, failure string }
+
+// screens is a messenger that remembers the last card that it was to show in each chat, and how many.
+type screens struct {
+	recorder
+	mu    sync.Mutex
+	room  map[string]string      // by card
+	cards map[string][]chat.Card // by chat
+}
+
+func (s *screens) Post(_ context.Context, to chat.Ref, _ chat.Card, _ string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := fmt.Sprint("card_", len(s.room))
+	s.room[id] = to.Key.ID
+	return id, nil
+}
+
+func (s *screens) Close(_ context.Context, id string, c chat.Card) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cards[s.room[id]] = append(s.cards[s.room[id]], c)
+	return nil
+}
+
+func (s *screens) of(room string) []chat.Card {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cards[room]
+}
+
+// TestAttackCLIFaults has the CLI misbehave in each way, in a chat of its own. Each time people get one card, with the
+// answer or with a notice that says what happened; the chat goes on with the next question; and nothing is left
+// running.
+func TestAttackCLIFaults(t *testing.T) {
+	const rows = 18
+	if len(cliAttacks) != rows {
+		t.Fatalf("%d faults, want %d", len(cliAttacks), rows)
+	}
+	waitsFor := func(a cliAttack) bool { return a.failure == failSilent || a.failure == failTurnEnd }
+	t.Run("that is seen", func(t *testing.T) {
+		t.Parallel()
+		cliFaults(t, slices.DeleteFunc(slices.Clone(cliAttacks), waitsFor), time.Minute)
+	})
+	t.Run("that is waited for", func(t *testing.T) {
+		t.Parallel()
+		others := func(a cliAttack) bool { return !waitsFor(a) }
+		cliFaults(t, slices.DeleteFunc(slices.Clone(cliAttacks), others), 2*time.Second)
+	})
+}
+
+// cliFaults has each fault happen, while an agent may be silent for so long.
+func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
+	out := &screens{room: map[string]string{}, cards: map[string][]chat.Card{}}
+	l := newLine(t, out, func(c *claude.Config) {
+		c.Env["MAGPIE_SCRIPTED_FAULTS"] = "1"
+		c.MaxProcesses, c.Grace = len(attacks), 300*time.Millisecond
+		c.Silence.Duration, c.ToolSilence.Duration, c.TurnLimit.Duration = silence, silence, 4*silence
+	})
+	l.start()
+	for _, a := range attacks {
+		l.askIn(a.name, 0, "fault: "+a.name)
+	}
+	for _, a := range attacks {
+		l.until("an end to "+a.name, func() bool { return len(out.of(a.name)) == 1 })
+		l.wentWrong(a, out.of(a.name)[0])
+		if a.failure != "" {
+			l.gone(a.name + ".pid")
+		}
+	}
+	for _, a := range attacks {
+		answered := func(c chat.Card) bool { return c.Body == "echo: and now?" }
+		// On a busy machine an agent that does nothing wrong may be silent for too long, too.
+		for n := 1; n <= 20 && !slices.ContainsFunc(out.of(a.name), answered); n++ {
+			l.askIn(a.name, n, "and now?")
+			l.until("an answer after "+a.name, func() bool { return len(out.of(a.name)) == n+1 })
+		}
+		if list := out.of(a.name); !answered(list[len(list)-1]) {
+			t.Errorf("%s: afterwards it is shown %+v", a.name, list)
+		}
+	}
+	l.stop()
+	l.pool.Close()
+	for _, a := range attacks {
+		l.gone(a.name + ".pid")
+		l.gone(a.name + ".child")
+	}
+}
+
+// askIn asks a question in a chat, which is named by what goes wrong there.
+func (l *line) askIn(name string, n int, text string) {
+	l.Helper()
+	m := heard(fmt.Sprint("om_", name, n), text)
+	m.Key = chat.FeishuChat(name)
+	l.must(l.bridge.Message(l.Context(), m))
+}
+
+// wentWrong fails unless the first turn of a chat ended as it should.
+func (l *line) wentWrong(a cliAttack, card chat.Card) {
+	l.Helper()
+	notices := map[string]phrase{failDied: texts.FailDied, failSilent: texts.FailSilent, failTurnEnd: texts.FailTurnEnd}
+	words := strings.Fields(card.Status + " " + card.Body)
+	want := strings.Fields(notices[a.failure].EN + " " + a.answer)
+	slices.Sort(words) // where the notice stands depends on whether there is an answer
+	slices.Sort(want)
+	if !slices.Equal(words, want) || card.Live {
+		l.Errorf("%s: shown %q, %q", a.name, card.Status, card.Body)
+	}
+	key := chat.FeishuChat(a.name).String()
+	var failure, answer string
+	side := l.side()
+	l.must(side.QueryRow(`SELECT failure, COALESCE((SELECT content FROM messages m WHERE m.turn_id = turns.id
+		AND m.role = 'assistant'), '') FROM turns WHERE chat_key = ? ORDER BY id`, key).Scan(&failure, &answer))
+	l.must(side.Close())
+	if failure != a.failure || answer != a.answer {
+		l.Errorf("%s: stored are %q and %q, want %q and %q", a.name, failure, answer, a.failure, a.answer)
+	}
+}
+
+// gone waits until the process whose id is in a file of the project is no more. There may be no such file.
+func (l *line) gone(file string) {
+	l.Helper()
+	pid, err := os.ReadFile(filepath.Join(l.config.Project, file))
+	if os.IsNotExist(err) && strings.HasSuffix(file, ".child") {
+		return
+	}
+	l.must(err)
+	l.until("the end of the process in "+file, func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	})
+}
