@@ -201,6 +201,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/10, closing), cut)
 	})()
 
+	b.upkeep.jobs.add(b.cleanCommands)
 	quiet, tended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(tended)
@@ -331,9 +332,14 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 	return nil
 }
 
-// kept is what of a text may be in the History.
+// kept is what of a text may be in the History. A command is answered as soon as it is there, and nobody reads it again: its
+// effect counts, such as a memory, and that has no private data and no secrets either.
 func (cfg Config) kept(text string) string {
-	return cfg.Secrets.Text(redact.Text(withoutCodes(text), cfg.Redact))
+	p := cfg.Redact
+	if _, name, _ := parseCommand(strings.TrimSpace(text)); name != "" && questionIn(text) == text {
+		p = redact.All()
+	}
+	return cfg.Secrets.Text(redact.Text(withoutCodes(text), p))
 }
 
 // accept stores a message, without what is kept out of the History.

@@ -371,7 +371,7 @@ func TestATopicIsToldOnceHowItBegan(t *testing.T) {
 		d.must(d.bridge.Message(t.Context(), m))
 		d.prompt(int(id[3] - '0'))
 	}
-	if d.prompts[0] != "> 引用 Bob 的消息：\n> the plan\n\nwhy?" || d.prompts[1] != "why?" {
+	if d.prompts[0] != "## [1] 用户:\n> 引用 Bob 的消息：\n> the plan\n\nwhy?" || d.prompts[1] != "## [1] 用户:\nwhy?" {
 		t.Errorf("asked %q", d.prompts)
 	}
 }

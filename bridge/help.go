@@ -112,7 +112,7 @@ func (o ordered) unknown(name string) (order, error) {
 		return o.say(texts.UnknownCommand, name)
 	}
 	text := fmt.Sprintf(commandTexts.PerhapsMeant.in(o.lang), name, "/"+meant.name)
-	line := strings.TrimSpace("/" + meant.name + " " + o.args)
+	line := o.b.cfg.kept(strings.TrimSpace("/" + meant.name + " " + o.args)) // the card is stored, and shown to all
 	if utf8.RuneCountInString(line) > mostOrder {
 		return order{reply: text}, nil
 	}

@@ -49,22 +49,36 @@ func rememberThis(_ context.Context, o ordered) (order, error) {
 	return order{memory: &db.MemoryOrder{
 		Memory: x, By: db.Change{Who: m.Actor.ID, Why: "/remember"},
 		Reply: func(x db.Memory, err error) string {
+			if err != nil {
+				return memoryProblem(err).in(l)
+			}
 			done := texts.RememberedForChat
 			switch {
-			case err != nil:
-				return memoryProblem(err).in(l)
 			case x.State == db.ProposedMemory:
 				done = texts.RememberProposed
 			case x.Scope == db.UserScope:
 				done = texts.RememberedForUser
 			}
-			reply := fmt.Sprintf(done.in(l), x.Number, x.Title)
-			if kept != text {
-				reply += "\n" + texts.Redacted.in(l)
-			}
-			return reply
+			return fmt.Sprintf(done.in(l), x.Number, x.Title) + leftOut(text, kept, l)
 		},
 	}}, nil
+}
+
+// leftOut says that a text was not kept as it was given, and where it still stands.
+func leftOut(text, kept string, l lang) string {
+	if kept == strings.TrimSpace(text) {
+		return ""
+	}
+	return "\n" + texts.Redacted.in(l)
+}
+
+// cleanCommands takes out of the History what earlier versions have kept of commands.
+func (b *Bridge) cleanCommands(ctx context.Context) {
+	if n, err := b.db.Messages().CleanCommands(ctx, b.cfg.kept); err != nil && ctx.Err() == nil {
+		b.log.Error().Err(err).Msg("commands of earlier versions may still hold private data; the next start tries again")
+	} else if n > 0 {
+		b.log.Info().Int("commands", n).Msg("private data taken out of commands of earlier versions")
+	}
 }
 
 // memoryProblem is what users are told of a change that was not made.
@@ -214,7 +228,7 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 		fmt.Fprintf(&s, "\n"+texts.MemoryStep.in(t.l), v.Version, t.day(v.Updated), act.in(t.l), t.name(v.By.Who), t.reason(v.By.Why))
 	}
 	for _, m := range sources {
-		line := strings.Join(strings.Fields(m.Text), " ")
+		line := strings.Join(strings.Fields(t.b.cfg.clean(m.Text)), " ")
 		if r := []rune(line); len(r) > excerpt {
 			line = string(r[:excerpt-1]) + "…"
 		}
@@ -275,8 +289,8 @@ func (t *memoryTalk) change(x db.Memory, forget bool, why string, done phrase) o
 	}}
 }
 
-func (t *memoryTalk) edit(x db.Memory, text string) order {
-	text = t.b.cfg.clean(text)
+func (t *memoryTalk) edit(x db.Memory, given string) order {
+	text := t.b.cfg.clean(given)
 	switch {
 	case text == "":
 		return order{reply: texts.MemoryUsage.in(t.l)}
@@ -287,7 +301,15 @@ func (t *memoryTalk) edit(x db.Memory, text string) order {
 		x.Title = ""
 	}
 	x.Text, x.Sources = text, append(slices.Clone(x.Sources), t.said.ID)
-	return t.change(x, false, "/memory edit", texts.MemoryEdited)
+	o := t.change(x, false, "/memory edit", texts.MemoryEdited)
+	done := o.memory.Reply
+	o.memory.Reply = func(x db.Memory, err error) string {
+		if err != nil {
+			return done(x, err)
+		}
+		return done(x, nil) + leftOut(given, text, t.l)
+	}
+	return o
 }
 
 // forget is free for everybody's own.

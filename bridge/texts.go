@@ -145,7 +145,7 @@ var texts = struct {
 	RememberedForUser:    phrase{"已记住 #%d：%s\n只在你提问时使用。/memory 查看全部。", "Remembered as #%d: %s\nIt is used when you ask. /memory lists all."},
 	RememberedForChat:    phrase{"已记住 #%d：%s\n本群所有人提问时都会用到。/memory 查看全部。", "Remembered as #%d: %s\nIt is used for everybody in this group. /memory lists all."},
 	RememberProposed:     phrase{"已提出 #%d：%s\n管理员用 /memory approve 批准后才会生效。", "Proposed as #%d: %s\nIt counts once an admin has sent /memory approve."},
-	Redacted:             phrase{"（其中的敏感信息没有保存。）", "(What looked confidential in it was not kept.)"},
+	Redacted:             phrase{"（敏感信息没有保存。但你发的原消息还在聊天里，请撤回它，再发一次不含敏感信息的；这条记忆会随撤回一起失效。）", "(What looked confidential was not kept. Your own message is still in the chat, though: recall it, which also ends this memory, and send it again without that part.)"},
 	MemoryChanged:        phrase{"这条记忆刚刚被改过，请再看一遍。", "This memory has just been changed; look at it again."},
 	MemoryTooMany:        phrase{"记忆太多了，请先忘掉一些。", "There are too many memories; forget some first."},
 	MemoryTooLong:        phrase{"这段内容太长，记不下。", "This is too long to be remembered."},

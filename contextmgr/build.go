@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -39,7 +38,7 @@ type Prompt struct {
 	ResumeID  string // the session to resume; empty unless UseResume
 	Kind      chat.Kind
 	Context
-	Current string // what is asked now
+	Current string // what is asked now, as [ParseQuestion] reads it
 	Stats   Stats
 	Unread  bool // the History, or a part of it, could not be read
 }
@@ -235,7 +234,7 @@ func (c Config) prefix(r Request) extent {
 
 // compose puts a prompt together.
 func compose(r Request, c Context) Prompt {
-	p := Prompt{UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, Context: c, Current: asked(r)}
+	p := Prompt{UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, Context: c, Current: questionOf(r).Text(r.Kind)}
 	p.Stats.Messages, p.Stats.Recalled, p.Stats.Background, p.Stats.Memories = len(c.History), len(c.Recalled), len(c.Background), len(c.Memories)
 	for _, m := range c.History {
 		p.Stats.Chars += utf8.RuneCountInString(m.Text)
@@ -245,20 +244,4 @@ func compose(r Request, c Context) Prompt {
 	}
 	p.Stats.Tokens = EstimateTokens(p.Text())
 	return p
-}
-
-// asked is the text of the questions. In a group each says whose it is.
-func asked(r Request) string {
-	parts := make([]string, 0, len(r.Asked))
-	for _, m := range r.Asked {
-		text := strings.TrimSpace(m.Text)
-		if name := speaker(m, r.Kind); name != "" {
-			text = name + "：" + text
-		}
-		parts = append(parts, enclosed(text, m.Files))
-	}
-	if r.Note != "" {
-		parts = append(parts, r.Note)
-	}
-	return strings.Join(parts, "\n\n")
 }

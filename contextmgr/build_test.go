@@ -77,7 +77,7 @@ func TestBuildGoesOnWithoutTheHistory(t *testing.T) {
 	}
 	for session, left := range map[string]string{"": "neither", "s": "the session only"} {
 		logs.Reset()
-		p := m.Build(t.Context(), contextmgr.Request{Key: key, Turn: 99, Asked: []chat.Message{{Text: "now"}}, ResumeID: session})
+		p := m.Build(t.Context(), contextmgr.Request{Key: key, Kind: chat.Private, Turn: 99, Asked: []chat.Message{{Text: "now"}}, ResumeID: session})
 		if p.Text() != "now" || !p.Unread {
 			t.Errorf("prompt %q, unread %v", p.Text(), p.Unread)
 		}

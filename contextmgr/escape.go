@@ -1,7 +1,6 @@
 package contextmgr
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,13 +17,28 @@ type line int
 const (
 	lineProse    line = iota
 	lineRule          // ---
-	lineTitle         // # 对话历史上下文
-	lineQuestion      // # 当前问题
+	lineTitle         // # 对话历史上下文, # 当前问题
 	lineTurn          // ## [1] 用户:
+	lineQuote         // > 引用助手的消息：
+	lineQuoted        // > and anything else
+	linePassedOn      // [合并转发]
+	lineFiles         // 附件：
+	lineFile          // - [图片 1] /pictures/1.png
+	lineNote          // （说明：……）
 )
 
-func anyLine(l line) bool   { return l != lineProse }
-func titleLine(l line) bool { return l == lineTitle }
+// ofHistory accepts the lines that a message of the History must not forge.
+func ofHistory(l line) bool { return l == lineRule || l == lineTitle || l == lineTurn }
+
+// ofQuestion accepts the lines that a message which is asked now must not forge. Nothing of ours comes behind a mere rule
+// there, so that one stays as it is.
+func ofQuestion(l line) bool {
+	switch l {
+	case lineTitle, lineTurn, lineQuote, linePassedOn, lineFiles, lineFile, lineNote:
+		return true
+	}
+	return false
+}
 
 // escape puts a backslash before each line of text that reads as one that forged accepts.
 func escape(text string, forged func(line) bool) string {
@@ -91,9 +105,27 @@ func classify(s string) line {
 	r.first()
 	switch r.c {
 	case '-':
+		if file := r; file.file() {
+			return lineFile
+		}
 		return r.rule()
 	case '#':
 		return r.heading()
+	case '>':
+		return r.quote()
+	case '(':
+		return r.note()
+	case 0:
+		return lineProse
+	}
+	if begun := r; begun.files() {
+		return lineFiles
+	}
+	if begun := r; begun.passedOn() {
+		return linePassedOn
+	}
+	if l := r.title(); l != lineProse && underlined(s) {
+		return l
 	}
 	return lineProse
 }
@@ -171,6 +203,9 @@ const (
 	mostDashes    = 80 // more are a rule, whatever follows
 	mostHashes    = 12 // more are no heading
 	mostBracketed = 24 // more are no number
+	mostMarks     = 12 // more do not stand in front of a heading's words
+	mostQuoted    = 80 // more do not stand between the words of a quote's first line
+	mostUnderline = 400
 )
 
 func (r *reader) rule() line {
@@ -181,44 +216,6 @@ func (r *reader) rule() line {
 	}
 	if n == mostDashes || n >= 3 && r.ended() {
 		return lineRule
-	}
-	return lineProse
-}
-
-func (r *reader) heading() line {
-	for n := 0; r.c == '#'; n++ {
-		if n == mostHashes {
-			return lineProse
-		}
-		r.next()
-	}
-	switch {
-	case r.c == '[':
-		return r.turn()
-	case r.take(historyTitle) && r.wordEnds():
-		return lineTitle
-	case r.take(questionTitle) && r.wordEnds():
-		return lineQuestion
-	}
-	return lineProse
-}
-
-// wordEnds says whether a title is over, apart from decoration.
-func (r *reader) wordEnds() bool { return r.ended() || strings.ContainsRune("#:-=_*.", r.c) }
-
-// entryWords are what the headings of entries call them.
-var entryWords = []string{userWord, assistantWord, memoryWord, summaryWord, overheardWord}
-
-func (r *reader) turn() line {
-	for n := 0; r.c != ']'; n++ {
-		if r.c == 0 || n == mostBracketed {
-			return lineProse
-		}
-		r.next()
-	}
-	r.next()
-	if slices.ContainsFunc(entryWords, r.take) && (r.ended() || r.c == ':' || r.c == '(') {
-		return lineTurn
 	}
 	return lineProse
 }

@@ -71,7 +71,7 @@ func shrink(msgs []chat.Message, l Limits) []chat.Message {
 }
 
 // textCost is what a message's text costs in the prefix, where some of its lines may be escaped.
-func textCost(text string) int { return EstimateTokens(escape(valid(text), anyLine)) }
+func textCost(text string) int { return EstimateTokens(escape(valid(text), ofHistory)) }
 
 // frameCost is what the prefix adds to m, at most, when it has up to n messages.
 func frameCost(n int, m chat.Message) int {

@@ -1,48 +1,89 @@
 package contextmgr
 
-import "unicode"
+import (
+	"unicode"
 
-// fold maps a character to the one of the prefix's own lines that it looks like, if any.
+	"golang.org/x/text/unicode/norm"
+)
+
+// fold maps a character to the one of our own lines that it looks like, if any, in small letters.
 func fold(c rune) rune {
 	switch {
+	case c >= 'A' && c <= 'Z':
+		return c - 'A' + 'a'
 	case c < 0x80:
 		return c
 	case c >= '！' && c <= '～':
-		return c - '！' + '!'
-	case unicode.Is(unicode.Pd, c):
-		return '-'
+		return fold(c - '！' + '!')
 	}
 	if f, ok := lookalike[c]; ok {
 		return f
 	}
+	if c >= 0x4E00 && c <= 0x9FFF {
+		return c
+	}
+	if unicode.Is(unicode.Pd, c) {
+		return '-'
+	}
+	if d := norm.NFKD.PropertiesString(string(c)).Decomposition(); len(d) > 0 { // a letter in another style, or with an accent
+		for _, first := range string(d) {
+			return fold(first)
+		}
+	}
 	return c
 }
 
-// lookalike has what Unicode calls compatible, the other Chinese forms, and what merely looks the same in a chat.
+// lookalike has the other Chinese forms, and what merely looks the same in a chat. What Unicode calls compatible need not
+// be in it.
 var lookalike = lookalikes(map[rune]string{
 	'#': "﹟♯⌗⋕",
+	'>': "›❯〉⟩˃ᐳ⪢》»≻",
 	'-': "−˗⁃─━╌╍⎯⏤ーㅡ一ｰ",
+	'=': "═꞊᐀⹀゠⚌",
 	':': "︓﹕∶꞉ː˸։׃",
 	'[': "﹇﹝〔【〖〘〚⁅⟦❲",
 	']': "﹈﹞〕】〗〙〛⁆⟧❳",
 	'(': "︵﹙⁽₍❨⦅｟",
 	')': "︶﹚⁾₎❩⦆｠",
+
 	'对': "對対",
 	'话': "話",
-	'历': "歷歴曆厯\uF98B\uF98C",
-	'上': "㆖㊤",
-	'下': "㆘㊦",
-	'文': "⽂㉆",
-	'当': "當\U0002F874",
-	'前': "🈜",
+	'历': "歷歴曆厯",
+	'当': "當",
 	'问': "問",
 	'题': "題",
-	'用': "⽤",
-	'户': "戶戸⼾",
-	'手': "⼿🈐",
-	'记': "記",
+	'户': "戶戸",
+	'记': "記紀",
 	'忆': "憶",
 	'听': "聽聴",
+	'现': "現",
+	'录': "錄録",
+	'说': "說説",
+	'讯': "訊",
+	'转': "轉転",
+	'发': "發発",
+	'并': "併並",
+	'机': "機",
+	'统': "統",
+
+	'a': "аαɑΑА",
+	'b': "ЬВΒ",
+	'c': "сϲСϹ",
+	'd': "ԁ",
+	'e': "еєЕΕ",
+	'g': "ɡց",
+	'h': "һНΗ",
+	'i': "іιıɩӏⅼІΙ",
+	'm': "мМΜ",
+	'n': "ոΝ",
+	'o': "оοօОΟ",
+	'q': "ԛ",
+	'r': "гʀ",
+	's': "ѕꜱЅ",
+	't': "тτТΤ",
+	'u': "υսԱ",
+	'v': "ѵν",
+	'y': "уүγУΥҮ",
 })
 
 func lookalikes(table map[rune]string) map[rune]rune {

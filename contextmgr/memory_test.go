@@ -195,7 +195,7 @@ func TestWithoutMemoriesThereIsAnAnswer(t *testing.T) {
 	if err := m.d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p := m.m.Build(t.Context(), contextmgr.Request{Key: m.key, Turn: 2, Asked: []chat.Message{{Text: "now"}}})
+	p := m.m.Build(t.Context(), contextmgr.Request{Key: m.key, Kind: chat.Private, Turn: 2, Asked: []chat.Message{{Text: "now"}}})
 	if p.Current != "now" || p.Text() != "now" {
 		t.Errorf("%+v", p)
 	}

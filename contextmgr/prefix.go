@@ -66,8 +66,8 @@ const (
 // shows the user's name. Only users and the assistant appear. All but the recent part carries its date.
 //
 // A message can not forge the prefix's own lines: a line that looks like one gets a backslash in front. current is the
-// last thing in the prompt and stays as it is; only when there is no prefix, a line in it that would start one gets a
-// backslash. Invalid UTF-8 becomes U+FFFD.
+// last thing in the prompt and stays as it is: [Question.Text] has made it, and it forges nothing either. Invalid UTF-8 becomes
+// U+FFFD.
 func Prefix(c Context, kind chat.Kind, current string) string {
 	return render(c.entries(kind), valid(current))
 }
@@ -122,13 +122,13 @@ func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func render(said []Parsed, current string) string {
 	if len(said) == 0 {
-		return escape(current, titleLine)
+		return current
 	}
 	var b strings.Builder
 	b.WriteString(head)
 	for i, m := range said {
 		b.WriteString(heading(i+1, m))
-		b.WriteString(escape(m.Text, anyLine))
+		b.WriteString(escape(m.Text, ofHistory))
 		b.WriteString("\n\n")
 	}
 	b.WriteString(question)
@@ -206,7 +206,7 @@ type Parsed struct {
 }
 
 // ParsePrefix reads back what [Prefix] wrote, exactly: ok says whether prompt begins with a prefix and could only have
-// come from there. Otherwise the whole prompt is the question.
+// come from there. Otherwise the whole prompt is the question. [ParseQuestion] reads what is asked now.
 func ParsePrefix(prompt string) (msgs []Parsed, current string, ok bool) {
 	rest, ok := strings.CutPrefix(prompt, head)
 	for ok && (len(msgs) == 0 || !strings.HasPrefix(rest, question)) {
@@ -218,7 +218,7 @@ func ParsePrefix(prompt string) (msgs []Parsed, current string, ok bool) {
 	}
 	current = strings.TrimPrefix(rest, question)
 	if !ok || !utf8.ValidString(prompt) || render(msgs, current) != prompt {
-		return nil, unescape(prompt, titleLine), false
+		return nil, prompt, false
 	}
 	return msgs, current, true
 }
@@ -242,7 +242,7 @@ func parseMessage(s string, n int) (m Parsed, rest string, ok bool) {
 		end += i
 		rest = s[end+len("\n\n"):]
 		if _, _, more := parseHeading(rest, n+1); more || strings.HasPrefix(rest, question) {
-			m.Text = unescape(s[:end], anyLine)
+			m.Text = unescape(s[:end], ofHistory)
 			return m, rest, true
 		}
 	}

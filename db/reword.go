@@ -39,6 +39,53 @@ func (said Messages) reword(ctx context.Context, tx *sql.Tx, key chat.Key, messa
 	return err
 }
 
+const (
+	selectCommands = `SELECT chat_key, message_id, content FROM messages WHERE class = 'command' AND role = 'user' AND (content LIKE '/%' OR content LIKE '／%')`
+
+	commandsCleaned = "cleaned:commands"
+)
+
+// CleanCommands gives the commands of the History the texts that clean makes of theirs, and tells how many it has changed. It
+// does so once for a database: what is stored later is clean. The old texts are overwritten in the database's file as soon as
+// its log is empty; copies that were made before are not touched.
+func (said Messages) CleanCommands(ctx context.Context, clean func(string) string) (changed int, err error) {
+	var one int
+	if err := said.db.read.QueryRowContext(ctx, knownEvent, commandsCleaned).Scan(&one); !errors.Is(err, sql.ErrNoRows) {
+		return 0, err
+	}
+	list, err := collect(ctx, said.db.read, scanCommand, selectCommands)
+	if err != nil {
+		return 0, fmt.Errorf("read commands: %w", err)
+	}
+	for _, m := range list {
+		text := clean(m.Text)
+		if text == m.Text {
+			continue
+		}
+		err := said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			return overwriting(ctx, tx, func() error { return said.reword(ctx, tx, m.Key, m.ID, text) })
+		})
+		if err != nil {
+			return changed, fmt.Errorf("clean command %s: %w", m.ID, err)
+		}
+		changed++
+	}
+	err = said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return takeEvent(ctx, said.db, tx, commandsCleaned) })
+	if err != nil && !errors.Is(err, ErrRepeated) {
+		return changed, fmt.Errorf("commands are clean: %w", err)
+	}
+	return changed, nil
+}
+
+func scanCommand(scan scanner) (m chat.Message, err error) {
+	var key string
+	if err := scan(&key, &m.ID, &m.Text); err != nil {
+		return m, err
+	}
+	m.Key, err = chat.ParseKey(key)
+	return m, err
+}
+
 // scanStored loads a message with its id and its chat's number, or returns [ErrNotFound].
 func scanStored(ctx context.Context, tx *sql.Tx, key chat.Key, message string, id, no *int64) (m chat.Message, err error) {
 	rows, err := tx.QueryContext(ctx, selectStored, key.String(), message)

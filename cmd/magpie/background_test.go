@@ -221,7 +221,7 @@ func TestTheAgentKnowsWhoAsks(t *testing.T) {
 			group := r.sim.Group("测试群", r.user, red)
 			for _, who := range []feishusim.User{r.user, red, r.user} {
 				prompt := r.mention(group, who, "我是谁？")
-				if _, current, _ := contextmgr.ParsePrefix(prompt); current != who.Name+"：我是谁？" {
+				if _, current, _ := contextmgr.ParsePrefix(prompt); current != "## [1] 用户("+who.Name+"):\n我是谁？" {
 					t.Errorf("%s asks %q", who.Name, current)
 				}
 			}

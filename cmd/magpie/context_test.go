@@ -121,7 +121,7 @@ func TestTheContextOfAGroup(t *testing.T) {
 	must(t, err)
 	var p sentPrompt
 	must(t, json.Unmarshal(out, &p))
-	if len(p.Background) != 1 || p.Background[0].Content != "午饭吃面" || p.Background[0].UserName != "小红" || !strings.HasSuffix(p.Prompt, "\n小红：我是谁？") {
+	if len(p.Background) != 1 || p.Background[0].Content != "午饭吃面" || p.Background[0].UserName != "小红" || !strings.HasSuffix(p.Prompt, "\n\n## [1] 用户(小红):\n我是谁？") {
 		t.Errorf("shown: %+v", p)
 	}
 	if got := said(r.answer(group, r.sim.Say(group, red, "/context", feishusim.Mention()))); !strings.Contains(got, "群里的其他消息：1 条") || !strings.Contains(got, "小红**: 午饭吃面") {

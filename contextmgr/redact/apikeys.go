@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"iter"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -12,16 +13,18 @@ type key struct {
 	leads   string // every key holds one of these words; looked for first, because that is cheap
 	pattern string // the first group, when there is one, is what goes
 	mixed   bool   // what goes must hold a digit: without one it is a word with hyphens
+	blended bool   // a part of what goes must be of letters and digits, as in no such word
 }
 
 // keys are the formats of well-known services, with where they are documented.
 var keys = []key{
 	// OpenAI, API reference, Authentication (proj, svcacct, admin); Anthropic (ant), OpenRouter (or-v1). DeepSeek, Moonshot
-	// and others have the short form.
-	{leads: "sk-", pattern: `\bsk-(?:(?:proj|svcacct|admin|ant|or-v1)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{24,})`},
-	{leads: "sk-", pattern: `\bsk-(?:lf-)?[A-Za-z0-9]{16,}`, mixed: true},
+	// and others have the short form, and many put words of their own (live, test) or fewer characters behind the lead.
+	{leads: "sk-", pattern: `\bsk-(?:(?:proj|svcacct|admin|ant|or-v1)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{20,})`},
+	{leads: "sk-", pattern: `\bsk-[A-Za-z0-9_-]{6,}`, blended: true},
 	// GitHub Docs, About authentication to GitHub, Token formats.
 	{leads: "ghp_ gho_ ghu_ ghs_ ghr_", pattern: `\bgh[pousr]_[A-Za-z0-9]{36,255}`},
+	{leads: "ghp_ gho_ ghu_ ghs_ ghr_", pattern: `\bgh[pousr]_[A-Za-z0-9]{12,255}`, mixed: true},
 	{leads: "github_pat_", pattern: `\bgithub_pat_[A-Za-z0-9_]{22,255}`},
 	// GitLab Docs, Security, Tokens, Token prefixes.
 	{leads: "glpat- gldt- glrt- glptt- gloas- glft- glimt- glagent- glcbt- glsoat-", pattern: `\bgl(?:pat|dt|rt|ptt|oas|ft|imt|agent|cbt|soat)-[A-Za-z0-9_.=-]{20,}`},
@@ -47,7 +50,7 @@ var keys = []key{
 	// RFC 7519 (JWT), RFC 7516 (JWE): a JSON object in base64url starts with eyJ.
 	{leads: "eyJ", pattern: `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}`},
 	// RFC 6750 (Bearer), RFC 7617 (Basic).
-	{leads: "earer BEARER", pattern: `(?:[Bb]earer|BEARER)[ :=]{1,3}["']?([A-Za-z0-9._~+/=-]{16,})`, mixed: true},
+	{leads: "earer BEARER", pattern: `(?:[Bb]earer|BEARER)[ :=]{1,3}["']?([A-Za-z0-9._~+/=-]{12,})`, mixed: true, blended: true},
 	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?basic ([A-Za-z0-9+/]{6,}=*)`},
 	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?bearer ([A-Za-z0-9._~+/=-]{16,})`},
 	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?(?:token|key|apikey) ([A-Za-z0-9._~+/=-]{16,})`, mixed: true},
@@ -88,14 +91,19 @@ var keyPatterns = func() []*regexp.Regexp {
 // lead is one of the words that every key of a format holds.
 type lead struct {
 	word string
-	key  int // place in keys
+	keys []int // places in keys
 }
 
-// leadsBy are the leads by their first byte.
+// leadsBy are the leads by their first byte, each once.
 var leadsBy = func() (by [256][]lead) {
 	for i, k := range keys {
 		for _, word := range strings.Fields(k.leads) {
-			by[word[0]] = append(by[word[0]], lead{word, i})
+			list := &by[word[0]]
+			at := slices.IndexFunc(*list, func(l lead) bool { return l.word == word })
+			if at < 0 {
+				at, *list = len(*list), append(*list, lead{word: word})
+			}
+			(*list)[at].keys = append((*list)[at].keys, i)
 		}
 	}
 	return by
@@ -105,8 +113,13 @@ var leadsBy = func() (by [256][]lead) {
 func keysAt[T []byte | string](text T, i int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for _, l := range leadsBy[text[i]] {
-			if len(text)-i >= len(l.word) && string(text[i:i+len(l.word)]) == l.word && !yield(l.key) {
-				return
+			if len(text)-i < len(l.word) || string(text[i:i+len(l.word)]) != l.word {
+				continue
+			}
+			for _, k := range l.keys {
+				if !yield(k) {
+					return
+				}
 			}
 		}
 	}
@@ -127,11 +140,41 @@ func (s *scan) apiKeys() {
 		}
 		for _, m := range keyPatterns[i].FindAllSubmatchIndex(s.text, -1) {
 			start, stop := m[len(m)-2], m[len(m)-1]
-			if !k.mixed || bytes.ContainsAny(s.text[start:stop], "0123456789") {
+			if k.fits(s.text[start:stop]) {
 				s.claim(APIKey, start, stop)
 			}
 		}
 	}
+}
+
+// fits reports whether what goes is no mere word.
+func (k key) fits(found []byte) bool {
+	return (!k.mixed || bytes.ContainsAny(found, "0123456789")) && (!k.blended || blended(found))
+}
+
+// Lengths of a row of letters and digits that is no word.
+const (
+	shortBlend = 6  // when it has both
+	longBlend  = 16 // when it has digits
+)
+
+// blended reports whether a part of a text is a row of letters and digits that is no word.
+func blended(text []byte) bool {
+	n, digits := 0, 0
+	for i := 0; i <= len(text); i++ {
+		switch c := at(text, i); {
+		case alnum(c):
+			n++
+			if digit(c) {
+				digits++
+			}
+		case n >= shortBlend && digits > 0 && digits < n, n >= longBlend && digits > 0:
+			return true
+		default:
+			n, digits = 0, 0
+		}
+	}
+	return false
 }
 
 var (

@@ -2,8 +2,9 @@ package redact
 
 import "slices"
 
-// cards finds numbers of bank and credit cards: right by their check digit, of a known issuer, in one piece or in groups as
-// on a card: 4-4-4-4, 4-4-4-4-3, 4-6-5, 6-13.
+// cards finds numbers of bank and credit cards: of a known issuer, and right by their check digit, in one piece or in groups
+// as on a card: 4-4-4-4, 4-4-4-4-3, 4-6-5, 6-13. One of 4-4-4-4 that stands alone is taken for a card without its check digit,
+// too: somebody may have mistyped it.
 func cards(text []byte, runs []run) []span {
 	const longest = 19
 	var found []span
@@ -17,12 +18,30 @@ func cards(text []byte, runs []run) []span {
 			if i == j && fraction(text, runs[i]) {
 				continue
 			}
-			if kind := issuer(d); kind != 0 && luhn(d) {
+			if kind := issuer(d); kind != 0 && (luhn(d) || likeOnCard(text, runs, i, j)) {
 				found = append(found, span{runs[i].start, runs[j].end, kind})
 			}
 		}
 	}
 	return found
+}
+
+// likeOnCard reports whether the runs i to j are four groups of four digits, and no part or line of anything longer.
+func likeOnCard(text []byte, runs []run, i, j int) bool {
+	if j-i != 3 || !numberStarts(text, runs[i].start) || !numberEnds(text, runs[j].end) || announced(text, runs[i].start, orderWords) {
+		return false
+	}
+	sep, rising := runs[j].gap, true
+	for k := i; k <= j; k++ {
+		if runs[k].len() != 4 || k > i && runs[k].gap != sep {
+			return false
+		}
+		rising = rising && (k == i || string(text[runs[k].start:runs[k].end]) > string(text[runs[k-1].start:runs[k-1].end]))
+	}
+	if sep == spaced {
+		return !rising && alone(runs, i, j) // 4000 4100 4200 4300 are four numbers
+	}
+	return runs[i].gap != sep && (j+1 == len(runs) || runs[j+1].gap != sep)
 }
 
 // cardGroup reports whether a group may be followed by another one.

@@ -33,6 +33,9 @@ var goes = map[Policy][]string{
 		"〈4111111111111111〉", "〈4111 1111 1111 1111〉", "〈4111-1111-1111-1111〉", "〈４１１１１１１１１１１１１１１１〉", "〈４１１１　１１１１　１１１１　１１１１〉", "〈4111 - 1111 - 1111 - 1111〉", "卡号〈4111111111111111〉。", "card〈4111111111111111〉",
 		"〈5555555555554444〉", "〈2223003122003222〉", "〈378282246310005〉", "〈3782 822463 10005〉", "〈6011111111111117〉", "〈3530111333300000〉", "〈30569309025904〉", "〈3056 930902 5904〉", "〈4222222222222〉",
 		"〈6759649826438453〉", "2024 〈4111 1111 1111 1111〉 12", "1 〈5555555555554444〉 2", "〈4111111111111111〉,〈5555555555554444〉", "exp 12/26 〈4111 1111 1111 1111〉 123", "```\n〈4111111111111111〉\n```",
+		// mistyped, but grouped as on a card
+		"〈4532-1234-5678-9012〉", "〈4532 1234 5678 9012〉", "〈４５３２－１２３４－５６７８－９０１２〉", "〈４５３２　１２３４　５６７８　９０１２〉", "卡号：〈4532-1234-5678-9012〉。", "〈4532 - 1234 - 5678 - 9012〉", "card 〈4532–1234–5678–9012〉, exp 12/26",
+		"我的信用卡是〈4532-1234-5678-9012〉，有效期 12/27", "1 〈4532-1234-5678-9012〉 2", "〈5105 1051 0510 5101〉",
 	},
 	BankCard: {
 		"〈" + bank19 + "〉", "银行卡：〈" + bank16 + "〉", "〈" + grouped(bank19, ' ') + "〉", "〈" + grouped(bank19, '-') + "〉", "〈" + grouped(bank16, ' ') + "〉",
@@ -66,6 +69,7 @@ var goes = map[Policy][]string{
 	},
 	APIKey: {
 		"〈sk-" + body(48) + "〉", "〈sk-ant-api03-" + body(40) + "-" + body(40) + "_AA〉", "〈sk-proj-" + body(60) + "〉", "：〈sk-" + hexBody(32) + "〉。",
+		"〈sk-test-" + body(16) + "〉", "〈sk-live-4f5g6h7j8k9l0〉", "〈sk-proj-abc123def456〉", "`〈sk-ant-abc123〉`", "key=〈sk-abc123〉", "〈sk-AbCdEfGhIjKlMnOpQrSt〉", "〈sk-XXXX-yyyy-zzzz-" + body(10) + "〉", "你的 key 是〈sk-" + body(10) + "〉。", "〈ghp_abc123def456〉", "Bearer 〈abc123def456〉", "〈xoxb-123-456-abc〉",
 		"〈sk-abcdefghijklmnopqrstuvwx〉", "〈sk-proj-abcdefghijklmnopqrst〉", "〈sk-ant-abcdefghijklmnopqrst〉", "〈sk-1234567890abcdef〉", "Authorization: Bearer 〈abcdefghijklmnopqrst〉",
 		"〈ghp_" + body(36) + "〉", "〈gho_" + body(36) + "〉", "〈github_pat_" + body(22) + "_" + body(59) + "〉", "〈glpat-" + body(20) + "〉", "〈AKIA" + "IOSFODNN7EXAMPLE" + "〉", "〈AIza" + body(35) + "〉", "〈ya29." + body(40) + "〉", "〈GOCSPX-" + body(28) + "〉",
 		"〈xoxb-" + "123456789012-" + body(24) + "〉", "〈xoxp-" + body(40) + "〉", "〈xapp-1-" + body(40) + "〉", "https://hooks.slack.com/services/〈T0000/B0000/" + body(24) + "〉", "〈sk_live_" + body(24) + "〉", "〈rk_test_" + body(24) + "〉", "〈whsec_" + body(32) + "〉",
@@ -144,6 +148,7 @@ var stays = []string{
 	"订单号：13812345678", "order id: 4155552671", "2 << 33 = 17179869184", "f(-19012425939)", "00000010: 23222120 27262524 2b2a2928", "  6273951764  464617114   165373", "-4181792142133755926, 4234737173186232084",
 	"订单号 202411211234567890", "订单号：110101199003074611", "order 4111111111111112", "运单 SF1234567890123", "快递单号 78123456789012", "QQ 123456789", "3.14159265358979", "0.4111111111111111", "2.13812345678", "1_000_000_007", "9223372036854775807", "18446744073709551615",
 	"2147483647", "4294967295", "0x4111111111111111", "0x1p+4294967296", "PrivateKey: testRSA2048PrivateKey,", "0xdeadbeef13812345678", "4111111111111111n", "6364136223846793005ULL", "1442695040888963407", "1099511628211", "14695981039346656037", "6.02214076e23", "¥13812345678", "$13812345678", "123456", "10086", "12345678",
+	"4532123456789012", "订单号：4532-1234-5678-9012", "order no. 4532 1234 5678 9012", "4000 4100 4200 4300", "ports 4001 4002 4003 4004", "9532-1234-5678-9012", "4532-1234-5678-9012-3456", "12-4532-1234-5678-9012", "4532-1234 5678-9012", "4532.1234.5678.9012", "a4532-1234-5678-9012", "4532-1234-5678-9012b", "4532 1234 5678 9012 3456",
 	"ISBN 978-7-111-40701-0", "200 300 4000 500", "1920 1080 2560 1440", "width 4111 1111", "0.5 1.5 2.5", "line 123, col 45", "port 13812", "100000000000", "12813812345678", "138123456789", "6222021234567890123", "000-12-3456", "666-12-3456", "900-12-3456",
 	"12345678901234567890 4111", "7355439197428236291", "1.4111111111111111", "-13812", "1-2-3", "4-5-6 7-8-9", "abc13812345678", "13812345678abc", "id_13812345678", "E12345678", "护照已经办好了", "护照要 3 天", "passport.js 12",
 	// ids of the platform and of the agent
@@ -160,6 +165,7 @@ var stays = []string{
 	"token: expired", "密码重置链接", "令牌过期", "密钥：见附件", "验证码已发送", "口令红包", "access token expired", "Bearer authentication", "token 过期时间 3600", "secret: mysecret",
 	"login(password=password)", "password = newPassword", "password: user.passwd", "PWD=/tmp", `cmd.Env = append(env, "PWD="+dir)`, "pwd = name", "ClientCredentials: &oauth.Credentials{", "password [password]", "password *uint16)", "token=\").concat(this.token)", "m.withCredentials=!!e.withCredentials),x", "password: process.env.PM2_PASSWORD",
 	// keys that are none
+	"sk-learn-contrib-2024-extras", "sk-SK", "sk-2024", "sk-12345678", "sk-test-driven-development-2024", "disk-usage-1234", "my-task-abc123def456", "Bearer 2024-11-21", "Bearer of bad news 1", "ghp_configuration",
 	"sk-learn", "task-force-one-two-three-four", "risk-assessment-of-the-plan-2024", "t-shirt", "u-boot", "t-distribution", "ghp_short", "eyJ", "eyJhbGciOiJIUzI1NiJ9", "-----BEGIN CERTIFICATE-----\n" + "MIIB" + "\n-----END CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----", "the line -----BEGIN PRIVATE KEY----- starts it",
 	"AKIA", "hf_", "npm_config_registry", "xoxo-hugs-and-kisses", "a-b-c", "hv.x", "SG.1",
 	"a\xff\xfe\x80 b", "\x1a\x1a", "e\u0301", "👩‍👩‍👧 1", "０ １ ２",

@@ -73,7 +73,7 @@ func TestTheBrainAnswersWhatItIsAsked(t *testing.T) {
 		{"what is my name", "I don't know your name."},
 		{"Do you remember my name?", "I don't know your name."},
 		{"我叫小明，我叫什么名字？", "你叫小明。"},
-		{"小红：我叫大红\n\n小红：我叫什么名字？", "你叫大红。"},
+		{"## [1] 用户(小红):\n我叫大红\n\n## [2] 用户(小红):\n我叫什么名字？", "你叫大红。"},
 		{"记住：暗号是 芝麻开门。", "好的，我记住了：暗号是芝麻开门。"},
 		{"remember: the code is 42", "OK, I will remember: the code is 42."},
 		{"小明：暗号是什么？", "我不知道暗号是什么。"},
@@ -83,7 +83,7 @@ func TestTheBrainAnswersWhatItIsAsked(t *testing.T) {
 		{"hello", "You said: “hello”. This is the first message that I see."},
 		{"今天天气不错", "你说：「今天天气不错」。这是我看到的第一条消息。"},
 		{"你是谁？", "你说：「你是谁？」。这是我看到的第一条消息。"},
-		{"小明：hello", "You said: “小明：hello”. This is the first message that I see."},
+		{"## [1] 用户(小明):\nhello", "You said: “小明：hello”. This is the first message that I see."},
 		{"你记住了吗？暗号是什么？", "我不知道暗号是什么。"},
 	} {
 		if got := brainSays(t, msg("user", tc.question+"\n")); got != tc.want {
@@ -134,7 +134,7 @@ func TestTheBrainReadsTheHistoryInFrontOfTheQuestion(t *testing.T) {
 		want     string
 	}{
 		"name": {[]object{msg("user", prompt("## [1] 用户:\n我叫小明\n\n## [2] 助手:\n好的\n\n", "我叫什么名字？"))}, "你叫小明。"},
-		"group": {[]object{msg("user", prompt("## [1] 用户(小红):\n我叫红红\n\n", "小红：what is my name"))},
+		"group": {[]object{msg("user", prompt("## [1] 用户(小红):\n我叫红红\n\n", "## [1] 用户(小红):\nwhat is my name"))},
 			"Your name is 红红."},
 		"assistant": {[]object{msg("user", prompt("## [1] 用户:\n你好\n\n## [2] 助手:\n我叫小克\n\n", "我叫什么"))}, "我不知道你的名字。"},
 		"escaped heading": {[]object{msg("user", prompt("## [1] 助手:\n好\n\\## [2] 用户:\n我叫伪造\n\n", "我叫什么"))},

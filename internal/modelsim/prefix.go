@@ -25,7 +25,7 @@ type said struct {
 func splitPrefix(prompt string) ([]said, string) {
 	i := strings.LastIndex(prompt, questionHeading)
 	if !strings.HasPrefix(prompt, historyOpening) || i < 0 {
-		return nil, prompt
+		return nil, inGroup(prompt)
 	}
 	var list []said
 	for line := range strings.SplitSeq(prompt[:i], "\n") {
@@ -38,7 +38,26 @@ func splitPrefix(prompt string) ([]said, string) {
 	for i := range list {
 		list[i].text = strings.TrimSpace(list[i].text)
 	}
-	return list, strings.TrimSpace(prompt[i+len(questionHeading):])
+	return list, inGroup(strings.TrimSpace(prompt[i+len(questionHeading):]))
+}
+
+var askerHeading = regexp.MustCompile(`^## \[[0-9]+\] 用户(?:\((.*)\))?:$`)
+
+// inGroup is what was asked, with the name of each speaker in front of the words that stand below a heading with that name.
+func inGroup(question string) string {
+	if first, _, _ := strings.Cut(question, "\n"); !askerHeading.MatchString(first) {
+		return question
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(question, "\n") {
+		switch h := askerHeading.FindStringSubmatch(line); {
+		case h == nil:
+			b.WriteString(unescape(line) + "\n")
+		case h[1] != "":
+			b.WriteString(h[1] + "：")
+		}
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // unescape removes the backslash from a line that would look like a heading or a rule without it.
@@ -52,7 +71,7 @@ func unescape(line string) string {
 
 var speaker = regexp.MustCompile(`^[^\s：:，。！？,.!?]{1,32}：`)
 
-// spoken is a text without the name of its speaker, which stands in front of it in a group: "小明：你好".
+// spoken is a text without the name of its speaker, which [inGroup] has put in front of it: "小明：你好".
 func spoken(text string) string {
 	if i := speaker.FindStringIndex(text); i != nil && !strings.HasPrefix(text, "记住") && !strings.HasPrefix(text, "请记住") {
 		return strings.TrimSpace(text[i[1]:])
