@@ -29,7 +29,7 @@ func (d *doctor) database(ctx context.Context, c config) {
 	}
 	path := databasePath(c.DB)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		d.add(fine, "", doctorTexts.DBLater, path)
+		d.noDatabase(c.DB, path)
 		return
 	}
 	reads, cancel := context.WithTimeout(ctx, reading)
@@ -50,6 +50,22 @@ func (d *doctor) database(ctx context.Context, c config) {
 		d.add(fine, "", doctorTexts.DBServed, path, pid)
 	} else {
 		d.add(fine, "", doctorTexts.DBWhole, path)
+	}
+}
+
+// noDatabase says why there is no database: none was made yet, or one was lost.
+func (d *doctor) noDatabase(c db.Config, path string) {
+	copies, err := c.Rescued()
+	switch pid := servedBy(path); {
+	case err != nil:
+		d.add(wrong, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
+	case len(copies) > 0:
+		last := copies[len(copies)-1]
+		d.add(wrong, d.lang.say(doctorTexts.PutBack, path, last), doctorTexts.DBRescued, path, last)
+	case pid != 0:
+		d.add(wrong, d.lang.say(doctorTexts.SeeLog), doctorTexts.DBLost, path, pid)
+	default:
+		d.add(fine, "", doctorTexts.DBLater, path)
 	}
 }
 

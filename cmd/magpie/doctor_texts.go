@@ -4,6 +4,7 @@ package main
 var doctorTexts = struct {
 	NoConfig, WriteConfig, FromEnvironment, ConfigAt, ConfigWrong, CorrectIn, TheEnvironment       phrase
 	Nobody, MakeOwner, OwnedBy, OthersRead, Mode                                                   phrase
+	DBRescued, PutBack, DBLost, SeeLog                                                             phrase
 	DBLater, DBBroken, Restore, DBSlow, CheckCopy, DBUnread, MayRead, DBServed, DBWhole            phrase
 	CLIFails, CLIReinstall, CLIVersion, CLIOld, CLINew, CLIStay, CLINoLogin, CLILogin, CLILoggedIn phrase
 	CLINone, CLIInstall                                                                            phrase
@@ -26,6 +27,12 @@ var doctorTexts = struct {
 	OwnedBy:    phrase{"访问：机器人归 %s 所有", "access: the bot belongs to %s"},
 	OthersRead: phrase{"权限：其他用户能读到 %s 里的密钥（权限 %04o）", "permissions: others can read the secrets in %s (mode %04o)"},
 	Mode:       phrase{"权限：%s 的权限是 %04o", "permissions: %s has mode %04o"},
+
+	DBRescued: phrase{"数据库：%s 丢失；丢失时的内容保存在 %s", "database: %s was lost; what it held is saved in %s"},
+	PutBack: phrase{"停止 magpie；如果还有 %[1]s-wal 和 %[1]s-shm，先移走；把 %[2]s 移到 %[1]s；再启动 magpie",
+		"stop magpie, move %[1]s-wal and %[1]s-shm aside if they exist, move %[2]s to %[1]s, and start magpie again"},
+	DBLost: phrase{"数据库：%s 丢失，而进程 %d 还在使用它", "database: %s was lost while process %d uses it"},
+	SeeLog: phrase{"先不要停止 magpie，按它的日志处理", "do not stop magpie yet, and do what its log says"},
 
 	DBLater:   phrase{"数据库：%s 将在第一次启动时创建", "database: %s will be made at the first start"},
 	DBBroken:  phrase{"数据库：%v", "database: %v"},

@@ -155,6 +155,7 @@ func (p *program) run(ctx context.Context) error {
 		})
 		return nil
 	})
+	g.Go(func() error { p.store.Guard(ctx, p.tellOfStore); return nil })
 	if p.http != nil {
 		g.Go(func() error { return serveHTTP(ctx, p.http, p.pages()) })
 	}
@@ -182,6 +183,15 @@ func (p *program) run(ctx context.Context) error {
 	err = errors.Join(err, p.store.Close(), p.app.Close())
 	p.log.Info().Err(err).Msg("magpie has stopped")
 	return err
+}
+
+// tellOfStore logs what became of the files of the database.
+func (p *program) tellOfStore(err error) {
+	if err != nil {
+		p.log.Error().Err(err).Msg("the database is lost: nothing is stored, and messages are not acknowledged")
+		return
+	}
+	p.log.Warn().Msg("the files of the database are in place again: messages are stored and acknowledged")
 }
 
 func (p *program) closeTools() error {
