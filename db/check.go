@@ -43,7 +43,8 @@ func (d *DB) Check(ctx context.Context) error { return check(ctx, d, "PRAGMA int
 
 func check(ctx context.Context, d *DB, pragma string) (err error) {
 	defer func() { err = explain(d.path, err) }()
-	if err := d.files.check(); err != nil { // what lies there now is another database
+	var lost *LostError
+	if err := d.files.check(); errors.As(err, &lost) && !lost.Overwritten { // what lies there now is another database
 		return err
 	}
 	// A connection of its own: one that has used the index before may know how it was then, and take that for damage.

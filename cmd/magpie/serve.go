@@ -144,7 +144,9 @@ func (p *program) run(ctx context.Context) error {
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
 	g.Go(func() error {
+		left := leftOut{log: p.log}
 		sweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {
+			p.metrics.unreadable.Set(float64(left.look(ctx, p.store.Unreadable)))
 			if err := p.store.Index().Err(); err != nil {
 				p.log.Error().Err(err).Msg("messages are not found by their words; the index is made anew when magpie starts")
 			}
