@@ -71,7 +71,9 @@ func (r recovery) run(ctx context.Context) error {
 }
 
 // hopeless reports whether trying again would end in the same way, and keep a start waiting for ever.
-func hopeless(err error) bool { return errors.Is(err, db.ErrUnreadable) || errors.Is(err, db.ErrNotFound) }
+func hopeless(err error) bool {
+	return errors.Is(err, db.ErrUnreadable) || errors.Is(err, db.ErrNotFound)
+}
 
 // await waits until it is known what became of the turns that an earlier process left. When that takes too long, the
 // platform delivers the message again.

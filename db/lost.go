@@ -173,7 +173,9 @@ func (d *DB) leave() error {
 // otherContent reports whether the file has been given another content, such as that of an older copy.
 func (o *openFiles) otherContent() bool {
 	var head [changeCounter + 4]byte
-	if _, err := o.file.ReadAt(head[:], 0); err != nil || !bytes.HasPrefix(head[:], []byte(fileMagic)) {
+	if _, err := o.file.ReadAt(head[:], 0); errors.Is(err, os.ErrClosed) {
+		return false
+	} else if err != nil || !bytes.HasPrefix(head[:], []byte(fileMagic)) {
 		return true
 	}
 	now := binary.BigEndian.Uint32(head[changeCounter:])
