@@ -297,7 +297,7 @@ func (as *approvals) recover(ctx context.Context) error {
 		a.State = db.Lost
 		as.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("the program ended before anybody decided")
 		err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: approvalCard(a, as.outbox.lang(ctx, a.Key))})
-		if err != nil && !errors.Is(err, db.ErrNotFound) {
+		if err != nil && !hopeless(err) {
 			return err
 		}
 		as.outbox.wake(a.Key)

@@ -120,7 +120,7 @@ func (o *outbox) work(ctx context.Context, key chat.Key) {
 	for ctx.Err() == nil {
 		p, err := o.posts.Next(ctx, key)
 		switch {
-		case errors.Is(err, db.ErrNotFound), err == nil && !o.ready(p):
+		case err != nil && hopeless(err), err == nil && !o.ready(p):
 			if o.lanes.leave(key) {
 				return
 			}

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -32,7 +33,7 @@ func (r recovery) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for err := r.b.approvals.recover(ctx); err != nil; err = r.b.approvals.recover(ctx) {
+	for err := r.b.approvals.recover(ctx); err != nil && !hopeless(err); err = r.b.approvals.recover(ctx) {
 		r.b.log.Error().Err(err).Msg("approvals not recovered; trying again")
 		if pause(ctx, retryStore); ctx.Err() != nil {
 			return ctx.Err()
@@ -40,7 +41,12 @@ func (r recovery) run(ctx context.Context) error {
 	}
 	for _, t := range left {
 		for err := r.turn(ctx, t); err != nil; err = r.turn(ctx, t) {
-			r.b.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Msg("turn not recovered; trying again")
+			log := r.b.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID)
+			if hopeless(err) {
+				log.Msg("turn not recovered")
+				break
+			}
+			log.Msg("turn not recovered; trying again")
 			if pause(ctx, retryStore); ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -62,6 +68,11 @@ func (r recovery) run(ctx context.Context) error {
 	}
 	close(r.done)
 	return nil
+}
+
+// hopeless reports whether trying again would end in the same way, and keep a start waiting for ever.
+func hopeless(err error) bool {
+	return errors.Is(err, db.ErrUnreadable) || errors.Is(err, db.ErrNotFound)
 }
 
 // await waits until it is known what became of the turns that an earlier process left. When that takes too long, the

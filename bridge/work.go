@@ -36,7 +36,10 @@ func (b *Bridge) work(ctx context.Context, key chat.Key) {
 				b.turns.add(func(ctx context.Context) { b.work(ctx, key) })
 				return
 			}
-		case errors.Is(err, db.ErrNotFound):
+		case hopeless(err):
+			if !errors.Is(err, db.ErrNotFound) {
+				b.log.Error().Err(err).Stringer("chat", key).Msg("next turn not begun")
+			}
 			if b.lanes.leave(key) {
 				return
 			}

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -17,27 +16,21 @@ const activeChats = `SELECT key, kind, said FROM (
 	) WHERE said >= ?1 ORDER BY said DESC LIMIT ?2`
 
 // Active names the chats in which people spoke last, those first that spoke last, and none that were silent since or where the bot is not any more.
-func (cs Chats) Active(ctx context.Context, since time.Time, most int) (_ []chat.Activity, err error) {
-	rows, err := cs.db.read.QueryContext(ctx, activeChats, since.UnixMilli(), most)
+func (cs Chats) Active(ctx context.Context, since time.Time, most int) ([]chat.Activity, error) {
+	list, err := collect(ctx, cs.db.read, scanActivity, activeChats, since.UnixMilli(), most)
 	if err != nil {
 		return nil, fmt.Errorf("list active chats: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var all []chat.Activity
-	for rows.Next() {
-		var (
-			key  string
-			said int64
-			a    chat.Activity
-		)
-		if err := rows.Scan(&key, &a.Kind, &said); err != nil {
-			return nil, err
-		}
-		if a.Key, err = chat.ParseKey(key); err != nil {
-			return nil, err
-		}
-		a.Since = time.UnixMilli(said).UTC()
-		all = append(all, a)
+	return list, nil
+}
+
+func scanActivity(scan scanner) (a chat.Activity, err error) {
+	var key string
+	var said int64
+	if err := scan(&key, &a.Kind, &said); err != nil {
+		return a, err
 	}
-	return all, rows.Err()
+	a.Since = time.UnixMilli(said).UTC()
+	a.Key, err = chat.ParseKey(key)
+	return a, err
 }

@@ -126,8 +126,8 @@ const selectApproval = `SELECT ` + approvalColumns + ` FROM approvals WHERE id =
 
 // Get returns an approval, or [ErrNotFound].
 func (as Approvals) Get(ctx context.Context, id string) (Approval, error) {
-	a, err := scanApproval(as.db.read.QueryRowContext(ctx, selectApproval, id).Scan)
-	if errors.Is(err, sql.ErrNoRows) {
+	a, err := one(ctx, as.db.read, scanApproval, selectApproval, id)
+	if errors.Is(err, ErrNotFound) {
 		return Approval{}, ErrNotFound
 	} else if err != nil {
 		return Approval{}, fmt.Errorf("load approval: %w", err)

@@ -20,7 +20,12 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 	return nil
 }
 
-func backup(ctx context.Context, d *DB, path string) (err error) {
+func backup(ctx context.Context, d *DB, path string) error {
+	return writeCopy(path, func(tmp string) error { return copyTo(ctx, d, tmp) })
+}
+
+// writeCopy has fill write an empty private file, and gives it its name when it is complete and on the disk.
+func writeCopy(path string, fill func(tmp string) error) (err error) {
 	if err := mustBeNew(path); err != nil {
 		return err
 	}
@@ -34,7 +39,7 @@ func backup(ctx context.Context, d *DB, path string) (err error) {
 		}
 		err = errors.Join(err, tmp.Close())
 	}()
-	if err := copyTo(ctx, d, tmp.Name()); err != nil {
+	if err := fill(tmp.Name()); err != nil {
 		return err
 	}
 	if err := tmp.Sync(); err != nil {

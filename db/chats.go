@@ -43,9 +43,11 @@ type Chats struct{ db *DB }
 // Chats gives the chats of the database.
 func (d *DB) Chats() Chats { return Chats{d} }
 
-const selectChat = `SELECT kind, title, topic, lang, settings, epoch,
+const chatColumns = `kind, title, topic, lang, settings, epoch,
 	session_id, session_node, session_cwd, session_turn, session_tokens, session_window,
-	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for, compact_reply, bot_turns FROM chats WHERE key = ?1`
+	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for, compact_reply, bot_turns`
+
+const selectChat = `SELECT ` + chatColumns + ` FROM chats WHERE key = ?1`
 
 // querier is what *sql.DB and *sql.Tx share.
 type querier interface {
@@ -54,22 +56,28 @@ type querier interface {
 }
 
 func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
-	c := Chat{Key: key}
-	var until, turned int64
-	var settings string
-	err := q.QueryRowContext(ctx, selectChat, key.String()).Scan(&c.Kind, &c.Title, &c.Topic, &c.Lang, &settings,
-		&c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Turn, &c.Session.Tokens,
-		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.Anew, &turned, &c.Compacting, &c.CompactTo, &c.BotTurns)
-	if errors.Is(err, sql.ErrNoRows) {
+	c, err := one(ctx, q, scanChat, selectChat, key.String())
+	if errors.Is(err, ErrNotFound) {
 		return Chat{}, ErrNotFound
 	} else if err != nil {
 		return Chat{}, fmt.Errorf("load chat %v: %w", key, err)
 	}
-	if c.Settings, err = parseSettings(settings); err != nil {
-		return Chat{}, fmt.Errorf("load chat %v: %w", key, err)
+	c.Key = key
+	return c, nil
+}
+
+func scanChat(scan scanner) (c Chat, err error) {
+	var until, turned int64
+	var settings string
+	err = scan(&c.Kind, &c.Title, &c.Topic, &c.Lang, &settings,
+		&c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Turn, &c.Session.Tokens,
+		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.Anew, &turned, &c.Compacting, &c.CompactTo, &c.BotTurns)
+	if err != nil {
+		return Chat{}, err
 	}
 	c.Summary.Until, c.Turned = fromMillis(until), fromMillis(turned)
-	return c, nil
+	c.Settings, err = parseSettings(settings)
+	return c, err
 }
 
 // Get returns what is known of a chat, or [ErrNotFound].

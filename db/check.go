@@ -43,6 +43,10 @@ func (d *DB) Check(ctx context.Context) error { return check(ctx, d, "PRAGMA int
 
 func check(ctx context.Context, d *DB, pragma string) (err error) {
 	defer func() { err = explain(d.path, err) }()
+	var lost *LostError
+	if err := d.files.check(); errors.As(err, &lost) && !lost.Overwritten { // what lies there now is another database
+		return err
+	}
 	// A connection of its own: one that has used the index before may know how it was then, and take that for damage.
 	how := url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}}
 	if d.lock == nil {
@@ -52,8 +56,12 @@ func check(ctx context.Context, d *DB, pragma string) (err error) {
 	if err != nil {
 		return fmt.Errorf("check the database: %w", err)
 	}
-	defer func() { err = errors.Join(err, own.Close()) }()
-	rows, err := own.QueryContext(ctx, pragma)
+	return errors.Join(integrity(ctx, own, d.path, pragma), own.Close())
+}
+
+// integrity has SQLite check a database. A [*CorruptError] says what it found.
+func integrity(ctx context.Context, pool *sql.DB, path, pragma string) (err error) {
+	rows, err := pool.QueryContext(ctx, pragma)
 	if err != nil {
 		return fmt.Errorf("check the database: %w", err)
 	}
@@ -72,7 +80,7 @@ func check(ctx context.Context, d *DB, pragma string) (err error) {
 		return fmt.Errorf("check the database: %w", err)
 	}
 	if len(found) > 0 {
-		return &CorruptError{Path: d.path, Err: errors.Join(found...)}
+		return &CorruptError{Path: path, Err: errors.Join(found...)}
 	}
 	return nil
 }
@@ -80,7 +88,7 @@ func check(ctx context.Context, d *DB, pragma string) (err error) {
 // headroom is how much space must be left for the database to count as healthy, in bytes: an accept needs some ten pages.
 const headroom = 1 << 20
 
-// Healthy reports why nothing can be stored at the moment: [ErrFull], a lock that another process holds, a disk that
+// Healthy reports why nothing can be stored at the moment: [ErrFull], a [LostError], a lock that another process holds, a disk that
 // does not answer. It really writes, and returns at the end of ctx whatever happens.
 func (d *DB) Healthy(ctx context.Context) error {
 	done := make(chan error, 1)

@@ -90,7 +90,8 @@ type DB struct {
 	now   func() time.Time
 
 	path   string
-	lock   *os.File // nil when only reading
+	lock   *os.File   // nil when only reading
+	files  *openFiles // nil when only reading
 	writer *writer
 	chats  *chatCache // nil when only reading
 
@@ -108,6 +109,9 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if !fullText {
 		return nil, errors.New("this program was built without full-text search: build it with -tags sqlite_fts5, as scripts/run does")
 	}
+	if err := refuseAfterLoss(followed(path)); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("folder of the database: %w", err)
 	}
@@ -121,7 +125,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 			err = errors.Join(explain(path, err), d.Close())
 		}
 	}()
-	if err := makePrivate(path); err != nil {
+	if d.files, err = openPrivate(path); err != nil {
 		return nil, err
 	}
 	if err := openPools(ctx, d); err != nil {
@@ -137,7 +141,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err := d.Index().catchUp(ctx); err != nil {
 		return nil, err
 	}
-	return d, nil
+	return d, d.files.remember()
 }
 
 // Instance names the database on this machine: it is the same whenever the file is opened, and tells nothing about it.
@@ -157,16 +161,17 @@ func openPools(ctx context.Context, d *DB) (err error) {
 	// txlock=immediate: a transaction that reads first and then writes would otherwise meet SQLITE_BUSY.
 	d.write, err = connect(ctx, d.path, 1, url.Values{
 		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_busy_timeout": {"5000"}, "_txlock": {"immediate"},
+		"mode":             {"rw"}, // the file is there: another one must not be made in its place
 		"_stmt_cache_size": {"64"}, // compiling the statements of an accept costs as much as running them
 	}, prepareWriter(d))
 	if err != nil {
 		return err
 	}
-	d.writer = newWriter(d.write, d.path, func() { d.chats.settle() })
+	d.writer = newWriter(d.write, d.path, d.files, func() { d.chats.settle() })
 	// A reader's pages are dropped whenever somebody has written since it last read, so more of them would be memory for nothing.
 	d.read, err = connect(ctx, d.path, readers, url.Values{
-		"_query_only": {"1"}, "_busy_timeout": {"5000"}, "_stmt_cache_size": {"32"}, "_cache_size": {"-2000"},
-	}, nil)
+		"mode": {"rw"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}, "_stmt_cache_size": {"32"}, "_cache_size": {"-2000"},
+	}, func(*sqlite3.SQLiteConn) error { return d.files.check() })
 	if err != nil {
 		return err
 	}
@@ -190,7 +195,7 @@ func prepareWriter(d *DB) func(*sqlite3.SQLiteConn) error {
 				d.chats.change(row)
 			}
 		})
-		return err
+		return errors.Join(err, d.files.check())
 	}
 }
 
@@ -215,7 +220,7 @@ func OpenReadOnly(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, err
 	}
 	d.write = d.read
-	d.writer = newWriter(d.write, path, func() {})
+	d.writer = newWriter(d.write, path, nil, func() {})
 	files, err := fs.Sub(schema, "schema")
 	if err != nil {
 		return nil, err
@@ -224,16 +229,6 @@ func OpenReadOnly(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, err
 	}
 	return d, nil
-}
-
-// makePrivate creates the file when it does not exist. SQLite would make it readable for everybody, and gives its
-// companions the mode of the file.
-func makePrivate(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return fmt.Errorf("database: %w", err)
-	}
-	return f.Close()
 }
 
 // connector opens connections that are prepared by a hook.
@@ -260,7 +255,10 @@ func connect(ctx context.Context, path string, conns int, q url.Values, hook fun
 // Close closes the database, after the write that is under way.
 func (d *DB) Close() error {
 	var errs []error
-	if d.lock != nil && d.write != nil {
+	if d.files.overwritten() {
+		errs = append(errs, d.leave())
+	}
+	if d.lock != nil && d.write != nil && d.files.check() == nil {
 		// What SQLite learns here about the data helps it to plan; it is no loss when that fails.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		_, _ = d.write.ExecContext(ctx, "PRAGMA optimize")
@@ -271,6 +269,9 @@ func (d *DB) Close() error {
 	}
 	if d.writer != nil {
 		errs = append(errs, d.writer.close()) // the last connection empties the log into the database
+	}
+	if d.files != nil {
+		errs = append(errs, d.files.close())
 	}
 	if d.lock != nil {
 		errs = append(errs, unlock(d.lock))

@@ -47,6 +47,12 @@ func (d *DB) LimitPages(t testing.TB, more int) {
 	}
 }
 
+// Unchecked has the database write without a look at its files.
+func (d *DB) Unchecked() { d.files.known = nil }
+
+// InPlace looks whether the files are in place.
+func (d *DB) InPlace() error { return d.files.check() }
+
 // alone calls f while the writer does nothing: it looks after the log also after it has said what became of a group.
 func (w *writer) alone(f func()) {
 	w.leading <- struct{}{}

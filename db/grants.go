@@ -183,7 +183,9 @@ func (c GrantChange) apply(ctx context.Context, tx *sql.Tx, now time.Time) error
 	return nil
 }
 
-const selectGrants = `SELECT subject, state, name, chat_key, message_id, card_id, decided_by, asked_at, decided_at FROM grants`
+const grantColumns = `subject, state, name, chat_key, message_id, card_id, decided_by, asked_at, decided_at`
+
+const selectGrants = `SELECT ` + grantColumns + ` FROM grants`
 
 // List lists what was decided and what waits, the newest first.
 func (g Grants) List(ctx context.Context) ([]Grant, error) {

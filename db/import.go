@@ -79,6 +79,9 @@ const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(
 func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record, batch int) (fresh bool, err error) {
 	p := im.chats[r.Key]
 	if p == nil {
+		if err := r.Key.Validate(); err != nil {
+			return false, err
+		}
 		if _, err := tx.ExecContext(ctx, addChat, r.Key.String(), cmp.Or(r.Kind, chat.Private)); err != nil {
 			return false, fmt.Errorf("add chat: %w", err)
 		}

@@ -133,8 +133,10 @@ func loadMemory(ctx context.Context, q querier, key chat.Key, id string) (Memory
 	return m, nil
 }
 
-const selectMemoryVersions = `SELECT memory_id, chat_key, number, scope, of, state, title, content, keywords, sources, version, 0, at,
-	act, who, why, title_hash FROM memory_versions WHERE chat_key = ?1 AND memory_id = ?2 ORDER BY version`
+const memoryVersionColumns = `memory_id, chat_key, number, scope, of, state, title, content, keywords, sources, version, 0, at,
+	act, who, why, title_hash`
+
+const selectMemoryVersions = `SELECT ` + memoryVersionColumns + ` FROM memory_versions WHERE chat_key = ?1 AND memory_id = ?2 ORDER BY version`
 
 // Versions is what was done with a memory of the chat, oldest first, also after it was forgotten.
 func (ms Memories) Versions(ctx context.Context, key chat.Key, id string) ([]MemoryVersion, error) {

@@ -171,6 +171,9 @@ func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
 }
 
 func touchChat(ctx context.Context, tx *sql.Tx, e Entry) error {
+	if err := e.Key.Validate(); err != nil {
+		return err
+	}
 	if _, err := tx.ExecContext(ctx, upsertChat, e.Key.String(), e.Kind, e.Title, e.Lang, e.Key.Parent().String()); err != nil {
 		return fmt.Errorf("add chat: %w", err)
 	}
@@ -267,11 +270,9 @@ func queryMessages(ctx context.Context, q querier, key chat.Key, query string, a
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	var list []chat.Message
 	for rows.Next() {
-		m, err := scanMessage(rows, key)
-		if err != nil {
-			return nil, err
+		if m, err := scanMessage(rows, key); err == nil { // else as in collect
+			list = append(list, m)
 		}
-		list = append(list, m)
 	}
 	return list, rows.Err()
 }

@@ -72,40 +72,47 @@ func (o Outbox) Add(ctx context.Context, p Post) error {
 	return nil
 }
 
-const nextPost = `SELECT o.id, o.turn_id, o.approval_id, o.subject, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
+const postColumns = `o.id, o.turn_id, o.approval_id, o.subject, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
 	COALESCE(t.card_id, a.card_id, g.card_id, ''), COALESCE(t.created_at, a.created_at, 0), o.parcel_id
-	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id LEFT JOIN approvals a ON a.id = o.approval_id LEFT JOIN grants g ON g.subject = o.subject
-	WHERE o.chat_key = ?1 ORDER BY o.id LIMIT 1`
+	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id LEFT JOIN approvals a ON a.id = o.approval_id LEFT JOIN grants g ON g.subject = o.subject`
+
+const nextPost = `SELECT ` + postColumns + ` WHERE o.chat_key = ?1 ORDER BY o.id`
 
 // Next returns the oldest of what is to be delivered in a chat, or [ErrNotFound].
 func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
-	p := Post{Key: key}
-	var content string
-	var isCard bool
-	var due, created, begun, parcel int64
-	err := o.db.read.QueryRowContext(ctx, nextPost, key.String()).Scan(&p.ID, &p.Turn, &p.Approval, &p.Grant, &p.Idem, &p.ReplyTo, &content, &isCard,
-		&p.Attempts, &due, &created, &p.CardID, &begun, &parcel)
-	if errors.Is(err, sql.ErrNoRows) {
+	p, err := one(ctx, o.db.read, scanPost, nextPost, key.String())
+	if errors.Is(err, ErrNotFound) {
 		return Post{}, ErrNotFound
 	} else if err != nil {
 		return Post{}, fmt.Errorf("next delivery in %v: %w", key, err)
 	}
+	p.Key = key
+	if p.Parcel != nil {
+		*p.Parcel, err = o.Parcels().Get(ctx, p.Parcel.ID)
+	}
+	return p, err
+}
+
+// scanPost reads a row of postColumns. Of a parcel it knows the id only.
+func scanPost(scan scanner) (p Post, err error) {
+	var content string
+	var isCard bool
+	var due, created, begun, parcel int64
+	if err := scan(&p.ID, &p.Turn, &p.Approval, &p.Grant, &p.Idem, &p.ReplyTo, &content, &isCard,
+		&p.Attempts, &due, &created, &p.CardID, &begun, &parcel); err != nil {
+		return Post{}, err
+	}
 	p.Due, p.Created, p.Begun = fromMillis(due), fromMillis(created), fromMillis(begun)
 	switch {
 	case parcel != 0:
-		p.Text = content
-		of, err := o.Parcels().Get(ctx, parcel)
-		p.Parcel = &of
-		return p, err
+		p.Text, p.Parcel = content, &Parcel{ID: parcel}
+		return p, nil
 	case p.Turn == 0 && !isCard:
 		p.Text = content
 		return p, nil
 	}
 	p.Card = new(chat.Card)
-	if err := json.Unmarshal([]byte(content), p.Card); err != nil {
-		return Post{}, fmt.Errorf("delivery %d in %v: %w", p.ID, key, err)
-	}
-	return p, nil
+	return p, json.Unmarshal([]byte(content), p.Card)
 }
 
 const deletePost = `DELETE FROM outbox WHERE id = ?1`

@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -37,16 +36,21 @@ const selectFound = `SELECT user_id, source, message_id, since FROM owners WHERE
 
 // Found gives the owner who was found for an app, or returns [ErrNotFound].
 func (o Owners) Found(ctx context.Context, app string) (Owner, error) {
-	owner := Owner{App: app}
-	var since int64
-	err := o.db.read.QueryRowContext(ctx, selectFound, app).Scan(&owner.User, &owner.Source, &owner.Message, &since)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Owner{}, ErrNotFound
-	} else if err != nil {
+	found, err := collect(ctx, o.db.read, scanOwner, selectFound, app)
+	if err != nil {
 		return Owner{}, fmt.Errorf("owner of %s: %w", app, explain(o.db.path, err))
+	} else if len(found) == 0 {
+		return Owner{}, ErrNotFound
 	}
-	owner.Since = time.UnixMilli(since).UTC()
-	return owner, nil
+	found[0].App = app
+	return found[0], nil
+}
+
+func scanOwner(scan scanner) (o Owner, err error) {
+	var since int64
+	err = scan(&o.User, &o.Source, &o.Message, &since)
+	o.Since = time.UnixMilli(since).UTC()
+	return o, err
 }
 
 const insertFound = `INSERT INTO owners (app_id, user_id, source, message_id, since) VALUES (?1, ?2, ?3, ?4, ?5)

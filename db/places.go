@@ -100,17 +100,18 @@ func runningIn(ctx context.Context, tx *sql.Tx, key string) (turns map[chat.Key]
 		if err := rows.Scan(&stored, &id); err != nil {
 			return nil, err
 		}
-		place, err := chat.ParseKey(stored)
-		if err != nil {
-			return nil, err
+		if place, err := chat.ParseKey(stored); err == nil { // else as in collect
+			turns[place] = id
 		}
-		turns[place] = id
 	}
 	return turns, rows.Err()
 }
 
 // noted reports whether a change of the bot's place is news.
 func noted(ctx context.Context, tx *sql.Tx, c chat.Change, note string, at time.Time) (bool, error) {
+	if err := c.Key.Validate(); err != nil {
+		return false, err
+	}
 	if _, err := tx.ExecContext(ctx, touchPlace, c.Key.String(), c.Kind, c.Title); err != nil {
 		return false, err
 	}

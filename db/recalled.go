@@ -48,11 +48,12 @@ func versions(ctx context.Context, q querier, room, id string) (list []version, 
 		var v version
 		var no int64
 		var key string
-		if v.Message, err = scanMessage(rows, chat.Key{}, &v.id, &no, &key, &v.state); err != nil {
-			return nil, err
+		var unreadable error
+		if v.Message, unreadable = scanMessage(rows, chat.Key{}, &v.id, &no, &key, &v.state); unreadable != nil {
+			continue // as in collect
 		}
-		if v.Key, err = chat.ParseKey(key); err != nil {
-			return nil, err
+		if v.Key, unreadable = chat.ParseKey(key); unreadable != nil {
+			continue
 		}
 		v.row = row(no) + v.Seq
 		list = append(list, v)

@@ -1,8 +1,10 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"magpie/internal/chat"
 )
@@ -10,7 +12,8 @@ import (
 // scanner reads the columns of one row.
 type scanner func(to ...any) error
 
-// collect reads all rows that a query finds, each by scan.
+// collect reads all rows that a query finds, each by scan. A row that cannot be read is left out, so that it is in the
+// way of no other; [DB.Unreadable] names it.
 func collect[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) (list []T, err error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -18,13 +21,29 @@ func collect[T any](ctx context.Context, q querier, scan func(scanner) (T, error
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		one, err := scan(rows.Scan)
-		if err != nil {
-			return nil, err
+		if one, err := scan(rows.Scan); err == nil {
+			list = append(list, one)
 		}
-		list = append(list, one)
 	}
 	return list, rows.Err()
+}
+
+// one reads the first row that a query finds and that can be read, or returns [ErrNotFound], or [ErrUnreadable].
+func one[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) (v T, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return v, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	none := ErrNotFound
+	for rows.Next() {
+		v, err = scan(rows.Scan)
+		if err == nil {
+			return v, nil
+		}
+		none = fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	return v, cmp.Or(rows.Err(), none)
 }
 
 // scanText reads a row that is one text.

@@ -125,7 +125,7 @@ func (cs Chats) Mentions(ctx context.Context) (rules []string, err error) {
 		}
 		s, err := parseSettings(stored)
 		if err != nil {
-			return nil, err
+			continue // as in collect
 		}
 		if s.Mention != "" && !slices.Contains(rules, s.Mention) {
 			rules = append(rules, s.Mention)

@@ -66,8 +66,8 @@ func scanTurn(scan scanner) (Turn, error) {
 const selectTurn = `SELECT ` + turnColumns + ` FROM turns WHERE chat_key = ?1 AND id = ?2`
 
 func loadTurn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
-	t, err := scanTurn(q.QueryRowContext(ctx, selectTurn, key.String(), id).Scan)
-	if errors.Is(err, sql.ErrNoRows) {
+	t, err := one(ctx, q, scanTurn, selectTurn, key.String(), id)
+	if errors.Is(err, ErrNotFound) {
 		return Turn{}, ErrNotFound
 	} else if err != nil {
 		return Turn{}, fmt.Errorf("load turn %d: %w", id, err)
@@ -195,8 +195,8 @@ type Names struct {
 func (ts Turns) Claim(ctx context.Context, key chat.Key, names Names, resume bool) (Claim, error) {
 	var c Claim
 	err := ts.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		row := tx.QueryRowContext(ctx, claimTurn, key.String(), millis(ts.db.now()), names.Session, resume, names.Prompt, names.Node)
-		if c.Turn, err = scanTurn(row.Scan); errors.Is(err, sql.ErrNoRows) {
+		c.Turn, err = one(ctx, tx, scanTurn, claimTurn, key.String(), millis(ts.db.now()), names.Session, resume, names.Prompt, names.Node)
+		if errors.Is(err, ErrNotFound) {
 			return ErrNotFound
 		} else if err != nil {
 			return fmt.Errorf("claim turn: %w", err)

@@ -31,7 +31,10 @@ func hasLog(path string) bool { return walSize(path) > 0 }
 // those who begin to read when all is copied read the database itself. A reader that does not end cannot be helped:
 // trim gives up after a moment, and tries again when the log has grown by as much once more.
 func (w *writer) trim(ctx context.Context, conn *sql.Conn) {
-	size := walSize(w.path)
+	if w.files == nil { // nothing is written
+		return
+	}
+	size := w.files.logSize.Load() // before the group's commit
 	if size < w.trimAt {
 		return
 	}

@@ -25,6 +25,7 @@ type writer struct {
 	settled func()        // called after a group's commit or rollback, before anybody is told of it
 
 	path        string
+	files       *openFiles // nil when only reading
 	walLimit    int64
 	trimAt      int64 // the size of the log from which trim acts
 	readersTime time.Duration
@@ -41,9 +42,10 @@ type job struct {
 	panicked string // what f panicked with, and where; empty = it did not
 }
 
-func newWriter(pool *sql.DB, path string, settled func()) *writer {
+func newWriter(pool *sql.DB, path string, files *openFiles, settled func()) *writer {
 	return &writer{
-		pool: pool, leading: make(chan struct{}, 1), settled: settled, path: path, walLimit: walLimit, trimAt: walLimit, readersTime: readersTime,
+		pool: pool, leading: make(chan struct{}, 1), settled: settled, path: path, files: files,
+		walLimit: walLimit, trimAt: walLimit, readersTime: readersTime,
 	}
 }
 
@@ -52,6 +54,9 @@ func newWriter(pool *sql.DB, path string, settled func()) *writer {
 func (w *writer) do(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("wait for the writer: %w", err)
+	}
+	if err := w.files.isLost(); err != nil {
+		return err
 	}
 	j := &job{f: f, done: make(chan struct{})}
 	w.mu.Lock()
@@ -152,6 +157,11 @@ func (w *writer) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
 	if err != nil {
 		w.release(conn)
 		return nil, nil, fmt.Errorf("begin: %w", err)
+	}
+	if err := w.files.check(); err != nil {
+		_ = tx.Rollback() // nothing was done yet
+		w.release(conn)
+		return nil, nil, err
 	}
 	return conn, tx, nil
 }

@@ -287,6 +287,25 @@ func BenchmarkAccept(b *testing.B) {
 	}
 }
 
+func BenchmarkInPlace(b *testing.B) {
+	d := fresh(b)
+	for b.Loop() {
+		if err := d.InPlace(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkAcceptInPlace is what it costs to look before each commit whether the files of the database are in place.
+func BenchmarkAcceptInPlace(b *testing.B) {
+	checked, unchecked := fresh(b), fresh(b)
+	unchecked.Unchecked()
+	for _, writers := range []int{1, 8, 64} {
+		b.Run(fmt.Sprintf("checked=false/writers=%d", writers), func(b *testing.B) { benchmarkAccept(b, unchecked, writers, sameQuestion) })
+		b.Run(fmt.Sprintf("checked=true/writers=%d", writers), func(b *testing.B) { benchmarkAccept(b, checked, writers, sameQuestion) })
+	}
+}
+
 func sameQuestion(int64) string { return "how do I stop the build?" }
 
 var accepts atomic.Int64 // numbers the messages of all benchmarks

@@ -25,7 +25,7 @@ func (t intake) moved(run context.Context, did chat.Doing, payload gjson.Result)
 		Actor: chat.Actor{ID: clone(event.Get("operator_id.open_id"))}, Title: event.Get("name").String(),
 		Time: millis(payload.Get("header.create_time").String()),
 	}
-	if c.Key.ID == "" {
+	if t.client.refused.malformed(t.client.log, "the bot's place in a chat", []string{c.Key.ID}, c.Actor.ID) {
 		return nil
 	}
 	if did == chat.Opened {

@@ -46,6 +46,7 @@ type Client struct {
 	inlet   *inlet
 	order   sequencer
 	known   recent // messages that were handed over
+	refused refusals
 	cards   *cards
 	signals *signals
 	state   state

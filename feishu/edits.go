@@ -14,7 +14,7 @@ import (
 // and when its text is missing that is asked for. Returning nil acknowledges it.
 func (t intake) changed(run context.Context, payload gjson.Result) error {
 	s := heard(payload.Get("event"))
-	if s.id == "" {
+	if t.client.refused.malformed(t.client.log, "an edited message", []string{s.id}) {
 		return nil
 	}
 	if s.content == "" || s.chat == "" {
@@ -46,7 +46,7 @@ func (t intake) changed(run context.Context, payload gjson.Result) error {
 func (t intake) recalled(run context.Context, payload gjson.Result) error {
 	event := payload.Get("event")
 	id, room := event.Get("message_id").String(), event.Get("chat_id").String()
-	if id == "" || room == "" {
+	if t.client.refused.malformed(t.client.log, "a message that was taken back", []string{room, id}) {
 		return nil
 	}
 	return t.takeBack(run, room, id, millis(event.Get("recall_time").String()))

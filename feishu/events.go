@@ -190,6 +190,9 @@ func (c *Client) incoming(s spoken) (chat.Incoming, bool) {
 	if in.ID == "" || in.Key.ID == "" || s.form == "system" || (s.by != "user" && s.by != "" && !(c.cfg.AnswerBots && s.byOther(c.cfg.AppID, bot))) {
 		return in, false
 	}
+	if c.refused.malformed(c.log, "a message", []string{s.chat, s.id}, s.thread, s.author) {
+		return in, false
+	}
 	in.ToOthers = callsAll(s.content)
 	for _, m := range s.people {
 		meant := m.id == bot && bot != ""
@@ -252,7 +255,7 @@ func (t intake) press(ctx context.Context, e *callback.CardActionTriggerEvent) *
 	ctx, cancel := context.WithTimeout(ctx, c.waits.press)
 	defer cancel()
 	p, ok := pressed(e)
-	if !ok {
+	if !ok || c.refused.malformed(c.log, "a button", []string{p.Key.ID, p.Actor.ID}, p.Card, p.ID) {
 		return toastOf("error", c.cfg.words(staleButton))
 	}
 	p.Actor.Name = c.names.known(p.Actor.ID)

@@ -3,6 +3,7 @@ package feishu
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -59,6 +60,8 @@ func (t *topics) key(ctx context.Context, s spoken) (chat.Key, error) {
 	switch {
 	case !t.on || s.thread == "":
 		return key, nil
+	case !wellFormed(s.thread):
+		return key, fmt.Errorf("%w: its topic's id is none", errNoPlace)
 	case s.first && !s.late:
 		t.learn(s.chat, inTopics)
 	case s.first:

@@ -29,7 +29,7 @@ func (d *doctor) database(ctx context.Context, c config) {
 	}
 	path := databasePath(c.DB)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		d.add(fine, "", doctorTexts.DBLater, path)
+		d.noDatabase(c.DB, path)
 		return
 	}
 	reads, cancel := context.WithTimeout(ctx, reading)
@@ -50,6 +50,55 @@ func (d *doctor) database(ctx context.Context, c config) {
 		d.add(fine, "", doctorTexts.DBServed, path, pid)
 	} else {
 		d.add(fine, "", doctorTexts.DBWhole, path)
+	}
+	d.rows(reads, c.DB, path)
+}
+
+// namedRows is how many rows the doctor names.
+const namedRows = 10
+
+// rows names the rows of the database that cannot be read.
+func (d *doctor) rows(ctx context.Context, c db.Config, path string) {
+	store, err := db.OpenReadOnly(ctx, c)
+	if err != nil {
+		d.add(doubt, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
+		return
+	}
+	defer store.Close() //nolint:errcheck // it was only read
+	if store.Current(ctx) != nil {
+		return // an older schema; its rows can be read once the bridge has started
+	}
+	rows, err := store.Unreadable(ctx)
+	if err != nil {
+		d.add(doubt, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
+		return
+	}
+	if len(rows) == 0 {
+		return
+	}
+	var names []string
+	for _, row := range rows[:min(len(rows), namedRows)] {
+		names = append(names, row.String())
+	}
+	if len(rows) > namedRows {
+		names = append(names, "…")
+	}
+	d.add(doubt, d.lang.say(doctorTexts.CorrectRows, path), doctorTexts.RowsUnread, len(rows), strings.Join(names, "; "))
+}
+
+// noDatabase says why there is no database: none was made yet, or one was lost.
+func (d *doctor) noDatabase(c db.Config, path string) {
+	copies, err := c.Rescued()
+	switch pid := servedBy(path); {
+	case err != nil:
+		d.add(wrong, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
+	case len(copies) > 0:
+		last := copies[len(copies)-1]
+		d.add(wrong, d.lang.say(doctorTexts.PutBack, path, last), doctorTexts.DBRescued, path, last)
+	case pid != 0:
+		d.add(wrong, d.lang.say(doctorTexts.SeeLog), doctorTexts.DBLost, path, pid)
+	default:
+		d.add(fine, "", doctorTexts.DBLater, path)
 	}
 }
 

@@ -129,6 +129,17 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		want []string
 	}{
 		"wrong secret": {func(p *patient) { p.sim.SetSecret("changed") }, 1, []string{"fail  platform: the app is refused", "10014", " - copy id and secret anew"}},
+		"a lost database that was saved": {func(p *patient) {
+			must(p, os.Mkdir(filepath.Join(p.dir, "data"), 0o700))
+			must(p, os.WriteFile(filepath.Join(p.dir, "data", "magpie.db.rescued-20260504-030201"), []byte("x"), 0o600))
+		}, 1, []string{"fail  database: ", "was lost; what it held is saved in ", "magpie.db.rescued-20260504-030201 to "}},
+		"a lost database that is open": {func(p *patient) {
+			path := filepath.Join(p.dir, "data", "magpie.db")
+			store, err := db.Open(p.Context(), db.Config{URL: "sqlite://" + path})
+			must(p, err)
+			p.Cleanup(func() { must(p, store.Close()) })
+			must(p, os.Remove(path))
+		}, 1, []string{"fail  database: ", fmt.Sprintf("was lost while process %d uses it - do not stop magpie yet", os.Getpid())}},
 		"no bot": {func(p *patient) {
 			p.sim.Inject(feishusim.Fault{Path: "/open-apis/bot/v3/info", Code: 230006, Msg: "bot ability is not activated"})
 		}, 1, []string{"fail  bot: ", "230006", " - add the Bot capability"}},

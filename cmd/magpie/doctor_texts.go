@@ -4,6 +4,7 @@ package main
 var doctorTexts = struct {
 	NoConfig, WriteConfig, FromEnvironment, ConfigAt, ConfigWrong, CorrectIn, TheEnvironment       phrase
 	Nobody, MakeOwner, OwnedBy, OthersRead, Mode                                                   phrase
+	DBRescued, PutBack, DBLost, SeeLog, RowsUnread, CorrectRows                                    phrase
 	DBLater, DBBroken, Restore, DBSlow, CheckCopy, DBUnread, MayRead, DBServed, DBWhole            phrase
 	CLIFails, CLIReinstall, CLIVersion, CLIOld, CLINew, CLIStay, CLINoLogin, CLILogin, CLILoggedIn phrase
 	CLINone, CLIInstall                                                                            phrase
@@ -32,6 +33,15 @@ var doctorTexts = struct {
 	RulesNarrow: phrase{`在 [claude] allowed_tools 里限定路径或命令，如 "Read(./**)"、"Bash(git status)"`,
 		`name paths or commands in [claude] allowed_tools, such as "Read(./**)" and "Bash(git status)"`},
 
+	DBRescued: phrase{"数据库：%s 丢失；丢失时的内容保存在 %s", "database: %s was lost; what it held is saved in %s"},
+	PutBack: phrase{"停止 magpie；如果还有 %[1]s-wal 和 %[1]s-shm，先移走；把 %[2]s 移到 %[1]s；再启动 magpie",
+		"stop magpie, move %[1]s-wal and %[1]s-shm aside if they exist, move %[2]s to %[1]s, and start magpie again"},
+	DBLost: phrase{"数据库：%s 丢失，而进程 %d 还在使用它", "database: %s was lost while process %d uses it"},
+	SeeLog: phrase{"先不要停止 magpie，按它的日志处理", "do not stop magpie yet, and do what its log says"},
+
+	RowsUnread: phrase{"数据库：%d 行数据无法读取，已跳过：%s", "database: %d rows cannot be read and are left out: %s"},
+	CorrectRows: phrase{"先用 magpie backup 备份并停止 magpie，再用 sqlite3 %s 改正或按 rowid 删除这些行",
+		"make a copy with magpie backup, stop magpie, and correct these rows, or delete them by their rowid, with sqlite3 %s"},
 	DBLater:   phrase{"数据库：%s 将在第一次启动时创建", "database: %s will be made at the first start"},
 	DBBroken:  phrase{"数据库：%v", "database: %v"},
 	Restore:   phrase{"按提示恢复 magpie backup 生成的最新备份", "restore the latest file made by magpie backup, as said"},

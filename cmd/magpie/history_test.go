@@ -147,6 +147,8 @@ func TestBadLinesAreNamedAndTheOthersGoOn(t *testing.T) {
 		{goodLine("om_bad", `,"epoch":9223372036854775807`), "line 18: epoch: want"},
 		{`{"channel":"feishu","content":"` + strings.Repeat("x", longestLine) + `"}`, "line 19: longer than 16 MB"},
 		{`{}`, "line 20: channel is missing; chat_id is missing; message_id is missing; role is missing; ts is missing; content is missing"},
+		{strings.Replace(goodLine("om_bad", ""), "oc_1", "oc\\n1", 1), "line 21: chat_id: a space or a character that is not seen"},
+		{goodLine("om_bad", `,"thread_id":"`+strings.Repeat("o", 300)+`"`), "line 22: thread_id: it is longer than 256 bytes"},
 		{goodLine("om_3", ""), ""},
 	}
 	var all, want []string

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/rs/zerolog"
 
+	"magpie/db"
 	"magpie/feishu"
 )
 
@@ -59,13 +61,14 @@ func (m *manager) run(ctx context.Context, stopping <-chan struct{}) {
 const probeTime = 5 * time.Second
 
 // feed sends a sign of life whenever the probe has succeeded. One that hangs or fails sends none, so that systemd
-// starts the program anew.
+// starts the program anew. A database that is lost is no reason for that: its content is in this process only until it
+// is saved, and a restart cannot bring it back.
 func (m *manager) feed(ctx context.Context) {
 	for ctx.Err() == nil {
 		probing, cancel := context.WithTimeout(ctx, min(probeTime, m.every))
 		err := m.probe(probing)
 		cancel()
-		if err == nil {
+		if err == nil || errors.As(err, new(*db.LostError)) {
 			m.tell(daemon.SdNotifyWatchdog)
 		} else if ctx.Err() == nil {
 			m.log.Error().Err(err).Msg("no sign of life for systemd: the store does not answer")

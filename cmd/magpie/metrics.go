@@ -33,6 +33,8 @@ type metrics struct {
 	cost     prometheus.Counter
 	first    prometheus.Histogram
 	duration prometheus.Histogram
+
+	unreadable prometheus.Gauge
 }
 
 func newMetrics(read func(context.Context) snapshot) *metrics {
@@ -51,13 +53,15 @@ func newMetrics(read func(context.Context) snapshot) *metrics {
 			Name: "magpie_turn_duration_seconds", Help: "From the start of a turn to its end.",
 			Buckets: []float64{1, 2, 5, 10, 20, 40, 60, 120, 300, 600, 1200, 3600, 7200}}),
 	}
+	m.unreadable = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "magpie_store_unreadable_rows", Help: "Rows of the database that could not be read when it was last looked through, once a day."})
 	for _, s := range []db.TurnState{db.Done, db.Failed, db.Cancelled, db.Interrupted} {
 		m.turns.WithLabelValues(string(s)) // a rate needs the zero from which it rises
 	}
 	for kind := range tokensOf(db.Usage{}) {
 		m.tokens.WithLabelValues(kind)
 	}
-	m.registry.MustRegister(m.turns, m.tokens, m.cost, m.first, m.duration, parts{m.read},
+	m.registry.MustRegister(m.turns, m.tokens, m.cost, m.first, m.duration, m.unreadable, parts{m.read},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
 	return m
 }

@@ -143,8 +143,8 @@ func (w record) check() error {
 	for _, f := range []struct{ name, value string }{
 		{"channel", w.Channel}, {"container", w.Container}, {"chat_id", w.ChatID}, {"thread_id", w.ThreadID},
 	} {
-		if strings.Contains(f.value, ":") {
-			errs = append(errs, fmt.Errorf("%s: a colon cannot be part of it", f.name))
+		if err := chat.ValidID(f.value); err != nil && f.value != "" {
+			errs = append(errs, fmt.Errorf("%s: %w", f.name, err))
 		}
 	}
 	switch w.Role {

@@ -144,7 +144,9 @@ func (p *program) run(ctx context.Context) error {
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
 	g.Go(func() error {
+		left := leftOut{log: p.log}
 		sweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {
+			p.metrics.unreadable.Set(float64(left.look(ctx, p.store.Unreadable)))
 			if err := p.store.Index().Err(); err != nil {
 				p.log.Error().Err(err).Msg("messages are not found by their words; the index is made anew when magpie starts")
 			}
@@ -155,6 +157,7 @@ func (p *program) run(ctx context.Context) error {
 		})
 		return nil
 	})
+	g.Go(func() error { p.store.Guard(ctx, p.tellOfStore); return nil })
 	if p.http != nil {
 		g.Go(func() error { return serveHTTP(ctx, p.http, p.cfg.HTTP.known(p.http.Addr(), p.pages())) })
 	}
@@ -182,6 +185,15 @@ func (p *program) run(ctx context.Context) error {
 	err = errors.Join(err, p.store.Close(), p.app.Close())
 	p.log.Info().Err(err).Msg("magpie has stopped")
 	return err
+}
+
+// tellOfStore logs what became of the files of the database.
+func (p *program) tellOfStore(err error) {
+	if err != nil {
+		p.log.Error().Err(err).Msg("the database is lost: nothing is stored, and messages are not acknowledged")
+		return
+	}
+	p.log.Warn().Msg("the files of the database are in place again: messages are stored and acknowledged")
 }
 
 func (p *program) closeTools() error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -23,4 +24,31 @@ func sweeps(ctx context.Context, log zerolog.Logger, sweep func(context.Context)
 		}
 		wait(ctx, sweepEvery)
 	}
+}
+
+// leftOut are the rows of the database that cannot be read.
+type leftOut struct {
+	log    zerolog.Logger
+	logged map[string]bool // those that the log names already
+}
+
+// look counts the rows that cannot be read, and names those that are new.
+func (l *leftOut) look(ctx context.Context, unreadable func(context.Context) ([]db.Unreadable, error)) int {
+	rows, err := unreadable(ctx)
+	if err != nil && ctx.Err() == nil {
+		l.log.Error().Err(err).Msg("the database could not be looked through")
+	}
+	for _, row := range rows {
+		name := fmt.Sprint(row.Table, row.Row)
+		if l.logged[name] {
+			continue
+		}
+		if l.logged == nil {
+			l.logged = map[string]bool{}
+		}
+		l.logged[name] = true
+		l.log.Error().Str("table", row.Table).Int64("row", row.Row).Err(row.Err).
+			Msg("a row of the database cannot be read, and is left out; magpie doctor says what to do")
+	}
+	return len(rows)
 }

@@ -164,7 +164,9 @@ func set(m *db.Memory, key, value string, list []string) (err error) {
 	case "id":
 		m.ID = value
 	case "chat":
-		m.Key, err = chat.ParseKey(value)
+		if m.Key, err = chat.ParseKey(value); err == nil {
+			err = m.Key.Validate()
+		}
 	case "scope":
 		m.Scope = db.MemoryScope(value)
 		if !slices.Contains([]db.MemoryScope{db.ChatScope, db.UserScope, db.ProjectScope}, m.Scope) {

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Key names one conversation on one platform. It is the key of the chat's History.
@@ -57,6 +59,39 @@ func ParseKey(s string) (Key, error) {
 		k.Thread = parts[4]
 	}
 	return k, nil
+}
+
+// longestID is the length of the longest id of a platform, in bytes.
+const longestID = 256
+
+// Validate says why a key cannot be stored, or be read again then.
+func (k Key) Validate() error {
+	for _, part := range []struct{ name, value string }{{"channel", k.Channel}, {"kind", k.Kind}, {"id", k.ID}, {"thread", k.Thread}} {
+		if err := ValidID(part.value); err != nil && (part.value != "" || part.name != "thread") {
+			return fmt.Errorf("chat key: %s: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
+// ValidID says why an id of a platform cannot be part of a key.
+func ValidID(s string) error {
+	hidden := func(r rune) bool {
+		return !unicode.IsGraphic(r) || unicode.IsSpace(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+	}
+	switch {
+	case s == "":
+		return errors.New("it is missing")
+	case len(s) > longestID:
+		return fmt.Errorf("it is longer than %d bytes", longestID)
+	case !utf8.ValidString(s):
+		return errors.New("it is not UTF-8")
+	case strings.Contains(s, ":"):
+		return errors.New("a colon cannot be part of it")
+	case strings.ContainsFunc(s, hidden):
+		return errors.New("a space or a character that is not seen cannot be part of it")
+	}
+	return nil
 }
 
 // Actor is the durable name of one user within this chat, "<chat key>:user:<user id>".

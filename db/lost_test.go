@@ -1,0 +1,303 @@
+package db_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"magpie/db"
+)
+
+// guarded is a database with some messages that is looked after.
+type guarded struct {
+	*testing.T
+	d      *db.DB
+	path   string
+	mu     sync.Mutex
+	news   []error
+	cancel func()
+}
+
+const guardedMessages = 20
+
+func newGuarded(t *testing.T, dir string) *guarded {
+	t.Helper()
+	g := &guarded{T: t, path: filepath.Join(dir, "data", "magpie.db")}
+	d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + g.path})
+	g.must(err)
+	g.d = d
+	for i := range guardedMessages {
+		accept(t, d, say(fmt.Sprintf("om_%d", i), "words"))
+	}
+	return g
+}
+
+// guard looks after the database until cancel is called.
+func (g *guarded) guard() *guarded {
+	ctx, cancel := context.WithCancel(g.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); g.d.Guard(ctx, g.tell) }()
+	g.cancel = sync.OnceFunc(func() { cancel(); <-done })
+	g.Cleanup(g.cancel)
+	return g
+}
+
+func (g *guarded) must(err error) {
+	g.Helper()
+	if err != nil {
+		g.Fatal(err)
+	}
+}
+
+func (g *guarded) tell(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.news = append(g.news, err)
+}
+
+func (g *guarded) told() []error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]error(nil), g.news...)
+}
+
+// refused checks that nothing is taken and why.
+func (g *guarded) refused() *db.LostError {
+	g.Helper()
+	var lost *db.LostError
+	for range 2 {
+		if _, err := g.d.Accept(g.Context(), say("om_late", "words")); !errors.As(err, &lost) {
+			g.Fatalf("a message is taken: %v", err)
+		}
+		if err := g.d.Healthy(g.Context()); !errors.As(err, &lost) {
+			g.Fatalf("the database is called healthy: %v", err)
+		}
+	}
+	return lost
+}
+
+// saved waits for the news that the database was saved.
+func (g *guarded) saved() *db.LostError {
+	g.Helper()
+	for range 100 {
+		var lost *db.LostError
+		if news := g.told(); len(news) > 0 && errors.As(news[len(news)-1], &lost) && lost.Rescued != "" {
+			return lost
+		}
+		time.Sleep(time.Second) // of the test's own clock
+	}
+	g.Fatalf("it was not saved: %v", g.told())
+	return nil
+}
+
+func messagesIn(t *testing.T, path string) (n int) {
+	t.Helper()
+	d, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range d.History(t.Context(), oc, 0, 0, 1<<40) {
+		n++
+	}
+	if err := errors.Join(d.Check(t.Context()), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Whatever becomes of the files, nothing more is acknowledged, and all that was is in a copy beside them.
+func TestALostDatabaseIsSaved(t *testing.T) {
+	replace := func(path string) error {
+		return errors.Join(os.WriteFile(path+".new", []byte("something else"), 0o600), os.Rename(path+".new", path))
+	}
+	for name, tt := range map[string]struct {
+		harm  func(path string) error
+		word  string
+		gone  bool // a next start would find nothing
+		above bool // the copy lies above the folder
+	}{
+		"deleted":        {os.Remove, "deleted", true, false},
+		"renamed":        {func(p string) error { return os.Rename(p, p+".old") }, "moved", true, false},
+		"replaced":       {replace, "replaced", false, false},
+		"made empty":     {func(p string) error { return errors.Join(os.Remove(p), os.WriteFile(p, nil, 0o600)) }, "replaced", true, false},
+		"log deleted":    {func(p string) error { return os.Remove(p + "-wal") }, "-wal was deleted", false, false},
+		"log replaced":   {func(p string) error { return replace(p + "-wal") }, "-wal was replaced", false, false},
+		"index deleted":  {func(p string) error { return os.Remove(p + "-shm") }, "-shm was deleted", false, false},
+		"folder removed": {func(p string) error { return os.RemoveAll(filepath.Dir(p)) }, "deleted", true, true},
+		"folder renamed": {func(p string) error { return os.Rename(filepath.Dir(p), filepath.Dir(p)+".old") }, "moved", true, true},
+		"folder replaced": {func(p string) error {
+			return errors.Join(os.RemoveAll(filepath.Dir(p)), os.Mkdir(filepath.Dir(p), 0o700))
+		}, "deleted", true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				g := newGuarded(t, dir).guard()
+				synctest.Wait() // for its first look
+				g.must(tt.harm(g.path))
+				if lost := g.refused(); !strings.Contains(lost.Error(), tt.word) {
+					t.Errorf("the error does not say what happened: %v", lost)
+				}
+				lost := g.saved()
+				folder := filepath.Dir(g.path)
+				if tt.above {
+					folder = filepath.Dir(folder)
+				}
+				if filepath.Dir(lost.Rescued) != folder || !strings.Contains(lost.Error(), "move "+lost.Rescued+" to "+g.path) {
+					t.Errorf("saved in %s: %v", lost.Rescued, lost)
+				}
+				if info, err := os.Stat(lost.Rescued); err != nil || info.Mode().Perm() != 0o600 {
+					t.Errorf("the copy is %v, %v", info, err)
+				}
+				if n := messagesIn(t, lost.Rescued); n != guardedMessages {
+					t.Errorf("%d messages are saved, %d were acknowledged", n, guardedMessages)
+				}
+				time.Sleep(time.Hour)
+				g.refused()
+				if news := g.told(); len(news) != 2 {
+					t.Errorf("told %v", news)
+				}
+				g.cancel()
+				g.must(g.d.Close())
+				if tt.gone {
+					g.takesBack(lost.Rescued)
+				}
+			})
+		})
+	}
+}
+
+// takesBack checks that a start does not begin with an empty database, and goes on with the copy when that is put back.
+func (g *guarded) takesBack(copied string) {
+	g.Helper()
+	c := db.Config{URL: "sqlite://" + g.path}
+	if d, err := db.Open(g.Context(), c); err == nil || !strings.Contains(err.Error(), "move "+copied+" to "+g.path) {
+		g.Fatalf("an empty database is begun: %v, %v", d, err)
+	}
+	g.must(errors.Join(os.MkdirAll(filepath.Dir(g.path), 0o700), os.Rename(copied, g.path)))
+	d, err := db.Open(g.Context(), c)
+	g.must(err)
+	if a := accept(g.T, d, say("om_late", "words")); !a.Fresh {
+		g.Error("the message that was not acknowledged is known already")
+	}
+	if a := accept(g.T, d, say("om_1", "words")); a.Fresh {
+		g.Error("a message that was acknowledged is taken twice")
+	}
+	g.must(d.Close())
+}
+
+// Files that come back are used on, and lost again they are saved again.
+func TestALostDatabaseThatComesBack(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuarded(t, dir).guard()
+		data := filepath.Dir(g.path)
+		g.must(os.Rename(data, data+".old"))
+		first := g.saved()
+		g.must(os.Rename(data+".old", data))
+		time.Sleep(2 * time.Second)
+		if news := g.told(); len(news) != 3 || news[2] != nil {
+			t.Fatalf("told %v", news)
+		}
+		accept(t, g.d, say("om_late", "words"))
+		g.must(g.d.Healthy(t.Context()))
+		g.must(os.Remove(g.path))
+		time.Sleep(2 * time.Second)
+		if second := g.saved(); second.Rescued == first.Rescued || messagesIn(t, second.Rescued) != guardedMessages+1 {
+			t.Errorf("saved %v, then %v", first, second)
+		}
+		g.cancel()
+		g.must(g.d.Close())
+	})
+}
+
+// A copy that cannot be written is tried again, at the latest at the end, and nothing is overwritten for it.
+func TestALostDatabaseThatCannotBeSavedAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuarded(t, dir).guard()
+		g.must(os.Remove(g.path))
+		var inTheWay []string
+		for i := range 40 { // whenever it is tried within the next seconds
+			p := g.path + ".rescued-" + time.Now().Add(time.Duration(i)*time.Second).UTC().Format("20060102-150405")
+			g.must(os.WriteFile(p, []byte("mine"), 0o600))
+			inTheWay = append(inTheWay, p)
+		}
+		time.Sleep(10 * time.Second)
+		news := g.told()
+		if len(news) != 2 || !strings.Contains(news[1].Error(), "Do not stop magpie") {
+			t.Fatalf("told %v", news)
+		}
+		g.refused()
+		time.Sleep(time.Minute)
+		if n := messagesIn(t, g.saved().Rescued); n != guardedMessages {
+			t.Errorf("%d messages are saved", n)
+		}
+		for _, p := range inTheWay {
+			if data, err := os.ReadFile(p); err != nil || string(data) != "mine" {
+				t.Errorf("%s became %q, %v", p, data, err)
+			}
+		}
+		g.cancel()
+		g.must(g.d.Close())
+	})
+}
+
+// A program that is being stopped just then saves first.
+func TestADatabaseThatIsLostAtTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuarded(t, dir).guard()
+		g.must(os.Remove(g.path))
+		g.cancel()
+		if n := messagesIn(t, g.saved().Rescued); n != guardedMessages {
+			t.Errorf("%d messages are saved", n)
+		}
+		g.must(g.d.Close())
+	})
+}
+
+// A copy that is restored over the open file is left as it is. (The connections to it stay open, as in a process that ends.)
+func TestADatabaseThatIsOverwritten(t *testing.T) {
+	g := newGuarded(t, t.TempDir())
+	backup := filepath.Join(t.TempDir(), "backup")
+	g.must(g.d.Backup(t.Context(), backup))
+	old, err := os.ReadFile(backup)
+	g.must(err)
+	var talk sync.WaitGroup
+	for i := range 8 {
+		talk.Go(func() {
+			for j := range 100 { // until SQLite has copied its log into the file
+				accept(t, g.d, say(fmt.Sprintf("om_more_%d_%d", i, j), strings.Repeat("words ", 1000)))
+			}
+		})
+	}
+	talk.Wait()
+	f, err := os.OpenFile(g.path, os.O_WRONLY|os.O_TRUNC, 0) // as cp does
+	g.must(err)
+	_, err = f.Write(old)
+	g.must(err)
+	lost := g.refused()
+	if !lost.Overwritten || !strings.Contains(lost.Error(), "overwritten") || !strings.Contains(lost.Error(), "magpie backup") {
+		t.Errorf("%v", lost)
+	}
+	g.guard().cancel()
+	if news := g.told(); len(news) != 1 {
+		t.Errorf("told %v", news)
+	}
+	g.must(errors.Join(g.d.Close(), f.Close()))
+	if now, err := os.ReadFile(g.path); err != nil || !bytes.Equal(now, old) {
+		t.Errorf("the restored copy was changed: %d bytes, %v", len(now), err)
+	}
+	if logs, err := filepath.Glob(g.path + "-wal*"); err != nil || len(logs) != 1 || !strings.Contains(logs[0], "-wal.lost-") {
+		t.Errorf("logs %v, %v", logs, err)
+	}
+}

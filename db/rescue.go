@@ -1,0 +1,123 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"path/filepath"
+	"time"
+)
+
+// How often the files of the database are looked at while nothing is written, and how a lost database is saved.
+const (
+	guardEvery  = time.Second
+	rescueAgain = 30 * time.Second
+	rescueTime  = 10 * time.Minute // some 5 s per GB
+)
+
+// Guard looks after the files of the database until ctx is done. When they are lost, it saves what the open file still
+// holds in a copy beside it, once, however long that takes. tell is called with every piece of news: a [*LostError], or
+// nil when the files are in place again.
+func (d *DB) Guard(ctx context.Context, tell func(error)) {
+	tick := time.NewTicker(guardEvery)
+	defer tick.Stop()
+	g := guard{db: d, tell: tell}
+	for {
+		g.look(ctx)
+		select {
+		case <-tick.C:
+		case <-d.files.notice:
+		case <-ctx.Done():
+			g.again = time.Time{} // the end of the program is the end of the file: this is the last chance
+			g.look(ctx)
+			return
+		}
+	}
+}
+
+// guard is what a Guard knows of a loss.
+type guard struct {
+	db    *DB
+	tell  func(error)
+	lost  bool
+	what  string    // happened, as it was told
+	again time.Time // when saving is tried again
+}
+
+func (g *guard) look(ctx context.Context) {
+	files := g.db.files
+	_ = files.check() // it is kept in lost
+	found := files.lost.Load()
+	switch {
+	case found == nil && g.lost:
+		g.lost, g.what = false, ""
+		g.tell(nil)
+		return
+	case found == nil:
+		return
+	case found.What != g.what:
+		g.lost, g.what, g.again = true, found.What, time.Time{}
+		g.tell(found)
+	}
+	if found.Overwritten || found.Rescued != "" || time.Now().Before(g.again) {
+		return
+	}
+	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), rescueTime)
+	defer cancel()
+	path, err := g.db.rescue(saving)
+	g.again = time.Now().Add(rescueAgain)
+	if saved := files.settle(path, err); saved != nil {
+		g.tell(saved)
+	}
+}
+
+// settle notes what became of the try to save a lost database. It returns nil when the files are in place again.
+func (o *openFiles) settle(path string, err error) *LostError {
+	for {
+		known := o.lost.Load()
+		if known == nil {
+			return nil
+		}
+		saved := *known
+		saved.Rescued, saved.Err = path, err
+		if o.lost.CompareAndSwap(known, &saved) {
+			return &saved
+		}
+	}
+}
+
+// rescue copies what the open connection holds, whatever has become of its file. Nothing is written meanwhile, and
+// nothing is acknowledged later that the copy lacks.
+func (d *DB) rescue(ctx context.Context) (path string, err error) {
+	select {
+	case d.writer.leading <- struct{}{}:
+		defer func() { <-d.writer.leading }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	name := filepath.Base(d.path) + rescueMark + d.now().UTC().Format(rescueTimeForm)
+	path = filepath.Join(existing(filepath.Dir(d.path)), name)
+	err = writeCopy(path, func(tmp string) error {
+		if _, err := d.write.ExecContext(ctx, "VACUUM INTO ?1", tmp); err != nil {
+			return err
+		}
+		return checkCopy(ctx, tmp)
+	})
+	if err != nil {
+		return "", explain(d.path, err)
+	}
+	return path, nil
+}
+
+// checkCopy reads a whole copy. The index of words is not looked at: a start makes it anew when it is damaged.
+func checkCopy(ctx context.Context, path string) error {
+	pool, err := connect(ctx, path, 1, url.Values{"mode": {"ro"}, "immutable": {"1"}, "_query_only": {"1"}}, nil)
+	if err != nil {
+		return err
+	}
+	err = integrity(ctx, pool, path, "PRAGMA integrity_check(10)")
+	if onlyIndex(err) {
+		err = nil
+	}
+	return errors.Join(err, pool.Close())
+}

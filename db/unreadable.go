@@ -1,0 +1,167 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"magpie/internal/chat"
+)
+
+// Unreadable is a row that holds something that no program can have stored there. It is left out of everything.
+type Unreadable struct {
+	Table string
+	Row   int64 // its rowid
+	Err   error // the first thing that is wrong with it
+}
+
+func (u Unreadable) String() string { return fmt.Sprintf("%s row %d: %v", u.Table, u.Row, u.Err) }
+
+// mostUnreadable is how many of a table are named: more of them have one cause.
+const mostUnreadable = 100
+
+// Unreadable lists the rows that cannot be read, by table and row. It reads all rows of the database.
+func (d *DB) Unreadable(ctx context.Context) ([]Unreadable, error) {
+	tables, err := d.tables(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for rows that cannot be read: %w", err)
+	}
+	var all []Unreadable
+	for _, t := range tables {
+		found, err := t.unreadable(ctx, d.read)
+		if err != nil {
+			return nil, fmt.Errorf("look for rows of %s that cannot be read: %w", t.name, err)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// table is one that has rowids, and the columns that hold something else than text.
+type table struct {
+	name    string
+	numbers []string
+	keys    []string // of chats
+}
+
+// What is no table of ours, or can be made again.
+const selectTables = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'
+	AND name NOT LIKE 'terms%' AND sql NOT LIKE '%WITHOUT ROWID%' ORDER BY name`
+
+const selectNumbers = `SELECT name FROM pragma_table_info(?1) WHERE type IN ('BIGINT', 'INTEGER')`
+
+func (d *DB) tables(ctx context.Context) (list []table, err error) {
+	names, err := collect(ctx, d.read, scanText, selectTables)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		t := table{name: name, keys: keyColumns(name)}
+		if t.numbers, err = collect(ctx, d.read, scanText, selectNumbers, name); err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// keyColumns are the columns of a table that name a chat.
+func keyColumns(table string) []string {
+	switch table {
+	case "chats":
+		return []string{"key"}
+	case "events", "indexed", "grants": // a grant need not name one: its scan looks at that
+		return nil
+	}
+	return []string{"chat_key"}
+}
+
+// wholeRows reads whole rows of those tables whose columns have a form of their own.
+var wholeRows = map[string]func(ctx context.Context, q querier) ([]Unreadable, error){
+	"approvals":       unreadableBy(scanApproval, "rowid", approvalColumns+` FROM approvals`),
+	"chats":           unreadableBy(scanChat, "rowid", chatColumns+` FROM chats`),
+	"grants":          unreadableBy(scanGrant, "rowid", grantColumns+` FROM grants`),
+	"memories":        unreadableBy(scanMemory, "rowid", memoryColumns+` FROM memories`),
+	"memory_versions": unreadableBy(scanMemoryVersion, "rowid", memoryVersionColumns+` FROM memory_versions`),
+	"outbox":          unreadableBy(scanPost, "o.rowid", postColumns),
+	"turns":           unreadableBy(scanTurn, "rowid", turnColumns+` FROM turns`),
+}
+
+// unreadableBy lists the rows that scan cannot read.
+func unreadableBy[T any](scan func(scanner) (T, error), rowid, columnsFrom string) func(context.Context, querier) ([]Unreadable, error) {
+	query := `SELECT ` + rowid + `, ` + columnsFrom
+	return func(ctx context.Context, q querier) (found []Unreadable, err error) {
+		_, err = collect(ctx, q, func(row scanner) (none struct{}, err error) {
+			var id int64
+			_, err = scan(func(to ...any) error { return row(append([]any{&id}, to...)...) })
+			if err != nil && len(found) < mostUnreadable {
+				found = append(found, Unreadable{Row: id, Err: err})
+			}
+			return none, err
+		}, query)
+		return found, err
+	}
+}
+
+// unreadable lists the rows of t that cannot be read.
+func (t table) unreadable(ctx context.Context, q querier) (found []Unreadable, err error) {
+	add := func(more []Unreadable) {
+		for _, u := range more {
+			u.Table = t.name
+			if !slices.ContainsFunc(found, func(known Unreadable) bool { return known.Row == u.Row }) {
+				found = append(found, u)
+			}
+		}
+	}
+	for _, look := range []func(context.Context, querier) ([]Unreadable, error){t.badKeys, t.badNumbers, wholeRows[t.name]} {
+		if look == nil {
+			continue
+		}
+		more, err := look(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		add(more)
+	}
+	return found, nil
+}
+
+// badKeys reads each key once, however many rows have it.
+func (t table) badKeys(ctx context.Context, q querier) (found []Unreadable, err error) {
+	for _, column := range t.keys {
+		keys, err := collect(ctx, q, scanText, `SELECT DISTINCT `+column+` FROM `+t.name)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			_, bad := chat.ParseKey(key)
+			if bad == nil {
+				continue
+			}
+			rows, err := collect(ctx, q, scanNumber, `SELECT rowid FROM `+t.name+` WHERE `+column+` = ?1 ORDER BY 1 LIMIT ?2`, key, mostUnreadable)
+			if err != nil {
+				return nil, err
+			}
+			for _, row := range rows {
+				found = append(found, Unreadable{Row: row, Err: bad})
+			}
+		}
+	}
+	return found, nil
+}
+
+// badNumbers finds other things where numbers are wanted: SQLite takes them.
+func (t table) badNumbers(ctx context.Context, q querier) (found []Unreadable, err error) {
+	for _, column := range t.numbers {
+		rows, err := collect(ctx, q, scanNumber,
+			`SELECT rowid FROM `+t.name+` WHERE typeof(`+column+`) <> 'integer' ORDER BY 1 LIMIT ?1`, mostUnreadable)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			found = append(found, Unreadable{Row: row, Err: errors.New(column + " is no number")})
+		}
+	}
+	return found, nil
+}
