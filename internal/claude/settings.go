@@ -114,7 +114,9 @@ func checkPermissions(v gjson.Result) error {
 		switch name := key.String(); name {
 		case "allow", "deny", "ask":
 			if !each(v, gjson.Result.IsArray, isRule) {
-				errs = append(errs, fmt.Errorf(`permissions.%s: want a list of rules such as "Read" or "Bash(git log *)"`, name))
+				errs = append(errs, fmt.Errorf(`permissions.%s: want a list of rules such as "Read" or "Bash(go vet ./...)"`, name))
+			} else if name == "allow" {
+				errs = append(errs, checkAllowed("permissions.allow", texts(v)))
 			}
 		case "additionalDirectories":
 			if !each(v, gjson.Result.IsArray, isString) {
@@ -140,6 +142,14 @@ func isRule(v gjson.Result) bool {
 	return isString(v) && tool != "" && !strings.ContainsAny(tool, " )") && (!bracket || len(rest) > 1 && strings.HasSuffix(rest, ")"))
 }
 
+// texts are those in a list.
+func texts(v gjson.Result) (list []string) {
+	for _, e := range v.Array() {
+		list = append(list, e.String())
+	}
+	return list
+}
+
 func checkHooks(v gjson.Result) error {
 	matchers := func(v gjson.Result) bool {
 		return v.IsObject() && each(v.Get("hooks"), gjson.Result.IsArray, func(h gjson.Result) bool { return isString(h.Get("type")) })
@@ -154,7 +164,7 @@ func checkHooks(v gjson.Result) error {
 // arguments: they are handed over in a file, see [Config.Prepare].
 func (c Config) settingsArgument() string {
 	if strings.TrimSpace(c.Settings) == "" {
-		return "--settings=" + string(encode(imposedSettings))
+		return "--settings=" + string(encode(c.imposed(nil)))
 	}
 	return "--settings=" + c.settingsFile("settings")
 }
@@ -177,8 +187,7 @@ func (c Config) writeSettings() error {
 			login[key] = v
 		}
 	}
-	maps.Copy(s, imposedSettings)
-	for name, content := range map[string]map[string]json.RawMessage{"settings": s, "login": login} {
+	for name, content := range map[string]map[string]json.RawMessage{"settings": c.imposed(s), "login": login} {
 		if err := as.writePrivate(c.settingsFile(name), encode(content)); err != nil {
 			return err
 		}
