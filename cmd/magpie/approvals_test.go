@@ -43,6 +43,13 @@ func bash(command string) modelsim.Step {
 // appendLine is a command that leaves a line in a file of the project each time it runs.
 func appendLine(file string) string { return "echo 'ran <b> & `x`' >> " + file }
 
+// script is a command that leaves a line in a file of the project each time it runs, and in which no other one can begin.
+func (r *rig) script(file string) string {
+	r.Helper()
+	must(r, os.WriteFile(filepath.Join(r.cfg.Claude.Project, "ran.sh"), []byte("echo ran >> \"$1\"\n"), 0o600))
+	return "sh ran.sh " + file
+}
+
 // project reads a file of the project; it may not be there.
 func (r *rig) project(name string) string {
 	r.Helper()
@@ -249,7 +256,7 @@ func TestAnAdminDecidesToo(t *testing.T) {
 // "Always" counts for this very command in this chat, also after a restart, until it is revoked.
 func TestAlwaysInThisChat(t *testing.T) {
 	r := newRig(t)
-	command := appendLine("out.txt")
+	command := r.script("out.txt")
 	ran := func(times int) {
 		t.Helper()
 		if got := strings.Count(r.project("out.txt"), "\n"); got != times {
@@ -285,7 +292,7 @@ func TestAlwaysInThisChat(t *testing.T) {
 	r.turnDone(elsewhere, id)
 	ran(2)
 
-	if got := r.ask("/allow"); !strings.Contains(got, "1. ") || !strings.Contains(got, "ran <b> & 'x'") || !strings.Contains(got, "小明") {
+	if got := r.ask("/allow"); !strings.Contains(got, "1. ") || !strings.Contains(got, "`sh ran.sh out.txt`") || !strings.Contains(got, "小明") {
 		t.Errorf("the list says %q", got)
 	}
 	if got := r.ask("/授权 撤销 7"); !strings.Contains(got, "没有第 7 条") {
