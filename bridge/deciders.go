@@ -85,7 +85,7 @@ func (a about) notice(l lang) string {
 	case a.other && a.name != "":
 		return fmt.Sprintf(approvalTexts.AboutChat.in(l), a.name)
 	case a.other:
-		return approvalTexts.AboutPrivate.in(l)
+		return approvalTexts.AboutOther.in(l)
 	case a.own:
 		return approvalTexts.AboutOwn.in(l)
 	}

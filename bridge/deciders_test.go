@@ -223,3 +223,49 @@ func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 		t.Error("the owner is not asked in his own chat")
 	}
 }
+
+// Where everything is asked for, the agent's own notes and this program's tools are not; and a project for looking only can be
+// looked at.
+func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		w     workspace
+		tool  string
+		path  string
+		waits bool
+		allow bool // when it does not wait
+	}{
+		"a to-do list":                 {workspace{everything: true}, "TodoWrite", "", false, true},
+		"a tool of this program":       {workspace{everything: true}, ownPrefix + "remember", "", false, true},
+		"reading":                      {workspace{everything: true}, "Read", "a.txt", true, false},
+		"a tool that is not known":     {workspace{everything: true}, "mcp__magpies__remember", "", true, false},
+		"a to-do list, asked by rules": {workspace{}, "TodoWrite", "", true, false},
+		"looking":                      {workspace{everything: true, looksOnly: true}, "Read", "a.txt", true, false},
+		"searching":                    {workspace{everything: true, looksOnly: true}, "Grep", "", true, false},
+		"looking elsewhere":            {workspace{everything: true, looksOnly: true}, "Read", "/etc/hostname", false, false},
+		"running, for looking only":    {workspace{everything: true, looksOnly: true}, "Bash", "", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDeciding(t, chat.Group, Access{Owner: boss.ID})
+			tc.w.dir = d.dir
+			input := map[string]any{"command": "ls"}
+			if tc.path != "" {
+				input = map[string]any{"file_path": tc.path}
+			} else if tc.tool == "Grep" {
+				input = map[string]any{"pattern": "x"}
+			}
+			verdicts := make(chan claude.Verdict, 1)
+			waits := d.as.ask(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input), func(v claude.Verdict) bool { verdicts <- v; return true })
+			if waits != tc.waits {
+				t.Fatalf("waits: %v", waits)
+			}
+			if waits {
+				return
+			}
+			if v := <-verdicts; v.Allow != tc.allow {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"magpie/bridge"
 	"magpie/contextmgr/redact"
 	"magpie/feishu"
+	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -443,6 +444,25 @@ func TestAStoppedTurnAsksNothingAnyMore(t *testing.T) {
 	}
 	if r.project("out.txt") != "" {
 		t.Error("the command ran")
+	}
+}
+
+// With ask = "everything" a command that only reads is asked for, but not what the program's own tools do.
+func TestEverythingIsAskedInTheChat(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.Ask = "everything" })
+	search := modelsim.Tool("mcp__"+agenttools.ServerName+"__search_memory", map[string]string{"query": "x"})
+	r.calls(search, bash("ls -la"), modelsim.Text("完了"))
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	card := r.approval(r.chat, id, 1)
+	if got := card.Text(); !strings.Contains(got, "ls -la") {
+		t.Errorf("the card asks %q", got)
+	}
+	r.press(card, doAllow)
+	if got := said(r.turnDone(r.chat, id)); got != "完了" {
+		t.Errorf("answer %q", got)
+	}
+	if list := replies(r.sim.View(), r.chat, id); len(list) != 2 {
+		t.Errorf("%d cards, want the answer and one that asks", len(list))
 	}
 }
 
