@@ -18,6 +18,7 @@ type Access struct {
 	Deny          []string `toml:"deny" env:"DENY"`                     // users, chats, departments; they may not talk, whatever else says so
 	StrangerReply string   `toml:"stranger_reply" env:"STRANGER_REPLY"` // what strangers are told in a private chat, once a day at most; empty = nothing
 
+	Deciders        string          `toml:"deciders" env:"DECIDERS"`                 // asker | admins: who approves what the agent wants; empty = asker
 	ApprovalTimeout period.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"` // how long people may take to decide about a tool; 0 = 30 minutes
 }
 
@@ -35,6 +36,9 @@ func (a Access) Validate() error {
 	}
 	if a.ApprovalTimeout.Duration < 0 {
 		errs = append(errs, errors.New("[access] approval_timeout: want more than 0"))
+	}
+	if a.Deciders != "" && a.Deciders != askersDecide && a.Deciders != adminsDecide {
+		errs = append(errs, fmt.Errorf("[access] deciders %q: want %s or %s", a.Deciders, askersDecide, adminsDecide))
 	}
 	for _, id := range a.Deny { // a mistake here would leave a door open
 		if !slices.ContainsFunc([]string{"ou_", "oc_", department}, func(kind string) bool { return strings.HasPrefix(id, kind) }) {

@@ -130,7 +130,7 @@ func shown(a db.Approval, l lang) (title, body string) {
 	case claude.QuestionTool:
 		return approvalTexts.AsksQuestion.in(l), questionBody(a.Input, l)
 	case claude.PlanTool:
-		return approvalTexts.AsksPlan.in(l), in.Plan + besides(a)
+		return approvalTexts.AsksPlan.in(l), marked("> ", in.Plan) + besides(a)
 	}
 	if title, body = inWords(a, in, l); title != "" {
 		return title, body + besides(a)
@@ -157,7 +157,7 @@ func inWords(a db.Approval, in toolInput, l lang) (title, body string) {
 		}
 		body = fenced("bash", in.Command)
 		if in.Description != "" {
-			body += "\n" + visible(in.Description)
+			body += "\n" + fmt.Sprintf(approvalTexts.AgentSays.in(l), plainText(in.Description))
 		}
 		return asks(what), body
 	case "Write":
@@ -171,7 +171,7 @@ func inWords(a db.Approval, in toolInput, l lang) (title, body string) {
 	case "Read":
 		return asks(approvalTexts.Reads), named(in.File, a.Project)
 	case "WebFetch":
-		return asks(approvalTexts.Fetches), fenced("", in.URL) + "\n" + visible(in.Prompt)
+		return asks(approvalTexts.Fetches), fenced("", in.URL) + "\n" + fmt.Sprintf(approvalTexts.FetchesFor.in(l), plainText(in.Prompt))
 	case "WebSearch":
 		return asks(approvalTexts.Searches), fenced("", in.Query)
 	}

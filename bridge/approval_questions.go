@@ -62,15 +62,15 @@ func questionBody(input json.RawMessage, l lang) string {
 	}
 	var b strings.Builder
 	for i, q := range list {
-		fmt.Fprintf(&b, "**%d. %s**", i+1, visible(q.Question))
+		fmt.Fprintf(&b, "**%d.** %s", i+1, plainText(q.Question))
 		if q.Several {
 			b.WriteString(approvalTexts.Several.in(l))
 		}
 		b.WriteString("\n")
 		for _, o := range q.Options {
-			b.WriteString("- " + visible(o.Label))
+			b.WriteString("- " + plainText(o.Label))
 			if o.Description != "" {
-				b.WriteString(" — " + visible(o.Description))
+				b.WriteString(" — " + plainText(o.Description))
 			}
 			b.WriteString("\n")
 		}
@@ -90,7 +90,7 @@ func questionFields(input json.RawMessage, l lang) []chat.Field {
 	}
 	var fields []chat.Field
 	for i, q := range list {
-		label := strings.TrimSpace(strconv.Itoa(i+1) + ". " + visible(q.Header))
+		label := strings.TrimSpace(strconv.Itoa(i+1) + ". " + plainText(q.Header))
 		words := chat.Field{Name: wordsField(i), Label: label, Hint: approvalTexts.OtherHint.in(l), Kind: chat.Words}
 		if len(q.Options) > 0 {
 			choice := chat.Field{Name: choiceField(i), Label: label, Kind: chat.One}
@@ -143,7 +143,7 @@ func answersOf(input json.RawMessage, values map[string][]string) (a answers, mi
 			return answers{}, q.Question, nil
 		}
 		byQuestion[q.Question] = strings.Join(chosen, ", ")
-		a.said = append(a.said, visible(byQuestion[q.Question]))
+		a.said = append(a.said, plainText(byQuestion[q.Question]))
 	}
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(input, &all); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +25,7 @@ type approvals struct {
 	outbox  *outbox
 	access  *gate
 	secrets redact.Known // with which nothing is done
+	private reserved     // about which only admins decide
 	log     zerolog.Logger
 	jobs    *jobs
 
@@ -36,6 +36,7 @@ type approvals struct {
 // pending is an approval whose agent waits.
 type pending struct {
 	approval db.Approval
+	admins   bool   // only they may allow it
 	ask      string // the agent's id of it
 	answer   func(claude.Verdict) bool
 	timer    *time.Timer
@@ -44,10 +45,10 @@ type pending struct {
 // decisions is how many approvals are settled at the same time.
 const decisions = 8
 
-func newApprovals(store *db.DB, o *outbox, access *gate, secrets redact.Known, log zerolog.Logger) *approvals {
+func newApprovals(cfg Config, store *db.DB, o *outbox, access *gate, log zerolog.Logger) *approvals {
 	as := &approvals{
-		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, secrets: secrets, log: log,
-		jobs: newJobs(decisions), open: map[string]pending{},
+		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, secrets: cfg.Secrets, log: log,
+		private: newReserved(cfg.Guard, cfg.Files, store), jobs: newJobs(decisions), open: map[string]pending{},
 	}
 	o.unseen = as.unseen
 	return as
@@ -63,71 +64,87 @@ func (a Access) patience() time.Duration {
 	return a.ApprovalTimeout.Duration
 }
 
-// mayDecide reports whether somebody may decide about an approval: who asked for its turn may, and admins.
-func (a Access) mayDecide(ap db.Approval, who chat.Actor) bool {
-	return slices.Contains(ap.Askers, who.ID) || a.admin(who)
-}
-
 // workspace is where an agent works.
 type workspace struct {
-	dir       string
-	looksOnly bool // nothing can be allowed there, by anybody
+	dir        string
+	looksOnly  bool // nothing can be allowed there, by anybody, but to read in it
+	everything bool // each use of a tool is asked for
 }
 
 // workspace is where the agent of a chat works, given its folder. Where the most that is allowed is less than usual, it is for
 // looking only: an approved plan would lead out of that mode.
 func (cfg Config) workspace(c db.Chat, dir string) workspace {
 	p, err := cfg.site(c)
-	return workspace{dir, err != nil || rank(p.ceiling) < rank(defaultMode)}
+	return workspace{dir, err != nil || rank(p.ceiling) < rank(defaultMode), cfg.AskEverything}
 }
 
 // ask has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them, and
 // reports whether the agent has to; answer is called once they have decided.
 func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, answer func(claude.Verdict) bool) (waits bool) {
-	log, dir := zerolog.Ctx(ctx), w.dir
-	if w.looksOnly && q.Name != claude.QuestionTool {
-		log.Info().Str("tool", q.Name).Msg("tool refused: the project is for looking only")
-		answer(claude.Verdict{Why: lookOnly})
-		return false
-	}
-	if holdsSecret(q.Input, as.secrets) {
-		log.Warn().Str("tool", q.Name).Msg("tool refused: what it wants holds a secret")
-		answer(claude.Verdict{Why: notWithSecrets})
-		return false
-	}
-	if n := as.ruled(ctx, c.Turn.Key, dir, q); n != 0 {
-		log.Info().Str("tool", q.Name).Int64("rule", n).Msg("tool allowed by a rule of the chat")
-		answer(claude.Verdict{Allow: true, Input: q.Input})
-		return false
-	}
-	if why := unshowable(q.Name, q.Input); why != "" {
-		log.Warn().Str("tool", q.Name).Int("bytes", len(q.Input)).Msg("tool refused: what it wants cannot be shown")
-		answer(claude.Verdict{Why: why})
+	log := zerolog.Ctx(ctx)
+	about := as.private.ofTool(ctx, c.Turn.Key, q, w.dir)
+	if v, why := as.settled(ctx, c, w, q, about); why != "" {
+		log.Info().Str("tool", q.Name).Bool("allowed", v.Allow).Msg(why)
+		answer(v)
 		return false
 	}
 	patience := as.access.Load().patience()
 	now := time.Now().Truncate(time.Millisecond)
 	a := db.Approval{
-		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, Tool: q.Name, Input: q.Input, Project: dir, Always: permitFor(q, dir),
+		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, Tool: q.Name, Input: q.Input, Project: w.dir,
 		Created: now, Expires: now.Add(patience), Settlement: db.Settlement{State: db.Waiting},
+	}
+	if !about.any() {
+		a.Always = permitFor(q, w.dir)
 	}
 	for _, m := range c.Asked {
 		a.Askers = append(a.Askers, m.Actor.ID)
 	}
-	p := pending{approval: a, ask: q.ID, answer: answer}
+	p := pending{approval: a, admins: as.access.Load().adminsOnly(a, about), ask: q.ID, answer: answer}
+	l := as.outbox.lang(ctx, a.Key)
+	card := approvalCard(a, l)
+	if p.admins {
+		card.Footer = strings.TrimSpace(about.notice(l) + " " + card.Footer)
+	}
+	if p.admins && as.access.Load().nobodyDecides(c) {
+		as.closed(ctx, a, about, c.Turn.ReplyTo)
+		answer(claude.Verdict{Why: nobodyMayAllow})
+		return false
+	}
 	p.timer = time.AfterFunc(patience, func() { as.jobs.add(func(ctx context.Context) { as.expire(ctx, a) }) })
 	as.mu.Lock()
 	as.open[a.ID] = p // before it can be seen: somebody may press at once
 	as.mu.Unlock()
-	if err := as.rows.Ask(context.WithoutCancel(ctx), a, approvalCard(a, as.outbox.lang(ctx, a.Key)), c.Turn.ReplyTo); err != nil {
+	if err := as.rows.Ask(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
 		as.take(a.ID)
 		answer(claude.Verdict{Why: notAsked})
 		return false
 	}
-	log.Info().Str("tool", q.Name).Str("approval", a.ID).Dur("patience", patience).Msg("people are asked for approval")
+	log.Info().Str("tool", q.Name).Str("approval", a.ID).Dur("patience", patience).Bool("admins", p.admins).
+		Msg("people are asked for approval")
 	as.outbox.wake(a.Key)
 	return true
+}
+
+// settled is the answer to what an agent wants where people need not be asked, and why that is; without a reason they have to be.
+func (as *approvals) settled(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, about about) (v claude.Verdict, why string) {
+	if w.looksOnly && q.Name != claude.QuestionTool && !looks(q, w.dir) {
+		return claude.Verdict{Why: lookOnly}, "tool refused: the project is for looking only"
+	}
+	if w.everything && keepsToItself(q.Name) {
+		return claude.Verdict{Allow: true, Input: q.Input}, "tool allowed: it is the program's own, or for the agent's own notes"
+	}
+	if holdsSecret(q.Input, as.secrets) {
+		return claude.Verdict{Why: notWithSecrets}, "tool refused: what it wants holds a secret"
+	}
+	if n := as.ruled(ctx, c.Turn.Key, w.dir, q); n != 0 && !about.any() {
+		return claude.Verdict{Allow: true, Input: q.Input}, fmt.Sprintf("tool allowed by rule %d of the chat", n)
+	}
+	if text := unshowable(q.Name, q.Input); text != "" {
+		return claude.Verdict{Why: text}, fmt.Sprintf("tool refused: what it wants, of %d bytes, cannot be shown", len(q.Input))
+	}
+	return claude.Verdict{}, ""
 }
 
 // ruled is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there no
@@ -341,6 +358,9 @@ func (as *approvals) press(ctx context.Context, p chat.Press, l lang) (string, e
 	case !as.access.Load().mayDecide(a, p.Actor):
 		log.Warn().Msg("somebody who may not decide has pressed")
 		return approvalTexts.NotYours.in(l), nil
+	case p.Action.Do != doRefuse && as.forAdmins(a.ID) && !as.access.Load().admin(p.Actor):
+		log.Warn().Msg("somebody who is no admin wants to allow what only admins may")
+		return approvalTexts.AdminsAllow.in(l), nil
 	}
 	d := decisionOf(a, p, l)
 	if d.objection != "" {

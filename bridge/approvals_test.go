@@ -31,7 +31,7 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	a := askingFor("Bash", `{"command":"echo '`+"```"+`' \u202e\u200b\u001b[8m# x","description":"两\n行"}`)
 	a.Always = &db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git `push`"}
 	c := approvalCard(a, zh)
-	want := "**助手想运行命令**\n\n````bash\necho '```' ⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[8m# x\n````\n\n两 行"
+	want := "**助手想运行命令**\n\n````bash\necho '```' ⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[8m# x\n````\n\n助手的说明：两 行"
 	if c.Body != want {
 		t.Errorf("body %q", c.Body)
 	}
@@ -61,14 +61,14 @@ func TestWhatIsShownOfEachTool(t *testing.T) {
 		{"Write", `{"file_path":"/p2/b.txt","content":""}`, "**The agent wants to write a file (what it holds is replaced)**\n\n```\n/p2/b.txt\n```\n\n```\n\n```\n"},
 		{"Edit", `{"file_path":"/p/b.txt","old_string":"a\nb","new_string":"c\n","replace_all":true}`, "**The agent wants to edit a file (every place that says so)**\n\n```\nb.txt\n```\n\n```diff\n- a\n- b\n+ c\n```\n"},
 		{"Read", `{"file_path":"/etc/hostname"}`, "**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n"},
-		{"WebFetch", `{"url":"https://example.com/?a=b","prompt":"sum it up"}`, "**The agent wants to fetch a page**\n\n```\nhttps://example.com/?a=b\n```\n\nsum it up"},
+		{"WebFetch", `{"url":"https://example.com/?a=b","prompt":"sum it up"}`, "**The agent wants to fetch a page**\n\n```\nhttps://example.com/?a=b\n```\n\nThe agent wants to know: sum it up"},
 		{"WebSearch", `{"query":"magpies"}`, "**The agent wants to search the web**\n\n```\nmagpies\n```\n"},
 		{"Bash", `{"command":"sleep 9","run_in_background":true}`, "**The agent wants to run a command in the background**\n\n```bash\nsleep 9\n```\n"},
 		{"Bash", `{"command":"ls","timeout":5,"dangerouslyDisableSandbox":true}`, "**The agent wants to run a command**\n\n```bash\nls\n```\n\n\n```json\n{\n  \"dangerouslyDisableSandbox\": true\n}\n```\n"},
 		{"Read", `{"file_path":"/etc/hostname","Limit":5}`, "**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n\n\n```json\n{\n  \"Limit\": 5\n}\n```\n"},
-		{claude.PlanTool, `{"plan":"1. x","planFilePath":"/x","allowedPrompts":["a"]}`, "**The agent has a plan, and begins once it is approved**\n\n1. x\n\n```json\n{\n  \"allowedPrompts\": [\n    \"a\"\n  ]\n}\n```\n"},
+		{claude.PlanTool, `{"plan":"1. x","planFilePath":"/x","allowedPrompts":["a"]}`, "**The agent has a plan, and begins once it is approved**\n\n> 1. x\n\n```json\n{\n  \"allowedPrompts\": [\n    \"a\"\n  ]\n}\n```\n"},
 		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool mcp__a__b**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
-		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan, and begins once it is approved**\n\n1. x"},
+		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan, and begins once it is approved**\n\n> 1. x"},
 	} {
 		if got := approvalCard(askingFor(tc.tool, tc.input), en).Body; got != tc.want {
 			t.Errorf("%s: %q", tc.tool, got)

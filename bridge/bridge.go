@@ -63,6 +63,7 @@ type Config struct {
 	Found          db.Owner                                // who was found earlier to be the owner, if anybody
 	Project        string                                  // working folder of chats that have none of their own
 	PermissionMode string                                  // of chats that have none of their own
+	AskEverything  bool                                    // the CLI asks for each use of a tool, also where it only reads
 	Projects       map[string]Project                      // to which chats can change, by name
 	Guard          Guard                                   // where no agent may work
 	Budget         Budget                                  // at the start, see SetBudget
@@ -162,7 +163,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.desk = newDesk(cfg, store, b.context, b.outbox, log)
 	b.logins.b, b.logins.patience = b, loginTime
 	b.access = newGate(cfg, store, log)
-	b.approvals = newApprovals(store, b.outbox, b.access, cfg.Secrets, log)
+	b.approvals = newApprovals(cfg, store, b.outbox, b.access, log)
 	b.purse = &purse{pool: pool, ledger: store.Ledger(), zone: b.context.Zone(), log: log}
 	b.SetBudget(cfg.Budget)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })

@@ -8,23 +8,6 @@ import (
 	"magpie/internal/claude"
 )
 
-// families are the commands that may be allowed by their first words, each with the options that may follow. Only what is
-// listed counts: with others the same words write elsewhere (git diff --output), or run something else (go test -exec). Nor
-// are programs in it whose second word is an argument (rm build), or that reach other machines (git push).
-var families = map[string][]string{
-	"git status": {"-s", "--short", "-b", "--branch", "--porcelain", "-v", "--ignored"},
-	"git diff": {"--", "--stat", "--numstat", "--shortstat", "--cached", "--staged", "--name-only", "--name-status", "--check", "-b", "-w",
-		"--word-diff", "--no-color"},
-	"git add":     {"--", "-A", "--all", "-u", "--update", "-v", "-n", "--dry-run"},
-	"git commit":  {"--", "-m", "--message", "-a", "--all", "-am", "--amend", "--no-edit", "--allow-empty", "-q", "-v", "-s", "--signoff"},
-	"go build":    {"-v", "-race", "-tags", "-trimpath", "-p"},
-	"go vet":      {"-v", "-tags"},
-	"go test":     {"-v", "-race", "-tags", "-run", "-skip", "-count", "-short", "-timeout", "-bench", "-benchmem", "-cover", "-cpu", "-failfast", "-json", "-list", "-parallel", "-shuffle", "-p"},
-	"npm test":    {"-s", "--silent"},
-	"cargo build": {"-r", "--release", "-p", "--package", "--workspace", "--all", "--lib", "--bin", "--bins", "--features", "--all-features", "--no-default-features", "-v", "-q", "--locked", "--offline"},
-	"cargo test":  {"-r", "--release", "-p", "--package", "--workspace", "--all", "--lib", "--bin", "--bins", "--test", "--tests", "--doc", "--features", "--all-features", "--no-default-features", "--no-run", "-v", "-q", "--locked", "--offline"},
-}
-
 // prefixOf is the beginning by which a command may be allowed: the CLI proposes it, and it is known what may follow.
 func prefixOf(command string, proposed []claude.Rule) (string, bool) {
 	if len(proposed) != 1 || proposed[0].Tool != "Bash" {
@@ -37,7 +20,7 @@ func prefixOf(command string, proposed []claude.Rule) (string, bool) {
 // extends reports whether a command surely is one command, of this family, within the project, and does no more than the
 // family does. It holds for rules of earlier versions, too: one that is for no family allows nothing.
 func extends(command, prefix string) bool {
-	options, known := families[prefix]
+	options, known := claude.BashFamily(prefix)
 	rest, ok := strings.CutPrefix(command, prefix)
 	if !known || !ok || rest != "" && rest[0] != ' ' || !single(command) {
 		return false

@@ -26,17 +26,17 @@ func permitFor(q claude.ToolAsk, dir string) *db.Permit {
 		return nil
 	case "Bash":
 		in, ok := plainCommand(q.Input)
-		if !ok {
+		if !ok || !single(in) {
 			return nil
 		}
 		p.Kind, p.Content = db.ExactRule, in
 		if prefix, ok := prefixOf(in, q.Rules); ok {
 			p.Kind, p.Content = db.PrefixRule, prefix
 		}
-	case "Write", "Edit", "NotebookEdit", "Read":
-		path, ok := fileOf(q.Name, q.Input, dir)
+	case "Write", "Edit", "NotebookEdit", "Read", "Grep", "Glob":
+		path, ok := plainFile(q.Name, q.Input, dir)
 		switch {
-		case !ok || guarded(path):
+		case !ok:
 			return nil
 		case holds(dir, path):
 			p.Kind = db.InsideRule
@@ -66,16 +66,16 @@ func covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 	switch p.Kind {
 	case db.ExactRule:
 		command, ok := plainCommand(input)
-		return ok && command == p.Content
+		return ok && command == p.Content && single(command)
 	case db.PrefixRule:
 		command, ok := plainCommand(input)
 		return ok && extends(command, p.Content)
 	case db.PathRule:
-		path, ok := fileOf(tool, input, dir)
-		return ok && path == p.Content && !guarded(path)
+		path, ok := plainFile(tool, input, dir)
+		return ok && path == p.Content
 	case db.InsideRule:
-		path, ok := fileOf(tool, input, dir)
-		return ok && holds(dir, path) && !guarded(path)
+		path, ok := plainFile(tool, input, dir)
+		return ok && holds(dir, path)
 	case db.HostRule:
 		host, ok := hostOf(tool, input)
 		return ok && host == p.Content
@@ -101,17 +101,39 @@ func plainCommand(input json.RawMessage) (string, bool) {
 	return command, err == nil && strings.TrimSpace(command) != ""
 }
 
-// fileOf is the file that a tool is about, without symbolic links.
+// fileOf is the file or folder that a tool is about, without symbolic links.
 func fileOf(tool string, input json.RawMessage, dir string) (string, bool) {
+	path, ok := pathOf(tool, input, dir)
+	if !ok {
+		return "", false
+	}
+	return resolved(path)
+}
+
+// plainFile is fileOf where neither the file nor its name is guarded.
+func plainFile(tool string, input json.RawMessage, dir string) (string, bool) {
+	path, ok := pathOf(tool, input, dir)
+	if !ok || guarded(path, dir) {
+		return "", false
+	}
+	real, ok := resolved(path)
+	return real, ok && !guarded(real, dir)
+}
+
+// pathOf is the path that a tool is given. A search is about the whole project when it names no folder.
+func pathOf(tool string, input json.RawMessage, dir string) (string, bool) {
 	in, err := readInput(tool, input)
-	path := cmp.Or(in.File, in.Notebook) // a tool has one of them
-	if err != nil || path == "" {
+	path := cmp.Or(in.File, in.Notebook, in.Path) // a tool has one of them
+	if path == "" && (tool == "Grep" || tool == "Glob") {
+		path = dir
+	}
+	if err != nil || path == "" || tool == "Glob" && elsewhere(in.Pattern) {
 		return "", false
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	return resolved(filepath.Clean(path))
+	return filepath.Clean(path), true
 }
 
 // resolved is a path without symbolic links, as far as it exists. A link that leads nowhere may lead anywhere.
@@ -124,18 +146,6 @@ func resolved(path string) (string, bool) {
 	}
 	parent, ok := resolved(filepath.Dir(path))
 	return filepath.Join(parent, filepath.Base(path)), ok
-}
-
-// guarded reports whether a file may decide what is run later, or what the agent may do. About such a file people are
-// asked each time.
-func guarded(path string) bool {
-	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
-		switch strings.ToLower(part) {
-		case ".git", ".claude", ".mcp.json", ".gitmodules", ".vscode", ".idea", ".husky", ".envrc", ".ssh", ".bashrc", ".bash_profile", ".zshrc", ".profile":
-			return true
-		}
-	}
-	return false
 }
 
 // hostOf is the site of the page that a tool fetches.

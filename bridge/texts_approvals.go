@@ -10,6 +10,8 @@ var approvalTexts = struct {
 	WasAnswered, WasSkipped, Somebody, Said                                                                  phrase
 	Runs, RunsInBackground, Writes, Edits, EditsAll, EditsNotebook, Reads, Fetches, Searches, Uses           phrase
 	Several                                                                                                  phrase
+	AgentSays, FetchesFor                                                                                    phrase
+	AdminsAllow, AboutOwn, AboutChat, AboutOther, NoAdmins, AdminsAway                                       phrase
 	ScopeExact, ScopePrefix, ScopePath, ScopeInside, ScopeHost, ScopeTool                                    phrase
 	HelpAllow, ArgsAllow, AllowNone, AllowHead, AllowLine, AllowFoot, AllowUsage, AllowUnknown, AllowRevoked phrase
 }{
@@ -68,6 +70,16 @@ var approvalTexts = struct {
 	Searches:         phrase{"搜索网页", "search the web"},
 	Uses:             phrase{"使用工具 %s", "use the tool %s"},
 	Several:          phrase{"（可多选）", " (several may be chosen)"},
+
+	AgentSays:  phrase{"助手的说明：%s", "The agent says: %s"},
+	FetchesFor: phrase{"助手想从网页了解：%s", "The agent wants to know: %s"},
+
+	AdminsAllow: phrase{"只有管理员可以允许。", "Only an admin can allow this."},
+	AboutOwn:    phrase{"只有管理员可以允许：这涉及鹊桥自己的文件，或包含它们的文件夹。", "Only an admin can allow this: it is about Magpie's own files, or a folder that holds them."},
+	AboutChat:   phrase{"只有管理员可以允许：这涉及另一个聊天（%s）的文件。", "Only an admin can allow this: it is about files of another chat: %s."},
+	AboutOther:  phrase{"只有管理员可以允许：这涉及另一个聊天的文件。", "Only an admin can allow this: it is about files of another chat."},
+	NoAdmins:    phrase{"🚫 没有执行：只有管理员可以允许，而这个机器人还没有管理员", "🚫 It was not done: only an admin can allow it, and this bot has no admin yet"},
+	AdminsAway:  phrase{"🚫 没有执行：只有管理员可以允许，请管理员来提问", "🚫 It was not done: only an admin can allow it; please have an admin ask for it"},
 
 	ScopeExact:  phrase{"仅这一条命令", "this very command only"},
 	ScopePrefix: phrase{"以 %s 开头、只带常用选项的单条命令", "single commands that begin with %s and have usual options only"},

@@ -22,6 +22,9 @@ type toolInput struct {
 	New        string `json:"new_string"`
 	ReplaceAll bool   `json:"replace_all"`
 
+	Path    string `json:"path"`
+	Pattern string `json:"pattern"`
+
 	URL    string `json:"url"`
 	Prompt string `json:"prompt"`
 	Query  string `json:"query"`
@@ -36,6 +39,8 @@ var inputKeys = map[string][]string{
 	"Edit":              {"file_path", "old_string", "new_string", "replace_all"},
 	"NotebookEdit":      {"notebook_path"},
 	"Read":              {"file_path"},
+	"Grep":              {"path"},
+	"Glob":              {"path", "pattern"},
 	"WebFetch":          {"url", "prompt"},
 	"WebSearch":         {"query"},
 	claude.PlanTool:     {"plan"},

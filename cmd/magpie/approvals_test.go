@@ -15,6 +15,7 @@ import (
 	"magpie/bridge"
 	"magpie/contextmgr/redact"
 	"magpie/feishu"
+	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -42,6 +43,13 @@ func bash(command string) modelsim.Step {
 
 // appendLine is a command that leaves a line in a file of the project each time it runs.
 func appendLine(file string) string { return "echo 'ran <b> & `x`' >> " + file }
+
+// script is a command that leaves a line in a file of the project each time it runs, and in which no other one can begin.
+func (r *rig) script(file string) string {
+	r.Helper()
+	must(r, os.WriteFile(filepath.Join(r.cfg.Claude.Project, "ran.sh"), []byte("echo ran >> \"$1\"\n"), 0o600))
+	return "sh ran.sh " + file
+}
 
 // project reads a file of the project; it may not be there.
 func (r *rig) project(name string) string {
@@ -188,7 +196,7 @@ func TestAnAdminDecidesToo(t *testing.T) {
 // "Always" counts for this very command in this chat, also after a restart, until it is revoked.
 func TestAlwaysInThisChat(t *testing.T) {
 	r := newRig(t)
-	command := appendLine("out.txt")
+	command := r.script("out.txt")
 	ran := func(times int) {
 		t.Helper()
 		if got := strings.Count(r.project("out.txt"), "\n"); got != times {
@@ -224,7 +232,7 @@ func TestAlwaysInThisChat(t *testing.T) {
 	r.turnDone(elsewhere, id)
 	ran(2)
 
-	if got := r.ask("/allow"); !strings.Contains(got, "1. ") || !strings.Contains(got, "ran <b> & 'x'") || !strings.Contains(got, "小明") {
+	if got := r.ask("/allow"); !strings.Contains(got, "1. ") || !strings.Contains(got, "`sh ran.sh out.txt`") || !strings.Contains(got, "小明") {
 		t.Errorf("the list says %q", got)
 	}
 	if got := r.ask("/授权 撤销 7"); !strings.Contains(got, "没有第 7 条") {
@@ -375,6 +383,25 @@ func TestAStoppedTurnAsksNothingAnyMore(t *testing.T) {
 	}
 	if r.project("out.txt") != "" {
 		t.Error("the command ran")
+	}
+}
+
+// With ask = "everything" a command that only reads is asked for, but not what the program's own tools do.
+func TestEverythingIsAskedInTheChat(t *testing.T) {
+	r := newRig(t, func(c *config) { c.Claude.Ask = "everything" })
+	search := modelsim.Tool("mcp__"+agenttools.ServerName+"__search_memory", map[string]string{"query": "x"})
+	r.calls(search, bash("ls -la"), modelsim.Text("完了"))
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	card := r.approval(r.chat, id, 1)
+	if got := card.Text(); !strings.Contains(got, "ls -la") {
+		t.Errorf("the card asks %q", got)
+	}
+	r.press(card, doAllow)
+	if got := said(r.turnDone(r.chat, id)); got != "完了" {
+		t.Errorf("answer %q", got)
+	}
+	if list := replies(r.sim.View(), r.chat, id); len(list) != 2 {
+		t.Errorf("%d cards, want the answer and one that asks", len(list))
 	}
 }
 

@@ -127,7 +127,7 @@ func TestAnApprovalInATopic(t *testing.T) {
 func TestAlwaysInThisTopic(t *testing.T) {
 	r := newRig(t, withTopics)
 	th := r.begin()
-	command := appendLine("out.txt")
+	command := r.script("out.txt")
 	r.calls(bash(command), modelsim.Text("第一次做完了"))
 	th.asks("动手吧")
 	card := th.asked()

@@ -30,7 +30,7 @@ app_secret = "s"
 command = "`+claudetest.Command(t)+`"
 project = "`+t.TempDir()+`"
 keep_alive = "0s"
-allowed_tools = ["Read", "Bash(git log *)"]
+allowed_tools = ["Read", "Bash(go vet ./...)"]
 [claude.env]
 FOO = "bar"
 [context]
@@ -56,7 +56,7 @@ owner = "ou_1"
 	for _, tc := range []struct{ got, want any }{
 		{c.Feishu.AppID, "cli_env"}, {c.Feishu.AppSecret, "from-a-file"},
 		{c.Claude.MaxProcesses, 9}, {c.Claude.Silence.Duration, 90 * time.Second}, {c.Claude.KeepAlive.Duration, time.Duration(0)},
-		{c.Claude.AllowedTools, []string{"Read", "Bash(git log *)"}}, {c.Claude.Env, map[string]string{"FOO": "bar"}},
+		{c.Claude.AllowedTools, []string{"Read", "Bash(go vet ./...)"}}, {c.Claude.Env, map[string]string{"FOO": "bar"}},
 		{string(c.Context.Mode), "economy"}, {c.Context.MinChars, 7}, {c.Context.MinUserMessages, 3},
 		{c.Memory.EmbeddingsKey, "from-a-file"}, {c.Memory.EmbeddingsModel, "m"}, {c.Memory.EmbeddingsURL, "http://127.0.0.1:1/v1/embeddings"}, {defaults().Memory.EmbeddingsURL, ""},
 		{c.Memory.MaxChars, 99}, {c.Context.Memory.MaxChars, 1500}, {c.Memory.CaptureGroup, true}, {c.Memory.Capture, true}, {defaults().Memory.Capture, false}, {c.Memory.Approval, true}, {c.Memory.Tools, true},
@@ -64,6 +64,32 @@ owner = "ou_1"
 	} {
 		if !reflect.DeepEqual(tc.got, tc.want) {
 			t.Errorf("got %v, want %v", tc.got, tc.want)
+		}
+	}
+}
+
+// A rule that allows more than it seems to keeps the program from starting, and says what to write instead.
+func TestARuleThatAllowsTooMuchIsAMistake(t *testing.T) {
+	path := writeConfig(t, `
+[feishu]
+app_id = "cli_file"
+app_secret = "s"
+[claude]
+command = "`+claudetest.Command(t)+`"
+project = "`+t.TempDir()+`"
+allowed_tools = ["Read", "Bash(git log *)"]
+settings = '{"permissions": {"allow": ["Bash(find:*)"]}}'
+[access]
+deciders = "everybody"
+`)
+	_, err := loadConfig(path, nil)
+	var mistake *configError
+	if !errors.As(err, &mistake) {
+		t.Fatalf("%v is no mistake of the operator", err)
+	}
+	for _, want := range []string{`[claude] allowed_tools "Bash(git log *)"`, "--output=FILE", `"Bash(go vet ./...)"`, `permissions.allow "Bash(find:*)"`, `[access] deciders "everybody"`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %s", err, want)
 		}
 	}
 }

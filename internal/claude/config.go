@@ -26,7 +26,8 @@ type Config struct {
 	Models         []string          `toml:"models" env:"MODELS"`                   // that chats may choose from; none = any
 	Effort         string            `toml:"effort" env:"EFFORT"`                   // low | medium | high | xhigh | max; empty = the CLI's default
 	PermissionMode string            `toml:"permission_mode" env:"PERMISSION_MODE"` // default | acceptEdits | plan | dontAsk | auto | bypassPermissions
-	AllowedTools   []string          `toml:"allowed_tools" env:"ALLOWED_TOOLS"`     // rules such as "Read" or "Bash(git log *)"
+	AllowedTools   []string          `toml:"allowed_tools" env:"ALLOWED_TOOLS"`     // rules such as "Read" or "Bash(go vet ./...)"
+	Ask            string            `toml:"ask" env:"ASK"`                         // changes | everything: what the agent asks people about, beside what is allowed
 	Commands       []string          `toml:"slash_commands" env:"SLASH_COMMANDS"`   // of the CLI, that chats may give as "//name" beside the harmless ones
 	KeepAlive      Duration          `toml:"keep_alive" env:"KEEP_ALIVE"`           // how long a process waits for its chat's next message; 0 = one process per turn
 	MaxProcesses   int               `toml:"max_processes" env:"MAX_PROCESSES"`
@@ -68,7 +69,7 @@ func Defaults() Config {
 		Silence: Duration{Duration: 3 * time.Minute}, ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
 		AskLimit: Duration{Duration: 2 * time.Minute},
 		// What the owner has allowed himself in a terminal is "local": it is not meant for those who write in chats.
-		SettingSources: []string{"user", "project"}, ConfigDir: perChatDir,
+		SettingSources: []string{"user", "project"}, ConfigDir: perChatDir, Ask: askChanges,
 	}
 }
 
@@ -89,8 +90,10 @@ func (c Config) Validate() error {
 	if !slices.Contains(PermissionModes, c.PermissionMode) {
 		errs = append(errs, fmt.Errorf("[claude] permission_mode %q: want one of %s", c.PermissionMode, strings.Join(PermissionModes, ", ")))
 	}
+	errs = append(errs, c.checkAsk())
 	errs = append(errs, c.checkModels()...)
 	errs = append(errs, c.checkCommands()...)
+	errs = append(errs, checkAllowed("[claude] allowed_tools", c.AllowedTools))
 	if c.MaxProcesses < 1 {
 		errs = append(errs, fmt.Errorf("[claude] max_processes %d: want at least 1", c.MaxProcesses))
 	}

@@ -121,7 +121,9 @@ func checkPermissions(v gjson.Result) error {
 		switch name := key.String(); name {
 		case "allow", "deny", "ask":
 			if !each(v, gjson.Result.IsArray, isRule) {
-				errs = append(errs, fmt.Errorf(`permissions.%s: want a list of rules such as "Read" or "Bash(git log *)"`, name))
+				errs = append(errs, fmt.Errorf(`permissions.%s: want a list of rules such as "Read" or "Bash(go vet ./...)"`, name))
+			} else if name == "allow" {
+				errs = append(errs, checkAllowed("permissions.allow", texts(v)))
 			}
 		case "additionalDirectories":
 			if !each(v, gjson.Result.IsArray, isString) {
@@ -147,6 +149,14 @@ func isRule(v gjson.Result) bool {
 	return isString(v) && tool != "" && !strings.ContainsAny(tool, " )") && (!bracket || len(rest) > 1 && strings.HasSuffix(rest, ")"))
 }
 
+// texts are those in a list.
+func texts(v gjson.Result) (list []string) {
+	for _, e := range v.Array() {
+		list = append(list, e.String())
+	}
+	return list
+}
+
 func checkHooks(v gjson.Result) error {
 	matchers := func(v gjson.Result) bool {
 		return v.IsObject() && each(v.Get("hooks"), gjson.Result.IsArray, func(h gjson.Result) bool { return isString(h.Get("type")) })
@@ -164,7 +174,7 @@ func (c Config) settingsArgument() string {
 	case c.folder.path != "":
 		return "--settings=" + c.ownSettings()
 	case strings.TrimSpace(c.Settings) == "":
-		return "--settings=" + string(encode(imposedSettings))
+		return "--settings=" + string(encode(c.imposed(nil)))
 	}
 	return "--settings=" + c.settingsFile("settings")
 }
@@ -177,7 +187,7 @@ func (c Config) ownSettings() string {
 // writeOwnSettings writes the settings of the chat's agents, which may read the folder files: those of all agents, and what
 // is off limits.
 func (c Config) writeOwnSettings(files string) error {
-	s := maps.Clone(imposedSettings)
+	s := c.imposed(nil)
 	if strings.TrimSpace(c.Settings) != "" {
 		data, err := os.ReadFile(c.settingsFile("settings"))
 		if err != nil {
@@ -186,23 +196,14 @@ func (c Config) writeOwnSettings(files string) error {
 		if err := json.Unmarshal(data, &s); err != nil {
 			return fmt.Errorf("settings of the agents: %w", err)
 		}
-	}
-	permissions := map[string]json.RawMessage{}
-	if err := json.Unmarshal(s["permissions"], &permissions); s["permissions"] != nil && err != nil {
-		return fmt.Errorf("settings of the agents: permissions: %w", err)
-	}
-	more := map[string][]string{"deny": c.offLimits(files)}
-	if !slices.Contains(c.AllowedTools, "Bash") { // else nothing is asked for that Bash does
-		more["ask"] = askedFor
-	}
-	for kind, rules := range more {
-		var own []string
-		if err := json.Unmarshal(permissions[kind], &own); permissions[kind] != nil && err != nil {
-			return fmt.Errorf("settings of the agents: permissions.%s: %w", kind, err)
+		if v := gjson.ParseBytes(s["permissions"]); v.Exists() && checkPermissions(v) != nil {
+			return fmt.Errorf("settings of the agents: %w", checkPermissions(v))
 		}
-		permissions[kind] = encodeAny(append(own, rules...))
 	}
-	s["permissions"] = encode(permissions)
+	s["permissions"] = withRules(s["permissions"], "deny", c.offLimits(files)...)
+	if !slices.Contains(c.AllowedTools, "Bash") { // else nothing is asked for that Bash does
+		s["permissions"] = withRules(s["permissions"], "ask", askedFor...)
+	}
 	path := c.ownSettings()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("settings of the agents: %w", err)
@@ -231,8 +232,7 @@ func (c Config) writeSettings() error {
 			login[key] = v
 		}
 	}
-	maps.Copy(s, imposedSettings)
-	for name, content := range map[string]map[string]json.RawMessage{"settings": s, "login": login} {
+	for name, content := range map[string]map[string]json.RawMessage{"settings": c.imposed(s), "login": login} {
 		if err := as.writePrivate(c.settingsFile(name), encode(content)); err != nil {
 			return err
 		}
@@ -240,9 +240,7 @@ func (c Config) writeSettings() error {
 	return nil
 }
 
-func encode(s map[string]json.RawMessage) []byte { return encodeAny(s) }
-
-func encodeAny(s any) []byte {
+func encode(s map[string]json.RawMessage) []byte {
 	data, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // each value was JSON already

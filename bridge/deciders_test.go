@@ -1,0 +1,271 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// deciding is approvals on a real database in a chat, in which a member has asked something.
+type deciding struct {
+	*testing.T
+	as    *approvals
+	store *db.DB
+	claim db.Claim
+	dir   string
+	data  string
+}
+
+var (
+	boss   = chat.Actor{ID: "ou_boss", Name: "老板"}
+	nobody = chat.Actor{ID: "ou_9", Name: "小红"}
+)
+
+func newDeciding(t *testing.T, kind chat.Kind, access Access) *deciding {
+	t.Helper()
+	root := folders(t, "work", "data")
+	d := &deciding{T: t, dir: filepath.Join(root, "work"), data: filepath.Join(root, "data")}
+	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(d.data, "magpie.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	d.store = store
+	key := chat.FeishuChat("oc_1")
+	_, err = store.Accept(t.Context(), db.Entry{Incoming: chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.claim, err = store.Turns().Claim(t.Context(), key, db.Names{Session: "s", Prompt: "p"}, true); err != nil {
+		t.Fatal(err)
+	}
+	access.Allow = []string{"*"}
+	cfg := Config{Access: access, Guard: Guard{Data: d.data}}
+	out := newOutbox(store, &recorder{}, outgoing{}, func(context.Context, chat.Key) lang { return en }, zerolog.Nop())
+	d.as = newApprovals(cfg, store, out, newGate(cfg, store, zerolog.Nop()), zerolog.Nop())
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() { defer close(done); d.as.jobs.run(t.Context(), stop) }()
+	t.Cleanup(func() { close(stop); <-done })
+	return d
+}
+
+// wants has the agent want something. It returns the answer that it got at once, if any, and the approval that waits.
+func (d *deciding) wants(q claude.ToolAsk) (verdicts chan claude.Verdict, waiting *db.Approval) {
+	d.Helper()
+	verdicts = make(chan claude.Verdict, 4)
+	waits := d.as.ask(d.Context(), d.claim, workspace{dir: d.dir}, q, func(v claude.Verdict) bool { verdicts <- v; return true })
+	list, err := d.store.Approvals().Waiting(d.Context())
+	if err != nil || waits != (len(list) == 1) {
+		d.Fatalf("waits %v, %+v, %v", waits, list, err)
+	}
+	if waits {
+		return verdicts, &list[0]
+	}
+	return verdicts, nil
+}
+
+func (d *deciding) press(a *db.Approval, who chat.Actor, do string) string {
+	d.Helper()
+	toast, err := d.as.press(d.Context(), chat.Press{
+		ID: "ev_" + who.ID + do, Key: a.Key, Actor: who, Action: chat.Action{Do: do, Turn: a.Turn, ID: actionID(*a)},
+	}, en)
+	if err != nil {
+		d.Error(err)
+	}
+	return toast
+}
+
+// card is the next card that the chat is sent.
+func (d *deciding) card() (c chat.Card) {
+	d.Helper()
+	post, err := d.store.Outbox().Next(d.Context(), d.claim.Turn.Key)
+	if err != nil || post.Card == nil {
+		d.Fatalf("%+v, %v", post, err)
+	}
+	if err := d.store.Outbox().Delivered(d.Context(), post, "om_card"); err != nil {
+		d.Fatal(err)
+	}
+	return *post.Card
+}
+
+// By default who asked decides; with deciders = "admins" only admins allow, and who asked may still refuse. What names the
+// program's own files is for admins whatever is configured, and no rule of the chat allows it.
+func TestWhoDecides(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		deciders string
+		private  bool // the program's own files are named
+		tool     string
+		admins   bool // only they may allow it
+	}{
+		"a command":                      {"", false, "Bash", false},
+		"a command, asker":               {askersDecide, false, "Bash", false},
+		"a command, admins":              {adminsDecide, false, "Bash", true},
+		"the program's files":            {"", true, "Bash", true},
+		"the program's files, admins":    {adminsDecide, true, "Bash", true},
+		"a question, admins":             {adminsDecide, false, claude.QuestionTool, false},
+		"a plan, admins":                 {adminsDecide, false, claude.PlanTool, true},
+		"a plan that names files, asker": {askersDecide, true, claude.PlanTool, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDeciding(t, chat.Group, Access{Owner: boss.ID, Deciders: tc.deciders})
+			command := "make test"
+			if tc.private {
+				command = "sqlite3 " + d.data + "/magpie.db"
+			}
+			ask := askFor(t, tc.tool, map[string]any{"command": command})
+			if tc.tool != "Bash" {
+				ask.Input = json.RawMessage(`{"plan":"` + command + `","questions":[{"question":"` + command + `"}]}`)
+			}
+			verdicts, a := d.wants(ask)
+			if a == nil {
+				t.Fatal("nobody is asked")
+			}
+			if tc.private && a.Always != nil {
+				t.Errorf("for good: %+v", a.Always)
+			}
+			if got := d.card().Footer; strings.Contains(got, "Only an admin") != tc.admins || strings.Contains(got, "Magpie's own files") != (tc.admins && tc.private) {
+				t.Errorf("the card says %q", got)
+			}
+			if got := d.press(a, nobody, doAllow); got != approvalTexts.NotYours.in(en) {
+				t.Errorf("somebody else is told %q", got)
+			}
+			if tc.tool == claude.QuestionTool { // it wants an answer
+				return
+			}
+			if tc.admins {
+				if got := d.press(a, asker, doAllow); got != approvalTexts.AdminsAllow.in(en) {
+					t.Errorf("who asked is told %q", got)
+				}
+				if len(verdicts) != 0 {
+					t.Fatal("who asked has allowed it")
+				}
+				d.press(a, boss, doAllow)
+			} else {
+				d.press(a, asker, doAllow)
+			}
+			if v := <-verdicts; !v.Allow {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+}
+
+func TestWhoAskedMayRefuseWhatOnlyAdminsAllow(t *testing.T) {
+	t.Parallel()
+	d := newDeciding(t, chat.Group, Access{Owner: boss.ID, Deciders: adminsDecide})
+	verdicts, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
+	d.press(a, asker, doRefuse)
+	if v := <-verdicts; v.Allow {
+		t.Error("it is allowed")
+	}
+}
+
+// A rule that was made for good does not cover the program's own files.
+func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
+	t.Parallel()
+	d := newDeciding(t, chat.Group, Access{Owner: boss.ID})
+	ask := askFor(t, "Bash", map[string]any{"command": "ls -l"})
+	_, a := d.wants(ask)
+	d.press(a, asker, doAlways)
+	if verdicts, a := d.wants(ask); a != nil || !(<-verdicts).Allow {
+		t.Fatal("there is no rule")
+	}
+	d.as.private.names = append(d.as.private.names, "-l") // as if the program's files were called so
+	if _, a := d.wants(ask); a == nil {
+		t.Error("the rule allows it")
+	}
+}
+
+// Where no admin can press a button, the card says so, and the agent does not wait.
+func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		kind   chat.Kind
+		access Access
+		want   phrase
+	}{
+		"no admin":                   {chat.Group, Access{}, approvalTexts.NoAdmins},
+		"a denied admin":             {chat.Group, Access{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}, approvalTexts.NoAdmins},
+		"a private chat of a member": {chat.Private, Access{Owner: boss.ID}, approvalTexts.AdminsAway},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.access.Deciders = adminsDecide
+			d := newDeciding(t, tc.kind, tc.access)
+			verdicts, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
+			if a != nil {
+				t.Fatal("it waits")
+			}
+			if v := <-verdicts; v.Allow || v.Why != nobodyMayAllow {
+				t.Errorf("%+v", v)
+			}
+			c := d.card()
+			if c.Status != tc.want.in(en) { // it was seen before it was closed
+				c = d.card()
+			}
+			if c.Status != tc.want.in(en) || len(c.Buttons) != 0 || c.Form != nil {
+				t.Errorf("card %+v", c)
+			}
+		})
+	}
+	d := newDeciding(t, chat.Private, Access{Owner: asker.ID, Deciders: adminsDecide})
+	if _, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"})); a == nil {
+		t.Error("the owner is not asked in his own chat")
+	}
+}
+
+// Where everything is asked for, the agent's own notes and this program's tools are not; and a project for looking only can be
+// looked at.
+func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		w     workspace
+		tool  string
+		path  string
+		waits bool
+		allow bool // when it does not wait
+	}{
+		"a to-do list":                 {workspace{everything: true}, "TodoWrite", "", false, true},
+		"a tool of this program":       {workspace{everything: true}, ownPrefix + "remember", "", false, true},
+		"reading":                      {workspace{everything: true}, "Read", "a.txt", true, false},
+		"a tool that is not known":     {workspace{everything: true}, "mcp__magpies__remember", "", true, false},
+		"a to-do list, asked by rules": {workspace{}, "TodoWrite", "", true, false},
+		"looking":                      {workspace{everything: true, looksOnly: true}, "Read", "a.txt", true, false},
+		"searching":                    {workspace{everything: true, looksOnly: true}, "Grep", "", true, false},
+		"looking elsewhere":            {workspace{everything: true, looksOnly: true}, "Read", "/etc/hostname", false, false},
+		"running, for looking only":    {workspace{everything: true, looksOnly: true}, "Bash", "", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDeciding(t, chat.Group, Access{Owner: boss.ID})
+			tc.w.dir = d.dir
+			input := map[string]any{"command": "ls"}
+			if tc.path != "" {
+				input = map[string]any{"file_path": tc.path}
+			} else if tc.tool == "Grep" {
+				input = map[string]any{"pattern": "x"}
+			}
+			verdicts := make(chan claude.Verdict, 1)
+			waits := d.as.ask(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input), func(v claude.Verdict) bool { verdicts <- v; return true })
+			if waits != tc.waits {
+				t.Fatalf("waits: %v", waits)
+			}
+			if waits {
+				return
+			}
+			if v := <-verdicts; v.Allow != tc.allow {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+}

@@ -1,0 +1,225 @@
+package claude
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// bashCommand is what is known of a command of the Bash tool, by its first words.
+type bashCommand struct {
+	// Options are those that may follow when a chat allows the command by its first words. With others it writes elsewhere,
+	// or runs something else. Without any, it is allowed word for word only.
+	options []string
+	// Can says what other words make the command do, for the operator who allows all words by a rule such as
+	// "Bash(git log *)". Empty means that the command does what its name says, whatever follows.
+	can string
+}
+
+// What commands can do beside what their name says.
+const (
+	runsOthers  = "it runs any other command"
+	runsCode    = "it runs any program text that it is given"
+	runsScripts = "it runs what files of the project, or options, say"
+	writesFiles = "it writes any file, such as your shell's start-up files"
+)
+
+// bashCommands are the commands of which more is known than of others: the longest words that fit count. A command that is
+// not here does what its name says.
+var bashCommands = func() map[string]bashCommand {
+	all := map[string]bashCommand{
+		"git": {can: "most of its commands write any file or run other programs with some option, as in git log --output=FILE, " +
+			"git grep -O, git -c"},
+		"git status": {options: []string{"-s", "--short", "-b", "--branch", "--porcelain", "-v", "--ignored"}},
+		"git diff": {
+			options: []string{"--", "--stat", "--numstat", "--shortstat", "--cached", "--staged", "--name-only", "--name-status",
+				"--check", "-b", "-w", "--word-diff", "--no-color"},
+			can: "--output=FILE writes any file",
+		},
+		"git add": {options: []string{"--", "-A", "--all", "-u", "--update", "-v", "-n", "--dry-run"}},
+		"git commit": {options: []string{"--", "-m", "--message", "-a", "--all", "-am", "--amend", "--no-edit", "--allow-empty",
+			"-q", "-v", "-s", "--signoff"}},
+		"git ls-files": {}, "git rev-parse": {}, "git rm": {}, "git mv": {}, "git switch": {}, "git restore": {},
+		"go": {can: "-exec, -toolexec and -vettool run other programs, -o writes any file, and go run runs any package"},
+		"go build": {
+			options: []string{"-v", "-race", "-tags", "-trimpath", "-p"},
+			can:     "-toolexec runs other programs, and -o writes any file",
+		},
+		"go vet": {options: []string{"-v", "-tags"}, can: "-vettool and -toolexec run other programs"},
+		"go test": {
+			options: []string{"-v", "-race", "-tags", "-run", "-skip", "-count", "-short", "-timeout", "-bench", "-benchmem", "-cover",
+				"-cpu", "-failfast", "-json", "-list", "-parallel", "-shuffle", "-p"},
+			can: "-exec and -toolexec run other programs, and -o writes any file",
+		},
+		"npm":      {can: runsOthers},
+		"npm test": {options: []string{"-s", "--silent"}, can: "--script-shell runs other programs"},
+		"cargo":    {can: "--config makes it run other programs"},
+		"cargo build": {
+			options: []string{"-r", "--release", "-p", "--package", "--workspace", "--all", "--lib", "--bin", "--bins", "--features",
+				"--all-features", "--no-default-features", "-v", "-q", "--locked", "--offline"},
+			can: "--config makes it run other programs",
+		},
+		"cargo test": {
+			options: []string{"-r", "--release", "-p", "--package", "--workspace", "--all", "--lib", "--bin", "--bins", "--test",
+				"--tests", "--doc", "--features", "--all-features", "--no-default-features", "--no-run", "-v", "-q", "--locked",
+				"--offline"},
+			can: "--config makes it run other programs",
+		},
+		"find":   {can: "-exec runs other commands, and -delete and -fprint change files"},
+		"fd":     {can: "-x runs other commands"},
+		"rg":     {can: "--pre runs other commands"},
+		"ag":     {can: "--pager runs other commands"},
+		"sed":    {can: "its commands e and w run other commands and write any file, and -i changes files"},
+		"tar":    {can: "--to-command and --checkpoint-action run other commands, and it writes any file"},
+		"rsync":  {can: "-e runs other commands, and it writes any file"},
+		"scp":    {can: "-S runs other commands, and it writes any file"},
+		"sftp":   {can: "-S runs other commands, and it writes any file"},
+		"sort":   {can: "-o writes any file, and --compress-program runs other commands"},
+		"curl":   {can: "-o writes any file"},
+		"wget":   {can: "-O writes any file"},
+		"aria2c": {can: "-o writes any file"},
+		"date":   {can: "-s sets the clock"},
+	}
+	for can, names := range openCommands {
+		for name := range strings.FieldsSeq(names) {
+			all[name] = bashCommand{can: can}
+		}
+	}
+	return all
+}()
+
+// openCommands are commands with which everything can be done, by what they do.
+var openCommands = map[string]string{
+	runsOthers: "env sudo doas su runuser pkexec nice ionice chrt taskset time timeout nohup setsid stdbuf xargs parallel watch entr " +
+		"exec eval command builtin source . trap coproc script expect unshare nsenter chroot fakeroot flock strace ltrace gdb lldb " +
+		"perf valgrind ssh autossh sshpass telnet nc ncat netcat socat screen tmux at batch crontab systemd-run systemctl service " +
+		"docker docker-compose podman nerdctl kubectl helm vagrant terraform tofu ansible ansible-playbook npx pnpm pnpx yarn bunx " +
+		"corepack uv uvx pipx poetry pdm hatch conda nix nix-shell mise asdf direnv ld.so busybox toybox run-parts gh",
+	runsCode: "bash sh zsh dash ash ksh csh tcsh fish pwsh powershell python python2 python3 pypy pypy3 ipython node nodejs deno bun " +
+		"tsx ts-node ruby irb perl php lua luajit tclsh wish Rscript R julia octave java javac jshell kotlin scala groovy clojure " +
+		"elixir erl iex ghci runghc racket guile sbcl swift osascript awk gawk mawk nawk m4 bc dc sqlite3 psql mysql mariadb mongosh " +
+		"redis-cli duckdb",
+	runsScripts: "make gmake bmake ninja cmake ctest meson bazel buck scons just task rake gradle gradlew mvn mvnw ant " +
+		"sbt pip pip3 tox nox pytest py.test jest vitest mocha ava karma cypress playwright eslint prettier stylelint webpack vite " +
+		"rollup esbuild tsc turbo nx lerna gulp grunt bundle gem composer mix rebar3 stack cabal pod fastlane brew apt apt-get dpkg " +
+		"yum dnf rpm pacman apk snap cc gcc g++ c++ clang clang++ ld as rustc ghc pre-commit lefthook husky",
+	writesFiles: "tee ln dd install truncate patch split csplit uniq xxd tree shuf zip unzip 7z 7za cpio ar gzip gunzip bzip2 xz " +
+		"zstd openssl gpg base64 iconv yq jo sponge objcopy strip convert magick ffmpeg pandoc groff",
+	"it opens an editor or a pager, which runs any other command": "less more most man info vi vim nvim view ex ed nano pico emacs " +
+		"emacsclient code",
+}
+
+// A BashFamily is how a command may go on that a chat allows by its first words.
+func BashFamily(prefix string) (options []string, known bool) {
+	options = bashCommands[prefix].options
+	return options, len(options) > 0
+}
+
+// checkBashRule says why a rule of what is allowed without asking cannot be: it looks harmless and allows everything. The
+// rule "Bash" says what it allows, and so does one without a wildcard.
+func checkBashRule(rule string) error {
+	content, ok := bashContent(rule)
+	if !ok {
+		return nil
+	}
+	prefix, open := beforeWildcard(content)
+	words := strings.Fields(prefix)
+	switch {
+	case !open || strings.TrimSpace(content) == "*" || strings.TrimSpace(content) == ":*":
+		return nil
+	case !strings.HasSuffix(prefix, " ") && len(words) > 0: // the wildcard ends this word
+		words = words[:len(words)-1]
+	}
+	words = slices.DeleteFunc(words, isAssignment)
+	if len(words) == 0 {
+		return fmt.Errorf("%q: a wildcard in the command's name allows other commands, too; name the whole command, or write "+
+			`"Bash" if you want to allow them all`, rule)
+	}
+	name, can := danger(words)
+	if can == "" {
+		return nil
+	}
+	return fmt.Errorf("%q allows more than it seems to: %s with other words: %s. Allow the command as it is run, without a wildcard, as in "+
+		`"Bash(go vet ./...)"; or leave it out: people are asked in the chat then, and can allow it there. "Bash" allows every command`,
+		rule, name, can)
+}
+
+// bashContent is what a rule says about the Bash tool; false: it is about another one, or says nothing more.
+func bashContent(rule string) (string, bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(rule), "Bash(")
+	return strings.TrimSuffix(rest, ")"), ok
+}
+
+// beforeWildcard is the text of a rule before what stands for any words, and whether there is such a thing.
+func beforeWildcard(content string) (prefix string, open bool) {
+	if prefix, ok := strings.CutSuffix(strings.TrimSpace(content), ":*"); ok { // the older form of " *"
+		return prefix + " ", true
+	}
+	for i := range len(content) {
+		if content[i] == '*' && (i == 0 || content[i-1] != '\\') {
+			return content[:i], true
+		}
+	}
+	return content, false
+}
+
+func isAssignment(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && name != "" && !strings.ContainsAny(name, "-/.")
+}
+
+// danger names the command that begins with these words, and says what it can do with others; empty = nothing else.
+func danger(words []string) (name, can string) {
+	bare := make([]string, len(words))
+	for i, w := range words {
+		bare[i] = strings.NewReplacer(`'`, "", `"`, "", `\`, "").Replace(w)
+	}
+	bare[0] = path.Base(bare[0])
+	for n := len(bare); n > 0; n-- {
+		name = strings.Join(bare[:n], " ")
+		if c, ok := bashCommands[name]; ok {
+			return name, c.can
+		}
+	}
+	return "", ""
+}
+
+// checkAllowed reports the rules in a list that cannot be.
+func checkAllowed(where string, rules []string) error {
+	var errs []error
+	for _, entry := range rules {
+		for _, rule := range splitRules(entry) {
+			if err := checkBashRule(rule); err != nil {
+				errs = append(errs, fmt.Errorf("%s %w", where, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// splitRules are the rules in one argument of the CLI, which takes several with commas or spaces between them.
+func splitRules(entry string) (rules []string) {
+	depth, start := 0, 0
+	end := func(i int) {
+		if rule := strings.TrimSpace(entry[start:i]); rule != "" {
+			rules = append(rules, rule)
+		}
+		start = i + 1
+	}
+	for i := range len(entry) {
+		switch entry[i] {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',', ' ':
+			if depth <= 0 {
+				end(i)
+			}
+		}
+	}
+	end(len(entry))
+	return rules
+}

@@ -1,0 +1,146 @@
+package claude_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/modelsim"
+)
+
+// A rule that seems to allow a harmless command, and allows everything, ends the program at its start.
+func TestRulesThatAllowMoreThanTheySeemToAreRefused(t *testing.T) {
+	t.Parallel()
+	c := claudetest.ScriptedConfig(t)
+	refused := map[string]string{ // and what is said of them
+		"Bash(git log *)": "--output=FILE", "Bash(git log:*)": "--output=FILE", "Bash(git log --oneline *)": "git log",
+		"Bash(git diff *)": "--output=FILE", "Bash(git show:*)": "git", "Bash(git grep *)": "git grep -O", "Bash(git *)": "git -c",
+		"Bash(git:*)": "git", "Bash(git status*)": "git", "Bash(git -C /x status *)": "git", "Bash(git --no-pager *)": "git",
+		"Bash(git fetch *)": "git", "Bash(git config:*)": "git",
+		"Bash(find *)": "-exec", "Bash(/usr/bin/find *)": "-exec", "Bash('find' *)": "-exec", `Bash(\find *)`: "-exec",
+		"Bash(find . -name *)": "-exec", "Bash(LC_ALL=C find *)": "-exec", "Bash( find *)": "-exec", "Bash(find  *)": "-exec",
+		"Bash(sed *)": "-i", "Bash(sed -n:*)": "-i", "Bash(awk *)": "program text", "Bash(tar *)": "--to-command",
+		"Bash(ssh host *)": "any other command", "Bash(xargs *)": "any other command", "Bash(env *)": "any other command",
+		"Bash(sort *)": "-o", "Bash(tee:*)": "any file", "Bash(curl *)": "-o", "Bash(wget *)": "-O", "Bash(make *)": "files of the project",
+		"Bash(make test *)": "files of the project", "Bash(npx *)": "any other command", "Bash(npm run *)": "npm",
+		"Bash(npm test *)": "--script-shell", "Bash(node -e *)": "program text", "Bash(python3 *)": "program text",
+		"Bash(python *)": "program text", "Bash(perl:*)": "program text", "Bash(bash *)": "program text", "Bash(sh -c *)": "program text",
+		"Bash(sudo *)": "any other command", "Bash(nice *)": "any other command", "Bash(time *)": "any other command",
+		"Bash(timeout 5 *)": "any other command", "Bash(watch *)": "any other command", "Bash(less *)": "a pager", "Bash(man *)": "a pager",
+		"Bash(vi *)": "an editor", "Bash(go *)": "-exec", "Bash(go test *)": "-exec", "Bash(go build:*)": "-toolexec",
+		"Bash(go vet *)": "-vettool", "Bash(cargo test *)": "--config", "Bash(docker *)": "any other command", "Bash(rg *)": "--pre",
+		"Bash(dd *)": "any file", "Bash(pytest *)": "files of the project",
+		"Bash(* --version)": "command's name", "Bash(g*)": "command's name", "Bash(*log)": "command's name", "Bash(A=1 *)": "command's name",
+	}
+	for rule, want := range refused {
+		for where, c := range map[string]claude.Config{
+			"[claude] allowed_tools": allowing(c, rule), "permissions.allow": settled(t, c, "allow", rule),
+		} {
+			err := c.Validate()
+			if err == nil || !strings.Contains(err.Error(), where) || !strings.Contains(err.Error(), rule) && !strings.Contains(rule, `\`) ||
+				!strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %s: %v, want %q", where, rule, err, want)
+			}
+		}
+		if err := settled(t, c, "deny", rule).Validate(); err != nil {
+			t.Errorf("denied: %s: %v", rule, err)
+		}
+	}
+	for _, rule := range []string{
+		"Bash", "Bash(*)", "Bash(:*)", "Read", "Read(./**)", "Edit(src/*)", "WebFetch(domain:*)", "mcp__a__*", // they say what they allow
+		"Bash(git log)", "Bash(git log --oneline -5)", "Bash(go vet ./...)", "Bash(make test)", "Bash(find . -name x)", `Bash(find . -name \*.go)`,
+		"Bash(git status *)", "Bash(git status:*)", "Bash(git add *)", "Bash(git commit -m *)", "Bash(git ls-files *)",
+		"Bash(touch *)", "Bash(mkdir -p *)", "Bash(rm *)", "Bash(cp *)", "Bash(echo *)", "Bash(sleep *)", "Bash(./scripts/lint *)", "Bash(mytool:*)",
+	} {
+		for _, c := range []claude.Config{allowing(c, rule), settled(t, c, "allow", rule)} {
+			if err := c.Validate(); err != nil {
+				t.Errorf("%s: %v", rule, err)
+			}
+		}
+	}
+	// The CLI takes several rules in one text.
+	for _, text := range []string{"Read,Bash(git log *)", "Read Bash(git log *)", "Bash(touch *) Bash(git log *),Read"} {
+		if err := allowing(c, text).Validate(); err == nil || !strings.Contains(err.Error(), `"Bash(git log *)"`) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func allowing(c claude.Config, rules ...string) claude.Config {
+	c.AllowedTools = rules
+	return c
+}
+
+// settled is a configuration with rules in the CLI's settings.
+func settled(t *testing.T, c claude.Config, kind string, rules ...string) claude.Config {
+	t.Helper()
+	data, err := json.Marshal(map[string]any{"permissions": map[string]any{kind: rules}})
+	must(t, err)
+	c.Settings = string(data)
+	return c
+}
+
+// What "always" may stand for is what surely does no more: no option of a family is one that a rule is refused for.
+func TestFamiliesAreOfKnownCommands(t *testing.T) {
+	t.Parallel()
+	c := claudetest.ScriptedConfig(t)
+	for _, prefix := range []string{"git status", "git diff", "git add", "git commit", "go build", "go vet", "go test", "npm test", "cargo build", "cargo test"} {
+		options, known := claude.BashFamily(prefix)
+		if !known {
+			t.Errorf("%s is no family", prefix)
+		}
+		err := allowing(c, "Bash("+prefix+" *)").Validate()
+		for _, o := range options {
+			if err != nil && strings.HasPrefix(o, "-") && len(o) > 2 && strings.Contains(err.Error(), o+" ") {
+				t.Errorf("%s %s is allowed by its first words, and: %v", prefix, o, err)
+			}
+		}
+	}
+	for _, prefix := range []string{"", "git", "git log", "git push", "go", "npm", "npm run", "find", "rm", "python3", "git ls-files"} {
+		if options, known := claude.BashFamily(prefix); known {
+			t.Errorf("%q is a family with %q", prefix, options)
+		}
+	}
+}
+
+// The CLI checks where some commands write, and where any output goes, but not what options do: that is what rules are refused for.
+func TestWhatARuleWithAWildcardLetsTheCLIRun(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newRig(t, func(c *claude.Config) {
+			c.Command = command
+			c.AllowedTools = []string{"Bash(git log *)", "Bash(dd *)", "Bash(cp *)", "Bash(echo *)", "Bash(touch *)", "Bash(git status *)"}
+		})
+		out, err := exec.Command("git", "init", "-q", r.cfg.Project).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		must(t, os.WriteFile(filepath.Join(r.cfg.Project, "a"), nil, 0o600))
+		away := t.TempDir()
+		guarded := []string{"cp a " + away + "/cp", "echo a > " + away + "/echo", "echo a > b", "touch " + away + "/touch", "git status > " + away + "/status"}
+		steps := []modelsim.Step{bash("git log --output=" + away + "/log"), bash("dd if=a of=" + away + "/dd")}
+		for _, c := range guarded {
+			steps = append(steps, bash(c))
+		}
+		r.calls(steps...)
+		a := r.turn(t.Context(), "a", fresh(), "go")
+		asked := a.asked()
+		if a.err != nil || len(asked) != len(guarded) {
+			t.Fatalf("asked %q, %v", asked, a.err)
+		}
+		for i, c := range guarded {
+			if want, err := json.Marshal(c); err != nil || !strings.Contains(strings.ReplaceAll(asked[i], `\u003e`, ">"), strings.ReplaceAll(string(want), `\u003e`, ">")) {
+				t.Errorf("asked %q, want %s", asked[i], c)
+			}
+		}
+		for _, name := range []string{"log", "dd"} {
+			if _, err := os.Stat(filepath.Join(away, name)); err != nil {
+				t.Errorf("%s wrote nothing: it need not be refused any more", name)
+			}
+		}
+	})
+}
