@@ -13,6 +13,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 func spend(t *testing.T, l db.Ledger, key chat.Key, user string, usd float64) {
@@ -151,7 +152,7 @@ func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
 	for _, limit := range []Budget{{UserDayTokens: 1}, {ChatDayTokens: 1}} {
 		l.bridge.SetBudget(limit)
 		began := l.pool.Stats().Started
-		_, err := l.bridge.purse.consult(t.Context(), room, "title", l.bridge.cfg.Context.TitleTask("zh", chat.Private, nil))
+		_, err := l.bridge.purse.consult(t.Context(), room, "title", claude.Question{Task: "x", Text: "x"})
 		if _, over := errors.AsType[*spentError](err); !over || l.pool.Stats().Started != began {
 			t.Errorf("above %+v: %v", limit, err)
 		}

@@ -40,7 +40,7 @@ func checkUp(_ context.Context, o ordered) (order, error) {
 			fmt.Fprintf(&s, "\n- %s %s", [...]string{"✅", "⚠️", "❌"}[v], checkName(c.What).in(o.lang))
 		}
 		st := o.b.pool.Stats()
-		fmt.Fprintf(&s, "\n- "+commandTexts.DoctorLoad.in(o.lang), st.Running, o.b.pool.Places(), st.Waiting)
+		fmt.Fprintf(&s, "\n- "+commandTexts.DoctorLoad.in(o.lang), st.Running, o.b.pool.Limits().Turns, st.Waiting)
 		head := [...]phrase{commandTexts.DoctorFine, commandTexts.DoctorDoubt, commandTexts.DoctorWrong}[worst]
 		return head.in(o.lang) + s.String()
 	}}, nil

@@ -91,6 +91,8 @@ type Result struct {
 	Usage   Usage
 	CostUSD float64 // of this turn
 	Held    int64   // tokens that the session holds now, as the last call of the model counted them; 0 = not known
+
+	total Usage // of all models and since the start of the process
 }
 
 // Usage counts the tokens of one turn.

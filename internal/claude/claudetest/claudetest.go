@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"magpie/internal/claude"
 )
@@ -62,6 +63,7 @@ func Config(t testing.TB, url string) claude.Config {
 	t.Helper()
 	c := claude.Defaults()
 	c.Command, c.Environ, c.Project = Command(t), Environ(t, url), t.TempDir()
+	c.Quiet = 100 * time.Millisecond
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
