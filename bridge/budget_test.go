@@ -10,7 +10,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -259,7 +258,7 @@ func TestHoursOfTheDay(t *testing.T) {
 // What the agent is asked apart from the turns is booked on the chat, and on nobody.
 func TestQuestionsApartAreBooked(t *testing.T) {
 	l := newLine(t, &recorder{})
-	if _, err := l.bridge.purse.consult(t.Context(), room, "summary", contextmgr.Task{Do: "Sum up.", With: "words"}); err != nil {
+	if _, err := l.bridge.purse.consult(t.Context(), room, "summary", claude.Question{Task: "Sum up.", Text: "words"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary' AND chat_key = 'feishu:chat:oc_1' AND user_id = '' AND cost_usd > 0 AND tokens > 0`); n != 1 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
 )
 
