@@ -2,6 +2,7 @@ package claude_test
 
 import (
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -117,5 +118,33 @@ func TestTheLeastUsedProcessGoes(t *testing.T) {
 	}
 	if s := r.pool.Stats(); s.Started != 4 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// More chats than processes can be kept: who came first is served first, whoever has to make room.
+func TestNobodyIsOvertaken(t *testing.T) {
+	const people = 32
+	r := scriptedRig(t, func(c *claude.Config) { c.MaxTurns, c.MaxProcesses = 1, 4 })
+	first := r.acquire("first", fresh())
+	served := make(chan int)
+	for i := range people {
+		owner := "chat " + strconv.Itoa(i%8) // each of them speaks several times
+		go func() {
+			p, err := r.pool.Acquire(t.Context(), owner, withDir(fresh(), r.cfg.Project))
+			if err != nil {
+				t.Error(err)
+			}
+			served <- i
+			r.pool.Release(owner, p)
+		}()
+		if err := poll(t.Context(), owner+" in the queue", func() bool { return r.pool.Stats().Waiting == i+1 && waiting(t.Name()) == i+1 }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.pool.Release("first", first)
+	for i := range people {
+		if got := <-served; got != i {
+			t.Errorf("number %d was served as number %d", got, i)
+		}
 	}
 }
