@@ -94,7 +94,7 @@ func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
 	out := &screens{room: map[string]string{}, cards: map[string][]chat.Card{}}
 	l := newLine(t, out, func(c *claude.Config) {
 		c.Env["MAGPIE_SCRIPTED_FAULTS"] = "1"
-		c.MaxProcesses, c.Grace = len(attacks), 300*time.Millisecond
+		c.MaxTurns, c.MaxProcesses, c.Grace = claude.Count(len(attacks)), claude.Count(len(attacks)), 300*time.Millisecond
 		c.Silence.Duration, c.ToolSilence.Duration, c.TurnLimit.Duration = silence, silence, 4*silence
 	})
 	l.start()

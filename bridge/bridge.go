@@ -152,7 +152,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	out = discreet{out, cfg.Secrets}
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(pool.Places() + onlookers), signals: newSignals(out, log), answer: (*turn).answer,
+		turns: newJobs(pool.Limits().Turns + onlookers), signals: newSignals(out, log), answer: (*turn).answer,
 	}
 	tongue := func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }
 	b.outbox = newOutbox(store, out, cfg.outgoing(), tongue, log)

@@ -213,17 +213,39 @@ func (p *purse) limited(o outcome) outcome {
 }
 
 // consult has the agent do a task apart from the chat, if a limit of the day leaves anything for it, and books what it cost.
-func (p *purse) consult(ctx context.Context, key chat.Key, what string, task contextmgr.Task) (string, error) {
+func (p *purse) consult(ctx context.Context, key chat.Key, what string, q claude.Question) (string, error) {
+	return p.pay(ctx, key, what, func() (claude.Reply, error) { return p.pool.Ask(ctx, q) })
+}
+
+// entitle is consult for the title of a chat. The process that waits with the chat's session is asked, if there is one: that
+// takes no start.
+func (p *purse) entitle(ctx context.Context, c db.Chat, task contextmgr.Task) (string, error) {
+	title, err := p.pay(ctx, c.Key, "title", func() (claude.Reply, error) {
+		return p.pool.Title(ctx, c.Key.String(), c.Session.ID, task.With)
+	})
+	if _, spent := errors.AsType[*spentError](err); err == nil || spent || ctx.Err() != nil {
+		return title, err
+	}
+	if !errors.Is(err, claude.ErrNoProcess) {
+		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process has found no title")
+	}
+	return p.consult(ctx, c.Key, "title", claude.Question{Task: task.Do, Text: task.With})
+}
+
+// pay lets ask ask the agent, if a limit of the day leaves anything for it, and books what it cost.
+func (p *purse) pay(ctx context.Context, key chat.Key, what string, ask func() (claude.Reply, error)) (string, error) {
 	began := time.Now()
 	user, err := p.apart(ctx, key)
 	if err != nil {
 		return "", err
 	}
-	reply, err := p.pool.Ask(ctx, claude.Question{Task: task.Do, Text: task.With})
+	reply, err := ask()
+	if reply.Usage != (claude.Usage{}) || err == nil {
+		p.book(ctx, db.Expense{Key: key, User: user, Purpose: what}, reply)
+	}
 	if err != nil {
 		return "", err
 	}
-	p.book(ctx, db.Expense{Key: key, User: user, Purpose: what}, reply)
 	u := reply.Usage
 	p.log.Info().Stringer("chat", key).Str("task", what).Int64("input", u.Input+u.CacheRead+u.CacheNew).Int64("output", u.Output).
 		Float64("cost_usd", reply.CostUSD).Dur("took", time.Since(began)).Msg("agent asked apart")

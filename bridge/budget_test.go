@@ -10,9 +10,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 func spend(t *testing.T, l db.Ledger, key chat.Key, user string, usd float64) {
@@ -151,7 +151,7 @@ func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
 	for _, limit := range []Budget{{UserDayTokens: 1}, {ChatDayTokens: 1}} {
 		l.bridge.SetBudget(limit)
 		began := l.pool.Stats().Started
-		_, err := l.bridge.purse.consult(t.Context(), room, "title", l.bridge.cfg.Context.TitleTask("zh", chat.Private, nil))
+		_, err := l.bridge.purse.consult(t.Context(), room, "title", claude.Question{Task: "x", Text: "x"})
 		if _, over := errors.AsType[*spentError](err); !over || l.pool.Stats().Started != began {
 			t.Errorf("above %+v: %v", limit, err)
 		}
@@ -258,7 +258,7 @@ func TestHoursOfTheDay(t *testing.T) {
 // What the agent is asked apart from the turns is booked on the chat, and on nobody.
 func TestQuestionsApartAreBooked(t *testing.T) {
 	l := newLine(t, &recorder{})
-	if _, err := l.bridge.purse.consult(t.Context(), room, "summary", contextmgr.Task{Do: "Sum up.", With: "words"}); err != nil {
+	if _, err := l.bridge.purse.consult(t.Context(), room, "summary", claude.Question{Task: "Sum up.", Text: "words"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary' AND chat_key = 'feishu:chat:oc_1' AND user_id = '' AND cost_usd > 0 AND tokens > 0`); n != 1 {

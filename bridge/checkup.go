@@ -39,11 +39,16 @@ func checkUp(_ context.Context, o ordered) (order, error) {
 			worst = max(worst, v)
 			fmt.Fprintf(&s, "\n- %s %s", [...]string{"✅", "⚠️", "❌"}[v], checkName(c.What).in(o.lang))
 		}
-		st := o.b.pool.Stats()
-		fmt.Fprintf(&s, "\n- "+commandTexts.DoctorLoad.in(o.lang), st.Running, o.b.pool.Places(), st.Waiting)
+		s.WriteString("\n- " + o.load())
 		head := [...]phrase{commandTexts.DoctorFine, commandTexts.DoctorDoubt, commandTexts.DoctorWrong}[worst]
 		return head.in(o.lang) + s.String()
 	}}, nil
+}
+
+// load says how much the agent has to do, and how much it may.
+func (o ordered) load() string {
+	st, l := o.b.pool.Stats(), o.b.pool.Limits()
+	return fmt.Sprintf(commandTexts.DoctorLoad.in(o.lang), st.Running, l.Turns, st.Waiting, st.Running+st.Resting+st.Idle, l.Processes)
 }
 
 // checkName is what users call a thing that was looked at.

@@ -11,6 +11,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 	"magpie/internal/crash"
 )
 
@@ -36,10 +37,10 @@ func (sm summaries) due(c db.Chat) bool {
 
 // make makes the chat's summary, and a new session begins from it. Who asked for it is told what came of it. Whatever
 // fails, the chat goes on as it is.
-func (sm summaries) make(ctx context.Context, key chat.Key) error {
-	err := sm.try(ctx, key)
+func (sm summaries) make(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
+	err := sm.try(ctx, key, wanted)
 	if errors.Is(err, errOutdated) {
-		err = sm.try(ctx, key) // of what stands now
+		err = sm.try(ctx, key, wanted) // of what stands now
 	}
 	if errors.Is(err, errOutdated) {
 		c, unknown := sm.b.db.Chats().Get(ctx, key)
@@ -48,11 +49,18 @@ func (sm summaries) make(ctx context.Context, key chat.Key) error {
 	return err
 }
 
+// atOnce is for a summary that somebody waits for from the beginning.
+var atOnce = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
 // errOutdated says that a summary is not true any more of what it was made of: the chat has begun anew meanwhile, or something of
 // it was taken back.
 var errOutdated = errors.New("the conversation has changed meanwhile")
 
-func (sm summaries) try(ctx context.Context, key chat.Key) error {
+func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
 	c, err := sm.b.db.Chats().Get(ctx, key)
 	if err != nil {
 		return sm.failed(ctx, c, err)
@@ -68,10 +76,11 @@ func (sm summaries) try(ctx context.Context, key chat.Key) error {
 	}
 	if c.Compacting != "" {
 		defer time.AfterFunc(noticeableWork, func() { sm.tellBegun(ctx, c) }).Stop()
+		wanted = atOnce
 	}
 	task := sm.b.cfg.Context.SummaryTask(string(sm.b.cfg.langOf(c)), c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
 	crash.At("summary: asking")
-	reply, err := sm.b.purse.consult(ctx, key, "summary", task)
+	reply, err := sm.b.purse.consult(ctx, key, "summary", claude.Question{Task: task.Do, Text: task.With, Owner: key.String(), Wanted: wanted})
 	crash.At("summary: made")
 	if err != nil {
 		return sm.failed(ctx, c, err)
@@ -130,7 +139,7 @@ func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 	log := sm.b.log.With().Stringer("chat", c.Key).Logger()
 	switch {
-	case errors.Is(err, errImpatient):
+	case errors.Is(err, errImpatient) || errors.Is(err, claude.ErrAskBusy) && c.Compacting == "":
 		log.Warn().Err(err).Msg("chat not compacted yet")
 		return err
 	case ctx.Err() != nil:

@@ -11,6 +11,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // fewWords is how many tokens a question has at least in which something worth remembering may be told. Thanks and greetings
@@ -64,11 +65,25 @@ func (n notes) take(ctx context.Context, c db.Chat, ids []string) error {
 	if err != nil {
 		return err
 	}
-	reply, err := n.b.purse.consult(ctx, c.Key, "notes", n.b.cfg.Context.NotesTask(string(n.b.cfg.langOf(c)), c.Kind, known, said))
+	reply, err := n.consult(ctx, c.Key, "notes", n.b.cfg.Context.NotesTask(string(n.b.cfg.langOf(c)), c.Kind, known, said))
 	if err != nil {
 		return err
 	}
 	return n.keep(ctx, note, reply)
+}
+
+// consultTries is how often the agent is to be asked for memories when there is no time for it. Each lasts ten minutes.
+const consultTries = 6
+
+// consult has the agent do a task, when there is time for it.
+func (n notes) consult(ctx context.Context, key chat.Key, what string, task contextmgr.Task) (reply string, err error) {
+	for range consultTries {
+		reply, err = n.b.purse.consult(ctx, key, what, claude.Question{Task: task.Do, Text: task.With})
+		if !errors.Is(err, claude.ErrAskBusy) {
+			break
+		}
+	}
+	return reply, err
 }
 
 // known are the memories that those know for whom note is: never those of somebody else, whose words would end in it.

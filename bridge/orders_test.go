@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -343,7 +344,7 @@ func TestACheckUp(t *testing.T) {
 	if len(got) != 2 || got[0] != commandTexts.DoctorBegun.ZH {
 		t.Fatalf("%q", got)
 	}
-	for _, want := range []string{commandTexts.DoctorWrong.ZH, "✅ " + commandTexts.CheckCLI.ZH, "❌ " + commandTexts.CheckLogin.ZH, "⚠️ " + commandTexts.CheckDisk.ZH, "正在回答 0/4"} {
+	for _, want := range []string{commandTexts.DoctorWrong.ZH, "✅ " + commandTexts.CheckCLI.ZH, "❌ " + commandTexts.CheckLogin.ZH, "⚠️ " + commandTexts.CheckDisk.ZH, fmt.Sprintf("正在回答 0/%d", l.pool.Limits().Turns)} {
 		if !strings.Contains(got[1], want) {
 			t.Errorf("%q is not in %q", want, got[1])
 		}

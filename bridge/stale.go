@@ -58,7 +58,7 @@ func (n notes) capture(ctx context.Context, c db.Claim) error {
 	if err != nil || len(said) == 0 {
 		return err
 	}
-	points, err := n.b.purse.consult(ctx, c.Turn.Key, "points", n.b.cfg.Context.PointsTask(string(n.b.cfg.langOf(c.Chat)), c.Chat.Kind, said))
+	points, err := n.consult(ctx, c.Turn.Key, "points", n.b.cfg.Context.PointsTask(string(n.b.cfg.langOf(c.Chat)), c.Chat.Kind, said))
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func status(ctx context.Context, o ordered) (order, error) {
 	}
 	text := strings.Join(lines, "\n") + lastTold(ctx, b, c)
 	if v := b.cfg.Version; v != "" && o.m.Kind == chat.Private && b.access.Load().admin(o.m.Actor) {
-		text += "\n" + fmt.Sprintf(commandTexts.StatusVersion.in(l), v)
+		text += "\n" + o.load() + "\n" + fmt.Sprintf(commandTexts.StatusVersion.in(l), v)
 	}
 	return order{reply: text}, nil
 }

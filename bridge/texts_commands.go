@@ -98,7 +98,7 @@ var commandTexts = struct {
 	DoctorFine:    phrase{"一切正常。", "Everything works."},
 	DoctorDoubt:   phrase{"可以工作，但有需要留意的地方。", "It works, but something needs a look."},
 	DoctorWrong:   phrase{"有问题。请在运行机器人的电脑上执行 magpie doctor 查看详情。", "Something is wrong. Run magpie doctor on the bot's machine for the details."},
-	DoctorLoad:    phrase{"正在回答 %d/%d，排队 %d", "Answering %d of %d at most, waiting: %d"},
+	DoctorLoad:    phrase{"正在回答 %d/%d，排队 %d；进程 %d/%d", "Answering %d of %d at most, waiting: %d; processes: %d of %d at most"},
 	CheckCLI:      phrase{"Claude Code 的安装", "Installation of Claude Code"},
 	CheckLogin:    phrase{"Claude 账户的登录（失效时发送 /login）", "Login of the Claude account (send /login if it has expired)"},
 	CheckPlatform: phrase{"与平台的连接", "Connection to the platform"},

@@ -10,13 +10,14 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // upkeep keeps the making of summaries and the turns of a chat apart: a summary replaces the session, which no turn may
 // be using then.
 type upkeep struct {
 	jobs    *jobs
-	compact func(ctx context.Context, key chat.Key) error // makes a chat's summary
+	compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error // makes a chat's summary; see [claude.Question]
 
 	mu     sync.Mutex
 	chats  map[chat.Key]*care                   // those in which a turn runs, or a summary is made
@@ -27,9 +28,10 @@ type upkeep struct {
 
 // care is what goes on in one chat.
 type care struct {
-	turn bool                    // a turn runs
-	done chan struct{}           // closed when the summary is made, or will not be; nil = none is being made
-	stop context.CancelCauseFunc // ends the making of it
+	turn   bool                    // a turn runs
+	done   chan struct{}           // closed when the summary is made, or will not be; nil = none is being made
+	wanted func()                  // says that somebody waits for it
+	stop   context.CancelCauseFunc // ends the making of it
 }
 
 // rest is how long summaries that nobody asked for are not tried again.
@@ -50,7 +52,7 @@ const patience = time.Minute
 // errImpatient stops a summary for which a question has waited long enough.
 var errImpatient = errors.New("a question has waited for it long enough")
 
-func newUpkeep(compact func(context.Context, chat.Key) error) *upkeep {
+func newUpkeep(compact func(context.Context, chat.Key, <-chan struct{}) error) *upkeep {
 	u := &upkeep{
 		jobs: newJobs(math.MaxInt), compact: compact,
 		chats: map[chat.Key]*care{}, titled: map[chat.Key]bool{}, noted: map[chat.Key][]func(context.Context){},
@@ -63,6 +65,7 @@ func newUpkeep(compact func(context.Context, chat.Key) error) *upkeep {
 // is being made, but not for long, and calls tell when it has to. due says that one should be made before.
 func (u *upkeep) begin(ctx context.Context, key chat.Key, due bool, tell func()) {
 	for c := u.enter(key, due); c.done != nil && ctx.Err() == nil; c = u.enter(key, false) {
+		c.wanted()
 		tell()
 		t := time.NewTimer(patience)
 		select {
@@ -123,29 +126,30 @@ func (u *upkeep) make(key chat.Key) {
 // start begins with a summary. The caller holds mu.
 func (u *upkeep) start(key chat.Key, c *care) {
 	halt, stop := context.WithCancelCause(context.Background())
-	done := make(chan struct{})
-	c.done, c.stop = done, stop
+	done, wanted := make(chan struct{}), make(chan struct{})
+	c.done, c.stop, c.wanted = done, stop, sync.OnceFunc(func() { close(wanted) })
 	u.jobs.add(func(ctx context.Context) {
 		defer stop(nil)
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		context.AfterFunc(halt, func() { cancel(context.Cause(halt)) })
-		err := u.compact(ctx, key)
+		err := u.compact(ctx, key, wanted)
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.judge(key, err, time.Now())
-		c.done, c.stop = nil, nil
+		c.done, c.stop, c.wanted = nil, nil, nil
 		close(done)
 		u.tidy(key)
 	})
 }
 
-// judge notes whether a summary could be made. The end of the program is no failure. The caller holds mu.
+// judge notes whether a summary could be made. The end of the program is no failure, nor is that there was no time for
+// it. The caller holds mu.
 func (u *upkeep) judge(key chat.Key, err error, now time.Time) {
 	switch {
 	case err == nil:
 		u.tired.Remove(key)
-	case !errors.Is(err, context.Canceled):
+	case !errors.Is(err, context.Canceled) && !errors.Is(err, claude.ErrAskBusy):
 		r, _ := u.tired.Get(key)
 		wait := lastRest
 		if r.failures < 10 { // more would overflow

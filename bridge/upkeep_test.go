@@ -26,7 +26,7 @@ type upkept struct {
 // keepUp has summaries made that take so long and end with err. Within a bubble of synctest.
 func keepUp(t *testing.T, takes time.Duration, err error) *upkept {
 	u := &upkept{}
-	u.upkeep = newUpkeep(func(ctx context.Context, _ chat.Key) error {
+	u.upkeep = newUpkeep(func(ctx context.Context, _ chat.Key, _ <-chan struct{}) error {
 		if u.working.Add(1) > 1 {
 			t.Error("two summaries of one chat")
 		}
@@ -193,7 +193,7 @@ func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 	l.until("a summary", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id = ''`) == 1 })
 	l.say("om_2", "go on")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
-	if err := l.bridge.summaries.make(t.Context(), chat.FeishuChat("oc_nobody")); !errors.Is(err, db.ErrNotFound) {
+	if err := l.bridge.summaries.make(t.Context(), chat.FeishuChat("oc_nobody"), nil); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a chat that does not exist: %v", err)
 	}
 }

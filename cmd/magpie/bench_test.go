@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/tidwall/gjson"
 
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -65,7 +65,7 @@ func startBare(b *testing.B, r *rig, session string, resume bool) *bare {
 		lines := bufio.NewScanner(stdout)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			if bytes.HasPrefix(lines.Bytes(), []byte(`{"type":"result"`)) {
+			if gjson.GetBytes(lines.Bytes(), "type").String() == "result" { // not always its first field
 				p.results <- struct{}{}
 			}
 		}

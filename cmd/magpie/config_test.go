@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
 )
 
@@ -55,7 +56,7 @@ owner = "ou_1"
 	}
 	for _, tc := range []struct{ got, want any }{
 		{c.Feishu.AppID, "cli_env"}, {c.Feishu.AppSecret, "from-a-file"},
-		{c.Claude.MaxProcesses, 9}, {c.Claude.Silence.Duration, 90 * time.Second}, {c.Claude.KeepAlive.Duration, time.Duration(0)},
+		{c.Claude.MaxProcesses, claude.Count(9)}, {defaults().Claude.MaxProcesses, claude.Auto}, {c.Claude.MaxTurns, claude.Auto}, {c.Claude.Silence.Duration, 90 * time.Second}, {c.Claude.KeepAlive.Duration, time.Duration(0)},
 		{c.Claude.AllowedTools, []string{"Read", "Bash(go vet ./...)"}}, {c.Claude.Env, map[string]string{"FOO": "bar"}},
 		{string(c.Context.Mode), "economy"}, {c.Context.MinChars, 7}, {c.Context.MinUserMessages, 3},
 		{c.Memory.EmbeddingsKey, "from-a-file"}, {c.Memory.EmbeddingsModel, "m"}, {c.Memory.EmbeddingsURL, "http://127.0.0.1:1/v1/embeddings"}, {defaults().Memory.EmbeddingsURL, ""},
@@ -126,7 +127,7 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"unknown key":     {"[claude]\nprojekt = \"/x\"\n", nil, []string{"unknown key", "projekt", "   2| projekt = …"}},
 		"unknown section": {"[feishoo]\napp_id = \"x\"\n", nil, []string{"feishoo"}},
 		"not TOML":        {"[claude\n", nil, []string{"1|"}},
-		"wrong type":      {"[claude]\nmax_processes = \"four\"\n", nil, []string{"max_processes", "want a whole number; this is of the type string"}},
+		"wrong type":      {"[claude]\nmax_processes = \"four\"\n", nil, []string{"max_processes", `want a whole number from 1 on, or "auto"`}},
 		"no list":         {"[access]\nallow = \"ou_1\"\n", nil, []string{`want a list, as in ["one", "two"]`, "   2| allow = …"}},
 		"no section":      {"context = 5\n", nil, []string{"this cannot be of the type integer", "   1| context = …"}},
 		"bad duration":    {"[claude]\nkeep_alive = \"5 minutes\"\n", nil, []string{"keep_alive", "unit"}},

@@ -17,6 +17,7 @@ import (
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // reading is how long a database may take to be read as a whole: some seconds per GB on a good disk.
@@ -163,6 +164,19 @@ func (d *doctor) cli(ctx context.Context, c config) {
 	if path, ok := d.installed(ctx, c); ok {
 		d.login(ctx, c, path)
 	}
+	d.limits(c.Claude.Limits())
+}
+
+// limits tells how many turns and processes there may be, and why.
+func (d *doctor) limits(l claude.Limits) {
+	turns, processes := d.lang.say(doctorTexts.Configured), d.lang.say(doctorTexts.Configured)
+	if l.Cores > 0 {
+		turns = fmt.Sprintf(d.lang.say(doctorTexts.ByCores), l.Cores)
+	}
+	if l.Memory > 0 {
+		processes = fmt.Sprintf(d.lang.say(doctorTexts.ByMemory), l.Memory>>20)
+	}
+	d.add(fine, "", doctorTexts.Limits, l.Turns, turns, l.Processes, processes)
 }
 
 // installed looks whether the CLI is there, and of a version that is known. It reports false when it cannot be run.

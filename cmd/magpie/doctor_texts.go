@@ -7,7 +7,7 @@ var doctorTexts = struct {
 	DBRescued, PutBack, DBLost, SeeLog, RowsUnread, CorrectRows                                    phrase
 	DBLater, DBBroken, Restore, DBSlow, CheckCopy, DBUnread, MayRead, DBServed, DBWhole            phrase
 	CLIFails, CLIReinstall, CLIVersion, CLIOld, CLINew, CLIStay, CLINoLogin, CLILogin, CLILoggedIn phrase
-	CLINone, CLIInstall                                                                            phrase
+	CLINone, CLIInstall, Limits, Configured, ByCores, ByMemory                                     phrase
 	Refused, CopyAnew, Unreached, CheckNetwork, Taken, Clock, KeepTime, ClockRight                 phrase
 	BotNone, AddBot, Bot, ScopesRefused, ScopesAny, ScopesLack, AddScopes, ScopesUnknown           phrase
 	SeeList, Scopes, Deaf, EventsLack, AddEvents, Events, EventsUseful                             phrase
@@ -65,6 +65,12 @@ var doctorTexts = struct {
 	CLILoggedIn: phrase{"claude：已登录", "claude: logged in"},
 	CLINone:     phrase{"claude：找不到 %s", "claude: there is no %s"},
 	CLIInstall:  phrase{"安装：npm install -g @anthropic-ai/claude-code", "install it: npm install -g @anthropic-ai/claude-code"},
+
+	Limits: phrase{"claude：最多同时运行 %d 轮（%s），保留 %d 个进程（%s）",
+		"claude: at most %d turns at a time (%s) and %d processes (%s)"},
+	Configured: phrase{"由配置或另一项限制决定", "by the configuration, or the other limit"},
+	ByCores:    phrase{"按 %d 个核心", "by %d cores"},
+	ByMemory:   phrase{"按 %d MB 空闲内存", "by %d MB of free memory"},
 
 	Refused:      phrase{"平台：应用被拒绝：%v", "platform: the app is refused: %v"},
 	CopyAnew:     phrase{"从“凭证与基础信息”页重新复制 App ID 和 App Secret：%s", "copy id and secret anew from the app's page \"Credentials & Basic Info\": %s"},

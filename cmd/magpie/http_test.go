@@ -86,6 +86,7 @@ func TestMetricsOfTheParts(t *testing.T) {
 		Store:    &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
 		Platform: feishu.Status{Reconnects: 4, Away: true, Events: 9, Repaired: 8, Calls: feishu.Calls{Limited: 5}},
 		CLI:      claude.PoolStats{Running: 1, Idle: 6, Waiting: 7, Started: 11},
+		Limits:   claude.Limits{Turns: 12, Processes: 68},
 	}
 	got := page()
 	for _, want := range []string{
@@ -94,7 +95,7 @@ func TestMetricsOfTheParts(t *testing.T) {
 		"magpie_turn_first_text_seconds_count 1", `magpie_turn_first_text_seconds_bucket{le="2"} 1`, "magpie_turn_duration_seconds_sum 10",
 		"magpie_turns_queued 3", "magpie_outbox_pending 2", "magpie_platform_connected 0", "magpie_platform_reconnects_total 4",
 		`magpie_platform_calls_total{class="limited"} 5`, `magpie_cli_processes{state="running"} 1`,
-		`magpie_cli_processes{state="idle"} 6`, "magpie_turns_waiting 7", "magpie_cli_started_total 11",
+		`magpie_cli_processes{state="idle"} 6`, "magpie_turns_waiting 7", `magpie_cli_limit{of="turns"} 12`, `magpie_cli_limit{of="processes"} 68`, "magpie_cli_started_total 11",
 		"magpie_platform_api_away 1", "magpie_platform_events_total 9", "magpie_platform_repaired_total 8",
 	} {
 		if !strings.Contains(got, "\n"+want+"\n") {

@@ -20,6 +20,7 @@ type snapshot struct {
 	Store    *db.Backlog // nil = it could not be read
 	Platform feishu.Status
 	CLI      claude.PoolStats
+	Limits   claude.Limits
 }
 
 // metrics counts turns and shows the parts of the program in the form of Prometheus. No label carries the id of a chat,
@@ -113,6 +114,7 @@ var (
 	descCalls      = describe("platform_calls_total", "Calls to the platform's HTTP API, by what became of them.", "class")
 	descProcesses  = describe("cli_processes", "Processes of the CLI, by state.", "state")
 	descWaiting    = describe("turns_waiting", "Turns that wait for a free place among the CLI's processes.")
+	descLimit      = describe("cli_limit", "How many turns may run, and how many processes of the CLI may exist.", "of")
 	descStarted    = describe("cli_started_total", "Processes of the CLI that were started.")
 )
 
@@ -120,7 +122,7 @@ var (
 func (p parts) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descAway, descEvents, descRepaired, descCalls,
-		descProcesses, descWaiting, descStarted,
+		descProcesses, descWaiting, descLimit, descStarted,
 	} {
 		to <- d
 	}
@@ -153,6 +155,8 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Running), "running")
 	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Idle), "idle")
 	put(descWaiting, prometheus.GaugeValue, float64(s.CLI.Waiting))
+	put(descLimit, prometheus.GaugeValue, float64(s.Limits.Turns), "turns")
+	put(descLimit, prometheus.GaugeValue, float64(s.Limits.Processes), "processes")
 	put(descStarted, prometheus.CounterValue, float64(s.CLI.Started))
 }
 

@@ -167,7 +167,9 @@ func (p *program) run(ctx context.Context) error {
 		defer signal.Stop(hup)
 		g.Go(func() error { p.reloads(ctx, hup, m); return nil })
 	}
-	p.log.Info().Str("version", version()).Msg("magpie is running")
+	l := p.pool.Limits()
+	p.log.Info().Str("version", version()).Int("max_turns", l.Turns).Int("cores", l.Cores).Int("max_processes", l.Processes).
+		Int64("free_mb", l.Memory>>20).Msg("magpie is running")
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
 	var managed sync.WaitGroup
 	managed.Go(func() { m.run(alive, ctx.Done()) })
@@ -205,7 +207,7 @@ func (p *program) closeTools() error {
 
 // snapshot reads the parts for the metrics.
 func (p *program) snapshot(ctx context.Context) snapshot {
-	s := snapshot{Platform: p.client.Status(), CLI: p.pool.Stats()}
+	s := snapshot{Platform: p.client.Status(), CLI: p.pool.Stats(), Limits: p.pool.Limits()}
 	if backlog, err := p.store.Outbox().Backlog(ctx); err != nil {
 		p.log.Error().Err(err).Msg("metrics: the store could not be read")
 	} else {

@@ -1,11 +1,13 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -15,6 +17,11 @@ import (
 type Question struct {
 	Task string // its system prompt
 	Text string // what the task is to be done with
+
+	// Owner's process is not needed any more once there is an answer. Wanted is closed when somebody waits for it: until then the
+	// question waits for a quiet moment. Both may be empty.
+	Owner  string
+	Wanted <-chan struct{}
 }
 
 // Reply is what the agent says to a [Question].
@@ -28,18 +35,23 @@ type Reply struct {
 // ErrAskEnd says that a [Question] was not answered within [Config.AskLimit].
 var ErrAskEnd = errors.New("the agent took too long to reply")
 
+// ErrAskBusy says that a [Question] was not asked: there was always something else to do. It can be asked again later.
+var ErrAskBusy = errors.New("the agent was busy with the chats for too long")
+
+// askPatience is how long a question waits for a quiet moment.
+const askPatience = 10 * time.Minute
+
 // errGaveWay stops a question whose place a turn needs.
 var errGaveWay = errors.New("the place is needed for a turn")
 
-// Ask has a process of its own answer q. It takes a place like a turn, but never one that a turn waits for: when one
-// does, the question gives its place back, and is asked again when there is room. When Ask returns, nothing of it runs
-// any more, and nothing of it is left on the disk. A reply is never empty.
+// Ask has a process of its own answer q. It waits until the chats are quiet and there has been a free place for a process
+// for some seconds, and ends no process that waits for its chat. Should a turn need the place all the same, the question
+// gives it back, and waits for a longer quiet. A question that is wanted gets its place as a turn does, in its order.
+// When Ask returns, nothing of it runs any more, and nothing of it is left on the disk. A reply is never empty.
 func (pl *Pool) Ask(ctx context.Context, q Question) (Reply, error) {
 	if strings.TrimSpace(q.Task) == "" || strings.TrimSpace(q.Text) == "" {
 		return Reply{}, errors.New("ask the agent: nothing is asked")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.AskLimit.Duration, ErrAskEnd)
-	defer cancel()
 	dir, err := os.MkdirTemp("", "magpie-ask-") // no project's instructions lie there
 	if err != nil {
 		return Reply{}, fmt.Errorf("ask the agent: %w", err)
@@ -52,8 +64,10 @@ func (pl *Pool) Ask(ctx context.Context, q Question) (Reply, error) {
 	if err := as.own(dir); err != nil {
 		return Reply{}, fmt.Errorf("ask the agent: %w", err)
 	}
-	for {
-		reply, err := pl.askOnce(ctx, dir, q)
+	waiting, cancel := context.WithTimeoutCause(ctx, askPatience, ErrAskBusy)
+	defer cancel()
+	for pause := cmp.Or(pl.cfg.Quiet, quiet); ; pause *= 2 {
+		reply, err := pl.askOnce(ctx, waiting, dir, q, pause)
 		switch {
 		case err == nil:
 			return reply, nil
@@ -66,27 +80,49 @@ func (pl *Pool) Ask(ctx context.Context, q Question) (Reply, error) {
 // apart owns the processes that are asked apart from the chats.
 const apart = ""
 
-// askOnce asks until the agent has replied or a turn needs the place.
-func (pl *Pool) askOnce(ctx context.Context, dir string, q Question) (Reply, error) {
-	ctx, leave := context.WithCancelCause(ctx)
-	defer leave(nil)
-	g := &guest{leave}
-	if err := pl.places.spare(ctx, g); err != nil {
-		return Reply{}, err
+// askOnce asks when there is a place, for which it waits as long as waiting lasts.
+func (pl *Pool) askOnce(ctx, waiting context.Context, dir string, q Question, pause time.Duration) (Reply, error) {
+	done, err := pl.lull(waiting, q, pause)
+	if errors.Is(err, errWanted) {
+		done, err = pl.queue(waiting, q.Owner)
 	}
-	defer pl.places.vacate(g)
-	p, err := pl.acquire(ctx, apart, Spec{Dir: dir, Task: q.Task})
 	if err != nil {
 		return Reply{}, err
 	}
-	defer func() {
-		pl.end(ctx, p)
-		pl.mu.Lock()
-		defer pl.mu.Unlock()
-		pl.running--
-	}()
+	defer done()
+	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.AskLimit.Duration, ErrAskEnd)
+	defer cancel()
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	g := &guest{leave, q.Wanted}
+	pl.questions.enter(g)
+	defer pl.questions.exit(g)
+	pl.run(1)
+	defer pl.run(-1)
+	p, err := pl.start(ctx, apart, Spec{Dir: dir, Task: q.Task})
+	if err != nil {
+		return Reply{}, err
+	}
+	defer pl.end(ctx, p)
+	return p.reply(ctx, q.Text)
+}
+
+// queue waits for a place for a process among the turns.
+func (pl *Pool) queue(ctx context.Context, owner string) (done func(), err error) {
+	if err := pl.places.take(ctx); err != nil {
+		return nil, err
+	}
+	if err := pl.makeRoom(ctx, owner); err != nil {
+		pl.places.leave()
+		return nil, err
+	}
+	return pl.places.leave, nil
+}
+
+// reply asks a process that serves nothing else.
+func (p *Process) reply(ctx context.Context, question string) (Reply, error) {
 	var r Result
-	for ev, err := range p.Run(ctx, uuid.NewString(), q.Text) {
+	for ev, err := range p.Run(ctx, uuid.NewString(), question) {
 		if err != nil {
 			return Reply{}, err
 		}

@@ -20,6 +20,24 @@ func (b bench) of(owner string) int {
 	return slices.IndexFunc(b, func(i *idle) bool { return i.owner == owner })
 }
 
+// talk is how long people who have written are likely to write again soon.
+const talk = 10 * time.Second
+
+// oldest finds the process that makes room for another: the one that has waited longest of those whose chat is silent. When
+// there is talk in all of them, it is the one whose chat spoke first. -1 = none waits.
+func (b bench) oldest(now time.Time) int {
+	first := -1
+	for i, it := range b {
+		if now.Sub(it.p.held.spoke) >= talk {
+			return i
+		}
+		if first < 0 || it.p.held.spoke.Before(b[first].p.held.spoke) {
+			first = i
+		}
+	}
+	return first
+}
+
 // remove takes the i-th process away. It is the caller's from now on.
 func (b *bench) remove(i int) *Process {
 	it := (*b)[i]

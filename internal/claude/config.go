@@ -5,6 +5,7 @@ package claude
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,8 @@ type Config struct {
 	Ask            string            `toml:"ask" env:"ASK"`                         // changes | everything: what the agent asks people about, beside what is allowed
 	Commands       []string          `toml:"slash_commands" env:"SLASH_COMMANDS"`   // of the CLI, that chats may give as "//name" beside the harmless ones
 	KeepAlive      Duration          `toml:"keep_alive" env:"KEEP_ALIVE"`           // how long a process waits for its chat's next message; 0 = one process per turn
-	MaxProcesses   int               `toml:"max_processes" env:"MAX_PROCESSES"`
+	MaxTurns       Count             `toml:"max_turns" env:"MAX_TURNS"`             // that run at the same time
+	MaxProcesses   Count             `toml:"max_processes" env:"MAX_PROCESSES"`     // running, and waiting for their chat's next message
 	Silence        Duration          `toml:"silence_timeout" env:"SILENCE_TIMEOUT"` // no output while no tool runs: the model's API hangs
 	ToolSilence    Duration          `toml:"tool_timeout" env:"TOOL_TIMEOUT"`       // no output while a tool runs
 	TurnLimit      Duration          `toml:"turn_timeout" env:"TURN_TIMEOUT"`
@@ -48,6 +50,11 @@ type Config struct {
 	// Grace is how long an agent that is told to stop its turn may take for each step; 0 is the usual. Tests on a busy machine
 	// are more patient.
 	Grace time.Duration `toml:"-" env:"-"`
+	// Quiet is how long nothing may go on in the chats before the agent is asked apart from them; 0 is the usual. Tests that
+	// are about the answer do not wait so long.
+	Quiet time.Duration `toml:"-" env:"-"`
+	// Machine tells how much memory there is, as /proc and /sys do; nil = this machine.
+	Machine fs.FS `toml:"-" env:"-"`
 	// State is the folder for what only agents need. The caller supplies it.
 	State string `toml:"-" env:"-"`
 	// Data is the folder of the program's data, and Private are its files with secrets: off limits to agents. The caller
@@ -65,8 +72,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Command: "claude", Project: ".", PermissionMode: "default",
-		KeepAlive: Duration{Duration: 5 * time.Minute}, MaxProcesses: 4,
-		Silence: Duration{Duration: 3 * time.Minute}, ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
+		KeepAlive: Duration{Duration: 5 * time.Minute}, Silence: Duration{Duration: 3 * time.Minute}, ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
 		AskLimit: Duration{Duration: 2 * time.Minute},
 		// What the owner has allowed himself in a terminal is "local": it is not meant for those who write in chats.
 		SettingSources: []string{"user", "project"}, ConfigDir: perChatDir, Ask: askChanges,
@@ -94,8 +100,10 @@ func (c Config) Validate() error {
 	errs = append(errs, c.checkModels()...)
 	errs = append(errs, c.checkCommands()...)
 	errs = append(errs, checkAllowed("[claude] allowed_tools", c.AllowedTools))
-	if c.MaxProcesses < 1 {
-		errs = append(errs, fmt.Errorf("[claude] max_processes %d: want at least 1", c.MaxProcesses))
+	for name, n := range map[string]Count{"max_turns": c.MaxTurns, "max_processes": c.MaxProcesses} {
+		if n < 0 {
+			errs = append(errs, fmt.Errorf(`[claude] %s %d: want at least 1, or "auto"`, name, n))
+		}
 	}
 	if c.KeepAlive.Duration < 0 {
 		errs = append(errs, errors.New("[claude] keep_alive: want 0 or more"))

@@ -248,25 +248,36 @@ func (d *decoder) result(v gjson.Result) []Event {
 	for _, e := range v.Get("errors").Array() {
 		r.Errors = append(r.Errors, e.String())
 	}
-	models := v.Get("modelUsage")
+	r.Model, r.Window, r.total = models(v.Get("modelUsage"))
 	if own := v.Get("model_usage_since_last_result"); own.IsObject() {
-		models, r.CostUSD, r.ofTurn = own, 0, true
+		var cost float64
+		own.ForEach(func(_, usage gjson.Result) bool {
+			cost += usage.Get("costUSD").Float()
+			return true
+		})
+		r.ofTurn = &cost
+		r.Model, r.Window, _ = models(own)
 	}
-	var most float64 = -1
-	models.ForEach(func(model, usage gjson.Result) bool {
-		cost := usage.Get("costUSD").Float()
-		if cost > most {
-			most, r.Model, r.Window = cost, model.String(), usage.Get("contextWindow").Int()
-		}
-		if r.ofTurn {
-			r.CostUSD += cost
-		}
-		return true
-	})
 	if v.Get("is_error").Bool() {
 		r.Failure = d.classify(v, r)
 	}
 	return []Event{r}
+}
+
+// models reads what a process has used of each model since its start: which one cost most, its window, and the tokens of all.
+func models(v gjson.Result) (name string, window int64, total Usage) {
+	var most float64 = -1
+	v.ForEach(func(model, usage gjson.Result) bool {
+		if cost := usage.Get("costUSD").Float(); cost > most {
+			most, name, window = cost, model.String(), usage.Get("contextWindow").Int()
+		}
+		total.Input += usage.Get("inputTokens").Int()
+		total.Output += usage.Get("outputTokens").Int()
+		total.CacheRead += usage.Get("cacheReadInputTokens").Int()
+		total.CacheNew += usage.Get("cacheCreationInputTokens").Int()
+		return true
+	})
+	return name, window, total
 }
 
 // classify reads why a turn failed. subtype "success" means nothing: errors of the API arrive under it.

@@ -92,9 +92,10 @@ type Result struct {
 	CostUSD float64 // of this turn
 	Held    int64   // tokens that the session holds now, as the last call of the model counted them; 0 = not known
 
-	// ofTurn says that the CLI itself told what this turn has cost. Otherwise it tells what its process has cost so far, as
-	// 2.1.197 does. The total of 2.1.330 is no use: in a resumed session it goes on from that of earlier processes.
-	ofTurn bool
+	total Usage // of all models and since the start of the process
+	// ofTurn is what the turn has cost, in USD, by the CLI's own count; nil = it tells only a total. That of 2.1.330 goes on from
+	// earlier processes of the session, that of 2.1.197 begins with the process.
+	ofTurn *float64
 }
 
 // Usage counts the tokens of one turn.

@@ -10,13 +10,26 @@ import (
 type hearing struct {
 	in *input // of the process
 
-	mu   sync.Mutex
-	turn *run // nil between turns
-	busy bool // between turns: the process works unasked, since a background task has ended
+	begun func()          // says, once, that the process has started
+	ready <-chan struct{} // closed then
+
+	mu        sync.Mutex
+	turn      *run                           // nil between turns
+	busy      bool                           // between turns: the process works unasked, since a background task has ended
+	responses map[string]chan<- gjson.Result // who waits for the response to a request, by its id
 }
 
-// deliver hands a line to the turn that runs.
+func newHearing(in *input) *hearing {
+	ready := make(chan struct{})
+	return &hearing{in: in, begun: sync.OnceFunc(func() { close(ready) }), ready: ready, responses: map[string]chan<- gjson.Result{}}
+}
+
+// deliver hands a line to who waits for it, or to the turn that runs.
 func (h *hearing) deliver(line []byte) {
+	h.begun()
+	if h.respond(line) {
+		return
+	}
 	h.mu.Lock()
 	r := h.turn
 	if r == nil {
@@ -45,6 +58,35 @@ func (h *hearing) overhear(line []byte) {
 	case kind == "result":
 		h.busy = false
 	}
+}
+
+// expect has the response to a request delivered to the channel, which has room for it.
+func (h *hearing) expect(id string, to chan<- gjson.Result) (forget func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.responses[id] = to
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.responses, id)
+	}
+}
+
+// respond delivers a line that is the response to a request for which somebody waits.
+func (h *hearing) respond(line []byte) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.responses) == 0 || gjson.GetBytes(line, "type").String() != "control_response" {
+		return false
+	}
+	response := gjson.GetBytes(line, "response")
+	id := response.Get("request_id").String()
+	to, ok := h.responses[id]
+	if ok {
+		delete(h.responses, id)
+		to <- response
+	}
+	return ok
 }
 
 // works reports whether the process works unasked.

@@ -3,23 +3,23 @@ package claude
 import (
 	"context"
 	"errors"
-	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
 )
 
-// Pool keeps the processes of all chats: one per chat at most, and never more than the configured number.
-// A chat's process waits for the next message for a while; when others need its place it goes.
+// Pool keeps the processes of all chats: one per chat at most, and never more than there may be. A chat's process waits
+// for the next message for a while; when others need its place it goes.
 type Pool struct {
-	cfg    Config
-	places *places
-	tasks  sync.WaitGroup // processes on their way out
+	cfg       Config
+	limits    Limits
+	places    *places
+	questions *questions
+	tasks     sync.WaitGroup // processes on their way in or out
 
 	mu      sync.Mutex
-	running int               // turns, and processes on their way out
-	resting int               // turns that have given their place away
-	started int               // processes, in all
+	count   PoolStats         // but for what is counted elsewhere
 	living  map[*Process]bool // processes that have not been ended
 	idle    bench
 	leaving map[string]*Process // by owner: on its way out
@@ -39,7 +39,9 @@ type PoolStats struct {
 func (pl *Pool) Stats() PoolStats {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	return PoolStats{Running: pl.running, Idle: len(pl.idle), Waiting: pl.places.waiting(), Resting: pl.resting, Started: pl.started}
+	s := pl.count
+	s.Idle, s.Waiting = len(pl.idle), pl.places.waiting()
+	return s
 }
 
 // ErrClosed says that the pool has been closed.
@@ -47,14 +49,18 @@ var ErrClosed = errors.New("claude: pool closed")
 
 // NewPool makes a pool. It starts nothing.
 func NewPool(c Config) *Pool {
-	return &Pool{cfg: c, places: newPlaces(c.MaxProcesses), living: map[*Process]bool{}, leaving: map[string]*Process{}}
+	l := c.Limits()
+	return &Pool{
+		cfg: c, limits: l, places: newPlaces(l, runtime.GOMAXPROCS(0)), questions: newQuestions(l),
+		living: map[*Process]bool{}, leaving: map[string]*Process{},
+	}
 }
 
 // Config is the configuration of the pool's processes.
 func (pl *Pool) Config() Config { return pl.cfg }
 
-// Places is how many processes there may be.
-func (pl *Pool) Places() int { return pl.cfg.MaxProcesses }
+// Limits are how many turns and processes there may be.
+func (pl *Pool) Limits() Limits { return pl.limits }
 
 // Living reports whether owner has a process that waits and holds the session.
 func (pl *Pool) Living(owner, session string) bool {
@@ -74,21 +80,36 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 		return nil, err
 	}
 	spec.Dir = dir
+	spoke := time.Now()
+	pl.hear(owner, spoke)
 	if err := pl.places.take(ctx); err != nil {
 		return nil, err
 	}
+	pl.questions.stir()
 	p, err := pl.acquire(ctx, owner, spec)
 	if err != nil {
 		pl.places.leave()
 		return nil, err
 	}
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	p.held.spoke = spoke
 	return p, nil
+}
+
+// hear notes that owner's chat has spoken: its process is one of the last to make room for others.
+func (pl *Pool) hear(owner string, now time.Time) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	if i := pl.idle.of(owner); i >= 0 {
+		pl.idle[i].p.held.spoke = now
+	}
 }
 
 func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
 	p, unfit, err := pl.take(owner, spec)
 	for _, old := range unfit {
-		pl.end(ctx, old) // waited for: never more processes than allowed, never two on one session
+		pl.end(ctx, old) // waited for: never two on one session
 	}
 	if err != nil || p != nil {
 		return p, err
@@ -99,60 +120,36 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	}
 	spec.Known = nil // the process may outlive by far whoever asked for it
 	if err == nil {
+		err = pl.makeRoom(ctx, owner)
+	}
+	if err == nil {
 		p, err = pl.start(ctx, owner, spec)
 	}
 	if err == nil {
 		p.standing = standing
 	}
 	if err != nil {
-		pl.mu.Lock()
-		pl.running--
-		pl.mu.Unlock()
+		pl.run(-1)
 	}
 	return p, err
 }
 
-// start starts a process, if the pool is not closed by then.
-func (pl *Pool) start(ctx context.Context, owner string, spec Spec) (*Process, error) {
-	c, err := pl.cfg.of(owner)
-	if err != nil {
-		return nil, err
-	}
-	p, err := start(c, spec)
-	if err != nil {
-		return nil, err
-	}
-	pl.mu.Lock()
-	pl.started++
-	closed := pl.closed
-	if !closed {
-		pl.living[p] = true
-	}
-	pl.mu.Unlock()
-	if closed {
-		p.close(ctx)
-		return nil, ErrClosed
-	}
-	return p, nil
-}
-
-// end ends a process and waits until it is gone.
-func (pl *Pool) end(ctx context.Context, p *Process) {
-	p.close(ctx)
+// run counts processes that run.
+func (pl *Pool) run(more int) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	delete(pl.living, p)
+	pl.count.Running += more
 }
 
-// take counts a new running turn and finds its process, if one waits. The processes that it returns beside must be gone
-// before another is started: owner's own that does not fit or is leaving, and those that have to make room.
+// take counts a new running turn and finds its process, if one waits. The processes that it returns beside are owner's
+// own that do not fit or are leaving: they must be gone before another is started.
 func (pl *Pool) take(owner string, spec Spec) (p *Process, unfit []*Process, err error) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	if pl.closed {
 		return nil, nil, ErrClosed
 	}
-	pl.running++
+	pl.count.Running++
 	if old := pl.leaving[owner]; old != nil {
 		unfit = append(unfit, old)
 	}
@@ -163,64 +160,52 @@ func (pl *Pool) take(owner string, spec Spec) (p *Process, unfit []*Process, err
 		}
 		unfit = append(unfit, own)
 	}
-	over := pl.running + len(pl.idle) - pl.cfg.MaxProcesses
-	for ; over > 0 && len(pl.idle) > 0; over-- {
-		unfit = append(unfit, pl.idle.remove(0))
-	}
-	if over > 0 { // one that left without a place of its own is still on its way
-		unfit = slices.AppendSeq(unfit, maps.Values(pl.leaving))
-	}
 	return nil, unfit, nil
 }
 
-// Rest gives the place of a process whose turn waits for people to others: that may take long, and costs nothing but
-// memory. The turn goes on without a place, since whoever has answered does not want to wait. So that the memory is
-// bounded, no more turns rest than there are places; the others keep theirs.
+// Rest gives the places of a process whose turn waits for people to others: that may take long, and costs nothing but
+// memory. The turn goes on without them, since whoever has answered does not want to wait. So that the memory is
+// bounded, no more turns rest than may run; the others keep theirs.
 func (pl *Pool) Rest(p *Process) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if p.resting || pl.resting >= pl.cfg.MaxProcesses {
+	if p.held.resting || pl.count.Resting >= pl.limits.Turns {
 		return
 	}
-	p.resting = true
-	pl.resting++
-	pl.running--
+	p.held.resting = true
+	pl.count.Resting++
+	pl.count.Running--
+	pl.vacate(p)
 	pl.places.leave()
 }
 
 // Release gives a process back after its turn. It waits for the chat's next message, or ends.
 func (pl *Pool) Release(owner string, p *Process) {
+	p.out.begun() // whatever it was doing, it does not hold others up
+	pl.questions.stir()
+	tight := pl.limits.tight(0)
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if p.resting {
-		pl.rested(owner, p)
-		return
+	if p.held.resting {
+		p.held.resting = false
+		p.held.place = pl.places.processes.TryAcquire(1) // else it goes
+		pl.count.Resting--
+		pl.count.Running++
+	} else {
+		pl.places.leave()
 	}
 	if pl.closed { // Close ends the process
-		pl.running--
-		pl.places.leave()
+		pl.count.Running--
 		return
 	}
-	if !p.alive() || !p.reusable() || pl.cfg.KeepAlive.Duration == 0 {
-		pl.retire(owner, p, true) // the turn is over; its user need not wait for the process to go
+	if !p.alive() || !p.reusable() || pl.cfg.KeepAlive.Duration == 0 || !p.held.place {
+		pl.retire(owner, p) // the turn is over; its user need not wait for the process to go
 		return
 	}
-	pl.running--
+	pl.count.Running--
 	pl.keep(owner, p)
-	pl.places.leave()
-}
-
-// rested takes back a process that has no place. It waits like others if there is room for it. The caller holds mu.
-func (pl *Pool) rested(owner string, p *Process) {
-	p.resting = false
-	pl.resting--
-	switch {
-	case pl.closed: // Close ends the process
-	case !p.alive() || !p.reusable() || pl.cfg.KeepAlive.Duration == 0 || pl.running+len(pl.idle) >= pl.cfg.MaxProcesses:
-		pl.running++
-		pl.retire(owner, p, pl.places.try())
-	default:
-		pl.keep(owner, p)
+	if tight {
+		pl.retireIdle(pl.idle.oldest(time.Now()))
 	}
 }
 
@@ -238,43 +223,42 @@ func (pl *Pool) keep(owner string, p *Process) {
 }
 
 // retireIdle sends the i-th idle process away. The caller holds mu.
-func (pl *Pool) retireIdle(i int) *Process {
+func (pl *Pool) retireIdle(i int) (gone <-chan struct{}) {
 	owner := pl.idle[i].owner
 	p := pl.idle.remove(i)
-	pl.running++
-	pl.retire(owner, p, pl.places.try())
-	return p
+	pl.count.Running++
+	return pl.retire(owner, p)
 }
 
-// retire sends a process away. Until it is gone it counts as running, and its owner's next one waits for it. placed says
-// whether it holds a place. The caller holds mu.
-func (pl *Pool) retire(owner string, p *Process, placed bool) {
+// retire sends a process away. Until it is gone it counts as running, and its owner's next one waits for it. The caller
+// holds mu.
+func (pl *Pool) retire(owner string, p *Process) (gone <-chan struct{}) {
 	pl.leaving[owner] = p
+	done := make(chan struct{})
 	pl.tasks.Go(func() {
+		defer close(done)
 		pl.end(context.Background(), p)
 		pl.mu.Lock()
 		defer pl.mu.Unlock()
-		pl.running--
+		pl.count.Running--
 		if pl.leaving[owner] == p {
 			delete(pl.leaving, owner)
 		}
-		if placed {
-			pl.places.leave()
-		}
 	})
+	return done
 }
 
 // Drop ends owner's waiting process, if there is one: its chat starts anew.
 func (pl *Pool) Drop(owner string) {
 	pl.mu.Lock()
-	var p *Process
-	if i := pl.idle.of(owner); i >= 0 {
-		p = pl.retireIdle(i)
+	i := pl.idle.of(owner)
+	if i < 0 {
+		pl.mu.Unlock()
+		return
 	}
+	gone := pl.retireIdle(i)
 	pl.mu.Unlock()
-	if p != nil {
-		p.close(context.Background())
-	}
+	<-gone
 }
 
 // Close ends all processes, with all that they have started, and returns when they are gone, after three seconds at

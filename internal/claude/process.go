@@ -52,10 +52,17 @@ type Process struct {
 	ending sync.Once // close
 
 	standing Standing
-	fresh    bool    // it has not served a turn yet
-	cost     float64 // what it reported so far, in USD; it counts from its own start
-	mode     string  // permission mode that it is in, by its own words; empty = it has said none
-	resting  bool    // it has no place of the pool; guarded by the pool's mu
+	fresh    bool   // it has not served a turn yet
+	mode     string // permission mode that it is in, by its own words; empty = it has said none
+	meter    meter
+	held     held
+}
+
+// held is what the pool notes of a process. The pool's mu guards it.
+type held struct {
+	place   bool      // it has a place among the processes
+	resting bool      // its turn has given its places away
+	spoke   time.Time // when its chat did last
 }
 
 // stderrTail is how much of the last words of a process is kept, in bytes.
@@ -95,7 +102,7 @@ func start(c Config, spec Spec) (*Process, error) {
 	}
 	in := newInput(stdin)
 	p := &Process{
-		child: newChild(cmd, c.Instance), spec: spec, in: in, out: &hearing{in: in}, stderr: &tail{max: stderrTail},
+		child: newChild(cmd, c.Instance), spec: spec, in: in, out: newHearing(in), stderr: &tail{max: stderrTail},
 		limits: c, fresh: true,
 	}
 	cmd.Stdout = &lineWriter{emit: p.out.deliver}

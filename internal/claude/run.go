@@ -29,6 +29,7 @@ func (p *Process) turnOf(ctx context.Context, ask func()) iter.Seq2[Event, error
 	return func(yield func(Event, error) bool) {
 		r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newAsks(), stop: stopper{p: p}}
 		p.fresh = false
+		p.meter.begin()
 		p.out.attach(r)
 		defer p.out.detach(r)
 		p.putInMode()
@@ -170,9 +171,7 @@ var errUnauthorized = errors.New("not logged in")
 
 // settle turns the process's own counting into that of the turn.
 func (r *run) settle(e Result) Result {
-	if !e.ofTurn {
-		e.CostUSD, r.p.cost = max(0, e.CostUSD-r.p.cost), e.CostUSD
-	}
+	e.CostUSD = r.p.meter.turn(e)
 	if errors.Is(r.stop.cause, errUnauthorized) {
 		r.stop.cause = nil
 		e.Failure = FailAuth

@@ -26,8 +26,11 @@ func (in *input) prompt(id string, content any) {
 }
 
 // control tells the CLI itself something.
-func (in *input) control(request object) {
-	in.send(object{"type": "control_request", "request_id": uuid.NewString(), "request": request})
+func (in *input) control(request object) { in.request(uuid.NewString(), request) }
+
+// request is control with an id by which the response is known.
+func (in *input) request(id string, request object) {
+	in.send(object{"type": "control_request", "request_id": id, "request": request})
 }
 
 func (in *input) interrupt() { in.control(object{"subtype": "interrupt"}) }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -65,6 +66,7 @@ func Config(t testing.TB, url string) claude.Config {
 	t.Helper()
 	c := claude.Defaults()
 	c.Command, c.Environ, c.Project = Command(t), Environ(t, url), t.TempDir()
+	c.Quiet = 100 * time.Millisecond
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}

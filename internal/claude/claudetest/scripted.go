@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"magpie/internal/claude"
 )
@@ -28,6 +29,7 @@ func ScriptedConfig(t testing.TB) claude.Config {
 	t.Helper()
 	c := claude.Defaults()
 	c.Command, c.Environ, c.Project = Scripted(t), Environ(t, ""), t.TempDir()
+	c.Quiet = 100 * time.Millisecond
 	c.Env = map[string]string{"MAGPIE_SCRIPTED_TRANSCRIPT": "1"}
 	return c
 }

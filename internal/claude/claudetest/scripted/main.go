@@ -2,8 +2,8 @@
 // at once, and ends with its input. It knows nothing of tools, permissions or models.
 //
 // With MAGPIE_SCRIPTED_TRANSCRIPT=1 in its environment it keeps transcripts where the CLI does, so that its sessions can be
-// resumed and recalled. With MAGPIE_SCRIPTED_FAULTS=1 it misbehaves when it is asked to, see fault. With the arguments
-// "auth login" it logs in on a terminal, see logIn.
+// resumed and recalled. With MAGPIE_SCRIPTED_TITLES=0 it finds no titles for its sessions. With MAGPIE_SCRIPTED_FAULTS=1 it
+// misbehaves when it is asked to, see fault. With the arguments "auth login" it logs in on a terminal, see logIn.
 package main
 
 import (
@@ -75,6 +75,9 @@ type agent struct {
 	out     *bufio.Writer
 	file    io.Writer // the transcript; nil = none
 	turns   int
+	asked   int // titles
+	input   int // tokens of all turns
+	output  int
 }
 
 func (a *agent) openTranscript() error {
@@ -94,6 +97,7 @@ type message struct {
 	Type    string `json:"type"`
 	UUID    string `json:"uuid"`
 	Request string `json:"request_id"`
+	Order   order  `json:"request"`
 	Message struct {
 		Content content `json:"content"`
 	} `json:"message"`
@@ -125,9 +129,41 @@ func (a *agent) take(line []byte) error {
 	case "user":
 		return a.answer(m.UUID, string(m.Message.Content))
 	case "control_request":
-		return a.say(object{"type": "control_response", "response": object{"subtype": "success", "request_id": m.Request}})
+		return a.obey(m.Request, m.Order)
 	}
 	return nil
+}
+
+// order is what is wanted of the agent itself.
+type order struct {
+	Subtype     string `json:"subtype"`
+	Description string `json:"description"`
+}
+
+// obey answers a control request.
+func (a *agent) obey(id string, o order) error {
+	response := object{}
+	switch o.Subtype {
+	case "generate_session_title":
+		if os.Getenv("MAGPIE_SCRIPTED_TITLES") == "0" {
+			return a.say(object{"type": "control_response", "response": object{
+				"subtype": "error", "request_id": id, "error": "Unsupported control request subtype: " + o.Subtype}})
+		}
+		a.asked++
+		first, _, _ := strings.Cut(strings.TrimSpace(o.Description), "\n")
+		response["title"] = "title: " + first
+	case "get_usage":
+		response["session"] = object{"total_cost_usd": a.cost(), "model_usage": a.used()}
+	}
+	return a.say(object{"type": "control_response", "response": object{"subtype": "success", "request_id": id, "response": response}})
+}
+
+// cost is what the process has cost so far, in USD.
+func (a *agent) cost() float64 { return 0.001 * float64(a.turns+a.asked) }
+
+// used is what it has used so far of each model.
+func (a *agent) used() object {
+	return object{model: object{"costUSD": a.cost(), "contextWindow": 200_000, "inputTokens": a.input + 7*a.asked, "outputTokens": a.output + 3*a.asked}}
 }
 
 type object = map[string]any
@@ -141,6 +177,7 @@ func (a *agent) answer(id, prompt string) error {
 	}
 	text := "echo: " + prompt[strings.LastIndexByte(prompt, '\n')+1:]
 	usage := object{"input_tokens": len(prompt) / 4, "output_tokens": len(text) / 4}
+	a.input, a.output = a.input+len(prompt)/4, a.output+len(text)/4
 	msg := object{
 		"id": "msg_" + uuid.NewString(), "model": model, "role": "assistant", "stop_reason": "end_turn",
 		"content": []object{{"type": "text", "text": text}}, "usage": usage,
@@ -161,8 +198,7 @@ func (a *agent) answer(id, prompt string) error {
 		stream(object{"type": "message_stop"}),
 		object{
 			"type": "result", "subtype": "success", "is_error": false, "result": text, "num_turns": 1, "stop_reason": "end_turn",
-			"total_cost_usd": 0.001 * float64(a.turns), "usage": usage,
-			"modelUsage": object{model: object{"costUSD": 0.001 * float64(a.turns), "contextWindow": 200_000}},
+			"total_cost_usd": a.cost(), "usage": usage, "modelUsage": a.used(),
 		},
 	)
 }

@@ -1,0 +1,134 @@
+package bridge
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// crowd is a line with many chats, and what the agent was given in them.
+type crowd struct {
+	*line
+	mu    sync.Mutex
+	built []Built
+	said  int
+}
+
+func newCrowd(t *testing.T, change func(*claude.Config)) *crowd {
+	t.Helper()
+	c := &crowd{line: newLine(t, &recorder{}, change)}
+	c.bridge.cfg.Observe = func(b Built) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.built = append(c.built, b)
+	}
+	return c
+}
+
+func roomOf(i int) chat.Key { return chat.FeishuChat(fmt.Sprint("oc_", i)) }
+
+// says has the i-th chat say something.
+func (c *crowd) says(i int) {
+	c.Helper()
+	c.said++
+	m := heard(fmt.Sprint("om_", c.said), "which way do the magpies fly today?")
+	m.Key = roomOf(i)
+	c.must(c.bridge.Message(c.Context(), m))
+}
+
+// answered waits until all that was said is answered.
+func (c *crowd) answered() {
+	c.Helper()
+	c.until("all answers", func() bool {
+		return c.count(`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND class = 'talk'`) == c.said
+	})
+}
+
+// Eight people who write in turn each have a process of their own, whatever the agent is asked apart from their chats.
+func TestEightChatsKeepTheirProcesses(t *testing.T) {
+	t.Parallel()
+	const people, rounds = 8, 6
+	for name, tc := range map[string]struct {
+		titles string
+		starts int
+	}{
+		"titles by the chats' processes": {"1", people},
+		"titles apart":                   {"0", 2 * people},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCrowd(t, func(c *claude.Config) { c.Env["MAGPIE_SCRIPTED_TITLES"] = tc.titles })
+			c.start()
+			for range rounds {
+				for i := range people {
+					c.says(i)
+				}
+				c.answered()
+			}
+			c.until("all titles", func() bool { return c.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == people })
+			if s := c.pool.Stats(); s.Started > tc.starts || s.Idle != people {
+				t.Errorf("%+v", s)
+			}
+			for _, b := range c.built[people:] {
+				if !b.Live {
+					t.Errorf("%v has lost its process", b.Key)
+				}
+			}
+			if n := c.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'title' AND cost_usd > 0 AND tokens > 0`); n != people {
+				t.Errorf("%d titles are booked", n)
+			}
+		})
+	}
+}
+
+// With fewer places than chats, what is asked apart from them ends no process of theirs.
+func TestQuestionsApartEndNoProcess(t *testing.T) {
+	t.Parallel()
+	const people, rounds = 4, 6
+	c := newCrowd(t, func(c *claude.Config) {
+		c.MaxProcesses, c.Env["MAGPIE_SCRIPTED_TITLES"], c.Quiet = people, "0", time.Millisecond
+	})
+	c.bridge.cfg.Context.Memory.Capture = true
+	c.start()
+	for range rounds {
+		for i := range people {
+			c.says(i)
+		}
+		c.answered()
+	}
+	if s := c.pool.Stats(); s.Started != people || s.Idle != people {
+		t.Errorf("%+v", s)
+	}
+}
+
+// On a machine with 16 GB, 64 people find their processes again, and all of them are answered.
+func TestSixtyFourChatsOnOneMachine(t *testing.T) {
+	t.Parallel()
+	const people, rounds = 64, 25
+	const memory = "MemTotal: 16777216 kB\nMemAvailable: 15728640 kB\n"
+	c := newCrowd(t, func(c *claude.Config) {
+		c.MaxTurns, c.Machine = 8, fstest.MapFS{"proc/meminfo": {Data: []byte(memory)}}
+	})
+	c.start()
+	order := rand.New(rand.NewPCG(1, 2))
+	for range rounds {
+		for _, i := range order.Perm(people) {
+			c.says(i)
+		}
+		c.answered()
+	}
+	live := 0
+	for _, b := range c.built {
+		if b.Live {
+			live++
+		}
+	}
+	if len(c.built) != people*rounds || live*100 < len(c.built)*95 {
+		t.Errorf("%d of %d questions met a living process, %+v", live, len(c.built), c.pool.Stats())
+	}
+}

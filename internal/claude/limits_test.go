@@ -1,0 +1,161 @@
+package claude
+
+import (
+	"fmt"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"context"
+	"errors"
+)
+
+const gb = 1 << 30
+
+// machineWith is a machine with so much memory and the files of its control groups.
+func machineWith(total, free int64, group string, files map[string]string) fstest.MapFS {
+	m := fstest.MapFS{
+		"proc/meminfo":     {Data: fmt.Appendf(nil, "MemTotal: %d kB\nMemFree: 1 kB\nMemAvailable: %d kB\nHugePages_Total: 0\n", total>>10, free>>10)},
+		"proc/self/cgroup": {Data: []byte("9:name=systemd:/\n0::" + group + "\n")},
+	}
+	for name, text := range files {
+		m["sys/fs/cgroup/"+name] = &fstest.MapFile{Data: []byte(text + "\n")}
+	}
+	return m
+}
+
+func TestHowManyProcessesTheMemoryAllows(t *testing.T) {
+	most := map[string]string{"memory.max": "max"}
+	for name, tc := range map[string]struct {
+		machine fstest.MapFS
+		want    int
+	}{
+		"16 GB":                   {machineWith(16*gb, 15*gb, "/", nil), 68},
+		"a small machine":         {machineWith(2*gb, 1*gb, "/", most), 3},
+		"hardly anything is free": {machineWith(2*gb, 100<<20, "/", nil), 1},
+		"a container": {machineWith(64*gb, 60*gb, "/", map[string]string{
+			"memory.max": fmt.Sprint(2 * gb), "memory.current": fmt.Sprint(gb), "memory.stat": fmt.Sprintf("anon 5\ninactive_file %d", gb/2)}), 6},
+		"a service": {machineWith(64*gb, 60*gb, "/system.slice/magpie.service", map[string]string{
+			"system.slice/magpie.service/memory.max": "max", "system.slice/magpie.service/memory.high": fmt.Sprint(4 * gb),
+			"system.slice/magpie.service/memory.current": "0"}), 18},
+		"the group above": {machineWith(64*gb, 60*gb, "/user/a", map[string]string{
+			"user/a/memory.max": fmt.Sprint(8 * gb), "user/a/memory.current": "0",
+			"user/memory.max": fmt.Sprint(gb), "user/memory.current": "0"}), 3},
+		"outside of its namespace": {machineWith(16*gb, 15*gb, "/../..", nil), 68},
+		"not Linux":                {fstest.MapFS{}, usualKept},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := Config{Machine: tc.machine, MaxTurns: 1}.Limits()
+			if l.Processes != tc.want || l.Turns != 1 {
+				t.Errorf("%+v, want %d", l, tc.want)
+			}
+		})
+	}
+}
+
+func TestLimitsThatAreConfigured(t *testing.T) {
+	big := machineWith(16*gb, 15*gb, "/", nil)
+	for name, tc := range map[string]struct {
+		turns, processes Count
+		want             Limits
+	}{
+		"both":                         {3, 5, Limits{Turns: 3, Processes: 5}},
+		"a turn needs a process":       {9, 2, Limits{Turns: 2, Processes: 2}},
+		"the machine for one of them":  {Auto, 2, Limits{Turns: 2, Processes: 2}},
+		"the memory for the processes": {4, Auto, Limits{Turns: 4, Processes: 68, Memory: 15 * gb}},
+	} {
+		l := Config{Machine: big, MaxTurns: tc.turns, MaxProcesses: tc.processes}.Limits()
+		if l.machine = nil; l != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, l, tc.want)
+		}
+	}
+	if l := (Config{Machine: big}).Limits(); l.Turns < fewestTurns || l.Cores == 0 {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestCountsAreReadAsTheyAreWritten(t *testing.T) {
+	for text, want := range map[string]Count{"auto": Auto, "1": 1, "64": 64} {
+		var n Count
+		if err := n.UnmarshalText([]byte(text)); err != nil || n != want || n.String() != text {
+			t.Errorf("%s: %v, %v", text, n, err)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "four", "1.5", "Auto"} {
+		if err := new(Count).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+// Who has spoken in the last ten seconds keeps the process while another one waits; else who waits longest goes.
+func TestWhoseProcessMakesRoom(t *testing.T) {
+	now := time.Now()
+	spoke := func(ago ...time.Duration) (b bench) {
+		for _, d := range ago {
+			b = append(b, &idle{p: &Process{held: held{spoke: now.Add(-d)}}})
+		}
+		return b
+	}
+	for name, tc := range map[string]struct {
+		bench bench
+		want  int
+	}{
+		"none":             {nil, -1},
+		"the oldest":       {spoke(time.Minute, time.Hour), 0},
+		"a silent chat":    {spoke(9*time.Second, time.Second, 10*time.Second, time.Hour), 2},
+		"all of them talk": {spoke(3*time.Second, 9*time.Second, time.Second), 1},
+	} {
+		if got := tc.bench.oldest(now); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// A question for which there is never room is given up, and starts nothing.
+func TestAQuestionDoesNotWaitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := NewPool(Config{MaxProcesses: 1, AskLimit: Duration{Duration: time.Minute}})
+		if !pl.places.processes.TryAcquire(1) {
+			t.Fatal("there is no place")
+		}
+		began := time.Now()
+		_, err := pl.Ask(context.Background(), Question{Task: "Sum up.", Text: "words"})
+		if took := time.Since(began); !errors.Is(err, ErrAskBusy) || took != askPatience || pl.Stats().Started != 0 {
+			t.Errorf("%v after %v, %+v", err, took, pl.Stats())
+		}
+	})
+}
+
+// A question is asked once the chats have been quiet for a while, not in the first pause.
+func TestAQuestionWaitsForAQuietMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := NewPool(Config{MaxProcesses: 1})
+		began := time.Now()
+		go func() {
+			for range 20 {
+				time.Sleep(quiet - time.Millisecond)
+				pl.questions.stir()
+			}
+		}()
+		done, err := pl.lull(context.Background(), Question{}, quiet)
+		if took := time.Since(began); err != nil || took != 20*(quiet-time.Millisecond)+quiet {
+			t.Fatalf("%v after %v", err, took)
+		}
+		done()
+	})
+}
+
+// A process whose memory is needed goes, although there may be more.
+func TestNothingIsKeptBelowTheReserve(t *testing.T) {
+	m := machineWith(16*gb, 15*gb, "/", nil)
+	l := Config{Machine: m}.Limits()
+	if l.tight(1) {
+		t.Error("15 GB are not enough")
+	}
+	m["proc/meminfo"] = machineWith(16*gb, 17*gb/10, "/", nil)["proc/meminfo"]
+	if l.tight(0) || !l.tight(1) {
+		t.Error("a tenth stays free")
+	}
+}

@@ -1,0 +1,150 @@
+package claude_test
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+)
+
+// scriptedRig is a rig with the scripted agent.
+func scriptedRig(t *testing.T, change func(*claude.Config)) *rig {
+	t.Helper()
+	t.Parallel()
+	cfg := claudetest.ScriptedConfig(t)
+	change(&cfg)
+	pool := claude.NewPool(cfg)
+	t.Cleanup(pool.Close)
+	return &rig{T: t, cfg: cfg, pool: pool}
+}
+
+// blocked counts the goroutines that wait in a function.
+func blocked(in string) int {
+	buf := make([]byte, 1<<20)
+	return strings.Count(string(buf[:runtime.Stack(buf, true)]), in)
+}
+
+// A question apart takes no place of a process that waits, however long it has to wait itself, and then takes a free one.
+func TestAQuestionEndsNoProcess(t *testing.T) {
+	r := scriptedRig(t, func(c *claude.Config) { c.MaxProcesses, c.Quiet = 2, time.Millisecond })
+	a, b := fresh(), fresh()
+	replied := make(chan error, 1)
+	for i := range 20 {
+		for owner, spec := range map[string]claude.Spec{"a": a, "b": b} {
+			if got := r.turn(t.Context(), owner, spec, "hello"); got.err != nil || got.text() != "echo: hello" {
+				t.Fatalf("%q, %v", got.text(), got.err)
+			}
+		}
+		if i == 0 {
+			go func() { _, err := r.pool.Ask(t.Context(), sumUp); replied <- err }()
+		}
+	}
+	if s := r.pool.Stats(); s.Started != 2 || s.Idle != 2 {
+		t.Errorf("%+v", s)
+	}
+	r.pool.Drop("a")
+	if err := <-replied; err != nil || !r.pool.Living("b", b.Session) {
+		t.Errorf("the question: %v", err)
+	}
+}
+
+// A question that somebody waits for is not kept waiting by processes that wait: it takes the place of its own chat's.
+func TestAQuestionThatIsWanted(t *testing.T) {
+	r := scriptedRig(t, func(c *claude.Config) { c.MaxProcesses, c.Quiet = 2, time.Hour })
+	a, b := fresh(), fresh()
+	r.turn(t.Context(), "a", a, "hello")
+	r.turn(t.Context(), "b", b, "hello")
+	wanted, replied := make(chan struct{}), make(chan error, 1)
+	q := sumUp
+	q.Owner, q.Wanted = "b", wanted
+	go func() { _, err := r.pool.Ask(t.Context(), q); replied <- err }()
+	if err := poll(t.Context(), "the question", func() bool { return blocked("claude.(*Pool).lull(") > 0 }); err != nil {
+		t.Fatal(err)
+	}
+	close(wanted)
+	if err := <-replied; err != nil || !r.pool.Living("a", a.Session) || r.pool.Living("b", b.Session) {
+		t.Errorf("%v, a lives: %v, b lives: %v", err, r.pool.Living("a", a.Session), r.pool.Living("b", b.Session))
+	}
+}
+
+// No more processes start at the same time than there are cores.
+func TestStartsTakeTurns(t *testing.T) {
+	r := scriptedRig(t, func(c *claude.Config) { c.MaxTurns, c.MaxProcesses = 100, 100 })
+	var list []*claude.Process
+	for i := range runtime.GOMAXPROCS(0) {
+		list = append(list, r.acquire(string(rune('a'+i)), fresh()))
+	}
+	next := make(chan *claude.Process)
+	go func() { next <- r.acquire("next", fresh()) }()
+	if err := poll(t.Context(), "a start that waits", func() bool { return blocked("claude.(*Pool).start(") > 0 }); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.pool.Stats(); s.Started != len(list) {
+		t.Errorf("%+v", s)
+	}
+	if _, a := r.ask(list[0], nil); a.err != nil { // from its first line on it has started
+		t.Fatal(a.err)
+	}
+	r.pool.Release("next", <-next)
+	for i, p := range list {
+		r.pool.Release(string(rune('a'+i)), p)
+	}
+}
+
+// With fewer processes than chats, who speaks most keeps its own, and who has to start one takes the place of who is silent.
+func TestTheLeastUsedProcessGoes(t *testing.T) {
+	r := scriptedRig(t, func(c *claude.Config) { c.MaxProcesses = 3 })
+	specs := map[string]claude.Spec{}
+	say := func(owner string) {
+		t.Helper()
+		if specs[owner].Session == "" {
+			specs[owner] = fresh()
+		}
+		if a := r.turn(t.Context(), owner, specs[owner], "hello"); a.err != nil {
+			t.Fatal(a.err)
+		}
+	}
+	for _, owner := range []string{"a", "b", "c", "a", "d", "a"} {
+		say(owner)
+	}
+	for owner, want := range map[string]bool{"a": true, "b": false, "c": true, "d": true} {
+		if r.pool.Living(owner, specs[owner].Session) != want {
+			t.Errorf("%s lives: %v", owner, !want)
+		}
+	}
+	if s := r.pool.Stats(); s.Started != 4 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// More chats than processes can be kept: who came first is served first, whoever has to make room.
+func TestNobodyIsOvertaken(t *testing.T) {
+	const people = 32
+	r := scriptedRig(t, func(c *claude.Config) { c.MaxTurns, c.MaxProcesses = 1, 4 })
+	first := r.acquire("first", fresh())
+	served := make(chan int)
+	for i := range people {
+		owner := "chat " + strconv.Itoa(i%8) // each of them speaks several times
+		go func() {
+			p, err := r.pool.Acquire(t.Context(), owner, withDir(fresh(), r.cfg.Project))
+			if err != nil {
+				t.Error(err)
+			}
+			served <- i
+			r.pool.Release(owner, p)
+		}()
+		if err := poll(t.Context(), owner+" in the queue", func() bool { return r.pool.Stats().Waiting == i+1 && waiting(t.Name()) == i+1 }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.pool.Release("first", first)
+	for i := range people {
+		if got := <-served; got != i {
+			t.Errorf("number %d was served as number %d", got, i)
+		}
+	}
+}

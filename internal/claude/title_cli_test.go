@@ -1,0 +1,84 @@
+package claude_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+)
+
+// The process of a chat is asked for a title, in both versions of the CLI. Nothing else knows of it: not the model in the
+// next turn, not the transcript, and it is paid for once.
+func TestATitleByTheProcessOfTheChat(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newRig(t, func(c *claude.Config) { c.Command = command })
+		a, b := fresh(), fresh()
+		say := func(owner string, spec claude.Spec, text string) claude.Result {
+			t.Helper()
+			got := r.turn(t.Context(), owner, spec, text)
+			if got.err != nil || got.result.Failure != "" {
+				t.Fatalf("%v, %+v", got.err, got.result)
+			}
+			return got.result
+		}
+		first := say("a", a, "数到 3")
+		say("b", b, "数到 3")
+		title, err := r.pool.Title(t.Context(), "a", a.Session, "counting magpies")
+		if err != nil || title.Text == "" || title.CostUSD <= 0 || title.Usage.Input == 0 || title.Usage.Output == 0 || title.Model != first.Model {
+			t.Fatalf("%+v, %v", title, err)
+		}
+		asked := r.model.Requests()[2]
+		if !strings.Contains(asked.LastUser(), "counting magpies") || strings.Contains(asked.AllText(), "数到") || len(asked.Tools) != 0 {
+			t.Errorf("the model was asked %q with tools %v", asked.AllText(), asked.Tools)
+		}
+		with, without := say("a", a, "数到 4"), say("b", b, "数到 4")
+		if with.Usage != without.Usage || with.CostUSD > without.CostUSD+title.CostUSD/10 {
+			t.Errorf("the next turn took %+v for %f, without a title %+v for %f", with.Usage, with.CostUSD, without.Usage, without.CostUSD)
+		}
+		list := r.model.Requests()
+		for _, part := range []string{"system", "messages", "tools"} {
+			x, y := gjson.GetBytes(list[3].Body, part).Raw, gjson.GetBytes(list[4].Body, part).Raw
+			if x = strings.ReplaceAll(x, a.Session, b.Session); x != y || x == "" {
+				t.Errorf("%s differ:\n%s\n%s", part, x, y)
+			}
+		}
+		if s := r.pool.Stats(); s.Started != 2 {
+			t.Errorf("%+v", s)
+		}
+		r.pool.Drop("a")
+		path, err := r.cfg.Transcripts("").Path(r.cfg.Project, a.Session)
+		must(t, err)
+		data, err := os.ReadFile(path)
+		must(t, err)
+		if strings.Contains(string(data), "counting magpies") || strings.Contains(string(data), title.Text) {
+			t.Error("the transcript knows of the title")
+		}
+		if got := say("a", resumed(a), "数到 5"); got.Session != a.Session {
+			t.Errorf("resumed as %+v", got)
+		}
+	})
+}
+
+// Who has no process that waits is told so, and nothing is started.
+func TestATitleTakesNoStart(t *testing.T) {
+	r := scriptedRig(t, func(*claude.Config) {})
+	a := fresh()
+	ask := func(session string) error {
+		_, err := r.pool.Title(t.Context(), "a", session, "hello")
+		return err
+	}
+	if err := ask(a.Session); err != claude.ErrNoProcess {
+		t.Errorf("before the first turn: %v", err)
+	}
+	r.turn(t.Context(), "a", a, "hello")
+	if err := ask(fresh().Session); err != claude.ErrNoProcess {
+		t.Errorf("another session: %v", err)
+	}
+	if err := ask(a.Session); err != nil || r.pool.Stats().Started != 1 {
+		t.Errorf("%v, %+v", err, r.pool.Stats())
+	}
+}
