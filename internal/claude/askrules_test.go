@@ -109,11 +109,9 @@ func everythingIsAskedFor(t *testing.T, command, settings string, modes ...strin
 		c.Ask, c.AllowedTools, c.Settings, c.State = "everything", []string{"Read", "Bash(ls *)"}, settings, t.TempDir()
 		must(t, c.Prepare())
 	})
-	path := func(name string) map[string]string {
-		return map[string]string{"file_path": filepath.Join(r.cfg.Project, name), "content": "x"}
-	}
 	for _, mode := range modes {
-		r.calls(bash("ls -la"), bash("pwd"), modelsim.Tool("Read", path("a.txt")), modelsim.Tool("Write", path("w.txt")), bash("rm a.txt"))
+		r.calls(bash("ls -la"), bash("pwd"), modelsim.Tool("Read", map[string]string{"file_path": filepath.Join(r.cfg.Project, "a.txt")}),
+			modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Project, "w.txt"), "content": "x"}), bash("rm a.txt"))
 		spec := fresh()
 		spec.Mode = mode
 		a := r.turn(t.Context(), mode, spec, "go")
@@ -122,7 +120,7 @@ func everythingIsAskedFor(t *testing.T, command, settings string, modes ...strin
 			got = append(got, strings.Join(strings.Fields(q)[:2], " "))
 		}
 		want := []string{mode + " Bash", mode + " Bash", mode + " Read", mode + " Write", mode + " Bash"}
-		if settings != "" { // what is denied is not asked for
+		if settings != "" && command != claudetest.Oldest(t) { // what is denied is not asked for; the oldest version asks first
 			want = want[:4]
 		}
 		if a.err != nil || !slices.Equal(got, want) {
