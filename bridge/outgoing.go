@@ -68,13 +68,17 @@ func (o outgoing) take(project, path string) (c copied, err error) {
 	return c, nil
 }
 
-// harmless refuses a copy that holds one of the program's own secrets as it is written.
+// harmless refuses a copy that holds one of the program's own secrets, also in another encoding.
 func (o outgoing) harmless(name, path string) error {
-	data, err := os.ReadFile(o.path(name))
+	f, err := os.Open(o.path(name))
 	if err != nil {
 		return fmt.Errorf("look at what goes out: %w", err)
 	}
-	if o.known.In(data) {
+	found, err := o.known.Within(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("look at what goes out: %w", err)
+	}
+	if found {
 		return notSent("Not sent: %q holds a secret of the bridge. Send it without that, if at all.", path)
 	}
 	return nil
@@ -133,10 +137,13 @@ func (o outgoing) open(project, path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret := o.secrets()
 	dir, err := os.OpenRoot(project)
 	if err != nil {
 		return nil, fmt.Errorf("open the project: %w", err)
+	}
+	secret, err := o.secrets(dir)
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
 	}
 	defer func() { _ = dir.Close() }()
 	parts := strings.Split(rel, string(filepath.Separator))
@@ -156,13 +163,19 @@ func (o outgoing) open(project, path string) (*os.File, error) {
 }
 
 // secrets are the folders and files that are never sent, whatever they are called.
-func (o outgoing) secrets() (list []fs.FileInfo) {
+func (o outgoing) secrets(project *os.Root) (*ownFiles, error) {
+	root, err := project.Stat(".")
+	if err != nil {
+		return nil, fmt.Errorf("look at the project: %w", err)
+	}
+	own := &ownFiles{project: root}
 	for _, path := range append([]string{o.dir}, o.private...) {
 		if info, err := os.Stat(path); err == nil {
-			list = append(list, info)
+			own.list = append(own.list, info)
+			own.paths = append(own.paths, path)
 		}
 	}
-	return list
+	return own, nil
 }
 
 // liesIn is where a file lies in the project, all links resolved.
@@ -196,7 +209,7 @@ func liesIn(project, path string) (rel string, err error) {
 var errChanged = errors.New("it was changed meanwhile")
 
 // enter opens a folder of a folder, unless that is a link or a secret.
-func enter(dir *os.Root, name string, secret []fs.FileInfo) (*os.Root, error) {
+func enter(dir *os.Root, name string, secret *ownFiles) (*os.Root, error) {
 	want, err := dir.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -216,13 +229,16 @@ func enter(dir *os.Root, name string, secret []fs.FileInfo) (*os.Root, error) {
 }
 
 // openFile opens a file of a folder, unless that is a link, a secret, or no usual file. It does not wait for a pipe's other end.
-func openFile(dir *os.Root, name string, secret []fs.FileInfo) (*os.File, error) {
+func openFile(dir *os.Root, name string, secret *ownFiles) (*os.File, error) {
 	want, err := dir.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !want.Mode().IsRegular() {
 		return nil, notSent("Not sent: %q is no usual file. Pack a folder into an archive first.", name)
+	}
+	if err := secret.refuse(want); err != nil { // before it is opened: closing the database's file would drop SQLite's locks
+		return nil, err
 	}
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -239,14 +255,11 @@ func openFile(dir *os.Root, name string, secret []fs.FileInfo) (*os.File, error)
 }
 
 // checked refuses what was opened when it is not what was seen there, or is a secret.
-func checked(want, got fs.FileInfo, secret []fs.FileInfo) error {
+func checked(want, got fs.FileInfo, secret *ownFiles) error {
 	if !os.SameFile(want, got) {
 		return errChanged
 	}
-	if slices.ContainsFunc(secret, func(s fs.FileInfo) bool { return os.SameFile(s, got) }) {
-		return notSent("Not sent: this belongs to the bridge itself and is never sent.")
-	}
-	return nil
+	return secret.refuse(got)
 }
 
 // missing tells the agent that a file cannot be had. What is wrong with the machine is not for it.

@@ -2,6 +2,8 @@ package bridge
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -345,13 +348,27 @@ func TestAFileWithASecret(t *testing.T) {
 	s.bridge.outbox.parcels.copies.known = redact.NewKnown([]string{"canary-secret-1"})
 	s.deliver()
 	s.begin("om_1")
-	mustWrite(t, filepath.Join(s.project, "a.toml"), []byte("app_secret = \"canary-secret-1\"\n"))
-	if got, err := s.send("a.toml", ""); err == nil || !strings.Contains(err.Error(), "secret of the bridge") || strings.Contains(err.Error(), "canary") {
-		t.Errorf("%q, %v", got, err)
+	plain := "app_secret = \"canary-secret-1\"\n"
+	for name, data := range map[string][]byte{
+		"a.toml": []byte(plain), "a.b64": []byte(base64.StdEncoding.EncodeToString([]byte(plain))), "a.url": []byte(base64.URLEncoding.EncodeToString([]byte("x" + plain))),
+		"a.hex": fmt.Appendf(nil, "% X", plain), "a.utf16": utf16LE(plain), "big": append(make([]byte, 20<<20), utf16LE(plain)...),
+	} {
+		mustWrite(t, filepath.Join(s.project, name), data)
+		if got, err := s.send(name, ""); err == nil || !strings.Contains(err.Error(), "secret of the bridge") || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
 	}
 	if len(s.out.taken()) != 0 || s.copies() != 0 {
 		t.Errorf("%d uploads, %d copies are left", len(s.out.taken()), s.copies())
 	}
+}
+
+func utf16LE(text string) []byte {
+	data := []byte{0xFF, 0xFE}
+	for _, unit := range utf16.Encode([]rune(text)) {
+		data = binary.LittleEndian.AppendUint16(data, unit)
+	}
+	return data
 }
 
 func TestFileNames(t *testing.T) {

@@ -297,7 +297,8 @@ func (c config) outgoing() (folder string, private []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	private = append(append(private, data), c.ownFiles()...)
+	// The folders are named beside the one in which they lie: that may be a project, of which other files are sent.
+	private = append(append(private, data, filepath.Join(data, "files"), filepath.Join(data, "agents")), c.ownFiles()...)
 	if c.Feishu.SendFiles {
 		folder = filepath.Join(data, "outgoing")
 	}

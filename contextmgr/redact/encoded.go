@@ -1,0 +1,149 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf16"
+)
+
+// Within reports whether what r gives holds one of the secrets, whole or cut off after half of it: as it is, in UTF-16, and
+// each of these also in base64 or hexadecimal, whatever stands between their characters. It reads r once, in pieces.
+func (k Known) Within(r io.Reader) (bool, error) {
+	if len(k.secrets) == 0 {
+		return false, nil
+	}
+	views := k.views()
+	piece := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(piece)
+		for _, v := range views {
+			if v.holds(piece[:n]) {
+				return true, nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+	}
+}
+
+// view is one way to look at what is read.
+type view struct {
+	keep func(v *view, piece []byte) // adds what counts of the next piece to text
+	text []byte                      // what counts of this piece, behind the end of the one before
+	last byte                        // that was read
+	skip bool                        // the next byte belongs to an escape such as \n
+
+	tails   map[uint64][][]byte // what is looked for, by its last 8 bytes
+	maybe   [1 << 16]bool       // the tails, by the hash of each: most places are no tail
+	longest int
+}
+
+const tail = 8 // bytes; nothing shorter is looked for
+
+// views are what the secrets are looked for in.
+func (k Known) views() []*view {
+	raw, in64, inHex := newView(keepAll), newView(keepBase64), newView(keepHex)
+	for _, secret := range k.secrets {
+		for _, form := range forms(beginning(secret)) {
+			raw.add(form)
+			inHex.add(fmt.Appendf(nil, "%x", form))
+			for before := range 3 {
+				in64.add(base64At(form, before))
+			}
+		}
+	}
+	return []*view{raw, in64, inHex}
+}
+
+func newView(keep func(*view, []byte)) *view { return &view{keep: keep, tails: map[uint64][][]byte{}} }
+
+// forms are the bytes of a text in UTF-8 and in UTF-16 of both orders.
+func forms(text string) [][]byte {
+	var little, big []byte
+	for _, unit := range utf16.Encode([]rune(text)) {
+		little, big = binary.LittleEndian.AppendUint16(little, unit), binary.BigEndian.AppendUint16(big, unit)
+	}
+	return [][]byte{[]byte(text), little, big}
+}
+
+// base64At is what of the base64 form of data does not depend on what stands around it, when so many bytes of a group of
+// three stand before it.
+func base64At(data []byte, before int) []byte {
+	all := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), data...))
+	bits := 8 * (before + len(data))
+	return []byte(all[(8*before+5)/6 : bits/6])
+}
+
+func (v *view) add(sought []byte) {
+	if len(sought) < tail {
+		return
+	}
+	end := binary.BigEndian.Uint64(sought[len(sought)-tail:])
+	v.tails[end] = append(v.tails[end], sought)
+	v.maybe[hash16(end)] = true
+	v.longest = max(v.longest, len(sought))
+}
+
+func hash16(n uint64) uint16 { return uint16(n * 0x9E3779B97F4A7C15 >> 48) }
+
+// holds reports whether something that is looked for ends in the next piece.
+func (v *view) holds(piece []byte) bool {
+	rest := min(len(v.text), v.longest)
+	v.text = append(v.text[:0], v.text[len(v.text)-rest:]...)
+	v.keep(v, piece)
+	var window uint64
+	for i, c := range v.text {
+		window = window<<8 | uint64(c)
+		if i < tail-1 || !v.maybe[hash16(window)] {
+			continue
+		}
+		for _, sought := range v.tails[window] {
+			if bytes.HasSuffix(v.text[:i+1], sought) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func keepAll(v *view, piece []byte) { v.text = append(v.text, piece...) }
+
+// keepBase64 keeps the characters of base64, in the standard alphabet.
+func keepBase64(v *view, piece []byte) {
+	for _, c := range piece {
+		switch {
+		case v.skip:
+			v.skip = false
+		case alnum(c), c == '+', c == '/':
+			v.text = append(v.text, c)
+		case c == '-':
+			v.text = append(v.text, '+')
+		case c == '_':
+			v.text = append(v.text, '/')
+		case c == '\\':
+			v.skip = true
+		}
+	}
+}
+
+// keepHex keeps hexadecimal digits in lower case, but not the zero of 0x.
+func keepHex(v *view, piece []byte) {
+	for _, c := range piece {
+		switch n := len(v.text); {
+		case digit(c), c >= 'a' && c <= 'f':
+			v.text = append(v.text, c)
+		case c >= 'A' && c <= 'F':
+			v.text = append(v.text, c|0x20)
+		case c|0x20 == 'x' && v.last == '0' && n > 0:
+			v.text = v.text[:n-1]
+		}
+		v.last = c
+	}
+}
