@@ -115,6 +115,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("folder of the database: %w", err)
 	}
+	keepTogether()
 	path = followed(path)
 	d := &DB{path: path, now: time.Now, chats: newChatCache(hotChats)}
 	if d.lock, err = lock(path); err != nil {
