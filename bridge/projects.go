@@ -153,6 +153,7 @@ func projectName(dir string) string {
 type Guard struct {
 	Homes []string // nor in what holds them
 	Data  string   // the program's own; nor in what holds it, nor in it
+	State string   // what the agents of chats keep, which may lie elsewhere
 	Files []string // the program's configuration and secrets, and the agents' settings: not in what holds one of them
 }
 

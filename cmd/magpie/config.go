@@ -324,7 +324,7 @@ func (c config) ownFiles() (list []string) {
 
 // work says where agents work, and what they may do there.
 func (c config) work() bridge.Config {
-	guard := bridge.Guard{Homes: c.Claude.Homes(), Files: c.ownFiles()}
+	guard := bridge.Guard{Homes: c.Claude.Homes(), Files: c.ownFiles(), State: c.Claude.StateDir()}
 	guard.Data, _, _ = c.DB.Place() // a database that lies nowhere is a mistake of its own
 	return bridge.Config{Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Projects: c.Projects, Guard: guard}
 }

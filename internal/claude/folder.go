@@ -54,7 +54,7 @@ func (c Config) of(owner string) (Config, error) {
 		return c, fmt.Errorf("folder of a chat's agents: %w", err)
 	}
 	env := c.environ()
-	c.folder = folder{filepath.Join(c.stateDir(), id), c.machineDir(), filepath.Join(env.value("HOME"), ".claude.json")}
+	c.folder = folder{filepath.Join(c.StateDir(), id), c.machineDir(), filepath.Join(env.value("HOME"), ".claude.json")}
 	if env.value(stateVariable) != "" {
 		c.folder.decisions = filepath.Join(c.folder.machine, ".claude.json")
 	}

@@ -52,8 +52,8 @@ func (c Config) Homes() []string {
 	return list
 }
 
-// stateDir is the folder of what only agents need. Another user's agents could not reach it below the program's own.
-func (c Config) stateDir() string {
+// StateDir is the folder of what only agents need. Another user's agents could not reach it below the program's own.
+func (c Config) StateDir() string {
 	if c.User != "" {
 		return filepath.Join(c.environ().value("HOME"), ".magpie", c.Instance)
 	}
@@ -62,7 +62,7 @@ func (c Config) stateDir() string {
 
 // Prepare writes what agents need that cannot be said in arguments. It is called before the first one starts.
 func (c Config) Prepare() error {
-	if c.Folder != nil && c.stateDir() == "" {
+	if c.Folder != nil && c.StateDir() == "" {
 		return errors.New("[claude] config_dir: no folder for the chats' own")
 	}
 	return c.writeSettings()

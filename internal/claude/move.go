@@ -30,9 +30,9 @@ func (c Config) MoveSessions(owner string, sessions []string) error {
 		return err
 	}
 	sum := sha256.Sum256([]byte(owner))
-	earlier := filepath.Join(c.stateDir(), "chats", hex.EncodeToString(sum[:12]))
+	earlier := filepath.Join(c.StateDir(), "chats", hex.EncodeToString(sum[:12]))
 	err = as.do(func() error {
-		if err := os.MkdirAll(c.stateDir(), 0o700); err != nil {
+		if err := os.MkdirAll(c.StateDir(), 0o700); err != nil {
 			return err
 		}
 		if _, err := os.Lstat(c.folder.path); errors.Is(err, fs.ErrNotExist) {

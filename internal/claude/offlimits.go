@@ -30,7 +30,7 @@ func (c Config) offLimits(files string) (deny []string) {
 	if files != "" {
 		kept = append(kept, realPath(files))
 	}
-	for _, root := range []string{c.Data, c.stateDir()} {
+	for _, root := range []string{c.Data, c.StateDir()} {
 		if root != "" {
 			paths = append(paths, allBut(realPath(root), kept)...)
 		}

@@ -181,7 +181,7 @@ func (c Config) settingsArgument() string {
 
 // ownSettings is the file with the settings of the chat's agents.
 func (c Config) ownSettings() string {
-	return filepath.Join(c.stateDir(), "settings", filepath.Base(c.folder.path)+".json")
+	return filepath.Join(c.StateDir(), "settings", filepath.Base(c.folder.path)+".json")
 }
 
 // writeOwnSettings writes the settings of the chat's agents, which may read the folder files: those of all agents, and what
@@ -214,7 +214,7 @@ func (c Config) writeOwnSettings(files string) error {
 	return nil
 }
 
-func (c Config) settingsFile(name string) string { return filepath.Join(c.stateDir(), name+".json") }
+func (c Config) settingsFile(name string) string { return filepath.Join(c.StateDir(), name+".json") }
 
 // writeSettings writes the files that the CLI reads.
 func (c Config) writeSettings() error {
