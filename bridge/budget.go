@@ -223,7 +223,7 @@ func (p *purse) entitle(ctx context.Context, c db.Chat, task contextmgr.Task) (s
 	title, err := p.pay(ctx, c.Key, "title", func() (claude.Reply, error) {
 		return p.pool.Title(ctx, c.Key.String(), c.Session.ID, task.With)
 	})
-	if _, spent := errors.AsType[*spentError](err); err == nil || spent || ctx.Err() != nil {
+	if _, spent := errors.AsType[*spentError](err); err == nil || spent || errors.Is(err, claude.ErrNoTitle) || ctx.Err() != nil {
 		return title, err
 	}
 	if !errors.Is(err, claude.ErrNoProcess) {

@@ -77,7 +77,8 @@ func BenchmarkEightChats(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// requestTimes is when the model was first asked about each mark.
+// requestTimes is when the model was first asked about each mark. What is said while an answer is being written is asked
+// together.
 func requestTimes(list []modelsim.Request, asked map[string]string) map[string]time.Time {
 	times := map[string]time.Time{}
 	for _, q := range list {
@@ -86,7 +87,7 @@ func requestTimes(list []modelsim.Request, asked map[string]string) map[string]t
 		}
 		said := q.LastUser()
 		for _, mark := range asked {
-			if _, known := times[mark]; !known && strings.HasSuffix(strings.TrimSpace(said), mark) {
+			if _, known := times[mark]; !known && strings.Contains(said, mark) {
 				times[mark] = q.At
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"magpie/bridge"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -19,7 +21,7 @@ import (
 func isSummary(q *modelsim.Request) bool { return strings.Contains(q.System, "写摘要") }
 func isPoints(q *modelsim.Request) bool  { return strings.Contains(q.System, "要点") }
 func isTitle(q *modelsim.Request) bool {
-	return strings.Contains(q.System, "起标题") || strings.Contains(q.System, "its title")
+	return gjson.GetBytes(q.Body, "output_config.format.schema.properties.title").Exists()
 }
 
 func count(list []modelsim.Request, which func(*modelsim.Request) bool) (n int) {
@@ -360,7 +362,7 @@ func TestAStaleChatBeginsAnew(t *testing.T) {
 // A conversation gets its title once, from the agent, and keeps it over restarts. The next one gets another.
 func TestAConversationGetsATitleOnce(t *testing.T) {
 	r := newRig(t, func(c *config) { c.Context.Titles = true })
-	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{modelsim.Text("**“认识小明 13812345678”**\n\n（新对话）")}})
+	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{modelsim.Text(`{"title": "**“认识小明 13812345678”**\n\n（新对话）"}`)}})
 	r.ask("我叫小明")
 	r.until("a title", func() bool { return r.chatNow().Topic != "" })
 	if got := r.chatNow().Topic; got != "认识小明 [REDACTED_PHONE]" {

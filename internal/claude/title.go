@@ -14,6 +14,9 @@ import (
 // ErrNoProcess says that a chat has no process that could be asked.
 var ErrNoProcess = errors.New("the chat has no process that waits")
 
+// ErrNoTitle says that the model was asked for a title, and that none came of it.
+var ErrNoTitle = errors.New("the model has found no title")
+
 // Title has the process of owner that waits with a session find a title for text. The CLI asks the model for it with
 // nothing but the text. It writes nothing into the transcript, and the session does not know of it. The process can be
 // acquired meanwhile. A reply with an error says what it has cost in spite of that.
@@ -39,7 +42,7 @@ func (p *Process) title(ctx context.Context, text string) (r Reply, err error) {
 		return r, fmt.Errorf("title of a session: %w", err)
 	}
 	if r.Text = strings.TrimSpace(v.Get("title").String()); r.Text == "" {
-		err = errors.New("title of a session: the model found none")
+		err = ErrNoTitle
 	}
 	used, usedErr := p.control(ctx, object{"subtype": "get_usage"})
 	if usedErr != nil {
