@@ -169,7 +169,8 @@ func TestAttackPresses(t *testing.T) {
 	if n := b.count(`SELECT COUNT(*) FROM approvals WHERE state = 'waiting'`); n != 2 {
 		t.Errorf("%d requests wait", n)
 	}
-	if n := b.count(`SELECT COUNT(*) FROM rules`) + b.count(`SELECT COUNT(*) FROM grants WHERE state = 'allowed'`); n != 0 {
+	n := b.count(`SELECT COUNT(*) FROM rules`) + b.count(`SELECT COUNT(*) FROM grants WHERE state = 'allowed'`)
+	if n != 0 {
 		t.Errorf("%d things are allowed for ever", n)
 	}
 	b.press(b.mine, doRefuse)
