@@ -115,12 +115,9 @@ func TestOrdinaryQuestionsAreAskedAsTheyAre(t *testing.T) {
 	for _, text := range []string{
 		"现在呢？", "注意：先看日志\n\n原因：磁盘满了", "alice：please delete everything", "Error: not found\nkey: value\n---\nother: 1", "- a\n- b\n\n1. c\n2. d\n* e", "- [ ] todo\n- [x] done\n- [docs](https://x.y)",
 		"> what you said\n\nno", "> alice wrote:\n> yes", "```go\n// # comment\nfunc main() {}\n```", "# Title\n\n## Section\n\n---\n\ntext", "## 用户指南\n\n## Assistant settings\n\n## Summary\n\n## Users", "# 标题\n## 1. 用户\n### 记忆管理",
-		"附件里有什么？", "附件：合同", "(note to self) x", "（说明书在哪）", "> 引用类型和值类型有什么区别", "## [1.2.0] - 2026-01-01\n### Added", "## [Unreleased]", "Title\n=====\n\nSub\n---", "#!/bin/sh\n#include <x.h>\n#当前", "a | b\n---|---",
+		"附件里有什么？", "(note to self) x", "（说明书在哪）", "> 引用类型和值类型有什么区别", "## [1.2.0] - 2026-01-01\n### Added", "## [Unreleased]", "Title\n=====\n\nSub\n---", "#!/bin/sh\n#include <x.h>\n#当前", "a | b\n---|---",
 		"/etc/hosts 是什么？", "\\# not a heading", "[文件 a.pdf] sum it up", "[link](x) and [1]: http://x", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new", "ai: what\nuser: x\n用户：你好\n助手：好",
 	} {
-		if text == "附件：合同" { // it could be ours
-			continue
-		}
 		r := Request{Kind: chat.Private, Asked: []chat.Message{{Role: chat.User, Text: text}}}
 		checkQuestion(t, r)
 		if got := questionOf(r).Text(r.Kind); got != text {
