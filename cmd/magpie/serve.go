@@ -30,7 +30,12 @@ type serveCmd struct {
 
 // Run runs the bridge until ctx is done.
 func (s serveCmd) Run(ctx context.Context) error {
-	c, err := loadConfig(s.Config, os.Environ())
+	environ, err := takeEnviron()
+	if err != nil {
+		return err
+	}
+	load := func() (config, error) { return loadConfig(s.Config, environ) }
+	c, err := load()
 	if err != nil {
 		return err
 	}
@@ -42,7 +47,7 @@ func (s serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.load = func() (config, error) { return loadConfig(s.Config, os.Environ()) }
+	p.load = load
 	rest, err := claude.AdoptOrphans()
 	if err != nil {
 		p.log.Warn().Err(err).Msg("what agents leave behind may be found only at the next start")
