@@ -100,7 +100,8 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 		err = c.Claude.Prepare()
 	}
 	files, folderErr := beside(c.DB, "files")
-	err = errors.Join(err, folderErr)
+	group, groupErr := c.admitAgents()
+	err = errors.Join(err, folderErr, groupErr)
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), app.Close())
 	}
@@ -115,7 +116,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 			return nil, errors.Join(err, store.Close(), app.Close())
 		}
 	}
-	p.files = bridge.FilesConfig{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile)}
+	p.files = bridge.FilesConfig{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile), Group: group}
 	p.bridge = bridge.New(bridge.Config{
 		App: c.Feishu.AppID, Founder: p.client, Found: found,
 		Access: c.Access, Staff: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
