@@ -38,6 +38,7 @@ type FilesConfig struct {
 	Source Source // nil = none can be had
 	Folder string // below it each chat has a folder of its own; empty = none are kept
 	Most   int64  // bytes of one file
+	Group  int    // of the agents' user, who may read the files; 0 = agents run as the program does
 }
 
 // Bounds of what a turn fetches for its questions.
@@ -69,7 +70,7 @@ func (fs *files) folder(key chat.Key) string {
 	return filepath.Join(fs.Folder, key.Stable(""))
 }
 
-// prepare makes the folder of a chat. Only we can look into it.
+// prepare makes the folder of a chat. Only we can look into it, and the agents' user, who is told its name.
 func (fs *files) prepare(key chat.Key) (string, error) {
 	dir := fs.folder(key)
 	if dir == "" {
@@ -78,7 +79,18 @@ func (fs *files) prepare(key chat.Key) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("folder for the files of a chat: %w", err)
 	}
+	if err := errors.Join(fs.show(fs.Folder, 0o710), fs.show(dir, 0o750)); err != nil {
+		return "", fmt.Errorf("folder for the files of a chat: %w", err)
+	}
 	return dir, nil
+}
+
+// show gives the agents' user what others of its group may do with a file or folder.
+func (c FilesConfig) show(path string, mode os.FileMode) error {
+	if c.Group == 0 {
+		return nil
+	}
+	return errors.Join(os.Chown(path, -1, c.Group), os.Chmod(path, mode))
 }
 
 // wanting reports whether something is to be fetched for a turn.
@@ -408,6 +420,11 @@ func (fs *files) write(ctx context.Context, root *os.Root, name string, f chat.F
 		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	if fs.Group != 0 {
+		if err := errors.Join(file.Chown(-1, fs.Group), file.Chmod(0o640)); err != nil {
+			return 0, nil, err
+		}
+	}
 	if err := fs.Source.Download(ctx, f, most, file); err != nil {
 		return 0, nil, err
 	}

@@ -28,6 +28,9 @@ type cli struct {
 }
 
 func main() {
+	for _, name := range privateNames(os.Environ()) {
+		wipe(name)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var c cli

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"regexp"
@@ -12,6 +13,28 @@ import (
 
 // secretName is what variables of the environment are called whose values are secrets.
 var secretName = regexp.MustCompile(`(?i)secret|token|passw|api_?key|access_?key|private_?key|credential|custom_headers`)
+
+// privateNames names the variables of an environment that are for this program alone: its settings, and what is called like a secret.
+func privateNames(environ []string) (names []string) {
+	for _, kv := range environ {
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, envPrefix) || secretName.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// takeEnviron is the environment of this program. What is private in it is left to no program that is started later; who is to
+// have it is given it.
+func takeEnviron() ([]string, error) {
+	environ := os.Environ()
+	for _, name := range privateNames(environ) {
+		if err := os.Unsetenv(name); err != nil {
+			return nil, fmt.Errorf("environment: %w", err)
+		}
+	}
+	return environ, nil
+}
 
 // secrets are what nobody is ever shown or told: those of the program, and those of the agents' environment.
 func (c config) secrets() []string {

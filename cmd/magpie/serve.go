@@ -30,7 +30,12 @@ type serveCmd struct {
 
 // Run runs the bridge until ctx is done.
 func (s serveCmd) Run(ctx context.Context) error {
-	c, err := loadConfig(s.Config, os.Environ())
+	environ, err := takeEnviron()
+	if err != nil {
+		return err
+	}
+	load := func() (config, error) { return loadConfig(s.Config, environ) }
+	c, err := load()
 	if err != nil {
 		return err
 	}
@@ -42,7 +47,7 @@ func (s serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.load = func() (config, error) { return loadConfig(s.Config, os.Environ()) }
+	p.load = load
 	rest, err := claude.AdoptOrphans()
 	if err != nil {
 		p.log.Warn().Err(err).Msg("what agents leave behind may be found only at the next start")
@@ -92,7 +97,8 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 		err = c.Claude.Prepare()
 	}
 	files, folderErr := beside(c.DB, "files")
-	err = errors.Join(err, folderErr)
+	group, groupErr := c.admitAgents()
+	err = errors.Join(err, folderErr, groupErr)
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), app.Close())
 	}
@@ -107,7 +113,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 			return nil, errors.Join(err, store.Close(), app.Close())
 		}
 	}
-	p.files = bridge.FilesConfig{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile)}
+	p.files = bridge.FilesConfig{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile), Group: group}
 	p.bridge = bridge.New(bridge.Config{
 		App: c.Feishu.AppID, Founder: p.client, Found: found,
 		Access: c.Access, Staff: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, AskEverything: c.Claude.AsksEverything(), Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,

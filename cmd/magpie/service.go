@@ -81,6 +81,7 @@ type serviceInstallCmd struct {
 	serviceFlags
 	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
 	User   string `help:"Who runs a system service. Default: who called sudo, else magpie." placeholder:"NAME"`
+	Agents string `help:"Who runs the agents of a system service; \"same\" = who runs the service. Default: [claude] user, else a user of their own, which is created, unless a person runs the service." placeholder:"NAME"`
 	Secret string `name:"secret-file" help:"A file that holds the app secret, when the configuration does not." type:"path" placeholder:"FILE"`
 	DryRun bool   `help:"Print the unit file and do nothing."`
 	Force  bool   `help:"Overwrite a unit file that somebody has edited."`
@@ -95,6 +96,9 @@ func (s serviceInstallCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if s.DryRun {
+		if err := u.hire(ctx, true); err != nil {
+			return err
+		}
 		fmt.Print(u)
 		return nil
 	}
@@ -111,6 +115,9 @@ func (s serviceInstallCmd) Run(ctx context.Context) error {
 		return err
 	case err == nil && !pristine(string(old)) && !s.Force:
 		return fmt.Errorf("%s was edited and is left alone: move the changes to a drop-in (systemctl edit %s), or overwrite them with --force", path, s.Name)
+	}
+	if err := u.hire(ctx, false); err != nil {
+		return err
 	}
 	start := "start"
 	if string(old) != u.String() {
@@ -175,8 +182,8 @@ func (s serviceInstallCmd) unit(ctx context.Context) (u unit, err error) {
 	if err := decodeTOML(data, &c); err != nil {
 		return u, &configError{fmt.Errorf("%s: %w", u.Config, err)}
 	}
-	if c.Claude.User != "" {
-		return u, &configError{fmt.Errorf("%s: [claude] user does not work in a service that magpie installs, which may not become another user: let the whole service run as that user (--user), or write a unit of your own", u.Config)}
+	if c.Claude.User != "" && !u.System {
+		return u, &configError{fmt.Errorf("%s: [claude] user does not work in a service of one user, which may not become another: install one of the machine, as root (--scope system)", u.Config)}
 	}
 	u.Environment, u.Shutdown = filepath.Join(filepath.Dir(u.Config), "environment"), c.Shutdown.Duration
 	if !u.System {
@@ -208,7 +215,24 @@ func (s serviceInstallCmd) systemPaths(u *unit, c config) error {
 	if !readable(u.Config, owner) {
 		fmt.Fprintf(os.Stderr, "warning: %s cannot read %s: chown %s %[2]s\n", u.User, u.Config, u.User)
 	}
-	for _, path := range written(c, owner.HomeDir) {
+	u.projects, u.data = projects(c), dataFolder(c)
+	if !filepath.IsAbs(u.data) {
+		u.data = filepath.Join(u.Dir, u.data)
+	}
+	for i, path := range u.projects {
+		if !filepath.IsAbs(path) {
+			u.projects[i] = filepath.Join(u.Dir, path)
+		}
+	}
+	home := []string{filepath.Join(owner.HomeDir, ".claude"), filepath.Join(owner.HomeDir, ".claude.json")}
+	if u.Agents = s.agentsUser(c, owner, u.projects); u.Agents != "" {
+		agents, group, err := agentsHome(u.Agents)
+		if err != nil {
+			return err
+		}
+		u.AgentsGroup, u.Configured, home = group, c.Claude.User == u.Agents, []string{agents}
+	}
+	for _, path := range append(append(slices.Clone(u.projects), u.data), home...) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(u.Dir, path)
 		}
@@ -220,17 +244,22 @@ func (s serviceInstallCmd) systemPaths(u *unit, c config) error {
 	return nil
 }
 
-// written are the folders and files to which the service writes: the projects', the bridge's, and the CLI's.
-func written(c config, home string) []string {
+// projects are the folders in which agents work.
+func projects(c config) []string {
 	list := []string{c.Claude.Project}
 	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
 		list = append(list, c.Projects[name].Path)
 	}
+	return list
+}
+
+// dataFolder is where the database lies; it may be relative to the service's folder.
+func dataFolder(c config) string {
 	data := filepath.Dir(databasePath(c.DB))
 	if real, _, err := c.DB.Place(); err == nil && filepath.IsAbs(data) { // else it is relative to another folder than this one
-		data = real
+		return real
 	}
-	return append(list, data, filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json"))
+	return data
 }
 
 // readable reports whether somebody may read a file, as far as its owner and mode tell.

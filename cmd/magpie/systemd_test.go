@@ -253,6 +253,7 @@ func TestServiceIsInstalledAndRemoved(t *testing.T) {
 				install = append(install, "--user", "root")
 			}
 			printed := ok("", append(install, "--dry-run")...)
+			printed = printed[strings.Index(printed, "# Written by"):] // before it stands who runs the agents
 			if _, err := os.Stat(path); err == nil {
 				t.Error("--dry-run writes the unit")
 			}
@@ -335,7 +336,7 @@ func TestServiceMistakesAreExplained(t *testing.T) {
 		"no such user":    {func(*fakeSystemd) {}, []string{"install", "--scope", "system", "--user", "nobody-here"}, "useradd"},
 		"another user": {func(f *fakeSystemd) {
 			must(f, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claude]\nuser = \"nobody\"\n"), 0o600))
-		}, install, "[claude] user"},
+		}, []string{"install", "--scope", "user"}, "[claude] user"},
 		"no configuration": {func(f *fakeSystemd) { must(f, os.Remove(filepath.Join(f.dir, "magpie.toml"))) }, install, "--config"},
 		"bad configuration": {func(f *fakeSystemd) {
 			must(f, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claud]\n"), 0o600))

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/template"
 	"time"
+
+	"magpie/internal/claude"
 )
 
 // stopTime is how long a service manager gives the program to stop, unless shutdown_timeout wants more; stopRest of it is for
@@ -23,6 +25,7 @@ type unit struct {
 	Name    string
 	System  bool   // of the machine; otherwise of one user, whose service manager can enforce less
 	User    string // of a system unit
+	Agents  string // the user as whom agents run; empty = that one
 	Program string
 	Config  string
 	Dir     string // working folder: relative paths of the configuration begin there
@@ -33,6 +36,10 @@ type unit struct {
 	Writable    []string      // folders and files of a system unit that it writes to, beside its state
 	Shutdown    time.Duration // shutdown_timeout
 	Backoff     bool          // systemd 254 and later let the pause between restarts grow
+	AgentsGroup string        // the group of the agents' user
+	projects    []string      // in which agents work
+	data        string        // where the database lies
+	Configured  bool          // the configuration names the agents' user
 }
 
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -45,12 +52,15 @@ func standardUnit() unit {
 	return unit{
 		Name: "magpie", System: true, User: "magpie", Program: "/usr/local/bin/magpie", Config: "/etc/magpie/magpie.toml",
 		Dir: stateDir("magpie"), Path: systemPath, Secret: "/etc/magpie/app_secret", Environment: "/etc/magpie/environment",
-		Writable: []string{"/srv/magpie"},
+		Agents: "magpie-agent", AgentsGroup: "magpie-agent", Writable: []string{"/srv/magpie", stateDir("magpie-agent")},
 	}
 }
 
 // StopSeconds is for the template.
 func (u unit) StopSeconds() int { return int(max(stopTime, u.Shutdown+stopRest).Seconds()) }
+
+// Capabilities is for the template.
+func (u unit) Capabilities() string { return strings.Join(claude.Capabilities(), " ") }
 
 // Hidden reports whether the service needs nothing of people's home folders.
 func (u unit) Hidden() bool {

@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -51,22 +52,41 @@ func (a *account) check() error {
 	switch {
 	case a == nil:
 		return nil
-	case os.Geteuid() != 0:
-		return errors.New("[claude] user: only root can run the agents as another user; run magpie as root, or leave this empty")
 	case !canActAs:
 		return errors.New("[claude] user: this system cannot run the agents as another user; leave this empty")
 	case a.credential.Uid == 0:
 		return errors.New("[claude] user: root is no protection; name a user with fewer rights")
+	case a.credential.Uid == uint32(os.Geteuid()):
+		return fmt.Errorf("[claude] user: magpie itself runs as %s; name another user, or leave this empty", a.name)
+	}
+	if missing := missingCapabilities(); len(missing) > 0 {
+		return fmt.Errorf("[claude] user: to run agents as another user, magpie lacks %s: let \"magpie service install\" write the unit, "+
+			"give the service these as AmbientCapabilities=, run magpie as root, or leave this empty", strings.Join(missing, ", "))
 	}
 	return nil
 }
 
-// own gives a folder of the program's to the account.
-func (a *account) own(path string) error {
+// Capabilities are those with which a program that is not root runs agents as another user, ends them, knows them by their
+// environment, and reads what they have written.
+func Capabilities() []string {
+	return []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"}
+}
+
+// admit lets the account into a folder of the program's.
+func (a *account) admit(path string) error {
 	if a == nil {
 		return nil
 	}
-	return os.Lchown(path, int(a.credential.Uid), int(a.credential.Gid))
+	return os.Chmod(path, 0o755)
+}
+
+// Group is the group of the user as whom agents run; 0 = they run as the program does. What it may read, agents may read.
+func (c Config) Group() (int, error) {
+	a, err := c.account()
+	if a == nil || err != nil {
+		return 0, err
+	}
+	return int(a.credential.Gid), nil
 }
 
 // run makes cmd run as the account.

@@ -61,7 +61,7 @@ func (pl *Pool) Ask(ctx context.Context, q Question) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if err := as.own(dir); err != nil {
+	if err := as.admit(dir); err != nil {
 		return Reply{}, fmt.Errorf("ask the agent: %w", err)
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, askPatience, ErrAskBusy)

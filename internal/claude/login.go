@@ -40,7 +40,7 @@ func (c Config) LogIn(ctx context.Context, d Dialog) error {
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
 	as, err := c.account()
 	if err == nil {
-		err = as.own(dir)
+		err = as.admit(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)

@@ -1,0 +1,16 @@
+//go:build linux && cgo
+
+package main
+
+// #include <stdlib.h>
+// #include "seal_linux.h"
+import "C"
+
+import "unsafe"
+
+// wipe overwrites a variable in the memory that /proc/PID/environ shows. Go has a copy of its own, which stays.
+func wipe(name string) {
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	C.magpie_wipe(c)
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package claude
+
+import "os"
+
+// missingCapabilities is what this program lacks to run agents as another user.
+func missingCapabilities() []string {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	return []string{"the rights of root"}
+}
