@@ -20,8 +20,8 @@ const (
 	adminsDecide = "admins"
 )
 
-// mayDecide reports whether somebody may decide about an approval: who asked for its turn may, and admins. What only admins may
-// allow, an asker may still refuse.
+// mayDecide reports whether somebody may decide about an approval: who asked for its turn may, and admins. What
+// only admins may allow, an asker may still refuse.
 func (a Access) mayDecide(ap db.Approval, who chat.Actor) bool {
 	return slices.Contains(ap.Askers, who.ID) || a.admin(who)
 }
@@ -33,11 +33,12 @@ func (a Access) adminsOnly(ap db.Approval, about about) bool {
 
 // hasAdmin reports whether anybody at all is an admin.
 func (a Access) hasAdmin() bool {
-	return slices.ContainsFunc(append([]string{a.Owner}, a.Admins...), func(id string) bool { return a.admin(chat.Actor{ID: id}) })
+	known := func(id string) bool { return a.admin(chat.Actor{ID: id}) }
+	return known(a.Owner) || slices.ContainsFunc(a.Admins, known)
 }
 
-// nobodyDecides reports whether no admin can press a button in the chat of a turn: there is none, or it is somebody else's
-// private chat.
+// nobodyDecides reports whether no admin can press a button in the chat of a turn: there is none, or it is
+// somebody else's private chat.
 func (a Access) nobodyDecides(c db.Claim) bool {
 	asksAdmin := slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return a.admin(m.Actor) })
 	return !a.hasAdmin() || c.Chat.Kind == chat.Private && !asksAdmin
@@ -51,8 +52,8 @@ func (as *approvals) forAdmins(id string) bool {
 }
 
 // nobodyMayAllow is what the agent reads where no admin can be asked.
-const nobodyMayAllow = "Only an admin may allow this, and none can be asked in this chat. Do not try it again or by other means. Tell the user " +
-	"what you wanted to do and why, and that an admin has to ask for it."
+const nobodyMayAllow = "Only an admin may allow this, and none can be asked in this chat. Do not try it again or by " +
+	"other means. Tell the user what you wanted to do and why, and that an admin has to ask for it."
 
 // closed shows what an agent wants where nobody may allow it, and why.
 func (as *approvals) closed(ctx context.Context, a db.Approval, about about, replyTo string) {
@@ -101,8 +102,8 @@ func looks(q claude.ToolAsk, dir string) bool {
 	return ok && holds(dir, path)
 }
 
-// keepsToItself reports whether a tool neither reads nor changes anything but what the agent notes for itself, or is one of
-// this program's own, which have rules of their own.
+// keepsToItself reports whether a tool neither reads nor changes anything but what the agent notes for itself, or
+// is one of this program's own, which have rules of their own.
 func keepsToItself(tool string) bool {
 	return strings.HasPrefix(tool, ownPrefix) || slices.Contains([]string{
 		"EnterPlanMode", "TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "ToolSearch",

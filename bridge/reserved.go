@@ -113,7 +113,8 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 	return list[i].Key, true
 }
 
-// ofTool says what is reserved of what a tool wants in a chat. Questions and plans are for people, and touch no files.
+// ofTool says what is reserved of what a tool wants in a chat. Questions and plans are for people, and touch no
+// files.
 func (r reserved) ofTool(ctx context.Context, key chat.Key, q claude.ToolAsk, dir string) (a about) {
 	if r.folder == "" && len(r.files) == 0 || q.Name == claude.QuestionTool || q.Name == claude.PlanTool {
 		return about{}
@@ -129,7 +130,8 @@ func (r reserved) ofTool(ctx context.Context, key chat.Key, q claude.ToolAsk, di
 		case q.Name == "Bash" && field == "command":
 			for _, word := range commandWords(text) {
 				free := r.look(ctx, key, word, dir, &a)
-				a.own = a.own || !free && slices.ContainsFunc(r.names, func(name string) bool { return strings.Contains(word, name) })
+				named := func(name string) bool { return strings.Contains(word, name) }
+				a.own = a.own || !free && slices.ContainsFunc(r.names, named)
 			}
 			return
 		case !slices.Contains(proseFields, field):
@@ -150,7 +152,9 @@ func (r reserved) ofTool(ctx context.Context, key chat.Key, q claude.ToolAsk, di
 }
 
 // proseFields are those of tools' inputs that hold text and no path.
-var proseFields = []string{"content", "old_string", "new_string", "new_source", "prompt", "query", "subject", "title"}
+var proseFields = []string{
+	"content", "old_string", "new_string", "new_source", "prompt", "query", "subject", "title",
+}
 
 // eachText calls f with every text of a tool's input, and with the name under which it stands.
 func eachText(field string, v any, f func(field, text string)) {
@@ -171,7 +175,9 @@ func eachText(field string, v any, f func(field, text string)) {
 // commandWords are what may be paths in a command, or in another text.
 func commandWords(text string) []string {
 	text = strings.NewReplacer(`"`, "", "'", "", `\`, "", "${HOME}", "~", "$HOME", "~").Replace(text)
-	return strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("`;|&<>()=,:{}@", r) })
+	return strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("`;|&<>()=,:{}@", r)
+	})
 }
 
 // look notes in a what a path names that is reserved. It reports whether the path is one of the chat's own.

@@ -13,8 +13,8 @@ const (
 	askEverything = "everything"
 )
 
-// AsksEverything reports whether the agent asks for each use of a tool. By default the CLI runs commands that only read
-// without asking anybody.
+// AsksEverything reports whether the agent asks for each use of a tool. By default the CLI runs commands that only
+// read without asking anybody.
 func (c Config) AsksEverything() bool { return c.Ask == askEverything }
 
 func (c Config) checkAsk() error {
@@ -22,13 +22,14 @@ func (c Config) checkAsk() error {
 	case c.Ask != "" && c.Ask != askChanges && c.Ask != askEverything:
 		return fmt.Errorf("[claude] ask %q: want %s or %s", c.Ask, askChanges, askEverything)
 	case c.AsksEverything() && c.PermissionMode == "dontAsk":
-		return errors.New(`[claude] ask = "everything" allows nothing at all with permission_mode = "dontAsk", which asks nobody: choose another mode`)
+		return errors.New(`[claude] ask = "everything" allows nothing with permission_mode = "dontAsk", which asks nobody: ` +
+			`choose another mode`)
 	}
 	return nil
 }
 
-// imposed are the settings of an agent: those that the operator has made, and those that nothing can change. A rule of what is
-// asked for counts before all that is allowed, in each mode.
+// imposed are the settings of an agent: those that the operator has made, and those that nothing can change. A
+// rule of what is asked for counts before all that is allowed, in each mode.
 func (c Config) imposed(settings map[string]json.RawMessage) map[string]json.RawMessage {
 	all := maps.Clone(imposedSettings)
 	for key, v := range settings {

@@ -70,7 +70,7 @@ func TestWhatTheCLIRunsUnasked(t *testing.T) {
 		r := newRig(t, func(c *claude.Config) { works(t, c, command) })
 		spec := fresh()
 		var ran, asked []string
-		for list := range slices.Chunk(append(slices.Clone(unaskedCommands), askedCommands...), 20) {
+		for list := range slices.Chunk(append(slices.Clone(unaskedCommands), askedCommands...), 8) {
 			var steps []modelsim.Step
 			for _, c := range list {
 				steps = append(steps, bash(c))

@@ -10,8 +10,8 @@ import (
 
 // bashCommand is what is known of a command of the Bash tool, by its first words.
 type bashCommand struct {
-	// Options are those that may follow when a chat allows the command by its first words. With others it writes elsewhere,
-	// or runs something else. Without any, it is allowed word for word only.
+	// Options are those that may follow when a chat allows the command by its first words. With others it writes
+	// elsewhere, or runs something else. Without any, it is allowed word for word only.
 	options []string
 	// Can says what other words make the command do, for the operator who allows all words by a rule such as
 	// "Bash(git log *)". Empty means that the command does what its name says, whatever follows.
@@ -26,8 +26,8 @@ const (
 	writesFiles = "it writes any file, such as your shell's start-up files"
 )
 
-// bashCommands are the commands of which more is known than of others: the longest words that fit count. A command that is
-// not here does what its name says.
+// bashCommands are the commands of which more is known than of others: the longest words that fit count. A command
+// that is not here does what its name says.
 var bashCommands = func() map[string]bashCommand {
 	all := map[string]bashCommand{
 		"git": {can: "most of its commands write any file or run other programs with some option, as in git log --output=FILE, " +
@@ -92,23 +92,27 @@ var bashCommands = func() map[string]bashCommand {
 
 // openCommands are commands with which everything can be done, by what they do.
 var openCommands = map[string]string{
-	runsOthers: "env sudo doas su runuser pkexec nice ionice chrt taskset time timeout nohup setsid stdbuf xargs parallel watch entr " +
-		"exec eval command builtin source . trap coproc script expect unshare nsenter chroot fakeroot flock strace ltrace gdb lldb " +
-		"perf valgrind ssh autossh sshpass telnet nc ncat netcat socat screen tmux at batch crontab systemd-run systemctl service " +
-		"docker docker-compose podman nerdctl kubectl helm vagrant terraform tofu ansible ansible-playbook npx pnpm pnpx yarn bunx " +
-		"corepack uv uvx pipx poetry pdm hatch conda nix nix-shell mise asdf direnv ld.so busybox toybox run-parts gh",
-	runsCode: "bash sh zsh dash ash ksh csh tcsh fish pwsh powershell python python2 python3 pypy pypy3 ipython node nodejs deno bun " +
-		"tsx ts-node ruby irb perl php lua luajit tclsh wish Rscript R julia octave java javac jshell kotlin scala groovy clojure " +
-		"elixir erl iex ghci runghc racket guile sbcl swift osascript awk gawk mawk nawk m4 bc dc sqlite3 psql mysql mariadb mongosh " +
-		"redis-cli duckdb",
-	runsScripts: "make gmake bmake ninja cmake ctest meson bazel buck scons just task rake gradle gradlew mvn mvnw ant " +
-		"sbt pip pip3 tox nox pytest py.test jest vitest mocha ava karma cypress playwright eslint prettier stylelint webpack vite " +
-		"rollup esbuild tsc turbo nx lerna gulp grunt bundle gem composer mix rebar3 stack cabal pod fastlane brew apt apt-get dpkg " +
-		"yum dnf rpm pacman apk snap cc gcc g++ c++ clang clang++ ld as rustc ghc pre-commit lefthook husky",
-	writesFiles: "tee ln dd install truncate patch split csplit uniq xxd tree shuf zip unzip 7z 7za cpio ar gzip gunzip bzip2 xz " +
-		"zstd openssl gpg base64 iconv yq jo sponge objcopy strip convert magick ffmpeg pandoc groff",
-	"it opens an editor or a pager, which runs any other command": "less more most man info vi vim nvim view ex ed nano pico emacs " +
-		"emacsclient code",
+	runsOthers: "env sudo doas su runuser pkexec nice ionice chrt taskset time timeout nohup setsid stdbuf xargs " +
+		"parallel watch entr exec eval command builtin source . trap coproc script expect unshare nsenter " +
+		"chroot fakeroot flock strace ltrace gdb lldb perf valgrind ssh autossh sshpass telnet nc ncat " +
+		"netcat socat screen tmux at batch crontab systemd-run systemctl service docker docker-compose " +
+		"podman nerdctl kubectl helm vagrant terraform tofu ansible ansible-playbook npx pnpm pnpx yarn " +
+		"bunx corepack uv uvx pipx poetry pdm hatch conda nix nix-shell mise asdf direnv ld.so busybox " +
+		"toybox run-parts gh",
+	runsCode: "bash sh zsh dash ash ksh csh tcsh fish pwsh powershell python python2 python3 pypy pypy3 ipython " +
+		"node nodejs deno bun tsx ts-node ruby irb perl php lua luajit tclsh wish Rscript R julia octave " +
+		"java javac jshell kotlin scala groovy clojure elixir erl iex ghci runghc racket guile sbcl swift " +
+		"osascript awk gawk mawk nawk m4 bc dc sqlite3 psql mysql mariadb mongosh redis-cli duckdb",
+	runsScripts: "make gmake bmake ninja cmake ctest meson bazel buck scons just task rake gradle gradlew mvn mvnw " +
+		"ant sbt pip pip3 tox nox pytest py.test jest vitest mocha ava karma cypress playwright eslint " +
+		"prettier stylelint webpack vite rollup esbuild tsc turbo nx lerna gulp grunt bundle gem composer " +
+		"mix rebar3 stack cabal pod fastlane brew apt apt-get dpkg yum dnf rpm pacman apk snap cc gcc g++ " +
+		"c++ clang clang++ ld as rustc ghc pre-commit lefthook husky",
+	writesFiles: "tee ln dd install truncate patch split csplit uniq xxd tree shuf zip unzip 7z 7za cpio ar gzip " +
+		"gunzip bzip2 xz zstd openssl gpg base64 iconv yq jo sponge objcopy strip convert magick ffmpeg " +
+		"pandoc groff",
+	"it opens an editor or a pager, which runs any other command": "less more most man info vi vim nvim view ex ed " +
+		"nano pico emacs emacsclient code",
 }
 
 // A BashFamily is how a command may go on that a chat allows by its first words.
@@ -117,8 +121,8 @@ func BashFamily(prefix string) (options []string, known bool) {
 	return options, len(options) > 0
 }
 
-// checkBashRule says why a rule of what is allowed without asking cannot be: it looks harmless and allows everything. The
-// rule "Bash" says what it allows, and so does one without a wildcard.
+// checkBashRule says why a rule of what is allowed without asking cannot be: it looks harmless and allows
+// everything. The rule "Bash" says what it allows, and so does one without a wildcard.
 func checkBashRule(rule string) error {
 	content, ok := bashContent(rule)
 	if !ok {
@@ -134,16 +138,16 @@ func checkBashRule(rule string) error {
 	}
 	words = slices.DeleteFunc(words, isAssignment)
 	if len(words) == 0 {
-		return fmt.Errorf("%q: a wildcard in the command's name allows other commands, too; name the whole command, or write "+
-			`"Bash" if you want to allow them all`, rule)
+		return fmt.Errorf("%q: a wildcard in the command's name allows other commands, too; name the whole command, or "+
+			`write "Bash" if you want to allow them all`, rule)
 	}
 	name, can := danger(words)
 	if can == "" {
 		return nil
 	}
-	return fmt.Errorf("%q allows more than it seems to: %s with other words: %s. Allow the command as it is run, without a wildcard, as in "+
-		`"Bash(go vet ./...)"; or leave it out: people are asked in the chat then, and can allow it there. "Bash" allows every command`,
-		rule, name, can)
+	return fmt.Errorf("%q allows more than it seems to: %s with other words: %s. Allow the command as it is run, without "+
+		`a wildcard, as in "Bash(go vet ./...)"; or leave it out: people are asked in the chat then, and can allow it there. `+
+		`"Bash" allows every command`, rule, name, can)
 }
 
 // bashContent is what a rule says about the Bash tool; false: it is about another one, or says nothing more.
