@@ -49,13 +49,16 @@ func asksAgain(m chat.Message) []chat.File {
 // fetch gets what belongs to the turn's questions, and tells the user what cannot be had.
 func (t *turn) fetch(ctx context.Context) {
 	fs := t.b.files
-	if wanting(t.claim.Asked) {
+	fresh := wanting(t.claim.Asked)
+	var failed, large []chat.File
+	if fresh {
 		t.show(t.view.receiving(time.Now()))
-		if failed := fs.fetch(ctx, &t.claim); len(failed) > 0 {
-			t.regret(ctx, failed)
-		}
+		failed = fs.fetch(ctx, &t.claim)
 	}
-	t.shown = fs.pictures(t.claim.Asked)
+	t.shown, large = fs.pictures(t.claim.Asked)
+	if fresh && len(failed)+len(large) > 0 { // else it was told when they were fetched
+		t.regret(ctx, failed, large)
+	}
 }
 
 // place is the folder for the files of a chat; without one a turn is answered all the same.
@@ -67,10 +70,13 @@ func (fs *files) place(ctx context.Context, key chat.Key) string {
 	return dir
 }
 
-// regret tells the user which files could not be had.
-func (t *turn) regret(ctx context.Context, failed []chat.File) {
+// regret tells the user which files could not be had, and which pictures are too large to be shown.
+func (t *turn) regret(ctx context.Context, failed, large []chat.File) {
 	l := t.view.lang
-	var missed, big []string
+	var missed, big, pixels []string
+	for _, f := range large {
+		pixels = append(pixels, chat.Mark(f.Kind.Word(), f.Name))
+	}
 	for _, f := range failed {
 		if name := chat.Mark(f.Kind.Word(), f.Name); f.State == chat.TooBig {
 			big = append(big, name)
@@ -84,6 +90,9 @@ func (t *turn) regret(ctx context.Context, failed []chat.File) {
 	}
 	if len(missed) > 0 {
 		lines = append(lines, fmt.Sprintf(inputTexts.FileMissed.in(l), strings.Join(missed, texts.Listing.in(l))))
+	}
+	if len(pixels) > 0 {
+		lines = append(lines, fmt.Sprintf(inputTexts.PictureTooLarge.in(l), strings.Join(pixels, texts.Listing.in(l))))
 	}
 	turn := t.claim.Turn
 	post := db.Post{Key: turn.Key, Idem: fmt.Sprintf("files:%d:%d", turn.ID, turn.Attempts), ReplyTo: turn.ReplyTo, Text: strings.Join(lines, "\n")}

@@ -3,8 +3,10 @@ package bridge
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/png"
 	"io"
@@ -228,6 +230,21 @@ func TestWhatCannotBeFetchedIsTold(t *testing.T) {
 }
 
 // The files of a chat and its topics take no more room than they may.
+// The head of a picture says that it has 60,000 x 60,000 pixels.
+func TestAPictureWithTooManyPixelsIsTold(t *testing.T) {
+	d := newDesktop(t)
+	head := append([]byte("IHDR"), 0, 0, 0xEA, 0x60, 0, 0, 0xEA, 0x60, 8, 6, 0, 0, 0)
+	file := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...)
+	d.shelf.files["k1"] = string(binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(head)))
+	d.start()
+	d.send("om_1", "[图片] 这是什么？", picture("om_1", "k1"))
+	d.prompt(1)
+	d.until("the user to be told", func() bool {
+		said, _, _ := d.rec.far()
+		return slices.Contains(said, "图片像素太多，助手没有直接看到：[图片]。缩小后再发一次就可以。")
+	})
+}
+
 func TestAChatHasRoomForSoMuch(t *testing.T) {
 	d := newDesktop(t)
 	d.shelf.files["k1"], d.shelf.files["k2"] = strings.Repeat("x", 600), strings.Repeat("x", 400)
@@ -544,8 +561,8 @@ func TestWhatTookThePlaceOfAPictureIsNotRead(t *testing.T) {
 	for _, name := range []string{"picture.png", "notes.txt", "endless.png", "link.png", "folder/own.png", "a.png", "pipe.png", "gone.png", "../../own.png"} {
 		m.Files = append(m.Files, chat.File{Kind: chat.Picture, State: chat.Here, Path: filepath.Join("chat", name)})
 	}
-	if got := fs.pictures([]chat.Message{m}); len(got) != 1 {
-		t.Errorf("%d pictures are shown", len(got))
+	if got, large := fs.pictures([]chat.Message{m}); len(got) != 1 || len(large) != 0 {
+		t.Errorf("%d pictures are shown, %d are too large", len(got), len(large))
 	}
 	for i, f := range m.Files {
 		if here := f.State == chat.Here; here != (i < 2) || f.Shown != (i == 0) {

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,8 +16,9 @@ const (
 	readAsPicture = 20 << 20 // bytes of a file
 )
 
-// pictures are those among the files of questions that the model can be shown. What is no longer there is noted.
-func (fs *files) pictures(asked []chat.Message) (list []claude.Image) {
+// pictures are those among the files of questions that the model can be shown, and those that have too many pixels for
+// that. What is no longer there is noted.
+func (fs *files) pictures(asked []chat.Message) (list []claude.Image, large []chat.File) {
 	for i := range asked {
 		for j := range asked[i].Files {
 			f := &asked[i].Files[j]
@@ -31,13 +33,16 @@ func (fs *files) pictures(asked []chat.Message) (list []claude.Image) {
 				f.State = chat.Past
 				continue
 			}
-			if picture, err := claude.NewImage(data); err == nil {
+			switch picture, err := claude.NewImage(data); {
+			case err == nil:
 				f.Shown = true
 				list = append(list, picture)
+			case errors.Is(err, claude.ErrLargeImage):
+				large = append(large, *f)
 			}
 		}
 	}
-	return list
+	return list, large
 }
 
 // open opens a stored file. An agent may have put something else in its place, such as a link, or a pipe that never ends:

@@ -2,7 +2,7 @@ package bridge
 
 // inputTexts is what users are told of what they send.
 var inputTexts = struct {
-	Edited, EditedButton, Recalled, Receiving, FileMissed, FileTooBig phrase
+	Edited, EditedButton, Recalled, Receiving, FileMissed, FileTooBig, PictureTooLarge phrase
 }{
 	Edited:       phrase{"这条消息改过了。要按新的内容重新回答吗？", "This message was changed. Shall I answer it again as it is now?"},
 	EditedButton: phrase{"重新回答", "Answer again"},
@@ -10,4 +10,6 @@ var inputTexts = struct {
 	Receiving:    phrase{"正在接收文件…", "Fetching what was sent…"},
 	FileMissed:   phrase{"没有取到：%s", "Could not be fetched: %s"},
 	FileTooBig:   phrase{"超过 %s，没有读取：%s", "Over %s, so it was not read: %s"},
+
+	PictureTooLarge: phrase{"图片像素太多，助手没有直接看到：%s。缩小后再发一次就可以。", "Too many pixels to look at: %s. Please send a smaller version."},
 }

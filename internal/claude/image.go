@@ -11,6 +11,9 @@ import (
 	_ "image/gif" // the forms of pictures that are understood
 	"image/jpeg"
 	"image/png"
+
+	"magpie/internal/scaledjpeg"
+	"magpie/internal/scaledpng"
 )
 
 // Image is a picture as the model sees it.
@@ -23,7 +26,7 @@ type Image struct {
 // that holds one it cannot read, or too much of them: so each is decoded, and made small.
 const (
 	imageSide   = 1568       // pixels of the longer side, of what the model is given
-	mostPixels  = 25_000_000 // of what is decoded: 100 MB of memory
+	mostPixels  = 20_000_000 // of what is decoded as a whole: a GIF takes 2 bytes for each
 	biggestFile = 20 << 20   // bytes of what is decoded
 	biggestPNG  = 1 << 20    // bytes of a picture that is given without loss
 	jpegQuality = 85         // of the others
@@ -32,28 +35,34 @@ const (
 // ErrNoImage says that something cannot be shown to the model as a picture.
 var ErrNoImage = errors.New("not a picture that can be shown")
 
+// ErrLargeImage says that a picture has too many pixels to be decoded. It is an [ErrNoImage].
+var ErrLargeImage = fmt.Errorf("%w: too many pixels", ErrNoImage)
+
 // decoding is held while a picture is decoded: one at a time, for the memory.
 var decoding = make(chan struct{}, 1)
 
-// NewImage makes a picture of a PNG, JPEG or GIF file, else it returns [ErrNoImage].
+// NewImage makes a picture of a PNG, JPEG or GIF file, else it returns [ErrNoImage]. It takes 64 MB at most, whatever the
+// file says of itself; what would take more is no picture.
 func NewImage(file []byte) (Image, error) {
 	if len(file) > biggestFile {
 		return Image{}, fmt.Errorf("%w: %d bytes", ErrNoImage, len(file))
 	}
-	size, _, err := image.DecodeConfig(bytes.NewReader(file))
+	size, form, err := image.DecodeConfig(bytes.NewReader(file))
 	if err != nil {
 		return Image{}, fmt.Errorf("%w: %w", ErrNoImage, err)
 	}
-	if size.Width < 1 || size.Height < 1 || size.Width > mostPixels/size.Height {
+	if size.Width < 1 || size.Height < 1 {
 		return Image{}, fmt.Errorf("%w: %d x %d pixels", ErrNoImage, size.Width, size.Height)
 	}
 	decoding <- struct{}{}
 	defer func() { <-decoding }()
-	picture, form, err := image.Decode(bytes.NewReader(file))
-	if err != nil {
+	small := max(size.Width, size.Height) <= imageSide
+	picture, err := decode(file, form, size, small)
+	if errors.Is(err, scaledjpeg.ErrTooLarge) || errors.Is(err, scaledpng.ErrTooLarge) {
+		return Image{}, fmt.Errorf("%w: %w", ErrLargeImage, err)
+	} else if err != nil {
 		return Image{}, fmt.Errorf("%w: %w", ErrNoImage, err)
 	}
-	small := max(size.Width, size.Height) <= imageSide
 	switch {
 	case small && form == "jpeg" && len(file) <= biggestPNG:
 		return Image{"image/jpeg", file}, nil
@@ -63,20 +72,38 @@ func NewImage(file []byte) (Image, error) {
 	return compressed(shrink(picture))
 }
 
+// decode decodes a picture. A large one becomes smaller on the way: as a whole it would take too much memory.
+func decode(file []byte, form string, size image.Config, small bool) (image.Image, error) {
+	switch {
+	case form == "jpeg":
+		return scaledjpeg.Decode(bytes.NewReader(file), imageSide)
+	case form == "png" && !small:
+		return scaledpng.Decode(file, imageSide)
+	case size.Width > mostPixels/size.Height:
+		return nil, fmt.Errorf("%w: %d x %d", ErrLargeImage, size.Width, size.Height)
+	}
+	picture, _, err := image.Decode(bytes.NewReader(file))
+	return picture, err
+}
+
 // shrink gives a picture whose longer side is not too long. Each of its pixels is the mean of those that it stands for.
 func shrink(picture image.Image) *image.RGBA {
-	from := image.NewRGBA(image.Rect(0, 0, picture.Bounds().Dx(), picture.Bounds().Dy()))
-	draw.Draw(from, from.Bounds(), picture, picture.Bounds().Min, draw.Src)
-	w, h := from.Bounds().Dx(), from.Bounds().Dy()
-	long := max(w, h)
-	if long <= imageSide {
-		return from
+	from := picture.Bounds()
+	w, h := from.Dx(), from.Dy()
+	tw, th := w, h
+	if long := max(w, h); long > imageSide {
+		tw, th = max(1, w*imageSide/long), max(1, h*imageSide/long)
 	}
-	to := image.NewRGBA(image.Rect(0, 0, max(1, w*imageSide/long), max(1, h*imageSide/long)))
-	tw, th := to.Bounds().Dx(), to.Bounds().Dy()
+	if same, ok := picture.(*image.RGBA); ok && tw == w && th == h {
+		return same
+	}
+	to := image.NewRGBA(image.Rect(0, 0, tw, th))
+	rows := image.NewRGBA(image.Rect(0, 0, w, h/th+1)) // that become one
 	for y := range th {
+		top, end := y*h/th, max(y*h/th+1, (y+1)*h/th)
+		draw.Draw(rows, image.Rect(0, 0, w, end-top), picture, image.Pt(from.Min.X, from.Min.Y+top), draw.Src)
 		for x := range tw {
-			to.SetRGBA(x, y, mean(from, image.Rect(x*w/tw, y*h/th, max(x*w/tw+1, (x+1)*w/tw), max(y*h/th+1, (y+1)*h/th))))
+			to.SetRGBA(x, y, mean(rows, image.Rect(x*w/tw, 0, max(x*w/tw+1, (x+1)*w/tw), end-top)))
 		}
 	}
 	return to
@@ -94,15 +121,30 @@ func mean(from *image.RGBA, part image.Rectangle) color.RGBA {
 	return color.RGBA{uint8(sum[0] / n), uint8(sum[1] / n), uint8(sum[2] / n), uint8(sum[3] / n)}
 }
 
+// atMost is a buffer of a file that is not to become too big.
+type atMost struct {
+	bytes.Buffer
+	bytes int
+}
+
+var errTooBig = errors.New("too big")
+
+func (b *atMost) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.bytes {
+		return 0, errTooBig
+	}
+	return b.Buffer.Write(p)
+}
+
 func compressed(picture *image.RGBA) (Image, error) {
-	var b bytes.Buffer
-	if err := png.Encode(&b, picture); err != nil {
+	lossless := atMost{bytes: biggestPNG}
+	switch err := png.Encode(&lossless, picture); {
+	case err == nil:
+		return Image{"image/png", lossless.Bytes()}, nil
+	case !errors.Is(err, errTooBig):
 		return Image{}, fmt.Errorf("%w: %w", ErrNoImage, err)
 	}
-	if b.Len() <= biggestPNG {
-		return Image{"image/png", b.Bytes()}, nil
-	}
-	b.Reset()
+	var b bytes.Buffer
 	if err := jpeg.Encode(&b, picture, &jpeg.Options{Quality: jpegQuality}); err != nil {
 		return Image{}, fmt.Errorf("%w: %w", ErrNoImage, err)
 	}

@@ -1,0 +1,207 @@
+package claude_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"magpie/internal/claude"
+)
+
+// mostMemory is what a picture may take beside its file and what it becomes, in bytes.
+const mostMemory = 64 << 20
+
+const pictureVariable = "MAGPIE_TEST_PICTURE"
+
+// TestAPictureInAProcess is the process of the test below.
+func TestAPictureInAProcess(t *testing.T) {
+	path := os.Getenv(pictureVariable)
+	if path == "" {
+		t.Skip("it is a process of another test")
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200); err != nil { // the peak begins again
+		t.Fatal(err)
+	}
+	before := peakMemory(t)
+	_, err = claude.NewImage(file)
+	if err != nil && !errors.Is(err, claude.ErrNoImage) {
+		t.Fatal(err)
+	}
+	fmt.Printf("grown %d shown %v (%v)\n", peakMemory(t)-before, err == nil, err)
+}
+
+// peakMemory is the largest size that this process has had in memory, in bytes. (What getrusage tells begins with the
+// size of the process that has started this one.)
+func peakMemory(t *testing.T) (size int64) {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	if _, err := fmt.Sscan(after, &size); err != nil {
+		t.Fatal(err)
+	}
+	return size << 10
+}
+
+// chunk writes a chunk of a PNG file.
+func chunk(w io.Writer, kind string, data []byte) error {
+	b := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
+	b = append(append(b, kind...), data...)
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:]))
+	_, err := w.Write(b)
+	return err
+}
+
+// bigPNG makes a PNG file row by row: of 8 or 16 bits, with red, green, blue and alpha.
+func bigPNG(t *testing.T, side int, depth byte, interlaced, noise bool) []byte {
+	t.Helper()
+	head := binary.BigEndian.AppendUint32(nil, uint32(side))
+	head = append(binary.BigEndian.AppendUint32(head, uint32(side)), depth, 6, 0, 0, 0)
+	passes := [][4]int{{0, 0, 1, 1}}
+	if interlaced {
+		head[12] = 1
+		passes = [][4]int{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
+	}
+	var rows, file bytes.Buffer
+	z, err := zlib.NewWriterLevel(&rows, zlib.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.NewChaCha8([32]byte{})
+	for _, p := range passes {
+		row := make([]byte, 1+(side-p[0]+p[2]-1)/p[2]*4*int(depth)/8)
+		for y := p[1]; y < side; y += p[3] {
+			if noise && y%16 == 0 {
+				_, _ = random.Read(row[1 : 1+len(row)/16])
+			}
+			if _, err := z.Write(row); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err = errors.Join(z.Close(), func() error { _, err := file.WriteString("\x89PNG\r\n\x1a\n"); return err }(),
+		chunk(&file, "IHDR", head), chunk(&file, "IDAT", rows.Bytes()), chunk(&file, "IEND", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// progressiveJPEG is a grey picture of which only the first scan is there, as for a slow network.
+func progressiveJPEG(w, h int) []byte {
+	b := []byte{0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0}
+	b = append(b, bytes.Repeat([]byte{1}, 64)...)
+	b = append(b, 0xFF, 0xC2, 0, 17, 8, byte(h>>8), byte(h), byte(w>>8), byte(w), 3, 1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0)
+	b = append(b, 0xFF, 0xC4, 0, 20, 0, 1)
+	b = append(b, make([]byte, 16)...) // a table with the code 0, for 0
+	b = append(b, 0xFF, 0xDA, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 0, 0)
+	b = append(b, make([]byte, ((w+15)/16*((h+15)/16)*6+7)/8)...)
+	return append(b, 0xFF, 0xD9)
+}
+
+// photograph is a JPEG file as phones make them.
+func photograph(t *testing.T, w, h int) []byte {
+	t.Helper()
+	p := image.NewYCbCr(image.Rect(0, 0, w, h), image.YCbCrSubsampleRatio420)
+	for i := range p.Y {
+		p.Y[i] = byte(i / 50)
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(bufio.NewWriter(&b), p, nil); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// enlarged is a JPEG file that says it has 65,500 x 65,500 pixels.
+func enlarged(file []byte) []byte {
+	at := bytes.Index(file, []byte{0xFF, 0xC0})
+	for i := range 2 {
+		binary.BigEndian.PutUint16(file[at+5+2*i:], 65_500)
+	}
+	return file
+}
+
+func movingGIF(t *testing.T, side, frames int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	g := &gif.GIF{}
+	frame := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{color.Black, color.White})
+	for range frames {
+		g.Image, g.Delay = append(g.Image, frame), append(g.Delay, 1)
+	}
+	if err := gif.EncodeAll(&b, g); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Whatever a picture says of itself, it takes bounded memory; photographs as people send them are shown.
+func TestPicturesTakeLittleMemory(t *testing.T) {
+	webp := append([]byte("RIFF\x24\x00\x00\x00WEBPVP8L\x18\x00\x00\x00\x2f\xff\xff\xff\x0f"), make([]byte, 1000)...)
+	for name, tt := range map[string]struct {
+		file  func() []byte
+		shown bool
+	}{
+		"png of 16 bits":             {func() []byte { return bigPNG(t, 4990, 16, false, true) }, true},
+		"interlaced png of 16 bits":  {func() []byte { return bigPNG(t, 4990, 16, true, false) }, true},
+		"small png of 16 bits":       {func() []byte { return bigPNG(t, 1568, 16, true, true) }, true},
+		"png of noise":               {func() []byte { return bigPNG(t, 3000, 8, false, true) }, true},
+		"png bomb":                   {func() []byte { return bigPNG(t, 9990, 8, false, false) }, true},
+		"png bomb of a head":         {func() []byte { return bomb(100_000) }, false},
+		"photograph of 48 megapixel": {func() []byte { return photograph(t, 8000, 6000) }, true},
+		"jpeg bomb":                  {func() []byte { return enlarged(photograph(t, 64, 64)) }, false},
+		"progressive photograph":     {func() []byte { return progressiveJPEG(4032, 3024) }, true},
+		"progressive jpeg bomb":      {func() []byte { return progressiveJPEG(16_000, 16_000) }, false},
+		"moving gif":                 {func() []byte { return movingGIF(t, 1000, 300) }, true},
+		"gif of 20 megapixels":       {func() []byte { return movingGIF(t, 4400, 2) }, true},
+		"gif bomb":                   {func() []byte { return movingGIF(t, 9000, 1) }, false},
+		"webp bomb":                  {func() []byte { return webp }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "picture")
+			if err := os.WriteFile(path, tt.file(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAPictureInAProcess$", "-test.v")
+			cmd.Env = []string{pictureVariable + "=" + path}
+			out, err := cmd.CombinedOutput()
+			var grown int64
+			var shown bool
+			at := strings.Index(string(out), "grown ")
+			if err != nil || at < 0 {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if _, err := fmt.Sscanf(string(out[at:]), "grown %d shown %t", &grown, &shown); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			t.Logf("%d MB: %s", grown>>20, out[at:])
+			if grown > mostMemory || shown != tt.shown {
+				t.Errorf("it takes %d MB, and is shown: %v; want %d MB at most, and %v", grown>>20, shown, mostMemory>>20, tt.shown)
+			}
+		})
+	}
+}

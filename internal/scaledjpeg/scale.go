@@ -1,0 +1,86 @@
+// Package scaledjpeg decodes JPEG pictures at a fraction of their size, without the memory that the whole picture would
+// take. It is a copy of Go's image/jpeg (1.26) that makes each block smaller as soon as it is decoded, keeps the
+// coefficients of progressive pictures in 16 bits, and refuses what would take too much of memory or time. The rest is
+// left as it is there.
+package scaledjpeg
+
+import (
+	"errors"
+	"fmt"
+	"image"
+)
+
+// ErrTooLarge says that a picture would take too much memory or time.
+var ErrTooLarge = errors.New("the picture is too large")
+
+// Bounds of a picture.
+const (
+	maxPixels = 100_000_000
+	maxCoeffs = 22 << 20 // of a progressive picture, in 2 bytes each: about 15 megapixels with the usual subsampling
+	maxImage  = 40 << 20 // bytes of what is decoded, when it has been made smaller
+	maxScans  = 200      // each goes through the whole picture, however few bytes it has; encoders make about 10
+)
+
+// fit chooses how much smaller the picture becomes, and refuses one that takes too much all the same.
+func (d *decoder) fit() error {
+	for d.shift < 3 && max(d.width, d.height)>>(d.shift+1) >= d.side {
+		d.shift++
+	}
+	if d.width == 0 || d.height == 0 || d.width > maxPixels/d.height {
+		return fmt.Errorf("%w: %d x %d pixels", ErrTooLarge, d.width, d.height)
+	}
+	h0, v0 := d.comp[0].h, d.comp[0].v
+	mcus := ((d.width + 8*h0 - 1) / (8 * h0)) * ((d.height + 8*v0 - 1) / (8 * v0))
+	blocks := 0
+	for _, c := range d.comp[:d.nComp] {
+		blocks += mcus * c.h * c.v
+	}
+	if d.progressive && blocks > maxCoeffs/blockSize {
+		return fmt.Errorf("%w: %d x %d pixels, progressive", ErrTooLarge, d.width, d.height)
+	}
+	if blocks*d.blockSide()*d.blockSide() > maxImage {
+		return fmt.Errorf("%w: %d x %d pixels", ErrTooLarge, d.width, d.height)
+	}
+	return nil
+}
+
+// blockSide is how many pixels wide and high a block becomes.
+func (d *decoder) blockSide() int { return 8 >> d.shift }
+
+// bounds are those of the picture that is decoded.
+func (d *decoder) bounds() image.Rectangle {
+	last := 1<<d.shift - 1
+	return image.Rect(0, 0, (d.width+last)>>d.shift, (d.height+last)>>d.shift)
+}
+
+// writeScaled writes a block whose every pixel is the mean of those that it stands for.
+func (d *decoder) writeScaled(dst []byte, stride int, b *block) {
+	of, round := 1<<d.shift, int32(1)<<(2*d.shift)>>1
+	for y := range d.blockSide() {
+		for x := range d.blockSide() {
+			sum := int32(0)
+			for i := range of {
+				row := b[(y*of+i)*8+x*of:][:of]
+				for _, c := range row {
+					sum += min(max(c, -128), 127) + 128
+				}
+			}
+			dst[y*stride+x] = uint8((sum + round) >> (2 * d.shift))
+		}
+	}
+}
+
+// coeffs are those of a block between the scans of a progressive picture.
+type coeffs [blockSize]int16
+
+func (c *coeffs) load(b *block) {
+	for i, v := range c {
+		b[i] = int32(v)
+	}
+}
+
+func (c *coeffs) store(b *block) {
+	for i, v := range b {
+		c[i] = int16(v)
+	}
+}

@@ -1,0 +1,46 @@
+package scaledpng
+
+import "image"
+
+// scaler adds up the pixels of a picture, which may come in any order.
+type scaler struct {
+	width, height int // of the picture
+	w, h          int // of what becomes of it
+	sums          []uint32
+}
+
+func newScaler(width, height, side int) *scaler {
+	s := &scaler{width: width, height: height, w: width, h: height}
+	if long := max(width, height); long > side {
+		s.w, s.h = max(1, width*side/long), max(1, height*side/long)
+	}
+	s.sums = make([]uint32, s.w*s.h*4)
+	return s
+}
+
+// add counts a pixel. Its sum has room for 16 million of them, and the largest picture becomes more than a thousand pixels.
+func (s *scaler) add(x, y int, pixel [4]uint32) {
+	sum := s.sums[(y*s.h/s.height*s.w+x*s.w/s.width)*4:][:4]
+	for i := range sum {
+		sum[i] += pixel[i]
+	}
+}
+
+// picture gives the means.
+func (s *scaler) picture() *image.RGBA {
+	to := image.NewRGBA(image.Rect(0, 0, s.w, s.h))
+	for y := range s.h {
+		rows := uint32(first(y+1, s.height, s.h) - first(y, s.height, s.h))
+		for x := range s.w {
+			n := rows * uint32(first(x+1, s.width, s.w)-first(x, s.width, s.w))
+			at := (y*s.w + x) * 4
+			for i := range 4 {
+				to.Pix[y*to.Stride+x*4+i] = uint8(s.sums[at+i] / n)
+			}
+		}
+	}
+	return to
+}
+
+// first is the first place of a line of length from that counts for the i-th of a line of length to.
+func first(i, from, to int) int { return (i*from + to - 1) / to }
