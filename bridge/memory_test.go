@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -432,12 +433,16 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
 		own := filepath.Join(dir, fmt.Sprint(runs))
-		w := newWorld(t, own, func(c *Config) { c.Context.Memory.Approval = rapid.Bool().Draw(t, "approval") })
-		defer os.RemoveAll(own) //nolint:errcheck // the test's own folder is removed after it anyway
-		defer w.store.Close()   //nolint:errcheck // nothing is read from it afterwards
+		w := newWorld(t, own, func(c *Config) {
+			c.Context.Memory.Approval = rapid.Bool().Draw(t, "approval")
+			c.Line = func(b *bytes.Buffer, r db.Record) error { _, err := fmt.Fprintln(b, r); return err }
+		})
+		defer os.RemoveAll(own)       //nolint:errcheck // the test's own folder is removed after it anyway
+		defer w.store.Close()         //nolint:errcheck // nothing is read from it afterwards
+		close(w.bridge.recovery.done) // there is nothing to recover
 		places := []place{alice, bob, team, team.by("ou_bob")}
 		canaries := map[chat.Key]string{alice.key: "zebra", bob.key: "heron", team.key: "lynx"}
-		foreign := []string{uuid.NewString()}
+		foreign, sessions := []string{uuid.NewString()}, []string{uuid.NewString()}
 		found := 0
 		check := func(p place, way, text string) {
 			for key, canary := range canaries {
@@ -459,7 +464,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 			p := rapid.SampledFrom(places).Draw(t, "place")
 			text := fmt.Sprintf("secret word %s %d", canaries[p.key], n)
 			name := rapid.SampledFrom(append([]string{"1", "2", "3"}, foreign...)).Draw(t, "name")
-			switch rapid.IntRange(0, 6).Draw(t, "act") {
+			switch rapid.IntRange(0, 8).Draw(t, "act") {
 			case 0, 1:
 				scope := rapid.SampledFrom([]string{"", "chat", "user", "project"}).Draw(t, "scope")
 				prompt := w.ask(p, text, "answer "+text, func() {
@@ -482,6 +487,16 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				}
 			case 6:
 				w.order(p, "/new")
+			case 7:
+				check(p, "/title", w.order(p, "/title "+text))
+			case 8:
+				w.ask(p, text, "answer "+text, nil)
+				_, err := w.store.Files().Add(w.ctx, p.key, fmt.Sprintf("om_%d", w.said), []chat.File{{Kind: chat.Document, Key: "file_" + text, Name: text}})
+				w.must(err)
+				c, err := w.store.Chats().Get(w.ctx, p.key)
+				w.must(err)
+				sessions = append(sessions, c.Session.ID)
+				w.embed()
 			}
 			for _, q := range places {
 				list, err := w.store.Memories().Of(w.ctx, q.key)
@@ -507,18 +522,65 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				}
 				check(p, "versions", fmt.Sprint(versions))
 			}
-			check(p, "messages", fmt.Sprint(w.messages(p.key)))
+			check(p, "messages and files", fmt.Sprint(w.messages(p.key)))
+			check(p, "vectors", w.vectors(p.key))
+			check(p, "/title", w.order(p, "/title"))
+			check(p, "/cost", w.order(p, "/cost month"))
+			check(p, "/resume", w.order(p, "/resume"))
+			check(p, "/export", w.exported(p))
 			check(p, "documents", w.documents(filepath.Join(own, "docs"), p.key))
 			for r, err := range w.store.Records().Of(w.ctx, p.key) {
 				w.must(err)
 				check(p, "history export", r.Text)
 			}
 		}
+		for _, p := range places { // at last, since a conversation that is taken up again is another one
+			for _, id := range sessions {
+				check(p, "/resume of a session", w.order(p, "/resume "+id))
+			}
+			check(p, "the prompt after it", w.ask(p, "what do you know?", "?", func() { reads(p) }).Text())
+		}
 		all += found // a short run may find nothing
 	})
 	if all == 0 {
 		t.Error("nothing was found at all")
 	}
+}
+
+// embed gives every message a vector that says what is in it.
+func (w *world) embed() {
+	w.Helper()
+	list, err := w.store.Embeddings().Missing(w.ctx, "model", 0, 0, 1<<62, 1000)
+	w.must(err)
+	var vectors []db.Embedding
+	for _, u := range list {
+		vectors = append(vectors, db.Embedding{Of: u, Vector: []byte(fmt.Sprintf("%-100.100s", u.Text))})
+	}
+	w.must(w.store.Embeddings().Save(w.ctx, "model", vectors))
+}
+
+// vectors are all that a chat finds, in whatever conversation.
+func (w *world) vectors(key chat.Key) string {
+	w.Helper()
+	var all strings.Builder
+	for epoch := range int64(w.said + 1) {
+		w.must(w.store.Embeddings().Each(w.ctx, key, epoch, "model", 100, 1000, func(_ int64, vector []byte) { all.Write(vector) }))
+	}
+	return all.String()
+}
+
+// exported are the files of /export.
+func (w *world) exported(p place) string {
+	w.Helper()
+	c, err := w.store.Chats().Get(w.ctx, p.key)
+	w.must(err)
+	files, err := exported(w.ctx, ordered{b: w.bridge, chat: c, lang: zh, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
+	w.must(err)
+	var all strings.Builder
+	for _, f := range files {
+		all.WriteString(f.name + f.text.String())
+	}
+	return all.String()
 }
 
 // messages are what a chat finds when it asks for all messages there are, by their numbers and by their ids.

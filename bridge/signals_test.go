@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -91,4 +92,24 @@ func TestASignalThatFailsIsLetGo(t *testing.T) {
 			t.Errorf("signals %q, want %q", out.signals, want)
 		}
 	})
+}
+
+// A question that was taken back while it waited, or whose chat the bot left, is not remembered for ever.
+func TestQuestionsThatNobodyAnswersAreForgotten(t *testing.T) {
+	w := testWorld(t)
+	ss := w.bridge.signals
+	asked := func(p place, text string) string {
+		w.hear(p, text, true)
+		return fmt.Sprintf("om_%d", w.said)
+	}
+	first, second := asked(team, "one"), asked(team, "two")
+	w.must(w.bridge.Recalled(w.ctx, team.key, first))
+	if _, ok := ss.wishes[chat.Ref{Key: team.key, ID: second}]; !ok || len(ss.wishes) != 1 {
+		t.Errorf("after one was taken back: %v", ss.wishes)
+	}
+	asked(alice, "three")
+	w.must(w.bridge.Change(w.ctx, chat.Change{Key: team.key, Kind: chat.Group, Did: chat.Removed, Time: time.Now()}))
+	if len(ss.wishes) != 1 {
+		t.Errorf("after the bot has left: %v", ss.wishes)
+	}
 }

@@ -29,7 +29,7 @@ import (
 const (
 	loadGoroutines = 500       // at any time
 	loadMemory     = 300 << 20 // bytes, at any time
-	loadPace       = 0.5       // turns that it answers while the agent alone, one process after the other, answers one
+	loadPace       = 1         // turns that it answers while the agent alone, one process after the other, answers one
 )
 
 // load is many people who write to the bot at the same time.
@@ -205,7 +205,9 @@ func (l *load) whole(messages int) {
 func (l *load) waits() (list []time.Duration) {
 	pushed := map[string]time.Time{}
 	for _, d := range l.sim.Deliveries() {
-		pushed[d.MessageID] = d.SentAt
+		if d.EventType == "im.message.receive_v1" {
+			pushed[d.MessageID] = d.SentAt
+		}
 	}
 	for _, id := range l.chats {
 		for _, m := range l.sim.Messages(id) {
