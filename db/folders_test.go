@@ -83,7 +83,7 @@ func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []string{
-		`DROP TABLE agent_folders`, `DELETE FROM goose_db_version WHERE version_id >= 18`,
+		`DROP TABLE agent_folders`, `DROP TABLE titles`, `DROP INDEX messages_nameless`, `DELETE FROM goose_db_version WHERE version_id >= 18`,
 		`UPDATE turns SET session_id = 's-1'`, `UPDATE chats SET session_id = 's-2'`,
 		`INSERT INTO sessions (chat_key, node, epoch, session_id, cwd, turn_id) VALUES ('` + oc.String() + `', 'other', 1, 's-3', '/', 1)`,
 		`INSERT INTO chats (no, key, kind) VALUES (7, 'feishu:chat:oc_new', 'p2p')`,
