@@ -10,8 +10,8 @@ import (
 
 // stateOfMachine is what the CLI keeps of sessions in the folder of the machine's user, and its secrets.
 var stateOfMachine = []string{
-	".claude.json", ".config.json", ".credentials.json", "backups", "debug", "file-history", "history.jsonl", "paste-cache", "plans", "projects",
-	"session-env", "sessions", "shell-snapshots", "tasks", "todos", "uploads",
+	".claude.json", ".config.json", ".credentials.json", "backups", "debug", "file-history", "history.jsonl", "paste-cache",
+	"plans", "projects", "session-env", "sessions", "shell-snapshots", "tasks", "todos", "uploads",
 }
 
 // secretsOfChat are the secrets in the folder of a chat.
