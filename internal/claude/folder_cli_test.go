@@ -157,9 +157,10 @@ func TestAnAgentGetsNothingOfOtherChats(t *testing.T) {
 				}
 				theirs, err := n.cfg.Transcripts("a").Path(n.cfg.Project, secret.Session)
 				must(t, err)
-				if data, err := os.ReadFile(theirs); err != nil || !strings.Contains(string(data), canary) {
-					t.Fatalf("the secret is not in %s: %v", theirs, err)
-				}
+				must(t, poll(t.Context(), "the secret in "+theirs, func() bool { // it is written beside the answer
+					data, _ := os.ReadFile(theirs)
+					return strings.Contains(string(data), canary)
+				}))
 				agents, db := filepath.Dir(n.folder("a")), filepath.Join(n.data, "magpie.txt")
 				q := func(path string) string { return "'" + path + "'" }
 				tries := n.tries("b", claude.Spec{Session: fresh().Session, Files: own}, map[string][]any{

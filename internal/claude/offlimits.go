@@ -5,12 +5,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // stateOfMachine is what the CLI keeps of sessions in the folder of the machine's user, and its secrets.
 var stateOfMachine = []string{
-	".claude.json", ".config.json", ".credentials.json", "backups", "debug", "file-history", "history.jsonl", "paste-cache", "plans", "projects",
-	"session-env", "sessions", "shell-snapshots", "tasks", "todos", "uploads",
+	".claude.json", ".config.json", ".credentials.json", "backups", "debug", "file-history", "history.jsonl", "paste-cache",
+	"plans", "projects", "session-env", "sessions", "shell-snapshots", "tasks", "todos", "uploads",
 }
 
 // secretsOfChat are the secrets in the folder of a chat.
@@ -112,31 +113,32 @@ func othersThan(names []string) (list []string) {
 	return list
 }
 
-// noneOf is a pattern of one character that is none of those. The CLI's patterns know no negation. No range may end with a
-// slash; no name has one.
+// noneOf is a pattern of one character that is none of those, in whatever case. The CLI's patterns know no negation. No range
+// may end with a slash; no name has one.
 func noneOf(letters string) string {
+	var not []rune
+	for _, letter := range letters {
+		not = append(not, letter)
+		for r := unicode.SimpleFold(letter); r != letter; r = unicode.SimpleFold(r) {
+			not = append(not, r)
+		}
+	}
 	var b strings.Builder
 	b.WriteByte('[')
 	from := ' '
-	add := func(to rune) {
+	for _, r := range append(slices.Sorted(slices.Values(not)), 0x10000) {
+		to := r - 1
+		if from == '/' {
+			from++
+		}
 		if to == '/' {
 			to--
 		}
 		if from <= to {
-			b.WriteRune(from)
-			b.WriteByte('-')
-			b.WriteRune(to)
+			b.WriteString(string(from) + "-" + string(to))
 		}
+		from = r + 1
 	}
-	for r := from; r < 0x7f; r++ {
-		if strings.ContainsRune(letters, r) || strings.ContainsAny(letters, strings.ToLower(string(r))) {
-			add(r - 1)
-			if from = r + 1; from == '/' {
-				from++
-			}
-		}
-	}
-	add(0xffff)
 	b.WriteByte(']')
 	return b.String()
 }

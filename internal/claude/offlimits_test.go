@@ -1,0 +1,115 @@
+package claude
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// denied reports whether a pattern holds for a path or for a folder in which it lies, as the CLI reads patterns.
+func denied(patterns []string, path string) bool {
+	for _, p := range patterns {
+		re := regexp.MustCompile(`(?i)^` + strings.NewReplacer(`.`, `\.`, `*`, `[^/]*`, `?`, `[^/]`).Replace(p) + `(/|$)`)
+		if re.MatchString(path) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestAllButWhatIsKeptIsOffLimits(t *testing.T) {
+	own, other := "0a1b2c3d-1111-4111-8111-00000000000f", "0a1b2c3d-1111-4111-8111-00000000000e"
+	patterns := allBut("/d", []string{"/d/agents/" + own, "/d/files/99ffaa", "/elsewhere/x"})
+	for path, want := range map[string]bool{
+		"/d/magpie.db": true, "/d/magpie.db-wal": true, "/d/.x": true, "/d/_x": true, "/d/中文": true, "/d/a": true, "/d/agent": true, "/d/agentsx": true, "/d/Zfiles": true,
+		"/d/f/x": true, "/d/files/99ffab/x": true, "/d/files/99ff": true, "/d/files/99ffaa0": true, "/d/files/99ffaa/x": false,
+		"/d/agents/" + own + "/projects/x": false, "/d/agents/" + other + "/projects/x": true, "/d/agents/" + own + "0/x": true,
+		"/d/agents/settings/" + own + ".json": true, "/d/agents/login.json": true, "/dx/y": false, "/other/magpie.db": false,
+	} {
+		if got := denied(patterns, path); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+	if got := allBut("/d", []string{"/x"}); len(got) != 1 || got[0] != "/d" {
+		t.Errorf("where nothing is kept: %q", got)
+	}
+	if got := quote(`/a b/[x](1)!#\`); got != "/a b/?x??1????" {
+		t.Errorf("quoted: %q", got)
+	}
+}
+
+// What is made for the agents of another user is that user's, and is made with his rights.
+func TestWorkAsAnotherUser(t *testing.T) {
+	as, err := findAccount("nobody")
+	if err != nil || os.Geteuid() != 0 || !canActAs {
+		t.Skip("only root can, on Linux")
+	}
+	dir, err := os.MkdirTemp("", "magpie-act-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	secret, his := filepath.Join(dir, "secret"), filepath.Join(dir, "his")
+	for _, err := range []error{os.Chmod(dir, 0o755), os.WriteFile(secret, nil, 0o600), os.Mkdir(his, 0o700), as.own(his)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 50 { // on whatever thread
+		if err := as.do(func() error { return os.WriteFile(filepath.Join(his, uuid.NewString()), nil, 0o600) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := as.do(func() error { _, err := os.ReadFile(secret); return err }); !errors.Is(err, fs.ErrPermission) {
+			t.Fatalf("it reads what is not his: %v", err)
+		}
+		if _, err := os.ReadFile(secret); err != nil {
+			t.Fatalf("the program itself has lost its rights: %v", err)
+		}
+	}
+	files, err := os.ReadDir(his)
+	if err != nil || len(files) != 50 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != as.credential.Uid || st.Gid != as.credential.Gid {
+			t.Errorf("%s belongs to %+v", f.Name(), info.Sys())
+		}
+	}
+}
+
+// BenchmarkFurnish is what a chat's folder costs at each start of a process.
+func BenchmarkFurnish(b *testing.B) {
+	home, data := b.TempDir(), b.TempDir()
+	for _, name := range []string{"skills", "agents", "plugins"} {
+		if err := os.MkdirAll(filepath.Join(home, ".claude", name), 0o700); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(home, ".claude.json"), []byte(`{"x":"`+strings.Repeat("x", 50<<10)+`","projects":{"/p":{"history":["a"]}}}`), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	id := uuid.NewString()
+	c := Config{Environ: []string{"HOME=" + home}, Data: data, State: filepath.Join(data, "agents"), Folder: func(string) (string, error) { return id, nil }}
+	for b.Loop() {
+		own, err := c.of("a")
+		if err == nil {
+			err = own.furnish(filepath.Join(data, "files", "0a1b2c"))
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed()/time.Duration(b.N))/float64(time.Millisecond), "ms/start")
+}
