@@ -11,28 +11,35 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ErrNoProcess says that a chat has no process that could be asked.
-var ErrNoProcess = errors.New("the chat has no process that waits")
+// ErrNoProcess says that a session has no process that could be asked.
+var ErrNoProcess = errors.New("the session has no process")
 
 // ErrNoTitle says that the model was asked for a title, and that none came of it.
 var ErrNoTitle = errors.New("the model has found no title")
 
-// Title has the process of owner that waits with a session find a title for text. The CLI asks the model for it with
-// nothing but the text. It writes nothing into the transcript, and the session does not know of it. The process can be
-// acquired meanwhile. A reply with an error says what it has cost in spite of that.
-func (pl *Pool) Title(ctx context.Context, owner, session, text string) (Reply, error) {
-	pl.mu.Lock()
-	var p *Process
-	if i := pl.idle.of(owner); i >= 0 && pl.idle[i].p.spec.Session == session {
-		p = pl.idle[i].p
-	}
-	pl.mu.Unlock()
+// Title has the process of a session find a title for text. The CLI asks the model for it with nothing but the text. It
+// writes nothing into the transcript, and the session does not know of it. A turn may run meanwhile; then it is that turn
+// which reports the cost. A reply with an error says what it has cost in spite of that.
+func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) {
+	p := pl.ofSession(session)
 	if p == nil {
 		return Reply{}, ErrNoProcess
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.AskLimit.Duration, ErrAskEnd)
 	defer cancel()
 	return p.title(ctx, text)
+}
+
+// ofSession finds the process of a session, whatever it is doing; nil = there is none.
+func (pl *Pool) ofSession(session string) *Process {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	for p := range pl.living {
+		if p.spec.Session == session && p.alive() {
+			return p
+		}
+	}
+	return nil
 }
 
 func (p *Process) title(ctx context.Context, text string) (r Reply, err error) {
@@ -78,7 +85,8 @@ type meter struct {
 	mu    sync.Mutex
 	cost  float64 // in USD
 	usage Usage
-	begun int // turns
+	begun int  // turns
+	turn  bool // one runs, and has not reported
 }
 
 // begin notes that a turn begins.
@@ -86,24 +94,29 @@ func (m *meter) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.begun++
+	m.turn = true
 }
 
-// turns is how many turns have begun.
+// turns is how many turns there were; -1 = one runs.
 func (m *meter) turns() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.turn {
+		return -1
+	}
 	return m.begun
 }
 
-// read takes up what the process reports, and tells what that is more than before.
+// read takes up what the process reports at the end of a turn, and tells what that is more than before.
 func (m *meter) read(cost float64, usage Usage) (float64, Usage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.turn = false
 	return m.take(cost, usage)
 }
 
-// readBetween is read for what was asked after so many turns. When another has begun since then, the difference counts
-// for that one: it reports both together.
+// readBetween is read for what was asked after so many turns. When one ran meanwhile, the difference counts for that: it
+// reports both together.
 func (m *meter) readBetween(turns int, cost float64, usage Usage) (more float64, used Usage, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
