@@ -217,11 +217,11 @@ func (p *purse) consult(ctx context.Context, key chat.Key, what string, q claude
 	return p.pay(ctx, key, what, func() (claude.Reply, error) { return p.pool.Ask(ctx, q) })
 }
 
-// entitle is consult for the title of a chat. The process that waits with the chat's session is asked, if there is one: that
+// entitle is consult for the title of a chat. The process of the chat's session is asked, if there is one: that
 // takes no start.
 func (p *purse) entitle(ctx context.Context, c db.Chat, task contextmgr.Task) (string, error) {
 	title, err := p.pay(ctx, c.Key, "title", func() (claude.Reply, error) {
-		return p.pool.Title(ctx, c.Key.String(), c.Session.ID, task.With)
+		return p.pool.Title(ctx, c.Session.ID, task.With)
 	})
 	if _, spent := errors.AsType[*spentError](err); err == nil || spent || errors.Is(err, claude.ErrNoTitle) || ctx.Err() != nil {
 		return title, err

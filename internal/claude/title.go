@@ -11,28 +11,35 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ErrNoProcess says that a chat has no process that could be asked.
-var ErrNoProcess = errors.New("the chat has no process that waits")
+// ErrNoProcess says that a session has no process that could be asked.
+var ErrNoProcess = errors.New("the session has no process")
 
 // ErrNoTitle says that the model was asked for a title, and that none came of it.
 var ErrNoTitle = errors.New("the model has found no title")
 
-// Title has the process of owner that waits with a session find a title for text. The CLI asks the model for it with
-// nothing but the text. It writes nothing into the transcript, and the session does not know of it. The process can be
-// acquired meanwhile. A reply with an error says what it has cost in spite of that.
-func (pl *Pool) Title(ctx context.Context, owner, session, text string) (Reply, error) {
-	pl.mu.Lock()
-	var p *Process
-	if i := pl.idle.of(owner); i >= 0 && pl.idle[i].p.spec.Session == session {
-		p = pl.idle[i].p
-	}
-	pl.mu.Unlock()
+// Title has the process of a session find a title for text. The CLI asks the model for it with nothing but the text. It
+// writes nothing into the transcript, and the session does not know of it. A turn may run meanwhile; then it is that turn
+// which reports the cost. A reply with an error says what it has cost in spite of that.
+func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) {
+	p := pl.ofSession(session)
 	if p == nil {
 		return Reply{}, ErrNoProcess
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.AskLimit.Duration, ErrAskEnd)
 	defer cancel()
 	return p.title(ctx, text)
+}
+
+// ofSession finds the process of a session, whatever it is doing; nil = there is none.
+func (pl *Pool) ofSession(session string) *Process {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	for p := range pl.living {
+		if p.spec.Session == session && p.alive() {
+			return p
+		}
+	}
+	return nil
 }
 
 func (p *Process) title(ctx context.Context, text string) (r Reply, err error) {
@@ -79,7 +86,8 @@ type meter struct {
 	cost  float64 // in USD
 	usage Usage
 	begun int  // turns
-	read  bool // it has reported something
+	runs  bool // one runs, and has not reported
+	heard bool // it has reported something
 }
 
 // begin notes that a turn begins.
@@ -87,12 +95,16 @@ func (m *meter) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.begun++
+	m.runs = true
 }
 
-// turns is how many turns have begun.
+// turns is how many turns there were; -1 = one runs.
 func (m *meter) turns() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.runs {
+		return -1
+	}
 	return m.begun
 }
 
@@ -101,7 +113,8 @@ func (m *meter) turns() int {
 func (m *meter) turn(e Result) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	first := !m.read
+	m.runs = false
+	first := !m.heard
 	cost, _ := m.take(e.CostUSD, e.total)
 	if first && e.ofTurn != nil {
 		return *e.ofTurn
@@ -109,8 +122,8 @@ func (m *meter) turn(e Result) float64 {
 	return cost
 }
 
-// readBetween takes up what was asked after so many turns. When another has begun since then, the difference counts for
-// that one: it reports both together.
+// readBetween takes up what was asked after so many turns. When one ran meanwhile, the difference counts for that: it reports
+// both together.
 func (m *meter) readBetween(turns int, cost float64, usage Usage) (more float64, used Usage, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,7 +140,7 @@ func (m *meter) take(cost float64, usage Usage) (float64, Usage) {
 	if usage == (Usage{}) { // it does not always tell
 		usage = was
 	}
-	m.cost, m.usage, m.read = cost, usage, true
+	m.cost, m.usage, m.heard = cost, usage, true
 	return more, Usage{
 		Input: max(0, usage.Input-was.Input), Output: max(0, usage.Output-was.Output),
 		CacheRead: max(0, usage.CacheRead-was.CacheRead), CacheNew: max(0, usage.CacheNew-was.CacheNew),

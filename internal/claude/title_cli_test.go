@@ -27,7 +27,7 @@ func TestATitleByTheProcessOfTheChat(t *testing.T) {
 		}
 		first := say("a", a, "数到 3")
 		say("b", b, "数到 3")
-		title, err := r.pool.Title(t.Context(), "a", a.Session, "counting magpies")
+		title, err := r.pool.Title(t.Context(), a.Session, "counting magpies")
 		if err != nil || title.Text == "" || title.CostUSD <= 0 || title.Usage.Input == 0 || title.Usage.Output == 0 || title.Model != first.Model {
 			t.Fatalf("%+v, %v", title, err)
 		}
@@ -68,7 +68,7 @@ func TestATitleTakesNoStart(t *testing.T) {
 	r := scriptedRig(t, func(*claude.Config) {})
 	a := fresh()
 	ask := func(session string) error {
-		_, err := r.pool.Title(t.Context(), "a", session, "hello")
+		_, err := r.pool.Title(t.Context(), session, "hello")
 		return err
 	}
 	if err := ask(a.Session); err != claude.ErrNoProcess {
@@ -80,5 +80,32 @@ func TestATitleTakesNoStart(t *testing.T) {
 	}
 	if err := ask(a.Session); err != nil || r.pool.Stats().Started != 1 {
 		t.Errorf("%v, %+v", err, r.pool.Stats())
+	}
+}
+
+// What is asked while a turn runs is paid for with the turn, once.
+func TestATitleDuringATurn(t *testing.T) {
+	r := scriptedRig(t, func(*claude.Config) {})
+	a := fresh()
+	r.turn(t.Context(), "a", a, "hello")
+	var during claude.Reply
+	next := r.turn(t.Context(), "a", a, "hello", func(ev claude.Event) {
+		if _, ok := ev.(claude.Started); !ok {
+			return
+		}
+		var err error
+		during, err = r.pool.Title(t.Context(), a.Session, "hello")
+		if err != nil || during.Text == "" || during.CostUSD != 0 || during.Usage != (claude.Usage{}) {
+			t.Errorf("%+v, %v", during, err)
+		}
+	})
+	after, err := r.pool.Title(t.Context(), a.Session, "hello")
+	if err != nil || after.CostUSD == 0 || after.Usage.Input == 0 {
+		t.Errorf("%+v, %v", after, err)
+	}
+	last := r.turn(t.Context(), "a", a, "hello")
+	const each = 0.001 // whatever it is
+	if all := next.result.CostUSD + after.CostUSD + last.result.CostUSD; all < 3.9*each || all > 4.1*each {
+		t.Errorf("two turns and two titles cost %f", all)
 	}
 }

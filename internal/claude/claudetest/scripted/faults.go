@@ -64,11 +64,13 @@ var faults = map[string]func(a *agent) (done bool, err error){
 		return false, a.raw("\"}}\n")
 	},
 	"no result": func(a *agent) (bool, error) {
-		err := a.say(object{"type": "assistant", "message": object{
+		if err := a.say(object{"type": "assistant", "message": object{
 			"id": "m", "content": []object{{"type": "text", "text": "half an answer"}},
-		}})
+		}}); err != nil {
+			return true, err
+		}
 		os.Exit(0)
-		return true, err
+		return true, nil
 	},
 	"two results": func(a *agent) (bool, error) {
 		first, second := a.result("first"), a.result("second")
@@ -112,9 +114,11 @@ var faults = map[string]func(a *agent) (done bool, err error){
 		return false, a.say(object{"type": "control_request", "request_id": "r2", "request": ask})
 	},
 	"half a line": func(a *agent) (bool, error) {
-		err := a.raw(`{"type":"result","subtype":"success","result":"half`)
+		if err := a.raw(`{"type":"result","subtype":"success","result":"half`); err != nil {
+			return true, err
+		}
 		os.Exit(0)
-		return true, err
+		return true, nil
 	},
 	"talk without an end": func(a *agent) (bool, error) {
 		for {
@@ -134,9 +138,11 @@ var faults = map[string]func(a *agent) (done bool, err error){
 		if err := c.Start(); err != nil {
 			return true, err
 		}
-		err := os.WriteFile("a child that stays.child", fmt.Append(nil, c.Process.Pid), 0o600)
+		if err := os.WriteFile("a child that stays.child", fmt.Append(nil, c.Process.Pid), 0o600); err != nil {
+			return true, err
+		}
 		os.Exit(0)
-		return true, err
+		return true, nil
 	},
 }
 
