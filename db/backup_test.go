@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"magpie/db"
+	"magpie/internal/smalldisk"
 )
 
 // acceptAll keeps accepting messages until stop is called; known tells which have been acknowledged so far.
@@ -109,7 +110,10 @@ func TestABackupOverwritesNothing(t *testing.T) {
 }
 
 func TestABackupThatDoesNotFitLeavesNothing(t *testing.T) {
-	dir := smallDisk(t)
+	smalldisk.Run(t, "4m", backupThatDoesNotFit)
+}
+
+func backupThatDoesNotFit(t *testing.T, dir string) {
 	ballast := filepath.Join(dir, "ballast")
 	fillUp(t, ballast)
 	info, err := os.Stat(ballast)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/internal/smalldisk"
 )
 
 func healthyWithin(t testing.TB, d *db.DB, limit time.Duration) error {
@@ -93,23 +94,9 @@ func TestAFullDiskRefusesMessagesAndRecovers(t *testing.T) {
 	}
 }
 
-// smallDisk mounts a file system of 4 MB.
-func smallDisk(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("magpie-test", dir, "tmpfs", 0, "size=4m"); err != nil {
-		t.Skipf("a small disk cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Errorf("unmount: %v", err)
-		}
-	})
-	return dir
-}
+func TestARealDiskIsFull(t *testing.T) { smalldisk.Run(t, "4m", realDiskIsFull) }
 
-func TestARealDiskIsFull(t *testing.T) {
-	dir := smallDisk(t)
+func realDiskIsFull(t *testing.T, dir string) {
 	path := filepath.Join(dir, "magpie.db")
 	d := open(t, path)
 	accept(t, d, say("om_0", "x"))

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/smalldisk"
 )
 
 // The bridge is killed while the agent runs a long command that has put a child into a session of its own. After the
@@ -361,11 +361,10 @@ var retold = []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time
 // The disk is full for a while: what cannot be stored is not acknowledged, so it comes again and is answered then.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skipf("no small disk can be made here: %v", err)
-	}
-	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
+	smalldisk.Run(t, "8m", fullDisk)
+}
+
+func fullDisk(t *testing.T, dir string) {
 	r := makeRig(t, feishusim.Config{Redeliver: retold},
 		func(c *config) { c.DB.URL = "sqlite://" + filepath.Join(dir, "magpie.db") })
 	r.start()

@@ -1,0 +1,191 @@
+//go:build linux
+
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// growthVariable names the environment variable that says with how many messages the growth test begins. It ends with ten
+// times as many.
+const growthVariable = "MAGPIE_TEST_MESSAGES"
+
+// What the service takes does not depend on how much was said: ten times the messages end with the same memory, goroutines
+// and files. The service is a process of its own, so nothing of the people and of the platform counts.
+func TestTenTimesTheMessagesTakeTheSameMemory(t *testing.T) {
+	const chats = 20
+	few := 300
+	if raced { // the doubles take most of the machine then
+		few = 100
+	}
+	if text := os.Getenv(growthVariable); text != "" {
+		var err error
+		few, err = strconv.Atoi(text)
+		must(t, err)
+	}
+	l := newLoad(t, chats)
+	l.cfg.Claude.MaxProcesses = chats
+	l.begin()
+	path, _ := strings.CutPrefix(l.cfg.DB.URL, "sqlite://")
+	store, err := sql.Open("sqlite3", path+"?_busy_timeout=5000&mode=ro")
+	must(t, err)
+	defer store.Close() //nolint:errcheck // only read
+
+	talk := &talk{load: l, store: store, dice: rand.New(rand.NewPCG(3, 4))}
+	talk.until(few)
+	before := l.size()
+	t.Logf("%d messages: %v", talk.said, before)
+	for talk.said < 9*few {
+		talk.until(talk.said + few)
+		t.Logf("%d messages: %v", talk.said, l.size())
+	}
+	talk.until(10 * few)
+	after := l.size()
+	for range looks { // a collection on a busy machine may take for live what is not, but not each time
+		if len(before.grown(after)) == 0 {
+			break
+		}
+		after = l.size()
+	}
+	t.Logf("%d messages: %v", talk.said, after)
+	l.terminate()
+	for _, what := range before.grown(after) {
+		t.Errorf("%s, with ten times the messages", what)
+	}
+	l.clean()
+}
+
+// looks is how often it is looked again whether what the service takes has grown.
+const looks = 5
+
+// pages is what SQLite may keep of the database beside what else it takes, in bytes: 2 MB for each of its connections.
+const pages = 5 * 2 << 20
+
+// grown lists what is more than a fifth larger than it was.
+func (s size) grown(now size) (list []string) {
+	for _, q := range []struct {
+		what             string
+		was, is, allowed int
+	}{
+		{"bytes of live heap", s.heap, now.heap, 0},
+		{"bytes of resident memory", s.resident, now.resident, pages},
+		{"goroutines", s.goroutines, now.goroutines, 0},
+		{"open files", s.files, now.files, 0},
+	} {
+		if q.is > q.was*6/5+q.allowed {
+			list = append(list, fmt.Sprintf("%d %s became %d", q.was, q.what, q.is))
+		}
+	}
+	return list
+}
+
+// talk is people who each wait for the answer before they go on.
+type talk struct {
+	*load
+	store *sql.DB
+	dice  *rand.Rand
+	said  int
+}
+
+// until lets people talk until so many messages are answered.
+func (k *talk) until(messages int) {
+	k.Helper()
+	for k.said < messages {
+		for i, id := range k.chats {
+			k.sim.Say(id, k.people[i], k.text())
+			k.said++
+		}
+		k.load.until("the answers", func() bool {
+			var turns, open int
+			must(k, k.store.QueryRow(`SELECT COALESCE(MAX(id), 0), (SELECT COUNT(*) FROM outbox) FROM turns`).Scan(&turns, &open))
+			if turns < k.said || open > 0 {
+				return false
+			}
+			must(k, k.store.QueryRow(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`).Scan(&open))
+			return open == 0
+		})
+	}
+}
+
+// text is some 300 bytes that share few words with other texts.
+func (k *talk) text() string {
+	var words []string
+	for range 20 {
+		word := make([]rune, 2+k.dice.IntN(2))
+		for i := range word {
+			word[i] = '一' + rune(k.dice.IntN(3000))
+		}
+		words = append(words, string(word), strconv.FormatUint(uint64(k.dice.Uint32()), 36))
+	}
+	return strings.Join(words, " ")
+}
+
+// size is what the service takes while it has nothing to do.
+type size struct {
+	heap, resident    int // bytes; of the heap what is left after a collection
+	goroutines, files int
+}
+
+func (s size) String() string {
+	return fmt.Sprintf("%.1f MB of heap, %.1f MB resident, %d goroutines, %d files",
+		float64(s.heap)/(1<<20), float64(s.resident)/(1<<20), s.goroutines, s.files)
+}
+
+// size measures the service over some collections, which the measuring itself brings about, once it makes no calls any more.
+func (l *load) size() size {
+	l.Helper()
+	const collections = 4 // pools give back what they hold after the second
+	s := size{heap: math.MaxInt, goroutines: math.MaxInt}
+	var collected, calls float64
+	for n := -1; n < collections; {
+		page := l.metrics()
+		if page["calls"] != calls { // it still shows how turns have ended
+			n, calls = -1, page["calls"]
+		}
+		if page["go_memstats_last_gc_time_seconds"] != collected {
+			collected = page["go_memstats_last_gc_time_seconds"]
+			s.heap = min(s.heap, int(page["go_memstats_heap_alloc_bytes"]))
+			n++
+		}
+		s.goroutines = min(s.goroutines, int(page["go_goroutines"]))
+	}
+	s.resident = l.memory("VmRSS")
+	files, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(l.cmd.Process.Pid), "fd"))
+	must(l, err)
+	s.files = len(files)
+	return s
+}
+
+// metrics reads the metrics that have no labels, and as "calls" the number of calls to the platform.
+func (l *load) metrics() map[string]float64 {
+	l.Helper()
+	plain := http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}} // compressing takes a megabyte now and then
+	resp, err := plain.Get("http://" + l.page + "/metrics")
+	must(l, err)
+	data, err := io.ReadAll(resp.Body)
+	must(l, errors.Join(err, resp.Body.Close()))
+	values := map[string]float64{}
+	for line := range strings.Lines(string(data)) {
+		name, text, ok := strings.Cut(strings.TrimSpace(line), " ")
+		v, err := strconv.ParseFloat(text, 64)
+		switch {
+		case !ok || err != nil:
+		case strings.HasPrefix(name, "magpie_platform_calls_total"):
+			values["calls"] += v
+		default:
+			values[name] = v
+		}
+	}
+	return values
+}
