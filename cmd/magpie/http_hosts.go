@@ -28,7 +28,8 @@ func (c httpConfig) known(ln net.Addr, pages http.Handler) http.Handler {
 		byAddress := err == nil && (!local || ip.Unmap().IsLoopback()) // no foreign name led here
 		byName := slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
 		if host != "" && !byAddress && !byName { // no browser leaves it out
-			http.Error(w, fmt.Sprintf("this is not served under the name %q: add it to [http] hosts", host), http.StatusMisdirectedRequest)
+			why := fmt.Sprintf("this is not served under the name %q: add it to [http] hosts", host)
+			http.Error(w, why, http.StatusMisdirectedRequest)
 			return
 		}
 		pages.ServeHTTP(w, r)

@@ -58,14 +58,16 @@ func agentsHome(name string) (home, group string, err error) {
 func (u unit) hire(ctx context.Context, dry bool) error {
 	if u.Agents == "" {
 		if u.System {
-			fmt.Fprintf(os.Stderr, "agents run as %s, like the service: they can read its secret and its data. Another user for them: --agents NAME\n", u.User)
+			fmt.Fprintf(os.Stderr, "agents run as %s, like the service: they can read its secret and its data. "+
+				"Another user for them: --agents NAME\n", u.User)
 		}
 		return nil
 	}
 	fmt.Fprintf(os.Stderr, "agents run as %s, who can read neither the secret nor the data of the service\n", u.Agents)
 	who, err := user.Lookup(u.Agents)
 	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
-		create := exec.CommandContext(ctx, "useradd", "--system", "--user-group", "--create-home", "--home-dir", stateDir(u.Agents), "--shell", "/usr/sbin/nologin", u.Agents)
+		create := exec.CommandContext(ctx, "useradd", "--system", "--user-group", "--create-home",
+			"--home-dir", stateDir(u.Agents), "--shell", "/usr/sbin/nologin", u.Agents)
 		fmt.Fprintln(os.Stderr, strings.Join(create.Args, " "))
 		if dry {
 			return nil
@@ -88,7 +90,7 @@ func (u unit) hire(ctx context.Context, dry bool) error {
 	}
 	for _, dir := range u.projects {
 		if u.holds(dir) {
-			return &configError{fmt.Errorf("%s cannot be a project of other users: the service has its own files in it", dir)}
+			return &configError{fmt.Errorf("%s cannot be a project: the service has its own files in it", dir)}
 		}
 		if err := give(ctx, dir, owner, who, agent, dry); err != nil {
 			return err
