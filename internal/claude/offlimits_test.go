@@ -58,7 +58,7 @@ func TestWorkAsAnotherUser(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	secret, his := filepath.Join(dir, "secret"), filepath.Join(dir, "his")
-	for _, err := range []error{os.Chmod(dir, 0o755), os.WriteFile(secret, nil, 0o600), os.Mkdir(his, 0o700), as.own(his)} {
+	for _, err := range []error{os.Chmod(dir, 0o755), os.WriteFile(secret, nil, 0o600), os.Mkdir(his, 0o700), os.Chown(his, int(as.credential.Uid), int(as.credential.Gid))} {
 		if err != nil {
 			t.Fatal(err)
 		}
