@@ -18,8 +18,8 @@ var ErrNoProcess = errors.New("the session has no process")
 var ErrNoTitle = errors.New("the model has found no title")
 
 // Title has the process of a session find a title for text. The CLI asks the model for it with nothing but the text. It
-// writes nothing into the transcript, and the session does not know of it. A turn may run meanwhile; then it is that turn
-// which reports the cost. A reply with an error says what it has cost in spite of that.
+// writes nothing into the transcript, and the session does not know of it. A turn may run meanwhile; then the cost is part of
+// what the process reports next. A reply with an error says what it has cost in spite of that.
 func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) {
 	p := pl.ofSession(session)
 	if p == nil {
