@@ -90,7 +90,9 @@ func (s *Server) Reset() {
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {}) // and HEAD: the CLI's look whether anybody is there
+	here := func(http.ResponseWriter, *http.Request) {} // the CLI looks whether anybody is there, by HEAD
+	mux.HandleFunc("GET /{$}", here)
+	mux.HandleFunc("GET /api/hello", here) // since 2.1.330
 	mux.HandleFunc("POST /v1/messages", s.messages)
 	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
