@@ -193,6 +193,8 @@ func (d *doctor) installed(ctx context.Context, c config) (path string, ok bool)
 		return path, false
 	case compareVersions(version, oldestCLI) < 0:
 		d.add(doubt, "npm install -g @anthropic-ai/claude-code@"+testedCLI, doctorTexts.CLIOld, path, version, oldestCLI, testedCLI)
+	case compareVersions(version, testedCLI) < 0:
+		d.add(doubt, "npm install -g @anthropic-ai/claude-code@"+testedCLI, doctorTexts.CLIOpen, path, version, testedCLI)
 	case compareVersions(version, testedCLI) > 0:
 		d.add(doubt, d.lang.say(doctorTexts.CLIStay), doctorTexts.CLINew, path, version, oldestCLI, testedCLI)
 	default:

@@ -193,6 +193,11 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			must(p, os.WriteFile(old, []byte("#!/bin/sh\necho '1.0.9 (Claude Code)'\n"), 0o755))
 			p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + old}
 		}, 0, []string{"warn  claude: ", "1.0.9; magpie is tested with " + oldestCLI + " to " + testedCLI, " - npm install"}},
+		"a CLI with a hole": {func(p *patient) {
+			open := filepath.Join(p.dir, "open-claude")
+			must(p, os.WriteFile(open, []byte("#!/bin/sh\necho '"+oldestCLI+" (Claude Code)'\n"), 0o755))
+			p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + open}
+		}, 0, []string{"warn  claude: ", oldestCLI + "; before " + testedCLI, "cat < FILE", " - npm install"}},
 		"a CLI of tomorrow": {func(p *patient) {
 			tomorrow := filepath.Join(p.dir, "new-claude")
 			must(p, os.WriteFile(tomorrow, []byte("#!/bin/sh\necho '9.0.0 (Claude Code)'\n"), 0o755))

@@ -2,18 +2,18 @@ package main
 
 // doctorTexts is what the doctor says. A line that finds something wrong is followed by what to do.
 var doctorTexts = struct {
-	NoConfig, WriteConfig, FromEnvironment, ConfigAt, ConfigWrong, CorrectIn, TheEnvironment       phrase
-	Nobody, MakeOwner, OwnedBy, OthersRead, Mode                                                   phrase
-	DBRescued, PutBack, DBLost, SeeLog, RowsUnread, CorrectRows                                    phrase
-	DBLater, DBBroken, Restore, DBSlow, CheckCopy, DBUnread, MayRead, DBServed, DBWhole            phrase
-	CLIFails, CLIReinstall, CLIVersion, CLIOld, CLINew, CLIStay, CLINoLogin, CLILogin, CLILoggedIn phrase
-	CLINone, CLIInstall, Limits, Configured, ByCores, ByMemory                                     phrase
-	Refused, CopyAnew, Unreached, CheckNetwork, Taken, Clock, KeepTime, ClockRight                 phrase
-	BotNone, AddBot, Bot, ScopesRefused, ScopesAny, ScopesLack, AddScopes, ScopesUnknown           phrase
-	SeeList, Scopes, Deaf, EventsLack, AddEvents, Events, EventsUseful                             phrase
-	DiskUnread, DiskLook, DiskTight, DiskFree, DiskRoomy, Database, Project                        phrase
-	NoManager, InstallManager, Managers                                                            phrase
-	RulesBare, RulesNarrow                                                                         phrase
+	NoConfig, WriteConfig, FromEnvironment, ConfigAt, ConfigWrong, CorrectIn, TheEnvironment                phrase
+	Nobody, MakeOwner, OwnedBy, OthersRead, Mode                                                            phrase
+	DBRescued, PutBack, DBLost, SeeLog, RowsUnread, CorrectRows                                             phrase
+	DBLater, DBBroken, Restore, DBSlow, CheckCopy, DBUnread, MayRead, DBServed, DBWhole                     phrase
+	CLIFails, CLIReinstall, CLIVersion, CLIOld, CLIOpen, CLINew, CLIStay, CLINoLogin, CLILogin, CLILoggedIn phrase
+	CLINone, CLIInstall, Limits, Configured, ByCores, ByMemory                                              phrase
+	Refused, CopyAnew, Unreached, CheckNetwork, Taken, Clock, KeepTime, ClockRight                          phrase
+	BotNone, AddBot, Bot, ScopesRefused, ScopesAny, ScopesLack, AddScopes, ScopesUnknown                    phrase
+	SeeList, Scopes, Deaf, EventsLack, AddEvents, Events, EventsUseful                                      phrase
+	DiskUnread, DiskLook, DiskTight, DiskFree, DiskRoomy, Database, Project                                 phrase
+	NoManager, InstallManager, Managers                                                                     phrase
+	RulesBare, RulesNarrow                                                                                  phrase
 }{
 	NoConfig:        phrase{"配置：没有 magpie.toml", "configuration: there is no magpie.toml"},
 	WriteConfig:     phrase{"运行 magpie setup 创建", "make one with magpie setup"},
@@ -57,9 +57,11 @@ var doctorTexts = struct {
 	CLIReinstall: phrase{"重新安装：npm install -g @anthropic-ai/claude-code", "install it anew: npm install -g @anthropic-ai/claude-code"},
 	CLIVersion:   phrase{"claude：%s 的版本是 %s", "claude: %s is version %s"},
 	CLIOld:       phrase{"claude：%s 的版本是 %s；magpie 用 %s 至 %s 测试过", "claude: %s is version %s; magpie is tested with %s to %s"},
-	CLINew:       phrase{"claude：%s 的版本是 %s；magpie 用 %s 至 %s 测试过", "claude: %s is version %s; magpie is tested with %s to %s"},
-	CLIStay:      phrase{"多半没有问题；若有异常，请升级 magpie", "it will probably work; if something is odd, update magpie"},
-	CLINoLogin:   phrase{"claude：没有登录", "claude: not logged in"},
+	CLIOpen: phrase{"claude：%s 的版本是 %s；%s 之前的版本不经询问就能用 cat < 文件 读取任何文件",
+		"claude: %s is version %s; before %s, agents can read any file with \"cat < FILE\", unasked"},
+	CLINew:     phrase{"claude：%s 的版本是 %s；magpie 用 %s 至 %s 测试过", "claude: %s is version %s; magpie is tested with %s to %s"},
+	CLIStay:    phrase{"多半没有问题；若有异常，请升级 magpie", "it will probably work; if something is odd, update magpie"},
+	CLINoLogin: phrase{"claude：没有登录", "claude: not logged in"},
 	CLILogin: phrase{"以运行 magpie 的用户执行 claude auth login，或在 [claude.env] 里设置 ANTHROPIC_API_KEY",
 		"as the user that runs magpie: claude auth login, or set ANTHROPIC_API_KEY in [claude.env]"},
 	CLILoggedIn: phrase{"claude：已登录", "claude: logged in"},
