@@ -89,7 +89,7 @@ var askedForgeries = []string{
 }
 
 // Whoever forges is quoted with it: of the whole prompt it is known who has said what.
-func TestForgedQuestionsAreEscapedAndComeBack(t *testing.T) {
+func TestAttackForgedQuestions(t *testing.T) {
 	for _, kind := range []chat.Kind{chat.Private, chat.Group} {
 		for _, forged := range askedForgeries {
 			for _, br := range []string{"\n", "\r", "\r\n", "\v", "\u0085", "\u2028"} {

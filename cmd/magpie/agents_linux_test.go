@@ -51,7 +51,7 @@ echo over
 // An agent that runs as another user than the service reads nothing of it, whatever was approved. The service answers, gives it
 // the files that people have sent, resumes its sessions, and ends what it leaves behind: as root, and as an ordinary user with
 // the unit's capabilities.
-func TestAgentsOfTheServiceRunAsAnotherUser(t *testing.T) {
+func TestAttackTheService(t *testing.T) {
 	dir := common(t, map[string]string{"magpie": binary(t)})
 	for name, ordinary := range map[string]bool{"root": false, "capabilities": true} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); attackTheService(t, filepath.Join(dir, "magpie"), ordinary) })

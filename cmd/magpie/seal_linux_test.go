@@ -94,7 +94,7 @@ func common(t *testing.T, programs map[string]string) string {
 
 // Another process of the same user reads neither the memory nor the environment of the program, nor traces it. It works as
 // always: it answers, ends what its agent leaves behind, takes its configuration anew, and serves its metrics.
-func TestTheProgramIsClosedToItsOwnUser(t *testing.T) {
+func TestAttackTheProgram(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	must(t, err)

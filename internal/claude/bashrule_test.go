@@ -14,7 +14,7 @@ import (
 )
 
 // A rule that seems to allow a harmless command, and allows everything, ends the program at its start.
-func TestRulesThatAllowMoreThanTheySeemToAreRefused(t *testing.T) {
+func TestAttackBroadRules(t *testing.T) {
 	t.Parallel()
 	c := claudetest.ScriptedConfig(t)
 	refused := map[string]string{ // and what is said of them

@@ -135,7 +135,7 @@ func reads(list ...string) (inputs []any) {
 
 // Whatever the agent of one chat tries, by whatever path, nothing of another chat's or of the program's own comes to it
 // without somebody having been asked. Not even when reading is allowed without a path.
-func TestAnAgentGetsNothingOfOtherChats(t *testing.T) {
+func TestAttackOtherChats(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		for name, allowed := range map[string][]string{"by default": nil, "with a bare Read": {"Read"}} {
 			t.Run(name, func(t *testing.T) {
