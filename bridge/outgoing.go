@@ -237,7 +237,8 @@ func openFile(dir *os.Root, name string, secret *ownFiles) (*os.File, error) {
 	if !want.Mode().IsRegular() {
 		return nil, notSent("Not sent: %q is no usual file. Pack a folder into an archive first.", name)
 	}
-	if err := secret.refuse(want); err != nil { // before it is opened: closing the database's file would drop SQLite's locks
+	// Before it is opened: closing the file of the database would drop SQLite's locks.
+	if err := secret.refuse(want); err != nil {
 		return nil, err
 	}
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)

@@ -88,8 +88,8 @@ func integrity(ctx context.Context, pool *sql.DB, path, pragma string) (err erro
 // headroom is how much space must be left for the database to count as healthy, in bytes: an accept needs some ten pages.
 const headroom = 1 << 20
 
-// Healthy reports why nothing can be stored at the moment: [ErrFull], a [LostError], a lock that another process holds, a disk that
-// does not answer. It really writes, and returns at the end of ctx whatever happens.
+// Healthy reports why nothing can be stored at the moment: [ErrFull], a [LostError], a lock that another process
+// holds, a disk that does not answer. It really writes, and returns at the end of ctx whatever happens.
 func (d *DB) Healthy(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- probe(ctx, d) }() // ends with the group that it is in; while a disk hangs there is just one such

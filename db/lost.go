@@ -24,16 +24,18 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	s := fmt.Sprintf("the database %s is lost: %s while magpie uses it. Nothing is stored or acknowledged. ", e.Path, e.What)
+	s := fmt.Sprintf("the database %s is lost: %s while magpie uses it. Nothing is stored or acknowledged. ",
+		e.Path, e.What)
 	switch {
 	case e.Overwritten:
 		return s + fmt.Sprintf("What it held cannot be saved any more. Stop magpie, %s, and start magpie again",
 			replace(e.Path, "the latest file made by `magpie backup`"))
 	case e.Rescued != "":
-		return s + fmt.Sprintf("What it held is saved in %[2]s. Stop magpie, move %[1]s, %[1]s-wal and %[1]s-shm aside if they "+
-			"exist, move %[2]s to %[1]s, and start magpie again", e.Path, e.Rescued)
+		return s + fmt.Sprintf("What it held is saved in %[2]s. Stop magpie, move %[1]s, %[1]s-wal and %[1]s-shm aside "+
+			"if they exist, move %[2]s to %[1]s, and start magpie again", e.Path, e.Rescued)
 	case e.Err != nil:
-		return s + fmt.Sprintf("What it held could not be saved: %v. Do not stop magpie: it tries again every %v", e.Err, rescueAgain)
+		return s + fmt.Sprintf("What it held could not be saved: %v. Do not stop magpie: it tries again every %v",
+			e.Err, rescueAgain)
 	}
 	return s + "What it held is being saved. Do not stop magpie"
 }
@@ -57,8 +59,8 @@ var suffixes = []string{"", "-wal", "-shm"}
 
 const logFile = 1 // of suffixes
 
-// openPrivate opens the file at path before SQLite does. It is made when it does not exist: SQLite would make it readable
-// for everybody, and gives its companions the mode of the file.
+// openPrivate opens the file at path before SQLite does. It is made when it does not exist: SQLite would make it
+// readable for everybody, and gives its companions the mode of the file.
 func openPrivate(path string) (*openFiles, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -146,8 +148,8 @@ func (o *openFiles) compare() *LostError {
 	return nil
 }
 
-// The head of a database file: what it begins with, and where its change counter stands (SQLite, "Database File Format",
-// 1.3). SQLite raises the counter and never lowers it, so one that is lower than before is that of an older copy.
+// The head of a database file: what it begins with, and where its change counter stands (SQLite, "Database File
+// Format", 1.3). SQLite raises the counter and never lowers it, so one that is lower than before is that of an older copy.
 const (
 	fileMagic     = "SQLite format 3\x00"
 	changeCounter = 24
@@ -160,8 +162,8 @@ func (o *openFiles) overwritten() bool {
 }
 
 // leave leaves an overwritten database as it is. SQLite writes the log into the database when the last connection is
-// closed, so one stays open until the process ends; and so does the next start with a log that it finds. Parts of the old
-// content would be mixed with the new one.
+// closed, so one stays open until the process ends; and so does the next start with a log that it finds. Parts of the
+// old content would be mixed with the new one.
 func (d *DB) leave() error {
 	if _, err := d.read.Conn(context.Background()); err != nil {
 		return fmt.Errorf("leave the overwritten database: %w", err)
@@ -250,6 +252,6 @@ func refuseAfterLoss(path string) error {
 		return err
 	}
 	last := copies[len(copies)-1]
-	return fmt.Errorf("database %[1]s is missing, and %[2]s holds what it held when it was lost: move %[2]s to %[1]s to go on with it, "+
-		"or move it to another folder to begin with an empty database", path, last)
+	return fmt.Errorf("database %[1]s is missing, and %[2]s holds what it held when it was lost: move %[2]s to %[1]s "+
+		"to go on with it, or move it to another folder to begin with an empty database", path, last)
 }

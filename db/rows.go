@@ -29,7 +29,9 @@ func collect[T any](ctx context.Context, q querier, scan func(scanner) (T, error
 }
 
 // one reads the first row that a query finds and that can be read, or returns [ErrNotFound], or [ErrUnreadable].
-func one[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) (v T, err error) {
+func one[T any](
+	ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any,
+) (v T, err error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return v, err

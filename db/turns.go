@@ -195,7 +195,8 @@ type Names struct {
 func (ts Turns) Claim(ctx context.Context, key chat.Key, names Names, resume bool) (Claim, error) {
 	var c Claim
 	err := ts.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		c.Turn, err = one(ctx, tx, scanTurn, claimTurn, key.String(), millis(ts.db.now()), names.Session, resume, names.Prompt, names.Node)
+		c.Turn, err = one(ctx, tx, scanTurn, claimTurn,
+			key.String(), millis(ts.db.now()), names.Session, resume, names.Prompt, names.Node)
 		if errors.Is(err, ErrNotFound) {
 			return ErrNotFound
 		} else if err != nil {

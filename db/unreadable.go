@@ -46,8 +46,8 @@ type table struct {
 }
 
 // What is no table of ours, or can be made again.
-const selectTables = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'
-	AND name NOT LIKE 'terms%' AND sql NOT LIKE '%WITHOUT ROWID%' ORDER BY name`
+const selectTables = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+	AND name NOT LIKE 'goose_%' AND name NOT LIKE 'terms%' AND sql NOT LIKE '%WITHOUT ROWID%' ORDER BY name`
 
 const selectNumbers = `SELECT name FROM pragma_table_info(?1) WHERE type IN ('BIGINT', 'INTEGER')`
 
@@ -77,8 +77,11 @@ func keyColumns(table string) []string {
 	return []string{"chat_key"}
 }
 
+// look finds rows that cannot be read.
+type look func(ctx context.Context, q querier) ([]Unreadable, error)
+
 // wholeRows reads whole rows of those tables whose columns have a form of their own.
-var wholeRows = map[string]func(ctx context.Context, q querier) ([]Unreadable, error){
+var wholeRows = map[string]look{
 	"approvals":       unreadableBy(scanApproval, "rowid", approvalColumns+` FROM approvals`),
 	"chats":           unreadableBy(scanChat, "rowid", chatColumns+` FROM chats`),
 	"grants":          unreadableBy(scanGrant, "rowid", grantColumns+` FROM grants`),
@@ -89,7 +92,7 @@ var wholeRows = map[string]func(ctx context.Context, q querier) ([]Unreadable, e
 }
 
 // unreadableBy lists the rows that scan cannot read.
-func unreadableBy[T any](scan func(scanner) (T, error), rowid, columnsFrom string) func(context.Context, querier) ([]Unreadable, error) {
+func unreadableBy[T any](scan func(scanner) (T, error), rowid, columnsFrom string) look {
 	query := `SELECT ` + rowid + `, ` + columnsFrom
 	return func(ctx context.Context, q querier) (found []Unreadable, err error) {
 		_, err = collect(ctx, q, func(row scanner) (none struct{}, err error) {
@@ -114,11 +117,11 @@ func (t table) unreadable(ctx context.Context, q querier) (found []Unreadable, e
 			}
 		}
 	}
-	for _, look := range []func(context.Context, querier) ([]Unreadable, error){t.badKeys, t.badNumbers, wholeRows[t.name]} {
-		if look == nil {
+	for _, find := range []look{t.badKeys, t.badNumbers, wholeRows[t.name]} {
+		if find == nil {
 			continue
 		}
-		more, err := look(ctx, q)
+		more, err := find(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +142,8 @@ func (t table) badKeys(ctx context.Context, q querier) (found []Unreadable, err 
 			if bad == nil {
 				continue
 			}
-			rows, err := collect(ctx, q, scanNumber, `SELECT rowid FROM `+t.name+` WHERE `+column+` = ?1 ORDER BY 1 LIMIT ?2`, key, mostUnreadable)
+			rows, err := collect(ctx, q, scanNumber,
+				`SELECT rowid FROM `+t.name+` WHERE `+column+` = ?1 ORDER BY 1 LIMIT ?2`, key, mostUnreadable)
 			if err != nil {
 				return nil, err
 			}

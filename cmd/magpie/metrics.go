@@ -55,7 +55,8 @@ func newMetrics(read func(context.Context) snapshot) *metrics {
 			Buckets: []float64{1, 2, 5, 10, 20, 40, 60, 120, 300, 600, 1200, 3600, 7200}}),
 	}
 	m.unreadable = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "magpie_store_unreadable_rows", Help: "Rows of the database that could not be read when it was last looked through, once a day."})
+		Name: "magpie_store_unreadable_rows",
+		Help: "Rows of the database that could not be read when it was last looked through, once a day."})
 	for _, s := range []db.TurnState{db.Done, db.Failed, db.Cancelled, db.Interrupted} {
 		m.turns.WithLabelValues(string(s)) // a rate needs the zero from which it rises
 	}

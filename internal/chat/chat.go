@@ -66,7 +66,9 @@ const longestID = 256
 
 // Validate says why a key cannot be stored, or be read again then.
 func (k Key) Validate() error {
-	for _, part := range []struct{ name, value string }{{"channel", k.Channel}, {"kind", k.Kind}, {"id", k.ID}, {"thread", k.Thread}} {
+	for _, part := range []struct{ name, value string }{
+		{"channel", k.Channel}, {"kind", k.Kind}, {"id", k.ID}, {"thread", k.Thread},
+	} {
 		if err := ValidID(part.value); err != nil && (part.value != "" || part.name != "thread") {
 			return fmt.Errorf("chat key: %s: %w", part.name, err)
 		}

@@ -41,8 +41,8 @@ var ErrLargeImage = fmt.Errorf("%w: too many pixels", ErrNoImage)
 // decoding is held while a picture is decoded: one at a time, for the memory.
 var decoding = make(chan struct{}, 1)
 
-// NewImage makes a picture of a PNG, JPEG or GIF file, else it returns [ErrNoImage]. It takes 64 MB at most, whatever the
-// file says of itself; what would take more is no picture.
+// NewImage makes a picture of a PNG, JPEG or GIF file, else it returns [ErrNoImage]. It takes 64 MB at most, whatever
+// the file says of itself; what would take more is no picture.
 func NewImage(file []byte) (Image, error) {
 	if len(file) > biggestFile {
 		return Image{}, fmt.Errorf("%w: %d bytes", ErrNoImage, len(file))

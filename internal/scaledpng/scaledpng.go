@@ -44,8 +44,8 @@ type header struct {
 
 const signature = "\x89PNG\r\n\x1a\n"
 
-// Decode decodes a picture so that its longer side has side pixels, or as many as it has when these are fewer. Each of its
-// pixels is the mean of those that it stands for.
+// Decode decodes a picture so that its longer side has side pixels, or as many as it has when these are fewer. Each of
+// its pixels is the mean of those that it stands for.
 func Decode(file []byte, side int) (*image.RGBA, error) {
 	chunks := &chunks{rest: file}
 	if !bytes.HasPrefix(file, []byte(signature)) {

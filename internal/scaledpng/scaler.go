@@ -18,7 +18,8 @@ func newScaler(width, height, side int) *scaler {
 	return s
 }
 
-// add counts a pixel. Its sum has room for 16 million of them, and the largest picture becomes more than a thousand pixels.
+// add counts a pixel. Its sum has room for 16 million of them, and the largest picture becomes more than a thousand
+// pixels.
 func (s *scaler) add(x, y int, pixel [4]uint32) {
 	sum := s.sums[(y*s.h/s.height*s.w+x*s.w/s.width)*4:][:4]
 	for i := range sum {
