@@ -21,8 +21,11 @@ const whyField = "why"
 func approvalCard(a db.Approval, l lang) chat.Card {
 	title, body := shown(a, l)
 	first := firstLine(unfenced(body))
-	if a.Tool == claude.QuestionTool {
-		first = strings.ReplaceAll(first, "**", "") // a summary is plain text; a command stays as it is
+	switch a.Tool { // a summary is plain text; a command stays as it is
+	case claude.QuestionTool:
+		first = strings.ReplaceAll(first, "**", "")
+	case claude.PlanTool:
+		first = strings.TrimPrefix(first, "> ")
 	}
 	c := chat.Card{Body: title + "\n\n" + body, Summary: strings.ReplaceAll(title, "**", "") + " " + first}
 	if a.State != db.Waiting {

@@ -9,8 +9,11 @@ import (
 	"magpie/internal/claude"
 )
 
-// same says that "always" stands for this very command and no other.
-const same = "="
+// same says that "always" stands for this very command and no other, none that there is no "always" for it.
+const (
+	same = "="
+	none = "-"
+)
 
 // alwaysAttacks are commands, for what "always" stands when people are asked about each (the words with which a command
 // may begin, or the same command), and another command that is so near that a careless rule would allow it, too.
@@ -99,9 +102,9 @@ var alwaysAttacks = []struct{ name, command, rule, near string }{
 	{"a variable before", "make install", same, "DESTDIR=/ make install"},
 	{"as another user", "sudo ls", same, "sudo ls /root"},
 	{"by way of a program", "env ls", same, "env ls; id"},
-	{"the other half", "git pull && make", same, "git pull"},
-	{"the words after a pipe", "cat a | sort", same, "cat a | sh"},
-	{"another file behind an arrow", "echo x >> made.txt", same, "echo x >> .bashrc"},
+	{"the other half", "git pull && make", none, "git pull"},
+	{"the words after a pipe", "cat a | sort", none, "cat a | sh"},
+	{"another file behind an arrow", "echo x >> made.txt", none, "echo x >> .bashrc"},
 	{"a history of what was written", "git log", same, "git log --output=.bashrc"},
 	{"files that are found", "find . -name a", same, "find . -name a -delete"},
 	{"words that are changed", "sed s/a/b/ x", same, "sed -i s/a/b/ x"},
@@ -123,6 +126,12 @@ func TestAttackAlwaysCommands(t *testing.T) {
 				want.Kind, want.Content = db.ExactRule, tc.command
 			}
 			got := permitFor(widestAsk(t, tc.command), "/p")
+			if tc.rule == none {
+				if got != nil {
+					t.Errorf("offered %+v", got)
+				}
+				return
+			}
 			if got == nil || *got != want {
 				t.Fatalf("offered %+v, want %+v", got, want)
 			}

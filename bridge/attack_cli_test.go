@@ -66,8 +66,11 @@ func (s *screens) Close(_ context.Context, id string, c chat.Card) error {
 func (s *screens) of(room string) []chat.Card {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cards[room]
+	return s.cards[idOf(room)]
 }
+
+// idOf is the id of the room in which something goes wrong.
+func idOf(name string) string { return strings.ReplaceAll(name, " ", "_") }
 
 // TestAttackCLIFaults has the CLI misbehave in each way, in a chat of its own. Each time people get one card, with the
 // answer or with a notice that says what happened; the chat goes on with the next question; and nothing is left
@@ -130,8 +133,8 @@ func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
 // askIn asks a question in a chat, which is named by what goes wrong there.
 func (l *line) askIn(name string, n int, text string) {
 	l.Helper()
-	m := heard(fmt.Sprint("om_", name, n), text)
-	m.Key = chat.FeishuChat(name)
+	m := heard(fmt.Sprint("om_", idOf(name), n), text)
+	m.Key = chat.FeishuChat(idOf(name))
 	l.must(l.bridge.Message(l.Context(), m))
 }
 
@@ -146,7 +149,7 @@ func (l *line) wentWrong(a cliAttack, card chat.Card) {
 	if !slices.Equal(words, want) || card.Live {
 		l.Errorf("%s: shown %q, %q", a.name, card.Status, card.Body)
 	}
-	key := chat.FeishuChat(a.name).String()
+	key := chat.FeishuChat(idOf(a.name)).String()
 	var failure, answer string
 	side := l.side()
 	l.must(side.QueryRow(`SELECT failure, COALESCE((SELECT content FROM messages m WHERE m.turn_id = turns.id

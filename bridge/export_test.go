@@ -29,8 +29,8 @@ func exportedHistory(t *testing.T) {
 	})
 	w.ask(bob, "别人的秘密", "别处的回答", nil)
 	w.ask(alice, "第一问", "第一答", nil)
-	w.order(alice, "/title 周会")
 	w.order(alice, "/new")
+	w.order(alice, "/title 周会")
 	w.ask(alice, "# 第二问\n\n多行", "第二答", nil)
 	c, err := w.store.Chats().Get(w.ctx, alice.key)
 	w.must(err)
@@ -47,7 +47,7 @@ func exportedHistory(t *testing.T) {
 	if got != want {
 		t.Errorf("for people:\n%s\nwant:\n%s", got, want)
 	}
-	w.expect(files[1].text.String(), "talk 第一问", "command /title 周会", "command /new", "talk 第二答", "!秘密")
+	w.expect(files[1].text.String(), "talk 第一问", "command /new", "command /title 周会", "talk 第二答", "!秘密")
 
 	o.m.Key, o.chat = chat.FeishuChat("oc_silent"), db.Chat{}
 	if files, err := exported(w.ctx, o); err != nil || files != nil {

@@ -150,8 +150,8 @@ func (a *agent) obey(id string, o order) error {
 				"subtype": "error", "request_id": id, "error": "Unsupported control request subtype: " + o.Subtype}})
 		}
 		a.asked++
-		first, _, _ := strings.Cut(strings.TrimSpace(o.Description), "\n")
-		response["title"] = "title: " + first
+		text := strings.TrimSpace(o.Description)
+		response["title"] = "title: " + text[strings.LastIndexByte(text, '\n')+1:]
 	case "get_usage":
 		response["session"] = object{"total_cost_usd": a.cost(), "model_usage": a.used()}
 	}
