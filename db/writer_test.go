@@ -311,8 +311,15 @@ func sameQuestion(int64) string { return "how do I stop the build?" }
 var accepts atomic.Int64 // numbers the messages of all benchmarks
 
 func benchmarkAccept(b *testing.B, d *db.DB, writers int, text func(n int64) string) {
+	acceptMany(b, d, writers, b.N, text)
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "accepts/s")
+}
+
+// acceptMany has so many writers store so many messages in all.
+func acceptMany(b testing.TB, d *db.DB, writers, messages int, text func(n int64) string) {
+	b.Helper()
 	var left atomic.Int64
-	left.Store(int64(b.N))
+	left.Store(int64(messages))
 	var wg sync.WaitGroup
 	for range writers {
 		wg.Go(func() {
@@ -328,5 +335,4 @@ func benchmarkAccept(b *testing.B, d *db.DB, writers int, text func(n int64) str
 		})
 	}
 	wg.Wait()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "accepts/s")
 }
