@@ -36,6 +36,7 @@ var openings = []struct {
 	{"[Request interrupted by user", interrupted},
 	{"Continue from where you left off.", byCLI},
 	{"(no content)", byCLI},
+	{"[Image: source: ", byCLI}, // where it keeps a copy of a picture, since 2.1.330
 	{"[structured-output-enforce]", goOn},
 	{"[Your previous response had no visible output", goOn},
 	{"Output token limit hit.", goOn},
