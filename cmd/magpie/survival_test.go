@@ -201,7 +201,7 @@ func (r *rig) second() (stop func()) {
 // told reads from the agent's transcripts which of the texts it was asked, by chat and in order.
 func (r *rig) told(texts map[string][]string) map[string][]string {
 	r.Helper()
-	files, err := filepath.Glob(filepath.Join(r.home(), "claude", "projects", "*", "*.jsonl"))
+	files, err := filepath.Glob(filepath.Join(r.agentsFolder(), "*", "projects", "*", "*.jsonl"))
 	must(r, err)
 	owner := map[string]string{}
 	for c, list := range texts {

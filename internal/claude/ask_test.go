@@ -123,7 +123,10 @@ func TestAQuestionThatIsNotAnswered(t *testing.T) {
 
 // With one place in all: a turn that needs it gets it at once, and the question is asked again afterwards.
 func TestAQuestionGivesItsPlaceToATurn(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.MaxProcesses = 1 })
+	r := newRig(t, func(c *claude.Config) {
+		c.MaxProcesses = 1
+		c.KeepAlive.Duration = 300 * time.Millisecond // a question ends no process that waits for its chat
+	})
 	r.model.Script(
 		modelsim.Rule{Match: isAsked, Times: 1, Steps: []modelsim.Step{modelsim.Hang()}},
 		modelsim.Rule{Match: isAsked, Steps: []modelsim.Step{modelsim.Text("done")}})
