@@ -146,7 +146,8 @@ url = %q
 		t.Errorf("answer %q", got)
 	}
 	report := r.sim.Upload("a.txt", "text/plain", []byte("heron"))
-	r.sim.Send(r.chat, r.user, "file", mustJSON(map[string]string{"file_key": report, "file_name": "a.txt"}))
+	sent := r.sim.Send(r.chat, r.user, "file", mustJSON(map[string]string{"file_key": report, "file_name": "a.txt"}))
+	r.await("the file to be taken", func(v *feishusim.View) bool { return unacked(v, []string{sent}) == 0 })
 	r.ask("数到 2")
 	files := globbed(filepath.Join(dir, "data/files/*/*"))
 	if len(files) != 1 {

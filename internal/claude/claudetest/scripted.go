@@ -1,9 +1,12 @@
 package claudetest
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,15 +17,38 @@ import (
 // many turns; see the package scripted. The go command builds it, so it need not be installed.
 func Scripted(t testing.TB) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "scripted")
-	build := exec.Command("go", "build", "-o", path, "magpie/internal/claude/claudetest/scripted")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // without a dynamic linker it starts in half the time
-	out, err := build.CombinedOutput()
+	program, err := link()
 	if err != nil {
-		t.Fatalf("build the scripted agent: %v\n%s", err, out)
+		t.Fatal(err)
+	}
+	// Another process writes it: what this one has open for writing, it cannot run while any of its tests starts a process.
+	path := filepath.Join(t.TempDir(), "scripted")
+	write := exec.Command("cp", "/dev/stdin", path)
+	write.Stdin = bytes.NewReader(program)
+	if out, err := write.CombinedOutput(); err != nil {
+		t.Fatalf("write the scripted agent: %v\n%s", err, out)
+	}
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
+
+// link builds the scripted agent once for all tests of a package: linking it takes longer than most of them.
+var link = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "magpie-scripted-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // what is left in the folder for temporary files does no harm
+	path := filepath.Join(dir, "scripted")
+	build := exec.Command("go", "build", "-o", path, "magpie/internal/claude/claudetest/scripted")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // without a dynamic linker it starts in half the time
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build the scripted agent: %w\n%s", err, out)
+	}
+	return os.ReadFile(path)
+})
 
 // ScriptedConfig is a configuration for the scripted agent with an empty project. It keeps transcripts.
 func ScriptedConfig(t testing.TB) claude.Config {
