@@ -3,6 +3,7 @@ package contextmgr_test
 import (
 	"bytes"
 	"database/sql"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -112,18 +113,33 @@ func TestThePrefixReachesDownToWhatTheSessionHolds(t *testing.T) {
 	}
 }
 
-// BenchmarkBuild is the time that it takes to build the context of a turn; it must not grow with the History.
+// BenchmarkBuild is the time that it takes to build the context of a turn; it must not grow with the History. An operation
+// is 50 prompts.
 func BenchmarkBuild(b *testing.B) {
-	for name, n := range map[string]int{"1k": 1_000, "1M": 1_000_000} {
-		b.Run(name, func(b *testing.B) {
+	sizes := []int{1e3, 1e6}
+	if testing.Short() {
+		sizes = []int{1e3, 1e4}
+	}
+	took := map[int]time.Duration{}
+	for _, n := range sizes {
+		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			d, key := store(b, n)
-			m := contextmgr.New(d, contextmgr.Defaults(), zerolog.Nop())
+			cfg := contextmgr.Defaults()
+			cfg.RecallChars = 0 // what recall costs, BenchmarkRecall tells
+			m := contextmgr.New(d, cfg, zerolog.Nop())
 			r := contextmgr.Request{Key: key, Kind: chat.Private, Turn: 1 << 40, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s"}
 			for b.Loop() {
-				if m.Build(b.Context(), r).Stats.Messages < 20 {
-					b.Fatal("too few messages")
+				for range 50 {
+					if m.Build(b.Context(), r).Stats.Messages < 20 {
+						b.Fatal("too few messages")
+					}
 				}
 			}
+			took[n] = b.Elapsed() / time.Duration(50*b.N)
+			b.ReportMetric(float64(took[n].Microseconds())/1000, "ms/prompt")
 		})
+	}
+	if few, many := took[sizes[0]], took[sizes[1]]; many > 5*few {
+		b.Errorf("%v with %d messages, %v with %d", few, sizes[0], many, sizes[1])
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // BenchmarkRecall is what recall adds to the making of a prompt, in chats of a thousand to a million messages. The
-// messages are sentences of the test conversations put together anew, the questions are theirs.
+// messages are sentences of the test conversations put together anew, the questions are theirs. An operation is 50 prompts.
 func BenchmarkRecall(b *testing.B) {
 	all := trials(b)
 	var sentences []string
@@ -27,7 +27,12 @@ func BenchmarkRecall(b *testing.B) {
 		}
 		questions = append(questions, t.questions...)
 	}
-	for _, n := range []int{1e3, 1e4, 1e5, 1e6} {
+	sizes := []int{1e3, 1e4, 1e5, 1e6}
+	if testing.Short() {
+		sizes = sizes[:2]
+	}
+	medians := map[int]time.Duration{} // with recall, by size
+	for _, n := range sizes {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			d, err := db.Open(b.Context(), db.Config{URL: "sqlite://" + b.TempDir() + "/magpie.db"})
 			if err != nil {
@@ -44,13 +49,16 @@ func BenchmarkRecall(b *testing.B) {
 						m.cfg.RecallChars = 5000
 					}
 					var took []time.Duration
-					for i := 0; b.Loop(); i++ {
-						q := questions[i%len(questions)]
-						start := time.Now()
-						m.Build(b.Context(), Request{Key: key, Turn: 1 << 40, ResumeID: "s", Asked: []chat.Message{{Text: q.Question, Time: time.Now()}}})
-						took = append(took, time.Since(start))
+					for b.Loop() {
+						for range 50 {
+							q := questions[len(took)%len(questions)]
+							start := time.Now()
+							m.Build(b.Context(), Request{Key: key, Turn: 1 << 40, ResumeID: "s", Asked: []chat.Message{{Text: q.Question, Time: time.Now()}}})
+							took = append(took, time.Since(start))
+						}
 					}
 					slices.Sort(took)
+					medians[n] = took[len(took)/2] // the way with recall comes last
 					b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "median-ms")
 					b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
 				})
@@ -61,6 +69,9 @@ func BenchmarkRecall(b *testing.B) {
 			}
 			b.Run("index", func(b *testing.B) { b.ReportMetric(float64(size)/float64(text), "bytes/byte") })
 		})
+	}
+	if few, many := medians[sizes[0]], medians[sizes[len(sizes)-1]]; many > 8*few {
+		b.Errorf("%v with %d messages, %v with %d", few, sizes[0], many, sizes[len(sizes)-1])
 	}
 }
 
