@@ -1,0 +1,140 @@
+// Package magpie_test compares the pages about the whole program with the program.
+package magpie_test
+
+import (
+	"errors"
+	"fmt"
+	"go/build"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	inCode = regexp.MustCompile("`([a-z0-9_/]+\\.(?:go|sql))(?:: (\\w+))?`") // a file, and perhaps a function in it
+	link   = regexp.MustCompile(`\]\(([^)#:]+)`)
+	box    = regexp.MustCompile(`(\w+)\["([^"]+)"\]`)
+	arrow  = regexp.MustCompile(`(?m)^\s*(\w+) --> ([\w &]+)$`)
+	totals = regexp.MustCompile(`\*\*(\d+)\D+(\d+)\D+\*\*`)
+)
+
+// TestTheArchitecturePageIsTrue fails when docs/architecture.md or its Chinese twin names a file, a function or an arrow that is not
+// there, counts the hops of a message wrongly, or leaves a package out.
+func TestTheArchitecturePageIsTrue(t *testing.T) {
+	imports := packages(t)
+	for _, page := range []string{"docs/architecture.md", "docs/architecture.zh.md"} {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(data)
+		for _, m := range inCode.FindAllStringSubmatch(text, -1) {
+			src, err := os.ReadFile(m[1])
+			if err != nil {
+				t.Errorf("%s: %v", page, err)
+			} else if m[2] != "" && !regexp.MustCompile(`(?m)^func (\([^)]*\) )?`+m[2]+`\b`).Match(src) {
+				t.Errorf("%s: there is no function %s in %s", page, m[2], m[1])
+			}
+		}
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(path.Join("docs", m[1])); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+		for dir := range imports {
+			if !strings.Contains(text, "`"+dir+"`") {
+				t.Errorf("%s does not mention `%s`", page, dir)
+			}
+		}
+		if got, want := drawn(text), program(imports); !slices.Equal(got, want) {
+			t.Errorf("%s draws\n%s\nbut the imports are\n%s", page, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		countHops(t, page, text)
+	}
+}
+
+// packages lists the folders with Go code, and what each imports of the others, tests apart.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	err := filepath.WalkDir(".", func(dir string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir() || dir == ".":
+			return err
+		case strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata":
+			return fs.SkipDir
+		}
+		p, err := build.ImportDir(dir, 0)
+		if errors.As(err, new(*build.NoGoError)) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		own := []string{}
+		for _, name := range p.Imports {
+			if name, ok := strings.CutPrefix(name, "magpie/"); ok {
+				own = append(own, name)
+			}
+		}
+		found[filepath.ToSlash(dir)] = own
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// program lists the arrows between all packages that the program consists of.
+func program(imports map[string][]string) (arrows []string) {
+	todo := []string{"cmd/magpie"}
+	for i := 0; i < len(todo); i++ {
+		for _, to := range imports[todo[i]] {
+			arrows = append(arrows, todo[i]+" --> "+to)
+			if !slices.Contains(todo, to) {
+				todo = append(todo, to)
+			}
+		}
+	}
+	slices.Sort(arrows)
+	return arrows
+}
+
+// drawn lists the arrows of the page's picture.
+func drawn(text string) (arrows []string) {
+	names := map[string]string{}
+	for _, m := range box.FindAllStringSubmatch(text, -1) {
+		names[m[1]] = m[2]
+	}
+	for _, m := range arrow.FindAllStringSubmatch(text, -1) {
+		for to := range strings.SplitSeq(m[2], " & ") {
+			arrows = append(arrows, fmt.Sprintf("%s --> %s", names[m[1]], names[to]))
+		}
+	}
+	slices.Sort(arrows)
+	return arrows
+}
+
+// countHops compares what the third part says of itself with the list in it.
+func countHops(t *testing.T, page, text string) {
+	t.Helper()
+	_, text, _ = strings.Cut(text, "\n## 3.")
+	text, _, _ = strings.Cut(text, "\n## 4.")
+	hops, files := 0, map[string]bool{}
+	for _, m := range inCode.FindAllStringSubmatch(text, -1) {
+		if m[2] != "" {
+			hops++
+			files[m[1]] = true
+		}
+	}
+	said := totals.FindStringSubmatch(text)
+	if want := []string{strconv.Itoa(hops), strconv.Itoa(len(files))}; said == nil || !slices.Equal(said[1:], want) {
+		t.Errorf("%s: %d hops through %d files are listed, but it says %q", page, hops, len(files), said)
+	}
+}
