@@ -17,22 +17,13 @@ import (
 	"testing"
 )
 
-// growthVariable names the environment variable that says with how many messages the growth test begins. It ends with ten
-// times as many.
-const growthVariable = "MAGPIE_TEST_MESSAGES"
-
 // What the service takes does not depend on how much was said: ten times the messages end with the same memory, goroutines
 // and files. The service is a process of its own, so nothing of the people and of the platform counts.
 func TestTenTimesTheMessagesTakeTheSameMemory(t *testing.T) {
 	const chats = 20
-	few := 300
-	if raced { // the doubles take most of the machine then
-		few = 100
-	}
-	if text := os.Getenv(growthVariable); text != "" {
-		var err error
-		few, err = strconv.Atoi(text)
-		must(t, err)
+	few := 100
+	if *full {
+		few = 20_000
 	}
 	l := newLoad(t, chats)
 	l.cfg.Claude.MaxProcesses = chats
