@@ -23,7 +23,7 @@ type approvals struct {
 	rows    db.Approvals
 	rules   db.Rules
 	outbox  *outbox
-	access  *gate
+	access  *authorizer
 	secrets redact.Known // with which nothing is done
 	private reserved     // about which only admins decide
 	log     zerolog.Logger
@@ -45,7 +45,7 @@ type pending struct {
 // decisions is how many approvals are settled at the same time.
 const decisions = 8
 
-func newApprovals(cfg Config, store *db.DB, o *outbox, access *gate, log zerolog.Logger) *approvals {
+func newApprovals(cfg Config, store *db.DB, o *outbox, access *authorizer, log zerolog.Logger) *approvals {
 	as := &approvals{
 		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, secrets: cfg.Secrets, log: log,
 		private: newReserved(cfg.Guard, cfg.Files, store), jobs: newJobs(decisions), open: map[string]pending{},

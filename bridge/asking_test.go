@@ -55,7 +55,7 @@ func askingOn(t *testing.T, patience time.Duration, out Messenger) *asking {
 	cfg.Access.ApprovalTimeout.Duration = patience
 	a := &asking{T: t, store: store, verdicts: make(chan claude.Verdict, 10)}
 	tongue := func(context.Context, chat.Key) lang { return en }
-	a.as = newApprovals(cfg, store, newOutbox(store, out, outgoing{}, tongue, zerolog.Nop()), newGate(cfg, store, zerolog.Nop()), zerolog.Nop())
+	a.as = newApprovals(cfg, store, newOutbox(store, out, fileSpool{}, tongue, zerolog.Nop()), newAuthorizer(cfg, store, zerolog.Nop()), zerolog.Nop())
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
 	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Verdict) bool {
 		if !a.gone {

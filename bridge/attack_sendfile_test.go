@@ -97,7 +97,7 @@ func TestAttackSendFilePaths(t *testing.T) {
 	data := filepath.Join(s.project, "data")
 	s.dir = filepath.Join(data, "outgoing")
 	private := []string{data, filepath.Join(s.project, "magpie.toml")}
-	s.bridge.outbox.parcels.copies = outgoing{dir: s.dir, private: private}
+	s.bridge.outbox.parcels.copies = fileSpool{dir: s.dir, private: private}
 	s.begin("om_1")
 	for _, tc := range sendAttacks {
 		t.Run(tc.name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestAttackSendFileSwaps(t *testing.T) {
 			mustWrite(t, filepath.Join(project, "data", "outgoing", "f"), []byte("canary"))
 			mustWrite(t, filepath.Join(base, "outside", "f"), []byte("canary"))
 			private := []string{filepath.Join(project, "data"), filepath.Join(project, "magpie.toml")}
-			o := outgoing{dir: filepath.Join(base, "out"), private: private}
+			o := fileSpool{dir: filepath.Join(base, "out"), private: private}
 			defer swap(filepath.Join(project, tc.swapped), filepath.Join(base, tc.to))()
 			taken, end := 0, time.Now().Add(time.Minute)
 			// Whoever swaps may stop for a while when it is a link.

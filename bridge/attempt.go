@@ -68,7 +68,7 @@ func (t *turn) spec(ctx context.Context) (claude.Spec, error) {
 	if err != nil {
 		return claude.Spec{}, err
 	}
-	if err := t.session.here(); err != nil {
+	if err := t.session.checkResumable(); err != nil {
 		return claude.Spec{}, err
 	}
 	return claude.Spec{
@@ -97,12 +97,12 @@ func (t *turn) acquire(ctx context.Context, spec claude.Spec) (*claude.Process, 
 }
 
 // build makes the prompt while the process starts.
-func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prompt {
+func (t *turn) build(ctx context.Context, live bool, s syncState) contextmgr.Prompt {
 	t.listen()
 	c, r := t.claim, t.b.cfg.request(t.claim, t.session.resume, s)
 	r.Note, r.Live, r.Lost = t.note(), live, t.session.lost != ""
 	prompt := t.b.context.Build(ctx, r)
-	t.told = told(r, prompt, t.session.lost)
+	t.told = reportOf(r, prompt, t.session.lost)
 	t.view = t.view.given(describe(*t.told, t.view.lang))
 	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
 		Bool("verified", s.verified).Msg("混合上下文统计")
@@ -113,7 +113,7 @@ func (t *turn) build(ctx context.Context, live bool, s standing) contextmgr.Prom
 }
 
 // request says for which turn a context is wanted.
-func (cfg Config) request(c db.Claim, resume bool, s standing) contextmgr.Request {
+func (cfg Config) request(c db.Claim, resume bool, s syncState) contextmgr.Request {
 	r := contextmgr.Request{
 		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Project: cfg.project(c.Chat),
 		Seen: s.turn, Verified: s.verified, Behind: s.behind,
@@ -167,12 +167,12 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 		t.course.said()
 	case claude.ToolCall:
 		crash.At("agent: tool announced")
-		t.act(ctx)
+		t.markSideEffect(ctx)
 		crash.At("agent: tool noted")
 	case claude.ToolUse:
-		t.act(ctx)
+		t.markSideEffect(ctx)
 	case claude.ToolResult:
-		t.act(ctx)
+		t.markSideEffect(ctx)
 		crash.At("agent: tool done")
 	case claude.Result:
 		crash.At("agent: finished")
@@ -184,9 +184,9 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 	t.show(t.view.apply(ev, time.Now()))
 }
 
-// act notes that a tool is about to be used: from now on the turn is not run again unasked. What could not be stored is
+// markSideEffect notes that a tool is about to be used: from now on the turn is not run again unasked. What could not be stored is
 // stored by the next call.
-func (t *turn) act(ctx context.Context) {
+func (t *turn) markSideEffect(ctx context.Context) {
 	t.course.acted = true
 	if t.course.noted {
 		return

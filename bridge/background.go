@@ -37,7 +37,7 @@ type background struct {
 	db     *db.DB
 	wait   time.Duration       // that the platform has to answer
 	most   int                 // that a prompt takes; 0 = none are wanted
-	gate   *gate               // who may be listened to
+	gate   *authorizer               // who may be listened to
 	kept   func(string) string // what of a text may be in the History
 	told   sync.Once
 
@@ -47,7 +47,7 @@ type background struct {
 	owed  map[chat.Key]time.Time // since when something may be missing that could not be had
 }
 
-func newBackground(cfg Config, store *db.DB, door *gate) *background {
+func newBackground(cfg Config, store *db.DB, door *authorizer) *background {
 	g := &background{
 		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Said, askGroups), most: cfg.Context.AutoChatContext, gate: door, kept: cfg.kept,
 		asked: map[chat.Key]bool{}, owed: map[chat.Key]time.Time{},
@@ -172,7 +172,7 @@ func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err
 		if m.ToBot && m.Key == key || m.Text == "" {
 			continue
 		}
-		switch who, err := g.gate.ask(asking, key, m.Actor); {
+		switch who, err := g.gate.authorize(asking, key, m.Actor); {
 		case err != nil:
 			unknown = errors.Join(errWhoSaid, err)
 		case who == admitted:

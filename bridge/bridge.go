@@ -57,7 +57,7 @@ const onlookers = 64
 // Config is what the bridge must know beside its parts.
 type Config struct {
 	Access         Access                                  // at the start, see SetAccess
-	Staff          Staff                                   // nil = departments mean nothing
+	Staff          DepartmentLookup                                   // nil = departments mean nothing
 	App            string                                  // the platform's id of the app; empty = its owner is not looked for
 	Founder        Founder                                 // nil = the platform cannot be asked for the owner
 	Found          db.Owner                                // who was found earlier to be the owner, if anybody
@@ -128,20 +128,20 @@ type Bridge struct {
 	turns      *jobs
 	lanes      lanes
 	outbox     *outbox
-	signals    *signals
-	desk       *desk
+	signals    *reactions
+	desk       *toolHandlers
 	background *background
-	upkeep     *upkeep
+	upkeep     *compactionScheduler
 	summaries  summaries
 	notes      notes
-	places     places
+	places     chatMembership
 	listening  listening
 	recovery   recovery
 	approvals  *approvals
 	ownership  *ownership
-	access     *gate
-	doorbell   *doorbell
-	purse      *purse
+	access     *authorizer
+	doorbell   *accessRequests
+	purse      *budget
 	logins     logins
 	files      *files
 	answer     func(*turn, context.Context) outcome // has the agent answer a claimed turn
@@ -149,26 +149,26 @@ type Bridge struct {
 
 // New makes a bridge. Run starts it.
 func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog.Logger) *Bridge {
-	out = discreet{out, cfg.Secrets}
+	out = redactingMessenger{out, cfg.Secrets}
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(pool.Limits().Turns + onlookers), signals: newSignals(out, log), answer: (*turn).answer,
+		turns: newJobs(pool.Limits().Turns + onlookers), signals: newReactions(out, log), answer: (*turn).answer,
 	}
 	tongue := func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }
 	b.outbox = newOutbox(store, out, cfg.outgoing(), tongue, log)
-	b.places, b.listening = places{b}, listening{store, cfg.Mention, log}
+	b.places, b.listening = chatMembership{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
-	b.upkeep = newUpkeep(b.summaries.make)
+	b.upkeep = newCompactionScheduler(b.summaries.make)
 	b.files = &files{FilesConfig: cfg.Files, db: store, kept: cfg.kept}
-	b.desk = newDesk(cfg, store, b.context, b.outbox, log)
+	b.desk = newToolHandlers(cfg, store, b.context, b.outbox, log)
 	b.logins.b, b.logins.patience = b, loginTime
-	b.access = newGate(cfg, store, log)
+	b.access = newAuthorizer(cfg, store, log)
 	b.approvals = newApprovals(cfg, store, b.outbox, b.access, log)
-	b.purse = &purse{pool: pool, ledger: store.Ledger(), zone: b.context.Zone(), log: log}
+	b.purse = &budget{pool: pool, ledger: store.Ledger(), zone: b.context.Zone(), log: log}
 	b.SetBudget(cfg.Budget)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)
-	b.doorbell = &doorbell{
+	b.doorbell = &accessRequests{
 		gate: b.access, grants: store.Grants(), outbox: b.outbox, secrets: cfg.Secrets, lang: b.lang, own: b.ownLang, log: log,
 	}
 	b.background = newBackground(cfg, store, b.access)
@@ -248,11 +248,11 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	}
 	code, isCode := b.logins.take(&m) // before anybody else sees it
 	b.background.heard(m)
-	switch who, err := b.access.ask(ctx, m.Key, m.Actor); {
+	switch who, err := b.access.authorize(ctx, m.Key, m.Actor); {
 	case err != nil:
 		return err
 	case who == stranger:
-		return b.doorbell.ring(ctx, m)
+		return b.doorbell.record(ctx, m)
 	case who == denied:
 		return nil
 	}
@@ -278,14 +278,14 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	case name != "":
 		return b.obey(ctx, m, args, unknown(name))
 	case passedOn.MatchString(strings.TrimSpace(m.Text)):
-		return b.obey(ctx, m, "", passOn)
+		return b.obey(ctx, m, "", forwardCommand)
 	}
 	return b.ask(ctx, m)
 }
 
 // outgoing is the folder of files on their way out.
-func (cfg Config) outgoing() outgoing {
-	return outgoing{dir: cfg.Outgoing, private: cfg.Private, known: cfg.Secrets}
+func (cfg Config) outgoing() fileSpool {
+	return fileSpool{dir: cfg.Outgoing, private: cfg.Private, known: cfg.Secrets}
 }
 
 // late reports whether a message is so old that its author may not want it answered any more.
@@ -347,7 +347,7 @@ func (cfg Config) kept(text string) string {
 func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
 	e.Text, e.Reply = b.cfg.kept(e.Text), b.cfg.Secrets.Text(e.Reply)
 	if e.Card != nil {
-		card := conceal(*e.Card, b.cfg.Secrets)
+		card := redactCard(*e.Card, b.cfg.Secrets)
 		e.Card = &card
 	}
 	return b.db.Accept(ctx, e)
@@ -356,7 +356,7 @@ func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
 // finish stores the end of a turn. Its answer loses what is kept out of the History; its card does not, because those who
 // read it have asked for it.
 func (b *Bridge) finish(ctx context.Context, e db.End) error {
-	e.Answer, e.Card = b.cfg.kept(e.Answer), conceal(e.Card, b.cfg.Secrets)
+	e.Answer, e.Card = b.cfg.kept(e.Answer), redactCard(e.Card, b.cfg.Secrets)
 	if long := b.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
 		name := fmt.Sprintf(outputTexts.AnswerFile.in(b.lang(ctx, e.Turn.Key, "")), time.Now().In(b.context.Zone()).Format("20060102-150405"))
 		e.File = &db.LongAnswer{Name: name, Text: e.Answer}
@@ -386,7 +386,7 @@ func (b *Bridge) ownLang(ctx context.Context, user string) lang {
 
 // Press takes in a button that somebody pressed, and returns what to tell him, also when it could not be done.
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err error) {
-	switch who, err := b.access.ask(ctx, p.Key, p.Actor); {
+	switch who, err := b.access.authorize(ctx, p.Key, p.Actor); {
 	case err != nil:
 		return accessTexts.PressFailed.in(b.lang(ctx, p.Key, "")), err
 	case who != admitted:

@@ -46,8 +46,8 @@ func (b Budget) Validate() error {
 	return errors.Join(errs...)
 }
 
-// purse watches over what agents cost, by the budget that is its pointer.
-type purse struct {
+// budget watches over what agents cost, by the budget that is its pointer.
+type budget struct {
 	atomic.Pointer[Budget]
 	pool   *claude.Pool
 	ledger db.Ledger
@@ -55,11 +55,11 @@ type purse struct {
 	log    zerolog.Logger
 
 	mu    sync.Mutex
-	lives map[int64]pledge // of the turns that were let pass and are not booked yet
+	lives map[int64]reservation // of the turns that were let pass and are not booked yet
 }
 
-// pledge is for whom a turn runs.
-type pledge struct {
+// reservation is for whom a turn runs.
+type reservation struct {
 	room  chat.Key // without a topic
 	users []string
 }
@@ -71,7 +71,7 @@ const (
 )
 
 // midnight is when the day began that a time is in, or the one so many days later.
-func (p *purse) midnight(t time.Time, days int) time.Time {
+func (p *budget) midnight(t time.Time, days int) time.Time {
 	y, m, d := t.In(p.zone).Date()
 	return time.Date(y, m, d+days, 0, 0, 0, 0, p.zone)
 }
@@ -97,7 +97,7 @@ func allowances(s db.Spending, usd float64, tokens int64) []allowance {
 }
 
 // ofUser are the limits of a user today.
-func (p *purse) ofUser(ctx context.Context, user string) ([]allowance, error) {
+func (p *budget) ofUser(ctx context.Context, user string) ([]allowance, error) {
 	b := p.Load()
 	if b.UserDayUSD == 0 && b.UserDayTokens == 0 {
 		return nil, nil
@@ -107,7 +107,7 @@ func (p *purse) ofUser(ctx context.Context, user string) ([]allowance, error) {
 }
 
 // ofChat are the limits of a chat today.
-func (p *purse) ofChat(ctx context.Context, key chat.Key) ([]allowance, error) {
+func (p *budget) ofChat(ctx context.Context, key chat.Key) ([]allowance, error) {
 	b := p.Load()
 	if b.ChatDayUSD == 0 && b.ChatDayTokens == 0 {
 		return nil, nil
@@ -123,8 +123,8 @@ func (e *spentError) Error() string { return "a limit of the day is reached" }
 
 // check refuses a turn for which nothing is left, and else lets it count until it is released. A ledger that cannot be read
 // holds up nobody.
-func (p *purse) check(ctx context.Context, c db.Claim) error {
-	own := pledge{room: c.Turn.Key.Parent()}
+func (p *budget) check(ctx context.Context, c db.Claim) error {
+	own := reservation{room: c.Turn.Key.Parent()}
 	for _, m := range c.Asked {
 		if !slices.Contains(own.users, m.Actor.ID) {
 			own.users = append(own.users, m.Actor.ID)
@@ -136,29 +136,29 @@ func (p *purse) check(ctx context.Context, c db.Claim) error {
 		return err
 	}
 	if p.lives == nil {
-		p.lives = map[int64]pledge{}
+		p.lives = map[int64]reservation{}
 	}
 	p.lives[c.Turn.ID] = own
 	return nil
 }
 
 // release says that a turn has ended and is booked.
-func (p *purse) release(turn int64) {
+func (p *budget) release(turn int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.lives, turn)
 }
 
 // spent says for whom nothing is left of a limit. The caller holds the lock.
-func (p *purse) spent(ctx context.Context, of pledge) error {
+func (p *budget) spent(ctx context.Context, of reservation) error {
 	list, err := p.ofChat(ctx, of.room)
-	running := p.count(func(other pledge) bool { return other.room == of.room })
+	running := p.count(func(other reservation) bool { return other.room == of.room })
 	if err := p.refuse(list, err, running, accessTexts.ChatSpent); err != nil {
 		return err
 	}
 	for _, user := range of.users {
 		list, err := p.ofUser(ctx, user)
-		running := p.count(func(other pledge) bool { return slices.Contains(other.users, user) })
+		running := p.count(func(other reservation) bool { return slices.Contains(other.users, user) })
 		if err := p.refuse(list, err, running, accessTexts.UserSpent); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (p *purse) spent(ctx context.Context, of pledge) error {
 	return nil
 }
 
-func (p *purse) count(running func(pledge) bool) (n int) {
+func (p *budget) count(running func(reservation) bool) (n int) {
 	for _, other := range p.lives {
 		if running(other) {
 			n++
@@ -176,7 +176,7 @@ func (p *purse) count(running func(pledge) bool) (n int) {
 }
 
 // refuse refuses what is over a limit, when so many turns run that count for it.
-func (p *purse) refuse(list []allowance, err error, running int, words phrase) error {
+func (p *budget) refuse(list []allowance, err error, running int, words phrase) error {
 	if err != nil {
 		p.log.Error().Err(err).Msg("what was spent today is not known")
 		return nil
@@ -204,7 +204,7 @@ func (p *purse) refuse(list []allowance, err error, running int, words phrase) e
 }
 
 // limited says how a turn has ended that has cost all that one may.
-func (p *purse) limited(o outcome) outcome {
+func (p *budget) limited(o outcome) outcome {
 	if usd := p.Load().TurnUSD; o.failure == string(claude.FailLimit) && usd > 0 {
 		text := accessTexts.TurnSpent
 		o.notice = phrase{fmt.Sprintf(text.ZH, dollars(usd)), fmt.Sprintf(text.EN, dollars(usd))}
@@ -212,14 +212,14 @@ func (p *purse) limited(o outcome) outcome {
 	return o
 }
 
-// consult has the agent do a task apart from the chat, if a limit of the day leaves anything for it, and books what it cost.
-func (p *purse) consult(ctx context.Context, key chat.Key, what string, q claude.Question) (string, error) {
+// askAgent has the agent do a task apart from the chat, if a limit of the day leaves anything for it, and books what it cost.
+func (p *budget) askAgent(ctx context.Context, key chat.Key, what string, q claude.Question) (string, error) {
 	return p.pay(ctx, key, what, func() (claude.Reply, error) { return p.pool.Ask(ctx, q) })
 }
 
-// entitle is consult for the title of a chat. The process of the chat's session is asked, if there is one: that
+// askTitle is consult for the title of a chat. The process of the chat's session is asked, if there is one: that
 // takes no start.
-func (p *purse) entitle(ctx context.Context, c db.Chat, task contextmgr.Task) (string, error) {
+func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) (string, error) {
 	title, err := p.pay(ctx, c.Key, "title", func() (claude.Reply, error) {
 		return p.pool.Title(ctx, c.Session.ID, task.With)
 	})
@@ -229,13 +229,13 @@ func (p *purse) entitle(ctx context.Context, c db.Chat, task contextmgr.Task) (s
 	if !errors.Is(err, claude.ErrNoProcess) {
 		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process has found no title")
 	}
-	return p.consult(ctx, c.Key, "title", claude.Question{Task: task.Do, Text: task.With})
+	return p.askAgent(ctx, c.Key, "title", claude.Question{Task: task.Do, Text: task.With})
 }
 
 // pay lets ask ask the agent, if a limit of the day leaves anything for it, and books what it cost.
-func (p *purse) pay(ctx context.Context, key chat.Key, what string, ask func() (claude.Reply, error)) (string, error) {
+func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() (claude.Reply, error)) (string, error) {
 	began := time.Now()
-	user, err := p.apart(ctx, key)
+	user, err := p.payer(ctx, key)
 	if err != nil {
 		return "", err
 	}
@@ -252,9 +252,9 @@ func (p *purse) pay(ctx context.Context, key chat.Key, what string, ask func() (
 	return reply.Text, nil
 }
 
-// apart tells who pays for what the agent is asked apart from the turns: who has asked in the chat last. It refuses what
+// payer tells who pays for what the agent is asked payer from the turns: who has asked in the chat last. It refuses what
 // nobody has anything left for.
-func (p *purse) apart(ctx context.Context, key chat.Key) (user string, err error) {
+func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err error) {
 	list, err := p.ofChat(ctx, key)
 	if err := p.refuse(list, err, 0, accessTexts.ChatSpent); err != nil {
 		return "", err
@@ -270,7 +270,7 @@ func (p *purse) apart(ctx context.Context, key chat.Key) (user string, err error
 }
 
 // book notes what the agent has cost a user that was asked apart from the turns.
-func (p *purse) book(ctx context.Context, e db.Expense, r claude.Reply) {
+func (p *budget) book(ctx context.Context, e db.Expense, r claude.Reply) {
 	e.Usage = db.Usage{Model: r.Model, Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheNew: r.Usage.CacheNew, CostUSD: r.CostUSD}
 	if err := p.ledger.Book(context.WithoutCancel(ctx), e); err != nil {
 		p.log.Error().Err(err).Stringer("chat", e.Key).Msg("what the agent has cost is not booked")
@@ -281,7 +281,7 @@ func (p *purse) book(ctx context.Context, e db.Expense, r claude.Reply) {
 const priced = 30
 
 // estimate is what a turn has cost about whose agent could not tell any more, in USD: by what its model has cost lately.
-func (p *purse) estimate(ctx context.Context, u db.Usage) float64 {
+func (p *budget) estimate(ctx context.Context, u db.Usage) float64 {
 	usd, err := p.ledger.Price(ctx, u.Model, p.midnight(time.Now(), -priced))
 	if err != nil {
 		p.log.Error().Err(err).Msg("what a turn has cost is not known")

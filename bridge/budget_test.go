@@ -151,7 +151,7 @@ func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
 	for _, limit := range []Budget{{UserDayTokens: 1}, {ChatDayTokens: 1}} {
 		l.bridge.SetBudget(limit)
 		began := l.pool.Stats().Started
-		_, err := l.bridge.purse.consult(t.Context(), room, "title", claude.Question{Task: "x", Text: "x"})
+		_, err := l.bridge.purse.askAgent(t.Context(), room, "title", claude.Question{Task: "x", Text: "x"})
 		if _, over := errors.AsType[*spentError](err); !over || l.pool.Stats().Started != began {
 			t.Errorf("above %+v: %v", limit, err)
 		}
@@ -168,7 +168,7 @@ func TestADayIsThatOfTheTimeZone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &purse{zone: z}
+		p := &budget{zone: z}
 		for at, want := range hours {
 			now, err := time.Parse(time.RFC3339, at)
 			if err != nil {
@@ -207,7 +207,7 @@ func costsByDay(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	zone := time.FixedZone("here", 8*3600)
-	p := &purse{ledger: store.Ledger(), zone: zone, log: zerolog.Nop()}
+	p := &budget{ledger: store.Ledger(), zone: zone, log: zerolog.Nop()}
 	p.Store(&Budget{})
 	now := time.Now()
 	spend(t, p.ledger, room, "ou_1", 0.5)
@@ -239,7 +239,7 @@ func costsByDay(t *testing.T) {
 // What today has cost so far is shown in the part of the day in which it was spent.
 func TestHoursOfTheDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &purse{zone: time.UTC}
+		p := &budget{zone: time.UTC}
 		s, _ := findStretch("day")
 		var labels []string
 		for _, b := range p.bins(s, time.Now()) {
@@ -258,7 +258,7 @@ func TestHoursOfTheDay(t *testing.T) {
 // What the agent is asked apart from the turns is booked on the chat, and on nobody.
 func TestQuestionsApartAreBooked(t *testing.T) {
 	l := newLine(t, &recorder{})
-	if _, err := l.bridge.purse.consult(t.Context(), room, "summary", claude.Question{Task: "Sum up.", Text: "words"}); err != nil {
+	if _, err := l.bridge.purse.askAgent(t.Context(), room, "summary", claude.Question{Task: "Sum up.", Text: "words"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary' AND chat_key = 'feishu:chat:oc_1' AND user_id = '' AND cost_usd > 0 AND tokens > 0`); n != 1 {

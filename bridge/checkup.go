@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Verdict is what a check finds.
-type Verdict int
+// CheckState is what a check finds.
+type CheckState int
 
 // The verdicts.
 const (
-	Fine  Verdict = iota
-	Doubt         // it works, but somebody should look
-	Wrong         // it does not work
+	OK  CheckState = iota
+	Warn         // it works, but somebody should look
+	Fail         // it does not work
 )
 
 // Check is one thing that the program can look at while it runs. What exactly is wrong, the operator is told in the log and
 // by "magpie doctor": a chat learns no more than where.
 type Check struct {
 	What string // "cli", "login", "platform", "database" or "disk"
-	Look func(ctx context.Context) Verdict
+	Look func(ctx context.Context) CheckState
 }
 
 // checkTime is how long all checks may take together.
@@ -32,7 +32,7 @@ func checkUp(_ context.Context, o ordered) (order, error) {
 	return order{reply: commandTexts.DoctorBegun.in(o.lang), later: func(ctx context.Context) string {
 		ctx, cancel := context.WithTimeout(ctx, checkTime)
 		defer cancel()
-		worst := Fine
+		worst := OK
 		var s strings.Builder
 		for _, c := range o.b.cfg.Checks {
 			v := c.Look(ctx)

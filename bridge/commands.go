@@ -79,7 +79,7 @@ func commands() []command {
 		{name: "stop", aliases: []string{"停止"}, help: texts.HelpStop, frequent: true, plan: stop},
 		{name: "retry", aliases: []string{"重试", "重新回答"}, help: c.HelpRetry, frequent: true, plan: retry},
 		{name: "status", aliases: []string{"状态"}, help: texts.HelpStatus, frequent: true, plan: status},
-		{name: "title", aliases: []string{"标题"}, args: c.ArgsTitle, help: c.HelpTitle, plan: entitleChat},
+		{name: "title", aliases: []string{"标题"}, args: c.ArgsTitle, help: c.HelpTitle, plan: setTitle},
 		{name: "resume", aliases: []string{"恢复", "会话"}, args: c.ArgsResume, help: c.HelpResume, frequent: true, plan: resume},
 		{name: "history", aliases: []string{"历史"}, args: c.ArgsHistory, help: texts.HelpHistory, plan: showHistory},
 		{name: "export", aliases: []string{"导出"}, help: c.HelpExport, plan: exportChat},

@@ -32,7 +32,7 @@ type summaries struct{ b *Bridge }
 
 // due reports whether the chat's next turn should find a summary in place of its session.
 func (sm summaries) due(c db.Chat) bool {
-	return c.Compacting != "" || sm.b.cfg.Context.Full(c.Session.Tokens, c.Session.Window) && sm.b.upkeep.fit(c.Key, time.Now())
+	return c.Compacting != "" || sm.b.cfg.Context.Full(c.Session.Tokens, c.Session.Window) && sm.b.upkeep.mayRetry(c.Key, time.Now())
 }
 
 // make makes the chat's summary, and a new session begins from it. Who asked for it is told what came of it. Whatever
@@ -80,7 +80,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	}
 	task := sm.b.cfg.Context.SummaryTask(string(sm.b.cfg.langOf(c)), c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
 	crash.At("summary: asking")
-	reply, err := sm.b.purse.consult(ctx, key, "summary", claude.Question{Task: task.Do, Text: task.With, Owner: key.String(), Wanted: wanted})
+	reply, err := sm.b.purse.askAgent(ctx, key, "summary", claude.Question{Task: task.Do, Text: task.With, Owner: key.String(), Wanted: wanted})
 	crash.At("summary: made")
 	if err != nil {
 		return sm.failed(ctx, c, err)

@@ -47,7 +47,7 @@ type bin struct {
 const hoursOfBin = 4
 
 // bins are the lines of a stretch's chart, empty so far.
-func (p *purse) bins(s stretch, now time.Time) []bin {
+func (p *budget) bins(s stretch, now time.Time) []bin {
 	var list []bin
 	if s.days == 1 {
 		begin := p.midnight(now, 0)
@@ -88,7 +88,7 @@ func chart(bins []bin) string {
 }
 
 // report says what was spent in a chat, of the zero key in all of them.
-func (p *purse) report(ctx context.Context, key chat.Key, s stretch, l lang) (string, error) {
+func (p *budget) report(ctx context.Context, key chat.Key, s stretch, l lang) (string, error) {
 	now := time.Now()
 	bins := p.bins(s, now)
 	list, err := p.ledger.Moments(ctx, key, bins[0].from)
@@ -126,7 +126,7 @@ func showCost(ctx context.Context, o ordered) (order, error) {
 }
 
 // limits says what is left today for a chat and a user; empty = there are no limits.
-func (p *purse) limits(ctx context.Context, key chat.Key, user string, l lang) (string, error) {
+func (p *budget) limits(ctx context.Context, key chat.Key, user string, l lang) (string, error) {
 	var s strings.Builder
 	inChat, err := p.ofChat(ctx, key)
 	if err != nil {

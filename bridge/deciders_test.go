@@ -49,8 +49,8 @@ func newDeciding(t *testing.T, kind chat.Kind, access Access) *deciding {
 	}
 	access.Allow = []string{"*"}
 	cfg := Config{Access: access, Guard: Guard{Data: d.data}}
-	out := newOutbox(store, &recorder{}, outgoing{}, func(context.Context, chat.Key) lang { return en }, zerolog.Nop())
-	d.as = newApprovals(cfg, store, out, newGate(cfg, store, zerolog.Nop()), zerolog.Nop())
+	out := newOutbox(store, &recorder{}, fileSpool{}, func(context.Context, chat.Key) lang { return en }, zerolog.Nop())
+	d.as = newApprovals(cfg, store, out, newAuthorizer(cfg, store, zerolog.Nop()), zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); d.as.jobs.run(t.Context(), stop) }()
 	t.Cleanup(func() { close(stop); <-done })

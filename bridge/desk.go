@@ -19,8 +19,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// desk is where the agents come to while they answer: it does for them what they have tools for, each in its own chat.
-type desk struct {
+// toolHandlers is where the agents come to while they answer: it does for them what they have tools for, each in its own chat.
+type toolHandlers struct {
 	db      *db.DB
 	context *contextmgr.Manager
 	cfg     contextmgr.Config
@@ -39,12 +39,12 @@ type asked struct {
 	project string
 }
 
-func newDesk(cfg Config, store *db.DB, m *contextmgr.Manager, out *outbox, log zerolog.Logger) *desk {
-	return &desk{db: store, context: m, cfg: cfg.Context, outbox: out, clean: cfg.clean, server: cfg.Tools, log: log, asked: map[chat.Key]asked{}}
+func newToolHandlers(cfg Config, store *db.DB, m *contextmgr.Manager, out *outbox, log zerolog.Logger) *toolHandlers {
+	return &toolHandlers{db: store, context: m, cfg: cfg.Context, outbox: out, clean: cfg.clean, server: cfg.Tools, log: log, asked: map[chat.Key]asked{}}
 }
 
 // tools are all that the agents are offered in a chat of that kind.
-func (d *desk) tools(kind chat.Kind) []agenttools.Tool {
+func (d *toolHandlers) tools(kind chat.Kind) []agenttools.Tool {
 	var tools []agenttools.Tool
 	if d.cfg.Memory.Tools {
 		tools = append(tools,
@@ -72,7 +72,7 @@ const (
 )
 
 // rememberTool tells the agent when to remember something: unasked only where that is wanted.
-func (d *desk) rememberTool(kind chat.Kind) string {
+func (d *toolHandlers) rememberTool(kind chat.Kind) string {
 	if kind != chat.Private && !d.cfg.Memory.CaptureGroup {
 		return keeps + keepsNot
 	}
@@ -80,7 +80,7 @@ func (d *desk) rememberTool(kind chat.Kind) string {
 }
 
 // serve gives the agent of a chat its tools; nil = it has none.
-func (d *desk) serve(c db.Chat) func() claude.Tools {
+func (d *toolHandlers) serve(c db.Chat) func() claude.Tools {
 	if d.server == nil {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (d *desk) serve(c db.Chat) func() claude.Tools {
 }
 
 // attend notes the turn that runs in a chat, until leave is called.
-func (d *desk) attend(c db.Claim, project string) (leave func()) {
+func (d *toolHandlers) attend(c db.Claim, project string) (leave func()) {
 	key := c.Turn.Key
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -106,7 +106,7 @@ func (d *desk) attend(c db.Claim, project string) (leave func()) {
 // errNobodyAsks refuses what an agent wants between two turns: nobody has asked for it.
 var errNobodyAsks = &agenttools.RefusedError{Reason: "Nobody has asked you anything right now."}
 
-func (d *desk) running(key chat.Key) (asked, error) {
+func (d *toolHandlers) running(key chat.Key) (asked, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a, ok := d.asked[key]
@@ -132,7 +132,7 @@ type toRemember struct {
 	Scope    string   `json:"scope,omitempty" jsonschema:"chat: for everybody here (the default in groups); user: only for the person who asks (the default in private chats); project: only while the chat works in this project"`
 }
 
-func (d *desk) remember(ctx context.Context, key chat.Key, in toRemember) (string, error) {
+func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in toRemember) (string, error) {
 	a, err := d.running(key)
 	if err != nil {
 		return "", err
@@ -232,7 +232,7 @@ type memoryQuery struct {
 	Limit int    `json:"limit,omitempty" jsonschema:"how many at most; 8 when not given, 20 at most"`
 }
 
-func (d *desk) searchMemory(ctx context.Context, key chat.Key, in memoryQuery) (string, error) {
+func (d *toolHandlers) searchMemory(ctx context.Context, key chat.Key, in memoryQuery) (string, error) {
 	a, err := d.running(key)
 	if err != nil {
 		return "", err
@@ -258,7 +258,7 @@ type historyQuery struct {
 	Before string `json:"before,omitempty" jsonschema:"only messages of before this day, as 2026-05-04"`
 }
 
-func (d *desk) searchHistory(ctx context.Context, key chat.Key, in historyQuery) (string, error) {
+func (d *toolHandlers) searchHistory(ctx context.Context, key chat.Key, in historyQuery) (string, error) {
 	a, err := d.running(key)
 	if err != nil {
 		return "", err

@@ -10,36 +10,36 @@ import (
 	"magpie/internal/chat"
 )
 
-// discreet is a messenger that never shows what only the program knows: its passwords and keys, however an agent has
+// redactingMessenger is a messenger that never shows what only the program knows: its passwords and keys, however an agent has
 // come to them.
-type discreet struct {
+type redactingMessenger struct {
 	Messenger
 	secrets redact.Known
 }
 
-func (d discreet) Reply(ctx context.Context, to chat.Ref, text, idem string) (string, error) {
+func (d redactingMessenger) Reply(ctx context.Context, to chat.Ref, text, idem string) (string, error) {
 	return d.Messenger.Reply(ctx, to, d.secrets.Text(text), idem)
 }
 
-func (d discreet) Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (string, error) {
+func (d redactingMessenger) Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (string, error) {
 	return d.Messenger.Attach(ctx, to, name, d.secrets.Text(caption), idem)
 }
 
-func (d discreet) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
-	return d.Messenger.Post(ctx, to, conceal(card, d.secrets), idem)
+func (d redactingMessenger) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
+	return d.Messenger.Post(ctx, to, redactCard(card, d.secrets), idem)
 }
 
-func (d discreet) Edit(ctx context.Context, cardID string, card chat.Card) error {
-	return d.Messenger.Edit(ctx, cardID, conceal(card, d.secrets))
+func (d redactingMessenger) Edit(ctx context.Context, cardID string, card chat.Card) error {
+	return d.Messenger.Edit(ctx, cardID, redactCard(card, d.secrets))
 }
 
-func (d discreet) Close(ctx context.Context, cardID string, card chat.Card) error {
-	return d.Messenger.Close(ctx, cardID, conceal(card, d.secrets))
+func (d redactingMessenger) Close(ctx context.Context, cardID string, card chat.Card) error {
+	return d.Messenger.Close(ctx, cardID, redactCard(card, d.secrets))
 }
 
-// conceal is a card without secrets. While it grows, what could be the beginning of one is held back: a secret may come in
+// redactCard is a card without secrets. While it grows, what could be the beginning of one is held back: a secret may come in
 // pieces.
-func conceal(c chat.Card, secrets redact.Known) chat.Card {
+func redactCard(c chat.Card, secrets redact.Known) chat.Card {
 	clean, growing := secrets.Text, secrets.Text
 	if c.Live {
 		growing = secrets.Growing

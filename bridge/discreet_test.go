@@ -43,7 +43,7 @@ func TestNoPartOfACardShowsASecret(t *testing.T) {
 		fillIn(reflect.ValueOf(&c).Elem(), "it is "+canary+", you see")
 		c.Live = live
 		before := fmt.Sprintf("%+v %+v", c, *c.Form)
-		got := conceal(c, known)
+		got := redactCard(c, known)
 		if fmt.Sprintf("%+v %+v", c, *c.Form) != before {
 			t.Error("the card itself was changed")
 		}
@@ -67,12 +67,12 @@ func TestASecretInPiecesIsNotShown(t *testing.T) {
 	known := redact.NewKnown([]string{canary})
 	text := "the key is " + canary + " and c is not"
 	for n := range len(text) + 1 {
-		c := conceal(chat.Card{Body: text[:n], Live: true}, known)
+		c := redactCard(chat.Card{Body: text[:n], Live: true}, known)
 		if i := strings.Index(c.Body, "canary"); i >= 0 || strings.HasSuffix(c.Body, "ca") {
 			t.Fatalf("%q is shown", c.Body)
 		}
 	}
-	if c := conceal(chat.Card{Body: text}, known); c.Body != "the key is [REDACTED_SECRET] and c is not" {
+	if c := redactCard(chat.Card{Body: text}, known); c.Body != "the key is [REDACTED_SECRET] and c is not" {
 		t.Errorf("%q", c.Body)
 	}
 }

@@ -24,7 +24,7 @@ func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 	if m.Unreadable != "" || strings.TrimSpace(questionIn(m.Text)) == "" {
 		return nil
 	}
-	if who, err := b.access.ask(ctx, m.Key, m.Actor); err != nil || who != admitted {
+	if who, err := b.access.authorize(ctx, m.Key, m.Actor); err != nil || who != admitted {
 		return err
 	}
 	e := db.Entry{Incoming: m, Class: chat.Overheard, Lang: b.spoken(ctx, m)}

@@ -57,7 +57,7 @@ func (t *turn) fetch(ctx context.Context) {
 	}
 	t.shown, large = fs.pictures(t.claim.Asked)
 	if fresh && len(failed)+len(large) > 0 { // else it was told when they were fetched
-		t.regret(ctx, failed, large)
+		t.reportMissing(ctx, failed, large)
 	}
 }
 
@@ -70,8 +70,8 @@ func (fs *files) place(ctx context.Context, key chat.Key) string {
 	return dir
 }
 
-// regret tells the user which files could not be had, and which pictures are too large to be shown.
-func (t *turn) regret(ctx context.Context, failed, large []chat.File) {
+// reportMissing tells the user which files could not be had, and which pictures are too large to be shown.
+func (t *turn) reportMissing(ctx context.Context, failed, large []chat.File) {
 	l := t.view.lang
 	var missed, big, pixels []string
 	for _, f := range large {

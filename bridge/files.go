@@ -287,15 +287,15 @@ func (fs *files) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 	}
 	f.State, f.Path = chat.Here, path
 	if f.Kind == chat.Sound {
-		if f.Said, err = fs.hear(ctx, f); err != nil {
+		if f.Said, err = fs.transcribe(ctx, f); err != nil {
 			log.Debug().Err(err).Msg("a recording was not understood")
 		}
 	}
 	return f, size
 }
 
-// hear says what is spoken in a stored recording; empty = it cannot be told.
-func (fs *files) hear(ctx context.Context, f chat.File) (string, error) {
+// transcribe says what is spoken in a stored recording; empty = it cannot be told.
+func (fs *files) transcribe(ctx context.Context, f chat.File) (string, error) {
 	file, err := fs.open(f.Path)
 	if err != nil {
 		return "", err

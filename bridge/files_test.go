@@ -371,7 +371,7 @@ func TestNoLinkIsListenedTo(t *testing.T) {
 	d.must(os.Mkdir(d.bridge.files.Folder, 0o700))
 	d.must(os.WriteFile(elsewhere, []byte("opus"), 0o600))
 	d.must(os.Symlink(elsewhere, path))
-	if said, err := d.bridge.files.hear(t.Context(), chat.File{Kind: chat.Sound, Path: path}); said != "" || err == nil {
+	if said, err := d.bridge.files.transcribe(t.Context(), chat.File{Kind: chat.Sound, Path: path}); said != "" || err == nil {
 		t.Errorf("heard %q, %v", said, err)
 	}
 }

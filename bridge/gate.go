@@ -17,17 +17,17 @@ import (
 	"magpie/internal/chat"
 )
 
-// Staff tells to which departments somebody belongs.
-type Staff interface {
+// DepartmentLookup tells to which departments somebody belongs.
+type DepartmentLookup interface {
 	// Departments lists the departments of a user (od_...), those above them included.
 	Departments(ctx context.Context, userID string) ([]string, error)
 }
 
-// gate decides who may talk to the bot: by the configuration, which is its pointer, and by what was decided in the chat.
-type gate struct {
+// authorizer decides who may talk to the bot: by the configuration, which is its pointer, and by what was decided in the chat.
+type authorizer struct {
 	atomic.Pointer[Access]
 	grants db.Grants
-	staff  Staff // nil = nothing is known of departments
+	staff  DepartmentLookup // nil = nothing is known of departments
 	log    zerolog.Logger
 	asking singleflight.Group
 	wait   time.Duration // that a message waits for what is not known, at most
@@ -51,8 +51,8 @@ const (
 	mostStaff    = 20_000           // remembered
 )
 
-func newGate(cfg Config, store *db.DB, log zerolog.Logger) *gate {
-	g := &gate{grants: store.Grants(), staff: cfg.Staff, log: log, wait: staffWait, members: map[string]membership{}}
+func newAuthorizer(cfg Config, store *db.DB, log zerolog.Logger) *authorizer {
+	g := &authorizer{grants: store.Grants(), staff: cfg.Staff, log: log, wait: staffWait, members: map[string]membership{}}
 	g.Store(&cfg.Access)
 	return g
 }
@@ -66,10 +66,10 @@ const (
 	admitted
 )
 
-// ask says whether somebody may talk to the bot in a chat. What cannot be found out opens no door: neither that somebody is
+// authorize says whether somebody may talk to the bot in a chat. What cannot be found out opens no door: neither that somebody is
 // in a department that is allowed, nor that he is not in one that is denied. While the platform does not tell it is an
 // error: the message can be delivered again.
-func (g *gate) ask(ctx context.Context, key chat.Key, who chat.Actor) (admission, error) {
+func (g *authorizer) authorize(ctx context.Context, key chat.Key, who chat.Actor) (admission, error) {
 	a := g.Load()
 	switch {
 	case a.denies(key, who):
@@ -113,7 +113,7 @@ func mentions(list []string, kind string) bool {
 }
 
 // within reports whether somebody belongs to one of the departments in a list. An error says that it is not known.
-func (g *gate) within(ctx context.Context, user string, list []string) (bool, error) {
+func (g *authorizer) within(ctx context.Context, user string, list []string) (bool, error) {
 	ids, err := g.departments(ctx, user)
 	if err != nil {
 		return false, fmt.Errorf("departments of %s: %w", user, err)
@@ -124,7 +124,7 @@ func (g *gate) within(ctx context.Context, user string, list []string) (bool, er
 var errNoStaff = errors.New("the platform cannot be asked for departments")
 
 // departments are those of a user. Nobody waits for the platform when they are known, though they be asked for anew.
-func (g *gate) departments(ctx context.Context, user string) ([]string, error) {
+func (g *authorizer) departments(ctx context.Context, user string) ([]string, error) {
 	if g.staff == nil {
 		return nil, errNoStaff
 	}
@@ -161,14 +161,14 @@ func (g *gate) departments(ctx context.Context, user string) ([]string, error) {
 	}
 }
 
-func (g *gate) remembered(user string) (membership, bool) {
+func (g *authorizer) remembered(user string) (membership, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m, ok := g.members[user]
 	return m, ok
 }
 
-func (g *gate) remember(user string, ids []string) {
+func (g *authorizer) remember(user string, ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.members) >= mostStaff {

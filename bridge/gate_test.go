@@ -30,22 +30,22 @@ func (s *staff) Departments(ctx context.Context, user string) ([]string, error) 
 	return s.of[user], s.err
 }
 
-func gateOf(t *testing.T, a Access, s Staff) *gate {
+func gateOf(t *testing.T, a Access, s DepartmentLookup) *authorizer {
 	t.Helper()
 	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + t.TempDir() + "/magpie.db"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	g := newGate(Config{Access: a, Staff: s}, store, zerolog.Nop())
+	g := newAuthorizer(Config{Access: a, Staff: s}, store, zerolog.Nop())
 	g.wait = time.Minute // for a directory that answers at once, on a machine that does not
 	return g
 }
 
 // admits reports whether somebody may talk.
-func (g *gate) admits(t *testing.T, who chat.Actor) bool {
+func (g *authorizer) admits(t *testing.T, who chat.Actor) bool {
 	t.Helper()
-	got, err := g.ask(t.Context(), room, who)
+	got, err := g.authorize(t.Context(), room, who)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestTheGate(t *testing.T) {
 	g := gateOf(t, Access{}, nil)
 	for name, tc := range map[string]struct {
 		a    Access
-		s    Staff
+		s    DepartmentLookup
 		who  string
 		want admission // unknown = an error
 	}{
@@ -90,7 +90,7 @@ func TestTheGate(t *testing.T) {
 		g.staff = tc.s
 		g.members = map[string]membership{}
 		g.Store(&tc.a)
-		got, err := g.ask(t.Context(), room, chat.Actor{ID: tc.who})
+		got, err := g.authorize(t.Context(), room, chat.Actor{ID: tc.who})
 		if tc.want == unknown {
 			if got == admitted || !errors.Is(err, down.err) {
 				t.Errorf("%s: %v, %v", name, got, err)
@@ -133,7 +133,7 @@ func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 	if err := g.grants.Decide(t.Context(), "ou_1", db.Allowed, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := g.ask(t.Context(), room, chat.Actor{ID: "ou_1"}); got != admitted || err != nil {
+	if got, err := g.authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); got != admitted || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -143,7 +143,7 @@ func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 func TestDepartmentsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &staff{of: map[string][]string{"ou_1": {"od_dev"}}}
-		g := &gate{staff: s, log: zerolog.Nop(), wait: staffWait, members: map[string]membership{}}
+		g := &authorizer{staff: s, log: zerolog.Nop(), wait: staffWait, members: map[string]membership{}}
 		within := func() (in bool, took time.Duration, err error) {
 			began := time.Now()
 			in, err = g.within(t.Context(), "ou_1", []string{"od_dev"})

@@ -413,7 +413,7 @@ func TestEveryToolHasAName(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	d := desk{outbox: &outbox{parcels: &parcels{copies: outgoing{dir: "x"}}}}
+	d := toolHandlers{outbox: &outbox{parcels: &fileDelivery{copies: fileSpool{dir: "x"}}}}
 	d.cfg.Memory.Tools = true
 	offered := server.Grant(alice.key, d.tools(chat.Private)).Names
 	if len(offered) < 4 {

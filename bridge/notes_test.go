@@ -186,7 +186,7 @@ func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
 // At the end of the program no look begins, and what waits is let go.
 func TestNoTurnIsLookedThroughAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := newUpkeep(nil)
+		u := newCompactionScheduler(nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		stop, done := make(chan struct{}), make(chan struct{})
 		go func() { defer close(done); u.jobs.run(ctx, stop) }()

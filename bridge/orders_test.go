@@ -306,7 +306,7 @@ func TestTheListOfSessions(t *testing.T) {
 	l.until("the chat to be free", func() bool { return l.bridge.lanes.enter(room) })
 	_, stop := context.WithCancelCause(t.Context())
 	l.bridge.lanes.begin(room, 99, stop)
-	for _, p := range []func(context.Context, ordered) (order, error){resume, retry, passOn} {
+	for _, p := range []func(context.Context, ordered) (order, error){resume, retry, forwardCommand} {
 		o, err := p(t.Context(), ordered{b: l.bridge, m: heard("om_5", "//compact"), args: first, chat: l.chat(), lang: en})
 		if err != nil || o.reply != commandTexts.Busy.EN || o.goBack != nil || o.ask != "" {
 			t.Errorf("while a turn runs: %+v %v", o, err)
@@ -333,8 +333,8 @@ func TestACheckUp(t *testing.T) {
 	rec := &recorder{}
 	l := newLine(t, rec)
 	l.bridge.cfg.Checks = []Check{
-		{"cli", func(context.Context) Verdict { return Fine }}, {"login", func(context.Context) Verdict { return Wrong }},
-		{"disk", func(context.Context) Verdict { return Doubt }}, {"moon", func(context.Context) Verdict { return Fine }},
+		{"cli", func(context.Context) CheckState { return OK }}, {"login", func(context.Context) CheckState { return Fail }},
+		{"disk", func(context.Context) CheckState { return Warn }}, {"moon", func(context.Context) CheckState { return OK }},
 	}
 	l.bridge.SetAccess(Access{Owner: "ou_1"})
 	l.start()

@@ -27,17 +27,17 @@ type outbox struct {
 	jobs  *jobs
 	lanes lanes
 
-	parcels *parcels
+	parcels *fileDelivery
 	unseen  func(ctx context.Context, approval, notice string) bool // ends what people cannot read and decide; see [approvals.unseen]
 
 	mu   sync.Mutex
 	held map[int64]bool // turns whose painter may still be drawing
 }
 
-func newOutbox(store *db.DB, out Messenger, copies outgoing, tongue func(context.Context, chat.Key) lang, log zerolog.Logger) *outbox {
+func newOutbox(store *db.DB, out Messenger, copies fileSpool, tongue func(context.Context, chat.Key) lang, log zerolog.Logger) *outbox {
 	return &outbox{
 		db: store, posts: store.Outbox(), out: out, lang: tongue, log: log, jobs: newJobs(deliveries), held: map[int64]bool{},
-		parcels: newParcels(store.Outbox().Parcels(), copies, out),
+		parcels: newFileDelivery(store.Outbox().Parcels(), copies, out),
 		unseen:  func(context.Context, string, string) bool { return false }, // as long as nobody asks
 	}
 }

@@ -26,9 +26,9 @@ const (
 	mostFile    = 30 << 20
 )
 
-// outgoing is the folder of copies of what goes out. What people get is what the agent has sent, also when it changes the file
+// fileSpool is the folder of copies of what goes out. What people get is what the agent has sent, also when it changes the file
 // afterwards or the program ends in between.
-type outgoing struct {
+type fileSpool struct {
 	dir     string   // empty = nothing is sent
 	private []string // folders and files that never are
 	known   redact.Known
@@ -43,7 +43,7 @@ type copied struct {
 }
 
 // take copies a file of a project. The error is for the agent when it is its own fault.
-func (o outgoing) take(project, path string) (c copied, err error) {
+func (o fileSpool) take(project, path string) (c copied, err error) {
 	src, err := o.open(project, path)
 	if err != nil {
 		return copied{}, err
@@ -69,7 +69,7 @@ func (o outgoing) take(project, path string) (c copied, err error) {
 }
 
 // harmless refuses a copy that holds one of the program's own secrets, also in another encoding.
-func (o outgoing) harmless(name, path string) error {
+func (o fileSpool) harmless(name, path string) error {
 	f, err := os.Open(o.path(name))
 	if err != nil {
 		return fmt.Errorf("look at what goes out: %w", err)
@@ -107,12 +107,12 @@ func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
 	return dst.Sync()
 }
 
-func (o outgoing) path(name string) string { return filepath.Join(o.dir, name) }
+func (o fileSpool) path(name string) string { return filepath.Join(o.dir, name) }
 
-func (o outgoing) drop(name string) { _ = os.Remove(o.path(name)) } // what stays is found at the next start
+func (o fileSpool) drop(name string) { _ = os.Remove(o.path(name)) } // what stays is found at the next start
 
 // sweep removes all copies but those that are still needed.
-func (o outgoing) sweep(needed []string) error {
+func (o fileSpool) sweep(needed []string) error {
 	entries, err := os.ReadDir(o.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -132,7 +132,7 @@ func notSent(format string, args ...any) error {
 
 // open opens a file that really lies in the project. It goes from folder to folder by what is open already, so nothing
 // that is changed meanwhile leads anywhere else.
-func (o outgoing) open(project, path string) (*os.File, error) {
+func (o fileSpool) open(project, path string) (*os.File, error) {
 	rel, err := liesIn(project, path)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (o outgoing) open(project, path string) (*os.File, error) {
 }
 
 // secrets are the folders and files that are never sent, whatever they are called.
-func (o outgoing) secrets(project *os.Root) (*ownFiles, error) {
+func (o fileSpool) secrets(project *os.Root) (*ownFiles, error) {
 	root, err := project.Stat(".")
 	if err != nil {
 		return nil, fmt.Errorf("look at the project: %w", err)

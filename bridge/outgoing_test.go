@@ -69,7 +69,7 @@ func TestOnlyFilesOfTheProjectAreTaken(t *testing.T) {
 	if err := errors.Join(os.Link(config, filepath.Join(project, "hard")), syscall.Mkfifo(filepath.Join(project, "pipe"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	o := outgoing{dir: filepath.Join(data, "outgoing"), private: []string{data, config, filepath.Join(base, "nothing")}}
+	o := fileSpool{dir: filepath.Join(data, "outgoing"), private: []string{data, config, filepath.Join(base, "nothing")}}
 	for path, want := range map[string]string{
 		"a.txt": "words", "./sub/../a.txt": "words", "sub/b.txt": "more words", "link": "more words", "far/b.txt": "more words", "..c/..d": "odd", "twice": "words",
 		filepath.Join(project, "a.txt"): "words", filepath.Join(base, "alias", "a.txt"): "words",
@@ -123,7 +123,7 @@ func TestOnlyFilesOfTheProjectAreTaken(t *testing.T) {
 
 func TestPicturesAreKnownByTheirContent(t *testing.T) {
 	project := t.TempDir()
-	o := outgoing{dir: t.TempDir()}
+	o := fileSpool{dir: t.TempDir()}
 	dots := pixels(t)
 	for name, tt := range map[string]struct {
 		data    []byte
@@ -157,7 +157,7 @@ func TestPicturesAreKnownByTheirContent(t *testing.T) {
 	if left, err := os.ReadDir(o.dir); err != nil || len(left) != 1 || left[0].Name() != needed.name {
 		t.Errorf("left %v, %v", left, err)
 	}
-	if err := (outgoing{dir: filepath.Join(project, "none")}).sweep(nil); err != nil {
+	if err := (fileSpool{dir: filepath.Join(project, "none")}).sweep(nil); err != nil {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }

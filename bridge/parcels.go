@@ -15,23 +15,23 @@ import (
 	"magpie/internal/crash"
 )
 
-// parcels delivers files. A file is uploaded first, which nobody sees, and the platform's name of it is stored; then it is
+// fileDelivery delivers files. A file is uploaded first, which nobody sees, and the platform's name of it is stored; then it is
 // shown. By that name it is found if an earlier attempt has shown it.
-type parcels struct {
+type fileDelivery struct {
 	store  db.Parcels
-	copies outgoing
+	copies fileSpool
 	out    Messenger
 
 	mu      sync.Mutex
 	awaited map[int64]chan struct{} // closed when it is known what became of a parcel
 }
 
-func newParcels(store db.Parcels, copies outgoing, out Messenger) *parcels {
-	return &parcels{store: store, copies: copies, out: out, awaited: map[int64]chan struct{}{}}
+func newFileDelivery(store db.Parcels, copies fileSpool, out Messenger) *fileDelivery {
+	return &fileDelivery{store: store, copies: copies, out: out, awaited: map[int64]chan struct{}{}}
 }
 
 // tidy removes the copies that nobody waits for.
-func (ps *parcels) tidy(ctx context.Context) error {
+func (ps *fileDelivery) tidy(ctx context.Context) error {
 	needed, err := ps.store.Copies(ctx)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (ps *parcels) tidy(ctx context.Context) error {
 }
 
 // content is the file that is shown by p.
-func (ps *parcels) content(p db.Post) (chat.Upload, error) {
+func (ps *fileDelivery) content(p db.Post) (chat.Upload, error) {
 	u := chat.Upload{Name: p.Parcel.Name, Picture: p.Parcel.Picture, Data: []byte(p.Text)}
 	if p.Parcel.Copy == "" {
 		return u, nil
@@ -54,7 +54,7 @@ func (ps *parcels) content(p db.Post) (chat.Upload, error) {
 }
 
 // show makes p visible, unless an earlier attempt did, and returns the message that shows it.
-func (ps *parcels) show(ctx context.Context, to chat.Ref, p db.Post, sent []chat.Sent) (string, error) {
+func (ps *fileDelivery) show(ctx context.Context, to chat.Ref, p db.Post, sent []chat.Sent) (string, error) {
 	if p.Parcel.Upload == "" {
 		crash.At("parcel: uploading")
 		u, err := ps.content(p)
@@ -110,7 +110,7 @@ func (o *outbox) file(ctx context.Context, to chat.Ref, p db.Post) (string, erro
 }
 
 // done tells whoever waits for it what became of the file of p, and removes the copy.
-func (ps *parcels) done(p db.Post) {
+func (ps *fileDelivery) done(p db.Post) {
 	if p.Parcel == nil {
 		return
 	}
@@ -126,7 +126,7 @@ func (ps *parcels) done(p db.Post) {
 }
 
 // await returns the parcel when it is known what became of it, or as it is when that takes too long.
-func (ps *parcels) await(ctx context.Context, id int64, most time.Duration) (db.Parcel, error) {
+func (ps *fileDelivery) await(ctx context.Context, id int64, most time.Duration) (db.Parcel, error) {
 	ps.mu.Lock()
 	ch := ps.awaited[id]
 	if ch == nil {
@@ -154,7 +154,7 @@ func (ps *parcels) await(ctx context.Context, id int64, most time.Duration) (db.
 }
 
 // tidyUp logs what tidying could not do.
-func (ps *parcels) tidyUp(ctx context.Context, log zerolog.Logger) {
+func (ps *fileDelivery) tidyUp(ctx context.Context, log zerolog.Logger) {
 	if err := ps.tidy(ctx); err != nil && ctx.Err() == nil {
 		log.Warn().Err(err).Msg("copies of files that went out are left")
 	}

@@ -14,8 +14,8 @@ import (
 // passedOn is a line like "//compact": a command of the agent's own.
 var passedOn = regexp.MustCompile(`^//[a-zA-Z][\w:-]*([ \t].*)?$`)
 
-// passes reports whether a text is a command of the agent's own that chats may give, and the command.
-func (b *Bridge) passes(text string) (line string, ok bool) {
+// forwarded reports whether a text is a command of the agent's own that chats may give, and the command.
+func (b *Bridge) forwarded(text string) (line string, ok bool) {
 	text = strings.TrimSpace(text)
 	if !passedOn.MatchString(text) {
 		return "", false
@@ -23,10 +23,10 @@ func (b *Bridge) passes(text string) (line string, ok bool) {
 	return text[1:], b.pool.Config().TakesCommand(text[1:])
 }
 
-// passOn is the plan for a text that looks like a command of the agent's own.
-func passOn(ctx context.Context, o ordered) (order, error) {
+// forwardCommand is the plan for a text that looks like a command of the agent's own.
+func forwardCommand(ctx context.Context, o ordered) (order, error) {
 	own := o.b.pool.Config().SlashCommands()
-	if _, ok := o.b.passes(o.m.Text); !ok {
+	if _, ok := o.b.forwarded(o.m.Text); !ok {
 		name, _ := splitWord(o.m.Text)
 		return o.say(commandTexts.NotPassed, name, "`//"+strings.Join(own, "` `//")+"`")
 	}
@@ -53,7 +53,7 @@ func (t *turn) ownCommand() string {
 	if len(t.claim.Asked) != 1 {
 		return ""
 	}
-	line, ok := t.b.passes(t.claim.Asked[0].Text)
+	line, ok := t.b.forwarded(t.claim.Asked[0].Text)
 	if !ok {
 		return ""
 	}
@@ -66,7 +66,7 @@ func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Even
 	if line := t.ownCommand(); line != "" {
 		return p.Command(ctx, t.claim.Turn.Prompt, line)
 	}
-	prompt := t.build(ctx, !p.Fresh(), t.session.stand(ctx, p))
+	prompt := t.build(ctx, !p.Fresh(), t.session.compare(ctx, p))
 	t.b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
 	crash.At("prompt: sending")
 	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)

@@ -9,8 +9,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// places follows the bot from chat to chat.
-type places struct{ b *Bridge }
+// chatMembership follows the bot from chat to chat.
+type chatMembership struct{ b *Bridge }
 
 // Change takes in what happened to the bot's place in a chat.
 func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
@@ -26,9 +26,9 @@ func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 }
 
 // join introduces the bot to a group that may talk to it. Of any other only its owner learns.
-func (p places) join(ctx context.Context, c chat.Change) error {
+func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 	b := p.b
-	who, err := b.access.ask(ctx, c.Key, c.Actor)
+	who, err := b.access.authorize(ctx, c.Key, c.Actor)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (p places) join(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
-func (p places) greeting(ctx context.Context, key chat.Key, l lang) string {
+func (p chatMembership) greeting(ctx context.Context, key chat.Key, l lang) string {
 	c, err := p.b.db.Chats().Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		p.b.log.Error().Err(err).Stringer("chat", key).Msg("rule of the group is not known")
@@ -61,8 +61,8 @@ func (p places) greeting(ctx context.Context, key chat.Key, l lang) string {
 }
 
 // toOwner tells the owner of a group to which the bot was added and that may not talk to it; nil = there is no owner.
-func (p places) toOwner(ctx context.Context, c chat.Change) *db.Post {
-	owner := porter(p.b.access.Load())
+func (p chatMembership) toOwner(ctx context.Context, c chat.Change) *db.Post {
+	owner := approver(p.b.access.Load())
 	if owner == "" {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (p places) toOwner(ctx context.Context, c chat.Change) *db.Post {
 }
 
 // leave stops and drops all that goes on in a chat in which the bot is not any more.
-func (p places) leave(ctx context.Context, c chat.Change) error {
+func (p chatMembership) leave(ctx context.Context, c chat.Change) error {
 	running, fresh, err := p.b.db.Chats().Leave(ctx, c)
 	if err != nil || !fresh {
 		return err
@@ -87,8 +87,8 @@ func (p places) leave(ctx context.Context, c chat.Change) error {
 }
 
 // open introduces the bot to somebody who opens the private chat for the first time, and who may talk to it.
-func (p places) open(ctx context.Context, c chat.Change) error {
-	if who, err := p.b.access.ask(ctx, c.Key, c.Actor); err != nil || who != admitted {
+func (p chatMembership) open(ctx context.Context, c chat.Change) error {
+	if who, err := p.b.access.authorize(ctx, c.Key, c.Actor); err != nil || who != admitted {
 		return err
 	}
 	fresh, err := p.b.db.Chats().Open(ctx, c, outputTexts.GreetingPrivate.in(p.b.lang(ctx, c.Key, "")))
@@ -100,7 +100,7 @@ func (p places) open(ctx context.Context, c chat.Change) error {
 
 // of is the chat to which a press belongs. The platform does not tell the topic; a turn knows where it stands. A turn that runs
 // can be stopped without the store.
-func (p places) of(ctx context.Context, press chat.Press) chat.Key {
+func (p chatMembership) of(ctx context.Context, press chat.Press) chat.Key {
 	turn := press.Action.Turn
 	if turn == 0 {
 		return press.Key

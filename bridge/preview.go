@@ -57,13 +57,13 @@ func (p *Preview) Of(ctx context.Context, question chat.Message, live bool) (Bui
 }
 
 // standing finds out in which session a turn would run, and how far that holds the conversation, or why it is lost.
-func (p *Preview) standing(ctx context.Context, c *db.Claim, live bool) (s standing, lost claude.LostCause) {
+func (p *Preview) standing(ctx context.Context, c *db.Claim, live bool) (s syncState, lost claude.LostCause) {
 	if c.Chat.Session.ID == "" || !p.cfg.Context.Resumes() {
-		return standing{}, ""
+		return syncState{}, ""
 	}
 	c.Turn.Session, c.Resume = c.Chat.Session.ID, true
 	if live {
-		return standing{turn: held(*c), verified: true}, ""
+		return syncState{turn: held(*c), verified: true}, ""
 	}
 	prompts, last := known(ctx, p.db, *c), claude.Standing{}
 	if lost = p.cfg.away(c.Chat); lost == "" {
@@ -81,9 +81,9 @@ func (p *Preview) standing(ctx context.Context, c *db.Claim, live bool) (s stand
 	}
 	if lost != "" {
 		c.Turn.Session, c.Resume = "", false
-		return standing{}, lost
+		return syncState{}, lost
 	}
-	return stand(*c, true, prompts, last), ""
+	return compare(*c, true, prompts, last), ""
 }
 
 // Outline says for people which contexts b carries, one a line, in English or in Chinese.

@@ -23,7 +23,7 @@ func retry(ctx context.Context, o ordered) (order, error) {
 	if question == "" {
 		return o.say(commandTexts.RetryNothing)
 	}
-	if _, own := o.b.passes(question); own {
+	if _, own := o.b.forwarded(question); own {
 		return order{ask: question}, nil
 	}
 	for _, l := range []lang{zh, en} { // asked for the third time it says so once

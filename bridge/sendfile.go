@@ -31,7 +31,7 @@ type toSend struct {
 }
 
 // sendFile leaves a file to be delivered as an answer to what the turn answers, and waits a while for that.
-func (d *desk) sendFile(ctx context.Context, key chat.Key, in toSend) (string, error) {
+func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (string, error) {
 	a, err := d.running(key)
 	if err != nil {
 		return "", err

@@ -98,7 +98,7 @@ func newStudio(t *testing.T) *studio {
 	s := &studio{out: &giver{}}
 	s.line = newLine(t, s.out)
 	s.project, s.dir = t.TempDir(), filepath.Join(t.TempDir(), "outgoing")
-	s.bridge.outbox.parcels.copies = outgoing{dir: s.dir}
+	s.bridge.outbox.parcels.copies = fileSpool{dir: s.dir}
 	mustWrite(t, filepath.Join(s.project, "plot.png"), pixels(t))
 	mustWrite(t, filepath.Join(s.project, "报告 1.txt"), []byte("words"))
 	return s

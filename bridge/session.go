@@ -32,8 +32,8 @@ func newSession(b *Bridge, c *db.Claim) *session {
 // Run implements zerolog.Hook.
 func (s *session) Run(e *zerolog.Event, _ zerolog.Level, _ string) { e.Any("session", s.logged.Load()) }
 
-// here refuses a session that cannot be resumed here.
-func (s *session) here() error {
+// checkResumable refuses a session that cannot be resumed checkResumable.
+func (s *session) checkResumable() error {
 	own := s.claim.Chat.Session.ID
 	if cause := s.b.cfg.away(s.claim.Chat); s.resume && own == s.claim.Turn.Session && cause != "" {
 		return &claude.LostError{Session: own, Cause: cause}
@@ -47,11 +47,11 @@ func (s *session) known(ctx context.Context) []string {
 	return names(s.prompts)
 }
 
-// stand tells how far the session, as the process has it, holds the conversation.
-func (s *session) stand(ctx context.Context, p *claude.Process) standing {
-	now := standing{turn: held(*s.claim), verified: true}
+// compare tells how far the session, as the process has it, holds the conversation.
+func (s *session) compare(ctx context.Context, p *claude.Process) syncState {
+	now := syncState{turn: held(*s.claim), verified: true}
 	if p.Fresh() {
-		now = stand(*s.claim, s.resume, s.prompts, p.Standing())
+		now = compare(*s.claim, s.resume, s.prompts, p.Standing())
 	}
 	if now.behind {
 		zerolog.Ctx(ctx).Warn().Int64("held", now.turn).Msg("session is behind; what it lacks comes from the History")

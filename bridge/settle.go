@@ -10,9 +10,9 @@ import (
 	"magpie/db"
 )
 
-// settle brings a claimed turn's chat into the state in which it is to be asked: without a session that is full or stale.
+// afterTurn brings a claimed turn's chat into the state in which it is to be asked: without a session that is full or stale.
 // What fails is logged, and the turn goes on with what there is.
-func (t *turn) settle(ctx context.Context) {
+func (t *turn) afterTurn(ctx context.Context) {
 	b, key := t.b, t.claim.Turn.Key
 	b.summaries.beginAnew(ctx, t.claim)
 	b.upkeep.begin(ctx, key, b.summaries.due(t.claim.Chat), func() { t.show(t.view.tidying(time.Now())) })
@@ -37,8 +37,8 @@ func (t *turn) settle(ctx context.Context) {
 	}
 }
 
-// unsettle lets the chat be taken care of again when its turn is over.
-func (t *turn) unsettle(ctx context.Context, end outcome) {
+// afterFailure lets the chat be taken care of again when its turn is over.
+func (t *turn) afterFailure(ctx context.Context, end outcome) {
 	b, key := t.b, t.claim.Turn.Key
 	b.upkeep.end(key)
 	if end.state == db.Queued || ctx.Err() != nil {
@@ -62,14 +62,14 @@ func (t *turn) unsettle(ctx context.Context, end outcome) {
 		return // /new came: what was asked is no title for the next conversation
 	}
 	if c.Topic == "" && end.state == db.Done && t.view.answer() != "" && b.cfg.Context.Titles {
-		b.upkeep.title(key, func(ctx context.Context) { b.entitle(ctx, c, t.claim.Asked, t.view.answer()) })
+		b.upkeep.title(key, func(ctx context.Context) { b.makeTitle(ctx, c, t.claim.Asked, t.view.answer()) })
 	}
 }
 
 // long reports whether what was said since the last summary would fill a session, as far as it can be estimated: when the
 // agent tells nothing about its session, or the chat has none.
 func (sm summaries) long(ctx context.Context, c db.Chat) bool {
-	if c.Session.Tokens > 0 || !sm.b.upkeep.fit(c.Key, time.Now()) {
+	if c.Session.Tokens > 0 || !sm.b.upkeep.mayRetry(c.Key, time.Now()) {
 		return false
 	}
 	list, err := sm.b.db.Messages().Settled(ctx, c.Key, c.Epoch, c.After(), mostLoaded)

@@ -12,18 +12,18 @@ import (
 	"magpie/internal/chat"
 )
 
-// signals shows on questions that somebody works on them, and how that ended. It is a courtesy: what fails is let go.
-type signals struct {
+// reactions shows on questions that somebody works on them, and how that ended. It is a courtesy: what fails is let go.
+type reactions struct {
 	out  Messenger
 	log  zerolog.Logger
 	jobs *jobs
 
 	mu     sync.Mutex
-	wishes map[chat.Ref]*wish
+	wishes map[chat.Ref]*desired
 }
 
-// wish is what a question shall show.
-type wish struct {
+// desired is what a question shall show.
+type desired struct {
 	want, shown chat.Signal
 	tried       bool // shown is no guess
 	busy        bool // somebody sees to it
@@ -40,12 +40,12 @@ func timeFor(s chat.Signal) time.Duration {
 	return 3 * time.Minute
 }
 
-func newSignals(out Messenger, log zerolog.Logger) *signals {
-	return &signals{out: out, log: log, jobs: newJobs(signallers), wishes: map[chat.Ref]*wish{}}
+func newReactions(out Messenger, log zerolog.Logger) *reactions {
+	return &reactions{out: out, log: log, jobs: newJobs(signallers), wishes: map[chat.Ref]*desired{}}
 }
 
 // run shows signals until stop is closed, and then for a moment.
-func (ss *signals) run(ctx context.Context, stop <-chan struct{}) {
+func (ss *reactions) run(ctx context.Context, stop <-chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)
 	var end sync.WaitGroup
 	end.Go(func() {
@@ -59,7 +59,7 @@ func (ss *signals) run(ctx context.Context, stop <-chan struct{}) {
 }
 
 // set lets questions show a signal. It does not wait for the platform.
-func (ss *signals) set(asked []chat.Message, s chat.Signal) {
+func (ss *reactions) set(asked []chat.Message, s chat.Signal) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	for _, m := range asked {
@@ -69,7 +69,7 @@ func (ss *signals) set(asked []chat.Message, s chat.Signal) {
 		to := chat.Ref{Key: m.Key, ID: db.Answerable(m.ID)}
 		w := ss.wishes[to]
 		if w == nil {
-			w = &wish{}
+			w = &desired{}
 			ss.wishes[to] = w
 		}
 		if w.want = s; !w.busy {
@@ -80,14 +80,14 @@ func (ss *signals) set(asked []chat.Message, s chat.Signal) {
 }
 
 // forget drops questions that nobody will answer. What they show stays.
-func (ss *signals) forget(gone func(chat.Ref) bool) {
+func (ss *reactions) forget(gone func(chat.Ref) bool) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	maps.DeleteFunc(ss.wishes, func(to chat.Ref, _ *wish) bool { return gone(to) })
+	maps.DeleteFunc(ss.wishes, func(to chat.Ref, _ *desired) bool { return gone(to) })
 }
 
 // show brings a question to what it shall show; what was wanted in between is left out.
-func (ss *signals) show(ctx context.Context, to chat.Ref, w *wish) {
+func (ss *reactions) show(ctx context.Context, to chat.Ref, w *desired) {
 	for {
 		s, ok := ss.next(to, w)
 		if !ok {
@@ -102,7 +102,7 @@ func (ss *signals) show(ctx context.Context, to chat.Ref, w *wish) {
 }
 
 // next is the signal that is to be shown, if another one is shown. A question whose turn is over is forgotten.
-func (ss *signals) next(to chat.Ref, w *wish) (chat.Signal, bool) {
+func (ss *reactions) next(to chat.Ref, w *desired) (chat.Signal, bool) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if w.tried && w.want == w.shown {

@@ -44,9 +44,9 @@ func (s *slowHand) Signal(ctx context.Context, to chat.Ref, sign chat.Signal) er
 	return s.recorder.Signal(ctx, to, sign)
 }
 
-func signalling(t *testing.T, out Messenger) (ss *signals, end func()) {
+func signalling(t *testing.T, out Messenger) (ss *reactions, end func()) {
 	t.Helper()
-	ss = newSignals(out, zerolog.Nop())
+	ss = newReactions(out, zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); ss.run(t.Context(), stop) }()
 	return ss, func() { close(stop); <-done }

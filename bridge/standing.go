@@ -10,8 +10,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// standing is how far the session that a turn goes on with holds the conversation.
-type standing struct {
+// syncState is how far the session that a turn goes on with holds the conversation.
+type syncState struct {
 	turn     int64 // the last turn that it holds; 0 = not known
 	verified bool  // the transcript tells so, or the process that wrote it
 	behind   bool  // it held more once
@@ -79,9 +79,9 @@ func held(c db.Claim) int64 {
 	return 0
 }
 
-// stand tells how far the session of a turn holds the conversation, if its transcript ends as last says.
-func stand(c db.Claim, resume bool, prompts []db.Prompt, last claude.Standing) standing {
-	s := standing{turn: held(c)}
+// compare tells how far the session of a turn holds the conversation, if its transcript ends as last says.
+func compare(c db.Claim, resume bool, prompts []db.Prompt, last claude.Standing) syncState {
+	s := syncState{turn: held(c)}
 	i := slices.IndexFunc(prompts, func(q db.Prompt) bool { return q.ID == last.Prompt })
 	if !resume || i < 0 {
 		return s
@@ -90,5 +90,5 @@ func stand(c db.Claim, resume bool, prompts []db.Prompt, last claude.Standing) s
 	if !last.Whole {
 		until-- // the answer is not there
 	}
-	return standing{turn: until, verified: true, behind: until < s.turn}
+	return syncState{turn: until, verified: true, behind: until < s.turn}
 }

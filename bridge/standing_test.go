@@ -178,7 +178,7 @@ func TestToldFollowsThePrompt(t *testing.T) {
 		"not compared":     {contextmgr.Request{}, resumed, "", db.Told{Session: db.Resumed, Messages: 3, Unsure: true}},
 		"lost":             {contextmgr.Request{Lost: true}, contextmgr.Prompt{Unread: true}, claude.LostMissing, db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Unread: true}},
 	} {
-		if got := told(tc.r, tc.p, tc.lost); *got != tc.want {
+		if got := reportOf(tc.r, tc.p, tc.lost); *got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, *got, tc.want)
 		}
 	}

@@ -37,7 +37,7 @@ func status(ctx context.Context, o ordered) (order, error) {
 	if waiting > 0 {
 		add(commandTexts.StatusQueue, waiting)
 	}
-	text := strings.Join(lines, "\n") + lastTold(ctx, b, c)
+	text := strings.Join(lines, "\n") + lastReport(ctx, b, c)
 	if v := b.cfg.Version; v != "" && o.m.Kind == chat.Private && b.access.Load().admin(o.m.Actor) {
 		text += "\n" + o.load() + "\n" + fmt.Sprintf(commandTexts.StatusVersion.in(l), v)
 	}

@@ -20,9 +20,9 @@ const (
 	doTurnAway = "turn-away"
 )
 
-// doorbell tells the owner of strangers who write to the bot, and does what he decides.
-type doorbell struct {
-	gate    *gate
+// accessRequests tells the owner of strangers who write to the bot, and does what he decides.
+type accessRequests struct {
+	gate    *authorizer
 	grants  db.Grants
 	outbox  *outbox
 	secrets redact.Known                                 // which a stranger may know
@@ -31,9 +31,9 @@ type doorbell struct {
 	log     zerolog.Logger
 }
 
-// ring takes in a message of a stranger, which is not kept. In private it asks the owner to let him in; while the bot has
+// record takes in a message of a stranger, which is not kept. In private it asks the owner to let him in; while the bot has
 // no owner, who writes is told how to become it. Whatever he is told, he is told once a day.
-func (d *doorbell) ring(ctx context.Context, m chat.Incoming) error {
+func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 	d.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
 	a := d.gate.Load()
 	if m.Kind != chat.Private {
@@ -48,9 +48,9 @@ func (d *doorbell) ring(ctx context.Context, m chat.Incoming) error {
 		tell = append(tell, db.Post{Key: m.Key, ReplyTo: m.ID, Idem: "stranger:" + m.ID, Text: reply})
 	}
 	who := db.Grant{Subject: m.Actor.ID, Name: visible(m.Actor.Name), Key: m.Key}
-	if porter := porter(a); porter != "" {
+	if porter := approver(a); porter != "" {
 		who.Message = m.ID
-		card := conceal(requestCard(m, d.own(ctx, porter)), d.secrets)
+		card := redactCard(requestCard(m, d.own(ctx, porter)), d.secrets)
 		tell = append(tell, db.Post{Key: chat.FeishuUser(porter), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card})
 	}
 	fresh, err := d.grants.Ask(ctx, who, tell...)
@@ -60,14 +60,14 @@ func (d *doorbell) ring(ctx context.Context, m chat.Incoming) error {
 	return err
 }
 
-func (d *doorbell) wake(list []db.Post) {
+func (d *accessRequests) wake(list []db.Post) {
 	for _, p := range list {
 		d.outbox.wake(p.Key)
 	}
 }
 
-// porter is who decides about strangers: the owner, or an admin when there is none.
-func porter(a *Access) string {
+// approver is who decides about strangers: the owner, or an admin when there is none.
+func approver(a *Access) string {
 	if a.Owner == "" && len(a.Admins) > 0 {
 		return a.Admins[0]
 	}
@@ -110,7 +110,7 @@ func nameText(name string) string {
 }
 
 // answer does what a button of a request orders.
-func (d *doorbell) answer(ctx context.Context, p chat.Press, l lang) (string, error) {
+func (d *accessRequests) answer(ctx context.Context, p chat.Press, l lang) (string, error) {
 	if !d.gate.Load().admin(p.Actor) {
 		d.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).Msg("somebody who is no admin wants to let a stranger in")
 		return accessTexts.AdminsOnly.in(l), nil
@@ -137,11 +137,11 @@ func (d *doorbell) answer(ctx context.Context, p chat.Press, l lang) (string, er
 }
 
 // outcome is what is said of a decision: on the card, where the request is delivered before it, and to who is let in.
-func (d *doorbell) outcome(ctx context.Context, who db.Grant, l lang) []db.Post {
+func (d *accessRequests) outcome(ctx context.Context, who db.Grant, l lang) []db.Post {
 	said := decided(who, l)
-	card := conceal(chat.Card{Body: fmt.Sprintf(accessTexts.Decided.in(l), said, who.Subject), Summary: said}, d.secrets)
+	card := redactCard(chat.Card{Body: fmt.Sprintf(accessTexts.Decided.in(l), said, who.Subject), Summary: said}, d.secrets)
 	tell := []db.Post{{
-		Key: chat.FeishuUser(porter(d.gate.Load())), Grant: who.Subject, Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
+		Key: chat.FeishuUser(approver(d.gate.Load())), Grant: who.Subject, Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
 	}}
 	if who.State == db.Allowed {
 		welcome := accessTexts.Welcome.in(d.lang(ctx, who.Key, ""))

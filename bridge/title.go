@@ -9,11 +9,11 @@ import (
 	"magpie/internal/chat"
 )
 
-// entitle gives the conversation of a chat its title: from the agent, else from the first question. It is given once.
-func (b *Bridge) entitle(ctx context.Context, c db.Chat, asked []chat.Message, answer string) {
+// makeTitle gives the conversation of a chat its title: from the agent, else from the first question. It is given once.
+func (b *Bridge) makeTitle(ctx context.Context, c db.Chat, asked []chat.Message, answer string) {
 	log := b.log.With().Stringer("chat", c.Key).Logger()
 	said := append(asked[:len(asked):len(asked)], chat.Message{Key: c.Key, Role: chat.Assistant, Class: chat.Talk, Text: answer})
-	reply, err := b.purse.entitle(ctx, c, b.cfg.Context.TitleTask(string(b.cfg.langOf(c)), c.Kind, said))
+	reply, err := b.purse.askTitle(ctx, c, b.cfg.Context.TitleTask(string(b.cfg.langOf(c)), c.Kind, said))
 	if ctx.Err() != nil {
 		return // after the next answer it is tried again
 	}
@@ -27,8 +27,8 @@ func (b *Bridge) entitle(ctx context.Context, c db.Chat, asked []chat.Message, a
 	}
 }
 
-// entitleChat is the command /title.
-func entitleChat(_ context.Context, o ordered) (order, error) {
+// setTitle is the command /title.
+func setTitle(_ context.Context, o ordered) (order, error) {
 	if o.args == "" {
 		if o.chat.Topic == "" {
 			return o.say(commandTexts.TitleNone)

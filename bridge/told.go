@@ -10,8 +10,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// told is what a prompt tells the agent beside the question.
-func told(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) *db.Told {
+// reportOf is what a prompt tells the agent beside the question.
+func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) *db.Told {
 	t := &db.Told{Session: db.Begun, Lost: string(lost), Messages: p.Stats.Messages, Unread: p.Unread}
 	switch {
 	case r.Live:
@@ -22,8 +22,8 @@ func told(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) *db.
 	return t
 }
 
-// lastTold is a line about the context of the chat's last turn; empty when nothing is known.
-func lastTold(ctx context.Context, b *Bridge, c db.Chat) string {
+// lastReport is a line about the context of the chat's last turn; empty when nothing is known.
+func lastReport(ctx context.Context, b *Bridge, c db.Chat) string {
 	t, err := b.db.Turns().LastTold(ctx, c.Key, c.Epoch)
 	if err != nil {
 		if !errors.Is(err, db.ErrNotFound) {

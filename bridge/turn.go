@@ -51,7 +51,7 @@ func (t *turn) run(ctx context.Context) {
 	}
 	b.signals.set(t.claim.Asked, chat.Working)
 	rest := t.paint(ctx)
-	t.settle(work)
+	t.afterTurn(work)
 	defer b.desk.attend(t.claim, b.cfg.project(t.claim.Chat))() // the project is settled now
 	end := b.answer(t, work)
 	b.lanes.end(key) // from here on there is nothing to stop
@@ -69,11 +69,11 @@ func (t *turn) run(ctx context.Context) {
 		t.draw(ctx, t.view.end(outcome{state: db.Queued, notice: texts.Restarting}))
 	case err != nil:
 		t.draw(ctx, t.view.end(end)) // nobody shall wait for a full disk
-		err = t.insist(ctx, end, err)
+		err = t.retryStore(ctx, end, err)
 	}
 	b.outbox.wake(key)
 	b.signals.set(t.claim.Asked, signalOf(end.state))
-	t.unsettle(ctx, end)
+	t.afterFailure(ctx, end)
 
 	log := zerolog.Ctx(ctx).Info()
 	if err != nil {
@@ -126,9 +126,9 @@ func (t *turn) answer(ctx context.Context) outcome {
 	return failed(log, err)
 }
 
-// insist stores the end of the turn, for as long as it takes; at the end of the program it tries a few times more. What
+// retryStore stores the end of the turn, for as long as it takes; at the end of the program it tries a few times more. What
 // is not stored even then is recovered from the transcript.
-func (t *turn) insist(ctx context.Context, end outcome, err error) error {
+func (t *turn) retryStore(ctx context.Context, end outcome, err error) error {
 	for tries := 0; err != nil && !errors.Is(err, db.ErrNotFound) && (ctx.Err() == nil || tries < 3); tries++ {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("end of the turn not stored; trying again")
 		pause(context.WithoutCancel(ctx), retryStore)

@@ -13,21 +13,21 @@ import (
 	"magpie/internal/claude"
 )
 
-// upkeep keeps the making of summaries and the turns of a chat apart: a summary replaces the session, which no turn may
+// compactionScheduler keeps the making of summaries and the turns of a chat apart: a summary replaces the session, which no turn may
 // be using then.
-type upkeep struct {
+type compactionScheduler struct {
 	jobs    *jobs
 	compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error // makes a chat's summary; see [claude.Question]
 
 	mu     sync.Mutex
-	chats  map[chat.Key]*care                   // those in which a turn runs, or a summary is made
+	chats  map[chat.Key]*chatState                   // those in which a turn runs, or a summary is made
 	titled map[chat.Key]bool                    // chats for which a title is being made
 	noted  map[chat.Key][]func(context.Context) // chats whose turns are looked through, with the looks that wait
 	tired  *simplelru.LRU[chat.Key, rest]
 }
 
-// care is what goes on in one chat.
-type care struct {
+// chatState is what goes on in one chat.
+type chatState struct {
 	turn   bool                    // a turn runs
 	done   chan struct{}           // closed when the summary is made, or will not be; nil = none is being made
 	wanted func()                  // says that somebody waits for it
@@ -52,10 +52,10 @@ const patience = time.Minute
 // errImpatient stops a summary for which a question has waited long enough.
 var errImpatient = errors.New("a question has waited for it long enough")
 
-func newUpkeep(compact func(context.Context, chat.Key, <-chan struct{}) error) *upkeep {
-	u := &upkeep{
+func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struct{}) error) *compactionScheduler {
+	u := &compactionScheduler{
 		jobs: newJobs(math.MaxInt), compact: compact,
-		chats: map[chat.Key]*care{}, titled: map[chat.Key]bool{}, noted: map[chat.Key][]func(context.Context){},
+		chats: map[chat.Key]*chatState{}, titled: map[chat.Key]bool{}, noted: map[chat.Key][]func(context.Context){},
 	}
 	u.tired, _ = simplelru.NewLRU[chat.Key, rest](mostTired, nil) // fails for sizes below 1 only
 	return u
@@ -63,7 +63,7 @@ func newUpkeep(compact func(context.Context, chat.Key, <-chan struct{}) error) *
 
 // begin is called before a turn works with the chat's session, and lets no summary begin until end. It waits for one that
 // is being made, but not for long, and calls tell when it has to. due says that one should be made before.
-func (u *upkeep) begin(ctx context.Context, key chat.Key, due bool, tell func()) {
+func (u *compactionScheduler) begin(ctx context.Context, key chat.Key, due bool, tell func()) {
 	for c := u.enter(key, due); c.done != nil && ctx.Err() == nil; c = u.enter(key, false) {
 		c.wanted()
 		tell()
@@ -80,7 +80,7 @@ func (u *upkeep) begin(ctx context.Context, key chat.Key, due bool, tell func())
 }
 
 // enter notes a turn when no summary is being made; otherwise it returns what to wait for.
-func (u *upkeep) enter(key chat.Key, due bool) care {
+func (u *compactionScheduler) enter(key chat.Key, due bool) chatState {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	c := u.of(key)
@@ -92,15 +92,15 @@ func (u *upkeep) enter(key chat.Key, due bool) care {
 }
 
 // of is the chat's care. The caller holds mu.
-func (u *upkeep) of(key chat.Key) *care {
+func (u *compactionScheduler) of(key chat.Key) *chatState {
 	if u.chats[key] == nil {
-		u.chats[key] = &care{}
+		u.chats[key] = &chatState{}
 	}
 	return u.chats[key]
 }
 
 // end notes that the turn is over.
-func (u *upkeep) end(key chat.Key) {
+func (u *compactionScheduler) end(key chat.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.of(key).turn = false
@@ -108,14 +108,14 @@ func (u *upkeep) end(key chat.Key) {
 }
 
 // tidy forgets a chat in which nothing goes on. The caller holds mu.
-func (u *upkeep) tidy(key chat.Key) {
+func (u *compactionScheduler) tidy(key chat.Key) {
 	if c := u.chats[key]; !c.turn && c.done == nil {
 		delete(u.chats, key)
 	}
 }
 
 // make has the chat's summary made, unless a turn runs or one is being made.
-func (u *upkeep) make(key chat.Key) {
+func (u *compactionScheduler) make(key chat.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if c := u.of(key); !c.turn && c.done == nil {
@@ -124,7 +124,7 @@ func (u *upkeep) make(key chat.Key) {
 }
 
 // start begins with a summary. The caller holds mu.
-func (u *upkeep) start(key chat.Key, c *care) {
+func (u *compactionScheduler) start(key chat.Key, c *chatState) {
 	halt, stop := context.WithCancelCause(context.Background())
 	done, wanted := make(chan struct{}), make(chan struct{})
 	c.done, c.stop, c.wanted = done, stop, sync.OnceFunc(func() { close(wanted) })
@@ -145,7 +145,7 @@ func (u *upkeep) start(key chat.Key, c *care) {
 
 // judge notes whether a summary could be made. The end of the program is no failure, nor is that there was no time for
 // it. The caller holds mu.
-func (u *upkeep) judge(key chat.Key, err error, now time.Time) {
+func (u *compactionScheduler) judge(key chat.Key, err error, now time.Time) {
 	switch {
 	case err == nil:
 		u.tired.Remove(key)
@@ -159,8 +159,8 @@ func (u *upkeep) judge(key chat.Key, err error, now time.Time) {
 	}
 }
 
-// fit reports whether a summary that nobody asked for may be tried.
-func (u *upkeep) fit(key chat.Key, now time.Time) bool {
+// mayRetry reports whether a summary that nobody asked for may be tried.
+func (u *compactionScheduler) mayRetry(key chat.Key, now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	r, failed := u.tired.Get(key)
@@ -168,7 +168,7 @@ func (u *upkeep) fit(key chat.Key, now time.Time) bool {
 }
 
 // title has f make the chat's title, unless one is being made.
-func (u *upkeep) title(key chat.Key, f func(context.Context)) {
+func (u *compactionScheduler) title(key chat.Key, f func(context.Context)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.titled[key] {
@@ -187,7 +187,7 @@ func (u *upkeep) title(key chat.Key, f func(context.Context)) {
 const mostNoted = 10
 
 // note has f look through a turn, after those before it in the chat, unless too many wait or the program ends.
-func (u *upkeep) note(key chat.Key, f func(context.Context)) bool {
+func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	list, busy := u.noted[key]
@@ -210,7 +210,7 @@ func (u *upkeep) note(key chat.Key, f func(context.Context)) bool {
 }
 
 // nextNote is the look of the chat that has waited longest; nil = none does.
-func (u *upkeep) nextNote(key chat.Key) func(context.Context) {
+func (u *compactionScheduler) nextNote(key chat.Key) func(context.Context) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	list := u.noted[key]

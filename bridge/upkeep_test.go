@@ -18,7 +18,7 @@ import (
 
 // upkept is an upkeep whose summaries take a while.
 type upkept struct {
-	*upkeep
+	*compactionScheduler
 	made, working atomic.Int32
 	cause         atomic.Value // with which the last one was stopped
 }
@@ -26,7 +26,7 @@ type upkept struct {
 // keepUp has summaries made that take so long and end with err. Within a bubble of synctest.
 func keepUp(t *testing.T, takes time.Duration, err error) *upkept {
 	u := &upkept{}
-	u.upkeep = newUpkeep(func(ctx context.Context, _ chat.Key, _ <-chan struct{}) error {
+	u.compactionScheduler = newCompactionScheduler(func(ctx context.Context, _ chat.Key, _ <-chan struct{}) error {
 		if u.working.Add(1) > 1 {
 			t.Error("two summaries of one chat")
 		}
@@ -86,7 +86,7 @@ func TestAQuestionDoesNotWaitForLong(t *testing.T) {
 			t.Errorf("waited %v; the summary was stopped by %v", took, u.cause.Load())
 		}
 		u.end(room)
-		if u.fit(room, time.Now()) {
+		if u.mayRetry(room, time.Now()) {
 			t.Error("the next question will wait again")
 		}
 	})
@@ -114,13 +114,13 @@ func TestAStoppedTurnDoesNotWait(t *testing.T) {
 
 // What failed is tried again later and later, until it succeeds.
 func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
-	u := newUpkeep(nil)
+	u := newCompactionScheduler(nil)
 	now := time.Now()
 	var waits []time.Duration
 	for range 20 {
 		u.judge(room, claude.ErrAskEnd, now)
 		r, _ := u.tired.Get(room)
-		if u.fit(room, r.until.Add(-time.Second)) || !u.fit(room, r.until) {
+		if u.mayRetry(room, r.until.Add(-time.Second)) || !u.mayRetry(room, r.until) {
 			t.Fatalf("after %d failures it rests until %v", r.failures, r.until)
 		}
 		waits = append(waits, r.until.Sub(now))
@@ -129,11 +129,11 @@ func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
 		t.Errorf("waits %v", waits)
 	}
 	u.judge(room, nil, now)
-	if !u.fit(room, now) {
+	if !u.mayRetry(room, now) {
 		t.Error("it succeeded and rests")
 	}
 	u.judge(room, context.Canceled, now)
-	if !u.fit(room, now) {
+	if !u.mayRetry(room, now) {
 		t.Error("the end of the program counts as a failure")
 	}
 }

@@ -11,7 +11,7 @@ import (
 func (p *program) checks() []bridge.Check {
 	c := p.cfg
 	ask := func(what string, examine func(context.Context, *doctor)) bridge.Check {
-		return bridge.Check{What: what, Look: func(ctx context.Context) bridge.Verdict {
+		return bridge.Check{What: what, Look: func(ctx context.Context) bridge.CheckState {
 			d := &doctor{environ: c.Claude.Environ, lang: en, tell: func(finding) {}}
 			examine(ctx, d)
 			return p.verdict(what, d.findings)
@@ -24,32 +24,32 @@ func (p *program) checks() []bridge.Check {
 			}
 		}),
 		ask("login", func(ctx context.Context, d *doctor) { d.login(ctx, c, c.Claude.Command) }),
-		{What: "platform", Look: func(context.Context) bridge.Verdict {
+		{What: "platform", Look: func(context.Context) bridge.CheckState {
 			if s := p.client.Status(); !s.Connected || s.Away {
-				return bridge.Wrong
+				return bridge.Fail
 			}
-			return bridge.Fine
+			return bridge.OK
 		}},
-		{What: "database", Look: func(ctx context.Context) bridge.Verdict {
+		{What: "database", Look: func(ctx context.Context) bridge.CheckState {
 			if err := p.store.Healthy(ctx); err != nil {
 				p.log.Error().Err(err).Msg("check: database")
-				return bridge.Wrong
+				return bridge.Fail
 			}
 			if p.store.Index().Err() != nil { // logged every day
-				return bridge.Doubt
+				return bridge.Warn
 			}
-			return bridge.Fine
+			return bridge.OK
 		}},
 		ask("disk", func(_ context.Context, d *doctor) { d.disk(c) }),
 	}
 }
 
 // verdict is the worst of the findings. All that are not fine are logged.
-func (p *program) verdict(what string, findings []finding) bridge.Verdict {
-	worst := bridge.Fine
+func (p *program) verdict(what string, findings []finding) bridge.CheckState {
+	worst := bridge.OK
 	for _, f := range findings {
-		v := map[verdict]bridge.Verdict{fine: bridge.Fine, doubt: bridge.Doubt, wrong: bridge.Wrong}[f.Verdict]
-		if v != bridge.Fine {
+		v := map[verdict]bridge.CheckState{fine: bridge.OK, doubt: bridge.Warn, wrong: bridge.Fail}[f.Verdict]
+		if v != bridge.OK {
 			p.log.Warn().Str("what", f.What).Str("do", f.Do).Msg("check: " + what)
 		}
 		worst = max(worst, v)

@@ -264,20 +264,20 @@ func TestACodeIsKeptByNoWay(t *testing.T) {
 // What /doctor looks at is found wrong when it is wrong.
 func TestChecksOfTheRunningProgram(t *testing.T) {
 	r := newRig(t)
-	verdicts := func() map[string]bridge.Verdict {
+	verdicts := func() map[string]bridge.CheckState {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		all := map[string]bridge.Verdict{}
+		all := map[string]bridge.CheckState{}
 		for _, c := range r.prog.checks() {
 			all[c.What] = c.Look(ctx)
 		}
 		return all
 	}
-	if got := verdicts(); got["cli"] == bridge.Wrong || got["login"] != bridge.Fine || got["platform"] != bridge.Fine || got["database"] != bridge.Fine {
+	if got := verdicts(); got["cli"] == bridge.Fail || got["login"] != bridge.OK || got["platform"] != bridge.OK || got["database"] != bridge.OK {
 		t.Errorf("%v", got)
 	}
 	r.prog.cfg.Claude.Command = "/no/such/claude"
-	if got := verdicts(); got["cli"] != bridge.Wrong || got["login"] != bridge.Wrong {
+	if got := verdicts(); got["cli"] != bridge.Fail || got["login"] != bridge.Fail {
 		t.Errorf("without a CLI: %v", got)
 	}
 }
