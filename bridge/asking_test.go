@@ -43,11 +43,11 @@ func askingOn(t *testing.T, patience time.Duration, out Messenger) *asking {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	key := chat.FeishuChat("oc_1")
-	_, err = store.Accept(t.Context(), db.Entry{Incoming: chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
+	_, err = store.Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim, err := store.Turns().Claim(t.Context(), key, db.Names{Session: "s", Prompt: "p"}, true)
+	claim, err := store.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

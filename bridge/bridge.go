@@ -261,7 +261,7 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	}
 	if !b.listening.toBot(ctx, m) {
 		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
-		_, err := b.accept(ctx, db.Entry{Incoming: m, Class: chat.Overheard})
+		_, err := b.accept(ctx, db.Inbound{Incoming: m, Class: chat.Overheard})
 		return err
 	}
 	switch cmd, name, args := parseCommand(m.Text); {
@@ -298,7 +298,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 
 // ask takes in a question.
 func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
-	e := db.Entry{Incoming: m, Class: chat.Talk, Lang: b.spoken(ctx, m)}
+	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: b.spoken(ctx, m)}
 	l := b.lang(ctx, m.Key, e.Lang)
 	switch {
 	case b.cfg.late(m):
@@ -344,7 +344,7 @@ func (cfg Config) kept(text string) string {
 }
 
 // accept stores a message, without what is kept out of the History.
-func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
+func (b *Bridge) accept(ctx context.Context, e db.Inbound) (db.AcceptResult, error) {
 	e.Text, e.Reply = b.cfg.kept(e.Text), b.cfg.Secrets.Text(e.Reply)
 	if e.Card != nil {
 		card := redactCard(*e.Card, b.cfg.Secrets)
@@ -355,7 +355,7 @@ func (b *Bridge) accept(ctx context.Context, e db.Entry) (db.Accepted, error) {
 
 // finish stores the end of a turn. Its answer loses what is kept out of the History; its card does not, because those who
 // read it have asked for it.
-func (b *Bridge) finish(ctx context.Context, e db.End) error {
+func (b *Bridge) finish(ctx context.Context, e db.TurnResult) error {
 	e.Answer, e.Card = b.cfg.kept(e.Answer), redactCard(e.Card, b.cfg.Secrets)
 	if long := b.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
 		name := fmt.Sprintf(outputTexts.AnswerFile.in(b.lang(ctx, e.Turn.Key, "")), time.Now().In(b.context.Zone()).Format("20060102-150405"))

@@ -213,8 +213,8 @@ func (p *budget) limited(o outcome) outcome {
 }
 
 // askAgent has the agent do a task apart from the chat, if a limit of the day leaves anything for it, and books what it cost.
-func (p *budget) askAgent(ctx context.Context, key chat.Key, what string, q claude.Question) (string, error) {
-	return p.pay(ctx, key, what, func() (claude.Reply, error) { return p.pool.Ask(ctx, q) })
+func (p *budget) askAgent(ctx context.Context, key chat.Key, what string, q claude.Task) (string, error) {
+	return p.pay(ctx, key, what, func() (claude.Reply, error) { return p.pool.RunTask(ctx, q) })
 }
 
 // askTitle is consult for the title of a chat. The process of the chat's session is asked, if there is one: that
@@ -229,7 +229,7 @@ func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 	if !errors.Is(err, claude.ErrNoProcess) {
 		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process has found no title")
 	}
-	return p.askAgent(ctx, c.Key, "title", claude.Question{Task: task.Do, Text: task.With})
+	return p.askAgent(ctx, c.Key, "title", claude.Task{System: task.Do, Text: task.With})
 }
 
 // pay lets ask ask the agent, if a limit of the day leaves anything for it, and books what it cost.

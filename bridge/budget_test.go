@@ -151,7 +151,7 @@ func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
 	for _, limit := range []Budget{{UserDayTokens: 1}, {ChatDayTokens: 1}} {
 		l.bridge.SetBudget(limit)
 		began := l.pool.Stats().Started
-		_, err := l.bridge.purse.askAgent(t.Context(), room, "title", claude.Question{Task: "x", Text: "x"})
+		_, err := l.bridge.purse.askAgent(t.Context(), room, "title", claude.Task{System: "x", Text: "x"})
 		if _, over := errors.AsType[*spentError](err); !over || l.pool.Stats().Started != began {
 			t.Errorf("above %+v: %v", limit, err)
 		}
@@ -258,7 +258,7 @@ func TestHoursOfTheDay(t *testing.T) {
 // What the agent is asked apart from the turns is booked on the chat, and on nobody.
 func TestQuestionsApartAreBooked(t *testing.T) {
 	l := newLine(t, &recorder{})
-	if _, err := l.bridge.purse.askAgent(t.Context(), room, "summary", claude.Question{Task: "Sum up.", Text: "words"}); err != nil {
+	if _, err := l.bridge.purse.askAgent(t.Context(), room, "summary", claude.Task{System: "Sum up.", Text: "words"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary' AND chat_key = 'feishu:chat:oc_1' AND user_id = '' AND cost_usd > 0 AND tokens > 0`); n != 1 {

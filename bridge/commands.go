@@ -165,7 +165,7 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	e := db.Entry{
+	e := db.Inbound{
 		Incoming: o.m, Class: chat.Command, Lang: spoken, Reply: what.reply, Card: what.card, ReplyTo: o.answers, StartAnew: what.startAnew,
 		Compact: what.compact, Topic: what.topic, GoBack: what.goBack, Memory: what.memory, Grant: what.grant, Set: what.set, Revoke: what.revoke, Stop: what.stop,
 	}

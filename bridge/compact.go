@@ -80,7 +80,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	}
 	task := sm.b.cfg.Context.SummaryTask(string(sm.b.cfg.langOf(c)), c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
 	crash.At("summary: asking")
-	reply, err := sm.b.purse.askAgent(ctx, key, "summary", claude.Question{Task: task.Do, Text: task.With, Owner: key.String(), Wanted: wanted})
+	reply, err := sm.b.purse.askAgent(ctx, key, "summary", claude.Task{System: task.Do, Text: task.With, Owner: key.String(), Wanted: wanted})
 	crash.At("summary: made")
 	if err != nil {
 		return sm.failed(ctx, c, err)
@@ -139,7 +139,7 @@ func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 	log := sm.b.log.With().Stringer("chat", c.Key).Logger()
 	switch {
-	case errors.Is(err, errImpatient) || errors.Is(err, claude.ErrAskBusy) && c.Compacting == "":
+	case errors.Is(err, errImpatient) || errors.Is(err, claude.ErrTaskBusy) && c.Compacting == "":
 		log.Warn().Err(err).Msg("chat not compacted yet")
 		return err
 	case ctx.Err() != nil:

@@ -40,11 +40,11 @@ func newDeciding(t *testing.T, kind chat.Kind, access Access) *deciding {
 	t.Cleanup(func() { _ = store.Close() })
 	d.store = store
 	key := chat.FeishuChat("oc_1")
-	_, err = store.Accept(t.Context(), db.Entry{Incoming: chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
+	_, err = store.Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.claim, err = store.Turns().Claim(t.Context(), key, db.Names{Session: "s", Prompt: "p"}, true); err != nil {
+	if d.claim, err = store.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true); err != nil {
 		t.Fatal(err)
 	}
 	access.Allow = []string{"*"}

@@ -27,7 +27,7 @@ func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 	if who, err := b.access.authorize(ctx, m.Key, m.Actor); err != nil || who != admitted {
 		return err
 	}
-	e := db.Entry{Incoming: m, Class: chat.Overheard, Lang: b.spoken(ctx, m)}
+	e := db.Inbound{Incoming: m, Class: chat.Overheard, Lang: b.spoken(ctx, m)}
 	if b.listening.toBot(ctx, m) {
 		e.Class = chat.Talk
 	}

@@ -58,7 +58,7 @@ func (o ordered) sendHistory(ctx context.Context) error {
 	}
 	to := chat.Ref{Key: o.m.Key, ID: cmp.Or(o.answers, o.m.ID)}
 	for i, f := range files {
-		if err := o.b.db.Outbox().Parcels().Write(ctx, to, db.Parcel{Name: f.name}, fmt.Sprintf("export:%s:%d", o.m.ID, i), f.text.String()); err != nil {
+		if err := o.b.db.Outbox().FileDeliveries().Write(ctx, to, db.FileDelivery{Name: f.name}, fmt.Sprintf("export:%s:%d", o.m.ID, i), f.text.String()); err != nil {
 			return err
 		}
 	}

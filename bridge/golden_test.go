@@ -77,7 +77,7 @@ func result(failure claude.Failure) claude.Event {
 	}
 }
 
-func told12(t db.Told) func(view) view {
+func told12(t db.ContextReport) func(view) view {
 	return func(v view) view { return v.given(describe(t, v.lang)) }
 }
 
@@ -106,7 +106,7 @@ func stories() map[string]*story {
 		many.uses(id, []string{"Read", "Grep", "Bash", "Edit", "WebFetch"}[i%5], input{"command": "make step", "file_path": "/a/b/c/d.go", "pattern": "x"}).after(time.Second, gave(id, "ok"))
 	}
 	done := func(s *story, answer string) *story {
-		return s.after(12*time.Second, gave("3", "ok  \tmagpie/feishu\t0.512s"), says(answer), result("")).with(told12(db.Told{Session: db.Resumed, Messages: 12})).ended(db.Done, phrase{})
+		return s.after(12*time.Second, gave("3", "ok  \tmagpie/feishu\t0.512s"), says(answer), result("")).with(told12(db.ContextReport{Session: db.Resumed, Messages: 12})).ended(db.Done, phrase{})
 	}
 	return map[string]*story{
 		"01-begun":                 newStory(zh),
@@ -149,8 +149,8 @@ func stories() map[string]*story {
 		"30-answered":            newStory(zh).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolAsk{ID: "a"}, claude.ToolAllowed{}).after(6 * time.Second),
 		"31-done":                done(worked(zh), answer),
 		"32-done-en":             done(worked(en), englishAnswer),
-		"33-done-restored":       newStory(zh).after(4*time.Second, says("你叫小明。"), result("")).with(told12(db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, phrase{}),
-		"34-done-restored-en":    newStory(en).after(4*time.Second, says("You are Tom."), result("")).with(told12(db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, phrase{}),
+		"33-done-restored":       newStory(zh).after(4*time.Second, says("你叫小明。"), result("")).with(told12(db.ContextReport{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, phrase{}),
+		"34-done-restored-en":    newStory(en).after(4*time.Second, says("You are Tom."), result("")).with(told12(db.ContextReport{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, phrase{}),
 		"35-done-without-words":  newStory(zh).after(4*time.Second, result("")).ended(db.Done, phrase{}),
 		"36-stopped":             worked(zh).after(20*time.Second).ended(db.Cancelled, texts.Stopped),
 		"37-stopped-mid-answer":  newStory(zh).after(4*time.Second, says("第一，")).ended(db.Cancelled, texts.Stopped),

@@ -32,7 +32,7 @@ func span(d time.Duration, l lang) string {
 }
 
 // continues makes e go on with the chat's interrupted turn, if there is one.
-func (r recovery) continues(ctx context.Context, e *db.Entry, l lang) error {
+func (r recovery) continues(ctx context.Context, e *db.Inbound, l lang) error {
 	if err := r.await(ctx); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (l *line) cutOff(id string) (turn int64) {
 	l.left(id, "hello")
 	left, err := l.bridge.db.Turns().Running(l.Context())
 	l.must(err)
-	l.must(l.bridge.db.Turns().Finish(l.Context(), db.End{Turn: left[0], State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
+	l.must(l.bridge.db.Turns().Finish(l.Context(), db.TurnResult{Turn: left[0], State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
 	return left[0].ID
 }
 

@@ -78,8 +78,8 @@ const consultTries = 6
 // consult has the agent do a task, when there is time for it.
 func (n notes) consult(ctx context.Context, key chat.Key, what string, task contextmgr.Task) (reply string, err error) {
 	for range consultTries {
-		reply, err = n.b.purse.askAgent(ctx, key, what, claude.Question{Task: task.Do, Text: task.With})
-		if !errors.Is(err, claude.ErrAskBusy) {
+		reply, err = n.b.purse.askAgent(ctx, key, what, claude.Task{System: task.Do, Text: task.With})
+		if !errors.Is(err, claude.ErrTaskBusy) {
 			break
 		}
 	}

@@ -37,7 +37,7 @@ type outbox struct {
 func newOutbox(store *db.DB, out Messenger, copies fileSpool, tongue func(context.Context, chat.Key) lang, log zerolog.Logger) *outbox {
 	return &outbox{
 		db: store, posts: store.Outbox(), out: out, lang: tongue, log: log, jobs: newJobs(deliveries), held: map[int64]bool{},
-		parcels: newFileDelivery(store.Outbox().Parcels(), copies, out),
+		parcels: newFileDelivery(store.Outbox().FileDeliveries(), copies, out),
 		unseen:  func(context.Context, string, string) bool { return false }, // as long as nobody asks
 	}
 }

@@ -113,7 +113,7 @@ func (o *ownership) asked(ctx context.Context) bool {
 
 // take stores who was found and lets him in. If somebody else was quicker, that one stays.
 func (o *ownership) take(ctx context.Context, owner db.Owner) error {
-	if _, err := o.owners.Find(ctx, owner); err != nil {
+	if _, err := o.owners.SetIfUnknown(ctx, owner); err != nil {
 		return err
 	}
 	owner, err := o.owners.Found(ctx, o.app)

@@ -18,7 +18,7 @@ import (
 // fileDelivery delivers files. A file is uploaded first, which nobody sees, and the platform's name of it is stored; then it is
 // shown. By that name it is found if an earlier attempt has shown it.
 type fileDelivery struct {
-	store  db.Parcels
+	store  db.FileDeliveries
 	copies fileSpool
 	out    Messenger
 
@@ -26,7 +26,7 @@ type fileDelivery struct {
 	awaited map[int64]chan struct{} // closed when it is known what became of a parcel
 }
 
-func newFileDelivery(store db.Parcels, copies fileSpool, out Messenger) *fileDelivery {
+func newFileDelivery(store db.FileDeliveries, copies fileSpool, out Messenger) *fileDelivery {
 	return &fileDelivery{store: store, copies: copies, out: out, awaited: map[int64]chan struct{}{}}
 }
 
@@ -85,7 +85,7 @@ const patienceWithFiles = 2
 // delay puts a post off.
 func (o *outbox) delay(ctx context.Context, p db.Post, until time.Time) error {
 	if p.Parcel != nil && p.Attempts+1 >= patienceWithFiles {
-		return o.posts.Parcels().Postpone(ctx, p, until)
+		return o.posts.FileDeliveries().Postpone(ctx, p, until)
 	}
 	return o.posts.Delay(ctx, p, until)
 }
@@ -126,7 +126,7 @@ func (ps *fileDelivery) done(p db.Post) {
 }
 
 // await returns the parcel when it is known what became of it, or as it is when that takes too long.
-func (ps *fileDelivery) await(ctx context.Context, id int64, most time.Duration) (db.Parcel, error) {
+func (ps *fileDelivery) await(ctx context.Context, id int64, most time.Duration) (db.FileDelivery, error) {
 	ps.mu.Lock()
 	ch := ps.awaited[id]
 	if ch == nil {

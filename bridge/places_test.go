@@ -156,9 +156,9 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 	for _, key := range []chat.Key{room, topic} {
 		in := heard("om_"+key.Thread, "hello")
 		in.Key = key
-		_, err := l.bridge.db.Accept(t.Context(), db.Entry{Incoming: in, Class: chat.Talk})
+		_, err := l.bridge.db.Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 		l.must(err)
-		c, err := l.bridge.db.Turns().Claim(t.Context(), key, db.Names{Session: "s", Prompt: "p"}, true)
+		c, err := l.bridge.db.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 		l.must(err)
 		l.bridge.lanes.enter(key)
 		begin[key] = func() { l.bridge.lanes.begin(key, c.Turn.ID, func(cause error) { stopped[key] = cause }) }
@@ -178,7 +178,7 @@ func TestAPressBelongsToTheTurnsTopic(t *testing.T) {
 	topic.Thread = "omt_1"
 	in := heard("om_1", "hello")
 	in.Key = topic
-	got, err := l.bridge.db.Accept(t.Context(), db.Entry{Incoming: in, Class: chat.Talk})
+	got, err := l.bridge.db.Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 	l.must(err)
 	for _, tt := range []struct {
 		pressed chat.Key

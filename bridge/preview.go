@@ -65,7 +65,7 @@ func (p *Preview) standing(ctx context.Context, c *db.Claim, live bool) (s syncS
 	if live {
 		return syncState{turn: held(*c), verified: true}, ""
 	}
-	prompts, last := known(ctx, p.db, *c), claude.Standing{}
+	prompts, last := known(ctx, p.db, *c), claude.SyncState{}
 	if lost = p.cfg.away(c.Chat); lost == "" {
 		var (
 			gone *claude.LostError

@@ -96,7 +96,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	}
 	transcripts := r.b.pool.Config().Transcripts(t.Key.String())
 	dir := r.b.cfg.workedIn(c, transcripts, t.Session)
-	did, err := transcripts.Recall(dir, t.Session, t.Prompt)
+	did, err := transcripts.ReadOutcome(dir, t.Session, t.Prompt)
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
 	}
@@ -126,7 +126,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	if !did.Ended && !unanswered && len(t.Draft) > len(text) {
 		text = t.Draft
 	}
-	e := db.End{
+	e := db.TurnResult{
 		Turn: t, State: end.state, Failure: end.failure, Answer: text,
 		Card: newView(t.ID, r.b.cfg.langOf(c)).saying(text).end(end).card(time.Now()),
 	}

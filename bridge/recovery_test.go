@@ -22,7 +22,7 @@ import (
 func (l *line) left(id, text string) (transcript string) {
 	l.Helper()
 	l.say(id, text)
-	names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString()}
+	names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}
 	_, err := l.bridge.db.Turns().Claim(l.Context(), room, names, true)
 	l.must(err)
 	transcript, err = l.config.Transcripts("").Path(l.config.Project, names.Session)

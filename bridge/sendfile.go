@@ -40,7 +40,7 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (s
 		return "", notSent("Not sent: the caption has %d characters, and %d are the most. Say the rest in your answer.", n, longestCaption)
 	}
 	turn := a.claim.Turn
-	switch n, err := d.outbox.posts.Parcels().Of(ctx, turn.ID); {
+	switch n, err := d.outbox.posts.FileDeliveries().Of(ctx, turn.ID); {
 	case err != nil:
 		return "", err
 	case n >= mostSent:
@@ -51,8 +51,8 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (s
 	if err != nil {
 		return "", err
 	}
-	p := db.Parcel{Name: copies.known.Text(fileName(in.Path)), Picture: c.picture, Caption: copies.known.Text(in.Caption), Size: c.size, Copy: c.name}
-	p, fresh, err := d.outbox.posts.Parcels().Leave(ctx, turn, p, giftIdem(turn.ID, p, c))
+	p := db.FileDelivery{Name: copies.known.Text(fileName(in.Path)), Picture: c.picture, Caption: copies.known.Text(in.Caption), Size: c.size, Copy: c.name}
+	p, fresh, err := d.outbox.posts.FileDeliveries().Leave(ctx, turn, p, giftIdem(turn.ID, p, c))
 	if err != nil || !fresh {
 		copies.drop(c.name)
 	}
@@ -69,13 +69,13 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (s
 }
 
 // giftIdem names a file that a turn gives: the same content under the same name and with the same words is the same.
-func giftIdem(turn int64, p db.Parcel, c copied) string {
+func giftIdem(turn int64, p db.FileDelivery, c copied) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", c.sum, p.Name, p.Caption))
 	return fmt.Sprintf("file:%d:%s", turn, hex.EncodeToString(sum[:16]))
 }
 
 // became tells the agent what became of its file.
-func became(p db.Parcel, fresh bool) (string, error) {
+func became(p db.FileDelivery, fresh bool) (string, error) {
 	switch {
 	case p.State == db.Shown && !fresh:
 		return "You have sent this file already; it is shown once.", nil

@@ -117,9 +117,9 @@ func (s *studio) deliver() {
 // begin lets a turn run.
 func (s *studio) begin(id string) {
 	s.Helper()
-	_, err := s.bridge.db.Accept(s.Context(), db.Entry{Incoming: heard(id, "plot it"), Class: chat.Talk})
+	_, err := s.bridge.db.Accept(s.Context(), db.Inbound{Incoming: heard(id, "plot it"), Class: chat.Talk})
 	s.must(err)
-	s.claim, err = s.bridge.db.Turns().Claim(s.Context(), room, db.Names{Session: "s", Prompt: "p-" + id}, true)
+	s.claim, err = s.bridge.db.Turns().Claim(s.Context(), room, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
 	s.must(err)
 	s.Cleanup(s.bridge.desk.attend(s.claim, s.project))
 }
@@ -233,10 +233,10 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	s.out.fail = away
 	c, err := s.bridge.outbox.parcels.copies.take(s.project, "plot.png")
 	s.must(err)
-	parcels := s.bridge.db.Outbox().Parcels()
-	p, _, err := parcels.Leave(s.Context(), turn, db.Parcel{Name: "plot.png", Picture: true, Size: c.size, Copy: c.name}, "file:1")
+	parcels := s.bridge.db.Outbox().FileDeliveries()
+	p, _, err := parcels.Leave(s.Context(), turn, db.FileDelivery{Name: "plot.png", Picture: true, Size: c.size, Copy: c.name}, "file:1")
 	s.must(err)
-	s.must(s.bridge.finish(s.Context(), db.End{Turn: turn, State: db.Done, Answer: "here it is"}))
+	s.must(s.bridge.finish(s.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "here it is"}))
 	for range patienceWithFiles {
 		post, err := s.bridge.db.Outbox().Next(s.Context(), room)
 		s.must(err)
@@ -264,7 +264,7 @@ func TestAFileThatMayHaveBeenShownLongAgoIsLookedFor(t *testing.T) {
 	s := newStudio(t)
 	s.begin("om_1")
 	p := db.Post{Key: room, Turn: s.claim.Turn.ID, ReplyTo: "om_1", Created: time.Now().Add(-2 * keysLast), Text: "words",
-		Parcel: &db.Parcel{ID: 1, Name: "a.md", Upload: "file/7", State: db.OnItsWay}}
+		Parcel: &db.FileDelivery{ID: 1, Name: "a.md", Upload: "file/7", State: db.OnItsWay}}
 	s.out.found = []chat.Sent{{ID: "om_card", Card: "om_card/x"}, {ID: "om_other", File: "file/6"}, {ID: "om_it", File: "file/7"}}
 	if id, err := s.bridge.outbox.show(s.Context(), p); err != nil || id != "om_it" || len(s.out.shown) != 0 {
 		t.Errorf("%s, %v, shown %v", id, err, s.out.shown)
@@ -285,12 +285,12 @@ func TestInATopicWhatBelongsToOthersIsNotTaken(t *testing.T) {
 	for _, id := range []string{"om_1", "om_2"} {
 		in := heard(id, "question")
 		in.Key = topic
-		_, err := store.Accept(s.Context(), db.Entry{Incoming: in, Class: chat.Talk})
+		_, err := store.Accept(s.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 		s.must(err)
-		c, err := store.Turns().Claim(s.Context(), topic, db.Names{Session: "s", Prompt: id}, true)
+		c, err := store.Turns().Claim(s.Context(), topic, db.TurnIDs{Session: "s", Prompt: id}, true)
 		s.must(err)
 		turns = append(turns, c.Turn)
-		s.must(store.Turns().Finish(s.Context(), db.End{Turn: c.Turn, State: db.Done}))
+		s.must(store.Turns().Finish(s.Context(), db.TurnResult{Turn: c.Turn, State: db.Done}))
 	}
 	s.must(store.Turns().SetCard(s.Context(), turns[0].ID, "om_c1/entity"))
 	s.out.found = []chat.Sent{{ID: "om_said"}, {ID: "om_c1", Card: "om_c1/id"}, {ID: "om_c2", Card: "om_c2/id"}, {ID: "om_new"}}
@@ -324,7 +324,7 @@ func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 	}{{strings.Repeat("字", 10), db.Done, false}, {strings.Repeat("字", 11), db.Done, true}, {strings.Repeat("字", 11), db.Cancelled, false}} {
 		s.begin(fmt.Sprint("om_", i))
 		before := len(s.out.got())
-		s.must(s.bridge.finish(s.Context(), db.End{Turn: s.claim.Turn, State: tt.state, Answer: tt.answer, Card: chat.Card{Body: tt.answer}}))
+		s.must(s.bridge.finish(s.Context(), db.TurnResult{Turn: s.claim.Turn, State: tt.state, Answer: tt.answer, Card: chat.Card{Body: tt.answer}}))
 		s.bridge.outbox.wake(room)
 		s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 		want := []string{"card"}

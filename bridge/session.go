@@ -119,6 +119,6 @@ func (s *session) renew(ctx context.Context) error {
 func (s *session) rename(ctx context.Context, id string) error {
 	s.claim.Turn.Session, s.claim.Turn.Prompt = id, uuid.NewString()
 	s.logged.Store(id)
-	names := db.Names{Session: id, Prompt: s.claim.Turn.Prompt}
+	names := db.TurnIDs{Session: id, Prompt: s.claim.Turn.Prompt}
 	return s.b.db.Turns().Rename(context.WithoutCancel(ctx), s.claim.Turn.ID, names)
 }

@@ -80,7 +80,7 @@ func held(c db.Claim) int64 {
 }
 
 // compare tells how far the session of a turn holds the conversation, if its transcript ends as last says.
-func compare(c db.Claim, resume bool, prompts []db.Prompt, last claude.Standing) syncState {
+func compare(c db.Claim, resume bool, prompts []db.Prompt, last claude.SyncState) syncState {
 	s := syncState{turn: held(c)}
 	i := slices.IndexFunc(prompts, func(q db.Prompt) bool { return q.ID == last.Prompt })
 	if !resume || i < 0 {

@@ -23,7 +23,7 @@ func (l *line) answered(id, text string) db.Session {
 	l.append(transcript, turn.Prompt, `{"type":"assistant","uuid":"`+uuid.NewString()+
 		`","message":{"id":"m1","model":"m","stop_reason":"end_turn","content":[{"type":"text","text":"yes"}]}}`)
 	s := db.Session{ID: turn.Session, Node: "here", Cwd: realPath(l.config.Project)}
-	l.must(l.bridge.db.Turns().Finish(l.Context(), db.End{Turn: turn, State: db.Done, Answer: "yes", Session: s}))
+	l.must(l.bridge.db.Turns().Finish(l.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "yes", Session: s}))
 	return s
 }
 
@@ -56,7 +56,7 @@ func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 	path, err := l.config.Transcripts("").Path(l.config.Project, s.ID)
 	l.must(err)
 	l.say("om_2", "and now?")
-	names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: "here"}
+	names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: "here"}
 	c, err := l.bridge.db.Turns().Claim(t.Context(), room, names, true)
 	l.must(err)
 	if !c.Resume {
@@ -84,8 +84,8 @@ func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
 	if got := l.sessionOfTheLastTurn(); got != s.ID {
 		t.Errorf("answered in session %s, want %s", got, s.ID)
 	}
-	told, err := l.bridge.db.Turns().LastTold(t.Context(), room, 0)
-	if want := (db.Told{Session: db.Resumed, Unsure: true, Messages: 2}); err != nil || told != want {
+	told, err := l.bridge.db.Turns().LastReport(t.Context(), room, 0)
+	if want := (db.ContextReport{Session: db.Resumed, Unsure: true, Messages: 2}); err != nil || told != want {
 		t.Errorf("told %+v, want %+v (%v)", told, want, err)
 	}
 }
@@ -101,7 +101,7 @@ func TestASessionThatWasLongAwayIsKnown(t *testing.T) {
 	l.until("the answer", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE session_id <> '' AND state = 'done'`) == 2
 	})
-	told, err := l.bridge.db.Turns().LastTold(t.Context(), room, 0)
+	told, err := l.bridge.db.Turns().LastReport(t.Context(), room, 0)
 	if got := l.sessionOfTheLastTurn(); err != nil || got != s.ID || told.Unsure || told.Behind {
 		t.Errorf("answered in session %s, want %s; told %+v (%v)", got, s.ID, told, err)
 	}
@@ -133,19 +133,19 @@ func TestWhereASessionCanBeResumed(t *testing.T) {
 
 func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
 	for _, tc := range []struct {
-		told   db.Told
+		told   db.ContextReport
 		zh, en string
 	}{
-		{db.Told{Session: db.Live}, "进程在线", "the process was there"},
-		{db.Told{Session: db.Live, Messages: 2}, "进程在线 + 历史 2 条", "the process was there + 2 messages of the history"},
-		{db.Told{Session: db.Resumed, Messages: 12}, "续接会话 + 历史 12 条", "the session was resumed + 12 messages of the history"},
-		{db.Told{Session: db.Resumed, Unread: true}, "历史读取失败，仅续接会话", "the history could not be read, only: the session was resumed"},
-		{db.Told{Session: db.Resumed, Behind: true, Messages: 2}, "会话缺少后面的内容，已补上，续接会话 + 历史 2 条", "the session lacked its end, which was added; it was resumed + 2 messages of the history"},
-		{db.Told{Session: db.Resumed, Unsure: true}, "会话无法核对，续接会话", "the session could not be checked; it was resumed"},
-		{db.Told{Session: db.Begun}, "新会话", "a new session"},
-		{db.Told{Session: db.Begun, Messages: 4}, "新会话 + 历史 4 条", "a new session + 4 messages of the history"},
-		{db.Told{Session: db.Begun, Lost: string(claude.LostMachine), Messages: 48}, "会话在另一台机器，已从历史恢复 48 条", "the session is on another machine; 48 messages were restored from the history"},
-		{db.Told{Session: db.Begun, Lost: string(claude.LostTooLong), Unread: true}, "会话太长，历史也读取失败", "the session was too long, and the history could not be read"},
+		{db.ContextReport{Session: db.Live}, "进程在线", "the process was there"},
+		{db.ContextReport{Session: db.Live, Messages: 2}, "进程在线 + 历史 2 条", "the process was there + 2 messages of the history"},
+		{db.ContextReport{Session: db.Resumed, Messages: 12}, "续接会话 + 历史 12 条", "the session was resumed + 12 messages of the history"},
+		{db.ContextReport{Session: db.Resumed, Unread: true}, "历史读取失败，仅续接会话", "the history could not be read, only: the session was resumed"},
+		{db.ContextReport{Session: db.Resumed, Behind: true, Messages: 2}, "会话缺少后面的内容，已补上，续接会话 + 历史 2 条", "the session lacked its end, which was added; it was resumed + 2 messages of the history"},
+		{db.ContextReport{Session: db.Resumed, Unsure: true}, "会话无法核对，续接会话", "the session could not be checked; it was resumed"},
+		{db.ContextReport{Session: db.Begun}, "新会话", "a new session"},
+		{db.ContextReport{Session: db.Begun, Messages: 4}, "新会话 + 历史 4 条", "a new session + 4 messages of the history"},
+		{db.ContextReport{Session: db.Begun, Lost: string(claude.LostMachine), Messages: 48}, "会话在另一台机器，已从历史恢复 48 条", "the session is on another machine; 48 messages were restored from the history"},
+		{db.ContextReport{Session: db.Begun, Lost: string(claude.LostTooLong), Unread: true}, "会话太长，历史也读取失败", "the session was too long, and the history could not be read"},
 	} {
 		if got := describe(tc.told, zh); got != tc.zh {
 			t.Errorf("%+v: %q, want %q", tc.told, got, tc.zh)
@@ -170,13 +170,13 @@ func TestToldFollowsThePrompt(t *testing.T) {
 		r    contextmgr.Request
 		p    contextmgr.Prompt
 		lost claude.LostCause
-		want db.Told
+		want db.ContextReport
 	}{
-		"a living process": {contextmgr.Request{Live: true, Verified: true}, resumed, "", db.Told{Session: db.Live, Messages: 3}},
-		"resumed":          {contextmgr.Request{Verified: true}, resumed, "", db.Told{Session: db.Resumed, Messages: 3}},
-		"behind":           {contextmgr.Request{Verified: true, Behind: true}, resumed, "", db.Told{Session: db.Resumed, Messages: 3, Behind: true}},
-		"not compared":     {contextmgr.Request{}, resumed, "", db.Told{Session: db.Resumed, Messages: 3, Unsure: true}},
-		"lost":             {contextmgr.Request{Lost: true}, contextmgr.Prompt{Unread: true}, claude.LostMissing, db.Told{Session: db.Begun, Lost: string(claude.LostMissing), Unread: true}},
+		"a living process": {contextmgr.Request{Live: true, Verified: true}, resumed, "", db.ContextReport{Session: db.Live, Messages: 3}},
+		"resumed":          {contextmgr.Request{Verified: true}, resumed, "", db.ContextReport{Session: db.Resumed, Messages: 3}},
+		"behind":           {contextmgr.Request{Verified: true, Behind: true}, resumed, "", db.ContextReport{Session: db.Resumed, Messages: 3, Behind: true}},
+		"not compared":     {contextmgr.Request{}, resumed, "", db.ContextReport{Session: db.Resumed, Messages: 3, Unsure: true}},
+		"lost":             {contextmgr.Request{Lost: true}, contextmgr.Prompt{Unread: true}, claude.LostMissing, db.ContextReport{Session: db.Begun, Lost: string(claude.LostMissing), Unread: true}},
 	} {
 		if got := reportOf(tc.r, tc.p, tc.lost); *got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, *got, tc.want)

@@ -11,8 +11,8 @@ import (
 )
 
 // reportOf is what a prompt tells the agent beside the question.
-func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) *db.Told {
-	t := &db.Told{Session: db.Begun, Lost: string(lost), Messages: p.Stats.Messages, Unread: p.Unread}
+func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) *db.ContextReport {
+	t := &db.ContextReport{Session: db.Begun, Lost: string(lost), Messages: p.Stats.Messages, Unread: p.Unread}
 	switch {
 	case r.Live:
 		t.Session = db.Live
@@ -24,7 +24,7 @@ func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) 
 
 // lastReport is a line about the context of the chat's last turn; empty when nothing is known.
 func lastReport(ctx context.Context, b *Bridge, c db.Chat) string {
-	t, err := b.db.Turns().LastTold(ctx, c.Key, c.Epoch)
+	t, err := b.db.Turns().LastReport(ctx, c.Key, c.Epoch)
 	if err != nil {
 		if !errors.Is(err, db.ErrNotFound) {
 			b.log.Error().Err(err).Stringer("chat", c.Key).Msg("context of the last turn not read")
@@ -36,7 +36,7 @@ func lastReport(ctx context.Context, b *Bridge, c db.Chat) string {
 }
 
 // describe says what the agent was told, and why not more.
-func describe(t db.Told, l lang) string {
+func describe(t db.ContextReport, l lang) string {
 	if t.Lost != "" && t.Session == db.Begun {
 		why := lostText(claude.LostCause(t.Lost)).in(l)
 		if t.Unread && t.Messages == 0 {

@@ -19,7 +19,7 @@ type turn struct {
 	claim   db.Claim
 	session *session
 	course  course
-	told    *db.Told // nil = nothing yet
+	told    *db.ContextReport // nil = nothing yet
 	view    view
 	painter *painter
 	shown   []claude.Image // pictures that the model sees
@@ -143,7 +143,7 @@ func (t *turn) store(ctx context.Context, end outcome) error {
 	if end.state == db.Queued {
 		return t.b.db.Turns().Requeue(ctx, t.claim.Turn.ID)
 	}
-	e := db.End{
+	e := db.TurnResult{
 		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.course.usage,
 		Card: t.view.end(end).card(time.Now()), Told: t.told,
 	}

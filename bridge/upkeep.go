@@ -23,7 +23,7 @@ type compactionScheduler struct {
 	chats  map[chat.Key]*chatState                   // those in which a turn runs, or a summary is made
 	titled map[chat.Key]bool                    // chats for which a title is being made
 	noted  map[chat.Key][]func(context.Context) // chats whose turns are looked through, with the looks that wait
-	tired  *simplelru.LRU[chat.Key, rest]
+	tired  *simplelru.LRU[chat.Key, retryAfter]
 }
 
 // chatState is what goes on in one chat.
@@ -34,8 +34,8 @@ type chatState struct {
 	stop   context.CancelCauseFunc // ends the making of it
 }
 
-// rest is how long summaries that nobody asked for are not tried again.
-type rest struct {
+// retryAfter is how long summaries that nobody asked for are not tried again.
+type retryAfter struct {
 	failures int
 	until    time.Time
 }
@@ -57,7 +57,7 @@ func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struc
 		jobs: newJobs(math.MaxInt), compact: compact,
 		chats: map[chat.Key]*chatState{}, titled: map[chat.Key]bool{}, noted: map[chat.Key][]func(context.Context){},
 	}
-	u.tired, _ = simplelru.NewLRU[chat.Key, rest](mostTired, nil) // fails for sizes below 1 only
+	u.tired, _ = simplelru.NewLRU[chat.Key, retryAfter](mostTired, nil) // fails for sizes below 1 only
 	return u
 }
 
@@ -149,13 +149,13 @@ func (u *compactionScheduler) judge(key chat.Key, err error, now time.Time) {
 	switch {
 	case err == nil:
 		u.tired.Remove(key)
-	case !errors.Is(err, context.Canceled) && !errors.Is(err, claude.ErrAskBusy):
+	case !errors.Is(err, context.Canceled) && !errors.Is(err, claude.ErrTaskBusy):
 		r, _ := u.tired.Get(key)
 		wait := lastRest
 		if r.failures < 10 { // more would overflow
 			wait = min(firstRest<<r.failures, lastRest)
 		}
-		u.tired.Add(key, rest{r.failures + 1, now.Add(wait)})
+		u.tired.Add(key, retryAfter{r.failures + 1, now.Add(wait)})
 	}
 }
 

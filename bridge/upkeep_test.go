@@ -118,7 +118,7 @@ func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
 	now := time.Now()
 	var waits []time.Duration
 	for range 20 {
-		u.judge(room, claude.ErrAskEnd, now)
+		u.judge(room, claude.ErrTaskTimeout, now)
 		r, _ := u.tired.Get(room)
 		if u.mayRetry(room, r.until.Add(-time.Second)) || !u.mayRetry(room, r.until) {
 			t.Fatalf("after %d failures it rests until %v", r.failures, r.until)

@@ -25,7 +25,7 @@ const retryStore = time.Second
 // work runs the chat's turns, one after the other, until there are none. Between two of them it lets other chats go first.
 func (b *Bridge) work(ctx context.Context, key chat.Key) {
 	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
-		names := db.Names{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: b.cfg.Node}
+		names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: b.cfg.Node}
 		crash.At("turn: claiming")
 		claim, err := b.db.Turns().Claim(ctx, key, names, b.cfg.Context.Resumes())
 		switch {

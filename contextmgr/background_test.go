@@ -53,7 +53,7 @@ func group(t *testing.T, n int) (*db.DB, chat.Key) {
 	t.Cleanup(func() { _ = d.Close() })
 	key := chat.FeishuChat("oc_group")
 	for i := 1; i <= n; i++ {
-		e := db.Entry{Class: chat.Overheard, Incoming: chat.Incoming{
+		e := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
 			Key: key, Kind: chat.Group, ID: fmt.Sprint("om_", i), Text: fmt.Sprint("m", i), Actor: chat.Actor{Name: "小红"}, Time: time.Unix(int64(i), 0),
 		}}
 		if i%10 == 0 {
@@ -63,9 +63,9 @@ func group(t *testing.T, n int) (*db.DB, chat.Key) {
 			t.Fatal(err)
 		}
 		if e.Class == chat.Talk {
-			c, err := d.Turns().Claim(t.Context(), key, db.Names{Session: "s"}, true)
+			c, err := d.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s"}, true)
 			if err == nil {
-				err = d.Turns().Finish(t.Context(), db.End{Turn: c.Turn, State: db.Done, Session: db.Session{ID: "s"}})
+				err = d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Done, Session: db.Session{ID: "s"}})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -134,7 +134,7 @@ func TestTheBackgroundOfAGroup(t *testing.T) {
 // However much people talk, their talk takes little room.
 func TestTheBackgroundIsBounded(t *testing.T) {
 	d, key := group(t, 9)
-	long := db.Entry{Class: chat.Overheard, Incoming: chat.Incoming{
+	long := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
 		Key: key, Kind: chat.Group, ID: "om_long", Text: strings.Repeat("长", 100_000), Time: time.Unix(100, 0),
 	}}
 	if _, err := d.Accept(t.Context(), long); err != nil {
@@ -150,7 +150,7 @@ func TestTheBackgroundIsBounded(t *testing.T) {
 func TestTheBackgroundIsNotRecalled(t *testing.T) {
 	d, key := group(t, 19)
 	for i, text := range []string{"项目代号是蓝鲸", "大家好"} {
-		e := db.Entry{Class: chat.Overheard, Incoming: chat.Incoming{
+		e := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
 			Key: key, Kind: chat.Group, ID: fmt.Sprint("om_x", i), Text: text, Time: time.Unix(int64(100+i), 0),
 		}}
 		if _, err := d.Accept(t.Context(), e); err != nil {

@@ -70,13 +70,13 @@ type Manager struct {
 	db       *db.DB
 	cfg      Config
 	log      zerolog.Logger
-	told     *told
-	meanings *meanings // nil = messages are found by their words only
+	told     *sentContext
+	meanings *embeddings // nil = messages are found by their words only
 }
 
 // New makes a manager.
 func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
-	return &Manager{db: store, cfg: cfg, log: log, told: newTold(), meanings: newMeanings(store, cfg.Memory, log)}
+	return &Manager{db: store, cfg: cfg, log: log, told: newSentContext(), meanings: newEmbeddings(store, cfg.Memory, log)}
 }
 
 // Build makes the context of a turn. It always succeeds: a History that cannot be read is logged and left out, since
@@ -119,9 +119,9 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	c.Background = m.overheard(ctx, r)
 	if part == unseen {
 		missed, err := m.db.Messages().Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
-		c.History = fit(missed, limits)
+		c.History = truncate(missed, limits)
 		if past != nil {
-			err = errors.Join(err, m.remind(ctx, r, past, &c))
+			err = errors.Join(err, m.retrieveForLive(ctx, r, past, &c))
 		}
 		return c, err
 	}
@@ -134,7 +134,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		limits.Held = r.Seen
 	}
 	c.Summary = r.Summary
-	taken, err := choose(m.db.HistoryFor(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
+	taken, err := selectRecent(m.db.HistoryFor(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
 	newest := taken
 	if r.ResumeID == "" {
 		newest = least(taken, m.cfg.Limits())
@@ -148,13 +148,13 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	known := seqs(c.Recalled)
 	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
 	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
-	c.History = fit(taken, limits)
+	c.History = truncate(taken, limits)
 	return c, errors.Join(err, failed)
 }
 
-// remind recalls for a session that knows the newest part of the History.
-func (m *Manager) remind(ctx context.Context, r Request, past *lookup, c *Context) error {
-	newest, err := choose(m.db.HistoryFor(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
+// retrieveForLive recalls for a session that knows the newest part of the History.
+func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *lookup, c *Context) error {
+	newest, err := selectRecent(m.db.HistoryFor(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
 	if err != nil {
 		return err
 	}
@@ -210,17 +210,17 @@ func (c Context) tokens(kind chat.Kind) int {
 	return n
 }
 
-// extent is how much of the History a prompt carries.
-type extent int
+// historyPart is how much of the History a prompt carries.
+type historyPart int
 
 const (
-	none   extent = iota
+	none   historyPart = iota
 	unseen        // what the session does not hold: nothing, unless a turn never reached it
 	recent        // the newest part, whether the session holds it or not
 )
 
 // prefix says how much of the History the mode puts in front of the question.
-func (c Config) prefix(r Request) extent {
+func (c Config) prefix(r Request) historyPart {
 	switch {
 	case c.SessionMode == Fresh, c.Mode == Resume && (r.Lost || r.ResumeID == ""):
 		return recent // else the user would notice

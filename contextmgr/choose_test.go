@@ -15,7 +15,7 @@ func TestModes(t *testing.T) {
 	for _, tc := range []struct {
 		mode Mode
 		r    Request
-		want extent
+		want historyPart
 	}{
 		{Hybrid, first, recent}, {Hybrid, lost, recent}, {Hybrid, unsure, recent}, {Hybrid, verified, recent}, {Hybrid, behind, recent}, {Hybrid, live, unseen},
 		{Resume, first, recent}, {Resume, lost, recent}, {Resume, unsure, none}, {Resume, verified, none}, {Resume, behind, unseen}, {Resume, live, none},
@@ -61,7 +61,7 @@ func TestTheMinimumsGrow(t *testing.T) {
 		{"without a session, after a night", asked.grown(), 8 * time.Hour, 80},
 	} {
 		pulled := 0
-		got, err := choose(backwards(at(talk(100, 100, 100), now.Add(-tc.silent)), &pulled), tc.limits)
+		got, err := selectRecent(backwards(at(talk(100, 100, 100), now.Add(-tc.silent)), &pulled), tc.limits)
 		if err != nil || len(got) != tc.want || pulled != tc.want {
 			t.Errorf("%s: %d messages, %d pulled, want %d (%v)", tc.name, len(got), pulled, tc.want, err)
 		}
@@ -69,7 +69,7 @@ func TestTheMinimumsGrow(t *testing.T) {
 	tight := asked.grown()
 	tight.MaxTokens = 1500
 	pulled := 0
-	got, err := choose(backwards(at(talk(100, 100, 100), now.Add(-24*time.Hour)), &pulled), tight)
+	got, err := selectRecent(backwards(at(talk(100, 100, 100), now.Add(-24*time.Hour)), &pulled), tight)
 	tokens := 0
 	for _, m := range got {
 		tokens += EstimateTokens(m.Text)
@@ -89,7 +89,7 @@ func TestSelectTakesAllThatTheSessionDoesNotHold(t *testing.T) {
 	for held, want := range map[int64]int{0: 10, 50: 10, 46: 10, 45: 10, 44: 12, 10: 80} {
 		limits.Held = held
 		pulled := 0
-		got, err := choose(backwards(slices.Clone(msgs), &pulled), limits)
+		got, err := selectRecent(backwards(slices.Clone(msgs), &pulled), limits)
 		if err != nil || len(got) != want || pulled > want+1 {
 			t.Errorf("holds %d: %d messages, want %d, %d pulled (%v)", held, len(got), want, pulled, err)
 		}

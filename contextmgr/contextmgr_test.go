@@ -64,7 +64,7 @@ func TestSelectTakesWholeMessagesUntilBothMinimumsAreMet(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pulled := 0
-			got, err := choose(backwards(tc.msgs, &pulled), limits)
+			got, err := selectRecent(backwards(tc.msgs, &pulled), limits)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestSelectSkipsWhatIsNoTalk(t *testing.T) {
 		{Role: chat.User, Class: chat.Overheard, Text: "lunch?"}, assistant("a"),
 	}
 	pulled := 0
-	got, err := choose(backwards(msgs, &pulled), Defaults().Limits())
+	got, err := selectRecent(backwards(msgs, &pulled), Defaults().Limits())
 	if err != nil || len(got) != 2 || got[0].Text != "q" || got[1].Text != "a" {
 		t.Errorf("selected %v, %v", got, err)
 	}
@@ -103,7 +103,7 @@ func TestSelectPullsNoMoreThanItNeeds(t *testing.T) {
 		slices.Repeat([]chat.Message{assistant(strings.Repeat("答", 1000))}, 10_000), // no question ever comes: the budget ends it
 	} {
 		pulled := 0
-		if _, err := choose(backwards(msgs, &pulled), Defaults().Limits()); err != nil {
+		if _, err := selectRecent(backwards(msgs, &pulled), Defaults().Limits()); err != nil {
 			t.Fatal(err)
 		}
 		if pulled > 60 {
@@ -114,7 +114,7 @@ func TestSelectPullsNoMoreThanItNeeds(t *testing.T) {
 
 func TestSelectReportsTheErrorOfTheWalkAndKeepsWhatItHas(t *testing.T) {
 	broken := errors.New("broken")
-	got, err := choose(func(yield func(chat.Message, error) bool) {
+	got, err := selectRecent(func(yield func(chat.Message, error) bool) {
 		_ = yield(assistant("b"), nil) && yield(user("a"), nil) && yield(chat.Message{}, broken)
 	}, Defaults().Limits())
 	if !errors.Is(err, broken) || len(got) != 2 || got[0].Text != "a" {
@@ -265,7 +265,7 @@ func FuzzPrefixParsesBack(f *testing.F) {
 func TestFitCutsOneHugeMessageInTheMiddle(t *testing.T) {
 	l := Defaults().Limits()
 	huge := "开头" + strings.Repeat("字", 40_000) + "结尾"
-	got := fit([]chat.Message{user("q"), assistant(huge), user("最后")}, l)
+	got := truncate([]chat.Message{user("q"), assistant(huge), user("最后")}, l)
 	if len(got) != 3 || got[2].Text != "最后" {
 		t.Fatalf("%d messages left", len(got))
 	}
@@ -285,7 +285,7 @@ func TestFitKeepsTheBudgetAndTheNewest(t *testing.T) {
 			piece := rapid.SampledFrom([]string{"字", "word ", "x.y(z)\n", "😀", "👨‍👩‍👧", "123 ", "e\u0301"}).Draw(t, "piece")
 			return user(strings.Repeat(piece, rapid.IntRange(1, 4000).Draw(t, "times")))
 		}), 1, 8).Draw(t, "messages")
-		got := fit(msgs, l)
+		got := truncate(msgs, l)
 		if len(got) == 0 {
 			t.Fatal("nothing left")
 		}

@@ -9,10 +9,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// fit makes msgs, oldest first, small enough for l.MaxTokens, counted over the whole prefix with its headings. No message
+// truncate makes msgs, oldest first, small enough for l.MaxTokens, counted over the whole prefix with its headings. No message
 // keeps more than half of the budget: a longer one loses its middle, where a mark says how much is gone. Then the oldest
 // leave first. The newest always stays, cut as far as needed. msgs itself is not changed.
-func fit(msgs []chat.Message, l Limits) []chat.Message {
+func truncate(msgs []chat.Message, l Limits) []chat.Message {
 	kept := slices.Clone(msgs)
 	if l.MaxTokens <= 0 {
 		return kept

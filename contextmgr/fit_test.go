@@ -22,7 +22,7 @@ func TestFitHoldsTheBudgetInGroupsAndWithEscapes(t *testing.T) {
 			return m
 		}), 1, 8).Draw(t, "messages")
 		before := slices.Clone(msgs)
-		got := fit(msgs, l)
+		got := truncate(msgs, l)
 		if diff := cmp.Diff(before, msgs); diff != "" {
 			t.Fatalf("fit changed its input: %s", diff)
 		}
@@ -34,7 +34,7 @@ func TestFitHoldsTheBudgetInGroupsAndWithEscapes(t *testing.T) {
 				t.Fatalf("%s: %d tokens in a budget of %d", kind, n, l.MaxTokens)
 			}
 		}
-		if again := fit(got, l); !cmp.Equal(got, again) {
+		if again := truncate(got, l); !cmp.Equal(got, again) {
 			t.Fatal("what fits does not fit")
 		}
 		for i, m := range got {
@@ -50,11 +50,11 @@ func TestSelectGoesOnBehindAHugeMessage(t *testing.T) {
 	l := Defaults().Limits()
 	msgs := append(talk(5, 10, 10), user(strings.Repeat("字", 40_000)))
 	pulled := 0
-	got, err := choose(backwards(msgs, &pulled), l)
+	got, err := selectRecent(backwards(msgs, &pulled), l)
 	if err != nil || len(got) != 5 {
 		t.Fatalf("%d messages, want the huge one and two more rounds (%v)", len(got), err)
 	}
-	if fitted := fit(got, l); len(fitted) != 5 {
+	if fitted := truncate(got, l); len(fitted) != 5 {
 		t.Errorf("%d of 5 messages left", len(fitted))
 	}
 }
@@ -94,7 +94,7 @@ func BenchmarkSelect(b *testing.B) {
 	msgs := talk(5000, 100, 900)
 	for b.Loop() {
 		pulled := 0
-		if _, err := choose(backwards(msgs, &pulled), Defaults().Limits()); err != nil {
+		if _, err := selectRecent(backwards(msgs, &pulled), Defaults().Limits()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -227,7 +227,7 @@ func TestHostileTextIsCheap(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			msgs := []chat.Message{user(text), assistant(text)}
 			checkRoundTrip(t, msgs, text)
-			if got := fit(msgs, Defaults().Limits()); len(got) == 0 {
+			if got := truncate(msgs, Defaults().Limits()); len(got) == 0 {
 				t.Error("nothing fits")
 			}
 		})

@@ -38,8 +38,8 @@ const (
 // embedded is how much of a text counts for what it means, in runes.
 const embedded = 2000
 
-// meanings finds messages by what they mean.
-type meanings struct {
+// embeddings finds messages by what they mean.
+type embeddings struct {
 	db     *db.DB
 	client *embed.Client
 	log    zerolog.Logger
@@ -50,19 +50,19 @@ type meanings struct {
 	behind rate.Sometimes // and about vectors that could not be made
 }
 
-// newMeanings is nil unless an endpoint is configured.
-func newMeanings(store *db.DB, c MemoryConfig, log zerolog.Logger) *meanings {
+// newEmbeddings is nil unless an endpoint is configured.
+func newEmbeddings(store *db.DB, c MemoryConfig, log zerolog.Logger) *embeddings {
 	if c.EmbeddingsURL == "" {
 		return nil
 	}
-	m := meaningsOf(store, embed.Config{URL: c.EmbeddingsURL, Model: c.EmbeddingsModel, Key: c.EmbeddingsKey, Limit: c.EmbeddingsWait}, log)
+	m := embeddingsOf(store, embed.Config{URL: c.EmbeddingsURL, Model: c.EmbeddingsModel, Key: c.EmbeddingsKey, Limit: c.EmbeddingsWait}, log)
 	m.patience = cmp.Or(c.EmbeddingsWait, nearTime)
 	return m
 }
 
-func meaningsOf(store *db.DB, c embed.Config, log zerolog.Logger) *meanings {
+func embeddingsOf(store *db.DB, c embed.Config, log zerolog.Logger) *embeddings {
 	const often = time.Minute
-	return &meanings{db: store, client: embed.New(c), log: log, patience: nearTime, slow: rate.Sometimes{Interval: often}, behind: rate.Sometimes{Interval: often}}
+	return &embeddings{db: store, client: embed.New(c), log: log, patience: nearTime, slow: rate.Sometimes{Interval: often}, behind: rate.Sometimes{Interval: often}}
 }
 
 // sendable is what the endpoint is told of a text; empty = nothing.
@@ -76,7 +76,7 @@ func sendable(text string) string {
 
 // near are the messages of a conversation that mean about the same as a text, by seq, with how near they are: 0 would be as
 // near as any. It finds nothing in vain, and without an endpoint: then the words have to do.
-func (s *meanings) near(ctx context.Context, key chat.Key, epoch int64, text string) map[int64]float64 {
+func (s *embeddings) near(ctx context.Context, key chat.Key, epoch int64, text string) map[int64]float64 {
 	if s == nil {
 		return nil
 	}
@@ -101,7 +101,7 @@ type likeness struct {
 	cosine float64
 }
 
-func (s *meanings) compare(ctx context.Context, key chat.Key, epoch int64, text string) (list []likeness, err error) {
+func (s *embeddings) compare(ctx context.Context, key chat.Key, epoch int64, text string) (list []likeness, err error) {
 	asked, err := s.client.Embed(ctx, []string{text})
 	if err != nil {
 		return nil, err
@@ -167,9 +167,9 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 }
 
-func (s *meanings) run(ctx context.Context) {
+func (s *embeddings) run(ctx context.Context) {
 	defer s.client.Close()
-	b := backlog{meanings: s, size: embed.Batch}
+	b := backlog{embeddings: s, size: embed.Batch}
 	for ctx.Err() == nil {
 		switch err := b.work(ctx); {
 		case err != nil && ctx.Err() == nil:
@@ -187,7 +187,7 @@ func (s *meanings) run(ctx context.Context) {
 
 // backlog are the messages that need vectors.
 type backlog struct {
-	*meanings
+	*embeddings
 	done int64     // the messages up to this id need none
 	dim  int       // of the vectors that they have
 	all  time.Time // when all messages were last looked at

@@ -50,8 +50,8 @@ func newSense(t *testing.T) *sense {
 }
 
 // patient waits for an endpoint for as long as a busy machine may take.
-func patient(d *db.DB, url, model string, logs io.Writer) *meanings {
-	m := meaningsOf(d, embed.Config{URL: url, Model: model, Key: embedtest.Key, Limit: time.Minute}, zerolog.New(logs))
+func patient(d *db.DB, url, model string, logs io.Writer) *embeddings {
+	m := embeddingsOf(d, embed.Config{URL: url, Model: model, Key: embedtest.Key, Limit: time.Minute}, zerolog.New(logs))
 	m.patience = time.Minute
 	return m
 }
@@ -98,7 +98,7 @@ func small(n int) (texts []string) {
 // learn makes the vectors of all that was said.
 func (s *sense) learn() {
 	s.Helper()
-	b := backlog{meanings: s.m.meanings, size: embed.Batch}
+	b := backlog{embeddings: s.m.meanings, size: embed.Batch}
 	if err := b.work(s.Context()); err != nil {
 		s.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestOnlyTheConversationIsCompared(t *testing.T) {
 	s.said(here, append([]string{"the old vessels"}, small(40)...)...)
 	s.learn()
 	anew := chat.Incoming{Key: here, Kind: chat.Private, ID: "om_new", Text: "/new", Time: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}
-	if _, err := s.d.Accept(t.Context(), db.Entry{Incoming: anew, Class: chat.Command, StartAnew: true}); err != nil {
+	if _, err := s.d.Accept(t.Context(), db.Inbound{Incoming: anew, Class: chat.Command, StartAnew: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.said(here, "x1 y1", "x2 y2", "x3 y3", "x4 y4", "x5 y5", "x6 y6", "x7 y7", "x8 y8", "x9 y9")
@@ -199,7 +199,7 @@ func TestTheQuestionIsNotItsOwnMeasure(t *testing.T) {
 	far := strings.Join(small(14), " ") + " vessels"
 	s.said(here, append(small(40), far)...)
 	asked := chat.Incoming{Key: here, Kind: chat.Private, ID: "om_q", Text: howLarge, Time: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)}
-	a, err := s.d.Accept(t.Context(), db.Entry{Incoming: asked, Class: chat.Talk})
+	a, err := s.d.Accept(t.Context(), db.Inbound{Incoming: asked, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestVectorsAreMadeForWhatNeedsThem(t *testing.T) {
 	s.said(here, small(150)...)
 	for i, class := range []chat.Class{chat.Overheard, chat.Command} {
 		m := chat.Incoming{Key: here, Kind: chat.Group, ID: fmt.Sprintf("om_%d", i), Text: "not talk", Time: time.Now()}
-		if _, err := s.d.Accept(t.Context(), db.Entry{Incoming: m, Class: class}); err != nil {
+		if _, err := s.d.Accept(t.Context(), db.Inbound{Incoming: m, Class: class}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -340,7 +340,7 @@ func TestVectorsAreMadeAsTimeGoesBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := embedtest.New(t, synonyms)
 		s := senseOf(t, e, e.Config().URL)
-		s.m.meanings = meaningsOf(s.d, e.Config(), zerolog.New(s.logs)) // function calls in place of a network, whose time is its own
+		s.m.meanings = embeddingsOf(s.d, e.Config(), zerolog.New(s.logs)) // function calls in place of a network, whose time is its own
 		s.said(here, small(100)...)
 		slow := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 		s.e.Fail(slow)

@@ -127,15 +127,15 @@ func TestALivingProcessIsRemindedOnce(t *testing.T) {
 func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
 	d, key := remembered(t, chat.Private, 300, "旧的钥匙在何佳那儿。")
 	turn := func(session, said string) int64 {
-		e := db.Entry{Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: session + said, Text: said, Time: time.Date(2026, 8, 1, 9, 0, 0, 0, time.UTC)}, Class: chat.Talk}
+		e := db.Inbound{Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: session + said, Text: said, Time: time.Date(2026, 8, 1, 9, 0, 0, 0, time.UTC)}, Class: chat.Talk}
 		if _, err := d.Accept(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
-		c, err := d.Turns().Claim(t.Context(), key, db.Names{Session: session, Prompt: "p"}, false)
+		c, err := d.Turns().Claim(t.Context(), key, db.TurnIDs{Session: session, Prompt: "p"}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := db.End{Turn: c.Turn, State: db.Done, Answer: strings.Repeat("好的。", 400), Session: db.Session{ID: session}}
+		end := db.TurnResult{Turn: c.Turn, State: db.Done, Answer: strings.Repeat("好的。", 400), Session: db.Session{ID: session}}
 		if err := d.Turns().Finish(t.Context(), end); err != nil {
 			t.Fatal(err)
 		}
@@ -191,12 +191,12 @@ func TestTheQuestionIsNotRecalled(t *testing.T) {
 	key := chat.FeishuChat("oc_1")
 	var turns []int64
 	for i, text := range []string{"钥匙在哪里", "钥匙在哪里？", "钥匙，在哪里？"} {
-		e := db.Entry{Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: fmt.Sprint(i), Text: text, Time: time.Now()}, Class: chat.Talk}
+		e := db.Inbound{Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: fmt.Sprint(i), Text: text, Time: time.Now()}, Class: chat.Talk}
 		a, err := d.Accept(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Turns().Claim(t.Context(), key, db.Names{Session: "s", Prompt: "p"}, true); err != nil {
+		if _, err := d.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true); err != nil {
 			t.Fatal(err)
 		}
 		turns = append(turns, a.Turn)

@@ -117,7 +117,7 @@ func (c Config) NotesTask(lang string, kind chat.Kind, known []db.Memory, msgs [
 func (c Config) task(do, ask wording, lang string, kind chat.Kind, shown Context, msgs []chat.Message, most int) Task {
 	shown.Zone = c.zone()
 	limits := Limits{MaxTokens: max(minTokens, most-shown.tokens(kind)-EstimateTokens(do.in(lang)+ask.in(lang)))}
-	shown.History = fit(shrink(slices.DeleteFunc(slices.Clone(msgs), func(m chat.Message) bool { return !counts(m) }), limits), limits)
+	shown.History = truncate(shrink(slices.DeleteFunc(slices.Clone(msgs), func(m chat.Message) bool { return !counts(m) }), limits), limits)
 	return Task{Do: do.in(lang), With: Prefix(shown, kind, ask.in(lang))}
 }
 

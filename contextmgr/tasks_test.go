@@ -178,7 +178,7 @@ func TestANewSessionAfterASummaryIsToldWhatWasSaid(t *testing.T) {
 	c.Mode = Resume
 	for _, tc := range []struct {
 		r    Request
-		want extent
+		want historyPart
 	}{
 		{Request{}, recent},
 		{Request{Summary: Summary{Text: "x"}}, recent},

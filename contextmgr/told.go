@@ -13,27 +13,27 @@ import (
 // rememberedChats is for how many chats it is known what their processes were told. A chat that is not among them is told again.
 const rememberedChats = 1000
 
-// told knows what each chat's process was told.
-type told struct {
+// sentContext knows what each chat's process was sentContext.
+type sentContext struct {
 	mu    sync.Mutex
-	chats *lru.Cache[chat.Key, tale]
+	chats *lru.Cache[chat.Key, sent]
 }
 
-// tale is what a process was told. It is never changed, only replaced.
-type tale struct {
+// sent is what a process was told. It is never changed, only replaced.
+type sent struct {
 	memories []Memory
 	messages map[int64]bool // by seq
 }
 
-func newTold() *told {
-	chats, err := lru.New[chat.Key, tale](rememberedChats)
+func newSentContext() *sentContext {
+	chats, err := lru.New[chat.Key, sent](rememberedChats)
 	if err != nil {
 		panic(err) // it says that the size is not positive
 	}
-	return &told{chats: chats}
+	return &sentContext{chats: chats}
 }
 
-func (t *told) of(key chat.Key) tale {
+func (t *sentContext) of(key chat.Key) sent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known, _ := t.chats.Get(key)
@@ -41,7 +41,7 @@ func (t *told) of(key chat.Key) tale {
 }
 
 // untold are the memories of list that the chat's living process does not know.
-func (t *told) untold(key chat.Key, list []Memory) []Memory {
+func (t *sentContext) untold(key chat.Key, list []Memory) []Memory {
 	known := t.of(key).memories
 	return slices.DeleteFunc(list, func(m Memory) bool { return slices.Contains(known, m) })
 }
@@ -62,5 +62,5 @@ func (m *Manager) Sent(key chat.Key, p Prompt, live bool) {
 	maps.Copy(all, seqs(p.History))
 	maps.Copy(all, seqs(p.Background))
 	maps.Copy(all, known.messages)
-	m.told.chats.Add(key, tale{slices.Concat(known.memories, p.Memories), all})
+	m.told.chats.Add(key, sent{slices.Concat(known.memories, p.Memories), all})
 }

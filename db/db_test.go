@@ -32,14 +32,14 @@ func open(t testing.TB, path string) *db.DB {
 
 func fresh(t testing.TB) *db.DB { return open(t, filepath.Join(t.TempDir(), "magpie.db")) }
 
-func say(id, text string) db.Entry {
-	return db.Entry{
+func say(id, text string) db.Inbound {
+	return db.Inbound{
 		Incoming: chat.Incoming{Key: oc, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1", Name: "小明"}, Time: time.UnixMilli(1000)},
 		Class:    chat.Talk,
 	}
 }
 
-func accept(t testing.TB, d *db.DB, e db.Entry) db.Accepted {
+func accept(t testing.TB, d *db.DB, e db.Inbound) db.AcceptResult {
 	t.Helper()
 	a, err := d.Accept(t.Context(), e)
 	if err != nil {
@@ -49,7 +49,7 @@ func accept(t testing.TB, d *db.DB, e db.Entry) db.Accepted {
 }
 
 // names are the ids of a turn that is claimed.
-func names(session string) db.Names { return db.Names{Session: session, Prompt: "p-" + session} }
+func names(session string) db.TurnIDs { return db.TurnIDs{Session: session, Prompt: "p-" + session} }
 
 func claim(t testing.TB, d *db.DB, session string) db.Claim {
 	t.Helper()
@@ -60,7 +60,7 @@ func claim(t testing.TB, d *db.DB, session string) db.Claim {
 	return c
 }
 
-func finish(t testing.TB, d *db.DB, e db.End) {
+func finish(t testing.TB, d *db.DB, e db.TurnResult) {
 	t.Helper()
 	if e.State == "" {
 		e.State = db.Done
@@ -122,7 +122,7 @@ func TestMessagesThatComeWhileATurnRunsAreAskedTogetherByTheNext(t *testing.T) {
 	early.Time = time.UnixMilli(2000)
 	accept(t, d, early)
 	second := claim(t, d, "x")
-	finish(t, d, db.End{Turn: first.Turn, Answer: "1"})
+	finish(t, d, db.TurnResult{Turn: first.Turn, Answer: "1"})
 	if _, err := d.Turns().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("a third turn: %v", err)
 	}
@@ -134,7 +134,7 @@ func TestMessagesThatComeWhileATurnRunsAreAskedTogetherByTheNext(t *testing.T) {
 func TestHistoryHoldsTalkOnlyAndNotWhatIsBeingAsked(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))
-	finish(t, d, db.End{Turn: claim(t, d, "s").Turn, Answer: "a1"})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Answer: "a1"})
 	cmd := say("om_2", "/status")
 	cmd.Class = chat.Command
 	accept(t, d, cmd)
@@ -156,14 +156,14 @@ func TestTheSessionIsChosenWithTheClaimAndKeptAtTheEnd(t *testing.T) {
 	if c.Resume || c.Turn.Session != "new-1" {
 		t.Fatalf("first claim: %+v", c)
 	}
-	finish(t, d, db.End{Turn: c.Turn, Answer: "a1", Session: db.Session{ID: "new-1", Node: "host", Cwd: "/p"}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a1", Session: db.Session{ID: "new-1", Node: "host", Cwd: "/p"}})
 
 	accept(t, d, say("om_2", "q2"))
 	c = claim(t, d, "new-2")
 	if !c.Resume || c.Turn.Session != "new-1" || c.Chat.Session != (db.Session{ID: "new-1", Node: "host", Cwd: "/p", Turn: 1}) {
 		t.Fatalf("second claim: %+v", c)
 	}
-	finish(t, d, db.End{Turn: c.Turn})
+	finish(t, d, db.TurnResult{Turn: c.Turn})
 	if err := d.Chats().ForgetSession(t.Context(), oc, "another"); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestTheSessionIsChosenWithTheClaimAndKeptAtTheEnd(t *testing.T) {
 func TestAClaimMayRefuseTheSession(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))
-	finish(t, d, db.End{Turn: claim(t, d, "s").Turn, Session: db.Session{ID: "s"}})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Session: db.Session{ID: "s"}})
 	accept(t, d, say("om_2", "q2"))
 	c, err := d.Turns().Claim(t.Context(), oc, names("new"), false)
 	if err != nil || c.Resume || c.Turn.Session != "new" {
@@ -200,7 +200,7 @@ func TestANewEpochLeavesEverythingBehind(t *testing.T) {
 	anew.Class, anew.StartAnew = chat.Command, true
 	accept(t, d, anew)
 	accept(t, d, anew) // delivered again: nothing more is left behind
-	finish(t, d, db.End{Turn: running.Turn, Answer: "old answer", Session: db.Session{ID: "s-old"}})
+	finish(t, d, db.TurnResult{Turn: running.Turn, Answer: "old answer", Session: db.Session{ID: "s-old"}})
 	if a := accept(t, d, say("om_3", "new")); a.Turn <= running.Turn.ID+1 {
 		t.Errorf("the new question joined turn %d of the old epoch", a.Turn)
 	}
@@ -208,7 +208,7 @@ func TestANewEpochLeavesEverythingBehind(t *testing.T) {
 	if waiting.Turn.Epoch != 0 || texts(waiting.Asked) != "u:waits" {
 		t.Fatalf("waiting turn: %+v", waiting)
 	}
-	finish(t, d, db.End{Turn: waiting.Turn, Answer: "late", Session: db.Session{ID: "s-2"}})
+	finish(t, d, db.TurnResult{Turn: waiting.Turn, Answer: "late", Session: db.Session{ID: "s-2"}})
 	c := claim(t, d, "s-3")
 	if c.Resume || c.Turn.Epoch != 1 {
 		t.Errorf("claim after /new: %+v", c)
@@ -233,12 +233,12 @@ func TestAQuestionCanBeginANewEpoch(t *testing.T) {
 		t.Errorf("%+v, delivered again %+v", a, again)
 	}
 	c := claim(t, d, "s-1")
-	finish(t, d, db.End{Turn: c.Turn, Answer: "late"})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "late"})
 	c = claim(t, d, "s-2")
 	if c.Turn.ID != a.Turn || c.Turn.Epoch != 1 || c.Resume || texts(c.Asked) != "u:first" || c.Asked[0].Epoch != 1 {
 		t.Errorf("claim %+v", c)
 	}
-	finish(t, d, db.End{Turn: c.Turn, Answer: "second"})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "second"})
 	if got := history(t, d, 1, 99); got != "a:second u:first" {
 		t.Errorf("history after /new = %q", got)
 	}
@@ -268,8 +268,8 @@ func TestATurnEndsOnce(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q"))
 	c := claim(t, d, "s")
-	finish(t, d, db.End{Turn: c.Turn, Answer: "a", Usage: &db.Usage{Model: "m", Input: 1}})
-	if err := d.Turns().Finish(t.Context(), db.End{Turn: c.Turn, State: db.Done, Answer: "b"}); !errors.Is(err, db.ErrNotFound) {
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a", Usage: &db.Usage{Model: "m", Input: 1}})
+	if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "b"}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("second end: %v", err)
 	}
 	if got := history(t, d, 0, 99); got != "a:a u:q" {
@@ -291,7 +291,7 @@ func TestUnseen(t *testing.T) {
 	accept(t, d, say("om_1", "q1"))
 	first := claim(t, d, "s")
 	accept(t, d, say("om_2", "q2")) // while the first runs
-	finish(t, d, db.End{Turn: first.Turn, Answer: "a1", Session: db.Session{ID: "s"}})
+	finish(t, d, db.TurnResult{Turn: first.Turn, Answer: "a1", Session: db.Session{ID: "s"}})
 	c, err := d.Chats().Get(t.Context(), oc)
 	if err != nil || c.Session.Turn != first.Turn.ID {
 		t.Fatalf("session %+v, %v", c.Session, err)
@@ -300,7 +300,7 @@ func TestUnseen(t *testing.T) {
 	if got := unseen(c.Session.Turn, second.Turn.ID); got != "" {
 		t.Errorf("before the second turn: %q", got)
 	}
-	finish(t, d, db.End{Turn: second.Turn, State: db.Cancelled}) // stopped before the session saw it
+	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Cancelled}) // stopped before the session saw it
 	accept(t, d, say("om_3", "q3"))
 	third := claim(t, d, "s")
 	if got := unseen(c.Session.Turn, third.Turn.ID); got != "u:q2" {
@@ -319,7 +319,7 @@ func TestATurnCanBePutBack(t *testing.T) {
 	if again.Turn.ID != c.Turn.ID || again.Turn.Card != "card_1" || again.Turn.Session != "s2" || texts(again.Asked) != "u:q1" {
 		t.Errorf("claimed again: %+v", again)
 	}
-	finish(t, d, db.End{Turn: again.Turn})
+	finish(t, d, db.TurnResult{Turn: again.Turn})
 	if err := d.Turns().Requeue(t.Context(), c.Turn.ID); err != nil {
 		t.Fatal(err)
 	}

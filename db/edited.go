@@ -24,9 +24,9 @@ func Answerable(id string) string {
 // Edit takes in that a message was changed; e is what it says now. As long as nobody has begun to answer it, the new
 // version takes the place of the old one. Later both stand, and the new one waits in a turn of its own until somebody asks
 // for it, as e.Held says, which must be set. A message that is not known, is no talk, or says the same changes nothing.
-func (said Messages) Edit(ctx context.Context, e Entry) (a Accepted, err error) {
+func (said Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err error) {
 	err = said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		a = Accepted{}
+		a = AcceptResult{}
 		list, err := versions(ctx, tx, e.Key.String(), e.ID)
 		if err != nil || len(list) == 0 {
 			return err
@@ -43,13 +43,13 @@ func (said Messages) Edit(ctx context.Context, e Entry) (a Accepted, err error) 
 		return err
 	})
 	if err != nil {
-		return Accepted{}, fmt.Errorf("edit message %s: %w", e.ID, err)
+		return AcceptResult{}, fmt.Errorf("edit message %s: %w", e.ID, err)
 	}
 	return a, nil
 }
 
 // same reports whether a version says what an entry says, with the same files.
-func (said Messages) same(ctx context.Context, tx *sql.Tx, old version, e Entry) (bool, error) {
+func (said Messages) same(ctx context.Context, tx *sql.Tx, old version, e Inbound) (bool, error) {
 	msgs := []chat.Message{old.Message}
 	if err := said.db.Files().attach(ctx, tx, old.Key, msgs); err != nil {
 		return false, err
@@ -60,7 +60,7 @@ func (said Messages) same(ctx context.Context, tx *sql.Tx, old version, e Entry)
 }
 
 // replace stores e as the newest version of a message, and returns the turn that will answer it.
-func (said Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Entry) (int64, error) {
+func (said Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbound) (int64, error) {
 	m := chat.Message{Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time}
 	waits := false
 	if old.Turn > 0 {

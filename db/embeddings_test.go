@@ -115,7 +115,7 @@ func TestDeletedMessagesHaveNoVectors(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, old("om_1", "old", 100*day))
 	accept(t, d, old("om_2", "older", 200*day))
-	finish(t, d, db.End{Turn: claim(t, d, "s").Turn})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn})
 	accept(t, d, old("om_3", "new", time.Hour))
 	late, err := d.Embeddings().Missing(t.Context(), "m", 0, 0, math.MaxInt64, 100)
 	if err != nil || len(late) != 3 {
@@ -142,7 +142,7 @@ func TestDeletedMessagesHaveNoVectors(t *testing.T) {
 func TestALateVectorIsNobodyElses(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, old("om_1", "old", 100*day))
-	finish(t, d, db.End{Turn: claim(t, d, "s").Turn})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn})
 	late, err := d.Embeddings().Missing(t.Context(), "m", 0, 0, math.MaxInt64, 100)
 	if err != nil || len(late) != 1 {
 		t.Fatal(late, err)

@@ -25,7 +25,7 @@ func healthyWithin(t testing.TB, d *db.DB, limit time.Duration) error {
 }
 
 // acceptUntilFull adds messages until one is refused, and returns how many are stored then.
-func acceptUntilFull(t *testing.T, d *db.DB) (stored int, refused db.Entry) {
+func acceptUntilFull(t *testing.T, d *db.DB) (stored int, refused db.Inbound) {
 	t.Helper()
 	for i := 1; i < 5000; i++ {
 		e := say(fmt.Sprintf("om_%d", i), strings.Repeat("x", 2000))
@@ -36,7 +36,7 @@ func acceptUntilFull(t *testing.T, d *db.DB) (stored int, refused db.Entry) {
 		}
 	}
 	t.Fatal("the disk never became full")
-	return 0, db.Entry{}
+	return 0, db.Inbound{}
 }
 
 // whole fails the test unless exactly the messages before the refused one are stored, as far as reading tells.

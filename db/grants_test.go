@@ -146,7 +146,7 @@ func TestGrantsComeAndGo(t *testing.T) {
 	if !allowed(t, d, "ou_9", "oc_1") || allowed(t, d, "ou_8", "oc_9") || asks(t, d, "om_2") {
 		t.Error("not exactly the user is let in, wherever he writes")
 	}
-	order := func(id string, g db.GrantChange) db.Entry {
+	order := func(id string, g db.GrantChange) db.Inbound {
 		e := say(id, "/admin")
 		e.Class, e.Grant, g.By = chat.Command, &g, "ou_boss"
 		return e

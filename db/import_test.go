@@ -85,10 +85,10 @@ func lived(t *testing.T) *db.DB {
 	d := fresh(t)
 	accept(t, d, say("om_1", "我叫小明"))
 	c := claim(t, d, "s1")
-	accept(t, d, db.Entry{Incoming: say("om_2", "/new").Incoming, Class: chat.Command, StartAnew: true})
+	accept(t, d, db.Inbound{Incoming: say("om_2", "/new").Incoming, Class: chat.Command, StartAnew: true})
 	accept(t, d, say("om_3", "line one\nline two <&> \u2028 \x00 😀"))
-	finish(t, d, db.End{Turn: c.Turn, Answer: "late"})
-	finish(t, d, db.End{Turn: claim(t, d, "s2").Turn, Answer: "in time"})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "late"})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s2").Turn, Answer: "in time"})
 	group := say("om_4", "大家好")
 	group.Key, group.Kind, group.Class, group.Title = chat.FeishuChat("oc_2"), chat.Group, chat.Overheard, "测试群"
 	accept(t, d, group)
@@ -255,7 +255,7 @@ func TestAnswersOfTwoDatabasesAreToldApart(t *testing.T) {
 	from, to := lived(t), fresh(t)
 	old := exported(t, from.Records().Of(t.Context(), oc))
 	accept(t, to, say("om_9", "first here"))
-	finish(t, to, db.End{Turn: claim(t, to, "s1").Turn, Answer: "another answer of the first turn"})
+	finish(t, to, db.TurnResult{Turn: claim(t, to, "s1").Turn, Answer: "another answer of the first turn"})
 	for range 2 {
 		imported(t, to, old...)
 	}
@@ -277,7 +277,7 @@ func TestAnswersOfTwoDatabasesAreToldApart(t *testing.T) {
 	}
 	accept(t, again, say("om_10", "what now?"))
 	c := claim(t, again, "s2")
-	finish(t, again, db.End{Turn: c.Turn, Answer: "the newest answer"})
+	finish(t, again, db.TurnResult{Turn: c.Turn, Answer: "the newest answer"})
 	if got, err := again.Turns().Answer(t.Context(), oc, c.Turn.ID); err != nil || got != "the newest answer" {
 		t.Errorf("answer %q of turn %d, %v", got, c.Turn.ID, err)
 	}
@@ -291,7 +291,7 @@ func TestAnImportLeavesAnOpenTurnItsAnswer(t *testing.T) {
 		imported(t, d, record(fmt.Sprintf("answer:%d", a.Turn), chat.Assistant, 100))
 	}
 	c := claim(t, d, "s")
-	finish(t, d, db.End{Turn: c.Turn, Answer: "the answer"})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "the answer"})
 	if got, err := d.Turns().Answer(t.Context(), oc, c.Turn.ID); err != nil || got != "the answer" {
 		t.Errorf("the turn's answer is %q, %v", got, err)
 	}

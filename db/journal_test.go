@@ -39,7 +39,7 @@ func cut(t testing.TB, d *db.DB) db.Turn {
 	t.Helper()
 	accept(t, d, say("om_1", "question"))
 	turn := claim(t, d, "s").Turn
-	finish(t, d, db.End{Turn: turn, State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}})
+	finish(t, d, db.TurnResult{Turn: turn, State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}})
 	delivered(t, d, next(t, d), "")
 	return turn
 }
@@ -55,7 +55,7 @@ func TestTheEndOfATurnIsToBeShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	card := chat.Card{Body: "a1", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "y", Turn: 1}}}}
-	finish(t, d, db.End{Turn: turn, Answer: "a1", Card: card})
+	finish(t, d, db.TurnResult{Turn: turn, Answer: "a1", Card: card})
 	p := next(t, d)
 	if p.Turn != turn.ID || p.CardID != "card_1" || p.ReplyTo != "om_1" || p.Card.Body != "a1" || p.Card.Buttons[0].Action.Do != "y" || p.Begun.IsZero() {
 		t.Errorf("post %+v", p)
@@ -163,7 +163,7 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 	second := d
 	accept(t, second, say("om_2", "q2"))
 	again := claim(t, second, "s2").Turn
-	finish(t, second, db.End{Turn: again, State: db.Interrupted, Answer: "half"})
+	finish(t, second, db.TurnResult{Turn: again, State: db.Interrupted, Answer: "half"})
 	anew := say("om_3", "/new")
 	anew.Class, anew.StartAnew = chat.Command, true
 	accept(t, second, anew)
@@ -173,7 +173,7 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 }
 
 // late is a question that is to wait until somebody asks for it.
-func late(id, text string) db.Entry {
+func late(id, text string) db.Inbound {
 	e := say(id, text)
 	e.Held = func(turn int64) chat.Card {
 		return chat.Card{Body: "late", Buttons: []chat.Button{{Action: chat.Action{Turn: turn}}}}
@@ -323,7 +323,7 @@ func TestAnAnswerMovesToAnotherQuestion(t *testing.T) {
 		}
 	}
 	turn := claim(t, d, "s").Turn
-	finish(t, d, db.End{Turn: turn, Answer: "a", Card: chat.Card{Body: "a"}})
+	finish(t, d, db.TurnResult{Turn: turn, Answer: "a", Card: chat.Card{Body: "a"}})
 	for _, want := range []string{"om_3", "om_2", "om_1"} {
 		p := next(t, d)
 		if p.ReplyTo != want || p.Card.Body != "a" {
@@ -343,7 +343,7 @@ func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 			t.Fatal(err)
 		}
 		turn = claim(t, d, "s").Turn
-		finish(t, d, db.End{Turn: turn, State: db.Interrupted})
+		finish(t, d, db.TurnResult{Turn: turn, State: db.Interrupted})
 	}
 	if got, err := d.Outbox().ContinuedCards(t.Context(), turn.ID); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), []string{"card_1", "card_2", "card_3"}) {
 		t.Errorf("cards %q, %v", got, err)
@@ -356,11 +356,11 @@ func TestALateTurnDoesNotMakeTheSessionForget(t *testing.T) {
 	first := accept(t, d, late("om_1", "one"))
 	accept(t, d, say("om_2", "two"))
 	second := claim(t, d, "s").Turn
-	finish(t, d, db.End{Turn: second, Answer: "a2", Session: db.Session{ID: "s"}})
+	finish(t, d, db.TurnResult{Turn: second, Answer: "a2", Session: db.Session{ID: "s"}})
 	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
 		t.Fatal(err)
 	}
-	finish(t, d, db.End{Turn: claim(t, d, "x").Turn, Answer: "a1", Session: db.Session{ID: "s"}})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "x").Turn, Answer: "a1", Session: db.Session{ID: "s"}})
 	if c, err := d.Chats().Get(t.Context(), oc); err != nil || c.Session.Turn != second.ID {
 		t.Errorf("session %+v, %v", c.Session, err)
 	}
@@ -374,9 +374,9 @@ func TestALateQuestionKnowsWhatWasAnsweredMeanwhile(t *testing.T) {
 	late.Held = held
 	turn := accept(t, d, late).Turn
 	accept(t, d, say("om_2", "q2"))
-	finish(t, d, db.End{Turn: claim(t, d, "s2").Turn, Answer: "a2"})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s2").Turn, Answer: "a2"})
 	accept(t, d, say("om_3", "q3"))
-	finish(t, d, db.End{Turn: claim(t, d, "s3").Turn, State: db.Interrupted, Answer: "half"})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s3").Turn, State: db.Interrupted, Answer: "half"})
 	d.At(t, time.Now().Add(time.Hour))
 	later := say("om_4", "late, too")
 	later.Held = held

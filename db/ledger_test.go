@@ -73,7 +73,7 @@ func TestAnExpenseIsOfOneMoment(t *testing.T) {
 	accept(t, d, second)
 	c := claim(t, d, "s")
 	d.Hurry(t, time.UnixMilli(1_000_000_000), 15*time.Minute)
-	finish(t, d, db.End{Turn: c.Turn, Usage: &db.Usage{Model: "m", Input: 100, CostUSD: 0.5}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Usage: &db.Usage{Model: "m", Input: 100, CostUSD: 0.5}})
 	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 || list[0].Tokens != 100 {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -88,11 +88,11 @@ func TestTurnsAreBooked(t *testing.T) {
 	second.Actor, second.Time = chat.Actor{ID: "ou_2", Name: "小红"}, first.Time.Add(time.Second)
 	third := say("om_3", "and still more")
 	third.Time = second.Time.Add(time.Second)
-	for _, m := range []db.Entry{first, second, third} {
+	for _, m := range []db.Inbound{first, second, third} {
 		accept(t, d, m)
 	}
 	c := claim(t, d, "s")
-	end := db.End{Turn: c.Turn, State: db.Done, Usage: &db.Usage{Model: "m", Input: 101, Output: 20, CostUSD: 0.5}}
+	end := db.TurnResult{Turn: c.Turn, State: db.Done, Usage: &db.Usage{Model: "m", Input: 101, Output: 20, CostUSD: 0.5}}
 	finish(t, d, end)
 	if err := d.Turns().Finish(t.Context(), end); err == nil {
 		t.Error("finished twice")

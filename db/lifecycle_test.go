@@ -17,7 +17,7 @@ func answer(t testing.TB, d *db.DB, id, question string, tokens int64) db.Claim 
 	t.Helper()
 	accept(t, d, say(id, question))
 	c := claim(t, d, "s-1")
-	finish(t, d, db.End{Turn: c.Turn, Answer: "re: " + question, Session: db.Session{ID: c.Turn.Session, Tokens: tokens, Window: 200_000}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "re: " + question, Session: db.Session{ID: c.Turn.Session, Tokens: tokens, Window: 200_000}})
 	return c
 }
 
@@ -157,7 +157,7 @@ func TestWhatIsLoadedIsBounded(t *testing.T) {
 		e := say(fmt.Sprintf("om_%d", i), fmt.Sprint(i))
 		accept(t, d, e)
 		c := claim(t, d, "s-1")
-		finish(t, d, db.End{Turn: c.Turn})
+		finish(t, d, db.TurnResult{Turn: c.Turn})
 	}
 	list, err := d.Messages().Settled(t.Context(), oc, 0, 0, 500)
 	if err != nil || len(list) != 500 || list[0].Text != "599" || list[499].Text != "100" {
@@ -205,7 +205,7 @@ func TestHowMuchASessionHoldsIsKept(t *testing.T) {
 	}
 	accept(t, d, say("om_3", "three"))
 	c := claim(t, d, "s-2")
-	finish(t, d, db.End{Turn: c.Turn, Session: db.Session{ID: "s-2"}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Session: db.Session{ID: "s-2"}})
 	if c := chatOf(t, d); c.Session.ID != "s-2" || c.Session.Tokens != 0 || c.Session.Window != 0 {
 		t.Errorf("%+v", c.Session)
 	}
@@ -261,22 +261,22 @@ func TestSessionsOfOtherMachinesGoToo(t *testing.T) {
 			d := fresh(t)
 			for i, node := range []string{"here", "there"} {
 				accept(t, d, say(fmt.Sprint("om_", i), "hello"))
-				c, err := d.Turns().Claim(t.Context(), oc, db.Names{Session: "s-" + node, Prompt: node, Node: node}, true)
+				c, err := d.Turns().Claim(t.Context(), oc, db.TurnIDs{Session: "s-" + node, Prompt: node, Node: node}, true)
 				if err != nil || c.Turn.Session != "s-"+node && i == 0 {
 					t.Fatalf("%+v %v", c.Turn, err)
 				}
-				finish(t, d, db.End{Turn: c.Turn, Session: db.Session{ID: "s-" + node, Node: node, Cwd: "/"}})
+				finish(t, d, db.TurnResult{Turn: c.Turn, Session: db.Session{ID: "s-" + node, Node: node, Cwd: "/"}})
 			}
 			if err := change(d); err != nil {
 				t.Fatal(err)
 			}
 			for _, node := range []string{"there", "here"} {
 				accept(t, d, say("om_"+node, "hello"))
-				c, err := d.Turns().Claim(t.Context(), oc, db.Names{Session: "new-" + node, Prompt: "p-" + node, Node: node}, true)
+				c, err := d.Turns().Claim(t.Context(), oc, db.TurnIDs{Session: "new-" + node, Prompt: "p-" + node, Node: node}, true)
 				if err != nil || c.Resume && c.Turn.Session != "new-there" {
 					t.Errorf("%s resumes %s, %v", node, c.Turn.Session, err)
 				}
-				finish(t, d, db.End{Turn: c.Turn, Session: db.Session{ID: c.Turn.Session, Node: node, Cwd: "/"}})
+				finish(t, d, db.TurnResult{Turn: c.Turn, Session: db.Session{ID: c.Turn.Session, Node: node, Cwd: "/"}})
 			}
 		})
 	}

@@ -14,8 +14,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// Entry is a message to be taken into a chat's History.
-type Entry struct {
+// Inbound is a message to be taken into a chat's History.
+type Inbound struct {
 	chat.Incoming
 	Class chat.Class
 	Lang  string // the language it is written in, when it tells; else empty
@@ -37,8 +37,8 @@ type Entry struct {
 	Set       func(*Settings)            // changes the chat's settings; it may be called more than once; nil = nothing is changed
 }
 
-// Accepted says what became of an entry.
-type Accepted struct {
+// AcceptResult says what became of an entry.
+type AcceptResult struct {
 	Fresh bool  // false: it was known already, and nothing was changed
 	Turn  int64 // the turn that will answer it; 0 = none
 }
@@ -46,10 +46,10 @@ type Accepted struct {
 // Accept stores a message and all that follows from it, or nothing. Talk to the bot is queued to be answered: together
 // with what already waits in the chat, else in a turn of its own. A message that is already known changes nothing.
 // Once Accept returns without error the message survives a crash, so the platform may be told that it has arrived.
-func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
-	var a Accepted
+func (d *DB) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
+	var a AcceptResult
 	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		a = Accepted{}
+		a = AcceptResult{}
 		if err := touchChat(ctx, tx, e); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (d *DB) Accept(ctx context.Context, e Entry) (Accepted, error) {
 		return err
 	})
 	if err != nil {
-		return Accepted{}, fmt.Errorf("accept message %s: %w", e.ID, err)
+		return AcceptResult{}, fmt.Errorf("accept message %s: %w", e.ID, err)
 	}
 	return a, nil
 }
@@ -117,7 +117,7 @@ const (
 )
 
 // count counts the questions of other bots since a person has spoken.
-func (e Entry) count(ctx context.Context, tx *sql.Tx) error {
+func (e Inbound) count(ctx context.Context, tx *sql.Tx) error {
 	query := resetBot
 	switch {
 	case e.Actor.Bot && e.Class != chat.Talk:
@@ -132,10 +132,10 @@ func (e Entry) count(ctx context.Context, tx *sql.Tx) error {
 }
 
 // answered is the message that what becomes of the entry answers.
-func (e Entry) answered() string { return cmp.Or(e.ReplyTo, e.ID) }
+func (e Inbound) answered() string { return cmp.Or(e.ReplyTo, e.ID) }
 
 // change does to the chat what the entry orders.
-func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
+func (e Inbound) change(ctx context.Context, tx *sql.Tx) error {
 	key := e.Key.String()
 	if e.StartAnew {
 		for _, statement := range []string{keepTopic, raiseEpoch} {
@@ -170,7 +170,7 @@ func (e Entry) change(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-func touchChat(ctx context.Context, tx *sql.Tx, e Entry) error {
+func touchChat(ctx context.Context, tx *sql.Tx, e Inbound) error {
 	if err := e.Key.Validate(); err != nil {
 		return err
 	}

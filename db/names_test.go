@@ -38,7 +38,7 @@ func TestNamesAreFilledInLater(t *testing.T) {
 		}
 	}
 	c := claim(t, d, "s")
-	finish(t, d, db.End{Turn: c.Turn})
+	finish(t, d, db.TurnResult{Turn: c.Turn})
 	if got := authors(t, d, oc); got != "ou_1/Ann ou_2/Bob ou_3/ / " {
 		t.Errorf("the History is by %q", got)
 	}

@@ -23,7 +23,7 @@ type Post struct {
 	ReplyTo  string // the platform's id of the message that it answers
 	Text     string
 	Card     *chat.Card // nil = a text
-	Parcel   *Parcel    // the turn's, which is shown instead of a card; nil = none
+	Parcel   *FileDelivery    // the turn's, which is shown instead of a card; nil = none
 	Attempts int        // so far
 	Due      time.Time  // not before
 	Created  time.Time
@@ -88,7 +88,7 @@ func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 	}
 	p.Key = key
 	if p.Parcel != nil {
-		*p.Parcel, err = o.Parcels().Get(ctx, p.Parcel.ID)
+		*p.Parcel, err = o.FileDeliveries().Get(ctx, p.Parcel.ID)
 	}
 	return p, err
 }
@@ -105,7 +105,7 @@ func scanPost(scan scanner) (p Post, err error) {
 	p.Due, p.Created, p.Begun = fromMillis(due), fromMillis(created), fromMillis(begun)
 	switch {
 	case parcel != 0:
-		p.Text, p.Parcel = content, &Parcel{ID: parcel}
+		p.Text, p.Parcel = content, &FileDelivery{ID: parcel}
 		return p, nil
 	case p.Turn == 0 && !isCard:
 		p.Text = content

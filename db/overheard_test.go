@@ -31,12 +31,12 @@ func overheard(t *testing.T, d *db.DB, seen int64) string {
 
 func TestWhatIsOverheardLaterIsInItsPlace(t *testing.T) {
 	d := fresh(t)
-	for _, e := range []db.Entry{
+	for _, e := range []db.Inbound{
 		{Incoming: aside("a1", 10), Class: chat.Overheard}, {Incoming: aside("q1", 20), Class: chat.Talk}, {Incoming: aside("a3", 40), Class: chat.Overheard},
 	} {
 		accept(t, d, e)
 	}
-	finish(t, d, db.End{Turn: claim(t, d, "s1").Turn, Answer: "answer"})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s1").Turn, Answer: "answer"})
 	at, n, err := d.Messages().Addressed(t.Context(), oc, 2)
 	if err != nil || !at.Equal(time.Unix(20, 0)) || n != 1 {
 		t.Errorf("addressed at %v, %d since, %v", at, n, err)
@@ -59,7 +59,7 @@ func TestWhatIsOverheardLaterIsInItsPlace(t *testing.T) {
 		t.Errorf("from another conversation: %s", got)
 	}
 	for i := range 600 {
-		accept(t, d, db.Entry{Incoming: aside(fmt.Sprint("b", i), int64(100+i)), Class: chat.Overheard})
+		accept(t, d, db.Inbound{Incoming: aside(fmt.Sprint("b", i), int64(100+i)), Class: chat.Overheard})
 	}
 	if at, _, err := d.Messages().Addressed(t.Context(), oc, 2); err != nil || !at.IsZero() {
 		t.Errorf("long ago it was addressed at %v, %v", at, err)
@@ -68,7 +68,7 @@ func TestWhatIsOverheardLaterIsInItsPlace(t *testing.T) {
 
 func TestWhatWasTakenBackIsNotOverheardLater(t *testing.T) {
 	d := fresh(t)
-	accept(t, d, db.Entry{Incoming: aside("a1", 10), Class: chat.Overheard})
+	accept(t, d, db.Inbound{Incoming: aside("a1", 10), Class: chat.Overheard})
 	if _, err := d.Messages().Recall(t.Context(), oc, "a2", over); !errors.Is(err, db.ErrNotFound) {
 		t.Fatal(err)
 	}

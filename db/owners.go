@@ -58,8 +58,8 @@ const insertFound = `INSERT INTO owners (app_id, user_id, source, message_id, si
 		WHERE source = 'config'
 	ON CONFLICT DO NOTHING`
 
-// Find stores an owner who was found. It reports false, and changes nothing, when the app has one already.
-func (o Owners) Find(ctx context.Context, owner Owner) (bool, error) {
+// SetIfUnknown stores an owner who was found. It reports false, and changes nothing, when the app has one already.
+func (o Owners) SetIfUnknown(ctx context.Context, owner Owner) (bool, error) {
 	res, err := o.db.exec(ctx, insertFound, owner.App, owner.User, string(owner.Source), owner.Message, millis(o.db.now()))
 	if err != nil {
 		return false, fmt.Errorf("store the owner of %s: %w", owner.App, err)

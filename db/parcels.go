@@ -10,8 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// Parcel is a file on its way to the people of a chat.
-type Parcel struct {
+// FileDelivery is a file on its way to the people of a chat.
+type FileDelivery struct {
 	ID      int64
 	Name    string // as people see it
 	Picture bool   // to be shown as a picture
@@ -19,25 +19,25 @@ type Parcel struct {
 	Size    int64  // in bytes
 	Copy    string // names its copy in the folder of what goes out; empty = its content is the text of its post
 	Upload  string // the platform's name of it; empty = not uploaded yet
-	State   ParcelState
+	State   FileDeliveryState
 }
 
-// ParcelState says what became of a parcel.
-type ParcelState string
+// FileDeliveryState says what became of a parcel.
+type FileDeliveryState string
 
 // The states of a parcel. All but OnItsWay are final.
 const (
-	OnItsWay      ParcelState = "waiting"
-	Shown         ParcelState = "shown"
-	RefusedParcel ParcelState = "refused" // the platform does not take it
-	Dropped       ParcelState = "dropped" // there was nobody to show it to
+	OnItsWay      FileDeliveryState = "waiting"
+	Shown         FileDeliveryState = "shown"
+	RefusedParcel FileDeliveryState = "refused" // the platform does not take it
+	Dropped       FileDeliveryState = "dropped" // there was nobody to show it to
 )
 
-// Parcels are the files that agents give to people.
-type Parcels struct{ db *DB }
+// FileDeliveries are the files that agents give to people.
+type FileDeliveries struct{ db *DB }
 
-// Parcels gives the files in the outbox.
-func (o Outbox) Parcels() Parcels { return Parcels(o) }
+// FileDeliveries gives the files in the outbox.
+func (o Outbox) FileDeliveries() FileDeliveries { return FileDeliveries(o) }
 
 const insertParcel = `INSERT INTO parcels (chat_key, turn_id, idem, name, picture, caption, size, copy, created_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (idem) DO NOTHING RETURNING id`
@@ -48,18 +48,18 @@ const selectParcel = `SELECT ` + parcelColumns + ` FROM parcels WHERE id = ?1`
 
 const parcelByIdem = `SELECT ` + parcelColumns + ` FROM parcels WHERE idem = ?1`
 
-func scanParcel(row *sql.Row) (Parcel, error) {
-	var p Parcel
+func scanParcel(row *sql.Row) (FileDelivery, error) {
+	var p FileDelivery
 	err := row.Scan(&p.ID, &p.Name, &p.Picture, &p.Caption, &p.Size, &p.Copy, &p.Upload, &p.State)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Parcel{}, ErrNotFound
+		return FileDelivery{}, ErrNotFound
 	}
 	return p, err
 }
 
 // Leave leaves a parcel of a running turn to be delivered, as an answer to what the turn answers. The same idem leaves
 // nothing twice: fresh is false then, and the parcel is the one that was left before.
-func (ps Parcels) Leave(ctx context.Context, t Turn, p Parcel, idem string) (left Parcel, fresh bool, err error) {
+func (ps FileDeliveries) Leave(ctx context.Context, t Turn, p FileDelivery, idem string) (left FileDelivery, fresh bool, err error) {
 	err = ps.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if p.ID, err = ps.add(ctx, tx, t, p, idem, ""); err != nil {
 			return err
@@ -69,14 +69,14 @@ func (ps Parcels) Leave(ctx context.Context, t Turn, p Parcel, idem string) (lef
 		return err
 	})
 	if err != nil {
-		return Parcel{}, false, fmt.Errorf("leave a file of turn %d: %w", t.ID, err)
+		return FileDelivery{}, false, fmt.Errorf("leave a file of turn %d: %w", t.ID, err)
 	}
 	return left, fresh, nil
 }
 
 // Write leaves a parcel that no turn gives: its content goes into the outbox. It answers a message, and the same idem leaves
 // nothing twice.
-func (ps Parcels) Write(ctx context.Context, to chat.Ref, p Parcel, idem, content string) error {
+func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery, idem, content string) error {
 	p.Size = int64(len(content))
 	err := ps.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := ps.add(ctx, tx, Turn{Key: to.Key, ReplyTo: to.ID}, p, idem, content)
@@ -89,7 +89,7 @@ func (ps Parcels) Write(ctx context.Context, to chat.Ref, p Parcel, idem, conten
 }
 
 // add adds a parcel and its post. It gives 0 when the parcel is known.
-func (ps Parcels) add(ctx context.Context, tx *sql.Tx, t Turn, p Parcel, idem, content string) (id int64, err error) {
+func (ps FileDeliveries) add(ctx context.Context, tx *sql.Tx, t Turn, p FileDelivery, idem, content string) (id int64, err error) {
 	err = tx.QueryRowContext(ctx, insertParcel, t.Key.String(), t.ID, idem, p.Name, p.Picture, p.Caption, p.Size, p.Copy, millis(ps.db.now())).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
@@ -101,10 +101,10 @@ func (ps Parcels) add(ctx context.Context, tx *sql.Tx, t Turn, p Parcel, idem, c
 }
 
 // Get returns a parcel, or [ErrNotFound].
-func (ps Parcels) Get(ctx context.Context, id int64) (Parcel, error) {
+func (ps FileDeliveries) Get(ctx context.Context, id int64) (FileDelivery, error) {
 	p, err := scanParcel(ps.db.read.QueryRowContext(ctx, selectParcel, id))
 	if err != nil {
-		return Parcel{}, fmt.Errorf("parcel %d: %w", id, err)
+		return FileDelivery{}, fmt.Errorf("parcel %d: %w", id, err)
 	}
 	return p, nil
 }
@@ -112,7 +112,7 @@ func (ps Parcels) Get(ctx context.Context, id int64) (Parcel, error) {
 const setUpload = `UPDATE parcels SET upload = ?2 WHERE id = ?1`
 
 // Uploaded notes the platform's name of a parcel, before anybody can see it: by that it is found if it was shown.
-func (ps Parcels) Uploaded(ctx context.Context, id int64, upload string) error {
+func (ps FileDeliveries) Uploaded(ctx context.Context, id int64, upload string) error {
 	if _, err := ps.db.exec(ctx, setUpload, id, upload); err != nil {
 		return fmt.Errorf("note the upload of parcel %d: %w", id, err)
 	}
@@ -122,7 +122,7 @@ func (ps Parcels) Uploaded(ctx context.Context, id int64, upload string) error {
 const setParcelState = `UPDATE parcels SET state = ?2, caption = '' WHERE id = ?1`
 
 // settle notes what became of a parcel whose post is done with.
-func (p Parcel) settle(ctx context.Context, tx *sql.Tx, messageID string) error {
+func (p FileDelivery) settle(ctx context.Context, tx *sql.Tx, messageID string) error {
 	state := Shown
 	switch {
 	case p.State != OnItsWay:
@@ -139,7 +139,7 @@ func (p Parcel) settle(ctx context.Context, tx *sql.Tx, messageID string) error 
 const turnParcels = `SELECT COUNT(*) FROM parcels WHERE turn_id = ?1`
 
 // Of counts the parcels that a turn has given.
-func (ps Parcels) Of(ctx context.Context, turn int64) (n int, err error) {
+func (ps FileDeliveries) Of(ctx context.Context, turn int64) (n int, err error) {
 	if err := ps.db.read.QueryRowContext(ctx, turnParcels, turn).Scan(&n); err != nil {
 		return 0, fmt.Errorf("files of turn %d: %w", turn, err)
 	}
@@ -149,7 +149,7 @@ func (ps Parcels) Of(ctx context.Context, turn int64) (n int, err error) {
 const neededCopies = `SELECT copy FROM parcels WHERE copy <> '' AND id IN (SELECT parcel_id FROM outbox WHERE parcel_id > 0)`
 
 // Copies names the copies that are still to be shown.
-func (ps Parcels) Copies(ctx context.Context) ([]string, error) {
+func (ps FileDeliveries) Copies(ctx context.Context) ([]string, error) {
 	names, err := collect(ctx, ps.db.read, scanText, neededCopies)
 	if err != nil {
 		return nil, fmt.Errorf("list the files that go out: %w", err)
@@ -160,7 +160,7 @@ func (ps Parcels) Copies(ctx context.Context) ([]string, error) {
 const postponePost = `UPDATE outbox SET id = (SELECT MAX(id) + 1 FROM outbox), attempts = attempts + 1, next_at = ?2 WHERE id = ?1`
 
 // Postpone puts the post of a parcel off, and lets what waits behind it go first: an answer is not held up by a file.
-func (ps Parcels) Postpone(ctx context.Context, p Post, until time.Time) error {
+func (ps FileDeliveries) Postpone(ctx context.Context, p Post, until time.Time) error {
 	err := ps.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return overwritePost(ctx, tx, postponePost, p.ID, millis(until))
 	})
@@ -173,7 +173,7 @@ func (ps Parcels) Postpone(ctx context.Context, p Post, until time.Time) error {
 const forgetParcels = `DELETE FROM parcels WHERE created_at < ?1 AND id NOT IN (SELECT parcel_id FROM outbox)`
 
 // history is what the History says of a parcel that was shown.
-func (p Parcel) history() string {
+func (p FileDelivery) history() string {
 	word := "文件"
 	if p.Picture {
 		word = "图片"
@@ -192,7 +192,7 @@ type LongAnswer struct {
 }
 
 // leave leaves the answer to be delivered after the turn's card.
-func (a LongAnswer) leave(ctx context.Context, ps Parcels, tx *sql.Tx, t Turn) error {
-	_, err := ps.add(ctx, tx, t, Parcel{Name: a.Name, Size: int64(len(a.Text))}, fmt.Sprintf("answer:%d", t.ID), a.Text)
+func (a LongAnswer) leave(ctx context.Context, ps FileDeliveries, tx *sql.Tx, t Turn) error {
+	_, err := ps.add(ctx, tx, t, FileDelivery{Name: a.Name, Size: int64(len(a.Text))}, fmt.Sprintf("answer:%d", t.ID), a.Text)
 	return err
 }

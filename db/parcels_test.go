@@ -21,9 +21,9 @@ func nextPost(t testing.TB, d *db.DB) db.Post {
 	return p
 }
 
-func leave(t testing.TB, d *db.DB, c db.Claim, p db.Parcel, idem string) (db.Parcel, bool) {
+func leave(t testing.TB, d *db.DB, c db.Claim, p db.FileDelivery, idem string) (db.FileDelivery, bool) {
 	t.Helper()
-	p, fresh, err := d.Outbox().Parcels().Leave(t.Context(), c.Turn, p, idem)
+	p, fresh, err := d.Outbox().FileDeliveries().Leave(t.Context(), c.Turn, p, idem)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,18 +34,18 @@ func TestAParcelIsLeftOnceAndGoesBeforeTheCard(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "plot it"))
 	c := claim(t, d, "s-1")
-	give := db.Parcel{Name: "plot.png", Picture: true, Caption: "the plot", Size: 7, Copy: "c-1"}
+	give := db.FileDelivery{Name: "plot.png", Picture: true, Caption: "the plot", Size: 7, Copy: "c-1"}
 	p, first := leave(t, d, c, give, "file:1")
 	again, second := leave(t, d, c, give, "file:1")
 	if !first || second || again != p || p.State != db.OnItsWay {
 		t.Errorf("left %+v, %v, then %+v, %v", p, first, again, second)
 	}
-	finish(t, d, db.End{Turn: c.Turn, Answer: "here it is"})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "here it is"})
 	post := nextPost(t, d)
 	if post.Parcel == nil || *post.Parcel != p || post.Card != nil || post.ReplyTo != "om_1" {
 		t.Fatalf("post %+v", post)
 	}
-	parcels := d.Outbox().Parcels()
+	parcels := d.Outbox().FileDeliveries()
 	if err := parcels.Uploaded(t.Context(), p.ID, "image/img_1"); err != nil {
 		t.Fatal(err)
 	}
@@ -81,10 +81,10 @@ func TestAParcelThatWaitsLetsOthersGoFirst(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "plot it"))
 	c := claim(t, d, "s-1")
-	leave(t, d, c, db.Parcel{Name: "a", Copy: "c-1"}, "file:1")
-	finish(t, d, db.End{Turn: c.Turn, Answer: "done"})
+	leave(t, d, c, db.FileDelivery{Name: "a", Copy: "c-1"}, "file:1")
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "done"})
 	due := time.Now().Add(time.Minute)
-	if err := d.Outbox().Parcels().Postpone(t.Context(), nextPost(t, d), due); err != nil {
+	if err := d.Outbox().FileDeliveries().Postpone(t.Context(), nextPost(t, d), due); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Outbox().Add(t.Context(), db.Post{Key: oc, Idem: "later", ReplyTo: "om_1", Text: "later"}); err != nil {
@@ -101,7 +101,7 @@ func TestAParcelThatWaitsLetsOthersGoFirst(t *testing.T) {
 	}
 	p.Parcel.State = db.RefusedParcel
 	delivered(t, d, p, "")
-	if got, err := d.Outbox().Parcels().Get(t.Context(), p.Parcel.ID); err != nil || got.State != db.RefusedParcel {
+	if got, err := d.Outbox().FileDeliveries().Get(t.Context(), p.Parcel.ID); err != nil || got.State != db.RefusedParcel {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if p := nextPost(t, d); p.Text != "later" {
@@ -117,7 +117,7 @@ func TestALongAnswerFollowsItsCardOnce(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "tell all"))
 	c := claim(t, d, "s-1")
-	end := db.End{Turn: c.Turn, Answer: "all of it", File: &db.LongAnswer{Name: "answer.md", Text: "all of it"}}
+	end := db.TurnResult{Turn: c.Turn, Answer: "all of it", File: &db.LongAnswer{Name: "answer.md", Text: "all of it"}}
 	finish(t, d, end)
 	end.State = db.Done
 	if err := d.Turns().Finish(t.Context(), end); !errors.Is(err, db.ErrNotFound) {
@@ -136,7 +136,7 @@ func TestALongAnswerFollowsItsCardOnce(t *testing.T) {
 	if _, err := d.Sweep(t.Context(), db.Defaults()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Outbox().Parcels().Get(t.Context(), p.Parcel.ID); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Outbox().FileDeliveries().Get(t.Context(), p.Parcel.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("kept for ever: %v", err)
 	}
 }
@@ -150,7 +150,7 @@ func TestNearbyCards(t *testing.T) {
 		if err := d.Turns().SetCard(t.Context(), c.Turn.ID, "card of "+id); err != nil {
 			t.Fatal(err)
 		}
-		finish(t, d, db.End{Turn: c.Turn})
+		finish(t, d, db.TurnResult{Turn: c.Turn})
 		turns = append(turns, c.Turn.ID)
 	}
 	if cards, err := d.Outbox().NearbyCards(t.Context(), oc, turns[1]); err != nil || !slices.Equal(cards, []string{"card of om_1"}) {

@@ -14,7 +14,7 @@ func turn(t *testing.T, d *db.DB, message, question, session string) db.Claim {
 	t.Helper()
 	accept(t, d, say(message, question))
 	c := claim(t, d, session)
-	finish(t, d, db.End{Turn: c.Turn, Answer: "answer to " + question, Session: db.Session{ID: c.Turn.Session, Node: "a", Cwd: "/a", Tokens: 7}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "answer to " + question, Session: db.Session{ID: c.Turn.Session, Node: "a", Cwd: "/a", Tokens: 7}})
 	return c
 }
 
@@ -26,7 +26,7 @@ func startOver(t *testing.T, d *db.DB, message string) {
 	accept(t, d, e)
 }
 
-func back(message, session string) db.Entry {
+func back(message, session string) db.Inbound {
 	e := say(message, "/resume")
 	e.Class, e.GoBack = chat.Command, &db.Session{ID: session, Node: "b", Cwd: "/b"}
 	return e

@@ -45,7 +45,7 @@ func TestTheBotsPlace(t *testing.T) {
 	}
 	accept(t, d, say("om_1", "begun"))
 	c := claim(t, d, "s-1")
-	leave(t, d, c, db.Parcel{Name: "a", Copy: "c-1"}, "file:1")
+	leave(t, d, c, db.FileDelivery{Name: "a", Copy: "c-1"}, "file:1")
 	accept(t, d, say("om_2", "waits"))
 	inTopic := say("om_3", "waits in a topic")
 	inTopic.Key = topic
@@ -69,7 +69,7 @@ func TestTheBotsPlace(t *testing.T) {
 	if p, err := d.Outbox().Next(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("still to be shown: %+v, %v", p, err)
 	}
-	if names, err := d.Outbox().Parcels().Copies(t.Context()); err != nil || len(names) != 0 {
+	if names, err := d.Outbox().FileDeliveries().Copies(t.Context()); err != nil || len(names) != 0 {
 		t.Errorf("copies %v, %v", names, err)
 	}
 	active := func() (keys []chat.Key) {
@@ -166,7 +166,7 @@ func TestEditedQuestionsOfOtherBotsAreCounted(t *testing.T) {
 		if a, err := d.Messages().Edit(t.Context(), e); err != nil || a.Turn == 0 {
 			t.Fatalf("%+v %v", a, err)
 		}
-		finish(t, d, db.End{Turn: claim(t, d, fmt.Sprint("s-", i)).Turn})
+		finish(t, d, db.TurnResult{Turn: claim(t, d, fmt.Sprint("s-", i)).Turn})
 		if got := chatOf(t, d).BotTurns; got != i+1 {
 			t.Errorf("%d questions of bots, want %d", got, i+1)
 		}

@@ -63,7 +63,7 @@ func TestATurnThatRunsDoesNotBringBackWhatItWasTold(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		finish(t, d, db.End{Turn: c.Turn, Answer: "a2", Session: db.Session{ID: c.Turn.Session}})
+		finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a2", Session: db.Session{ID: c.Turn.Session}})
 		got, err := d.Chats().Get(t.Context(), oc)
 		if err != nil || got.Session.ID != "" {
 			t.Errorf("the session that holds it is kept: %+v, %v", got.Session, err)
@@ -201,7 +201,7 @@ func TestWhatElseIsAskedKeepsItsPlace(t *testing.T) {
 	c := claim(t, d, "s")
 	accept(t, d, say("om_3", "three"))
 	recall(t, d, "om_1")
-	finish(t, d, db.End{Turn: c.Turn, State: db.Cancelled})
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled})
 	again := claim(t, d, "s2")
 	if texts(again.Asked) != "u:two u:three" || again.Turn.ReplyTo != "om_3" {
 		t.Errorf("asked %q in answer to %s", texts(again.Asked), again.Turn.ReplyTo)

@@ -26,7 +26,7 @@ func recall(t testing.TB, d *db.DB, id string) db.Recalled {
 	return r
 }
 
-func edit(t testing.TB, d *db.DB, id, text string) db.Accepted {
+func edit(t testing.TB, d *db.DB, id, text string) db.AcceptResult {
 	t.Helper()
 	e := say(id, text)
 	e.Held = func(turn int64) chat.Card { return chat.Card{Body: "again?"} }
@@ -42,7 +42,7 @@ func answered(t testing.TB, d *db.DB, id, question, answer string) db.Turn {
 	t.Helper()
 	accept(t, d, say(id, question))
 	c := claim(t, d, "s-"+id)
-	finish(t, d, db.End{Turn: c.Turn, Answer: answer, Session: db.Session{ID: c.Turn.Session}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: answer, Session: db.Session{ID: c.Turn.Session}})
 	return c.Turn
 }
 
@@ -72,7 +72,7 @@ func TestATurnThatRunsLosesItsQuestion(t *testing.T) {
 	if r := recall(t, d, "om_1"); r.Running != c.Turn.ID {
 		t.Errorf("%+v", r)
 	}
-	finish(t, d, db.End{Turn: c.Turn, State: db.Cancelled, Answer: "one is", Session: db.Session{ID: c.Turn.Session}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "one is", Session: db.Session{ID: c.Turn.Session}})
 	if got := history(t, d, 0, 99); got != "a:nothing u:zero" {
 		t.Errorf("history %q", got)
 	}
@@ -82,7 +82,7 @@ func TestATurnThatRunsLosesItsQuestion(t *testing.T) {
 }
 
 // pressedAt is a question that somebody asked by a button of a card.
-func pressedAt(card, text string) db.Entry {
+func pressedAt(card, text string) db.Inbound {
 	e := say(db.PressID("ev_1"), text)
 	e.ReplyTo = card
 	return e
@@ -103,7 +103,7 @@ func TestWhatElseIsAskedIsAskedAnew(t *testing.T) {
 		if r := recall(t, d, "om_2"); r.Running != c.Turn.ID {
 			t.Errorf("%+v", r)
 		}
-		finish(t, d, db.End{Turn: c.Turn, State: db.Cancelled, Answer: "two is", Session: db.Session{ID: c.Turn.Session}})
+		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "two is", Session: db.Session{ID: c.Turn.Session}})
 		again, err := d.Turns().Claim(t.Context(), oc, names("s2"), true)
 		if acted {
 			if !errors.Is(err, db.ErrNotFound) {
@@ -300,7 +300,7 @@ func TestAnAnswerIsQuotedByItsCard(t *testing.T) {
 	if err := d.Turns().SetCard(t.Context(), c.Turn.ID, "om_card/7"); err != nil {
 		t.Fatal(err)
 	}
-	finish(t, d, db.End{Turn: c.Turn, Answer: "a1"})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a1"})
 	if q, err := d.Files().Quoted(t.Context(), oc, "om_card"); err != nil || q.Text != "a1" || q.Role != chat.Assistant {
 		t.Errorf("quoted %+v, %v", q, err)
 	}
@@ -425,7 +425,7 @@ func TestNothingReadsWhatWasTakenBack(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			finish(t, d, db.End{Turn: c.Turn, Answer: "answer" + word, Session: db.Session{ID: c.Turn.Session}})
+			finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "answer" + word, Session: db.Session{ID: c.Turn.Session}})
 		case roll < 8:
 			id := ids[r.IntN(len(ids))]
 			if a := edit(t, d, id, "say "+word); a.Fresh {
@@ -476,7 +476,7 @@ func TestRecallingMeetsTheEndOfTheTurn(t *testing.T) {
 			done <- err
 		}()
 		go func() {
-			done <- d.Turns().Finish(context.Background(), db.End{Turn: c.Turn, State: db.Done, Answer: "secret", Session: db.Session{ID: id}})
+			done <- d.Turns().Finish(context.Background(), db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "secret", Session: db.Session{ID: id}})
 		}()
 		if err := errors.Join(<-done, <-done); err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ func onNode(t *testing.T, d *db.DB, node, message string) db.Claim {
 	if err != nil {
 		t.Fatal(err)
 	}
-	finish(t, d, db.End{Turn: c.Turn, Answer: "a", Session: db.Session{ID: c.Turn.Session, Node: node, Cwd: "/" + node}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a", Session: db.Session{ID: c.Turn.Session, Node: node, Cwd: "/" + node}})
 	return c
 }
 
@@ -40,7 +40,7 @@ func TestEachMachineHasASession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	finish(t, d, db.End{Turn: c.Turn, Answer: "a", Session: db.Session{ID: "s-b", Node: "b", Cwd: "/b"}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a", Session: db.Session{ID: "s-b", Node: "b", Cwd: "/b"}})
 
 	back := onNode(t, d, "a", "om_4")
 	want := db.Session{ID: first.Turn.Session, Node: "a", Cwd: "/a", Turn: first.Turn.ID}
@@ -62,7 +62,7 @@ func machines(t *testing.T) *db.DB {
 	onNode(t, d, "a", "om_1")
 	accept(t, d, say("om_2", "q"))
 	c := claim(t, d, "s-b")
-	finish(t, d, db.End{Turn: c.Turn, Answer: "a", Session: db.Session{ID: "s-b", Node: "b"}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a", Session: db.Session{ID: "s-b", Node: "b"}})
 	return d
 }
 
@@ -86,7 +86,7 @@ func TestNoMachineGoesOnFromBeforeNew(t *testing.T) {
 	}
 	accept(t, d, say("om_5", "q"))
 	b := claim(t, d, "s-b2") // whose machine is not told: it gets what there is
-	finish(t, d, db.End{Turn: b.Turn, Answer: "a", Session: db.Session{ID: "s-b2", Node: "b"}})
+	finish(t, d, db.TurnResult{Turn: b.Turn, Answer: "a", Session: db.Session{ID: "s-b2", Node: "b"}})
 	if got := onNode(t, d, "a", "om_6"); got.Turn.Session != "s-om_4" {
 		t.Errorf("the session from before /new came back: %+v", got.Turn)
 	}
@@ -97,10 +97,10 @@ func TestAllNamesOfAQuestionAreKnown(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))
 	first := claim(t, d, "1").Turn
-	finish(t, d, db.End{Turn: first, Answer: "a1"})
+	finish(t, d, db.TurnResult{Turn: first, Answer: "a1"})
 	accept(t, d, say("om_2", "q2"))
 	second := claim(t, d, "2").Turn
-	if err := d.Turns().Rename(t.Context(), second.ID, db.Names{Session: "2", Prompt: "p-2b"}); err != nil {
+	if err := d.Turns().Rename(t.Context(), second.ID, db.TurnIDs{Session: "2", Prompt: "p-2b"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Turns().Requeue(t.Context(), second.ID); err != nil {
@@ -129,7 +129,7 @@ func TestSoManyPromptsAreComparedAtMost(t *testing.T) {
 	for i := range 205 {
 		accept(t, d, say(fmt.Sprintf("om_%d", i), "q"))
 		c := claim(t, d, fmt.Sprint(i))
-		finish(t, d, db.End{Turn: c.Turn, Answer: "a"})
+		finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a"})
 		last = c.Turn.ID
 	}
 	if got, err := d.Turns().Prompts(t.Context(), oc, last); err != nil || len(got) != 200 || got[0].ID != "p-204" {
@@ -139,19 +139,19 @@ func TestSoManyPromptsAreComparedAtMost(t *testing.T) {
 
 func TestWhatWasToldLastIsKept(t *testing.T) {
 	d := fresh(t)
-	if _, err := d.Turns().LastTold(t.Context(), oc, 0); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().LastReport(t.Context(), oc, 0); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before the first turn: %v", err)
 	}
-	want := db.Told{Session: db.Begun, Lost: "transcript missing", Messages: 12, Unread: true}
+	want := db.ContextReport{Session: db.Begun, Lost: "transcript missing", Messages: 12, Unread: true}
 	accept(t, d, say("om_1", "q1"))
-	finish(t, d, db.End{Turn: claim(t, d, "s").Turn, Answer: "a", Told: &want})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Answer: "a", Told: &want})
 	accept(t, d, say("om_2", "q2"))
-	finish(t, d, db.End{Turn: claim(t, d, "s").Turn, State: db.Cancelled}) // before anything was told
-	got, err := d.Turns().LastTold(t.Context(), oc, 0)
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, State: db.Cancelled}) // before anything was told
+	got, err := d.Turns().LastReport(t.Context(), oc, 0)
 	if err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := d.Turns().LastTold(t.Context(), oc, 1); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().LastReport(t.Context(), oc, 1); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("after /new: %v", err)
 	}
 }

@@ -26,7 +26,7 @@ func keptOf(t testing.TB, d *db.DB) string {
 }
 
 // old says something that was written so long ago.
-func old(id, text string, ago time.Duration) db.Entry {
+func old(id, text string, ago time.Duration) db.Inbound {
 	e := say(id, text)
 	e.Time = time.Now().Add(-ago)
 	return e
@@ -36,7 +36,7 @@ func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, old("om_1", "鹊桥 old", 400*day))
 	c := claim(t, d, "s-1")
-	finish(t, d, db.End{Turn: c.Turn})
+	finish(t, d, db.TurnResult{Turn: c.Turn})
 	for i := range 1200 { // more than go at once
 		e := old(fmt.Sprintf("om_x%d", i), "overheard", 100*day)
 		e.Class = chat.Overheard
@@ -44,7 +44,7 @@ func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
 	}
 	accept(t, d, old("om_2", "鹊桥 new", 10*day))
 	c = claim(t, d, "s-1")
-	finish(t, d, db.End{Turn: c.Turn})
+	finish(t, d, db.TurnResult{Turn: c.Turn})
 	if err := compact(t, d, 0, db.Summary{Text: "of old", Seq: 1, Until: time.Now().Add(-400 * day)}, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// Told is what the agent was told in a turn beside the question, and why not more.
-type Told struct {
+// ContextReport is what the agent was told in a turn beside the question, and why not more.
+type ContextReport struct {
 	Session  Way    `json:"session"`
 	Lost     string `json:"lost,omitempty"`     // why an earlier session was not gone on with; empty = it was, or there was none
 	Behind   bool   `json:"behind,omitempty"`   // the session did not hold all that it should
@@ -31,7 +31,7 @@ const (
 )
 
 // store is Told as the turns table has it.
-func (t *Told) store() (string, error) {
+func (t *ContextReport) store() (string, error) {
 	if t == nil {
 		return "", nil
 	}
@@ -41,18 +41,18 @@ func (t *Told) store() (string, error) {
 
 const lastTold = `SELECT told FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND told <> '' ORDER BY id DESC LIMIT 1`
 
-// LastTold is what the agent was told in the last turn of an epoch of which that is known, or [ErrNotFound].
-func (ts Turns) LastTold(ctx context.Context, key chat.Key, epoch int64) (Told, error) {
+// LastReport is what the agent was told in the last turn of an epoch of which that is known, or [ErrNotFound].
+func (ts Turns) LastReport(ctx context.Context, key chat.Key, epoch int64) (ContextReport, error) {
 	var data string
-	var t Told
+	var t ContextReport
 	err := ts.db.read.QueryRowContext(ctx, lastTold, key.String(), epoch).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Told{}, ErrNotFound
+		return ContextReport{}, ErrNotFound
 	} else if err == nil {
 		err = json.Unmarshal([]byte(data), &t)
 	}
 	if err != nil {
-		return Told{}, fmt.Errorf("what %v was told last: %w", key, err)
+		return ContextReport{}, fmt.Errorf("what %v was told last: %w", key, err)
 	}
 	return t, nil
 }

@@ -115,7 +115,7 @@ const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_k
 const shortly = 2 * time.Minute
 
 // queue adds m to the turn that waits in its chat, or to a new one.
-func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Entry) (int64, error) {
+func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (int64, error) {
 	state, failure, waiting, of := Queued, "", queuedTurn, []any{m.Key.String(), m.Epoch}
 	if e.Held != nil {
 		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(ts.db.now().Add(-together)), m.ID)
@@ -182,9 +182,9 @@ const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts
 const selectAsked = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + ` ORDER BY sent_at, seq`
 
-// Names are the ids that a turn gets when it is claimed. They are stored with it before the agent can act, so that they
+// TurnIDs are the ids that a turn gets when it is claimed. They are stored with it before the agent can act, so that they
 // are known after a crash.
-type Names struct {
+type TurnIDs struct {
 	Session string // of a new session, unless the chat's is resumed
 	Prompt  string
 	Node    string // this machine: its session is resumed when machines take turns; empty = the one that answered last
@@ -192,7 +192,7 @@ type Names struct {
 
 // Claim takes the chat's oldest queued turn to be run, or returns [ErrNotFound].
 // The turn runs in the chat's session when there is one and resume allows it, else in a new one.
-func (ts Turns) Claim(ctx context.Context, key chat.Key, names Names, resume bool) (Claim, error) {
+func (ts Turns) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume bool) (Claim, error) {
 	var c Claim
 	err := ts.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		c.Turn, err = one(ctx, tx, scanTurn, claimTurn,
@@ -247,7 +247,7 @@ func (ts Turns) Requeue(ctx context.Context, turn int64) error {
 const renameTurn = `UPDATE turns SET session_id = CASE WHEN session_id = '' THEN '' ELSE ?2 END, ` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
 
 // Rename gives a running turn another session and another name for its prompt, before the agent can act.
-func (ts Turns) Rename(ctx context.Context, turn int64, names Names) error {
+func (ts Turns) Rename(ctx context.Context, turn int64, names TurnIDs) error {
 	if _, err := ts.db.exec(ctx, renameTurn, turn, names.Session, names.Prompt); err != nil {
 		return fmt.Errorf("rename turn %d: %w", turn, err)
 	}
@@ -294,8 +294,8 @@ func (ts Turns) SetActed(ctx context.Context, turn int64) error {
 	return nil
 }
 
-// End is how a turn ended.
-type End struct {
+// TurnResult is how a turn ended.
+type TurnResult struct {
 	Turn    Turn
 	State   TurnState
 	Failure string      // class of the failure, for operators
@@ -304,7 +304,7 @@ type End struct {
 	Session Session     // the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
 	Usage   *Usage      // nil when the agent did not report any
 	File    *LongAnswer // the answer, when it is also given as a file; nil = it is not
-	Told    *Told       // nil when the agent was not asked, or it is not known
+	Told    *ContextReport       // nil when the agent was not asked, or it is not known
 }
 
 // Usage is what a turn cost.
@@ -329,7 +329,7 @@ const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, inpu
 
 // Finish ends a running turn: its answer joins the History, its card is to be drawn for the last time, its session
 // becomes the chat's unless /new came in between, and its cost is booked, all or nothing.
-func (ts Turns) Finish(ctx context.Context, e End) error {
+func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 	err := ts.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := ts.db.now()
 		told, err := e.Told.store()
@@ -350,7 +350,7 @@ func (ts Turns) Finish(ctx context.Context, e End) error {
 			return err
 		}
 		if e.File != nil {
-			if err := e.File.leave(ctx, ts.db.Outbox().Parcels(), tx, e.Turn); err != nil {
+			if err := e.File.leave(ctx, ts.db.Outbox().FileDeliveries(), tx, e.Turn); err != nil {
 				return err
 			}
 		}
@@ -382,7 +382,7 @@ const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
 // keep makes the session that holds a turn the chat's. When a question was taken back while the turn ran, no session may
 // hold it, and an answer to nothing else is out of every later context. When it was an earlier one, or anything that the
 // turn was told, the turn has lost its session.
-func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e End) error {
+func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e TurnResult) error {
 	standing, gone, err := leftOf(ctx, tx, e.Turn.Key, e.Turn.ID)
 	switch {
 	case err != nil:
@@ -407,7 +407,7 @@ func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e End) error {
 	return e.Turn.keepSession(ctx, tx, e.Session)
 }
 
-func (ts Turns) recordAnswer(ctx context.Context, tx *sql.Tx, e End, now time.Time) error {
+func (ts Turns) recordAnswer(ctx context.Context, tx *sql.Tx, e TurnResult, now time.Time) error {
 	if e.Answer == "" {
 		return nil
 	}

@@ -79,16 +79,16 @@ type cards struct {
 
 // card is one card value and the messages that show it.
 type card struct {
-	opener opener
+	opener pageSender
 	seed   string // of the pages after the first
 
 	mu     sync.Mutex
-	sheets []*sheet
+	sheets []*cardPage
 	layout layout
 	draft  *draft // of the page that is being opened; nil: none
 
 	forgotten bool     // pages that an earlier process sent must be looked for
-	later     []*sheet // what was found: pages after those of sheets
+	later     []*cardPage // what was found: pages after those of sheets
 }
 
 // keyMemory is how long a page that is sent again is surely found to be there: the platform knows a key for an hour.
@@ -117,7 +117,7 @@ func (cs *cards) begun(to chat.Ref, idem string) *card {
 	if k := cs.posted.get(idem); k != nil && k.opener.to == to {
 		return k
 	}
-	k := &card{opener: opener{api: cs.api, log: cs.log, to: to}}
+	k := &card{opener: pageSender{api: cs.api, log: cs.log, to: to}}
 	cs.posted.put(idem, k)
 	return k
 }
@@ -131,7 +131,7 @@ func (k *card) first(ctx context.Context, value chat.Card, idem string) (id stri
 		if err != nil {
 			return "", err
 		}
-		k.sheets, k.seed = []*sheet{s}, s.message
+		k.sheets, k.seed = []*cardPage{s}, s.message
 	}
 	return idOf(k.sheets[0], k.opener.to), nil
 }
@@ -154,7 +154,7 @@ func (cs *cards) find(id string) (*card, error) {
 		return nil, err
 	}
 	k := &card{
-		opener: opener{api: cs.api, log: cs.log, to: to, doubt: true}, seed: first.message, sheets: []*sheet{first},
+		opener: pageSender{api: cs.api, log: cs.log, to: to, doubt: true}, seed: first.message, sheets: []*cardPage{first},
 		forgotten: to.ID != "" && time.Since(born) > keyMemory,
 	}
 	cs.live.put(id, k)
@@ -164,7 +164,7 @@ func (cs *cards) find(id string) (*card, error) {
 // faces is what each of the cards shows on which the value is drawn. The last of them has what is not text.
 func (k *card) faces(value chat.Card) []chat.Card {
 	pages := k.layout.lay(value.Body)
-	if n := len(pages); value.Live && len(k.sheets) == n && k.sheets[n-1].tired(pages[n-1]) {
+	if n := len(pages); value.Live && len(k.sheets) == n && k.sheets[n-1].needsRotation(pages[n-1]) {
 		k.layout.turn()
 		pages = k.layout.lay(value.Body)
 	}
@@ -217,7 +217,7 @@ func (k *card) page(ctx context.Context, i int, face chat.Card, last bool) error
 }
 
 // next gives the sheet of a page that this process has not drawn yet.
-func (k *card) next(ctx context.Context, face chat.Card, i int) (*sheet, error) {
+func (k *card) next(ctx context.Context, face chat.Card, i int) (*cardPage, error) {
 	if k.forgotten {
 		later, err := k.opener.sentAfter(ctx, k.sheets[0].message)
 		switch {
@@ -265,7 +265,7 @@ const (
 	howText  = "text"
 )
 
-func idOf(s *sheet, to chat.Ref) string {
+func idOf(s *cardPage, to chat.Ref) string {
 	how, born := howText, time.Now()
 	switch {
 	case s.entity != nil:
@@ -282,7 +282,7 @@ func idOf(s *sheet, to chat.Ref) string {
 
 var errCardID = errors.New("feishu: not the id of a card")
 
-func parseID(id string, a *api) (first *sheet, to chat.Ref, born time.Time, err error) {
+func parseID(id string, a *api) (first *cardPage, to chat.Ref, born time.Time, err error) {
 	parts := strings.Split(id, "/")
 	if len(parts) != 5 || parts[0] == "" || parts[1] == "" {
 		return nil, to, born, fmt.Errorf("%w: %q", errCardID, id)
@@ -292,7 +292,7 @@ func parseID(id string, a *api) (first *sheet, to chat.Ref, born time.Time, err 
 		return nil, to, born, fmt.Errorf("%w: %q", errCardID, id)
 	}
 	born = time.Unix(seconds, 0)
-	s := &sheet{message: parts[0]}
+	s := &cardPage{message: parts[0]}
 	switch parts[1] {
 	case howPlain:
 		s.rate = patchRate()

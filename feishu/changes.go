@@ -18,7 +18,7 @@ var changes = map[string]chat.Doing{
 }
 
 // moved hands over what happened to the bot's place in a chat, and by whom.
-func (t intake) moved(run context.Context, did chat.Doing, payload gjson.Result) error {
+func (t eventHandler) moved(run context.Context, did chat.Doing, payload gjson.Result) error {
 	event := payload.Get("event")
 	c := chat.Change{
 		Key: chat.FeishuChat(clone(event.Get("chat_id"))), Kind: chat.Group, Did: did,

@@ -43,15 +43,15 @@ type Client struct {
 	log     zerolog.Logger
 	api     *api
 	names   *names
-	inlet   *inlet
+	inlet   *eventLimiter
 	order   sequencer
-	known   recent // messages that were handed over
+	known   seenCache // messages that were handed over
 	refused refusals
 	cards   *cards
 	signals *signals
 	state   state
 	topics  topics
-	ears    ears
+	ears    transcriber
 	waits   waits
 	*uploads
 }
@@ -68,7 +68,7 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	a := newAPI(cfg, log)
 	n := cfg.patience()
 	w := waits{message: n * messageTimeout, press: n * pressTimeout, missed: n * gapPatience}
-	return &Client{cfg: cfg, log: log, api: a, waits: w, names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, inlet: &inlet{}, cards: &cards{api: a, log: log},
+	return &Client{cfg: cfg, log: log, api: a, waits: w, names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, inlet: &eventLimiter{}, cards: &cards{api: a, log: log},
 		signals: &signals{api: a, app: cfg.AppID},
 		topics:  topicsOf(a, cfg.Topics, n*pressWait), uploads: newUploads(a, log)}
 }

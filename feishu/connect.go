@@ -19,7 +19,7 @@ import (
 // nil when ctx is done and all calls of h have returned.
 func (c *Client) Run(ctx context.Context, h Handler) error {
 	ctx = c.log.WithContext(ctx)
-	g := &gaps{intake: intake{c, h}}
+	g := &backfill{eventHandler: eventHandler{c, h}}
 	l := newLine(c, g, g.dispatcher(ctx, g))
 	defer c.api.http.CloseIdleConnections()
 	c.names.listen(h.Named)
@@ -34,11 +34,11 @@ type line struct {
 	client   *Client
 	template *larkws.Client // never started
 	ws       *larkws.Client // to be used again, when it never connected; nil: make one
-	gaps     *gaps
+	gaps     *backfill
 	told     error // the trouble that the log knows of; nil after a connection
 }
 
-func newLine(c *Client, g *gaps, events *dispatcher.EventDispatcher) *line {
+func newLine(c *Client, g *backfill, events *dispatcher.EventDispatcher) *line {
 	return &line{client: c, gaps: g, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
 		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(events),
 		larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)

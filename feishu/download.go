@@ -40,7 +40,7 @@ func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Wri
 	if resp.ContentLength > most {
 		return chat.ErrTooBig
 	}
-	n, err := io.Copy(w, io.LimitReader(&heeded{resp.Body, watch}, most+1))
+	n, err := io.Copy(w, io.LimitReader(&idleTimeoutReader{resp.Body, watch}, most+1))
 	switch {
 	case n > most:
 		return chat.ErrTooBig
@@ -52,13 +52,13 @@ func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Wri
 
 const opDownload = "download a file of a message"
 
-// heeded puts a deadline off whenever something comes.
-type heeded struct {
+// idleTimeoutReader puts a deadline off whenever something comes.
+type idleTimeoutReader struct {
 	io.Reader
 	watch *time.Timer
 }
 
-func (w *heeded) Read(p []byte) (int, error) {
+func (w *idleTimeoutReader) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
 	if n > 0 {
 		w.watch.Reset(downloadStall)
@@ -70,7 +70,7 @@ func (w *heeded) Read(p []byte) (int, error) {
 func (a *api) openFile(ctx context.Context, f chat.File) (*http.Response, error) {
 	token := ""
 	for try := 1; ; try++ {
-		if a.gate.shut() {
+		if a.gate.isOpen() {
 			return nil, &Error{Op: opDownload, cause: errAway}
 		}
 		if err := a.limits.app(ctx); err != nil {
@@ -81,7 +81,7 @@ func (a *api) openFile(ctx context.Context, f chat.File) (*http.Response, error)
 			return nil, err
 		}
 		var resp *http.Response
-		_, err = a.gate.pass(opDownload, func() (gjson.Result, error) {
+		_, err = a.gate.do(opDownload, func() (gjson.Result, error) {
 			resp, err = a.exchangeFile(ctx, f, token)
 			a.tally.count(err)
 			return gjson.Result{}, err

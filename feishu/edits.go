@@ -12,8 +12,8 @@ import (
 
 // changed hands a message over that its author has edited. The event is not documented: it has the form of a new message,
 // and when its text is missing that is asked for. Returning nil acknowledges it.
-func (t intake) changed(run context.Context, payload gjson.Result) error {
-	s := heard(payload.Get("event"))
+func (t eventHandler) changed(run context.Context, payload gjson.Result) error {
+	s := fromEvent(payload.Get("event"))
 	if t.client.refused.malformed(t.client.log, "an edited message", []string{s.id}) {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (t intake) changed(run context.Context, payload gjson.Result) error {
 		case err != nil:
 			return nil //nolint:nilerr // it is gone, or may not be read
 		}
-		s = listed(items[0], listing{}, s.kind)
+		s = fromList(items[0], listing{}, s.kind)
 	}
 	in, ok := t.client.incoming(s)
 	if !ok {
@@ -43,7 +43,7 @@ func (t intake) changed(run context.Context, payload gjson.Result) error {
 }
 
 // recalled tells of a message that was taken back (page im-v1/message/events/recalled).
-func (t intake) recalled(run context.Context, payload gjson.Result) error {
+func (t eventHandler) recalled(run context.Context, payload gjson.Result) error {
 	event := payload.Get("event")
 	id, room := event.Get("message_id").String(), event.Get("chat_id").String()
 	if t.client.refused.malformed(t.client.log, "a message that was taken back", []string{room, id}) {
@@ -52,7 +52,7 @@ func (t intake) recalled(run context.Context, payload gjson.Result) error {
 	return t.takeBack(run, room, id, millis(event.Get("recall_time").String()))
 }
 
-func (t intake) takeBack(run context.Context, room, id string, at time.Time) error {
+func (t eventHandler) takeBack(run context.Context, room, id string, at time.Time) error {
 	return t.inOrder(run, room, at, func(ctx context.Context) error {
 		return t.handler.Recalled(ctx, chat.FeishuChat(room), id)
 	})

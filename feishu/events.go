@@ -37,15 +37,15 @@ var ignored = []string{
 	"vc.bot.meeting_invited_v1",
 }
 
-// intake hands what the platform tells to a handler: what events tell, and what was missed and is asked for.
-type intake struct {
+// eventHandler hands what the platform tells to a handler: what events tell, and what was missed and is asked for.
+type eventHandler struct {
 	client  *Client
 	handler Handler
 }
 
 // dispatcher is what the SDK gives events to. The handler's ctx is not the SDK's, which ends with each connection:
 // a message that is being stored should be stored, even though its acknowledgement will not arrive any more.
-func (t intake) dispatcher(ctx context.Context, missed *gaps) *dispatcher.EventDispatcher {
+func (t eventHandler) dispatcher(ctx context.Context, missed *backfill) *dispatcher.EventDispatcher {
 	c, d := t.client, dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
 	d.InitConfig(larkevent.WithLogger(sdkLogger{c.log}))
 	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
@@ -86,8 +86,8 @@ func (t intake) dispatcher(ctx context.Context, missed *gaps) *dispatcher.EventD
 
 // receive hands a message over; returning nil acknowledges it. Its form is on the page "Receive message"
 // (im-v1/message/events/receive).
-func (t intake) receive(run context.Context, missed *gaps, payload gjson.Result) error {
-	s := heard(payload.Get("event"))
+func (t eventHandler) receive(run context.Context, missed *backfill, payload gjson.Result) error {
+	s := fromEvent(payload.Get("event"))
 	m, ok := t.client.incoming(s)
 	if !ok {
 		return nil // not from a person, or without an id: nothing that could be answered
@@ -98,7 +98,7 @@ func (t intake) receive(run context.Context, missed *gaps, payload gjson.Result)
 }
 
 // hand hands a message over when it is its turn.
-func (t intake) hand(run context.Context, m chat.Incoming) error {
+func (t eventHandler) hand(run context.Context, m chat.Incoming) error {
 	err := t.inOrder(run, m.Key.ID, m.Time, func(ctx context.Context) error {
 		m.Actor.Name = t.client.names.of(run, m.Key.ID, m.Actor.ID)
 		return t.handler.Message(ctx, m)
@@ -111,7 +111,7 @@ func (t intake) hand(run context.Context, m chat.Incoming) error {
 }
 
 // joined learns what those are called who join a group (page im-v1/chat-member/events/added).
-func (t intake) joined(run context.Context, payload gjson.Result) error {
+func (t eventHandler) joined(run context.Context, payload gjson.Result) error {
 	for _, u := range payload.Get("event.users").Array() {
 		t.client.names.learn(clone(u.Get("user_id.open_id")), clone(u.Get("name")))
 	}
@@ -120,7 +120,7 @@ func (t intake) joined(run context.Context, payload gjson.Result) error {
 }
 
 // inOrder hands something over when it is its turn in the chat.
-func (t intake) inOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
+func (t eventHandler) inOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
 	// What has arrived is stored even while the program ends: it need not be delivered again.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)
 	defer cancel()
@@ -132,8 +132,8 @@ func (t intake) inOrder(run context.Context, room string, at time.Time, f func(c
 	return f(ctx)
 }
 
-// spoken is a message in the words that events and lists share.
-type spoken struct {
+// rawMessage is a message in the words that events and lists share.
+type rawMessage struct {
 	id      string
 	chat    string
 	thread  string // the topic it stands in; empty = none
@@ -149,10 +149,10 @@ type spoken struct {
 	answers string // the message that it answers; empty = none
 }
 
-// heard is a message as an event tells it (page im-v1/message/events/receive).
-func heard(event gjson.Result) spoken {
+// fromEvent is a message as an event tells it (page im-v1/message/events/receive).
+func fromEvent(event gjson.Result) rawMessage {
 	msg := event.Get("message")
-	s := spoken{
+	s := rawMessage{
 		id: clone(msg.Get("message_id")), chat: clone(msg.Get("chat_id")), thread: clone(msg.Get("thread_id")),
 		first: msg.Get("root_id").String() == "", kind: chat.Group,
 		author: clone(event.Get("sender.sender_id.open_id")), by: event.Get("sender.sender_type").String(),
@@ -166,10 +166,10 @@ func heard(event gjson.Result) spoken {
 	return s
 }
 
-// listed is a message as a list tells it (page im-v1/message/list), which does not say what kind of chat it stands in. The
+// fromList is a message as a list tells it (page im-v1/message/list), which does not say what kind of chat it stands in. The
 // messages of one list tell with which of them a topic begins: a chat shows nothing else of its topics.
-func listed(item gjson.Result, in listing, kind chat.Kind) spoken {
-	return spoken{
+func fromList(item gjson.Result, in listing, kind chat.Kind) rawMessage {
+	return rawMessage{
 		id: clone(item.Get("message_id")), chat: clone(item.Get("chat_id")), thread: clone(item.Get("thread_id")), kind: kind,
 		first: in.thread == "" || item.Get("root_id").String() == "", late: true,
 		author: clone(item.Get("sender.id")), by: item.Get("sender.sender_type").String(),
@@ -180,7 +180,7 @@ func listed(item gjson.Result, in listing, kind chat.Kind) spoken {
 }
 
 // incoming is the message for the handler, if a person wrote it.
-func (c *Client) incoming(s spoken) (chat.Incoming, bool) {
+func (c *Client) incoming(s rawMessage) (chat.Incoming, bool) {
 	bot := c.state.bot()
 	in := chat.Incoming{
 		Key: chat.FeishuChat(s.chat), Kind: s.kind, ID: s.id, Actor: chat.Actor{ID: s.author},
@@ -211,7 +211,7 @@ func (c *Client) incoming(s spoken) (chat.Incoming, bool) {
 
 // place tells to which chat a message belongs, as far as the platform can tell, and which message it answers there. In a
 // topic every message answers the first one: that is told only where the topic is a chat of its own, which lacks it.
-func (c *Client) place(ctx context.Context, s spoken, in *chat.Incoming) (err error) {
+func (c *Client) place(ctx context.Context, s rawMessage, in *chat.Incoming) (err error) {
 	in.Key, err = c.topics.key(ctx, s)
 	if s.answers != "" && (s.thread == "" || in.Key.Thread != "") {
 		in.Files = append(in.Files, chat.File{Number: len(in.Files) + 1, Kind: chat.Quote, Of: s.answers})
@@ -220,7 +220,7 @@ func (c *Client) place(ctx context.Context, s spoken, in *chat.Incoming) (err er
 }
 
 // byOther reports whether another bot has written a message.
-func (s spoken) byOther(app, bot string) bool {
+func (s rawMessage) byOther(app, bot string) bool {
 	return s.by == "app" && s.author != "" && s.author != app && s.author != bot
 }
 
@@ -250,7 +250,7 @@ func (c Config) words(w wording) string {
 
 // press hands a pressed button over. The answer is never nil, which the platform would show as an error
 // (page "Card callback communication", feishu-cards/card-callback-communication).
-func (t intake) press(ctx context.Context, e *callback.CardActionTriggerEvent) *callback.CardActionTriggerResponse {
+func (t eventHandler) press(ctx context.Context, e *callback.CardActionTriggerEvent) *callback.CardActionTriggerResponse {
 	c := t.client
 	ctx, cancel := context.WithTimeout(ctx, c.waits.press)
 	defer cancel()

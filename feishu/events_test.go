@@ -327,7 +327,7 @@ func TestSlowPressIsAnsweredInTime(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		r := intake{c, slow}.press(t.Context(), aPress())
+		r := eventHandler{c, slow}.press(t.Context(), aPress())
 		if took := time.Since(began); took > time.Second || r == nil || r.Toast == nil {
 			t.Errorf("%+v after %v", r, took)
 		}

@@ -105,7 +105,7 @@ func (a *api) after(ctx context.Context, chatID string, question gjson.Result) (
 
 // cardName gives the durable name of a card that was sent.
 func (a *api) cardName(ctx context.Context, s chat.Sent, to chat.Ref) (string, error) {
-	shows := sheet{message: s.ID}
+	shows := cardPage{message: s.ID}
 	e, err := entityOf(ctx, a, s.ID, s.Time)
 	switch {
 	case err == nil:

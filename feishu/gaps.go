@@ -26,10 +26,10 @@ const (
 	gapPatience = time.Second     // that a message waits for what was missed before it
 )
 
-// gaps finds messages that no event told of: what was said while there was no connection, or a dead one, the platform
+// backfill finds messages that no event told of: what was said while there was no connection, or a dead one, the platform
 // delivers only 15 s, 5 min, 1 h and 6 h later, and then never.
-type gaps struct {
-	intake
+type backfill struct {
+	eventHandler
 	urgent singleflight.Group
 
 	mu   sync.Mutex
@@ -37,7 +37,7 @@ type gaps struct {
 }
 
 // note remembers until when each chat is known now. What is owed since before stays owed since then.
-func (g *gaps) note(ctx context.Context) {
+func (g *backfill) note(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, g.client.waits.message)
 	defer cancel()
 	active, err := g.handler.Active(ctx)
@@ -56,13 +56,13 @@ func (g *gaps) note(ctx context.Context) {
 	g.owed = g.owed[:min(len(g.owed), gapChats)]
 }
 
-func (g *gaps) left() []chat.Activity {
+func (g *backfill) left() []chat.Activity {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.owed)
 }
 
-func (g *gaps) settled(key chat.Key) {
+func (g *backfill) settled(key chat.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.owed = slices.DeleteFunc(g.owed, func(o chat.Activity) bool { return o.Key == key })
@@ -70,7 +70,7 @@ func (g *gaps) settled(key chat.Key) {
 
 // close hands over what was missed, until nothing is owed or ctx is done. What it cannot do is left to the next
 // connection.
-func (g *gaps) close(ctx context.Context) {
+func (g *backfill) close(ctx context.Context) {
 	before := g.client.Status().Repaired
 	for try := range gapTries {
 		if try > 0 && sleep(ctx, gapWait<<(try-1)) != nil {
@@ -97,7 +97,7 @@ func (g *gaps) close(ctx context.Context) {
 }
 
 // before lets what was missed in a chat go before a message that has just arrived there.
-func (g *gaps) before(ctx context.Context, key chat.Key) {
+func (g *backfill) before(ctx context.Context, key chat.Key) {
 	left := g.left()
 	i := slices.IndexFunc(left, func(o chat.Activity) bool { return o.Key == key })
 	if i < 0 {
@@ -112,7 +112,7 @@ func (g *gaps) before(ctx context.Context, key chat.Key) {
 }
 
 // ask settles one chat; later lets all other calls go first.
-func (g *gaps) ask(ctx context.Context, a chat.Activity, later bool) error {
+func (g *backfill) ask(ctx context.Context, a chat.Activity, later bool) error {
 	c := g.client
 	l := listing{chat: a.Key.ID, thread: a.Key.Thread, from: a.Since.Add(-gapSlack), newest: true, most: gapMessages, later: later}
 	items, _, err := c.api.list(ctx, l)
@@ -125,7 +125,7 @@ func (g *gaps) ask(ctx context.Context, a chat.Activity, later bool) error {
 		return err
 	}
 	for _, item := range items {
-		s := listed(item, l, a.Kind)
+		s := fromList(item, l, a.Kind)
 		in, ok := c.incoming(s)
 		switch {
 		case !ok:

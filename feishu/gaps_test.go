@@ -250,7 +250,7 @@ func TestListedMessageIsTheSameAsTheEvent(t *testing.T) {
 	again, h := p.another(), newMemory()
 	again.state.change(func(now *Status) { now.BotOpenID = p.BotOpenID() })
 	for room, kind := range map[string]chat.Kind{group: chat.Group, room: chat.Private} {
-		g := &gaps{intake: intake{again, h}}
+		g := &backfill{eventHandler: eventHandler{again, h}}
 		p.must(g.ask(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: kind, Since: began}, true))
 	}
 	if len(h.order) != len(want) {
@@ -322,7 +322,7 @@ func TestMissedMessageThatCannotBeStoredIsHandedOverAgain(t *testing.T) {
 		}
 		return nil
 	}
-	g := &gaps{intake: intake{p.Client, h}}
+	g := &backfill{eventHandler: eventHandler{p.Client, h}}
 	g.owed = []chat.Activity{{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at.Add(-time.Second)}}
 	g.close(p.ctx())
 	if diff := cmp.Diff([]string{"missed"}, h.texts()); diff != "" || !failed {
@@ -341,7 +341,7 @@ func TestGapsAreBounded(t *testing.T) {
 	for i := range gapMessages + 30 {
 		p.Say(room, ann, fmt.Sprint(i), feishusim.Time(at.Add(time.Duration(i+1)*time.Second)))
 	}
-	g := &gaps{intake: intake{p.Client, h}}
+	g := &backfill{eventHandler: eventHandler{p.Client, h}}
 	p.must(g.ask(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at}, true))
 	texts := h.texts()
 	if len(texts) != gapMessages || texts[0] != "30" || texts[len(texts)-1] != fmt.Sprint(gapMessages+29) {
@@ -362,7 +362,7 @@ func TestGapsAreBounded(t *testing.T) {
 }
 
 func TestRecentForgetsTheOldest(t *testing.T) {
-	var r recent
+	var r seenCache
 	for i := range remembered + 10 {
 		r.add(fmt.Sprint(i))
 		r.add(fmt.Sprint(i))

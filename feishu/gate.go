@@ -21,9 +21,9 @@ const (
 // errAway is matched by an [Error] of a call that was not made, because the platform does not answer.
 var errAway = errors.New("the platform does not answer; calls wait until it does")
 
-// gate stands before the HTTP API. What comes back as a refusal, also for too many calls, is an answer; what counts
+// breaker stands before the HTTP API. What comes back as a refusal, also for too many calls, is an answer; what counts
 // as a failure is an outcome that is unknown.
-type gate struct {
+type breaker struct {
 	log  zerolog.Logger
 	rest time.Duration
 
@@ -31,14 +31,14 @@ type gate struct {
 	breaker *gobreaker.CircuitBreaker[gjson.Result]
 }
 
-// newGate makes a gate that stays shut for so long after an outage was noticed; 0 is the usual time.
-func newGate(log zerolog.Logger, rest time.Duration) *gate {
-	g := &gate{log: log, rest: cmp.Or(rest, gateRest)}
+// newBreaker makes a gate that stays shut for so long after an outage was noticed; 0 is the usual time.
+func newBreaker(log zerolog.Logger, rest time.Duration) *breaker {
+	g := &breaker{log: log, rest: cmp.Or(rest, gateRest)}
 	g.breaker = g.fresh()
 	return g
 }
 
-func (g *gate) fresh() *gobreaker.CircuitBreaker[gjson.Result] {
+func (g *breaker) fresh() *gobreaker.CircuitBreaker[gjson.Result] {
 	return gobreaker.NewCircuitBreaker[gjson.Result](gobreaker.Settings{
 		Timeout:       g.rest,
 		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= mostFailures },
@@ -49,7 +49,7 @@ func (g *gate) fresh() *gobreaker.CircuitBreaker[gjson.Result] {
 }
 
 // tell logs an outage's beginning and its end. What lies between are tries.
-func (g *gate) tell(from, to gobreaker.State) {
+func (g *breaker) tell(from, to gobreaker.State) {
 	switch {
 	case from == gobreaker.StateClosed:
 		g.log.Warn().Dur("next_try_in", g.rest).Msg("feishu: the platform does not answer, calls wait")
@@ -58,14 +58,14 @@ func (g *gate) tell(from, to gobreaker.State) {
 	}
 }
 
-func (g *gate) current() *gobreaker.CircuitBreaker[gjson.Result] {
+func (g *breaker) current() *gobreaker.CircuitBreaker[gjson.Result] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.breaker
 }
 
-// pass makes the call, or fails at once while the platform is away.
-func (g *gate) pass(op string, call func() (gjson.Result, error)) (gjson.Result, error) {
+// do makes the call, or fails at once while the platform is away.
+func (g *breaker) do(op string, call func() (gjson.Result, error)) (gjson.Result, error) {
 	answer, err := g.current().Execute(call)
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return gjson.Result{}, &Error{Op: op, cause: errAway}
@@ -74,10 +74,10 @@ func (g *gate) pass(op string, call func() (gjson.Result, error)) (gjson.Result,
 }
 
 // away reports whether the platform does not answer.
-func (g *gate) away() bool { return g.current().State() != gobreaker.StateClosed }
+func (g *breaker) away() bool { return g.current().State() != gobreaker.StateClosed }
 
-// shut reports whether a call would fail at once.
-func (g *gate) shut() bool {
+// isOpen reports whether a call would fail at once.
+func (g *breaker) isOpen() bool {
 	b := g.current()
 	switch b.State() {
 	case gobreaker.StateClosed:
@@ -90,8 +90,8 @@ func (g *gate) shut() bool {
 }
 
 // wait returns when a call would be made.
-func (g *gate) wait(ctx context.Context) error {
-	for g.shut() {
+func (g *breaker) wait(ctx context.Context) error {
+	for g.isOpen() {
 		if err := sleep(ctx, min(g.rest/20, 500*time.Millisecond)); err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (g *gate) wait(ctx context.Context) error {
 }
 
 // open lets calls through again, since there is other evidence that the platform is back.
-func (g *gate) open() {
+func (g *breaker) open() {
 	was := g.current()
 	if was.State() == gobreaker.StateClosed {
 		return

@@ -35,48 +35,48 @@ func TestGate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g := newGate(nopLogger, 0)
+			g := newBreaker(nopLogger, 0)
 			for range mostFailures {
-				if g.away() || g.shut() {
+				if g.away() || g.isOpen() {
 					t.Error("shut too early")
 				}
-				if _, err := g.pass("x", func() (gjson.Result, error) { return gjson.Result{}, tt.err }); !errors.Is(err, tt.err) {
+				if _, err := g.do("x", func() (gjson.Result, error) { return gjson.Result{}, tt.err }); !errors.Is(err, tt.err) {
 					t.Errorf("error %v", err)
 				}
 			}
-			if g.away() != tt.shut || g.shut() != tt.shut {
-				t.Errorf("away %v, shut %v", g.away(), g.shut())
+			if g.away() != tt.shut || g.isOpen() != tt.shut {
+				t.Errorf("away %v, shut %v", g.away(), g.isOpen())
 			}
 		})
 	}
 }
 
 // restFor sets how long the gate stays shut.
-func (g *gate) restFor(d time.Duration) {
+func (g *breaker) restFor(d time.Duration) {
 	g.rest = d
 	g.breaker = g.fresh()
 }
 
 // fail makes the gate's next calls fail.
-func (g *gate) fail(n int) {
+func (g *breaker) fail(n int) {
 	for range n {
-		_, _ = g.pass("x", func() (gjson.Result, error) { return gjson.Result{}, &Error{Op: "x", status: 502} })
+		_, _ = g.do("x", func() (gjson.Result, error) { return gjson.Result{}, &Error{Op: "x", status: 502} })
 	}
 }
 
 func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &syncBuffer{}
-		g := newGate(zerolog.New(log), 0)
+		g := newBreaker(zerolog.New(log), 0)
 		g.fail(mostFailures - 1)
-		_, _ = g.pass("x", func() (gjson.Result, error) { return gjson.Result{}, nil })
+		_, _ = g.do("x", func() (gjson.Result, error) { return gjson.Result{}, nil })
 		g.fail(mostFailures - 1)
 		if g.away() {
 			t.Error("failures that do not follow each other count together")
 		}
 		g.fail(1)
 		began := time.Now()
-		_, err := g.pass("draw", func() (gjson.Result, error) { t.Error("called"); return gjson.Result{}, nil })
+		_, err := g.do("draw", func() (gjson.Result, error) { t.Error("called"); return gjson.Result{}, nil })
 		if !errors.Is(err, errAway) || verdictOf(err) != away || !strings.HasPrefix(err.Error(), "feishu: draw: ") {
 			t.Errorf("error %v", err)
 		}
@@ -88,7 +88,7 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 			var calls sync.WaitGroup
 			for range 20 {
 				calls.Go(func() {
-					_, _ = g.pass("x", func() (gjson.Result, error) {
+					_, _ = g.do("x", func() (gjson.Result, error) {
 						tries++
 						time.Sleep(time.Second)
 						if back {
@@ -106,7 +106,7 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 		if took := time.Since(began); took < 3*gateRest || took > 3*gateRest+5*time.Second {
 			t.Errorf("three tries took %v", took)
 		}
-		if g.away() || g.shut() {
+		if g.away() || g.isOpen() {
 			t.Error("away though it answers")
 		}
 		if n := strings.Count(log.String(), "\n"); n != 2 || !strings.Contains(log.String(), "answers again") {

@@ -70,7 +70,7 @@ func TestOddIDsOnCards(t *testing.T) {
 	for name, id := range oddIDs {
 		e := aPress()
 		e.Event.Context.OpenChatID = id
-		if r := (intake{c, never}).press(t.Context(), e); r.Toast == nil || r.Toast.Type != "error" {
+		if r := (eventHandler{c, never}).press(t.Context(), e); r.Toast == nil || r.Toast.Type != "error" {
 			t.Errorf("%s: answered with %+v", name, r)
 		}
 		if wellFormed(id) {

@@ -11,24 +11,24 @@ const (
 	inletLost = 50               // looks after which a frame that has not come in as an event was something else
 )
 
-// inlet bounds how many messages are taken in at the same time. The SDK starts a goroutine for each frame that it reads
+// eventLimiter bounds how many messages are taken in at the same time. The SDK starts a goroutine for each frame that it reads
 // (ws/client_message.go, startMessageTask), so what is too much is not read yet: it waits at the other end, which sees
 // that its acknowledgement is late. A message takes [messageTimeout] at most, so reading goes on.
-type inlet struct {
+type eventLimiter struct {
 	mu   sync.Mutex
 	in   int // events that are being taken in
 	read int // frames that were read, and have not come in as events yet; some never do
 }
 
 // frame notes a frame that was read, when there is room for it.
-func (i *inlet) frame() {
+func (i *eventLimiter) frame() {
 	for looks := 0; !i.admit(looks); looks++ {
 		time.Sleep(inletTick)
 	}
 }
 
 // admit takes a frame in when there is room. Looks are counted and not time: while the machine stands still no event comes in.
-func (i *inlet) admit(looks int) bool {
+func (i *eventLimiter) admit(looks int) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if looks >= inletLost {
@@ -42,7 +42,7 @@ func (i *inlet) admit(looks int) bool {
 }
 
 // enter notes an event that comes in; leave is called when it is taken in.
-func (i *inlet) enter() (leave func()) {
+func (i *eventLimiter) enter() (leave func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.in++
@@ -50,7 +50,7 @@ func (i *inlet) enter() (leave func()) {
 	return i.leave
 }
 
-func (i *inlet) leave() {
+func (i *eventLimiter) leave() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.in--

@@ -82,7 +82,7 @@ func TestACrowdWaitsOutside(t *testing.T) {
 // Frames that are no events, such as the answers to pings, take no room for long.
 func TestOtherFramesLeaveTheInlet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var i inlet
+		var i eventLimiter
 		leave := i.enter()
 		began := time.Now()
 		for range 10 * maxInlet {

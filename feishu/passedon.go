@@ -37,7 +37,7 @@ func (c *Client) Quoted(ctx context.Context, key chat.Key, id string) (chat.Inco
 	if err != nil {
 		return chat.Incoming{}, err
 	}
-	s := listed(items[0], listing{}, "")
+	s := fromList(items[0], listing{}, "")
 	if s.chat != key.ID {
 		return chat.Incoming{}, fmt.Errorf("read a message of another chat: %w", chat.ErrGone)
 	}
@@ -103,7 +103,7 @@ func (f *forward) list(id string, deep int) {
 			return
 		}
 		f.shown++
-		s := listed(item, listing{}, "")
+		s := fromList(item, listing{}, "")
 		r := reading{id: s.id, people: s.people, bot: "", called: f.client.names.known}
 		text, _ := r.read(s.form, gjson.Parse(s.content))
 		if item.Get("deleted").Bool() {
@@ -124,7 +124,7 @@ func (f *forward) write(s string) {
 }
 
 // name is who wrote a message. The people of other chats have no names here; each is told from the others all the same.
-func (f *forward) name(s spoken) string {
+func (f *forward) name(s rawMessage) string {
 	if s.by != "user" {
 		return botName
 	}

@@ -2,8 +2,8 @@ package feishu
 
 import "sync"
 
-// recent remembers the last ids that were put in.
-type recent struct {
+// seenCache remembers the last ids that were put in.
+type seenCache struct {
 	mu   sync.Mutex
 	ids  map[string]bool
 	ring []string
@@ -13,7 +13,7 @@ type recent struct {
 // remembered is how many ids are remembered: more than come while a connection is lost and made again.
 const remembered = 4096
 
-func (r *recent) add(id string) {
+func (r *seenCache) add(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ids == nil {
@@ -27,7 +27,7 @@ func (r *recent) add(id string) {
 	r.next = (r.next + 1) % len(r.ring)
 }
 
-func (r *recent) has(id string) bool {
+func (r *seenCache) has(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ids[id]

@@ -19,7 +19,7 @@ func (c *Client) Said(ctx context.Context, key chat.Key, kind chat.Kind, since t
 	}
 	var said []chat.Incoming
 	for _, item := range items {
-		s := listed(item, l, kind)
+		s := fromList(item, l, kind)
 		in, ok := c.incoming(s)
 		if !ok || item.Get("deleted").Bool() || in.Time.Before(since) {
 			continue

@@ -22,23 +22,23 @@ const (
 	lastTries = 8
 )
 
-// sheet is one message that shows one page: a card of CardKit, else a card that is part of its message, else, when
+// cardPage is one message that shows one page: a card of CardKit, else a card that is part of its message, else, when
 // the platform takes neither, words that stay as they are.
-type sheet struct {
+type cardPage struct {
 	message string
 	entity  *entity       // nil: the message is the card
 	rate    *rate.Limiter // of a message that is a card; nil: it cannot be drawn again
 	shown   *chat.Card    // what it shows, as far as we know
 }
 
-// tired reports whether text that comes now shall go on on another sheet. One that no text is added to stays, and
+// needsRotation reports whether text that comes now shall go on on another sheet. One that no text is added to stays, and
 // streaming to it is opened again.
-func (s *sheet) tired(body string) bool {
+func (s *cardPage) needsRotation(body string) bool {
 	return s.entity != nil && time.Since(s.entity.born) >= streamingLife && s.shown != nil && s.shown.Body != body
 }
 
-// opener opens sheets for one card.
-type opener struct {
+// pageSender opens sheets for one card.
+type pageSender struct {
 	api   *api
 	log   zerolog.Logger
 	to    chat.Ref
@@ -57,7 +57,7 @@ type draft struct {
 
 // open sends a page with the best means that the platform takes. seed and part make it happen once. After an error
 // the same page may be sent as it was when it was first tried; it is drawn anew then.
-func (k *card) open(ctx context.Context, face chat.Card, seed string, part int) (*sheet, error) {
+func (k *card) open(ctx context.Context, face chat.Card, seed string, part int) (*cardPage, error) {
 	d := k.draft
 	if d == nil || d.seed != seed || d.part != part {
 		d = &draft{seed: seed, part: part, face: face, kind: "card"}
@@ -72,7 +72,7 @@ func (k *card) open(ctx context.Context, face chat.Card, seed string, part int) 
 }
 
 // send sends a draft.
-func (o opener) send(ctx context.Context, d *draft) (*sheet, error) {
+func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 	if d.kind == "card" {
 		s, err := o.sendEntity(ctx, d)
 		if err == nil || !o.otherMeans(ctx, err) {
@@ -84,7 +84,7 @@ func (o opener) send(ctx context.Context, d *draft) (*sheet, error) {
 	if d.kind == "plain" {
 		m, err := o.api.message(ctx, o.to, "interactive", drawCard(d.face, false), keyOf(d.seed, "plain", d.part))
 		if err == nil {
-			return &sheet{message: m.id, rate: patchRate(), shown: o.known(d.face, m)}, nil
+			return &cardPage{message: m.id, rate: patchRate(), shown: o.known(d.face, m)}, nil
 		}
 		if !o.otherMeans(ctx, err) {
 			return nil, err
@@ -96,17 +96,17 @@ func (o opener) send(ctx context.Context, d *draft) (*sheet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sheet{message: id, shown: &d.face}, nil
+	return &cardPage{message: id, shown: &d.face}, nil
 }
 
 // sentAfter gives the cards that answer the same question and were sent after this message.
-func (o opener) sentAfter(ctx context.Context, message string) ([]*sheet, error) {
+func (o pageSender) sentAfter(ctx context.Context, message string) ([]*cardPage, error) {
 	found, err := o.api.find(ctx, o.to)
 	if err != nil {
 		return nil, err
 	}
 	first := slices.IndexFunc(found, func(s chat.Sent) bool { return s.ID == message })
-	var sheets []*sheet
+	var sheets []*cardPage
 	for _, sent := range found[first+1:] {
 		if sent.Card == "" {
 			continue
@@ -122,7 +122,7 @@ func (o opener) sentAfter(ctx context.Context, message string) ([]*sheet, error)
 
 // otherMeans reports whether another kind of message may do what this one could not. It may not when it is unknown
 // whether a message was sent, by this process or an earlier one: the answer could be there twice.
-func (o opener) otherMeans(ctx context.Context, err error) bool {
+func (o pageSender) otherMeans(ctx context.Context, err error) bool {
 	var e *Error
 	switch {
 	case ctx.Err() != nil || !errors.As(err, &e):
@@ -134,7 +134,7 @@ func (o opener) otherMeans(ctx context.Context, err error) bool {
 }
 
 // known is what a message shows that was just sent; of one that was there before we do not know.
-func (o opener) known(card chat.Card, m message) *chat.Card {
+func (o pageSender) known(card chat.Card, m message) *chat.Card {
 	if m.past || o.doubt {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (o opener) known(card chat.Card, m message) *chat.Card {
 }
 
 // sendEntity sends the message that shows the entity; each can be sent once (page cardkit-v1/card/create).
-func (o opener) sendEntity(ctx context.Context, d *draft) (*sheet, error) {
+func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error) {
 	if d.entity == nil {
 		e, err := newEntity(ctx, o.api, d.face)
 		if err != nil {
@@ -157,23 +157,23 @@ func (o opener) sendEntity(ctx context.Context, d *draft) (*sheet, error) {
 		return nil, err
 	}
 	if !m.past && !o.doubt {
-		return &sheet{message: m.id, entity: d.entity, shown: &d.face}, nil
+		return &cardPage{message: m.id, entity: d.entity, shown: &d.face}, nil
 	}
 	// An earlier process may have sent this message, with an entity of its own, which is the one that people see.
 	seen, err := entityOf(ctx, o.api, m.id, m.at)
 	switch {
 	case notAnEntity(err):
-		return &sheet{message: m.id, rate: patchRate()}, nil
+		return &cardPage{message: m.id, rate: patchRate()}, nil
 	case err != nil:
 		return nil, err
 	case seen.id == d.entity.id:
-		return &sheet{message: m.id, entity: d.entity, shown: &d.face}, nil
+		return &cardPage{message: m.id, entity: d.entity, shown: &d.face}, nil
 	}
-	return &sheet{message: m.id, entity: seen}, nil
+	return &cardPage{message: m.id, entity: seen}, nil
 }
 
 // draw makes the sheet show the card, if it does not.
-func (s *sheet) draw(ctx context.Context, a *api, card chat.Card) error {
+func (s *cardPage) draw(ctx context.Context, a *api, card chat.Card) error {
 	if s.shown != nil && reflect.DeepEqual(*s.shown, card) {
 		return nil
 	}
@@ -200,7 +200,7 @@ func (s *sheet) draw(ctx context.Context, a *api, card chat.Card) error {
 }
 
 // drawEntity draws what differs, and all of it when the parts cannot be drawn on their own.
-func (s *sheet) drawEntity(ctx context.Context, card chat.Card, tries int) error {
+func (s *cardPage) drawEntity(ctx context.Context, card chat.Card, tries int) error {
 	e := s.entity
 	if s.shown == nil || !card.Live {
 		return e.whole(ctx, card, tries)
@@ -225,14 +225,14 @@ func (s *sheet) drawEntity(ctx context.Context, card chat.Card, tries int) error
 			}
 		}
 		if err != nil {
-			return s.instead(ctx, card, err, tries)
+			return s.redrawWhole(ctx, card, err, tries)
 		}
 	}
 	return nil
 }
 
-// instead draws the whole card when drawing a part of it was refused.
-func (s *sheet) instead(ctx context.Context, card chat.Card, err error, tries int) error {
+// redrawWhole draws the whole card when drawing a part of it was refused.
+func (s *cardPage) redrawWhole(ctx context.Context, card chat.Card, err error, tries int) error {
 	s.shown = nil
 	switch verdictOf(err) {
 	case refused, closed:
@@ -242,7 +242,7 @@ func (s *sheet) instead(ctx context.Context, card chat.Card, err error, tries in
 }
 
 // patch replaces the card of a message (page im-v1/message/patch).
-func (s *sheet) patch(ctx context.Context, a *api, card chat.Card, tries int) error {
+func (s *cardPage) patch(ctx context.Context, a *api, card chat.Card, tries int) error {
 	return persist(ctx, tries, func() error {
 		if s.rate != nil {
 			if err := take(ctx, s.rate); err != nil {
@@ -259,7 +259,7 @@ func (s *sheet) patch(ctx context.Context, a *api, card chat.Card, tries int) er
 
 // finish draws the last value with the best means that the platform takes; when it takes none, the words follow as
 // messages of their own.
-func (s *sheet) finish(ctx context.Context, o opener, card chat.Card, seed string, part int) error {
+func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, seed string, part int) error {
 	static := s.entity == nil && s.rate == nil
 	if static && s.shown != nil && s.shown.Body == card.Body {
 		return nil
@@ -271,7 +271,7 @@ func (s *sheet) finish(ctx context.Context, o opener, card chat.Card, seed strin
 		}
 		o.log.Warn().Err(err).Msg("feishu: a card could not be finished, trying otherwise")
 	}
-	if err := s.otherwise(ctx, o, card, seed, part); err != nil {
+	if err := s.fallback(ctx, o, card, seed, part); err != nil {
 		return err
 	}
 	if s.entity != nil {
@@ -286,8 +286,8 @@ func (s *sheet) finish(ctx context.Context, o opener, card chat.Card, seed strin
 	return nil
 }
 
-// otherwise delivers the last value when the platform does not take it as it should be drawn.
-func (s *sheet) otherwise(ctx context.Context, o opener, card chat.Card, seed string, part int) error {
+// fallback delivers the last value when the platform does not take it as it should be drawn.
+func (s *cardPage) fallback(ctx context.Context, o pageSender, card chat.Card, seed string, part int) error {
 	if s.entity != nil {
 		err := s.patch(ctx, o.api, card, liveTries)
 		if err == nil || !lastMeans(ctx, err) {

@@ -24,21 +24,21 @@ const (
 	speechRest    = time.Hour // after the platform has refused to listen
 )
 
-// ears turns recordings into words, where the tenant has the right to it.
-type ears struct {
+// transcriber turns recordings into words, where the tenant has the right to it.
+type transcriber struct {
 	decoder string // the program that decodes recordings; empty = ffmpeg, if it is installed
 
 	mu   sync.Mutex
 	rest time.Time // until then nothing is asked
 }
 
-func (e *ears) resting() bool {
+func (e *transcriber) resting() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return time.Now().Before(e.rest)
 }
 
-func (e *ears) pause() {
+func (e *transcriber) pause() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.rest = time.Now().Add(speechRest)
@@ -71,7 +71,7 @@ func (c *Client) Transcribe(ctx context.Context, recording *os.File, length time
 
 // samples decodes a recording; nothing = there is no program that could. The program reads an open file, and no other:
 // under the file's name there may be something else by now, and in it the names of others.
-func (e *ears) samples(ctx context.Context, recording *os.File) ([]byte, error) {
+func (e *transcriber) samples(ctx context.Context, recording *os.File) ([]byte, error) {
 	program, err := exec.LookPath(cmp.Or(e.decoder, "ffmpeg"))
 	if err != nil {
 		return nil, nil //nolint:nilerr // the recording is handed over as it is

@@ -21,15 +21,15 @@ type topics struct {
 	patience time.Duration // of a press, for where its card stands
 
 	mu     sync.Mutex
-	groups map[string]manner
+	groups map[string]groupMode
 	cards  *simplelru.LRU[string, chat.Key] // where messages with buttons stand
 }
 
-// manner is how people talk in a group.
-type manner int
+// groupMode is how people talk in a group.
+type groupMode int
 
 const (
-	unasked   manner = iota
+	unasked   groupMode = iota
 	freely           // and some of it has a topic
 	inTopics         // all of it
 	forbidden        // it may not be asked
@@ -49,13 +49,13 @@ func topicsOf(a *api, on bool, patience time.Duration) topics {
 	if err != nil {
 		panic(err) // it says that the size is not positive
 	}
-	return topics{api: a, on: on, patience: patience, groups: map[string]manner{}, cards: cards}
+	return topics{api: a, on: on, patience: patience, groups: map[string]groupMode{}, cards: cards}
 }
 
 // key is the chat to which a message belongs. What begins a topic belongs to it only in groups where everything stands in topics:
 // elsewhere it was said in the chat, before it had a topic, and counted there. An event tells; a list does not, and then an
 // error says that the platform cannot tell either.
-func (t *topics) key(ctx context.Context, s spoken) (chat.Key, error) {
+func (t *topics) key(ctx context.Context, s rawMessage) (chat.Key, error) {
 	key := chat.FeishuChat(s.chat)
 	switch {
 	case !t.on || s.thread == "":
@@ -75,7 +75,7 @@ func (t *topics) key(ctx context.Context, s spoken) (chat.Key, error) {
 }
 
 // manner is how people talk in a group (page im-v1/chat/get).
-func (t *topics) manner(ctx context.Context, chatID string) (manner, error) {
+func (t *topics) manner(ctx context.Context, chatID string) (groupMode, error) {
 	t.mu.Lock()
 	m := t.groups[chatID]
 	t.mu.Unlock()
@@ -101,7 +101,7 @@ func (t *topics) manner(ctx context.Context, chatID string) (manner, error) {
 }
 
 // learn notes how people talk in a group.
-func (t *topics) learn(chatID string, m manner) {
+func (t *topics) learn(chatID string, m groupMode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.groups) >= maxGroups {
@@ -154,7 +154,7 @@ func (t *topics) lookUp(ctx context.Context, message string, in chat.Key) (chat.
 		return in, err
 	}
 	item := answer.Get("data.items.0")
-	s := spoken{id: message, chat: in.ID, thread: item.Get("thread_id").String(), first: item.Get("root_id").String() == "", late: true}
+	s := rawMessage{id: message, chat: in.ID, thread: item.Get("thread_id").String(), first: item.Get("root_id").String() == "", late: true}
 	if s.thread != "" && !s.first {
 		topic := in
 		topic.Thread = s.thread

@@ -50,7 +50,7 @@ func TestATopicIsAChatOfItsOwn(t *testing.T) {
 		t.Errorf("in a group of topics: %v", m.Key)
 	}
 	p.Client = p.another() // without topics
-	if key, err := p.Client.topics.key(p.ctx(), spoken{chat: room, thread: "omt_1"}); key.Thread != "" || err != nil {
+	if key, err := p.Client.topics.key(p.ctx(), rawMessage{chat: room, thread: "omt_1"}); key.Thread != "" || err != nil {
 		t.Errorf("without topics: %v, %v", key, err)
 	}
 	p.clean()
@@ -159,7 +159,7 @@ func TestWhatWasMissedInTopics(t *testing.T) {
 func TestATopicIsNotGuessed(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	room := p.TopicGroup("forum", ann)
-	s := spoken{chat: room, thread: p.topic(p.Say(room, ann, "topic")), first: true, late: true}
+	s := rawMessage{chat: room, thread: p.topic(p.Say(room, ann, "topic")), first: true, late: true}
 	remove := p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Status: 503})
 	if key, err := p.Client.topics.key(p.ctx(), s); err == nil {
 		t.Errorf("guessed %v", key)
@@ -179,7 +179,7 @@ func TestAGroupThatMayNotBeAskedAbout(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	room := p.TopicGroup("forum", ann)
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672})
-	s := spoken{chat: room, thread: p.topic(p.Say(room, ann, "topic")), first: true, late: true}
+	s := rawMessage{chat: room, thread: p.topic(p.Say(room, ann, "topic")), first: true, late: true}
 	for range 2 {
 		if key, err := p.Client.topics.key(p.ctx(), s); !errors.Is(err, errUnknownManner) {
 			t.Errorf("guessed %v, %v", key, err)
@@ -193,7 +193,7 @@ func TestAGroupThatMayNotBeAskedAbout(t *testing.T) {
 	}
 	event := s
 	event.late = false
-	for _, s := range []spoken{event, s} {
+	for _, s := range []rawMessage{event, s} {
 		if key, err := p.Client.topics.key(p.ctx(), s); err != nil || key.Thread != s.thread {
 			t.Errorf("%v, %v", key, err)
 		}
@@ -342,7 +342,7 @@ func TestOtherBots(t *testing.T) {
 		t.Errorf("said %+v", said)
 	}
 	quiet := p.another()
-	if _, ok := quiet.incoming(spoken{id: "om_1", chat: room, by: "app", author: other.OpenID}); ok {
+	if _, ok := quiet.incoming(rawMessage{id: "om_1", chat: room, by: "app", author: other.OpenID}); ok {
 		t.Error("another bot came through unasked")
 	}
 	p.clean()

@@ -16,7 +16,7 @@ import (
 var probes = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 // watchingDialer dials connections that end when a ping is not answered, and that are read as fast as the inlet allows.
-func watchingDialer(inlet *inlet) *websocket.Dialer {
+func watchingDialer(inlet *eventLimiter) *websocket.Dialer {
 	d := &net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: probes, Control: limitSilence}
 	return &websocket.Dialer{
 		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: 20 * time.Second,
@@ -25,21 +25,21 @@ func watchingDialer(inlet *inlet) *websocket.Dialer {
 			if err != nil {
 				return nil, err
 			}
-			return watched{c, inlet}, nil
+			return deadlineConn{c, inlet}, nil
 		},
 	}
 }
 
-// watched brings the SDK's read deadline forward, and holds up a reader that is too fast.
-type watched struct {
+// deadlineConn brings the SDK's read deadline forward, and holds up a reader that is too fast.
+type deadlineConn struct {
 	net.Conn
-	inlet *inlet
+	inlet *eventLimiter
 }
 
 // SetReadDeadline is called by the SDK after each frame, before it starts to work on it, with the time at which the
 // answer to the second next ping is 5 s late (ws/client_session.go, pongWait). One missing answer is enough: nothing else
 // is lost by connecting anew.
-func (w watched) SetReadDeadline(t time.Time) error {
+func (w deadlineConn) SetReadDeadline(t time.Time) error {
 	wait := time.Until(t)
 	if wait > 0 {
 		w.inlet.frame()

@@ -13,12 +13,12 @@ func TestConnectionsAreProbed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	c, err := watchingDialer(&inlet{}).NetDialContext(t.Context(), "tcp", ln.Addr().String())
+	c, err := watchingDialer(&eventLimiter{}).NetDialContext(t.Context(), "tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	raw, err := c.(watched).Conn.(*net.TCPConn).SyscallConn()
+	raw, err := c.(deadlineConn).Conn.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 func TestAMissingPongEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &deadlines{}
-		if err := (watched{c, &inlet{}}).SetReadDeadline(time.Now().Add(2*time.Second + pongGrace)); err != nil { // pings every second
+		if err := (deadlineConn{c, &eventLimiter{}}).SetReadDeadline(time.Now().Add(2*time.Second + pongGrace)); err != nil { // pings every second
 			t.Fatal(err)
 		}
 		if want := time.Now().Add(2 * time.Second); !slices.EqualFunc(c.kept, []time.Time{want}, time.Time.Equal) {
@@ -83,7 +83,7 @@ func TestQuietConnectionStands(t *testing.T) {
 // Not parallel: it counts goroutines.
 func TestConnectingAgainLeavesNothingBehind(t *testing.T) {
 	c := New(Config{AppID: "cli_x", AppSecret: "x"}, nopLogger)
-	g := &gaps{intake: intake{c, newRecorder()}}
+	g := &backfill{eventHandler: eventHandler{c, newRecorder()}}
 	l := newLine(c, g, g.dispatcher(t.Context(), g))
 	before := runtime.NumGoroutine()
 	for range 100 {

@@ -53,7 +53,7 @@ func (p *patient) group(id string, rule chat.MentionRule, left bool) {
 	store, err := db.Open(p.Context(), db.Config{URL: "sqlite://" + filepath.Join(p.dir, "data", "magpie.db")})
 	must(p, err)
 	m := chat.Incoming{Key: chat.FeishuChat(id), Kind: chat.Group, ID: "om_1", Text: "/mention", Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(), ToBot: true}
-	_, err = store.Accept(p.Context(), db.Entry{Incoming: m, Class: chat.Command, Set: func(s *db.Settings) { s.Mention = string(rule) }})
+	_, err = store.Accept(p.Context(), db.Inbound{Incoming: m, Class: chat.Command, Set: func(s *db.Settings) { s.Mention = string(rule) }})
 	must(p, err)
 	if left {
 		_, _, err = store.Chats().Leave(p.Context(), chat.Change{Key: m.Key, Kind: m.Kind, Did: chat.Removed, Time: time.Now()})
@@ -183,7 +183,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			p.change("[access]\nowner = ", "[access]\n# ")
 			store, err := db.Open(p.Context(), db.Config{URL: "sqlite://" + filepath.Join(p.dir, "data", "magpie.db")})
 			must(p, err)
-			_, err = store.Owners().Find(p.Context(), db.Owner{App: p.sim.AppID(), User: "ou_bearer", Source: db.CodeBearer})
+			_, err = store.Owners().SetIfUnknown(p.Context(), db.Owner{App: p.sim.AppID(), User: "ou_bearer", Source: db.CodeBearer})
 			must(p, errors.Join(err, store.Close()))
 		}, 0, []string{"ok    access: the bot belongs to ou_bearer"}},
 		"not logged in": {func(p *patient) { p.change("ANTHROPIC_API_KEY", "OTHER") }, 1, []string{"fail  claude: not logged in - ", "claude auth login"}},

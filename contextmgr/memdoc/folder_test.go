@@ -42,7 +42,7 @@ func (d *desk) must(err error) {
 
 // meet makes a chat known.
 func (d *desk) meet(key chat.Key) {
-	_, err := d.store.Accept(d.Context(), db.Entry{Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: "om_1", Text: "hi"}, Class: chat.Talk})
+	_, err := d.store.Accept(d.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: "om_1", Text: "hi"}, Class: chat.Talk})
 	d.must(err)
 }
 

@@ -91,7 +91,7 @@ func TestAgentsRunAsAnotherUser(t *testing.T) {
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != 65534 || info.Mode().Perm() != 0o600 {
 		t.Errorf("the settings are %v of %+v", info.Mode(), info.Sys())
 	}
-	if got, err := pool.Ask(t.Context(), sumUp); err != nil || got.Text == "" {
+	if got, err := pool.RunTask(t.Context(), sumUp); err != nil || got.Text == "" {
 		t.Errorf("a question: %+v, %v", got, err)
 	}
 	codes := make(chan string, 1)

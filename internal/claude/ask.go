@@ -12,10 +12,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Question is something that the agent is asked apart from all chats. It has no tools, knows nothing but this, and keeps
+// Task is something that the agent is asked apart from all chats. It has no tools, knows nothing but this, and keeps
 // nothing of it.
-type Question struct {
-	Task string // its system prompt
+type Task struct {
+	System string // its system prompt
 	Text string // what the task is to be done with
 
 	// Owner's process is not needed any more once there is an answer. Wanted is closed when somebody waits for it: until then the
@@ -24,7 +24,7 @@ type Question struct {
 	Wanted <-chan struct{}
 }
 
-// Reply is what the agent says to a [Question].
+// Reply is what the agent says to a [Task].
 type Reply struct {
 	Text    string
 	Model   string
@@ -32,11 +32,11 @@ type Reply struct {
 	CostUSD float64
 }
 
-// ErrAskEnd says that a [Question] was not answered within [Config.AskLimit].
-var ErrAskEnd = errors.New("the agent took too long to reply")
+// ErrTaskTimeout says that a [Task] was not answered within [Config.AskLimit].
+var ErrTaskTimeout = errors.New("the agent took too long to reply")
 
-// ErrAskBusy says that a [Question] was not asked: there was always something else to do. It can be asked again later.
-var ErrAskBusy = errors.New("the agent was busy with the chats for too long")
+// ErrTaskBusy says that a [Task] was not asked: there was always something else to do. It can be asked again later.
+var ErrTaskBusy = errors.New("the agent was busy with the chats for too long")
 
 // askPatience is how long a question waits for a quiet moment.
 const askPatience = 10 * time.Minute
@@ -44,12 +44,12 @@ const askPatience = 10 * time.Minute
 // errGaveWay stops a question whose place a turn needs.
 var errGaveWay = errors.New("the place is needed for a turn")
 
-// Ask has a process of its own answer q. It waits until the chats are quiet and there has been a free place for a process
+// RunTask has a process of its own answer q. It waits until the chats are quiet and there has been a free place for a process
 // for some seconds, and ends no process that waits for its chat. Should a turn need the place all the same, the question
 // gives it back, and waits for a longer quiet. A question that is wanted gets its place as a turn does, in its order.
-// When Ask returns, nothing of it runs any more, and nothing of it is left on the disk. A reply is never empty.
-func (pl *Pool) Ask(ctx context.Context, q Question) (Reply, error) {
-	if strings.TrimSpace(q.Task) == "" || strings.TrimSpace(q.Text) == "" {
+// When RunTask returns, nothing of it runs any more, and nothing of it is left on the disk. A reply is never empty.
+func (pl *Pool) RunTask(ctx context.Context, q Task) (Reply, error) {
+	if strings.TrimSpace(q.System) == "" || strings.TrimSpace(q.Text) == "" {
 		return Reply{}, errors.New("ask the agent: nothing is asked")
 	}
 	dir, err := os.MkdirTemp("", "magpie-ask-") // no project's instructions lie there
@@ -64,10 +64,10 @@ func (pl *Pool) Ask(ctx context.Context, q Question) (Reply, error) {
 	if err := as.admit(dir); err != nil {
 		return Reply{}, fmt.Errorf("ask the agent: %w", err)
 	}
-	waiting, cancel := context.WithTimeoutCause(ctx, askPatience, ErrAskBusy)
+	waiting, cancel := context.WithTimeoutCause(ctx, askPatience, ErrTaskBusy)
 	defer cancel()
 	for pause := cmp.Or(pl.cfg.Quiet, quiet); ; pause *= 2 {
-		reply, err := pl.askOnce(ctx, waiting, dir, q, pause)
+		reply, err := pl.runOnce(ctx, waiting, dir, q, pause)
 		switch {
 		case err == nil:
 			return reply, nil
@@ -80,8 +80,8 @@ func (pl *Pool) Ask(ctx context.Context, q Question) (Reply, error) {
 // apart owns the processes that are asked apart from the chats.
 const apart = ""
 
-// askOnce asks when there is a place, for which it waits as long as waiting lasts.
-func (pl *Pool) askOnce(ctx, waiting context.Context, dir string, q Question, pause time.Duration) (Reply, error) {
+// runOnce asks when there is a place, for which it waits as long as waiting lasts.
+func (pl *Pool) runOnce(ctx, waiting context.Context, dir string, q Task, pause time.Duration) (Reply, error) {
 	done, err := pl.lull(waiting, q, pause)
 	if errors.Is(err, errWanted) {
 		done, err = pl.queue(waiting, q.Owner)
@@ -90,16 +90,16 @@ func (pl *Pool) askOnce(ctx, waiting context.Context, dir string, q Question, pa
 		return Reply{}, err
 	}
 	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.AskLimit.Duration, ErrAskEnd)
+	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.AskLimit.Duration, ErrTaskTimeout)
 	defer cancel()
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	g := &guest{leave, q.Wanted}
+	g := &backgroundTask{leave, q.Wanted}
 	pl.questions.enter(g)
 	defer pl.questions.exit(g)
 	pl.run(1)
 	defer pl.run(-1)
-	p, err := pl.start(ctx, apart, Spec{Dir: dir, Task: q.Task})
+	p, err := pl.start(ctx, apart, Spec{Dir: dir, Task: q.System})
 	if err != nil {
 		return Reply{}, err
 	}
@@ -140,8 +140,8 @@ func (p *Process) reply(ctx context.Context, question string) (Reply, error) {
 	}
 }
 
-// askArguments make the CLI a model that can only speak, and that keeps no transcript.
-func askArguments(c Config, spec Spec) []string {
+// taskArguments make the CLI a model that can only speak, and that keeps no transcript.
+func taskArguments(c Config, spec Spec) []string {
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--tools=", "--setting-sources=", "--strict-mcp-config", "--disable-slash-commands",

@@ -15,10 +15,10 @@ import (
 	"magpie/internal/modelsim"
 )
 
-var sumUp = claude.Question{Task: "Sum up what you are given.", Text: "/compact is what 小明 wrote, and @/etc/hostname"}
+var sumUp = claude.Task{System: "Sum up what you are given.", Text: "/compact is what 小明 wrote, and @/etc/hostname"}
 
 // isAsked tells a question's request from those of turns.
-func isAsked(r *modelsim.Request) bool { return strings.Contains(r.System, sumUp.Task) }
+func isAsked(r *modelsim.Request) bool { return strings.Contains(r.System, sumUp.System) }
 
 func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
 	r.Helper()
@@ -34,7 +34,7 @@ func TestAQuestionApartFromTheChats(t *testing.T) {
 	r := newRig(t)
 	must(t, os.WriteFile(filepath.Join(r.cfg.Project, "CLAUDE.md"), []byte("Speak of penguins."), 0o600))
 	r.model.Script(modelsim.Rule{Match: isAsked, Steps: []modelsim.Step{modelsim.Usage(5000), modelsim.Text("\n小明 wrote a command. \n")}})
-	got, err := r.pool.Ask(t.Context(), sumUp)
+	got, err := r.pool.RunTask(t.Context(), sumUp)
 	if err != nil || got.Text != "小明 wrote a command." || got.CostUSD <= 0 || got.Model == "" {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -46,7 +46,7 @@ func TestAQuestionApartFromTheChats(t *testing.T) {
 		t.Fatalf("the model was asked %d times", len(list))
 	}
 	req := list[0]
-	if req.LastUser() != sumUp.Text || len(req.Tools) != 0 || strings.Contains(req.AllText(), "penguins") || !strings.Contains(req.System, sumUp.Task) {
+	if req.LastUser() != sumUp.Text || len(req.Tools) != 0 || strings.Contains(req.AllText(), "penguins") || !strings.Contains(req.System, sumUp.System) {
 		t.Errorf("tools %v, text %q", req.Tools, req.AllText())
 	}
 	if files := transcripts(t, r.cfg); len(files) != 0 {
@@ -63,7 +63,7 @@ func TestAQuestionLeavesNoFolder(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	pool := claude.NewPool(cfg)
 	t.Cleanup(pool.Close)
-	if got, err := pool.Ask(t.Context(), sumUp); err != nil || got.Text != "echo: "+sumUp.Text {
+	if got, err := pool.RunTask(t.Context(), sumUp); err != nil || got.Text != "echo: "+sumUp.Text {
 		t.Errorf("%+v, %v", got, err)
 	}
 	left, err := os.ReadDir(os.TempDir())
@@ -102,19 +102,19 @@ func TestAQuestionThatIsNotAnswered(t *testing.T) {
 		limit time.Duration
 	}{
 		"failure": {steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "no")}, limit: time.Minute},
-		"silence": {steps: []modelsim.Step{modelsim.Text("half"), modelsim.Hang()}, want: claude.ErrAskEnd, limit: 3 * time.Second},
+		"silence": {steps: []modelsim.Step{modelsim.Text("half"), modelsim.Hang()}, want: claude.ErrTaskTimeout, limit: 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, func(c *claude.Config) { c.AskLimit.Duration = tc.limit })
 			r.model.Script(modelsim.Rule{Match: isAsked, Steps: tc.steps})
-			got, err := r.pool.Ask(t.Context(), sumUp)
+			got, err := r.pool.RunTask(t.Context(), sumUp)
 			if err == nil || tc.want != nil && !errors.Is(err, tc.want) {
 				t.Errorf("%+v, %v", got, err)
 			}
 			if s := r.pool.Stats(); s.Running != 0 {
 				t.Errorf("%d processes run", s.Running)
 			}
-			if _, err := r.pool.Ask(t.Context(), claude.Question{Task: "x", Text: " \n"}); err == nil {
+			if _, err := r.pool.RunTask(t.Context(), claude.Task{System: "x", Text: " \n"}); err == nil {
 				t.Error("nothing was asked, and answered")
 			}
 		})
@@ -136,7 +136,7 @@ func TestAQuestionGivesItsPlaceToATurn(t *testing.T) {
 	}
 	asked := make(chan outcome, 1)
 	go func() {
-		reply, err := r.pool.Ask(t.Context(), sumUp)
+		reply, err := r.pool.RunTask(t.Context(), sumUp)
 		asked <- outcome{reply, err}
 	}()
 	r.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) == 1 })

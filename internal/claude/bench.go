@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// bench is where processes wait for their chat's next message; the one that has waited longest comes first.
-type bench []*idle
+// idleProcesses is where processes wait for their chat's next message; the one that has waited longest comes first.
+type idleProcesses []*idle
 
 // idle is a process that waits for its chat's next message.
 type idle struct {
@@ -16,7 +16,7 @@ type idle struct {
 }
 
 // of finds owner's process; -1 = it has none that waits.
-func (b bench) of(owner string) int {
+func (b idleProcesses) of(owner string) int {
 	return slices.IndexFunc(b, func(i *idle) bool { return i.owner == owner })
 }
 
@@ -25,7 +25,7 @@ const talk = 10 * time.Second
 
 // oldest finds the process that makes room for another: the one that has waited longest of those whose chat is silent. When
 // there is talk in all of them, it is the one whose chat spoke first. -1 = none waits.
-func (b bench) oldest(now time.Time) int {
+func (b idleProcesses) oldest(now time.Time) int {
 	first := -1
 	for i, it := range b {
 		if now.Sub(it.p.held.spoke) >= talk {
@@ -39,7 +39,7 @@ func (b bench) oldest(now time.Time) int {
 }
 
 // remove takes the i-th process away. It is the caller's from now on.
-func (b *bench) remove(i int) *Process {
+func (b *idleProcesses) remove(i int) *Process {
 	it := (*b)[i]
 	it.timer.Stop()
 	*b = slices.Delete(*b, i, i+1)

@@ -30,13 +30,13 @@ func newChild(cmd *exec.Cmd, instance string) *child {
 // start starts it with env as its environment.
 func (c *child) start(env []string) error {
 	c.cmd.Env = append(env, c.mark)
-	return house.start(c)
+	return procs.start(c)
 }
 
 // wait waits until it has ended. Whoever calls it closes exited.
 func (c *child) wait() {
 	c.err = c.cmd.Wait()
-	house.leave(c)
+	procs.leave(c)
 }
 
 // Pid is the process id.

@@ -217,7 +217,7 @@ func TestASweepEndsWhatAKilledBridgeLeft(t *testing.T) {
 	if n, err := claude.Sweep(t.Context(), r.cfg.Instance); n != 0 || err != nil {
 		t.Errorf("a second sweep found %d processes: %v", n, err)
 	}
-	got, err := r.cfg.Transcripts("").Recall(r.cfg.Project, j.Spec.Session, j.Prompt)
+	got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, j.Spec.Session, j.Prompt)
 	if err != nil || !got.Known || !got.Acted || got.Ended || got.Text != "let me" {
 		t.Errorf("recalled %+v %v", got, err)
 	}
@@ -237,7 +237,7 @@ func TestASweepLetsTheTranscriptBeWritten(t *testing.T) {
 	if n, err := claude.Sweep(t.Context(), r.cfg.Instance); n < 1 || err != nil {
 		t.Errorf("%d processes ended: %v", n, err)
 	}
-	got, err := r.cfg.Transcripts("").Recall(r.cfg.Project, j.Spec.Session, j.Prompt)
+	got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, j.Spec.Session, j.Prompt)
 	if err != nil || !got.Known || got.Acted || got.Ended {
 		t.Errorf("recalled %+v %v", got, err)
 	}

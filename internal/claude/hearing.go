@@ -6,8 +6,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// hearing is where the lines that a process says go: to the turn that runs.
-type hearing struct {
+// outputRouter is where the lines that a process says go: to the turn that runs.
+type outputRouter struct {
 	in *input // of the process
 
 	begun func()          // says, once, that the process has started
@@ -19,13 +19,13 @@ type hearing struct {
 	responses map[string]chan<- gjson.Result // who waits for the response to a request, by its id
 }
 
-func newHearing(in *input) *hearing {
+func newOutputRouter(in *input) *outputRouter {
 	ready := make(chan struct{})
-	return &hearing{in: in, begun: sync.OnceFunc(func() { close(ready) }), ready: ready, responses: map[string]chan<- gjson.Result{}}
+	return &outputRouter{in: in, begun: sync.OnceFunc(func() { close(ready) }), ready: ready, responses: map[string]chan<- gjson.Result{}}
 }
 
 // deliver hands a line to who waits for it, or to the turn that runs.
-func (h *hearing) deliver(line []byte) {
+func (h *outputRouter) deliver(line []byte) {
 	h.begun()
 	if h.respond(line) {
 		return
@@ -33,7 +33,7 @@ func (h *hearing) deliver(line []byte) {
 	h.mu.Lock()
 	r := h.turn
 	if r == nil {
-		h.overhear(line)
+		h.discardBetweenTurns(line)
 	}
 	h.mu.Unlock()
 	if r == nil {
@@ -45,9 +45,9 @@ func (h *hearing) deliver(line []byte) {
 	}
 }
 
-// overhear is for what the process says between turns, unasked: the end of a background task may have woken it. Nobody
+// discardBetweenTurns is for what the process says between turns, unasked: the end of a background task may have woken it. Nobody
 // listens, but a question must be answered or it waits for ever. The caller holds mu.
-func (h *hearing) overhear(line []byte) {
+func (h *outputRouter) discardBetweenTurns(line []byte) {
 	if q, ok := toolAsk(line); ok {
 		h.in.refuse(q)
 		return
@@ -61,7 +61,7 @@ func (h *hearing) overhear(line []byte) {
 }
 
 // expect has the response to a request delivered to the channel, which has room for it.
-func (h *hearing) expect(id string, to chan<- gjson.Result) (forget func()) {
+func (h *outputRouter) expect(id string, to chan<- gjson.Result) (forget func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.responses[id] = to
@@ -73,7 +73,7 @@ func (h *hearing) expect(id string, to chan<- gjson.Result) (forget func()) {
 }
 
 // respond delivers a line that is the response to a request for which somebody waits.
-func (h *hearing) respond(line []byte) bool {
+func (h *outputRouter) respond(line []byte) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.responses) == 0 || gjson.GetBytes(line, "type").String() != "control_response" {
@@ -90,26 +90,26 @@ func (h *hearing) respond(line []byte) bool {
 }
 
 // works reports whether the process works unasked.
-func (h *hearing) works() bool {
+func (h *outputRouter) works() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.busy
 }
 
 // running is the turn that runs; nil between turns.
-func (h *hearing) running() *run {
+func (h *outputRouter) running() *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.turn
 }
 
-func (h *hearing) attach(r *run) {
+func (h *outputRouter) attach(r *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.turn = r
 }
 
-func (h *hearing) detach(r *run) {
+func (h *outputRouter) detach(r *run) {
 	h.mu.Lock()
 	h.turn = nil
 	h.mu.Unlock()

@@ -2,22 +2,22 @@ package claude
 
 import "sync"
 
-// household is who among this program's children is whose. There is one, since the kernel knows one parent: the program.
-type household struct {
+// procTree is who among this program's children is whose. There is one, since the kernel knows one parent: the program.
+type procTree struct {
 	mu      sync.Mutex
 	adopts  bool                // orphans become children of the program
 	own     map[int]*child      // the CLIs, by process id; os/exec waits for them
-	strange map[identity]bool   // children that were there before the first CLI: of whatever became this program by exec
-	orphans map[identity]guilty // the adopted that were alive at the last look
+	preexisting map[identity]bool   // children that were there before the first CLI: of whatever became this program by exec
+	orphans map[identity]suspects // the adopted that were alive at the last look
 }
 
-// guilty are the CLIs that may have started an orphan: those that lived when it was first seen.
-type guilty map[*child]bool
+// suspects are the CLIs that may have started an orphan: those that lived when it was first seen.
+type suspects map[*child]bool
 
-var house = household{own: map[int]*child{}, strange: map[identity]bool{}, orphans: map[identity]guilty{}}
+var procs = procTree{own: map[int]*child{}, preexisting: map[identity]bool{}, orphans: map[identity]suspects{}}
 
 // start starts a CLI, and makes it known before anybody can take it for an orphan.
-func (h *household) start(c *child) error {
+func (h *procTree) start(c *child) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := c.cmd.Start(); err != nil {
@@ -29,7 +29,7 @@ func (h *household) start(c *child) error {
 }
 
 // leave takes up that c has ended: with it go the orphans that nobody else can have started.
-func (h *household) leave(c *child) {
+func (h *procTree) leave(c *child) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.own, c.Pid())
@@ -42,7 +42,7 @@ func (h *household) leave(c *child) {
 }
 
 // disown kills the orphans that only c, which lives on, can have started.
-func (h *household) disown(c *child) {
+func (h *procTree) disown(c *child) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.adopts {

@@ -21,19 +21,19 @@ func AdoptOrphans() (stop func(), err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("adopt orphans: %w", err)
 	}
-	house.mu.Lock()
-	house.adopts = true
-	for _, s := range house.adopted() {
-		house.strange[s.identity] = true
+	procs.mu.Lock()
+	procs.adopts = true
+	for _, s := range procs.adopted() {
+		procs.preexisting[s.identity] = true
 	}
-	house.mu.Unlock()
+	procs.mu.Unlock()
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for range died {
-			house.reap()
+			procs.reap()
 			time.Sleep(reapPause)
 		}
 	}()
@@ -41,14 +41,14 @@ func AdoptOrphans() (stop func(), err error) {
 		signal.Stop(died)
 		close(died)
 		<-done
-		house.reap()
+		procs.reap()
 	}, nil
 }
 
 // reapPause keeps many small deaths from becoming as many looks at the machine.
 const reapPause = 100 * time.Millisecond
 
-func (h *household) reap() {
+func (h *procTree) reap() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.adopted() {
@@ -59,7 +59,7 @@ func (h *household) reap() {
 }
 
 // adopted lists the children that the program did not start. The caller holds mu, so no CLI is about to start.
-func (h *household) adopted() []stat {
+func (h *procTree) adopted() []stat {
 	self, ok := readStat(os.Getpid())
 	if !ok {
 		return nil
@@ -75,7 +75,7 @@ func (h *household) adopted() []stat {
 }
 
 // notOwn lists processes among which all children are that are no CLIs.
-func (h *household) notOwn() []stat {
+func (h *procTree) notOwn() []stat {
 	pids, ok := children(os.Getpid())
 	if !ok {
 		return processes(0)
@@ -94,12 +94,12 @@ func (h *household) notOwn() []stat {
 
 // settle takes up the orphans that are there now, and kills those that only c can have started, with all that they have
 // started in turn. It reports whether there were none. The caller holds mu.
-func (h *household) settle(c *child) (none bool) {
+func (h *procTree) settle(c *child) (none bool) {
 	adopted := h.adopted()
-	there := map[identity]guilty{}
+	there := map[identity]suspects{}
 	var doomed []stat
 	for _, s := range adopted {
-		if s.zombie || h.strange[s.identity] {
+		if s.zombie || h.preexisting[s.identity] {
 			continue
 		}
 		g, known := h.orphans[s.identity]
@@ -113,15 +113,15 @@ func (h *household) settle(c *child) (none bool) {
 	}
 	h.orphans = there
 	if len(doomed) > 0 {
-		killAll(kin(processes(0), doomed, nil))
+		killAll(descendants(processes(0), doomed, nil))
 	}
 	return len(adopted) == 0
 }
 
 // suspects are the CLIs that may have started an orphan that is new: all that live, and c, which may have ended just
 // now. When it tells by its mark, it is that one; or nobody, if that one ended long ago.
-func (h *household) suspects(s stat, c *child) guilty {
-	g := guilty{c: true}
+func (h *procTree) suspects(s stat, c *child) suspects {
+	g := suspects{c: true}
 	for _, other := range h.own {
 		g[other] = true
 	}

@@ -92,14 +92,14 @@ func TestCountsAreReadAsTheyAreWritten(t *testing.T) {
 // Who has spoken in the last ten seconds keeps the process while another one waits; else who waits longest goes.
 func TestWhoseProcessMakesRoom(t *testing.T) {
 	now := time.Now()
-	spoke := func(ago ...time.Duration) (b bench) {
+	spoke := func(ago ...time.Duration) (b idleProcesses) {
 		for _, d := range ago {
 			b = append(b, &idle{p: &Process{held: held{spoke: now.Add(-d)}}})
 		}
 		return b
 	}
 	for name, tc := range map[string]struct {
-		bench bench
+		bench idleProcesses
 		want  int
 	}{
 		"none":             {nil, -1},
@@ -121,8 +121,8 @@ func TestAQuestionDoesNotWaitForEver(t *testing.T) {
 			t.Fatal("there is no place")
 		}
 		began := time.Now()
-		_, err := pl.Ask(context.Background(), Question{Task: "Sum up.", Text: "words"})
-		if took := time.Since(began); !errors.Is(err, ErrAskBusy) || took != askPatience || pl.Stats().Started != 0 {
+		_, err := pl.RunTask(context.Background(), Task{System: "Sum up.", Text: "words"})
+		if took := time.Since(began); !errors.Is(err, ErrTaskBusy) || took != askPatience || pl.Stats().Started != 0 {
 			t.Errorf("%v after %v, %+v", err, took, pl.Stats())
 		}
 	})
@@ -139,7 +139,7 @@ func TestAQuestionWaitsForAQuietMoment(t *testing.T) {
 				pl.questions.stir()
 			}
 		}()
-		done, err := pl.lull(context.Background(), Question{}, quiet)
+		done, err := pl.lull(context.Background(), Task{}, quiet)
 		if took := time.Since(began); err != nil || took != 20*(quiet-time.Millisecond)+quiet {
 			t.Fatalf("%v after %v", err, took)
 		}

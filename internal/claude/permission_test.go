@@ -55,7 +55,7 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				in := &sink{}
 				p := &Process{child: newChild(gone, ""), limits: tc.limits, in: newInput(in)}
-				p.out = newHearing(p.in)
+				p.out = newOutputRouter(p.in)
 				defer func() { p.in.close(); <-p.in.done }()
 				r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newAsks(), stop: stopper{p: p}}
 				p.out.attach(r)

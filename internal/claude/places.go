@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// places are what turns and processes need: who comes first is served first.
-type places struct {
+// slots are what turns and processes need: who comes first is served first.
+type slots struct {
 	turns     *semaphore.Weighted // one for each turn that runs
 	processes *semaphore.Weighted // one for each process, until it is gone
 	starts    *semaphore.Weighted // one for each process that is starting: that is the work of a core for a second
@@ -17,15 +17,15 @@ type places struct {
 	queue int // turns without a place
 }
 
-func newPlaces(l Limits, cores int) *places {
-	return &places{
+func newSlots(l Limits, cores int) *slots {
+	return &slots{
 		turns: semaphore.NewWeighted(int64(l.Turns)), processes: semaphore.NewWeighted(int64(l.Processes)),
 		starts: semaphore.NewWeighted(int64(cores)),
 	}
 }
 
 // take waits for a place for a turn.
-func (ps *places) take(ctx context.Context) error {
+func (ps *slots) take(ctx context.Context) error {
 	if ps.turns.TryAcquire(1) {
 		return nil
 	}
@@ -37,17 +37,17 @@ func (ps *places) take(ctx context.Context) error {
 	return nil
 }
 
-func (ps *places) wait(n int) {
+func (ps *slots) wait(n int) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.queue += n
 }
 
 // leave gives a turn's place back.
-func (ps *places) leave() { ps.turns.Release(1) }
+func (ps *slots) leave() { ps.turns.Release(1) }
 
 // waiting is how many turns wait for a place.
-func (ps *places) waiting() int {
+func (ps *slots) waiting() int {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	return ps.queue

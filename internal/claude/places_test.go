@@ -40,7 +40,7 @@ func TestAQuestionEndsNoProcess(t *testing.T) {
 			}
 		}
 		if i == 0 {
-			go func() { _, err := r.pool.Ask(t.Context(), sumUp); replied <- err }()
+			go func() { _, err := r.pool.RunTask(t.Context(), sumUp); replied <- err }()
 		}
 	}
 	if s := r.pool.Stats(); s.Started != 2 || s.Idle != 2 {
@@ -61,7 +61,7 @@ func TestAQuestionThatIsWanted(t *testing.T) {
 	wanted, replied := make(chan struct{}), make(chan error, 1)
 	q := sumUp
 	q.Owner, q.Wanted = "b", wanted
-	go func() { _, err := r.pool.Ask(t.Context(), q); replied <- err }()
+	go func() { _, err := r.pool.RunTask(t.Context(), q); replied <- err }()
 	if err := poll(t.Context(), "the question", func() bool { return blocked("claude.(*Pool).lull(") > 0 }); err != nil {
 		t.Fatal(err)
 	}

@@ -14,14 +14,14 @@ import (
 type Pool struct {
 	cfg       Config
 	limits    Limits
-	places    *places
-	questions *questions
+	places    *slots
+	questions *backgroundTasks
 	tasks     sync.WaitGroup // processes on their way in or out
 
 	mu      sync.Mutex
 	count   PoolStats         // but for what is counted elsewhere
 	living  map[*Process]bool // processes that have not been ended
-	idle    bench
+	idle    idleProcesses
 	leaving map[string]*Process // by owner: on its way out
 	closed  bool
 }
@@ -51,7 +51,7 @@ var ErrClosed = errors.New("claude: pool closed")
 func NewPool(c Config) *Pool {
 	l := c.Limits()
 	return &Pool{
-		cfg: c, limits: l, places: newPlaces(l, runtime.GOMAXPROCS(0)), questions: newQuestions(l),
+		cfg: c, limits: l, places: newSlots(l, runtime.GOMAXPROCS(0)), questions: newBackgroundTasks(l),
 		living: map[*Process]bool{}, leaving: map[string]*Process{},
 	}
 }
@@ -114,7 +114,7 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	if err != nil || p != nil {
 		return p, err
 	}
-	var standing Standing
+	var standing SyncState
 	if spec.Resume { // no sooner: a process on its way out still writes its transcript
 		standing, err = pl.cfg.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.prompts())
 	}

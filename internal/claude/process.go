@@ -46,12 +46,12 @@ type Process struct {
 	*child
 	spec   Spec
 	in     *input
-	out    *hearing
+	out    *outputRouter
 	stderr *tail
 	limits Config
 	ending sync.Once // close
 
-	standing Standing
+	standing SyncState
 	fresh    bool   // it has not served a turn yet
 	mode     string // permission mode that it is in, by its own words; empty = it has said none
 	meter    meter
@@ -102,7 +102,7 @@ func start(c Config, spec Spec) (*Process, error) {
 	}
 	in := newInput(stdin)
 	p := &Process{
-		child: newChild(cmd, c.Instance), spec: spec, in: in, out: newHearing(in), stderr: &tail{max: stderrTail},
+		child: newChild(cmd, c.Instance), spec: spec, in: in, out: newOutputRouter(in), stderr: &tail{max: stderrTail},
 		limits: c, fresh: true,
 	}
 	cmd.Stdout = &lineWriter{emit: p.out.deliver}
@@ -124,7 +124,7 @@ func start(c Config, spec Spec) (*Process, error) {
 
 func arguments(c Config, spec Spec) []string {
 	if spec.Task != "" {
-		return askArguments(c, spec)
+		return taskArguments(c, spec)
 	}
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
@@ -165,7 +165,7 @@ func arguments(c Config, spec Spec) []string {
 func (p *Process) Fresh() bool { return p.fresh }
 
 // Standing is what the transcript of the session told before the process was started to resume it.
-func (p *Process) Standing() Standing { return p.standing }
+func (p *Process) Standing() SyncState { return p.standing }
 
 // Dir is the folder that the process works in, without symbolic links.
 func (p *Process) Dir() string { return p.spec.Dir }

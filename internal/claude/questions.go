@@ -12,42 +12,42 @@ import (
 // quiet is how long nothing goes on in the chats before the agent is asked apart from them, if nothing else is configured.
 const quiet = 3 * time.Second
 
-// questions are what the agent is asked apart from the chats. Nobody waits for the answers, so they keep out of the way
+// backgroundTasks are what the agent is asked apart from the chats. Nobody waits for the answers, so they keep out of the way
 // of turns.
-type questions struct {
+type backgroundTasks struct {
 	asked chan struct{} // one for each that is asked or waits for a quiet moment
 
 	mu      sync.Mutex
 	stirred time.Time // when something went on in the chats last
-	guests  []*guest  // those that have a place among the processes; the one that came last goes first
+	guests  []*backgroundTask  // those that have a place among the processes; the one that came last goes first
 }
 
-// guest is a question that is asked, in a place that a turn may claim.
-type guest struct {
+// backgroundTask is a question that is asked, in a place that a turn may claim.
+type backgroundTask struct {
 	leave  context.CancelCauseFunc
 	wanted <-chan struct{} // closed when somebody waits for the answer; then it stays
 }
 
-func newQuestions(l Limits) *questions {
-	return &questions{asked: make(chan struct{}, max(1, l.Turns/4)), stirred: time.Now()}
+func newBackgroundTasks(l Limits) *backgroundTasks {
+	return &backgroundTasks{asked: make(chan struct{}, max(1, l.Turns/4)), stirred: time.Now()}
 }
 
 // stir notes that something goes on in the chats.
-func (qs *questions) stir() {
+func (qs *backgroundTasks) stir() {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	qs.stirred = time.Now()
 }
 
 // left is how long it takes until it has been quiet for that long, if nothing goes on until then.
-func (qs *questions) left(pause time.Duration) time.Duration {
+func (qs *backgroundTasks) left(pause time.Duration) time.Duration {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	return pause - time.Since(qs.stirred)
 }
 
 // giveWay has a question leave the place that a turn needs.
-func (qs *questions) giveWay() {
+func (qs *backgroundTasks) giveWay() {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	for i, g := range slices.Backward(qs.guests) {
@@ -61,16 +61,16 @@ func (qs *questions) giveWay() {
 	}
 }
 
-func (qs *questions) enter(g *guest) {
+func (qs *backgroundTasks) enter(g *backgroundTask) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	qs.guests = append(qs.guests, g)
 }
 
-func (qs *questions) exit(g *guest) {
+func (qs *backgroundTasks) exit(g *backgroundTask) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	qs.guests = slices.DeleteFunc(qs.guests, func(other *guest) bool { return other == g })
+	qs.guests = slices.DeleteFunc(qs.guests, func(other *backgroundTask) bool { return other == g })
 }
 
 // errWanted says that somebody waits for what a question waits to be asked.
@@ -78,7 +78,7 @@ var errWanted = errors.New("somebody waits for the answer")
 
 // lull waits until nothing has gone on in the chats for a while, and takes a place for a process that is free then. The
 // caller calls done afterwards.
-func (pl *Pool) lull(ctx context.Context, q Question, pause time.Duration) (done func(), err error) {
+func (pl *Pool) lull(ctx context.Context, q Task, pause time.Duration) (done func(), err error) {
 	qs := pl.questions
 	select {
 	case qs.asked <- struct{}{}:

@@ -28,9 +28,9 @@ type Outcome struct {
 	Usage   Usage   // of the whole messages that were written
 }
 
-// Recall reads what became of the prompt with that id (see [Process.Run]) in a session that ran in the folder dir.
+// ReadOutcome reads what became of the prompt with that id (see [Process.Run]) in a session that ran in the folder dir.
 // A transcript that is not there is an Outcome that knows nothing, not an error. The session must not be running.
-func (t Transcripts) Recall(dir, session, id string) (Outcome, error) {
+func (t Transcripts) ReadOutcome(dir, session, id string) (Outcome, error) {
 	path, err := t.find(dir, session)
 	if err != nil || path == "" {
 		return Outcome{}, err

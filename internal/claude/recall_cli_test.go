@@ -75,7 +75,7 @@ func TestRecallTellsWhatTheEventsTold(t *testing.T) {
 			if a.err != nil {
 				t.Fatal(a.err)
 			}
-			got, err := r.cfg.Transcripts("").Recall(r.cfg.Project, spec.Session, id)
+			got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, spec.Session, id)
 			if err != nil || !got.Known || !got.Ended {
 				t.Fatalf("%+v %v", got, err)
 			}
@@ -115,7 +115,7 @@ func TestRecallOfAKilledTurn(t *testing.T) {
 	if a.err == nil {
 		t.Fatal("the CLI was not killed")
 	}
-	got, err := r.cfg.Transcripts("").Recall(r.cfg.Project, spec.Session, id)
+	got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, spec.Session, id)
 	if err != nil || !got.Known || !got.Acted || got.Ended || got.Text != "let me" || got.Failure != "" {
 		t.Errorf("%+v %v", got, err)
 	}

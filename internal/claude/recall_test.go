@@ -168,11 +168,11 @@ func TestRecallWithoutATranscript(t *testing.T) {
 	dir := t.TempDir()
 	c := Config{Environ: []string{"HOME=" + dir}}
 	for _, project := range []string{dir, filepath.Join(dir, "gone")} {
-		if got, err := c.Transcripts("").Recall(project, uuid.NewString(), uuid.NewString()); err != nil || got != (Outcome{}) {
+		if got, err := c.Transcripts("").ReadOutcome(project, uuid.NewString(), uuid.NewString()); err != nil || got != (Outcome{}) {
 			t.Errorf("%+v %v", got, err)
 		}
 	}
-	if _, err := c.Transcripts("").Recall(dir, "../*", uuid.NewString()); err == nil {
+	if _, err := c.Transcripts("").ReadOutcome(dir, "../*", uuid.NewString()); err == nil {
 		t.Error("a session that is no UUID was looked for")
 	}
 }

@@ -17,7 +17,7 @@ import (
 // be answered: until then the agent waits, for ever.
 // When Run returns, nothing of the turn runs any more.
 //
-// id is a UUID that the CLI writes into its transcript with the prompt; [Transcripts.Recall] finds the turn by it. The CLI
+// id is a UUID that the CLI writes into its transcript with the prompt; [Transcripts.ReadOutcome] finds the turn by it. The CLI
 // drops a prompt whose id its session holds already, without a word: Run would then wait for a result until the silence
 // is too long. So an id is used once per session.
 func (p *Process) Run(ctx context.Context, id, text string, images ...Image) iter.Seq2[Event, error] {
@@ -247,7 +247,7 @@ func (s *stopper) sweep() {
 		}
 	}
 	killAll(tools)
-	house.disown(s.p.child)
+	procs.disown(s.p.child)
 }
 
 func (s *stopper) end() {

@@ -36,7 +36,7 @@ func TestTheScriptedAgentSpeaksLikeTheCLI(t *testing.T) {
 		if a.text() != want || a.result.Failure != "" || a.result.Session != spec.Session || a.result.Model == "" || a.result.CostUSD <= 0 {
 			t.Errorf("turn %d: %q, %+v", turn, a.text(), a.result)
 		}
-		got, err := cfg.Transcripts("").Recall(cfg.Project, spec.Session, id)
+		got, err := cfg.Transcripts("").ReadOutcome(cfg.Project, spec.Session, id)
 		if err != nil || !got.Ended || got.Text != want || got.Usage != a.result.Usage {
 			t.Errorf("turn %d recalled as %+v %v", turn, got, err)
 		}

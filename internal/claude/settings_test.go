@@ -119,7 +119,7 @@ func TestAQuestionKnowsTheLoginOfTheSettings(t *testing.T) {
 		c.Settings = `{"apiKeyHelper": "echo sk-from-helper", "hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo HOOKED"}]}]}}`
 		must(t, c.Prepare())
 	})
-	if got, err := r.pool.Ask(t.Context(), sumUp); err != nil || got.Text == "" { // without a login it is an error
+	if got, err := r.pool.RunTask(t.Context(), sumUp); err != nil || got.Text == "" { // without a login it is an error
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if req := r.model.Requests()[0]; strings.Contains(req.AllText(), "HOOKED") {

@@ -84,7 +84,7 @@ func (s *sweeper) look() {
 		}
 	}
 	s.alive = s.alive[:0]
-	for _, p := range kin(all, roots, s.led) {
+	for _, p := range descendants(all, roots, s.led) {
 		if owner, ok := ownerOf(p.pid); !ok || !slices.Contains(s.users, owner) {
 			continue
 		}

@@ -57,12 +57,12 @@ func family(of identity, mark string) []relative {
 			roots = append(roots, s)
 		}
 	}
-	return slices.DeleteFunc(kin(all, roots, nil), func(d relative) bool { return d.identity == of })
+	return slices.DeleteFunc(descendants(all, roots, nil), func(d relative) bool { return d.identity == of })
 }
 
-// kin lists the living among the roots, among all that they have started, and among the sessions that any of them leads
+// descendants lists the living among the roots, among all that they have started, and among the sessions that any of them leads
 // or, according to led, has led. This program and those that it descends from are never among them.
-func kin(all, roots []stat, led map[int]bool) []relative {
+func descendants(all, roots []stat, led map[int]bool) []relative {
 	parents, children, sessions := map[int]int{}, map[int][]stat{}, map[int][]stat{}
 	queue := slices.Clone(roots)
 	for _, s := range all {

@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Standing is how far a session goes, told by the end of its transcript. The zero Standing says that it was not compared.
-type Standing struct {
+// SyncState is how far a session goes, told by the end of its transcript. The zero SyncState says that it was not compared.
+type SyncState struct {
 	Prompt string // the last of the known prompts that the session holds
 	Whole  bool   // what came of that prompt is there as well: an answer, or why there is none
 }
@@ -22,29 +22,29 @@ type Standing struct {
 // be running.
 //
 // It reads the last turn only, from its end, so a long transcript costs no more than a short one.
-func (t Transcripts) Verify(dir, session string, prompts []string) (Standing, error) {
+func (t Transcripts) Verify(dir, session string, prompts []string) (SyncState, error) {
 	if err := t.check(dir, session); err != nil || len(prompts) == 0 {
-		return Standing{}, err
+		return SyncState{}, err
 	}
 	path, err := t.find(dir, session)
 	if err != nil || path == "" {
-		return Standing{}, err // as check found: the CLI has the last word
+		return SyncState{}, err // as check found: the CLI has the last word
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return Standing{}, &LostError{session, LostCorrupt}
+		return SyncState{}, &LostError{session, LostCorrupt}
 	}
 	defer f.Close() //nolint:errcheck // only read
 	info, err := f.Stat()
 	if err != nil {
-		return Standing{}, &LostError{session, LostCorrupt}
+		return SyncState{}, &LostError{session, LostCorrupt}
 	}
 	s, err := verify(f, info.Size(), prompts)
 	switch {
 	case errors.Is(err, errForeign):
-		return Standing{}, &LostError{session, LostForeign}
+		return SyncState{}, &LostError{session, LostForeign}
 	case err != nil:
-		return Standing{}, &LostError{session, LostCorrupt}
+		return SyncState{}, &LostError{session, LostCorrupt}
 	}
 	return s, nil
 }
@@ -54,7 +54,7 @@ var errForeign = errors.New("an unknown prompt")
 
 // verify looks for the last prompt of a transcript. The CLI gives a prompt, and all that it itself tells the model about
 // it, one group id; when it compacts a session it writes its newest prompts again, in the group of the newest.
-func verify(f io.ReaderAt, size int64, prompts []string) (Standing, error) {
+func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 	known := make(map[string]bool, len(prompts))
 	for _, id := range prompts {
 		known[id] = true
@@ -62,7 +62,7 @@ func verify(f io.ReaderAt, size int64, prompts []string) (Standing, error) {
 	unknown, group := false, "" // a prompt that was not known, and its group
 	for line, err := range backwards(f, size) {
 		if err != nil {
-			return Standing{}, err
+			return SyncState{}, err
 		}
 		v, ok := promptOf(line.text)
 		if !ok {
@@ -70,18 +70,18 @@ func verify(f io.ReaderAt, size int64, prompts []string) (Standing, error) {
 		}
 		its := v.Get("promptId").String()
 		if unknown && (its != group || its == "") {
-			return Standing{}, errForeign
+			return SyncState{}, errForeign
 		}
 		if id := v.Get("uuid").String(); known[id] {
 			did, err := recall(io.NewSectionReader(f, line.at, size-line.at), id)
-			return Standing{Prompt: id, Whole: did.Ended || did.Failure == FailAborted}, err
+			return SyncState{Prompt: id, Whole: did.Ended || did.Failure == FailAborted}, err
 		}
 		unknown, group = true, its
 	}
 	if unknown {
-		return Standing{}, errForeign
+		return SyncState{}, errForeign
 	}
-	return Standing{}, nil
+	return SyncState{}, nil
 }
 
 // promptOf reads a line that may be a prompt. What the CLI is sure to have written by itself is none.

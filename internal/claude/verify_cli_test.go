@@ -45,7 +45,7 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := r.cfg.Project
-			if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, []string{last, first}); err != nil || got != (claude.Standing{Prompt: last, Whole: tc.whole}) {
+			if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, []string{last, first}); err != nil || got != (claude.SyncState{Prompt: last, Whole: tc.whole}) {
 				t.Errorf("%+v %v", got, err)
 			}
 			var lost *claude.LostError
@@ -69,7 +69,7 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 			}
 			r.pool.Release("a", p)
 			r.pool.Drop("a")
-			if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, []string{next, last, first}); err != nil || got != (claude.Standing{Prompt: next, Whole: true}) {
+			if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, []string{next, last, first}); err != nil || got != (claude.SyncState{Prompt: next, Whole: true}) {
 				t.Errorf("resumed: %+v %v", got, err)
 			}
 		})
@@ -89,7 +89,7 @@ func (r *rig) askAndEnd(p *claude.Process, session string, end func(*claude.Proc
 		}
 		if _, ok := ev.(claude.Text); ok && end != nil {
 			if err := poll(ctx, "the prompt in the transcript", func() bool {
-				o, err := r.cfg.Transcripts("").Recall(r.cfg.Project, session, id)
+				o, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, session, id)
 				return err == nil && o.Known
 			}); err != nil {
 				r.Fatal(err)
@@ -124,7 +124,7 @@ func TestVerifyOfACompactedSession(t *testing.T) {
 	if a.err != nil || !compacted {
 		t.Fatal("not compacted", a.result, a.err)
 	}
-	if got, err := r.cfg.Transcripts("").Verify(r.cfg.Project, spec.Session, append([]string{id}, sent...)); err != nil || got != (claude.Standing{Prompt: id, Whole: true}) {
+	if got, err := r.cfg.Transcripts("").Verify(r.cfg.Project, spec.Session, append([]string{id}, sent...)); err != nil || got != (claude.SyncState{Prompt: id, Whole: true}) {
 		t.Errorf("%+v %v", got, err)
 	}
 }

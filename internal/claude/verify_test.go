@@ -26,7 +26,7 @@ func promptsOf(data []byte) (ids []string) {
 	return ids
 }
 
-func standing(data []byte, known ...string) (Standing, error) {
+func standing(data []byte, known ...string) (SyncState, error) {
 	return verify(bytes.NewReader(data), int64(len(data)), known)
 }
 
@@ -112,26 +112,26 @@ func TestVerifyOfOddLines(t *testing.T) {
 	whole := []string{said(first, "p"), answer(), said(last, "q"), answer()}
 	for name, tc := range map[string]struct {
 		lines []string
-		want  Standing
+		want  SyncState
 		err   error
 	}{
-		"nothing":                 {nil, Standing{}, nil},
-		"two turns":               {whole, Standing{last, true}, nil},
-		"without its answer":      {whole[:3], Standing{last, false}, nil},
-		"one turn":                {whole[:2], Standing{first, true}, nil},
-		"a torn last line":        {append(slices.Clone(whole), `{"type":"user","uuid":"`), Standing{last, false}, nil},
-		"a torn and glued line":   {append(slices.Clone(whole), `{"type":"user","uuid":"x{"type":"queue-operation"}`), Standing{last, false}, nil},
-		"a subagent's prompt":     {append(slices.Clone(whole), `{"type":"user","isSidechain":true,"uuid":"x","promptId":"z","message":{"content":"do it"}}`), Standing{last, true}, nil},
-		"hooks and summaries":     {append(slices.Clone(whole), `{"type":"system","subtype":"hook","content":"user"}`, `{"type":"summary","summary":"a user"}`, `{"type":"last-prompt"}`), Standing{last, true}, nil},
-		"a note of the CLI":       {append(slices.Clone(whole), `{"type":"user","isMeta":true,"uuid":"x","promptId":"q","message":{"content":"go on"}}`), Standing{last, false}, nil},
-		"said by the CLI itself":  {append(slices.Clone(whole), said(uuid.NewString(), "q"), answer()), Standing{last, true}, nil},
-		"blank lines":             {append(slices.Clone(whole), "", ""), Standing{last, true}, nil},
-		"gone on with elsewhere":  {append(slices.Clone(whole), said(uuid.NewString(), "z"), answer()), Standing{}, errForeign},
-		"of a CLI without groups": {[]string{said(first, ""), answer(), said(last, ""), answer()}, Standing{last, true}, nil},
-		"gone on without groups":  {[]string{said(first, ""), answer(), said(uuid.NewString(), ""), answer()}, Standing{}, errForeign},
-		"of another chat":         {[]string{said(uuid.NewString(), "p"), answer()}, Standing{}, errForeign},
+		"nothing":                 {nil, SyncState{}, nil},
+		"two turns":               {whole, SyncState{last, true}, nil},
+		"without its answer":      {whole[:3], SyncState{last, false}, nil},
+		"one turn":                {whole[:2], SyncState{first, true}, nil},
+		"a torn last line":        {append(slices.Clone(whole), `{"type":"user","uuid":"`), SyncState{last, false}, nil},
+		"a torn and glued line":   {append(slices.Clone(whole), `{"type":"user","uuid":"x{"type":"queue-operation"}`), SyncState{last, false}, nil},
+		"a subagent's prompt":     {append(slices.Clone(whole), `{"type":"user","isSidechain":true,"uuid":"x","promptId":"z","message":{"content":"do it"}}`), SyncState{last, true}, nil},
+		"hooks and summaries":     {append(slices.Clone(whole), `{"type":"system","subtype":"hook","content":"user"}`, `{"type":"summary","summary":"a user"}`, `{"type":"last-prompt"}`), SyncState{last, true}, nil},
+		"a note of the CLI":       {append(slices.Clone(whole), `{"type":"user","isMeta":true,"uuid":"x","promptId":"q","message":{"content":"go on"}}`), SyncState{last, false}, nil},
+		"said by the CLI itself":  {append(slices.Clone(whole), said(uuid.NewString(), "q"), answer()), SyncState{last, true}, nil},
+		"blank lines":             {append(slices.Clone(whole), "", ""), SyncState{last, true}, nil},
+		"gone on with elsewhere":  {append(slices.Clone(whole), said(uuid.NewString(), "z"), answer()), SyncState{}, errForeign},
+		"of a CLI without groups": {[]string{said(first, ""), answer(), said(last, ""), answer()}, SyncState{last, true}, nil},
+		"gone on without groups":  {[]string{said(first, ""), answer(), said(uuid.NewString(), ""), answer()}, SyncState{}, errForeign},
+		"of another chat":         {[]string{said(uuid.NewString(), "p"), answer()}, SyncState{}, errForeign},
 		"a very long line": {append(slices.Clone(whole),
-			`{"type":"user","promptId":"q","message":{"content":[{"type":"tool_result","content":"`+strings.Repeat("x", 5*tailBlock)+`"}]}}`, answer()), Standing{last, true}, nil},
+			`{"type":"user","promptId":"q","message":{"content":[{"type":"tool_result","content":"`+strings.Repeat("x", 5*tailBlock)+`"}]}}`, answer()), SyncState{last, true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := standing([]byte(strings.Join(tc.lines, "\n")), first, last)
@@ -175,7 +175,7 @@ func TestVerifyGivesUp(t *testing.T) {
 	id := uuid.NewString()
 	prompt := fmt.Sprintf(`{"type":"user","uuid":%q,"promptId":"q","message":{"role":"user","content":"hi"}}`+"\n", id)
 	huge := &sparse{head: []byte(prompt), size: tailLimit * 2}
-	if got, err := verify(huge, huge.size, []string{id}); got != (Standing{}) || err != nil {
+	if got, err := verify(huge, huge.size, []string{id}); got != (SyncState{}) || err != nil {
 		t.Errorf("%+v %v", got, err)
 	}
 	if huge.read > tailLimit {
@@ -226,11 +226,11 @@ func TestVerifyWithoutATranscript(t *testing.T) {
 			t.Fatal(err)
 		}
 		var lost *LostError
-		if got, err := c.Transcripts("").Verify(dir, session, []string{uuid.NewString()}); !errors.As(err, &lost) || lost.Cause != step.want || got != (Standing{}) {
+		if got, err := c.Transcripts("").Verify(dir, session, []string{uuid.NewString()}); !errors.As(err, &lost) || lost.Cause != step.want || got != (SyncState{}) {
 			t.Errorf("%s: %+v %v", step.name, got, err)
 		}
 	}
-	if got, err := c.Transcripts("").Verify(dir, session, nil); got != (Standing{}) || err != nil {
+	if got, err := c.Transcripts("").Verify(dir, session, nil); got != (SyncState{}) || err != nil {
 		t.Errorf("nothing to compare with: %+v %v", got, err)
 	}
 }
@@ -251,10 +251,10 @@ func TestVerifyInADeepFolder(t *testing.T) {
 	}
 	c := Config{Environ: []string{"HOME=" + home}}
 	sent := promptsOf(data)
-	if got, err := c.Transcripts("").Verify(dir, session, sent); err != nil || got != (Standing{Prompt: sent[0], Whole: true}) {
+	if got, err := c.Transcripts("").Verify(dir, session, sent); err != nil || got != (SyncState{Prompt: sent[0], Whole: true}) {
 		t.Errorf("%+v %v", got, err)
 	}
-	if got, err := c.Transcripts("").Verify(dir, uuid.NewString(), sent); err != nil || got != (Standing{}) {
+	if got, err := c.Transcripts("").Verify(dir, uuid.NewString(), sent); err != nil || got != (SyncState{}) {
 		t.Errorf("no such session: %+v %v", got, err)
 	}
 }
