@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"magpie/internal/chat"
-	"magpie/internal/period"
+	"magpie/internal/configtype"
 )
 
 // Access is the [access] section: who may talk to the bot. By default only the owner may.
@@ -18,8 +18,8 @@ type Access struct {
 	Deny          []string `toml:"deny" env:"DENY"`                     // users, chats, departments; they may not talk, whatever else says so
 	StrangerReply string   `toml:"stranger_reply" env:"STRANGER_REPLY"` // what strangers are told in a private chat, once a day at most; empty = nothing
 
-	Deciders        string          `toml:"deciders" env:"DECIDERS"`                 // asker | admins: who approves what the agent wants; empty = asker
-	ApprovalTimeout period.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"` // how long people may take to decide about a tool; 0 = 30 minutes
+	Deciders        string              `toml:"deciders" env:"DECIDERS"`                 // asker | admins: who approves what the agent wants; empty = asker
+	ApprovalTimeout configtype.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"` // how long people may take to decide about a tool; 0 = 30 minutes
 }
 
 // everybody is the entry of [Access.Allow] that lets everybody in.

@@ -8,7 +8,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/claude"
-	"magpie/internal/crash"
+	"magpie/internal/failpoint"
 )
 
 // passedOn is a line like "//compact": a command of the agent's own.
@@ -68,7 +68,7 @@ func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Even
 	}
 	prompt := t.build(ctx, !p.Fresh(), t.session.compare(ctx, p))
 	t.b.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
-	crash.At("prompt: sending")
+	failpoint.At("prompt: sending")
 	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
 }
 

@@ -9,7 +9,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
-	"magpie/internal/crash"
+	"magpie/internal/failpoint"
 )
 
 // attempt runs the agent once.
@@ -89,8 +89,8 @@ func (t *turn) acquire(ctx context.Context, spec claude.Spec) (*claude.Process, 
 	queued, key := t.view.waiting(time.Now()), t.claim.Turn.Key
 	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
 	defer waiting.Stop()
-	crash.At("process: starting")
-	defer crash.At("process: started")
+	failpoint.At("process: starting")
+	defer failpoint.At("process: started")
 	t.b.lanes.wait(key, !t.course.sent)
 	defer t.b.lanes.wait(key, false)
 	return t.b.pool.Acquire(ctx, key.String(), spec)
@@ -161,21 +161,21 @@ func (c *course) spend(e claude.Result) {
 func (t *turn) take(ctx context.Context, ev claude.Event) {
 	switch e := ev.(type) {
 	case claude.Started:
-		crash.At("agent: started")
+		failpoint.At("agent: started")
 	case claude.Text:
-		crash.At("agent: text")
+		failpoint.At("agent: text")
 		t.course.said()
 	case claude.ToolCall:
-		crash.At("agent: tool announced")
+		failpoint.At("agent: tool announced")
 		t.markSideEffect(ctx)
-		crash.At("agent: tool noted")
+		failpoint.At("agent: tool noted")
 	case claude.ToolUse:
 		t.markSideEffect(ctx)
 	case claude.ToolResult:
 		t.markSideEffect(ctx)
-		crash.At("agent: tool done")
+		failpoint.At("agent: tool done")
 	case claude.Result:
-		crash.At("agent: finished")
+		failpoint.At("agent: finished")
 		t.session.ended(e)
 		t.course.spend(e)
 		e.Window = t.b.cfg.Context.SessionWindow(e.Window) // the card shows how near the next summary is

@@ -37,7 +37,7 @@ type background struct {
 	db     *db.DB
 	wait   time.Duration       // that the platform has to answer
 	most   int                 // that a prompt takes; 0 = none are wanted
-	gate   *authorizer               // who may be listened to
+	gate   *authorizer         // who may be listened to
 	kept   func(string) string // what of a text may be in the History
 	told   sync.Once
 

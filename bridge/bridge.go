@@ -23,7 +23,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
-	"magpie/internal/crash"
+	"magpie/internal/failpoint"
 )
 
 // Messenger is all that the bridge asks of a chat platform. The strings called idem make a repeated call harmless for
@@ -57,7 +57,7 @@ const onlookers = 64
 // Config is what the bridge must know beside its parts.
 type Config struct {
 	Access         Access                                  // at the start, see SetAccess
-	Staff          DepartmentLookup                                   // nil = departments mean nothing
+	Staff          DepartmentLookup                        // nil = departments mean nothing
 	App            string                                  // the platform's id of the app; empty = its owner is not looked for
 	Founder        Founder                                 // nil = the platform cannot be asked for the owner
 	Found          db.Owner                                // who was found earlier to be the owner, if anybody
@@ -313,9 +313,9 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 		return err
 	}
 	e.Files = files
-	crash.At("message: received")
+	failpoint.At("message: received")
 	got, err := b.accept(ctx, e)
-	crash.At("message: stored")
+	failpoint.At("message: stored")
 	if err != nil || !got.Fresh {
 		return err
 	}

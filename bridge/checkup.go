@@ -12,9 +12,9 @@ type CheckState int
 
 // The verdicts.
 const (
-	OK  CheckState = iota
-	Warn         // it works, but somebody should look
-	Fail         // it does not work
+	OK   CheckState = iota
+	Warn            // it works, but somebody should look
+	Fail            // it does not work
 )
 
 // Check is one thing that the program can look at while it runs. What exactly is wrong, the operator is told in the log and

@@ -12,7 +12,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
-	"magpie/internal/crash"
+	"magpie/internal/failpoint"
 )
 
 // mostLoaded is how many messages of a chat are looked at for a summary.
@@ -79,9 +79,9 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 		wanted = atOnce
 	}
 	task := sm.b.cfg.Context.SummaryTask(string(sm.b.cfg.langOf(c)), c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
-	crash.At("summary: asking")
+	failpoint.At("summary: asking")
 	reply, err := sm.b.purse.askAgent(ctx, key, "summary", claude.Task{System: task.Do, Text: task.With, Owner: key.String(), Wanted: wanted})
-	crash.At("summary: made")
+	failpoint.At("summary: made")
 	if err != nil {
 		return sm.failed(ctx, c, err)
 	}
@@ -101,7 +101,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	}
 	sm.b.log.Info().Stringer("chat", key).Int("messages", len(older)).Int64("session_tokens", c.Session.Tokens).
 		Bool("asked", c.Compacting != "").Msg("chat compacted")
-	crash.At("summary: stored")
+	failpoint.At("summary: stored")
 	sm.b.pool.Drop(key.String())
 	sm.b.outbox.wake(key)
 	if again := c.Summary.Seq != 0 && len(list) <= sm.b.cfg.Context.KeepRecent+2; again && c.Compacting == "" {

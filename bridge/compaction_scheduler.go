@@ -20,7 +20,7 @@ type compactionScheduler struct {
 	compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error // makes a chat's summary; see [claude.Question]
 
 	mu     sync.Mutex
-	chats  map[chat.Key]*chatState                   // those in which a turn runs, or a summary is made
+	chats  map[chat.Key]*chatState              // those in which a turn runs, or a summary is made
 	titled map[chat.Key]bool                    // chats for which a title is being made
 	noted  map[chat.Key][]func(context.Context) // chats whose turns are looked through, with the looks that wait
 	tired  *simplelru.LRU[chat.Key, retryAfter]

@@ -12,7 +12,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/crash"
+	"magpie/internal/failpoint"
 )
 
 // fileDelivery delivers files. A file is uploaded first, which nobody sees, and the platform's name of it is stored; then it is
@@ -56,7 +56,7 @@ func (ps *fileDelivery) content(p db.Post) (chat.Upload, error) {
 // show makes p visible, unless an earlier attempt did, and returns the message that shows it.
 func (ps *fileDelivery) show(ctx context.Context, to chat.Ref, p db.Post, sent []chat.Sent) (string, error) {
 	if p.Parcel.Upload == "" {
-		crash.At("parcel: uploading")
+		failpoint.At("parcel: uploading")
 		u, err := ps.content(p)
 		if err != nil {
 			return "", err
@@ -64,18 +64,18 @@ func (ps *fileDelivery) show(ctx context.Context, to chat.Ref, p db.Post, sent [
 		if p.Parcel.Upload, err = ps.out.Upload(ctx, u); err != nil {
 			return "", err
 		}
-		crash.At("parcel: uploaded")
+		failpoint.At("parcel: uploaded")
 		if err := ps.store.Uploaded(context.WithoutCancel(ctx), p.Parcel.ID, p.Parcel.Upload); err != nil {
 			return "", err
 		}
-		crash.At("parcel: upload noted")
+		failpoint.At("parcel: upload noted")
 	}
 	for _, s := range sent {
 		if s.File == p.Parcel.Upload {
 			return s.ID, nil
 		}
 	}
-	defer crash.At("parcel: shown")
+	defer failpoint.At("parcel: shown")
 	return ps.out.Attach(ctx, to, p.Parcel.Upload, p.Parcel.Caption, p.Idem)
 }
 

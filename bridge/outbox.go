@@ -14,7 +14,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/crash"
+	"magpie/internal/failpoint"
 )
 
 // outbox delivers what the store says must be shown, in order within each chat, until the platform has confirmed it.
@@ -136,9 +136,9 @@ func (o *outbox) work(ctx context.Context, key chat.Key) {
 // deliver shows p and notes what became of it.
 func (o *outbox) deliver(ctx context.Context, p db.Post) {
 	log := o.log.With().Stringer("chat", p.Key).Int64("turn", p.Turn).Str("answers", p.ReplyTo).Logger()
-	crash.At("delivery: begun")
+	failpoint.At("delivery: begun")
 	id, err := o.show(ctx, p)
-	crash.At("delivery: shown")
+	failpoint.At("delivery: shown")
 	switch {
 	case err == nil:
 	case errors.Is(err, chat.ErrGone) && o.readdress(ctx, log, p):
@@ -161,7 +161,7 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 		o.unseen(ctx, p.Approval, o.withheld(ctx, p.Key))
 	}
 	o.note(ctx, log, func(ctx context.Context) error { return o.posts.Delivered(ctx, p, id) })
-	crash.At("delivery: noted")
+	failpoint.At("delivery: noted")
 	o.parcels.done(p)
 }
 

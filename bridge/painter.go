@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/internal/chat"
-	"magpie/internal/crash"
+	"magpie/internal/failpoint"
 )
 
 // painter shows how a turn goes on. Only it writes to the turn's card while the turn runs, and it draws the latest view
@@ -109,9 +109,9 @@ func inVain(err error) bool {
 // one would have. Only that nothing more can be drawn is an error.
 func (p *painter) draw(ctx context.Context, v view, c chat.Card) error {
 	p.shows(ctx, v.answer())
-	crash.At("card: drawing")
+	failpoint.At("card: drawing")
 	err := p.out.Edit(ctx, p.card, c)
-	crash.At("card: drawn")
+	failpoint.At("card: drawn")
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 	}
@@ -136,7 +136,7 @@ func (p *painter) open(ctx context.Context) (chat.Card, error) {
 		return c, p.draw(ctx, v, c)
 	}
 	p.shows(ctx, v.answer())
-	crash.At("card: posting")
+	failpoint.At("card: posting")
 	id, err := p.out.Post(ctx, p.to, c, p.idem)
 	if err == nil {
 		p.keep(ctx, id)

@@ -8,7 +8,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/crash"
+	"magpie/internal/failpoint"
 )
 
 // draw shows a last view that is in no outbox, if there is a card and the platform takes it at once.
@@ -48,8 +48,8 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 			return t.b.outbox.posted(ctx, to, db.Post{Turn: id, Begun: t.claim.Turn.Created, Attempts: searches})
 		},
 		posted: func(ctx context.Context, card string) {
-			crash.At("card: posted")
-			defer crash.At("card: stored")
+			failpoint.At("card: posted")
+			defer failpoint.At("card: stored")
 			if err := t.b.db.Turns().SetCard(context.WithoutCancel(ctx), id, card); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
 			}
@@ -59,8 +59,8 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 				return
 			}
 			draft = answer
-			crash.At("draft: storing")
-			defer crash.At("draft: stored")
+			failpoint.At("draft: storing")
+			defer failpoint.At("draft: stored")
 			if err := t.b.db.Turns().SetDraft(ctx, id, answer); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("draft of the answer not stored")
 			}

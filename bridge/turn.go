@@ -10,7 +10,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
-	"magpie/internal/crash"
+	"magpie/internal/failpoint"
 )
 
 // turn is one claimed turn on its way to its answer.
@@ -59,11 +59,11 @@ func (t *turn) run(ctx context.Context) {
 		end = b.stopped(ctx, t.claim.Turn)
 	}
 	b.approvals.leave(ctx, t.claim.Turn.ID, end.state)
-	crash.At("end: storing")
+	failpoint.At("end: storing")
 	err := t.store(ctx, end)
-	crash.At("end: stored")
+	failpoint.At("end: stored")
 	rest()
-	crash.At("end: painter at rest")
+	failpoint.At("end: painter at rest")
 	switch {
 	case end.state == db.Queued:
 		t.draw(ctx, t.view.end(outcome{state: db.Queued, notice: texts.Restarting}))

@@ -9,7 +9,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/crash"
+	"magpie/internal/failpoint"
 )
 
 // wake makes sure that somebody works for the chat.
@@ -26,11 +26,11 @@ const retryStore = time.Second
 func (b *Bridge) work(ctx context.Context, key chat.Key) {
 	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
 		names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: b.cfg.Node}
-		crash.At("turn: claiming")
+		failpoint.At("turn: claiming")
 		claim, err := b.db.Turns().Claim(ctx, key, names, b.cfg.Context.Resumes())
 		switch {
 		case err == nil:
-			crash.At("turn: claimed")
+			failpoint.At("turn: claimed")
 			b.runTurn(ctx, claim)
 			if b.turns.crowded() {
 				b.turns.add(func(ctx context.Context) { b.work(ctx, key) })

@@ -215,8 +215,8 @@ type historyPart int
 
 const (
 	none   historyPart = iota
-	unseen        // what the session does not hold: nothing, unless a turn never reached it
-	recent        // the newest part, whether the session holds it or not
+	unseen             // what the session does not hold: nothing, unless a turn never reached it
+	recent             // the newest part, whether the session holds it or not
 )
 
 // prefix says how much of the History the mode puts in front of the question.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"magpie/internal/period"
+	"magpie/internal/configtype"
 )
 
 // Mode says which contexts a prompt carries.
@@ -42,13 +42,13 @@ type Config struct {
 	AutoChatContext int         `toml:"auto_chat_context" env:"AUTO_CHAT_CONTEXT"` // messages of a group that were not for the bot; 0 = none
 	TimeZone        string      `toml:"time_zone" env:"TIME_ZONE"`                 // in which people name days, as in "Asia/Shanghai"; empty = this machine's
 
-	Window           int             `toml:"window" env:"WINDOW"`                           // tokens that a session may hold; a model's own window, where it is known and smaller, counts
-	CompactThreshold float64         `toml:"compact_threshold" env:"COMPACT_THRESHOLD"`     // part of the window from which on a session is replaced by a summary; 0 = never by itself
-	CompactHistory   float64         `toml:"compact_history" env:"COMPACT_HISTORY"`         // part of the window that a summary is made of at most
-	KeepRecent       int             `toml:"keep_recent" env:"KEEP_RECENT"`                 // messages that stay out of a summary
-	StaleAfter       period.Duration `toml:"session_stale_after" env:"SESSION_STALE_AFTER"` // a chat that was silent for longer begins anew; 0 = never
-	Titles           bool            `toml:"titles" env:"TITLES"`                           // chats get titles
-	Memory           MemoryConfig    `toml:"-" env:"-"`                                     // a section of its own; the caller supplies it
+	Window           int                 `toml:"window" env:"WINDOW"`                           // tokens that a session may hold; a model's own window, where it is known and smaller, counts
+	CompactThreshold float64             `toml:"compact_threshold" env:"COMPACT_THRESHOLD"`     // part of the window from which on a session is replaced by a summary; 0 = never by itself
+	CompactHistory   float64             `toml:"compact_history" env:"COMPACT_HISTORY"`         // part of the window that a summary is made of at most
+	KeepRecent       int                 `toml:"keep_recent" env:"KEEP_RECENT"`                 // messages that stay out of a summary
+	StaleAfter       configtype.Duration `toml:"session_stale_after" env:"SESSION_STALE_AFTER"` // a chat that was silent for longer begins anew; 0 = never
+	Titles           bool                `toml:"titles" env:"TITLES"`                           // chats get titles
+	Memory           MemoryConfig        `toml:"-" env:"-"`                                     // a section of its own; the caller supplies it
 }
 
 // Defaults is the configuration of a program that configures nothing.
@@ -57,7 +57,7 @@ func Defaults() Config {
 		Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, RecallChars: 5000, SessionMode: Stable,
 		AutoChatContext: 25,
 		Window:          128_000, CompactThreshold: 0.8, CompactHistory: 0.7, KeepRecent: 5,
-		StaleAfter: period.Duration{Duration: 48 * time.Hour}, Titles: true, Memory: MemoryDefaults(),
+		StaleAfter: configtype.Duration{Duration: 48 * time.Hour}, Titles: true, Memory: MemoryDefaults(),
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"magpie/internal/chat"
-	"magpie/internal/lexicon"
+	"magpie/internal/tokenize"
 )
 
 // shortened are messages whose texts are cut, where they are longer than so many runes, down to the part that the
@@ -31,7 +31,7 @@ func (f field) excerpt(text string, most int) string {
 	score, long := make([]float64, len(pieces)), make([]int, len(pieces))
 	for i, p := range pieces {
 		seen := map[string]bool{}
-		for _, t := range lexicon.Terms(p) {
+		for _, t := range tokenize.Terms(p) {
 			if !seen[t] {
 				seen[t] = true
 				score[i] += weight[t]

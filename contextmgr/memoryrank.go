@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"magpie/db"
-	"magpie/internal/lexicon"
+	"magpie/internal/tokenize"
 )
 
 // Weights of the ranking.
@@ -30,7 +30,7 @@ type weighed struct {
 // rankMemories sorts memories, oldest first, by how much they have to do with the question and how little they repeat each
 // other. With matching set, those that share no term with the question are left out.
 func rankMemories(list []db.Memory, question string, matching bool) []db.Memory {
-	asked := lexicon.Terms(question)
+	asked := tokenize.Terms(question)
 	slices.Sort(asked)
 	rest := weigh(list, slices.Compact(asked))
 	if matching {
@@ -59,10 +59,10 @@ func weigh(list []db.Memory, asked []string) []weighed {
 	having := map[string]int{}
 	for _, m := range list {
 		w := weighed{memory: m, terms: map[string]float64{}}
-		for _, t := range lexicon.Terms(m.Text) {
+		for _, t := range tokenize.Terms(m.Text) {
 			w.terms[t] = 1
 		}
-		for _, t := range lexicon.Terms(m.Title + "\n" + strings.Join(m.Keywords, "\n")) {
+		for _, t := range tokenize.Terms(m.Title + "\n" + strings.Join(m.Keywords, "\n")) {
 			w.terms[t] = titleWeight
 		}
 		for t := range w.terms {

@@ -11,7 +11,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/lexicon"
+	"magpie/internal/tokenize"
 )
 
 // What a message gets from those before and after it: the question before an answer matters, and the talk around it
@@ -265,7 +265,7 @@ func speakers(msgs []chat.Message, numbers map[string]int) map[string]uint64 {
 			continue
 		}
 		who[m.Actor.Name] = 0
-		for _, t := range lexicon.Terms(m.Actor.Name) {
+		for _, t := range tokenize.Terms(m.Actor.Name) {
 			if n, asked := numbers[t]; asked && share(t) == 1 {
 				who[m.Actor.Name] |= 1 << n
 			}
@@ -317,7 +317,7 @@ func (f field) rank(msgs []chat.Message, near map[int64]float64) []hit {
 	}
 	terms, all := make([][]string, len(msgs)), 1
 	for i, m := range msgs {
-		terms[i] = lexicon.Terms(ends(m.Text, 4000))
+		terms[i] = tokenize.Terms(ends(m.Text, 4000))
 		all += len(terms[i])
 	}
 	mean := float64(all) / float64(max(len(msgs), 1))

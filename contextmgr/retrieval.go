@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"magpie/internal/chat"
-	"magpie/internal/lexicon"
+	"magpie/internal/tokenize"
 )
 
 // Recall looks in the whole History for what a question is about. The index tells which messages hold its words. Those
@@ -42,7 +42,7 @@ func parseQuery(text string, now time.Time) query {
 	q.spans = spansIn(text, now)
 	q.spans = q.spans[:min(len(q.spans), mostSpans)]
 	seen := map[string]bool{}
-	for _, t := range lexicon.Terms(text) {
+	for _, t := range tokenize.Terms(text) {
 		if !seen[t] {
 			seen[t] = true
 			q.terms = append(q.terms, t)
@@ -77,13 +77,13 @@ func (q query) days() []string {
 		}
 		if to.Sub(from) <= mostDays*24*time.Hour {
 			for t := from; t.Before(to); t = t.Add(24 * time.Hour) {
-				list = append(list, lexicon.Day(t))
+				list = append(list, tokenize.Day(t))
 			}
-			list = append(list, lexicon.Day(to.Add(-time.Millisecond)))
+			list = append(list, tokenize.Day(to.Add(-time.Millisecond)))
 			continue
 		}
 		for t := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC); t.Before(to) && len(list) < mostTerms; t = t.AddDate(0, 1, 0) {
-			list = append(list, lexicon.Month(t))
+			list = append(list, tokenize.Month(t))
 		}
 	}
 	slices.Sort(list)

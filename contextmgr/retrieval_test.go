@@ -20,7 +20,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/lexicon"
+	"magpie/internal/tokenize"
 )
 
 // trial is a long conversation with questions about it.
@@ -139,7 +139,7 @@ func plain() retriever {
 		if read[t.name] == nil {
 			for _, m := range t.msgs {
 				d := doc{Message: m, tf: map[string]float64{}}
-				for _, term := range lexicon.Terms(m.Text) {
+				for _, term := range tokenize.Terms(m.Text) {
 					d.tf[term]++
 					d.long++
 				}
@@ -151,7 +151,7 @@ func plain() retriever {
 		for _, d := range docs {
 			sum += d.long
 		}
-		for term := range countOf(lexicon.Terms(q.Question)) {
+		for term := range countOf(tokenize.Terms(q.Question)) {
 			df := 0.0
 			for _, d := range docs {
 				df += min(d.tf[term], 1)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/mattn/go-sqlite3"
 
-	"magpie/internal/period"
+	"magpie/internal/configtype"
 )
 
 // readers is how many connections may read at once; the writer is always one.
@@ -27,14 +27,14 @@ const readers = 4
 
 // Config is the [db] section.
 type Config struct {
-	URL        string          `toml:"url" env:"URL"`                 // sqlite:///absolute/path.db or sqlite://relative/path.db
-	HistoryTTL period.Duration `toml:"history_ttl" env:"HISTORY_TTL"` // how long messages are kept; 0 = for good
-	CacheTTL   period.Duration `toml:"cache_ttl" env:"CACHE_TTL"`     // how long what only helps at work is kept, such as which events are known
+	URL        string              `toml:"url" env:"URL"`                 // sqlite:///absolute/path.db or sqlite://relative/path.db
+	HistoryTTL configtype.Duration `toml:"history_ttl" env:"HISTORY_TTL"` // how long messages are kept; 0 = for good
+	CacheTTL   configtype.Duration `toml:"cache_ttl" env:"CACHE_TTL"`     // how long what only helps at work is kept, such as which events are known
 }
 
 // Defaults is the configuration of a program that configures nothing.
 func Defaults() Config {
-	return Config{URL: "sqlite://data/magpie.db", CacheTTL: period.Duration{Duration: 30 * 24 * time.Hour}}
+	return Config{URL: "sqlite://data/magpie.db", CacheTTL: configtype.Duration{Duration: 30 * 24 * time.Hour}}
 }
 
 // leastTTL is how long everything is kept at least: the platform repeats an event for 7.1 hours (page "Event subscription

@@ -22,10 +22,10 @@ type Post struct {
 	Idem     string // makes a repeated send harmless
 	ReplyTo  string // the platform's id of the message that it answers
 	Text     string
-	Card     *chat.Card // nil = a text
-	Parcel   *FileDelivery    // the turn's, which is shown instead of a card; nil = none
-	Attempts int        // so far
-	Due      time.Time  // not before
+	Card     *chat.Card    // nil = a text
+	Parcel   *FileDelivery // the turn's, which is shown instead of a card; nil = none
+	Attempts int           // so far
+	Due      time.Time     // not before
 	Created  time.Time
 
 	CardID string    // where the card is drawn already; empty = nowhere as far as is known

@@ -7,7 +7,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/lexicon"
+	"magpie/internal/tokenize"
 )
 
 const day = 24 * time.Hour
@@ -67,7 +67,7 @@ func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
 	if c := chatOf(t, d); c.Summary.Text != "" || c.After() != 1 {
 		t.Errorf("the summary of what is gone: %+v", c.Summary)
 	}
-	found, err := d.Index().Find(t.Context(), oc, 0, []string{lexicon.Terms("鹊桥")[0]}, 100)
+	found, err := d.Index().Find(t.Context(), oc, 0, []string{tokenize.Terms("鹊桥")[0]}, 100)
 	if err != nil || len(found.Terms) != 1 || len(found.Terms[0].Seqs) != 1 || found.Terms[0].Seqs[0] == 1 {
 		t.Errorf("found %+v, %v", found, err)
 	}

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"magpie/internal/chat"
-	"magpie/internal/lexicon"
+	"magpie/internal/tokenize"
 )
 
 // The index of the History, by terms. It is written in the transactions that write the messages, but not by each of
@@ -162,9 +162,9 @@ func findable(m chat.Message) bool {
 
 // indexTerms are the terms under which a message is found, each once.
 func indexTerms(m chat.Message) []string {
-	terms := lexicon.Terms(m.Text)
+	terms := tokenize.Terms(m.Text)
 	if !m.Time.IsZero() {
-		terms = append(terms, lexicon.Day(m.Time), lexicon.Month(m.Time))
+		terms = append(terms, tokenize.Day(m.Time), tokenize.Month(m.Time))
 	}
 	slices.Sort(terms)
 	return slices.Compact(terms)
@@ -296,11 +296,11 @@ const behind = `SELECT version <> ?1, EXISTS (SELECT 1 FROM messages WHERE id > 
 func (ix Index) catchUp(ctx context.Context) error {
 	const chunk = 2000
 	var outdated, more bool
-	if err := ix.db.read.QueryRowContext(ctx, behind, lexicon.Version).Scan(&outdated, &more); err != nil {
+	if err := ix.db.read.QueryRowContext(ctx, behind, tokenize.Version).Scan(&outdated, &more); err != nil {
 		return fmt.Errorf("state of the index: %w", err)
 	}
 	if outdated {
-		if _, err := ix.db.exec(ctx, forgetTerms, lexicon.Version); err != nil {
+		if _, err := ix.db.exec(ctx, forgetTerms, tokenize.Version); err != nil {
 			return fmt.Errorf("make the index anew: %w", err)
 		}
 		more = true

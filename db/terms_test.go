@@ -17,7 +17,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/lexicon"
+	"magpie/internal/tokenize"
 )
 
 // What Find finds is what somebody finds who reads everything: in this chat, in this epoch, talk and overheard.
@@ -53,7 +53,7 @@ func TestFindIsExact(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				terms := []string{"build", "鹊桥", "pars", "署", "nothing", lexicon.Day(time.UnixMilli(5)), `"`, "*"}
+				terms := []string{"build", "鹊桥", "pars", "署", "nothing", tokenize.Day(time.UnixMilli(5)), `"`, "*"}
 				got, err := d.Index().Find(context.Background(), key, c.Epoch, terms, 1<<20)
 				if err != nil {
 					t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"magpie/internal/chat"
-	"magpie/internal/crash"
+	"magpie/internal/failpoint"
 )
 
 // How often one operation is made until its outcome is known: a live card is drawn again soon anyway, a last one
@@ -149,7 +149,7 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 			return nil, err
 		}
 		d.entity = e
-		crash.At("card: made")
+		failpoint.At("card: made")
 	}
 	content := toJSON(map[string]any{"type": "card", "data": map[string]string{"card_id": d.entity.id}})
 	m, err := o.api.message(ctx, o.to, "interactive", content, keyOf(d.seed, "card", d.part))

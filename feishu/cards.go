@@ -87,7 +87,7 @@ type card struct {
 	layout layout
 	draft  *draft // of the page that is being opened; nil: none
 
-	forgotten bool     // pages that an earlier process sent must be looked for
+	forgotten bool        // pages that an earlier process sent must be looked for
 	later     []*cardPage // what was found: pages after those of sheets
 }
 

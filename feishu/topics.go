@@ -30,9 +30,9 @@ type groupMode int
 
 const (
 	unasked   groupMode = iota
-	freely           // and some of it has a topic
-	inTopics         // all of it
-	forbidden        // it may not be asked
+	freely              // and some of it has a topic
+	inTopics            // all of it
+	forbidden           // it may not be asked
 )
 
 // errUnknownManner says that it is not known to which chat a message belongs.

@@ -18,8 +18,8 @@ type backgroundTasks struct {
 	asked chan struct{} // one for each that is asked or waits for a quiet moment
 
 	mu      sync.Mutex
-	stirred time.Time // when something went on in the chats last
-	guests  []*backgroundTask  // those that have a place among the processes; the one that came last goes first
+	stirred time.Time         // when something went on in the chats last
+	guests  []*backgroundTask // those that have a place among the processes; the one that came last goes first
 }
 
 // backgroundTask is a question that is asked, in a place that a turn may claim.

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"magpie/internal/period"
+	"magpie/internal/configtype"
 )
 
 // Duration is a length of time in the configuration.
-type Duration = period.Duration
+type Duration = configtype.Duration
 
 // Config is the [claude] section.
 type Config struct {

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"magpie/internal/period"
+	"magpie/internal/configtype"
 )
 
 // sink keeps what is written to a process.
@@ -44,8 +44,8 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 		before time.Duration // the ask comes
 		within time.Duration // the end comes, after the answer
 	}{
-		"silence": {Config{Silence: period.Duration{Duration: time.Minute}, TurnLimit: period.Duration{Duration: time.Hour}}, ErrSilent, 30 * time.Second, time.Minute},
-		"turn":    {Config{Silence: period.Duration{Duration: 5 * time.Hour}, TurnLimit: period.Duration{Duration: time.Hour}}, ErrTurnEnd, 10 * time.Minute, 50 * time.Minute},
+		"silence": {Config{Silence: configtype.Duration{Duration: time.Minute}, TurnLimit: configtype.Duration{Duration: time.Hour}}, ErrSilent, 30 * time.Second, time.Minute},
+		"turn":    {Config{Silence: configtype.Duration{Duration: 5 * time.Hour}, TurnLimit: configtype.Duration{Duration: time.Hour}}, ErrTurnEnd, 10 * time.Minute, 50 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gone := exec.Command("true") // whose family is empty

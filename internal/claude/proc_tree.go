@@ -4,11 +4,11 @@ import "sync"
 
 // procTree is who among this program's children is whose. There is one, since the kernel knows one parent: the program.
 type procTree struct {
-	mu      sync.Mutex
-	adopts  bool                // orphans become children of the program
-	own     map[int]*child      // the CLIs, by process id; os/exec waits for them
-	preexisting map[identity]bool   // children that were there before the first CLI: of whatever became this program by exec
-	orphans map[identity]suspects // the adopted that were alive at the last look
+	mu          sync.Mutex
+	adopts      bool                  // orphans become children of the program
+	own         map[int]*child        // the CLIs, by process id; os/exec waits for them
+	preexisting map[identity]bool     // children that were there before the first CLI: of whatever became this program by exec
+	orphans     map[identity]suspects // the adopted that were alive at the last look
 }
 
 // suspects are the CLIs that may have started an orphan: those that lived when it was first seen.

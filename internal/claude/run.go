@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"magpie/internal/crash"
+	"magpie/internal/failpoint"
 )
 
 // Run sends the prompt text, behind pictures, and yields what happens until the turn has ended, which is a [Result] or an
@@ -34,7 +34,7 @@ func (p *Process) turnOf(ctx context.Context, ask func()) iter.Seq2[Event, error
 		defer p.out.detach(r)
 		p.putInMode()
 		ask()
-		crash.At("prompt: sent")
+		failpoint.At("prompt: sent")
 		r.loop(ctx, yield)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // nothing of it.
 type Task struct {
 	System string // its system prompt
-	Text string // what the task is to be done with
+	Text   string // what the task is to be done with
 
 	// Owner's process is not needed any more once there is an answer. Wanted is closed when somebody waits for it: until then the
 	// question waits for a quiet moment. Both may be empty.

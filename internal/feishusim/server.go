@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"magpie/internal/drain"
+	"magpie/internal/httpdrain"
 )
 
 // Server is the platform, with one app. Its parts are embedded for their exported methods.
@@ -35,8 +35,8 @@ type Server struct {
 	host   string
 	http   *http.Server
 	stop   context.CancelFunc
-	accept sync.WaitGroup  // the accept loop
-	work   *drain.Handlers // handlers in work
+	accept sync.WaitGroup      // the accept loop
+	work   *httpdrain.Handlers // handlers in work
 }
 
 // Start starts a platform that listens on the loopback interface.
@@ -47,7 +47,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{cfg: cfg, notify: newNotifier(), host: ln.Addr().String(), stop: stop, work: &drain.Handlers{}}
+	s := &Server{cfg: cfg, notify: newNotifier(), host: ln.Addr().String(), stop: stop, work: &httpdrain.Handlers{}}
 	s.records = &records{notify: s.notify}
 	s.auth = newAuth(cfg)
 	s.faults = &faults{}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"magpie/internal/drain"
+	"magpie/internal/httpdrain"
 )
 
 // Config says where a server listens and how fast its brain speaks.
@@ -36,10 +36,10 @@ type Server struct {
 	url     string
 	http    *http.Server
 	stop    context.CancelFunc
-	closing atomic.Bool    // answers end because of the server, not because of the client
-	side    atomic.Int64   // numbers the requests that are no model calls
-	accept  sync.WaitGroup // the accept loop
-	work    drain.Handlers // handlers in work
+	closing atomic.Bool        // answers end because of the server, not because of the client
+	side    atomic.Int64       // numbers the requests that are no model calls
+	accept  sync.WaitGroup     // the accept loop
+	work    httpdrain.Handlers // handlers in work
 }
 
 // maxBody is the API's limit of a request.

@@ -1,5 +1,5 @@
-// Package period holds lengths of time as configuration files write them. It is a leaf.
-package period
+// Package configtype holds lengths of time as configuration files write them. It is a leaf.
+package configtype
 
 import (
 	"fmt"

@@ -1,5 +1,5 @@
-// Package drain lets a server that is closed wait for its handlers, which [http.Server.Close] does not.
-package drain
+// Package httpdrain lets a server that is closed wait for its handlers, which [http.Server.Close] does not.
+package httpdrain
 
 import (
 	"net/http"

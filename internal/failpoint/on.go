@@ -1,7 +1,7 @@
 //go:build crashtest
 
-// Package crash names the steps between a message and its answer at which the crash test kills the program.
-package crash
+// Package failpoint names the steps between a message and its answer at which the crash test kills the program.
+package failpoint
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-// Package lexicon turns text into the terms under which it is found: what the index of the History keeps, and what a
+// Package tokenize turns text into the terms under which it is found: what the index of the History keeps, and what a
 // question is looked up by. It knows Chinese and English; other languages are found by their plain words.
 //
 //   - Han, kana and hangul have no blanks between words: every two neighbouring characters are a term, and every
@@ -7,7 +7,7 @@
 //   - Words that nobody looks for (the, 的) are no terms.
 //
 // The terms of a text are the same for ever: an index that was made with others has to be made anew, see [Version].
-package lexicon
+package tokenize
 
 import (
 	"strings"
