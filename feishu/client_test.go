@@ -40,7 +40,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("defaults %+v", bad)
 	}
 	bad.GroupMention, bad.LongAnswer = "sometimes", -1
-	for _, key := range []string{"[feishu] group_mention", "[feishu] long_answer"} {
+	for _, key := range []string{"[feishu] group_mention", "[feishu] answer_file_chars"} {
 		if err := bad.Validate(); !strings.Contains(err.Error(), key) {
 			t.Errorf("%v does not name %s", err, key)
 		}

@@ -34,9 +34,9 @@ type Config struct {
 	// File is where these very lines stand; it is never sent. Empty = nowhere.
 	File string `toml:"-" env:"-"`
 	// LongAnswer is the length in characters from which an answer also comes as a Markdown file; 0 = never.
-	LongAnswer int `toml:"long_answer" env:"LONG_ANSWER"`
+	LongAnswer int `toml:"answer_file_chars" env:"ANSWER_FILE_CHARS"`
 	// MaxFile is how big a file may be that is taken in; 0 = none is.
-	MaxFile Size `toml:"max_file" env:"MAX_FILE"`
+	MaxFile Size `toml:"max_file_size" env:"MAX_FILE_SIZE"`
 	// Lang is the language in which the bot speaks: zh, en, or auto for that of the chat.
 	Lang string `toml:"lang" env:"LANG"`
 	// Rest is how long a platform that does not answer is left alone; 0 is half a minute. Tests are less patient.
@@ -79,10 +79,10 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("[feishu] lang %q: want auto, zh or en", c.Lang))
 	}
 	if c.LongAnswer < 0 {
-		errs = append(errs, errors.New("[feishu] long_answer: want 0 or more"))
+		errs = append(errs, errors.New("[feishu] answer_file_chars: want 0 or more"))
 	}
 	if c.MaxFile > biggestFile {
-		errs = append(errs, fmt.Errorf("[feishu] max_file %d bytes: the platform gives out 100MB at most", c.MaxFile))
+		errs = append(errs, fmt.Errorf("[feishu] max_file_size %d bytes: the platform gives out 100MB at most", c.MaxFile))
 	}
 	if c.Pace < 0 {
 		errs = append(errs, fmt.Errorf("[feishu] pace %v: want 0 or more", c.Pace))

@@ -99,7 +99,7 @@ func TestSizesAreRead(t *testing.T) {
 	}
 	c := Defaults()
 	c.AppID, c.AppSecret, c.MaxFile = "cli_x", "x", 101<<20
-	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "max_file") {
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "max_file_size") {
 		t.Errorf("more than the platform gives out: %v", err)
 	}
 }

@@ -71,7 +71,7 @@ func (c redactConfig) policy() redact.Policy {
 }
 
 type recoveryConfig struct {
-	MaxAge claude.Duration `toml:"max_age" env:"MAX_AGE"` // an older message is answered only on request; 0 = any age will do
+	MaxAge claude.Duration `toml:"max_message_age" env:"MAX_MESSAGE_AGE"` // an older message is answered only on request; 0 = any age will do
 }
 
 type httpConfig struct {
@@ -283,7 +283,7 @@ func (c config) validate() error {
 		errs = append(errs, fmt.Errorf("[log] format %q: want json or console", c.Log.Format))
 	}
 	if c.Recovery.MaxAge.Duration < 0 {
-		errs = append(errs, errors.New("[recovery] max_age: want 0 or more"))
+		errs = append(errs, errors.New("[recovery] max_message_age: want 0 or more"))
 	}
 	if c.Shutdown.Duration < 0 {
 		errs = append(errs, errors.New("shutdown_timeout: want 0 or more"))

@@ -134,7 +134,7 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"empty level":     {"[log]\nlevel = \"\"\n", nil, []string{"[log] level"}},
 		"bad top key":     {"", []string{"MAGPIE_SHUTDOWN_TIMEOUT=soon"}, []string{"MAGPIE_SHUTDOWN_TIMEOUT"}},
 		"embeddings":      {"[memory]\nembeddings_url = \"ftp://x\"\n", nil, []string{"[memory] embeddings_url", "[memory] embeddings_model"}},
-		"negative ages":   {"shutdown_timeout = \"-1s\"\n[recovery]\nmax_age = \"-1h\"\n", nil, []string{"shutdown_timeout", "[recovery] max_age"}},
+		"negative ages":   {"shutdown_timeout = \"-1s\"\n[recovery]\nmax_message_age = \"-1h\"\n", nil, []string{"shutdown_timeout", "[recovery] max_message_age"}},
 		"bad variable":    {"", []string{"MAGPIE_CLAUDE_MAX_PROCESSES=four"}, []string{"MAGPIE_CLAUDE_MAX_PROCESSES"}},
 		"all at once": {"[claude]\ncommand = \"no-such-claude\"\n[log]\nlevel = \"loud\"\nformat = \"xml\"\n[db]\nurl = \"mysql://\"\n", nil,
 			[]string{"app_id", "app_secret", "[claude] command", "[log] level", "[log] format", "[db] url"}},

@@ -49,7 +49,7 @@ func TestMetrics(t *testing.T) {
 	})
 	for _, want := range []string{
 		`magpie_turns_total{state="done"} 1`, `magpie_turns_total{state="cancelled"} 0`,
-		"magpie_turn_first_text_seconds_count 1", "magpie_turn_duration_seconds_count 1", "magpie_store_up 1", "magpie_platform_events_total 1", "magpie_cli_started_total 1", "magpie_outbox_pending ", "magpie_turns_queued 0", "magpie_platform_connected 1", "go_goroutines ", "process_open_fds ",
+		"magpie_turn_first_text_seconds_count 1", "magpie_turn_duration_seconds_count 1", "magpie_store_up 1", "magpie_platform_events_total 1", "magpie_cli_process_starts_total 1", "magpie_outbox_pending ", "magpie_turns_queued 0", "magpie_platform_connected 1", "go_goroutines ", "process_open_fds ",
 	} {
 		if !strings.Contains(page, "\n"+want) {
 			t.Errorf("the page lacks %s", want)
@@ -95,8 +95,8 @@ func TestMetricsOfTheParts(t *testing.T) {
 		"magpie_turn_first_text_seconds_count 1", `magpie_turn_first_text_seconds_bucket{le="2"} 1`, "magpie_turn_duration_seconds_sum 10",
 		"magpie_turns_queued 3", "magpie_outbox_pending 2", "magpie_platform_connected 0", "magpie_platform_reconnects_total 4",
 		`magpie_platform_calls_total{class="limited"} 5`, `magpie_cli_processes{state="running"} 1`,
-		`magpie_cli_processes{state="idle"} 6`, "magpie_turns_waiting 7", `magpie_cli_limit{of="turns"} 12`, `magpie_cli_limit{of="processes"} 68`, "magpie_cli_started_total 11",
-		"magpie_platform_api_away 1", "magpie_platform_events_total 9", "magpie_platform_repaired_total 8",
+		`magpie_cli_processes{state="idle"} 6`, "magpie_turns_waiting_for_process 7", `magpie_cli_limit{of="turns"} 12`, `magpie_cli_limit{of="processes"} 68`, "magpie_cli_process_starts_total 11",
+		"magpie_platform_circuit_open 1", "magpie_platform_events_total 9", "magpie_platform_backfilled_messages_total 8",
 	} {
 		if !strings.Contains(got, "\n"+want+"\n") {
 			t.Errorf("the page lacks %s", want)

@@ -109,14 +109,14 @@ var (
 	descOldest     = describe("outbox_oldest_seconds", "Age of the oldest text or card that the platform has not confirmed.")
 	descConnected  = describe("platform_connected", "1 while the long connection stands.")
 	descReconnects = describe("platform_reconnects_total", "Long connections after the first.")
-	descAway       = describe("platform_api_away", "1 while the platform's HTTP API does not answer.")
+	descAway       = describe("platform_circuit_open", "1 while the platform's HTTP API does not answer.")
 	descEvents     = describe("platform_events_total", "Messages and presses that have arrived.")
-	descRepaired   = describe("platform_repaired_total", "Messages that no event told of and that were found by asking.")
+	descRepaired   = describe("platform_backfilled_messages_total", "Messages that no event told of and that were found by asking.")
 	descCalls      = describe("platform_calls_total", "Calls to the platform's HTTP API, by what became of them.", "class")
 	descProcesses  = describe("cli_processes", "Processes of the CLI, by state.", "state")
-	descWaiting    = describe("turns_waiting", "Turns that wait for a free place among the CLI's processes.")
+	descWaiting    = describe("turns_waiting_for_process", "Turns that wait for a free place among the CLI's processes.")
 	descLimit      = describe("cli_limit", "How many turns may run, and how many processes of the CLI may exist.", "of")
-	descStarted    = describe("cli_started_total", "Processes of the CLI that were started.")
+	descStarted    = describe("cli_process_starts_total", "Processes of the CLI that were started.")
 )
 
 // Describe implements prometheus.Collector.

@@ -249,7 +249,7 @@ func TestACrashWhileAFileIsDelivered(t *testing.T) {
 			s := newService(t, feishusim.Config{})
 			s.model.Script(modelsim.Rule{Match: func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), "讲讲") },
 				Steps: []modelsim.Step{modelsim.Text(answer)}})
-			const long = "MAGPIE_FEISHU_LONG_ANSWER=100"
+			const long = "MAGPIE_FEISHU_ANSWER_FILE_CHARS=100"
 			s.run(long, "MAGPIE_CRASH_AT="+step)
 			s.connected()
 			id := s.sim.Say(s.chat, s.user, "讲讲")

@@ -14,7 +14,7 @@ import (
 
 // applied are the keys that a running program takes over. All others are read at its start: its processes, database and
 // connection were made with them.
-var applied = []string{"[access] owner", "[access] admins", "[access] allow", "[access] deny", "[access] stranger_reply", "[access] approval_timeout",
+var applied = []string{"[access] owner", "[access] admins", "[access] allow", "[access] deny", "[access] unauthorized_reply", "[access] approval_timeout",
 	"[budget] turn_usd", "[budget] user_day_usd", "[budget] chat_day_usd", "[budget] user_day_tokens", "[budget] chat_day_tokens", "[log] level"}
 
 // reloaded is what came of reading the configuration anew.

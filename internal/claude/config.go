@@ -36,12 +36,12 @@ type Config struct {
 	Silence        Duration          `toml:"silence_timeout" env:"SILENCE_TIMEOUT"` // no output while no tool runs: the model's API hangs
 	ToolSilence    Duration          `toml:"tool_timeout" env:"TOOL_TIMEOUT"`       // no output while a tool runs
 	TurnLimit      Duration          `toml:"turn_timeout" env:"TURN_TIMEOUT"`
-	AskLimit       Duration          `toml:"ask_timeout" env:"ASK_TIMEOUT"`         // a summary, a title, or what else is asked apart from the chats
-	Env            map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="`  // added to the CLI's environment
-	SettingSources []string          `toml:"setting_sources" env:"SETTING_SOURCES"` // of user, project and local: whose settings and instructions (CLAUDE.md) the CLI reads
-	Settings       string            `toml:"settings" env:"SETTINGS"`               // more settings of the CLI, which count first: a JSON object, or the path of a file with one
-	ConfigDir      string            `toml:"config_dir" env:"CONFIG_DIR"`           // per-chat | isolated: what of the CLI each chat has for itself: its sessions, or its login and settings as well
-	User           string            `toml:"user" env:"USER"`                       // user of this machine as whom agents run; empty = as this program
+	AskLimit       Duration          `toml:"background_timeout" env:"BACKGROUND_TIMEOUT"` // a summary, a title, or what else is asked apart from the chats
+	Env            map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="`        // added to the CLI's environment
+	SettingSources []string          `toml:"setting_sources" env:"SETTING_SOURCES"`       // of user, project and local: whose settings and instructions (CLAUDE.md) the CLI reads
+	Settings       string            `toml:"settings" env:"SETTINGS"`                     // more settings of the CLI, which count first: a JSON object, or the path of a file with one
+	ConfigDir      string            `toml:"config_dir" env:"CONFIG_DIR"`                 // per-chat | isolated: what of the CLI each chat has for itself: its sessions, or its login and settings as well
+	User           string            `toml:"user" env:"USER"`                             // user of this machine as whom agents run; empty = as this program
 
 	// Instance names the program's database. The processes of one instance are told from those of another by it; see [Sweep].
 	Instance string `toml:"-" env:"-"`
@@ -108,7 +108,7 @@ func (c Config) Validate() error {
 	if c.KeepAlive.Duration < 0 {
 		errs = append(errs, errors.New("[claude] keep_alive: want 0 or more"))
 	}
-	for name, d := range map[string]Duration{"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit, "ask_timeout": c.AskLimit} {
+	for name, d := range map[string]Duration{"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit, "background_timeout": c.AskLimit} {
 		if d.Duration <= 0 {
 			errs = append(errs, fmt.Errorf("[claude] %s: want more than 0", name))
 		}
