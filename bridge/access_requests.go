@@ -22,20 +22,20 @@ const (
 
 // accessRequests tells the owner of strangers who write to the bot, and does what he decides.
 type accessRequests struct {
-	gate    *authorizer
-	grants  db.Grants
-	outbox  *outbox
-	secrets redact.Known                                 // which a stranger may know
-	lang    func(context.Context, chat.Key, string) lang // in which a chat is spoken to that has just spoken another; empty = it has not
-	own     func(ctx context.Context, user string) lang  // in which somebody is spoken to in private
-	log     zerolog.Logger
+	authorizer *authorizer
+	grants     db.Grants
+	outbox     *outbox
+	secrets    redact.Known                                 // which a stranger may know
+	lang       func(context.Context, chat.Key, string) lang // in which a chat is spoken to that has just spoken another; empty = it has not
+	own        func(ctx context.Context, user string) lang  // in which somebody is spoken to in private
+	log        zerolog.Logger
 }
 
 // record takes in a message of a stranger, which is not kept. In private it asks the owner to let him in; while the bot has
 // no owner, who writes is told how to become it. Whatever he is told, he is told once a day.
 func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 	d.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
-	a := d.gate.Load()
+	a := d.authorizer.Load()
 	if m.Kind != chat.Private {
 		return nil
 	}
@@ -111,7 +111,7 @@ func nameText(name string) string {
 
 // answer does what a button of a request orders.
 func (d *accessRequests) answer(ctx context.Context, p chat.Press, l lang) (string, error) {
-	if !d.gate.Load().admin(p.Actor) {
+	if !d.authorizer.Load().admin(p.Actor) {
 		d.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).Msg("somebody who is no admin wants to let a stranger in")
 		return accessTexts.AdminsOnly.in(l), nil
 	}
@@ -141,7 +141,7 @@ func (d *accessRequests) outcome(ctx context.Context, who db.Grant, l lang) []db
 	said := decided(who, l)
 	card := redactCard(chat.Card{Body: fmt.Sprintf(accessTexts.Decided.in(l), said, who.Subject), Summary: said}, d.secrets)
 	tell := []db.Post{{
-		Key: chat.FeishuUser(approver(d.gate.Load())), Grant: who.Subject, Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
+		Key: chat.FeishuUser(approver(d.authorizer.Load())), Grant: who.Subject, Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
 	}}
 	if who.State == db.Allowed {
 		welcome := accessTexts.Welcome.in(d.lang(ctx, who.Key, ""))

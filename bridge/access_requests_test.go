@@ -150,7 +150,7 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 	w := testWorld(t)
 	w.bridge.SetAccess(Access{Owner: "ou_boss"})
 	who := db.Grant{Subject: "ou_x", Name: name, State: db.Allowed}
-	if got := w.bridge.doorbell.outcome(w.ctx, who, zh)[0].Card.Body; got != "已允许 `"+name+"` 使用（编号 ou_x）" {
+	if got := w.bridge.accessRequests.outcome(w.ctx, who, zh)[0].Card.Body; got != "已允许 `"+name+"` 使用（编号 ou_x）" {
 		t.Errorf("the decision says %q", got)
 	}
 	added := changed(chat.Added, 1000)

@@ -106,7 +106,7 @@ func adminChats(ctx context.Context, o ordered) (order, error) {
 	if o.m.Kind != chat.Private {
 		return o.say(accessTexts.OnlyPrivate)
 	}
-	list, err := o.b.purse.ledger.Chats(ctx, o.b.purse.midnight(time.Now(), -29), mostListed)
+	list, err := o.b.budget.ledger.Chats(ctx, o.b.budget.midnight(time.Now(), -29), mostListed)
 	if err != nil {
 		return order{}, err
 	}
@@ -144,7 +144,7 @@ func (o ordered) grant(ctx context.Context, word, id, kind string) (order, error
 
 // adminBudgets shows the limits, and who has used most today.
 func adminBudgets(ctx context.Context, o ordered) (order, error) {
-	b, none := o.b.purse.Load(), accessTexts.NoLimit.in(o.lang)
+	b, none := o.b.budget.Load(), accessTexts.NoLimit.in(o.lang)
 	usd := func(v float64) string {
 		if v == 0 {
 			return none
@@ -157,7 +157,7 @@ func adminBudgets(ctx context.Context, o ordered) (order, error) {
 		}
 		return tokens(v)
 	}
-	users, err := o.b.purse.ledger.Users(ctx, o.b.purse.midnight(time.Now(), 0), mostListed)
+	users, err := o.b.budget.ledger.Users(ctx, o.b.budget.midnight(time.Now(), 0), mostListed)
 	if err != nil {
 		return order{}, err
 	}
@@ -174,7 +174,7 @@ func adminCost(ctx context.Context, o ordered) (order, error) {
 	if !ok {
 		return o.say(accessTexts.AdminUsage)
 	}
-	p := o.b.purse
+	p := o.b.budget
 	text, err := p.report(ctx, chat.Key{}, s, o.lang)
 	if err != nil {
 		return order{}, err

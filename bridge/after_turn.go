@@ -15,7 +15,7 @@ import (
 func (t *turn) afterTurn(ctx context.Context) {
 	b, key := t.b, t.claim.Turn.Key
 	b.summaries.beginAnew(ctx, t.claim)
-	b.upkeep.begin(ctx, key, b.summaries.due(t.claim.Chat), func() { t.show(t.view.tidying(time.Now())) })
+	b.scheduler.begin(ctx, key, b.summaries.due(t.claim.Chat), func() { t.show(t.view.tidying(time.Now())) })
 	c, err := b.db.Chats().Get(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
@@ -40,7 +40,7 @@ func (t *turn) afterTurn(ctx context.Context) {
 // afterFailure lets the chat be taken care of again when its turn is over.
 func (t *turn) afterFailure(ctx context.Context, end outcome) {
 	b, key := t.b, t.claim.Turn.Key
-	b.upkeep.end(key)
+	b.scheduler.end(key)
 	if end.state == db.Queued || ctx.Err() != nil {
 		return // at the end of the program; what is due is found before the next turn
 	}
@@ -50,7 +50,7 @@ func (t *turn) afterFailure(ctx context.Context, end outcome) {
 		return
 	}
 	if b.summaries.due(c) || b.summaries.long(ctx, c) {
-		b.upkeep.make(key)
+		b.scheduler.make(key)
 	}
 	if t.ownCommand() != "" {
 		return // nothing was said that would be worth a title or a memory
@@ -62,14 +62,14 @@ func (t *turn) afterFailure(ctx context.Context, end outcome) {
 		return // /new came: what was asked is no title for the next conversation
 	}
 	if c.Topic == "" && end.state == db.Done && t.view.answer() != "" && b.cfg.Context.Titles {
-		b.upkeep.title(key, func(ctx context.Context) { b.makeTitle(ctx, c, t.claim.Asked, t.view.answer()) })
+		b.scheduler.title(key, func(ctx context.Context) { b.makeTitle(ctx, c, t.claim.Asked, t.view.answer()) })
 	}
 }
 
 // long reports whether what was said since the last summary would fill a session, as far as it can be estimated: when the
 // agent tells nothing about its session, or the chat has none.
 func (sm summaries) long(ctx context.Context, c db.Chat) bool {
-	if c.Session.Tokens > 0 || !sm.b.upkeep.mayRetry(c.Key, time.Now()) {
+	if c.Session.Tokens > 0 || !sm.b.scheduler.mayRetry(c.Key, time.Now()) {
 		return false
 	}
 	list, err := sm.b.db.Messages().Settled(ctx, c.Key, c.Epoch, c.After(), mostLoaded)

@@ -52,7 +52,7 @@ func (d *toolHandlers) tools(kind chat.Kind) []agenttools.Tool {
 			agenttools.New("search_memory", searchMemoryTool, d.searchMemory),
 			agenttools.New("search_history", searchHistoryTool, d.searchHistory))
 	}
-	if d.outbox.parcels.copies.dir != "" {
+	if d.outbox.fileDelivery.copies.dir != "" {
 		tools = append(tools, agenttools.New("send_file", sendFileTool, d.sendFile))
 	}
 	return tools

@@ -97,7 +97,7 @@ func TestAttackSendFilePaths(t *testing.T) {
 	data := filepath.Join(s.project, "data")
 	s.dir = filepath.Join(data, "outgoing")
 	private := []string{data, filepath.Join(s.project, "magpie.toml")}
-	s.bridge.outbox.parcels.copies = fileSpool{dir: s.dir, private: private}
+	s.bridge.outbox.fileDelivery.copies = fileSpool{dir: s.dir, private: private}
 	s.begin("om_1")
 	for _, tc := range sendAttacks {
 		t.Run(tc.name, func(t *testing.T) {

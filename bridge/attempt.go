@@ -74,9 +74,9 @@ func (t *turn) spec(ctx context.Context) (claude.Spec, error) {
 	return claude.Spec{
 		Session: t.claim.Turn.Session, Resume: t.session.resume,
 		Model: t.claim.Chat.Settings.Model, Effort: t.claim.Chat.Settings.Effort,
-		Budget: t.b.purse.Load().TurnUSD,
+		Budget: t.b.budget.Load().TurnUSD,
 		Dir:    dir, Mode: t.b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
-		Tools: t.b.desk.serve(t.claim.Chat),
+		Tools: t.b.toolHandlers.serve(t.claim.Chat),
 		Known: func() []string { return t.session.known(ctx) }, Files: t.b.files.place(ctx, t.claim.Turn.Key),
 	}, nil
 }

@@ -44,7 +44,7 @@ type membership struct {
 
 // How departments are asked for.
 const (
-	staffWait    = 2 * time.Second  // see gate.wait
+	staffWait    = 2 * time.Second  // see authorizer.wait
 	staffTimeout = 10 * time.Second // after which the next message asks again
 	staffFresh   = time.Hour        // until it is asked again
 	staffStale   = 24 * time.Hour   // until what is known does not count any more, when nobody answers
@@ -57,19 +57,19 @@ func newAuthorizer(cfg Config, store *db.DB, log zerolog.Logger) *authorizer {
 	return g
 }
 
-// admission is what the gate says of somebody.
-type admission int
+// verdict is what the authorizer says of somebody.
+type verdict int
 
 const (
-	denied   admission = iota
-	stranger           // nobody has said anything about him
+	denied   verdict = iota
+	stranger         // nobody has said anything about him
 	admitted
 )
 
 // authorize says whether somebody may talk to the bot in a chat. What cannot be found out opens no door: neither that somebody is
 // in a department that is allowed, nor that he is not in one that is denied. While the platform does not tell it is an
 // error: the message can be delivered again.
-func (g *authorizer) authorize(ctx context.Context, key chat.Key, who chat.Actor) (admission, error) {
+func (g *authorizer) authorize(ctx context.Context, key chat.Key, who chat.Actor) (verdict, error) {
 	a := g.Load()
 	switch {
 	case a.denies(key, who):

@@ -56,14 +56,14 @@ func (g *authorizer) admits(t *testing.T, who chat.Actor) bool {
 func TestTheGate(t *testing.T) {
 	t.Parallel()
 	all := map[string][]string{"ou_1": {"od_dev", "od_all"}, "ou_2": {"od_all"}}
-	const unknown admission = -1
+	const unknown verdict = -1
 	down := &staff{err: errors.New("down")}
 	g := gateOf(t, Access{}, nil)
 	for name, tc := range map[string]struct {
 		a    Access
 		s    DepartmentLookup
 		who  string
-		want admission // unknown = an error
+		want verdict // unknown = an error
 	}{
 		"nobody is named":                {Access{}, nil, "ou_1", stranger},
 		"no id":                          {Access{Allow: []string{"*"}}, nil, "", denied},

@@ -33,13 +33,13 @@ const (
 // background takes in what was said in groups but not to the bot, where events do not tell of it. It is stored: what
 // is known need not be asked for again, and has an id by which it counts once if it comes by an event after all.
 type background struct {
-	groups Groups // nil = the platform cannot be asked
-	db     *db.DB
-	wait   time.Duration       // that the platform has to answer
-	most   int                 // that a prompt takes; 0 = none are wanted
-	gate   *authorizer         // who may be listened to
-	kept   func(string) string // what of a text may be in the History
-	told   sync.Once
+	groups     Groups // nil = the platform cannot be asked
+	db         *db.DB
+	wait       time.Duration       // that the platform has to answer
+	most       int                 // that a prompt takes; 0 = none are wanted
+	authorizer *authorizer         // who may be listened to
+	kept       func(string) string // what of a text may be in the History
+	told       sync.Once
 
 	mu    sync.Mutex
 	rest  time.Time              // until then the platform is not asked
@@ -49,7 +49,7 @@ type background struct {
 
 func newBackground(cfg Config, store *db.DB, door *authorizer) *background {
 	g := &background{
-		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Said, askGroups), most: cfg.Context.AutoChatContext, gate: door, kept: cfg.kept,
+		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Said, askGroups), most: cfg.Context.AutoChatContext, authorizer: door, kept: cfg.kept,
 		asked: map[chat.Key]bool{}, owed: map[chat.Key]time.Time{},
 	}
 	if cfg.Context.Mode == contextmgr.Resume {
@@ -172,7 +172,7 @@ func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err
 		if m.ToBot && m.Key == key || m.Text == "" {
 			continue
 		}
-		switch who, err := g.gate.authorize(asking, key, m.Actor); {
+		switch who, err := g.authorizer.authorize(asking, key, m.Actor); {
 		case err != nil:
 			unknown = errors.Join(errWhoSaid, err)
 		case who == admitted:

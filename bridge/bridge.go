@@ -119,32 +119,32 @@ type Ended struct {
 
 // Bridge is the line from a message to its answer.
 type Bridge struct {
-	cfg        Config
-	db         *db.DB
-	context    *contextmgr.Manager
-	pool       *claude.Pool
-	out        Messenger
-	log        zerolog.Logger
-	turns      *jobs
-	lanes      lanes
-	outbox     *outbox
-	signals    *reactions
-	desk       *toolHandlers
-	background *background
-	upkeep     *compactionScheduler
-	summaries  summaries
-	notes      notes
-	places     chatMembership
-	listening  listening
-	recovery   recovery
-	approvals  *approvals
-	ownership  *ownership
-	access     *authorizer
-	doorbell   *accessRequests
-	purse      *budget
-	logins     logins
-	files      *files
-	answer     func(*turn, context.Context) outcome // has the agent answer a claimed turn
+	cfg            Config
+	db             *db.DB
+	context        *contextmgr.Manager
+	pool           *claude.Pool
+	out            Messenger
+	log            zerolog.Logger
+	turns          *jobs
+	lanes          lanes
+	outbox         *outbox
+	signals        *reactions
+	toolHandlers   *toolHandlers
+	background     *background
+	scheduler      *compactionScheduler
+	summaries      summaries
+	notes          notes
+	places         chatMembership
+	listening      listening
+	recovery       recovery
+	approvals      *approvals
+	ownership      *ownership
+	access         *authorizer
+	accessRequests *accessRequests
+	budget         *budget
+	logins         logins
+	files          *files
+	answer         func(*turn, context.Context) outcome // has the agent answer a claimed turn
 }
 
 // New makes a bridge. Run starts it.
@@ -155,28 +155,28 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 		turns: newJobs(pool.Limits().Turns + onlookers), signals: newReactions(out, log), answer: (*turn).answer,
 	}
 	tongue := func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }
-	b.outbox = newOutbox(store, out, cfg.outgoing(), tongue, log)
+	b.outbox = newOutbox(store, out, cfg.spool(), tongue, log)
 	b.places, b.listening = chatMembership{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
-	b.upkeep = newCompactionScheduler(b.summaries.make)
+	b.scheduler = newCompactionScheduler(b.summaries.make)
 	b.files = &files{FilesConfig: cfg.Files, db: store, kept: cfg.kept}
-	b.desk = newToolHandlers(cfg, store, b.context, b.outbox, log)
+	b.toolHandlers = newToolHandlers(cfg, store, b.context, b.outbox, log)
 	b.logins.b, b.logins.patience = b, loginTime
 	b.access = newAuthorizer(cfg, store, log)
 	b.approvals = newApprovals(cfg, store, b.outbox, b.access, log)
-	b.purse = &budget{pool: pool, ledger: store.Ledger(), zone: b.context.Zone(), log: log}
+	b.budget = &budget{pool: pool, ledger: store.Ledger(), zone: b.context.Zone(), log: log}
 	b.SetBudget(cfg.Budget)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)
-	b.doorbell = &accessRequests{
-		gate: b.access, grants: store.Grants(), outbox: b.outbox, secrets: cfg.Secrets, lang: b.lang, own: b.ownLang, log: log,
+	b.accessRequests = &accessRequests{
+		authorizer: b.access, grants: store.Grants(), outbox: b.outbox, secrets: cfg.Secrets, lang: b.lang, own: b.ownLang, log: log,
 	}
 	b.background = newBackground(cfg, store, b.access)
 	return b
 }
 
 // SetBudget changes what agents may cost, from the next turn on.
-func (b *Bridge) SetBudget(limits Budget) { b.purse.Store(&limits) }
+func (b *Bridge) SetBudget(limits Budget) { b.budget.Store(&limits) }
 
 // SetAccess changes who may talk to the bot, from the next message on.
 func (b *Bridge) SetAccess(a Access) { b.ownership.set(a) }
@@ -191,7 +191,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	b.outbox.parcels.tidyUp(ctx, b.log) // before an agent leaves something there
+	b.outbox.fileDelivery.tidyUp(ctx, b.log) // before an agent leaves something there
 	work, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 	defer interrupt()
 	last, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -202,11 +202,11 @@ func (b *Bridge) Run(ctx context.Context) error {
 		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/10, closing), cut)
 	})()
 
-	b.upkeep.jobs.add(b.cleanCommands)
+	b.scheduler.jobs.add(b.cleanCommands)
 	quiet, tended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(tended)
-		b.upkeep.jobs.run(ctx, quiet) // nothing of it is worth waiting for at the end, but turns may be waiting for it
+		b.scheduler.jobs.run(ctx, quiet) // nothing of it is worth waiting for at the end, but turns may be waiting for it
 	}()
 	var aside sync.WaitGroup
 	aside.Go(func() { b.context.Run(ctx) })
@@ -252,7 +252,7 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	case err != nil:
 		return err
 	case who == stranger:
-		return b.doorbell.record(ctx, m)
+		return b.accessRequests.record(ctx, m)
 	case who == denied:
 		return nil
 	}
@@ -284,7 +284,7 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 }
 
 // outgoing is the folder of files on their way out.
-func (cfg Config) outgoing() fileSpool {
+func (cfg Config) spool() fileSpool {
 	return fileSpool{dir: cfg.Outgoing, private: cfg.Private, known: cfg.Secrets}
 }
 
@@ -401,7 +401,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err err
 	}()
 	switch {
 	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
-		return b.doorbell.answer(ctx, p, l)
+		return b.accessRequests.answer(ctx, p, l)
 	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):
 		if err := b.db.Turns().Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil { // it ends all the same, unless the program dies before
 			b.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")

@@ -217,7 +217,7 @@ func (p *budget) askAgent(ctx context.Context, key chat.Key, what string, q clau
 	return p.pay(ctx, key, what, func() (claude.Reply, error) { return p.pool.RunTask(ctx, q) })
 }
 
-// askTitle is consult for the title of a chat. The process of the chat's session is asked, if there is one: that
+// askTitle is askAgent for the title of a chat. The process of the chat's session is asked, if there is one: that
 // takes no start.
 func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) (string, error) {
 	title, err := p.pay(ctx, c.Key, "title", func() (claude.Reply, error) {

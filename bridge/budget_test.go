@@ -33,8 +33,8 @@ func (l *line) lasting() {
 func TestALimitOfTheDay(t *testing.T) {
 	rec := &recorder{}
 	l := newLine(t, rec)
-	spend(t, l.bridge.purse.ledger, room, "ou_1", 1.25)
-	spend(t, l.bridge.purse.ledger, chat.FeishuChat("oc_9"), "ou_1", 0.5)
+	spend(t, l.bridge.budget.ledger, room, "ou_1", 1.25)
+	spend(t, l.bridge.budget.ledger, chat.FeishuChat("oc_9"), "ou_1", 0.5)
 	l.lasting()
 	for name, tc := range map[string]struct {
 		budget Budget
@@ -61,8 +61,8 @@ func TestALimitOfTheDay(t *testing.T) {
 		for _, who := range tc.asked {
 			claim.Asked = append(claim.Asked, chat.Message{Actor: chat.Actor{ID: who}})
 		}
-		err := l.bridge.purse.check(t.Context(), claim)
-		l.bridge.purse.release(claim.Turn.ID)
+		err := l.bridge.budget.check(t.Context(), claim)
+		l.bridge.budget.release(claim.Turn.ID)
 		if (err != nil) != (tc.want != nil) {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -83,7 +83,7 @@ func TestALimitOfTheDay(t *testing.T) {
 		t.Errorf("%d processes were started", n)
 	}
 	l.until("no turn to count", func() bool {
-		p := l.bridge.purse
+		p := l.bridge.budget
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return len(p.lives) == 0
@@ -99,7 +99,7 @@ func TestALimitOfTheDay(t *testing.T) {
 // Turns that run count for what they may come to, so that not all of many are let pass by the same rest of a limit.
 func TestWhatRunsCounts(t *testing.T) {
 	l := newLine(t, &recorder{})
-	p, no := l.bridge.purse, int64(0)
+	p, no := l.bridge.budget, int64(0)
 	spend(t, p.ledger, room, "ou_1", 1)
 	l.lasting()
 	begin := func(key chat.Key, users ...string) error {
@@ -151,7 +151,7 @@ func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
 	for _, limit := range []Budget{{UserDayTokens: 1}, {ChatDayTokens: 1}} {
 		l.bridge.SetBudget(limit)
 		began := l.pool.Stats().Started
-		_, err := l.bridge.purse.askAgent(t.Context(), room, "title", claude.Task{System: "x", Text: "x"})
+		_, err := l.bridge.budget.askAgent(t.Context(), room, "title", claude.Task{System: "x", Text: "x"})
 		if _, over := errors.AsType[*spentError](err); !over || l.pool.Stats().Started != began {
 			t.Errorf("above %+v: %v", limit, err)
 		}
@@ -258,7 +258,7 @@ func TestHoursOfTheDay(t *testing.T) {
 // What the agent is asked apart from the turns is booked on the chat, and on nobody.
 func TestQuestionsApartAreBooked(t *testing.T) {
 	l := newLine(t, &recorder{})
-	if _, err := l.bridge.purse.askAgent(t.Context(), room, "summary", claude.Task{System: "Sum up.", Text: "words"}); err != nil {
+	if _, err := l.bridge.budget.askAgent(t.Context(), room, "summary", claude.Task{System: "Sum up.", Text: "words"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary' AND chat_key = 'feishu:chat:oc_1' AND user_id = '' AND cost_usd > 0 AND tokens > 0`); n != 1 {

@@ -195,7 +195,7 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 
 // promise says what work finds out, when it has. At the end of the program it is left: who waits for it asks again.
 func (o ordered) promise(work func(context.Context) string) {
-	o.b.upkeep.jobs.add(func(ctx context.Context) {
+	o.b.scheduler.jobs.add(func(ctx context.Context) {
 		text := work(ctx)
 		if text == "" || ctx.Err() != nil {
 			return

@@ -23,7 +23,7 @@ func compactNow(_ context.Context, o ordered) (order, error) {
 	if o.chat.Compacting != "" {
 		return o.say(texts.CompactBegun)
 	}
-	return order{compact: true, then: func() { o.b.upkeep.make(o.m.Key) }}, nil
+	return order{compact: true, then: func() { o.b.scheduler.make(o.m.Key) }}, nil
 }
 
 // summaries keeps what a prompt carries of a chat short: what is old becomes a summary, and after a long silence the
@@ -32,7 +32,7 @@ type summaries struct{ b *Bridge }
 
 // due reports whether the chat's next turn should find a summary in place of its session.
 func (sm summaries) due(c db.Chat) bool {
-	return c.Compacting != "" || sm.b.cfg.Context.Full(c.Session.Tokens, c.Session.Window) && sm.b.upkeep.mayRetry(c.Key, time.Now())
+	return c.Compacting != "" || sm.b.cfg.Context.Full(c.Session.Tokens, c.Session.Window) && sm.b.scheduler.mayRetry(c.Key, time.Now())
 }
 
 // make makes the chat's summary, and a new session begins from it. Who asked for it is told what came of it. Whatever
@@ -80,7 +80,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	}
 	task := sm.b.cfg.Context.SummaryTask(string(sm.b.cfg.langOf(c)), c.Kind, contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}, older)
 	failpoint.At("summary: asking")
-	reply, err := sm.b.purse.askAgent(ctx, key, "summary", claude.Task{System: task.Do, Text: task.With, Owner: key.String(), Wanted: wanted})
+	reply, err := sm.b.budget.askAgent(ctx, key, "summary", claude.Task{System: task.Do, Text: task.With, Owner: key.String(), Wanted: wanted})
 	failpoint.At("summary: made")
 	if err != nil {
 		return sm.failed(ctx, c, err)

@@ -16,7 +16,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// upkept is an upkeep whose summaries take a while.
+// upkept is an scheduler whose summaries take a while.
 type upkept struct {
 	*compactionScheduler
 	made, working atomic.Int32
@@ -212,11 +212,11 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	b := l.bridge
 	l.until("nothing that is kept in mind", func() bool {
-		locks := []*sync.Mutex{&b.lanes.mu, &b.outbox.lanes.mu, &b.outbox.mu, &b.upkeep.mu}
+		locks := []*sync.Mutex{&b.lanes.mu, &b.outbox.lanes.mu, &b.outbox.mu, &b.scheduler.mu}
 		for _, mu := range locks {
 			mu.Lock()
 			defer mu.Unlock()
 		}
-		return len(b.lanes.byChat)+len(b.outbox.lanes.byChat)+len(b.outbox.held)+len(b.upkeep.chats)+len(b.upkeep.titled)+b.upkeep.tired.Len() == 0
+		return len(b.lanes.byChat)+len(b.outbox.lanes.byChat)+len(b.outbox.held)+len(b.scheduler.chats)+len(b.scheduler.titled)+b.scheduler.tired.Len() == 0
 	})
 }

@@ -117,11 +117,11 @@ func showCost(ctx context.Context, o ordered) (order, error) {
 	if !ok {
 		return o.say(accessTexts.CostUsage)
 	}
-	text, err := o.b.purse.report(ctx, o.m.Key, s, o.lang)
+	text, err := o.b.budget.report(ctx, o.m.Key, s, o.lang)
 	if err != nil {
 		return order{}, err
 	}
-	limits, err := o.b.purse.limits(ctx, o.m.Key, o.m.Actor.ID, o.lang)
+	limits, err := o.b.budget.limits(ctx, o.m.Key, o.m.Actor.ID, o.lang)
 	return order{reply: strings.TrimSpace(text + limits)}, err
 }
 

@@ -125,7 +125,7 @@ func TestOneExportAtATime(t *testing.T) {
 	l.say("om_2", "/export")
 	<-reading
 	l.say("om_3", "/export")
-	jobs := l.bridge.upkeep.jobs
+	jobs := l.bridge.scheduler.jobs
 	l.until("the end of the second", func() bool {
 		jobs.mu.Lock()
 		defer jobs.mu.Unlock()

@@ -99,7 +99,7 @@ func (o *outbox) file(ctx context.Context, to chat.Ref, p db.Post) (string, erro
 			return "", err
 		}
 	}
-	id, err := o.parcels.show(ctx, to, p, sent)
+	id, err := o.fileDelivery.show(ctx, to, p, sent)
 	if !errors.Is(err, chat.ErrNotTaken) {
 		return id, err
 	}

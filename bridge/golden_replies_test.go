@@ -54,13 +54,13 @@ func replyCards(t *testing.T) map[string]any {
 		w.bridge.SetBudget(Budget{UserDayUSD: 2})
 		c := db.Claim{Turn: db.Turn{ID: 7, Key: boss.key}, Asked: []chat.Message{{Actor: chat.Actor{ID: user.who}}}}
 		var spent *spentError
-		if err := w.bridge.purse.check(w.ctx, c); !errors.As(err, &spent) {
+		if err := w.bridge.budget.check(w.ctx, c); !errors.As(err, &spent) {
 			t.Fatalf("%v", err)
 		}
 		all["70-budget-is-used-up"] = newStory(zh).ended(db.Failed, spent.notice).card(time.Now())
 		all["64-stranger-asks"] = requestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, zh)
 		for name, state := range map[string]db.GrantState{"65-stranger-allowed": db.Allowed, "66-stranger-ignored": db.Ignored} {
-			tell := w.bridge.doorbell.outcome(w.ctx, db.Grant{Subject: "ou_x", Name: "小红", State: state}, zh)
+			tell := w.bridge.accessRequests.outcome(w.ctx, db.Grant{Subject: "ou_x", Name: "小红", State: state}, zh)
 			all[name] = *tell[0].Card
 		}
 	})
@@ -71,6 +71,6 @@ func replyCards(t *testing.T) map[string]any {
 func (w *world) spendOverDays(key chat.Key, user string) {
 	for turn, usd := range []float64{0.5, 1.25, 2} {
 		time.Sleep(17 * time.Hour)
-		w.must(w.bridge.purse.ledger.Book(w.ctx, db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn), Usage: db.Usage{Input: 1000, Output: 200, CostUSD: usd}}))
+		w.must(w.bridge.budget.ledger.Book(w.ctx, db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn), Usage: db.Usage{Input: 1000, Output: 200, CostUSD: usd}}))
 	}
 }

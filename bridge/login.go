@@ -93,7 +93,7 @@ func (ls *logins) begin(o ordered) {
 		return
 	}
 	ls.now = t
-	ls.b.upkeep.jobs.add(func(ctx context.Context) {
+	ls.b.scheduler.jobs.add(func(ctx context.Context) {
 		defer cancel(nil)
 		ctx, leave := context.WithCancelCause(ctx)
 		defer leave(nil)

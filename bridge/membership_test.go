@@ -72,7 +72,7 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 		if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.Contains(got, "has added me") {
 			t.Errorf("the owner is told %q", got)
 		}
-		card := requestCard(heard("om_1", "你好"), w.bridge.doorbell.own(w.ctx, "ou_boss"))
+		card := requestCard(heard("om_1", "你好"), w.bridge.accessRequests.own(w.ctx, "ou_boss"))
 		if card.Summary != accessTexts.RequestSummary.EN {
 			t.Errorf("a stranger's request: %q", card.Summary)
 		}

@@ -110,7 +110,7 @@ func (w *world) ask(p place, text, answer string, during func()) contextmgr.Prom
 		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume, Seen: c.Chat.Session.Turn,
 	})
 	w.bridge.context.Sent(p.key, prompt, c.Resume)
-	leave := w.bridge.desk.attend(c, "/srv/one")
+	leave := w.bridge.toolHandlers.attend(c, "/srv/one")
 	if during != nil {
 		during()
 	}
@@ -133,17 +133,17 @@ func (w *world) tool(text string, err error) string {
 
 func (w *world) remember(p place, in toRemember) string {
 	w.Helper()
-	return w.tool(w.bridge.desk.remember(w.ctx, p.key, in))
+	return w.tool(w.bridge.toolHandlers.remember(w.ctx, p.key, in))
 }
 
 func (w *world) searchMemory(p place, query string) string {
 	w.Helper()
-	return w.tool(w.bridge.desk.searchMemory(w.ctx, p.key, memoryQuery{Query: query}))
+	return w.tool(w.bridge.toolHandlers.searchMemory(w.ctx, p.key, memoryQuery{Query: query}))
 }
 
 func (w *world) searchHistory(p place, q historyQuery) string {
 	w.Helper()
-	return w.tool(w.bridge.desk.searchHistory(w.ctx, p.key, q))
+	return w.tool(w.bridge.toolHandlers.searchHistory(w.ctx, p.key, q))
 }
 
 var (
@@ -312,12 +312,12 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	if len(c.Asked) != 3 {
 		t.Fatalf("asked %+v, want the three questions together", c.Asked)
 	}
-	leave := w.bridge.desk.attend(c, "/srv/one")
+	leave := w.bridge.toolHandlers.attend(c, "/srv/one")
 	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "refused: Not remembered: several people", `scope "chat"`)
 	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "no nuts at the party", Scope: "chat"}), "number 1")
 	leave()
 	c.Asked = c.Asked[:2]
-	defer w.bridge.desk.attend(c, "/srv/one")()
+	defer w.bridge.toolHandlers.attend(c, "/srv/one")()
 	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "number 2")
 	list, err := w.store.Memories().Of(w.ctx, team.key)
 	w.must(err)
@@ -356,7 +356,7 @@ func offered(t *testing.T, kind chat.Kind, capture bool) map[string]string {
 		}
 	}()
 	w := testWorld(t, func(cfg *Config) { cfg.Tools, cfg.Context.Memory.CaptureGroup = server, capture })
-	tools := w.bridge.desk.serve(db.Chat{Key: team.key, Kind: kind})()
+	tools := w.bridge.toolHandlers.serve(db.Chat{Key: team.key, Kind: kind})()
 	defer tools.Close()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	agent, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: tools.URL, HTTPClient: &http.Client{Transport: bearer(tools.Token)}, MaxRetries: -1}, nil)
@@ -413,7 +413,7 @@ func TestEveryToolHasAName(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	d := toolHandlers{outbox: &outbox{parcels: &fileDelivery{copies: fileSpool{dir: "x"}}}}
+	d := toolHandlers{outbox: &outbox{fileDelivery: &fileDelivery{copies: fileSpool{dir: "x"}}}}
 	d.cfg.Memory.Tools = true
 	offered := server.Grant(alice.key, d.tools(chat.Private)).Names
 	if len(offered) < 4 {

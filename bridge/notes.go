@@ -35,7 +35,7 @@ func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
 	for _, m := range asked {
 		ids = append(ids, m.ID)
 	}
-	begun := n.b.upkeep.note(c.Key, func(ctx context.Context) {
+	begun := n.b.scheduler.note(c.Key, func(ctx context.Context) {
 		if err := n.take(log.WithContext(ctx), c, ids); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("memories of the turn lost")
 		}
@@ -65,7 +65,7 @@ func (n notes) take(ctx context.Context, c db.Chat, ids []string) error {
 	if err != nil {
 		return err
 	}
-	reply, err := n.consult(ctx, c.Key, "notes", n.b.cfg.Context.NotesTask(string(n.b.cfg.langOf(c)), c.Kind, known, said))
+	reply, err := n.askAgent(ctx, c.Key, "notes", n.b.cfg.Context.NotesTask(string(n.b.cfg.langOf(c)), c.Kind, known, said))
 	if err != nil {
 		return err
 	}
@@ -75,10 +75,10 @@ func (n notes) take(ctx context.Context, c db.Chat, ids []string) error {
 // consultTries is how often the agent is to be asked for memories when there is no time for it. Each lasts ten minutes.
 const consultTries = 6
 
-// consult has the agent do a task, when there is time for it.
-func (n notes) consult(ctx context.Context, key chat.Key, what string, task contextmgr.Task) (reply string, err error) {
+// askAgent has the agent do a task, when there is time for it.
+func (n notes) askAgent(ctx context.Context, key chat.Key, what string, task contextmgr.Task) (reply string, err error) {
 	for range consultTries {
-		reply, err = n.b.purse.askAgent(ctx, key, what, claude.Task{System: task.Do, Text: task.With})
+		reply, err = n.b.budget.askAgent(ctx, key, what, claude.Task{System: task.Do, Text: task.With})
 		if !errors.Is(err, claude.ErrTaskBusy) {
 			break
 		}

@@ -27,8 +27,8 @@ type outbox struct {
 	jobs  *jobs
 	lanes lanes
 
-	parcels *fileDelivery
-	unseen  func(ctx context.Context, approval, notice string) bool // ends what people cannot read and decide; see [approvals.unseen]
+	fileDelivery *fileDelivery
+	unseen       func(ctx context.Context, approval, notice string) bool // ends what people cannot read and decide; see [approvals.unseen]
 
 	mu   sync.Mutex
 	held map[int64]bool // turns whose painter may still be drawing
@@ -37,8 +37,8 @@ type outbox struct {
 func newOutbox(store *db.DB, out Messenger, copies fileSpool, tongue func(context.Context, chat.Key) lang, log zerolog.Logger) *outbox {
 	return &outbox{
 		db: store, posts: store.Outbox(), out: out, lang: tongue, log: log, jobs: newJobs(deliveries), held: map[int64]bool{},
-		parcels: newFileDelivery(store.Outbox().FileDeliveries(), copies, out),
-		unseen:  func(context.Context, string, string) bool { return false }, // as long as nobody asks
+		fileDelivery: newFileDelivery(store.Outbox().FileDeliveries(), copies, out),
+		unseen:       func(context.Context, string, string) bool { return false }, // as long as nobody asks
 	}
 }
 
@@ -162,7 +162,7 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 	}
 	o.note(ctx, log, func(ctx context.Context) error { return o.posts.Delivered(ctx, p, id) })
 	failpoint.At("delivery: noted")
-	o.parcels.done(p)
+	o.fileDelivery.done(p)
 }
 
 // readdress lets an answer to several questions, of which one was taken back, answer another. It reports whether there is

@@ -176,7 +176,7 @@ func TestTheDeskKnowsWhereTheAgentWorks(t *testing.T) {
 	l.say("om_2", "/cd other")
 	var known, works string
 	l.bridge.answer = func(tn *turn, ctx context.Context) outcome {
-		a, err := l.bridge.desk.running(room)
+		a, err := l.bridge.toolHandlers.running(room)
 		l.must(err)
 		s, err := tn.spec(ctx)
 		l.must(err)

@@ -64,7 +64,7 @@ func (r recovery) run(ctx context.Context) error {
 		return err
 	}
 	for _, key := range awaited {
-		r.b.upkeep.make(key)
+		r.b.scheduler.make(key)
 	}
 	close(r.done)
 	return nil
@@ -138,7 +138,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 			Model: did.Model, Input: did.Usage.Input, Output: did.Usage.Output,
 			CacheRead: did.Usage.CacheRead, CacheNew: did.Usage.CacheNew, Duration: time.Since(t.Created),
 		}
-		e.Usage.CostUSD = r.b.purse.estimate(ctx, *e.Usage)
+		e.Usage.CostUSD = r.b.budget.estimate(ctx, *e.Usage)
 	}
 	if err := r.b.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)

@@ -76,7 +76,7 @@ func TestRecoveryWaitsForTheStore(t *testing.T) {
 func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	l := newLine(t, &recorder{})
 	path := l.left("om_1", "hello")
-	l.must(l.bridge.purse.ledger.Book(t.Context(), db.Expense{Key: room, Purpose: "test", Usage: db.Usage{Model: "m", Input: 100, CostUSD: 1}}))
+	l.must(l.bridge.budget.ledger.Book(t.Context(), db.Expense{Key: room, Purpose: "test", Usage: db.Usage{Model: "m", Input: 100, CostUSD: 1}}))
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
 	l.must(os.MkdirAll(filepath.Dir(path), 0o700))

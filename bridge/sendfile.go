@@ -46,7 +46,7 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (s
 	case n >= mostSent:
 		return "", notSent("Not sent: %d files are the most for one question. Pack the rest into an archive, and offer to send it when the user asks.", mostSent)
 	}
-	copies := d.outbox.parcels.copies
+	copies := d.outbox.fileDelivery.copies
 	c, err := copies.take(a.project, in.Path)
 	if err != nil {
 		return "", err
@@ -61,7 +61,7 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (s
 	}
 	d.log.Info().Stringer("chat", key).Int64("turn", turn.ID).Int64("bytes", p.Size).Bool("picture", p.Picture).Bool("fresh", fresh).Msg("the agent sends a file")
 	d.outbox.wake(key)
-	p, err = d.outbox.parcels.await(ctx, p.ID, deliveryWait)
+	p, err = d.outbox.fileDelivery.await(ctx, p.ID, deliveryWait)
 	if err != nil {
 		return "", err
 	}

@@ -98,7 +98,7 @@ func newStudio(t *testing.T) *studio {
 	s := &studio{out: &giver{}}
 	s.line = newLine(t, s.out)
 	s.project, s.dir = t.TempDir(), filepath.Join(t.TempDir(), "outgoing")
-	s.bridge.outbox.parcels.copies = fileSpool{dir: s.dir}
+	s.bridge.outbox.fileDelivery.copies = fileSpool{dir: s.dir}
 	mustWrite(t, filepath.Join(s.project, "plot.png"), pixels(t))
 	mustWrite(t, filepath.Join(s.project, "报告 1.txt"), []byte("words"))
 	return s
@@ -107,7 +107,7 @@ func newStudio(t *testing.T) *studio {
 // deliver lets the outbox work until the test ends.
 func (s *studio) deliver() {
 	s.Helper()
-	s.bridge.outbox.parcels.tidyUp(s.Context(), s.bridge.log)
+	s.bridge.outbox.fileDelivery.tidyUp(s.Context(), s.bridge.log)
 	ctx, cancel := context.WithCancel(s.Context())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); s.bridge.outbox.run(ctx, stop) }()
@@ -121,11 +121,11 @@ func (s *studio) begin(id string) {
 	s.must(err)
 	s.claim, err = s.bridge.db.Turns().Claim(s.Context(), room, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
 	s.must(err)
-	s.Cleanup(s.bridge.desk.attend(s.claim, s.project))
+	s.Cleanup(s.bridge.toolHandlers.attend(s.claim, s.project))
 }
 
 func (s *studio) send(path, caption string) (string, error) {
-	return s.bridge.desk.sendFile(s.Context(), room, toSend{path, caption})
+	return s.bridge.toolHandlers.sendFile(s.Context(), room, toSend{path, caption})
 }
 
 func (s *studio) copies() int {
@@ -231,10 +231,10 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	s.begin("om_1")
 	turn, away := s.claim.Turn, errors.New("the platform is away")
 	s.out.fail = away
-	c, err := s.bridge.outbox.parcels.copies.take(s.project, "plot.png")
+	c, err := s.bridge.outbox.fileDelivery.copies.take(s.project, "plot.png")
 	s.must(err)
-	parcels := s.bridge.db.Outbox().FileDeliveries()
-	p, _, err := parcels.Leave(s.Context(), turn, db.FileDelivery{Name: "plot.png", Picture: true, Size: c.size, Copy: c.name}, "file:1")
+	fileDelivery := s.bridge.db.Outbox().FileDeliveries()
+	p, _, err := fileDelivery.Leave(s.Context(), turn, db.FileDelivery{Name: "plot.png", Picture: true, Size: c.size, Copy: c.name}, "file:1")
 	s.must(err)
 	s.must(s.bridge.finish(s.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "here it is"}))
 	for range patienceWithFiles {
@@ -246,7 +246,7 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 		s.bridge.outbox.deliver(s.Context(), post)
 	}
 	mustWrite(t, filepath.Join(s.dir, "left over"), []byte("from a crash"))
-	again := newOutbox(s.bridge.db, s.out, s.bridge.outbox.parcels.copies, s.bridge.outbox.lang, s.bridge.log) // another process
+	again := newOutbox(s.bridge.db, s.out, s.bridge.outbox.fileDelivery.copies, s.bridge.outbox.lang, s.bridge.log) // another process
 	s.bridge.outbox = again
 	s.deliver()
 	s.until("the card", func() bool { return slices.Equal(s.out.got(), []string{"card"}) })
@@ -254,7 +254,7 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	s.until("the file", func() bool { return slices.Equal(s.out.got(), []string{"card", "file for om_1"}) })
 	s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	s.until("no copy", func() bool { return s.copies() == 0 })
-	if got, err := parcels.Get(s.Context(), p.ID); err != nil || got.State != db.Shown || len(s.out.taken()) != 1 {
+	if got, err := fileDelivery.Get(s.Context(), p.ID); err != nil || got.State != db.Shown || len(s.out.taken()) != 1 {
 		t.Errorf("%+v, %v, %d uploads", got, err, len(s.out.taken()))
 	}
 }
@@ -345,7 +345,7 @@ func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 // A file with a secret of the program is not sent, whatever it is called.
 func TestAFileWithASecret(t *testing.T) {
 	s := newStudio(t)
-	s.bridge.outbox.parcels.copies.known = redact.NewKnown([]string{"canary-secret-1"})
+	s.bridge.outbox.fileDelivery.copies.known = redact.NewKnown([]string{"canary-secret-1"})
 	s.deliver()
 	s.begin("om_1")
 	plain := "app_secret = \"canary-secret-1\"\n"

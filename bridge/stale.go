@@ -45,7 +45,7 @@ func (sm summaries) beginAnew(ctx context.Context, c db.Claim) {
 	if c.Chat.Kind != chat.Private && !sm.b.cfg.Context.Memory.CaptureGroup {
 		return
 	}
-	sm.b.upkeep.jobs.add(func(ctx context.Context) {
+	sm.b.scheduler.jobs.add(func(ctx context.Context) {
 		if err := sm.b.notes.capture(ctx, c); err != nil {
 			sm.b.log.Error().Err(err).Stringer("chat", key).Msg("key points of a stale chat not remembered")
 		}
@@ -58,7 +58,7 @@ func (n notes) capture(ctx context.Context, c db.Claim) error {
 	if err != nil || len(said) == 0 {
 		return err
 	}
-	points, err := n.consult(ctx, c.Turn.Key, "points", n.b.cfg.Context.PointsTask(string(n.b.cfg.langOf(c.Chat)), c.Chat.Kind, said))
+	points, err := n.askAgent(ctx, c.Turn.Key, "points", n.b.cfg.Context.PointsTask(string(n.b.cfg.langOf(c.Chat)), c.Chat.Kind, said))
 	if err != nil {
 		return err
 	}

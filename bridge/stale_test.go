@@ -23,7 +23,7 @@ func TestNothingOfAStaleGroupIsNoted(t *testing.T) {
 				l.sql(`UPDATE chats SET turned_at = turned_at - 49 * 3600000`)
 			}
 			l.until("the end of what is done on the side", func() bool {
-				u := l.bridge.upkeep.jobs
+				u := l.bridge.scheduler.jobs
 				u.mu.Lock()
 				defer u.mu.Unlock()
 				return u.active == 0 && len(u.list) == 0

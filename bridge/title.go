@@ -13,7 +13,7 @@ import (
 func (b *Bridge) makeTitle(ctx context.Context, c db.Chat, asked []chat.Message, answer string) {
 	log := b.log.With().Stringer("chat", c.Key).Logger()
 	said := append(asked[:len(asked):len(asked)], chat.Message{Key: c.Key, Role: chat.Assistant, Class: chat.Talk, Text: answer})
-	reply, err := b.purse.askTitle(ctx, c, b.cfg.Context.TitleTask(string(b.cfg.langOf(c)), c.Kind, said))
+	reply, err := b.budget.askTitle(ctx, c, b.cfg.Context.TitleTask(string(b.cfg.langOf(c)), c.Kind, said))
 	if ctx.Err() != nil {
 		return // after the next answer it is tried again
 	}

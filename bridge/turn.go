@@ -52,7 +52,7 @@ func (t *turn) run(ctx context.Context) {
 	b.signals.set(t.claim.Asked, chat.Working)
 	rest := t.paint(ctx)
 	t.afterTurn(work)
-	defer b.desk.attend(t.claim, b.cfg.project(t.claim.Chat))() // the project is settled now
+	defer b.toolHandlers.attend(t.claim, b.cfg.project(t.claim.Chat))() // the project is settled now
 	end := b.answer(t, work)
 	b.lanes.end(key) // from here on there is nothing to stop
 	if end.state == db.Cancelled {
@@ -93,7 +93,7 @@ func (t *turn) answer(ctx context.Context) outcome {
 	t.fetch(ctx)
 	t.listen = t.b.background.ask(ctx, t.claim)
 	defer t.listen()
-	if err := t.b.purse.check(ctx, t.claim); err != nil {
+	if err := t.b.budget.check(ctx, t.claim); err != nil {
 		return failed(log, err)
 	}
 	var err error
@@ -120,7 +120,7 @@ func (t *turn) answer(ctx context.Context) outcome {
 		case err != nil:
 			return failed(log, err)
 		default:
-			return t.b.purse.limited(ended(log, result))
+			return t.b.budget.limited(ended(log, result))
 		}
 	}
 	return failed(log, err)

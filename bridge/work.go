@@ -64,6 +64,6 @@ func pause(ctx context.Context, d time.Duration) {
 func (b *Bridge) runTurn(ctx context.Context, claim db.Claim) {
 	t := newTurn(b, claim)
 	log := b.log.With().Stringer("chat", claim.Turn.Key).Int64("turn", claim.Turn.ID).Logger().Hook(t.session)
-	defer b.purse.release(claim.Turn.ID)
+	defer b.budget.release(claim.Turn.ID)
 	t.run(log.WithContext(ctx))
 }

@@ -67,16 +67,16 @@ type Request struct {
 
 // Manager builds contexts from the store.
 type Manager struct {
-	db       *db.DB
-	cfg      Config
-	log      zerolog.Logger
-	told     *sentContext
-	meanings *embeddings // nil = messages are found by their words only
+	db         *db.DB
+	cfg        Config
+	log        zerolog.Logger
+	told       *sentContext
+	embeddings *embeddings // nil = messages are found by their words only
 }
 
 // New makes a manager.
 func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
-	return &Manager{db: store, cfg: cfg, log: log, told: newSentContext(), meanings: newEmbeddings(store, cfg.Memory, log)}
+	return &Manager{db: store, cfg: cfg, log: log, told: newSentContext(), embeddings: newEmbeddings(store, cfg.Memory, log)}
 }
 
 // Build makes the context of a turn. It always succeeds: a History that cannot be read is logged and left out, since

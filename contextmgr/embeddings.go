@@ -20,7 +20,7 @@ import (
 
 // Bounds of a search by meaning.
 const (
-	nearTime     = 500 * time.Millisecond // all that it may take, see meanings.patience
+	nearTime     = 500 * time.Millisecond // all that it may take, see embeddings.patience
 	mostCompared = 20_000                 // vectors of a conversation, the newest
 	mostNear     = 50                     // messages that it adds to those that words have found
 )
@@ -162,8 +162,8 @@ const wholeEvery = 24 * time.Hour
 
 // Run makes the vectors of what is said until ctx is done. Without an endpoint for them it returns at once.
 func (m *Manager) Run(ctx context.Context) {
-	if m.meanings != nil {
-		m.meanings.run(ctx)
+	if m.embeddings != nil {
+		m.embeddings.run(ctx)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 	"magpie/internal/embed/embedtest"
 )
 
-// synonyms is all that the double of the endpoint knows of meanings.
+// synonyms is all that the double of the endpoint knows of embeddings.
 var synonyms = []string{"舰队", "vessels"}
 
 const (
@@ -43,9 +43,9 @@ func newSense(t *testing.T) *sense {
 	t.Helper()
 	e, url := embedtest.Start(t, synonyms)
 	s := senseOf(t, e, url)
-	s.m.meanings.client.Close()
-	s.m.meanings = patient(s.d, url, embedtest.Model, s.logs)
-	t.Cleanup(s.m.meanings.client.Close)
+	s.m.embeddings.client.Close()
+	s.m.embeddings = patient(s.d, url, embedtest.Model, s.logs)
+	t.Cleanup(s.m.embeddings.client.Close)
 	return s
 }
 
@@ -66,7 +66,7 @@ func senseOf(t *testing.T, e *embedtest.Endpoint, url string) *sense {
 	cfg := Defaults()
 	cfg.Memory.EmbeddingsURL, cfg.Memory.EmbeddingsModel, cfg.Memory.EmbeddingsKey = url, embedtest.Model, embedtest.Key
 	s.m = New(d, cfg, zerolog.New(s.logs))
-	client := s.m.meanings.client
+	client := s.m.embeddings.client
 	t.Cleanup(func() { client.Close(); _ = d.Close() })
 	return s
 }
@@ -98,7 +98,7 @@ func small(n int) (texts []string) {
 // learn makes the vectors of all that was said.
 func (s *sense) learn() {
 	s.Helper()
-	b := backlog{embeddings: s.m.meanings, size: embed.Batch}
+	b := backlog{embeddings: s.m.embeddings, size: embed.Batch}
 	if err := b.work(s.Context()); err != nil {
 		s.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestOtherWordsForTheSameAreRecalled(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0].Text != paraphrased {
 		t.Errorf("the agent's search finds %v, %v", found, err)
 	}
-	s.m.meanings = nil
+	s.m.embeddings = nil
 	if got := s.recalled(here, howLarge); got != "" {
 		t.Errorf("by words alone: %s", got)
 	}
@@ -161,7 +161,7 @@ func TestWordsAndMeaningsAddUp(t *testing.T) {
 		t.Errorf("recalled %q", got)
 	}
 	both := s.recalled(here, "what was matter133?")
-	s.m.meanings = nil
+	s.m.embeddings = nil
 	if words := s.recalled(here, "what was matter133?"); both != words || !strings.Contains(words, "topic19 ") {
 		t.Errorf("recalled %q, by words %q", both, words)
 	}
@@ -187,7 +187,7 @@ func TestOnlyTheConversationIsCompared(t *testing.T) {
 			t.Errorf("epoch %d: recalled %q", epoch, got)
 		}
 	}
-	list, err := s.m.meanings.compare(t.Context(), here, 1, howLarge)
+	list, err := s.m.embeddings.compare(t.Context(), here, 1, howLarge)
 	if err != nil || len(list) != 9 {
 		t.Errorf("%d vectors compared, %v", len(list), err)
 	}
@@ -204,7 +204,7 @@ func TestTheQuestionIsNotItsOwnMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.learn()
-	near := s.m.meanings.near(t.Context(), here, 0, howLarge)
+	near := s.m.embeddings.near(t.Context(), here, 0, howLarge)
 	if own, other := near[42], near[41]; other <= 0 || other >= nearer*own {
 		t.Fatalf("near: %v", near)
 	}
@@ -223,7 +223,7 @@ func TestWithoutTheEndpointWordsHaveToDo(t *testing.T) {
 			s := newSense(t)
 			s.said(here, append([]string{paraphrased}, small(40)...)...)
 			s.learn()
-			s.m.meanings.patience = nearTime
+			s.m.embeddings.patience = nearTime
 			s.e.Fail(fault)
 			before := len(s.e.Calls())
 			for range 6 {
@@ -305,9 +305,9 @@ func TestVectorsAreMadeForWhatNeedsThem(t *testing.T) {
 	cfg := s.m.cfg
 	cfg.Memory.EmbeddingsModel = "double-2"
 	s.m = New(s.d, cfg, zerolog.Nop())
-	s.m.meanings = patient(s.d, cfg.Memory.EmbeddingsURL, cfg.Memory.EmbeddingsModel, io.Discard)
-	defer s.m.meanings.client.Close()
-	if list, err := s.m.meanings.compare(t.Context(), here, 0, "x"); err != nil || len(list) != 0 {
+	s.m.embeddings = patient(s.d, cfg.Memory.EmbeddingsURL, cfg.Memory.EmbeddingsModel, io.Discard)
+	defer s.m.embeddings.client.Close()
+	if list, err := s.m.embeddings.compare(t.Context(), here, 0, "x"); err != nil || len(list) != 0 {
 		t.Errorf("%d vectors of another model compared, %v", len(list), err)
 	}
 	s.learn()
@@ -340,7 +340,7 @@ func TestVectorsAreMadeAsTimeGoesBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := embedtest.New(t, synonyms)
 		s := senseOf(t, e, e.Config().URL)
-		s.m.meanings = embeddingsOf(s.d, e.Config(), zerolog.New(s.logs)) // function calls in place of a network, whose time is its own
+		s.m.embeddings = embeddingsOf(s.d, e.Config(), zerolog.New(s.logs)) // function calls in place of a network, whose time is its own
 		s.said(here, small(100)...)
 		slow := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 		s.e.Fail(slow)

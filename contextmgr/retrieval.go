@@ -122,7 +122,7 @@ func (l *lookup) recall(known func(chat.Message) bool, budget int) ([]chat.Messa
 func (m *Manager) search(ctx context.Context, r Request, q query) (field, []hit, error) {
 	var near map[int64]float64
 	var looking sync.WaitGroup
-	looking.Go(func() { near = m.meanings.near(ctx, r.Key, r.Epoch, q.text) })
+	looking.Go(func() { near = m.embeddings.near(ctx, r.Key, r.Epoch, q.text) })
 	found, err := m.db.Index().Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, q.days()), mostPostings)
 	looking.Wait()
 	if err != nil || found.Messages == 0 {

@@ -31,7 +31,7 @@ type breaker struct {
 	breaker *gobreaker.CircuitBreaker[gjson.Result]
 }
 
-// newBreaker makes a gate that stays shut for so long after an outage was noticed; 0 is the usual time.
+// newBreaker makes a breaker that stays shut for so long after an outage was noticed; 0 is the usual time.
 func newBreaker(log zerolog.Logger, rest time.Duration) *breaker {
 	g := &breaker{log: log, rest: cmp.Or(rest, gateRest)}
 	g.breaker = g.fresh()

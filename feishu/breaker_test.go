@@ -51,13 +51,13 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// restFor sets how long the gate stays shut.
+// restFor sets how long the breaker stays shut.
 func (g *breaker) restFor(d time.Duration) {
 	g.rest = d
 	g.breaker = g.fresh()
 }
 
-// fail makes the gate's next calls fail.
+// fail makes the breaker's next calls fail.
 func (g *breaker) fail(n int) {
 	for range n {
 		_, _ = g.do("x", func() (gjson.Result, error) { return gjson.Result{}, &Error{Op: "x", status: 502} })
@@ -117,7 +117,7 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 
 func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
-	p.api.gate.restFor(500 * time.Millisecond)
+	p.api.breaker.restFor(500 * time.Millisecond)
 	const cards = 6
 	var ids [cards]string
 	for i := range cards {
@@ -140,19 +140,19 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 		})
 	}
 	p.must(awaitStatus(p, func(s Status) bool { return s.Away }))
-	time.AfterFunc(4*p.api.gate.rest, end)
+	time.AfterFunc(4*p.api.breaker.rest, end)
 	painters.Wait()
 	took := time.Since(began)
 	// Until it is known: the failures that it takes, and what was on its way. Then one try after each rest.
-	most := mostFailures + cards + int(took/p.api.gate.rest)
+	most := mostFailures + cards + int(took/p.api.breaker.rest)
 	if n := len(p.Calls()) - before; n > most {
 		t.Errorf("%d calls in %v, want %d at most", n, took, most)
 	}
 	if s := p.Status(); !p.Away() || !s.Away || s.Calls.Unknown == 0 {
 		t.Errorf("status %+v", s)
 	}
-	p.api.gate.restFor(time.Hour) // else one call may just try again
-	p.api.gate.fail(mostFailures)
+	p.api.breaker.restFor(time.Hour) // else one call may just try again
+	p.api.breaker.fail(mostFailures)
 	shut := time.Now()
 	if err := p.Client.Close(p.ctx(), ids[0], chat.Card{Body: "done"}); !errors.Is(err, errAway) {
 		t.Errorf("Close: %v", err)
@@ -163,8 +163,8 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 		}
 	}
 	remove()
-	p.api.gate.restFor(500 * time.Millisecond)
-	p.api.gate.fail(mostFailures)
+	p.api.breaker.restFor(500 * time.Millisecond)
+	p.api.breaker.fail(mostFailures)
 	for _, id := range ids {
 		p.must(deliver(p.ctx(), func() error { return p.Client.Close(p.ctx(), id, chat.Card{Body: "done"}) }))
 	}
@@ -177,7 +177,7 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 
 func TestAConnectionOpensTheGate(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
-	p.api.gate.fail(mostFailures)
+	p.api.breaker.fail(mostFailures)
 	p.state.change(func(now *Status) { now.BotOpenID = p.BotOpenID() })
 	p.run(newRecorder())
 	p.must(awaitStatus(p, func(s Status) bool { return s.Connected && !s.Away }))

@@ -2,29 +2,29 @@ package feishu
 
 import "time"
 
-// mostCards is how many cards a shelf keeps. A card that is taken off can be found again by its name; it is taken off
+// mostCards is how many cards a card cache keeps. A card that is taken off can be found again by its name; it is taken off
 // when nobody has touched it for longest.
 const mostCards = 1000
 
-// shelf keeps cards by name. A turn that never ends would leave its card there for ever.
-type shelf map[string]*kept
+// card cache keeps cards by name. A turn that never ends would leave its card there for ever.
+type cardCache map[string]*cachedCard
 
-type kept struct {
+type cachedCard struct {
 	card *card
 	used time.Time
 }
 
-func (s *shelf) put(name string, k *card) {
+func (s *cardCache) put(name string, k *card) {
 	if *s == nil {
-		*s = make(shelf)
+		*s = make(cardCache)
 	}
 	if len(*s) >= mostCards && (*s)[name] == nil {
 		s.dropOldest()
 	}
-	(*s)[name] = &kept{k, time.Now()}
+	(*s)[name] = &cachedCard{k, time.Now()}
 }
 
-func (s *shelf) get(name string) *card {
+func (s *cardCache) get(name string) *card {
 	e := (*s)[name]
 	if e == nil {
 		return nil
@@ -33,9 +33,9 @@ func (s *shelf) get(name string) *card {
 	return e.card
 }
 
-func (s *shelf) drop(name string) { delete(*s, name) }
+func (s *cardCache) drop(name string) { delete(*s, name) }
 
-func (s *shelf) dropOldest() {
+func (s *cardCache) dropOldest() {
 	var oldest string
 	for name, e := range *s {
 		if oldest == "" || e.used.Before((*s)[oldest].used) {

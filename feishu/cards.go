@@ -33,7 +33,7 @@ func (c *Client) Ready(ctx context.Context, cardID string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.api.gate.wait(ctx); err != nil {
+	if err := c.api.breaker.wait(ctx); err != nil {
 		return err
 	}
 	if err := k.ready(ctx); err != nil {
@@ -73,8 +73,8 @@ type cards struct {
 	log zerolog.Logger
 
 	mu     sync.Mutex
-	live   shelf // by card id
-	posted shelf // by idem: cards that are not known to be posted yet
+	live   cardCache // by card id
+	posted cardCache // by idem: cards that are not known to be posted yet
 }
 
 // card is one card value and the messages that show it.

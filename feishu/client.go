@@ -39,20 +39,20 @@ type Handler interface {
 
 // Client is one app of the platform.
 type Client struct {
-	cfg     Config
-	log     zerolog.Logger
-	api     *api
-	names   *names
-	inlet   *eventLimiter
-	order   sequencer
-	known   seenCache // messages that were handed over
-	refused refusals
-	cards   *cards
-	signals *signals
-	state   state
-	topics  topics
-	ears    transcriber
-	waits   waits
+	cfg          Config
+	log          zerolog.Logger
+	api          *api
+	names        *names
+	eventLimiter *eventLimiter
+	order        sequencer
+	known        seenCache // messages that were handed over
+	refused      refusals
+	cards        *cards
+	signals      *signals
+	state        state
+	topics       topics
+	transcriber  transcriber
+	waits        waits
 	*uploads
 }
 
@@ -68,7 +68,7 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	a := newAPI(cfg, log)
 	n := cfg.patience()
 	w := waits{message: n * messageTimeout, press: n * pressTimeout, missed: n * gapPatience}
-	return &Client{cfg: cfg, log: log, api: a, waits: w, names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, inlet: &eventLimiter{}, cards: &cards{api: a, log: log},
+	return &Client{cfg: cfg, log: log, api: a, waits: w, names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, eventLimiter: &eventLimiter{}, cards: &cards{api: a, log: log},
 		signals: &signals{api: a, app: cfg.AppID},
 		topics:  topicsOf(a, cfg.Topics, n*pressWait), uploads: newUploads(a, log)}
 }

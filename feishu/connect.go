@@ -34,15 +34,15 @@ type line struct {
 	client   *Client
 	template *larkws.Client // never started
 	ws       *larkws.Client // to be used again, when it never connected; nil: make one
-	gaps     *backfill
+	backfill *backfill
 	told     error // the trouble that the log knows of; nil after a connection
 }
 
 func newLine(c *Client, g *backfill, events *dispatcher.EventDispatcher) *line {
-	return &line{client: c, gaps: g, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
+	return &line{client: c, backfill: g, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
 		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(events),
 		larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
-		larkws.WithHttpClient(c.api.http), larkws.WithWebSocketDialer(watchingDialer(c.inlet)),
+		larkws.WithHttpClient(c.api.http), larkws.WithWebSocketDialer(watchingDialer(c.eventLimiter)),
 		larkws.WithLogger(sdkLogger{c.log}))}
 }
 
@@ -64,7 +64,7 @@ func (l *line) connect(ctx context.Context) (up time.Duration, err error) {
 	if l.ws == nil {
 		l.ws = copyOf(l.template)
 	}
-	l.gaps.note(ctx) // before events of this connection make the gap look closed
+	l.backfill.note(ctx) // before events of this connection make the gap look closed
 	repair, stop := context.WithCancel(ctx)
 	var (
 		ready   time.Time
@@ -73,9 +73,9 @@ func (l *line) connect(ctx context.Context) (up time.Duration, err error) {
 	l.ws.SetOnReady(func() {
 		ready = time.Now()
 		c.state.up()
-		c.api.gate.open()
+		c.api.breaker.open()
 		c.log.Info().Msg("feishu: connected")
-		repairs.Go(func() { l.gaps.close(repair) })
+		repairs.Go(func() { l.backfill.close(repair) })
 	})
 	err = l.ws.Start(ctx)
 	stop()

@@ -70,7 +70,7 @@ func (w *idleTimeoutReader) Read(p []byte) (int, error) {
 func (a *api) openFile(ctx context.Context, f chat.File) (*http.Response, error) {
 	token := ""
 	for try := 1; ; try++ {
-		if a.gate.isOpen() {
+		if a.breaker.isOpen() {
 			return nil, &Error{Op: opDownload, cause: errAway}
 		}
 		if err := a.limits.app(ctx); err != nil {
@@ -81,7 +81,7 @@ func (a *api) openFile(ctx context.Context, f chat.File) (*http.Response, error)
 			return nil, err
 		}
 		var resp *http.Response
-		_, err = a.gate.do(opDownload, func() (gjson.Result, error) {
+		_, err = a.breaker.do(opDownload, func() (gjson.Result, error) {
 			resp, err = a.exchangeFile(ctx, f, token)
 			a.tally.count(err)
 			return gjson.Result{}, err

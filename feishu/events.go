@@ -49,7 +49,7 @@ func (t eventHandler) dispatcher(ctx context.Context, missed *backfill) *dispatc
 	c, d := t.client, dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
 	d.InitConfig(larkevent.WithLogger(sdkLogger{c.log}))
 	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
-		defer c.inlet.enter()()
+		defer c.eventLimiter.enter()()
 		c.state.event()
 		return t.receive(ctx, missed, gjson.ParseBytes(e.Body))
 	})
@@ -57,28 +57,28 @@ func (t eventHandler) dispatcher(ctx context.Context, missed *backfill) *dispatc
 		"im.message.updated_v1": t.changed, "im.message.recalled_v1": t.recalled, "im.chat.member.user.added_v1": t.joined,
 	} {
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
-			defer c.inlet.enter()()
+			defer c.eventLimiter.enter()()
 			c.state.event()
 			return take(ctx, gjson.ParseBytes(e.Body))
 		})
 	}
 	for kind, did := range changes {
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
-			defer c.inlet.enter()()
+			defer c.eventLimiter.enter()()
 			c.state.event()
 			return t.moved(ctx, did, gjson.ParseBytes(e.Body))
 		})
 	}
 	for _, kind := range ignored {
-		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error { c.inlet.enter()(); return nil })
+		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error { c.eventLimiter.enter()(); return nil })
 	}
 	d.OnP2CardActionTrigger(func(_ context.Context, e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
-		defer c.inlet.enter()()
+		defer c.eventLimiter.enter()()
 		c.state.event()
 		return t.press(ctx, e), nil
 	})
 	d.OnP2CardURLPreviewGet(func(context.Context, *callback.URLPreviewGetEvent) (*callback.URLPreviewGetResponse, error) {
-		c.inlet.enter()()
+		c.eventLimiter.enter()()
 		return &callback.URLPreviewGetResponse{}, nil
 	})
 	return d

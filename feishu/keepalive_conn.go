@@ -15,8 +15,8 @@ import (
 // probes find a network or a machine that is gone within half a minute.
 var probes = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// watchingDialer dials connections that end when a ping is not answered, and that are read as fast as the inlet allows.
-func watchingDialer(inlet *eventLimiter) *websocket.Dialer {
+// watchingDialer dials connections that end when a ping is not answered, and that are read as fast as the event limiter allows.
+func watchingDialer(eventLimiter *eventLimiter) *websocket.Dialer {
 	d := &net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: probes, Control: limitSilence}
 	return &websocket.Dialer{
 		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: 20 * time.Second,
@@ -25,7 +25,7 @@ func watchingDialer(inlet *eventLimiter) *websocket.Dialer {
 			if err != nil {
 				return nil, err
 			}
-			return deadlineConn{c, inlet}, nil
+			return deadlineConn{c, eventLimiter}, nil
 		},
 	}
 }
@@ -33,7 +33,7 @@ func watchingDialer(inlet *eventLimiter) *websocket.Dialer {
 // deadlineConn brings the SDK's read deadline forward, and holds up a reader that is too fast.
 type deadlineConn struct {
 	net.Conn
-	inlet *eventLimiter
+	eventLimiter *eventLimiter
 }
 
 // SetReadDeadline is called by the SDK after each frame, before it starts to work on it, with the time at which the
@@ -42,7 +42,7 @@ type deadlineConn struct {
 func (w deadlineConn) SetReadDeadline(t time.Time) error {
 	wait := time.Until(t)
 	if wait > 0 {
-		w.inlet.frame()
+		w.eventLimiter.frame()
 	}
 	now := time.Now()
 	return w.Conn.SetReadDeadline(now.Add(patience(wait)))

@@ -31,11 +31,11 @@ func TestPatience(t *testing.T) {
 // deadlines is a connection that keeps its read deadlines.
 type deadlines struct {
 	net.Conn
-	kept []time.Time
+	cachedCard []time.Time
 }
 
 func (d *deadlines) SetReadDeadline(t time.Time) error {
-	d.kept = append(d.kept, t)
+	d.cachedCard = append(d.cachedCard, t)
 	return nil
 }
 
@@ -46,8 +46,8 @@ func TestAMissingPongEndsTheConnection(t *testing.T) {
 		if err := (deadlineConn{c, &eventLimiter{}}).SetReadDeadline(time.Now().Add(2*time.Second + pongGrace)); err != nil { // pings every second
 			t.Fatal(err)
 		}
-		if want := time.Now().Add(2 * time.Second); !slices.EqualFunc(c.kept, []time.Time{want}, time.Time.Equal) {
-			t.Errorf("deadlines %v, want %v", c.kept, want)
+		if want := time.Now().Add(2 * time.Second); !slices.EqualFunc(c.cachedCard, []time.Time{want}, time.Time.Equal) {
+			t.Errorf("deadlines %v, want %v", c.cachedCard, want)
 		}
 	})
 }

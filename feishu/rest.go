@@ -22,14 +22,14 @@ const callTimeout = 15 * time.Second
 // api is the platform's HTTP side. It goes through the SDK's core and not through its typed services: one place then
 // sees each answer's code, log id and headers, also of answers that are no JSON.
 type api struct {
-	config *larkcore.Config
-	upload *larkcore.Config // of calls that carry files
-	http   *http.Client
-	tokens tokens
-	limits limits
-	gate   *breaker
-	clock  clock
-	tally  tally
+	config  *larkcore.Config
+	upload  *larkcore.Config // of calls that carry files
+	http    *http.Client
+	tokens  tokens
+	limits  limits
+	breaker *breaker
+	clock   clock
+	tally   tally
 }
 
 // request is one call.
@@ -49,7 +49,7 @@ func newAPI(cfg Config, log zerolog.Logger) *api {
 	transport.MaxIdleConnsPerHost = 32
 	// All calls share one HTTP/2 connection; without pings a dead one is used until TCP gives up on it, a quarter of an hour.
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second}
-	a := &api{http: &http.Client{Timeout: callTimeout, Transport: transport}, limits: newLimits(cfg.pace()), gate: newBreaker(log, cfg.Rest)}
+	a := &api{http: &http.Client{Timeout: callTimeout, Transport: transport}, limits: newLimits(cfg.pace()), breaker: newBreaker(log, cfg.Rest)}
 	a.config = &larkcore.Config{
 		BaseUrl: cfg.baseURL(), AppId: cfg.AppID, AppSecret: cfg.AppSecret, HttpClient: a.http,
 		Logger: sdkLogger{log}, Serializable: plainJSON{},
@@ -77,7 +77,7 @@ func (a *api) call(ctx context.Context, r request) (gjson.Result, error) {
 
 // once makes one request with another token than the one that was not taken.
 func (a *api) once(ctx context.Context, r request, token *string) (gjson.Result, error) {
-	if a.gate.isOpen() {
+	if a.breaker.isOpen() {
 		return gjson.Result{}, &Error{Op: r.op, cause: errAway}
 	}
 	if r.later {
@@ -97,7 +97,7 @@ func (a *api) once(ctx context.Context, r request, token *string) (gjson.Result,
 
 // send makes one request, unless the platform is away.
 func (a *api) send(ctx context.Context, r request, token string) (gjson.Result, error) {
-	return a.gate.do(r.op, func() (gjson.Result, error) {
+	return a.breaker.do(r.op, func() (gjson.Result, error) {
 		answer, err := a.exchange(ctx, r, token)
 		a.tally.count(err)
 		return answer, err

@@ -41,7 +41,7 @@ func (c *Client) Status() Status {
 }
 
 // Away reports whether calls fail at once with [errAway], because several in a row had no answer.
-func (c *Client) Away() bool { return c.api.gate.away() }
+func (c *Client) Away() bool { return c.api.breaker.away() }
 
 // state is what Status tells of the connection.
 type state struct {

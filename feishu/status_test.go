@@ -84,7 +84,7 @@ func TestStatusCounts(t *testing.T) {
 }
 
 func TestShelfIsBounded(t *testing.T) {
-	var s shelf
+	var s cardCache
 	old, busy := &card{}, &card{}
 	s.put("old", old)
 	s.put("busy", busy)

@@ -65,7 +65,7 @@ func (t *topics) key(ctx context.Context, s rawMessage) (chat.Key, error) {
 	case s.first && !s.late:
 		t.learn(s.chat, inTopics)
 	case s.first:
-		m, err := t.manner(ctx, s.chat)
+		m, err := t.groupMode(ctx, s.chat)
 		if err != nil || m != inTopics {
 			return key, err
 		}
@@ -74,8 +74,8 @@ func (t *topics) key(ctx context.Context, s rawMessage) (chat.Key, error) {
 	return key, nil
 }
 
-// manner is how people talk in a group (page im-v1/chat/get).
-func (t *topics) manner(ctx context.Context, chatID string) (groupMode, error) {
+// groupMode is how people talk in a group (page im-v1/chat/get).
+func (t *topics) groupMode(ctx context.Context, chatID string) (groupMode, error) {
 	t.mu.Lock()
 	m := t.groups[chatID]
 	t.mu.Unlock()

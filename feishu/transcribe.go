@@ -47,12 +47,12 @@ func (e *transcriber) pause() {
 // Transcribe says what is spoken in a recording; empty = it cannot. It takes ffmpeg, since the platform records in a form
 // that it does not understand itself.
 func (c *Client) Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error) {
-	if length > longestSpeech || c.ears.resting() {
+	if length > longestSpeech || c.transcriber.resting() {
 		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, speechTimeout)
 	defer cancel()
-	pcm, err := c.ears.samples(ctx, recording)
+	pcm, err := c.transcriber.samples(ctx, recording)
 	if err != nil || len(pcm) == 0 {
 		return "", err
 	}
@@ -64,7 +64,7 @@ func (c *Client) Transcribe(ctx context.Context, recording *os.File, length time
 		},
 	})
 	if verdictOf(err) == refused && err != nil {
-		c.ears.pause() // most tenants do not have it
+		c.transcriber.pause() // most tenants do not have it
 	}
 	return answer.Get("data.recognition_text").String(), err
 }

@@ -41,7 +41,7 @@ func recording(t *testing.T) *os.File {
 
 func TestRecordingsAreUnderstood(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
-	p.ears.decoder = decoder(t, "32000")
+	p.transcriber.decoder = decoder(t, "32000")
 	p.Hear(func(pcm []byte) string {
 		if len(pcm) != 32000 {
 			return "noise"
@@ -54,11 +54,11 @@ func TestRecordingsAreUnderstood(t *testing.T) {
 	if got, err := p.Transcribe(p.ctx(), recording(t), 2*time.Minute); err != nil || got != "" {
 		t.Errorf("too long: %q, %v", got, err)
 	}
-	p.ears.decoder = decoder(t, "2000000")
+	p.transcriber.decoder = decoder(t, "2000000")
 	if got, err := p.Transcribe(p.ctx(), recording(t), 0); err == nil || got != "" {
 		t.Errorf("longer than it said: %q, %v", got, err)
 	}
-	p.ears.decoder = filepath.Join(t.TempDir(), "none")
+	p.transcriber.decoder = filepath.Join(t.TempDir(), "none")
 	if got, err := p.Transcribe(p.ctx(), recording(t), time.Second); err != nil || got != "" {
 		t.Errorf("without a decoder: %q, %v", got, err)
 	}
@@ -68,7 +68,7 @@ func TestRecordingsAreUnderstood(t *testing.T) {
 // Most tenants may not use it. Then it is not asked for every recording.
 func TestWhoIsNotListenedToStopsSpeaking(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
-	p.ears.decoder = decoder(t, "3200")
+	p.transcriber.decoder = decoder(t, "3200")
 	for range 3 {
 		if got, _ := p.Transcribe(p.ctx(), recording(t), time.Second); got != "" {
 			t.Errorf("heard %q", got)
