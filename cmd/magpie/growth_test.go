@@ -63,13 +63,21 @@ const looks = 5
 // pages is what SQLite may keep of the database beside what else it takes, in bytes: 2 MB for each of its connections.
 const pages = 5 * 2 << 20
 
+// caches is what is remembered of the last messages until it is full, in bytes. With [full] it is full from the beginning.
+func caches() int {
+	if *full {
+		return 0
+	}
+	return 1 << 20
+}
+
 // grown lists what is more than a fifth larger than it was.
 func (s size) grown(now size) (list []string) {
 	for _, q := range []struct {
 		what             string
 		was, is, allowed int
 	}{
-		{"bytes of live heap", s.heap, now.heap, 0},
+		{"bytes of live heap", s.heap, now.heap, caches()},
 		{"bytes of resident memory", s.resident, now.resident, pages},
 		{"goroutines", s.goroutines, now.goroutines, 0},
 		{"open files", s.files, now.files, 0},
