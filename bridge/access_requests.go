@@ -48,10 +48,10 @@ func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 		tell = append(tell, db.Post{Key: m.Key, ReplyTo: m.ID, Idem: "stranger:" + m.ID, Text: reply})
 	}
 	who := db.Grant{Subject: m.Actor.ID, Name: visible(m.Actor.Name), Key: m.Key}
-	if porter := approver(a); porter != "" {
+	if admin := approver(a); admin != "" {
 		who.Message = m.ID
-		card := redactCard(requestCard(m, d.own(ctx, porter)), d.secrets)
-		tell = append(tell, db.Post{Key: chat.FeishuUser(porter), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card})
+		card := redactCard(requestCard(m, d.own(ctx, admin)), d.secrets)
+		tell = append(tell, db.Post{Key: chat.FeishuUser(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card})
 	}
 	fresh, err := d.grants.Ask(ctx, who, tell...)
 	if err == nil && fresh {

@@ -38,7 +38,7 @@ type pending struct {
 	approval db.Approval
 	admins   bool   // only they may allow it
 	ask      string // the agent's id of it
-	answer   func(claude.Verdict) bool
+	answer   func(claude.Decision) bool
 	timer    *time.Timer
 }
 
@@ -80,7 +80,7 @@ func (cfg Config) workspace(c db.Chat, dir string) workspace {
 
 // ask has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them, and
 // reports whether the agent has to; answer is called once they have decided.
-func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, answer func(claude.Verdict) bool) (waits bool) {
+func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, answer func(claude.Decision) bool) (waits bool) {
 	log := zerolog.Ctx(ctx)
 	about := as.private.ofTool(ctx, c.Turn.Key, q, w.dir)
 	if v, why := as.settled(ctx, c, w, q, about); why != "" {
@@ -108,7 +108,7 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 	}
 	if p.admins && as.access.Load().nobodyDecides(c) {
 		as.closed(ctx, a, about, c.Turn.ReplyTo)
-		answer(claude.Verdict{Why: nobodyMayAllow})
+		answer(claude.Decision{Why: nobodyMayAllow})
 		return false
 	}
 	p.timer = time.AfterFunc(patience, func() { as.jobs.add(func(ctx context.Context) { as.expire(ctx, a) }) })
@@ -118,7 +118,7 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 	if err := as.rows.Ask(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
 		as.take(a.ID)
-		answer(claude.Verdict{Why: notAsked})
+		answer(claude.Decision{Why: notAsked})
 		return false
 	}
 	log.Info().Str("tool", q.Name).Str("approval", a.ID).Dur("patience", patience).Bool("admins", p.admins).
@@ -128,23 +128,23 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 }
 
 // settled is the answer to what an agent wants where people need not be asked, and why that is; without a reason they have to be.
-func (as *approvals) settled(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, about about) (v claude.Verdict, why string) {
+func (as *approvals) settled(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, about about) (v claude.Decision, why string) {
 	if w.looksOnly && q.Name != claude.QuestionTool && !looks(q, w.dir) {
-		return claude.Verdict{Why: lookOnly}, "tool refused: the project is for looking only"
+		return claude.Decision{Why: lookOnly}, "tool refused: the project is for looking only"
 	}
 	if w.everything && keepsToItself(q.Name) {
-		return claude.Verdict{Allow: true, Input: q.Input}, "tool allowed: it is the program's own, or for the agent's own notes"
+		return claude.Decision{Allow: true, Input: q.Input}, "tool allowed: it is the program's own, or for the agent's own notes"
 	}
 	if holdsSecret(q.Input, as.secrets) {
-		return claude.Verdict{Why: notWithSecrets}, "tool refused: what it wants holds a secret"
+		return claude.Decision{Why: notWithSecrets}, "tool refused: what it wants holds a secret"
 	}
 	if n := as.ruled(ctx, c.Turn.Key, w.dir, q); n != 0 && !about.any() {
-		return claude.Verdict{Allow: true, Input: q.Input}, fmt.Sprintf("tool allowed by rule %d of the chat", n)
+		return claude.Decision{Allow: true, Input: q.Input}, fmt.Sprintf("tool allowed by rule %d of the chat", n)
 	}
 	if text := unshowable(q.Name, q.Input); text != "" {
-		return claude.Verdict{Why: text}, fmt.Sprintf("tool refused: what it wants, of %d bytes, cannot be shown", len(q.Input))
+		return claude.Decision{Why: text}, fmt.Sprintf("tool refused: what it wants, of %d bytes, cannot be shown", len(q.Input))
 	}
-	return claude.Verdict{}, ""
+	return claude.Decision{}, ""
 }
 
 // ruled is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there no
@@ -214,11 +214,11 @@ const (
 func (as *approvals) expire(ctx context.Context, a db.Approval) {
 	a.State = db.Expired
 	as.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("nobody has decided in time")
-	err := as.settle(ctx, a, db.Settling{From: db.Waiting}, claude.Verdict{Why: notDecided})
+	err := as.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notDecided})
 	if err != nil && !errors.Is(err, db.ErrNotFound) { // the agent is told all the same; the card is closed at the next start
 		as.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
 		if p, ok := as.take(a.ID); ok {
-			p.answer(claude.Verdict{Why: notDecided})
+			p.answer(claude.Decision{Why: notDecided})
 		}
 	}
 }
@@ -243,13 +243,13 @@ func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
 	}
 	as.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", id).Msg("nobody can be asked: the card cannot be shown; tool refused")
 	if p, ok := as.take(id); ok {
-		p.answer(claude.Verdict{Why: notAsked})
+		p.answer(claude.Decision{Why: notAsked})
 	}
 	return err == nil
 }
 
 // settle stores what became of an approval, and then tells the agent.
-func (as *approvals) settle(ctx context.Context, a db.Approval, s db.Settling, v claude.Verdict) error {
+func (as *approvals) resolve(ctx context.Context, a db.Approval, s db.Settling, v claude.Decision) error {
 	ctx = context.WithoutCancel(ctx)
 	l := as.outbox.lang(ctx, a.Key)
 	a.Words = as.secrets.Text(a.Words) // the agent reads them as they were written
@@ -297,7 +297,7 @@ func (as *approvals) drop(ctx context.Context, state db.ApprovalState, which fun
 	as.mu.Unlock()
 	for _, a := range list {
 		a.State = state
-		err := as.settle(ctx, a, db.Settling{From: db.Waiting}, claude.Verdict{})
+		err := as.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{})
 		if err != nil && !errors.Is(err, db.ErrNotFound) { // the next start closes its card
 			zerolog.Ctx(ctx).Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
 		}
@@ -369,7 +369,7 @@ func (as *approvals) press(ctx context.Context, p chat.Press, l lang) (string, e
 	a.Settlement = d.settlement
 	stored := make(chan error, 1)
 	as.jobs.add(func(ctx context.Context) {
-		stored <- as.settle(ctx, a, db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == doAlways}, d.verdict)
+		stored <- as.resolve(ctx, a, db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == doAlways}, d.verdict)
 	})
 	t := time.NewTimer(soon)
 	defer t.Stop()
@@ -394,7 +394,7 @@ func (as *approvals) press(ctx context.Context, p chat.Press, l lang) (string, e
 // decision is what a press decides.
 type decision struct {
 	settlement db.Settlement
-	verdict    claude.Verdict
+	verdict    claude.Decision
 	toast      string // for who pressed
 	objection  string // why it decides nothing; empty = it does
 }
@@ -406,14 +406,14 @@ func decisionOf(a db.Approval, p chat.Press, l lang) decision {
 		words := strings.TrimSpace(strings.Join(p.Values[whyField], " "))
 		return decision{
 			settlement: db.Settlement{State: db.Refused, By: p.Actor, Words: words},
-			verdict:    claude.Verdict{Why: refusal(a.Tool, words)}, toast: refusedAs(a.Tool).in(l),
+			verdict:    claude.Decision{Why: refusal(a.Tool, words)}, toast: refusedAs(a.Tool).in(l),
 		}
 	case p.Action.Do == doAlways && a.Always == nil, p.Action.Do != doAlways && p.Action.Do != doAllow:
 		return decision{objection: approvalTexts.Over.in(l)}
 	case a.Tool != claude.QuestionTool:
 		d := decision{
 			settlement: db.Settlement{State: db.Approved, By: p.Actor},
-			verdict:    claude.Verdict{Allow: true, Input: a.Input}, toast: approvalTexts.Allowed.in(l),
+			verdict:    claude.Decision{Allow: true, Input: a.Input}, toast: approvalTexts.Allowed.in(l),
 		}
 		if p.Action.Do == doAlways {
 			d.settlement.Words = fmt.Sprintf(approvalTexts.FromNowOn.in(l), scope(*a.Always, l))
@@ -429,7 +429,7 @@ func decisionOf(a db.Approval, p chat.Press, l lang) decision {
 	}
 	return decision{
 		settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.words()},
-		verdict:    claude.Verdict{Allow: true, Input: answers.input}, toast: approvalTexts.Answered.in(l),
+		verdict:    claude.Decision{Allow: true, Input: answers.input}, toast: approvalTexts.Answered.in(l),
 	}
 }
 

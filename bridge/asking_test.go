@@ -23,7 +23,7 @@ type asking struct {
 	as       *approvals
 	store    *db.DB
 	approval db.Approval
-	verdicts chan claude.Verdict
+	verdicts chan claude.Decision
 	gone     bool // the agent does not take answers any more
 }
 
@@ -53,11 +53,11 @@ func askingOn(t *testing.T, patience time.Duration, out Messenger) *asking {
 	}
 	cfg := Config{Access: Access{Allow: []string{"*"}}}
 	cfg.Access.ApprovalTimeout.Duration = patience
-	a := &asking{T: t, store: store, verdicts: make(chan claude.Verdict, 10)}
+	a := &asking{T: t, store: store, verdicts: make(chan claude.Decision, 10)}
 	tongue := func(context.Context, chat.Key) lang { return en }
 	a.as = newApprovals(cfg, store, newOutbox(store, out, fileSpool{}, tongue, zerolog.Nop()), newAuthorizer(cfg, store, zerolog.Nop()), zerolog.Nop())
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
-	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Verdict) bool {
+	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Decision) bool {
 		if !a.gone {
 			a.verdicts <- v
 		}
@@ -92,14 +92,14 @@ func (a *asking) press(event, do string) string {
 	return toast
 }
 
-func (a *asking) verdict() claude.Verdict {
+func (a *asking) verdict() claude.Decision {
 	a.Helper()
 	select {
 	case v := <-a.verdicts:
 		return v
 	case <-time.After(time.Minute):
 		a.Fatal("the agent is not told")
-		return claude.Verdict{}
+		return claude.Decision{}
 	}
 }
 
@@ -282,8 +282,8 @@ func TestAQuestionThatCannotBeStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}}
-	var got claude.Verdict
-	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}, func(v claude.Verdict) bool {
+	var got claude.Decision
+	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}, func(v claude.Decision) bool {
 		got = v
 		return true
 	})
@@ -311,8 +311,8 @@ func TestAProjectForLookingOnly(t *testing.T) {
 		for tool, asked := range want {
 			claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}, Chat: db.Chat{Settings: db.Settings{Project: project}}}
 			input := json.RawMessage(`{"plan":"x","command":"x","file_path":"x","questions":[{"question":"a"}]}`)
-			var verdicts []claude.Verdict
-			waits := a.as.ask(t.Context(), claim, cfg.workspace(claim.Chat, "/p"), claude.ToolAsk{Name: tool, Input: input}, func(v claude.Verdict) bool {
+			var verdicts []claude.Decision
+			waits := a.as.ask(t.Context(), claim, cfg.workspace(claim.Chat, "/p"), claude.ToolAsk{Name: tool, Input: input}, func(v claude.Decision) bool {
 				verdicts = append(verdicts, v)
 				return true
 			})

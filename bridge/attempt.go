@@ -38,7 +38,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		switch e := ev.(type) {
 		case claude.ToolAsk:
 			place := t.b.cfg.workspace(t.claim.Chat, p.Dir())
-			if t.b.approvals.ask(ctx, t.claim, place, e, func(v claude.Verdict) bool { return p.Answer(e.ID, v) }) {
+			if t.b.approvals.ask(ctx, t.claim, place, e, func(v claude.Decision) bool { return p.Answer(e.ID, v) }) {
 				t.b.pool.Rest(p)
 			}
 		case claude.ToolAskEnd:
@@ -116,7 +116,7 @@ func (t *turn) build(ctx context.Context, live bool, s syncState) contextmgr.Pro
 func (cfg Config) request(c db.Claim, resume bool, s syncState) contextmgr.Request {
 	r := contextmgr.Request{
 		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Project: cfg.project(c.Chat),
-		Seen: s.turn, Verified: s.verified, Behind: s.behind,
+		Seen: s.turn, Verified: s.verified, Behind: s.isBehind,
 	}
 	if c.Chat.Epoch == c.Turn.Epoch {
 		r.After, r.Summary = c.Chat.After(), contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}

@@ -27,7 +27,7 @@ type DepartmentLookup interface {
 type authorizer struct {
 	atomic.Pointer[Access]
 	grants db.Grants
-	staff  DepartmentLookup // nil = nothing is known of departments
+	lookup DepartmentLookup // nil = nothing is known of departments
 	log    zerolog.Logger
 	asking singleflight.Group
 	wait   time.Duration // that a message waits for what is not known, at most
@@ -44,15 +44,15 @@ type membership struct {
 
 // How departments are asked for.
 const (
-	staffWait    = 2 * time.Second  // see authorizer.wait
-	staffTimeout = 10 * time.Second // after which the next message asks again
-	staffFresh   = time.Hour        // until it is asked again
-	staffStale   = 24 * time.Hour   // until what is known does not count any more, when nobody answers
-	mostStaff    = 20_000           // remembered
+	lookupWait    = 2 * time.Second  // see authorizer.wait
+	lookupTimeout = 10 * time.Second // after which the next message asks again
+	lookupFresh   = time.Hour        // until it is asked again
+	staffStale    = 24 * time.Hour   // until what is known does not count any more, when nobody answers
+	mostStaff     = 20_000           // remembered
 )
 
 func newAuthorizer(cfg Config, store *db.DB, log zerolog.Logger) *authorizer {
-	g := &authorizer{grants: store.Grants(), staff: cfg.Staff, log: log, wait: staffWait, members: map[string]membership{}}
+	g := &authorizer{grants: store.Grants(), lookup: cfg.Departments, log: log, wait: lookupWait, members: map[string]membership{}}
 	g.Store(&cfg.Access)
 	return g
 }
@@ -78,7 +78,7 @@ func (g *authorizer) authorize(ctx context.Context, key chat.Key, who chat.Actor
 		return admitted, nil
 	case mentions(a.Deny, department):
 		switch in, err := g.within(ctx, who.ID, a.Deny); {
-		case err != nil && !errors.Is(err, errNoStaff):
+		case err != nil && !errors.Is(err, errNoDepartments):
 			return denied, err
 		case in || err != nil:
 			return denied, nil
@@ -93,7 +93,7 @@ func (g *authorizer) authorize(ctx context.Context, key chat.Key, who chat.Actor
 		if in {
 			return admitted, nil
 		}
-		if !errors.Is(err, errNoStaff) {
+		if !errors.Is(err, errNoDepartments) {
 			unknown = err
 		}
 	}
@@ -121,21 +121,21 @@ func (g *authorizer) within(ctx context.Context, user string, list []string) (bo
 	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(list, id) }), nil
 }
 
-var errNoStaff = errors.New("the platform cannot be asked for departments")
+var errNoDepartments = errors.New("the platform cannot be asked for departments")
 
 // departments are those of a user. Nobody waits for the platform when they are known, though they be asked for anew.
 func (g *authorizer) departments(ctx context.Context, user string) ([]string, error) {
-	if g.staff == nil {
-		return nil, errNoStaff
+	if g.lookup == nil {
+		return nil, errNoDepartments
 	}
 	m, ok := g.remembered(user)
-	if ok && time.Since(m.asked) < staffFresh {
+	if ok && time.Since(m.asked) < lookupFresh {
 		return m.departments, nil
 	}
 	answer := g.asking.DoChan(user, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), staffTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 		defer cancel()
-		ids, err := g.staff.Departments(ctx, user)
+		ids, err := g.lookup.Departments(ctx, user)
 		if err != nil {
 			g.log.Warn().Err(err).Str("user", user).Msg("departments of a user are not told")
 			return nil, err

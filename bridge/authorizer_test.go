@@ -14,14 +14,14 @@ import (
 )
 
 // staff is a directory that may fail, or be silent.
-type staff struct {
+type departments struct {
 	of    map[string][]string
 	err   error
 	takes time.Duration
 	asked int
 }
 
-func (s *staff) Departments(ctx context.Context, user string) ([]string, error) {
+func (s *departments) Departments(ctx context.Context, user string) ([]string, error) {
 	s.asked++
 	pause(ctx, s.takes)
 	if ctx.Err() != nil {
@@ -37,7 +37,7 @@ func gateOf(t *testing.T, a Access, s DepartmentLookup) *authorizer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	g := newAuthorizer(Config{Access: a, Staff: s}, store, zerolog.Nop())
+	g := newAuthorizer(Config{Access: a, Departments: s}, store, zerolog.Nop())
 	g.wait = time.Minute // for a directory that answers at once, on a machine that does not
 	return g
 }
@@ -57,7 +57,7 @@ func TestTheGate(t *testing.T) {
 	t.Parallel()
 	all := map[string][]string{"ou_1": {"od_dev", "od_all"}, "ou_2": {"od_all"}}
 	const unknown verdict = -1
-	down := &staff{err: errors.New("down")}
+	down := &departments{err: errors.New("down")}
 	g := gateOf(t, Access{}, nil)
 	for name, tc := range map[string]struct {
 		a    Access
@@ -74,20 +74,20 @@ func TestTheGate(t *testing.T) {
 		"a denied admin":                 {Access{Admins: []string{"ou_1"}, Deny: []string{"ou_1"}}, nil, "ou_1", denied},
 		"a denied chat":                  {Access{Allow: []string{"*"}, Deny: []string{"oc_1"}}, nil, "ou_1", denied},
 		"the owner in a denied chat":     {Access{Owner: "ou_1", Deny: []string{"oc_1"}}, nil, "ou_1", denied},
-		"a department":                   {Access{Allow: []string{"od_dev"}}, &staff{of: all}, "ou_1", admitted},
-		"another department":             {Access{Allow: []string{"od_dev"}}, &staff{of: all}, "ou_2", stranger},
+		"a department":                   {Access{Allow: []string{"od_dev"}}, &departments{of: all}, "ou_1", admitted},
+		"another department":             {Access{Allow: []string{"od_dev"}}, &departments{of: all}, "ou_2", stranger},
 		"a department, not told":         {Access{Allow: []string{"od_dev"}}, down, "ou_1", unknown},
 		"a department, nobody to ask":    {Access{Allow: []string{"od_dev"}}, nil, "ou_1", stranger},
-		"a denied department":            {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &staff{of: all}, "ou_1", denied},
-		"not a denied department":        {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &staff{of: all}, "ou_2", admitted},
+		"a denied department":            {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_1", denied},
+		"not a denied department":        {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_2", admitted},
 		"a denied department, not told":  {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, down, "ou_2", unknown},
 		"the owner, departments unknown": {Access{Owner: "ou_1", Deny: []string{"od_dev"}}, down, "ou_1", admitted},
 		"a user, departments unknown":    {Access{Allow: []string{"od_dev", "ou_1"}}, down, "ou_1", admitted},
 		"denied, nobody to ask":          {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, nil, "ou_1", denied},
-		"both, in both":                  {Access{Allow: []string{"od_all"}, Deny: []string{"od_dev"}}, &staff{of: all}, "ou_1", denied},
-		"an admin of a denied one":       {Access{Admins: []string{"ou_1"}, Deny: []string{"od_dev"}}, &staff{of: all}, "ou_1", denied},
+		"both, in both":                  {Access{Allow: []string{"od_all"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_1", denied},
+		"an admin of a denied one":       {Access{Admins: []string{"ou_1"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_1", denied},
 	} {
-		g.staff = tc.s
+		g.lookup = tc.s
 		g.members = map[string]membership{}
 		g.Store(&tc.a)
 		got, err := g.authorize(t.Context(), room, chat.Actor{ID: tc.who})
@@ -126,7 +126,7 @@ func TestWhoWasLetInInTheChat(t *testing.T) {
 // Who was let in in the chat is let in, even while the platform does not tell departments.
 func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 	t.Parallel()
-	g := gateOf(t, Access{Owner: "ou_boss", Allow: []string{"od_dev"}}, &staff{err: errors.New("down")})
+	g := gateOf(t, Access{Owner: "ou_boss", Allow: []string{"od_dev"}}, &departments{err: errors.New("down")})
 	if _, err := g.grants.Ask(t.Context(), db.Grant{Subject: "ou_1", Key: room}); err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +142,8 @@ func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 // for a day.
 func TestDepartmentsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &staff{of: map[string][]string{"ou_1": {"od_dev"}}}
-		g := &authorizer{staff: s, log: zerolog.Nop(), wait: staffWait, members: map[string]membership{}}
+		s := &departments{of: map[string][]string{"ou_1": {"od_dev"}}}
+		g := &authorizer{lookup: s, log: zerolog.Nop(), wait: lookupWait, members: map[string]membership{}}
 		within := func() (in bool, took time.Duration, err error) {
 			began := time.Now()
 			in, err = g.within(t.Context(), "ou_1", []string{"od_dev"})
@@ -158,8 +158,8 @@ func TestDepartmentsAreRemembered(t *testing.T) {
 		if s.asked != 1 {
 			t.Errorf("asked %d times", s.asked)
 		}
-		time.Sleep(staffFresh + time.Second)
-		s.takes = staffTimeout / 2
+		time.Sleep(lookupFresh + time.Second)
+		s.takes = lookupTimeout / 2
 		if in, took, err := within(); !in || err != nil || took != 0 {
 			t.Errorf("known an hour ago: %v, %v after %v", in, err, took)
 		}
@@ -170,7 +170,7 @@ func TestDepartmentsAreRemembered(t *testing.T) {
 		if s.asked != 2 {
 			t.Errorf("asked %d times, the second time in passing", s.asked)
 		}
-		time.Sleep(staffFresh + time.Second)
+		time.Sleep(lookupFresh + time.Second)
 		s.takes, s.err = 0, errors.New("down")
 		if in, _, err := within(); !in || err != nil {
 			t.Errorf("what was known an hour ago is forgotten: %v", err)
@@ -181,10 +181,10 @@ func TestDepartmentsAreRemembered(t *testing.T) {
 			t.Errorf("what was known a day ago counts: %v", err)
 		}
 		s.err, s.takes = nil, time.Minute
-		if in, took, err := within(); in || err == nil || took != staffWait {
+		if in, took, err := within(); in || err == nil || took != lookupWait {
 			t.Errorf("known before it was told: %v, %v after %v", in, err, took)
 		}
-		time.Sleep(staffTimeout) // the call ends
+		time.Sleep(lookupTimeout) // the call ends
 	})
 }
 

@@ -16,8 +16,8 @@ import (
 
 // Groups tells what was said in groups while nobody told the bot.
 type Groups interface {
-	// Said lists what people have said in a chat since then, oldest first; when that is more than most, the newest.
-	Said(ctx context.Context, key chat.Key, kind chat.Kind, since time.Time, most int) ([]chat.Incoming, error)
+	// ListMessages lists what people have said in a chat since then, oldest first; when that is more than most, the newest.
+	ListMessages(ctx context.Context, key chat.Key, kind chat.Kind, since time.Time, most int) ([]chat.Incoming, error)
 }
 
 // How what was said in a group is asked for. A turn waits for it.
@@ -41,16 +41,16 @@ type background struct {
 	kept       func(string) string // what of a text may be in the History
 	told       sync.Once
 
-	mu    sync.Mutex
-	rest  time.Time              // until then the platform is not asked
-	asked map[chat.Key]bool      // groups that were asked for; true = an event has told since then
-	owed  map[chat.Key]time.Time // since when something may be missing that could not be had
+	mu      sync.Mutex
+	rest    time.Time              // until then the platform is not asked
+	asked   map[chat.Key]bool      // groups that were asked for; true = an event has told since then
+	pending map[chat.Key]time.Time // since when something may be missing that could not be had
 }
 
 func newBackground(cfg Config, store *db.DB, door *authorizer) *background {
 	g := &background{
 		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Said, askGroups), most: cfg.Context.AutoChatContext, authorizer: door, kept: cfg.kept,
-		asked: map[chat.Key]bool{}, owed: map[chat.Key]time.Time{},
+		asked: map[chat.Key]bool{}, pending: map[chat.Key]time.Time{},
 	}
 	if cfg.Context.Mode == contextmgr.Resume {
 		g.most = 0 // no prompt has room for it
@@ -113,7 +113,7 @@ func (g *background) known(key chat.Key) {
 	if len(g.asked) >= mostGroups {
 		clear(g.asked)
 	}
-	delete(g.owed, key)
+	delete(g.pending, key)
 	if _, ok := g.asked[key]; !ok {
 		g.asked[key] = false
 	}
@@ -130,18 +130,18 @@ func (g *background) pause() {
 func (g *background) owe(key chat.Key, since time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.owed) >= mostGroups {
-		clear(g.owed)
+	if len(g.pending) >= mostGroups {
+		clear(g.pending)
 	}
-	g.owed[key] = since
+	g.pending[key] = since
 }
 
 // since is from when on is asked for what was said in a chat, in which the bot was last spoken to at that time.
 func (g *background) since(key chat.Key, addressed time.Time) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if owed, ok := g.owed[key]; ok && owed.Before(addressed) {
-		return owed
+	if pending, ok := g.pending[key]; ok && pending.Before(addressed) {
+		return pending
 	}
 	return addressed
 }
@@ -162,7 +162,7 @@ func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err
 	}
 	asking, cancel := context.WithTimeout(ctx, g.wait)
 	defer cancel()
-	said, err := g.groups.Said(asking, key, c.Chat.Kind, since, mostSaid)
+	said, err := g.groups.ListMessages(asking, key, c.Chat.Kind, since, mostSaid)
 	if err != nil {
 		return since, err
 	}

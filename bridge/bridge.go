@@ -57,7 +57,7 @@ const onlookers = 64
 // Config is what the bridge must know beside its parts.
 type Config struct {
 	Access         Access                                  // at the start, see SetAccess
-	Staff          DepartmentLookup                        // nil = departments mean nothing
+	Departments    DepartmentLookup                        // nil = departments mean nothing
 	App            string                                  // the platform's id of the app; empty = its owner is not looked for
 	Founder        Founder                                 // nil = the platform cannot be asked for the owner
 	Found          db.Owner                                // who was found earlier to be the owner, if anybody
@@ -128,13 +128,13 @@ type Bridge struct {
 	turns          *jobs
 	lanes          lanes
 	outbox         *outbox
-	signals        *reactions
+	reactions      *reactions
 	toolHandlers   *toolHandlers
 	background     *background
 	scheduler      *compactionScheduler
 	summaries      summaries
 	notes          notes
-	places         chatMembership
+	chatMembership chatMembership
 	listening      listening
 	recovery       recovery
 	approvals      *approvals
@@ -152,11 +152,11 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	out = redactingMessenger{out, cfg.Secrets}
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(pool.Limits().Turns + onlookers), signals: newReactions(out, log), answer: (*turn).answer,
+		turns: newJobs(pool.Limits().Turns + onlookers), reactions: newReactions(out, log), answer: (*turn).answer,
 	}
 	tongue := func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }
 	b.outbox = newOutbox(store, out, cfg.spool(), tongue, log)
-	b.places, b.listening = chatMembership{b}, listening{store, cfg.Mention, log}
+	b.chatMembership, b.listening = chatMembership{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
 	b.scheduler = newCompactionScheduler(b.summaries.make)
 	b.files = &files{FilesConfig: cfg.Files, db: store, kept: cfg.kept}
@@ -222,7 +222,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 		b.outbox.run(last, answered)
 	}()
 	var signalled sync.WaitGroup
-	signalled.Go(func() { b.signals.run(last, answered) })
+	signalled.Go(func() { b.reactions.run(last, answered) })
 	defer signalled.Wait()
 	b.turns.run(work, ctx.Done())
 	close(quiet)
@@ -323,7 +323,7 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 		b.outbox.wake(m.Key)
 	}
 	if e.Held == nil {
-		b.signals.set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
+		b.reactions.set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
 	}
 	if wordless(m) {
 		time.AfterFunc(cmp.Or(b.cfg.Waits.Words, wordsWait), func() { b.wake(m.Key) }) // at the end of the program it stays in the queue
@@ -392,7 +392,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err err
 	case who != admitted:
 		return accessTexts.NotForYou.in(b.lang(ctx, p.Key, "")), nil
 	}
-	p.Key, p.Values = b.places.of(ctx, p), formWithoutCodes(p.Values)
+	p.Key, p.Values = b.chatMembership.of(ctx, p), formWithoutCodes(p.Values)
 	l := b.lang(ctx, p.Key, "")
 	defer func() {
 		if err != nil {

@@ -102,15 +102,15 @@ func TestAccess(t *testing.T) {
 
 // recorder is a messenger that remembers what it was told to show.
 type recorder struct {
-	mu      sync.Mutex
-	pace    time.Duration // between two edits
-	fail    error         // of Post
-	edits   []chat.Card
-	closed  []chat.Card
-	said    []string
-	signals []string
-	posts   int
-	found   []chat.Sent
+	mu        sync.Mutex
+	pace      time.Duration // between two edits
+	fail      error         // of Post
+	edits     []chat.Card
+	closed    []chat.Card
+	said      []string
+	reactions []string
+	posts     int
+	found     []chat.Sent
 }
 
 func (r *recorder) Reply(_ context.Context, _ chat.Ref, text, _ string) (string, error) {
@@ -147,7 +147,7 @@ func (r *recorder) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
 func (r *recorder) Signal(_ context.Context, to chat.Ref, s chat.Signal) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.signals = append(r.signals, to.ID+" "+string(s))
+	r.reactions = append(r.reactions, to.ID+" "+string(s))
 	return r.fail
 }
 

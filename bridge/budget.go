@@ -190,9 +190,9 @@ func (p *budget) refuse(list []allowance, err error, running int, words phrase) 
 		switch {
 		case a.over(0):
 			now := time.Now()
-			anew := p.midnight(now, 1)
+			again := p.midnight(now, 1)
 			in := func(l lang) string {
-				return fmt.Sprintf(words.in(l), used, most, anew.Format("01-02 15:04"), span(anew.Sub(now), l))
+				return fmt.Sprintf(words.in(l), used, most, again.Format("01-02 15:04"), span(again.Sub(now), l))
 			}
 			return &spentError{phrase{in(zh), in(en)}}
 		case a.over(float64(running) * each):

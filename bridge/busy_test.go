@@ -86,7 +86,7 @@ func TestEightChatsKeepTheirProcesses(t *testing.T) {
 	}
 }
 
-// With fewer places than chats, what is asked apart from them ends no process of theirs.
+// With fewer membership than chats, what is asked apart from them ends no process of theirs.
 func TestQuestionsApartEndNoProcess(t *testing.T) {
 	t.Parallel()
 	const people, rounds = 4, 6

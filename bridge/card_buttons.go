@@ -18,10 +18,10 @@ func askToGoOn(_ context.Context, o ordered) (order, error) {
 
 // offers are the buttons of a turn that is over: what a reader may want to do about it.
 func (v view) offers() []chat.Button {
-	anew := orderButton(cardTexts.NewButton.in(v.lang), "/new")
+	again := orderButton(cardTexts.NewButton.in(v.lang), "/new")
 	switch {
 	case v.outcome.state == db.Done && v.outcome.notice == (phrase{}): // one with a notice was decided about later
-		return []chat.Button{anew}
+		return []chat.Button{again}
 	case v.outcome.state == db.Interrupted:
 		return []chat.Button{v.button(texts.ContinueButton, doContinue), v.button(texts.DropButton, doDrop)}
 	case v.outcome.failure == failGone:
@@ -35,7 +35,7 @@ func (v view) offers() []chat.Button {
 	case failDied, failSilent, failTurnEnd, string(claude.FailLimit):
 		return []chat.Button{v.button(texts.ContinueButton, doGoOn)}
 	case string(claude.FailTooLong), string(claude.FailRequest), string(claude.FailRefused):
-		return []chat.Button{anew}
+		return []chat.Button{again}
 	}
 	return []chat.Button{orderButton(cardTexts.RetryButton.in(v.lang), "/retry")}
 }

@@ -187,7 +187,7 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 		return nil
 	}
 	if o.answers == "" { // else it is a pressed button, on which nothing can be put
-		b.signals.set([]chat.Message{{Key: key, ID: o.m.ID}}, chat.Working)
+		b.reactions.set([]chat.Message{{Key: key, ID: o.m.ID}}, chat.Working)
 	}
 	b.wake(key)
 	return nil

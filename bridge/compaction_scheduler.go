@@ -23,7 +23,7 @@ type compactionScheduler struct {
 	chats  map[chat.Key]*chatState              // those in which a turn runs, or a summary is made
 	titled map[chat.Key]bool                    // chats for which a title is being made
 	noted  map[chat.Key][]func(context.Context) // chats whose turns are looked through, with the looks that wait
-	tired  *simplelru.LRU[chat.Key, retryAfter]
+	failed *simplelru.LRU[chat.Key, retryAfter]
 }
 
 // chatState is what goes on in one chat.
@@ -57,7 +57,7 @@ func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struc
 		jobs: newJobs(math.MaxInt), compact: compact,
 		chats: map[chat.Key]*chatState{}, titled: map[chat.Key]bool{}, noted: map[chat.Key][]func(context.Context){},
 	}
-	u.tired, _ = simplelru.NewLRU[chat.Key, retryAfter](mostTired, nil) // fails for sizes below 1 only
+	u.failed, _ = simplelru.NewLRU[chat.Key, retryAfter](mostTired, nil) // fails for sizes below 1 only
 	return u
 }
 
@@ -148,14 +148,14 @@ func (u *compactionScheduler) start(key chat.Key, c *chatState) {
 func (u *compactionScheduler) judge(key chat.Key, err error, now time.Time) {
 	switch {
 	case err == nil:
-		u.tired.Remove(key)
+		u.failed.Remove(key)
 	case !errors.Is(err, context.Canceled) && !errors.Is(err, claude.ErrTaskBusy):
-		r, _ := u.tired.Get(key)
+		r, _ := u.failed.Get(key)
 		wait := lastRest
 		if r.failures < 10 { // more would overflow
 			wait = min(firstRest<<r.failures, lastRest)
 		}
-		u.tired.Add(key, retryAfter{r.failures + 1, now.Add(wait)})
+		u.failed.Add(key, retryAfter{r.failures + 1, now.Add(wait)})
 	}
 }
 
@@ -163,7 +163,7 @@ func (u *compactionScheduler) judge(key chat.Key, err error, now time.Time) {
 func (u *compactionScheduler) mayRetry(key chat.Key, now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	r, failed := u.tired.Get(key)
+	r, failed := u.failed.Get(key)
 	return !failed || !now.Before(r.until)
 }
 

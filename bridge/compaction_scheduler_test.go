@@ -119,7 +119,7 @@ func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
 	var waits []time.Duration
 	for range 20 {
 		u.judge(room, claude.ErrTaskTimeout, now)
-		r, _ := u.tired.Get(room)
+		r, _ := u.failed.Get(room)
 		if u.mayRetry(room, r.until.Add(-time.Second)) || !u.mayRetry(room, r.until) {
 			t.Fatalf("after %d failures it rests until %v", r.failures, r.until)
 		}
@@ -217,6 +217,6 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 		}
-		return len(b.lanes.byChat)+len(b.outbox.lanes.byChat)+len(b.outbox.held)+len(b.scheduler.chats)+len(b.scheduler.titled)+b.scheduler.tired.Len() == 0
+		return len(b.lanes.byChat)+len(b.outbox.lanes.byChat)+len(b.outbox.held)+len(b.scheduler.chats)+len(b.scheduler.titled)+b.scheduler.failed.Len() == 0
 	})
 }

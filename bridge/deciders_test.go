@@ -58,10 +58,10 @@ func newDeciding(t *testing.T, kind chat.Kind, access Access) *deciding {
 }
 
 // wants has the agent want something. It returns the answer that it got at once, if any, and the approval that waits.
-func (d *deciding) wants(q claude.ToolAsk) (verdicts chan claude.Verdict, waiting *db.Approval) {
+func (d *deciding) wants(q claude.ToolAsk) (verdicts chan claude.Decision, waiting *db.Approval) {
 	d.Helper()
-	verdicts = make(chan claude.Verdict, 4)
-	waits := d.as.ask(d.Context(), d.claim, workspace{dir: d.dir}, q, func(v claude.Verdict) bool { verdicts <- v; return true })
+	verdicts = make(chan claude.Decision, 4)
+	waits := d.as.ask(d.Context(), d.claim, workspace{dir: d.dir}, q, func(v claude.Decision) bool { verdicts <- v; return true })
 	list, err := d.store.Approvals().Waiting(d.Context())
 	if err != nil || waits != (len(list) == 1) {
 		d.Fatalf("waits %v, %+v, %v", waits, list, err)
@@ -255,8 +255,8 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 			} else if tc.tool == "Grep" {
 				input = map[string]any{"pattern": "x"}
 			}
-			verdicts := make(chan claude.Verdict, 1)
-			waits := d.as.ask(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input), func(v claude.Verdict) bool { verdicts <- v; return true })
+			verdicts := make(chan claude.Decision, 1)
+			waits := d.as.ask(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input), func(v claude.Decision) bool { verdicts <- v; return true })
 			if waits != tc.waits {
 				t.Fatalf("waits: %v", waits)
 			}

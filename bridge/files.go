@@ -27,8 +27,8 @@ type Source interface {
 	Download(ctx context.Context, f chat.File, most int64, w io.Writer) error
 	// Quoted reads a message that another one of the chat answers. Without an author it is the bot's own.
 	Quoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error)
-	// PassedOn reads the messages that one passes on.
-	PassedOn(ctx context.Context, key chat.Key, id string) (string, error)
+	// Forwarded reads the messages that one passes on.
+	Forwarded(ctx context.Context, key chat.Key, id string) (string, error)
 	// Transcribe says what is spoken in a recording; empty = it cannot.
 	Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error)
 }
@@ -139,7 +139,7 @@ func (fs *files) fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 				mu.Lock()
 				defer mu.Unlock()
 				*f = got
-				fs.settle(ctx, key, m, f, size)
+				fs.resolve(ctx, key, m, f, size)
 				if f.State != chat.Here {
 					failed = append(failed, *f)
 				}
@@ -152,7 +152,7 @@ func (fs *files) fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 }
 
 // settle stores what became of a file. What it says takes the place of its mark.
-func (fs *files) settle(ctx context.Context, key chat.Key, m *chat.Message, f *chat.File, size int64) {
+func (fs *files) resolve(ctx context.Context, key chat.Key, m *chat.Message, f *chat.File, size int64) {
 	text := ""
 	if f.State == chat.Here && f.Said != "" && f.Of == db.Answerable(m.ID) {
 		switch f.Kind {
@@ -191,7 +191,7 @@ func (fs *files) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("a quoted message is not known")
 			f.State = chat.Missed
 		}
-		fs.settle(ctx, key, m, f, 0)
+		fs.resolve(ctx, key, m, f, 0)
 		added, err := fs.db.Files().Add(context.WithoutCancel(ctx), key, m.ID, more)
 		if err != nil {
 			zerolog.Ctx(ctx).Error().Err(err).Msg("files of a quoted message are not stored")
@@ -199,7 +199,7 @@ func (fs *files) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 		for i := range added {
 			if old := more[i]; old.State == chat.Here { // it came with the message itself
 				added[i].State, added[i].Path, added[i].Said = old.State, old.Path, old.Said
-				fs.settle(ctx, key, m, &added[i], 0)
+				fs.resolve(ctx, key, m, &added[i], 0)
 			}
 		}
 		m.Files = append(m.Files, added...)
@@ -239,7 +239,7 @@ func (fs *files) quoted(ctx context.Context, key chat.Key, id string) (text, who
 		switch {
 		case f.Kind == chat.Quote:
 		case f.Kind == chat.Forwarded && f.State != chat.Here && fs.Source != nil:
-			if tree, err := fs.Source.PassedOn(ctx, key, id); err == nil {
+			if tree, err := fs.Source.Forwarded(ctx, key, id); err == nil {
 				text += "\n" + tree
 			}
 		case f.Kind != chat.Forwarded:
@@ -268,7 +268,7 @@ func (fs *files) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 		return f, 0
 	}
 	if f.Kind == chat.Forwarded {
-		text, err := fs.Source.PassedOn(ctx, key, f.Of)
+		text, err := fs.Source.Forwarded(ctx, key, f.Of)
 		if err != nil {
 			log.Warn().Err(err).Msg("messages that were passed on are not known")
 			return f, 0

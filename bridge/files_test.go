@@ -67,7 +67,7 @@ func (s *shelf) Quoted(_ context.Context, _ chat.Key, id string) (chat.Incoming,
 	return in, nil
 }
 
-func (s *shelf) PassedOn(context.Context, chat.Key, string) (string, error) { return s.tree, nil }
+func (s *shelf) Forwarded(context.Context, chat.Key, string) (string, error) { return s.tree, nil }
 
 // Transcribe understands nothing but "opus".
 func (s *shelf) Transcribe(_ context.Context, recording *os.File, _ time.Duration) (string, error) {

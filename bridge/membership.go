@@ -16,11 +16,11 @@ type chatMembership struct{ b *Bridge }
 func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 	switch c.Did {
 	case chat.Added:
-		return b.places.join(ctx, c)
+		return b.chatMembership.join(ctx, c)
 	case chat.Removed, chat.Dissolved:
-		return b.places.leave(ctx, c)
+		return b.chatMembership.leave(ctx, c)
 	case chat.Opened:
-		return b.places.open(ctx, c)
+		return b.chatMembership.open(ctx, c)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (p chatMembership) leave(ctx context.Context, c chat.Change) error {
 	for key, turn := range running {
 		p.b.lanes.halt(key, turn)
 	}
-	p.b.signals.forget(func(to chat.Ref) bool { return to.Key.Parent() == c.Key })
+	p.b.reactions.forget(func(to chat.Ref) bool { return to.Key.Parent() == c.Key })
 	return nil
 }
 

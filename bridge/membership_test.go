@@ -185,7 +185,7 @@ func TestAPressBelongsToTheTurnsTopic(t *testing.T) {
 		turn    int64
 		want    chat.Key
 	}{{room, got.Turn, topic}, {room, 0, room}, {room, got.Turn + 7, room}, {chat.FeishuChat("oc_2"), got.Turn, chat.FeishuChat("oc_2")}, {topic, 0, topic}} {
-		if key := l.bridge.places.of(t.Context(), chat.Press{Key: tt.pressed, Action: chat.Action{Turn: tt.turn}}); key != tt.want {
+		if key := l.bridge.chatMembership.of(t.Context(), chat.Press{Key: tt.pressed, Action: chat.Action{Turn: tt.turn}}); key != tt.want {
 			t.Errorf("pressed in %v, turn %d: %v", tt.pressed, tt.turn, key)
 		}
 	}

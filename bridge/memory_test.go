@@ -440,7 +440,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 		defer os.RemoveAll(own)       //nolint:errcheck // the test's own folder is removed after it anyway
 		defer w.store.Close()         //nolint:errcheck // nothing is read from it afterwards
 		close(w.bridge.recovery.done) // there is nothing to recover
-		places := []place{alice, bob, team, team.by("ou_bob")}
+		chatMembership := []place{alice, bob, team, team.by("ou_bob")}
 		canaries := map[chat.Key]string{alice.key: "zebra", bob.key: "heron", team.key: "lynx"}
 		foreign, sessions := []string{uuid.NewString()}, []string{uuid.NewString()}
 		found := 0
@@ -461,7 +461,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 			check(p, "search_history by time", w.searchHistory(p, historyQuery{Limit: 20}))
 		}
 		for n := range rapid.IntRange(5, 20).Draw(t, "steps") {
-			p := rapid.SampledFrom(places).Draw(t, "place")
+			p := rapid.SampledFrom(chatMembership).Draw(t, "place")
 			text := fmt.Sprintf("secret word %s %d", canaries[p.key], n)
 			name := rapid.SampledFrom(append([]string{"1", "2", "3"}, foreign...)).Draw(t, "name")
 			switch rapid.IntRange(0, 8).Draw(t, "act") {
@@ -498,7 +498,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				sessions = append(sessions, c.Session.ID)
 				w.embed()
 			}
-			for _, q := range places {
+			for _, q := range chatMembership {
 				list, err := w.store.Memories().Of(w.ctx, q.key)
 				w.must(err)
 				for _, m := range list {
@@ -508,7 +508,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				}
 			}
 		}
-		for _, p := range places {
+		for _, p := range chatMembership {
 			check(p, "/memory", w.order(p, "/memory"))
 			check(p, "/status", w.order(p, "/status"))
 			check(p, "/history", w.order(p, "/history 50"))
@@ -534,7 +534,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				check(p, "history export", r.Text)
 			}
 		}
-		for _, p := range places { // at last, since a conversation that is taken up again is another one
+		for _, p := range chatMembership { // at last, since a conversation that is taken up again is another one
 			for _, id := range sessions {
 				check(p, "/resume of a session", w.order(p, "/resume "+id))
 			}

@@ -11,10 +11,10 @@ import (
 )
 
 // departed makes the people of a department be let in, and lets the platform fail to tell who they are.
-func (l *line) departed() *staff {
-	s := &staff{of: map[string][]string{"ou_1": {"od_dev"}, "ou_2": {"od_dev"}}, err: errors.New("down")}
+func (l *line) departed() *departments {
+	s := &departments{of: map[string][]string{"ou_1": {"od_dev"}, "ou_2": {"od_dev"}}, err: errors.New("down")}
 	l.bridge.SetAccess(Access{Owner: "ou_boss", Allow: []string{"od_dev"}})
-	l.bridge.access.staff, l.bridge.access.wait = s, time.Minute
+	l.bridge.access.departments, l.bridge.access.wait = s, time.Minute
 	return s
 }
 

@@ -64,13 +64,13 @@ func TestAQuestionShowsTheLatestSignal(t *testing.T) {
 		ss.set(one, chat.Finished) // before the first could be shown
 		time.Sleep(10 * time.Second)
 		end()
-		if want := []string{"1 working", "1 finished"}; !slices.Equal(out.signals, want) {
-			t.Errorf("signals %q, want %q", out.signals, want)
+		if want := []string{"1 working", "1 finished"}; !slices.Equal(out.reactions, want) {
+			t.Errorf("signals %q, want %q", out.reactions, want)
 		}
 		ss, end = signalling(t, out)
 		ss.set(two, chat.NoSignal) // an earlier process may have shown one
 		end()
-		if got := out.signals[len(out.signals)-1]; got != "2 " {
+		if got := out.reactions[len(out.reactions)-1]; got != "2 " {
 			t.Errorf("last signal %q", got)
 		}
 		if len(ss.wishes) != 0 {
@@ -87,9 +87,9 @@ func TestASignalThatFailsIsLetGo(t *testing.T) {
 		synctest.Wait()
 		ss.set([]chat.Message{{ID: "1"}}, chat.Failed)
 		end()
-		slices.Sort(out.signals)
-		if want := []string{"1 failed", "1 working", "2 working"}; !slices.Equal(out.signals, want) {
-			t.Errorf("signals %q, want %q", out.signals, want)
+		slices.Sort(out.reactions)
+		if want := []string{"1 failed", "1 working", "2 working"}; !slices.Equal(out.reactions, want) {
+			t.Errorf("signals %q, want %q", out.reactions, want)
 		}
 	})
 }
@@ -97,7 +97,7 @@ func TestASignalThatFailsIsLetGo(t *testing.T) {
 // A question that was taken back while it waited, or whose chat the bot left, is not remembered for ever.
 func TestQuestionsThatNobodyAnswersAreForgotten(t *testing.T) {
 	w := testWorld(t)
-	ss := w.bridge.signals
+	ss := w.bridge.reactions
 	asked := func(p place, text string) string {
 		w.hear(p, text, true)
 		return fmt.Sprintf("om_%d", w.said)

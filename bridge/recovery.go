@@ -143,7 +143,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	if err := r.b.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	r.b.signals.set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, signalOf(end.state))
+	r.b.reactions.set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, signalOf(end.state))
 	r.b.cfg.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
 }

@@ -51,9 +51,9 @@ func (s *session) known(ctx context.Context) []string {
 func (s *session) compare(ctx context.Context, p *claude.Process) syncState {
 	now := syncState{turn: held(*s.claim), verified: true}
 	if p.Fresh() {
-		now = compare(*s.claim, s.resume, s.prompts, p.Standing())
+		now = compare(*s.claim, s.resume, s.prompts, p.SyncState())
 	}
-	if now.behind {
+	if now.isBehind {
 		zerolog.Ctx(ctx).Warn().Int64("held", now.turn).Msg("session is behind; what it lacks comes from the History")
 	}
 	return now

@@ -14,7 +14,7 @@ import (
 type syncState struct {
 	turn     int64 // the last turn that it holds; 0 = not known
 	verified bool  // the transcript tells so, or the process that wrote it
-	behind   bool  // it held more once
+	isBehind bool  // it held more once
 }
 
 // away reports why the chat's session cannot be resumed on this machine or in this project; empty = it can.
@@ -90,5 +90,5 @@ func compare(c db.Claim, resume bool, prompts []db.Prompt, last claude.SyncState
 	if !last.Whole {
 		until-- // the answer is not there
 	}
-	return syncState{turn: until, verified: true, behind: until < s.turn}
+	return syncState{turn: until, verified: true, isBehind: until < s.turn}
 }

@@ -49,7 +49,7 @@ func (t *turn) run(ctx context.Context) {
 	if t.claim.Turn.Stopped { // before it could begin
 		stop(errStopped)
 	}
-	b.signals.set(t.claim.Asked, chat.Working)
+	b.reactions.set(t.claim.Asked, chat.Working)
 	rest := t.paint(ctx)
 	t.afterTurn(work)
 	defer b.toolHandlers.attend(t.claim, b.cfg.project(t.claim.Chat))() // the project is settled now
@@ -72,7 +72,7 @@ func (t *turn) run(ctx context.Context) {
 		err = t.retryStore(ctx, end, err)
 	}
 	b.outbox.wake(key)
-	b.signals.set(t.claim.Asked, signalOf(end.state))
+	b.reactions.set(t.claim.Asked, signalOf(end.state))
 	t.afterFailure(ctx, end)
 
 	log := zerolog.Ctx(ctx).Info()

@@ -18,11 +18,11 @@ type Question struct {
 
 // Asked is a message that is asked now.
 type Asked struct {
-	Name     string  // of who asks, in groups and when known
-	Quotes   []Quote // what it answers
-	Text     string
-	PassedOn bool     // the text lists what others have said
-	Files    []string // what came with it, and where each lies
+	Name      string  // of who asks, in groups and when known
+	Quotes    []Quote // what it answers
+	Text      string
+	Forwarded bool     // the text lists what others have said
+	Files     []string // what came with it, and where each lies
 }
 
 // Quote is a message that another one answers.
@@ -82,7 +82,7 @@ func (a Asked) goesOnWith(b Asked) bool {
 	case a.Text == "":
 		return true
 	}
-	return len(b.Quotes) == 0 && (b.Text == "" || !a.PassedOn && !b.PassedOn)
+	return len(b.Quotes) == 0 && (b.Text == "" || !a.Forwarded && !b.Forwarded)
 }
 
 // with is a and b as one message.
@@ -91,7 +91,7 @@ func (a Asked) with(b Asked) Asked {
 		a.Text += blankLine
 	}
 	a.Text += b.Text
-	a.PassedOn = a.PassedOn || b.PassedOn
+	a.Forwarded = a.Forwarded || b.Forwarded
 	a.Quotes, a.Files = slices.Concat(a.Quotes, b.Quotes), b.Files
 	return a
 }
@@ -137,7 +137,7 @@ func (a Asked) parts() []string {
 func (a Asked) escaped() string {
 	text := escape(a.Text, ofQuestion)
 	switch {
-	case a.PassedOn:
+	case a.Forwarded:
 		return strings.TrimPrefix(text, `\`) // the mark is ours
 	case len(a.Quotes) > 0 && goesOn(text):
 		return `\` + text
@@ -147,9 +147,9 @@ func (a Asked) escaped() string {
 
 // unescaped restores a.Text from what escaped has made of it.
 func (a Asked) unescaped(text string) string {
-	if rest, ok := strings.CutPrefix(text, `\`); ok && !a.PassedOn && len(a.Quotes) > 0 && goesOn(rest) {
+	if rest, ok := strings.CutPrefix(text, `\`); ok && !a.Forwarded && len(a.Quotes) > 0 && goesOn(rest) {
 		text = rest
-	} else if a.PassedOn {
+	} else if a.Forwarded {
 		text = `\` + text
 	}
 	return unescape(text, ofQuestion)
@@ -225,7 +225,7 @@ func enclosed(m chat.Message, kind chat.Kind) Asked {
 	forwards := func(f chat.File) bool { return f.Kind == chat.Forwarded }
 	if slices.ContainsFunc(m.Files, forwards) {
 		if list := unspaced(a.Text); passesOn(list) {
-			a.PassedOn, a.Text = true, list
+			a.Forwarded, a.Text = true, list
 		}
 	}
 	return a
@@ -328,8 +328,8 @@ func (p *parts) asked(n int) (a Asked, ok bool) {
 		}
 	}
 	if files := filesOf(p.rest); len(files) == 0 {
-		a.PassedOn = passesOn(p.rest)
-		text := p.rest[:p.textEnd(n, a.PassedOn)]
+		a.Forwarded = passesOn(p.rest)
+		text := p.rest[:p.textEnd(n, a.Forwarded)]
 		a.Text = a.unescaped(text)
 		if !p.skip(text) || p.next(p.rest, n) {
 			return a, true

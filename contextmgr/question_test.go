@@ -154,7 +154,7 @@ func checkQuestion(t fatalf, r Request) {
 	want := 0
 	for _, a := range q.Asked {
 		want += len(a.Quotes)
-		for _, b := range []bool{r.Kind != chat.Private, a.PassedOn, len(a.Files) > 0} {
+		for _, b := range []bool{r.Kind != chat.Private, a.Forwarded, len(a.Files) > 0} {
 			if b {
 				want++
 			}

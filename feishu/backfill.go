@@ -32,11 +32,11 @@ type backfill struct {
 	eventHandler
 	urgent singleflight.Group
 
-	mu   sync.Mutex
-	owed []chat.Activity // chats that have not been asked since these times, those that spoke last first
+	mu      sync.Mutex
+	pending []chat.Activity // chats that have not been asked since these times, those that spoke last first
 }
 
-// note remembers until when each chat is known now. What is owed since before stays owed since then.
+// note remembers until when each chat is known now. What is pending since before stays pending since then.
 func (g *backfill) note(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, g.client.waits.message)
 	defer cancel()
@@ -47,28 +47,28 @@ func (g *backfill) note(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, a := range active {
-		if a.Since.IsZero() || slices.ContainsFunc(g.owed, func(o chat.Activity) bool { return o.Key == a.Key }) {
+		if a.Since.IsZero() || slices.ContainsFunc(g.pending, func(o chat.Activity) bool { return o.Key == a.Key }) {
 			continue
 		}
-		g.owed = append(g.owed, a)
+		g.pending = append(g.pending, a)
 	}
-	slices.SortStableFunc(g.owed, func(a, b chat.Activity) int { return cmp.Compare(b.Since.UnixMilli(), a.Since.UnixMilli()) })
-	g.owed = g.owed[:min(len(g.owed), gapChats)]
+	slices.SortStableFunc(g.pending, func(a, b chat.Activity) int { return cmp.Compare(b.Since.UnixMilli(), a.Since.UnixMilli()) })
+	g.pending = g.pending[:min(len(g.pending), gapChats)]
 }
 
 func (g *backfill) left() []chat.Activity {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Clone(g.owed)
+	return slices.Clone(g.pending)
 }
 
-func (g *backfill) settled(key chat.Key) {
+func (g *backfill) done(key chat.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.owed = slices.DeleteFunc(g.owed, func(o chat.Activity) bool { return o.Key == key })
+	g.pending = slices.DeleteFunc(g.pending, func(o chat.Activity) bool { return o.Key == key })
 }
 
-// close hands over what was missed, until nothing is owed or ctx is done. What it cannot do is left to the next
+// close hands over what was missed, until nothing is pending or ctx is done. What it cannot do is left to the next
 // connection.
 func (g *backfill) close(ctx context.Context) {
 	before := g.client.Status().Repaired
@@ -119,7 +119,7 @@ func (g *backfill) ask(ctx context.Context, a chat.Activity, later bool) error {
 	switch v := verdictOf(err); {
 	case errors.As(err, new(*Error)) && (v == refused || v == gone || v == hopeless): // no permission, or not a member any more
 		c.log.Debug().Err(err).Msg("feishu: a chat cannot be asked for what was missed")
-		g.settled(a.Key)
+		g.done(a.Key)
 		return nil
 	case err != nil:
 		return err
@@ -153,6 +153,6 @@ func (g *backfill) ask(ctx context.Context, a chat.Activity, later bool) error {
 			c.state.change(func(now *Status) { now.Repaired++ })
 		}
 	}
-	g.settled(a.Key)
+	g.done(a.Key)
 	return nil
 }

@@ -323,7 +323,7 @@ func TestMissedMessageThatCannotBeStoredIsHandedOverAgain(t *testing.T) {
 		return nil
 	}
 	g := &backfill{eventHandler: eventHandler{p.Client, h}}
-	g.owed = []chat.Activity{{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at.Add(-time.Second)}}
+	g.pending = []chat.Activity{{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at.Add(-time.Second)}}
 	g.close(p.ctx())
 	if diff := cmp.Diff([]string{"missed"}, h.texts()); diff != "" || !failed {
 		t.Errorf("%s, failed %v", diff, failed)

@@ -31,18 +31,18 @@ type cardPage struct {
 	shown   *chat.Card    // what it shows, as far as we know
 }
 
-// needsRotation reports whether text that comes now shall go on on another sheet. One that no text is added to stays, and
+// needsRotation reports whether text that comes now shall go on on another page. One that no text is added to stays, and
 // streaming to it is opened again.
 func (s *cardPage) needsRotation(body string) bool {
 	return s.entity != nil && time.Since(s.entity.born) >= streamingLife && s.shown != nil && s.shown.Body != body
 }
 
-// pageSender opens sheets for one card.
+// pageSender opens pages for one card.
 type pageSender struct {
-	api   *api
-	log   zerolog.Logger
-	to    chat.Ref
-	doubt bool // an earlier process began the card, and may have sent any of its messages
+	api       *api
+	log       zerolog.Logger
+	to        chat.Ref
+	uncertain bool // an earlier process began the card, and may have sent any of its messages
 }
 
 // A draft is a page that is being sent. It is kept until it surely is: what is sent again with the same key must be
@@ -63,7 +63,7 @@ func (k *card) open(ctx context.Context, face chat.Card, seed string, part int) 
 		d = &draft{seed: seed, part: part, face: face, kind: "card"}
 		k.draft = d
 	}
-	s, err := k.opener.send(ctx, d)
+	s, err := k.sender.send(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (o pageSender) sentAfter(ctx context.Context, message string) ([]*cardPage,
 		return nil, err
 	}
 	first := slices.IndexFunc(found, func(s chat.Sent) bool { return s.ID == message })
-	var sheets []*cardPage
+	var pages []*cardPage
 	for _, sent := range found[first+1:] {
 		if sent.Card == "" {
 			continue
@@ -115,9 +115,9 @@ func (o pageSender) sentAfter(ctx context.Context, message string) ([]*cardPage,
 		if err != nil {
 			return nil, err
 		}
-		sheets = append(sheets, s)
+		pages = append(pages, s)
 	}
-	return sheets, nil
+	return pages, nil
 }
 
 // otherMeans reports whether another kind of message may do what this one could not. It may not when it is unknown
@@ -128,14 +128,14 @@ func (o pageSender) otherMeans(ctx context.Context, err error) bool {
 	case ctx.Err() != nil || !errors.As(err, &e):
 		return false
 	case verdictOf(err) == unknown:
-		return e.Op == opCreate && !o.doubt // nobody sees a card before it is sent
+		return e.Op == opCreate && !o.uncertain // nobody sees a card before it is sent
 	}
 	return !slices.Contains([]verdict{gone, hopeless, badToken, limited, away}, verdictOf(err))
 }
 
 // known is what a message shows that was just sent; of one that was there before we do not know.
 func (o pageSender) known(card chat.Card, m message) *chat.Card {
-	if m.past || o.doubt {
+	if m.past || o.uncertain {
 		return nil
 	}
 	return &card
@@ -156,7 +156,7 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 	if err != nil {
 		return nil, err
 	}
-	if !m.past && !o.doubt {
+	if !m.past && !o.uncertain {
 		return &cardPage{message: m.id, entity: d.entity, shown: &d.face}, nil
 	}
 	// An earlier process may have sent this message, with an entity of its own, which is the one that people see.
@@ -172,7 +172,7 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 	return &cardPage{message: m.id, entity: seen}, nil
 }
 
-// draw makes the sheet show the card, if it does not.
+// draw makes the page show the card, if it does not.
 func (s *cardPage) draw(ctx context.Context, a *api, card chat.Card) error {
 	if s.shown != nil && reflect.DeepEqual(*s.shown, card) {
 		return nil

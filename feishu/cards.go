@@ -79,16 +79,16 @@ type cards struct {
 
 // card is one card value and the messages that show it.
 type card struct {
-	opener pageSender
+	sender pageSender
 	seed   string // of the pages after the first
 
 	mu     sync.Mutex
-	sheets []*cardPage
+	pages  []*cardPage
 	layout layout
 	draft  *draft // of the page that is being opened; nil: none
 
 	forgotten bool        // pages that an earlier process sent must be looked for
-	later     []*cardPage // what was found: pages after those of sheets
+	later     []*cardPage // what was found: pages after those of pages
 }
 
 // keyMemory is how long a page that is sent again is surely found to be there: the platform knows a key for an hour.
@@ -114,10 +114,10 @@ func (cs *cards) post(ctx context.Context, to chat.Ref, value chat.Card, idem st
 func (cs *cards) begun(to chat.Ref, idem string) *card {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if k := cs.posted.get(idem); k != nil && k.opener.to == to {
+	if k := cs.posted.get(idem); k != nil && k.sender.to == to {
 		return k
 	}
-	k := &card{opener: pageSender{api: cs.api, log: cs.log, to: to}}
+	k := &card{sender: pageSender{api: cs.api, log: cs.log, to: to}}
 	cs.posted.put(idem, k)
 	return k
 }
@@ -126,14 +126,14 @@ func (cs *cards) begun(to chat.Ref, idem string) *card {
 func (k *card) first(ctx context.Context, value chat.Card, idem string) (id string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.sheets) == 0 {
+	if len(k.pages) == 0 {
 		s, err := k.open(ctx, k.faces(value)[0], idem, 0)
 		if err != nil {
 			return "", err
 		}
-		k.sheets, k.seed = []*cardPage{s}, s.message
+		k.pages, k.seed = []*cardPage{s}, s.message
 	}
-	return idOf(k.sheets[0], k.opener.to), nil
+	return idOf(k.pages[0], k.sender.to), nil
 }
 
 func (cs *cards) forget(id string) {
@@ -154,7 +154,7 @@ func (cs *cards) find(id string) (*card, error) {
 		return nil, err
 	}
 	k := &card{
-		opener: pageSender{api: cs.api, log: cs.log, to: to, doubt: true}, seed: first.message, sheets: []*cardPage{first},
+		sender: pageSender{api: cs.api, log: cs.log, to: to, uncertain: true}, seed: first.message, pages: []*cardPage{first},
 		forgotten: to.ID != "" && time.Since(born) > keyMemory,
 	}
 	cs.live.put(id, k)
@@ -164,7 +164,7 @@ func (cs *cards) find(id string) (*card, error) {
 // faces is what each of the cards shows on which the value is drawn. The last of them has what is not text.
 func (k *card) faces(value chat.Card) []chat.Card {
 	pages := k.layout.lay(value.Body)
-	if n := len(pages); value.Live && len(k.sheets) == n && k.sheets[n-1].needsRotation(pages[n-1]) {
+	if n := len(pages); value.Live && len(k.pages) == n && k.pages[n-1].needsRotation(pages[n-1]) {
 		k.layout.turn()
 		pages = k.layout.lay(value.Body)
 	}
@@ -188,7 +188,7 @@ func (k *card) show(ctx context.Context, value chat.Card, last bool) error {
 			return err
 		}
 	}
-	for i := len(want); i < len(k.sheets); i++ { // the text became shorter
+	for i := len(want); i < len(k.pages); i++ { // the text became shorter
 		if err := k.page(ctx, i, chat.Card{Body: "…", Summary: value.Summary}, last); err != nil {
 			return err
 		}
@@ -197,12 +197,12 @@ func (k *card) show(ctx context.Context, value chat.Card, last bool) error {
 }
 
 func (k *card) page(ctx context.Context, i int, face chat.Card, last bool) error {
-	if i == len(k.sheets) {
+	if i == len(k.pages) {
 		s, err := k.next(ctx, face, i)
 		if err != nil {
 			return err
 		}
-		k.sheets = append(k.sheets, s)
+		k.pages = append(k.pages, s)
 	}
 	err := k.paint(ctx, i, face, last)
 	if verdictOf(err) != lost {
@@ -212,19 +212,19 @@ func (k *card) page(ctx context.Context, i int, face chat.Card, last bool) error
 	if err != nil {
 		return err
 	}
-	k.sheets[i] = s
+	k.pages[i] = s
 	return k.paint(ctx, i, face, last)
 }
 
-// next gives the sheet of a page that this process has not drawn yet.
+// next gives the page of a page that this process has not drawn yet.
 func (k *card) next(ctx context.Context, face chat.Card, i int) (*cardPage, error) {
 	if k.forgotten {
-		later, err := k.opener.sentAfter(ctx, k.sheets[0].message)
+		later, err := k.sender.sentAfter(ctx, k.pages[0].message)
 		switch {
 		case err != nil && !lastMeans(ctx, err):
 			return nil, err
 		case err != nil: // such as no permission to list a group's messages
-			k.opener.log.Warn().Err(err).Msg("feishu: pages that were sent long ago cannot be looked for")
+			k.sender.log.Warn().Err(err).Msg("feishu: pages that were sent long ago cannot be looked for")
 		}
 		k.later, k.forgotten = later, false
 	}
@@ -238,14 +238,14 @@ func (k *card) next(ctx context.Context, face chat.Card, i int) (*cardPage, erro
 
 func (k *card) paint(ctx context.Context, i int, face chat.Card, last bool) error {
 	if last {
-		return k.sheets[i].finish(ctx, k.opener, face, k.seed, i)
+		return k.pages[i].finish(ctx, k.sender, face, k.seed, i)
 	}
-	return k.sheets[i].draw(ctx, k.opener.api, face)
+	return k.pages[i].draw(ctx, k.sender.api, face)
 }
 
 func (k *card) ready(ctx context.Context) error {
 	k.mu.Lock()
-	s := k.sheets[len(k.sheets)-1]
+	s := k.pages[len(k.pages)-1]
 	k.mu.Unlock()
 	switch {
 	case s.entity != nil:

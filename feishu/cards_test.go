@@ -47,7 +47,7 @@ func TestCardGrowsAndCloses(t *testing.T) {
 
 	k, err := p.cards.find(id)
 	p.must(err)
-	if n := k.sheets[0].entity.rate.Tokens(); n < 1 {
+	if n := k.pages[0].entity.rate.Tokens(); n < 1 {
 		t.Errorf("the first edit has to wait: %v are allowed", n)
 	}
 	for _, body := range []string{"Hello", "Hello, I", "Hello, I am"} {

@@ -121,7 +121,7 @@ func TestStreamingModeIsOpenedBeforeItEnds(t *testing.T) {
 	p.must(err)
 	k, err := p.cards.find(id)
 	p.must(err)
-	k.sheets[0].entity.streaming = time.Now().Add(-streamingLife)
+	k.pages[0].entity.streaming = time.Now().Add(-streamingLife)
 	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: "a b"}))
 	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: "a b c"}))
 	if got := p.operations(ask); got != "create settings content content" {

@@ -176,7 +176,7 @@ func TestForwardsAreATree(t *testing.T) {
 	if m.Text != "[合并转发]" || len(m.Files) != 1 || m.Files[0].Kind != chat.Forwarded || m.Files[0].Of != outer {
 		t.Fatalf("got %+v", m)
 	}
-	text, err := p.PassedOn(p.ctx(), m.Key, outer)
+	text, err := p.Forwarded(p.ctx(), m.Key, outer)
 	p.must(err)
 	want := `- Ann（2026-05-04 10:30）
   > one
@@ -195,7 +195,7 @@ func TestForwardsAreATree(t *testing.T) {
 	for range mostPassedOn + 7 {
 		many = append(many, ids[0])
 	}
-	text, err = p.PassedOn(p.ctx(), m.Key, p.Forward(room, ann, many))
+	text, err = p.Forwarded(p.ctx(), m.Key, p.Forward(room, ann, many))
 	p.must(err)
 	if n := strings.Count("\n"+text, "\n- "); n > mostPassedOn || !strings.HasSuffix(text, "条没有列出）") || len([]rune(text)) > longestPassed+longestMessage+200 {
 		t.Errorf("%d entries, %d runes: …%s", n, len([]rune(text)), text[max(0, len(text)-100):])

@@ -188,7 +188,7 @@ func TestAGroupThatMayNotBeAskedAbout(t *testing.T) {
 	if n := len(p.Calls()); n != 2 { // one for the token
 		t.Errorf("%d calls", n)
 	}
-	if said, err := p.Said(p.ctx(), chat.FeishuChat(room), chat.Group, time.Now().Add(-time.Hour), 10); err != nil || len(said) != 0 {
+	if said, err := p.ListMessages(p.ctx(), chat.FeishuChat(room), chat.Group, time.Now().Add(-time.Hour), 10); err != nil || len(said) != 0 {
 		t.Errorf("said %v, %v", said, err)
 	}
 	event := s
@@ -213,7 +213,7 @@ func TestWhatWasSaidInATopic(t *testing.T) {
 		key  chat.Key
 		want string
 	}{{key, "root inside"}, {key.Parent(), "elsewhere root"}} {
-		said, err := p.Said(p.ctx(), tt.key, chat.Group, now.Add(-time.Hour), 50)
+		said, err := p.ListMessages(p.ctx(), tt.key, chat.Group, now.Add(-time.Hour), 50)
 		p.must(err)
 		var texts []string
 		for _, m := range said {
@@ -336,7 +336,7 @@ func TestOtherBots(t *testing.T) {
 	if m := next(t, rec.messages); m.Text != "a person" || m.Actor.Bot {
 		t.Errorf("%+v", m)
 	}
-	said, err := p.Said(p.ctx(), chat.FeishuChat(room), chat.Group, time.Now().Add(-time.Hour), 10)
+	said, err := p.ListMessages(p.ctx(), chat.FeishuChat(room), chat.Group, time.Now().Add(-time.Hour), 10)
 	p.must(err)
 	if len(said) != 3 || !said[0].Actor.Bot || said[2].Actor.Bot {
 		t.Errorf("said %+v", said)

@@ -20,7 +20,7 @@ func (p *program) checks() []bridge.Check {
 	return []bridge.Check{
 		ask("cli", func(ctx context.Context, d *doctor) {
 			if _, ok := d.installed(ctx, c); !ok && len(d.findings) == 0 {
-				d.add(wrong, "", doctorTexts.CLIFails, c.Claude.Command, exec.ErrNotFound)
+				d.add(stateFail, "", doctorTexts.CLIFails, c.Claude.Command, exec.ErrNotFound)
 			}
 		}),
 		ask("login", func(ctx context.Context, d *doctor) { d.login(ctx, c, c.Claude.Command) }),
@@ -48,7 +48,7 @@ func (p *program) checks() []bridge.Check {
 func (p *program) verdict(what string, findings []finding) bridge.CheckState {
 	worst := bridge.OK
 	for _, f := range findings {
-		v := map[verdict]bridge.CheckState{fine: bridge.OK, doubt: bridge.Warn, wrong: bridge.Fail}[f.Verdict]
+		v := map[verdict]bridge.CheckState{stateOK: bridge.OK, stateWarn: bridge.Warn, stateFail: bridge.Fail}[f.Verdict]
 		if v != bridge.OK {
 			p.log.Warn().Str("what", f.What).Str("do", f.Do).Msg("check: " + what)
 		}

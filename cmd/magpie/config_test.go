@@ -172,11 +172,11 @@ func TestNoProjectHoldsTheConfiguration(t *testing.T) {
 	if err := os.WriteFile(settings, []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for project, fine := range map[string]bool{filepath.Dir(path): false, filepath.Dir(secret): false, filepath.Dir(settings): false, t.TempDir(): true} {
+	for project, stateOK := range map[string]bool{filepath.Dir(path): false, filepath.Dir(secret): false, filepath.Dir(settings): false, t.TempDir(): true} {
 		_, err := loadConfig(path, []string{
 			"MAGPIE_CLAUDE_PROJECT=" + project, "MAGPIE_FEISHU_APP_SECRET_FILE=" + secret, "MAGPIE_CLAUDE_SETTINGS=" + settings,
 		})
-		if fine != (err == nil) || !fine && !strings.Contains(err.Error(), "[claude] project: agents may not work where the program's configuration or secret lies") {
+		if stateOK != (err == nil) || !stateOK && !strings.Contains(err.Error(), "[claude] project: agents may not work where the program's configuration or secret lies") {
 			t.Errorf("%s: %v", project, err)
 		}
 	}

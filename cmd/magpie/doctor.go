@@ -19,9 +19,9 @@ type doctorCmd struct {
 type verdict string
 
 const (
-	fine  verdict = "ok"
-	doubt verdict = "warn" // the bridge works, but somebody should look
-	wrong verdict = "fail" // the bridge cannot work like this
+	stateOK   verdict = "ok"
+	stateWarn verdict = "warn" // the bridge works, but somebody should look
+	stateFail verdict = "fail" // the bridge cannot work like this
 )
 
 // finding is one thing that the doctor has looked at.
@@ -55,7 +55,7 @@ func (d doctorCmd) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	if doc.found(wrong) {
+	if doc.found(stateFail) {
 		return errUnhealthy
 	}
 	return nil
@@ -64,7 +64,7 @@ func (d doctorCmd) Run(ctx context.Context) error {
 func printJSON(w io.Writer, list []finding) error {
 	healthy := true
 	for _, f := range list {
-		healthy = healthy && f.Verdict != wrong
+		healthy = healthy && f.Verdict != stateFail
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -119,17 +119,17 @@ func (d *doctor) configuration(path string) config {
 	c, err := loadConfig(path, d.environ)
 	switch {
 	case path == "" && err != nil:
-		d.add(wrong, d.lang.say(doctorTexts.WriteConfig), doctorTexts.NoConfig)
+		d.add(stateFail, d.lang.say(doctorTexts.WriteConfig), doctorTexts.NoConfig)
 	case path == "":
-		d.add(fine, "", doctorTexts.FromEnvironment)
+		d.add(stateOK, "", doctorTexts.FromEnvironment)
 	case err == nil:
-		d.add(fine, "", doctorTexts.ConfigAt, path)
+		d.add(stateOK, "", doctorTexts.ConfigAt, path)
 	}
 	for _, e := range each(err) {
 		if errors.Is(e, errNoConfig) {
 			continue // it was said
 		}
-		d.add(wrong, d.lang.say(doctorTexts.CorrectIn, firstOf(path, d.lang.say(doctorTexts.TheEnvironment))), doctorTexts.ConfigWrong, e)
+		d.add(stateFail, d.lang.say(doctorTexts.CorrectIn, firstOf(path, d.lang.say(doctorTexts.TheEnvironment))), doctorTexts.ConfigWrong, e)
 	}
 	d.permissions(path)
 	return c
@@ -175,8 +175,8 @@ func (d *doctor) permissions(path string) {
 	_ = decodeTOML(data, &c) // a mistake is told already; what could be read is there
 	switch secret := c.Feishu.AppSecret != "" || c.Memory.EmbeddingsKey != "" || len(c.Claude.Env) > 0; {
 	case secret && info.Mode().Perm()&0o077 != 0:
-		d.add(doubt, "chmod 600 "+path, doctorTexts.OthersRead, path, info.Mode().Perm())
+		d.add(stateWarn, "chmod 600 "+path, doctorTexts.OthersRead, path, info.Mode().Perm())
 	default:
-		d.add(fine, "", doctorTexts.Mode, path, info.Mode().Perm())
+		d.add(stateOK, "", doctorTexts.Mode, path, info.Mode().Perm())
 	}
 }

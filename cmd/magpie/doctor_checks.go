@@ -38,19 +38,19 @@ func (d *doctor) database(ctx context.Context, c config) {
 	var corrupt *db.CorruptError
 	switch err := checkDatabase(reads, c.DB); {
 	case errors.As(err, &corrupt):
-		d.add(wrong, d.lang.say(doctorTexts.Restore), doctorTexts.DBBroken, err)
+		d.add(stateFail, d.lang.say(doctorTexts.Restore), doctorTexts.DBBroken, err)
 		return
 	case err != nil && reads.Err() != nil:
-		d.add(doubt, d.lang.say(doctorTexts.CheckCopy), doctorTexts.DBSlow, path, reading)
+		d.add(stateWarn, d.lang.say(doctorTexts.CheckCopy), doctorTexts.DBSlow, path, reading)
 		return
 	case err != nil:
-		d.add(wrong, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
+		d.add(stateFail, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
 		return
 	}
 	if pid := servedBy(path); pid != 0 {
-		d.add(fine, "", doctorTexts.DBServed, path, pid)
+		d.add(stateOK, "", doctorTexts.DBServed, path, pid)
 	} else {
-		d.add(fine, "", doctorTexts.DBWhole, path)
+		d.add(stateOK, "", doctorTexts.DBWhole, path)
 	}
 	d.rows(reads, c.DB, path)
 }
@@ -62,7 +62,7 @@ const namedRows = 10
 func (d *doctor) rows(ctx context.Context, c db.Config, path string) {
 	store, err := db.OpenReadOnly(ctx, c)
 	if err != nil {
-		d.add(doubt, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
+		d.add(stateWarn, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
 		return
 	}
 	defer store.Close() //nolint:errcheck // it was only read
@@ -71,7 +71,7 @@ func (d *doctor) rows(ctx context.Context, c db.Config, path string) {
 	}
 	rows, err := store.Unreadable(ctx)
 	if err != nil {
-		d.add(doubt, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
+		d.add(stateWarn, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
 		return
 	}
 	if len(rows) == 0 {
@@ -84,7 +84,7 @@ func (d *doctor) rows(ctx context.Context, c db.Config, path string) {
 	if len(rows) > namedRows {
 		names = append(names, "…")
 	}
-	d.add(doubt, d.lang.say(doctorTexts.CorrectRows, path), doctorTexts.RowsUnread, len(rows), strings.Join(names, "; "))
+	d.add(stateWarn, d.lang.say(doctorTexts.CorrectRows, path), doctorTexts.RowsUnread, len(rows), strings.Join(names, "; "))
 }
 
 // noDatabase says why there is no database: none was made yet, or one was lost.
@@ -92,14 +92,14 @@ func (d *doctor) noDatabase(c db.Config, path string) {
 	copies, err := c.Rescued()
 	switch pid := servedBy(path); {
 	case err != nil:
-		d.add(wrong, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
+		d.add(stateFail, d.lang.say(doctorTexts.MayRead), doctorTexts.DBUnread, path, err)
 	case len(copies) > 0:
 		last := copies[len(copies)-1]
-		d.add(wrong, d.lang.say(doctorTexts.PutBack, path, last), doctorTexts.DBRescued, path, last)
+		d.add(stateFail, d.lang.say(doctorTexts.PutBack, path, last), doctorTexts.DBRescued, path, last)
 	case pid != 0:
-		d.add(wrong, d.lang.say(doctorTexts.SeeLog), doctorTexts.DBLost, path, pid)
+		d.add(stateFail, d.lang.say(doctorTexts.SeeLog), doctorTexts.DBLost, path, pid)
 	default:
-		d.add(fine, "", doctorTexts.DBLater, path)
+		d.add(stateOK, "", doctorTexts.DBLater, path)
 	}
 }
 
@@ -152,7 +152,7 @@ const (
 // rules looks for rules that allow agents more than those who wrote them may have meant.
 func (d *doctor) rules(c config) {
 	if bare := c.Claude.BareRules(); len(bare) > 0 {
-		d.add(doubt, d.lang.say(doctorTexts.RulesNarrow), doctorTexts.RulesBare, strings.Join(bare, ", "))
+		d.add(stateWarn, d.lang.say(doctorTexts.RulesNarrow), doctorTexts.RulesBare, strings.Join(bare, ", "))
 	}
 }
 
@@ -176,7 +176,7 @@ func (d *doctor) limits(l claude.Limits) {
 	if l.Memory > 0 {
 		processes = fmt.Sprintf(d.lang.say(doctorTexts.ByMemory), l.Memory>>20)
 	}
-	d.add(fine, "", doctorTexts.Limits, l.Turns, turns, l.Processes, processes)
+	d.add(stateOK, "", doctorTexts.Limits, l.Turns, turns, l.Processes, processes)
 }
 
 // installed looks whether the CLI is there, and of a version that is known. It reports false when it cannot be run.
@@ -189,16 +189,16 @@ func (d *doctor) installed(ctx context.Context, c config) (path string, ok bool)
 	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	switch {
 	case err != nil:
-		d.add(wrong, d.lang.say(doctorTexts.CLIReinstall), doctorTexts.CLIFails, path, err)
+		d.add(stateFail, d.lang.say(doctorTexts.CLIReinstall), doctorTexts.CLIFails, path, err)
 		return path, false
 	case compareVersions(version, oldestCLI) < 0:
-		d.add(doubt, "npm install -g @anthropic-ai/claude-code@"+testedCLI, doctorTexts.CLIOld, path, version, oldestCLI, testedCLI)
+		d.add(stateWarn, "npm install -g @anthropic-ai/claude-code@"+testedCLI, doctorTexts.CLIOld, path, version, oldestCLI, testedCLI)
 	case compareVersions(version, testedCLI) < 0:
-		d.add(doubt, "npm install -g @anthropic-ai/claude-code@"+testedCLI, doctorTexts.CLIOpen, path, version, testedCLI)
+		d.add(stateWarn, "npm install -g @anthropic-ai/claude-code@"+testedCLI, doctorTexts.CLIOpen, path, version, testedCLI)
 	case compareVersions(version, testedCLI) > 0:
-		d.add(doubt, d.lang.say(doctorTexts.CLIStay), doctorTexts.CLINew, path, version, oldestCLI, testedCLI)
+		d.add(stateWarn, d.lang.say(doctorTexts.CLIStay), doctorTexts.CLINew, path, version, oldestCLI, testedCLI)
 	default:
-		d.add(fine, "", doctorTexts.CLIVersion, path, version)
+		d.add(stateOK, "", doctorTexts.CLIVersion, path, version)
 	}
 	return path, true
 }
@@ -206,9 +206,9 @@ func (d *doctor) installed(ctx context.Context, c config) (path string, ok bool)
 // login looks whether the CLI is logged in.
 func (d *doctor) login(ctx context.Context, c config, path string) {
 	if _, err := d.runCLI(ctx, c, path, "auth", "status"); err != nil {
-		d.add(wrong, d.lang.say(doctorTexts.CLILogin), doctorTexts.CLINoLogin)
+		d.add(stateFail, d.lang.say(doctorTexts.CLILogin), doctorTexts.CLINoLogin)
 	} else {
-		d.add(fine, "", doctorTexts.CLILoggedIn)
+		d.add(stateOK, "", doctorTexts.CLILoggedIn)
 	}
 }
 
@@ -262,20 +262,20 @@ func (d *doctor) platform(ctx context.Context, c config) feishu.Checkup {
 	console := c.Feishu.Console()
 	switch {
 	case found.Refused():
-		d.add(wrong, d.lang.say(doctorTexts.CopyAnew, console.Credentials()), doctorTexts.Refused, found.Credentials)
+		d.add(stateFail, d.lang.say(doctorTexts.CopyAnew, console.Credentials()), doctorTexts.Refused, found.Credentials)
 	case found.Credentials != nil:
-		d.add(wrong, d.lang.say(doctorTexts.CheckNetwork), doctorTexts.Unreached, found.Credentials)
+		d.add(stateFail, d.lang.say(doctorTexts.CheckNetwork), doctorTexts.Unreached, found.Credentials)
 	default:
-		d.add(fine, "", doctorTexts.Taken)
+		d.add(stateOK, "", doctorTexts.Taken)
 		d.app(found, found.App.Lacks(c.scopes(ctx)...).Scopes, console)
 		d.events(found, console)
 	}
 	switch {
 	case !found.Dated:
 	case found.Ahead.Abs() > tolerance:
-		d.add(doubt, d.lang.say(doctorTexts.KeepTime), doctorTexts.Clock, found.Ahead)
+		d.add(stateWarn, d.lang.say(doctorTexts.KeepTime), doctorTexts.Clock, found.Ahead)
 	default:
-		d.add(fine, "", doctorTexts.ClockRight)
+		d.add(stateOK, "", doctorTexts.ClockRight)
 	}
 	return found
 }
@@ -313,22 +313,22 @@ func (c config) mentions(ctx context.Context) (rules []chat.MentionRule) {
 // app tells what an app that the platform takes may not do, and which permissions it lacks.
 func (d *doctor) app(found feishu.Checkup, lacks []string, console feishu.Console) {
 	if found.Bot != nil {
-		d.add(wrong, d.lang.say(doctorTexts.AddBot, console.Bot(), console.Versions()), doctorTexts.BotNone, found.Bot)
+		d.add(stateFail, d.lang.say(doctorTexts.AddBot, console.Bot(), console.Versions()), doctorTexts.BotNone, found.Bot)
 	} else {
-		d.add(fine, "", doctorTexts.Bot)
+		d.add(stateOK, "", doctorTexts.Bot)
 	}
 	add := func(scopes []string) string {
 		return d.lang.say(doctorTexts.AddScopes, console.Scopes(scopes), console.Versions())
 	}
 	switch {
 	case len(found.Missing) > 0:
-		d.add(wrong, add(found.Missing), doctorTexts.ScopesRefused, strings.Join(found.Missing, d.lang.say(doctorTexts.ScopesAny)))
+		d.add(stateFail, add(found.Missing), doctorTexts.ScopesRefused, strings.Join(found.Missing, d.lang.say(doctorTexts.ScopesAny)))
 	case found.Chats != nil:
-		d.add(doubt, d.lang.say(doctorTexts.SeeList), doctorTexts.ScopesUnknown, found.Chats)
+		d.add(stateWarn, d.lang.say(doctorTexts.SeeList), doctorTexts.ScopesUnknown, found.Chats)
 	case len(lacks) > 0:
-		d.add(doubt, add(lacks), doctorTexts.ScopesLack, strings.Join(lacks, ", "))
+		d.add(stateWarn, add(lacks), doctorTexts.ScopesLack, strings.Join(lacks, ", "))
 	default:
-		d.add(fine, "", doctorTexts.Scopes)
+		d.add(stateOK, "", doctorTexts.Scopes)
 	}
 }
 
@@ -341,14 +341,14 @@ func (d *doctor) events(found feishu.Checkup, console feishu.Console) {
 	do := d.lang.say(doctorTexts.AddEvents, console.Events(), console.Versions())
 	switch missing := append(lacks.Events, lacks.Callbacks...); {
 	case lacks.Deaf():
-		d.add(wrong, do, doctorTexts.Deaf, strings.Join(missing, ", "))
+		d.add(stateFail, do, doctorTexts.Deaf, strings.Join(missing, ", "))
 	case len(missing) > 0:
-		d.add(doubt, do, doctorTexts.EventsLack, strings.Join(missing, ", "))
+		d.add(stateWarn, do, doctorTexts.EventsLack, strings.Join(missing, ", "))
 	default:
-		d.add(fine, "", doctorTexts.Events)
+		d.add(stateOK, "", doctorTexts.Events)
 	}
 	if len(lacks.Useful) > 0 {
-		d.add(fine, "", doctorTexts.EventsUseful, strings.Join(lacks.Useful, ", "), console.Events())
+		d.add(stateOK, "", doctorTexts.EventsUseful, strings.Join(lacks.Useful, ", "), console.Events())
 	}
 }
 
@@ -365,10 +365,10 @@ func (d *doctor) owner(ctx context.Context, c config, app feishu.App) {
 		_ = store.Close() // it was only read
 	}
 	if user == "" {
-		d.add(doubt, d.lang.say(doctorTexts.MakeOwner), doctorTexts.Nobody)
+		d.add(stateWarn, d.lang.say(doctorTexts.MakeOwner), doctorTexts.Nobody)
 		return
 	}
-	d.add(fine, "", doctorTexts.OwnedBy, user)
+	d.add(stateOK, "", doctorTexts.OwnedBy, user)
 }
 
 // Space that should be free: a full disk stops the store, and the agent.
@@ -388,13 +388,13 @@ func (d *doctor) space(of phrase, path string) {
 	free, err := freeSpace(path)
 	switch {
 	case err != nil:
-		d.add(doubt, d.lang.say(doctorTexts.DiskLook), doctorTexts.DiskUnread, what, path, err)
+		d.add(stateWarn, d.lang.say(doctorTexts.DiskLook), doctorTexts.DiskUnread, what, path, err)
 	case free < tight:
-		d.add(wrong, d.lang.say(doctorTexts.DiskFree), doctorTexts.DiskTight, what, free>>20, path)
+		d.add(stateFail, d.lang.say(doctorTexts.DiskFree), doctorTexts.DiskTight, what, free>>20, path)
 	case free < roomy:
-		d.add(doubt, d.lang.say(doctorTexts.DiskFree), doctorTexts.DiskTight, what, free>>20, path)
+		d.add(stateWarn, d.lang.say(doctorTexts.DiskFree), doctorTexts.DiskTight, what, free>>20, path)
 	default:
-		d.add(fine, "", doctorTexts.DiskRoomy, what, free>>30, path)
+		d.add(stateOK, "", doctorTexts.DiskRoomy, what, free>>30, path)
 	}
 }
 
@@ -426,8 +426,8 @@ func (d *doctor) manager() {
 		managers = append(managers, "pm2 (scripts/ecosystem.config.js)")
 	}
 	if len(managers) == 0 {
-		d.add(doubt, d.lang.say(doctorTexts.InstallManager), doctorTexts.NoManager)
+		d.add(stateWarn, d.lang.say(doctorTexts.InstallManager), doctorTexts.NoManager)
 		return
 	}
-	d.add(fine, "", doctorTexts.Managers, strings.Join(managers, ", "))
+	d.add(stateOK, "", doctorTexts.Managers, strings.Join(managers, ", "))
 }

@@ -55,7 +55,7 @@ func TestMemoriesAreExportedAndImported(t *testing.T) {
 	}
 	for _, key := range []string{"feishu:chat:oc_nobody", "x"} {
 		out, err := magpie(t, dir, "memory", "export", "--chat", key, "none").CombinedOutput()
-		if wrong := key == "x"; (err != nil) != wrong || strings.Contains(string(out), "星期") {
+		if stateFail := key == "x"; (err != nil) != stateFail || strings.Contains(string(out), "星期") {
 			t.Errorf("%s: %v: %s", key, err, out)
 		}
 	}

@@ -116,7 +116,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	p.files = bridge.FilesConfig{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile), Group: group}
 	p.bridge = bridge.New(bridge.Config{
 		App: c.Feishu.AppID, Founder: p.client, Found: found,
-		Access: c.Access, Staff: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, AskEverything: c.Claude.AsksEverything(), Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
+		Access: c.Access, Departments: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, AskEverything: c.Claude.AsksEverything(), Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
 		Files:    p.files,
 		Projects: c.Projects, Guard: c.work().Guard, Budget: c.Budget, Reload: p.reread, Secrets: redact.NewKnown(c.secrets()),
 		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,

@@ -156,7 +156,7 @@ func (u *setup) lookAtCLI(ctx context.Context) error {
 	c := defaults()
 	c.Claude.Command = u.Claude
 	if _, err := exec.LookPath(u.Claude); err != nil {
-		doc.add(wrong, u.lang.say(doctorTexts.CLIInstall), doctorTexts.CLINone, u.Claude)
+		doc.add(stateFail, u.lang.say(doctorTexts.CLIInstall), doctorTexts.CLINone, u.Claude)
 		return nil
 	}
 	doc.cli(ctx, c)

@@ -132,12 +132,12 @@ func (u *setup) examine(ctx context.Context) (c feishu.Config, owner string, tak
 	c = home(ctx, u.feishu, hosts)
 	doc := u.doctor()
 	for _, e := range each(c.Validate()) {
-		doc.add(wrong, u.lang.say(setupTexts.TryAgain), doctorTexts.ConfigWrong, e)
+		doc.add(stateFail, u.lang.say(setupTexts.TryAgain), doctorTexts.ConfigWrong, e)
 	}
 	full := defaults()
 	full.Feishu = c
 	found := doc.platform(ctx, full)
-	if doc.found(wrong) || doc.found(doubt) {
+	if doc.found(stateFail) || doc.found(stateWarn) {
 		u.say(setupTexts.ConsoleAfter)
 	}
 	return c, found.App.Owner, c.Validate() == nil && found.Credentials == nil

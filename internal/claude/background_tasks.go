@@ -110,5 +110,5 @@ func (pl *Pool) lull(ctx context.Context, q Task, pause time.Duration) (done fun
 
 // spare takes a place for a process if one is free that no turn needs.
 func (pl *Pool) spare() bool {
-	return pl.places.waiting() == 0 && !pl.limits.tight(1) && pl.places.processes.TryAcquire(1)
+	return pl.slots.waiting() == 0 && !pl.limits.tight(1) && pl.slots.processes.TryAcquire(1)
 }

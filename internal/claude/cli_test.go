@@ -23,7 +23,7 @@ type rig struct {
 	cfg   claude.Config
 	pool  *claude.Pool
 
-	decide func(claude.ToolAsk) claude.Verdict // nil = nothing is allowed
+	decide func(claude.ToolAsk) claude.Decision // nil = nothing is allowed
 }
 
 func newRig(t *testing.T, change ...func(*claude.Config)) *rig {
@@ -89,7 +89,7 @@ func (r *rig) turn(ctx context.Context, owner string, spec claude.Spec, prompt s
 
 func (r *rig) answer(p *claude.Process, q claude.ToolAsk) {
 	r.Helper()
-	v := claude.Verdict{Why: "nobody allows this"}
+	v := claude.Decision{Why: "nobody allows this"}
 	if r.decide != nil {
 		v = r.decide(q)
 	}

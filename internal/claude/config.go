@@ -36,7 +36,7 @@ type Config struct {
 	Silence        Duration          `toml:"silence_timeout" env:"SILENCE_TIMEOUT"` // no output while no tool runs: the model's API hangs
 	ToolSilence    Duration          `toml:"tool_timeout" env:"TOOL_TIMEOUT"`       // no output while a tool runs
 	TurnLimit      Duration          `toml:"turn_timeout" env:"TURN_TIMEOUT"`
-	AskLimit       Duration          `toml:"background_timeout" env:"BACKGROUND_TIMEOUT"` // a summary, a title, or what else is asked apart from the chats
+	TaskLimit      Duration          `toml:"background_timeout" env:"BACKGROUND_TIMEOUT"` // a summary, a title, or what else is asked apart from the chats
 	Env            map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="`        // added to the CLI's environment
 	SettingSources []string          `toml:"setting_sources" env:"SETTING_SOURCES"`       // of user, project and local: whose settings and instructions (CLAUDE.md) the CLI reads
 	Settings       string            `toml:"settings" env:"SETTINGS"`                     // more settings of the CLI, which count first: a JSON object, or the path of a file with one
@@ -73,7 +73,7 @@ func Defaults() Config {
 	return Config{
 		Command: "claude", Project: ".", PermissionMode: "default",
 		KeepAlive: Duration{Duration: 5 * time.Minute}, Silence: Duration{Duration: 3 * time.Minute}, ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
-		AskLimit: Duration{Duration: 2 * time.Minute},
+		TaskLimit: Duration{Duration: 2 * time.Minute},
 		// What the owner has allowed himself in a terminal is "local": it is not meant for those who write in chats.
 		SettingSources: []string{"user", "project"}, ConfigDir: perChatDir, Ask: askChanges,
 	}
@@ -108,7 +108,7 @@ func (c Config) Validate() error {
 	if c.KeepAlive.Duration < 0 {
 		errs = append(errs, errors.New("[claude] keep_alive: want 0 or more"))
 	}
-	for name, d := range map[string]Duration{"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit, "background_timeout": c.AskLimit} {
+	for name, d := range map[string]Duration{"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit, "background_timeout": c.TaskLimit} {
 		if d.Duration <= 0 {
 			errs = append(errs, fmt.Errorf("[claude] %s: want more than 0", name))
 		}

@@ -46,7 +46,7 @@ type folder struct {
 
 // of is the configuration of one chat's agents.
 func (c Config) of(owner string) (Config, error) {
-	if c.Folder == nil || owner == apart {
+	if c.Folder == nil || owner == backgroundOwner {
 		return c, nil
 	}
 	id, err := c.Folder(owner)

@@ -74,7 +74,7 @@ func (n neighbours) tries(owner string, spec claude.Spec, steps map[string][]any
 		}
 	}
 	asked := map[string]bool{}
-	n.decide = func(q claude.ToolAsk) claude.Verdict { asked[q.Use] = true; return claude.Verdict{Why: "no"} }
+	n.decide = func(q claude.ToolAsk) claude.Decision { asked[q.Use] = true; return claude.Decision{Why: "no"} }
 	n.model.Reset()
 	n.model.Script(modelsim.Rule{Times: 1, Steps: calls})
 	if a := n.turn(n.Context(), owner, spec, "go"); a.err != nil {

@@ -116,8 +116,8 @@ func TestWhoseProcessMakesRoom(t *testing.T) {
 // A question for which there is never room is given up, and starts nothing.
 func TestAQuestionDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pl := NewPool(Config{MaxProcesses: 1, AskLimit: Duration{Duration: time.Minute}})
-		if !pl.places.processes.TryAcquire(1) {
+		pl := NewPool(Config{MaxProcesses: 1, TaskLimit: Duration{Duration: time.Minute}})
+		if !pl.slots.processes.TryAcquire(1) {
 			t.Fatal("there is no place")
 		}
 		began := time.Now()

@@ -21,8 +21,8 @@ const PlanMode = "plan"
 // Rule is what the CLI would no longer ask for, as it writes rules itself: "Bash" and "git log:*".
 type Rule struct{ Tool, Content string }
 
-// Verdict is the answer to a [ToolAsk].
-type Verdict struct {
+// Decision is the answer to a [ToolAsk].
+type Decision struct {
 	Allow bool
 	Input json.RawMessage // with which an allowed tool is used
 	Why   string          // what the agent reads when the tool is refused
@@ -124,7 +124,7 @@ func (a *asks) waiting() bool {
 
 // Answer answers a [ToolAsk] of the turn that runs. It reports false, and does nothing, when the ask was answered before
 // or needs no answer any more. It may be called at any time, also while an event is being handled.
-func (p *Process) Answer(id string, v Verdict) bool {
+func (p *Process) Answer(id string, v Decision) bool {
 	r := p.out.running()
 	if r == nil {
 		return false

@@ -54,7 +54,7 @@ func TestAnAllowedToolRunsOnceAsItWasAsked(t *testing.T) {
 	r := newRig(t)
 	command := "printf '%s\\n' \"<b>&\u2028 号 $((1+1))\" >> out.txt"
 	write := map[string]string{"file_path": filepath.Join(r.cfg.Project, "w.txt"), "content": "<a> & \u2028 ` + \"`\" + ` 汉字\n"}
-	r.decide = func(q claude.ToolAsk) claude.Verdict { return claude.Verdict{Allow: true, Input: q.Input} }
+	r.decide = func(q claude.ToolAsk) claude.Decision { return claude.Decision{Allow: true, Input: q.Input} }
 	r.calls(bash(command), modelsim.Tool("Write", write))
 	a := r.turn(t.Context(), "a", fresh(), "go")
 	if a.err != nil || a.result.Failure != "" {
@@ -84,7 +84,7 @@ func TestAnAllowedToolRunsOnceAsItWasAsked(t *testing.T) {
 
 func TestARefusedToolDoesNotRunAndTheAgentReadsWhy(t *testing.T) {
 	r := newRig(t)
-	r.decide = func(claude.ToolAsk) claude.Verdict { return claude.Verdict{Why: "先跑测试 \"first\""} }
+	r.decide = func(claude.ToolAsk) claude.Decision { return claude.Decision{Why: "先跑测试 \"first\""} }
 	r.calls(bash("touch made.txt"))
 	a := r.turn(t.Context(), "a", fresh(), "go")
 	if a.err != nil || a.result.Failure != "" || len(a.asked()) != 1 {
@@ -103,9 +103,9 @@ func TestARefusedToolDoesNotRunAndTheAgentReadsWhy(t *testing.T) {
 func TestWhatTheCLIProposes(t *testing.T) {
 	r := newRig(t)
 	var got []claude.Rule
-	r.decide = func(q claude.ToolAsk) claude.Verdict {
+	r.decide = func(q claude.ToolAsk) claude.Decision {
 		got = append(got, q.Rules...)
-		return claude.Verdict{Why: "no"}
+		return claude.Decision{Why: "no"}
 	}
 	r.calls(bash("git push origin main"), bash("python3 x.py && git push"),
 		modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Project, "w"), "content": "x"}))
@@ -118,13 +118,13 @@ func TestWhatTheCLIProposes(t *testing.T) {
 
 func TestTheAgentAsksPeople(t *testing.T) {
 	r := newRig(t)
-	r.decide = func(q claude.ToolAsk) claude.Verdict {
+	r.decide = func(q claude.ToolAsk) claude.Decision {
 		in := map[string]any{}
 		must(t, json.Unmarshal(q.Input, &in))
 		in["answers"] = map[string]string{"Which colour?": "Blue", "Which sizes?": "S, L"}
 		data, err := json.Marshal(in)
 		must(t, err)
-		return claude.Verdict{Allow: true, Input: data}
+		return claude.Decision{Allow: true, Input: data}
 	}
 	option := func(label string) map[string]string { return map[string]string{"label": label, "description": "d"} }
 	r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
@@ -141,8 +141,8 @@ func TestTheAgentAsksPeople(t *testing.T) {
 // An approved plan ends the plan mode for its turn. The next turn of the chat is in plan mode again.
 func TestAPlanIsApprovedForItsTurnOnly(t *testing.T) {
 	r := newRig(t)
-	r.decide = func(q claude.ToolAsk) claude.Verdict {
-		return claude.Verdict{Allow: q.Name == claude.PlanTool, Input: q.Input, Why: "no"}
+	r.decide = func(q claude.ToolAsk) claude.Decision {
+		return claude.Decision{Allow: q.Name == claude.PlanTool, Input: q.Input, Why: "no"}
 	}
 	r.calls(modelsim.Tool(claude.PlanTool, map[string]string{"plan": "1. x"}), bash("touch a"))
 	spec := fresh()
@@ -199,7 +199,7 @@ func TestATurnIsStoppedWhileItAsks(t *testing.T) {
 			stop(stopped)
 		case claude.ToolAskEnd:
 			end = e.ID
-			if p.Answer(e.ID, claude.Verdict{Allow: true, Input: json.RawMessage(`{}`)}) {
+			if p.Answer(e.ID, claude.Decision{Allow: true, Input: json.RawMessage(`{}`)}) {
 				t.Error("an ask was answered after its end")
 			}
 		}
@@ -207,7 +207,7 @@ func TestATurnIsStoppedWhileItAsks(t *testing.T) {
 	if ask == "" || end != ask {
 		t.Errorf("ask %q, its end %q", ask, end)
 	}
-	if p.Answer(ask, claude.Verdict{}) {
+	if p.Answer(ask, claude.Decision{}) {
 		t.Error("an ask was answered after its turn")
 	}
 	if _, err := os.Stat(filepath.Join(r.cfg.Project, "made.txt")); err == nil {
@@ -268,7 +268,7 @@ func TestATurnThatAsksGivesItsPlaceAway(t *testing.T) {
 			if b := r.turn(ctx, "b", fresh(), "hello"); b.err != nil || b.text() != "one" {
 				t.Errorf("the other turn: %q, %v", b.text(), b.err)
 			}
-			p.Answer(e.ID, claude.Verdict{Allow: true, Input: e.Input})
+			p.Answer(e.ID, claude.Decision{Allow: true, Input: e.Input})
 		case claude.Text:
 			said = e.Text
 		}
@@ -277,7 +277,7 @@ func TestATurnThatAsksGivesItsPlaceAway(t *testing.T) {
 	if said != "two" {
 		t.Errorf("said %q", said)
 	}
-	if c := r.turn(ctx, "c", fresh(), "数到 3"); c.err != nil || c.text() != "1 2 3" { // neither more nor fewer places than before
+	if c := r.turn(ctx, "c", fresh(), "数到 3"); c.err != nil || c.text() != "1 2 3" { // neither more nor fewer slots than before
 		t.Errorf("afterwards: %q, %v", c.text(), c.err)
 	}
 	if err := poll(t.Context(), "one place in use", func() bool {

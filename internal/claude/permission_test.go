@@ -81,7 +81,7 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 				if strings.Contains(in.String(), "interrupt") {
 					t.Fatal("the turn was stopped while it asked")
 				}
-				if !p.Answer("r1", Verdict{Allow: true, Input: json.RawMessage(`{"command":"x"}`)}) || p.Answer("r1", Verdict{}) {
+				if !p.Answer("r1", Decision{Allow: true, Input: json.RawMessage(`{"command":"x"}`)}) || p.Answer("r1", Decision{}) {
 					t.Fatal("not answered exactly once")
 				}
 				time.Sleep(tc.within - time.Second)

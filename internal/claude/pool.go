@@ -14,7 +14,7 @@ import (
 type Pool struct {
 	cfg       Config
 	limits    Limits
-	places    *slots
+	slots     *slots
 	questions *backgroundTasks
 	tasks     sync.WaitGroup // processes on their way in or out
 
@@ -40,7 +40,7 @@ func (pl *Pool) Stats() PoolStats {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	s := pl.count
-	s.Idle, s.Waiting = len(pl.idle), pl.places.waiting()
+	s.Idle, s.Waiting = len(pl.idle), pl.slots.waiting()
 	return s
 }
 
@@ -51,7 +51,7 @@ var ErrClosed = errors.New("claude: pool closed")
 func NewPool(c Config) *Pool {
 	l := c.Limits()
 	return &Pool{
-		cfg: c, limits: l, places: newSlots(l, runtime.GOMAXPROCS(0)), questions: newBackgroundTasks(l),
+		cfg: c, limits: l, slots: newSlots(l, runtime.GOMAXPROCS(0)), questions: newBackgroundTasks(l),
 		living: map[*Process]bool{}, leaving: map[string]*Process{},
 	}
 }
@@ -82,13 +82,13 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	spec.Dir = dir
 	spoke := time.Now()
 	pl.hear(owner, spoke)
-	if err := pl.places.take(ctx); err != nil {
+	if err := pl.slots.take(ctx); err != nil {
 		return nil, err
 	}
 	pl.questions.stir()
 	p, err := pl.acquire(ctx, owner, spec)
 	if err != nil {
-		pl.places.leave()
+		pl.slots.leave()
 		return nil, err
 	}
 	pl.mu.Lock()
@@ -114,9 +114,9 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	if err != nil || p != nil {
 		return p, err
 	}
-	var standing SyncState
+	var syncState SyncState
 	if spec.Resume { // no sooner: a process on its way out still writes its transcript
-		standing, err = pl.cfg.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.prompts())
+		syncState, err = pl.cfg.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.prompts())
 	}
 	spec.Known = nil // the process may outlive by far whoever asked for it
 	if err == nil {
@@ -126,7 +126,7 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 		p, err = pl.start(ctx, owner, spec)
 	}
 	if err == nil {
-		p.standing = standing
+		p.syncState = syncState
 	}
 	if err != nil {
 		pl.run(-1)
@@ -163,7 +163,7 @@ func (pl *Pool) take(owner string, spec Spec) (p *Process, unfit []*Process, err
 	return nil, unfit, nil
 }
 
-// Rest gives the places of a process whose turn waits for people to others: that may take long, and costs nothing but
+// Rest gives the slots of a process whose turn waits for people to others: that may take long, and costs nothing but
 // memory. The turn goes on without them, since whoever has answered does not want to wait. So that the memory is
 // bounded, no more turns rest than may run; the others keep theirs.
 func (pl *Pool) Rest(p *Process) {
@@ -176,7 +176,7 @@ func (pl *Pool) Rest(p *Process) {
 	pl.count.Resting++
 	pl.count.Running--
 	pl.vacate(p)
-	pl.places.leave()
+	pl.slots.leave()
 }
 
 // Release gives a process back after its turn. It waits for the chat's next message, or ends.
@@ -188,11 +188,11 @@ func (pl *Pool) Release(owner string, p *Process) {
 	defer pl.mu.Unlock()
 	if p.held.resting {
 		p.held.resting = false
-		p.held.place = pl.places.processes.TryAcquire(1) // else it goes
+		p.held.place = pl.slots.processes.TryAcquire(1) // else it goes
 		pl.count.Resting--
 		pl.count.Running++
 	} else {
-		pl.places.leave()
+		pl.slots.leave()
 	}
 	if pl.closed { // Close ends the process
 		pl.count.Running--

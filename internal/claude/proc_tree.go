@@ -34,7 +34,7 @@ func (h *procTree) leave(c *child) {
 	defer h.mu.Unlock()
 	delete(h.own, c.Pid())
 	if h.adopts {
-		c.alone = h.settle(c)
+		c.alone = h.reapFor(c)
 		for _, g := range h.orphans {
 			delete(g, c)
 		}
@@ -46,6 +46,6 @@ func (h *procTree) disown(c *child) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.adopts {
-		h.settle(c)
+		h.reapFor(c)
 	}
 }

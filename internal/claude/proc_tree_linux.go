@@ -94,7 +94,7 @@ func (h *procTree) notOwn() []stat {
 
 // settle takes up the orphans that are there now, and kills those that only c can have started, with all that they have
 // started in turn. It reports whether there were none. The caller holds mu.
-func (h *procTree) settle(c *child) (none bool) {
+func (h *procTree) reapFor(c *child) (none bool) {
 	adopted := h.adopted()
 	there := map[identity]suspects{}
 	var doomed []stat

@@ -51,17 +51,17 @@ type Process struct {
 	limits Config
 	ending sync.Once // close
 
-	standing SyncState
-	fresh    bool   // it has not served a turn yet
-	mode     string // permission mode that it is in, by its own words; empty = it has said none
-	meter    meter
-	held     held
+	syncState SyncState
+	fresh     bool   // it has not served a turn yet
+	mode      string // permission mode that it is in, by its own words; empty = it has said none
+	meter     meter
+	held      held
 }
 
 // held is what the pool notes of a process. The pool's mu guards it.
 type held struct {
 	place   bool      // it has a place among the processes
-	resting bool      // its turn has given its places away
+	resting bool      // its turn has given its slots away
 	spoke   time.Time // when its chat did last
 }
 
@@ -165,7 +165,7 @@ func arguments(c Config, spec Spec) []string {
 func (p *Process) Fresh() bool { return p.fresh }
 
 // Standing is what the transcript of the session told before the process was started to resume it.
-func (p *Process) Standing() SyncState { return p.standing }
+func (p *Process) SyncState() SyncState { return p.syncState }
 
 // Dir is the folder that the process works in, without symbolic links.
 func (p *Process) Dir() string { return p.spec.Dir }

@@ -8,7 +8,7 @@ import (
 // makeRoom gets owner a place for a new process. When there is none, the process that is used least ends, and passes its
 // place on: owner's own if one waits, which is not needed beside the new one.
 func (pl *Pool) makeRoom(ctx context.Context, owner string) error {
-	if pl.places.processes.TryAcquire(1) {
+	if pl.slots.processes.TryAcquire(1) {
 		if !pl.limits.tight(1) {
 			return nil
 		}
@@ -20,9 +20,9 @@ func (pl *Pool) makeRoom(ctx context.Context, owner string) error {
 		}
 		return pl.await(ctx, gone)
 	}
-	// All processes serve turns, of which there are fewer than places, or are on their way out, or are asked something.
+	// All processes serve turns, of which there are fewer than slots, or are on their way out, or are asked something.
 	pl.questions.giveWay()
-	if err := pl.places.processes.Acquire(ctx, 1); err != nil {
+	if err := pl.slots.processes.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
 	return nil
@@ -37,7 +37,7 @@ func (pl *Pool) await(ctx context.Context, gone <-chan struct{}) error {
 	case <-gone:
 		return nil
 	case <-ctx.Done():
-		pl.places.processes.Release(1)
+		pl.slots.processes.Release(1)
 		return context.Cause(ctx)
 	}
 }
@@ -63,7 +63,7 @@ func (pl *Pool) evict(owner string, pass bool) (gone <-chan struct{}) {
 func (pl *Pool) vacate(p *Process) {
 	if p.held.place {
 		p.held.place = false
-		pl.places.processes.Release(1)
+		pl.slots.processes.Release(1)
 	}
 }
 
@@ -73,8 +73,8 @@ const startLimit = 15 * time.Second
 // start starts a process in a place that the caller has for it, if the pool is not closed by then. As many start at the
 // same time as there are cores: more would only make all of them slow.
 func (pl *Pool) start(ctx context.Context, owner string, spec Spec) (p *Process, err error) {
-	if err := pl.places.starts.Acquire(ctx, 1); err != nil {
-		pl.places.processes.Release(1)
+	if err := pl.slots.starts.Acquire(ctx, 1); err != nil {
+		pl.slots.processes.Release(1)
 		return nil, context.Cause(ctx)
 	}
 	c, err := pl.cfg.of(owner)
@@ -82,8 +82,8 @@ func (pl *Pool) start(ctx context.Context, owner string, spec Spec) (p *Process,
 		p, err = start(c, spec)
 	}
 	if err != nil {
-		pl.places.starts.Release(1)
-		pl.places.processes.Release(1)
+		pl.slots.starts.Release(1)
+		pl.slots.processes.Release(1)
 		return nil, err
 	}
 	pl.mu.Lock()
@@ -96,7 +96,7 @@ func (pl *Pool) start(ctx context.Context, owner string, spec Spec) (p *Process,
 	}
 	pl.mu.Unlock()
 	if closed {
-		pl.places.starts.Release(1)
+		pl.slots.starts.Release(1)
 		pl.end(ctx, p)
 		return nil, ErrClosed
 	}
@@ -105,7 +105,7 @@ func (pl *Pool) start(ctx context.Context, owner string, spec Spec) (p *Process,
 
 // begun lets another process start once this one has.
 func (pl *Pool) begun(p *Process) {
-	defer pl.places.starts.Release(1)
+	defer pl.slots.starts.Release(1)
 	t := time.NewTimer(startLimit)
 	defer t.Stop()
 	select {

@@ -156,7 +156,7 @@ func (r *run) line(line []byte, yield func(Event, error) bool) (ended, more bool
 			}
 		case Result:
 			ended = true
-			ev = r.settle(e)
+			ev = r.reapFor(e)
 		}
 		more = more && yield(ev, nil)
 	}
@@ -170,7 +170,7 @@ var errDeaf = errors.New("claude does not read its input")
 var errUnauthorized = errors.New("not logged in")
 
 // settle turns the process's own counting into that of the turn.
-func (r *run) settle(e Result) Result {
+func (r *run) reapFor(e Result) Result {
 	e.CostUSD = r.p.meter.turn(e)
 	if errors.Is(r.stop.cause, errUnauthorized) {
 		r.stop.cause = nil

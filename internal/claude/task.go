@@ -32,7 +32,7 @@ type Reply struct {
 	CostUSD float64
 }
 
-// ErrTaskTimeout says that a [Task] was not answered within [Config.AskLimit].
+// ErrTaskTimeout says that a [Task] was not answered within [Config.TaskLimit].
 var ErrTaskTimeout = errors.New("the agent took too long to reply")
 
 // ErrTaskBusy says that a [Task] was not asked: there was always something else to do. It can be asked again later.
@@ -78,7 +78,7 @@ func (pl *Pool) RunTask(ctx context.Context, q Task) (Reply, error) {
 }
 
 // apart owns the processes that are asked apart from the chats.
-const apart = ""
+const backgroundOwner = ""
 
 // runOnce asks when there is a place, for which it waits as long as waiting lasts.
 func (pl *Pool) runOnce(ctx, waiting context.Context, dir string, q Task, pause time.Duration) (Reply, error) {
@@ -90,7 +90,7 @@ func (pl *Pool) runOnce(ctx, waiting context.Context, dir string, q Task, pause 
 		return Reply{}, err
 	}
 	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.AskLimit.Duration, ErrTaskTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.TaskLimit.Duration, ErrTaskTimeout)
 	defer cancel()
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
@@ -99,7 +99,7 @@ func (pl *Pool) runOnce(ctx, waiting context.Context, dir string, q Task, pause 
 	defer pl.questions.exit(g)
 	pl.run(1)
 	defer pl.run(-1)
-	p, err := pl.start(ctx, apart, Spec{Dir: dir, Task: q.System})
+	p, err := pl.start(ctx, backgroundOwner, Spec{Dir: dir, Task: q.System})
 	if err != nil {
 		return Reply{}, err
 	}
@@ -109,14 +109,14 @@ func (pl *Pool) runOnce(ctx, waiting context.Context, dir string, q Task, pause 
 
 // queue waits for a place for a process among the turns.
 func (pl *Pool) queue(ctx context.Context, owner string) (done func(), err error) {
-	if err := pl.places.take(ctx); err != nil {
+	if err := pl.slots.take(ctx); err != nil {
 		return nil, err
 	}
 	if err := pl.makeRoom(ctx, owner); err != nil {
-		pl.places.leave()
+		pl.slots.leave()
 		return nil, err
 	}
-	return pl.places.leave, nil
+	return pl.slots.leave, nil
 }
 
 // reply asks a process that serves nothing else.

@@ -105,7 +105,7 @@ func TestAQuestionThatIsNotAnswered(t *testing.T) {
 		"silence": {steps: []modelsim.Step{modelsim.Text("half"), modelsim.Hang()}, want: claude.ErrTaskTimeout, limit: 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(c *claude.Config) { c.AskLimit.Duration = tc.limit })
+			r := newRig(t, func(c *claude.Config) { c.TaskLimit.Duration = tc.limit })
 			r.model.Script(modelsim.Rule{Match: isAsked, Steps: tc.steps})
 			got, err := r.pool.RunTask(t.Context(), sumUp)
 			if err == nil || tc.want != nil && !errors.Is(err, tc.want) {

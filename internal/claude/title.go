@@ -25,7 +25,7 @@ func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) 
 	if p == nil {
 		return Reply{}, ErrNoProcess
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.AskLimit.Duration, ErrTaskTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.TaskLimit.Duration, ErrTaskTimeout)
 	defer cancel()
 	return p.title(ctx, text)
 }

@@ -21,7 +21,7 @@ func sessionOf(int) int                  { return 0 }
 func killAll([]relative)                 {}
 func childless(int) bool                 { return true }
 
-func (h *procTree) settle(*child) (none bool) { return false }
+func (h *procTree) reapFor(*child) (none bool) { return false }
 
 // Sweep needs Linux; elsewhere it does nothing and says so.
 func Sweep(context.Context, string, ...uint32) (killed int, err error) {

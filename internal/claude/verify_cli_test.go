@@ -60,7 +60,7 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 			known := resumed(spec)
 			known.Known = func() []string { return []string{last, first} }
 			p = r.acquire("a", known)
-			if got := p.Standing(); got.Prompt != last {
+			if got := p.SyncState(); got.Prompt != last {
 				t.Errorf("standing %+v", got)
 			}
 			next, a := r.ask(p, nil)

@@ -26,7 +26,7 @@ func promptsOf(data []byte) (ids []string) {
 	return ids
 }
 
-func standing(data []byte, known ...string) (SyncState, error) {
+func syncState(data []byte, known ...string) (SyncState, error) {
 	return verify(bytes.NewReader(data), int64(len(data)), known)
 }
 
@@ -43,17 +43,17 @@ func TestVerifyOfRecordedTranscripts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := readTranscript(t, name)
 			sent := promptsOf(data)
-			if got, err := standing(data, sent...); err != nil || got.Prompt != sent[0] || got.Whole == cut[name] {
+			if got, err := syncState(data, sent...); err != nil || got.Prompt != sent[0] || got.Whole == cut[name] {
 				t.Errorf("with all its prompts: %+v %v", got, err)
 			}
-			if got, err := standing(data, sent[0]); err != nil || got.Prompt != sent[0] {
+			if got, err := syncState(data, sent[0]); err != nil || got.Prompt != sent[0] {
 				t.Errorf("with its last prompt: %+v %v", got, err)
 			}
-			if got, err := standing(data, uuid.NewString()); !errors.Is(err, errForeign) {
+			if got, err := syncState(data, uuid.NewString()); !errors.Is(err, errForeign) {
 				t.Errorf("with the prompts of another chat: %+v %v", got, err)
 			}
 			if len(sent) > 1 {
-				if got, err := standing(data, sent[1:]...); !errors.Is(err, errForeign) {
+				if got, err := syncState(data, sent[1:]...); !errors.Is(err, errForeign) {
 					t.Errorf("somebody else sent the last prompt: %+v %v", got, err)
 				}
 			}
@@ -81,7 +81,7 @@ func TestVerifyOfAnEarlierTranscript(t *testing.T) {
 				whole = o.Ended || o.Failure == FailAborted
 				ended[want]++
 			}
-			got, err := standing(data[:n], sent...)
+			got, err := syncState(data[:n], sent...)
 			if err != nil {
 				t.Fatalf("%s, byte %d: %v", name, n, err)
 			}
@@ -134,7 +134,7 @@ func TestVerifyOfOddLines(t *testing.T) {
 			`{"type":"user","promptId":"q","message":{"content":[{"type":"tool_result","content":"`+strings.Repeat("x", 5*tailBlock)+`"}]}}`, answer()), SyncState{last, true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := standing([]byte(strings.Join(tc.lines, "\n")), first, last)
+			got, err := syncState([]byte(strings.Join(tc.lines, "\n")), first, last)
 			if got != tc.want || !errors.Is(err, tc.err) {
 				t.Errorf("%+v %v, want %+v %v", got, err, tc.want, tc.err)
 			}
@@ -269,7 +269,7 @@ func FuzzVerify(f *testing.F) {
 		f.Add(data, promptsOf(data)[0])
 	}
 	f.Fuzz(func(t *testing.T, data []byte, id string) {
-		got, err := standing(data, id)
+		got, err := syncState(data, id)
 		if got.Prompt != "" && (got.Prompt != id || err != nil) {
 			t.Fatalf("%+v %v", got, err)
 		}

@@ -41,7 +41,7 @@ func (in *input) setMode(mode string) {
 }
 
 // answer answers the question with that id whether a tool may be used.
-func (in *input) answer(id string, v Verdict) {
+func (in *input) answer(id string, v Decision) {
 	decided := object{"behavior": "deny", "message": v.Why}
 	if v.Allow {
 		decided = object{"behavior": "allow", "updatedInput": v.Input}
@@ -54,4 +54,4 @@ const unheard = "This needs a permission, and nobody is there who could be asked
 	"Tell the user what you wanted to do and why."
 
 // refuse answers a question that nobody hears.
-func (in *input) refuse(q ToolAsk) { in.answer(q.ID, Verdict{Why: unheard}) }
+func (in *input) refuse(q ToolAsk) { in.answer(q.ID, Decision{Why: unheard}) }
