@@ -14,7 +14,7 @@ import (
 func (l *line) departed() *departments {
 	s := &departments{of: map[string][]string{"ou_1": {"od_dev"}, "ou_2": {"od_dev"}}, err: errors.New("down")}
 	l.bridge.SetAccess(Access{Owner: "ou_boss", Allow: []string{"od_dev"}})
-	l.bridge.access.departments, l.bridge.access.wait = s, time.Minute
+	l.bridge.access.lookup, l.bridge.access.wait = s, time.Minute
 	return s
 }
 
