@@ -40,7 +40,7 @@ type group struct {
 	since time.Time // that it was asked for last
 }
 
-func (g *group) Said(_ context.Context, _ chat.Key, _ chat.Kind, since time.Time, _ int) ([]chat.Incoming, error) {
+func (g *group) ListMessages(_ context.Context, _ chat.Key, _ chat.Kind, since time.Time, _ int) ([]chat.Incoming, error) {
 	g.since = since
 	var list []chat.Incoming
 	for _, m := range g.said {

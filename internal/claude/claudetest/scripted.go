@@ -28,7 +28,7 @@ func Scripted(t testing.TB) string {
 	if out, err := write.CombinedOutput(); err != nil {
 		t.Fatalf("write the scripted agent: %v\n%s", err, out)
 	}
-	if err := os.Chmod(path, 0o700); err != nil {
+	if err := os.Chmod(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path
