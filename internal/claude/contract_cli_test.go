@@ -85,6 +85,37 @@ func TestASubagentAnswersWithinTheTurn(t *testing.T) {
 	})
 }
 
+// Nothing that the agent begins outlives its turn: what it said of that later, nobody would hear.
+func TestNoToolWakesTheAgentLater(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newRig(t, by(command))
+		calls := map[string]any{
+			"CronCreate":     map[string]any{"cron": "* * * * *", "prompt": "wake", "recurring": true},
+			"Monitor":        map[string]any{"command": "echo wake", "description": "x", "timeout_ms": 60_000, "persistent": false},
+			"ScheduleWakeup": map[string]any{"delaySeconds": 60, "reason": "x", "prompt": "wake"},
+			"Workflow":       map[string]any{"script": "export const meta = {name: 'x', description: 'x', phases: []}\nreturn await agent('wake')"},
+		}
+		var steps []modelsim.Step
+		for name, input := range calls {
+			steps = append(steps, modelsim.Tool(name, input))
+		}
+		r.calls(append(steps, modelsim.Text("done"))...)
+		a := r.turn(t.Context(), "a", fresh(), "go")
+		if a.err != nil || a.text() != "done" || len(a.asked()) > 0 {
+			t.Fatalf("%q, asked %q: %v", a.text(), a.asked(), a.err)
+		}
+		list := r.model.Requests()
+		for name := range calls {
+			if list[0].HasTool(name) {
+				t.Errorf("the model is offered %s", name)
+			}
+		}
+		if text := list[len(list)-1].AllText(); strings.Count(text, "No such tool available") != len(calls) {
+			t.Errorf("the agent has one of these tools: %s", text[max(0, len(text)-1500):])
+		}
+	})
+}
+
 // How a turn fails when the model's API refuses it. The CLI asks once more after some of these.
 func TestWhatTheModelsAPIRefuses(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
