@@ -59,6 +59,40 @@ func TestNothingOfAChatIsInTheSystemPrompt(t *testing.T) {
 	}
 }
 
+// What keeps the CLI from reading files that a message names keeps nothing else from the model.
+func TestTheModelIsToldWhereItWorks(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newRig(t, by(command))
+		spec := fresh()
+		spec.Mode, spec.Files = claude.PlanMode, t.TempDir()
+		if a := r.turn(t.Context(), "a", spec, "go"); a.err != nil {
+			t.Fatal(a.err)
+		}
+		body := string(r.model.Requests()[0].Body)
+		want := []string{"working directory: " + r.cfg.Project, spec.Files, "WebFetch"}
+		if command != claudetest.Oldest(t) { // this one is not told, as long as it is told of no files
+			want = append(want, "Plan mode is active")
+		}
+		for _, want := range want {
+			if !strings.Contains(body, want) {
+				t.Errorf("the model is not told %q", want)
+			}
+		}
+	})
+}
+
+// Whether a script knows the newer variable depends on the CLI that it starts, so it gets the older one.
+func TestAScriptIsNotTrustedWithMentions(t *testing.T) {
+	given := filepath.Join(t.TempDir(), "environment")
+	r := newRig(t, script(t, "# CLAUDE_CODE_DISABLE_FILE_MENTIONS\nenv > '"+given+"'"))
+	r.turn(t.Context(), "a", fresh(), "go")
+	env, err := os.ReadFile(given)
+	must(t, err)
+	if text := string(env); !strings.Contains(text, "CLAUDE_CODE_DISABLE_ATTACHMENTS=1\n") || strings.Contains(text, "FILE_MENTIONS") {
+		t.Errorf("environment %s", text)
+	}
+}
+
 // Since 2.1.330 subagents may run in the background. Here they answer within the turn that has asked them.
 func TestASubagentAnswersWithinTheTurn(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
