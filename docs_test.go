@@ -34,19 +34,7 @@ func TestTheArchitecturePageIsTrue(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := string(data)
-		for _, m := range inCode.FindAllStringSubmatch(text, -1) {
-			src, err := os.ReadFile(m[1])
-			if err != nil {
-				t.Errorf("%s: %v", page, err)
-			} else if m[2] != "" && !regexp.MustCompile(`(?m)^func (\([^)]*\) )?`+m[2]+`\b`).Match(src) {
-				t.Errorf("%s: there is no function %s in %s", page, m[2], m[1])
-			}
-		}
-		for _, m := range link.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(path.Join("docs", m[1])); err != nil {
-				t.Errorf("%s: %v", page, err)
-			}
-		}
+		namesWhatIsThere(t, page, text)
 		for dir := range imports {
 			if !strings.Contains(text, "`"+dir+"`") {
 				t.Errorf("%s does not mention `%s`", page, dir)
@@ -56,6 +44,35 @@ func TestTheArchitecturePageIsTrue(t *testing.T) {
 			t.Errorf("%s draws\n%s\nbut the imports are\n%s", page, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		countHops(t, page, text)
+	}
+}
+
+// TestTheOtherPagesNameWhatIsThere fails when a page for those who change the code names a file or a function that is not there.
+func TestTheOtherPagesNameWhatIsThere(t *testing.T) {
+	for _, page := range []string{"CONTRIBUTING.md", "CONTRIBUTING.zh.md", "docs/claude-cli.md"} {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		namesWhatIsThere(t, page, string(data))
+	}
+}
+
+// namesWhatIsThere looks for the files, functions and links of a page.
+func namesWhatIsThere(t *testing.T, page, text string) {
+	t.Helper()
+	for _, m := range inCode.FindAllStringSubmatch(text, -1) {
+		src, err := os.ReadFile(m[1])
+		if err != nil {
+			t.Errorf("%s: %v", page, err)
+		} else if m[2] != "" && !regexp.MustCompile(`(?m)^func (\([^)]*\) )?`+m[2]+`\b`).Match(src) {
+			t.Errorf("%s: there is no function %s in %s", page, m[2], m[1])
+		}
+	}
+	for _, m := range link.FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(path.Join(path.Dir(page), m[1])); err != nil {
+			t.Errorf("%s: %v", page, err)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func startBare(b *testing.B, r *rig, session string, resume bool) *bare {
 	cmd := exec.Command(r.cfg.Claude.Command, args...)
 	cmd.Dir = r.cfg.Claude.Project
 	cmd.Env = append(slices.Clone(r.cfg.Claude.Environ),
-		"CLAUDE_CODE_DISABLE_ATTACHMENTS=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1")
+		"CLAUDE_CODE_DISABLE_FILE_MENTIONS=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1")
 	p := &bare{cmd: cmd, results: make(chan struct{}, 1)}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

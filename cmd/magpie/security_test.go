@@ -281,7 +281,7 @@ func TestSecretsStayInside(t *testing.T) {
 				t.Errorf("the agent's environment or arguments have %s", secret)
 			}
 		}
-		if bytes.Contains(q.Body, []byte("CLAUDE_CODE_DISABLE_ATTACHMENTS=1")) {
+		if bytes.Contains(q.Body, []byte("CLAUDE_CODE_DISABLE_FILE_MENTIONS=1")) {
 			env++
 		}
 	}
@@ -433,7 +433,7 @@ func TestTheAgentsEnvironment(t *testing.T) {
 		}
 		names = append(names, name)
 	}
-	for _, want := range []string{"NAMED", "PATH", "HOME", "ANTHROPIC_API_KEY", "CLAUDE_CODE_DISABLE_ATTACHMENTS"} {
+	for _, want := range []string{"NAMED", "PATH", "HOME", "ANTHROPIC_API_KEY", "CLAUDE_CODE_DISABLE_FILE_MENTIONS"} {
 		if !strings.Contains(strings.Join(names, " "), want) {
 			t.Errorf("%s is missing in %v", want, names)
 		}

@@ -44,6 +44,9 @@ func newRig(t *testing.T, change ...func(*claude.Config)) *rig {
 	return &rig{T: t, model: model, cfg: cfg, pool: pool}
 }
 
+// by has a version of the CLI run the agents; see [claudetest.Versions].
+func by(command string) func(*claude.Config) { return func(c *claude.Config) { c.Command = command } }
+
 // answer is what became of one turn.
 type answer struct {
 	blocks []string
@@ -292,7 +295,11 @@ func TestAllowedToolsAndModesAreHonoured(t *testing.T) {
 }
 
 func TestABrokenStreamIsRepeatedNotAppended(t *testing.T) {
-	r := newRig(t)
+	claudetest.Versions(t, aBrokenStreamIsRepeatedNotAppended)
+}
+
+func aBrokenStreamIsRepeatedNotAppended(t *testing.T, command string) {
+	r := newRig(t, by(command))
 	r.model.Script(
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("half an ans"), modelsim.Cut()}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("a whole answer")}},
@@ -400,8 +407,10 @@ func TestLostSessions(t *testing.T) {
 }
 
 // What the early look lets pass, the CLI's own refusal still tells.
-func TestTheCLIRefusesASession(t *testing.T) {
-	r := newRig(t)
+func TestTheCLIRefusesASession(t *testing.T) { claudetest.Versions(t, theCLIRefusesASession) }
+
+func theCLIRefusesASession(t *testing.T, command string) {
+	r := newRig(t, by(command))
 	spec := resumed(fresh())
 	path, err := r.cfg.Transcripts("").Path(r.cfg.Project, spec.Session)
 	if err != nil {
@@ -420,7 +429,11 @@ func TestTheCLIRefusesASession(t *testing.T) {
 }
 
 func TestASessionHasTheNameOfItsChat(t *testing.T) {
-	r := newRig(t)
+	claudetest.Versions(t, aSessionHasTheNameOfItsChat)
+}
+
+func aSessionHasTheNameOfItsChat(t *testing.T, command string) {
+	r := newRig(t, by(command))
 	spec := fresh()
 	spec.Name = "magpie-0123456789abcdef01234567"
 	r.turn(t.Context(), "a", spec, "hi")

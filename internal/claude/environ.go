@@ -16,8 +16,7 @@ var inherited = []string{
 
 // imposed are the variables that make the CLI behave as a child process.
 var imposed = map[string]string{
-	// Without it, "@path" in a chat message makes the CLI read that file into the prompt, whatever the permissions.
-	"CLAUDE_CODE_DISABLE_ATTACHMENTS":          "1",
+	noAttachments: "1", // a newer CLI gets another one, see withoutMentions
 	"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 	// What the agent would say between turns, when a background task or a timer of its own wakes it, nobody would hear.
 	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",

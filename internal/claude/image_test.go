@@ -21,6 +21,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/modelsim"
 )
 
@@ -97,8 +98,10 @@ func shownIn(r *rig, file []byte) []gjson.Result {
 	return blocks
 }
 
-func TestPicturesReachTheModel(t *testing.T) {
-	r := newRig(t)
+func TestPicturesReachTheModel(t *testing.T) { claudetest.Versions(t, picturesReachTheModel) }
+
+func picturesReachTheModel(t *testing.T, command string) {
+	r := newRig(t, by(command))
 	small := pngOf(t, plain(40, 20, color.RGBA{200, 10, 10, 255}))
 	blocks := shownIn(r, small)
 	var data, words string

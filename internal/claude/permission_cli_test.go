@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/modelsim"
 )
 
@@ -100,8 +101,10 @@ func TestARefusedToolDoesNotRunAndTheAgentReadsWhy(t *testing.T) {
 }
 
 // The CLI proposes what to allow for good; what changes its mode is no rule.
-func TestWhatTheCLIProposes(t *testing.T) {
-	r := newRig(t)
+func TestWhatTheCLIProposes(t *testing.T) { claudetest.Versions(t, whatTheCLIProposes) }
+
+func whatTheCLIProposes(t *testing.T, command string) {
+	r := newRig(t, by(command))
 	var got []claude.Rule
 	r.decide = func(q claude.ToolAsk) claude.Decision {
 		got = append(got, q.Rules...)
@@ -116,8 +119,10 @@ func TestWhatTheCLIProposes(t *testing.T) {
 	}
 }
 
-func TestTheAgentAsksPeople(t *testing.T) {
-	r := newRig(t)
+func TestTheAgentAsksPeople(t *testing.T) { claudetest.Versions(t, theAgentAsksPeople) }
+
+func theAgentAsksPeople(t *testing.T, command string) {
+	r := newRig(t, by(command))
 	r.decide = func(q claude.ToolAsk) claude.Decision {
 		in := map[string]any{}
 		must(t, json.Unmarshal(q.Input, &in))
@@ -140,7 +145,11 @@ func TestTheAgentAsksPeople(t *testing.T) {
 
 // An approved plan ends the plan mode for its turn. The next turn of the chat is in plan mode again.
 func TestAPlanIsApprovedForItsTurnOnly(t *testing.T) {
-	r := newRig(t)
+	claudetest.Versions(t, aPlanIsApprovedForItsTurnOnly)
+}
+
+func aPlanIsApprovedForItsTurnOnly(t *testing.T, command string) {
+	r := newRig(t, by(command))
 	r.decide = func(q claude.ToolAsk) claude.Decision {
 		return claude.Decision{Allow: q.Name == claude.PlanTool, Input: q.Input, Why: "no"}
 	}
@@ -164,7 +173,11 @@ func TestAPlanIsApprovedForItsTurnOnly(t *testing.T) {
 
 // The agent may go into plan mode by itself. That must not spare it the questions.
 func TestPlanModeIsNoWayAroundPermissions(t *testing.T) {
-	r := newRig(t)
+	claudetest.Versions(t, planModeIsNoWayAroundPermissions)
+}
+
+func planModeIsNoWayAroundPermissions(t *testing.T, command string) {
+	r := newRig(t, by(command))
 	r.calls(modelsim.Tool("EnterPlanMode", map[string]string{}), bash("touch made.txt"))
 	a := r.turn(t.Context(), "a", fresh(), "go")
 	if got := a.asked(); a.err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "plan Bash") {
@@ -176,8 +189,10 @@ func TestPlanModeIsNoWayAroundPermissions(t *testing.T) {
 }
 
 // A turn that is stopped while it asks ends at once; an answer that comes later does nothing.
-func TestATurnIsStoppedWhileItAsks(t *testing.T) {
-	r := newRig(t)
+func TestATurnIsStoppedWhileItAsks(t *testing.T) { claudetest.Versions(t, aTurnIsStoppedWhileItAsks) }
+
+func aTurnIsStoppedWhileItAsks(t *testing.T, command string) {
+	r := newRig(t, by(command))
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	r.calls(bash("touch made.txt"))

@@ -234,7 +234,7 @@ func TestTheChildGetsNoSecrets(t *testing.T) {
 	if strings.Contains(env, "canary") {
 		t.Error("a secret reached the CLI")
 	}
-	for _, want := range []string{"LC_ALL=C.UTF-8", "EXTRA=yes", "CLAUDE_CODE_DISABLE_ATTACHMENTS=1", "ANTHROPIC_API_KEY=sk-test-dummy"} {
+	for _, want := range []string{"LC_ALL=C.UTF-8", "EXTRA=yes", "CLAUDE_CODE_DISABLE_FILE_MENTIONS=1", "ANTHROPIC_API_KEY=sk-test-dummy"} {
 		if !strings.Contains(env, want) {
 			t.Errorf("%s is missing", want)
 		}

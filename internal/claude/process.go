@@ -107,7 +107,7 @@ func start(c Config, spec Spec) (*Process, error) {
 	}
 	cmd.Stdout = &lineWriter{emit: p.out.deliver}
 	cmd.Stderr = p.stderr
-	if err := p.start(tools.environ(c.environ())); err != nil {
+	if err := p.start(tools.environ(c.environ().withoutMentions(c.Command))); err != nil {
 		tools.close()
 		in.close()
 		return nil, fmt.Errorf("start claude: %w", err)

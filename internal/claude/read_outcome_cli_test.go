@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/modelsim"
 )
 
@@ -95,8 +96,10 @@ func TestRecallTellsWhatTheEventsTold(t *testing.T) {
 }
 
 // What is known of a turn whose CLI was killed: nothing that it was still saying, but each tool that it called.
-func TestRecallOfAKilledTurn(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+func TestRecallOfAKilledTurn(t *testing.T) { claudetest.Versions(t, recallOfAKilledTurn) }
+
+func recallOfAKilledTurn(t *testing.T, command string) {
+	r := newRig(t, by(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	mark := filepath.Join(t.TempDir(), "pid")
 	r.model.Script(
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{

@@ -24,8 +24,9 @@ var imposedSettings = map[string]json.RawMessage{
 }
 
 // disallowedTools are those by which the agent would reach other sessions on this machine, of other chats or of the terminal
-// of whoever runs the bridge: nobody is asked before it uses them. Older versions of the CLI do not have them.
-var disallowedTools = []string{"ListAgents", "SendMessage"}
+// of whoever runs the bridge: nobody is asked before it uses them. And those by which it would wake up between two turns to
+// say something that nobody hears; no variable of the environment turns these off. Versions that lack one pass over it.
+var disallowedTools = []string{"ListAgents", "SendMessage", "Monitor", "ScheduleWakeup", "Workflow"}
 
 // loginSettings are what the agent needs to know of [Config.Settings] when it is asked apart from the chats.
 var loginSettings = []string{"apiKeyHelper", "env", "awsAuthRefresh", "awsCredentialExport"}

@@ -128,8 +128,10 @@ func TestAQuestionKnowsTheLoginOfTheSettings(t *testing.T) {
 }
 
 // The limit is that of one turn, so each turn has a process of its own.
-func TestATurnHasABudget(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.Model, c.AllowedTools = "claude-opus-4-8", []string{"Bash"} })
+func TestATurnHasABudget(t *testing.T) { claudetest.Versions(t, aTurnHasABudget) }
+
+func aTurnHasABudget(t *testing.T, command string) {
+	r := newRig(t, by(command), func(c *claude.Config) { c.Model, c.AllowedTools = "claude-opus-4-8", []string{"Bash"} })
 	spec := fresh()
 	spec.Budget = 0.15
 	for range 3 {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
 )
 
 // command has the CLI carry out a line in a session.
@@ -25,8 +26,10 @@ func (r *rig) command(owner string, spec claude.Spec, line string) (a answer) {
 	return a
 }
 
-func TestTheCLIsOwnCommands(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.Commands = []string{"greet"} })
+func TestTheCLIsOwnCommands(t *testing.T) { claudetest.Versions(t, theCLIsOwnCommands) }
+
+func theCLIsOwnCommands(t *testing.T, command string) {
+	r := newRig(t, by(command), func(c *claude.Config) { c.Commands = []string{"greet"} })
 	for _, name := range []string{"greet", "secret"} {
 		path := filepath.Join(r.cfg.Project, ".claude", "commands", name+".md")
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

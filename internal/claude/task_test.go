@@ -30,8 +30,10 @@ func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
 }
 
 // A question reaches the model as it is, with no tools, and leaves nothing in the folders of the CLI.
-func TestAQuestionApartFromTheChats(t *testing.T) {
-	r := newRig(t)
+func TestAQuestionApartFromTheChats(t *testing.T) { claudetest.Versions(t, aQuestionApartFromTheChats) }
+
+func aQuestionApartFromTheChats(t *testing.T, command string) {
+	r := newRig(t, by(command))
 	must(t, os.WriteFile(filepath.Join(r.cfg.Project, "CLAUDE.md"), []byte("Speak of penguins."), 0o600))
 	r.model.Script(modelsim.Rule{Match: isAsked, Steps: []modelsim.Step{modelsim.Usage(5000), modelsim.Text("\n小明 wrote a command. \n")}})
 	got, err := r.pool.RunTask(t.Context(), sumUp)

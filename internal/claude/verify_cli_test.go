@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/modelsim"
 )
 
@@ -101,8 +102,10 @@ func (r *rig) askAndEnd(p *claude.Process, session string, end func(*claude.Proc
 }
 
 // The CLI compacts a session by itself and writes its newest messages again.
-func TestVerifyOfACompactedSession(t *testing.T) {
-	r := newRig(t)
+func TestVerifyOfACompactedSession(t *testing.T) { claudetest.Versions(t, verifyOfACompactedSession) }
+
+func verifyOfACompactedSession(t *testing.T, command string) {
+	r := newRig(t, by(command))
 	spec := fresh()
 	p := r.acquire("a", spec)
 	var sent []string
