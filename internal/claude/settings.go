@@ -91,7 +91,7 @@ func checkSetting(key string, v gjson.Result) error {
 		if !isString(v) {
 			return fmt.Errorf("%s: want a text", key)
 		}
-	case "cleanupPeriodDays", "useAutoModeDuringPlan", "autoMemoryEnabled":
+	case "cleanupPeriodDays", "crossSessionInbound", "useAutoModeDuringPlan", "autoMemoryEnabled":
 		return fmt.Errorf("%s: this is set by magpie", key)
 	case "disableAllHooks", "includeCoAuthoredBy", "enableAllProjectMcpServers":
 		if !v.IsBool() {
