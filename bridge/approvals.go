@@ -215,7 +215,7 @@ func (as *approvals) expire(ctx context.Context, a db.Approval) {
 	a.State = db.Expired
 	as.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("nobody has decided in time")
 	err := as.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notDecided})
-	if err != nil && !errors.Is(err, db.ErrNotFound) { // the agent is told all the same; the card is closed at the next start
+	if err != nil && !errors.Is(err, db.ErrNotFound) { // the agent is told anyway; the card is closed at the next start
 		as.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
 		if p, ok := as.take(a.ID); ok {
 			p.answer(claude.Decision{Why: notDecided})
@@ -238,7 +238,7 @@ func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
 	err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: chat.Card{Status: line, Body: notice, Summary: line}})
 	if errors.Is(err, db.ErrNotFound) { // somebody has decided just now
 		return false
-	} else if err != nil { // the agent is told all the same; the card is closed at the next start
+	} else if err != nil { // the agent is told anyway; the card is closed at the next start
 		as.log.Error().Err(err).Str("approval", id).Msg("end of an approval not stored")
 	}
 	as.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", id).Msg("nobody can be asked: the card cannot be shown; tool refused")

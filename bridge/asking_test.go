@@ -178,7 +178,7 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 	}
 }
 
-// What became of an approval may say what is not allowed, too: its card loses its buttons all the same.
+// What became of an approval may say what is not allowed, too: its card loses its buttons anyway.
 func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 	out := &hider{close: chat.ErrRefused}
 	a := askingOn(t, time.Hour, out)

@@ -61,7 +61,7 @@ func (t *turn) fetch(ctx context.Context) {
 	}
 }
 
-// place is the folder for the files of a chat; without one a turn is answered all the same.
+// place is the folder for the files of a chat; without one a turn is answered anyway.
 func (fs *files) place(ctx context.Context, key chat.Key) string {
 	dir, err := fs.prepare(key)
 	if err != nil {

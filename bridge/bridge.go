@@ -27,7 +27,7 @@ import (
 )
 
 // Messenger is all that the bridge asks of a chat platform. The strings called idem make a repeated call harmless for
-// an hour. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] says that trying again is in vain; after one
+// an hour. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] is permanent: trying again does not help; after one
 // that matches [chat.ErrRefused] other words may be taken, and after [chat.ErrNotTaken] another file. After any other the same call can be made again, also by a later process.
 type Messenger interface {
 	// Reply answers a message with a short text.
@@ -403,7 +403,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err err
 	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
 		return b.accessRequests.answer(ctx, p, l)
 	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):
-		if err := b.db.Turns().Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil { // it ends all the same, unless the program dies before
+		if err := b.db.Turns().Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil { // it ends anyway, unless the program dies before
 			b.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")
 		}
 		return texts.StopAsked.in(l), nil

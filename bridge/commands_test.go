@@ -25,7 +25,7 @@ func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	}
 }
 
-// A question and /stop right behind it: nobody has begun with the question, and nobody shall.
+// A question and /stop right behind it: nobody has begun with the question, and nobody should.
 func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	rec := &recorder{}
 	l := newLine(t, rec)

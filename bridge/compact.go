@@ -115,7 +115,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 // every turn would cost more than it gains.
 var errFullAgain = errors.New("the session was full after one turn")
 
-// nothing is for a chat that is short. A session that is full all the same, of what tools have said, is left
+// nothing is for a chat that is short. A session that is full anyway, of what tools have said, is left
 // behind: the next one begins with the recent messages.
 func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 	ctx = context.WithoutCancel(ctx)

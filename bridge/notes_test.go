@@ -53,7 +53,7 @@ func TestWhichTurnsAreLookedThrough(t *testing.T) {
 	}
 }
 
-// A turn that could not be looked through has its answer all the same, and the log tells why nothing of it is known later.
+// A turn that could not be looked through has its answer anyway, and the log tells why nothing of it is known later.
 func TestALookThatFailsIsLogged(t *testing.T) {
 	l := newLine(t, &recorder{})
 	l.bridge.cfg.Context.Titles, l.bridge.cfg.Context.Memory.Capture = false, true

@@ -238,7 +238,7 @@ func (o *outbox) withhold(ctx context.Context, to chat.Ref, p db.Post, card stri
 	return o.out.Close(ctx, card, c)
 }
 
-// withheld is said in place of words that the platform does not allow, which are in the History all the same.
+// withheld is said in place of words that the platform does not allow, which are in the History anyway.
 func (o *outbox) withheld(ctx context.Context, key chat.Key) string {
 	return texts.Withheld.in(o.lang(ctx, key))
 }

@@ -36,7 +36,7 @@ type ownership struct {
 	configured Access
 	found      db.Owner // no User = nobody yet
 	code       string   // that makes its bearer the owner; empty = none is out
-	unknown    bool     // the platform was asked in vain
+	unknown    bool     // the platform was asked and did not know
 }
 
 func newOwnership(cfg Config, store *db.DB, out Messenger, log zerolog.Logger, apply func(Access)) *ownership {

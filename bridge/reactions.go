@@ -22,7 +22,7 @@ type reactions struct {
 	wishes map[chat.Ref]*desired
 }
 
-// desired is what a question shall show.
+// desired is what a question should show.
 type desired struct {
 	want, shown chat.Signal
 	tried       bool // shown is no guess
@@ -32,7 +32,7 @@ type desired struct {
 const signallers = 8 // at the same time
 
 // timeFor is how long a signal may take while other calls go first. That somebody works is of no interest later; but one
-// who has seen that shall not see it for ever.
+// who has seen that should not see it for ever.
 func timeFor(s chat.Signal) time.Duration {
 	if s == chat.Working {
 		return 10 * time.Second
@@ -86,7 +86,7 @@ func (ss *reactions) forget(gone func(chat.Ref) bool) {
 	maps.DeleteFunc(ss.wishes, func(to chat.Ref, _ *desired) bool { return gone(to) })
 }
 
-// show brings a question to what it shall show; what was wanted in between is left out.
+// show brings a question to what it should show; what was wanted in between is left out.
 func (ss *reactions) show(ctx context.Context, to chat.Ref, w *desired) {
 	for {
 		s, ok := ss.next(to, w)

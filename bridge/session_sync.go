@@ -49,7 +49,7 @@ func names(prompts []db.Prompt) []string {
 }
 
 // known lists the questions that a turn's session may hold. When they cannot be read, or the last one of the session has
-// no name since it is from an old version, there are none: then the session is resumed unseen, since that shall not keep
+// no name since it is from an old version, there are none: then the session is resumed unseen, since that should not keep
 // anybody from an answer.
 func known(ctx context.Context, store *db.DB, c db.Claim) []db.Prompt {
 	list, err := store.Turns().Prompts(ctx, c.Turn.Key, c.Turn.ID)

@@ -73,7 +73,7 @@ var texts = struct {
 	MemoryByTool, MemoryAfterAnswer, MemoryWhenStale                              phrase
 	MemoryNewDocument, MemoryEditedDocument                                       phrase
 }{
-	Waiting:     phrase{"排队中，前面还有任务在运行…", "Waiting for a free place…"},
+	Waiting:     phrase{"排队中，前面还有任务在运行…", "Queued: all agents are busy…"},
 	Thinking:    phrase{"正在思考…", "Thinking…"},
 	Compacting:  phrase{"正在整理较长的上下文…", "Tidying up a long context…"},
 	Retrying:    phrase{"模型服务繁忙，正在重试…", "The model is busy, trying again…"},
@@ -141,7 +141,7 @@ var texts = struct {
 
 	HelpRemember:         phrase{"记住一件事，例如 /remember 周二发布", "remember something, as in /remember deploys are on Tuesday"},
 	HelpMemory:           phrase{"查看和管理记忆：/memory [list｜show N｜edit N 内容｜forget N｜why N｜approve N｜reject N]", "see and manage memories: /memory [list|show N|edit N text|forget N|why N|approve N|reject N]"},
-	RememberWhat:         phrase{"要记住什么？例如：/remember 周二发布", "What shall I remember? For example: /remember deploys are on Tuesday"},
+	RememberWhat:         phrase{"要记住什么？例如：/remember 周二发布", "What should I remember? For example: /remember deploys are on Tuesday"},
 	RememberedForUser:    phrase{"已记住 #%d：%s\n只在你提问时使用。/memory 查看全部。", "Remembered as #%d: %s\nIt is used when you ask. /memory lists all."},
 	RememberedForChat:    phrase{"已记住 #%d：%s\n本群所有人提问时都会用到。/memory 查看全部。", "Remembered as #%d: %s\nIt is used for everybody in this group. /memory lists all."},
 	RememberProposed:     phrase{"已提出 #%d：%s\n管理员用 /memory approve 批准后才会生效。", "Proposed as #%d: %s\nIt counts once an admin has sent /memory approve."},

@@ -41,7 +41,7 @@ var commandTexts = struct {
 	HelpLang:    phrase{"选择机器人使用的语言", "choose the language in which the bot speaks"},
 	HelpDoctor:  phrase{"检查各部分是否正常", "check whether everything works"},
 	HelpLogin:   phrase{"重新登录 Claude 账户（仅限私聊）", "log in to the Claude account again (in a private chat only)"},
-	HelpSummary: phrase{"可用的命令", "What you can order"},
+	HelpSummary: phrase{"可用的命令", "Available commands"},
 	HelpAdmins:  phrase{"管理员：", "For admins:"},
 	HelpMore:    phrase{"`/help 命令` 查看用法。Claude Code 自己的命令写两个斜杠：%s", "`/help command` tells more. Claude Code's own commands take two slashes: %s"},
 	HelpAliases: phrase{"也可以写作：%s", "Also: %s"},

@@ -68,7 +68,7 @@ func (t *turn) run(ctx context.Context) {
 	case end.state == db.Queued:
 		t.draw(ctx, t.view.end(outcome{state: db.Queued, notice: texts.Restarting}))
 	case err != nil:
-		t.draw(ctx, t.view.end(end)) // nobody shall wait for a full disk
+		t.draw(ctx, t.view.end(end)) // nobody should have to wait for a full disk
 		err = t.retryStore(ctx, end, err)
 	}
 	b.outbox.wake(key)

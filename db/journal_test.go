@@ -350,7 +350,7 @@ func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 	}
 }
 
-// A late question is answered after later ones. The session holds those all the same.
+// A late question is answered after later ones. The session holds those anyway.
 func TestALateTurnDoesNotMakeTheSessionForget(t *testing.T) {
 	d := fresh(t)
 	first := accept(t, d, late("om_1", "one"))

@@ -31,7 +31,7 @@ type cardPage struct {
 	shown   *chat.Card    // what it shows, as far as we know
 }
 
-// needsRotation reports whether text that comes now shall go on on another page. One that no text is added to stays, and
+// needsRotation reports whether text that comes now must go on on another page. One that no text is added to stays, and
 // streaming to it is opened again.
 func (s *cardPage) needsRotation(body string) bool {
 	return s.entity != nil && time.Since(s.entity.born) >= streamingLife && s.shown != nil && s.shown.Body != body

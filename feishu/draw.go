@@ -178,11 +178,11 @@ func textContent(text string) string {
 	}{strings.ReplaceAll(clean(text), "<", "<"+zwsp)})
 }
 
-// step is one call that brings a drawn page closer to what it shall be: the text of one element, or some members of
+// step is one call that brings a drawn page closer to what it should be: the text of one element, or some members of
 // it, or all of the card.
 type step struct {
 	element string // empty: the whole card
-	text    string // that the element shall show
+	text    string // that the element should show
 	members string // when there is no text: those that change, in JSON
 }
 
@@ -205,7 +205,7 @@ func calls(steps []step) [][]step {
 	return [][]step{steps}
 }
 
-// steps is the cheapest way from what a streaming card shows to what it shall show. To draw all of it anew would fold
+// steps is the cheapest way from what a streaming card shows to what it should show. To draw all of it anew would fold
 // the panels that a reader has opened, and would empty a form that somebody is filling in.
 func steps(shown, want chat.Card) []step {
 	if !want.Live || !sameOutline(shown, want) {

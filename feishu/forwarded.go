@@ -123,7 +123,7 @@ func (f *forward) write(s string) {
 	f.text.WriteString(s)
 }
 
-// name is who wrote a message. The people of other chats have no names here; each is told from the others all the same.
+// name is who wrote a message. The people of other chats have no names here; each is told from the others anyway.
 func (f *forward) name(s rawMessage) string {
 	if s.by != "user" {
 		return botName

@@ -18,7 +18,7 @@ const pageOfList = 50
 type listing struct {
 	chat   string
 	thread string    // instead of the chat: one topic of it
-	from   time.Time // a topic is listed from its first message all the same, unless the newest are wanted
+	from   time.Time // a topic is listed from its first message anyway, unless the newest are wanted
 	newest bool      // when there are more than most: the newest, else the oldest
 	most   int
 	later  bool // let other calls go first

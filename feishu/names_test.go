@@ -139,7 +139,7 @@ func TestMembersAreNotAskedForAgainAndAgain(t *testing.T) {
 	}
 }
 
-// A name that comes too late for a message comes all the same, and so does that of somebody who has only joined.
+// A name that comes too late for a message comes anyway, and so does that of somebody who has only joined.
 func TestNamesComeLater(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.Client = p.configured(Config{NameWait: time.Nanosecond})

@@ -146,7 +146,7 @@ func (t *topics) of(ctx context.Context, message string, in chat.Key) (chat.Key,
 	return key, nil
 }
 
-// lookUp asks the platform to which chat a message belongs. One that answers another may begin a topic all the same: when
+// lookUp asks the platform to which chat a message belongs. One that answers another may begin a topic anyway: when
 // somebody has begun that on it later.
 func (t *topics) lookUp(ctx context.Context, message string, in chat.Key) (chat.Key, error) {
 	answer, err := t.api.call(ctx, request{op: "look a card up", method: http.MethodGet, path: path("/open-apis/im/v1/messages/", message)})

@@ -204,7 +204,7 @@ func TestALongAnswerGoesOnInFurtherCards(t *testing.T) {
 	}
 }
 
-// When the platform takes no cards, the answer comes all the same.
+// When the platform takes no cards, the answer comes anyway.
 func TestWithoutCardsTheAnswerComesAsText(t *testing.T) {
 	r := newRig(t)
 	r.sim.Inject(feishusim.Fault{Method: "POST", Path: "/open-apis/cardkit/v1/cards", Status: 400, Code: 99991672, Msg: "scope missing"})

@@ -15,7 +15,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// Every way of losing a session: the name is known all the same, with one card, no error text, one model answer.
+// Every way of losing a session: the name is known anyway, with one card, no error text, one model answer.
 func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 	for name, lose := range map[string]func(r *rig){
 		"transcript deleted": func(r *rig) { r.dropProcess(); must(r, os.Remove(r.transcriptPath())) },

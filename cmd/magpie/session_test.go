@@ -189,7 +189,7 @@ func TestASessionThatFellBehindGetsWhatItLacks(t *testing.T) {
 	}
 }
 
-// A turn that was stopped, and one that failed, leave their questions in the session. It is good all the same.
+// A turn that was stopped, and one that failed, leave their questions in the session. It is good anyway.
 func TestASessionSurvivesTurnsThatCameToNothing(t *testing.T) {
 	r := newRig(t, economy)
 	r.ask("我叫小明")

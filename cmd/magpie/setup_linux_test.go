@@ -203,7 +203,7 @@ func TestSetupFromScanToFirstAnswer(t *testing.T) {
 	must(t, n.sim.Scan(owner, scanned.FindString(screen)))
 	term.await("ok    events and callbacks")
 	term.await("The bot belongs to " + owner.OpenID)
-	term.answer("4. How shall it run?", "")
+	term.answer("4. How should it run?", "")
 	term.await("now, in this terminal")
 	r := &rig{TB: t, sim: n.sim, model: model, logs: &logbook{tb: t}, user: owner, chat: n.sim.PrivateChat(owner)}
 	r.await("a connection", func(v *feishusim.View) bool { return v.Connections() > 0 })

@@ -101,7 +101,7 @@ func TestSetupAsksHowToStart(t *testing.T) {
 			t.Parallel()
 			s := newStarter(t)
 			term := openTerminal(t, s.command(s.args...))
-			term.await("4. How shall it run?")
+			term.await("4. How should it run?")
 			term.await("1. as a service of systemd")
 			term.await("2. now, in this terminal")
 			term.await("3. not yet")

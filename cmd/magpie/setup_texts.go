@@ -49,7 +49,7 @@ var setupTexts = struct {
 	AppSecret:    phrase{"App Secret（不显示）", "App Secret (not shown)"},
 	Asking:       phrase{"正在向平台核对…", "Asking the platform …"},
 	TryAgain:     phrase{"请重新输入。", "Please enter them again."},
-	GoOn:         phrase{"仍然写下配置吗？", "Write the configuration all the same?"},
+	GoOn:         phrase{"仍然写下配置吗？", "Write the configuration anyway?"},
 	NotTaken:     phrase{"平台没有接受这个应用，什么也没有写", "the platform did not take the app; nothing was written"},
 
 	OwnerIs:      phrase{"机器人归 %s 所有：只有这个人可以和它说话，直到 [access] 里允许别人。", "The bot belongs to %s: nobody else may talk to it until [access] allows it."},
@@ -58,7 +58,7 @@ var setupTexts = struct {
 	Lost:         phrase{"应用 %s 已经创建，但没有写入配置。它的密钥在 %s", "The app %s was created, but no configuration was written. Its secret is at %s"},
 	ConsoleAfter: phrase{"上面的 warn 和 fail 之后可以用 magpie doctor 再检查。", "What is marked warn or fail above is checked again by magpie doctor."},
 
-	StartHow:      phrase{"\n4. 怎样运行？", "\n4. How shall it run?"},
+	StartHow:      phrase{"\n4. 怎样运行？", "\n4. How should it run?"},
 	StartService:  phrase{"作为 systemd 服务，开机自动启动", "as a service of systemd, also after a restart of the machine"},
 	StartHere:     phrase{"现在就在这个终端里启动", "now, in this terminal"},
 	StartNot:      phrase{"先不启动", "not yet"},

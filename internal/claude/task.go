@@ -45,7 +45,7 @@ const askPatience = 10 * time.Minute
 var errGaveWay = errors.New("the place is needed for a turn")
 
 // RunTask has a process of its own answer q. It waits until the chats are quiet and there has been a free place for a process
-// for some seconds, and ends no process that waits for its chat. Should a turn need the place all the same, the question
+// for some seconds, and ends no process that waits for its chat. Should a turn need the place anyway, the question
 // gives it back, and waits for a longer quiet. A question that is wanted gets its place as a turn does, in its order.
 // When RunTask returns, nothing of it runs any more, and nothing of it is left on the disk. A reply is never empty.
 func (pl *Pool) RunTask(ctx context.Context, q Task) (Reply, error) {

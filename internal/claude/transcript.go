@@ -39,7 +39,7 @@ func (t Transcripts) Path(dir, session string) (string, error) {
 }
 
 // find is the file of a session, or empty when there is none. The project may have moved, or have a name that
-// the CLI shortens; the session's id is unique all the same.
+// the CLI shortens; the session's id is unique anyway.
 func (t Transcripts) find(dir, session string) (string, error) {
 	if err := uuid.Validate(session); err != nil {
 		return "", fmt.Errorf("session %q: %w", session, err)

@@ -65,7 +65,7 @@ func TestAnAgentThatWakesUpUnaskedDoesNotSpoilTheNextTurn(t *testing.T) {
 	}
 }
 
-// The agent is not offered what would speak between turns; a model that tries all the same is told.
+// The agent is not offered what would speak between turns; a model that tries anyway is told.
 func TestBackgroundTasksAreOff(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	r.model.Script(

@@ -235,7 +235,7 @@ func TestVerifyWithoutATranscript(t *testing.T) {
 	}
 }
 
-// The CLI shortens the name of a project that lies deep; its sessions are found all the same.
+// The CLI shortens the name of a project that lies deep; its sessions are found anyway.
 func TestVerifyInADeepFolder(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, strings.Repeat("deep/", 60))

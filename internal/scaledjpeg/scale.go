@@ -21,7 +21,7 @@ const (
 	maxScans  = 200      // each goes through the whole picture, however few bytes it has; encoders make about 10
 )
 
-// fit chooses how much smaller the picture becomes, and refuses one that takes too much all the same.
+// fit chooses how much smaller the picture becomes, and refuses one that takes too much anyway.
 func (d *decoder) fit() error {
 	for d.shift < 3 && max(d.width, d.height)>>(d.shift+1) >= d.side {
 		d.shift++
