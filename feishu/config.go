@@ -43,13 +43,13 @@ type Config struct {
 	Rest time.Duration `toml:"-" env:"-"`
 	// NameWait is how long a message waits for its author's name, which the platform is asked for; 0 is 150 ms. Tests on a
 	// busy machine are more patient.
-	NameWait time.Duration `toml:"-" env:"NAME_WAIT"`
+	NameWait time.Duration `toml:"-" env:"-"`
 	// AckWait is how long the platform waits for what it tells to be acknowledged; 0 is the public platform's 3 s. The double
 	// waits longer in tests on a busy machine.
-	AckWait time.Duration `toml:"-" env:"ACK_WAIT"`
+	AckWait time.Duration `toml:"-" env:"-"`
 	// Pace is how many times the public platform's rates the app keeps to; 0 is once. The public platform refuses what
 	// is faster, so only a platform without its limits is told of it: the double, in tests of many chats.
-	Pace float64 `toml:"-" env:"PACE"`
+	Pace float64 `toml:"-" env:"-"`
 }
 
 // Defaults is the configuration of a program that configures nothing.

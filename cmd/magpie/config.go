@@ -164,6 +164,9 @@ func readConfig(path string, environ []string) (config, error) {
 	if err := overlay(&c, environ); err != nil {
 		return c, &configError{err}
 	}
+	if err := loosen(&c); err != nil {
+		return c, &configError{err}
+	}
 	c.Claude.Environ = environ
 	c.Log.secrets = redact.NewKnown(c.secrets())
 	return c, nil

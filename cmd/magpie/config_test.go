@@ -113,6 +113,8 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 			f := s.Type.Field(j)
 			if key := f.Tag.Get("toml"); key != "-" && f.Tag.Get("env") != strings.ToUpper(key) {
 				t.Errorf("[%s] %s has variable %q", s.Tag.Get("toml"), key, f.Tag.Get("env"))
+			} else if name := f.Tag.Get("env"); key == "-" && name != "" && name != "-" {
+				t.Errorf("[%s] %s is for tests only, and has variable %q", s.Tag.Get("toml"), f.Name, name)
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func (s *service) run(vars ...string) {
 		"CLAUDE_COMMAND": c.Claude.Command, "CLAUDE_PROJECT": c.Claude.Project, "CLAUDE_ALLOWED_TOOLS": strings.Join(c.Claude.AllowedTools, ","),
 		"CLAUDE_KEEP_ALIVE": c.Claude.KeepAlive.String(), "CLAUDE_MAX_PROCESSES": fmt.Sprint(c.Claude.MaxProcesses),
 		"CONTEXT_TITLES": fmt.Sprint(c.Context.Titles), "CONTEXT_KEEP_RECENT": fmt.Sprint(c.Context.KeepRecent),
-		"FEISHU_PACE": fmt.Sprint(c.Feishu.Pace), "FEISHU_NAME_WAIT": c.Feishu.NameWait.String(), "FEISHU_ACK_WAIT": c.Feishu.AckWait.String(), "DB_URL": c.DB.URL, "ACCESS_ALLOW": "*", "SHUTDOWN_TIMEOUT": c.Shutdown.String(), "HTTP_LISTEN": c.HTTP.Listen,
+		"TEST_PACE": fmt.Sprint(c.Feishu.Pace), "TEST_NAME_WAIT": c.Feishu.NameWait.String(), "TEST_ACK_WAIT": c.Feishu.AckWait.String(), "DB_URL": c.DB.URL, "ACCESS_ALLOW": "*", "SHUTDOWN_TIMEOUT": c.Shutdown.String(), "HTTP_LISTEN": c.HTTP.Listen,
 	} {
 		s.cmd.Env = append(s.cmd.Env, envPrefix+name+"="+value)
 	}
