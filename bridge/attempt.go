@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -87,8 +88,15 @@ const noticeable = 500 * time.Millisecond
 // acquire gets the turn its process, and shows that it waits for one.
 func (t *turn) acquire(ctx context.Context, spec claude.Spec) (*claude.Process, error) {
 	queued, key := t.view.waiting(time.Now()), t.claim.Turn.Key
-	waiting := time.AfterFunc(noticeable, func() { t.painter.show(queued) })
-	defer waiting.Stop()
+	acquired, told := make(chan struct{}), sync.WaitGroup{}
+	told.Go(func() {
+		select {
+		case <-time.After(noticeable):
+			t.painter.show(queued)
+		case <-acquired:
+		}
+	})
+	defer func() { close(acquired); told.Wait() }() // what the turn shows next must come later
 	failpoint.At("process: starting")
 	defer failpoint.At("process: started")
 	t.b.lanes.wait(key, !t.course.sent)
