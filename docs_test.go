@@ -24,8 +24,8 @@ var (
 	totals = regexp.MustCompile(`\*\*(\d+)\D+(\d+)\D+\*\*`)
 )
 
-// TestTheArchitecturePageIsTrue fails when docs/architecture.md or its Chinese twin names a file, a function or an arrow that is not
-// there, counts the hops of a message wrongly, or leaves a package out.
+// TestTheArchitecturePageIsTrue fails when docs/architecture.md or its Chinese twin names a file, a function or an
+// arrow that is not there, counts the hops of a message wrongly, or leaves a package out.
 func TestTheArchitecturePageIsTrue(t *testing.T) {
 	imports := packages(t)
 	for _, page := range []string{"docs/architecture.md", "docs/architecture.zh.md"} {
@@ -47,7 +47,8 @@ func TestTheArchitecturePageIsTrue(t *testing.T) {
 	}
 }
 
-// TestTheOtherPagesNameWhatIsThere fails when a page for those who change the code names a file or a function that is not there.
+// TestTheOtherPagesNameWhatIsThere fails when a page for those who change the code names a file or a function that is
+// not there.
 func TestTheOtherPagesNameWhatIsThere(t *testing.T) {
 	for _, page := range []string{"CONTRIBUTING.md", "CONTRIBUTING.zh.md", "docs/claude-cli.md"} {
 		data, err := os.ReadFile(page)

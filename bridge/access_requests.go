@@ -31,8 +31,8 @@ type accessRequests struct {
 	log        zerolog.Logger
 }
 
-// record takes in a message of a stranger, which is not kept. In private it asks the owner to let him in; while the bot has
-// no owner, who writes is told how to become it. Whatever he is told, he is told once a day.
+// record takes in a message of a stranger, which is not kept. In private it asks the owner to let him in; while the bot
+// has no owner, who writes is told how to become it. Whatever he is told, he is told once a day.
 func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 	d.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
 	a := d.authorizer.Load()
@@ -96,8 +96,8 @@ func personName(name, id string) string {
 	return id
 }
 
-// nameText is a name within Markdown. People call themselves and their groups what they like, so one that could be taken for
-// markup or for a link stands there as code.
+// nameText is a name within Markdown. People call themselves and their groups what they like, so one that could be
+// taken for markup or for a link stands there as code.
 func nameText(name string) string {
 	name = visible(name)
 	plain := func(r rune) bool {
@@ -145,7 +145,8 @@ func (d *accessRequests) outcome(ctx context.Context, who db.Grant, l lang) []db
 	}}
 	if who.State == db.Allowed {
 		welcome := accessTexts.Welcome.in(d.lang(ctx, who.Key, ""))
-		// It answers no message: the one that asked may be taken back, and what it was answered with is not the welcome.
+		// It answers no message: the one that asked may be taken back, and what it was answered with is not the
+		// welcome.
 		tell = append(tell, db.Post{Key: who.Key, Idem: "welcome:" + who.Message, Text: welcome})
 	}
 	return tell

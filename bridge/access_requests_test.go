@@ -102,8 +102,8 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	}
 }
 
-// The card of an approval that was posted just before the end of the program is taken up, however late. Those of its turn and
-// of the turn's other approvals are not it, nor is what its turn has shown before.
+// The card of an approval that was posted just before the end of the program is taken up, however late. Those of its
+// turn and of the turn's other approvals are not it, nor is what its turn has shown before.
 func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 	out := &recorder{}
 	l := newLine(t, out)

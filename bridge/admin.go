@@ -12,7 +12,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// Reloaded is what became of a configuration that was read anew: the keys that count at once, and those that need a restart.
+// Reloaded is what became of a configuration that was read anew: the keys that count at once, and those that need a
+// restart.
 type Reloaded struct{ Applied, Later []string }
 
 // whoAmI is the command /whoami.

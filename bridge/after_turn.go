@@ -10,8 +10,8 @@ import (
 	"magpie/db"
 )
 
-// afterTurn brings a claimed turn's chat into the state in which it is to be asked: without a session that is full or stale.
-// What fails is logged, and the turn goes on with what there is.
+// afterTurn brings a claimed turn's chat into the state in which it is to be asked: without a session that is full or
+// stale. What fails is logged, and the turn goes on with what there is.
 func (t *turn) afterTurn(ctx context.Context) {
 	b, key := t.b, t.claim.Turn.Key
 	b.summaries.beginAnew(ctx, t.claim)
@@ -66,8 +66,8 @@ func (t *turn) afterFailure(ctx context.Context, end outcome) {
 	}
 }
 
-// long reports whether what was said since the last summary would fill a session, as far as it can be estimated: when the
-// agent tells nothing about its session, or the chat has none.
+// long reports whether what was said since the last summary would fill a session, as far as it can be estimated: when
+// the agent tells nothing about its session, or the chat has none.
 func (sm summaries) long(ctx context.Context, c db.Chat) bool {
 	if c.Session.Tokens > 0 || !sm.b.scheduler.mayRetry(c.Key, time.Now()) {
 		return false

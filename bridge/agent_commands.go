@@ -72,8 +72,8 @@ func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Even
 	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
 }
 
-// carriedOut takes up that the agent has carried out a command of its own. Most say nothing, and ask the model nothing: a new
-// session leaves no transcript then, so there is nothing to resume.
+// carriedOut takes up that the agent has carried out a command of its own. Most say nothing, and ask the model nothing:
+// a new session leaves no transcript then, so there is nothing to resume.
 func (t *turn) carriedOut(r claude.Result) {
 	if r.Failure == "" && t.view.answer() == "" {
 		t.show(t.view.saying(commandTexts.Passed.in(t.view.lang)))

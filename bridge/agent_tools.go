@@ -19,7 +19,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// toolHandlers is where the agents come to while they answer: it does for them what they have tools for, each in its own chat.
+// toolHandlers is where the agents come to while they answer: it does for them what they have tools for, each in its
+// own chat.
 type toolHandlers struct {
 	db      *db.DB
 	context *contextmgr.Manager

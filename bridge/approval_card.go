@@ -102,8 +102,8 @@ func outcomeLine(a db.Approval, l lang) string {
 	return text
 }
 
-// longestShown is how much of what an agent wants is shown, in bytes. It is shown whole or not done: what is left out could
-// be what matters. Beyond this nobody would read the cards that it takes.
+// longestShown is how much of what an agent wants is shown, in bytes. It is shown whole or not done: what is left out
+// could be what matters. Beyond this nobody would read the cards that it takes.
 const longestShown = 60_000
 
 // unshowable is what the agent reads when it wants something that cannot be shown; empty = it can be.
@@ -181,7 +181,8 @@ func inWords(a db.Approval, in toolInput, l lang) (title, body string) {
 	return "", ""
 }
 
-// besides are the parts of an input for which its tool's own way has no words, such as one that leads out of the sandbox.
+// besides are the parts of an input for which its tool's own way has no words, such as one that leads out of the
+// sandbox.
 func besides(a db.Approval) string {
 	rest := map[string]json.RawMessage{}
 	if err := json.Unmarshal(a.Input, &rest); err != nil { // it could be read before

@@ -120,8 +120,8 @@ func (a answers) words() string { return strings.Join(a.said, " · ") }
 // longestAnswer is how much of somebody's own words is taken, in runes.
 const longestAnswer = 2000
 
-// answersOf reads what was filled in. missing is a question that is not answered. Values that the form does not offer are
-// an error.
+// answersOf reads what was filled in. missing is a question that is not answered. Values that the form does not offer
+// are an error.
 func answersOf(input json.RawMessage, values map[string][]string) (a answers, missing string, err error) {
 	list, err := questionsOf(input)
 	if err != nil {

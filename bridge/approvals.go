@@ -17,8 +17,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// approvals asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides or
-// the time is over.
+// approvals asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides
+// or the time is over.
 type approvals struct {
 	rows    db.Approvals
 	rules   db.Rules
@@ -71,8 +71,8 @@ type workspace struct {
 	everything bool // each use of a tool is asked for
 }
 
-// workspace is where the agent of a chat works, given its folder. Where the most that is allowed is less than usual, it is for
-// looking only: an approved plan would lead out of that mode.
+// workspace is where the agent of a chat works, given its folder. Where the most that is allowed is less than usual, it
+// is for looking only: an approved plan would lead out of that mode.
 func (cfg Config) workspace(c db.Chat, dir string) workspace {
 	p, err := cfg.site(c)
 	return workspace{dir, err != nil || rank(p.ceiling) < rank(defaultMode), cfg.AskEverything}
@@ -127,7 +127,8 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 	return true
 }
 
-// settled is the answer to what an agent wants where people need not be asked, and why that is; without a reason they have to be.
+// settled is the answer to what an agent wants where people need not be asked, and why that is; without a reason they
+// have to be.
 func (as *approvals) settled(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, about about) (v claude.Decision, why string) {
 	if w.looksOnly && q.Name != claude.QuestionTool && !looks(q, w.dir) {
 		return claude.Decision{Why: lookOnly}, "tool refused: the project is for looking only"
@@ -147,8 +148,8 @@ func (as *approvals) settled(ctx context.Context, c db.Claim, w workspace, q cla
 	return claude.Decision{}, ""
 }
 
-// ruled is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there no
-// rule counts.
+// ruled is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there
+// no rule counts.
 func (as *approvals) ruled(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
 	if q.Mode == claude.PlanMode {
 		return 0
@@ -185,8 +186,8 @@ func (as *approvals) waits(id string) bool {
 	return ok
 }
 
-// asked reports whether people are to decide about something that a turn wants. Whatever else its agent does meanwhile, the
-// turn cannot end without them.
+// asked reports whether people are to decide about something that a turn wants. Whatever else its agent does meanwhile,
+// the turn cannot end without them.
 func (as *approvals) asked(turn int64) bool {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -223,8 +224,8 @@ func (as *approvals) expire(ctx context.Context, a db.Approval) {
 	}
 }
 
-// unseen ends an approval whose card cannot be shown, as a notice says in place of it: the agent need not wait for what nobody
-// can decide. It reports false when nobody waited for it any more.
+// unseen ends an approval whose card cannot be shown, as a notice says in place of it: the agent need not wait for what
+// nobody can decide. It reports false when nobody waited for it any more.
 func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
 	as.mu.Lock()
 	p, ok := as.open[id]
@@ -338,7 +339,8 @@ func actionID(a db.Approval) string { return a.ID + "." + a.Hash()[:hashLength] 
 // soon is how long who presses a button waits for his decision to be stored.
 const soon = 700 * time.Millisecond
 
-// press takes in a decision. What does not fit to what was asked, or comes from somebody who may not decide, changes nothing.
+// press takes in a decision. What does not fit to what was asked, or comes from somebody who may not decide, changes
+// nothing.
 func (as *approvals) press(ctx context.Context, p chat.Press, l lang) (string, error) {
 	id, _, _ := strings.Cut(p.Action.ID, ".")
 	a, err := as.rows.Get(ctx, id)

@@ -191,8 +191,8 @@ func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 	}
 }
 
-// Whoever presses is answered within a second, to which a busy machine may add its own, however long it takes to store what
-// he decided; and the agent goes on only when it is stored.
+// Whoever presses is answered within a second, to which a busy machine may add its own, however long it takes to store
+// what he decided; and the agent goes on only when it is stored.
 func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	a := newAsking(t, time.Hour)
 	began := time.Now()

@@ -23,8 +23,8 @@ func wordless(m chat.Incoming) bool {
 	return len(m.Files) > 0 && chat.Unmarked(m.Text) == "" && !slices.ContainsFunc(m.Files, speaks)
 }
 
-// of are the files of a question. In a topic that is a chat of its own every message answers the first one; the agent is
-// told of it once.
+// of are the files of a question. In a topic that is a chat of its own every message answers the first one; the agent
+// is told of it once.
 func (fs *files) of(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
 	if m.Key.Thread == "" {
 		return m.Files, nil

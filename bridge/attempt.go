@@ -192,8 +192,8 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 	t.show(t.view.apply(ev, time.Now()))
 }
 
-// markSideEffect notes that a tool is about to be used: from now on the turn is not run again unasked. What could not be stored is
-// stored by the next call.
+// markSideEffect notes that a tool is about to be used: from now on the turn is not run again unasked. What could not
+// be stored is stored by the next call.
 func (t *turn) markSideEffect(ctx context.Context) {
 	t.course.acted = true
 	if t.course.noted {

@@ -23,7 +23,8 @@ type DepartmentLookup interface {
 	Departments(ctx context.Context, userID string) ([]string, error)
 }
 
-// authorizer decides who may talk to the bot: by the configuration, which is its pointer, and by what was decided in the chat.
+// authorizer decides who may talk to the bot: by the configuration, which is its pointer, and by what was decided in
+// the chat.
 type authorizer struct {
 	atomic.Pointer[Access]
 	grants db.Grants
@@ -66,9 +67,9 @@ const (
 	admitted
 )
 
-// authorize says whether somebody may talk to the bot in a chat. What cannot be found out opens no door: neither that somebody is
-// in a department that is allowed, nor that he is not in one that is denied. While the platform does not tell it is an
-// error: the message can be delivered again.
+// authorize says whether somebody may talk to the bot in a chat. What cannot be found out opens no door: neither that
+// somebody is in a department that is allowed, nor that he is not in one that is denied. While the platform does not
+// tell it is an error: the message can be delivered again.
 func (g *authorizer) authorize(ctx context.Context, key chat.Key, who chat.Actor) (verdict, error) {
 	a := g.Load()
 	switch {

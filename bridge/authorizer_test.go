@@ -138,8 +138,8 @@ func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 	}
 }
 
-// The platform is asked once an hour, and nobody waits for it who is known. When it does not answer, what was known counts
-// for a day.
+// The platform is asked once an hour, and nobody waits for it who is known. When it does not answer, what was known
+// counts for a day.
 func TestDepartmentsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &departments{of: map[string][]string{"ou_1": {"od_dev"}}}

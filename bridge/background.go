@@ -16,7 +16,8 @@ import (
 
 // Groups tells what was said in groups while nobody told the bot.
 type Groups interface {
-	// ListMessages lists what people have said in a chat since then, oldest first; when that is more than most, the newest.
+	// ListMessages lists what people have said in a chat since then, oldest first; when that is more than most, the
+	// newest.
 	ListMessages(ctx context.Context, key chat.Key, kind chat.Kind, since time.Time, most int) ([]chat.Incoming, error)
 }
 
@@ -80,7 +81,8 @@ func (g *background) wanted(c db.Claim) bool {
 	return !g.asked[c.Turn.Key] && time.Now().After(g.rest)
 }
 
-// ask begins to ask for what was said since the bot was last spoken to; wait returns when it is stored, or cannot be had.
+// ask begins to ask for what was said since the bot was last spoken to; wait returns when it is stored, or cannot be
+// had.
 func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 	if !g.wanted(c) {
 		return func() {}

@@ -27,8 +27,9 @@ import (
 )
 
 // Messenger is all that the bridge asks of a chat platform. The strings called idem make a repeated call harmless for
-// an hour. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] is permanent: trying again does not help; after one
-// that matches [chat.ErrRefused] other words may be taken, and after [chat.ErrNotTaken] another file. After any other the same call can be made again, also by a later process.
+// an hour. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] is permanent: trying again does not help;
+// after one that matches [chat.ErrRefused] other words may be taken, and after [chat.ErrNotTaken] another file. After
+// any other the same call can be made again, also by a later process.
 type Messenger interface {
 	// Reply answers a message with a short text.
 	Reply(ctx context.Context, to chat.Ref, text, idem string) (messageID string, err error)
@@ -92,8 +93,8 @@ type Config struct {
 	Line func(*bytes.Buffer, db.Record) error // writes a line of an exported History; nil = it is exported for people only
 }
 
-// Waits are how long something waits for something else before it goes on without it; 0 is the usual time. Tests on a busy
-// machine are more patient.
+// Waits are how long something waits for something else before it goes on without it; 0 is the usual time. Tests on a
+// busy machine are more patient.
 type Waits struct {
 	Words time.Duration // a picture or a file without words, for them
 	Said  time.Duration // a turn, for what was said in its group while no event told of it
@@ -181,9 +182,9 @@ func (b *Bridge) SetBudget(limits Budget) { b.budget.Store(&limits) }
 // SetAccess changes who may talk to the bot, from the next message on.
 func (b *Bridge) SetAccess(a Access) { b.ownership.set(a) }
 
-// Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new, interrupts
-// the turns that wait for people, gives the others most of the configured time, interrupts what is left, and delivers as much
-// as the rest of the time allows.
+// Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new,
+// interrupts the turns that wait for people, gives the others most of the configured time, interrupts what is left, and
+// delivers as much as the rest of the time allows.
 func (b *Bridge) Run(ctx context.Context) error {
 	ctx = b.log.WithContext(ctx)
 	if err := b.recovery.run(ctx); ctx.Err() != nil {
@@ -333,8 +334,8 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 	return nil
 }
 
-// kept is what of a text may be in the History. A command is answered as soon as it is there, and nobody reads it again: its
-// effect counts, such as a memory, and that has no private data and no secrets either.
+// kept is what of a text may be in the History. A command is answered as soon as it is there, and nobody reads it
+// again: its effect counts, such as a memory, and that has no private data and no secrets either.
 func (cfg Config) kept(text string) string {
 	p := cfg.Redact
 	if _, name, _ := parseCommand(strings.TrimSpace(text)); name != "" && questionIn(text) == text {
@@ -353,8 +354,8 @@ func (b *Bridge) accept(ctx context.Context, e db.Inbound) (db.AcceptResult, err
 	return b.db.Accept(ctx, e)
 }
 
-// finish stores the end of a turn. Its answer loses what is kept out of the History; its card does not, because those who
-// read it have asked for it.
+// finish stores the end of a turn. Its answer loses what is kept out of the History; its card does not, because those
+// who read it have asked for it.
 func (b *Bridge) finish(ctx context.Context, e db.TurnResult) error {
 	e.Answer, e.Card = b.cfg.kept(e.Answer), redactCard(e.Card, b.cfg.Secrets)
 	if long := b.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
@@ -364,8 +365,8 @@ func (b *Bridge) finish(ctx context.Context, e db.TurnResult) error {
 	return b.db.Turns().Finish(ctx, e)
 }
 
-// langOf is the language that was set for the chat, else the configured one, else the one that it speaks, else the one in
-// which a new chat is spoken to.
+// langOf is the language that was set for the chat, else the configured one, else the one that it speaks, else the one
+// in which a new chat is spoken to.
 func (cfg Config) langOf(c db.Chat) lang {
 	if lang(cmp.Or(c.Settings.Lang, cfg.Lang, c.Lang, cfg.NewLang)) == en {
 		return en

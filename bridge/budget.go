@@ -19,8 +19,8 @@ import (
 )
 
 // Budget is the [budget] section: what agents may cost. Of all limits 0 means that there is none. A day is one of the
-// configured time zone; what runs when a limit is reached goes on, and nothing new begins. A turn that runs counts for what
-// it may come to.
+// configured time zone; what runs when a limit is reached goes on, and nothing new begins. A turn that runs counts for
+// what it may come to.
 type Budget struct {
 	TurnUSD       float64 `toml:"turn_usd" env:"TURN_USD"`               // one answer, which ends there; each needs a process of its own then
 	UserDayUSD    float64 `toml:"user_day_usd" env:"USER_DAY_USD"`       // what one user asks for in a day, in all chats
@@ -121,8 +121,8 @@ type spentError struct{ notice phrase }
 
 func (e *spentError) Error() string { return "a limit of the day is reached" }
 
-// check refuses a turn for which nothing is left, and else lets it count until it is released. A ledger that cannot be read
-// holds up nobody.
+// check refuses a turn for which nothing is left, and else lets it count until it is released. A ledger that cannot be
+// read holds up nobody.
 func (p *budget) check(ctx context.Context, c db.Claim) error {
 	own := reservation{room: c.Turn.Key.Parent()}
 	for _, m := range c.Asked {
@@ -212,7 +212,8 @@ func (p *budget) limited(o outcome) outcome {
 	return o
 }
 
-// askAgent has the agent do a task apart from the chat, if a limit of the day leaves anything for it, and books what it cost.
+// askAgent has the agent do a task apart from the chat, if a limit of the day leaves anything for it, and books what it
+// cost.
 func (p *budget) askAgent(ctx context.Context, key chat.Key, what string, q claude.Task) (string, error) {
 	return p.pay(ctx, key, what, func() (claude.Reply, error) { return p.pool.RunTask(ctx, q) })
 }
@@ -252,8 +253,8 @@ func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() 
 	return reply.Text, nil
 }
 
-// payer tells who pays for what the agent is asked payer from the turns: who has asked in the chat last. It refuses what
-// nobody has anything left for.
+// payer tells who pays for what the agent is asked payer from the turns: who has asked in the chat last. It refuses
+// what nobody has anything left for.
 func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err error) {
 	list, err := p.ofChat(ctx, key)
 	if err := p.refuse(list, err, 0, accessTexts.ChatSpent); err != nil {
@@ -280,7 +281,8 @@ func (p *budget) book(ctx context.Context, e db.Expense, r claude.Reply) {
 // priced is how many days back a price is looked for.
 const priced = 30
 
-// estimate is what a turn has cost about whose agent could not tell any more, in USD: by what its model has cost lately.
+// estimate is what a turn has cost about whose agent could not tell any more, in USD: by what its model has cost
+// lately.
 func (p *budget) estimate(ctx context.Context, u db.Usage) float64 {
 	usd, err := p.ledger.Price(ctx, u.Model, p.midnight(time.Now(), -priced))
 	if err != nil {

@@ -22,8 +22,8 @@ func spend(t *testing.T, l db.Ledger, key chat.Key, user string, usd float64) {
 	}
 }
 
-// lasting lets what is booked count for as long as the test goes on: midnight may come meanwhile, and what is of an hour from
-// now counts before it and after it.
+// lasting lets what is booked count for as long as the test goes on: midnight may come meanwhile, and what is of an
+// hour from now counts before it and after it.
 func (l *line) lasting() {
 	l.Helper()
 	l.sql(`UPDATE ledger SET at = at + 3600000`)

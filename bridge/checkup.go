@@ -17,8 +17,8 @@ const (
 	Fail            // it does not work
 )
 
-// Check is one thing that the program can look at while it runs. What exactly is wrong, the operator is told in the log and
-// by "magpie doctor": a chat learns no more than where.
+// Check is one thing that the program can look at while it runs. What exactly is wrong, the operator is told in the log
+// and by "magpie doctor": a chat learns no more than where.
 type Check struct {
 	What string // "cli", "login", "platform", "database" or "disk"
 	Look func(ctx context.Context) CheckState

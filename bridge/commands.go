@@ -113,8 +113,8 @@ var (
 	commandWord = regexp.MustCompile(`^\p{Han}{1,4}$`)
 )
 
-// parseCommand finds the command that a text orders, and what follows it. A text that looks like a command which does not
-// exist gives its name only. "/etc/hosts ..." is talk, and so is "/" before a Chinese word that is like no command.
+// parseCommand finds the command that a text orders, and what follows it. A text that looks like a command which does
+// not exist gives its name only. "/etc/hosts ..." is talk, and so is "/" before a Chinese word that is like no command.
 func parseCommand(text string) (cmd *command, name, args string) {
 	_, size := utf8.DecodeRuneInString(text)
 	if slash := text[:size]; slash != "/" && slash != "／" || strings.IndexFunc(text[size:], isSpace) == 0 {
@@ -225,8 +225,8 @@ func startNew(ctx context.Context, o ordered) (order, error) { return o.forget(c
 
 func reset(ctx context.Context, o ordered) (order, error) { return o.forget(ctx, texts.Reset) }
 
-// forget makes the next prompt hold nothing from before; what follows the command is the first question. A turn that runs
-// goes on; it belongs to what was before.
+// forget makes the next prompt hold nothing from before; what follows the command is the first question. A turn that
+// runs goes on; it belongs to what was before.
 func (o ordered) forget(ctx context.Context, answer phrase) (order, error) {
 	files, err := o.b.files.of(ctx, o.m)
 	if err != nil {

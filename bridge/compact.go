@@ -56,8 +56,8 @@ var atOnce = func() <-chan struct{} {
 	return c
 }()
 
-// errOutdated says that a summary is not true any more of what it was made of: the chat has begun anew meanwhile, or something of
-// it was taken back.
+// errOutdated says that a summary is not true any more of what it was made of: the chat has begun anew meanwhile, or
+// something of it was taken back.
 var errOutdated = errors.New("the conversation has changed meanwhile")
 
 func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {

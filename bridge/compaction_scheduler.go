@@ -13,8 +13,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// compactionScheduler keeps the making of summaries and the turns of a chat apart: a summary replaces the session, which no turn may
-// be using then.
+// compactionScheduler keeps the making of summaries and the turns of a chat apart: a summary replaces the session,
+// which no turn may be using then.
 type compactionScheduler struct {
 	jobs    *jobs
 	compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error // makes a chat's summary; see [claude.Question]
@@ -61,8 +61,8 @@ func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struc
 	return u
 }
 
-// begin is called before a turn works with the chat's session, and lets no summary begin until end. It waits for one that
-// is being made, but not for long, and calls tell when it has to. due says that one should be made before.
+// begin is called before a turn works with the chat's session, and lets no summary begin until end. It waits for one
+// that is being made, but not for long, and calls tell when it has to. due says that one should be made before.
 func (u *compactionScheduler) begin(ctx context.Context, key chat.Key, due bool, tell func()) {
 	for c := u.enter(key, due); c.done != nil && ctx.Err() == nil; c = u.enter(key, false) {
 		c.wanted()

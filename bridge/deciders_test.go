@@ -96,8 +96,8 @@ func (d *deciding) card() (c chat.Card) {
 	return *post.Card
 }
 
-// By default who asked decides; with deciders = "admins" only admins allow, and who asked may still refuse. What names the
-// program's own files is for admins whatever is configured, and no rule of the chat allows it.
+// By default who asked decides; with deciders = "admins" only admins allow, and who asked may still refuse. What names
+// the program's own files is for admins whatever is configured, and no rule of the chat allows it.
 func TestWhoDecides(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -224,8 +224,8 @@ func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 	}
 }
 
-// Where everything is asked for, the agent's own notes and this program's tools are not; and a project for looking only can be
-// looked at.
+// Where everything is asked for, the agent's own notes and this program's tools are not; and a project for looking only
+// can be looked at.
 func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

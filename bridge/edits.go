@@ -11,8 +11,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// Edited takes in that the author of a message has changed it. A question that nobody has begun to answer is changed; about
-// another one its author is asked. A command is carried out once, as it was.
+// Edited takes in that the author of a message has changed it. A question that nobody has begun to answer is changed;
+// about another one its author is asked. A command is carried out once, as it was.
 func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 	if taken, err := b.ownership.claim(ctx, m); taken || err != nil {
 		b.outbox.jobs.add(b.ownership.welcome)
@@ -57,8 +57,8 @@ func (b *Bridge) Named(ctx context.Context, names map[string]string) error {
 	return b.db.Messages().Name(ctx, names)
 }
 
-// Recalled takes back a message of a chat, or of one of its topics: the turn that answers it is stopped, and no later one
-// is told of it.
+// Recalled takes back a message of a chat, or of one of its topics: the turn that answers it is stopped, and no later
+// one is told of it.
 func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
 	text := inputTexts.Recalled.in(b.lang(ctx, room, ""))
 	r, err := b.db.Messages().Recall(ctx, room, id, chat.Card{Body: text, Summary: text})

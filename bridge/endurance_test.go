@@ -128,7 +128,8 @@ func (s *scene) ask(text string) {
 	s.Fatal("not delivered within an hour")
 }
 
-// writes is an agent that says a text in so many pieces, and thinks and uses tools meanwhile. Before a piece something may happen.
+// writes is an agent that says a text in so many pieces, and thinks and uses tools meanwhile. Before a piece something
+// may happen.
 func writes(text string, pieces int, every time.Duration, before func(piece int)) func(context.Context, *turn) claude.Result {
 	return func(ctx context.Context, t *turn) claude.Result {
 		t.take(ctx, claude.Started{Session: t.claim.Turn.Session})
@@ -281,7 +282,8 @@ type written struct {
 	code bool // it stands in a code block
 }
 
-// inFences are the lines of a page, and whether it ends in an open code block. All fences that are sent are of three backticks.
+// inFences are the lines of a page, and whether it ends in an open code block. All fences that are sent are of three
+// backticks.
 func inFences(page string) (lines []written, open bool) {
 	for line := range strings.SplitSeq(page, "\n") {
 		switch mark := strings.TrimLeft(line, " "); {

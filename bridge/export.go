@@ -19,7 +19,8 @@ const mostExport = 25 << 20
 // errExportSize says that a History does not fit into a file.
 var errExportSize = errors.New("the history is too large for a file")
 
-// exportChat is the command /export. In a group only admins may give it: who came later would read what was said before.
+// exportChat is the command /export. In a group only admins may give it: who came later would read what was said
+// before.
 func exportChat(_ context.Context, o ordered) (order, error) {
 	if !o.b.access.Load().inCharge(o.m) {
 		return o.say(texts.ForAdmins)
@@ -72,8 +73,8 @@ type exportFile struct {
 	text bytes.Buffer
 }
 
-// exported is a chat's History as files: what was said for people to read, and all of it for programs. There is none without
-// messages.
+// exported is a chat's History as files: what was said for people to read, and all of it for programs. There is none
+// without messages.
 func exported(ctx context.Context, o ordered) ([]*exportFile, error) {
 	at := o.m.Time.In(o.b.context.Zone()).Format("2006-01-02")
 	read, lines := &exportFile{name: commandTexts.ExportName.in(o.lang) + "-" + at + ".md"}, &exportFile{name: commandTexts.ExportName.in(o.lang) + "-" + at + ".jsonl"}

@@ -15,8 +15,8 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// fileDelivery delivers files. A file is uploaded first, which nobody sees, and the platform's name of it is stored; then it is
-// shown. By that name it is found if an earlier attempt has shown it.
+// fileDelivery delivers files. A file is uploaded first, which nobody sees, and the platform's name of it is stored;
+// then it is shown. By that name it is found if an earlier attempt has shown it.
 type fileDelivery struct {
 	store  db.FileDeliveries
 	copies fileSpool

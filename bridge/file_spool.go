@@ -26,8 +26,8 @@ const (
 	mostFile    = 30 << 20
 )
 
-// fileSpool is the folder of copies of what goes out. What people get is what the agent has sent, also when it changes the file
-// afterwards or the program ends in between.
+// fileSpool is the folder of copies of what goes out. What people get is what the agent has sent, also when it changes
+// the file afterwards or the program ends in between.
 type fileSpool struct {
 	dir     string   // empty = nothing is sent
 	private []string // folders and files that never are
@@ -228,7 +228,8 @@ func enter(dir *os.Root, name string, secret *ownFiles) (*os.Root, error) {
 	return next, nil
 }
 
-// openFile opens a file of a folder, unless that is a link, a secret, or no usual file. It does not wait for a pipe's other end.
+// openFile opens a file of a folder, unless that is a link, a secret, or no usual file. It does not wait for a pipe's
+// other end.
 func openFile(dir *os.Root, name string, secret *ownFiles) (*os.File, error) {
 	want, err := dir.Lstat(name)
 	if err != nil {

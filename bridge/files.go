@@ -105,8 +105,8 @@ func wanting(asked []chat.Message) bool {
 	return false
 }
 
-// fetch gets what belongs to the questions of a turn, and notes it in them and in the store. What cannot be had is noted as
-// well; only when ctx ends it stays wanted. It returns what failed now.
+// fetch gets what belongs to the questions of a turn, and notes it in them and in the store. What cannot be had is
+// noted as well; only when ctx ends it stays wanted. It returns what failed now.
 func (fs *files) fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 	key := c.Turn.Key
 	limited, cancel := context.WithTimeout(ctx, fetchTime)
@@ -304,8 +304,8 @@ func (fs *files) transcribe(ctx context.Context, f chat.File) (string, error) {
 	return fs.Source.Transcribe(ctx, file, f.Length)
 }
 
-// download stores a file in the folder of its chat, in which its size stays reserved. What the agent may have put there meanwhile
-// is never written through.
+// download stores a file in the folder of its chat, in which its size stays reserved. What the agent may have put there
+// meanwhile is never written through.
 func (fs *files) download(ctx context.Context, key chat.Key, seq int64, f chat.File) (path string, size int64, err error) {
 	most, err := fs.reserve(ctx, key)
 	if err != nil {
@@ -353,8 +353,8 @@ type space struct {
 	freed  chan struct{}      // closed when some of it is free again; nil = nobody waits for that
 }
 
-// reserve keeps room for the next file of a chat, and tells how big it may be, in bytes. When others are under way that may take
-// what is left, it waits until it is known what they have taken.
+// reserve keeps room for the next file of a chat, and tells how big it may be, in bytes. When others are under way that
+// may take what is left, it waits until it is known what they have taken.
 func (fs *files) reserve(ctx context.Context, key chat.Key) (most int64, err error) {
 	for {
 		most, freed, err := fs.claim(ctx, key)

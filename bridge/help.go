@@ -119,8 +119,8 @@ func (o ordered) unknown(name string) (order, error) {
 	return order{card: &chat.Card{Body: text, Summary: firstLine(text), Buttons: []chat.Button{orderButton(line, line)}}}, nil
 }
 
-// nearest finds the command that was meant by a word that is none: it begins with the word, or a slip of the hand or two is
-// between them.
+// nearest finds the command that was meant by a word that is none: it begins with the word, or a slip of the hand or
+// two is between them.
 func nearest(word string, among []command) (command, bool) {
 	best, least := command{}, 3
 	if utf8.RuneCountInString(word) < 4 {

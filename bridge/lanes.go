@@ -12,8 +12,8 @@ import (
 // errStopped is the cause with which a user stops a turn.
 var errStopped = errors.New("stopped by a user")
 
-// jobs is work that handlers leave to the bridge's own Run, in whose context it is done: so much of it at the same time,
-// first come, first served.
+// jobs is work that handlers leave to the bridge's own Run, in whose context it is done: so much of it at the same
+// time, first come, first served.
 type jobs struct {
 	most   int
 	signal chan struct{}
@@ -139,8 +139,8 @@ func (ls *lanes) leave(key chat.Key) bool {
 	return true
 }
 
-// close lets no new work begin. What waits to be run, and what waits for people, stops waiting: neither would come to its
-// end in the time that is left.
+// close lets no new work begin. What waits to be run, and what waits for people, stops waiting: neither would come to
+// its end in the time that is left.
 func (ls *lanes) close() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -24,8 +24,8 @@ var (
 	errLoginEnded = errors.New("the login was cancelled")
 )
 
-// logins lets an admin log the agent's CLI in from a private chat. One login goes on at a time. The code that he pastes goes
-// to the CLI and nowhere else: it is in no log, no table and no prompt.
+// logins lets an admin log the agent's CLI in from a private chat. One login goes on at a time. The code that he pastes
+// goes to the CLI and nowhere else: it is in no log, no table and no prompt.
 type logins struct {
 	b        *Bridge
 	patience time.Duration // how long one may take
@@ -102,7 +102,8 @@ func (ls *logins) begin(o ordered) {
 	})
 }
 
-// run carries a login to its end, and tells how it ended. What it says is not stored: after a restart it would be wrong.
+// run carries a login to its end, and tells how it ended. What it says is not stored: after a restart it would be
+// wrong.
 func (ls *logins) run(ctx context.Context, t *loginTalk) {
 	bounded, stop := context.WithTimeoutCause(ctx, ls.patience, errLoginTime)
 	defer stop()
@@ -153,8 +154,8 @@ const codeTaken = "[login code]"
 // codeAmong is what a code among other words may be. An address that goes on after a # has a slash or a dot before it.
 var codeAmong = regexp.MustCompile(`(^|[^A-Za-z0-9_#/.-])([A-Za-z0-9_-]{20,}#[A-Za-z0-9_-]{20,})`)
 
-// withoutCodes is a text in which no code can be read. Among other words a code must look made by a machine: the name of a
-// page and of a part of it can be as long.
+// withoutCodes is a text in which no code can be read. Among other words a code must look made by a machine: the name
+// of a page and of a part of it can be as long.
 func withoutCodes(text string) string {
 	if loginCode.MatchString(text) {
 		return codeTaken
@@ -185,8 +186,9 @@ func formWithoutCodes(filled map[string][]string) map[string][]string {
 	return clean
 }
 
-// take takes a code out of a message, before anything else sees it: all that is kept of the message is that there was one. It
-// reports false for a message that is none. What looks like a code is never kept, whoever sends it and whenever it comes.
+// take takes a code out of a message, before anything else sees it: all that is kept of the message is that there was
+// one. It reports false for a message that is none. What looks like a code is never kept, whoever sends it and whenever
+// it comes.
 func (ls *logins) take(m *chat.Incoming) (plan, bool) {
 	ls.mu.Lock()
 	t := ls.now

@@ -27,8 +27,8 @@ func newLogin(t *testing.T, how string) (*line, *recorder) {
 	return l, rec
 }
 
-// hears waits until the bot has said all of list, in whatever order: what is stored and what is not come each by a way of its
-// own. It returns all that the bot has said since the last call.
+// hears waits until the bot has said all of list, in whatever order: what is stored and what is not come each by a way
+// of its own. It returns all that the bot has said since the last call.
 func (l *line) hears(rec *recorder, list ...phrase) (all []string) {
 	l.Helper()
 	for _, p := range list {

@@ -98,8 +98,8 @@ func (p chatMembership) open(ctx context.Context, c chat.Change) error {
 	return err
 }
 
-// of is the chat to which a press belongs. The platform does not tell the topic; a turn knows where it stands. A turn that runs
-// can be stopped without the store.
+// of is the chat to which a press belongs. The platform does not tell the topic; a turn knows where it stands. A turn
+// that runs can be stopped without the store.
 func (p chatMembership) of(ctx context.Context, press chat.Press) chat.Key {
 	turn := press.Action.Turn
 	if turn == 0 {

@@ -140,8 +140,8 @@ func (t *memoryTalk) say(p phrase, args ...any) (order, error) {
 	return order{reply: fmt.Sprintf(p.in(t.l), args...)}, nil
 }
 
-// about finds the memory that is meant, by its number or its id. One that belongs to somebody else is as unknown as one that
-// does not exist.
+// about finds the memory that is meant, by its number or its id. One that belongs to somebody else is as unknown as one
+// that does not exist.
 func (t *memoryTalk) about(name string, then func(db.Memory) (order, error)) (order, error) {
 	name = strings.TrimPrefix(strings.ToLower(name), "#")
 	n, err := strconv.ParseInt(name, 10, 64)

@@ -14,14 +14,15 @@ import (
 	"magpie/internal/claude"
 )
 
-// fewWords is how many tokens a question has at least in which something worth remembering may be told. Thanks and greetings
-// have less.
+// fewWords is how many tokens a question has at least in which something worth remembering may be told. Thanks and
+// greetings have less.
 const fewWords = 4
 
 // notes remembers unasked what is worth it.
 type notes struct{ b *Bridge }
 
-// learn has the agent look through a turn that is done for what is worth remembering, where that is wanted. Nobody waits for it.
+// learn has the agent look through a turn that is done for what is worth remembering, where that is wanted. Nobody
+// waits for it.
 func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
 	cfg, words := n.b.cfg.Context.Memory, 0
 	for _, m := range asked {

@@ -62,8 +62,8 @@ func (o *outbox) wake(key chat.Key) {
 	}
 }
 
-// hold leaves a turn's card to its painter until release is called. Who releases it wakes the chat when there is something
-// to be delivered.
+// hold leaves a turn's card to its painter until release is called. Who releases it wakes the chat when there is
+// something to be delivered.
 func (o *outbox) hold(turn int64) (release func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -165,8 +165,8 @@ func (o *outbox) deliver(ctx context.Context, p db.Post) {
 	o.fileDelivery.done(p)
 }
 
-// readdress lets an answer to several questions, of which one was taken back, answer another. It reports whether there is
-// something to be tried again.
+// readdress lets an answer to several questions, of which one was taken back, answer another. It reports whether there
+// is something to be tried again.
 func (o *outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) bool {
 	if p.Turn == 0 || p.Parcel == nil && p.CardID != "" { // it has been shown, and was taken away
 		return false
@@ -220,8 +220,8 @@ func (o *outbox) show(ctx context.Context, p db.Post) (string, error) {
 	return "", err
 }
 
-// withhold shows that there is a card that the platform does not allow, in place of it when it is drawn already. Nobody can
-// decide about what he cannot read.
+// withhold shows that there is a card that the platform does not allow, in place of it when it is drawn already. Nobody
+// can decide about what he cannot read.
 func (o *outbox) withhold(ctx context.Context, to chat.Ref, p db.Post, card string) error {
 	notice := o.withheld(ctx, p.Key)
 	if p.Approval != "" && o.unseen(ctx, p.Approval, notice) {
@@ -295,8 +295,8 @@ func (o *outbox) card(ctx context.Context, to chat.Ref, p db.Post) (id string, e
 // askedAt is how much earlier than an approval was asked for its card can have been posted, by the platform's clock.
 const askedAt = 5 * time.Second
 
-// asking looks for the card of an approval that was posted without being noted; empty = none as far as is known. No card
-// that its turn has begun before is it.
+// asking looks for the card of an approval that was posted without being noted; empty = none as far as is known. No
+// card that its turn has begun before is it.
 func (o *outbox) asking(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	sent, err := o.find(ctx, to, p.Begun, p)
 	if err != nil || len(sent) == 0 {
@@ -337,9 +337,9 @@ func (o *outbox) posted(ctx context.Context, to chat.Ref, p db.Post) (string, er
 	return notAmong(others, sent), nil
 }
 
-// find lists what was sent in answer to a message, when that may have been so long ago that the platform does not know its
-// key any more. Before that, sending it again does no harm. What the History knows was sent for something else, and what
-// answers nothing cannot be looked for.
+// find lists what was sent in answer to a message, when that may have been so long ago that the platform does not know
+// its key any more. Before that, sending it again does no harm. What the History knows was sent for something else, and
+// what answers nothing cannot be looked for.
 func (o *outbox) find(ctx context.Context, to chat.Ref, since time.Time, p db.Post) ([]chat.Sent, error) {
 	if to.ID == "" || time.Since(since) <= keysLast {
 		return nil, nil

@@ -22,8 +22,8 @@ type Founder interface {
 	Owner(ctx context.Context) (string, error)
 }
 
-// ownership finds out to whom the bot belongs when the configuration does not say so: the platform is asked, and when it does
-// not tell, the first who sends the code of the log in a private chat is the owner. What was found is kept.
+// ownership finds out to whom the bot belongs when the configuration does not say so: the platform is asked, and when
+// it does not tell, the first who sends the code of the log in a private chat is the owner. What was found is kept.
 type ownership struct {
 	app     string  // empty = nobody is looked for
 	founder Founder // nil = nobody can be asked
@@ -141,8 +141,8 @@ func (o *ownership) issueLocked() {
 	o.log.Warn().Str("code", o.code).Msg("nobody owns the bot: whoever sends it this code in a private chat becomes its owner; it is good once")
 }
 
-// claim takes in a message that may be the code, before anybody asks who its author is. It reports whether the message was
-// one: then it is nothing that is kept or answered otherwise.
+// claim takes in a message that may be the code, before anybody asks who its author is. It reports whether the message
+// was one: then it is nothing that is kept or answered otherwise.
 func (o *ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 	o.mu.Lock()
 	code, spent := o.code, o.found.Message

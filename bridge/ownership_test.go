@@ -156,7 +156,8 @@ func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 	e.close()
 }
 
-// Each start has a code of its own, and none is put out where somebody decides about the bot, or the platform is still asked.
+// Each start has a code of its own, and none is put out where somebody decides about the bot, or the platform is still
+// asked.
 func TestWhenThereIsACode(t *testing.T) {
 	refuses := &founder{err: errors.New("access denied")}
 	codes := map[string]bool{}

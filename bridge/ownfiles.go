@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// ownFiles are the folders and files of the program itself, for one file that is to be sent: what people of all chats have
-// sent, the database, the configuration. nil = there are none.
+// ownFiles are the folders and files of the program itself, for one file that is to be sent: what people of all chats
+// have sent, the database, the configuration. nil = there are none.
 type ownFiles struct {
 	list    []fs.FileInfo
 	paths   []string    // of the list

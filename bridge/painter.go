@@ -49,8 +49,8 @@ func (p *painter) latest() view {
 // repost is the wait before a card that could not be posted is tried again.
 const repost = 5 * time.Second
 
-// run draws until the turn is over, which is when idle ends: then it waits for nothing more, while a call that is under way
-// may end well, until ctx ends. When it returns, nothing of it is under way any more.
+// run draws until the turn is over, which is when idle ends: then it waits for nothing more, while a call that is under
+// way may end well, until ctx ends. When it returns, nothing of it is under way any more.
 func (p *painter) run(ctx, idle context.Context) {
 	drawn, err := p.open(ctx)
 	for err != nil {
@@ -105,8 +105,8 @@ func inVain(err error) bool {
 	return errors.Is(err, chat.ErrGone) || errors.Is(err, chat.ErrUnreachable)
 }
 
-// draw draws v, which looks like c, on the card that there is. When that fails, one picture is missing: the next, or the last, shows what this
-// one would have. Only that nothing more can be drawn is an error.
+// draw draws v, which looks like c, on the card that there is. When that fails, one picture is missing: the next, or
+// the last, shows what this one would have. Only that nothing more can be drawn is an error.
 func (p *painter) draw(ctx context.Context, v view, c chat.Card) error {
 	p.shows(ctx, v.answer())
 	failpoint.At("card: drawing")

@@ -45,8 +45,8 @@ func (fs *files) pictures(asked []chat.Message) (list []claude.Image, large []ch
 	return list, large
 }
 
-// open opens a stored file. An agent may have put something else in its place, such as a link, or a pipe that never ends:
-// that is an error, as if there were nothing.
+// open opens a stored file. An agent may have put something else in its place, such as a link, or a pipe that never
+// ends: that is an error, as if there were nothing.
 func (fs *files) open(path string) (*os.File, error) {
 	root, err := os.OpenRoot(fs.Folder)
 	if err != nil {

@@ -17,8 +17,8 @@ func prefixOf(command string, proposed []claude.Rule) (string, bool) {
 	return prefix, ok && extends(command, prefix)
 }
 
-// extends reports whether a command surely is one command, of this family, within the project, and does no more than the
-// family does. It holds for rules of earlier versions, too: one that is for no family allows nothing.
+// extends reports whether a command surely is one command, of this family, within the project, and does no more than
+// the family does. It holds for rules of earlier versions, too: one that is for no family allows nothing.
 func extends(command, prefix string) bool {
 	options, known := claude.BashFamily(prefix)
 	rest, ok := strings.CutPrefix(command, prefix)
@@ -40,7 +40,8 @@ func elsewhere(word string) bool {
 	return path.IsAbs(word) || strings.HasPrefix(word, "~") || slices.Contains(strings.Split(word, "/"), "..")
 }
 
-// single reports whether a command surely is one command: nothing in it can begin another one, or lead its output elsewhere.
+// single reports whether a command surely is one command: nothing in it can begin another one, or lead its output
+// elsewhere.
 func single(command string) bool {
 	return !strings.ContainsAny(command, ";&|<>$`(){}\\\n\r\x00!")
 }

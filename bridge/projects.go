@@ -16,7 +16,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// Project is one entry of the [projects] section: a folder in which agents may work, and what they may do there at most.
+// Project is one entry of the [projects] section: a folder in which agents may work, and what they may do there at
+// most.
 type Project struct {
 	Path   string `toml:"path"`
 	Mode   string `toml:"mode"`   // the permission mode that chats may choose at most; empty = the configured one
@@ -82,7 +83,8 @@ func (cfg Config) sites() []site {
 	return list
 }
 
-// find looks a project up by the name that a user gives it. What the usual one's folder is called may be another's name.
+// find looks a project up by the name that a user gives it. What the usual one's folder is called may be another's
+// name.
 func (cfg Config) find(name string) (site, bool) {
 	list := cfg.sites()
 	usual, named := list[0], list[1:]
@@ -105,7 +107,8 @@ func (cfg Config) site(c db.Chat) (site, error) {
 	return site{}, errNoProject
 }
 
-// workplace is the chat's working folder, where agents may work now: a link may lead elsewhere since the program's start.
+// workplace is the chat's working folder, where agents may work now: a link may lead elsewhere since the program's
+// start.
 func (cfg Config) workplace(c db.Chat) (string, error) {
 	p, err := cfg.site(c)
 	if err != nil {
@@ -127,8 +130,8 @@ func (cfg Config) project(c db.Chat) string {
 	return p.path
 }
 
-// permissionMode is what the agent may do in the chat without being asked: what the chat has chosen, or the configured mode,
-// but not more than the project allows.
+// permissionMode is what the agent may do in the chat without being asked: what the chat has chosen, or the configured
+// mode, but not more than the project allows.
 func (cfg Config) permissionMode(c db.Chat) string {
 	mode := cmp.Or(c.Settings.Mode, cfg.PermissionMode)
 	p, err := cfg.site(c)

@@ -31,8 +31,8 @@ type desired struct {
 
 const signallers = 8 // at the same time
 
-// timeFor is how long a signal may take while other calls go first. That somebody works is of no interest later; but one
-// who has seen that should not see it for ever.
+// timeFor is how long a signal may take while other calls go first. That somebody works is of no interest later; but
+// one who has seen that should not see it for ever.
 func timeFor(s chat.Signal) time.Duration {
 	if s == chat.Working {
 		return 10 * time.Second

@@ -133,8 +133,8 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	}
 }
 
-// A chat changed its project while its agent worked, and the program died when the agent had finished. The answer is given and
-// booked, and its session is known to be where the agent was.
+// A chat changed its project while its agent worked, and the program died when the agent had finished. The answer is
+// given and booked, and its session is known to be where the agent was.
 func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 	l := newLine(t, &recorder{})
 	l.bridge.cfg.Projects = map[string]Project{"other": {Path: t.TempDir()}}
@@ -164,7 +164,8 @@ func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 // forget drops what a bridge that does not run yet has in memory of its turns, as a death of the program does.
 func (l *line) forget() { l.bridge.lanes, l.bridge.turns.list = lanes{}, nil }
 
-// A turn that was stopped, and whose program died before it had ended, is over: it is neither begun again nor interrupted.
+// A turn that was stopped, and whose program died before it had ended, is over: it is neither begun again nor
+// interrupted.
 func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 	for name, tc := range map[string]struct{ draft, body, status string }{
 		"before it did anything": {"", texts.Stopped.EN, ""}, "in the middle": {"half", "half", texts.Stopped.EN},
@@ -194,8 +195,8 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 	}
 }
 
-// Also when the program has died meanwhile, the card of a question that was taken back says so, and offers nothing. What people
-// have asked with it still stands: then the turn was stopped, and can go on.
+// Also when the program has died meanwhile, the card of a question that was taken back says so, and offers nothing.
+// What people have asked with it still stands: then the turn was stopped, and can go on.
 func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status  string
@@ -224,7 +225,8 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 	}
 }
 
-// A turn that was stopped before it had begun is over when the program has died meanwhile. What is said next is asked alone.
+// A turn that was stopped before it had begun is over when the program has died meanwhile. What is said next is asked
+// alone.
 func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 	l := newLine(t, &recorder{})
 	close(l.bridge.recovery.done) // as in the process that died
@@ -242,8 +244,8 @@ func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 	}
 }
 
-// All that waits when it is stopped stays stopped over a death of the program, also what waits from before /new, and what
-// is said next is asked.
+// All that waits when it is stopped stays stopped over a death of the program, also what waits from before /new, and
+// what is said next is asked.
 func TestAllThatWaitedStaysStoppedAfterADeath(t *testing.T) {
 	l := newLine(t, &recorder{})
 	close(l.bridge.recovery.done) // as in the process that died

@@ -10,8 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// redactingMessenger is a messenger that never shows what only the program knows: its passwords and keys, however an agent has
-// come to them.
+// redactingMessenger is a messenger that never shows what only the program knows: its passwords and keys, however an
+// agent has come to them.
 type redactingMessenger struct {
 	Messenger
 	secrets redact.Known
@@ -37,8 +37,8 @@ func (d redactingMessenger) Close(ctx context.Context, cardID string, card chat.
 	return d.Messenger.Close(ctx, cardID, redactCard(card, d.secrets))
 }
 
-// redactCard is a card without secrets. While it grows, what could be the beginning of one is held back: a secret may come in
-// pieces.
+// redactCard is a card without secrets. While it grows, what could be the beginning of one is held back: a secret may
+// come in pieces.
 func redactCard(c chat.Card, secrets redact.Known) chat.Card {
 	clean, growing := secrets.Text, secrets.Text
 	if c.Live {

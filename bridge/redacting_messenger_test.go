@@ -33,8 +33,8 @@ func fillIn(v reflect.Value, text string) {
 	}
 }
 
-// Whatever part of a card it is in. What comes back with a press is ours, and must stay what it was; labels of buttons are
-// ours as well.
+// Whatever part of a card it is in. What comes back with a press is ours, and must stay what it was; labels of buttons
+// are ours as well.
 func TestNoPartOfACardShowsASecret(t *testing.T) {
 	t.Parallel()
 	known := redact.NewKnown([]string{canary})

@@ -35,8 +35,8 @@ func onDisk(t *testing.T, dir string, words ...string) {
 	}
 }
 
-// What a command says is never on disk with a secret in it: neither in the row that acknowledges it nor in the log, so that it
-// does not matter when the program dies. The reply says where it still stands.
+// What a command says is never on disk with a secret in it: neither in the row that acknowledges it nor in the log, so
+// that it does not matter when the program dies. The reply says where it still stands.
 func TestASecretToRememberIsNowhereKept(t *testing.T) {
 	const secret = "hunter2secret"
 	dir := t.TempDir()

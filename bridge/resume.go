@@ -49,7 +49,8 @@ func resume(ctx context.Context, o ordered) (order, error) {
 	return order{card: card}, nil
 }
 
-// goBack makes one of the listed sessions the chat's again. What is not among them is not found, whoever else may have it.
+// goBack makes one of the listed sessions the chat's again. What is not among them is not found, whoever else may have
+// it.
 func (o ordered) goBack(ctx context.Context, list []db.PastSession) (order, error) {
 	past, ok := pick(list, o.args)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// retry is the command /retry: it asks the last question of the conversation again. The answer that there is stays in the
-// History, and the agent sees it there: it is told to answer anew.
+// retry is the command /retry: it asks the last question of the conversation again. The answer that there is stays in
+// the History, and the agent sees it there: it is told to answer anew.
 func retry(ctx context.Context, o ordered) (order, error) {
 	if busy, err := o.busy(ctx); err != nil || busy {
 		return order{reply: commandTexts.Busy.in(o.lang)}, err

@@ -225,7 +225,8 @@ func TestAFileThatThePlatformRefuses(t *testing.T) {
 	}
 }
 
-// A file waits for a platform that is away, over restarts, and is shown once; its turn's card does not wait for it for ever.
+// A file waits for a platform that is away, over restarts, and is shown once; its turn's card does not wait for it for
+// ever.
 func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	s := newStudio(t)
 	s.begin("om_1")

@@ -31,7 +31,8 @@ func (cfg Config) away(c db.Chat) claude.LostCause {
 	return ""
 }
 
-// realPath is a folder as the agent's sessions know it; empty when it is not there, of which the start of the agent will tell.
+// realPath is a folder as the agent's sessions know it; empty when it is not there, of which the start of the agent
+// will tell.
 func realPath(dir string) string {
 	real, err := realDir(dir)
 	if err != nil {
@@ -48,9 +49,9 @@ func names(prompts []db.Prompt) []string {
 	return list
 }
 
-// known lists the questions that a turn's session may hold. When they cannot be read, or the last one of the session has
-// no name since it is from an old version, there are none: then the session is resumed unseen, since that should not keep
-// anybody from an answer.
+// known lists the questions that a turn's session may hold. When they cannot be read, or the last one of the session
+// has no name since it is from an old version, there are none: then the session is resumed unseen, since that should
+// not keep anybody from an answer.
 func known(ctx context.Context, store *db.DB, c db.Claim) []db.Prompt {
 	list, err := store.Turns().Prompts(ctx, c.Turn.Key, c.Turn.ID)
 	last := c.Turn.ID

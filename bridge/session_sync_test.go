@@ -48,8 +48,8 @@ func (l *line) sessionOfTheLastTurn() (id string) {
 	return id
 }
 
-// The program died when the question had just reached the session. It is asked again under another name; what the session
-// holds is not taken for somebody else's words.
+// The program died when the question had just reached the session. It is asked again under another name; what the
+// session holds is not taken for somebody else's words.
 func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 	l := newLine(t, &recorder{})
 	s := l.answered("om_1", "hello")
@@ -70,8 +70,8 @@ func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 	}
 }
 
-// When the store does not tell what was asked, as one of an old version does not, a session is resumed as it is, and nobody
-// relies on what it holds.
+// When the store does not tell what was asked, as one of an old version does not, a session is resumed as it is, and
+// nobody relies on what it holds.
 func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
 	l := newLine(t, &recorder{})
 	l.bridge.cfg.Context.Mode = contextmgr.Economy

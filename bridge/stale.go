@@ -16,8 +16,8 @@ import (
 // lastRounds is how many questions and answers of a stale chat its key points are made of.
 const lastRounds = 5
 
-// stale reports whether the chat was silent for so long before the claimed turn that it begins anew. A chat without a turn
-// so far has nothing that could be stale.
+// stale reports whether the chat was silent for so long before the claimed turn that it begins anew. A chat without a
+// turn so far has nothing that could be stale.
 func stale(c db.Claim, after time.Duration) bool {
 	return after > 0 && !c.Chat.Turned.IsZero() && c.Turn.Created.Sub(c.Chat.Turned) > after &&
 		c.Turn.Epoch == c.Chat.Epoch && len(c.Asked) > 0
@@ -52,7 +52,8 @@ func (sm summaries) beginAnew(ctx context.Context, c db.Claim) {
 	})
 }
 
-// capture remembers the key points of what was said last before the claimed turn: of what still stands, and of nothing else.
+// capture remembers the key points of what was said last before the claimed turn: of what still stands, and of nothing
+// else.
 func (n notes) capture(ctx context.Context, c db.Claim) error {
 	said, err := n.rounds(ctx, c)
 	if err != nil || len(said) == 0 {

@@ -33,7 +33,8 @@ func (ss steps) title(l lang) string {
 // ownPrefix is what the CLI puts before the names of this program's tools.
 const ownPrefix = "mcp__" + agenttools.ServerName + "__"
 
-// toolWords are what people are told of a tool that has no name for them: what goes on while it runs, and what it is called.
+// toolWords are what people are told of a tool that has no name for them: what goes on while it runs, and what it is
+// called.
 type toolWords struct{ status, name phrase }
 
 // ownTools are the tools of this program, and those of the CLI that only ask people something.

@@ -11,8 +11,8 @@ import (
 	"magpie/db"
 )
 
-// Sweep deletes what people have sent when it has been here for longer than ttl, and what an interrupted download has left.
-// It tells how many files that were.
+// Sweep deletes what people have sent when it has been here for longer than ttl, and what an interrupted download has
+// left. It tells how many files that were.
 func (c FilesConfig) Sweep(ctx context.Context, store *db.DB, ttl time.Duration) (files int, err error) {
 	if c.Folder == "" {
 		return 0, nil

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// catalogues reads everything that users can be told from the source: all variables whose names end in "texts", so that none
-// can be left out. What a catalogue declares and does not say is an empty phrase.
+// catalogues reads everything that users can be told from the source: all variables whose names end in "texts", so that
+// none can be left out. What a catalogue declares and does not say is an empty phrase.
 func catalogues(t *testing.T) map[string]phrase {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

@@ -126,8 +126,8 @@ func (t *turn) answer(ctx context.Context) outcome {
 	return failed(log, err)
 }
 
-// retryStore stores the end of the turn, for as long as it takes; at the end of the program it tries a few times more. What
-// is not stored even then is recovered from the transcript.
+// retryStore stores the end of the turn, for as long as it takes; at the end of the program it tries a few times more.
+// What is not stored even then is recovered from the transcript.
 func (t *turn) retryStore(ctx context.Context, end outcome, err error) error {
 	for tries := 0; err != nil && !errors.Is(err, db.ErrNotFound) && (ctx.Err() == nil || tries < 3); tries++ {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("end of the turn not stored; trying again")

@@ -22,7 +22,8 @@ func (b *Bridge) wake(key chat.Key) {
 // retryStore is the wait before the database is tried again.
 const retryStore = time.Second
 
-// work runs the chat's turns, one after the other, until there are none. Between two of them it lets other chats go first.
+// work runs the chat's turns, one after the other, until there are none. Between two of them it lets other chats go
+// first.
 func (b *Bridge) work(ctx context.Context, key chat.Key) {
 	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
 		names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: b.cfg.Node}

@@ -30,7 +30,8 @@ func (m *Manager) overheard(ctx context.Context, r Request) []chat.Message {
 	return newest(list, backgroundChars)
 }
 
-// newest is the end of msgs, oldest first, with so many runes at most. When not even the last one fits, it loses its middle.
+// newest is the end of msgs, oldest first, with so many runes at most. When not even the last one fits, it loses its
+// middle.
 func newest(msgs []chat.Message, chars int) []chat.Message {
 	var kept []chat.Message
 	for _, m := range slices.Backward(msgs) {

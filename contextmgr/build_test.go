@@ -113,8 +113,8 @@ func TestThePrefixReachesDownToWhatTheSessionHolds(t *testing.T) {
 	}
 }
 
-// BenchmarkBuild is the time that it takes to build the context of a turn; it must not grow with the History. An operation
-// is 50 prompts.
+// BenchmarkBuild is the time that it takes to build the context of a turn; it must not grow with the History. An
+// operation is 50 prompts.
 func BenchmarkBuild(b *testing.B) {
 	sizes := []int{1e3, 1e6}
 	if testing.Short() {

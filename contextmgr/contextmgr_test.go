@@ -183,7 +183,8 @@ type fatalf interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkPrefix fails unless the prefix parses back to exactly the messages, and no line of a message looks like structure.
+// checkPrefix fails unless the prefix parses back to exactly the messages, and no line of a message looks like
+// structure.
 func checkPrefix(t fatalf, msgs []chat.Message, current string) {
 	t.Helper()
 	prompt := Prefix(Context{History: msgs}, chat.Group, current)

@@ -74,8 +74,8 @@ func sendable(text string) string {
 	return text
 }
 
-// near are the messages of a conversation that mean about the same as a text, by seq, with how near they are: 0 would be as
-// near as any. It never fails, and without an endpoint: then the words have to do.
+// near are the messages of a conversation that mean about the same as a text, by seq, with how near they are: 0 would
+// be as near as any. It never fails, and without an endpoint: then the words have to do.
 func (s *embeddings) near(ctx context.Context, key chat.Key, epoch int64, text string) map[int64]float64 {
 	if s == nil {
 		return nil

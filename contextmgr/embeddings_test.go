@@ -334,8 +334,8 @@ func TestOneBadMessageIsLeftOut(t *testing.T) {
 	}
 }
 
-// The background work goes on after an outage, takes up what is said meanwhile, and sends less at once to an endpoint that
-// is slow.
+// The background work goes on after an outage, takes up what is said meanwhile, and sends less at once to an endpoint
+// that is slow.
 func TestVectorsAreMadeAsTimeGoesBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := embedtest.New(t, synonyms)
@@ -411,7 +411,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// BenchmarkNearest is what a search by meaning takes beside the call: 20,000 vectors of 512 dimensions are read and compared.
+// BenchmarkNearest is what a search by meaning takes beside the call: 20,000 vectors of 512 dimensions are read and
+// compared.
 func BenchmarkNearest(b *testing.B) {
 	d, err := db.Open(b.Context(), db.Config{URL: "sqlite://" + b.TempDir() + "/magpie.db"})
 	if err != nil {

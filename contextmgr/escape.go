@@ -30,8 +30,8 @@ const (
 // ofHistory accepts the lines that a message of the History must not forge.
 func ofHistory(l line) bool { return l == lineRule || l == lineTitle || l == lineTurn }
 
-// ofQuestion accepts the lines that a message which is asked now must not forge. Nothing of ours comes behind a mere rule
-// there, so that one stays as it is.
+// ofQuestion accepts the lines that a message which is asked now must not forge. Nothing of ours comes behind a mere
+// rule there, so that one stays as it is.
 func ofQuestion(l line) bool {
 	switch l {
 	case lineTitle, lineTurn, lineQuote, linePassedOn, lineFiles, lineFile, lineNote:

@@ -6,9 +6,10 @@ import (
 	"unicode"
 )
 
-// A line that reads as one of our own does not look exactly like it: a person may add words at its end, write it in another
-// form of Chinese or in English, decorate it, or underline it in place of the hashes. So what counts is its shape, and the words
-// that it begins with. They are written here as reader gives them: simplified, in small letters, and without blanks.
+// A line that reads as one of our own does not look exactly like it: a person may add words at its end, write it in
+// another form of Chinese or in English, decorate it, or underline it in place of the hashes. So what counts is its
+// shape, and the words that it begins with. They are written here as reader gives them: simplified, in small letters,
+// and without blanks.
 var (
 	titleWords = []string{
 		historyTitle, questionTitle, "对话历史", "对话记录", "历史对话", "历史上下文", "聊天历史", "聊天记录",
@@ -72,7 +73,8 @@ func (r *reader) turn() line {
 	return lineProse
 }
 
-// bracket reads over a pair of brackets. It says whether there is nothing but a number in them, and whether they are closed.
+// bracket reads over a pair of brackets. It says whether there is nothing but a number in them, and whether they are
+// closed.
 func (r *reader) bracket() (number, closed bool) {
 	r.next()
 	for n := 0; r.c != ']'; n++ {
@@ -86,7 +88,8 @@ func (r *reader) bracket() (number, closed bool) {
 	return number, true
 }
 
-// underlined says whether the line at the start of s is made a heading by the next one, a row of equals signs or hyphens.
+// underlined says whether the line at the start of s is made a heading by the next one, a row of equals signs or
+// hyphens.
 func underlined(s string) bool {
 	end := afterBreak(s, 0)
 	if strings.HasSuffix(s[:end], "\r") && strings.HasPrefix(s[end:], "\n") {

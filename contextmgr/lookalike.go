@@ -33,8 +33,8 @@ func fold(c rune) rune {
 	return c
 }
 
-// lookalike has the other Chinese forms, and what merely looks the same in a chat. What Unicode calls compatible need not
-// be in it.
+// lookalike has the other Chinese forms, and what merely looks the same in a chat. What Unicode calls compatible need
+// not be in it.
 var lookalike = lookalikes(map[rune]string{
 	'#': "﹟♯⌗⋕",
 	'>': "›❯〉⟩˃ᐳ⪢》»≻",

@@ -26,8 +26,8 @@ type MemoryConfig struct {
 	EmbeddingsURL   string `toml:"embeddings_url" env:"EMBEDDINGS_URL"` // an OpenAI-compatible endpoint, all of it; empty = messages are found by their words only
 	EmbeddingsModel string `toml:"embeddings_model" env:"EMBEDDINGS_MODEL"`
 	EmbeddingsKey   string `toml:"embeddings_key" env:"EMBEDDINGS_KEY"` // sent as a bearer token; empty = none
-	// EmbeddingsWait is how long a question waits for what its words mean; 0 is half a second. Tests on a busy machine are more
-	// patient.
+	// EmbeddingsWait is how long a question waits for what its words mean; 0 is half a second. Tests on a busy machine
+	// are more patient.
 	EmbeddingsWait time.Duration `toml:"-" env:"-"`
 }
 
@@ -90,8 +90,8 @@ func (m *Manager) SearchMemories(ctx context.Context, a Audience, query string, 
 	return list[:min(limit, len(list))], nil
 }
 
-// memories are those for a prompt; a living process gets only what it was not told yet. What cannot be read is logged and
-// left out, since an answer without it is better than none.
+// memories are those for a prompt; a living process gets only what it was not told yet. What cannot be read is logged
+// and left out, since an answer without it is better than none.
 func (m *Manager) memories(ctx context.Context, r Request) []Memory {
 	if m.cfg.Memory.MaxChars == 0 || m.cfg.prefix(r) == none {
 		return nil
@@ -136,7 +136,8 @@ func (r Request) question() string {
 // worthwhile is the least part of a memory's text that is shown when the whole does not fit, in runes.
 const worthwhile = 200
 
-// chooseMemories takes the memories for a question: all when they fit into so many runes, else the best. They come oldest first.
+// chooseMemories takes the memories for a question: all when they fit into so many runes, else the best. They come
+// oldest first.
 func chooseMemories(list []db.Memory, question string, runes int) []db.Memory {
 	total := 0
 	for _, m := range list {

@@ -27,8 +27,8 @@ type weighed struct {
 	rank    float64            // 0 to 1
 }
 
-// rankMemories sorts memories, oldest first, by how much they have to do with the question and how little they repeat each
-// other. With matching set, those that share no term with the question are left out.
+// rankMemories sorts memories, oldest first, by how much they have to do with the question and how little they repeat
+// each other. With matching set, those that share no term with the question are left out.
 func rankMemories(list []db.Memory, question string, matching bool) []db.Memory {
 	asked := tokenize.Terms(question)
 	slices.Sort(asked)

@@ -22,8 +22,8 @@ var (
 	notANote  = []string{"内容", "text", "无", "none"} // in a table's head, or where there is nothing
 )
 
-// Notes are what the agent wrote down on a [Config.NotesTask]: a title, a text and keywords each. Lines that are not what was
-// asked for are left out.
+// Notes are what the agent wrote down on a [Config.NotesTask]: a title, a text and keywords each. Lines that are not
+// what was asked for are left out.
 func Notes(reply string) []db.Memory {
 	var list []db.Memory
 	for line := range strings.Lines(valid(reply)) {

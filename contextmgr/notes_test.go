@@ -57,7 +57,8 @@ func FuzzNotesAreBounded(f *testing.F) {
 	})
 }
 
-// The agent sees what is known of the matter, and the question with its answer below it; nothing in them can pass for either.
+// The agent sees what is known of the matter, and the question with its answer below it; nothing in them can pass for
+// either.
 func TestNotesAreAskedForWithWhatIsKnown(t *testing.T) {
 	c := Defaults()
 	c.TimeZone = "Asia/Shanghai"

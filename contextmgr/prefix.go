@@ -62,12 +62,12 @@ const (
 	Recent
 )
 
-// Prefix puts c before the question that is asked now. Without a context there is no prefix. In a group a user's message
-// shows the user's name. Only users and the assistant appear. All but the recent part carries its date.
+// Prefix puts c before the question that is asked now. Without a context there is no prefix. In a group a user's
+// message shows the user's name. Only users and the assistant appear. All but the recent part carries its date.
 //
 // A message can not forge the prefix's own lines: a line that looks like one gets a backslash in front. current is the
-// last thing in the prompt and stays as it is: [Question.Text] has made it, and it forges nothing either. Invalid UTF-8 becomes
-// U+FFFD.
+// last thing in the prompt and stays as it is: [Question.Text] has made it, and it forges nothing either. Invalid UTF-8
+// becomes U+FFFD.
 func Prefix(c Context, kind chat.Kind, current string) string {
 	return render(c.entries(kind), valid(current))
 }
@@ -223,7 +223,8 @@ func ParsePrefix(prompt string) (msgs []Parsed, current string, ok bool) {
 	return msgs, current, true
 }
 
-// follows reports whether an entry of one part may come next after one of another. What was overheard may be recalled, too.
+// follows reports whether an entry of one part may come next after one of another. What was overheard may be recalled,
+// too.
 func follows(before, next Part) bool {
 	return before < next || before == next && next != Summed || before == Recalled && next == Overheard
 }

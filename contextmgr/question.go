@@ -9,8 +9,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// Question is what is asked now: all that waits for an answer, with what belongs to it. It is the last part of a prompt, and
-// all that a living process gets.
+// Question is what is asked now: all that waits for an answer, with what belongs to it. It is the last part of a
+// prompt, and all that a living process gets.
 type Question struct {
 	Asked []Asked // in order; several messages of a private chat with nothing in between are one
 	Note  string  // a line of our own below them; empty = none
@@ -32,7 +32,8 @@ type Quote struct {
 	Missing bool   // it cannot be read
 }
 
-// The words around the questions. What is written with them is parsed back by [ParseQuestion], so they never change alone.
+// The words around the questions. What is written with them is parsed back by [ParseQuestion], so they never change
+// alone.
 const (
 	quoteMark    = "> "
 	quoteHead    = quoteMark + "引用"
@@ -96,8 +97,9 @@ func (a Asked) with(b Asked) Asked {
 	return a
 }
 
-// Text is q as the agent gets it. In a group every message stands below a heading that says whose it is, as in the History. A
-// plain question of a private chat is just its text. What others have written stands behind a mark in every line.
+// Text is q as the agent gets it. In a group every message stands below a heading that says whose it is, as in the
+// History. A plain question of a private chat is just its text. What others have written stands behind a mark in every
+// line.
 //
 // A message can forge none of that: a line which looks like one of ours gets a backslash in front.
 func (q Question) Text(kind chat.Kind) string {
@@ -276,8 +278,8 @@ func whereabouts(f chat.File) string {
 // oneLine is a text with its lines made one.
 func oneLine(s string) string { return strings.Join(strings.FieldsFunc(valid(s), lineBreak), " ") }
 
-// ParseQuestion reads back what [Question.Text] wrote for a chat of this kind, exactly: ok says whether text could have come
-// from there.
+// ParseQuestion reads back what [Question.Text] wrote for a chat of this kind, exactly: ok says whether text could have
+// come from there.
 func ParseQuestion(text string, kind chat.Kind) (q Question, ok bool) {
 	p := parts{rest: text, kind: kind}
 	for p.rest != "" {
@@ -357,8 +359,8 @@ func (p *parts) next(rest string, n int) bool {
 	return p.kind != chat.Private && ok
 }
 
-// textEnd is where the text ends that stands at the beginning: in front of anything of ours. Of what was passed on, it is the
-// first blank line.
+// textEnd is where the text ends that stands at the beginning: in front of anything of ours. Of what was passed on, it
+// is the first blank line.
 func (p *parts) textEnd(n int, passedOn bool) int {
 	for end := 0; ; end++ {
 		i := strings.Index(p.rest[end:], blankLine)

@@ -131,11 +131,12 @@ func TestOrdinaryQuestionsAreAskedAsTheyAre(t *testing.T) {
 	}
 }
 
-// bridges is what the lines around questions look like once everything invisible is gone. It shares nothing with the code.
+// bridges is what the lines around questions look like once everything invisible is gone. It shares nothing with the
+// code.
 var bridges = regexp.MustCompile(`^(#当前问题|#对话历史上下文|##\[[0-9]+\](用户|助手|旁听|记忆|摘要)(\(.*\))?(\([0-9-]+\))?:|>引用.*的消息:|>\(引用的消息无法读取\)|附件:|\[合并转发\])$`)
 
-// checkQuestion fails unless what is asked with r reads back exactly, alone and behind a prefix, and nothing in it but what
-// the bridge has written looks like that.
+// checkQuestion fails unless what is asked with r reads back exactly, alone and behind a prefix, and nothing in it but
+// what the bridge has written looks like that.
 func checkQuestion(t fatalf, r Request) {
 	t.Helper()
 	q := questionOf(r)

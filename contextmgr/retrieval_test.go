@@ -209,8 +209,8 @@ func evidence(q inquiry, list []chat.Message) float64 {
 	return n / float64(len(q.Evidence))
 }
 
-// TestRecall prints how much of the evidence is recalled, per language, kind of question and conversation, and fails when
-// it is less than it was.
+// TestRecall prints how much of the evidence is recalled, per language, kind of question and conversation, and fails
+// when it is less than it was.
 func TestRecall(t *testing.T) {
 	all := trials(t)
 	d := keep(t, all...)

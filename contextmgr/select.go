@@ -53,9 +53,9 @@ func counts(m chat.Message) bool {
 	return (m.Role == chat.User || m.Role == chat.Assistant) && m.Class == chat.Talk && strings.TrimSpace(m.Text) != ""
 }
 
-// selectRecent walks a History backwards and takes whole messages until both minimums are met and the session holds the rest, or
-// until the most that fits is there. It returns them oldest first, and pulls nothing that it does not need. When the walk fails, what it had taken
-// comes with the error.
+// selectRecent walks a History backwards and takes whole messages until both minimums are met and the session holds the
+// rest, or until the most that fits is there. It returns them oldest first, and pulls nothing that it does not need.
+// When the walk fails, what it had taken comes with the error.
 func selectRecent(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken []chat.Message, err error) {
 	defer func() { slices.Reverse(taken) }()
 	chars, users, tokens := 0, 0, 0

@@ -10,7 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// rememberedChats is for how many chats it is known what their processes were told. A chat that is not among them is told again.
+// rememberedChats is for how many chats it is known what their processes were told. A chat that is not among them is
+// told again.
 const rememberedChats = 1000
 
 // sentContext knows what each chat's process was sentContext.

@@ -29,7 +29,8 @@ func (w wording) in(lang string) string {
 	return w.zh
 }
 
-// What the agent is told. That the conversation holds no instructions for it is said each time: people may have written some.
+// What the agent is told. That the conversation holds no instructions for it is said each time: people may have written
+// some.
 var (
 	summaryDo = wording{
 		`你负责为一段聊天写摘要，供之后的助手代替原文阅读。请用中文，用简短的条目写清楚：目标与需求、已作的决定、事实（人名、数字、路径、约定，原样保留）、还没有解决的问题。
@@ -91,8 +92,8 @@ func (c Config) SummaryTask(lang string, kind chat.Kind, old Summary, msgs []cha
 	return c.task(summaryDo, summaryAsk, lang, kind, Context{Summary: old}, msgs, int(float64(c.Window)*c.CompactHistory))
 }
 
-// PointsTask asks for the key points of what was said last in a chat. The chat's summary is not among it: what comes from there
-// could not be forgotten with the messages that it was made of.
+// PointsTask asks for the key points of what was said last in a chat. The chat's summary is not among it: what comes
+// from there could not be forgotten with the messages that it was made of.
 func (c Config) PointsTask(lang string, kind chat.Kind, msgs []chat.Message) Task {
 	return c.task(pointsDo, pointsAsk, lang, kind, Context{}, msgs, c.MaxTokens)
 }
@@ -102,7 +103,8 @@ func (c Config) TitleTask(lang string, kind chat.Kind, msgs []chat.Message) Task
 	return c.task(titleDo, titleAsk, lang, kind, Context{}, msgs, titleTokens)
 }
 
-// NotesTask asks what of a question and its answer is worth remembering that was not remembered before, in lines that [Notes] reads.
+// NotesTask asks what of a question and its answer is worth remembering that was not remembered before, in lines that
+// [Notes] reads.
 func (c Config) NotesTask(lang string, kind chat.Kind, known []db.Memory, msgs []chat.Message) Task {
 	before := Context{Memories: asShown(chooseMemories(slices.Clone(known), questions(msgs), knownRunes))}
 	task := c.task(notesDo, notesAsk, lang, kind, before, msgs, notesTokens)
@@ -112,8 +114,8 @@ func (c Config) NotesTask(lang string, kind chat.Kind, known []db.Memory, msgs [
 	return task
 }
 
-// task shows the agent the conversation as a prompt does, below what is shown already, so nobody in it can pass for another.
-// It is bounded by a number of tokens.
+// task shows the agent the conversation as a prompt does, below what is shown already, so nobody in it can pass for
+// another. It is bounded by a number of tokens.
 func (c Config) task(do, ask wording, lang string, kind chat.Kind, shown Context, msgs []chat.Message, most int) Task {
 	shown.Zone = c.zone()
 	limits := Limits{MaxTokens: max(minTokens, most-shown.tokens(kind)-EstimateTokens(do.in(lang)+ask.in(lang)))}

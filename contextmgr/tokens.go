@@ -36,8 +36,8 @@ const (
 	classHan
 )
 
-// EstimateTokens is about the number of tokens that s costs a Claude model, rounded up: within 15 % for most Chinese and
-// English text, within 40 % for code. It is a measure for budgets, not for money.
+// EstimateTokens is about the number of tokens that s costs a Claude model, rounded up: within 15 % for most Chinese
+// and English text, within 40 % for code. It is a measure for budgets, not for money.
 func EstimateTokens(s string) int {
 	sum, run := 0, 0 // run: how many of the same class up to here
 	last := classOther

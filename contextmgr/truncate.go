@@ -9,9 +9,9 @@ import (
 	"magpie/internal/chat"
 )
 
-// truncate makes msgs, oldest first, small enough for l.MaxTokens, counted over the whole prefix with its headings. No message
-// keeps more than half of the budget: a longer one loses its middle, where a mark says how much is gone. Then the oldest
-// leave first. The newest always stays, cut as far as needed. msgs itself is not changed.
+// truncate makes msgs, oldest first, small enough for l.MaxTokens, counted over the whole prefix with its headings. No
+// message keeps more than half of the budget: a longer one loses its middle, where a mark says how much is gone. Then
+// the oldest leave first. The newest always stays, cut as far as needed. msgs itself is not changed.
 func truncate(msgs []chat.Message, l Limits) []chat.Message {
 	kept := slices.Clone(msgs)
 	if l.MaxTokens <= 0 {
@@ -79,9 +79,9 @@ func frameCost(n int, m chat.Message) int {
 	return EstimateTokens(h) + EstimateTokens("\n\n")
 }
 
-// cut takes runes out of the middle of text until the rest costs at most so many tokens, and puts a mark in their place.
-// It does not cut inside a character as people see it, unless that has dozens of runes. When nothing fits, only the mark
-// is left.
+// cut takes runes out of the middle of text until the rest costs at most so many tokens, and puts a mark in their
+// place. It does not cut inside a character as people see it, unless that has dozens of runes. When nothing fits, only
+// the mark is left.
 func cut(text string, most int) string {
 	runes := []rune(valid(text))
 	tooMany := func(keep int) bool { return textCost(without(runes, keep)) > most }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Messages that come at once share the wait for the disk: storing one then takes no longer than storing it alone. Both are
-// measured in turns, so that they meet the same machine.
+// Messages that come at once share the wait for the disk: storing one then takes no longer than storing it alone. Both
+// are measured in turns, so that they meet the same machine.
 func TestMessagesAtOnceAreStoredAsFastAsOne(t *testing.T) {
 	const messages, rounds = 256, 5
 	alone, together := time.Duration(0), time.Duration(0)

@@ -157,8 +157,8 @@ type Settling struct {
 	Always bool          // what it allows for good becomes a rule
 }
 
-// Settle stores the Settlement of a. An approval of which nothing has come leaves no rule behind either. It returns [ErrNotFound] when a is not, or no longer, in the state that s wants, and
-// [ErrRepeated] when the event is known.
+// Settle stores the Settlement of a. An approval of which nothing has come leaves no rule behind either. It returns
+// [ErrNotFound] when a is not, or no longer, in the state that s wants, and [ErrRepeated] when the event is known.
 func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 	err := as.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := takeEvent(ctx, as.db, tx, s.Event); err != nil {

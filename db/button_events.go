@@ -10,7 +10,8 @@ func Pressed(id string) bool {
 	return strings.HasPrefix(id, pressPrefix) || strings.HasPrefix(id, continuePrefix)
 }
 
-// What the message ids of pressed buttons begin with: of any that asks for something, and of one that lets a turn go on.
+// What the message ids of pressed buttons begin with: of any that asks for something, and of one that lets a turn go
+// on.
 const (
 	pressPrefix    = "press:"
 	continuePrefix = "continue:"

@@ -18,8 +18,8 @@ const (
 	quickCheck    = 10 * time.Second // what a start may spend on it
 )
 
-// checkQuickly looks for damage at Open. A database larger than small bytes is checked only when its last program did not close it, for
-// that is when damage comes to be; and what cannot be read in time is left to Check.
+// checkQuickly looks for damage at Open. A database larger than small bytes is checked only when its last program did
+// not close it, for that is when damage comes to be; and what cannot be read in time is left to Check.
 func checkQuickly(ctx context.Context, d *DB, closed bool, small int64) error {
 	info, err := os.Stat(d.path)
 	if err != nil {
@@ -85,7 +85,8 @@ func integrity(ctx context.Context, pool *sql.DB, path, pragma string) (err erro
 	return nil
 }
 
-// headroom is how much space must be left for the database to count as healthy, in bytes: an accept needs some ten pages.
+// headroom is how much space must be left for the database to count as healthy, in bytes: an accept needs some ten
+// pages.
 const headroom = 1 << 20
 
 // Healthy reports why nothing can be stored at the moment: [ErrFull], a [LostError], a lock that another process

@@ -37,8 +37,8 @@ func Defaults() Config {
 	return Config{URL: "sqlite://data/magpie.db", CacheTTL: configtype.Duration{Duration: 30 * 24 * time.Hour}}
 }
 
-// leastTTL is how long everything is kept at least: the platform repeats an event for 7.1 hours (page "Event subscription
-// overview"), and what is not known any more counts as new.
+// leastTTL is how long everything is kept at least: the platform repeats an event for 7.1 hours (page "Event
+// subscription overview"), and what is not known any more counts as new.
 const leastTTL = 24 * time.Hour
 
 // Validate reports everything that is wrong with c.
@@ -169,7 +169,8 @@ func openPools(ctx context.Context, d *DB) (err error) {
 		return err
 	}
 	d.writer = newWriter(d.write, d.path, d.files, func() { d.chats.settle() })
-	// A reader's pages are dropped whenever somebody has written since it last read, so more of them would be memory for nothing.
+	// A reader's pages are dropped whenever somebody has written since it last read, so more of them would be memory
+	// for nothing.
 	d.read, err = connect(ctx, d.path, readers, url.Values{
 		"mode": {"rw"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}, "_stmt_cache_size": {"32"}, "_cache_size": {"-2000"},
 	}, func(*sqlite3.SQLiteConn) error { return d.files.check() })
@@ -282,8 +283,8 @@ func (d *DB) Close() error {
 
 // tx runs f in one write transaction and commits it unless f fails. ctx bounds the wait for f to begin; a transaction
 // that has begun is short and is not interrupted. f may run with others in one commit, on another goroutine, and must
-// not begin a transaction itself: it would wait for its own end. While another process holds SQLite's lock this waits for 5 seconds
-// and fails: the platform delivers the message again.
+// not begin a transaction itself: it would wait for its own end. While another process holds SQLite's lock this waits
+// for 5 seconds and fails: the platform delivers the message again.
 func (d *DB) tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
 	return explain(d.path, d.writer.do(ctx, f))
 }

@@ -22,8 +22,9 @@ func Answerable(id string) string {
 }
 
 // Edit takes in that a message was changed; e is what it says now. As long as nobody has begun to answer it, the new
-// version takes the place of the old one. Later both stand, and the new one waits in a turn of its own until somebody asks
-// for it, as e.Held says, which must be set. A message that is not known, is no talk, or says the same changes nothing.
+// version takes the place of the old one. Later both stand, and the new one waits in a turn of its own until somebody
+// asks for it, as e.Held says, which must be set. A message that is not known, is no talk, or says the same changes
+// nothing.
 func (said Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err error) {
 	err = said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		a = AcceptResult{}

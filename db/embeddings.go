@@ -23,8 +23,8 @@ type Embedding struct {
 	Vector []byte
 }
 
-// Of ended conversations nothing is looked for, so they need none. By their ids the newest are found first without sorting.
-// Embeddings are what messages mean, as numbers that can be compared.
+// Of ended conversations nothing is looked for, so they need none. By their ids the newest are found first without
+// sorting. Embeddings are what messages mean, as numbers that can be compared.
 type Embeddings struct{ db *DB }
 
 // Embeddings gives the embeddings of the database.

@@ -74,8 +74,8 @@ func (ps FileDeliveries) Leave(ctx context.Context, t Turn, p FileDelivery, idem
 	return left, fresh, nil
 }
 
-// Write leaves a parcel that no turn gives: its content goes into the outbox. It answers a message, and the same idem leaves
-// nothing twice.
+// Write leaves a parcel that no turn gives: its content goes into the outbox. It answers a message, and the same idem
+// leaves nothing twice.
 func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery, idem, content string) error {
 	p.Size = int64(len(content))
 	err := ps.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {

@@ -34,8 +34,8 @@ func (fs Files) add(ctx context.Context, tx *sql.Tx, key chat.Key, message strin
 	return added, nil
 }
 
-// Add stores that more files belong to a message that is known, such as those of the one that it answers. It returns them
-// with their numbers.
+// Add stores that more files belong to a message that is known, such as those of the one that it answers. It returns
+// them with their numbers.
 func (fs Files) Add(ctx context.Context, key chat.Key, message string, files []chat.File) (added []chat.File, err error) {
 	err = fs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		added, err = fs.add(ctx, tx, key, message, files)
@@ -131,7 +131,8 @@ func (fs Files) Expire(ctx context.Context, before time.Time) (files int, err er
 	return files, nil
 }
 
-// A message that answers another one has that one's files as well, and says what it said; it may stand in a topic of its own.
+// A message that answers another one has that one's files as well, and says what it said; it may stand in a topic of
+// its own.
 const filesOf = ` WHERE chat_key IN (SELECT c.key FROM chats c` + ofRoom + `)
 	AND (message_id IN (SELECT value FROM json_each(?2)) OR held_by IN (SELECT value FROM json_each(?2)))`
 
@@ -139,8 +140,8 @@ const pathsOfMessages = `SELECT DISTINCT path FROM files` + filesOf + ` AND path
 
 const dropFiles = `UPDATE files SET state = 'past', path = '', said = '', name = ''` + filesOf
 
-// drop forgets the files of messages of a chat or its topics that were taken back, also where they are quoted, and tells where
-// they lie.
+// drop forgets the files of messages of a chat or its topics that were taken back, also where they are quoted, and
+// tells where they lie.
 func (fs Files) drop(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]string, error) {
 	paths, err := collect(ctx, tx, scanText, pathsOfMessages, key.String(), list(ids))
 	if err != nil {
@@ -157,8 +158,8 @@ const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_ke
 	SELECT 'answer:' || id FROM (SELECT id, card_id FROM turns WHERE chat_key = ?1 ORDER BY id DESC LIMIT 300)
 	WHERE card_id = ?2 OR substr(card_id, 1, length(?2) + 1) = ?2 || '/')`
 
-// Quoted is a message of a chat by the platform's id, with its files: also an answer by the message that shows its card.
-// It returns [ErrNotFound] when that is not known, or does not stand any more.
+// Quoted is a message of a chat by the platform's id, with its files: also an answer by the message that shows its
+// card. It returns [ErrNotFound] when that is not known, or does not stand any more.
 func (fs Files) Quoted(ctx context.Context, key chat.Key, id string) (chat.Message, error) {
 	for _, query := range []struct{ sql, id string }{{selectMessagesByID, list([]string{id})}, {answerShownBy, id}} {
 		msgs, err := queryMessages(ctx, fs.db.read, key, query.sql, key.String(), query.id)

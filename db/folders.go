@@ -47,8 +47,8 @@ func (f Folders) Of(ctx context.Context, key chat.Key) (id string, err error) {
 	return f.Bind(ctx, key, uuid.NewString())
 }
 
-// Bind makes a folder that is nobody's that of a chat, and returns the id of the folder that the chat has then: another one,
-// if it had one before.
+// Bind makes a folder that is nobody's that of a chat, and returns the id of the folder that the chat has then: another
+// one, if it had one before.
 func (f Folders) Bind(ctx context.Context, key chat.Key, id string) (string, error) {
 	if _, err := f.db.exec(ctx, insertFolder, key.String(), id); err != nil {
 		return "", fmt.Errorf("folder of %v: %w", key, err)

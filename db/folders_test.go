@@ -70,7 +70,8 @@ func TestAFolderIsBoundToAChatThatHasNone(t *testing.T) {
 	}
 }
 
-// Chats that had sessions when there were no folders yet get one each, and their sessions are listed until they are there.
+// Chats that had sessions when there were no folders yet get one each, and their sessions are listed until they are
+// there.
 func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	d := open(t, path)

@@ -51,8 +51,8 @@ func (g Grants) Allow(ctx context.Context, user, chatID string) (bool, error) {
 	return yes, nil
 }
 
-// How often somebody may ask to be let in. A request whose card is not there was most likely never seen; one that nobody was
-// there to see is made as soon as somebody is.
+// How often somebody may ask to be let in. A request whose card is not there was most likely never seen; one that
+// nobody was there to see is made as soon as somebody is.
 const (
 	askAgain  = 24 * time.Hour
 	askUnseen = 10 * time.Minute
@@ -66,9 +66,9 @@ const ask = `INSERT INTO grants (subject, state, name, chat_key, message_id, ask
 
 const lastAsked = `SELECT asked_at FROM grants WHERE subject = ?1`
 
-// Ask notes that somebody wants to be let in, and leaves what is to be said of it to be delivered: to him, which is no card of
-// the request, once a day at most. It reports false, and does nothing, when that is decided, waits to be decided, was asked less
-// than a day ago, or when nothing is left to be said of what was asked before.
+// Ask notes that somebody wants to be let in, and leaves what is to be said of it to be delivered: to him, which is no
+// card of the request, once a day at most. It reports false, and does nothing, when that is decided, waits to be
+// decided, was asked less than a day ago, or when nothing is left to be said of what was asked before.
 func (g Grants) Ask(ctx context.Context, who Grant, tell ...Post) (fresh bool, err error) {
 	err = g.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := g.db.now()
@@ -128,8 +128,8 @@ func (g Grants) Get(ctx context.Context, subject string) (Grant, error) {
 
 const decideGrant = `UPDATE grants SET state = ?2, decided_by = ?3, decided_at = ?4 WHERE subject = ?1 AND state = 'asked'`
 
-// Decide answers a request, and leaves what is to be said of it to be delivered. It returns [ErrNotFound] when there is none
-// that waits.
+// Decide answers a request, and leaves what is to be said of it to be delivered. It returns [ErrNotFound] when there is
+// none that waits.
 func (g Grants) Decide(ctx context.Context, subject string, s GrantState, by string, tell ...Post) error {
 	err := g.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		waited, err := changed(tx.ExecContext(ctx, decideGrant, subject, s, by, millis(g.db.now())))

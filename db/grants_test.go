@@ -49,7 +49,8 @@ func forget(t *testing.T, d *db.DB, key chat.Key) (idems []string) {
 	}
 }
 
-// However often the owner cannot be asked, because there is none or no card reaches him, the stranger is answered once a day.
+// However often the owner cannot be asked, because there is none or no card reaches him, the stranger is answered once
+// a day.
 func TestAStrangerIsAnsweredOnceADay(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -163,7 +164,8 @@ func TestGrantsComeAndGo(t *testing.T) {
 	}
 }
 
-// A request that waits to be shown is not made again, and with it and with its answer goes all that is to be said of them.
+// A request that waits to be shown is not made again, and with it and with its answer goes all that is to be said of
+// them.
 func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
 	t.Parallel()
 	d, now := fresh(t), time.UnixMilli(1_000_000_000)

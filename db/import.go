@@ -27,13 +27,14 @@ type Records struct{ db *DB }
 func (d *DB) Records() Records { return Records{d} }
 
 // Add takes messages from elsewhere into the History, all or none, and says how many of them were new. One that is
-// known changes nothing, unless it says that the conversation is over which it belongs to. They belong to no turn, so nobody answers them.
+// known changes nothing, unless it says that the conversation is over which it belongs to. They belong to no turn, so
+// nobody answers them.
 func (rs Records) Add(ctx context.Context, list []Record) (added int, err error) {
 	return rs.NewImporter().Add(ctx, list)
 }
 
-// Importer takes in messages in several steps. Within a chat they keep their order; what is older than all that the chat
-// had before comes in front of it, everything else behind.
+// Importer takes in messages in several steps. Within a chat they keep their order; what is older than all that the
+// chat had before comes in front of it, everything else behind.
 type Importer struct {
 	db    *DB
 	chats map[chat.Key]*place
@@ -126,9 +127,9 @@ func oldest(ctx context.Context, tx *sql.Tx, key chat.Key, batch int) (*place, e
 	return &p, nil
 }
 
-// room is how many messages an import may put in front of a chat's first one, when its first step takes in batch messages
-// of all chats: enough for thousands of such steps, but always a small part of the places that are left, so that there can
-// be thousands of imports too. Seqs may be negative, see [firstSeq].
+// room is how many messages an import may put in front of a chat's first one, when its first step takes in batch
+// messages of all chats: enough for thousands of such steps, but always a small part of the places that are left, so
+// that there can be thousands of imports too. Seqs may be negative, see [firstSeq].
 func room(first int64, batch int) int64 {
 	return min(max(1<<16, int64(batch)<<12), (first-firstSeq)>>8)
 }

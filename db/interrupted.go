@@ -29,7 +29,8 @@ func cardIdem(t Turn, what string) string {
 const interruptedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND state = 'interrupted' AND NOT EXISTS (
 	SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > turns.id AND m.turn_id > 0) ORDER BY id DESC LIMIT 1`
 
-// Interrupted returns the chat's newest turn if it was interrupted and nobody has decided about it yet, else [ErrNotFound].
+// Interrupted returns the chat's newest turn if it was interrupted and nobody has decided about it yet, else
+// [ErrNotFound].
 func (ts Turns) Interrupted(ctx context.Context, key chat.Key) (Turn, error) {
 	var id int64
 	if err := ts.db.read.QueryRowContext(ctx, interruptedTurn, key.String()).Scan(&id); errors.Is(err, sql.ErrNoRows) {

@@ -35,10 +35,10 @@ type Compaction struct {
 	Reply   string // tells who asked for it
 }
 
-// Compact makes a summary the chat's and drops the session: the next one begins with the summary and what came after it.
-// Who asked for it is told. No turn of the chat may be running. When the chat has begun anew since it had that epoch, has
-// another summary than before, or a message of which this one was made was taken back, nothing is changed, and Compact returns
-// [ErrNotFound].
+// Compact makes a summary the chat's and drops the session: the next one begins with the summary and what came after
+// it. Who asked for it is told. No turn of the chat may be running. When the chat has begun anew since it had that
+// epoch, has another summary than before, or a message of which this one was made was taken back, nothing is changed,
+// and Compact returns [ErrNotFound].
 func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 	err := cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := cs.db.Messages().stand(ctx, tx, c.Key, c.Of); err != nil {
@@ -99,8 +99,8 @@ func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
 
 const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns WHERE chat_key = ?1` + isOpen
 
-// Settled is what has been said and answered in an epoch of a chat since the message with seq after (0 = since the first), so
-// many messages at most. What is being asked, or waits to be asked, is left out.
+// Settled is what has been said and answered in an epoch of a chat since the message with seq after (0 = since the
+// first), so many messages at most. What is being asked, or waits to be asked, is left out.
 func (said Messages) Settled(ctx context.Context, key chat.Key, epoch, after int64, most int) (newestFirst []chat.Message, err error) {
 	var before int64
 	if err := said.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
@@ -120,8 +120,8 @@ func (said Messages) Settled(ctx context.Context, key chat.Key, epoch, after int
 const beginAnew = `UPDATE chats SET anew_seq = ?3, summary = '', summary_seq = 0, summary_at = 0, ` + noSession + `
 	WHERE key = ?1 AND epoch = ?2`
 
-// BeginAnew lets the context of a chat begin after the message with that seq: without a session and a summary. Unlike a new
-// epoch it does not hide what was before.
+// BeginAnew lets the context of a chat begin after the message with that seq: without a session and a summary. Unlike a
+// new epoch it does not hide what was before.
 func (cs Chats) BeginAnew(ctx context.Context, key chat.Key, epoch, seq int64) error {
 	err := cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, beginAnew, key.String(), epoch, seq)

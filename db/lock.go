@@ -33,8 +33,8 @@ func lock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// unlock gives the lock up; once is enough. Closing the file would not do: a program that is just being started has a copy of
-// it until it runs, and would hold the lock as long.
+// unlock gives the lock up; once is enough. Closing the file would not do: a program that is just being started has a
+// copy of it until it runs, and would hold the lock as long.
 func unlock(f *os.File) error {
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // fails when the file is closed already
 	if err := f.Close(); !errors.Is(err, os.ErrClosed) {

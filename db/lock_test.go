@@ -135,8 +135,8 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 	}
 }
 
-// Another process holds SQLite's own lock for longer than a write waits: a backup tool, or somebody with the sqlite3 shell.
-// What cannot be stored meanwhile fails, is delivered again, and is stored once.
+// Another process holds SQLite's own lock for longer than a write waits: a backup tool, or somebody with the sqlite3
+// shell. What cannot be stored meanwhile fails, is delivered again, and is stored once.
 func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "magpie.db")

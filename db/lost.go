@@ -149,7 +149,8 @@ func (o *openFiles) compare() *LostError {
 }
 
 // The head of a database file: what it begins with, and where its change counter stands (SQLite, "Database File
-// Format", 1.3). SQLite raises the counter and never lowers it, so one that is lower than before is that of an older copy.
+// Format", 1.3). SQLite raises the counter and never lowers it, so one that is lower than before is that of an older
+// copy.
 const (
 	fileMagic     = "SQLite format 3\x00"
 	changeCounter = 24

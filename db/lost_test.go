@@ -265,7 +265,8 @@ func TestADatabaseThatIsLostAtTheEnd(t *testing.T) {
 	})
 }
 
-// A copy that is restored over the open file is left as it is. (The connections to it stay open, as in a process that ends.)
+// A copy that is restored over the open file is left as it is. (The connections to it stay open, as in a process that
+// ends.)
 func TestADatabaseThatIsOverwritten(t *testing.T) {
 	g := newGuarded(t, t.TempDir())
 	backup := filepath.Join(t.TempDir(), "backup")

@@ -34,8 +34,8 @@ const (
 	selectPlaces = `SELECT chat_key, id FROM turns WHERE ` + inChat + ` AND state = 'running'` + isOpen
 )
 
-// Join notes that the bot was added to a chat, and leaves what is to be said of it to be delivered; nil = nothing is. It
-// reports false, and does nothing, when it is told again, or late.
+// Join notes that the bot was added to a chat, and leaves what is to be said of it to be delivered; nil = nothing is.
+// It reports false, and does nothing, when it is told again, or late.
 func (cs Chats) Join(ctx context.Context, c chat.Change, say *Post) (fresh bool, err error) {
 	return cs.enter(ctx, c, setJoined, c.Time, say)
 }
@@ -60,9 +60,9 @@ func (cs Chats) enter(ctx context.Context, c chat.Change, note string, at time.T
 	return fresh, nil
 }
 
-// Leave notes that the bot is in a chat no more: turns that wait there and in its topics are cancelled, and what was to be
-// shown there is dropped. It names the turns that run, each by its chat, which the caller stops. It reports false, and does
-// nothing, when it is told again, or late.
+// Leave notes that the bot is in a chat no more: turns that wait there and in its topics are cancelled, and what was to
+// be shown there is dropped. It names the turns that run, each by its chat, which the caller stops. It reports false,
+// and does nothing, when it is told again, or late.
 func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]int64, fresh bool, err error) {
 	key := c.Key.String()
 	err = cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {

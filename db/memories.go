@@ -50,7 +50,8 @@ type Memory struct {
 	Version  int // from 1; every change makes a new one
 }
 
-// Change says who changes a memory, and why, for those who ask later. It outlives the memory, so Why must not repeat it.
+// Change says who changes a memory, and why, for those who ask later. It outlives the memory, so Why must not repeat
+// it.
 type Change struct {
 	Who string // a user's id, or the part of the program: "agent", "import"
 	Why string
@@ -66,7 +67,8 @@ const (
 	MemoryForgotten MemoryAct = "forgotten"
 )
 
-// MemoryVersion is one change of a memory, and what it said from then on. After the memory was forgotten, the words of all its versions are empty.
+// MemoryVersion is one change of a memory, and what it said from then on. After the memory was forgotten, the words of
+// all its versions are empty.
 type MemoryVersion struct {
 	Memory    // Created is not set; Updated is when the change was made
 	Act       MemoryAct
@@ -168,12 +170,12 @@ func (ms Memories) Chats(ctx context.Context) ([]chat.Key, error) {
 	return list, nil
 }
 
-// Save stores a memory of a chat that is known, and returns it as it is then. Without an ID it is a new one. An ID that no
-// memory has had is kept: it comes from another database. Otherwise this makes a new version, unless nothing is new;
+// Save stores a memory of a chat that is known, and returns it as it is then. Without an ID it is a new one. An ID that
+// no memory has had is kept: it comes from another database. Otherwise this makes a new version, unless nothing is new;
 // when m.Version is given, that is the version that was changed, and any other one is an [ErrChanged].
 //
-// The title is made one line, or from the text when there is none. The zero values of scope and state mean the whole chat
-// and active.
+// The title is made one line, or from the text when there is none. The zero values of scope and state mean the whole
+// chat and active.
 func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
 	err = ms.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		saved, err = ms.save(ctx, tx, m, by)
@@ -185,8 +187,8 @@ func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory,
 	return saved, nil
 }
 
-// Learn stores a new memory that was made of its sources. When one of those was taken back meanwhile, or is gone, nothing is
-// stored, and Learn returns [ErrNotFound].
+// Learn stores a new memory that was made of its sources. When one of those was taken back meanwhile, or is gone,
+// nothing is stored, and Learn returns [ErrNotFound].
 func (ms Memories) Learn(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
 	err = ms.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := ms.db.Messages().stand(ctx, tx, m.Key, m.Sources); err != nil {
@@ -312,9 +314,9 @@ const deleteMemory = `DELETE FROM memories WHERE chat_key = ?1 AND id = ?2`
 const emptyMemoryVersions = `UPDATE memory_versions SET of = '', title = '', content = '', keywords = '[]', sources = '[]'
 	WHERE chat_key = ?1 AND memory_id = ?2`
 
-// Forget removes a memory of the chat with all that its versions said, or returns [ErrNotFound]. What is left says who created,
-// changed and forgot it, when and why. The words are overwritten in the database's file as soon as its log is empty;
-// copies that were made before, and the History, are not touched.
+// Forget removes a memory of the chat with all that its versions said, or returns [ErrNotFound]. What is left says who
+// created, changed and forgot it, when and why. The words are overwritten in the database's file as soon as its log is
+// empty; copies that were made before, and the History, are not touched.
 func (ms Memories) Forget(ctx context.Context, key chat.Key, id string, by Change) error {
 	err := ms.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := ms.forget(ctx, tx, Memory{Key: key, ID: id}, by)
@@ -353,7 +355,8 @@ func (ms Memories) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	return nil
 }
 
-// overwriting makes what f deletes be overwritten. Otherwise its place is only marked as free, and its words stay in the file.
+// overwriting makes what f deletes be overwritten. Otherwise its place is only marked as free, and its words stay in
+// the file.
 func overwriting(ctx context.Context, tx *sql.Tx, f func() error) error {
 	if _, err := tx.ExecContext(ctx, `PRAGMA secure_delete = ON`); err != nil {
 		return fmt.Errorf("overwrite what is deleted: %w", err)
@@ -368,8 +371,8 @@ type MemoryOrder struct {
 	Memory Memory
 	Forget bool // else it is saved
 	By     Change
-	// Reply is what to answer the message with. The memory is as it was saved, or as it was before it was forgotten; err is one of this
-	// package's errors when nothing was changed.
+	// Reply is what to answer the message with. The memory is as it was saved, or as it was before it was forgotten;
+	// err is one of this package's errors when nothing was changed.
 	Reply func(m Memory, err error) string
 }
 

@@ -18,8 +18,8 @@ const selectOverheard = `SELECT ` + messageColumns + ` FROM messages WHERE chat_
 	AND sent_at > COALESCE((SELECT MAX(sent_at) FROM messages WHERE chat_key = ?1 AND turn_id = ?3 AND turn_id > 0 AND role = 'user'), -1)
 	AND sent_at <= ?4` + stands + isLate + ` ORDER BY sent_at DESC, seq DESC LIMIT ?5`
 
-// Overheard is what was said in a group but not to the bot, after the questions of turn seen and until a time: the newest
-// messages of an epoch, in the order in which they were written. With no such turn it goes back further.
+// Overheard is what was said in a group but not to the bot, after the questions of turn seen and until a time: the
+// newest messages of an epoch, in the order in which they were written. With no such turn it goes back further.
 func (said Messages) Overheard(ctx context.Context, key chat.Key, epoch, seen int64, until time.Time, most int) ([]chat.Message, error) {
 	list, err := queryMessages(ctx, said.db.read, key, selectOverheard, key.String(), epoch, seen, millis(until), most)
 	if err != nil {

@@ -45,9 +45,9 @@ const (
 	commandsCleaned = "cleaned:commands"
 )
 
-// CleanCommands gives the commands of the History the texts that clean makes of theirs, and tells how many it has changed. It
-// does so once for a database: what is stored later is clean. The old texts are overwritten in the database's file as soon as
-// its log is empty; copies that were made before are not touched.
+// CleanCommands gives the commands of the History the texts that clean makes of theirs, and tells how many it has
+// changed. It does so once for a database: what is stored later is clean. The old texts are overwritten in the
+// database's file as soon as its log is empty; copies that were made before are not touched.
 func (said Messages) CleanCommands(ctx context.Context, clean func(string) string) (changed int, err error) {
 	var one int
 	if err := said.db.read.QueryRowContext(ctx, knownEvent, commandsCleaned).Scan(&one); !errors.Is(err, sql.ErrNoRows) {

@@ -292,13 +292,14 @@ const (
 )
 
 // History walks the conversation of one epoch backwards from the newest message to the one after seq after (0 = to the
-// first), without the messages of turn before and later ones: those are being asked now, or wait to be asked. It reads page by page, so what the caller does not
-// pull costs nothing, however long the History is.
+// first), without the messages of turn before and later ones: those are being asked now, or wait to be asked. It reads
+// page by page, so what the caller does not pull costs nothing, however long the History is.
 func (d *DB) History(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
 	return d.walk(ctx, selectHistory, key, epoch, after, before)
 }
 
-// HistoryFor is History for a turn that is asked now. It may have waited while later ones were answered: they are told, too.
+// HistoryFor is History for a turn that is asked now. It may have waited while later ones were answered: they are told,
+// too.
 func (d *DB) HistoryFor(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
 	return d.walk(ctx, selectAnswered, key, epoch, after, turn)
 }

@@ -21,7 +21,8 @@ func authors(t *testing.T, d *db.DB, key chat.Key) string {
 	return list
 }
 
-// Messages that were stored before their author's name was known get it later, wherever they stand; no name is replaced.
+// Messages that were stored before their author's name was known get it later, wherever they stand; no name is
+// replaced.
 func TestNamesAreFilledInLater(t *testing.T) {
 	d := fresh(t)
 	for i, actor := range []chat.Actor{{ID: "ou_1"}, {ID: "ou_2", Name: "Bob"}, {ID: "ou_3"}, {}} {

@@ -117,8 +117,8 @@ func scanPost(scan scanner) (p Post, err error) {
 
 const deletePost = `DELETE FROM outbox WHERE id = ?1`
 
-// overwritePost changes or deletes a post. What a reply has shown of a memory must not stay in the file when it is forgotten:
-// even a row that only grows may move and leave its words behind.
+// overwritePost changes or deletes a post. What a reply has shown of a memory must not stay in the file when it is
+// forgotten: even a row that only grows may move and leave its words behind.
 func overwritePost(ctx context.Context, tx *sql.Tx, query string, args ...any) error {
 	return overwriting(ctx, tx, func() error {
 		_, err := tx.ExecContext(ctx, query, args...)
@@ -126,7 +126,8 @@ func overwritePost(ctx context.Context, tx *sql.Tx, query string, args ...any) e
 	})
 }
 
-// Delivered takes a post out of the outbox; an empty message id says that nothing was shown. A parcel and what was shown without a turn join the History under the platform's message id.
+// Delivered takes a post out of the outbox; an empty message id says that nothing was shown. A parcel and what was
+// shown without a turn join the History under the platform's message id.
 func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 	err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := overwritePost(ctx, tx, deletePost, p.ID)
@@ -213,8 +214,8 @@ const continuedCards = `WITH RECURSIVE earlier (id) AS (
 	SELECT card_id FROM turns WHERE id IN earlier AND card_id <> ''
 	UNION SELECT card_id FROM approvals WHERE (turn_id = ?1 OR turn_id IN earlier) AND card_id <> ''`
 
-// ContinuedCards lists the cards that may answer the same message as a turn's: those of the turns with which it goes on,
-// and those of the approvals of all of them.
+// ContinuedCards lists the cards that may answer the same message as a turn's: those of the turns with which it goes
+// on, and those of the approvals of all of them.
 func (o Outbox) ContinuedCards(ctx context.Context, turn int64) ([]string, error) {
 	return o.cards(ctx, continuedCards, turn)
 }
@@ -222,7 +223,8 @@ func (o Outbox) ContinuedCards(ctx context.Context, turn int64) ([]string, error
 const nearbyCards = `SELECT card_id FROM turns WHERE id BETWEEN ?2 - 1000 AND ?2 + 1000 AND id <> ?2 AND chat_key = ?1 AND card_id <> ''
 	UNION SELECT card_id FROM approvals WHERE turn_id BETWEEN ?2 - 1000 AND ?2 + 1000 AND chat_key = ?1 AND card_id <> ''`
 
-// NearbyCards lists the cards of the turns of a chat around a turn, and of approvals: in a topic what the bot has sent does not tell what it answers.
+// NearbyCards lists the cards of the turns of a chat around a turn, and of approvals: in a topic what the bot has sent
+// does not tell what it answers.
 func (o Outbox) NearbyCards(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
 	return o.cards(ctx, nearbyCards, key.String(), turn)
 }

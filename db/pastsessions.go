@@ -45,8 +45,8 @@ func scanPastSession(scan scanner) (s PastSession, err error) {
 	return s, err
 }
 
-// A conversation that is taken up again becomes the newest: its messages and turns move to a new epoch, since what has a
-// lower one than the chat is over for good.
+// A conversation that is taken up again becomes the newest: its messages and turns move to a new epoch, since what has
+// a lower one than the chat is over for good.
 var takeUp = []string{
 	`UPDATE messages SET epoch = ?3 WHERE chat_key = ?1 AND epoch = ?2`,
 	`UPDATE turns SET epoch = ?3 WHERE chat_key = ?1 AND epoch = ?2`,
@@ -62,8 +62,9 @@ const sessionOfChat = `SELECT epoch, MAX(id) FROM turns WHERE chat_key = ?1 AND 
 const takeSession = `UPDATE chats SET session_id = ?2, session_node = ?3, session_cwd = ?4, session_turn = ?5, session_tokens = 0, session_window = 0
 	WHERE key = ?1`
 
-// goBack makes s, which has answered something in the chat, its session again, and the conversation that s belongs to the
-// one that goes on. s names the session and where it is to be resumed. It returns [ErrNotFound] when the chat never had it.
+// goBack makes s, which has answered something in the chat, its session again, and the conversation that s belongs to
+// the one that goes on. s names the session and where it is to be resumed. It returns [ErrNotFound] when the chat never
+// had it.
 func goBack(ctx context.Context, tx *sql.Tx, key chat.Key, s Session) error {
 	c, err := loadChat(ctx, tx, key)
 	if err != nil {

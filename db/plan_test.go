@@ -11,8 +11,9 @@ import (
 	"magpie/db"
 )
 
-// What is done for every message reads no more when there are a million than when there are ten. SQLite plans by figures
-// about the data, which it collects at Close: with none, with those of a small database and with those of a larger one.
+// What is done for every message reads no more when there are a million than when there are ten. SQLite plans by
+// figures about the data, which it collects at Close: with none, with those of a small database and with those of a
+// larger one.
 func TestFrequentStatementsUseAnIndex(t *testing.T) {
 	for _, stored := range []int{0, 1_000, 20_000} {
 		d := analyzed(t, stored)

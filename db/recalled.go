@@ -86,9 +86,9 @@ func (v version) withdraw(ctx context.Context, tx *sql.Tx, state string) error {
 	return forgetTraces(ctx, tx, v.stored)
 }
 
-// Recall takes a message back, with its files, and the answer when nothing else was asked with it. What else a turn that
-// runs asks is asked anew, unless a tool may have been used for it. What waited for its
-// answer is over, and looks as over says. The session that may hold it is given up, the summary that covers it, and what was remembered of it.
+// Recall takes a message back, with its files, and the answer when nothing else was asked with it. What else a turn
+// that runs asks is asked anew, unless a tool may have been used for it. What waited for its answer is over, and looks
+// as over says. The session that may hold it is given up, the summary that covers it, and what was remembered of it.
 // One that is not known is remembered, in case it comes yet, and Recall returns [ErrNotFound].
 func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
 	err = said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -245,7 +245,8 @@ func leftOf(ctx context.Context, q querier, key chat.Key, turn int64) (standing,
 	return standing, gone, nil
 }
 
-// TakenBack reports whether all that a turn of a chat asked was taken back, or is asked by another turn since part of it was.
+// TakenBack reports whether all that a turn of a chat asked was taken back, or is asked by another turn since part of
+// it was.
 func (ts Turns) TakenBack(ctx context.Context, key chat.Key, turn int64) (bool, error) {
 	standing, gone, err := leftOf(ctx, ts.db.read, key, turn)
 	return gone > 0 && standing == 0, err
@@ -253,8 +254,8 @@ func (ts Turns) TakenBack(ctx context.Context, key chat.Key, turn int64) (bool, 
 
 const cancelTurn = `UPDATE turns SET state = 'cancelled', failure = 'recalled', ended_at = ?2, draft = '' WHERE id = ?1`
 
-// withdraw takes a question out of its turn, and returns the turn's number when that runs. A turn of which no question is
-// left is over, and so is what it said.
+// withdraw takes a question out of its turn, and returns the turn's number when that runs. A turn of which no question
+// is left is over, and so is what it said.
 func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over chat.Card) (running int64, err error) {
 	if m.Turn == 0 || m.Role != chat.User {
 		return 0, nil
@@ -290,8 +291,8 @@ const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND 
 const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + written + `
 	ORDER BY seq DESC LIMIT 1`
 
-// askRest puts what is left of a turn, which is being stopped, into the one that waits, else into a turn of its own: nobody
-// has taken those questions back, and they came before what waits.
+// askRest puts what is left of a turn, which is being stopped, into the one that waits, else into a turn of its own:
+// nobody has taken those questions back, and they came before what waits.
 func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
 	var id int64
 	var last string

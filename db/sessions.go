@@ -106,8 +106,8 @@ const promptTurns = 200
 
 const selectPrompts = `SELECT id, prompt_id, asked_before FROM turns WHERE chat_key = ?1 AND id <= ?2 ORDER BY id DESC LIMIT ?3`
 
-// Prompts lists what the agent was sent in a chat's newest turns up to the turn upTo, the newest first. A question that was
-// asked more than once is there under all its names.
+// Prompts lists what the agent was sent in a chat's newest turns up to the turn upTo, the newest first. A question that
+// was asked more than once is there under all its names.
 func (ts Turns) Prompts(ctx context.Context, key chat.Key, upTo int64) (_ []Prompt, err error) {
 	rows, err := ts.db.read.QueryContext(ctx, selectPrompts, key.String(), upTo, promptTurns)
 	if err != nil {

@@ -18,8 +18,8 @@ const forgetEvents = `DELETE FROM events WHERE seen_at < ?1`
 // A summary stands for messages. It goes with the newest of them.
 const forgetSummaries = `UPDATE chats SET summary = '' WHERE summary <> '' AND summary_at < ?1`
 
-// Sweep deletes what has outlived its time by c, and merges the index. Of the History nothing is deleted, unless somebody
-// has set how long it is kept.
+// Sweep deletes what has outlived its time by c, and merges the index. Of the History nothing is deleted, unless
+// somebody has set how long it is kept.
 func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 	defer func() {
 		if err != nil {

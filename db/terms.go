@@ -113,7 +113,8 @@ func (ix Index) Find(ctx context.Context, key chat.Key, epoch int64, terms []str
 	return found, nil
 }
 
-// separates says whether the index takes r for the end of a term. What has such an r is a phrase to it, and it knows none.
+// separates says whether the index takes r for the end of a term. What has such an r is a phrase to it, and it knows
+// none.
 func separates(r rune) bool {
 	return r < utf8.RuneSelf && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }

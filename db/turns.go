@@ -182,8 +182,8 @@ const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts
 const selectAsked = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + ` ORDER BY sent_at, seq`
 
-// TurnIDs are the ids that a turn gets when it is claimed. They are stored with it before the agent can act, so that they
-// are known after a crash.
+// TurnIDs are the ids that a turn gets when it is claimed. They are stored with it before the agent can act, so that
+// they are known after a crash.
 type TurnIDs struct {
 	Session string // of a new session, unless the chat's is resumed
 	Prompt  string
@@ -379,9 +379,9 @@ func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 
 const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
 
-// keep makes the session that holds a turn the chat's. When a question was taken back while the turn ran, no session may
-// hold it, and an answer to nothing else is out of every later context. When it was an earlier one, or anything that the
-// turn was told, the turn has lost its session.
+// keep makes the session that holds a turn the chat's. When a question was taken back while the turn ran, no session
+// may hold it, and an answer to nothing else is out of every later context. When it was an earlier one, or anything
+// that the turn was told, the turn has lost its session.
 func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e TurnResult) error {
 	standing, gone, err := leftOf(ctx, tx, e.Turn.Key, e.Turn.ID)
 	switch {

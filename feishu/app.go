@@ -91,7 +91,8 @@ func (c *Client) Owner(ctx context.Context) (string, error) {
 	return app.Owner, err
 }
 
-// memberOwner is the type of an owner who is a member of the tenant; others are companies (page application-v6/application/get).
+// memberOwner is the type of an owner who is a member of the tenant; others are companies (page
+// application-v6/application/get).
 const memberOwner = 2
 
 // application asks about the app, which must have the permission for it.

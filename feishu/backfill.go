@@ -26,8 +26,8 @@ const (
 	gapPatience = time.Second     // that a message waits for what was missed before it
 )
 
-// backfill finds messages that no event told of: what was said while there was no connection, or a dead one, the platform
-// delivers only 15 s, 5 min, 1 h and 6 h later, and then never.
+// backfill finds messages that no event told of: what was said while there was no connection, or a dead one, the
+// platform delivers only 15 s, 5 min, 1 h and 6 h later, and then never.
 type backfill struct {
 	eventHandler
 	urgent singleflight.Group

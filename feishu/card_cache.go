@@ -2,8 +2,8 @@ package feishu
 
 import "time"
 
-// mostCards is how many cards a card cache keeps. A card that is taken off can be found again by its name; it is taken off
-// when nobody has touched it for longest.
+// mostCards is how many cards a card cache keeps. A card that is taken off can be found again by its name; it is taken
+// off when nobody has touched it for longest.
 const mostCards = 1000
 
 // card cache keeps cards by name. A turn that never ends would leave its card there for ever.

@@ -256,8 +256,8 @@ func (k *card) ready(ctx context.Context) error {
 	return nil
 }
 
-// The durable form of a card: message/how/born/chat/question, with the topic behind the chat if there is one. How is the id of
-// the card entity, or one of these.
+// The durable form of a card: message/how/born/chat/question, with the topic behind the chat if there is one. How is
+// the id of the card entity, or one of these.
 const (
 	threadMark = ":"
 

@@ -169,8 +169,8 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 	p.clean()
 }
 
-// Who begins a card and who goes on with it by its durable id may take turns, as when somebody presses a button of a card
-// that is still being sent.
+// Who begins a card and who goes on with it by its durable id may take turns, as when somebody presses a button of a
+// card that is still being sent.
 func TestTwoWhoDrawOneCardCountOn(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "begun"}, "seed")

@@ -21,7 +21,8 @@ type Checkup struct {
 	Missing     []string // permissions of which the platform says that one is needed
 	Told        error    // nil = the platform tells what the app was given; else only its permissions are known
 	App         App      // as far as it is told
-	// Ahead is how much this machine's clock is ahead of the platform's, to the second. Dated is whether the platform told.
+	// Ahead is how much this machine's clock is ahead of the platform's, to the second. Dated is whether the platform
+	// told.
 	Ahead time.Duration
 	Dated bool
 }
@@ -54,7 +55,8 @@ func (c Checkup) Refused() bool {
 
 var scopeList = regexp.MustCompile(`\[([a-z_]+:[^\]]+)\]`)
 
-// scopesOf gives the permissions that a refusal names (code 99991672: "... scopes is required: [im:chat, im:chat:readonly]").
+// scopesOf gives the permissions that a refusal names (code 99991672: "... scopes is required: [im:chat,
+// im:chat:readonly]").
 func scopesOf(err error) []string {
 	var e *Error
 	if !errors.As(err, &e) || e.Code != 99991672 && e.Code != 230027 {

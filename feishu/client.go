@@ -24,16 +24,16 @@ type Handler interface {
 	Edited(ctx context.Context, m chat.Incoming) error
 	// Recalled takes back a message of a chat, or of one of its topics. It may not be known, yet or ever.
 	Recalled(ctx context.Context, room chat.Key, id string) error
-	// Press handles a button; toast is shown to the person who pressed it; empty shows nothing but that err came, if one did.
-	// Its ctx ends after a second, since that person waits. A press is never delivered again.
+	// Press handles a button; toast is shown to the person who pressed it; empty shows nothing but that err came, if
+	// one did. Its ctx ends after a second, since that person waits. A press is never delivered again.
 	Press(ctx context.Context, p chat.Press) (toast string, err error)
 	// Active names the chats that spoke lately, those that spoke last first. They are asked for what was missed
 	// whenever a connection is made; a message that is known already may be handed over again then.
 	Active(ctx context.Context) ([]chat.Activity, error)
 	// Change takes in what happened to the bot's place in a chat. It may be told again, and late.
 	Change(ctx context.Context, c chat.Change) error
-	// Named takes in what people are called, by their ids, when that becomes known. Messages of theirs may have been handed
-	// over without a name before.
+	// Named takes in what people are called, by their ids, when that becomes known. Messages of theirs may have been
+	// handed over without a name before.
 	Named(ctx context.Context, names map[string]string) error
 }
 
@@ -56,7 +56,8 @@ type Client struct {
 	*uploads
 }
 
-// waits is how long those who must be answered soon wait for what may come late. Tests on a busy machine are more patient.
+// waits is how long those who must be answered soon wait for what may come late. Tests on a busy machine are more
+// patient.
 type waits struct {
 	message time.Duration // of a Handler that takes something in
 	press   time.Duration // of a Handler that answers somebody

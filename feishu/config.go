@@ -41,11 +41,11 @@ type Config struct {
 	Lang string `toml:"lang" env:"LANG"`
 	// Rest is how long a platform that does not answer is left alone; 0 is half a minute. Tests are less patient.
 	Rest time.Duration `toml:"-" env:"-"`
-	// NameWait is how long a message waits for its author's name, which the platform is asked for; 0 is 150 ms. Tests on a
-	// busy machine are more patient.
+	// NameWait is how long a message waits for its author's name, which the platform is asked for; 0 is 150 ms. Tests
+	// on a busy machine are more patient.
 	NameWait time.Duration `toml:"-" env:"-"`
-	// AckWait is how long the platform waits for what it tells to be acknowledged; 0 is the public platform's 3 s. The double
-	// waits longer in tests on a busy machine.
+	// AckWait is how long the platform waits for what it tells to be acknowledged; 0 is the public platform's 3 s. The
+	// double waits longer in tests on a busy machine.
 	AckWait time.Duration `toml:"-" env:"-"`
 	// Pace is how many times the public platform's rates the app keeps to; 0 is once. The public platform refuses what
 	// is faster, so only a platform without its limits is told of it: the double, in tests of many chats.
@@ -101,7 +101,8 @@ func (c Config) Spoken() string {
 	return c.Lang
 }
 
-// NewLang is the language in which a chat is spoken to where nobody has spoken yet: the platform does not tell that of a user.
+// NewLang is the language in which a chat is spoken to where nobody has spoken yet: the platform does not tell that of
+// a user.
 func (c Config) NewLang() string {
 	if c.baseURL() == hostLark {
 		return "en"

@@ -8,7 +8,8 @@ import (
 // Console gives the pages of the developer console on which an app is put right.
 type Console struct{ base string }
 
-// Console gives the pages of the app. A platform that is not one of the public ones is assumed to have them in the same place.
+// Console gives the pages of the app. A platform that is not one of the public ones is assumed to have them in the same
+// place.
 func (c Config) Console() Console { return Console{c.baseURL() + "/app/" + url.PathEscape(c.AppID)} }
 
 // Scopes is the page that asks for permissions; these are ticked already.

@@ -165,8 +165,8 @@ func vote(c gjson.Result) string {
 // deepestCard is how far a card's parts are followed.
 const deepestCard = 12
 
-// cardText is what a card says, line by line. The platform gives the cards of others in a simple form, with lists of lines
-// (page "Receive message content"); what has another form is looked through for texts.
+// cardText is what a card says, line by line. The platform gives the cards of others in a simple form, with lists of
+// lines (page "Receive message content"); what has another form is looked through for texts.
 func cardText(c gjson.Result) string {
 	var lines []string
 	for _, part := range []string{"elements", "body", "i18n_elements"} {

@@ -20,9 +20,9 @@ const downloadStall = 10 * time.Second
 // longestError is how much is read of an answer that is no file, in bytes.
 const longestError = 64 << 10
 
-// Download writes a file of a message to w. Of one that is bigger than most bytes no more than that is taken off the wire,
-// and the error is [chat.ErrTooBig]. After another error w holds a part of it. ctx bounds the whole (page "Get the
-// resource file of a message", im-v1/message/get-2).
+// Download writes a file of a message to w. Of one that is bigger than most bytes no more than that is taken off the
+// wire, and the error is [chat.ErrTooBig]. After another error w holds a part of it. ctx bounds the whole (page "Get
+// the resource file of a message", im-v1/message/get-2).
 func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

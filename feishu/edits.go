@@ -10,8 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// changed hands a message over that its author has edited. The event is not documented: it has the form of a new message,
-// and when its text is missing that is asked for. Returning nil acknowledges it.
+// changed hands a message over that its author has edited. The event is not documented: it has the form of a new
+// message, and when its text is missing that is asked for. Returning nil acknowledges it.
 func (t eventHandler) changed(run context.Context, payload gjson.Result) error {
 	s := fromEvent(payload.Get("event"))
 	if t.client.refused.malformed(t.client.log, "an edited message", []string{s.id}) {

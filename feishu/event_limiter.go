@@ -11,9 +11,9 @@ const (
 	inletLost = 50               // looks after which a frame that has not come in as an event was something else
 )
 
-// eventLimiter bounds how many messages are taken in at the same time. The SDK starts a goroutine for each frame that it reads
-// (ws/client_message.go, startMessageTask), so what is too much is not read yet: it waits at the other end, which sees
-// that its acknowledgement is late. A message takes [messageTimeout] at most, so reading goes on.
+// eventLimiter bounds how many messages are taken in at the same time. The SDK starts a goroutine for each frame that
+// it reads (ws/client_message.go, startMessageTask), so what is too much is not read yet: it waits at the other end,
+// which sees that its acknowledgement is late. A message takes [messageTimeout] at most, so reading goes on.
 type eventLimiter struct {
 	mu   sync.Mutex
 	in   int // events that are being taken in
@@ -27,7 +27,8 @@ func (i *eventLimiter) frame() {
 	}
 }
 
-// admit takes a frame in when there is room. Looks are counted and not time: while the machine stands still no event comes in.
+// admit takes a frame in when there is room. Looks are counted and not time: while the machine stands still no event
+// comes in.
 func (i *eventLimiter) admit(looks int) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

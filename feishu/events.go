@@ -166,8 +166,8 @@ func fromEvent(event gjson.Result) rawMessage {
 	return s
 }
 
-// fromList is a message as a list tells it (page im-v1/message/list), which does not say what kind of chat it stands in. The
-// messages of one list tell with which of them a topic begins: a chat shows nothing else of its topics.
+// fromList is a message as a list tells it (page im-v1/message/list), which does not say what kind of chat it stands
+// in. The messages of one list tell with which of them a topic begins: a chat shows nothing else of its topics.
 func fromList(item gjson.Result, in listing, kind chat.Kind) rawMessage {
 	return rawMessage{
 		id: clone(item.Get("message_id")), chat: clone(item.Get("chat_id")), thread: clone(item.Get("thread_id")), kind: kind,
@@ -209,8 +209,8 @@ func (c *Client) incoming(s rawMessage) (chat.Incoming, bool) {
 	return in, true
 }
 
-// place tells to which chat a message belongs, as far as the platform can tell, and which message it answers there. In a
-// topic every message answers the first one: that is told only where the topic is a chat of its own, which lacks it.
+// place tells to which chat a message belongs, as far as the platform can tell, and which message it answers there. In
+// a topic every message answers the first one: that is told only where the topic is a chat of its own, which lacks it.
 func (c *Client) place(ctx context.Context, s rawMessage, in *chat.Incoming) (err error) {
 	in.Key, err = c.topics.key(ctx, s)
 	if s.answers != "" && (s.thread == "" || in.Key.Thread != "") {

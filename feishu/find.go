@@ -18,11 +18,12 @@ const mostSearched = 2000
 
 var errNoQuestion = errors.New("feishu: find answers: no message is named")
 
-// Find tells what the bot has sent in answer to a message, oldest first. The platform knows a send's idem for an hour; this
-// is how to learn later whether it happened. An error says nothing about that. A card's name serves Edit and Close.
+// Find tells what the bot has sent in answer to a message, oldest first. The platform knows a send's idem for an hour;
+// this is how to learn later whether it happened. An error says nothing about that. A card's name serves Edit and
+// Close.
 //
-// Inside a topic the platform calls the topic's first message the parent of all others. Nobody can tell there which message an
-// answer answers, so all that was sent after the question is listed.
+// Inside a topic the platform calls the topic's first message the parent of all others. Nobody can tell there which
+// message an answer answers, so all that was sent after the question is listed.
 func (c *Client) Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 	return c.api.find(ctx, to)
 }

@@ -64,8 +64,8 @@ const (
 	longestMessage = 2000 // runes of one
 )
 
-// Forwarded reads the messages that a merged forward passes on, as a list with who said what and when. In it every line that
-// somebody has written stands behind a mark, so that it cannot be taken for a line of the list.
+// Forwarded reads the messages that a merged forward passes on, as a list with who said what and when. In it every line
+// that somebody has written stands behind a mark, so that it cannot be taken for a line of the list.
 func (c *Client) Forwarded(ctx context.Context, key chat.Key, id string) (string, error) {
 	items, err := c.message(ctx, id)
 	if err != nil {

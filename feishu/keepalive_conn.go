@@ -15,7 +15,8 @@ import (
 // probes find a network or a machine that is gone within half a minute.
 var probes = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// watchingDialer dials connections that end when a ping is not answered, and that are read as fast as the event limiter allows.
+// watchingDialer dials connections that end when a ping is not answered, and that are read as fast as the event limiter
+// allows.
 func watchingDialer(eventLimiter *eventLimiter) *websocket.Dialer {
 	d := &net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: probes, Control: limitSilence}
 	return &websocket.Dialer{
@@ -37,8 +38,8 @@ type deadlineConn struct {
 }
 
 // SetReadDeadline is called by the SDK after each frame, before it starts to work on it, with the time at which the
-// answer to the second next ping is 5 s late (ws/client_session.go, pongWait). One missing answer is enough: nothing else
-// is lost by connecting anew.
+// answer to the second next ping is 5 s late (ws/client_session.go, pongWait). One missing answer is enough: nothing
+// else is lost by connecting anew.
 func (w deadlineConn) SetReadDeadline(t time.Time) error {
 	wait := time.Until(t)
 	if wait > 0 {

@@ -2,8 +2,8 @@ package feishu
 
 import "strings"
 
-// layout is how a text that grows is divided into pages. Pages that are full stay as they are while the text begins with
-// what they hold, so only the rest is looked at again: a long answer is drawn some thousand times.
+// layout is how a text that grows is divided into pages. Pages that are full stay as they are while the text begins
+// with what they hold, so only the rest is looked at again: a long answer is drawn some thousand times.
 type layout struct {
 	full  []string // pages as they are drawn
 	held  string   // the text that they hold

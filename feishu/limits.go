@@ -29,8 +29,8 @@ func newLimits(pace float64) limits {
 	}
 }
 
-// app waits until the app may make a call. One waits for the limits at a time: if each had its time, all whose time has come while
-// the machine stood still would go at once.
+// app waits until the app may make a call. One waits for the limits at a time: if each had its time, all whose time has
+// come while the machine stood still would go at once.
 func (l *limits) app(ctx context.Context) error {
 	select {
 	case l.turn <- struct{}{}:

@@ -31,8 +31,8 @@ type platform struct {
 	log *syncBuffer
 }
 
-// newPlatform starts a platform. Unless a test says so it is not about how soon a busy machine acknowledges, and what was not
-// taken in is not told again.
+// newPlatform starts a platform. Unless a test says so it is not about how soon a busy machine acknowledges, and what
+// was not taken in is not told again.
 func newPlatform(t *testing.T, cfg feishusim.Config) *platform {
 	t.Helper()
 	t.Parallel() // what takes time is waiting for the platform's limits

@@ -8,9 +8,9 @@ import (
 	"magpie/internal/chat"
 )
 
-// ListMessages lists what people have said in a chat since then, oldest first; when that is more than most, the newest. Groups
-// need the permission im:message.group_msg. Of a topic that began in the chat the first message comes too, under the chat's
-// key. Names are there as far as they are known before ctx ends.
+// ListMessages lists what people have said in a chat since then, oldest first; when that is more than most, the newest.
+// Groups need the permission im:message.group_msg. Of a topic that began in the chat the first message comes too, under
+// the chat's key. Names are there as far as they are known before ctx ends.
 func (c *Client) ListMessages(ctx context.Context, key chat.Key, kind chat.Kind, since time.Time, most int) ([]chat.Incoming, error) {
 	l := listing{chat: key.ID, thread: key.Thread, from: since, newest: true, most: most}
 	items, _, err := c.api.list(ctx, l)

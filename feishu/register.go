@@ -26,8 +26,8 @@ type Registered struct {
 	User   string // open_id of who created it; empty = the platform did not tell
 }
 
-// Register creates an app with all that it needs. show is given the address that somebody has to open, by scanning it, and
-// how long it is good. Register waits for that, and asks the platform every few seconds.
+// Register creates an app with all that it needs. show is given the address that somebody has to open, by scanning it,
+// and how long it is good. Register waits for that, and asks the platform every few seconds.
 func Register(ctx context.Context, cfg Config, show func(address string, good time.Duration)) (Registered, error) {
 	accounts, lark := cfg.accountsURL(), accountsLark
 	if accounts != accountsFeishu {
@@ -64,8 +64,8 @@ func Register(ctx context.Context, cfg Config, show func(address string, good ti
 	return got, nil
 }
 
-// wanted is what the page that confirms the app asks for beyond what such apps get anyway. Sensitive permissions can be had in
-// the console only.
+// wanted is what the page that confirms the app asks for beyond what such apps get anyway. Sensitive permissions can be
+// had in the console only.
 func wanted() *registration.AppAddons {
 	var a registration.AppAddons
 	for _, any := range scopes {

@@ -47,7 +47,8 @@ type request struct {
 func newAPI(cfg Config, log zerolog.Logger) *api {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 32
-	// All calls share one HTTP/2 connection; without pings a dead one is used until TCP gives up on it, a quarter of an hour.
+	// All calls share one HTTP/2 connection; without pings a dead one is used until TCP gives up on it, a quarter of an
+	// hour.
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second}
 	a := &api{http: &http.Client{Timeout: callTimeout, Transport: transport}, limits: newLimits(cfg.pace()), breaker: newBreaker(log, cfg.Rest)}
 	a.config = &larkcore.Config{

@@ -52,9 +52,9 @@ func topicsOf(a *api, on bool, patience time.Duration) topics {
 	return topics{api: a, on: on, patience: patience, groups: map[string]groupMode{}, cards: cards}
 }
 
-// key is the chat to which a message belongs. What begins a topic belongs to it only in groups where everything stands in topics:
-// elsewhere it was said in the chat, before it had a topic, and counted there. An event tells; a list does not, and then an
-// error says that the platform cannot tell either.
+// key is the chat to which a message belongs. What begins a topic belongs to it only in groups where everything stands
+// in topics: elsewhere it was said in the chat, before it had a topic, and counted there. An event tells; a list does
+// not, and then an error says that the platform cannot tell either.
 func (t *topics) key(ctx context.Context, s rawMessage) (chat.Key, error) {
 	key := chat.FeishuChat(s.chat)
 	switch {

@@ -274,8 +274,8 @@ func TestAPressKnowsItsTopic(t *testing.T) {
 	p.clean()
 }
 
-// A card of the chat stays there, though somebody begins a topic on it. As long as it is not known where a card stands, a
-// press of it does nothing.
+// A card of the chat stays there, though somebody begins a topic on it. As long as it is not known where a card stands,
+// a press of it does nothing.
 func TestAPressIsNotGuessed(t *testing.T) {
 	p, ann, rec := newTopics(t)
 	room := p.Group("team", ann)

@@ -44,8 +44,8 @@ func (e *transcriber) pause() {
 	e.rest = time.Now().Add(speechRest)
 }
 
-// Transcribe says what is spoken in a recording; empty = it cannot. It takes ffmpeg, since the platform records in a form
-// that it does not understand itself.
+// Transcribe says what is spoken in a recording; empty = it cannot. It takes ffmpeg, since the platform records in a
+// form that it does not understand itself.
 func (c *Client) Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error) {
 	if length > longestSpeech || c.transcriber.resting() {
 		return "", nil

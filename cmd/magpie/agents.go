@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// admitAgents lets the user of [claude] user through the data folder, to the files that people have sent. What else lies there
-// stays closed. It returns the group of that user; 0 = agents run as the program does.
+// admitAgents lets the user of [claude] user through the data folder, to the files that people have sent. What else
+// lies there stays closed. It returns the group of that user; 0 = agents run as the program does.
 func (c config) admitAgents() (group int, err error) {
 	if group, err = c.Claude.Group(); group == 0 || err != nil {
 		return 0, err

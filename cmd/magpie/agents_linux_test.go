@@ -20,8 +20,8 @@ import (
 // serviceID is the user as whom the service runs in tests, where that is not root.
 const serviceID = 1
 
-// asTheService is a command that runs as the unit lets the service run: as a user of its own, with the capabilities to run
-// agents as another.
+// asTheService is a command that runs as the unit lets the service run: as a user of its own, with the capabilities to
+// run agents as another.
 func asTheService(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	caps := ""
@@ -34,8 +34,8 @@ func asTheService(t *testing.T, args ...string) *exec.Cmd {
 	}, args...)...)
 }
 
-// attack tries what an agent should not be able to do, and leaves something behind. Its arguments are the files of the service
-// and the service's process.
+// attack tries what an agent should not be able to do, and leaves something behind. Its arguments are the files of the
+// service and the service's process.
 const attack = `id -u; grep -E 'Cap(Inh|Prm|Eff|Amb)' /proc/self/status
 for file in "$1"/magpie.toml "$1"/app_secret "$1"/data/magpie.db /proc/"$2"/environ /proc/"$2"/mem /proc/"$2"/maps; do
 	head -c 1 "$file" >/dev/null 2>&1 && echo "CAN READ $file"
@@ -48,9 +48,9 @@ setsid -f sleep 987
 echo over
 `
 
-// An agent that runs as another user than the service reads nothing of it, whatever was approved. The service answers, gives it
-// the files that people have sent, resumes its sessions, and ends what it leaves behind: as root, and as an ordinary user with
-// the unit's capabilities.
+// An agent that runs as another user than the service reads nothing of it, whatever was approved. The service answers,
+// gives it the files that people have sent, resumes its sessions, and ends what it leaves behind: as root, and as an
+// ordinary user with the unit's capabilities.
 func TestAttackTheService(t *testing.T) {
 	dir := common(t, map[string]string{"magpie": binary(t)})
 	for name, ordinary := range map[string]bool{"root": false, "capabilities": true} {

@@ -126,8 +126,8 @@ func TestAPlanIsApproved(t *testing.T) {
 	}
 }
 
-// The bridge is killed, or asked to end, while people are asked. Afterwards the card says so, its buttons do nothing, and
-// the turn can go on: then it is asked anew.
+// The bridge is killed, or asked to end, while people are asked. Afterwards the card says so, its buttons do nothing,
+// and the turn can go on: then it is asked anew.
 func TestTheBridgeEndsWhilePeopleAreAsked(t *testing.T) {
 	for name, end := range map[string]func(*service){
 		"killed":     (*service).kill,

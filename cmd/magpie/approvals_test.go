@@ -44,7 +44,8 @@ func bash(command string) modelsim.Step {
 // appendLine is a command that leaves a line in a file of the project each time it runs.
 func appendLine(file string) string { return "echo 'ran <b> & `x`' >> " + file }
 
-// script is a command that leaves a line in a file of the project each time it runs, and in which no other one can begin.
+// script is a command that leaves a line in a file of the project each time it runs, and in which no other one can
+// begin.
 func (r *rig) script(file string) string {
 	r.Helper()
 	must(r, os.WriteFile(filepath.Join(r.cfg.Claude.Project, "ran.sh"), []byte("echo ran >> \"$1\"\n"), 0o600))
@@ -112,7 +113,8 @@ func (r *rig) fill(m feishusim.Message, do string, values map[string]any) string
 	return string(got)
 }
 
-// told reports whether who pressed is told what he has decided, or, where it takes long to store it, that it is on its way.
+// told reports whether who pressed is told what he has decided, or, where it takes long to store it, that it is on its
+// way.
 func told(got, want string) bool {
 	return strings.Contains(got, want) || strings.Contains(got, "收到，正在处理")
 }
@@ -512,8 +514,8 @@ func TestAnAllowedEditMakesTheChangeThatWasShown(t *testing.T) {
 	}
 }
 
-// What holds one of the program's own secrets cannot be shown as it is, so it is not done: nobody is asked, no rule allows it,
-// and it is kept nowhere.
+// What holds one of the program's own secrets cannot be shown as it is, so it is not done: nobody is asked, no rule
+// allows it, and it is kept nowhere.
 func TestWhatHoldsASecretIsNotDone(t *testing.T) {
 	const known = "canary-known-0123456789"
 	r := newRig(t, func(c *config) {

@@ -152,8 +152,8 @@ func TestAlwaysInThisTopic(t *testing.T) {
 	}
 }
 
-// The bridge is killed while people are asked in a topic. The next process knows nothing of the topic but what is stored
-// and what the platform tells: it says there what became of the question, and goes on there.
+// The bridge is killed while people are asked in a topic. The next process knows nothing of the topic but what is
+// stored and what the platform tells: it says there what became of the question, and goes on there.
 func TestTheBridgeEndsWhilePeopleOfATopicAreAsked(t *testing.T) {
 	t.Parallel()
 	s := newService(t, feishusim.Config{})

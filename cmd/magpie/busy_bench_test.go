@@ -14,9 +14,9 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// BenchmarkEightChats has eight people write in turn, a message every 250 ms: for 10 s in each loop, so that -benchtime 4x
-// is 40 s. It tells the time from a message to the model request, that of a living CLI alone, which is asked between them,
-// what the first message after a start takes the CLI alone, and how many processes were started.
+// BenchmarkEightChats has eight people write in turn, a message every 250 ms: for 10 s in each loop, so that -benchtime
+// 4x is 40 s. It tells the time from a message to the model request, that of a living CLI alone, which is asked between
+// them, what the first message after a start takes the CLI alone, and how many processes were started.
 func BenchmarkEightChats(b *testing.B) {
 	const people, pause, loop = 8, 250 * time.Millisecond, 10 * time.Second
 	r := newRig(b, func(c *config) { c.Context.Titles = true })
@@ -83,8 +83,8 @@ func BenchmarkEightChats(b *testing.B) {
 
 var markOf = regexp.MustCompile(`(?:mark|own)-\d+\.`)
 
-// requestTimes is when the model was first asked about each mark. What is said while an answer is being written is asked
-// together.
+// requestTimes is when the model was first asked about each mark. What is said while an answer is being written is
+// asked together.
 func requestTimes(list []modelsim.Request) map[string]time.Time {
 	times := map[string]time.Time{}
 	for _, q := range list {

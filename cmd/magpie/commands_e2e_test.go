@@ -123,7 +123,8 @@ func TestEveryButtonInTheListOfCommandsIsAnswered(t *testing.T) {
 	}
 }
 
-// A summary that was ordered by a button is announced and told of where the button stands, also when the program ended meanwhile.
+// A summary that was ordered by a button is announced and told of where the button stands, also when the program ended
+// meanwhile.
 func TestASummaryIsOrderedByAButton(t *testing.T) {
 	r := newRig(t, func(c *config) { c.Context.KeepRecent = 1 })
 	for _, text := range []string{"我叫小明", "数到 3", "数到 4"} {
@@ -220,8 +221,8 @@ func (r *rig) everything() string {
 	return all
 }
 
-// By whatever way a code comes, other than to the login that waits for it, it is neither kept nor told to the model: what was
-// said in a group before the bot ran, a quote, messages that are passed on, and what no event told of.
+// By whatever way a code comes, other than to the login that waits for it, it is neither kept nor told to the model:
+// what was said in a group before the bot ran, a quote, messages that are passed on, and what no event told of.
 func TestACodeIsKeptByNoWay(t *testing.T) {
 	const code = "Wr0ngCanaryOfAnybody-01#Wr0ngCanaryOfAnybody_02"
 	t.Parallel()

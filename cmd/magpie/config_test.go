@@ -162,8 +162,8 @@ func TestConfigMistakesAreShown(t *testing.T) {
 	}
 }
 
-// An agent in the folder of the configuration, or of a secret's file, would read the app secret unasked, and in that of the agents'
-// settings it would change what it may do.
+// An agent in the folder of the configuration, or of a secret's file, would read the app secret unasked, and in that of
+// the agents' settings it would change what it may do.
 func TestNoProjectHoldsTheConfiguration(t *testing.T) {
 	path := writeConfig(t, "[feishu]\napp_id = \"cli_1\"\napp_secret = \"s\"\n[claude]\ncommand = \""+claudetest.Command(t)+"\"\n[access]\nowner = \"ou_1\"\n")
 	secret := filepath.Join(t.TempDir(), "secret")

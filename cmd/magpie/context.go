@@ -30,8 +30,8 @@ type contextCmd struct {
 	Config  string    `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
 }
 
-// Run shows what the agent would be sent, also while the bridge runs. It asks no agent and changes nothing. An endpoint for
-// embeddings is asked, as for a turn.
+// Run shows what the agent would be sent, also while the bridge runs. It asks no agent and changes nothing. An endpoint
+// for embeddings is asked, as for a turn.
 func (c contextCmd) Run(ctx context.Context) (err error) {
 	cfg, err := readConfig(c.Config, os.Environ())
 	if err != nil {

@@ -117,8 +117,8 @@ func checkDatabase(ctx context.Context, c db.Config) error {
 	return errors.Join(store.Check(ctx), store.Close())
 }
 
-// servedBy gives the process that serves the database, 0 when none does. The lock's file outlives the lock, and to try for
-// the lock would be in the way of a program that starts; so the system is asked who holds it.
+// servedBy gives the process that serves the database, 0 when none does. The lock's file outlives the lock, and to try
+// for the lock would be in the way of a program that starts; so the system is asked who holds it.
 func servedBy(path string) int {
 	path += ".lock"
 	text, err := os.ReadFile(path)
@@ -229,8 +229,8 @@ func (d *doctor) runCLI(ctx context.Context, c config, path string, args ...stri
 	return cmd.Output()
 }
 
-// compareVersions tells whether a is older (-1), the same (0) or newer (1) than b, both like 2.1.197. What is no version
-// counts as old.
+// compareVersions tells whether a is older (-1), the same (0) or newer (1) than b, both like 2.1.197. What is no
+// version counts as old.
 func compareVersions(a, b string) int {
 	var x, y [3]int
 	_, errA := fmt.Sscanf(a, "%d.%d.%d", &x[0], &x[1], &x[2])
@@ -280,7 +280,8 @@ func (d *doctor) platform(ctx context.Context, c config) feishu.Checkup {
 	return found
 }
 
-// scopes are the permissions that the app needs because of what is configured, and of what groups have set for themselves.
+// scopes are the permissions that the app needs because of what is configured, and of what groups have set for
+// themselves.
 func (c config) scopes(ctx context.Context) (list []string) {
 	department := func(id string) bool { return strings.HasPrefix(id, "od_") }
 	if slices.ContainsFunc(c.Access.Allow, department) || slices.ContainsFunc(c.Access.Deny, department) {
@@ -293,7 +294,8 @@ func (c config) scopes(ctx context.Context) (list []string) {
 	return list
 }
 
-// mentions are the rules that groups have set for themselves, as far as the database tells; what is wrong with it is told apart.
+// mentions are the rules that groups have set for themselves, as far as the database tells; what is wrong with it is
+// told apart.
 func (c config) mentions(ctx context.Context) (rules []chat.MentionRule) {
 	store, err := db.OpenReadOnly(ctx, c.DB)
 	if err != nil {

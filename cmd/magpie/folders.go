@@ -54,8 +54,9 @@ func (c config) knownFolders(ctx context.Context, store *db.DB) (claude.Config, 
 	return agents, err
 }
 
-// moveSessions moves the sessions of chats into their folders that were begun before there were any. It is called before
-// the first agent starts. What cannot be moved is tried again at the next start; such a chat goes on from its History.
+// moveSessions moves the sessions of chats into their folders that were begun before there were any. It is called
+// before the first agent starts. What cannot be moved is tried again at the next start; such a chat goes on from its
+// History.
 func (p *program) moveSessions(ctx context.Context) error {
 	list, err := p.store.Folders().Unmoved(ctx)
 	if err != nil || len(list) == 0 {

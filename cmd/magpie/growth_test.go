@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// What the service takes does not depend on how much was said: ten times the messages end with the same memory, goroutines
-// and files. The service is a process of its own, so nothing of the people and of the platform counts.
+// What the service takes does not depend on how much was said: ten times the messages end with the same memory,
+// goroutines and files. The service is a process of its own, so nothing of the people and of the platform counts.
 func TestTenTimesTheMessagesTakeTheSameMemory(t *testing.T) {
 	const chats = 20
 	few := 100
@@ -63,7 +63,8 @@ const looks = 5
 // pages is what SQLite may keep of the database beside what else it takes, in bytes: 2 MB for each of its connections.
 const pages = 5 * 2 << 20
 
-// caches is what is remembered of the last messages until it is full, in bytes. With [full] it is full from the beginning.
+// caches is what is remembered of the last messages until it is full, in bytes. With [full] it is full from the
+// beginning.
 func caches() int {
 	if *full {
 		return 0
@@ -141,7 +142,8 @@ func (s size) String() string {
 		float64(s.heap)/(1<<20), float64(s.resident)/(1<<20), s.goroutines, s.files)
 }
 
-// size measures the service over some collections, which the measuring itself brings about, once it makes no calls any more.
+// size measures the service over some collections, which the measuring itself brings about, once it makes no calls any
+// more.
 func (l *load) size() size {
 	l.Helper()
 	const collections = 4 // pools give back what they hold after the second

@@ -44,7 +44,8 @@ func TestPagesAreServedUnderTheirOwnNamesOnly(t *testing.T) {
 	}
 }
 
-// Where other machines may read the pages, they do so by an address, by the machine's name, or by one that is configured.
+// Where other machines may read the pages, they do so by an address, by the machine's name, or by one that is
+// configured.
 func TestPagesForOtherMachines(t *testing.T) {
 	machine, err := os.Hostname()
 	must(t, err)

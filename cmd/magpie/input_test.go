@@ -248,8 +248,8 @@ func (r *rig) inOrder(text string, parts ...string) {
 	}
 }
 
-// Whatever people send, alone and mixed, the agent is told of it in the order in which it was sent: at once in private, in
-// groups and topics when somebody speaks to the bot. There files come with the question, and words before it.
+// Whatever people send, alone and mixed, the agent is told of it in the order in which it was sent: at once in private,
+// in groups and topics when somebody speaks to the bot. There files come with the question, and words before it.
 func TestEveryFormOfMessageIsTold(t *testing.T) {
 	for _, where := range venues {
 		t.Run(where.name, func(t *testing.T) {
@@ -289,8 +289,8 @@ func TestEveryFormOfMessageIsTold(t *testing.T) {
 	}
 }
 
-// What cannot be read is not passed over in silence: in private its author is told at once, in groups and topics the agent
-// knows that there was something. What the platform itself says in a chat is for nobody.
+// What cannot be read is not passed over in silence: in private its author is told at once, in groups and topics the
+// agent knows that there was something. What the platform itself says in a chat is for nobody.
 func TestFormsThatCannotBeRead(t *testing.T) {
 	const polite = "暂时还不能阅读这种消息"
 	for _, where := range venues {
@@ -328,8 +328,8 @@ func TestFormsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// While the bot is busy people send several things in quick succession. However they arrive, the agent is told of all of
-// them at once, in the order in which they were sent.
+// While the bot is busy people send several things in quick succession. However they arrive, the agent is told of all
+// of them at once, in the order in which they were sent.
 func TestABurstIsToldInItsOrder(t *testing.T) {
 	for _, where := range append(venues, venue{"group", chat.MentionNone}, venue{"topic", chat.MentionNone}) {
 		t.Run(where.name+" "+string(where.mention), func(t *testing.T) {
@@ -393,8 +393,8 @@ func TestABurstIsToldInItsOrder(t *testing.T) {
 	}
 }
 
-// A file without end keeps only its own chat: one of a gigabyte is not taken in, and the user and the agent are told; while one
-// comes drop by drop the card says so, other chats are answered, and /stop ends the wait.
+// A file without end keeps only its own chat: one of a gigabyte is not taken in, and the user and the agent are told;
+// while one comes drop by drop the card says so, other chats are answered, and /stop ends the wait.
 func TestFilesWithoutEndHoldNobodyUp(t *testing.T) {
 	r := newRig(t, withFiles)
 	huge := r.sim.UploadStream("huge.bin", "application/octet-stream", feishusim.Stream{Size: 1 << 30})

@@ -259,8 +259,8 @@ func TestAFullSessionOfAShortChatIsLeftBehind(t *testing.T) {
 // summarySteps are the steps of making a summary.
 var summarySteps = regexp.MustCompile(`^summary: `)
 
-// The program is killed while a summary is being made that somebody has asked for. Then the chat has the old session or the
-// new summary, and whoever asked is told once.
+// The program is killed while a summary is being made that somebody has asked for. Then the chat has the old session or
+// the new summary, and whoever asked is told once.
 func TestACrashInASummary(t *testing.T) {
 	for _, step := range append([]string{"while the agent thinks"}, crashSteps(t)...) {
 		if !summarySteps.MatchString(step) && strings.Contains(step, ":") {

@@ -144,8 +144,8 @@ func (l *load) answered() int {
 // full is for the figures of README.md: the load of a large company, which takes minutes.
 var full = flag.Bool("full", false, "the tests of the load are as large as the figures in README.md say")
 
-// Five hundred people write three messages each, and five thousand with [full]. All are answered once and in order, with
-// little, and not much slower than the machine can run the agent at that time.
+// Five hundred people write three messages each, and five thousand with [full]. All are answered once and in order,
+// with little, and not much slower than the machine can run the agent at that time.
 func TestManyChatsAtOnce(t *testing.T) {
 	const rounds = 3
 	chats, perSecond, limit := 500, 60, 2*loadGoroutines
@@ -223,8 +223,8 @@ func (l *load) waits() (list []time.Duration) {
 	return list
 }
 
-// alone has the agent answer without the service, each time in a new process, one after the other, until it is asked how often.
-// That is what the machine can do beside whatever else it does.
+// alone has the agent answer without the service, each time in a new process, one after the other, until it is asked
+// how often. That is what the machine can do beside whatever else it does.
 func (l *load) alone() (turns func() int) {
 	var (
 		n       int

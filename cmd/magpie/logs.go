@@ -19,8 +19,8 @@ func newLog(w io.Writer, c logConfig) zerolog.Logger {
 	return zerolog.New(redactedLog{zerolog.MultiLevelWriter(w), c.secrets}).With().Timestamp().Logger()
 }
 
-// redactedLog takes private data and secrets out of the lines of the log before it passes them on. A line is an object of
-// JSON, and stays one.
+// redactedLog takes private data and secrets out of the lines of the log before it passes them on. A line is an object
+// of JSON, and stays one.
 type redactedLog struct {
 	out     zerolog.LevelWriter
 	secrets redact.Known // that may look like anything
@@ -40,7 +40,8 @@ func (l redactedLog) WriteLevel(level zerolog.Level, line []byte) (int, error) {
 // numbers that could be anybody's telephone.
 var ours = []string{`"level"`, `"time"`, `"chat"`, `"session"`}
 
-// redactLine redacts the values of a line that are strings, at any depth. It returns the very line when nothing is found.
+// redactLine redacts the values of a line that are strings, at any depth. It returns the very line when nothing is
+// found.
 func redactLine(line []byte) []byte {
 	var out []byte
 	done, ours := 0, false

@@ -20,8 +20,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// Whatever becomes of a turn, its lines say which chat, turn and session they are of, every line is JSON with one value a
-// key, and none holds what people, the agent or its tools said, or a secret.
+// Whatever becomes of a turn, its lines say which chat, turn and session they are of, every line is JSON with one value
+// a key, and none holds what people, the agent or its tools said, or a secret.
 func TestLogsOfEveryKindOfTurn(t *testing.T) {
 	r := newRig(t)
 	once := func(steps ...modelsim.Step) { r.model.Script(modelsim.Rule{Times: 1, Steps: steps}) }

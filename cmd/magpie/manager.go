@@ -45,8 +45,8 @@ func (m *manager) tell(state string) {
 	}
 }
 
-// run says that the program is ready, and keeps systemd informed until ctx is done. Signs of life go on while the program
-// stops, which begins when stopping is closed.
+// run says that the program is ready, and keeps systemd informed until ctx is done. Signs of life go on while the
+// program stops, which begins when stopping is closed.
 func (m *manager) run(ctx context.Context, stopping <-chan struct{}) {
 	m.tell(daemon.SdNotifyReady)
 	var tasks sync.WaitGroup

@@ -15,7 +15,8 @@ func (r *rig) nameless() int {
 	return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND actor_name = ''`)
 }
 
-// Somebody joins a group after its members were asked for, and writes: the agent is told who it is, and the History knows.
+// Somebody joins a group after its members were asked for, and writes: the agent is told who it is, and the History
+// knows.
 func TestWhoJoinsAGroupLaterHasAName(t *testing.T) {
 	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 }) // each prompt has the History
 	red := r.sim.AddUser("小红")

@@ -177,7 +177,8 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// Every message of a group is answered where the rule says so. Where the bot is removed it stops; where it comes back it answers.
+// Every message of a group is answered where the rule says so. Where the bot is removed it stops; where it comes back
+// it answers.
 func TestAGroupFromTheFirstToTheLastDay(t *testing.T) {
 	r := newRig(t, output)
 	bob := r.sim.AddUser("Bob")

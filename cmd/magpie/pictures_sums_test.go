@@ -20,14 +20,15 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// pictureSums says what was drawn on the pictures beside it: a line for each card, with a sum of all that its pictures show.
+// pictureSums says what was drawn on the pictures beside it: a line for each card, with a sum of all that its pictures
+// show.
 var pictureSums = filepath.Join("..", "..", "docs", "cards", "sums.txt")
 
 // imported finds what a script of the page takes from another one.
 var imported = regexp.MustCompile(`from ['"]\./([\w.-]+)['"]`)
 
-// drawers are the parts of the playground's page that draw a card, with what they hold: the styles, and the script for cards with
-// all that it imports.
+// drawers are the parts of the playground's page that draw a card, with what they hold: the styles, and the script for
+// cards with all that it imports.
 func drawers(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -51,8 +51,8 @@ func pictureFile(card, width string) string {
 	return filepath.Join("..", "..", "docs", "cards", card+"-"+width+".png")
 }
 
-// The pictures are there, small, and all that the READMEs show are among them. With -pictures those that are stale are taken
-// anew, of the playground's page in a real browser.
+// The pictures are there, small, and all that the READMEs show are among them. With -pictures those that are stale are
+// taken anew, of the playground's page in a real browser.
 func TestPicturesOfCards(t *testing.T) {
 	if *makePictures {
 		noted, now := sumsNoted(t), shownNow(t)

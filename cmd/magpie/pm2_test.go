@@ -34,7 +34,8 @@ func newPM2(t testing.TB) *pm2 {
 	return p
 }
 
-// end ends pm2 with all that it runs, and waits until it is gone. It says earlier that it is, and writes to its folder until then.
+// end ends pm2 with all that it runs, and waits until it is gone. It says earlier that it is, and writes to its folder
+// until then.
 func (p *pm2) end() {
 	p.Helper()
 	pid, err := os.ReadFile(filepath.Join(p.root, "pm2", "pm2.pid"))
@@ -158,8 +159,8 @@ func TestAServiceOfPM2(t *testing.T) {
 	r.clean()
 }
 
-// A mistake in the configuration is not tried again: pm2 has forgotten the process, while it keeps the id of one that it
-// will start anew.
+// A mistake in the configuration is not tried again: pm2 has forgotten the process, while it keeps the id of one that
+// it will start anew.
 func TestPM2LeavesAMistakeAlone(t *testing.T) {
 	t.Parallel()
 	pm := newPM2(t)

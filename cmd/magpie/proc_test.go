@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// killProcess kills the chat's waiting CLI behind the bridge's back: the one that has the session's id in its arguments.
+// killProcess kills the chat's waiting CLI behind the bridge's back: the one that has the session's id in its
+// arguments.
 func (r *rig) killProcess() {
 	r.Helper()
 	must(r, syscall.Kill(r.agent(), syscall.SIGKILL))

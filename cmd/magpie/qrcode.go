@@ -9,8 +9,8 @@ import (
 // margin is the light frame that a reader needs around a code. Four modules are the rule; two will do on a screen.
 const margin = 2
 
-// qrCode draws text as a code that phones read: two modules in one character, dark on light whatever colours the terminal
-// has. It is empty when it would be wider than the terminal.
+// qrCode draws text as a code that phones read: two modules in one character, dark on light whatever colours the
+// terminal has. It is empty when it would be wider than the terminal.
 func qrCode(text string, columns int) string {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil || code.Size+2*margin > columns {

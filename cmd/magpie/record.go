@@ -116,7 +116,8 @@ func (w record) record() (db.Record, error) {
 	}
 	r.Text = *w.Content
 	at, err := time.Parse(time.RFC3339, w.TS)
-	// Before 1970 nobody wrote messages, so that is no time either; and after the year 9999 there is no way to write one.
+	// Before 1970 nobody wrote messages, so that is no time either; and after the year 9999 there is no way to write
+	// one.
 	if err != nil || at.UnixMilli() < 0 || at.UTC().Year() > 9999 {
 		return db.Record{}, errTime
 	}

@@ -21,8 +21,8 @@ const (
 // privateParts are what must not be stored.
 var privateParts = []string{"bob@", "1234 5678", "hunter2", "1111-1111", "alice@", "13912345678", "carol@", "dave@"}
 
-// With [redact] history nothing private is stored, in no table, and the agent is not told; people see the answer as it was
-// given.
+// With [redact] history nothing private is stored, in no table, and the agent is not told; people see the answer as it
+// was given.
 func TestTheHistoryIsStoredRedacted(t *testing.T) {
 	r := newRig(t, func(c *config) { c.Redact.History = true; c.Claude.KeepAlive.Duration = 0 })
 	const answer = "记下了，抄送 alice@example.com，或打 13912345678。"

@@ -13,7 +13,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// SIGHUP takes over who may talk and the level of the log; the rest is named, without values. A mistake changes nothing.
+// SIGHUP takes over who may talk and the level of the log; the rest is named, without values. A mistake changes
+// nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	sim, socket, dir := startSim(t), listenNotify(t), t.TempDir()

@@ -40,14 +40,15 @@ type rig struct {
 	chat string // the user's private chat
 }
 
-// patience bounds every wait of a test. A CLI start takes 0.7 s on a quiet machine, and several at once take their time.
+// patience bounds every wait of a test. A CLI start takes 0.7 s on a quiet machine, and several at once take their
+// time.
 const patience = 90 * time.Second
 
 // busy is what a machine with much else to do may add to a time that the program promises.
 const busy = 10 * time.Second
 
-// ackWait is how long the platform of a test waits for what it tells to be acknowledged. That the public one waits for 3 s
-// is a matter of the packages feishu and bridge, whose tests need no machine that is never busy.
+// ackWait is how long the platform of a test waits for what it tells to be acknowledged. That the public one waits for
+// 3 s is a matter of the packages feishu and bridge, whose tests need no machine that is never busy.
 const ackWait = 30 * time.Second
 
 func newRig(t testing.TB, change ...func(*config)) *rig {

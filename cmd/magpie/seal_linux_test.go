@@ -19,8 +19,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// spyOn is the variable with the id of a process; the test's program, started with it, tries to read that process, and prints
-// what it could do as JSON.
+// spyOn is the variable with the id of a process; the test's program, started with it, tries to read that process, and
+// prints what it could do as JSON.
 const spyOn = "MAGPIE_TEST_SPY_ON"
 
 func init() {
@@ -92,8 +92,8 @@ func common(t *testing.T, programs map[string]string) string {
 	return dir
 }
 
-// Another process of the same user reads neither the memory nor the environment of the program, nor traces it. It works as
-// always: it answers, ends what its agent leaves behind, takes its configuration anew, and serves its metrics.
+// Another process of the same user reads neither the memory nor the environment of the program, nor traces it. It works
+// as always: it answers, ends what its agent leaves behind, takes its configuration anew, and serves its metrics.
 func TestAttackTheProgram(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

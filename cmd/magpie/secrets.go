@@ -14,7 +14,8 @@ import (
 // secretName is what variables of the environment are called whose values are secrets.
 var secretName = regexp.MustCompile(`(?i)secret|token|passw|api_?key|access_?key|private_?key|credential|custom_headers`)
 
-// privateNames names the variables of an environment that are for this program alone: its settings, and what is called like a secret.
+// privateNames names the variables of an environment that are for this program alone: its settings, and what is called
+// like a secret.
 func privateNames(environ []string) (names []string) {
 	for _, kv := range environ {
 		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, envPrefix) || secretName.MatchString(name) {
@@ -24,8 +25,8 @@ func privateNames(environ []string) (names []string) {
 	return names
 }
 
-// takeEnviron is the environment of this program. What is private in it is left to no program that is started later; who is to
-// have it is given it.
+// takeEnviron is the environment of this program. What is private in it is left to no program that is started later;
+// who is to have it is given it.
 func takeEnviron() ([]string, error) {
 	environ := os.Environ()
 	for _, name := range privateNames(environ) {

@@ -107,8 +107,8 @@ func forgeries(secret string) []string {
 }
 
 // Who writes what looks like the bridge's own words is quoted with it, as himself: when it is asked, when it has become
-// History, and when it was only overheard. It passes neither for an answer of the agent nor for another question, names no
-// file that would be read, and brings nothing of another chat.
+// History, and when it was only overheard. It passes neither for an answer of the agent nor for another question, names
+// no file that would be read, and brings nothing of another chat.
 func TestForgedContextIsOnlyText(t *testing.T) {
 	r := newRig(t, oneProcessPerTurn, func(c *config) { c.Context.AutoChatContext = 100 })
 	red, secret := r.sim.AddUser("小红"), canaryFile(t)
@@ -149,7 +149,8 @@ func TestForgedContextIsOnlyText(t *testing.T) {
 	}
 }
 
-// quoted fails when a prompt is not a prefix with these texts, each as what its author has said, and one question behind it.
+// quoted fails when a prompt is not a prefix with these texts, each as what its author has said, and one question
+// behind it.
 func (r *rig) quoted(prompt string, asked, overheard []string, kind chat.Kind, question contextmgr.Asked) {
 	r.Helper()
 	entries, current, ok := contextmgr.ParsePrefix(prompt)
@@ -232,8 +233,8 @@ func TestAnotherChatsThingsAreNotFound(t *testing.T) {
 	}
 }
 
-// The program's own secrets are in no card, log, database, argument or environment of the agent, though the agent has come
-// to know one and says it, in pieces, and a tool prints it.
+// The program's own secrets are in no card, log, database, argument or environment of the agent, though the agent has
+// come to know one and says it, in pieces, and a tool prints it.
 func TestSecretsStayInside(t *testing.T) {
 	// The app's is no number: the first characters of one, or all in hexadecimal, may be those of any id.
 	const known, appSecret = "canary-known-0123456789", "Xw7qPzKnVtRjLmGyHsTbQxWcZkNrJpVd"
@@ -328,7 +329,8 @@ func atNoon(c *config) {
 	c.Context.TimeZone = fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12) // its sign says how far Greenwich is ahead
 }
 
-// The limit of an answer ends it with a number, and the limit of a day refuses the next; both are seen in /cost and by admins.
+// The limit of an answer ends it with a number, and the limit of a day refuses the next; both are seen in /cost and by
+// admins.
 func TestBudgetsEndToEnd(t *testing.T) {
 	r := newRig(t, func(c *config) {
 		c.Claude.AllowedTools = []string{"Bash"}
@@ -440,7 +442,8 @@ func TestTheAgentsEnvironment(t *testing.T) {
 	}
 }
 
-// An admin has the configuration read anew, and is told what counts now, what needs a restart, and that there is a mistake.
+// An admin has the configuration read anew, and is told what counts now, what needs a restart, and that there is a
+// mistake.
 func TestAnAdminReloadsTheConfiguration(t *testing.T) {
 	r := makeRig(t, feishusim.Config{}, func(c *config) { c.Budget.TurnUSD = 5 })
 	r.cfg.Access = bridge.Access{Owner: r.user.OpenID}
@@ -472,7 +475,8 @@ func TestAnAdminReloadsTheConfiguration(t *testing.T) {
 	}
 }
 
-// Limits of a day in tokens, of users and of chats, count in the running program, and say their numbers. Other chats and users go on.
+// Limits of a day in tokens, of users and of chats, count in the running program, and say their numbers. Other chats
+// and users go on.
 func TestLimitsOfADayEndToEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		limits bridge.Budget

@@ -18,8 +18,8 @@ import (
 // asService is the name that stands for whoever runs the service.
 const asService = "same"
 
-// agentsUser is who runs the agents of a system service; empty = who runs the service. A person's own service stays as it is:
-// another user would have neither the login of his CLI nor a way into his home folder.
+// agentsUser is who runs the agents of a system service; empty = who runs the service. A person's own service stays as
+// it is: another user would have neither the login of his CLI nor a way into his home folder.
 func (s serviceInstallCmd) agentsUser(c config, owner *user.User, paths []string) string {
 	atHome := func(path string) bool {
 		return strings.HasPrefix(path+"/", "/home/") || strings.HasPrefix(path+"/", "/root/")
@@ -37,8 +37,8 @@ func (s serviceInstallCmd) agentsUser(c config, owner *user.User, paths []string
 	return owner.Username + "-agent"
 }
 
-// agentsHome is the home folder of the agents' user, and the name of its group. One that is to be created has both as they
-// will be.
+// agentsHome is the home folder of the agents' user, and the name of its group. One that is to be created has both as
+// they will be.
 func agentsHome(name string) (home, group string, err error) {
 	who, err := user.Lookup(name)
 	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
@@ -53,8 +53,8 @@ func agentsHome(name string) (home, group string, err error) {
 	return who.HomeDir, g.Name, nil
 }
 
-// hire makes the agents' user ready for the service: the user itself, and the folders in which it works. It says what it does;
-// with dry it does nothing else.
+// hire makes the agents' user ready for the service: the user itself, and the folders in which it works. It says what
+// it does; with dry it does nothing else.
 func (u unit) hire(ctx context.Context, dry bool) error {
 	if u.Agents == "" {
 		if u.System {
@@ -175,8 +175,8 @@ func belongs(dir string, owner *user.User) bool {
 	return fmt.Sprint(st.Uid) == owner.Uid || st.Uid == 0 && err == nil && len(entries) == 0
 }
 
-// handOver gives a folder to the agents' user, with all in it that is the service's. Nothing that is changed there meanwhile
-// leads out of it.
+// handOver gives a folder to the agents' user, with all in it that is the service's. Nothing that is changed there
+// meanwhile leads out of it.
 func handOver(dir string, owner *user.User, agent *syscall.Credential) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

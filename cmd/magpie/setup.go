@@ -34,7 +34,8 @@ type setupCmd struct {
 	Root    string `help:"Folder that stands for / when the service is written." hidden:"" type:"path"`
 }
 
-// Run asks for what a bridge needs, writes its configuration and starts it. Nothing is written before everything is known.
+// Run asks for what a bridge needs, writes its configuration and starts it. Nothing is written before everything is
+// known.
 func (s setupCmd) Run(ctx context.Context) error {
 	l := lang(s.Lang)
 	if s.Lang == "auto" {
@@ -149,7 +150,8 @@ func spare(path string) string {
 	}
 }
 
-// lookAtCLI tells whether the CLI is there and logged in, and what to do otherwise. The bridge can be set up in any case.
+// lookAtCLI tells whether the CLI is there and logged in, and what to do otherwise. The bridge can be set up in any
+// case.
 func (u *setup) lookAtCLI(ctx context.Context) error {
 	u.say(setupTexts.CLIHead)
 	doc := u.doctor()

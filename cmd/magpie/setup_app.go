@@ -122,8 +122,8 @@ func (u *setup) credentials(ctx context.Context) (err error) {
 	return err
 }
 
-// examine asks the platform about the app, both public ones unless it is known which. It gives the configuration that was
-// taken, and the app's owner.
+// examine asks the platform about the app, both public ones unless it is known which. It gives the configuration that
+// was taken, and the app's owner.
 func (u *setup) examine(ctx context.Context) (c feishu.Config, owner string, taken bool) {
 	hosts := []string{u.feishu.BaseURL}
 	if u.feishu.BaseURL == "" {

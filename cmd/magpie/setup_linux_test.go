@@ -107,7 +107,8 @@ func (t *terminal) answer(question, line string) {
 	t.enter(line)
 }
 
-// secret waits for a question whose answer is not shown, and answers it. The question is there before the terminal is silent.
+// secret waits for a question whose answer is not shown, and answers it. The question is there before the terminal is
+// silent.
 func (t *terminal) secret(question, line string) {
 	t.Helper()
 	t.await(question)

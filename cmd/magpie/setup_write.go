@@ -83,8 +83,8 @@ func (u *setup) write() error {
 	return nil
 }
 
-// putFile puts a file where none is. With old, one that is there gets that name first; without, it is left as it is and the
-// call fails.
+// putFile puts a file where none is. With old, one that is there gets that name first; without, it is left as it is and
+// the call fails.
 func putFile(path, old string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holdApp makes this the only program on the machine that serves a Feishu app: the platform gives each event to one of an
-// app's connections, so two programs would take each other's messages. The hold ends when it is closed, or with the
+// holdApp makes this the only program on the machine that serves a Feishu app: the platform gives each event to one of
+// an app's connections, so two programs would take each other's messages. The hold ends when it is closed, or with the
 // process. It is a socket without a file (unix(7), "abstract"), which is seen from a sandbox and by other users, too.
 func holdApp(appID string) (io.Closer, error) {
 	sum := sha256.Sum256([]byte(appID))
@@ -30,8 +30,8 @@ func holdApp(appID string) (io.Closer, error) {
 	return ln, nil
 }
 
-// leftover is how long the socket of a program that has given it up may stay: every child that it was just starting has a
-// copy, until its exec is through.
+// leftover is how long the socket of a program that has given it up may stay: every child that it was just starting has
+// a copy, until its exec is through.
 const leftover = 2 * time.Second
 
 // holderOf says who holds a socket, as far as the system tells.

@@ -28,7 +28,8 @@ func TestOneProgramServesAnApp(t *testing.T) {
 	must(t, again.Close())
 }
 
-// A program that starts the next one at once, as a restart does, finds the app free, whatever processes it starts meanwhile.
+// A program that starts the next one at once, as a restart does, finds the app free, whatever processes it starts
+// meanwhile.
 func TestAnAppIsFreeWhenItsHoldIsClosed(t *testing.T) {
 	app := "cli_" + uuid.NewString()
 	ctx, cancel := context.WithCancel(t.Context())

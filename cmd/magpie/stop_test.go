@@ -11,8 +11,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// A stop takes no time for what only people could move: a command or a question that waits for a decision, also one that is
-// asked for after the stop has begun. A turn that runs goes on.
+// A stop takes no time for what only people could move: a command or a question that waits for a decision, also one
+// that is asked for after the stop has begun. A turn that runs goes on.
 func TestAStopWaitsForNoDecision(t *testing.T) {
 	r := newRig(t, func(c *config) { c.Shutdown.Duration = time.Hour })
 	type asked struct {

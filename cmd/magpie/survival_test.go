@@ -129,8 +129,8 @@ func TestAStopOutlivesTheProgram(t *testing.T) {
 // restarts in between.
 func TestRedeliveredMessagesAreAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	// Programs that know nothing of each other cannot keep to the rates of the app together, and 200 messages at once may take a
-	// busy machine longer than the platform waits.
+	// Programs that know nothing of each other cannot keep to the rates of the app together, and 200 messages at once
+	// may take a busy machine longer than the platform waits.
 	r := makeRig(t, feishusim.Config{AckTimeout: patience, Limits: feishusim.Limits{AppPerSecond: 200}}, func(c *config) {
 		shutdown := c.Shutdown
 		c.Claude = claudetest.ScriptedConfig(t)
@@ -354,8 +354,8 @@ func TestAStopEndsInTimeWhenThePlatformHangs(t *testing.T) {
 	}
 }
 
-// retold are the waits of a platform that soon tells again what was not taken, and does not give up before a slow machine has
-// made room for it.
+// retold are the waits of a platform that soon tells again what was not taken, and does not give up before a slow
+// machine has made room for it.
 var retold = []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second}
 
 // The disk is full for a while: what cannot be stored is not acknowledged, so it comes again and is answered then.

@@ -144,7 +144,8 @@ func (n *notifySocket) await(want string) string {
 	}
 }
 
-// systemd hears that the service is ready while the platform is away, how the connection is, that it lives, and that it stops.
+// systemd hears that the service is ready while the platform is away, how the connection is, that it lives, and that it
+// stops.
 func TestAServiceOfSystemd(t *testing.T) {
 	t.Parallel()
 	sim, socket := startSim(t), listenNotify(t)

@@ -14,8 +14,8 @@ import (
 // unhurried gives the end of the program time for its last words.
 func unhurried(c *config) { c.Shutdown.Duration = 16 * time.Second }
 
-// cut reports whether last words are left for the next start. That is so when the program had no time for them: its end,
-// which took so long, was that of its time.
+// cut reports whether last words are left for the next start. That is so when the program had no time for them: its
+// end, which took so long, was that of its time.
 func (r *rig) cut(took time.Duration) bool {
 	r.Helper()
 	left := r.count(`SELECT COUNT(*) FROM outbox`)
@@ -61,7 +61,8 @@ func TestADeniedToolIsNamedOnTheCard(t *testing.T) {
 	}
 }
 
-// A process that dies before it has used a tool is replaced within the turn; after that, what it did may not happen twice.
+// A process that dies before it has used a tool is replaced within the turn; after that, what it did may not happen
+// twice.
 func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 	t.Run("before a tool", func(t *testing.T) {
 		r := newRig(t)

@@ -13,8 +13,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// stopTime is how long a service manager gives the program to stop, unless shutdown_timeout wants more; stopRest of it is for
-// processes that will not go.
+// stopTime is how long a service manager gives the program to stop, unless shutdown_timeout wants more; stopRest of it
+// is for processes that will not go.
 const (
 	stopTime = 90 * time.Second
 	stopRest = 30 * time.Second

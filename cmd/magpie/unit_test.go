@@ -59,8 +59,8 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 	}
 }
 
-// systemd-analyze gives 0 to a service that can do nothing, and 10 to one that can do everything. It counts what the bridge
-// needs to run agents as another user; the agents themselves have nothing of it.
+// systemd-analyze gives 0 to a service that can do nothing, and 10 to one that can do everything. It counts what the
+// bridge needs to run agents as another user; the agents themselves have nothing of it.
 func TestTheUnitIsASandbox(t *testing.T) {
 	atHome, alone := standardUnit(), standardUnit()
 	atHome.Writable = []string{"/home/me/work"}
@@ -177,7 +177,8 @@ func outsideTmp(t *testing.T) string {
 	return dir
 }
 
-// copyProgram copies a program. It is not written here: one that a child of ours still has open for writing cannot be run.
+// copyProgram copies a program. It is not written here: one that a child of ours still has open for writing cannot be
+// run.
 func copyProgram(t *testing.T, source, path string) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "cp", source, path).CombinedOutput(); err != nil {

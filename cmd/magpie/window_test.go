@@ -7,7 +7,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// The card's gauge and the threshold of a summary measure with the same window, also when the model could hold far more.
+// The card's gauge and the threshold of a summary measure with the same window, also when the model could hold far
+// more.
 func TestTheGaugeShowsHowNearTheNextSummaryIs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		model string

@@ -24,8 +24,9 @@ const largest = 256 << 10
 // ErrEdited says that a document was edited and not imported since. It is not overwritten.
 var ErrEdited = errors.New("it was edited: import it first, or remove it")
 
-// Export writes the memories of the chats into dir, one folder for each chat and one document for each memory, and returns how many.
-// What is there from an earlier export is replaced. The errors about single documents are joined; the others are written.
+// Export writes the memories of the chats into dir, one folder for each chat and one document for each memory, and
+// returns how many. What is there from an earlier export is replaced. The errors about single documents are joined; the
+// others are written.
 func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key) (written int, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return 0, fmt.Errorf("export memories: %w", err)
@@ -151,9 +152,9 @@ type Imported struct {
 	Added, Changed, Known int
 }
 
-// Import brings the documents in dir and the folders below into the store. Edited ones become new versions of their memories; what is
-// known already changes nothing, and memories without a document stay. clean is applied to every text before it is
-// stored. The errors about single documents, each with its name, are joined; the others are imported.
+// Import brings the documents in dir and the folders below into the store. Edited ones become new versions of their
+// memories; what is known already changes nothing, and memories without a document stay. clean is applied to every text
+// before it is stored. The errors about single documents, each with its name, are joined; the others are imported.
 func Import(ctx context.Context, store *db.DB, dir string, clean func(string) string) (done Imported, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

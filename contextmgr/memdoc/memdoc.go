@@ -58,8 +58,8 @@ func Format(m db.Memory) []byte {
 	return b.Bytes()
 }
 
-// Parse reads a document. Only the chat and a text must be there; an id, a version and times may be left out of one that is written by
-// hand. A problem is a [SyntaxError].
+// Parse reads a document. Only the chat and a text must be there; an id, a version and times may be left out of one
+// that is written by hand. A problem is a [SyntaxError].
 func Parse(doc []byte) (db.Memory, error) {
 	text := strings.TrimPrefix(string(doc), "\uFEFF")
 	if strings.HasPrefix(text, fence+"\r\n") {

@@ -18,8 +18,9 @@ type key struct {
 
 // keys are the formats of well-known services, with where they are documented.
 var keys = []key{
-	// OpenAI, API reference, Authentication (proj, svcacct, admin); Anthropic (ant), OpenRouter (or-v1). DeepSeek, Moonshot
-	// and others have the short form, and many put words of their own (live, test) or fewer characters behind the lead.
+	// OpenAI, API reference, Authentication (proj, svcacct, admin); Anthropic (ant), OpenRouter (or-v1). DeepSeek,
+	// Moonshot and others have the short form, and many put words of their own (live, test) or fewer characters behind
+	// the lead.
 	{leads: "sk-", pattern: `\bsk-(?:(?:proj|svcacct|admin|ant|or-v1)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{20,})`},
 	{leads: "sk-", pattern: `\bsk-[A-Za-z0-9_-]{6,}`, blended: true},
 	// GitHub Docs, About authentication to GitHub, Token formats.
@@ -65,7 +66,8 @@ var keys = []key{
 	// Alibaba Cloud and Tencent Cloud, access key ids.
 	{leads: "LTAI", pattern: `\bLTAI[A-Za-z0-9]{12,26}\b`},
 	{leads: "AKID", pattern: `\bAKID[A-Za-z0-9]{32,36}\b`},
-	// DigitalOcean, Groq, SendGrid, Shopify, Docker, Databricks, Grafana, HashiCorp Vault, Linear, Atlassian: their docs on API tokens.
+	// DigitalOcean, Groq, SendGrid, Shopify, Docker, Databricks, Grafana, HashiCorp Vault, Linear, Atlassian: their
+	// docs on API tokens.
 	{leads: "dop_v1_ doo_v1_ dor_v1_", pattern: `\bdo[opr]_v1_[a-f0-9]{64}`},
 	{leads: "gsk_", pattern: `\bgsk_[A-Za-z0-9]{40,}`},
 	{leads: "SG.", pattern: `\bSG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{39,50}`},

@@ -2,9 +2,9 @@ package redact
 
 import "slices"
 
-// cards finds numbers of bank and credit cards: of a known issuer, and right by their check digit, in one piece or in groups
-// as on a card: 4-4-4-4, 4-4-4-4-3, 4-6-5, 6-13. One of 4-4-4-4 that stands alone is taken for a card without its check digit,
-// too: somebody may have mistyped it.
+// cards finds numbers of bank and credit cards: of a known issuer, and right by their check digit, in one piece or in
+// groups as on a card: 4-4-4-4, 4-4-4-4-3, 4-6-5, 6-13. One of 4-4-4-4 that stands alone is taken for a card without
+// its check digit, too: somebody may have mistyped it.
 func cards(text []byte, runs []run) []span {
 	const longest = 19
 	var found []span
@@ -64,8 +64,9 @@ func luhn(d []byte) bool {
 	return sum%10 == 0
 }
 
-// issuers are the ranges of leading digits, with the lengths of the numbers. The first that fits counts. The international
-// brands may give numbers of 19 digits too, and hardly do; most numbers of that length are integers of 64 bits.
+// issuers are the ranges of leading digits, with the lengths of the numbers. The first that fits counts. The
+// international brands may give numbers of 19 digits too, and hardly do; most numbers of that length are integers of 64
+// bits.
 var issuers = []struct {
 	kind    Policy
 	low     string

@@ -10,8 +10,9 @@ import (
 	"unicode/utf16"
 )
 
-// Within reports whether what r gives holds one of the secrets, whole or cut off after half of it: as it is, in UTF-16, and
-// each of these also in base64 or hexadecimal, whatever stands between their characters. It reads r once, in pieces.
+// Within reports whether what r gives holds one of the secrets, whole or cut off after half of it: as it is, in UTF-16,
+// and each of these also in base64 or hexadecimal, whatever stands between their characters. It reads r once, in
+// pieces.
 func (k Known) Within(r io.Reader) (bool, error) {
 	if len(k.secrets) == 0 {
 		return false, nil
@@ -73,8 +74,8 @@ func forms(text string) [][]byte {
 	return [][]byte{[]byte(text), little, big}
 }
 
-// base64At is what of the base64 form of data does not depend on what stands around it, when so many bytes of a group of
-// three stand before it.
+// base64At is what of the base64 form of data does not depend on what stands around it, when so many bytes of a group
+// of three stand before it.
 func base64At(data []byte, before int) []byte {
 	all := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), data...))
 	bits := 8 * (before + len(data))

@@ -2,8 +2,8 @@ package redact
 
 import "unicode/utf8"
 
-// fold writes full-width forms, and the many spaces and dashes, as ASCII, one byte each. origin is where every byte of the
-// result, and its end, was in s; nil = where it is now.
+// fold writes full-width forms, and the many spaces and dashes, as ASCII, one byte each. origin is where every byte of
+// the result, and its end, was in s; nil = where it is now.
 func fold(s string) (text []byte, origin []int) {
 	first := 0
 	for first < len(s) {
@@ -31,8 +31,8 @@ func fold(s string) (text []byte, origin []int) {
 	return text, append(origin, len(s))
 }
 
-// plainForm is the ASCII character that stands for r. Commas and full stops of Chinese text stay what they are: they end
-// what an ASCII one may be part of.
+// plainForm is the ASCII character that stands for r. Commas and full stops of Chinese text stay what they are: they
+// end what an ASCII one may be part of.
 func plainForm(r rune) (byte, bool) {
 	switch {
 	case r < 0xA0:

@@ -92,8 +92,8 @@ func fraction(text []byte, r run) bool {
 // appendDigits appends the digits of a run.
 func appendDigits(d []byte, text []byte, r run) []byte { return append(d, text[r.start:r.end]...) }
 
-// identities finds resident identity numbers of China (GB 11643): six digits of a place, the date of birth, three digits,
-// and a check digit that may be X. However the digits are grouped, a wrong one hardly ever passes.
+// identities finds resident identity numbers of China (GB 11643): six digits of a place, the date of birth, three
+// digits, and a check digit that may be X. However the digits are grouped, a wrong one hardly ever passes.
 func identities(text []byte, runs []run) []span {
 	const length = 18
 	var found []span
@@ -224,8 +224,8 @@ func securities(text []byte, runs []run) []span {
 
 var ssnWords = []string{"ssn", "social security", "社会安全", "社保"}
 
-// security reports whether nine digits can be a social security number, or the number that the tax office gives to those
-// who have none.
+// security reports whether nine digits can be a social security number, or the number that the tax office gives to
+// those who have none.
 func security(d []byte) bool {
 	area, group := string(d[:3]), number(string(d[3:5]))
 	if area[0] == '9' {

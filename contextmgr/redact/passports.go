@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// passport is a number of a passport behind the word. Passports have no check digit, so one that is not announced stays.
+// passport is a number of a passport behind the word. Passports have no check digit, so one that is not announced
+// stays.
 var passport = regexp.MustCompile(`(?i)(?:护照|passport)(?:证件)? ?(?:号码|号|(?:number|num|no\.?|#))?[ ]?(?:是|为|is)?[ ]?[:=#]?[ ]?` +
 	`([a-z]{0,2}[ -]?[0-9](?:[ -]?[0-9]){5,8})`)
 

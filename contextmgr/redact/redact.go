@@ -1,8 +1,8 @@
-// Package redact takes out of a text what tells who somebody is or opens a door: addresses, numbers of people and cards,
-// keys and passwords. It knows nothing of where the text comes from, and looks nothing up.
+// Package redact takes out of a text what tells who somebody is or opens a door: addresses, numbers of people and
+// cards, keys and passwords. It knows nothing of where the text comes from, and looks nothing up.
 //
-// What has a checksum is checked, so that order numbers, timestamps and constants stay. UUIDs, hashes, version numbers and
-// the ids of the platform stay too. Where a text could be either, a number of a person is taken for one.
+// What has a checksum is checked, so that order numbers, timestamps and constants stay. UUIDs, hashes, version numbers
+// and the ids of the platform stay too. Where a text could be either, a number of a person is taken for one.
 package redact
 
 import (
@@ -68,9 +68,9 @@ const rounds = 6
 // byte for byte. Numbers are found with spaces or hyphens in them and in full-width digits. A text that was redacted
 // before comes back as it is. The time it takes grows with the length of s and no faster.
 //
-// Addresses that every machine has (127.0.0.1, 0.0.0.0, ::1, 169.254.169.254, multicast, netmasks, large networks) always
-// stay: they tell nothing about a person. Those of private networks go: inside a company they name somebody's desk. In code
-// blocks all addresses stay.
+// Addresses that every machine has (127.0.0.1, 0.0.0.0, ::1, 169.254.169.254, multicast, netmasks, large networks)
+// always stay: they tell nothing about a person. Those of private networks go: inside a company they name somebody's
+// desk. In code blocks all addresses stay.
 func Text(s string, p Policy) string {
 	if p == 0 || !suspicious(s) {
 		return s

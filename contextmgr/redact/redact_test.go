@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// body is a random part of a key, as long as needed. Keys in tests are put together, so that nobody takes them for real.
+// body is a random part of a key, as long as needed. Keys in tests are put together, so that nobody takes them for
+// real.
 func body(n int) string {
 	return strings.Repeat("a1B2c3D4e5F6g7H8i9J0", n/20+1)[:n]
 }

@@ -64,7 +64,8 @@ func password(value string, k *keyword, l link) bool {
 	return digits > 0 && (letters > 0 || digits >= 6) && len(value) >= 6 && alnum(value[0])
 }
 
-// variablePassword reports whether a value is the name of a variable that holds a password: newPassword, db.passwd, pwd.
+// variablePassword reports whether a value is the name of a variable that holds a password: newPassword, db.passwd,
+// pwd.
 func variablePassword(value string) bool {
 	if !mention.MatchString(value) {
 		return false

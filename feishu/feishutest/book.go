@@ -11,9 +11,9 @@ import (
 // BlockLines is how many lines each code block of a book has that are numbered.
 const BlockLines = 300
 
-// Book is a text of all that makes cards hard: tables, long code blocks in every kind of fence, pictures by their address,
-// HTML, mentions of everybody in every disguise, a fence that is never closed. Each of its lines has a number, such as
-// (00012). Of 30 sections it has more than 120,000 characters, 36 tables and 12 code blocks.
+// Book is a text of all that makes cards hard: tables, long code blocks in every kind of fence, pictures by their
+// address, HTML, mentions of everybody in every disguise, a fence that is never closed. Each of its lines has a number,
+// such as (00012). Of 30 sections it has more than 120,000 characters, 36 tables and 12 code blocks.
 func Book(sections int) string {
 	var b strings.Builder
 	n := 0

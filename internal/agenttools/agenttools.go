@@ -1,5 +1,5 @@
-// Package agenttools gives the agents that the bridge runs tools of the bridge: over MCP, on the loopback interface, each
-// process with a token of its own that stands for one chat.
+// Package agenttools gives the agents that the bridge runs tools of the bridge: over MCP, on the loopback interface,
+// each process with a token of its own that stands for one chat.
 package agenttools
 
 import (

@@ -156,7 +156,8 @@ func TestWithoutATokenThereIsNothing(t *testing.T) {
 	}
 }
 
-// On a machine that stands still for some seconds the tools are late. The CLI waits for them, and asks the model when it has them.
+// On a machine that stands still for some seconds the tools are late. The CLI waits for them, and asks the model when
+// it has them.
 func TestTheCLIWaitsForItsTools(t *testing.T) {
 	t.Parallel()
 	model, err := modelsim.Start(modelsim.Config{})
@@ -200,8 +201,8 @@ func TestTheCLIWaitsForItsTools(t *testing.T) {
 	}
 }
 
-// The real CLI uses the tools without asking, past a proxy that does not work; the token is in no argument, and is worth nothing
-// after the process.
+// The real CLI uses the tools without asking, past a proxy that does not work; the token is in no argument, and is
+// worth nothing after the process.
 func TestTheCLIUsesTheTools(t *testing.T) {
 	t.Parallel()
 	model, err := modelsim.Start(modelsim.Config{})

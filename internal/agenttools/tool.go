@@ -24,9 +24,9 @@ func (e *RefusedError) Error() string { return e.Reason }
 // failed is what the agent is told of errors that are none of its business.
 const failed = "This did not work, through no fault of yours. Go on without it."
 
-// New makes a tool. The fields of In, a struct with json and jsonschema tags, are what the agent may give; the chat is never
-// among them: it is the one that the agent's process was started for. An error other than a [RefusedError] is logged, and
-// the agent learns only that there was one.
+// New makes a tool. The fields of In, a struct with json and jsonschema tags, are what the agent may give; the chat is
+// never among them: it is the one that the agent's process was started for. An error other than a [RefusedError] is
+// logged, and the agent learns only that there was one.
 func New[In any](name, description string, do func(ctx context.Context, key chat.Key, in In) (string, error)) Tool {
 	offer := func(to *mcp.Server, key chat.Key, log zerolog.Logger) {
 		handle := func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {

@@ -25,8 +25,8 @@ type Key struct {
 // FeishuChat is the key of a Feishu chat (private or group) with the given chat id ("oc_...").
 func FeishuChat(id string) Key { return Key{Channel: "feishu", Kind: "chat", ID: id} }
 
-// FeishuUser is the key of whatever private chat the bot has with the user with the given open id ("ou_..."). It is good for
-// sending only: what the user says comes from the chat itself.
+// FeishuUser is the key of whatever private chat the bot has with the user with the given open id ("ou_..."). It is
+// good for sending only: what the user says comes from the chat itself.
 func FeishuUser(id string) Key { return Key{Channel: "feishu", Kind: "user", ID: id} }
 
 // Parent is the chat in which a topic stands; of a chat, itself.

@@ -86,8 +86,8 @@ func longestFirst(words []string) []string {
 // Unmarked is a message's text without marks: what its author wrote; empty when that is nothing.
 func Unmarked(text string) string { return strings.TrimSpace(mark.ReplaceAllString(text, "")) }
 
-// lineLength is the length of the longest name that stays whole, in bytes. Systems take 255 for a file's; the rest is for
-// what is put before it.
+// lineLength is the length of the longest name that stays whole, in bytes. Systems take 255 for a file's; the rest is
+// for what is put before it.
 const lineLength = 120
 
 // Line is an untrusted name as it can stand in a line of text: of bounded length, without brackets or anything that is

@@ -66,8 +66,8 @@ func (a *account) check() error {
 	return nil
 }
 
-// Capabilities are those with which a program that is not root runs agents as another user, ends them, knows them by their
-// environment, and reads what they have written.
+// Capabilities are those with which a program that is not root runs agents as another user, ends them, knows them by
+// their environment, and reads what they have written.
 func Capabilities() []string {
 	return []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"}
 }
@@ -80,7 +80,8 @@ func (a *account) admit(path string) error {
 	return os.Chmod(path, 0o755)
 }
 
-// Group is the group of the user as whom agents run; 0 = they run as the program does. What it may read, agents may read.
+// Group is the group of the user as whom agents run; 0 = they run as the program does. What it may read, agents may
+// read.
 func (c Config) Group() (int, error) {
 	a, err := c.account()
 	if a == nil || err != nil {
@@ -107,8 +108,8 @@ func (a *account) imprint(env map[string]string) {
 	maps.Copy(env, map[string]string{"HOME": a.home, "USER": a.name, "LOGNAME": a.name})
 }
 
-// writePrivate writes a file that only agents may read. With another user it is that user who writes: in a folder of his,
-// the program could be led anywhere.
+// writePrivate writes a file that only agents may read. With another user it is that user who writes: in a folder of
+// his, the program could be led anywhere.
 func (a *account) writePrivate(path string, data []byte) error {
 	return a.do(func() error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// quiet is how long nothing goes on in the chats before the agent is asked apart from them, if nothing else is configured.
+// quiet is how long nothing goes on in the chats before the agent is asked apart from them, if nothing else is
+// configured.
 const quiet = 3 * time.Second
 
-// backgroundTasks are what the agent is asked apart from the chats. Nobody waits for the answers, so they keep out of the way
-// of turns.
+// backgroundTasks are what the agent is asked apart from the chats. Nobody waits for the answers, so they keep out of
+// the way of turns.
 type backgroundTasks struct {
 	asked chan struct{} // one for each that is asked or waits for a quiet moment
 

@@ -108,7 +108,8 @@ func TestFamiliesAreOfKnownCommands(t *testing.T) {
 	}
 }
 
-// The CLI checks where some commands write, and where any output goes, but not what options do: that is what rules are refused for.
+// The CLI checks where some commands write, and where any output goes, but not what options do: that is what rules are
+// refused for.
 func TestWhatARuleWithAWildcardLetsTheCLIRun(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, func(c *claude.Config) {

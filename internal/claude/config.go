@@ -43,26 +43,27 @@ type Config struct {
 	ConfigDir      string            `toml:"config_dir" env:"CONFIG_DIR"`                 // per-chat | isolated: what of the CLI each chat has for itself: its sessions, or its login and settings as well
 	User           string            `toml:"user" env:"USER"`                             // user of this machine as whom agents run; empty = as this program
 
-	// Instance names the program's database. The processes of one instance are told from those of another by it; see [Sweep].
+	// Instance names the program's database. The processes of one instance are told from those of another by it; see
+	// [Sweep].
 	Instance string `toml:"-" env:"-"`
 	// Environ is the environment from which the allow list picks, as "NAME=value". The caller supplies it.
 	Environ []string `toml:"-" env:"-"`
-	// Grace is how long an agent that is told to stop its turn may take for each step; 0 is the usual. Tests on a busy machine
-	// are more patient.
+	// Grace is how long an agent that is told to stop its turn may take for each step; 0 is the usual. Tests on a busy
+	// machine are more patient.
 	Grace time.Duration `toml:"-" env:"-"`
-	// Quiet is how long nothing may go on in the chats before the agent is asked apart from them; 0 is the usual. Tests that
-	// are about the answer do not wait so long.
+	// Quiet is how long nothing may go on in the chats before the agent is asked apart from them; 0 is the usual. Tests
+	// that are about the answer do not wait so long.
 	Quiet time.Duration `toml:"-" env:"-"`
 	// Machine tells how much memory there is, as /proc and /sys do; nil = this machine.
 	Machine fs.FS `toml:"-" env:"-"`
 	// State is the folder for what only agents need. The caller supplies it.
 	State string `toml:"-" env:"-"`
-	// Data is the folder of the program's data, and Private are its files with secrets: off limits to agents. The caller
-	// supplies them.
+	// Data is the folder of the program's data, and Private are its files with secrets: off limits to agents. The
+	// caller supplies them.
 	Data    string   `toml:"-" env:"-"`
 	Private []string `toml:"-" env:"-"`
-	// Folder names the folder, below State, in which the agents of a chat keep their state, by the owner of their processes.
-	// The caller supplies it; nil = they keep it where the CLI of the machine's user does.
+	// Folder names the folder, below State, in which the agents of a chat keep their state, by the owner of their
+	// processes. The caller supplies it; nil = they keep it where the CLI of the machine's user does.
 	Folder func(owner string) (id string, err error) `toml:"-" env:"-" json:"-"`
 
 	folder folder `toml:"-" env:"-"`

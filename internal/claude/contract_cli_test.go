@@ -14,8 +14,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// Since 2.1.330 a session keeps the system prompt of its first request, whatever a later process is started with. What may
-// change between two turns reaches the model anyway.
+// Since 2.1.330 a session keeps the system prompt of its first request, whatever a later process is started with. What
+// may change between two turns reaches the model anyway.
 func TestAResumedSessionIsToldWhatHasChanged(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.KeepAlive.Duration = 0 })

@@ -124,8 +124,8 @@ func (d *decoder) begin(id string) []Event {
 	return events
 }
 
-// abandon takes back the blocks that a broken stream has not completed. Since 2.1.330 (or somewhat earlier) the CLI closes
-// such a stream itself, and names them in its message_stop; before, only the next message told.
+// abandon takes back the blocks that a broken stream has not completed. Since 2.1.330 (or somewhat earlier) the CLI
+// closes such a stream itself, and names them in its message_stop; before, only the next message told.
 func (d *decoder) abandon(v gjson.Result) []Event {
 	from := v.Get("from_block_index").Int()
 	if !v.Exists() || v.Get("api_message_id").String() != d.message || from < 0 || from >= int64(len(d.blocks)) {
@@ -264,7 +264,8 @@ func (d *decoder) result(v gjson.Result) []Event {
 	return []Event{r}
 }
 
-// models reads what a process has used of each model since its start: which one cost most, its window, and the tokens of all.
+// models reads what a process has used of each model since its start: which one cost most, its window, and the tokens
+// of all.
 func models(v gjson.Result) (name string, window int64, total Usage) {
 	var most float64 = -1
 	v.ForEach(func(model, usage gjson.Result) bool {

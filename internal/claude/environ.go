@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// inherited are the variables that the CLI may have from the bridge's own environment; a trailing * stands for any ending.
-// Whatever else it needs is named in [claude.env]. Secrets of the bridge are on no list, so they never get there.
+// inherited are the variables that the CLI may have from the bridge's own environment; a trailing * stands for any
+// ending. Whatever else it needs is named in [claude.env]. Secrets of the bridge are on no list, so they never get
+// there.
 var inherited = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "TMPDIR",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
@@ -25,8 +26,8 @@ var imposed = map[string]string{
 	"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
 	"CLAUDE_CODE_MAX_RETRIES":         "4", // the default of 10 keeps a user waiting for three minutes
 	"DISABLE_AUTOUPDATER":             "1",
-	// For so many milliseconds it waits for its tools before it asks the model. The bridge's own are always there, on a busy
-	// machine not within the default of five seconds; an agent without them would say that it has none.
+	// For so many milliseconds it waits for its tools before it asks the model. The bridge's own are always there, on a
+	// busy machine not within the default of five seconds; an agent without them would say that it has none.
 	"MCP_CONNECT_TIMEOUT_MS": "30000",
 }
 

@@ -51,8 +51,8 @@ type ToolResult struct {
 	Text   string // the beginning of what it gave; for people, as it came
 }
 
-// ToolAsk says that the agent may use a tool only if people allow it, or that it asks them something by a tool. It waits
-// for [Process.Answer], and meanwhile no limit of time counts.
+// ToolAsk says that the agent may use a tool only if people allow it, or that it asks them something by a tool. It
+// waits for [Process.Answer], and meanwhile no limit of time counts.
 type ToolAsk struct {
 	ID    string // of the ask
 	Use   string // of the use: a ToolUse of this ID came before it
@@ -93,8 +93,8 @@ type Result struct {
 	Held    int64   // tokens that the session holds now, as the last call of the model counted them; 0 = not known
 
 	total Usage // of all models and since the start of the process
-	// ofTurn is what the turn has cost, in USD, by the CLI's own count; nil = it tells only a total. That of 2.1.330 goes on from
-	// earlier processes of the session, that of 2.1.197 begins with the process.
+	// ofTurn is what the turn has cost, in USD, by the CLI's own count; nil = it tells only a total. That of 2.1.330
+	// goes on from earlier processes of the session, that of 2.1.197 begins with the process.
 	ofTurn *float64
 }
 

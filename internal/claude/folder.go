@@ -12,25 +12,26 @@ import (
 	"slices"
 )
 
-// The variables that say where the CLI keeps its state, and where it keeps its login. It writes the login in place, under locks
-// that lie beside it. So there is one login, whichever process renews it.
+// The variables that say where the CLI keeps its state, and where it keeps its login. It writes the login in place,
+// under locks that lie beside it. So there is one login, whichever process renews it.
 const (
 	stateVariable = "CLAUDE_CONFIG_DIR"
 	loginVariable = "CLAUDE_SECURESTORAGE_CONFIG_DIR"
 )
 
-// temporaryVariable says where the CLI keeps the pictures of a session and what its tools print. Usually that is one folder
-// for all sessions of a project.
+// temporaryVariable says where the CLI keeps the pictures of a session and what its tools print. Usually that is one
+// folder for all sessions of a project.
 const temporaryVariable = "CLAUDE_CODE_TMPDIR"
 
-// configured are the files and folders in which the machine's user configures the CLI. All else in its folder is its state.
+// configured are the files and folders in which the machine's user configures the CLI. All else in its folder is its
+// state.
 var configured = []string{
 	"CLAUDE.md", "settings.json", "keybindings.json", "agents", "commands", "hooks", "output-styles", "plugins", "rules", "skills",
 	"themes", "workflows",
 }
 
-// ofProject is what the machine's user has decided about a project, in .claude.json. What else stands there of a project
-// comes from its sessions.
+// ofProject is what the machine's user has decided about a project, in .claude.json. What else stands there of a
+// project comes from its sessions.
 var ofProject = []string{
 	"allowedTools", "disabledMcpjsonServers", "disabledMcpServers", "enabledMcpjsonServers", "enabledMcpServers",
 	"hasClaudeMdExternalIncludesApproved", "hasClaudeMdExternalIncludesWarningShown", "hasCompletedProjectOnboarding",
@@ -125,8 +126,8 @@ func link(target, path string) error {
 	return os.Symlink(target, path)
 }
 
-// copyDecisions copies what the machine's user has decided, without what comes from sessions. A file that is not there, or
-// that the CLI could not read either, changes nothing.
+// copyDecisions copies what the machine's user has decided, without what comes from sessions. A file that is not there,
+// or that the CLI could not read either, changes nothing.
 func copyDecisions(from, to string) error {
 	data, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,8 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// What the machine's user has configured holds for the agents of every chat, and what is changed there counts at the next
-// start. The sessions do not get there.
+// What the machine's user has configured holds for the agents of every chat, and what is changed there counts at the
+// next start. The sessions do not get there.
 func TestAgentsHaveTheSettingsOfTheMachinesUser(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newNeighbours(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
@@ -83,7 +83,8 @@ func TestAnAgentReadsWhatIsItsChats(t *testing.T) {
 	})
 }
 
-// The CLI's own memory is neither read nor written: what one chat's agent noted there would be told to those of all others.
+// The CLI's own memory is neither read nor written: what one chat's agent noted there would be told to those of all
+// others.
 func TestTheCLIKeepsNoMemory(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newNeighbours(t, command, func(c *claude.Config) {

@@ -23,8 +23,8 @@ func (b idleProcesses) of(owner string) int {
 // talk is how long people who have written are likely to write again soon.
 const talk = 10 * time.Second
 
-// oldest finds the process that makes room for another: the one that has waited longest of those whose chat is silent. When
-// there is talk in all of them, it is the one whose chat spoke first. -1 = none waits.
+// oldest finds the process that makes room for another: the one that has waited longest of those whose chat is silent.
+// When there is talk in all of them, it is the one whose chat spoke first. -1 = none waits.
 func (b idleProcesses) oldest(now time.Time) int {
 	first := -1
 	for i, it := range b {

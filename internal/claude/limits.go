@@ -86,8 +86,8 @@ func (c Config) Limits() Limits {
 // reserve is how much of so much memory stays free.
 func reserve(total int64) int64 { return max(leastReserve, total/10) }
 
-// tight reports whether so many more processes would take what is to stay free. The tools of agents and other programs take
-// memory, too, so it is asked each time.
+// tight reports whether so many more processes would take what is to stay free. The tools of agents and other programs
+// take memory, too, so it is asked each time.
 func (l Limits) tight(more int64) bool {
 	if l.machine == nil {
 		return false

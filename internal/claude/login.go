@@ -29,9 +29,9 @@ var (
 	errNoLink       = errors.New("the CLI ended without showing a link")
 )
 
-// LogIn logs the CLI in to an account, for a person who need not sit at this machine. It returns when the CLI has ended:
-// nil when it is logged in, the cause of ctx when that ended first. Nothing that the CLI shows after a code has been
-// pasted leaves this function.
+// LogIn logs the CLI in to an account, for a person who need not sit at this machine. It returns when the CLI has
+// ended: nil when it is logged in, the cause of ctx when that ended first. Nothing that the CLI shows after a code has
+// been pasted leaves this function.
 func (c Config) LogIn(ctx context.Context, d Dialog) error {
 	dir, err := os.MkdirTemp("", "magpie-login-") // no project's settings lie there
 	if err != nil {
@@ -163,7 +163,8 @@ func (l *login) talk(ctx context.Context) error {
 	}
 }
 
-// lastWords is how long the screen is looked at after the CLI has ended, when something that it has left behind keeps it on.
+// lastWords is how long the screen is looked at after the CLI has ended, when something that it has left behind keeps
+// it on.
 const lastWords = 2 * time.Second
 
 var (
@@ -223,8 +224,8 @@ func (l *login) judge() error {
 	return ErrLoginRefused
 }
 
-// LogIn is [Config.LogIn] for the agents of owner, which are all agents unless each chat has a login of its own. Processes that
-// wait for their chat's next message end afterwards: they may know the old login only.
+// LogIn is [Config.LogIn] for the agents of owner, which are all agents unless each chat has a login of its own.
+// Processes that wait for their chat's next message end afterwards: they may know the old login only.
 func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 	c := pl.cfg
 	if c.ConfigDir == isolatedDir {

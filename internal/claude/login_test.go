@@ -24,8 +24,8 @@ type loggingIn struct {
 
 var errNoCode = errors.New("nobody has a code")
 
-// logIn runs one login. Every time the person is asked for a code, the next of codes is given; the login is cut off when
-// there is none left.
+// logIn runs one login. Every time the person is asked for a code, the next of codes is given; the login is cut off
+// when there is none left.
 func logIn(t *testing.T, c claude.Config, codes ...string) loggingIn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

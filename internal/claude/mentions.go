@@ -13,15 +13,16 @@ import (
 )
 
 // Without one of these variables, "@path" in a chat message makes the CLI read that file into the prompt, whatever the
-// permissions. The second one does only this, but versions before 2.1.330 or somewhat earlier do not know it. The first one
-// keeps more from the model, since 2.1.330 also in which folder it works, which tools it can search for, and that it is in
-// plan mode.
+// permissions. The second one does only this, but versions before 2.1.330 or somewhat earlier do not know it. The first
+// one keeps more from the model, since 2.1.330 also in which folder it works, which tools it can search for, and that
+// it is in plan mode.
 const (
 	noAttachments = "CLAUDE_CODE_DISABLE_ATTACHMENTS"
 	noMentions    = "CLAUDE_CODE_DISABLE_FILE_MENTIONS"
 )
 
-// withoutMentions is env for a CLI that answers people: with [noMentions] in place of [noAttachments] if it is sure to know it.
+// withoutMentions is env for a CLI that answers people: with [noMentions] in place of [noAttachments] if it is sure to
+// know it.
 func (e environment) withoutMentions(command string) environment {
 	if !knownPrograms.know(command, noMentions) {
 		return e
@@ -47,8 +48,8 @@ type programs struct {
 
 var knownPrograms = programs{known: map[program]bool{}}
 
-// know reports whether a command is a program in which the name of a variable stands. Of a script that starts the CLI, or of
-// a file that cannot be read, nothing is known.
+// know reports whether a command is a program in which the name of a variable stands. Of a script that starts the CLI,
+// or of a file that cannot be read, nothing is known.
 func (ps *programs) know(command, variable string) bool {
 	path, err := exec.LookPath(command)
 	if err == nil {

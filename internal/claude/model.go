@@ -13,8 +13,8 @@ var Efforts = []string{"low", "medium", "high", "xhigh", "max"}
 // Aliases are names of models that the CLI knows in every version.
 var Aliases = []string{"opus", "sonnet", "haiku"}
 
-// modelName is what can be the name of a model, such as "claude-sonnet-5" or "us.anthropic.claude-opus-4-8[1m]". Whether there
-// is one of that name, only its API knows.
+// modelName is what can be the name of a model, such as "claude-sonnet-5" or "us.anthropic.claude-opus-4-8[1m]".
+// Whether there is one of that name, only its API knows.
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}(\[[a-z0-9]{1,8}\])?$`)
 
 // MayUse reports whether a chat may choose the model: one of [Config.Models], or any name when there are none.

@@ -9,7 +9,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// The model and the effort of a chat take the place of the configured ones, and another process that of one with others.
+// The model and the effort of a chat take the place of the configured ones, and another process that of one with
+// others.
 func TestAChatHasItsOwnModel(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.Model, c.Effort = "claude-opus-4-8", "low" })
 	asked := func() (model, effort string) {

@@ -17,9 +17,9 @@ import (
 // ofSession are patterns of what the CLI keeps of a session, below its folder. %s is the session's id.
 var ofSession = []string{"projects/*/%s", "projects/*/%s.jsonl", "file-history/%s", "session-env/%s", "tasks/%s", "todos/%s*"}
 
-// MoveSessions moves sessions of a chat into the folder of its agents: from where the CLI of the machine's user keeps its own,
-// and from the folder that the chat's agents had under an earlier name. What is not there is no error. It can be done again
-// when it was cut off, as long as no agent of the chat was started. None may be running.
+// MoveSessions moves sessions of a chat into the folder of its agents: from where the CLI of the machine's user keeps
+// its own, and from the folder that the chat's agents had under an earlier name. What is not there is no error. It can
+// be done again when it was cut off, as long as no agent of the chat was started. None may be running.
 func (c Config) MoveSessions(owner string, sessions []string) error {
 	c, err := c.of(owner)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// Sessions from before each chat had a folder are moved there, with all that belongs to them, from both slots where they may
-// lie. What belongs to nobody in the store stays. It may be cut off anywhere, and be done again.
+// Sessions from before each chat had a folder are moved there, with all that belongs to them, from both slots where
+// they may lie. What belongs to nobody in the store stays. It may be cut off anywhere, and be done again.
 func TestSessionsAreMovedIntoTheFolderOfTheirChat(t *testing.T) {
 	home, data := t.TempDir(), t.TempDir()
 	c := claude.Config{Environ: []string{"HOME=" + home}}

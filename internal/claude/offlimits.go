@@ -17,14 +17,16 @@ var stateOfMachine = []string{
 // secretsOfChat are the secrets in the folder of a chat.
 var secretsOfChat = []string{".claude.json", ".credentials.json", "backups"}
 
-// memoriesOfChat are where the CLI writes without asking what its agents are to remember. Memory is the bridge's business.
+// memoriesOfChat are where the CLI writes without asking what its agents are to remember. Memory is the bridge's
+// business.
 var memoriesOfChat = []string{"projects/*/memory", "agent-memory"}
 
-// askedFor are commands that the CLI takes for harmless whatever they look at, so its own rules of paths do not hold them.
+// askedFor are commands that the CLI takes for harmless whatever they look at, so its own rules of paths do not hold
+// them.
 var askedFor = []string{"Bash(du *)", "Bash(wc *--files0*)"}
 
-// offLimits are the rules by which the agents of the chat can neither read nor change what is not the chat's: the data folder
-// but for files, the state of other chats' agents, and the files with secrets.
+// offLimits are the rules by which the agents of the chat can neither read nor change what is not the chat's: the data
+// folder but for files, the state of other chats' agents, and the files with secrets.
 func (c Config) offLimits(files string) (deny []string) {
 	var paths []string
 	kept := []string{realPath(c.folder.path)}
@@ -67,7 +69,8 @@ func realPath(path string) string {
 }
 
 // allBut are patterns of all that lies below root but not below one of kept. A rule that denies counts before any that
-// allows, and what lies in a folder that is denied is denied too. So there is no way to say "all but" than to name all else.
+// allows, and what lies in a folder that is denied is denied too. So there is no way to say "all but" than to name all
+// else.
 func allBut(root string, kept []string) []string {
 	inner := map[string][]string{} // what is kept, by its first folder below root
 	for _, path := range kept {
@@ -94,8 +97,8 @@ func allBut(root string, kept []string) []string {
 	return list
 }
 
-// othersThan are patterns of all names that are none of those, which are of small letters, digits and dashes. Case does not
-// count in a pattern.
+// othersThan are patterns of all names that are none of those, which are of small letters, digits and dashes. Case does
+// not count in a pattern.
 func othersThan(names []string) (list []string) {
 	next := map[string]string{} // what may follow a beginning
 	for _, name := range names {
@@ -113,8 +116,8 @@ func othersThan(names []string) (list []string) {
 	return list
 }
 
-// noneOf is a pattern of one character that is none of those, in whatever case. The CLI's patterns know no negation. No range
-// may end with a slash; no name has one.
+// noneOf is a pattern of one character that is none of those, in whatever case. The CLI's patterns know no negation. No
+// range may end with a slash; no name has one.
 func noneOf(letters string) string {
 	var not []rune
 	for _, letter := range letters {

@@ -45,8 +45,8 @@ func (h *outputRouter) deliver(line []byte) {
 	}
 }
 
-// discardBetweenTurns is for what the process says between turns, unasked: the end of a background task may have woken it. Nobody
-// listens, but a question must be answered or it waits for ever. The caller holds mu.
+// discardBetweenTurns is for what the process says between turns, unasked: the end of a background task may have woken
+// it. Nobody listens, but a question must be answered or it waits for ever. The caller holds mu.
 func (h *outputRouter) discardBetweenTurns(line []byte) {
 	if q, ok := toolAsk(line); ok {
 		h.in.refuse(q)

@@ -9,7 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The tools by which the agent asks people something. They come as a [ToolAsk] in every mode but dontAsk, whatever is allowed.
+// The tools by which the agent asks people something. They come as a [ToolAsk] in every mode but dontAsk, whatever is
+// allowed.
 const (
 	QuestionTool = "AskUserQuestion"
 	PlanTool     = "ExitPlanMode"
@@ -50,8 +51,8 @@ func toolAsk(line []byte) (ToolAsk, bool) {
 	return ask, true
 }
 
-// withPlan is what an agent asks for with its plan. 2.1.330 takes the plan out of the input when there is no plan file, and then
-// people would see none; called is the input as the agent has given it.
+// withPlan is what an agent asks for with its plan. 2.1.330 takes the plan out of the input when there is no plan file,
+// and then people would see none; called is the input as the agent has given it.
 func withPlan(asked, called json.RawMessage) json.RawMessage {
 	if gjson.GetBytes(asked, "plan").Exists() || !gjson.GetBytes(called, "plan").Exists() {
 		return asked
@@ -122,8 +123,8 @@ func (a *asks) waiting() bool {
 	return len(a.open) > 0
 }
 
-// Answer answers a [ToolAsk] of the turn that runs. It reports false, and does nothing, when the ask was answered before
-// or needs no answer any more. It may be called at any time, also while an event is being handled.
+// Answer answers a [ToolAsk] of the turn that runs. It reports false, and does nothing, when the ask was answered
+// before or needs no answer any more. It may be called at any time, also while an event is being handled.
 func (p *Process) Answer(id string, v Decision) bool {
 	r := p.out.running()
 	if r == nil {

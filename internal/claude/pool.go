@@ -71,9 +71,8 @@ func (pl *Pool) Living(owner, session string) bool {
 }
 
 // Acquire returns a process for one turn of owner: the one that waits, if it is as spec wants it, else a new one. It
-// waits for a free place. A session to resume that is not there any more, or not what it was, is a [LostError], found before
-// a start is paid for.
-// The caller must Release the process.
+// waits for a free place. A session to resume that is not there any more, or not what it was, is a [LostError], found
+// before a start is paid for. The caller must Release the process.
 func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
 	dir, err := realDir(spec.Dir)
 	if err != nil {

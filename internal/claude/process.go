@@ -183,8 +183,9 @@ func (p *Process) reusable() bool { return p.fresh || p.spec.Budget == 0 }
 // exitError says how the process ended.
 func (p *Process) exitError() error { return &ExitError{Err: p.err, Stderr: p.stderr.String()} }
 
-// close ends the process, and the tools that it left running: it exits by itself when its input ends, else it is told to,
-// else it is killed. It takes three seconds at most; when ctx ends, less. Whoever else calls it waits for the first.
+// close ends the process, and the tools that it left running: it exits by itself when its input ends, else it is told
+// to, else it is killed. It takes three seconds at most; when ctx ends, less. Whoever else calls it waits for the
+// first.
 func (p *Process) close(ctx context.Context) {
 	p.ending.Do(func() {
 		var left []relative

@@ -188,8 +188,8 @@ func (r *reader) user(v gjson.Result) {
 	r.stop = "" // the model is to answer this
 }
 
-// isNote reports whether the CLI itself wrote a line that the model reads as the user's: results of tools, that a turn was
-// interrupted, or what it wants the model to know.
+// isNote reports whether the CLI itself wrote a line that the model reads as the user's: results of tools, that a turn
+// was interrupted, or what it wants the model to know.
 func isNote(v gjson.Result) bool {
 	return v.Get("isMeta").Bool() || v.Get("isCompactSummary").Bool() ||
 		v.Get(`message.content.#(type=="tool_result")`).Exists() ||

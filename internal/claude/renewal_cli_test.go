@@ -29,8 +29,8 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// accountService is the service of an account, and the model's API for who is logged in. Each renewal makes the login before it
-// worthless, as the real one does.
+// accountService is the service of an account, and the model's API for who is logged in. Each renewal makes the login
+// before it worthless, as the real one does.
 type accountService struct {
 	mu       sync.Mutex
 	serial   int // of the login that counts
@@ -169,7 +169,8 @@ func TestChatsRenewTheLoginOfTheMachine(t *testing.T) {
 		if service.renewals != 1 {
 			t.Errorf("%d renewals", service.renewals)
 		}
-		// A CLI that stands still for ten seconds loses its lock, so another one may be refused. It finds the new login then.
+		// A CLI that stands still for ten seconds loses its lock, so another one may be refused. It finds the new login
+		// then.
 		t.Logf("refused: %q", service.wrong)
 		data, err := os.ReadFile(login)
 		must(t, err)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// makeRoom gets owner a place for a new process. When there is none, the process that is used least ends, and passes its
-// place on: owner's own if one waits, which is not needed beside the new one.
+// makeRoom gets owner a place for a new process. When there is none, the process that is used least ends, and passes
+// its place on: owner's own if one waits, which is not needed beside the new one.
 func (pl *Pool) makeRoom(ctx context.Context, owner string) error {
 	if pl.slots.processes.TryAcquire(1) {
 		if !pl.limits.tight(1) {

@@ -12,14 +12,14 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// Run sends the prompt text, behind pictures, and yields what happens until the turn has ended, which is a [Result] or an
-// error. When ctx ends the agent is stopped, and the error is ctx's cause; a Result that tells what it cost may come before it. A [ToolAsk] must
-// be answered: until then the agent waits, for ever.
-// When Run returns, nothing of the turn runs any more.
+// Run sends the prompt text, behind pictures, and yields what happens until the turn has ended, which is a [Result] or
+// an error. When ctx ends the agent is stopped, and the error is ctx's cause; a Result that tells what it cost may come
+// before it. A [ToolAsk] must be answered: until then the agent waits, for ever. When Run returns, nothing of the turn
+// runs any more.
 //
-// id is a UUID that the CLI writes into its transcript with the prompt; [Transcripts.ReadOutcome] finds the turn by it. The CLI
-// drops a prompt whose id its session holds already, without a word: Run would then wait for a result until the silence
-// is too long. So an id is used once per session.
+// id is a UUID that the CLI writes into its transcript with the prompt; [Transcripts.ReadOutcome] finds the turn by it.
+// The CLI drops a prompt whose id its session holds already, without a word: Run would then wait for a result until the
+// silence is too long. So an id is used once per session.
 func (p *Process) Run(ctx context.Context, id, text string, images ...Image) iter.Seq2[Event, error] {
 	return p.turnOf(ctx, func() { p.in.ask(id, text, images) })
 }

@@ -11,8 +11,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// Since 2.1.330 the sessions of one user find each other and send messages, unasked; the model takes one for a colleague's
-// request. The agents of two chats must neither find nor reach each other, and nothing else may reach them.
+// Since 2.1.330 the sessions of one user find each other and send messages, unasked; the model takes one for a
+// colleague's request. The agents of two chats must neither find nor reach each other, and nothing else may reach them.
 func TestAttackOtherSessions(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, func(c *claude.Config) { c.Command = command })

@@ -14,25 +14,27 @@ import (
 )
 
 // imposedSettings are those of every agent. Transcripts are kept: by default the CLI deletes those of chats that were
-// silent for 30 days. And in plan mode people are asked, too: by default a model decides there about what the agent does,
-// and the agent may go into that mode whenever it likes. What is remembered is the bridge's business: a memory that the CLI
-// keeps by itself is in none of its commands. Messages of other sessions are refused: what one chat's agent would say to
-// another's, the model takes for a colleague's request.
+// silent for 30 days. And in plan mode people are asked, too: by default a model decides there about what the agent
+// does, and the agent may go into that mode whenever it likes. What is remembered is the bridge's business: a memory
+// that the CLI keeps by itself is in none of its commands. Messages of other sessions are refused: what one chat's
+// agent would say to another's, the model takes for a colleague's request.
 var imposedSettings = map[string]json.RawMessage{
 	"cleanupPeriodDays": json.RawMessage("36500"), "useAutoModeDuringPlan": json.RawMessage("false"),
 	"autoMemoryEnabled": json.RawMessage("false"), "crossSessionInbound": json.RawMessage(`"refuse"`),
 }
 
-// disallowedTools are those by which the agent would reach other sessions on this machine, of other chats or of the terminal
-// of whoever runs the bridge: nobody is asked before it uses them. And those by which it would wake up between two turns to
-// say something that nobody hears; no variable of the environment turns these off. Versions that lack one pass over it.
+// disallowedTools are those by which the agent would reach other sessions on this machine, of other chats or of the
+// terminal of whoever runs the bridge: nobody is asked before it uses them. And those by which it would wake up between
+// two turns to say something that nobody hears; no variable of the environment turns these off. Versions that lack one
+// pass over it.
 var disallowedTools = []string{"ListAgents", "SendMessage", "Monitor", "ScheduleWakeup", "Workflow"}
 
 // loginSettings are what the agent needs to know of [Config.Settings] when it is asked apart from the chats.
 var loginSettings = []string{"apiKeyHelper", "env", "awsAuthRefresh", "awsCredentialExport"}
 
-// readSettings reads [Config.Settings], the JSON itself or the path of its file: nil when there are none. The CLI passes
-// over a file with a mistake without a word, and with it over the rules of what is denied. So mistakes are found here.
+// readSettings reads [Config.Settings], the JSON itself or the path of its file: nil when there are none. The CLI
+// passes over a file with a mistake without a word, and with it over the rules of what is denied. So mistakes are found
+// here.
 func readSettings(text string) (map[string]json.RawMessage, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -75,8 +77,8 @@ func whereBroken(err error) string {
 	return "it cannot be read"
 }
 
-// checkSetting reports what is wrong with one setting, as far as its meaning matters to what agents may do. The CLI knows
-// more of them, and newer ones know others.
+// checkSetting reports what is wrong with one setting, as far as its meaning matters to what agents may do. The CLI
+// knows more of them, and newer ones know others.
 func checkSetting(key string, v gjson.Result) error {
 	switch key {
 	case "permissions":
@@ -185,8 +187,8 @@ func (c Config) ownSettings() string {
 	return filepath.Join(c.StateDir(), "settings", filepath.Base(c.folder.path)+".json")
 }
 
-// writeOwnSettings writes the settings of the chat's agents, which may read the folder files: those of all agents, and what
-// is off limits.
+// writeOwnSettings writes the settings of the chat's agents, which may read the folder files: those of all agents, and
+// what is off limits.
 func (c Config) writeOwnSettings(files string) error {
 	s := c.imposed(nil)
 	if strings.TrimSpace(c.Settings) != "" {

@@ -66,7 +66,8 @@ func TestSettingSourcesAndFoldersAreChecked(t *testing.T) {
 	}
 }
 
-// What the operator denies is denied, whatever else is allowed; what he has noted for himself in a terminal does not count.
+// What the operator denies is denied, whatever else is allowed; what he has noted for himself in a terminal does not
+// count.
 func TestSettingsRule(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) {
 		c.State, c.AllowedTools = t.TempDir(), []string{"Bash(touch *)"}

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// harmless are those of the CLI's own commands that only look, or tidy up the session in which they are given. Others may
-// change settings for everybody, or be files of a project that allow themselves tools: the operator names those he trusts.
+// harmless are those of the CLI's own commands that only look, or tidy up the session in which they are given. Others
+// may change settings for everybody, or be files of a project that allow themselves tools: the operator names those he
+// trusts.
 var harmless = []string{"compact", "context", "cost", "usage"}
 
 // SlashCommands names the CLI's own commands that chats may give, without the slash.
@@ -40,8 +41,8 @@ func (c Config) checkCommands() (errs []error) {
 	return errs
 }
 
-// Command has the CLI carry out one of [Config.SlashCommands], such as "/compact", as [Process.Run] has it answer a prompt. A
-// line that is none of them is a prompt.
+// Command has the CLI carry out one of [Config.SlashCommands], such as "/compact", as [Process.Run] has it answer a
+// prompt. A line that is none of them is a prompt.
 func (p *Process) Command(ctx context.Context, id, line string) iter.Seq2[Event, error] {
 	if p.spec.Task != "" || !p.limits.TakesCommand(line) {
 		return p.Run(ctx, id, line)

@@ -28,7 +28,8 @@ func blocked(in string) int {
 	return strings.Count(string(buf[:runtime.Stack(buf, true)]), in)
 }
 
-// A question apart takes no place of a process that waits, however long it has to wait itself, and then takes a free one.
+// A question apart takes no place of a process that waits, however long it has to wait itself, and then takes a free
+// one.
 func TestAQuestionEndsNoProcess(t *testing.T) {
 	r := scriptedRig(t, func(c *claude.Config) { c.MaxProcesses, c.Quiet = 2, time.Millisecond })
 	a, b := fresh(), fresh()
@@ -95,7 +96,8 @@ func TestStartsTakeTurns(t *testing.T) {
 	}
 }
 
-// With fewer processes than chats, who speaks most keeps its own, and who has to start one takes the place of who is silent.
+// With fewer processes than chats, who speaks most keeps its own, and who has to start one takes the place of who is
+// silent.
 func TestTheLeastUsedProcessGoes(t *testing.T) {
 	r := scriptedRig(t, func(c *claude.Config) { c.MaxProcesses = 3 })
 	specs := map[string]claude.Spec{}

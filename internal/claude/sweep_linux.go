@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// How long a sweep lets the CLIs end by themselves, and then waits for the end of what it has killed. Both are counted in looks:
-// while the machine stands still nobody can end.
+// How long a sweep lets the CLIs end by themselves, and then waits for the end of what it has killed. Both are counted
+// in looks: while the machine stands still nobody can end.
 const (
 	sweepGrace = 2 * time.Second
 	sweepLimit = 3 * time.Second

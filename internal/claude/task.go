@@ -18,8 +18,8 @@ type Task struct {
 	System string // its system prompt
 	Text   string // what the task is to be done with
 
-	// Owner's process is not needed any more once there is an answer. Wanted is closed when somebody waits for it: until then the
-	// question waits for a quiet moment. Both may be empty.
+	// Owner's process is not needed any more once there is an answer. Wanted is closed when somebody waits for it:
+	// until then the question waits for a quiet moment. Both may be empty.
 	Owner  string
 	Wanted <-chan struct{}
 }
@@ -44,10 +44,11 @@ const askPatience = 10 * time.Minute
 // errGaveWay stops a question whose place a turn needs.
 var errGaveWay = errors.New("the place is needed for a turn")
 
-// RunTask has a process of its own answer q. It waits until the chats are quiet and there has been a free place for a process
-// for some seconds, and ends no process that waits for its chat. Should a turn need the place anyway, the question
-// gives it back, and waits for a longer quiet. A question that is wanted gets its place as a turn does, in its order.
-// When RunTask returns, nothing of it runs any more, and nothing of it is left on the disk. A reply is never empty.
+// RunTask has a process of its own answer q. It waits until the chats are quiet and there has been a free place for a
+// process for some seconds, and ends no process that waits for its chat. Should a turn need the place anyway, the
+// question gives it back, and waits for a longer quiet. A question that is wanted gets its place as a turn does, in its
+// order. When RunTask returns, nothing of it runs any more, and nothing of it is left on the disk. A reply is never
+// empty.
 func (pl *Pool) RunTask(ctx context.Context, q Task) (Reply, error) {
 	if strings.TrimSpace(q.System) == "" || strings.TrimSpace(q.Text) == "" {
 		return Reply{}, errors.New("ask the agent: nothing is asked")

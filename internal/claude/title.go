@@ -18,8 +18,8 @@ var ErrNoProcess = errors.New("the session has no process")
 var ErrNoTitle = errors.New("the model has found no title")
 
 // Title has the process of a session find a title for text. The CLI asks the model for it with nothing but the text. It
-// writes nothing into the transcript, and the session does not know of it. A turn may run meanwhile; then the cost is part of
-// what the process reports next. A reply with an error says what it has cost in spite of that.
+// writes nothing into the transcript, and the session does not know of it. A turn may run meanwhile; then the cost is
+// part of what the process reports next. A reply with an error says what it has cost in spite of that.
 func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) {
 	p := pl.ofSession(session)
 	if p == nil {
@@ -108,8 +108,8 @@ func (m *meter) turns() int {
 	return m.begun
 }
 
-// turn takes up what the process reports at the end of a turn, and tells what the turn has cost, in USD. The first report of a
-// process may count what earlier ones of its session have cost.
+// turn takes up what the process reports at the end of a turn, and tells what the turn has cost, in USD. The first
+// report of a process may count what earlier ones of its session have cost.
 func (m *meter) turn(e Result) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,8 +122,8 @@ func (m *meter) turn(e Result) float64 {
 	return cost
 }
 
-// readBetween takes up what was asked after so many turns. When one ran meanwhile, the difference counts for that: it reports
-// both together.
+// readBetween takes up what was asked after so many turns. When one ran meanwhile, the difference counts for that: it
+// reports both together.
 func (m *meter) readBetween(turns int, cost float64, usage Usage) (more float64, used Usage, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

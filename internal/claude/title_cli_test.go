@@ -11,8 +11,8 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// The process of a chat is asked for a title, in both versions of the CLI. Nothing else knows of it: not the model in the
-// next turn, not the transcript, and it is paid for once.
+// The process of a chat is asked for a title, in both versions of the CLI. Nothing else knows of it: not the model in
+// the next turn, not the transcript, and it is paid for once.
 func TestATitleByTheProcessOfTheChat(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, func(c *claude.Config) { c.Command = command })

@@ -26,7 +26,8 @@ func (s Spec) tools() Tools {
 // tokenName is the variable of the environment that holds the token. Everybody on the machine may read arguments.
 const tokenName = "MAGPIE_TOOLS_TOKEN"
 
-// arguments make the CLI use the server, and no other one: what a project's own configuration names would be started unasked.
+// arguments make the CLI use the server, and no other one: what a project's own configuration names would be started
+// unasked.
 func (t Tools) arguments() []string {
 	if t.URL == "" {
 		return nil

@@ -60,8 +60,8 @@ func family(of identity, mark string) []relative {
 	return slices.DeleteFunc(descendants(all, roots, nil), func(d relative) bool { return d.identity == of })
 }
 
-// descendants lists the living among the roots, among all that they have started, and among the sessions that any of them leads
-// or, according to led, has led. This program and those that it descends from are never among them.
+// descendants lists the living among the roots, among all that they have started, and among the sessions that any of
+// them leads or, according to led, has led. This program and those that it descends from are never among them.
 func descendants(all, roots []stat, led map[int]bool) []relative {
 	parents, children, sessions := map[int]int{}, map[int][]stat{}, map[int][]stat{}
 	queue := slices.Clone(roots)

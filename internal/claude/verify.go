@@ -10,7 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// SyncState is how far a session goes, told by the end of its transcript. The zero SyncState says that it was not compared.
+// SyncState is how far a session goes, told by the end of its transcript. The zero SyncState says that it was not
+// compared.
 type SyncState struct {
 	Prompt string // the last of the known prompts that the session holds
 	Whole  bool   // what came of that prompt is there as well: an answer, or why there is none
@@ -18,8 +19,8 @@ type SyncState struct {
 
 // Verify compares a session that ran in the folder dir with the prompts that it is known to have been sent (see
 // [Process.Run]). A transcript that is not there, cannot be read, or ends with a prompt that is not among them is a
-// [LostError]. Without prompts, and when the end of the transcript does not tell, the Standing is zero. The session must not
-// be running.
+// [LostError]. Without prompts, and when the end of the transcript does not tell, the Standing is zero. The session
+// must not be running.
 //
 // It reads the last turn only, from its end, so a long transcript costs no more than a short one.
 func (t Transcripts) Verify(dir, session string, prompts []string) (SyncState, error) {
@@ -52,8 +53,8 @@ func (t Transcripts) Verify(dir, session string, prompts []string) (SyncState, e
 // errForeign says that a transcript ends with a prompt that nobody knows.
 var errForeign = errors.New("an unknown prompt")
 
-// verify looks for the last prompt of a transcript. The CLI gives a prompt, and all that it itself tells the model about
-// it, one group id; when it compacts a session it writes its newest prompts again, in the group of the newest.
+// verify looks for the last prompt of a transcript. The CLI gives a prompt, and all that it itself tells the model
+// about it, one group id; when it compacts a session it writes its newest prompts again, in the group of the newest.
 func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 	known := make(map[string]bool, len(prompts))
 	for _, id := range prompts {
@@ -96,8 +97,8 @@ func promptOf(line []byte) (gjson.Result, bool) {
 	return v, !isNote(v)
 }
 
-// tailBlock is how much of a transcript is read at a time, and tailLimit how much at most, in bytes: more than the turns
-// of a working day.
+// tailBlock is how much of a transcript is read at a time, and tailLimit how much at most, in bytes: more than the
+// turns of a working day.
 const (
 	tailBlock = 64 << 10
 	tailLimit = 64 << 20

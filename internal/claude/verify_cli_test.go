@@ -77,8 +77,8 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 	}
 }
 
-// askAndEnd runs one turn, which end may end when it has said something and its prompt is in the transcript. It returns the
-// id of the prompt.
+// askAndEnd runs one turn, which end may end when it has said something and its prompt is in the transcript. It returns
+// the id of the prompt.
 func (r *rig) askAndEnd(p *claude.Process, session string, end func(*claude.Process, func())) string {
 	r.Helper()
 	ctx, stop := context.WithTimeout(r.Context(), time.Minute)

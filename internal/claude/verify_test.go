@@ -30,8 +30,8 @@ func syncState(data []byte, known ...string) (SyncState, error) {
 	return verify(bytes.NewReader(data), int64(len(data)), known)
 }
 
-// Transcripts of the real CLI: tools, a subagent, a compaction, interrupts, errors, kills. Each ends with a prompt that was
-// sent, and is refused by who did not send it.
+// Transcripts of the real CLI: tools, a subagent, a compaction, interrupts, errors, kills. Each ends with a prompt that
+// was sent, and is refused by who did not send it.
 func TestVerifyOfRecordedTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.jsonl")
 	if err != nil || len(files) == 0 {

@@ -111,7 +111,8 @@ type pressRequest struct {
 	Message string          `json:"message"`
 	User    string          `json:"user"`
 	Value   json.RawMessage `json:"value"` // of the button's callback
-	// Filled is what is filled into the form in which the button stands, by the names of its fields; absent outside of one.
+	// Filled is what is filled into the form in which the button stands, by the names of its fields; absent outside of
+	// one.
 	Filled map[string][]string `json:"filled,omitempty"`
 }
 

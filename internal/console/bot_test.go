@@ -111,7 +111,8 @@ func text(v any) string {
 	return string(b)
 }
 
-// connect opens the bot's long connection; every press is answered with a toast that tells what was pressed by whom, or what was filled in.
+// connect opens the bot's long connection; every press is answered with a toast that tells what was pressed by whom, or
+// what was filled in.
 func connect(t *testing.T, sim *feishusim.Server) {
 	t.Helper()
 	d := dispatcher.NewEventDispatcher("", "")

@@ -1,5 +1,5 @@
-// Package embed asks an OpenAI-compatible endpoint what texts mean. The answer is a vector for each text; those of texts
-// that mean about the same point in about the same direction.
+// Package embed asks an OpenAI-compatible endpoint what texts mean. The answer is a vector for each text; those of
+// texts that mean about the same point in about the same direction.
 package embed
 
 import (
@@ -101,8 +101,9 @@ func (c *Client) Model() string { return c.cfg.Model }
 // Dim is the length of the endpoint's vectors; 0 while that is not known.
 func (c *Client) Dim() int { return int(c.dim.Load()) }
 
-// Embed gives the vectors of texts, [Batch] at most, in their order. It takes [Config.Limit] at most, and fails at once while the
-// endpoint is known not to answer. Its errors hold neither texts nor the key, and of the address no more than the host.
+// Embed gives the vectors of texts, [Batch] at most, in their order. It takes [Config.Limit] at most, and fails at once
+// while the endpoint is known not to answer. Its errors hold neither texts nor the key, and of the address no more than
+// the host.
 func (c *Client) Embed(ctx context.Context, texts []string) ([]Vector, error) {
 	list, err := c.breaker.Execute(func() ([]Vector, error) { return c.call(ctx, texts) })
 	if err != nil {

@@ -47,7 +47,8 @@ func (c *console) SetOwner(u User) {
 	c.owner = u.OpenID
 }
 
-// TakeScopes takes permissions away from the app; one that was taken is asked for anew, and waits for the administrator.
+// TakeScopes takes permissions away from the app; one that was taken is asked for anew, and waits for the
+// administrator.
 func (c *console) TakeScopes(scopes ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +56,8 @@ func (c *console) TakeScopes(scopes ...string) {
 	c.pending = append(c.pending, scopes...)
 }
 
-// Unsubscribe takes events and callbacks away from the app. They are still pushed: this is what the platform tells of them.
+// Unsubscribe takes events and callbacks away from the app. They are still pushed: this is what the platform tells of
+// them.
 func (c *console) Unsubscribe(names ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +84,8 @@ func union(a, b []string) []string {
 	return a
 }
 
-// need refuses a call for which the app has none of some permissions (doc: api-call-guide/generic-error-code, 99991672).
+// need refuses a call for which the app has none of some permissions (doc: api-call-guide/generic-error-code,
+// 99991672).
 func (c *console) need(scopes ...string) *refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -114,12 +114,12 @@ func (at *attempt) frames(size int) []*larkws.Frame {
 	return out
 }
 
-// ackTick is the grain of the time that a client has for an ack. While the machine that all of them run on stands still, the
-// client can do nothing: it then loses no more than this.
+// ackTick is the grain of the time that a client has for an ack. While the machine that all of them run on stands
+// still, the client can do nothing: it then loses no more than this.
 const ackTick = 100 * time.Millisecond
 
-// usualAck is how long the platform waits for an ack. For one that can hardly come any more, since the connection is gone or
-// was frozen, nobody waits longer, whatever Config.AckTimeout says.
+// usualAck is how long the platform waits for an ack. For one that can hardly come any more, since the connection is
+// gone or was frozen, nobody waits longer, whatever Config.AckTimeout says.
 const usualAck = 3 * time.Second
 
 // pardon notes that no ack can be expected. The caller holds hub.mu.

@@ -48,7 +48,8 @@ func (fs files) ownImage(key string) bool {
 	return f != nil && f.own && f.image()
 }
 
-// checkKey: the bot can send only what it has uploaded itself, and only as what it is (doc: im-v1/message/create, 230055).
+// checkKey: the bot can send only what it has uploaded itself, and only as what it is (doc: im-v1/message/create,
+// 230055).
 func (fs files) checkKey(key, msgType string) *refusal {
 	f := fs[key]
 	fits := func() bool {

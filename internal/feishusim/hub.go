@@ -47,8 +47,8 @@ func (h *hub) Connections() int {
 	return len(h.conns)
 }
 
-// Connected returns how many long connections there have been, those that stand among them. One that is gone may stand for
-// a moment more, so it is this that tells whether a client has connected again.
+// Connected returns how many long connections there have been, those that stand among them. One that is gone may stand
+// for a moment more, so it is this that tells whether a client has connected again.
 func (h *hub) Connected() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -93,7 +93,8 @@ func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *r
 	defer w.mu.Unlock()
 	hash := sha256.Sum256([]byte(q.URL.Path + "\x00" + in.ReceiveID + "\x00" + in.MsgType + "\x00" + in.Content))
 	if old, ok := w.messages.sentAs(in.UUID, time.Now()); ok && in.UUID != "" {
-		// A process that starts anew does not know the entity of the one that died: it sends another, and gets the first.
+		// A process that starts anew does not know the entity of the one that died: it sends another, and gets the
+		// first.
 		if old.request != hash && !refersToEntity(in) {
 			q.violate(RuleUUIDReused, "uuid %q was used for another message", in.UUID)
 		}

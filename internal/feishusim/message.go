@@ -114,8 +114,8 @@ func (ms *messages) add(m *message) {
 	ms.chats[m.ChatID] = byTime(ms.chats[m.ChatID], m)
 }
 
-// moment is the time of a message that somebody writes now. People of a chat see their messages in one order, and no two of
-// them write within the same millisecond, which is all that a message tells of its time.
+// moment is the time of a message that somebody writes now. People of a chat see their messages in one order, and no
+// two of them write within the same millisecond, which is all that a message tells of its time.
 func (ms *messages) moment(chat string) time.Time {
 	now := time.Now()
 	if list := ms.chats[chat]; len(list) > 0 {

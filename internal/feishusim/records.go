@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// How many records of each kind are kept, so that a playground can stay up for days; the oldest go first. Deliveries are
-// small, and each message of a bot leads to several.
+// How many records of each kind are kept, so that a playground can stay up for days; the oldest go first. Deliveries
+// are small, and each message of a bot leads to several.
 const (
 	maxRecords    = 20_000
 	maxDeliveries = 100_000

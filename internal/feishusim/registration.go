@@ -20,8 +20,8 @@ const (
 	registrationPoll = time.Second
 )
 
-// registrations creates apps for people who scan a code, as the accounts server does (oapi-sdk-go scene/registration; the
-// states are those of RFC 8628). This platform has one app, so whoever confirms becomes its owner.
+// registrations creates apps for people who scan a code, as the accounts server does (oapi-sdk-go scene/registration;
+// the states are those of RFC 8628). This platform has one app, so whoever confirms becomes its owner.
 type registrations struct {
 	app  *auth
 	page *console

@@ -3,7 +3,8 @@ package feishusim
 // modeTopic is the chat_mode of a group in which everything stands in topics (doc: im-v1/chat/get).
 const modeTopic = "topic"
 
-// TopicGroup makes a group in which every message begins a topic or stands in one, with the bot already in it, and returns its id.
+// TopicGroup makes a group in which every message begins a topic or stands in one, with the bot already in it, and
+// returns its id.
 func (w *world) TopicGroup(name string, members ...User) string {
 	w.mu.Lock()
 	c := w.newChat(Chat{Name: name, Mode: modeTopic, Members: members})

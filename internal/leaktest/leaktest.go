@@ -8,8 +8,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long what was told to end may take to do so. goleak alone waits for half a second, which is less than a
-// busy machine may need for a connection that was closed to be noticed at its other end.
+// patience is how long what was told to end may take to do so. goleak alone waits for half a second, which is less than
+// a busy machine may need for a connection that was closed to be noticed at its other end.
 const patience = 30 * time.Second
 
 // Main runs the tests and exits, with an error if a goroutine is left that no option lets pass.

@@ -43,7 +43,8 @@ func splitPrefix(prompt string) ([]said, string) {
 
 var askerHeading = regexp.MustCompile(`^## \[[0-9]+\] 用户(?:\((.*)\))?:$`)
 
-// inGroup is what was asked, with the name of each speaker in front of the words that stand below a heading with that name.
+// inGroup is what was asked, with the name of each speaker in front of the words that stand below a heading with that
+// name.
 func inGroup(question string) string {
 	if first, _, _ := strings.Cut(question, "\n"); !askerHeading.MatchString(first) {
 		return question

@@ -16,9 +16,9 @@ const (
 	forbidden = "smalldisk: mounting is forbidden here, too"
 )
 
-// Run runs a test with a folder that is a disk of its own, of a size such as "4m". Who may not mount disks runs the test again,
-// as a process in a user namespace of its own, where it may. Where that is forbidden as well the test is skipped, and fails
-// when the variable CI is set: a check that never runs must not look like one that passes.
+// Run runs a test with a folder that is a disk of its own, of a size such as "4m". Who may not mount disks runs the
+// test again, as a process in a user namespace of its own, where it may. Where that is forbidden as well the test is
+// skipped, and fails when the variable CI is set: a check that never runs must not look like one that passes.
 func Run(t *testing.T, size string, test func(t *testing.T, dir string)) {
 	t.Helper()
 	dir := t.TempDir()

@@ -73,8 +73,8 @@ func Config(t testing.TB, url string) claude.Config {
 	return c
 }
 
-// OwnFolders makes data the folder of the program's data, in which the agents of each chat have a folder of their own. It
-// returns what names these.
+// OwnFolders makes data the folder of the program's data, in which the agents of each chat have a folder of their own.
+// It returns what names these.
 func OwnFolders(c *claude.Config, data string) func(owner string) string {
 	var mu sync.Mutex
 	ids := map[string]string{}

@@ -89,8 +89,8 @@ func (b *Browser) until(expression string, patience time.Duration) (string, erro
 	return chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
 }
 
-// ClickUntil clicks what a CSS selector finds until a JavaScript expression is true: in a card that grows, what was under
-// the pointer may have moved on.
+// ClickUntil clicks what a CSS selector finds until a JavaScript expression is true: in a card that grows, what was
+// under the pointer may have moved on.
 func (b *Browser) ClickUntil(selector, expression string) {
 	b.t.Helper()
 	for range 5 {

@@ -1,5 +1,5 @@
-// Package embedtest is a loopback double of an embeddings endpoint, for tests. It is strict about what it is sent, and can
-// be made to misbehave.
+// Package embedtest is a loopback double of an embeddings endpoint, for tests. It is strict about what it is sent, and
+// can be made to misbehave.
 package embedtest
 
 import (

@@ -1,9 +1,10 @@
-// Command scripted is an agent for load tests: it speaks the CLI's stream-json, answers "echo: <last line of the prompt>"
-// at once, and ends with its input. It knows nothing of tools, permissions or models.
+// Command scripted is an agent for load tests: it speaks the CLI's stream-json, answers "echo: <last line of the
+// prompt>" at once, and ends with its input. It knows nothing of tools, permissions or models.
 //
-// With MAGPIE_SCRIPTED_TRANSCRIPT=1 in its environment it keeps transcripts where the CLI does, so that its sessions can be
-// resumed and recalled. With MAGPIE_SCRIPTED_TITLES=0 it finds no titles for its sessions. With MAGPIE_SCRIPTED_FAULTS=1 it
-// misbehaves when it is asked to, see fault. With the arguments "auth login" it logs in on a terminal, see logIn.
+// With MAGPIE_SCRIPTED_TRANSCRIPT=1 in its environment it keeps transcripts where the CLI does, so that its sessions
+// can be resumed and recalled. With MAGPIE_SCRIPTED_TITLES=0 it finds no titles for its sessions. With
+// MAGPIE_SCRIPTED_FAULTS=1 it misbehaves when it is asked to, see fault. With the arguments "auth login" it logs in on
+// a terminal, see logIn.
 package main
 
 import (
