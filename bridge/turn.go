@@ -51,7 +51,7 @@ func (t *turn) run(ctx context.Context) {
 	}
 	b.reactions.set(t.claim.Asked, chat.Working)
 	rest := t.paint(ctx)
-	t.afterTurn(work)
+	t.prepare(work)
 	defer b.toolHandlers.attend(t.claim, b.cfg.project(t.claim.Chat))() // the project is settled now
 	end := b.answer(t, work)
 	b.lanes.end(key) // from here on there is nothing to stop
@@ -73,7 +73,7 @@ func (t *turn) run(ctx context.Context) {
 	}
 	b.outbox.wake(key)
 	b.reactions.set(t.claim.Asked, signalOf(end.state))
-	t.afterFailure(ctx, end)
+	t.afterTurn(ctx, end)
 
 	log := zerolog.Ctx(ctx).Info()
 	if err != nil {

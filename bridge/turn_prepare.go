@@ -10,9 +10,9 @@ import (
 	"magpie/db"
 )
 
-// afterTurn brings a claimed turn's chat into the state in which it is to be asked: without a session that is full or
+// prepare brings a claimed turn's chat into the state in which it is to be asked: without a session that is full or
 // stale. What fails is logged, and the turn goes on with what there is.
-func (t *turn) afterTurn(ctx context.Context) {
+func (t *turn) prepare(ctx context.Context) {
 	b, key := t.b, t.claim.Turn.Key
 	b.summaries.beginAnew(ctx, t.claim)
 	b.scheduler.begin(ctx, key, b.summaries.due(t.claim.Chat), func() { t.show(t.view.tidying(time.Now())) })
@@ -37,8 +37,8 @@ func (t *turn) afterTurn(ctx context.Context) {
 	}
 }
 
-// afterFailure lets the chat be taken care of again when its turn is over.
-func (t *turn) afterFailure(ctx context.Context, end outcome) {
+// afterTurn lets the chat be taken care of again when its turn is over.
+func (t *turn) afterTurn(ctx context.Context, end outcome) {
 	b, key := t.b, t.claim.Turn.Key
 	b.scheduler.end(key)
 	if end.state == db.Queued || ctx.Err() != nil {
