@@ -12,14 +12,20 @@ import (
 
 // Access is the [access] section: who may talk to the bot. By default only the owner may.
 type Access struct {
-	Owner         string   `toml:"owner" env:"OWNER"`                           // the user (ou_...) to whom the bot belongs
-	Admins        []string `toml:"admins" env:"ADMINS"`                         // users
-	Allow         []string `toml:"allow" env:"ALLOW"`                           // users (ou_...), chats (oc_...), departments (od_...), or "*" for everybody
-	Deny          []string `toml:"deny" env:"DENY"`                             // users, chats, departments; they may not talk, whatever else says so
-	StrangerReply string   `toml:"unauthorized_reply" env:"UNAUTHORIZED_REPLY"` // what strangers are told in a private chat, once a day at most; empty = nothing
+	// the user (ou_...) to whom the bot belongs
+	Owner  string   `toml:"owner" env:"OWNER"`
+	Admins []string `toml:"admins" env:"ADMINS"` // users
+	// users (ou_...), chats (oc_...), departments (od_...), or "*" for everybody
+	Allow []string `toml:"allow" env:"ALLOW"`
+	// users, chats, departments; they may not talk, whatever else says so
+	Deny []string `toml:"deny" env:"DENY"`
+	// what strangers are told in a private chat, once a day at most; empty = nothing
+	StrangerReply string `toml:"unauthorized_reply" env:"UNAUTHORIZED_REPLY"`
 
-	Deciders        string              `toml:"deciders" env:"DECIDERS"`                 // asker | admins: who approves what the agent wants; empty = asker
-	ApprovalTimeout configtype.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"` // how long people may take to decide about a tool; 0 = 30 minutes
+	// asker | admins: who approves what the agent wants; empty = asker
+	Deciders string `toml:"deciders" env:"DECIDERS"`
+	// how long people may take to decide about a tool; 0 = 30 minutes
+	ApprovalTimeout configtype.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"`
 }
 
 // everybody is the entry of [Access.Allow] that lets everybody in.

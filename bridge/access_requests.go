@@ -25,10 +25,11 @@ type accessRequests struct {
 	authorizer *authorizer
 	grants     db.Grants
 	outbox     *outbox
-	secrets    redact.Known                                 // which a stranger may know
-	lang       func(context.Context, chat.Key, string) lang // in which a chat is spoken to that has just spoken another; empty = it has not
-	own        func(ctx context.Context, user string) lang  // in which somebody is spoken to in private
-	log        zerolog.Logger
+	secrets    redact.Known // which a stranger may know
+	// in which a chat is spoken to that has just spoken another; empty = it has not
+	lang func(context.Context, chat.Key, string) lang
+	own  func(ctx context.Context, user string) lang // in which somebody is spoken to in private
+	log  zerolog.Logger
 }
 
 // record takes in a message of a stranger, which is not kept. In private it asks the owner to let him in; while the bot

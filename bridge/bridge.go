@@ -57,40 +57,47 @@ const onlookers = 64
 
 // Config is what the bridge must know beside its parts.
 type Config struct {
-	Access         Access                                  // at the start, see SetAccess
-	Departments    DepartmentLookup                        // nil = departments mean nothing
-	App            string                                  // the platform's id of the app; empty = its owner is not looked for
-	Founder        Founder                                 // nil = the platform cannot be asked for the owner
-	Found          db.Owner                                // who was found earlier to be the owner, if anybody
-	Project        string                                  // working folder of chats that have none of their own
-	PermissionMode string                                  // of chats that have none of their own
-	AskEverything  bool                                    // the CLI asks for each use of a tool, also where it only reads
-	Projects       map[string]Project                      // to which chats can change, by name
-	Guard          Guard                                   // where no agent may work
-	Budget         Budget                                  // at the start, see SetBudget
-	Reload         func(context.Context) (Reloaded, error) // reads the configuration anew; nil = it cannot be
-	Node           string                                  // this machine; a session of another one cannot be resumed here
-	Context        contextmgr.Config
-	Groups         Groups             // what was said there; nil = only what events tell
-	Files          FilesConfig        // what belongs to messages and does not come with them
-	Tools          *agenttools.Server // of which the agents get tools; nil = they get none
-	Redact         redact.Policy      // what is kept out of the History; nobody can read it there later, nor can the agent
-	Secrets        redact.Known       // the program's own, which are neither shown nor kept
-	Waits          Waits              // how long something waits for something else
-	MaxAge         time.Duration      // a message that is older when it is first seen is run only on request; 0 = any age will do
-	Mention        chat.MentionRule   // of groups that have no rule of their own; empty = they must mention the bot
-	Outgoing       string             // the folder for files on their way out; empty = agents send none
-	Private        []string           // folders and files that agents never send, wherever they lie
-	LongAnswer     int                // characters from which an answer is also given as a file; 0 = never
-	Shutdown       time.Duration      // all that the end of the program may take: turns that run go on for most of it
-	Observe        func(Built)        // told of every context that is built; may be nil
-	Ended          func(Ended)        // told of every turn that has ended; may be nil
-	Lang           string             // in which all chats are spoken to that have not chosen another; empty = as they speak
-	NewLang        string             // in which a chat is spoken to before anybody has spoken there; empty = Chinese
-	Version        string             // of the program; admins are told
-	Checks         []Check            // what /doctor looks at
+	Access      Access           // at the start, see SetAccess
+	Departments DepartmentLookup // nil = departments mean nothing
+	// the platform's id of the app; empty = its owner is not looked for
+	App            string
+	Founder        Founder  // nil = the platform cannot be asked for the owner
+	Found          db.Owner // who was found earlier to be the owner, if anybody
+	Project        string   // working folder of chats that have none of their own
+	PermissionMode string   // of chats that have none of their own
+	// the CLI asks for each use of a tool, also where it only reads
+	AskEverything bool
+	Projects      map[string]Project                      // to which chats can change, by name
+	Guard         Guard                                   // where no agent may work
+	Budget        Budget                                  // at the start, see SetBudget
+	Reload        func(context.Context) (Reloaded, error) // reads the configuration anew; nil = it cannot be
+	// this machine; a session of another one cannot be resumed here
+	Node    string
+	Context contextmgr.Config
+	Groups  Groups             // what was said there; nil = only what events tell
+	Files   FilesConfig        // what belongs to messages and does not come with them
+	Tools   *agenttools.Server // of which the agents get tools; nil = they get none
+	// what is kept out of the History; nobody can read it there later, nor can the agent
+	Redact  redact.Policy
+	Secrets redact.Known // the program's own, which are neither shown nor kept
+	Waits   Waits        // how long something waits for something else
+	// a message that is older when it is first seen is run only on request; 0 = any age will do
+	MaxAge     time.Duration
+	Mention    chat.MentionRule // of groups that have no rule of their own; empty = they must mention the bot
+	Outgoing   string           // the folder for files on their way out; empty = agents send none
+	Private    []string         // folders and files that agents never send, wherever they lie
+	LongAnswer int              // characters from which an answer is also given as a file; 0 = never
+	Shutdown   time.Duration    // all that the end of the program may take: turns that run go on for most of it
+	Observe    func(Built)      // told of every context that is built; may be nil
+	Ended      func(Ended)      // told of every turn that has ended; may be nil
+	// in which all chats are spoken to that have not chosen another; empty = as they speak
+	Lang    string
+	NewLang string  // in which a chat is spoken to before anybody has spoken there; empty = Chinese
+	Version string  // of the program; admins are told
+	Checks  []Check // what /doctor looks at
 
-	Line func(*bytes.Buffer, db.Record) error // writes a line of an exported History; nil = it is exported for people only
+	// writes a line of an exported History; nil = it is exported for people only
+	Line func(*bytes.Buffer, db.Record) error
 }
 
 // Waits are how long something waits for something else before it goes on without it; 0 is the usual time. Tests on a
@@ -207,7 +214,8 @@ func (b *Bridge) Run(ctx context.Context) error {
 	quiet, tended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(tended)
-		b.scheduler.jobs.run(ctx, quiet) // nothing of it is worth waiting for at the end, but turns may be waiting for it
+		// nothing of it is worth waiting for at the end, but turns may be waiting for it
+		b.scheduler.jobs.run(ctx, quiet)
 	}()
 	var aside sync.WaitGroup
 	aside.Go(func() { b.context.Run(ctx) })
@@ -327,7 +335,8 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 		b.reactions.set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
 	}
 	if wordless(m) {
-		time.AfterFunc(cmp.Or(b.cfg.Waits.Words, wordsWait), func() { b.wake(m.Key) }) // at the end of the program it stays in the queue
+		// at the end of the program it stays in the queue
+		time.AfterFunc(cmp.Or(b.cfg.Waits.Words, wordsWait), func() { b.wake(m.Key) })
 		return nil
 	}
 	b.wake(m.Key)
@@ -404,7 +413,8 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err err
 	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
 		return b.accessRequests.answer(ctx, p, l)
 	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):
-		if err := b.db.Turns().Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil { // it ends anyway, unless the program dies before
+		// it ends anyway, unless the program dies before
+		if err := b.db.Turns().Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {
 			b.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")
 		}
 		return texts.StopAsked.in(l), nil

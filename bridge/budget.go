@@ -22,8 +22,10 @@ import (
 // configured time zone; what runs when a limit is reached goes on, and nothing new begins. A turn that runs counts for
 // what it may come to.
 type Budget struct {
-	TurnUSD       float64 `toml:"turn_usd" env:"TURN_USD"`               // one answer, which ends there; each needs a process of its own then
-	UserDayUSD    float64 `toml:"user_day_usd" env:"USER_DAY_USD"`       // what one user asks for in a day, in all chats
+	// one answer, which ends there; each needs a process of its own then
+	TurnUSD float64 `toml:"turn_usd" env:"TURN_USD"`
+	// what one user asks for in a day, in all chats
+	UserDayUSD    float64 `toml:"user_day_usd" env:"USER_DAY_USD"`
 	ChatDayUSD    float64 `toml:"chat_day_usd" env:"CHAT_DAY_USD"`       // what is asked for in one chat in a day
 	UserDayTokens int64   `toml:"user_day_tokens" env:"USER_DAY_TOKENS"` // of all kinds, those from the cache too
 	ChatDayTokens int64   `toml:"chat_day_tokens" env:"CHAT_DAY_TOKENS"`

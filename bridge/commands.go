@@ -27,11 +27,12 @@ type order struct {
 	files     []chat.File                      // of that question
 	then      func()                           // after the commit; nil = nothing
 	later     func(ctx context.Context) string // works out what else is to be said, after the commit; nil = nothing
-	set       func(*db.Settings)               // changes the chat's settings; it may be called more than once; nil = nothing is changed
-	grant     *db.GrantChange                  // a change to who may talk to the bot; nil = none
-	memory    *db.MemoryOrder                  // a change to a memory, whose reply takes the place of reply; nil = none
-	stop      []int64                          // the turns that are to end
-	revoke    int64                            // the number of a rule that is to end; 0 = none
+	// changes the chat's settings; it may be called more than once; nil = nothing is changed
+	set    func(*db.Settings)
+	grant  *db.GrantChange // a change to who may talk to the bot; nil = none
+	memory *db.MemoryOrder // a change to a memory, whose reply takes the place of reply; nil = none
+	stop   []int64         // the turns that are to end
+	revoke int64           // the number of a rule that is to end; 0 = none
 }
 
 // ordered is a command as somebody has given it.

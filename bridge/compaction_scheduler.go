@@ -16,8 +16,9 @@ import (
 // compactionScheduler keeps the making of summaries and the turns of a chat apart: a summary replaces the session,
 // which no turn may be using then.
 type compactionScheduler struct {
-	jobs    *jobs
-	compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error // makes a chat's summary; see [claude.Question]
+	jobs *jobs
+	// makes a chat's summary; see [claude.Question]
+	compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error
 
 	mu     sync.Mutex
 	chats  map[chat.Key]*chatState              // those in which a turn runs, or a summary is made

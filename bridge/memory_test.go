@@ -285,7 +285,8 @@ func searchesTheHistory(t *testing.T) {
 	w.ask(alice, "钥匙在哪", "?", func() {
 		found := w.searchHistory(alice, historyQuery{Query: "备用的钥匙"})
 		w.expect(found, " user Nou_alice:\n  备用钥匙在蓝色抽屉\n  2020-01-01", "!在哪")
-		if got := w.searchHistory(alice, historyQuery{Query: "sunny"}); len([]rune(got)) > resultLength+300 { // the question before it comes along
+		// the question before it comes along
+		if got := w.searchHistory(alice, historyQuery{Query: "sunny"}); len([]rune(got)) > resultLength+300 {
 			t.Errorf("a result of %d runes", len([]rune(got)))
 		}
 		w.expect(w.searchHistory(alice, historyQuery{Query: "犀牛 rhinoceros"}), "Nothing like that")

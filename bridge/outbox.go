@@ -28,7 +28,8 @@ type outbox struct {
 	lanes lanes
 
 	fileDelivery *fileDelivery
-	unseen       func(ctx context.Context, approval, notice string) bool // ends what people cannot read and decide; see [approvals.unseen]
+	// ends what people cannot read and decide; see [approvals.unseen]
+	unseen func(ctx context.Context, approval, notice string) bool
 
 	mu   sync.Mutex
 	held map[int64]bool // turns whose painter may still be drawing
@@ -43,14 +44,16 @@ func newOutbox(store *db.DB, out Messenger, copies fileSpool, tongue func(contex
 }
 
 const (
-	poll         = time.Second        // how often what was put off is looked for
-	firstWait    = time.Second        // before a failed delivery is tried again; doubles up to
-	lastWait     = 5 * time.Minute    //
-	giveUp       = 3 * 24 * time.Hour // after which nobody waits for it any more
-	leastTries   = 20                 // made before something is given up, in more than an hour: the program may have been off for days
-	keysLast     = 50 * time.Minute   // how long the platform surely knows an idempotency key; it promises an hour
-	batch        = 100                // chats that are taken up at once
-	mostSearches = 5                  // for what was sent, within half a minute; the bot may not be allowed to list messages, and then sends
+	poll      = time.Second        // how often what was put off is looked for
+	firstWait = time.Second        // before a failed delivery is tried again; doubles up to
+	lastWait  = 5 * time.Minute    //
+	giveUp    = 3 * 24 * time.Hour // after which nobody waits for it any more
+	// made before something is given up, in more than an hour: the program may have been off for days
+	leastTries = 20
+	keysLast   = 50 * time.Minute // how long the platform surely knows an idempotency key; it promises an hour
+	batch      = 100              // chats that are taken up at once
+	// for what was sent, within half a minute; the bot may not be allowed to list messages, and then sends
+	mostSearches = 5
 
 	deliveries = 16 // chats that are delivered to at the same time
 )

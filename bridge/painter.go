@@ -16,13 +16,14 @@ import (
 // painter shows how a turn goes on. Only it writes to the turn's card while the turn runs, and it draws the latest view
 // as often as the platform allows. How the turn ended is shown by the outbox.
 type painter struct {
-	out    Messenger
-	to     chat.Ref
-	idem   string
-	card   string                                    // the card that exists already; empty = none yet
-	found  func(ctx context.Context) (string, error) // looks for a card that an earlier process has posted; empty = none
-	posted func(ctx context.Context, cardID string)  // told of the card once it exists
-	shows  func(ctx context.Context, answer string)  // told of an answer before it can be seen
+	out  Messenger
+	to   chat.Ref
+	idem string
+	card string // the card that exists already; empty = none yet
+	// looks for a card that an earlier process has posted; empty = none
+	found  func(ctx context.Context) (string, error)
+	posted func(ctx context.Context, cardID string) // told of the card once it exists
+	shows  func(ctx context.Context, answer string) // told of an answer before it can be seen
 
 	mu    sync.Mutex
 	view  view

@@ -19,9 +19,10 @@ import (
 // Project is one entry of the [projects] section: a folder in which agents may work, and what they may do there at
 // most.
 type Project struct {
-	Path   string `toml:"path"`
-	Mode   string `toml:"mode"`   // the permission mode that chats may choose at most; empty = the configured one
-	Bypass bool   `toml:"bypass"` // whether they may choose bypassPermissions, with which agents ask nobody for anything
+	Path string `toml:"path"`
+	Mode string `toml:"mode"` // the permission mode that chats may choose at most; empty = the configured one
+	// whether they may choose bypassPermissions, with which agents ask nobody for anything
+	Bypass bool `toml:"bypass"`
 }
 
 // UnmarshalText reads an entry that is only a path.

@@ -56,7 +56,8 @@ func TestASecretToRememberIsNowhereKept(t *testing.T) {
 		w.must(w.bridge.Edited(w.ctx, m))
 		onDisk(t, dir, secret)
 	}
-	for _, text := range []string{"/rember password: " + secret, "/cost password: " + secret} { // slips, and what comes to nothing
+	// slips, and what comes to nothing
+	for _, text := range []string{"/rember password: " + secret, "/cost password: " + secret} {
 		w.order(alice, text)
 	}
 	w.hear(team, "/remember 密码："+secret, false) // said to nobody

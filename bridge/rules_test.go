@@ -106,7 +106,8 @@ func TestWhatARuleCovers(t *testing.T) {
 			t.Errorf("exact, %q: %v", command, got)
 		}
 	}
-	for _, command := range []string{"echo ran >> made.txt", "make; make", "a | b", "x && y", "echo $(x)"} { // of earlier versions
+	// of earlier versions
+	for _, command := range []string{"echo ran >> made.txt", "make; make", "a | b", "x && y", "echo $(x)"} {
 		if covers(db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: command}, "Bash", bashInput(t, command), "/p") {
 			t.Errorf("covered, word for word: %q", command)
 		}

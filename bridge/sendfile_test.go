@@ -247,7 +247,8 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 		s.bridge.outbox.deliver(s.Context(), post)
 	}
 	mustWrite(t, filepath.Join(s.dir, "left over"), []byte("from a crash"))
-	again := newOutbox(s.bridge.db, s.out, s.bridge.outbox.fileDelivery.copies, s.bridge.outbox.lang, s.bridge.log) // another process
+	// another process
+	again := newOutbox(s.bridge.db, s.out, s.bridge.outbox.fileDelivery.copies, s.bridge.outbox.lang, s.bridge.log)
 	s.bridge.outbox = again
 	s.deliver()
 	s.until("the card", func() bool { return slices.Equal(s.out.got(), []string{"card"}) })

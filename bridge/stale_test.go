@@ -45,7 +45,8 @@ func TestWhatIsMadeOfAChatIsInItsLanguage(t *testing.T) {
 	l.say("om_1", "/lang en")
 	l.say("om_2", "我们每周二发布")
 	l.until("a title", func() bool { return l.chat().Topic != "" })
-	if got := l.chat().Topic; !strings.Contains(got, "Give the above") { // the scripted agent says again what it was asked for
+	// the scripted agent says again what it was asked for
+	if got := l.chat().Topic; !strings.Contains(got, "Give the above") {
 		t.Errorf("title %q", got)
 	}
 	l.sql(`UPDATE chats SET turned_at = turned_at - 49 * 3600000`)

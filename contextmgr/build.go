@@ -141,7 +141,8 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	}
 	var failed error
 	c.Recalled, failed = m.remember(ctx, r, past, slices.Concat(newest, c.Background))
-	c.Recalled = slices.DeleteFunc(c.Recalled, func(m chat.Message) bool { // of what is there as a whole, no part is needed
+	// of what is there as a whole, no part is needed
+	c.Recalled = slices.DeleteFunc(c.Recalled, func(m chat.Message) bool {
 		i := slices.IndexFunc(taken, func(t chat.Message) bool { return t.Seq == m.Seq })
 		return i >= 0 && taken[i].Text != m.Text
 	})

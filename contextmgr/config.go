@@ -33,22 +33,31 @@ const (
 
 // Config is the [context] section.
 type Config struct {
-	Mode            Mode        `toml:"mode" env:"MODE"`
-	MinChars        int         `toml:"min_chars" env:"MIN_CHARS"` // runes
-	MinUserMessages int         `toml:"min_user_messages" env:"MIN_USER_MESSAGES"`
-	MaxTokens       int         `toml:"max_tokens" env:"MAX_TOKENS"`     // estimated
-	RecallChars     int         `toml:"recall_chars" env:"RECALL_CHARS"` // runes of older messages that the question is about; 0 = none
-	SessionMode     SessionMode `toml:"session_mode" env:"SESSION_MODE"`
-	AutoChatContext int         `toml:"auto_chat_context" env:"AUTO_CHAT_CONTEXT"` // messages of a group that were not for the bot; 0 = none
-	TimeZone        string      `toml:"time_zone" env:"TIME_ZONE"`                 // in which people name days, as in "Asia/Shanghai"; empty = this machine's
+	Mode            Mode `toml:"mode" env:"MODE"`
+	MinChars        int  `toml:"min_chars" env:"MIN_CHARS"` // runes
+	MinUserMessages int  `toml:"min_user_messages" env:"MIN_USER_MESSAGES"`
+	MaxTokens       int  `toml:"max_tokens" env:"MAX_TOKENS"` // estimated
+	// runes of older messages that the question is about; 0 = none
+	RecallChars int         `toml:"recall_chars" env:"RECALL_CHARS"`
+	SessionMode SessionMode `toml:"session_mode" env:"SESSION_MODE"`
+	// messages of a group that were not for the bot; 0 = none
+	AutoChatContext int `toml:"auto_chat_context" env:"AUTO_CHAT_CONTEXT"`
+	// in which people name days, as in "Asia/Shanghai"; empty = this machine's
+	TimeZone string `toml:"time_zone" env:"TIME_ZONE"`
 
-	Window           int                 `toml:"window" env:"WINDOW"`                           // tokens that a session may hold; a model's own window, where it is known and smaller, counts
-	CompactThreshold float64             `toml:"compact_threshold" env:"COMPACT_THRESHOLD"`     // part of the window from which on a session is replaced by a summary; 0 = never by itself
-	CompactHistory   float64             `toml:"compact_history" env:"COMPACT_HISTORY"`         // part of the window that a summary is made of at most
-	KeepRecent       int                 `toml:"keep_recent" env:"KEEP_RECENT"`                 // messages that stay out of a summary
-	StaleAfter       configtype.Duration `toml:"session_stale_after" env:"SESSION_STALE_AFTER"` // a chat that was silent for longer begins anew; 0 = never
-	Titles           bool                `toml:"titles" env:"TITLES"`                           // chats get titles
-	Memory           MemoryConfig        `toml:"-" env:"-"`                                     // a section of its own; the caller supplies it
+	// tokens that a session may hold; a model's own window, where it is known and smaller, counts
+	Window int `toml:"window" env:"WINDOW"`
+	// part of the window from which on a session is replaced by a summary; 0 = never by itself
+	CompactThreshold float64 `toml:"compact_threshold" env:"COMPACT_THRESHOLD"`
+	// part of the window that a summary is made of at most
+	CompactHistory float64 `toml:"compact_history" env:"COMPACT_HISTORY"`
+	// messages that stay out of a summary
+	KeepRecent int `toml:"keep_recent" env:"KEEP_RECENT"`
+	// a chat that was silent for longer begins anew; 0 = never
+	StaleAfter configtype.Duration `toml:"session_stale_after" env:"SESSION_STALE_AFTER"`
+	Titles     bool                `toml:"titles" env:"TITLES"` // chats get titles
+	// a section of its own; the caller supplies it
+	Memory MemoryConfig `toml:"-" env:"-"`
 }
 
 // Defaults is the configuration of a program that configures nothing.

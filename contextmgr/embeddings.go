@@ -44,7 +44,8 @@ type embeddings struct {
 	client *embed.Client
 	log    zerolog.Logger
 
-	patience time.Duration // all that a search may take: a question waits for it. Tests on a busy machine are more patient
+	// all that a search may take: a question waits for it. Tests on a busy machine are more patient
+	patience time.Duration
 
 	slow   rate.Sometimes // complaints about searches
 	behind rate.Sometimes // and about vectors that could not be made

@@ -340,7 +340,8 @@ func TestVectorsAreMadeAsTimeGoesBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := embedtest.New(t, synonyms)
 		s := senseOf(t, e, e.Config().URL)
-		s.m.embeddings = embeddingsOf(s.d, e.Config(), zerolog.New(s.logs)) // function calls in place of a network, whose time is its own
+		// function calls in place of a network, whose time is its own
+		s.m.embeddings = embeddingsOf(s.d, e.Config(), zerolog.New(s.logs))
 		s.said(here, small(100)...)
 		slow := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 		s.e.Fail(slow)

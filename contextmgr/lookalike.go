@@ -25,7 +25,8 @@ func fold(c rune) rune {
 	if unicode.Is(unicode.Pd, c) {
 		return '-'
 	}
-	if d := norm.NFKD.PropertiesString(string(c)).Decomposition(); len(d) > 0 { // a letter in another style, or with an accent
+	// a letter in another style, or with an accent
+	if d := norm.NFKD.PropertiesString(string(c)).Decomposition(); len(d) > 0 {
 		for _, first := range string(d) {
 			return fold(first)
 		}

@@ -17,13 +17,19 @@ import (
 
 // MemoryConfig is the [memory] section.
 type MemoryConfig struct {
-	MaxChars     int  `toml:"max_chars" env:"MAX_CHARS"`                       // runes of memories in one prompt; 0 = none
-	Approval     bool `toml:"approval" env:"APPROVAL"`                         // what the agent or a member proposes waits for the chat's owner
-	CaptureGroup bool `toml:"capture_group_memory" env:"CAPTURE_GROUP_MEMORY"` // whether groups are remembered unasked, too
-	Tools        bool `toml:"tools" env:"TOOLS"`                               // whether the agent may remember and search by itself
-	Capture      bool `toml:"capture" env:"CAPTURE"`                           // whether every answer is followed by a look for what to remember
+	// runes of memories in one prompt; 0 = none
+	MaxChars int `toml:"max_chars" env:"MAX_CHARS"`
+	// what the agent or a member proposes waits for the chat's owner
+	Approval bool `toml:"approval" env:"APPROVAL"`
+	// whether groups are remembered unasked, too
+	CaptureGroup bool `toml:"capture_group_memory" env:"CAPTURE_GROUP_MEMORY"`
+	// whether the agent may remember and search by itself
+	Tools bool `toml:"tools" env:"TOOLS"`
+	// whether every answer is followed by a look for what to remember
+	Capture bool `toml:"capture" env:"CAPTURE"`
 
-	EmbeddingsURL   string `toml:"embeddings_url" env:"EMBEDDINGS_URL"` // an OpenAI-compatible endpoint, all of it; empty = messages are found by their words only
+	// an OpenAI-compatible endpoint, all of it; empty = messages are found by their words only
+	EmbeddingsURL   string `toml:"embeddings_url" env:"EMBEDDINGS_URL"`
 	EmbeddingsModel string `toml:"embeddings_model" env:"EMBEDDINGS_MODEL"`
 	EmbeddingsKey   string `toml:"embeddings_key" env:"EMBEDDINGS_KEY"` // sent as a bearer token; empty = none
 	// EmbeddingsWait is how long a question waits for what its words mean; 0 is half a second. Tests on a busy machine

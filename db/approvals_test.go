@@ -200,7 +200,8 @@ func TestAnApprovalThatCameToNothingLeavesNoRule(t *testing.T) {
 	if err != nil || len(rules) != 1 {
 		t.Fatalf("rules %+v, %v", rules, err)
 	}
-	for !time.Now().Truncate(time.Millisecond).After(rules[0].Made) { // two decisions are never made at the same instant
+	// two decisions are never made at the same instant
+	for !time.Now().Truncate(time.Millisecond).After(rules[0].Made) {
 	}
 	withdraw(always(), 1) // the rule is the first one's
 	withdraw(first, 0)

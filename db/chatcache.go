@@ -32,7 +32,8 @@ type hotChat struct {
 
 func newChatCache(size int) *chatCache {
 	c := &chatCache{keys: map[int64]chat.Key{}, changing: map[int64]bool{}}
-	c.hot, _ = simplelru.NewLRU(size, func(_ chat.Key, h hotChat) { delete(c.keys, h.row) }) // fails for sizes below 1 only
+	// fails for sizes below 1 only
+	c.hot, _ = simplelru.NewLRU(size, func(_ chat.Key, h hotChat) { delete(c.keys, h.row) })
 	return c
 }
 

@@ -93,7 +93,8 @@ const headroom = 1 << 20
 // holds, a disk that does not answer. It really writes, and returns at the end of ctx whatever happens.
 func (d *DB) Healthy(ctx context.Context) error {
 	done := make(chan error, 1)
-	go func() { done <- probe(ctx, d) }() // ends with the group that it is in; while a disk hangs there is just one such
+	// ends with the group that it is in; while a disk hangs there is just one such
+	go func() { done <- probe(ctx, d) }()
 	select {
 	case err := <-done:
 		if err != nil {

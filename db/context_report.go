@@ -12,8 +12,9 @@ import (
 
 // ContextReport is what the agent was told in a turn beside the question, and why not more.
 type ContextReport struct {
-	Session  Way    `json:"session"`
-	Lost     string `json:"lost,omitempty"`     // why an earlier session was not gone on with; empty = it was, or there was none
+	Session Way `json:"session"`
+	// why an earlier session was not gone on with; empty = it was, or there was none
+	Lost     string `json:"lost,omitempty"`
 	Behind   bool   `json:"behind,omitempty"`   // the session did not hold all that it should
 	Unsure   bool   `json:"unsure,omitempty"`   // the session could not be compared with the database
 	Messages int    `json:"messages,omitempty"` // of the History

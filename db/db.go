@@ -27,9 +27,11 @@ const readers = 4
 
 // Config is the [db] section.
 type Config struct {
-	URL        string              `toml:"url" env:"URL"`                 // sqlite:///absolute/path.db or sqlite://relative/path.db
+	// sqlite:///absolute/path.db or sqlite://relative/path.db
+	URL        string              `toml:"url" env:"URL"`
 	HistoryTTL configtype.Duration `toml:"history_ttl" env:"HISTORY_TTL"` // how long messages are kept; 0 = for good
-	CacheTTL   configtype.Duration `toml:"cache_ttl" env:"CACHE_TTL"`     // how long what only helps at work is kept, such as which events are known
+	// how long what only helps at work is kept, such as which events are known
+	CacheTTL configtype.Duration `toml:"cache_ttl" env:"CACHE_TTL"`
 }
 
 // Defaults is the configuration of a program that configures nothing.

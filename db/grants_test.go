@@ -174,7 +174,8 @@ func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
 	card := func(text string) db.Post {
 		return db.Post{Key: boss, Grant: "ou_9", Idem: text, Card: &chat.Card{Body: text}}
 	}
-	words := db.Post{Key: chat.FeishuChat("oc_9"), Idem: "welcome", Text: "welcome"} // in a chat of which nothing is known
+	// in a chat of which nothing is known
+	words := db.Post{Key: chat.FeishuChat("oc_9"), Idem: "welcome", Text: "welcome"}
 	for i, at := range []time.Duration{0, 11 * time.Minute, 48 * time.Hour} {
 		d.At(t, now.Add(at))
 		if fresh, err := d.Grants().Ask(t.Context(), stranger("om_1"), card("request"), words); err != nil || fresh != (i == 0) {

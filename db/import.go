@@ -17,7 +17,8 @@ import (
 type Record struct {
 	chat.Message
 	Kind chat.Kind // of the chat; empty = not known
-	Past bool      // Epoch is that of a conversation which has been ended, by /new; else the message belongs to the chat's current one
+	// Epoch is that of a conversation which has been ended, by /new; else the message belongs to the chat's current one
+	Past bool
 }
 
 // Records is the whole History as it is written to files and read from them.

@@ -232,7 +232,8 @@ func (ms Memories) save(ctx context.Context, tx *sql.Tx, m Memory, by Change) (M
 		return old, nil
 	}
 	m.Number, m.Created, m.Version = old.Number, old.Created, old.Version+1
-	err = overwriting(ctx, tx, func() error { // else its words stay in the file, and nobody could find them to forget them
+	// else its words stay in the file, and nobody could find them to forget them
+	err = overwriting(ctx, tx, func() error {
 		m, err = ms.write(ctx, tx, updateMemory, m, MemoryChanged, by)
 		return err
 	})

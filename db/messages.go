@@ -20,7 +20,8 @@ type Inbound struct {
 	Class chat.Class
 	Lang  string // the language it is written in, when it tells; else empty
 
-	StartAnew bool                       // the next prompt of the chat holds nothing from before this message, which is the first one when it is talk
+	// the next prompt of the chat holds nothing from before this message, which is the first one when it is talk
+	StartAnew bool
 	Compact   bool                       // it asks for a summary; see [Chats.Compact] and [Chats.AnswerCompact]
 	Reply     string                     // a text to answer it with; empty = none
 	Continues int64                      // the interrupted turn that it asks to go on with; 0 = none
@@ -28,13 +29,15 @@ type Inbound struct {
 	Held      func(turn int64) chat.Card // not nil: the turn waits until somebody asks for it, and this card says so
 	Memory    *MemoryOrder               // a change to a memory, whose reply takes the place of Reply; nil = none
 	Topic     string                     // what the chat is called from now on; empty = as before
-	GoBack    *Session                   // a session that the chat has had, to go on with: its ID, and where it is to be resumed; nil = none
-	Card      *chat.Card                 // answers it in place of Reply; nil = none
-	ReplyTo   string                     // the message that is answered; empty = this one
-	Grant     *GrantChange               // a change to who may talk to the bot; nil = none
-	Revoke    int64                      // the number of a rule that is to end; 0 = none; see [Rules]
-	Stop      []int64                    // the chat's turns that it stops; see [Turns.Stop]
-	Set       func(*Settings)            // changes the chat's settings; it may be called more than once; nil = nothing is changed
+	// a session that the chat has had, to go on with: its ID, and where it is to be resumed; nil = none
+	GoBack  *Session
+	Card    *chat.Card   // answers it in place of Reply; nil = none
+	ReplyTo string       // the message that is answered; empty = this one
+	Grant   *GrantChange // a change to who may talk to the bot; nil = none
+	Revoke  int64        // the number of a rule that is to end; 0 = none; see [Rules]
+	Stop    []int64      // the chat's turns that it stops; see [Turns.Stop]
+	// changes the chat's settings; it may be called more than once; nil = nothing is changed
+	Set func(*Settings)
 }
 
 // AcceptResult says what became of an entry.

@@ -14,9 +14,10 @@ import (
 // Post is something that must be shown to people until the platform has confirmed it: a text, or a turn's card as it is
 // from now on.
 type Post struct {
-	ID       int64
-	Key      chat.Key
-	Turn     int64  // whose card it is; 0 = a text, the card of an approval or a grant, or a card that nobody draws again
+	ID  int64
+	Key chat.Key
+	// whose card it is; 0 = a text, the card of an approval or a grant, or a card that nobody draws again
+	Turn     int64
 	Approval string // whose card it is; empty = not that of an approval
 	Grant    string // whose card it is, by its subject; empty = not that of a grant
 	Idem     string // makes a repeated send harmless

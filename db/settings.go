@@ -14,11 +14,13 @@ import (
 
 // Settings are what people have set for one chat. The zero value sets nothing: all is as configured.
 type Settings struct {
-	Project string `json:"project,omitempty"` // name of the project in which the agent works; empty = the configured one
-	Mode    string `json:"mode,omitempty"`    // permission mode of the agent; empty = the configured one
-	Model   string `json:"model,omitempty"`   // that answers; empty = the configured one
-	Effort  string `json:"effort,omitempty"`  // with which it thinks; empty = the configured one
-	Lang    string `json:"lang,omitempty"`    // in which the chat is spoken to, "zh" or "en"; empty = as it speaks itself
+	// name of the project in which the agent works; empty = the configured one
+	Project string `json:"project,omitempty"`
+	Mode    string `json:"mode,omitempty"`   // permission mode of the agent; empty = the configured one
+	Model   string `json:"model,omitempty"`  // that answers; empty = the configured one
+	Effort  string `json:"effort,omitempty"` // with which it thinks; empty = the configured one
+	// in which the chat is spoken to, "zh" or "en"; empty = as it speaks itself
+	Lang    string `json:"lang,omitempty"`
 	Mention string `json:"mention,omitempty"` // to what the bot listens in a group; empty = the configured rule
 }
 

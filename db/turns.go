@@ -298,10 +298,11 @@ func (ts Turns) SetActed(ctx context.Context, turn int64) error {
 type TurnResult struct {
 	Turn    Turn
 	State   TurnState
-	Failure string         // class of the failure, for operators
-	Answer  string         // what the agent said; may be partial; empty = nothing
-	Card    chat.Card      // what the turn looks like from now on
-	Session Session        // the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
+	Failure string    // class of the failure, for operators
+	Answer  string    // what the agent said; may be partial; empty = nothing
+	Card    chat.Card // what the turn looks like from now on
+	// the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
+	Session Session
 	Usage   *Usage         // nil when the agent did not report any
 	File    *LongAnswer    // the answer, when it is also given as a file; nil = it is not
 	Told    *ContextReport // nil when the agent was not asked, or it is not known

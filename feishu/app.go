@@ -27,15 +27,17 @@ var scopes = [][]string{
 // Permissions that only some configurations need, all of a list.
 var (
 	ForDepartments = []string{"contact:user.department:readonly", "contact:department.base:readonly"} // to know who is in one
-	ForAllOfGroups = []string{"im:message.group_msg"}                                                 // to hear what does not mention the bot
+	// to hear what does not mention the bot
+	ForAllOfGroups = []string{"im:message.group_msg"}
 )
 
 // Events and callbacks that the app must have subscribed to.
 var (
 	eventMessage = "im.message.receive_v1" // without it nothing arrives at all
 	events       = []string{eventMessage, "im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1", "im.chat.disbanded_v1"}
-	useful       = []string{"im.message.updated_v1", "im.chat.access_event.bot_p2p_chat_entered_v1"} // not needed: edits, and a greeting
-	callbacks    = []string{"card.action.trigger"}
+	// not needed: edits, and a greeting
+	useful    = []string{"im.message.updated_v1", "im.chat.access_event.bot_p2p_chat_entered_v1"}
+	callbacks = []string{"card.action.trigger"}
 )
 
 // App is what the platform tells an app of itself. What it does not tell is empty.

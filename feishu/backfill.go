@@ -143,7 +143,8 @@ func (g *backfill) ask(ctx context.Context, a chat.Activity, later bool) error {
 		} else if err != nil {
 			return err
 		}
-		if a.Key.Thread != "" && in.Key != a.Key { // the topic's first message belongs to the chat, and is asked for there
+		// the topic's first message belongs to the chat, and is asked for there
+		if a.Key.Thread != "" && in.Key != a.Key {
 			continue
 		}
 		if err := g.hand(ctx, in); err != nil {

@@ -128,7 +128,8 @@ var outages = map[string]func(p *platform) (end func()){
 func TestWhatWasSaidDuringAnOutageArrivesAtOnce(t *testing.T) {
 	for name, begin := range outages {
 		t.Run(name, func(t *testing.T) {
-			cfg := feishusim.Config{AckTimeout: 10 * time.Second, Redeliver: many(20 * time.Second)} // what is repaired comes sooner
+			// what is repaired comes sooner
+			cfg := feishusim.Config{AckTimeout: 10 * time.Second, Redeliver: many(20 * time.Second)}
 			if name == "half-open" {
 				cfg.PingInterval = time.Second
 			}

@@ -37,7 +37,8 @@ func TestMessageArrives(t *testing.T) {
 	})
 	d := p.Deliveries()[0]
 	t.Logf("acknowledged after %v", d.AckedAt.Sub(d.SentAt))
-	p.must(awaitStatus(p, func(s Status) bool { return s.Connected })) // the SDK tells a moment after the first event may come
+	// the SDK tells a moment after the first event may come
+	p.must(awaitStatus(p, func(s Status) bool { return s.Connected }))
 	if s := p.Status(); !s.Connected || s.Since.IsZero() || s.LastError != nil || s.BotOpenID != p.BotOpenID() {
 		t.Errorf("status %+v", s)
 	}

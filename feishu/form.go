@@ -54,7 +54,8 @@ func drawForm(f chat.Form) formJSON {
 	asked, options := allAsked, allOptions
 	for i, field := range fields {
 		if field.Label != "" {
-			text := zwsp + shorten(oneLine(prose(clean(field.Label))), asked/(len(fields)-i)) // a number in front makes no list
+			// a number in front makes no list
+			text := zwsp + shorten(oneLine(prose(clean(field.Label))), asked/(len(fields)-i))
 			asked -= cost(text)
 			out.Elements = append(out.Elements, element{Tag: "markdown", ID: fmt.Sprintf("field_%d_label", i), Content: text})
 		}

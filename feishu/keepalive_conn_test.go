@@ -57,8 +57,10 @@ func TestHalfOpenConnectionIsNoticed(t *testing.T) {
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	room := p.PrivateChat(ann)
 	p.run(rec)
-	p.must(awaitStatus(p, func(s Status) bool { return s.Connected })) // the SDK tells a moment after the first event may come
-	before := p.Status().Reconnects                                    // a machine that stands still for a second costs the connection too
+	// the SDK tells a moment after the first event may come
+	p.must(awaitStatus(p, func(s Status) bool { return s.Connected }))
+	// a machine that stands still for a second costs the connection too
+	before := p.Status().Reconnects
 	began := time.Now()
 	p.Freeze(true)
 	p.must(awaitStatus(p, func(s Status) bool { return !s.Connected || s.Reconnects > before }))

@@ -58,7 +58,8 @@ func (p *platform) another() *Client {
 // configured is the client of a process with other settings.
 func (p *platform) configured(cfg Config) *Client {
 	cfg.AppID, cfg.AppSecret, cfg.BaseURL = p.AppID(), p.AppSecret(), p.URL()
-	cfg.NameWait = cmp.Or(cfg.NameWait, 30*time.Second) // a name that is there soon is there, however busy the machine is
+	// a name that is there soon is there, however busy the machine is
+	cfg.NameWait = cmp.Or(cfg.NameWait, 30*time.Second)
 	c := New(cfg, zerolog.New(p.log).Level(zerolog.InfoLevel))
 	c.waits.message, c.waits.press, c.topics.patience = time.Minute, time.Minute, 30*time.Second // and so is an answer
 	p.t.Cleanup(c.api.http.CloseIdleConnections)

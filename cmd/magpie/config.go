@@ -39,11 +39,13 @@ type config struct {
 
 	Projects map[string]bridge.Project `toml:"projects" env:"-"` // to which chats can change, by name
 
-	Node     string          `toml:"node" env:"NODE"` // this machine: its sessions are resumed on no other; empty = the host's name
-	Redact   redactConfig    `toml:"redact" envPrefix:"REDACT_"`
-	Recovery recoveryConfig  `toml:"recovery" envPrefix:"RECOVERY_"`
-	Waits    bridge.Waits    `toml:"-" env:"-"`
-	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"` // all that a stop may take; turns that run go on for most of it
+	// this machine: its sessions are resumed on no other; empty = the host's name
+	Node     string         `toml:"node" env:"NODE"`
+	Redact   redactConfig   `toml:"redact" envPrefix:"REDACT_"`
+	Recovery recoveryConfig `toml:"recovery" envPrefix:"RECOVERY_"`
+	Waits    bridge.Waits   `toml:"-" env:"-"`
+	// all that a stop may take; turns that run go on for most of it
+	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"`
 }
 
 // node is the name of this machine.
@@ -59,7 +61,8 @@ func (c config) node() (string, error) {
 }
 
 type redactConfig struct {
-	History bool `toml:"history" env:"HISTORY"` // what people and the agent say is stored without private data and secrets
+	// what people and the agent say is stored without private data and secrets
+	History bool `toml:"history" env:"HISTORY"`
 }
 
 // policy is what is kept out of the History.
@@ -71,12 +74,15 @@ func (c redactConfig) policy() redact.Policy {
 }
 
 type recoveryConfig struct {
-	MaxAge claude.Duration `toml:"max_message_age" env:"MAX_MESSAGE_AGE"` // an older message is answered only on request; 0 = any age will do
+	// an older message is answered only on request; 0 = any age will do
+	MaxAge claude.Duration `toml:"max_message_age" env:"MAX_MESSAGE_AGE"`
 }
 
 type httpConfig struct {
-	Listen string   `toml:"listen" env:"LISTEN"` // host:port of /metrics, /healthz and /readyz; without a host this machine only; empty = none
-	Hosts  []string `toml:"hosts" env:"HOSTS"`   // names under which they are served, beside addresses, localhost and the names that are known
+	// host:port of /metrics, /healthz and /readyz; without a host this machine only; empty = none
+	Listen string `toml:"listen" env:"LISTEN"`
+	// names under which they are served, beside addresses, localhost and the names that are known
+	Hosts []string `toml:"hosts" env:"HOSTS"`
 }
 
 type logConfig struct {

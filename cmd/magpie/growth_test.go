@@ -171,7 +171,8 @@ func (l *load) size() size {
 // metrics reads the metrics that have no labels, and as "calls" the number of calls to the platform.
 func (l *load) metrics() map[string]float64 {
 	l.Helper()
-	plain := http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}} // compressing takes a megabyte now and then
+	// compressing takes a megabyte now and then
+	plain := http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
 	resp, err := plain.Get("http://" + l.page + "/metrics")
 	must(l, err)
 	data, err := io.ReadAll(resp.Body)

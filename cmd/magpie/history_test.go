@@ -241,7 +241,8 @@ func TestALargeImportIsFast(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(said), "100000 read: 100000 new, 0 known, 0 bad, in ") {
 		t.Fatalf("%v: %s", err, said)
 	}
-	took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()  // what else the machine does meanwhile does not count
+	// what else the machine does meanwhile does not count
+	took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10 // MB
 	t.Logf("%v, %d MB", took, memory)
 	most := int64(200)

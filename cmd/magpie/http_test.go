@@ -149,7 +149,8 @@ func TestHealthAndReadiness(t *testing.T) {
 	if got.Ready || got.Platform.Connected || got.Platform.Since == nil || !got.Store.OK {
 		t.Errorf("without the platform: %+v", got)
 	}
-	r.until("the program to be called alive without the platform", func() bool { // a disk that is slow just now is another matter
+	// a disk that is slow just now is another matter
+	r.until("the program to be called alive without the platform", func() bool {
 		status, _ := r.get("/healthz")
 		return status == http.StatusOK
 	})

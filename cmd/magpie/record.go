@@ -16,8 +16,9 @@ import (
 // record is one line of an exported History. What is left out of a line says the usual: talk in the current
 // conversation of the chat.
 type record struct {
-	Channel   string    `json:"channel"`
-	Container string    `json:"container,omitempty"` // what chat_id names on the channel; empty = chat, and room on "web"
+	Channel string `json:"channel"`
+	// what chat_id names on the channel; empty = chat, and room on "web"
+	Container string    `json:"container,omitempty"`
 	ChatID    string    `json:"chat_id"`
 	ChatKind  chat.Kind `json:"chat_kind,omitempty"` // empty = not known
 	ThreadID  string    `json:"thread_id,omitempty"`

@@ -326,7 +326,8 @@ func (r *rig) inDataFolder(secrets []string) {
 
 // atNoon makes it noon, so that the day does not end while a test counts what was spent on it.
 func atNoon(c *config) {
-	c.Context.TimeZone = fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12) // its sign says how far Greenwich is ahead
+	// its sign says how far Greenwich is ahead
+	c.Context.TimeZone = fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12)
 }
 
 // The limit of an answer ends it with a number, and the limit of a day refuses the next; both are seen in /cost and by

@@ -256,7 +256,8 @@ func projects(c config) []string {
 // dataFolder is where the database lies; it may be relative to the service's folder.
 func dataFolder(c config) string {
 	data := filepath.Dir(databasePath(c.DB))
-	if real, _, err := c.DB.Place(); err == nil && filepath.IsAbs(data) { // else it is relative to another folder than this one
+	// else it is relative to another folder than this one
+	if real, _, err := c.DB.Place(); err == nil && filepath.IsAbs(data) {
 		return real
 	}
 	return data

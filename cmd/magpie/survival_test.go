@@ -104,7 +104,8 @@ func TestAStopOutlivesTheProgram(t *testing.T) {
 				return len(list) == 1 && running(list[0])
 			})
 			if how == "button" {
-				if got := s.press(replies(s.sim.View(), s.chat, id)[0], "stop"); !strings.Contains(got, "正在停止") { // it takes long to store it
+				// it takes long to store it
+				if got := s.press(replies(s.sim.View(), s.chat, id)[0], "stop"); !strings.Contains(got, "正在停止") {
 					s.until("the stop to be stored", func() bool { return s.count(`SELECT COUNT(*) FROM turns WHERE stopped OR state = 'cancelled'`) == 1 })
 				}
 			} else {
@@ -153,7 +154,9 @@ func TestRedeliveredMessagesAreAnsweredOnce(t *testing.T) {
 			text := fmt.Sprintf("第 %d 条", n)
 			want[c] = append(want[c], text)
 			ids = append(ids, r.sim.Say(c, r.memberOf(c), text, feishusim.Time(now.Add(time.Duration(n)*time.Millisecond))))
-			if n%20 == 19 { // people wait until their first message has left before they send the next one; the two connections are not in step
+			// people wait until their first message has left before they send the next one; the two connections are not
+			// in step
+			if n%20 == 19 {
 				r.await("the messages to be taken", func(v *feishusim.View) bool { return unacked(v, ids) == 0 })
 			}
 		}
@@ -292,7 +295,8 @@ func TestAThousandFaults(t *testing.T) {
 		if i%people == people-1 {
 			t.Logf("%v: %d turns, %d faults", time.Since(began), i+1, r.sim.Dealt())
 			r.until("the turns", func() bool {
-				return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) > i-people && // what is lost on the way comes later
+				// what is lost on the way comes later
+				return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) > i-people &&
 					r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
 			})
 		}

@@ -272,7 +272,8 @@ func TestServiceIsInstalledAndRemoved(t *testing.T) {
 			if scope == "system" && !strings.Contains(printed, "ReadWritePaths=\"-/srv/my work\"\nReadWritePaths=-/srv/api\nReadWritePaths=-/home/web\nReadWritePaths=-/srv/data\n") {
 				t.Errorf("the unit cannot write to the projects and the database:\n%s", printed)
 			}
-			ok("FLAG daemon-reload, FLAG enable feishu, FLAG start feishu", install...) // nothing has changed: no restart
+			// nothing has changed: no restart
+			ok("FLAG daemon-reload, FLAG enable feishu, FLAG start feishu", install...)
 			ok("FLAG status --no-pager --lines=10 feishu", "status")
 
 			must(t, os.WriteFile(path, []byte(strings.Replace(printed, "RestartSec=2", "RestartSec=9", 1)), 0o644))

@@ -68,7 +68,8 @@ func TestABadRowIsInNobodysWay(t *testing.T) {
 	key := chat.FeishuChat(r.chat)
 	var all []string
 	for _, bad := range badRows {
-		all = append(all, strings.ReplaceAll(bad.plant, "INSERT INTO", "INSERT OR IGNORE INTO")) // some are the same row
+		// some are the same row
+		all = append(all, strings.ReplaceAll(bad.plant, "INSERT INTO", "INSERT OR IGNORE INTO"))
 		t.Run(bad.name, func(t *testing.T) {
 			r := makeRig(t, feishusim.Config{})
 			r.startWith(data, key, bad.plant)

@@ -29,8 +29,9 @@ type Server struct {
 	log      zerolog.Logger
 	schemas  *mcp.SchemaCache
 
-	mu     sync.Mutex
-	grants map[[sha256.Size]byte]func() *mcp.Server // by the hash of the token, so that looking one up tells nothing by the time it takes
+	mu sync.Mutex
+	// by the hash of the token, so that looking one up tells nothing by the time it takes
+	grants map[[sha256.Size]byte]func() *mcp.Server
 }
 
 // Listen opens a port of this machine for agents. It answers from Serve on; who comes earlier waits.

@@ -171,7 +171,8 @@ func TestTheCLIWaitsForItsTools(t *testing.T) {
 	}
 	serving, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	time.AfterFunc(12*time.Second, func() { done <- s.Serve(serving) }) // by itself the CLI waits for five, from its own start on
+	// by itself the CLI waits for five, from its own start on
+	time.AfterFunc(12*time.Second, func() { done <- s.Serve(serving) })
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {

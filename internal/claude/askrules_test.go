@@ -120,7 +120,8 @@ func everythingIsAskedFor(t *testing.T, command, settings string, modes ...strin
 			got = append(got, strings.Join(strings.Fields(q)[:2], " "))
 		}
 		want := []string{mode + " Bash", mode + " Bash", mode + " Read", mode + " Write", mode + " Bash"}
-		if settings != "" && command != claudetest.Oldest(t) { // what is denied is not asked for; the oldest version asks first
+		// what is denied is not asked for; the oldest version asks first
+		if settings != "" && command != claudetest.Oldest(t) {
 			want = want[:4]
 		}
 		if a.err != nil || !slices.Equal(got, want) {

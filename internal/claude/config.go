@@ -21,27 +21,44 @@ type Duration = configtype.Duration
 
 // Config is the [claude] section.
 type Config struct {
-	Command        string            `toml:"command" env:"COMMAND"`                 // the CLI; a name on PATH or a path
-	Project        string            `toml:"project" env:"PROJECT"`                 // working folder of chats that have none of their own
-	Model          string            `toml:"model" env:"MODEL"`                     // passed on every start; empty = the CLI's default
-	Models         []string          `toml:"models" env:"MODELS"`                   // that chats may choose from; none = any
-	Effort         string            `toml:"effort" env:"EFFORT"`                   // low | medium | high | xhigh | max; empty = the CLI's default
-	PermissionMode string            `toml:"permission_mode" env:"PERMISSION_MODE"` // default | acceptEdits | plan | dontAsk | auto | bypassPermissions
-	AllowedTools   []string          `toml:"allowed_tools" env:"ALLOWED_TOOLS"`     // rules such as "Read" or "Bash(go vet ./...)"
-	Ask            string            `toml:"ask" env:"ASK"`                         // changes | everything: what the agent asks people about, beside what is allowed
-	Commands       []string          `toml:"slash_commands" env:"SLASH_COMMANDS"`   // of the CLI, that chats may give as "//name" beside the harmless ones
-	KeepAlive      Duration          `toml:"keep_alive" env:"KEEP_ALIVE"`           // how long a process waits for its chat's next message; 0 = one process per turn
-	MaxTurns       Count             `toml:"max_turns" env:"MAX_TURNS"`             // that run at the same time
-	MaxProcesses   Count             `toml:"max_processes" env:"MAX_PROCESSES"`     // running, and waiting for their chat's next message
-	Silence        Duration          `toml:"silence_timeout" env:"SILENCE_TIMEOUT"` // no output while no tool runs: the model's API hangs
-	ToolSilence    Duration          `toml:"tool_timeout" env:"TOOL_TIMEOUT"`       // no output while a tool runs
-	TurnLimit      Duration          `toml:"turn_timeout" env:"TURN_TIMEOUT"`
-	TaskLimit      Duration          `toml:"background_timeout" env:"BACKGROUND_TIMEOUT"` // a summary, a title, or what else is asked apart from the chats
-	Env            map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="`        // added to the CLI's environment
-	SettingSources []string          `toml:"setting_sources" env:"SETTING_SOURCES"`       // of user, project and local: whose settings and instructions (CLAUDE.md) the CLI reads
-	Settings       string            `toml:"settings" env:"SETTINGS"`                     // more settings of the CLI, which count first: a JSON object, or the path of a file with one
-	ConfigDir      string            `toml:"config_dir" env:"CONFIG_DIR"`                 // per-chat | isolated: what of the CLI each chat has for itself: its sessions, or its login and settings as well
-	User           string            `toml:"user" env:"USER"`                             // user of this machine as whom agents run; empty = as this program
+	Command string `toml:"command" env:"COMMAND"` // the CLI; a name on PATH or a path
+	// working folder of chats that have none of their own
+	Project string `toml:"project" env:"PROJECT"`
+	// passed on every start; empty = the CLI's default
+	Model string `toml:"model" env:"MODEL"`
+	// that chats may choose from; none = any
+	Models []string `toml:"models" env:"MODELS"`
+	// low | medium | high | xhigh | max; empty = the CLI's default
+	Effort string `toml:"effort" env:"EFFORT"`
+	// default | acceptEdits | plan | dontAsk | auto | bypassPermissions
+	PermissionMode string `toml:"permission_mode" env:"PERMISSION_MODE"`
+	// rules such as "Read" or "Bash(go vet ./...)"
+	AllowedTools []string `toml:"allowed_tools" env:"ALLOWED_TOOLS"`
+	// changes | everything: what the agent asks people about, beside what is allowed
+	Ask string `toml:"ask" env:"ASK"`
+	// of the CLI, that chats may give as "//name" beside the harmless ones
+	Commands []string `toml:"slash_commands" env:"SLASH_COMMANDS"`
+	// how long a process waits for its chat's next message; 0 = one process per turn
+	KeepAlive Duration `toml:"keep_alive" env:"KEEP_ALIVE"`
+	MaxTurns  Count    `toml:"max_turns" env:"MAX_TURNS"` // that run at the same time
+	// running, and waiting for their chat's next message
+	MaxProcesses Count `toml:"max_processes" env:"MAX_PROCESSES"`
+	// no output while no tool runs: the model's API hangs
+	Silence     Duration `toml:"silence_timeout" env:"SILENCE_TIMEOUT"`
+	ToolSilence Duration `toml:"tool_timeout" env:"TOOL_TIMEOUT"` // no output while a tool runs
+	TurnLimit   Duration `toml:"turn_timeout" env:"TURN_TIMEOUT"`
+	// a summary, a title, or what else is asked apart from the chats
+	TaskLimit Duration `toml:"background_timeout" env:"BACKGROUND_TIMEOUT"`
+	// added to the CLI's environment
+	Env map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="`
+	// of user, project and local: whose settings and instructions (CLAUDE.md) the CLI reads
+	SettingSources []string `toml:"setting_sources" env:"SETTING_SOURCES"`
+	// more settings of the CLI, which count first: a JSON object, or the path of a file with one
+	Settings string `toml:"settings" env:"SETTINGS"`
+	// per-chat | isolated: what of the CLI each chat has for itself: its sessions, or its login and settings as well
+	ConfigDir string `toml:"config_dir" env:"CONFIG_DIR"`
+	// user of this machine as whom agents run; empty = as this program
+	User string `toml:"user" env:"USER"`
 
 	// Instance names the program's database. The processes of one instance are told from those of another by it; see
 	// [Sweep].

@@ -13,9 +13,10 @@ type outputRouter struct {
 	begun func()          // says, once, that the process has started
 	ready <-chan struct{} // closed then
 
-	mu        sync.Mutex
-	turn      *run                           // nil between turns
-	busy      bool                           // between turns: the process works unasked, since a background task has ended
+	mu   sync.Mutex
+	turn *run // nil between turns
+	// between turns: the process works unasked, since a background task has ended
+	busy      bool
 	responses map[string]chan<- gjson.Result // who waits for the response to a request, by its id
 }
 

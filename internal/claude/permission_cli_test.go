@@ -240,7 +240,8 @@ func TestWhatTheModesAsk(t *testing.T) {
 		"dontAsk":           nil,
 	} {
 		t.Run(mode, func(t *testing.T) {
-			r := newRig(t, func(c *claude.Config) { c.Env = map[string]string{"IS_SANDBOX": "1"} }) // else root may not bypass
+			// else root may not bypass
+			r := newRig(t, func(c *claude.Config) { c.Env = map[string]string{"IS_SANDBOX": "1"} })
 			option := func(label string) map[string]string { return map[string]string{"label": label, "description": "d"} }
 			r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
 				map[string]any{"question": "Which?", "header": "W", "multiSelect": false, "options": []any{option("a"), option("b")}},
@@ -292,7 +293,8 @@ func TestATurnThatAsksGivesItsPlaceAway(t *testing.T) {
 	if said != "two" {
 		t.Errorf("said %q", said)
 	}
-	if c := r.turn(ctx, "c", fresh(), "数到 3"); c.err != nil || c.text() != "1 2 3" { // neither more nor fewer slots than before
+	// neither more nor fewer slots than before
+	if c := r.turn(ctx, "c", fresh(), "数到 3"); c.err != nil || c.text() != "1 2 3" {
 		t.Errorf("afterwards: %q, %v", c.text(), c.err)
 	}
 	if err := poll(t.Context(), "one place in use", func() bool {

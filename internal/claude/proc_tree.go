@@ -4,10 +4,11 @@ import "sync"
 
 // procTree is who among this program's children is whose. There is one, since the kernel knows one parent: the program.
 type procTree struct {
-	mu          sync.Mutex
-	adopts      bool                  // orphans become children of the program
-	own         map[int]*child        // the CLIs, by process id; os/exec waits for them
-	preexisting map[identity]bool     // children that were there before the first CLI: of whatever became this program by exec
+	mu     sync.Mutex
+	adopts bool           // orphans become children of the program
+	own    map[int]*child // the CLIs, by process id; os/exec waits for them
+	// children that were there before the first CLI: of whatever became this program by exec
+	preexisting map[identity]bool
 	orphans     map[identity]suspects // the adopted that were alive at the last look
 }
 

@@ -53,7 +53,8 @@ func (h *procTree) reap() {
 	defer h.mu.Unlock()
 	for _, s := range h.adopted() {
 		if s.zombie {
-			_, _ = syscall.Wait4(s.pid, nil, syscall.WNOHANG, nil) // it has ended: the call takes its status and waits for nothing
+			// it has ended: the call takes its status and waits for nothing
+			_, _ = syscall.Wait4(s.pid, nil, syscall.WNOHANG, nil)
 		}
 	}
 }

@@ -14,15 +14,17 @@ import (
 
 // Spec is what a process must be for a turn.
 type Spec struct {
-	Session string  // the CLI's session id
-	Resume  bool    // the session exists; else it is begun with this id
-	Dir     string  // working folder
-	Mode    string  // permission mode
-	Model   string  // empty = the configured one
-	Effort  string  // empty = the configured one
-	Name    string  // title by which a person can resume the session in a terminal; empty = none
-	Budget  float64 // what its turn may cost, in USD; 0 = no limit. The CLI counts from its start, so a process with one serves one turn
-	Task    string  // not empty: the process is for a [Question], and all of the above but Dir is not used
+	Session string // the CLI's session id
+	Resume  bool   // the session exists; else it is begun with this id
+	Dir     string // working folder
+	Mode    string // permission mode
+	Model   string // empty = the configured one
+	Effort  string // empty = the configured one
+	Name    string // title by which a person can resume the session in a terminal; empty = none
+	// what its turn may cost, in USD; 0 = no limit. The CLI counts from its start, so a process with one serves one
+	// turn
+	Budget float64
+	Task   string // not empty: the process is for a [Question], and all of the above but Dir is not used
 
 	// Known is asked which prompts a session that is to be resumed was sent, when its process has to be started; see
 	// [Transcripts.Verify]. It may be nil.

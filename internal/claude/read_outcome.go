@@ -19,13 +19,16 @@ import (
 // The CLI writes a model's message when it is whole, some 50 ms later: what a killed one did in its last moments is not
 // there. So Known and Acted prove what they say; that they are false proves nothing about a CLI that was killed.
 type Outcome struct {
-	Known   bool    // the prompt is in the transcript
-	Acted   bool    // a tool was called for it
-	Ended   bool    // the turn came to its own end: with Text as the whole answer, or with Failure
-	Text    string  // what the agent said, as the events of [Process.Run] would have told it: blocks with a blank line between two
-	Failure Failure // how the turn failed: an error of the model's API, or [FailAborted] when it was interrupted (which is no end of its own)
-	Model   string  // the last that spoke
-	Usage   Usage   // of the whole messages that were written
+	Known bool // the prompt is in the transcript
+	Acted bool // a tool was called for it
+	Ended bool // the turn came to its own end: with Text as the whole answer, or with Failure
+	// what the agent said, as the events of [Process.Run] would have told it: blocks with a blank line between two
+	Text string
+	// how the turn failed: an error of the model's API, or [FailAborted] when it was interrupted (which is no end of
+	// its own)
+	Failure Failure
+	Model   string // the last that spoke
+	Usage   Usage  // of the whole messages that were written
 }
 
 // ReadOutcome reads what became of the prompt with that id (see [Process.Run]) in a session that ran in the folder dir.

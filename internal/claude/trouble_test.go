@@ -246,7 +246,8 @@ func TestADeafAgentDoesNotHoldTheEndOfTheProgramUp(t *testing.T) {
 	for _, err := range p.Run(ctx, uuid.NewString(), "hello") {
 		last = err
 	}
-	if took := time.Since(began); !errors.Is(last, context.Canceled) || took > time.Minute { // with the patience of other ends it would be hours
+	// with the patience of other ends it would be hours
+	if took := time.Since(began); !errors.Is(last, context.Canceled) || took > time.Minute {
 		t.Errorf("ended after %v: %v", took, last)
 	}
 }

@@ -126,7 +126,8 @@ func backwards(f io.ReaderAt, size int64) iter.Seq2[lineAt, error] {
 				yield(lineAt{buf, 0}, nil)
 				return
 			}
-			step := min(at, max(tailBlock, int64(len(buf)))) // twice as much each time, so that a long line is copied a few times only
+			// twice as much each time, so that a long line is copied a few times only
+			step := min(at, max(tailBlock, int64(len(buf))))
 			if size-at+step > tailLimit {
 				return
 			}

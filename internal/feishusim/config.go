@@ -14,11 +14,12 @@ type Config struct {
 	Listen    string // default: 127.0.0.1:0; loopback only
 	Pipe      *Pipe  // instead of Listen
 
-	AckTimeout   time.Duration   // an event not acknowledged within it is pushed again; default 3s
-	Redeliver    []time.Duration // the waits before each redelivery; default 15s, 5m, 1h, 6h; empty but not nil: never again
-	PingInterval time.Duration   // told to clients, in whole seconds, at least 1s; default 120s
-	Reconnect    Reconnect       // told to clients
-	Fragment     int             // above 0: event payloads are split into pieces of this many bytes
+	AckTimeout time.Duration // an event not acknowledged within it is pushed again; default 3s
+	// the waits before each redelivery; default 15s, 5m, 1h, 6h; empty but not nil: never again
+	Redeliver    []time.Duration
+	PingInterval time.Duration // told to clients, in whole seconds, at least 1s; default 120s
+	Reconnect    Reconnect     // told to clients
+	Fragment     int           // above 0: event payloads are split into pieces of this many bytes
 
 	StreamingTTL time.Duration // streaming mode closes itself after it; default 10m
 	TokenTTL     time.Duration // life of a tenant access token; default 2h

@@ -32,7 +32,8 @@ func (a *departmentAPI) parents(q *request) (any, *refusal) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	query := q.URL.Query()
-	if kind := query.Get("department_id_type"); kind != "open_department_id" { // the platform has a second kind, which this double does not
+	// the platform has a second kind, which this double does not
+	if kind := query.Get("department_id_type"); kind != "open_department_id" {
 		return nil, refuse(RuleField, codeField, "department_id_type %q", kind)
 	}
 	d := a.world.departments[query.Get("department_id")]

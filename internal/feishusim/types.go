@@ -59,8 +59,9 @@ func (m Message) Text() string { return m.Last().Text }
 
 // State is what a message looked like from At until the next state.
 type State struct {
-	At        time.Time
-	Op        string          // what made it: create, patch, edit, recall, callback, streaming_timeout, or a CardKit operation
+	At time.Time
+	// what made it: create, patch, edit, recall, callback, streaming_timeout, or a CardKit operation
+	Op        string
 	Text      string          // all visible text
 	Card      json.RawMessage // the full card, nil for other types
 	Streaming bool            // the card is in streaming mode
