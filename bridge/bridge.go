@@ -165,14 +165,15 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	tongue := func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }
 	b.outbox = newOutbox(store, out, cfg.spool(), tongue, log)
 	b.chatMembership, b.listening = chatMembership{b}, listening{store, cfg.Mention, log}
-	b.summaries, b.notes, b.recovery = summaries{b}, notes{b}, recovery{b, make(chan struct{})}
+	b.summaries, b.recovery = summaries{b}, recovery{b, make(chan struct{})}
 	b.scheduler = newCompactionScheduler(b.summaries.make)
 	b.files = &files{FilesConfig: cfg.Files, db: store, kept: cfg.kept}
 	b.toolHandlers = newToolHandlers(cfg, store, b.context, b.outbox, log)
-	b.logins.b, b.logins.patience = b, loginTime
+	b.logins = logins{pool: pool, out: out, jobs: b.scheduler.jobs, log: log, patience: loginTime}
 	b.access = newAuthorizer(cfg, store, log)
 	b.approvals = newApprovals(cfg, store, b.outbox, b.access, log)
 	b.budget = &budget{pool: pool, ledger: store.Ledger(), zone: b.context.Zone(), log: log}
+	b.notes = notes{&b.cfg, store, b.budget, b.scheduler, log}
 	b.SetBudget(cfg.Budget)
 	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)

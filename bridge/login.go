@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -27,7 +29,10 @@ var (
 // logins lets an admin log the agent's CLI in from a private chat. One login goes on at a time. The code that he pastes
 // goes to the CLI and nowhere else: it is in no log, no table and no prompt.
 type logins struct {
-	b        *Bridge
+	pool     *claude.Pool
+	out      Messenger
+	jobs     *jobs // among which a login goes on
+	log      zerolog.Logger
 	patience time.Duration // how long one may take
 
 	mu  sync.Mutex
@@ -93,7 +98,7 @@ func (ls *logins) begin(o ordered) {
 		return
 	}
 	ls.now = t
-	ls.b.scheduler.jobs.add(func(ctx context.Context) {
+	ls.jobs.add(func(ctx context.Context) {
 		defer cancel(nil)
 		ctx, leave := context.WithCancelCause(ctx)
 		defer leave(nil)
@@ -110,11 +115,11 @@ func (ls *logins) run(ctx context.Context, t *loginTalk) {
 	said := 0
 	say := func(text string) {
 		said++
-		if _, err := ls.b.out.Reply(context.WithoutCancel(ctx), t.to, text, fmt.Sprintf("login:%s:%d", t.to.ID, said)); err != nil {
-			ls.b.log.Error().Err(err).Msg("reply failed")
+		if _, err := ls.out.Reply(context.WithoutCancel(ctx), t.to, text, fmt.Sprintf("login:%s:%d", t.to.ID, said)); err != nil {
+			ls.log.Error().Err(err).Msg("reply failed")
 		}
 	}
-	err := ls.b.pool.LogIn(bounded, t.key.String(), claude.Dialog{
+	err := ls.pool.LogIn(bounded, t.key.String(), claude.Dialog{
 		Link:  func(url string) { ls.expect(t); say(fmt.Sprintf(commandTexts.LoginLink.in(t.lang), url)) },
 		Again: func() { ls.expect(t); say(commandTexts.LoginAgain.in(t.lang)) },
 		Codes: t.codes,
@@ -122,7 +127,7 @@ func (ls *logins) run(ctx context.Context, t *loginTalk) {
 	ls.mu.Lock()
 	ls.now = nil
 	ls.mu.Unlock()
-	ls.b.log.Info().Err(err).Str("user", t.who).Msg("login of the agent ended")
+	ls.log.Info().Err(err).Str("user", t.who).Msg("login of the agent ended")
 	switch {
 	case errors.Is(err, errLoginEnded), ctx.Err() != nil && err != nil: // it was said, or the program ends
 	case err == nil:

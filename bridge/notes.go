@@ -19,24 +19,30 @@ import (
 const fewWords = 4
 
 // notes remembers unasked what is worth it.
-type notes struct{ b *Bridge }
+type notes struct {
+	cfg       *Config
+	db        *db.DB
+	budget    *budget
+	scheduler *compactionScheduler
+	log       zerolog.Logger
+}
 
 // learn has the agent look through a turn that is done for what is worth remembering, where that is wanted. Nobody
 // waits for it.
 func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
-	cfg, words := n.b.cfg.Context.Memory, 0
+	cfg, words := n.cfg.Context.Memory, 0
 	for _, m := range asked {
 		words += contextmgr.EstimateTokens(m.Text)
 	}
 	if !cfg.Capture || c.Kind != chat.Private && !cfg.CaptureGroup || words < fewWords {
 		return
 	}
-	log := n.b.log.With().Stringer("chat", c.Key).Int64("turn", turn).Logger()
+	log := n.log.With().Stringer("chat", c.Key).Int64("turn", turn).Logger()
 	ids := []string{db.AnswerID(turn)}
 	for _, m := range asked {
 		ids = append(ids, m.ID)
 	}
-	begun := n.b.scheduler.note(c.Key, func(ctx context.Context) {
+	begun := n.scheduler.note(c.Key, func(ctx context.Context) {
 		if err := n.take(log.WithContext(ctx), c, ids); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("memories of the turn lost")
 		}
@@ -48,7 +54,7 @@ func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
 
 // take remembers what is worth it of the messages with these ids.
 func (n notes) take(ctx context.Context, c db.Chat, ids []string) error {
-	said, err := n.b.db.Messages().ByID(ctx, c.Key, ids)
+	said, err := n.db.Messages().ByID(ctx, c.Key, ids)
 	if err != nil || len(said) == 0 { // they may have been deleted
 		return err
 	}
@@ -59,14 +65,14 @@ func (n notes) take(ctx context.Context, c db.Chat, ids []string) error {
 			note.Of = m.Actor.ID
 		}
 	}
-	if n.b.cfg.Context.Memory.Approval {
+	if n.cfg.Context.Memory.Approval {
 		note.State = db.ProposedMemory
 	}
 	known, err := n.known(ctx, note)
 	if err != nil {
 		return err
 	}
-	reply, err := n.askAgent(ctx, c.Key, "notes", n.b.cfg.Context.NotesTask(string(n.b.cfg.langOf(c)), c.Kind, known, said))
+	reply, err := n.askAgent(ctx, c.Key, "notes", n.cfg.Context.NotesTask(string(n.cfg.langOf(c)), c.Kind, known, said))
 	if err != nil {
 		return err
 	}
@@ -79,7 +85,7 @@ const consultTries = 6
 // askAgent has the agent do a task, when there is time for it.
 func (n notes) askAgent(ctx context.Context, key chat.Key, what string, task contextmgr.Task) (reply string, err error) {
 	for range consultTries {
-		reply, err = n.b.budget.askAgent(ctx, key, what, claude.Task{System: task.Do, Text: task.With})
+		reply, err = n.budget.askAgent(ctx, key, what, claude.Task{System: task.Do, Text: task.With})
 		if !errors.Is(err, claude.ErrTaskBusy) {
 			break
 		}
@@ -89,7 +95,7 @@ func (n notes) askAgent(ctx context.Context, key chat.Key, what string, task con
 
 // known are the memories that those know for whom note is: never those of somebody else, whose words would end in it.
 func (n notes) known(ctx context.Context, note db.Memory) ([]db.Memory, error) {
-	list, err := n.b.db.Memories().Of(ctx, note.Key)
+	list, err := n.db.Memories().Of(ctx, note.Key)
 	return slices.DeleteFunc(list, func(x db.Memory) bool { return x.Scope == db.UserScope && x.Of != note.Of }), err
 }
 
@@ -100,14 +106,14 @@ func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
 		return err
 	}
 	for _, x := range contextmgr.Notes(reply) {
-		note.Title, note.Text, note.Keywords = n.b.cfg.clean(x.Title), n.b.cfg.clean(x.Text), nil
+		note.Title, note.Text, note.Keywords = n.cfg.clean(x.Title), n.cfg.clean(x.Text), nil
 		for _, k := range x.Keywords {
-			note.Keywords = append(note.Keywords, n.b.cfg.clean(k))
+			note.Keywords = append(note.Keywords, n.cfg.clean(k))
 		}
 		if slices.ContainsFunc(known, func(k db.Memory) bool { return sameWords(k.Text, note.Text) }) {
 			continue
 		}
-		saved, err := n.b.db.Memories().Learn(ctx, note, db.Change{Who: byItself, Why: whyAnswer})
+		saved, err := n.db.Memories().Learn(ctx, note, db.Change{Who: byItself, Why: whyAnswer})
 		if errors.Is(err, db.ErrNotFound) { // something of the turn was taken back meanwhile
 			return nil
 		} else if err != nil {

@@ -59,18 +59,18 @@ func (n notes) capture(ctx context.Context, c db.Claim) error {
 	if err != nil || len(said) == 0 {
 		return err
 	}
-	points, err := n.askAgent(ctx, c.Turn.Key, "points", n.b.cfg.Context.PointsTask(string(n.b.cfg.langOf(c.Chat)), c.Chat.Kind, said))
+	points, err := n.askAgent(ctx, c.Turn.Key, "points", n.cfg.Context.PointsTask(string(n.cfg.langOf(c.Chat)), c.Chat.Kind, said))
 	if err != nil {
 		return err
 	}
-	x := db.Memory{Key: c.Turn.Key, Scope: db.ChatScope, Text: contextmgr.Points(n.b.cfg.clean(points), db.MaxMemoryText)}
-	if n.b.cfg.Context.Memory.Approval {
+	x := db.Memory{Key: c.Turn.Key, Scope: db.ChatScope, Text: contextmgr.Points(n.cfg.clean(points), db.MaxMemoryText)}
+	if n.cfg.Context.Memory.Approval {
 		x.State = db.ProposedMemory
 	}
 	for _, m := range said {
 		x.Sources = append(x.Sources, m.ID)
 	}
-	_, err = n.b.db.Memories().Learn(ctx, x, db.Change{Who: byItself, Why: whyStale})
+	_, err = n.db.Memories().Learn(ctx, x, db.Change{Who: byItself, Why: whyStale})
 	if errors.Is(err, db.ErrNotFound) { // something of it was taken back meanwhile
 		return nil
 	}
@@ -81,7 +81,7 @@ func (n notes) capture(ctx context.Context, c db.Claim) error {
 func (n notes) rounds(ctx context.Context, c db.Claim) ([]chat.Message, error) {
 	var said []chat.Message
 	questions := 0
-	for m, err := range n.b.db.History(ctx, c.Turn.Key, c.Turn.Epoch, c.Chat.Anew, c.Turn.ID) {
+	for m, err := range n.db.History(ctx, c.Turn.Key, c.Turn.Epoch, c.Chat.Anew, c.Turn.ID) {
 		if err != nil {
 			return nil, err
 		}
