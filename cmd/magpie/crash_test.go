@@ -19,7 +19,7 @@ import (
 // crashSteps finds the steps in the source: a step that is added is tested.
 func crashSteps(t *testing.T) []string {
 	t.Helper()
-	call := regexp.MustCompile(`crash\.At\("([^"]+)"\)`)
+	call := regexp.MustCompile(`failpoint\.At\("([^"]+)"\)`)
 	var steps []string
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
