@@ -75,11 +75,12 @@ func BenchmarkEightChats(b *testing.B) {
 	}
 	slices.Sort(bridged)
 	usual, slow := median(bridged), bridged[len(bridged)*95/100]
-	if usual > 2*median(cli)+10*time.Millisecond {
+	whole := len(bridged) >= 20*people // else the eight starts are most of it
+	if whole && usual > 2*median(cli)+10*time.Millisecond {
 		b.Errorf("half of the messages reach the model within %v, with the CLI alone within %v", usual, median(cli))
 	}
 	// A start keeps a core busy for about as long as it takes, so the last of eight waits for those before it.
-	if most := start * 3 / 2 * time.Duration(max(1, people/runtime.NumCPU())); slow > most {
+	if most := start * 3 / 2 * time.Duration(max(1, people/runtime.NumCPU())); whole && slow > most {
 		b.Errorf("95 of 100 messages reach the model within %v, want %v; a start takes %v", slow, most, start)
 	}
 	if n := r.prog.pool.Stats().Started; n > people {
