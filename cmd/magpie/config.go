@@ -170,7 +170,7 @@ func readConfig(path string, environ []string) (config, error) {
 	if err := overlay(&c, environ); err != nil {
 		return c, &configError{err}
 	}
-	if err := loosen(&c); err != nil {
+	if err := loosen(&c, environ); err != nil {
 		return c, &configError{err}
 	}
 	c.Claude.Environ = environ

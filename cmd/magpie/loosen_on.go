@@ -3,20 +3,19 @@
 package main
 
 import (
-	"os"
 	"time"
 
 	"github.com/caarlos0/env/v11"
 )
 
 // loosen sets what only tests need, which start the program as a process of its own beside a double of the platform.
-func loosen(c *config) error {
+func loosen(c *config, environ []string) error {
 	var v struct {
 		Pace     float64       `env:"PACE"`      // see [feishu.Config]
 		NameWait time.Duration `env:"NAME_WAIT"` // see [feishu.Config]
 		AckWait  time.Duration `env:"ACK_WAIT"`  // see [feishu.Config]
 	}
-	if err := env.ParseWithOptions(&v, env.Options{Prefix: "MAGPIE_TEST_", Environment: env.ToMap(os.Environ())}); err != nil {
+	if err := env.ParseWithOptions(&v, env.Options{Prefix: "MAGPIE_TEST_", Environment: env.ToMap(environ)}); err != nil {
 		return err
 	}
 	c.Feishu.Pace, c.Feishu.NameWait, c.Feishu.AckWait = v.Pace, v.NameWait, v.AckWait
