@@ -59,7 +59,7 @@ func TestAttackTheService(t *testing.T) {
 }
 
 func attackTheService(t *testing.T, program string, ordinary bool) {
-	r := makeRig(t, feishusim.Config{})
+	r := makeRig(t, feishusim.Config{}, realCLI(t))
 	dir, owner := filepath.Join(filepath.Dir(program), t.Name()[strings.LastIndex(t.Name(), "/")+1:]), 0
 	if ordinary {
 		owner = serviceID

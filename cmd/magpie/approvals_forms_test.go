@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheAgentAsksQuestions(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	option := func(label string) map[string]string {
 		return map[string]string{"label": label, "description": "关于" + label}
 	}
@@ -95,7 +95,7 @@ func TestAWaitingChatHoldsNobodyUp(t *testing.T) {
 }
 
 func TestAPlanIsApproved(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	if got := r.ask("/mode plan"); !strings.Contains(got, "plan") {
 		t.Errorf("/mode: %q", got)
 	}

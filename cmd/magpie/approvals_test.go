@@ -141,7 +141,7 @@ func (r *rig) agentRead(text string) bool {
 }
 
 func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	command := appendLine("out.txt")
 	r.calls(bash(command), modelsim.Text("做完了"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
@@ -253,7 +253,7 @@ func TestAlwaysInThisChat(t *testing.T) {
 }
 
 func TestAFileToolIsAllowedWithinTheProject(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	path := func(name string) string { return filepath.Join(r.cfg.Claude.Project, name) }
 	write := func(name, content string) modelsim.Step {
 		return modelsim.Tool("Write", map[string]string{"file_path": path(name), "content": content})
@@ -418,7 +418,7 @@ func TestWhatPolicyAllowsIsNotAsked(t *testing.T) {
 		"allowed tool": {"default", []string{"Bash(echo *)"}, "Bash"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(c *config) { c.Claude.PermissionMode, c.Claude.AllowedTools = tc.mode, tc.rules })
+			r := newRig(t, realCLI(t), func(c *config) { c.Claude.PermissionMode, c.Claude.AllowedTools = tc.mode, tc.rules })
 			step := modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Claude.Project, "out.txt"), "content": "x"})
 			if tc.tool == "Bash" {
 				step = bash("echo hello")

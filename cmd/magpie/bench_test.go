@@ -135,7 +135,7 @@ func (r *rig) untilRequest(text string) time.Duration {
 // BenchmarkLivingProcess compares the time from a message to the model request: with the bridge, event to request;
 // alone, the line on the CLI's stdin to the request. Both processes have served a turn before.
 func BenchmarkLivingProcess(b *testing.B) {
-	r := newRig(b)
+	r := newRig(b, realCLI(b))
 	alone := startBare(b, r, uuid.NewString(), false)
 	defer alone.end()
 	r.untilRequest("warm up")
@@ -152,7 +152,7 @@ func BenchmarkLivingProcess(b *testing.B) {
 
 // BenchmarkNewProcess is the same for a process that has to be started and resumes a session.
 func BenchmarkNewProcess(b *testing.B) {
-	r := newRig(b, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(b, realCLI(b), func(c *config) { c.Claude.KeepAlive.Duration = 0 })
 	session := uuid.NewString()
 	once := func(resume bool) time.Duration {
 		began := time.Now()
@@ -188,7 +188,7 @@ func report(b *testing.B, bridged, cli []time.Duration, times float64) {
 // BenchmarkStream is what a user sees of a long answer that the model writes in two seconds: how long after the model's
 // first and last words they are visible, and how often the card grows in between.
 func BenchmarkStream(b *testing.B) {
-	r := newRig(b)
+	r := newRig(b, realCLI(b))
 	r.untilRequest("warm up")
 	var first, last []time.Duration
 	var rate []float64
@@ -228,7 +228,7 @@ func seen(m feishusim.Message, text string) feishusim.State {
 
 // BenchmarkHundredAnswers gives 100 answers in 4 chats; the rig fails when one rule of the platform was broken.
 func BenchmarkHundredAnswers(b *testing.B) {
-	r := newRig(b)
+	r := newRig(b, realCLI(b))
 	chats := map[string]feishusim.User{r.chat: r.user}
 	for i := range 3 {
 		u := r.sim.AddUser(fmt.Sprintf("user %d", i))

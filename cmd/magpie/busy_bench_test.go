@@ -20,7 +20,7 @@ import (
 // them, what the first message after a start takes the CLI alone, and how many processes were started.
 func BenchmarkEightChats(b *testing.B) {
 	const people, pause, loop = 8, 250 * time.Millisecond, 10 * time.Second
-	r := newRig(b, func(c *config) { c.Context.Titles = true })
+	r := newRig(b, realCLI(b), func(c *config) { c.Context.Titles = true })
 	began := time.Now()
 	alone := startBare(b, r, uuid.NewString(), false)
 	defer alone.end()

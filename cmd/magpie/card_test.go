@@ -30,7 +30,7 @@ func TestAQuestionShowsWhatBecomesOfIt(t *testing.T) {
 
 // The card tells which tools were used and what came of it, and what the turn took.
 func TestTheCardTellsOfToolsAndOfWhatTheTurnTook(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
+	r := newRig(t, realCLI(t), func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
 	r.ask("你好")
 	r.model.Script(
 		modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("数过了。")}},

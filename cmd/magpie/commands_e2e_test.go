@@ -150,7 +150,7 @@ func TestASummaryIsOrderedByAButton(t *testing.T) {
 
 // What is chosen for a chat reaches the CLI, and a command of the CLI's own is carried out by it.
 func TestChoicesAndTheCLIsOwnCommands(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	if got := r.ask("/model claude-sonnet-5"); !strings.Contains(got, "claude-sonnet-5") {
 		t.Errorf("/model: %q", got)
 	}
@@ -264,7 +264,7 @@ func TestACodeIsKeptByNoWay(t *testing.T) {
 
 // What /doctor looks at is found wrong when it is wrong.
 func TestChecksOfTheRunningProgram(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	verdicts := func() map[string]bridge.CheckState {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

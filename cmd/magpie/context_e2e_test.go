@@ -28,7 +28,7 @@ func TestAFollowUpNeedsTheFirstMessage(t *testing.T) {
 
 // With --resume the request holds the session's messages and the prefix, both.
 func TestANewProcessGetsBothContexts(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t, realCLI(t), func(c *config) { c.Claude.KeepAlive.Duration = 0 })
 	r.ask("我叫小明")
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("answer %q", got)
@@ -88,7 +88,7 @@ func TestNewAndResetForgetButKeepTheHistory(t *testing.T) {
 func (r *rig) dropProcess() { r.prog.pool.Drop(chat.FeishuChat(r.chat).String()) }
 
 func TestARestartGoesOnWithTheConversation(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	r.ask("我叫小明")
 	r.stop()
 	r.start()

@@ -50,6 +50,9 @@ func crashSteps(t *testing.T) []string {
 // afterwards are steps that come when the agent has finished, so there is no crash before.
 var afterwards = regexp.MustCompile(`^(agent: finished|end: .*|delivery: .*)$`)
 
+// ofTheCLI are steps at which the CLI itself is about to start, to be asked, or to say something.
+var ofTheCLI = regexp.MustCompile(`^(process|prompt|agent): `)
+
 // TestACrashAtEveryStep kills the program at each step of a turn. Whatever the agent had done by then, the message is
 // there, the answer becomes visible once or the interruption is told and the buttons work, no tool runs twice, no card
 // goes on for ever, and no process is left.
@@ -79,7 +82,12 @@ const (
 // hangs behind its tool until the program is there again.
 func crashAt(t *testing.T, step string, finished bool) {
 	s := newService(t, feishusim.Config{Redeliver: []time.Duration{500 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second}},
-		func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
+		func(c *config) {
+			c.Claude.AllowedTools = []string{"Bash"}
+			if ofTheCLI.MatchString(step) {
+				realCLI(t)(c)
+			}
+		})
 	marker := filepath.Join(s.TempDir(), "marker")
 	rest := make(chan struct{})
 	if finished {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestAPrivateMessageIsAnsweredByAGrowingCard(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	first, second := make(chan struct{}), make(chan struct{})
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 		modelsim.Text("第一段。"), modelsim.Hold(first), modelsim.Text("第二段。"), modelsim.Hold(second), modelsim.Text("第三段。"),
@@ -81,7 +81,7 @@ func TestAPostIsRead(t *testing.T) {
 func TestStopInTheMiddleOfAnAnswer(t *testing.T) {
 	for _, how := range []string{"command", "button"} {
 		t.Run(how, func(t *testing.T) {
-			r := newRig(t)
+			r := newRig(t, realCLI(t))
 			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
 			id := r.sim.Say(r.chat, r.user, "说点什么")
 			var card feishusim.Message
@@ -130,7 +130,7 @@ func buttonOf(t *testing.T, m feishusim.Message) any {
 }
 
 func TestTwoChatsAtOnce(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
 	both := make(chan struct{})

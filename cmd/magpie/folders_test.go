@@ -11,7 +11,7 @@ import (
 
 // A chat whose session lies with those of the machine's user goes on with it after an upgrade, in a folder of its own.
 func TestASessionIsMovedAtTheFirstStart(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	r.ask("我叫小明")
 	session := r.lastSession()
 	path := r.transcriptPath()

@@ -58,7 +58,7 @@ func shownPictures(req modelsim.Request) (n int) {
 }
 
 func TestPicturesAndFilesReachTheModel(t *testing.T) {
-	r := newRig(t, withFiles, func(c *config) { c.Feishu.Topics = true })
+	r := newRig(t, realCLI(t), withFiles, func(c *config) { c.Feishu.Topics = true })
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user, red)
 	picture := r.sim.Upload("x.png", "image/png", aPicture(t))

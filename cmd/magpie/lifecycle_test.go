@@ -74,7 +74,7 @@ func (r *rig) outcome(id string) (text string) {
 
 // After /compact what was said long ago is known by the summary only: the session is another one.
 func TestCompactKeepsWhatWasSaid(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	if got := r.compact(); got != "对话还很短，没有需要整理的内容。" {
 		t.Errorf("of nothing: %q", got)
 	}
@@ -168,7 +168,7 @@ func TestCompactTellsThatItFailed(t *testing.T) {
 
 // The session has 103,000 of 128,000 tokens: a summary takes its place before the next question, not before the answer.
 func TestAFullSessionIsCompactedByItself(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	r.ask("记住：暗号是芝麻开门")
 	r.ask("数到 2")
 	r.ask("数到 3")
@@ -361,7 +361,7 @@ func TestAStaleChatBeginsAnew(t *testing.T) {
 
 // A conversation gets its title once, from the agent, and keeps it over restarts. The next one gets another.
 func TestAConversationGetsATitleOnce(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Context.Titles = true })
+	r := newRig(t, realCLI(t), func(c *config) { c.Context.Titles = true })
 	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{modelsim.Text(`{"title": "**“认识小明 13812345678”**\n\n（新对话）"}`)}})
 	r.ask("我叫小明")
 	r.until("a title", func() bool { return r.chatNow().Topic != "" })

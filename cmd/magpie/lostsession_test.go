@@ -44,7 +44,7 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(c *config) { c.Projects = map[string]bridge.Project{"other": {Path: t.TempDir()}} })
+			r := newRig(t, realCLI(t), func(c *config) { c.Projects = map[string]bridge.Project{"other": {Path: t.TempDir()}} })
 			r.ask("我叫小明")
 			asked := len(r.model.Requests())
 			lose(r)
@@ -82,7 +82,7 @@ func (r *rig) replaceSession(c db.Chat) {
 
 // The session has grown too long for the model: the same turn is answered from the History, in a new session.
 func TestASessionThatIsTooLongIsReplaced(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	r.ask("我叫小明")
 	r.model.Script(modelsim.Rule{
 		Match: func(q *modelsim.Request) bool { // whatever still holds the old session's messages

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"flag"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,6 +24,9 @@ import (
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
+
+// full is for the figures of README.md: the load of a large company, or long talks with the real CLI. It takes minutes.
+var full = flag.Bool("full", false, "the tests that measure are as large as the figures in README.md say")
 
 // rig is the whole program between a double of the platform and the real CLI, whose model is a double too.
 type rig struct {
@@ -62,6 +66,14 @@ func newRig(t testing.TB, change ...func(*config)) *rig {
 	return r
 }
 
+// realCLI has the rig run the real CLI, and not the scripted agent that is a hundred times as fast to start: for whole
+// journeys, and for what only the CLI itself does.
+func realCLI(t testing.TB) func(*config) {
+	t.Helper()
+	command := claudetest.Command(t)
+	return func(c *config) { c.Claude.Command = command }
+}
+
 // makeRig makes a rig whose program does not run yet.
 func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config)) *rig {
 	t.Helper()
@@ -83,7 +95,7 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config)) *
 	r.cfg.Feishu = feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
 	r.cfg.Feishu.AckWait, r.cfg.Feishu.NameWait = platform.AckTimeout, busy
 	r.cfg.Waits, r.cfg.Memory.EmbeddingsWait = bridge.Waits{Words: busy, Said: busy}, busy
-	r.cfg.Claude = claudetest.Config(t, model.URL())
+	r.cfg.Claude = claudetest.ModelConfig(t, model.URL())
 	r.cfg.DB.URL = "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")
 	r.cfg.Context.Titles = false // they are questions to the model, which most tests count
 	r.cfg.Access = bridge.Access{Allow: []string{"*"}}

@@ -99,7 +99,7 @@ func TestAttackTheProgram(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)
 	dir := common(t, map[string]string{"magpie": binary(t), "spy": self})
-	s := &service{rig: makeRig(t, feishusim.Config{}, withPages)}
+	s := &service{rig: makeRig(t, feishusim.Config{}, realCLI(t), withPages)}
 	home := filepath.Join(dir, "home")
 	work := filepath.Join(home, "work")
 	must(t, os.MkdirAll(work, 0o700))

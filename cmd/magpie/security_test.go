@@ -211,7 +211,7 @@ func TestNamesAreOnlyNames(t *testing.T) {
 
 // What belongs to one chat is not found in another, whoever asks and whatever he knows of it.
 func TestAnotherChatsThingsAreNotFound(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	r.ask("我叫小明，我的密语是 canary-4712")
 	c := r.chatNow()
 	red := r.sim.AddUser("小红")
@@ -239,7 +239,7 @@ func TestSecretsStayInside(t *testing.T) {
 	// The app's is no number: the first characters of one, or all in hexadecimal, may be those of any id.
 	const known, appSecret = "canary-known-0123456789", "Xw7qPzKnVtRjLmGyHsTbQxWcZkNrJpVd"
 	t.Parallel()
-	r := makeRig(t, feishusim.Config{AppSecret: appSecret}, func(c *config) {
+	r := makeRig(t, feishusim.Config{AppSecret: appSecret}, realCLI(t), func(c *config) {
 		c.Memory.EmbeddingsKey = "canary-embed-0123456789"
 		c.Claude.AllowedTools = []string{"Bash"}
 		c.Claude.Environ = append(c.Claude.Environ, "MAGPIE_FEISHU_APP_SECRET="+known, "SOME_DSN_PASSWORD=canary-dsn-0123456789", "AWS_SECRET_ACCESS_KEY=canary-aws-0123456789")
@@ -333,7 +333,7 @@ func atNoon(c *config) {
 // The limit of an answer ends it with a number, and the limit of a day refuses the next; both are seen in /cost and by
 // admins.
 func TestBudgetsEndToEnd(t *testing.T) {
-	r := newRig(t, func(c *config) {
+	r := newRig(t, realCLI(t), func(c *config) {
 		c.Claude.AllowedTools = []string{"Bash"}
 		c.Budget = bridge.Budget{TurnUSD: 0.15, UserDayUSD: 0.2}
 	}, atNoon)
@@ -416,7 +416,7 @@ func TestAdminsLetGroupsIn(t *testing.T) {
 
 // What the real CLI has in its environment is what it needs, and what the operator names; nothing of the program's.
 func TestTheAgentsEnvironment(t *testing.T) {
-	r := newRig(t, func(c *config) {
+	r := newRig(t, realCLI(t), func(c *config) {
 		for _, name := range []string{"MAGPIE_FEISHU_APP_SECRET", "MAGPIE_DB_URL", "MAGPIE_MEMORY_EMBEDDINGS_KEY", "DATABASE_URL", "SSH_AUTH_SOCK", "GITHUB_TOKEN", "NOTIFY_SOCKET"} {
 			c.Claude.Environ = append(c.Claude.Environ, name+"=canary")
 		}

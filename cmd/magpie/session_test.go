@@ -80,7 +80,7 @@ func (r *rig) machine(name string, environ []string) {
 func TestTwoMachinesTakeTurns(t *testing.T) {
 	for _, mode := range []contextmgr.Mode{contextmgr.Economy, contextmgr.Hybrid} {
 		t.Run(string(mode), func(t *testing.T) {
-			r := newRig(t, func(c *config) { c.Node, c.Context.Mode, c.Claude.KeepAlive.Duration = "desk", mode, 0 })
+			r := newRig(t, realCLI(t), func(c *config) { c.Node, c.Context.Mode, c.Claude.KeepAlive.Duration = "desk", mode, 0 })
 			desk, laptop := r.cfg.Claude.Environ, claudetest.Environ(t, r.model.URL())
 			r.ask("我叫小明")
 			first := r.lastSession()
@@ -128,7 +128,7 @@ func TestTwoMachinesTakeTurns(t *testing.T) {
 func TestASwappedTranscriptIsRefused(t *testing.T) {
 	for _, mode := range []contextmgr.Mode{contextmgr.Economy, contextmgr.Resume} {
 		t.Run(string(mode), func(t *testing.T) {
-			r := newRig(t, func(c *config) { c.Context.Mode = mode })
+			r := newRig(t, realCLI(t), func(c *config) { c.Context.Mode = mode })
 			red := r.sim.AddUser("小红")
 			other := r.sim.PrivateChat(red)
 			r.ask("我叫小明")
@@ -221,7 +221,7 @@ func TestTheContextDegrades(t *testing.T) {
 		"en": {"my name is Ann", "please count to 3", "the session was resumed + 2 messages of the history", "the session's record is gone; 4 messages were restored from the history"},
 	} {
 		t.Run(lang, func(t *testing.T) {
-			r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+			r := newRig(t, realCLI(t), func(c *config) { c.Claude.KeepAlive.Duration = 0 })
 			status := func(want string) {
 				t.Helper()
 				if got := r.ask("/status"); !strings.Contains(got, want) {

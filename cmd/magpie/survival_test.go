@@ -30,7 +30,7 @@ import (
 // restart none of them is there, and the interruption is told.
 func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 	t.Parallel()
-	s := newService(t, feishusim.Config{}, func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
+	s := newService(t, feishusim.Config{}, realCLI(t), func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
 	mark := filepath.Join(s.TempDir(), "pids")
 	s.model.Script(
 		modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("完了")}},

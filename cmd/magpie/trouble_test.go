@@ -42,7 +42,7 @@ func TestTheEndOfTheProgramIsTold(t *testing.T) {
 }
 
 func TestModelErrorsAreToldInFriendlyWords(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "secret internals")}})
 	if got := r.ask("你好"); !strings.Contains(got, "登录") || strings.Contains(got, "secret") {
 		t.Errorf("answer %q", got)
@@ -53,7 +53,7 @@ func TestModelErrorsAreToldInFriendlyWords(t *testing.T) {
 }
 
 func TestADeniedToolIsNamedOnTheCard(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	id := r.sim.Say(r.chat, r.user, "运行 `touch x.txt`")
 	r.press(r.approval(r.chat, id, 1), doRefuse)
 	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "Bash") || !strings.Contains(got, "授权") {
@@ -65,7 +65,7 @@ func TestADeniedToolIsNamedOnTheCard(t *testing.T) {
 // twice.
 func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 	t.Run("before a tool", func(t *testing.T) {
-		r := newRig(t)
+		r := newRig(t, realCLI(t))
 		r.ask("我叫小明")
 		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("半句"), modelsim.Hang()}})
 		id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
@@ -76,7 +76,7 @@ func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 		}
 	})
 	t.Run("after a tool", func(t *testing.T) {
-		r := newRig(t, func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
+		r := newRig(t, realCLI(t), func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
 		r.ask("我叫小明")
 		count := filepath.Join(r.cfg.Claude.Project, "count")
 		used := modelsim.Rule{Times: 1, Steps: []modelsim.Step{

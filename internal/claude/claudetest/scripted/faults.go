@@ -73,11 +73,11 @@ var faults = map[string]func(a *agent) (done bool, err error){
 		return true, nil
 	},
 	"two results": func(a *agent) (bool, error) {
-		first, second := a.result("first"), a.result("second")
+		first, second := a.resultText("first"), a.resultText("second")
 		return true, a.say(first, second)
 	},
 	"words behind the result": func(a *agent) (bool, error) {
-		err := a.say(a.result("in time"))
+		err := a.say(a.resultText("in time"))
 		return true, a.also(err, object{"type": "assistant", "message": object{
 			"id": "m2", "content": []object{{"type": "text", "text": "too late"}},
 		}})
@@ -169,8 +169,8 @@ func (a *agent) also(err error, lines ...object) error {
 	return a.say(lines...)
 }
 
-// result is the end of a turn with a text.
-func (a *agent) result(text string) object {
+// resultText is the end of a turn with a text.
+func (a *agent) resultText(text string) object {
 	return object{
 		"type": "result", "subtype": "success", "is_error": false, "result": text, "num_turns": 1,
 		"stop_reason": "end_turn", "usage": object{"input_tokens": 1, "output_tokens": 1},

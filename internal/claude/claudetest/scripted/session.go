@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/claude"
+)
+
+// session is what the model is told of a conversation, and the transcript in which it is kept as the CLI keeps it: one
+// line per prompt, per content block of an answer, and per result of a tool.
+type session struct {
+	id       string
+	messages []turnMessage
+	file     *os.File // nil = it is not kept
+	parent   string   // uuid of the last line
+	group    string   // promptId of the last prompt
+	prompts  map[string]bool
+}
+
+// turnMessage is one message of the model's API.
+type turnMessage struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"` // a text, or a list of blocks
+}
+
+// transcriptLine is what is read of a line of a transcript.
+type transcriptLine struct {
+	Type     string `json:"type"`
+	UUID     string `json:"uuid"`
+	PromptID string `json:"promptId"`
+	Message  struct {
+		ID      string          `json:"id"`
+		Role    string          `json:"role"`
+		Model   string          `json:"model"`
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+}
+
+// openSession begins a session, or goes on with one that has a transcript.
+func openSession(id string, resume, keep bool) (*session, error) {
+	s := &session{id: id, prompts: map[string]bool{}}
+	path, err := claude.Config{Environ: os.Environ()}.Transcripts("").Path(".", id)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(path)
+	if resume {
+		if err := s.read(data); errors.Is(err, fs.ErrNotExist) || len(s.messages) == 0 {
+			return nil, errNoConversation
+		}
+	} else if err == nil {
+		return nil, fmt.Errorf("Session ID %s is already in use", id) //nolint:staticcheck // as the CLI writes it
+	}
+	if !keep {
+		return s, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	s.file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // the process's end closes it
+	return s, err
+}
+
+// errNoConversation is that there is no transcript to resume.
+var errNoConversation = errors.New("No conversation found with session ID") //nolint:staticcheck // as the CLI writes it
+
+// read takes up a transcript. Lines that are no JSON are skipped, as the CLI does.
+func (s *session) read(data []byte) error {
+	lines := bufio.NewReader(bytes.NewReader(data))
+	last := "" // id of the model's message that the last line belongs to
+	for {
+		line, err := lines.ReadBytes('\n')
+		var l transcriptLine
+		if json.Unmarshal(line, &l) == nil && (l.Type == "user" || l.Type == "assistant") && l.Message.Model != "<synthetic>" {
+			s.parent, s.group = l.UUID, l.PromptID
+			if l.Type == "user" {
+				s.prompts[l.UUID] = true
+			}
+			if n := len(s.messages); l.Type == "assistant" && l.Message.ID == last && n > 0 {
+				s.messages[n-1].Content = join(s.messages[n-1].Content, l.Message.Content)
+			} else {
+				s.messages = append(s.messages, turnMessage{l.Message.Role, l.Message.Content})
+			}
+			last = l.Message.ID
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// join makes one list of two lists of blocks.
+func join(a, b json.RawMessage) json.RawMessage {
+	var x, y []json.RawMessage
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return b
+	}
+	return encode(append(x, y...))
+}
+
+// user adds what the model is told: a prompt, results of tools, or a note.
+func (s *session) user(id string, content any) error {
+	raw := encode(content)
+	s.messages = append(s.messages, turnMessage{"user", raw})
+	return s.write(object{"type": "user", "uuid": id, "promptId": s.group, "message": object{"role": "user", "content": raw}})
+}
+
+// assistant adds what the model said, block by block.
+func (s *session) assistant(m reply) error {
+	if len(m.blocks) == 0 {
+		return nil
+	}
+	blocks := make([]json.RawMessage, 0, len(m.blocks))
+	for _, b := range m.blocks {
+		blocks = append(blocks, encode(b.whole()))
+	}
+	s.messages = append(s.messages, turnMessage{"assistant", encode(blocks)})
+	for _, b := range blocks {
+		msg := m.message([]json.RawMessage{b})
+		msg["stop_reason"] = m.stop
+		if err := s.write(object{"type": "assistant", "uuid": uuid.NewString(), "message": msg}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write appends a line to the transcript.
+func (s *session) write(line object) error {
+	if s.file == nil {
+		return nil
+	}
+	if s.parent != "" {
+		line["parentUuid"] = s.parent
+	}
+	line["sessionId"], line["timestamp"], line["isSidechain"] = s.id, time.Now().UTC().Format(time.RFC3339Nano), false
+	s.parent, _ = line["uuid"].(string)
+	_, err := s.file.Write(append(encode(line), '\n'))
+	return err
+}
+
+// encode is v as JSON. What is encoded here was made here, or was JSON before.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}

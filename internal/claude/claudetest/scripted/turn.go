@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/tidwall/gjson"
+
+	"magpie/internal/claude"
+)
+
+// The CLI's notes to the model about a turn that was interrupted.
+const (
+	interruptedText = "[Request interrupted by user]"
+	interruptedTool = "[Request interrupted by user for tool use]"
+	rejected        = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, " +
+		"the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
+)
+
+// modelName is the full name of the model that was asked for.
+func (a *agent) modelName() string {
+	for alias, name := range map[string]string{"": "claude-opus-5-5", "opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5", "haiku": "claude-haiku-4-5"} {
+		if a.model == alias {
+			return name
+		}
+	}
+	return a.model
+}
+
+func (a *agent) systemPrompt() string {
+	if a.system != "" {
+		return a.system
+	}
+	dir, _ := os.Getwd()
+	return "You are Claude Code, Anthropic's official CLI for Claude.\n\nPrimary working directory: " + dir +
+		"\nAdditional working directories: " + strings.Join(a.toolbox.folders, ", ")
+}
+
+// turn answers a prompt with the help of the model.
+func (a *agent) turn(ctx context.Context, m message) error {
+	if a.conv.prompts[m.UUID] {
+		return nil // the CLI drops a prompt that it has
+	}
+	a.conv.prompts[m.UUID] = true
+	a.conv.group = uuid.NewString()
+	if err := a.say(a.initLine()); err != nil {
+		return err
+	}
+	if err := a.conv.user(m.UUID, m.Message.Content.blocks()); err != nil {
+		return err
+	}
+	var spent usage
+	for calls := 1; ; calls++ {
+		r, err := a.ask(ctx)
+		spent.add(r.usage)
+		if err != nil {
+			return a.broken(ctx, r, err, spent, calls)
+		}
+		if err := a.conv.assistant(r); err != nil {
+			return err
+		}
+		if r.stop != "tool_use" {
+			return a.success(r, spent, calls)
+		}
+		if err := a.tools(ctx, r); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			if err := a.note(interruptedTool); err != nil {
+				return err
+			}
+			return a.aborted("aborted_tools", spent, calls)
+		}
+	}
+}
+
+func (a *agent) initLine() object {
+	names := []string{}
+	for _, d := range a.toolbox.definitions() {
+		names = append(names, fmt.Sprint(d["name"]))
+	}
+	dir, _ := os.Getwd()
+	return object{
+		"type": "system", "subtype": "init", "cwd": dir, "model": a.modelName(), "permissionMode": a.permissionMode(), "tools": names,
+		"mcp_servers": []object{}, "slash_commands": []string{"clear", "compact"}, "claude_code_version": "scripted",
+	}
+}
+
+// tools runs the tools that a reply calls, one after the other.
+func (a *agent) tools(ctx context.Context, r reply) error {
+	var results []object
+	for i := range r.blocks {
+		b := &r.blocks[i]
+		if b.kind != "tool_use" {
+			continue
+		}
+		o := outcome{rejected, true, nil}
+		if ctx.Err() == nil {
+			o = a.permitted(ctx, b)
+		}
+		if ctx.Err() != nil {
+			o = outcome{rejected, true, nil}
+		}
+		var content any = o.text
+		if o.content != nil {
+			content = o.content
+		}
+		result := object{"type": "tool_result", "tool_use_id": b.id, "content": content}
+		if o.failed {
+			result["is_error"] = true
+		}
+		results = append(results, result)
+		if err := a.say(object{"type": "user", "message": object{"role": "user", "content": []object{result}}}); err != nil {
+			return err
+		}
+	}
+	return a.conv.user(uuid.NewString(), results)
+}
+
+// permitted uses a tool if it may.
+func (a *agent) permitted(ctx context.Context, b *block) outcome {
+	input := gjson.Parse(b.input())
+	if a.unasked(b.name, input, a.permissionMode()) {
+		return a.use(ctx, b.name, input)
+	}
+	d, err := a.mayUse(ctx, b, input)
+	if err != nil {
+		return outcome{rejected, true, nil}
+	}
+	if d.Get("behavior").String() != "allow" {
+		return outcome{d.Get("message").String(), true, nil}
+	}
+	if updated := d.Get("updatedInput"); updated.IsObject() {
+		input = updated
+	}
+	if b.name == claude.PlanTool {
+		if err := a.setMode("default"); err != nil {
+			return failed(err)
+		}
+	}
+	return a.use(ctx, b.name, input)
+}
+
+// mayUse asks whether a tool may be used, and waits for the decision.
+func (a *agent) mayUse(ctx context.Context, b *block, input gjson.Result) (gjson.Result, error) {
+	id := uuid.NewString()
+	decided := make(chan gjson.Result, 1)
+	a.mu.Lock()
+	a.decisions[id] = decided
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		delete(a.decisions, id)
+		a.mu.Unlock()
+	}()
+	if err := a.say(object{"type": "control_request", "request_id": id, "request": object{
+		"subtype": "can_use_tool", "tool_name": b.name, "display_name": b.name, "input": json.RawMessage(input.Raw),
+		"description": input.Get("description").String(), "permission_suggestions": suggestions(b.name, input), "tool_use_id": b.id,
+	}}); err != nil {
+		return gjson.Result{}, err
+	}
+	select {
+	case d := <-decided:
+		return d, nil
+	case <-ctx.Done():
+		return gjson.Result{}, errors.Join(ctx.Err(), a.say(object{"type": "control_cancel_request", "request_id": id}))
+	}
+}
+
+// permissionMode is the mode that it is in.
+func (a *agent) permissionMode() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mode == "" {
+		return "default"
+	}
+	return a.mode
+}
+
+// setMode changes the mode, and says so.
+func (a *agent) setMode(mode string) error {
+	a.mu.Lock()
+	a.mode = mode
+	a.mu.Unlock()
+	return a.say(object{"type": "system", "subtype": "status", "status": nil, "permissionMode": mode})
+}
+
+// note tells the model, and whoever reads the stream, something that happened.
+func (a *agent) note(text string) error {
+	content := []object{{"type": "text", "text": text}}
+	if err := a.say(object{"type": "user", "message": object{"role": "user", "content": content}}); err != nil {
+		return err
+	}
+	return a.conv.user(uuid.NewString(), content)
+}
+
+// broken ends a turn in which the model was not heard to the end: it was interrupted, or the API failed.
+func (a *agent) broken(ctx context.Context, r reply, err error, spent usage, calls int) error {
+	if ctx.Err() == nil {
+		return a.failure(err, spent, calls)
+	}
+	if n := len(r.blocks); n > 0 && !r.blocks[n-1].ended {
+		if r.blocks[n-1].kind == "tool_use" {
+			r.blocks = r.blocks[:n-1] // its input is not whole
+		} else if err := a.say(object{"type": "assistant", "message": r.message([]json.RawMessage{encode(r.blocks[n-1].whole())})}); err != nil {
+			return err
+		}
+	}
+	if err := a.conv.assistant(r); err != nil {
+		return err
+	}
+	if err := a.note(interruptedText); err != nil {
+		return err
+	}
+	return a.aborted("aborted_streaming", spent, calls)
+}
+
+// success is the end of a turn that has an answer.
+func (a *agent) success(r reply, spent usage, calls int) error {
+	text := ""
+	for i := range r.blocks {
+		if b := &r.blocks[i]; b.kind == "text" {
+			text = b.text.String()
+		}
+	}
+	return a.result(spent, calls, object{"subtype": "success", "is_error": false, "result": text, "stop_reason": r.stop})
+}
+
+// failure is the end of a turn that the API has failed. It arrives under the subtype of success.
+func (a *agent) failure(err error, spent usage, calls int) error {
+	status := 0
+	var api *apiError
+	if errors.As(err, &api) {
+		status = api.status
+	}
+	told := object{
+		"id": uuid.NewString(), "model": "<synthetic>", "role": "assistant", "content": []object{{"type": "text", "text": err.Error()}},
+	}
+	if err := a.say(object{"type": "assistant", "error": "unknown", "message": told}); err != nil {
+		return err
+	}
+	if err := a.conv.write(object{
+		"type": "assistant", "uuid": uuid.NewString(), "isApiErrorMessage": true, "apiErrorStatus": status, "message": told,
+	}); err != nil {
+		return err
+	}
+	return a.result(spent, calls, object{
+		"subtype": "success", "is_error": true, "result": err.Error(), "api_error_status": status, "terminal_reason": "api_error",
+	})
+}
+
+// aborted is the end of a turn that was interrupted.
+func (a *agent) aborted(reason string, spent usage, calls int) error {
+	return a.result(spent, calls, object{
+		"subtype": "error_during_execution", "is_error": true, "terminal_reason": reason, "errors": []string{"[ede_diagnostic] interrupted"},
+	})
+}
+
+// result ends a turn.
+func (a *agent) result(spent usage, calls int, fields object) error {
+	a.mu.Lock()
+	a.spent.add(spent)
+	total := a.spent
+	a.mu.Unlock()
+	fields["type"], fields["num_turns"], fields["usage"] = "result", calls, spent.object()
+	fields["total_cost_usd"], fields["modelUsage"] = total.cost(), a.modelUsage(total)
+	return a.say(fields)
+}
+
+// modelUsage is what the process has used so far.
+func (a *agent) modelUsage(u usage) object {
+	if u == (usage{}) {
+		return object{}
+	}
+	return object{a.modelName(): object{
+		"inputTokens": u.input, "outputTokens": u.output, "cacheReadInputTokens": u.cacheRead, "cacheCreationInputTokens": u.cacheNew,
+		"costUSD": u.cost(), "contextWindow": 200_000,
+	}}
+}
+
+// interrupt stops the turn that runs, if there is one.
+func (a *agent) interrupt() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stop != nil {
+		a.stop()
+	}
+}
