@@ -357,7 +357,7 @@ func (a *agent) say(lines ...object) error {
 	defer a.writing.Unlock()
 	for _, line := range lines {
 		line["session_id"] = a.session
-		if err := json.NewEncoder(a.out).Encode(line); err != nil {
+		if _, err := a.out.Write(append(encode(line), '\n')); err != nil {
 			return err
 		}
 	}

@@ -154,9 +154,11 @@ func (s *session) write(line object) error {
 
 // encode is v as JSON. What is encoded here was made here, or was JSON before.
 func encode(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
 		panic(err)
 	}
-	return raw
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

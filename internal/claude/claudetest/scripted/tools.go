@@ -76,7 +76,7 @@ func (a *agent) use(ctx context.Context, name string, input gjson.Result) outcom
 		if err := os.WriteFile(path, []byte(input.Get("content").String()), 0o644); err != nil { //nolint:gosec // as the CLI does
 			return failed(err)
 		}
-		return outcome{text: "File created successfully at: " + path}
+		return outcome{text: "File created successfully at: " + path + " (file state is current in your context — no need to Read it back)"}
 	case "Edit":
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -110,7 +110,7 @@ func (a *agent) use(ctx context.Context, name string, input gjson.Result) outcom
 
 func numbered(text string) string {
 	var b strings.Builder
-	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+	for i, line := range strings.Split(text, "\n") {
 		fmt.Fprintf(&b, "%d\t%s\n", i+1, line)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
@@ -130,6 +130,9 @@ func bash(ctx context.Context, command string) outcome {
 		return outcome{strings.TrimSpace(fmt.Sprintf("Exit code %d\n%s", exit.ExitCode(), text)), true, nil}
 	case err != nil:
 		return failed(err)
+	}
+	if text == "" {
+		text = "(Bash completed with no output)"
 	}
 	return outcome{text: text}
 }
