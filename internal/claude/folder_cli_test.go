@@ -186,9 +186,6 @@ func TestAttackOtherChats(t *testing.T) {
 						t.Errorf("unasked: %v", u)
 					}
 				}
-				if strings.HasSuffix(t.Name(), "oldest/"+filepath.Base(t.Name())) {
-					return // 2.1.197 lets any file be the input of a harmless command; it looks at no rule then
-				}
 				for _, u := range n.tries("b", claude.Spec{Session: fresh().Session, Files: own}, map[string][]any{
 					"Bash": commands("cat < "+q(db), "sort <"+q(theirs), "ls && cat 0< ../magpie.toml"),
 				}) {

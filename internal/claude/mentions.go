@@ -24,7 +24,7 @@ const (
 // withoutMentions is env for a CLI that answers people: with [noMentions] in place of [noAttachments] if it is sure to
 // know it.
 func (e environment) withoutMentions(command string) environment {
-	if !knownPrograms.know(command, noMentions) {
+	if knows, _ := knownPrograms.knows(command, noMentions); !knows {
 		return e
 	}
 	e = slices.DeleteFunc(slices.Clone(e), func(kv string) bool {
@@ -48,34 +48,34 @@ type programs struct {
 
 var knownPrograms = programs{known: map[program]bool{}}
 
-// know reports whether a command is a program in which the name of a variable stands. Of a script that starts the CLI,
-// or of a file that cannot be read, nothing is known.
-func (ps *programs) know(command, variable string) bool {
+// knows reports whether a command is a program in which the name of a variable stands, and whether that is sure. Of a
+// script that starts the CLI, or of a file that cannot be read, nothing is.
+func (ps *programs) knows(command, variable string) (knows, sure bool) {
 	path, err := exec.LookPath(command)
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return false
+		return false, false
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return false, false
 	}
 	defer f.Close() //nolint:errcheck // only read
 	info, err := f.Stat()
-	if err != nil {
-		return false
+	if err != nil || !isBinary(f) {
+		return false, false
 	}
 	p := program{path, info.Size(), info.ModTime()}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	known, ok := ps.known[p]
 	if !ok {
-		known = isBinary(f) && holds(f, variable)
+		known = holds(f, variable)
 		ps.known[p] = known
 	}
-	return known
+	return known, true
 }
 
 // isBinary reports whether a file is a program by itself, and not a script.

@@ -25,6 +25,16 @@ var memoriesOfChat = []string{"projects/*/memory", "agent-memory"}
 // them.
 var askedFor = []string{"Bash(du *)", "Bash(wc *--files0*)"}
 
+// asksForCommands are the rules of what Bash does that is asked for: askedFor, or with a CLI that is older than
+// [noMentions] each command. That one takes a harmless command for harmless whatever file is its input (cat < FILE), and
+// takes the input away before it looks at any rule.
+func (c Config) asksForCommands() []string {
+	if knows, sure := knownPrograms.knows(c.Command, noMentions); sure && !knows {
+		return []string{"Bash"}
+	}
+	return askedFor
+}
+
 // offLimits are the rules by which the agents of the chat can neither read nor change what is not the chat's: the data
 // folder but for files, the state of other chats' agents, and the files with secrets.
 func (c Config) offLimits(files string) (deny []string) {

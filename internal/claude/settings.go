@@ -205,7 +205,7 @@ func (c Config) writeOwnSettings(files string) error {
 	}
 	s["permissions"] = withRules(s["permissions"], "deny", c.offLimits(files)...)
 	if !slices.Contains(c.AllowedTools, "Bash") { // else nothing is asked for that Bash does
-		s["permissions"] = withRules(s["permissions"], "ask", askedFor...)
+		s["permissions"] = withRules(s["permissions"], "ask", c.asksForCommands()...)
 	}
 	path := c.ownSettings()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
