@@ -27,7 +27,7 @@ import (
 )
 
 // The bridge is killed while the agent runs a long command that has put a child into a session of its own. After the
-// restart none of them is there, and the interruption is told.
+// restart none of them is there before the interruption is told.
 func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 	t.Parallel()
 	s := newService(t, feishusim.Config{}, realCLI(t), func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
@@ -45,13 +45,15 @@ func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 		return bytes.Count(pids, []byte("\n")) == 2 && strings.Contains(s.transcript(), "开始") && len(s.agents()) >= 3
 	})
 	s.kill()
-	began := time.Now()
 	s.run()
-	s.alone(patience) // by themselves the tools would work for five minutes
-	t.Logf("all gone %v after the restart", time.Since(began))
 	s.connected()
 	if got := said(s.answer(s.chat, id)); !strings.Contains(got, "开始") || !strings.Contains(got, "中断") {
 		t.Errorf("card %q", got)
+	}
+	// That is told when none of them is left; by themselves the tools would work for five minutes. A restart gives them
+	// five seconds, counted in looks, and says in its log when that was not enough.
+	if left := s.agents(); len(left) > 0 || strings.Contains(s.logs.String(), "do not end") {
+		t.Errorf("still there: %v", left)
 	}
 	s.terminate()
 	s.clean()
