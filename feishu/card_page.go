@@ -151,8 +151,7 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 		d.entity = e
 		failpoint.At("card: made")
 	}
-	content := toJSON(map[string]any{"type": "card", "data": map[string]string{"card_id": d.entity.id}})
-	m, err := o.api.message(ctx, o.to, "interactive", content, keyOf(d.seed, "card", d.part))
+	m, err := o.api.message(ctx, o.to, "interactive", entityContent(d.entity.id), keyOf(d.seed, "card", d.part))
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package feishu
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
@@ -118,31 +117,14 @@ func (e *entity) changeAll(ctx context.Context, steps []step, tries int) error {
 	if len(steps) == 1 {
 		return e.change(ctx, steps[0], tries)
 	}
-	type params struct {
-		Element string          `json:"element_id"`
-		Partial json.RawMessage `json:"partial_element"`
-	}
-	type action struct {
-		Action string `json:"action"`
-		Params params `json:"params"`
-	}
-	var actions []action
-	for _, s := range steps {
-		actions = append(actions, action{"partial_update_element", params{s.element, json.RawMessage(s.changed())}})
-	}
 	return e.do(ctx, "change parts of a card", http.MethodPost, path("/open-apis/cardkit/v1/cards/", e.id, "/batch_update"),
-		operation{Actions: toJSON(actions)}, tries)
+		operation{Actions: actionsOf(steps)}, tries)
 }
 
 // stream turns streaming mode on, or on again, or off.
 func (e *entity) stream(ctx context.Context, on bool, tries int) error {
-	settings := toJSON(struct {
-		Config any `json:"config"`
-	}{struct {
-		StreamingMode bool `json:"streaming_mode"`
-	}{on}})
 	err := e.do(ctx, "set a card's streaming mode", http.MethodPatch,
-		path("/open-apis/cardkit/v1/cards/", e.id, "/settings"), operation{Settings: settings}, tries)
+		path("/open-apis/cardkit/v1/cards/", e.id, "/settings"), operation{Settings: streamingMode(on)}, tries)
 	if err == nil && on {
 		e.streaming = time.Now()
 	}

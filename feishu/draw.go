@@ -101,6 +101,15 @@ func drawCard(c chat.Card, stream bool) string {
 	return toJSON(card)
 }
 
+// streamingMode is the settings that turn a card's streaming mode on or off (page cardkit-v1/card/settings).
+func streamingMode(on bool) string {
+	return toJSON(struct {
+		Config any `json:"config"`
+	}{struct {
+		StreamingMode bool `json:"streaming_mode"`
+	}{on}})
+}
+
 func elements(c chat.Card) []any {
 	var es []any
 	if c.Status != "" {
@@ -159,25 +168,6 @@ func label(text string, most int) *plain {
 	return &plain{Tag: "plain_text", Content: cmp.Or(shorten(uncalled(oneLine(clean(text))), most), "…")}
 }
 
-// postContent is a rich text message of one Markdown paragraph (page "Message content", tag md).
-func postContent(md string) string {
-	type node struct {
-		Tag  string `json:"tag"`
-		Text string `json:"text"`
-	}
-	type post struct {
-		Content [][]node `json:"content"`
-	}
-	return toJSON(map[string]post{"zh_cn": {Content: [][]node{{{Tag: "md", Text: md}}}}})
-}
-
-// textContent is a plain text message; the only markup it knows are tags, the one that calls people among them.
-func textContent(text string) string {
-	return toJSON(struct {
-		Text string `json:"text"`
-	}{strings.ReplaceAll(clean(text), "<", "<"+zwsp)})
-}
-
 // step is one call that brings a drawn page closer to what it should be: the text of one element, or some members of
 // it, or all of the card.
 type step struct {
@@ -194,6 +184,23 @@ func (s step) changed() string {
 	return toJSON(struct {
 		Content string `json:"content"`
 	}{s.text})
+}
+
+// actionsOf is the actions of one call that makes all these steps (page cardkit-v1/card/batch_update).
+func actionsOf(steps []step) string {
+	type params struct {
+		Element string          `json:"element_id"`
+		Partial json.RawMessage `json:"partial_element"`
+	}
+	type action struct {
+		Action string `json:"action"`
+		Params params `json:"params"`
+	}
+	var actions []action
+	for _, s := range steps {
+		actions = append(actions, action{"partial_update_element", params{s.element, json.RawMessage(s.changed())}})
+	}
+	return toJSON(actions)
 }
 
 // calls groups steps by the calls that they take: the body by itself, since the client types out what is new of it, and

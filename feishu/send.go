@@ -38,7 +38,7 @@ func (a *api) sayAll(ctx context.Context, to chat.Ref, text, idem string) (first
 
 // say sends one message of Markdown; what the platform refuses as such it gets as plain text.
 func (a *api) say(ctx context.Context, to chat.Ref, md, idem string, part int) (id string, err error) {
-	m, err := a.message(ctx, to, "post", postContent(safe(md, maxTables)), keyOf(idem, "post", part))
+	m, err := a.message(ctx, to, "post", postContent(md), keyOf(idem, "post", part))
 	if err != nil && verdictOf(err) == refused && ctx.Err() == nil {
 		m, err = a.message(ctx, to, "text", textContent(md), keyOf(idem, "text", part))
 	}

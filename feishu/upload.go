@@ -136,7 +136,7 @@ func (us *uploads) Attach(ctx context.Context, to chat.Ref, name, caption, idem 
 	default:
 		return "", fmt.Errorf("feishu: not the name of an upload: %q", name)
 	}
-	m, err := us.platform.message(ctx, to, how, toJSON(map[string]string{"file_key": key}), keyOf(idem, how, 0))
+	m, err := us.platform.message(ctx, to, how, fileContent(key), keyOf(idem, how, 0))
 	if err != nil || caption == "" {
 		return m.id, err
 	}
@@ -147,30 +147,17 @@ func (us *uploads) Attach(ctx context.Context, to chat.Ref, name, caption, idem 
 // showPicture sends a picture with its caption in one message; what the platform refuses as such it gets as two.
 func (us *uploads) showPicture(ctx context.Context, to chat.Ref, key, caption, idem string) (string, error) {
 	if caption != "" {
-		m, err := us.platform.message(ctx, to, "post", pictureContent(safe(caption, maxTables), key), keyOf(idem, "post", 0))
+		m, err := us.platform.message(ctx, to, "post", pictureContent(caption, key), keyOf(idem, "post", 0))
 		if err == nil || verdictOf(err) != refused || ctx.Err() != nil {
 			return m.id, err
 		}
 	}
-	m, err := us.platform.message(ctx, to, "image", toJSON(map[string]string{"image_key": key}), keyOf(idem, asPicture, 0))
+	m, err := us.platform.message(ctx, to, "image", imageContent(key), keyOf(idem, asPicture, 0))
 	if err != nil || caption == "" {
 		return m.id, err
 	}
 	_, err = us.platform.sayAll(ctx, to, caption, idem+"/caption")
 	return m.id, err
-}
-
-// pictureContent is a rich text message of a text, Markdown, and a picture below it.
-func pictureContent(md, key string) string {
-	type node struct {
-		Tag  string `json:"tag"`
-		Text string `json:"text,omitempty"`
-		Key  string `json:"image_key,omitempty"`
-	}
-	type post struct {
-		Content [][]node `json:"content"`
-	}
-	return toJSON(map[string]post{"zh_cn": {Content: [][]node{{{Tag: "md", Text: md}}, {{Tag: "img", Key: key}}}}})
 }
 
 // fileOf is the durable name of the file that a message of the bot shows; empty = none.
