@@ -120,8 +120,11 @@ func (p *platform) says(ask chat.Ref, text string) {
 	}
 }
 
+// zeroWidthSpace is what is put into a text so that it is not read as markup.
+const zeroWidthSpace = "\u200b"
+
 func squash(s string) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(s, zwsp, "")), " ")
+	return strings.Join(strings.Fields(strings.ReplaceAll(s, zeroWidthSpace, "")), " ")
 }
 
 // show opens, grows and closes a card with this text.

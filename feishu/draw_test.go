@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"magpie/feishu/feishutest"
 	"magpie/internal/chat"
 )
 
@@ -98,7 +99,7 @@ func TestDrawnCards(t *testing.T) {
 		Body: "# Done\n\n" + table + "\n```go\nx := 1", Summary: "Done", Footer: "16 s · $0.09",
 		Panels: []chat.Panel{{Title: "1 step · Edit", Body: "✓ **Edit** `a.go`\n```diff\n-a\n+b\n```\n\n" + table, Open: true}},
 	}
-	for name, c := range map[string]chat.Card{"asking": asking(), "running": running, "done": done} {
+	for name, c := range map[string]chat.Card{"asking": feishutest.AskingCard(), "running": running, "done": done} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
 			if err := json.Indent(&got, []byte(drawCard(c, true)), "", "  "); err != nil {

@@ -53,7 +53,7 @@ func TestReplyFallsBackToPlainText(t *testing.T) {
 	_, err := p.Reply(p.ctx(), ask, `1 < 2 <at user_id="all">x</at>`, "seed")
 	p.must(err)
 	m := p.answers(ask.Key.ID)[0]
-	if got := strings.ReplaceAll(m.Text(), zwsp, ""); m.Type != "text" || got != `1 < 2 <at user_id="all">x</at>` {
+	if got := strings.ReplaceAll(m.Text(), zeroWidthSpace, ""); m.Type != "text" || got != `1 < 2 <at user_id="all">x</at>` {
 		t.Errorf("%s %q", m.Type, got)
 	}
 	p.clean()
