@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
+	"magpie/feishu/cardjson"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
 )
@@ -82,7 +83,7 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 		d.kind = "plain"
 	}
 	if d.kind == "plain" {
-		m, err := o.api.message(ctx, o.to, "interactive", drawCard(d.face, false), keyOf(d.seed, "plain", d.part))
+		m, err := o.api.message(ctx, o.to, "interactive", cardjson.Card(d.face, false), keyOf(d.seed, "plain", d.part))
 		if err == nil {
 			return &cardPage{message: m.id, rate: patchRate(), shown: o.known(d.face, m)}, nil
 		}
@@ -151,7 +152,7 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 		d.entity = e
 		failpoint.At("card: made")
 	}
-	m, err := o.api.message(ctx, o.to, "interactive", entityContent(d.entity.id), keyOf(d.seed, "card", d.part))
+	m, err := o.api.message(ctx, o.to, "interactive", cardjson.Entity(d.entity.id), keyOf(d.seed, "card", d.part))
 	if err != nil {
 		return nil, err
 	}
@@ -209,14 +210,14 @@ func (s *cardPage) drawEntity(ctx context.Context, card chat.Card, tries int) er
 			return err
 		}
 	}
-	todo := steps(*s.shown, card)
+	todo := cardjson.Steps(*s.shown, card)
 	switch {
 	case len(todo) == 0:
 		return nil
-	case todo[0].element == "":
+	case todo[0].Element == "":
 		return e.whole(ctx, card, tries)
 	}
-	for _, together := range calls(todo) {
+	for _, together := range cardjson.Calls(todo) {
 		err := e.changeAll(ctx, together, tries)
 		if verdictOf(err) == closed {
 			if err = e.stream(ctx, true, tries); err == nil {
@@ -250,7 +251,7 @@ func (s *cardPage) patch(ctx context.Context, a *api, card chat.Card, tries int)
 		}
 		_, err := a.call(ctx, request{
 			op: "update a card", method: http.MethodPatch, path: path("/open-apis/im/v1/messages/", s.message),
-			body: map[string]string{"content": drawCard(card, false)},
+			body: map[string]string{"content": cardjson.Card(card, false)},
 		})
 		return err
 	})

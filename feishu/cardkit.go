@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/time/rate"
 
+	"magpie/feishu/cardjson"
 	"magpie/internal/chat"
 )
 
@@ -39,7 +40,7 @@ func newEntity(ctx context.Context, a *api, card chat.Card) (*entity, error) {
 	err := persist(ctx, 3, func() error {
 		answer, err := a.call(ctx, request{
 			op: opCreate, method: http.MethodPost, path: "/open-apis/cardkit/v1/cards",
-			body: map[string]string{"type": "card_json", "data": drawCard(card, true)},
+			body: map[string]string{"type": "card_json", "data": cardjson.Card(card, true)},
 		})
 		e.id = clone(answer.Get("data.card_id"))
 		return err
@@ -95,7 +96,7 @@ type cardData struct {
 // whole draws all of the card anew; its live decides whether streaming mode is on. It works in any mode.
 func (e *entity) whole(ctx context.Context, card chat.Card, tries int) error {
 	err := e.do(ctx, "draw a card", http.MethodPut, path("/open-apis/cardkit/v1/cards/", e.id),
-		operation{Card: &cardData{Type: "card_json", Data: drawCard(card, true)}}, tries)
+		operation{Card: &cardData{Type: "card_json", Data: cardjson.Card(card, true)}}, tries)
 	if err == nil && card.Live && e.streaming.IsZero() {
 		e.streaming = time.Now()
 	}
@@ -104,27 +105,27 @@ func (e *entity) whole(ctx context.Context, card chat.Card, tries int) error {
 
 // change draws one element anew. The client types out what is new of its text, which needs streaming mode (pages
 // cardkit-v1/card-element/content and patch).
-func (e *entity) change(ctx context.Context, s step, tries int) error {
-	where := path("/open-apis/cardkit/v1/cards/", e.id, "/elements/", s.element)
-	if s.text == "" {
-		return e.do(ctx, "change a part of a card", http.MethodPatch, where, operation{Partial: s.members}, tries)
+func (e *entity) change(ctx context.Context, s cardjson.Step, tries int) error {
+	where := path("/open-apis/cardkit/v1/cards/", e.id, "/elements/", s.Element)
+	if s.Text == "" {
+		return e.do(ctx, "change a part of a card", http.MethodPatch, where, operation{Partial: s.Partial}, tries)
 	}
-	return e.do(ctx, "draw a card's text", http.MethodPut, where+"/content", operation{Content: s.text}, tries)
+	return e.do(ctx, "draw a card's text", http.MethodPut, where+"/content", operation{Content: s.Text}, tries)
 }
 
 // changeAll draws several elements anew by one call (page cardkit-v1/card/batch_update).
-func (e *entity) changeAll(ctx context.Context, steps []step, tries int) error {
+func (e *entity) changeAll(ctx context.Context, steps []cardjson.Step, tries int) error {
 	if len(steps) == 1 {
 		return e.change(ctx, steps[0], tries)
 	}
 	return e.do(ctx, "change parts of a card", http.MethodPost, path("/open-apis/cardkit/v1/cards/", e.id, "/batch_update"),
-		operation{Actions: actionsOf(steps)}, tries)
+		operation{Actions: cardjson.Actions(steps)}, tries)
 }
 
 // stream turns streaming mode on, or on again, or off.
 func (e *entity) stream(ctx context.Context, on bool, tries int) error {
 	err := e.do(ctx, "set a card's streaming mode", http.MethodPatch,
-		path("/open-apis/cardkit/v1/cards/", e.id, "/settings"), operation{Settings: streamingMode(on)}, tries)
+		path("/open-apis/cardkit/v1/cards/", e.id, "/settings"), operation{Settings: cardjson.StreamingMode(on)}, tries)
 	if err == nil && on {
 		e.streaming = time.Now()
 	}

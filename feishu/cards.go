@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/feishu/cardjson"
 	"magpie/internal/chat"
 )
 
@@ -84,7 +85,7 @@ type card struct {
 
 	mu     sync.Mutex
 	pages  []*cardPage
-	layout layout
+	layout cardjson.Layout
 	draft  *draft // of the page that is being opened; nil: none
 
 	forgotten bool        // pages that an earlier process sent must be looked for
@@ -163,10 +164,10 @@ func (cs *cards) find(id string) (*card, error) {
 
 // faces is what each of the cards shows on which the value is drawn. The last of them has what is not text.
 func (k *card) faces(value chat.Card) []chat.Card {
-	pages := k.layout.lay(value.Body)
+	pages := k.layout.Pages(value.Body)
 	if n := len(pages); value.Live && len(k.pages) == n && k.pages[n-1].needsRotation(pages[n-1]) {
-		k.layout.turn()
-		pages = k.layout.lay(value.Body)
+		k.layout.EndPage()
+		pages = k.layout.Pages(value.Body)
 	}
 	out := make([]chat.Card, len(pages))
 	for i, p := range pages {

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
+	"magpie/feishu/cardjson"
 	"magpie/internal/chat"
 )
 
@@ -293,7 +294,7 @@ func pressed(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
 		Card:   e.Event.Context.OpenMessageID,
 		Actor:  chat.Actor{ID: e.Event.Operator.OpenID},
 		Action: chat.Action{Do: do, Turn: int64(turn), ID: of},
-		Values: filledIn(e.Event.Action),
+		Values: cardjson.FormValues(e.Event.Action),
 	}
 	return p, do != "" && p.Key.ID != "" && p.Actor.ID != ""
 }

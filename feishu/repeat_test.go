@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/feishu/cardjson"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -15,7 +16,7 @@ import (
 // is told to close the same card.
 func TestKilledBetweenPages(t *testing.T) {
 	text := strings.Repeat("Some words in a row, and some more.\n\n", 1000)
-	pages := len(split(text))
+	pages := len(cardjson.Split(text))
 	if pages < 3 {
 		t.Fatalf("%d pages", pages)
 	}
@@ -67,7 +68,7 @@ func TestKilledBetweenPages(t *testing.T) {
 func TestPagesOfAnHourAgoAreFound(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	text := strings.Repeat("Some words in a row, and some more.\n\n", 1000)
-	pages := len(split(text))
+	pages := len(cardjson.Split(text))
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: text[:len(text)/pages*(pages-1)]}, "seed")
 	p.must(err)
 	if n := len(p.answers(ask.Key.ID)); n < 2 || n >= pages {

@@ -7,6 +7,7 @@ import (
 
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 
+	"magpie/feishu/cardjson"
 	"magpie/internal/chat"
 )
 
@@ -24,7 +25,7 @@ func (a *api) sayAll(ctx context.Context, to chat.Ref, text, idem string) (first
 	if text == "" {
 		text = "…"
 	}
-	for i, md := range split(text) {
+	for i, md := range cardjson.Split(text) {
 		id, err := a.say(ctx, to, md, idem, i)
 		if err != nil {
 			return first, err
@@ -38,9 +39,9 @@ func (a *api) sayAll(ctx context.Context, to chat.Ref, text, idem string) (first
 
 // say sends one message of Markdown; what the platform refuses as such it gets as plain text.
 func (a *api) say(ctx context.Context, to chat.Ref, md, idem string, part int) (id string, err error) {
-	m, err := a.message(ctx, to, "post", postContent(md), keyOf(idem, "post", part))
+	m, err := a.message(ctx, to, "post", cardjson.Post(md), keyOf(idem, "post", part))
 	if err != nil && verdictOf(err) == refused && ctx.Err() == nil {
-		m, err = a.message(ctx, to, "text", textContent(md), keyOf(idem, "text", part))
+		m, err = a.message(ctx, to, "text", cardjson.Text(md), keyOf(idem, "text", part))
 	}
 	return m.id, err
 }

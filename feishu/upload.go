@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
+	"magpie/feishu/cardjson"
 	"magpie/internal/chat"
 )
 
@@ -136,7 +137,7 @@ func (us *uploads) Attach(ctx context.Context, to chat.Ref, name, caption, idem 
 	default:
 		return "", fmt.Errorf("feishu: not the name of an upload: %q", name)
 	}
-	m, err := us.platform.message(ctx, to, how, fileContent(key), keyOf(idem, how, 0))
+	m, err := us.platform.message(ctx, to, how, cardjson.File(key), keyOf(idem, how, 0))
 	if err != nil || caption == "" {
 		return m.id, err
 	}
@@ -147,12 +148,12 @@ func (us *uploads) Attach(ctx context.Context, to chat.Ref, name, caption, idem 
 // showPicture sends a picture with its caption in one message; what the platform refuses as such it gets as two.
 func (us *uploads) showPicture(ctx context.Context, to chat.Ref, key, caption, idem string) (string, error) {
 	if caption != "" {
-		m, err := us.platform.message(ctx, to, "post", pictureContent(caption, key), keyOf(idem, "post", 0))
+		m, err := us.platform.message(ctx, to, "post", cardjson.PostWithImage(caption, key), keyOf(idem, "post", 0))
 		if err == nil || verdictOf(err) != refused || ctx.Err() != nil {
 			return m.id, err
 		}
 	}
-	m, err := us.platform.message(ctx, to, "image", imageContent(key), keyOf(idem, asPicture, 0))
+	m, err := us.platform.message(ctx, to, "image", cardjson.Image(key), keyOf(idem, asPicture, 0))
 	if err != nil || caption == "" {
 		return m.id, err
 	}

@@ -1,4 +1,4 @@
-package feishu
+package cardjson
 
 import (
 	"fmt"
@@ -91,10 +91,10 @@ func drawField(id string, f chat.Field, most int) fieldJSON {
 	return out
 }
 
-// filledIn is what a press tells of the fields, as far as something was filled in. It comes with the press of a form's
+// FormValues is what a press tells of the fields, as far as something was filled in. It comes with the press of a form's
 // button, or when an element outside of a form is used (page "Card callback communication",
 // feishu-cards/card-callback-communication).
-func filledIn(a *callback.CallBackAction) map[string][]string {
+func FormValues(a *callback.CallBackAction) map[string][]string {
 	values := map[string][]string{}
 	add := func(name string, value any) {
 		s, ok := value.(string)

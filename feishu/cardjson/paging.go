@@ -1,4 +1,4 @@
-package feishu
+package cardjson
 
 import (
 	"strings"
@@ -10,10 +10,10 @@ import (
 // holds 30 KB (page "Create card entity", cardkit-v1/card/create); the rest is for what stands around the body.
 const pageSize = 12 << 10
 
-// split cuts a text into pages that fit one card each. A page ends after a paragraph if it can, else after a line,
+// Split cuts a text into pages that fit one card each. A page ends after a paragraph if it can, else after a line,
 // else before a letter. A code block that goes on is closed and opened again with its language; a table that goes on
 // gets its head again. A border, once it is there, stays where it is while the text grows at its end.
-func split(text string) []string {
+func Split(text string) []string {
 	var texts []string
 	for _, p := range splitAfter("", text, pageSize) {
 		texts = append(texts, p.drawn())

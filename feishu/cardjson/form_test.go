@@ -1,4 +1,4 @@
-package feishu
+package cardjson
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ func TestFilledInIsBounded(t *testing.T) {
 		a.FormValue[fmt.Sprint("f", i)] = "x"
 		many = append(many, "y")
 	}
-	got := filledIn(a)
+	got := FormValues(a)
 	for name, values := range got {
 		if len(values) != 1 || len(values[0]) > 4*maxWords || values[0] == "" {
 			t.Errorf("%s = %.20q", name, values)
@@ -25,11 +25,11 @@ func TestFilledInIsBounded(t *testing.T) {
 	if len(got) == 0 || len(got) > maxFields+maxButtons {
 		t.Errorf("%d fields", len(got))
 	}
-	if got := filledIn(&callback.CallBackAction{FormValue: map[string]any{"many": many}}); len(got["many"]) != maxOptions {
+	if got := FormValues(&callback.CallBackAction{FormValue: map[string]any{"many": many}}); len(got["many"]) != maxOptions {
 		t.Errorf("%d values", len(got["many"]))
 	}
 	alone := &callback.CallBackAction{Name: "pick", Option: "a"}
-	if diff := cmp.Diff(map[string][]string{"pick": {"a"}}, filledIn(alone)); diff != "" {
+	if diff := cmp.Diff(map[string][]string{"pick": {"a"}}, FormValues(alone)); diff != "" {
 		t.Error(diff)
 	}
 }

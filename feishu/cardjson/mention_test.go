@@ -1,4 +1,4 @@
-package feishu
+package cardjson
 
 import (
 	"regexp"
@@ -25,11 +25,11 @@ func TestNothingCallsPeople(t *testing.T) {
 			"form": {Form: &chat.Form{Buttons: []chat.Button{button}, Fields: []chat.Field{
 				{Name: "f", Label: text, Hint: text, Kind: chat.One, Options: []chat.Option{{Value: "1", Label: text}}}}}},
 		} {
-			if drawn := drawCard(c, true); calling.MatchString(drawn) {
+			if drawn := Card(c, true); calling.MatchString(drawn) {
 				t.Errorf("%s: %s", name, drawn)
 			}
 		}
-		if calling.MatchString(postContent(text)) || calling.MatchString(textContent(text)) {
+		if calling.MatchString(Post(text)) || calling.MatchString(Text(text)) {
 			t.Errorf("a message calls: %q", text)
 		}
 	}

@@ -1,4 +1,4 @@
-package feishu
+package cardjson
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ func bodies(pages []page) []string {
 
 func TestShortTextIsOnePage(t *testing.T) {
 	for _, s := range []string{"", "a", "a\n\nb\n", "```go\nx"} {
-		if got := split(s); len(got) != 1 || got[0] != s {
+		if got := Split(s); len(got) != 1 || got[0] != s {
 			t.Errorf("split(%q) = %q", s, got)
 		}
 	}
@@ -75,7 +75,7 @@ func TestHeadIsNotPartedFromItsLine(t *testing.T) {
 }
 
 func TestFourthTableIsOnTheNextPage(t *testing.T) {
-	pages := split(strings.Repeat("text\n\n"+table+"\n", 7))
+	pages := Split(strings.Repeat("text\n\n"+table+"\n", 7))
 	if len(pages) != 3 {
 		t.Fatalf("%d pages: %q", len(pages), pages)
 	}
@@ -117,7 +117,7 @@ func TestSplitLosesNothing(t *testing.T) {
 
 func TestALayoutIsThatOfTheWholeText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var l layout
+		var l Layout
 		text := ""
 		for range rapid.IntRange(1, 8).Draw(t, "pieces") {
 			piece := strings.Repeat(markdownText().Draw(t, "piece")+"\n", rapid.IntRange(1, 400).Draw(t, "times"))
@@ -126,7 +126,7 @@ func TestALayoutIsThatOfTheWholeText(t *testing.T) {
 				text = "other " + text[min(len(text), 5000):]
 			}
 			text = strings.ToValidUTF8(text, "")
-			if got, want := l.lay(text), split(text); !slices.Equal(got, want) {
+			if got, want := l.Pages(text), Split(text); !slices.Equal(got, want) {
 				t.Fatalf("%d pages, want %d, of %.3000q", len(got), len(want), text)
 			}
 		}
@@ -135,15 +135,15 @@ func TestALayoutIsThatOfTheWholeText(t *testing.T) {
 
 func TestALayoutThatIsTurnedLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var l layout
+		var l Layout
 		text := ""
 		for range rapid.IntRange(1, 6).Draw(t, "pieces") {
 			text += markdownText().Draw(t, "piece")
-			before := slices.Clone(l.lay(text))
+			before := slices.Clone(l.Pages(text))
 			if rapid.Bool().Draw(t, "turn") {
-				l.turn()
+				l.EndPage()
 			}
-			after := l.lay(text)
+			after := l.Pages(text)
 			if l.held+l.last.text != text {
 				t.Fatalf("%q and %q, want %q", l.held, l.last.text, text)
 			}
@@ -167,10 +167,10 @@ func TestATurnKeepsCodeAndTablesWhole(t *testing.T) {
 		"words\n|a|b|\n|-":              {"words\n", "|a|b|\n|-"},
 		"one long line that has no end": {"one long line that has no end"},
 	} {
-		var l layout
-		l.lay(text)
-		l.turn()
-		if got := l.lay(text); !slices.Equal(got, want) {
+		var l Layout
+		l.Pages(text)
+		l.EndPage()
+		if got := l.Pages(text); !slices.Equal(got, want) {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
@@ -211,14 +211,14 @@ func TestCardsStayBelowTheLimit(t *testing.T) {
 			full.Form.Fields = append(full.Form.Fields, field)
 		}
 		full.Form.Buttons = full.Buttons
-		for _, p := range split(text) {
+		for _, p := range Split(text) {
 			full.Body = p
-			if n := strings.Count(drawCard(full, true), `"tag":`); n > 180 {
+			if n := strings.Count(Card(full, true), `"tag":`); n > 180 {
 				t.Fatalf("%d elements", n)
 			}
-			body, err := json.Marshal(map[string]string{"data": drawCard(full, true)})
-			if err != nil || len(drawCard(full, true)) > 26<<10 || len(toJSON(map[string]string{"data": drawCard(full, true)})) > 30<<10 {
-				t.Fatalf("a card of %d bytes, in a request %d, of %q repeated: %v", len(drawCard(full, true)), len(body), unit, err)
+			body, err := json.Marshal(map[string]string{"data": Card(full, true)})
+			if err != nil || len(Card(full, true)) > 26<<10 || len(toJSON(map[string]string{"data": Card(full, true)})) > 30<<10 {
+				t.Fatalf("a card of %d bytes, in a request %d, of %q repeated: %v", len(Card(full, true)), len(body), unit, err)
 			}
 		}
 	})
@@ -228,6 +228,6 @@ func BenchmarkSplit(b *testing.B) {
 	text := strings.Repeat("Some words in a row, with `code` and <tags>.\n\n```go\nx := 1\n```\n", 1500)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		split(text)
+		Split(text)
 	}
 }

@@ -1,4 +1,10 @@
-package feishu
+// Package cardjson writes the JSON of cards and of messages' contents: what a [chat.Card] becomes on the platform, how
+// an agent's Markdown is made harmless, how long text is cut into pages, and what a form that was filled in tells. All
+// of it is pure.
+//
+// Calls, retries and the state of cards that are being drawn do not belong here: they are in feishu and its openapi.
+// What a card says is decided by those who make the chat.Card.
+package cardjson
 
 import (
 	"bytes"
@@ -86,8 +92,9 @@ type behavior struct {
 // typing makes the client print what arrives at 160 letters a second, and at once when more arrives.
 var typing = streaming{Frequency: byDefault{50}, Step: byDefault{8}, Strategy: "fast"}
 
-// drawCard is the card for one page. Streaming mode is only for card entities.
-func drawCard(c chat.Card, stream bool) string {
+// Card is the card for one page of a body. Streaming mode, which a live card gets when stream is true, is only for card
+// entities.
+func Card(c chat.Card, stream bool) string {
 	var card cardJSON
 	card.Schema = "2.0"
 	card.Config = cardConfig{StreamingMode: stream && c.Live, UpdateMulti: true}
@@ -101,8 +108,8 @@ func drawCard(c chat.Card, stream bool) string {
 	return toJSON(card)
 }
 
-// streamingMode is the settings that turn a card's streaming mode on or off (page cardkit-v1/card/settings).
-func streamingMode(on bool) string {
+// StreamingMode is the settings that turn a card's streaming mode on or off (page cardkit-v1/card/settings).
+func StreamingMode(on bool) string {
 	return toJSON(struct {
 		Config any `json:"config"`
 	}{struct {
@@ -168,26 +175,26 @@ func label(text string, most int) *plain {
 	return &plain{Tag: "plain_text", Content: cmp.Or(shorten(uncalled(oneLine(clean(text))), most), "…")}
 }
 
-// step is one call that brings a drawn page closer to what it should be: the text of one element, or some members of
+// Step is one call that brings a drawn page closer to what it should be: the text of one element, or some members of
 // it, or all of the card.
-type step struct {
-	element string // empty: the whole card
-	text    string // that the element should show
-	members string // when there is no text: those that change, in JSON
+type Step struct {
+	Element string // the element's id; empty: the whole card
+	Text    string // what the element should show; empty: Partial says what changes
+	Partial string // the members of the element that change, in JSON
 }
 
 // changed is what changes of the element, in JSON.
-func (s step) changed() string {
-	if s.text == "" {
-		return s.members
+func (s Step) changed() string {
+	if s.Text == "" {
+		return s.Partial
 	}
 	return toJSON(struct {
 		Content string `json:"content"`
-	}{s.text})
+	}{s.Text})
 }
 
-// actionsOf is the actions of one call that makes all these steps (page cardkit-v1/card/batch_update).
-func actionsOf(steps []step) string {
+// Actions is the actions of one call that makes all these steps (page cardkit-v1/card/batch_update).
+func Actions(steps []Step) string {
 	type params struct {
 		Element string          `json:"element_id"`
 		Partial json.RawMessage `json:"partial_element"`
@@ -198,35 +205,35 @@ func actionsOf(steps []step) string {
 	}
 	var actions []action
 	for _, s := range steps {
-		actions = append(actions, action{"partial_update_element", params{s.element, json.RawMessage(s.changed())}})
+		actions = append(actions, action{"partial_update_element", params{s.Element, json.RawMessage(s.changed())}})
 	}
 	return toJSON(actions)
 }
 
-// calls groups steps by the calls that they take: the body by itself, since the client types out what is new of it, and
+// Calls groups steps by the calls that they take: the body by itself, since the client types out what is new of it, and
 // all else together.
-func calls(steps []step) [][]step {
-	if len(steps) > 1 && steps[0].element == bodyID {
-		return [][]step{steps[:1], steps[1:]}
+func Calls(steps []Step) [][]Step {
+	if len(steps) > 1 && steps[0].Element == bodyID {
+		return [][]Step{steps[:1], steps[1:]}
 	}
-	return [][]step{steps}
+	return [][]Step{steps}
 }
 
-// steps is the cheapest way from what a streaming card shows to what it should show. To draw all of it anew would fold
+// Steps is the cheapest way from what a streaming card shows to what it should show. To draw all of it anew would fold
 // the panels that a reader has opened, and would empty a form that somebody is filling in.
-func steps(shown, want chat.Card) []step {
+func Steps(shown, want chat.Card) []Step {
 	if !want.Live || !sameOutline(shown, want) {
-		return []step{{}}
+		return []Step{{}}
 	}
-	var ss []step
+	var ss []Step
 	if shown.Body != want.Body {
-		ss = append(ss, step{element: bodyID, text: bodyText(want)})
+		ss = append(ss, Step{Element: bodyID, Text: bodyText(want)})
 	}
 	if shown.Status != want.Status {
-		ss = append(ss, step{element: statusID, text: small(want.Status, maxStatus)})
+		ss = append(ss, Step{Element: statusID, Text: small(want.Status, maxStatus)})
 	}
 	if shown.Footer != want.Footer {
-		ss = append(ss, step{element: footerID, text: small(want.Footer, maxFooter)})
+		ss = append(ss, Step{Element: footerID, Text: small(want.Footer, maxFooter)})
 	}
 	return append(ss, panelSteps(shown, want)...)
 }

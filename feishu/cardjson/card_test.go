@@ -1,4 +1,4 @@
-package feishu
+package cardjson
 
 import (
 	"bytes"
@@ -28,12 +28,12 @@ func TestDrawCard(t *testing.T) {
 		`{"tag":"column_set","element_id":"buttons","flex_mode":"flow","columns":[{"tag":"column","width":"auto","elements":[` +
 		`{"tag":"button","element_id":"button_0","text":{"tag":"plain_text","content":"Stop"},"type":"danger",` +
 		`"behaviors":[{"type":"callback","value":{"do":"stop","turn":7}}]}]}]}]}}`
-	if diff := cmp.Diff(want, drawCard(c, true)); diff != "" {
+	if diff := cmp.Diff(want, Card(c, true)); diff != "" {
 		t.Error(diff)
 	}
 	want = `{"schema":"2.0","config":{"streaming_mode":false,"update_multi":true},"body":{"elements":[{"tag":"markdown","element_id":"body","content":"` + zwsp + `"}]}}`
 	for _, stream := range []bool{true, false} {
-		if diff := cmp.Diff(want, drawCard(chat.Card{}, stream)); diff != "" {
+		if diff := cmp.Diff(want, Card(chat.Card{}, stream)); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -46,17 +46,17 @@ func TestSteps(t *testing.T) {
 		f(&c)
 		return c
 	}
-	whole := []step{{}}
+	whole := []Step{{}}
 	tests := []struct {
 		name string
 		want chat.Card
-		out  []step
+		out  []Step
 	}{
 		{"nothing", shown, nil},
 		{"summary", change(func(c *chat.Card) { c.Summary = "y" }), nil},
-		{"body", change(func(c *chat.Card) { c.Body = "bc" }), []step{{element: bodyID, text: "bc"}}},
-		{"status", change(func(c *chat.Card) { c.Status = "t" }), []step{{element: statusID, text: "<font color='grey'>t</font>"}}},
-		{"both", change(func(c *chat.Card) { c.Status, c.Body = "t", "bc" }), []step{{element: bodyID, text: "bc"}, {element: statusID, text: "<font color='grey'>t</font>"}}},
+		{"body", change(func(c *chat.Card) { c.Body = "bc" }), []Step{{Element: bodyID, Text: "bc"}}},
+		{"status", change(func(c *chat.Card) { c.Status = "t" }), []Step{{Element: statusID, Text: "<font color='grey'>t</font>"}}},
+		{"both", change(func(c *chat.Card) { c.Status, c.Body = "t", "bc" }), []Step{{Element: bodyID, Text: "bc"}, {Element: statusID, Text: "<font color='grey'>t</font>"}}},
 		{"no status", change(func(c *chat.Card) { c.Status = "" }), whole},
 		{"footer", change(func(c *chat.Card) { c.Footer = "f" }), whole},
 		{"buttons", change(func(c *chat.Card) { c.Buttons = []chat.Button{{}} }), whole},
@@ -64,7 +64,7 @@ func TestSteps(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.out, steps(shown, tt.want), cmp.AllowUnexported(step{})); diff != "" {
+			if diff := cmp.Diff(tt.out, Steps(shown, tt.want), cmp.AllowUnexported(Step{})); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -102,7 +102,7 @@ func TestDrawnCards(t *testing.T) {
 	for name, c := range map[string]chat.Card{"asking": feishutest.AskingCard(), "running": running, "done": done} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
-			if err := json.Indent(&got, []byte(drawCard(c, true)), "", "  "); err != nil {
+			if err := json.Indent(&got, []byte(Card(c, true)), "", "  "); err != nil {
 				t.Fatal(err)
 			}
 			file := filepath.Join("testdata", "cards", name+".json")

@@ -1,4 +1,4 @@
-package feishu
+package cardjson
 
 import (
 	"cmp"
@@ -76,17 +76,17 @@ func panelTexts(c chat.Card) []string {
 }
 
 // panelSteps is the way from the panels that are shown to as many others.
-func panelSteps(shown, want chat.Card) []step {
-	var ss []step
+func panelSteps(shown, want chat.Card) []Step {
+	var ss []Step
 	was, is := panelTexts(shown), panelTexts(want)
 	for i := range is {
 		if shown.Panels[i].Title != want.Panels[i].Title {
-			ss = append(ss, step{element: panelID(i), members: toJSON(struct {
+			ss = append(ss, Step{Element: panelID(i), Partial: toJSON(struct {
 				Header panelHeader `json:"header"`
 			}{headOf(want.Panels[i])})})
 		}
 		if was[i] != is[i] {
-			ss = append(ss, step{element: panelTextID(i), text: is[i]})
+			ss = append(ss, Step{Element: panelTextID(i), Text: is[i]})
 		}
 	}
 	return ss

@@ -1,0 +1,46 @@
+package cardjson
+
+import "strings"
+
+// Post is a rich text message of an agent's Markdown (page "Message content", tag md).
+func Post(md string) string {
+	type node struct {
+		Tag  string `json:"tag"`
+		Text string `json:"text"`
+	}
+	type post struct {
+		Content [][]node `json:"content"`
+	}
+	return toJSON(map[string]post{"zh_cn": {Content: [][]node{{{Tag: "md", Text: safe(md, maxTables)}}}}})
+}
+
+// Text is a plain text message; the only markup it knows are tags, the one that calls people among them.
+func Text(text string) string {
+	return toJSON(struct {
+		Text string `json:"text"`
+	}{strings.ReplaceAll(clean(text), "<", "<"+zwsp)})
+}
+
+// PostWithImage is a rich text message of an agent's Markdown and an uploaded picture below it.
+func PostWithImage(md, key string) string {
+	type node struct {
+		Tag  string `json:"tag"`
+		Text string `json:"text,omitempty"`
+		Key  string `json:"image_key,omitempty"`
+	}
+	type post struct {
+		Content [][]node `json:"content"`
+	}
+	return toJSON(map[string]post{"zh_cn": {Content: [][]node{{{Tag: "md", Text: safe(md, maxTables)}}, {{Tag: "img", Key: key}}}}})
+}
+
+// Image is a message that shows an uploaded picture.
+func Image(key string) string { return toJSON(map[string]string{"image_key": key}) }
+
+// File is a message that shows an uploaded file or video.
+func File(key string) string { return toJSON(map[string]string{"file_key": key}) }
+
+// Entity is a message that shows a card of CardKit.
+func Entity(cardID string) string {
+	return toJSON(map[string]any{"type": "card", "data": map[string]string{"card_id": cardID}})
+}
