@@ -89,7 +89,7 @@ func without(list, has []string) []string {
 
 // Owner is the user to whom the app belongs; empty = the platform does not name one.
 func (c *Client) Owner(ctx context.Context) (string, error) {
-	app, err := c.api.application(ctx, c.cfg.AppID)
+	app, err := application(ctx, c.api, c.cfg.AppID)
 	return app.Owner, err
 }
 
@@ -98,7 +98,7 @@ func (c *Client) Owner(ctx context.Context) (string, error) {
 const memberOwner = 2
 
 // application asks about the app, which must have the permission for it.
-func (a *api) application(ctx context.Context, id string) (App, error) {
+func application(ctx context.Context, a *api, id string) (App, error) {
 	answer, err := a.call(ctx, request{op: "look at the app", method: http.MethodGet, path: path("/open-apis/application/v6/applications/", id),
 		query: larkcore.QueryParams{"lang": {"zh_cn"}, "user_id_type": {"open_id"}}})
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *api) application(ctx context.Context, id string) (App, error) {
 }
 
 // granted lists the permissions that the tenant has given the app; that needs none (page application-v6/scope/list).
-func (a *api) granted(ctx context.Context) ([]string, error) {
+func granted(ctx context.Context, a *api) ([]string, error) {
 	answer, err := a.call(ctx, request{op: "list the app's permissions", method: http.MethodGet, path: "/open-apis/application/v6/scopes"})
 	if err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ func (g *backfill) before(ctx context.Context, key chat.Key) {
 func (g *backfill) ask(ctx context.Context, a chat.Activity, later bool) error {
 	c := g.client
 	l := listing{chat: a.Key.ID, thread: a.Key.Thread, from: a.Since.Add(-gapSlack), newest: true, most: gapMessages, later: later}
-	items, _, err := c.api.list(ctx, l)
+	items, _, err := c.messages.list(ctx, l)
 	switch v := verdictOf(err); {
 	case errors.As(err, new(*Error)) && (v == refused || v == gone || v == hopeless): // no permission, or not a member any more
 		c.log.Debug().Err(err).Msg("feishu: a chat cannot be asked for what was missed")

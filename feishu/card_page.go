@@ -40,7 +40,7 @@ func (s *cardPage) needsRotation(body string) bool {
 
 // pageSender opens pages for one card.
 type pageSender struct {
-	api       *api
+	messages  messages
 	log       zerolog.Logger
 	to        chat.Ref
 	uncertain bool // an earlier process began the card, and may have sent any of its messages
@@ -83,7 +83,7 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 		d.kind = "plain"
 	}
 	if d.kind == "plain" {
-		m, err := o.api.message(ctx, o.to, "interactive", cardjson.Card(d.face, false), keyOf(d.seed, "plain", d.part))
+		m, err := o.messages.send(ctx, o.to, "interactive", cardjson.Card(d.face, false), keyOf(d.seed, "plain", d.part))
 		if err == nil {
 			return &cardPage{message: m.id, rate: patchRate(), shown: o.known(d.face, m)}, nil
 		}
@@ -93,7 +93,7 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 		o.log.Warn().Err(err).Msg("feishu: no card, sending text")
 		d.kind = "post"
 	}
-	id, err := o.api.say(ctx, o.to, wordsOf(d.face), d.seed, d.part)
+	id, err := o.messages.say(ctx, o.to, wordsOf(d.face), d.seed, d.part)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 
 // sentAfter gives the cards that answer the same question and were sent after this message.
 func (o pageSender) sentAfter(ctx context.Context, message string) ([]*cardPage, error) {
-	found, err := o.api.find(ctx, o.to)
+	found, err := o.messages.find(ctx, o.to)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (o pageSender) sentAfter(ctx context.Context, message string) ([]*cardPage,
 		if sent.Card == "" {
 			continue
 		}
-		s, _, _, err := parseID(sent.Card, o.api)
+		s, _, _, err := parseID(sent.Card, o.messages.api)
 		if err != nil {
 			return nil, err
 		}
@@ -145,14 +145,14 @@ func (o pageSender) known(card chat.Card, m message) *chat.Card {
 // sendEntity sends the message that shows the entity; each can be sent once (page cardkit-v1/card/create).
 func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error) {
 	if d.entity == nil {
-		e, err := newEntity(ctx, o.api, d.face)
+		e, err := newEntity(ctx, o.messages.api, d.face)
 		if err != nil {
 			return nil, err
 		}
 		d.entity = e
 		failpoint.At("card: made")
 	}
-	m, err := o.api.message(ctx, o.to, "interactive", cardjson.Entity(d.entity.id), keyOf(d.seed, "card", d.part))
+	m, err := o.messages.send(ctx, o.to, "interactive", cardjson.Entity(d.entity.id), keyOf(d.seed, "card", d.part))
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 		return &cardPage{message: m.id, entity: d.entity, shown: &d.face}, nil
 	}
 	// An earlier process may have sent this message, with an entity of its own, which is the one that people see.
-	seen, err := entityOf(ctx, o.api, m.id, m.at)
+	seen, err := entityOf(ctx, o.messages.api, m.id, m.at)
 	switch {
 	case notAnEntity(err):
 		return &cardPage{message: m.id, rate: patchRate()}, nil
@@ -265,7 +265,7 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 		return nil
 	}
 	if !static {
-		err := s.draw(ctx, o.api, card)
+		err := s.draw(ctx, o.messages.api, card)
 		if err == nil || !lastMeans(ctx, err) {
 			return err
 		}
@@ -289,12 +289,12 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 // fallback delivers the last value when the platform does not take it as it should be drawn.
 func (s *cardPage) fallback(ctx context.Context, o pageSender, card chat.Card, seed string, part int) error {
 	if s.entity != nil {
-		err := s.patch(ctx, o.api, card, liveTries)
+		err := s.patch(ctx, o.messages.api, card, liveTries)
 		if err == nil || !lastMeans(ctx, err) {
 			return err
 		}
 	}
-	_, err := o.api.sayAll(ctx, o.to, wordsOf(card), keyOf(seed, "last", part))
+	_, err := o.messages.sayAll(ctx, o.to, wordsOf(card), keyOf(seed, "last", part))
 	return err
 }
 

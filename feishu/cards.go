@@ -70,8 +70,8 @@ func (c *Client) Close(ctx context.Context, cardID string, card chat.Card) error
 
 // cards holds the cards that are being drawn.
 type cards struct {
-	api *api
-	log zerolog.Logger
+	messages messages
+	log      zerolog.Logger
 
 	mu     sync.Mutex
 	live   cardCache // by card id
@@ -118,7 +118,7 @@ func (cs *cards) begun(to chat.Ref, idem string) *card {
 	if k := cs.posted.get(idem); k != nil && k.sender.to == to {
 		return k
 	}
-	k := &card{sender: pageSender{api: cs.api, log: cs.log, to: to}}
+	k := &card{sender: pageSender{messages: cs.messages, log: cs.log, to: to}}
 	cs.posted.put(idem, k)
 	return k
 }
@@ -150,12 +150,12 @@ func (cs *cards) find(id string) (*card, error) {
 	if k := cs.live.get(id); k != nil {
 		return k, nil
 	}
-	first, to, born, err := parseID(id, cs.api)
+	first, to, born, err := parseID(id, cs.messages.api)
 	if err != nil {
 		return nil, err
 	}
 	k := &card{
-		sender: pageSender{api: cs.api, log: cs.log, to: to, uncertain: true}, seed: first.message, pages: []*cardPage{first},
+		sender: pageSender{messages: cs.messages, log: cs.log, to: to, uncertain: true}, seed: first.message, pages: []*cardPage{first},
 		forgotten: to.ID != "" && time.Since(born) > keyMemory,
 	}
 	cs.live.put(id, k)
@@ -241,7 +241,7 @@ func (k *card) paint(ctx context.Context, i int, face chat.Card, last bool) erro
 	if last {
 		return k.pages[i].finish(ctx, k.sender, face, k.seed, i)
 	}
-	return k.pages[i].draw(ctx, k.sender.api, face)
+	return k.pages[i].draw(ctx, k.sender.messages.api, face)
 }
 
 func (k *card) ready(ctx context.Context) error {

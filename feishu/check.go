@@ -39,8 +39,8 @@ func Check(ctx context.Context, cfg Config) Checkup {
 		_, found.Chats = a.call(ctx, request{op: "list the bot's chats", method: http.MethodGet, path: "/open-apis/im/v1/chats",
 			query: larkcore.QueryParams{"page_size": []string{"1"}}})
 		found.Missing = append(scopesOf(found.Bot), scopesOf(found.Chats)...)
-		if found.App, found.Told = a.application(ctx, cfg.AppID); found.Told != nil {
-			found.App.scopes, _ = a.granted(ctx) // what it does not tell is not known
+		if found.App, found.Told = application(ctx, a, cfg.AppID); found.Told != nil {
+			found.App.scopes, _ = granted(ctx, a) // what it does not tell is not known
 		}
 	}
 	found.Ahead, found.Dated = clock.seen()

@@ -42,6 +42,7 @@ type Client struct {
 	cfg          Config
 	log          zerolog.Logger
 	api          *api
+	messages     messages
 	names        *names
 	eventLimiter *eventLimiter
 	order        sequencer
@@ -67,11 +68,12 @@ type waits struct {
 // New makes a client; it connects in [Client.Run]. Everything else works without a connection.
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := newAPI(cfg, log)
+	ms := messages{api: a, appID: cfg.AppID}
 	n := cfg.patience()
 	w := waits{message: n * messageTimeout, press: n * pressTimeout, missed: n * gapPatience}
-	return &Client{cfg: cfg, log: log, api: a, waits: w, names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, eventLimiter: &eventLimiter{}, cards: &cards{api: a, log: log},
+	return &Client{cfg: cfg, log: log, api: a, messages: ms, waits: w, names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, eventLimiter: &eventLimiter{}, cards: &cards{messages: ms, log: log},
 		signals: &signals{api: a, app: cfg.AppID},
-		topics:  topicsOf(a, cfg.Topics, n*pressWait), uploads: newUploads(a, log)}
+		topics:  topicsOf(ms, cfg.Topics, n*pressWait), uploads: newUploads(ms, log)}
 }
 
 // keyOf is the idempotency key of one send: the same for the same seed and part, also in another process. The platform

@@ -25,24 +25,24 @@ var errNoQuestion = errors.New("feishu: find answers: no message is named")
 // Inside a topic the platform calls the topic's first message the parent of all others. Nobody can tell there which
 // message an answer answers, so all that was sent after the question is listed.
 func (c *Client) Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
-	return c.api.find(ctx, to)
+	return c.messages.find(ctx, to)
 }
 
-func (a *api) find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
+func (ms messages) find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 	if to.ID == "" {
 		return nil, errNoQuestion
 	}
-	question, err := a.look(ctx, to.ID)
+	question, err := ms.look(ctx, to.ID)
 	if err != nil {
 		return nil, err
 	}
-	items, err := a.after(ctx, to.Key.ID, question)
+	items, err := ms.after(ctx, to.Key.ID, question)
 	if err != nil {
 		return nil, err
 	}
 	var found []chat.Sent
 	for _, item := range items {
-		if item.Get("sender.id").String() != a.config.AppId || !answers(item, question) || item.Get("deleted").Bool() {
+		if item.Get("sender.id").String() != ms.appID || !answers(item, question) || item.Get("deleted").Bool() {
 			continue
 		}
 		s := chat.Sent{
@@ -50,7 +50,7 @@ func (a *api) find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 			File: fileOf(item.Get("msg_type").String(), gjson.Parse(item.Get("body.content").String())),
 		}
 		if item.Get("msg_type").String() == "interactive" {
-			if s.Card, err = a.cardName(ctx, s, to); err != nil {
+			if s.Card, err = ms.cardName(ctx, s, to); err != nil {
 				return nil, err
 			}
 		}
@@ -70,17 +70,17 @@ func answers(item, question gjson.Result) bool {
 }
 
 // look gives one message (page im-v1/message/get).
-func (a *api) look(ctx context.Context, id string) (gjson.Result, error) {
+func (ms messages) look(ctx context.Context, id string) (gjson.Result, error) {
 	var answer gjson.Result
 	err := persist(ctx, liveTries, func() (err error) {
-		answer, err = a.call(ctx, request{op: "look a message up", method: http.MethodGet, path: path("/open-apis/im/v1/messages/", id)})
+		answer, err = ms.api.call(ctx, request{op: "look a message up", method: http.MethodGet, path: path("/open-apis/im/v1/messages/", id)})
 		return err
 	})
 	return answer.Get("data.items.0"), err
 }
 
 // after gives all messages of a chat since the question, and of the question's topic if it stands in one, oldest first.
-func (a *api) after(ctx context.Context, chatID string, question gjson.Result) ([]gjson.Result, error) {
+func (ms messages) after(ctx context.Context, chatID string, question gjson.Result) ([]gjson.Result, error) {
 	asked := millis(question.Get("create_time").String())
 	parts := []listing{{chat: chatID, from: asked, most: mostSearched}}
 	if topic := question.Get("thread_id").String(); topic != "" {
@@ -88,7 +88,7 @@ func (a *api) after(ctx context.Context, chatID string, question gjson.Result) (
 	}
 	var all []gjson.Result
 	for _, l := range parts {
-		items, more, err := a.list(ctx, l)
+		items, more, err := ms.list(ctx, l)
 		if err == nil && more {
 			err = fmt.Errorf("feishu: find answers: more than %d messages follow the question", mostSearched)
 		}
@@ -105,9 +105,9 @@ func (a *api) after(ctx context.Context, chatID string, question gjson.Result) (
 }
 
 // cardName gives the durable name of a card that was sent.
-func (a *api) cardName(ctx context.Context, s chat.Sent, to chat.Ref) (string, error) {
+func (ms messages) cardName(ctx context.Context, s chat.Sent, to chat.Ref) (string, error) {
 	shows := cardPage{message: s.ID}
-	e, err := entityOf(ctx, a, s.ID, s.Time)
+	e, err := entityOf(ctx, ms.api, s.ID, s.Time)
 	switch {
 	case err == nil:
 		shows.entity = e

@@ -26,7 +26,7 @@ type listing struct {
 
 // list gives messages, oldest first, and whether there are more than were asked for. Of topics a chat shows the first
 // message only.
-func (a *api) list(ctx context.Context, l listing) (items []gjson.Result, more bool, err error) {
+func (ms messages) list(ctx context.Context, l listing) (items []gjson.Result, more bool, err error) {
 	query := larkcore.QueryParams{}
 	query.Set("container_id_type", "chat")
 	query.Set("container_id", l.chat)
@@ -44,7 +44,7 @@ func (a *api) list(ctx context.Context, l listing) (items []gjson.Result, more b
 	for len(items) < l.most {
 		var page gjson.Result
 		err := persist(ctx, liveTries, func() (err error) {
-			page, err = a.call(ctx, request{
+			page, err = ms.api.call(ctx, request{
 				op: "list the messages of a chat", method: http.MethodGet, path: "/open-apis/im/v1/messages", query: query, later: l.later,
 			})
 			return err

@@ -13,7 +13,7 @@ import (
 // the chat's key. Names are there as far as they are known before ctx ends.
 func (c *Client) ListMessages(ctx context.Context, key chat.Key, kind chat.Kind, since time.Time, most int) ([]chat.Incoming, error) {
 	l := listing{chat: key.ID, thread: key.Thread, from: since, newest: true, most: most}
-	items, _, err := c.api.list(ctx, l)
+	items, _, err := c.messages.list(ctx, l)
 	if err != nil {
 		return nil, err
 	}

@@ -17,16 +17,22 @@ const sendTries = 4
 // Reply sends a short text, Markdown, as an answer to a message, or into the chat when to names no message. A long one
 // goes in several messages; messageID is the first of them. The same idem within an hour sends nothing twice.
 func (c *Client) Reply(ctx context.Context, to chat.Ref, text, idem string) (messageID string, err error) {
-	return c.api.sayAll(ctx, to, text, idem)
+	return c.messages.sayAll(ctx, to, text, idem)
+}
+
+// messages reads and sends messages (pages im-v1/message).
+type messages struct {
+	api   *api
+	appID string // tells the bot's own from others
 }
 
 // sayAll sends a Markdown text in as many messages as it takes.
-func (a *api) sayAll(ctx context.Context, to chat.Ref, text, idem string) (first string, err error) {
+func (ms messages) sayAll(ctx context.Context, to chat.Ref, text, idem string) (first string, err error) {
 	if text == "" {
 		text = "…"
 	}
 	for i, md := range cardjson.Split(text) {
-		id, err := a.say(ctx, to, md, idem, i)
+		id, err := ms.say(ctx, to, md, idem, i)
 		if err != nil {
 			return first, err
 		}
@@ -38,10 +44,10 @@ func (a *api) sayAll(ctx context.Context, to chat.Ref, text, idem string) (first
 }
 
 // say sends one message of Markdown; what the platform refuses as such it gets as plain text.
-func (a *api) say(ctx context.Context, to chat.Ref, md, idem string, part int) (id string, err error) {
-	m, err := a.message(ctx, to, "post", cardjson.Post(md), keyOf(idem, "post", part))
+func (ms messages) say(ctx context.Context, to chat.Ref, md, idem string, part int) (id string, err error) {
+	m, err := ms.send(ctx, to, "post", cardjson.Post(md), keyOf(idem, "post", part))
 	if err != nil && verdictOf(err) == refused && ctx.Err() == nil {
-		m, err = a.message(ctx, to, "text", cardjson.Text(md), keyOf(idem, "text", part))
+		m, err = ms.send(ctx, to, "text", cardjson.Text(md), keyOf(idem, "text", part))
 	}
 	return m.id, err
 }
@@ -69,10 +75,10 @@ type addressed struct {
 }
 
 // address finds out where a message goes. Into a topic there is only one way: in answer to one of its messages.
-func (a *api) address(ctx context.Context, to chat.Ref) (addressed, error) {
+func (ms messages) address(ctx context.Context, to chat.Ref) (addressed, error) {
 	r := addressed{request: request{op: "send a message", method: http.MethodPost, path: "/open-apis/im/v1/messages"}}
 	if to.ID == "" && to.Key.Thread != "" {
-		first, err := a.firstOf(ctx, to.Key)
+		first, err := ms.firstOf(ctx, to.Key)
 		if err != nil {
 			return r, err
 		}
@@ -91,26 +97,26 @@ func (a *api) address(ctx context.Context, to chat.Ref) (addressed, error) {
 	return r, nil
 }
 
-// message sends one (pages im-v1/message/reply and im-v1/message/create).
-func (a *api) message(ctx context.Context, to chat.Ref, kind, content, key string) (message, error) {
-	r, err := a.address(ctx, to)
+// send sends one (pages im-v1/message/reply and im-v1/message/create).
+func (ms messages) send(ctx context.Context, to chat.Ref, kind, content, key string) (message, error) {
+	r, err := ms.address(ctx, to)
 	if err != nil {
 		return message{}, err
 	}
 	r.body = outgoing{Type: kind, Content: content, UUID: key, ReceiveID: r.receiver, InThread: to.Key.Thread != ""}
 	var m message
 	err = persist(ctx, sendTries, func() error {
-		if err := a.limits.chat(ctx, to.Key.ID); err != nil {
+		if err := ms.api.limits.chat(ctx, to.Key.ID); err != nil {
 			return err
 		}
 		begun := time.Now()
-		answer, err := a.call(ctx, r.request)
+		answer, err := ms.api.call(ctx, r.request)
 		if err != nil {
 			return err
 		}
 		data := answer.Get("data")
 		m = message{id: clone(data.Get("message_id")), at: millis(data.Get("create_time").String())}
-		m.past = !a.clock.surelyAfter(m.at, begun)
+		m.past = !ms.api.clock.surelyAfter(m.at, begun)
 		return nil
 	})
 	return m, err

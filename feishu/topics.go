@@ -17,6 +17,7 @@ import (
 // topics knows which messages belong to a topic that is a chat of its own.
 type topics struct {
 	api      *api
+	messages messages
 	on       bool
 	patience time.Duration // of a press, for where its card stands
 
@@ -44,12 +45,12 @@ const (
 	maxCards  = 1000
 )
 
-func topicsOf(a *api, on bool, patience time.Duration) topics {
+func topicsOf(ms messages, on bool, patience time.Duration) topics {
 	cards, err := simplelru.NewLRU[string, chat.Key](maxCards, nil)
 	if err != nil {
 		panic(err) // it says that the size is not positive
 	}
-	return topics{api: a, on: on, patience: patience, groups: map[string]groupMode{}, cards: cards}
+	return topics{api: ms.api, messages: ms, on: on, patience: patience, groups: map[string]groupMode{}, cards: cards}
 }
 
 // key is the chat to which a message belongs. What begins a topic belongs to it only in groups where everything stands
@@ -158,7 +159,7 @@ func (t *topics) lookUp(ctx context.Context, message string, in chat.Key) (chat.
 	if s.thread != "" && !s.first {
 		topic := in
 		topic.Thread = s.thread
-		first, err := t.api.firstOf(ctx, topic)
+		first, err := t.messages.firstOf(ctx, topic)
 		if err != nil {
 			return in, err
 		}
@@ -176,8 +177,8 @@ func (t *topics) pressed(ctx context.Context, p chat.Press) (chat.Key, error) {
 }
 
 // firstOf is the message with which a topic begins.
-func (a *api) firstOf(ctx context.Context, key chat.Key) (string, error) {
-	items, _, err := a.list(ctx, listing{chat: key.ID, thread: key.Thread, most: 1})
+func (ms messages) firstOf(ctx context.Context, key chat.Key) (string, error) {
+	items, _, err := ms.list(ctx, listing{chat: key.ID, thread: key.Thread, most: 1})
 	if err != nil {
 		return "", err
 	}

@@ -39,13 +39,13 @@ const (
 
 // uploads are the files that the bot shows.
 type uploads struct {
-	platform *api
+	messages messages
 	journal  zerolog.Logger
 	places   chan struct{} // one for each that goes on
 }
 
-func newUploads(a *api, log zerolog.Logger) *uploads {
-	return &uploads{platform: a, journal: log, places: make(chan struct{}, uploadsAtOnce)}
+func newUploads(ms messages, log zerolog.Logger) *uploads {
+	return &uploads{messages: ms, journal: log, places: make(chan struct{}, uploadsAtOnce)}
 }
 
 // Upload gives a file to the platform and returns its durable name, which Attach takes in any process. Nobody sees
@@ -91,7 +91,7 @@ func (us *uploads) giveFile(ctx context.Context, u chat.Upload) (string, error) 
 // give uploads, until the outcome is known.
 func (us *uploads) give(ctx context.Context, r request) (answer gjson.Result, err error) {
 	err = persist(ctx, uploadTries, func() (err error) {
-		answer, err = us.platform.call(ctx, r)
+		answer, err = us.messages.api.call(ctx, r)
 		return err
 	})
 	return answer, err
@@ -137,27 +137,27 @@ func (us *uploads) Attach(ctx context.Context, to chat.Ref, name, caption, idem 
 	default:
 		return "", fmt.Errorf("feishu: not the name of an upload: %q", name)
 	}
-	m, err := us.platform.message(ctx, to, how, cardjson.File(key), keyOf(idem, how, 0))
+	m, err := us.messages.send(ctx, to, how, cardjson.File(key), keyOf(idem, how, 0))
 	if err != nil || caption == "" {
 		return m.id, err
 	}
-	_, err = us.platform.sayAll(ctx, to, caption, idem+"/caption")
+	_, err = us.messages.sayAll(ctx, to, caption, idem+"/caption")
 	return m.id, err
 }
 
 // showPicture sends a picture with its caption in one message; what the platform refuses as such it gets as two.
 func (us *uploads) showPicture(ctx context.Context, to chat.Ref, key, caption, idem string) (string, error) {
 	if caption != "" {
-		m, err := us.platform.message(ctx, to, "post", cardjson.PostWithImage(caption, key), keyOf(idem, "post", 0))
+		m, err := us.messages.send(ctx, to, "post", cardjson.PostWithImage(caption, key), keyOf(idem, "post", 0))
 		if err == nil || verdictOf(err) != refused || ctx.Err() != nil {
 			return m.id, err
 		}
 	}
-	m, err := us.platform.message(ctx, to, "image", cardjson.Image(key), keyOf(idem, asPicture, 0))
+	m, err := us.messages.send(ctx, to, "image", cardjson.Image(key), keyOf(idem, asPicture, 0))
 	if err != nil || caption == "" {
 		return m.id, err
 	}
-	_, err = us.platform.sayAll(ctx, to, caption, idem+"/caption")
+	_, err = us.messages.sayAll(ctx, to, caption, idem+"/caption")
 	return m.id, err
 }
 
