@@ -68,7 +68,7 @@ func (g *breaker) current() *gobreaker.CircuitBreaker[gjson.Result] {
 func (g *breaker) do(op string, call func() (gjson.Result, error)) (gjson.Result, error) {
 	answer, err := g.current().Execute(call)
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		return gjson.Result{}, &Error{Op: op, cause: errAway}
+		return gjson.Result{}, &Error{Op: op, Err: errAway}
 	}
 	return answer, err
 }

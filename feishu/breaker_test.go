@@ -18,17 +18,17 @@ import (
 )
 
 func TestGate(t *testing.T) {
-	silent := &Error{Op: "x", status: 502}
+	silent := &Error{Op: "x", Status: 502}
 	tests := []struct {
 		name string
 		err  error
 		shut bool
 	}{
 		{"a server that fails", silent, true},
-		{"a gateway's page", &Error{Op: "x", status: 404, Msg: "the answer is not JSON"}, true},
-		{"no answer in time", &Error{Op: "x", cause: context.DeadlineExceeded}, true},
-		{"refused", &Error{Op: "x", Code: 230001, status: 400}, false},
-		{"too many calls", &Error{Op: "x", Code: 99991400, status: 429}, false},
+		{"a gateway's page", &Error{Op: "x", Status: 404, Msg: "the answer is not JSON"}, true},
+		{"no answer in time", &Error{Op: "x", Err: context.DeadlineExceeded}, true},
+		{"refused", &Error{Op: "x", Code: 230001, Status: 400}, false},
+		{"too many calls", &Error{Op: "x", Code: 99991400, Status: 429}, false},
 		{"given up by the caller", context.Canceled, false},
 		{"no time left for the caller", context.DeadlineExceeded, false},
 		{"done", nil, false},
@@ -60,7 +60,7 @@ func (g *breaker) restFor(d time.Duration) {
 // fail makes the breaker's next calls fail.
 func (g *breaker) fail(n int) {
 	for range n {
-		_, _ = g.do("x", func() (gjson.Result, error) { return gjson.Result{}, &Error{Op: "x", status: 502} })
+		_, _ = g.do("x", func() (gjson.Result, error) { return gjson.Result{}, &Error{Op: "x", Status: 502} })
 	}
 }
 
@@ -94,7 +94,7 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 						if back {
 							return gjson.Result{}, nil
 						}
-						return gjson.Result{}, &Error{Op: "x", status: 502}
+						return gjson.Result{}, &Error{Op: "x", Status: 502}
 					})
 				})
 			}

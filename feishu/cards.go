@@ -34,13 +34,10 @@ func (c *Client) Ready(ctx context.Context, cardID string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.api.breaker.wait(ctx); err != nil {
-		return err
-	}
 	if err := k.ready(ctx); err != nil {
 		return err
 	}
-	return c.api.limits.ready(ctx)
+	return c.api.ready(ctx)
 }
 
 // Edit draws a later value of a card, on as many cards as its body takes. What could not be drawn is drawn by the

@@ -29,12 +29,12 @@ type Checkup struct {
 
 // Check looks at the platform as an app with that configuration sees it.
 func Check(ctx context.Context, cfg Config) Checkup {
-	a := newAPI(cfg, zerolog.Nop())
+	a := newAPI(cfg.api(), zerolog.Nop())
 	defer a.http.CloseIdleConnections()
 	clock := &dates{next: a.http.Transport}
 	a.http.Transport = clock
 	var found Checkup
-	if _, found.Credentials = a.tokens.get(ctx, ""); found.Credentials == nil {
+	if found.Credentials = a.checkCredentials(ctx); found.Credentials == nil {
 		found.Bot = (&Client{api: a}).whoAmI(ctx)
 		_, found.Chats = a.call(ctx, request{op: "list the bot's chats", method: http.MethodGet, path: "/open-apis/im/v1/chats",
 			query: larkcore.QueryParams{"page_size": []string{"1"}}})

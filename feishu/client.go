@@ -67,7 +67,7 @@ type waits struct {
 
 // New makes a client; it connects in [Client.Run]. Everything else works without a connection.
 func New(cfg Config, log zerolog.Logger) *Client {
-	a := newAPI(cfg, log)
+	a := newAPI(cfg.api(), log)
 	ms := messages{api: a, appID: cfg.AppID}
 	n := cfg.patience()
 	w := waits{message: n * messageTimeout, press: n * pressTimeout, missed: n * gapPatience}

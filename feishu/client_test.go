@@ -217,11 +217,11 @@ func TestPersist(t *testing.T) {
 		err   error
 		calls int
 	}{
-		{&Error{Code: 230001, status: 400}, 1},
-		{&Error{Code: 230002, status: 400}, 1},
-		{&Error{status: 502}, 4},
-		{&Error{Code: 99991400, status: 429}, 4},
-		{&Error{Code: 200810, status: 400}, 4},
+		{&Error{Code: 230001, Status: 400}, 1},
+		{&Error{Code: 230002, Status: 400}, 1},
+		{&Error{Status: 502}, 4},
+		{&Error{Code: 99991400, Status: 429}, 4},
+		{&Error{Code: 200810, Status: 400}, 4},
 		{context.Canceled, 1},
 		{nil, 1},
 	}

@@ -117,6 +117,11 @@ const publicAckWait = 3 * time.Second
 // acknowledgement.
 func (c Config) patience() time.Duration { return max(1, c.AckWait/publicAckWait) }
 
+// api is what the HTTP client must know.
+func (c Config) api() apiConfig {
+	return apiConfig{BaseURL: c.baseURL(), AppID: c.AppID, AppSecret: c.AppSecret, Pace: c.pace(), Rest: c.Rest}
+}
+
 func (c Config) pace() float64 {
 	if c.Pace == 0 {
 		return 1

@@ -43,7 +43,7 @@ func newLine(c *Client, g *backfill, events *dispatcher.EventDispatcher) *line {
 		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(events),
 		larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
 		larkws.WithHttpClient(c.api.http), larkws.WithWebSocketDialer(watchingDialer(c.eventLimiter)),
-		larkws.WithLogger(sdkLogger{c.log}))}
+		larkws.WithLogger(sdkLog(c.log)))}
 }
 
 // copyOf is a client that can be started: one that was connected cannot be started again. Each that larkws.NewClient
@@ -73,7 +73,7 @@ func (l *line) connect(ctx context.Context) (up time.Duration, err error) {
 	l.ws.SetOnReady(func() {
 		ready = time.Now()
 		c.state.up()
-		c.api.breaker.open()
+		c.api.isBack()
 		c.log.Info().Msg("feishu: connected")
 		repairs.Go(func() { l.backfill.close(repair) })
 	})
@@ -109,7 +109,7 @@ func alike(a, b error) bool {
 	case a == nil || b == nil:
 		return false
 	case errors.As(a, &x) && errors.As(b, &y):
-		return x.Op == y.Op && x.Code == y.Code && x.status == y.status && fmt.Sprint(x.cause) == fmt.Sprint(y.cause)
+		return x.Op == y.Op && x.Code == y.Code && x.Status == y.Status && fmt.Sprint(x.Err) == fmt.Sprint(y.Err)
 	}
 	return a.Error() == b.Error()
 }
@@ -125,13 +125,13 @@ func connectError(err error) error {
 	case err == nil:
 		return errors.New("feishu: the long connection was closed")
 	case errors.As(err, &refusal) && refusal.Code == larkws.AuthFailed: // of these, the SDK's only client error (ws/client_transport.go, parseHandshakeError)
-		return &Error{Op: op, Code: larkws.ExceedConnLimit, Msg: refusal.Msg, cause: err}
+		return &Error{Op: op, Code: larkws.ExceedConnLimit, Msg: refusal.Msg, Err: err}
 	case errors.As(err, &refusal):
-		return &Error{Op: op, Code: refusal.Code, Msg: refusal.Msg, cause: err}
+		return &Error{Op: op, Code: refusal.Code, Msg: refusal.Msg, Err: err}
 	case errors.As(err, &failure):
-		return &Error{Op: op, Code: failure.Code, Msg: failure.Msg, cause: err}
+		return &Error{Op: op, Code: failure.Code, Msg: failure.Msg, Err: err}
 	}
-	return &Error{Op: op, cause: plainCause(err)}
+	return &Error{Op: op, Err: plainCause(err)}
 }
 
 // terminal reports whether only the operator can do something about it: a refusal of the endpoint that the SDK does

@@ -14,26 +14,27 @@ import (
 
 // Error is a call that the platform did not confirm.
 type Error struct {
-	Op    string // what was tried, in our words
-	Code  int    // the platform's code; 0 when it gave none
-	Msg   string // the platform's words
-	LogID string // X-Tt-Logid, by which the platform's support finds the call
+	Op     string // what was tried, in our words
+	Code   int    // the platform's code; 0 when it gave none
+	Msg    string // the platform's words
+	LogID  string // X-Tt-Logid, by which the platform's support finds the call
+	Status int    // of HTTP; 0 when no answer came
+	Err    error  // why there was no answer; nil when there was one
 
-	status int           // of HTTP; 0 when no answer came
-	wait   time.Duration // until the platform takes calls again
-	cause  error
+	wait time.Duration // until the platform takes calls again
 }
 
+// Error tells what was tried, what the platform said, and what the operator can do about it.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("feishu: " + e.Op)
 	switch {
 	case e.Code != 0:
 		fmt.Fprintf(&b, ": code %d: %s", e.Code, e.Msg)
-	case e.cause != nil:
-		b.WriteString(": " + e.cause.Error())
+	case e.Err != nil:
+		b.WriteString(": " + e.Err.Error())
 	default:
-		fmt.Fprintf(&b, ": HTTP %d: %s", e.status, e.Msg)
+		fmt.Fprintf(&b, ": HTTP %d: %s", e.Status, e.Msg)
 	}
 	if hint := hintOf(e.Code); hint != "" {
 		b.WriteString(" (" + hint + ")")
@@ -44,7 +45,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-func (e *Error) Unwrap() error { return e.cause }
+// Unwrap gives why there was no answer.
+func (e *Error) Unwrap() error { return e.Err }
 
 // Is makes errors.Is work for [chat.ErrGone], [chat.ErrUnreachable], [chat.ErrRefused] and [chat.ErrTooBig].
 func (e *Error) Is(target error) bool {
@@ -93,7 +95,7 @@ func verdictOf(err error) verdict {
 	}
 	switch e.Code {
 	case 0:
-		if errors.Is(e.cause, errAway) {
+		if errors.Is(e.Err, errAway) {
 			return away
 		}
 		return unknown
@@ -115,9 +117,9 @@ func verdictOf(err error) verdict {
 		return hopeless
 	}
 	switch {
-	case e.status >= http.StatusInternalServerError:
+	case e.Status >= http.StatusInternalServerError:
 		return unknown
-	case e.status == http.StatusTooManyRequests:
+	case e.Status == http.StatusTooManyRequests:
 		return limited
 	}
 	return refused
@@ -164,6 +166,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
+
+// Hint says what the operator can do about the error; empty when that is not known.
+func (e *Error) Hint() string { return hintOf(e.Code) }
 
 // hintOf says what the operator can do about a code.
 func hintOf(code int) string {

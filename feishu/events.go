@@ -48,7 +48,7 @@ type eventHandler struct {
 // a message that is being stored should be stored, even though its acknowledgement will not arrive any more.
 func (t eventHandler) dispatcher(ctx context.Context, missed *backfill) *dispatcher.EventDispatcher {
 	c, d := t.client, dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
-	d.InitConfig(larkevent.WithLogger(sdkLogger{c.log}))
+	d.InitConfig(larkevent.WithLogger(sdkLog(c.log)))
 	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
 		defer c.eventLimiter.enter()()
 		c.state.event()

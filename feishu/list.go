@@ -41,14 +41,8 @@ func (ms messages) list(ctx context.Context, l listing) (items []gjson.Result, m
 	} else {
 		query.Set("start_time", strconv.FormatInt(l.from.Unix(), 10))
 	}
-	for len(items) < l.most {
-		var page gjson.Result
-		err := persist(ctx, liveTries, func() (err error) {
-			page, err = ms.api.call(ctx, request{
-				op: "list the messages of a chat", method: http.MethodGet, path: "/open-apis/im/v1/messages", query: query, later: l.later,
-			})
-			return err
-		})
+	r := request{op: "list the messages of a chat", method: http.MethodGet, path: "/open-apis/im/v1/messages", query: query, later: l.later}
+	for page, err := range ms.api.pages(ctx, r, liveTries) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -57,12 +51,9 @@ func (ms messages) list(ctx context.Context, l listing) (items []gjson.Result, m
 			more = false
 			break // what is older was not asked for
 		}
-		next := page.Get("data.page_token").String()
-		more = page.Get("data.has_more").Bool() && next != ""
-		if !more {
+		if more = hasMore(page); len(items) >= l.most {
 			break
 		}
-		query.Set("page_token", next)
 	}
 	if len(items) > l.most {
 		items, more = items[:l.most], true

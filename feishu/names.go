@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	nameWait    = 150 * time.Millisecond // how long a message waits for its author's name, if nothing else is configured
-	nameTimeout = 10 * time.Second
-	nameRetry   = 10 * time.Minute // before a chat is asked again for a name that it did not have
-	nameAgain   = time.Minute      // before a chat is asked once more for the name of somebody else, after
-	nameBurst   = 3                // times at which it may be asked sooner: people who join a chat are several
-	maxPeople   = 20_000           // remembered at most
-	maxAsking   = 8                // chats that are asked at the same time; the next message asks for what is missing
+	nameWait        = 150 * time.Millisecond // how long a message waits for its author's name, if nothing else is configured
+	nameTimeout     = 10 * time.Second
+	nameRetry       = 10 * time.Minute // before a chat is asked again for a name that it did not have
+	nameAgain       = time.Minute      // before a chat is asked once more for the name of somebody else, after
+	nameBurst       = 3                // times at which it may be asked sooner: people who join a chat are several
+	maxPeople       = 20_000           // remembered at most
+	mostMemberPages = 10               // of one chat that are asked for, a hundred members each
+	maxAsking       = 8                // chats that are asked at the same time; the next message asks for what is missing
 )
 
 // names knows what people are called. An event does not say who its author is; the chat's members do, and mentions.
@@ -176,22 +177,21 @@ func (n *names) load(ctx context.Context, chatID string) error {
 	query := larkcore.QueryParams{}
 	query.Set("member_id_type", "open_id")
 	query.Set("page_size", "100")
-	for range 10 {
-		answer, err := n.api.call(ctx, request{
-			op: "list the members of a chat", method: http.MethodGet,
-			path: path("/open-apis/im/v1/chats/", chatID, "/members"), query: query,
-		})
+	r := request{
+		op: "list the members of a chat", method: http.MethodGet,
+		path: path("/open-apis/im/v1/chats/", chatID, "/members"), query: query,
+	}
+	asked := 0
+	for page, err := range n.api.pages(ctx, r, 1) {
 		if err != nil {
 			return err
 		}
-		for _, m := range answer.Get("data.items").Array() {
+		for _, m := range page.Get("data.items").Array() {
 			n.learn(clone(m.Get("member_id")), clone(m.Get("name")))
 		}
-		token := answer.Get("data.page_token").String()
-		if token == "" || !answer.Get("data.has_more").Bool() {
-			return nil
+		if asked++; asked == mostMemberPages {
+			break
 		}
-		query.Set("page_token", token)
 	}
 	return nil
 }

@@ -16,8 +16,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// callTimeout bounds one HTTP call; the SDK has none of its own (client.go, WithReqTimeout).
-const callTimeout = 15 * time.Second
+// The time of one try; the SDK has no limit of its own (client.go, WithReqTimeout).
+const (
+	callTimeout   = 15 * time.Second
+	uploadTimeout = 2 * time.Minute // of a call that carries files
+)
 
 // api is the platform's HTTP side. It goes through the SDK's core and not through its typed services: one place then
 // sees each answer's code, log id and headers, also of answers that are no JSON.
@@ -44,16 +47,26 @@ type request struct {
 	later  bool                      // lets all others go first
 }
 
-func newAPI(cfg Config, log zerolog.Logger) *api {
+// apiConfig is what a client must know of the platform and of the app.
+type apiConfig struct {
+	BaseURL   string // the platform's address, without a slash at its end
+	AppID     string
+	AppSecret string
+	Pace      float64       // how many times the public platform's rates the app keeps to; 1 is once
+	Rest      time.Duration // how long a platform that does not answer is left alone; 0 is half a minute
+}
+
+// newAPI makes a client. It calls nobody before it is told to.
+func newAPI(cfg apiConfig, log zerolog.Logger) *api {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 32
 	// All calls share one HTTP/2 connection; without pings a dead one is used until TCP gives up on it, a quarter of an
 	// hour.
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second}
-	a := &api{http: &http.Client{Timeout: callTimeout, Transport: transport}, limits: newLimits(cfg.pace()), breaker: newBreaker(log, cfg.Rest)}
+	a := &api{http: &http.Client{Timeout: callTimeout, Transport: transport}, limits: newLimits(cfg.Pace), breaker: newBreaker(log, cfg.Rest)}
 	a.config = &larkcore.Config{
-		BaseUrl: cfg.baseURL(), AppId: cfg.AppID, AppSecret: cfg.AppSecret, HttpClient: a.http,
-		Logger: sdkLogger{log}, Serializable: plainJSON{},
+		BaseUrl: cfg.BaseURL, AppId: cfg.AppID, AppSecret: cfg.AppSecret, HttpClient: a.http,
+		Logger: sdkLog(log), Serializable: plainJSON{},
 	}
 	files := *a.config
 	files.HttpClient = &http.Client{Timeout: uploadTimeout, Transport: transport}
@@ -79,7 +92,7 @@ func (a *api) call(ctx context.Context, r request) (gjson.Result, error) {
 // once makes one request with another token than the one that was not taken.
 func (a *api) once(ctx context.Context, r request, token *string) (gjson.Result, error) {
 	if a.breaker.isOpen() {
-		return gjson.Result{}, &Error{Op: r.op, cause: errAway}
+		return gjson.Result{}, &Error{Op: r.op, Err: errAway}
 	}
 	if r.later {
 		if err := a.limits.spare(ctx); err != nil {
@@ -122,10 +135,40 @@ func (a *api) exchange(ctx context.Context, r request, token string) (gjson.Resu
 		if ctx.Err() != nil {
 			return gjson.Result{}, ctx.Err()
 		}
-		return gjson.Result{}, &Error{Op: r.op, cause: plainCause(err)}
+		return gjson.Result{}, &Error{Op: r.op, Err: plainCause(err)}
 	}
 	a.clock.learn(resp.Header.Get("Date"), sent, time.Now())
 	return judge(r.op, resp)
+}
+
+// calls counts what became of the calls so far.
+func (a *api) calls() Calls { return a.tally.now() }
+
+// isAway reports whether calls fail at once with [errAway].
+func (a *api) isAway() bool { return a.breaker.away() }
+
+// isBack lets calls through again, since there is other evidence that the platform is back.
+func (a *api) isBack() { a.breaker.open() }
+
+// ready waits until a call would be made at once: until it is time for a try, while the platform is away, and until the
+// limits of the app have room. Its only error is ctx's.
+func (a *api) ready(ctx context.Context) error {
+	if err := a.breaker.wait(ctx); err != nil {
+		return err
+	}
+	return a.limits.ready(ctx)
+}
+
+// waitForChat waits until one more message may go to a chat. Its only error is ctx's.
+func (a *api) waitForChat(ctx context.Context, id string) error { return a.limits.chat(ctx, id) }
+
+// surelyAfter reports whether at, by the platform's clock, is certainly not before t by ours.
+func (a *api) surelyAfter(at, t time.Time) bool { return a.clock.surelyAfter(at, t) }
+
+// checkCredentials gets an access token, if there is none that is valid.
+func (a *api) checkCredentials(ctx context.Context) error {
+	_, err := a.tokens.get(ctx, "")
+	return err
 }
 
 // clone is a text of an answer or an event that can be kept: what gjson gives is a part of the whole, which would stay
@@ -143,7 +186,7 @@ func plainCause(err error) error {
 
 // judge makes an error of every answer but a confirmation.
 func judge(op string, resp *larkcore.ApiResp) (gjson.Result, error) {
-	e := &Error{Op: op, LogID: resp.RequestId(), status: resp.StatusCode}
+	e := &Error{Op: op, LogID: resp.RequestId(), Status: resp.StatusCode}
 	if !gjson.ValidBytes(resp.RawBody) {
 		e.Msg = "the answer is not JSON"
 		return gjson.Result{}, e

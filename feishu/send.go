@@ -106,7 +106,7 @@ func (ms messages) send(ctx context.Context, to chat.Ref, kind, content, key str
 	r.body = outgoing{Type: kind, Content: content, UUID: key, ReceiveID: r.receiver, InThread: to.Key.Thread != ""}
 	var m message
 	err = persist(ctx, sendTries, func() error {
-		if err := ms.api.limits.chat(ctx, to.Key.ID); err != nil {
+		if err := ms.api.waitForChat(ctx, to.Key.ID); err != nil {
 			return err
 		}
 		begun := time.Now()
@@ -116,7 +116,7 @@ func (ms messages) send(ctx context.Context, to chat.Ref, kind, content, key str
 		}
 		data := answer.Get("data")
 		m = message{id: clone(data.Get("message_id")), at: millis(data.Get("create_time").String())}
-		m.past = !ms.api.clock.surelyAfter(m.at, begun)
+		m.past = !ms.api.surelyAfter(m.at, begun)
 		return nil
 	})
 	return m, err

@@ -3,7 +3,6 @@ package feishu
 import (
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -23,25 +22,17 @@ type Status struct {
 	Calls     Calls
 }
 
-// Calls counts what became of calls to the HTTP API, tries each by itself.
-type Calls struct {
-	OK      int64
-	Refused int64 // as they were, the platform did not take them
-	Limited int64 // there were too many of them
-	Unknown int64 // no answer that tells: they may have been done
-}
-
 // Status tells how the client is.
 func (c *Client) Status() Status {
 	c.state.mu.Lock()
 	s := c.state.now
 	c.state.mu.Unlock()
-	s.Away, s.Calls = c.Away(), c.api.tally.now()
+	s.Away, s.Calls = c.Away(), c.api.calls()
 	return s
 }
 
 // Away reports whether calls fail at once with [errAway], because several in a row had no answer.
-func (c *Client) Away() bool { return c.api.breaker.away() }
+func (c *Client) Away() bool { return c.api.isAway() }
 
 // state is what Status tells of the connection.
 type state struct {
@@ -81,7 +72,7 @@ func adviceOn(err error) string {
 	if !terminal(err) || !errors.As(err, &e) {
 		return ""
 	}
-	return hintOf(e.Code)
+	return e.Hint()
 }
 
 func (s *state) bot() string {
@@ -92,26 +83,4 @@ func (s *state) bot() string {
 
 func (s *state) event() {
 	s.change(func(now *Status) { now.LastEvent, now.Events = time.Now(), now.Events+1 })
-}
-
-// tally counts calls by what became of them.
-type tally struct{ ok, refused, limited, unknown atomic.Int64 }
-
-func (t *tally) count(err error) {
-	var e *Error
-	switch {
-	case err == nil:
-		t.ok.Add(1)
-	case !errors.As(err, &e): // the caller gave it up
-	case verdictOf(err) == unknown:
-		t.unknown.Add(1)
-	case verdictOf(err) == limited:
-		t.limited.Add(1)
-	default:
-		t.refused.Add(1)
-	}
-}
-
-func (t *tally) now() Calls {
-	return Calls{OK: t.ok.Load(), Refused: t.refused.Load(), Limited: t.limited.Load(), Unknown: t.unknown.Load()}
 }

@@ -28,8 +28,8 @@ func TestTroubleIsLoggedOncePerChange(t *testing.T) {
 		{"wrong platform", connectError(larkws.NewClientError(1000040351, "domain")), "error", "base_url"},
 		{"too many connections", connectError(larkws.NewClientError(larkws.AuthFailed, "exceed")), "error", "stop other programs"},
 		{"no bot", &Error{Op: "bot info has no open_id", Code: 230006}, "error", "turn the app's bot on"},
-		{"no network", &Error{Op: "open", cause: errors.New("no route to host")}, "warn", ""},
-		{"the same", &Error{Op: "open", cause: errors.New("no route to host"), LogID: "another"}, "", ""},
+		{"no network", &Error{Op: "open", Err: errors.New("no route to host")}, "warn", ""},
+		{"the same", &Error{Op: "open", Err: errors.New("no route to host"), LogID: "another"}, "", ""},
 		{"busy", connectError(larkws.NewServerError(1, "busy")), "warn", ""},
 		{"wrong secret again", connectError(larkws.NewClientError(1000040345, "no")), "error", "app_secret"},
 	}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
-	"time"
 
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/rs/zerolog"
@@ -25,8 +24,7 @@ const (
 )
 
 const (
-	uploadTimeout = 2 * time.Minute // of one try
-	uploadsAtOnce = 2               // each is in memory several times while it is sent
+	uploadsAtOnce = 2 // each is in memory several times while it is sent
 	uploadTries   = 3
 )
 
