@@ -1,0 +1,164 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// most is the largest number of calls in any span of that length.
+func most(at []time.Time, span time.Duration) int {
+	n := 0
+	for i := range at {
+		j := i
+		for j < len(at) && at[j].Sub(at[i]) <= span {
+			j++
+		}
+		n = max(n, j-i)
+	}
+	return n
+}
+
+func TestLimitsAreKept(t *testing.T) {
+	tests := []struct {
+		name  string
+		limit *rate.Limiter
+		calls int
+		span  time.Duration
+		want  int
+	}{
+		{"card", cardRate(), 100, time.Second, 10},
+		{"chat", new(limits).of("a"), 50, time.Second, 5},
+		{"plain card", patchRate(), 20, time.Second, 4},
+		{"app in a second", newLimits(1).second, 300, time.Second, 50},
+		{"app in a minute", newLimits(1).minute, 3000, time.Minute, 1000},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var at []time.Time
+				for range tt.calls {
+					if err := errors.Join(idle(t.Context(), tt.limit, 1), take(t.Context(), tt.limit)); err != nil {
+						t.Fatal(err)
+					}
+					at = append(at, time.Now())
+				}
+				if got := most(at, tt.span); got > tt.want {
+					t.Errorf("%d calls within %v, the platform takes %d", got, tt.span, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// A platform of one's own takes what the public one refuses.
+func TestThePaceIsAMultipleOfTheRates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pace, calls = 100, 5000
+		began, l := time.Now(), newLimits(pace)
+		for range calls {
+			if err := l.app(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("%d calls took %v", calls, took)
+		}
+	})
+}
+
+// When the machine has stood still, those who waited do not all go at once.
+func TestOneCallWaitsForItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimits(1)
+		for range l.second.Burst() {
+			if err := l.app(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var calls sync.WaitGroup
+		for range 30 {
+			calls.Go(func() {
+				if err := l.app(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if taken := -l.second.Tokens(); taken > 1 {
+			t.Errorf("%v calls have their time already", taken)
+		}
+		calls.Wait()
+	})
+}
+
+func TestIdleTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := cardRate()
+		began := time.Now()
+		for range 10 {
+			if err := idle(t.Context(), l, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := take(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("waited %v", d)
+		}
+	})
+}
+
+func TestWaitingEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := rate.NewLimiter(rate.Every(time.Hour), 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := take(ctx, l); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := take(ctx, l); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		if err := idle(ctx, l, 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("idle: %v", err)
+		}
+	})
+}
+
+func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimits(1)
+		ctx, cancel := context.WithCancel(t.Context())
+		var background sync.WaitGroup
+		for range 4 {
+			background.Go(func() {
+				for errors.Join(l.spare(ctx), l.app(ctx)) == nil {
+				}
+			})
+		}
+		if err := sleep(ctx, time.Minute); err != nil { // what may wait has used up all that it gets
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for range 40 {
+			if err := l.app(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took > 1100*time.Millisecond { // the app's own rate
+			t.Errorf("40 urgent calls waited %v", took)
+		}
+		cancel()
+		background.Wait()
+	})
+}

@@ -1,0 +1,98 @@
+package feishu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+// fail calls a platform that does not answer until calls fail at once.
+func (p *platform) fail(c *Client) {
+	p.t.Helper()
+	for !c.Away() {
+		if _, err := c.api.call(p.ctx(), request{op: "x", method: http.MethodGet, path: "/open-apis/x"}); err == nil {
+			p.t.Fatal("the platform answers")
+		}
+	}
+}
+
+func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	const (
+		cards    = 6
+		failures = 5 // after which no more calls are made for a while
+		rest     = 500 * time.Millisecond
+	)
+	p.Client = p.configured(Config{Rest: rest})
+	var ids [cards]string
+	for i := range cards {
+		var err error
+		ids[i], err = p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, fmt.Sprint(i))
+		p.must(err)
+	}
+	remove := p.Inject(feishusim.Fault{Path: "/open-apis/", Status: 502, Body: "<html>"})
+	before, began := len(p.Calls()), time.Now()
+	outage, end := context.WithCancel(p.ctx())
+	defer end()
+	var painters sync.WaitGroup
+	for i := range cards {
+		painters.Go(func() {
+			for n := 0; p.Ready(outage, ids[i]) == nil; n++ {
+				if p.Edit(outage, ids[i], chat.Card{Live: true, Body: fmt.Sprint("picture ", n)}) == nil {
+					t.Error("drawn on a platform that is away")
+				}
+			}
+		})
+	}
+	p.must(awaitStatus(p, func(s Status) bool { return s.Away }))
+	time.AfterFunc(4*rest, end)
+	painters.Wait()
+	took := time.Since(began)
+	// Until it is known: the failures that it takes, and what was on its way. Then one try after each rest.
+	most := failures + cards + int(took/rest)
+	if n := len(p.Calls()) - before; n > most {
+		t.Errorf("%d calls in %v, want %d at most", n, took, most)
+	}
+	if s := p.Status(); !p.Away() || !s.Away || s.Calls.Unknown == 0 {
+		t.Errorf("status %+v", s)
+	}
+	patient := p.configured(Config{Rest: time.Hour}) // else one call may just try again
+	p.fail(patient)
+	shut := time.Now()
+	if err := patient.Close(p.ctx(), ids[0], chat.Card{Body: "done"}); !errors.Is(err, errAway) {
+		t.Errorf("Close: %v", err)
+	}
+	for _, c := range p.Calls() {
+		if c.At.After(shut) {
+			t.Errorf("called %s", c.Path)
+		}
+	}
+	p.fail(p.Client)
+	remove()
+	for _, id := range ids {
+		p.must(deliver(p.ctx(), func() error { return p.Client.Close(p.ctx(), id, chat.Card{Body: "done"}) }))
+	}
+	if p.Away() {
+		t.Error("away though it answers")
+	}
+	p.says(ask, strings.Repeat("done ", cards))
+	p.clean()
+}
+
+func TestAConnectionOpensTheGate(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	remove := p.Inject(feishusim.Fault{Path: "/open-apis/", Status: 502, Body: "<html>"})
+	p.fail(p.Client)
+	remove()
+	p.state.change(func(now *Status) { now.BotOpenID = p.BotOpenID() })
+	p.run(newRecorder())
+	p.must(awaitStatus(p, func(s Status) bool { return s.Connected && !s.Away }))
+}
