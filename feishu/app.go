@@ -7,6 +7,8 @@ import (
 
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/tidwall/gjson"
+
+	"magpie/feishu/openapi"
 )
 
 // scopes are the permissions that the app must have. Of those in one row one is enough; the first is the narrowest.
@@ -98,9 +100,9 @@ func (c *Client) Owner(ctx context.Context) (string, error) {
 const memberOwner = 2
 
 // application asks about the app, which must have the permission for it.
-func application(ctx context.Context, a *api, id string) (App, error) {
-	answer, err := a.call(ctx, request{op: "look at the app", method: http.MethodGet, path: path("/open-apis/application/v6/applications/", id),
-		query: larkcore.QueryParams{"lang": {"zh_cn"}, "user_id_type": {"open_id"}}})
+func application(ctx context.Context, a *openapi.Client, id string) (App, error) {
+	answer, err := a.Call(ctx, openapi.Request{Op: "look at the app", Method: http.MethodGet, Path: openapi.Path("/open-apis/application/v6/applications/", id),
+		Query: larkcore.QueryParams{"lang": {"zh_cn"}, "user_id_type": {"open_id"}}})
 	if err != nil {
 		return App{}, err
 	}
@@ -123,8 +125,8 @@ func application(ctx context.Context, a *api, id string) (App, error) {
 }
 
 // granted lists the permissions that the tenant has given the app; that needs none (page application-v6/scope/list).
-func granted(ctx context.Context, a *api) ([]string, error) {
-	answer, err := a.call(ctx, request{op: "list the app's permissions", method: http.MethodGet, path: "/open-apis/application/v6/scopes"})
+func granted(ctx context.Context, a *openapi.Client) ([]string, error) {
+	answer, err := a.Call(ctx, openapi.Request{Op: "list the app's permissions", Method: http.MethodGet, Path: "/open-apis/application/v6/scopes"})
 	if err != nil {
 		return nil, err
 	}

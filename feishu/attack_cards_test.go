@@ -80,7 +80,7 @@ func TestAttackCardFaults(t *testing.T) {
 func cardFault(t *testing.T, f feishusim.Fault) {
 	p, ask := asked(t, feishusim.Config{})
 	if f.Delay > 0 {
-		p.api.http.Timeout = time.Second
+		p.api.HTTP.Timeout = time.Second
 	}
 	p.Inject(f)
 	var id string

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -73,7 +74,7 @@ func (g *backfill) done(key chat.Key) {
 func (g *backfill) close(ctx context.Context) {
 	before := g.client.Status().Repaired
 	for try := range gapTries {
-		if try > 0 && sleep(ctx, gapWait<<(try-1)) != nil {
+		if try > 0 && openapi.Sleep(ctx, gapWait<<(try-1)) != nil {
 			return
 		}
 		var chats errgroup.Group
@@ -116,8 +117,8 @@ func (g *backfill) ask(ctx context.Context, a chat.Activity, later bool) error {
 	c := g.client
 	l := listing{chat: a.Key.ID, thread: a.Key.Thread, from: a.Since.Add(-gapSlack), newest: true, most: gapMessages, later: later}
 	items, _, err := c.messages.list(ctx, l)
-	switch v := verdictOf(err); {
-	case errors.As(err, new(*Error)) && (v == refused || v == gone || v == hopeless): // no permission, or not a member any more
+	switch v := openapi.ClassOf(err); {
+	case errors.As(err, new(*openapi.Error)) && (v == openapi.Refused || v == openapi.MessageGone || v == openapi.NoAccess): // no permission, or not a member any more
 		c.log.Debug().Err(err).Msg("feishu: a chat cannot be asked for what was missed")
 		g.done(a.Key)
 		return nil

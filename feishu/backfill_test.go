@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -173,7 +174,7 @@ func TestWhatWasSaidDuringAnOutageArrivesAtOnce(t *testing.T) {
 func awaitStatus(p *platform, cond func(Status) bool) error {
 	ctx := p.ctx()
 	for !cond(p.Status()) {
-		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+		if err := openapi.Sleep(ctx, 5*time.Millisecond); err != nil {
 			return fmt.Errorf("status %+v: %w\n%s", p.Status(), err, p.log)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"magpie/feishu/cardjson"
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
 )
@@ -85,7 +86,7 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 	if d.kind == "plain" {
 		m, err := o.messages.send(ctx, o.to, "interactive", cardjson.Card(d.face, false), keyOf(d.seed, "plain", d.part))
 		if err == nil {
-			return &cardPage{message: m.id, rate: patchRate(), shown: o.known(d.face, m)}, nil
+			return &cardPage{message: m.id, rate: openapi.PatchRate(), shown: o.known(d.face, m)}, nil
 		}
 		if !o.otherMeans(ctx, err) {
 			return nil, err
@@ -124,14 +125,14 @@ func (o pageSender) sentAfter(ctx context.Context, message string) ([]*cardPage,
 // otherMeans reports whether another kind of message may do what this one could not. It may not when it is unknown
 // whether a message was sent, by this process or an earlier one: the answer could be there twice.
 func (o pageSender) otherMeans(ctx context.Context, err error) bool {
-	var e *Error
+	var e *openapi.Error
 	switch {
 	case ctx.Err() != nil || !errors.As(err, &e):
 		return false
-	case verdictOf(err) == unknown:
+	case openapi.ClassOf(err) == openapi.Unknown:
 		return e.Op == opCreate && !o.uncertain // nobody sees a card before it is sent
 	}
-	return !slices.Contains([]verdict{gone, hopeless, badToken, limited, away}, verdictOf(err))
+	return !slices.Contains([]openapi.Class{openapi.MessageGone, openapi.NoAccess, openapi.BadToken, openapi.RateLimited, openapi.CircuitOpen}, openapi.ClassOf(err))
 }
 
 // known is what a message shows that was just sent; of one that was there before we do not know.
@@ -163,7 +164,7 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 	seen, err := entityOf(ctx, o.messages.api, m.id, m.at)
 	switch {
 	case notAnEntity(err):
-		return &cardPage{message: m.id, rate: patchRate()}, nil
+		return &cardPage{message: m.id, rate: openapi.PatchRate()}, nil
 	case err != nil:
 		return nil, err
 	case seen.id == d.entity.id:
@@ -173,7 +174,7 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 }
 
 // draw makes the page show the card, if it does not.
-func (s *cardPage) draw(ctx context.Context, a *api, card chat.Card) error {
+func (s *cardPage) draw(ctx context.Context, a *openapi.Client, card chat.Card) error {
 	if s.shown != nil && reflect.DeepEqual(*s.shown, card) {
 		return nil
 	}
@@ -193,7 +194,7 @@ func (s *cardPage) draw(ctx context.Context, a *api, card chat.Card) error {
 	switch {
 	case err == nil:
 		s.shown = &card
-	case ctx.Err() != nil || verdictOf(err) == unknown:
+	case ctx.Err() != nil || openapi.ClassOf(err) == openapi.Unknown:
 		s.shown = nil
 	}
 	return err
@@ -219,7 +220,7 @@ func (s *cardPage) drawEntity(ctx context.Context, card chat.Card, tries int) er
 	}
 	for _, together := range cardjson.Calls(todo) {
 		err := e.changeAll(ctx, together, tries)
-		if verdictOf(err) == closed {
+		if openapi.ClassOf(err) == openapi.StreamingOff {
 			if err = e.stream(ctx, true, tries); err == nil {
 				err = e.changeAll(ctx, together, tries)
 			}
@@ -234,24 +235,24 @@ func (s *cardPage) drawEntity(ctx context.Context, card chat.Card, tries int) er
 // redrawWhole draws the whole card when drawing a part of it was refused.
 func (s *cardPage) redrawWhole(ctx context.Context, card chat.Card, err error, tries int) error {
 	s.shown = nil
-	switch verdictOf(err) {
-	case refused, closed:
+	switch openapi.ClassOf(err) {
+	case openapi.Refused, openapi.StreamingOff:
 		return s.entity.whole(ctx, card, tries)
 	}
 	return err
 }
 
 // patch replaces the card of a message (page im-v1/message/patch).
-func (s *cardPage) patch(ctx context.Context, a *api, card chat.Card, tries int) error {
-	return persist(ctx, tries, func() error {
+func (s *cardPage) patch(ctx context.Context, a *openapi.Client, card chat.Card, tries int) error {
+	return openapi.Persist(ctx, tries, func() error {
 		if s.rate != nil {
-			if err := take(ctx, s.rate); err != nil {
+			if err := openapi.Take(ctx, s.rate); err != nil {
 				return err
 			}
 		}
-		_, err := a.call(ctx, request{
-			op: "update a card", method: http.MethodPatch, path: path("/open-apis/im/v1/messages/", s.message),
-			body: map[string]string{"content": cardjson.Card(card, false)},
+		_, err := a.Call(ctx, openapi.Request{
+			Op: "update a card", Method: http.MethodPatch, Path: openapi.Path("/open-apis/im/v1/messages/", s.message),
+			Body: map[string]string{"content": cardjson.Card(card, false)},
 		})
 		return err
 	})
@@ -301,8 +302,8 @@ func (s *cardPage) fallback(ctx context.Context, o pageSender, card chat.Card, s
 // lastMeans reports whether a last value may be delivered otherwise: when the platform said that it will not take it.
 // After an outcome that is unknown it may be visible already, and words would show it twice.
 func lastMeans(ctx context.Context, err error) bool {
-	switch verdictOf(err) {
-	case refused, outdated, closed, lost:
+	switch openapi.ClassOf(err) {
+	case openapi.Refused, openapi.SequenceUsed, openapi.StreamingOff, openapi.EntityLost:
 		return ctx.Err() == nil
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"magpie/feishu/cardjson"
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -25,7 +26,7 @@ const opCreate = "create a card"
 // the card's age in milliseconds, so that whoever goes on with a card by its durable id, such as a process that starts
 // anew, does so with higher numbers. That is an int32 for 24 days; an entity lives for 14.
 type entity struct {
-	api       *api
+	api       *openapi.Client
 	id        string
 	born      time.Time // when the counter was 0, in whole seconds as in the durable id
 	last      int32
@@ -34,15 +35,15 @@ type entity struct {
 }
 
 // newEntity makes a card and opens it in streaming mode if it is live.
-func newEntity(ctx context.Context, a *api, card chat.Card) (*entity, error) {
+func newEntity(ctx context.Context, a *openapi.Client, card chat.Card) (*entity, error) {
 	now := time.Now()
-	e := &entity{api: a, born: now.Truncate(time.Second), streaming: now, rate: cardRate()}
-	err := persist(ctx, 3, func() error {
-		answer, err := a.call(ctx, request{
-			op: opCreate, method: http.MethodPost, path: "/open-apis/cardkit/v1/cards",
-			body: map[string]string{"type": "card_json", "data": cardjson.Card(card, true)},
+	e := &entity{api: a, born: now.Truncate(time.Second), streaming: now, rate: openapi.CardRate()}
+	err := openapi.Persist(ctx, 3, func() error {
+		answer, err := a.Call(ctx, openapi.Request{
+			Op: opCreate, Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards",
+			Body: map[string]string{"type": "card_json", "data": cardjson.Card(card, true)},
 		})
-		e.id = clone(answer.Get("data.card_id"))
+		e.id = openapi.String(answer.Get("data.card_id"))
 		return err
 	})
 	return e, err
@@ -53,14 +54,14 @@ const madeBefore = time.Minute
 
 // entityOf is the card that a message shows (page cardkit-v1/card/id_convert); sent is when, by the platform's clock,
 // so that all processes count from the same time.
-func entityOf(ctx context.Context, a *api, messageID string, sent time.Time) (*entity, error) {
-	e := &entity{api: a, born: sent.Add(-madeBefore).Truncate(time.Second), rate: cardRate()}
-	err := persist(ctx, 3, func() error {
-		answer, err := a.call(ctx, request{
-			op: "find the card of a message", method: http.MethodPost, path: "/open-apis/cardkit/v1/cards/id_convert",
-			body: map[string]string{"message_id": messageID},
+func entityOf(ctx context.Context, a *openapi.Client, messageID string, sent time.Time) (*entity, error) {
+	e := &entity{api: a, born: sent.Add(-madeBefore).Truncate(time.Second), rate: openapi.CardRate()}
+	err := openapi.Persist(ctx, 3, func() error {
+		answer, err := a.Call(ctx, openapi.Request{
+			Op: "find the card of a message", Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards/id_convert",
+			Body: map[string]string{"message_id": messageID},
 		})
-		e.id = clone(answer.Get("data.card_id"))
+		e.id = openapi.String(answer.Get("data.card_id"))
 		return err
 	})
 	return e, err
@@ -68,7 +69,7 @@ func entityOf(ctx context.Context, a *api, messageID string, sent time.Time) (*e
 
 // notAnEntity reports whether an error of [entityOf] says that the message shows no card of CardKit.
 func notAnEntity(err error) bool {
-	return errors.As(err, new(*Error)) && (verdictOf(err) == refused || verdictOf(err) == lost)
+	return errors.As(err, new(*openapi.Error)) && (openapi.ClassOf(err) == openapi.Refused || openapi.ClassOf(err) == openapi.EntityLost)
 }
 
 func (e *entity) next() int32 {
@@ -95,7 +96,7 @@ type cardData struct {
 
 // whole draws all of the card anew; its live decides whether streaming mode is on. It works in any mode.
 func (e *entity) whole(ctx context.Context, card chat.Card, tries int) error {
-	err := e.do(ctx, "draw a card", http.MethodPut, path("/open-apis/cardkit/v1/cards/", e.id),
+	err := e.do(ctx, "draw a card", http.MethodPut, openapi.Path("/open-apis/cardkit/v1/cards/", e.id),
 		operation{Card: &cardData{Type: "card_json", Data: cardjson.Card(card, true)}}, tries)
 	if err == nil && card.Live && e.streaming.IsZero() {
 		e.streaming = time.Now()
@@ -106,7 +107,7 @@ func (e *entity) whole(ctx context.Context, card chat.Card, tries int) error {
 // change draws one element anew. The client types out what is new of its text, which needs streaming mode (pages
 // cardkit-v1/card-element/content and patch).
 func (e *entity) change(ctx context.Context, s cardjson.Step, tries int) error {
-	where := path("/open-apis/cardkit/v1/cards/", e.id, "/elements/", s.Element)
+	where := openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/elements/", s.Element)
 	if s.Text == "" {
 		return e.do(ctx, "change a part of a card", http.MethodPatch, where, operation{Partial: s.Partial}, tries)
 	}
@@ -118,14 +119,14 @@ func (e *entity) changeAll(ctx context.Context, steps []cardjson.Step, tries int
 	if len(steps) == 1 {
 		return e.change(ctx, steps[0], tries)
 	}
-	return e.do(ctx, "change parts of a card", http.MethodPost, path("/open-apis/cardkit/v1/cards/", e.id, "/batch_update"),
+	return e.do(ctx, "change parts of a card", http.MethodPost, openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/batch_update"),
 		operation{Actions: cardjson.Actions(steps)}, tries)
 }
 
 // stream turns streaming mode on, or on again, or off.
 func (e *entity) stream(ctx context.Context, on bool, tries int) error {
 	err := e.do(ctx, "set a card's streaming mode", http.MethodPatch,
-		path("/open-apis/cardkit/v1/cards/", e.id, "/settings"), operation{Settings: cardjson.StreamingMode(on)}, tries)
+		openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/settings"), operation{Settings: cardjson.StreamingMode(on)}, tries)
 	if err == nil && on {
 		e.streaming = time.Now()
 	}
@@ -138,17 +139,17 @@ func (e *entity) stream(ctx context.Context, on bool, tries int) error {
 func (e *entity) do(ctx context.Context, op, method, where string, body operation, tries int) error {
 	for jump := int32(1000); ; jump *= 8 {
 		body.Sequence, body.UUID = 0, uuid.NewString()
-		err := persist(ctx, tries, func() error {
-			if err := take(ctx, e.rate); err != nil {
+		err := openapi.Persist(ctx, tries, func() error {
+			if err := openapi.Take(ctx, e.rate); err != nil {
 				return err
 			}
 			if body.Sequence == 0 { // counted when its turn has come, and once
 				body.Sequence = e.next()
 			}
-			_, err := e.api.call(ctx, request{op: op, method: method, path: where, body: body})
+			_, err := e.api.Call(ctx, openapi.Request{Op: op, Method: method, Path: where, Body: body})
 			return err
 		})
-		if verdictOf(err) != outdated || jump > 1_000_000 {
+		if openapi.ClassOf(err) != openapi.SequenceUsed || jump > 1_000_000 {
 			return err
 		}
 		e.last += jump

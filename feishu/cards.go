@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/feishu/cardjson"
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -37,7 +38,7 @@ func (c *Client) Ready(ctx context.Context, cardID string) error {
 	if err := k.ready(ctx); err != nil {
 		return err
 	}
-	return c.api.ready(ctx)
+	return c.api.Ready(ctx)
 }
 
 // Edit draws a later value of a card, on as many cards as its body takes. What could not be drawn is drawn by the
@@ -203,7 +204,7 @@ func (k *card) page(ctx context.Context, i int, face chat.Card, last bool) error
 		k.pages = append(k.pages, s)
 	}
 	err := k.paint(ctx, i, face, last)
-	if verdictOf(err) != lost {
+	if openapi.ClassOf(err) != openapi.EntityLost {
 		return err
 	}
 	s, err := k.open(ctx, face, k.seed+"/again", i)
@@ -247,9 +248,9 @@ func (k *card) ready(ctx context.Context) error {
 	k.mu.Unlock()
 	switch {
 	case s.entity != nil:
-		return idle(ctx, s.entity.rate, 1)
+		return openapi.Idle(ctx, s.entity.rate, 1)
 	case s.rate != nil:
-		return idle(ctx, s.rate, 1)
+		return openapi.Idle(ctx, s.rate, 1)
 	}
 	return nil
 }
@@ -280,7 +281,7 @@ func idOf(s *cardPage, to chat.Ref) string {
 
 var errCardID = errors.New("feishu: not the id of a card")
 
-func parseID(id string, a *api) (first *cardPage, to chat.Ref, born time.Time, err error) {
+func parseID(id string, a *openapi.Client) (first *cardPage, to chat.Ref, born time.Time, err error) {
 	parts := strings.Split(id, "/")
 	if len(parts) != 5 || parts[0] == "" || parts[1] == "" {
 		return nil, to, born, fmt.Errorf("%w: %q", errCardID, id)
@@ -293,10 +294,10 @@ func parseID(id string, a *api) (first *cardPage, to chat.Ref, born time.Time, e
 	s := &cardPage{message: parts[0]}
 	switch parts[1] {
 	case howPlain:
-		s.rate = patchRate()
+		s.rate = openapi.PatchRate()
 	case howText:
 	default:
-		s.entity = &entity{api: a, id: parts[1], born: born, rate: cardRate()}
+		s.entity = &entity{api: a, id: parts[1], born: born, rate: openapi.CardRate()}
 	}
 	return s, chat.Ref{Key: keyFrom(parts[3]), ID: parts[4]}, born, nil
 }

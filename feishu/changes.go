@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -21,8 +22,8 @@ var changes = map[string]chat.Doing{
 func (t eventHandler) moved(run context.Context, did chat.Doing, payload gjson.Result) error {
 	event := payload.Get("event")
 	c := chat.Change{
-		Key: chat.FeishuChat(clone(event.Get("chat_id"))), Kind: chat.Group, Did: did,
-		Actor: chat.Actor{ID: clone(event.Get("operator_id.open_id"))}, Title: event.Get("name").String(),
+		Key: chat.FeishuChat(openapi.String(event.Get("chat_id"))), Kind: chat.Group, Did: did,
+		Actor: chat.Actor{ID: openapi.String(event.Get("operator_id.open_id"))}, Title: event.Get("name").String(),
 		Time: millis(payload.Get("header.create_time").String()),
 	}
 	if t.client.refused.malformed(t.client.log, "the bot's place in a chat", []string{c.Key.ID}, c.Actor.ID) {

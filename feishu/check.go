@@ -11,6 +11,8 @@ import (
 
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/rs/zerolog"
+
+	"magpie/feishu/openapi"
 )
 
 // Checkup is what one look at the platform finds. It changes nothing there.
@@ -29,15 +31,15 @@ type Checkup struct {
 
 // Check looks at the platform as an app with that configuration sees it.
 func Check(ctx context.Context, cfg Config) Checkup {
-	a := newAPI(cfg.api(), zerolog.Nop())
-	defer a.http.CloseIdleConnections()
-	clock := &dates{next: a.http.Transport}
-	a.http.Transport = clock
+	a := openapi.New(cfg.api(), zerolog.Nop())
+	defer a.HTTP.CloseIdleConnections()
+	clock := &dates{next: a.HTTP.Transport}
+	a.HTTP.Transport = clock
 	var found Checkup
-	if found.Credentials = a.checkCredentials(ctx); found.Credentials == nil {
+	if found.Credentials = a.CheckCredentials(ctx); found.Credentials == nil {
 		found.Bot = (&Client{api: a}).whoAmI(ctx)
-		_, found.Chats = a.call(ctx, request{op: "list the bot's chats", method: http.MethodGet, path: "/open-apis/im/v1/chats",
-			query: larkcore.QueryParams{"page_size": []string{"1"}}})
+		_, found.Chats = a.Call(ctx, openapi.Request{Op: "list the bot's chats", Method: http.MethodGet, Path: "/open-apis/im/v1/chats",
+			Query: larkcore.QueryParams{"page_size": []string{"1"}}})
 		found.Missing = append(scopesOf(found.Bot), scopesOf(found.Chats)...)
 		if found.App, found.Told = application(ctx, a, cfg.AppID); found.Told != nil {
 			found.App.scopes, _ = granted(ctx, a) // what it does not tell is not known
@@ -49,7 +51,7 @@ func Check(ctx context.Context, cfg Config) Checkup {
 
 // Refused reports that the platform does not know the app, or not with that secret.
 func (c Checkup) Refused() bool {
-	var e *Error
+	var e *openapi.Error
 	return errors.As(c.Credentials, &e) && e.Code != 0
 }
 
@@ -58,7 +60,7 @@ var scopeList = regexp.MustCompile(`\[([a-z_]+:[^\]]+)\]`)
 // scopesOf gives the permissions that a refusal names (code 99991672: "... scopes is required: [im:chat,
 // im:chat:readonly]").
 func scopesOf(err error) []string {
-	var e *Error
+	var e *openapi.Error
 	if !errors.As(err, &e) || e.Code != 99991672 && e.Code != 230027 {
 		return nil
 	}

@@ -1,6 +1,9 @@
 // Package feishu turns Feishu events into chat values, and chat values into Feishu calls.
 //
-// Events come by the official SDK's long connection, calls go through the SDK's core. One [Client] is one app.
+// Events come by the official SDK's long connection, calls go through openapi, cards are written by cardjson; only this
+// package uses the two. One [Client] is one app.
+//
+// Who may do what and what a card says do not belong here.
 package feishu
 
 import (
@@ -13,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -41,7 +45,7 @@ type Handler interface {
 type Client struct {
 	cfg          Config
 	log          zerolog.Logger
-	api          *api
+	api          *openapi.Client
 	messages     messages
 	names        *names
 	eventLimiter *eventLimiter
@@ -67,7 +71,7 @@ type waits struct {
 
 // New makes a client; it connects in [Client.Run]. Everything else works without a connection.
 func New(cfg Config, log zerolog.Logger) *Client {
-	a := newAPI(cfg.api(), log)
+	a := openapi.New(cfg.api(), log)
 	ms := messages{api: a, appID: cfg.AppID}
 	n := cfg.patience()
 	w := waits{message: n * messageTimeout, press: n * pressTimeout, missed: n * gapPatience}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -118,8 +119,8 @@ const publicAckWait = 3 * time.Second
 func (c Config) patience() time.Duration { return max(1, c.AckWait/publicAckWait) }
 
 // api is what the HTTP client must know.
-func (c Config) api() apiConfig {
-	return apiConfig{BaseURL: c.baseURL(), AppID: c.AppID, AppSecret: c.AppSecret, Pace: c.pace(), Rest: c.Rest}
+func (c Config) api() openapi.Config {
+	return openapi.Config{BaseURL: c.baseURL(), AppID: c.AppID, AppSecret: c.AppSecret, Pace: c.pace(), Rest: c.Rest}
 }
 
 func (c Config) pace() float64 {

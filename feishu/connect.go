@@ -12,6 +12,8 @@ import (
 	"github.com/larksuite/oapi-sdk-go/v3/event/dispatcher"
 	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
 	"github.com/rs/zerolog"
+
+	"magpie/feishu/openapi"
 )
 
 // Run receives events until ctx is done, and hands them to h. It connects again whenever the connection is lost, and
@@ -21,7 +23,7 @@ func (c *Client) Run(ctx context.Context, h Handler) error {
 	ctx = c.log.WithContext(ctx)
 	g := &backfill{eventHandler: eventHandler{c, h}}
 	l := newLine(c, g, g.dispatcher(ctx, g))
-	defer c.api.http.CloseIdleConnections()
+	defer c.api.HTTP.CloseIdleConnections()
 	c.names.listen(h.Named)
 	defer c.names.wait()
 	keep(ctx, l.connect, l.report)
@@ -42,8 +44,8 @@ func newLine(c *Client, g *backfill, events *dispatcher.EventDispatcher) *line {
 	return &line{client: c, backfill: g, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
 		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(events),
 		larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
-		larkws.WithHttpClient(c.api.http), larkws.WithWebSocketDialer(watchingDialer(c.eventLimiter)),
-		larkws.WithLogger(sdkLog(c.log)))}
+		larkws.WithHttpClient(c.api.HTTP), larkws.WithWebSocketDialer(watchingDialer(c.eventLimiter)),
+		larkws.WithLogger(openapi.SDKLogger(c.log)))}
 }
 
 // copyOf is a client that can be started: one that was connected cannot be started again. Each that larkws.NewClient
@@ -73,7 +75,7 @@ func (l *line) connect(ctx context.Context) (up time.Duration, err error) {
 	l.ws.SetOnReady(func() {
 		ready = time.Now()
 		c.state.up()
-		c.api.isBack()
+		c.api.CloseCircuit()
 		c.log.Info().Msg("feishu: connected")
 		repairs.Go(func() { l.backfill.close(repair) })
 	})
@@ -104,7 +106,7 @@ func (l *line) report(err error, pause time.Duration) {
 
 // alike reports whether two errors are of the same trouble.
 func alike(a, b error) bool {
-	var x, y *Error
+	var x, y *openapi.Error
 	switch {
 	case a == nil || b == nil:
 		return false
@@ -125,20 +127,20 @@ func connectError(err error) error {
 	case err == nil:
 		return errors.New("feishu: the long connection was closed")
 	case errors.As(err, &refusal) && refusal.Code == larkws.AuthFailed: // of these, the SDK's only client error (ws/client_transport.go, parseHandshakeError)
-		return &Error{Op: op, Code: larkws.ExceedConnLimit, Msg: refusal.Msg, Err: err}
+		return &openapi.Error{Op: op, Code: larkws.ExceedConnLimit, Msg: refusal.Msg, Err: err}
 	case errors.As(err, &refusal):
-		return &Error{Op: op, Code: refusal.Code, Msg: refusal.Msg, Err: err}
+		return &openapi.Error{Op: op, Code: refusal.Code, Msg: refusal.Msg, Err: err}
 	case errors.As(err, &failure):
-		return &Error{Op: op, Code: failure.Code, Msg: failure.Msg, Err: err}
+		return &openapi.Error{Op: op, Code: failure.Code, Msg: failure.Msg, Err: err}
 	}
-	return &Error{Op: op, Err: plainCause(err)}
+	return &openapi.Error{Op: op, Err: openapi.Cause(err)}
 }
 
 // terminal reports whether only the operator can do something about it: a refusal of the endpoint that the SDK does
 // not retry (ws/client_transport.go), wrong credentials, or a bot that is turned off.
 func terminal(err error) bool {
 	var refusal *larkws.ClientError
-	return errors.As(err, &refusal) || verdictOf(err) == hopeless
+	return errors.As(err, &refusal) || openapi.ClassOf(err) == openapi.NoAccess
 }
 
 // The waits between attempts. The first is short, since most connections end by a restart on the other side.
@@ -170,7 +172,7 @@ func keep(ctx context.Context, connect func(context.Context) (time.Duration, err
 			failures++
 		}
 		report(err, pause)
-		if sleep(ctx, pause) != nil {
+		if openapi.Sleep(ctx, pause) != nil {
 			return
 		}
 	}
@@ -190,13 +192,13 @@ func jitter(d time.Duration) time.Duration {
 
 // whoAmI asks for the bot's own id: a mention of it is a message to the bot.
 func (c *Client) whoAmI(ctx context.Context) error {
-	answer, err := c.api.call(ctx, request{op: "ask who the bot is", method: http.MethodGet, path: "/open-apis/bot/v3/info"})
+	answer, err := c.api.Call(ctx, openapi.Request{Op: "ask who the bot is", Method: http.MethodGet, Path: "/open-apis/bot/v3/info"})
 	if err != nil {
 		return err
 	}
 	id := answer.Get("bot.open_id").String()
 	if id == "" {
-		return fmt.Errorf("feishu: ask who the bot is: %w", &Error{Op: "bot info has no open_id", Code: 230006, Msg: "the app has no bot"})
+		return fmt.Errorf("feishu: ask who the bot is: %w", &openapi.Error{Op: "bot info has no open_id", Code: 230006, Msg: "the app has no bot"})
 	}
 	c.state.change(func(now *Status) { now.BotOpenID = id })
 	return nil

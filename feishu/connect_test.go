@@ -12,6 +12,7 @@ import (
 	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
 	"github.com/rs/zerolog"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -127,7 +128,7 @@ func attempts(t *testing.T, run time.Duration, connect func(n int) (time.Duratio
 		keep(ctx, func(ctx context.Context) (time.Duration, error) {
 			at = append(at, time.Since(began))
 			up, err := connect(len(at))
-			if sleep(ctx, up) != nil {
+			if openapi.Sleep(ctx, up) != nil {
 				return up, ctx.Err()
 			}
 			return up, err

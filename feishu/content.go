@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -20,7 +21,7 @@ type mention struct {
 func mentionsOf(message gjson.Result, id string) []mention {
 	var ms []mention
 	for _, m := range message.Get("mentions").Array() {
-		ms = append(ms, mention{key: m.Get("key").String(), id: clone(m.Get(id)), name: clone(m.Get("name"))})
+		ms = append(ms, mention{key: m.Get("key").String(), id: openapi.String(m.Get(id)), name: openapi.String(m.Get("name"))})
 	}
 	return ms
 }

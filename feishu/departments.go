@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
+
+	"magpie/feishu/openapi"
 )
 
 // errUntold says that the app may not see departments: it lacks a permission, or the user is outside of its range.
@@ -18,9 +20,9 @@ const mostAbove = 50
 // Departments lists the departments of a user (od_...), those above them included (pages contact-v3/user/get and
 // contact-v3/department/parent).
 func (c *Client) Departments(ctx context.Context, userID string) ([]string, error) {
-	answer, err := c.api.call(ctx, request{
-		op: "look up a user's departments", method: http.MethodGet, path: path("/open-apis/contact/v3/users/", userID),
-		query: larkcore.QueryParams{"user_id_type": {"open_id"}, "department_id_type": {"open_department_id"}},
+	answer, err := c.api.Call(ctx, openapi.Request{
+		Op: "look up a user's departments", Method: http.MethodGet, Path: openapi.Path("/open-apis/contact/v3/users/", userID),
+		Query: larkcore.QueryParams{"user_id_type": {"open_id"}, "department_id_type": {"open_department_id"}},
 	})
 	if err != nil {
 		return nil, err
@@ -31,18 +33,18 @@ func (c *Client) Departments(ctx context.Context, userID string) ([]string, erro
 	}
 	var ids []string
 	for _, id := range own.Array() {
-		if ids = append(ids, clone(id)); len(ids) > mostAbove {
+		if ids = append(ids, openapi.String(id)); len(ids) > mostAbove {
 			break
 		}
-		above, err := c.api.call(ctx, request{
-			op: "look up a department's parents", method: http.MethodGet, path: "/open-apis/contact/v3/departments/parent",
-			query: larkcore.QueryParams{"department_id": {id.String()}, "department_id_type": {"open_department_id"}, "page_size": {"50"}},
+		above, err := c.api.Call(ctx, openapi.Request{
+			Op: "look up a department's parents", Method: http.MethodGet, Path: "/open-apis/contact/v3/departments/parent",
+			Query: larkcore.QueryParams{"department_id": {id.String()}, "department_id_type": {"open_department_id"}, "page_size": {"50"}},
 		})
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range above.Get("data.items").Array() {
-			ids = append(ids, clone(d.Get("open_department_id")))
+			ids = append(ids, openapi.String(d.Get("open_department_id")))
 		}
 	}
 	slices.Sort(ids)

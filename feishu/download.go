@@ -8,6 +8,7 @@ import (
 
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -20,11 +21,11 @@ const downloadStall = 10 * time.Second
 func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watch := time.AfterFunc(downloadStall+callTimeout, cancel)
+	watch := time.AfterFunc(downloadStall+openapi.CallTimeout, cancel)
 	defer watch.Stop()
 	var resp *http.Response
-	err := persist(ctx, liveTries, func() (err error) {
-		resp, err = c.api.open(ctx, downloadOf(f))
+	err := openapi.Persist(ctx, liveTries, func() (err error) {
+		resp, err = c.api.Open(ctx, downloadOf(f))
 		return err
 	})
 	if err != nil {
@@ -39,7 +40,7 @@ func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Wri
 	case n > most:
 		return chat.ErrTooBig
 	case err != nil:
-		return &Error{Op: opDownload, Err: plainCause(err)}
+		return &openapi.Error{Op: opDownload, Err: openapi.Cause(err)}
 	}
 	return nil
 }
@@ -61,13 +62,13 @@ func (w *idleTimeoutReader) Read(p []byte) (int, error) {
 }
 
 // downloadOf is the call that asks for a file of a message.
-func downloadOf(f chat.File) request {
+func downloadOf(f chat.File) openapi.Request {
 	kind := "file"
 	if f.Kind == chat.Picture {
 		kind = "image"
 	}
-	return request{
-		op: opDownload, method: http.MethodGet, path: path("/open-apis/im/v1/messages/", f.Of, "/resources/", f.Key),
-		query: larkcore.QueryParams{"type": {kind}},
+	return openapi.Request{
+		Op: opDownload, Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", f.Of, "/resources/", f.Key),
+		Query: larkcore.QueryParams{"type": {kind}},
 	}
 }

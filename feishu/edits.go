@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -21,8 +22,8 @@ func (t eventHandler) changed(run context.Context, payload gjson.Result) error {
 		ctx, cancel := context.WithTimeout(run, t.client.waits.message)
 		defer cancel()
 		items, err := t.client.message(ctx, s.id)
-		switch v := verdictOf(err); {
-		case err != nil && (v == unknown || v == limited || v == away):
+		switch v := openapi.ClassOf(err); {
+		case err != nil && (v == openapi.Unknown || v == openapi.RateLimited || v == openapi.CircuitOpen):
 			return err
 		case err != nil:
 			return nil //nolint:nilerr // it is gone, or may not be read

@@ -35,7 +35,7 @@ func inFakeTimeOf(t *testing.T, cfg feishusim.Config, test func(p *platform, ask
 		}
 		p := &platform{Server: sim, t: t, log: &syncBuffer{}}
 		p.Client = New(Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()}, zerolog.New(p.log).Level(zerolog.InfoLevel))
-		transport := p.Client.api.http.Transport.(*http.Transport)
+		transport := p.Client.api.HTTP.Transport.(*http.Transport)
 		transport.DialContext = pipe.Dial
 		room := p.PrivateChat(p.AddUser("Ann"))
 		test(p, chat.Ref{Key: chat.FeishuChat(room), ID: p.Say(room, p.Users()[0], "write a book")})

@@ -117,7 +117,7 @@ func TestFewChatsAreAskedForNamesAtATime(t *testing.T) {
 	if _, answer := p.names.look(p.ctx(), "oc_last", "ou_1"); answer == nil {
 		t.Error("nobody is asked any more")
 	}
-	p.api.http.CloseIdleConnections()
+	p.api.HTTP.CloseIdleConnections()
 }
 
 // The public platform waits for 3 s; another one, for as long as is configured.

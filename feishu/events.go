@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/feishu/cardjson"
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -48,7 +49,7 @@ type eventHandler struct {
 // a message that is being stored should be stored, even though its acknowledgement will not arrive any more.
 func (t eventHandler) dispatcher(ctx context.Context, missed *backfill) *dispatcher.EventDispatcher {
 	c, d := t.client, dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
-	d.InitConfig(larkevent.WithLogger(sdkLog(c.log)))
+	d.InitConfig(larkevent.WithLogger(openapi.SDKLogger(c.log)))
 	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
 		defer c.eventLimiter.enter()()
 		c.state.event()
@@ -114,7 +115,7 @@ func (t eventHandler) hand(run context.Context, m chat.Incoming) error {
 // joined learns what those are called who join a group (page im-v1/chat-member/events/added).
 func (t eventHandler) joined(run context.Context, payload gjson.Result) error {
 	for _, u := range payload.Get("event.users").Array() {
-		t.client.names.learn(clone(u.Get("user_id.open_id")), clone(u.Get("name")))
+		t.client.names.learn(openapi.String(u.Get("user_id.open_id")), openapi.String(u.Get("name")))
 	}
 	t.client.names.pass(run)
 	return nil
@@ -154,12 +155,12 @@ type rawMessage struct {
 func fromEvent(event gjson.Result) rawMessage {
 	msg := event.Get("message")
 	s := rawMessage{
-		id: clone(msg.Get("message_id")), chat: clone(msg.Get("chat_id")), thread: clone(msg.Get("thread_id")),
+		id: openapi.String(msg.Get("message_id")), chat: openapi.String(msg.Get("chat_id")), thread: openapi.String(msg.Get("thread_id")),
 		first: msg.Get("root_id").String() == "", kind: chat.Group,
-		author: clone(event.Get("sender.sender_id.open_id")), by: event.Get("sender.sender_type").String(),
+		author: openapi.String(event.Get("sender.sender_id.open_id")), by: event.Get("sender.sender_type").String(),
 		form: msg.Get("message_type").String(), content: msg.Get("content").String(),
 		people: mentionsOf(msg, "id.open_id"), written: msg.Get("create_time").String(),
-		answers: clone(msg.Get("parent_id")),
+		answers: openapi.String(msg.Get("parent_id")),
 	}
 	if msg.Get("chat_type").String() == "p2p" {
 		s.kind = chat.Private
@@ -171,12 +172,12 @@ func fromEvent(event gjson.Result) rawMessage {
 // in. The messages of one list tell with which of them a topic begins: a chat shows nothing else of its topics.
 func fromList(item gjson.Result, in listing, kind chat.Kind) rawMessage {
 	return rawMessage{
-		id: clone(item.Get("message_id")), chat: clone(item.Get("chat_id")), thread: clone(item.Get("thread_id")), kind: kind,
+		id: openapi.String(item.Get("message_id")), chat: openapi.String(item.Get("chat_id")), thread: openapi.String(item.Get("thread_id")), kind: kind,
 		first: in.thread == "" || item.Get("root_id").String() == "", late: true,
-		author: clone(item.Get("sender.id")), by: item.Get("sender.sender_type").String(),
+		author: openapi.String(item.Get("sender.id")), by: item.Get("sender.sender_type").String(),
 		form: item.Get("msg_type").String(), content: item.Get("body.content").String(),
 		people: mentionsOf(item, "id"), written: item.Get("create_time").String(),
-		answers: clone(item.Get("parent_id")),
+		answers: openapi.String(item.Get("parent_id")),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -102,7 +103,7 @@ func TestDownloadsThatCannotBe(t *testing.T) {
 	}
 	wrong := m.Files[0]
 	wrong.Key = "file_v3_none"
-	var e *Error
+	var e *openapi.Error
 	if err := p.Download(p.ctx(), wrong, 100, &got); !errors.As(err, &e) || e.Code != 234003 {
 		t.Errorf("an unknown key: %v", err)
 	}

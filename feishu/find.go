@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -72,8 +73,8 @@ func answers(item, question gjson.Result) bool {
 // look gives one message (page im-v1/message/get).
 func (ms messages) look(ctx context.Context, id string) (gjson.Result, error) {
 	var answer gjson.Result
-	err := persist(ctx, liveTries, func() (err error) {
-		answer, err = ms.api.call(ctx, request{op: "look a message up", method: http.MethodGet, path: path("/open-apis/im/v1/messages/", id)})
+	err := openapi.Persist(ctx, liveTries, func() (err error) {
+		answer, err = ms.api.Call(ctx, openapi.Request{Op: "look a message up", Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", id)})
 		return err
 	})
 	return answer.Get("data.items.0"), err
@@ -112,7 +113,7 @@ func (ms messages) cardName(ctx context.Context, s chat.Sent, to chat.Ref) (stri
 	case err == nil:
 		shows.entity = e
 	case notAnEntity(err):
-		shows.rate = patchRate()
+		shows.rate = openapi.PatchRate()
 	default:
 		return "", err
 	}

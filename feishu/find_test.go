@@ -83,7 +83,7 @@ func TestFindFailsRatherThanToTellNothing(t *testing.T) {
 			t.Errorf("%s away: found %+v", path, got)
 		}
 		remove()
-		p.api.isBack()
+		p.api.CloseCircuit()
 	}
 	if got, err := p.Find(p.ctx(), ask); err != nil || len(got) != 1 {
 		t.Errorf("found %+v, %v", got, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -16,8 +17,8 @@ import (
 func (c *Client) message(ctx context.Context, id string) (items []gjson.Result, err error) {
 	const op = "read a message"
 	var answer gjson.Result
-	err = persist(ctx, liveTries, func() (err error) {
-		answer, err = c.api.call(ctx, request{op: op, method: http.MethodGet, path: path("/open-apis/im/v1/messages/", id)})
+	err = openapi.Persist(ctx, liveTries, func() (err error) {
+		answer, err = c.api.Call(ctx, openapi.Request{Op: op, Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", id)})
 		return err
 	})
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/tidwall/gjson"
+
+	"magpie/feishu/openapi"
 )
 
 // pageOfList is how many messages one answer of a list holds at most (page im-v1/message/list).
@@ -41,8 +43,8 @@ func (ms messages) list(ctx context.Context, l listing) (items []gjson.Result, m
 	} else {
 		query.Set("start_time", strconv.FormatInt(l.from.Unix(), 10))
 	}
-	r := request{op: "list the messages of a chat", method: http.MethodGet, path: "/open-apis/im/v1/messages", query: query, later: l.later}
-	for page, err := range ms.api.pages(ctx, r, liveTries) {
+	r := openapi.Request{Op: "list the messages of a chat", Method: http.MethodGet, Path: "/open-apis/im/v1/messages", Query: query, Later: l.later}
+	for page, err := range ms.api.Pages(ctx, r, liveTries) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -51,7 +53,7 @@ func (ms messages) list(ctx context.Context, l listing) (items []gjson.Result, m
 			more = false
 			break // what is older was not asked for
 		}
-		if more = hasMore(page); len(items) >= l.most {
+		if more = openapi.HasMore(page); len(items) >= l.most {
 			break
 		}
 	}

@@ -62,7 +62,7 @@ func (p *platform) configured(cfg Config) *Client {
 	cfg.NameWait = cmp.Or(cfg.NameWait, 30*time.Second)
 	c := New(cfg, zerolog.New(p.log).Level(zerolog.InfoLevel))
 	c.waits.message, c.waits.press, c.topics.patience = time.Minute, time.Minute, 30*time.Second // and so is an answer
-	p.t.Cleanup(c.api.http.CloseIdleConnections)
+	p.t.Cleanup(c.api.HTTP.CloseIdleConnections)
 	return c
 }
 

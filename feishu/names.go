@@ -10,6 +10,8 @@ import (
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
+
+	"magpie/feishu/openapi"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 
 // names knows what people are called. An event does not say who its author is; the chat's members do, and mentions.
 type names struct {
-	api      *api
+	api      *openapi.Client
 	patience time.Duration // how long a message waits for its author's name
 	ask      sync.WaitGroup
 
@@ -164,7 +166,7 @@ func (n *names) answered(c *conversation, done chan struct{}, err error) {
 	defer n.mu.Unlock()
 	n.asking--
 	close(done)
-	if err != nil && verdictOf(err) != refused {
+	if err != nil && openapi.ClassOf(err) != openapi.Refused {
 		clear(c.sought) // it may be told soon
 	}
 }
@@ -177,17 +179,17 @@ func (n *names) load(ctx context.Context, chatID string) error {
 	query := larkcore.QueryParams{}
 	query.Set("member_id_type", "open_id")
 	query.Set("page_size", "100")
-	r := request{
-		op: "list the members of a chat", method: http.MethodGet,
-		path: path("/open-apis/im/v1/chats/", chatID, "/members"), query: query,
+	r := openapi.Request{
+		Op: "list the members of a chat", Method: http.MethodGet,
+		Path: openapi.Path("/open-apis/im/v1/chats/", chatID, "/members"), Query: query,
 	}
 	asked := 0
-	for page, err := range n.api.pages(ctx, r, 1) {
+	for page, err := range n.api.Pages(ctx, r, 1) {
 		if err != nil {
 			return err
 		}
 		for _, m := range page.Get("data.items").Array() {
-			n.learn(clone(m.Get("member_id")), clone(m.Get("name")))
+			n.learn(openapi.String(m.Get("member_id")), openapi.String(m.Get("name")))
 		}
 		if asked++; asked == mostMemberPages {
 			break

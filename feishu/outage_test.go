@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -18,7 +19,7 @@ import (
 func (p *platform) fail(c *Client) {
 	p.t.Helper()
 	for !c.Away() {
-		if _, err := c.api.call(p.ctx(), request{op: "x", method: http.MethodGet, path: "/open-apis/x"}); err == nil {
+		if _, err := c.api.Call(p.ctx(), openapi.Request{Op: "x", Method: http.MethodGet, Path: "/open-apis/x"}); err == nil {
 			p.t.Fatal("the platform answers")
 		}
 	}
@@ -67,7 +68,7 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 	patient := p.configured(Config{Rest: time.Hour}) // else one call may just try again
 	p.fail(patient)
 	shut := time.Now()
-	if err := patient.Close(p.ctx(), ids[0], chat.Card{Body: "done"}); !errors.Is(err, errAway) {
+	if err := patient.Close(p.ctx(), ids[0], chat.Card{Body: "done"}); !errors.Is(err, openapi.ErrCircuitOpen) {
 		t.Errorf("Close: %v", err)
 	}
 	for _, c := range p.Calls() {
@@ -87,7 +88,7 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 	p.clean()
 }
 
-func TestAConnectionOpensTheGate(t *testing.T) {
+func TestAConnectionClosesTheCircuit(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	remove := p.Inject(feishusim.Fault{Path: "/open-apis/", Status: 502, Body: "<html>"})
 	p.fail(p.Client)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/larksuite/oapi-sdk-go/v3/scene/registration"
+
+	"magpie/feishu/openapi"
 )
 
 // The hosts on which people create apps.
@@ -51,7 +53,7 @@ func Register(ctx context.Context, cfg Config, show func(address string, good ti
 	case errors.As(err, &expired), errors.Is(err, context.DeadlineExceeded):
 		return Registered{}, ErrExpired
 	case err != nil:
-		return Registered{}, plainCause(err)
+		return Registered{}, openapi.Cause(err)
 	}
 	cfg.AppID, cfg.AppSecret = made.ClientID, made.ClientSecret
 	got := Registered{Config: cfg}

@@ -8,6 +8,7 @@ import (
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 
 	"magpie/feishu/cardjson"
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -22,7 +23,7 @@ func (c *Client) Reply(ctx context.Context, to chat.Ref, text, idem string) (mes
 
 // messages reads and sends messages (pages im-v1/message).
 type messages struct {
-	api   *api
+	api   *openapi.Client
 	appID string // tells the bot's own from others
 }
 
@@ -46,7 +47,7 @@ func (ms messages) sayAll(ctx context.Context, to chat.Ref, text, idem string) (
 // say sends one message of Markdown; what the platform refuses as such it gets as plain text.
 func (ms messages) say(ctx context.Context, to chat.Ref, md, idem string, part int) (id string, err error) {
 	m, err := ms.send(ctx, to, "post", cardjson.Post(md), keyOf(idem, "post", part))
-	if err != nil && verdictOf(err) == refused && ctx.Err() == nil {
+	if err != nil && openapi.ClassOf(err) == openapi.Refused && ctx.Err() == nil {
 		m, err = ms.send(ctx, to, "text", cardjson.Text(md), keyOf(idem, "text", part))
 	}
 	return m.id, err
@@ -70,13 +71,13 @@ type outgoing struct {
 
 // addressed is a send whose receiver is known.
 type addressed struct {
-	request
+	openapi.Request
 	receiver string // of what answers no message
 }
 
 // address finds out where a message goes. Into a topic there is only one way: in answer to one of its messages.
 func (ms messages) address(ctx context.Context, to chat.Ref) (addressed, error) {
-	r := addressed{request: request{op: "send a message", method: http.MethodPost, path: "/open-apis/im/v1/messages"}}
+	r := addressed{Request: openapi.Request{Op: "send a message", Method: http.MethodPost, Path: "/open-apis/im/v1/messages"}}
 	if to.ID == "" && to.Key.Thread != "" {
 		first, err := ms.firstOf(ctx, to.Key)
 		if err != nil {
@@ -86,12 +87,12 @@ func (ms messages) address(ctx context.Context, to chat.Ref) (addressed, error) 
 	}
 	switch {
 	case to.ID != "":
-		r.path = path("/open-apis/im/v1/messages/", to.ID, "/reply")
+		r.Path = openapi.Path("/open-apis/im/v1/messages/", to.ID, "/reply")
 		return r, nil
 	case to.Key.Kind == chat.FeishuUser("").Kind:
-		r.query = larkcore.QueryParams{"receive_id_type": {"open_id"}}
+		r.Query = larkcore.QueryParams{"receive_id_type": {"open_id"}}
 	default:
-		r.query = larkcore.QueryParams{"receive_id_type": {"chat_id"}}
+		r.Query = larkcore.QueryParams{"receive_id_type": {"chat_id"}}
 	}
 	r.receiver = to.Key.ID
 	return r, nil
@@ -103,20 +104,20 @@ func (ms messages) send(ctx context.Context, to chat.Ref, kind, content, key str
 	if err != nil {
 		return message{}, err
 	}
-	r.body = outgoing{Type: kind, Content: content, UUID: key, ReceiveID: r.receiver, InThread: to.Key.Thread != ""}
+	r.Body = outgoing{Type: kind, Content: content, UUID: key, ReceiveID: r.receiver, InThread: to.Key.Thread != ""}
 	var m message
-	err = persist(ctx, sendTries, func() error {
-		if err := ms.api.waitForChat(ctx, to.Key.ID); err != nil {
+	err = openapi.Persist(ctx, sendTries, func() error {
+		if err := ms.api.WaitForChat(ctx, to.Key.ID); err != nil {
 			return err
 		}
 		begun := time.Now()
-		answer, err := ms.api.call(ctx, r.request)
+		answer, err := ms.api.Call(ctx, r.Request)
 		if err != nil {
 			return err
 		}
 		data := answer.Get("data")
-		m = message{id: clone(data.Get("message_id")), at: millis(data.Get("create_time").String())}
-		m.past = !ms.api.surelyAfter(m.at, begun)
+		m = message{id: openapi.String(data.Get("message_id")), at: millis(data.Get("create_time").String())}
+		m.past = !ms.api.SurelyAfter(m.at, begun)
 		return nil
 	})
 	return m, err

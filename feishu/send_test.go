@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -63,7 +64,7 @@ func TestErrorsSayWhatHappened(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: replyAPI, Code: 230002, Msg: "Bot can NOT be out of the chat."})
 	_, err := p.Reply(p.ctx(), ask, "secret words", "seed")
-	e, ok := err.(*Error)
+	e, ok := err.(*openapi.Error)
 	if !ok || e.Code != 230002 || e.LogID == "" || !strings.Contains(err.Error(), "log id") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error %v (%T)", err, err)
 	}

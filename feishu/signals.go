@@ -9,6 +9,7 @@ import (
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/tidwall/gjson"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -37,7 +38,7 @@ func (c *Client) Signal(ctx context.Context, to chat.Ref, s chat.Signal) error {
 
 // signals are reactions to messages (pages im-v1/message-reaction/create, list and delete).
 type signals struct {
-	api *api
+	api *openapi.Client
 	app string // our own id
 
 	mu      sync.Mutex
@@ -71,7 +72,7 @@ func (ss *signals) end(ctx context.Context, message, emoji string) error {
 	ids, err := ss.ours(ctx, message)
 	for _, id := range ids {
 		if err == nil {
-			_, err = ss.call(ctx, http.MethodDelete, path("/open-apis/im/v1/messages/", message, "/reactions/", id), nil, nil)
+			_, err = ss.call(ctx, http.MethodDelete, openapi.Path("/open-apis/im/v1/messages/", message, "/reactions/", id), nil, nil)
 		}
 	}
 	return err
@@ -86,7 +87,7 @@ func (ss *signals) ours(ctx context.Context, message string) ([]string, error) {
 	if id != "" {
 		return []string{id}, nil
 	}
-	answer, err := ss.call(ctx, http.MethodGet, path("/open-apis/im/v1/messages/", message, "/reactions"),
+	answer, err := ss.call(ctx, http.MethodGet, openapi.Path("/open-apis/im/v1/messages/", message, "/reactions"),
 		larkcore.QueryParams{"reaction_type": {emojiWorking}}, nil)
 	var ids []string
 	for _, item := range answer.Get("data.items").Array() {
@@ -99,13 +100,13 @@ func (ss *signals) ours(ctx context.Context, message string) ([]string, error) {
 
 func (ss *signals) react(ctx context.Context, message, emoji string) (id string, err error) {
 	body := map[string]any{"reaction_type": map[string]string{"emoji_type": emoji}}
-	answer, err := ss.call(ctx, http.MethodPost, path("/open-apis/im/v1/messages/", message, "/reactions"), nil, body)
-	return clone(answer.Get("data.reaction_id")), err
+	answer, err := ss.call(ctx, http.MethodPost, openapi.Path("/open-apis/im/v1/messages/", message, "/reactions"), nil, body)
+	return openapi.String(answer.Get("data.reaction_id")), err
 }
 
 func (ss *signals) call(ctx context.Context, method, where string, query larkcore.QueryParams, body any) (answer gjson.Result, err error) {
-	err = persist(ctx, liveTries, func() (err error) {
-		answer, err = ss.api.call(ctx, request{op: "react to a message", method: method, path: where, query: query, body: body, later: true})
+	err = openapi.Persist(ctx, liveTries, func() (err error) {
+		answer, err = ss.api.Call(ctx, openapi.Request{Op: "react to a message", Method: method, Path: where, Query: query, Body: body, Later: true})
 		return err
 	})
 	return answer, err

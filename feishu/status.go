@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"magpie/feishu/openapi"
 )
 
 // Status is how the client is, at one moment.
@@ -22,17 +24,20 @@ type Status struct {
 	Calls     Calls
 }
 
+// Calls counts what became of calls to the HTTP API, tries each by itself.
+type Calls = openapi.Calls
+
 // Status tells how the client is.
 func (c *Client) Status() Status {
 	c.state.mu.Lock()
 	s := c.state.now
 	c.state.mu.Unlock()
-	s.Away, s.Calls = c.Away(), c.api.calls()
+	s.Away, s.Calls = c.Away(), c.api.Calls()
 	return s
 }
 
-// Away reports whether calls fail at once with [errAway], because several in a row had no answer.
-func (c *Client) Away() bool { return c.api.isAway() }
+// Away reports whether calls fail at once with [openapi.ErrCircuitOpen], because several in a row had no answer.
+func (c *Client) Away() bool { return c.api.CircuitOpen() }
 
 // state is what Status tells of the connection.
 type state struct {
@@ -68,7 +73,7 @@ func (s *state) down(err error) {
 
 // adviceOn says what the operator must do about an error that will not pass by itself.
 func adviceOn(err error) string {
-	var e *Error
+	var e *openapi.Error
 	if !terminal(err) || !errors.As(err, &e) {
 		return ""
 	}

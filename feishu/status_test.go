@@ -10,6 +10,7 @@ import (
 	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
 	"github.com/rs/zerolog"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/feishusim"
 )
 
@@ -27,9 +28,9 @@ func TestTroubleIsLoggedOncePerChange(t *testing.T) {
 		{"the same", connectError(larkws.NewClientError(1000040345, "app_id or app_secret is invalid")), "", "app_secret"},
 		{"wrong platform", connectError(larkws.NewClientError(1000040351, "domain")), "error", "base_url"},
 		{"too many connections", connectError(larkws.NewClientError(larkws.AuthFailed, "exceed")), "error", "stop other programs"},
-		{"no bot", &Error{Op: "bot info has no open_id", Code: 230006}, "error", "turn the app's bot on"},
-		{"no network", &Error{Op: "open", Err: errors.New("no route to host")}, "warn", ""},
-		{"the same", &Error{Op: "open", Err: errors.New("no route to host"), LogID: "another"}, "", ""},
+		{"no bot", &openapi.Error{Op: "bot info has no open_id", Code: 230006}, "error", "turn the app's bot on"},
+		{"no network", &openapi.Error{Op: "open", Err: errors.New("no route to host")}, "warn", ""},
+		{"the same", &openapi.Error{Op: "open", Err: errors.New("no route to host"), LogID: "another"}, "", ""},
 		{"busy", connectError(larkws.NewServerError(1, "busy")), "warn", ""},
 		{"wrong secret again", connectError(larkws.NewClientError(1000040345, "no")), "error", "app_secret"},
 	}
@@ -74,7 +75,9 @@ func TestStatusCounts(t *testing.T) {
 	_, err := p.Reply(p.ctx(), ask, "x", "seed") // refused as a post, then three faults, then sent as text
 	p.must(err)
 	got := p.Status().Calls
-	if diff := (Calls{got.OK - before.OK, got.Refused - before.Refused, got.Limited - before.Limited, got.Unknown - before.Unknown}); diff != (Calls{1, 1, 1, 2}) {
+	if diff := (Calls{
+		OK: got.OK - before.OK, Refused: got.Refused - before.Refused, Limited: got.Limited - before.Limited, Unknown: got.Unknown - before.Unknown,
+	}); diff != (Calls{OK: 1, Refused: 1, Limited: 1, Unknown: 2}) {
 		t.Errorf("counted %+v", diff)
 	}
 	p.DropConnections(true)

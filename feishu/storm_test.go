@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -19,7 +20,7 @@ func deliver(ctx context.Context, call func() error) error {
 		if err == nil {
 			return nil
 		}
-		if sleep(ctx, 200*time.Millisecond) != nil {
+		if openapi.Sleep(ctx, 200*time.Millisecond) != nil {
 			return fmt.Errorf("given up: %w", err)
 		}
 	}

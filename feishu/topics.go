@@ -11,12 +11,13 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
 // topics knows which messages belong to a topic that is a chat of its own.
 type topics struct {
-	api      *api
+	api      *openapi.Client
 	messages messages
 	on       bool
 	patience time.Duration // of a press, for where its card stands
@@ -85,9 +86,9 @@ func (t *topics) groupMode(ctx context.Context, chatID string) (groupMode, error
 	} else if m != unasked {
 		return m, nil
 	}
-	answer, err := t.api.call(ctx, request{op: "ask what a group is like", method: http.MethodGet, path: path("/open-apis/im/v1/chats/", chatID)})
+	answer, err := t.api.Call(ctx, openapi.Request{Op: "ask what a group is like", Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/chats/", chatID)})
 	switch {
-	case errors.As(err, new(*Error)) && verdictOf(err) == refused:
+	case errors.As(err, new(*openapi.Error)) && openapi.ClassOf(err) == openapi.Refused:
 		t.learn(chatID, forbidden)
 		return forbidden, errors.Join(errUnknownManner, err)
 	case err != nil:
@@ -150,7 +151,7 @@ func (t *topics) of(ctx context.Context, message string, in chat.Key) (chat.Key,
 // lookUp asks the platform to which chat a message belongs. One that answers another may begin a topic anyway: when
 // somebody has begun that on it later.
 func (t *topics) lookUp(ctx context.Context, message string, in chat.Key) (chat.Key, error) {
-	answer, err := t.api.call(ctx, request{op: "look a card up", method: http.MethodGet, path: path("/open-apis/im/v1/messages/", message)})
+	answer, err := t.api.Call(ctx, openapi.Request{Op: "look a card up", Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", message)})
 	if err != nil {
 		return in, err
 	}
@@ -183,7 +184,7 @@ func (ms messages) firstOf(ctx context.Context, key chat.Key) (string, error) {
 		return "", err
 	}
 	if len(items) == 0 {
-		return "", &Error{Op: "find a topic", Code: 231003, Msg: "the topic has no messages"}
+		return "", &openapi.Error{Op: "find a topic", Code: 231003, Msg: "the topic has no messages"}
 	}
 	return items[0].Get("message_id").String(), nil
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"magpie/feishu/openapi"
 )
 
 // What the platform understands: a minute of sound, 16-bit mono at 16 kHz (page "Speech recognition",
@@ -56,14 +58,14 @@ func (c *Client) Transcribe(ctx context.Context, recording *os.File, length time
 	if err != nil || len(pcm) == 0 {
 		return "", err
 	}
-	answer, err := c.api.call(ctx, request{
-		op: "turn speech into text", method: http.MethodPost, path: "/open-apis/speech_to_text/v1/speech/file_recognize",
-		body: map[string]any{
+	answer, err := c.api.Call(ctx, openapi.Request{
+		Op: "turn speech into text", Method: http.MethodPost, Path: "/open-apis/speech_to_text/v1/speech/file_recognize",
+		Body: map[string]any{
 			"speech": map[string]string{"speech": base64.StdEncoding.EncodeToString(pcm)},
 			"config": map[string]string{"file_id": uuid.NewString()[:8] + uuid.NewString()[:8], "format": "pcm", "engine_type": "16k_auto"},
 		},
 	})
-	if verdictOf(err) == refused && err != nil {
+	if openapi.ClassOf(err) == openapi.Refused && err != nil {
 		c.transcriber.pause() // most tenants do not have it
 	}
 	return answer.Get("data.recognition_text").String(), err

@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/feishu/cardjson"
+	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 )
 
@@ -58,7 +59,7 @@ func (us *uploads) Upload(ctx context.Context, u chat.Upload) (name string, err 
 	}
 	if u.Picture && len(u.Data) <= MaxPicture {
 		name, err = us.giveImage(ctx, u)
-		if err == nil || verdictOf(err) != refused || ctx.Err() != nil {
+		if err == nil || openapi.ClassOf(err) != openapi.Refused || ctx.Err() != nil {
 			return name, err
 		}
 		us.journal.Warn().Err(err).Msg("feishu: not taken as a picture, sending a file")
@@ -67,7 +68,7 @@ func (us *uploads) Upload(ctx context.Context, u chat.Upload) (name string, err 
 }
 
 func (us *uploads) giveImage(ctx context.Context, u chat.Upload) (string, error) {
-	answer, err := us.give(ctx, request{op: "upload an image", method: http.MethodPost, path: "/open-apis/im/v1/images", form: func() *larkcore.Formdata {
+	answer, err := us.give(ctx, openapi.Request{Op: "upload an image", Method: http.MethodPost, Path: "/open-apis/im/v1/images", Form: func() *larkcore.Formdata {
 		return larkcore.NewFormdata().AddField("image_type", "message").AddFileWithName("image", "image", bytes.NewReader(u.Data))
 	}})
 	return asPicture + "/" + answer.Get("data.image_key").String(), err
@@ -75,7 +76,7 @@ func (us *uploads) giveImage(ctx context.Context, u chat.Upload) (string, error)
 
 func (us *uploads) giveFile(ctx context.Context, u chat.Upload) (string, error) {
 	kind := kindOf(u.Name)
-	answer, err := us.give(ctx, request{op: "upload a file", method: http.MethodPost, path: "/open-apis/im/v1/files", form: func() *larkcore.Formdata {
+	answer, err := us.give(ctx, openapi.Request{Op: "upload a file", Method: http.MethodPost, Path: "/open-apis/im/v1/files", Form: func() *larkcore.Formdata {
 		return larkcore.NewFormdata().AddField("file_type", kind).AddField("file_name", u.Name).
 			AddFileWithName("file", "file", bytes.NewReader(u.Data)) // people see file_name
 	}})
@@ -87,9 +88,9 @@ func (us *uploads) giveFile(ctx context.Context, u chat.Upload) (string, error) 
 }
 
 // give uploads, until the outcome is known.
-func (us *uploads) give(ctx context.Context, r request) (answer gjson.Result, err error) {
-	err = persist(ctx, uploadTries, func() (err error) {
-		answer, err = us.messages.api.call(ctx, r)
+func (us *uploads) give(ctx context.Context, r openapi.Request) (answer gjson.Result, err error) {
+	err = openapi.Persist(ctx, uploadTries, func() (err error) {
+		answer, err = us.messages.api.Call(ctx, r)
 		return err
 	})
 	return answer, err
@@ -97,7 +98,7 @@ func (us *uploads) give(ctx context.Context, r request) (answer gjson.Result, er
 
 // notTaken marks a refusal of a file: the same file will be refused again.
 func notTaken(ctx context.Context, err error) error {
-	if errors.As(err, new(*Error)) && verdictOf(err) == refused && !errors.Is(err, chat.ErrRefused) && ctx.Err() == nil {
+	if errors.As(err, new(*openapi.Error)) && openapi.ClassOf(err) == openapi.Refused && !errors.Is(err, chat.ErrRefused) && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", chat.ErrNotTaken, err)
 	}
 	return err
@@ -147,7 +148,7 @@ func (us *uploads) Attach(ctx context.Context, to chat.Ref, name, caption, idem 
 func (us *uploads) showPicture(ctx context.Context, to chat.Ref, key, caption, idem string) (string, error) {
 	if caption != "" {
 		m, err := us.messages.send(ctx, to, "post", cardjson.PostWithImage(caption, key), keyOf(idem, "post", 0))
-		if err == nil || verdictOf(err) != refused || ctx.Err() != nil {
+		if err == nil || openapi.ClassOf(err) != openapi.Refused || ctx.Err() != nil {
 			return m.id, err
 		}
 	}

@@ -93,7 +93,7 @@ func TestFilesAreShownAsWhatTheyAre(t *testing.T) {
 }
 
 // An upload whose outcome is unknown is made again; while the platform is away nothing is uploaded.
-func TestUploadsGoThroughTheSameGate(t *testing.T) {
+func TestUploadsGoThroughTheSameBreaker(t *testing.T) {
 	p, _ := asked(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/files", Times: 1, Apply: true, Reset: true})
 	u := chat.Upload{Name: "a.txt", Data: []byte("words")}

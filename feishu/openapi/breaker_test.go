@@ -1,4 +1,4 @@
-package feishu
+package openapi
 
 import (
 	"bytes"
@@ -14,12 +14,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-func TestGate(t *testing.T) {
+func TestBreaker(t *testing.T) {
 	silent := &Error{Op: "x", Status: 502}
 	tests := []struct {
 		name string
 		err  error
-		shut bool
+		open bool
 	}{
 		{"a server that fails", silent, true},
 		{"a gateway's page", &Error{Op: "x", Status: 404, Msg: "the answer is not JSON"}, true},
@@ -35,14 +35,14 @@ func TestGate(t *testing.T) {
 			g := newBreaker(zerolog.Nop(), 0)
 			for range mostFailures {
 				if g.away() || g.isOpen() {
-					t.Error("shut too early")
+					t.Error("open too early")
 				}
 				if _, err := g.do("x", func() (gjson.Result, error) { return gjson.Result{}, tt.err }); !errors.Is(err, tt.err) {
 					t.Errorf("error %v", err)
 				}
 			}
-			if g.away() != tt.shut || g.isOpen() != tt.shut {
-				t.Errorf("away %v, shut %v", g.away(), g.isOpen())
+			if g.away() != tt.open || g.isOpen() != tt.open {
+				t.Errorf("away %v, open %v", g.away(), g.isOpen())
 			}
 		})
 	}
@@ -68,7 +68,7 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 		g.fail(1)
 		began := time.Now()
 		_, err := g.do("draw", func() (gjson.Result, error) { t.Error("called"); return gjson.Result{}, nil })
-		if !errors.Is(err, errAway) || verdictOf(err) != away || !strings.HasPrefix(err.Error(), "feishu: draw: ") {
+		if !errors.Is(err, ErrCircuitOpen) || ClassOf(err) != CircuitOpen || !strings.HasPrefix(err.Error(), "feishu: draw: ") {
 			t.Errorf("error %v", err)
 		}
 		for _, back := range []bool{false, false, true} {
@@ -94,7 +94,7 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 				t.Errorf("%d tries at once", tries)
 			}
 		}
-		if took := time.Since(began); took < 3*gateRest || took > 3*gateRest+5*time.Second {
+		if took := time.Since(began); took < 3*breakerTimeout || took > 3*breakerTimeout+5*time.Second {
 			t.Errorf("three tries took %v", took)
 		}
 		if g.away() || g.isOpen() {

@@ -1,4 +1,4 @@
-package feishu
+package openapi
 
 import (
 	"errors"
@@ -22,9 +22,9 @@ func (t *tally) count(err error) {
 	case err == nil:
 		t.ok.Add(1)
 	case !errors.As(err, &e): // the caller gave it up
-	case verdictOf(err) == unknown:
+	case ClassOf(err) == Unknown:
 		t.unknown.Add(1)
-	case verdictOf(err) == limited:
+	case ClassOf(err) == RateLimited:
 		t.limited.Add(1)
 	default:
 		t.refused.Add(1)

@@ -1,4 +1,4 @@
-package feishu
+package openapi
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func TestPersist(t *testing.T) {
 	for _, tt := range tests {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
-			err := persist(t.Context(), 4, func() error { calls++; return tt.err })
+			err := Persist(t.Context(), 4, func() error { calls++; return tt.err })
 			if calls != tt.calls || !errors.Is(err, tt.err) {
 				t.Errorf("%v: %d calls, want %d; %v", tt.err, calls, tt.calls, err)
 			}

@@ -1,4 +1,4 @@
-package feishu
+package openapi
 
 import (
 	"context"
@@ -32,9 +32,9 @@ func TestLimitsAreKept(t *testing.T) {
 		span  time.Duration
 		want  int
 	}{
-		{"card", cardRate(), 100, time.Second, 10},
+		{"card", CardRate(), 100, time.Second, 10},
 		{"chat", new(limits).of("a"), 50, time.Second, 5},
-		{"plain card", patchRate(), 20, time.Second, 4},
+		{"plain card", PatchRate(), 20, time.Second, 4},
 		{"app in a second", newLimits(1).second, 300, time.Second, 50},
 		{"app in a minute", newLimits(1).minute, 3000, time.Minute, 1000},
 	}
@@ -43,7 +43,7 @@ func TestLimitsAreKept(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var at []time.Time
 				for range tt.calls {
-					if err := errors.Join(idle(t.Context(), tt.limit, 1), take(t.Context(), tt.limit)); err != nil {
+					if err := errors.Join(Idle(t.Context(), tt.limit, 1), Take(t.Context(), tt.limit)); err != nil {
 						t.Fatal(err)
 					}
 					at = append(at, time.Now())
@@ -99,15 +99,15 @@ func TestOneCallWaitsForItsTime(t *testing.T) {
 
 func TestIdleTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := cardRate()
+		l := CardRate()
 		began := time.Now()
 		for range 10 {
-			if err := idle(t.Context(), l, 1); err != nil {
+			if err := Idle(t.Context(), l, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 2 {
-			if err := take(t.Context(), l); err != nil {
+			if err := Take(t.Context(), l); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -122,14 +122,14 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 		l := rate.NewLimiter(rate.Every(time.Hour), 1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := take(ctx, l); err != nil {
+		if err := Take(ctx, l); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if err := take(ctx, l); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+		if err := Take(ctx, l); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		if err := idle(ctx, l, 1); !errors.Is(err, context.DeadlineExceeded) {
+		if err := Idle(ctx, l, 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("idle: %v", err)
 		}
 	})
@@ -146,7 +146,7 @@ func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
 				}
 			})
 		}
-		if err := sleep(ctx, time.Minute); err != nil { // what may wait has used up all that it gets
+		if err := Sleep(ctx, time.Minute); err != nil { // what may wait has used up all that it gets
 			t.Fatal(err)
 		}
 		began := time.Now()

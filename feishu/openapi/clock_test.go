@@ -1,4 +1,4 @@
-package feishu
+package openapi
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package feishu
+package openapi
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 // SDK's debug lines are dropped altogether: they hold what people wrote (ws/client_message.go, handleDataFrame).
 type sdkLogger struct{ log zerolog.Logger }
 
-// sdkLog gives the SDK a logger that writes to log.
-func sdkLog(log zerolog.Logger) larkcore.Logger { return sdkLogger{log} }
+// SDKLogger gives the SDK a logger that writes to log.
+func SDKLogger(log zerolog.Logger) larkcore.Logger { return sdkLogger{log} }
 
 func (sdkLogger) Debug(context.Context, ...any)          {}
 func (l sdkLogger) Info(_ context.Context, args ...any)  { l.write(zerolog.DebugLevel, args) }

@@ -1,4 +1,4 @@
-package feishu
+package openapi
 
 import (
 	"context"
@@ -38,31 +38,31 @@ func (l *limits) app(ctx context.Context) error {
 		return ctx.Err()
 	}
 	defer func() { <-l.turn }()
-	if err := take(ctx, l.minute); err != nil {
+	if err := Take(ctx, l.minute); err != nil {
 		return err
 	}
-	return take(ctx, l.second)
+	return Take(ctx, l.second)
 }
 
 // ready waits until a call would not have to wait.
 func (l *limits) ready(ctx context.Context) error {
-	if err := idle(ctx, l.minute, 1); err != nil {
+	if err := Idle(ctx, l.minute, 1); err != nil {
 		return err
 	}
-	return idle(ctx, l.second, 1)
+	return Idle(ctx, l.second, 1)
 }
 
 // spare waits until there is room for a call and for some that are more urgent.
 func (l *limits) spare(ctx context.Context) error {
-	if err := idle(ctx, l.minute, l.minute.Burst()/2); err != nil {
+	if err := Idle(ctx, l.minute, l.minute.Burst()/2); err != nil {
 		return err
 	}
-	return idle(ctx, l.second, l.second.Burst()/2)
+	return Idle(ctx, l.second, l.second.Burst()/2)
 }
 
 // chat waits until one more message may go to a chat: the platform takes 5 in a second.
 func (l *limits) chat(ctx context.Context, id string) error {
-	return take(ctx, l.of(id))
+	return Take(ctx, l.of(id))
 }
 
 func (l *limits) of(chat string) *rate.Limiter {
@@ -86,17 +86,17 @@ func (l *limits) of(chat string) *rate.Limiter {
 	return lim
 }
 
-// cardRate is for the operations on one card entity: the platform takes 10 in a second.
-func cardRate() *rate.Limiter { return rate.NewLimiter(8, 2) }
+// CardRate is for the operations on one card entity: the platform takes 10 in a second.
+func CardRate() *rate.Limiter { return rate.NewLimiter(8, 2) }
 
-// patchRate is for a card that is updated as a message: the platform takes 5 in a second, the clients draw each anew.
-func patchRate() *rate.Limiter { return rate.NewLimiter(rate.Every(1200*time.Millisecond), 1) }
+// PatchRate is for a card that is updated as a message: the platform takes 5 in a second, the clients draw each anew.
+func PatchRate() *rate.Limiter { return rate.NewLimiter(rate.Every(1200*time.Millisecond), 1) }
 
-// take waits until the limiter lets one through. Unlike its own Wait it has no error but ctx's.
-func take(ctx context.Context, l *rate.Limiter) error {
+// Take waits until the limiter lets one through. Unlike its own Wait it has no error but ctx's.
+func Take(ctx context.Context, l *rate.Limiter) error {
 	r := l.Reserve()
 	if d := r.Delay(); d > 0 {
-		if err := sleep(ctx, d); err != nil {
+		if err := Sleep(ctx, d); err != nil {
 			r.Cancel()
 			return err
 		}
@@ -104,16 +104,17 @@ func take(ctx context.Context, l *rate.Limiter) error {
 	return ctx.Err()
 }
 
-// idle waits until the limiter would let so many through, and leaves it to the caller to take them. (A reservation that
+// Idle waits until the limiter would let so many through, and leaves it to the caller to take them. It has no error but
+// ctx's. (A reservation that
 // is cancelled at once would not do: once its time has come it keeps its token.)
-func idle(ctx context.Context, l *rate.Limiter, room int) error {
+func Idle(ctx context.Context, l *rate.Limiter, room int) error {
 	for {
 		missing := float64(room) - l.Tokens()
 		if missing <= 0 {
 			return ctx.Err()
 		}
 		wait := time.Duration(missing / float64(l.Limit()) * float64(time.Second))
-		if err := sleep(ctx, max(wait, time.Millisecond)); err != nil {
+		if err := Sleep(ctx, max(wait, time.Millisecond)); err != nil {
 			return err
 		}
 	}

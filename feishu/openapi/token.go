@@ -1,4 +1,4 @@
-package feishu
+package openapi
 
 import (
 	"context"
@@ -64,9 +64,9 @@ func (t *tokens) renew(ctx context.Context) (string, error) {
 
 // tokenRequest is on the page "tenant_access_token of a self-built app"
 // (authentication-management/access-token/tenant_access_token_internal).
-func tokenRequest(cfg apiConfig) request {
-	return request{
-		op: "get an access token", method: http.MethodPost, path: "/open-apis/auth/v3/tenant_access_token/internal",
-		body: map[string]string{"app_id": cfg.AppID, "app_secret": cfg.AppSecret}, open: true,
+func tokenRequest(cfg Config) Request {
+	return Request{
+		Op: "get an access token", Method: http.MethodPost, Path: "/open-apis/auth/v3/tenant_access_token/internal",
+		Body: map[string]string{"app_id": cfg.AppID, "app_secret": cfg.AppSecret}, noToken: true,
 	}
 }

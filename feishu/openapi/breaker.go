@@ -1,4 +1,4 @@
-package feishu
+package openapi
 
 import (
 	"cmp"
@@ -14,12 +14,12 @@ import (
 
 // After so many calls in a row whose outcome is unknown no more are made for a while; then one may try.
 const (
-	mostFailures = 5
-	gateRest     = 30 * time.Second
+	mostFailures   = 5
+	breakerTimeout = 30 * time.Second
 )
 
-// errAway is matched by an [Error] of a call that was not made, because the platform does not answer.
-var errAway = errors.New("the platform does not answer; calls wait until it does")
+// ErrCircuitOpen is matched by an [Error] of a call that was not made, because the platform does not answer.
+var ErrCircuitOpen = errors.New("the platform does not answer; calls wait until it does")
 
 // breaker stands before the HTTP API. What comes back as a refusal, also for too many calls, is an answer; what counts
 // as a failure is an outcome that is unknown.
@@ -31,9 +31,9 @@ type breaker struct {
 	breaker *gobreaker.CircuitBreaker[gjson.Result]
 }
 
-// newBreaker makes a breaker that stays shut for so long after an outage was noticed; 0 is the usual time.
+// newBreaker makes a breaker that stays open for so long after an outage was noticed; 0 is the usual time.
 func newBreaker(log zerolog.Logger, rest time.Duration) *breaker {
-	g := &breaker{log: log, rest: cmp.Or(rest, gateRest)}
+	g := &breaker{log: log, rest: cmp.Or(rest, breakerTimeout)}
 	g.breaker = g.fresh()
 	return g
 }
@@ -42,7 +42,7 @@ func (g *breaker) fresh() *gobreaker.CircuitBreaker[gjson.Result] {
 	return gobreaker.NewCircuitBreaker[gjson.Result](gobreaker.Settings{
 		Timeout:       g.rest,
 		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= mostFailures },
-		IsSuccessful:  func(err error) bool { return verdictOf(err) != unknown },
+		IsSuccessful:  func(err error) bool { return ClassOf(err) != Unknown },
 		IsExcluded:    func(err error) bool { return err != nil && !errors.As(err, new(*Error)) }, // the caller gave it up
 		OnStateChange: func(_ string, from, to gobreaker.State) { g.tell(from, to) },
 	})
@@ -68,7 +68,7 @@ func (g *breaker) current() *gobreaker.CircuitBreaker[gjson.Result] {
 func (g *breaker) do(op string, call func() (gjson.Result, error)) (gjson.Result, error) {
 	answer, err := g.current().Execute(call)
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		return gjson.Result{}, &Error{Op: op, Err: errAway}
+		return gjson.Result{}, &Error{Op: op, Err: ErrCircuitOpen}
 	}
 	return answer, err
 }
@@ -92,15 +92,15 @@ func (g *breaker) isOpen() bool {
 // wait returns when a call would be made.
 func (g *breaker) wait(ctx context.Context) error {
 	for g.isOpen() {
-		if err := sleep(ctx, min(g.rest/20, 500*time.Millisecond)); err != nil {
+		if err := Sleep(ctx, min(g.rest/20, 500*time.Millisecond)); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// open lets calls through again, since there is other evidence that the platform is back.
-func (g *breaker) open() {
+// reset lets calls through again, since there is other evidence that the platform is back.
+func (g *breaker) reset() {
 	was := g.current()
 	if was.State() == gobreaker.StateClosed {
 		return

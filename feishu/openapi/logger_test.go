@@ -1,4 +1,4 @@
-package feishu
+package openapi
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 func TestSDKLogHidesWhatIsSecret(t *testing.T) {
 	buf := &bytes.Buffer{}
-	l := sdkLog(zerolog.New(buf))
+	l := SDKLogger(zerolog.New(buf))
 	l.Debug(t.Context(), "receive message, payload: hello")
 	l.Info(t.Context(), "connected to wss://host/ws?ticket=abc&access_key=def [conn_id=1]")
 	l.Error(t.Context(), `handle failed, payload: {"text":"private words"}`)

@@ -1,4 +1,4 @@
-package feishu
+package openapi
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Is(target error) bool {
 	switch target {
 	case chat.ErrGone:
-		return verdictOf(e) == gone
+		return ClassOf(e) == MessageGone
 	case chat.ErrUnreachable:
 		return slices.Contains(unreachable, e.Code)
 	case chat.ErrRefused:
@@ -70,93 +70,95 @@ var unreachable = []int{230002, 232009, 232011}
 // censored are the codes that say that a text holds words that are not allowed (page im-v1/message/create).
 var censored = []int{230022, 230028}
 
-// A verdict says what to do about an error. The codes are those of the pages "Generic error code",
+// Class says what to do about an error. The codes are those of the pages "Generic error code",
 // im-v1/message/{create,reply,patch} and cardkit-v1/card/{create,update}, card-element/content.
-type verdict int
+type Class int
 
+// What can be done about an error.
 const (
-	refused     verdict = iota // as it is, the platform will not take it
-	unknown                    // it may or may not have been done: the same call again
-	limited                    // too many calls: the same call after a pause
-	interacting                // somebody presses a button just now: the same call in a moment
-	outdated                   // a sequence that was used already
-	closed                     // streaming mode is off
-	lost                       // the card entity is gone or not ours
-	gone                       // the message is gone, or there never was one of this id
-	hopeless                   // the bot cannot reach this chat
-	badToken                   // the access token is not valid
-	away                       // it was not done, since the platform does not answer
+	Refused      Class = iota // as it is, the platform will not take it
+	Unknown                   // it may or may not have been done: the same call again
+	RateLimited               // too many calls: the same call after a pause
+	Busy                      // somebody presses a button just now: the same call in a moment
+	SequenceUsed              // a sequence that was used already
+	StreamingOff              // streaming mode is off
+	EntityLost                // the card entity is gone or not ours
+	MessageGone               // the message is gone, or there never was one of this id
+	NoAccess                  // the bot cannot reach this chat, or the platform does not know the app
+	BadToken                  // the access token is not valid
+	CircuitOpen               // it was not done, since the platform does not answer
 )
 
-func verdictOf(err error) verdict {
+// ClassOf gives the class of an error. What is no [Error], nil among it, is Refused.
+func ClassOf(err error) Class {
 	var e *Error
 	if !errors.As(err, &e) {
-		return refused
+		return Refused
 	}
 	switch e.Code {
 	case 0:
-		if errors.Is(e.Err, errAway) {
-			return away
+		if errors.Is(e.Err, ErrCircuitOpen) {
+			return CircuitOpen
 		}
-		return unknown
+		return Unknown
 	case 99991661, 99991663, 99991664, 99991671, 99991677:
-		return badToken
+		return BadToken
 	case 99991400, 230020, 11232:
-		return limited
+		return RateLimited
 	case 200810, 230049: // the latter: the message is still being sent
-		return interacting
+		return Busy
 	case 300317:
-		return outdated
+		return SequenceUsed
 	case 300309, 200850:
-		return closed
+		return StreamingOff
 	case 200740, 200750, 300311:
-		return lost
+		return EntityLost
 	case 230011, 230110, 231003, 99992354: // the latter: no message has this id
-		return gone
+		return MessageGone
 	case 230002, 230006, 230013, 232009, 232011, 10003, 10014:
-		return hopeless
+		return NoAccess
 	}
 	switch {
 	case e.Status >= http.StatusInternalServerError:
-		return unknown
+		return Unknown
 	case e.Status == http.StatusTooManyRequests:
-		return limited
+		return RateLimited
 	}
-	return refused
+	return Refused
 }
 
 // pauseFor says how long to wait before the same call is made again, if that makes sense at all.
 func pauseFor(err error, attempt int) (time.Duration, bool) {
-	switch verdictOf(err) {
-	case unknown:
+	switch ClassOf(err) {
+	case Unknown:
 		return min(200*time.Millisecond<<min(attempt, 6), 5*time.Second), true
-	case limited:
+	case RateLimited:
 		var e *Error
 		errors.As(err, &e)
 		return max(e.wait, time.Second), true
-	case interacting:
+	case Busy:
 		return 200 * time.Millisecond, true
 	}
 	return 0, false
 }
 
-// persist makes a call until its outcome is known, so many times at most. The call carries an idempotency key or
-// sets a value, so that doing it twice does no harm.
-func persist(ctx context.Context, most int, call func() error) error {
+// Persist makes a call until its outcome is known, so many times at most, and gives the last error. The call carries an
+// idempotency key or sets a value, so that doing it twice does no harm.
+func Persist(ctx context.Context, most int, call func() error) error {
 	for attempt := 0; ; attempt++ {
 		err := call()
 		pause, again := pauseFor(err, attempt)
 		if !again || attempt+1 >= most {
 			return err
 		}
-		if sleep(ctx, pause) != nil {
+		if Sleep(ctx, pause) != nil {
 			return err
 		}
 	}
 }
 
-// sleep waits, or returns early with ctx's error.
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, or returns early with ctx's error.
+func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

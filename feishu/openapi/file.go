@@ -1,0 +1,79 @@
+package openapi
+
+import (
+	"context"
+	"io"
+	"mime"
+	"net/http"
+
+	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
+	"github.com/tidwall/gjson"
+)
+
+// longestError is how much is read of an answer that is no file, in bytes.
+const longestError = 64 << 10
+
+// Open makes a call without a body whose answer is a file. It is not read, which is left to the caller, who closes it:
+// the SDK would keep all of it in memory.
+func (c *Client) Open(ctx context.Context, r Request) (*http.Response, error) {
+	token := ""
+	for try := 1; ; try++ {
+		if c.breaker.isOpen() {
+			return nil, &Error{Op: r.Op, Err: ErrCircuitOpen}
+		}
+		if err := c.limits.app(ctx); err != nil {
+			return nil, err
+		}
+		var err error
+		if token, err = c.tokens.get(ctx, token); err != nil {
+			return nil, err
+		}
+		var resp *http.Response
+		_, err = c.breaker.do(r.Op, func() (gjson.Result, error) {
+			resp, err = c.exchangeFile(ctx, r, token)
+			c.tally.count(err)
+			return gjson.Result{}, err
+		})
+		if ClassOf(err) != BadToken || try == tokenTries {
+			return resp, err
+		}
+	}
+}
+
+func (c *Client) exchangeFile(ctx context.Context, r Request, token string) (*http.Response, error) {
+	address := c.config.BaseUrl + r.Path
+	if len(r.Query) > 0 {
+		address += "?" + r.Query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, address, nil)
+	if err != nil {
+		return nil, &Error{Op: r.Op, Err: Cause(err)}
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	unhurried := &http.Client{Transport: c.HTTP.Transport} // the usual limit would count the body too
+	resp, err := unhurried.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &Error{Op: r.Op, Err: Cause(err)}
+	}
+	if resp.StatusCode == http.StatusOK && isFile(resp.Header) {
+		return resp, nil
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	body, err := io.ReadAll(io.LimitReader(resp.Body, longestError))
+	if err != nil {
+		return nil, &Error{Op: r.Op, Err: Cause(err)}
+	}
+	if _, err := judge(r.Op, &larkcore.ApiResp{StatusCode: resp.StatusCode, Header: resp.Header, RawBody: body}); err != nil {
+		return nil, err
+	}
+	return nil, &Error{Op: r.Op, Msg: "the answer is no file", Status: http.StatusBadRequest}
+}
+
+// isFile tells a file, which may be JSON itself, from the platform's own words.
+func isFile(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err != nil || kind != "application/json" || h.Get("Content-Disposition") != ""
+}

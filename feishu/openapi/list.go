@@ -1,0 +1,36 @@
+package openapi
+
+import (
+	"context"
+	"iter"
+	"maps"
+
+	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
+	"github.com/tidwall/gjson"
+)
+
+// Pages makes a call that lists something, once for each page of it and so many times at most until a page's outcome is
+// known. The last pair has the error if a page could not be had.
+func (c *Client) Pages(ctx context.Context, r Request, tries int) iter.Seq2[gjson.Result, error] {
+	return func(yield func(gjson.Result, error) bool) {
+		query := larkcore.QueryParams{}
+		maps.Copy(query, r.Query)
+		r.Query = query
+		for {
+			var page gjson.Result
+			err := Persist(ctx, tries, func() (err error) {
+				page, err = c.Call(ctx, r)
+				return err
+			})
+			if !yield(page, err) || err != nil || !HasMore(page) {
+				return
+			}
+			query.Set("page_token", page.Get("data.page_token").String())
+		}
+	}
+}
+
+// HasMore reports whether a page of a list is followed by another.
+func HasMore(page gjson.Result) bool {
+	return page.Get("data.has_more").Bool() && page.Get("data.page_token").String() != ""
+}
