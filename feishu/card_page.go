@@ -219,13 +219,7 @@ func (s *cardPage) drawEntity(ctx context.Context, card chat.Card, tries int) er
 		return e.whole(ctx, card, tries)
 	}
 	for _, together := range cardjson.Calls(todo) {
-		err := e.changeAll(ctx, together, tries)
-		if openapi.ClassOf(err) == openapi.StreamingOff {
-			if err = e.stream(ctx, true, tries); err == nil {
-				err = e.changeAll(ctx, together, tries)
-			}
-		}
-		if err != nil {
+		if err := e.changeAll(ctx, together, tries); err != nil {
 			return s.redrawWhole(ctx, card, err, tries)
 		}
 	}
@@ -244,18 +238,15 @@ func (s *cardPage) redrawWhole(ctx context.Context, card chat.Card, err error, t
 
 // patch replaces the card of a message (page im-v1/message/patch).
 func (s *cardPage) patch(ctx context.Context, a *openapi.Client, card chat.Card, tries int) error {
-	return openapi.Persist(ctx, tries, func() error {
-		if s.rate != nil {
-			if err := openapi.Take(ctx, s.rate); err != nil {
-				return err
-			}
-		}
-		_, err := a.Call(ctx, openapi.Request{
-			Op: "update a card", Method: http.MethodPatch, Path: openapi.Path("/open-apis/im/v1/messages/", s.message),
-			Body: map[string]string{"content": cardjson.Card(card, false)},
-		})
-		return err
-	})
+	r := openapi.Request{
+		Op: "update a card", Method: http.MethodPatch, Path: openapi.Path("/open-apis/im/v1/messages/", s.message), Tries: tries,
+		Body: map[string]string{"content": cardjson.Card(card, false)},
+	}
+	if s.rate != nil {
+		r.Before = func(ctx context.Context) error { return openapi.Take(ctx, s.rate) }
+	}
+	_, err := a.Call(ctx, r)
+	return err
 }
 
 // finish draws the last value with the best means that the platform takes; when it takes none, the words follow as

@@ -38,14 +38,11 @@ type entity struct {
 func newEntity(ctx context.Context, a *openapi.Client, card chat.Card) (*entity, error) {
 	now := time.Now()
 	e := &entity{api: a, born: now.Truncate(time.Second), streaming: now, rate: openapi.CardRate()}
-	err := openapi.Persist(ctx, 3, func() error {
-		answer, err := a.Call(ctx, openapi.Request{
-			Op: opCreate, Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards",
-			Body: map[string]string{"type": "card_json", "data": cardjson.Card(card, true)},
-		})
-		e.id = openapi.String(answer.Get("data.card_id"))
-		return err
+	answer, err := a.Call(ctx, openapi.Request{
+		Op: opCreate, Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards", Tries: liveTries,
+		Body: map[string]string{"type": "card_json", "data": cardjson.Card(card, true)},
 	})
+	e.id = openapi.String(answer.Get("data.card_id"))
 	return e, err
 }
 
@@ -56,14 +53,11 @@ const madeBefore = time.Minute
 // so that all processes count from the same time.
 func entityOf(ctx context.Context, a *openapi.Client, messageID string, sent time.Time) (*entity, error) {
 	e := &entity{api: a, born: sent.Add(-madeBefore).Truncate(time.Second), rate: openapi.CardRate()}
-	err := openapi.Persist(ctx, 3, func() error {
-		answer, err := a.Call(ctx, openapi.Request{
-			Op: "find the card of a message", Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards/id_convert",
-			Body: map[string]string{"message_id": messageID},
-		})
-		e.id = openapi.String(answer.Get("data.card_id"))
-		return err
+	answer, err := a.Call(ctx, openapi.Request{
+		Op: "find the card of a message", Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards/id_convert", Tries: liveTries,
+		Body: map[string]string{"message_id": messageID},
 	})
+	e.id = openapi.String(answer.Get("data.card_id"))
 	return e, err
 }
 
@@ -133,27 +127,46 @@ func (e *entity) stream(ctx context.Context, on bool, tries int) error {
 	return err
 }
 
-// do makes one operation until its outcome is known. It is repeated with the same sequence and key, so that it
-// happens once; with a higher sequence when the platform knows a higher one. That may be this operation itself, whose
-// answer was lost: drawing the same again does no harm, and taking it for done would when it was another one's.
+// longestJump is how far the counter is set ahead at once, at most: the two weeks of an entity are a thousand times that.
+const longestJump = 1_000_000
+
+// do makes one operation until its outcome is known. It is repeated with the same sequence and key, so that it happens
+// once. When the platform knows a higher sequence it is made anew with one that is higher still. That may be this
+// operation itself, whose answer was lost: drawing the same again does no harm, and taking it for done would when it was
+// another one's. When streaming mode is off, it is opened again once.
 func (e *entity) do(ctx context.Context, op, method, where string, body operation, tries int) error {
-	for jump := int32(1000); ; jump *= 8 {
-		body.Sequence, body.UUID = 0, uuid.NewString()
-		err := openapi.Persist(ctx, tries, func() error {
+	const firstJump = 1000
+	jump, streams := int32(firstJump), body.Card == nil && body.Settings == ""
+	body.UUID = uuid.NewString()
+	_, err := e.api.Call(ctx, openapi.Request{
+		Op: op, Method: method, Path: where, Body: &body, Tries: tries,
+		Before: func(ctx context.Context) error {
 			if err := openapi.Take(ctx, e.rate); err != nil {
 				return err
 			}
 			if body.Sequence == 0 { // counted when its turn has come, and once
 				body.Sequence = e.next()
 			}
-			_, err := e.api.Call(ctx, openapi.Request{Op: op, Method: method, Path: where, Body: body})
-			return err
-		})
-		if openapi.ClassOf(err) != openapi.SequenceUsed || jump > 1_000_000 {
-			return err
-		}
-		e.last += jump
-	}
+			return nil
+		},
+		Repair: func(ctx context.Context, err error) error {
+			switch class := openapi.ClassOf(err); {
+			case class == openapi.SequenceUsed && jump <= longestJump:
+				e.last += jump
+				jump *= 8
+			case class == openapi.StreamingOff && streams:
+				if err := e.stream(ctx, true, tries); err != nil {
+					return err
+				}
+				jump, streams = firstJump, false
+			default:
+				return err
+			}
+			body.Sequence, body.UUID = 0, uuid.NewString()
+			return nil
+		},
+	})
+	return err
 }
 
 // aged reports whether streaming mode must be opened again.

@@ -23,11 +23,7 @@ func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Wri
 	defer cancel()
 	watch := time.AfterFunc(downloadStall+openapi.CallTimeout, cancel)
 	defer watch.Stop()
-	var resp *http.Response
-	err := openapi.Persist(ctx, liveTries, func() (err error) {
-		resp, err = c.api.Open(ctx, downloadOf(f))
-		return err
-	})
+	resp, err := c.api.Open(ctx, downloadOf(f))
 	if err != nil {
 		return err
 	}
@@ -69,6 +65,6 @@ func downloadOf(f chat.File) openapi.Request {
 	}
 	return openapi.Request{
 		Op: opDownload, Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", f.Of, "/resources/", f.Key),
-		Query: larkcore.QueryParams{"type": {kind}},
+		Query: larkcore.QueryParams{"type": {kind}}, Tries: liveTries,
 	}
 }

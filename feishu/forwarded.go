@@ -16,10 +16,8 @@ import (
 // message asks for a message, and for what it passes on (page "Query message content", im-v1/message/get).
 func (c *Client) message(ctx context.Context, id string) (items []gjson.Result, err error) {
 	const op = "read a message"
-	var answer gjson.Result
-	err = openapi.Persist(ctx, liveTries, func() (err error) {
-		answer, err = c.api.Call(ctx, openapi.Request{Op: op, Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", id)})
-		return err
+	answer, err := c.api.Call(ctx, openapi.Request{
+		Op: op, Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", id), Tries: liveTries,
 	})
 	if err != nil {
 		return nil, err

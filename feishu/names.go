@@ -184,7 +184,7 @@ func (n *names) load(ctx context.Context, chatID string) error {
 		Path: openapi.Path("/open-apis/im/v1/chats/", chatID, "/members"), Query: query,
 	}
 	asked := 0
-	for page, err := range n.api.Pages(ctx, r, 1) {
+	for page, err := range n.api.Pages(ctx, r) {
 		if err != nil {
 			return err
 		}

@@ -105,20 +105,19 @@ func (ms messages) send(ctx context.Context, to chat.Ref, kind, content, key str
 		return message{}, err
 	}
 	r.Body = outgoing{Type: kind, Content: content, UUID: key, ReceiveID: r.receiver, InThread: to.Key.Thread != ""}
-	var m message
-	err = openapi.Persist(ctx, sendTries, func() error {
-		if err := ms.api.WaitForChat(ctx, to.Key.ID); err != nil {
-			return err
-		}
-		begun := time.Now()
-		answer, err := ms.api.Call(ctx, r.Request)
-		if err != nil {
-			return err
-		}
-		data := answer.Get("data")
-		m = message{id: openapi.String(data.Get("message_id")), at: millis(data.Get("create_time").String())}
-		m.past = !ms.api.SurelyAfter(m.at, begun)
-		return nil
-	})
-	return m, err
+	var begun time.Time
+	r.Tries = sendTries
+	r.Before = func(ctx context.Context) error {
+		err := ms.api.WaitForChat(ctx, to.Key.ID)
+		begun = time.Now()
+		return err
+	}
+	answer, err := ms.api.Call(ctx, r.Request)
+	if err != nil {
+		return message{}, err
+	}
+	data := answer.Get("data")
+	m := message{id: openapi.String(data.Get("message_id")), at: millis(data.Get("create_time").String())}
+	m.past = !ms.api.SurelyAfter(m.at, begun)
+	return m, nil
 }

@@ -104,10 +104,8 @@ func (ss *signals) react(ctx context.Context, message, emoji string) (id string,
 	return openapi.String(answer.Get("data.reaction_id")), err
 }
 
-func (ss *signals) call(ctx context.Context, method, where string, query larkcore.QueryParams, body any) (answer gjson.Result, err error) {
-	err = openapi.Persist(ctx, liveTries, func() (err error) {
-		answer, err = ss.api.Call(ctx, openapi.Request{Op: "react to a message", Method: method, Path: where, Query: query, Body: body, Later: true})
-		return err
+func (ss *signals) call(ctx context.Context, method, where string, query larkcore.QueryParams, body any) (gjson.Result, error) {
+	return ss.api.Call(ctx, openapi.Request{
+		Op: "react to a message", Method: method, Path: where, Query: query, Body: body, Later: true, Tries: liveTries,
 	})
-	return answer, err
 }

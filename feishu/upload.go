@@ -68,7 +68,7 @@ func (us *uploads) Upload(ctx context.Context, u chat.Upload) (name string, err 
 }
 
 func (us *uploads) giveImage(ctx context.Context, u chat.Upload) (string, error) {
-	answer, err := us.give(ctx, openapi.Request{Op: "upload an image", Method: http.MethodPost, Path: "/open-apis/im/v1/images", Form: func() *larkcore.Formdata {
+	answer, err := us.messages.api.Call(ctx, openapi.Request{Tries: uploadTries, Op: "upload an image", Method: http.MethodPost, Path: "/open-apis/im/v1/images", Form: func() *larkcore.Formdata {
 		return larkcore.NewFormdata().AddField("image_type", "message").AddFileWithName("image", "image", bytes.NewReader(u.Data))
 	}})
 	return asPicture + "/" + answer.Get("data.image_key").String(), err
@@ -76,7 +76,7 @@ func (us *uploads) giveImage(ctx context.Context, u chat.Upload) (string, error)
 
 func (us *uploads) giveFile(ctx context.Context, u chat.Upload) (string, error) {
 	kind := kindOf(u.Name)
-	answer, err := us.give(ctx, openapi.Request{Op: "upload a file", Method: http.MethodPost, Path: "/open-apis/im/v1/files", Form: func() *larkcore.Formdata {
+	answer, err := us.messages.api.Call(ctx, openapi.Request{Tries: uploadTries, Op: "upload a file", Method: http.MethodPost, Path: "/open-apis/im/v1/files", Form: func() *larkcore.Formdata {
 		return larkcore.NewFormdata().AddField("file_type", kind).AddField("file_name", u.Name).
 			AddFileWithName("file", "file", bytes.NewReader(u.Data)) // people see file_name
 	}})
@@ -85,15 +85,6 @@ func (us *uploads) giveFile(ctx context.Context, u chat.Upload) (string, error) 
 		how = asVideo
 	}
 	return how + "/" + answer.Get("data.file_key").String(), err
-}
-
-// give uploads, until the outcome is known.
-func (us *uploads) give(ctx context.Context, r openapi.Request) (answer gjson.Result, err error) {
-	err = openapi.Persist(ctx, uploadTries, func() (err error) {
-		answer, err = us.messages.api.Call(ctx, r)
-		return err
-	})
-	return answer, err
 }
 
 // notTaken marks a refusal of a file: the same file will be refused again.

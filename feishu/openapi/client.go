@@ -52,6 +52,15 @@ type Request struct {
 	Form   func() *larkcore.Formdata // instead of Body: each try takes a fresh one
 	Later  bool                      // lets all other calls go first
 
+	// Tries is how often the request is made at most until its outcome is known; 0 is once. What is made more than once
+	// carries an idempotency key or sets a value, so that doing it twice does no harm.
+	Tries int
+	// Before waits for what limits this request alone. It runs before each try, and its error ends them.
+	Before func(ctx context.Context) error
+	// Repair puts right what the platform has refused, so that the request, which it may change, is made again with as
+	// many tries. It returns the error that it cannot put right.
+	Repair func(ctx context.Context, err error) error
+
 	noToken bool // needs no access token
 }
 
@@ -79,52 +88,25 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	files := *c.config
 	files.HttpClient = &http.Client{Timeout: uploadTimeout, Transport: transport}
 	c.upload = &files
-	c.tokens.fetch = func(ctx context.Context) (gjson.Result, error) { return c.send(ctx, tokenRequest(cfg), "") }
+	c.tokens.fetch = func(ctx context.Context) (answer gjson.Result, err error) {
+		r := tokenRequest(cfg)
+		err = c.send(r.Op, func() (err error) {
+			answer, err = c.exchange(ctx, r, "")
+			return err
+		})
+		return answer, err
+	}
 	return c
 }
 
-// tokenTries is how many tokens one call tries: each may be revoked before the call arrives.
-const tokenTries = 3
-
 // Call makes one request, when the limits of the app allow, and gives the answer's whole JSON. Its errors are those of
 // ctx and [Error].
-func (c *Client) Call(ctx context.Context, r Request) (gjson.Result, error) {
-	token := ""
-	for try := 1; ; try++ {
-		answer, err := c.once(ctx, r, &token)
-		if ClassOf(err) != BadToken || try == tokenTries {
-			return answer, err
-		}
-	}
-}
-
-// once makes one request with another token than the one that was not taken.
-func (c *Client) once(ctx context.Context, r Request, token *string) (gjson.Result, error) {
-	if c.breaker.isOpen() {
-		return gjson.Result{}, &Error{Op: r.Op, Err: ErrCircuitOpen}
-	}
-	if r.Later {
-		if err := c.limits.spare(ctx); err != nil {
-			return gjson.Result{}, err
-		}
-	}
-	if err := c.limits.app(ctx); err != nil {
-		return gjson.Result{}, err
-	}
-	var err error
-	if *token, err = c.tokens.get(ctx, *token); err != nil {
-		return gjson.Result{}, err
-	}
-	return c.send(ctx, r, *token)
-}
-
-// send makes one request, unless the platform is away.
-func (c *Client) send(ctx context.Context, r Request, token string) (gjson.Result, error) {
-	return c.breaker.do(r.Op, func() (gjson.Result, error) {
-		answer, err := c.exchange(ctx, r, token)
-		c.tally.count(err)
-		return answer, err
+func (c *Client) Call(ctx context.Context, r Request) (answer gjson.Result, err error) {
+	err = c.retry(ctx, r, func(token string) (err error) {
+		answer, err = c.exchange(ctx, r, token)
+		return err
 	})
+	return answer, err
 }
 
 func (c *Client) exchange(ctx context.Context, r Request, token string) (gjson.Result, error) {

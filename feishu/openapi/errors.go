@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -125,48 +124,6 @@ func ClassOf(err error) Class {
 		return RateLimited
 	}
 	return Refused
-}
-
-// pauseFor says how long to wait before the same call is made again, if that makes sense at all.
-func pauseFor(err error, attempt int) (time.Duration, bool) {
-	switch ClassOf(err) {
-	case Unknown:
-		return min(200*time.Millisecond<<min(attempt, 6), 5*time.Second), true
-	case RateLimited:
-		var e *Error
-		errors.As(err, &e)
-		return max(e.wait, time.Second), true
-	case Busy:
-		return 200 * time.Millisecond, true
-	}
-	return 0, false
-}
-
-// Persist makes a call until its outcome is known, so many times at most, and gives the last error. The call carries an
-// idempotency key or sets a value, so that doing it twice does no harm.
-func Persist(ctx context.Context, most int, call func() error) error {
-	for attempt := 0; ; attempt++ {
-		err := call()
-		pause, again := pauseFor(err, attempt)
-		if !again || attempt+1 >= most {
-			return err
-		}
-		if Sleep(ctx, pause) != nil {
-			return err
-		}
-	}
-}
-
-// Sleep waits, or returns early with ctx's error.
-func Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Hint says what the operator can do about the error; empty when that is not known.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
-	"github.com/tidwall/gjson"
 )
 
 // longestError is how much is read of an answer that is no file, in bytes.
@@ -15,29 +14,12 @@ const longestError = 64 << 10
 
 // Open makes a call without a body whose answer is a file. It is not read, which is left to the caller, who closes it:
 // the SDK would keep all of it in memory.
-func (c *Client) Open(ctx context.Context, r Request) (*http.Response, error) {
-	token := ""
-	for try := 1; ; try++ {
-		if c.breaker.isOpen() {
-			return nil, &Error{Op: r.Op, Err: ErrCircuitOpen}
-		}
-		if err := c.limits.app(ctx); err != nil {
-			return nil, err
-		}
-		var err error
-		if token, err = c.tokens.get(ctx, token); err != nil {
-			return nil, err
-		}
-		var resp *http.Response
-		_, err = c.breaker.do(r.Op, func() (gjson.Result, error) {
-			resp, err = c.exchangeFile(ctx, r, token)
-			c.tally.count(err)
-			return gjson.Result{}, err
-		})
-		if ClassOf(err) != BadToken || try == tokenTries {
-			return resp, err
-		}
-	}
+func (c *Client) Open(ctx context.Context, r Request) (resp *http.Response, err error) {
+	err = c.retry(ctx, r, func(token string) (err error) {
+		resp, err = c.exchangeFile(ctx, r, token) //nolint:bodyclose // the caller closes it
+		return err
+	})
+	return resp, err
 }
 
 func (c *Client) exchangeFile(ctx context.Context, r Request, token string) (*http.Response, error) {

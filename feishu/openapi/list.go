@@ -9,19 +9,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Pages makes a call that lists something, once for each page of it and so many times at most until a page's outcome is
-// known. The last pair has the error if a page could not be had.
-func (c *Client) Pages(ctx context.Context, r Request, tries int) iter.Seq2[gjson.Result, error] {
+// Pages makes a call that lists something, once for each page of it. The last pair has the error if a page could not be
+// had.
+func (c *Client) Pages(ctx context.Context, r Request) iter.Seq2[gjson.Result, error] {
 	return func(yield func(gjson.Result, error) bool) {
 		query := larkcore.QueryParams{}
 		maps.Copy(query, r.Query)
 		r.Query = query
 		for {
-			var page gjson.Result
-			err := Persist(ctx, tries, func() (err error) {
-				page, err = c.Call(ctx, r)
-				return err
-			})
+			page, err := c.Call(ctx, r)
 			if !yield(page, err) || err != nil || !HasMore(page) {
 				return
 			}

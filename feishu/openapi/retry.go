@@ -1,0 +1,104 @@
+package openapi
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// tokenTries is how many tokens one try takes: each may be revoked before the call arrives.
+const tokenTries = 3
+
+// retry makes a request until its outcome is known. Nothing else makes a call again:
+//   - with another token when the platform does not take this one;
+//   - as it is, after a pause, when its outcome is unknown or the platform is busy;
+//   - as Repair has left it when it was refused.
+func (c *Client) retry(ctx context.Context, r Request, exchange func(token string) error) error {
+	token, tokens := "", 0
+	for try := 1; ; {
+		if r.Before != nil && tokens == 0 {
+			if err := r.Before(ctx); err != nil {
+				return err
+			}
+		}
+		err := c.once(ctx, r, &token, exchange)
+		if tokens++; ClassOf(err) == BadToken && tokens < tokenTries {
+			continue
+		}
+		token, tokens = "", 0
+		pause, again := pauseFor(err, try-1)
+		switch {
+		case err == nil, again && try >= r.Tries, !again && r.Repair == nil:
+			return err
+		case again:
+			if Sleep(ctx, pause) != nil {
+				return err
+			}
+			try++
+		default:
+			if err := r.Repair(ctx, err); err != nil {
+				return err
+			}
+			try = 1
+		}
+	}
+}
+
+// pauseFor says how long to wait before the same call is made again, if that makes sense at all.
+func pauseFor(err error, attempt int) (time.Duration, bool) {
+	switch ClassOf(err) {
+	case Unknown:
+		return min(200*time.Millisecond<<min(attempt, 6), 5*time.Second), true
+	case RateLimited:
+		var e *Error
+		errors.As(err, &e)
+		return max(e.wait, time.Second), true
+	case Busy:
+		return 200 * time.Millisecond, true
+	}
+	return 0, false
+}
+
+// once makes one request with another token than the one that was not taken.
+func (c *Client) once(ctx context.Context, r Request, token *string, exchange func(token string) error) error {
+	if c.breaker.isOpen() {
+		return &Error{Op: r.Op, Err: ErrCircuitOpen}
+	}
+	if r.Later {
+		if err := c.limits.spare(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.limits.app(ctx); err != nil {
+		return err
+	}
+	var err error
+	if *token, err = c.tokens.get(ctx, *token); err != nil {
+		return err
+	}
+	return c.send(r.Op, func() error { return exchange(*token) })
+}
+
+// send counts a call and makes it, unless the platform is away.
+func (c *Client) send(op string, exchange func() error) error {
+	_, err := c.breaker.do(op, func() (gjson.Result, error) {
+		err := exchange()
+		c.tally.count(err)
+		return gjson.Result{}, err
+	})
+	return err
+}
+
+// Sleep waits, or returns early with ctx's error.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
