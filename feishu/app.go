@@ -101,8 +101,10 @@ const memberOwner = 2
 
 // application asks about the app, which must have the permission for it.
 func application(ctx context.Context, a *openapi.Client, id string) (App, error) {
-	answer, err := a.Call(ctx, openapi.Request{Op: "look at the app", Method: http.MethodGet, Path: openapi.Path("/open-apis/application/v6/applications/", id),
-		Query: larkcore.QueryParams{"lang": {"zh_cn"}, "user_id_type": {"open_id"}}})
+	answer, err := a.Call(ctx, openapi.Request{
+		Op: "look at the app", Method: http.MethodGet, Path: openapi.Path("/open-apis/application/v6/applications/", id),
+		Query: larkcore.QueryParams{"lang": {"zh_cn"}, "user_id_type": {"open_id"}},
+	})
 	if err != nil {
 		return App{}, err
 	}
@@ -126,7 +128,9 @@ func application(ctx context.Context, a *openapi.Client, id string) (App, error)
 
 // granted lists the permissions that the tenant has given the app; that needs none (page application-v6/scope/list).
 func granted(ctx context.Context, a *openapi.Client) ([]string, error) {
-	answer, err := a.Call(ctx, openapi.Request{Op: "list the app's permissions", Method: http.MethodGet, Path: "/open-apis/application/v6/scopes"})
+	answer, err := a.Call(ctx, openapi.Request{
+		Op: "list the app's permissions", Method: http.MethodGet, Path: "/open-apis/application/v6/scopes",
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -117,8 +117,10 @@ func (g *backfill) ask(ctx context.Context, a chat.Activity, later bool) error {
 	c := g.client
 	l := listing{chat: a.Key.ID, thread: a.Key.Thread, from: a.Since.Add(-gapSlack), newest: true, most: gapMessages, later: later}
 	items, _, err := c.messages.list(ctx, l)
-	switch v := openapi.ClassOf(err); {
-	case errors.As(err, new(*openapi.Error)) && (v == openapi.Refused || v == openapi.MessageGone || v == openapi.NoAccess): // no permission, or not a member any more
+	final := []openapi.Class{openapi.Refused, openapi.MessageGone, openapi.NoAccess}
+	switch {
+	case errors.As(err, new(*openapi.Error)) && slices.Contains(final, openapi.ClassOf(err)):
+		// no permission, or not a member any more
 		c.log.Debug().Err(err).Msg("feishu: a chat cannot be asked for what was missed")
 		g.done(a.Key)
 		return nil

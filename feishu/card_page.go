@@ -132,7 +132,10 @@ func (o pageSender) otherMeans(ctx context.Context, err error) bool {
 	case openapi.ClassOf(err) == openapi.Unknown:
 		return e.Op == opCreate && !o.uncertain // nobody sees a card before it is sent
 	}
-	return !slices.Contains([]openapi.Class{openapi.MessageGone, openapi.NoAccess, openapi.BadToken, openapi.RateLimited, openapi.CircuitOpen}, openapi.ClassOf(err))
+	same := []openapi.Class{
+		openapi.MessageGone, openapi.NoAccess, openapi.BadToken, openapi.RateLimited, openapi.CircuitOpen,
+	} // whatever is sent
+	return !slices.Contains(same, openapi.ClassOf(err))
 }
 
 // known is what a message shows that was just sent; of one that was there before we do not know.
@@ -239,7 +242,8 @@ func (s *cardPage) redrawWhole(ctx context.Context, card chat.Card, err error, t
 // patch replaces the card of a message (page im-v1/message/patch).
 func (s *cardPage) patch(ctx context.Context, a *openapi.Client, card chat.Card, tries int) error {
 	r := openapi.Request{
-		Op: "update a card", Method: http.MethodPatch, Path: openapi.Path("/open-apis/im/v1/messages/", s.message), Tries: tries,
+		Op: "update a card", Method: http.MethodPatch, Tries: tries,
+		Path: openapi.Path("/open-apis/im/v1/messages/", s.message),
 		Body: map[string]string{"content": cardjson.Card(card, false)},
 	}
 	if s.rate != nil {

@@ -54,8 +54,8 @@ const madeBefore = time.Minute
 func entityOf(ctx context.Context, a *openapi.Client, messageID string, sent time.Time) (*entity, error) {
 	e := &entity{api: a, born: sent.Add(-madeBefore).Truncate(time.Second), rate: openapi.CardRate()}
 	answer, err := a.Call(ctx, openapi.Request{
-		Op: "find the card of a message", Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards/id_convert", Tries: liveTries,
-		Body: map[string]string{"message_id": messageID},
+		Op: "find the card of a message", Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards/id_convert",
+		Body: map[string]string{"message_id": messageID}, Tries: liveTries,
 	})
 	e.id = openapi.String(answer.Get("data.card_id"))
 	return e, err
@@ -63,7 +63,8 @@ func entityOf(ctx context.Context, a *openapi.Client, messageID string, sent tim
 
 // notAnEntity reports whether an error of [entityOf] says that the message shows no card of CardKit.
 func notAnEntity(err error) bool {
-	return errors.As(err, new(*openapi.Error)) && (openapi.ClassOf(err) == openapi.Refused || openapi.ClassOf(err) == openapi.EntityLost)
+	class := openapi.ClassOf(err)
+	return errors.As(err, new(*openapi.Error)) && (class == openapi.Refused || class == openapi.EntityLost)
 }
 
 func (e *entity) next() int32 {
@@ -113,27 +114,28 @@ func (e *entity) changeAll(ctx context.Context, steps []cardjson.Step, tries int
 	if len(steps) == 1 {
 		return e.change(ctx, steps[0], tries)
 	}
-	return e.do(ctx, "change parts of a card", http.MethodPost, openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/batch_update"),
-		operation{Actions: cardjson.Actions(steps)}, tries)
+	where := openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/batch_update")
+	return e.do(ctx, "change parts of a card", http.MethodPost, where, operation{Actions: cardjson.Actions(steps)}, tries)
 }
 
 // stream turns streaming mode on, or on again, or off.
 func (e *entity) stream(ctx context.Context, on bool, tries int) error {
-	err := e.do(ctx, "set a card's streaming mode", http.MethodPatch,
-		openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/settings"), operation{Settings: cardjson.StreamingMode(on)}, tries)
+	where := openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/settings")
+	settings := operation{Settings: cardjson.StreamingMode(on)}
+	err := e.do(ctx, "set a card's streaming mode", http.MethodPatch, where, settings, tries)
 	if err == nil && on {
 		e.streaming = time.Now()
 	}
 	return err
 }
 
-// longestJump is how far the counter is set ahead at once, at most: the two weeks of an entity are a thousand times that.
+// longestJump is how far the counter is set ahead at once, at most: a thousandth of the two weeks that an entity lives.
 const longestJump = 1_000_000
 
 // do makes one operation until its outcome is known. It is repeated with the same sequence and key, so that it happens
 // once. When the platform knows a higher sequence it is made anew with one that is higher still. That may be this
-// operation itself, whose answer was lost: drawing the same again does no harm, and taking it for done would when it was
-// another one's. When streaming mode is off, it is opened again once.
+// operation itself, whose answer was lost: drawing the same again does no harm, and taking it for done would when it
+// was another one's. When streaming mode is off, it is opened again once.
 func (e *entity) do(ctx context.Context, op, method, where string, body operation, tries int) error {
 	const firstJump = 1000
 	jump, streams := int32(firstJump), body.Card == nil && body.Settings == ""

@@ -192,13 +192,16 @@ func jitter(d time.Duration) time.Duration {
 
 // whoAmI asks for the bot's own id: a mention of it is a message to the bot.
 func (c *Client) whoAmI(ctx context.Context) error {
-	answer, err := c.api.Call(ctx, openapi.Request{Op: "ask who the bot is", Method: http.MethodGet, Path: "/open-apis/bot/v3/info"})
+	answer, err := c.api.Call(ctx, openapi.Request{
+		Op: "ask who the bot is", Method: http.MethodGet, Path: "/open-apis/bot/v3/info",
+	})
 	if err != nil {
 		return err
 	}
 	id := answer.Get("bot.open_id").String()
 	if id == "" {
-		return fmt.Errorf("feishu: ask who the bot is: %w", &openapi.Error{Op: "bot info has no open_id", Code: 230006, Msg: "the app has no bot"})
+		return fmt.Errorf("feishu: ask who the bot is: %w",
+			&openapi.Error{Op: "bot info has no open_id", Code: 230006, Msg: "the app has no bot"})
 	}
 	c.state.change(func(now *Status) { now.BotOpenID = id })
 	return nil

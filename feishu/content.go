@@ -21,7 +21,8 @@ type mention struct {
 func mentionsOf(message gjson.Result, id string) []mention {
 	var ms []mention
 	for _, m := range message.Get("mentions").Array() {
-		ms = append(ms, mention{key: m.Get("key").String(), id: openapi.String(m.Get(id)), name: openapi.String(m.Get("name"))})
+		name := openapi.String(m.Get("name"))
+		ms = append(ms, mention{key: m.Get("key").String(), id: openapi.String(m.Get(id)), name: name})
 	}
 	return ms
 }

@@ -155,8 +155,8 @@ type rawMessage struct {
 func fromEvent(event gjson.Result) rawMessage {
 	msg := event.Get("message")
 	s := rawMessage{
-		id: openapi.String(msg.Get("message_id")), chat: openapi.String(msg.Get("chat_id")), thread: openapi.String(msg.Get("thread_id")),
-		first: msg.Get("root_id").String() == "", kind: chat.Group,
+		id: openapi.String(msg.Get("message_id")), chat: openapi.String(msg.Get("chat_id")),
+		thread: openapi.String(msg.Get("thread_id")), first: msg.Get("root_id").String() == "", kind: chat.Group,
 		author: openapi.String(event.Get("sender.sender_id.open_id")), by: event.Get("sender.sender_type").String(),
 		form: msg.Get("message_type").String(), content: msg.Get("content").String(),
 		people: mentionsOf(msg, "id.open_id"), written: msg.Get("create_time").String(),
@@ -172,7 +172,8 @@ func fromEvent(event gjson.Result) rawMessage {
 // in. The messages of one list tell with which of them a topic begins: a chat shows nothing else of its topics.
 func fromList(item gjson.Result, in listing, kind chat.Kind) rawMessage {
 	return rawMessage{
-		id: openapi.String(item.Get("message_id")), chat: openapi.String(item.Get("chat_id")), thread: openapi.String(item.Get("thread_id")), kind: kind,
+		id: openapi.String(item.Get("message_id")), chat: openapi.String(item.Get("chat_id")),
+		thread: openapi.String(item.Get("thread_id")), kind: kind,
 		first: in.thread == "" || item.Get("root_id").String() == "", late: true,
 		author: openapi.String(item.Get("sender.id")), by: item.Get("sender.sender_type").String(),
 		form: item.Get("msg_type").String(), content: item.Get("body.content").String(),

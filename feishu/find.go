@@ -73,7 +73,8 @@ func answers(item, question gjson.Result) bool {
 // look gives one message (page im-v1/message/get).
 func (ms messages) look(ctx context.Context, id string) (gjson.Result, error) {
 	answer, err := ms.api.Call(ctx, openapi.Request{
-		Op: "look a message up", Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", id), Tries: liveTries,
+		Op: "look a message up", Method: http.MethodGet, Tries: liveTries,
+		Path: openapi.Path("/open-apis/im/v1/messages/", id),
 	})
 	return answer.Get("data.items.0"), err
 }

@@ -43,7 +43,10 @@ func (ms messages) list(ctx context.Context, l listing) (items []gjson.Result, m
 	} else {
 		query.Set("start_time", strconv.FormatInt(l.from.Unix(), 10))
 	}
-	r := openapi.Request{Op: "list the messages of a chat", Method: http.MethodGet, Path: "/open-apis/im/v1/messages", Query: query, Later: l.later, Tries: liveTries}
+	r := openapi.Request{
+		Op: "list the messages of a chat", Method: http.MethodGet, Path: "/open-apis/im/v1/messages", Query: query,
+		Later: l.later, Tries: liveTries,
+	}
 	for page, err := range ms.api.Pages(ctx, r) {
 		if err != nil {
 			return nil, false, err

@@ -77,7 +77,9 @@ type addressed struct {
 
 // address finds out where a message goes. Into a topic there is only one way: in answer to one of its messages.
 func (ms messages) address(ctx context.Context, to chat.Ref) (addressed, error) {
-	r := addressed{Request: openapi.Request{Op: "send a message", Method: http.MethodPost, Path: "/open-apis/im/v1/messages"}}
+	r := addressed{Request: openapi.Request{
+		Op: "send a message", Method: http.MethodPost, Path: "/open-apis/im/v1/messages", Tries: sendTries,
+	}}
 	if to.ID == "" && to.Key.Thread != "" {
 		first, err := ms.firstOf(ctx, to.Key)
 		if err != nil {
@@ -106,7 +108,6 @@ func (ms messages) send(ctx context.Context, to chat.Ref, kind, content, key str
 	}
 	r.Body = outgoing{Type: kind, Content: content, UUID: key, ReceiveID: r.receiver, InThread: to.Key.Thread != ""}
 	var begun time.Time
-	r.Tries = sendTries
 	r.Before = func(ctx context.Context) error {
 		err := ms.api.WaitForChat(ctx, to.Key.ID)
 		begun = time.Now()

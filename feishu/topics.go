@@ -86,7 +86,9 @@ func (t *topics) groupMode(ctx context.Context, chatID string) (groupMode, error
 	} else if m != unasked {
 		return m, nil
 	}
-	answer, err := t.api.Call(ctx, openapi.Request{Op: "ask what a group is like", Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/chats/", chatID)})
+	answer, err := t.api.Call(ctx, openapi.Request{
+		Op: "ask what a group is like", Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/chats/", chatID),
+	})
 	switch {
 	case errors.As(err, new(*openapi.Error)) && openapi.ClassOf(err) == openapi.Refused:
 		t.learn(chatID, forbidden)
@@ -151,7 +153,9 @@ func (t *topics) of(ctx context.Context, message string, in chat.Key) (chat.Key,
 // lookUp asks the platform to which chat a message belongs. One that answers another may begin a topic anyway: when
 // somebody has begun that on it later.
 func (t *topics) lookUp(ctx context.Context, message string, in chat.Key) (chat.Key, error) {
-	answer, err := t.api.Call(ctx, openapi.Request{Op: "look a card up", Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", message)})
+	answer, err := t.api.Call(ctx, openapi.Request{
+		Op: "look a card up", Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", message),
+	})
 	if err != nil {
 		return in, err
 	}

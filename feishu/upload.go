@@ -68,18 +68,24 @@ func (us *uploads) Upload(ctx context.Context, u chat.Upload) (name string, err 
 }
 
 func (us *uploads) giveImage(ctx context.Context, u chat.Upload) (string, error) {
-	answer, err := us.messages.api.Call(ctx, openapi.Request{Tries: uploadTries, Op: "upload an image", Method: http.MethodPost, Path: "/open-apis/im/v1/images", Form: func() *larkcore.Formdata {
+	form := func() *larkcore.Formdata {
 		return larkcore.NewFormdata().AddField("image_type", "message").AddFileWithName("image", "image", bytes.NewReader(u.Data))
-	}})
+	}
+	answer, err := us.messages.api.Call(ctx, openapi.Request{
+		Op: "upload an image", Method: http.MethodPost, Path: "/open-apis/im/v1/images", Form: form, Tries: uploadTries,
+	})
 	return asPicture + "/" + answer.Get("data.image_key").String(), err
 }
 
 func (us *uploads) giveFile(ctx context.Context, u chat.Upload) (string, error) {
 	kind := kindOf(u.Name)
-	answer, err := us.messages.api.Call(ctx, openapi.Request{Tries: uploadTries, Op: "upload a file", Method: http.MethodPost, Path: "/open-apis/im/v1/files", Form: func() *larkcore.Formdata {
+	form := func() *larkcore.Formdata {
 		return larkcore.NewFormdata().AddField("file_type", kind).AddField("file_name", u.Name).
 			AddFileWithName("file", "file", bytes.NewReader(u.Data)) // people see file_name
-	}})
+	}
+	answer, err := us.messages.api.Call(ctx, openapi.Request{
+		Op: "upload a file", Method: http.MethodPost, Path: "/open-apis/im/v1/files", Form: form, Tries: uploadTries,
+	})
 	how := asFile
 	if kind == "mp4" { // as a file it is refused: 230055
 		how = asVideo
@@ -89,7 +95,8 @@ func (us *uploads) giveFile(ctx context.Context, u chat.Upload) (string, error) 
 
 // notTaken marks a refusal of a file: the same file will be refused again.
 func notTaken(ctx context.Context, err error) error {
-	if errors.As(err, new(*openapi.Error)) && openapi.ClassOf(err) == openapi.Refused && !errors.Is(err, chat.ErrRefused) && ctx.Err() == nil {
+	refused := errors.As(err, new(*openapi.Error)) && openapi.ClassOf(err) == openapi.Refused
+	if refused && !errors.Is(err, chat.ErrRefused) && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", chat.ErrNotTaken, err)
 	}
 	return err

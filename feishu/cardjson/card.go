@@ -133,7 +133,8 @@ func elements(c chat.Card) []any {
 		es = append(es, element{Tag: "markdown", ID: footerID, Content: small(c.Footer, maxFooter), TextSize: "notation"})
 	}
 	if len(c.Buttons) > 0 {
-		es = append(es, element{Tag: "column_set", ID: buttonsID, FlexMode: "flow", Columns: buttonColumns("button", c.Buttons)})
+		columns := buttonColumns("button", c.Buttons)
+		es = append(es, element{Tag: "column_set", ID: buttonsID, FlexMode: "flow", Columns: columns})
 	}
 	return es
 }

@@ -91,8 +91,8 @@ func drawField(id string, f chat.Field, most int) fieldJSON {
 	return out
 }
 
-// FormValues is what a press tells of the fields, as far as something was filled in. It comes with the press of a form's
-// button, or when an element outside of a form is used (page "Card callback communication",
+// FormValues is what a press tells of the fields, by their names, as far as something was filled in. It comes with the
+// press of a form's button, or when an element outside of a form is used (page "Card callback communication",
 // feishu-cards/card-callback-communication).
 func FormValues(a *callback.CallBackAction) map[string][]string {
 	values := map[string][]string{}

@@ -31,7 +31,8 @@ func PostWithImage(md, key string) string {
 	type post struct {
 		Content [][]node `json:"content"`
 	}
-	return toJSON(map[string]post{"zh_cn": {Content: [][]node{{{Tag: "md", Text: safe(md, maxTables)}}, {{Tag: "img", Key: key}}}}})
+	content := [][]node{{{Tag: "md", Text: safe(md, maxTables)}}, {{Tag: "img", Key: key}}}
+	return toJSON(map[string]post{"zh_cn": {Content: content}})
 }
 
 // Image is a message that shows an uploaded picture.

@@ -1,6 +1,6 @@
 // Package openapi is the client of Feishu's HTTP API, the Open API: calls with an access token, at the rates that the
-// platform allows, behind a circuit breaker; what its errors mean and when a call is made again; its clock; lists page by
-// page; files.
+// platform allows, behind a circuit breaker; what its errors mean and when a call is made again; its clock; files; and
+// lists, page by page.
 //
 // What the calls are about does not belong here: chats, messages, cards and the long connection are in feishu.
 package openapi
@@ -80,7 +80,10 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	// All calls share one HTTP/2 connection; without pings a dead one is used until TCP gives up on it, a quarter of an
 	// hour.
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second}
-	c := &Client{HTTP: &http.Client{Timeout: CallTimeout, Transport: transport}, limits: newLimits(cfg.Pace), breaker: newBreaker(log, cfg.Rest)}
+	c := &Client{
+		HTTP:   &http.Client{Timeout: CallTimeout, Transport: transport},
+		limits: newLimits(cfg.Pace), breaker: newBreaker(log, cfg.Rest),
+	}
 	c.config = &larkcore.Config{
 		BaseUrl: cfg.BaseURL, AppId: cfg.AppID, AppSecret: cfg.AppSecret, HttpClient: c.HTTP,
 		Logger: SDKLogger(log), Serializable: plainJSON{},

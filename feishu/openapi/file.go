@@ -48,7 +48,8 @@ func (c *Client) exchangeFile(ctx context.Context, r Request, token string) (*ht
 	if err != nil {
 		return nil, &Error{Op: r.Op, Err: Cause(err)}
 	}
-	if _, err := judge(r.Op, &larkcore.ApiResp{StatusCode: resp.StatusCode, Header: resp.Header, RawBody: body}); err != nil {
+	answer := &larkcore.ApiResp{StatusCode: resp.StatusCode, Header: resp.Header, RawBody: body}
+	if _, err := judge(r.Op, answer); err != nil {
 		return nil, err
 	}
 	return nil, &Error{Op: r.Op, Msg: "the answer is no file", Status: http.StatusBadRequest}
