@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"magpie/internal/text"
 )
 
 // guardedFolders and guardedFiles are, as patterns in lower case, what others obey or run: people, their tools,
@@ -80,7 +82,7 @@ func plainName(name string) string {
 		switch {
 		case r == 'ſ': // which is an s in upper case
 			return 's'
-		case !unicode.IsGraphic(r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
+		case text.IsInvisible(r):
 			return -1
 		}
 		return unicode.ToLower(r)

@@ -13,6 +13,7 @@ import (
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/text"
 )
 
 // Clean is a text as it may be kept for good: without private data and secrets.
@@ -228,10 +229,7 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 		fmt.Fprintf(&s, "\n"+texts.MemoryStep.in(t.l), v.Version, t.day(v.Updated), act.in(t.l), t.name(v.By.Who), t.reason(v.By.Why))
 	}
 	for _, m := range sources {
-		line := strings.Join(strings.Fields(t.b.cfg.clean(m.Text)), " ")
-		if r := []rune(line); len(r) > excerpt {
-			line = string(r[:excerpt-1]) + "…"
-		}
+		line := text.Shorten(strings.Join(strings.Fields(t.b.cfg.clean(m.Text)), " "), excerpt)
 		who := m.Actor.Name
 		if m.Role == chat.Assistant {
 			who = texts.TheAgent.in(t.l)

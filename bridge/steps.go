@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"magpie/contextmgr/redact"
 	"magpie/internal/claude"
+	"magpie/internal/text"
 )
 
 // step is one use of a tool. What it holds of the tool's input and result is short and without secrets.
@@ -167,7 +167,7 @@ func resultLines(text string) string {
 // cutLine is a line of code that is not too long.
 func cutLine(l string) string {
 	shown := strings.Map(func(r rune) rune {
-		if unicode.IsGraphic(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) {
+		if !text.IsInvisible(r) {
 			return r
 		}
 		return -1

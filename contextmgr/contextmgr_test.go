@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"magpie/internal/chat"
+	"magpie/internal/text"
 )
 
 func user(text string) chat.Message {
@@ -203,7 +204,7 @@ func checkPrefix(t fatalf, msgs []chat.Message, current string) {
 		if parsed[i] != want {
 			t.Fatalf("message %d: %+v came back as %+v", i, want, parsed[i])
 		}
-		for line := range strings.FieldsFuncSeq(escape(want.Text, ofHistory), lineBreak) {
+		for line := range strings.FieldsFuncSeq(escape(want.Text, ofHistory), text.IsLineBreak) {
 			if looksLikeStructure(line) {
 				t.Fatalf("line %q of message %d looks like the prefix's own", line, i)
 			}

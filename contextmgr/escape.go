@@ -2,8 +2,9 @@ package contextmgr
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"magpie/internal/text"
 )
 
 // The prefix is made of lines, and a message may hold lines that look the same. Such a line gets a backslash in front,
@@ -87,7 +88,7 @@ func afterBreak(s string, i int) int {
 	for ; i < len(s); i++ {
 		switch c := s[i]; {
 		case c >= 0x20 && c < 0x80:
-		case lineBreak(rune(c)) && c < 0x80:
+		case text.IsLineBreak(rune(c)) && c < 0x80:
 			return i + 1
 		case c == 0xC2 && strings.HasPrefix(s[i:], "\u0085"):
 			return i + len("\u0085")
@@ -140,8 +141,8 @@ type reader struct {
 // first reads the line's first character. It does not look beyond any line break: what comes there is judged when its
 // own line is, and a text of many empty lines stays cheap.
 func (r *reader) first() {
-	for r.pull() && !lineBreak(r.c) {
-		if !invisible(r.c) {
+	for r.pull() && !text.IsLineBreak(r.c) {
+		if !text.IsBlank(r.c) {
 			r.c = fold(r.c)
 			return
 		}
@@ -158,9 +159,9 @@ func (r *reader) next() {
 		case r.c == '\n':
 			r.c, r.rest = 0, ""
 			return
-		case lineBreak(r.c):
+		case text.IsLineBreak(r.c):
 			r.broke, fresh = true, true
-		case invisible(r.c):
+		case text.IsBlank(r.c):
 			fresh = false
 		case r.c == '\\' && fresh:
 		default:
@@ -220,28 +221,7 @@ func (r *reader) rule() line {
 	return lineProse
 }
 
-// lineBreak says whether some reader starts a new line at c.
-func lineBreak(c rune) bool {
-	switch c {
-	case '\n', '\r', '\v', '\f', 0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029:
-		return true
-	}
-	return false
-}
-
-// invisible says whether c can stand in a line without changing what the line looks like: blanks, controls, formats,
-// fillers, accents, and what has no agreed shape at all.
-func invisible(c rune) bool {
-	switch {
-	case c > ' ' && c < 0x7F, c >= 0x4E00 && c <= 0x9FFF:
-		return false
-	case c <= ' ', c >= 0x200B && c <= 0x200F, c == 0x2800: // the last is a Braille cell without dots
-		return true
-	}
-	return unicode.IsSpace(c) || !unicode.IsGraphic(c) || unicode.In(c, unicode.M, unicode.Other_Default_Ignorable_Code_Point)
-}
-
 // blank says whether a reader of s sees nothing.
 func blank(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return !invisible(r) })
+	return !strings.ContainsFunc(s, func(r rune) bool { return !text.IsBlank(r) })
 }

@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/embed"
+	"magpie/internal/text"
 )
 
 // MemoryConfig is the [memory] section.
@@ -175,9 +176,8 @@ func memoryRunes(m db.Memory) int {
 
 // shortened is m with so many runes less, if enough is left to be of use.
 func shortened(m db.Memory, by int) db.Memory {
-	runes := []rune(m.Text)
-	if keep := len(runes) - by - 1; keep >= worthwhile {
-		m.Text = string(runes[:border(runes, keep, -1)]) + "…"
+	if left := utf8.RuneCountInString(m.Text) - by; left > worthwhile {
+		m.Text = text.Shorten(m.Text, left)
 	}
 	return m
 }

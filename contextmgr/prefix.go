@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"magpie/internal/chat"
+	"magpie/internal/text"
 )
 
 // The words of the prefix. What is written with them is parsed back by ParsePrefix, so they never change alone.
@@ -179,9 +180,9 @@ const nameLength = 32
 func cleanName(name string) string {
 	visible := strings.Map(func(r rune) rune {
 		switch {
-		case unicode.IsSpace(r) || unicode.IsControl(r) || fold(r) == ':' || r == 0x2800:
+		case text.IsSpace(r) || unicode.IsControl(r) || fold(r) == ':':
 			return ' '
-		case invisible(r) && !unicode.Is(unicode.M, r):
+		case text.IsInvisible(r):
 			return -1
 		}
 		return r
@@ -193,7 +194,7 @@ func cleanName(name string) string {
 	if len(runes) <= nameLength {
 		return string(runes)
 	}
-	return strings.TrimRight(string(runes[:border(runes, nameLength-1, -1)]), " ") + "…"
+	return strings.TrimRight(string(runes[:text.Border(runes, nameLength-1, -1)]), " ") + "…"
 }
 
 // Parsed is one entry of a prefix as ParsePrefix reads it.

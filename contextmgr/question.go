@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"magpie/internal/chat"
+	"magpie/internal/text"
 )
 
 // Question is what is asked now: all that waits for an answer, with what belongs to it. It is the last part of a
@@ -234,7 +235,9 @@ func enclosed(m chat.Message, kind chat.Kind) Asked {
 }
 
 // unspaced is a text without blank lines.
-func unspaced(s string) string { return strings.Join(strings.FieldsFunc(valid(s), lineBreak), "\n") }
+func unspaced(s string) string {
+	return strings.Join(strings.FieldsFunc(valid(s), text.IsLineBreak), "\n")
+}
 
 // passesOn says whether text begins with our line above what was passed on.
 func passesOn(text string) bool {
@@ -276,7 +279,9 @@ func whereabouts(f chat.File) string {
 }
 
 // oneLine is a text with its lines made one.
-func oneLine(s string) string { return strings.Join(strings.FieldsFunc(valid(s), lineBreak), " ") }
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(valid(s), text.IsLineBreak), " ")
+}
 
 // ParseQuestion reads back what [Question.Text] wrote for a chat of this kind, exactly: ok says whether text could have
 // come from there.

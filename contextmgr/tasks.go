@@ -8,6 +8,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/text"
 )
 
 // Task is something that the agent is asked apart from a chat, about it.
@@ -145,12 +146,12 @@ func (c Config) Full(tokens, model int64) bool {
 }
 
 // Points are the first lines of what the agent noted, as many as fit into so many runes.
-func Points(text string, most int) string {
-	runes := []rune(strings.TrimSpace(valid(text)))
+func Points(noted string, most int) string {
+	runes := []rune(strings.TrimSpace(valid(noted)))
 	if len(runes) <= most {
 		return string(runes)
 	}
-	whole := string(runes[:border(runes, most, -1)])
+	whole := string(runes[:text.Border(runes, most, -1)])
 	if at := strings.LastIndexByte(whole, '\n'); at > 0 {
 		whole = whole[:at]
 	}

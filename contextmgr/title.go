@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"magpie/internal/text"
 )
 
 // The longest titles, in runes: the agent's, which should be shorter anyway, and one that is made of a question.
@@ -51,10 +53,10 @@ func FallbackTitle(question string) string {
 
 // uncut is the last place up to end at which neither a character as people see it nor a mark of [redact.Text] is cut.
 func uncut(line []rune, end int) int {
-	end = border(line, end, -1)
-	text := string(line)
-	for _, at := range mark.FindAllStringIndex(text, -1) {
-		from, to := utf8.RuneCountInString(text[:at[0]]), utf8.RuneCountInString(text[:at[1]])
+	end = text.Border(line, end, -1)
+	s := string(line)
+	for _, at := range mark.FindAllStringIndex(s, -1) {
+		from, to := utf8.RuneCountInString(s[:at[0]]), utf8.RuneCountInString(s[:at[1]])
 		if from < end && end < to {
 			return from
 		}

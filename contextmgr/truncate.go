@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"unicode"
 
 	"magpie/internal/chat"
+	"magpie/internal/text"
 )
 
 // truncate makes msgs, oldest first, small enough for l.MaxTokens, counted over the whole prefix with its headings. No
@@ -96,50 +96,10 @@ func cut(text string, most int) string {
 
 // without keeps about keep runes, two thirds of them from the start, and marks the gap.
 func without(runes []rune, keep int) string {
-	from := border(runes, keep-keep/3, -1)
-	to := border(runes, len(runes)-keep/3, +1)
+	from := text.Border(runes, keep-keep/3, -1)
+	to := text.Border(runes, len(runes)-keep/3, +1)
 	return string(runes[:from]) + omitted(to-from) + string(runes[to:])
 }
 
 // omitted is put where text was cut out of a message.
 func omitted(runes int) string { return fmt.Sprintf("\n…（此处省略 %d 字）…\n", runes) }
-
-// border moves i in steps of step until it is not inside a character as people see it.
-func border(runes []rune, i, step int) int {
-	const longest = 32 // a "character" of more runes is there to make trouble
-	start := i
-	for n := 0; n < longest && i > 0 && i < len(runes); n++ {
-		if !joined(runes, i) {
-			return i
-		}
-		i += step
-	}
-	if i <= 0 || i >= len(runes) {
-		return i
-	}
-	return start
-}
-
-// joined says whether runes[i] belongs to the same visible character as the rune before it.
-func joined(runes []rune, i int) bool {
-	const zwj = '\u200d'
-	before, r := runes[i-1], runes[i]
-	switch {
-	case before == '\r' && r == '\n':
-		return true
-	case unicode.In(r, unicode.M) || r == zwj || before == zwj:
-		return true
-	case r >= 0x1F3FB && r <= 0x1F3FF, r >= 0xE0020 && r <= 0xE007F:
-		return true
-	case flag(r) && flag(before):
-		letters := 0
-		for j := i - 1; j >= 0 && flag(runes[j]); j-- {
-			letters++
-		}
-		return letters%2 == 1
-	}
-	return false
-}
-
-// flag says whether r is one of the letters of which a pair is drawn as a flag.
-func flag(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }

@@ -11,6 +11,7 @@ import (
 
 	"magpie/feishu/openapi"
 	"magpie/internal/chat"
+	"magpie/internal/text"
 )
 
 // message asks for a message, and for what it passes on (page "Query message content", im-v1/message/get).
@@ -104,13 +105,13 @@ func (f *forward) list(id string, deep int) {
 		f.shown++
 		s := fromList(item, listing{}, "")
 		r := reading{id: s.id, people: s.people, bot: "", called: f.client.names.known}
-		text, _ := r.read(s.form, gjson.Parse(s.content))
+		said, _ := r.read(s.form, gjson.Parse(s.content))
 		if item.Get("deleted").Bool() {
-			text = "（已撤回）"
+			said = "（已撤回）"
 		}
 		indent := strings.Repeat("  ", deep)
 		f.write(fmt.Sprintf("%s- %s（%s）\n", indent, f.name(s), millis(s.written).Local().Format(stamp)))
-		for line := range strings.FieldsFuncSeq(shortened(text, longestMessage), lineEnds) {
+		for line := range strings.FieldsFuncSeq(text.Shorten(said, longestMessage+1), text.IsLineBreak) {
 			f.write(indent + "  > " + line + "\n")
 		}
 		f.list(s.id, deep+1)
@@ -134,14 +135,4 @@ func (f *forward) name(s rawMessage) string {
 		f.strangers[s.author] = fmt.Sprintf("用户 %d", len(f.strangers)+1)
 	}
 	return f.strangers[s.author]
-}
-
-// lineEnds says whether some reader starts a new line at r.
-func lineEnds(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) }
-
-func shortened(text string, most int) string {
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
 }

@@ -14,9 +14,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"magpie/internal/chat"
+	"magpie/internal/text"
 )
 
 // Cards are JSON 2.0 (page "Card JSON 2.0 structure", feishu-cards/card-json-v2-structure). The ids name the
@@ -99,7 +99,7 @@ func Card(c chat.Card, stream bool) string {
 	card.Schema = "2.0"
 	card.Config = cardConfig{StreamingMode: stream && c.Live, UpdateMulti: true}
 	if c.Summary != "" {
-		card.Config.Summary = &plain{Content: clip(uncalled(oneLine(c.Summary)), maxSummary)}
+		card.Config.Summary = &plain{Content: text.Clip(uncalled(oneLine(c.Summary)), maxSummary)}
 	}
 	if card.Config.StreamingMode {
 		card.Config.Streaming = &typing
@@ -152,7 +152,7 @@ func bodyText(c chat.Card) string {
 }
 
 func small(s string, most int) string {
-	return "<font color='grey'>" + clip(prose(oneLine(clean(s))), most) + "</font>"
+	return "<font color='grey'>" + text.Clip(prose(oneLine(clean(s))), most) + "</font>"
 }
 
 // buttonColumns are buttons that stand side by side as far as there is room; name begins their ids.
@@ -258,15 +258,3 @@ func toJSON(v any) string {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// clip shortens a text to so many bytes, at a rune.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	end := most - len("…")
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
-}

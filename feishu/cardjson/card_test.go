@@ -71,14 +71,6 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-func TestClip(t *testing.T) {
-	for in, want := range map[string]string{"": "", "abc": "abc", "abcdefgh": "abcdefgh", "abcdefghi": "abcde…", "字字字字": "字…"} {
-		if got := clip(in, 8); got != want || len(got) > 8 {
-			t.Errorf("clip(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestStatusIsOneHarmlessLine(t *testing.T) {
 	got := small("a\n<at id=all></at> "+strings.Repeat("<", 1000), maxStatus)
 	if strings.Contains(got, "\n") || strings.Contains(got, "<at") || len(got) > maxStatus+40 {

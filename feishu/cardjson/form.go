@@ -6,6 +6,7 @@ import (
 	"github.com/larksuite/oapi-sdk-go/v3/event/dispatcher/callback"
 
 	"magpie/internal/chat"
+	"magpie/internal/text"
 )
 
 // What one form takes; what it is asked is short.
@@ -99,7 +100,7 @@ func FormValues(a *callback.CallBackAction) map[string][]string {
 	add := func(name string, value any) {
 		s, ok := value.(string)
 		if ok && s != "" && len(values) < maxFields+maxButtons {
-			values[name] = append(values[name], clip(clean(s), 4*maxWords))
+			values[name] = append(values[name], text.Clip(clean(s), 4*maxWords))
 		}
 	}
 	for name, value := range a.FormValue {

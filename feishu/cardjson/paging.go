@@ -2,8 +2,9 @@ package cardjson
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"magpie/internal/text"
 )
 
 // pageSize is how much of a body one card takes, counted as it is sent: a card is JSON inside of JSON. A card entity
@@ -209,26 +210,15 @@ func letterEnd(s string, n int) int {
 		return space + 1
 	}
 	end := n
-	for end > 0 && n-end < 64 && joins(s, end) {
+	for end > 0 && n-end < 64 && !text.IsBoundary(s, end) {
 		_, w := utf8.DecodeLastRuneInString(s[:end])
 		end -= w
 	}
-	if end > 0 && !joins(s, end) {
+	if end > 0 && text.IsBoundary(s, end) {
 		return end
 	}
 	_, w := utf8.DecodeRuneInString(s)
 	return max(n, w)
-}
-
-// joins reports whether what stands on both sides of i is one letter to the reader.
-func joins(s string, i int) bool {
-	if i >= len(s) {
-		return false
-	}
-	const zwj = '\u200d'
-	next, _ := utf8.DecodeRuneInString(s[i:])
-	last, _ := utf8.DecodeLastRuneInString(s[:i])
-	return next == zwj || last == zwj || unicode.Is(unicode.M, next) || (0x1F3FB <= next && next <= 0x1F3FF)
 }
 
 // cost is an upper bound of the bytes that a text takes in a request once it is safe.

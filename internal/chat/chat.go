@@ -1,5 +1,5 @@
 // Package chat holds the words that all of Magpie shares: who said what, and where.
-// It is a leaf: it imports nothing of ours, and everything else may import it.
+// It is a leaf: of ours it imports only internal/text, and everything else may import it.
 package chat
 
 import (
@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"magpie/internal/text"
 )
 
 // Key names one conversation on one platform. It is the key of the chat's History.
@@ -79,7 +81,7 @@ func (k Key) Validate() error {
 // ValidID says why an id of a platform cannot be part of a key.
 func ValidID(s string) error {
 	hidden := func(r rune) bool {
-		return !unicode.IsGraphic(r) || unicode.IsSpace(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+		return text.IsInvisible(r) || unicode.IsSpace(r)
 	}
 	switch {
 	case s == "":

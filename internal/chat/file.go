@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"magpie/internal/text"
 )
 
 // File is something that belongs to a message and does not come with it: a picture, a recording, the message that it
@@ -93,18 +93,7 @@ const lineLength = 120
 // Line is an untrusted name as it can stand in a line of text: of bounded length, without brackets or anything that is
 // not seen. It may be empty.
 func Line(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsGraphic(r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r): // also what turns the direction of writing
-			return -1
-		case strings.ContainsRune("[]`", r):
-			return '_'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "_"))
-	s = strings.Join(strings.Fields(s), " ")
+	s = text.Visible(strings.NewReplacer("[", "_", "]", "_", "`", "_").Replace(strings.ToValidUTF8(s, "_")))
 	if len(s) <= lineLength {
 		return s
 	}
@@ -112,7 +101,7 @@ func Line(s string) string {
 	if len(end) > 16 {
 		end = ""
 	}
-	return strings.TrimRight(cut(s, lineLength-len(end)-len("…")), ". ") + "…" + end
+	return strings.TrimRight(text.Prefix(s, lineLength-len(end)-len("…")), ". ") + "…" + end
 }
 
 // FileName is a name that can name a file in a folder with something before it, whatever its sender called it. Like a
@@ -125,12 +114,4 @@ func FileName(name string) string {
 		return r
 	}, path.Base(strings.ReplaceAll(strings.ToValidUTF8(name, "_"), `\`, "/")))
 	return strings.Trim(Line(name), ". ")
-}
-
-// cut is the beginning of s, so many bytes at most, and whole characters.
-func cut(s string, most int) string {
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
 }

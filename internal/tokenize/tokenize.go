@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"magpie/internal/text"
 )
 
 // Version changes with the terms.
@@ -158,14 +160,7 @@ func (t *terms) add(word string) {
 }
 
 func (t *terms) addWhole(word string) {
-	if len(word) > longest {
-		cut := longest
-		for !utf8.RuneStart(word[cut]) {
-			cut--
-		}
-		word = word[:cut]
-	}
-	if word != "" {
+	if word = text.Prefix(word, longest); word != "" {
 		t.list = append(t.list, word)
 	}
 }

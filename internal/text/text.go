@@ -1,0 +1,99 @@
+// Package text cuts text where no character is divided, and knows which characters readers cannot see. What is done
+// with such text (escaping, redaction, layout) does not belong here.
+package text
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// ellipsis stands for what was cut off.
+const ellipsis = "…"
+
+// longest is how many runes a character may have. One of more is there to make trouble, and may be divided.
+const longest = 32
+
+// IsBoundary reports whether s can be cut at byte i without dividing a character as people see it: an emoji with its
+// skin tone, a flag, a letter with its accents. Only the rune at i and what stands before it decide, so that it stays
+// true while s grows at its end.
+func IsBoundary(s string, i int) bool {
+	if i <= 0 || i >= len(s) {
+		return true
+	}
+	const zwj = '\u200d'
+	before, width := utf8.DecodeLastRuneInString(s[:i])
+	next, after := utf8.DecodeRuneInString(s[i:])
+	if before == zwj || next == zwj || unicode.Is(unicode.M, next) { // more than Unicode asks for: not only emoji are joined
+		return false
+	}
+	if isFlag(before) && isFlag(next) { // flags are pairs, which count from where the first begins
+		pairs := true
+		for at := i; at > 0 && isFlag(before); at -= width {
+			pairs = !pairs
+			before, width = utf8.DecodeLastRuneInString(s[:at-width])
+		}
+		return pairs
+	}
+	cluster, _, _, _ := uniseg.FirstGraphemeClusterInString(s[i-width:i+after], -1)
+	return len(cluster) == width
+}
+
+// isFlag reports whether r is one of the letters of which a pair is drawn as a flag.
+func isFlag(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
+
+// Border is the place next to i at which runes can be cut without dividing a character as people see it: i itself, or
+// else the nearest one in the direction of step, which is -1 or 1. A character of dozens of runes is divided at i.
+func Border(runes []rune, i, step int) int {
+	at := i
+	for range longest {
+		if at <= 0 || at >= len(runes) || isBorder(runes, at) {
+			return at
+		}
+		at += step
+	}
+	if at <= 0 || at >= len(runes) {
+		return at
+	}
+	return i
+}
+
+func isBorder(runes []rune, i int) bool {
+	start := i - 1
+	for start > 0 && isFlag(runes[start]) && isFlag(runes[start-1]) {
+		start--
+	}
+	before := string(runes[start:i])
+	return IsBoundary(before+string(runes[i]), len(before))
+}
+
+// Shorten returns s if it has at most that many runes, and else its beginning and an ellipsis, together of at most
+// that many. It divides no character as people see it.
+func Shorten(s string, most int) string {
+	if len(s) <= most || utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	runes := []rune(s)
+	return string(runes[:Border(runes, most-1, -1)]) + ellipsis
+}
+
+// Clip returns s if it has at most that many bytes, and else its beginning and an ellipsis, together of at most that
+// many. It divides no rune.
+func Clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return Prefix(s, most-len(ellipsis)) + ellipsis
+}
+
+// Prefix returns the beginning of s, whole runes of at most that many bytes.
+func Prefix(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:max(most, 0)]
+}

@@ -1,0 +1,37 @@
+package text
+
+import "testing"
+
+// Each of the former lists lacked some of these: that of names the Braille blank, that of the prefix none.
+func TestWhatCannotBeSeen(t *testing.T) {
+	for _, r := range "\x00\x1b\x7f\u0085\u00ad\u034f\u115f\u1160\u180e\u200b\u200d\u200e\u202e\u2028\u2060\u2066\u2800\u3164\ufeff\uffa0\ufff9\U000e0041\U0001d173\ue000" {
+		if !IsInvisible(r) || !IsBlank(r) {
+			t.Errorf("%U can be seen", r)
+		}
+	}
+	for _, r := range " \t\n\u00a0\u2003\u3000\u0301\u20dd\ufe0f" { // a line looks the same with them
+		if !IsBlank(r) {
+			t.Errorf("%U changes a line", r)
+		}
+	}
+	for _, r := range "a字😀é\u0301\ufe0f \u3000\ufffd" {
+		if IsInvisible(r) {
+			t.Errorf("%U cannot be seen", r)
+		}
+	}
+	for _, r := range "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029" {
+		if !IsLineBreak(r) {
+			t.Errorf("%U begins no line", r)
+		}
+	}
+}
+
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", " a \n\t b\u3000c ": "a b c", "a\u200b\u202eb": "ab", "\u2800": "", "a\u2800b": "a b", "❤\ufe0f é": "❤\ufe0f é",
+	} {
+		if got := Visible(in); got != want {
+			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
