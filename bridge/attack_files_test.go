@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"magpie/internal/chat"
+	"magpie/internal/safepath"
 )
 
 // nameAttacks are names of files that try to lie elsewhere, to pass for something else, or to be more than a name. left
@@ -59,7 +60,7 @@ func TestAttackFileNames(t *testing.T) {
 		key := fmt.Sprint("k", i)
 		d.shelf.files[key] = key
 		here = append(here, document("om_1", key, tc.name))
-		gone = append(gone, document("om_2", "none", chat.FileName(tc.name))) // as the platform's client says it
+		gone = append(gone, document("om_2", "none", safepath.FileName(tc.name))) // as the platform's client says it
 		name := fmt.Sprintf("1-%d-%s", i+1, cmp.Or(tc.left, "file"))
 		stored = append(stored, name)
 		label := chat.Mark("文件", tc.left)

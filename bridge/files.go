@@ -19,6 +19,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/safepath"
 )
 
 // Source gives what belongs to a message and does not come with it. An error that matches [chat.ErrTooBig] says why.
@@ -334,7 +335,7 @@ func (fs *files) download(ctx context.Context, key chat.Key, seq int64, f chat.F
 	} else if err != nil {
 		return "", 0, err
 	}
-	name := fmt.Sprintf("%d-%d-%s", seq, f.Number, cmp.Or(chat.FileName(f.Name), string(f.Kind)+ending(f.Kind, head)))
+	name := fmt.Sprintf("%d-%d-%s", seq, f.Number, cmp.Or(safepath.FileName(f.Name), string(f.Kind)+ending(f.Kind, head)))
 	if err := root.Rename(part, name); err != nil {
 		return "", 0, err
 	}

@@ -11,6 +11,7 @@ import (
 	"magpie/db"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
+	"magpie/internal/safepath"
 )
 
 const sendFileTool = "Shows a file of the project to the people of this chat: pictures as pictures, everything else as a file to download. Use it " +
@@ -92,4 +93,4 @@ func became(p db.FileDelivery, fresh bool) (string, error) {
 }
 
 // fileName is how people see a file: without its folder, and without what could harm whoever keeps it.
-func fileName(path string) string { return cmp.Or(chat.FileName(path), "file") }
+func fileName(path string) string { return cmp.Or(safepath.FileName(path), "file") }

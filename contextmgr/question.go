@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"magpie/internal/chat"
+	"magpie/internal/safepath"
 	"magpie/internal/text"
 )
 
@@ -256,7 +257,7 @@ func called(f chat.File, number int) string {
 	if f.Kind == chat.Picture {
 		return chat.Mark(f.Kind.Word(), fmt.Sprint(number))
 	}
-	return chat.Mark(f.Kind.Word(), chat.FileName(f.Name))
+	return chat.Mark(f.Kind.Word(), safepath.FileName(f.Name))
 }
 
 func whereabouts(f chat.File) string {

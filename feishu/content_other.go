@@ -9,6 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/internal/chat"
+	"magpie/internal/safepath"
+	"magpie/internal/text"
 )
 
 // file notes something that can be fetched.
@@ -25,13 +27,13 @@ func (r *reading) picture(c gjson.Result) string {
 }
 
 func (r *reading) document(c gjson.Result) string {
-	name := chat.FileName(c.Get("file_name").String())
+	name := safepath.FileName(c.Get("file_name").String())
 	r.file(chat.Document, c.Get("file_key").String(), name, 0)
 	return chat.Mark(chat.Document.Word(), name)
 }
 
 func (r *reading) film(c gjson.Result) string {
-	name, length := chat.FileName(c.Get("file_name").String()), duration(c)
+	name, length := safepath.FileName(c.Get("file_name").String()), duration(c)
 	r.file(chat.Film, c.Get("file_key").String(), name, length)
 	return chat.Mark(chat.Film.Word(), strings.TrimSpace(name+" "+seconds(length)))
 }
@@ -109,7 +111,7 @@ func (r *reading) name(id string) string {
 
 // aside is a short addition to a mark. It is in one line, like the mark.
 func aside(s string) string {
-	if s = chat.Line(s); s == "" {
+	if s = text.Line(s); s == "" {
 		return ""
 	}
 	return "（" + s + "）"

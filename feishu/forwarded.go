@@ -128,7 +128,7 @@ func (f *forward) name(s rawMessage) string {
 	if s.by != "user" {
 		return botName
 	}
-	if name := chat.Line(f.client.names.within(f.ctx, f.chat, s.author)); name != "" {
+	if name := text.Line(f.client.names.within(f.ctx, f.chat, s.author)); name != "" {
 		return name
 	}
 	if f.strangers[s.author] == "" {

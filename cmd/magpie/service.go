@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"magpie/internal/safepath"
 )
 
 type serviceCmd struct {
@@ -236,7 +238,7 @@ func (s serviceInstallCmd) systemPaths(u *unit, c config) error {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(u.Dir, path)
 		}
-		if below, err := filepath.Rel(u.Dir, path); err == nil && filepath.IsLocal(below) || slices.Contains(u.Writable, path) {
+		if _, in := safepath.Rel(u.Dir, path); in || slices.Contains(u.Writable, path) {
 			continue
 		}
 		u.Writable = append(u.Writable, path)

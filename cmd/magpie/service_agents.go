@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"magpie/internal/safepath"
 )
 
 // asService is the name that stands for whoever runs the service.
@@ -102,8 +104,8 @@ func (u unit) hire(ctx context.Context, dry bool) error {
 // holds reports whether the service's own files lie in a folder, which so cannot be given away.
 func (u unit) holds(dir string) bool {
 	return slices.ContainsFunc([]string{u.Dir, u.Config, u.Program, u.Secret, u.data}, func(own string) bool {
-		below, err := filepath.Rel(dir, own)
-		return own != "" && err == nil && filepath.IsLocal(below)
+		_, in := safepath.Rel(dir, own)
+		return own != "" && in
 	})
 }
 

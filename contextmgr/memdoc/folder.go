@@ -1,6 +1,7 @@
 package memdoc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +11,12 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/google/uuid"
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/safepath"
 )
 
 // largest is how large a document may be, in bytes.
@@ -117,34 +118,12 @@ func says(doc, m db.Memory) bool {
 
 // folderName is a safe name for a chat's folder, which no other chat has.
 func folderName(key chat.Key) string {
-	return safe(key.String(), 80) + "-" + key.Stable("")[:8]
+	return cmp.Or(safepath.Slug(key.String(), 80), "memory") + "-" + key.Stable("")[:8]
 }
 
 // fileName is a safe name for a memory's document.
-func fileName(m db.Memory) string { return fmt.Sprintf("%04d-%s.md", m.Number, safe(m.Title, 90)) }
-
-// safe is s as part of a file's name on any system: letters and digits, in so many bytes at most.
-func safe(s string, bytes int) string {
-	var b strings.Builder
-	gap := false
-	for _, r := range s {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' {
-			gap = true
-			continue
-		}
-		if gap && b.Len() > 0 {
-			b.WriteByte('-')
-		}
-		gap = false
-		if b.Len()+len(string(r)) > bytes {
-			break
-		}
-		b.WriteRune(r)
-	}
-	if b.Len() == 0 {
-		return "memory"
-	}
-	return strings.TrimRight(b.String(), "-")
+func fileName(m db.Memory) string {
+	return fmt.Sprintf("%04d-%s.md", m.Number, cmp.Or(safepath.Slug(m.Title, 90), "memory"))
 }
 
 // Imported counts what an import came to.

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,7 +70,7 @@ var markWords = []string{"图片", "文件夹", "文件", "语音", "视频会�
 
 // Mark is how something that is no text stands in the text of a message, such as [文件 a.pdf]. what is untrusted.
 func Mark(word, what string) string {
-	if what = Line(what); what != "" {
+	if what = text.Line(what); what != "" {
 		word += " " + what
 	}
 	return "[" + word + "]"
@@ -85,33 +84,3 @@ func longestFirst(words []string) []string {
 
 // Unmarked is a message's text without marks: what its author wrote; empty when that is nothing.
 func Unmarked(text string) string { return strings.TrimSpace(mark.ReplaceAllString(text, "")) }
-
-// lineLength is the length of the longest name that stays whole, in bytes. Systems take 255 for a file's; the rest is
-// for what is put before it.
-const lineLength = 120
-
-// Line is an untrusted name as it can stand in a line of text: of bounded length, without brackets or anything that is
-// not seen. It may be empty.
-func Line(s string) string {
-	s = text.Visible(strings.NewReplacer("[", "_", "]", "_", "`", "_").Replace(strings.ToValidUTF8(s, "_")))
-	if len(s) <= lineLength {
-		return s
-	}
-	end := path.Ext(s)
-	if len(end) > 16 {
-		end = ""
-	}
-	return strings.TrimRight(text.Prefix(s, lineLength-len(end)-len("…")), ". ") + "…" + end
-}
-
-// FileName is a name that can name a file in a folder with something before it, whatever its sender called it. Like a
-// [Line] it may be empty.
-func FileName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if strings.ContainsRune("<>:\"|?*/$", r) {
-			return '_'
-		}
-		return r
-	}, path.Base(strings.ReplaceAll(strings.ToValidUTF8(name, "_"), `\`, "/")))
-	return strings.Trim(Line(name), ". ")
-}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"magpie/internal/safepath"
 )
 
 // stateOfMachine is what the CLI keeps of sessions in the folder of the machine's user, and its secrets.
@@ -84,8 +86,8 @@ func realPath(path string) string {
 func allBut(root string, kept []string) []string {
 	inner := map[string][]string{} // what is kept, by its first folder below root
 	for _, path := range kept {
-		rel, err := filepath.Rel(root, path)
-		if err != nil || rel == "." || !filepath.IsLocal(rel) {
+		rel, ok := safepath.Rel(root, path)
+		if !ok || rel == "." {
 			continue
 		}
 		first, _, _ := strings.Cut(rel, string(filepath.Separator))

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/safepath"
 )
 
 // Transcripts are the files in which the CLI keeps its sessions.
@@ -61,11 +63,7 @@ func (t Transcripts) find(dir, session string) (string, error) {
 
 // realDir is the folder as the CLI sees it: absolute and without symbolic links.
 func realDir(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("project path: %w", err)
-	}
-	real, err := filepath.EvalSymlinks(abs)
+	real, err := safepath.Real(dir)
 	if err != nil {
 		return "", fmt.Errorf("project path: %w", err)
 	}

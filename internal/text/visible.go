@@ -1,6 +1,7 @@
 package text
 
 import (
+	"path"
 	"strings"
 	"unicode"
 )
@@ -51,4 +52,22 @@ func Visible(s string) string {
 		return r
 	}, s)
 	return strings.Join(strings.Fields(seen), " ")
+}
+
+// lineLength is the length of the longest name that stays whole, in bytes. Systems take 255 for a file's; the rest is
+// for what is put before it.
+const lineLength = 120
+
+// Line is an untrusted name as it can stand in a line of text: of bounded length, without brackets or anything that is
+// not seen. It may be empty.
+func Line(s string) string {
+	s = Visible(strings.NewReplacer("[", "_", "]", "_", "`", "_").Replace(strings.ToValidUTF8(s, "_")))
+	if len(s) <= lineLength {
+		return s
+	}
+	end := path.Ext(s)
+	if len(end) > 16 {
+		end = ""
+	}
+	return strings.TrimRight(Prefix(s, lineLength-len(end)-len("…")), ". ") + "…" + end
 }

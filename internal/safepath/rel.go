@@ -1,0 +1,23 @@
+// Package safepath tells where paths really lead and whether they stay inside a folder, and makes names of files safe.
+// It looks at paths; what may be read or written there is not decided here.
+package safepath
+
+import "path/filepath"
+
+// Rel is where path lies in dir: "." for dir itself. ok says whether it does. Links are not followed.
+func Rel(dir, path string) (rel string, ok bool) {
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	return rel, true
+}
+
+// Real is a path that is there, absolute and without symbolic links.
+func Real(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
