@@ -21,6 +21,7 @@ import (
 	"magpie/feishu"
 	"magpie/internal/agenttools"
 	"magpie/internal/claude"
+	"magpie/internal/claude/proctree"
 )
 
 type serveCmd struct {
@@ -48,7 +49,7 @@ func (s serveCmd) Run(ctx context.Context) error {
 		return err
 	}
 	p.load = load
-	rest, err := claude.AdoptOrphans()
+	rest, err := proctree.AdoptOrphans()
 	if err != nil {
 		p.log.Warn().Err(err).Msg("what agents leave behind may be found only at the next start")
 	} else {

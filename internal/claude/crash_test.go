@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/internal/claude"
+	"magpie/internal/claude/proctree"
 	"magpie/internal/modelsim"
 )
 
@@ -55,12 +56,12 @@ func bridge(text string) error {
 		return err
 	}
 	if j.Sweep {
-		n, err := claude.Sweep(context.Background(), j.Config.Instance)
+		n, err := proctree.Sweep(context.Background(), j.Config.Instance)
 		fmt.Println("swept", n)
 		return err
 	}
 	if j.Adopt {
-		stop, err := claude.AdoptOrphans()
+		stop, err := proctree.AdoptOrphans()
 		if err != nil {
 			return err
 		}
@@ -192,7 +193,7 @@ func TestASweepEndsWhatAKilledBridgeLeft(t *testing.T) {
 	}
 	_ = p.Wait()
 
-	if n, err := claude.Sweep(t.Context(), uuid.NewString()); n != 0 || err != nil {
+	if n, err := proctree.Sweep(t.Context(), uuid.NewString()); n != 0 || err != nil {
 		t.Errorf("the sweep of another instance ended %d processes: %v", n, err)
 	}
 	for _, pid := range pids {
@@ -201,7 +202,7 @@ func TestASweepEndsWhatAKilledBridgeLeft(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	n, err := claude.Sweep(t.Context(), r.cfg.Instance)
+	n, err := proctree.Sweep(t.Context(), r.cfg.Instance)
 	if err != nil || n < len(pids)+1 {
 		t.Errorf("the sweep ended %d processes: %v", n, err)
 	}
@@ -214,7 +215,7 @@ func TestASweepEndsWhatAKilledBridgeLeft(t *testing.T) {
 			t.Errorf("process %s is still there", pid)
 		}
 	}
-	if n, err := claude.Sweep(t.Context(), r.cfg.Instance); n != 0 || err != nil {
+	if n, err := proctree.Sweep(t.Context(), r.cfg.Instance); n != 0 || err != nil {
 		t.Errorf("a second sweep found %d processes: %v", n, err)
 	}
 	got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, j.Spec.Session, j.Prompt)
@@ -234,7 +235,7 @@ func TestASweepLetsTheTranscriptBeWritten(t *testing.T) {
 	}
 	_ = p.Process.Kill()
 	_ = p.Wait()
-	if n, err := claude.Sweep(t.Context(), r.cfg.Instance); n < 1 || err != nil {
+	if n, err := proctree.Sweep(t.Context(), r.cfg.Instance); n < 1 || err != nil {
 		t.Errorf("%d processes ended: %v", n, err)
 	}
 	got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, j.Spec.Session, j.Prompt)
@@ -244,7 +245,7 @@ func TestASweepLetsTheTranscriptBeWritten(t *testing.T) {
 }
 
 func TestASweepNeedsAnInstance(t *testing.T) {
-	if _, err := claude.Sweep(t.Context(), ""); err == nil {
+	if _, err := proctree.Sweep(t.Context(), ""); err == nil {
 		t.Error("nobody's processes were swept")
 	}
 }
@@ -284,7 +285,7 @@ func TestASweepSparesOtherUsers(t *testing.T) {
 		_ = other.Process.Kill()
 		_ = other.Wait()
 	}()
-	if n, err := claude.Sweep(t.Context(), instance); n != 0 || err != nil {
+	if n, err := proctree.Sweep(t.Context(), instance); n != 0 || err != nil {
 		t.Errorf("%d processes ended: %v", n, err)
 	}
 	if !there(strconv.Itoa(other.Process.Pid)) {

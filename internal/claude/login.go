@@ -13,6 +13,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"magpie/internal/claude/proctree"
 )
 
 // Dialog is what a login has to talk about with the person who logs in.
@@ -56,12 +58,12 @@ func (c Config) LogIn(ctx context.Context, d Dialog) error {
 	l := &login{p: p, dialog: d, keys: keys, shown: make(chan string)}
 	go l.read()
 	go func() {
-		p.wait()
-		close(p.exited)
+		p.Wait()
+		p.Close()
 	}()
 	err = l.talk(ctx)
-	p.kill() // and whatever it has started
-	<-p.exited
+	p.Kill() // and whatever it has started
+	<-p.Exited()
 	_ = keys.Close() // ends read, even if somebody still holds the other side
 	for range l.shown {
 	}
@@ -92,19 +94,19 @@ func openTerminal() (keys, tty *os.File, err error) {
 const wide = 4000
 
 // startLogin starts the CLI on a terminal, as the user whose login it is.
-func startLogin(c Config, as *account, dir string, tty *os.File) (*child, error) {
+func startLogin(c Config, as *account, dir string, tty *os.File) (*proctree.Child, error) {
 	defer tty.Close() //nolint:errcheck // the CLI has its own copy
 	cmd := exec.Command(c.Command, "auth", "login")
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	as.run(cmd)
-	p := newChild(cmd, c.Instance)
-	return p, p.start(append(c.environ(), "TERM=xterm", "BROWSER=true")) // a browser at this machine helps nobody
+	p := proctree.New(cmd, c.Instance)
+	return p, p.Start(append(c.environ(), "TERM=xterm", "BROWSER=true")) // a browser at this machine helps nobody
 }
 
 // login is the CLI's terminal while somebody logs in.
 type login struct {
-	p      *child
+	p      *proctree.Child
 	dialog Dialog
 	keys   *os.File
 	shown  chan string // pieces of what comes to the screen; closed at the end of it
@@ -132,7 +134,7 @@ func (l *login) read() {
 
 // talk carries the dialog on until the CLI has ended or ctx has.
 func (l *login) talk(ctx context.Context) error {
-	shown, exited, codes := l.shown, l.p.exited, (<-chan string)(nil)
+	shown, exited, codes := l.shown, l.p.Exited(), (<-chan string)(nil)
 	var last <-chan time.Time
 	for {
 		select {
@@ -214,12 +216,12 @@ func (l *login) paste(code string) {
 // judge tells what the CLI's exit means.
 func (l *login) judge() error {
 	switch {
-	case l.p.err == nil:
+	case l.p.Err() == nil:
 		return nil
 	case l.offline:
 		return ErrLoginOffline
 	case !l.linked:
-		return fmt.Errorf("%w: %w", errNoLink, l.p.err)
+		return fmt.Errorf("%w: %w", errNoLink, l.p.Err())
 	}
 	return ErrLoginRefused
 }

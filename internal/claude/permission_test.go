@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"magpie/internal/claude/proctree"
 	"magpie/internal/configtype"
 )
 
@@ -54,7 +55,7 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				in := &sink{}
-				p := &Process{child: newChild(gone, ""), limits: tc.limits, in: newInput(in)}
+				p := &Process{child: proctree.New(gone, ""), limits: tc.limits, in: newInput(in)}
 				p.out = newOutputRouter(p.in)
 				defer func() { p.in.close(); <-p.in.done }()
 				r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newAsks(), stop: stopper{p: p}}
@@ -94,7 +95,7 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 				if !strings.Contains(in.String(), "interrupt") {
 					t.Fatal("the time does not count any more")
 				}
-				close(p.exited)
+				p.child.Close()
 				<-done
 				if !errors.Is(end, tc.want) || len(events) != 2 {
 					t.Errorf("ended by %v, events %+v", end, events)

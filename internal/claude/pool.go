@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"magpie/internal/claude/proctree"
 )
 
 // Pool keeps the processes of all chats: one per chat at most, and never more than there may be. A chat's process waits
@@ -282,7 +284,7 @@ func (pl *Pool) Sweep(ctx context.Context) (killed int, err error) {
 		return 0, err
 	}
 	if a != nil {
-		return Sweep(ctx, pl.cfg.Instance, a.credential.Uid)
+		return proctree.Sweep(ctx, pl.cfg.Instance, a.credential.Uid)
 	}
-	return Sweep(ctx, pl.cfg.Instance)
+	return proctree.Sweep(ctx, pl.cfg.Instance)
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"magpie/internal/claude/proctree"
 )
 
 // Spec is what a process must be for a turn.
@@ -45,7 +47,7 @@ func (s Spec) prompts() []string {
 
 // Process is one running CLI. It serves one turn at a time, for as long as its chat keeps it.
 type Process struct {
-	*child
+	child  *proctree.Child
 	spec   Spec
 	in     *input
 	out    *outputRouter
@@ -104,22 +106,22 @@ func start(c Config, spec Spec) (*Process, error) {
 	}
 	in := newInput(stdin)
 	p := &Process{
-		child: newChild(cmd, c.Instance), spec: spec, in: in, out: newOutputRouter(in), stderr: &tail{max: stderrTail},
+		child: proctree.New(cmd, c.Instance), spec: spec, in: in, out: newOutputRouter(in), stderr: &tail{max: stderrTail},
 		limits: c, fresh: true,
 	}
 	cmd.Stdout = &lineWriter{emit: p.out.deliver}
 	cmd.Stderr = p.stderr
-	if err := p.start(tools.environ(c.environ().withoutMentions(c.Command))); err != nil {
+	if err := p.child.Start(tools.environ(c.environ().withoutMentions(c.Command))); err != nil {
 		tools.close()
 		in.close()
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
 	go func() {
-		p.wait()
+		p.child.Wait()
 		tools.close()
 		in.close()
 		<-in.done
-		close(p.exited)
+		p.child.Close()
 	}()
 	return p, nil
 }
@@ -182,29 +184,35 @@ func (p *Process) fits(spec Spec) bool {
 // reusable reports whether the process may serve a turn, beside what it has served.
 func (p *Process) reusable() bool { return p.fresh || p.spec.Budget == 0 }
 
+// Pid is its process id.
+func (p *Process) Pid() int { return p.child.Pid() }
+
+// alive reports whether it has not ended yet, or not all it said was read.
+func (p *Process) alive() bool { return p.child.Alive() }
+
 // exitError says how the process ended.
-func (p *Process) exitError() error { return &ExitError{Err: p.err, Stderr: p.stderr.String()} }
+func (p *Process) exitError() error { return &ExitError{Err: p.child.Err(), Stderr: p.stderr.String()} }
 
 // close ends the process, and the tools that it left running: it exits by itself when its input ends, else it is told
 // to, else it is killed. It takes three seconds at most; when ctx ends, less. Whoever else calls it waits for the
 // first.
 func (p *Process) close(ctx context.Context) {
 	p.ending.Do(func() {
-		var left []relative
-		if !childless(p.Pid()) {
-			left = p.family()
+		var left []proctree.Descendant
+		if !p.child.Childless() {
+			left = p.child.Descendants()
 		}
 		p.in.close()
-		if !p.gone(ctx, eofPatience) {
-			p.signal(syscall.SIGTERM)
-			if !p.gone(ctx, termPatience) {
-				p.kill()
-				p.gone(context.Background(), waitDelay)
+		if !p.child.Gone(ctx, eofPatience) {
+			p.child.Signal(syscall.SIGTERM)
+			if !p.child.Gone(ctx, termPatience) {
+				p.child.Kill()
+				p.child.Gone(context.Background(), waitDelay)
 			}
 		}
-		killAll(left)
-		if len(left) > 0 || p.alive() || !p.alone {
-			killAll(p.family())
+		proctree.Kill(left)
+		if len(left) > 0 || p.alive() || !p.child.Alone() {
+			proctree.Kill(p.child.Descendants())
 		}
 	})
 }

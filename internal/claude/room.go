@@ -110,7 +110,7 @@ func (pl *Pool) begun(p *Process) {
 	defer t.Stop()
 	select {
 	case <-p.out.ready:
-	case <-p.exited:
+	case <-p.child.Exited():
 	case <-t.C:
 	}
 }

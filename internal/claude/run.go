@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"magpie/internal/claude/proctree"
 	"magpie/internal/failpoint"
 )
 
@@ -98,7 +99,7 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 			r.stop.begin(errDeaf)
 		case <-r.stop.more():
 			r.stop.escalate()
-		case <-r.p.exited:
+		case <-r.p.child.Exited():
 			r.stop.sweep()
 			if cause := r.stop.cause; cause != nil && !errors.Is(cause, errDeaf) {
 				yield(nil, cause)
@@ -191,7 +192,7 @@ type stopper struct {
 	cause error // why; nil = the turn is not being stopped
 	step  int
 	timer *time.Timer
-	left  []relative // what was seen running since the stopping began
+	left  []proctree.Descendant // what was seen running since the stopping began
 }
 
 // begin asks the CLI to interrupt the turn. Only the first cause counts.
@@ -212,7 +213,7 @@ func (s *stopper) patience() time.Duration {
 	return cmp.Or(s.p.limits.Grace, grace)
 }
 
-func (s *stopper) look() { s.left = append(s.left, s.p.family()...) }
+func (s *stopper) look() { s.left = append(s.left, s.p.child.Descendants()...) }
 
 // more tells when the next, harder step is due.
 func (s *stopper) more() <-chan time.Time {
@@ -227,10 +228,10 @@ func (s *stopper) escalate() {
 	s.look()
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if s.step < len(signals) {
-		s.p.signal(signals[s.step])
+		s.p.child.Signal(signals[s.step])
 		s.step++
 	} else {
-		s.p.kill()
+		s.p.child.Kill()
 	}
 	s.timer.Reset(s.patience())
 }
@@ -239,15 +240,15 @@ func (s *stopper) escalate() {
 // group reaches them; helpers in its own session, such as MCP servers, live on with it.
 func (s *stopper) sweep() {
 	s.look()
-	own := sessionOf(s.p.Pid())
-	var tools []relative
+	own := s.p.child.Session()
+	var tools []proctree.Descendant
 	for _, d := range s.left {
-		if d.session != own || !s.p.alive() {
+		if d.Session != own || !s.p.alive() {
 			tools = append(tools, d)
 		}
 	}
-	killAll(tools)
-	procs.disown(s.p.child)
+	proctree.Kill(tools)
+	s.p.child.KillOrphans()
 }
 
 func (s *stopper) end() {

@@ -73,7 +73,7 @@ func (p *Process) control(ctx context.Context, request object) (gjson.Result, er
 			return gjson.Result{}, fmt.Errorf("the CLI refuses: %s", v.Get("error"))
 		}
 		return v.Get("response"), nil
-	case <-p.exited:
+	case <-p.child.Exited():
 		return gjson.Result{}, p.exitError()
 	case <-ctx.Done():
 		return gjson.Result{}, context.Cause(ctx)

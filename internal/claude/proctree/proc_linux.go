@@ -1,4 +1,4 @@
-package claude
+package proctree
 
 import (
 	"os"
@@ -14,15 +14,15 @@ type identity struct {
 	started uint64 // in ticks since boot
 }
 
-// relative is a process that one of ours has started, directly or not.
-type relative struct {
+// Descendant is a process that one of ours has started, directly or not.
+type Descendant struct {
 	identity
-	session int
+	Session int // the process id of its leader
 }
 
 // stat is what /proc tells about a process.
 type stat struct {
-	relative
+	Descendant
 	parent int
 	group  int
 	zombie bool // it has ended and waits for its parent to notice
@@ -49,7 +49,7 @@ func processes(since uint64) []stat {
 
 // family lists all processes that the process has started, as /proc knows them now: those below it, and those that have
 // lost their parent but carry the mark in their environment, with the sessions that they lead. It is not among them.
-func family(of identity, mark string) []relative {
+func family(of identity, mark string) []Descendant {
 	all := processes(of.started) // nothing is older than what started it
 	var roots []stat
 	for _, s := range all {
@@ -57,19 +57,19 @@ func family(of identity, mark string) []relative {
 			roots = append(roots, s)
 		}
 	}
-	return slices.DeleteFunc(descendants(all, roots, nil), func(d relative) bool { return d.identity == of })
+	return slices.DeleteFunc(descendants(all, roots, nil), func(d Descendant) bool { return d.identity == of })
 }
 
 // descendants lists the living among the roots, among all that they have started, and among the sessions that any of
 // them leads or, according to led, has led. This program and those that it descends from are never among them.
-func descendants(all, roots []stat, led map[int]bool) []relative {
+func descendants(all, roots []stat, led map[int]bool) []Descendant {
 	parents, children, sessions := map[int]int{}, map[int][]stat{}, map[int][]stat{}
 	queue := slices.Clone(roots)
 	for _, s := range all {
 		parents[s.pid] = s.parent
 		children[s.parent] = append(children[s.parent], s)
-		sessions[s.session] = append(sessions[s.session], s)
-		if led[s.session] {
+		sessions[s.Session] = append(sessions[s.Session], s)
+		if led[s.Session] {
 			queue = append(queue, s)
 		}
 	}
@@ -77,7 +77,7 @@ func descendants(all, roots []stat, led map[int]bool) []relative {
 	for pid := os.Getpid(); pid > 0 && !seen[pid]; pid = parents[pid] {
 		seen[pid] = true
 	}
-	var list []relative
+	var list []Descendant
 	for len(queue) > 0 {
 		s := queue[0]
 		queue = queue[1:]
@@ -86,11 +86,11 @@ func descendants(all, roots []stat, led map[int]bool) []relative {
 		}
 		seen[s.pid] = true
 		queue = append(queue, children[s.pid]...)
-		if s.session == s.pid {
+		if s.Session == s.pid {
 			queue = append(queue, sessions[s.pid]...)
 		}
 		if !s.zombie {
-			list = append(list, s.relative)
+			list = append(list, s.Descendant)
 		}
 	}
 	return list
@@ -132,8 +132,8 @@ func readStat(pid int) (stat, bool) {
 	}
 	started, err := strconv.ParseUint(fields[19], 10, 64)
 	return stat{
-		relative: relative{identity: identity{pid, started}, session: n[2]},
-		parent:   n[0], group: n[1], zombie: fields[0] == "Z" || fields[0] == "X",
+		Descendant: Descendant{identity: identity{pid, started}, Session: n[2]},
+		parent:     n[0], group: n[1], zombie: fields[0] == "Z" || fields[0] == "X",
 	}, err == nil
 }
 
@@ -201,13 +201,13 @@ func identify(pid int) identity {
 // sessionOf is the session of a process, or 0 when it is gone.
 func sessionOf(pid int) int {
 	s, _ := readStat(pid)
-	return s.session
+	return s.Session
 }
 
 // killAll kills those that still are who they were.
-func killAll(list []relative) { signalAll(list, syscall.SIGKILL) }
+func Kill(list []Descendant) { signalAll(list, syscall.SIGKILL) }
 
-func signalAll(list []relative, sig syscall.Signal) {
+func signalAll(list []Descendant, sig syscall.Signal) {
 	for _, d := range list {
 		p, err := os.FindProcess(d.pid) // a handle: what is signalled is what was looked at
 		if err != nil {

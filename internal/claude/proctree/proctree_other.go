@@ -1,6 +1,6 @@
 //go:build !linux
 
-package claude
+package proctree
 
 import (
 	"context"
@@ -11,17 +11,17 @@ import (
 // Other systems have no /proc: there the tools of a killed CLI end when they notice.
 
 type (
-	identity struct{}
-	relative struct{ session int }
+	identity   struct{}
+	Descendant struct{ Session int }
 )
 
-func family(identity, string) []relative { return nil }
-func identify(int) identity              { return identity{} }
-func sessionOf(int) int                  { return 0 }
-func killAll([]relative)                 {}
-func childless(int) bool                 { return true }
+func family(identity, string) []Descendant { return nil }
+func identify(int) identity                { return identity{} }
+func sessionOf(int) int                    { return 0 }
+func Kill([]Descendant)                    {}
+func childless(int) bool                   { return true }
 
-func (h *procTree) reapFor(*child) (none bool) { return false }
+func (h *tree) reapFor(*Child) (none bool) { return false }
 
 // Sweep needs Linux; elsewhere it does nothing and says so.
 func Sweep(context.Context, string, ...uint32) (killed int, err error) {

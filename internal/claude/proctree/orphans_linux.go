@@ -1,4 +1,4 @@
-package claude
+package proctree
 
 import (
 	"fmt"
@@ -48,7 +48,7 @@ func AdoptOrphans() (stop func(), err error) {
 // reapPause keeps many small deaths from becoming as many looks at the machine.
 const reapPause = 100 * time.Millisecond
 
-func (h *procTree) reap() {
+func (h *tree) reap() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.adopted() {
@@ -60,14 +60,14 @@ func (h *procTree) reap() {
 }
 
 // adopted lists the children that the program did not start. The caller holds mu, so no CLI is about to start.
-func (h *procTree) adopted() []stat {
+func (h *tree) adopted() []stat {
 	self, ok := readStat(os.Getpid())
 	if !ok {
 		return nil
 	}
 	var list []stat
 	for _, s := range h.notOwn() {
-		kept := s.session == self.session && s.group == self.group // started by other parts of the program
+		kept := s.Session == self.Session && s.group == self.group // started by other parts of the program
 		if s.parent == self.pid && h.own[s.pid] == nil && !kept {
 			list = append(list, s)
 		}
@@ -76,7 +76,7 @@ func (h *procTree) adopted() []stat {
 }
 
 // notOwn lists processes among which all children are that are no CLIs.
-func (h *procTree) notOwn() []stat {
+func (h *tree) notOwn() []stat {
 	pids, ok := children(os.Getpid())
 	if !ok {
 		return processes(0)
@@ -93,9 +93,9 @@ func (h *procTree) notOwn() []stat {
 	return list
 }
 
-// settle takes up the orphans that are there now, and kills those that only c can have started, with all that they have
+// reapFor takes up the orphans that are there now, and kills those that only c can have started, with all that they have
 // started in turn. It reports whether there were none. The caller holds mu.
-func (h *procTree) reapFor(c *child) (none bool) {
+func (h *tree) reapFor(c *Child) (none bool) {
 	adopted := h.adopted()
 	there := map[identity]suspects{}
 	var doomed []stat
@@ -114,21 +114,21 @@ func (h *procTree) reapFor(c *child) (none bool) {
 	}
 	h.orphans = there
 	if len(doomed) > 0 {
-		killAll(descendants(processes(0), doomed, nil))
+		Kill(descendants(processes(0), doomed, nil))
 	}
 	return len(adopted) == 0
 }
 
 // suspects are the CLIs that may have started an orphan that is new: all that live, and c, which may have ended just
 // now. When it tells by its mark, it is that one; or nobody, if that one ended long ago.
-func (h *procTree) suspects(s stat, c *child) suspects {
+func (h *tree) suspects(s stat, c *Child) suspects {
 	g := suspects{c: true}
 	for _, other := range h.own {
 		g[other] = true
 	}
 	mark, ok := variable(s.pid, markName)
 	if ok {
-		maps.DeleteFunc(g, func(other *child, _ bool) bool { return other.mark != markName+"="+mark })
+		maps.DeleteFunc(g, func(other *Child, _ bool) bool { return other.mark != markName+"="+mark })
 	} else if os.Getpid() == 1 {
 		g[nil] = true // the first process of a container is given the orphans of others, too
 	}

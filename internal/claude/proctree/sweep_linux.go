@@ -1,4 +1,4 @@
-package claude
+package proctree
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const (
 	sweepTick  = 20 * time.Millisecond
 )
 
-// Sweep ends all processes that an earlier run of the program with this [Config.Instance] has left behind: its CLIs,
+// Sweep ends all processes that an earlier run of the program with this instance has left behind: its CLIs,
 // all that they have started, and the sessions that any of these lead. It asks the CLIs to end, so that they write what
 // they know into their transcripts, kills what is left, and returns how many processes there were, once they are gone.
 // No other run of the instance may be alive.
@@ -46,7 +46,7 @@ func Sweep(ctx context.Context, instance string, users ...uint32) (killed int, e
 		if len(s.alive) == 0 {
 			return len(s.known), nil
 		}
-		killAll(s.alive)
+		Kill(s.alive)
 		if !pause(ctx, sweepTick) {
 			break
 		}
@@ -72,7 +72,7 @@ type sweeper struct {
 	users  []uint32
 	known  map[identity]bool
 	led    map[int]bool // sessions that the known lead or have led
-	alive  []relative
+	alive  []Descendant
 }
 
 func (s *sweeper) look() {
@@ -90,15 +90,15 @@ func (s *sweeper) look() {
 		}
 		s.known[p.identity] = true
 		s.alive = append(s.alive, p)
-		if p.session == p.pid {
+		if p.Session == p.pid {
 			s.led[p.pid] = true
 		}
 	}
 }
 
 // agents are the CLIs among those alive, with their own helpers. Their tools know that they run inside of one.
-func (s *sweeper) agents() []relative {
-	var list []relative
+func (s *sweeper) agents() []Descendant {
+	var list []Descendant
 	for _, p := range s.alive {
 		_, inside := variable(p.pid, "CLAUDECODE")
 		if !inside && marked(p.pid, func(v string) bool { return strings.HasPrefix(v, s.prefix) }) {
