@@ -73,7 +73,7 @@ func (as Approvals) Ask(ctx context.Context, a Approval, card chat.Card, replyTo
 		}
 		rule = string(data)
 	}
-	err := as.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, insertApproval, a.ID, a.Key.String(), a.Turn, a.Tool, string(a.Input), a.Hash(), a.Project,
 			rule, list(a.Askers), millis(a.Created), millis(a.Expires))
 		if err != nil {
@@ -160,7 +160,7 @@ type Settling struct {
 // Settle stores the Settlement of a. An approval of which nothing has come leaves no rule behind either. It returns
 // [ErrNotFound] when a is not, or no longer, in the state that s wants, and [ErrRepeated] when the event is known.
 func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
-	err := as.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := takeEvent(ctx, as.db, tx, s.Event); err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ const setApprovalCard = `UPDATE approvals SET card_id = ?2 WHERE id = ?1`
 
 // SetCard remembers the card that asks for an approval.
 func (as Approvals) SetCard(ctx context.Context, id, card string) error {
-	if _, err := as.db.exec(ctx, setApprovalCard, id, card); err != nil {
+	if _, err := as.db.engine.Exec(ctx, setApprovalCard, id, card); err != nil {
 		return fmt.Errorf("set card of approval %s: %w", id, err)
 	}
 	return nil

@@ -26,7 +26,7 @@ func Answerable(id string) string {
 // asks for it, as e.Held says, which must be set. A message that is not known, is no talk, or says the same changes
 // nothing.
 func (said Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err error) {
-	err = said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		a = AcceptResult{}
 		list, err := versions(ctx, tx, e.Key.String(), e.ID)
 		if err != nil || len(list) == 0 {

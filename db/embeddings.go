@@ -59,7 +59,7 @@ const saveEmbedding = `INSERT INTO embeddings (chat_key, epoch, seq, model, dim,
 
 // Save stores vectors that a model has made. They take the place of those of other models.
 func (es Embeddings) Save(ctx context.Context, model string, list []Embedding) error {
-	err := es.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := es.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, e := range list {
 			if _, err := tx.ExecContext(ctx, saveEmbedding, e.Of.chat, e.Of.seq, model, len(e.Vector), e.Vector); err != nil {
 				return err

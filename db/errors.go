@@ -1,12 +1,6 @@
 package db
 
-import (
-	"errors"
-	"fmt"
-	"syscall"
-
-	"github.com/mattn/go-sqlite3"
-)
+import "errors"
 
 var (
 	// ErrNotFound says that no such row exists.
@@ -18,61 +12,4 @@ var (
 
 	// ErrRepeated says that an event was taken already.
 	ErrRepeated = errors.New("the event is known already")
-
-	// ErrFull says that the disk has no room for a write. Nothing of it was stored, and reading goes on. Writing goes
-	// on by itself as soon as there is room.
-	ErrFull = errors.New("no space left for the database: free some on its disk")
-
-	// ErrNewerSchema says that a newer program has written the database.
-	ErrNewerSchema = errors.New("the database was written by a newer magpie")
-
-	// ErrOlderSchema says that this program has not served the database yet.
-	ErrOlderSchema = errors.New("the database was written by an older magpie: start this one's bridge, which brings it up to date")
 )
-
-// CorruptError says that the database is damaged. No program can mend it: its owner has to.
-type CorruptError struct {
-	Path string
-	Err  error // what was found
-}
-
-func (e *CorruptError) Error() string {
-	return fmt.Sprintf("database %s is corrupt: %v. Stop magpie, %s, and start magpie again",
-		e.Path, e.Err, replace(e.Path, "the latest file made by `magpie backup`"))
-}
-
-func (e *CorruptError) Unwrap() error { return e.Err }
-
-// replace says how a copy takes the place of a database. The log of the one must not be left to the other.
-func replace(path, by string) string {
-	return fmt.Sprintf("move %[1]s, %[1]s-wal and %[1]s-shm aside, copy %[2]s to %[1]s", path, by)
-}
-
-// LockedError says that another process, or another DB of this one, serves the database.
-type LockedError struct {
-	Path string
-	PID  int // 0 = not known
-}
-
-func (e *LockedError) Error() string {
-	who := "another process"
-	if e.PID != 0 {
-		who = fmt.Sprintf("process %d", e.PID)
-	}
-	return fmt.Sprintf("database %s is in use by %s: stop that one first, or give this one a database of its own in [db] url", e.Path, who)
-}
-
-// explain gives the errors that somebody has to act upon their types.
-func explain(path string, err error) error {
-	var s sqlite3.Error
-	if !errors.As(err, &s) {
-		return err
-	}
-	switch {
-	case s.Code == sqlite3.ErrFull, s.SystemErrno == syscall.ENOSPC, s.SystemErrno == syscall.EDQUOT, s.ExtendedCode == sqlite3.ErrIoErrSHMSize:
-		return fmt.Errorf("%w: %w", ErrFull, err)
-	case s.Code == sqlite3.ErrCorrupt, s.Code == sqlite3.ErrNotADB:
-		return &CorruptError{Path: path, Err: err}
-	}
-	return err
-}

@@ -60,7 +60,7 @@ func scanParcel(row *sql.Row) (FileDelivery, error) {
 // Leave leaves a parcel of a running turn to be delivered, as an answer to what the turn answers. The same idem leaves
 // nothing twice: fresh is false then, and the parcel is the one that was left before.
 func (ps FileDeliveries) Leave(ctx context.Context, t Turn, p FileDelivery, idem string) (left FileDelivery, fresh bool, err error) {
-	err = ps.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err = ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if p.ID, err = ps.add(ctx, tx, t, p, idem, ""); err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (ps FileDeliveries) Leave(ctx context.Context, t Turn, p FileDelivery, idem
 // leaves nothing twice.
 func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery, idem, content string) error {
 	p.Size = int64(len(content))
-	err := ps.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := ps.add(ctx, tx, Turn{Key: to.Key, ReplyTo: to.ID}, p, idem, content)
 		return err
 	})
@@ -113,7 +113,7 @@ const setUpload = `UPDATE parcels SET upload = ?2 WHERE id = ?1`
 
 // Uploaded notes the platform's name of a parcel, before anybody can see it: by that it is found if it was shown.
 func (ps FileDeliveries) Uploaded(ctx context.Context, id int64, upload string) error {
-	if _, err := ps.db.exec(ctx, setUpload, id, upload); err != nil {
+	if _, err := ps.db.engine.Exec(ctx, setUpload, id, upload); err != nil {
 		return fmt.Errorf("note the upload of parcel %d: %w", id, err)
 	}
 	return nil
@@ -161,7 +161,7 @@ const postponePost = `UPDATE outbox SET id = (SELECT MAX(id) + 1 FROM outbox), a
 
 // Postpone puts the post of a parcel off, and lets what waits behind it go first: an answer is not held up by a file.
 func (ps FileDeliveries) Postpone(ctx context.Context, p Post, until time.Time) error {
-	err := ps.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return overwritePost(ctx, tx, postponePost, p.ID, millis(until))
 	})
 	if err != nil {

@@ -37,7 +37,7 @@ func (fs Files) add(ctx context.Context, tx *sql.Tx, key chat.Key, message strin
 // Add stores that more files belong to a message that is known, such as those of the one that it answers. It returns
 // them with their numbers.
 func (fs Files) Add(ctx context.Context, key chat.Key, message string, files []chat.File) (added []chat.File, err error) {
-	err = fs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		added, err = fs.add(ctx, tx, key, message, files)
 		return err
 	})
@@ -80,7 +80,7 @@ const settleFile = `UPDATE files SET state = ?4, name = ?5, path = ?6, said = ?7
 // Settle stores what became of a file that was wanted. A text that is not empty takes the place of its message's. When
 // the message was taken back meanwhile, or the one that it quotes, nothing is stored, and Settle returns [ErrNotFound].
 func (fs Files) Settle(ctx context.Context, key chat.Key, message string, f chat.File, size int64, text string) error {
-	err := fs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, settleFile, key.String(), message, f.Number, f.State, f.Name, f.Path, f.Said, size)
 		if err != nil {
 			return err
@@ -116,14 +116,14 @@ const forgetFiles = `DELETE FROM files WHERE state = 'past' AND created_at < ?1 
 
 // Expire notes that the files that came before a time are not there any more.
 func (fs Files) Expire(ctx context.Context, before time.Time) (files int, err error) {
-	res, err := fs.db.exec(ctx, expireFiles, millis(before))
+	res, err := fs.db.engine.Exec(ctx, expireFiles, millis(before))
 	if err == nil {
 		var n int64
 		n, err = res.RowsAffected()
 		files = int(n)
 	}
 	if err == nil {
-		_, err = fs.db.exec(ctx, forgetFiles, millis(before))
+		_, err = fs.db.engine.Exec(ctx, forgetFiles, millis(before))
 	}
 	if err != nil {
 		return files, fmt.Errorf("note which files are past: %w", err)

@@ -34,7 +34,7 @@ func (f Folders) Find(ctx context.Context, key chat.Key) (id string, err error) 
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", ErrNotFound
 	} else if err != nil {
-		return "", fmt.Errorf("folder of %v: %w", key, explain(f.db.path, err))
+		return "", fmt.Errorf("folder of %v: %w", key, f.db.engine.Explain(err))
 	}
 	return id, nil
 }
@@ -50,7 +50,7 @@ func (f Folders) Of(ctx context.Context, key chat.Key) (id string, err error) {
 // Bind makes a folder that is nobody's that of a chat, and returns the id of the folder that the chat has then: another
 // one, if it had one before.
 func (f Folders) Bind(ctx context.Context, key chat.Key, id string) (string, error) {
-	if _, err := f.db.exec(ctx, insertFolder, key.String(), id); err != nil {
+	if _, err := f.db.engine.Exec(ctx, insertFolder, key.String(), id); err != nil {
 		return "", fmt.Errorf("folder of %v: %w", key, err)
 	}
 	return f.Find(ctx, key)
@@ -63,7 +63,7 @@ func (f Folders) Chat(ctx context.Context, id string) (chat.Key, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return chat.Key{}, ErrNotFound
 	} else if err != nil {
-		return chat.Key{}, fmt.Errorf("chat of the folder %s: %w", id, explain(f.db.path, err))
+		return chat.Key{}, fmt.Errorf("chat of the folder %s: %w", id, f.db.engine.Explain(err))
 	}
 	return chat.ParseKey(key)
 }
@@ -79,11 +79,11 @@ type Unmoved struct {
 func (f Folders) Unmoved(ctx context.Context) ([]Unmoved, error) {
 	list, err := collect(ctx, f.db.read, scanUnmoved, unmovedFolder)
 	if err != nil {
-		return nil, fmt.Errorf("folders without their sessions: %w", explain(f.db.path, err))
+		return nil, fmt.Errorf("folders without their sessions: %w", f.db.engine.Explain(err))
 	}
 	for i := range list {
 		if list[i].Sessions, err = collect(ctx, f.db.read, scanText, sessionsOf, list[i].Chat); err != nil {
-			return nil, fmt.Errorf("sessions of %s: %w", list[i].Chat, explain(f.db.path, err))
+			return nil, fmt.Errorf("sessions of %s: %w", list[i].Chat, f.db.engine.Explain(err))
 		}
 	}
 	return list, nil
@@ -96,7 +96,7 @@ func scanUnmoved(scan scanner) (u Unmoved, err error) {
 
 // Moved notes that the sessions of a folder's chat lie in it.
 func (f Folders) Moved(ctx context.Context, id string) error {
-	if _, err := f.db.exec(ctx, setMoved, id); err != nil {
+	if _, err := f.db.engine.Exec(ctx, setMoved, id); err != nil {
 		return fmt.Errorf("folder %s has its sessions: %w", id, err)
 	}
 	return nil

@@ -70,7 +70,7 @@ const lastAsked = `SELECT asked_at FROM grants WHERE subject = ?1`
 // card of the request, once a day at most. It reports false, and does nothing, when that is decided, waits to be
 // decided, was asked less than a day ago, or when nothing is left to be said of what was asked before.
 func (g Grants) Ask(ctx context.Context, who Grant, tell ...Post) (fresh bool, err error) {
-	err = g.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = g.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := g.db.now()
 		var last int64
 		err := tx.QueryRowContext(ctx, lastAsked, who.Subject).Scan(&last)
@@ -109,7 +109,7 @@ const setGrantCard = `UPDATE grants SET card_id = ?2 WHERE subject = ?1`
 
 // SetCard remembers the card on which it is decided.
 func (g Grants) SetCard(ctx context.Context, subject, card string) error {
-	if _, err := g.db.exec(ctx, setGrantCard, subject, card); err != nil {
+	if _, err := g.db.engine.Exec(ctx, setGrantCard, subject, card); err != nil {
 		return fmt.Errorf("note the card of a request: %w", err)
 	}
 	return nil
@@ -131,7 +131,7 @@ const decideGrant = `UPDATE grants SET state = ?2, decided_by = ?3, decided_at =
 // Decide answers a request, and leaves what is to be said of it to be delivered. It returns [ErrNotFound] when there is
 // none that waits.
 func (g Grants) Decide(ctx context.Context, subject string, s GrantState, by string, tell ...Post) error {
-	err := g.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := g.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		waited, err := changed(tx.ExecContext(ctx, decideGrant, subject, s, by, millis(g.db.now())))
 		if err == nil && !waited {
 			err = ErrNotFound

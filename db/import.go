@@ -53,7 +53,7 @@ func (rs Records) NewImporter() *Importer { return &Importer{db: rs.db, chats: m
 
 // Add takes in the next messages, all or none. After an error the importer is of no more use.
 func (im *Importer) Add(ctx context.Context, list []Record) (added int, err error) {
-	err = im.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = im.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		last := int64(0)
 		for i := range list {
 			fresh, err := im.add(ctx, tx, &list[i], len(list))

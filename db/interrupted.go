@@ -99,7 +99,7 @@ type Decision struct {
 // Decide carries a decision out. It returns [ErrNotFound] when there is nothing to decide any more, and [ErrRepeated]
 // when the press is known.
 func (ts Turns) Decide(ctx context.Context, w Decision) error {
-	err := ts.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := takeEvent(ctx, ts.db, tx, w.Event); err != nil {
 			return err
 		}

@@ -89,7 +89,7 @@ func (l Ledger) askers(ctx context.Context, tx *sql.Tx, e Expense) ([]string, er
 
 // Book notes an expense. Those of turns are booked by [Turns.Finish], to who asked.
 func (l Ledger) Book(ctx context.Context, e Expense) error {
-	return l.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return l.book(ctx, tx, e) })
+	return l.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return l.book(ctx, tx, e) })
 }
 
 const lastAsker = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND role = 'user' AND turn_id > 0 ORDER BY seq DESC LIMIT 1`

@@ -40,7 +40,7 @@ type Compaction struct {
 // epoch, has another summary than before, or a message of which this one was made was taken back, nothing is changed,
 // and Compact returns [ErrNotFound].
 func (cs Chats) Compact(ctx context.Context, c Compaction) error {
-	err := cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := cs.db.Messages().stand(ctx, tx, c.Key, c.Of); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 
 // AnswerCompact tells who asked for a summary what became of it, if somebody waits for it.
 func (cs Chats) AnswerCompact(ctx context.Context, key chat.Key, reply string) error {
-	err := cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return cs.answerCompact(ctx, tx, key, reply) })
+	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return cs.answerCompact(ctx, tx, key, reply) })
 	if err != nil {
 		return fmt.Errorf("answer a compaction of %v: %w", key, err)
 	}
@@ -123,7 +123,7 @@ const beginAnew = `UPDATE chats SET anew_seq = ?3, summary = '', summary_seq = 0
 // BeginAnew lets the context of a chat begin after the message with that seq: without a session and a summary. Unlike a
 // new epoch it does not hide what was before.
 func (cs Chats) BeginAnew(ctx context.Context, key chat.Key, epoch, seq int64) error {
-	err := cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, beginAnew, key.String(), epoch, seq)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, forgetSessionsAside, key.String())
@@ -148,7 +148,7 @@ const (
 
 // SetTopic gives a conversation of the chat a title, if it is the one that goes on and has none.
 func (cs Chats) SetTopic(ctx context.Context, key chat.Key, epoch int64, topic string) error {
-	if _, err := cs.db.exec(ctx, setTopic, key.String(), epoch, topic); err != nil {
+	if _, err := cs.db.engine.Exec(ctx, setTopic, key.String(), epoch, topic); err != nil {
 		return fmt.Errorf("set topic of %v: %w", key, err)
 	}
 	return nil

@@ -48,7 +48,7 @@ func (cs Chats) Open(ctx context.Context, c chat.Change, greeting string) (fresh
 }
 
 func (cs Chats) enter(ctx context.Context, c chat.Change, note string, at time.Time, say *Post) (fresh bool, err error) {
-	err = cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if fresh, err = noted(ctx, tx, c, note, at); err != nil || !fresh || say == nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (cs Chats) enter(ctx context.Context, c chat.Change, note string, at time.T
 // and does nothing, when it is told again, or late.
 func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]int64, fresh bool, err error) {
 	key := c.Key.String()
-	err = cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if fresh, err = noted(ctx, tx, c, setLeft, c.Time); err != nil || !fresh {
 			return err
 		}

@@ -177,7 +177,7 @@ func (ms Memories) Chats(ctx context.Context) ([]chat.Key, error) {
 // The title is made one line, or from the text when there is none. The zero values of scope and state mean the whole
 // chat and active.
 func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
-	err = ms.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		saved, err = ms.save(ctx, tx, m, by)
 		return err
 	})
@@ -190,7 +190,7 @@ func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory,
 // Learn stores a new memory that was made of its sources. When one of those was taken back meanwhile, or is gone,
 // nothing is stored, and Learn returns [ErrNotFound].
 func (ms Memories) Learn(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
-	err = ms.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := ms.db.Messages().stand(ctx, tx, m.Key, m.Sources); err != nil {
 			return err
 		}
@@ -319,7 +319,7 @@ const emptyMemoryVersions = `UPDATE memory_versions SET of = '', title = '', con
 // created, changed and forgot it, when and why. The words are overwritten in the database's file as soon as its log is
 // empty; copies that were made before, and the History, are not touched.
 func (ms Memories) Forget(ctx context.Context, key chat.Key, id string, by Change) error {
-	err := ms.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := ms.forget(ctx, tx, Memory{Key: key, ID: id}, by)
 		return err
 	})

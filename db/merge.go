@@ -19,7 +19,7 @@ const changes = `SELECT total_changes()`
 // Merge makes one part of the index's parts, bit by bit. It takes about a second for a million messages.
 func (ix Index) Merge(ctx context.Context) error {
 	for pages, more := -mergeStep, true; more; pages = mergeStep {
-		err := ix.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err := ix.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			var before, after int
 			if err := tx.QueryRowContext(ctx, changes).Scan(&before); err != nil {
 				return err

@@ -49,7 +49,7 @@ func (said Messages) Addressed(ctx context.Context, key chat.Key, turn int64) (a
 // Overhear stores what was said in a chat of which no event has told, unless a new conversation has begun there by now.
 // What is known changes nothing.
 func (said Messages) Overhear(ctx context.Context, key chat.Key, epoch int64, list []chat.Incoming) error {
-	err := said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		c, err := loadChat(ctx, tx, key)
 		if err != nil || c.Epoch != epoch {
 			return err

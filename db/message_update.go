@@ -62,7 +62,7 @@ func (said Messages) CleanCommands(ctx context.Context, clean func(string) strin
 		if text == m.Text {
 			continue
 		}
-		err := said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err := said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			return overwriting(ctx, tx, func() error { return said.reword(ctx, tx, m.Key, m.ID, text) })
 		})
 		if err != nil {
@@ -70,7 +70,7 @@ func (said Messages) CleanCommands(ctx context.Context, clean func(string) strin
 		}
 		changed++
 	}
-	err = said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return takeEvent(ctx, said.db, tx, commandsCleaned) })
+	err = said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return takeEvent(ctx, said.db, tx, commandsCleaned) })
 	if err != nil && !errors.Is(err, ErrRepeated) {
 		return changed, fmt.Errorf("commands are clean: %w", err)
 	}

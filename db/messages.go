@@ -51,7 +51,7 @@ type AcceptResult struct {
 // Once Accept returns without error the message survives a crash, so the platform may be told that it has arrived.
 func (d *DB) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
 	var a AcceptResult
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := d.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		a = AcceptResult{}
 		if err := touchChat(ctx, tx, e); err != nil {
 			return err

@@ -27,7 +27,7 @@ func (ms Messages) Name(ctx context.Context, names map[string]string) error {
 	if !some {
 		return nil
 	}
-	if _, err := ms.db.exec(ctx, fillNames, string(list)); err != nil {
+	if _, err := ms.db.engine.Exec(ctx, fillNames, string(list)); err != nil {
 		return fmt.Errorf("name messages: %w", err)
 	}
 	return nil

@@ -67,7 +67,7 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 // Add leaves something to be delivered that no message or turn leads to. Nothing is added
 // twice with the same Idem while it waits.
 func (o Outbox) Add(ctx context.Context, p Post) error {
-	if err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return o.post(ctx, tx, p) }); err != nil {
+	if err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return o.post(ctx, tx, p) }); err != nil {
 		return fmt.Errorf("add a delivery in %v: %w", p.Key, err)
 	}
 	return nil
@@ -130,7 +130,7 @@ func overwritePost(ctx context.Context, tx *sql.Tx, query string, args ...any) e
 // Delivered takes a post out of the outbox; an empty message id says that nothing was shown. A parcel and what was
 // shown without a turn join the History under the platform's message id.
 func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
-	err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := overwritePost(ctx, tx, deletePost, p.ID)
 		if err != nil {
 			return err
@@ -175,7 +175,7 @@ const readdressPosts = `UPDATE outbox SET reply_to = ?2 WHERE turn_id = ?1`
 // Readdress lets a turn that asks several messages answer the one before that which it was to answer. It returns
 // [ErrNotFound] when there is none.
 func (o Outbox) Readdress(ctx context.Context, p Post) error {
-	err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var id string
 		err := tx.QueryRowContext(ctx, earlierQuestion, p.Key.String(), p.Turn, p.ReplyTo).Scan(&id)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -200,7 +200,7 @@ const delayPost = `UPDATE outbox SET attempts = attempts + 1, next_at = ?2 WHERE
 
 // Delay puts a post that could not be delivered off.
 func (o Outbox) Delay(ctx context.Context, p Post, until time.Time) error {
-	err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return overwritePost(ctx, tx, delayPost, p.ID, millis(until))
 	})
 	if err != nil {

@@ -38,7 +38,7 @@ const selectFound = `SELECT user_id, source, message_id, since FROM owners WHERE
 func (o Owners) Found(ctx context.Context, app string) (Owner, error) {
 	found, err := collect(ctx, o.db.read, scanOwner, selectFound, app)
 	if err != nil {
-		return Owner{}, fmt.Errorf("owner of %s: %w", app, explain(o.db.path, err))
+		return Owner{}, fmt.Errorf("owner of %s: %w", app, o.db.engine.Explain(err))
 	} else if len(found) == 0 {
 		return Owner{}, ErrNotFound
 	}
@@ -60,7 +60,7 @@ const insertFound = `INSERT INTO owners (app_id, user_id, source, message_id, si
 
 // SetIfUnknown stores an owner who was found. It reports false, and changes nothing, when the app has one already.
 func (o Owners) SetIfUnknown(ctx context.Context, owner Owner) (bool, error) {
-	res, err := o.db.exec(ctx, insertFound, owner.App, owner.User, string(owner.Source), owner.Message, millis(o.db.now()))
+	res, err := o.db.engine.Exec(ctx, insertFound, owner.App, owner.User, string(owner.Source), owner.Message, millis(o.db.now()))
 	if err != nil {
 		return false, fmt.Errorf("store the owner of %s: %w", owner.App, err)
 	}
@@ -77,7 +77,7 @@ const selectUnwelcomed = `SELECT COUNT(*) FROM owners WHERE app_id = ?1 AND user
 // Unwelcomed reports whether an owner, found or configured, has still to be welcomed.
 func (o Owners) Unwelcomed(ctx context.Context, app, user string) (bool, error) {
 	due := 0
-	err := o.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, insertConfigured, app, user, millis(o.db.now())); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ const updateWelcomed = `UPDATE owners SET welcomed_at = ?3 WHERE app_id = ?1 AND
 
 // Welcomed stores that an owner has been welcomed.
 func (o Owners) Welcomed(ctx context.Context, app, user string) error {
-	if _, err := o.db.exec(ctx, updateWelcomed, app, user, millis(o.db.now())); err != nil {
+	if _, err := o.db.engine.Exec(ctx, updateWelcomed, app, user, millis(o.db.now())); err != nil {
 		return fmt.Errorf("welcome of the owner of %s: %w", app, err)
 	}
 	return nil

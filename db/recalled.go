@@ -91,7 +91,7 @@ func (v version) withdraw(ctx context.Context, tx *sql.Tx, state string) error {
 // as over says. The session that may hold it is given up, the summary that covers it, and what was remembered of it.
 // One that is not known is remembered, in case it comes yet, and Recall returns [ErrNotFound].
 func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
-	err = said.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		r = Recalled{}
 		list, err := versions(ctx, tx, room.String(), id)
 		if err != nil {

@@ -82,7 +82,7 @@ const forgetSessionAside = `DELETE FROM sessions WHERE chat_key = ?1 AND session
 
 // ForgetSession drops a session that turned out to be lost. Other sessions of the chat stay.
 func (cs Chats) ForgetSession(ctx context.Context, key chat.Key, id string) error {
-	err := cs.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, forgetSession, key.String(), id)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, forgetSessionAside, key.String(), id)

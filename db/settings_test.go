@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -132,9 +133,17 @@ func older(t *testing.T, migration string) (path string, raw *sql.DB) {
 		t.Fatal(err)
 	}
 	old := fstest.MapFS{}
-	for name, file := range newerSchema(t, "").(fstest.MapFS) {
-		if name < migration {
-			old[name] = file
+	names, err := fs.Glob(db.Schema(), "schema/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range names {
+		text, err := fs.ReadFile(db.Schema(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := filepath.Base(path); name < migration {
+			old[name] = &fstest.MapFile{Data: text}
 		}
 	}
 	p, err := goose.NewProvider(goose.DialectSQLite3, raw, old)

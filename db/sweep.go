@@ -26,7 +26,7 @@ func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 			err = fmt.Errorf("sweep: %w", err)
 		}
 	}()
-	res, err := d.exec(ctx, forgetEvents, millis(d.now().Add(-c.CacheTTL.Duration)))
+	res, err := d.engine.Exec(ctx, forgetEvents, millis(d.now().Add(-c.CacheTTL.Duration)))
 	if err != nil {
 		return s, err
 	}
@@ -34,10 +34,10 @@ func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 	if s.Events = int(n); err != nil {
 		return s, err
 	}
-	if _, err := d.exec(ctx, forgetApprovals, millis(d.now().Add(-c.CacheTTL.Duration))); err != nil {
+	if _, err := d.engine.Exec(ctx, forgetApprovals, millis(d.now().Add(-c.CacheTTL.Duration))); err != nil {
 		return s, err
 	}
-	if _, err := d.exec(ctx, forgetParcels, millis(d.now().Add(-c.CacheTTL.Duration))); err != nil {
+	if _, err := d.engine.Exec(ctx, forgetParcels, millis(d.now().Add(-c.CacheTTL.Duration))); err != nil {
 		return s, err
 	}
 	if c.HistoryTTL.Duration > 0 {
@@ -59,13 +59,13 @@ func (d *DB) sweepMessages(ctx context.Context, c Config) (swept int, err error)
 		if len(list) == 0 {
 			break
 		}
-		if err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return deleteMessages(ctx, tx, list) }); err != nil {
+		if err := d.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return deleteMessages(ctx, tx, list) }); err != nil {
 			return swept, err
 		}
 		swept += len(list)
 		last = list[len(list)-1].id
 	}
-	_, err = d.exec(ctx, forgetSummaries, until)
+	_, err = d.engine.Exec(ctx, forgetSummaries, until)
 	return swept, err
 }
 

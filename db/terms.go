@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"magpie/db/sqlite"
 	"magpie/internal/chat"
 	"magpie/internal/tokenize"
 )
@@ -273,7 +274,7 @@ const forgetTerms = `INSERT INTO terms (terms) VALUES ('delete-all'); UPDATE ind
 
 // onlyIndex reports whether what a check found is damage to the index, which can be made anew.
 func onlyIndex(err error) bool {
-	var corrupt *CorruptError
+	var corrupt *sqlite.CorruptError
 	return errors.As(err, &corrupt) && strings.Contains(corrupt.Err.Error(), `table "terms"`)
 }
 
@@ -284,7 +285,7 @@ const renewTerms = `DROP TABLE terms;
 
 // renew empties the index; catchUp fills it.
 func (ix Index) renew(ctx context.Context) error {
-	if _, err := ix.db.exec(ctx, renewTerms); err != nil {
+	if _, err := ix.db.engine.Exec(ctx, renewTerms); err != nil {
 		return fmt.Errorf("make the damaged index anew: %w", err)
 	}
 	return nil
@@ -301,13 +302,13 @@ func (ix Index) catchUp(ctx context.Context) error {
 		return fmt.Errorf("state of the index: %w", err)
 	}
 	if outdated {
-		if _, err := ix.db.exec(ctx, forgetTerms, tokenize.Version); err != nil {
+		if _, err := ix.db.engine.Exec(ctx, forgetTerms, tokenize.Version); err != nil {
 			return fmt.Errorf("make the index anew: %w", err)
 		}
 		more = true
 	}
 	for more {
-		err := ix.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		err := ix.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 			more, err = indexMore(ctx, tx, chunk)
 			return err
 		})

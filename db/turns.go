@@ -194,7 +194,7 @@ type TurnIDs struct {
 // The turn runs in the chat's session when there is one and resume allows it, else in a new one.
 func (ts Turns) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume bool) (Claim, error) {
 	var c Claim
-	err := ts.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		c.Turn, err = one(ctx, tx, scanTurn, claimTurn,
 			key.String(), millis(ts.db.now()), names.Session, resume, names.Prompt, names.Node)
 		if errors.Is(err, ErrNotFound) {
@@ -237,7 +237,7 @@ const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + ask
 
 // Requeue puts back a turn that has done and shown nothing yet. It is claimed again in its old place.
 func (ts Turns) Requeue(ctx context.Context, turn int64) error {
-	if _, err := ts.db.exec(ctx, requeueTurn, turn); err != nil {
+	if _, err := ts.db.engine.Exec(ctx, requeueTurn, turn); err != nil {
 		return fmt.Errorf("put turn %d back: %w", turn, err)
 	}
 	return nil
@@ -248,7 +248,7 @@ const renameTurn = `UPDATE turns SET session_id = CASE WHEN session_id = '' THEN
 
 // Rename gives a running turn another session and another name for its prompt, before the agent can act.
 func (ts Turns) Rename(ctx context.Context, turn int64, names TurnIDs) error {
-	if _, err := ts.db.exec(ctx, renameTurn, turn, names.Session, names.Prompt); err != nil {
+	if _, err := ts.db.engine.Exec(ctx, renameTurn, turn, names.Session, names.Prompt); err != nil {
 		return fmt.Errorf("rename turn %d: %w", turn, err)
 	}
 	return nil
@@ -258,7 +258,7 @@ const setTurnCard = `UPDATE turns SET card_id = ?2 WHERE id = ?1`
 
 // SetCard remembers the card that shows the turn.
 func (ts Turns) SetCard(ctx context.Context, turn int64, card string) error {
-	if _, err := ts.db.exec(ctx, setTurnCard, turn, card); err != nil {
+	if _, err := ts.db.engine.Exec(ctx, setTurnCard, turn, card); err != nil {
 		return fmt.Errorf("set card of turn %d: %w", turn, err)
 	}
 	return nil
@@ -268,7 +268,7 @@ const setTurnDraft = `UPDATE turns SET draft = ?2 WHERE id = ?1 AND state = 'run
 
 // SetDraft stores what people are about to see of a running turn's answer.
 func (ts Turns) SetDraft(ctx context.Context, turn int64, draft string) error {
-	if _, err := ts.db.exec(ctx, setTurnDraft, turn, draft); err != nil {
+	if _, err := ts.db.engine.Exec(ctx, setTurnDraft, turn, draft); err != nil {
 		return fmt.Errorf("set draft of turn %d: %w", turn, err)
 	}
 	return nil
@@ -278,7 +278,7 @@ const stopTurn = `UPDATE turns SET stopped = 1 WHERE id = ?1 AND chat_key = ?2` 
 
 // Stop notes that somebody has stopped a turn of a chat, unless it has ended: it is not begun again, whatever happens.
 func (ts Turns) Stop(ctx context.Context, key chat.Key, turn int64) error {
-	if _, err := ts.db.exec(ctx, stopTurn, turn, key.String()); err != nil {
+	if _, err := ts.db.engine.Exec(ctx, stopTurn, turn, key.String()); err != nil {
 		return fmt.Errorf("stop turn %d: %w", turn, err)
 	}
 	return nil
@@ -288,7 +288,7 @@ const setTurnActed = `UPDATE turns SET acted = 1 WHERE id = ?1`
 
 // SetActed notes that a running turn is about to use a tool.
 func (ts Turns) SetActed(ctx context.Context, turn int64) error {
-	if _, err := ts.db.exec(ctx, setTurnActed, turn); err != nil {
+	if _, err := ts.db.engine.Exec(ctx, setTurnActed, turn); err != nil {
 		return fmt.Errorf("note that turn %d acts: %w", turn, err)
 	}
 	return nil
@@ -331,7 +331,7 @@ const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, inpu
 // Finish ends a running turn: its answer joins the History, its card is to be drawn for the last time, its session
 // becomes the chat's unless /new came in between, and its cost is booked, all or nothing.
 func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
-	err := ts.db.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := ts.db.now()
 		told, err := e.Told.store()
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/sqlite"
 	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -35,7 +36,7 @@ func (d *doctor) database(ctx context.Context, c config) {
 	}
 	reads, cancel := context.WithTimeout(ctx, reading)
 	defer cancel()
-	var corrupt *db.CorruptError
+	var corrupt *sqlite.CorruptError
 	switch err := checkDatabase(reads, c.DB); {
 	case errors.As(err, &corrupt):
 		d.add(stateFail, d.lang.say(doctorTexts.Restore), doctorTexts.DBBroken, err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/sqlite"
 	"magpie/internal/chat"
 )
 
@@ -41,7 +42,7 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	}
 	defer in.Close() //nolint:errcheck // only read
 	store, err := db.Open(ctx, c.DB)
-	var locked *db.LockedError
+	var locked *sqlite.LockedError
 	if errors.As(err, &locked) {
 		return fmt.Errorf("the bridge is running: stop it first (systemctl stop magpie, or pm2 stop feishu), import, and start it again: %w", err)
 	} else if err != nil {

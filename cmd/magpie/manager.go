@@ -10,7 +10,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/rs/zerolog"
 
-	"magpie/db"
+	"magpie/db/sqlite"
 	"magpie/feishu"
 )
 
@@ -68,7 +68,7 @@ func (m *manager) feed(ctx context.Context) {
 		probing, cancel := context.WithTimeout(ctx, min(probeTime, m.every))
 		err := m.probe(probing)
 		cancel()
-		if err == nil || errors.As(err, new(*db.LostError)) {
+		if err == nil || errors.As(err, new(*sqlite.LostError)) {
 			m.tell(daemon.SdNotifyWatchdog)
 		} else if ctx.Err() == nil {
 			m.log.Error().Err(err).Msg("no sign of life for systemd: the store does not answer")

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/db"
+	"magpie/db/sqlite"
 	"magpie/feishu"
 )
 
@@ -26,7 +26,7 @@ func TestSignsOfLifeComeFromTheProbe(t *testing.T) {
 	}{
 		"healthy":             {func(context.Context) error { return nil }, 6},
 		"failing":             {func(context.Context) error { return errors.New("disk I/O error") }, 0},
-		"lost":                {func(context.Context) error { return fmt.Errorf("write: %w", &db.LostError{}) }, 6},
+		"lost":                {func(context.Context) error { return fmt.Errorf("write: %w", &sqlite.LostError{}) }, 6},
 		"hanging":             {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, 0},
 		"deaf to its context": {func(context.Context) error { time.Sleep(time.Hour); return nil }, 0},
 	} {

@@ -18,7 +18,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
-	"magpie/db"
+	"magpie/db/sqlite"
 	"magpie/feishu"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
@@ -395,7 +395,7 @@ func fullDisk(t *testing.T, dir string) {
 		}
 		return false
 	})
-	if err := r.prog.store.Healthy(t.Context()); !errors.Is(err, db.ErrFull) {
+	if err := r.prog.store.Healthy(t.Context()); !errors.Is(err, sqlite.ErrFull) {
 		t.Errorf("the store says %v", err)
 	}
 	must(t, os.Remove(filler))

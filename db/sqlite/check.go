@@ -1,4 +1,4 @@
-package db
+package sqlite
 
 import (
 	"context"
@@ -20,8 +20,8 @@ const (
 
 // checkQuickly looks for damage at Open. A database larger than small bytes is checked only when its last program did
 // not close it, for that is when damage comes to be; and what cannot be read in time is left to Check.
-func checkQuickly(ctx context.Context, d *DB, closed bool, small int64) error {
-	info, err := os.Stat(d.path)
+func checkQuickly(ctx context.Context, f *File, closed bool, small int64) error {
+	info, err := os.Stat(f.path)
 	if err != nil {
 		return fmt.Errorf("size of the database: %w", err)
 	}
@@ -30,7 +30,7 @@ func checkQuickly(ctx context.Context, d *DB, closed bool, small int64) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, quickCheck)
 	defer cancel()
-	err = check(limited, d, "PRAGMA quick_check(1)")
+	err = check(limited, f, "PRAGMA quick_check(1)")
 	if limited.Err() != nil && ctx.Err() == nil {
 		return nil
 	}
@@ -39,24 +39,24 @@ func checkQuickly(ctx context.Context, d *DB, closed bool, small int64) error {
 
 // Check reads the whole database and returns a [*CorruptError] when it is damaged. It takes seconds per GB, and does
 // not hinder anybody.
-func (d *DB) Check(ctx context.Context) error { return check(ctx, d, "PRAGMA integrity_check(10)") }
+func (f *File) Check(ctx context.Context) error { return check(ctx, f, "PRAGMA integrity_check(10)") }
 
-func check(ctx context.Context, d *DB, pragma string) (err error) {
-	defer func() { err = explain(d.path, err) }()
+func check(ctx context.Context, f *File, pragma string) (err error) {
+	defer func() { err = explain(f.path, err) }()
 	var lost *LostError
-	if err := d.files.check(); errors.As(err, &lost) && !lost.Overwritten { // what lies there now is another database
+	if err := f.files.check(); errors.As(err, &lost) && !lost.Overwritten { // what lies there now is another database
 		return err
 	}
 	// A connection of its own: one that has used the index before may know how it was then, and take that for damage.
 	how := url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}}
-	if d.lock == nil {
+	if f.lock == nil {
 		how.Set("mode", "ro")
 	}
-	own, err := connect(ctx, d.path, 1, how, nil)
+	own, err := connect(ctx, f.path, 1, how, nil)
 	if err != nil {
 		return fmt.Errorf("check the database: %w", err)
 	}
-	return errors.Join(integrity(ctx, own, d.path, pragma), own.Close())
+	return errors.Join(integrity(ctx, own, f.path, pragma), own.Close())
 }
 
 // integrity has SQLite check a database. A [*CorruptError] says what it found.
@@ -91,10 +91,10 @@ const headroom = 1 << 20
 
 // Healthy reports why nothing can be stored at the moment: [ErrFull], a [LostError], a lock that another process
 // holds, a disk that does not answer. It really writes, and returns at the end of ctx whatever happens.
-func (d *DB) Healthy(ctx context.Context) error {
+func (f *File) Healthy(ctx context.Context) error {
 	done := make(chan error, 1)
 	// ends with the group that it is in; while a disk hangs there is just one such
-	go func() { done <- probe(ctx, d) }()
+	go func() { done <- probe(ctx, f) }()
 	select {
 	case err := <-done:
 		if err != nil {
@@ -108,16 +108,16 @@ func (d *DB) Healthy(ctx context.Context) error {
 
 // probe commits one page: a number in the database's head that nothing else uses. The log may have room for this one
 // while the disk has none for more.
-func probe(ctx context.Context, d *DB) error {
-	err := d.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func probe(ctx context.Context, f *File) error {
+	err := f.writer.do(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 0")
 		return err
 	})
 	if err != nil {
-		return err
+		return explain(f.path, err)
 	}
 	var st syscall.Statfs_t
-	if err := syscall.Statfs(filepath.Dir(d.path), &st); err != nil {
+	if err := syscall.Statfs(filepath.Dir(f.path), &st); err != nil {
 		return fmt.Errorf("space on the disk: %w", err)
 	}
 	if st.Bavail*uint64(st.Bsize) < headroom {

@@ -1,4 +1,4 @@
-package db_test
+package sqlite_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/sqlite"
 	"magpie/internal/chat"
 )
 
@@ -83,7 +84,7 @@ func TestADamagedDatabaseIsRefused(t *testing.T) {
 			path := populated(t)
 			damage(t, path, seed)
 			d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
-			var corrupt *db.CorruptError
+			var corrupt *sqlite.CorruptError
 			if !errors.As(err, &corrupt) {
 				t.Fatalf("it opens: %v, %v", d, err)
 			}
@@ -119,7 +120,7 @@ func TestALargeDatabaseIsCheckedWhenItWasNotClosed(t *testing.T) {
 		small  int64
 		told   bool
 	}{{true, 0, false}, {false, 0, true}, {true, 1 << 40, true}} {
-		if err := d.QuickCheck(t.Context(), c.closed, c.small); errors.As(err, new(*db.CorruptError)) != c.told {
+		if err := d.QuickCheck(t.Context(), c.closed, c.small); errors.As(err, new(*sqlite.CorruptError)) != c.told {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -130,7 +131,7 @@ func TestWhatIsNoDatabaseIsRefused(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("This is a letter to my aunt. ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path}); !errors.As(err, new(*db.CorruptError)) {
+	if _, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path}); !errors.As(err, new(*sqlite.CorruptError)) {
 		t.Errorf("Open = %v", err)
 	}
 }
@@ -171,7 +172,7 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Error("the calls took more than a minute")
 			}
-			if err := d.Check(t.Context()); !errors.As(err, new(*db.CorruptError)) {
+			if err := d.Check(t.Context()); !errors.As(err, new(*sqlite.CorruptError)) {
 				t.Errorf("Check = %v", err)
 			}
 		})

@@ -1,4 +1,4 @@
-package db
+package sqlite
 
 import (
 	"context"
@@ -18,15 +18,15 @@ const (
 // Guard looks after the files of the database until ctx is done. When they are lost, it saves what the open file still
 // holds in a copy beside it, once, however long that takes. tell is called with every piece of news: a [*LostError], or
 // nil when the files are in place again.
-func (d *DB) Guard(ctx context.Context, tell func(error)) {
+func (f *File) Guard(ctx context.Context, tell func(error)) {
 	tick := time.NewTicker(guardEvery)
 	defer tick.Stop()
-	g := guard{db: d, tell: tell}
+	g := guard{file: f, tell: tell}
 	for {
 		g.look(ctx)
 		select {
 		case <-tick.C:
-		case <-d.files.notice:
+		case <-f.files.notice:
 		case <-ctx.Done():
 			g.again = time.Time{} // the end of the program is the end of the file: this is the last chance
 			g.look(ctx)
@@ -37,7 +37,7 @@ func (d *DB) Guard(ctx context.Context, tell func(error)) {
 
 // guard is what a Guard knows of a loss.
 type guard struct {
-	db    *DB
+	file  *File
 	tell  func(error)
 	lost  bool
 	what  string    // happened, as it was told
@@ -45,7 +45,7 @@ type guard struct {
 }
 
 func (g *guard) look(ctx context.Context) {
-	files := g.db.files
+	files := g.file.files
 	_ = files.check() // it is kept in lost
 	found := files.lost.Load()
 	switch {
@@ -64,7 +64,7 @@ func (g *guard) look(ctx context.Context) {
 	}
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), rescueTime)
 	defer cancel()
-	path, err := g.db.rescue(saving)
+	path, err := g.file.rescue(saving)
 	g.again = time.Now().Add(rescueAgain)
 	if saved := files.settle(path, err); saved != nil {
 		g.tell(saved)
@@ -88,35 +88,35 @@ func (o *openFiles) settle(path string, err error) *LostError {
 
 // rescue copies what the open connection holds, whatever has become of its file. Nothing is written meanwhile, and
 // nothing is acknowledged later that the copy lacks.
-func (d *DB) rescue(ctx context.Context) (path string, err error) {
+func (f *File) rescue(ctx context.Context) (path string, err error) {
 	select {
-	case d.writer.leading <- struct{}{}:
-		defer func() { <-d.writer.leading }()
+	case f.writer.leading <- struct{}{}:
+		defer func() { <-f.writer.leading }()
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	name := filepath.Base(d.path) + rescueMark + d.now().UTC().Format(rescueTimeForm)
-	path = filepath.Join(existing(filepath.Dir(d.path)), name)
+	name := filepath.Base(f.path) + rescueMark + time.Now().UTC().Format(rescueTimeForm)
+	path = filepath.Join(existing(filepath.Dir(f.path)), name)
 	err = writeCopy(path, func(tmp string) error {
-		if _, err := d.write.ExecContext(ctx, "VACUUM INTO ?1", tmp); err != nil {
+		if _, err := f.write.ExecContext(ctx, "VACUUM INTO ?1", tmp); err != nil {
 			return err
 		}
-		return checkCopy(ctx, tmp)
+		return f.checkCopy(ctx, tmp)
 	})
 	if err != nil {
-		return "", explain(d.path, err)
+		return "", explain(f.path, err)
 	}
 	return path, nil
 }
 
-// checkCopy reads a whole copy. The index of words is not looked at: a start makes it anew when it is damaged.
-func checkCopy(ctx context.Context, path string) error {
+// checkCopy reads a whole copy. Damage to what can be made anew does not count: a start does that.
+func (f *File) checkCopy(ctx context.Context, path string) error {
 	pool, err := connect(ctx, path, 1, url.Values{"mode": {"ro"}, "immutable": {"1"}, "_query_only": {"1"}}, nil)
 	if err != nil {
 		return err
 	}
 	err = integrity(ctx, pool, path, "PRAGMA integrity_check(10)")
-	if onlyIndex(err) {
+	if f.options.Derived(err) {
 		err = nil
 	}
 	return errors.Join(err, pool.Close())

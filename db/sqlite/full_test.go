@@ -1,4 +1,4 @@
-package db_test
+package sqlite_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/sqlite"
 	"magpie/internal/smalldisk"
 )
 
@@ -29,7 +30,7 @@ func acceptUntilFull(t *testing.T, d *db.DB) (stored int, refused db.Inbound) {
 	t.Helper()
 	for i := 1; i < 5000; i++ {
 		e := say(fmt.Sprintf("om_%d", i), strings.Repeat("x", 2000))
-		if _, err := d.Accept(t.Context(), e); errors.Is(err, db.ErrFull) {
+		if _, err := d.Accept(t.Context(), e); errors.Is(err, sqlite.ErrFull) {
 			return i, e
 		} else if err != nil {
 			t.Fatal(err)
@@ -71,7 +72,7 @@ func TestAFullDiskRefusesMessagesAndRecovers(t *testing.T) {
 		wg.Go(func() {
 			e := say(fmt.Sprintf("om_many_%d", i), strings.Repeat("x", 100*i))
 			_, err := d.Accept(t.Context(), e)
-			if err != nil && !errors.Is(err, db.ErrFull) {
+			if err != nil && !errors.Is(err, sqlite.ErrFull) {
 				t.Error(err)
 			}
 			mu.Lock()
@@ -108,7 +109,7 @@ func realDiskIsFull(t *testing.T, dir string) {
 	fillUp(t, ballast)
 
 	stored, refused := acceptUntilFull(t, d)
-	if err := healthyWithin(t, d, time.Minute); !errors.Is(err, db.ErrFull) {
+	if err := healthyWithin(t, d, time.Minute); !errors.Is(err, sqlite.ErrFull) {
 		t.Errorf("health of a full disk: %v", err)
 	}
 	whole(t, d, stored)
@@ -117,13 +118,13 @@ func realDiskIsFull(t *testing.T, dir string) {
 	}
 	fillUp(t, ballast) // closing may have freed a little
 	if early, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path}); err == nil {
-		if err := early.Healthy(t.Context()); !errors.Is(err, db.ErrFull) {
+		if err := early.Healthy(t.Context()); !errors.Is(err, sqlite.ErrFull) {
 			t.Errorf("health after a start on a full disk: %v", err)
 		}
 		if err := early.Close(); err != nil {
 			t.Error(err)
 		}
-	} else if !errors.Is(err, db.ErrFull) {
+	} else if !errors.Is(err, sqlite.ErrFull) {
 		t.Errorf("start on a full disk: %v", err)
 	}
 	info, err := os.Stat(ballast)
@@ -134,7 +135,7 @@ func realDiskIsFull(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	d = open(t, path)
-	if err := d.Healthy(t.Context()); !errors.Is(err, db.ErrFull) {
+	if err := d.Healthy(t.Context()); !errors.Is(err, sqlite.ErrFull) {
 		t.Errorf("health with 500 KB left: %v", err)
 	}
 	if err := os.Remove(ballast); err != nil {

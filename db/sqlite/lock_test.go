@@ -1,4 +1,4 @@
-package db_test
+package sqlite_test
 
 import (
 	"errors"
@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/sqlite"
 	"magpie/internal/chat"
 )
 
 func refused(t *testing.T, path string, pid int) {
 	t.Helper()
 	d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
-	var locked *db.LockedError
+	var locked *sqlite.LockedError
 	if !errors.As(err, &locked) {
 		t.Fatalf("a second one opened the database: %v, %v", d, err)
 	}
@@ -35,7 +36,7 @@ func TestOneServesTheDatabase(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + link}); !errors.As(err, new(*db.LockedError)) {
+	if _, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + link}); !errors.As(err, new(*sqlite.LockedError)) {
 		t.Errorf("by another name the database opens a second time: %v", err)
 	}
 	if err := other.Process.Kill(); err != nil {

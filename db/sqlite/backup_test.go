@@ -1,4 +1,4 @@
-package db_test
+package sqlite_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"magpie/db"
+	"magpie/db/sqlite"
 	"magpie/internal/smalldisk"
 )
 
@@ -124,7 +125,7 @@ func backupThatDoesNotFit(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	d := open(t, populated(t))
-	if err := d.Backup(t.Context(), filepath.Join(dir, "copy.db")); !errors.Is(err, db.ErrFull) {
+	if err := d.Backup(t.Context(), filepath.Join(dir, "copy.db")); !errors.Is(err, sqlite.ErrFull) {
 		t.Errorf("Backup = %v", err)
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
@@ -141,7 +142,7 @@ func TestADamagedDatabaseIsNotCopied(t *testing.T) {
 	}
 	defer ro.Close() //nolint:errcheck // of a damaged database
 	damage(t, path, 3)
-	if err := ro.Backup(t.Context(), filepath.Join(dir, "copy.db")); !errors.As(err, new(*db.CorruptError)) {
+	if err := ro.Backup(t.Context(), filepath.Join(dir, "copy.db")); !errors.As(err, new(*sqlite.CorruptError)) {
 		t.Errorf("Backup = %v", err)
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {

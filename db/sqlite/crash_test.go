@@ -1,4 +1,4 @@
-package db_test
+package sqlite_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/db"
+	"magpie/db/sqlite"
 )
 
 // A process is killed while 8 of its goroutines store messages: what it has acknowledged is there.
@@ -32,7 +32,7 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 				t.Fatalf("it acknowledged %d messages", len(acknowledged))
 			}
 			other.end() // its output ends a moment before its locks do
-			if !db.HasLog(path) {
+			if !sqlite.HasLog(path) {
 				t.Error("the database seems to have been closed")
 			}
 			d := open(t, path)

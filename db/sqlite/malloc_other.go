@@ -1,5 +1,5 @@
 //go:build !linux || !cgo
 
-package db
+package sqlite
 
 func keepTogether() {}

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package db
+package sqlite
 
 /*
 #include <malloc.h>

@@ -1,4 +1,4 @@
-package db_test
+package sqlite_test
 
 import (
 	"database/sql"
@@ -11,18 +11,22 @@ import (
 	"testing/fstest"
 
 	"magpie/db"
+	"magpie/db/sqlite"
 )
+
+// schema is that of db.
+var schema = os.DirFS("../schema")
 
 // newerSchema is the schema of this program, and a migration more.
 func newerSchema(t *testing.T, migration string) fs.FS {
 	t.Helper()
 	files := fstest.MapFS{"90000_later.sql": {Data: []byte("-- +goose Up\n" + migration)}}
-	names, err := fs.Glob(db.Schema(), "schema/*.sql")
+	names, err := fs.Glob(schema, "*.sql")
 	if err != nil || len(names) == 0 {
 		t.Fatal(names, err)
 	}
 	for _, name := range names {
-		text, err := fs.ReadFile(db.Schema(), name)
+		text, err := fs.ReadFile(schema, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +69,7 @@ func TestAnUpgradeKeepsACopyAndCannotBeUndoneByAnOldProgram(t *testing.T) {
 		"to read":  func() (*db.DB, error) { return db.OpenReadOnly(t.Context(), cfg) },
 	} {
 		_, err := open()
-		if !errors.Is(err, db.ErrNewerSchema) || !strings.Contains(err.Error(), "90000") || !strings.Contains(err.Error(), list[0]) {
+		if !errors.Is(err, sqlite.ErrNewerSchema) || !strings.Contains(err.Error(), "90000") || !strings.Contains(err.Error(), list[0]) {
 			t.Errorf("the old program opens it %s: %v", name, err)
 		}
 	}
@@ -129,7 +133,7 @@ func TestAnOlderSchemaIsToldFromTheCurrentOne(t *testing.T) {
 	if err := side.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := current(); !errors.Is(err, db.ErrOlderSchema) || !strings.Contains(err.Error(), path) {
+	if err := current(); !errors.Is(err, sqlite.ErrOlderSchema) || !strings.Contains(err.Error(), path) {
 		t.Errorf("of an older one: %v", err)
 	}
 }

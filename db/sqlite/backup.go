@@ -1,4 +1,4 @@
-package db
+package sqlite
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 // Backup writes a copy of the database to path, as it is at one moment during the call, and private. The database may
 // be written to meanwhile, by this process or another. It fails when path exists or the database is damaged; what is at
 // path when it has returned nil is complete and on the disk. It takes about 5 seconds per GB.
-func (d *DB) Backup(ctx context.Context, path string) error {
-	if err := backup(ctx, d, path); err != nil {
-		return fmt.Errorf("back up the database to %s: %w", path, explain(d.path, err))
+func (f *File) Backup(ctx context.Context, path string) error {
+	if err := backup(ctx, f, path); err != nil {
+		return fmt.Errorf("back up the database to %s: %w", path, explain(f.path, err))
 	}
 	return nil
 }
 
-func backup(ctx context.Context, d *DB, path string) error {
-	return writeCopy(path, func(tmp string) error { return copyTo(ctx, d, tmp) })
+func backup(ctx context.Context, f *File, path string) error {
+	return writeCopy(path, func(tmp string) error { return copyTo(ctx, f, tmp) })
 }
 
 // writeCopy has fill write an empty private file, and gives it its name when it is complete and on the disk.
@@ -66,8 +66,8 @@ func mustBeNew(path string) error {
 
 // copyTo has SQLite write the database to an empty file. The connection is one of its own: a reader that is query_only
 // cannot, and the copy must not make the others wait.
-func copyTo(ctx context.Context, d *DB, path string) error {
-	pool, err := connect(ctx, d.path, 1, url.Values{"mode": {"ro"}, "_busy_timeout": {"5000"}}, nil)
+func copyTo(ctx context.Context, f *File, path string) error {
+	pool, err := connect(ctx, f.path, 1, url.Values{"mode": {"ro"}, "_busy_timeout": {"5000"}}, nil)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package db_test
+package sqlite_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/sqlite"
 	"magpie/internal/chat"
 )
 
@@ -81,13 +82,13 @@ func TestTheLogGoesWithClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	d := open(t, path)
 	accept(t, d, say("om_1", "hi"))
-	if !db.HasLog(path) {
+	if !sqlite.HasLog(path) {
 		t.Error("no log while the database is open")
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if db.HasLog(path) {
+	if sqlite.HasLog(path) {
 		t.Error("a log after the database was closed")
 	}
 }

@@ -1,4 +1,4 @@
-package db_test
+package sqlite_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/sqlite"
 )
 
 // guarded is a database with some messages that is looked after.
@@ -70,9 +71,9 @@ func (g *guarded) told() []error {
 }
 
 // refused checks that nothing is taken and why.
-func (g *guarded) refused() *db.LostError {
+func (g *guarded) refused() *sqlite.LostError {
 	g.Helper()
-	var lost *db.LostError
+	var lost *sqlite.LostError
 	for range 2 {
 		if _, err := g.d.Accept(g.Context(), say("om_late", "words")); !errors.As(err, &lost) {
 			g.Fatalf("a message is taken: %v", err)
@@ -85,10 +86,10 @@ func (g *guarded) refused() *db.LostError {
 }
 
 // saved waits for the news that the database was saved.
-func (g *guarded) saved() *db.LostError {
+func (g *guarded) saved() *sqlite.LostError {
 	g.Helper()
 	for range 100 {
-		var lost *db.LostError
+		var lost *sqlite.LostError
 		if news := g.told(); len(news) > 0 && errors.As(news[len(news)-1], &lost) && lost.Rescued != "" {
 			return lost
 		}

@@ -1,4 +1,4 @@
-package db
+package sqlite
 
 import (
 	"bytes"
@@ -11,10 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // LostError says that the files of the open database are not those that the next start would find: what is written to
-// them now would be gone then. So nothing is stored until they are back, see [DB.Guard].
+// them now would be gone then. So nothing is stored until they are back, see [File.Guard].
 type LostError struct {
 	Path        string
 	What        string // what happened to the files
@@ -165,12 +166,12 @@ func (o *openFiles) overwritten() bool {
 // leave leaves an overwritten database as it is. SQLite writes the log into the database when the last connection is
 // closed, so one stays open until the process ends; and so does the next start with a log that it finds. Parts of the
 // old content would be mixed with the new one.
-func (d *DB) leave() error {
-	if _, err := d.read.Conn(context.Background()); err != nil {
+func (f *File) leave() error {
+	if _, err := f.read.Conn(context.Background()); err != nil {
 		return fmt.Errorf("leave the overwritten database: %w", err)
 	}
-	log := d.path + "-wal"
-	return os.Rename(log, log+".lost-"+d.now().UTC().Format(rescueTimeForm))
+	log := f.path + "-wal"
+	return os.Rename(log, log+".lost-"+time.Now().UTC().Format(rescueTimeForm))
 }
 
 // otherContent reports whether the file has been given another content, such as that of an older copy.
@@ -201,22 +202,14 @@ func (o *openFiles) close() error {
 	return nil
 }
 
-// Rescued lists the copies that were made of databases which were lost at the place of this one, see [LostError].
-func (c Config) Rescued() ([]string, error) {
-	path, err := c.path()
-	if err != nil {
-		return nil, err
-	}
-	return rescued(followed(path))
-}
-
 // What stands in the name of a rescue copy behind the name of the database.
 const (
 	rescueMark     = ".rescued-"
 	rescueTimeForm = "20060102-150405"
 )
 
-func rescued(path string) (copies []string, err error) {
+// Rescued lists the copies that were made of databases which were lost at this path, see [LostError].
+func Rescued(path string) (copies []string, err error) {
 	folder := existing(filepath.Dir(path))
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -248,7 +241,7 @@ func refuseAfterLoss(path string) error {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("database: %w", err)
 	}
-	copies, err := rescued(path)
+	copies, err := Rescued(path)
 	if err != nil || len(copies) == 0 {
 		return err
 	}
