@@ -44,7 +44,7 @@ func (o ordered) busy(ctx context.Context) (bool, error) {
 	if err := o.b.recovery.await(ctx); err != nil {
 		return false, err
 	}
-	turns, err := o.b.db.Turns().Queued(ctx, o.m.Key)
+	turns, err := o.b.db.Queue().Turns(ctx, o.m.Key)
 	return len(turns) > 0, err
 }
 

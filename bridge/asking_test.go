@@ -47,7 +47,7 @@ func askingOn(t *testing.T, patience time.Duration, out Messenger) *asking {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim, err := store.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+	claim, err := store.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

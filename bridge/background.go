@@ -154,7 +154,7 @@ var errWhoSaid = errors.New("it is not known who may talk to the bot")
 // take stores what was said, and tells since when. An error says that some of it is missing.
 func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err error) {
 	key := c.Turn.Key
-	addressed, overheard, err := g.db.Messages().Addressed(ctx, key, c.Turn.ID)
+	addressed, overheard, err := g.db.Background().Addressed(ctx, key, c.Turn.ID)
 	since = g.since(key, addressed)
 	if err != nil || overheard >= g.most {
 		return since, err
@@ -183,7 +183,7 @@ func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err
 		}
 	}
 	if len(list) > 0 {
-		err = g.db.Messages().Overhear(ctx, key, c.Turn.Epoch, list)
+		err = g.db.Background().Overhear(ctx, key, c.Turn.Epoch, list)
 	}
 	return since, errors.Join(err, unknown)
 }

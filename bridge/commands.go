@@ -247,7 +247,7 @@ func stop(ctx context.Context, o ordered) (order, error) {
 			return order{}, err
 		}
 		var err error
-		if turns, err = b.db.Turns().Queued(ctx, key); err != nil {
+		if turns, err = b.db.Queue().Turns(ctx, key); err != nil {
 			return order{}, err
 		}
 	}

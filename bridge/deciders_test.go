@@ -44,7 +44,7 @@ func newDeciding(t *testing.T, kind chat.Kind, access Access) *deciding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.claim, err = store.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true); err != nil {
+	if d.claim, err = store.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true); err != nil {
 		t.Fatal(err)
 	}
 	access.Allow = []string{"*"}

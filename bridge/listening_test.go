@@ -83,14 +83,14 @@ func TestMentionSetsTheRuleOfAGroup(t *testing.T) {
 	w.hear(group, "/mention all", true)
 	w.delivered(group)
 	w.hear(group, "a question that mentions nobody", false)
-	if list, err := w.store.Turns().Queued(w.ctx, group.key); err != nil || len(list) == 0 {
+	if list, err := w.store.Queue().Turns(w.ctx, group.key); err != nil || len(list) == 0 {
 		t.Errorf("not asked: %v", err)
 	}
 	topic := group // begins with the rule of its group
 	topic.key.Thread = "omt_1"
 	w.hear(topic, "overheard, since nothing was known of the topic", false)
 	w.hear(topic, "asked", false)
-	if list, err := w.store.Turns().Queued(w.ctx, topic.key); err != nil || len(list) == 0 {
+	if list, err := w.store.Queue().Turns(w.ctx, topic.key); err != nil || len(list) == 0 {
 		t.Errorf("not asked in the topic: %v", err)
 	}
 }
@@ -107,7 +107,7 @@ func TestBotsDoNotTalkForEver(t *testing.T) {
 	}
 	asked := func() (n int) {
 		t.Helper()
-		for m, err := range w.store.History(w.ctx, key, 0, 0, 1<<40) {
+		for m, err := range w.store.History().Of(w.ctx, key, 0, 0, 1<<40) {
 			w.must(err)
 			if m.Role == chat.User {
 				n++

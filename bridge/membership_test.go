@@ -158,7 +158,7 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 		in.Key = key
 		_, err := l.bridge.db.Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 		l.must(err)
-		c, err := l.bridge.db.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+		c, err := l.bridge.db.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 		l.must(err)
 		l.bridge.lanes.enter(key)
 		begin[key] = func() { l.bridge.lanes.begin(key, c.Turn.ID, func(cause error) { stopped[key] = cause }) }

@@ -104,7 +104,7 @@ func (w *world) delivered(p place) string {
 func (w *world) ask(p place, text, answer string, during func()) contextmgr.Prompt {
 	w.Helper()
 	w.hear(p, text, true)
-	c, err := w.store.Turns().Claim(w.ctx, p.key, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
+	c, err := w.store.Queue().Claim(w.ctx, p.key, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
 	w.must(err)
 	prompt := w.bridge.context.Build(w.ctx, contextmgr.Request{
 		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume, Seen: c.Chat.Session.Turn,
@@ -308,7 +308,7 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	w.hear(team, "remember, for me only: I am allergic to nuts", true)
 	w.hear(team, "and to fish", true)
 	w.hear(team.by("ou_bob"), "what time is it?", true)
-	c, err := w.store.Turns().Claim(w.ctx, team.key, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
+	c, err := w.store.Queue().Claim(w.ctx, team.key, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
 	w.must(err)
 	if len(c.Asked) != 3 {
 		t.Fatalf("asked %+v, want the three questions together", c.Asked)

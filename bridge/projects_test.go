@@ -171,7 +171,7 @@ func TestTheDeskKnowsWhereTheAgentWorks(t *testing.T) {
 	other := t.TempDir()
 	l.bridge.cfg.Projects = map[string]Project{"other": {Path: other}}
 	l.say("om_1", "hello")
-	c, err := l.bridge.db.Turns().Claim(t.Context(), room, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
+	c, err := l.bridge.db.Queue().Claim(t.Context(), room, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
 	l.must(err)
 	l.say("om_2", "/cd other")
 	var known, works string

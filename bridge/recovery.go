@@ -52,7 +52,7 @@ func (r recovery) run(ctx context.Context) error {
 			}
 		}
 	}
-	keys, err := r.b.db.Turns().QueuedChats(ctx)
+	keys, err := r.b.db.Queue().Chats(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	idle := err == nil && !did.Ended && !did.Acted && did.Text == "" && !t.Acted && t.Draft == ""
 	if idle && !t.Stopped && t.Attempts < maxAttempts {
 		log.Warn().Msg("turn was cut off before it did anything; beginning it again")
-		return r.b.db.Turns().Requeue(ctx, t.ID)
+		return r.b.db.Queue().Requeue(ctx, t.ID)
 	}
 	unanswered, err := r.b.db.Approvals().Unanswered(ctx, t.ID)
 	if err != nil {

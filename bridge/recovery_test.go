@@ -23,7 +23,7 @@ func (l *line) left(id, text string) (transcript string) {
 	l.Helper()
 	l.say(id, text)
 	names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}
-	_, err := l.bridge.db.Turns().Claim(l.Context(), room, names, true)
+	_, err := l.bridge.db.Queue().Claim(l.Context(), room, names, true)
 	l.must(err)
 	transcript, err = l.config.Transcripts("").Path(l.config.Project, names.Session)
 	l.must(err)

@@ -40,7 +40,7 @@ func (o ordered) lastQuestion(ctx context.Context) (string, []chat.File, error) 
 	var asked []string
 	var files []chat.File
 	var last chat.Message
-	for m, err := range o.b.db.History(ctx, o.m.Key, o.chat.Epoch, 0, math.MaxInt64) {
+	for m, err := range o.b.db.History().Of(ctx, o.m.Key, o.chat.Epoch, 0, math.MaxInt64) {
 		if err != nil {
 			return "", nil, err
 		}

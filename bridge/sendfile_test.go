@@ -119,7 +119,7 @@ func (s *studio) begin(id string) {
 	s.Helper()
 	_, err := s.bridge.db.Accept(s.Context(), db.Inbound{Incoming: heard(id, "plot it"), Class: chat.Talk})
 	s.must(err)
-	s.claim, err = s.bridge.db.Turns().Claim(s.Context(), room, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
+	s.claim, err = s.bridge.db.Queue().Claim(s.Context(), room, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
 	s.must(err)
 	s.Cleanup(s.bridge.toolHandlers.attend(s.claim, s.project))
 }
@@ -289,7 +289,7 @@ func TestInATopicWhatBelongsToOthersIsNotTaken(t *testing.T) {
 		in.Key = topic
 		_, err := store.Accept(s.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 		s.must(err)
-		c, err := store.Turns().Claim(s.Context(), topic, db.TurnIDs{Session: "s", Prompt: id}, true)
+		c, err := store.Queue().Claim(s.Context(), topic, db.TurnIDs{Session: "s", Prompt: id}, true)
 		s.must(err)
 		turns = append(turns, c.Turn)
 		s.must(store.Turns().Finish(s.Context(), db.TurnResult{Turn: c.Turn, State: db.Done}))

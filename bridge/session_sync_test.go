@@ -57,7 +57,7 @@ func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 	l.must(err)
 	l.say("om_2", "and now?")
 	names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: "here"}
-	c, err := l.bridge.db.Turns().Claim(t.Context(), room, names, true)
+	c, err := l.bridge.db.Queue().Claim(t.Context(), room, names, true)
 	l.must(err)
 	if !c.Resume {
 		t.Fatal("no session to go on with")

@@ -81,7 +81,7 @@ func (n notes) capture(ctx context.Context, c db.Claim) error {
 func (n notes) rounds(ctx context.Context, c db.Claim) ([]chat.Message, error) {
 	var said []chat.Message
 	questions := 0
-	for m, err := range n.db.History(ctx, c.Turn.Key, c.Turn.Epoch, c.Chat.Anew, c.Turn.ID) {
+	for m, err := range n.db.History().Of(ctx, c.Turn.Key, c.Turn.Epoch, c.Chat.Anew, c.Turn.ID) {
 		if err != nil {
 			return nil, err
 		}

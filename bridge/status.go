@@ -24,7 +24,7 @@ func status(ctx context.Context, o ordered) (order, error) {
 	case c.Session.ID != "":
 		session = texts.StatusSession
 	}
-	waiting, err := b.db.Turns().Waiting(ctx, c.Key)
+	waiting, err := b.db.Queue().Waiting(ctx, c.Key)
 	if err != nil {
 		return order{}, err
 	}

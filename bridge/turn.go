@@ -141,7 +141,7 @@ func (t *turn) retryStore(ctx context.Context, end outcome, err error) error {
 func (t *turn) store(ctx context.Context, end outcome) error {
 	ctx = context.WithoutCancel(ctx)
 	if end.state == db.Queued {
-		return t.b.db.Turns().Requeue(ctx, t.claim.Turn.ID)
+		return t.b.db.Queue().Requeue(ctx, t.claim.Turn.ID)
 	}
 	e := db.TurnResult{
 		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.course.usage,

@@ -28,7 +28,7 @@ func (b *Bridge) work(ctx context.Context, key chat.Key) {
 	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
 		names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: b.cfg.Node}
 		failpoint.At("turn: claiming")
-		claim, err := b.db.Turns().Claim(ctx, key, names, b.cfg.Context.Resumes())
+		claim, err := b.db.Queue().Claim(ctx, key, names, b.cfg.Context.Resumes())
 		switch {
 		case err == nil:
 			failpoint.At("turn: claimed")

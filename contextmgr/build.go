@@ -134,7 +134,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		limits.Held = r.Seen
 	}
 	c.Summary = r.Summary
-	taken, err := selectRecent(m.db.HistoryFor(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
+	taken, err := selectRecent(m.db.History().For(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
 	newest := taken
 	if r.ResumeID == "" {
 		newest = least(taken, m.cfg.Limits())
@@ -155,7 +155,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 
 // retrieveForLive recalls for a session that knows the newest part of the History.
 func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *lookup, c *Context) error {
-	newest, err := selectRecent(m.db.HistoryFor(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
+	newest, err := selectRecent(m.db.History().For(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
 	if err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
 		if _, err := d.Accept(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
-		c, err := d.Turns().Claim(t.Context(), key, db.TurnIDs{Session: session, Prompt: "p"}, false)
+		c, err := d.Queue().Claim(t.Context(), key, db.TurnIDs{Session: session, Prompt: "p"}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestTheQuestionIsNotRecalled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true); err != nil {
+		if _, err := d.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true); err != nil {
 			t.Fatal(err)
 		}
 		turns = append(turns, a.Turn)

@@ -106,7 +106,7 @@ func (said Messages) Settled(ctx context.Context, key chat.Key, epoch, after int
 	if err := said.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
 		return nil, fmt.Errorf("open turns of %v: %w", key, err)
 	}
-	for m, err := range said.db.History(ctx, key, epoch, after, before) {
+	for m, err := range said.db.History().Of(ctx, key, epoch, after, before) {
 		if err != nil {
 			return nil, err
 		}

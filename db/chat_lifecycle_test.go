@@ -168,7 +168,7 @@ func TestWhatIsLoadedIsBounded(t *testing.T) {
 		t.Errorf("%d messages unseen, %v", len(missed), err)
 	}
 	kept := 0
-	for _, err := range d.History(t.Context(), oc, 0, 0, 1<<62) {
+	for _, err := range d.History().Of(t.Context(), oc, 0, 0, 1<<62) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestSessionsOfOtherMachinesGoToo(t *testing.T) {
 			d := fresh(t)
 			for i, node := range []string{"here", "there"} {
 				accept(t, d, say(fmt.Sprint("om_", i), "hello"))
-				c, err := d.Turns().Claim(t.Context(), oc, db.TurnIDs{Session: "s-" + node, Prompt: node, Node: node}, true)
+				c, err := d.Queue().Claim(t.Context(), oc, db.TurnIDs{Session: "s-" + node, Prompt: node, Node: node}, true)
 				if err != nil || c.Turn.Session != "s-"+node && i == 0 {
 					t.Fatalf("%+v %v", c.Turn, err)
 				}
@@ -272,7 +272,7 @@ func TestSessionsOfOtherMachinesGoToo(t *testing.T) {
 			}
 			for _, node := range []string{"there", "here"} {
 				accept(t, d, say("om_"+node, "hello"))
-				c, err := d.Turns().Claim(t.Context(), oc, db.TurnIDs{Session: "new-" + node, Prompt: "p-" + node, Node: node}, true)
+				c, err := d.Queue().Claim(t.Context(), oc, db.TurnIDs{Session: "new-" + node, Prompt: "p-" + node, Node: node}, true)
 				if err != nil || c.Resume && c.Turn.Session != "new-there" {
 					t.Errorf("%s resumes %s, %v", node, c.Turn.Session, err)
 				}

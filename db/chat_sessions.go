@@ -58,7 +58,7 @@ func loadSessionAside(ctx context.Context, tx *sql.Tx, key chat.Key, id string) 
 
 const sessionOn = `SELECT session_id, node, cwd, turn_id FROM sessions WHERE chat_key = ?1 AND node = ?2 AND epoch = ?3`
 
-// SessionOn is the session that [Turns.Claim] would resume on a machine: its own one when machines take turns.
+// SessionOn is the session that [Queue.Claim] would resume on a machine: its own one when machines take turns.
 func (cs Chats) SessionOn(ctx context.Context, c Chat, node string) (Session, error) {
 	if c.Session.ID == "" || c.Session.Node == "" || c.Session.Node == node {
 		return c.Session, nil

@@ -93,8 +93,8 @@ type DB struct {
 //go:embed schema/*.sql
 var schema embed.FS
 
-// options are what the engine has to know of the tables.
-func (d *DB) options() sqlite.Options {
+// optionsOf is what the engine has to know of the tables of d.
+func optionsOf(d *DB) sqlite.Options {
 	migrations, err := fs.Sub(schema, "schema")
 	if err != nil {
 		panic(err) // it is part of the program
@@ -109,14 +109,14 @@ func (d *DB) options() sqlite.Options {
 		Settled: func() { d.chats.settle() },
 		Derived: onlyIndex,
 		Renew: func(ctx context.Context, engine *sqlite.DB) error {
-			d.use(engine)
+			use(d, engine)
 			return d.Index().renew(ctx)
 		},
 	}
 }
 
-// use takes up the engine.
-func (d *DB) use(engine *sqlite.DB) { d.File, d.engine, d.read = engine.File, engine, engine.Readers() }
+// use gives d its engine.
+func use(d *DB, engine *sqlite.DB) { d.File, d.engine, d.read = engine.File, engine, engine.Readers() }
 
 // Open opens the database to serve it: it creates the file and its folder when they do not exist, checks it, and brings
 // its schema up to date. While it is open nobody else can open it so; see [sqlite.LockedError], [sqlite.CorruptError]
@@ -130,11 +130,11 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, errors.New("this program was built without full-text search: build it with -tags sqlite_fts5, as scripts/run does")
 	}
 	d := &DB{now: time.Now, chats: newChatCache(hotChats)}
-	engine, err := sqlite.Open(ctx, path, d.options())
+	engine, err := sqlite.Open(ctx, path, optionsOf(d))
 	if err != nil {
 		return nil, err
 	}
-	d.use(engine)
+	use(d, engine)
 	if err := d.Index().catchUp(ctx); err != nil {
 		return nil, errors.Join(engine.Explain(err), d.Close())
 	}
@@ -152,11 +152,11 @@ func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{now: time.Now}
-	engine, err := sqlite.OpenReadOnly(ctx, path, d.options())
+	engine, err := sqlite.OpenReadOnly(ctx, path, optionsOf(d))
 	if err != nil {
 		return nil, err
 	}
-	d.use(engine)
+	use(d, engine)
 	return d, nil
 }
 

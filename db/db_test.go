@@ -53,7 +53,7 @@ func names(session string) db.TurnIDs { return db.TurnIDs{Session: session, Prom
 
 func claim(t testing.TB, d *db.DB, session string) db.Claim {
 	t.Helper()
-	c, err := d.Turns().Claim(t.Context(), oc, names(session), true)
+	c, err := d.Queue().Claim(t.Context(), oc, names(session), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func texts(list []chat.Message) string {
 func history(t testing.TB, d *db.DB, epoch, before int64) string {
 	t.Helper()
 	var list []chat.Message
-	for m, err := range d.History(t.Context(), oc, epoch, 0, before) {
+	for m, err := range d.History().Of(t.Context(), oc, epoch, 0, before) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestMessagesThatComeWhileATurnRunsAreAskedTogetherByTheNext(t *testing.T) {
 	accept(t, d, early)
 	second := claim(t, d, "x")
 	finish(t, d, db.TurnResult{Turn: first.Turn, Answer: "1"})
-	if _, err := d.Turns().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Queue().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("a third turn: %v", err)
 	}
 	if texts(second.Asked) != "u:two u:three" {
@@ -184,7 +184,7 @@ func TestAClaimMayRefuseTheSession(t *testing.T) {
 	accept(t, d, say("om_1", "q1"))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Session: db.Session{ID: "s"}})
 	accept(t, d, say("om_2", "q2"))
-	c, err := d.Turns().Claim(t.Context(), oc, names("new"), false)
+	c, err := d.Queue().Claim(t.Context(), oc, names("new"), false)
 	if err != nil || c.Resume || c.Turn.Session != "new" {
 		t.Errorf("claim = %+v, %v", c, err)
 	}
@@ -312,7 +312,7 @@ func TestATurnCanBePutBack(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")
-	if err := errors.Join(d.Turns().SetCard(t.Context(), c.Turn.ID, "card_1"), d.Turns().Requeue(t.Context(), c.Turn.ID)); err != nil {
+	if err := errors.Join(d.Turns().SetCard(t.Context(), c.Turn.ID, "card_1"), d.Queue().Requeue(t.Context(), c.Turn.ID)); err != nil {
 		t.Fatal(err)
 	}
 	again := claim(t, d, "s2")
@@ -320,10 +320,10 @@ func TestATurnCanBePutBack(t *testing.T) {
 		t.Errorf("claimed again: %+v", again)
 	}
 	finish(t, d, db.TurnResult{Turn: again.Turn})
-	if err := d.Turns().Requeue(t.Context(), c.Turn.ID); err != nil {
+	if err := d.Queue().Requeue(t.Context(), c.Turn.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Turns().Claim(t.Context(), oc, names("s3"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Queue().Claim(t.Context(), oc, names("s3"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a turn that has ended was put back: %v", err)
 	}
 }
@@ -357,7 +357,7 @@ func TestARestartFindsWhatWasOpen(t *testing.T) {
 	if err != nil || len(cut) != 1 || cut[0].Card != "card_1" || cut[0].Session != "s" || cut[0].Key != oc {
 		t.Fatalf("running = %+v, %v", cut, err)
 	}
-	keys, err := again.Turns().QueuedChats(t.Context())
+	keys, err := again.Queue().Chats(t.Context())
 	if err != nil || len(keys) != 1 || keys[0] != oc {
 		t.Fatalf("queued = %v, %v", keys, err)
 	}

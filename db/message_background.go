@@ -11,6 +11,12 @@ import (
 	"magpie/internal/chat"
 )
 
+// Background is what was said in groups, but not to the bot.
+type Background struct{ db *DB }
+
+// Background gives what was overheard.
+func (d *DB) Background() Background { return Background{d} }
+
 // isLate bounds what is looked at to the newest messages of the chat.
 const isLate = ` AND seq >= (SELECT next_seq FROM chats WHERE key = ?1) - 500`
 
@@ -20,8 +26,8 @@ const selectOverheard = `SELECT ` + messageColumns + ` FROM messages WHERE chat_
 
 // Overheard is what was said in a group but not to the bot, after the questions of turn seen and until a time: the
 // newest messages of an epoch, in the order in which they were written. With no such turn it goes back further.
-func (said Messages) Overheard(ctx context.Context, key chat.Key, epoch, seen int64, until time.Time, most int) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, said.db.read, key, selectOverheard, key.String(), epoch, seen, millis(until), most)
+func (b Background) Overheard(ctx context.Context, key chat.Key, epoch, seen int64, until time.Time, most int) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, b.db.read, key, selectOverheard, key.String(), epoch, seen, millis(until), most)
 	if err != nil {
 		return nil, fmt.Errorf("read what was overheard in %v: %w", key, err)
 	}
@@ -35,9 +41,9 @@ const lastAddressed = `SELECT sent_at, (SELECT COUNT(*) FROM messages o WHERE o.
 
 // Addressed tells when the bot was last spoken to in a chat before a turn, and how many messages it has overheard there
 // since; the zero time when that is long ago.
-func (said Messages) Addressed(ctx context.Context, key chat.Key, turn int64) (at time.Time, overheard int, err error) {
+func (b Background) Addressed(ctx context.Context, key chat.Key, turn int64) (at time.Time, overheard int, err error) {
 	var ms int64
-	err = said.db.read.QueryRowContext(ctx, lastAddressed, key.String(), turn).Scan(&ms, &overheard)
+	err = b.db.read.QueryRowContext(ctx, lastAddressed, key.String(), turn).Scan(&ms, &overheard)
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, 0, nil
 	} else if err != nil {
@@ -48,20 +54,20 @@ func (said Messages) Addressed(ctx context.Context, key chat.Key, turn int64) (a
 
 // Overhear stores what was said in a chat of which no event has told, unless a new conversation has begun there by now.
 // What is known changes nothing.
-func (said Messages) Overhear(ctx context.Context, key chat.Key, epoch int64, list []chat.Incoming) error {
-	err := said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (b Background) Overhear(ctx context.Context, key chat.Key, epoch int64, list []chat.Incoming) error {
+	err := b.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		c, err := loadChat(ctx, tx, key)
 		if err != nil || c.Epoch != epoch {
 			return err
 		}
 		for _, in := range list {
 			m := chat.Message{Key: key, ID: in.ID, Role: chat.User, Class: chat.Overheard, Actor: in.Actor, Text: in.Text, Time: in.Time}
-			fresh, err := said.add(ctx, tx, &m)
+			fresh, err := b.db.Messages().add(ctx, tx, &m)
 			if err == nil && fresh {
-				_, err = said.db.Files().add(ctx, tx, key, in.ID, in.Files)
+				_, err = b.db.Files().add(ctx, tx, key, in.ID, in.Files)
 			}
 			if err == nil && fresh { // the list may have been read before
-				_, err = said.lookBack(ctx, tx, m)
+				_, err = b.db.Messages().lookBack(ctx, tx, m)
 			}
 			if err != nil {
 				return err

@@ -95,5 +95,5 @@ func (said Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inb
 	if err := e.count(ctx, tx); err != nil {
 		return 0, err
 	}
-	return said.db.Turns().queue(ctx, tx, m, e)
+	return said.db.Queue().add(ctx, tx, m, e)
 }

@@ -69,7 +69,7 @@ func conversation(t *testing.T, d *db.DB, key chat.Key) string {
 		t.Fatal(err)
 	}
 	var s []string
-	for m, err := range d.History(t.Context(), key, c.Epoch, 0, 1<<62) {
+	for m, err := range d.History().Of(t.Context(), key, c.Epoch, 0, 1<<62) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestAnImportOfAnExportIsTheSameHistory(t *testing.T) {
 func TestNothingIsDoneAboutAnImport(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("om_1", chat.User, 1))
-	if keys, err := d.Turns().QueuedChats(t.Context()); err != nil || len(keys) != 0 {
+	if keys, err := d.Queue().Chats(t.Context()); err != nil || len(keys) != 0 {
 		t.Errorf("chats with work: %v, %v", keys, err)
 	}
 	if b, err := d.Outbox().Backlog(t.Context()); err != nil || b != (db.Backlog{}) {

@@ -206,7 +206,7 @@ func TestWhatElseIsAskedKeepsItsPlace(t *testing.T) {
 	if texts(again.Asked) != "u:two u:three" || again.Turn.ReplyTo != "om_3" {
 		t.Errorf("asked %q in answer to %s", texts(again.Asked), again.Turn.ReplyTo)
 	}
-	if list, err := d.Turns().Queued(t.Context(), oc); err != nil || len(list) != 0 {
+	if list, err := d.Queue().Turns(t.Context(), oc); err != nil || len(list) != 0 {
 		t.Errorf("turns %d wait, %v", list, err)
 	}
 }

@@ -52,7 +52,7 @@ func TestAQuestionThatWaitsIsTakenBack(t *testing.T) {
 	if r := recall(t, d, "om_1"); r.Key != oc || r.Running != 0 {
 		t.Errorf("%+v", r)
 	}
-	if _, err := d.Turns().Claim(t.Context(), oc, names("s"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Queue().Claim(t.Context(), oc, names("s"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("it is asked all the same: %v", err)
 	}
 	empty(t, d)
@@ -104,7 +104,7 @@ func TestWhatElseIsAskedIsAskedAnew(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "two is", Session: db.Session{ID: c.Turn.Session}})
-		again, err := d.Turns().Claim(t.Context(), oc, names("s2"), true)
+		again, err := d.Queue().Claim(t.Context(), oc, names("s2"), true)
 		if acted {
 			if !errors.Is(err, db.ErrNotFound) {
 				t.Errorf("a tool may be used twice: %v", err)
@@ -193,7 +193,7 @@ func TestWhatWasAnsweredIsChangedOnRequest(t *testing.T) {
 	delivered(t, d, next(t, d), "")
 	edit(t, d, "om_1", "two")
 	a := edit(t, d, "om_1", "three")
-	if _, err := d.Turns().Claim(t.Context(), oc, names("s"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Queue().Claim(t.Context(), oc, names("s"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("it is answered unasked: %v", err)
 	}
 	p := next(t, d)
@@ -335,7 +335,7 @@ func TestWhatWasOverheardHasItsFiles(t *testing.T) {
 	heard := say("om_2", "[文件 a.pdf]").Incoming
 	heard.Files = []chat.File{{Kind: chat.Document, Of: "om_2", Key: "k"}}
 	for range 2 {
-		if err := d.Messages().Overhear(t.Context(), oc, 0, []chat.Incoming{heard}); err != nil {
+		if err := d.Background().Overhear(t.Context(), oc, 0, []chat.Incoming{heard}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -381,7 +381,7 @@ func seen(t testing.TB, d *db.DB, ids []string) string {
 	put(d.Messages().Latest(ctx, oc, 1000))
 	put(d.Messages().ByID(ctx, oc, ids))
 	put(d.Messages().Settled(ctx, oc, 0, 0, 1000))
-	put(d.Messages().Overheard(ctx, oc, 0, 0, time.Now(), 1000))
+	put(d.Background().Overheard(ctx, oc, 0, 0, time.Now(), 1000))
 	var seqs []int64
 	for i := range int64(2000) {
 		seqs = append(seqs, i)
@@ -419,7 +419,7 @@ func TestNothingReadsWhatWasTakenBack(t *testing.T) {
 			accept(t, d, e)
 			ids, of[id], words[word] = append(ids, id), append(of[id], word), false
 		case roll < 7:
-			c, err := d.Turns().Claim(t.Context(), oc, names(fmt.Sprint("s", n)), true)
+			c, err := d.Queue().Claim(t.Context(), oc, names(fmt.Sprint("s", n)), true)
 			if errors.Is(err, db.ErrNotFound) {
 				continue
 			} else if err != nil {

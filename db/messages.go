@@ -102,7 +102,7 @@ func (d *DB) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
 			}
 		}
 		if e.Class == chat.Talk {
-			a.Turn, err = d.Turns().queue(ctx, tx, m, e)
+			a.Turn, err = d.Queue().add(ctx, tx, m, e)
 		}
 		return err
 	})
@@ -183,7 +183,7 @@ func touchChat(ctx context.Context, tx *sql.Tx, e Inbound) error {
 	return nil
 }
 
-// Messages is the History where it is not walked with [DB.History].
+// Messages is the History where it is not walked with [History].
 type Messages struct{ db *DB }
 
 // Messages gives the messages of the database.
@@ -294,27 +294,33 @@ const (
 	SELECT 1 FROM turns t WHERE t.id = turn_id AND t.state NOT IN ('queued', 'running') AND NOT (t.state = 'interrupted' AND t.failure = '` + Late + `')))` + latestTalk
 )
 
-// History walks the conversation of one epoch backwards from the newest message to the one after seq after (0 = to the
+// History is the conversations, to be walked.
+type History struct{ db *DB }
+
+// History gives the conversations.
+func (d *DB) History() History { return History{d} }
+
+// Of walks the conversation of one epoch backwards from the newest message to the one after seq after (0 = to the
 // first), without the messages of turn before and later ones: those are being asked now, or wait to be asked. It reads
 // page by page, so what the caller does not pull costs nothing, however long the History is.
-func (d *DB) History(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
-	return d.walk(ctx, selectHistory, key, epoch, after, before)
+func (h History) Of(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
+	return h.walk(ctx, selectHistory, key, epoch, after, before)
 }
 
-// HistoryFor is History for a turn that is asked now. It may have waited while later ones were answered: they are told,
+// For is [History.Of] for a turn that is asked now. It may have waited while later ones were answered: they are told,
 // too.
-func (d *DB) HistoryFor(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
-	return d.walk(ctx, selectAnswered, key, epoch, after, turn)
+func (h History) For(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
+	return h.walk(ctx, selectAnswered, key, epoch, after, turn)
 }
 
-func (d *DB) walk(ctx context.Context, query string, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
+func (h History) walk(ctx context.Context, query string, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
 	return func(yield func(chat.Message, error) bool) {
 		if after == 0 {
 			after = math.MinInt64 // what was imported may lie before seq 0
 		}
 		seq := int64(math.MaxInt64)
 		for {
-			page, err := queryMessages(ctx, d.read, key, query, key.String(), epoch, seq, after, turn, historyPage)
+			page, err := queryMessages(ctx, h.db.read, key, query, key.String(), epoch, seq, after, turn, historyPage)
 			if err != nil {
 				yield(chat.Message{}, fmt.Errorf("read history of %v: %w", key, err))
 				return

@@ -157,7 +157,7 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 	if p := next(t, d); p.Card.Body != "dropped" {
 		t.Errorf("post %+v", p)
 	}
-	if _, err := d.Turns().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Queue().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a dropped turn runs: %v", err)
 	}
 	second := d
@@ -192,7 +192,7 @@ func TestLateQuestionsWaitToBeAskedFor(t *testing.T) {
 			if p := next(t, d); p.Card.Body != "late" || p.Card.Buttons[0].Action.Turn != first.Turn || p.ReplyTo != "om_1" {
 				t.Errorf("post %+v", p)
 			}
-			if _, err := d.Turns().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
+			if _, err := d.Queue().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
 				t.Fatalf("a late turn runs unasked: %v", err)
 			}
 			want := "u:one u:two"
@@ -225,7 +225,7 @@ func TestATurnThatIsPutBackAnswersTheSameMessage(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Draft != "so far" || !list[0].Acted || list[0].Prompt != "p-s" {
 		t.Errorf("running %+v, %v", list, err)
 	}
-	if err := d.Turns().Requeue(t.Context(), turn.ID); err != nil {
+	if err := d.Queue().Requeue(t.Context(), turn.ID); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_2", "two"))
@@ -390,7 +390,7 @@ func TestALateQuestionKnowsWhatWasAnsweredMeanwhile(t *testing.T) {
 	}
 	accept(t, d, say("om_5", "q5"))
 	var got []chat.Message
-	for m, err := range d.HistoryFor(t.Context(), oc, 0, 0, turn) {
+	for m, err := range d.History().For(t.Context(), oc, 0, 0, turn) {
 		if err != nil {
 			t.Fatal(err)
 		}

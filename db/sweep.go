@@ -41,7 +41,7 @@ func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 		return s, err
 	}
 	if c.HistoryTTL.Duration > 0 {
-		if s.Messages, err = d.sweepMessages(ctx, c); err != nil {
+		if s.Messages, err = sweepMessages(ctx, d, c); err != nil {
 			return s, err
 		}
 	}
@@ -49,7 +49,7 @@ func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 }
 
 // sweepMessages deletes what was said too long ago.
-func (d *DB) sweepMessages(ctx context.Context, c Config) (swept int, err error) {
+func sweepMessages(ctx context.Context, d *DB, c Config) (swept int, err error) {
 	until := millis(d.now().Add(-c.HistoryTTL.Duration))
 	for last := int64(0); ; {
 		list, err := expired(ctx, d, until, last)

@@ -122,7 +122,7 @@ func (ts Turns) Decide(ctx context.Context, w Decision) error {
 		if _, err := ts.db.Messages().add(ctx, tx, &m); err != nil {
 			return err
 		}
-		_, err = ts.queue(ctx, tx, m, Inbound{Continues: t.ID, Over: w.Over})
+		_, err = ts.db.Queue().add(ctx, tx, m, Inbound{Continues: t.ID, Over: w.Over})
 		return err
 	})
 	if err != nil {

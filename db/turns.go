@@ -88,11 +88,17 @@ const lateTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND st
 // together is how long after a late question another one belongs to it. Later the notice may be out of sight.
 const together = 10 * time.Minute
 
-// Turns is what the agent was asked to answer: the line from a question to its answer.
+// Turns is what the agent was asked to answer: the line from a question to its answer. Those that wait are in [Queue].
 type Turns struct{ db *DB }
 
 // Turns gives the turns of the database.
 func (d *DB) Turns() Turns { return Turns{d} }
+
+// Queue is the turns that wait to be run.
+type Queue struct{ db *DB }
+
+// Queue gives the turns that wait.
+func (d *DB) Queue() Queue { return Queue{d} }
 
 const insertTurn = `INSERT INTO turns (chat_key, epoch, state, failure, created_at) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id`
 
@@ -114,11 +120,11 @@ const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_k
 // shortly is how long before a question its author's files belong to it.
 const shortly = 2 * time.Minute
 
-// queue adds m to the turn that waits in its chat, or to a new one.
-func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (int64, error) {
+// add adds m to the turn that waits in its chat, or to a new one.
+func (q Queue) add(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (int64, error) {
 	state, failure, waiting, of := Queued, "", queuedTurn, []any{m.Key.String(), m.Epoch}
 	if e.Held != nil {
-		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(ts.db.now().Add(-together)), m.ID)
+		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(q.db.now().Add(-together)), m.ID)
 	}
 	old, err := resolve(ctx, tx, m.Key, e.Continues, continued)
 	if err != nil {
@@ -129,17 +135,17 @@ func (ts Turns) queue(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound
 		ask, replyTo = askTurnByPress, old.ReplyTo
 	}
 	if old.ID != 0 {
-		if err := ts.db.Outbox().post(ctx, tx, Post{Key: m.Key, Turn: old.ID, Idem: cardIdem(old, continued), ReplyTo: old.ReplyTo, Card: &e.Over}); err != nil {
+		if err := q.db.Outbox().post(ctx, tx, Post{Key: m.Key, Turn: old.ID, Idem: cardIdem(old, continued), ReplyTo: old.ReplyTo, Card: &e.Over}); err != nil {
 			return 0, err
 		}
 	}
 	var id int64
 	err = tx.QueryRowContext(ctx, waiting, of...).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
-		row := tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, state, failure, millis(ts.db.now()))
+		row := tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, state, failure, millis(q.db.now()))
 		if err = row.Scan(&id); err == nil && e.Held != nil {
 			card := e.Held(id)
-			err = ts.db.Outbox().post(ctx, tx, Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: replyTo, Card: &card})
+			err = q.db.Outbox().post(ctx, tx, Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: replyTo, Card: &card})
 		}
 	}
 	if err != nil {
@@ -192,11 +198,11 @@ type TurnIDs struct {
 
 // Claim takes the chat's oldest queued turn to be run, or returns [ErrNotFound].
 // The turn runs in the chat's session when there is one and resume allows it, else in a new one.
-func (ts Turns) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume bool) (Claim, error) {
+func (q Queue) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume bool) (Claim, error) {
 	var c Claim
-	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err := q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		c.Turn, err = one(ctx, tx, scanTurn, claimTurn,
-			key.String(), millis(ts.db.now()), names.Session, resume, names.Prompt, names.Node)
+			key.String(), millis(q.db.now()), names.Session, resume, names.Prompt, names.Node)
 		if errors.Is(err, ErrNotFound) {
 			return ErrNotFound
 		} else if err != nil {
@@ -213,7 +219,7 @@ func (ts Turns) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume b
 		if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.ID); err != nil {
 			return err
 		}
-		return ts.db.Files().attach(ctx, tx, key, c.Asked)
+		return q.db.Files().attach(ctx, tx, key, c.Asked)
 	})
 	if err != nil {
 		return Claim{}, fmt.Errorf("next turn of %v: %w", key, err)
@@ -236,8 +242,8 @@ const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + ask
 	WHERE id = ?1 AND state = 'running'`
 
 // Requeue puts back a turn that has done and shown nothing yet. It is claimed again in its old place.
-func (ts Turns) Requeue(ctx context.Context, turn int64) error {
-	if _, err := ts.db.engine.Exec(ctx, requeueTurn, turn); err != nil {
+func (q Queue) Requeue(ctx context.Context, turn int64) error {
+	if _, err := q.db.engine.Exec(ctx, requeueTurn, turn); err != nil {
 		return fmt.Errorf("put turn %d back: %w", turn, err)
 	}
 	return nil
@@ -422,16 +428,16 @@ func (ts Turns) recordAnswer(ctx context.Context, tx *sql.Tx, e TurnResult, now 
 
 const queuedChats = `SELECT DISTINCT chat_key FROM turns WHERE state = 'queued'` + isOpen
 
-// QueuedChats lists the chats in which a turn waits.
-func (ts Turns) QueuedChats(ctx context.Context) ([]chat.Key, error) {
-	return chatKeys(ctx, ts.db.read, queuedChats)
+// Chats lists the chats in which a turn waits.
+func (q Queue) Chats(ctx context.Context) ([]chat.Key, error) {
+	return chatKeys(ctx, q.db.read, queuedChats)
 }
 
 const queuedTurns = `SELECT id FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen + ` ORDER BY id`
 
-// Queued lists the chat's turns that wait to be run. There are several when the chat was begun anew meanwhile.
-func (ts Turns) Queued(ctx context.Context, key chat.Key) (turns []int64, err error) {
-	if turns, err = collect(ctx, ts.db.read, scanNumber, queuedTurns, key.String()); err != nil {
+// Turns lists the chat's turns that wait to be run. There are several when the chat was begun anew meanwhile.
+func (q Queue) Turns(ctx context.Context, key chat.Key) (turns []int64, err error) {
+	if turns, err = collect(ctx, q.db.read, scanNumber, queuedTurns, key.String()); err != nil {
 		return nil, fmt.Errorf("queued turns of %v: %w", key, err)
 	}
 	return turns, nil
@@ -455,8 +461,8 @@ const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND t
 	AND turn_id IN (SELECT id FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen + `)`
 
 // Waiting counts the messages of a chat that wait to be answered.
-func (ts Turns) Waiting(ctx context.Context, key chat.Key) (n int, err error) {
-	if err := ts.db.read.QueryRowContext(ctx, waitingMessages, key.String()).Scan(&n); err != nil {
+func (q Queue) Waiting(ctx context.Context, key chat.Key) (n int, err error) {
+	if err := q.db.read.QueryRowContext(ctx, waitingMessages, key.String()).Scan(&n); err != nil {
 		return 0, fmt.Errorf("messages that wait in %v: %w", key, err)
 	}
 	return n, nil

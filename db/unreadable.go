@@ -23,7 +23,7 @@ const mostUnreadable = 100
 
 // Unreadable lists the rows that cannot be read, by table and row. It reads all rows of the database.
 func (d *DB) Unreadable(ctx context.Context) ([]Unreadable, error) {
-	tables, err := d.tables(ctx)
+	tables, err := tablesOf(ctx, d.read)
 	if err != nil {
 		return nil, fmt.Errorf("look for rows that cannot be read: %w", err)
 	}
@@ -51,14 +51,14 @@ const selectTables = `SELECT name FROM sqlite_schema WHERE type = 'table' AND na
 
 const selectNumbers = `SELECT name FROM pragma_table_info(?1) WHERE type IN ('BIGINT', 'INTEGER')`
 
-func (d *DB) tables(ctx context.Context) (list []table, err error) {
-	names, err := collect(ctx, d.read, scanText, selectTables)
+func tablesOf(ctx context.Context, q querier) (list []table, err error) {
+	names, err := collect(ctx, q, scanText, selectTables)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
 		t := table{name: name, keys: keyColumns(name)}
-		if t.numbers, err = collect(ctx, d.read, scanText, selectNumbers, name); err != nil {
+		if t.numbers, err = collect(ctx, q, scanText, selectNumbers, name); err != nil {
 			return nil, err
 		}
 		list = append(list, t)

@@ -211,7 +211,7 @@ func TestAGroupFromTheFirstToTheLastDay(t *testing.T) {
 	r.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) == 3 })
 	r.sim.Say(room, r.user, "还有一个问题")
 	r.until("the next question", func() bool {
-		list, err := r.prog.store.Turns().Queued(t.Context(), chat.FeishuChat(room))
+		list, err := r.prog.store.Queue().Turns(t.Context(), chat.FeishuChat(room))
 		return err == nil && len(list) > 0
 	})
 	r.sim.RemoveBot(room, r.user)

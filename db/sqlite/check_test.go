@@ -151,14 +151,14 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			defer cancel()
 			_, err = d.Accept(ctx, say("om_new", "x"))
 			told := []error{err}
-			c, err := d.Turns().Claim(ctx, oc, names("s"), true)
+			c, err := d.Queue().Claim(ctx, oc, names("s"), true)
 			told = append(told, err, d.Turns().Finish(ctx, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
-			for _, err := range d.History(ctx, oc, 0, 0, 1<<40) {
+			for _, err := range d.History().Of(ctx, oc, 0, 0, 1<<40) {
 				told = append(told, err)
 			}
 			_, err = d.Messages().Unseen(ctx, oc, 0, 1, 1<<40)
 			told = append(told, err)
-			_, err = d.Turns().QueuedChats(ctx)
+			_, err = d.Queue().Chats(ctx)
 			told = append(told, err)
 			_, err = d.Turns().Running(ctx)
 			told = append(told, err)

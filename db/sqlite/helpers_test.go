@@ -49,7 +49,7 @@ func names(session string) db.TurnIDs { return db.TurnIDs{Session: session, Prom
 
 func claim(t testing.TB, d *db.DB, session string) db.Claim {
 	t.Helper()
-	c, err := d.Turns().Claim(t.Context(), oc, names(session), true)
+	c, err := d.Queue().Claim(t.Context(), oc, names(session), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func texts(list []chat.Message) string {
 func history(t testing.TB, d *db.DB, epoch, before int64) string {
 	t.Helper()
 	var list []chat.Message
-	for m, err := range d.History(t.Context(), oc, epoch, 0, before) {
+	for m, err := range d.History().Of(t.Context(), oc, epoch, 0, before) {
 		if err != nil {
 			t.Fatal(err)
 		}
