@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
 	"magpie/internal/failpoint"
@@ -28,10 +29,10 @@ func forwardCommand(ctx context.Context, o ordered) (order, error) {
 	own := o.b.pool.Config().SlashCommands()
 	if _, ok := o.b.forwarded(o.m.Text); !ok {
 		name, _ := splitWord(o.m.Text)
-		return o.say(commandTexts.NotPassed, name, "`//"+strings.Join(own, "` `//")+"`")
+		return o.say(i18n.NotPassed, name, "`//"+strings.Join(own, "` `//")+"`")
 	}
 	if busy, err := o.busy(ctx); err != nil || busy {
-		return order{reply: commandTexts.Busy.in(o.lang)}, err
+		return order{reply: i18n.Busy.In(o.lang)}, err
 	}
 	return order{ask: strings.TrimSpace(o.m.Text)}, nil
 }
@@ -76,7 +77,7 @@ func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Even
 // a new session leaves no transcript then, so there is nothing to resume.
 func (t *turn) carriedOut(r claude.Result) {
 	if r.Failure == "" && t.view.answer() == "" {
-		t.show(t.view.saying(commandTexts.Passed.in(t.view.lang)))
+		t.show(t.view.saying(i18n.Passed.In(t.view.lang)))
 	}
 	if !t.session.resume && r.Usage == (claude.Usage{}) {
 		t.session.kept = db.Session{}

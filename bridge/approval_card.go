@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -18,7 +19,7 @@ import (
 const whyField = "why"
 
 // approvalCard draws an approval: what is asked, and how to decide; or what became of it.
-func approvalCard(a db.Approval, l lang) chat.Card {
+func approvalCard(a db.Approval, l i18n.Lang) chat.Card {
 	title, body := shown(a, l)
 	first := firstLine(unfenced(body))
 	switch a.Tool { // a summary is plain text; a command stays as it is
@@ -33,69 +34,69 @@ func approvalCard(a db.Approval, l lang) chat.Card {
 		c.Summary = c.Status
 		return c
 	}
-	c.Status = cardTexts.YourTurn.in(l)
-	c.Footer = fmt.Sprintf(approvalTexts.Bounds.in(l), strings.TrimSpace(span(a.Expires.Sub(a.Created), l)))
+	c.Status = i18n.CardYourTurn.In(l)
+	c.Footer = fmt.Sprintf(i18n.ApprovalBounds.In(l), strings.TrimSpace(span(a.Expires.Sub(a.Created), l)))
 	if a.Always != nil {
-		c.Footer += fmt.Sprintf(approvalTexts.BoundsAlways.in(l), scope(*a.Always, l))
+		c.Footer += fmt.Sprintf(i18n.ApprovalBoundsAlways.In(l), scope(*a.Always, l))
 	}
-	button := func(label phrase, do string) chat.Button {
-		return chat.Button{Label: label.in(l), Danger: do == doRefuse, Action: chat.Action{Do: do, Turn: a.Turn, ID: actionID(a)}}
+	button := func(label i18n.Phrase, do string) chat.Button {
+		return chat.Button{Label: label.In(l), Danger: do == doRefuse, Action: chat.Action{Do: do, Turn: a.Turn, ID: actionID(a)}}
 	}
-	why := func(label, hint phrase) chat.Field {
-		return chat.Field{Name: whyField, Label: label.in(l), Hint: hint.in(l), Kind: chat.Words}
+	why := func(label, hint i18n.Phrase) chat.Field {
+		return chat.Field{Name: whyField, Label: label.In(l), Hint: hint.In(l), Kind: chat.Words}
 	}
 	switch a.Tool {
 	case claude.QuestionTool:
-		c.Form = &chat.Form{Fields: questionFields(a.Input, l), Buttons: []chat.Button{button(approvalTexts.SubmitButton, doAllow)}}
-		c.Buttons = []chat.Button{button(approvalTexts.SkipButton, doRefuse)}
+		c.Form = &chat.Form{Fields: questionFields(a.Input, l), Buttons: []chat.Button{button(i18n.ApprovalSubmitButton, doAllow)}}
+		c.Buttons = []chat.Button{button(i18n.ApprovalSkipButton, doRefuse)}
 	case claude.PlanTool:
 		c.Form = &chat.Form{
-			Fields:  []chat.Field{why(approvalTexts.Better, approvalTexts.BetterHint)},
-			Buttons: []chat.Button{button(approvalTexts.KeepPlanningButton, doRefuse)},
+			Fields:  []chat.Field{why(i18n.ApprovalBetter, i18n.ApprovalBetterHint)},
+			Buttons: []chat.Button{button(i18n.ApprovalKeepPlanningButton, doRefuse)},
 		}
-		c.Buttons = []chat.Button{button(approvalTexts.ApproveButton, doAllow)}
+		c.Buttons = []chat.Button{button(i18n.ApprovalApproveButton, doAllow)}
 	default:
 		c.Form = &chat.Form{
-			Fields:  []chat.Field{why(approvalTexts.Why, approvalTexts.WhyHint)},
-			Buttons: []chat.Button{button(approvalTexts.RefuseSayingButton, doRefuse)},
+			Fields:  []chat.Field{why(i18n.ApprovalWhy, i18n.ApprovalWhyHint)},
+			Buttons: []chat.Button{button(i18n.ApprovalRefuseSayingButton, doRefuse)},
 		}
-		c.Buttons = []chat.Button{button(approvalTexts.AllowButton, doAllow)}
+		c.Buttons = []chat.Button{button(i18n.ApprovalAllowButton, doAllow)}
 		if a.Always != nil {
-			c.Buttons = append(c.Buttons, button(approvalTexts.AlwaysButton, doAlways))
+			c.Buttons = append(c.Buttons, button(i18n.ApprovalAlwaysButton, doAlways))
 		}
-		c.Buttons = append(c.Buttons, button(approvalTexts.RefuseButton, doRefuse))
+		c.Buttons = append(c.Buttons, button(i18n.ApprovalRefuseButton, doRefuse))
 	}
 	return c
 }
 
 // outcomeLine says in one line what became of an approval.
-func outcomeLine(a db.Approval, l lang) string {
+func outcomeLine(a db.Approval, l i18n.Lang) string {
 	who := nameText(a.By.Name)
 	if who == "" {
-		who = approvalTexts.Somebody.in(l)
+		who = i18n.ApprovalSomebody.In(l)
 	}
-	line := map[db.ApprovalState]phrase{
-		db.Approved: approvalTexts.WasAllowed, db.Refused: approvalTexts.WasRefused, db.Expired: approvalTexts.WasExpired,
-		db.Withdrawn: approvalTexts.WasWithdrawn, db.Lost: approvalTexts.WasLost,
+	line := map[db.ApprovalState]i18n.Phrase{
+		db.Approved: i18n.ApprovalWasAllowed, db.Refused: i18n.ApprovalWasRefused, db.Expired: i18n.ApprovalWasExpired,
+		db.Withdrawn: i18n.ApprovalWasWithdrawn, db.Lost: i18n.ApprovalWasLost,
 	}[a.State]
 	switch {
 	case a.Tool == claude.PlanTool && a.State == db.Approved:
-		line = approvalTexts.WasApproved
+		line = i18n.ApprovalWasApproved
 	case a.Tool == claude.PlanTool && a.State == db.Refused:
-		line = approvalTexts.WasNotApproved
+		line = i18n.ApprovalWasNotApproved
 	case a.Tool == claude.QuestionTool && a.State == db.Approved:
-		line = approvalTexts.WasAnswered
+		line = i18n.ApprovalWasAnswered
 	case a.Tool == claude.QuestionTool && a.State == db.Refused:
-		line = approvalTexts.WasSkipped
+		line = i18n.ApprovalWasSkipped
 	}
-	text := line.in(l)
+	text := line.In(l)
 	if strings.Contains(text, "%s") {
 		text = fmt.Sprintf(text, who)
 	}
 	switch {
 	case a.Words == "":
 	case a.State == db.Refused:
-		text += " · " + fmt.Sprintf(approvalTexts.Said.in(l), a.Words)
+		text += " · " + fmt.Sprintf(i18n.ApprovalSaid.In(l), a.Words)
 	default:
 		text += " · " + a.Words
 	}
@@ -116,7 +117,7 @@ func unshowable(tool string, input json.RawMessage) string {
 			return "The questions cannot be shown: " + err.Error() + "."
 		}
 	}
-	if _, body := shown(db.Approval{Tool: tool, Input: input}, en); len(body) > longestShown {
+	if _, body := shown(db.Approval{Tool: tool, Input: input}, i18n.English); len(body) > longestShown {
 		return "This is too long to be shown to the user, who has to allow it. Do it in smaller steps. A long command can be written to a file " +
 			"piece by piece and run from there."
 	}
@@ -124,59 +125,59 @@ func unshowable(tool string, input json.RawMessage) string {
 }
 
 // shown is what an agent wants, as people read it: a title and the exact text.
-func shown(a db.Approval, l lang) (title, body string) {
+func shown(a db.Approval, l i18n.Lang) (title, body string) {
 	in, err := readInput(a.Tool, a.Input)
 	if err != nil { // it is asked for only when it can be read
-		return fmt.Sprintf(approvalTexts.Asks.in(l), a.Tool), fenced("json", string(a.Input))
+		return fmt.Sprintf(i18n.ApprovalAsks.In(l), a.Tool), fenced("json", string(a.Input))
 	}
 	switch a.Tool {
 	case claude.QuestionTool:
-		return approvalTexts.AsksQuestion.in(l), questionBody(a.Input, l)
+		return i18n.ApprovalAsksQuestion.In(l), questionBody(a.Input, l)
 	case claude.PlanTool:
-		return approvalTexts.AsksPlan.in(l), marked("> ", in.Plan) + besides(a)
+		return i18n.ApprovalAsksPlan.In(l), marked("> ", in.Plan) + besides(a)
 	}
 	if title, body = inWords(a, in, l); title != "" {
 		return title, body + besides(a)
 	}
-	what := fmt.Sprintf(approvalTexts.Uses.in(l), visible(a.Tool))
+	what := fmt.Sprintf(i18n.ApprovalUses.In(l), visible(a.Tool))
 	if a.Tool == "NotebookEdit" {
-		what = approvalTexts.EditsNotebook.in(l)
+		what = i18n.ApprovalEditsNotebook.In(l)
 	}
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, a.Input, "", "  "); err != nil {
-		return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", string(a.Input))
+		return fmt.Sprintf(i18n.ApprovalAsks.In(l), what), fenced("json", string(a.Input))
 	}
-	return fmt.Sprintf(approvalTexts.Asks.in(l), what), fenced("json", pretty.String())
+	return fmt.Sprintf(i18n.ApprovalAsks.In(l), what), fenced("json", pretty.String())
 }
 
 // inWords is what an agent wants of a tool that is shown in a way of its own; without a title it is not.
-func inWords(a db.Approval, in toolInput, l lang) (title, body string) {
-	asks := func(what phrase) string { return fmt.Sprintf(approvalTexts.Asks.in(l), what.in(l)) }
+func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
+	asks := func(what i18n.Phrase) string { return fmt.Sprintf(i18n.ApprovalAsks.In(l), what.In(l)) }
 	switch a.Tool {
 	case "Bash":
-		what := approvalTexts.Runs
+		what := i18n.ApprovalRuns
 		if in.Background {
-			what = approvalTexts.RunsInBackground
+			what = i18n.ApprovalRunsInBackground
 		}
 		body = fenced("bash", in.Command)
 		if in.Description != "" {
-			body += "\n" + fmt.Sprintf(approvalTexts.AgentSays.in(l), plainText(in.Description))
+			body += "\n" + fmt.Sprintf(i18n.AgentSays.In(l), plainText(in.Description))
 		}
 		return asks(what), body
 	case "Write":
-		return asks(approvalTexts.Writes), named(in.File, a.Project) + fenced("", in.Content)
+		return asks(i18n.ApprovalWrites), named(in.File, a.Project) + fenced("", in.Content)
 	case "Edit":
-		what := approvalTexts.Edits
+		what := i18n.ApprovalEdits
 		if in.ReplaceAll {
-			what = approvalTexts.EditsAll
+			what = i18n.ApprovalEditsAll
 		}
 		return asks(what), named(in.File, a.Project) + fenced("diff", marked("- ", in.Old)+"\n"+marked("+ ", in.New))
 	case "Read":
-		return asks(approvalTexts.Reads), named(in.File, a.Project)
+		return asks(i18n.ApprovalReads), named(in.File, a.Project)
 	case "WebFetch":
-		return asks(approvalTexts.Fetches), fenced("", in.URL) + "\n" + fmt.Sprintf(approvalTexts.FetchesFor.in(l), plainText(in.Prompt))
+		return asks(i18n.ApprovalFetches), fenced("", in.URL) + "\n" + fmt.Sprintf(i18n.ApprovalFetchesFor.In(l), plainText(in.Prompt))
 	case "WebSearch":
-		return asks(approvalTexts.Searches), fenced("", in.Query)
+		return asks(i18n.ApprovalSearches), fenced("", in.Query)
 	}
 	return "", ""
 }

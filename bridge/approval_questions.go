@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 )
 
@@ -55,7 +56,7 @@ func questionsOf(input json.RawMessage) ([]question, error) {
 }
 
 // questionBody shows the questions with what the options mean; the fields of the form have room for labels only.
-func questionBody(input json.RawMessage, l lang) string {
+func questionBody(input json.RawMessage, l i18n.Lang) string {
 	list, err := questionsOf(input)
 	if err != nil { // it is asked only when it can be read
 		return fenced("json", string(input))
@@ -64,7 +65,7 @@ func questionBody(input json.RawMessage, l lang) string {
 	for i, q := range list {
 		fmt.Fprintf(&b, "**%d.** %s", i+1, plainText(q.Question))
 		if q.Several {
-			b.WriteString(approvalTexts.Several.in(l))
+			b.WriteString(i18n.ApprovalSeveral.In(l))
 		}
 		b.WriteString("\n")
 		for _, o := range q.Options {
@@ -83,7 +84,7 @@ func questionBody(input json.RawMessage, l lang) string {
 func choiceField(i int) string { return "choice_" + strconv.Itoa(i) }
 func wordsField(i int) string  { return "words_" + strconv.Itoa(i) }
 
-func questionFields(input json.RawMessage, l lang) []chat.Field {
+func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 	list, err := questionsOf(input)
 	if err != nil { // see questionBody
 		return nil
@@ -91,7 +92,7 @@ func questionFields(input json.RawMessage, l lang) []chat.Field {
 	var fields []chat.Field
 	for i, q := range list {
 		label := strings.TrimSpace(strconv.Itoa(i+1) + ". " + plainText(q.Header))
-		words := chat.Field{Name: wordsField(i), Label: label, Hint: approvalTexts.OtherHint.in(l), Kind: chat.Words}
+		words := chat.Field{Name: wordsField(i), Label: label, Hint: i18n.ApprovalOtherHint.In(l), Kind: chat.Words}
 		if len(q.Options) > 0 {
 			choice := chat.Field{Name: choiceField(i), Label: label, Kind: chat.One}
 			if q.Several {
@@ -101,7 +102,7 @@ func questionFields(input json.RawMessage, l lang) []chat.Field {
 				choice.Options = append(choice.Options, chat.Option{Value: strconv.Itoa(n), Label: visible(o.Label)})
 			}
 			fields = append(fields, choice)
-			words.Label = fmt.Sprintf(approvalTexts.Other.in(l), label)
+			words.Label = fmt.Sprintf(i18n.ApprovalOther.In(l), label)
 		}
 		fields = append(fields, words)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -341,28 +342,28 @@ const soon = 700 * time.Millisecond
 
 // press takes in a decision. What does not fit to what was asked, or comes from somebody who may not decide, changes
 // nothing.
-func (as *approvals) press(ctx context.Context, p chat.Press, l lang) (string, error) {
+func (as *approvals) press(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
 	id, _, _ := strings.Cut(p.Action.ID, ".")
 	a, err := as.rows.Get(ctx, id)
 	log := as.log.With().Stringer("chat", p.Key).Str("user", p.Actor.ID).Str("approval", id).Str("do", p.Action.Do).Logger()
 	switch {
 	case errors.Is(err, db.ErrNotFound):
 		log.Warn().Msg("press for an approval that there is not")
-		return approvalTexts.Over.in(l), nil
+		return i18n.ApprovalOver.In(l), nil
 	case err != nil:
 		return "", err
 	case a.Key.Channel != p.Key.Channel || a.Key.ID != p.Key.ID || a.Turn != p.Action.Turn || p.Action.ID != actionID(a):
 		log.Warn().Stringer("asked_in", a.Key).Msg("press for an approval does not fit to what was asked")
-		return approvalTexts.Over.in(l), nil
+		return i18n.ApprovalOver.In(l), nil
 	case a.State != db.Waiting || !as.waits(a.ID):
 		log.Info().Str("state", string(a.State)).Msg("press for an approval that is settled")
-		return approvalTexts.Over.in(l), nil
+		return i18n.ApprovalOver.In(l), nil
 	case !as.access.Load().mayDecide(a, p.Actor):
 		log.Warn().Msg("somebody who may not decide has pressed")
-		return approvalTexts.NotYours.in(l), nil
+		return i18n.ApprovalNotYours.In(l), nil
 	case p.Action.Do != doRefuse && as.forAdmins(a.ID) && !as.access.Load().admin(p.Actor):
 		log.Warn().Msg("somebody who is no admin wants to allow what only admins may")
-		return approvalTexts.AdminsAllow.in(l), nil
+		return i18n.AdminsAllow.In(l), nil
 	}
 	d := decisionOf(a, p, l)
 	if d.objection != "" {
@@ -378,14 +379,14 @@ func (as *approvals) press(ctx context.Context, p chat.Press, l lang) (string, e
 	select {
 	case err = <-stored:
 	case <-t.C: // the platform waits a second; the card will show what became of it
-		return approvalTexts.Noted.in(l), nil
+		return i18n.ApprovalNoted.In(l), nil
 	case <-ctx.Done():
-		return approvalTexts.Noted.in(l), nil
+		return i18n.ApprovalNoted.In(l), nil
 	}
 	switch {
 	case errors.Is(err, db.ErrRepeated), errors.Is(err, db.ErrNotFound):
 		log.Info().Msg("press for an approval that is settled")
-		return approvalTexts.Over.in(l), nil
+		return i18n.ApprovalOver.In(l), nil
 	case err != nil:
 		return "", err
 	}
@@ -402,36 +403,36 @@ type decision struct {
 }
 
 // decisionOf reads a press that is as it should be.
-func decisionOf(a db.Approval, p chat.Press, l lang) decision {
+func decisionOf(a db.Approval, p chat.Press, l i18n.Lang) decision {
 	switch {
 	case p.Action.Do == doRefuse:
 		words := strings.TrimSpace(strings.Join(p.Values[whyField], " "))
 		return decision{
 			settlement: db.Settlement{State: db.Refused, By: p.Actor, Words: words},
-			verdict:    claude.Decision{Why: refusal(a.Tool, words)}, toast: refusedAs(a.Tool).in(l),
+			verdict:    claude.Decision{Why: refusal(a.Tool, words)}, toast: refusedAs(a.Tool).In(l),
 		}
 	case p.Action.Do == doAlways && a.Always == nil, p.Action.Do != doAlways && p.Action.Do != doAllow:
-		return decision{objection: approvalTexts.Over.in(l)}
+		return decision{objection: i18n.ApprovalOver.In(l)}
 	case a.Tool != claude.QuestionTool:
 		d := decision{
 			settlement: db.Settlement{State: db.Approved, By: p.Actor},
-			verdict:    claude.Decision{Allow: true, Input: a.Input}, toast: approvalTexts.Allowed.in(l),
+			verdict:    claude.Decision{Allow: true, Input: a.Input}, toast: i18n.ApprovalAllowed.In(l),
 		}
 		if p.Action.Do == doAlways {
-			d.settlement.Words = fmt.Sprintf(approvalTexts.FromNowOn.in(l), scope(*a.Always, l))
+			d.settlement.Words = fmt.Sprintf(i18n.ApprovalFromNowOn.In(l), scope(*a.Always, l))
 		}
 		return d
 	}
 	answers, missing, err := answersOf(a.Input, p.Values)
 	switch {
 	case err != nil:
-		return decision{objection: approvalTexts.Over.in(l)}
+		return decision{objection: i18n.ApprovalOver.In(l)}
 	case missing != "":
-		return decision{objection: fmt.Sprintf(approvalTexts.Unanswered.in(l), firstLine(missing))}
+		return decision{objection: fmt.Sprintf(i18n.ApprovalUnanswered.In(l), firstLine(missing))}
 	}
 	return decision{
 		settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.words()},
-		verdict:    claude.Decision{Allow: true, Input: answers.input}, toast: approvalTexts.Answered.in(l),
+		verdict:    claude.Decision{Allow: true, Input: answers.input}, toast: i18n.ApprovalAnswered.In(l),
 	}
 }
 
@@ -451,12 +452,12 @@ func refusal(tool, words string) string {
 }
 
 // refusedAs is what who has refused is told.
-func refusedAs(tool string) phrase {
+func refusedAs(tool string) i18n.Phrase {
 	switch tool {
 	case claude.PlanTool:
-		return approvalTexts.KeepsPlanning
+		return i18n.ApprovalKeepsPlanning
 	case claude.QuestionTool:
-		return approvalTexts.NotAnswered
+		return i18n.ApprovalNotAnswered
 	}
-	return approvalTexts.Refused
+	return i18n.ApprovalRefused
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -30,7 +31,7 @@ func dos(buttons []chat.Button) (list []string) {
 func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	a := askingFor("Bash", `{"command":"echo '`+"```"+`' \u202e\u200b\u001b[8m# x","description":"两\n行"}`)
 	a.Always = &db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git `push`"}
-	c := approvalCard(a, zh)
+	c := approvalCard(a, i18n.Chinese)
 	want := "**助手想运行命令**\n\n````bash\necho '```' ⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[8m# x\n````\n\n助手的说明：两 行"
 	if c.Body != want {
 		t.Errorf("body %q", c.Body)
@@ -50,7 +51,7 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 		t.Errorf("summary %q", c.Summary)
 	}
 	a.Always = nil
-	if got := dos(approvalCard(a, en).Buttons); !reflect.DeepEqual(got, []string{doAllow, doRefuse}) {
+	if got := dos(approvalCard(a, i18n.English).Buttons); !reflect.DeepEqual(got, []string{doAllow, doRefuse}) {
 		t.Errorf("without always: %v", got)
 	}
 }
@@ -70,7 +71,7 @@ func TestWhatIsShownOfEachTool(t *testing.T) {
 		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool mcp__a__b**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
 		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan, and begins once it is approved**\n\n> 1. x"},
 	} {
-		if got := approvalCard(askingFor(tc.tool, tc.input), en).Body; got != tc.want {
+		if got := approvalCard(askingFor(tc.tool, tc.input), i18n.English).Body; got != tc.want {
 			t.Errorf("%s: %q", tc.tool, got)
 		}
 	}
@@ -110,7 +111,7 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, body := shown(askingFor(tool, string(data)), zh)
+		_, body := shown(askingFor(tool, string(data)), i18n.Chinese)
 		if strings.Count(body, "字") != 5_000 || strings.Count(body, "x") < 9_000 {
 			t.Errorf("%s: %d bytes are shown", tool, len(body))
 		}
@@ -136,7 +137,7 @@ func TestWhatBecameOfAnApproval(t *testing.T) {
 	} {
 		a := askingFor(tc.tool, `{"command":"x","plan":"x","questions":[{"question":"a"}]}`)
 		a.Settlement = tc.s
-		c := approvalCard(a, zh)
+		c := approvalCard(a, i18n.Chinese)
 		if c.Status != tc.want || c.Form != nil || len(c.Buttons) != 0 || c.Footer != "" || c.Body == "" {
 			t.Errorf("%s %s: %+v", tc.tool, tc.s.State, c)
 		}
@@ -181,7 +182,7 @@ func TestAnswersToQuestions(t *testing.T) {
 }
 
 func TestTheViewWaitsForPeople(t *testing.T) {
-	v, now := newView(7, en), time.Now() // that something takes long is shown as well
+	v, now := newView(7, i18n.English), time.Now() // that something takes long is shown as well
 	status := func(want string, events ...claude.Event) {
 		t.Helper()
 		for _, ev := range events {

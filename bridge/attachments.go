@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -86,13 +87,13 @@ func (t *turn) reportMissing(ctx context.Context, failed, large []chat.File) {
 	}
 	var lines []string
 	if len(big) > 0 {
-		lines = append(lines, fmt.Sprintf(inputTexts.FileTooBig.in(l), megabytes(t.b.files.Most), strings.Join(big, texts.Listing.in(l))))
+		lines = append(lines, fmt.Sprintf(i18n.FileTooBig.In(l), megabytes(t.b.files.Most), strings.Join(big, i18n.Listing.In(l))))
 	}
 	if len(missed) > 0 {
-		lines = append(lines, fmt.Sprintf(inputTexts.FileMissed.in(l), strings.Join(missed, texts.Listing.in(l))))
+		lines = append(lines, fmt.Sprintf(i18n.FileMissed.In(l), strings.Join(missed, i18n.Listing.In(l))))
 	}
 	if len(pixels) > 0 {
-		lines = append(lines, fmt.Sprintf(inputTexts.PictureTooLarge.in(l), strings.Join(pixels, texts.Listing.in(l))))
+		lines = append(lines, fmt.Sprintf(i18n.PictureTooLarge.In(l), strings.Join(pixels, i18n.Listing.In(l))))
 	}
 	turn := t.claim.Turn
 	post := db.Post{Key: turn.Key, Idem: fmt.Sprintf("files:%d:%d", turn.ID, turn.Attempts), ReplyTo: turn.ReplyTo, Text: strings.Join(lines, "\n")}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -141,7 +142,7 @@ func (l *line) askIn(name string, n int, text string) {
 // wentWrong fails unless the first turn of a chat ended as it should.
 func (l *line) wentWrong(a cliAttack, card chat.Card) {
 	l.Helper()
-	notices := map[string]phrase{failDied: texts.FailDied, failSilent: texts.FailSilent, failTurnEnd: texts.FailTurnEnd}
+	notices := map[string]i18n.Phrase{failDied: i18n.FailDied, failSilent: i18n.FailSilent, failTurnEnd: i18n.FailTurnEnd}
 	words := strings.Fields(card.Status + " " + card.Body)
 	want := strings.Fields(notices[a.failure].EN + " " + a.answer)
 	slices.Sort(words) // where the notice stands depends on whether there is an answer

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -162,7 +163,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
 		turns: newJobs(pool.Limits().Turns + onlookers), reactions: newReactions(out, log), answer: (*turn).answer,
 	}
-	tongue := func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }
+	tongue := func(ctx context.Context, key chat.Key) i18n.Lang { return b.lang(ctx, key, "") }
 	b.outbox = newOutbox(store, out, cfg.spool(), tongue, log)
 	b.chatMembership, b.listening = chatMembership{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.recovery = summaries{b}, recovery{b, make(chan struct{})}
@@ -276,13 +277,13 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	}
 	switch cmd, name, args := parseCommand(m.Text); {
 	case m.Unreadable != "":
-		return b.obey(ctx, m, "", say(texts.Unreadable))
+		return b.obey(ctx, m, "", say(i18n.Unreadable))
 	case strings.TrimSpace(m.Text) == "" && len(m.Files) == 0:
-		return b.obey(ctx, m, "", say(texts.AskMe))
+		return b.obey(ctx, m, "", say(i18n.AskMe))
 	case name != "" && b.cfg.late(m):
 		return b.obey(ctx, m, args, tooLate(name))
 	case cmd != nil && !cmd.free(b.access.Load(), m.Actor):
-		return b.obey(ctx, m, args, say(texts.ForAdmins))
+		return b.obey(ctx, m, args, say(i18n.ForAdmins))
 	case cmd != nil:
 		return b.obey(ctx, m, args, cmd.plan)
 	case name != "":
@@ -369,7 +370,7 @@ func (b *Bridge) accept(ctx context.Context, e db.Inbound) (db.AcceptResult, err
 func (b *Bridge) finish(ctx context.Context, e db.TurnResult) error {
 	e.Answer, e.Card = b.cfg.kept(e.Answer), redactCard(e.Card, b.cfg.Secrets)
 	if long := b.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
-		name := fmt.Sprintf(outputTexts.AnswerFile.in(b.lang(ctx, e.Turn.Key, "")), time.Now().In(b.context.Zone()).Format("20060102-150405"))
+		name := fmt.Sprintf(i18n.AnswerFile.In(b.lang(ctx, e.Turn.Key, "")), time.Now().In(b.context.Zone()).Format("20060102-150405"))
 		e.File = &db.LongAnswer{Name: name, Text: e.Answer}
 	}
 	return b.db.Turns().Finish(ctx, e)
@@ -377,15 +378,15 @@ func (b *Bridge) finish(ctx context.Context, e db.TurnResult) error {
 
 // langOf is the language that was set for the chat, else the configured one, else the one that it speaks, else the one
 // in which a new chat is spoken to.
-func (cfg Config) langOf(c db.Chat) lang {
-	if lang(cmp.Or(c.Settings.Lang, cfg.Lang, c.Lang, cfg.NewLang)) == en {
-		return en
+func (cfg Config) langOf(c db.Chat) i18n.Lang {
+	if i18n.Lang(cmp.Or(c.Settings.Lang, cfg.Lang, c.Lang, cfg.NewLang)) == i18n.English {
+		return i18n.English
 	}
-	return zh
+	return i18n.Chinese
 }
 
 // ownLang is the language in which somebody is spoken to in private.
-func (b *Bridge) ownLang(ctx context.Context, user string) lang {
+func (b *Bridge) ownLang(ctx context.Context, user string) i18n.Lang {
 	key, err := b.db.Chats().Private(ctx, user)
 	if errors.Is(err, db.ErrNotFound) {
 		key = chat.FeishuUser(user)
@@ -399,15 +400,15 @@ func (b *Bridge) ownLang(ctx context.Context, user string) lang {
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err error) {
 	switch who, err := b.access.authorize(ctx, p.Key, p.Actor); {
 	case err != nil:
-		return accessTexts.PressFailed.in(b.lang(ctx, p.Key, "")), err
+		return i18n.PressFailed.In(b.lang(ctx, p.Key, "")), err
 	case who != admitted:
-		return accessTexts.NotForYou.in(b.lang(ctx, p.Key, "")), nil
+		return i18n.NotForYou.In(b.lang(ctx, p.Key, "")), nil
 	}
 	p.Key, p.Values = b.chatMembership.of(ctx, p), formWithoutCodes(p.Values)
 	l := b.lang(ctx, p.Key, "")
 	defer func() {
 		if err != nil {
-			toast = accessTexts.PressFailed.in(l)
+			toast = i18n.PressFailed.In(l)
 		}
 	}()
 	switch {
@@ -418,7 +419,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err err
 		if err := b.db.Turns().Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {
 			b.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")
 		}
-		return texts.StopAsked.in(l), nil
+		return i18n.StopAsked.In(l), nil
 	case p.Action.Do == doContinue || p.Action.Do == doDrop:
 		return b.recovery.decide(ctx, p, l)
 	case p.Action.Do == doOrder || p.Action.Do == doGoOn:
@@ -426,5 +427,5 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err err
 	case slices.Contains([]string{doAllow, doAlways, doRefuse}, p.Action.Do):
 		return b.approvals.press(ctx, p, l)
 	}
-	return texts.StopOver.in(l), nil
+	return i18n.StopOver.In(l), nil
 }

@@ -9,15 +9,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
 func TestLanguageOfAMessage(t *testing.T) {
-	for text, want := range map[string]lang{
-		"你好": zh, "fix the 登录 bug": zh, "hello there": en, "ok": "", "123 + 4?": "", "": "", "👍👍👍": "",
+	for text, want := range map[string]i18n.Lang{
+		"你好": i18n.Chinese, "fix the 登录 bug": i18n.Chinese, "hello there": i18n.English, "ok": "", "123 + 4?": "", "": "", "👍👍👍": "",
 	} {
-		if got := langOf(text); got != want {
+		if got := i18n.Detect(text); got != want {
 			t.Errorf("langOf(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -27,33 +28,33 @@ func TestLanguageOfAMessage(t *testing.T) {
 func TestLanguageToWhichAMessageTurnsAChat(t *testing.T) {
 	for _, tc := range []struct {
 		text         string
-		zh, en, none lang // to what it turns a chat that speaks Chinese, English, or that nobody has spoken in
+		zh, en, none i18n.Lang // to what it turns a chat that speaks Chinese, English, or that nobody has spoken in
 	}{
-		{"git status", "", en, en},
-		{"docker compose up -d", "", en, en},
-		{"LGTM", "", en, en},
+		{"git status", "", i18n.English, i18n.English},
+		{"docker compose up -d", "", i18n.English, i18n.English},
+		{"LGTM", "", i18n.English, i18n.English},
 		{"ok", "", "", ""},
-		{"SELECT name FROM users WHERE id = 1 ORDER BY name", "", en, en},
-		{"TypeError: x is not a function", "", en, en},
-		{"fix this", "", en, en},
-		{"https://example.com/what/is/the/matter", "", en, en},
-		{"What is my name?", en, en, en},
-		{"Please tell me what they’re doing.", en, en, en},
-		{"please count to 3", en, en, en},
-		{"git push to origin and tag", "", en, en},
-		{"Fix the bug in the login page", en, en, en},
-		{"Why does `打印()` fail in this?", en, en, en},
+		{"SELECT name FROM users WHERE id = 1 ORDER BY name", "", i18n.English, i18n.English},
+		{"TypeError: x is not a function", "", i18n.English, i18n.English},
+		{"fix this", "", i18n.English, i18n.English},
+		{"https://example.com/what/is/the/matter", "", i18n.English, i18n.English},
+		{"What is my name?", i18n.English, i18n.English, i18n.English},
+		{"Please tell me what they’re doing.", i18n.English, i18n.English, i18n.English},
+		{"please count to 3", i18n.English, i18n.English, i18n.English},
+		{"git push to origin and tag", "", i18n.English, i18n.English},
+		{"Fix the bug in the login page", i18n.English, i18n.English, i18n.English},
+		{"Why does `打印()` fail in this?", i18n.English, i18n.English, i18n.English},
 		{"`git status`", "", "", ""},
 		{"```\nthat is what you said: 你好\n", "", "", ""},
-		{"git status 是什么", zh, zh, zh},
+		{"git status 是什么", i18n.Chinese, i18n.Chinese, i18n.Chinese},
 	} {
-		if got := spokenIn(tc.text, zh); got != tc.zh {
+		if got := i18n.DetectSwitch(tc.text, i18n.Chinese); got != tc.zh {
 			t.Errorf("%q turns a Chinese chat to %q, want %q", tc.text, got, tc.zh)
 		}
-		if got := spokenIn(tc.text, en); got != tc.en {
+		if got := i18n.DetectSwitch(tc.text, i18n.English); got != tc.en {
 			t.Errorf("%q turns an English chat to %q, want %q", tc.text, got, tc.en)
 		}
-		if got := spokenIn(tc.text, ""); got != tc.none {
+		if got := i18n.DetectSwitch(tc.text, ""); got != tc.none {
 			t.Errorf("%q turns a new chat to %q, want %q", tc.text, got, tc.none)
 		}
 	}
@@ -210,7 +211,7 @@ func (d *drawing) end() {
 func TestThePainterDrawsTheLatest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{pace: time.Second}
-		v := newView(1, zh)
+		v := newView(1, i18n.Chinese)
 		d := draw(t, rec, v, "")
 		for range 100 {
 			v = v.apply(claude.Text{Text: "x"}, time.Now())
@@ -238,7 +239,7 @@ func TestThePainterDrawsTheLatest(t *testing.T) {
 func TestThePainterDrawsNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{}
-		v := newView(1, zh).apply(claude.Text{Text: "x"}, time.Now())
+		v := newView(1, i18n.Chinese).apply(claude.Text{Text: "x"}, time.Now())
 		d := draw(t, rec, v, "")
 		for range 5 {
 			d.show(v.apply(claude.Started{}, time.Now()))
@@ -255,7 +256,7 @@ func TestThePainterDrawsNothingTwice(t *testing.T) {
 func TestThePainterEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{pace: time.Hour}
-		v := newView(1, zh)
+		v := newView(1, i18n.Chinese)
 		d := draw(t, rec, v, "")
 		d.show(v.waiting(time.Now()))
 		synctest.Wait()
@@ -270,7 +271,7 @@ func TestThePainterEndsAtOnce(t *testing.T) {
 func TestACardFromBeforeARestartIsDrawnOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{fail: errors.New("a second card")}
-		v := newView(1, zh)
+		v := newView(1, i18n.Chinese)
 		d := draw(t, rec, v, "old")
 		synctest.Wait()
 		d.show(v.apply(claude.Text{Text: "x"}, time.Now()))
@@ -285,7 +286,7 @@ func TestACardFromBeforeARestartIsDrawnOn(t *testing.T) {
 func TestACardThatCannotBePostedIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{fail: errors.New("the platform is away")}
-		d := draw(t, rec, newView(1, zh), "")
+		d := draw(t, rec, newView(1, i18n.Chinese), "")
 		time.Sleep(3*repost + time.Second)
 		rec.mu.Lock()
 		rec.fail = nil
@@ -301,7 +302,7 @@ func TestACardThatCannotBePostedIsTriedAgain(t *testing.T) {
 func TestNobodyIsToldOfAQuestionThatWasTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{fail: chat.ErrGone}
-		d := draw(t, rec, newView(1, zh), "")
+		d := draw(t, rec, newView(1, i18n.Chinese), "")
 		<-d.done
 		if rec.posts != 1 || len(d.posted) != 0 {
 			t.Errorf("%d posts, posted %v", rec.posts, d.posted)

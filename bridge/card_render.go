@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -20,18 +21,18 @@ func (v view) card(now time.Time) chat.Card {
 	if c.Live {
 		c.Status = v.stateLine(now)
 		c.Summary = v.phase.in(v.lang)
-		stop := v.button(texts.StopButton, doStop)
+		stop := v.button(i18n.StopButton, doStop)
 		stop.Danger = true
 		c.Buttons = []chat.Button{stop}
 		c.Footer = v.deniedLine()
 		return c
 	}
-	notice := v.outcome.notice.in(v.lang)
+	notice := v.outcome.notice.In(v.lang)
 	switch {
 	case c.Body == "" && notice != "":
 		c.Body = notice
 	case c.Body == "":
-		c.Body = texts.NoAnswer.in(v.lang)
+		c.Body = i18n.NoAnswer.In(v.lang)
 	default:
 		c.Status = notice
 	}
@@ -41,8 +42,8 @@ func (v view) card(now time.Time) chat.Card {
 	return c
 }
 
-func (v view) button(label phrase, do string) chat.Button {
-	return chat.Button{Label: label.in(v.lang), Action: chat.Action{Do: do, Turn: v.turn}}
+func (v view) button(label i18n.Phrase, do string) chat.Button {
+	return chat.Button{Label: label.In(v.lang), Action: chat.Action{Do: do, Turn: v.turn}}
 }
 
 // firstLine is what the chat list shows of a text.
@@ -52,11 +53,11 @@ func firstLine(text string) string {
 }
 
 // in says what goes on.
-func (p phase) in(l lang) string {
+func (p phase) in(l i18n.Lang) string {
 	if p.tool == "" {
-		return p.text.in(l)
+		return p.text.In(l)
 	}
-	return fmt.Sprintf(p.text.in(l), p.tool)
+	return fmt.Sprintf(p.text.In(l), p.tool)
 }
 
 // tick is how coarse the time in a state line is: each change of it costs the platform a call.
@@ -90,12 +91,12 @@ func (v view) changes(now time.Time) time.Duration {
 }
 
 // lasting is a length of time for people.
-func lasting(d time.Duration, l lang) string {
+func lasting(d time.Duration, l i18n.Lang) string {
 	d = d.Round(time.Second)
 	if d < time.Minute {
-		return fmt.Sprintf(cardTexts.Seconds.in(l), int(d.Seconds()))
+		return fmt.Sprintf(i18n.CardSeconds.In(l), int(d.Seconds()))
 	}
-	return fmt.Sprintf(cardTexts.MinutesSeconds.in(l), int(d.Minutes()), int(d.Seconds())%60)
+	return fmt.Sprintf(i18n.CardMinutesSeconds.In(l), int(d.Minutes()), int(d.Seconds())%60)
 }
 
 // panels are what a reader can unfold.
@@ -105,7 +106,7 @@ func (v view) panels() []chat.Panel {
 		list = append(list, chat.Panel{Title: v.steps.title(v.lang), Body: v.steps.body(v.lang)})
 	}
 	if thoughts := strings.TrimSpace(redact.Text(v.thoughts, secrets)); thoughts != "" {
-		list = append(list, chat.Panel{Title: cardTexts.Thoughts.in(v.lang), Body: lastOf(thoughts, panelLength)})
+		list = append(list, chat.Panel{Title: i18n.CardThoughts.In(v.lang), Body: lastOf(thoughts, panelLength)})
 	}
 	return list
 }
@@ -118,7 +119,7 @@ func (v view) deniedLine() string {
 	for i, tool := range v.denied {
 		names[i] = toolName(tool, v.lang)
 	}
-	return fmt.Sprintf(texts.Denied.in(v.lang), strings.Join(names, texts.Listing.in(v.lang)))
+	return fmt.Sprintf(i18n.Denied.In(v.lang), strings.Join(names, i18n.Listing.In(v.lang)))
 }
 
 // footer is the small print below an answer.
@@ -144,7 +145,7 @@ func figuresOf(r claude.Result, took time.Duration) figures {
 	}
 }
 
-func (f figures) parts(l lang) []string {
+func (f figures) parts(l i18n.Lang) []string {
 	if f == (figures{}) {
 		return nil
 	}
@@ -154,13 +155,13 @@ func (f figures) parts(l lang) []string {
 		parts = append(parts, name)
 	}
 	if f.in+f.out > 0 {
-		parts = append(parts, fmt.Sprintf(cardTexts.Tokens.in(l), rounded(f.in), rounded(f.out)))
+		parts = append(parts, fmt.Sprintf(i18n.CardTokens.In(l), rounded(f.in), rounded(f.out)))
 	}
 	if f.cost > 0 {
 		parts = append(parts, dollars(f.cost))
 	}
 	if f.held > 0 && f.window > 0 {
-		parts = append(parts, fmt.Sprintf(cardTexts.Window.in(l), max(1, 100*f.held/f.window)))
+		parts = append(parts, fmt.Sprintf(i18n.CardWindow.In(l), max(1, 100*f.held/f.window)))
 	}
 	return parts
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -43,7 +44,7 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	}
 	l.say("om_4", "hello again")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
-	if said, _, _ := rec.far(); len(said) != 2 || said[0] != texts.Stopped.in(zh) && said[0] != texts.Stopped.in(en) {
+	if said, _, _ := rec.far(); len(said) != 2 || said[0] != i18n.Stopped.In(i18n.Chinese) && said[0] != i18n.Stopped.In(i18n.English) {
 		t.Errorf("said %q", said)
 	}
 }
@@ -96,7 +97,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	l.bridge.cfg.Projects = map[string]Project{"own": {Path: own}}
 	l.start()
 	l.must(l.bridge.obey(t.Context(), heard("om_1", "/lang en"), "en", func(_ context.Context, o ordered) (order, error) {
-		if o.args != "en" || o.lang != zh || o.chat.Kind != "" {
+		if o.args != "en" || o.lang != i18n.Chinese || o.chat.Kind != "" {
 			t.Errorf("ordered %+v", o)
 		}
 		return order{reply: "done", set: func(s *db.Settings) { s.Lang, s.Project, s.Mode = o.args, "own", "plan" }}, nil
@@ -106,11 +107,11 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	if c.Settings.Lang != "en" || l.bridge.cfg.project(c) != own || l.bridge.cfg.permissionMode(c) != "plan" {
 		t.Errorf("settings %+v", c.Settings)
 	}
-	if got := l.bridge.lang(t.Context(), room, string(zh)); got != en {
+	if got := l.bridge.lang(t.Context(), room, string(i18n.Chinese)); got != i18n.English {
 		t.Errorf("the chat is answered in %q", got)
 	}
 	l.say("om_2", "/状态")
-	want := strings.Split(texts.Status.EN, "\n")[0]
+	want := strings.Split(i18n.Status.EN, "\n")[0]
 	var said []string
 	l.until("a reply", func() bool {
 		said, _, _ = rec.far()

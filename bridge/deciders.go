@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -59,14 +60,14 @@ const nobodyMayAllow = "Only an admin may allow this, and none can be asked in t
 func (as *approvals) closed(ctx context.Context, a db.Approval, about about, replyTo string) {
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
 	l := as.outbox.lang(ctx, a.Key)
-	why := approvalTexts.AdminsAway
+	why := i18n.AdminsAway
 	if !as.access.Load().hasAdmin() {
-		why = approvalTexts.NoAdmins
+		why = i18n.NoAdmins
 	}
 	done := a
 	done.State = db.Withdrawn
 	card := approvalCard(done, l)
-	card.Status = why.in(l)
+	card.Status = why.In(l)
 	card.Summary = card.Status
 	card.Footer = about.notice(l)
 	err := as.rows.Ask(ctx, a, card, replyTo)
@@ -81,16 +82,16 @@ func (as *approvals) closed(ctx context.Context, a db.Approval, about about, rep
 }
 
 // notice says why only admins may allow something.
-func (a about) notice(l lang) string {
+func (a about) notice(l i18n.Lang) string {
 	switch {
 	case a.other && a.name != "":
-		return fmt.Sprintf(approvalTexts.AboutChat.in(l), a.name)
+		return fmt.Sprintf(i18n.AboutChat.In(l), a.name)
 	case a.other:
-		return approvalTexts.AboutOther.in(l)
+		return i18n.AboutOther.In(l)
 	case a.own:
-		return approvalTexts.AboutOwn.in(l)
+		return i18n.AboutOwn.In(l)
 	}
-	return approvalTexts.AdminsAllow.in(l)
+	return i18n.AdminsAllow.In(l)
 }
 
 // looks reports whether a tool only reads within a project.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -49,7 +50,7 @@ func newDeciding(t *testing.T, kind chat.Kind, access Access) *deciding {
 	}
 	access.Allow = []string{"*"}
 	cfg := Config{Access: access, Guard: Guard{Data: d.data}}
-	out := newOutbox(store, &recorder{}, fileSpool{}, func(context.Context, chat.Key) lang { return en }, zerolog.Nop())
+	out := newOutbox(store, &recorder{}, fileSpool{}, func(context.Context, chat.Key) i18n.Lang { return i18n.English }, zerolog.Nop())
 	d.as = newApprovals(cfg, store, out, newAuthorizer(cfg, store, zerolog.Nop()), zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); d.as.jobs.run(t.Context(), stop) }()
@@ -76,7 +77,7 @@ func (d *deciding) press(a *db.Approval, who chat.Actor, do string) string {
 	d.Helper()
 	toast, err := d.as.press(d.Context(), chat.Press{
 		ID: "ev_" + who.ID + do, Key: a.Key, Actor: who, Action: chat.Action{Do: do, Turn: a.Turn, ID: actionID(*a)},
-	}, en)
+	}, i18n.English)
 	if err != nil {
 		d.Error(err)
 	}
@@ -136,14 +137,14 @@ func TestWhoDecides(t *testing.T) {
 			if got := d.card().Footer; strings.Contains(got, "Only an admin") != tc.admins || strings.Contains(got, "Magpie's own files") != (tc.admins && tc.private) {
 				t.Errorf("the card says %q", got)
 			}
-			if got := d.press(a, nobody, doAllow); got != approvalTexts.NotYours.in(en) {
+			if got := d.press(a, nobody, doAllow); got != i18n.ApprovalNotYours.In(i18n.English) {
 				t.Errorf("somebody else is told %q", got)
 			}
 			if tc.tool == claude.QuestionTool { // it wants an answer
 				return
 			}
 			if tc.admins {
-				if got := d.press(a, asker, doAllow); got != approvalTexts.AdminsAllow.in(en) {
+				if got := d.press(a, asker, doAllow); got != i18n.AdminsAllow.In(i18n.English) {
 					t.Errorf("who asked is told %q", got)
 				}
 				if len(verdicts) != 0 {
@@ -192,11 +193,11 @@ func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind   chat.Kind
 		access Access
-		want   phrase
+		want   i18n.Phrase
 	}{
-		"no admin":                   {chat.Group, Access{}, approvalTexts.NoAdmins},
-		"a denied admin":             {chat.Group, Access{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}, approvalTexts.NoAdmins},
-		"a private chat of a member": {chat.Private, Access{Owner: boss.ID}, approvalTexts.AdminsAway},
+		"no admin":                   {chat.Group, Access{}, i18n.NoAdmins},
+		"a denied admin":             {chat.Group, Access{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}, i18n.NoAdmins},
+		"a private chat of a member": {chat.Private, Access{Owner: boss.ID}, i18n.AdminsAway},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,10 +211,10 @@ func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 				t.Errorf("%+v", v)
 			}
 			c := d.card()
-			if c.Status != tc.want.in(en) { // it was seen before it was closed
+			if c.Status != tc.want.In(i18n.English) { // it was seen before it was closed
 				c = d.card()
 			}
-			if c.Status != tc.want.in(en) || len(c.Buttons) != 0 || c.Form != nil {
+			if c.Status != tc.want.In(i18n.English) || len(c.Buttons) != 0 || c.Form != nil {
 				t.Errorf("card %+v", c)
 			}
 		})

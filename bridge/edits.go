@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -44,11 +45,11 @@ func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 }
 
 // editedCard asks whether a message is to be answered again.
-func editedCard(turn int64, l lang) chat.Card {
-	text := inputTexts.Edited.in(l)
+func editedCard(turn int64, l i18n.Lang) chat.Card {
+	text := i18n.Edited.In(l)
 	return chat.Card{Body: text, Summary: text, Buttons: []chat.Button{
-		{Label: inputTexts.EditedButton.in(l), Action: chat.Action{Do: doContinue, Turn: turn}},
-		{Label: texts.DropButton.in(l), Action: chat.Action{Do: doDrop, Turn: turn}},
+		{Label: i18n.EditedButton.In(l), Action: chat.Action{Do: doContinue, Turn: turn}},
+		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: doDrop, Turn: turn}},
 	}}
 }
 
@@ -60,7 +61,7 @@ func (b *Bridge) Named(ctx context.Context, names map[string]string) error {
 // Recalled takes back a message of a chat, or of one of its topics: the turn that answers it is stopped, and no later
 // one is told of it.
 func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
-	text := inputTexts.Recalled.in(b.lang(ctx, room, ""))
+	text := i18n.Recalled.In(b.lang(ctx, room, ""))
 	r, err := b.db.Messages().Recall(ctx, room, id, chat.Card{Body: text, Summary: text})
 	if errors.Is(err, db.ErrNotFound) {
 		return nil

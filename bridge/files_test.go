@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -405,7 +406,7 @@ func TestARunningTurnIsStoppedWhenItsQuestionIsTakenBack(t *testing.T) {
 	})
 	d.rec.mu.Lock()
 	defer d.rec.mu.Unlock()
-	if n := len(d.rec.closed); n != 1 || d.rec.closed[0].Body != inputTexts.Recalled.EN || len(d.rec.closed[0].Buttons) != 0 {
+	if n := len(d.rec.closed); n != 1 || d.rec.closed[0].Body != i18n.Recalled.EN || len(d.rec.closed[0].Buttons) != 0 {
 		t.Errorf("shown: %+v", d.rec.closed)
 	}
 	d.must(d.bridge.Recalled(t.Context(), room, "om_unknown"))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 )
 
@@ -38,10 +39,10 @@ func help(_ context.Context, o ordered) (order, error) {
 	}
 	l := o.lang
 	var s, admins strings.Builder
-	s.WriteString(texts.HelpHead.in(l) + "\n")
-	card := &chat.Card{Summary: firstLine(commandTexts.HelpSummary.in(l))}
+	s.WriteString(i18n.HelpHead.In(l) + "\n")
+	card := &chat.Card{Summary: firstLine(i18n.HelpSummary.In(l))}
 	for _, c := range o.mine() {
-		line := fmt.Sprintf("- %s %s\n", c.names(l), c.help.in(l))
+		line := fmt.Sprintf("- %s %s\n", c.names(l), c.help.In(l))
 		if c.admin {
 			admins.WriteString(line)
 			continue
@@ -52,25 +53,25 @@ func help(_ context.Context, o ordered) (order, error) {
 		}
 	}
 	if admins.Len() > 0 {
-		s.WriteString("\n" + commandTexts.HelpAdmins.in(l) + "\n" + admins.String())
+		s.WriteString("\n" + i18n.HelpAdmins.In(l) + "\n" + admins.String())
 	}
 	own := o.b.pool.Config().SlashCommands()
-	fmt.Fprintf(&s, "\n"+commandTexts.HelpMore.in(l), "`//"+strings.Join(own, "` `//")+"`")
+	fmt.Fprintf(&s, "\n"+i18n.HelpMore.In(l), "`//"+strings.Join(own, "` `//")+"`")
 	card.Body = s.String()
 	return order{card: card}, nil
 }
 
 // names are what a list calls the command.
-func (c command) names(l lang) string {
-	if l == zh && len(c.aliases) > 0 {
+func (c command) names(l i18n.Lang) string {
+	if l == i18n.Chinese && len(c.aliases) > 0 {
 		return fmt.Sprintf("`/%s` `/%s`", c.name, c.aliases[0])
 	}
 	return "`/" + c.name + "`"
 }
 
 // label is what a button says.
-func (c command) label(l lang) string {
-	if l == zh && len(c.aliases) > 0 {
+func (c command) label(l i18n.Lang) string {
+	if l == i18n.Chinese && len(c.aliases) > 0 {
 		return c.aliases[0]
 	}
 	return strings.ToUpper(c.name[:1]) + c.name[1:]
@@ -84,10 +85,10 @@ func (o ordered) explain() (order, error) {
 		if !c.called(word) {
 			continue
 		}
-		usage := strings.TrimSpace("/" + c.name + " " + c.args.in(o.lang))
-		text := "`" + usage + "`\n" + c.help.in(o.lang)
+		usage := strings.TrimSpace("/" + c.name + " " + c.args.In(o.lang))
+		text := "`" + usage + "`\n" + c.help.In(o.lang)
 		if len(c.aliases) > 0 {
-			text += "\n" + fmt.Sprintf(commandTexts.HelpAliases.in(o.lang), "`/"+strings.Join(c.aliases, "` `/")+"`")
+			text += "\n" + fmt.Sprintf(i18n.HelpAliases.In(o.lang), "`/"+strings.Join(c.aliases, "` `/")+"`")
 		}
 		return order{reply: text}, nil
 	}
@@ -105,13 +106,13 @@ const mostOrder = 100
 func (o ordered) unknown(name string) (order, error) {
 	word := strings.TrimPrefix(name, "/")
 	if o.b.pool.Config().TakesCommand(name) {
-		return o.say(commandTexts.PassIt, name, "/"+name)
+		return o.say(i18n.PassIt, name, "/"+name)
 	}
 	meant, ok := nearest(word, o.mine())
 	if !ok {
-		return o.say(texts.UnknownCommand, name)
+		return o.say(i18n.UnknownCommand, name)
 	}
-	text := fmt.Sprintf(commandTexts.PerhapsMeant.in(o.lang), name, "/"+meant.name)
+	text := fmt.Sprintf(i18n.PerhapsMeant.In(o.lang), name, "/"+meant.name)
 	line := o.b.cfg.kept(strings.TrimSpace("/" + meant.name + " " + o.args)) // the card is stored, and shown to all
 	if utf8.RuneCountInString(line) > mostOrder {
 		return order{reply: text}, nil

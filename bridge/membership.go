@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -49,15 +50,15 @@ func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
-func (p chatMembership) greeting(ctx context.Context, key chat.Key, l lang) string {
+func (p chatMembership) greeting(ctx context.Context, key chat.Key, l i18n.Lang) string {
 	c, err := p.b.db.Chats().Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		p.b.log.Error().Err(err).Stringer("chat", key).Msg("rule of the group is not known")
 	}
 	if p.b.listening.ruleOf(c) == chat.MentionNone {
-		return outputTexts.GreetingAll.in(l)
+		return i18n.GreetingAll.In(l)
 	}
-	return outputTexts.GreetingMention.in(l)
+	return i18n.GreetingMention.In(l)
 }
 
 // toOwner tells the owner of a group to which the bot was added and that may not talk to it; nil = there is no owner.
@@ -66,7 +67,7 @@ func (p chatMembership) toOwner(ctx context.Context, c chat.Change) *db.Post {
 	if owner == "" {
 		return nil
 	}
-	text := fmt.Sprintf(outputTexts.AddedByStranger.in(p.b.ownLang(ctx, owner)), personName(c.Actor.Name, c.Actor.ID), nameText(c.Title), c.Key.ID)
+	text := fmt.Sprintf(i18n.AddedByStranger.In(p.b.ownLang(ctx, owner)), personName(c.Actor.Name, c.Actor.ID), nameText(c.Title), c.Key.ID)
 	return &db.Post{
 		Key: chat.FeishuUser(owner), Idem: fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli()), Text: p.b.cfg.Secrets.Text(text),
 	}
@@ -91,7 +92,7 @@ func (p chatMembership) open(ctx context.Context, c chat.Change) error {
 	if who, err := p.b.access.authorize(ctx, c.Key, c.Actor); err != nil || who != admitted {
 		return err
 	}
-	fresh, err := p.b.db.Chats().Open(ctx, c, outputTexts.GreetingPrivate.in(p.b.lang(ctx, c.Key, "")))
+	fresh, err := p.b.db.Chats().Open(ctx, c, i18n.GreetingPrivate.In(p.b.lang(ctx, c.Key, "")))
 	if err == nil && fresh {
 		p.b.outbox.wake(c.Key)
 	}

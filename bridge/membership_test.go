@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -61,10 +62,10 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 	for _, change := range []func(*Config){func(c *Config) { c.Lang = "en" }, func(c *Config) { c.NewLang = "en" }} {
 		w := testWorld(t, change)
 		w.must(w.bridge.Change(w.ctx, changed(chat.Added, 1000)))
-		if got := waiting(w, room); got != outputTexts.GreetingMention.EN {
+		if got := waiting(w, room); got != i18n.GreetingMention.EN {
 			t.Errorf("in a new group: %q", got)
 		}
-		if got := w.bridge.outbox.withheld(w.ctx, room); got != texts.Withheld.EN {
+		if got := w.bridge.outbox.withheld(w.ctx, room); got != i18n.Withheld.EN {
 			t.Errorf("in place of an answer: %q", got)
 		}
 		w.bridge.SetAccess(Access{Owner: "ou_boss"})
@@ -73,7 +74,7 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 			t.Errorf("the owner is told %q", got)
 		}
 		card := requestCard(heard("om_1", "你好"), w.bridge.accessRequests.own(w.ctx, "ou_boss"))
-		if card.Summary != accessTexts.RequestSummary.EN {
+		if card.Summary != i18n.AccessRequestSummary.EN {
 			t.Errorf("a stranger's request: %q", card.Summary)
 		}
 	}

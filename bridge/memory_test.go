@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/contextmgr/memdoc"
 	"magpie/db"
@@ -401,7 +402,7 @@ func TestWhatIsShownWhileAToolRuns(t *testing.T) {
 		"mcp__magpie__send_file": "正在发送文件…", claude.QuestionTool: "正在提问…", claude.PlanTool: "正在提交计划…",
 	} {
 		now := time.Now()
-		if got := newView(1, zh).apply(claude.ToolUse{ID: "1", Name: tool}, now).card(now).Status; got != want {
+		if got := newView(1, i18n.Chinese).apply(claude.ToolUse{ID: "1", Name: tool}, now).card(now).Status; got != want {
 			t.Errorf("%s: %q", tool, got)
 		}
 	}
@@ -575,7 +576,7 @@ func (w *world) exported(p place) string {
 	w.Helper()
 	c, err := w.store.Chats().Get(w.ctx, p.key)
 	w.must(err)
-	files, err := exported(w.ctx, ordered{b: w.bridge, chat: c, lang: zh, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
+	files, err := exported(w.ctx, ordered{b: w.bridge, chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
 	w.must(err)
 	var all strings.Builder
 	for _, f := range files {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
@@ -22,7 +23,7 @@ type outbox struct {
 	db    *db.DB
 	posts db.Outbox // what is to be delivered
 	out   Messenger
-	lang  func(context.Context, chat.Key) lang // in which a chat is spoken to
+	lang  func(context.Context, chat.Key) i18n.Lang // in which a chat is spoken to
 	log   zerolog.Logger
 	jobs  *jobs
 	lanes lanes
@@ -35,7 +36,7 @@ type outbox struct {
 	held map[int64]bool // turns whose painter may still be drawing
 }
 
-func newOutbox(store *db.DB, out Messenger, copies fileSpool, tongue func(context.Context, chat.Key) lang, log zerolog.Logger) *outbox {
+func newOutbox(store *db.DB, out Messenger, copies fileSpool, tongue func(context.Context, chat.Key) i18n.Lang, log zerolog.Logger) *outbox {
 	return &outbox{
 		db: store, posts: store.Outbox(), out: out, lang: tongue, log: log, jobs: newJobs(deliveries), held: map[int64]bool{},
 		fileDelivery: newFileDelivery(store.Outbox().FileDeliveries(), copies, out),
@@ -243,7 +244,7 @@ func (o *outbox) withhold(ctx context.Context, to chat.Ref, p db.Post, card stri
 
 // withheld is said in place of words that the platform does not allow, which are in the History anyway.
 func (o *outbox) withheld(ctx context.Context, key chat.Key) string {
-	return texts.Withheld.in(o.lang(ctx, key))
+	return i18n.Withheld.In(o.lang(ctx, key))
 }
 
 // say sends what belongs to no turn, unless an earlier attempt did.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -133,10 +134,10 @@ func TestARefusedAnswerMakesWay(t *testing.T) {
 	l.start()
 	l.until("the last", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	l.stop()
-	if len(out.closed) != 1 || out.closed[0].Body != texts.Withheld.EN {
+	if len(out.closed) != 1 || out.closed[0].Body != i18n.Withheld.EN {
 		t.Errorf("cards %+v", out.closed)
 	}
-	if len(out.said) != 2 || out.said[0] != texts.Withheld.EN || out.said[1] != commandTexts.TitleNone.EN {
+	if len(out.said) != 2 || out.said[0] != i18n.Withheld.EN || out.said[1] != i18n.TitleNone.EN {
 		t.Errorf("said %q", out.said)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
 )
@@ -22,7 +23,7 @@ const (
 type outcome struct {
 	state   db.TurnState
 	failure string
-	notice  phrase // for the user; zero when it went well
+	notice  i18n.Phrase // for the user; zero when it went well
 }
 
 // failed is the outcome of a turn that gave no result.
@@ -31,27 +32,27 @@ func failed(log *zerolog.Logger, err error) outcome {
 	var spent *spentError
 	switch {
 	case errors.Is(err, errStopped):
-		return outcome{db.Cancelled, "", texts.Stopped}
+		return outcome{db.Cancelled, "", i18n.Stopped}
 	case errors.Is(err, context.Canceled):
-		return outcome{db.Interrupted, "", texts.Interrupted}
+		return outcome{db.Interrupted, "", i18n.Interrupted}
 	case errors.Is(err, claude.ErrSilent):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, failSilent, texts.FailSilent}
+		return outcome{db.Failed, failSilent, i18n.FailSilent}
 	case errors.Is(err, claude.ErrTurnEnd):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, failTurnEnd, texts.FailTurnEnd}
+		return outcome{db.Failed, failTurnEnd, i18n.FailTurnEnd}
 	case errors.As(err, &spent):
 		log.Info().Err(err).Msg("turn not begun")
 		return outcome{db.Failed, "budget", spent.notice}
 	case errors.Is(err, errNoProject):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, "project", accessTexts.ProjectGone}
+		return outcome{db.Failed, "project", i18n.ProjectGone}
 	case errors.As(err, &exit):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, failDied, texts.FailDied}
+		return outcome{db.Failed, failDied, i18n.FailDied}
 	}
 	log.Error().Err(err).Msg("turn failed")
-	return outcome{db.Failed, "internal", texts.FailUnknown}
+	return outcome{db.Failed, "internal", i18n.FailUnknown}
 }
 
 // stopped is the outcome of a turn that somebody has stopped, or whose question was taken back.
@@ -61,9 +62,9 @@ func (b *Bridge) stopped(ctx context.Context, t db.Turn) outcome {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("why the turn was stopped is not known")
 	}
 	if gone {
-		return outcome{db.Cancelled, failGone, inputTexts.Recalled}
+		return outcome{db.Cancelled, failGone, i18n.Recalled}
 	}
-	return outcome{db.Cancelled, "", texts.Stopped}
+	return outcome{db.Cancelled, "", i18n.Stopped}
 }
 
 // ended is the outcome of a turn that gave a result.

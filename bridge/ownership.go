@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -175,7 +176,7 @@ func (o *ownership) welcome(ctx context.Context) {
 	if err == nil && due {
 		ctx, cancel := context.WithTimeout(ctx, welcomeTimeout)
 		defer cancel()
-		text := ownerTexts.Welcome.ZH + "\n\n" + ownerTexts.Welcome.EN // his language is not known yet
+		text := i18n.OwnerWelcome.ZH + "\n\n" + i18n.OwnerWelcome.EN // his language is not known yet
 		if _, err = o.out.Reply(ctx, chat.Ref{Key: chat.FeishuUser(user)}, text, "welcome:"+o.app+":"+user); err == nil {
 			err = o.owners.Welcomed(ctx, o.app, user)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/claude"
 )
 
@@ -31,7 +32,7 @@ func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 			{claude.QuestionTool, `{"questions":[{"question":` + quoted + `,"header":` + quoted + `,"options":[{"label":` + quoted + `,"description":` + quoted + `}]}]}`,
 				"**1.** " + code + "\n- " + code + " — " + code},
 		} {
-			card := approvalCard(askingFor(tc.tool, tc.input), en)
+			card := approvalCard(askingFor(tc.tool, tc.input), i18n.English)
 			if !strings.HasSuffix(card.Body, tc.want) {
 				t.Errorf("%s %q: %q", tc.tool, text, card.Body)
 			}
@@ -43,7 +44,7 @@ func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 		if err != nil || answered.words() != code {
 			t.Errorf("%q: answered with %q, %v", text, answered.words(), err)
 		}
-		_, body := shown(askingFor(claude.PlanTool, `{"plan":`+quoted+`}`), en)
+		_, body := shown(askingFor(claude.PlanTool, `{"plan":`+quoted+`}`), i18n.English)
 		for line := range strings.Lines(body) {
 			if !strings.HasPrefix(line, "> ") {
 				t.Errorf("%q: a line of a plan that is not marked as one: %q", text, line)

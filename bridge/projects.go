@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
 )
@@ -261,16 +262,16 @@ func goodName(name string) bool {
 // listProjects is the command /projects.
 func listProjects(_ context.Context, o ordered) (order, error) {
 	var s strings.Builder
-	s.WriteString(accessTexts.ProjectsHead.in(o.lang) + "\n")
+	s.WriteString(i18n.ProjectsHead.In(o.lang) + "\n")
 	now, err := o.b.cfg.site(o.chat)
 	for _, p := range o.b.cfg.sites() {
 		mark := ""
 		if err == nil && p == now {
-			mark = accessTexts.ProjectHere.in(o.lang)
+			mark = i18n.ProjectHere.In(o.lang)
 		}
-		fmt.Fprintf(&s, accessTexts.ProjectLine.in(o.lang)+"\n", p.shown(), cmp.Or(p.ceiling, defaultMode), mark)
+		fmt.Fprintf(&s, i18n.ProjectLine.In(o.lang)+"\n", p.shown(), cmp.Or(p.ceiling, defaultMode), mark)
 	}
-	s.WriteString(accessTexts.ProjectsUsage.in(o.lang))
+	s.WriteString(i18n.ProjectsUsage.In(o.lang))
 	return order{reply: s.String()}, nil
 }
 
@@ -280,7 +281,7 @@ func changeProject(ctx context.Context, o ordered) (order, error) {
 		return listProjects(ctx, o)
 	}
 	if !o.b.access.Load().inCharge(o.m) {
-		return o.say(texts.ForAdmins)
+		return o.say(i18n.ForAdmins)
 	}
 	p, ok := o.b.cfg.find(o.args)
 	if ok {
@@ -290,11 +291,11 @@ func changeProject(ctx context.Context, o ordered) (order, error) {
 		}
 	}
 	if !ok {
-		return o.say(accessTexts.NoSuchProject)
+		return o.say(i18n.NoSuchProject)
 	}
 	c := o.chat
 	c.Settings.Project = p.name
-	done, err := o.say(accessTexts.ProjectChanged, p.shown(), cmp.Or(o.b.cfg.permissionMode(c), defaultMode))
+	done, err := o.say(i18n.ProjectChanged, p.shown(), cmp.Or(o.b.cfg.permissionMode(c), defaultMode))
 	done.set = func(s *db.Settings) { s.Project = p.name }
 	return done, err
 }
@@ -303,26 +304,26 @@ func changeProject(ctx context.Context, o ordered) (order, error) {
 func changeMode(_ context.Context, o ordered) (order, error) {
 	p, err := o.b.cfg.site(o.chat)
 	if err != nil {
-		return o.say(accessTexts.ProjectGone)
+		return o.say(i18n.ProjectGone)
 	}
 	if o.args == "" {
 		var free []string
 		for _, m := range modes[:rank(p.ceiling)+1] {
 			free = append(free, "`"+m+"`")
 		}
-		return o.say(accessTexts.ModeNow, cmp.Or(o.b.cfg.permissionMode(o.chat), defaultMode), strings.Join(free, " "))
+		return o.say(i18n.ModeNow, cmp.Or(o.b.cfg.permissionMode(o.chat), defaultMode), strings.Join(free, " "))
 	}
 	if !o.b.access.Load().inCharge(o.m) {
-		return o.say(texts.ForAdmins)
+		return o.say(i18n.ForAdmins)
 	}
 	i := slices.IndexFunc(modes, func(m string) bool { return strings.EqualFold(m, o.args) || modeNames[m] == o.args })
 	switch {
 	case i < 0:
-		return o.say(accessTexts.NoSuchMode, strings.Join(modes[:rank(p.ceiling)+1], texts.Listing.in(o.lang)))
+		return o.say(i18n.NoSuchMode, strings.Join(modes[:rank(p.ceiling)+1], i18n.Listing.In(o.lang)))
 	case i > rank(p.ceiling):
-		return o.say(accessTexts.ModeTooHigh, modes[i], cmp.Or(p.ceiling, defaultMode))
+		return o.say(i18n.ModeTooHigh, modes[i], cmp.Or(p.ceiling, defaultMode))
 	}
-	done, err := o.say(accessTexts.ModeChanged, modes[i])
+	done, err := o.say(i18n.ModeChanged, modes[i])
 	done.set = func(s *db.Settings) { s.Mode = modes[i] }
 	return done, err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -109,7 +110,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		return err
 	}
-	end := outcome{state: db.Interrupted, notice: texts.Interrupted}
+	end := outcome{state: db.Interrupted, notice: i18n.Interrupted}
 	text := did.Text
 	switch {
 	case t.Stopped && !(did.Ended && did.Failure == ""):
@@ -172,14 +173,14 @@ func outcomeOf(f claude.Failure) outcome {
 	if f == "" {
 		return outcome{state: db.Done}
 	}
-	notice, ok := map[claude.Failure]phrase{
-		claude.FailAuth: texts.FailAuth, claude.FailBilling: texts.FailBilling, claude.FailRateLimit: texts.FailRateLimit,
-		claude.FailOverloaded: texts.FailOverloaded, claude.FailServer: texts.FailServer, claude.FailNetwork: texts.FailNetwork,
-		claude.FailModel: texts.FailModel, claude.FailRequest: texts.FailRequest, claude.FailRefused: texts.FailRefused,
-		claude.FailTooLong: texts.FailTooLong, claude.FailLimit: texts.FailLimit, claude.FailAborted: texts.Stopped,
+	notice, ok := map[claude.Failure]i18n.Phrase{
+		claude.FailAuth: i18n.FailAuth, claude.FailBilling: i18n.FailBilling, claude.FailRateLimit: i18n.FailRateLimit,
+		claude.FailOverloaded: i18n.FailOverloaded, claude.FailServer: i18n.FailServer, claude.FailNetwork: i18n.FailNetwork,
+		claude.FailModel: i18n.FailModel, claude.FailRequest: i18n.FailRequest, claude.FailRefused: i18n.FailRefused,
+		claude.FailTooLong: i18n.FailTooLong, claude.FailLimit: i18n.FailLimit, claude.FailAborted: i18n.Stopped,
 	}[f]
 	if !ok {
-		notice = texts.FailUnknown
+		notice = i18n.FailUnknown
 	}
 	return outcome{db.Failed, string(f), notice}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -168,7 +169,7 @@ func (l *line) forget() { l.bridge.lanes, l.bridge.turns.list = lanes{}, nil }
 // interrupted.
 func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 	for name, tc := range map[string]struct{ draft, body, status string }{
-		"before it did anything": {"", texts.Stopped.EN, ""}, "in the middle": {"half", "half", texts.Stopped.EN},
+		"before it did anything": {"", i18n.Stopped.EN, ""}, "in the middle": {"half", "half", i18n.Stopped.EN},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := &recorder{}
@@ -201,7 +202,7 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status  string
 		buttons int
-	}{"alone": {inputTexts.Recalled.EN, 0}, "one of two": {texts.Stopped.EN, 1}} {
+	}{"alone": {i18n.Recalled.EN, 0}, "one of two": {i18n.Stopped.EN, 1}} {
 		t.Run(name, func(t *testing.T) {
 			out := &recorder{}
 			l := newLine(t, out)

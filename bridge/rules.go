@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
 )
@@ -162,28 +163,28 @@ func hostOf(tool string, input json.RawMessage) (string, bool) {
 }
 
 // scope says what a rule allows.
-func scope(p db.Permit, l lang) string {
+func scope(p db.Permit, l i18n.Lang) string {
 	content := inCode(p.Content)
 	switch p.Kind {
 	case db.ExactRule:
-		return approvalTexts.ScopeExact.in(l)
+		return i18n.ScopeExact.In(l)
 	case db.PrefixRule:
-		return fmt.Sprintf(approvalTexts.ScopePrefix.in(l), content)
+		return fmt.Sprintf(i18n.ScopePrefix.In(l), content)
 	case db.PathRule:
-		return fmt.Sprintf(approvalTexts.ScopePath.in(l), p.Tool, content)
+		return fmt.Sprintf(i18n.ScopePath.In(l), p.Tool, content)
 	case db.InsideRule:
-		return fmt.Sprintf(approvalTexts.ScopeInside.in(l), p.Tool)
+		return fmt.Sprintf(i18n.ScopeInside.In(l), p.Tool)
 	case db.HostRule:
-		return fmt.Sprintf(approvalTexts.ScopeHost.in(l), content)
+		return fmt.Sprintf(i18n.ScopeHost.In(l), content)
 	}
-	return fmt.Sprintf(approvalTexts.ScopeTool.in(l), visible(p.Tool))
+	return fmt.Sprintf(i18n.ScopeTool.In(l), visible(p.Tool))
 }
 
 // inCode is a short text as code within a line.
 func inCode(text string) string { return "`" + strings.ReplaceAll(visible(text), "`", "'") + "`" }
 
 // ruleText is a rule in the list of a chat's rules: as its scope, and an exact command with the command.
-func ruleText(p db.Permit, l lang) string {
+func ruleText(p db.Permit, l i18n.Lang) string {
 	if p.Kind == db.ExactRule {
 		return inCode(firstLine(p.Content))
 	}
@@ -200,35 +201,35 @@ func allow(ctx context.Context, o ordered) (order, error) {
 	words := strings.Fields(o.args)
 	switch {
 	case len(words) == 0 && len(list) == 0:
-		return o.say(approvalTexts.AllowNone)
+		return o.say(i18n.AllowNone)
 	case len(words) == 0:
 		return order{reply: o.rules(list)}, nil
 	case len(words) != 2 || !slices.Contains(revokeWords, strings.ToLower(words[0])):
-		return o.say(approvalTexts.AllowUsage)
+		return o.say(i18n.AllowUsage)
 	}
 	number, err := strconv.ParseInt(strings.TrimPrefix(words[1], "#"), 10, 64)
 	if err != nil {
-		return o.say(approvalTexts.AllowUsage)
+		return o.say(i18n.AllowUsage)
 	}
 	i := slices.IndexFunc(list, func(r db.Rule) bool { return r.Number == number })
 	if i < 0 {
-		return o.say(approvalTexts.AllowUnknown, number)
+		return o.say(i18n.AllowUnknown, number)
 	}
-	done, err := o.say(approvalTexts.AllowRevoked, number, ruleText(list[i].Permit, o.lang))
+	done, err := o.say(i18n.AllowRevoked, number, ruleText(list[i].Permit, o.lang))
 	done.revoke = number
 	return done, err
 }
 
 // rules lists rules.
 func (o ordered) rules(list []db.Rule) string {
-	lines := []string{approvalTexts.AllowHead.in(o.lang)}
+	lines := []string{i18n.AllowHead.In(o.lang)}
 	for _, r := range list {
 		by := nameText(r.By.Name)
 		if by != "" {
 			by += " "
 		}
-		lines = append(lines, fmt.Sprintf(approvalTexts.AllowLine.in(o.lang), r.Number, ruleText(r.Permit, o.lang), projectName(r.Project),
+		lines = append(lines, fmt.Sprintf(i18n.AllowLine.In(o.lang), r.Number, ruleText(r.Permit, o.lang), projectName(r.Project),
 			by, r.Made.In(o.b.context.Zone()).Format(time.DateOnly)))
 	}
-	return strings.Join(append(lines, approvalTexts.AllowFoot.in(o.lang)), "\n")
+	return strings.Join(append(lines, i18n.AllowFoot.In(o.lang)), "\n")
 }

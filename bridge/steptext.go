@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/agenttools"
 	"magpie/internal/claude"
 )
@@ -17,7 +18,7 @@ const (
 )
 
 // title names the tools that were used.
-func (ss steps) title(l lang) string {
+func (ss steps) title(l i18n.Lang) string {
 	var names []string
 	for _, s := range ss {
 		if name := toolName(s.tool, l); !slices.Contains(names, name) {
@@ -27,7 +28,7 @@ func (ss steps) title(l lang) string {
 	if len(names) > mostNames {
 		names = append(names[:mostNames:mostNames], "…")
 	}
-	return fmt.Sprintf(cardTexts.Steps.in(l), len(ss)) + " · " + strings.Join(names, " / ")
+	return fmt.Sprintf(i18n.CardSteps.In(l), len(ss)) + " · " + strings.Join(names, " / ")
 }
 
 // ownPrefix is what the CLI puts before the names of this program's tools.
@@ -35,36 +36,36 @@ const ownPrefix = "mcp__" + agenttools.ServerName + "__"
 
 // toolWords are what people are told of a tool that has no name for them: what goes on while it runs, and what it is
 // called.
-type toolWords struct{ status, name phrase }
+type toolWords struct{ status, name i18n.Phrase }
 
 // ownTools are the tools of this program, and those of the CLI that only ask people something.
 var ownTools = map[string]toolWords{
-	ownPrefix + "remember":       {texts.Remembering, cardTexts.Remember},
-	ownPrefix + "search_memory":  {texts.LookingBack, cardTexts.LookBack},
-	ownPrefix + "search_history": {texts.LookingBack, cardTexts.LookBack},
-	ownPrefix + "send_file":      {outputTexts.SendingFile, cardTexts.SendFile},
-	claude.QuestionTool:          {cardTexts.Asking, cardTexts.Question},
-	claude.PlanTool:              {cardTexts.Planning, cardTexts.Plan},
+	ownPrefix + "remember":       {i18n.Remembering, i18n.CardRemember},
+	ownPrefix + "search_memory":  {i18n.LookingBack, i18n.CardLookBack},
+	ownPrefix + "search_history": {i18n.LookingBack, i18n.CardLookBack},
+	ownPrefix + "send_file":      {i18n.SendingFile, i18n.CardSendFile},
+	claude.QuestionTool:          {i18n.CardAsking, i18n.CardQuestion},
+	claude.PlanTool:              {i18n.CardPlanning, i18n.CardPlan},
 }
 
 // toolName is how people are told of a tool.
-func toolName(tool string, l lang) string {
+func toolName(tool string, l i18n.Lang) string {
 	if own, ok := ownTools[tool]; ok {
-		return own.name.in(l)
+		return own.name.In(l)
 	}
 	return strings.TrimPrefix(tool, "mcp__")
 }
 
 // using is what is shown while a tool runs; when its name is part of that, it comes along.
-func using(tool string, l lang) (status phrase, name string) {
+func using(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
 	if own, ok := ownTools[tool]; ok {
 		return own.status, ""
 	}
-	return texts.UsingTool, toolName(tool, l)
+	return i18n.UsingTool, toolName(tool, l)
 }
 
 // body shows the steps, oldest first: the newest in detail, and of the older ones as many as there is room for.
-func (ss steps) body(l lang) string {
+func (ss steps) body(l i18n.Lang) string {
 	var parts []string
 	length := 0
 	for i, s := range slices.Backward(ss) {
@@ -73,7 +74,7 @@ func (ss steps) body(l lang) string {
 			text += s.details()
 		}
 		if length += len(text) + 2; length > panelLength && len(parts) > 0 {
-			parts = append(parts, fmt.Sprintf(cardTexts.MoreSteps.in(l), i+1))
+			parts = append(parts, fmt.Sprintf(i18n.CardMoreSteps.In(l), i+1))
 			break
 		}
 		parts = append(parts, text)
@@ -83,7 +84,7 @@ func (ss steps) body(l lang) string {
 }
 
 // head is a step in one line.
-func (s step) head(l lang) string {
+func (s step) head(l i18n.Lang) string {
 	mark := "✓"
 	switch {
 	case s.ended.IsZero():

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -37,7 +38,7 @@ func (t *turn) note() string {
 	if t.claim.Turn.Continues == 0 {
 		return ""
 	}
-	return texts.GoOnNote.in(t.view.lang)
+	return i18n.GoOnNote.In(t.view.lang)
 }
 
 // run answers the turn, and stores how it ended and what is to be shown.
@@ -66,7 +67,7 @@ func (t *turn) run(ctx context.Context) {
 	failpoint.At("end: painter at rest")
 	switch {
 	case end.state == db.Queued:
-		t.draw(ctx, t.view.end(outcome{state: db.Queued, notice: texts.Restarting}))
+		t.draw(ctx, t.view.end(outcome{state: db.Queued, notice: i18n.Restarting}))
 	case err != nil:
 		t.draw(ctx, t.view.end(end)) // nobody should have to wait for a full disk
 		err = t.retryStore(ctx, end, err)

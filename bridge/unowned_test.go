@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -72,7 +73,7 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	}
 	users := heard("om_3", "/admin users")
 	users.Key, users.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
-	got, err := adminUsers(t.Context(), ordered{b: l.bridge, m: users, lang: en, chat: db.Chat{Key: users.Key}})
+	got, err := adminUsers(t.Context(), ordered{b: l.bridge, m: users, lang: i18n.English, chat: db.Chat{Key: users.Key}})
 	if l.must(err); !strings.Contains(got.reply, "ou_a` waits") || strings.Contains(got.reply, "ou_boss` waits") {
 		t.Errorf("listed:\n%s", got.reply)
 	}

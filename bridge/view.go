@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/claude"
 )
 
@@ -18,7 +19,7 @@ const (
 // view is what a turn looks like so far: a value. Events change it by apply; card draws it.
 type view struct {
 	turn     int64
-	lang     lang
+	lang     i18n.Lang
 	phase    phase
 	asks     int // questions to people that are open
 	steps    steps
@@ -33,14 +34,14 @@ type view struct {
 
 // phase is what goes on in a turn that runs.
 type phase struct {
-	text  phrase // its %s is tool
+	text  i18n.Phrase // its %s is tool
 	tool  string
 	since time.Time // of an answer that is being written: since its last piece
 }
 
-func newView(turn int64, l lang) view {
+func newView(turn int64, l i18n.Lang) view {
 	now := time.Now()
-	return view{turn: turn, lang: l, phase: phase{text: texts.Thinking, since: now}, began: now}
+	return view{turn: turn, lang: l, phase: phase{text: i18n.Thinking, since: now}, began: now}
 }
 
 // apply is the view after an event. It does not change v.
@@ -52,7 +53,7 @@ func (v view) apply(ev claude.Event, now time.Time) view {
 		v.thoughts = lastOf(v.thoughts+e.Text, mostThoughts)
 		return v.thinking(now)
 	case claude.Text:
-		v.phase = phase{text: cardTexts.Writing, since: now}
+		v.phase = phase{text: i18n.CardWriting, since: now}
 		v.blocks = slices.Clone(v.blocks)
 		for len(v.blocks) <= e.Block {
 			v.blocks = append(v.blocks, "")
@@ -65,7 +66,7 @@ func (v view) apply(ev claude.Event, now time.Time) view {
 		v.blocks = v.blocks[:min(e.Block, len(v.blocks)):min(e.Block, len(v.blocks))]
 	case claude.ToolCall:
 		if v.asks == 0 && v.steps.running() == nil {
-			v.phase = phase{text: cardTexts.Preparing, tool: toolName(e.Name, v.lang), since: now}
+			v.phase = phase{text: i18n.CardPreparing, tool: toolName(e.Name, v.lang), since: now}
 		}
 	case claude.ToolUse:
 		v.steps = v.steps.begun(e, now)
@@ -75,7 +76,7 @@ func (v view) apply(ev claude.Event, now time.Time) view {
 		return v.running(now)
 	case claude.ToolAsk:
 		v.asks++
-		v.phase = phase{text: cardTexts.YourTurn, since: now}
+		v.phase = phase{text: i18n.CardYourTurn, since: now}
 	case claude.ToolAskEnd, claude.ToolAllowed:
 		v.asks = max(0, v.asks-1)
 		return v.running(now)
@@ -86,9 +87,9 @@ func (v view) apply(ev claude.Event, now time.Time) view {
 		}
 		return v.running(now)
 	case claude.Retrying:
-		v.phase = phase{text: texts.Retrying, since: now}
+		v.phase = phase{text: i18n.Retrying, since: now}
 	case claude.Compacting:
-		v.phase = phase{text: texts.Compacting, since: now}
+		v.phase = phase{text: i18n.Compacting, since: now}
 	case claude.Result:
 		v.figures = figuresOf(e, now.Sub(v.began))
 		if v.answer() == "" && e.Failure == "" && e.Text != "" {
@@ -100,8 +101,8 @@ func (v view) apply(ev claude.Event, now time.Time) view {
 
 // thinking is the view of a turn in which the model thinks.
 func (v view) thinking(now time.Time) view {
-	if v.phase.text != texts.Thinking {
-		v.phase = phase{text: texts.Thinking, since: now}
+	if v.phase.text != i18n.Thinking {
+		v.phase = phase{text: i18n.Thinking, since: now}
 	}
 	return v
 }
@@ -122,13 +123,13 @@ func (v view) running(now time.Time) view {
 
 // waiting is the view of a turn that waits for a free process.
 func (v view) waiting(now time.Time) view {
-	v.phase = phase{text: texts.Waiting, since: now}
+	v.phase = phase{text: i18n.Waiting, since: now}
 	return v
 }
 
 // tidying is the view of a turn that waits for a summary of what was said before.
 func (v view) tidying(now time.Time) view {
-	v.phase = phase{text: texts.Compacting, since: now}
+	v.phase = phase{text: i18n.Compacting, since: now}
 	return v
 }
 
@@ -140,7 +141,7 @@ func (v view) given(context string) view {
 
 // receiving is the view of a turn that waits for what was sent with its question.
 func (v view) receiving(now time.Time) view {
-	v.phase = phase{text: inputTexts.Receiving, since: now}
+	v.phase = phase{text: i18n.Receiving, since: now}
 	return v
 }
 

@@ -1,11 +1,10 @@
-package bridge
+package i18n
 
 import (
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,24 +12,26 @@ import (
 	"testing"
 )
 
-// catalogues reads everything that users can be told from the source: all variables whose names end in "texts", so that
-// none can be left out. What a catalogue declares and does not say is an empty phrase.
-func catalogues(t *testing.T) map[string]phrase {
+// texts reads everything that users can be told from the source: all variables of type Phrase, so that none can be left
+// out. What a variable does not say is an empty phrase.
+func texts(t *testing.T) map[string]Phrase {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
+	files, err := filepath.Glob("texts_*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]phrase{}
+	all := map[string]Phrase{}
 	for _, path := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			spec, ok := n.(*ast.ValueSpec)
-			if ok && len(spec.Values) == 1 && strings.HasSuffix(strings.ToLower(spec.Names[0].Name), "texts") {
-				readCatalogue(t, all, spec.Names[0].Name, spec.Values[0])
+			if spec, ok := n.(*ast.ValueSpec); ok {
+				readText(t, all, spec)
 			}
 			return true
 		})
@@ -38,24 +39,25 @@ func catalogues(t *testing.T) map[string]phrase {
 	return all
 }
 
-func readCatalogue(t *testing.T, all map[string]phrase, name string, value ast.Expr) {
+func readText(t *testing.T, all map[string]Phrase, spec *ast.ValueSpec) {
 	t.Helper()
-	lit, ok := value.(*ast.CompositeLit)
-	if !ok {
-		t.Errorf("%s is no catalogue", name)
+	name := spec.Names[0].Name
+	all[name] = Phrase{}
+	if len(spec.Names) != 1 || len(spec.Values) != 1 {
+		t.Errorf("%s is not one text", name)
 		return
 	}
-	for _, field := range lit.Type.(*ast.StructType).Fields.List {
-		for _, n := range field.Names {
-			all[name+"."+n.Name] = phrase{}
-		}
+	p, ok := spec.Values[0].(*ast.CompositeLit)
+	if !ok {
+		t.Errorf("%s is not written out", name)
+		return
 	}
-	for _, e := range lit.Elts {
-		kv := e.(*ast.KeyValueExpr)
-		p := kv.Value.(*ast.CompositeLit)
-		if len(p.Elts) == 2 {
-			all[name+"."+kv.Key.(*ast.Ident).Name] = phrase{literal(t, p.Elts[0]), literal(t, p.Elts[1])}
-		}
+	if typ, ok := p.Type.(*ast.Ident); !ok || typ.Name != "Phrase" {
+		t.Errorf("%s is no Phrase", name)
+		return
+	}
+	if len(p.Elts) == 2 {
+		all[name] = Phrase{literal(t, p.Elts[0]), literal(t, p.Elts[1])}
 	}
 }
 
@@ -102,7 +104,7 @@ func verbs(text string) []string {
 var internals = regexp.MustCompile(`(?i)sqlite|database|数据库|stack|panic|goroutine|/home|/root|/tmp|\.go\b|stdin|stderr|json|uuid|nil\b|context deadline|exit status|%!`)
 
 func TestEveryTextIsThereInBothLanguages(t *testing.T) {
-	all := catalogues(t)
+	all := texts(t)
 	for name, p := range all {
 		if p.ZH == "" || p.EN == "" {
 			t.Errorf("%s is missing: %+v", name, p)
@@ -110,7 +112,7 @@ func TestEveryTextIsThereInBothLanguages(t *testing.T) {
 		if !slices.Equal(verbs(p.ZH), verbs(p.EN)) {
 			t.Errorf("%s takes other arguments in the other language: %q %q", name, verbs(p.ZH), verbs(p.EN))
 		}
-		if langOf(p.ZH) != zh && strings.ContainsFunc(formatVerb.ReplaceAllString(p.ZH, ""), isLetter) || langOf(p.EN) == zh {
+		if Detect(p.ZH) != Chinese && strings.ContainsFunc(formatVerb.ReplaceAllString(p.ZH, ""), isLetter) || Detect(p.EN) == Chinese {
 			t.Errorf("%s is in the wrong language: %+v", name, p)
 		}
 		if bad := internals.FindString(p.ZH + p.EN); bad != "" {
@@ -120,8 +122,8 @@ func TestEveryTextIsThereInBothLanguages(t *testing.T) {
 			t.Errorf("%s is not set like English: %q", name, p.EN)
 		}
 	}
-	if n := reflect.TypeOf(texts).NumField() + reflect.TypeOf(commandTexts).NumField(); len(all) < n || all["texts.Stopped"] != texts.Stopped {
-		t.Errorf("%d phrases were read, there are more than %d", len(all), n)
+	if len(all) < 400 || all["Stopped"] != Stopped {
+		t.Errorf("%d phrases were read, there are more", len(all))
 	}
 }
 
