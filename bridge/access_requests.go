@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
 
 	"github.com/rs/zerolog"
 
@@ -49,7 +47,7 @@ func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 	if reply != "" {
 		tell = append(tell, db.Post{Key: m.Key, ReplyTo: m.ID, Idem: "stranger:" + m.ID, Text: reply})
 	}
-	who := db.Grant{Subject: m.Actor.ID, Name: visible(m.Actor.Name), Key: m.Key}
+	who := db.Grant{Subject: m.Actor.ID, Name: i18n.Visible(m.Actor.Name), Key: m.Key}
 	if admin := approver(a); admin != "" {
 		who.Message = m.ID
 		card := redactCard(requestCard(m, d.own(ctx, admin)), d.secrets)
@@ -80,9 +78,9 @@ func approver(a *Access) string {
 const glimpse = 100
 
 func requestCard(m chat.Incoming, l i18n.Lang) chat.Card {
-	text := fmt.Sprintf(i18n.AccessRequest.In(l), personName(m.Actor.Name, m.Actor.ID), m.Actor.ID)
-	if words := visible(m.Text); words != "" {
-		text += "\n\n" + fenced("", shortened(words, glimpse))
+	text := fmt.Sprintf(i18n.AccessRequest.In(l), i18n.PersonName(m.Actor.Name, m.Actor.ID), m.Actor.ID)
+	if words := i18n.Visible(m.Text); words != "" {
+		text += "\n\n" + i18n.CodeBlock("", i18n.Truncate(words, glimpse))
 	}
 	return chat.Card{Body: text, Summary: i18n.AccessRequestSummary.In(l), Buttons: []chat.Button{
 		{Label: i18n.LetInButton.In(l), Action: chat.Action{Do: doLetIn, ID: m.Actor.ID}},
@@ -90,32 +88,11 @@ func requestCard(m chat.Incoming, l i18n.Lang) chat.Card {
 	}}
 }
 
-// personName is how somebody is called, or else his id.
-func personName(name, id string) string {
-	if name = nameText(name); name != "" {
-		return name
-	}
-	return id
-}
-
-// nameText is a name within Markdown. People call themselves and their groups what they like, so one that could be
-// taken for markup or for a link stands there as code.
-func nameText(name string) string {
-	name = visible(name)
-	plain := func(r rune) bool {
-		return unicode.In(r, unicode.L, unicode.M, unicode.N) || strings.ContainsRune(" -()（）·'’", r)
-	}
-	if strings.HasPrefix(name, "-") || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
-		return inCode(name)
-	}
-	return name
-}
-
 // answer does what a button of a request orders.
 func (d *accessRequests) answer(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
 	if !d.authorizer.Load().admin(p.Actor) {
 		d.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).Msg("somebody who is no admin wants to let a stranger in")
-		return i18n.AdminsOnly.In(l), nil
+		return i18n.ForAdmins.In(l), nil
 	}
 	state := db.Ignored
 	if p.Action.Do == doLetIn {
@@ -160,5 +137,5 @@ func decided(who db.Grant, l i18n.Lang) string {
 	if who.State == db.Allowed {
 		said = i18n.HasLetIn
 	}
-	return fmt.Sprintf(said.In(l), personName(who.Name, who.Subject))
+	return fmt.Sprintf(said.In(l), i18n.PersonName(who.Name, who.Subject))
 }

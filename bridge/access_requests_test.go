@@ -144,7 +144,7 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 		t.Errorf("the request says %q", got)
 	}
 	for name, want := range map[string]string{"张三-研发": "张三-研发", "Tom (PM)": "Tom (PM)", "O'Neil": "O'Neil", "- a": "`- a`", "a_b": "`a_b`", "evil.example": "`evil.example`"} {
-		if got := nameText(name); got != want {
+		if got := i18n.SafeName(name); got != want {
 			t.Errorf("nameText(%q) = %q, want %q", name, got, want)
 		}
 	}
@@ -169,7 +169,7 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 		t.Errorf("a list says %q", got)
 	}
 	for _, plain := range []string{"小明", "Ann Lee 2", "Zoë"} {
-		if got := nameText(plain); got != plain {
+		if got := i18n.SafeName(plain); got != plain {
 			t.Errorf("%q is written %q", plain, got)
 		}
 	}

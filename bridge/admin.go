@@ -26,7 +26,7 @@ func whoAmI(_ context.Context, o ordered) (order, error) {
 	case a.admin(o.m.Actor):
 		role = i18n.RoleAdmin
 	}
-	return o.say(i18n.WhoAmI, personName(o.m.Actor.Name, o.m.Actor.ID), o.m.Actor.ID, o.m.Key, role.In(o.lang))
+	return o.say(i18n.WhoAmI, i18n.PersonName(o.m.Actor.Name, o.m.Actor.ID), o.m.Actor.ID, o.m.Key, role.In(o.lang))
 }
 
 // adminWords are the parts of /admin, by all that they are called.
@@ -126,7 +126,7 @@ func (o ordered) grant(ctx context.Context, word, id, kind string) (order, error
 	}
 	change := &db.GrantChange{Subject: id, Allow: allow, By: o.m.Actor.ID}
 	if id == o.m.Key.ID {
-		change.Name = visible(o.chat.Title)
+		change.Name = i18n.Visible(o.chat.Title)
 	}
 	words := i18n.GrantRevoked
 	if allow {
@@ -151,13 +151,13 @@ func adminBudgets(ctx context.Context, o ordered) (order, error) {
 		if v == 0 {
 			return none
 		}
-		return dollars(v)
+		return i18n.USD(v)
 	}
 	count := func(v int64) string {
 		if v == 0 {
 			return none
 		}
-		return tokens(v)
+		return i18n.Tokens(v)
 	}
 	users, err := o.b.budget.ledger.Users(ctx, o.b.budget.midnight(time.Now(), 0), mostListed)
 	if err != nil {
@@ -198,14 +198,14 @@ func listed(name, id string) string {
 	if id == "" {
 		return "–"
 	}
-	return strings.TrimSpace(nameText(shortened(visible(name), glimpse)) + " `" + id + "`")
+	return strings.TrimSpace(i18n.SafeName(i18n.Truncate(i18n.Visible(name), glimpse)) + " `" + id + "`")
 }
 
 // spenders lists them, a line each.
 func spenders(list []db.Spender) string {
 	var s strings.Builder
 	for _, one := range list {
-		fmt.Fprintf(&s, "- %s %s · %s\n", listed(one.Name, one.ID), dollars(one.USD), tokens(one.Tokens))
+		fmt.Fprintf(&s, "- %s %s · %s\n", listed(one.Name, one.ID), i18n.USD(one.USD), i18n.Tokens(one.Tokens))
 	}
 	return s.String()
 }

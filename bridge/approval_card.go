@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"magpie/bridge/i18n"
 	"magpie/db"
@@ -21,7 +20,7 @@ const whyField = "why"
 // approvalCard draws an approval: what is asked, and how to decide; or what became of it.
 func approvalCard(a db.Approval, l i18n.Lang) chat.Card {
 	title, body := shown(a, l)
-	first := firstLine(unfenced(body))
+	first := i18n.FirstLine(unfenced(body))
 	switch a.Tool { // a summary is plain text; a command stays as it is
 	case claude.QuestionTool:
 		first = strings.ReplaceAll(first, "**", "")
@@ -35,7 +34,7 @@ func approvalCard(a db.Approval, l i18n.Lang) chat.Card {
 		return c
 	}
 	c.Status = i18n.CardYourTurn.In(l)
-	c.Footer = fmt.Sprintf(i18n.ApprovalBounds.In(l), strings.TrimSpace(span(a.Expires.Sub(a.Created), l)))
+	c.Footer = fmt.Sprintf(i18n.ApprovalBounds.In(l), strings.TrimSpace(i18n.RoughDuration(a.Expires.Sub(a.Created), l)))
 	if a.Always != nil {
 		c.Footer += fmt.Sprintf(i18n.ApprovalBoundsAlways.In(l), scope(*a.Always, l))
 	}
@@ -71,7 +70,7 @@ func approvalCard(a db.Approval, l i18n.Lang) chat.Card {
 
 // outcomeLine says in one line what became of an approval.
 func outcomeLine(a db.Approval, l i18n.Lang) string {
-	who := nameText(a.By.Name)
+	who := i18n.SafeName(a.By.Name)
 	if who == "" {
 		who = i18n.ApprovalSomebody.In(l)
 	}
@@ -128,7 +127,7 @@ func unshowable(tool string, input json.RawMessage) string {
 func shown(a db.Approval, l i18n.Lang) (title, body string) {
 	in, err := readInput(a.Tool, a.Input)
 	if err != nil { // it is asked for only when it can be read
-		return fmt.Sprintf(i18n.ApprovalAsks.In(l), a.Tool), fenced("json", string(a.Input))
+		return fmt.Sprintf(i18n.ApprovalAsks.In(l), a.Tool), i18n.CodeBlock("json", string(a.Input))
 	}
 	switch a.Tool {
 	case claude.QuestionTool:
@@ -139,15 +138,15 @@ func shown(a db.Approval, l i18n.Lang) (title, body string) {
 	if title, body = inWords(a, in, l); title != "" {
 		return title, body + besides(a)
 	}
-	what := fmt.Sprintf(i18n.ApprovalUses.In(l), visible(a.Tool))
+	what := fmt.Sprintf(i18n.ApprovalUses.In(l), i18n.Visible(a.Tool))
 	if a.Tool == "NotebookEdit" {
 		what = i18n.ApprovalEditsNotebook.In(l)
 	}
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, a.Input, "", "  "); err != nil {
-		return fmt.Sprintf(i18n.ApprovalAsks.In(l), what), fenced("json", string(a.Input))
+		return fmt.Sprintf(i18n.ApprovalAsks.In(l), what), i18n.CodeBlock("json", string(a.Input))
 	}
-	return fmt.Sprintf(i18n.ApprovalAsks.In(l), what), fenced("json", pretty.String())
+	return fmt.Sprintf(i18n.ApprovalAsks.In(l), what), i18n.CodeBlock("json", pretty.String())
 }
 
 // inWords is what an agent wants of a tool that is shown in a way of its own; without a title it is not.
@@ -159,25 +158,25 @@ func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
 		if in.Background {
 			what = i18n.ApprovalRunsInBackground
 		}
-		body = fenced("bash", in.Command)
+		body = i18n.CodeBlock("bash", in.Command)
 		if in.Description != "" {
-			body += "\n" + fmt.Sprintf(i18n.AgentSays.In(l), plainText(in.Description))
+			body += "\n" + fmt.Sprintf(i18n.AgentSays.In(l), i18n.PlainText(in.Description))
 		}
 		return asks(what), body
 	case "Write":
-		return asks(i18n.ApprovalWrites), named(in.File, a.Project) + fenced("", in.Content)
+		return asks(i18n.ApprovalWrites), named(in.File, a.Project) + i18n.CodeBlock("", in.Content)
 	case "Edit":
 		what := i18n.ApprovalEdits
 		if in.ReplaceAll {
 			what = i18n.ApprovalEditsAll
 		}
-		return asks(what), named(in.File, a.Project) + fenced("diff", marked("- ", in.Old)+"\n"+marked("+ ", in.New))
+		return asks(what), named(in.File, a.Project) + i18n.CodeBlock("diff", marked("- ", in.Old)+"\n"+marked("+ ", in.New))
 	case "Read":
 		return asks(i18n.ApprovalReads), named(in.File, a.Project)
 	case "WebFetch":
-		return asks(i18n.ApprovalFetches), fenced("", in.URL) + "\n" + fmt.Sprintf(i18n.ApprovalFetchesFor.In(l), plainText(in.Prompt))
+		return asks(i18n.ApprovalFetches), i18n.CodeBlock("", in.URL) + "\n" + fmt.Sprintf(i18n.ApprovalFetchesFor.In(l), i18n.PlainText(in.Prompt))
 	case "WebSearch":
-		return asks(i18n.ApprovalSearches), fenced("", in.Query)
+		return asks(i18n.ApprovalSearches), i18n.CodeBlock("", in.Query)
 	}
 	return "", ""
 }
@@ -197,9 +196,9 @@ func besides(a db.Approval) string {
 	}
 	data, err := json.MarshalIndent(rest, "", "  ")
 	if err != nil {
-		return "\n\n" + fenced("json", string(a.Input))
+		return "\n\n" + i18n.CodeBlock("json", string(a.Input))
 	}
-	return "\n\n" + fenced("json", string(data))
+	return "\n\n" + i18n.CodeBlock("json", string(data))
 }
 
 // named shows which file is meant: within the project from there, else in full.
@@ -207,7 +206,7 @@ func named(path, project string) string {
 	if rest, ok := strings.CutPrefix(path, project+"/"); ok {
 		path = rest
 	}
-	return fenced("", path) + "\n"
+	return i18n.CodeBlock("", path) + "\n"
 }
 
 // marked is a text with a mark before each of its lines.
@@ -218,36 +217,10 @@ func marked(mark, text string) string {
 	return mark + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+mark)
 }
 
-// fenced is a text as a block of code in which nothing is markup, and nothing is hidden.
-func fenced(language, text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence + language + "\n" + revealed(strings.TrimSuffix(text, "\n")) + "\n" + fence + "\n"
-}
-
 // unfenced is a text without the first line of a block of code, for a summary of one line.
 func unfenced(text string) string {
 	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "```") {
 		return rest
 	}
 	return text
-}
-
-// revealed shows what cannot be seen, or makes other things look different than they are, by its number.
-func revealed(text string) string {
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
-		switch {
-		case r == '\n' || r == '\t' || r == ' ':
-			b.WriteRune(r)
-		case !unicode.IsGraphic(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r) ||
-			unicode.IsSpace(r):
-			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

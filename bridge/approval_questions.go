@@ -59,19 +59,19 @@ func questionsOf(input json.RawMessage) ([]question, error) {
 func questionBody(input json.RawMessage, l i18n.Lang) string {
 	list, err := questionsOf(input)
 	if err != nil { // it is asked only when it can be read
-		return fenced("json", string(input))
+		return i18n.CodeBlock("json", string(input))
 	}
 	var b strings.Builder
 	for i, q := range list {
-		fmt.Fprintf(&b, "**%d.** %s", i+1, plainText(q.Question))
+		fmt.Fprintf(&b, "**%d.** %s", i+1, i18n.PlainText(q.Question))
 		if q.Several {
 			b.WriteString(i18n.ApprovalSeveral.In(l))
 		}
 		b.WriteString("\n")
 		for _, o := range q.Options {
-			b.WriteString("- " + plainText(o.Label))
+			b.WriteString("- " + i18n.PlainText(o.Label))
 			if o.Description != "" {
-				b.WriteString(" — " + plainText(o.Description))
+				b.WriteString(" — " + i18n.PlainText(o.Description))
 			}
 			b.WriteString("\n")
 		}
@@ -91,7 +91,7 @@ func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 	}
 	var fields []chat.Field
 	for i, q := range list {
-		label := strings.TrimSpace(strconv.Itoa(i+1) + ". " + plainText(q.Header))
+		label := strings.TrimSpace(strconv.Itoa(i+1) + ". " + i18n.PlainText(q.Header))
 		words := chat.Field{Name: wordsField(i), Label: label, Hint: i18n.ApprovalOtherHint.In(l), Kind: chat.Words}
 		if len(q.Options) > 0 {
 			choice := chat.Field{Name: choiceField(i), Label: label, Kind: chat.One}
@@ -99,7 +99,7 @@ func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 				choice.Kind = chat.Many
 			}
 			for n, o := range q.Options {
-				choice.Options = append(choice.Options, chat.Option{Value: strconv.Itoa(n), Label: visible(o.Label)})
+				choice.Options = append(choice.Options, chat.Option{Value: strconv.Itoa(n), Label: i18n.Visible(o.Label)})
 			}
 			fields = append(fields, choice)
 			words.Label = fmt.Sprintf(i18n.ApprovalOther.In(l), label)
@@ -144,7 +144,7 @@ func answersOf(input json.RawMessage, values map[string][]string) (a answers, mi
 			return answers{}, q.Question, nil
 		}
 		byQuestion[q.Question] = strings.Join(chosen, ", ")
-		a.said = append(a.said, plainText(byQuestion[q.Question]))
+		a.said = append(a.said, i18n.PlainText(byQuestion[q.Question]))
 	}
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(input, &all); err != nil {

@@ -428,7 +428,7 @@ func decisionOf(a db.Approval, p chat.Press, l i18n.Lang) decision {
 	case err != nil:
 		return decision{objection: i18n.ApprovalOver.In(l)}
 	case missing != "":
-		return decision{objection: fmt.Sprintf(i18n.ApprovalUnanswered.In(l), firstLine(missing))}
+		return decision{objection: fmt.Sprintf(i18n.ApprovalUnanswered.In(l), i18n.FirstLine(missing))}
 	}
 	return decision{
 		settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.words()},

@@ -87,7 +87,7 @@ func (t *turn) reportMissing(ctx context.Context, failed, large []chat.File) {
 	}
 	var lines []string
 	if len(big) > 0 {
-		lines = append(lines, fmt.Sprintf(i18n.FileTooBig.In(l), megabytes(t.b.files.Most), strings.Join(big, i18n.Listing.In(l))))
+		lines = append(lines, fmt.Sprintf(i18n.FileTooBig.In(l), i18n.Megabytes(t.b.files.Most), strings.Join(big, i18n.Listing.In(l))))
 	}
 	if len(missed) > 0 {
 		lines = append(lines, fmt.Sprintf(i18n.FileMissed.In(l), strings.Join(missed, i18n.Listing.In(l))))
@@ -102,6 +102,3 @@ func (t *turn) reportMissing(ctx context.Context, failed, large []chat.File) {
 	}
 	t.b.outbox.wake(turn.Key)
 }
-
-// megabytes is a size for people.
-func megabytes(bytes int64) string { return fmt.Sprintf("%.3g MB", float64(bytes)/(1<<20)) }

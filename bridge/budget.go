@@ -90,9 +90,9 @@ func (a allowance) over(running float64) bool { return a.max > 0 && a.used+runni
 
 func (a allowance) text() (used, most string) {
 	if a.usd {
-		return dollars(a.used), dollars(a.max)
+		return i18n.USD(a.used), i18n.USD(a.max)
 	}
-	return tokens(int64(a.used)), tokens(int64(a.max))
+	return i18n.Tokens(int64(a.used)), i18n.Tokens(int64(a.max))
 }
 
 func allowances(s db.Spending, usd float64, tokens int64) []allowance {
@@ -195,7 +195,7 @@ func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phr
 			now := time.Now()
 			again := p.midnight(now, 1)
 			in := func(l i18n.Lang) string {
-				return fmt.Sprintf(words.In(l), used, most, again.Format("01-02 15:04"), span(again.Sub(now), l))
+				return fmt.Sprintf(words.In(l), used, most, again.Format("01-02 15:04"), i18n.RoughDuration(again.Sub(now), l))
 			}
 			return &spentError{i18n.Phrase{ZH: in(i18n.Chinese), EN: in(i18n.English)}}
 		case a.over(float64(running) * each):
@@ -210,7 +210,7 @@ func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phr
 func (p *budget) limited(o outcome) outcome {
 	if usd := p.Load().TurnUSD; o.failure == string(claude.FailLimit) && usd > 0 {
 		text := i18n.TurnSpent
-		o.notice = i18n.Phrase{ZH: fmt.Sprintf(text.ZH, dollars(usd)), EN: fmt.Sprintf(text.EN, dollars(usd))}
+		o.notice = i18n.Phrase{ZH: fmt.Sprintf(text.ZH, i18n.USD(usd)), EN: fmt.Sprintf(text.EN, i18n.USD(usd))}
 	}
 	return o
 }
@@ -293,6 +293,3 @@ func (p *budget) estimate(ctx context.Context, u db.Usage) float64 {
 	}
 	return usd * float64(u.Tokens())
 }
-
-// tokens is a number of tokens for people, as in "12.3k tokens".
-func tokens(n int64) string { return rounded(n) + " tokens" }

@@ -12,9 +12,6 @@ import (
 	"magpie/internal/claude"
 )
 
-// summaryLength is how much of an answer the chat list shows, in runes.
-const summaryLength = 60
-
 // card draws the view as it is at a time.
 func (v view) card(now time.Time) chat.Card {
 	c := chat.Card{Body: v.answer(), Live: v.outcome.state == "", Panels: v.panels()}
@@ -38,18 +35,12 @@ func (v view) card(now time.Time) chat.Card {
 	}
 	c.Buttons = v.offers()
 	c.Footer = v.footer()
-	c.Summary = firstLine(c.Body)
+	c.Summary = i18n.FirstLine(c.Body)
 	return c
 }
 
 func (v view) button(label i18n.Phrase, do string) chat.Button {
 	return chat.Button{Label: label.In(v.lang), Action: chat.Action{Do: do, Turn: v.turn}}
-}
-
-// firstLine is what the chat list shows of a text.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return shortened(line, summaryLength)
 }
 
 // in says what goes on.
@@ -78,7 +69,7 @@ func (v view) stateLine(now time.Time) string {
 	if took = took.Truncate(tick(took)); took <= 0 {
 		return text
 	}
-	return text + " " + lasting(took, v.lang)
+	return text + " " + i18n.Duration(took, v.lang)
 }
 
 // changes is how long it takes until the card looks different although nothing has happened; 0 = it will not.
@@ -88,15 +79,6 @@ func (v view) changes(now time.Time) time.Duration {
 	}
 	took := max(now.Sub(v.phase.since), 0)
 	return took.Truncate(tick(took)) + tick(took) - took
-}
-
-// lasting is a length of time for people.
-func lasting(d time.Duration, l i18n.Lang) string {
-	d = d.Round(time.Second)
-	if d < time.Minute {
-		return fmt.Sprintf(i18n.CardSeconds.In(l), int(d.Seconds()))
-	}
-	return fmt.Sprintf(i18n.CardMinutesSeconds.In(l), int(d.Minutes()), int(d.Seconds())%60)
 }
 
 // panels are what a reader can unfold.
@@ -149,38 +131,19 @@ func (f figures) parts(l i18n.Lang) []string {
 	if f == (figures{}) {
 		return nil
 	}
-	parts := []string{lasting(max(f.took, time.Second), l)}
+	parts := []string{i18n.Duration(max(f.took, time.Second), l)}
 	if f.model != "" {
 		name, _, _ := strings.Cut(f.model, "[") // what follows is the size of its window
 		parts = append(parts, name)
 	}
 	if f.in+f.out > 0 {
-		parts = append(parts, fmt.Sprintf(i18n.CardTokens.In(l), rounded(f.in), rounded(f.out)))
+		parts = append(parts, fmt.Sprintf(i18n.CardTokens.In(l), i18n.Count(f.in), i18n.Count(f.out)))
 	}
 	if f.cost > 0 {
-		parts = append(parts, dollars(f.cost))
+		parts = append(parts, i18n.USD(f.cost))
 	}
 	if f.held > 0 && f.window > 0 {
 		parts = append(parts, fmt.Sprintf(i18n.CardWindow.In(l), max(1, 100*f.held/f.window)))
 	}
 	return parts
-}
-
-// dollars is an amount of money for people.
-func dollars(usd float64) string {
-	if usd > 0 && usd < 0.01 {
-		return fmt.Sprintf("$%.4f", usd)
-	}
-	return fmt.Sprintf("$%.2f", usd)
-}
-
-// rounded is a number that nobody needs to the last digit, as in "12.3k".
-func rounded(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 999_950: // what is more is 1.0M
-		return fmt.Sprintf("%.1fk", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }

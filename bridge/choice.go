@@ -80,7 +80,7 @@ func (o ordered) choose(now string, c choice) (order, error) {
 	switch {
 	case value == "":
 		card := &chat.Card{Body: fmt.Sprintf(c.asks.In(o.lang), now)}
-		card.Summary = firstLine(card.Body)
+		card.Summary = i18n.FirstLine(card.Body)
 		for _, v := range c.offered[:min(len(c.offered), mostButtons-1)] {
 			card.Buttons = append(card.Buttons, orderButton(v, c.order+" "+v))
 		}
@@ -97,4 +97,4 @@ func (o ordered) choose(now string, c choice) (order, error) {
 }
 
 // excerptOf is the beginning of what somebody wrote, in one line that shows nothing but words.
-func excerptOf(text string) string { return firstWords(visible(text), 30) }
+func excerptOf(text string) string { return i18n.Excerpt(i18n.Visible(text), 30) }

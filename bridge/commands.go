@@ -218,7 +218,7 @@ func say(p i18n.Phrase, args ...any) plan {
 // tooLate is the plan for a command that came so late that it is not carried out.
 func tooLate(name string) plan {
 	return func(_ context.Context, o ordered) (order, error) {
-		return o.say(i18n.LateCommand, name, span(time.Since(o.m.Time), o.lang))
+		return o.say(i18n.LateCommand, name, i18n.RoughDuration(time.Since(o.m.Time), o.lang))
 	}
 }
 

@@ -87,9 +87,9 @@ func listing(msgs []chat.Message, l i18n.Lang, zone *time.Location, now time.Tim
 	for i, m := range msgs {
 		who := i18n.SpeakerBot.In(l)
 		if m.Role == chat.User {
-			who = cmp.Or(firstWords(m.Actor.Name, 20), i18n.SpeakerUser.In(l))
+			who = cmp.Or(i18n.Excerpt(m.Actor.Name, 20), i18n.SpeakerUser.In(l))
 		}
-		lines[i] = fmt.Sprintf("- %s **%s**: %s", shortTime(m.Time.In(zone), now.In(zone)), who, firstWords(m.Text, words))
+		lines[i] = fmt.Sprintf("- %s **%s**: %s", shortTime(m.Time.In(zone), now.In(zone)), who, i18n.Excerpt(m.Text, words))
 	}
 	return strings.Join(lines, "\n")
 }

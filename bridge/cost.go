@@ -83,7 +83,7 @@ func chart(bins []bin) string {
 		if n := int(b.USD/cmp.Or(most, 1)*barLength + 0.5); n > 0 {
 			bar = strings.Repeat("█", n)
 		}
-		fmt.Fprintf(&s, "`%s` %s %s\n", b.label, bar, dollars(b.USD))
+		fmt.Fprintf(&s, "`%s` %s %s\n", b.label, bar, i18n.USD(b.USD))
 	}
 	return s.String()
 }
@@ -105,9 +105,9 @@ func (p *budget) report(ctx context.Context, key chat.Key, s stretch, l i18n.Lan
 		bins[i].Spending = bins[i].Plus(m.Spending)
 		sum.Answers, sum.Apart, sum.Spending = sum.Answers+m.Answers, sum.Apart.Plus(m.Apart), sum.Plus(m.Spending)
 	}
-	text := fmt.Sprintf(i18n.CostSum.In(l), s.head.In(l), dollars(sum.USD), tokens(sum.Tokens), sum.Answers) + "\n"
+	text := fmt.Sprintf(i18n.CostSum.In(l), s.head.In(l), i18n.USD(sum.USD), i18n.Tokens(sum.Tokens), sum.Answers) + "\n"
 	if a := sum.Apart; a != (db.Spending{}) {
-		text += fmt.Sprintf(i18n.CostApart.In(l), dollars(a.USD), tokens(a.Tokens)) + "\n"
+		text += fmt.Sprintf(i18n.CostApart.In(l), i18n.USD(a.USD), i18n.Tokens(a.Tokens)) + "\n"
 	}
 	return text + chart(bins), nil
 }
@@ -149,7 +149,7 @@ func (p *budget) limits(ctx context.Context, key chat.Key, user string, l i18n.L
 		}
 	}
 	if usd := p.Load().TurnUSD; usd > 0 {
-		fmt.Fprintf(&s, "- "+i18n.TurnLimit.In(l)+"\n", dollars(usd))
+		fmt.Fprintf(&s, "- "+i18n.TurnLimit.In(l)+"\n", i18n.USD(usd))
 	}
 	if s.Len() == 0 {
 		return "", nil

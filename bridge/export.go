@@ -131,7 +131,7 @@ func (t *transcript) add(r db.Record) {
 	}
 	who := i18n.SpeakerBot.In(t.lang)
 	if r.Role == chat.User {
-		who = cmp.Or(visible(r.Actor.Name), i18n.SpeakerUser.In(t.lang))
+		who = cmp.Or(i18n.Visible(r.Actor.Name), i18n.SpeakerUser.In(t.lang))
 	}
 	fmt.Fprintf(t.b, "\n**%s** %s\n\n%s\n", who, at.Format("15:04"), strings.TrimSpace(r.Text))
 }

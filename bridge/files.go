@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -186,7 +187,7 @@ func (fs *files) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 		if ctx.Err() != nil {
 			return
 		}
-		f.State, f.Said, f.Name = chat.Here, shortened(text, quoteLength), who
+		f.State, f.Said, f.Name = chat.Here, i18n.Truncate(text, quoteLength), who
 		if err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("a quoted message is not known")
 			f.State = chat.Missed
@@ -251,14 +252,6 @@ func (fs *files) quoted(ctx context.Context, key chat.Key, id string) (text, who
 
 // someone stands for a person without a name in what the agent reads, whose labels are Chinese in every chat.
 const someone = "用户"
-
-// shortened is a text of so many runes at most, and a sign that there is more.
-func shortened(text string, most int) string {
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
-}
 
 // one fetches a file of the message with that seq. Its path is absolute.
 func (fs *files) one(ctx context.Context, key chat.Key, seq int64, f chat.File) (chat.File, int64) {

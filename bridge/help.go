@@ -40,7 +40,7 @@ func help(_ context.Context, o ordered) (order, error) {
 	l := o.lang
 	var s, admins strings.Builder
 	s.WriteString(i18n.HelpHead.In(l) + "\n")
-	card := &chat.Card{Summary: firstLine(i18n.HelpSummary.In(l))}
+	card := &chat.Card{Summary: i18n.FirstLine(i18n.HelpSummary.In(l))}
 	for _, c := range o.mine() {
 		line := fmt.Sprintf("- %s %s\n", c.names(l), c.help.In(l))
 		if c.admin {
@@ -117,7 +117,7 @@ func (o ordered) unknown(name string) (order, error) {
 	if utf8.RuneCountInString(line) > mostOrder {
 		return order{reply: text}, nil
 	}
-	return order{card: &chat.Card{Body: text, Summary: firstLine(text), Buttons: []chat.Button{orderButton(line, line)}}}, nil
+	return order{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: []chat.Button{orderButton(line, line)}}}, nil
 }
 
 // nearest finds the command that was meant by a word that is none: it begins with the word, or a slip of the hand or

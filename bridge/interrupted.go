@@ -13,23 +13,11 @@ import (
 
 // heldCard says that a question came so late that it is run only on request.
 func heldCard(turn int64, l i18n.Lang, sent time.Time) chat.Card {
-	text := fmt.Sprintf(i18n.Late.In(l), span(time.Since(sent), l))
+	text := fmt.Sprintf(i18n.Late.In(l), i18n.RoughDuration(time.Since(sent), l))
 	return chat.Card{Body: text, Summary: text, Buttons: []chat.Button{
 		{Label: i18n.AnswerButton.In(l), Action: chat.Action{Do: doContinue, Turn: turn}},
 		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: doDrop, Turn: turn}},
 	}}
-}
-
-// span is a length of time for people.
-func span(d time.Duration, l i18n.Lang) string {
-	switch hours := int(d.Hours()); {
-	case hours < 1:
-		return fmt.Sprintf(i18n.Minutes.In(l), int(d.Minutes()))
-	case hours < 48:
-		return fmt.Sprintf(i18n.Hours.In(l), hours)
-	default:
-		return fmt.Sprintf(i18n.Days.In(l), hours/24)
-	}
 }
 
 // continues makes e go on with the chat's interrupted turn, if there is one.

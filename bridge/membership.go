@@ -67,7 +67,7 @@ func (p chatMembership) toOwner(ctx context.Context, c chat.Change) *db.Post {
 	if owner == "" {
 		return nil
 	}
-	text := fmt.Sprintf(i18n.AddedByStranger.In(p.b.ownLang(ctx, owner)), personName(c.Actor.Name, c.Actor.ID), nameText(c.Title), c.Key.ID)
+	text := fmt.Sprintf(i18n.AddedByStranger.In(p.b.ownLang(ctx, owner)), i18n.PersonName(c.Actor.Name, c.Actor.ID), i18n.SafeName(c.Title), c.Key.ID)
 	return &db.Post{
 		Key: chat.FeishuUser(owner), Idem: fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli()), Text: p.b.cfg.Secrets.Text(text),
 	}

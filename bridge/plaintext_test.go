@@ -25,7 +25,7 @@ func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		quoted, code := string(data), inCode(text)
+		quoted, code := string(data), i18n.InlineCode(text)
 		for _, tc := range []struct{ tool, input, want string }{
 			{"Bash", `{"command":"ls","description":` + quoted + `}`, "```bash\nls\n```\n\nThe agent says: " + code},
 			{"WebFetch", `{"url":"https://a.example/","prompt":` + quoted + `}`, "```\n\nThe agent wants to know: " + code},
@@ -55,7 +55,7 @@ func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 		"List files in the project", "Run the tests of package bridge, all of them.", "列出项目里的文件（不含隐藏文件），然后统计行数。", "Which colour do you want?",
 		"Don't stop: it's a re-run", "Yes, and no", "50 files",
 	} {
-		if got := plainText(text); got != text {
+		if got := i18n.PlainText(text); got != text {
 			t.Errorf("%q is shown as %q", text, got)
 		}
 	}

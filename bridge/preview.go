@@ -7,7 +7,6 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode"
 
 	"magpie/bridge/i18n"
 	"magpie/contextmgr"
@@ -121,10 +120,4 @@ func (b Built) outline(l i18n.Lang) string {
 	}
 	lines = append(lines, fmt.Sprintf(i18n.OutlineTokens.In(l), p.Stats.Tokens, p.Stats.BuildTime.Round(10*time.Microsecond)))
 	return "- " + strings.Join(lines, "\n- ")
-}
-
-// firstWords is a text in one line of so many runes at most.
-func firstWords(text string, most int) string {
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-	return shortened(strings.Join(words, " "), most)
 }

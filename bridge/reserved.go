@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -64,7 +65,7 @@ func newReserved(g Guard, files FilesConfig, store *db.DB) reserved {
 		if err != nil { // it has no name then
 			return ""
 		}
-		return nameText(c.Title)
+		return i18n.SafeName(c.Title)
 	}
 	return r
 }

@@ -35,7 +35,7 @@ func resume(ctx context.Context, o ordered) (order, error) {
 	}
 	var s strings.Builder
 	s.WriteString(i18n.ResumeHead.In(o.lang) + "\n")
-	card := &chat.Card{Summary: firstLine(i18n.ResumeHead.In(o.lang))}
+	card := &chat.Card{Summary: i18n.FirstLine(i18n.ResumeHead.In(o.lang))}
 	for i, p := range list {
 		mark := ""
 		if p.ID == o.chat.Session.ID {
@@ -44,7 +44,7 @@ func resume(ctx context.Context, o ordered) (order, error) {
 			card.Buttons = append(card.Buttons, orderButton(fmt.Sprintf("%d", i+1), "/resume "+p.ID))
 		}
 		at := shortTime(p.Ended.In(o.b.context.Zone()), o.m.Time.In(o.b.context.Zone()))
-		fmt.Fprintf(&s, i18n.ResumeLine.In(o.lang)+"\n", i+1, at, firstWords(p.Question, contextWords), p.Turns, p.ID[:min(shortID, len(p.ID))], mark)
+		fmt.Fprintf(&s, i18n.ResumeLine.In(o.lang)+"\n", i+1, at, i18n.Excerpt(p.Question, contextWords), p.Turns, p.ID[:min(shortID, len(p.ID))], mark)
 	}
 	card.Body = s.String()
 	return order{card: card}, nil
@@ -74,7 +74,7 @@ func (o ordered) goBack(ctx context.Context, list []db.PastSession) (order, erro
 	}
 	key := o.m.Key.String()
 	return order{
-		reply:  fmt.Sprintf(done.In(o.lang), firstWords(past.Question, contextWords)),
+		reply:  fmt.Sprintf(done.In(o.lang), i18n.Excerpt(past.Question, contextWords)),
 		goBack: &db.Session{ID: past.ID, Node: o.b.cfg.Node, Cwd: dir},
 		then:   func() { o.b.turns.add(func(context.Context) { o.b.pool.Drop(key) }) },
 	}, nil

@@ -164,7 +164,7 @@ func hostOf(tool string, input json.RawMessage) (string, bool) {
 
 // scope says what a rule allows.
 func scope(p db.Permit, l i18n.Lang) string {
-	content := inCode(p.Content)
+	content := i18n.InlineCode(p.Content)
 	switch p.Kind {
 	case db.ExactRule:
 		return i18n.ScopeExact.In(l)
@@ -177,16 +177,13 @@ func scope(p db.Permit, l i18n.Lang) string {
 	case db.HostRule:
 		return fmt.Sprintf(i18n.ScopeHost.In(l), content)
 	}
-	return fmt.Sprintf(i18n.ScopeTool.In(l), visible(p.Tool))
+	return fmt.Sprintf(i18n.ScopeTool.In(l), i18n.Visible(p.Tool))
 }
-
-// inCode is a short text as code within a line.
-func inCode(text string) string { return "`" + strings.ReplaceAll(visible(text), "`", "'") + "`" }
 
 // ruleText is a rule in the list of a chat's rules: as its scope, and an exact command with the command.
 func ruleText(p db.Permit, l i18n.Lang) string {
 	if p.Kind == db.ExactRule {
-		return inCode(firstLine(p.Content))
+		return i18n.InlineCode(i18n.FirstLine(p.Content))
 	}
 	return scope(p, l)
 }
@@ -224,7 +221,7 @@ func allow(ctx context.Context, o ordered) (order, error) {
 func (o ordered) rules(list []db.Rule) string {
 	lines := []string{i18n.AllowHead.In(o.lang)}
 	for _, r := range list {
-		by := nameText(r.By.Name)
+		by := i18n.SafeName(r.By.Name)
 		if by != "" {
 			by += " "
 		}

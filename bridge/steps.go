@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/internal/claude"
 )
@@ -113,7 +114,7 @@ func inputLine(e claude.ToolUse) string {
 	if text == "null" {
 		return ""
 	}
-	return firstWords(visible(scrubbed(text)), mostInput)
+	return i18n.Excerpt(i18n.Visible(scrubbed(text)), mostInput)
 }
 
 // line is what matters most of an input; empty when nothing is known.
@@ -172,7 +173,7 @@ func cutLine(l string) string {
 		}
 		return -1
 	}, strings.ReplaceAll(l, "\t", "    "))
-	return shortened(shown, mostColumns)
+	return i18n.Truncate(shown, mostColumns)
 }
 
 // edit is the part of a tool's input that changes a text.

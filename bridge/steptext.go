@@ -97,7 +97,7 @@ func (s step) head(l i18n.Lang) string {
 		text += " `" + strings.ReplaceAll(s.input, "`", "'") + "`"
 	}
 	if !s.ended.IsZero() {
-		text += " " + lasting(s.ended.Sub(s.began), l)
+		text += " " + i18n.Duration(s.ended.Sub(s.began), l)
 	}
 	return text
 }
@@ -106,10 +106,10 @@ func (s step) head(l i18n.Lang) string {
 func (s step) details() string {
 	text := ""
 	if s.diff != "" {
-		text = "\n" + fenced("diff", s.diff)
+		text = "\n" + i18n.CodeBlock("diff", s.diff)
 	}
 	if s.result != "" && (s.diff == "" || s.failed) {
-		text += "\n" + fenced("", s.result)
+		text += "\n" + i18n.CodeBlock("", s.result)
 	}
 	return text
 }

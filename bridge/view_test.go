@@ -52,7 +52,7 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 
 func TestALongFirstLineIsCutInTheChatList(t *testing.T) {
 	v := newView(1, i18n.Chinese).apply(claude.Text{Text: strings.Repeat("字", 100) + "\nmore"}, time.Now()).end(outcome{state: db.Done})
-	if got := []rune(v.card(time.Now()).Summary); len(got) != summaryLength+1 || got[summaryLength] != '…' {
+	if got := []rune(v.card(time.Now()).Summary); len(got) != i18n.FirstLineLength+1 || got[i18n.FirstLineLength] != '…' {
 		t.Errorf("summary %q", string(got))
 	}
 }
@@ -109,18 +109,5 @@ func BenchmarkCard(b *testing.B) {
 	s.view = s.saying(strings.Repeat("Some words in a row.\n\n", 1000))
 	for b.Loop() {
 		s.card(s.now)
-	}
-}
-
-func TestFigures(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1.0k", 34_512: "34.5k", 999_949: "999.9k", 999_950: "1.0M", 2_340_000: "2.3M"} {
-		if got := rounded(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-	for usd, want := range map[float64]string{0: "$0.00", 0.0042: "$0.0042", 0.0895: "$0.09", 12.5: "$12.50"} {
-		if got := dollars(usd); got != want {
-			t.Errorf("%v: %s, want %s", usd, got, want)
-		}
 	}
 }

@@ -9,7 +9,6 @@ var (
 	HasLetIn             = Phrase{"已允许 %s 使用", "%s can talk to me now"}
 	TurnedAway           = Phrase{"已忽略 %s", "%s is ignored"}
 	AccessDecidedBefore  = Phrase{"这个请求已经处理过了。", "This request has been decided already."}
-	AdminsOnly           = Phrase{"这件事由管理员决定。", "This is for an admin to decide."}
 	AccessWelcome        = Phrase{"你现在可以和我对话了，直接说你想做什么。", "You can talk to me now. Just say what you need."}
 
 	ArgsCd         = Phrase{"[项目]", "[project]"}
