@@ -212,11 +212,11 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	b := l.bridge
 	l.until("nothing that is kept in mind", func() bool {
-		locks := []*sync.Mutex{&b.lanes.mu, &b.outbox.lanes.mu, &b.outbox.mu, &b.scheduler.mu}
+		locks := []*sync.Mutex{&b.outbox.mu, &b.scheduler.mu}
 		for _, mu := range locks {
 			mu.Lock()
 			defer mu.Unlock()
 		}
-		return len(b.lanes.byChat)+len(b.outbox.lanes.byChat)+len(b.outbox.held)+len(b.scheduler.chats)+len(b.scheduler.titled)+b.scheduler.failed.Len() == 0
+		return b.lanes.count()+b.outbox.lanes.count()+len(b.outbox.held)+len(b.scheduler.chats)+len(b.scheduler.titled)+b.scheduler.failed.Len() == 0
 	})
 }

@@ -128,9 +128,8 @@ func TestOneExportAtATime(t *testing.T) {
 	l.say("om_3", "/export")
 	jobs := l.bridge.scheduler.jobs
 	l.until("the end of the second", func() bool {
-		jobs.mu.Lock()
-		defer jobs.mu.Unlock()
-		return jobs.active == 1 && len(jobs.list) == 0
+		waiting, active := jobs.count()
+		return active == 1 && waiting == 0
 	})
 	close(goOn)
 	l.until("the files", func() bool { return len(out.sent()) == 2 && l.count(`SELECT COUNT(*) FROM outbox`) == 0 })

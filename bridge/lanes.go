@@ -40,11 +40,11 @@ func (j *jobs) wake() {
 	}
 }
 
-// crowded reports whether work waits.
-func (j *jobs) crowded() bool {
+// count tells how many jobs wait, and how many are being done.
+func (j *jobs) count() (waiting, active int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return len(j.list) > 0
+	return len(j.list), j.active
 }
 
 // run does every job, each in its own goroutine and with ctx. Once stop is closed it returns as soon as nothing is left
@@ -63,7 +63,7 @@ func (j *jobs) run(ctx context.Context, stop <-chan struct{}) {
 				f(ctx)
 			}()
 		}
-		if stopping && j.idle() {
+		if waiting, active := j.count(); stopping && waiting+active == 0 {
 			return
 		}
 	}
@@ -86,12 +86,6 @@ func (j *jobs) done() {
 	j.wake()
 }
 
-func (j *jobs) idle() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.active == 0 && len(j.list) == 0
-}
-
 // lanes holds one lane for every chat that has work of one kind. One piece at a time is done in each.
 type lanes struct {
 	mu     sync.Mutex
@@ -106,6 +100,13 @@ type lane struct {
 	stop  context.CancelCauseFunc // ends it
 	waits bool                    // for a free process, or for people: nothing of it is lost when it stops
 	ban   []int64                 // turns that are stopped as soon as they begin
+}
+
+// count tells how many chats have work.
+func (ls *lanes) count() int {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return len(ls.byChat)
 }
 
 // enter reports whether the caller is the one to see to it that somebody works for the chat. If not, whoever does looks

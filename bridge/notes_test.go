@@ -15,7 +15,10 @@ import (
 // idle waits until nothing is done on the side any more.
 func (l *line) idle() {
 	l.Helper()
-	l.until("the end of what is done on the side", func() bool { return l.bridge.scheduler.jobs.idle() })
+	l.until("the end of what is done on the side", func() bool {
+		waiting, active := l.bridge.scheduler.jobs.count()
+		return waiting+active == 0
+	})
 }
 
 // Turns are looked through only where that is wanted, and when something may have been told in them.

@@ -163,7 +163,7 @@ func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 }
 
 // forget drops what a bridge that does not run yet has in memory of its turns, as a death of the program does.
-func (l *line) forget() { l.bridge.lanes, l.bridge.turns.list = lanes{}, nil }
+func (l *line) forget() { l.bridge.lanes, l.bridge.turns = lanes{}, newJobs(onlookers) }
 
 // A turn that was stopped, and whose program died before it had ended, is over: it is neither begun again nor
 // interrupted.

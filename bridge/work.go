@@ -33,7 +33,7 @@ func (b *Bridge) work(ctx context.Context, key chat.Key) {
 		case err == nil:
 			failpoint.At("turn: claimed")
 			b.runTurn(ctx, claim)
-			if b.turns.crowded() {
+			if waiting, _ := b.turns.count(); waiting > 0 {
 				b.turns.add(func(ctx context.Context) { b.work(ctx, key) })
 				return
 			}
