@@ -39,7 +39,7 @@ func forwardCommand(ctx context.Context, o ordered) (order, error) {
 
 // busy reports whether the chat is being answered, or waits for it.
 func (o ordered) busy(ctx context.Context) (bool, error) {
-	if o.b.lanes.running(o.m.Key) != 0 {
+	if o.b.lanes.RunningTurn(o.m.Key) != 0 {
 		return true, nil
 	}
 	if err := o.b.recovery.await(ctx); err != nil {

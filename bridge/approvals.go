@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -28,7 +29,7 @@ type approvals struct {
 	secrets redact.Known // with which nothing is done
 	private reserved     // about which only admins decide
 	log     zerolog.Logger
-	jobs    *jobs
+	jobs    *workqueue.Queue
 
 	mu   sync.Mutex
 	open map[string]pending // by the id of the approval: those whose agent waits
@@ -49,7 +50,7 @@ const decisions = 8
 func newApprovals(cfg Config, store *db.DB, o *outbox, access *authorizer, log zerolog.Logger) *approvals {
 	as := &approvals{
 		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, secrets: cfg.Secrets, log: log,
-		private: newReserved(cfg.Guard, cfg.Files, store), jobs: newJobs(decisions), open: map[string]pending{},
+		private: newReserved(cfg.Guard, cfg.Files, store), jobs: workqueue.New(decisions), open: map[string]pending{},
 	}
 	o.unseen = as.unseen
 	return as
@@ -112,7 +113,7 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 		answer(claude.Decision{Why: nobodyMayAllow})
 		return false
 	}
-	p.timer = time.AfterFunc(patience, func() { as.jobs.add(func(ctx context.Context) { as.expire(ctx, a) }) })
+	p.timer = time.AfterFunc(patience, func() { as.jobs.Enqueue(func(ctx context.Context) { as.expire(ctx, a) }) })
 	as.mu.Lock()
 	as.open[a.ID] = p // before it can be seen: somebody may press at once
 	as.mu.Unlock()
@@ -371,7 +372,7 @@ func (as *approvals) press(ctx context.Context, p chat.Press, l i18n.Lang) (stri
 	}
 	a.Settlement = d.settlement
 	stored := make(chan error, 1)
-	as.jobs.add(func(ctx context.Context) {
+	as.jobs.Enqueue(func(ctx context.Context) {
 		stored <- as.resolve(ctx, a, db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == doAlways}, d.verdict)
 	})
 	t := time.NewTimer(soon)

@@ -77,7 +77,7 @@ func (a *asking) work() {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		a.as.jobs.run(context.WithoutCancel(a.Context()), stop)
+		a.as.jobs.Run(context.WithoutCancel(a.Context()), stop)
 	}()
 	a.Cleanup(func() { close(stop); <-done })
 }

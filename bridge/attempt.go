@@ -54,7 +54,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		t.take(ctx, ev)
 		switch ev.(type) {
 		case claude.ToolAsk, claude.ToolAskEnd, claude.ToolAllowed, claude.ToolDenied:
-			t.b.lanes.wait(t.claim.Turn.Key, t.b.approvals.asked(t.claim.Turn.ID))
+			t.b.lanes.SetWaiting(t.claim.Turn.Key, t.b.approvals.asked(t.claim.Turn.ID))
 		}
 	}
 	if t.ownCommand() != "" {
@@ -99,8 +99,8 @@ func (t *turn) acquire(ctx context.Context, spec claude.Spec) (*claude.Process, 
 	defer func() { close(acquired); told.Wait() }() // what the turn shows next must come later
 	failpoint.At("process: starting")
 	defer failpoint.At("process: started")
-	t.b.lanes.wait(key, !t.course.sent)
-	defer t.b.lanes.wait(key, false)
+	t.b.lanes.SetWaiting(key, !t.course.sent)
+	defer t.b.lanes.SetWaiting(key, false)
 	return t.b.pool.Acquire(ctx, key.String(), spec)
 }
 

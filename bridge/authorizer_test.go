@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -23,7 +24,7 @@ type departments struct {
 
 func (s *departments) Departments(ctx context.Context, user string) ([]string, error) {
 	s.asked++
-	pause(ctx, s.takes)
+	workqueue.Sleep(ctx, s.takes)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -134,8 +135,8 @@ type Bridge struct {
 	pool           *claude.Pool
 	out            Messenger
 	log            zerolog.Logger
-	turns          *jobs
-	lanes          lanes
+	turns          *workqueue.Queue
+	lanes          workqueue.Lanes
 	outbox         *outbox
 	reactions      *reactions
 	toolHandlers   *toolHandlers
@@ -161,7 +162,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	out = redactingMessenger{out, cfg.Secrets}
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(pool.Limits().Turns + onlookers), reactions: newReactions(out, log), answer: (*turn).answer,
+		turns: workqueue.New(pool.Limits().Turns + onlookers), reactions: newReactions(out, log), answer: (*turn).answer,
 	}
 	tongue := func(ctx context.Context, key chat.Key) i18n.Lang { return b.lang(ctx, key, "") }
 	b.outbox = newOutbox(store, out, cfg.spool(), tongue, log)
@@ -207,17 +208,17 @@ func (b *Bridge) Run(ctx context.Context) error {
 	last, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	defer context.AfterFunc(ctx, func() {
-		b.lanes.close()
+		b.lanes.Close()
 		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/4, lastWords), interrupt)
 		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/10, closing), cut)
 	})()
 
-	b.scheduler.jobs.add(b.cleanCommands)
+	b.scheduler.jobs.Enqueue(b.cleanCommands)
 	quiet, tended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(tended)
 		// nothing of it is worth waiting for at the end, but turns may be waiting for it
-		b.scheduler.jobs.run(ctx, quiet)
+		b.scheduler.jobs.Run(ctx, quiet)
 	}()
 	var aside sync.WaitGroup
 	aside.Go(func() { b.context.Run(ctx) })
@@ -226,7 +227,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(decided)
-		b.approvals.jobs.run(last, answered)
+		b.approvals.jobs.Run(last, answered)
 	}()
 	go func() {
 		defer close(delivered)
@@ -235,7 +236,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	var signalled sync.WaitGroup
 	signalled.Go(func() { b.reactions.run(last, answered) })
 	defer signalled.Wait()
-	b.turns.run(work, ctx.Done())
+	b.turns.Run(work, ctx.Done())
 	close(quiet)
 	<-tended
 	close(answered)
@@ -254,7 +255,7 @@ const (
 // first and the work later.
 func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	if taken, err := b.ownership.claim(ctx, m); taken || err != nil {
-		b.outbox.jobs.add(b.ownership.welcome)
+		b.outbox.jobs.Enqueue(b.ownership.welcome)
 		return err
 	}
 	code, isCode := b.logins.take(&m) // before anybody else sees it
@@ -414,7 +415,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err err
 	switch {
 	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
 		return b.accessRequests.answer(ctx, p, l)
-	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):
+	case p.Action.Do == doStop && b.lanes.StopTurn(p.Key, p.Action.Turn):
 		// it ends anyway, unless the program dies before
 		if err := b.db.Turns().Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {
 			b.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")

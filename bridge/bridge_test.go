@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -135,7 +136,7 @@ func (r *recorder) Attach(context.Context, chat.Ref, string, string, string) (st
 }
 
 func (r *recorder) Ready(ctx context.Context, _ string) error {
-	pause(ctx, r.pace)
+	workqueue.Sleep(ctx, r.pace)
 	return ctx.Err()
 }
 
@@ -308,96 +309,4 @@ func TestNobodyIsToldOfAQuestionThatWasTakenBack(t *testing.T) {
 			t.Errorf("%d posts, posted %v", rec.posts, d.posted)
 		}
 	})
-}
-
-// However many chats have work, so many are served at the same time, and none twice before the others had their turn.
-func TestChatsWaitForEachOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const most, chats, rounds = 3, 9, 4
-		j := newJobs(most)
-		var (
-			mu            sync.Mutex
-			active, peak  int
-			served        []int
-			visit         func(chat, left int) func(context.Context)
-			stop, stopped = make(chan struct{}), make(chan struct{})
-		)
-		visit = func(chat, left int) func(context.Context) {
-			return func(context.Context) {
-				mu.Lock()
-				active++
-				peak = max(peak, active)
-				served = append(served, chat)
-				mu.Unlock()
-				time.Sleep(time.Second)
-				mu.Lock()
-				active--
-				mu.Unlock()
-				if left > 1 {
-					j.add(visit(chat, left-1))
-				}
-			}
-		}
-		for i := range chats {
-			j.add(visit(i, rounds))
-		}
-		go func() { defer close(stopped); j.run(t.Context(), stop) }()
-		time.Sleep(500 * time.Millisecond)
-		if waiting, _ := j.count(); waiting == 0 {
-			t.Error("nobody waits")
-		}
-		close(stop)
-		<-stopped
-		if waiting, _ := j.count(); waiting > 0 || peak != most || len(served) != chats*rounds {
-			t.Errorf("at most %d at the same time, %d served", peak, len(served))
-		}
-		for round := range rounds {
-			seen := slices.Sorted(slices.Values(served[round*chats : (round+1)*chats]))
-			if len(slices.Compact(seen)) != chats {
-				t.Errorf("round %d served %v", round, seen)
-			}
-		}
-	})
-}
-
-// A message that arrives between a lane's last look and its end must not sleep for ever.
-func TestALaneLooksAgain(t *testing.T) {
-	ls := lanes{byChat: map[chat.Key]*lane{}}
-	key := chat.FeishuChat("oc_1")
-	if !ls.enter(key) {
-		t.Fatal("nobody works, and I may not")
-	}
-	if ls.enter(key) {
-		t.Fatal("two work for one chat")
-	}
-	if ls.leave(key) {
-		t.Fatal("left although work had arrived")
-	}
-	if !ls.leave(key) || !ls.enter(key) {
-		t.Fatal("cannot leave and come back")
-	}
-}
-
-func TestStopMeansTheTurnThatRuns(t *testing.T) {
-	ls := lanes{byChat: map[chat.Key]*lane{}}
-	key := chat.FeishuChat("oc_1")
-	if ls.stop(key, 7) {
-		t.Error("stopped nothing")
-	}
-	ls.enter(key)
-	if ls.stop(key, 0) {
-		t.Error("stopped a lane without a turn")
-	}
-	ctx, stop := context.WithCancelCause(t.Context())
-	ls.begin(key, 7, stop)
-	if ls.stop(key, 6) || ctx.Err() != nil {
-		t.Error("the button of an old card stopped the turn")
-	}
-	if ls.running(key) != 7 || !ls.stop(key, 7) || !errors.Is(context.Cause(ctx), errStopped) {
-		t.Error("the turn was not stopped")
-	}
-	ls.end(key)
-	if ls.running(key) != 0 || ls.stop(key, 7) {
-		t.Error("the turn goes on after its end")
-	}
 }

@@ -196,7 +196,7 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 
 // promise says what work finds out, when it has. At the end of the program it is left: who waits for it asks again.
 func (o ordered) promise(work func(context.Context) string) {
-	o.b.scheduler.jobs.add(func(ctx context.Context) {
+	o.b.scheduler.jobs.Enqueue(func(ctx context.Context) {
 		text := work(ctx)
 		if text == "" || ctx.Err() != nil {
 			return
@@ -234,14 +234,14 @@ func (o ordered) forget(ctx context.Context, answer i18n.Phrase) (order, error) 
 		return order{}, err
 	}
 	drop := func() {
-		o.b.turns.add(func(context.Context) { o.b.pool.Drop(o.m.Key.String()) })
+		o.b.turns.Enqueue(func(context.Context) { o.b.pool.Drop(o.m.Key.String()) })
 	}
 	return order{reply: answer.In(o.lang), startAnew: true, ask: o.args, files: files, then: drop}, nil
 }
 
 func stop(ctx context.Context, o ordered) (order, error) {
 	b, key := o.b, o.m.Key
-	turns := []int64{b.lanes.running(key)}
+	turns := []int64{b.lanes.RunningTurn(key)}
 	if turns[0] == 0 { // the question may be so new that nobody has begun with it
 		if err := b.recovery.await(ctx); err != nil {
 			return order{}, err
@@ -254,7 +254,7 @@ func stop(ctx context.Context, o ordered) (order, error) {
 	if len(turns) == 0 {
 		return o.say(i18n.NothingToStop)
 	}
-	return order{reply: i18n.Stopped.In(o.lang), stop: turns, then: func() { b.lanes.halt(key, turns...) }}, nil
+	return order{reply: i18n.Stopped.In(o.lang), stop: turns, then: func() { b.lanes.HaltTurns(key, turns...) }}, nil
 }
 
 // pressed gives the command of a button, as whoever has pressed it.

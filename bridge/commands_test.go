@@ -14,12 +14,12 @@ import (
 func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	l := newLine(t, &recorder{})
 	_, first := context.WithCancelCause(t.Context())
-	l.bridge.lanes.enter(room)
-	l.bridge.lanes.begin(room, 7, first)
+	l.bridge.lanes.Enter(room)
+	l.bridge.lanes.BeginTurn(room, 7, first)
 	o, err := stop(t.Context(), ordered{b: l.bridge, m: heard("om_1", "/stop")})
 	l.must(err)
 	ctx, end := context.WithCancelCause(t.Context())
-	l.bridge.lanes.begin(room, 8, end)
+	l.bridge.lanes.BeginTurn(room, 8, end)
 	o.then()
 	if ctx.Err() != nil {
 		t.Error("the next turn was stopped")
@@ -31,11 +31,11 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	rec := &recorder{}
 	l := newLine(t, rec)
 	l.start()
-	l.bridge.lanes.enter(room) // as somebody who has not come to the chat's work yet
+	l.bridge.lanes.Enter(room) // as somebody who has not come to the chat's work yet
 	l.say("om_1", "hello")
 	l.say("om_2", "/stop")
 	l.say("om_3", "/stop") // the same, said twice
-	l.bridge.turns.add(func(ctx context.Context) { l.bridge.work(ctx, room) })
+	l.bridge.turns.Enqueue(func(ctx context.Context) { l.bridge.work(ctx, room) })
 	l.until("the end", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 && l.count(`SELECT COUNT(*) FROM outbox`) == 0
 	})

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -32,7 +33,7 @@ func keepUp(t *testing.T, takes time.Duration, err error) *upkept {
 		}
 		defer u.working.Add(-1)
 		u.made.Add(1)
-		pause(ctx, takes)
+		workqueue.Sleep(ctx, takes)
 		if ctx.Err() != nil {
 			u.cause.Store(context.Cause(ctx))
 			return context.Cause(ctx)
@@ -41,7 +42,7 @@ func keepUp(t *testing.T, takes time.Duration, err error) *upkept {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	stop, done := make(chan struct{}), make(chan struct{})
-	go func() { defer close(done); u.jobs.run(ctx, stop) }()
+	go func() { defer close(done); u.jobs.Run(ctx, stop) }()
 	t.Cleanup(func() { cancel(); close(stop); <-done })
 	return u
 }
@@ -217,6 +218,6 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 		}
-		return b.lanes.count()+b.outbox.lanes.count()+len(b.outbox.held)+len(b.scheduler.chats)+len(b.scheduler.titled)+b.scheduler.failed.Len() == 0
+		return b.lanes.Count()+b.outbox.lanes.Count()+len(b.outbox.held)+len(b.scheduler.chats)+len(b.scheduler.titled)+b.scheduler.failed.Len() == 0
 	})
 }

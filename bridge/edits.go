@@ -16,7 +16,7 @@ import (
 // about another one its author is asked. A command is carried out once, as it was.
 func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 	if taken, err := b.ownership.claim(ctx, m); taken || err != nil {
-		b.outbox.jobs.add(b.ownership.welcome)
+		b.outbox.jobs.Enqueue(b.ownership.welcome)
 		return err
 	}
 	if _, isCode := b.logins.take(&m); isCode {
@@ -69,7 +69,7 @@ func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
 		return err
 	}
 	if r.Running != 0 {
-		b.lanes.halt(r.Key, r.Running)
+		b.lanes.HaltTurns(r.Key, r.Running)
 		b.wake(r.Key) // for what else it asks
 	}
 	b.reactions.forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })

@@ -128,7 +128,7 @@ func TestOneExportAtATime(t *testing.T) {
 	l.say("om_3", "/export")
 	jobs := l.bridge.scheduler.jobs
 	l.until("the end of the second", func() bool {
-		waiting, active := jobs.count()
+		waiting, active := jobs.Count()
 		return active == 1 && waiting == 0
 	})
 	close(goOn)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -51,8 +52,8 @@ func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 func TestTheStopButtonNeedsNoStore(t *testing.T) {
 	l := newLine(t, &recorder{})
 	ctx, stop := context.WithCancelCause(t.Context())
-	l.bridge.lanes.enter(room)
-	l.bridge.lanes.begin(room, 7, stop)
+	l.bridge.lanes.Enter(room)
+	l.bridge.lanes.BeginTurn(room, 7, stop)
 	l.must(l.bridge.db.Close())
 	if got, err := l.bridge.Press(t.Context(), pressed("ev_1", doStop, 0)); ctx.Err() != nil || err != nil {
 		t.Errorf("a forged press: told %q, %v", got, err)
@@ -60,7 +61,7 @@ func TestTheStopButtonNeedsNoStore(t *testing.T) {
 	if got, err := l.bridge.Press(t.Context(), pressed("ev_2", doStop, 7)); got != i18n.StopAsked.ZH || err != nil {
 		t.Errorf("told %q, %v", got, err)
 	}
-	if !errors.Is(context.Cause(ctx), errStopped) {
+	if !errors.Is(context.Cause(ctx), workqueue.ErrStopped) {
 		t.Error("the turn goes on")
 	}
 }

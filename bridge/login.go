@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -32,7 +33,7 @@ var (
 type logins struct {
 	pool     *claude.Pool
 	out      Messenger
-	jobs     *jobs // among which a login goes on
+	jobs     *workqueue.Queue // among which a login goes on
 	log      zerolog.Logger
 	patience time.Duration // how long one may take
 
@@ -99,7 +100,7 @@ func (ls *logins) begin(o ordered) {
 		return
 	}
 	ls.now = t
-	ls.jobs.add(func(ctx context.Context) {
+	ls.jobs.Enqueue(func(ctx context.Context) {
 		defer cancel(nil)
 		ctx, leave := context.WithCancelCause(ctx)
 		defer leave(nil)

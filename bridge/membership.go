@@ -81,7 +81,7 @@ func (p chatMembership) leave(ctx context.Context, c chat.Change) error {
 	}
 	p.b.log.Info().Stringer("chat", c.Key).Str("did", string(c.Did)).Int("running", len(running)).Msg("not in a group any more")
 	for key, turn := range running {
-		p.b.lanes.halt(key, turn)
+		p.b.lanes.HaltTurns(key, turn)
 	}
 	p.b.reactions.forget(func(to chat.Ref) bool { return to.Key.Parent() == c.Key })
 	return nil
@@ -106,7 +106,7 @@ func (p chatMembership) of(ctx context.Context, press chat.Press) chat.Key {
 	if turn == 0 {
 		return press.Key
 	}
-	key, running := p.b.lanes.place(turn)
+	key, running := p.b.lanes.ChatOf(turn)
 	if !running {
 		var err error
 		if key, err = p.b.db.Turns().Place(ctx, turn); err != nil && !errors.Is(err, db.ErrNotFound) {

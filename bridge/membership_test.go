@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -161,13 +162,13 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 		l.must(err)
 		c, err := l.bridge.db.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 		l.must(err)
-		l.bridge.lanes.enter(key)
-		begin[key] = func() { l.bridge.lanes.begin(key, c.Turn.ID, func(cause error) { stopped[key] = cause }) }
+		l.bridge.lanes.Enter(key)
+		begin[key] = func() { l.bridge.lanes.BeginTurn(key, c.Turn.ID, func(cause error) { stopped[key] = cause }) }
 	}
 	begin[room]()
 	l.must(l.bridge.Change(t.Context(), changed(chat.Removed, 2000)))
 	begin[topic]()
-	if !errors.Is(stopped[room], errStopped) || !errors.Is(stopped[topic], errStopped) {
+	if !errors.Is(stopped[room], workqueue.ErrStopped) || !errors.Is(stopped[topic], workqueue.ErrStopped) {
 		t.Errorf("stopped %v", stopped)
 	}
 }

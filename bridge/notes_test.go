@@ -16,7 +16,7 @@ import (
 func (l *line) idle() {
 	l.Helper()
 	l.until("the end of what is done on the side", func() bool {
-		waiting, active := l.bridge.scheduler.jobs.count()
+		waiting, active := l.bridge.scheduler.jobs.Count()
 		return waiting+active == 0
 	})
 }
@@ -192,7 +192,7 @@ func TestNoTurnIsLookedThroughAtTheEnd(t *testing.T) {
 		u := newCompactionScheduler(nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		stop, done := make(chan struct{}), make(chan struct{})
-		go func() { defer close(done); u.jobs.run(ctx, stop) }()
+		go func() { defer close(done); u.jobs.Run(ctx, stop) }()
 		var looks atomic.Int32
 		for range 3 {
 			u.note(room, func(ctx context.Context) { looks.Add(1); <-ctx.Done() })

@@ -304,16 +304,16 @@ func TestTheListOfSessions(t *testing.T) {
 			t.Errorf("%q is not in %q", want, o.card.Body)
 		}
 	}
-	l.until("the chat to be free", func() bool { return l.bridge.lanes.enter(room) })
+	l.until("the chat to be free", func() bool { return l.bridge.lanes.Enter(room) })
 	_, stop := context.WithCancelCause(t.Context())
-	l.bridge.lanes.begin(room, 99, stop)
+	l.bridge.lanes.BeginTurn(room, 99, stop)
 	for _, p := range []func(context.Context, ordered) (order, error){resume, retry, forwardCommand} {
 		o, err := p(t.Context(), ordered{b: l.bridge, m: heard("om_5", "//compact"), args: first, chat: l.chat(), lang: i18n.English})
 		if err != nil || o.reply != i18n.Busy.EN || o.goBack != nil || o.ask != "" {
 			t.Errorf("while a turn runs: %+v %v", o, err)
 		}
 	}
-	l.bridge.lanes.end(room)
+	l.bridge.lanes.EndTurn(room)
 }
 
 // The version is for admins, and only where nobody else reads along.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -28,7 +29,7 @@ func (s *slow) call(last bool) {
 		s.twice.Store(true)
 	}
 	s.after.CompareAndSwap(false, s.ended.Load() && !last)
-	pause(context.Background(), s.takes)
+	workqueue.Sleep(context.Background(), s.takes)
 	s.under.Add(-1)
 	if last {
 		s.ended.Store(true)

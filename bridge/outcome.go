@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/claude"
 )
@@ -31,7 +32,7 @@ func failed(log *zerolog.Logger, err error) outcome {
 	var exit *claude.ExitError
 	var spent *spentError
 	switch {
-	case errors.Is(err, errStopped):
+	case errors.Is(err, workqueue.ErrStopped):
 		return outcome{db.Cancelled, "", i18n.Stopped}
 	case errors.Is(err, context.Canceled):
 		return outcome{db.Interrupted, "", i18n.Interrupted}

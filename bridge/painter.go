@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/workqueue"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
 )
@@ -59,7 +60,7 @@ func (p *painter) run(ctx, idle context.Context) {
 		if inVain(err) {
 			return
 		}
-		pause(idle, repost)
+		workqueue.Sleep(idle, repost)
 		if idle.Err() != nil {
 			return
 		}

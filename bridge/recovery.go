@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -36,7 +37,7 @@ func (r recovery) run(ctx context.Context) error {
 	}
 	for err := r.b.approvals.recover(ctx); err != nil && !hopeless(err); err = r.b.approvals.recover(ctx) {
 		r.b.log.Error().Err(err).Msg("approvals not recovered; trying again")
-		if pause(ctx, retryStore); ctx.Err() != nil {
+		if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
@@ -48,7 +49,7 @@ func (r recovery) run(ctx context.Context) error {
 				break
 			}
 			log.Msg("turn not recovered; trying again")
-			if pause(ctx, retryStore); ctx.Err() != nil {
+			if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
 				return ctx.Err()
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -163,7 +164,7 @@ func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 }
 
 // forget drops what a bridge that does not run yet has in memory of its turns, as a death of the program does.
-func (l *line) forget() { l.bridge.lanes, l.bridge.turns = lanes{}, newJobs(onlookers) }
+func (l *line) forget() { l.bridge.lanes, l.bridge.turns = workqueue.Lanes{}, workqueue.New(onlookers) }
 
 // A turn that was stopped, and whose program died before it had ended, is over: it is neither begun again nor
 // interrupted.
@@ -176,8 +177,8 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 			l := newLine(t, out)
 			l.left("om_1", "hello")
 			l.sql(`UPDATE turns SET card_id = 'card', draft = '` + tc.draft + `'`)
-			l.bridge.lanes.enter(room) // as the process that died
-			l.bridge.lanes.begin(room, 1, func(error) {})
+			l.bridge.lanes.Enter(room) // as the process that died
+			l.bridge.lanes.BeginTurn(room, 1, func(error) {})
 			l.say("om_2", "/stop")
 			l.forget()
 			l.start()

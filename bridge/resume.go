@@ -76,7 +76,7 @@ func (o ordered) goBack(ctx context.Context, list []db.PastSession) (order, erro
 	return order{
 		reply:  fmt.Sprintf(done.In(o.lang), i18n.Excerpt(past.Question, contextWords)),
 		goBack: &db.Session{ID: past.ID, Node: o.b.cfg.Node, Cwd: dir},
-		then:   func() { o.b.turns.add(func(context.Context) { o.b.pool.Drop(key) }) },
+		then:   func() { o.b.turns.Enqueue(func(context.Context) { o.b.pool.Drop(key) }) },
 	}, nil
 }
 

@@ -14,7 +14,7 @@ import (
 func status(ctx context.Context, o ordered) (order, error) {
 	b, c, l := o.b, o.chat, o.lang
 	state, session := i18n.StatusIdle, i18n.StatusNoSession
-	if b.lanes.running(c.Key) != 0 {
+	if b.lanes.RunningTurn(c.Key) != 0 {
 		state = i18n.StatusRunning
 	}
 	switch {

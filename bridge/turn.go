@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -46,16 +47,16 @@ func (t *turn) run(ctx context.Context) {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	key, b := t.claim.Turn.Key, t.b
-	b.lanes.begin(key, t.claim.Turn.ID, stop)
+	b.lanes.BeginTurn(key, t.claim.Turn.ID, stop)
 	if t.claim.Turn.Stopped { // before it could begin
-		stop(errStopped)
+		stop(workqueue.ErrStopped)
 	}
 	b.reactions.set(t.claim.Asked, chat.Working)
 	rest := t.paint(ctx)
 	t.prepare(work)
 	defer b.toolHandlers.attend(t.claim, b.cfg.project(t.claim.Chat))() // the project is settled now
 	end := b.answer(t, work)
-	b.lanes.end(key) // from here on there is nothing to stop
+	b.lanes.EndTurn(key) // from here on there is nothing to stop
 	if end.state == db.Cancelled {
 		end = b.stopped(ctx, t.claim.Turn)
 	}
@@ -132,7 +133,7 @@ func (t *turn) answer(ctx context.Context) outcome {
 func (t *turn) retryStore(ctx context.Context, end outcome, err error) error {
 	for tries := 0; err != nil && !errors.Is(err, db.ErrNotFound) && (ctx.Err() == nil || tries < 3); tries++ {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("end of the turn not stored; trying again")
-		pause(context.WithoutCancel(ctx), retryStore)
+		workqueue.Sleep(context.WithoutCancel(ctx), workqueue.StoreRetry)
 		err = t.store(ctx, end)
 	}
 	return err

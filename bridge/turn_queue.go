@@ -3,10 +3,10 @@ package bridge
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
@@ -14,18 +14,15 @@ import (
 
 // wake makes sure that somebody works for the chat.
 func (b *Bridge) wake(key chat.Key) {
-	if b.lanes.enter(key) {
-		b.turns.add(func(ctx context.Context) { b.work(ctx, key) })
+	if b.lanes.Enter(key) {
+		b.turns.Enqueue(func(ctx context.Context) { b.work(ctx, key) })
 	}
 }
-
-// retryStore is the wait before the database is tried again.
-const retryStore = time.Second
 
 // work runs the chat's turns, one after the other, until there are none. Between two of them it lets other chats go
 // first.
 func (b *Bridge) work(ctx context.Context, key chat.Key) {
-	for !b.lanes.closing() { // what waits at the end of the program is found at the next start
+	for !b.lanes.Closed() { // what waits at the end of the program is found at the next start
 		names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: b.cfg.Node}
 		failpoint.At("turn: claiming")
 		claim, err := b.db.Turns().Claim(ctx, key, names, b.cfg.Context.Resumes())
@@ -33,31 +30,21 @@ func (b *Bridge) work(ctx context.Context, key chat.Key) {
 		case err == nil:
 			failpoint.At("turn: claimed")
 			b.runTurn(ctx, claim)
-			if waiting, _ := b.turns.count(); waiting > 0 {
-				b.turns.add(func(ctx context.Context) { b.work(ctx, key) })
+			if waiting, _ := b.turns.Count(); waiting > 0 {
+				b.turns.Enqueue(func(ctx context.Context) { b.work(ctx, key) })
 				return
 			}
 		case hopeless(err):
 			if !errors.Is(err, db.ErrNotFound) {
 				b.log.Error().Err(err).Stringer("chat", key).Msg("next turn not begun")
 			}
-			if b.lanes.leave(key) {
+			if b.lanes.Leave(key) {
 				return
 			}
 		default:
 			b.log.Error().Err(err).Stringer("chat", key).Msg("next turn not found; trying again")
-			pause(ctx, retryStore)
+			workqueue.Sleep(ctx, workqueue.StoreRetry)
 		}
-	}
-}
-
-// pause waits for d, or until ctx is done.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }
 
