@@ -57,7 +57,7 @@ func (fs *files) open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openFile(root, below, nil)
+	return openRegular(root, below, nil)
 }
 
 // read gives what is in a stored file if it may be a picture that the model is shown, else nothing.
