@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/safepath"
 )
 
 // The values of [Access.Deciders].
@@ -100,7 +101,7 @@ func looks(q claude.ToolAsk, dir string) bool {
 		return false
 	}
 	path, ok := fileOf(q.Name, q.Input, dir)
-	return ok && holds(dir, path)
+	return ok && safepath.Contains(dir, path)
 }
 
 // keepsToItself reports whether a tool neither reads nor changes anything but what the agent notes for itself, or

@@ -17,6 +17,7 @@ import (
 
 	"magpie/contextmgr/redact"
 	"magpie/internal/agenttools"
+	"magpie/internal/safepath"
 )
 
 // What a platform takes of a file, in bytes.
@@ -147,7 +148,7 @@ func (o fileSpool) open(project, path string) (*os.File, error) {
 	defer func() { _ = dir.Close() }()
 	parts := strings.Split(rel, string(filepath.Separator))
 	for _, name := range parts[:len(parts)-1] {
-		next, err := openDir(dir, name, secret.refuse)
+		next, err := safepath.OpenDir(dir, name, secret.refuse)
 		if err != nil {
 			return nil, missing(path, err)
 		}
@@ -192,14 +193,14 @@ func liesIn(project, path string) (rel string, err error) {
 		path = filepath.Join(given, path)
 	}
 	path = filepath.Clean(path)
-	if !holds(given, path) && !holds(root, path) {
+	if !safepath.Contains(given, path) && !safepath.Contains(root, path) {
 		return "", outside
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", missing(path, err)
 	}
-	if real == root || !holds(root, real) {
+	if real == root || !safepath.Contains(root, real) {
 		return "", outside
 	}
 	return filepath.Rel(root, real)
@@ -208,8 +209,8 @@ func liesIn(project, path string) (rel string, err error) {
 // openFile opens a file of a folder, unless that is a link, a secret, or no usual file. It does not wait for a pipe's
 // other end.
 func openFile(dir *os.Root, name string, secret *ownFiles) (*os.File, error) {
-	f, err := openRegular(dir, name, secret.refuse)
-	if errors.Is(err, errNotRegular) {
+	f, err := safepath.OpenRegular(dir, name, secret.refuse)
+	if errors.Is(err, safepath.ErrNotRegular) {
 		return nil, notSent("Not sent: %q is no usual file. Pack a folder into an archive first.", name)
 	}
 	return f, err

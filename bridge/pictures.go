@@ -8,6 +8,7 @@ import (
 
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/safepath"
 )
 
 // What the model is shown of one question.
@@ -57,7 +58,7 @@ func (fs *files) open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openRegular(root, below, nil)
+	return safepath.OpenRegular(root, below, nil)
 }
 
 // read gives what is in a stored file if it may be a picture that the model is shown, else nothing.

@@ -15,6 +15,7 @@ import (
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/safepath"
 )
 
 // Project is one entry of the [projects] section: a folder in which agents may work, and what they may do there at
@@ -164,7 +165,7 @@ type Guard struct {
 
 // Check gives the folder without symbolic links, or says why no agent may work there.
 func (g Guard) Check(dir string) (string, error) {
-	real, err := realDir(dir)
+	real, err := safepath.Dir(dir)
 	if err == nil {
 		err = g.Refuses(real)
 	}
@@ -176,7 +177,7 @@ func (g Guard) Check(dir string) (string, error) {
 
 // Refuses says why no agent may work in a folder, which need not be there yet; nil = it may.
 func (g Guard) Refuses(dir string) error {
-	real, err := placeOf(dir)
+	real, err := safepath.Resolve(dir)
 	if err != nil {
 		return err
 	}
@@ -184,7 +185,7 @@ func (g Guard) Refuses(dir string) error {
 		return errors.New("agents may not work in the root of the file system")
 	}
 	for _, home := range g.Homes {
-		if home, err := realDir(home); err == nil && holds(real, home) {
+		if home, err := safepath.Dir(home); err == nil && safepath.Contains(real, home) {
 			return errors.New("agents may not work in a home folder itself, or in what holds it; name a folder in it")
 		}
 	}
@@ -198,11 +199,11 @@ func (g Guard) Refuses(dir string) error {
 	if g.Data == "" {
 		return nil
 	}
-	data, err := placeOf(g.Data)
+	data, err := safepath.Resolve(g.Data)
 	switch {
 	case err != nil:
 		return err
-	case holds(real, data), holds(data, real):
+	case safepath.Contains(real, data), safepath.Contains(data, real):
 		return errors.New("agents may not work where the program keeps its data: they could read what was said in every chat")
 	}
 	return nil
@@ -210,12 +211,12 @@ func (g Guard) Refuses(dir string) error {
 
 // holdsFile reports whether a folder holds a file, or a link to it: who may change the link decides what is read.
 func holdsFile(dir, file string) (bool, error) {
-	folder, err := placeOf(filepath.Dir(file))
+	folder, err := safepath.Resolve(filepath.Dir(file))
 	if err != nil {
 		return false, err
 	}
-	real, err := placeOf(file)
-	return holds(dir, folder) || holds(dir, real), err
+	real, err := safepath.Resolve(file)
+	return safepath.Contains(dir, folder) || safepath.Contains(dir, real), err
 }
 
 // CheckProjects reports everything that is wrong with the folders that agents may work in.

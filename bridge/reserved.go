@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/safepath"
 )
 
 // reserved are the files about which only admins may decide: the program's own, and those of other chats.
@@ -40,10 +41,10 @@ func (a about) any() bool { return a.own || a.other }
 
 func newReserved(g Guard, files FilesConfig, store *db.DB) reserved {
 	r := reserved{folder: g.Data, state: g.State, files: g.Files, homes: g.Homes}
-	if real, err := placeOf(g.State); g.State != "" && err == nil {
+	if real, err := safepath.Resolve(g.State); g.State != "" && err == nil {
 		r.state = real
 	}
-	if real, err := placeOf(g.Data); g.Data != "" && err == nil {
+	if real, err := safepath.Resolve(g.Data); g.Data != "" && err == nil {
 		r.folder = real
 		if parent := filepath.Base(filepath.Dir(real)); parent != string(filepath.Separator) {
 			r.names = append(r.names, filepath.Join(parent, filepath.Base(real)))
@@ -75,7 +76,7 @@ const mostChats = 100_000
 
 // folderBelow is the folder right below another one in which a path lies, or which it is.
 func folderBelow(folder, path string) (name string, ok bool) {
-	root, err := placeOf(folder)
+	root, err := safepath.Resolve(folder)
 	if folder == "" || err != nil {
 		return "", false
 	}
@@ -185,11 +186,11 @@ func commandWords(text string) []string {
 func (r reserved) look(ctx context.Context, key chat.Key, path, dir string, a *about) (free bool) {
 	for _, p := range r.meant(path, dir) {
 		literal, pattern := beforePattern(p)
-		real, ok := resolved(literal)
+		real, ok := safepath.Follow(literal)
 		if !ok {
 			real = literal
 		}
-		if r.folder != "" && holds(r.folder, real) || r.state != "" && holds(r.state, real) {
+		if r.folder != "" && safepath.Contains(r.folder, real) || r.state != "" && safepath.Contains(r.state, real) {
 			owner, known := r.chat(ctx, real)
 			switch {
 			case known && owner == key:
@@ -243,12 +244,12 @@ func (r reserved) touches(path, pattern string) bool {
 		if own == "" {
 			continue
 		}
-		real, err := placeOf(own)
+		real, err := safepath.Resolve(own)
 		if err != nil {
 			real = own
 		}
 		for _, own := range []string{own, real} {
-			if holds(own, path) || pattern == "" && holds(path, own) || pattern != "" && mayLead(path, pattern, own) {
+			if safepath.Contains(own, path) || pattern == "" && safepath.Contains(path, own) || pattern != "" && mayLead(path, pattern, own) {
 				return true
 			}
 		}

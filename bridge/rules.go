@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +15,7 @@ import (
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/safepath"
 )
 
 // permitFor is what "always" stands for when an agent asks: as little as makes sense. Nil = it is asked each time.
@@ -39,7 +38,7 @@ func permitFor(q claude.ToolAsk, dir string) *db.Permit {
 		switch {
 		case !ok:
 			return nil
-		case holds(dir, path):
+		case safepath.Contains(dir, path):
 			p.Kind = db.InsideRule
 		default:
 			p.Kind, p.Content = db.PathRule, path
@@ -76,7 +75,7 @@ func covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 		return ok && path == p.Content
 	case db.InsideRule:
 		path, ok := plainFile(tool, input, dir)
-		return ok && holds(dir, path)
+		return ok && safepath.Contains(dir, path)
 	case db.HostRule:
 		host, ok := hostOf(tool, input)
 		return ok && host == p.Content
@@ -108,7 +107,7 @@ func fileOf(tool string, input json.RawMessage, dir string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return resolved(path)
+	return safepath.Follow(path)
 }
 
 // plainFile is fileOf where neither the file nor its name is guarded.
@@ -117,7 +116,7 @@ func plainFile(tool string, input json.RawMessage, dir string) (string, bool) {
 	if !ok || guarded(path, dir) {
 		return "", false
 	}
-	real, ok := resolved(path)
+	real, ok := safepath.Follow(path)
 	return real, ok && !guarded(real, dir)
 }
 
@@ -135,18 +134,6 @@ func pathOf(tool string, input json.RawMessage, dir string) (string, bool) {
 		path = filepath.Join(dir, path)
 	}
 	return filepath.Clean(path), true
-}
-
-// resolved is a path without symbolic links, as far as it exists. A link that leads nowhere may lead anywhere.
-func resolved(path string) (string, bool) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real, true
-	}
-	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) || filepath.Dir(path) == path {
-		return "", false
-	}
-	parent, ok := resolved(filepath.Dir(path))
-	return filepath.Join(parent, filepath.Base(path)), ok
 }
 
 // hostOf is the site of the page that a tool fetches.

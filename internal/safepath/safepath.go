@@ -1,4 +1,6 @@
-package bridge
+// Package safepath says where paths really lead, and opens files without following links. Which files somebody may have
+// does not belong here.
+package safepath
 
 import (
 	"errors"
@@ -9,21 +11,21 @@ import (
 	"syscall"
 )
 
-// placeOf is a path without symbolic links, as far as it exists.
-func placeOf(path string) (string, error) {
+// Resolve is a path without symbolic links, as far as it exists.
+func Resolve(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
-	real, ok := resolved(abs)
+	real, ok := Follow(abs)
 	if !ok {
 		return "", fmt.Errorf("%s: this link leads nowhere, or may not be followed", path)
 	}
 	return real, nil
 }
 
-// realDir is a folder that is there, without symbolic links.
-func realDir(dir string) (string, error) {
+// Dir is a folder that is there, without symbolic links.
+func Dir(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("no folder")
 	}
@@ -42,21 +44,23 @@ func realDir(dir string) (string, error) {
 	return real, err
 }
 
-// holds reports whether a folder is another one, or above it.
-func holds(dir, other string) bool {
+// Contains reports whether a folder is another one, or above it.
+func Contains(dir, other string) bool {
 	rel, err := filepath.Rel(dir, other)
 	return err == nil && filepath.IsLocal(rel)
 }
 
 // What is not opened.
 var (
-	errChanged    = errors.New("it was changed meanwhile")
-	errNotRegular = errors.New("it is no regular file")
+	// ErrChanged says that a link or another file has taken the place of what was seen there.
+	ErrChanged = errors.New("it was changed meanwhile")
+	// ErrNotRegular says that it is a folder, a pipe, a device or a link.
+	ErrNotRegular = errors.New("it is no regular file")
 )
 
-// openDir opens a folder of a folder, unless that is a link, or refuse returns an error for it; nil refuses
+// OpenDir opens a folder of a folder, unless that is a link, or refuse returns an error for it; nil refuses
 // nothing.
-func openDir(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.Root, error) {
+func OpenDir(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.Root, error) {
 	want, err := dir.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -75,15 +79,15 @@ func openDir(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.Roo
 	return next, nil
 }
 
-// openRegular opens a file of a folder, unless that is a link or no regular file, or refuse returns an error for it; nil
+// OpenRegular opens a file of a folder, unless that is a link or no regular file, or refuse returns an error for it; nil
 // refuses nothing. It does not wait for a pipe's other end.
-func openRegular(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.File, error) {
+func OpenRegular(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.File, error) {
 	want, err := dir.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !want.Mode().IsRegular() {
-		return nil, errNotRegular
+		return nil, ErrNotRegular
 	}
 	// Before it is opened: closing the file of the database would drop SQLite's locks.
 	if refuse != nil {
@@ -108,10 +112,22 @@ func openRegular(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os
 // checked refuses what was opened when it is not what was seen there.
 func checked(want, got fs.FileInfo, refuse func(fs.FileInfo) error) error {
 	if !os.SameFile(want, got) {
-		return errChanged
+		return ErrChanged
 	}
 	if refuse == nil {
 		return nil
 	}
 	return refuse(got)
+}
+
+// Follow is a path without symbolic links, as far as it exists. A link that leads nowhere may lead anywhere.
+func Follow(path string) (string, bool) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real, true
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) || filepath.Dir(path) == path {
+		return "", false
+	}
+	parent, ok := Follow(filepath.Dir(path))
+	return filepath.Join(parent, filepath.Base(path)), ok
 }
