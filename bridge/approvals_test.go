@@ -182,7 +182,7 @@ func TestAnswersToQuestions(t *testing.T) {
 }
 
 func TestTheViewWaitsForPeople(t *testing.T) {
-	v, now := newView(7, i18n.English), time.Now() // that something takes long is shown as well
+	v, now := newView(7, i18n.English, time.Now()), time.Now() // that something takes long is shown as well
 	status := func(want string, events ...claude.Event) {
 		t.Helper()
 		for _, ev := range events {

@@ -30,7 +30,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	if ctx.Err() != nil {
 		return claude.Result{}, context.Cause(ctx)
 	}
-	t.show(t.view.restarted())
+	t.show(t.view.restarted(time.Now()))
 	var result claude.Result
 	for ev, err := range t.ask(ctx, p) {
 		if err != nil {

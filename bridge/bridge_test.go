@@ -192,12 +192,12 @@ type drawing struct {
 
 func draw(t *testing.T, out Messenger, v view, card string) *drawing {
 	d := &drawing{done: make(chan struct{})}
-	d.painter = &painter{
-		out: out, view: v, dirty: make(chan struct{}, 1), card: card,
+	d.painter = newPainter(out, target{
+		card:   card,
 		found:  func(context.Context) (string, error) { return "", nil },
 		posted: func(_ context.Context, id string) { d.posted = append(d.posted, id) },
 		shows:  func(_ context.Context, answer string) { d.shown = append(d.shown, answer) },
-	}
+	}, v)
 	idle, over := context.WithCancel(t.Context())
 	d.over = over
 	go func() { defer close(d.done); d.run(t.Context(), idle) }()
@@ -212,7 +212,7 @@ func (d *drawing) end() {
 func TestThePainterDrawsTheLatest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{pace: time.Second}
-		v := newView(1, i18n.Chinese)
+		v := newView(1, i18n.Chinese, time.Now())
 		d := draw(t, rec, v, "")
 		for range 100 {
 			v = v.apply(claude.Text{Text: "x"}, time.Now())
@@ -240,7 +240,7 @@ func TestThePainterDrawsTheLatest(t *testing.T) {
 func TestThePainterDrawsNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{}
-		v := newView(1, i18n.Chinese).apply(claude.Text{Text: "x"}, time.Now())
+		v := newView(1, i18n.Chinese, time.Now()).apply(claude.Text{Text: "x"}, time.Now())
 		d := draw(t, rec, v, "")
 		for range 5 {
 			d.show(v.apply(claude.Started{}, time.Now()))
@@ -257,7 +257,7 @@ func TestThePainterDrawsNothingTwice(t *testing.T) {
 func TestThePainterEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{pace: time.Hour}
-		v := newView(1, i18n.Chinese)
+		v := newView(1, i18n.Chinese, time.Now())
 		d := draw(t, rec, v, "")
 		d.show(v.waiting(time.Now()))
 		synctest.Wait()
@@ -272,7 +272,7 @@ func TestThePainterEndsAtOnce(t *testing.T) {
 func TestACardFromBeforeARestartIsDrawnOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{fail: errors.New("a second card")}
-		v := newView(1, i18n.Chinese)
+		v := newView(1, i18n.Chinese, time.Now())
 		d := draw(t, rec, v, "old")
 		synctest.Wait()
 		d.show(v.apply(claude.Text{Text: "x"}, time.Now()))
@@ -287,7 +287,7 @@ func TestACardFromBeforeARestartIsDrawnOn(t *testing.T) {
 func TestACardThatCannotBePostedIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{fail: errors.New("the platform is away")}
-		d := draw(t, rec, newView(1, i18n.Chinese), "")
+		d := draw(t, rec, newView(1, i18n.Chinese, time.Now()), "")
 		time.Sleep(3*repost + time.Second)
 		rec.mu.Lock()
 		rec.fail = nil
@@ -303,7 +303,7 @@ func TestACardThatCannotBePostedIsTriedAgain(t *testing.T) {
 func TestNobodyIsToldOfAQuestionThatWasTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{fail: chat.ErrGone}
-		d := draw(t, rec, newView(1, i18n.Chinese), "")
+		d := draw(t, rec, newView(1, i18n.Chinese, time.Now()), "")
 		<-d.done
 		if rec.posts != 1 || len(d.posted) != 0 {
 			t.Errorf("%d posts, posted %v", rec.posts, d.posted)

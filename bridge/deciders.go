@@ -11,6 +11,7 @@ import (
 
 	"magpie/bridge/i18n"
 	"magpie/db"
+	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/safepath"
@@ -107,7 +108,7 @@ func looks(q claude.ToolAsk, dir string) bool {
 // keepsToItself reports whether a tool neither reads nor changes anything but what the agent notes for itself, or
 // is one of this program's own, which have rules of their own.
 func keepsToItself(tool string) bool {
-	return strings.HasPrefix(tool, ownPrefix) || slices.Contains([]string{
+	return strings.HasPrefix(tool, agenttools.Prefix) || slices.Contains([]string{
 		"EnterPlanMode", "TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "ToolSearch",
 	}, tool)
 }

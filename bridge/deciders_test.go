@@ -11,6 +11,7 @@ import (
 
 	"magpie/bridge/i18n"
 	"magpie/db"
+	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -237,7 +238,7 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 		allow bool // when it does not wait
 	}{
 		"a to-do list":                 {workspace{everything: true}, "TodoWrite", "", false, true},
-		"a tool of this program":       {workspace{everything: true}, ownPrefix + "remember", "", false, true},
+		"a tool of this program":       {workspace{everything: true}, agenttools.Prefix + "remember", "", false, true},
 		"reading":                      {workspace{everything: true}, "Read", "a.txt", true, false},
 		"a tool that is not known":     {workspace{everything: true}, "mcp__magpies__remember", "", true, false},
 		"a to-do list, asked by rules": {workspace{}, "TodoWrite", "", true, false},

@@ -29,11 +29,11 @@ type story struct {
 	now time.Time
 }
 
+// storyBegan is when the turn of every story began.
+var storyBegan = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
 func newStory(l i18n.Lang) *story {
-	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	s := &story{view: newView(7, l), now: now}
-	s.began, s.phase.since = now, now
-	return s
+	return &story{view: newView(7, l, storyBegan), now: storyBegan}
 }
 
 // after lets time pass and then something happen.
@@ -59,7 +59,9 @@ func (s *story) with(change func(view) view) *story {
 }
 
 func (s *story) ended(state db.TurnState, notice i18n.Phrase, failure ...string) *story {
-	return s.with(func(v view) view { return v.end(outcome{state, strings.Join(failure, ""), notice}) })
+	return s.with(func(v view) view {
+		return v.end(outcome{state: state, failure: strings.Join(failure, ""), notice: notice})
+	})
 }
 
 func says(text string) claude.Event { return claude.Text{Text: text, Whole: true} }
@@ -112,8 +114,8 @@ func stories() map[string]*story {
 	return map[string]*story{
 		"01-begun":                 newStory(i18n.Chinese),
 		"02-begun-en":              newStory(i18n.English),
-		"03-waiting-for-a-place":   newStory(i18n.Chinese).with(func(v view) view { return v.waiting(v.began) }).after(30 * time.Second),
-		"04-tidying":               newStory(i18n.Chinese).with(func(v view) view { return v.tidying(v.began) }),
+		"03-waiting-for-a-place":   newStory(i18n.Chinese).with(func(v view) view { return v.waiting(storyBegan) }).after(30 * time.Second),
+		"04-tidying":               newStory(i18n.Chinese).with(func(v view) view { return v.tidying(storyBegan) }),
 		"05-thinking-12s":          newStory(i18n.Chinese).after(0, claude.Started{}).after(12 * time.Second),
 		"06-thinking-aloud":        newStory(i18n.Chinese).after(3*time.Second, claude.Thinking{Text: "用户想知道天气。\n"}, claude.Thinking{Text: "先看看有没有工具。"}).after(5 * time.Second),
 		"07-writing":               newStory(i18n.Chinese).after(2*time.Second, claude.Text{Text: "好的，"}, claude.Text{Text: "我来看看"}),
@@ -164,7 +166,7 @@ func stories() map[string]*story {
 		"46-stopped-at-once":     newStory(i18n.Chinese).ended(db.Cancelled, i18n.Stopped),
 		"71-taken-back":          newStory(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Cancelled, i18n.Recalled, failGone),
 		"72-taken-back-mute-en":  newStory(i18n.English).ended(db.Cancelled, i18n.Recalled, failGone),
-		"43-begun-again":         worked(i18n.Chinese).with(view.restarted).after(time.Second),
+		"43-begun-again":         worked(i18n.Chinese).with(func(v view) view { return v.restarted(time.Now()) }).after(time.Second),
 		"44-restarting":          newStory(i18n.Chinese).ended(db.Queued, i18n.Restarting),
 	}
 }
@@ -300,4 +302,13 @@ func inLines(node any) any {
 		}
 	}
 	return node
+}
+
+func BenchmarkCard(b *testing.B) {
+	s := worked(i18n.Chinese)
+	s.after(0, claude.Thinking{Text: strings.Repeat("I should look at the file first, whose key is token=abcdef0123456789, and then run the tests.\n", 80)})
+	s.view = s.saying(strings.Repeat("Some words in a row.\n\n", 1000))
+	for b.Loop() {
+		s.card(s.now)
+	}
 }

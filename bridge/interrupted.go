@@ -42,7 +42,7 @@ func (r recovery) over(ctx context.Context, key chat.Key, turn int64, l i18n.Lan
 	if err != nil {
 		return chat.Card{}, err
 	}
-	return newView(turn, l).saying(answer).end(outcome{state: db.Done, notice: notice}).card(time.Now()), nil
+	return newView(turn, l, time.Now()).saying(answer).end(outcome{state: db.Done, notice: notice}).card(time.Now()), nil
 }
 
 // decide does what the buttons of an interrupted turn order.

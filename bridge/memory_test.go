@@ -402,7 +402,7 @@ func TestWhatIsShownWhileAToolRuns(t *testing.T) {
 		"mcp__magpie__send_file": "正在发送文件…", claude.QuestionTool: "正在提问…", claude.PlanTool: "正在提交计划…",
 	} {
 		now := time.Now()
-		if got := newView(1, i18n.Chinese).apply(claude.ToolUse{ID: "1", Name: tool}, now).card(now).Status; got != want {
+		if got := newView(1, i18n.Chinese, time.Now()).apply(claude.ToolUse{ID: "1", Name: tool}, now).card(now).Status; got != want {
 			t.Errorf("%s: %q", tool, got)
 		}
 	}
@@ -422,7 +422,7 @@ func TestEveryToolHasAName(t *testing.T) {
 		t.Fatalf("only %v", offered)
 	}
 	for _, tool := range offered {
-		if _, ok := ownTools[ownPrefix+tool]; !ok {
+		if strings.HasSuffix(toolName(agenttools.Prefix+tool, i18n.English), tool) {
 			t.Errorf("%s has no name for people", tool)
 		}
 	}

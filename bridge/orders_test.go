@@ -368,7 +368,7 @@ func TestACommandThatSaysNothing(t *testing.T) {
 	} {
 		tr := newTurn(l.bridge, db.Claim{Resume: tc.resume})
 		tr.session.begun("s", "/")
-		tr.painter = &painter{dirty: make(chan struct{}, 1)}
+		tr.painter = newPainter(nil, target{}, view{})
 		tr.carriedOut(tc.result)
 		if tr.view.answer() != tc.said || (tr.session.kept.ID != "") != tc.kept {
 			t.Errorf("%+v: %q, kept %q", tc, tr.view.answer(), tr.session.kept.ID)

@@ -33,27 +33,27 @@ func failed(log *zerolog.Logger, err error) outcome {
 	var spent *spentError
 	switch {
 	case errors.Is(err, workqueue.ErrStopped):
-		return outcome{db.Cancelled, "", i18n.Stopped}
+		return outcome{state: db.Cancelled, notice: i18n.Stopped}
 	case errors.Is(err, context.Canceled):
-		return outcome{db.Interrupted, "", i18n.Interrupted}
+		return outcome{state: db.Interrupted, notice: i18n.Interrupted}
 	case errors.Is(err, claude.ErrSilent):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, failSilent, i18n.FailSilent}
+		return outcome{state: db.Failed, failure: failSilent, notice: i18n.FailSilent}
 	case errors.Is(err, claude.ErrTurnEnd):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, failTurnEnd, i18n.FailTurnEnd}
+		return outcome{state: db.Failed, failure: failTurnEnd, notice: i18n.FailTurnEnd}
 	case errors.As(err, &spent):
 		log.Info().Err(err).Msg("turn not begun")
-		return outcome{db.Failed, "budget", spent.notice}
+		return outcome{state: db.Failed, failure: "budget", notice: spent.notice}
 	case errors.Is(err, errNoProject):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, "project", i18n.ProjectGone}
+		return outcome{state: db.Failed, failure: "project", notice: i18n.ProjectGone}
 	case errors.As(err, &exit):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, failDied, i18n.FailDied}
+		return outcome{state: db.Failed, failure: failDied, notice: i18n.FailDied}
 	}
 	log.Error().Err(err).Msg("turn failed")
-	return outcome{db.Failed, "internal", i18n.FailUnknown}
+	return outcome{state: db.Failed, failure: "internal", notice: i18n.FailUnknown}
 }
 
 // stopped is the outcome of a turn that somebody has stopped, or whose question was taken back.
@@ -63,9 +63,9 @@ func (b *Bridge) stopped(ctx context.Context, t db.Turn) outcome {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("why the turn was stopped is not known")
 	}
 	if gone {
-		return outcome{db.Cancelled, failGone, i18n.Recalled}
+		return outcome{state: db.Cancelled, failure: failGone, notice: i18n.Recalled}
 	}
-	return outcome{db.Cancelled, "", i18n.Stopped}
+	return outcome{state: db.Cancelled, notice: i18n.Stopped}
 }
 
 // ended is the outcome of a turn that gave a result.

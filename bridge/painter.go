@@ -17,18 +17,34 @@ import (
 // painter shows how a turn goes on. Only it writes to the turn's card while the turn runs, and it draws the latest view
 // as often as the platform allows. How the turn ended is shown by the outbox.
 type painter struct {
-	out  Messenger
-	to   chat.Ref
-	idem string
-	card string // the card that exists already; empty = none yet
-	// looks for a card that an earlier process has posted; empty = none
-	found  func(ctx context.Context) (string, error)
-	posted func(ctx context.Context, cardID string) // told of the card once it exists
-	shows  func(ctx context.Context, answer string) // told of an answer before it can be seen
+	target
+	out screen
 
 	mu    sync.Mutex
 	view  view
 	dirty chan struct{} // there is a view that has not been drawn
+}
+
+// target is the card that a painter draws on.
+type target struct {
+	to   chat.Ref // what it answers
+	idem string   // makes posting it idempotent
+	card string   // that exists already; empty = none yet
+	// looks for a card that an earlier process has posted; empty = none
+	found  func(ctx context.Context) (string, error)
+	posted func(ctx context.Context, cardID string) // told of the card once it exists
+	shows  func(ctx context.Context, answer string) // told of an answer before it can be seen
+}
+
+// screen is what a painter asks of a chat platform; see [Messenger].
+type screen interface {
+	Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (cardID string, err error)
+	Ready(ctx context.Context, cardID string) error
+	Edit(ctx context.Context, cardID string, card chat.Card) error
+}
+
+func newPainter(out screen, on target, v view) *painter {
+	return &painter{target: on, out: out, view: v, dirty: make(chan struct{}, 1)}
 }
 
 // show makes v what is to be seen. It does not wait for the platform.

@@ -37,9 +37,8 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))
 	idle, over := context.WithCancel(ctx)
 	to, id, draft, searches := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, "", 0
-	t.painter = &painter{
-		out: t.b.out, to: to, idem: cardKey(id, to),
-		view: t.view, dirty: make(chan struct{}, 1), card: t.claim.Turn.Card,
+	t.painter = newPainter(t.b.out, target{
+		to: to, idem: cardKey(id, to), card: t.claim.Turn.Card,
 		found: func(ctx context.Context) (string, error) {
 			if t.claim.Turn.Attempts == 1 {
 				return "", nil
@@ -65,7 +64,7 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("draft of the answer not stored")
 			}
 		},
-	}
+	}, t.view)
 	release := t.b.outbox.hold(id)
 	done := make(chan struct{})
 	go func() {

@@ -130,7 +130,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	}
 	e := db.TurnResult{
 		Turn: t, State: end.state, Failure: end.failure, Answer: text,
-		Card: newView(t.ID, r.b.cfg.langOf(c)).saying(text).end(end).card(time.Now()),
+		Card: newView(t.ID, r.b.cfg.langOf(c), time.Now()).saying(text).end(end).card(time.Now()),
 	}
 	if did.Known && r.b.cfg.Context.Resumes() {
 		e.Session = db.Session{ID: t.Session, Node: r.b.cfg.Node, Cwd: realPath(dir)}
@@ -183,5 +183,5 @@ func outcomeOf(f claude.Failure) outcome {
 	if !ok {
 		notice = i18n.FailUnknown
 	}
-	return outcome{db.Failed, string(f), notice}
+	return outcome{state: db.Failed, failure: string(f), notice: notice}
 }

@@ -53,7 +53,7 @@ func TestTheUseOfAToolIsNotedInTheEnd(t *testing.T) {
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
 	turn := newTurn(l.bridge, db.Claim{Turn: left[0]})
-	turn.painter = &painter{dirty: make(chan struct{}, 1)}
+	turn.painter = newPainter(nil, target{}, view{})
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF acted ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	turn.take(t.Context(), claude.ToolCall{})
 	l.sql(`DROP TRIGGER broken`)

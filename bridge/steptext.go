@@ -31,21 +31,18 @@ func (ss steps) title(l i18n.Lang) string {
 	return fmt.Sprintf(i18n.CardSteps.In(l), len(ss)) + " · " + strings.Join(names, " / ")
 }
 
-// ownPrefix is what the CLI puts before the names of this program's tools.
-const ownPrefix = "mcp__" + agenttools.ServerName + "__"
-
 // toolWords are what people are told of a tool that has no name for them: what goes on while it runs, and what it is
 // called.
 type toolWords struct{ status, name i18n.Phrase }
 
 // ownTools are the tools of this program, and those of the CLI that only ask people something.
 var ownTools = map[string]toolWords{
-	ownPrefix + "remember":       {i18n.Remembering, i18n.CardRemember},
-	ownPrefix + "search_memory":  {i18n.LookingBack, i18n.CardLookBack},
-	ownPrefix + "search_history": {i18n.LookingBack, i18n.CardLookBack},
-	ownPrefix + "send_file":      {i18n.SendingFile, i18n.CardSendFile},
-	claude.QuestionTool:          {i18n.CardAsking, i18n.CardQuestion},
-	claude.PlanTool:              {i18n.CardPlanning, i18n.CardPlan},
+	agenttools.Prefix + "remember":       {i18n.Remembering, i18n.CardRemember},
+	agenttools.Prefix + "search_memory":  {i18n.LookingBack, i18n.CardLookBack},
+	agenttools.Prefix + "search_history": {i18n.LookingBack, i18n.CardLookBack},
+	agenttools.Prefix + "send_file":      {i18n.SendingFile, i18n.CardSendFile},
+	claude.QuestionTool:                  {i18n.CardAsking, i18n.CardQuestion},
+	claude.PlanTool:                      {i18n.CardPlanning, i18n.CardPlan},
 }
 
 // toolName is how people are told of a tool.

@@ -29,7 +29,7 @@ type turn struct {
 }
 
 func newTurn(b *Bridge, c db.Claim) *turn {
-	t := &turn{b: b, claim: c, course: course{began: time.Now()}, view: newView(c.Turn.ID, b.cfg.langOf(c.Chat))}
+	t := &turn{b: b, claim: c, course: course{began: time.Now()}, view: newView(c.Turn.ID, b.cfg.langOf(c.Chat), time.Now())}
 	t.session = newSession(b, &t.claim)
 	return t
 }
@@ -101,7 +101,7 @@ func (t *turn) answer(ctx context.Context) outcome {
 	var err error
 	for n := range attempts {
 		if n > 0 {
-			t.show(t.view.restarted())
+			t.show(t.view.restarted(time.Now()))
 		}
 		var result claude.Result
 		result, err = t.attempt(ctx)

@@ -39,8 +39,8 @@ type phase struct {
 	since time.Time // of an answer that is being written: since its last piece
 }
 
-func newView(turn int64, l i18n.Lang) view {
-	now := time.Now()
+// newView is the view of a turn that has just begun.
+func newView(turn int64, l i18n.Lang, now time.Time) view {
 	return view{turn: turn, lang: l, phase: phase{text: i18n.Thinking, since: now}, began: now}
 }
 
@@ -146,8 +146,8 @@ func (v view) receiving(now time.Time) view {
 }
 
 // restarted is the view of a turn that begins again: what was shown of the first try is void.
-func (v view) restarted() view {
-	fresh := newView(v.turn, v.lang)
+func (v view) restarted(now time.Time) view {
+	fresh := newView(v.turn, v.lang, now)
 	fresh.began, fresh.context = v.began, v.context
 	return fresh
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestTheViewFollowsTheEvents(t *testing.T) {
-	v, now := newView(7, i18n.Chinese), time.Now()
+	v, now := newView(7, i18n.Chinese, time.Now()), time.Now()
 	var seen []view
 	for _, ev := range []claude.Event{
 		claude.Started{}, claude.Text{Text: "Let me "}, claude.Text{Text: "see."}, claude.Text{Text: "Let me look.", Whole: true},
@@ -39,19 +39,19 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 	if stopped := v.end(outcome{state: db.Cancelled, notice: i18n.Stopped}).card(now); stopped.Status != "已停止" {
 		t.Errorf("stopped: %+v", stopped)
 	}
-	if failed := newView(1, i18n.English).end(outcome{state: db.Failed, notice: i18n.FailAuth}).card(now); failed.Body != i18n.FailAuth.EN || failed.Status != "" {
+	if failed := newView(1, i18n.English, time.Now()).end(outcome{state: db.Failed, notice: i18n.FailAuth}).card(now); failed.Body != i18n.FailAuth.EN || failed.Status != "" {
 		t.Errorf("failed without a word: %+v", failed)
 	}
-	if mute := newView(1, i18n.Chinese).end(outcome{state: db.Done}).card(now); mute.Body == "" {
+	if mute := newView(1, i18n.Chinese, time.Now()).end(outcome{state: db.Done}).card(now); mute.Body == "" {
 		t.Error("an empty card")
 	}
-	if r := v.restarted().card(now); r.Body != "" || r.Footer != "" {
+	if r := v.restarted(now).card(now); r.Body != "" || r.Footer != "" {
 		t.Errorf("begun again: %+v", r)
 	}
 }
 
 func TestALongFirstLineIsCutInTheChatList(t *testing.T) {
-	v := newView(1, i18n.Chinese).apply(claude.Text{Text: strings.Repeat("字", 100) + "\nmore"}, time.Now()).end(outcome{state: db.Done})
+	v := newView(1, i18n.Chinese, time.Now()).apply(claude.Text{Text: strings.Repeat("字", 100) + "\nmore"}, time.Now()).end(outcome{state: db.Done})
 	if got := []rune(v.card(time.Now()).Summary); len(got) != i18n.FirstLineLength+1 || got[i18n.FirstLineLength] != '…' {
 		t.Errorf("summary %q", string(got))
 	}
@@ -59,7 +59,7 @@ func TestALongFirstLineIsCutInTheChatList(t *testing.T) {
 
 func TestLaterStepsDoNotChangeAnEarlierView(t *testing.T) {
 	now := time.Now()
-	first := newView(1, i18n.Chinese).apply(claude.ToolUse{ID: "1", Name: "Bash", Input: []byte(`{"command":"make"}`)}, now)
+	first := newView(1, i18n.Chinese, time.Now()).apply(claude.ToolUse{ID: "1", Name: "Bash", Input: []byte(`{"command":"make"}`)}, now)
 	second := first.apply(claude.ToolResult{ID: "1", Text: "done"}, now.Add(time.Second))
 	third := second.apply(claude.ToolUse{ID: "2", Name: "Read"}, now.Add(time.Second))
 	if len(first.steps) != 1 || !first.steps[0].ended.IsZero() || first.steps[0].result != "" || len(second.steps) != 1 || len(third.steps) != 2 {
@@ -77,7 +77,7 @@ func TestLaterStepsDoNotChangeAnEarlierView(t *testing.T) {
 func TestTheTimeIsDrawnNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{}
-		v := newView(1, i18n.Chinese).apply(claude.ToolUse{ID: "1", Name: "Bash"}, time.Now())
+		v := newView(1, i18n.Chinese, time.Now()).apply(claude.ToolUse{ID: "1", Name: "Bash"}, time.Now())
 		d := draw(t, rec, v, "")
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
@@ -101,13 +101,4 @@ func TestTheTimeIsDrawnNowAndThen(t *testing.T) {
 		}
 		d.end()
 	})
-}
-
-func BenchmarkCard(b *testing.B) {
-	s := worked(i18n.Chinese)
-	s.thoughts = strings.Repeat("I should look at the file first, whose key is token=abcdef0123456789, and then run the tests.\n", mostThoughts/100)
-	s.view = s.saying(strings.Repeat("Some words in a row.\n\n", 1000))
-	for b.Loop() {
-		s.card(s.now)
-	}
 }
