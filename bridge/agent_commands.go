@@ -76,8 +76,8 @@ func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Even
 // carriedOut takes up that the agent has carried out a command of its own. Most say nothing, and ask the model nothing:
 // a new session leaves no transcript then, so there is nothing to resume.
 func (t *turn) carriedOut(r claude.Result) {
-	if r.Failure == "" && t.view.answer() == "" {
-		t.show(t.view.saying(i18n.Passed.In(t.view.lang)))
+	if r.Failure == "" && t.view.Answer() == "" {
+		t.show(t.view.Saying(i18n.Passed.In(t.view.Lang)))
 	}
 	if !t.session.resume && r.Usage == (claude.Usage{}) {
 		t.session.kept = db.Session{}

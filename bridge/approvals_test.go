@@ -180,25 +180,3 @@ func TestAnswersToQuestions(t *testing.T) {
 		}
 	}
 }
-
-func TestTheViewWaitsForPeople(t *testing.T) {
-	v, now := newView(7, i18n.English, time.Now()), time.Now() // that something takes long is shown as well
-	status := func(want string, events ...claude.Event) {
-		t.Helper()
-		for _, ev := range events {
-			v = v.apply(ev, now)
-		}
-		if got := v.card(now).Status; got != want {
-			t.Errorf("status %q, want %q", got, want)
-		}
-	}
-	status("Waiting for you…", claude.ToolUse{ID: "1", Name: "Bash"}, claude.ToolAsk{ID: "a", Name: "Bash"}, claude.ToolAsk{ID: "b", Name: "Read"})
-	status("Waiting for you…", claude.ToolAllowed{ID: "1", Name: "Bash"})
-	status("Running Bash…", claude.ToolDenied{Name: "Read"})
-	status("Waiting for you…", claude.ToolAsk{ID: "c", Name: claude.QuestionTool})
-	status("Running Bash…", claude.ToolAskEnd{ID: "c"})
-	v = v.apply(claude.ToolAsk{ID: "d", Name: claude.PlanTool}, now).apply(claude.ToolDenied{Name: claude.PlanTool}, now)
-	if got := v.card(now).Footer; !strings.Contains(got, "Read") || strings.Contains(got, claude.PlanTool) {
-		t.Errorf("refused tools %q", got)
-	}
-}

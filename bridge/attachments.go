@@ -53,7 +53,7 @@ func (t *turn) fetch(ctx context.Context) {
 	fresh := wanting(t.claim.Asked)
 	var failed, large []chat.File
 	if fresh {
-		t.show(t.view.receiving(time.Now()))
+		t.show(t.view.Receiving(time.Now()))
 		failed = fs.fetch(ctx, &t.claim)
 	}
 	t.shown, large = fs.pictures(t.claim.Asked)
@@ -73,7 +73,7 @@ func (fs *files) place(ctx context.Context, key chat.Key) string {
 
 // reportMissing tells the user which files could not be had, and which pictures are too large to be shown.
 func (t *turn) reportMissing(ctx context.Context, failed, large []chat.File) {
-	l := t.view.lang
+	l := t.view.Lang
 	var missed, big, pixels []string
 	for _, f := range large {
 		pixels = append(pixels, chat.Mark(f.Kind.Word(), f.Name))

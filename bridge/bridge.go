@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
@@ -154,7 +155,7 @@ type Bridge struct {
 	budget         *budget
 	logins         logins
 	files          *files
-	answer         func(*turn, context.Context) outcome // has the agent answer a claimed turn
+	answer         func(*turn, context.Context) turncard.Outcome // has the agent answer a claimed turn
 }
 
 // New makes a bridge. Run starts it.
@@ -415,15 +416,15 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err err
 	switch {
 	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
 		return b.accessRequests.answer(ctx, p, l)
-	case p.Action.Do == doStop && b.lanes.StopTurn(p.Key, p.Action.Turn):
+	case p.Action.Do == turncard.DoStop && b.lanes.StopTurn(p.Key, p.Action.Turn):
 		// it ends anyway, unless the program dies before
 		if err := b.db.Turns().Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {
 			b.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")
 		}
 		return i18n.StopAsked.In(l), nil
-	case p.Action.Do == doContinue || p.Action.Do == doDrop:
+	case p.Action.Do == turncard.DoContinue || p.Action.Do == turncard.DoDrop:
 		return b.recovery.decide(ctx, p, l)
-	case p.Action.Do == doOrder || p.Action.Do == doGoOn:
+	case p.Action.Do == turncard.DoCommand || p.Action.Do == turncard.DoGoOn:
 		return "", b.pressed(ctx, p)
 	case slices.Contains([]string{doAllow, doAlways, doRefuse}, p.Action.Do):
 		return b.approvals.press(ctx, p, l)

@@ -2,17 +2,14 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
 )
 
 func TestLanguageOfAMessage(t *testing.T) {
@@ -179,134 +176,4 @@ func (r *recorder) far() (said []string, closed []chat.Card, posts int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.said), slices.Clone(r.closed), r.posts
-}
-
-// drawing is a painter at work.
-type drawing struct {
-	*painter
-	posted []string
-	shown  []string // answers, each noted before it could be seen
-	over   func()
-	done   chan struct{}
-}
-
-func draw(t *testing.T, out Messenger, v view, card string) *drawing {
-	d := &drawing{done: make(chan struct{})}
-	d.painter = newPainter(out, target{
-		card:   card,
-		found:  func(context.Context) (string, error) { return "", nil },
-		posted: func(_ context.Context, id string) { d.posted = append(d.posted, id) },
-		shows:  func(_ context.Context, answer string) { d.shown = append(d.shown, answer) },
-	}, v)
-	idle, over := context.WithCancel(t.Context())
-	d.over = over
-	go func() { defer close(d.done); d.run(t.Context(), idle) }()
-	return d
-}
-
-func (d *drawing) end() {
-	d.over()
-	<-d.done
-}
-
-func TestThePainterDrawsTheLatest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{pace: time.Second}
-		v := newView(1, i18n.Chinese, time.Now())
-		d := draw(t, rec, v, "")
-		for range 100 {
-			v = v.apply(claude.Text{Text: "x"}, time.Now())
-			d.show(v)
-			time.Sleep(100 * time.Millisecond)
-		}
-		d.end()
-		if n := len(rec.edits); n < 9 || n > 10 {
-			t.Errorf("%d edits in 10 s at one a second", n)
-		}
-		if last := rec.edits[len(rec.edits)-1]; len(last.Body) < 80 {
-			t.Errorf("the picture drawn last was %d views old", 100-len(last.Body))
-		}
-		if !slices.Equal(d.posted, []string{"card"}) {
-			t.Errorf("posted %v", d.posted)
-		}
-		for i, c := range rec.edits {
-			if d.shown[i+1] != c.Body { // the first is that of the post
-				t.Errorf("picture %d shows %q, noted was %q", i, c.Body, d.shown[i+1])
-			}
-		}
-	})
-}
-
-func TestThePainterDrawsNothingTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{}
-		v := newView(1, i18n.Chinese, time.Now()).apply(claude.Text{Text: "x"}, time.Now())
-		d := draw(t, rec, v, "")
-		for range 5 {
-			d.show(v.apply(claude.Started{}, time.Now()))
-			synctest.Wait()
-		}
-		d.end()
-		if len(rec.edits) != 0 {
-			t.Errorf("%d edits", len(rec.edits))
-		}
-	})
-}
-
-// A painter that waits for the platform's leave to draw has nothing to wait for when the turn is over.
-func TestThePainterEndsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{pace: time.Hour}
-		v := newView(1, i18n.Chinese, time.Now())
-		d := draw(t, rec, v, "")
-		d.show(v.waiting(time.Now()))
-		synctest.Wait()
-		began := time.Now()
-		d.end()
-		if len(rec.edits) != 0 || time.Since(began) > time.Second {
-			t.Errorf("%d edits, ended after %v", len(rec.edits), time.Since(began))
-		}
-	})
-}
-
-func TestACardFromBeforeARestartIsDrawnOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{fail: errors.New("a second card")}
-		v := newView(1, i18n.Chinese, time.Now())
-		d := draw(t, rec, v, "old")
-		synctest.Wait()
-		d.show(v.apply(claude.Text{Text: "x"}, time.Now()))
-		synctest.Wait()
-		d.end()
-		if len(rec.edits) != 2 || len(d.posted) != 0 {
-			t.Errorf("%d edits, posted %v", len(rec.edits), d.posted)
-		}
-	})
-}
-
-func TestACardThatCannotBePostedIsTriedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{fail: errors.New("the platform is away")}
-		d := draw(t, rec, newView(1, i18n.Chinese, time.Now()), "")
-		time.Sleep(3*repost + time.Second)
-		rec.mu.Lock()
-		rec.fail = nil
-		rec.mu.Unlock()
-		time.Sleep(repost)
-		d.end()
-		if rec.posts != 5 || !slices.Equal(d.posted, []string{"card"}) {
-			t.Errorf("%d posts, posted %v", rec.posts, d.posted)
-		}
-	})
-}
-
-func TestNobodyIsToldOfAQuestionThatWasTakenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{fail: chat.ErrGone}
-		d := draw(t, rec, newView(1, i18n.Chinese, time.Now()), "")
-		<-d.done
-		if rec.posts != 1 || len(d.posted) != 0 {
-			t.Errorf("%d posts, posted %v", rec.posts, d.posted)
-		}
-	})
 }

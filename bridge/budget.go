@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -207,10 +208,10 @@ func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phr
 }
 
 // limited says how a turn has ended that has cost all that one may.
-func (p *budget) limited(o outcome) outcome {
-	if usd := p.Load().TurnUSD; o.failure == string(claude.FailLimit) && usd > 0 {
+func (p *budget) limited(o turncard.Outcome) turncard.Outcome {
+	if usd := p.Load().TurnUSD; o.Failure == string(claude.FailLimit) && usd > 0 {
 		text := i18n.TurnSpent
-		o.notice = i18n.Phrase{ZH: fmt.Sprintf(text.ZH, i18n.USD(usd)), EN: fmt.Sprintf(text.EN, i18n.USD(usd))}
+		o.Notice = i18n.Phrase{ZH: fmt.Sprintf(text.ZH, i18n.USD(usd)), EN: fmt.Sprintf(text.EN, i18n.USD(usd))}
 	}
 	return o
 }

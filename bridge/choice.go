@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -82,9 +83,9 @@ func (o ordered) choose(now string, c choice) (order, error) {
 		card := &chat.Card{Body: fmt.Sprintf(c.asks.In(o.lang), now)}
 		card.Summary = i18n.FirstLine(card.Body)
 		for _, v := range c.offered[:min(len(c.offered), mostButtons-1)] {
-			card.Buttons = append(card.Buttons, orderButton(v, c.order+" "+v))
+			card.Buttons = append(card.Buttons, turncard.CommandButton(v, c.order+" "+v))
 		}
-		card.Buttons = append(card.Buttons, orderButton(c.unset.In(o.lang), c.order+" default"))
+		card.Buttons = append(card.Buttons, turncard.CommandButton(c.unset.In(o.lang), c.order+" default"))
 		return order{card: card}, nil
 	case c.private && !o.b.access.Load().inCharge(o.m):
 		return o.say(i18n.ForAdmins)

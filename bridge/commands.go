@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -57,6 +58,11 @@ func (o ordered) say(p i18n.Phrase, args ...any) (order, error) {
 
 // plan works out an order before the message is stored, so it must be quick and change nothing.
 type plan func(ctx context.Context, o ordered) (order, error)
+
+// askToGoOn is the plan of the button that asks the agent to go on.
+func askToGoOn(_ context.Context, o ordered) (order, error) {
+	return order{ask: i18n.ContinueWord.In(o.lang)}, nil
+}
 
 // command is something that a user can order with a leading slash.
 type command struct {
@@ -260,7 +266,7 @@ func stop(ctx context.Context, o ordered) (order, error) {
 // pressed gives the command of a button, as whoever has pressed it.
 func (b *Bridge) pressed(ctx context.Context, p chat.Press) error {
 	cmd, _, args := parseCommand(p.Action.ID)
-	if p.Action.Do == doGoOn {
+	if p.Action.Do == turncard.DoGoOn {
 		cmd = &command{plan: askToGoOn}
 	}
 	c, err := b.db.Chats().Get(ctx, p.Key)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -317,7 +318,7 @@ func TestAButtonInAGroup(t *testing.T) {
 		{"ou_admin", "/login", i18n.LoginPrivate}, {"ou_admin", "/admin users", i18n.OnlyPrivate}, {"ou_user", "/admin users", i18n.ForAdmins},
 		{"ou_user", "/export", i18n.ForAdmins}, {"ou_user", "/status", i18n.Status},
 	} {
-		p := chat.Press{ID: fmt.Sprint(i), Key: team.key, Card: "om_card", Actor: chat.Actor{ID: tc.who}, Action: chat.Action{Do: doOrder, ID: tc.line}}
+		p := chat.Press{ID: fmt.Sprint(i), Key: team.key, Card: "om_card", Actor: chat.Actor{ID: tc.who}, Action: chat.Action{Do: turncard.DoCommand, ID: tc.line}}
 		if toast, err := w.bridge.Press(w.ctx, p); err != nil || toast != "" {
 			t.Errorf("%s: %q, %v", tc.line, toast, err)
 		}
@@ -344,7 +345,7 @@ func TestHelpIsForWhoAsks(t *testing.T) {
 	w.hear(user, "/help", true)
 	p, err := w.store.Outbox().Next(w.ctx, user.key)
 	w.must(err)
-	if n := len(p.Card.Buttons); n < 6 || n > mostButtons || p.Card.Buttons[0] != orderButton("New", "/new") {
+	if n := len(p.Card.Buttons); n < 6 || n > mostButtons || p.Card.Buttons[0] != turncard.CommandButton("New", "/new") {
 		t.Errorf("buttons %+v", p.Card.Buttons)
 	}
 }
@@ -380,7 +381,7 @@ func TestUnknownCommands(t *testing.T) {
 	w.hear(alice, "/histroy 20", true)
 	p, err := w.store.Outbox().Next(w.ctx, alice.key)
 	w.must(err)
-	if p.Card == nil || len(p.Card.Buttons) != 1 || p.Card.Buttons[0] != orderButton("/history 20", "/history 20") {
+	if p.Card == nil || len(p.Card.Buttons) != 1 || p.Card.Buttons[0] != turncard.CommandButton("/history 20", "/history 20") {
 		t.Errorf("%+v", p)
 	}
 	w.expect(w.delivered(alice), "没有 /histroy 这个命令", "/history")
@@ -396,7 +397,7 @@ func TestAButtonGivesACommand(t *testing.T) {
 	w.order(alice, "/help")
 	press := func(id, who, line string) {
 		w.Helper()
-		_, err := w.bridge.Press(w.ctx, chat.Press{ID: id, Key: alice.key, Card: "om_card", Actor: chat.Actor{ID: who}, Action: chat.Action{Do: doOrder, ID: line}})
+		_, err := w.bridge.Press(w.ctx, chat.Press{ID: id, Key: alice.key, Card: "om_card", Actor: chat.Actor{ID: who}, Action: chat.Action{Do: turncard.DoCommand, ID: line}})
 		w.must(err)
 	}
 	press("p1", alice.who, "/model sonnet")
@@ -421,7 +422,7 @@ func TestAButtonGivesACommand(t *testing.T) {
 	w.must(w.bridge.db.Outbox().Delivered(w.ctx, p, ""))
 	stranger := newWorld(t, t.TempDir(), func(cfg *Config) { cfg.Access = Access{Owner: "ou_boss"} })
 	stranger.order(place{alice.key, chat.Private, "ou_boss"}, "/help")
-	toast, err := stranger.bridge.Press(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"}, Action: chat.Action{Do: doOrder, ID: "/new"}})
+	toast, err := stranger.bridge.Press(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"}, Action: chat.Action{Do: turncard.DoCommand, ID: "/new"}})
 	w.must(err)
 	if toast == "" {
 		t.Error("a stranger who presses is told nothing")

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -48,8 +49,8 @@ func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 func editedCard(turn int64, l i18n.Lang) chat.Card {
 	text := i18n.Edited.In(l)
 	return chat.Card{Body: text, Summary: text, Buttons: []chat.Button{
-		{Label: i18n.EditedButton.In(l), Action: chat.Action{Do: doContinue, Turn: turn}},
-		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: doDrop, Turn: turn}},
+		{Label: i18n.EditedButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: turn}},
+		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: turncard.DoDrop, Turn: turn}},
 	}}
 }
 

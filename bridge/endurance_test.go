@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
+	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/feishu"
@@ -65,7 +66,7 @@ func inScene(t *testing.T, act func(s *scene)) {
 		}
 		cfg.Context.Titles = false
 		s.bridge = New(cfg, store, claude.NewPool(agents), overPipe(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, pipe, log), log)
-		s.bridge.answer = func(tn *turn, ctx context.Context) outcome {
+		s.bridge.answer = func(tn *turn, ctx context.Context) turncard.Outcome {
 			tn.prepare(ctx)
 			result := s.script(ctx, tn)
 			tn.take(ctx, result)

@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -448,7 +449,7 @@ func TestAnEditedQuestionIsAnsweredAgainOnRequest(t *testing.T) {
 	})
 	turn := int64(d.count("SELECT MAX(id) FROM turns"))
 	d.must(d.bridge.Edited(t.Context(), heard("om_1", "two"))) // told again
-	toast, err := d.bridge.Press(t.Context(), chat.Press{ID: "e1", Key: room, Actor: chat.Actor{ID: "ou_1"}, Action: chat.Action{Do: doContinue, Turn: turn}})
+	toast, err := d.bridge.Press(t.Context(), chat.Press{ID: "e1", Key: room, Actor: chat.Actor{ID: "ou_1"}, Action: chat.Action{Do: turncard.DoContinue, Turn: turn}})
 	d.must(err)
 	if got := d.prompt(2); got != "two" || toast == "" {
 		t.Errorf("asked %q, toast %q", got, toast)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -25,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // story is a turn so far: what has happened, and how long each took.
 type story struct {
-	view
+	turncard.State
 	now time.Time
 }
 
@@ -33,14 +34,14 @@ type story struct {
 var storyBegan = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func newStory(l i18n.Lang) *story {
-	return &story{view: newView(7, l, storyBegan), now: storyBegan}
+	return &story{State: turncard.New(7, l, storyBegan), now: storyBegan}
 }
 
 // after lets time pass and then something happen.
 func (s *story) after(d time.Duration, events ...claude.Event) *story {
 	s.now = s.now.Add(d)
 	for _, ev := range events {
-		s.view = s.apply(ev, s.now)
+		s.State = s.Apply(ev, s.now)
 	}
 	return s
 }
@@ -53,14 +54,14 @@ func (s *story) uses(id, tool string, input any) *story {
 	return s.after(0, claude.ToolUse{ID: id, Name: tool, Input: data})
 }
 
-func (s *story) with(change func(view) view) *story {
-	s.view = change(s.view)
+func (s *story) with(change func(turncard.State) turncard.State) *story {
+	s.State = change(s.State)
 	return s
 }
 
 func (s *story) ended(state db.TurnState, notice i18n.Phrase, failure ...string) *story {
-	return s.with(func(v view) view {
-		return v.end(outcome{state: state, failure: strings.Join(failure, ""), notice: notice})
+	return s.with(func(v turncard.State) turncard.State {
+		return v.End(turncard.Outcome{State: state, Failure: strings.Join(failure, ""), Notice: notice})
 	})
 }
 
@@ -80,8 +81,8 @@ func result(failure claude.Failure) claude.Event {
 	}
 }
 
-func told12(t db.ContextReport) func(view) view {
-	return func(v view) view { return v.given(describe(t, v.lang)) }
+func told12(t db.ContextReport) func(turncard.State) turncard.State {
+	return func(v turncard.State) turncard.State { return v.WithContext(describe(t, v.Lang)) }
 }
 
 // input is what a tool is given.
@@ -114,8 +115,8 @@ func stories() map[string]*story {
 	return map[string]*story{
 		"01-begun":                 newStory(i18n.Chinese),
 		"02-begun-en":              newStory(i18n.English),
-		"03-waiting-for-a-place":   newStory(i18n.Chinese).with(func(v view) view { return v.waiting(storyBegan) }).after(30 * time.Second),
-		"04-tidying":               newStory(i18n.Chinese).with(func(v view) view { return v.tidying(storyBegan) }),
+		"03-waiting-for-a-place":   newStory(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Waiting(storyBegan) }).after(30 * time.Second),
+		"04-tidying":               newStory(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Compacting(storyBegan) }),
 		"05-thinking-12s":          newStory(i18n.Chinese).after(0, claude.Started{}).after(12 * time.Second),
 		"06-thinking-aloud":        newStory(i18n.Chinese).after(3*time.Second, claude.Thinking{Text: "用户想知道天气。\n"}, claude.Thinking{Text: "先看看有没有工具。"}).after(5 * time.Second),
 		"07-writing":               newStory(i18n.Chinese).after(2*time.Second, claude.Text{Text: "好的，"}, claude.Text{Text: "我来看看"}),
@@ -161,12 +162,12 @@ func stories() map[string]*story {
 		"39-interrupted-mute-en": newStory(i18n.English).ended(db.Interrupted, i18n.Interrupted),
 		"40-failed-auth":         newStory(i18n.Chinese).after(time.Second, result(claude.FailAuth)).ended(db.Failed, i18n.FailAuth, string(claude.FailAuth)),
 		"41-failed-limit":        worked(i18n.Chinese).after(40*time.Second, says("先说到这里。"), result(claude.FailLimit)).ended(db.Failed, i18n.FailLimit, string(claude.FailLimit)),
-		"42-died":                worked(i18n.English).after(40*time.Second).ended(db.Failed, i18n.FailDied, failDied),
+		"42-died":                worked(i18n.English).after(40*time.Second).ended(db.Failed, i18n.FailDied, turncard.FailDied),
 		"45-failed-too-long":     newStory(i18n.English).ended(db.Failed, i18n.FailTooLong, string(claude.FailTooLong)),
 		"46-stopped-at-once":     newStory(i18n.Chinese).ended(db.Cancelled, i18n.Stopped),
-		"71-taken-back":          newStory(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Cancelled, i18n.Recalled, failGone),
-		"72-taken-back-mute-en":  newStory(i18n.English).ended(db.Cancelled, i18n.Recalled, failGone),
-		"43-begun-again":         worked(i18n.Chinese).with(func(v view) view { return v.restarted(time.Now()) }).after(time.Second),
+		"71-taken-back":          newStory(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Cancelled, i18n.Recalled, turncard.FailRecalled),
+		"72-taken-back-mute-en":  newStory(i18n.English).ended(db.Cancelled, i18n.Recalled, turncard.FailRecalled),
+		"43-begun-again":         worked(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Restarted(time.Now()) }).after(time.Second),
 		"44-restarting":          newStory(i18n.Chinese).ended(db.Queued, i18n.Restarting),
 	}
 }
@@ -215,7 +216,7 @@ func TestCards(t *testing.T) {
 	cards["51-late"] = heldCard(7, i18n.Chinese, time.Now().Add(-3*time.Hour-time.Minute))
 	cards["67-edited"], cards["68-edited-en"] = editedCard(7, i18n.Chinese), editedCard(7, i18n.English)
 	for name, s := range stories() {
-		cards[name] = s.card(s.now)
+		cards[name] = s.Card(s.now)
 	}
 	checkGoldenNames(t, slices.Sorted(maps.Keys(cards)))
 	for name, c := range cards {
@@ -307,8 +308,8 @@ func inLines(node any) any {
 func BenchmarkCard(b *testing.B) {
 	s := worked(i18n.Chinese)
 	s.after(0, claude.Thinking{Text: strings.Repeat("I should look at the file first, whose key is token=abcdef0123456789, and then run the tests.\n", 80)})
-	s.view = s.saying(strings.Repeat("Some words in a row.\n\n", 1000))
+	s.State = s.Saying(strings.Repeat("Some words in a row.\n\n", 1000))
 	for b.Loop() {
-		s.card(s.now)
+		s.Card(s.now)
 	}
 }

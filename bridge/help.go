@@ -7,19 +7,12 @@ import (
 	"unicode/utf8"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/internal/chat"
 )
 
-// doOrder is what a button does that gives a command: its line is the action's ID.
-const doOrder = "order"
-
 // mostButtons is how many buttons a card takes.
 const mostButtons = 8
-
-// orderButton gives a command when it is pressed, as whoever presses it.
-func orderButton(label, line string) chat.Button {
-	return chat.Button{Label: label, Action: chat.Action{Do: doOrder, ID: line}}
-}
 
 // mine lists the commands that whoever asks may give.
 func (o ordered) mine() []command {
@@ -49,7 +42,7 @@ func help(_ context.Context, o ordered) (order, error) {
 		}
 		s.WriteString(line)
 		if c.frequent && len(card.Buttons) < mostButtons {
-			card.Buttons = append(card.Buttons, orderButton(c.label(l), "/"+c.name))
+			card.Buttons = append(card.Buttons, turncard.CommandButton(c.label(l), "/"+c.name))
 		}
 	}
 	if admins.Len() > 0 {
@@ -117,7 +110,7 @@ func (o ordered) unknown(name string) (order, error) {
 	if utf8.RuneCountInString(line) > mostOrder {
 		return order{reply: text}, nil
 	}
-	return order{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: []chat.Button{orderButton(line, line)}}}, nil
+	return order{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: []chat.Button{turncard.CommandButton(line, line)}}}, nil
 }
 
 // nearest finds the command that was meant by a word that is none: it begins with the word, or a slip of the hand or

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -15,8 +16,8 @@ import (
 func heldCard(turn int64, l i18n.Lang, sent time.Time) chat.Card {
 	text := fmt.Sprintf(i18n.Late.In(l), i18n.RoughDuration(time.Since(sent), l))
 	return chat.Card{Body: text, Summary: text, Buttons: []chat.Button{
-		{Label: i18n.AnswerButton.In(l), Action: chat.Action{Do: doContinue, Turn: turn}},
-		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: doDrop, Turn: turn}},
+		{Label: i18n.AnswerButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: turn}},
+		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: turncard.DoDrop, Turn: turn}},
 	}}
 }
 
@@ -42,12 +43,12 @@ func (r recovery) over(ctx context.Context, key chat.Key, turn int64, l i18n.Lan
 	if err != nil {
 		return chat.Card{}, err
 	}
-	return newView(turn, l, time.Now()).saying(answer).end(outcome{state: db.Done, notice: notice}).card(time.Now()), nil
+	return turncard.New(turn, l, time.Now()).Saying(answer).End(turncard.Outcome{State: db.Done, Notice: notice}).Card(time.Now()), nil
 }
 
 // decide does what the buttons of an interrupted turn order.
 func (r recovery) decide(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
-	w := db.Decision{Key: p.Key, Turn: p.Action.Turn, Event: p.ID, GoOn: p.Action.Do == doContinue}
+	w := db.Decision{Key: p.Key, Turn: p.Action.Turn, Event: p.ID, GoOn: p.Action.Do == turncard.DoContinue}
 	notice, toast := i18n.Dropped, i18n.Dropped
 	if w.GoOn {
 		notice, toast = i18n.GoesOn, i18n.GoingOn

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -28,7 +29,7 @@ func (l *line) cutOff(id string) (turn int64) {
 // A press that the store did not take may be told again by the platform, and counts then; once.
 func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 	l := newLine(t, &recorder{})
-	press := pressed("ev_1", doContinue, l.cutOff("om_1"))
+	press := pressed("ev_1", turncard.DoContinue, l.cutOff("om_1"))
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF failure ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	if got, err := l.bridge.Press(t.Context(), press); err == nil || got != i18n.PressFailed.EN {
 		t.Fatalf("told %q, %v", got, err)
@@ -55,10 +56,10 @@ func TestTheStopButtonNeedsNoStore(t *testing.T) {
 	l.bridge.lanes.Enter(room)
 	l.bridge.lanes.BeginTurn(room, 7, stop)
 	l.must(l.bridge.db.Close())
-	if got, err := l.bridge.Press(t.Context(), pressed("ev_1", doStop, 0)); ctx.Err() != nil || err != nil {
+	if got, err := l.bridge.Press(t.Context(), pressed("ev_1", turncard.DoStop, 0)); ctx.Err() != nil || err != nil {
 		t.Errorf("a forged press: told %q, %v", got, err)
 	}
-	if got, err := l.bridge.Press(t.Context(), pressed("ev_2", doStop, 7)); got != i18n.StopAsked.ZH || err != nil {
+	if got, err := l.bridge.Press(t.Context(), pressed("ev_2", turncard.DoStop, 7)); got != i18n.StopAsked.ZH || err != nil {
 		t.Errorf("told %q, %v", got, err)
 	}
 	if !errors.Is(context.Cause(ctx), workqueue.ErrStopped) {

@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/contextmgr/memdoc"
 	"magpie/db"
@@ -396,18 +397,6 @@ func TestNobodyIsCalledYou(t *testing.T) {
 	}
 }
 
-func TestWhatIsShownWhileAToolRuns(t *testing.T) {
-	for tool, want := range map[string]string{
-		"mcp__magpie__remember": "正在记下…", "mcp__magpie__search_history": "正在翻看记录…", "Bash": "正在运行 Bash…", "mcp__other__remember": "正在运行 other__remember…",
-		"mcp__magpie__send_file": "正在发送文件…", claude.QuestionTool: "正在提问…", claude.PlanTool: "正在提交计划…",
-	} {
-		now := time.Now()
-		if got := newView(1, i18n.Chinese, time.Now()).apply(claude.ToolUse{ID: "1", Name: tool}, now).card(now).Status; got != want {
-			t.Errorf("%s: %q", tool, got)
-		}
-	}
-}
-
 // People are never told the inner name of a tool of ours.
 func TestEveryToolHasAName(t *testing.T) {
 	server, err := agenttools.Listen(zerolog.Nop())
@@ -422,7 +411,7 @@ func TestEveryToolHasAName(t *testing.T) {
 		t.Fatalf("only %v", offered)
 	}
 	for _, tool := range offered {
-		if strings.HasSuffix(toolName(agenttools.Prefix+tool, i18n.English), tool) {
+		if strings.HasSuffix(turncard.ToolName(agenttools.Prefix+tool, i18n.English), tool) {
 			t.Errorf("%s has no name for people", tool)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -296,7 +297,7 @@ func TestTheListOfSessions(t *testing.T) {
 	l.settled(2)
 	o, err := resume(t.Context(), ordered{b: l.bridge, m: heard("om_4", "/resume"), chat: l.chat(), lang: i18n.English})
 	l.must(err)
-	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != orderButton("2", "/resume "+first) {
+	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != turncard.CommandButton("2", "/resume "+first) {
 		t.Fatalf("%+v", o)
 	}
 	for _, want := range []string{"1. ", "**a second one** (questions: 1, `", "← now", "2. ", "**a first question**", first[:8]} {
@@ -368,10 +369,10 @@ func TestACommandThatSaysNothing(t *testing.T) {
 	} {
 		tr := newTurn(l.bridge, db.Claim{Resume: tc.resume})
 		tr.session.begun("s", "/")
-		tr.painter = newPainter(nil, target{}, view{})
+		tr.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
 		tr.carriedOut(tc.result)
-		if tr.view.answer() != tc.said || (tr.session.kept.ID != "") != tc.kept {
-			t.Errorf("%+v: %q, kept %q", tc, tr.view.answer(), tr.session.kept.ID)
+		if tr.view.Answer() != tc.said || (tr.session.kept.ID != "") != tc.kept {
+			t.Errorf("%+v: %q, kept %q", tc, tr.view.Answer(), tr.session.kept.ID)
 		}
 	}
 }

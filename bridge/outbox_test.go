@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -174,7 +175,7 @@ func TestTheCardOfTheTurnThatGoesOnIsNotThatOfTheOther(t *testing.T) {
 	l := newLine(t, out)
 	first := l.cutOff("om_1")
 	l.must(l.bridge.db.Turns().SetCard(t.Context(), first, "om_old/card"))
-	_, err := l.bridge.Press(t.Context(), pressed("ev_1", doContinue, first))
+	_, err := l.bridge.Press(t.Context(), pressed("ev_1", turncard.DoContinue, first))
 	l.must(err)
 	l.sql(`UPDATE turns SET created_at = created_at - 7200000, attempts = 1`)
 	l.start()
@@ -220,7 +221,7 @@ func TestACardWithoutATurnIsPosted(t *testing.T) {
 	rec := &recorder{}
 	l := newLine(t, rec)
 	l.say("om_0", "/status")
-	card := &chat.Card{Body: "a card", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: doStop}}}}
+	card := &chat.Card{Body: "a card", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: turncard.DoStop}}}}
 	l.must(l.bridge.db.Outbox().Add(t.Context(), db.Post{Key: room, Idem: "a card", ReplyTo: "om_0", Card: card}))
 	l.start()
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })

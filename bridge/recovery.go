@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -111,7 +112,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		return err
 	}
-	end := outcome{state: db.Interrupted, notice: i18n.Interrupted}
+	end := turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
 	text := did.Text
 	switch {
 	case t.Stopped && !(did.Ended && did.Failure == ""):
@@ -120,8 +121,8 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	case unanswered: // the agent may have gone on without what was asked for, but nobody has decided that
 		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")
 	case did.Ended:
-		end = outcomeOf(did.Failure)
-		log.Warn().Str("state", string(end.state)).Msg("turn was cut off after the agent had finished; delivering its answer")
+		end = turncard.OutcomeOf(did.Failure)
+		log.Warn().Str("state", string(end.State)).Msg("turn was cut off after the agent had finished; delivering its answer")
 	default:
 		log.Warn().Msg("turn was cut off; its asker decides whether it goes on")
 	}
@@ -129,8 +130,8 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 		text = t.Draft
 	}
 	e := db.TurnResult{
-		Turn: t, State: end.state, Failure: end.failure, Answer: text,
-		Card: newView(t.ID, r.b.cfg.langOf(c), time.Now()).saying(text).end(end).card(time.Now()),
+		Turn: t, State: end.State, Failure: end.Failure, Answer: text,
+		Card: turncard.New(t.ID, r.b.cfg.langOf(c), time.Now()).Saying(text).End(end).Card(time.Now()),
 	}
 	if did.Known && r.b.cfg.Context.Resumes() {
 		e.Session = db.Session{ID: t.Session, Node: r.b.cfg.Node, Cwd: realPath(dir)}
@@ -145,8 +146,8 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	if err := r.b.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	r.b.reactions.set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, signalOf(end.state))
-	r.b.cfg.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})
+	r.b.reactions.set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, signalOf(end.State))
+	r.b.cfg.ended(Ended{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
 }
 
@@ -167,21 +168,4 @@ func (cfg Config) ended(e Ended) {
 	if cfg.Ended != nil {
 		cfg.Ended(e)
 	}
-}
-
-// outcomeOf is how a turn ended whose agent has finished.
-func outcomeOf(f claude.Failure) outcome {
-	if f == "" {
-		return outcome{state: db.Done}
-	}
-	notice, ok := map[claude.Failure]i18n.Phrase{
-		claude.FailAuth: i18n.FailAuth, claude.FailBilling: i18n.FailBilling, claude.FailRateLimit: i18n.FailRateLimit,
-		claude.FailOverloaded: i18n.FailOverloaded, claude.FailServer: i18n.FailServer, claude.FailNetwork: i18n.FailNetwork,
-		claude.FailModel: i18n.FailModel, claude.FailRequest: i18n.FailRequest, claude.FailRefused: i18n.FailRefused,
-		claude.FailTooLong: i18n.FailTooLong, claude.FailLimit: i18n.FailLimit, claude.FailAborted: i18n.Stopped,
-	}[f]
-	if !ok {
-		notice = i18n.FailUnknown
-	}
-	return outcome{state: db.Failed, failure: string(f), notice: notice}
 }

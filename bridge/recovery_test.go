@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -53,7 +54,7 @@ func TestTheUseOfAToolIsNotedInTheEnd(t *testing.T) {
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
 	turn := newTurn(l.bridge, db.Claim{Turn: left[0]})
-	turn.painter = newPainter(nil, target{}, view{})
+	turn.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF acted ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	turn.take(t.Context(), claude.ToolCall{})
 	l.sql(`DROP TRIGGER broken`)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -41,7 +42,7 @@ func resume(ctx context.Context, o ordered) (order, error) {
 		if p.ID == o.chat.Session.ID {
 			mark = i18n.ResumeNow.In(o.lang)
 		} else if len(card.Buttons) < mostButtons {
-			card.Buttons = append(card.Buttons, orderButton(fmt.Sprintf("%d", i+1), "/resume "+p.ID))
+			card.Buttons = append(card.Buttons, turncard.CommandButton(fmt.Sprintf("%d", i+1), "/resume "+p.ID))
 		}
 		at := shortTime(p.Ended.In(o.b.context.Zone()), o.m.Time.In(o.b.context.Zone()))
 		fmt.Fprintf(&s, i18n.ResumeLine.In(o.lang)+"\n", i+1, at, i18n.Excerpt(p.Question, contextWords), p.Turns, p.ID[:min(shortID, len(p.ID))], mark)

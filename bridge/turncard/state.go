@@ -1,4 +1,7 @@
-package bridge
+// Package turncard is the card of a turn: [State] is what has happened so far as a value, Card draws it, and a [Painter]
+// shows the latest one at the platform's pace. What a turn does does not belong here, nor how its end is stored and
+// delivered.
+package turncard
 
 import (
 	"slices"
@@ -11,15 +14,15 @@ import (
 
 // What the buttons of a card do.
 const (
-	doStop     = "stop"
-	doContinue = "continue" // go on with an interrupted turn
-	doDrop     = "drop"     // leave it
+	DoStop     = "stop"
+	DoContinue = "continue" // go on with an interrupted turn
+	DoDrop     = "drop"     // leave it
 )
 
-// view is what a turn looks like so far: a value. Events change it by apply; card draws it.
-type view struct {
+// State is what a turn looks like so far: a value. Events change it by Apply; Card draws it.
+type State struct {
 	turn     int64
-	lang     i18n.Lang
+	Lang     i18n.Lang
 	phase    phase
 	asks     int // questions to people that are open
 	steps    steps
@@ -29,7 +32,7 @@ type view struct {
 	began    time.Time
 	figures  figures // what the turn took; known at its end
 	context  string  // what the agent was told beside the question
-	outcome  outcome // zero while it runs
+	outcome  Outcome // zero while it runs
 }
 
 // phase is what goes on in a turn that runs.
@@ -39,13 +42,13 @@ type phase struct {
 	since time.Time // of an answer that is being written: since its last piece
 }
 
-// newView is the view of a turn that has just begun.
-func newView(turn int64, l i18n.Lang, now time.Time) view {
-	return view{turn: turn, lang: l, phase: phase{text: i18n.Thinking, since: now}, began: now}
+// New is the state of a turn that has just begun.
+func New(turn int64, l i18n.Lang, now time.Time) State {
+	return State{turn: turn, Lang: l, phase: phase{text: i18n.Thinking, since: now}, began: now}
 }
 
-// apply is the view after an event. It does not change v.
-func (v view) apply(ev claude.Event, now time.Time) view {
+// Apply is the state after an event. It does not change v.
+func (v State) Apply(ev claude.Event, now time.Time) State {
 	switch e := ev.(type) {
 	case claude.Started:
 		return v.thinking(now)
@@ -66,7 +69,7 @@ func (v view) apply(ev claude.Event, now time.Time) view {
 		v.blocks = v.blocks[:min(e.Block, len(v.blocks)):min(e.Block, len(v.blocks))]
 	case claude.ToolCall:
 		if v.asks == 0 && v.steps.running() == nil {
-			v.phase = phase{text: i18n.CardPreparing, tool: toolName(e.Name, v.lang), since: now}
+			v.phase = phase{text: i18n.CardPreparing, tool: ToolName(e.Name, v.Lang), since: now}
 		}
 	case claude.ToolUse:
 		v.steps = v.steps.begun(e, now)
@@ -92,23 +95,23 @@ func (v view) apply(ev claude.Event, now time.Time) view {
 		v.phase = phase{text: i18n.Compacting, since: now}
 	case claude.Result:
 		v.figures = figuresOf(e, now.Sub(v.began))
-		if v.answer() == "" && e.Failure == "" && e.Text != "" {
+		if v.Answer() == "" && e.Failure == "" && e.Text != "" {
 			v.blocks = []string{e.Text} // the CLI itself answered
 		}
 	}
 	return v
 }
 
-// thinking is the view of a turn in which the model thinks.
-func (v view) thinking(now time.Time) view {
+// thinking is the state of a turn in which the model thinks.
+func (v State) thinking(now time.Time) State {
 	if v.phase.text != i18n.Thinking {
 		v.phase = phase{text: i18n.Thinking, since: now}
 	}
 	return v
 }
 
-// running is the view of a turn with the tool that has run for longest, unless people are asked something.
-func (v view) running(now time.Time) view {
+// running is the state of a turn with the tool that has run for longest, unless people are asked something.
+func (v State) running(now time.Time) State {
 	if v.asks > 0 {
 		return v
 	}
@@ -117,55 +120,55 @@ func (v view) running(now time.Time) view {
 		return v.thinking(now)
 	}
 	v.phase = phase{since: s.began}
-	v.phase.text, v.phase.tool = using(s.tool, v.lang)
+	v.phase.text, v.phase.tool = using(s.tool, v.Lang)
 	return v
 }
 
-// waiting is the view of a turn that waits for a free process.
-func (v view) waiting(now time.Time) view {
+// Waiting is the state of a turn that waits for a free process.
+func (v State) Waiting(now time.Time) State {
 	v.phase = phase{text: i18n.Waiting, since: now}
 	return v
 }
 
-// tidying is the view of a turn that waits for a summary of what was said before.
-func (v view) tidying(now time.Time) view {
+// Compacting is the state of a turn that waits for a summary of what was said before.
+func (v State) Compacting(now time.Time) State {
 	v.phase = phase{text: i18n.Compacting, since: now}
 	return v
 }
 
-// given is the view of a turn whose agent was told this beside the question.
-func (v view) given(context string) view {
+// WithContext is the state of a turn whose agent was told this beside the question.
+func (v State) WithContext(context string) State {
 	v.context = context
 	return v
 }
 
-// receiving is the view of a turn that waits for what was sent with its question.
-func (v view) receiving(now time.Time) view {
+// Receiving is the state of a turn that waits for what was sent with its question.
+func (v State) Receiving(now time.Time) State {
 	v.phase = phase{text: i18n.Receiving, since: now}
 	return v
 }
 
-// restarted is the view of a turn that begins again: what was shown of the first try is void.
-func (v view) restarted(now time.Time) view {
-	fresh := newView(v.turn, v.lang, now)
+// Restarted is the state of a turn that begins again: what was shown of the first try is void.
+func (v State) Restarted(now time.Time) State {
+	fresh := New(v.turn, v.Lang, now)
 	fresh.began, fresh.context = v.began, v.context
 	return fresh
 }
 
-// saying is the view with this answer.
-func (v view) saying(answer string) view {
+// Saying is the state with this answer.
+func (v State) Saying(answer string) State {
 	v.blocks = []string{answer}
 	return v
 }
 
-// end is the view of a turn that is over.
-func (v view) end(o outcome) view {
+// End is the state of a turn that is over.
+func (v State) End(o Outcome) State {
 	v.outcome = o
 	return v
 }
 
-// answer is what the agent said.
-func (v view) answer() string {
+// Answer is what the agent said.
+func (v State) Answer() string {
 	parts := make([]string, 0, len(v.blocks))
 	for _, block := range v.blocks {
 		if strings.TrimSpace(block) != "" {

@@ -1,4 +1,4 @@
-package bridge
+package turncard
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ const (
 func (ss steps) title(l i18n.Lang) string {
 	var names []string
 	for _, s := range ss {
-		if name := toolName(s.tool, l); !slices.Contains(names, name) {
+		if name := ToolName(s.tool, l); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -45,8 +45,8 @@ var ownTools = map[string]toolWords{
 	claude.PlanTool:                      {i18n.CardPlanning, i18n.CardPlan},
 }
 
-// toolName is how people are told of a tool.
-func toolName(tool string, l i18n.Lang) string {
+// ToolName is how people are told of a tool.
+func ToolName(tool string, l i18n.Lang) string {
 	if own, ok := ownTools[tool]; ok {
 		return own.name.In(l)
 	}
@@ -58,7 +58,7 @@ func using(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
 	if own, ok := ownTools[tool]; ok {
 		return own.status, ""
 	}
-	return i18n.UsingTool, toolName(tool, l)
+	return i18n.UsingTool, ToolName(tool, l)
 }
 
 // body shows the steps, oldest first: the newest in detail, and of the older ones as many as there is room for.
@@ -89,7 +89,7 @@ func (s step) head(l i18n.Lang) string {
 	case s.failed:
 		mark = "✗"
 	}
-	text := mark + " **" + toolName(s.tool, l) + "**"
+	text := mark + " **" + ToolName(s.tool, l) + "**"
 	if s.input != "" {
 		text += " `" + strings.ReplaceAll(s.input, "`", "'") + "`"
 	}

@@ -1,4 +1,4 @@
-package bridge
+package turncard
 
 import (
 	"context"
@@ -14,41 +14,46 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// painter shows how a turn goes on. Only it writes to the turn's card while the turn runs, and it draws the latest view
+// Painter shows how a turn goes on. Only it writes to the turn's card while the turn runs, and it draws the latest view
 // as often as the platform allows. How the turn ended is shown by the outbox.
-type painter struct {
-	target
-	out screen
+type Painter struct {
+	Target
+	out Messenger
 
 	mu    sync.Mutex
-	view  view
+	view  State
 	dirty chan struct{} // there is a view that has not been drawn
 }
 
-// target is the card that a painter draws on.
-type target struct {
-	to   chat.Ref // what it answers
-	idem string   // makes posting it idempotent
-	card string   // that exists already; empty = none yet
+// Target is the card that a painter draws on.
+type Target struct {
+	To   chat.Ref // what it answers
+	Idem string   // makes posting it idempotent
+	ID   string   // that exists already; empty = none yet
 	// looks for a card that an earlier process has posted; empty = none
-	found  func(ctx context.Context) (string, error)
-	posted func(ctx context.Context, cardID string) // told of the card once it exists
-	shows  func(ctx context.Context, answer string) // told of an answer before it can be seen
+	Find   func(ctx context.Context) (string, error)
+	Posted func(ctx context.Context, cardID string) // told of the card once it exists
+	Shows  func(ctx context.Context, answer string) // told of an answer before it can be seen
 }
 
-// screen is what a painter asks of a chat platform; see [Messenger].
-type screen interface {
+// Messenger is what a painter asks of a chat platform. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] is
+// permanent; after any other the same call can be made again.
+type Messenger interface {
+	// Post answers a message with a card and returns the card's durable name.
 	Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (cardID string, err error)
+	// Ready waits until the platform takes another edit of the card.
 	Ready(ctx context.Context, cardID string) error
+	// Edit draws the card anew.
 	Edit(ctx context.Context, cardID string, card chat.Card) error
 }
 
-func newPainter(out screen, on target, v view) *painter {
-	return &painter{target: on, out: out, view: v, dirty: make(chan struct{}, 1)}
+// NewPainter makes a painter whose first picture is v. Run starts it.
+func NewPainter(out Messenger, on Target, v State) *Painter {
+	return &Painter{Target: on, out: out, view: v, dirty: make(chan struct{}, 1)}
 }
 
-// show makes v what is to be seen. It does not wait for the platform.
-func (p *painter) show(v view) {
+// Show makes v what is to be seen. It does not wait for the platform.
+func (p *Painter) Show(v State) {
 	p.mu.Lock()
 	p.view = v
 	p.mu.Unlock()
@@ -58,7 +63,7 @@ func (p *painter) show(v view) {
 	}
 }
 
-func (p *painter) latest() view {
+func (p *Painter) latest() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.view
@@ -67,9 +72,9 @@ func (p *painter) latest() view {
 // repost is the wait before a card that could not be posted is tried again.
 const repost = 5 * time.Second
 
-// run draws until the turn is over, which is when idle ends: then it waits for nothing more, while a call that is under
+// Run draws until the turn is over, which is when idle ends: then it waits for nothing more, while a call that is under
 // way may end well, until ctx ends. When it returns, nothing of it is under way any more.
-func (p *painter) run(ctx, idle context.Context) {
+func (p *Painter) Run(ctx, idle context.Context) {
 	drawn, err := p.open(ctx)
 	for err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("no card yet")
@@ -86,14 +91,14 @@ func (p *painter) run(ctx, idle context.Context) {
 		if !p.stir(idle) {
 			return
 		}
-		if reflect.DeepEqual(p.latest().card(time.Now()), drawn) {
+		if reflect.DeepEqual(p.latest().Card(time.Now()), drawn) {
 			continue // a picture that changes nothing would cost the platform's patience for one that does
 		}
-		if p.out.Ready(idle, p.card) != nil {
+		if p.out.Ready(idle, p.ID) != nil {
 			continue
 		}
 		v := p.latest()
-		drawn = v.card(time.Now())
+		drawn = v.Card(time.Now())
 		if p.draw(ctx, v, drawn) != nil {
 			return
 		}
@@ -102,7 +107,7 @@ func (p *painter) run(ctx, idle context.Context) {
 
 // stir waits until there may be something to draw: a new view, or time has passed that the view tells of. It reports
 // false when the turn is over.
-func (p *painter) stir(idle context.Context) bool {
+func (p *Painter) stir(idle context.Context) bool {
 	var passed <-chan time.Time
 	if wait := p.latest().changes(time.Now()); wait > 0 {
 		t := time.NewTimer(wait)
@@ -125,10 +130,10 @@ func inVain(err error) bool {
 
 // draw draws v, which looks like c, on the card that there is. When that fails, one picture is missing: the next, or
 // the last, shows what this one would have. Only that nothing more can be drawn is an error.
-func (p *painter) draw(ctx context.Context, v view, c chat.Card) error {
-	p.shows(ctx, v.answer())
+func (p *Painter) draw(ctx context.Context, v State, c chat.Card) error {
+	p.Shows(ctx, v.Answer())
 	failpoint.At("card: drawing")
-	err := p.out.Edit(ctx, p.card, c)
+	err := p.out.Edit(ctx, p.ID, c)
 	failpoint.At("card: drawn")
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
@@ -140,22 +145,22 @@ func (p *painter) draw(ctx context.Context, v view, c chat.Card) error {
 }
 
 // open posts the card, or draws on the one that the turn has from before a restart.
-func (p *painter) open(ctx context.Context) (chat.Card, error) {
+func (p *Painter) open(ctx context.Context) (chat.Card, error) {
 	v := p.latest()
-	c := v.card(time.Now())
-	if p.card == "" {
-		id, err := p.found(ctx)
+	c := v.Card(time.Now())
+	if p.ID == "" {
+		id, err := p.Find(ctx)
 		if err != nil {
 			return c, err
 		}
 		p.keep(ctx, id)
 	}
-	if p.card != "" {
+	if p.ID != "" {
 		return c, p.draw(ctx, v, c)
 	}
-	p.shows(ctx, v.answer())
+	p.Shows(ctx, v.Answer())
 	failpoint.At("card: posting")
-	id, err := p.out.Post(ctx, p.to, c, p.idem)
+	id, err := p.out.Post(ctx, p.To, c, p.Idem)
 	if err == nil {
 		p.keep(ctx, id)
 	}
@@ -163,8 +168,8 @@ func (p *painter) open(ctx context.Context) (chat.Card, error) {
 }
 
 // keep takes up which card there is; empty = none.
-func (p *painter) keep(ctx context.Context, card string) {
-	if p.card = card; card != "" {
-		p.posted(ctx, card)
+func (p *Painter) keep(ctx context.Context, card string) {
+	if p.ID = card; card != "" {
+		p.Posted(ctx, card)
 	}
 }

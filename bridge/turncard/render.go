@@ -1,4 +1,4 @@
-package bridge
+package turncard
 
 import (
 	"fmt"
@@ -12,24 +12,24 @@ import (
 	"magpie/internal/claude"
 )
 
-// card draws the view as it is at a time.
-func (v view) card(now time.Time) chat.Card {
-	c := chat.Card{Body: v.answer(), Live: v.outcome.state == "", Panels: v.panels()}
+// Card draws the view as it is at a time.
+func (v State) Card(now time.Time) chat.Card {
+	c := chat.Card{Body: v.Answer(), Live: v.outcome.State == "", Panels: v.panels()}
 	if c.Live {
 		c.Status = v.stateLine(now)
-		c.Summary = v.phase.in(v.lang)
-		stop := v.button(i18n.StopButton, doStop)
+		c.Summary = v.phase.in(v.Lang)
+		stop := v.button(i18n.StopButton, DoStop)
 		stop.Danger = true
 		c.Buttons = []chat.Button{stop}
 		c.Footer = v.deniedLine()
 		return c
 	}
-	notice := v.outcome.notice.In(v.lang)
+	notice := v.outcome.Notice.In(v.Lang)
 	switch {
 	case c.Body == "" && notice != "":
 		c.Body = notice
 	case c.Body == "":
-		c.Body = i18n.NoAnswer.In(v.lang)
+		c.Body = i18n.NoAnswer.In(v.Lang)
 	default:
 		c.Status = notice
 	}
@@ -39,8 +39,8 @@ func (v view) card(now time.Time) chat.Card {
 	return c
 }
 
-func (v view) button(label i18n.Phrase, do string) chat.Button {
-	return chat.Button{Label: label.In(v.lang), Action: chat.Action{Do: do, Turn: v.turn}}
+func (v State) button(label i18n.Phrase, do string) chat.Button {
+	return chat.Button{Label: label.In(v.Lang), Action: chat.Action{Do: do, Turn: v.turn}}
 }
 
 // in says what goes on.
@@ -63,18 +63,18 @@ func tick(d time.Duration) time.Duration {
 }
 
 // stateLine says what goes on, and for how long.
-func (v view) stateLine(now time.Time) string {
-	text := v.phase.in(v.lang)
+func (v State) stateLine(now time.Time) string {
+	text := v.phase.in(v.Lang)
 	took := now.Sub(v.phase.since)
 	if took = took.Truncate(tick(took)); took <= 0 {
 		return text
 	}
-	return text + " " + i18n.Duration(took, v.lang)
+	return text + " " + i18n.Duration(took, v.Lang)
 }
 
 // changes is how long it takes until the card looks different although nothing has happened; 0 = it will not.
-func (v view) changes(now time.Time) time.Duration {
-	if v.outcome.state != "" {
+func (v State) changes(now time.Time) time.Duration {
+	if v.outcome.State != "" {
 		return 0
 	}
 	took := max(now.Sub(v.phase.since), 0)
@@ -82,31 +82,31 @@ func (v view) changes(now time.Time) time.Duration {
 }
 
 // panels are what a reader can unfold.
-func (v view) panels() []chat.Panel {
+func (v State) panels() []chat.Panel {
 	var list []chat.Panel
 	if len(v.steps) > 0 {
-		list = append(list, chat.Panel{Title: v.steps.title(v.lang), Body: v.steps.body(v.lang)})
+		list = append(list, chat.Panel{Title: v.steps.title(v.Lang), Body: v.steps.body(v.Lang)})
 	}
 	if thoughts := strings.TrimSpace(redact.Text(v.thoughts, secrets)); thoughts != "" {
-		list = append(list, chat.Panel{Title: i18n.CardThoughts.In(v.lang), Body: lastOf(thoughts, panelLength)})
+		list = append(list, chat.Panel{Title: i18n.CardThoughts.In(v.Lang), Body: lastOf(thoughts, panelLength)})
 	}
 	return list
 }
 
-func (v view) deniedLine() string {
+func (v State) deniedLine() string {
 	if len(v.denied) == 0 {
 		return ""
 	}
 	names := make([]string, len(v.denied))
 	for i, tool := range v.denied {
-		names[i] = toolName(tool, v.lang)
+		names[i] = ToolName(tool, v.Lang)
 	}
-	return fmt.Sprintf(i18n.Denied.In(v.lang), strings.Join(names, i18n.Listing.In(v.lang)))
+	return fmt.Sprintf(i18n.Denied.In(v.Lang), strings.Join(names, i18n.Listing.In(v.Lang)))
 }
 
 // footer is the small print below an answer.
-func (v view) footer() string {
-	parts := append([]string{v.deniedLine()}, v.figures.parts(v.lang)...)
+func (v State) footer() string {
+	parts := append([]string{v.deniedLine()}, v.figures.parts(v.Lang)...)
 	parts = append(parts, v.context)
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 }
