@@ -50,10 +50,16 @@ const decisions = 8
 func newApprovals(cfg Config, store *db.DB, o *outbox, access *authorizer, log zerolog.Logger) *approvals {
 	as := &approvals{
 		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, secrets: cfg.Secrets, log: log,
-		private: newReserved(cfg.Guard, cfg.Files, store), jobs: workqueue.New(decisions), open: map[string]pending{},
+		private: newReserved(cfg.protected(), store), jobs: workqueue.New(decisions), open: map[string]pending{},
 	}
 	o.unseen = as.unseen
 	return as
+}
+
+// protected is what nobody but admins may let an agent touch.
+func (cfg Config) protected() protected {
+	g := cfg.Guard
+	return protected{data: g.Data, state: g.State, received: cfg.Files.Folder, files: g.Files, homes: g.Homes}
 }
 
 // usualPatience is how long people may take to decide when nothing else is configured.

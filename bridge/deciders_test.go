@@ -182,7 +182,7 @@ func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 	if verdicts, a := d.wants(ask); a != nil || !(<-verdicts).Allow {
 		t.Fatal("there is no rule")
 	}
-	d.as.private.names = append(d.as.private.names, "-l") // as if the program's files were called so
+	d.as.private = newReserved(protected{data: d.data, files: []string{filepath.Join(d.data, "-l")}}, d.store) // called so
 	if _, a := d.wants(ask); a == nil {
 		t.Error("the rule allows it")
 	}

@@ -29,6 +29,15 @@ type reserved struct {
 	name func(ctx context.Context, key chat.Key) string
 }
 
+// protected is what the program keeps for itself and for its chats.
+type protected struct {
+	data     string   // the program's own folder; empty = none
+	state    string   // what the agents of chats keep, which may lie elsewhere; empty = none
+	received string   // the files of messages, a folder for each chat; empty = none
+	files    []string // the program's configuration and secrets
+	homes    []string // for which ~ and $HOME may stand
+}
+
 // about says what is reserved of what a tool wants.
 type about struct {
 	own   bool   // the program's own files
@@ -39,12 +48,12 @@ type about struct {
 // any reports whether something is.
 func (a about) any() bool { return a.own || a.other }
 
-func newReserved(g Guard, files FilesConfig, store *db.DB) reserved {
-	r := reserved{folder: g.Data, state: g.State, files: g.Files, homes: g.Homes}
-	if real, err := safepath.Resolve(g.State); g.State != "" && err == nil {
+func newReserved(p protected, store *db.DB) reserved {
+	r := reserved{folder: p.data, state: p.state, files: p.files, homes: p.homes}
+	if real, err := safepath.Resolve(p.state); p.state != "" && err == nil {
 		r.state = real
 	}
-	if real, err := safepath.Resolve(g.Data); g.Data != "" && err == nil {
+	if real, err := safepath.Resolve(p.data); p.data != "" && err == nil {
 		r.folder = real
 		if parent := filepath.Base(filepath.Dir(real)); parent != string(filepath.Separator) {
 			r.names = append(r.names, filepath.Join(parent, filepath.Base(real)))
@@ -52,14 +61,14 @@ func newReserved(g Guard, files FilesConfig, store *db.DB) reserved {
 		r.names = append(r.names, real)
 	}
 	r.names = append(r.names, "magpie.db")
-	for _, f := range g.Files {
+	for _, f := range p.files {
 		r.names = append(r.names, filepath.Base(f))
 	}
 	r.chat = func(ctx context.Context, path string) (chat.Key, bool) {
-		if key, ok := chatOfState(ctx, store, g.State, path); ok {
+		if key, ok := chatOfState(ctx, store, p.state, path); ok {
 			return key, true
 		}
-		return chatOfFiles(ctx, store, files.Folder, path)
+		return chatOfFiles(ctx, store, p.received, path)
 	}
 	r.name = func(ctx context.Context, key chat.Key) string {
 		c, err := store.Chats().Get(ctx, key)

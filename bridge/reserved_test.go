@@ -50,7 +50,9 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := filepath.Join(data, "agents")
-	r := newReserved(Guard{Homes: []string{home}, Data: data, State: state, Files: []string{config}}, FilesConfig{Folder: filepath.Join(data, "files")}, store)
+	r := newReserved(protected{
+		homes: []string{home}, data: data, state: state, files: []string{config}, received: filepath.Join(data, "files"),
+	}, store)
 
 	free, ours, chats := about{}, about{own: true}, about{other: true, name: "财务群"}
 	read := func(path string) claude.ToolAsk { return askFor(t, "Read", map[string]any{"file_path": path}) }
