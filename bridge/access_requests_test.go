@@ -2,11 +2,13 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -112,7 +114,7 @@ func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 	ask := func(id string) db.Post {
 		a := askingFor("Bash", `{"command": "make"}`)
 		a.ID, a.Key, a.Turn = id, room, 1
-		l.must(l.bridge.db.Approvals().Ask(t.Context(), a, approvalCard(a, i18n.English), "om_1"))
+		l.must(l.bridge.db.Approvals().Ask(t.Context(), a, approval.Card(a, i18n.English), "om_1"))
 		l.sql(`UPDATE approvals SET created_at = created_at - 7200000`)
 		p, err := l.bridge.db.Outbox().Next(t.Context(), room)
 		l.must(err)
@@ -162,7 +164,7 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 	}
 	a := askingFor("Bash", `{"command": "make"}`)
 	a.Settlement = db.Settlement{State: db.Approved, By: m.Actor}
-	if got := approvalCard(a, i18n.Chinese).Status; got != "✅ `"+name+"` 已允许" {
+	if got := approval.Card(a, i18n.Chinese).Status; got != "✅ `"+name+"` 已允许" {
 		t.Errorf("an approval says %q", got)
 	}
 	if got := listed(name, "ou_x"); got != "`"+name+"` `ou_x`" {
@@ -172,5 +174,13 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 		if got := i18n.SafeName(plain); got != plain {
 			t.Errorf("%q is written %q", plain, got)
 		}
+	}
+}
+
+func askingFor(tool, input string) db.Approval {
+	now := time.UnixMilli(1000)
+	return db.Approval{
+		ID: "3f0b5a52-7f3c-4d52-9a52-4b1c1a1a1a1a", Turn: 7, Tool: tool, Input: json.RawMessage(input), Project: "/p",
+		Created: now, Expires: now.Add(30 * time.Minute), Settlement: db.Settlement{State: db.Waiting},
 	}
 }

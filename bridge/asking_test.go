@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -85,7 +86,7 @@ func (a *asking) work() {
 func (a *asking) press(event, do string) string {
 	a.Helper()
 	toast, err := a.as.press(a.Context(), chat.Press{
-		ID: event, Key: a.approval.Key, Actor: asker, Action: chat.Action{Do: do, Turn: a.approval.Turn, ID: actionID(a.approval)},
+		ID: event, Key: a.approval.Key, Actor: asker, Action: chat.Action{Do: do, Turn: a.approval.Turn, ID: approval.ActionID(a.approval)},
 	}, i18n.English)
 	if err != nil {
 		a.Error(err)
@@ -172,7 +173,7 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 			if list := out.closed; len(list) != 1 || list[0].Body != i18n.Withheld.EN || len(list[0].Buttons) != 0 {
 				t.Errorf("shown %+v", list)
 			}
-			if got := a.press("ev_1", doAllow); got != i18n.ApprovalOver.EN {
+			if got := a.press("ev_1", approval.DoAllow); got != i18n.ApprovalOver.EN {
 				t.Errorf("a press told %q", got)
 			}
 		})
@@ -183,7 +184,7 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 	out := &hider{close: chat.ErrRefused}
 	a := askingOn(t, time.Hour, out)
-	card := approvalCard(a.approval, i18n.English)
+	card := approval.Card(a.approval, i18n.English)
 	if err := a.as.outbox.withhold(t.Context(), chat.Ref{Key: room, ID: "om_1"}, db.Post{Key: room, Approval: "another", Card: &card}, "card"); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	a := newAsking(t, time.Hour)
 	began := time.Now()
-	if got := a.press("ev_1", doAllow); got != i18n.ApprovalNoted.EN {
+	if got := a.press("ev_1", approval.DoAllow); got != i18n.ApprovalNoted.EN {
 		t.Errorf("told %q", got)
 	}
 	if took := time.Since(began); soon >= time.Second || took > soon+time.Minute {
@@ -206,12 +207,12 @@ func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	if len(a.verdicts) != 0 || a.state() != db.Waiting {
 		t.Fatal("the agent goes on before anything is stored")
 	}
-	a.press("ev_1", doAllow) // told again by the platform
+	a.press("ev_1", approval.DoAllow) // told again by the platform
 	a.work()
 	if v := a.verdict(); !v.Allow || string(v.Input) != `{"command": "make",  "description": "x"}` {
 		t.Errorf("verdict %+v", v)
 	}
-	if got := a.press("ev_2", doRefuse); got != i18n.ApprovalOver.EN {
+	if got := a.press("ev_2", approval.DoRefuse); got != i18n.ApprovalOver.EN {
 		t.Errorf("afterwards told %q", got)
 	}
 	if len(a.verdicts) != 0 || a.state() != db.Approved {
@@ -224,7 +225,7 @@ func TestAnApprovalThatCameTooLate(t *testing.T) {
 	a := newAsking(t, time.Hour)
 	a.work()
 	a.gone = true
-	a.press("ev_1", doAlways)
+	a.press("ev_1", approval.DoAlways)
 	a.becomes(db.Withdrawn) // who pressed does not wait for that for long
 	if a.approval.Always == nil {
 		t.Fatal("it has no always")
@@ -256,7 +257,7 @@ func TestAnApprovalExpires(t *testing.T) {
 	if v := a.verdict(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
 		t.Errorf("%+v, %s", v, a.state())
 	}
-	if got := a.press("ev_1", doAllow); got != i18n.ApprovalOver.EN || len(a.verdicts) != 0 {
+	if got := a.press("ev_1", approval.DoAllow); got != i18n.ApprovalOver.EN || len(a.verdicts) != 0 {
 		t.Errorf("told %q", got)
 	}
 }
@@ -329,7 +330,7 @@ func TestPeopleHaveHalfAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, 0)
 		a.work()
-		if got := approvalCard(a.approval, i18n.Chinese).Footer; a.approval.Expires.Sub(a.approval.Created) != 30*time.Minute || !strings.HasPrefix(got, "30 分钟内没有人决定就视为拒绝") {
+		if got := approval.Card(a.approval, i18n.Chinese).Footer; a.approval.Expires.Sub(a.approval.Created) != 30*time.Minute || !strings.HasPrefix(got, "30 分钟内没有人决定就视为拒绝") {
 			t.Errorf("until %v, the card says %q", a.approval.Expires, got)
 		}
 		time.Sleep(30*time.Minute - time.Millisecond)

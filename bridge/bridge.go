@@ -17,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
@@ -426,7 +427,7 @@ func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err err
 		return b.recovery.decide(ctx, p, l)
 	case p.Action.Do == turncard.DoCommand || p.Action.Do == turncard.DoGoOn:
 		return "", b.pressed(ctx, p)
-	case slices.Contains([]string{doAllow, doAlways, doRefuse}, p.Action.Do):
+	case slices.Contains([]string{approval.DoAllow, approval.DoAlways, approval.DoRefuse}, p.Action.Do):
 		return b.approvals.press(ctx, p, l)
 	}
 	return i18n.StopOver.In(l), nil

@@ -3,18 +3,15 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/db"
-	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
-	"magpie/internal/safepath"
 )
 
 // The values of [Access.Deciders].
@@ -30,8 +27,8 @@ func (a Access) mayDecide(ap db.Approval, who chat.Actor) bool {
 }
 
 // adminsOnly reports whether only admins may allow what is asked. A question is for who asked.
-func (a Access) adminsOnly(ap db.Approval, about about) bool {
-	return about.any() || a.Deciders == adminsDecide && ap.Tool != claude.QuestionTool
+func (a Access) adminsOnly(ap db.Approval, about approval.Touched) bool {
+	return about.Any() || a.Deciders == adminsDecide && ap.Tool != claude.QuestionTool
 }
 
 // hasAdmin reports whether anybody at all is an admin.
@@ -59,7 +56,7 @@ const nobodyMayAllow = "Only an admin may allow this, and none can be asked in t
 	"other means. Tell the user what you wanted to do and why, and that an admin has to ask for it."
 
 // closed shows what an agent wants where nobody may allow it, and why.
-func (as *approvals) closed(ctx context.Context, a db.Approval, about about, replyTo string) {
+func (as *approvals) closed(ctx context.Context, a db.Approval, about approval.Touched, replyTo string) {
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
 	l := as.outbox.lang(ctx, a.Key)
 	why := i18n.AdminsAway
@@ -68,10 +65,10 @@ func (as *approvals) closed(ctx context.Context, a db.Approval, about about, rep
 	}
 	done := a
 	done.State = db.Withdrawn
-	card := approvalCard(done, l)
+	card := approval.Card(done, l)
 	card.Status = why.In(l)
 	card.Summary = card.Status
-	card.Footer = about.notice(l)
+	card.Footer = about.Notice(l)
 	err := as.rows.Ask(ctx, a, card, replyTo)
 	if err == nil {
 		err = as.rows.Settle(ctx, done, db.Settling{From: db.Waiting, Card: card})
@@ -81,34 +78,4 @@ func (as *approvals) closed(ctx context.Context, a db.Approval, about about, rep
 	}
 	log.Warn().Str("tool", a.Tool).Msg("tool refused: only an admin may allow it, and none can be asked here")
 	as.outbox.wake(a.Key)
-}
-
-// notice says why only admins may allow something.
-func (a about) notice(l i18n.Lang) string {
-	switch {
-	case a.other && a.name != "":
-		return fmt.Sprintf(i18n.AboutChat.In(l), a.name)
-	case a.other:
-		return i18n.AboutOther.In(l)
-	case a.own:
-		return i18n.AboutOwn.In(l)
-	}
-	return i18n.AdminsAllow.In(l)
-}
-
-// looks reports whether a tool only reads within a project.
-func looks(q claude.ToolAsk, dir string) bool {
-	if !slices.Contains([]string{"Read", "Grep", "Glob"}, q.Name) {
-		return false
-	}
-	path, ok := fileOf(q.Name, q.Input, dir)
-	return ok && safepath.Contains(dir, path)
-}
-
-// keepsToItself reports whether a tool neither reads nor changes anything but what the agent notes for itself, or
-// is one of this program's own, which have rules of their own.
-func keepsToItself(tool string) bool {
-	return strings.HasPrefix(tool, agenttools.Prefix) || slices.Contains([]string{
-		"EnterPlanMode", "TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "ToolSearch",
-	}, tool)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/agenttools"
@@ -77,7 +78,7 @@ func (d *deciding) wants(q claude.ToolAsk) (verdicts chan claude.Decision, waiti
 func (d *deciding) press(a *db.Approval, who chat.Actor, do string) string {
 	d.Helper()
 	toast, err := d.as.press(d.Context(), chat.Press{
-		ID: "ev_" + who.ID + do, Key: a.Key, Actor: who, Action: chat.Action{Do: do, Turn: a.Turn, ID: actionID(*a)},
+		ID: "ev_" + who.ID + do, Key: a.Key, Actor: who, Action: chat.Action{Do: do, Turn: a.Turn, ID: approval.ActionID(*a)},
 	}, i18n.English)
 	if err != nil {
 		d.Error(err)
@@ -138,22 +139,22 @@ func TestWhoDecides(t *testing.T) {
 			if got := d.card().Footer; strings.Contains(got, "Only an admin") != tc.admins || strings.Contains(got, "Magpie's own files") != (tc.admins && tc.private) {
 				t.Errorf("the card says %q", got)
 			}
-			if got := d.press(a, nobody, doAllow); got != i18n.ApprovalNotYours.In(i18n.English) {
+			if got := d.press(a, nobody, approval.DoAllow); got != i18n.ApprovalNotYours.In(i18n.English) {
 				t.Errorf("somebody else is told %q", got)
 			}
 			if tc.tool == claude.QuestionTool { // it wants an answer
 				return
 			}
 			if tc.admins {
-				if got := d.press(a, asker, doAllow); got != i18n.AdminsAllow.In(i18n.English) {
+				if got := d.press(a, asker, approval.DoAllow); got != i18n.AdminsAllow.In(i18n.English) {
 					t.Errorf("who asked is told %q", got)
 				}
 				if len(verdicts) != 0 {
 					t.Fatal("who asked has allowed it")
 				}
-				d.press(a, boss, doAllow)
+				d.press(a, boss, approval.DoAllow)
 			} else {
-				d.press(a, asker, doAllow)
+				d.press(a, asker, approval.DoAllow)
 			}
 			if v := <-verdicts; !v.Allow {
 				t.Errorf("%+v", v)
@@ -166,7 +167,7 @@ func TestWhoAskedMayRefuseWhatOnlyAdminsAllow(t *testing.T) {
 	t.Parallel()
 	d := newDeciding(t, chat.Group, Access{Owner: boss.ID, Deciders: adminsDecide})
 	verdicts, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
-	d.press(a, asker, doRefuse)
+	d.press(a, asker, approval.DoRefuse)
 	if v := <-verdicts; v.Allow {
 		t.Error("it is allowed")
 	}
@@ -178,11 +179,11 @@ func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 	d := newDeciding(t, chat.Group, Access{Owner: boss.ID})
 	ask := askFor(t, "Bash", map[string]any{"command": "ls -l"})
 	_, a := d.wants(ask)
-	d.press(a, asker, doAlways)
+	d.press(a, asker, approval.DoAlways)
 	if verdicts, a := d.wants(ask); a != nil || !(<-verdicts).Allow {
 		t.Fatal("there is no rule")
 	}
-	d.as.private = newReserved(protected{data: d.data, files: []string{filepath.Join(d.data, "-l")}}, d.store) // called so
+	d.as.private = approval.NewReserved(approval.Protected{Data: d.data, Files: []string{filepath.Join(d.data, "-l")}}, d.store) // called so
 	if _, a := d.wants(ask); a == nil {
 		t.Error("the rule allows it")
 	}
@@ -270,4 +271,13 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 			}
 		})
 	}
+}
+
+func askFor(t *testing.T, tool string, input map[string]any) claude.ToolAsk {
+	t.Helper()
+	data, err := json.Marshal(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claude.ToolAsk{ID: "r2", Use: "t2", Name: tool, Input: data}
 }

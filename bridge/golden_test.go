@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -131,7 +132,7 @@ func stories() map[string]*story {
 		"15-bash-an-hour":          worked(i18n.Chinese).after(time.Hour + 40*time.Second),
 		"16-two-tools-at-once":     newStory(i18n.Chinese).uses("1", "Read", input{"file_path": "/a/b/c/d/e.go"}).uses("2", "Grep", input{"pattern": "TODO"}).after(6*time.Second, gave("2", "a.go:1:TODO\nb.go:2:TODO")),
 		"17-tool-failed":           newStory(i18n.Chinese).uses("1", "Bash", input{"command": "make"}).after(time.Second, failedWith("1", "make: *** No rule to make target 'all'.  Stop.")).after(time.Second, says("没有这个目标，我换一个。")),
-		"18-tool-denied":           newStory(i18n.Chinese).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolDenied{ID: "1", Name: "Bash"}, failedWith("1", refusal("Bash", "not now"))),
+		"18-tool-denied":           newStory(i18n.Chinese).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolDenied{ID: "1", Name: "Bash"}, failedWith("1", approval.Refusal("Bash", "not now"))),
 		"19-edit-as-diff":          newStory(i18n.Chinese).uses("1", "MultiEdit", input{"file_path": "a.go", "edits": []input{{"old_string": "a\nb\nc", "new_string": "a\nB\nc"}, {"old_string": "x", "new_string": ""}}}).after(time.Second, gave("1", "ok")),
 		"20-new-file":              newStory(i18n.Chinese).uses("1", "Write", input{"file_path": "/srv/x/y/z/notes.md", "content": strings.Repeat("# note\n", 30)}).after(time.Second, gave("1", "ok")),
 		"21-secrets-are-scrubbed": newStory(i18n.Chinese).after(0, claude.Thinking{Text: "The key is sk-ant-api03-AAAAbbbbCCCCddddEEEEffffGGGGhhhhIIIIjjjjKKKKllllMMMM_nnnn-AA"}).
@@ -176,7 +177,7 @@ func stories() map[string]*story {
 func askings() map[string]any {
 	asked := func(l i18n.Lang, tool, input string, always *db.Permit, become db.Settlement) chat.Card {
 		at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-		return approvalCard(db.Approval{
+		return approval.Card(db.Approval{
 			ID: "a1", Turn: 7, Tool: tool, Input: json.RawMessage(input), Project: "/srv/work/magpie", Always: always,
 			Created: at, Expires: at.Add(30 * time.Minute), Settlement: become,
 		}, l)

@@ -1,4 +1,4 @@
-package bridge
+package approval
 
 import (
 	"encoding/json"
@@ -42,11 +42,11 @@ func TestWhatAlwaysStandsFor(t *testing.T) {
 		{"git status", bash("git push *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "git status"}},
 		{"ls", bash(" *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "ls"}},
 	} {
-		got := permitFor(claude.ToolAsk{Name: "Bash", Input: bashInput(t, tc.command), Rules: tc.proposed}, "/p")
+		got := PermitFor(claude.ToolAsk{Name: "Bash", Input: bashInput(t, tc.command), Rules: tc.proposed}, "/p")
 		if got == nil || *got != tc.want {
 			t.Errorf("%q: %+v", tc.command, got)
 		}
-		if got != nil && !covers(*got, "Bash", bashInput(t, tc.command), "/p") {
+		if got != nil && !Covers(*got, "Bash", bashInput(t, tc.command), "/p") {
 			t.Errorf("%q is not covered by its own rule %+v", tc.command, got)
 		}
 	}
@@ -71,7 +71,7 @@ func TestWhatAlwaysStandsFor(t *testing.T) {
 		"not the web":            {Name: "WebFetch", Input: json.RawMessage(`{"url":"file:///etc/passwd"}`)},
 		"a name before the site": {Name: "WebFetch", Input: json.RawMessage(`{"url":"https://example.com@evil.example/"}`)},
 	} {
-		if got := permitFor(q, "/p"); got != nil {
+		if got := PermitFor(q, "/p"); got != nil {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -87,7 +87,7 @@ func TestWhatARuleCovers(t *testing.T) {
 		"git add -f x": false, "git add '-f' x": false, "git add -''f x": false, "git add \"-f\" x": false, "git add 'x": false, "git add *": false,
 		"git add '*'": true, "git add ~/x": false, "git add a/../../x": false, "git add /x": false, "git add a..b": true,
 	} {
-		if got := covers(prefix("git add"), "Bash", bashInput(t, command), "/p"); got != want {
+		if got := Covers(prefix("git add"), "Bash", bashInput(t, command), "/p"); got != want {
 			t.Errorf("prefix, %q: %v", command, got)
 		}
 	}
@@ -97,18 +97,18 @@ func TestWhatARuleCovers(t *testing.T) {
 		"go build -C x": "go build", "go vet -vettool=x": "go vet", "npm test --script-shell=x": "npm test", "cargo test --config x": "cargo test",
 		"git diff --stat=/etc/x": "git diff", "git diff /etc/passwd /dev/null": "git diff", "tar xf a --to-command=x": "tar xf",
 	} {
-		if covers(prefix(words), "Bash", bashInput(t, command), "/p") {
+		if Covers(prefix(words), "Bash", bashInput(t, command), "/p") {
 			t.Errorf("covered: %q", command)
 		}
 	}
 	for command, want := range map[string]bool{"rm *.log": true, "rm a.log": false, "rm *.log ": false, "rm *.log x": false} {
-		if got := covers(exact, "Bash", bashInput(t, command), "/p"); got != want {
+		if got := Covers(exact, "Bash", bashInput(t, command), "/p"); got != want {
 			t.Errorf("exact, %q: %v", command, got)
 		}
 	}
 	// of earlier versions
 	for _, command := range []string{"echo ran >> made.txt", "make; make", "a | b", "x && y", "echo $(x)"} {
-		if covers(db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: command}, "Bash", bashInput(t, command), "/p") {
+		if Covers(db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: command}, "Bash", bashInput(t, command), "/p") {
 			t.Errorf("covered, word for word: %q", command)
 		}
 	}
@@ -123,11 +123,11 @@ func TestWhatARuleCovers(t *testing.T) {
 		`["rm *.log"]`:                                      false,
 		`{"command":"rm *.log","description":"rm *.log;x"}`: true,
 	} {
-		if got := covers(exact, "Bash", json.RawMessage(input), "/p"); got != want {
+		if got := Covers(exact, "Bash", json.RawMessage(input), "/p"); got != want {
 			t.Errorf("%s: %v", input, got)
 		}
 	}
-	if covers(exact, "PowerShell", bashInput(t, "rm *.log"), "/p") {
+	if Covers(exact, "PowerShell", bashInput(t, "rm *.log"), "/p") {
 		t.Error("another tool is covered")
 	}
 	site := db.Permit{Tool: "WebFetch", Kind: db.HostRule, Content: "example.com"}
@@ -135,7 +135,7 @@ func TestWhatARuleCovers(t *testing.T) {
 		"https://example.com/a": true, "https://EXAMPLE.com": true, "http://example.com/": true, "https://example.com:8443/": false,
 		"https://a.example.com/": false, "https://example.com.evil.example/": false, "https://x@example.com/": false, "//example.com": false,
 	} {
-		if got := covers(site, "WebFetch", json.RawMessage(`{"url":"`+url+`"}`), "/p"); got != want {
+		if got := Covers(site, "WebFetch", json.RawMessage(`{"url":"`+url+`"}`), "/p"); got != want {
 			t.Errorf("%s: %v", url, got)
 		}
 	}
@@ -170,7 +170,7 @@ func TestFilesOfTheProject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := covers(inside, "Write", input, dir); got != want {
+		if got := Covers(inside, "Write", input, dir); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
@@ -178,18 +178,18 @@ func TestFilesOfTheProject(t *testing.T) {
 		`{"file_path":"/etc/passwd","File_Path":"` + dir + `/a.txt"}`, `{"File_Path":"` + dir + `/a.txt","file_path":"/etc/passwd"}`,
 		`{"FILE_PATH":"` + dir + `/a.txt"}`, `{"notebook_path":"` + dir + `/a.txt"}`, `{"file_path":["` + dir + `/a.txt"]}`,
 	} {
-		if covers(inside, "Write", json.RawMessage(input), dir) {
+		if Covers(inside, "Write", json.RawMessage(input), dir) {
 			t.Errorf("covered: %s", input)
 		}
 	}
 	notebook := db.Permit{Tool: "NotebookEdit", Kind: db.InsideRule}
-	if covers(notebook, "NotebookEdit", json.RawMessage(`{"file_path":"`+dir+`/a.ipynb","notebook_path":"/etc/passwd"}`), dir) ||
-		!covers(notebook, "NotebookEdit", json.RawMessage(`{"notebook_path":"`+dir+`/a.ipynb"}`), dir) {
+	if Covers(notebook, "NotebookEdit", json.RawMessage(`{"file_path":"`+dir+`/a.ipynb","notebook_path":"/etc/passwd"}`), dir) ||
+		!Covers(notebook, "NotebookEdit", json.RawMessage(`{"notebook_path":"`+dir+`/a.ipynb"}`), dir) {
 		t.Error("not the file of the notebook counts")
 	}
 	input := json.RawMessage(`{"file_path":"` + other + `/a.txt"}`)
-	p := permitFor(claude.ToolAsk{Name: "Write", Input: input}, dir)
-	if p == nil || p.Kind != db.PathRule || !covers(*p, "Write", input, dir) || covers(*p, "Write", json.RawMessage(`{"file_path":"`+other+`/b.txt"}`), dir) {
+	p := PermitFor(claude.ToolAsk{Name: "Write", Input: input}, dir)
+	if p == nil || p.Kind != db.PathRule || !Covers(*p, "Write", input, dir) || Covers(*p, "Write", json.RawMessage(`{"file_path":"`+other+`/b.txt"}`), dir) {
 		t.Errorf("outside of the project: %+v", p)
 	}
 }

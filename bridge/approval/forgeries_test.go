@@ -1,4 +1,4 @@
-package bridge
+package approval
 
 import (
 	"encoding/json"
@@ -32,7 +32,7 @@ func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 			{claude.QuestionTool, `{"questions":[{"question":` + quoted + `,"header":` + quoted + `,"options":[{"label":` + quoted + `,"description":` + quoted + `}]}]}`,
 				"**1.** " + code + "\n- " + code + " — " + code},
 		} {
-			card := approvalCard(askingFor(tc.tool, tc.input), i18n.English)
+			card := Card(askingFor(tc.tool, tc.input), i18n.English)
 			if !strings.HasSuffix(card.Body, tc.want) {
 				t.Errorf("%s %q: %q", tc.tool, text, card.Body)
 			}

@@ -1,8 +1,9 @@
-package bridge
+package approval
 
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,8 +17,8 @@ import (
 	"magpie/internal/safepath"
 )
 
-// reserved are the files about which only admins may decide: the program's own, and those of other chats.
-type reserved struct {
+// Reserved are the files about which only admins may decide: the program's own, and those of other chats.
+type Reserved struct {
 	folder string   // the program's data; empty = none
 	state  string   // the agents' state, in folders of their chats; empty = none
 	files  []string // its configuration and secrets
@@ -29,31 +30,32 @@ type reserved struct {
 	name func(ctx context.Context, key chat.Key) string
 }
 
-// protected is what the program keeps for itself and for its chats.
-type protected struct {
-	data     string   // the program's own folder; empty = none
-	state    string   // what the agents of chats keep, which may lie elsewhere; empty = none
-	received string   // the files of messages, a folder for each chat; empty = none
-	files    []string // the program's configuration and secrets
-	homes    []string // for which ~ and $HOME may stand
+// Protected is what the program keeps for itself and for its chats.
+type Protected struct {
+	Data     string   // the program's own folder; empty = none
+	State    string   // what the agents of chats keep, which may lie elsewhere; empty = none
+	Received string   // the files of messages, a folder for each chat; empty = none
+	Files    []string // the program's configuration and secrets
+	Homes    []string // for which ~ and $HOME may stand
 }
 
-// about says what is reserved of what a tool wants.
-type about struct {
-	own   bool   // the program's own files
-	other bool   // files of another chat
-	name  string // of the other chat; may be empty
+// Touched says what is reserved of what a tool wants.
+type Touched struct {
+	Own   bool   // the program's own files
+	Other bool   // files of another chat
+	Name  string // of the other chat; may be empty
 }
 
-// any reports whether something is.
-func (a about) any() bool { return a.own || a.other }
+// Any reports whether something is.
+func (a Touched) Any() bool { return a.Own || a.Other }
 
-func newReserved(p protected, store *db.DB) reserved {
-	r := reserved{folder: p.data, state: p.state, files: p.files, homes: p.homes}
-	if real, err := safepath.Resolve(p.state); p.state != "" && err == nil {
+// NewReserved makes what tells of p, and whose of the chats in the store a file is.
+func NewReserved(p Protected, store *db.DB) Reserved {
+	r := Reserved{folder: p.Data, state: p.State, files: p.Files, homes: p.Homes}
+	if real, err := safepath.Resolve(p.State); p.State != "" && err == nil {
 		r.state = real
 	}
-	if real, err := safepath.Resolve(p.data); p.data != "" && err == nil {
+	if real, err := safepath.Resolve(p.Data); p.Data != "" && err == nil {
 		r.folder = real
 		if parent := filepath.Base(filepath.Dir(real)); parent != string(filepath.Separator) {
 			r.names = append(r.names, filepath.Join(parent, filepath.Base(real)))
@@ -61,14 +63,14 @@ func newReserved(p protected, store *db.DB) reserved {
 		r.names = append(r.names, real)
 	}
 	r.names = append(r.names, "magpie.db")
-	for _, f := range p.files {
+	for _, f := range p.Files {
 		r.names = append(r.names, filepath.Base(f))
 	}
 	r.chat = func(ctx context.Context, path string) (chat.Key, bool) {
-		if key, ok := chatOfState(ctx, store, p.state, path); ok {
+		if key, ok := chatOfState(ctx, store, p.State, path); ok {
 			return key, true
 		}
-		return chatOfFiles(ctx, store, p.received, path)
+		return chatOfFiles(ctx, store, p.Received, path)
 	}
 	r.name = func(ctx context.Context, key chat.Key) string {
 		c, err := store.Chats().Get(ctx, key)
@@ -124,15 +126,15 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 	return list[i].Key, true
 }
 
-// ofTool says what is reserved of what a tool wants in a chat. Questions and plans are for people, and touch no
+// Of says what is reserved of what a tool wants in a chat. Questions and plans are for people, and touch no
 // files.
-func (r reserved) ofTool(ctx context.Context, key chat.Key, q claude.ToolAsk, dir string) (a about) {
+func (r Reserved) Of(ctx context.Context, key chat.Key, q claude.ToolAsk, dir string) (a Touched) {
 	if r.folder == "" && len(r.files) == 0 || q.Name == claude.QuestionTool || q.Name == claude.PlanTool {
-		return about{}
+		return Touched{}
 	}
 	var input any
 	if err := json.Unmarshal(q.Input, &input); err != nil {
-		return about{own: true} // it cannot be shown either
+		return Touched{Own: true} // it cannot be shown either
 	}
 	eachText("", input, func(field, text string) {
 		switch {
@@ -142,7 +144,7 @@ func (r reserved) ofTool(ctx context.Context, key chat.Key, q claude.ToolAsk, di
 			for _, word := range commandWords(text) {
 				free := r.look(ctx, key, word, dir, &a)
 				named := func(name string) bool { return strings.Contains(word, name) }
-				a.own = a.own || !free && slices.ContainsFunc(r.names, named)
+				a.Own = a.Own || !free && slices.ContainsFunc(r.names, named)
 			}
 			return
 		case !slices.Contains(proseFields, field):
@@ -156,8 +158,8 @@ func (r reserved) ofTool(ctx context.Context, key chat.Key, q claude.ToolAsk, di
 			}
 		}
 	})
-	if a.other { // which tells people more
-		a.own = false
+	if a.Other { // which tells people more
+		a.Own = false
 	}
 	return a
 }
@@ -192,7 +194,7 @@ func commandWords(text string) []string {
 }
 
 // look notes in a what a path names that is reserved. It reports whether the path is one of the chat's own.
-func (r reserved) look(ctx context.Context, key chat.Key, path, dir string, a *about) (free bool) {
+func (r Reserved) look(ctx context.Context, key chat.Key, path, dir string, a *Touched) (free bool) {
 	for _, p := range r.meant(path, dir) {
 		literal, pattern := beforePattern(p)
 		real, ok := safepath.Follow(literal)
@@ -206,19 +208,19 @@ func (r reserved) look(ctx context.Context, key chat.Key, path, dir string, a *a
 				free = true
 				continue
 			case known:
-				a.other, a.name = true, r.name(ctx, owner)
+				a.Other, a.Name = true, r.name(ctx, owner)
 				continue
 			}
 		}
 		if r.touches(literal, pattern) || real != literal && r.touches(real, pattern) {
-			a.own = true
+			a.Own = true
 		}
 	}
 	return free
 }
 
 // meant are the paths for which a text may stand.
-func (r reserved) meant(text, dir string) (list []string) {
+func (r Reserved) meant(text, dir string) (list []string) {
 	if text == "" || len(text) > 4096 || strings.ContainsAny(text, "\n\x00") {
 		return nil
 	}
@@ -248,7 +250,7 @@ func beforePattern(path string) (literal, pattern string) {
 }
 
 // touches reports whether a path, or one that its pattern stands for, is the program's, or a folder above that.
-func (r reserved) touches(path, pattern string) bool {
+func (r Reserved) touches(path, pattern string) bool {
 	for _, own := range append([]string{r.folder, r.state}, r.files...) {
 		if own == "" {
 			continue
@@ -282,4 +284,17 @@ func mayLead(dir, pattern, path string) bool {
 		}
 	}
 	return true
+}
+
+// Notice says why only admins may allow something.
+func (a Touched) Notice(l i18n.Lang) string {
+	switch {
+	case a.Other && a.Name != "":
+		return fmt.Sprintf(i18n.AboutChat.In(l), a.Name)
+	case a.Other:
+		return i18n.AboutOther.In(l)
+	case a.Own:
+		return i18n.AboutOwn.In(l)
+	}
+	return i18n.AdminsAllow.In(l)
 }

@@ -1,4 +1,4 @@
-package bridge
+package approval
 
 import (
 	"encoding/json"
@@ -31,7 +31,7 @@ func dos(buttons []chat.Button) (list []string) {
 func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	a := askingFor("Bash", `{"command":"echo '`+"```"+`' \u202e\u200b\u001b[8m# x","description":"两\n行"}`)
 	a.Always = &db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git `push`"}
-	c := approvalCard(a, i18n.Chinese)
+	c := Card(a, i18n.Chinese)
 	want := "**助手想运行命令**\n\n````bash\necho '```' ⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[8m# x\n````\n\n助手的说明：两 行"
 	if c.Body != want {
 		t.Errorf("body %q", c.Body)
@@ -39,7 +39,7 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	if c.Footer != "30 分钟内没有人决定就视为拒绝。“总是允许”只在本聊天、本项目有效：以 `git 'push'` 开头、只带常用选项的单条命令。" {
 		t.Errorf("footer %q", c.Footer)
 	}
-	if got := dos(c.Buttons); !reflect.DeepEqual(got, []string{doAllow, doAlways, doRefuse}) || !reflect.DeepEqual(dos(c.Form.Buttons), []string{doRefuse}) {
+	if got := dos(c.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoAlways, DoRefuse}) || !reflect.DeepEqual(dos(c.Form.Buttons), []string{DoRefuse}) {
 		t.Errorf("buttons %v, %v", got, dos(c.Form.Buttons))
 	}
 	for _, b := range append(c.Buttons, c.Form.Buttons...) {
@@ -51,7 +51,7 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 		t.Errorf("summary %q", c.Summary)
 	}
 	a.Always = nil
-	if got := dos(approvalCard(a, i18n.English).Buttons); !reflect.DeepEqual(got, []string{doAllow, doRefuse}) {
+	if got := dos(Card(a, i18n.English).Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoRefuse}) {
 		t.Errorf("without always: %v", got)
 	}
 }
@@ -71,7 +71,7 @@ func TestWhatIsShownOfEachTool(t *testing.T) {
 		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool mcp__a__b**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
 		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan, and begins once it is approved**\n\n> 1. x"},
 	} {
-		if got := approvalCard(askingFor(tc.tool, tc.input), i18n.English).Body; got != tc.want {
+		if got := Card(askingFor(tc.tool, tc.input), i18n.English).Body; got != tc.want {
 			t.Errorf("%s: %q", tc.tool, got)
 		}
 	}
@@ -99,7 +99,7 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 		{claude.QuestionTool, json.RawMessage(`{"questions":[{"question":"a"},{"question":"a"}]}`), false},
 		{claude.QuestionTool, json.RawMessage(`{"questions":[{"question":"a"}]}`), true},
 	} {
-		if got := unshowable(tc.tool, tc.input); (got == "") != tc.shown {
+		if got := Unshowable(tc.tool, tc.input); (got == "") != tc.shown {
 			t.Errorf("%s with %d bytes: %q", tc.tool, len(tc.input), got)
 		}
 	}
@@ -137,7 +137,7 @@ func TestWhatBecameOfAnApproval(t *testing.T) {
 	} {
 		a := askingFor(tc.tool, `{"command":"x","plan":"x","questions":[{"question":"a"}]}`)
 		a.Settlement = tc.s
-		c := approvalCard(a, i18n.Chinese)
+		c := Card(a, i18n.Chinese)
 		if c.Status != tc.want || c.Form != nil || len(c.Buttons) != 0 || c.Footer != "" || c.Body == "" {
 			t.Errorf("%s %s: %+v", tc.tool, tc.s.State, c)
 		}

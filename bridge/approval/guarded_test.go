@@ -1,4 +1,4 @@
-package bridge
+package approval
 
 import (
 	"encoding/json"
@@ -55,10 +55,10 @@ func TestFilesThatOthersObeyAreAskedForEachTime(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := covers(inside, tool, input, dir); got != want {
+				if got := Covers(inside, tool, input, dir); got != want {
 					t.Errorf("%s %s is covered: %v", tool, path, got)
 				}
-				if got := permitFor(claude.ToolAsk{Name: tool, Input: input}, dir); (got != nil) != want {
+				if got := PermitFor(claude.ToolAsk{Name: tool, Input: input}, dir); (got != nil) != want {
 					t.Errorf("%s %s may be allowed for good: %+v", tool, path, got)
 				}
 			}
@@ -71,7 +71,7 @@ func TestFilesThatOthersObeyAreAskedForEachTime(t *testing.T) {
 		}
 	}
 	input := json.RawMessage(`{"file_path":"/home/me/.config/systemd/user/x.service"}`)
-	if p := permitFor(claude.ToolAsk{Name: "Write", Input: input}, dir); p != nil {
+	if p := PermitFor(claude.ToolAsk{Name: "Write", Input: input}, dir); p != nil {
 		t.Errorf("outside of the project: %+v", p)
 	}
 }

@@ -1,4 +1,4 @@
-package bridge
+package approval
 
 import (
 	"encoding/json"
@@ -50,18 +50,18 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := filepath.Join(data, "agents")
-	r := newReserved(protected{
-		homes: []string{home}, data: data, state: state, files: []string{config}, received: filepath.Join(data, "files"),
+	r := NewReserved(Protected{
+		Homes: []string{home}, Data: data, State: state, Files: []string{config}, Received: filepath.Join(data, "files"),
 	}, store)
 
-	free, ours, chats := about{}, about{own: true}, about{other: true, name: "财务群"}
+	free, ours, chats := Touched{}, Touched{Own: true}, Touched{Other: true, Name: "财务群"}
 	read := func(path string) claude.ToolAsk { return askFor(t, "Read", map[string]any{"file_path": path}) }
 	run := func(command string) claude.ToolAsk {
 		return askFor(t, "Bash", map[string]any{"command": command, "description": data + " /"})
 	}
 	for _, tc := range []struct {
 		q    claude.ToolAsk
-		want about
+		want Touched
 	}{
 		{read(data + "/magpie.db"), ours}, {read("~/.local/share/magpie/magpie.db"), ours}, {read("../.local/share/magpie/magpie.db"), ours},
 		{read("store/magpie.db"), ours}, {read("store/new/file"), ours}, {read("docs/../store/magpie.db-wal"), ours}, {read(config), ours},
@@ -89,11 +89,11 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 		{run("make test"), free}, {run("go test ./... 2>&1 | head -50"), free}, {run("grep -rn magpie ."), free}, {run("git log --oneline -5"), free},
 		{run("ls *.go docs/*.md"), free}, {run("curl https://example.com/a/b"), free}, {run("cat /etc/hostname"), free}, {run("echo */*/*"), free},
 	} {
-		if got := r.ofTool(t.Context(), own, tc.q, project); got != tc.want {
+		if got := r.Of(t.Context(), own, tc.q, project); got != tc.want {
 			t.Errorf("%s %s: %+v, want %+v", tc.q.Name, tc.q.Input, got, tc.want)
 		}
 	}
-	if got := (reserved{}).ofTool(t.Context(), own, run("ls /"), project); got.any() {
+	if got := (Reserved{}).Of(t.Context(), own, run("ls /"), project); got.Any() {
 		t.Errorf("where nothing is kept: %+v", got)
 	}
 }

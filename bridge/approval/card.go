@@ -1,4 +1,7 @@
-package bridge
+// Package approval is what people decide about: what an agent wants of a tool, how that is shown and what a press on it
+// decides, what a rule of a chat covers, and which files are for admins only. Who is asked, and how long an agent waits
+// for them, does not belong here, nor what a chat's mode allows unasked.
+package approval
 
 import (
 	"bytes"
@@ -17,8 +20,8 @@ import (
 // whyField is the field in which is said why something is refused.
 const whyField = "why"
 
-// approvalCard draws an approval: what is asked, and how to decide; or what became of it.
-func approvalCard(a db.Approval, l i18n.Lang) chat.Card {
+// Card draws an approval: what is asked, and how to decide; or what became of it.
+func Card(a db.Approval, l i18n.Lang) chat.Card {
 	title, body := shown(a, l)
 	first := i18n.FirstLine(unfenced(body))
 	switch a.Tool { // a summary is plain text; a command stays as it is
@@ -29,7 +32,7 @@ func approvalCard(a db.Approval, l i18n.Lang) chat.Card {
 	}
 	c := chat.Card{Body: title + "\n\n" + body, Summary: strings.ReplaceAll(title, "**", "") + " " + first}
 	if a.State != db.Waiting {
-		c.Status = outcomeLine(a, l)
+		c.Status = OutcomeLine(a, l)
 		c.Summary = c.Status
 		return c
 	}
@@ -39,37 +42,37 @@ func approvalCard(a db.Approval, l i18n.Lang) chat.Card {
 		c.Footer += fmt.Sprintf(i18n.ApprovalBoundsAlways.In(l), scope(*a.Always, l))
 	}
 	button := func(label i18n.Phrase, do string) chat.Button {
-		return chat.Button{Label: label.In(l), Danger: do == doRefuse, Action: chat.Action{Do: do, Turn: a.Turn, ID: actionID(a)}}
+		return chat.Button{Label: label.In(l), Danger: do == DoRefuse, Action: chat.Action{Do: do, Turn: a.Turn, ID: ActionID(a)}}
 	}
 	why := func(label, hint i18n.Phrase) chat.Field {
 		return chat.Field{Name: whyField, Label: label.In(l), Hint: hint.In(l), Kind: chat.Words}
 	}
 	switch a.Tool {
 	case claude.QuestionTool:
-		c.Form = &chat.Form{Fields: questionFields(a.Input, l), Buttons: []chat.Button{button(i18n.ApprovalSubmitButton, doAllow)}}
-		c.Buttons = []chat.Button{button(i18n.ApprovalSkipButton, doRefuse)}
+		c.Form = &chat.Form{Fields: questionFields(a.Input, l), Buttons: []chat.Button{button(i18n.ApprovalSubmitButton, DoAllow)}}
+		c.Buttons = []chat.Button{button(i18n.ApprovalSkipButton, DoRefuse)}
 	case claude.PlanTool:
 		c.Form = &chat.Form{
 			Fields:  []chat.Field{why(i18n.ApprovalBetter, i18n.ApprovalBetterHint)},
-			Buttons: []chat.Button{button(i18n.ApprovalKeepPlanningButton, doRefuse)},
+			Buttons: []chat.Button{button(i18n.ApprovalKeepPlanningButton, DoRefuse)},
 		}
-		c.Buttons = []chat.Button{button(i18n.ApprovalApproveButton, doAllow)}
+		c.Buttons = []chat.Button{button(i18n.ApprovalApproveButton, DoAllow)}
 	default:
 		c.Form = &chat.Form{
 			Fields:  []chat.Field{why(i18n.ApprovalWhy, i18n.ApprovalWhyHint)},
-			Buttons: []chat.Button{button(i18n.ApprovalRefuseSayingButton, doRefuse)},
+			Buttons: []chat.Button{button(i18n.ApprovalRefuseSayingButton, DoRefuse)},
 		}
-		c.Buttons = []chat.Button{button(i18n.ApprovalAllowButton, doAllow)}
+		c.Buttons = []chat.Button{button(i18n.ApprovalAllowButton, DoAllow)}
 		if a.Always != nil {
-			c.Buttons = append(c.Buttons, button(i18n.ApprovalAlwaysButton, doAlways))
+			c.Buttons = append(c.Buttons, button(i18n.ApprovalAlwaysButton, DoAlways))
 		}
-		c.Buttons = append(c.Buttons, button(i18n.ApprovalRefuseButton, doRefuse))
+		c.Buttons = append(c.Buttons, button(i18n.ApprovalRefuseButton, DoRefuse))
 	}
 	return c
 }
 
-// outcomeLine says in one line what became of an approval.
-func outcomeLine(a db.Approval, l i18n.Lang) string {
+// OutcomeLine says in one line what became of an approval.
+func OutcomeLine(a db.Approval, l i18n.Lang) string {
 	who := i18n.SafeName(a.By.Name)
 	if who == "" {
 		who = i18n.ApprovalSomebody.In(l)
@@ -106,8 +109,8 @@ func outcomeLine(a db.Approval, l i18n.Lang) string {
 // could be what matters. Beyond this nobody would read the cards that it takes.
 const longestShown = 60_000
 
-// unshowable is what the agent reads when it wants something that cannot be shown; empty = it can be.
-func unshowable(tool string, input json.RawMessage) string {
+// Unshowable is what the agent reads when it wants something that cannot be shown; empty = it can be.
+func Unshowable(tool string, input json.RawMessage) string {
 	if _, err := readInput(tool, input); err != nil {
 		return "The tool's input cannot be shown to the user, who has to allow it."
 	}
@@ -224,3 +227,17 @@ func unfenced(text string) string {
 	}
 	return text
 }
+
+// What the buttons of an approval's card do. Their Action's ID is that of the approval, a dot, and the beginning of the
+// hash of what is asked.
+const (
+	DoAllow  = "allow"  // once; or take the answers or the plan
+	DoAlways = "always" // and in this chat from now on
+	DoRefuse = "refuse" // perhaps with words
+)
+
+// hashLength is how much of the hash a button carries.
+const hashLength = 16
+
+// ActionID is the ID of the actions of a card: of the approval, and of what exactly was asked.
+func ActionID(a db.Approval) string { return a.ID + "." + a.Hash()[:hashLength] }

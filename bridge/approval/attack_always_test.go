@@ -1,4 +1,4 @@
-package bridge
+package approval
 
 import (
 	"encoding/json"
@@ -125,7 +125,7 @@ func TestAttackAlwaysCommands(t *testing.T) {
 			if tc.rule == same {
 				want.Kind, want.Content = db.ExactRule, tc.command
 			}
-			got := permitFor(widestAsk(t, tc.command), "/p")
+			got := PermitFor(widestAsk(t, tc.command), "/p")
 			if tc.rule == none {
 				if got != nil {
 					t.Errorf("offered %+v", got)
@@ -136,23 +136,23 @@ func TestAttackAlwaysCommands(t *testing.T) {
 				t.Fatalf("offered %+v, want %+v", got, want)
 			}
 			input := bashInput(t, tc.command)
-			if !covers(*got, "Bash", input, "/p") {
+			if !Covers(*got, "Bash", input, "/p") {
 				t.Error("the rule does not cover its own command")
 			}
-			if covers(*got, "Bash", bashInput(t, tc.near), "/p") {
+			if Covers(*got, "Bash", bashInput(t, tc.near), "/p") {
 				t.Errorf("the rule covers %q", tc.near)
 			}
-			if covers(*got, "PowerShell", input, "/p") {
+			if Covers(*got, "PowerShell", input, "/p") {
 				t.Error("the rule covers another tool")
 			}
 			for _, beside := range []string{"run_in_background", "dangerouslyDisableSandbox", "shell"} {
 				with := strings.TrimSuffix(string(input), "}") + `,"` + beside + `":true}`
-				if covers(*got, "Bash", json.RawMessage(with), "/p") {
+				if Covers(*got, "Bash", json.RawMessage(with), "/p") {
 					t.Errorf("the rule covers %s", with)
 				}
 			}
 			exact := db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: tc.near}
-			if got := permitFor(widestAsk(t, tc.near), "/p"); got != nil && *got != exact {
+			if got := PermitFor(widestAsk(t, tc.near), "/p"); got != nil && *got != exact {
 				t.Errorf("%q is offered %+v", tc.near, got)
 			}
 		})
