@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"magpie/internal/chat"
 	"magpie/internal/configtype"
@@ -27,6 +28,12 @@ type Access struct {
 	// how long people may take to decide about a tool; 0 = 30 minutes
 	ApprovalTimeout configtype.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"`
 }
+
+// The values of [Access.Deciders].
+const (
+	askersDecide = "asker"
+	adminsDecide = "admins"
+)
 
 // everybody is the entry of [Access.Allow] that lets everybody in.
 const everybody = "*"
@@ -73,6 +80,12 @@ func (a Access) admin(who chat.Actor) bool {
 	return who.ID != "" && (who.ID == a.Owner || slices.Contains(a.Admins, who.ID)) && !slices.Contains(a.Deny, who.ID)
 }
 
+// hasAdmin reports whether anybody at all is an admin.
+func (a Access) hasAdmin() bool {
+	known := func(id string) bool { return a.admin(chat.Actor{ID: id}) }
+	return known(a.Owner) || slices.ContainsFunc(a.Admins, known)
+}
+
 // inCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
 func (a Access) inCharge(m chat.Incoming) bool {
 	return m.Kind == chat.Private || a.admin(m.Actor)
@@ -80,3 +93,22 @@ func (a Access) inCharge(m chat.Incoming) bool {
 
 // Unset reports that nobody at all may talk: the bot is being set up.
 func (a Access) Unset() bool { return a.Owner == "" && len(a.Admins) == 0 && len(a.Allow) == 0 }
+
+// usualPatience is how long people may take to decide when nothing else is configured.
+const usualPatience = 30 * time.Minute
+
+// patience is how long people may take to decide about a tool.
+func (a Access) patience() time.Duration {
+	if a.ApprovalTimeout.Duration == 0 {
+		return usualPatience
+	}
+	return a.ApprovalTimeout.Duration
+}
+
+// approver is who decides about strangers: the owner, or an admin when there is none.
+func (a Access) approver() string {
+	if a.Owner == "" && len(a.Admins) > 0 {
+		return a.Admins[0]
+	}
+	return a.Owner
+}

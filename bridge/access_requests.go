@@ -48,7 +48,7 @@ func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 		tell = append(tell, db.Post{Key: m.Key, ReplyTo: m.ID, Idem: "stranger:" + m.ID, Text: reply})
 	}
 	who := db.Grant{Subject: m.Actor.ID, Name: i18n.Visible(m.Actor.Name), Key: m.Key}
-	if admin := approver(a); admin != "" {
+	if admin := a.approver(); admin != "" {
 		who.Message = m.ID
 		card := redactCard(requestCard(m, d.own(ctx, admin)), d.secrets)
 		tell = append(tell, db.Post{Key: chat.FeishuUser(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card})
@@ -64,14 +64,6 @@ func (d *accessRequests) wake(list []db.Post) {
 	for _, p := range list {
 		d.outbox.wake(p.Key)
 	}
-}
-
-// approver is who decides about strangers: the owner, or an admin when there is none.
-func approver(a *Access) string {
-	if a.Owner == "" && len(a.Admins) > 0 {
-		return a.Admins[0]
-	}
-	return a.Owner
 }
 
 // glimpse is how much of a stranger's message is shown, in runes.
@@ -120,7 +112,7 @@ func (d *accessRequests) outcome(ctx context.Context, who db.Grant, l i18n.Lang)
 	said := decided(who, l)
 	card := redactCard(chat.Card{Body: fmt.Sprintf(i18n.AccessDecided.In(l), said, who.Subject), Summary: said}, d.secrets)
 	tell := []db.Post{{
-		Key: chat.FeishuUser(approver(d.authorizer.Load())), Grant: who.Subject, Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
+		Key: chat.FeishuUser(d.authorizer.Load().approver()), Grant: who.Subject, Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
 	}}
 	if who.State == db.Allowed {
 		welcome := i18n.AccessWelcome.In(d.lang(ctx, who.Key, ""))

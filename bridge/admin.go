@@ -73,7 +73,7 @@ func adminUsers(ctx context.Context, o ordered) (order, error) {
 	if word != "" {
 		return o.grant(ctx, word, id, "ou_")
 	}
-	list, err := o.b.access.grants.List(ctx)
+	list, err := o.b.db.Grants().List(ctx)
 	if err != nil {
 		return order{}, err
 	}
@@ -132,7 +132,7 @@ func (o ordered) grant(ctx context.Context, word, id, kind string) (order, error
 	if allow {
 		words = i18n.GrantGiven
 	}
-	who, err := o.b.access.grants.List(ctx)
+	who, err := o.b.db.Grants().List(ctx)
 	if err != nil {
 		return order{}, err
 	}

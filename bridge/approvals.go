@@ -63,16 +63,6 @@ func (cfg Config) protected() approval.Protected {
 	return approval.Protected{Data: g.Data, State: g.State, Received: cfg.Files.Folder, Files: g.Files, Homes: g.Homes}
 }
 
-// usualPatience is how long people may take to decide when nothing else is configured.
-const usualPatience = 30 * time.Minute
-
-func (a Access) patience() time.Duration {
-	if a.ApprovalTimeout.Duration == 0 {
-		return usualPatience
-	}
-	return a.ApprovalTimeout.Duration
-}
-
 // workspace is where an agent works.
 type workspace struct {
 	dir        string
@@ -109,13 +99,13 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 	for _, m := range c.Asked {
 		a.Askers = append(a.Askers, m.Actor.ID)
 	}
-	p := pending{approval: a, admins: as.access.Load().adminsOnly(a, about), ask: q.ID, answer: answer}
+	p := pending{approval: a, admins: adminsOnly(as.access.Load(), a, about), ask: q.ID, answer: answer}
 	l := as.outbox.lang(ctx, a.Key)
 	card := approval.Card(a, l)
 	if p.admins {
 		card.Footer = strings.TrimSpace(about.Notice(l) + " " + card.Footer)
 	}
-	if p.admins && as.access.Load().nobodyDecides(c) {
+	if p.admins && nobodyDecides(as.access.Load(), c) {
 		as.closed(ctx, a, about, c.Turn.ReplyTo)
 		answer(claude.Decision{Why: nobodyMayAllow})
 		return false
@@ -353,7 +343,7 @@ func (as *approvals) press(ctx context.Context, p chat.Press, l i18n.Lang) (stri
 	case a.State != db.Waiting || !as.waits(a.ID):
 		log.Info().Str("state", string(a.State)).Msg("press for an approval that is settled")
 		return i18n.ApprovalOver.In(l), nil
-	case !as.access.Load().mayDecide(a, p.Actor):
+	case !mayDecide(as.access.Load(), a, p.Actor):
 		log.Warn().Msg("somebody who may not decide has pressed")
 		return i18n.ApprovalNotYours.In(l), nil
 	case p.Action.Do != approval.DoRefuse && as.forAdmins(a.ID) && !as.access.Load().admin(p.Actor):

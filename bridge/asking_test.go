@@ -57,7 +57,7 @@ func askingOn(t *testing.T, patience time.Duration, out Messenger) *asking {
 	cfg.Access.ApprovalTimeout.Duration = patience
 	a := &asking{T: t, store: store, verdicts: make(chan claude.Decision, 10)}
 	tongue := func(context.Context, chat.Key) i18n.Lang { return i18n.English }
-	a.as = newApprovals(cfg, store, newOutbox(store, out, fileSpool{}, tongue, zerolog.Nop()), newAuthorizer(cfg, store, zerolog.Nop()), zerolog.Nop())
+	a.as = newApprovals(cfg, store, newOutbox(store, out, fileSpool{}, tongue, zerolog.Nop()), newAuthorizer(cfg.Access, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
 	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Decision) bool {
 		if !a.gone {

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,9 +53,11 @@ const (
 	mostStaff     = 20_000           // remembered
 )
 
-func newAuthorizer(cfg Config, store *db.DB, log zerolog.Logger) *authorizer {
-	g := &authorizer{grants: store.Grants(), lookup: cfg.Departments, log: log, wait: lookupWait, members: map[string]membership{}}
-	g.Store(&cfg.Access)
+// newAuthorizer makes an authorizer; wait is how long a message waits for what is not known of departments, 0 = the
+// usual time.
+func newAuthorizer(a Access, grants db.Grants, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger) *authorizer {
+	g := &authorizer{grants: grants, lookup: lookup, log: log, wait: cmp.Or(wait, lookupWait), members: map[string]membership{}}
+	g.Store(&a)
 	return g
 }
 

@@ -38,9 +38,8 @@ func gateOf(t *testing.T, a Access, s DepartmentLookup) *authorizer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	g := newAuthorizer(Config{Access: a, Departments: s}, store, zerolog.Nop())
-	g.wait = time.Minute // for a directory that answers at once, on a machine that does not
-	return g
+	// for a directory that answers at once, on a machine that does not
+	return newAuthorizer(a, store.Grants(), s, time.Minute, zerolog.Nop())
 }
 
 // admits reports whether somebody may talk.

@@ -109,6 +109,8 @@ type Config struct {
 type Waits struct {
 	Words time.Duration // a picture or a file without words, for them
 	Said  time.Duration // a turn, for what was said in its group while no event told of it
+	// a message, for what is not known of its author's departments
+	Departments time.Duration
 }
 
 // Built is the context of one turn, as it goes to the agent.
@@ -174,7 +176,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.files = &files{FilesConfig: cfg.Files, db: store, kept: cfg.kept}
 	b.toolHandlers = newToolHandlers(cfg, store, b.context, b.outbox, log)
 	b.logins = logins{pool: pool, out: out, jobs: b.scheduler.jobs, log: log, patience: loginTime}
-	b.access = newAuthorizer(cfg, store, log)
+	b.access = newAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
 	b.approvals = newApprovals(cfg, store, b.outbox, b.access, log)
 	b.budget = &budget{pool: pool, ledger: store.Ledger(), zone: b.context.Zone(), log: log}
 	b.notes = notes{&b.cfg, store, b.budget, b.scheduler, log}

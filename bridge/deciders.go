@@ -14,32 +14,20 @@ import (
 	"magpie/internal/claude"
 )
 
-// The values of [Access.Deciders].
-const (
-	askersDecide = "asker"
-	adminsDecide = "admins"
-)
-
 // mayDecide reports whether somebody may decide about an approval: who asked for its turn may, and admins. What
 // only admins may allow, an asker may still refuse.
-func (a Access) mayDecide(ap db.Approval, who chat.Actor) bool {
+func mayDecide(a *Access, ap db.Approval, who chat.Actor) bool {
 	return slices.Contains(ap.Askers, who.ID) || a.admin(who)
 }
 
 // adminsOnly reports whether only admins may allow what is asked. A question is for who asked.
-func (a Access) adminsOnly(ap db.Approval, about approval.Touched) bool {
+func adminsOnly(a *Access, ap db.Approval, about approval.Touched) bool {
 	return about.Any() || a.Deciders == adminsDecide && ap.Tool != claude.QuestionTool
-}
-
-// hasAdmin reports whether anybody at all is an admin.
-func (a Access) hasAdmin() bool {
-	known := func(id string) bool { return a.admin(chat.Actor{ID: id}) }
-	return known(a.Owner) || slices.ContainsFunc(a.Admins, known)
 }
 
 // nobodyDecides reports whether no admin can press a button in the chat of a turn: there is none, or it is
 // somebody else's private chat.
-func (a Access) nobodyDecides(c db.Claim) bool {
+func nobodyDecides(a *Access, c db.Claim) bool {
 	asksAdmin := slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return a.admin(m.Actor) })
 	return !a.hasAdmin() || c.Chat.Kind == chat.Private && !asksAdmin
 }

@@ -53,7 +53,7 @@ func newDeciding(t *testing.T, kind chat.Kind, access Access) *deciding {
 	access.Allow = []string{"*"}
 	cfg := Config{Access: access, Guard: Guard{Data: d.data}}
 	out := newOutbox(store, &recorder{}, fileSpool{}, func(context.Context, chat.Key) i18n.Lang { return i18n.English }, zerolog.Nop())
-	d.as = newApprovals(cfg, store, out, newAuthorizer(cfg, store, zerolog.Nop()), zerolog.Nop())
+	d.as = newApprovals(cfg, store, out, newAuthorizer(access, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); d.as.jobs.Run(t.Context(), stop) }()
 	t.Cleanup(func() { close(stop); <-done })

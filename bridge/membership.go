@@ -63,7 +63,7 @@ func (p chatMembership) greeting(ctx context.Context, key chat.Key, l i18n.Lang)
 
 // toOwner tells the owner of a group to which the bot was added and that may not talk to it; nil = there is no owner.
 func (p chatMembership) toOwner(ctx context.Context, c chat.Change) *db.Post {
-	owner := approver(p.b.access.Load())
+	owner := p.b.access.Load().approver()
 	if owner == "" {
 		return nil
 	}

@@ -13,8 +13,9 @@ import (
 // departed makes the people of a department be let in, and lets the platform fail to tell who they are.
 func (l *line) departed() *departments {
 	s := &departments{of: map[string][]string{"ou_1": {"od_dev"}, "ou_2": {"od_dev"}}, err: errors.New("down")}
-	l.bridge.SetAccess(Access{Owner: "ou_boss", Allow: []string{"od_dev"}})
-	l.bridge.access.lookup, l.bridge.access.wait = s, time.Minute
+	cfg := l.bridge.cfg
+	cfg.Access, cfg.Departments, cfg.Waits.Departments = Access{Owner: "ou_boss", Allow: []string{"od_dev"}}, s, time.Minute
+	l.bridge = New(cfg, l.bridge.db, l.pool, l.bridge.out, l.bridge.log)
 	return s
 }
 
