@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -21,7 +22,7 @@ const (
 
 // accessRequests tells the owner of strangers who write to the bot, and does what he decides.
 type accessRequests struct {
-	authorizer *authorizer
+	authorizer *access.Authorizer
 	grants     db.Grants
 	outbox     *outbox
 	secrets    redact.Known // which a stranger may know
@@ -48,7 +49,7 @@ func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 		tell = append(tell, db.Post{Key: m.Key, ReplyTo: m.ID, Idem: "stranger:" + m.ID, Text: reply})
 	}
 	who := db.Grant{Subject: m.Actor.ID, Name: i18n.Visible(m.Actor.Name), Key: m.Key}
-	if admin := a.approver(); admin != "" {
+	if admin := a.Approver(); admin != "" {
 		who.Message = m.ID
 		card := redactCard(requestCard(m, d.own(ctx, admin)), d.secrets)
 		tell = append(tell, db.Post{Key: chat.FeishuUser(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card})
@@ -82,7 +83,7 @@ func requestCard(m chat.Incoming, l i18n.Lang) chat.Card {
 
 // answer does what a button of a request orders.
 func (d *accessRequests) answer(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
-	if !d.authorizer.Load().admin(p.Actor) {
+	if !d.authorizer.Load().IsAdmin(p.Actor) {
 		d.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).Msg("somebody who is no admin wants to let a stranger in")
 		return i18n.ForAdmins.In(l), nil
 	}
@@ -112,7 +113,7 @@ func (d *accessRequests) outcome(ctx context.Context, who db.Grant, l i18n.Lang)
 	said := decided(who, l)
 	card := redactCard(chat.Card{Body: fmt.Sprintf(i18n.AccessDecided.In(l), said, who.Subject), Summary: said}, d.secrets)
 	tell := []db.Post{{
-		Key: chat.FeishuUser(d.authorizer.Load().approver()), Grant: who.Subject, Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
+		Key: chat.FeishuUser(d.authorizer.Load().Approver()), Grant: who.Subject, Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
 	}}
 	if who.State == db.Allowed {
 		welcome := i18n.AccessWelcome.In(d.lang(ctx, who.Key, ""))

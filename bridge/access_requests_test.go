@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/db"
@@ -62,7 +63,7 @@ func (l *line) unsent() int { return l.count(`SELECT COUNT(*) FROM outbox`) }
 func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	out := &porch{shut: true}
 	l := newLine(t, out)
-	l.bridge.SetAccess(Access{Owner: "ou_boss", StrangerReply: "not yet"})
+	l.bridge.SetAccess(access.Config{Owner: "ou_boss", StrangerReply: "not yet"})
 	boss := heard("om_0", "/lang en")
 	boss.Key, boss.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	l.must(l.bridge.Message(t.Context(), boss))
@@ -151,7 +152,7 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 		}
 	}
 	w := testWorld(t)
-	w.bridge.SetAccess(Access{Owner: "ou_boss"})
+	w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 	who := db.Grant{Subject: "ou_x", Name: name, State: db.Allowed}
 	if got := w.bridge.accessRequests.outcome(w.ctx, who, i18n.Chinese)[0].Card.Body; got != "已允许 `"+name+"` 使用（编号 ou_x）" {
 		t.Errorf("the decision says %q", got)

@@ -23,7 +23,7 @@ func whoAmI(_ context.Context, o ordered) (order, error) {
 	switch {
 	case o.m.Actor.ID == a.Owner:
 		role = i18n.RoleOwner
-	case a.admin(o.m.Actor):
+	case a.IsAdmin(o.m.Actor):
 		role = i18n.RoleAdmin
 	}
 	return o.say(i18n.WhoAmI, i18n.PersonName(o.m.Actor.Name, o.m.Actor.ID), o.m.Actor.ID, o.m.Key, role.In(o.lang))
@@ -79,7 +79,7 @@ func adminUsers(ctx context.Context, o ordered) (order, error) {
 	}
 	a, none := o.b.access.Load(), i18n.Nobody.In(o.lang)
 	list = slices.DeleteFunc(list, func(g db.Grant) bool { // who became an admin after he had asked
-		return g.State == db.Asked && a.admin(chat.Actor{ID: g.Subject})
+		return g.State == db.Asked && a.IsAdmin(chat.Actor{ID: g.Subject})
 	})
 	decided := ""
 	if len(list) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
@@ -26,7 +27,7 @@ type approvals struct {
 	rows    db.Approvals
 	rules   db.Rules
 	outbox  *outbox
-	access  *authorizer
+	access  *access.Authorizer
 	secrets redact.Known      // with which nothing is done
 	private approval.Reserved // about which only admins decide
 	log     zerolog.Logger
@@ -48,7 +49,7 @@ type pending struct {
 // decisions is how many approvals are settled at the same time.
 const decisions = 8
 
-func newApprovals(cfg Config, store *db.DB, o *outbox, access *authorizer, log zerolog.Logger) *approvals {
+func newApprovals(cfg Config, store *db.DB, o *outbox, access *access.Authorizer, log zerolog.Logger) *approvals {
 	as := &approvals{
 		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, secrets: cfg.Secrets, log: log,
 		private: approval.NewReserved(cfg.protected(), store), jobs: workqueue.New(decisions), open: map[string]pending{},
@@ -87,7 +88,7 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 		answer(v)
 		return false
 	}
-	patience := as.access.Load().patience()
+	patience := as.access.Load().Patience()
 	now := time.Now().Truncate(time.Millisecond)
 	a := db.Approval{
 		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, Tool: q.Name, Input: q.Input, Project: w.dir,
@@ -346,7 +347,7 @@ func (as *approvals) press(ctx context.Context, p chat.Press, l i18n.Lang) (stri
 	case !mayDecide(as.access.Load(), a, p.Actor):
 		log.Warn().Msg("somebody who may not decide has pressed")
 		return i18n.ApprovalNotYours.In(l), nil
-	case p.Action.Do != approval.DoRefuse && as.forAdmins(a.ID) && !as.access.Load().admin(p.Actor):
+	case p.Action.Do != approval.DoRefuse && as.forAdmins(a.ID) && !as.access.Load().IsAdmin(p.Actor):
 		log.Warn().Msg("somebody who is no admin wants to allow what only admins may")
 		return i18n.AdminsAllow.In(l), nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/db"
@@ -53,11 +54,11 @@ func askingOn(t *testing.T, patience time.Duration, out Messenger) *asking {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Access: Access{Allow: []string{"*"}}}
+	cfg := Config{Access: access.Config{Allow: []string{"*"}}}
 	cfg.Access.ApprovalTimeout.Duration = patience
 	a := &asking{T: t, store: store, verdicts: make(chan claude.Decision, 10)}
 	tongue := func(context.Context, chat.Key) i18n.Lang { return i18n.English }
-	a.as = newApprovals(cfg, store, newOutbox(store, out, fileSpool{}, tongue, zerolog.Nop()), newAuthorizer(cfg.Access, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
+	a.as = newApprovals(cfg, store, newOutbox(store, out, fileSpool{}, tongue, zerolog.Nop()), access.NewAuthorizer(cfg.Access, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
 	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Decision) bool {
 		if !a.gone {

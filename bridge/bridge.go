@@ -17,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
@@ -61,8 +62,8 @@ const onlookers = 64
 
 // Config is what the bridge must know beside its parts.
 type Config struct {
-	Access      Access           // at the start, see SetAccess
-	Departments DepartmentLookup // nil = departments mean nothing
+	Access      access.Config           // at the start, see SetAccess
+	Departments access.DepartmentLookup // nil = departments mean nothing
 	// the platform's id of the app; empty = its owner is not looked for
 	App            string
 	Founder        Founder  // nil = the platform cannot be asked for the owner
@@ -153,7 +154,7 @@ type Bridge struct {
 	recovery       recovery
 	approvals      *approvals
 	ownership      *ownership
-	access         *authorizer
+	access         *access.Authorizer
 	accessRequests *accessRequests
 	budget         *budget
 	logins         logins
@@ -176,12 +177,12 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.files = &files{FilesConfig: cfg.Files, db: store, kept: cfg.kept}
 	b.toolHandlers = newToolHandlers(cfg, store, b.context, b.outbox, log)
 	b.logins = logins{pool: pool, out: out, jobs: b.scheduler.jobs, log: log, patience: loginTime}
-	b.access = newAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
+	b.access = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
 	b.approvals = newApprovals(cfg, store, b.outbox, b.access, log)
 	b.budget = &budget{pool: pool, ledger: store.Ledger(), zone: b.context.Zone(), log: log}
 	b.notes = notes{&b.cfg, store, b.budget, b.scheduler, log}
 	b.SetBudget(cfg.Budget)
-	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
+	b.ownership = newOwnership(cfg, store, out, log, func(a access.Config) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)
 	b.accessRequests = &accessRequests{
 		authorizer: b.access, grants: store.Grants(), outbox: b.outbox, secrets: cfg.Secrets, lang: b.lang, own: b.ownLang, log: log,
@@ -194,7 +195,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 func (b *Bridge) SetBudget(limits Budget) { b.budget.Store(&limits) }
 
 // SetAccess changes who may talk to the bot, from the next message on.
-func (b *Bridge) SetAccess(a Access) { b.ownership.set(a) }
+func (b *Bridge) SetAccess(a access.Config) { b.ownership.set(a) }
 
 // Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new,
 // interrupts the turns that wait for people, gives the others most of the configured time, interrupts what is left, and
@@ -264,12 +265,12 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	}
 	code, isCode := b.logins.take(&m) // before anybody else sees it
 	b.background.heard(m)
-	switch who, err := b.access.authorize(ctx, m.Key, m.Actor); {
+	switch who, err := b.access.Authorize(ctx, m.Key, m.Actor); {
 	case err != nil:
 		return err
-	case who == stranger:
+	case who == access.Stranger:
 		return b.accessRequests.record(ctx, m)
-	case who == denied:
+	case who == access.Denied:
 		return nil
 	}
 	if isCode {
@@ -403,10 +404,10 @@ func (b *Bridge) ownLang(ctx context.Context, user string) i18n.Lang {
 
 // Press takes in a button that somebody pressed, and returns what to tell him, also when it could not be done.
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err error) {
-	switch who, err := b.access.authorize(ctx, p.Key, p.Actor); {
+	switch who, err := b.access.Authorize(ctx, p.Key, p.Actor); {
 	case err != nil:
 		return i18n.PressFailed.In(b.lang(ctx, p.Key, "")), err
-	case who != admitted:
+	case who != access.Admitted:
 		return i18n.NotForYou.In(b.lang(ctx, p.Key, "")), nil
 	}
 	p.Key, p.Values = b.chatMembership.of(ctx, p), formWithoutCodes(p.Values)

@@ -71,34 +71,6 @@ func TestCommandsAreRecognised(t *testing.T) {
 	}
 }
 
-func TestAccess(t *testing.T) {
-	room := chat.FeishuChat("oc_1")
-	who := chat.Actor{ID: "ou_1"}
-	for _, tc := range []struct {
-		a    Access
-		want bool
-	}{
-		{Access{}, false},
-		{Access{Owner: "ou_1"}, true},
-		{Access{Owner: "ou_2"}, false},
-		{Access{Owner: "ou_2", Admins: []string{"ou_1"}}, true},
-		{Access{Allow: []string{"ou_1"}}, true},
-		{Access{Allow: []string{"oc_1"}}, true},
-		{Access{Allow: []string{"oc_2", "ou_2"}}, false},
-		{Access{Allow: []string{"*"}}, true},
-	} {
-		if got := tc.a.allows(room, who); got != tc.want {
-			t.Errorf("%+v allows: %v", tc.a, got)
-		}
-	}
-	if (Access{}).allows(room, chat.Actor{}) {
-		t.Error("a user without an id is the owner that nobody named")
-	}
-	if err := (Access{Admins: []string{"*"}}).Validate(); err == nil {
-		t.Error("everybody may become an admin")
-	}
-}
-
 // recorder is a messenger that remembers what it was told to show.
 type recorder struct {
 	mu        sync.Mutex

@@ -87,7 +87,7 @@ func (o ordered) choose(now string, c choice) (order, error) {
 		}
 		card.Buttons = append(card.Buttons, turncard.CommandButton(c.unset.In(o.lang), c.order+" default"))
 		return order{card: card}, nil
-	case c.private && !o.b.access.Load().inCharge(o.m):
+	case c.private && !o.b.access.Load().InCharge(o.m):
 		return o.say(i18n.ForAdmins)
 	case rest != "" || !reset && !c.may(value):
 		return o.say(c.bad, excerptOf(o.args), strings.Join(c.offered, i18n.Listing.In(o.lang)))

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -113,7 +114,7 @@ func commands() []command {
 func (c command) called(word string) bool { return c.name == word || slices.Contains(c.aliases, word) }
 
 // free reports whether somebody may give the command.
-func (c command) free(a *Access, who chat.Actor) bool { return !c.admin || a.admin(who) }
+func (c command) free(a *access.Config, who chat.Actor) bool { return !c.admin || a.IsAdmin(who) }
 
 var (
 	commandName = regexp.MustCompile(`^[a-zA-Z]+$`)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -142,7 +143,7 @@ var spanOfCode = regexp.MustCompile("`[^`]*`")
 func matrix(t *testing.T) *world {
 	own := t.TempDir()
 	w := testWorld(t, func(cfg *Config) {
-		cfg.Access = Access{Owner: "ou_boss", Admins: []string{"ou_admin"}, Allow: []string{"ou_user"}}
+		cfg.Access = access.Config{Owner: "ou_boss", Admins: []string{"ou_admin"}, Allow: []string{"ou_user"}}
 		cfg.Projects = map[string]Project{"own": {Path: own}}
 	})
 	close(w.bridge.recovery.done) // there is nothing to recover
@@ -420,7 +421,7 @@ func TestAButtonGivesACommand(t *testing.T) {
 		t.Errorf("a forged button was answered: %+v", p)
 	}
 	w.must(w.bridge.db.Outbox().Delivered(w.ctx, p, ""))
-	stranger := newWorld(t, t.TempDir(), func(cfg *Config) { cfg.Access = Access{Owner: "ou_boss"} })
+	stranger := newWorld(t, t.TempDir(), func(cfg *Config) { cfg.Access = access.Config{Owner: "ou_boss"} })
 	stranger.order(place{alice.key, chat.Private, "ou_boss"}, "/help")
 	toast, err := stranger.bridge.Press(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"}, Action: chat.Action{Do: turncard.DoCommand, ID: "/new"}})
 	w.must(err)

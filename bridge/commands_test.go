@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -75,7 +76,7 @@ func TestCommandNamesAreUnique(t *testing.T) {
 }
 
 func TestOnlyAdminsMayGiveTheirCommands(t *testing.T) {
-	a := &Access{Owner: "ou_owner", Admins: []string{"ou_admin"}, Allow: []string{"*"}}
+	a := &access.Config{Owner: "ou_owner", Admins: []string{"ou_admin"}, Allow: []string{"*"}}
 	for who, want := range map[string]bool{"ou_owner": true, "ou_admin": true, "ou_user": false, "": false} {
 		if got := (command{admin: true}).free(a, chat.Actor{ID: who}); got != want {
 			t.Errorf("%q may: %v", who, got)
@@ -84,7 +85,7 @@ func TestOnlyAdminsMayGiveTheirCommands(t *testing.T) {
 			t.Errorf("%q may not give an ordinary command", who)
 		}
 	}
-	if (command{admin: true}).free(&Access{}, chat.Actor{}) {
+	if (command{admin: true}).free(&access.Config{}, chat.Actor{}) {
 		t.Error("without an owner, nobody is one")
 	}
 }

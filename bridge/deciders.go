@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/db"
@@ -16,20 +17,20 @@ import (
 
 // mayDecide reports whether somebody may decide about an approval: who asked for its turn may, and admins. What
 // only admins may allow, an asker may still refuse.
-func mayDecide(a *Access, ap db.Approval, who chat.Actor) bool {
-	return slices.Contains(ap.Askers, who.ID) || a.admin(who)
+func mayDecide(a *access.Config, ap db.Approval, who chat.Actor) bool {
+	return slices.Contains(ap.Askers, who.ID) || a.IsAdmin(who)
 }
 
 // adminsOnly reports whether only admins may allow what is asked. A question is for who asked.
-func adminsOnly(a *Access, ap db.Approval, about approval.Touched) bool {
-	return about.Any() || a.Deciders == adminsDecide && ap.Tool != claude.QuestionTool
+func adminsOnly(a *access.Config, ap db.Approval, about approval.Touched) bool {
+	return about.Any() || a.Deciders == access.AdminsDecide && ap.Tool != claude.QuestionTool
 }
 
 // nobodyDecides reports whether no admin can press a button in the chat of a turn: there is none, or it is
 // somebody else's private chat.
-func nobodyDecides(a *Access, c db.Claim) bool {
-	asksAdmin := slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return a.admin(m.Actor) })
-	return !a.hasAdmin() || c.Chat.Kind == chat.Private && !asksAdmin
+func nobodyDecides(a *access.Config, c db.Claim) bool {
+	asksAdmin := slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return a.IsAdmin(m.Actor) })
+	return !a.HasAdmin() || c.Chat.Kind == chat.Private && !asksAdmin
 }
 
 // forAdmins reports whether only admins may allow what waits.
@@ -48,7 +49,7 @@ func (as *approvals) closed(ctx context.Context, a db.Approval, about approval.T
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
 	l := as.outbox.lang(ctx, a.Key)
 	why := i18n.AdminsAway
-	if !as.access.Load().hasAdmin() {
+	if !as.access.Load().HasAdmin() {
 		why = i18n.NoAdmins
 	}
 	done := a

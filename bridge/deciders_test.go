@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/db"
@@ -32,7 +33,7 @@ var (
 	nobody = chat.Actor{ID: "ou_9", Name: "小红"}
 )
 
-func newDeciding(t *testing.T, kind chat.Kind, access Access) *deciding {
+func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	t.Helper()
 	root := folders(t, "work", "data")
 	d := &deciding{T: t, dir: filepath.Join(root, "work"), data: filepath.Join(root, "data")}
@@ -50,10 +51,10 @@ func newDeciding(t *testing.T, kind chat.Kind, access Access) *deciding {
 	if d.claim, err = store.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true); err != nil {
 		t.Fatal(err)
 	}
-	access.Allow = []string{"*"}
-	cfg := Config{Access: access, Guard: Guard{Data: d.data}}
+	rules.Allow = []string{"*"}
+	cfg := Config{Access: rules, Guard: Guard{Data: d.data}}
 	out := newOutbox(store, &recorder{}, fileSpool{}, func(context.Context, chat.Key) i18n.Lang { return i18n.English }, zerolog.Nop())
-	d.as = newApprovals(cfg, store, out, newAuthorizer(access, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
+	d.as = newApprovals(cfg, store, out, access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); d.as.jobs.Run(t.Context(), stop) }()
 	t.Cleanup(func() { close(stop); <-done })
@@ -110,17 +111,17 @@ func TestWhoDecides(t *testing.T) {
 		admins   bool // only they may allow it
 	}{
 		"a command":                      {"", false, "Bash", false},
-		"a command, asker":               {askersDecide, false, "Bash", false},
-		"a command, admins":              {adminsDecide, false, "Bash", true},
+		"a command, asker":               {access.AskersDecide, false, "Bash", false},
+		"a command, admins":              {access.AdminsDecide, false, "Bash", true},
 		"the program's files":            {"", true, "Bash", true},
-		"the program's files, admins":    {adminsDecide, true, "Bash", true},
-		"a question, admins":             {adminsDecide, false, claude.QuestionTool, false},
-		"a plan, admins":                 {adminsDecide, false, claude.PlanTool, true},
-		"a plan that names files, asker": {askersDecide, true, claude.PlanTool, false},
+		"the program's files, admins":    {access.AdminsDecide, true, "Bash", true},
+		"a question, admins":             {access.AdminsDecide, false, claude.QuestionTool, false},
+		"a plan, admins":                 {access.AdminsDecide, false, claude.PlanTool, true},
+		"a plan that names files, asker": {access.AskersDecide, true, claude.PlanTool, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDeciding(t, chat.Group, Access{Owner: boss.ID, Deciders: tc.deciders})
+			d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID, Deciders: tc.deciders})
 			command := "make test"
 			if tc.private {
 				command = "sqlite3 " + d.data + "/magpie.db"
@@ -165,7 +166,7 @@ func TestWhoDecides(t *testing.T) {
 
 func TestWhoAskedMayRefuseWhatOnlyAdminsAllow(t *testing.T) {
 	t.Parallel()
-	d := newDeciding(t, chat.Group, Access{Owner: boss.ID, Deciders: adminsDecide})
+	d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID, Deciders: access.AdminsDecide})
 	verdicts, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
 	d.press(a, asker, approval.DoRefuse)
 	if v := <-verdicts; v.Allow {
@@ -176,7 +177,7 @@ func TestWhoAskedMayRefuseWhatOnlyAdminsAllow(t *testing.T) {
 // A rule that was made for good does not cover the program's own files.
 func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 	t.Parallel()
-	d := newDeciding(t, chat.Group, Access{Owner: boss.ID})
+	d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID})
 	ask := askFor(t, "Bash", map[string]any{"command": "ls -l"})
 	_, a := d.wants(ask)
 	d.press(a, asker, approval.DoAlways)
@@ -194,16 +195,16 @@ func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		kind   chat.Kind
-		access Access
+		access access.Config
 		want   i18n.Phrase
 	}{
-		"no admin":                   {chat.Group, Access{}, i18n.NoAdmins},
-		"a denied admin":             {chat.Group, Access{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}, i18n.NoAdmins},
-		"a private chat of a member": {chat.Private, Access{Owner: boss.ID}, i18n.AdminsAway},
+		"no admin":                   {chat.Group, access.Config{}, i18n.NoAdmins},
+		"a denied admin":             {chat.Group, access.Config{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}, i18n.NoAdmins},
+		"a private chat of a member": {chat.Private, access.Config{Owner: boss.ID}, i18n.AdminsAway},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.access.Deciders = adminsDecide
+			tc.access.Deciders = access.AdminsDecide
 			d := newDeciding(t, tc.kind, tc.access)
 			verdicts, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
 			if a != nil {
@@ -221,7 +222,7 @@ func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 			}
 		})
 	}
-	d := newDeciding(t, chat.Private, Access{Owner: asker.ID, Deciders: adminsDecide})
+	d := newDeciding(t, chat.Private, access.Config{Owner: asker.ID, Deciders: access.AdminsDecide})
 	if _, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"})); a == nil {
 		t.Error("the owner is not asked in his own chat")
 	}
@@ -250,7 +251,7 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDeciding(t, chat.Group, Access{Owner: boss.ID})
+			d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID})
 			tc.w.dir = d.dir
 			input := map[string]any{"command": "ls"}
 			if tc.path != "" {

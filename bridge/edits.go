@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -26,7 +27,7 @@ func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 	if m.Unreadable != "" || strings.TrimSpace(questionIn(m.Text)) == "" {
 		return nil
 	}
-	if who, err := b.access.authorize(ctx, m.Key, m.Actor); err != nil || who != admitted {
+	if who, err := b.access.Authorize(ctx, m.Key, m.Actor); err != nil || who != access.Admitted {
 		return err
 	}
 	e := db.Inbound{Incoming: m, Class: chat.Overheard, Lang: b.spoken(ctx, m)}

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
+	"magpie/bridge/access"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -60,7 +61,7 @@ func inScene(t *testing.T, act func(s *scene)) {
 		s := &scene{T: t, sim: sim, room: sim.PrivateChat(sim.AddUser("Ann")), ended: make(chan Ended, 1)}
 		log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)
 		cfg := Config{
-			Access: Access{Allow: []string{"*"}}, Project: t.TempDir(), Node: "here", Context: contextmgr.Defaults(),
+			Access: access.Config{Allow: []string{"*"}}, Project: t.TempDir(), Node: "here", Context: contextmgr.Defaults(),
 			Shutdown: 4 * time.Second, LongAnswer: 20_000, Outgoing: t.TempDir(),
 			Ended: func(e Ended) { s.ended <- e },
 		}

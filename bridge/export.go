@@ -23,7 +23,7 @@ var errExportSize = errors.New("the history is too large for a file")
 // exportChat is the command /export. In a group only admins may give it: who came later would read what was said
 // before.
 func exportChat(_ context.Context, o ordered) (order, error) {
-	if !o.b.access.Load().inCharge(o.m) {
+	if !o.b.access.Load().InCharge(o.m) {
 		return o.say(i18n.ForAdmins)
 	}
 	return order{reply: i18n.ExportBegun.In(o.lang), later: func(ctx context.Context) string {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -80,7 +81,7 @@ func TestExport(t *testing.T) {
 	out := &shipper{}
 	l := newLine(t, out)
 	l.bridge.cfg.Line = func(b *bytes.Buffer, r db.Record) error { _, err := b.WriteString(r.Text + "\n"); return err }
-	l.bridge.SetAccess(Access{Owner: "ou_boss", Allow: []string{"*"}})
+	l.bridge.SetAccess(access.Config{Owner: "ou_boss", Allow: []string{"*"}})
 	l.start()
 	l.say("om_1", "/export")
 	l.until("a reply", func() bool { return slices.Contains(out.replies(), i18n.ExportNothing.ZH) })

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -23,7 +24,7 @@ const (
 func newLogin(t *testing.T, how string) (*line, *recorder) {
 	rec := &recorder{}
 	l := newLine(t, rec, func(c *claude.Config) { c.Env["MAGPIE_SCRIPTED_LOGIN"] = how })
-	l.bridge.SetAccess(Access{Owner: "ou_1", Allow: []string{"ou_2"}})
+	l.bridge.SetAccess(access.Config{Owner: "ou_1", Allow: []string{"ou_2"}})
 	l.start()
 	return l, rec
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -29,11 +30,11 @@ func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 // join introduces the bot to a group that may talk to it. Of any other only its owner learns.
 func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 	b := p.b
-	who, err := b.access.authorize(ctx, c.Key, c.Actor)
+	who, err := b.access.Authorize(ctx, c.Key, c.Actor)
 	if err != nil {
 		return err
 	}
-	welcome := who == admitted
+	welcome := who == access.Admitted
 	say := p.toOwner(ctx, c)
 	if welcome {
 		greeting := p.greeting(ctx, c.Key, b.lang(ctx, c.Key, ""))
@@ -63,7 +64,7 @@ func (p chatMembership) greeting(ctx context.Context, key chat.Key, l i18n.Lang)
 
 // toOwner tells the owner of a group to which the bot was added and that may not talk to it; nil = there is no owner.
 func (p chatMembership) toOwner(ctx context.Context, c chat.Change) *db.Post {
-	owner := p.b.access.Load().approver()
+	owner := p.b.access.Load().Approver()
 	if owner == "" {
 		return nil
 	}
@@ -89,7 +90,7 @@ func (p chatMembership) leave(ctx context.Context, c chat.Change) error {
 
 // open introduces the bot to somebody who opens the private chat for the first time, and who may talk to it.
 func (p chatMembership) open(ctx context.Context, c chat.Change) error {
-	if who, err := p.b.access.authorize(ctx, c.Key, c.Actor); err != nil || who != admitted {
+	if who, err := p.b.access.Authorize(ctx, c.Key, c.Actor); err != nil || who != access.Admitted {
 		return err
 	}
 	fresh, err := p.b.db.Chats().Open(ctx, c, i18n.GreetingPrivate.In(p.b.lang(ctx, c.Key, "")))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/db"
@@ -69,7 +70,7 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 		if got := w.bridge.outbox.withheld(w.ctx, room); got != i18n.Withheld.EN {
 			t.Errorf("in place of an answer: %q", got)
 		}
-		w.bridge.SetAccess(Access{Owner: "ou_boss"})
+		w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 		w.must(w.bridge.Change(w.ctx, chat.Change{Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}))
 		if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.Contains(got, "has added me") {
 			t.Errorf("the owner is told %q", got)
@@ -98,7 +99,7 @@ func (r *teller) Reply(ctx context.Context, to chat.Ref, text, idem string) (str
 func TestAGroupOfStrangers(t *testing.T) {
 	out := &teller{}
 	l := newLine(t, out)
-	l.bridge.SetAccess(Access{Owner: "ou_boss"})
+	l.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 	l.start()
 	for range 2 {
 		l.must(l.bridge.Change(t.Context(), changed(chat.Added, 1000)))
@@ -123,7 +124,7 @@ func TestAGroupOfStrangers(t *testing.T) {
 	in := heard("om_1", order)
 	in.Key, in.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	l.must(l.bridge.Message(t.Context(), in))
-	if !l.bridge.access.admits(t, chat.Actor{ID: "ou_1"}) {
+	if who, err := l.bridge.access.Authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); err != nil || who != access.Admitted {
 		t.Errorf("%q does not let the group in", order)
 	}
 }

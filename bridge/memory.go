@@ -44,7 +44,7 @@ func rememberThis(_ context.Context, o ordered) (order, error) {
 	if x.Scope == db.UserScope {
 		x.Of = m.Actor.ID
 	}
-	if b.cfg.Context.Memory.Approval && !b.access.Load().inCharge(m) {
+	if b.cfg.Context.Memory.Approval && !b.access.Load().InCharge(m) {
 		x.State = db.ProposedMemory
 	}
 	return order{memory: &db.MemoryOrder{
@@ -111,7 +111,7 @@ func aboutMemory(ctx context.Context, o ordered) (order, error) {
 	if err != nil {
 		return order{}, err
 	}
-	boss := b.access.Load().inCharge(m)
+	boss := b.access.Load().InCharge(m)
 	all = slices.DeleteFunc(all, func(x db.Memory) bool {
 		return !boss && x.Scope == db.UserScope && x.Of != m.Actor.ID
 	})
@@ -323,7 +323,7 @@ func (t *memoryTalk) forget(x db.Memory) (order, error) {
 
 func (t *memoryTalk) approve(x db.Memory) (order, error) {
 	switch {
-	case !t.b.access.Load().inCharge(t.said):
+	case !t.b.access.Load().InCharge(t.said):
 		return t.say(i18n.ForAdmins)
 	case x.State != db.ProposedMemory:
 		return t.say(i18n.MemoryCounts)
@@ -334,7 +334,7 @@ func (t *memoryTalk) approve(x db.Memory) (order, error) {
 
 func (t *memoryTalk) reject(x db.Memory) (order, error) {
 	switch {
-	case !t.b.access.Load().inCharge(t.said):
+	case !t.b.access.Load().InCharge(t.said):
 		return t.say(i18n.ForAdmins)
 	case x.State != db.ProposedMemory:
 		return t.say(i18n.MemoryCounts)

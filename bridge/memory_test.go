@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr"
@@ -59,7 +60,7 @@ func newWorld(t tester, dir string, change ...func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Access: Access{Owner: "ou_boss", Allow: []string{"*"}}, Project: "/srv/one", Context: contextmgr.Defaults()}
+	cfg := Config{Access: access.Config{Owner: "ou_boss", Allow: []string{"*"}}, Project: "/srv/one", Context: contextmgr.Defaults()}
 	cfg.Context.TimeZone = "UTC"
 	for _, f := range change {
 		f(&cfg)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -338,7 +339,7 @@ func TestACheckUp(t *testing.T) {
 		{"cli", func(context.Context) CheckState { return OK }}, {"login", func(context.Context) CheckState { return Fail }},
 		{"disk", func(context.Context) CheckState { return Warn }}, {"moon", func(context.Context) CheckState { return OK }},
 	}
-	l.bridge.SetAccess(Access{Owner: "ou_1"})
+	l.bridge.SetAccess(access.Config{Owner: "ou_1"})
 	l.start()
 	l.say("om_1", "/doctor")
 	var got []string
@@ -379,7 +380,7 @@ func TestACommandThatSaysNothing(t *testing.T) {
 
 // A list that is empty says so.
 func TestNobodyWasDecidedAbout(t *testing.T) {
-	w := testWorld(t, func(c *Config) { c.Access = Access{Owner: "ou_boss"} })
+	w := testWorld(t, func(c *Config) { c.Access = access.Config{Owner: "ou_boss"} })
 	boss := place{chat.FeishuChat("oc_boss"), chat.Private, "ou_boss"}
 	w.expect(w.order(boss, "/admin users"), "在聊天里决定的："+i18n.Nobody.ZH)
 	w.order(boss, "/admin users allow ou_1")

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/access"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -14,7 +15,7 @@ import (
 func (l *line) departed() *departments {
 	s := &departments{of: map[string][]string{"ou_1": {"od_dev"}, "ou_2": {"od_dev"}}, err: errors.New("down")}
 	cfg := l.bridge.cfg
-	cfg.Access, cfg.Departments, cfg.Waits.Departments = Access{Owner: "ou_boss", Allow: []string{"od_dev"}}, s, time.Minute
+	cfg.Access, cfg.Departments, cfg.Waits.Departments = access.Config{Owner: "ou_boss", Allow: []string{"od_dev"}}, s, time.Minute
 	l.bridge = New(cfg, l.bridge.db, l.pool, l.bridge.out, l.bridge.log)
 	return s
 }
@@ -90,4 +91,14 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	if !g.since.After(began.Add(time.Minute)) {
 		t.Errorf("asked again for what is known, since %v", g.since)
 	}
+}
+
+// departments is a directory of people.
+type departments struct {
+	of  map[string][]string
+	err error
+}
+
+func (s *departments) Departments(_ context.Context, user string) ([]string, error) {
+	return s.of[user], s.err
 }

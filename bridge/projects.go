@@ -281,7 +281,7 @@ func changeProject(ctx context.Context, o ordered) (order, error) {
 	if o.args == "" {
 		return listProjects(ctx, o)
 	}
-	if !o.b.access.Load().inCharge(o.m) {
+	if !o.b.access.Load().InCharge(o.m) {
 		return o.say(i18n.ForAdmins)
 	}
 	p, ok := o.b.cfg.find(o.args)
@@ -314,7 +314,7 @@ func changeMode(_ context.Context, o ordered) (order, error) {
 		}
 		return o.say(i18n.ModeNow, cmp.Or(o.b.cfg.permissionMode(o.chat), defaultMode), strings.Join(free, " "))
 	}
-	if !o.b.access.Load().inCharge(o.m) {
+	if !o.b.access.Load().InCharge(o.m) {
 		return o.say(i18n.ForAdmins)
 	}
 	i := slices.IndexFunc(modes, func(m string) bool { return strings.EqualFold(m, o.args) || modeNames[m] == o.args })

@@ -39,7 +39,7 @@ func status(ctx context.Context, o ordered) (order, error) {
 		add(i18n.StatusQueue, waiting)
 	}
 	text := strings.Join(lines, "\n") + lastReport(ctx, b, c)
-	if v := b.cfg.Version; v != "" && o.m.Kind == chat.Private && b.access.Load().admin(o.m.Actor) {
+	if v := b.cfg.Version; v != "" && o.m.Kind == chat.Private && b.access.Load().IsAdmin(o.m.Actor) {
 		text += "\n" + o.load() + "\n" + fmt.Sprintf(i18n.StatusVersion.In(l), v)
 	}
 	return order{reply: text}, nil

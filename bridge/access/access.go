@@ -1,4 +1,6 @@
-package bridge
+// Package access says who may talk to the bot and who is an admin, by the configuration and by what was decided in the
+// chat. What somebody may have the agent do does not belong here, nor what he is told when he may not talk.
+package access
 
 import (
 	"errors"
@@ -11,8 +13,8 @@ import (
 	"magpie/internal/configtype"
 )
 
-// Access is the [access] section: who may talk to the bot. By default only the owner may.
-type Access struct {
+// Config is the [access] section: who may talk to the bot. By default only the owner may.
+type Config struct {
 	// the user (ou_...) to whom the bot belongs
 	Owner  string   `toml:"owner" env:"OWNER"`
 	Admins []string `toml:"admins" env:"ADMINS"` // users
@@ -29,20 +31,20 @@ type Access struct {
 	ApprovalTimeout configtype.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"`
 }
 
-// The values of [Access.Deciders].
+// The values of [Config.Deciders].
 const (
-	askersDecide = "asker"
-	adminsDecide = "admins"
+	AskersDecide = "asker"
+	AdminsDecide = "admins"
 )
 
-// everybody is the entry of [Access.Allow] that lets everybody in.
+// everybody is the entry of [Config.Allow] that lets everybody in.
 const everybody = "*"
 
 // department is how the id of one begins.
 const department = "od_"
 
 // Validate reports everything that is wrong with a.
-func (a Access) Validate() error {
+func (a Config) Validate() error {
 	var errs []error
 	if slices.Contains(a.Admins, everybody) {
 		errs = append(errs, errors.New(`[access] admins: "*" would make everybody an admin; name the users`))
@@ -50,8 +52,8 @@ func (a Access) Validate() error {
 	if a.ApprovalTimeout.Duration < 0 {
 		errs = append(errs, errors.New("[access] approval_timeout: want more than 0"))
 	}
-	if a.Deciders != "" && a.Deciders != askersDecide && a.Deciders != adminsDecide {
-		errs = append(errs, fmt.Errorf("[access] deciders %q: want %s or %s", a.Deciders, askersDecide, adminsDecide))
+	if a.Deciders != "" && a.Deciders != AskersDecide && a.Deciders != AdminsDecide {
+		errs = append(errs, fmt.Errorf("[access] deciders %q: want %s or %s", a.Deciders, AskersDecide, AdminsDecide))
 	}
 	for _, id := range a.Deny { // a mistake here would leave a door open
 		if !slices.ContainsFunc([]string{"ou_", "oc_", department}, func(kind string) bool { return strings.HasPrefix(id, kind) }) {
@@ -65,48 +67,48 @@ func (a Access) Validate() error {
 }
 
 // denies says who may not talk in any case, as far as the ids of the user and the chat tell.
-func (a Access) denies(key chat.Key, who chat.Actor) bool {
+func (a Config) denies(key chat.Key, who chat.Actor) bool {
 	return who.ID == "" || slices.Contains(a.Deny, who.ID) || slices.Contains(a.Deny, key.ID)
 }
 
 // allows says who may talk, as far as the ids of the user and the chat tell.
-func (a Access) allows(key chat.Key, who chat.Actor) bool {
-	return !a.denies(key, who) && (a.admin(who) || slices.Contains(a.Allow, everybody) ||
+func (a Config) allows(key chat.Key, who chat.Actor) bool {
+	return !a.denies(key, who) && (a.IsAdmin(who) || slices.Contains(a.Allow, everybody) ||
 		slices.Contains(a.Allow, who.ID) || slices.Contains(a.Allow, key.ID))
 }
 
-// admin reports whether somebody may give orders that concern others.
-func (a Access) admin(who chat.Actor) bool {
+// IsAdmin reports whether somebody may give orders that concern others.
+func (a Config) IsAdmin(who chat.Actor) bool {
 	return who.ID != "" && (who.ID == a.Owner || slices.Contains(a.Admins, who.ID)) && !slices.Contains(a.Deny, who.ID)
 }
 
-// hasAdmin reports whether anybody at all is an admin.
-func (a Access) hasAdmin() bool {
-	known := func(id string) bool { return a.admin(chat.Actor{ID: id}) }
+// HasAdmin reports whether anybody at all is an admin.
+func (a Config) HasAdmin() bool {
+	known := func(id string) bool { return a.IsAdmin(chat.Actor{ID: id}) }
 	return known(a.Owner) || slices.ContainsFunc(a.Admins, known)
 }
 
-// inCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
-func (a Access) inCharge(m chat.Incoming) bool {
-	return m.Kind == chat.Private || a.admin(m.Actor)
+// InCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
+func (a Config) InCharge(m chat.Incoming) bool {
+	return m.Kind == chat.Private || a.IsAdmin(m.Actor)
 }
 
 // Unset reports that nobody at all may talk: the bot is being set up.
-func (a Access) Unset() bool { return a.Owner == "" && len(a.Admins) == 0 && len(a.Allow) == 0 }
+func (a Config) Unset() bool { return a.Owner == "" && len(a.Admins) == 0 && len(a.Allow) == 0 }
 
 // usualPatience is how long people may take to decide when nothing else is configured.
 const usualPatience = 30 * time.Minute
 
-// patience is how long people may take to decide about a tool.
-func (a Access) patience() time.Duration {
+// Patience is how long people may take to decide about a tool.
+func (a Config) Patience() time.Duration {
 	if a.ApprovalTimeout.Duration == 0 {
 		return usualPatience
 	}
 	return a.ApprovalTimeout.Duration
 }
 
-// approver is who decides about strangers: the owner, or an admin when there is none.
-func (a Access) approver() string {
+// Approver is who decides about strangers: the owner, or an admin when there is none.
+func (a Config) Approver() string {
 	if a.Owner == "" && len(a.Admins) > 0 {
 		return a.Admins[0]
 	}

@@ -1,4 +1,4 @@
-package bridge
+package access
 
 import (
 	"cmp"
@@ -24,10 +24,10 @@ type DepartmentLookup interface {
 	Departments(ctx context.Context, userID string) ([]string, error)
 }
 
-// authorizer decides who may talk to the bot: by the configuration, which is its pointer, and by what was decided in
+// Authorizer decides who may talk to the bot: by the configuration, which is its pointer, and by what was decided in
 // the chat.
-type authorizer struct {
-	atomic.Pointer[Access]
+type Authorizer struct {
+	atomic.Pointer[Config]
 	grants db.Grants
 	lookup DepartmentLookup // nil = nothing is known of departments
 	log    zerolog.Logger
@@ -53,49 +53,50 @@ const (
 	mostStaff     = 20_000           // remembered
 )
 
-// newAuthorizer makes an authorizer; wait is how long a message waits for what is not known of departments, 0 = the
+// NewAuthorizer makes an authorizer; wait is how long a message waits for what is not known of departments, 0 = the
 // usual time.
-func newAuthorizer(a Access, grants db.Grants, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger) *authorizer {
-	g := &authorizer{grants: grants, lookup: lookup, log: log, wait: cmp.Or(wait, lookupWait), members: map[string]membership{}}
+func NewAuthorizer(a Config, grants db.Grants, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger) *Authorizer {
+	g := &Authorizer{grants: grants, lookup: lookup, log: log, wait: cmp.Or(wait, lookupWait), members: map[string]membership{}}
 	g.Store(&a)
 	return g
 }
 
-// verdict is what the authorizer says of somebody.
-type verdict int
+// Verdict is what the authorizer says of somebody.
+type Verdict int
 
+// The verdicts.
 const (
-	denied   verdict = iota
-	stranger         // nobody has said anything about him
-	admitted
+	Denied   Verdict = iota // is not even answered
+	Stranger                // nobody has said anything about him
+	Admitted                // may talk
 )
 
-// authorize says whether somebody may talk to the bot in a chat. What cannot be found out opens no door: neither that
+// Authorize says whether somebody may talk to the bot in a chat. What cannot be found out opens no door: neither that
 // somebody is in a department that is allowed, nor that he is not in one that is denied. While the platform does not
 // tell it is an error: the message can be delivered again.
-func (g *authorizer) authorize(ctx context.Context, key chat.Key, who chat.Actor) (verdict, error) {
+func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor) (Verdict, error) {
 	a := g.Load()
 	switch {
 	case a.denies(key, who):
-		return denied, nil
+		return Denied, nil
 	case who.ID == a.Owner:
-		return admitted, nil
+		return Admitted, nil
 	case mentions(a.Deny, department):
 		switch in, err := g.within(ctx, who.ID, a.Deny); {
 		case err != nil && !errors.Is(err, errNoDepartments):
-			return denied, err
+			return Denied, err
 		case in || err != nil:
-			return denied, nil
+			return Denied, nil
 		}
 	}
 	if a.allows(key, who) {
-		return admitted, nil
+		return Admitted, nil
 	}
 	var unknown error
 	if mentions(a.Allow, department) {
 		in, err := g.within(ctx, who.ID, a.Allow)
 		if in {
-			return admitted, nil
+			return Admitted, nil
 		}
 		if !errors.Is(err, errNoDepartments) {
 			unknown = err
@@ -103,13 +104,13 @@ func (g *authorizer) authorize(ctx context.Context, key chat.Key, who chat.Actor
 	}
 	switch ok, err := g.grants.Allow(ctx, who.ID, key.ID); {
 	case err != nil:
-		return denied, err
+		return Denied, err
 	case ok:
-		return admitted, nil
+		return Admitted, nil
 	case unknown != nil:
-		return denied, unknown
+		return Denied, unknown
 	}
-	return stranger, nil
+	return Stranger, nil
 }
 
 func mentions(list []string, kind string) bool {
@@ -117,7 +118,7 @@ func mentions(list []string, kind string) bool {
 }
 
 // within reports whether somebody belongs to one of the departments in a list. An error says that it is not known.
-func (g *authorizer) within(ctx context.Context, user string, list []string) (bool, error) {
+func (g *Authorizer) within(ctx context.Context, user string, list []string) (bool, error) {
 	ids, err := g.departments(ctx, user)
 	if err != nil {
 		return false, fmt.Errorf("departments of %s: %w", user, err)
@@ -128,7 +129,7 @@ func (g *authorizer) within(ctx context.Context, user string, list []string) (bo
 var errNoDepartments = errors.New("the platform cannot be asked for departments")
 
 // departments are those of a user. Nobody waits for the platform when they are known, though they be asked for anew.
-func (g *authorizer) departments(ctx context.Context, user string) ([]string, error) {
+func (g *Authorizer) departments(ctx context.Context, user string) ([]string, error) {
 	if g.lookup == nil {
 		return nil, errNoDepartments
 	}
@@ -165,14 +166,14 @@ func (g *authorizer) departments(ctx context.Context, user string) ([]string, er
 	}
 }
 
-func (g *authorizer) remembered(user string) (membership, bool) {
+func (g *Authorizer) remembered(user string) (membership, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m, ok := g.members[user]
 	return m, ok
 }
 
-func (g *authorizer) remember(user string, ids []string) {
+func (g *Authorizer) remember(user string, ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.members) >= mostStaff {

@@ -1,4 +1,4 @@
-package bridge
+package access
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func (s *departments) Departments(ctx context.Context, user string) ([]string, e
 	return s.of[user], s.err
 }
 
-func gateOf(t *testing.T, a Access, s DepartmentLookup) *authorizer {
+func gateOf(t *testing.T, a Config, s DepartmentLookup) *Authorizer {
 	t.Helper()
 	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + t.TempDir() + "/magpie.db"})
 	if err != nil {
@@ -39,60 +39,60 @@ func gateOf(t *testing.T, a Access, s DepartmentLookup) *authorizer {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	// for a directory that answers at once, on a machine that does not
-	return newAuthorizer(a, store.Grants(), s, time.Minute, zerolog.Nop())
+	return NewAuthorizer(a, store.Grants(), s, time.Minute, zerolog.Nop())
 }
 
 // admits reports whether somebody may talk.
-func (g *authorizer) admits(t *testing.T, who chat.Actor) bool {
+func (g *Authorizer) admits(t *testing.T, who chat.Actor) bool {
 	t.Helper()
-	got, err := g.authorize(t.Context(), room, who)
+	got, err := g.Authorize(t.Context(), chat.FeishuChat("oc_1"), who)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got == admitted
+	return got == Admitted
 }
 
 // Who may talk, by every way of saying so. What is denied counts first, and what cannot be found out opens no door.
 func TestTheGate(t *testing.T) {
 	t.Parallel()
 	all := map[string][]string{"ou_1": {"od_dev", "od_all"}, "ou_2": {"od_all"}}
-	const unknown verdict = -1
+	const unknown Verdict = -1
 	down := &departments{err: errors.New("down")}
-	g := gateOf(t, Access{}, nil)
+	g := gateOf(t, Config{}, nil)
 	for name, tc := range map[string]struct {
-		a    Access
+		a    Config
 		s    DepartmentLookup
 		who  string
-		want verdict // unknown = an error
+		want Verdict // unknown = an error
 	}{
-		"nobody is named":                {Access{}, nil, "ou_1", stranger},
-		"no id":                          {Access{Allow: []string{"*"}}, nil, "", denied},
-		"the owner":                      {Access{Owner: "ou_1"}, nil, "ou_1", admitted},
-		"a user":                         {Access{Allow: []string{"ou_1"}}, nil, "ou_1", admitted},
-		"a chat":                         {Access{Allow: []string{"oc_1"}}, nil, "ou_1", admitted},
-		"a denied user of a chat":        {Access{Allow: []string{"oc_1"}, Deny: []string{"ou_1"}}, nil, "ou_1", denied},
-		"a denied admin":                 {Access{Admins: []string{"ou_1"}, Deny: []string{"ou_1"}}, nil, "ou_1", denied},
-		"a denied chat":                  {Access{Allow: []string{"*"}, Deny: []string{"oc_1"}}, nil, "ou_1", denied},
-		"the owner in a denied chat":     {Access{Owner: "ou_1", Deny: []string{"oc_1"}}, nil, "ou_1", denied},
-		"a department":                   {Access{Allow: []string{"od_dev"}}, &departments{of: all}, "ou_1", admitted},
-		"another department":             {Access{Allow: []string{"od_dev"}}, &departments{of: all}, "ou_2", stranger},
-		"a department, not told":         {Access{Allow: []string{"od_dev"}}, down, "ou_1", unknown},
-		"a department, nobody to ask":    {Access{Allow: []string{"od_dev"}}, nil, "ou_1", stranger},
-		"a denied department":            {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_1", denied},
-		"not a denied department":        {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_2", admitted},
-		"a denied department, not told":  {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, down, "ou_2", unknown},
-		"the owner, departments unknown": {Access{Owner: "ou_1", Deny: []string{"od_dev"}}, down, "ou_1", admitted},
-		"a user, departments unknown":    {Access{Allow: []string{"od_dev", "ou_1"}}, down, "ou_1", admitted},
-		"denied, nobody to ask":          {Access{Allow: []string{"*"}, Deny: []string{"od_dev"}}, nil, "ou_1", denied},
-		"both, in both":                  {Access{Allow: []string{"od_all"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_1", denied},
-		"an admin of a denied one":       {Access{Admins: []string{"ou_1"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_1", denied},
+		"nobody is named":                {Config{}, nil, "ou_1", Stranger},
+		"no id":                          {Config{Allow: []string{"*"}}, nil, "", Denied},
+		"the owner":                      {Config{Owner: "ou_1"}, nil, "ou_1", Admitted},
+		"a user":                         {Config{Allow: []string{"ou_1"}}, nil, "ou_1", Admitted},
+		"a chat":                         {Config{Allow: []string{"oc_1"}}, nil, "ou_1", Admitted},
+		"a denied user of a chat":        {Config{Allow: []string{"oc_1"}, Deny: []string{"ou_1"}}, nil, "ou_1", Denied},
+		"a denied admin":                 {Config{Admins: []string{"ou_1"}, Deny: []string{"ou_1"}}, nil, "ou_1", Denied},
+		"a denied chat":                  {Config{Allow: []string{"*"}, Deny: []string{"oc_1"}}, nil, "ou_1", Denied},
+		"the owner in a denied chat":     {Config{Owner: "ou_1", Deny: []string{"oc_1"}}, nil, "ou_1", Denied},
+		"a department":                   {Config{Allow: []string{"od_dev"}}, &departments{of: all}, "ou_1", Admitted},
+		"another department":             {Config{Allow: []string{"od_dev"}}, &departments{of: all}, "ou_2", Stranger},
+		"a department, not told":         {Config{Allow: []string{"od_dev"}}, down, "ou_1", unknown},
+		"a department, nobody to ask":    {Config{Allow: []string{"od_dev"}}, nil, "ou_1", Stranger},
+		"a denied department":            {Config{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_1", Denied},
+		"not a denied department":        {Config{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_2", Admitted},
+		"a denied department, not told":  {Config{Allow: []string{"*"}, Deny: []string{"od_dev"}}, down, "ou_2", unknown},
+		"the owner, departments unknown": {Config{Owner: "ou_1", Deny: []string{"od_dev"}}, down, "ou_1", Admitted},
+		"a user, departments unknown":    {Config{Allow: []string{"od_dev", "ou_1"}}, down, "ou_1", Admitted},
+		"denied, nobody to ask":          {Config{Allow: []string{"*"}, Deny: []string{"od_dev"}}, nil, "ou_1", Denied},
+		"both, in both":                  {Config{Allow: []string{"od_all"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_1", Denied},
+		"an admin of a denied one":       {Config{Admins: []string{"ou_1"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_1", Denied},
 	} {
 		g.lookup = tc.s
 		g.members = map[string]membership{}
 		g.Store(&tc.a)
-		got, err := g.authorize(t.Context(), room, chat.Actor{ID: tc.who})
+		got, err := g.Authorize(t.Context(), chat.FeishuChat("oc_1"), chat.Actor{ID: tc.who})
 		if tc.want == unknown {
-			if got == admitted || !errors.Is(err, down.err) {
+			if got == Admitted || !errors.Is(err, down.err) {
 				t.Errorf("%s: %v, %v", name, got, err)
 			}
 		} else if got != tc.want || err != nil {
@@ -103,9 +103,9 @@ func TestTheGate(t *testing.T) {
 
 func TestWhoWasLetInInTheChat(t *testing.T) {
 	t.Parallel()
-	g := gateOf(t, Access{Owner: "ou_boss"}, nil)
+	g := gateOf(t, Config{Owner: "ou_boss"}, nil)
 	who := chat.Actor{ID: "ou_1"}
-	if _, err := g.grants.Ask(t.Context(), db.Grant{Subject: who.ID, Key: room}); err != nil {
+	if _, err := g.grants.Ask(t.Context(), db.Grant{Subject: who.ID, Key: chat.FeishuChat("oc_1")}); err != nil {
 		t.Fatal(err)
 	}
 	if g.admits(t, who) {
@@ -114,10 +114,10 @@ func TestWhoWasLetInInTheChat(t *testing.T) {
 	if err := g.grants.Decide(t.Context(), who.ID, db.Allowed, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
-	if !g.admits(t, who) || g.Load().admin(who) {
+	if !g.admits(t, who) || g.Load().IsAdmin(who) {
 		t.Error("who was let in is not, or is more than that")
 	}
-	g.Store(&Access{Owner: "ou_boss", Deny: []string{"ou_1"}})
+	g.Store(&Config{Owner: "ou_boss", Deny: []string{"ou_1"}})
 	if g.admits(t, who) {
 		t.Error("the configuration does not count first")
 	}
@@ -126,14 +126,14 @@ func TestWhoWasLetInInTheChat(t *testing.T) {
 // Who was let in in the chat is let in, even while the platform does not tell departments.
 func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 	t.Parallel()
-	g := gateOf(t, Access{Owner: "ou_boss", Allow: []string{"od_dev"}}, &departments{err: errors.New("down")})
-	if _, err := g.grants.Ask(t.Context(), db.Grant{Subject: "ou_1", Key: room}); err != nil {
+	g := gateOf(t, Config{Owner: "ou_boss", Allow: []string{"od_dev"}}, &departments{err: errors.New("down")})
+	if _, err := g.grants.Ask(t.Context(), db.Grant{Subject: "ou_1", Key: chat.FeishuChat("oc_1")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.grants.Decide(t.Context(), "ou_1", db.Allowed, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := g.authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); got != admitted || err != nil {
+	if got, err := g.Authorize(t.Context(), chat.FeishuChat("oc_1"), chat.Actor{ID: "ou_1"}); got != Admitted || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -143,7 +143,7 @@ func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 func TestDepartmentsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &departments{of: map[string][]string{"ou_1": {"od_dev"}}}
-		g := &authorizer{lookup: s, log: zerolog.Nop(), wait: lookupWait, members: map[string]membership{}}
+		g := &Authorizer{lookup: s, log: zerolog.Nop(), wait: lookupWait, members: map[string]membership{}}
 		within := func() (in bool, took time.Duration, err error) {
 			began := time.Now()
 			in, err = g.within(t.Context(), "ou_1", []string{"od_dev"})
@@ -190,12 +190,12 @@ func TestDepartmentsAreRemembered(t *testing.T) {
 
 func TestAccessSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	for _, a := range []Access{{Admins: []string{"*"}}, {Deny: []string{"tom"}}, {Deny: []string{"*"}}, {Owner: "ou_1", Deny: []string{"ou_1"}}} {
+	for _, a := range []Config{{Admins: []string{"*"}}, {Deny: []string{"tom"}}, {Deny: []string{"*"}}, {Owner: "ou_1", Deny: []string{"ou_1"}}} {
 		if a.Validate() == nil {
 			t.Errorf("%+v is fine", a)
 		}
 	}
-	if err := (Access{Owner: "ou_1", Allow: []string{"*"}, Deny: []string{"ou_2", "oc_1", "od_1"}}).Validate(); err != nil {
+	if err := (Config{Owner: "ou_1", Allow: []string{"*"}, Deny: []string{"ou_2", "oc_1", "od_1"}}).Validate(); err != nil {
 		t.Error(err)
 	}
 }
