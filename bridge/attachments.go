@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,22 +21,6 @@ const wordsWait = 3 * time.Second
 func wordless(m chat.Incoming) bool {
 	speaks := func(f chat.File) bool { return f.Kind == chat.Sound || f.Kind == chat.Quote }
 	return len(m.Files) > 0 && chat.Unmarked(m.Text) == "" && !slices.ContainsFunc(m.Files, speaks)
-}
-
-// of are the files of a question. In a topic that is a chat of its own every message answers the first one; the agent
-// is told of it once.
-func (fs *files) of(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
-	if m.Key.Thread == "" {
-		return m.Files, nil
-	}
-	_, err := fs.db.Chats().Get(ctx, m.Key)
-	switch {
-	case errors.Is(err, db.ErrNotFound):
-		return m.Files, nil
-	case err != nil:
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(m.Files), func(f chat.File) bool { return f.Kind == chat.Quote }), nil
 }
 
 // asksAgain are the files of a question that is asked again: those that came with it. What was read is in its text.
@@ -60,15 +43,6 @@ func (t *turn) fetch(ctx context.Context) {
 	if fresh && len(failed)+len(large) > 0 { // else it was told when they were fetched
 		t.reportMissing(ctx, failed, large)
 	}
-}
-
-// place is the folder for the files of a chat; without one a turn is answered anyway.
-func (fs *files) place(ctx context.Context, key chat.Key) string {
-	dir, err := fs.prepare(key)
-	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("files cannot be given to the agent")
-	}
-	return dir
 }
 
 // reportMissing tells the user which files could not be had, and which pictures are too large to be shown.

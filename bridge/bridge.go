@@ -159,6 +159,7 @@ type Bridge struct {
 	budget         *budget
 	logins         logins
 	files          *files
+	exports        sync.Map                                      // chats whose History is being made into files, by chat.Key
 	answer         func(*turn, context.Context) turncard.Outcome // has the agent answer a claimed turn
 }
 
@@ -174,7 +175,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.chatMembership, b.listening = chatMembership{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.recovery = summaries{b}, recovery{b, make(chan struct{})}
 	b.scheduler = newCompactionScheduler(b.summaries.make)
-	b.files = &files{FilesConfig: cfg.Files, db: store, kept: cfg.kept}
+	b.files = newFiles(cfg.Files, store, cfg.kept, withoutCodes)
 	b.toolHandlers = newToolHandlers(cfg, store, b.context, b.outbox, log)
 	b.logins = logins{pool: pool, out: out, jobs: b.scheduler.jobs, log: log, patience: loginTime}
 	b.access = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)

@@ -27,7 +27,7 @@ func exportChat(_ context.Context, o ordered) (order, error) {
 		return o.say(i18n.ForAdmins)
 	}
 	return order{reply: i18n.ExportBegun.In(o.lang), later: func(ctx context.Context) string {
-		busy := &o.b.files.exports
+		busy := &o.b.exports
 		if _, begun := busy.LoadOrStore(o.m.Key, true); begun {
 			return "" // its files come for both
 		}

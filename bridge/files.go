@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,10 +58,14 @@ type files struct {
 	FilesConfig
 	db   *db.DB
 	kept func(string) string // what of a text may be in the History
+	told func(string) string // what of a text may be told to the agent
 
 	space
+}
 
-	exports sync.Map // chats whose History is being made into files, by chat.Key
+// newFiles makes a store of files. kept is what of a text may be in the History, told what of it the agent may be told.
+func newFiles(cfg FilesConfig, store *db.DB, kept, told func(string) string) *files {
+	return &files{FilesConfig: cfg, db: store, kept: kept, told: told}
 }
 
 // folder is where the files of a chat lie.
@@ -84,6 +89,31 @@ func (fs *files) prepare(key chat.Key) (string, error) {
 		return "", fmt.Errorf("folder for the files of a chat: %w", err)
 	}
 	return dir, nil
+}
+
+// place is the folder for the files of a chat; without one a turn is answered anyway.
+func (fs *files) place(ctx context.Context, key chat.Key) string {
+	dir, err := fs.prepare(key)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("files cannot be given to the agent")
+	}
+	return dir
+}
+
+// of are the files of a question. In a topic that is a chat of its own every message answers the first one; the agent
+// is told of it once.
+func (fs *files) of(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
+	if m.Key.Thread == "" {
+		return m.Files, nil
+	}
+	_, err := fs.db.Chats().Get(ctx, m.Key)
+	switch {
+	case errors.Is(err, db.ErrNotFound):
+		return m.Files, nil
+	case err != nil:
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(m.Files), func(f chat.File) bool { return f.Kind == chat.Quote }), nil
 }
 
 // show gives the agents' user what others of its group may do with a file or folder.
@@ -247,7 +277,7 @@ func (fs *files) quoted(ctx context.Context, key chat.Key, id string) (text, who
 			own = append(own, f)
 		}
 	}
-	return withoutCodes(text), who, own, nil
+	return fs.told(text), who, own, nil
 }
 
 // someone stands for a person without a name in what the agent reads, whose labels are Chinese in every chat.
@@ -266,7 +296,7 @@ func (fs *files) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 			log.Warn().Err(err).Msg("messages that were passed on are not known")
 			return f, 0
 		}
-		f.State, f.Said = chat.Here, withoutCodes(text)
+		f.State, f.Said = chat.Here, fs.told(text)
 		return f, 0
 	}
 	path, size, err := fs.download(ctx, key, seq, f)

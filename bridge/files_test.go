@@ -134,7 +134,7 @@ func TestAFileIsFetchedBeforeTheQuestionIsAsked(t *testing.T) {
 	d.shelf.files["k1"] = "the words"
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
-	folder := d.bridge.files.folder(room)
+	folder := filepath.Join(d.bridge.files.Folder, room.Stable(""))
 	path := filepath.Join(folder, "1-1-a.pdf")
 	if got, want := d.prompt(1), "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] "+path; got != want {
 		t.Errorf("asked %q, want %q", got, want)
@@ -202,8 +202,7 @@ func TestALinkIsNotWrittenThrough(t *testing.T) {
 	d.shelf.files["k1"] = "new"
 	secret := filepath.Join(t.TempDir(), "secret")
 	d.must(os.WriteFile(secret, []byte("old"), 0o600))
-	folder, err := d.bridge.files.prepare(room)
-	d.must(err)
+	folder := d.bridge.files.place(t.Context(), room)
 	d.must(os.Symlink(secret, filepath.Join(folder, "1-1-a.txt")))
 	d.start()
 	d.send("om_1", "[文件 a.txt] read", document("om_1", "k1", "a.txt"))
@@ -309,7 +308,7 @@ func TestQuotesAreShown(t *testing.T) {
 	}
 	d.start()
 	quote := func(of string) chat.File { return chat.File{Kind: chat.Quote, Of: of} }
-	folder := d.bridge.files.folder(room)
+	folder := filepath.Join(d.bridge.files.Folder, room.Stable(""))
 	d.send("om_1", "[文件 a.txt] keep it", document("om_1", "k1", "a.txt"))
 	d.prompt(1)
 	d.send("om_2", "and this?", quote("om_1"))
@@ -338,7 +337,7 @@ func TestAQuestionIsAskedAgainWithItsFiles(t *testing.T) {
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	d.prompt(1)
 	d.say("om_2", "/retry")
-	if got := d.prompt(2); !strings.Contains(got, "sum it up") || !strings.HasSuffix(got, "附件：\n- [文件 a.pdf] "+filepath.Join(d.bridge.files.folder(room), "3-1-a.pdf")) {
+	if got := d.prompt(2); !strings.Contains(got, "sum it up") || !strings.HasSuffix(got, "附件：\n- [文件 a.pdf] "+filepath.Join(filepath.Join(d.bridge.files.Folder, room.Stable("")), "3-1-a.pdf")) {
 		t.Errorf("asked %q", got)
 	}
 }
@@ -419,7 +418,7 @@ func TestTheFilesOfARecalledMessageAreDeleted(t *testing.T) {
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	d.prompt(1)
-	path := filepath.Join(d.bridge.files.folder(room), "1-1-a.pdf")
+	path := filepath.Join(filepath.Join(d.bridge.files.Folder, room.Stable("")), "1-1-a.pdf")
 	if _, err := os.Stat(path); err != nil {
 		t.Fatal(err)
 	}
@@ -466,7 +465,7 @@ func TestOldFilesAreSweptUp(t *testing.T) {
 	d.start()
 	d.send("om_1", "[文件 a.pdf] read", document("om_1", "k1", "a.pdf"))
 	d.prompt(1)
-	folder := d.bridge.files.folder(room)
+	folder := filepath.Join(d.bridge.files.Folder, room.Stable(""))
 	d.must(os.WriteFile(filepath.Join(folder, ".left.part"), nil, 0o600))
 	outside := filepath.Join(t.TempDir(), "outside")
 	d.must(os.WriteFile(outside, nil, 0o600))
