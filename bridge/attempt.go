@@ -78,7 +78,7 @@ func (t *turn) spec(ctx context.Context) (claude.Spec, error) {
 		Budget: t.b.budget.Load().TurnUSD,
 		Dir:    dir, Mode: t.b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 		Tools: t.b.toolHandlers.serve(t.claim.Chat),
-		Known: func() []string { return t.session.known(ctx) }, Files: t.b.files.place(ctx, t.claim.Turn.Key),
+		Known: func() []string { return t.session.known(ctx) }, Files: t.b.files.Dir(ctx, t.claim.Turn.Key),
 	}, nil
 }
 

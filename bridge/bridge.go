@@ -19,6 +19,7 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
+	"magpie/bridge/attachment"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
@@ -80,7 +81,7 @@ type Config struct {
 	Node    string
 	Context contextmgr.Config
 	Groups  Groups             // what was said there; nil = only what events tell
-	Files   FilesConfig        // what belongs to messages and does not come with them
+	Files   attachment.Config  // what belongs to messages and does not come with them
 	Tools   *agenttools.Server // of which the agents get tools; nil = they get none
 	// what is kept out of the History; nobody can read it there later, nor can the agent
 	Redact  redact.Policy
@@ -158,7 +159,7 @@ type Bridge struct {
 	accessRequests *accessRequests
 	budget         *budget
 	logins         logins
-	files          *files
+	files          *attachment.Store
 	exports        sync.Map                                      // chats whose History is being made into files, by chat.Key
 	answer         func(*turn, context.Context) turncard.Outcome // has the agent answer a claimed turn
 }
@@ -175,7 +176,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	b.chatMembership, b.listening = chatMembership{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.recovery = summaries{b}, recovery{b, make(chan struct{})}
 	b.scheduler = newCompactionScheduler(b.summaries.make)
-	b.files = newFiles(cfg.Files, store, cfg.kept, withoutCodes)
+	b.files = attachment.New(cfg.Files, store, cfg.kept, withoutCodes)
 	b.toolHandlers = newToolHandlers(cfg, store, b.context, b.outbox, log)
 	b.logins = logins{pool: pool, out: out, jobs: b.scheduler.jobs, log: log, patience: loginTime}
 	b.access = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
@@ -326,7 +327,7 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 			return err
 		}
 	}
-	files, err := b.files.of(ctx, m)
+	files, err := b.files.Of(ctx, m)
 	if err != nil {
 		return err
 	}

@@ -236,7 +236,7 @@ func reset(ctx context.Context, o ordered) (order, error) { return o.forget(ctx,
 // forget makes the next prompt hold nothing from before; what follows the command is the first question. A turn that
 // runs goes on; it belongs to what was before.
 func (o ordered) forget(ctx context.Context, answer i18n.Phrase) (order, error) {
-	files, err := o.b.files.of(ctx, o.m)
+	files, err := o.b.files.Of(ctx, o.m)
 	if err != nil {
 		return order{}, err
 	}

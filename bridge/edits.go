@@ -75,7 +75,7 @@ func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
 		b.wake(r.Key) // for what else it asks
 	}
 	b.reactions.forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
-	b.files.remove(r.Files...)
+	b.files.Remove(r.Files...)
 	b.outbox.wake(r.Key)
 	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message taken back")
 	return nil

@@ -1,26 +1,23 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"image"
-	"image/png"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/attachment"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -93,7 +90,7 @@ type desktop struct {
 func newDesktop(t *testing.T) *desktop {
 	d := &desktop{rec: &recorder{}, shelf: &shelf{files: map[string]string{}, quotes: map[string]chat.Incoming{}}}
 	d.line = newLine(t, d.rec)
-	d.bridge.files.FilesConfig = FilesConfig{Source: d.shelf, Folder: filepath.Join(t.TempDir(), "files"), Most: 1000}
+	d.bridge.files.Config = attachment.Config{Source: d.shelf, Folder: filepath.Join(t.TempDir(), "files"), Most: 1000}
 	d.bridge.cfg.Observe = func(b Built) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -188,7 +185,7 @@ func downloadAgain(t *testing.T, killed bool) {
 	}
 	close(d.shelf.hold)
 	again := New(d.bridge.cfg, d.bridge.db, d.pool, d.rec, d.bridge.log)
-	again.files.FilesConfig = d.bridge.files.FilesConfig
+	again.files.Config = d.bridge.files.Config
 	d.bridge = again
 	d.start()
 	if got := d.prompt(1); !strings.Contains(got, "1-1-a.pdf") {
@@ -202,7 +199,7 @@ func TestALinkIsNotWrittenThrough(t *testing.T) {
 	d.shelf.files["k1"] = "new"
 	secret := filepath.Join(t.TempDir(), "secret")
 	d.must(os.WriteFile(secret, []byte("old"), 0o600))
-	folder := d.bridge.files.place(t.Context(), room)
+	folder := d.bridge.files.Dir(t.Context(), room)
 	d.must(os.Symlink(secret, filepath.Join(folder, "1-1-a.txt")))
 	d.start()
 	d.send("om_1", "[文件 a.txt] read", document("om_1", "k1", "a.txt"))
@@ -230,7 +227,6 @@ func TestWhatCannotBeFetchedIsTold(t *testing.T) {
 	}
 }
 
-// The files of a chat and its topics take no more room than they may.
 // The head of a picture says that it has 60,000 x 60,000 pixels.
 func TestAPictureWithTooManyPixelsIsTold(t *testing.T) {
 	d := newDesktop(t)
@@ -244,35 +240,6 @@ func TestAPictureWithTooManyPixelsIsTold(t *testing.T) {
 		said, _, _ := d.rec.far()
 		return slices.Contains(said, "图片像素太多，助手没有直接看到：[图片]。缩小后再发一次就可以。")
 	})
-}
-
-func TestAChatHasRoomForSoMuch(t *testing.T) {
-	d := newDesktop(t)
-	d.shelf.files["k1"], d.shelf.files["k2"] = strings.Repeat("x", 600), strings.Repeat("x", 400)
-	d.start()
-	d.send("om_1", "[文件 a] [文件 b]", document("om_1", "k1", "a"), document("om_1", "k2", "b"))
-	d.prompt(1)
-	d.sql(`UPDATE files SET size = 49500 WHERE file_key = 'k1'`)
-	topic := room
-	topic.Thread = "omt_1"
-	fetch := func(key chat.Key, file string) error {
-		_, _, err := d.bridge.files.download(t.Context(), key, 9, document("om_9", file, file))
-		return err
-	}
-	most, err := d.bridge.files.reserve(t.Context(), topic)
-	if most != 100 || err != nil {
-		t.Errorf("room for %d, %v", most, err)
-	}
-	d.bridge.files.free(topic, most)
-	if err := fetch(topic, "k1"); !errors.Is(err, errNoRoom) {
-		t.Errorf("more than there is room for: %v", err)
-	}
-	d.must(fetch(chat.FeishuChat("oc_9"), "k1"))
-	d.sql(`UPDATE files SET size = 50000 WHERE file_key = 'k1'`)
-	asked := len(d.shelf.asked)
-	if err := fetch(room, "k2"); !errors.Is(err, errNoRoom) || len(d.shelf.asked) != asked {
-		t.Errorf("with no room left: %v", err)
-	}
 }
 
 func TestAPictureWaitsForItsWords(t *testing.T) {
@@ -361,19 +328,6 @@ func TestForwardsAndRecordingsAreWords(t *testing.T) {
 	d.must(err)
 	if len(list) != 2 || !strings.Contains(list[0].Text, "heron") || list[1].Text != "[语音 3 秒] hello there" {
 		t.Errorf("the History says %+v", list)
-	}
-}
-
-// An agent may have put a link in the place of a recording: nobody listens to where that leads.
-func TestNoLinkIsListenedTo(t *testing.T) {
-	d := newDesktop(t)
-	d.shelf.speech = "a secret"
-	elsewhere, path := filepath.Join(t.TempDir(), "opus"), filepath.Join(d.bridge.files.Folder, "1-1-sound.opus")
-	d.must(os.Mkdir(d.bridge.files.Folder, 0o700))
-	d.must(os.WriteFile(elsewhere, []byte("opus"), 0o600))
-	d.must(os.Symlink(elsewhere, path))
-	if said, err := d.bridge.files.transcribe(t.Context(), chat.File{Kind: chat.Sound, Path: path}); said != "" || err == nil {
-		t.Errorf("heard %q, %v", said, err)
 	}
 }
 
@@ -493,81 +447,5 @@ func TestOldFilesAreSweptUp(t *testing.T) {
 	}
 	if _, err := d.bridge.db.Files().Quoted(t.Context(), room, "om_9"); !errors.Is(err, db.ErrNotFound) {
 		t.Error(err)
-	}
-}
-
-// Files that are fetched at the same time do not take more room than is left, and none that has room is refused.
-func TestDownloadsAtOnceKeepToTheRoom(t *testing.T) {
-	d := newDesktop(t)
-	d.shelf.hold = make(chan struct{})
-	var list []chat.File
-	for i, size := range []int{900, 900, 80, 900} {
-		key := fmt.Sprintf("k%d", i)
-		d.shelf.files[key] = strings.Repeat("x", size)
-		list = append(list, document("om_2", key, key+".txt"))
-	}
-	d.send("om_1", "hello")
-	d.sql(`INSERT INTO files (chat_key, message_id, number, kind, held_by, file_key, name, length_ms, state, size, created_at)
-		VALUES ('` + room.String() + `', 'om_1', 1, 'file', 'om_1', 'k', 'old', 0, 'here', 49000, 9e12)`)
-	d.send("om_2", "these", list...)
-	d.start()
-	d.until("the downloads", func() bool {
-		fs := d.bridge.files
-		fs.mu.Lock()
-		defer fs.mu.Unlock()
-		d.shelf.mu.Lock()
-		defer d.shelf.mu.Unlock()
-		return len(d.shelf.asked) == len(list) || fs.freed != nil
-	})
-	close(d.shelf.hold)
-	d.prompt(1)
-	held, err := d.bridge.db.Files().Held(t.Context(), room)
-	if err != nil || held < 49900 || held > 50000 {
-		t.Errorf("%d bytes are held, %v", held, err)
-	}
-	if n := d.count(`SELECT COUNT(*) FROM files WHERE state = 'here' AND size = 80`); n != 1 {
-		t.Errorf("the file that has room is there %d times", n)
-	}
-	if len(d.bridge.files.coming) != 0 {
-		t.Errorf("still reserved: %v", d.bridge.files.coming)
-	}
-}
-
-// An agent works as the same user and may put anything in the place of a stored file.
-func TestWhatTookThePlaceOfAPictureIsNotRead(t *testing.T) {
-	folder, elsewhere := t.TempDir(), t.TempDir()
-	fs := files{FilesConfig: FilesConfig{Folder: folder}}
-	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
-		t.Fatal(err)
-	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	at := func(name string) string { return filepath.Join(folder, "chat", name) }
-	must(os.Mkdir(filepath.Join(folder, "chat"), 0o700))
-	must(os.WriteFile(at("picture.png"), b.Bytes(), 0o600))
-	must(os.WriteFile(at("notes.txt"), []byte("words"), 0o600))
-	must(os.WriteFile(filepath.Join(elsewhere, "own.png"), b.Bytes(), 0o600))
-	must(os.Symlink("/dev/zero", at("endless.png")))
-	must(os.Symlink(filepath.Join(elsewhere, "own.png"), at("link.png")))
-	must(os.Symlink(elsewhere, at("folder")))
-	must(os.Mkdir(at("a.png"), 0o700))
-	must(syscall.Mkfifo(at("pipe.png"), 0o600))
-
-	m := chat.Message{}
-	for _, name := range []string{"picture.png", "notes.txt", "endless.png", "link.png", "folder/own.png", "a.png", "pipe.png", "gone.png", "../../own.png"} {
-		m.Files = append(m.Files, chat.File{Kind: chat.Picture, State: chat.Here, Path: filepath.Join("chat", name)})
-	}
-	if got, large := fs.pictures([]chat.Message{m}); len(got) != 1 || len(large) != 0 {
-		t.Errorf("%d pictures are shown, %d are too large", len(got), len(large))
-	}
-	for i, f := range m.Files {
-		if here := f.State == chat.Here; here != (i < 2) || f.Shown != (i == 0) {
-			t.Errorf("%s: %v, shown %v", f.Path, f.State, f.Shown)
-		}
 	}
 }

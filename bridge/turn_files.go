@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/attachment"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -33,13 +34,13 @@ func asksAgain(m chat.Message) []chat.File {
 // fetch gets what belongs to the turn's questions, and tells the user what cannot be had.
 func (t *turn) fetch(ctx context.Context) {
 	fs := t.b.files
-	fresh := wanting(t.claim.Asked)
+	fresh := attachment.Wanting(t.claim.Asked)
 	var failed, large []chat.File
 	if fresh {
 		t.show(t.view.Receiving(time.Now()))
-		failed = fs.fetch(ctx, &t.claim)
+		failed = fs.Fetch(ctx, &t.claim)
 	}
-	t.shown, large = fs.pictures(t.claim.Asked)
+	t.shown, large = fs.Images(t.claim.Asked)
 	if fresh && len(failed)+len(large) > 0 { // else it was told when they were fetched
 		t.reportMissing(ctx, failed, large)
 	}

@@ -1,4 +1,4 @@
-package bridge
+package attachment
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ const (
 	readAsPicture = 20 << 20 // bytes of a file
 )
 
-// pictures are those among the files of questions that the model can be shown, and those that have too many pixels for
+// Images are those among the files of questions that the model can be shown, and those that have too many pixels for
 // that. What is no longer there is noted.
-func (fs *files) pictures(asked []chat.Message) (list []claude.Image, large []chat.File) {
+func (fs *Store) Images(asked []chat.Message) (list []claude.Image, large []chat.File) {
 	for i := range asked {
 		for j := range asked[i].Files {
 			f := &asked[i].Files[j]
@@ -48,7 +48,7 @@ func (fs *files) pictures(asked []chat.Message) (list []claude.Image, large []ch
 
 // open opens a stored file. An agent may have put something else in its place, such as a link, or a pipe that never
 // ends: that is an error, as if there were nothing.
-func (fs *files) open(path string) (*os.File, error) {
+func (fs *Store) open(path string) (*os.File, error) {
 	root, err := os.OpenRoot(fs.Folder)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (fs *files) open(path string) (*os.File, error) {
 }
 
 // read gives what is in a stored file if it may be a picture that the model is shown, else nothing.
-func (fs *files) read(f chat.File, shown bool) (data []byte, err error) {
+func (fs *Store) read(f chat.File, shown bool) (data []byte, err error) {
 	file, err := fs.open(f.Path)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,7 @@
-package bridge
+// Package attachment has what belongs to messages and does not come with them: files, quotes, forwarded messages,
+// recordings. It fetches them, keeps them in a folder for each chat, shows pictures to the model and deletes what is
+// past. When a turn waits for them does not belong here, nor what people are told of what is missing.
+package attachment
 
 import (
 	"cmp"
@@ -35,8 +38,8 @@ type Source interface {
 	Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error)
 }
 
-// FilesConfig is where the files of messages come from and where they are kept.
-type FilesConfig struct {
+// Config is where the files of messages come from and where they are kept.
+type Config struct {
 	Source Source // nil = none can be had
 	Folder string // below it each chat has a folder of its own; empty = none are kept
 	Most   int64  // bytes of one file
@@ -53,9 +56,9 @@ const (
 	filesOfChat = 50   // of the biggest size have room in a chat and its topics
 )
 
-// files fetches what belongs to the questions of turns.
-type files struct {
-	FilesConfig
+// Store fetches what belongs to the questions of turns.
+type Store struct {
+	Config
 	db   *db.DB
 	kept func(string) string // what of a text may be in the History
 	told func(string) string // what of a text may be told to the agent
@@ -63,13 +66,13 @@ type files struct {
 	space
 }
 
-// newFiles makes a store of files. kept is what of a text may be in the History, told what of it the agent may be told.
-func newFiles(cfg FilesConfig, store *db.DB, kept, told func(string) string) *files {
-	return &files{FilesConfig: cfg, db: store, kept: kept, told: told}
+// New makes a store of files. kept is what of a text may be in the History, told what of it the agent may be told.
+func New(cfg Config, store *db.DB, kept, told func(string) string) *Store {
+	return &Store{Config: cfg, db: store, kept: kept, told: told}
 }
 
 // folder is where the files of a chat lie.
-func (fs *files) folder(key chat.Key) string {
+func (fs *Store) folder(key chat.Key) string {
 	if fs.Folder == "" {
 		return ""
 	}
@@ -77,7 +80,7 @@ func (fs *files) folder(key chat.Key) string {
 }
 
 // prepare makes the folder of a chat. Only we can look into it, and the agents' user, who is told its name.
-func (fs *files) prepare(key chat.Key) (string, error) {
+func (fs *Store) prepare(key chat.Key) (string, error) {
 	dir := fs.folder(key)
 	if dir == "" {
 		return "", nil
@@ -91,8 +94,8 @@ func (fs *files) prepare(key chat.Key) (string, error) {
 	return dir, nil
 }
 
-// place is the folder for the files of a chat; without one a turn is answered anyway.
-func (fs *files) place(ctx context.Context, key chat.Key) string {
+// Dir is the folder for the files of a chat; without one a turn is answered anyway.
+func (fs *Store) Dir(ctx context.Context, key chat.Key) string {
 	dir, err := fs.prepare(key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("files cannot be given to the agent")
@@ -100,9 +103,9 @@ func (fs *files) place(ctx context.Context, key chat.Key) string {
 	return dir
 }
 
-// of are the files of a question. In a topic that is a chat of its own every message answers the first one; the agent
+// Of are the files of a question. In a topic that is a chat of its own every message answers the first one; the agent
 // is told of it once.
-func (fs *files) of(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
+func (fs *Store) Of(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
 	if m.Key.Thread == "" {
 		return m.Files, nil
 	}
@@ -117,15 +120,15 @@ func (fs *files) of(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
 }
 
 // show gives the agents' user what others of its group may do with a file or folder.
-func (c FilesConfig) show(path string, mode os.FileMode) error {
+func (c Config) show(path string, mode os.FileMode) error {
 	if c.Group == 0 {
 		return nil
 	}
 	return errors.Join(os.Chown(path, -1, c.Group), os.Chmod(path, mode))
 }
 
-// wanting reports whether something is to be fetched for a turn.
-func wanting(asked []chat.Message) bool {
+// Wanting reports whether something is to be fetched for a turn.
+func Wanting(asked []chat.Message) bool {
 	for _, m := range asked {
 		for _, f := range m.Files {
 			if f.State == chat.Wanted {
@@ -136,9 +139,9 @@ func wanting(asked []chat.Message) bool {
 	return false
 }
 
-// fetch gets what belongs to the questions of a turn, and notes it in them and in the store. What cannot be had is
+// Fetch gets what belongs to the questions of a turn, and notes it in them and in the store. What cannot be had is
 // noted as well; only when ctx ends it stays wanted. It returns what failed now.
-func (fs *files) fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
+func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 	key := c.Turn.Key
 	limited, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -183,7 +186,7 @@ func (fs *files) fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 }
 
 // settle stores what became of a file. What it says takes the place of its mark.
-func (fs *files) resolve(ctx context.Context, key chat.Key, m *chat.Message, f *chat.File, size int64) {
+func (fs *Store) resolve(ctx context.Context, key chat.Key, m *chat.Message, f *chat.File, size int64) {
 	text := ""
 	if f.State == chat.Here && f.Said != "" && f.Of == db.Answerable(m.ID) {
 		switch f.Kind {
@@ -200,14 +203,14 @@ func (fs *files) resolve(ctx context.Context, key chat.Key, m *chat.Message, f *
 	err := fs.db.Files().Settle(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
 	switch {
 	case errors.Is(err, db.ErrNotFound): // the message was taken back
-		fs.remove(stored.Path)
+		fs.Remove(stored.Path)
 	case err != nil:
 		zerolog.Ctx(ctx).Error().Err(err).Msg("what became of a file is not stored")
 	}
 }
 
 // quotes reads the messages that m answers. Their files are fetched like its own.
-func (fs *files) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
+func (fs *Store) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 	for i := range len(m.Files) {
 		f := &m.Files[i]
 		if f.Kind != chat.Quote || f.State != chat.Wanted {
@@ -238,7 +241,7 @@ func (fs *files) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 }
 
 // quoted is what a message says, who wrote it (empty = the agent), and its files.
-func (fs *files) quoted(ctx context.Context, key chat.Key, id string) (text, who string, more []chat.File, err error) {
+func (fs *Store) quoted(ctx context.Context, key chat.Key, id string) (text, who string, more []chat.File, err error) {
 	known, err := fs.db.Files().Quoted(ctx, key, id)
 	if err == nil && len(known.Files) == 0 && chat.Unmarked(known.Text) != strings.TrimSpace(known.Text) && fs.Source != nil {
 		if in, err := fs.Source.Quoted(ctx, key, id); err == nil { // it was stored when its files were not noted
@@ -284,7 +287,7 @@ func (fs *files) quoted(ctx context.Context, key chat.Key, id string) (text, who
 const someone = "用户"
 
 // one fetches a file of the message with that seq. Its path is absolute.
-func (fs *files) one(ctx context.Context, key chat.Key, seq int64, f chat.File) (chat.File, int64) {
+func (fs *Store) one(ctx context.Context, key chat.Key, seq int64, f chat.File) (chat.File, int64) {
 	log := zerolog.Ctx(ctx)
 	f.State = chat.Missed
 	if fs.Source == nil {
@@ -318,7 +321,7 @@ func (fs *files) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 }
 
 // transcribe says what is spoken in a stored recording; empty = it cannot be told.
-func (fs *files) transcribe(ctx context.Context, f chat.File) (string, error) {
+func (fs *Store) transcribe(ctx context.Context, f chat.File) (string, error) {
 	file, err := fs.open(f.Path)
 	if err != nil {
 		return "", err
@@ -329,7 +332,7 @@ func (fs *files) transcribe(ctx context.Context, f chat.File) (string, error) {
 
 // download stores a file in the folder of its chat, in which its size stays reserved. What the agent may have put there
 // meanwhile is never written through.
-func (fs *files) download(ctx context.Context, key chat.Key, seq int64, f chat.File) (path string, size int64, err error) {
+func (fs *Store) download(ctx context.Context, key chat.Key, seq int64, f chat.File) (path string, size int64, err error) {
 	most, err := fs.reserve(ctx, key)
 	if err != nil {
 		return "", 0, err
@@ -378,7 +381,7 @@ type space struct {
 
 // reserve keeps room for the next file of a chat, and tells how big it may be, in bytes. When others are under way that
 // may take what is left, it waits until it is known what they have taken.
-func (fs *files) reserve(ctx context.Context, key chat.Key) (most int64, err error) {
+func (fs *Store) reserve(ctx context.Context, key chat.Key) (most int64, err error) {
 	for {
 		most, freed, err := fs.claim(ctx, key)
 		if freed == nil {
@@ -393,7 +396,7 @@ func (fs *files) reserve(ctx context.Context, key chat.Key) (most int64, err err
 }
 
 // claim is reserve as far as it need not wait; else it says for what.
-func (fs *files) claim(ctx context.Context, key chat.Key) (most int64, freed <-chan struct{}, err error) {
+func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-chan struct{}, err error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	held, err := fs.db.Files().Held(ctx, key)
@@ -436,7 +439,7 @@ func (s *space) free(key chat.Key, bytes int64) {
 }
 
 // write downloads into a file that must not be there yet, or was made by an earlier try.
-func (fs *files) write(ctx context.Context, root *os.Root, name string, f chat.File, most int64) (size int64, head []byte, err error) {
+func (fs *Store) write(ctx context.Context, root *os.Root, name string, f chat.File, most int64) (size int64, head []byte, err error) {
 	_ = root.Remove(name) // of an earlier try
 	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -484,8 +487,8 @@ func ending(kind chat.FileKind, head []byte) string {
 	return ""
 }
 
-// remove deletes files by their paths below the folder.
-func (fs *files) remove(paths ...string) {
+// Remove deletes files by their paths below the folder.
+func (fs *Store) Remove(paths ...string) {
 	root, err := os.OpenRoot(fs.Folder)
 	if err != nil {
 		return // there never was one

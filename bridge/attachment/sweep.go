@@ -1,4 +1,4 @@
-package bridge
+package attachment
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // Sweep deletes what people have sent when it has been here for longer than ttl, and what an interrupted download has
 // left. It tells how many files that were.
-func (c FilesConfig) Sweep(ctx context.Context, store *db.DB, ttl time.Duration) (files int, err error) {
+func (c Config) Sweep(ctx context.Context, store *db.DB, ttl time.Duration) (files int, err error) {
 	if c.Folder == "" {
 		return 0, nil
 	}
@@ -29,7 +29,7 @@ func (c FilesConfig) Sweep(ctx context.Context, store *db.DB, ttl time.Duration)
 }
 
 // sweep deletes what was written before a time, in the folders of chats. It does not follow links.
-func (c FilesConfig) sweep(before time.Time) (deleted int, err error) {
+func (c Config) sweep(before time.Time) (deleted int, err error) {
 	root, err := os.OpenRoot(c.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
