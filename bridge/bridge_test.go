@@ -129,13 +129,6 @@ func (r *recorder) Edit(_ context.Context, _ string, c chat.Card) error {
 	return nil
 }
 
-// drawn are the edits so far.
-func (r *recorder) drawn() []chat.Card {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.edits)
-}
-
 func (r *recorder) Close(_ context.Context, _ string, c chat.Card) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
