@@ -56,8 +56,10 @@ func (a Config) Validate() error {
 		errs = append(errs, fmt.Errorf("[access] deciders %q: want %s or %s", a.Deciders, AskersDecide, AdminsDecide))
 	}
 	for _, id := range a.Deny { // a mistake here would leave a door open
-		if !slices.ContainsFunc([]string{"ou_", "oc_", department}, func(kind string) bool { return strings.HasPrefix(id, kind) }) {
-			errs = append(errs, fmt.Errorf("[access] deny %q: want ids of users (ou_…), chats (oc_…) or departments (od_…)", id))
+		begins := func(kind string) bool { return strings.HasPrefix(id, kind) }
+		if !slices.ContainsFunc([]string{"ou_", "oc_", department}, begins) {
+			const want = "want ids of users (ou_…), chats (oc_…) or departments (od_…)"
+			errs = append(errs, fmt.Errorf("[access] deny %q: "+want, id))
 		}
 	}
 	if a.Owner != "" && slices.Contains(a.Deny, a.Owner) {

@@ -55,8 +55,12 @@ const (
 
 // NewAuthorizer makes an authorizer; wait is how long a message waits for what is not known of departments, 0 = the
 // usual time.
-func NewAuthorizer(a Config, grants db.Grants, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger) *Authorizer {
-	g := &Authorizer{grants: grants, lookup: lookup, log: log, wait: cmp.Or(wait, lookupWait), members: map[string]membership{}}
+func NewAuthorizer(
+	a Config, grants db.Grants, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger,
+) *Authorizer {
+	g := &Authorizer{
+		grants: grants, lookup: lookup, log: log, wait: cmp.Or(wait, lookupWait), members: map[string]membership{},
+	}
 	g.Store(&a)
 	return g
 }

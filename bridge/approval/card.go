@@ -37,19 +37,24 @@ func Card(a db.Approval, l i18n.Lang) chat.Card {
 		return c
 	}
 	c.Status = i18n.CardYourTurn.In(l)
-	c.Footer = fmt.Sprintf(i18n.ApprovalBounds.In(l), strings.TrimSpace(i18n.RoughDuration(a.Expires.Sub(a.Created), l)))
+	patience := i18n.RoughDuration(a.Expires.Sub(a.Created), l)
+	c.Footer = fmt.Sprintf(i18n.ApprovalBounds.In(l), strings.TrimSpace(patience))
 	if a.Always != nil {
 		c.Footer += fmt.Sprintf(i18n.ApprovalBoundsAlways.In(l), scope(*a.Always, l))
 	}
 	button := func(label i18n.Phrase, do string) chat.Button {
-		return chat.Button{Label: label.In(l), Danger: do == DoRefuse, Action: chat.Action{Do: do, Turn: a.Turn, ID: ActionID(a)}}
+		act := chat.Action{Do: do, Turn: a.Turn, ID: ActionID(a)}
+		return chat.Button{Label: label.In(l), Danger: do == DoRefuse, Action: act}
 	}
 	why := func(label, hint i18n.Phrase) chat.Field {
 		return chat.Field{Name: whyField, Label: label.In(l), Hint: hint.In(l), Kind: chat.Words}
 	}
 	switch a.Tool {
 	case claude.QuestionTool:
-		c.Form = &chat.Form{Fields: questionFields(a.Input, l), Buttons: []chat.Button{button(i18n.ApprovalSubmitButton, DoAllow)}}
+		c.Form = &chat.Form{
+			Fields:  questionFields(a.Input, l),
+			Buttons: []chat.Button{button(i18n.ApprovalSubmitButton, DoAllow)},
+		}
 		c.Buttons = []chat.Button{button(i18n.ApprovalSkipButton, DoRefuse)}
 	case claude.PlanTool:
 		c.Form = &chat.Form{
@@ -120,8 +125,8 @@ func Unshowable(tool string, input json.RawMessage) string {
 		}
 	}
 	if _, body := shown(db.Approval{Tool: tool, Input: input}, i18n.English); len(body) > longestShown {
-		return "This is too long to be shown to the user, who has to allow it. Do it in smaller steps. A long command can be written to a file " +
-			"piece by piece and run from there."
+		return "This is too long to be shown to the user, who has to allow it. Do it in smaller steps. " +
+			"A long command can be written to a file piece by piece and run from there."
 	}
 	return ""
 }
@@ -173,11 +178,13 @@ func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
 		if in.ReplaceAll {
 			what = i18n.ApprovalEditsAll
 		}
-		return asks(what), named(in.File, a.Project) + i18n.CodeBlock("diff", marked("- ", in.Old)+"\n"+marked("+ ", in.New))
+		diff := i18n.CodeBlock("diff", marked("- ", in.Old)+"\n"+marked("+ ", in.New))
+		return asks(what), named(in.File, a.Project) + diff
 	case "Read":
 		return asks(i18n.ApprovalReads), named(in.File, a.Project)
 	case "WebFetch":
-		return asks(i18n.ApprovalFetches), i18n.CodeBlock("", in.URL) + "\n" + fmt.Sprintf(i18n.ApprovalFetchesFor.In(l), i18n.PlainText(in.Prompt))
+		purpose := fmt.Sprintf(i18n.ApprovalFetchesFor.In(l), i18n.PlainText(in.Prompt))
+		return asks(i18n.ApprovalFetches), i18n.CodeBlock("", in.URL) + "\n" + purpose
 	case "WebSearch":
 		return asks(i18n.ApprovalSearches), i18n.CodeBlock("", in.Query)
 	}

@@ -54,12 +54,14 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 
 // Refusal is what the agent reads when somebody has refused.
 func Refusal(tool, words string) string {
-	text := "The user does not allow this. Do not try it again or by other means; go on without it, or ask what they want instead."
+	text := "The user does not allow this. Do not try it again or by other means; " +
+		"go on without it, or ask what they want instead."
 	switch tool {
 	case claude.PlanTool:
 		text = "The user does not approve the plan yet. Keep planning, and do not begin with the work."
 	case claude.QuestionTool:
-		text = "The user does not want to answer these questions. Go on as well as you can without the answers, or end here."
+		text = "The user does not want to answer these questions. " +
+			"Go on as well as you can without the answers, or end here."
 	}
 	if words != "" {
 		text += " They say: " + words

@@ -260,7 +260,8 @@ func (r Reserved) touches(path, pattern string) bool {
 			real = own
 		}
 		for _, own := range []string{own, real} {
-			if safepath.Contains(own, path) || pattern == "" && safepath.Contains(path, own) || pattern != "" && mayLead(path, pattern, own) {
+			if safepath.Contains(own, path) || pattern == "" && safepath.Contains(path, own) ||
+				pattern != "" && mayLead(path, pattern, own) {
 				return true
 			}
 		}

@@ -243,7 +243,8 @@ func (fs *Store) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 // quoted is what a message says, who wrote it (empty = the agent), and its files.
 func (fs *Store) quoted(ctx context.Context, key chat.Key, id string) (text, who string, more []chat.File, err error) {
 	known, err := fs.db.Files().Quoted(ctx, key, id)
-	if err == nil && len(known.Files) == 0 && chat.Unmarked(known.Text) != strings.TrimSpace(known.Text) && fs.Source != nil {
+	if err == nil && len(known.Files) == 0 && chat.Unmarked(known.Text) != strings.TrimSpace(known.Text) &&
+		fs.Source != nil {
 		if in, err := fs.Source.Quoted(ctx, key, id); err == nil { // it was stored when its files were not noted
 			known.Files = in.Files
 		}
@@ -332,7 +333,9 @@ func (fs *Store) transcribe(ctx context.Context, f chat.File) (string, error) {
 
 // download stores a file in the folder of its chat, in which its size stays reserved. What the agent may have put there
 // meanwhile is never written through.
-func (fs *Store) download(ctx context.Context, key chat.Key, seq int64, f chat.File) (path string, size int64, err error) {
+func (fs *Store) download(
+	ctx context.Context, key chat.Key, seq int64, f chat.File,
+) (path string, size int64, err error) {
 	most, err := fs.reserve(ctx, key)
 	if err != nil {
 		return "", 0, err
@@ -351,7 +354,8 @@ func (fs *Store) download(ctx context.Context, key chat.Key, seq int64, f chat.F
 	defer root.Remove(part) //nolint:errcheck // it has been renamed, or is swept up some day
 	var head []byte
 	for try := 1; ; try++ {
-		if size, head, err = fs.write(ctx, root, part, f, most); err == nil || errors.Is(err, chat.ErrTooBig) || ctx.Err() != nil || try == fetchTries {
+		size, head, err = fs.write(ctx, root, part, f, most)
+		if err == nil || errors.Is(err, chat.ErrTooBig) || ctx.Err() != nil || try == fetchTries {
 			break
 		}
 	}
@@ -439,7 +443,9 @@ func (s *space) free(key chat.Key, bytes int64) {
 }
 
 // write downloads into a file that must not be there yet, or was made by an earlier try.
-func (fs *Store) write(ctx context.Context, root *os.Root, name string, f chat.File, most int64) (size int64, head []byte, err error) {
+func (fs *Store) write(
+	ctx context.Context, root *os.Root, name string, f chat.File, most int64,
+) (size int64, head []byte, err error) {
 	_ = root.Remove(name) // of an earlier try
 	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {

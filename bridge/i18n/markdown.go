@@ -57,8 +57,8 @@ func revealed(text string) string {
 		switch {
 		case r == '\n' || r == '\t' || r == ' ':
 			b.WriteRune(r)
-		case !unicode.IsGraphic(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r) ||
-			unicode.IsSpace(r):
+		case !unicode.IsGraphic(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) ||
+			unicode.Is(unicode.Variation_Selector, r) || unicode.IsSpace(r):
 			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
 		default:
 			b.WriteRune(r)

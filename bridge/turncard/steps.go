@@ -134,8 +134,8 @@ func (in stepInput) line() string {
 	if len(in.Todos) > 0 {
 		return fmt.Sprintf("%d/%d %s", done, len(in.Todos), in.Title)
 	}
-	return cmp.Or(in.Command, shortPath(in.FilePath), shortPath(in.NotebookPath), in.Pattern, in.URL, in.Query, in.Title, in.Description,
-		in.Skill, in.Plan, in.Prompt, shortPath(in.Path))
+	return cmp.Or(in.Command, shortPath(in.FilePath), shortPath(in.NotebookPath), in.Pattern, in.URL, in.Query, in.Title,
+		in.Description, in.Skill, in.Plan, in.Prompt, shortPath(in.Path))
 }
 
 // shortPath is the end of a path: where it lies on this machine is of no interest to a chat.
