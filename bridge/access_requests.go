@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -22,13 +22,13 @@ const (
 
 // accessRequests tells the owner of strangers who write to the bot, and does what he decides.
 type accessRequests struct {
-	authorizer *authorizer
+	authorizer *access.Authorizer
 	grants     db.Grants
 	outbox     *outbox
 	secrets    redact.Known // which a stranger may know
 	// in which a chat is spoken to that has just spoken another; empty = it has not
-	lang func(context.Context, chat.Key, string) lang
-	own  func(ctx context.Context, user string) lang // in which somebody is spoken to in private
+	lang func(context.Context, chat.Key, string) i18n.Lang
+	own  func(ctx context.Context, user string) i18n.Lang // in which somebody is spoken to in private
 	log  zerolog.Logger
 }
 
@@ -42,14 +42,14 @@ func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 	}
 	reply := a.StrangerReply
 	if a.Unset() {
-		reply = fmt.Sprintf(texts.NotAllowed.in(d.lang(ctx, m.Key, string(langOf(m.Text)))), m.Actor.ID)
+		reply = fmt.Sprintf(i18n.NotAllowed.In(d.lang(ctx, m.Key, string(i18n.Detect(m.Text)))), m.Actor.ID)
 	}
 	var tell []db.Post
 	if reply != "" {
 		tell = append(tell, db.Post{Key: m.Key, ReplyTo: m.ID, Idem: "stranger:" + m.ID, Text: reply})
 	}
-	who := db.Grant{Subject: m.Actor.ID, Name: visible(m.Actor.Name), Key: m.Key}
-	if admin := approver(a); admin != "" {
+	who := db.Grant{Subject: m.Actor.ID, Name: i18n.Visible(m.Actor.Name), Key: m.Key}
+	if admin := a.Approver(); admin != "" {
 		who.Message = m.ID
 		card := redactCard(requestCard(m, d.own(ctx, admin)), d.secrets)
 		tell = append(tell, db.Post{Key: chat.FeishuUser(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card})
@@ -67,54 +67,25 @@ func (d *accessRequests) wake(list []db.Post) {
 	}
 }
 
-// approver is who decides about strangers: the owner, or an admin when there is none.
-func approver(a *Access) string {
-	if a.Owner == "" && len(a.Admins) > 0 {
-		return a.Admins[0]
-	}
-	return a.Owner
-}
-
 // glimpse is how much of a stranger's message is shown, in runes.
 const glimpse = 100
 
-func requestCard(m chat.Incoming, l lang) chat.Card {
-	text := fmt.Sprintf(accessTexts.Request.in(l), personName(m.Actor.Name, m.Actor.ID), m.Actor.ID)
-	if words := visible(m.Text); words != "" {
-		text += "\n\n" + fenced("", shortened(words, glimpse))
+func requestCard(m chat.Incoming, l i18n.Lang) chat.Card {
+	text := fmt.Sprintf(i18n.AccessRequest.In(l), i18n.PersonName(m.Actor.Name, m.Actor.ID), m.Actor.ID)
+	if words := i18n.Visible(m.Text); words != "" {
+		text += "\n\n" + i18n.CodeBlock("", i18n.Truncate(words, glimpse))
 	}
-	return chat.Card{Body: text, Summary: accessTexts.RequestSummary.in(l), Buttons: []chat.Button{
-		{Label: accessTexts.LetIn.in(l), Action: chat.Action{Do: doLetIn, ID: m.Actor.ID}},
-		{Label: accessTexts.TurnAway.in(l), Action: chat.Action{Do: doTurnAway, ID: m.Actor.ID}},
+	return chat.Card{Body: text, Summary: i18n.AccessRequestSummary.In(l), Buttons: []chat.Button{
+		{Label: i18n.LetInButton.In(l), Action: chat.Action{Do: doLetIn, ID: m.Actor.ID}},
+		{Label: i18n.TurnAwayButton.In(l), Action: chat.Action{Do: doTurnAway, ID: m.Actor.ID}},
 	}}
 }
 
-// personName is how somebody is called, or else his id.
-func personName(name, id string) string {
-	if name = nameText(name); name != "" {
-		return name
-	}
-	return id
-}
-
-// nameText is a name within Markdown. People call themselves and their groups what they like, so one that could be
-// taken for markup or for a link stands there as code.
-func nameText(name string) string {
-	name = visible(name)
-	plain := func(r rune) bool {
-		return unicode.In(r, unicode.L, unicode.M, unicode.N) || strings.ContainsRune(" -()（）·'’", r)
-	}
-	if strings.HasPrefix(name, "-") || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
-		return inCode(name)
-	}
-	return name
-}
-
 // answer does what a button of a request orders.
-func (d *accessRequests) answer(ctx context.Context, p chat.Press, l lang) (string, error) {
-	if !d.authorizer.Load().admin(p.Actor) {
+func (d *accessRequests) answer(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
+	if !d.authorizer.Load().IsAdmin(p.Actor) {
 		d.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).Msg("somebody who is no admin wants to let a stranger in")
-		return accessTexts.AdminsOnly.in(l), nil
+		return i18n.ForAdmins.In(l), nil
 	}
 	state := db.Ignored
 	if p.Action.Do == doLetIn {
@@ -128,7 +99,7 @@ func (d *accessRequests) answer(ctx context.Context, p chat.Press, l lang) (stri
 	tell := d.outcome(ctx, who, l)
 	err = d.grants.Decide(ctx, p.Action.ID, state, p.Actor.ID, tell...)
 	if errors.Is(err, db.ErrNotFound) {
-		return accessTexts.AlreadyDecided.in(l), nil
+		return i18n.AccessDecidedBefore.In(l), nil
 	} else if err != nil {
 		return "", err
 	}
@@ -138,14 +109,14 @@ func (d *accessRequests) answer(ctx context.Context, p chat.Press, l lang) (stri
 }
 
 // outcome is what is said of a decision: on the card, where the request is delivered before it, and to who is let in.
-func (d *accessRequests) outcome(ctx context.Context, who db.Grant, l lang) []db.Post {
+func (d *accessRequests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
 	said := decided(who, l)
-	card := redactCard(chat.Card{Body: fmt.Sprintf(accessTexts.Decided.in(l), said, who.Subject), Summary: said}, d.secrets)
+	card := redactCard(chat.Card{Body: fmt.Sprintf(i18n.AccessDecided.In(l), said, who.Subject), Summary: said}, d.secrets)
 	tell := []db.Post{{
-		Key: chat.FeishuUser(approver(d.authorizer.Load())), Grant: who.Subject, Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
+		Key: chat.FeishuUser(d.authorizer.Load().Approver()), Grant: who.Subject, Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
 	}}
 	if who.State == db.Allowed {
-		welcome := accessTexts.Welcome.in(d.lang(ctx, who.Key, ""))
+		welcome := i18n.AccessWelcome.In(d.lang(ctx, who.Key, ""))
 		// It answers no message: the one that asked may be taken back, and what it was answered with is not the
 		// welcome.
 		tell = append(tell, db.Post{Key: who.Key, Idem: "welcome:" + who.Message, Text: welcome})
@@ -154,10 +125,10 @@ func (d *accessRequests) outcome(ctx context.Context, who db.Grant, l lang) []db
 }
 
 // decided says what was decided about somebody.
-func decided(who db.Grant, l lang) string {
-	said := accessTexts.TurnedAway
+func decided(who db.Grant, l i18n.Lang) string {
+	said := i18n.TurnedAway
 	if who.State == db.Allowed {
-		said = accessTexts.HasLetIn
+		said = i18n.HasLetIn
 	}
-	return fmt.Sprintf(said.in(l), personName(who.Name, who.Subject))
+	return fmt.Sprintf(said.In(l), i18n.PersonName(who.Name, who.Subject))
 }

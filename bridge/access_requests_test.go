@@ -2,11 +2,15 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"magpie/bridge/access"
+	"magpie/bridge/approval"
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -59,7 +63,7 @@ func (l *line) unsent() int { return l.count(`SELECT COUNT(*) FROM outbox`) }
 func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	out := &porch{shut: true}
 	l := newLine(t, out)
-	l.bridge.SetAccess(Access{Owner: "ou_boss", StrangerReply: "not yet"})
+	l.bridge.SetAccess(access.Config{Owner: "ou_boss", StrangerReply: "not yet"})
 	boss := heard("om_0", "/lang en")
 	boss.Key, boss.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	l.must(l.bridge.Message(t.Context(), boss))
@@ -70,7 +74,7 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	out.open(true)
 	l.until("the request", func() bool { return l.unsent() == 0 })
 	l.stop()
-	if len(out.said) != 3 || len(out.closed) != 1 || out.closed[0].Summary != accessTexts.RequestSummary.EN || len(out.closed[0].Buttons) != 2 {
+	if len(out.said) != 3 || len(out.closed) != 1 || out.closed[0].Summary != i18n.AccessRequestSummary.EN || len(out.closed[0].Buttons) != 2 {
 		t.Fatalf("said %q, shown %+v", out.said, out.closed)
 	}
 
@@ -80,7 +84,7 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	if got, err := l.bridge.Press(t.Context(), press); err != nil || !strings.Contains(got, "ou_1") {
 		t.Fatalf("told %q, %v", got, err)
 	}
-	if got, err := l.bridge.Press(t.Context(), press); err != nil || got != accessTexts.AlreadyDecided.ZH {
+	if got, err := l.bridge.Press(t.Context(), press); err != nil || got != i18n.AccessDecidedBefore.ZH {
 		t.Errorf("pressed again: told %q, %v", got, err)
 	}
 	if n := l.unsent(); n != 2 {
@@ -111,7 +115,7 @@ func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 	ask := func(id string) db.Post {
 		a := askingFor("Bash", `{"command": "make"}`)
 		a.ID, a.Key, a.Turn = id, room, 1
-		l.must(l.bridge.db.Approvals().Ask(t.Context(), a, approvalCard(a, en), "om_1"))
+		l.must(l.bridge.db.Approvals().Ask(t.Context(), a, approval.Card(a, i18n.English), "om_1"))
 		l.sql(`UPDATE approvals SET created_at = created_at - 7200000`)
 		p, err := l.bridge.db.Outbox().Next(t.Context(), room)
 		l.must(err)
@@ -139,18 +143,18 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 	m := heard("om_1", "**急** "+name+"\n```\n<at id=all></at>")
 	m.Actor = chat.Actor{ID: "ou_x", Name: name}
 	want := "**`" + name + "`**（ou_x）想和我对话。允许吗？\n\n````\n**急** " + name + " ``` <at id=all></at>\n````\n"
-	if got := requestCard(m, zh).Body; got != want {
+	if got := requestCard(m, i18n.Chinese).Body; got != want {
 		t.Errorf("the request says %q", got)
 	}
 	for name, want := range map[string]string{"张三-研发": "张三-研发", "Tom (PM)": "Tom (PM)", "O'Neil": "O'Neil", "- a": "`- a`", "a_b": "`a_b`", "evil.example": "`evil.example`"} {
-		if got := nameText(name); got != want {
+		if got := i18n.SafeName(name); got != want {
 			t.Errorf("nameText(%q) = %q, want %q", name, got, want)
 		}
 	}
 	w := testWorld(t)
-	w.bridge.SetAccess(Access{Owner: "ou_boss"})
+	w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 	who := db.Grant{Subject: "ou_x", Name: name, State: db.Allowed}
-	if got := w.bridge.accessRequests.outcome(w.ctx, who, zh)[0].Card.Body; got != "已允许 `"+name+"` 使用（编号 ou_x）" {
+	if got := w.bridge.accessRequests.outcome(w.ctx, who, i18n.Chinese)[0].Card.Body; got != "已允许 `"+name+"` 使用（编号 ou_x）" {
 		t.Errorf("the decision says %q", got)
 	}
 	added := changed(chat.Added, 1000)
@@ -161,15 +165,23 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 	}
 	a := askingFor("Bash", `{"command": "make"}`)
 	a.Settlement = db.Settlement{State: db.Approved, By: m.Actor}
-	if got := approvalCard(a, zh).Status; got != "✅ `"+name+"` 已允许" {
+	if got := approval.Card(a, i18n.Chinese).Status; got != "✅ `"+name+"` 已允许" {
 		t.Errorf("an approval says %q", got)
 	}
 	if got := listed(name, "ou_x"); got != "`"+name+"` `ou_x`" {
 		t.Errorf("a list says %q", got)
 	}
 	for _, plain := range []string{"小明", "Ann Lee 2", "Zoë"} {
-		if got := nameText(plain); got != plain {
+		if got := i18n.SafeName(plain); got != plain {
 			t.Errorf("%q is written %q", plain, got)
 		}
+	}
+}
+
+func askingFor(tool, input string) db.Approval {
+	now := time.UnixMilli(1000)
+	return db.Approval{
+		ID: "3f0b5a52-7f3c-4d52-9a52-4b1c1a1a1a1a", Turn: 7, Tool: tool, Input: json.RawMessage(input), Project: "/p",
+		Created: now, Expires: now.Add(30 * time.Minute), Settlement: db.Settlement{State: db.Waiting},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -18,14 +19,14 @@ type Reloaded struct{ Applied, Later []string }
 
 // whoAmI is the command /whoami.
 func whoAmI(_ context.Context, o ordered) (order, error) {
-	a, role := o.b.access.Load(), accessTexts.RoleMember
+	a, role := o.b.access.Load(), i18n.RoleMember
 	switch {
 	case o.m.Actor.ID == a.Owner:
-		role = accessTexts.RoleOwner
-	case a.admin(o.m.Actor):
-		role = accessTexts.RoleAdmin
+		role = i18n.RoleOwner
+	case a.IsAdmin(o.m.Actor):
+		role = i18n.RoleAdmin
 	}
-	return o.say(accessTexts.WhoAmI, personName(o.m.Actor.Name, o.m.Actor.ID), o.m.Actor.ID, o.m.Key, role.in(o.lang))
+	return o.say(i18n.WhoAmI, i18n.PersonName(o.m.Actor.Name, o.m.Actor.ID), o.m.Actor.ID, o.m.Key, role.In(o.lang))
 }
 
 // adminWords are the parts of /admin, by all that they are called.
@@ -49,12 +50,12 @@ func administer(ctx context.Context, o ordered) (order, error) {
 			continue
 		}
 		if w.private && o.m.Kind != chat.Private {
-			return o.say(accessTexts.OnlyPrivate)
+			return o.say(i18n.OnlyPrivate)
 		}
 		o.args = rest
 		return w.do(ctx, o)
 	}
-	return o.say(accessTexts.AdminUsage)
+	return o.say(i18n.AdminUsage)
 }
 
 // The words that change who is let in.
@@ -72,29 +73,29 @@ func adminUsers(ctx context.Context, o ordered) (order, error) {
 	if word != "" {
 		return o.grant(ctx, word, id, "ou_")
 	}
-	list, err := o.b.access.grants.List(ctx)
+	list, err := o.b.db.Grants().List(ctx)
 	if err != nil {
 		return order{}, err
 	}
-	a, none := o.b.access.Load(), accessTexts.Nobody.in(o.lang)
+	a, none := o.b.access.Load(), i18n.Nobody.In(o.lang)
 	list = slices.DeleteFunc(list, func(g db.Grant) bool { // who became an admin after he had asked
-		return g.State == db.Asked && a.admin(chat.Actor{ID: g.Subject})
+		return g.State == db.Asked && a.IsAdmin(chat.Actor{ID: g.Subject})
 	})
 	decided := ""
 	if len(list) == 0 {
 		decided = none
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, accessTexts.UsersHead.in(o.lang)+"\n", cmp.Or(a.Owner, none), cmp.Or(strings.Join(a.Admins, ", "), none),
+	fmt.Fprintf(&s, i18n.UsersHead.In(o.lang)+"\n", cmp.Or(a.Owner, none), cmp.Or(strings.Join(a.Admins, ", "), none),
 		cmp.Or(strings.Join(a.Allow, ", "), none), cmp.Or(strings.Join(a.Deny, ", "), none), decided)
 	for i, g := range list {
 		if i == mostListed {
 			break
 		}
-		state := map[db.GrantState]phrase{db.Asked: accessTexts.StateAsked, db.Allowed: accessTexts.StateAllowed, db.Ignored: accessTexts.StateIgnored}[g.State]
-		fmt.Fprintf(&s, "- %s %s\n", listed(g.Name, g.Subject), state.in(o.lang))
+		state := map[db.GrantState]i18n.Phrase{db.Asked: i18n.StateAsked, db.Allowed: i18n.StateAllowed, db.Ignored: i18n.StateIgnored}[g.State]
+		fmt.Fprintf(&s, "- %s %s\n", listed(g.Name, g.Subject), state.In(o.lang))
 	}
-	s.WriteString(accessTexts.UsersUsage.in(o.lang))
+	s.WriteString(i18n.UsersUsage.In(o.lang))
 	return order{reply: s.String()}, nil
 }
 
@@ -105,13 +106,13 @@ func adminChats(ctx context.Context, o ordered) (order, error) {
 		return o.grant(ctx, word, cmp.Or(id, o.m.Key.ID), "oc_")
 	}
 	if o.m.Kind != chat.Private {
-		return o.say(accessTexts.OnlyPrivate)
+		return o.say(i18n.OnlyPrivate)
 	}
 	list, err := o.b.budget.ledger.Chats(ctx, o.b.budget.midnight(time.Now(), -29), mostListed)
 	if err != nil {
 		return order{}, err
 	}
-	return order{reply: accessTexts.ChatsHead.in(o.lang) + "\n" + spenders(list) + accessTexts.ChatsUsage.in(o.lang)}, nil
+	return order{reply: i18n.ChatsHead.In(o.lang) + "\n" + spenders(list) + i18n.ChatsUsage.In(o.lang)}, nil
 }
 
 // grant lets a user, or everybody in a chat, talk to the bot, or not any more. The configuration counts first.
@@ -119,24 +120,24 @@ func (o ordered) grant(ctx context.Context, word, id, kind string) (order, error
 	allow := slices.Contains(allowWords, strings.ToLower(word))
 	switch {
 	case !allow && !slices.Contains(revokeWords, strings.ToLower(word)):
-		return o.say(accessTexts.AdminUsage)
+		return o.say(i18n.AdminUsage)
 	case !strings.HasPrefix(id, kind) || len(id) > 100 || strings.ContainsFunc(id, isSpace):
-		return o.say(accessTexts.WantsID, kind)
+		return o.say(i18n.WantsID, kind)
 	}
 	change := &db.GrantChange{Subject: id, Allow: allow, By: o.m.Actor.ID}
 	if id == o.m.Key.ID {
-		change.Name = visible(o.chat.Title)
+		change.Name = i18n.Visible(o.chat.Title)
 	}
-	words := accessTexts.GrantRevoked
+	words := i18n.GrantRevoked
 	if allow {
-		words = accessTexts.GrantGiven
+		words = i18n.GrantGiven
 	}
-	who, err := o.b.access.grants.List(ctx)
+	who, err := o.b.db.Grants().List(ctx)
 	if err != nil {
 		return order{}, err
 	}
 	if !allow && !slices.ContainsFunc(who, func(g db.Grant) bool { return g.Subject == id }) {
-		return o.say(accessTexts.NoSuchGrant)
+		return o.say(i18n.NoSuchGrant)
 	}
 	done, err := o.say(words, id)
 	done.grant = change
@@ -145,25 +146,25 @@ func (o ordered) grant(ctx context.Context, word, id, kind string) (order, error
 
 // adminBudgets shows the limits, and who has used most today.
 func adminBudgets(ctx context.Context, o ordered) (order, error) {
-	b, none := o.b.budget.Load(), accessTexts.NoLimit.in(o.lang)
+	b, none := o.b.budget.Load(), i18n.NoLimit.In(o.lang)
 	usd := func(v float64) string {
 		if v == 0 {
 			return none
 		}
-		return dollars(v)
+		return i18n.USD(v)
 	}
 	count := func(v int64) string {
 		if v == 0 {
 			return none
 		}
-		return tokens(v)
+		return i18n.Tokens(v)
 	}
 	users, err := o.b.budget.ledger.Users(ctx, o.b.budget.midnight(time.Now(), 0), mostListed)
 	if err != nil {
 		return order{}, err
 	}
-	text := fmt.Sprintf(accessTexts.Budgets.in(o.lang), usd(b.TurnUSD), usd(b.UserDayUSD), count(b.UserDayTokens), usd(b.ChatDayUSD), count(b.ChatDayTokens))
-	return order{reply: strings.TrimSpace(text + "\n" + accessTexts.TodayHead.in(o.lang) + "\n" + spenders(users))}, nil
+	text := fmt.Sprintf(i18n.Budgets.In(o.lang), usd(b.TurnUSD), usd(b.UserDayUSD), count(b.UserDayTokens), usd(b.ChatDayUSD), count(b.ChatDayTokens))
+	return order{reply: strings.TrimSpace(text + "\n" + i18n.TodayHead.In(o.lang) + "\n" + spenders(users))}, nil
 }
 
 // mostSpenders is how many are named in a report.
@@ -173,7 +174,7 @@ const mostSpenders = 10
 func adminCost(ctx context.Context, o ordered) (order, error) {
 	s, ok := findStretch(o.args)
 	if !ok {
-		return o.say(accessTexts.AdminUsage)
+		return o.say(i18n.AdminUsage)
 	}
 	p := o.b.budget
 	text, err := p.report(ctx, chat.Key{}, s, o.lang)
@@ -189,7 +190,7 @@ func adminCost(ctx context.Context, o ordered) (order, error) {
 	if err != nil {
 		return order{}, err
 	}
-	return order{reply: strings.TrimSpace(text + accessTexts.ByUser.in(o.lang) + "\n" + spenders(users) + accessTexts.ByChat.in(o.lang) + "\n" + spenders(chats))}, nil
+	return order{reply: strings.TrimSpace(text + i18n.ByUser.In(o.lang) + "\n" + spenders(users) + i18n.ByChat.In(o.lang) + "\n" + spenders(chats))}, nil
 }
 
 // listed is how somebody, or a chat, is called in a list for admins.
@@ -197,14 +198,14 @@ func listed(name, id string) string {
 	if id == "" {
 		return "–"
 	}
-	return strings.TrimSpace(nameText(shortened(visible(name), glimpse)) + " `" + id + "`")
+	return strings.TrimSpace(i18n.SafeName(i18n.Truncate(i18n.Visible(name), glimpse)) + " `" + id + "`")
 }
 
 // spenders lists them, a line each.
 func spenders(list []db.Spender) string {
 	var s strings.Builder
 	for _, one := range list {
-		fmt.Fprintf(&s, "- %s %s · %s\n", listed(one.Name, one.ID), dollars(one.USD), tokens(one.Tokens))
+		fmt.Fprintf(&s, "- %s %s · %s\n", listed(one.Name, one.ID), i18n.USD(one.USD), i18n.Tokens(one.Tokens))
 	}
 	return s.String()
 }
@@ -212,18 +213,18 @@ func spenders(list []db.Spender) string {
 // adminReload reads the configuration anew.
 func adminReload(_ context.Context, o ordered) (order, error) {
 	if o.b.cfg.Reload == nil {
-		return o.say(accessTexts.NoReload)
+		return o.say(i18n.NoReload)
 	}
 	return order{later: func(ctx context.Context) string {
 		got, err := o.b.cfg.Reload(ctx)
-		none := accessTexts.Nothing.in(o.lang)
+		none := i18n.Nothing.In(o.lang)
 		switch {
 		case err != nil: // it names keys and lines, and no values
 			o.b.log.Error().Err(err).Msg("configuration not read anew")
-			return accessTexts.ReloadFailed.in(o.lang)
+			return i18n.ReloadFailed.In(o.lang)
 		case len(got.Later) > 0:
-			return fmt.Sprintf(accessTexts.ReloadLater.in(o.lang), cmp.Or(strings.Join(got.Applied, ", "), none), strings.Join(got.Later, ", "))
+			return fmt.Sprintf(i18n.ReloadLater.In(o.lang), cmp.Or(strings.Join(got.Applied, ", "), none), strings.Join(got.Later, ", "))
 		}
-		return fmt.Sprintf(accessTexts.ReloadDone.in(o.lang), cmp.Or(strings.Join(got.Applied, ", "), none))
+		return fmt.Sprintf(i18n.ReloadDone.In(o.lang), cmp.Or(strings.Join(got.Applied, ", "), none))
 	}}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
 	"magpie/internal/failpoint"
@@ -28,17 +29,17 @@ func forwardCommand(ctx context.Context, o ordered) (order, error) {
 	own := o.b.pool.Config().SlashCommands()
 	if _, ok := o.b.forwarded(o.m.Text); !ok {
 		name, _ := splitWord(o.m.Text)
-		return o.say(commandTexts.NotPassed, name, "`//"+strings.Join(own, "` `//")+"`")
+		return o.say(i18n.NotPassed, name, "`//"+strings.Join(own, "` `//")+"`")
 	}
 	if busy, err := o.busy(ctx); err != nil || busy {
-		return order{reply: commandTexts.Busy.in(o.lang)}, err
+		return order{reply: i18n.Busy.In(o.lang)}, err
 	}
 	return order{ask: strings.TrimSpace(o.m.Text)}, nil
 }
 
 // busy reports whether the chat is being answered, or waits for it.
 func (o ordered) busy(ctx context.Context) (bool, error) {
-	if o.b.lanes.running(o.m.Key) != 0 {
+	if o.b.lanes.RunningTurn(o.m.Key) != 0 {
 		return true, nil
 	}
 	if err := o.b.recovery.await(ctx); err != nil {
@@ -75,8 +76,8 @@ func (t *turn) ask(ctx context.Context, p *claude.Process) iter.Seq2[claude.Even
 // carriedOut takes up that the agent has carried out a command of its own. Most say nothing, and ask the model nothing:
 // a new session leaves no transcript then, so there is nothing to resume.
 func (t *turn) carriedOut(r claude.Result) {
-	if r.Failure == "" && t.view.answer() == "" {
-		t.show(t.view.saying(commandTexts.Passed.in(t.view.lang)))
+	if r.Failure == "" && t.view.Answer() == "" {
+		t.show(t.view.Saying(i18n.Passed.In(t.view.Lang)))
 	}
 	if !t.session.resume && r.Usage == (claude.Usage{}) {
 		t.session.kept = db.Session{}

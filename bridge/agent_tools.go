@@ -8,10 +8,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/agenttools"
@@ -295,21 +295,7 @@ func who(m chat.Message) string {
 	if m.Role == chat.Assistant {
 		return "you (assistant)"
 	}
-	return strings.TrimSpace("user " + visible(m.Actor.Name))
-}
-
-// visible is a name in one line, without what turns the direction of writing or is not seen.
-func visible(name string) string {
-	seen := strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsGraphic(r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
-			return -1
-		}
-		return r
-	}, name)
-	return strings.Join(strings.Fields(seen), " ")
+	return strings.TrimSpace("user " + i18n.Visible(m.Actor.Name))
 }
 
 // quoted is a text of bounded length that cannot be taken for a line of ours: all its lines are indented.

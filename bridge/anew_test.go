@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 )
 
@@ -20,12 +21,12 @@ func TestWhatFollowsNewIsAsked(t *testing.T) {
 	d.prompt(1)
 	for i, tc := range []struct {
 		text, question string
-		reply          phrase
+		reply          i18n.Phrase
 	}{
-		{"/new what was that?", "what was that?", texts.New},
-		{"/新会话 刚才\n说了什么？", "刚才\n说了什么？", texts.New},
-		{"／RESET\nand now?", "and now?", texts.Reset},
-		{"/new 继续", "继续", texts.New},
+		{"/new what was that?", "what was that?", i18n.NewBegun},
+		{"/新会话 刚才\n说了什么？", "刚才\n说了什么？", i18n.NewBegun},
+		{"／RESET\nand now?", "and now?", i18n.ResetDone},
+		{"/new 继续", "继续", i18n.NewBegun},
 	} {
 		id, epoch := "om_new_"+tc.text, int64(i+1)
 		d.say(id, tc.text)
@@ -58,7 +59,7 @@ func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
 	overheard.ID, overheard.ToBot, overheard.Files = "om_0", false, nil
 	d.must(d.bridge.Message(t.Context(), overheard)) // the bot is not meant
 	d.must(d.bridge.Message(t.Context(), m))
-	want := "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] " + filepath.Join(d.bridge.files.folder(room), "2-1-a.pdf")
+	want := "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] " + filepath.Join(filepath.Join(d.bridge.files.Folder, room.Stable("")), "2-1-a.pdf")
 	if got := d.prompt(1); !strings.HasSuffix(got, want) {
 		t.Errorf("asked %q, want %q", got, want)
 	}
@@ -106,7 +107,7 @@ func TestWhatFollowsNewIsAnsweredInItsLanguage(t *testing.T) {
 	d.say("om_1", "/new what was that?")
 	d.prompt(1)
 	d.until("the reply", func() bool { return d.unsent() == 0 })
-	if got := d.rec.replies(); !slices.Equal(got, []string{texts.New.EN}) {
+	if got := d.rec.replies(); !slices.Equal(got, []string{i18n.NewBegun.EN}) {
 		t.Errorf("said %q", got)
 	}
 }

@@ -11,6 +11,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
+	"magpie/bridge/approval"
+	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -23,11 +27,11 @@ type approvals struct {
 	rows    db.Approvals
 	rules   db.Rules
 	outbox  *outbox
-	access  *authorizer
-	secrets redact.Known // with which nothing is done
-	private reserved     // about which only admins decide
+	access  *access.Authorizer
+	secrets redact.Known      // with which nothing is done
+	private approval.Reserved // about which only admins decide
 	log     zerolog.Logger
-	jobs    *jobs
+	jobs    *workqueue.Queue
 
 	mu   sync.Mutex
 	open map[string]pending // by the id of the approval: those whose agent waits
@@ -45,23 +49,19 @@ type pending struct {
 // decisions is how many approvals are settled at the same time.
 const decisions = 8
 
-func newApprovals(cfg Config, store *db.DB, o *outbox, access *authorizer, log zerolog.Logger) *approvals {
+func newApprovals(cfg Config, store *db.DB, o *outbox, access *access.Authorizer, log zerolog.Logger) *approvals {
 	as := &approvals{
 		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, secrets: cfg.Secrets, log: log,
-		private: newReserved(cfg.Guard, cfg.Files, store), jobs: newJobs(decisions), open: map[string]pending{},
+		private: approval.NewReserved(cfg.protected(), store), jobs: workqueue.New(decisions), open: map[string]pending{},
 	}
 	o.unseen = as.unseen
 	return as
 }
 
-// usualPatience is how long people may take to decide when nothing else is configured.
-const usualPatience = 30 * time.Minute
-
-func (a Access) patience() time.Duration {
-	if a.ApprovalTimeout.Duration == 0 {
-		return usualPatience
-	}
-	return a.ApprovalTimeout.Duration
+// protected is what nobody but admins may let an agent touch.
+func (cfg Config) protected() approval.Protected {
+	g := cfg.Guard
+	return approval.Protected{Data: g.Data, State: g.State, Received: cfg.Files.Folder, Files: g.Files, Homes: g.Homes}
 }
 
 // workspace is where an agent works.
@@ -82,36 +82,36 @@ func (cfg Config) workspace(c db.Chat, dir string) workspace {
 // reports whether the agent has to; answer is called once they have decided.
 func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, answer func(claude.Decision) bool) (waits bool) {
 	log := zerolog.Ctx(ctx)
-	about := as.private.ofTool(ctx, c.Turn.Key, q, w.dir)
+	about := as.private.Of(ctx, c.Turn.Key, q, w.dir)
 	if v, why := as.settled(ctx, c, w, q, about); why != "" {
 		log.Info().Str("tool", q.Name).Bool("allowed", v.Allow).Msg(why)
 		answer(v)
 		return false
 	}
-	patience := as.access.Load().patience()
+	patience := as.access.Load().Patience()
 	now := time.Now().Truncate(time.Millisecond)
 	a := db.Approval{
 		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, Tool: q.Name, Input: q.Input, Project: w.dir,
 		Created: now, Expires: now.Add(patience), Settlement: db.Settlement{State: db.Waiting},
 	}
-	if !about.any() {
-		a.Always = permitFor(q, w.dir)
+	if !about.Any() {
+		a.Always = approval.PermitFor(q, w.dir)
 	}
 	for _, m := range c.Asked {
 		a.Askers = append(a.Askers, m.Actor.ID)
 	}
-	p := pending{approval: a, admins: as.access.Load().adminsOnly(a, about), ask: q.ID, answer: answer}
+	p := pending{approval: a, admins: adminsOnly(as.access.Load(), a, about), ask: q.ID, answer: answer}
 	l := as.outbox.lang(ctx, a.Key)
-	card := approvalCard(a, l)
+	card := approval.Card(a, l)
 	if p.admins {
-		card.Footer = strings.TrimSpace(about.notice(l) + " " + card.Footer)
+		card.Footer = strings.TrimSpace(about.Notice(l) + " " + card.Footer)
 	}
-	if p.admins && as.access.Load().nobodyDecides(c) {
+	if p.admins && nobodyDecides(as.access.Load(), c) {
 		as.closed(ctx, a, about, c.Turn.ReplyTo)
 		answer(claude.Decision{Why: nobodyMayAllow})
 		return false
 	}
-	p.timer = time.AfterFunc(patience, func() { as.jobs.add(func(ctx context.Context) { as.expire(ctx, a) }) })
+	p.timer = time.AfterFunc(patience, func() { as.jobs.Enqueue(func(ctx context.Context) { as.expire(ctx, a) }) })
 	as.mu.Lock()
 	as.open[a.ID] = p // before it can be seen: somebody may press at once
 	as.mu.Unlock()
@@ -129,20 +129,20 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 
 // settled is the answer to what an agent wants where people need not be asked, and why that is; without a reason they
 // have to be.
-func (as *approvals) settled(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, about about) (v claude.Decision, why string) {
-	if w.looksOnly && q.Name != claude.QuestionTool && !looks(q, w.dir) {
+func (as *approvals) settled(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, about approval.Touched) (v claude.Decision, why string) {
+	if w.looksOnly && q.Name != claude.QuestionTool && !approval.OnlyReads(q, w.dir) {
 		return claude.Decision{Why: lookOnly}, "tool refused: the project is for looking only"
 	}
-	if w.everything && keepsToItself(q.Name) {
+	if w.everything && approval.IsInternal(q.Name) {
 		return claude.Decision{Allow: true, Input: q.Input}, "tool allowed: it is the program's own, or for the agent's own notes"
 	}
-	if holdsSecret(q.Input, as.secrets) {
+	if approval.HoldsSecret(q.Input, as.secrets) {
 		return claude.Decision{Why: notWithSecrets}, "tool refused: what it wants holds a secret"
 	}
-	if n := as.ruled(ctx, c.Turn.Key, w.dir, q); n != 0 && !about.any() {
+	if n := as.ruled(ctx, c.Turn.Key, w.dir, q); n != 0 && !about.Any() {
 		return claude.Decision{Allow: true, Input: q.Input}, fmt.Sprintf("tool allowed by rule %d of the chat", n)
 	}
-	if text := unshowable(q.Name, q.Input); text != "" {
+	if text := approval.Unshowable(q.Name, q.Input); text != "" {
 		return claude.Decision{Why: text}, fmt.Sprintf("tool refused: what it wants, of %d bytes, cannot be shown", len(q.Input))
 	}
 	return claude.Decision{}, ""
@@ -160,7 +160,7 @@ func (as *approvals) ruled(ctx context.Context, key chat.Key, dir string, q clau
 		return 0
 	}
 	for _, r := range list {
-		if r.Project == dir && covers(r.Permit, q.Name, q.Input, dir) {
+		if r.Project == dir && approval.Covers(r.Permit, q.Name, q.Input, dir) {
 			return r.Number
 		}
 	}
@@ -235,7 +235,7 @@ func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
 	}
 	ctx, a := context.WithoutCancel(ctx), p.approval
 	a.State = db.Withdrawn
-	line := outcomeLine(a, as.outbox.lang(ctx, a.Key))
+	line := approval.OutcomeLine(a, as.outbox.lang(ctx, a.Key))
 	err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: chat.Card{Status: line, Body: notice, Summary: line}})
 	if errors.Is(err, db.ErrNotFound) { // somebody has decided just now
 		return false
@@ -254,7 +254,7 @@ func (as *approvals) resolve(ctx context.Context, a db.Approval, s db.Settling, 
 	ctx = context.WithoutCancel(ctx)
 	l := as.outbox.lang(ctx, a.Key)
 	a.Words = as.secrets.Text(a.Words) // the agent reads them as they were written
-	s.Card = approvalCard(a, l)
+	s.Card = approval.Card(a, l)
 	if err := as.rows.Settle(ctx, a, s); err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (as *approvals) resolve(ctx context.Context, a db.Approval, s db.Settling, 
 	}
 	// Its turn has ended while this was stored, so nothing was run.
 	a.Settlement = db.Settlement{State: db.Withdrawn}
-	err := as.rows.Settle(ctx, a, db.Settling{From: db.Approved, Card: approvalCard(a, l)})
+	err := as.rows.Settle(ctx, a, db.Settling{From: db.Approved, Card: approval.Card(a, l)})
 	as.outbox.wake(a.Key)
 	return err
 }
@@ -314,7 +314,7 @@ func (as *approvals) recover(ctx context.Context) error {
 	for _, a := range list {
 		a.State = db.Lost
 		as.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("the program ended before anybody decided")
-		err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: approvalCard(a, as.outbox.lang(ctx, a.Key))})
+		err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: approval.Card(a, as.outbox.lang(ctx, a.Key))})
 		if err != nil && !hopeless(err) {
 			return err
 		}
@@ -323,140 +323,59 @@ func (as *approvals) recover(ctx context.Context) error {
 	return nil
 }
 
-// What the buttons of an approval's card do. Their Action's ID is that of the approval, a dot, and the beginning of the
-// hash of what is asked.
-const (
-	doAllow  = "allow"  // once; or take the answers or the plan
-	doAlways = "always" // and in this chat from now on
-	doRefuse = "refuse" // perhaps with words
-)
-
-// hashLength is how much of the hash a button carries.
-const hashLength = 16
-
-func actionID(a db.Approval) string { return a.ID + "." + a.Hash()[:hashLength] }
-
 // soon is how long who presses a button waits for his decision to be stored.
 const soon = 700 * time.Millisecond
 
 // press takes in a decision. What does not fit to what was asked, or comes from somebody who may not decide, changes
 // nothing.
-func (as *approvals) press(ctx context.Context, p chat.Press, l lang) (string, error) {
+func (as *approvals) press(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
 	id, _, _ := strings.Cut(p.Action.ID, ".")
 	a, err := as.rows.Get(ctx, id)
 	log := as.log.With().Stringer("chat", p.Key).Str("user", p.Actor.ID).Str("approval", id).Str("do", p.Action.Do).Logger()
 	switch {
 	case errors.Is(err, db.ErrNotFound):
 		log.Warn().Msg("press for an approval that there is not")
-		return approvalTexts.Over.in(l), nil
+		return i18n.ApprovalOver.In(l), nil
 	case err != nil:
 		return "", err
-	case a.Key.Channel != p.Key.Channel || a.Key.ID != p.Key.ID || a.Turn != p.Action.Turn || p.Action.ID != actionID(a):
+	case a.Key.Channel != p.Key.Channel || a.Key.ID != p.Key.ID || a.Turn != p.Action.Turn || p.Action.ID != approval.ActionID(a):
 		log.Warn().Stringer("asked_in", a.Key).Msg("press for an approval does not fit to what was asked")
-		return approvalTexts.Over.in(l), nil
+		return i18n.ApprovalOver.In(l), nil
 	case a.State != db.Waiting || !as.waits(a.ID):
 		log.Info().Str("state", string(a.State)).Msg("press for an approval that is settled")
-		return approvalTexts.Over.in(l), nil
-	case !as.access.Load().mayDecide(a, p.Actor):
+		return i18n.ApprovalOver.In(l), nil
+	case !mayDecide(as.access.Load(), a, p.Actor):
 		log.Warn().Msg("somebody who may not decide has pressed")
-		return approvalTexts.NotYours.in(l), nil
-	case p.Action.Do != doRefuse && as.forAdmins(a.ID) && !as.access.Load().admin(p.Actor):
+		return i18n.ApprovalNotYours.In(l), nil
+	case p.Action.Do != approval.DoRefuse && as.forAdmins(a.ID) && !as.access.Load().IsAdmin(p.Actor):
 		log.Warn().Msg("somebody who is no admin wants to allow what only admins may")
-		return approvalTexts.AdminsAllow.in(l), nil
+		return i18n.AdminsAllow.In(l), nil
 	}
-	d := decisionOf(a, p, l)
-	if d.objection != "" {
-		return d.objection, nil
+	d := approval.Decide(a, p, l)
+	if d.Objection != "" {
+		return d.Objection, nil
 	}
-	a.Settlement = d.settlement
+	a.Settlement = d.Settlement
 	stored := make(chan error, 1)
-	as.jobs.add(func(ctx context.Context) {
-		stored <- as.resolve(ctx, a, db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == doAlways}, d.verdict)
+	as.jobs.Enqueue(func(ctx context.Context) {
+		stored <- as.resolve(ctx, a, db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == approval.DoAlways}, d.Verdict)
 	})
 	t := time.NewTimer(soon)
 	defer t.Stop()
 	select {
 	case err = <-stored:
 	case <-t.C: // the platform waits a second; the card will show what became of it
-		return approvalTexts.Noted.in(l), nil
+		return i18n.ApprovalNoted.In(l), nil
 	case <-ctx.Done():
-		return approvalTexts.Noted.in(l), nil
+		return i18n.ApprovalNoted.In(l), nil
 	}
 	switch {
 	case errors.Is(err, db.ErrRepeated), errors.Is(err, db.ErrNotFound):
 		log.Info().Msg("press for an approval that is settled")
-		return approvalTexts.Over.in(l), nil
+		return i18n.ApprovalOver.In(l), nil
 	case err != nil:
 		return "", err
 	}
 	log.Info().Str("state", string(a.State)).Str("tool", a.Tool).Msg("approval decided")
-	return d.toast, nil
-}
-
-// decision is what a press decides.
-type decision struct {
-	settlement db.Settlement
-	verdict    claude.Decision
-	toast      string // for who pressed
-	objection  string // why it decides nothing; empty = it does
-}
-
-// decisionOf reads a press that is as it should be.
-func decisionOf(a db.Approval, p chat.Press, l lang) decision {
-	switch {
-	case p.Action.Do == doRefuse:
-		words := strings.TrimSpace(strings.Join(p.Values[whyField], " "))
-		return decision{
-			settlement: db.Settlement{State: db.Refused, By: p.Actor, Words: words},
-			verdict:    claude.Decision{Why: refusal(a.Tool, words)}, toast: refusedAs(a.Tool).in(l),
-		}
-	case p.Action.Do == doAlways && a.Always == nil, p.Action.Do != doAlways && p.Action.Do != doAllow:
-		return decision{objection: approvalTexts.Over.in(l)}
-	case a.Tool != claude.QuestionTool:
-		d := decision{
-			settlement: db.Settlement{State: db.Approved, By: p.Actor},
-			verdict:    claude.Decision{Allow: true, Input: a.Input}, toast: approvalTexts.Allowed.in(l),
-		}
-		if p.Action.Do == doAlways {
-			d.settlement.Words = fmt.Sprintf(approvalTexts.FromNowOn.in(l), scope(*a.Always, l))
-		}
-		return d
-	}
-	answers, missing, err := answersOf(a.Input, p.Values)
-	switch {
-	case err != nil:
-		return decision{objection: approvalTexts.Over.in(l)}
-	case missing != "":
-		return decision{objection: fmt.Sprintf(approvalTexts.Unanswered.in(l), firstLine(missing))}
-	}
-	return decision{
-		settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.words()},
-		verdict:    claude.Decision{Allow: true, Input: answers.input}, toast: approvalTexts.Answered.in(l),
-	}
-}
-
-// refusal is what the agent reads when somebody has refused.
-func refusal(tool, words string) string {
-	text := "The user does not allow this. Do not try it again or by other means; go on without it, or ask what they want instead."
-	switch tool {
-	case claude.PlanTool:
-		text = "The user does not approve the plan yet. Keep planning, and do not begin with the work."
-	case claude.QuestionTool:
-		text = "The user does not want to answer these questions. Go on as well as you can without the answers, or end here."
-	}
-	if words != "" {
-		text += " They say: " + words
-	}
-	return text
-}
-
-// refusedAs is what who has refused is told.
-func refusedAs(tool string) phrase {
-	switch tool {
-	case claude.PlanTool:
-		return approvalTexts.KeepsPlanning
-	case claude.QuestionTool:
-		return approvalTexts.NotAnswered
-	}
-	return approvalTexts.Refused
+	return d.Toast, nil
 }

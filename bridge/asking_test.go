@@ -12,6 +12,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
+	"magpie/bridge/approval"
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -51,11 +54,11 @@ func askingOn(t *testing.T, patience time.Duration, out Messenger) *asking {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Access: Access{Allow: []string{"*"}}}
+	cfg := Config{Access: access.Config{Allow: []string{"*"}}}
 	cfg.Access.ApprovalTimeout.Duration = patience
 	a := &asking{T: t, store: store, verdicts: make(chan claude.Decision, 10)}
-	tongue := func(context.Context, chat.Key) lang { return en }
-	a.as = newApprovals(cfg, store, newOutbox(store, out, fileSpool{}, tongue, zerolog.Nop()), newAuthorizer(cfg, store, zerolog.Nop()), zerolog.Nop())
+	tongue := func(context.Context, chat.Key) i18n.Lang { return i18n.English }
+	a.as = newApprovals(cfg, store, newOutbox(store, out, fileSpool{}, tongue, zerolog.Nop()), access.NewAuthorizer(cfg.Access, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
 	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Decision) bool {
 		if !a.gone {
@@ -76,7 +79,7 @@ func (a *asking) work() {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		a.as.jobs.run(context.WithoutCancel(a.Context()), stop)
+		a.as.jobs.Run(context.WithoutCancel(a.Context()), stop)
 	}()
 	a.Cleanup(func() { close(stop); <-done })
 }
@@ -84,8 +87,8 @@ func (a *asking) work() {
 func (a *asking) press(event, do string) string {
 	a.Helper()
 	toast, err := a.as.press(a.Context(), chat.Press{
-		ID: event, Key: a.approval.Key, Actor: asker, Action: chat.Action{Do: do, Turn: a.approval.Turn, ID: actionID(a.approval)},
-	}, en)
+		ID: event, Key: a.approval.Key, Actor: asker, Action: chat.Action{Do: do, Turn: a.approval.Turn, ID: approval.ActionID(a.approval)},
+	}, i18n.English)
 	if err != nil {
 		a.Error(err)
 	}
@@ -168,10 +171,10 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 			if _, err := a.store.Outbox().Next(t.Context(), a.approval.Key); !errors.Is(err, db.ErrNotFound) || a.state() != db.Withdrawn {
 				t.Errorf("it is %s, and more is to be shown: %v", a.state(), err)
 			}
-			if list := out.closed; len(list) != 1 || list[0].Body != texts.Withheld.EN || len(list[0].Buttons) != 0 {
+			if list := out.closed; len(list) != 1 || list[0].Body != i18n.Withheld.EN || len(list[0].Buttons) != 0 {
 				t.Errorf("shown %+v", list)
 			}
-			if got := a.press("ev_1", doAllow); got != approvalTexts.Over.EN {
+			if got := a.press("ev_1", approval.DoAllow); got != i18n.ApprovalOver.EN {
 				t.Errorf("a press told %q", got)
 			}
 		})
@@ -182,11 +185,11 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 	out := &hider{close: chat.ErrRefused}
 	a := askingOn(t, time.Hour, out)
-	card := approvalCard(a.approval, en)
+	card := approval.Card(a.approval, i18n.English)
 	if err := a.as.outbox.withhold(t.Context(), chat.Ref{Key: room, ID: "om_1"}, db.Post{Key: room, Approval: "another", Card: &card}, "card"); err != nil {
 		t.Fatal(err)
 	}
-	if len(out.closed) != 1 || out.closed[0].Body != texts.Withheld.EN || len(out.closed[0].Buttons) != 0 {
+	if len(out.closed) != 1 || out.closed[0].Body != i18n.Withheld.EN || len(out.closed[0].Buttons) != 0 {
 		t.Errorf("shown %+v", out.closed)
 	}
 }
@@ -196,7 +199,7 @@ func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	a := newAsking(t, time.Hour)
 	began := time.Now()
-	if got := a.press("ev_1", doAllow); got != approvalTexts.Noted.EN {
+	if got := a.press("ev_1", approval.DoAllow); got != i18n.ApprovalNoted.EN {
 		t.Errorf("told %q", got)
 	}
 	if took := time.Since(began); soon >= time.Second || took > soon+time.Minute {
@@ -205,12 +208,12 @@ func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	if len(a.verdicts) != 0 || a.state() != db.Waiting {
 		t.Fatal("the agent goes on before anything is stored")
 	}
-	a.press("ev_1", doAllow) // told again by the platform
+	a.press("ev_1", approval.DoAllow) // told again by the platform
 	a.work()
 	if v := a.verdict(); !v.Allow || string(v.Input) != `{"command": "make",  "description": "x"}` {
 		t.Errorf("verdict %+v", v)
 	}
-	if got := a.press("ev_2", doRefuse); got != approvalTexts.Over.EN {
+	if got := a.press("ev_2", approval.DoRefuse); got != i18n.ApprovalOver.EN {
 		t.Errorf("afterwards told %q", got)
 	}
 	if len(a.verdicts) != 0 || a.state() != db.Approved {
@@ -223,7 +226,7 @@ func TestAnApprovalThatCameTooLate(t *testing.T) {
 	a := newAsking(t, time.Hour)
 	a.work()
 	a.gone = true
-	a.press("ev_1", doAlways)
+	a.press("ev_1", approval.DoAlways)
 	a.becomes(db.Withdrawn) // who pressed does not wait for that for long
 	if a.approval.Always == nil {
 		t.Fatal("it has no always")
@@ -255,7 +258,7 @@ func TestAnApprovalExpires(t *testing.T) {
 	if v := a.verdict(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
 		t.Errorf("%+v, %s", v, a.state())
 	}
-	if got := a.press("ev_1", doAllow); got != approvalTexts.Over.EN || len(a.verdicts) != 0 {
+	if got := a.press("ev_1", approval.DoAllow); got != i18n.ApprovalOver.EN || len(a.verdicts) != 0 {
 		t.Errorf("told %q", got)
 	}
 }
@@ -328,7 +331,7 @@ func TestPeopleHaveHalfAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, 0)
 		a.work()
-		if got := approvalCard(a.approval, zh).Footer; a.approval.Expires.Sub(a.approval.Created) != 30*time.Minute || !strings.HasPrefix(got, "30 分钟内没有人决定就视为拒绝") {
+		if got := approval.Card(a.approval, i18n.Chinese).Footer; a.approval.Expires.Sub(a.approval.Created) != 30*time.Minute || !strings.HasPrefix(got, "30 分钟内没有人决定就视为拒绝") {
 			t.Errorf("until %v, the card says %q", a.approval.Expires, got)
 		}
 		time.Sleep(30*time.Minute - time.Millisecond)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -27,15 +29,15 @@ var cliAttacks = []cliAttack{
 	{"another session", "echo: fault: another session", ""},
 	{"a flood of errors", "echo: fault: a flood of errors", ""},
 	{"a question about nothing", "echo: fault: a question about nothing", ""},
-	{"no result", "half an answer", failDied},
-	{"half a line", "", failDied},
-	{"an exit code", "", failDied},
-	{"a child that stays", "", failDied},
-	{"silence", "", failSilent},
-	{"closed output", "", failSilent},
-	{"deaf to signals", "", failSilent},
-	{"a request that nobody knows", "", failSilent},
-	{"talk without an end", "", failTurnEnd},
+	{"no result", "half an answer", turncard.FailDied},
+	{"half a line", "", turncard.FailDied},
+	{"an exit code", "", turncard.FailDied},
+	{"a child that stays", "", turncard.FailDied},
+	{"silence", "", turncard.FailSilent},
+	{"closed output", "", turncard.FailSilent},
+	{"deaf to signals", "", turncard.FailSilent},
+	{"a request that nobody knows", "", turncard.FailSilent},
+	{"talk without an end", "", turncard.FailTurnEnd},
 }
 
 type cliAttack struct{ name, answer, failure string }
@@ -80,7 +82,7 @@ func TestAttackCLIFaults(t *testing.T) {
 	if len(cliAttacks) != rows {
 		t.Fatalf("%d faults, want %d", len(cliAttacks), rows)
 	}
-	waitsFor := func(a cliAttack) bool { return a.failure == failSilent || a.failure == failTurnEnd }
+	waitsFor := func(a cliAttack) bool { return a.failure == turncard.FailSilent || a.failure == turncard.FailTurnEnd }
 	t.Run("that is seen", func(t *testing.T) {
 		t.Parallel()
 		cliFaults(t, slices.DeleteFunc(slices.Clone(cliAttacks), waitsFor), time.Minute)
@@ -141,7 +143,7 @@ func (l *line) askIn(name string, n int, text string) {
 // wentWrong fails unless the first turn of a chat ended as it should.
 func (l *line) wentWrong(a cliAttack, card chat.Card) {
 	l.Helper()
-	notices := map[string]phrase{failDied: texts.FailDied, failSilent: texts.FailSilent, failTurnEnd: texts.FailTurnEnd}
+	notices := map[string]i18n.Phrase{turncard.FailDied: i18n.FailDied, turncard.FailSilent: i18n.FailSilent, turncard.FailTurnEnd: i18n.FailTurnEnd}
 	words := strings.Fields(card.Status + " " + card.Body)
 	want := strings.Fields(notices[a.failure].EN + " " + a.answer)
 	slices.Sort(words) // where the notice stands depends on whether there is an answer

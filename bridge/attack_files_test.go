@@ -53,7 +53,7 @@ func TestAttackFileNames(t *testing.T) {
 		t.Fatalf("%d names, want %d", len(nameAttacks), rows)
 	}
 	d := newDesktop(t)
-	folder := d.bridge.files.folder(room)
+	folder := filepath.Join(d.bridge.files.Folder, room.Stable(""))
 	var here, gone []chat.File
 	var stored, list, missed []string
 	for i, tc := range nameAttacks {

@@ -30,7 +30,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 	if ctx.Err() != nil {
 		return claude.Result{}, context.Cause(ctx)
 	}
-	t.show(t.view.restarted())
+	t.show(t.view.Restarted(time.Now()))
 	var result claude.Result
 	for ev, err := range t.ask(ctx, p) {
 		if err != nil {
@@ -54,7 +54,7 @@ func (t *turn) attempt(ctx context.Context) (claude.Result, error) {
 		t.take(ctx, ev)
 		switch ev.(type) {
 		case claude.ToolAsk, claude.ToolAskEnd, claude.ToolAllowed, claude.ToolDenied:
-			t.b.lanes.wait(t.claim.Turn.Key, t.b.approvals.asked(t.claim.Turn.ID))
+			t.b.lanes.SetWaiting(t.claim.Turn.Key, t.b.approvals.asked(t.claim.Turn.ID))
 		}
 	}
 	if t.ownCommand() != "" {
@@ -78,7 +78,7 @@ func (t *turn) spec(ctx context.Context) (claude.Spec, error) {
 		Budget: t.b.budget.Load().TurnUSD,
 		Dir:    dir, Mode: t.b.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
 		Tools: t.b.toolHandlers.serve(t.claim.Chat),
-		Known: func() []string { return t.session.known(ctx) }, Files: t.b.files.place(ctx, t.claim.Turn.Key),
+		Known: func() []string { return t.session.known(ctx) }, Files: t.b.files.Dir(ctx, t.claim.Turn.Key),
 	}, nil
 }
 
@@ -87,20 +87,20 @@ const noticeable = 500 * time.Millisecond
 
 // acquire gets the turn its process, and shows that it waits for one.
 func (t *turn) acquire(ctx context.Context, spec claude.Spec) (*claude.Process, error) {
-	queued, key := t.view.waiting(time.Now()), t.claim.Turn.Key
+	queued, key := t.view.Waiting(time.Now()), t.claim.Turn.Key
 	acquired, told := make(chan struct{}), sync.WaitGroup{}
 	told.Go(func() {
 		select {
 		case <-time.After(noticeable):
-			t.painter.show(queued)
+			t.painter.Show(queued)
 		case <-acquired:
 		}
 	})
 	defer func() { close(acquired); told.Wait() }() // what the turn shows next must come later
 	failpoint.At("process: starting")
 	defer failpoint.At("process: started")
-	t.b.lanes.wait(key, !t.course.sent)
-	defer t.b.lanes.wait(key, false)
+	t.b.lanes.SetWaiting(key, !t.course.sent)
+	defer t.b.lanes.SetWaiting(key, false)
 	return t.b.pool.Acquire(ctx, key.String(), spec)
 }
 
@@ -111,7 +111,7 @@ func (t *turn) build(ctx context.Context, live bool, s syncState) contextmgr.Pro
 	r.Note, r.Live, r.Lost = t.note(), live, t.session.lost != ""
 	prompt := t.b.context.Build(ctx, r)
 	t.told = reportOf(r, prompt, t.session.lost)
-	t.view = t.view.given(describe(*t.told, t.view.lang))
+	t.view = t.view.WithContext(describe(*t.told, t.view.Lang))
 	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
 		Bool("verified", s.verified).Msg("混合上下文统计")
 	if t.b.cfg.Observe != nil {
@@ -189,7 +189,7 @@ func (t *turn) take(ctx context.Context, ev claude.Event) {
 		e.Window = t.b.cfg.Context.SessionWindow(e.Window) // the card shows how near the next summary is
 		ev = e
 	}
-	t.show(t.view.apply(ev, time.Now()))
+	t.show(t.view.Apply(ev, time.Now()))
 }
 
 // markSideEffect notes that a tool is about to be used: from now on the turn is not run again unasked. What could not

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -38,7 +39,7 @@ type background struct {
 	db         *db.DB
 	wait       time.Duration       // that the platform has to answer
 	most       int                 // that a prompt takes; 0 = none are wanted
-	authorizer *authorizer         // who may be listened to
+	authorizer *access.Authorizer  // who may be listened to
 	kept       func(string) string // what of a text may be in the History
 	told       sync.Once
 
@@ -48,7 +49,7 @@ type background struct {
 	pending map[chat.Key]time.Time // since when something may be missing that could not be had
 }
 
-func newBackground(cfg Config, store *db.DB, door *authorizer) *background {
+func newBackground(cfg Config, store *db.DB, door *access.Authorizer) *background {
 	g := &background{
 		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Said, askGroups), most: cfg.Context.AutoChatContext, authorizer: door, kept: cfg.kept,
 		asked: map[chat.Key]bool{}, pending: map[chat.Key]time.Time{},
@@ -174,10 +175,10 @@ func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err
 		if m.ToBot && m.Key == key || m.Text == "" {
 			continue
 		}
-		switch who, err := g.authorizer.authorize(asking, key, m.Actor); {
+		switch who, err := g.authorizer.Authorize(asking, key, m.Actor); {
 		case err != nil:
 			unknown = errors.Join(errWhoSaid, err)
-		case who == admitted:
+		case who == access.Admitted:
 			m.Text = g.kept(m.Text)
 			list = append(list, m)
 		}

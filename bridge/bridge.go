@@ -17,6 +17,12 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
+	"magpie/bridge/approval"
+	"magpie/bridge/attachment"
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -57,8 +63,8 @@ const onlookers = 64
 
 // Config is what the bridge must know beside its parts.
 type Config struct {
-	Access      Access           // at the start, see SetAccess
-	Departments DepartmentLookup // nil = departments mean nothing
+	Access      access.Config           // at the start, see SetAccess
+	Departments access.DepartmentLookup // nil = departments mean nothing
 	// the platform's id of the app; empty = its owner is not looked for
 	App            string
 	Founder        Founder  // nil = the platform cannot be asked for the owner
@@ -75,7 +81,7 @@ type Config struct {
 	Node    string
 	Context contextmgr.Config
 	Groups  Groups             // what was said there; nil = only what events tell
-	Files   FilesConfig        // what belongs to messages and does not come with them
+	Files   attachment.Config  // what belongs to messages and does not come with them
 	Tools   *agenttools.Server // of which the agents get tools; nil = they get none
 	// what is kept out of the History; nobody can read it there later, nor can the agent
 	Redact  redact.Policy
@@ -105,6 +111,8 @@ type Config struct {
 type Waits struct {
 	Words time.Duration // a picture or a file without words, for them
 	Said  time.Duration // a turn, for what was said in its group while no event told of it
+	// a message, for what is not known of its author's departments
+	Departments time.Duration
 }
 
 // Built is the context of one turn, as it goes to the agent.
@@ -133,8 +141,8 @@ type Bridge struct {
 	pool           *claude.Pool
 	out            Messenger
 	log            zerolog.Logger
-	turns          *jobs
-	lanes          lanes
+	turns          *workqueue.Queue
+	lanes          workqueue.Lanes
 	outbox         *outbox
 	reactions      *reactions
 	toolHandlers   *toolHandlers
@@ -147,12 +155,13 @@ type Bridge struct {
 	recovery       recovery
 	approvals      *approvals
 	ownership      *ownership
-	access         *authorizer
+	access         *access.Authorizer
 	accessRequests *accessRequests
 	budget         *budget
 	logins         logins
-	files          *files
-	answer         func(*turn, context.Context) outcome // has the agent answer a claimed turn
+	files          *attachment.Store
+	exports        sync.Map                                      // chats whose History is being made into files, by chat.Key
+	answer         func(*turn, context.Context) turncard.Outcome // has the agent answer a claimed turn
 }
 
 // New makes a bridge. Run starts it.
@@ -160,22 +169,22 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 	out = redactingMessenger{out, cfg.Secrets}
 	b := &Bridge{
 		cfg: cfg, db: store, context: contextmgr.New(store, cfg.Context, log), pool: pool, out: out, log: log,
-		turns: newJobs(pool.Limits().Turns + onlookers), reactions: newReactions(out, log), answer: (*turn).answer,
+		turns: workqueue.New(pool.Limits().Turns + onlookers), reactions: newReactions(out, log), answer: (*turn).answer,
 	}
-	tongue := func(ctx context.Context, key chat.Key) lang { return b.lang(ctx, key, "") }
+	tongue := func(ctx context.Context, key chat.Key) i18n.Lang { return b.lang(ctx, key, "") }
 	b.outbox = newOutbox(store, out, cfg.spool(), tongue, log)
 	b.chatMembership, b.listening = chatMembership{b}, listening{store, cfg.Mention, log}
 	b.summaries, b.recovery = summaries{b}, recovery{b, make(chan struct{})}
 	b.scheduler = newCompactionScheduler(b.summaries.make)
-	b.files = &files{FilesConfig: cfg.Files, db: store, kept: cfg.kept}
+	b.files = attachment.New(cfg.Files, store, cfg.kept, withoutCodes)
 	b.toolHandlers = newToolHandlers(cfg, store, b.context, b.outbox, log)
 	b.logins = logins{pool: pool, out: out, jobs: b.scheduler.jobs, log: log, patience: loginTime}
-	b.access = newAuthorizer(cfg, store, log)
+	b.access = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
 	b.approvals = newApprovals(cfg, store, b.outbox, b.access, log)
 	b.budget = &budget{pool: pool, ledger: store.Ledger(), zone: b.context.Zone(), log: log}
 	b.notes = notes{&b.cfg, store, b.budget, b.scheduler, log}
 	b.SetBudget(cfg.Budget)
-	b.ownership = newOwnership(cfg, store, out, log, func(a Access) { b.access.Store(&a) })
+	b.ownership = newOwnership(cfg, store, out, log, func(a access.Config) { b.access.Store(&a) })
 	b.SetAccess(cfg.Access)
 	b.accessRequests = &accessRequests{
 		authorizer: b.access, grants: store.Grants(), outbox: b.outbox, secrets: cfg.Secrets, lang: b.lang, own: b.ownLang, log: log,
@@ -188,7 +197,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out Messenger, log zerolog
 func (b *Bridge) SetBudget(limits Budget) { b.budget.Store(&limits) }
 
 // SetAccess changes who may talk to the bot, from the next message on.
-func (b *Bridge) SetAccess(a Access) { b.ownership.set(a) }
+func (b *Bridge) SetAccess(a access.Config) { b.ownership.set(a) }
 
 // Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new,
 // interrupts the turns that wait for people, gives the others most of the configured time, interrupts what is left, and
@@ -206,17 +215,17 @@ func (b *Bridge) Run(ctx context.Context) error {
 	last, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	defer context.AfterFunc(ctx, func() {
-		b.lanes.close()
+		b.lanes.Close()
 		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/4, lastWords), interrupt)
 		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/10, closing), cut)
 	})()
 
-	b.scheduler.jobs.add(b.cleanCommands)
+	b.scheduler.jobs.Enqueue(b.cleanCommands)
 	quiet, tended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(tended)
 		// nothing of it is worth waiting for at the end, but turns may be waiting for it
-		b.scheduler.jobs.run(ctx, quiet)
+		b.scheduler.jobs.Run(ctx, quiet)
 	}()
 	var aside sync.WaitGroup
 	aside.Go(func() { b.context.Run(ctx) })
@@ -225,7 +234,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(decided)
-		b.approvals.jobs.run(last, answered)
+		b.approvals.jobs.Run(last, answered)
 	}()
 	go func() {
 		defer close(delivered)
@@ -234,7 +243,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	var signalled sync.WaitGroup
 	signalled.Go(func() { b.reactions.run(last, answered) })
 	defer signalled.Wait()
-	b.turns.run(work, ctx.Done())
+	b.turns.Run(work, ctx.Done())
 	close(quiet)
 	<-tended
 	close(answered)
@@ -253,17 +262,17 @@ const (
 // first and the work later.
 func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	if taken, err := b.ownership.claim(ctx, m); taken || err != nil {
-		b.outbox.jobs.add(b.ownership.welcome)
+		b.outbox.jobs.Enqueue(b.ownership.welcome)
 		return err
 	}
 	code, isCode := b.logins.take(&m) // before anybody else sees it
 	b.background.heard(m)
-	switch who, err := b.access.authorize(ctx, m.Key, m.Actor); {
+	switch who, err := b.access.Authorize(ctx, m.Key, m.Actor); {
 	case err != nil:
 		return err
-	case who == stranger:
+	case who == access.Stranger:
 		return b.accessRequests.record(ctx, m)
-	case who == denied:
+	case who == access.Denied:
 		return nil
 	}
 	if isCode {
@@ -276,13 +285,13 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	}
 	switch cmd, name, args := parseCommand(m.Text); {
 	case m.Unreadable != "":
-		return b.obey(ctx, m, "", say(texts.Unreadable))
+		return b.obey(ctx, m, "", say(i18n.Unreadable))
 	case strings.TrimSpace(m.Text) == "" && len(m.Files) == 0:
-		return b.obey(ctx, m, "", say(texts.AskMe))
+		return b.obey(ctx, m, "", say(i18n.AskMe))
 	case name != "" && b.cfg.late(m):
 		return b.obey(ctx, m, args, tooLate(name))
 	case cmd != nil && !cmd.free(b.access.Load(), m.Actor):
-		return b.obey(ctx, m, args, say(texts.ForAdmins))
+		return b.obey(ctx, m, args, say(i18n.ForAdmins))
 	case cmd != nil:
 		return b.obey(ctx, m, args, cmd.plan)
 	case name != "":
@@ -318,7 +327,7 @@ func (b *Bridge) ask(ctx context.Context, m chat.Incoming) error {
 			return err
 		}
 	}
-	files, err := b.files.of(ctx, m)
+	files, err := b.files.Of(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -369,7 +378,7 @@ func (b *Bridge) accept(ctx context.Context, e db.Inbound) (db.AcceptResult, err
 func (b *Bridge) finish(ctx context.Context, e db.TurnResult) error {
 	e.Answer, e.Card = b.cfg.kept(e.Answer), redactCard(e.Card, b.cfg.Secrets)
 	if long := b.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
-		name := fmt.Sprintf(outputTexts.AnswerFile.in(b.lang(ctx, e.Turn.Key, "")), time.Now().In(b.context.Zone()).Format("20060102-150405"))
+		name := fmt.Sprintf(i18n.AnswerFile.In(b.lang(ctx, e.Turn.Key, "")), time.Now().In(b.context.Zone()).Format("20060102-150405"))
 		e.File = &db.LongAnswer{Name: name, Text: e.Answer}
 	}
 	return b.db.Turns().Finish(ctx, e)
@@ -377,15 +386,15 @@ func (b *Bridge) finish(ctx context.Context, e db.TurnResult) error {
 
 // langOf is the language that was set for the chat, else the configured one, else the one that it speaks, else the one
 // in which a new chat is spoken to.
-func (cfg Config) langOf(c db.Chat) lang {
-	if lang(cmp.Or(c.Settings.Lang, cfg.Lang, c.Lang, cfg.NewLang)) == en {
-		return en
+func (cfg Config) langOf(c db.Chat) i18n.Lang {
+	if i18n.Lang(cmp.Or(c.Settings.Lang, cfg.Lang, c.Lang, cfg.NewLang)) == i18n.English {
+		return i18n.English
 	}
-	return zh
+	return i18n.Chinese
 }
 
 // ownLang is the language in which somebody is spoken to in private.
-func (b *Bridge) ownLang(ctx context.Context, user string) lang {
+func (b *Bridge) ownLang(ctx context.Context, user string) i18n.Lang {
 	key, err := b.db.Chats().Private(ctx, user)
 	if errors.Is(err, db.ErrNotFound) {
 		key = chat.FeishuUser(user)
@@ -397,34 +406,34 @@ func (b *Bridge) ownLang(ctx context.Context, user string) lang {
 
 // Press takes in a button that somebody pressed, and returns what to tell him, also when it could not be done.
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err error) {
-	switch who, err := b.access.authorize(ctx, p.Key, p.Actor); {
+	switch who, err := b.access.Authorize(ctx, p.Key, p.Actor); {
 	case err != nil:
-		return accessTexts.PressFailed.in(b.lang(ctx, p.Key, "")), err
-	case who != admitted:
-		return accessTexts.NotForYou.in(b.lang(ctx, p.Key, "")), nil
+		return i18n.PressFailed.In(b.lang(ctx, p.Key, "")), err
+	case who != access.Admitted:
+		return i18n.NotForYou.In(b.lang(ctx, p.Key, "")), nil
 	}
 	p.Key, p.Values = b.chatMembership.of(ctx, p), formWithoutCodes(p.Values)
 	l := b.lang(ctx, p.Key, "")
 	defer func() {
 		if err != nil {
-			toast = accessTexts.PressFailed.in(l)
+			toast = i18n.PressFailed.In(l)
 		}
 	}()
 	switch {
 	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
 		return b.accessRequests.answer(ctx, p, l)
-	case p.Action.Do == doStop && b.lanes.stop(p.Key, p.Action.Turn):
+	case p.Action.Do == turncard.DoStop && b.lanes.StopTurn(p.Key, p.Action.Turn):
 		// it ends anyway, unless the program dies before
 		if err := b.db.Turns().Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {
 			b.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")
 		}
-		return texts.StopAsked.in(l), nil
-	case p.Action.Do == doContinue || p.Action.Do == doDrop:
+		return i18n.StopAsked.In(l), nil
+	case p.Action.Do == turncard.DoContinue || p.Action.Do == turncard.DoDrop:
 		return b.recovery.decide(ctx, p, l)
-	case p.Action.Do == doOrder || p.Action.Do == doGoOn:
+	case p.Action.Do == turncard.DoCommand || p.Action.Do == turncard.DoGoOn:
 		return "", b.pressed(ctx, p)
-	case slices.Contains([]string{doAllow, doAlways, doRefuse}, p.Action.Do):
+	case slices.Contains([]string{approval.DoAllow, approval.DoAlways, approval.DoRefuse}, p.Action.Do):
 		return b.approvals.press(ctx, p, l)
 	}
-	return texts.StopOver.in(l), nil
+	return i18n.StopOver.In(l), nil
 }

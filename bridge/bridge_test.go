@@ -2,22 +2,21 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
 )
 
 func TestLanguageOfAMessage(t *testing.T) {
-	for text, want := range map[string]lang{
-		"你好": zh, "fix the 登录 bug": zh, "hello there": en, "ok": "", "123 + 4?": "", "": "", "👍👍👍": "",
+	for text, want := range map[string]i18n.Lang{
+		"你好": i18n.Chinese, "fix the 登录 bug": i18n.Chinese, "hello there": i18n.English, "ok": "", "123 + 4?": "", "": "", "👍👍👍": "",
 	} {
-		if got := langOf(text); got != want {
+		if got := i18n.Detect(text); got != want {
 			t.Errorf("langOf(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -27,33 +26,33 @@ func TestLanguageOfAMessage(t *testing.T) {
 func TestLanguageToWhichAMessageTurnsAChat(t *testing.T) {
 	for _, tc := range []struct {
 		text         string
-		zh, en, none lang // to what it turns a chat that speaks Chinese, English, or that nobody has spoken in
+		zh, en, none i18n.Lang // to what it turns a chat that speaks Chinese, English, or that nobody has spoken in
 	}{
-		{"git status", "", en, en},
-		{"docker compose up -d", "", en, en},
-		{"LGTM", "", en, en},
+		{"git status", "", i18n.English, i18n.English},
+		{"docker compose up -d", "", i18n.English, i18n.English},
+		{"LGTM", "", i18n.English, i18n.English},
 		{"ok", "", "", ""},
-		{"SELECT name FROM users WHERE id = 1 ORDER BY name", "", en, en},
-		{"TypeError: x is not a function", "", en, en},
-		{"fix this", "", en, en},
-		{"https://example.com/what/is/the/matter", "", en, en},
-		{"What is my name?", en, en, en},
-		{"Please tell me what they’re doing.", en, en, en},
-		{"please count to 3", en, en, en},
-		{"git push to origin and tag", "", en, en},
-		{"Fix the bug in the login page", en, en, en},
-		{"Why does `打印()` fail in this?", en, en, en},
+		{"SELECT name FROM users WHERE id = 1 ORDER BY name", "", i18n.English, i18n.English},
+		{"TypeError: x is not a function", "", i18n.English, i18n.English},
+		{"fix this", "", i18n.English, i18n.English},
+		{"https://example.com/what/is/the/matter", "", i18n.English, i18n.English},
+		{"What is my name?", i18n.English, i18n.English, i18n.English},
+		{"Please tell me what they’re doing.", i18n.English, i18n.English, i18n.English},
+		{"please count to 3", i18n.English, i18n.English, i18n.English},
+		{"git push to origin and tag", "", i18n.English, i18n.English},
+		{"Fix the bug in the login page", i18n.English, i18n.English, i18n.English},
+		{"Why does `打印()` fail in this?", i18n.English, i18n.English, i18n.English},
 		{"`git status`", "", "", ""},
 		{"```\nthat is what you said: 你好\n", "", "", ""},
-		{"git status 是什么", zh, zh, zh},
+		{"git status 是什么", i18n.Chinese, i18n.Chinese, i18n.Chinese},
 	} {
-		if got := spokenIn(tc.text, zh); got != tc.zh {
+		if got := i18n.DetectSwitch(tc.text, i18n.Chinese); got != tc.zh {
 			t.Errorf("%q turns a Chinese chat to %q, want %q", tc.text, got, tc.zh)
 		}
-		if got := spokenIn(tc.text, en); got != tc.en {
+		if got := i18n.DetectSwitch(tc.text, i18n.English); got != tc.en {
 			t.Errorf("%q turns an English chat to %q, want %q", tc.text, got, tc.en)
 		}
-		if got := spokenIn(tc.text, ""); got != tc.none {
+		if got := i18n.DetectSwitch(tc.text, ""); got != tc.none {
 			t.Errorf("%q turns a new chat to %q, want %q", tc.text, got, tc.none)
 		}
 	}
@@ -69,34 +68,6 @@ func TestCommandsAreRecognised(t *testing.T) {
 		if name != want || (cmd != nil) != slices.Contains([]string{"/new", "/reset", "/stop"}, want) {
 			t.Errorf("parseCommand(%q) = %v, %q, want %q", text, cmd != nil, name, want)
 		}
-	}
-}
-
-func TestAccess(t *testing.T) {
-	room := chat.FeishuChat("oc_1")
-	who := chat.Actor{ID: "ou_1"}
-	for _, tc := range []struct {
-		a    Access
-		want bool
-	}{
-		{Access{}, false},
-		{Access{Owner: "ou_1"}, true},
-		{Access{Owner: "ou_2"}, false},
-		{Access{Owner: "ou_2", Admins: []string{"ou_1"}}, true},
-		{Access{Allow: []string{"ou_1"}}, true},
-		{Access{Allow: []string{"oc_1"}}, true},
-		{Access{Allow: []string{"oc_2", "ou_2"}}, false},
-		{Access{Allow: []string{"*"}}, true},
-	} {
-		if got := tc.a.allows(room, who); got != tc.want {
-			t.Errorf("%+v allows: %v", tc.a, got)
-		}
-	}
-	if (Access{}).allows(room, chat.Actor{}) {
-		t.Error("a user without an id is the owner that nobody named")
-	}
-	if err := (Access{Admins: []string{"*"}}).Validate(); err == nil {
-		t.Error("everybody may become an admin")
 	}
 }
 
@@ -134,7 +105,7 @@ func (r *recorder) Attach(context.Context, chat.Ref, string, string, string) (st
 }
 
 func (r *recorder) Ready(ctx context.Context, _ string) error {
-	pause(ctx, r.pace)
+	workqueue.Sleep(ctx, r.pace)
 	return ctx.Err()
 }
 
@@ -158,13 +129,6 @@ func (r *recorder) Edit(_ context.Context, _ string, c chat.Card) error {
 	return nil
 }
 
-// drawn are the edits so far.
-func (r *recorder) drawn() []chat.Card {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.edits)
-}
-
 func (r *recorder) Close(_ context.Context, _ string, c chat.Card) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,226 +141,4 @@ func (r *recorder) far() (said []string, closed []chat.Card, posts int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.said), slices.Clone(r.closed), r.posts
-}
-
-// drawing is a painter at work.
-type drawing struct {
-	*painter
-	posted []string
-	shown  []string // answers, each noted before it could be seen
-	over   func()
-	done   chan struct{}
-}
-
-func draw(t *testing.T, out Messenger, v view, card string) *drawing {
-	d := &drawing{done: make(chan struct{})}
-	d.painter = &painter{
-		out: out, view: v, dirty: make(chan struct{}, 1), card: card,
-		found:  func(context.Context) (string, error) { return "", nil },
-		posted: func(_ context.Context, id string) { d.posted = append(d.posted, id) },
-		shows:  func(_ context.Context, answer string) { d.shown = append(d.shown, answer) },
-	}
-	idle, over := context.WithCancel(t.Context())
-	d.over = over
-	go func() { defer close(d.done); d.run(t.Context(), idle) }()
-	return d
-}
-
-func (d *drawing) end() {
-	d.over()
-	<-d.done
-}
-
-func TestThePainterDrawsTheLatest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{pace: time.Second}
-		v := newView(1, zh)
-		d := draw(t, rec, v, "")
-		for range 100 {
-			v = v.apply(claude.Text{Text: "x"}, time.Now())
-			d.show(v)
-			time.Sleep(100 * time.Millisecond)
-		}
-		d.end()
-		if n := len(rec.edits); n < 9 || n > 10 {
-			t.Errorf("%d edits in 10 s at one a second", n)
-		}
-		if last := rec.edits[len(rec.edits)-1]; len(last.Body) < 80 {
-			t.Errorf("the picture drawn last was %d views old", 100-len(last.Body))
-		}
-		if !slices.Equal(d.posted, []string{"card"}) {
-			t.Errorf("posted %v", d.posted)
-		}
-		for i, c := range rec.edits {
-			if d.shown[i+1] != c.Body { // the first is that of the post
-				t.Errorf("picture %d shows %q, noted was %q", i, c.Body, d.shown[i+1])
-			}
-		}
-	})
-}
-
-func TestThePainterDrawsNothingTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{}
-		v := newView(1, zh).apply(claude.Text{Text: "x"}, time.Now())
-		d := draw(t, rec, v, "")
-		for range 5 {
-			d.show(v.apply(claude.Started{}, time.Now()))
-			synctest.Wait()
-		}
-		d.end()
-		if len(rec.edits) != 0 {
-			t.Errorf("%d edits", len(rec.edits))
-		}
-	})
-}
-
-// A painter that waits for the platform's leave to draw has nothing to wait for when the turn is over.
-func TestThePainterEndsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{pace: time.Hour}
-		v := newView(1, zh)
-		d := draw(t, rec, v, "")
-		d.show(v.waiting(time.Now()))
-		synctest.Wait()
-		began := time.Now()
-		d.end()
-		if len(rec.edits) != 0 || time.Since(began) > time.Second {
-			t.Errorf("%d edits, ended after %v", len(rec.edits), time.Since(began))
-		}
-	})
-}
-
-func TestACardFromBeforeARestartIsDrawnOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{fail: errors.New("a second card")}
-		v := newView(1, zh)
-		d := draw(t, rec, v, "old")
-		synctest.Wait()
-		d.show(v.apply(claude.Text{Text: "x"}, time.Now()))
-		synctest.Wait()
-		d.end()
-		if len(rec.edits) != 2 || len(d.posted) != 0 {
-			t.Errorf("%d edits, posted %v", len(rec.edits), d.posted)
-		}
-	})
-}
-
-func TestACardThatCannotBePostedIsTriedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{fail: errors.New("the platform is away")}
-		d := draw(t, rec, newView(1, zh), "")
-		time.Sleep(3*repost + time.Second)
-		rec.mu.Lock()
-		rec.fail = nil
-		rec.mu.Unlock()
-		time.Sleep(repost)
-		d.end()
-		if rec.posts != 5 || !slices.Equal(d.posted, []string{"card"}) {
-			t.Errorf("%d posts, posted %v", rec.posts, d.posted)
-		}
-	})
-}
-
-func TestNobodyIsToldOfAQuestionThatWasTakenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rec := &recorder{fail: chat.ErrGone}
-		d := draw(t, rec, newView(1, zh), "")
-		<-d.done
-		if rec.posts != 1 || len(d.posted) != 0 {
-			t.Errorf("%d posts, posted %v", rec.posts, d.posted)
-		}
-	})
-}
-
-// However many chats have work, so many are served at the same time, and none twice before the others had their turn.
-func TestChatsWaitForEachOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const most, chats, rounds = 3, 9, 4
-		j := newJobs(most)
-		var (
-			mu            sync.Mutex
-			active, peak  int
-			served        []int
-			visit         func(chat, left int) func(context.Context)
-			stop, stopped = make(chan struct{}), make(chan struct{})
-		)
-		visit = func(chat, left int) func(context.Context) {
-			return func(context.Context) {
-				mu.Lock()
-				active++
-				peak = max(peak, active)
-				served = append(served, chat)
-				mu.Unlock()
-				time.Sleep(time.Second)
-				mu.Lock()
-				active--
-				mu.Unlock()
-				if left > 1 {
-					j.add(visit(chat, left-1))
-				}
-			}
-		}
-		for i := range chats {
-			j.add(visit(i, rounds))
-		}
-		go func() { defer close(stopped); j.run(t.Context(), stop) }()
-		time.Sleep(500 * time.Millisecond)
-		if !j.crowded() {
-			t.Error("nobody waits")
-		}
-		close(stop)
-		<-stopped
-		if j.crowded() || peak != most || len(served) != chats*rounds {
-			t.Errorf("at most %d at the same time, %d served", peak, len(served))
-		}
-		for round := range rounds {
-			seen := slices.Sorted(slices.Values(served[round*chats : (round+1)*chats]))
-			if len(slices.Compact(seen)) != chats {
-				t.Errorf("round %d served %v", round, seen)
-			}
-		}
-	})
-}
-
-// A message that arrives between a lane's last look and its end must not sleep for ever.
-func TestALaneLooksAgain(t *testing.T) {
-	ls := lanes{byChat: map[chat.Key]*lane{}}
-	key := chat.FeishuChat("oc_1")
-	if !ls.enter(key) {
-		t.Fatal("nobody works, and I may not")
-	}
-	if ls.enter(key) {
-		t.Fatal("two work for one chat")
-	}
-	if ls.leave(key) {
-		t.Fatal("left although work had arrived")
-	}
-	if !ls.leave(key) || !ls.enter(key) {
-		t.Fatal("cannot leave and come back")
-	}
-}
-
-func TestStopMeansTheTurnThatRuns(t *testing.T) {
-	ls := lanes{byChat: map[chat.Key]*lane{}}
-	key := chat.FeishuChat("oc_1")
-	if ls.stop(key, 7) {
-		t.Error("stopped nothing")
-	}
-	ls.enter(key)
-	if ls.stop(key, 0) {
-		t.Error("stopped a lane without a turn")
-	}
-	ctx, stop := context.WithCancelCause(t.Context())
-	ls.begin(key, 7, stop)
-	if ls.stop(key, 6) || ctx.Err() != nil {
-		t.Error("the button of an old card stopped the turn")
-	}
-	if ls.running(key) != 7 || !ls.stop(key, 7) || !errors.Is(context.Cause(ctx), errStopped) {
-		t.Error("the turn was not stopped")
-	}
-	ls.end(key)
-	if ls.running(key) != 0 || ls.stop(key, 7) {
-		t.Error("the turn goes on after its end")
-	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -89,9 +91,9 @@ func (a allowance) over(running float64) bool { return a.max > 0 && a.used+runni
 
 func (a allowance) text() (used, most string) {
 	if a.usd {
-		return dollars(a.used), dollars(a.max)
+		return i18n.USD(a.used), i18n.USD(a.max)
 	}
-	return tokens(int64(a.used)), tokens(int64(a.max))
+	return i18n.Tokens(int64(a.used)), i18n.Tokens(int64(a.max))
 }
 
 func allowances(s db.Spending, usd float64, tokens int64) []allowance {
@@ -119,7 +121,7 @@ func (p *budget) ofChat(ctx context.Context, key chat.Key) ([]allowance, error) 
 }
 
 // spentError says that a limit of the day is reached, in words for those who asked.
-type spentError struct{ notice phrase }
+type spentError struct{ notice i18n.Phrase }
 
 func (e *spentError) Error() string { return "a limit of the day is reached" }
 
@@ -155,13 +157,13 @@ func (p *budget) release(turn int64) {
 func (p *budget) spent(ctx context.Context, of reservation) error {
 	list, err := p.ofChat(ctx, of.room)
 	running := p.count(func(other reservation) bool { return other.room == of.room })
-	if err := p.refuse(list, err, running, accessTexts.ChatSpent); err != nil {
+	if err := p.refuse(list, err, running, i18n.ChatSpent); err != nil {
 		return err
 	}
 	for _, user := range of.users {
 		list, err := p.ofUser(ctx, user)
 		running := p.count(func(other reservation) bool { return slices.Contains(other.users, user) })
-		if err := p.refuse(list, err, running, accessTexts.UserSpent); err != nil {
+		if err := p.refuse(list, err, running, i18n.UserSpent); err != nil {
 			return err
 		}
 	}
@@ -178,7 +180,7 @@ func (p *budget) count(running func(reservation) bool) (n int) {
 }
 
 // refuse refuses what is over a limit, when so many turns run that count for it.
-func (p *budget) refuse(list []allowance, err error, running int, words phrase) error {
+func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phrase) error {
 	if err != nil {
 		p.log.Error().Err(err).Msg("what was spent today is not known")
 		return nil
@@ -193,23 +195,23 @@ func (p *budget) refuse(list []allowance, err error, running int, words phrase) 
 		case a.over(0):
 			now := time.Now()
 			again := p.midnight(now, 1)
-			in := func(l lang) string {
-				return fmt.Sprintf(words.in(l), used, most, again.Format("01-02 15:04"), span(again.Sub(now), l))
+			in := func(l i18n.Lang) string {
+				return fmt.Sprintf(words.In(l), used, most, again.Format("01-02 15:04"), i18n.RoughDuration(again.Sub(now), l))
 			}
-			return &spentError{phrase{in(zh), in(en)}}
+			return &spentError{i18n.Phrase{ZH: in(i18n.Chinese), EN: in(i18n.English)}}
 		case a.over(float64(running) * each):
-			in := func(l lang) string { return fmt.Sprintf(accessTexts.SpentByOthers.in(l), used, most) }
-			return &spentError{phrase{in(zh), in(en)}}
+			in := func(l i18n.Lang) string { return fmt.Sprintf(i18n.SpentByOthers.In(l), used, most) }
+			return &spentError{i18n.Phrase{ZH: in(i18n.Chinese), EN: in(i18n.English)}}
 		}
 	}
 	return nil
 }
 
 // limited says how a turn has ended that has cost all that one may.
-func (p *budget) limited(o outcome) outcome {
-	if usd := p.Load().TurnUSD; o.failure == string(claude.FailLimit) && usd > 0 {
-		text := accessTexts.TurnSpent
-		o.notice = phrase{fmt.Sprintf(text.ZH, dollars(usd)), fmt.Sprintf(text.EN, dollars(usd))}
+func (p *budget) limited(o turncard.Outcome) turncard.Outcome {
+	if usd := p.Load().TurnUSD; o.Failure == string(claude.FailLimit) && usd > 0 {
+		text := i18n.TurnSpent
+		o.Notice = i18n.Phrase{ZH: fmt.Sprintf(text.ZH, i18n.USD(usd)), EN: fmt.Sprintf(text.EN, i18n.USD(usd))}
 	}
 	return o
 }
@@ -259,7 +261,7 @@ func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() 
 // what nobody has anything left for.
 func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err error) {
 	list, err := p.ofChat(ctx, key)
-	if err := p.refuse(list, err, 0, accessTexts.ChatSpent); err != nil {
+	if err := p.refuse(list, err, 0, i18n.ChatSpent); err != nil {
 		return "", err
 	}
 	if user, err = p.ledger.Asker(ctx, key); err != nil {
@@ -269,7 +271,7 @@ func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err erro
 		return "", nil
 	}
 	list, err = p.ofUser(ctx, user)
-	return user, p.refuse(list, err, 0, accessTexts.UserSpent)
+	return user, p.refuse(list, err, 0, i18n.UserSpent)
 }
 
 // book notes what the agent has cost a user that was asked apart from the turns.
@@ -292,6 +294,3 @@ func (p *budget) estimate(ctx context.Context, u db.Usage) float64 {
 	}
 	return usd * float64(u.Tokens())
 }
-
-// tokens is a number of tokens for people, as in "12.3k tokens".
-func tokens(n int64) string { return rounded(n) + " tokens" }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -220,14 +221,14 @@ func costsByDay(t *testing.T) {
 		if !ok {
 			t.Fatalf("%q is not known", name)
 		}
-		got, err := p.report(t.Context(), room, s, zh)
+		got, err := p.report(t.Context(), room, s, i18n.Chinese)
 		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 1 次回答\n其中标题、摘要、记忆等：$0.50 · 1.0k tokens\n") || strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 3 {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 		if s.days > 1 && !strings.Contains(got, "`"+label+"`") {
 			t.Errorf("%s: %q has no line for %s", name, got, label)
 		}
-		if got, err := p.report(t.Context(), chat.FeishuChat("oc_2"), s, en); err != nil || !strings.Contains(got, "$0.00") || strings.Contains(got, "█") {
+		if got, err := p.report(t.Context(), chat.FeishuChat("oc_2"), s, i18n.English); err != nil || !strings.Contains(got, "$0.00") || strings.Contains(got, "█") {
 			t.Errorf("another chat, %s: %q, %v", name, got, err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"magpie/bridge/i18n"
 )
 
 // CheckState is what a check finds.
@@ -29,7 +31,7 @@ const checkTime = time.Minute
 
 // checkUp is the command /doctor.
 func checkUp(_ context.Context, o ordered) (order, error) {
-	return order{reply: commandTexts.DoctorBegun.in(o.lang), later: func(ctx context.Context) string {
+	return order{reply: i18n.DoctorBegun.In(o.lang), later: func(ctx context.Context) string {
 		ctx, cancel := context.WithTimeout(ctx, checkTime)
 		defer cancel()
 		worst := OK
@@ -37,33 +39,33 @@ func checkUp(_ context.Context, o ordered) (order, error) {
 		for _, c := range o.b.cfg.Checks {
 			v := c.Look(ctx)
 			worst = max(worst, v)
-			fmt.Fprintf(&s, "\n- %s %s", [...]string{"✅", "⚠️", "❌"}[v], checkName(c.What).in(o.lang))
+			fmt.Fprintf(&s, "\n- %s %s", [...]string{"✅", "⚠️", "❌"}[v], checkName(c.What).In(o.lang))
 		}
 		s.WriteString("\n- " + o.load())
-		head := [...]phrase{commandTexts.DoctorFine, commandTexts.DoctorDoubt, commandTexts.DoctorWrong}[worst]
-		return head.in(o.lang) + s.String()
+		head := [...]i18n.Phrase{i18n.DoctorFine, i18n.DoctorDoubt, i18n.DoctorWrong}[worst]
+		return head.In(o.lang) + s.String()
 	}}, nil
 }
 
 // load says how much the agent has to do, and how much it may.
 func (o ordered) load() string {
 	st, l := o.b.pool.Stats(), o.b.pool.Limits()
-	return fmt.Sprintf(commandTexts.DoctorLoad.in(o.lang), st.Running, l.Turns, st.Waiting, st.Running+st.Resting+st.Idle, l.Processes)
+	return fmt.Sprintf(i18n.DoctorLoad.In(o.lang), st.Running, l.Turns, st.Waiting, st.Running+st.Resting+st.Idle, l.Processes)
 }
 
 // checkName is what users call a thing that was looked at.
-func checkName(what string) phrase {
+func checkName(what string) i18n.Phrase {
 	switch what {
 	case "cli":
-		return commandTexts.CheckCLI
+		return i18n.CheckCLI
 	case "login":
-		return commandTexts.CheckLogin
+		return i18n.CheckLogin
 	case "platform":
-		return commandTexts.CheckPlatform
+		return i18n.CheckPlatform
 	case "database":
-		return commandTexts.CheckDatabase
+		return i18n.CheckDatabase
 	case "disk":
-		return commandTexts.CheckDisk
+		return i18n.CheckDisk
 	}
-	return commandTexts.CheckOther
+	return i18n.CheckOther
 }

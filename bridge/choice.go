@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -16,13 +18,13 @@ var byDefault = []string{"default", "auto", "默认", "自动"}
 
 // choice is one thing that can be chosen for a chat.
 type choice struct {
-	order   string   // the command that chooses
-	offered []string // what buttons offer
-	unset   phrase   // what it is called when nothing is chosen
-	asks    phrase   // what is shown to who gives the command alone; its %s is how it is now
-	chosen  phrase   // its %s is what was chosen
+	order   string      // the command that chooses
+	offered []string    // what buttons offer
+	unset   i18n.Phrase // what it is called when nothing is chosen
+	asks    i18n.Phrase // what is shown to who gives the command alone; its %s is how it is now
+	chosen  i18n.Phrase // its %s is what was chosen
 	may     func(value string) bool
-	bad     phrase // its first %s is the value, its second one what may be chosen
+	bad     i18n.Phrase // its first %s is the value, its second one what may be chosen
 	set     func(s *db.Settings, value string)
 	private bool // in a group only admins may choose
 }
@@ -35,7 +37,7 @@ func chooseModel(_ context.Context, o ordered) (order, error) {
 		offered = claude.Aliases
 	}
 	return o.choose(o.model(), choice{
-		order: "/model", offered: offered, unset: commandTexts.ByDefault, asks: commandTexts.ModelNow, chosen: commandTexts.ModelSet, may: cfg.MayUse, bad: commandTexts.ModelBad,
+		order: "/model", offered: offered, unset: i18n.ByDefault, asks: i18n.ModelNow, chosen: i18n.ModelSet, may: cfg.MayUse, bad: i18n.ModelBad,
 		set: func(s *db.Settings, value string) { s.Model = value }, private: true,
 	})
 }
@@ -43,19 +45,19 @@ func chooseModel(_ context.Context, o ordered) (order, error) {
 // chooseEffort is the command /effort.
 func chooseEffort(_ context.Context, o ordered) (order, error) {
 	return o.choose(o.effort(), choice{
-		order: "/effort", offered: claude.Efforts, unset: commandTexts.ByDefault, asks: commandTexts.EffortNow, chosen: commandTexts.EffortSet,
-		may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: commandTexts.EffortBad,
+		order: "/effort", offered: claude.Efforts, unset: i18n.ByDefault, asks: i18n.EffortNow, chosen: i18n.EffortSet,
+		may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: i18n.EffortBad,
 		set: func(s *db.Settings, value string) { s.Effort = value }, private: true,
 	})
 }
 
 // languages are what can be chosen, by all names under which people may ask for them.
-var languages = map[string]lang{"zh": zh, "cn": zh, "中文": zh, "汉语": zh, "en": en, "english": en, "英文": en, "英语": en}
+var languages = map[string]i18n.Lang{"zh": i18n.Chinese, "cn": i18n.Chinese, "中文": i18n.Chinese, "汉语": i18n.Chinese, "en": i18n.English, "english": i18n.English, "英文": i18n.English, "英语": i18n.English}
 
 // chooseLang is the command /lang. The reply is in the language that was chosen.
 func chooseLang(_ context.Context, o ordered) (order, error) {
 	o.args = strings.ToLower(o.args)
-	now := commandTexts.ByItself.in(o.lang)
+	now := i18n.ByItself.In(o.lang)
 	if s := o.chat.Settings.Lang; s != "" {
 		now = s
 	}
@@ -66,8 +68,8 @@ func chooseLang(_ context.Context, o ordered) (order, error) {
 		o.lang = o.b.cfg.langOf(o.chat)
 	}
 	return o.choose(now, choice{
-		order: "/lang", offered: []string{"zh", "en"}, unset: commandTexts.ByItself, asks: commandTexts.LangNow, chosen: commandTexts.LangSet,
-		may: func(v string) bool { return v == string(zh) || v == string(en) }, bad: commandTexts.LangBad,
+		order: "/lang", offered: []string{"zh", "en"}, unset: i18n.ByItself, asks: i18n.LangNow, chosen: i18n.LangSet,
+		may: func(v string) bool { return v == string(i18n.Chinese) || v == string(i18n.English) }, bad: i18n.LangBad,
 		set: func(s *db.Settings, value string) { s.Lang = value },
 	})
 }
@@ -78,22 +80,22 @@ func (o ordered) choose(now string, c choice) (order, error) {
 	reset := slices.Contains(byDefault, strings.ToLower(value))
 	switch {
 	case value == "":
-		card := &chat.Card{Body: fmt.Sprintf(c.asks.in(o.lang), now)}
-		card.Summary = firstLine(card.Body)
+		card := &chat.Card{Body: fmt.Sprintf(c.asks.In(o.lang), now)}
+		card.Summary = i18n.FirstLine(card.Body)
 		for _, v := range c.offered[:min(len(c.offered), mostButtons-1)] {
-			card.Buttons = append(card.Buttons, orderButton(v, c.order+" "+v))
+			card.Buttons = append(card.Buttons, turncard.CommandButton(v, c.order+" "+v))
 		}
-		card.Buttons = append(card.Buttons, orderButton(c.unset.in(o.lang), c.order+" default"))
+		card.Buttons = append(card.Buttons, turncard.CommandButton(c.unset.In(o.lang), c.order+" default"))
 		return order{card: card}, nil
-	case c.private && !o.b.access.Load().inCharge(o.m):
-		return o.say(texts.ForAdmins)
+	case c.private && !o.b.access.Load().InCharge(o.m):
+		return o.say(i18n.ForAdmins)
 	case rest != "" || !reset && !c.may(value):
-		return o.say(c.bad, excerptOf(o.args), strings.Join(c.offered, texts.Listing.in(o.lang)))
+		return o.say(c.bad, excerptOf(o.args), strings.Join(c.offered, i18n.Listing.In(o.lang)))
 	case reset:
-		return order{reply: fmt.Sprintf(c.chosen.in(o.lang), c.unset.in(o.lang)), set: func(s *db.Settings) { c.set(s, "") }}, nil
+		return order{reply: fmt.Sprintf(c.chosen.In(o.lang), c.unset.In(o.lang)), set: func(s *db.Settings) { c.set(s, "") }}, nil
 	}
-	return order{reply: fmt.Sprintf(c.chosen.in(o.lang), value), set: func(s *db.Settings) { c.set(s, value) }}, nil
+	return order{reply: fmt.Sprintf(c.chosen.In(o.lang), value), set: func(s *db.Settings) { c.set(s, value) }}, nil
 }
 
 // excerptOf is the beginning of what somebody wrote, in one line that shows nothing but words.
-func excerptOf(text string) string { return firstWords(visible(text), 30) }
+func excerptOf(text string) string { return i18n.Excerpt(i18n.Visible(text), 30) }

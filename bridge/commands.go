@@ -11,6 +11,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -39,15 +42,15 @@ type order struct {
 type ordered struct {
 	b       *Bridge
 	m       chat.Incoming
-	args    string  // what follows the command
-	answers string  // the message that is answered, when it is not the command's; empty = it is
-	chat    db.Chat // as it was before; of one that was never heard of only the key
-	lang    lang    // in which to reply
+	args    string    // what follows the command
+	answers string    // the message that is answered, when it is not the command's; empty = it is
+	chat    db.Chat   // as it was before; of one that was never heard of only the key
+	lang    i18n.Lang // in which to reply
 }
 
 // say only replies.
-func (o ordered) say(p phrase, args ...any) (order, error) {
-	text := p.in(o.lang)
+func (o ordered) say(p i18n.Phrase, args ...any) (order, error) {
+	text := p.In(o.lang)
 	if len(args) > 0 {
 		text = fmt.Sprintf(text, args...)
 	}
@@ -57,12 +60,17 @@ func (o ordered) say(p phrase, args ...any) (order, error) {
 // plan works out an order before the message is stored, so it must be quick and change nothing.
 type plan func(ctx context.Context, o ordered) (order, error)
 
+// askToGoOn is the plan of the button that asks the agent to go on.
+func askToGoOn(_ context.Context, o ordered) (order, error) {
+	return order{ask: i18n.ContinueWord.In(o.lang)}, nil
+}
+
 // command is something that a user can order with a leading slash.
 type command struct {
 	name     string
-	aliases  []string // the first one is what a Chinese button says
-	args     phrase   // what may follow; empty = nothing
-	help     phrase
+	aliases  []string    // the first one is what a Chinese button says
+	args     i18n.Phrase // what may follow; empty = nothing
+	help     i18n.Phrase
 	admin    bool // only the owner and admins may give it
 	frequent bool // it has a button in the list of all
 	asks     bool // what follows it is a question
@@ -71,35 +79,34 @@ type command struct {
 
 // commands is a function, not a variable: help lists it, and Go refuses the cycle.
 func commands() []command {
-	c := commandTexts
 	return []command{
-		{name: "help", aliases: []string{"帮助"}, args: c.ArgsHelp, help: texts.Help, plan: help},
-		{name: "new", aliases: []string{"新会话", "新对话"}, args: c.ArgsNew, help: texts.HelpNew, frequent: true, asks: true, plan: startNew},
-		{name: "reset", aliases: []string{"清空", "重置"}, args: c.ArgsNew, help: texts.HelpReset, asks: true, plan: reset},
-		{name: "compact", aliases: []string{"压缩"}, help: texts.HelpCompact, frequent: true, plan: compactNow},
-		{name: "stop", aliases: []string{"停止"}, help: texts.HelpStop, frequent: true, plan: stop},
-		{name: "retry", aliases: []string{"重试", "重新回答"}, help: c.HelpRetry, frequent: true, plan: retry},
-		{name: "status", aliases: []string{"状态"}, help: texts.HelpStatus, frequent: true, plan: status},
-		{name: "title", aliases: []string{"标题"}, args: c.ArgsTitle, help: c.HelpTitle, plan: setTitle},
-		{name: "resume", aliases: []string{"恢复", "会话"}, args: c.ArgsResume, help: c.HelpResume, frequent: true, plan: resume},
-		{name: "history", aliases: []string{"历史"}, args: c.ArgsHistory, help: texts.HelpHistory, plan: showHistory},
-		{name: "export", aliases: []string{"导出"}, help: c.HelpExport, plan: exportChat},
-		{name: "context", aliases: []string{"上下文"}, args: c.ArgsContext, help: texts.HelpContext, frequent: true, plan: showContext},
-		{name: "remember", aliases: []string{"记住"}, args: c.ArgsRemember, help: texts.HelpRemember, plan: rememberThis},
-		{name: "memory", aliases: []string{"记忆"}, help: texts.HelpMemory, frequent: true, plan: aboutMemory},
-		{name: "model", aliases: []string{"模型"}, args: c.ArgsModel, help: c.HelpModel, plan: chooseModel},
-		{name: "effort", aliases: []string{"思考"}, args: c.ArgsEffort, help: c.HelpEffort, plan: chooseEffort},
-		{name: "lang", aliases: []string{"语言"}, args: c.ArgsLang, help: c.HelpLang, plan: chooseLang},
-		{name: "doctor", aliases: []string{"诊断"}, help: c.HelpDoctor, admin: true, plan: checkUp},
-		{name: "login", aliases: []string{"登录"}, args: c.ArgsLogin, help: c.HelpLogin, admin: true, plan: logIn},
-		{name: "allow", aliases: []string{"授权"}, args: approvalTexts.ArgsAllow, help: approvalTexts.HelpAllow, plan: allow},
-		{name: "mention", aliases: []string{"提及"}, args: outputTexts.ArgsMention, help: outputTexts.HelpMention, plan: mention},
-		{name: "projects", aliases: []string{"项目"}, help: accessTexts.HelpProjects, plan: listProjects},
-		{name: "cd", aliases: []string{"切换"}, args: accessTexts.ArgsCd, help: accessTexts.HelpCd, plan: changeProject},
-		{name: "cost", aliases: []string{"费用", "花费"}, args: accessTexts.ArgsCost, help: accessTexts.HelpCost, plan: showCost},
-		{name: "whoami", aliases: []string{"我是谁"}, help: accessTexts.HelpWhoAmI, plan: whoAmI},
-		{name: "admin", aliases: []string{"管理"}, args: accessTexts.ArgsAdmin, help: accessTexts.HelpAdmin, admin: true, plan: administer},
-		{name: "mode", aliases: []string{"模式"}, args: accessTexts.ArgsMode, help: accessTexts.HelpMode, plan: changeMode},
+		{name: "help", aliases: []string{"帮助"}, args: i18n.ArgsHelp, help: i18n.HelpHelp, plan: help},
+		{name: "new", aliases: []string{"新会话", "新对话"}, args: i18n.ArgsNew, help: i18n.HelpNew, frequent: true, asks: true, plan: startNew},
+		{name: "reset", aliases: []string{"清空", "重置"}, args: i18n.ArgsNew, help: i18n.HelpReset, asks: true, plan: reset},
+		{name: "compact", aliases: []string{"压缩"}, help: i18n.HelpCompact, frequent: true, plan: compactNow},
+		{name: "stop", aliases: []string{"停止"}, help: i18n.HelpStop, frequent: true, plan: stop},
+		{name: "retry", aliases: []string{"重试", "重新回答"}, help: i18n.HelpRetry, frequent: true, plan: retry},
+		{name: "status", aliases: []string{"状态"}, help: i18n.HelpStatus, frequent: true, plan: status},
+		{name: "title", aliases: []string{"标题"}, args: i18n.ArgsTitle, help: i18n.HelpTitle, plan: setTitle},
+		{name: "resume", aliases: []string{"恢复", "会话"}, args: i18n.ArgsResume, help: i18n.HelpResume, frequent: true, plan: resume},
+		{name: "history", aliases: []string{"历史"}, args: i18n.ArgsHistory, help: i18n.HelpHistory, plan: showHistory},
+		{name: "export", aliases: []string{"导出"}, help: i18n.HelpExport, plan: exportChat},
+		{name: "context", aliases: []string{"上下文"}, args: i18n.ArgsContext, help: i18n.HelpContext, frequent: true, plan: showContext},
+		{name: "remember", aliases: []string{"记住"}, args: i18n.ArgsRemember, help: i18n.HelpRemember, plan: rememberThis},
+		{name: "memory", aliases: []string{"记忆"}, help: i18n.HelpMemory, frequent: true, plan: aboutMemory},
+		{name: "model", aliases: []string{"模型"}, args: i18n.ArgsModel, help: i18n.HelpModel, plan: chooseModel},
+		{name: "effort", aliases: []string{"思考"}, args: i18n.ArgsEffort, help: i18n.HelpEffort, plan: chooseEffort},
+		{name: "lang", aliases: []string{"语言"}, args: i18n.ArgsLang, help: i18n.HelpLang, plan: chooseLang},
+		{name: "doctor", aliases: []string{"诊断"}, help: i18n.HelpDoctor, admin: true, plan: checkUp},
+		{name: "login", aliases: []string{"登录"}, args: i18n.ArgsLogin, help: i18n.HelpLogin, admin: true, plan: logIn},
+		{name: "allow", aliases: []string{"授权"}, args: i18n.ArgsAllow, help: i18n.HelpAllow, plan: allow},
+		{name: "mention", aliases: []string{"提及"}, args: i18n.ArgsMention, help: i18n.HelpMention, plan: mention},
+		{name: "projects", aliases: []string{"项目"}, help: i18n.HelpProjects, plan: listProjects},
+		{name: "cd", aliases: []string{"切换"}, args: i18n.ArgsCd, help: i18n.HelpCd, plan: changeProject},
+		{name: "cost", aliases: []string{"费用", "花费"}, args: i18n.ArgsCost, help: i18n.HelpCost, plan: showCost},
+		{name: "whoami", aliases: []string{"我是谁"}, help: i18n.HelpWhoAmI, plan: whoAmI},
+		{name: "admin", aliases: []string{"管理"}, args: i18n.ArgsAdmin, help: i18n.HelpAdmin, admin: true, plan: administer},
+		{name: "mode", aliases: []string{"模式"}, args: i18n.ArgsMode, help: i18n.HelpMode, plan: changeMode},
 	}
 }
 
@@ -107,7 +114,7 @@ func commands() []command {
 func (c command) called(word string) bool { return c.name == word || slices.Contains(c.aliases, word) }
 
 // free reports whether somebody may give the command.
-func (c command) free(a *Access, who chat.Actor) bool { return !c.admin || a.admin(who) }
+func (c command) free(a *access.Config, who chat.Actor) bool { return !c.admin || a.IsAdmin(who) }
 
 var (
 	commandName = regexp.MustCompile(`^[a-zA-Z]+$`)
@@ -196,7 +203,7 @@ func (o ordered) obey(ctx context.Context, p plan) error {
 
 // promise says what work finds out, when it has. At the end of the program it is left: who waits for it asks again.
 func (o ordered) promise(work func(context.Context) string) {
-	o.b.scheduler.jobs.add(func(ctx context.Context) {
+	o.b.scheduler.jobs.Enqueue(func(ctx context.Context) {
 		text := work(ctx)
 		if text == "" || ctx.Err() != nil {
 			return
@@ -211,37 +218,37 @@ func (o ordered) promise(work func(context.Context) string) {
 }
 
 // say is the plan that only replies.
-func say(p phrase, args ...any) plan {
+func say(p i18n.Phrase, args ...any) plan {
 	return func(_ context.Context, o ordered) (order, error) { return o.say(p, args...) }
 }
 
 // tooLate is the plan for a command that came so late that it is not carried out.
 func tooLate(name string) plan {
 	return func(_ context.Context, o ordered) (order, error) {
-		return o.say(texts.LateCommand, name, span(time.Since(o.m.Time), o.lang))
+		return o.say(i18n.LateCommand, name, i18n.RoughDuration(time.Since(o.m.Time), o.lang))
 	}
 }
 
-func startNew(ctx context.Context, o ordered) (order, error) { return o.forget(ctx, texts.New) }
+func startNew(ctx context.Context, o ordered) (order, error) { return o.forget(ctx, i18n.NewBegun) }
 
-func reset(ctx context.Context, o ordered) (order, error) { return o.forget(ctx, texts.Reset) }
+func reset(ctx context.Context, o ordered) (order, error) { return o.forget(ctx, i18n.ResetDone) }
 
 // forget makes the next prompt hold nothing from before; what follows the command is the first question. A turn that
 // runs goes on; it belongs to what was before.
-func (o ordered) forget(ctx context.Context, answer phrase) (order, error) {
-	files, err := o.b.files.of(ctx, o.m)
+func (o ordered) forget(ctx context.Context, answer i18n.Phrase) (order, error) {
+	files, err := o.b.files.Of(ctx, o.m)
 	if err != nil {
 		return order{}, err
 	}
 	drop := func() {
-		o.b.turns.add(func(context.Context) { o.b.pool.Drop(o.m.Key.String()) })
+		o.b.turns.Enqueue(func(context.Context) { o.b.pool.Drop(o.m.Key.String()) })
 	}
-	return order{reply: answer.in(o.lang), startAnew: true, ask: o.args, files: files, then: drop}, nil
+	return order{reply: answer.In(o.lang), startAnew: true, ask: o.args, files: files, then: drop}, nil
 }
 
 func stop(ctx context.Context, o ordered) (order, error) {
 	b, key := o.b, o.m.Key
-	turns := []int64{b.lanes.running(key)}
+	turns := []int64{b.lanes.RunningTurn(key)}
 	if turns[0] == 0 { // the question may be so new that nobody has begun with it
 		if err := b.recovery.await(ctx); err != nil {
 			return order{}, err
@@ -252,15 +259,15 @@ func stop(ctx context.Context, o ordered) (order, error) {
 		}
 	}
 	if len(turns) == 0 {
-		return o.say(texts.NothingToStop)
+		return o.say(i18n.NothingToStop)
 	}
-	return order{reply: texts.Stopped.in(o.lang), stop: turns, then: func() { b.lanes.halt(key, turns...) }}, nil
+	return order{reply: i18n.Stopped.In(o.lang), stop: turns, then: func() { b.lanes.HaltTurns(key, turns...) }}, nil
 }
 
 // pressed gives the command of a button, as whoever has pressed it.
 func (b *Bridge) pressed(ctx context.Context, p chat.Press) error {
 	cmd, _, args := parseCommand(p.Action.ID)
-	if p.Action.Do == doGoOn {
+	if p.Action.Do == turncard.DoGoOn {
 		cmd = &command{plan: askToGoOn}
 	}
 	c, err := b.db.Chats().Get(ctx, p.Key)
@@ -271,7 +278,7 @@ func (b *Bridge) pressed(ctx context.Context, p chat.Press) error {
 	}
 	what := cmd.plan
 	if !cmd.free(b.access.Load(), p.Actor) {
-		what = say(texts.ForAdmins)
+		what = say(i18n.ForAdmins)
 	}
 	m := chat.Incoming{Key: p.Key, Kind: c.Kind, ID: db.PressID(p.ID), Actor: p.Actor, Text: p.Action.ID, Time: time.Now(), ToBot: true}
 	return ordered{b: b, m: m, args: args, answers: p.Card}.obey(ctx, what)

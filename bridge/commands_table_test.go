@@ -8,19 +8,22 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 )
 
 // commandCase is what a command does in a chat in which nothing was said yet.
 type commandCase struct {
-	args    string                         // given with the command
-	reply   phrase                         // that begins the reply to whoever may give it; as far as its first verb
-	inGroup phrase                         // that does so in a group and its topics; zero = the same
-	charge  bool                           // in a group only admins may
-	tells   func(l lang, p place) []string // what else the reply says
-	does    func(w *world, c db.Chat) bool // whether it did what it is to do; nil = it changes nothing
-	only    chat.Kind                      // where it does it; empty = everywhere
+	args    string                              // given with the command
+	reply   i18n.Phrase                         // that begins the reply to whoever may give it; as far as its first verb
+	inGroup i18n.Phrase                         // that does so in a group and its topics; zero = the same
+	charge  bool                                // in a group only admins may
+	tells   func(l i18n.Lang, p place) []string // what else the reply says
+	does    func(w *world, c db.Chat) bool      // whether it did what it is to do; nil = it changes nothing
+	only    chat.Kind                           // where it does it; empty = everywhere
 }
 
 // setting is what a command does that sets something for the chat.
@@ -42,95 +45,95 @@ func granted(subject func(db.Chat) string) func(*world, db.Chat) bool {
 // commandCases has rows for every command of the table, the first one for all of its names.
 var commandCases = map[string][]commandCase{
 	"help": {
-		{reply: texts.HelpHead, tells: func(lang, place) []string { return []string{"/resume", "//compact"} }},
-		{args: "cd", reply: phrase{"`/cd", "`/cd"}},
+		{reply: i18n.HelpHead, tells: func(i18n.Lang, place) []string { return []string{"/resume", "//compact"} }},
+		{args: "cd", reply: i18n.Phrase{ZH: "`/cd", EN: "`/cd"}},
 	},
-	"new":     {{reply: texts.New, does: begunAnew}},
-	"reset":   {{reply: texts.Reset, does: begunAnew}},
+	"new":     {{reply: i18n.NewBegun, does: begunAnew}},
+	"reset":   {{reply: i18n.ResetDone, does: begunAnew}},
 	"compact": {{does: func(_ *world, c db.Chat) bool { return c.Compacting != "" }}}, // it is answered when it is done
-	"stop":    {{reply: texts.NothingToStop}},
-	"retry":   {{reply: commandTexts.RetryNothing}},
-	"status":  {{reply: texts.Status, tells: func(l lang, _ place) []string { return []string{texts.StatusIdle.in(l), "one"} }}},
+	"stop":    {{reply: i18n.NothingToStop}},
+	"retry":   {{reply: i18n.RetryNothing}},
+	"status":  {{reply: i18n.Status, tells: func(l i18n.Lang, _ place) []string { return []string{i18n.StatusIdle.In(l), "one"} }}},
 	"title": {
-		{reply: commandTexts.TitleNone},
-		{args: "周会", reply: commandTexts.TitleSet, does: func(_ *world, c db.Chat) bool { return c.Topic == "周会" }},
+		{reply: i18n.TitleNone},
+		{args: "周会", reply: i18n.TitleSet, does: func(_ *world, c db.Chat) bool { return c.Topic == "周会" }},
 	},
-	"resume":  {{reply: commandTexts.ResumeNothing}, {args: "3", reply: commandTexts.ResumeUnknown}},
-	"history": {{reply: texts.HistoryNothing}, {args: "many", reply: texts.HistoryUsage}},
-	"export":  {{reply: commandTexts.ExportBegun, charge: true}},
-	"context": {{reply: texts.ContextHead}},
+	"resume":  {{reply: i18n.ResumeNothing}, {args: "3", reply: i18n.ResumeUnknown}},
+	"history": {{reply: i18n.HistoryNothing}, {args: "many", reply: i18n.HistoryUsage}},
+	"export":  {{reply: i18n.ExportBegun, charge: true}},
+	"context": {{reply: i18n.ContextHead}},
 	"remember": {
-		{reply: texts.RememberWhat},
-		{args: "周二", reply: texts.RememberedForUser, inGroup: texts.RememberedForChat, does: func(w *world, c db.Chat) bool {
+		{reply: i18n.RememberWhat},
+		{args: "周二", reply: i18n.RememberedForUser, inGroup: i18n.RememberedForChat, does: func(w *world, c db.Chat) bool {
 			list, err := w.store.Memories().Of(w.ctx, c.Key)
 			w.must(err)
 			return len(list) == 1 && list[0].Text == "周二" && list[0].Scope == usualScope(c.Kind)
 		}},
 	},
-	"memory": {{reply: texts.MemoryNone}, {args: "what", reply: texts.MemoryUsage}, {args: "forget 7", reply: texts.MemoryUnknown}},
-	"allow":  {{reply: approvalTexts.AllowNone}, {args: "revoke 7", reply: approvalTexts.AllowUnknown}, {args: "what", reply: approvalTexts.AllowUsage}},
+	"memory": {{reply: i18n.MemoryNone}, {args: "what", reply: i18n.MemoryUsage}, {args: "forget 7", reply: i18n.MemoryUnknown}},
+	"allow":  {{reply: i18n.AllowNone}, {args: "revoke 7", reply: i18n.AllowUnknown}, {args: "what", reply: i18n.AllowUsage}},
 	"model": {
-		{reply: commandTexts.ModelNow},
-		{args: "opus", reply: commandTexts.ModelSet, charge: true, does: setting(func(s db.Settings) bool { return s.Model == "opus" })},
-		{args: "--yolo", reply: commandTexts.ModelBad, charge: true},
+		{reply: i18n.ModelNow},
+		{args: "opus", reply: i18n.ModelSet, charge: true, does: setting(func(s db.Settings) bool { return s.Model == "opus" })},
+		{args: "--yolo", reply: i18n.ModelBad, charge: true},
 	},
 	"effort": {
-		{reply: commandTexts.EffortNow},
-		{args: "high", reply: commandTexts.EffortSet, charge: true, does: setting(func(s db.Settings) bool { return s.Effort == "high" })},
+		{reply: i18n.EffortNow},
+		{args: "high", reply: i18n.EffortSet, charge: true, does: setting(func(s db.Settings) bool { return s.Effort == "high" })},
 	},
-	"lang":     {{reply: commandTexts.LangNow}, {args: "fr", reply: commandTexts.LangBad}},
-	"projects": {{reply: accessTexts.ProjectsHead, tells: func(lang, place) []string { return []string{"`one`", "`own`"} }}},
+	"lang":     {{reply: i18n.LangNow}, {args: "fr", reply: i18n.LangBad}},
+	"projects": {{reply: i18n.ProjectsHead, tells: func(i18n.Lang, place) []string { return []string{"`one`", "`own`"} }}},
 	"cd": {
-		{reply: accessTexts.ProjectsHead},
-		{args: "nowhere", reply: accessTexts.NoSuchProject, charge: true},
-		{args: "own", reply: accessTexts.ProjectChanged, charge: true, does: setting(func(s db.Settings) bool { return s.Project == "own" })},
+		{reply: i18n.ProjectsHead},
+		{args: "nowhere", reply: i18n.NoSuchProject, charge: true},
+		{args: "own", reply: i18n.ProjectChanged, charge: true, does: setting(func(s db.Settings) bool { return s.Project == "own" })},
 	},
 	"mode": {
-		{reply: accessTexts.ModeNow},
-		{args: "yolo", reply: accessTexts.NoSuchMode, charge: true},
-		{args: "bypassPermissions", reply: accessTexts.ModeTooHigh, charge: true},
-		{args: "plan", reply: accessTexts.ModeChanged, charge: true, does: setting(func(s db.Settings) bool { return s.Mode == "plan" })},
+		{reply: i18n.ModeNow},
+		{args: "yolo", reply: i18n.NoSuchMode, charge: true},
+		{args: "bypassPermissions", reply: i18n.ModeTooHigh, charge: true},
+		{args: "plan", reply: i18n.ModeChanged, charge: true, does: setting(func(s db.Settings) bool { return s.Mode == "plan" })},
 	},
 	"cost": {
-		{reply: accessTexts.CostSum, tells: func(l lang, _ place) []string { return []string{accessTexts.CostDay.in(l), "$0.00"} }},
-		{args: "month", reply: accessTexts.CostSum, tells: func(l lang, _ place) []string { return []string{accessTexts.CostMonth.in(l)} }},
-		{args: "century", reply: accessTexts.CostUsage},
+		{reply: i18n.CostSum, tells: func(l i18n.Lang, _ place) []string { return []string{i18n.CostDay.In(l), "$0.00"} }},
+		{args: "month", reply: i18n.CostSum, tells: func(l i18n.Lang, _ place) []string { return []string{i18n.CostMonth.In(l)} }},
+		{args: "century", reply: i18n.CostUsage},
 	},
-	"whoami": {{reply: accessTexts.WhoAmI, tells: func(l lang, p place) []string {
-		role := accessTexts.RoleMember
+	"whoami": {{reply: i18n.WhoAmI, tells: func(l i18n.Lang, p place) []string {
+		role := i18n.RoleMember
 		if p.who == "ou_admin" {
-			role = accessTexts.RoleAdmin
+			role = i18n.RoleAdmin
 		}
-		return []string{p.who, p.key.String(), role.in(l)}
+		return []string{p.who, p.key.String(), role.In(l)}
 	}}},
 	"admin": {
-		{reply: accessTexts.AdminUsage},
-		{args: "users", reply: accessTexts.UsersHead, inGroup: accessTexts.OnlyPrivate},
-		{args: "users allow ou_nobody", reply: accessTexts.GrantGiven, inGroup: accessTexts.OnlyPrivate, only: chat.Private, does: granted(func(db.Chat) string { return "oc_elsewhere" })},
-		{args: "chats", reply: accessTexts.ChatsHead, inGroup: accessTexts.OnlyPrivate},
-		{args: "chats allow", reply: accessTexts.GrantGiven, does: granted(func(c db.Chat) string { return c.Key.ID })},
-		{args: "budgets", reply: accessTexts.Budgets, inGroup: accessTexts.OnlyPrivate},
-		{args: "cost", reply: accessTexts.CostSum, inGroup: accessTexts.OnlyPrivate},
-		{args: "reload", reply: accessTexts.NoReload},
+		{reply: i18n.AdminUsage},
+		{args: "users", reply: i18n.UsersHead, inGroup: i18n.OnlyPrivate},
+		{args: "users allow ou_nobody", reply: i18n.GrantGiven, inGroup: i18n.OnlyPrivate, only: chat.Private, does: granted(func(db.Chat) string { return "oc_elsewhere" })},
+		{args: "chats", reply: i18n.ChatsHead, inGroup: i18n.OnlyPrivate},
+		{args: "chats allow", reply: i18n.GrantGiven, does: granted(func(c db.Chat) string { return c.Key.ID })},
+		{args: "budgets", reply: i18n.Budgets, inGroup: i18n.OnlyPrivate},
+		{args: "cost", reply: i18n.CostSum, inGroup: i18n.OnlyPrivate},
+		{args: "reload", reply: i18n.NoReload},
 	},
-	"doctor": {{reply: commandTexts.DoctorBegun}},
+	"doctor": {{reply: i18n.DoctorBegun}},
 	"login": {
-		{args: "what", reply: commandTexts.LoginUsage, inGroup: commandTexts.LoginPrivate},
-		{reply: commandTexts.LoginBegun, inGroup: commandTexts.LoginPrivate, only: chat.Private, does: func(w *world, _ db.Chat) bool {
+		{args: "what", reply: i18n.LoginUsage, inGroup: i18n.LoginPrivate},
+		{reply: i18n.LoginBegun, inGroup: i18n.LoginPrivate, only: chat.Private, does: func(w *world, _ db.Chat) bool {
 			return w.bridge.logins.going()
 		}},
 	},
 	"mention": {
-		{reply: outputTexts.MentionPrivate, inGroup: outputTexts.MentionNow},
-		{args: "all", reply: outputTexts.MentionPrivate, inGroup: outputTexts.MentionSet, only: chat.Group, does: setting(func(s db.Settings) bool {
+		{reply: i18n.MentionPrivate, inGroup: i18n.MentionNow},
+		{args: "all", reply: i18n.MentionPrivate, inGroup: i18n.MentionSet, only: chat.Group, does: setting(func(s db.Settings) bool {
 			return s.Mention == string(chat.MentionNone)
 		})},
 	},
 }
 
 // head is what a reply made of p begins with.
-func (p phrase) head(l lang) string {
-	before, _, _ := strings.Cut(p.in(l), "%")
+func head(p i18n.Phrase, l i18n.Lang) string {
+	before, _, _ := strings.Cut(p.In(l), "%")
 	return before
 }
 
@@ -140,7 +143,7 @@ var spanOfCode = regexp.MustCompile("`[^`]*`")
 func matrix(t *testing.T) *world {
 	own := t.TempDir()
 	w := testWorld(t, func(cfg *Config) {
-		cfg.Access = Access{Owner: "ou_boss", Admins: []string{"ou_admin"}, Allow: []string{"ou_user"}}
+		cfg.Access = access.Config{Owner: "ou_boss", Admins: []string{"ou_admin"}, Allow: []string{"ou_user"}}
 		cfg.Projects = map[string]Project{"own": {Path: own}}
 	})
 	close(w.bridge.recovery.done) // there is nothing to recover
@@ -155,7 +158,7 @@ func TestEveryCommand(t *testing.T) {
 			t.Errorf("/%s has no row in commandCases", c.name)
 			continue
 		}
-		if len(c.aliases) == 0 || langOf(c.aliases[0]) != zh {
+		if len(c.aliases) == 0 || i18n.Detect(c.aliases[0]) != i18n.Chinese {
 			t.Errorf("/%s has no Chinese name", c.name)
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -166,7 +169,7 @@ func TestEveryCommand(t *testing.T) {
 					if i > 0 && n > 0 {
 						break
 					}
-					for _, l := range []lang{zh, en} {
+					for _, l := range []i18n.Lang{i18n.Chinese, i18n.English} {
 						for _, who := range []string{"ou_admin", "ou_user", "ou_stranger"} {
 							id := fmt.Sprintf("oc_%d_%s_%s_", n, l, who)
 							topic := chat.FeishuChat(id + "topics")
@@ -183,7 +186,7 @@ func TestEveryCommand(t *testing.T) {
 }
 
 // try gives the command in a new chat that speaks l.
-func (c command) try(w *world, p place, line string, l lang, row commandCase) {
+func (c command) try(w *world, p place, line string, l i18n.Lang, row commandCase) {
 	w.Helper()
 	chatNow := func() db.Chat {
 		w.Helper()
@@ -196,7 +199,7 @@ func (c command) try(w *world, p place, line string, l lang, row commandCase) {
 		c.ignored(w, p, line, l)
 		return
 	}
-	w.expect(w.order(p, "/lang "+string(l)), commandTexts.LangSet.head(l))
+	w.expect(w.order(p, "/lang "+string(l)), head(i18n.LangSet, l))
 	before := chatNow()
 	if before.Settings != (db.Settings{Lang: string(l)}) {
 		w.Errorf("/lang %s sets %+v", l, before.Settings)
@@ -211,8 +214,8 @@ func (c command) try(w *world, p place, line string, l lang, row commandCase) {
 	want, may := row.reply, true
 	switch {
 	case c.admin && p.who == "ou_user", row.charge && p.kind == chat.Group && p.who == "ou_user":
-		want, may = texts.ForAdmins, false
-	case p.kind == chat.Group && row.inGroup != (phrase{}):
+		want, may = i18n.ForAdmins, false
+	case p.kind == chat.Group && row.inGroup != (i18n.Phrase{}):
 		want = row.inGroup
 	}
 	w.hear(p, line, true)
@@ -225,7 +228,7 @@ func (c command) try(w *world, p place, line string, l lang, row commandCase) {
 	}
 	w.bridge.logins.end()
 	w.bridge.logins.now = nil // nobody runs it here
-	if want == (phrase{}) {
+	if want == (i18n.Phrase{}) {
 		return
 	}
 	post, err := w.store.Outbox().Next(w.ctx, p.key) // where it was given, in answer to it
@@ -234,8 +237,8 @@ func (c command) try(w *world, p place, line string, l lang, row commandCase) {
 		w.Errorf("%s in %v is answered in %v to %q", line, p.key, post.Key, post.ReplyTo)
 	}
 	got := w.delivered(p)
-	if !strings.HasPrefix(got, want.head(l)) {
-		w.Errorf("%s by %s in %v: %q, want %q", line, p.who, p.key, got, want.head(l))
+	if !strings.HasPrefix(got, head(want, l)) {
+		w.Errorf("%s by %s in %v: %q, want %q", line, p.who, p.key, got, head(want, l))
 	}
 	if may && row.tells != nil {
 		w.expect(got, row.tells(l, p)...)
@@ -244,13 +247,13 @@ func (c command) try(w *world, p place, line string, l lang, row commandCase) {
 	for said := range strings.FieldsSeq(line) {
 		words = strings.ReplaceAll(words, strings.TrimPrefix(said, "/"), "")
 	}
-	if (langOf(words) == zh) != (l == zh) {
+	if (i18n.Detect(words) == i18n.Chinese) != (l == i18n.Chinese) {
 		w.Errorf("%s in %s is answered with %q", line, l, got)
 	}
 }
 
 // ignored checks that a stranger's command does nothing: not in a chat of his own, and not where others talk to the bot.
-func (c command) ignored(w *world, p place, line string, l lang) {
+func (c command) ignored(w *world, p place, line string, l i18n.Lang) {
 	w.Helper()
 	w.hear(p, "/lang "+string(l), true)
 	w.hear(p, line, true)
@@ -310,17 +313,17 @@ func TestAButtonInAGroup(t *testing.T) {
 	w.order(team.by("ou_user"), "/lang zh")
 	for i, tc := range []struct {
 		who, line string
-		want      phrase
+		want      i18n.Phrase
 	}{
-		{"ou_user", "/model opus", texts.ForAdmins}, {"ou_admin", "/model opus", commandTexts.ModelSet},
-		{"ou_admin", "/login", commandTexts.LoginPrivate}, {"ou_admin", "/admin users", accessTexts.OnlyPrivate}, {"ou_user", "/admin users", texts.ForAdmins},
-		{"ou_user", "/export", texts.ForAdmins}, {"ou_user", "/status", texts.Status},
+		{"ou_user", "/model opus", i18n.ForAdmins}, {"ou_admin", "/model opus", i18n.ModelSet},
+		{"ou_admin", "/login", i18n.LoginPrivate}, {"ou_admin", "/admin users", i18n.OnlyPrivate}, {"ou_user", "/admin users", i18n.ForAdmins},
+		{"ou_user", "/export", i18n.ForAdmins}, {"ou_user", "/status", i18n.Status},
 	} {
-		p := chat.Press{ID: fmt.Sprint(i), Key: team.key, Card: "om_card", Actor: chat.Actor{ID: tc.who}, Action: chat.Action{Do: doOrder, ID: tc.line}}
+		p := chat.Press{ID: fmt.Sprint(i), Key: team.key, Card: "om_card", Actor: chat.Actor{ID: tc.who}, Action: chat.Action{Do: turncard.DoCommand, ID: tc.line}}
 		if toast, err := w.bridge.Press(w.ctx, p); err != nil || toast != "" {
 			t.Errorf("%s: %q, %v", tc.line, toast, err)
 		}
-		w.expect(w.delivered(team), tc.want.head(zh))
+		w.expect(w.delivered(team), head(tc.want, i18n.Chinese))
 	}
 	if w.bridge.logins.going() {
 		t.Error("a login has begun in a group")
@@ -343,7 +346,7 @@ func TestHelpIsForWhoAsks(t *testing.T) {
 	w.hear(user, "/help", true)
 	p, err := w.store.Outbox().Next(w.ctx, user.key)
 	w.must(err)
-	if n := len(p.Card.Buttons); n < 6 || n > mostButtons || p.Card.Buttons[0] != orderButton("New", "/new") {
+	if n := len(p.Card.Buttons); n < 6 || n > mostButtons || p.Card.Buttons[0] != turncard.CommandButton("New", "/new") {
 		t.Errorf("buttons %+v", p.Card.Buttons)
 	}
 }
@@ -379,7 +382,7 @@ func TestUnknownCommands(t *testing.T) {
 	w.hear(alice, "/histroy 20", true)
 	p, err := w.store.Outbox().Next(w.ctx, alice.key)
 	w.must(err)
-	if p.Card == nil || len(p.Card.Buttons) != 1 || p.Card.Buttons[0] != orderButton("/history 20", "/history 20") {
+	if p.Card == nil || len(p.Card.Buttons) != 1 || p.Card.Buttons[0] != turncard.CommandButton("/history 20", "/history 20") {
 		t.Errorf("%+v", p)
 	}
 	w.expect(w.delivered(alice), "没有 /histroy 这个命令", "/history")
@@ -395,7 +398,7 @@ func TestAButtonGivesACommand(t *testing.T) {
 	w.order(alice, "/help")
 	press := func(id, who, line string) {
 		w.Helper()
-		_, err := w.bridge.Press(w.ctx, chat.Press{ID: id, Key: alice.key, Card: "om_card", Actor: chat.Actor{ID: who}, Action: chat.Action{Do: doOrder, ID: line}})
+		_, err := w.bridge.Press(w.ctx, chat.Press{ID: id, Key: alice.key, Card: "om_card", Actor: chat.Actor{ID: who}, Action: chat.Action{Do: turncard.DoCommand, ID: line}})
 		w.must(err)
 	}
 	press("p1", alice.who, "/model sonnet")
@@ -410,7 +413,7 @@ func TestAButtonGivesACommand(t *testing.T) {
 		t.Errorf("%+v %v", c.Settings, err)
 	}
 	press("p2", "ou_user", "/doctor")
-	w.expect(w.delivered(alice), texts.ForAdmins.ZH)
+	w.expect(w.delivered(alice), i18n.ForAdmins.ZH)
 	for i, forged := range []string{"", "hello", "/nosuch", "//compact", "/", "rm -rf /", "new"} {
 		press(fmt.Sprintf("forged%d", i), alice.who, forged)
 	}
@@ -418,9 +421,9 @@ func TestAButtonGivesACommand(t *testing.T) {
 		t.Errorf("a forged button was answered: %+v", p)
 	}
 	w.must(w.bridge.db.Outbox().Delivered(w.ctx, p, ""))
-	stranger := newWorld(t, t.TempDir(), func(cfg *Config) { cfg.Access = Access{Owner: "ou_boss"} })
+	stranger := newWorld(t, t.TempDir(), func(cfg *Config) { cfg.Access = access.Config{Owner: "ou_boss"} })
 	stranger.order(place{alice.key, chat.Private, "ou_boss"}, "/help")
-	toast, err := stranger.bridge.Press(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"}, Action: chat.Action{Do: doOrder, ID: "/new"}})
+	toast, err := stranger.bridge.Press(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"}, Action: chat.Action{Do: turncard.DoCommand, ID: "/new"}})
 	w.must(err)
 	if toast == "" {
 		t.Error("a stranger who presses is told nothing")

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -13,12 +15,12 @@ import (
 func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	l := newLine(t, &recorder{})
 	_, first := context.WithCancelCause(t.Context())
-	l.bridge.lanes.enter(room)
-	l.bridge.lanes.begin(room, 7, first)
+	l.bridge.lanes.Enter(room)
+	l.bridge.lanes.BeginTurn(room, 7, first)
 	o, err := stop(t.Context(), ordered{b: l.bridge, m: heard("om_1", "/stop")})
 	l.must(err)
 	ctx, end := context.WithCancelCause(t.Context())
-	l.bridge.lanes.begin(room, 8, end)
+	l.bridge.lanes.BeginTurn(room, 8, end)
 	o.then()
 	if ctx.Err() != nil {
 		t.Error("the next turn was stopped")
@@ -30,11 +32,11 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	rec := &recorder{}
 	l := newLine(t, rec)
 	l.start()
-	l.bridge.lanes.enter(room) // as somebody who has not come to the chat's work yet
+	l.bridge.lanes.Enter(room) // as somebody who has not come to the chat's work yet
 	l.say("om_1", "hello")
 	l.say("om_2", "/stop")
 	l.say("om_3", "/stop") // the same, said twice
-	l.bridge.turns.add(func(ctx context.Context) { l.bridge.work(ctx, room) })
+	l.bridge.turns.Enqueue(func(ctx context.Context) { l.bridge.work(ctx, room) })
 	l.until("the end", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 && l.count(`SELECT COUNT(*) FROM outbox`) == 0
 	})
@@ -43,7 +45,7 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	}
 	l.say("om_4", "hello again")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
-	if said, _, _ := rec.far(); len(said) != 2 || said[0] != texts.Stopped.in(zh) && said[0] != texts.Stopped.in(en) {
+	if said, _, _ := rec.far(); len(said) != 2 || said[0] != i18n.Stopped.In(i18n.Chinese) && said[0] != i18n.Stopped.In(i18n.English) {
 		t.Errorf("said %q", said)
 	}
 }
@@ -74,7 +76,7 @@ func TestCommandNamesAreUnique(t *testing.T) {
 }
 
 func TestOnlyAdminsMayGiveTheirCommands(t *testing.T) {
-	a := &Access{Owner: "ou_owner", Admins: []string{"ou_admin"}, Allow: []string{"*"}}
+	a := &access.Config{Owner: "ou_owner", Admins: []string{"ou_admin"}, Allow: []string{"*"}}
 	for who, want := range map[string]bool{"ou_owner": true, "ou_admin": true, "ou_user": false, "": false} {
 		if got := (command{admin: true}).free(a, chat.Actor{ID: who}); got != want {
 			t.Errorf("%q may: %v", who, got)
@@ -83,7 +85,7 @@ func TestOnlyAdminsMayGiveTheirCommands(t *testing.T) {
 			t.Errorf("%q may not give an ordinary command", who)
 		}
 	}
-	if (command{admin: true}).free(&Access{}, chat.Actor{}) {
+	if (command{admin: true}).free(&access.Config{}, chat.Actor{}) {
 		t.Error("without an owner, nobody is one")
 	}
 }
@@ -96,7 +98,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	l.bridge.cfg.Projects = map[string]Project{"own": {Path: own}}
 	l.start()
 	l.must(l.bridge.obey(t.Context(), heard("om_1", "/lang en"), "en", func(_ context.Context, o ordered) (order, error) {
-		if o.args != "en" || o.lang != zh || o.chat.Kind != "" {
+		if o.args != "en" || o.lang != i18n.Chinese || o.chat.Kind != "" {
 			t.Errorf("ordered %+v", o)
 		}
 		return order{reply: "done", set: func(s *db.Settings) { s.Lang, s.Project, s.Mode = o.args, "own", "plan" }}, nil
@@ -106,11 +108,11 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	if c.Settings.Lang != "en" || l.bridge.cfg.project(c) != own || l.bridge.cfg.permissionMode(c) != "plan" {
 		t.Errorf("settings %+v", c.Settings)
 	}
-	if got := l.bridge.lang(t.Context(), room, string(zh)); got != en {
+	if got := l.bridge.lang(t.Context(), room, string(i18n.Chinese)); got != i18n.English {
 		t.Errorf("the chat is answered in %q", got)
 	}
 	l.say("om_2", "/状态")
-	want := strings.Split(texts.Status.EN, "\n")[0]
+	want := strings.Split(i18n.Status.EN, "\n")[0]
 	var said []string
 	l.until("a reply", func() bool {
 		said, _, _ = rec.far()

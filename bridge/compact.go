@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -21,7 +22,7 @@ const mostLoaded = 500
 // compactNow orders a summary: at once, or when the turn that runs is over.
 func compactNow(_ context.Context, o ordered) (order, error) {
 	if o.chat.Compacting != "" {
-		return o.say(texts.CompactBegun)
+		return o.say(i18n.CompactBegun)
 	}
 	return order{compact: true, then: func() { o.b.scheduler.make(o.m.Key) }}, nil
 }
@@ -91,7 +92,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 		chars += utf8.RuneCountInString(m.Text)
 		of[i] = m.ID
 	}
-	done := fmt.Sprintf(texts.CompactDone.in(sm.b.cfg.langOf(c)), len(older), chars, utf8.RuneCountInString(s.Text), len(list)-len(older))
+	done := fmt.Sprintf(i18n.CompactDone.In(sm.b.cfg.langOf(c)), len(older), chars, utf8.RuneCountInString(s.Text), len(list)-len(older))
 	made := db.Compaction{Key: key, Epoch: c.Epoch, Before: c.Summary, Of: of, Summary: s, Reply: done}
 	err = sm.b.db.Chats().Compact(context.WithoutCancel(ctx), made)
 	if errors.Is(err, db.ErrNotFound) {
@@ -119,7 +120,7 @@ var errFullAgain = errors.New("the session was full after one turn")
 // behind: the next one begins with the recent messages.
 func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := sm.b.db.Chats().AnswerCompact(ctx, c.Key, texts.CompactNothing.in(sm.b.cfg.langOf(c))); err != nil {
+	if err := sm.b.db.Chats().AnswerCompact(ctx, c.Key, i18n.CompactNothing.In(sm.b.cfg.langOf(c))); err != nil {
 		return sm.failed(ctx, c, err)
 	}
 	sm.b.outbox.wake(c.Key)
@@ -147,13 +148,13 @@ func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 	}
 	log.Error().Err(err).Msg("chat not compacted")
 	if c.Compacting != "" {
-		text := texts.CompactFailed
+		text := i18n.CompactFailed
 		if spent, ok := errors.AsType[*spentError](err); ok {
 			text = spent.notice
 		} else if errors.Is(err, errOutdated) {
-			text = texts.CompactChanged
+			text = i18n.CompactChanged
 		}
-		if err := sm.b.db.Chats().AnswerCompact(ctx, c.Key, text.in(sm.b.cfg.langOf(c))); err != nil {
+		if err := sm.b.db.Chats().AnswerCompact(ctx, c.Key, text.In(sm.b.cfg.langOf(c))); err != nil {
 			log.Error().Err(err).Msg("failed compaction not told")
 		}
 		sm.b.outbox.wake(c.Key)
@@ -166,7 +167,7 @@ const noticeableWork = 5 * time.Second
 
 func (sm summaries) tellBegun(ctx context.Context, c db.Chat) {
 	to := chat.Ref{Key: c.Key, ID: c.CompactTo}
-	if _, err := sm.b.out.Reply(ctx, to, texts.CompactBegun.in(sm.b.cfg.langOf(c)), "begun:"+c.Compacting); err != nil {
+	if _, err := sm.b.out.Reply(ctx, to, i18n.CompactBegun.In(sm.b.cfg.langOf(c)), "begun:"+c.Compacting); err != nil {
 		sm.b.log.Warn().Err(err).Stringer("chat", c.Key).Msg("reply failed")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 )
 
@@ -56,7 +57,7 @@ func TestASummaryThatIsNotTrueAnyMore(t *testing.T) {
 		kept       bool
 	}{
 		"once":  {"1 = (SELECT COUNT(*) FROM ledger WHERE purpose = 'summary')", "became a summary", true},
-		"again": {"1", texts.CompactChanged.EN, false},
+		"again": {"1", i18n.CompactChanged.EN, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec := &recorder{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"magpie/bridge/workqueue"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -16,7 +17,7 @@ import (
 // compactionScheduler keeps the making of summaries and the turns of a chat apart: a summary replaces the session,
 // which no turn may be using then.
 type compactionScheduler struct {
-	jobs *jobs
+	jobs *workqueue.Queue
 	// makes a chat's summary; see [claude.Question]
 	compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error
 
@@ -55,7 +56,7 @@ var errImpatient = errors.New("a question has waited for it long enough")
 
 func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struct{}) error) *compactionScheduler {
 	u := &compactionScheduler{
-		jobs: newJobs(math.MaxInt), compact: compact,
+		jobs: workqueue.New(math.MaxInt), compact: compact,
 		chats: map[chat.Key]*chatState{}, titled: map[chat.Key]bool{}, noted: map[chat.Key][]func(context.Context){},
 	}
 	u.failed, _ = simplelru.NewLRU[chat.Key, retryAfter](mostTired, nil) // fails for sizes below 1 only
@@ -129,7 +130,7 @@ func (u *compactionScheduler) start(key chat.Key, c *chatState) {
 	halt, stop := context.WithCancelCause(context.Background())
 	done, wanted := make(chan struct{}), make(chan struct{})
 	c.done, c.stop, c.wanted = done, stop, sync.OnceFunc(func() { close(wanted) })
-	u.jobs.add(func(ctx context.Context) {
+	u.jobs.Enqueue(func(ctx context.Context) {
 		defer stop(nil)
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -176,7 +177,7 @@ func (u *compactionScheduler) title(key chat.Key, f func(context.Context)) {
 		return
 	}
 	u.titled[key] = true
-	u.jobs.add(func(ctx context.Context) {
+	u.jobs.Enqueue(func(ctx context.Context) {
 		f(ctx)
 		u.mu.Lock()
 		defer u.mu.Unlock()
@@ -200,7 +201,7 @@ func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 		return true
 	}
 	u.noted[key] = nil
-	u.jobs.add(func(ctx context.Context) {
+	u.jobs.Enqueue(func(ctx context.Context) {
 		for next := f; next != nil; next = u.nextNote(key) {
 			if ctx.Err() == nil {
 				next(ctx)

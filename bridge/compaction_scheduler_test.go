@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -32,7 +33,7 @@ func keepUp(t *testing.T, takes time.Duration, err error) *upkept {
 		}
 		defer u.working.Add(-1)
 		u.made.Add(1)
-		pause(ctx, takes)
+		workqueue.Sleep(ctx, takes)
 		if ctx.Err() != nil {
 			u.cause.Store(context.Cause(ctx))
 			return context.Cause(ctx)
@@ -41,7 +42,7 @@ func keepUp(t *testing.T, takes time.Duration, err error) *upkept {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	stop, done := make(chan struct{}), make(chan struct{})
-	go func() { defer close(done); u.jobs.run(ctx, stop) }()
+	go func() { defer close(done); u.jobs.Run(ctx, stop) }()
 	t.Cleanup(func() { cancel(); close(stop); <-done })
 	return u
 }
@@ -212,11 +213,11 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	b := l.bridge
 	l.until("nothing that is kept in mind", func() bool {
-		locks := []*sync.Mutex{&b.lanes.mu, &b.outbox.lanes.mu, &b.outbox.mu, &b.scheduler.mu}
+		locks := []*sync.Mutex{&b.outbox.mu, &b.scheduler.mu}
 		for _, mu := range locks {
 			mu.Lock()
 			defer mu.Unlock()
 		}
-		return len(b.lanes.byChat)+len(b.outbox.lanes.byChat)+len(b.outbox.held)+len(b.scheduler.chats)+len(b.scheduler.titled)+b.scheduler.failed.Len() == 0
+		return b.lanes.Count()+b.outbox.lanes.Count()+len(b.outbox.held)+len(b.scheduler.chats)+len(b.scheduler.titled)+b.scheduler.failed.Len() == 0
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 )
 
@@ -26,7 +27,7 @@ const (
 // showContext shows what the next prompt would carry; a question may follow the command.
 func showContext(ctx context.Context, o ordered) (order, error) {
 	if o.chat.Kind == "" {
-		return o.say(texts.ContextNothing)
+		return o.say(i18n.ContextNothing)
 	}
 	b, m, c, l := o.b, o.m, o.chat, o.lang
 	live := b.cfg.Context.Resumes() && c.Session.ID != "" && b.cfg.away(c) == "" && b.pool.Living(m.Key.String(), c.Session.ID)
@@ -35,17 +36,17 @@ func showContext(ctx context.Context, o ordered) (order, error) {
 	if err != nil {
 		return order{}, err
 	}
-	p, s := built.Prompt, texts.ContextHead.in(l)+"\n\n"+built.outline(l)
+	p, s := built.Prompt, i18n.ContextHead.In(l)+"\n\n"+built.outline(l)
 	for _, part := range []struct {
-		title phrase
+		title i18n.Phrase
 		msgs  []chat.Message
-	}{{texts.ContextBackground, p.Background}, {texts.ContextRecalled, p.Recalled}, {texts.ContextRecent, p.History}} {
+	}{{i18n.ContextBackground, p.Background}, {i18n.ContextRecalled, p.Recalled}, {i18n.ContextRecent, p.History}} {
 		if len(part.msgs) == 0 {
 			continue
 		}
-		s += "\n\n" + part.title.in(l) + "\n\n"
+		s += "\n\n" + part.title.In(l) + "\n\n"
 		if more := len(part.msgs) - contextLines; more > 0 {
-			s += fmt.Sprintf(texts.ContextMore.in(l)+"\n", more)
+			s += fmt.Sprintf(i18n.ContextMore.In(l)+"\n", more)
 		}
 		s += listing(part.msgs[max(0, len(part.msgs)-contextLines):], l, p.Zone, m.Time, contextWords)
 	}
@@ -58,7 +59,7 @@ func showHistory(ctx context.Context, o ordered) (order, error) {
 	if o.args != "" {
 		var err error
 		if n, err = strconv.Atoi(o.args); err != nil || n < 1 {
-			return o.say(texts.HistoryUsage, historyMost)
+			return o.say(i18n.HistoryUsage, historyMost)
 		}
 		n = min(n, historyMost)
 	}
@@ -67,13 +68,13 @@ func showHistory(ctx context.Context, o ordered) (order, error) {
 		return order{}, err
 	}
 	if len(list) == 0 {
-		return o.say(texts.HistoryNothing)
+		return o.say(i18n.HistoryNothing)
 	}
-	s := fmt.Sprintf(texts.HistoryShown.in(l), len(list)) + "\n\n"
+	s := fmt.Sprintf(i18n.HistoryShown.In(l), len(list)) + "\n\n"
 	from := 0
 	for i, said := range list {
 		if said.Epoch != list[from].Epoch {
-			s += listing(list[from:i], l, b.context.Zone(), m.Time, historyWords) + "\n\n" + texts.HistoryAnew.in(l) + "\n\n"
+			s += listing(list[from:i], l, b.context.Zone(), m.Time, historyWords) + "\n\n" + i18n.HistoryAnew.In(l) + "\n\n"
 			from = i
 		}
 	}
@@ -81,14 +82,14 @@ func showHistory(ctx context.Context, o ordered) (order, error) {
 }
 
 // listing is a line for each message: when, who, and the first words.
-func listing(msgs []chat.Message, l lang, zone *time.Location, now time.Time, words int) string {
+func listing(msgs []chat.Message, l i18n.Lang, zone *time.Location, now time.Time, words int) string {
 	lines := make([]string, len(msgs))
 	for i, m := range msgs {
-		who := texts.SpeakerBot.in(l)
+		who := i18n.SpeakerBot.In(l)
 		if m.Role == chat.User {
-			who = cmp.Or(firstWords(m.Actor.Name, 20), texts.SpeakerUser.in(l))
+			who = cmp.Or(i18n.Excerpt(m.Actor.Name, 20), i18n.SpeakerUser.In(l))
 		}
-		lines[i] = fmt.Sprintf("- %s **%s**: %s", shortTime(m.Time.In(zone), now.In(zone)), who, firstWords(m.Text, words))
+		lines[i] = fmt.Sprintf("- %s **%s**: %s", shortTime(m.Time.In(zone), now.In(zone)), who, i18n.Excerpt(m.Text, words))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
@@ -32,56 +33,56 @@ func lastReport(ctx context.Context, b *Bridge, c db.Chat) string {
 		return ""
 	}
 	l := b.cfg.langOf(c)
-	return "\n" + fmt.Sprintf(texts.StatusTold.in(l), describe(t, l))
+	return "\n" + fmt.Sprintf(i18n.StatusTold.In(l), describe(t, l))
 }
 
 // describe says what the agent was told, and why not more.
-func describe(t db.ContextReport, l lang) string {
+func describe(t db.ContextReport, l i18n.Lang) string {
 	if t.Lost != "" && t.Session == db.Begun {
-		why := lostText(claude.LostCause(t.Lost)).in(l)
+		why := lostText(claude.LostCause(t.Lost)).In(l)
 		if t.Unread && t.Messages == 0 {
-			return fmt.Sprintf(texts.ToldNeither.in(l), why)
+			return fmt.Sprintf(i18n.ToldNeither.In(l), why)
 		}
-		return fmt.Sprintf(texts.ToldLost.in(l), why, t.Messages)
+		return fmt.Sprintf(i18n.ToldLost.In(l), why, t.Messages)
 	}
-	var way phrase
+	var way i18n.Phrase
 	switch {
 	case t.Session == db.Live:
-		way = texts.ToldLive
+		way = i18n.ToldLive
 	case t.Session == db.Begun:
-		way = texts.ToldBegun
+		way = i18n.ToldBegun
 	case t.Behind:
-		way = texts.ToldBehind
+		way = i18n.ToldBehind
 	case t.Unsure:
-		way = texts.ToldUnsure
+		way = i18n.ToldUnsure
 	default:
-		way = texts.ToldResumed
+		way = i18n.ToldResumed
 	}
-	text := way.in(l)
+	text := way.In(l)
 	if t.Messages > 0 {
-		text += fmt.Sprintf(texts.ToldHistory.in(l), t.Messages)
+		text += fmt.Sprintf(i18n.ToldHistory.In(l), t.Messages)
 	}
 	if t.Unread {
-		text = fmt.Sprintf(texts.ToldUnread.in(l), text)
+		text = fmt.Sprintf(i18n.ToldUnread.In(l), text)
 	}
 	return text
 }
 
 // lostText says for people why a session was given up.
-func lostText(c claude.LostCause) phrase {
+func lostText(c claude.LostCause) i18n.Phrase {
 	switch c {
 	case claude.LostMissing:
-		return texts.LostTranscript
+		return i18n.LostTranscript
 	case claude.LostEmpty, claude.LostCorrupt:
-		return texts.LostDamaged
+		return i18n.LostDamaged
 	case claude.LostElsewhere:
-		return texts.LostFolder
+		return i18n.LostFolder
 	case claude.LostMachine:
-		return texts.LostMachine
+		return i18n.LostMachine
 	case claude.LostForeign:
-		return texts.LostForeign
+		return i18n.LostForeign
 	case claude.LostTooLong:
-		return texts.LostTooLong
+		return i18n.LostTooLong
 	}
-	return texts.LostUnknown
+	return i18n.LostUnknown
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -15,15 +16,15 @@ import (
 // stretch is a stretch of time of which costs are shown.
 type stretch struct {
 	names []string // by which it is asked for
-	head  phrase
+	head  i18n.Phrase
 	days  int // the last of them is today; 1 = today only, which is shown by hours
 }
 
 func stretches() []stretch {
 	return []stretch{
-		{[]string{"", "day", "today", "日", "天", "今天"}, accessTexts.CostDay, 1},
-		{[]string{"week", "周", "本周", "星期"}, accessTexts.CostWeek, 7},
-		{[]string{"month", "月", "本月"}, accessTexts.CostMonth, 30},
+		{[]string{"", "day", "today", "日", "天", "今天"}, i18n.CostDay, 1},
+		{[]string{"week", "周", "本周", "星期"}, i18n.CostWeek, 7},
+		{[]string{"month", "月", "本月"}, i18n.CostMonth, 30},
 	}
 }
 
@@ -82,13 +83,13 @@ func chart(bins []bin) string {
 		if n := int(b.USD/cmp.Or(most, 1)*barLength + 0.5); n > 0 {
 			bar = strings.Repeat("█", n)
 		}
-		fmt.Fprintf(&s, "`%s` %s %s\n", b.label, bar, dollars(b.USD))
+		fmt.Fprintf(&s, "`%s` %s %s\n", b.label, bar, i18n.USD(b.USD))
 	}
 	return s.String()
 }
 
 // report says what was spent in a chat, of the zero key in all of them.
-func (p *budget) report(ctx context.Context, key chat.Key, s stretch, l lang) (string, error) {
+func (p *budget) report(ctx context.Context, key chat.Key, s stretch, l i18n.Lang) (string, error) {
 	now := time.Now()
 	bins := p.bins(s, now)
 	list, err := p.ledger.Moments(ctx, key, bins[0].from)
@@ -104,9 +105,9 @@ func (p *budget) report(ctx context.Context, key chat.Key, s stretch, l lang) (s
 		bins[i].Spending = bins[i].Plus(m.Spending)
 		sum.Answers, sum.Apart, sum.Spending = sum.Answers+m.Answers, sum.Apart.Plus(m.Apart), sum.Plus(m.Spending)
 	}
-	text := fmt.Sprintf(accessTexts.CostSum.in(l), s.head.in(l), dollars(sum.USD), tokens(sum.Tokens), sum.Answers) + "\n"
+	text := fmt.Sprintf(i18n.CostSum.In(l), s.head.In(l), i18n.USD(sum.USD), i18n.Tokens(sum.Tokens), sum.Answers) + "\n"
 	if a := sum.Apart; a != (db.Spending{}) {
-		text += fmt.Sprintf(accessTexts.CostApart.in(l), dollars(a.USD), tokens(a.Tokens)) + "\n"
+		text += fmt.Sprintf(i18n.CostApart.In(l), i18n.USD(a.USD), i18n.Tokens(a.Tokens)) + "\n"
 	}
 	return text + chart(bins), nil
 }
@@ -115,7 +116,7 @@ func (p *budget) report(ctx context.Context, key chat.Key, s stretch, l lang) (s
 func showCost(ctx context.Context, o ordered) (order, error) {
 	s, ok := findStretch(o.args)
 	if !ok {
-		return o.say(accessTexts.CostUsage)
+		return o.say(i18n.CostUsage)
 	}
 	text, err := o.b.budget.report(ctx, o.m.Key, s, o.lang)
 	if err != nil {
@@ -126,7 +127,7 @@ func showCost(ctx context.Context, o ordered) (order, error) {
 }
 
 // limits says what is left today for a chat and a user; empty = there are no limits.
-func (p *budget) limits(ctx context.Context, key chat.Key, user string, l lang) (string, error) {
+func (p *budget) limits(ctx context.Context, key chat.Key, user string, l i18n.Lang) (string, error) {
 	var s strings.Builder
 	inChat, err := p.ofChat(ctx, key)
 	if err != nil {
@@ -138,20 +139,20 @@ func (p *budget) limits(ctx context.Context, key chat.Key, user string, l lang) 
 	}
 	for _, part := range []struct {
 		list  []allowance
-		words phrase
-	}{{inChat, accessTexts.ChatLimit}, {own, accessTexts.UserLimit}} {
+		words i18n.Phrase
+	}{{inChat, i18n.ChatLimit}, {own, i18n.UserLimit}} {
 		for _, a := range part.list {
 			if a.max > 0 {
 				used, most := a.text()
-				fmt.Fprintf(&s, "- "+part.words.in(l)+"\n", used, most)
+				fmt.Fprintf(&s, "- "+part.words.In(l)+"\n", used, most)
 			}
 		}
 	}
 	if usd := p.Load().TurnUSD; usd > 0 {
-		fmt.Fprintf(&s, "- "+accessTexts.TurnLimit.in(l)+"\n", dollars(usd))
+		fmt.Fprintf(&s, "- "+i18n.TurnLimit.In(l)+"\n", i18n.USD(usd))
 	}
 	if s.Len() == 0 {
 		return "", nil
 	}
-	return "\n" + accessTexts.LimitsHead.in(l) + "\n" + s.String(), nil
+	return "\n" + i18n.LimitsHead.In(l) + "\n" + s.String(), nil
 }

@@ -3,45 +3,34 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
+	"magpie/bridge/approval"
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
-// The values of [Access.Deciders].
-const (
-	askersDecide = "asker"
-	adminsDecide = "admins"
-)
-
 // mayDecide reports whether somebody may decide about an approval: who asked for its turn may, and admins. What
 // only admins may allow, an asker may still refuse.
-func (a Access) mayDecide(ap db.Approval, who chat.Actor) bool {
-	return slices.Contains(ap.Askers, who.ID) || a.admin(who)
+func mayDecide(a *access.Config, ap db.Approval, who chat.Actor) bool {
+	return slices.Contains(ap.Askers, who.ID) || a.IsAdmin(who)
 }
 
 // adminsOnly reports whether only admins may allow what is asked. A question is for who asked.
-func (a Access) adminsOnly(ap db.Approval, about about) bool {
-	return about.any() || a.Deciders == adminsDecide && ap.Tool != claude.QuestionTool
-}
-
-// hasAdmin reports whether anybody at all is an admin.
-func (a Access) hasAdmin() bool {
-	known := func(id string) bool { return a.admin(chat.Actor{ID: id}) }
-	return known(a.Owner) || slices.ContainsFunc(a.Admins, known)
+func adminsOnly(a *access.Config, ap db.Approval, about approval.Touched) bool {
+	return about.Any() || a.Deciders == access.AdminsDecide && ap.Tool != claude.QuestionTool
 }
 
 // nobodyDecides reports whether no admin can press a button in the chat of a turn: there is none, or it is
 // somebody else's private chat.
-func (a Access) nobodyDecides(c db.Claim) bool {
-	asksAdmin := slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return a.admin(m.Actor) })
-	return !a.hasAdmin() || c.Chat.Kind == chat.Private && !asksAdmin
+func nobodyDecides(a *access.Config, c db.Claim) bool {
+	asksAdmin := slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return a.IsAdmin(m.Actor) })
+	return !a.HasAdmin() || c.Chat.Kind == chat.Private && !asksAdmin
 }
 
 // forAdmins reports whether only admins may allow what waits.
@@ -56,19 +45,19 @@ const nobodyMayAllow = "Only an admin may allow this, and none can be asked in t
 	"other means. Tell the user what you wanted to do and why, and that an admin has to ask for it."
 
 // closed shows what an agent wants where nobody may allow it, and why.
-func (as *approvals) closed(ctx context.Context, a db.Approval, about about, replyTo string) {
+func (as *approvals) closed(ctx context.Context, a db.Approval, about approval.Touched, replyTo string) {
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
 	l := as.outbox.lang(ctx, a.Key)
-	why := approvalTexts.AdminsAway
-	if !as.access.Load().hasAdmin() {
-		why = approvalTexts.NoAdmins
+	why := i18n.AdminsAway
+	if !as.access.Load().HasAdmin() {
+		why = i18n.NoAdmins
 	}
 	done := a
 	done.State = db.Withdrawn
-	card := approvalCard(done, l)
-	card.Status = why.in(l)
+	card := approval.Card(done, l)
+	card.Status = why.In(l)
 	card.Summary = card.Status
-	card.Footer = about.notice(l)
+	card.Footer = about.Notice(l)
 	err := as.rows.Ask(ctx, a, card, replyTo)
 	if err == nil {
 		err = as.rows.Settle(ctx, done, db.Settling{From: db.Waiting, Card: card})
@@ -78,34 +67,4 @@ func (as *approvals) closed(ctx context.Context, a db.Approval, about about, rep
 	}
 	log.Warn().Str("tool", a.Tool).Msg("tool refused: only an admin may allow it, and none can be asked here")
 	as.outbox.wake(a.Key)
-}
-
-// notice says why only admins may allow something.
-func (a about) notice(l lang) string {
-	switch {
-	case a.other && a.name != "":
-		return fmt.Sprintf(approvalTexts.AboutChat.in(l), a.name)
-	case a.other:
-		return approvalTexts.AboutOther.in(l)
-	case a.own:
-		return approvalTexts.AboutOwn.in(l)
-	}
-	return approvalTexts.AdminsAllow.in(l)
-}
-
-// looks reports whether a tool only reads within a project.
-func looks(q claude.ToolAsk, dir string) bool {
-	if !slices.Contains([]string{"Read", "Grep", "Glob"}, q.Name) {
-		return false
-	}
-	path, ok := fileOf(q.Name, q.Input, dir)
-	return ok && holds(dir, path)
-}
-
-// keepsToItself reports whether a tool neither reads nor changes anything but what the agent notes for itself, or
-// is one of this program's own, which have rules of their own.
-func keepsToItself(tool string) bool {
-	return strings.HasPrefix(tool, ownPrefix) || slices.Contains([]string{
-		"EnterPlanMode", "TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "ToolSearch",
-	}, tool)
 }

@@ -9,7 +9,11 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
+	"magpie/bridge/approval"
+	"magpie/bridge/i18n"
 	"magpie/db"
+	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -29,7 +33,7 @@ var (
 	nobody = chat.Actor{ID: "ou_9", Name: "小红"}
 )
 
-func newDeciding(t *testing.T, kind chat.Kind, access Access) *deciding {
+func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	t.Helper()
 	root := folders(t, "work", "data")
 	d := &deciding{T: t, dir: filepath.Join(root, "work"), data: filepath.Join(root, "data")}
@@ -47,12 +51,12 @@ func newDeciding(t *testing.T, kind chat.Kind, access Access) *deciding {
 	if d.claim, err = store.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true); err != nil {
 		t.Fatal(err)
 	}
-	access.Allow = []string{"*"}
-	cfg := Config{Access: access, Guard: Guard{Data: d.data}}
-	out := newOutbox(store, &recorder{}, fileSpool{}, func(context.Context, chat.Key) lang { return en }, zerolog.Nop())
-	d.as = newApprovals(cfg, store, out, newAuthorizer(cfg, store, zerolog.Nop()), zerolog.Nop())
+	rules.Allow = []string{"*"}
+	cfg := Config{Access: rules, Guard: Guard{Data: d.data}}
+	out := newOutbox(store, &recorder{}, fileSpool{}, func(context.Context, chat.Key) i18n.Lang { return i18n.English }, zerolog.Nop())
+	d.as = newApprovals(cfg, store, out, access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
-	go func() { defer close(done); d.as.jobs.run(t.Context(), stop) }()
+	go func() { defer close(done); d.as.jobs.Run(t.Context(), stop) }()
 	t.Cleanup(func() { close(stop); <-done })
 	return d
 }
@@ -75,8 +79,8 @@ func (d *deciding) wants(q claude.ToolAsk) (verdicts chan claude.Decision, waiti
 func (d *deciding) press(a *db.Approval, who chat.Actor, do string) string {
 	d.Helper()
 	toast, err := d.as.press(d.Context(), chat.Press{
-		ID: "ev_" + who.ID + do, Key: a.Key, Actor: who, Action: chat.Action{Do: do, Turn: a.Turn, ID: actionID(*a)},
-	}, en)
+		ID: "ev_" + who.ID + do, Key: a.Key, Actor: who, Action: chat.Action{Do: do, Turn: a.Turn, ID: approval.ActionID(*a)},
+	}, i18n.English)
 	if err != nil {
 		d.Error(err)
 	}
@@ -107,17 +111,17 @@ func TestWhoDecides(t *testing.T) {
 		admins   bool // only they may allow it
 	}{
 		"a command":                      {"", false, "Bash", false},
-		"a command, asker":               {askersDecide, false, "Bash", false},
-		"a command, admins":              {adminsDecide, false, "Bash", true},
+		"a command, asker":               {access.AskersDecide, false, "Bash", false},
+		"a command, admins":              {access.AdminsDecide, false, "Bash", true},
 		"the program's files":            {"", true, "Bash", true},
-		"the program's files, admins":    {adminsDecide, true, "Bash", true},
-		"a question, admins":             {adminsDecide, false, claude.QuestionTool, false},
-		"a plan, admins":                 {adminsDecide, false, claude.PlanTool, true},
-		"a plan that names files, asker": {askersDecide, true, claude.PlanTool, false},
+		"the program's files, admins":    {access.AdminsDecide, true, "Bash", true},
+		"a question, admins":             {access.AdminsDecide, false, claude.QuestionTool, false},
+		"a plan, admins":                 {access.AdminsDecide, false, claude.PlanTool, true},
+		"a plan that names files, asker": {access.AskersDecide, true, claude.PlanTool, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDeciding(t, chat.Group, Access{Owner: boss.ID, Deciders: tc.deciders})
+			d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID, Deciders: tc.deciders})
 			command := "make test"
 			if tc.private {
 				command = "sqlite3 " + d.data + "/magpie.db"
@@ -136,22 +140,22 @@ func TestWhoDecides(t *testing.T) {
 			if got := d.card().Footer; strings.Contains(got, "Only an admin") != tc.admins || strings.Contains(got, "Magpie's own files") != (tc.admins && tc.private) {
 				t.Errorf("the card says %q", got)
 			}
-			if got := d.press(a, nobody, doAllow); got != approvalTexts.NotYours.in(en) {
+			if got := d.press(a, nobody, approval.DoAllow); got != i18n.ApprovalNotYours.In(i18n.English) {
 				t.Errorf("somebody else is told %q", got)
 			}
 			if tc.tool == claude.QuestionTool { // it wants an answer
 				return
 			}
 			if tc.admins {
-				if got := d.press(a, asker, doAllow); got != approvalTexts.AdminsAllow.in(en) {
+				if got := d.press(a, asker, approval.DoAllow); got != i18n.AdminsAllow.In(i18n.English) {
 					t.Errorf("who asked is told %q", got)
 				}
 				if len(verdicts) != 0 {
 					t.Fatal("who asked has allowed it")
 				}
-				d.press(a, boss, doAllow)
+				d.press(a, boss, approval.DoAllow)
 			} else {
-				d.press(a, asker, doAllow)
+				d.press(a, asker, approval.DoAllow)
 			}
 			if v := <-verdicts; !v.Allow {
 				t.Errorf("%+v", v)
@@ -162,9 +166,9 @@ func TestWhoDecides(t *testing.T) {
 
 func TestWhoAskedMayRefuseWhatOnlyAdminsAllow(t *testing.T) {
 	t.Parallel()
-	d := newDeciding(t, chat.Group, Access{Owner: boss.ID, Deciders: adminsDecide})
+	d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID, Deciders: access.AdminsDecide})
 	verdicts, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
-	d.press(a, asker, doRefuse)
+	d.press(a, asker, approval.DoRefuse)
 	if v := <-verdicts; v.Allow {
 		t.Error("it is allowed")
 	}
@@ -173,14 +177,14 @@ func TestWhoAskedMayRefuseWhatOnlyAdminsAllow(t *testing.T) {
 // A rule that was made for good does not cover the program's own files.
 func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 	t.Parallel()
-	d := newDeciding(t, chat.Group, Access{Owner: boss.ID})
+	d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID})
 	ask := askFor(t, "Bash", map[string]any{"command": "ls -l"})
 	_, a := d.wants(ask)
-	d.press(a, asker, doAlways)
+	d.press(a, asker, approval.DoAlways)
 	if verdicts, a := d.wants(ask); a != nil || !(<-verdicts).Allow {
 		t.Fatal("there is no rule")
 	}
-	d.as.private.names = append(d.as.private.names, "-l") // as if the program's files were called so
+	d.as.private = approval.NewReserved(approval.Protected{Data: d.data, Files: []string{filepath.Join(d.data, "-l")}}, d.store) // called so
 	if _, a := d.wants(ask); a == nil {
 		t.Error("the rule allows it")
 	}
@@ -191,16 +195,16 @@ func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		kind   chat.Kind
-		access Access
-		want   phrase
+		access access.Config
+		want   i18n.Phrase
 	}{
-		"no admin":                   {chat.Group, Access{}, approvalTexts.NoAdmins},
-		"a denied admin":             {chat.Group, Access{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}, approvalTexts.NoAdmins},
-		"a private chat of a member": {chat.Private, Access{Owner: boss.ID}, approvalTexts.AdminsAway},
+		"no admin":                   {chat.Group, access.Config{}, i18n.NoAdmins},
+		"a denied admin":             {chat.Group, access.Config{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}, i18n.NoAdmins},
+		"a private chat of a member": {chat.Private, access.Config{Owner: boss.ID}, i18n.AdminsAway},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.access.Deciders = adminsDecide
+			tc.access.Deciders = access.AdminsDecide
 			d := newDeciding(t, tc.kind, tc.access)
 			verdicts, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
 			if a != nil {
@@ -210,15 +214,15 @@ func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 				t.Errorf("%+v", v)
 			}
 			c := d.card()
-			if c.Status != tc.want.in(en) { // it was seen before it was closed
+			if c.Status != tc.want.In(i18n.English) { // it was seen before it was closed
 				c = d.card()
 			}
-			if c.Status != tc.want.in(en) || len(c.Buttons) != 0 || c.Form != nil {
+			if c.Status != tc.want.In(i18n.English) || len(c.Buttons) != 0 || c.Form != nil {
 				t.Errorf("card %+v", c)
 			}
 		})
 	}
-	d := newDeciding(t, chat.Private, Access{Owner: asker.ID, Deciders: adminsDecide})
+	d := newDeciding(t, chat.Private, access.Config{Owner: asker.ID, Deciders: access.AdminsDecide})
 	if _, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"})); a == nil {
 		t.Error("the owner is not asked in his own chat")
 	}
@@ -236,7 +240,7 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 		allow bool // when it does not wait
 	}{
 		"a to-do list":                 {workspace{everything: true}, "TodoWrite", "", false, true},
-		"a tool of this program":       {workspace{everything: true}, ownPrefix + "remember", "", false, true},
+		"a tool of this program":       {workspace{everything: true}, agenttools.Prefix + "remember", "", false, true},
 		"reading":                      {workspace{everything: true}, "Read", "a.txt", true, false},
 		"a tool that is not known":     {workspace{everything: true}, "mcp__magpies__remember", "", true, false},
 		"a to-do list, asked by rules": {workspace{}, "TodoWrite", "", true, false},
@@ -247,7 +251,7 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDeciding(t, chat.Group, Access{Owner: boss.ID})
+			d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID})
 			tc.w.dir = d.dir
 			input := map[string]any{"command": "ls"}
 			if tc.path != "" {
@@ -268,4 +272,13 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 			}
 		})
 	}
+}
+
+func askFor(t *testing.T, tool string, input map[string]any) claude.ToolAsk {
+	t.Helper()
+	data, err := json.Marshal(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claude.ToolAsk{ID: "r2", Use: "t2", Name: tool, Input: data}
 }

@@ -7,6 +7,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -15,7 +18,7 @@ import (
 // about another one its author is asked. A command is carried out once, as it was.
 func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 	if taken, err := b.ownership.claim(ctx, m); taken || err != nil {
-		b.outbox.jobs.add(b.ownership.welcome)
+		b.outbox.jobs.Enqueue(b.ownership.welcome)
 		return err
 	}
 	if _, isCode := b.logins.take(&m); isCode {
@@ -24,7 +27,7 @@ func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 	if m.Unreadable != "" || strings.TrimSpace(questionIn(m.Text)) == "" {
 		return nil
 	}
-	if who, err := b.access.authorize(ctx, m.Key, m.Actor); err != nil || who != admitted {
+	if who, err := b.access.Authorize(ctx, m.Key, m.Actor); err != nil || who != access.Admitted {
 		return err
 	}
 	e := db.Inbound{Incoming: m, Class: chat.Overheard, Lang: b.spoken(ctx, m)}
@@ -44,11 +47,11 @@ func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error {
 }
 
 // editedCard asks whether a message is to be answered again.
-func editedCard(turn int64, l lang) chat.Card {
-	text := inputTexts.Edited.in(l)
+func editedCard(turn int64, l i18n.Lang) chat.Card {
+	text := i18n.Edited.In(l)
 	return chat.Card{Body: text, Summary: text, Buttons: []chat.Button{
-		{Label: inputTexts.EditedButton.in(l), Action: chat.Action{Do: doContinue, Turn: turn}},
-		{Label: texts.DropButton.in(l), Action: chat.Action{Do: doDrop, Turn: turn}},
+		{Label: i18n.EditedButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: turn}},
+		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: turncard.DoDrop, Turn: turn}},
 	}}
 }
 
@@ -60,7 +63,7 @@ func (b *Bridge) Named(ctx context.Context, names map[string]string) error {
 // Recalled takes back a message of a chat, or of one of its topics: the turn that answers it is stopped, and no later
 // one is told of it.
 func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
-	text := inputTexts.Recalled.in(b.lang(ctx, room, ""))
+	text := i18n.Recalled.In(b.lang(ctx, room, ""))
 	r, err := b.db.Messages().Recall(ctx, room, id, chat.Card{Body: text, Summary: text})
 	if errors.Is(err, db.ErrNotFound) {
 		return nil
@@ -68,11 +71,11 @@ func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
 		return err
 	}
 	if r.Running != 0 {
-		b.lanes.halt(r.Key, r.Running)
+		b.lanes.HaltTurns(r.Key, r.Running)
 		b.wake(r.Key) // for what else it asks
 	}
 	b.reactions.forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
-	b.files.remove(r.Files...)
+	b.files.Remove(r.Files...)
 	b.outbox.wake(r.Key)
 	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message taken back")
 	return nil

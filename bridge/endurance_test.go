@@ -17,6 +17,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
+	"magpie/bridge/access"
+	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/feishu"
@@ -59,13 +61,13 @@ func inScene(t *testing.T, act func(s *scene)) {
 		s := &scene{T: t, sim: sim, room: sim.PrivateChat(sim.AddUser("Ann")), ended: make(chan Ended, 1)}
 		log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)
 		cfg := Config{
-			Access: Access{Allow: []string{"*"}}, Project: t.TempDir(), Node: "here", Context: contextmgr.Defaults(),
+			Access: access.Config{Allow: []string{"*"}}, Project: t.TempDir(), Node: "here", Context: contextmgr.Defaults(),
 			Shutdown: 4 * time.Second, LongAnswer: 20_000, Outgoing: t.TempDir(),
 			Ended: func(e Ended) { s.ended <- e },
 		}
 		cfg.Context.Titles = false
 		s.bridge = New(cfg, store, claude.NewPool(agents), overPipe(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, pipe, log), log)
-		s.bridge.answer = func(tn *turn, ctx context.Context) outcome {
+		s.bridge.answer = func(tn *turn, ctx context.Context) turncard.Outcome {
 			tn.prepare(ctx)
 			result := s.script(ctx, tn)
 			tn.take(ctx, result)

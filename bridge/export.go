@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -22,11 +23,11 @@ var errExportSize = errors.New("the history is too large for a file")
 // exportChat is the command /export. In a group only admins may give it: who came later would read what was said
 // before.
 func exportChat(_ context.Context, o ordered) (order, error) {
-	if !o.b.access.Load().inCharge(o.m) {
-		return o.say(texts.ForAdmins)
+	if !o.b.access.Load().InCharge(o.m) {
+		return o.say(i18n.ForAdmins)
 	}
-	return order{reply: commandTexts.ExportBegun.in(o.lang), later: func(ctx context.Context) string {
-		busy := &o.b.files.exports
+	return order{reply: i18n.ExportBegun.In(o.lang), later: func(ctx context.Context) string {
+		busy := &o.b.exports
 		if _, begun := busy.LoadOrStore(o.m.Key, true); begun {
 			return "" // its files come for both
 		}
@@ -36,12 +37,12 @@ func exportChat(_ context.Context, o ordered) (order, error) {
 		case err == nil || ctx.Err() != nil:
 			return ""
 		case errors.Is(err, errExportSize):
-			return commandTexts.ExportTooLarge.in(o.lang)
+			return i18n.ExportTooLarge.In(o.lang)
 		case errors.Is(err, errNothingSaid):
-			return commandTexts.ExportNothing.in(o.lang)
+			return i18n.ExportNothing.In(o.lang)
 		}
 		o.b.log.Error().Err(err).Stringer("chat", o.m.Key).Msg("history not exported")
-		return commandTexts.ExportFailed.in(o.lang)
+		return i18n.ExportFailed.In(o.lang)
 	}}, nil
 }
 
@@ -77,7 +78,7 @@ type exportFile struct {
 // without messages.
 func exported(ctx context.Context, o ordered) ([]*exportFile, error) {
 	at := o.m.Time.In(o.b.context.Zone()).Format("2006-01-02")
-	read, lines := &exportFile{name: commandTexts.ExportName.in(o.lang) + "-" + at + ".md"}, &exportFile{name: commandTexts.ExportName.in(o.lang) + "-" + at + ".jsonl"}
+	read, lines := &exportFile{name: i18n.ExportName.In(o.lang) + "-" + at + ".md"}, &exportFile{name: i18n.ExportName.In(o.lang) + "-" + at + ".jsonl"}
 	files := []*exportFile{read}
 	if o.b.cfg.Line != nil {
 		files = append(files, lines)
@@ -118,9 +119,9 @@ func (t *transcript) add(r db.Record) {
 		return
 	}
 	if t.said == 0 {
-		fmt.Fprintf(t.b, "# %s\n", cmp.Or(t.chat.Topic, t.chat.Title, commandTexts.ExportName.in(t.lang)))
+		fmt.Fprintf(t.b, "# %s\n", cmp.Or(t.chat.Topic, t.chat.Title, i18n.ExportName.In(t.lang)))
 	} else if r.Epoch != t.epoch {
-		fmt.Fprintf(t.b, "\n---\n\n%s\n", texts.HistoryAnew.in(t.lang))
+		fmt.Fprintf(t.b, "\n---\n\n%s\n", i18n.HistoryAnew.In(t.lang))
 	}
 	t.said, t.epoch = t.said+1, r.Epoch
 	at := r.Time.In(t.zone)
@@ -128,9 +129,9 @@ func (t *transcript) add(r db.Record) {
 		t.day = day
 		fmt.Fprintf(t.b, "\n## %s\n", day)
 	}
-	who := texts.SpeakerBot.in(t.lang)
+	who := i18n.SpeakerBot.In(t.lang)
 	if r.Role == chat.User {
-		who = cmp.Or(visible(r.Actor.Name), texts.SpeakerUser.in(t.lang))
+		who = cmp.Or(i18n.Visible(r.Actor.Name), i18n.SpeakerUser.In(t.lang))
 	}
 	fmt.Fprintf(t.b, "\n**%s** %s\n\n%s\n", who, at.Format("15:04"), strings.TrimSpace(r.Text))
 }

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -34,13 +36,13 @@ func exportedHistory(t *testing.T) {
 	w.ask(alice, "# 第二问\n\n多行", "第二答", nil)
 	c, err := w.store.Chats().Get(w.ctx, alice.key)
 	w.must(err)
-	o := ordered{b: w.bridge, chat: c, lang: zh, m: chat.Incoming{Key: alice.key, Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
+	o := ordered{b: w.bridge, chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: alice.key, Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
 	files, err := exported(w.ctx, o)
 	w.must(err)
 	if len(files) != 2 || files[0].name != "聊天记录-2026-05-04.md" || files[1].name != "聊天记录-2026-05-04.jsonl" {
 		t.Fatalf("%+v", files)
 	}
-	want := "# 周会\n\n## DAY\n\n**Nou_alice** HH\n\n第一问\n\n**助手** HH\n\n第一答\n\n---\n\n" + texts.HistoryAnew.ZH +
+	want := "# 周会\n\n## DAY\n\n**Nou_alice** HH\n\n第一问\n\n**助手** HH\n\n第一答\n\n---\n\n" + i18n.HistoryAnew.ZH +
 		"\n\n**Nou_alice** HH\n\n# 第二问\n\n多行\n\n**助手** HH\n\n第二答\n"
 	got := regexp.MustCompile(`\d\d:\d\d\n`).ReplaceAllString(files[0].text.String(), "HH\n")
 	got = regexp.MustCompile(`\d{4}-\d\d-\d\d`).ReplaceAllString(got, "DAY")
@@ -79,10 +81,10 @@ func TestExport(t *testing.T) {
 	out := &shipper{}
 	l := newLine(t, out)
 	l.bridge.cfg.Line = func(b *bytes.Buffer, r db.Record) error { _, err := b.WriteString(r.Text + "\n"); return err }
-	l.bridge.SetAccess(Access{Owner: "ou_boss", Allow: []string{"*"}})
+	l.bridge.SetAccess(access.Config{Owner: "ou_boss", Allow: []string{"*"}})
 	l.start()
 	l.say("om_1", "/export")
-	l.until("a reply", func() bool { return slices.Contains(out.replies(), commandTexts.ExportNothing.ZH) })
+	l.until("a reply", func() bool { return slices.Contains(out.replies(), i18n.ExportNothing.ZH) })
 	l.say("om_2", "你好")
 	l.settled(1)
 	l.say("om_3", "/导出")
@@ -99,7 +101,7 @@ func TestExport(t *testing.T) {
 	group := heard("om_4", "/export")
 	group.Kind, group.Key = chat.Group, chat.FeishuChat("oc_group")
 	l.must(l.bridge.Message(t.Context(), group))
-	l.until("a reply", func() bool { return slices.Contains(out.replies(), texts.ForAdmins.ZH) })
+	l.until("a reply", func() bool { return slices.Contains(out.replies(), i18n.ForAdmins.ZH) })
 	if n := len(out.sent()); n != 2 {
 		t.Errorf("%d files", n)
 	}
@@ -127,9 +129,8 @@ func TestOneExportAtATime(t *testing.T) {
 	l.say("om_3", "/export")
 	jobs := l.bridge.scheduler.jobs
 	l.until("the end of the second", func() bool {
-		jobs.mu.Lock()
-		defer jobs.mu.Unlock()
-		return jobs.active == 1 && len(jobs.list) == 0
+		waiting, active := jobs.Count()
+		return active == 1 && waiting == 0
 	})
 	close(goOn)
 	l.until("the files", func() bool { return len(out.sent()) == 2 && l.count(`SELECT COUNT(*) FROM outbox`) == 0 })

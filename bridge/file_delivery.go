@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
@@ -105,7 +106,7 @@ func (o *outbox) file(ctx context.Context, to chat.Ref, p db.Post) (string, erro
 	}
 	o.log.Warn().Err(err).Stringer("chat", p.Key).Msg("a file is not taken by the platform")
 	p.Parcel.State = db.RefusedParcel
-	_, err = o.out.Reply(ctx, to, fmt.Sprintf(outputTexts.FileRefused.in(o.lang(ctx, p.Key)), p.Parcel.Name), p.Idem+":refused")
+	_, err = o.out.Reply(ctx, to, fmt.Sprintf(i18n.FileRefused.In(o.lang(ctx, p.Key)), p.Parcel.Name), p.Idem+":refused")
 	return "", err
 }
 

@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/google/uuid"
 
 	"magpie/contextmgr/redact"
 	"magpie/internal/agenttools"
+	"magpie/internal/safepath"
 )
 
 // What a platform takes of a file, in bytes.
@@ -148,7 +148,7 @@ func (o fileSpool) open(project, path string) (*os.File, error) {
 	defer func() { _ = dir.Close() }()
 	parts := strings.Split(rel, string(filepath.Separator))
 	for _, name := range parts[:len(parts)-1] {
-		next, err := enter(dir, name, secret)
+		next, err := safepath.OpenDir(dir, name, secret.refuse)
 		if err != nil {
 			return nil, missing(path, err)
 		}
@@ -193,75 +193,27 @@ func liesIn(project, path string) (rel string, err error) {
 		path = filepath.Join(given, path)
 	}
 	path = filepath.Clean(path)
-	if !holds(given, path) && !holds(root, path) {
+	if !safepath.Contains(given, path) && !safepath.Contains(root, path) {
 		return "", outside
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", missing(path, err)
 	}
-	if real == root || !holds(root, real) {
+	if real == root || !safepath.Contains(root, real) {
 		return "", outside
 	}
 	return filepath.Rel(root, real)
 }
 
-var errChanged = errors.New("it was changed meanwhile")
-
-// enter opens a folder of a folder, unless that is a link or a secret.
-func enter(dir *os.Root, name string, secret *ownFiles) (*os.Root, error) {
-	want, err := dir.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	next, err := dir.OpenRoot(name)
-	if err != nil {
-		return nil, err
-	}
-	got, err := next.Stat(".")
-	if err == nil {
-		err = checked(want, got, secret)
-	}
-	if err != nil {
-		return nil, errors.Join(err, next.Close())
-	}
-	return next, nil
-}
-
 // openFile opens a file of a folder, unless that is a link, a secret, or no usual file. It does not wait for a pipe's
 // other end.
 func openFile(dir *os.Root, name string, secret *ownFiles) (*os.File, error) {
-	want, err := dir.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !want.Mode().IsRegular() {
+	f, err := safepath.OpenRegular(dir, name, secret.refuse)
+	if errors.Is(err, safepath.ErrNotRegular) {
 		return nil, notSent("Not sent: %q is no usual file. Pack a folder into an archive first.", name)
 	}
-	// Before it is opened: closing the file of the database would drop SQLite's locks.
-	if err := secret.refuse(want); err != nil {
-		return nil, err
-	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	got, err := f.Stat()
-	if err == nil {
-		err = checked(want, got, secret)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// checked refuses what was opened when it is not what was seen there, or is a secret.
-func checked(want, got fs.FileInfo, secret *ownFiles) error {
-	if !os.SameFile(want, got) {
-		return errChanged
-	}
-	return secret.refuse(got)
+	return f, err
 }
 
 // missing tells the agent that a file cannot be had. What is wrong with the machine is not for it.

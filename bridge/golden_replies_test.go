@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -57,10 +58,10 @@ func replyCards(t *testing.T) map[string]any {
 		if err := w.bridge.budget.check(w.ctx, c); !errors.As(err, &spent) {
 			t.Fatalf("%v", err)
 		}
-		all["70-budget-is-used-up"] = newStory(zh).ended(db.Failed, spent.notice).card(time.Now())
-		all["64-stranger-asks"] = requestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, zh)
+		all["70-budget-is-used-up"] = newStory(i18n.Chinese).ended(db.Failed, spent.notice).Card(time.Now())
+		all["64-stranger-asks"] = requestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, i18n.Chinese)
 		for name, state := range map[string]db.GrantState{"65-stranger-allowed": db.Allowed, "66-stranger-ignored": db.Ignored} {
-			tell := w.bridge.accessRequests.outcome(w.ctx, db.Grant{Subject: "ou_x", Name: "小红", State: state}, zh)
+			tell := w.bridge.accessRequests.outcome(w.ctx, db.Grant{Subject: "ou_x", Name: "小红", State: state}, i18n.Chinese)
 			all[name] = *tell[0].Card
 		}
 	})

@@ -6,19 +6,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/internal/chat"
 )
 
-// doOrder is what a button does that gives a command: its line is the action's ID.
-const doOrder = "order"
-
 // mostButtons is how many buttons a card takes.
 const mostButtons = 8
-
-// orderButton gives a command when it is pressed, as whoever presses it.
-func orderButton(label, line string) chat.Button {
-	return chat.Button{Label: label, Action: chat.Action{Do: doOrder, ID: line}}
-}
 
 // mine lists the commands that whoever asks may give.
 func (o ordered) mine() []command {
@@ -38,39 +32,39 @@ func help(_ context.Context, o ordered) (order, error) {
 	}
 	l := o.lang
 	var s, admins strings.Builder
-	s.WriteString(texts.HelpHead.in(l) + "\n")
-	card := &chat.Card{Summary: firstLine(commandTexts.HelpSummary.in(l))}
+	s.WriteString(i18n.HelpHead.In(l) + "\n")
+	card := &chat.Card{Summary: i18n.FirstLine(i18n.HelpSummary.In(l))}
 	for _, c := range o.mine() {
-		line := fmt.Sprintf("- %s %s\n", c.names(l), c.help.in(l))
+		line := fmt.Sprintf("- %s %s\n", c.names(l), c.help.In(l))
 		if c.admin {
 			admins.WriteString(line)
 			continue
 		}
 		s.WriteString(line)
 		if c.frequent && len(card.Buttons) < mostButtons {
-			card.Buttons = append(card.Buttons, orderButton(c.label(l), "/"+c.name))
+			card.Buttons = append(card.Buttons, turncard.CommandButton(c.label(l), "/"+c.name))
 		}
 	}
 	if admins.Len() > 0 {
-		s.WriteString("\n" + commandTexts.HelpAdmins.in(l) + "\n" + admins.String())
+		s.WriteString("\n" + i18n.HelpAdmins.In(l) + "\n" + admins.String())
 	}
 	own := o.b.pool.Config().SlashCommands()
-	fmt.Fprintf(&s, "\n"+commandTexts.HelpMore.in(l), "`//"+strings.Join(own, "` `//")+"`")
+	fmt.Fprintf(&s, "\n"+i18n.HelpMore.In(l), "`//"+strings.Join(own, "` `//")+"`")
 	card.Body = s.String()
 	return order{card: card}, nil
 }
 
 // names are what a list calls the command.
-func (c command) names(l lang) string {
-	if l == zh && len(c.aliases) > 0 {
+func (c command) names(l i18n.Lang) string {
+	if l == i18n.Chinese && len(c.aliases) > 0 {
 		return fmt.Sprintf("`/%s` `/%s`", c.name, c.aliases[0])
 	}
 	return "`/" + c.name + "`"
 }
 
 // label is what a button says.
-func (c command) label(l lang) string {
-	if l == zh && len(c.aliases) > 0 {
+func (c command) label(l i18n.Lang) string {
+	if l == i18n.Chinese && len(c.aliases) > 0 {
 		return c.aliases[0]
 	}
 	return strings.ToUpper(c.name[:1]) + c.name[1:]
@@ -84,10 +78,10 @@ func (o ordered) explain() (order, error) {
 		if !c.called(word) {
 			continue
 		}
-		usage := strings.TrimSpace("/" + c.name + " " + c.args.in(o.lang))
-		text := "`" + usage + "`\n" + c.help.in(o.lang)
+		usage := strings.TrimSpace("/" + c.name + " " + c.args.In(o.lang))
+		text := "`" + usage + "`\n" + c.help.In(o.lang)
 		if len(c.aliases) > 0 {
-			text += "\n" + fmt.Sprintf(commandTexts.HelpAliases.in(o.lang), "`/"+strings.Join(c.aliases, "` `/")+"`")
+			text += "\n" + fmt.Sprintf(i18n.HelpAliases.In(o.lang), "`/"+strings.Join(c.aliases, "` `/")+"`")
 		}
 		return order{reply: text}, nil
 	}
@@ -105,18 +99,18 @@ const mostOrder = 100
 func (o ordered) unknown(name string) (order, error) {
 	word := strings.TrimPrefix(name, "/")
 	if o.b.pool.Config().TakesCommand(name) {
-		return o.say(commandTexts.PassIt, name, "/"+name)
+		return o.say(i18n.PassIt, name, "/"+name)
 	}
 	meant, ok := nearest(word, o.mine())
 	if !ok {
-		return o.say(texts.UnknownCommand, name)
+		return o.say(i18n.UnknownCommand, name)
 	}
-	text := fmt.Sprintf(commandTexts.PerhapsMeant.in(o.lang), name, "/"+meant.name)
+	text := fmt.Sprintf(i18n.PerhapsMeant.In(o.lang), name, "/"+meant.name)
 	line := o.b.cfg.kept(strings.TrimSpace("/" + meant.name + " " + o.args)) // the card is stored, and shown to all
 	if utf8.RuneCountInString(line) > mostOrder {
 		return order{reply: text}, nil
 	}
-	return order{card: &chat.Card{Body: text, Summary: firstLine(text), Buttons: []chat.Button{orderButton(line, line)}}}, nil
+	return order{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: []chat.Button{turncard.CommandButton(line, line)}}}, nil
 }
 
 // nearest finds the command that was meant by a word that is none: it begins with the word, or a slip of the hand or

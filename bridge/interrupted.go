@@ -6,33 +6,23 @@ import (
 	"fmt"
 	"time"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 )
 
 // heldCard says that a question came so late that it is run only on request.
-func heldCard(turn int64, l lang, sent time.Time) chat.Card {
-	text := fmt.Sprintf(texts.Late.in(l), span(time.Since(sent), l))
+func heldCard(turn int64, l i18n.Lang, sent time.Time) chat.Card {
+	text := fmt.Sprintf(i18n.Late.In(l), i18n.RoughDuration(time.Since(sent), l))
 	return chat.Card{Body: text, Summary: text, Buttons: []chat.Button{
-		{Label: texts.AnswerButton.in(l), Action: chat.Action{Do: doContinue, Turn: turn}},
-		{Label: texts.DropButton.in(l), Action: chat.Action{Do: doDrop, Turn: turn}},
+		{Label: i18n.AnswerButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: turn}},
+		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: turncard.DoDrop, Turn: turn}},
 	}}
 }
 
-// span is a length of time for people.
-func span(d time.Duration, l lang) string {
-	switch hours := int(d.Hours()); {
-	case hours < 1:
-		return fmt.Sprintf(texts.Minutes.in(l), int(d.Minutes()))
-	case hours < 48:
-		return fmt.Sprintf(texts.Hours.in(l), hours)
-	default:
-		return fmt.Sprintf(texts.Days.in(l), hours/24)
-	}
-}
-
 // continues makes e go on with the chat's interrupted turn, if there is one.
-func (r recovery) continues(ctx context.Context, e *db.Inbound, l lang) error {
+func (r recovery) continues(ctx context.Context, e *db.Inbound, l i18n.Lang) error {
 	if err := r.await(ctx); err != nil {
 		return err
 	}
@@ -43,26 +33,26 @@ func (r recovery) continues(ctx context.Context, e *db.Inbound, l lang) error {
 		return err
 	}
 	e.Continues = t.ID
-	e.Over, err = r.over(ctx, e.Key, t.ID, l, texts.GoesOn)
+	e.Over, err = r.over(ctx, e.Key, t.ID, l, i18n.GoesOn)
 	return err
 }
 
 // over is the card of an interrupted turn about which somebody has decided.
-func (r recovery) over(ctx context.Context, key chat.Key, turn int64, l lang, notice phrase) (chat.Card, error) {
+func (r recovery) over(ctx context.Context, key chat.Key, turn int64, l i18n.Lang, notice i18n.Phrase) (chat.Card, error) {
 	answer, err := r.b.db.Turns().Answer(ctx, key, turn)
 	if err != nil {
 		return chat.Card{}, err
 	}
-	return newView(turn, l).saying(answer).end(outcome{state: db.Done, notice: notice}).card(time.Now()), nil
+	return turncard.New(turn, l, time.Now()).Saying(answer).End(turncard.Outcome{State: db.Done, Notice: notice}).Card(time.Now()), nil
 }
 
 // decide does what the buttons of an interrupted turn order.
-func (r recovery) decide(ctx context.Context, p chat.Press, l lang) (string, error) {
-	w := db.Decision{Key: p.Key, Turn: p.Action.Turn, Event: p.ID, GoOn: p.Action.Do == doContinue}
-	notice, toast := texts.Dropped, texts.Dropped
+func (r recovery) decide(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
+	w := db.Decision{Key: p.Key, Turn: p.Action.Turn, Event: p.ID, GoOn: p.Action.Do == turncard.DoContinue}
+	notice, toast := i18n.Dropped, i18n.Dropped
 	if w.GoOn {
-		notice, toast = texts.GoesOn, texts.GoingOn
-		w.Wish = chat.Message{Actor: p.Actor, Text: texts.ContinueWord.in(l), Time: time.Now()}
+		notice, toast = i18n.GoesOn, i18n.GoingOn
+		w.Wish = chat.Message{Actor: p.Actor, Text: i18n.ContinueWord.In(l), Time: time.Now()}
 	}
 	var err error
 	if w.Over, err = r.over(ctx, p.Key, w.Turn, l, notice); err != nil {
@@ -72,11 +62,11 @@ func (r recovery) decide(ctx context.Context, p chat.Press, l lang) (string, err
 	case errors.Is(err, db.ErrRepeated):
 		return "", nil
 	case errors.Is(err, db.ErrNotFound):
-		return texts.StopOver.in(l), nil
+		return i18n.StopOver.In(l), nil
 	case err != nil:
 		return "", err
 	}
 	r.b.outbox.wake(p.Key)
 	r.b.wake(p.Key)
-	return toast.in(l), nil
+	return toast.In(l), nil
 }

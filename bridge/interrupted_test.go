@@ -5,6 +5,9 @@ import (
 	"errors"
 	"testing"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -26,19 +29,19 @@ func (l *line) cutOff(id string) (turn int64) {
 // A press that the store did not take may be told again by the platform, and counts then; once.
 func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 	l := newLine(t, &recorder{})
-	press := pressed("ev_1", doContinue, l.cutOff("om_1"))
+	press := pressed("ev_1", turncard.DoContinue, l.cutOff("om_1"))
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF failure ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
-	if got, err := l.bridge.Press(t.Context(), press); err == nil || got != accessTexts.PressFailed.EN {
+	if got, err := l.bridge.Press(t.Context(), press); err == nil || got != i18n.PressFailed.EN {
 		t.Fatalf("told %q, %v", got, err)
 	}
 	l.sql(`DROP TRIGGER broken`)
-	for _, want := range []string{texts.GoingOn.EN, ""} {
+	for _, want := range []string{i18n.GoingOn.EN, ""} {
 		if got, err := l.bridge.Press(t.Context(), press); got != want || err != nil {
 			t.Errorf("told %q, %v, want %q", got, err, want)
 		}
 	}
 	press.ID = "ev_2"
-	if got, err := l.bridge.Press(t.Context(), press); got != texts.StopOver.EN || err != nil {
+	if got, err := l.bridge.Press(t.Context(), press); got != i18n.StopOver.EN || err != nil {
 		t.Errorf("pressed again: told %q, %v", got, err)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`); n != 1 {
@@ -50,16 +53,16 @@ func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 func TestTheStopButtonNeedsNoStore(t *testing.T) {
 	l := newLine(t, &recorder{})
 	ctx, stop := context.WithCancelCause(t.Context())
-	l.bridge.lanes.enter(room)
-	l.bridge.lanes.begin(room, 7, stop)
+	l.bridge.lanes.Enter(room)
+	l.bridge.lanes.BeginTurn(room, 7, stop)
 	l.must(l.bridge.db.Close())
-	if got, err := l.bridge.Press(t.Context(), pressed("ev_1", doStop, 0)); ctx.Err() != nil || err != nil {
+	if got, err := l.bridge.Press(t.Context(), pressed("ev_1", turncard.DoStop, 0)); ctx.Err() != nil || err != nil {
 		t.Errorf("a forged press: told %q, %v", got, err)
 	}
-	if got, err := l.bridge.Press(t.Context(), pressed("ev_2", doStop, 7)); got != texts.StopAsked.ZH || err != nil {
+	if got, err := l.bridge.Press(t.Context(), pressed("ev_2", turncard.DoStop, 7)); got != i18n.StopAsked.ZH || err != nil {
 		t.Errorf("told %q, %v", got, err)
 	}
-	if !errors.Is(context.Cause(ctx), errStopped) {
+	if !errors.Is(context.Cause(ctx), workqueue.ErrStopped) {
 		t.Error("the turn goes on")
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/mattn/go-sqlite3" // the tests look into the database on their own
+	_ "github.com/mattn/go-sqlite3"
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -49,7 +50,7 @@ func newLine(t *testing.T, out Messenger, change ...func(*claude.Config)) *line 
 	l.config = c
 	l.pool = claude.NewPool(c)
 	l.bridge = New(Config{
-		Access: Access{Allow: []string{"*"}}, Project: c.Project, Node: "here", Context: contextmgr.Defaults(),
+		Access: access.Config{Allow: []string{"*"}}, Project: c.Project, Node: "here", Context: contextmgr.Defaults(),
 		MaxAge: time.Hour, Shutdown: 4 * time.Second,
 	}, store, l.pool, out, zerolog.New(l.logs))
 	t.Cleanup(func() { l.stop(); l.pool.Close(); l.must(store.Close()) })

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -61,7 +62,7 @@ func (ls listening) ruleOf(c db.Chat) chat.MentionRule {
 // mention shows or sets the rule of a group. Everybody who may talk there may set it: it is about their own group.
 func mention(_ context.Context, o ordered) (order, error) {
 	if o.m.Kind == chat.Private {
-		return o.say(outputTexts.MentionPrivate)
+		return o.say(i18n.MentionPrivate)
 	}
 	words := map[string]chat.MentionRule{
 		"mention": chat.MentionOnly, "all": chat.MentionNone, "commands": chat.MentionCommands,
@@ -71,21 +72,21 @@ func mention(_ context.Context, o ordered) (order, error) {
 	rule, ok := words[word]
 	switch {
 	case word == "":
-		return o.say(outputTexts.MentionNow, ruleWords(o.b.listening.ruleOf(o.chat)).in(o.lang))
+		return o.say(i18n.MentionNow, ruleWords(o.b.listening.ruleOf(o.chat)).In(o.lang))
 	case !ok:
-		return o.say(outputTexts.MentionUsage)
+		return o.say(i18n.MentionUsage)
 	}
-	done, err := o.say(outputTexts.MentionSet, ruleWords(rule).in(o.lang))
+	done, err := o.say(i18n.MentionSet, ruleWords(rule).In(o.lang))
 	done.set = func(s *db.Settings) { s.Mention = string(rule) }
 	return done, err
 }
 
-func ruleWords(r chat.MentionRule) phrase {
+func ruleWords(r chat.MentionRule) i18n.Phrase {
 	switch r {
 	case chat.MentionNone:
-		return outputTexts.RuleAll
+		return i18n.RuleAll
 	case chat.MentionCommands:
-		return outputTexts.RuleCommands
+		return i18n.RuleCommands
 	}
-	return outputTexts.RuleMention
+	return i18n.RuleMention
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -31,7 +33,7 @@ var (
 type logins struct {
 	pool     *claude.Pool
 	out      Messenger
-	jobs     *jobs // among which a login goes on
+	jobs     *workqueue.Queue // among which a login goes on
 	log      zerolog.Logger
 	patience time.Duration // how long one may take
 
@@ -44,7 +46,7 @@ type loginTalk struct {
 	key    chat.Key
 	who    string
 	to     chat.Ref // the message that asked for it
-	lang   lang
+	lang   i18n.Lang
 	codes  chan string
 	asked  bool // a link was shown: the next message is the code
 	cancel context.CancelCauseFunc
@@ -53,22 +55,22 @@ type loginTalk struct {
 // logIn is the command /login.
 func logIn(_ context.Context, o ordered) (order, error) {
 	if o.m.Kind != chat.Private {
-		return o.say(commandTexts.LoginPrivate)
+		return o.say(i18n.LoginPrivate)
 	}
 	ls := &o.b.logins
 	switch strings.ToLower(o.args) {
 	case "":
 		if ls.going() {
-			return o.say(commandTexts.LoginBusy)
+			return o.say(i18n.LoginBusy)
 		}
-		return order{reply: commandTexts.LoginBegun.in(o.lang), then: func() { ls.begin(o) }}, nil
+		return order{reply: i18n.LoginBegun.In(o.lang), then: func() { ls.begin(o) }}, nil
 	case "cancel", "取消":
 		if !ls.going() {
-			return o.say(commandTexts.LoginNone)
+			return o.say(i18n.LoginNone)
 		}
-		return order{reply: commandTexts.LoginCancelled.in(o.lang), then: ls.end}, nil
+		return order{reply: i18n.LoginCancelled.In(o.lang), then: ls.end}, nil
 	}
-	return o.say(commandTexts.LoginUsage)
+	return o.say(i18n.LoginUsage)
 }
 
 func (ls *logins) going() bool {
@@ -98,7 +100,7 @@ func (ls *logins) begin(o ordered) {
 		return
 	}
 	ls.now = t
-	ls.jobs.add(func(ctx context.Context) {
+	ls.jobs.Enqueue(func(ctx context.Context) {
 		defer cancel(nil)
 		ctx, leave := context.WithCancelCause(ctx)
 		defer leave(nil)
@@ -120,8 +122,8 @@ func (ls *logins) run(ctx context.Context, t *loginTalk) {
 		}
 	}
 	err := ls.pool.LogIn(bounded, t.key.String(), claude.Dialog{
-		Link:  func(url string) { ls.expect(t); say(fmt.Sprintf(commandTexts.LoginLink.in(t.lang), url)) },
-		Again: func() { ls.expect(t); say(commandTexts.LoginAgain.in(t.lang)) },
+		Link:  func(url string) { ls.expect(t); say(fmt.Sprintf(i18n.LoginLink.In(t.lang), url)) },
+		Again: func() { ls.expect(t); say(i18n.LoginAgain.In(t.lang)) },
 		Codes: t.codes,
 	})
 	ls.mu.Lock()
@@ -131,15 +133,15 @@ func (ls *logins) run(ctx context.Context, t *loginTalk) {
 	switch {
 	case errors.Is(err, errLoginEnded), ctx.Err() != nil && err != nil: // it was said, or the program ends
 	case err == nil:
-		say(commandTexts.LoginDone.in(t.lang))
+		say(i18n.LoginDone.In(t.lang))
 	case errors.Is(err, errLoginTime):
-		say(commandTexts.LoginLate.in(t.lang))
+		say(i18n.LoginLate.In(t.lang))
 	case errors.Is(err, claude.ErrLoginOffline):
-		say(commandTexts.LoginOffline.in(t.lang))
+		say(i18n.LoginOffline.In(t.lang))
 	case errors.Is(err, claude.ErrLoginRefused):
-		say(commandTexts.LoginRefused.in(t.lang))
+		say(i18n.LoginRefused.In(t.lang))
 	default:
-		say(commandTexts.LoginFailed.in(t.lang))
+		say(i18n.LoginFailed.In(t.lang))
 	}
 }
 
@@ -204,11 +206,11 @@ func (ls *logins) take(m *chat.Incoming) (plan, bool) {
 	case awaited:
 		m.Text, m.Files = codeTaken, nil
 		return func(_ context.Context, o ordered) (order, error) {
-			return order{reply: commandTexts.LoginTaken.in(t.lang), then: func() { ls.hand(t, code) }}, nil
+			return order{reply: i18n.LoginTaken.In(t.lang), then: func() { ls.hand(t, code) }}, nil
 		}, true
 	case loginCode.MatchString(code):
 		m.Text, m.Files = codeTaken, nil
-		return say(commandTexts.LoginUnasked), true
+		return say(i18n.LoginUnasked), true
 	}
 	m.Text = withoutCodes(m.Text)
 	return nil, false

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -22,19 +24,19 @@ const (
 func newLogin(t *testing.T, how string) (*line, *recorder) {
 	rec := &recorder{}
 	l := newLine(t, rec, func(c *claude.Config) { c.Env["MAGPIE_SCRIPTED_LOGIN"] = how })
-	l.bridge.SetAccess(Access{Owner: "ou_1", Allow: []string{"ou_2"}})
+	l.bridge.SetAccess(access.Config{Owner: "ou_1", Allow: []string{"ou_2"}})
 	l.start()
 	return l, rec
 }
 
 // hears waits until the bot has said all of list, in whatever order: what is stored and what is not come each by a way
 // of its own. It returns all that the bot has said since the last call.
-func (l *line) hears(rec *recorder, list ...phrase) (all []string) {
+func (l *line) hears(rec *recorder, list ...i18n.Phrase) (all []string) {
 	l.Helper()
 	for _, p := range list {
 		l.until(p.EN, func() bool {
 			all = append(all, rec.replies()...)
-			return slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, p.head(zh)) })
+			return slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, head(p, i18n.Chinese)) })
 		})
 	}
 	return all
@@ -66,17 +68,17 @@ func (l *line) nowhere(codes ...string) {
 func TestLoginFromAChat(t *testing.T) {
 	l, rec := newLogin(t, "")
 	l.say("om_1", "/login")
-	said := l.hears(rec, commandTexts.LoginBegun, commandTexts.LoginLink)
+	said := l.hears(rec, i18n.LoginBegun, i18n.LoginLink)
 	if !strings.Contains(strings.Join(said, " "), "https://claude.example/oauth/authorize?code=true&state=scripted") {
 		t.Errorf("%q", said)
 	}
 	l.say("om_2", "/login") // a second one has to wait
-	l.hears(rec, commandTexts.LoginBusy)
+	l.hears(rec, i18n.LoginBusy)
 	l.say("om_3", "canary-half-a-code")
-	l.hears(rec, commandTexts.LoginTaken, commandTexts.LoginAgain)
+	l.hears(rec, i18n.LoginTaken, i18n.LoginAgain)
 	l.say("om_4", " "+goodCode+"\n")
 	l.say("om_4", goodCode) // told again
-	l.hears(rec, commandTexts.LoginTaken, commandTexts.LoginDone)
+	l.hears(rec, i18n.LoginTaken, i18n.LoginDone)
 	if _, err := os.Stat(filepath.Join(home(l.config), "logged-in")); err != nil {
 		t.Error(err)
 	}
@@ -96,14 +98,14 @@ func TestLoginFromAChat(t *testing.T) {
 }
 
 func TestALoginThatFails(t *testing.T) {
-	for how, want := range map[string]phrase{"": commandTexts.LoginRefused, "offline": commandTexts.LoginOffline} {
+	for how, want := range map[string]i18n.Phrase{"": i18n.LoginRefused, "offline": i18n.LoginOffline} {
 		l, rec := newLogin(t, how)
 		l.say("om_1", "/登录")
-		l.hears(rec, commandTexts.LoginLink)
+		l.hears(rec, i18n.LoginLink)
 		l.say("om_2", wrongCode)
 		l.hears(rec, want)
 		l.say("om_3", "/login cancel")
-		l.hears(rec, commandTexts.LoginNone)
+		l.hears(rec, i18n.LoginNone)
 		l.stop()
 		l.nowhere(wrongCode)
 	}
@@ -112,21 +114,21 @@ func TestALoginThatFails(t *testing.T) {
 func TestALoginIsCancelled(t *testing.T) {
 	l, rec := newLogin(t, "")
 	l.say("om_1", "/login")
-	l.hears(rec, commandTexts.LoginLink)
+	l.hears(rec, i18n.LoginLink)
 	l.say("om_2", "／登录 取消") // as Chinese keyboards write it
-	l.hears(rec, commandTexts.LoginCancelled)
+	l.hears(rec, i18n.LoginCancelled)
 	l.until("the end of the login", func() bool { return !l.bridge.logins.going() })
 	l.say("om_3", "你好") // is talk again
 	l.settled(1)
 	l.say("om_4", "/login")
-	l.hears(rec, commandTexts.LoginLink)
+	l.hears(rec, i18n.LoginLink)
 }
 
 // The code belongs to who asked for it, in the chat in which he did; and what looks like one is never kept.
 func TestWhoseCodeItIs(t *testing.T) {
 	l, rec := newLogin(t, "")
 	l.say("om_1", "/login")
-	l.hears(rec, commandTexts.LoginLink)
+	l.hears(rec, i18n.LoginLink)
 	other := heard("om_2", "what do you think?")
 	other.Actor.ID = "ou_2"
 	l.must(l.bridge.Message(t.Context(), other))
@@ -138,7 +140,7 @@ func TestWhoseCodeItIs(t *testing.T) {
 		m.ID, m.Text = []string{"om_4", "om_5"}[i], wrongCode
 		l.must(l.bridge.Message(t.Context(), m))
 		l.until("a reply", func() bool {
-			return slices.ContainsFunc(rec.replies(), func(s string) bool { return s == commandTexts.LoginUnasked.EN })
+			return slices.ContainsFunc(rec.replies(), func(s string) bool { return s == i18n.LoginUnasked.EN })
 		})
 	}
 	if !l.bridge.logins.going() {
@@ -150,7 +152,7 @@ func TestWhoseCodeItIs(t *testing.T) {
 	group := heard("om_7", "/login")
 	group.Kind, group.Key = chat.Group, chat.FeishuChat("oc_4")
 	l.must(l.bridge.Message(t.Context(), group))
-	l.hears(rec, commandTexts.LoginPrivate)
+	l.hears(rec, i18n.LoginPrivate)
 	l.stop()
 	l.nowhere(wrongCode)
 }
@@ -161,18 +163,18 @@ func TestACodeThatIsQuotedOrEdited(t *testing.T) {
 	l.say("om_0", "您好")
 	l.settled(1)
 	l.say("om_1", "/login")
-	l.hears(rec, commandTexts.LoginLink)
+	l.hears(rec, i18n.LoginLink)
 	l.must(l.bridge.Edited(t.Context(), heard("om_0", "canary-in-a-question")))
 	half := heard("om_2", "canary-half-a-code")
 	half.Files = []chat.File{{Number: 1, Kind: chat.Quote, Of: "om_link", State: chat.Wanted}}
 	l.must(l.bridge.Message(t.Context(), half))
-	l.hears(rec, commandTexts.LoginAgain)
+	l.hears(rec, i18n.LoginAgain)
 	half.Text = wrongCode
 	l.must(l.bridge.Edited(t.Context(), half))
 	half.Text = "canary-another-half"
 	l.must(l.bridge.Edited(t.Context(), half))
 	l.say("om_3", "/login cancel")
-	l.hears(rec, commandTexts.LoginCancelled)
+	l.hears(rec, i18n.LoginCancelled)
 	l.say("om_4", "你好")
 	l.settled(2)
 	talk := heard("om_4", wrongCode)
@@ -209,7 +211,7 @@ func TestTextsWithoutCodes(t *testing.T) {
 func TestALoginEndsWithTheProgram(t *testing.T) {
 	l, rec := newLogin(t, "")
 	l.say("om_1", "/login")
-	l.hears(rec, commandTexts.LoginBegun, commandTexts.LoginLink)
+	l.hears(rec, i18n.LoginBegun, i18n.LoginLink)
 	began := time.Now()
 	l.stop()
 	if took := time.Since(began); took > 2*time.Minute { // nobody waits for the five minutes of the code
@@ -225,7 +227,7 @@ func TestALoginTakesFiveMinutes(t *testing.T) {
 	l, rec := newLogin(t, "")
 	l.bridge.logins.patience = 100 * time.Millisecond
 	l.say("om_1", "/login")
-	l.hears(rec, commandTexts.LoginLate)
+	l.hears(rec, i18n.LoginLate)
 	if l.bridge.logins.going() {
 		t.Error("it goes on")
 	}

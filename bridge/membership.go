@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -28,11 +30,11 @@ func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 // join introduces the bot to a group that may talk to it. Of any other only its owner learns.
 func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 	b := p.b
-	who, err := b.access.authorize(ctx, c.Key, c.Actor)
+	who, err := b.access.Authorize(ctx, c.Key, c.Actor)
 	if err != nil {
 		return err
 	}
-	welcome := who == admitted
+	welcome := who == access.Admitted
 	say := p.toOwner(ctx, c)
 	if welcome {
 		greeting := p.greeting(ctx, c.Key, b.lang(ctx, c.Key, ""))
@@ -49,24 +51,24 @@ func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
-func (p chatMembership) greeting(ctx context.Context, key chat.Key, l lang) string {
+func (p chatMembership) greeting(ctx context.Context, key chat.Key, l i18n.Lang) string {
 	c, err := p.b.db.Chats().Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		p.b.log.Error().Err(err).Stringer("chat", key).Msg("rule of the group is not known")
 	}
 	if p.b.listening.ruleOf(c) == chat.MentionNone {
-		return outputTexts.GreetingAll.in(l)
+		return i18n.GreetingAll.In(l)
 	}
-	return outputTexts.GreetingMention.in(l)
+	return i18n.GreetingMention.In(l)
 }
 
 // toOwner tells the owner of a group to which the bot was added and that may not talk to it; nil = there is no owner.
 func (p chatMembership) toOwner(ctx context.Context, c chat.Change) *db.Post {
-	owner := approver(p.b.access.Load())
+	owner := p.b.access.Load().Approver()
 	if owner == "" {
 		return nil
 	}
-	text := fmt.Sprintf(outputTexts.AddedByStranger.in(p.b.ownLang(ctx, owner)), personName(c.Actor.Name, c.Actor.ID), nameText(c.Title), c.Key.ID)
+	text := fmt.Sprintf(i18n.AddedByStranger.In(p.b.ownLang(ctx, owner)), i18n.PersonName(c.Actor.Name, c.Actor.ID), i18n.SafeName(c.Title), c.Key.ID)
 	return &db.Post{
 		Key: chat.FeishuUser(owner), Idem: fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli()), Text: p.b.cfg.Secrets.Text(text),
 	}
@@ -80,7 +82,7 @@ func (p chatMembership) leave(ctx context.Context, c chat.Change) error {
 	}
 	p.b.log.Info().Stringer("chat", c.Key).Str("did", string(c.Did)).Int("running", len(running)).Msg("not in a group any more")
 	for key, turn := range running {
-		p.b.lanes.halt(key, turn)
+		p.b.lanes.HaltTurns(key, turn)
 	}
 	p.b.reactions.forget(func(to chat.Ref) bool { return to.Key.Parent() == c.Key })
 	return nil
@@ -88,10 +90,10 @@ func (p chatMembership) leave(ctx context.Context, c chat.Change) error {
 
 // open introduces the bot to somebody who opens the private chat for the first time, and who may talk to it.
 func (p chatMembership) open(ctx context.Context, c chat.Change) error {
-	if who, err := p.b.access.authorize(ctx, c.Key, c.Actor); err != nil || who != admitted {
+	if who, err := p.b.access.Authorize(ctx, c.Key, c.Actor); err != nil || who != access.Admitted {
 		return err
 	}
-	fresh, err := p.b.db.Chats().Open(ctx, c, outputTexts.GreetingPrivate.in(p.b.lang(ctx, c.Key, "")))
+	fresh, err := p.b.db.Chats().Open(ctx, c, i18n.GreetingPrivate.In(p.b.lang(ctx, c.Key, "")))
 	if err == nil && fresh {
 		p.b.outbox.wake(c.Key)
 	}
@@ -105,7 +107,7 @@ func (p chatMembership) of(ctx context.Context, press chat.Press) chat.Key {
 	if turn == 0 {
 		return press.Key
 	}
-	key, running := p.b.lanes.place(turn)
+	key, running := p.b.lanes.ChatOf(turn)
 	if !running {
 		var err error
 		if key, err = p.b.db.Turns().Place(ctx, turn); err != nil && !errors.Is(err, db.ErrNotFound) {

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -61,19 +64,19 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 	for _, change := range []func(*Config){func(c *Config) { c.Lang = "en" }, func(c *Config) { c.NewLang = "en" }} {
 		w := testWorld(t, change)
 		w.must(w.bridge.Change(w.ctx, changed(chat.Added, 1000)))
-		if got := waiting(w, room); got != outputTexts.GreetingMention.EN {
+		if got := waiting(w, room); got != i18n.GreetingMention.EN {
 			t.Errorf("in a new group: %q", got)
 		}
-		if got := w.bridge.outbox.withheld(w.ctx, room); got != texts.Withheld.EN {
+		if got := w.bridge.outbox.withheld(w.ctx, room); got != i18n.Withheld.EN {
 			t.Errorf("in place of an answer: %q", got)
 		}
-		w.bridge.SetAccess(Access{Owner: "ou_boss"})
+		w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 		w.must(w.bridge.Change(w.ctx, chat.Change{Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}))
 		if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.Contains(got, "has added me") {
 			t.Errorf("the owner is told %q", got)
 		}
 		card := requestCard(heard("om_1", "你好"), w.bridge.accessRequests.own(w.ctx, "ou_boss"))
-		if card.Summary != accessTexts.RequestSummary.EN {
+		if card.Summary != i18n.AccessRequestSummary.EN {
 			t.Errorf("a stranger's request: %q", card.Summary)
 		}
 	}
@@ -96,7 +99,7 @@ func (r *teller) Reply(ctx context.Context, to chat.Ref, text, idem string) (str
 func TestAGroupOfStrangers(t *testing.T) {
 	out := &teller{}
 	l := newLine(t, out)
-	l.bridge.SetAccess(Access{Owner: "ou_boss"})
+	l.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 	l.start()
 	for range 2 {
 		l.must(l.bridge.Change(t.Context(), changed(chat.Added, 1000)))
@@ -121,7 +124,7 @@ func TestAGroupOfStrangers(t *testing.T) {
 	in := heard("om_1", order)
 	in.Key, in.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	l.must(l.bridge.Message(t.Context(), in))
-	if !l.bridge.access.admits(t, chat.Actor{ID: "ou_1"}) {
+	if who, err := l.bridge.access.Authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); err != nil || who != access.Admitted {
 		t.Errorf("%q does not let the group in", order)
 	}
 }
@@ -160,13 +163,13 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 		l.must(err)
 		c, err := l.bridge.db.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 		l.must(err)
-		l.bridge.lanes.enter(key)
-		begin[key] = func() { l.bridge.lanes.begin(key, c.Turn.ID, func(cause error) { stopped[key] = cause }) }
+		l.bridge.lanes.Enter(key)
+		begin[key] = func() { l.bridge.lanes.BeginTurn(key, c.Turn.ID, func(cause error) { stopped[key] = cause }) }
 	}
 	begin[room]()
 	l.must(l.bridge.Change(t.Context(), changed(chat.Removed, 2000)))
 	begin[topic]()
-	if !errors.Is(stopped[room], errStopped) || !errors.Is(stopped[topic], errStopped) {
+	if !errors.Is(stopped[room], workqueue.ErrStopped) || !errors.Is(stopped[topic], workqueue.ErrStopped) {
 		t.Errorf("stopped %v", stopped)
 	}
 }

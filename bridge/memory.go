@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr/memdoc"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -38,39 +39,39 @@ func rememberThis(_ context.Context, o ordered) (order, error) {
 	b, m, l, text := o.b, o.m, o.lang, o.args
 	kept := o.b.cfg.clean(text)
 	if kept == "" {
-		return o.say(texts.RememberWhat)
+		return o.say(i18n.RememberWhat)
 	}
 	x := db.Memory{Key: m.Key, Text: kept, Scope: usualScope(m.Kind), Sources: []string{m.ID}}
 	if x.Scope == db.UserScope {
 		x.Of = m.Actor.ID
 	}
-	if b.cfg.Context.Memory.Approval && !b.access.Load().inCharge(m) {
+	if b.cfg.Context.Memory.Approval && !b.access.Load().InCharge(m) {
 		x.State = db.ProposedMemory
 	}
 	return order{memory: &db.MemoryOrder{
 		Memory: x, By: db.Change{Who: m.Actor.ID, Why: "/remember"},
 		Reply: func(x db.Memory, err error) string {
 			if err != nil {
-				return memoryProblem(err).in(l)
+				return memoryProblem(err).In(l)
 			}
-			done := texts.RememberedForChat
+			done := i18n.RememberedForChat
 			switch {
 			case x.State == db.ProposedMemory:
-				done = texts.RememberProposed
+				done = i18n.RememberProposed
 			case x.Scope == db.UserScope:
-				done = texts.RememberedForUser
+				done = i18n.RememberedForUser
 			}
-			return fmt.Sprintf(done.in(l), x.Number, x.Title) + leftOut(text, kept, l)
+			return fmt.Sprintf(done.In(l), x.Number, x.Title) + leftOut(text, kept, l)
 		},
 	}}, nil
 }
 
 // leftOut says that a text was not kept as it was given, and where it still stands.
-func leftOut(text, kept string, l lang) string {
+func leftOut(text, kept string, l i18n.Lang) string {
 	if kept == strings.TrimSpace(text) {
 		return ""
 	}
-	return "\n" + texts.Redacted.in(l)
+	return "\n" + i18n.Redacted.In(l)
 }
 
 // cleanCommands takes out of the History what earlier versions have kept of commands.
@@ -83,23 +84,23 @@ func (b *Bridge) cleanCommands(ctx context.Context) {
 }
 
 // memoryProblem is what users are told of a change that was not made.
-func memoryProblem(err error) phrase {
+func memoryProblem(err error) i18n.Phrase {
 	switch {
 	case errors.Is(err, db.ErrChanged):
-		return texts.MemoryChanged
+		return i18n.MemoryChanged
 	case errors.Is(err, db.ErrTooManyMemories):
-		return texts.MemoryTooMany
+		return i18n.MemoryTooMany
 	case errors.Is(err, db.ErrBadMemory):
-		return texts.MemoryTooLong
+		return i18n.MemoryTooLong
 	}
-	return texts.MemoryUnknown
+	return i18n.MemoryUnknown
 }
 
 // memoryTalk is one /memory command and who gives it.
 type memoryTalk struct {
 	b    *Bridge
 	said chat.Incoming
-	l    lang
+	l    i18n.Lang
 	all  []db.Memory // that he may see
 	free bool        // he may change what he sees
 }
@@ -111,7 +112,7 @@ func aboutMemory(ctx context.Context, o ordered) (order, error) {
 	if err != nil {
 		return order{}, err
 	}
-	boss := b.access.Load().inCharge(m)
+	boss := b.access.Load().InCharge(m)
 	all = slices.DeleteFunc(all, func(x db.Memory) bool {
 		return !boss && x.Scope == db.UserScope && x.Of != m.Actor.ID
 	})
@@ -134,11 +135,11 @@ func aboutMemory(ctx context.Context, o ordered) (order, error) {
 	case "reject":
 		return t.about(name, t.reject)
 	}
-	return order{reply: texts.MemoryUsage.in(t.l)}, nil
+	return order{reply: i18n.MemoryUsage.In(t.l)}, nil
 }
 
-func (t *memoryTalk) say(p phrase, args ...any) (order, error) {
-	return order{reply: fmt.Sprintf(p.in(t.l), args...)}, nil
+func (t *memoryTalk) say(p i18n.Phrase, args ...any) (order, error) {
+	return order{reply: fmt.Sprintf(p.In(t.l), args...)}, nil
 }
 
 // about finds the memory that is meant, by its number or its id. One that belongs to somebody else is as unknown as one
@@ -150,9 +151,9 @@ func (t *memoryTalk) about(name string, then func(db.Memory) (order, error)) (or
 	i := slices.IndexFunc(t.all, func(x db.Memory) bool { return numbered && x.Number == n || x.ID == name })
 	switch {
 	case name == "":
-		return t.say(texts.MemoryUsage)
+		return t.say(i18n.MemoryUsage)
 	case i < 0:
-		return t.say(texts.MemoryUnknown)
+		return t.say(i18n.MemoryUnknown)
 	}
 	return then(t.all[i])
 }
@@ -162,7 +163,7 @@ const memoryPage = 40
 
 func (t *memoryTalk) list(page string) order {
 	if len(t.all) == 0 {
-		return order{reply: texts.MemoryNone.in(t.l)}
+		return order{reply: i18n.MemoryNone.In(t.l)}
 	}
 	pages := (len(t.all) + memoryPage - 1) / memoryPage
 	n, err := strconv.Atoi(page)
@@ -173,26 +174,26 @@ func (t *memoryTalk) list(page string) order {
 	slices.Reverse(newestFirst)
 	newestFirst = newestFirst[(n-1)*memoryPage:]
 	var s strings.Builder
-	fmt.Fprintf(&s, texts.MemoryHead.in(t.l), len(t.all))
+	fmt.Fprintf(&s, i18n.MemoryHead.In(t.l), len(t.all))
 	for _, x := range newestFirst[:min(memoryPage, len(newestFirst))] {
-		fmt.Fprintf(&s, "\n"+texts.MemoryLine.in(t.l), x.Number, x.Title, t.marks(x))
+		fmt.Fprintf(&s, "\n"+i18n.MemoryLine.In(t.l), x.Number, x.Title, t.marks(x))
 	}
 	if n < pages {
-		fmt.Fprintf(&s, "\n"+texts.MemoryMore.in(t.l), n+1)
+		fmt.Fprintf(&s, "\n"+i18n.MemoryMore.In(t.l), n+1)
 	}
 	return order{reply: s.String()}
 }
 
 // marks says whom a memory is for, and whether it counts.
 func (t *memoryTalk) marks(x db.Memory) string {
-	scope := map[db.MemoryScope]phrase{db.ChatScope: texts.ScopeChat, db.UserScope: texts.ScopeUser, db.ProjectScope: texts.ScopeProject}[x.Scope].in(t.l)
+	scope := map[db.MemoryScope]i18n.Phrase{db.ChatScope: i18n.ScopeChat, db.UserScope: i18n.ScopeUser, db.ProjectScope: i18n.ScopeProject}[x.Scope].In(t.l)
 	if x.Scope == db.ProjectScope {
 		scope += " " + projectName(x.Of)
 	}
 	if x.State == db.ProposedMemory {
-		scope += texts.Comma.in(t.l) + texts.MemoryWaits.in(t.l)
+		scope += i18n.Comma.In(t.l) + i18n.MemoryWaits.In(t.l)
 	}
-	return scope + texts.Comma.in(t.l) + t.day(x.Updated)
+	return scope + i18n.Comma.In(t.l) + t.day(x.Updated)
 }
 
 func (t *memoryTalk) day(at time.Time) string {
@@ -200,11 +201,11 @@ func (t *memoryTalk) day(at time.Time) string {
 }
 
 func (t *memoryTalk) show(x db.Memory) (order, error) {
-	words := strings.Join(x.Keywords, texts.Listing.in(t.l))
+	words := strings.Join(x.Keywords, i18n.Listing.In(t.l))
 	if words == "" {
 		words = "-"
 	}
-	return t.say(texts.MemoryShow, x.Number, x.Title, t.marks(x), x.Text, words, x.ID, x.Version)
+	return t.say(i18n.MemoryShow, x.Number, x.Title, t.marks(x), x.Text, words, x.ID, x.Version)
 }
 
 // excerpt is how much of a message a reply quotes, in runes.
@@ -220,19 +221,19 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 		return order{}, err
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, texts.MemoryWhy.in(t.l), x.Number, x.Title)
+	fmt.Fprintf(&s, i18n.MemoryWhy.In(t.l), x.Number, x.Title)
 	for _, v := range versions {
-		act := texts.MemoryWasChanged
+		act := i18n.MemoryWasChanged
 		if v.Act == db.MemoryCreated {
-			act = texts.MemoryWasCreated
+			act = i18n.MemoryWasCreated
 		}
-		fmt.Fprintf(&s, "\n"+texts.MemoryStep.in(t.l), v.Version, t.day(v.Updated), act.in(t.l), t.name(v.By.Who), t.reason(v.By.Why))
+		fmt.Fprintf(&s, "\n"+i18n.MemoryStep.In(t.l), v.Version, t.day(v.Updated), act.In(t.l), t.name(v.By.Who), t.reason(v.By.Why))
 	}
 	for _, m := range sources {
 		line := text.Shorten(strings.Join(strings.Fields(t.b.cfg.clean(m.Text)), " "), excerpt)
 		who := m.Actor.Name
 		if m.Role == chat.Assistant {
-			who = texts.TheAgent.in(t.l)
+			who = i18n.TheAgent.In(t.l)
 		}
 		fmt.Fprintf(&s, "\n> %s %s: %s", t.day(m.Time), who, line)
 	}
@@ -243,9 +244,9 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 func (t *memoryTalk) name(who string) string {
 	switch {
 	case who == t.said.Actor.ID:
-		return texts.You.in(t.l)
+		return i18n.You.In(t.l)
 	case who == byAgent:
-		return texts.TheAgent.in(t.l)
+		return i18n.TheAgent.In(t.l)
 	case who == byItself:
 		return "Magpie"
 	}
@@ -264,25 +265,25 @@ const (
 
 // reason is why a change was made, as users know it.
 func (t *memoryTalk) reason(why string) string {
-	known := map[string]phrase{
-		whyTool: texts.MemoryByTool, whyAnswer: texts.MemoryAfterAnswer, whyStale: texts.MemoryWhenStale,
-		memdoc.NewDocument: texts.MemoryNewDocument, memdoc.EditedDocument: texts.MemoryEditedDocument,
+	known := map[string]i18n.Phrase{
+		whyTool: i18n.MemoryByTool, whyAnswer: i18n.MemoryAfterAnswer, whyStale: i18n.MemoryWhenStale,
+		memdoc.NewDocument: i18n.MemoryNewDocument, memdoc.EditedDocument: i18n.MemoryEditedDocument,
 	}
 	if said, ok := known[why]; ok {
-		return said.in(t.l)
+		return said.In(t.l)
 	}
 	return why
 }
 
 // change orders a change of x, which must not have been changed meanwhile.
-func (t *memoryTalk) change(x db.Memory, forget bool, why string, done phrase) order {
+func (t *memoryTalk) change(x db.Memory, forget bool, why string, done i18n.Phrase) order {
 	return order{memory: &db.MemoryOrder{
 		Memory: x, Forget: forget, By: db.Change{Who: t.said.Actor.ID, Why: why},
 		Reply: func(x db.Memory, err error) string {
 			if err != nil {
-				return memoryProblem(err).in(t.l)
+				return memoryProblem(err).In(t.l)
 			}
-			return fmt.Sprintf(done.in(t.l), x.Number, x.Title)
+			return fmt.Sprintf(done.In(t.l), x.Number, x.Title)
 		},
 	}}
 }
@@ -291,15 +292,15 @@ func (t *memoryTalk) edit(x db.Memory, given string) order {
 	text := t.b.cfg.clean(given)
 	switch {
 	case text == "":
-		return order{reply: texts.MemoryUsage.in(t.l)}
+		return order{reply: i18n.MemoryUsage.In(t.l)}
 	case !t.free:
-		return order{reply: texts.ForAdmins.in(t.l)}
+		return order{reply: i18n.ForAdmins.In(t.l)}
 	}
 	if strings.HasPrefix(x.Text, strings.TrimSuffix(x.Title, "…")) { // the title was made from the text
 		x.Title = ""
 	}
 	x.Text, x.Sources = text, append(slices.Clone(x.Sources), t.said.ID)
-	o := t.change(x, false, "/memory edit", texts.MemoryEdited)
+	o := t.change(x, false, "/memory edit", i18n.MemoryEdited)
 	done := o.memory.Reply
 	o.memory.Reply = func(x db.Memory, err error) string {
 		if err != nil {
@@ -313,28 +314,28 @@ func (t *memoryTalk) edit(x db.Memory, given string) order {
 // forget is free for everybody's own.
 func (t *memoryTalk) forget(x db.Memory) (order, error) {
 	if !t.free && (x.Scope != db.UserScope || x.Of != t.said.Actor.ID) {
-		return t.say(texts.ForAdmins)
+		return t.say(i18n.ForAdmins)
 	}
-	return t.change(x, true, "/memory forget", texts.MemoryForgot), nil
+	return t.change(x, true, "/memory forget", i18n.MemoryForgot), nil
 }
 
 func (t *memoryTalk) approve(x db.Memory) (order, error) {
 	switch {
-	case !t.b.access.Load().inCharge(t.said):
-		return t.say(texts.ForAdmins)
+	case !t.b.access.Load().InCharge(t.said):
+		return t.say(i18n.ForAdmins)
 	case x.State != db.ProposedMemory:
-		return t.say(texts.MemoryCounts)
+		return t.say(i18n.MemoryCounts)
 	}
 	x.State = db.ActiveMemory
-	return t.change(x, false, "/memory approve", texts.MemoryApproved), nil
+	return t.change(x, false, "/memory approve", i18n.MemoryApproved), nil
 }
 
 func (t *memoryTalk) reject(x db.Memory) (order, error) {
 	switch {
-	case !t.b.access.Load().inCharge(t.said):
-		return t.say(texts.ForAdmins)
+	case !t.b.access.Load().InCharge(t.said):
+		return t.say(i18n.ForAdmins)
 	case x.State != db.ProposedMemory:
-		return t.say(texts.MemoryCounts)
+		return t.say(i18n.MemoryCounts)
 	}
-	return t.change(x, true, "/memory reject", texts.MemoryRejected), nil
+	return t.change(x, true, "/memory reject", i18n.MemoryRejected), nil
 }

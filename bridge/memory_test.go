@@ -19,6 +19,9 @@ import (
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/contextmgr/memdoc"
 	"magpie/db"
@@ -57,7 +60,7 @@ func newWorld(t tester, dir string, change ...func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Access: Access{Owner: "ou_boss", Allow: []string{"*"}}, Project: "/srv/one", Context: contextmgr.Defaults()}
+	cfg := Config{Access: access.Config{Owner: "ou_boss", Allow: []string{"*"}}, Project: "/srv/one", Context: contextmgr.Defaults()}
 	cfg.Context.TimeZone = "UTC"
 	for _, f := range change {
 		f(&cfg)
@@ -395,18 +398,6 @@ func TestNobodyIsCalledYou(t *testing.T) {
 	}
 }
 
-func TestWhatIsShownWhileAToolRuns(t *testing.T) {
-	for tool, want := range map[string]string{
-		"mcp__magpie__remember": "正在记下…", "mcp__magpie__search_history": "正在翻看记录…", "Bash": "正在运行 Bash…", "mcp__other__remember": "正在运行 other__remember…",
-		"mcp__magpie__send_file": "正在发送文件…", claude.QuestionTool: "正在提问…", claude.PlanTool: "正在提交计划…",
-	} {
-		now := time.Now()
-		if got := newView(1, zh).apply(claude.ToolUse{ID: "1", Name: tool}, now).card(now).Status; got != want {
-			t.Errorf("%s: %q", tool, got)
-		}
-	}
-}
-
 // People are never told the inner name of a tool of ours.
 func TestEveryToolHasAName(t *testing.T) {
 	server, err := agenttools.Listen(zerolog.Nop())
@@ -421,7 +412,7 @@ func TestEveryToolHasAName(t *testing.T) {
 		t.Fatalf("only %v", offered)
 	}
 	for _, tool := range offered {
-		if _, ok := ownTools[ownPrefix+tool]; !ok {
+		if strings.HasSuffix(turncard.ToolName(agenttools.Prefix+tool, i18n.English), tool) {
 			t.Errorf("%s has no name for people", tool)
 		}
 	}
@@ -575,7 +566,7 @@ func (w *world) exported(p place) string {
 	w.Helper()
 	c, err := w.store.Chats().Get(w.ctx, p.key)
 	w.must(err)
-	files, err := exported(w.ctx, ordered{b: w.bridge, chat: c, lang: zh, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
+	files, err := exported(w.ctx, ordered{b: w.bridge, chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
 	w.must(err)
 	var all strings.Builder
 	for _, f := range files {

@@ -15,7 +15,10 @@ import (
 // idle waits until nothing is done on the side any more.
 func (l *line) idle() {
 	l.Helper()
-	l.until("the end of what is done on the side", func() bool { return l.bridge.scheduler.jobs.idle() })
+	l.until("the end of what is done on the side", func() bool {
+		waiting, active := l.bridge.scheduler.jobs.Count()
+		return waiting+active == 0
+	})
 }
 
 // Turns are looked through only where that is wanted, and when something may have been told in them.
@@ -189,7 +192,7 @@ func TestNoTurnIsLookedThroughAtTheEnd(t *testing.T) {
 		u := newCompactionScheduler(nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		stop, done := make(chan struct{}), make(chan struct{})
-		go func() { defer close(done); u.jobs.run(ctx, stop) }()
+		go func() { defer close(done); u.jobs.Run(ctx, stop) }()
 		var looks atomic.Int32
 		for range 3 {
 			u.note(room, func(ctx context.Context) { looks.Add(1); <-ctx.Done() })

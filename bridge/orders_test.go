@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -61,13 +64,13 @@ func TestChoices(t *testing.T) {
 	}
 
 	w.expect(w.order(team.by("ou_user"), "/model"), "现在的模型")
-	w.expect(w.order(team.by("ou_user"), "/model opus"), texts.ForAdmins.ZH)
+	w.expect(w.order(team.by("ou_user"), "/model opus"), i18n.ForAdmins.ZH)
 	w.expect(w.order(team.by("ou_user"), "/lang zh"), "语言已设为")
 	w.expect(w.order(team.by("ou_boss"), "/model opus"), "opus")
 	w.expect(w.order(team.by("ou_user"), "/mode"), "`plan`")
-	w.expect(w.order(team.by("ou_user"), "/mode plan"), texts.ForAdmins.ZH)
+	w.expect(w.order(team.by("ou_user"), "/mode plan"), i18n.ForAdmins.ZH)
 	w.expect(w.order(team.by("ou_user"), "/cd"), "/cd")
-	w.expect(w.order(team.by("ou_user"), "/cd nowhere"), texts.ForAdmins.ZH)
+	w.expect(w.order(team.by("ou_user"), "/cd nowhere"), i18n.ForAdmins.ZH)
 	w.expect(w.order(team.by("ou_boss"), "/mode plan"), "plan")
 	w.expect(w.order(team.by("ou_boss"), "/cd nowhere"), "没有这个项目")
 }
@@ -77,21 +80,21 @@ func TestLanguages(t *testing.T) {
 	for _, tc := range []struct {
 		lang, first string
 		said        []string
-		want        lang
+		want        i18n.Lang
 	}{
-		{"", "", nil, zh},
-		{"", "en", nil, en},
-		{"", "", []string{"hello there"}, en},
-		{"", "en", []string{"你好"}, zh},
-		{"", "", []string{"hello there", "/状态"}, zh},
-		{"", "", []string{"/status", "hello there"}, en},
-		{"", "", []string{"你好", "git status"}, zh},
-		{"", "", []string{"你好", "git status", "What is the status of my branch?"}, en},
-		{"", "", []string{"hello there", "/status"}, en},
-		{"en", "", []string{"你好"}, en},
-		{"zh", "en", []string{"hello there"}, zh},
-		{"en", "", []string{"/lang zh"}, zh},
-		{"", "", []string{"你好", "/lang en", "你好"}, en},
+		{"", "", nil, i18n.Chinese},
+		{"", "en", nil, i18n.English},
+		{"", "", []string{"hello there"}, i18n.English},
+		{"", "en", []string{"你好"}, i18n.Chinese},
+		{"", "", []string{"hello there", "/状态"}, i18n.Chinese},
+		{"", "", []string{"/status", "hello there"}, i18n.English},
+		{"", "", []string{"你好", "git status"}, i18n.Chinese},
+		{"", "", []string{"你好", "git status", "What is the status of my branch?"}, i18n.English},
+		{"", "", []string{"hello there", "/status"}, i18n.English},
+		{"en", "", []string{"你好"}, i18n.English},
+		{"zh", "en", []string{"hello there"}, i18n.Chinese},
+		{"en", "", []string{"/lang zh"}, i18n.Chinese},
+		{"", "", []string{"你好", "/lang en", "你好"}, i18n.English},
 	} {
 		w := testWorld(t, func(c *Config) { c.Lang, c.NewLang = tc.lang, tc.first })
 		for _, text := range tc.said {
@@ -103,7 +106,7 @@ func TestLanguages(t *testing.T) {
 			got = p.Text
 			w.must(w.store.Outbox().Delivered(w.ctx, p, ""))
 		}
-		if got != commandTexts.TitleNone.in(tc.want) {
+		if got != i18n.TitleNone.In(tc.want) {
 			t.Errorf("%+v: %q", tc, got)
 		}
 	}
@@ -139,7 +142,7 @@ func TestRetryAsksAgain(t *testing.T) {
 	l.start()
 	l.say("om_1", "/retry")
 	l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
-	if got := rec.replies(); !slices.Equal(got, []string{commandTexts.RetryNothing.ZH}) {
+	if got := rec.replies(); !slices.Equal(got, []string{i18n.RetryNothing.ZH}) {
 		t.Errorf("%q", got)
 	}
 	l.say("om_2", "第一个问题")
@@ -154,7 +157,7 @@ func TestRetryAsksAgain(t *testing.T) {
 	for _, m := range list {
 		said = append(said, m.Text)
 	}
-	again := retryNote(zh) + "第一个问题"
+	again := retryNote(i18n.Chinese) + "第一个问题"
 	want := []string{"第一个问题", "echo: 第一个问题", again, "echo: 第一个问题", again, "echo: 第一个问题"}
 	if !slices.Equal(said, want) {
 		t.Errorf("%q", said)
@@ -247,7 +250,7 @@ func TestResume(t *testing.T) {
 		if !number(unknown) { // the beginning of an id may be one
 			warned++
 		}
-		if got := reply("om_unknown"+unknown, "/resume "+unknown); got != commandTexts.ResumeUnknown.EN {
+		if got := reply("om_unknown"+unknown, "/resume "+unknown); got != i18n.ResumeUnknown.EN {
 			t.Errorf("%d %s: %q", i, unknown, got)
 		}
 	}
@@ -257,10 +260,10 @@ func TestResume(t *testing.T) {
 	if got := l.chat(); got.Session != second.Session || got.Epoch != second.Epoch {
 		t.Errorf("the chat has changed: %+v", got)
 	}
-	if got := reply("om_5", "/resume 1"); got != commandTexts.ResumeIsNow.EN {
+	if got := reply("om_5", "/resume 1"); got != i18n.ResumeIsNow.EN {
 		t.Errorf("%q", got)
 	}
-	if got := reply("om_6", "/resume 2"); !strings.HasPrefix(got, commandTexts.ResumeDone.head(en)) || !strings.Contains(got, "first question") {
+	if got := reply("om_6", "/resume 2"); !strings.HasPrefix(got, head(i18n.ResumeDone, i18n.English)) || !strings.Contains(got, "first question") {
 		t.Errorf("%q", got)
 	}
 	if got := l.chat(); got.Session.ID != first || got.Epoch != second.Epoch+1 {
@@ -276,7 +279,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	l.must(os.RemoveAll(filepath.Join(home(l.config), "claude", "projects")))
-	if got := reply("om_9", "/resume 1"); !strings.HasPrefix(got, commandTexts.ResumeLost.head(en)) || !strings.Contains(got, commandTexts.ResumeLost.EN[len("Back in the session: %s"):]) {
+	if got := reply("om_9", "/resume 1"); !strings.HasPrefix(got, head(i18n.ResumeLost, i18n.English)) || !strings.Contains(got, i18n.ResumeLost.EN[len("Back in the session: %s"):]) {
 		t.Errorf("%q", got)
 	}
 	l.say("om_10", "fourth question")
@@ -293,9 +296,9 @@ func TestTheListOfSessions(t *testing.T) {
 	l.say("om_2", "/new")
 	l.say("om_3", "a second one")
 	l.settled(2)
-	o, err := resume(t.Context(), ordered{b: l.bridge, m: heard("om_4", "/resume"), chat: l.chat(), lang: en})
+	o, err := resume(t.Context(), ordered{b: l.bridge, m: heard("om_4", "/resume"), chat: l.chat(), lang: i18n.English})
 	l.must(err)
-	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != orderButton("2", "/resume "+first) {
+	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != turncard.CommandButton("2", "/resume "+first) {
 		t.Fatalf("%+v", o)
 	}
 	for _, want := range []string{"1. ", "**a second one** (questions: 1, `", "← now", "2. ", "**a first question**", first[:8]} {
@@ -303,16 +306,16 @@ func TestTheListOfSessions(t *testing.T) {
 			t.Errorf("%q is not in %q", want, o.card.Body)
 		}
 	}
-	l.until("the chat to be free", func() bool { return l.bridge.lanes.enter(room) })
+	l.until("the chat to be free", func() bool { return l.bridge.lanes.Enter(room) })
 	_, stop := context.WithCancelCause(t.Context())
-	l.bridge.lanes.begin(room, 99, stop)
+	l.bridge.lanes.BeginTurn(room, 99, stop)
 	for _, p := range []func(context.Context, ordered) (order, error){resume, retry, forwardCommand} {
-		o, err := p(t.Context(), ordered{b: l.bridge, m: heard("om_5", "//compact"), args: first, chat: l.chat(), lang: en})
-		if err != nil || o.reply != commandTexts.Busy.EN || o.goBack != nil || o.ask != "" {
+		o, err := p(t.Context(), ordered{b: l.bridge, m: heard("om_5", "//compact"), args: first, chat: l.chat(), lang: i18n.English})
+		if err != nil || o.reply != i18n.Busy.EN || o.goBack != nil || o.ask != "" {
 			t.Errorf("while a turn runs: %+v %v", o, err)
 		}
 	}
-	l.bridge.lanes.end(room)
+	l.bridge.lanes.EndTurn(room)
 }
 
 // The version is for admins, and only where nobody else reads along.
@@ -336,15 +339,15 @@ func TestACheckUp(t *testing.T) {
 		{"cli", func(context.Context) CheckState { return OK }}, {"login", func(context.Context) CheckState { return Fail }},
 		{"disk", func(context.Context) CheckState { return Warn }}, {"moon", func(context.Context) CheckState { return OK }},
 	}
-	l.bridge.SetAccess(Access{Owner: "ou_1"})
+	l.bridge.SetAccess(access.Config{Owner: "ou_1"})
 	l.start()
 	l.say("om_1", "/doctor")
 	var got []string
 	l.until("a report", func() bool { got = append(got, rec.replies()...); return len(got) == 2 })
-	if len(got) != 2 || got[0] != commandTexts.DoctorBegun.ZH {
+	if len(got) != 2 || got[0] != i18n.DoctorBegun.ZH {
 		t.Fatalf("%q", got)
 	}
-	for _, want := range []string{commandTexts.DoctorWrong.ZH, "✅ " + commandTexts.CheckCLI.ZH, "❌ " + commandTexts.CheckLogin.ZH, "⚠️ " + commandTexts.CheckDisk.ZH, fmt.Sprintf("正在回答 0/%d", l.pool.Limits().Turns)} {
+	for _, want := range []string{i18n.DoctorWrong.ZH, "✅ " + i18n.CheckCLI.ZH, "❌ " + i18n.CheckLogin.ZH, "⚠️ " + i18n.CheckDisk.ZH, fmt.Sprintf("正在回答 0/%d", l.pool.Limits().Turns)} {
 		if !strings.Contains(got[1], want) {
 			t.Errorf("%q is not in %q", want, got[1])
 		}
@@ -360,26 +363,26 @@ func TestACommandThatSaysNothing(t *testing.T) {
 		said   string
 		kept   bool
 	}{
-		{false, claude.Result{}, commandTexts.Passed.ZH, false},
-		{true, claude.Result{}, commandTexts.Passed.ZH, true},
-		{false, claude.Result{Usage: claude.Usage{Input: 1}}, commandTexts.Passed.ZH, true},
+		{false, claude.Result{}, i18n.Passed.ZH, false},
+		{true, claude.Result{}, i18n.Passed.ZH, true},
+		{false, claude.Result{Usage: claude.Usage{Input: 1}}, i18n.Passed.ZH, true},
 		{true, claude.Result{Failure: claude.FailUnknown}, "", true},
 	} {
 		tr := newTurn(l.bridge, db.Claim{Resume: tc.resume})
 		tr.session.begun("s", "/")
-		tr.painter = &painter{dirty: make(chan struct{}, 1)}
+		tr.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
 		tr.carriedOut(tc.result)
-		if tr.view.answer() != tc.said || (tr.session.kept.ID != "") != tc.kept {
-			t.Errorf("%+v: %q, kept %q", tc, tr.view.answer(), tr.session.kept.ID)
+		if tr.view.Answer() != tc.said || (tr.session.kept.ID != "") != tc.kept {
+			t.Errorf("%+v: %q, kept %q", tc, tr.view.Answer(), tr.session.kept.ID)
 		}
 	}
 }
 
 // A list that is empty says so.
 func TestNobodyWasDecidedAbout(t *testing.T) {
-	w := testWorld(t, func(c *Config) { c.Access = Access{Owner: "ou_boss"} })
+	w := testWorld(t, func(c *Config) { c.Access = access.Config{Owner: "ou_boss"} })
 	boss := place{chat.FeishuChat("oc_boss"), chat.Private, "ou_boss"}
-	w.expect(w.order(boss, "/admin users"), "在聊天里决定的："+accessTexts.Nobody.ZH)
+	w.expect(w.order(boss, "/admin users"), "在聊天里决定的："+i18n.Nobody.ZH)
 	w.order(boss, "/admin users allow ou_1")
 	w.expect(w.order(boss, "/admin users"), "在聊天里决定的：\n", "`ou_1` 已允许")
 }

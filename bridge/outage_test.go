@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/access"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -13,8 +14,9 @@ import (
 // departed makes the people of a department be let in, and lets the platform fail to tell who they are.
 func (l *line) departed() *departments {
 	s := &departments{of: map[string][]string{"ou_1": {"od_dev"}, "ou_2": {"od_dev"}}, err: errors.New("down")}
-	l.bridge.SetAccess(Access{Owner: "ou_boss", Allow: []string{"od_dev"}})
-	l.bridge.access.lookup, l.bridge.access.wait = s, time.Minute
+	cfg := l.bridge.cfg
+	cfg.Access, cfg.Departments, cfg.Waits.Departments = access.Config{Owner: "ou_boss", Allow: []string{"od_dev"}}, s, time.Minute
+	l.bridge = New(cfg, l.bridge.db, l.pool, l.bridge.out, l.bridge.log)
 	return s
 }
 
@@ -89,4 +91,14 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	if !g.since.After(began.Add(time.Minute)) {
 		t.Errorf("asked again for what is known, since %v", g.since)
 	}
+}
+
+// departments is a directory of people.
+type departments struct {
+	of  map[string][]string
+	err error
+}
+
+func (s *departments) Departments(_ context.Context, user string) ([]string, error) {
+	return s.of[user], s.err
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
@@ -22,10 +24,10 @@ type outbox struct {
 	db    *db.DB
 	posts db.Outbox // what is to be delivered
 	out   Messenger
-	lang  func(context.Context, chat.Key) lang // in which a chat is spoken to
+	lang  func(context.Context, chat.Key) i18n.Lang // in which a chat is spoken to
 	log   zerolog.Logger
-	jobs  *jobs
-	lanes lanes
+	jobs  *workqueue.Queue
+	lanes workqueue.Lanes
 
 	fileDelivery *fileDelivery
 	// ends what people cannot read and decide; see [approvals.unseen]
@@ -35,9 +37,9 @@ type outbox struct {
 	held map[int64]bool // turns whose painter may still be drawing
 }
 
-func newOutbox(store *db.DB, out Messenger, copies fileSpool, tongue func(context.Context, chat.Key) lang, log zerolog.Logger) *outbox {
+func newOutbox(store *db.DB, out Messenger, copies fileSpool, tongue func(context.Context, chat.Key) i18n.Lang, log zerolog.Logger) *outbox {
 	return &outbox{
-		db: store, posts: store.Outbox(), out: out, lang: tongue, log: log, jobs: newJobs(deliveries), held: map[int64]bool{},
+		db: store, posts: store.Outbox(), out: out, lang: tongue, log: log, jobs: workqueue.New(deliveries), held: map[int64]bool{},
 		fileDelivery: newFileDelivery(store.Outbox().FileDeliveries(), copies, out),
 		unseen:       func(context.Context, string, string) bool { return false }, // as long as nobody asks
 	}
@@ -60,8 +62,8 @@ const (
 
 // wake makes sure that somebody delivers for the chat.
 func (o *outbox) wake(key chat.Key) {
-	if o.lanes.enter(key) {
-		o.jobs.add(func(ctx context.Context) { o.work(ctx, key) })
+	if o.lanes.Enter(key) {
+		o.jobs.Enqueue(func(ctx context.Context) { o.work(ctx, key) })
 	}
 }
 
@@ -92,7 +94,7 @@ func (o *outbox) run(ctx context.Context, stop <-chan struct{}) {
 		defer close(polled)
 		o.poll(ctx, stop)
 	}()
-	o.jobs.run(ctx, stop)
+	o.jobs.Run(ctx, stop)
 	<-polled
 }
 
@@ -124,12 +126,12 @@ func (o *outbox) work(ctx context.Context, key chat.Key) {
 		p, err := o.posts.Next(ctx, key)
 		switch {
 		case err != nil && hopeless(err), err == nil && !o.ready(p):
-			if o.lanes.leave(key) {
+			if o.lanes.Leave(key) {
 				return
 			}
 		case err != nil:
 			o.log.Error().Err(err).Stringer("chat", key).Msg("next delivery not found; trying again")
-			pause(ctx, retryStore)
+			workqueue.Sleep(ctx, workqueue.StoreRetry)
 		default:
 			o.deliver(ctx, p)
 		}
@@ -179,7 +181,7 @@ func (o *outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) b
 		log.Info().Msg("the question was taken back; the answer is shown with the one before it")
 	} else if !errors.Is(err, db.ErrNotFound) {
 		log.Error().Err(err).Msg("answer not readdressed; trying again")
-		pause(ctx, retryStore)
+		workqueue.Sleep(ctx, workqueue.StoreRetry)
 		return true
 	}
 	return err == nil
@@ -189,7 +191,7 @@ func (o *outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) b
 func (o *outbox) note(ctx context.Context, log zerolog.Logger, f func(context.Context) error) {
 	if err := f(context.WithoutCancel(ctx)); err != nil {
 		log.Error().Err(err).Msg("delivery not noted; it will be repeated")
-		pause(ctx, retryStore)
+		workqueue.Sleep(ctx, workqueue.StoreRetry)
 	}
 }
 
@@ -243,7 +245,7 @@ func (o *outbox) withhold(ctx context.Context, to chat.Ref, p db.Post, card stri
 
 // withheld is said in place of words that the platform does not allow, which are in the History anyway.
 func (o *outbox) withheld(ctx context.Context, key chat.Key) string {
-	return texts.Withheld.in(o.lang(ctx, key))
+	return i18n.Withheld.In(o.lang(ctx, key))
 }
 
 // say sends what belongs to no turn, unless an earlier attempt did.

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -27,7 +30,7 @@ func (s *slow) call(last bool) {
 		s.twice.Store(true)
 	}
 	s.after.CompareAndSwap(false, s.ended.Load() && !last)
-	pause(context.Background(), s.takes)
+	workqueue.Sleep(context.Background(), s.takes)
 	s.under.Add(-1)
 	if last {
 		s.ended.Store(true)
@@ -133,10 +136,10 @@ func TestARefusedAnswerMakesWay(t *testing.T) {
 	l.start()
 	l.until("the last", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	l.stop()
-	if len(out.closed) != 1 || out.closed[0].Body != texts.Withheld.EN {
+	if len(out.closed) != 1 || out.closed[0].Body != i18n.Withheld.EN {
 		t.Errorf("cards %+v", out.closed)
 	}
-	if len(out.said) != 2 || out.said[0] != texts.Withheld.EN || out.said[1] != commandTexts.TitleNone.EN {
+	if len(out.said) != 2 || out.said[0] != i18n.Withheld.EN || out.said[1] != i18n.TitleNone.EN {
 		t.Errorf("said %q", out.said)
 	}
 }
@@ -172,7 +175,7 @@ func TestTheCardOfTheTurnThatGoesOnIsNotThatOfTheOther(t *testing.T) {
 	l := newLine(t, out)
 	first := l.cutOff("om_1")
 	l.must(l.bridge.db.Turns().SetCard(t.Context(), first, "om_old/card"))
-	_, err := l.bridge.Press(t.Context(), pressed("ev_1", doContinue, first))
+	_, err := l.bridge.Press(t.Context(), pressed("ev_1", turncard.DoContinue, first))
 	l.must(err)
 	l.sql(`UPDATE turns SET created_at = created_at - 7200000, attempts = 1`)
 	l.start()
@@ -218,7 +221,7 @@ func TestACardWithoutATurnIsPosted(t *testing.T) {
 	rec := &recorder{}
 	l := newLine(t, rec)
 	l.say("om_0", "/status")
-	card := &chat.Card{Body: "a card", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: doStop}}}}
+	card := &chat.Card{Body: "a card", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: turncard.DoStop}}}}
 	l.must(l.bridge.db.Outbox().Add(t.Context(), db.Post{Key: room, Idem: "a card", ReplyTo: "om_0", Card: card}))
 	l.start()
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })

@@ -6,70 +6,58 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/claude"
 )
 
-// Classes of failures that are not the agent's own, which are those of [claude.Failure].
-const (
-	failSilent  = "silent"
-	failTurnEnd = "turn_timeout"
-	failDied    = "died"
-	failGone    = "recalled" // no failure: nobody asks any more
-)
-
-// outcome is how a turn ended.
-type outcome struct {
-	state   db.TurnState
-	failure string
-	notice  phrase // for the user; zero when it went well
-}
-
 // failed is the outcome of a turn that gave no result.
-func failed(log *zerolog.Logger, err error) outcome {
+func failed(log *zerolog.Logger, err error) turncard.Outcome {
 	var exit *claude.ExitError
 	var spent *spentError
 	switch {
-	case errors.Is(err, errStopped):
-		return outcome{db.Cancelled, "", texts.Stopped}
+	case errors.Is(err, workqueue.ErrStopped):
+		return turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}
 	case errors.Is(err, context.Canceled):
-		return outcome{db.Interrupted, "", texts.Interrupted}
+		return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
 	case errors.Is(err, claude.ErrSilent):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, failSilent, texts.FailSilent}
+		return turncard.Outcome{State: db.Failed, Failure: turncard.FailSilent, Notice: i18n.FailSilent}
 	case errors.Is(err, claude.ErrTurnEnd):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, failTurnEnd, texts.FailTurnEnd}
+		return turncard.Outcome{State: db.Failed, Failure: turncard.FailTurnEnd, Notice: i18n.FailTurnEnd}
 	case errors.As(err, &spent):
 		log.Info().Err(err).Msg("turn not begun")
-		return outcome{db.Failed, "budget", spent.notice}
+		return turncard.Outcome{State: db.Failed, Failure: "budget", Notice: spent.notice}
 	case errors.Is(err, errNoProject):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, "project", accessTexts.ProjectGone}
+		return turncard.Outcome{State: db.Failed, Failure: "project", Notice: i18n.ProjectGone}
 	case errors.As(err, &exit):
 		log.Error().Err(err).Msg("turn failed")
-		return outcome{db.Failed, failDied, texts.FailDied}
+		return turncard.Outcome{State: db.Failed, Failure: turncard.FailDied, Notice: i18n.FailDied}
 	}
 	log.Error().Err(err).Msg("turn failed")
-	return outcome{db.Failed, "internal", texts.FailUnknown}
+	return turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailUnknown}
 }
 
 // stopped is the outcome of a turn that somebody has stopped, or whose question was taken back.
-func (b *Bridge) stopped(ctx context.Context, t db.Turn) outcome {
+func (b *Bridge) stopped(ctx context.Context, t db.Turn) turncard.Outcome {
 	gone, err := b.db.Turns().TakenBack(context.WithoutCancel(ctx), t.Key, t.ID)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("why the turn was stopped is not known")
 	}
 	if gone {
-		return outcome{db.Cancelled, failGone, inputTexts.Recalled}
+		return turncard.Outcome{State: db.Cancelled, Failure: turncard.FailRecalled, Notice: i18n.Recalled}
 	}
-	return outcome{db.Cancelled, "", texts.Stopped}
+	return turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}
 }
 
 // ended is the outcome of a turn that gave a result.
-func ended(log *zerolog.Logger, r claude.Result) outcome {
+func ended(log *zerolog.Logger, r claude.Result) turncard.Outcome {
 	if r.Failure != "" {
 		log.Error().Str("failure", string(r.Failure)).Str("cli", r.Text).Strs("errors", r.Errors).Msg("turn failed")
 	}
-	return outcomeOf(r.Failure)
+	return turncard.OutcomeOf(r.Failure)
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -30,21 +32,21 @@ type ownership struct {
 	owners  db.Owners
 	out     Messenger
 	log     zerolog.Logger
-	apply   func(Access) // makes the access rules count
+	apply   func(access.Config) // makes the access rules count
 
 	mu         sync.Mutex
-	configured Access
+	configured access.Config
 	found      db.Owner // no User = nobody yet
 	code       string   // that makes its bearer the owner; empty = none is out
 	unknown    bool     // the platform was asked and did not know
 }
 
-func newOwnership(cfg Config, store *db.DB, out Messenger, log zerolog.Logger, apply func(Access)) *ownership {
+func newOwnership(cfg Config, store *db.DB, out Messenger, log zerolog.Logger, apply func(access.Config)) *ownership {
 	return &ownership{app: cfg.App, founder: cfg.Founder, owners: store.Owners(), out: out, log: log, apply: apply, found: cfg.Found}
 }
 
 // set takes over what the configuration says. Whom it names owns the bot, whoever was found.
-func (o *ownership) set(a Access) {
+func (o *ownership) set(a access.Config) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.configured = a
@@ -175,7 +177,7 @@ func (o *ownership) welcome(ctx context.Context) {
 	if err == nil && due {
 		ctx, cancel := context.WithTimeout(ctx, welcomeTimeout)
 		defer cancel()
-		text := ownerTexts.Welcome.ZH + "\n\n" + ownerTexts.Welcome.EN // his language is not known yet
+		text := i18n.OwnerWelcome.ZH + "\n\n" + i18n.OwnerWelcome.EN // his language is not known yet
 		if _, err = o.out.Reply(ctx, chat.Ref{Key: chat.FeishuUser(user)}, text, "welcome:"+o.app+":"+user); err == nil {
 			err = o.owners.Welcomed(ctx, o.app, user)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -32,11 +33,11 @@ type estate struct {
 	store *db.DB
 	out   *recorder
 	log   *strings.Builder
-	rules Access
+	rules access.Config
 }
 
 // openEstate takes up what an earlier process has left in the database at path.
-func openEstate(t testing.TB, path string, f Founder, a Access) *estate {
+func openEstate(t testing.TB, path string, f Founder, a access.Config) *estate {
 	t.Helper()
 	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
 	if err != nil {
@@ -47,7 +48,7 @@ func openEstate(t testing.TB, path string, f Founder, a Access) *estate {
 		t.Fatal(err)
 	}
 	e := &estate{TB: t, store: store, out: &recorder{}, log: &strings.Builder{}}
-	e.ownership = newOwnership(Config{App: "cli_1", Founder: f, Found: found}, store, e.out, zerolog.New(e.log), func(a Access) { e.rules = a })
+	e.ownership = newOwnership(Config{App: "cli_1", Founder: f, Found: found}, store, e.out, zerolog.New(e.log), func(a access.Config) { e.rules = a })
 	e.set(a)
 	return e
 }
@@ -73,7 +74,7 @@ func (e *estate) write(kind chat.Kind, id, user, text string) bool {
 func TestThePlatformTellsTheOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	f := &founder{user: "ou_creator"}
-	e := openEstate(t, path, f, Access{Allow: []string{"ou_2"}})
+	e := openEstate(t, path, f, access.Config{Allow: []string{"ou_2"}})
 	if e.rules.Owner != "" {
 		t.Errorf("before anybody was asked, the bot belongs to %s", e.rules.Owner)
 	}
@@ -87,7 +88,7 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 	e.close()
 
 	// The next process knows him at once, and neither asks nor welcomes again.
-	e = openEstate(t, path, f, Access{})
+	e = openEstate(t, path, f, access.Config{})
 	if e.rules.Owner != "ou_creator" {
 		t.Error("the owner was forgotten")
 	}
@@ -96,11 +97,11 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 		t.Errorf("asked %d times, welcomed again with %q", f.asks, e.out.said)
 	}
 	// The configuration wins, and when it names nobody any more, who was found is the owner again.
-	e.set(Access{Owner: "ou_config"})
+	e.set(access.Config{Owner: "ou_config"})
 	if e.rules.Owner != "ou_config" {
 		t.Errorf("the configuration does not win: %+v", e.rules)
 	}
-	e.set(Access{Admins: []string{"ou_3"}})
+	e.set(access.Config{Admins: []string{"ou_3"}})
 	if e.rules.Owner != "ou_creator" {
 		t.Errorf("without a configured owner: %+v", e.rules)
 	}
@@ -109,7 +110,7 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 
 func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
-	e := openEstate(t, path, &founder{err: errors.New("access denied")}, Access{})
+	e := openEstate(t, path, &founder{err: errors.New("access denied")}, access.Config{})
 	e.run(t.Context())
 	code := e.code
 	if len(code) < len(codeWord)+26 || strings.Count(e.log.String(), code) != 1 {
@@ -145,7 +146,7 @@ func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 	}
 	e.close()
 
-	e = openEstate(t, path, nil, Access{})
+	e = openEstate(t, path, nil, access.Config{})
 	e.run(t.Context())
 	if e.rules.Owner != "ou_1" || e.code != "" || !e.write(chat.Private, "om_1", "ou_1", code) {
 		t.Errorf("after a restart the bot belongs to %q, code %q", e.rules.Owner, e.code)
@@ -162,17 +163,17 @@ func TestWhenThereIsACode(t *testing.T) {
 	refuses := &founder{err: errors.New("access denied")}
 	codes := map[string]bool{}
 	for range 2 {
-		e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, Access{})
+		e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, access.Config{})
 		if e.code != "" {
 			t.Error("a code before the platform was asked")
 		}
 		e.run(t.Context())
 		codes[e.code] = true
-		e.set(Access{Owner: "ou_1"})
+		e.set(access.Config{Owner: "ou_1"})
 		if e.write(chat.Private, "om_1", "ou_2", e.code) || e.code != "" {
 			t.Error("the code is good although there is an owner")
 		}
-		e.set(Access{})
+		e.set(access.Config{})
 		if e.code == "" || codes[e.code] {
 			t.Errorf("after a reload without an owner the code is %q", e.code)
 		}
@@ -181,14 +182,14 @@ func TestWhenThereIsACode(t *testing.T) {
 	if len(codes) != 2 {
 		t.Error("two bots have the same code")
 	}
-	for name, a := range map[string]Access{"owner": {Owner: "ou_1"}, "admin": {Admins: []string{"ou_1"}}, "open door": {Allow: []string{"*"}}} {
+	for name, a := range map[string]access.Config{"owner": {Owner: "ou_1"}, "admin": {Admins: []string{"ou_1"}}, "open door": {Allow: []string{"*"}}} {
 		e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, a)
 		if e.run(t.Context()); e.code != "" {
 			t.Errorf("with an %s there is a code", name)
 		}
 		e.close()
 	}
-	e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), &founder{}, Access{})
+	e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), &founder{}, access.Config{})
 	if e.run(t.Context()); e.code == "" {
 		t.Error("a platform that names nobody leaves no way to own the bot")
 	}
@@ -199,7 +200,7 @@ func TestWhenThereIsACode(t *testing.T) {
 func TestTheCodeInAnEditedMessage(t *testing.T) {
 	w := testWorld(t, func(c *Config) { c.App = "cli_1" })
 	w.bridge.ownership.unknown = true
-	w.bridge.SetAccess(Access{})
+	w.bridge.SetAccess(access.Config{})
 	code := w.bridge.ownership.code
 	w.must(w.bridge.Message(w.ctx, heard("om_1", code[:20])))
 	w.must(w.bridge.Edited(w.ctx, heard("om_1", code)))

@@ -6,19 +6,20 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
 )
 
 // draw shows a last view that is in no outbox, if there is a card and the platform takes it at once.
-func (t *turn) draw(ctx context.Context, v view) {
-	if t.painter.card == "" {
+func (t *turn) draw(ctx context.Context, v turncard.State) {
+	if t.painter.ID == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), courtesy(ctx))
 	defer cancel()
-	if err := t.b.out.Close(ctx, t.painter.card, v.card(time.Now())); err != nil {
+	if err := t.b.out.Close(ctx, t.painter.ID, v.Card(time.Now())); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 	}
 }
@@ -37,24 +38,23 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))
 	idle, over := context.WithCancel(ctx)
 	to, id, draft, searches := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, "", 0
-	t.painter = &painter{
-		out: t.b.out, to: to, idem: cardKey(id, to),
-		view: t.view, dirty: make(chan struct{}, 1), card: t.claim.Turn.Card,
-		found: func(ctx context.Context) (string, error) {
+	t.painter = turncard.NewPainter(t.b.out, turncard.Target{
+		To: to, Idem: cardKey(id, to), ID: t.claim.Turn.Card,
+		Find: func(ctx context.Context) (string, error) {
 			if t.claim.Turn.Attempts == 1 {
 				return "", nil
 			}
 			searches++
 			return t.b.outbox.posted(ctx, to, db.Post{Turn: id, Begun: t.claim.Turn.Created, Attempts: searches})
 		},
-		posted: func(ctx context.Context, card string) {
+		Posted: func(ctx context.Context, card string) {
 			failpoint.At("card: posted")
 			defer failpoint.At("card: stored")
 			if err := t.b.db.Turns().SetCard(context.WithoutCancel(ctx), id, card); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
 			}
 		},
-		shows: func(ctx context.Context, answer string) {
+		Shows: func(ctx context.Context, answer string) {
 			if answer = t.b.cfg.Secrets.Growing(answer); answer == draft {
 				return
 			}
@@ -65,13 +65,13 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("draft of the answer not stored")
 			}
 		},
-	}
+	}, t.view)
 	release := t.b.outbox.hold(id)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer release()
-		t.painter.run(ctx, idle)
+		t.painter.Run(ctx, idle)
 	}()
 	return func() {
 		over()
@@ -82,7 +82,7 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 	}
 }
 
-func (t *turn) show(v view) {
+func (t *turn) show(v turncard.State) {
 	t.view = v
-	t.painter.show(v)
+	t.painter.Show(v)
 }

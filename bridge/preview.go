@@ -7,8 +7,8 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -89,41 +89,35 @@ func (p *Preview) standing(ctx context.Context, c *db.Claim, live bool) (s syncS
 // Outline says for people which contexts b carries, one a line, in English or in Chinese.
 func (b Built) Outline(english bool) string {
 	if english {
-		return b.outline(en)
+		return b.outline(i18n.English)
 	}
-	return b.outline(zh)
+	return b.outline(i18n.Chinese)
 }
 
-func (b Built) outline(l lang) string {
-	p, session := b.Prompt, texts.OutlineNew.in(l)
+func (b Built) outline(l i18n.Lang) string {
+	p, session := b.Prompt, i18n.OutlineNew.In(l)
 	switch {
 	case b.Lost != "":
-		session = fmt.Sprintf(texts.OutlineLost.in(l), lostText(b.Lost).in(l))
+		session = fmt.Sprintf(i18n.OutlineLost.In(l), lostText(b.Lost).In(l))
 	case b.Live:
-		session = texts.OutlineLive.in(l)
+		session = i18n.OutlineLive.In(l)
 	case p.UseResume:
-		session = texts.OutlineResume.in(l)
+		session = i18n.OutlineResume.In(l)
 	}
-	lines := []string{session, fmt.Sprintf(texts.OutlineHistory.in(l), p.Stats.Messages, p.Stats.UserMessages, p.Stats.Chars)}
+	lines := []string{session, fmt.Sprintf(i18n.OutlineHistory.In(l), p.Stats.Messages, p.Stats.UserMessages, p.Stats.Chars)}
 	for _, part := range []struct {
 		n    int
-		what phrase
+		what i18n.Phrase
 	}{
-		{len(p.Recalled), texts.OutlineRecalled}, {len(p.Memories), texts.OutlineMemories}, {len(p.Background), texts.OutlineBackground},
+		{len(p.Recalled), i18n.OutlineRecalled}, {len(p.Memories), i18n.OutlineMemories}, {len(p.Background), i18n.OutlineBackground},
 	} {
 		if part.n > 0 {
-			lines = append(lines, fmt.Sprintf(part.what.in(l), part.n))
+			lines = append(lines, fmt.Sprintf(part.what.In(l), part.n))
 		}
 	}
 	if p.Summary.Text != "" {
-		lines = append(lines, fmt.Sprintf(texts.OutlineSummary.in(l), len([]rune(p.Summary.Text))))
+		lines = append(lines, fmt.Sprintf(i18n.OutlineSummary.In(l), len([]rune(p.Summary.Text))))
 	}
-	lines = append(lines, fmt.Sprintf(texts.OutlineTokens.in(l), p.Stats.Tokens, p.Stats.BuildTime.Round(10*time.Microsecond)))
+	lines = append(lines, fmt.Sprintf(i18n.OutlineTokens.In(l), p.Stats.Tokens, p.Stats.BuildTime.Round(10*time.Microsecond)))
 	return "- " + strings.Join(lines, "\n- ")
-}
-
-// firstWords is a text in one line of so many runes at most.
-func firstWords(text string, most int) string {
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-	return shortened(strings.Join(words, " "), most)
 }

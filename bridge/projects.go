@@ -12,8 +12,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/safepath"
 )
 
 // Project is one entry of the [projects] section: a folder in which agents may work, and what they may do there at
@@ -163,7 +165,7 @@ type Guard struct {
 
 // Check gives the folder without symbolic links, or says why no agent may work there.
 func (g Guard) Check(dir string) (string, error) {
-	real, err := realDir(dir)
+	real, err := safepath.Dir(dir)
 	if err == nil {
 		err = g.Refuses(real)
 	}
@@ -175,7 +177,7 @@ func (g Guard) Check(dir string) (string, error) {
 
 // Refuses says why no agent may work in a folder, which need not be there yet; nil = it may.
 func (g Guard) Refuses(dir string) error {
-	real, err := placeOf(dir)
+	real, err := safepath.Resolve(dir)
 	if err != nil {
 		return err
 	}
@@ -183,7 +185,7 @@ func (g Guard) Refuses(dir string) error {
 		return errors.New("agents may not work in the root of the file system")
 	}
 	for _, home := range g.Homes {
-		if home, err := realDir(home); err == nil && holds(real, home) {
+		if home, err := safepath.Dir(home); err == nil && safepath.Contains(real, home) {
 			return errors.New("agents may not work in a home folder itself, or in what holds it; name a folder in it")
 		}
 	}
@@ -197,11 +199,11 @@ func (g Guard) Refuses(dir string) error {
 	if g.Data == "" {
 		return nil
 	}
-	data, err := placeOf(g.Data)
+	data, err := safepath.Resolve(g.Data)
 	switch {
 	case err != nil:
 		return err
-	case holds(real, data), holds(data, real):
+	case safepath.Contains(real, data), safepath.Contains(data, real):
 		return errors.New("agents may not work where the program keeps its data: they could read what was said in every chat")
 	}
 	return nil
@@ -209,12 +211,12 @@ func (g Guard) Refuses(dir string) error {
 
 // holdsFile reports whether a folder holds a file, or a link to it: who may change the link decides what is read.
 func holdsFile(dir, file string) (bool, error) {
-	folder, err := placeOf(filepath.Dir(file))
+	folder, err := safepath.Resolve(filepath.Dir(file))
 	if err != nil {
 		return false, err
 	}
-	real, err := placeOf(file)
-	return holds(dir, folder) || holds(dir, real), err
+	real, err := safepath.Resolve(file)
+	return safepath.Contains(dir, folder) || safepath.Contains(dir, real), err
 }
 
 // CheckProjects reports everything that is wrong with the folders that agents may work in.
@@ -261,16 +263,16 @@ func goodName(name string) bool {
 // listProjects is the command /projects.
 func listProjects(_ context.Context, o ordered) (order, error) {
 	var s strings.Builder
-	s.WriteString(accessTexts.ProjectsHead.in(o.lang) + "\n")
+	s.WriteString(i18n.ProjectsHead.In(o.lang) + "\n")
 	now, err := o.b.cfg.site(o.chat)
 	for _, p := range o.b.cfg.sites() {
 		mark := ""
 		if err == nil && p == now {
-			mark = accessTexts.ProjectHere.in(o.lang)
+			mark = i18n.ProjectHere.In(o.lang)
 		}
-		fmt.Fprintf(&s, accessTexts.ProjectLine.in(o.lang)+"\n", p.shown(), cmp.Or(p.ceiling, defaultMode), mark)
+		fmt.Fprintf(&s, i18n.ProjectLine.In(o.lang)+"\n", p.shown(), cmp.Or(p.ceiling, defaultMode), mark)
 	}
-	s.WriteString(accessTexts.ProjectsUsage.in(o.lang))
+	s.WriteString(i18n.ProjectsUsage.In(o.lang))
 	return order{reply: s.String()}, nil
 }
 
@@ -279,8 +281,8 @@ func changeProject(ctx context.Context, o ordered) (order, error) {
 	if o.args == "" {
 		return listProjects(ctx, o)
 	}
-	if !o.b.access.Load().inCharge(o.m) {
-		return o.say(texts.ForAdmins)
+	if !o.b.access.Load().InCharge(o.m) {
+		return o.say(i18n.ForAdmins)
 	}
 	p, ok := o.b.cfg.find(o.args)
 	if ok {
@@ -290,11 +292,11 @@ func changeProject(ctx context.Context, o ordered) (order, error) {
 		}
 	}
 	if !ok {
-		return o.say(accessTexts.NoSuchProject)
+		return o.say(i18n.NoSuchProject)
 	}
 	c := o.chat
 	c.Settings.Project = p.name
-	done, err := o.say(accessTexts.ProjectChanged, p.shown(), cmp.Or(o.b.cfg.permissionMode(c), defaultMode))
+	done, err := o.say(i18n.ProjectChanged, p.shown(), cmp.Or(o.b.cfg.permissionMode(c), defaultMode))
 	done.set = func(s *db.Settings) { s.Project = p.name }
 	return done, err
 }
@@ -303,26 +305,26 @@ func changeProject(ctx context.Context, o ordered) (order, error) {
 func changeMode(_ context.Context, o ordered) (order, error) {
 	p, err := o.b.cfg.site(o.chat)
 	if err != nil {
-		return o.say(accessTexts.ProjectGone)
+		return o.say(i18n.ProjectGone)
 	}
 	if o.args == "" {
 		var free []string
 		for _, m := range modes[:rank(p.ceiling)+1] {
 			free = append(free, "`"+m+"`")
 		}
-		return o.say(accessTexts.ModeNow, cmp.Or(o.b.cfg.permissionMode(o.chat), defaultMode), strings.Join(free, " "))
+		return o.say(i18n.ModeNow, cmp.Or(o.b.cfg.permissionMode(o.chat), defaultMode), strings.Join(free, " "))
 	}
-	if !o.b.access.Load().inCharge(o.m) {
-		return o.say(texts.ForAdmins)
+	if !o.b.access.Load().InCharge(o.m) {
+		return o.say(i18n.ForAdmins)
 	}
 	i := slices.IndexFunc(modes, func(m string) bool { return strings.EqualFold(m, o.args) || modeNames[m] == o.args })
 	switch {
 	case i < 0:
-		return o.say(accessTexts.NoSuchMode, strings.Join(modes[:rank(p.ceiling)+1], texts.Listing.in(o.lang)))
+		return o.say(i18n.NoSuchMode, strings.Join(modes[:rank(p.ceiling)+1], i18n.Listing.In(o.lang)))
 	case i > rank(p.ceiling):
-		return o.say(accessTexts.ModeTooHigh, modes[i], cmp.Or(p.ceiling, defaultMode))
+		return o.say(i18n.ModeTooHigh, modes[i], cmp.Or(p.ceiling, defaultMode))
 	}
-	done, err := o.say(accessTexts.ModeChanged, modes[i])
+	done, err := o.say(i18n.ModeChanged, modes[i])
 	done.set = func(s *db.Settings) { s.Mode = modes[i] }
 	return done, err
 }

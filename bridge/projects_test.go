@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/turncard"
 	"magpie/db"
 )
 
@@ -175,13 +176,13 @@ func TestTheDeskKnowsWhereTheAgentWorks(t *testing.T) {
 	l.must(err)
 	l.say("om_2", "/cd other")
 	var known, works string
-	l.bridge.answer = func(tn *turn, ctx context.Context) outcome {
+	l.bridge.answer = func(tn *turn, ctx context.Context) turncard.Outcome {
 		a, err := l.bridge.toolHandlers.running(room)
 		l.must(err)
 		s, err := tn.spec(ctx)
 		l.must(err)
 		known, works = a.project, s.Dir
-		return outcome{state: db.Done}
+		return turncard.Outcome{State: db.Done}
 	}
 	newTurn(l.bridge, c).run(t.Context())
 	if known != other || works != realPath(other) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -16,7 +17,7 @@ import (
 type reactions struct {
 	out  Messenger
 	log  zerolog.Logger
-	jobs *jobs
+	jobs *workqueue.Queue
 
 	mu     sync.Mutex
 	wishes map[chat.Ref]*desired
@@ -41,7 +42,7 @@ func timeFor(s chat.Signal) time.Duration {
 }
 
 func newReactions(out Messenger, log zerolog.Logger) *reactions {
-	return &reactions{out: out, log: log, jobs: newJobs(signallers), wishes: map[chat.Ref]*desired{}}
+	return &reactions{out: out, log: log, jobs: workqueue.New(signallers), wishes: map[chat.Ref]*desired{}}
 }
 
 // run shows signals until stop is closed, and then for a moment.
@@ -50,10 +51,10 @@ func (ss *reactions) run(ctx context.Context, stop <-chan struct{}) {
 	var end sync.WaitGroup
 	end.Go(func() {
 		<-stop
-		pause(ctx, time.Second)
+		workqueue.Sleep(ctx, time.Second)
 		cancel()
 	})
-	ss.jobs.run(ctx, stop)
+	ss.jobs.Run(ctx, stop)
 	cancel()
 	end.Wait()
 }
@@ -74,7 +75,7 @@ func (ss *reactions) set(asked []chat.Message, s chat.Signal) {
 		}
 		if w.want = s; !w.busy {
 			w.busy = true
-			ss.jobs.add(func(ctx context.Context) { ss.show(ctx, to, w) })
+			ss.jobs.Enqueue(func(ctx context.Context) { ss.show(ctx, to, w) })
 		}
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"os"
 	"time"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -35,7 +38,7 @@ func (r recovery) run(ctx context.Context) error {
 	}
 	for err := r.b.approvals.recover(ctx); err != nil && !hopeless(err); err = r.b.approvals.recover(ctx) {
 		r.b.log.Error().Err(err).Msg("approvals not recovered; trying again")
-		if pause(ctx, retryStore); ctx.Err() != nil {
+		if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
@@ -47,7 +50,7 @@ func (r recovery) run(ctx context.Context) error {
 				break
 			}
 			log.Msg("turn not recovered; trying again")
-			if pause(ctx, retryStore); ctx.Err() != nil {
+			if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
 				return ctx.Err()
 			}
 		}
@@ -109,7 +112,7 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		return err
 	}
-	end := outcome{state: db.Interrupted, notice: texts.Interrupted}
+	end := turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
 	text := did.Text
 	switch {
 	case t.Stopped && !(did.Ended && did.Failure == ""):
@@ -118,8 +121,8 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	case unanswered: // the agent may have gone on without what was asked for, but nobody has decided that
 		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")
 	case did.Ended:
-		end = outcomeOf(did.Failure)
-		log.Warn().Str("state", string(end.state)).Msg("turn was cut off after the agent had finished; delivering its answer")
+		end = turncard.OutcomeOf(did.Failure)
+		log.Warn().Str("state", string(end.State)).Msg("turn was cut off after the agent had finished; delivering its answer")
 	default:
 		log.Warn().Msg("turn was cut off; its asker decides whether it goes on")
 	}
@@ -127,8 +130,8 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 		text = t.Draft
 	}
 	e := db.TurnResult{
-		Turn: t, State: end.state, Failure: end.failure, Answer: text,
-		Card: newView(t.ID, r.b.cfg.langOf(c)).saying(text).end(end).card(time.Now()),
+		Turn: t, State: end.State, Failure: end.Failure, Answer: text,
+		Card: turncard.New(t.ID, r.b.cfg.langOf(c), time.Now()).Saying(text).End(end).Card(time.Now()),
 	}
 	if did.Known && r.b.cfg.Context.Resumes() {
 		e.Session = db.Session{ID: t.Session, Node: r.b.cfg.Node, Cwd: realPath(dir)}
@@ -143,8 +146,8 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	if err := r.b.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	r.b.reactions.set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, signalOf(end.state))
-	r.b.cfg.ended(Ended{State: end.state, Failure: end.failure, Usage: e.Usage, Took: time.Since(t.Created)})
+	r.b.reactions.set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, signalOf(end.State))
+	r.b.cfg.ended(Ended{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
 }
 
@@ -165,21 +168,4 @@ func (cfg Config) ended(e Ended) {
 	if cfg.Ended != nil {
 		cfg.Ended(e)
 	}
-}
-
-// outcomeOf is how a turn ended whose agent has finished.
-func outcomeOf(f claude.Failure) outcome {
-	if f == "" {
-		return outcome{state: db.Done}
-	}
-	notice, ok := map[claude.Failure]phrase{
-		claude.FailAuth: texts.FailAuth, claude.FailBilling: texts.FailBilling, claude.FailRateLimit: texts.FailRateLimit,
-		claude.FailOverloaded: texts.FailOverloaded, claude.FailServer: texts.FailServer, claude.FailNetwork: texts.FailNetwork,
-		claude.FailModel: texts.FailModel, claude.FailRequest: texts.FailRequest, claude.FailRefused: texts.FailRefused,
-		claude.FailTooLong: texts.FailTooLong, claude.FailLimit: texts.FailLimit, claude.FailAborted: texts.Stopped,
-	}[f]
-	if !ok {
-		notice = texts.FailUnknown
-	}
-	return outcome{db.Failed, string(f), notice}
 }

@@ -12,6 +12,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/bridge/workqueue"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -51,7 +54,7 @@ func TestTheUseOfAToolIsNotedInTheEnd(t *testing.T) {
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
 	turn := newTurn(l.bridge, db.Claim{Turn: left[0]})
-	turn.painter = &painter{dirty: make(chan struct{}, 1)}
+	turn.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF acted ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	turn.take(t.Context(), claude.ToolCall{})
 	l.sql(`DROP TRIGGER broken`)
@@ -162,21 +165,21 @@ func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 }
 
 // forget drops what a bridge that does not run yet has in memory of its turns, as a death of the program does.
-func (l *line) forget() { l.bridge.lanes, l.bridge.turns.list = lanes{}, nil }
+func (l *line) forget() { l.bridge.lanes, l.bridge.turns = workqueue.Lanes{}, workqueue.New(onlookers) }
 
 // A turn that was stopped, and whose program died before it had ended, is over: it is neither begun again nor
 // interrupted.
 func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 	for name, tc := range map[string]struct{ draft, body, status string }{
-		"before it did anything": {"", texts.Stopped.EN, ""}, "in the middle": {"half", "half", texts.Stopped.EN},
+		"before it did anything": {"", i18n.Stopped.EN, ""}, "in the middle": {"half", "half", i18n.Stopped.EN},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := &recorder{}
 			l := newLine(t, out)
 			l.left("om_1", "hello")
 			l.sql(`UPDATE turns SET card_id = 'card', draft = '` + tc.draft + `'`)
-			l.bridge.lanes.enter(room) // as the process that died
-			l.bridge.lanes.begin(room, 1, func(error) {})
+			l.bridge.lanes.Enter(room) // as the process that died
+			l.bridge.lanes.BeginTurn(room, 1, func(error) {})
 			l.say("om_2", "/stop")
 			l.forget()
 			l.start()
@@ -201,7 +204,7 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status  string
 		buttons int
-	}{"alone": {inputTexts.Recalled.EN, 0}, "one of two": {texts.Stopped.EN, 1}} {
+	}{"alone": {i18n.Recalled.EN, 0}, "one of two": {i18n.Stopped.EN, 1}} {
 		t.Run(name, func(t *testing.T) {
 			out := &recorder{}
 			l := newLine(t, out)

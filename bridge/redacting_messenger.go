@@ -1,9 +1,7 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"slices"
 
 	"magpie/contextmgr/redact"
@@ -62,20 +60,4 @@ func redactCard(c chat.Card, secrets redact.Known) chat.Card {
 	}
 	c.Form = &f
 	return c
-}
-
-// holdsSecret reports whether the input of a tool holds a secret, in whichever way JSON writes it.
-func holdsSecret(input json.RawMessage, secrets redact.Known) bool {
-	if secrets.In(input) {
-		return true
-	}
-	for d := json.NewDecoder(bytes.NewReader(input)); ; {
-		token, err := d.Token()
-		if err != nil { // there are no more
-			return false
-		}
-		if text, ok := token.(string); ok && secrets.In([]byte(text)) {
-			return true
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -104,19 +103,5 @@ func TestNothingMadeOfAChatHasASecret(t *testing.T) {
 	w.must(err)
 	if c.Topic == "" || strings.Contains(c.Topic, "canary") {
 		t.Errorf("title %q", c.Topic)
-	}
-}
-
-func TestASecretInAToolsInput(t *testing.T) {
-	t.Parallel()
-	known := redact.NewKnown([]string{canary, "pass\"word\\<0123>"})
-	for input, want := range map[string]bool{
-		`{"command":"echo canary is a bird"}`: false, `{"command":"echo ` + canary + `"}`: true, `{"a":[{"b":"` + canary + `"}]}`: true,
-		`{"` + canary + `":1}`: true, `{"command":"echo \u0063` + canary[1:] + `"}`: true,
-		`{"command":"pass\"word\\<0123>"}`: true, `{"command":"pass\u0022word\\\u003c0123\u003e"}`: true, `{"command":"` + canary: true, `{"command":`: false, ``: false,
-	} {
-		if got := holdsSecret(json.RawMessage(input), known); got != want {
-			t.Errorf("%s: %v", input, got)
-		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -26,24 +28,24 @@ func resume(ctx context.Context, o ordered) (order, error) {
 	}
 	switch {
 	case !o.b.cfg.Context.Resumes():
-		return o.say(commandTexts.ResumeNever)
+		return o.say(i18n.ResumeNever)
 	case o.args != "":
 		return o.goBack(ctx, list)
 	case len(list) == 0:
-		return o.say(commandTexts.ResumeNothing)
+		return o.say(i18n.ResumeNothing)
 	}
 	var s strings.Builder
-	s.WriteString(commandTexts.ResumeHead.in(o.lang) + "\n")
-	card := &chat.Card{Summary: firstLine(commandTexts.ResumeHead.in(o.lang))}
+	s.WriteString(i18n.ResumeHead.In(o.lang) + "\n")
+	card := &chat.Card{Summary: i18n.FirstLine(i18n.ResumeHead.In(o.lang))}
 	for i, p := range list {
 		mark := ""
 		if p.ID == o.chat.Session.ID {
-			mark = commandTexts.ResumeNow.in(o.lang)
+			mark = i18n.ResumeNow.In(o.lang)
 		} else if len(card.Buttons) < mostButtons {
-			card.Buttons = append(card.Buttons, orderButton(fmt.Sprintf("%d", i+1), "/resume "+p.ID))
+			card.Buttons = append(card.Buttons, turncard.CommandButton(fmt.Sprintf("%d", i+1), "/resume "+p.ID))
 		}
 		at := shortTime(p.Ended.In(o.b.context.Zone()), o.m.Time.In(o.b.context.Zone()))
-		fmt.Fprintf(&s, commandTexts.ResumeLine.in(o.lang)+"\n", i+1, at, firstWords(p.Question, contextWords), p.Turns, p.ID[:min(shortID, len(p.ID))], mark)
+		fmt.Fprintf(&s, i18n.ResumeLine.In(o.lang)+"\n", i+1, at, i18n.Excerpt(p.Question, contextWords), p.Turns, p.ID[:min(shortID, len(p.ID))], mark)
 	}
 	card.Body = s.String()
 	return order{card: card}, nil
@@ -57,25 +59,25 @@ func (o ordered) goBack(ctx context.Context, list []db.PastSession) (order, erro
 		if !number(o.args) {
 			o.b.log.Warn().Stringer("chat", o.m.Key).Str("user", o.m.Actor.ID).Msg("a session was asked for that the chat has not had")
 		}
-		return o.say(commandTexts.ResumeUnknown)
+		return o.say(i18n.ResumeUnknown)
 	}
 	if past.ID == o.chat.Session.ID {
-		return o.say(commandTexts.ResumeIsNow)
+		return o.say(i18n.ResumeIsNow)
 	}
 	if busy, err := o.busy(ctx); err != nil || busy {
-		return order{reply: commandTexts.Busy.in(o.lang)}, err
+		return order{reply: i18n.Busy.In(o.lang)}, err
 	}
 	dir := realPath(o.b.cfg.project(o.chat))
-	done := commandTexts.ResumeDone
+	done := i18n.ResumeDone
 	var lost *claude.LostError
 	if _, err := o.b.pool.Config().Transcripts(o.m.Key.String()).Verify(dir, past.ID, nil); errors.As(err, &lost) {
-		done = commandTexts.ResumeLost // and its conversation goes on from the History
+		done = i18n.ResumeLost // and its conversation goes on from the History
 	}
 	key := o.m.Key.String()
 	return order{
-		reply:  fmt.Sprintf(done.in(o.lang), firstWords(past.Question, contextWords)),
+		reply:  fmt.Sprintf(done.In(o.lang), i18n.Excerpt(past.Question, contextWords)),
 		goBack: &db.Session{ID: past.ID, Node: o.b.cfg.Node, Cwd: dir},
-		then:   func() { o.b.turns.add(func(context.Context) { o.b.pool.Drop(key) }) },
+		then:   func() { o.b.turns.Enqueue(func(context.Context) { o.b.pool.Drop(key) }) },
 	}, nil
 }
 

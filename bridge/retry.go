@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 )
 
@@ -14,26 +15,26 @@ import (
 // the History, and the agent sees it there: it is told to answer anew.
 func retry(ctx context.Context, o ordered) (order, error) {
 	if busy, err := o.busy(ctx); err != nil || busy {
-		return order{reply: commandTexts.Busy.in(o.lang)}, err
+		return order{reply: i18n.Busy.In(o.lang)}, err
 	}
 	question, files, err := o.lastQuestion(ctx)
 	if err != nil {
 		return order{}, err
 	}
 	if question == "" {
-		return o.say(commandTexts.RetryNothing)
+		return o.say(i18n.RetryNothing)
 	}
 	if _, own := o.b.forwarded(question); own {
 		return order{ask: question}, nil
 	}
-	for _, l := range []lang{zh, en} { // asked for the third time it says so once
+	for _, l := range []i18n.Lang{i18n.Chinese, i18n.English} { // asked for the third time it says so once
 		question = strings.TrimPrefix(question, retryNote(l))
 	}
 	return order{ask: retryNote(o.lang) + question, files: files}, nil
 }
 
 // retryNote is what the agent reads before a question that it is asked again.
-func retryNote(l lang) string { return fmt.Sprintf("%s\n", commandTexts.RetryNote.in(l)) }
+func retryNote(l i18n.Lang) string { return fmt.Sprintf("%s\n", i18n.RetryNote.In(l)) }
 
 // lastQuestion is what the last turn of the conversation asked, with its files; empty = nothing was asked yet.
 func (o ordered) lastQuestion(ctx context.Context) (string, []chat.File, error) {

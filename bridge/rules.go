@@ -1,194 +1,17 @@
 package bridge
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"magpie/bridge/approval"
+	"magpie/bridge/i18n"
 	"magpie/db"
-	"magpie/internal/claude"
 )
-
-// permitFor is what "always" stands for when an agent asks: as little as makes sense. Nil = it is asked each time.
-func permitFor(q claude.ToolAsk, dir string) *db.Permit {
-	p := db.Permit{Tool: q.Name}
-	switch q.Name {
-	case claude.QuestionTool, claude.PlanTool:
-		return nil
-	case "Bash":
-		in, ok := plainCommand(q.Input)
-		if !ok || !single(in) {
-			return nil
-		}
-		p.Kind, p.Content = db.ExactRule, in
-		if prefix, ok := prefixOf(in, q.Rules); ok {
-			p.Kind, p.Content = db.PrefixRule, prefix
-		}
-	case "Write", "Edit", "NotebookEdit", "Read", "Grep", "Glob":
-		path, ok := plainFile(q.Name, q.Input, dir)
-		switch {
-		case !ok:
-			return nil
-		case holds(dir, path):
-			p.Kind = db.InsideRule
-		default:
-			p.Kind, p.Content = db.PathRule, path
-		}
-	case "WebFetch":
-		host, ok := hostOf(q.Name, q.Input)
-		if !ok {
-			return nil
-		}
-		p.Kind, p.Content = db.HostRule, host
-	default:
-		if !slices.Contains(q.Rules, claude.Rule{Tool: q.Name}) { // the CLI itself has none
-			return nil
-		}
-		p.Kind = db.ToolRule
-	}
-	return &p
-}
-
-// covers reports whether a rule allows what an agent wants in its project.
-func covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
-	if p.Tool != tool {
-		return false
-	}
-	switch p.Kind {
-	case db.ExactRule:
-		command, ok := plainCommand(input)
-		return ok && command == p.Content && single(command)
-	case db.PrefixRule:
-		command, ok := plainCommand(input)
-		return ok && extends(command, p.Content)
-	case db.PathRule:
-		path, ok := plainFile(tool, input, dir)
-		return ok && path == p.Content
-	case db.InsideRule:
-		path, ok := plainFile(tool, input, dir)
-		return ok && holds(dir, path)
-	case db.HostRule:
-		host, ok := hostOf(tool, input)
-		return ok && host == p.Content
-	case db.ToolRule:
-		return true
-	}
-	return false
-}
-
-// plainCommand is the command of a Bash call, if it has nothing beside it that changes how it is run.
-func plainCommand(input json.RawMessage) (string, bool) {
-	var in map[string]json.RawMessage
-	if err := json.Unmarshal(input, &in); err != nil {
-		return "", false
-	}
-	for name := range in {
-		if name != "command" && name != "description" && name != "timeout" {
-			return "", false
-		}
-	}
-	var command string
-	err := json.Unmarshal(in["command"], &command)
-	return command, err == nil && strings.TrimSpace(command) != ""
-}
-
-// fileOf is the file or folder that a tool is about, without symbolic links.
-func fileOf(tool string, input json.RawMessage, dir string) (string, bool) {
-	path, ok := pathOf(tool, input, dir)
-	if !ok {
-		return "", false
-	}
-	return resolved(path)
-}
-
-// plainFile is fileOf where neither the file nor its name is guarded.
-func plainFile(tool string, input json.RawMessage, dir string) (string, bool) {
-	path, ok := pathOf(tool, input, dir)
-	if !ok || guarded(path, dir) {
-		return "", false
-	}
-	real, ok := resolved(path)
-	return real, ok && !guarded(real, dir)
-}
-
-// pathOf is the path that a tool is given. A search is about the whole project when it names no folder.
-func pathOf(tool string, input json.RawMessage, dir string) (string, bool) {
-	in, err := readInput(tool, input)
-	path := cmp.Or(in.File, in.Notebook, in.Path) // a tool has one of them
-	if path == "" && (tool == "Grep" || tool == "Glob") {
-		path = dir
-	}
-	if err != nil || path == "" || tool == "Glob" && elsewhere(in.Pattern) {
-		return "", false
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	return filepath.Clean(path), true
-}
-
-// resolved is a path without symbolic links, as far as it exists. A link that leads nowhere may lead anywhere.
-func resolved(path string) (string, bool) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real, true
-	}
-	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) || filepath.Dir(path) == path {
-		return "", false
-	}
-	parent, ok := resolved(filepath.Dir(path))
-	return filepath.Join(parent, filepath.Base(path)), ok
-}
-
-// hostOf is the site of the page that a tool fetches.
-func hostOf(tool string, input json.RawMessage) (string, bool) {
-	in, err := readInput(tool, input)
-	if err != nil {
-		return "", false
-	}
-	u, err := url.Parse(in.URL)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
-		return "", false
-	}
-	return strings.ToLower(u.Host), true
-}
-
-// scope says what a rule allows.
-func scope(p db.Permit, l lang) string {
-	content := inCode(p.Content)
-	switch p.Kind {
-	case db.ExactRule:
-		return approvalTexts.ScopeExact.in(l)
-	case db.PrefixRule:
-		return fmt.Sprintf(approvalTexts.ScopePrefix.in(l), content)
-	case db.PathRule:
-		return fmt.Sprintf(approvalTexts.ScopePath.in(l), p.Tool, content)
-	case db.InsideRule:
-		return fmt.Sprintf(approvalTexts.ScopeInside.in(l), p.Tool)
-	case db.HostRule:
-		return fmt.Sprintf(approvalTexts.ScopeHost.in(l), content)
-	}
-	return fmt.Sprintf(approvalTexts.ScopeTool.in(l), visible(p.Tool))
-}
-
-// inCode is a short text as code within a line.
-func inCode(text string) string { return "`" + strings.ReplaceAll(visible(text), "`", "'") + "`" }
-
-// ruleText is a rule in the list of a chat's rules: as its scope, and an exact command with the command.
-func ruleText(p db.Permit, l lang) string {
-	if p.Kind == db.ExactRule {
-		return inCode(firstLine(p.Content))
-	}
-	return scope(p, l)
-}
 
 // allow lists what is always allowed in a chat, or revokes it. To take a permission back is free to everybody who may
 // talk here: it only makes the agent ask again.
@@ -200,35 +23,35 @@ func allow(ctx context.Context, o ordered) (order, error) {
 	words := strings.Fields(o.args)
 	switch {
 	case len(words) == 0 && len(list) == 0:
-		return o.say(approvalTexts.AllowNone)
+		return o.say(i18n.AllowNone)
 	case len(words) == 0:
 		return order{reply: o.rules(list)}, nil
 	case len(words) != 2 || !slices.Contains(revokeWords, strings.ToLower(words[0])):
-		return o.say(approvalTexts.AllowUsage)
+		return o.say(i18n.AllowUsage)
 	}
 	number, err := strconv.ParseInt(strings.TrimPrefix(words[1], "#"), 10, 64)
 	if err != nil {
-		return o.say(approvalTexts.AllowUsage)
+		return o.say(i18n.AllowUsage)
 	}
 	i := slices.IndexFunc(list, func(r db.Rule) bool { return r.Number == number })
 	if i < 0 {
-		return o.say(approvalTexts.AllowUnknown, number)
+		return o.say(i18n.AllowUnknown, number)
 	}
-	done, err := o.say(approvalTexts.AllowRevoked, number, ruleText(list[i].Permit, o.lang))
+	done, err := o.say(i18n.AllowRevoked, number, approval.RuleText(list[i].Permit, o.lang))
 	done.revoke = number
 	return done, err
 }
 
 // rules lists rules.
 func (o ordered) rules(list []db.Rule) string {
-	lines := []string{approvalTexts.AllowHead.in(o.lang)}
+	lines := []string{i18n.AllowHead.In(o.lang)}
 	for _, r := range list {
-		by := nameText(r.By.Name)
+		by := i18n.SafeName(r.By.Name)
 		if by != "" {
 			by += " "
 		}
-		lines = append(lines, fmt.Sprintf(approvalTexts.AllowLine.in(o.lang), r.Number, ruleText(r.Permit, o.lang), projectName(r.Project),
+		lines = append(lines, fmt.Sprintf(i18n.AllowLine.In(o.lang), r.Number, approval.RuleText(r.Permit, o.lang), projectName(r.Project),
 			by, r.Made.In(o.b.context.Zone()).Format(time.DateOnly)))
 	}
-	return strings.Join(append(lines, approvalTexts.AllowFoot.in(o.lang)), "\n")
+	return strings.Join(append(lines, i18n.AllowFoot.In(o.lang)), "\n")
 }

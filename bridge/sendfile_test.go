@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"magpie/bridge/turncard"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/agenttools"
@@ -194,9 +195,9 @@ func TestAFileThatIsSentAtTheStart(t *testing.T) {
 	left := mustWrite(t, filepath.Join(s.dir, "left over"), []byte("from a crash"))
 	s.say("om_1", "plot it")
 	var gone error
-	s.bridge.answer = func(tn *turn, ctx context.Context) outcome {
+	s.bridge.answer = func(tn *turn, ctx context.Context) turncard.Outcome {
 		_, gone = os.Stat(left)
-		return outcome{state: db.Done}
+		return turncard.Outcome{State: db.Done}
 	}
 	s.start()
 	s.until("the turn", func() bool { return s.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })

@@ -8,6 +8,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/safepath"
 )
 
 // syncState is how far the session that a turn goes on with holds the conversation.
@@ -34,7 +35,7 @@ func (cfg Config) away(c db.Chat) claude.LostCause {
 // realPath is a folder as the agent's sessions know it; empty when it is not there, of which the start of the agent
 // will tell.
 func realPath(dir string) string {
-	real, err := realDir(dir)
+	real, err := safepath.Dir(dir)
 	if err != nil {
 		return ""
 	}

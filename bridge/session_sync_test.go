@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
@@ -147,14 +148,14 @@ func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
 		{db.ContextReport{Session: db.Begun, Lost: string(claude.LostMachine), Messages: 48}, "会话在另一台机器，已从历史恢复 48 条", "the session is on another machine; 48 messages were restored from the history"},
 		{db.ContextReport{Session: db.Begun, Lost: string(claude.LostTooLong), Unread: true}, "会话太长，历史也读取失败", "the session was too long, and the history could not be read"},
 	} {
-		if got := describe(tc.told, zh); got != tc.zh {
+		if got := describe(tc.told, i18n.Chinese); got != tc.zh {
 			t.Errorf("%+v: %q, want %q", tc.told, got, tc.zh)
 		}
-		if got := describe(tc.told, en); got != tc.en {
+		if got := describe(tc.told, i18n.English); got != tc.en {
 			t.Errorf("%+v: %q, want %q", tc.told, got, tc.en)
 		}
 	}
-	seen := map[phrase]bool{}
+	seen := map[i18n.Phrase]bool{}
 	for _, c := range []claude.LostCause{claude.LostMissing, claude.LostCorrupt, claude.LostElsewhere, claude.LostMachine, claude.LostForeign, claude.LostTooLong, claude.LostUnknown} {
 		p := lostText(c)
 		if seen[p] {

@@ -45,7 +45,7 @@ func (sm summaries) beginAnew(ctx context.Context, c db.Claim) {
 	if c.Chat.Kind != chat.Private && !sm.b.cfg.Context.Memory.CaptureGroup {
 		return
 	}
-	sm.b.scheduler.jobs.add(func(ctx context.Context) {
+	sm.b.scheduler.jobs.Enqueue(func(ctx context.Context) {
 		if err := sm.b.notes.capture(ctx, c); err != nil {
 			sm.b.log.Error().Err(err).Stringer("chat", key).Msg("key points of a stale chat not remembered")
 		}

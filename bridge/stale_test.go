@@ -23,10 +23,8 @@ func TestNothingOfAStaleGroupIsNoted(t *testing.T) {
 				l.sql(`UPDATE chats SET turned_at = turned_at - 49 * 3600000`)
 			}
 			l.until("the end of what is done on the side", func() bool {
-				u := l.bridge.scheduler.jobs
-				u.mu.Lock()
-				defer u.mu.Unlock()
-				return u.active == 0 && len(u.list) == 0
+				waiting, active := l.bridge.scheduler.jobs.Count()
+				return waiting+active == 0
 			})
 			if got := strings.Contains(l.logs.String(), `"task":"points"`); got != noted {
 				t.Errorf("noted: %v", got)

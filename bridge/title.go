@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -31,13 +32,13 @@ func (b *Bridge) makeTitle(ctx context.Context, c db.Chat, asked []chat.Message,
 func setTitle(_ context.Context, o ordered) (order, error) {
 	if o.args == "" {
 		if o.chat.Topic == "" {
-			return o.say(commandTexts.TitleNone)
+			return o.say(i18n.TitleNone)
 		}
-		return o.say(commandTexts.TitleIs, o.chat.Topic)
+		return o.say(i18n.TitleIs, o.chat.Topic)
 	}
 	title := contextmgr.Title(o.b.cfg.clean(o.args))
 	if title == "" {
-		return o.say(commandTexts.TitleEmpty)
+		return o.say(i18n.TitleEmpty)
 	}
-	return order{reply: fmt.Sprintf(commandTexts.TitleSet.in(o.lang), title), topic: title}, nil
+	return order{reply: fmt.Sprintf(i18n.TitleSet.In(o.lang), title), topic: title}, nil
 }

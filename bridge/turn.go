@@ -7,6 +7,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -20,14 +23,14 @@ type turn struct {
 	session *session
 	course  course
 	told    *db.ContextReport // nil = nothing yet
-	view    view
-	painter *painter
+	view    turncard.State
+	painter *turncard.Painter
 	shown   []claude.Image // pictures that the model sees
 	listen  func()         // waits for what was said in the group
 }
 
 func newTurn(b *Bridge, c db.Claim) *turn {
-	t := &turn{b: b, claim: c, course: course{began: time.Now()}, view: newView(c.Turn.ID, b.cfg.langOf(c.Chat))}
+	t := &turn{b: b, claim: c, course: course{began: time.Now()}, view: turncard.New(c.Turn.ID, b.cfg.langOf(c.Chat), time.Now())}
 	t.session = newSession(b, &t.claim)
 	return t
 }
@@ -37,7 +40,7 @@ func (t *turn) note() string {
 	if t.claim.Turn.Continues == 0 {
 		return ""
 	}
-	return texts.GoOnNote.in(t.view.lang)
+	return i18n.GoOnNote.In(t.view.Lang)
 }
 
 // run answers the turn, and stores how it ended and what is to be shown.
@@ -45,50 +48,50 @@ func (t *turn) run(ctx context.Context) {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	key, b := t.claim.Turn.Key, t.b
-	b.lanes.begin(key, t.claim.Turn.ID, stop)
+	b.lanes.BeginTurn(key, t.claim.Turn.ID, stop)
 	if t.claim.Turn.Stopped { // before it could begin
-		stop(errStopped)
+		stop(workqueue.ErrStopped)
 	}
 	b.reactions.set(t.claim.Asked, chat.Working)
 	rest := t.paint(ctx)
 	t.prepare(work)
 	defer b.toolHandlers.attend(t.claim, b.cfg.project(t.claim.Chat))() // the project is settled now
 	end := b.answer(t, work)
-	b.lanes.end(key) // from here on there is nothing to stop
-	if end.state == db.Cancelled {
+	b.lanes.EndTurn(key) // from here on there is nothing to stop
+	if end.State == db.Cancelled {
 		end = b.stopped(ctx, t.claim.Turn)
 	}
-	b.approvals.leave(ctx, t.claim.Turn.ID, end.state)
+	b.approvals.leave(ctx, t.claim.Turn.ID, end.State)
 	failpoint.At("end: storing")
 	err := t.store(ctx, end)
 	failpoint.At("end: stored")
 	rest()
 	failpoint.At("end: painter at rest")
 	switch {
-	case end.state == db.Queued:
-		t.draw(ctx, t.view.end(outcome{state: db.Queued, notice: texts.Restarting}))
+	case end.State == db.Queued:
+		t.draw(ctx, t.view.End(turncard.Outcome{State: db.Queued, Notice: i18n.Restarting}))
 	case err != nil:
-		t.draw(ctx, t.view.end(end)) // nobody should have to wait for a full disk
+		t.draw(ctx, t.view.End(end)) // nobody should have to wait for a full disk
 		err = t.retryStore(ctx, end, err)
 	}
 	b.outbox.wake(key)
-	b.reactions.set(t.claim.Asked, signalOf(end.state))
+	b.reactions.set(t.claim.Asked, signalOf(end.State))
 	t.afterTurn(ctx, end)
 
 	log := zerolog.Ctx(ctx).Info()
 	if err != nil {
 		log = zerolog.Ctx(ctx).Error().Err(err)
 	}
-	log.Str("state", string(end.state)).Str("failure", end.failure).
+	log.Str("state", string(end.State)).Str("failure", end.Failure).
 		Dur("first_text", t.course.first).Dur("took", time.Since(t.course.began)).Msg("turn ended")
-	b.cfg.ended(Ended{State: end.state, Failure: end.failure, FirstText: t.course.first, Took: time.Since(t.course.began), Usage: t.course.usage})
+	b.cfg.ended(Ended{State: end.State, Failure: end.Failure, FirstText: t.course.first, Took: time.Since(t.course.began), Usage: t.course.usage})
 }
 
 // attempts is how often one turn may be begun: a lost session, then a process that died, then none.
 const attempts = 3
 
 // answer runs the agent of a settled turn until it has answered, healing what can be healed without the user noticing.
-func (t *turn) answer(ctx context.Context) outcome {
+func (t *turn) answer(ctx context.Context) turncard.Outcome {
 	log := zerolog.Ctx(ctx)
 	t.fetch(ctx)
 	t.listen = t.b.background.ask(ctx, t.claim)
@@ -99,7 +102,7 @@ func (t *turn) answer(ctx context.Context) outcome {
 	var err error
 	for n := range attempts {
 		if n > 0 {
-			t.show(t.view.restarted())
+			t.show(t.view.Restarted(time.Now()))
 		}
 		var result claude.Result
 		result, err = t.attempt(ctx)
@@ -116,7 +119,7 @@ func (t *turn) answer(ctx context.Context) outcome {
 				return failed(log, err)
 			}
 		case err != nil && !t.course.sent && errors.Is(err, context.Canceled):
-			return outcome{state: db.Queued}
+			return turncard.Outcome{State: db.Queued}
 		case err != nil:
 			return failed(log, err)
 		default:
@@ -128,24 +131,24 @@ func (t *turn) answer(ctx context.Context) outcome {
 
 // retryStore stores the end of the turn, for as long as it takes; at the end of the program it tries a few times more.
 // What is not stored even then is recovered from the transcript.
-func (t *turn) retryStore(ctx context.Context, end outcome, err error) error {
+func (t *turn) retryStore(ctx context.Context, end turncard.Outcome, err error) error {
 	for tries := 0; err != nil && !errors.Is(err, db.ErrNotFound) && (ctx.Err() == nil || tries < 3); tries++ {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("end of the turn not stored; trying again")
-		pause(context.WithoutCancel(ctx), retryStore)
+		workqueue.Sleep(context.WithoutCancel(ctx), workqueue.StoreRetry)
 		err = t.store(ctx, end)
 	}
 	return err
 }
 
 // store stores the end of the turn. A turn for which nothing has been run goes back to the queue.
-func (t *turn) store(ctx context.Context, end outcome) error {
+func (t *turn) store(ctx context.Context, end turncard.Outcome) error {
 	ctx = context.WithoutCancel(ctx)
-	if end.state == db.Queued {
+	if end.State == db.Queued {
 		return t.b.db.Queue().Requeue(ctx, t.claim.Turn.ID)
 	}
 	e := db.TurnResult{
-		Turn: t.claim.Turn, State: end.state, Failure: end.failure, Answer: t.view.answer(), Usage: t.course.usage,
-		Card: t.view.end(end).card(time.Now()), Told: t.told,
+		Turn: t.claim.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.course.usage,
+		Card: t.view.End(end).Card(time.Now()), Told: t.told,
 	}
 	if t.b.cfg.Context.Resumes() {
 		e.Session = t.session.kept

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
 )
@@ -15,7 +16,7 @@ import (
 func (t *turn) prepare(ctx context.Context) {
 	b, key := t.b, t.claim.Turn.Key
 	b.summaries.beginAnew(ctx, t.claim)
-	b.scheduler.begin(ctx, key, b.summaries.due(t.claim.Chat), func() { t.show(t.view.tidying(time.Now())) })
+	b.scheduler.begin(ctx, key, b.summaries.due(t.claim.Chat), func() { t.show(t.view.Compacting(time.Now())) })
 	c, err := b.db.Chats().Get(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
@@ -38,10 +39,10 @@ func (t *turn) prepare(ctx context.Context) {
 }
 
 // afterTurn lets the chat be taken care of again when its turn is over.
-func (t *turn) afterTurn(ctx context.Context, end outcome) {
+func (t *turn) afterTurn(ctx context.Context, end turncard.Outcome) {
 	b, key := t.b, t.claim.Turn.Key
 	b.scheduler.end(key)
-	if end.state == db.Queued || ctx.Err() != nil {
+	if end.State == db.Queued || ctx.Err() != nil {
 		return // at the end of the program; what is due is found before the next turn
 	}
 	c, err := b.db.Chats().Get(ctx, key)
@@ -55,14 +56,14 @@ func (t *turn) afterTurn(ctx context.Context, end outcome) {
 	if t.ownCommand() != "" {
 		return // nothing was said that would be worth a title or a memory
 	}
-	if end.state == db.Done {
+	if end.State == db.Done {
 		b.notes.learn(c, t.claim.Turn.ID, t.claim.Asked)
 	}
 	if c.Epoch != t.claim.Turn.Epoch {
 		return // /new came: what was asked is no title for the next conversation
 	}
-	if c.Topic == "" && end.state == db.Done && t.view.answer() != "" && b.cfg.Context.Titles {
-		b.scheduler.title(key, func(ctx context.Context) { b.makeTitle(ctx, c, t.claim.Asked, t.view.answer()) })
+	if c.Topic == "" && end.State == db.Done && t.view.Answer() != "" && b.cfg.Context.Titles {
+		b.scheduler.title(key, func(ctx context.Context) { b.makeTitle(ctx, c, t.claim.Asked, t.view.Answer()) })
 	}
 }
 

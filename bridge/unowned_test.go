@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -27,7 +29,7 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 		return l.count(`SELECT COUNT(*) FROM outbox WHERE chat_key LIKE '%oc_of_` + user + `'`)
 	}
 	delivered := func() { l.start(); l.until("the outbox to be empty", func() bool { return l.unsent() == 0 }); l.stop() }
-	l.bridge.SetAccess(Access{})
+	l.bridge.SetAccess(access.Config{})
 	for i := range 5 {
 		if n := told(fmt.Sprint("om_", i), "ou_a"); n != 1 {
 			t.Fatalf("message %d: %d answers wait", i, n)
@@ -41,7 +43,7 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 		t.Errorf("said %q", said)
 	}
 	l.bridge = New(l.bridge.cfg, l.bridge.db, l.pool, rec, l.bridge.log)
-	l.bridge.SetAccess(Access{})
+	l.bridge.SetAccess(access.Config{})
 	if n := told("om_after_restart", "ou_a"); n != 0 {
 		t.Errorf("after a restart: %d answers", n)
 	}
@@ -55,14 +57,14 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 // Whoever has written to a bot that had no owner is heard of by the owner, as soon as he writes again.
 func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	l := newLine(t, &recorder{})
-	l.bridge.SetAccess(Access{})
+	l.bridge.SetAccess(access.Config{})
 	for _, user := range []string{"ou_a", "ou_boss"} {
 		l.must(l.bridge.Message(t.Context(), knocks(user, "om_1"+user)))
 	}
 	l.start()
 	l.until("the outbox to be empty", func() bool { return l.unsent() == 0 })
 	l.stop()
-	l.bridge.SetAccess(Access{Owner: "ou_boss", StrangerReply: "not yet"})
+	l.bridge.SetAccess(access.Config{Owner: "ou_boss", StrangerReply: "not yet"})
 	l.must(l.bridge.Message(t.Context(), knocks("ou_a", "om_2")))
 	if n := l.count(`SELECT COUNT(*) FROM outbox WHERE subject = 'ou_a' AND chat_key LIKE '%ou_boss'`); n != 1 {
 		t.Errorf("%d requests", n)
@@ -72,7 +74,7 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	}
 	users := heard("om_3", "/admin users")
 	users.Key, users.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
-	got, err := adminUsers(t.Context(), ordered{b: l.bridge, m: users, lang: en, chat: db.Chat{Key: users.Key}})
+	got, err := adminUsers(t.Context(), ordered{b: l.bridge, m: users, lang: i18n.English, chat: db.Chat{Key: users.Key}})
 	if l.must(err); !strings.Contains(got.reply, "ou_a` waits") || strings.Contains(got.reply, "ou_boss` waits") {
 		t.Errorf("listed:\n%s", got.reply)
 	}

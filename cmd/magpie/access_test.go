@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/internal/feishusim"
 )
 
@@ -54,7 +54,7 @@ func buttonNamed(t *testing.T, m feishusim.Message, label string) any {
 func TestTheOwnerLetsAStrangerIn(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{})
-	r.cfg.Access = bridge.Access{Owner: r.user.OpenID, StrangerReply: "我只为主人工作。"}
+	r.cfg.Access = access.Config{Owner: r.user.OpenID, StrangerReply: "我只为主人工作。"}
 	r.start()
 	t.Cleanup(func() { r.stop(); r.clean() })
 	red := r.sim.AddUser("小红")
@@ -108,7 +108,7 @@ func TestADepartmentMayTalk(t *testing.T) {
 	r.sim.Assign(r.user, r.sim.AddDepartment("平台组", dev))
 	red := r.sim.AddUser("小红")
 	r.sim.Assign(red, top)
-	r.cfg.Access = bridge.Access{Owner: r.sim.AddUser("老板").OpenID, Allow: []string{dev}}
+	r.cfg.Access = access.Config{Owner: r.sim.AddUser("老板").OpenID, Allow: []string{dev}}
 	r.start()
 	other := r.sim.PrivateChat(red)
 	r.sim.Say(other, red, "你好")

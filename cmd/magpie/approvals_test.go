@@ -12,7 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/contextmgr/redact"
 	"magpie/feishu"
 	"magpie/internal/agenttools"
@@ -180,7 +180,7 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 func TestAnAdminDecidesToo(t *testing.T) {
 	r := newRig(t)
 	boss := r.sim.AddUser("老板")
-	r.prog.bridge.SetAccess(bridge.Access{Allow: []string{"*"}, Admins: []string{boss.OpenID}})
+	r.prog.bridge.SetAccess(access.Config{Allow: []string{"*"}, Admins: []string{boss.OpenID}})
 	group := r.sim.Group("测试群", r.user, boss)
 	r.calls(bash(appendLine("a.txt")), modelsim.Text("完了"))
 	id := r.sim.Say(group, r.user, "动手吧", feishusim.Mention())

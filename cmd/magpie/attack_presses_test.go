@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -27,7 +27,7 @@ func besiege(t *testing.T) *besieged {
 	b.red, b.outsider, b.blocked = b.sim.AddUser("小红"), b.sim.AddUser("路人"), b.sim.AddUser("坏人")
 	b.group = b.sim.Group("测试群", b.user, b.red, b.blocked)
 	b.green = b.sim.AddUser("小绿")
-	access := bridge.Access{
+	access := access.Config{
 		Owner: boss.OpenID, Deny: []string{b.blocked.OpenID},
 		Allow: []string{b.user.OpenID, b.red.OpenID, b.green.OpenID},
 	}

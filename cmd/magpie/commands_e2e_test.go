@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -184,7 +185,7 @@ func TestLoginThroughTheChat(t *testing.T) {
 		c.Claude.MaxProcesses = 2
 	})
 	t.Parallel()
-	r.cfg.Access = bridge.Access{Owner: r.user.OpenID}
+	r.cfg.Access = access.Config{Owner: r.user.OpenID}
 	r.start()
 	t.Cleanup(func() { r.stop(); r.clean() })
 	r.sim.Say(r.chat, r.user, "/login")

@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -31,7 +32,7 @@ type config struct {
 	Claude  claude.Config           `toml:"claude" envPrefix:"CLAUDE_"`
 	Context contextmgr.Config       `toml:"context" envPrefix:"CONTEXT_"`
 	Memory  contextmgr.MemoryConfig `toml:"memory" envPrefix:"MEMORY_"`
-	Access  bridge.Access           `toml:"access" envPrefix:"ACCESS_"`
+	Access  access.Config           `toml:"access" envPrefix:"ACCESS_"`
 	Budget  bridge.Budget           `toml:"budget" envPrefix:"BUDGET_"`
 	DB      db.Config               `toml:"db" envPrefix:"DB_"`
 	HTTP    httpConfig              `toml:"http" envPrefix:"HTTP_"`

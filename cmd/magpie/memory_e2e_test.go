@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -133,7 +133,7 @@ func TestProposedMemoriesWait(t *testing.T) {
 	r := makeRig(t, feishusim.Config{}, oneProcessPerTurn)
 	boss = r.sim.AddUser("老板")
 	r.cfg.Memory.Approval = true
-	r.cfg.Access = bridge.Access{Owner: boss.OpenID, Allow: []string{"*"}}
+	r.cfg.Access = access.Config{Owner: boss.OpenID, Allow: []string{"*"}}
 	r.start()
 	t.Cleanup(func() { r.stop(); r.clean() })
 	group := r.sim.Group("测试群", r.user, boss)

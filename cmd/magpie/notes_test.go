@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
@@ -104,7 +104,7 @@ func TestNotesOfAGroupWaitForApproval(t *testing.T) {
 		c.Memory.Capture, c.Memory.CaptureGroup, c.Memory.Approval = true, true, true
 	})
 	boss := r.sim.AddUser("老板")
-	r.cfg.Access = bridge.Access{Owner: boss.OpenID, Allow: []string{"*"}}
+	r.cfg.Access = access.Config{Owner: boss.OpenID, Allow: []string{"*"}}
 	r.start()
 	t.Cleanup(func() { r.stop(); r.clean() })
 	group := r.sim.Group("测试群", r.user, boss)

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/db"
 	"magpie/internal/feishusim"
 )
 
-func nobody(c *config) { c.Access = bridge.Access{} }
+func nobody(c *config) { c.Access = access.Config{} }
 
 // greeted waits until the bot has written to somebody unasked.
 func (r *rig) greeted(u feishusim.User) {

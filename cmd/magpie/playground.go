@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/console"
@@ -81,7 +82,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 func (p playgroundCmd) config(dir string, sim *feishusim.Server) (c config, err error) {
 	c = defaults()
 	c.Feishu.AppID, c.Feishu.AppSecret, c.Feishu.BaseURL = sim.AppID(), sim.AppSecret(), sim.URL()
-	c.Access = bridge.Access{Allow: []string{"*"}}
+	c.Access = access.Config{Allow: []string{"*"}}
 	c.DB.URL = "sqlite://" + filepath.Join(dir, "data", "magpie.db")
 	c.Log = logConfig{Level: "warn", Format: "console"}
 	c.Claude.Command = p.Command

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/contextmgr"
 )
 
 func TestStrangersAreIgnoredAndTheOwnerIsNot(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Access = bridge.Access{} })
+	r := newRig(t, func(c *config) { c.Access = access.Config{} })
 	id := r.sim.Say(r.chat, r.user, "你好")
 	if got := said(r.answer(r.chat, id)); !strings.Contains(got, r.user.OpenID) {
 		t.Errorf("while nobody owns the bot it says %q, want the user's id in it", got)

@@ -18,6 +18,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
@@ -98,7 +99,7 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config)) *
 	r.cfg.Claude = claudetest.ModelConfig(t, model.URL())
 	r.cfg.DB.URL = "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")
 	r.cfg.Context.Titles = false // they are questions to the model, which most tests count
-	r.cfg.Access = bridge.Access{Allow: []string{"*"}}
+	r.cfg.Access = access.Config{Allow: []string{"*"}}
 	r.cfg.Shutdown.Duration = 4 * time.Second // a quarter of it is for the last words
 	for _, f := range change {
 		f(&r.cfg)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
 	"magpie/internal/chat"
@@ -360,7 +361,7 @@ func TestBudgetsEndToEnd(t *testing.T) {
 	if got := r.ask("/admin cost"); !strings.Contains(got, "管理员") || strings.Contains(got, "$") {
 		t.Errorf("/admin of a user: %q", got)
 	}
-	r.prog.bridge.SetAccess(bridge.Access{Owner: r.user.OpenID})
+	r.prog.bridge.SetAccess(access.Config{Owner: r.user.OpenID})
 	if got := r.ask("/admin cost"); !strings.Contains(got, r.user.OpenID) || !strings.Contains(got, r.chat) {
 		t.Errorf("/admin cost: %q", got)
 	}
@@ -372,7 +373,7 @@ func TestBudgetsEndToEnd(t *testing.T) {
 // An admin lets a group in and out, and a user; in the group nothing of other chats is told.
 func TestAdminsLetGroupsIn(t *testing.T) {
 	r := newRig(t)
-	r.prog.bridge.SetAccess(bridge.Access{Owner: r.user.OpenID})
+	r.prog.bridge.SetAccess(access.Config{Owner: r.user.OpenID})
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("产品群", r.user, red)
 	in := func(who feishusim.User, text string) string {
@@ -447,7 +448,7 @@ func TestTheAgentsEnvironment(t *testing.T) {
 // mistake.
 func TestAnAdminReloadsTheConfiguration(t *testing.T) {
 	r := makeRig(t, feishusim.Config{}, func(c *config) { c.Budget.TurnUSD = 5 })
-	r.cfg.Access = bridge.Access{Owner: r.user.OpenID}
+	r.cfg.Access = access.Config{Owner: r.user.OpenID}
 	next, mistake := make(chan config, 1), errors.New("line 3: unknown key")
 	r.load = func() (config, error) {
 		select {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"magpie/bridge"
+	"magpie/bridge/attachment"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/feishu"
@@ -67,7 +68,7 @@ type program struct {
 	pool   *claude.Pool
 	client *feishu.Client
 	tools  *agenttools.Server // nil = the agents get no tools
-	files  bridge.FilesConfig
+	files  attachment.Config
 	bridge *bridge.Bridge
 
 	load    func() (config, error) // reads the configuration anew; nil = it cannot be
@@ -114,7 +115,7 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 			return nil, errors.Join(err, store.Close(), app.Close())
 		}
 	}
-	p.files = bridge.FilesConfig{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile), Group: group}
+	p.files = attachment.Config{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile), Group: group}
 	p.bridge = bridge.New(bridge.Config{
 		App: c.Feishu.AppID, Founder: p.client, Found: found,
 		Access: c.Access, Departments: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, AskEverything: c.Claude.AsksEverything(), Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,

@@ -23,6 +23,9 @@ import (
 // ServerName is what agents know the server as.
 const ServerName = "magpie"
 
+// Prefix is what the CLI puts before the names of the server's tools.
+const Prefix = "mcp__" + ServerName + "__"
+
 // Server serves tools. Make it with [Listen].
 type Server struct {
 	listener net.Listener

@@ -1,0 +1,118 @@
+// Package access says who may talk to the bot and who is an admin, by the configuration and by what was decided in the
+// chat. What somebody may have the agent do does not belong here, nor what he is told when he may not talk.
+package access
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/configtype"
+)
+
+// Config is the [access] section: who may talk to the bot. By default only the owner may.
+type Config struct {
+	// the user (ou_...) to whom the bot belongs
+	Owner  string   `toml:"owner" env:"OWNER"`
+	Admins []string `toml:"admins" env:"ADMINS"` // users
+	// users (ou_...), chats (oc_...), departments (od_...), or "*" for everybody
+	Allow []string `toml:"allow" env:"ALLOW"`
+	// users, chats, departments; they may not talk, whatever else says so
+	Deny []string `toml:"deny" env:"DENY"`
+	// what strangers are told in a private chat, once a day at most; empty = nothing
+	StrangerReply string `toml:"unauthorized_reply" env:"UNAUTHORIZED_REPLY"`
+
+	// asker | admins: who approves what the agent wants; empty = asker
+	Deciders string `toml:"deciders" env:"DECIDERS"`
+	// how long people may take to decide about a tool; 0 = 30 minutes
+	ApprovalTimeout configtype.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"`
+}
+
+// The values of [Config.Deciders].
+const (
+	AskersDecide = "asker"
+	AdminsDecide = "admins"
+)
+
+// everybody is the entry of [Config.Allow] that lets everybody in.
+const everybody = "*"
+
+// department is how the id of one begins.
+const department = "od_"
+
+// Validate reports everything that is wrong with a.
+func (a Config) Validate() error {
+	var errs []error
+	if slices.Contains(a.Admins, everybody) {
+		errs = append(errs, errors.New(`[access] admins: "*" would make everybody an admin; name the users`))
+	}
+	if a.ApprovalTimeout.Duration < 0 {
+		errs = append(errs, errors.New("[access] approval_timeout: want more than 0"))
+	}
+	if a.Deciders != "" && a.Deciders != AskersDecide && a.Deciders != AdminsDecide {
+		errs = append(errs, fmt.Errorf("[access] deciders %q: want %s or %s", a.Deciders, AskersDecide, AdminsDecide))
+	}
+	for _, id := range a.Deny { // a mistake here would leave a door open
+		begins := func(kind string) bool { return strings.HasPrefix(id, kind) }
+		if !slices.ContainsFunc([]string{"ou_", "oc_", department}, begins) {
+			const want = "want ids of users (ou_…), chats (oc_…) or departments (od_…)"
+			errs = append(errs, fmt.Errorf("[access] deny %q: "+want, id))
+		}
+	}
+	if a.Owner != "" && slices.Contains(a.Deny, a.Owner) {
+		errs = append(errs, errors.New("[access] deny: the owner is among them"))
+	}
+	return errors.Join(errs...)
+}
+
+// denies says who may not talk in any case, as far as the ids of the user and the chat tell.
+func (a Config) denies(key chat.Key, who chat.Actor) bool {
+	return who.ID == "" || slices.Contains(a.Deny, who.ID) || slices.Contains(a.Deny, key.ID)
+}
+
+// allows says who may talk, as far as the ids of the user and the chat tell.
+func (a Config) allows(key chat.Key, who chat.Actor) bool {
+	return !a.denies(key, who) && (a.IsAdmin(who) || slices.Contains(a.Allow, everybody) ||
+		slices.Contains(a.Allow, who.ID) || slices.Contains(a.Allow, key.ID))
+}
+
+// IsAdmin reports whether somebody may give orders that concern others.
+func (a Config) IsAdmin(who chat.Actor) bool {
+	return who.ID != "" && (who.ID == a.Owner || slices.Contains(a.Admins, who.ID)) && !slices.Contains(a.Deny, who.ID)
+}
+
+// HasAdmin reports whether anybody at all is an admin.
+func (a Config) HasAdmin() bool {
+	known := func(id string) bool { return a.IsAdmin(chat.Actor{ID: id}) }
+	return known(a.Owner) || slices.ContainsFunc(a.Admins, known)
+}
+
+// InCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
+func (a Config) InCharge(m chat.Incoming) bool {
+	return m.Kind == chat.Private || a.IsAdmin(m.Actor)
+}
+
+// Unset reports that nobody at all may talk: the bot is being set up.
+func (a Config) Unset() bool { return a.Owner == "" && len(a.Admins) == 0 && len(a.Allow) == 0 }
+
+// usualPatience is how long people may take to decide when nothing else is configured.
+const usualPatience = 30 * time.Minute
+
+// Patience is how long people may take to decide about a tool.
+func (a Config) Patience() time.Duration {
+	if a.ApprovalTimeout.Duration == 0 {
+		return usualPatience
+	}
+	return a.ApprovalTimeout.Duration
+}
+
+// Approver is who decides about strangers: the owner, or an admin when there is none.
+func (a Config) Approver() string {
+	if a.Owner == "" && len(a.Admins) > 0 {
+		return a.Admins[0]
+	}
+	return a.Owner
+}

@@ -1,0 +1,187 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/singleflight"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// DepartmentLookup tells to which departments somebody belongs.
+type DepartmentLookup interface {
+	// Departments lists the departments of a user (od_...), those above them included.
+	Departments(ctx context.Context, userID string) ([]string, error)
+}
+
+// Authorizer decides who may talk to the bot: by the configuration, which is its pointer, and by what was decided in
+// the chat.
+type Authorizer struct {
+	atomic.Pointer[Config]
+	grants db.Grants
+	lookup DepartmentLookup // nil = nothing is known of departments
+	log    zerolog.Logger
+	asking singleflight.Group
+	wait   time.Duration // that a message waits for what is not known, at most
+
+	mu      sync.Mutex
+	members map[string]membership // by user
+}
+
+// membership is what was found out about somebody's departments.
+type membership struct {
+	departments []string
+	asked       time.Time
+}
+
+// How departments are asked for.
+const (
+	lookupWait    = 2 * time.Second  // see authorizer.wait
+	lookupTimeout = 10 * time.Second // after which the next message asks again
+	lookupFresh   = time.Hour        // until it is asked again
+	staffStale    = 24 * time.Hour   // until what is known does not count any more, when nobody answers
+	mostStaff     = 20_000           // remembered
+)
+
+// NewAuthorizer makes an authorizer; wait is how long a message waits for what is not known of departments, 0 = the
+// usual time.
+func NewAuthorizer(
+	a Config, grants db.Grants, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger,
+) *Authorizer {
+	g := &Authorizer{
+		grants: grants, lookup: lookup, log: log, wait: cmp.Or(wait, lookupWait), members: map[string]membership{},
+	}
+	g.Store(&a)
+	return g
+}
+
+// Verdict is what the authorizer says of somebody.
+type Verdict int
+
+// The verdicts.
+const (
+	Denied   Verdict = iota // is not even answered
+	Stranger                // nobody has said anything about him
+	Admitted                // may talk
+)
+
+// Authorize says whether somebody may talk to the bot in a chat. What cannot be found out opens no door: neither that
+// somebody is in a department that is allowed, nor that he is not in one that is denied. While the platform does not
+// tell it is an error: the message can be delivered again.
+func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor) (Verdict, error) {
+	a := g.Load()
+	switch {
+	case a.denies(key, who):
+		return Denied, nil
+	case who.ID == a.Owner:
+		return Admitted, nil
+	case mentions(a.Deny, department):
+		switch in, err := g.within(ctx, who.ID, a.Deny); {
+		case err != nil && !errors.Is(err, errNoDepartments):
+			return Denied, err
+		case in || err != nil:
+			return Denied, nil
+		}
+	}
+	if a.allows(key, who) {
+		return Admitted, nil
+	}
+	var unknown error
+	if mentions(a.Allow, department) {
+		in, err := g.within(ctx, who.ID, a.Allow)
+		if in {
+			return Admitted, nil
+		}
+		if !errors.Is(err, errNoDepartments) {
+			unknown = err
+		}
+	}
+	switch ok, err := g.grants.Allow(ctx, who.ID, key.ID); {
+	case err != nil:
+		return Denied, err
+	case ok:
+		return Admitted, nil
+	case unknown != nil:
+		return Denied, unknown
+	}
+	return Stranger, nil
+}
+
+func mentions(list []string, kind string) bool {
+	return slices.ContainsFunc(list, func(id string) bool { return strings.HasPrefix(id, kind) })
+}
+
+// within reports whether somebody belongs to one of the departments in a list. An error says that it is not known.
+func (g *Authorizer) within(ctx context.Context, user string, list []string) (bool, error) {
+	ids, err := g.departments(ctx, user)
+	if err != nil {
+		return false, fmt.Errorf("departments of %s: %w", user, err)
+	}
+	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(list, id) }), nil
+}
+
+var errNoDepartments = errors.New("the platform cannot be asked for departments")
+
+// departments are those of a user. Nobody waits for the platform when they are known, though they be asked for anew.
+func (g *Authorizer) departments(ctx context.Context, user string) ([]string, error) {
+	if g.lookup == nil {
+		return nil, errNoDepartments
+	}
+	m, ok := g.remembered(user)
+	if ok && time.Since(m.asked) < lookupFresh {
+		return m.departments, nil
+	}
+	answer := g.asking.DoChan(user, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
+		defer cancel()
+		ids, err := g.lookup.Departments(ctx, user)
+		if err != nil {
+			g.log.Warn().Err(err).Str("user", user).Msg("departments of a user are not told")
+			return nil, err
+		}
+		g.remember(user, ids)
+		return ids, nil
+	})
+	if ok && time.Since(m.asked) < staffStale {
+		return m.departments, nil
+	}
+	patience := time.NewTimer(g.wait)
+	defer patience.Stop()
+	select {
+	case got := <-answer:
+		if got.Err != nil {
+			return nil, got.Err
+		}
+		return got.Val.([]string), nil
+	case <-patience.C:
+		return nil, context.DeadlineExceeded
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (g *Authorizer) remembered(user string) (membership, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m, ok := g.members[user]
+	return m, ok
+}
+
+func (g *Authorizer) remember(user string, ids []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.members) >= mostStaff {
+		clear(g.members)
+	}
+	g.members[user] = membership{ids, time.Now()}
+}

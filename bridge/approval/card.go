@@ -1,0 +1,250 @@
+// Package approval is what people decide about: what an agent wants of a tool, how that is shown and what a press on it
+// decides, what a rule of a chat covers, and which files are for admins only. Who is asked, and how long an agent waits
+// for them, does not belong here, nor what a chat's mode allows unasked.
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// whyField is the field in which is said why something is refused.
+const whyField = "why"
+
+// Card draws an approval: what is asked, and how to decide; or what became of it.
+func Card(a db.Approval, l i18n.Lang) chat.Card {
+	title, body := shown(a, l)
+	first := i18n.FirstLine(unfenced(body))
+	switch a.Tool { // a summary is plain text; a command stays as it is
+	case claude.QuestionTool:
+		first = strings.ReplaceAll(first, "**", "")
+	case claude.PlanTool:
+		first = strings.TrimPrefix(first, "> ")
+	}
+	c := chat.Card{Body: title + "\n\n" + body, Summary: strings.ReplaceAll(title, "**", "") + " " + first}
+	if a.State != db.Waiting {
+		c.Status = OutcomeLine(a, l)
+		c.Summary = c.Status
+		return c
+	}
+	c.Status = i18n.CardYourTurn.In(l)
+	patience := i18n.RoughDuration(a.Expires.Sub(a.Created), l)
+	c.Footer = fmt.Sprintf(i18n.ApprovalBounds.In(l), strings.TrimSpace(patience))
+	if a.Always != nil {
+		c.Footer += fmt.Sprintf(i18n.ApprovalBoundsAlways.In(l), scope(*a.Always, l))
+	}
+	button := func(label i18n.Phrase, do string) chat.Button {
+		act := chat.Action{Do: do, Turn: a.Turn, ID: ActionID(a)}
+		return chat.Button{Label: label.In(l), Danger: do == DoRefuse, Action: act}
+	}
+	why := func(label, hint i18n.Phrase) chat.Field {
+		return chat.Field{Name: whyField, Label: label.In(l), Hint: hint.In(l), Kind: chat.Words}
+	}
+	switch a.Tool {
+	case claude.QuestionTool:
+		c.Form = &chat.Form{
+			Fields:  questionFields(a.Input, l),
+			Buttons: []chat.Button{button(i18n.ApprovalSubmitButton, DoAllow)},
+		}
+		c.Buttons = []chat.Button{button(i18n.ApprovalSkipButton, DoRefuse)}
+	case claude.PlanTool:
+		c.Form = &chat.Form{
+			Fields:  []chat.Field{why(i18n.ApprovalBetter, i18n.ApprovalBetterHint)},
+			Buttons: []chat.Button{button(i18n.ApprovalKeepPlanningButton, DoRefuse)},
+		}
+		c.Buttons = []chat.Button{button(i18n.ApprovalApproveButton, DoAllow)}
+	default:
+		c.Form = &chat.Form{
+			Fields:  []chat.Field{why(i18n.ApprovalWhy, i18n.ApprovalWhyHint)},
+			Buttons: []chat.Button{button(i18n.ApprovalRefuseSayingButton, DoRefuse)},
+		}
+		c.Buttons = []chat.Button{button(i18n.ApprovalAllowButton, DoAllow)}
+		if a.Always != nil {
+			c.Buttons = append(c.Buttons, button(i18n.ApprovalAlwaysButton, DoAlways))
+		}
+		c.Buttons = append(c.Buttons, button(i18n.ApprovalRefuseButton, DoRefuse))
+	}
+	return c
+}
+
+// OutcomeLine says in one line what became of an approval.
+func OutcomeLine(a db.Approval, l i18n.Lang) string {
+	who := i18n.SafeName(a.By.Name)
+	if who == "" {
+		who = i18n.ApprovalSomebody.In(l)
+	}
+	line := map[db.ApprovalState]i18n.Phrase{
+		db.Approved: i18n.ApprovalWasAllowed, db.Refused: i18n.ApprovalWasRefused, db.Expired: i18n.ApprovalWasExpired,
+		db.Withdrawn: i18n.ApprovalWasWithdrawn, db.Lost: i18n.ApprovalWasLost,
+	}[a.State]
+	switch {
+	case a.Tool == claude.PlanTool && a.State == db.Approved:
+		line = i18n.ApprovalWasApproved
+	case a.Tool == claude.PlanTool && a.State == db.Refused:
+		line = i18n.ApprovalWasNotApproved
+	case a.Tool == claude.QuestionTool && a.State == db.Approved:
+		line = i18n.ApprovalWasAnswered
+	case a.Tool == claude.QuestionTool && a.State == db.Refused:
+		line = i18n.ApprovalWasSkipped
+	}
+	text := line.In(l)
+	if strings.Contains(text, "%s") {
+		text = fmt.Sprintf(text, who)
+	}
+	switch {
+	case a.Words == "":
+	case a.State == db.Refused:
+		text += " · " + fmt.Sprintf(i18n.ApprovalSaid.In(l), a.Words)
+	default:
+		text += " · " + a.Words
+	}
+	return text
+}
+
+// longestShown is how much of what an agent wants is shown, in bytes. It is shown whole or not done: what is left out
+// could be what matters. Beyond this nobody would read the cards that it takes.
+const longestShown = 60_000
+
+// Unshowable is what the agent reads when it wants something that cannot be shown; empty = it can be.
+func Unshowable(tool string, input json.RawMessage) string {
+	if _, err := readInput(tool, input); err != nil {
+		return "The tool's input cannot be shown to the user, who has to allow it."
+	}
+	if tool == claude.QuestionTool {
+		if _, err := questionsOf(input); err != nil {
+			return "The questions cannot be shown: " + err.Error() + "."
+		}
+	}
+	if _, body := shown(db.Approval{Tool: tool, Input: input}, i18n.English); len(body) > longestShown {
+		return "This is too long to be shown to the user, who has to allow it. Do it in smaller steps. " +
+			"A long command can be written to a file piece by piece and run from there."
+	}
+	return ""
+}
+
+// shown is what an agent wants, as people read it: a title and the exact text.
+func shown(a db.Approval, l i18n.Lang) (title, body string) {
+	in, err := readInput(a.Tool, a.Input)
+	if err != nil { // it is asked for only when it can be read
+		return fmt.Sprintf(i18n.ApprovalAsks.In(l), a.Tool), i18n.CodeBlock("json", string(a.Input))
+	}
+	switch a.Tool {
+	case claude.QuestionTool:
+		return i18n.ApprovalAsksQuestion.In(l), questionBody(a.Input, l)
+	case claude.PlanTool:
+		return i18n.ApprovalAsksPlan.In(l), marked("> ", in.Plan) + besides(a)
+	}
+	if title, body = inWords(a, in, l); title != "" {
+		return title, body + besides(a)
+	}
+	what := fmt.Sprintf(i18n.ApprovalUses.In(l), i18n.Visible(a.Tool))
+	if a.Tool == "NotebookEdit" {
+		what = i18n.ApprovalEditsNotebook.In(l)
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, a.Input, "", "  "); err != nil {
+		return fmt.Sprintf(i18n.ApprovalAsks.In(l), what), i18n.CodeBlock("json", string(a.Input))
+	}
+	return fmt.Sprintf(i18n.ApprovalAsks.In(l), what), i18n.CodeBlock("json", pretty.String())
+}
+
+// inWords is what an agent wants of a tool that is shown in a way of its own; without a title it is not.
+func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
+	asks := func(what i18n.Phrase) string { return fmt.Sprintf(i18n.ApprovalAsks.In(l), what.In(l)) }
+	switch a.Tool {
+	case "Bash":
+		what := i18n.ApprovalRuns
+		if in.Background {
+			what = i18n.ApprovalRunsInBackground
+		}
+		body = i18n.CodeBlock("bash", in.Command)
+		if in.Description != "" {
+			body += "\n" + fmt.Sprintf(i18n.AgentSays.In(l), i18n.PlainText(in.Description))
+		}
+		return asks(what), body
+	case "Write":
+		return asks(i18n.ApprovalWrites), named(in.File, a.Project) + i18n.CodeBlock("", in.Content)
+	case "Edit":
+		what := i18n.ApprovalEdits
+		if in.ReplaceAll {
+			what = i18n.ApprovalEditsAll
+		}
+		diff := i18n.CodeBlock("diff", marked("- ", in.Old)+"\n"+marked("+ ", in.New))
+		return asks(what), named(in.File, a.Project) + diff
+	case "Read":
+		return asks(i18n.ApprovalReads), named(in.File, a.Project)
+	case "WebFetch":
+		purpose := fmt.Sprintf(i18n.ApprovalFetchesFor.In(l), i18n.PlainText(in.Prompt))
+		return asks(i18n.ApprovalFetches), i18n.CodeBlock("", in.URL) + "\n" + purpose
+	case "WebSearch":
+		return asks(i18n.ApprovalSearches), i18n.CodeBlock("", in.Query)
+	}
+	return "", ""
+}
+
+// besides are the parts of an input for which its tool's own way has no words, such as one that leads out of the
+// sandbox.
+func besides(a db.Approval) string {
+	rest := map[string]json.RawMessage{}
+	if err := json.Unmarshal(a.Input, &rest); err != nil { // it could be read before
+		return ""
+	}
+	maps.DeleteFunc(rest, func(key string, _ json.RawMessage) bool {
+		return slices.Contains(inputKeys[a.Tool], key) || slices.Contains(plainKeys[a.Tool], key)
+	})
+	if len(rest) == 0 {
+		return ""
+	}
+	data, err := json.MarshalIndent(rest, "", "  ")
+	if err != nil {
+		return "\n\n" + i18n.CodeBlock("json", string(a.Input))
+	}
+	return "\n\n" + i18n.CodeBlock("json", string(data))
+}
+
+// named shows which file is meant: within the project from there, else in full.
+func named(path, project string) string {
+	if rest, ok := strings.CutPrefix(path, project+"/"); ok {
+		path = rest
+	}
+	return i18n.CodeBlock("", path) + "\n"
+}
+
+// marked is a text with a mark before each of its lines.
+func marked(mark, text string) string {
+	if text == "" {
+		return ""
+	}
+	return mark + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+mark)
+}
+
+// unfenced is a text without the first line of a block of code, for a summary of one line.
+func unfenced(text string) string {
+	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "```") {
+		return rest
+	}
+	return text
+}
+
+// What the buttons of an approval's card do. Their Action's ID is that of the approval, a dot, and the beginning of the
+// hash of what is asked.
+const (
+	DoAllow  = "allow"  // once; or take the answers or the plan
+	DoAlways = "always" // and in this chat from now on
+	DoRefuse = "refuse" // perhaps with words
+)
+
+// hashLength is how much of the hash a button carries.
+const hashLength = 16
+
+// ActionID is the ID of the actions of a card: of the approval, and of what exactly was asked.
+func ActionID(a db.Approval) string { return a.ID + "." + a.Hash()[:hashLength] }

@@ -1,0 +1,182 @@
+package approval
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+func askingFor(tool, input string) db.Approval {
+	now := time.UnixMilli(1000)
+	return db.Approval{
+		ID: "3f0b5a52-7f3c-4d52-9a52-4b1c1a1a1a1a", Turn: 7, Tool: tool, Input: json.RawMessage(input), Project: "/p",
+		Created: now, Expires: now.Add(30 * time.Minute), Settlement: db.Settlement{State: db.Waiting},
+	}
+}
+
+func dos(buttons []chat.Button) (list []string) {
+	for _, b := range buttons {
+		list = append(list, b.Action.Do)
+	}
+	return list
+}
+
+func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
+	a := askingFor("Bash", `{"command":"echo '`+"```"+`' \u202e\u200b\u001b[8m# x","description":"两\n行"}`)
+	a.Always = &db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git `push`"}
+	c := Card(a, i18n.Chinese)
+	want := "**助手想运行命令**\n\n````bash\necho '```' ⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[8m# x\n````\n\n助手的说明：两 行"
+	if c.Body != want {
+		t.Errorf("body %q", c.Body)
+	}
+	if c.Footer != "30 分钟内没有人决定就视为拒绝。“总是允许”只在本聊天、本项目有效：以 `git 'push'` 开头、只带常用选项的单条命令。" {
+		t.Errorf("footer %q", c.Footer)
+	}
+	if got := dos(c.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoAlways, DoRefuse}) || !reflect.DeepEqual(dos(c.Form.Buttons), []string{DoRefuse}) {
+		t.Errorf("buttons %v, %v", got, dos(c.Form.Buttons))
+	}
+	for _, b := range append(c.Buttons, c.Form.Buttons...) {
+		if b.Action.Turn != 7 || b.Action.ID != a.ID+"."+a.Hash()[:16] {
+			t.Errorf("button %+v", b)
+		}
+	}
+	if c.Live || c.Summary != "助手想运行命令 echo '```' ⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[8m# x" {
+		t.Errorf("summary %q", c.Summary)
+	}
+	a.Always = nil
+	if got := dos(Card(a, i18n.English).Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoRefuse}) {
+		t.Errorf("without always: %v", got)
+	}
+}
+
+func TestWhatIsShownOfEachTool(t *testing.T) {
+	for _, tc := range []struct{ tool, input, want string }{
+		{"Write", `{"file_path":"/p/a/b.txt","content":"x\ny\n"}`, "**The agent wants to write a file (what it holds is replaced)**\n\n```\na/b.txt\n```\n\n```\nx\ny\n```\n"},
+		{"Write", `{"file_path":"/p2/b.txt","content":""}`, "**The agent wants to write a file (what it holds is replaced)**\n\n```\n/p2/b.txt\n```\n\n```\n\n```\n"},
+		{"Edit", `{"file_path":"/p/b.txt","old_string":"a\nb","new_string":"c\n","replace_all":true}`, "**The agent wants to edit a file (every place that says so)**\n\n```\nb.txt\n```\n\n```diff\n- a\n- b\n+ c\n```\n"},
+		{"Read", `{"file_path":"/etc/hostname"}`, "**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n"},
+		{"WebFetch", `{"url":"https://example.com/?a=b","prompt":"sum it up"}`, "**The agent wants to fetch a page**\n\n```\nhttps://example.com/?a=b\n```\n\nThe agent wants to know: sum it up"},
+		{"WebSearch", `{"query":"magpies"}`, "**The agent wants to search the web**\n\n```\nmagpies\n```\n"},
+		{"Bash", `{"command":"sleep 9","run_in_background":true}`, "**The agent wants to run a command in the background**\n\n```bash\nsleep 9\n```\n"},
+		{"Bash", `{"command":"ls","timeout":5,"dangerouslyDisableSandbox":true}`, "**The agent wants to run a command**\n\n```bash\nls\n```\n\n\n```json\n{\n  \"dangerouslyDisableSandbox\": true\n}\n```\n"},
+		{"Read", `{"file_path":"/etc/hostname","Limit":5}`, "**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n\n\n```json\n{\n  \"Limit\": 5\n}\n```\n"},
+		{claude.PlanTool, `{"plan":"1. x","planFilePath":"/x","allowedPrompts":["a"]}`, "**The agent has a plan, and begins once it is approved**\n\n> 1. x\n\n```json\n{\n  \"allowedPrompts\": [\n    \"a\"\n  ]\n}\n```\n"},
+		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool mcp__a__b**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
+		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan, and begins once it is approved**\n\n> 1. x"},
+	} {
+		if got := Card(askingFor(tc.tool, tc.input), i18n.English).Body; got != tc.want {
+			t.Errorf("%s: %q", tc.tool, got)
+		}
+	}
+}
+
+func TestWhatIsTooLongToShow(t *testing.T) {
+	long := func(field string, n int) json.RawMessage {
+		return json.RawMessage(`{"` + field + `":"` + strings.Repeat("x", n) + `"}`)
+	}
+	for _, tc := range []struct {
+		tool  string
+		input json.RawMessage
+		shown bool
+	}{
+		{"Bash", long("command", 59_000), true}, {"Bash", long("command", 61_000), false}, {"mcp__a__b", long("x", 61_000), false},
+		{"Bash", json.RawMessage(`{"command":"x","description":"` + strings.Repeat("x", 61_000) + `"}`), false},
+		{"Write", long("content", 59_000), true}, {"Write", long("content", 61_000), false}, {"Edit", long("old_string", 61_000), false},
+		{"Edit", long("new_string", 59_000), true}, {"NotebookEdit", long("new_source", 61_000), false}, {"WebFetch", long("prompt", 61_000), false},
+		{claude.PlanTool, long("plan", 50_000), true}, {claude.PlanTool, long("plan", 61_000), false}, {"Bash", json.RawMessage(`[]`), false},
+		{"Write", json.RawMessage(`{"content":"` + strings.Repeat(`\u202e`, 6_000) + `"}`), false}, // as it is shown
+		{"Bash", json.RawMessage(`{"command":"rm x","Command":"ls"}`), false}, {"Edit", json.RawMessage(`{"file_path":"a","FILE_PATH":"b"}`), false},
+		{"mcp__a__b", json.RawMessage(`{"query":{"a":1},"Query":2}`), true}, // all of it is shown
+		{claude.QuestionTool, json.RawMessage(`{"questions":[],"Questions":[{"question":"a"}]}`), false},
+		{claude.QuestionTool, json.RawMessage(`{"questions":[]}`), false},
+		{claude.QuestionTool, json.RawMessage(`{"questions":[{"question":"a"},{"question":"a"}]}`), false},
+		{claude.QuestionTool, json.RawMessage(`{"questions":[{"question":"a"}]}`), true},
+	} {
+		if got := Unshowable(tc.tool, tc.input); (got == "") != tc.shown {
+			t.Errorf("%s with %d bytes: %q", tc.tool, len(tc.input), got)
+		}
+	}
+	whole := strings.Repeat("字", 5_000) + "\n" + strings.Repeat("x\n", 9_000)
+	for tool, input := range map[string]map[string]string{
+		"Write": {"content": whole}, "Edit": {"old_string": "y", "new_string": whole}, "mcp__a__b": {"x": strings.ReplaceAll(whole, "\n", "")},
+	} {
+		data, err := json.Marshal(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body := shown(askingFor(tool, string(data)), i18n.Chinese)
+		if strings.Count(body, "字") != 5_000 || strings.Count(body, "x") < 9_000 {
+			t.Errorf("%s: %d bytes are shown", tool, len(body))
+		}
+	}
+}
+
+func TestWhatBecameOfAnApproval(t *testing.T) {
+	by := chat.Actor{ID: "ou_1", Name: "小明"}
+	for _, tc := range []struct {
+		tool string
+		s    db.Settlement
+		want string
+	}{
+		{"Bash", db.Settlement{State: db.Approved, By: by}, "✅ 小明 已允许"},
+		{"Bash", db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}, "✅ 有人 已允许"},
+		{"Bash", db.Settlement{State: db.Refused, By: by, Words: "先\n测试"}, "🚫 小明 已拒绝，没有执行 · 说明：先\n测试"},
+		{"Bash", db.Settlement{State: db.Expired}, "⌛ 没有人在时限内决定，没有执行"},
+		{"Bash", db.Settlement{State: db.Withdrawn}, "⏹ 这一轮已经结束，没有执行"},
+		{claude.PlanTool, db.Settlement{State: db.Approved, By: by}, "✅ 小明 已批准计划"},
+		{claude.PlanTool, db.Settlement{State: db.Refused, By: by}, "✏️ 小明 要求继续规划"},
+		{claude.QuestionTool, db.Settlement{State: db.Approved, By: by, Words: "蓝"}, "✅ 小明 已回答 · 蓝"},
+		{claude.QuestionTool, db.Settlement{State: db.Refused, By: by}, "🚫 小明 没有回答"},
+	} {
+		a := askingFor(tc.tool, `{"command":"x","plan":"x","questions":[{"question":"a"}]}`)
+		a.Settlement = tc.s
+		c := Card(a, i18n.Chinese)
+		if c.Status != tc.want || c.Form != nil || len(c.Buttons) != 0 || c.Footer != "" || c.Body == "" {
+			t.Errorf("%s %s: %+v", tc.tool, tc.s.State, c)
+		}
+	}
+}
+
+func TestAnswersToQuestions(t *testing.T) {
+	input := json.RawMessage(`{"questions":[
+		{"question":"One?","header":"A","options":[{"label":"x, y"},{"label":"z"}],"multiSelect":false},
+		{"question":"Many?","header":"B","options":[{"label":"S"},{"label":"L"}],"multiSelect":true}],"metadata":{"n":1e3}}`)
+	for name, tc := range map[string]struct {
+		values  map[string][]string
+		want    map[string]string
+		missing string
+		wrong   bool
+	}{
+		"chosen":         {values: map[string][]string{"choice_0": {"0"}, "choice_1": {"1", "0", "1"}}, want: map[string]string{"One?": "x, y", "Many?": "L, S"}},
+		"own words":      {values: map[string][]string{"words_0": {" 别的 "}, "choice_1": {"1"}, "words_1": {"XL"}}, want: map[string]string{"One?": "别的", "Many?": "L, XL"}},
+		"missing":        {values: map[string][]string{"choice_0": {"0"}, "words_1": {"  "}}, missing: "Many?"},
+		"nothing":        {missing: "One?"},
+		"no such option": {values: map[string][]string{"choice_0": {"2"}}, wrong: true},
+		"negative":       {values: map[string][]string{"choice_0": {"-1"}}, wrong: true},
+		"a label":        {values: map[string][]string{"choice_0": {"z"}}, wrong: true},
+		"two of one":     {values: map[string][]string{"choice_0": {"0", "1"}}, wrong: true},
+	} {
+		a, missing, err := answersOf(input, tc.values)
+		if missing != tc.missing || (err != nil) != tc.wrong {
+			t.Errorf("%s: missing %q, %v", name, missing, err)
+		}
+		if tc.want == nil {
+			continue
+		}
+		var got struct {
+			Questions json.RawMessage
+			Metadata  json.RawMessage
+			Answers   map[string]string
+		}
+		if err := json.Unmarshal(a.input, &got); err != nil || !reflect.DeepEqual(got.Answers, tc.want) || string(got.Metadata) != `{"n":1e3}` || len(got.Questions) == 0 {
+			t.Errorf("%s: %s, %v", name, a.input, err)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package approval
+
+import (
+	"fmt"
+	"strings"
+
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// Decision is what a press decides.
+type Decision struct {
+	Settlement db.Settlement
+	Verdict    claude.Decision
+	Toast      string // for who pressed
+	Objection  string // why it decides nothing; empty = it does
+}
+
+// Decide reads a press that is as it should be.
+func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
+	switch {
+	case p.Action.Do == DoRefuse:
+		words := strings.TrimSpace(strings.Join(p.Values[whyField], " "))
+		return Decision{
+			Settlement: db.Settlement{State: db.Refused, By: p.Actor, Words: words},
+			Verdict:    claude.Decision{Why: Refusal(a.Tool, words)}, Toast: refusedAs(a.Tool).In(l),
+		}
+	case p.Action.Do == DoAlways && a.Always == nil, p.Action.Do != DoAlways && p.Action.Do != DoAllow:
+		return Decision{Objection: i18n.ApprovalOver.In(l)}
+	case a.Tool != claude.QuestionTool:
+		d := Decision{
+			Settlement: db.Settlement{State: db.Approved, By: p.Actor},
+			Verdict:    claude.Decision{Allow: true, Input: a.Input}, Toast: i18n.ApprovalAllowed.In(l),
+		}
+		if p.Action.Do == DoAlways {
+			d.Settlement.Words = fmt.Sprintf(i18n.ApprovalFromNowOn.In(l), scope(*a.Always, l))
+		}
+		return d
+	}
+	answers, missing, err := answersOf(a.Input, p.Values)
+	switch {
+	case err != nil:
+		return Decision{Objection: i18n.ApprovalOver.In(l)}
+	case missing != "":
+		return Decision{Objection: fmt.Sprintf(i18n.ApprovalUnanswered.In(l), i18n.FirstLine(missing))}
+	}
+	return Decision{
+		Settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.words()},
+		Verdict:    claude.Decision{Allow: true, Input: answers.input}, Toast: i18n.ApprovalAnswered.In(l),
+	}
+}
+
+// Refusal is what the agent reads when somebody has refused.
+func Refusal(tool, words string) string {
+	text := "The user does not allow this. Do not try it again or by other means; " +
+		"go on without it, or ask what they want instead."
+	switch tool {
+	case claude.PlanTool:
+		text = "The user does not approve the plan yet. Keep planning, and do not begin with the work."
+	case claude.QuestionTool:
+		text = "The user does not want to answer these questions. " +
+			"Go on as well as you can without the answers, or end here."
+	}
+	if words != "" {
+		text += " They say: " + words
+	}
+	return text
+}
+
+// refusedAs is what who has refused is told.
+func refusedAs(tool string) i18n.Phrase {
+	switch tool {
+	case claude.PlanTool:
+		return i18n.ApprovalKeepsPlanning
+	case claude.QuestionTool:
+		return i18n.ApprovalNotAnswered
+	}
+	return i18n.ApprovalRefused
+}

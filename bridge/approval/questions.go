@@ -1,0 +1,176 @@
+package approval
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"magpie/bridge/i18n"
+	"magpie/internal/chat"
+)
+
+// question is one of the questions that an agent asks by its tool.
+type question struct {
+	Question string `json:"question"`
+	Header   string `json:"header"`
+	Options  []struct {
+		Label       string `json:"label"`
+		Description string `json:"description"`
+	} `json:"options"`
+	Several bool `json:"multiSelect"`
+}
+
+// What one card can ask. The agent's tool allows no more.
+const (
+	mostQuestions = 4
+	mostOptions   = 4
+)
+
+// questionsOf reads the questions, and refuses what a card cannot ask.
+func questionsOf(input json.RawMessage) ([]question, error) {
+	var in struct {
+		Questions []question `json:"questions"`
+	}
+	if err := json.Unmarshal(input, &in); err != nil {
+		return nil, err
+	}
+	if len(in.Questions) == 0 || len(in.Questions) > mostQuestions {
+		return nil, fmt.Errorf("ask 1 to %d questions", mostQuestions)
+	}
+	seen := map[string]bool{}
+	for _, q := range in.Questions {
+		switch {
+		case strings.TrimSpace(q.Question) == "":
+			return nil, errors.New("a question has no text")
+		case seen[q.Question]:
+			return nil, errors.New("two questions are the same")
+		case len(q.Options) > mostOptions:
+			return nil, fmt.Errorf("a question has more than %d options", mostOptions)
+		}
+		seen[q.Question] = true
+	}
+	return in.Questions, nil
+}
+
+// questionBody shows the questions with what the options mean; the fields of the form have room for labels only.
+func questionBody(input json.RawMessage, l i18n.Lang) string {
+	list, err := questionsOf(input)
+	if err != nil { // it is asked only when it can be read
+		return i18n.CodeBlock("json", string(input))
+	}
+	var b strings.Builder
+	for i, q := range list {
+		fmt.Fprintf(&b, "**%d.** %s", i+1, i18n.PlainText(q.Question))
+		if q.Several {
+			b.WriteString(i18n.ApprovalSeveral.In(l))
+		}
+		b.WriteString("\n")
+		for _, o := range q.Options {
+			b.WriteString("- " + i18n.PlainText(o.Label))
+			if o.Description != "" {
+				b.WriteString(" — " + i18n.PlainText(o.Description))
+			}
+			b.WriteString("\n")
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// The fields of a question: its options, and other words.
+func choiceField(i int) string { return "choice_" + strconv.Itoa(i) }
+func wordsField(i int) string  { return "words_" + strconv.Itoa(i) }
+
+func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
+	list, err := questionsOf(input)
+	if err != nil { // see questionBody
+		return nil
+	}
+	var fields []chat.Field
+	for i, q := range list {
+		label := strings.TrimSpace(strconv.Itoa(i+1) + ". " + i18n.PlainText(q.Header))
+		words := chat.Field{Name: wordsField(i), Label: label, Hint: i18n.ApprovalOtherHint.In(l), Kind: chat.Words}
+		if len(q.Options) > 0 {
+			choice := chat.Field{Name: choiceField(i), Label: label, Kind: chat.One}
+			if q.Several {
+				choice.Kind = chat.Many
+			}
+			for n, o := range q.Options {
+				choice.Options = append(choice.Options, chat.Option{Value: strconv.Itoa(n), Label: i18n.Visible(o.Label)})
+			}
+			fields = append(fields, choice)
+			words.Label = fmt.Sprintf(i18n.ApprovalOther.In(l), label)
+		}
+		fields = append(fields, words)
+	}
+	return fields
+}
+
+// answers are what somebody has answered.
+type answers struct {
+	said  []string        // to each question
+	input json.RawMessage // of the tool, with the answers
+}
+
+// words are the answers in one line.
+func (a answers) words() string { return strings.Join(a.said, " · ") }
+
+// longestAnswer is how much of somebody's own words is taken, in runes.
+const longestAnswer = 2000
+
+// answersOf reads what was filled in. missing is a question that is not answered. Values that the form does not offer
+// are an error.
+func answersOf(input json.RawMessage, values map[string][]string) (a answers, missing string, err error) {
+	list, err := questionsOf(input)
+	if err != nil {
+		return answers{}, "", err
+	}
+	byQuestion := map[string]string{}
+	for i, q := range list {
+		chosen, err := q.chosen(values[choiceField(i)])
+		if err != nil {
+			return answers{}, "", err
+		}
+		if own := strings.TrimSpace(strings.Join(values[wordsField(i)], " ")); own != "" {
+			if r := []rune(own); len(r) > longestAnswer {
+				own = string(r[:longestAnswer])
+			}
+			chosen = append(chosen, own)
+		}
+		if len(chosen) == 0 {
+			return answers{}, q.Question, nil
+		}
+		byQuestion[q.Question] = strings.Join(chosen, ", ")
+		a.said = append(a.said, i18n.PlainText(byQuestion[q.Question]))
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(input, &all); err != nil {
+		return answers{}, "", err
+	}
+	if all["answers"], err = json.Marshal(byQuestion); err != nil {
+		return answers{}, "", err
+	}
+	a.input, err = json.Marshal(all)
+	return a, "", err
+}
+
+// chosen are the labels of the options that were chosen.
+func (q question) chosen(values []string) ([]string, error) {
+	if len(values) > 1 && !q.Several {
+		return nil, errors.New("one option is to be chosen")
+	}
+	var labels []string
+	for _, v := range values {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 || n >= len(q.Options) {
+			return nil, errors.New("there is no such option")
+		}
+		if label := q.Options[n].Label; !slices.Contains(labels, label) {
+			labels = append(labels, label)
+		}
+	}
+	return labels, nil
+}

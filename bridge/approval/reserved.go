@@ -1,0 +1,301 @@
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+	"magpie/internal/safepath"
+)
+
+// Reserved are the files about which only admins may decide: the program's own, and those of other chats.
+type Reserved struct {
+	folder string   // the program's data; empty = none
+	state  string   // the agents' state, in folders of their chats; empty = none
+	files  []string // its configuration and secrets
+	homes  []string // for which ~ and $HOME may stand
+	names  []string // by which commands give them away, however they are written
+	// Chat is the chat to which a path in one of these belongs, without symbolic links; false = it is nobody's.
+	chat func(ctx context.Context, path string) (chat.Key, bool)
+	// Name is what people call a chat; empty = they do not know it by a name.
+	name func(ctx context.Context, key chat.Key) string
+}
+
+// Protected is what the program keeps for itself and for its chats.
+type Protected struct {
+	Data     string   // the program's own folder; empty = none
+	State    string   // what the agents of chats keep, which may lie elsewhere; empty = none
+	Received string   // the files of messages, a folder for each chat; empty = none
+	Files    []string // the program's configuration and secrets
+	Homes    []string // for which ~ and $HOME may stand
+}
+
+// Touched says what is reserved of what a tool wants.
+type Touched struct {
+	Own   bool   // the program's own files
+	Other bool   // files of another chat
+	Name  string // of the other chat; may be empty
+}
+
+// Any reports whether something is.
+func (a Touched) Any() bool { return a.Own || a.Other }
+
+// NewReserved makes what tells of p, and whose of the chats in the store a file is.
+func NewReserved(p Protected, store *db.DB) Reserved {
+	r := Reserved{folder: p.Data, state: p.State, files: p.Files, homes: p.Homes}
+	if real, err := safepath.Resolve(p.State); p.State != "" && err == nil {
+		r.state = real
+	}
+	if real, err := safepath.Resolve(p.Data); p.Data != "" && err == nil {
+		r.folder = real
+		if parent := filepath.Base(filepath.Dir(real)); parent != string(filepath.Separator) {
+			r.names = append(r.names, filepath.Join(parent, filepath.Base(real)))
+		}
+		r.names = append(r.names, real)
+	}
+	r.names = append(r.names, "magpie.db")
+	for _, f := range p.Files {
+		r.names = append(r.names, filepath.Base(f))
+	}
+	r.chat = func(ctx context.Context, path string) (chat.Key, bool) {
+		if key, ok := chatOfState(ctx, store, p.State, path); ok {
+			return key, true
+		}
+		return chatOfFiles(ctx, store, p.Received, path)
+	}
+	r.name = func(ctx context.Context, key chat.Key) string {
+		c, err := store.Chats().Get(ctx, key)
+		if err != nil { // it has no name then
+			return ""
+		}
+		return i18n.SafeName(c.Title)
+	}
+	return r
+}
+
+// mostChats is how many chats are looked through for whose a folder is.
+const mostChats = 100_000
+
+// folderBelow is the folder right below another one in which a path lies, or which it is.
+func folderBelow(folder, path string) (name string, ok bool) {
+	root, err := safepath.Resolve(folder)
+	if folder == "" || err != nil {
+		return "", false
+	}
+	rel, err := filepath.Rel(root, path)
+	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+		return "", false
+	}
+	name, _, _ = strings.Cut(rel, string(filepath.Separator))
+	return name, true
+}
+
+// chatOfState is the chat whose agents keep their state at a path.
+func chatOfState(ctx context.Context, store *db.DB, folder, path string) (chat.Key, bool) {
+	id, ok := folderBelow(folder, path)
+	if !ok {
+		return chat.Key{}, false
+	}
+	key, err := store.Folders().Chat(ctx, id)
+	return key, err == nil // what cannot be found out is the program's
+}
+
+// chatOfFiles is the chat whose received files lie at a path.
+func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.Key, bool) {
+	own, ok := folderBelow(folder, path)
+	if !ok {
+		return chat.Key{}, false
+	}
+	list, err := store.Chats().Active(ctx, time.UnixMilli(0), mostChats)
+	if err != nil { // it is the program's, then
+		return chat.Key{}, false
+	}
+	i := slices.IndexFunc(list, func(a chat.Activity) bool { return a.Key.Stable("") == own })
+	if i < 0 {
+		return chat.Key{}, false
+	}
+	return list[i].Key, true
+}
+
+// Of says what is reserved of what a tool wants in a chat. Questions and plans are for people, and touch no
+// files.
+func (r Reserved) Of(ctx context.Context, key chat.Key, q claude.ToolAsk, dir string) (a Touched) {
+	if r.folder == "" && len(r.files) == 0 || q.Name == claude.QuestionTool || q.Name == claude.PlanTool {
+		return Touched{}
+	}
+	var input any
+	if err := json.Unmarshal(q.Input, &input); err != nil {
+		return Touched{Own: true} // it cannot be shown either
+	}
+	eachText("", input, func(field, text string) {
+		switch {
+		case field == "description": // it is shown, and nothing is done with it
+			return
+		case q.Name == "Bash" && field == "command":
+			for _, word := range commandWords(text) {
+				free := r.look(ctx, key, word, dir, &a)
+				named := func(name string) bool { return strings.Contains(word, name) }
+				a.Own = a.Own || !free && slices.ContainsFunc(r.names, named)
+			}
+			return
+		case !slices.Contains(proseFields, field):
+			r.look(ctx, key, text, dir, &a)
+		}
+		for _, word := range commandWords(text) {
+			for _, root := range []string{r.folder, r.state} {
+				if root != "" && strings.HasPrefix(word, root) {
+					r.look(ctx, key, word, dir, &a)
+				}
+			}
+		}
+	})
+	if a.Other { // which tells people more
+		a.Own = false
+	}
+	return a
+}
+
+// proseFields are those of tools' inputs that hold text and no path.
+var proseFields = []string{
+	"content", "old_string", "new_string", "new_source", "prompt", "query", "subject", "title",
+}
+
+// eachText calls f with every text of a tool's input, and with the name under which it stands.
+func eachText(field string, v any, f func(field, text string)) {
+	switch v := v.(type) {
+	case string:
+		f(field, v)
+	case []any:
+		for _, e := range v {
+			eachText(field, e, f)
+		}
+	case map[string]any:
+		for name, e := range v {
+			eachText(name, e, f)
+		}
+	}
+}
+
+// commandWords are what may be paths in a command, or in another text.
+func commandWords(text string) []string {
+	text = strings.NewReplacer(`"`, "", "'", "", `\`, "", "${HOME}", "~", "$HOME", "~").Replace(text)
+	return strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("`;|&<>()=,:{}@", r)
+	})
+}
+
+// look notes in a what a path names that is reserved. It reports whether the path is one of the chat's own.
+func (r Reserved) look(ctx context.Context, key chat.Key, path, dir string, a *Touched) (free bool) {
+	for _, p := range r.meant(path, dir) {
+		literal, pattern := beforePattern(p)
+		real, ok := safepath.Follow(literal)
+		if !ok {
+			real = literal
+		}
+		if r.folder != "" && safepath.Contains(r.folder, real) || r.state != "" && safepath.Contains(r.state, real) {
+			owner, known := r.chat(ctx, real)
+			switch {
+			case known && owner == key:
+				free = true
+				continue
+			case known:
+				a.Other, a.Name = true, r.name(ctx, owner)
+				continue
+			}
+		}
+		if r.touches(literal, pattern) || real != literal && r.touches(real, pattern) {
+			a.Own = true
+		}
+	}
+	return free
+}
+
+// meant are the paths for which a text may stand.
+func (r Reserved) meant(text, dir string) (list []string) {
+	if text == "" || len(text) > 4096 || strings.ContainsAny(text, "\n\x00") {
+		return nil
+	}
+	if !strings.HasPrefix(text, "~") {
+		if !filepath.IsAbs(text) {
+			text = dir + "/" + text
+		}
+		return []string{filepath.Clean(text)}
+	}
+	user, rest, _ := strings.Cut(text[1:], "/")
+	for _, home := range r.homes {
+		if user == "" || user == filepath.Base(home) {
+			list = append(list, filepath.Join(home, rest))
+		}
+	}
+	return list
+}
+
+// beforePattern parts a path where its first name with a wildcard begins.
+func beforePattern(path string) (literal, pattern string) {
+	names := strings.Split(path, "/")
+	i := slices.IndexFunc(names, func(name string) bool { return strings.ContainsAny(name, "*?[") })
+	if i < 0 {
+		return path, ""
+	}
+	return filepath.Clean("/" + filepath.Join(names[:i]...)), filepath.Join(names[i:]...)
+}
+
+// touches reports whether a path, or one that its pattern stands for, is the program's, or a folder above that.
+func (r Reserved) touches(path, pattern string) bool {
+	for _, own := range append([]string{r.folder, r.state}, r.files...) {
+		if own == "" {
+			continue
+		}
+		real, err := safepath.Resolve(own)
+		if err != nil {
+			real = own
+		}
+		for _, own := range []string{own, real} {
+			if safepath.Contains(own, path) || pattern == "" && safepath.Contains(path, own) ||
+				pattern != "" && mayLead(path, pattern, own) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayLead reports whether a pattern below a folder may stand for a path, for what lies above it, or in it.
+func mayLead(dir, pattern, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	names := strings.Split(rel, "/")
+	for i, p := range strings.Split(pattern, "/") {
+		if i == len(names) || p == "**" {
+			return true
+		}
+		if ok, err := filepath.Match(p, names[i]); err == nil && !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Notice says why only admins may allow something.
+func (a Touched) Notice(l i18n.Lang) string {
+	switch {
+	case a.Other && a.Name != "":
+		return fmt.Sprintf(i18n.AboutChat.In(l), a.Name)
+	case a.Other:
+		return i18n.AboutOther.In(l)
+	case a.Own:
+		return i18n.AboutOwn.In(l)
+	}
+	return i18n.AdminsAllow.In(l)
+}

@@ -1,0 +1,80 @@
+package approval
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"magpie/internal/claude"
+)
+
+// toolInput is what the agent wants of the tools that are shown in a way of their own.
+type toolInput struct {
+	Command     string `json:"command"`
+	Description string `json:"description"`
+	Background  bool   `json:"run_in_background"`
+
+	File       string `json:"file_path"`
+	Notebook   string `json:"notebook_path"`
+	Content    string `json:"content"`
+	Old        string `json:"old_string"`
+	New        string `json:"new_string"`
+	ReplaceAll bool   `json:"replace_all"`
+
+	Path    string `json:"path"`
+	Pattern string `json:"pattern"`
+
+	URL    string `json:"url"`
+	Prompt string `json:"prompt"`
+	Query  string `json:"query"`
+
+	Plan string `json:"plan"`
+}
+
+// inputKeys are what a toolInput takes from each tool.
+var inputKeys = map[string][]string{
+	"Bash":              {"command", "description", "run_in_background"},
+	"Write":             {"file_path", "content"},
+	"Edit":              {"file_path", "old_string", "new_string", "replace_all"},
+	"NotebookEdit":      {"notebook_path"},
+	"Read":              {"file_path"},
+	"Grep":              {"path"},
+	"Glob":              {"path", "pattern"},
+	"WebFetch":          {"url", "prompt"},
+	"WebSearch":         {"query"},
+	claude.PlanTool:     {"plan"},
+	claude.QuestionTool: {"questions"},
+}
+
+// plainKeys are what else is in the input of a tool and changes nothing for who decides.
+var plainKeys = map[string][]string{
+	"Bash":          {"timeout"},
+	claude.PlanTool: {"planFilePath"},
+}
+
+// readInput reads the input of a tool as the tool does, for which File_Path is not file_path. That is an error: the one
+// could be taken for the other.
+func readInput(tool string, input json.RawMessage) (in toolInput, err error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(input, &all); err != nil {
+		return toolInput{}, err
+	}
+	own := map[string]json.RawMessage{}
+	for name, value := range all {
+		i := slices.IndexFunc(inputKeys[tool], func(key string) bool { return strings.EqualFold(key, name) })
+		switch {
+		case i < 0:
+		case inputKeys[tool][i] != name:
+			return toolInput{}, fmt.Errorf("%s has the key %q", tool, name)
+		default:
+			own[name] = value
+		}
+	}
+	data, err := json.Marshal(own)
+	if err != nil {
+		return toolInput{}, err
+	}
+	err = json.Unmarshal(data, &in)
+	return in, err
+}

@@ -1,0 +1,219 @@
+package attachment
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// shelf is a source of files.
+type shelf struct {
+	mu     sync.Mutex
+	files  map[string]string // by key
+	hold   chan struct{}     // downloads wait for it; nil = they do not
+	asked  []string          // keys
+	speech string
+}
+
+func (s *shelf) Download(ctx context.Context, f chat.File, most int64, w io.Writer) error {
+	s.mu.Lock()
+	s.asked = append(s.asked, f.Key)
+	data, ok := s.files[f.Key]
+	hold := s.hold
+	s.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	switch {
+	case !ok:
+		return errors.New("no such file")
+	case int64(len(data)) > most:
+		return chat.ErrTooBig
+	}
+	_, err := io.WriteString(w, data)
+	return err
+}
+
+func (s *shelf) Quoted(context.Context, chat.Key, string) (chat.Incoming, error) {
+	return chat.Incoming{}, chat.ErrGone
+}
+
+func (s *shelf) Forwarded(context.Context, chat.Key, string) (string, error) { return "", nil }
+
+// Transcribe understands nothing but "opus".
+func (s *shelf) Transcribe(_ context.Context, recording *os.File, _ time.Duration) (string, error) {
+	data, err := io.ReadAll(recording)
+	if string(data) != "opus" {
+		return "", err
+	}
+	return s.speech, nil
+}
+
+// room is the chat of the tests.
+var room = chat.FeishuChat("oc_1")
+
+// cabinet is a store of files on a real database.
+type cabinet struct {
+	*testing.T
+	*Store
+	shelf *shelf
+	path  string // of the database
+}
+
+func newCabinet(t *testing.T) *cabinet {
+	c := &cabinet{T: t, shelf: &shelf{files: map[string]string{}}, path: filepath.Join(t.TempDir(), "magpie.db")}
+	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + c.path})
+	c.must(err)
+	t.Cleanup(func() { c.must(store.Close()) })
+	same := func(text string) string { return text }
+	c.Store = New(Config{Source: c.shelf, Folder: filepath.Join(t.TempDir(), "files"), Most: 1000}, store, same, same)
+	return c
+}
+
+func (c *cabinet) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// sql changes the database behind the store's back.
+func (c *cabinet) sql(statement string) {
+	c.Helper()
+	side, err := sql.Open("sqlite3", "file:"+c.path+"?_busy_timeout=5000")
+	c.must(err)
+	_, err = side.Exec(statement)
+	c.must(errors.Join(err, side.Close()))
+}
+
+// count asks the database for a number.
+func (c *cabinet) count(query string) (n int) {
+	c.Helper()
+	side, err := sql.Open("sqlite3", "file:"+c.path+"?_busy_timeout=5000")
+	c.must(err)
+	c.must(errors.Join(side.QueryRow(query).Scan(&n), side.Close()))
+	return n
+}
+
+// send takes in a message with files.
+func (c *cabinet) send(id, text string, files ...chat.File) {
+	c.Helper()
+	m := chat.Incoming{
+		Key: room, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(), ToBot: true, Files: files,
+	}
+	_, err := c.db.Accept(c.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
+	c.must(err)
+}
+
+// fetchAll fetches what belongs to the questions so far.
+func (c *cabinet) fetchAll() {
+	claim, err := c.db.Queue().Claim(c.Context(), room, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+	if err != nil {
+		c.Error(err)
+		return
+	}
+	c.Fetch(c.Context(), &claim)
+}
+
+func document(of, key, name string) chat.File {
+	return chat.File{Kind: chat.Document, Of: of, Key: key, Name: name}
+}
+
+// The files of a chat and its topics take no more room than they may.
+func TestAChatHasRoomForSoMuch(t *testing.T) {
+	d := newCabinet(t)
+	d.shelf.files["k1"], d.shelf.files["k2"] = strings.Repeat("x", 600), strings.Repeat("x", 400)
+	d.send("om_1", "[文件 a] [文件 b]", document("om_1", "k1", "a"), document("om_1", "k2", "b"))
+	d.fetchAll()
+	d.sql(`UPDATE files SET size = 49500 WHERE file_key = 'k1'`)
+	topic := room
+	topic.Thread = "omt_1"
+	fetch := func(key chat.Key, file string) error {
+		_, _, err := d.download(t.Context(), key, 9, document("om_9", file, file))
+		return err
+	}
+	most, err := d.reserve(t.Context(), topic)
+	if most != 100 || err != nil {
+		t.Errorf("room for %d, %v", most, err)
+	}
+	d.free(topic, most)
+	if err := fetch(topic, "k1"); !errors.Is(err, errNoRoom) {
+		t.Errorf("more than there is room for: %v", err)
+	}
+	d.must(fetch(chat.FeishuChat("oc_9"), "k1"))
+	d.sql(`UPDATE files SET size = 50000 WHERE file_key = 'k1'`)
+	asked := len(d.shelf.asked)
+	if err := fetch(room, "k2"); !errors.Is(err, errNoRoom) || len(d.shelf.asked) != asked {
+		t.Errorf("with no room left: %v", err)
+	}
+}
+
+// An agent may have put a link in the place of a recording: nobody listens to where that leads.
+func TestNoLinkIsListenedTo(t *testing.T) {
+	d := newCabinet(t)
+	d.shelf.speech = "a secret"
+	elsewhere, path := filepath.Join(t.TempDir(), "opus"), filepath.Join(d.Folder, "1-1-sound.opus")
+	d.must(os.Mkdir(d.Folder, 0o700))
+	d.must(os.WriteFile(elsewhere, []byte("opus"), 0o600))
+	d.must(os.Symlink(elsewhere, path))
+	if said, err := d.transcribe(t.Context(), chat.File{Kind: chat.Sound, Path: path}); said != "" || err == nil {
+		t.Errorf("heard %q, %v", said, err)
+	}
+}
+
+// Files that are fetched at the same time do not take more room than is left, and none that has room is refused.
+func TestDownloadsAtOnceKeepToTheRoom(t *testing.T) {
+	d := newCabinet(t)
+	d.shelf.hold = make(chan struct{})
+	var list []chat.File
+	for i, size := range []int{900, 900, 80, 900} {
+		key := fmt.Sprintf("k%d", i)
+		d.shelf.files[key] = strings.Repeat("x", size)
+		list = append(list, document("om_2", key, key+".txt"))
+	}
+	d.send("om_1", "hello")
+	d.sql(`INSERT INTO files (chat_key, message_id, number, kind, held_by, file_key, name, length_ms, state, size, created_at)
+		VALUES ('` + room.String() + `', 'om_1', 1, 'file', 'om_1', 'k', 'old', 0, 'here', 49000, 9e12)`)
+	d.send("om_2", "these", list...)
+	fetched := make(chan struct{})
+	go func() { defer close(fetched); d.fetchAll() }()
+	begun := func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.shelf.mu.Lock()
+		defer d.shelf.mu.Unlock()
+		return len(d.shelf.asked) == len(list) || d.freed != nil
+	}
+	for !begun() {
+		time.Sleep(time.Millisecond)
+	}
+	close(d.shelf.hold)
+	<-fetched
+	held, err := d.db.Files().Held(t.Context(), room)
+	if err != nil || held < 49900 || held > 50000 {
+		t.Errorf("%d bytes are held, %v", held, err)
+	}
+	if n := d.count(`SELECT COUNT(*) FROM files WHERE state = 'here' AND size = 80`); n != 1 {
+		t.Errorf("the file that has room is there %d times", n)
+	}
+	if len(d.coming) != 0 {
+		t.Errorf("still reserved: %v", d.coming)
+	}
+}

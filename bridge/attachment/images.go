@@ -1,0 +1,79 @@
+package attachment
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+	"magpie/internal/safepath"
+)
+
+// What the model is shown of one question.
+const (
+	mostPictures  = 20
+	readAsPicture = 20 << 20 // bytes of a file
+)
+
+// Images are those among the files of questions that the model can be shown, and those that have too many pixels for
+// that. What is no longer there is noted.
+func (fs *Store) Images(asked []chat.Message) (list []claude.Image, large []chat.File) {
+	for i := range asked {
+		for j := range asked[i].Files {
+			f := &asked[i].Files[j]
+			if f.State != chat.Here || f.Path == "" {
+				continue
+			}
+			if !filepath.IsAbs(f.Path) {
+				f.Path = filepath.Join(fs.Folder, f.Path)
+			}
+			data, err := fs.read(*f, len(list) < mostPictures)
+			if err != nil {
+				f.State = chat.Past
+				continue
+			}
+			switch picture, err := claude.NewImage(data); {
+			case err == nil:
+				f.Shown = true
+				list = append(list, picture)
+			case errors.Is(err, claude.ErrLargeImage):
+				large = append(large, *f)
+			}
+		}
+	}
+	return list, large
+}
+
+// open opens a stored file. An agent may have put something else in its place, such as a link, or a pipe that never
+// ends: that is an error, as if there were nothing.
+func (fs *Store) open(path string) (*os.File, error) {
+	root, err := os.OpenRoot(fs.Folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // nothing was written through it
+	below, err := filepath.Rel(fs.Folder, path)
+	if err != nil {
+		return nil, err
+	}
+	return safepath.OpenRegular(root, below, nil)
+}
+
+// read gives what is in a stored file if it may be a picture that the model is shown, else nothing.
+func (fs *Store) read(f chat.File, shown bool) (data []byte, err error) {
+	file, err := fs.open(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // nothing was written through it
+	if !shown || f.Kind != chat.Picture && f.Kind != chat.Document {
+		return nil, nil
+	}
+	data, err = io.ReadAll(io.LimitReader(file, readAsPicture+1))
+	if len(data) > readAsPicture {
+		return nil, err
+	}
+	return data, err
+}

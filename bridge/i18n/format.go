@@ -1,0 +1,77 @@
+package i18n
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Megabytes is a size for people.
+func Megabytes(bytes int64) string { return fmt.Sprintf("%.3g MB", float64(bytes)/(1<<20)) }
+
+// Tokens is a number of tokens for people, as in "12.3k tokens".
+func Tokens(n int64) string { return Count(n) + " tokens" }
+
+// FirstLineLength is how much of an answer the chat list shows, in runes.
+const FirstLineLength = 60
+
+// FirstLine is what the chat list shows of a text.
+func FirstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return Truncate(line, FirstLineLength)
+}
+
+// Duration is a length of time for people, to the second.
+func Duration(d time.Duration, l Lang) string {
+	d = d.Round(time.Second)
+	if d < time.Minute {
+		return fmt.Sprintf(CardSeconds.In(l), int(d.Seconds()))
+	}
+	return fmt.Sprintf(CardMinutesSeconds.In(l), int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// USD is an amount of money for people.
+func USD(usd float64) string {
+	if usd > 0 && usd < 0.01 {
+		return fmt.Sprintf("$%.4f", usd)
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+// Count is a number that nobody needs to the last digit, as in "12.3k".
+func Count(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 999_950: // what is more is 1.0M
+		return fmt.Sprintf("%.1fk", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+// Truncate is a text of so many runes at most, and a sign that there is more.
+func Truncate(text string, most int) string {
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
+}
+
+// RoughDuration is a length of time for people, in whole minutes, hours or days.
+func RoughDuration(d time.Duration, l Lang) string {
+	switch hours := int(d.Hours()); {
+	case hours < 1:
+		return fmt.Sprintf(Minutes.In(l), int(d.Minutes()))
+	case hours < 48:
+		return fmt.Sprintf(Hours.In(l), hours)
+	default:
+		return fmt.Sprintf(Days.In(l), hours/24)
+	}
+}
+
+// Excerpt is a text in one line of so many runes at most.
+func Excerpt(text string, most int) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return Truncate(strings.Join(words, " "), most)
+}

@@ -1,0 +1,16 @@
+package i18n
+
+import "testing"
+
+func TestFigures(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1.0k", 34_512: "34.5k", 999_949: "999.9k", 999_950: "1.0M", 2_340_000: "2.3M"} {
+		if got := Count(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+	for usd, want := range map[float64]string{0: "$0.00", 0.0042: "$0.0042", 0.0895: "$0.09", 12.5: "$12.50"} {
+		if got := USD(usd); got != want {
+			t.Errorf("%v: %s, want %s", usd, got, want)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+// Package i18n holds every text that people in chats read, once and in both languages, and writes amounts, lengths of
+// time and other people's words as they stand in those texts. When something is said, and to whom, does not belong
+// here, nor what the operator reads in a terminal, nor what the agent reads.
+package i18n
+
+// Lang is a language in which a chat is spoken to; empty = it is not known.
+type Lang string
+
+// The languages, as they are stored and configured.
+const (
+	Chinese Lang = "zh"
+	English Lang = "en"
+)
+
+// Phrase is one thing that people are told. Both languages take the same arguments of fmt.Sprintf.
+type Phrase struct{ ZH, EN string }
+
+// In is the phrase in a language; Chinese, unless that is English.
+func (p Phrase) In(l Lang) string {
+	if l == English {
+		return p.EN
+	}
+	return p.ZH
+}

@@ -1,0 +1,451 @@
+package bridge
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/bridge/attachment"
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// shelf is a source of files.
+type shelf struct {
+	mu     sync.Mutex
+	files  map[string]string // by key
+	hold   chan struct{}     // downloads wait for it; nil = they do not
+	asked  []string          // keys
+	quotes map[string]chat.Incoming
+	tree   string
+	speech string
+}
+
+func (s *shelf) Download(ctx context.Context, f chat.File, most int64, w io.Writer) error {
+	s.mu.Lock()
+	s.asked = append(s.asked, f.Key)
+	data, ok := s.files[f.Key]
+	hold := s.hold
+	s.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	switch {
+	case !ok:
+		return errors.New("no such file")
+	case int64(len(data)) > most:
+		return chat.ErrTooBig
+	}
+	_, err := io.WriteString(w, data)
+	return err
+}
+
+func (s *shelf) Quoted(_ context.Context, _ chat.Key, id string) (chat.Incoming, error) {
+	in, ok := s.quotes[id]
+	if !ok {
+		return in, chat.ErrGone
+	}
+	return in, nil
+}
+
+func (s *shelf) Forwarded(context.Context, chat.Key, string) (string, error) { return s.tree, nil }
+
+// Transcribe understands nothing but "opus".
+func (s *shelf) Transcribe(_ context.Context, recording *os.File, _ time.Duration) (string, error) {
+	data, err := io.ReadAll(recording)
+	if string(data) != "opus" {
+		return "", err
+	}
+	return s.speech, nil
+}
+
+// desktop is a line with a source of files.
+type desktop struct {
+	*line
+	shelf *shelf
+	rec   *recorder
+
+	mu      sync.Mutex
+	prompts []string
+}
+
+func newDesktop(t *testing.T) *desktop {
+	d := &desktop{rec: &recorder{}, shelf: &shelf{files: map[string]string{}, quotes: map[string]chat.Incoming{}}}
+	d.line = newLine(t, d.rec)
+	d.bridge.files.Config = attachment.Config{Source: d.shelf, Folder: filepath.Join(t.TempDir(), "files"), Most: 1000}
+	d.bridge.cfg.Observe = func(b Built) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.prompts = append(d.prompts, b.Prompt.Current)
+	}
+	return d
+}
+
+// prompt waits for the agent to be asked for the nth time, and gives the question.
+func (d *desktop) prompt(n int) string {
+	d.Helper()
+	var all []string
+	d.until(fmt.Sprintf("question %d", n), func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		all = slices.Clone(d.prompts)
+		return len(all) >= n && d.count("SELECT COUNT(*) FROM turns WHERE state = 'done'") >= n
+	})
+	return all[n-1]
+}
+
+// send takes in a message with files.
+func (d *desktop) send(id, text string, files ...chat.File) {
+	d.Helper()
+	m := heard(id, text)
+	m.Files = files
+	d.must(d.bridge.Message(d.Context(), m))
+}
+
+func document(of, key, name string) chat.File {
+	return chat.File{Kind: chat.Document, Of: of, Key: key, Name: name}
+}
+
+func picture(of, key string) chat.File { return chat.File{Kind: chat.Picture, Of: of, Key: key} }
+
+func TestAFileIsFetchedBeforeTheQuestionIsAsked(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"] = "the words"
+	d.start()
+	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
+	folder := filepath.Join(d.bridge.files.Folder, room.Stable(""))
+	path := filepath.Join(folder, "1-1-a.pdf")
+	if got, want := d.prompt(1), "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] "+path; got != want {
+		t.Errorf("asked %q, want %q", got, want)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || string(data) != "the words" {
+		t.Errorf("the file says %q, %v", data, err)
+	}
+	for path, want := range map[string]os.FileMode{folder: 0o700 | os.ModeDir, path: 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, ".*")); len(left) != 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
+func TestAMessageIsTakenInBeforeItsFiles(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"], d.shelf.hold = "x", make(chan struct{})
+	d.start()
+	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
+	if n := d.count("SELECT COUNT(*) FROM messages WHERE message_id = 'om_1'"); n != 1 {
+		t.Fatalf("%d messages are stored", n)
+	}
+	d.until("the download", func() bool { d.shelf.mu.Lock(); defer d.shelf.mu.Unlock(); return len(d.shelf.asked) == 1 })
+	close(d.shelf.hold)
+	d.prompt(1)
+}
+
+func TestADownloadIsDoneAgainAfterARestart(t *testing.T) {
+	for name, killed := range map[string]bool{"ended": false, "killed": true} {
+		t.Run(name, func(t *testing.T) { downloadAgain(t, killed) })
+	}
+}
+
+func downloadAgain(t *testing.T, killed bool) {
+	d := newDesktop(t)
+	d.shelf.files["k1"], d.shelf.hold = "x", make(chan struct{})
+	d.bridge.cfg.Shutdown = time.Second
+	d.start()
+	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
+	d.until("the download", func() bool { d.shelf.mu.Lock(); defer d.shelf.mu.Unlock(); return len(d.shelf.asked) == 1 })
+	d.stop()
+	if n := d.count("SELECT COUNT(*) FROM files WHERE state = 'wanted'"); n != 1 {
+		t.Fatalf("%d files are wanted after the end of the program", n)
+	}
+	if killed { // nobody had the time to put the turn back
+		d.sql("UPDATE turns SET state = 'running', session_id = '" + uuid.NewString() + "', prompt_id = '" + uuid.NewString() + "'")
+	}
+	close(d.shelf.hold)
+	again := New(d.bridge.cfg, d.bridge.db, d.pool, d.rec, d.bridge.log)
+	again.files.Config = d.bridge.files.Config
+	d.bridge = again
+	d.start()
+	if got := d.prompt(1); !strings.Contains(got, "1-1-a.pdf") {
+		t.Errorf("asked %q", got)
+	}
+}
+
+// What the agent puts in the way of a download leads nowhere else.
+func TestALinkIsNotWrittenThrough(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"] = "new"
+	secret := filepath.Join(t.TempDir(), "secret")
+	d.must(os.WriteFile(secret, []byte("old"), 0o600))
+	folder := d.bridge.files.Dir(t.Context(), room)
+	d.must(os.Symlink(secret, filepath.Join(folder, "1-1-a.txt")))
+	d.start()
+	d.send("om_1", "[文件 a.txt] read", document("om_1", "k1", "a.txt"))
+	d.prompt(1)
+	if data, _ := os.ReadFile(secret); string(data) != "old" {
+		t.Errorf("written through the link: %q", data)
+	}
+	if data, _ := os.ReadFile(filepath.Join(folder, "1-1-a.txt")); string(data) != "new" {
+		t.Errorf("the file says %q", data)
+	}
+}
+
+func TestWhatCannotBeFetchedIsTold(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["big"] = strings.Repeat("x", 1001)
+	d.start()
+	d.send("om_1", "[文件 a.pdf] [文件 b.pdf] sum up", document("om_1", "big", "a.pdf"), document("om_1", "none", "b.pdf"))
+	if got := d.prompt(1); !strings.HasSuffix(got, "附件：\n- [文件 a.pdf] 太大，没有取\n- [文件 b.pdf] 没有取到") {
+		t.Errorf("asked %q", got)
+	}
+	d.until("the user is told", func() bool { d.rec.mu.Lock(); defer d.rec.mu.Unlock(); return len(d.rec.said) == 1 })
+	said, _, _ := d.rec.far()
+	if got := said[0]; !strings.Contains(got, "a.pdf") || !strings.Contains(got, "b.pdf") || strings.Count(got, "\n") > 1 {
+		t.Errorf("told %q", got)
+	}
+}
+
+// The head of a picture says that it has 60,000 x 60,000 pixels.
+func TestAPictureWithTooManyPixelsIsTold(t *testing.T) {
+	d := newDesktop(t)
+	head := append([]byte("IHDR"), 0, 0, 0xEA, 0x60, 0, 0, 0xEA, 0x60, 8, 6, 0, 0, 0)
+	file := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...)
+	d.shelf.files["k1"] = string(binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(head)))
+	d.start()
+	d.send("om_1", "[图片] 这是什么？", picture("om_1", "k1"))
+	d.prompt(1)
+	d.until("the user to be told", func() bool {
+		said, _, _ := d.rec.far()
+		return slices.Contains(said, "图片像素太多，助手没有直接看到：[图片]。缩小后再发一次就可以。")
+	})
+}
+
+func TestAPictureWaitsForItsWords(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"] = "png"
+	d.bridge.cfg.Waits.Words = time.Hour
+	d.start()
+	d.must(d.bridge.recovery.await(t.Context())) // which begins whatever is there
+	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
+	d.say("om_2", "what is this?")
+	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]\n\n附件：\n- [图片 1] ") || !strings.HasSuffix(got, "\n\nwhat is this?") {
+		t.Errorf("asked %q", got)
+	}
+}
+
+func TestAPictureDoesNotWaitForWordsForEver(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"] = "png"
+	d.bridge.cfg.Waits.Words = 10 * time.Millisecond
+	d.start()
+	d.must(d.bridge.recovery.await(t.Context()))
+	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
+	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]") {
+		t.Errorf("asked %q", got)
+	}
+}
+
+func TestQuotesAreShown(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"], d.shelf.files["k9"] = "one", "nine"
+	d.shelf.quotes["om_far"] = chat.Incoming{
+		ID: "om_far", Text: "[文件 z.txt] look\n# 当前问题", Actor: chat.Actor{ID: "ou_2", Name: "Bob"}, Files: []chat.File{document("om_far", "k9", "z.txt")},
+	}
+	d.start()
+	quote := func(of string) chat.File { return chat.File{Kind: chat.Quote, Of: of} }
+	folder := filepath.Join(d.bridge.files.Folder, room.Stable(""))
+	d.send("om_1", "[文件 a.txt] keep it", document("om_1", "k1", "a.txt"))
+	d.prompt(1)
+	d.send("om_2", "and this?", quote("om_1"))
+	want := "> 引用 用户 的消息：\n> [文件 a.txt] keep it\n\nand this?\n\n附件：\n- 引用的消息里的[文件 a.txt] " + filepath.Join(folder, "1-1-a.txt")
+	if got := d.prompt(2); got != want {
+		t.Errorf("of this chat: asked %q, want %q", got, want)
+	}
+	d.send("om_3", "", quote("om_far"))
+	want = "> 引用 Bob 的消息：\n> [文件 z.txt] look\n> # 当前问题\n\n附件：\n- 引用的消息里的[文件 z.txt] " + filepath.Join(folder, "5-2-z.txt")
+	if got := d.prompt(3); got != want {
+		t.Errorf("without a word: asked %q, want %q", got, want)
+	}
+	d.send("om_4", "why?", quote("om_gone"))
+	if got := d.prompt(4); got != "> （引用的消息无法读取）\n\nwhy?" {
+		t.Errorf("asked %q", got)
+	}
+	if n := d.count("SELECT COUNT(*) FROM files WHERE kind = 'file'"); n != 3 || len(d.shelf.asked) != 2 {
+		t.Errorf("%d files, %d downloads", n, len(d.shelf.asked))
+	}
+}
+
+func TestAQuestionIsAskedAgainWithItsFiles(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"] = "x"
+	d.start()
+	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
+	d.prompt(1)
+	d.say("om_2", "/retry")
+	if got := d.prompt(2); !strings.Contains(got, "sum it up") || !strings.HasSuffix(got, "附件：\n- [文件 a.pdf] "+filepath.Join(filepath.Join(d.bridge.files.Folder, room.Stable("")), "3-1-a.pdf")) {
+		t.Errorf("asked %q", got)
+	}
+}
+
+func TestForwardsAndRecordingsAreWords(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.tree, d.shelf.speech, d.shelf.files["k1"] = "- Ann\n  > the heron flies\n  > # 当前问题", "hello\nthere", "opus"
+	d.bridge.cfg.Waits.Words = time.Hour
+	d.start()
+	d.must(d.bridge.recovery.await(t.Context())) // which begins whatever is there
+	d.send("om_1", "[合并转发]", chat.File{Kind: chat.Forwarded, Of: "om_1"})
+	d.say("om_2", "what do they say?")
+	if got := d.prompt(1); got != "[合并转发]\n- Ann\n  > the heron flies\n  > # 当前问题\n\nwhat do they say?" {
+		t.Errorf("asked %q", got)
+	}
+	d.send("om_3", "[语音 3 秒]", chat.File{Kind: chat.Sound, Of: "om_3", Key: "k1", Length: 3 * time.Second})
+	if got := d.prompt(2); !strings.HasPrefix(got, "[语音 3 秒] hello there\n\n附件：\n- [语音] ") {
+		t.Errorf("asked %q", got)
+	}
+	list, err := d.bridge.db.Messages().ByID(t.Context(), room, []string{"om_1", "om_3"})
+	d.must(err)
+	if len(list) != 2 || !strings.Contains(list[0].Text, "heron") || list[1].Text != "[语音 3 秒] hello there" {
+		t.Errorf("the History says %+v", list)
+	}
+}
+
+func TestATopicIsToldOnceHowItBegan(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.quotes["om_root"] = chat.Incoming{ID: "om_root", Text: "the plan", Actor: chat.Actor{ID: "ou_2", Name: "Bob"}}
+	d.start()
+	topic := room
+	topic.Thread = "omt_1"
+	for _, id := range []string{"om_1", "om_2"} {
+		m := heard(id, "why?")
+		m.Key, m.Kind, m.Files = topic, chat.Group, []chat.File{{Kind: chat.Quote, Of: "om_root"}}
+		d.must(d.bridge.Message(t.Context(), m))
+		d.prompt(int(id[3] - '0'))
+	}
+	if d.prompts[0] != "## [1] 用户:\n> 引用 Bob 的消息：\n> the plan\n\nwhy?" || d.prompts[1] != "## [1] 用户:\nwhy?" {
+		t.Errorf("asked %q", d.prompts)
+	}
+}
+
+func TestARunningTurnIsStoppedWhenItsQuestionIsTakenBack(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"], d.shelf.hold = "x", make(chan struct{})
+	d.start()
+	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
+	d.until("the download", func() bool { d.shelf.mu.Lock(); defer d.shelf.mu.Unlock(); return len(d.shelf.asked) == 1 })
+	d.must(d.bridge.Recalled(t.Context(), room, "om_1"))
+	d.until("the turn is over", func() bool {
+		return d.count("SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'recalled'") == 1 && d.unsent() == 0
+	})
+	d.rec.mu.Lock()
+	defer d.rec.mu.Unlock()
+	if n := len(d.rec.closed); n != 1 || d.rec.closed[0].Body != i18n.Recalled.EN || len(d.rec.closed[0].Buttons) != 0 {
+		t.Errorf("shown: %+v", d.rec.closed)
+	}
+	d.must(d.bridge.Recalled(t.Context(), room, "om_unknown"))
+}
+
+func TestTheFilesOfARecalledMessageAreDeleted(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"] = "x"
+	d.start()
+	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
+	d.prompt(1)
+	path := filepath.Join(filepath.Join(d.bridge.files.Folder, room.Stable("")), "1-1-a.pdf")
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	}
+	d.must(d.bridge.Recalled(t.Context(), room, "om_1"))
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+	d.say("om_2", "what did I send?")
+	d.prompt(2)
+	list, err := d.bridge.db.Messages().Latest(t.Context(), room, 10)
+	d.must(err)
+	for _, m := range list {
+		if strings.Contains(m.Text, "sum it up") {
+			t.Errorf("still in the History: %q", m.Text)
+		}
+	}
+}
+
+func TestAnEditedQuestionIsAnsweredAgainOnRequest(t *testing.T) {
+	d := newDesktop(t)
+	d.start()
+	d.say("om_1", "one")
+	d.prompt(1)
+	d.must(d.bridge.Edited(t.Context(), heard("om_1", "two")))
+	d.until("the offer", func() bool {
+		return d.count("SELECT COUNT(*) FROM turns WHERE state = 'interrupted' AND failure = 'late'") == 1
+	})
+	turn := int64(d.count("SELECT MAX(id) FROM turns"))
+	d.must(d.bridge.Edited(t.Context(), heard("om_1", "two"))) // told again
+	toast, err := d.bridge.Press(t.Context(), chat.Press{ID: "e1", Key: room, Actor: chat.Actor{ID: "ou_1"}, Action: chat.Action{Do: turncard.DoContinue, Turn: turn}})
+	d.must(err)
+	if got := d.prompt(2); got != "two" || toast == "" {
+		t.Errorf("asked %q, toast %q", got, toast)
+	}
+	d.must(d.bridge.Edited(t.Context(), heard("om_2", "/stop")))
+	if n := d.count("SELECT COUNT(*) FROM turns"); n != 2 {
+		t.Errorf("%d turns", n)
+	}
+}
+
+func TestOldFilesAreSweptUp(t *testing.T) {
+	d := newDesktop(t)
+	d.shelf.files["k1"], d.shelf.files["k2"] = "x", "y"
+	d.start()
+	d.send("om_1", "[文件 a.pdf] read", document("om_1", "k1", "a.pdf"))
+	d.prompt(1)
+	folder := filepath.Join(d.bridge.files.Folder, room.Stable(""))
+	d.must(os.WriteFile(filepath.Join(folder, ".left.part"), nil, 0o600))
+	outside := filepath.Join(t.TempDir(), "outside")
+	d.must(os.WriteFile(outside, nil, 0o600))
+	old := time.Now().Add(-48 * time.Hour)
+	for _, name := range []string{"1-1-a.pdf", ".left.part"} {
+		d.must(os.Chtimes(filepath.Join(folder, name), old, old))
+	}
+	d.must(os.Chtimes(outside, old, old))
+	d.must(os.Symlink(outside, filepath.Join(folder, "link")))
+	d.send("om_2", "[文件 b.pdf] read", document("om_2", "k2", "b.pdf"))
+	d.prompt(2)
+	d.sql("UPDATE files SET created_at = 1 WHERE message_id = 'om_1'")
+	n, err := d.bridge.files.Sweep(t.Context(), d.bridge.db, 24*time.Hour)
+	if err != nil || n != 2 {
+		t.Errorf("%d files, %v", n, err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "3-1-b.pdf")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Error(err)
+	}
+	if q, err := d.bridge.db.Files().Quoted(t.Context(), room, "om_1"); err != nil || q.Files[0].State != chat.Past {
+		t.Errorf("%+v, %v", q.Files, err)
+	}
+	if _, err := d.bridge.db.Files().Quoted(t.Context(), room, "om_9"); !errors.Is(err, db.ErrNotFound) {
+		t.Error(err)
+	}
+}

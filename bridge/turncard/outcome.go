@@ -1,0 +1,39 @@
+package turncard
+
+import (
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/claude"
+)
+
+// Classes of failures that are not the agent's own, which are those of [claude.Failure].
+const (
+	FailSilent   = "silent"
+	FailTurnEnd  = "turn_timeout"
+	FailDied     = "died"
+	FailRecalled = "recalled" // no failure: nobody asks any more
+)
+
+// Outcome is how a turn ended.
+type Outcome struct {
+	State   db.TurnState
+	Failure string
+	Notice  i18n.Phrase // for the user; zero when it went well
+}
+
+// OutcomeOf is how a turn ended whose agent has finished.
+func OutcomeOf(f claude.Failure) Outcome {
+	if f == "" {
+		return Outcome{State: db.Done}
+	}
+	notice, ok := map[claude.Failure]i18n.Phrase{
+		claude.FailAuth: i18n.FailAuth, claude.FailBilling: i18n.FailBilling, claude.FailRateLimit: i18n.FailRateLimit,
+		claude.FailOverloaded: i18n.FailOverloaded, claude.FailServer: i18n.FailServer, claude.FailNetwork: i18n.FailNetwork,
+		claude.FailModel: i18n.FailModel, claude.FailRequest: i18n.FailRequest, claude.FailRefused: i18n.FailRefused,
+		claude.FailTooLong: i18n.FailTooLong, claude.FailLimit: i18n.FailLimit, claude.FailAborted: i18n.Stopped,
+	}[f]
+	if !ok {
+		notice = i18n.FailUnknown
+	}
+	return Outcome{State: db.Failed, Failure: string(f), Notice: notice}
+}

@@ -1,0 +1,194 @@
+// Package turncard is the card of a turn: [State] is what has happened so far as a value, Card draws it, and a [Painter]
+// shows the latest one at the platform's pace. What a turn does does not belong here, nor how its end is stored and
+// delivered.
+package turncard
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"magpie/bridge/i18n"
+	"magpie/internal/claude"
+)
+
+// What the buttons of a card do.
+const (
+	DoStop     = "stop"
+	DoContinue = "continue" // go on with an interrupted turn
+	DoDrop     = "drop"     // leave it
+)
+
+// State is what a turn looks like so far: a value. Events change it by Apply; Card draws it.
+type State struct {
+	turn     int64
+	Lang     i18n.Lang
+	phase    phase
+	asks     int // questions to people that are open
+	steps    steps
+	thoughts string   // the end of what the model has thought
+	blocks   []string // the answer
+	denied   []string // tools that were refused
+	began    time.Time
+	figures  figures // what the turn took; known at its end
+	context  string  // what the agent was told beside the question
+	outcome  Outcome // zero while it runs
+}
+
+// phase is what goes on in a turn that runs.
+type phase struct {
+	text  i18n.Phrase // its %s is tool
+	tool  string
+	since time.Time // of an answer that is being written: since its last piece
+}
+
+// New is the state of a turn that has just begun.
+func New(turn int64, l i18n.Lang, now time.Time) State {
+	return State{turn: turn, Lang: l, phase: phase{text: i18n.Thinking, since: now}, began: now}
+}
+
+// Apply is the state after an event. It does not change v.
+func (v State) Apply(ev claude.Event, now time.Time) State {
+	switch e := ev.(type) {
+	case claude.Started:
+		return v.thinking(now)
+	case claude.Thinking:
+		v.thoughts = lastOf(v.thoughts+e.Text, mostThoughts)
+		return v.thinking(now)
+	case claude.Text:
+		v.phase = phase{text: i18n.CardWriting, since: now}
+		v.blocks = slices.Clone(v.blocks)
+		for len(v.blocks) <= e.Block {
+			v.blocks = append(v.blocks, "")
+		}
+		if e.Whole {
+			v.blocks[e.Block] = ""
+		}
+		v.blocks[e.Block] += e.Text
+	case claude.Rewind:
+		v.blocks = v.blocks[:min(e.Block, len(v.blocks)):min(e.Block, len(v.blocks))]
+	case claude.ToolCall:
+		if v.asks == 0 && v.steps.running() == nil {
+			v.phase = phase{text: i18n.CardPreparing, tool: ToolName(e.Name, v.Lang), since: now}
+		}
+	case claude.ToolUse:
+		v.steps = v.steps.begun(e, now)
+		return v.running(now)
+	case claude.ToolResult:
+		v.steps = v.steps.ended(e, now)
+		return v.running(now)
+	case claude.ToolAsk:
+		v.asks++
+		v.phase = phase{text: i18n.CardYourTurn, since: now}
+	case claude.ToolAskEnd, claude.ToolAllowed:
+		v.asks = max(0, v.asks-1)
+		return v.running(now)
+	case claude.ToolDenied:
+		v.asks, v.steps = max(0, v.asks-1), v.steps.refused(e)
+		if !slices.Contains([]string{claude.QuestionTool, claude.PlanTool}, e.Name) && !slices.Contains(v.denied, e.Name) {
+			v.denied = append(slices.Clone(v.denied), e.Name)
+		}
+		return v.running(now)
+	case claude.Retrying:
+		v.phase = phase{text: i18n.Retrying, since: now}
+	case claude.Compacting:
+		v.phase = phase{text: i18n.Compacting, since: now}
+	case claude.Result:
+		v.figures = figuresOf(e, now.Sub(v.began))
+		if v.Answer() == "" && e.Failure == "" && e.Text != "" {
+			v.blocks = []string{e.Text} // the CLI itself answered
+		}
+	}
+	return v
+}
+
+// thinking is the state of a turn in which the model thinks.
+func (v State) thinking(now time.Time) State {
+	if v.phase.text != i18n.Thinking {
+		v.phase = phase{text: i18n.Thinking, since: now}
+	}
+	return v
+}
+
+// running is the state of a turn with the tool that has run for longest, unless people are asked something.
+func (v State) running(now time.Time) State {
+	if v.asks > 0 {
+		return v
+	}
+	s := v.steps.running()
+	if s == nil {
+		return v.thinking(now)
+	}
+	v.phase = phase{since: s.began}
+	v.phase.text, v.phase.tool = using(s.tool, v.Lang)
+	return v
+}
+
+// Waiting is the state of a turn that waits for a free process.
+func (v State) Waiting(now time.Time) State {
+	v.phase = phase{text: i18n.Waiting, since: now}
+	return v
+}
+
+// Compacting is the state of a turn that waits for a summary of what was said before.
+func (v State) Compacting(now time.Time) State {
+	v.phase = phase{text: i18n.Compacting, since: now}
+	return v
+}
+
+// WithContext is the state of a turn whose agent was told this beside the question.
+func (v State) WithContext(context string) State {
+	v.context = context
+	return v
+}
+
+// Receiving is the state of a turn that waits for what was sent with its question.
+func (v State) Receiving(now time.Time) State {
+	v.phase = phase{text: i18n.Receiving, since: now}
+	return v
+}
+
+// Restarted is the state of a turn that begins again: what was shown of the first try is void.
+func (v State) Restarted(now time.Time) State {
+	fresh := New(v.turn, v.Lang, now)
+	fresh.began, fresh.context = v.began, v.context
+	return fresh
+}
+
+// Saying is the state with this answer.
+func (v State) Saying(answer string) State {
+	v.blocks = []string{answer}
+	return v
+}
+
+// End is the state of a turn that is over.
+func (v State) End(o Outcome) State {
+	v.outcome = o
+	return v
+}
+
+// Answer is what the agent said.
+func (v State) Answer() string {
+	parts := make([]string, 0, len(v.blocks))
+	for _, block := range v.blocks {
+		if strings.TrimSpace(block) != "" {
+			parts = append(parts, block)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// mostThoughts is how much of what the model thinks is kept, in bytes.
+const mostThoughts = 8 << 10
+
+// lastOf is the end of a text: whole lines of it, if there are any, of so many bytes at most.
+func lastOf(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	text = text[len(text)-most:]
+	if _, rest, ok := strings.Cut(text, "\n"); ok {
+		return rest
+	}
+	return strings.ToValidUTF8(text, "")
+}

@@ -1,0 +1,231 @@
+package turncard
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"magpie/bridge/i18n"
+	"magpie/contextmgr/redact"
+	"magpie/internal/claude"
+	"magpie/internal/text"
+)
+
+// step is one use of a tool. What it holds of the tool's input and result is short and without secrets.
+type step struct {
+	id, tool string
+	input    string // one line
+	diff     string // of a file; empty when the tool edits none
+	result   string // a few lines
+	failed   bool
+	refused  bool // by people: what the tool then gives is meant for the agent
+	began    time.Time
+	ended    time.Time // zero: it runs
+}
+
+// steps are the uses of tools in one turn, oldest first: a value.
+type steps []step
+
+// begun are the steps after a tool was started.
+func (ss steps) begun(e claude.ToolUse, now time.Time) steps {
+	if slices.ContainsFunc(ss, func(s step) bool { return s.id == e.ID }) {
+		return ss
+	}
+	return append(slices.Clone(ss), step{id: e.ID, tool: e.Name, input: inputLine(e), diff: diffOf(e.Input), began: now})
+}
+
+// ended are the steps after a tool gave its result.
+func (ss steps) ended(e claude.ToolResult, now time.Time) steps {
+	i := slices.IndexFunc(ss, func(s step) bool { return s.id == e.ID })
+	if i < 0 {
+		return ss
+	}
+	ss = slices.Clone(ss)
+	ss[i].ended, ss[i].failed = now, e.Failed
+	if !ss[i].refused {
+		ss[i].result = resultLines(e.Text)
+	}
+	return ss
+}
+
+// refused are the steps after people have refused a tool.
+func (ss steps) refused(e claude.ToolDenied) steps {
+	i := slices.IndexFunc(ss, func(s step) bool { return s.id == e.ID && s.ended.IsZero() })
+	if i < 0 {
+		return ss
+	}
+	ss = slices.Clone(ss)
+	ss[i].refused = true
+	return ss
+}
+
+// running is the oldest step that has not ended; nil = none.
+func (ss steps) running() *step {
+	i := slices.IndexFunc(ss, func(s step) bool { return s.ended.IsZero() })
+	if i < 0 {
+		return nil
+	}
+	return &ss[i]
+}
+
+// What is kept of a step.
+const (
+	mostRead    = 4 << 10 // bytes of an input or a result that are looked at
+	mostInput   = 120     // runes
+	mostLines   = 3       // of a result
+	mostColumns = 100     // runes of a line
+	mostDiff    = 16      // lines
+)
+
+// secrets are what nobody needs to see of a tool's input and result.
+const secrets = redact.APIKey | redact.Secret
+
+// scrubbed is the beginning of an untrusted text, without secrets.
+func scrubbed(text string) string {
+	if len(text) > mostRead {
+		text = strings.ToValidUTF8(text[:mostRead], "")
+	}
+	return redact.Text(text, secrets)
+}
+
+// stepInput is what tools are given, as far as it is shown.
+type stepInput struct {
+	Command, Pattern, URL, Query, Title, Description, Skill, Plan, Prompt string
+
+	Path         string
+	FilePath     string `json:"file_path"`
+	NotebookPath string `json:"notebook_path"`
+	Questions    []struct{ Question string }
+	Todos        []struct{ Content, Status string }
+}
+
+// inputLine says in one line what a tool was given.
+func inputLine(e claude.ToolUse) string {
+	var in stepInput
+	_ = json.Unmarshal(e.Input, &in) // what it is not, it says below as it came
+	text := in.line()
+	if text == "" {
+		text = strings.Trim(string(e.Input), "{} \n")
+	}
+	if text == "null" {
+		return ""
+	}
+	return i18n.Excerpt(i18n.Visible(scrubbed(text)), mostInput)
+}
+
+// line is what matters most of an input; empty when nothing is known.
+func (in stepInput) line() string {
+	if len(in.Questions) > 0 {
+		return in.Questions[0].Question
+	}
+	done := 0
+	for _, t := range in.Todos {
+		switch t.Status {
+		case "in_progress":
+			in.Title = t.Content
+		case "completed":
+			done++
+		}
+	}
+	if len(in.Todos) > 0 {
+		return fmt.Sprintf("%d/%d %s", done, len(in.Todos), in.Title)
+	}
+	return cmp.Or(in.Command, shortPath(in.FilePath), shortPath(in.NotebookPath), in.Pattern, in.URL, in.Query, in.Title,
+		in.Description, in.Skill, in.Plan, in.Prompt, shortPath(in.Path))
+}
+
+// shortPath is the end of a path: where it lies on this machine is of no interest to a chat.
+func shortPath(path string) string {
+	if parts := strings.Split(filepath.ToSlash(path), "/"); len(parts) > 3 {
+		return "…/" + strings.Join(parts[len(parts)-3:], "/")
+	}
+	return path
+}
+
+// resultLines are the first lines of what a tool gave.
+func resultLines(text string) string {
+	var lines []string
+	more := false
+	for l := range strings.Lines(scrubbed(text)) {
+		switch l = strings.TrimRight(l, " \t\r\n"); {
+		case l == "":
+		case len(lines) == mostLines:
+			more = true
+		default:
+			lines = append(lines, cutLine(l))
+		}
+	}
+	if more {
+		lines = append(lines, "…")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// cutLine is a line of code that is not too long.
+func cutLine(l string) string {
+	shown := strings.Map(func(r rune) rune {
+		if !text.IsInvisible(r) {
+			return r
+		}
+		return -1
+	}, strings.ReplaceAll(l, "\t", "    "))
+	return i18n.Truncate(shown, mostColumns)
+}
+
+// edit is the part of a tool's input that changes a text.
+type edit struct {
+	Old     string `json:"old_string"`
+	New     string `json:"new_string"`
+	Content string `json:"content"`
+}
+
+// diffOf shows what a tool that edits a file changes there; empty when it edits none.
+func diffOf(input json.RawMessage) string {
+	var in struct {
+		edit
+		FilePath string `json:"file_path"`
+		Edits    []edit `json:"edits"`
+	}
+	if json.Unmarshal(input, &in) != nil || in.FilePath == "" {
+		return ""
+	}
+	var lines []string
+	for _, e := range append([]edit{in.edit}, in.Edits...) {
+		lines = append(lines, e.lines()...)
+	}
+	if len(lines) > mostDiff {
+		lines = append(lines[:mostDiff:mostDiff], fmt.Sprintf("… %d", len(lines)-mostDiff))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// lines are the lines of a diff: what both texts begin and end with is left out.
+func (e edit) lines() []string {
+	before, after := splitLines(e.Old), splitLines(e.New+e.Content)
+	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
+		before, after = before[1:], after[1:]
+	}
+	for len(before) > 0 && len(after) > 0 && before[len(before)-1] == after[len(after)-1] {
+		before, after = before[:len(before)-1], after[:len(after)-1]
+	}
+	var lines []string
+	for _, l := range before {
+		lines = append(lines, "-"+cutLine(l))
+	}
+	for _, l := range after {
+		lines = append(lines, "+"+cutLine(l))
+	}
+	return lines
+}
+
+func splitLines(text string) []string {
+	text = strings.TrimSuffix(scrubbed(text), "\n")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}

@@ -1,0 +1,112 @@
+package turncard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"magpie/bridge/i18n"
+	"magpie/internal/agenttools"
+	"magpie/internal/claude"
+)
+
+// What a panel shows of the steps.
+const (
+	panelLength = 2200 // bytes of its text
+	mostDetails = 4    // steps, the newest, that are shown with what they did
+	mostNames   = 3    // of tools in the title
+)
+
+// title names the tools that were used.
+func (ss steps) title(l i18n.Lang) string {
+	var names []string
+	for _, s := range ss {
+		if name := ToolName(s.tool, l); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > mostNames {
+		names = append(names[:mostNames:mostNames], "…")
+	}
+	return fmt.Sprintf(i18n.CardSteps.In(l), len(ss)) + " · " + strings.Join(names, " / ")
+}
+
+// toolWords are what people are told of a tool that has no name for them: what goes on while it runs, and what it is
+// called.
+type toolWords struct{ status, name i18n.Phrase }
+
+// ownTools are the tools of this program, and those of the CLI that only ask people something.
+var ownTools = map[string]toolWords{
+	agenttools.Prefix + "remember":       {i18n.Remembering, i18n.CardRemember},
+	agenttools.Prefix + "search_memory":  {i18n.LookingBack, i18n.CardLookBack},
+	agenttools.Prefix + "search_history": {i18n.LookingBack, i18n.CardLookBack},
+	agenttools.Prefix + "send_file":      {i18n.SendingFile, i18n.CardSendFile},
+	claude.QuestionTool:                  {i18n.CardAsking, i18n.CardQuestion},
+	claude.PlanTool:                      {i18n.CardPlanning, i18n.CardPlan},
+}
+
+// ToolName is how people are told of a tool.
+func ToolName(tool string, l i18n.Lang) string {
+	if own, ok := ownTools[tool]; ok {
+		return own.name.In(l)
+	}
+	return strings.TrimPrefix(tool, "mcp__")
+}
+
+// using is what is shown while a tool runs; when its name is part of that, it comes along.
+func using(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
+	if own, ok := ownTools[tool]; ok {
+		return own.status, ""
+	}
+	return i18n.UsingTool, ToolName(tool, l)
+}
+
+// body shows the steps, oldest first: the newest in detail, and of the older ones as many as there is room for.
+func (ss steps) body(l i18n.Lang) string {
+	var parts []string
+	length := 0
+	for i, s := range slices.Backward(ss) {
+		text := s.head(l)
+		if len(ss)-i <= mostDetails {
+			text += s.details()
+		}
+		if length += len(text) + 2; length > panelLength && len(parts) > 0 {
+			parts = append(parts, fmt.Sprintf(i18n.CardMoreSteps.In(l), i+1))
+			break
+		}
+		parts = append(parts, text)
+	}
+	slices.Reverse(parts)
+	return strings.Join(parts, "\n\n")
+}
+
+// head is a step in one line.
+func (s step) head(l i18n.Lang) string {
+	mark := "✓"
+	switch {
+	case s.ended.IsZero():
+		mark = "▸"
+	case s.failed:
+		mark = "✗"
+	}
+	text := mark + " **" + ToolName(s.tool, l) + "**"
+	if s.input != "" {
+		text += " `" + strings.ReplaceAll(s.input, "`", "'") + "`"
+	}
+	if !s.ended.IsZero() {
+		text += " " + i18n.Duration(s.ended.Sub(s.began), l)
+	}
+	return text
+}
+
+// details are what a step changed, or gave.
+func (s step) details() string {
+	text := ""
+	if s.diff != "" {
+		text = "\n" + i18n.CodeBlock("diff", s.diff)
+	}
+	if s.result != "" && (s.diff == "" || s.failed) {
+		text += "\n" + i18n.CodeBlock("", s.result)
+	}
+	return text
+}

@@ -1,0 +1,83 @@
+// Package workqueue does work in the order in which it came: a [Queue] so much of it at the same time, a chat's lane of
+// [Lanes] one piece after the other. What the work is does not belong here, nor where it is stored.
+package workqueue
+
+import (
+	"context"
+	"sync"
+)
+
+// Queue is work that handlers leave to Run, in whose context it is done: so much of it at the same
+// time, first come, first served.
+type Queue struct {
+	most   int
+	signal chan struct{}
+
+	mu     sync.Mutex
+	list   []func(context.Context)
+	active int
+}
+
+// New makes a queue of which so many jobs are done at the same time.
+func New(most int) *Queue { return &Queue{most: most, signal: make(chan struct{}, 1)} }
+
+// Enqueue leaves a job. It never blocks.
+func (j *Queue) Enqueue(f func(context.Context)) {
+	j.mu.Lock()
+	j.list = append(j.list, f)
+	j.mu.Unlock()
+	j.wake()
+}
+
+func (j *Queue) wake() {
+	select {
+	case j.signal <- struct{}{}:
+	default: // run has been told already
+	}
+}
+
+// Count tells how many jobs wait, and how many are being done.
+func (j *Queue) Count() (waiting, active int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.list), j.active
+}
+
+// Run does every job, each in its own goroutine and with ctx. Once stop is closed it returns as soon as nothing is left
+// to do.
+func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
+	stopping := false
+	for {
+		select {
+		case <-stop:
+			stopping, stop = true, nil
+		case <-j.signal:
+		}
+		for _, f := range j.take() {
+			go func() {
+				defer j.done()
+				f(ctx)
+			}()
+		}
+		if waiting, active := j.Count(); stopping && waiting+active == 0 {
+			return
+		}
+	}
+}
+
+func (j *Queue) take() []func(context.Context) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n := min(len(j.list), j.most-j.active)
+	list := j.list[:n]
+	j.list = j.list[n:]
+	j.active += n
+	return list
+}
+
+func (j *Queue) done() {
+	j.mu.Lock()
+	j.active--
+	j.mu.Unlock()
+	j.wake()
+}
