@@ -17,6 +17,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/text"
 )
 
 // toolHandlers is where the agents come to while they answer: it does for them what they have tools for, each in its
@@ -299,10 +300,7 @@ func who(m chat.Message) string {
 }
 
 // quoted is a text of bounded length that cannot be taken for a line of ours: all its lines are indented.
-func quoted(text string) string {
-	if r := []rune(text); len(r) > resultLength {
-		text = string(r[:resultLength-1]) + "…"
-	}
-	lines := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) })
+func quoted(s string) string {
+	lines := strings.FieldsFunc(text.Shorten(s, resultLength), text.IsLineBreak)
 	return "  " + strings.Join(lines, "\n  ")
 }

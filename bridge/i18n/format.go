@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"magpie/internal/text"
 )
 
 // Megabytes is a size for people.
@@ -51,12 +53,7 @@ func Count(n int64) string {
 }
 
 // Truncate is a text of so many runes at most, and a sign that there is more.
-func Truncate(text string, most int) string {
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
-}
+func Truncate(s string, most int) string { return text.Shorten(s, most+1) }
 
 // RoughDuration is a length of time for people, in whole minutes, hours or days.
 func RoughDuration(d time.Duration, l Lang) string {

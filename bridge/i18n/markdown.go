@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"magpie/internal/text"
 )
 
 // PersonName is how somebody is called, or else his id.
@@ -28,18 +30,7 @@ func SafeName(name string) string {
 }
 
 // Visible is a name in one line, without what turns the direction of writing or is not seen.
-func Visible(name string) string {
-	seen := strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsGraphic(r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
-			return -1
-		}
-		return r
-	}, name)
-	return strings.Join(strings.Fields(seen), " ")
-}
+func Visible(name string) string { return text.Visible(name) }
 
 // CodeBlock is a text as a block of code in which nothing is markup, and nothing is hidden.
 func CodeBlock(language, text string) string {
@@ -51,14 +42,13 @@ func CodeBlock(language, text string) string {
 }
 
 // revealed shows what cannot be seen, or makes other things look different than they are, by its number.
-func revealed(text string) string {
+func revealed(s string) string {
 	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
 		switch {
 		case r == '\n' || r == '\t' || r == ' ':
 			b.WriteRune(r)
-		case !unicode.IsGraphic(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) ||
-			unicode.Is(unicode.Variation_Selector, r) || unicode.IsSpace(r):
+		case text.IsInvisible(r) || unicode.Is(unicode.Variation_Selector, r) || unicode.IsSpace(r):
 			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
 		default:
 			b.WriteRune(r)

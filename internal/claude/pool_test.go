@@ -226,11 +226,12 @@ func TestTheChildGetsNoSecrets(t *testing.T) {
 	})
 	p := r.acquire("a", fresh())
 	defer r.pool.Release("a", p)
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := strings.ReplaceAll(string(data), "\x00", "\n")
+	var env string
+	must(t, poll(t.Context(), "its environment", func() bool { // there is none while it becomes the CLI
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/environ")
+		env = strings.ReplaceAll(string(data), "\x00", "\n")
+		return err != nil || env != ""
+	}))
 	if strings.Contains(env, "canary") {
 		t.Error("a secret reached the CLI")
 	}

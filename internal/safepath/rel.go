@@ -1,5 +1,3 @@
-// Package safepath tells where paths really lead and whether they stay inside a folder, and makes names of files safe.
-// It looks at paths; what may be read or written there is not decided here.
 package safepath
 
 import "path/filepath"

@@ -1,5 +1,5 @@
-// Package safepath says where paths really lead, and opens files without following links. Which files somebody may have
-// does not belong here.
+// Package safepath says where paths really lead, opens files without following links, and makes names of files safe.
+// Which files somebody may have does not belong here.
 package safepath
 
 import (
@@ -29,11 +29,7 @@ func Dir(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("no folder")
 	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	real, err := filepath.EvalSymlinks(abs)
+	real, err := Real(dir)
 	if err != nil {
 		return "", err
 	}
@@ -46,8 +42,8 @@ func Dir(dir string) (string, error) {
 
 // Contains reports whether a folder is another one, or above it.
 func Contains(dir, other string) bool {
-	rel, err := filepath.Rel(dir, other)
-	return err == nil && filepath.IsLocal(rel)
+	_, ok := Rel(dir, other)
+	return ok
 }
 
 // What is not opened.
