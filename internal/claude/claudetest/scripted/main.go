@@ -108,7 +108,7 @@ func run(args []string, in io.Reader, out io.Writer) error {
 
 // noConversation is how the CLI ends that shall resume what is not there.
 func (a *agent) noConversation() error {
-	text := errNoConversation.Error() + ": " + a.session
+	text := "No conversation found with session ID: " + a.session
 	err := a.say(object{
 		"type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0, "total_cost_usd": 0,
 		"usage": usage{}.object(), "modelUsage": object{}, "errors": []string{text},

@@ -60,7 +60,7 @@ func openSession(id string, resume, keep bool) (*session, error) {
 			return nil, errNoConversation
 		}
 	} else if err == nil {
-		return nil, fmt.Errorf("Session ID %s is already in use", id) //nolint:staticcheck // as the CLI writes it
+		return nil, fmt.Errorf("session ID %s is already in use", id)
 	}
 	if !keep {
 		return s, nil
@@ -73,7 +73,7 @@ func openSession(id string, resume, keep bool) (*session, error) {
 }
 
 // errNoConversation is that there is no transcript to resume.
-var errNoConversation = errors.New("No conversation found with session ID") //nolint:staticcheck // as the CLI writes it
+var errNoConversation = errors.New("no conversation")
 
 // read takes up a transcript. Lines that are no JSON are skipped, as the CLI does.
 func (s *session) read(data []byte) error {
