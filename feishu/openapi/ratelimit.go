@@ -14,10 +14,38 @@ import (
 type limits struct {
 	second *rate.Limiter // the platform: 50 in a second
 	minute *rate.Limiter // the platform: 1000 in a minute
-	turn   chan struct{} // holds who is next; the others wait in their order
+	turn   turn          // of those who wait for both
 
 	mu    sync.Mutex
-	chats map[string]*rate.Limiter
+	chats map[string]chatLimit
+}
+
+// chatLimit is for the messages of one chat.
+type chatLimit struct {
+	*rate.Limiter
+	turn turn
+}
+
+// turn lets one wait for a limit at a time, and the others in their order behind it: if each had its time, all whose
+// time has come while the machine stood still would go at once.
+type turn chan struct{}
+
+func newTurn() turn { return make(turn, 1) }
+
+// take waits until it is one's turn, and then until each limiter lets one through.
+func (t turn) take(ctx context.Context, limiters ...*rate.Limiter) error {
+	select {
+	case t <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-t }()
+	for _, l := range limiters {
+		if err := Take(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newLimits makes the limits of an app that keeps to so many times the platform's rates.
@@ -25,24 +53,12 @@ func newLimits(pace float64) limits {
 	return limits{
 		second: rate.NewLimiter(rate.Limit(40*pace), int(math.Ceil(8*pace))),
 		minute: rate.NewLimiter(rate.Limit(14*pace), int(math.Ceil(120*pace))),
-		turn:   make(chan struct{}, 1),
+		turn:   newTurn(),
 	}
 }
 
-// app waits until the app may make a call. One waits for the limits at a time: if each had its time, all whose time has
-// come while the machine stood still would go at once.
-func (l *limits) app(ctx context.Context) error {
-	select {
-	case l.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-l.turn }()
-	if err := Take(ctx, l.minute); err != nil {
-		return err
-	}
-	return Take(ctx, l.second)
-}
+// app waits until the app may make a call.
+func (l *limits) app(ctx context.Context) error { return l.turn.take(ctx, l.minute, l.second) }
 
 // ready waits until a call would not have to wait.
 func (l *limits) ready(ctx context.Context) error {
@@ -62,13 +78,14 @@ func (l *limits) spare(ctx context.Context) error {
 
 // chat waits until one more message may go to a chat: the platform takes 5 in a second.
 func (l *limits) chat(ctx context.Context, id string) error {
-	return Take(ctx, l.of(id))
+	lim := l.of(id)
+	return lim.turn.take(ctx, lim.Limiter)
 }
 
-func (l *limits) of(chat string) *rate.Limiter {
+func (l *limits) of(chat string) chatLimit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if lim := l.chats[chat]; lim != nil {
+	if lim, ok := l.chats[chat]; ok {
 		return lim
 	}
 	if len(l.chats) >= 1000 {
@@ -79,9 +96,9 @@ func (l *limits) of(chat string) *rate.Limiter {
 		}
 	}
 	if l.chats == nil {
-		l.chats = make(map[string]*rate.Limiter)
+		l.chats = make(map[string]chatLimit)
 	}
-	lim := rate.NewLimiter(3, 2)
+	lim := chatLimit{rate.NewLimiter(3, 2), newTurn()}
 	l.chats[chat] = lim
 	return lim
 }

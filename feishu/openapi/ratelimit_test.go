@@ -33,7 +33,7 @@ func TestLimitsAreKept(t *testing.T) {
 		want  int
 	}{
 		{"card", CardRate(), 100, time.Second, 10},
-		{"chat", new(limits).of("a"), 50, time.Second, 5},
+		{"chat", new(limits).of("a").Limiter, 50, time.Second, 5},
 		{"plain card", PatchRate(), 20, time.Second, 4},
 		{"app in a second", newLimits(1).second, 300, time.Second, 50},
 		{"app in a minute", newLimits(1).minute, 3000, time.Minute, 1000},
