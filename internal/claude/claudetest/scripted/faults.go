@@ -18,7 +18,7 @@ const faultWord = "fault: "
 
 // fault misbehaves when a prompt asks for it. It leaves its process id in the working folder, in a file with the name
 // of the fault. When done, no answer is to come.
-func (a *agent) fault(prompt string) (done bool, err error) {
+func (a *echo) fault(prompt string) (done bool, err error) {
 	_, name, asked := strings.Cut(prompt[strings.LastIndexByte(prompt, '\n')+1:], faultWord)
 	if !asked || os.Getenv("MAGPIE_SCRIPTED_FAULTS") != "1" {
 		return false, nil
@@ -34,12 +34,12 @@ func (a *agent) fault(prompt string) (done bool, err error) {
 }
 
 // faults are the ways in which it can misbehave, by their names.
-var faults = map[string]func(a *agent) (done bool, err error){
-	"garbage lines": func(a *agent) (bool, error) {
+var faults = map[string]func(a *echo) (done bool, err error){
+	"garbage lines": func(a *echo) (bool, error) {
 		deep := strings.Repeat("[", 10_000)
 		return false, a.raw("no JSON\n{\"type\":\"result\"\n\x00\x1b[2J\n[]\nnull\n\n" + deep + "\n")
 	},
-	"wrong types": func(a *agent) (bool, error) {
+	"wrong types": func(a *echo) (bool, error) {
 		return false, a.raw(`{"type":5}
 {"type":"assistant","message":"x"}
 {"type":"stream_event","event":[1]}
@@ -48,11 +48,11 @@ var faults = map[string]func(a *agent) (done bool, err error){
 {"type":"user","message":{"content":[{"type":"tool_result"}]}}
 `)
 	},
-	"bytes that are no text": func(a *agent) (bool, error) {
+	"bytes that are no text": func(a *echo) (bool, error) {
 		return false, a.raw("{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_delta\"," +
 			"\"delta\":{\"type\":\"text_delta\",\"text\":\"\xff\xfe\"}}}\n\xc3\x28\n")
 	},
-	"a huge line": func(a *agent) (bool, error) {
+	"a huge line": func(a *echo) (bool, error) {
 		if err := a.raw(`{"type":"user","message":{"content":"`); err != nil {
 			return false, err
 		}
@@ -63,7 +63,7 @@ var faults = map[string]func(a *agent) (done bool, err error){
 		}
 		return false, a.raw("\"}}\n")
 	},
-	"no result": func(a *agent) (bool, error) {
+	"no result": func(a *echo) (bool, error) {
 		if err := a.say(object{"type": "assistant", "message": object{
 			"id": "m", "content": []object{{"type": "text", "text": "half an answer"}},
 		}}); err != nil {
@@ -72,31 +72,31 @@ var faults = map[string]func(a *agent) (done bool, err error){
 		os.Exit(0)
 		return true, nil
 	},
-	"two results": func(a *agent) (bool, error) {
+	"two results": func(a *echo) (bool, error) {
 		first, second := a.resultText("first"), a.resultText("second")
 		return true, a.say(first, second)
 	},
-	"words behind the result": func(a *agent) (bool, error) {
+	"words behind the result": func(a *echo) (bool, error) {
 		err := a.say(a.resultText("in time"))
 		return true, a.also(err, object{"type": "assistant", "message": object{
 			"id": "m2", "content": []object{{"type": "text", "text": "too late"}},
 		}})
 	},
-	"an exit code": func(*agent) (bool, error) {
+	"an exit code": func(*echo) (bool, error) {
 		fmt.Fprintln(os.Stderr, "no license today")
 		os.Exit(3)
 		return true, nil
 	},
-	"silence": func(*agent) (bool, error) { return hang() },
-	"closed output": func(a *agent) (bool, error) {
+	"silence": func(*echo) (bool, error) { return hang() },
+	"closed output": func(a *echo) (bool, error) {
 		_ = os.Stdout.Close()
 		return hang()
 	},
-	"another session": func(a *agent) (bool, error) {
+	"another session": func(a *echo) (bool, error) {
 		a.session = "00000000-0000-4000-8000-000000000000"
 		return false, nil
 	},
-	"a flood of errors": func(*agent) (bool, error) {
+	"a flood of errors": func(*echo) (bool, error) {
 		line := append(bytes.Repeat([]byte("\xffx"), 1<<19), '\n')
 		for range 8 {
 			if _, err := os.Stderr.Write(line); err != nil {
@@ -105,33 +105,33 @@ var faults = map[string]func(a *agent) (done bool, err error){
 		}
 		return false, nil
 	},
-	"a request that nobody knows": func(a *agent) (bool, error) {
+	"a request that nobody knows": func(a *echo) (bool, error) {
 		request := object{"subtype": "self_destruct"}
 		return true, a.say(object{"type": "control_request", "request_id": "r1", "request": request})
 	},
-	"a question about nothing": func(a *agent) (bool, error) {
+	"a question about nothing": func(a *echo) (bool, error) {
 		ask := object{"subtype": "can_use_tool", "tool_name": "Bash", "input": []string{"rm"}, "tool_use_id": "t1"}
 		return false, a.say(object{"type": "control_request", "request_id": "r2", "request": ask})
 	},
-	"half a line": func(a *agent) (bool, error) {
+	"half a line": func(a *echo) (bool, error) {
 		if err := a.raw(`{"type":"result","subtype":"success","result":"half`); err != nil {
 			return true, err
 		}
 		os.Exit(0)
 		return true, nil
 	},
-	"talk without an end": func(a *agent) (bool, error) {
+	"talk without an end": func(a *echo) (bool, error) {
 		for {
 			if err := a.say(object{"type": "noise"}); err != nil {
 				return true, err
 			}
 		}
 	},
-	"deaf to signals": func(*agent) (bool, error) {
+	"deaf to signals": func(*echo) (bool, error) {
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		return hang()
 	},
-	"a child that stays": func(*agent) (bool, error) {
+	"a child that stays": func(*echo) (bool, error) {
 		c := exec.Command("sleep", "300")
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -153,16 +153,8 @@ func hang() (bool, error) {
 	}
 }
 
-// raw writes bytes as they are.
-func (a *agent) raw(s string) error {
-	if _, err := a.out.WriteString(s); err != nil {
-		return err
-	}
-	return a.out.Flush()
-}
-
 // also says more when what was said before has gone well.
-func (a *agent) also(err error, lines ...object) error {
+func (a *echo) also(err error, lines ...object) error {
 	if err != nil {
 		return err
 	}
@@ -170,7 +162,7 @@ func (a *agent) also(err error, lines ...object) error {
 }
 
 // resultText is the end of a turn with a text.
-func (a *agent) resultText(text string) object {
+func (a *echo) resultText(text string) object {
 	return object{
 		"type": "result", "subtype": "success", "is_error": false, "result": text, "num_turns": 1,
 		"stop_reason": "end_turn", "usage": object{"input_tokens": 1, "output_tokens": 1},

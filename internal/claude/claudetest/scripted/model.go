@@ -99,8 +99,25 @@ type apiError struct {
 
 func (e *apiError) Error() string { return fmt.Sprintf("API Error: %d %s", e.status, e.body) }
 
+// api is the model's API.
+type api struct {
+	url     string
+	session string
+	model   string
+}
+
+// fullName is the full name of a model that is asked for.
+func fullName(model string) string {
+	for alias, name := range map[string]string{"": "claude-opus-5-5", "opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5", "haiku": "claude-haiku-4-5"} {
+		if model == alias {
+			return name
+		}
+	}
+	return model
+}
+
 // post sends a request to the model.
-func (a *agent) post(ctx context.Context, body object) (*http.Response, error) {
+func (a api) post(ctx context.Context, body object) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+"/v1/messages?beta=true", bytes.NewReader(encode(body)))
 	if err != nil {
 		return nil, err
@@ -121,13 +138,10 @@ func (a *agent) post(ctx context.Context, body object) (*http.Response, error) {
 	return nil, &apiError{resp.StatusCode, string(text)}
 }
 
-// ask has the model go on with the conversation. What it says is passed on while it comes. When the stream breaks, the
-// reply is what had come.
-func (a *agent) ask(ctx context.Context) (reply, error) {
-	body := object{
-		"model": a.modelName(), "max_tokens": 32000, "stream": true, "messages": a.conv.messages, "tools": a.toolbox.definitions(),
-		"system": []object{{"type": "text", "text": a.systemPrompt()}}, "metadata": object{"user_id": "scripted"},
-	}
+// ask has the model go on with the conversation of a request. The lines that tell what it says are passed on while it
+// comes. When the stream breaks, the reply is what had come.
+func (a api) ask(ctx context.Context, body object, pass func(...object) error) (reply, error) {
+	body["model"], body["max_tokens"], body["stream"] = a.model, 32000, true
 	var r reply
 	resp, err := a.post(ctx, body)
 	if err != nil {
@@ -138,7 +152,7 @@ func (a *agent) ask(ctx context.Context) (reply, error) {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data: ")); ok {
-			if err := a.event(&r, gjson.ParseBytes(data)); err != nil {
+			if err := r.event(gjson.ParseBytes(data), pass); err != nil {
 				return r, err
 			}
 		}
@@ -154,7 +168,7 @@ func (a *agent) ask(ctx context.Context) (reply, error) {
 }
 
 // event takes up one event of the stream and passes it on.
-func (a *agent) event(r *reply, ev gjson.Result) error {
+func (r *reply) event(ev gjson.Result, pass func(...object) error) error {
 	var whole object // the line that follows the event when a block has ended
 	switch ev.Get("type").String() {
 	case "message_start":
@@ -179,18 +193,18 @@ func (a *agent) event(r *reply, ev gjson.Result) error {
 		return &apiError{int(statusOf[ev.Get("error.type").String()]), ev.Raw}
 	}
 	if whole != nil { // the CLI tells of the whole block first
-		if err := a.say(whole); err != nil {
+		if err := pass(whole); err != nil {
 			return err
 		}
 	}
-	return a.say(object{"type": "stream_event", "event": json.RawMessage(ev.Raw)})
+	return pass(object{"type": "stream_event", "event": json.RawMessage(ev.Raw)})
 }
 
 // statusOf is the HTTP status that an error in the midst of a stream stands for.
 var statusOf = map[string]int64{"overloaded_error": 529, "api_error": 500, "rate_limit_error": 429, "authentication_error": 401}
 
 // title asks the model for a title, as the CLI does: for an object with one field.
-func (a *agent) title(ctx context.Context, description string) (string, error) {
+func (a api) title(ctx context.Context, description string) (string, error) {
 	schema := object{"type": "object", "properties": object{"title": object{"type": "string"}}}
 	resp, err := a.post(ctx, object{
 		"model": "claude-haiku-4-5", "max_tokens": 200, "messages": []object{{"role": "user", "content": description}},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
@@ -22,14 +23,83 @@ const (
 		"the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
 )
 
-// modelName is the full name of the model that was asked for.
-func (a *agent) modelName() string {
-	for alias, name := range map[string]string{"": "claude-opus-5-5", "opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5", "haiku": "claude-haiku-4-5"} {
-		if a.model == alias {
-			return name
-		}
+// agent answers with the help of a model.
+type agent struct {
+	*output
+	*permissions
+	api     api
+	system  string // instead of its own system prompt
+	toolbox toolbox
+	conv    *session
+
+	mu    sync.Mutex
+	stop  func() // interrupts the turn that runs
+	spent usage
+}
+
+func newAgent(out *output, o options, url string) (*agent, error) {
+	a := &agent{
+		output: out, permissions: &permissions{output: out, mode: o.mode, decisions: map[string]chan gjson.Result{}},
+		api: api{url, o.session, fullName(o.model)}, system: o.system, toolbox: o.toolbox,
 	}
-	return a.model
+	var err error
+	if a.conv, err = openSession(o.session, o.resume, o.keep); errors.Is(err, errNoConversation) {
+		return nil, a.noConversation()
+	} else if err != nil {
+		return nil, err
+	}
+	if o.servers != "" {
+		err = a.toolbox.connect(o.servers)
+	}
+	return a, err
+}
+
+// noConversation is how the CLI ends that shall resume what is not there.
+func (a *agent) noConversation() error {
+	text := "No conversation found with session ID: " + a.session
+	err := a.say(object{
+		"type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0, "total_cost_usd": 0,
+		"usage": usage{}.object(), "modelUsage": object{}, "errors": []string{text},
+	})
+	return errors.Join(err, errors.New(text))
+}
+
+// prompt answers one prompt.
+func (a *agent) prompt(m message) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	a.onInterrupt(cancel)
+	defer a.onInterrupt(func() {})
+	return a.turn(ctx, m)
+}
+
+// onInterrupt says what an interrupt does.
+func (a *agent) onInterrupt(stop func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stop = stop
+}
+
+// control answers a control request.
+func (a *agent) control(o order) (object, error) {
+	switch o.Subtype {
+	case "interrupt":
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.stop != nil {
+			a.stop()
+		}
+	case "set_permission_mode":
+		return object{}, a.set(o.Mode)
+	case "generate_session_title":
+		title, err := a.api.title(context.Background(), o.Description)
+		return object{"title": title}, err
+	case "get_usage":
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return object{"session": object{"total_cost_usd": a.spent.cost(), "model_usage": a.modelUsage(a.spent)}}, nil
+	}
+	return object{}, nil
 }
 
 func (a *agent) systemPrompt() string {
@@ -56,7 +126,9 @@ func (a *agent) turn(ctx context.Context, m message) error {
 	}
 	var spent usage
 	for calls := 1; ; calls++ {
-		r, err := a.ask(ctx)
+		r, err := a.api.ask(ctx, object{
+			"messages": a.conv.messages, "tools": a.toolbox.definitions(), "system": []object{{"type": "text", "text": a.systemPrompt()}},
+		}, a.say)
 		spent.add(r.usage)
 		if err != nil {
 			return a.broken(ctx, r, err, spent, calls)
@@ -86,7 +158,7 @@ func (a *agent) initLine() object {
 	}
 	dir, _ := os.Getwd()
 	return object{
-		"type": "system", "subtype": "init", "cwd": dir, "model": a.modelName(), "permissionMode": a.permissionMode(), "tools": names,
+		"type": "system", "subtype": "init", "cwd": dir, "model": a.api.model, "permissionMode": a.current(), "tools": names,
 		"mcp_servers": []object{}, "slash_commands": []string{"clear", "compact"}, "claude_code_version": "scripted",
 	}
 }
@@ -125,7 +197,7 @@ func (a *agent) tools(ctx context.Context, r reply) error {
 // permitted uses a tool if it may.
 func (a *agent) permitted(ctx context.Context, b *block) outcome {
 	input := gjson.Parse(b.input())
-	if a.unasked(b.name, input, a.permissionMode()) {
+	if a.unasked(b.name, input, a.current()) {
 		return a.use(ctx, b.name, input)
 	}
 	d, err := a.mayUse(ctx, b, input)
@@ -139,55 +211,11 @@ func (a *agent) permitted(ctx context.Context, b *block) outcome {
 		input = updated
 	}
 	if b.name == claude.PlanTool {
-		if err := a.setMode("default"); err != nil {
+		if err := a.set("default"); err != nil {
 			return failed(err)
 		}
 	}
 	return a.use(ctx, b.name, input)
-}
-
-// mayUse asks whether a tool may be used, and waits for the decision.
-func (a *agent) mayUse(ctx context.Context, b *block, input gjson.Result) (gjson.Result, error) {
-	id := uuid.NewString()
-	decided := make(chan gjson.Result, 1)
-	a.mu.Lock()
-	a.decisions[id] = decided
-	a.mu.Unlock()
-	defer func() {
-		a.mu.Lock()
-		delete(a.decisions, id)
-		a.mu.Unlock()
-	}()
-	if err := a.say(object{"type": "control_request", "request_id": id, "request": object{
-		"subtype": "can_use_tool", "tool_name": b.name, "display_name": b.name, "input": json.RawMessage(input.Raw),
-		"description": input.Get("description").String(), "permission_suggestions": suggestions(b.name, input), "tool_use_id": b.id,
-	}}); err != nil {
-		return gjson.Result{}, err
-	}
-	select {
-	case d := <-decided:
-		return d, nil
-	case <-ctx.Done():
-		return gjson.Result{}, errors.Join(ctx.Err(), a.say(object{"type": "control_cancel_request", "request_id": id}))
-	}
-}
-
-// permissionMode is the mode that it is in.
-func (a *agent) permissionMode() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.mode == "" {
-		return "default"
-	}
-	return a.mode
-}
-
-// setMode changes the mode, and says so.
-func (a *agent) setMode(mode string) error {
-	a.mu.Lock()
-	a.mode = mode
-	a.mu.Unlock()
-	return a.say(object{"type": "system", "subtype": "status", "status": nil, "permissionMode": mode})
 }
 
 // note tells the model, and whoever reads the stream, something that happened.
@@ -277,17 +305,8 @@ func (a *agent) modelUsage(u usage) object {
 	if u == (usage{}) {
 		return object{}
 	}
-	return object{a.modelName(): object{
+	return object{a.api.model: object{
 		"inputTokens": u.input, "outputTokens": u.output, "cacheReadInputTokens": u.cacheRead, "cacheCreationInputTokens": u.cacheNew,
 		"costUSD": u.cost(), "contextWindow": 200_000,
 	}}
-}
-
-// interrupt stops the turn that runs, if there is one.
-func (a *agent) interrupt() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.stop != nil {
-		a.stop()
-	}
 }

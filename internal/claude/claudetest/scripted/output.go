@@ -1,0 +1,36 @@
+package main
+
+import (
+	"bufio"
+	"sync"
+)
+
+type object = map[string]any
+
+// output is the stream of lines that is read.
+type output struct {
+	session string
+	mu      sync.Mutex
+	w       *bufio.Writer
+}
+
+// say writes lines and sends them off together.
+func (o *output) say(lines ...object) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, line := range lines {
+		line["session_id"] = o.session
+		if _, err := o.w.Write(append(encode(line), '\n')); err != nil {
+			return err
+		}
+	}
+	return o.w.Flush()
+}
+
+// raw writes bytes as they are.
+func (o *output) raw(s string) error {
+	if _, err := o.w.WriteString(s); err != nil {
+		return err
+	}
+	return o.w.Flush()
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/tidwall/gjson"
+)
+
+// permissions are the permission mode, and the questions that wait for a decision.
+type permissions struct {
+	*output
+	mu        sync.Mutex
+	mode      string                       // empty = the default
+	decisions map[string]chan gjson.Result // by the request's id
+}
+
+// mayUse asks whether a tool may be used, and waits for the decision.
+func (p *permissions) mayUse(ctx context.Context, b *block, input gjson.Result) (gjson.Result, error) {
+	id := uuid.NewString()
+	decided := make(chan gjson.Result, 1)
+	p.mu.Lock()
+	p.decisions[id] = decided
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.decisions, id)
+		p.mu.Unlock()
+	}()
+	if err := p.say(object{"type": "control_request", "request_id": id, "request": object{
+		"subtype": "can_use_tool", "tool_name": b.name, "display_name": b.name, "input": json.RawMessage(input.Raw),
+		"description": input.Get("description").String(), "permission_suggestions": suggestions(b.name, input), "tool_use_id": b.id,
+	}}); err != nil {
+		return gjson.Result{}, err
+	}
+	select {
+	case d := <-decided:
+		return d, nil
+	case <-ctx.Done():
+		return gjson.Result{}, errors.Join(ctx.Err(), p.say(object{"type": "control_cancel_request", "request_id": id}))
+	}
+}
+
+// current is the mode.
+func (p *permissions) current() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mode == "" {
+		return "default"
+	}
+	return p.mode
+}
+
+// set changes the mode, and says so.
+func (p *permissions) set(mode string) error {
+	p.mu.Lock()
+	p.mode = mode
+	p.mu.Unlock()
+	return p.say(object{"type": "system", "subtype": "status", "status": nil, "permissionMode": mode})
+}
+
+// decided passes a decision on to who waits for it.
+func (p *permissions) decided(response gjson.Result) {
+	p.mu.Lock()
+	waits := p.decisions[response.Get("request_id").String()]
+	p.mu.Unlock()
+	if waits != nil {
+		waits <- response.Get("response")
+	}
+}
