@@ -48,7 +48,7 @@ func TestTheAgentAsksQuestions(t *testing.T) {
 
 // Several tools may ask at the same time. Each has its own card, and they are answered in any order.
 func TestTwoThingsAreAskedAtOnce(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, realCLI(t))
 	fetch := func(site string) modelsim.Step {
 		return modelsim.Tool("WebFetch", map[string]string{"url": "https://" + site + "/page", "prompt": "看看"})
 	}

@@ -390,7 +390,7 @@ func TestAStoppedTurnAsksNothingAnyMore(t *testing.T) {
 
 // With ask = "everything" a command that only reads is asked for, but not what the program's own tools do.
 func TestEverythingIsAskedInTheChat(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.Ask = "everything" })
+	r := newRig(t, realCLI(t), func(c *config) { c.Claude.Ask = "everything" })
 	search := modelsim.Tool("mcp__"+agenttools.ServerName+"__search_memory", map[string]string{"query": "x"})
 	r.calls(search, bash("ls -la"), modelsim.Text("完了"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")

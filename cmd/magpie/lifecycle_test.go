@@ -400,7 +400,7 @@ func TestAConversationGetsATitleOnce(t *testing.T) {
 }
 
 func TestATitleFromTheQuestion(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Context.Titles = true })
+	r := newRig(t, realCLI(t), func(c *config) { c.Context.Titles = true })
 	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "no")}})
 	r.ask("please count to 3, then tell me about the weather in Hangzhou")
 	r.until("a title", func() bool { return r.chatNow().Topic != "" })

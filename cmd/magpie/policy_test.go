@@ -97,7 +97,7 @@ func TestModes(t *testing.T) {
 // A chat has a project path and a permission mode of its own.
 func TestAChatsOwnProjectAndPermissions(t *testing.T) {
 	own := t.TempDir()
-	r := newRig(t, func(c *config) { c.Projects = map[string]bridge.Project{"site": {Path: own, Mode: "acceptEdits"}} })
+	r := newRig(t, realCLI(t), func(c *config) { c.Projects = map[string]bridge.Project{"site": {Path: own, Mode: "acceptEdits"}} })
 	r.ask("数到 3")
 	if got := r.ask("/cd site"); !strings.Contains(got, "site") {
 		t.Errorf("/cd: %q", got)
