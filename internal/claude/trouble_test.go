@@ -44,6 +44,7 @@ func (r *rig) wakeUp(spec claude.Spec, steps ...modelsim.Step) {
 	if err := r.model.Await(ctx, func(list []modelsim.Request) bool { return len(list) > 2 && woken(&list[2]) }); err != nil {
 		r.Fatal(err)
 	}
+	must(r.T, poll(ctx, "it to be known", r.pool.Works)) // the CLI says so before it asks the model, and is heard later
 }
 
 // Whatever the agent does unasked between two turns, the next turn gets its own answer and nothing else.

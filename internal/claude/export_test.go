@@ -1,0 +1,13 @@
+package claude
+
+// Works reports whether a process of the pool is known to work unasked.
+func (pl *Pool) Works() bool {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	for p := range pl.living {
+		if p.out.works() {
+			return true
+		}
+	}
+	return false
+}
