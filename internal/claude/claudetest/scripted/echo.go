@@ -75,7 +75,8 @@ func (a *echo) cost() float64 { return 0.001 * float64(a.turns+a.titles) }
 // used is what it has used so far of each model.
 func (a *echo) used() object {
 	return object{model: object{
-		"costUSD": a.cost(), "contextWindow": 200_000, "inputTokens": a.input + 7*a.titles, "outputTokens": a.said + 3*a.titles,
+		"costUSD": a.cost(), "contextWindow": 200_000,
+		"inputTokens": a.input + 7*a.titles, "outputTokens": a.said + 3*a.titles,
 	}}
 }
 
@@ -128,11 +129,14 @@ func (a *echo) record(id, prompt string, msg object) error {
 	enc := json.NewEncoder(w)
 	group := uuid.NewString()
 	if err := enc.Encode(object{
-		"type": "user", "uuid": id, "promptId": group, "sessionId": a.session, "message": object{"role": "user", "content": prompt},
+		"type": "user", "uuid": id, "promptId": group, "sessionId": a.session,
+		"message": object{"role": "user", "content": prompt},
 	}); err != nil {
 		return err
 	}
-	if err := enc.Encode(object{"type": "assistant", "uuid": uuid.NewString(), "parentUuid": id, "sessionId": a.session, "message": msg}); err != nil {
+	if err := enc.Encode(object{
+		"type": "assistant", "uuid": uuid.NewString(), "parentUuid": id, "sessionId": a.session, "message": msg,
+	}); err != nil {
 		return err
 	}
 	return w.Flush()

@@ -75,7 +75,10 @@ func (u *usage) take(v gjson.Result) {
 }
 
 func (u *usage) add(v usage) {
-	u.input, u.output, u.cacheRead, u.cacheNew = u.input+v.input, u.output+v.output, u.cacheRead+v.cacheRead, u.cacheNew+v.cacheNew
+	u.input += v.input
+	u.output += v.output
+	u.cacheRead += v.cacheRead
+	u.cacheNew += v.cacheNew
 }
 
 func (u usage) object() object {
@@ -88,7 +91,8 @@ func (u usage) object() object {
 // cost is what the tokens cost, in USD, at the prices of the CLI's default model.
 func (u usage) cost() float64 {
 	const million = 1e6
-	return float64(u.input)*5/million + float64(u.output)*25/million + float64(u.cacheRead)*0.5/million + float64(u.cacheNew)*6.25/million
+	return float64(u.input)*5/million + float64(u.output)*25/million +
+		float64(u.cacheRead)*0.5/million + float64(u.cacheNew)*6.25/million
 }
 
 // apiError is an error of the model's API, as the CLI shows it.
@@ -108,17 +112,21 @@ type api struct {
 
 // fullName is the full name of a model that is asked for.
 func fullName(model string) string {
-	for alias, name := range map[string]string{"": "claude-opus-5-5", "opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5", "haiku": "claude-haiku-4-5"} {
-		if model == alias {
-			return name
-		}
+	switch model {
+	case "", "opus":
+		return "claude-opus-5-5"
+	case "sonnet":
+		return "claude-sonnet-5"
+	case "haiku":
+		return "claude-haiku-4-5"
 	}
 	return model
 }
 
 // post sends a request to the model.
 func (a api) post(ctx context.Context, body object) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+"/v1/messages?beta=true", bytes.NewReader(encode(body)))
+	url := a.url + "/v1/messages?beta=true"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(encode(body)))
 	if err != nil {
 		return nil, err
 	}
@@ -176,10 +184,13 @@ func (r *reply) event(ev gjson.Result, pass func(...object) error) error {
 		r.usage.take(ev.Get("message.usage"))
 	case "content_block_start":
 		b := ev.Get("content_block")
-		r.blocks = append(r.blocks, block{kind: b.Get("type").String(), id: b.Get("id").String(), name: b.Get("name").String()})
+		r.blocks = append(r.blocks, block{
+			kind: b.Get("type").String(), id: b.Get("id").String(), name: b.Get("name").String(),
+		})
 	case "content_block_delta":
 		d := ev.Get("delta")
-		r.blocks[len(r.blocks)-1].text.WriteString(d.Get("text").String() + d.Get("thinking").String() + d.Get("partial_json").String())
+		piece := d.Get("text").String() + d.Get("thinking").String() + d.Get("partial_json").String() // it has one of them
+		r.blocks[len(r.blocks)-1].text.WriteString(piece)
 	case "content_block_stop":
 		b := &r.blocks[len(r.blocks)-1]
 		b.ended = true
@@ -201,7 +212,9 @@ func (r *reply) event(ev gjson.Result, pass func(...object) error) error {
 }
 
 // statusOf is the HTTP status that an error in the midst of a stream stands for.
-var statusOf = map[string]int64{"overloaded_error": 529, "api_error": 500, "rate_limit_error": 429, "authentication_error": 401}
+var statusOf = map[string]int64{
+	"overloaded_error": 529, "api_error": 500, "rate_limit_error": 429, "authentication_error": 401,
+}
 
 // title asks the model for a title, as the CLI does: for an object with one field.
 func (a api) title(ctx context.Context, description string) (string, error) {

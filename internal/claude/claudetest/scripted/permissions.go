@@ -32,7 +32,8 @@ func (p *permissions) mayUse(ctx context.Context, b *block, input gjson.Result) 
 	}()
 	if err := p.say(object{"type": "control_request", "request_id": id, "request": object{
 		"subtype": "can_use_tool", "tool_name": b.name, "display_name": b.name, "input": json.RawMessage(input.Raw),
-		"description": input.Get("description").String(), "permission_suggestions": suggestions(b.name, input), "tool_use_id": b.id,
+		"description": input.Get("description").String(), "tool_use_id": b.id,
+		"permission_suggestions": suggestions(b.name, input),
 	}}); err != nil {
 		return gjson.Result{}, err
 	}

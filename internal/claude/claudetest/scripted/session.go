@@ -82,7 +82,8 @@ func (s *session) read(data []byte) error {
 	for {
 		line, err := lines.ReadBytes('\n')
 		var l transcriptLine
-		if json.Unmarshal(line, &l) == nil && (l.Type == "user" || l.Type == "assistant") && l.Message.Model != "<synthetic>" {
+		said := json.Unmarshal(line, &l) == nil && (l.Type == "user" || l.Type == "assistant")
+		if said && l.Message.Model != "<synthetic>" {
 			s.parent, s.group = l.UUID, l.PromptID
 			if l.Type == "user" {
 				s.prompts[l.UUID] = true
@@ -115,7 +116,9 @@ func join(a, b json.RawMessage) json.RawMessage {
 func (s *session) user(id string, content any) error {
 	raw := encode(content)
 	s.messages = append(s.messages, turnMessage{"user", raw})
-	return s.write(object{"type": "user", "uuid": id, "promptId": s.group, "message": object{"role": "user", "content": raw}})
+	return s.write(object{
+		"type": "user", "uuid": id, "promptId": s.group, "message": object{"role": "user", "content": raw},
+	})
 }
 
 // assistant adds what the model said, block by block.

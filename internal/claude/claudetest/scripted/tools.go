@@ -73,10 +73,12 @@ func (a *agent) use(ctx context.Context, name string, input gjson.Result) outcom
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as the CLI does
 			return failed(err)
 		}
-		if err := os.WriteFile(path, []byte(input.Get("content").String()), 0o644); err != nil { //nolint:gosec // as the CLI does
+		data := []byte(input.Get("content").String())
+		if err := os.WriteFile(path, data, 0o644); err != nil { //nolint:gosec // as the CLI does
 			return failed(err)
 		}
-		return outcome{text: "File created successfully at: " + path + " (file state is current in your context — no need to Read it back)"}
+		return outcome{text: "File created successfully at: " + path +
+			" (file state is current in your context — no need to Read it back)"}
 	case "Edit":
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -86,7 +88,8 @@ func (a *agent) use(ctx context.Context, name string, input gjson.Result) outcom
 		if !ok {
 			return outcome{"String to replace not found in file.", true, nil}
 		}
-		if err := os.WriteFile(path, []byte(before+input.Get("new_string").String()+after), 0o644); err != nil { //nolint:gosec // as the CLI does
+		data = []byte(before + input.Get("new_string").String() + after)
+		if err := os.WriteFile(path, data, 0o644); err != nil { //nolint:gosec // as the CLI does
 			return failed(err)
 		}
 		return outcome{text: "The file " + path + " has been updated successfully."}
@@ -96,9 +99,11 @@ func (a *agent) use(ctx context.Context, name string, input gjson.Result) outcom
 			said = append(said, fmt.Sprintf("%q=%q", question.String(), answer.String()))
 			return true
 		})
-		return outcome{text: "Your questions have been answered: " + strings.Join(said, ", ") + ". You can now continue with these answers in mind."}
+		return outcome{text: "Your questions have been answered: " + strings.Join(said, ", ") +
+			". You can now continue with these answers in mind."}
 	case claude.PlanTool:
-		return outcome{text: "User has approved your plan. You can now start coding.\n\n## Approved Plan:\n" + input.Get("plan").String()}
+		return outcome{text: "User has approved your plan. You can now start coding.\n\n## Approved Plan:\n" +
+			input.Get("plan").String()}
 	}
 	if parts := strings.SplitN(name, "__", 3); len(parts) == 3 && parts[0] == "mcp" {
 		if s, ok := a.toolbox.servers[parts[1]]; ok {
@@ -145,7 +150,8 @@ func (a *agent) unasked(name string, input gjson.Result, mode string) bool {
 	if name == claude.QuestionTool || name == claude.PlanTool {
 		return false
 	}
-	if mode == "bypassPermissions" || slices.ContainsFunc(a.toolbox.allowed, func(rule string) bool { return covers(rule, name, input) }) {
+	allowed := func(rule string) bool { return covers(rule, name, input) }
+	if mode == "bypassPermissions" || slices.ContainsFunc(a.toolbox.allowed, allowed) {
 		return true
 	}
 	inside := a.inside(input.Get("file_path").String())
@@ -213,7 +219,8 @@ func suggestions(name string, input gjson.Result) []object {
 	case "Write", "Edit":
 		return []object{{"type": "setMode", "mode": "acceptEdits", "destination": "session"}}
 	}
-	return []object{{"type": "addRules", "rules": []object{{"toolName": name}}, "behavior": "allow", "destination": "localSettings"}}
+	rule := object{"toolName": name}
+	return []object{{"type": "addRules", "rules": []object{rule}, "behavior": "allow", "destination": "localSettings"}}
 }
 
 // mcpServer is an MCP server that is spoken to by HTTP.

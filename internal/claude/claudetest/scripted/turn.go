@@ -19,8 +19,9 @@ import (
 const (
 	interruptedText = "[Request interrupted by user]"
 	interruptedTool = "[Request interrupted by user for tool use]"
-	rejected        = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, " +
-		"the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
+	rejected        = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file " +
+		"edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you " +
+		"how to proceed."
 )
 
 // agent answers with the help of a model.
@@ -127,7 +128,8 @@ func (a *agent) turn(ctx context.Context, m message) error {
 	var spent usage
 	for calls := 1; ; calls++ {
 		r, err := a.api.ask(ctx, object{
-			"messages": a.conv.messages, "tools": a.toolbox.definitions(), "system": []object{{"type": "text", "text": a.systemPrompt()}},
+			"messages": a.conv.messages, "tools": a.toolbox.definitions(),
+			"system": []object{{"type": "text", "text": a.systemPrompt()}},
 		}, a.say)
 		spent.add(r.usage)
 		if err != nil {
@@ -235,8 +237,11 @@ func (a *agent) broken(ctx context.Context, r reply, err error, spent usage, cal
 	if n := len(r.blocks); n > 0 && !r.blocks[n-1].ended {
 		if r.blocks[n-1].kind == "tool_use" {
 			r.blocks = r.blocks[:n-1] // its input is not whole
-		} else if err := a.say(object{"type": "assistant", "message": r.message([]json.RawMessage{encode(r.blocks[n-1].whole())})}); err != nil {
-			return err
+		} else {
+			begun := []json.RawMessage{encode(r.blocks[n-1].whole())}
+			if err := a.say(object{"type": "assistant", "message": r.message(begun)}); err != nil {
+				return err
+			}
 		}
 	}
 	if err := a.conv.assistant(r); err != nil {
@@ -267,7 +272,8 @@ func (a *agent) failure(err error, spent usage, calls int) error {
 		status = api.status
 	}
 	told := object{
-		"id": uuid.NewString(), "model": "<synthetic>", "role": "assistant", "content": []object{{"type": "text", "text": err.Error()}},
+		"id": uuid.NewString(), "model": "<synthetic>", "role": "assistant",
+		"content": []object{{"type": "text", "text": err.Error()}},
 	}
 	if err := a.say(object{"type": "assistant", "error": "unknown", "message": told}); err != nil {
 		return err
@@ -278,14 +284,16 @@ func (a *agent) failure(err error, spent usage, calls int) error {
 		return err
 	}
 	return a.result(spent, calls, object{
-		"subtype": "success", "is_error": true, "result": err.Error(), "api_error_status": status, "terminal_reason": "api_error",
+		"subtype": "success", "is_error": true, "result": err.Error(), "api_error_status": status,
+		"terminal_reason": "api_error",
 	})
 }
 
 // aborted is the end of a turn that was interrupted.
 func (a *agent) aborted(reason string, spent usage, calls int) error {
 	return a.result(spent, calls, object{
-		"subtype": "error_during_execution", "is_error": true, "terminal_reason": reason, "errors": []string{"[ede_diagnostic] interrupted"},
+		"subtype": "error_during_execution", "is_error": true, "terminal_reason": reason,
+		"errors": []string{"[ede_diagnostic] interrupted"},
 	})
 }
 
@@ -306,7 +314,8 @@ func (a *agent) modelUsage(u usage) object {
 		return object{}
 	}
 	return object{a.api.model: object{
-		"inputTokens": u.input, "outputTokens": u.output, "cacheReadInputTokens": u.cacheRead, "cacheCreationInputTokens": u.cacheNew,
+		"inputTokens": u.input, "outputTokens": u.output,
+		"cacheReadInputTokens": u.cacheRead, "cacheCreationInputTokens": u.cacheNew,
 		"costUSD": u.cost(), "contextWindow": 200_000,
 	}}
 }
