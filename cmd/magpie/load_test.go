@@ -352,7 +352,7 @@ func (l *load) inOrder(rounds int) {
 }
 
 // idleMemory is what the service may take when it knows 10,000 chats and nobody says anything, in bytes.
-const idleMemory = 60 << 20
+const idleMemory = 72 << 20
 
 func TestManyKnownChatsTakeLittle(t *testing.T) {
 	const chats, asked = 10_000, 50 // asked: chats that are asked for what was missed
