@@ -1,5 +1,5 @@
 // Package access says who may talk to the bot and who is an admin, by the configuration and by what was decided in the
-// chat. What somebody may have the agent do does not belong here, nor what he is told when he may not talk.
+// chat. What somebody may have the agent do does not belong here, nor the reply to somebody who may not talk.
 package access
 
 import (

@@ -69,7 +69,7 @@ func Refusal(tool, words string) string {
 	return text
 }
 
-// refusedAs is what who has refused is told.
+// refusedAs is the reply to the person who refused.
 func refusedAs(tool string) i18n.Phrase {
 	switch tool {
 	case claude.PlanTool:
