@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"magpie/internal/claude"
 )
 
 var (
@@ -154,5 +156,33 @@ func countHops(t *testing.T, page, text string) {
 	said := totals.FindStringSubmatch(text)
 	if want := []string{strconv.Itoa(hops), strconv.Itoa(len(files))}; said == nil || !slices.Equal(said[1:], want) {
 		t.Errorf("%s: %d hops through %d files are listed, but it says %q", page, hops, len(files), said)
+	}
+}
+
+// TestSamplesOfRulesNameAPath fails when a page gives a rule without a path as a sample: it reaches the whole machine.
+func TestSamplesOfRulesNameAPath(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := regexp.MustCompile("allowed_tools = \\[(.*)\\]|(?:such as|例如|如) `(\"[A-Z].*?\")`(?:、|, | or |，|。|;|；|:|：)")
+	found := 0
+	for _, page := range append(pages, "README.md", "README.zh.md") {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range sample.FindAllStringSubmatch(string(data), -1) {
+			found++
+			for _, rule := range regexp.MustCompile(`"[^"]*"`).FindAllString(m[1]+m[2], -1) {
+				c := claude.Config{AllowedTools: []string{strings.Trim(rule, `"`)}}
+				if bare := c.BareRules(); len(bare) > 0 {
+					t.Errorf("%s: a sample is %s", page, rule)
+				}
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("%d samples are found", found)
 	}
 }

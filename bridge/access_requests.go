@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
+	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -24,25 +25,24 @@ const (
 type accessRequests struct {
 	authorizer *access.Authorizer
 	grants     db.Grants
-	outbox     *outbox
+	outbox     *delivery.Outbox
 	secrets    redact.Known // which a stranger may know
-	// in which a chat is spoken to that has just spoken another; empty = it has not
-	lang func(context.Context, chat.Key, string) i18n.Lang
-	own  func(ctx context.Context, user string) i18n.Lang // in which somebody is spoken to in private
-	log  zerolog.Logger
+	languages  languages
+	log        zerolog.Logger
 }
 
-// record takes in a message of a stranger, which is not kept. In private it asks the owner to let him in; while the bot
-// has no owner, who writes is told how to become it. Whatever he is told, he is told once a day.
+// record handles a message of a stranger, which is not stored. In a private chat it asks the owner for access; while the
+// bot has no owner, the stranger gets instructions how to become it. A stranger gets at most one reply a day.
 func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 	d.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
 	a := d.authorizer.Load()
 	if m.Kind != chat.Private {
 		return nil
 	}
-	reply := a.StrangerReply
+	reply := a.UnauthorizedReply
 	if a.Unset() {
-		reply = fmt.Sprintf(i18n.NotAllowed.In(d.lang(ctx, m.Key, string(i18n.Detect(m.Text)))), m.Actor.ID)
+		l := d.languages.whenSpoken(ctx, m.Key, string(i18n.Detect(m.Text)))
+		reply = fmt.Sprintf(i18n.NotAllowed.In(l), m.Actor.ID)
 	}
 	var tell []db.Post
 	if reply != "" {
@@ -51,8 +51,10 @@ func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 	who := db.Grant{Subject: m.Actor.ID, Name: i18n.Visible(m.Actor.Name), Key: m.Key}
 	if admin := a.Approver(); admin != "" {
 		who.Message = m.ID
-		card := redactCard(requestCard(m, d.own(ctx, admin)), d.secrets)
-		tell = append(tell, db.Post{Key: chat.FeishuUser(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card})
+		card := delivery.RedactCard(requestCard(m, d.languages.ofUser(ctx, admin)), d.secrets)
+		tell = append(tell, db.Post{
+			Key: chat.FeishuUser(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card,
+		})
 	}
 	fresh, err := d.grants.Ask(ctx, who, tell...)
 	if err == nil && fresh {
@@ -63,7 +65,7 @@ func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 
 func (d *accessRequests) wake(list []db.Post) {
 	for _, p := range list {
-		d.outbox.wake(p.Key)
+		d.outbox.Wake(p.Key)
 	}
 }
 
@@ -84,7 +86,8 @@ func requestCard(m chat.Incoming, l i18n.Lang) chat.Card {
 // answer does what a button of a request orders.
 func (d *accessRequests) answer(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
 	if !d.authorizer.Load().IsAdmin(p.Actor) {
-		d.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).Msg("somebody who is no admin wants to let a stranger in")
+		d.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).
+			Msg("somebody who is no admin wants to let a stranger in")
 		return i18n.ForAdmins.In(l), nil
 	}
 	state := db.Ignored
@@ -104,19 +107,22 @@ func (d *accessRequests) answer(ctx context.Context, p chat.Press, l i18n.Lang) 
 		return "", err
 	}
 	d.wake(tell)
-	d.log.Info().Str("user", who.Subject).Str("by", who.By).Str("state", string(who.State)).Msg("decided about a stranger")
+	d.log.Info().Str("user", who.Subject).Str("by", who.By).Str("state", string(who.State)).
+		Msg("decided about a stranger")
 	return decided(who, l), nil
 }
 
 // outcome is what is said of a decision: on the card, where the request is delivered before it, and to who is let in.
 func (d *accessRequests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
 	said := decided(who, l)
-	card := redactCard(chat.Card{Body: fmt.Sprintf(i18n.AccessDecided.In(l), said, who.Subject), Summary: said}, d.secrets)
+	body := fmt.Sprintf(i18n.AccessDecided.In(l), said, who.Subject)
+	card := delivery.RedactCard(chat.Card{Body: body, Summary: said}, d.secrets)
 	tell := []db.Post{{
-		Key: chat.FeishuUser(d.authorizer.Load().Approver()), Grant: who.Subject, Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
+		Key: chat.FeishuUser(d.authorizer.Load().Approver()), Grant: who.Subject,
+		Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
 	}}
 	if who.State == db.Allowed {
-		welcome := i18n.AccessWelcome.In(d.lang(ctx, who.Key, ""))
+		welcome := i18n.AccessWelcome.In(d.languages.ofChat(ctx, who.Key))
 		// It answers no message: the one that asked may be taken back, and what it was answered with is not the
 		// welcome.
 		tell = append(tell, db.Post{Key: who.Key, Idem: "welcome:" + who.Message, Text: welcome})
@@ -131,4 +137,16 @@ func decided(who db.Grant, l i18n.Lang) string {
 		said = i18n.HasLetIn
 	}
 	return fmt.Sprintf(said.In(l), i18n.PersonName(who.Name, who.Subject))
+}
+
+// addedByStranger tells the owner that the bot was added to a group that may not talk to it; nil = there is no owner.
+func (d *accessRequests) addedByStranger(ctx context.Context, c chat.Change) *db.Post {
+	owner := d.authorizer.Load().Approver()
+	if owner == "" {
+		return nil
+	}
+	who := i18n.PersonName(c.Actor.Name, c.Actor.ID)
+	text := fmt.Sprintf(i18n.AddedByStranger.In(d.languages.ofUser(ctx, owner)), who, i18n.SafeName(c.Title), c.Key.ID)
+	idem := fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli())
+	return &db.Post{Key: chat.FeishuUser(owner), Idem: idem, Text: d.secrets.Text(text)}
 }

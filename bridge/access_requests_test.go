@@ -10,6 +10,7 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -17,13 +18,13 @@ import (
 
 // porch is a messenger of which the calls fail for a while.
 type porch struct {
-	recorder
+	deliverytest.Recorder
 	shut bool
 }
 
 func (p *porch) reached() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	if p.shut {
 		return errors.New("not now")
 	}
@@ -31,8 +32,8 @@ func (p *porch) reached() error {
 }
 
 func (p *porch) open(yes bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	p.shut = !yes
 }
 
@@ -40,30 +41,31 @@ func (p *porch) Reply(ctx context.Context, to chat.Ref, text, idem string) (stri
 	if err := p.reached(); err != nil {
 		return "", err
 	}
-	return p.recorder.Reply(ctx, to, text, idem)
+	return p.Recorder.Reply(ctx, to, text, idem)
 }
 
 func (p *porch) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
 	if err := p.reached(); err != nil {
 		return "", err
 	}
-	return p.recorder.Post(ctx, to, card, idem)
+	return p.Recorder.Post(ctx, to, card, idem)
 }
 
 func (p *porch) Close(ctx context.Context, id string, card chat.Card) error {
 	if err := p.reached(); err != nil {
 		return err
 	}
-	return p.recorder.Close(ctx, id, card)
+	return p.Recorder.Close(ctx, id, card)
 }
 
-func (l *line) unsent() int { return l.count(`SELECT COUNT(*) FROM outbox`) }
+func (l *bridgeRig) unsent() int { return l.count(`SELECT COUNT(*) FROM outbox`) }
 
 // What the owner and a stranger are to be told survives a platform that fails, and the end of the program.
 func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
+	t.Parallel()
 	out := &porch{shut: true}
-	l := newLine(t, out)
-	l.bridge.SetAccess(access.Config{Owner: "ou_boss", StrangerReply: "not yet"})
+	l := newBridgeRig(t, out)
+	l.bridge.SetAccess(access.Config{Owner: "ou_boss", UnauthorizedReply: "not yet"})
 	boss := heard("om_0", "/lang en")
 	boss.Key, boss.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	l.must(l.bridge.Message(t.Context(), boss))
@@ -74,8 +76,8 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	out.open(true)
 	l.until("the request", func() bool { return l.unsent() == 0 })
 	l.stop()
-	if len(out.said) != 3 || len(out.closed) != 1 || out.closed[0].Summary != i18n.AccessRequestSummary.EN || len(out.closed[0].Buttons) != 2 {
-		t.Fatalf("said %q, shown %+v", out.said, out.closed)
+	if len(out.Said) != 3 || len(out.Closed) != 1 || out.Closed[0].Summary != i18n.AccessRequestSummary.EN || len(out.Closed[0].Buttons) != 2 {
+		t.Fatalf("said %q, shown %+v", out.Said, out.Closed)
 	}
 
 	out.open(false)
@@ -91,54 +93,23 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 		t.Fatalf("%d messages wait, want the card and the welcome", n)
 	}
 	l.sql(`UPDATE outbox SET created_at = created_at - 7200000`) // the platform fails for hours
-	out.found = []chat.Sent{{ID: "om_not_yet", Time: time.Now()}}
+	out.Found = []chat.Sent{{ID: "om_not_yet", Time: time.Now()}}
 	out.open(true)
-	again := New(l.bridge.cfg, l.bridge.db, l.pool, out, l.bridge.log)
-	l.bridge = again
+	l.remake(func(*Config) {})
 	l.start()
 	l.until("the decision", func() bool { return l.unsent() == 0 })
 	l.stop()
-	if len(out.closed) != 2 || len(out.closed[1].Buttons) != 0 || out.posts != 1 || len(out.said) != 4 {
-		t.Errorf("said %q, %d cards, shown %+v", out.said, out.posts, out.closed)
+	if len(out.Closed) != 2 || len(out.Closed[1].Buttons) != 0 || out.Posts != 1 || len(out.Said) != 4 {
+		t.Errorf("said %q, %d cards, shown %+v", out.Said, out.Posts, out.Closed)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM messages WHERE chat_key LIKE '%oc_1'`); n != 0 {
 		t.Errorf("%d messages of a stranger's chat are kept", n)
 	}
 }
 
-// The card of an approval that was posted just before the end of the program is taken up, however late. Those of its
-// turn and of the turn's other approvals are not it, nor is what its turn has shown before.
-func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
-	out := &recorder{}
-	l := newLine(t, out)
-	l.left("om_1", "hello")
-	ask := func(id string) db.Post {
-		a := askingFor("Bash", `{"command": "make"}`)
-		a.ID, a.Key, a.Turn = id, room, 1
-		l.must(l.bridge.db.Approvals().Ask(t.Context(), a, approval.Card(a, i18n.English), "om_1"))
-		l.sql(`UPDATE approvals SET created_at = created_at - 7200000`)
-		p, err := l.bridge.db.Outbox().Next(t.Context(), room)
-		l.must(err)
-		return p
-	}
-	first := ask("a1")
-	at := first.Begun
-	l.must(l.bridge.db.Turns().SetCard(t.Context(), 1, "om_turn/card"))
-	out.found = []chat.Sent{
-		{ID: "om_turn", Card: "om_turn/card", Time: at}, {ID: "om_page", Card: "om_page/card", Time: at.Add(-2 * askedAt)}, {ID: "om_ask", Card: "om_ask/card", Time: at},
-	}
-	if id, err := l.bridge.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, first); err != nil || id != "om_ask/card" || out.posts != 0 {
-		t.Errorf("drawn on %s, %d posts, %v", id, out.posts, err)
-	}
-	l.must(l.bridge.db.Outbox().Delivered(t.Context(), first, ""))
-	second := ask("a2")
-	if id, err := l.bridge.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, second); err != nil || id != "card" || out.posts != 1 {
-		t.Errorf("another one is drawn on %s, %d posts, %v", id, out.posts, err)
-	}
-}
-
 // What a stranger is called and writes, and what a group is called, is no markup in what the owner reads.
 func TestAStrangersNameIsNoMarkup(t *testing.T) {
+	t.Parallel()
 	const name = "[点此](https://evil.example)"
 	m := heard("om_1", "**急** "+name+"\n```\n<at id=all></at>")
 	m.Actor = chat.Actor{ID: "ou_x", Name: name}
@@ -154,7 +125,7 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 	w := testWorld(t)
 	w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 	who := db.Grant{Subject: "ou_x", Name: name, State: db.Allowed}
-	if got := w.bridge.accessRequests.outcome(w.ctx, who, i18n.Chinese)[0].Card.Body; got != "已允许 `"+name+"` 使用（编号 ou_x）" {
+	if got := w.bridge.access.requests.outcome(w.ctx, who, i18n.Chinese)[0].Card.Body; got != "已允许 `"+name+"` 使用（编号 ou_x）" {
 		t.Errorf("the decision says %q", got)
 	}
 	added := changed(chat.Added, 1000)

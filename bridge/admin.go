@@ -8,18 +8,31 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
-// Reloaded is what became of a configuration that was read anew: the keys that count at once, and those that need a
-// restart.
+// Reloaded is the result of reloading the configuration: the keys that were applied, and those that need a restart.
 type Reloaded struct{ Applied, Later []string }
 
+// adminCommands are the commands about the program as a whole: who may talk to it, what it costs, whether it works.
+type adminCommands struct {
+	cfg    *Config
+	grants db.Grants
+	access *access.Authorizer
+	budget *budget
+	pool   *claude.Pool
+	log    zerolog.Logger
+}
+
 // whoAmI is the command /whoami.
-func whoAmI(_ context.Context, o ordered) (order, error) {
-	a, role := o.b.access.Load(), i18n.RoleMember
+func (cs adminCommands) whoAmI(_ context.Context, o ordered) (order, error) {
+	a, role := cs.access.Load(), i18n.RoleMember
 	switch {
 	case o.m.Actor.ID == a.Owner:
 		role = i18n.RoleOwner
@@ -33,17 +46,17 @@ func whoAmI(_ context.Context, o ordered) (order, error) {
 var adminWords = []struct {
 	names   []string
 	private bool // what it tells is not for a group
-	do      func(ctx context.Context, o ordered) (order, error)
+	do      func(adminCommands, context.Context, ordered) (order, error)
 }{
-	{[]string{"users", "用户"}, true, adminUsers},
-	{[]string{"chats", "聊天"}, false, adminChats},
-	{[]string{"budgets", "预算"}, true, adminBudgets},
-	{[]string{"cost", "费用"}, true, adminCost},
-	{[]string{"reload", "重新加载"}, false, adminReload},
+	{[]string{"users", "用户"}, true, adminCommands.adminUsers},
+	{[]string{"chats", "聊天"}, false, adminCommands.adminChats},
+	{[]string{"budgets", "预算"}, true, adminCommands.adminBudgets},
+	{[]string{"cost", "费用"}, true, adminCommands.adminCost},
+	{[]string{"reload", "重新加载"}, false, adminCommands.adminReload},
 }
 
 // administer is the command /admin.
-func administer(ctx context.Context, o ordered) (order, error) {
+func (cs adminCommands) administer(ctx context.Context, o ordered) (order, error) {
 	word, rest := splitWord(o.args)
 	for _, w := range adminWords {
 		if !slices.Contains(w.names, strings.ToLower(word)) {
@@ -53,7 +66,7 @@ func administer(ctx context.Context, o ordered) (order, error) {
 			return o.say(i18n.OnlyPrivate)
 		}
 		o.args = rest
-		return w.do(ctx, o)
+		return w.do(cs, ctx, o)
 	}
 	return o.say(i18n.AdminUsage)
 }
@@ -68,16 +81,16 @@ var (
 const mostListed = 50
 
 // adminUsers lists who may talk to the bot, and changes it.
-func adminUsers(ctx context.Context, o ordered) (order, error) {
+func (cs adminCommands) adminUsers(ctx context.Context, o ordered) (order, error) {
 	word, id := splitWord(o.args)
 	if word != "" {
-		return o.grant(ctx, word, id, "ou_")
+		return cs.grant(ctx, o, word, id, "ou_")
 	}
-	list, err := o.b.db.Grants().List(ctx)
+	list, err := cs.grants.List(ctx)
 	if err != nil {
 		return order{}, err
 	}
-	a, none := o.b.access.Load(), i18n.Nobody.In(o.lang)
+	a, none := cs.access.Load(), i18n.Nobody.In(o.lang)
 	list = slices.DeleteFunc(list, func(g db.Grant) bool { // who became an admin after he had asked
 		return g.State == db.Asked && a.IsAdmin(chat.Actor{ID: g.Subject})
 	})
@@ -92,7 +105,9 @@ func adminUsers(ctx context.Context, o ordered) (order, error) {
 		if i == mostListed {
 			break
 		}
-		state := map[db.GrantState]i18n.Phrase{db.Asked: i18n.StateAsked, db.Allowed: i18n.StateAllowed, db.Ignored: i18n.StateIgnored}[g.State]
+		state := map[db.GrantState]i18n.Phrase{
+			db.Asked: i18n.StateAsked, db.Allowed: i18n.StateAllowed, db.Ignored: i18n.StateIgnored,
+		}[g.State]
 		fmt.Fprintf(&s, "- %s %s\n", listed(g.Name, g.Subject), state.In(o.lang))
 	}
 	s.WriteString(i18n.UsersUsage.In(o.lang))
@@ -100,15 +115,15 @@ func adminUsers(ctx context.Context, o ordered) (order, error) {
 }
 
 // adminChats lists the chats in which most goes on, and lets everybody in a chat talk to the bot.
-func adminChats(ctx context.Context, o ordered) (order, error) {
+func (cs adminCommands) adminChats(ctx context.Context, o ordered) (order, error) {
 	word, id := splitWord(o.args)
 	if word != "" {
-		return o.grant(ctx, word, cmp.Or(id, o.m.Key.ID), "oc_")
+		return cs.grant(ctx, o, word, cmp.Or(id, o.m.Key.ID), "oc_")
 	}
 	if o.m.Kind != chat.Private {
 		return o.say(i18n.OnlyPrivate)
 	}
-	list, err := o.b.budget.ledger.Chats(ctx, o.b.budget.midnight(time.Now(), -29), mostListed)
+	list, err := cs.budget.ledger.Chats(ctx, cs.budget.midnight(time.Now(), -29), mostListed)
 	if err != nil {
 		return order{}, err
 	}
@@ -116,7 +131,7 @@ func adminChats(ctx context.Context, o ordered) (order, error) {
 }
 
 // grant lets a user, or everybody in a chat, talk to the bot, or not any more. The configuration counts first.
-func (o ordered) grant(ctx context.Context, word, id, kind string) (order, error) {
+func (cs adminCommands) grant(ctx context.Context, o ordered, word, id, kind string) (order, error) {
 	allow := slices.Contains(allowWords, strings.ToLower(word))
 	switch {
 	case !allow && !slices.Contains(revokeWords, strings.ToLower(word)):
@@ -124,29 +139,26 @@ func (o ordered) grant(ctx context.Context, word, id, kind string) (order, error
 	case !strings.HasPrefix(id, kind) || len(id) > 100 || strings.ContainsFunc(id, isSpace):
 		return o.say(i18n.WantsID, kind)
 	}
-	change := &db.GrantChange{Subject: id, Allow: allow, By: o.m.Actor.ID}
-	if id == o.m.Key.ID {
-		change.Name = i18n.Visible(o.chat.Title)
-	}
-	words := i18n.GrantRevoked
-	if allow {
-		words = i18n.GrantGiven
-	}
-	who, err := o.b.db.Grants().List(ctx)
+	who, err := cs.grants.List(ctx)
 	if err != nil {
 		return order{}, err
 	}
 	if !allow && !slices.ContainsFunc(who, func(g db.Grant) bool { return g.Subject == id }) {
 		return o.say(i18n.NoSuchGrant)
 	}
-	done, err := o.say(words, id)
-	done.grant = change
-	return done, err
+	if !allow {
+		return o.do(db.RevokeAccess{Subject: id}, i18n.GrantRevoked, id)
+	}
+	name := ""
+	if id == o.m.Key.ID {
+		name = i18n.Visible(o.chat.Title)
+	}
+	return o.do(db.GrantAccess{Subject: id, Name: name, By: o.m.Actor.ID}, i18n.GrantGiven, id)
 }
 
 // adminBudgets shows the limits, and who has used most today.
-func adminBudgets(ctx context.Context, o ordered) (order, error) {
-	b, none := o.b.budget.Load(), i18n.NoLimit.In(o.lang)
+func (cs adminCommands) adminBudgets(ctx context.Context, o ordered) (order, error) {
+	b, none := cs.budget.Load(), i18n.NoLimit.In(o.lang)
 	usd := func(v float64) string {
 		if v == 0 {
 			return none
@@ -159,11 +171,12 @@ func adminBudgets(ctx context.Context, o ordered) (order, error) {
 		}
 		return i18n.Tokens(v)
 	}
-	users, err := o.b.budget.ledger.Users(ctx, o.b.budget.midnight(time.Now(), 0), mostListed)
+	users, err := cs.budget.ledger.Users(ctx, cs.budget.midnight(time.Now(), 0), mostListed)
 	if err != nil {
 		return order{}, err
 	}
-	text := fmt.Sprintf(i18n.Budgets.In(o.lang), usd(b.TurnUSD), usd(b.UserDayUSD), count(b.UserDayTokens), usd(b.ChatDayUSD), count(b.ChatDayTokens))
+	text := fmt.Sprintf(i18n.Budgets.In(o.lang), usd(b.TurnUSD), usd(b.UserDayUSD), count(b.UserDayTokens),
+		usd(b.ChatDayUSD), count(b.ChatDayTokens))
 	return order{reply: strings.TrimSpace(text + "\n" + i18n.TodayHead.In(o.lang) + "\n" + spenders(users))}, nil
 }
 
@@ -171,12 +184,12 @@ func adminBudgets(ctx context.Context, o ordered) (order, error) {
 const mostSpenders = 10
 
 // adminCost shows what was spent in all chats, and by whom.
-func adminCost(ctx context.Context, o ordered) (order, error) {
+func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error) {
 	s, ok := findStretch(o.args)
 	if !ok {
 		return o.say(i18n.AdminUsage)
 	}
-	p := o.b.budget
+	p := cs.budget
 	text, err := p.report(ctx, chat.Key{}, s, o.lang)
 	if err != nil {
 		return order{}, err
@@ -190,7 +203,8 @@ func adminCost(ctx context.Context, o ordered) (order, error) {
 	if err != nil {
 		return order{}, err
 	}
-	return order{reply: strings.TrimSpace(text + i18n.ByUser.In(o.lang) + "\n" + spenders(users) + i18n.ByChat.In(o.lang) + "\n" + spenders(chats))}, nil
+	text += i18n.ByUser.In(o.lang) + "\n" + spenders(users) + i18n.ByChat.In(o.lang) + "\n" + spenders(chats)
+	return order{reply: strings.TrimSpace(text)}, nil
 }
 
 // listed is how somebody, or a chat, is called in a list for admins.
@@ -210,20 +224,21 @@ func spenders(list []db.Spender) string {
 	return s.String()
 }
 
-// adminReload reads the configuration anew.
-func adminReload(_ context.Context, o ordered) (order, error) {
-	if o.b.cfg.Reload == nil {
+// adminReload reloads the configuration.
+func (cs adminCommands) adminReload(_ context.Context, o ordered) (order, error) {
+	if cs.cfg.Reload == nil {
 		return o.say(i18n.NoReload)
 	}
 	return order{later: func(ctx context.Context) string {
-		got, err := o.b.cfg.Reload(ctx)
+		got, err := cs.cfg.Reload(ctx)
 		none := i18n.Nothing.In(o.lang)
 		switch {
 		case err != nil: // it names keys and lines, and no values
-			o.b.log.Error().Err(err).Msg("configuration not read anew")
+			cs.log.Error().Err(err).Msg("configuration not read anew")
 			return i18n.ReloadFailed.In(o.lang)
 		case len(got.Later) > 0:
-			return fmt.Sprintf(i18n.ReloadLater.In(o.lang), cmp.Or(strings.Join(got.Applied, ", "), none), strings.Join(got.Later, ", "))
+			applied := cmp.Or(strings.Join(got.Applied, ", "), none)
+			return fmt.Sprintf(i18n.ReloadLater.In(o.lang), applied, strings.Join(got.Later, ", "))
 		}
 		return fmt.Sprintf(i18n.ReloadDone.In(o.lang), cmp.Or(strings.Join(got.Applied, ", "), none))
 	}}, nil

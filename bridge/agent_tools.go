@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -26,7 +27,7 @@ type toolHandlers struct {
 	db      *db.DB
 	context *contextmgr.Manager
 	cfg     contextmgr.Config
-	outbox  *outbox
+	outbox  *delivery.Outbox
 	clean   func(string) string // of what is not remembered
 	server  *agenttools.Server  // nil = there are no tools
 	log     zerolog.Logger
@@ -41,7 +42,7 @@ type asked struct {
 	project string
 }
 
-func newToolHandlers(cfg Config, store *db.DB, m *contextmgr.Manager, out *outbox, log zerolog.Logger) *toolHandlers {
+func newToolHandlers(cfg Config, store *db.DB, m *contextmgr.Manager, out *delivery.Outbox, log zerolog.Logger) *toolHandlers {
 	return &toolHandlers{db: store, context: m, cfg: cfg.Context, outbox: out, clean: cfg.clean, server: cfg.Tools, log: log, asked: map[chat.Key]asked{}}
 }
 
@@ -54,7 +55,7 @@ func (d *toolHandlers) tools(kind chat.Kind) []agenttools.Tool {
 			agenttools.New("search_memory", searchMemoryTool, d.searchMemory),
 			agenttools.New("search_history", searchHistoryTool, d.searchHistory))
 	}
-	if d.outbox.fileDelivery.copies.dir != "" {
+	if d.outbox.SendsFiles() {
 		tools = append(tools, agenttools.New("send_file", sendFileTool, d.sendFile))
 	}
 	return tools

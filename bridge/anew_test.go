@@ -13,7 +13,8 @@ import (
 
 // What follows /new or /reset is the first question of the new conversation, as it was said.
 func TestWhatFollowsNewIsAsked(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["k1"] = "x"
 	d.bridge.cfg.Context.Titles = false
 	d.start()
@@ -35,7 +36,7 @@ func TestWhatFollowsNewIsAsked(t *testing.T) {
 			t.Errorf("%q: asked %q", tc.text, got)
 		}
 		d.until("the replies", func() bool { return d.unsent() == 0 })
-		if got := d.rec.replies(); !slices.Contains([]string{tc.reply.ZH, tc.reply.EN}, strings.Join(got, "|")) {
+		if got := d.rec.TakeSaid(); !slices.Contains([]string{tc.reply.ZH, tc.reply.EN}, strings.Join(got, "|")) {
 			t.Errorf("%q: said %q", tc.text, got)
 		}
 		var said []string
@@ -50,7 +51,8 @@ func TestWhatFollowsNewIsAsked(t *testing.T) {
 }
 
 func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["k1"] = "x"
 	d.start()
 	m := heard("om_1", "/new [文件 a.pdf] sum it up")
@@ -59,7 +61,7 @@ func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
 	overheard.ID, overheard.ToBot, overheard.Files = "om_0", false, nil
 	d.must(d.bridge.Message(t.Context(), overheard)) // the bot is not meant
 	d.must(d.bridge.Message(t.Context(), m))
-	want := "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] " + filepath.Join(filepath.Join(d.bridge.files.Folder, room.Stable("")), "2-1-a.pdf")
+	want := "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] " + filepath.Join(filepath.Join(d.bridge.receiver.files.Folder, room.Stable("")), "2-1-a.pdf")
 	if got := d.prompt(1); !strings.HasSuffix(got, want) {
 		t.Errorf("asked %q, want %q", got, want)
 	}
@@ -70,13 +72,14 @@ func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
 
 // A command that comes late is not carried out, and neither is the question that came with it: its author is told.
 func TestALateNewAsksNothing(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.start()
 	m := heard("om_1", "/new what was that?")
 	m.Time = time.Now().Add(-2 * time.Hour)
 	d.must(d.bridge.Message(t.Context(), m))
 	d.until("a reply", func() bool { return d.unsent() == 0 })
-	if got := d.rec.replies(); len(got) != 1 || !strings.Contains(got[0], "/new") {
+	if got := d.rec.TakeSaid(); len(got) != 1 || !strings.Contains(got[0], "/new") {
 		t.Errorf("said %q", got)
 	}
 	if n := d.count(`SELECT COUNT(*) FROM turns`); n != 0 || d.chat().Epoch != 0 {
@@ -86,7 +89,8 @@ func TestALateNewAsksNothing(t *testing.T) {
 
 // When the author changes the message, the question is what follows the command; what says the same is no change.
 func TestAChangedNewIsAskedOnce(t *testing.T) {
-	d := newDesktop(t) // which does not run yet
+	t.Parallel()
+	d := newFilesRig(t) // which does not run yet
 	d.say("om_1", "/new one")
 	for _, text := range []string{"/new one", "/new two", "/new"} {
 		d.must(d.bridge.Edited(t.Context(), heard("om_1", text)))
@@ -102,12 +106,13 @@ func TestAChangedNewIsAskedOnce(t *testing.T) {
 
 // The first question of a chat is answered in its language, also behind a command.
 func TestWhatFollowsNewIsAnsweredInItsLanguage(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.start()
 	d.say("om_1", "/new what was that?")
 	d.prompt(1)
 	d.until("the reply", func() bool { return d.unsent() == 0 })
-	if got := d.rec.replies(); !slices.Equal(got, []string{i18n.NewBegun.EN}) {
+	if got := d.rec.TakeSaid(); !slices.Equal(got, []string{i18n.NewBegun.EN}) {
 		t.Errorf("said %q", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
+	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr/redact"
@@ -24,14 +25,15 @@ import (
 // approvals asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides
 // or the time is over.
 type approvals struct {
-	rows    db.Approvals
-	rules   db.Rules
-	outbox  *outbox
-	access  *access.Authorizer
-	secrets redact.Known      // with which nothing is done
-	private approval.Reserved // about which only admins decide
-	log     zerolog.Logger
-	jobs    *workqueue.Queue
+	rows      db.Approvals
+	rules     db.Rules
+	outbox    *delivery.Outbox
+	languages languages
+	access    *access.Authorizer
+	secrets   redact.Known      // with which nothing is done
+	private   approval.Reserved // about which only admins decide
+	log       zerolog.Logger
+	jobs      *workqueue.Queue
 
 	mu   sync.Mutex
 	open map[string]pending // by the id of the approval: those whose agent waits
@@ -49,12 +51,14 @@ type pending struct {
 // decisions is how many approvals are settled at the same time.
 const decisions = 8
 
-func newApprovals(cfg Config, store *db.DB, o *outbox, access *access.Authorizer, log zerolog.Logger) *approvals {
+func newApprovals(
+	cfg Config, store *db.DB, o *delivery.Outbox, ls languages, access *access.Authorizer, log zerolog.Logger,
+) *approvals {
 	as := &approvals{
-		rows: store.Approvals(), rules: store.Rules(), outbox: o, access: access, secrets: cfg.Secrets, log: log,
+		rows: store.Approvals(), rules: store.Rules(), outbox: o, languages: ls, access: access, secrets: cfg.Secrets, log: log,
 		private: approval.NewReserved(cfg.protected(), store), jobs: workqueue.New(decisions), open: map[string]pending{},
 	}
-	o.unseen = as.unseen
+	o.OnUnseen(as.unseen)
 	return as
 }
 
@@ -101,7 +105,7 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 		a.Askers = append(a.Askers, m.Actor.ID)
 	}
 	p := pending{approval: a, admins: adminsOnly(as.access.Load(), a, about), ask: q.ID, answer: answer}
-	l := as.outbox.lang(ctx, a.Key)
+	l := as.languages.ofChat(ctx, a.Key)
 	card := approval.Card(a, l)
 	if p.admins {
 		card.Footer = strings.TrimSpace(about.Notice(l) + " " + card.Footer)
@@ -123,7 +127,7 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 	}
 	log.Info().Str("tool", q.Name).Str("approval", a.ID).Dur("patience", patience).Bool("admins", p.admins).
 		Msg("people are asked for approval")
-	as.outbox.wake(a.Key)
+	as.outbox.Wake(a.Key)
 	return true
 }
 
@@ -235,7 +239,7 @@ func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
 	}
 	ctx, a := context.WithoutCancel(ctx), p.approval
 	a.State = db.Withdrawn
-	line := approval.OutcomeLine(a, as.outbox.lang(ctx, a.Key))
+	line := approval.OutcomeLine(a, as.languages.ofChat(ctx, a.Key))
 	err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: chat.Card{Status: line, Body: notice, Summary: line}})
 	if errors.Is(err, db.ErrNotFound) { // somebody has decided just now
 		return false
@@ -252,13 +256,13 @@ func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
 // settle stores what became of an approval, and then tells the agent.
 func (as *approvals) resolve(ctx context.Context, a db.Approval, s db.Settling, v claude.Decision) error {
 	ctx = context.WithoutCancel(ctx)
-	l := as.outbox.lang(ctx, a.Key)
+	l := as.languages.ofChat(ctx, a.Key)
 	a.Words = as.secrets.Text(a.Words) // the agent reads them as they were written
 	s.Card = approval.Card(a, l)
 	if err := as.rows.Settle(ctx, a, s); err != nil {
 		return err
 	}
-	as.outbox.wake(a.Key)
+	as.outbox.Wake(a.Key)
 	p, ok := as.take(a.ID)
 	if ok && p.answer(v) || a.State != db.Approved {
 		return nil
@@ -266,7 +270,7 @@ func (as *approvals) resolve(ctx context.Context, a db.Approval, s db.Settling, 
 	// Its turn has ended while this was stored, so nothing was run.
 	a.Settlement = db.Settlement{State: db.Withdrawn}
 	err := as.rows.Settle(ctx, a, db.Settling{From: db.Approved, Card: approval.Card(a, l)})
-	as.outbox.wake(a.Key)
+	as.outbox.Wake(a.Key)
 	return err
 }
 
@@ -314,11 +318,11 @@ func (as *approvals) recover(ctx context.Context) error {
 	for _, a := range list {
 		a.State = db.Lost
 		as.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("the program ended before anybody decided")
-		err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: approval.Card(a, as.outbox.lang(ctx, a.Key))})
-		if err != nil && !hopeless(err) {
+		err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: approval.Card(a, as.languages.ofChat(ctx, a.Key))})
+		if err != nil && !db.Permanent(err) {
 			return err
 		}
-		as.outbox.wake(a.Key)
+		as.outbox.Wake(a.Key)
 	}
 	return nil
 }

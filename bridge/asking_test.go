@@ -14,6 +14,8 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
+	"magpie/bridge/delivery"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -27,6 +29,7 @@ type asking struct {
 	store    *db.DB
 	approval db.Approval
 	verdicts chan claude.Decision
+	outbox   *delivery.Outbox
 	gone     bool // the agent does not take answers any more
 }
 
@@ -34,11 +37,11 @@ var asker = chat.Actor{ID: "ou_1", Name: "小明"}
 
 func newAsking(t *testing.T, patience time.Duration) *asking {
 	t.Helper()
-	return askingOn(t, patience, &recorder{})
+	return askingOn(t, patience, &deliverytest.Recorder{})
 }
 
 // askingOn is an asking whose cards are shown by out.
-func askingOn(t *testing.T, patience time.Duration, out Messenger) *asking {
+func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *asking {
 	t.Helper()
 	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
 	if err != nil {
@@ -54,11 +57,13 @@ func askingOn(t *testing.T, patience time.Duration, out Messenger) *asking {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Access: access.Config{Allow: []string{"*"}}}
+	cfg := Config{Access: access.Config{Allow: []string{"*"}}, Lang: "en"}
 	cfg.Access.ApprovalTimeout.Duration = patience
 	a := &asking{T: t, store: store, verdicts: make(chan claude.Decision, 10)}
-	tongue := func(context.Context, chat.Key) i18n.Lang { return i18n.English }
-	a.as = newApprovals(cfg, store, newOutbox(store, out, fileSpool{}, tongue, zerolog.Nop()), access.NewAuthorizer(cfg.Access, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
+	ls := languages{&cfg, store.Chats(), zerolog.Nop()}
+	a.outbox = delivery.NewOutbox(store, out, delivery.Spool{}, ls.ofChat, zerolog.Nop())
+	who := access.NewAuthorizer(cfg.Access, store.Grants(), nil, 0, zerolog.Nop())
+	a.as = newApprovals(cfg, store, a.outbox, ls, who, zerolog.Nop())
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
 	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Decision) bool {
 		if !a.gone {
@@ -127,14 +132,14 @@ func (a *asking) becomes(want db.ApprovalState) {
 
 // hider is a platform that does not show what an agent asks.
 type hider struct {
-	recorder
+	deliverytest.Recorder
 	post, close error
 }
 
 func (h *hider) hides(c chat.Card) bool { return strings.Contains(c.Body, "make") }
 
 func (h *hider) Post(ctx context.Context, to chat.Ref, c chat.Card, idem string) (string, error) {
-	if id, err := h.recorder.Post(ctx, to, c, idem); !h.hides(c) || h.post == nil {
+	if id, err := h.Recorder.Post(ctx, to, c, idem); !h.hides(c) || h.post == nil {
 		return id, err
 	}
 	return "", h.post
@@ -144,11 +149,12 @@ func (h *hider) Close(ctx context.Context, id string, c chat.Card) error {
 	if h.hides(c) && h.close != nil {
 		return h.close
 	}
-	return h.recorder.Close(ctx, id, c)
+	return h.Recorder.Close(ctx, id, c)
 }
 
 // What cannot be shown cannot be decided: the agent is told at once, and no card has buttons that would allow it.
 func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct{ post, close error }{
 		"words that are not allowed":      {post: chat.ErrRefused},
 		"words that are seen to be wrong": {close: chat.ErrRefused},
@@ -158,20 +164,14 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := &hider{post: tc.post, close: tc.close}
 			a := askingOn(t, time.Hour, out)
-			for range 2 { // the question, and what became of it
-				p, err := a.store.Outbox().Next(t.Context(), a.approval.Key)
-				if err != nil {
-					t.Fatal(err)
-				}
-				a.as.outbox.deliver(t.Context(), p)
-			}
+			flush(t.Context(), a.outbox) // the question, and what became of it
 			if v := a.verdict(); v.Allow || v.Why != notAsked {
 				t.Errorf("verdict %+v", v)
 			}
 			if _, err := a.store.Outbox().Next(t.Context(), a.approval.Key); !errors.Is(err, db.ErrNotFound) || a.state() != db.Withdrawn {
 				t.Errorf("it is %s, and more is to be shown: %v", a.state(), err)
 			}
-			if list := out.closed; len(list) != 1 || list[0].Body != i18n.Withheld.EN || len(list[0].Buttons) != 0 {
+			if list := out.Closed; len(list) != 1 || list[0].Body != i18n.Withheld.EN || len(list[0].Buttons) != 0 {
 				t.Errorf("shown %+v", list)
 			}
 			if got := a.press("ev_1", approval.DoAllow); got != i18n.ApprovalOver.EN {
@@ -181,22 +181,10 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 	}
 }
 
-// What became of an approval may say what is not allowed, too: its card loses its buttons anyway.
-func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
-	out := &hider{close: chat.ErrRefused}
-	a := askingOn(t, time.Hour, out)
-	card := approval.Card(a.approval, i18n.English)
-	if err := a.as.outbox.withhold(t.Context(), chat.Ref{Key: room, ID: "om_1"}, db.Post{Key: room, Approval: "another", Card: &card}, "card"); err != nil {
-		t.Fatal(err)
-	}
-	if len(out.closed) != 1 || out.closed[0].Body != i18n.Withheld.EN || len(out.closed[0].Buttons) != 0 {
-		t.Errorf("shown %+v", out.closed)
-	}
-}
-
 // Whoever presses is answered within a second, to which a busy machine may add its own, however long it takes to store
 // what he decided; and the agent goes on only when it is stored.
 func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
+	t.Parallel()
 	a := newAsking(t, time.Hour)
 	began := time.Now()
 	if got := a.press("ev_1", approval.DoAllow); got != i18n.ApprovalNoted.EN {
@@ -223,6 +211,7 @@ func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 
 // What was allowed at the very moment when its turn ended was not run, and its card says so.
 func TestAnApprovalThatCameTooLate(t *testing.T) {
+	t.Parallel()
 	a := newAsking(t, time.Hour)
 	a.work()
 	a.gone = true
@@ -253,6 +242,7 @@ func TestAnApprovalThatCameTooLate(t *testing.T) {
 }
 
 func TestAnApprovalExpires(t *testing.T) {
+	t.Parallel()
 	a := newAsking(t, 50*time.Millisecond)
 	a.work()
 	if v := a.verdict(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
@@ -265,6 +255,7 @@ func TestAnApprovalExpires(t *testing.T) {
 
 // A turn that ends leaves nothing open, and its agent is told nothing.
 func TestATurnLeavesNothingOpen(t *testing.T) {
+	t.Parallel()
 	for end, want := range map[db.TurnState]db.ApprovalState{db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn, db.Interrupted: db.Lost} {
 		a := newAsking(t, time.Hour)
 		a.as.leave(t.Context(), a.approval.Turn+1, end)
@@ -280,6 +271,7 @@ func TestATurnLeavesNothingOpen(t *testing.T) {
 
 // When the question cannot be stored, nobody can answer it: the tool is refused.
 func TestAQuestionThatCannotBeStored(t *testing.T) {
+	t.Parallel()
 	a := newAsking(t, time.Hour)
 	if err := a.store.Close(); err != nil {
 		t.Fatal(err)
@@ -297,6 +289,7 @@ func TestAQuestionThatCannotBeStored(t *testing.T) {
 
 // In a project that is for looking only nobody can allow anything, also not by approving a plan. Questions are asked.
 func TestAProjectForLookingOnly(t *testing.T) {
+	t.Parallel()
 	a := newAsking(t, time.Hour)
 	cfg := Config{Project: "/p", PermissionMode: claude.PlanMode, Projects: map[string]Project{
 		"plans": {Path: "/plans", Mode: claude.PlanMode}, "silent": {Path: "/silent", Mode: "dontAsk"}, "edits": {Path: "/edits", Mode: editsMode}, "plain": {Path: "/plain"},

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/internal/chat"
@@ -44,7 +45,7 @@ type cliAttack struct{ name, answer, failure string }
 
 // screens is a messenger that remembers the last card that it was to show in each chat, and how many.
 type screens struct {
-	recorder
+	deliverytest.Recorder
 	mu    sync.Mutex
 	room  map[string]string      // by card
 	cards map[string][]chat.Card // by chat
@@ -97,7 +98,7 @@ func TestAttackCLIFaults(t *testing.T) {
 // cliFaults has each fault happen, while an agent may be silent for so long.
 func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
 	out := &screens{room: map[string]string{}, cards: map[string][]chat.Card{}}
-	l := newLine(t, out, func(c *claude.Config) {
+	l := newBridgeRig(t, out, func(c *claude.Config) {
 		c.Env["MAGPIE_SCRIPTED_FAULTS"] = "1"
 		c.MaxTurns, c.MaxProcesses, c.Grace = claude.Count(len(attacks)), claude.Count(len(attacks)), 300*time.Millisecond
 		c.Silence.Duration, c.ToolSilence.Duration, c.TurnLimit.Duration = silence, silence, 4*silence
@@ -133,7 +134,7 @@ func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
 }
 
 // askIn asks a question in a chat, which is named by what goes wrong there.
-func (l *line) askIn(name string, n int, text string) {
+func (l *bridgeRig) askIn(name string, n int, text string) {
 	l.Helper()
 	m := heard(fmt.Sprint("om_", idOf(name), n), text)
 	m.Key = chat.FeishuChat(idOf(name))
@@ -141,7 +142,7 @@ func (l *line) askIn(name string, n int, text string) {
 }
 
 // wentWrong fails unless the first turn of a chat ended as it should.
-func (l *line) wentWrong(a cliAttack, card chat.Card) {
+func (l *bridgeRig) wentWrong(a cliAttack, card chat.Card) {
 	l.Helper()
 	notices := map[string]i18n.Phrase{turncard.FailDied: i18n.FailDied, turncard.FailSilent: i18n.FailSilent, turncard.FailTurnEnd: i18n.FailTurnEnd}
 	words := strings.Fields(card.Status + " " + card.Body)
@@ -153,7 +154,7 @@ func (l *line) wentWrong(a cliAttack, card chat.Card) {
 	}
 	key := chat.FeishuChat(idOf(a.name)).String()
 	var failure, answer string
-	side := l.side()
+	side := l.store.Side()
 	l.must(side.QueryRow(`SELECT failure, COALESCE((SELECT content FROM messages m WHERE m.turn_id = turns.id
 		AND m.role = 'assistant'), '') FROM turns WHERE chat_key = ? ORDER BY id`, key).Scan(&failure, &answer))
 	l.must(side.Close())
@@ -163,7 +164,7 @@ func (l *line) wentWrong(a cliAttack, card chat.Card) {
 }
 
 // gone waits until the process whose id is in a file of the project is no more. There may be no such file.
-func (l *line) gone(file string) {
+func (l *bridgeRig) gone(file string) {
 	l.Helper()
 	pid, err := os.ReadFile(filepath.Join(l.config.Project, file))
 	if os.IsNotExist(err) && strings.HasSuffix(file, ".child") {

@@ -48,12 +48,13 @@ var nameAttacks = []struct{ attack, name, left string }{
 // lies in its chat's folder and nowhere else, the agent's list has one line for it, and people read what is left of its
 // name.
 func TestAttackFileNames(t *testing.T) {
+	t.Parallel()
 	const rows = 26
 	if len(nameAttacks) != rows {
 		t.Fatalf("%d names, want %d", len(nameAttacks), rows)
 	}
-	d := newDesktop(t)
-	folder := filepath.Join(d.bridge.files.Folder, room.Stable(""))
+	d := newFilesRig(t)
+	folder := filepath.Join(d.bridge.receiver.files.Folder, room.Stable(""))
 	var here, gone []chat.File
 	var stored, list, missed []string
 	for i, tc := range nameAttacks {
@@ -91,13 +92,13 @@ func TestAttackFileNames(t *testing.T) {
 			t.Errorf("%s: it says %q, %v", nameAttacks[i].attack, data, err)
 		}
 	}
-	if around, err := os.ReadDir(d.bridge.files.Folder); err != nil || len(around) != 1 {
+	if around, err := os.ReadDir(d.bridge.receiver.files.Folder); err != nil || len(around) != 1 {
 		t.Errorf("beside the chat's folder: %v, %v", around, err)
 	}
 	d.send("om_2", "[文件] and these?", gone...)
 	d.prompt(2)
-	d.until("the user is told", func() bool { said, _, _ := d.rec.far(); return len(said) == 1 })
-	said, _, _ := d.rec.far()
+	d.until("the user is told", func() bool { said, _, _ := d.rec.SoFar(); return len(said) == 1 })
+	said, _, _ := d.rec.SoFar()
 	told := strings.Split(strings.TrimPrefix(said[0], "Could not be fetched: "), ", ")
 	slices.Sort(told) // they are fetched at the same time
 	slices.Sort(missed)

@@ -41,7 +41,7 @@ type background struct {
 	most       int                 // that a prompt takes; 0 = none are wanted
 	authorizer *access.Authorizer  // who may be listened to
 	kept       func(string) string // what of a text may be in the History
-	told       sync.Once
+	warnOnce   sync.Once
 
 	mu      sync.Mutex
 	rest    time.Time              // until then the platform is not asked
@@ -101,7 +101,7 @@ func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 		default:
 			g.owe(c.Turn.Key, since)
 			g.pause()
-			g.told.Do(func() {
+			g.warnOnce.Do(func() {
 				zerolog.Ctx(ctx).Warn().Err(err).Msg("what was said in groups is known only as far as events tell of it")
 			})
 		}

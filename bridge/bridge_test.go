@@ -1,18 +1,14 @@
 package bridge
 
 import (
-	"context"
 	"slices"
-	"sync"
 	"testing"
-	"time"
 
 	"magpie/bridge/i18n"
-	"magpie/bridge/workqueue"
-	"magpie/internal/chat"
 )
 
 func TestLanguageOfAMessage(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]i18n.Lang{
 		"你好": i18n.Chinese, "fix the 登录 bug": i18n.Chinese, "hello there": i18n.English, "ok": "", "123 + 4?": "", "": "", "👍👍👍": "",
 	} {
@@ -24,6 +20,7 @@ func TestLanguageOfAMessage(t *testing.T) {
 
 // A chat that speaks Chinese turns to English for a sentence, not for what a Chinese speaker types in Latin letters.
 func TestLanguageToWhichAMessageTurnsAChat(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		text         string
 		zh, en, none i18n.Lang // to what it turns a chat that speaks Chinese, English, or that nobody has spoken in
@@ -59,6 +56,7 @@ func TestLanguageToWhichAMessageTurnsAChat(t *testing.T) {
 }
 
 func TestCommandsAreRecognised(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"/new": "/new", "/NEW": "/new", "/reset now": "/reset", "/stop\n": "/stop", "/nosuch": "/nosuch", "/nosuch thing": "/nosuch",
 		"/etc/hosts 是什么": "", "/": "", "/ new": "", "/　new": "", "//new": "", "new": "", " /new": "", "/v1": "", "": "", "／": "",
@@ -69,76 +67,4 @@ func TestCommandsAreRecognised(t *testing.T) {
 			t.Errorf("parseCommand(%q) = %v, %q, want %q", text, cmd != nil, name, want)
 		}
 	}
-}
-
-// recorder is a messenger that remembers what it was told to show.
-type recorder struct {
-	mu        sync.Mutex
-	pace      time.Duration // between two edits
-	fail      error         // of Post
-	edits     []chat.Card
-	closed    []chat.Card
-	said      []string
-	reactions []string
-	posts     int
-	found     []chat.Sent
-}
-
-func (r *recorder) Reply(_ context.Context, _ chat.Ref, text, _ string) (string, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.said = append(r.said, text)
-	return "om_reply", nil
-}
-
-func (r *recorder) Post(context.Context, chat.Ref, chat.Card, string) (string, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.posts++
-	return "card", r.fail
-}
-
-func (r *recorder) Upload(context.Context, chat.Upload) (string, error) { return "file/1", nil }
-
-func (r *recorder) Attach(context.Context, chat.Ref, string, string, string) (string, error) {
-	return "om_file", nil
-}
-
-func (r *recorder) Ready(ctx context.Context, _ string) error {
-	workqueue.Sleep(ctx, r.pace)
-	return ctx.Err()
-}
-
-func (r *recorder) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.found, nil
-}
-
-func (r *recorder) Signal(_ context.Context, to chat.Ref, s chat.Signal) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.reactions = append(r.reactions, to.ID+" "+string(s))
-	return r.fail
-}
-
-func (r *recorder) Edit(_ context.Context, _ string, c chat.Card) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.edits = append(r.edits, c)
-	return nil
-}
-
-func (r *recorder) Close(_ context.Context, _ string, c chat.Card) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.closed = append(r.closed, c)
-	return nil
-}
-
-// far is what it was told to show so far, while somebody may still tell it more.
-func (r *recorder) far() (said []string, closed []chat.Card, posts int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.said), slices.Clone(r.closed), r.posts
 }

@@ -226,7 +226,7 @@ func (p *budget) askAgent(ctx context.Context, key chat.Key, what string, q clau
 // takes no start.
 func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) (string, error) {
 	title, err := p.pay(ctx, c.Key, "title", func() (claude.Reply, error) {
-		return p.pool.Title(ctx, c.Session.ID, task.With)
+		return p.pool.Title(ctx, c.Session.ID, task.Input)
 	})
 	if _, spent := errors.AsType[*spentError](err); err == nil || spent || errors.Is(err, claude.ErrNoTitle) || ctx.Err() != nil {
 		return title, err
@@ -234,7 +234,7 @@ func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 	if !errors.Is(err, claude.ErrNoProcess) {
 		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process has found no title")
 	}
-	return p.askAgent(ctx, c.Key, "title", claude.Task{System: task.Do, Text: task.With})
+	return p.askAgent(ctx, c.Key, "title", claude.Task{System: task.Instruction, Text: task.Input})
 }
 
 // pay lets ask ask the agent, if a limit of the day leaves anything for it, and books what it cost.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -25,17 +26,18 @@ func spend(t *testing.T, l db.Ledger, key chat.Key, user string, usd float64) {
 
 // lasting lets what is booked count for as long as the test goes on: midnight may come meanwhile, and what is of an
 // hour from now counts before it and after it.
-func (l *line) lasting() {
+func (l *bridgeRig) lasting() {
 	l.Helper()
 	l.sql(`UPDATE ledger SET at = at + 3600000`)
 }
 
 // Each limit of a day holds by itself, for whom it is meant; who is refused is told with numbers, and when it ends.
 func TestALimitOfTheDay(t *testing.T) {
-	rec := &recorder{}
-	l := newLine(t, rec)
-	spend(t, l.bridge.budget.ledger, room, "ou_1", 1.25)
-	spend(t, l.bridge.budget.ledger, chat.FeishuChat("oc_9"), "ou_1", 0.5)
+	t.Parallel()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec)
+	spend(t, l.bridge.runner.agents.budget.ledger, room, "ou_1", 1.25)
+	spend(t, l.bridge.runner.agents.budget.ledger, chat.FeishuChat("oc_9"), "ou_1", 0.5)
 	l.lasting()
 	for name, tc := range map[string]struct {
 		budget Budget
@@ -62,8 +64,8 @@ func TestALimitOfTheDay(t *testing.T) {
 		for _, who := range tc.asked {
 			claim.Asked = append(claim.Asked, chat.Message{Actor: chat.Actor{ID: who}})
 		}
-		err := l.bridge.budget.check(t.Context(), claim)
-		l.bridge.budget.release(claim.Turn.ID)
+		err := l.bridge.runner.agents.budget.check(t.Context(), claim)
+		l.bridge.runner.agents.budget.release(claim.Turn.ID)
 		if (err != nil) != (tc.want != nil) {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -84,7 +86,7 @@ func TestALimitOfTheDay(t *testing.T) {
 		t.Errorf("%d processes were started", n)
 	}
 	l.until("no turn to count", func() bool {
-		p := l.bridge.budget
+		p := l.bridge.runner.agents.budget
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return len(p.lives) == 0
@@ -99,8 +101,9 @@ func TestALimitOfTheDay(t *testing.T) {
 
 // Turns that run count for what they may come to, so that not all of many are let pass by the same rest of a limit.
 func TestWhatRunsCounts(t *testing.T) {
-	l := newLine(t, &recorder{})
-	p, no := l.bridge.budget, int64(0)
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	p, no := l.bridge.runner.agents.budget, int64(0)
 	spend(t, p.ledger, room, "ou_1", 1)
 	l.lasting()
 	begin := func(key chat.Key, users ...string) error {
@@ -142,7 +145,8 @@ func TestWhatRunsCounts(t *testing.T) {
 
 // What the agent is asked apart from the turns is paid for by who has asked last, and not done above a limit.
 func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.start()
 	l.say("om_1", "你好")
 	l.until("a title", func() bool {
@@ -152,7 +156,7 @@ func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
 	for _, limit := range []Budget{{UserDayTokens: 1}, {ChatDayTokens: 1}} {
 		l.bridge.SetBudget(limit)
 		began := l.pool.Stats().Started
-		_, err := l.bridge.budget.askAgent(t.Context(), room, "title", claude.Task{System: "x", Text: "x"})
+		_, err := l.bridge.runner.agents.budget.askAgent(t.Context(), room, "title", claude.Task{System: "x", Text: "x"})
 		if _, over := errors.AsType[*spentError](err); !over || l.pool.Stats().Started != began {
 			t.Errorf("above %+v: %v", limit, err)
 		}
@@ -258,8 +262,9 @@ func TestHoursOfTheDay(t *testing.T) {
 
 // What the agent is asked apart from the turns is booked on the chat, and on nobody.
 func TestQuestionsApartAreBooked(t *testing.T) {
-	l := newLine(t, &recorder{})
-	if _, err := l.bridge.budget.askAgent(t.Context(), room, "summary", claude.Task{System: "Sum up.", Text: "words"}); err != nil {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	if _, err := l.bridge.runner.agents.budget.askAgent(t.Context(), room, "summary", claude.Task{System: "Sum up.", Text: "words"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary' AND chat_key = 'feishu:chat:oc_1' AND user_id = '' AND cost_usd > 0 AND tokens > 0`); n != 1 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"magpie/bridge/i18n"
+	"magpie/internal/claude"
 )
 
 // CheckState is what a check finds.
@@ -19,8 +20,8 @@ const (
 	Fail            // it does not work
 )
 
-// Check is one thing that the program can look at while it runs. What exactly is wrong, the operator is told in the log
-// and by "magpie doctor": a chat learns no more than where.
+// Check is one thing that the program can check while it runs. A chat learns only which check has failed; the log and
+// "magpie doctor" tell the operator why.
 type Check struct {
 	What string // "cli", "login", "platform", "database" or "disk"
 	Look func(ctx context.Context) CheckState
@@ -30,27 +31,28 @@ type Check struct {
 const checkTime = time.Minute
 
 // checkUp is the command /doctor.
-func checkUp(_ context.Context, o ordered) (order, error) {
+func (cs adminCommands) checkUp(_ context.Context, o ordered) (order, error) {
 	return order{reply: i18n.DoctorBegun.In(o.lang), later: func(ctx context.Context) string {
 		ctx, cancel := context.WithTimeout(ctx, checkTime)
 		defer cancel()
 		worst := OK
 		var s strings.Builder
-		for _, c := range o.b.cfg.Checks {
+		for _, c := range cs.cfg.Checks {
 			v := c.Look(ctx)
 			worst = max(worst, v)
 			fmt.Fprintf(&s, "\n- %s %s", [...]string{"✅", "⚠️", "❌"}[v], checkName(c.What).In(o.lang))
 		}
-		s.WriteString("\n- " + o.load())
+		s.WriteString("\n- " + loadOf(cs.pool, o.lang))
 		head := [...]i18n.Phrase{i18n.DoctorFine, i18n.DoctorDoubt, i18n.DoctorWrong}[worst]
 		return head.In(o.lang) + s.String()
 	}}, nil
 }
 
-// load says how much the agent has to do, and how much it may.
-func (o ordered) load() string {
-	st, l := o.b.pool.Stats(), o.b.pool.Limits()
-	return fmt.Sprintf(i18n.DoctorLoad.In(o.lang), st.Running, l.Turns, st.Waiting, st.Running+st.Resting+st.Idle, l.Processes)
+// loadOf says how much the agent has to do, and how much it may.
+func loadOf(pool *claude.Pool, lang i18n.Lang) string {
+	st, l := pool.Stats(), pool.Limits()
+	all := st.Running + st.Yielded + st.Idle
+	return fmt.Sprintf(i18n.DoctorLoad.In(lang), st.Running, l.Turns, st.Waiting, all, l.Processes)
 }
 
 // checkName is what users call a thing that was looked at.

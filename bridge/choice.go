@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -13,7 +16,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// byDefault takes a choice back.
+// byDefault are the values that reset a choice.
 var byDefault = []string{"default", "auto", "默认", "自动"}
 
 // choice is one thing that can be chosen for a chat.
@@ -24,58 +27,70 @@ type choice struct {
 	asks    i18n.Phrase // what is shown to who gives the command alone; its %s is how it is now
 	chosen  i18n.Phrase // its %s is what was chosen
 	may     func(value string) bool
-	bad     i18n.Phrase // its first %s is the value, its second one what may be chosen
-	set     func(s *db.Settings, value string)
-	private bool // in a group only admins may choose
+	bad     i18n.Phrase                  // its first %s is the value, its second one what may be chosen
+	set     func(value string) db.Effect // empty = as by default
+	private bool                         // in a group only admins may choose
+}
+
+// settingCommands are the commands that show and change what is set for a chat.
+type settingCommands struct {
+	cfg    *Config
+	access *access.Authorizer
+	pool   *claude.Pool
+	log    zerolog.Logger
 }
 
 // chooseModel is the command /model.
-func chooseModel(_ context.Context, o ordered) (order, error) {
-	cfg := o.b.pool.Config()
+func (cs settingCommands) chooseModel(_ context.Context, o ordered) (order, error) {
+	cfg := cs.pool.Config()
 	offered := cfg.Models
 	if len(offered) == 0 {
 		offered = claude.Aliases
 	}
-	return o.choose(o.model(), choice{
-		order: "/model", offered: offered, unset: i18n.ByDefault, asks: i18n.ModelNow, chosen: i18n.ModelSet, may: cfg.MayUse, bad: i18n.ModelBad,
-		set: func(s *db.Settings, value string) { s.Model = value }, private: true,
+	return cs.choose(o, modelOf(cfg, o), choice{
+		order: "/model", offered: offered, unset: i18n.ByDefault, asks: i18n.ModelNow, chosen: i18n.ModelSet,
+		may: cfg.MayUse, bad: i18n.ModelBad,
+		set: func(v string) db.Effect { return db.SetModel{Model: v} }, private: true,
 	})
 }
 
 // chooseEffort is the command /effort.
-func chooseEffort(_ context.Context, o ordered) (order, error) {
-	return o.choose(o.effort(), choice{
+func (cs settingCommands) chooseEffort(_ context.Context, o ordered) (order, error) {
+	return cs.choose(o, effortOf(cs.pool.Config(), o), choice{
 		order: "/effort", offered: claude.Efforts, unset: i18n.ByDefault, asks: i18n.EffortNow, chosen: i18n.EffortSet,
 		may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: i18n.EffortBad,
-		set: func(s *db.Settings, value string) { s.Effort = value }, private: true,
+		set: func(v string) db.Effect { return db.SetEffort{Effort: v} }, private: true,
 	})
 }
 
-// languages are what can be chosen, by all names under which people may ask for them.
-var languages = map[string]i18n.Lang{"zh": i18n.Chinese, "cn": i18n.Chinese, "中文": i18n.Chinese, "汉语": i18n.Chinese, "en": i18n.English, "english": i18n.English, "英文": i18n.English, "英语": i18n.English}
+// languageNames are what can be chosen, by all names under which people may ask for them.
+var languageNames = map[string]i18n.Lang{
+	"zh": i18n.Chinese, "cn": i18n.Chinese, "中文": i18n.Chinese, "汉语": i18n.Chinese,
+	"en": i18n.English, "english": i18n.English, "英文": i18n.English, "英语": i18n.English,
+}
 
 // chooseLang is the command /lang. The reply is in the language that was chosen.
-func chooseLang(_ context.Context, o ordered) (order, error) {
+func (cs settingCommands) chooseLang(_ context.Context, o ordered) (order, error) {
 	o.args = strings.ToLower(o.args)
 	now := i18n.ByItself.In(o.lang)
 	if s := o.chat.Settings.Lang; s != "" {
 		now = s
 	}
-	if l, ok := languages[o.args]; ok {
+	if l, ok := languageNames[o.args]; ok {
 		o.args, o.lang = string(l), l
 	} else if slices.Contains(byDefault, o.args) {
 		o.chat.Settings.Lang = ""
-		o.lang = o.b.cfg.langOf(o.chat)
+		o.lang = cs.cfg.langOf(o.chat)
 	}
-	return o.choose(now, choice{
+	return cs.choose(o, now, choice{
 		order: "/lang", offered: []string{"zh", "en"}, unset: i18n.ByItself, asks: i18n.LangNow, chosen: i18n.LangSet,
 		may: func(v string) bool { return v == string(i18n.Chinese) || v == string(i18n.English) }, bad: i18n.LangBad,
-		set: func(s *db.Settings, value string) { s.Lang = value },
+		set: func(v string) db.Effect { return db.SetLang{Lang: v} },
 	})
 }
 
-// choose shows what can be chosen, or does it.
-func (o ordered) choose(now string, c choice) (order, error) {
+// choose shows the values that can be chosen, or sets one.
+func (cs settingCommands) choose(o ordered, now string, c choice) (order, error) {
 	value, rest := splitWord(o.args)
 	reset := slices.Contains(byDefault, strings.ToLower(value))
 	switch {
@@ -87,14 +102,14 @@ func (o ordered) choose(now string, c choice) (order, error) {
 		}
 		card.Buttons = append(card.Buttons, turncard.CommandButton(c.unset.In(o.lang), c.order+" default"))
 		return order{card: card}, nil
-	case c.private && !o.b.access.Load().InCharge(o.m):
+	case c.private && !cs.access.Load().InCharge(o.m):
 		return o.say(i18n.ForAdmins)
 	case rest != "" || !reset && !c.may(value):
 		return o.say(c.bad, excerptOf(o.args), strings.Join(c.offered, i18n.Listing.In(o.lang)))
 	case reset:
-		return order{reply: fmt.Sprintf(c.chosen.In(o.lang), c.unset.In(o.lang)), set: func(s *db.Settings) { c.set(s, "") }}, nil
+		return o.do(c.set(""), c.chosen, c.unset.In(o.lang))
 	}
-	return order{reply: fmt.Sprintf(c.chosen.In(o.lang), value), set: func(s *db.Settings) { c.set(s, value) }}, nil
+	return o.do(c.set(value), c.chosen, value)
 }
 
 // excerptOf is the beginning of what somebody wrote, in one line that shows nothing but words.

@@ -22,20 +22,20 @@ type commandCase struct {
 	inGroup i18n.Phrase                         // that does so in a group and its topics; zero = the same
 	charge  bool                                // in a group only admins may
 	tells   func(l i18n.Lang, p place) []string // what else the reply says
-	does    func(w *world, c db.Chat) bool      // whether it did what it is to do; nil = it changes nothing
+	does    func(w *memoryRig, c db.Chat) bool  // whether it did what it is to do; nil = it changes nothing
 	only    chat.Kind                           // where it does it; empty = everywhere
 }
 
 // setting is what a command does that sets something for the chat.
-func setting(is func(db.Settings) bool) func(*world, db.Chat) bool {
-	return func(_ *world, c db.Chat) bool { return is(c.Settings) }
+func setting(is func(db.Settings) bool) func(*memoryRig, db.Chat) bool {
+	return func(_ *memoryRig, c db.Chat) bool { return is(c.Settings) }
 }
 
-func begunAnew(_ *world, c db.Chat) bool { return c.Epoch == 1 }
+func begunAnew(_ *memoryRig, c db.Chat) bool { return c.Epoch == 1 }
 
 // granted is what a command does that lets somebody talk.
-func granted(subject func(db.Chat) string) func(*world, db.Chat) bool {
-	return func(w *world, c db.Chat) bool {
+func granted(subject func(db.Chat) string) func(*memoryRig, db.Chat) bool {
+	return func(w *memoryRig, c db.Chat) bool {
 		ok, err := w.store.Grants().Allow(w.ctx, "ou_nobody", subject(c))
 		w.must(err)
 		return ok
@@ -50,13 +50,13 @@ var commandCases = map[string][]commandCase{
 	},
 	"new":     {{reply: i18n.NewBegun, does: begunAnew}},
 	"reset":   {{reply: i18n.ResetDone, does: begunAnew}},
-	"compact": {{does: func(_ *world, c db.Chat) bool { return c.Compacting != "" }}}, // it is answered when it is done
+	"compact": {{does: func(_ *memoryRig, c db.Chat) bool { return c.Compacting != "" }}}, // it is answered when it is done
 	"stop":    {{reply: i18n.NothingToStop}},
 	"retry":   {{reply: i18n.RetryNothing}},
 	"status":  {{reply: i18n.Status, tells: func(l i18n.Lang, _ place) []string { return []string{i18n.StatusIdle.In(l), "one"} }}},
 	"title": {
 		{reply: i18n.TitleNone},
-		{args: "周会", reply: i18n.TitleSet, does: func(_ *world, c db.Chat) bool { return c.Topic == "周会" }},
+		{args: "周会", reply: i18n.TitleSet, does: func(_ *memoryRig, c db.Chat) bool { return c.Topic == "周会" }},
 	},
 	"resume":  {{reply: i18n.ResumeNothing}, {args: "3", reply: i18n.ResumeUnknown}},
 	"history": {{reply: i18n.HistoryNothing}, {args: "many", reply: i18n.HistoryUsage}},
@@ -64,7 +64,7 @@ var commandCases = map[string][]commandCase{
 	"context": {{reply: i18n.ContextHead}},
 	"remember": {
 		{reply: i18n.RememberWhat},
-		{args: "周二", reply: i18n.RememberedForUser, inGroup: i18n.RememberedForChat, does: func(w *world, c db.Chat) bool {
+		{args: "周二", reply: i18n.RememberedForUser, inGroup: i18n.RememberedForChat, does: func(w *memoryRig, c db.Chat) bool {
 			list, err := w.store.Memories().Of(w.ctx, c.Key)
 			w.must(err)
 			return len(list) == 1 && list[0].Text == "周二" && list[0].Scope == usualScope(c.Kind)
@@ -119,8 +119,8 @@ var commandCases = map[string][]commandCase{
 	"doctor": {{reply: i18n.DoctorBegun}},
 	"login": {
 		{args: "what", reply: i18n.LoginUsage, inGroup: i18n.LoginPrivate},
-		{reply: i18n.LoginBegun, inGroup: i18n.LoginPrivate, only: chat.Private, does: func(w *world, _ db.Chat) bool {
-			return w.bridge.logins.going()
+		{reply: i18n.LoginBegun, inGroup: i18n.LoginPrivate, only: chat.Private, does: func(w *memoryRig, _ db.Chat) bool {
+			return w.bridge.receiver.logins.going()
 		}},
 	},
 	"mention": {
@@ -140,13 +140,13 @@ func head(p i18n.Phrase, l i18n.Lang) string {
 var spanOfCode = regexp.MustCompile("`[^`]*`")
 
 // matrix is a world in which there are an admin, a user, and strangers.
-func matrix(t *testing.T) *world {
+func matrix(t *testing.T) *memoryRig {
 	own := t.TempDir()
 	w := testWorld(t, func(cfg *Config) {
 		cfg.Access = access.Config{Owner: "ou_boss", Admins: []string{"ou_admin"}, Allow: []string{"ou_user"}}
 		cfg.Projects = map[string]Project{"own": {Path: own}}
 	})
-	close(w.bridge.recovery.done) // there is nothing to recover
+	close(w.bridge.turns.recovered) // there is nothing to recover
 	return w
 }
 
@@ -186,7 +186,7 @@ func TestEveryCommand(t *testing.T) {
 }
 
 // try gives the command in a new chat that speaks l.
-func (c command) try(w *world, p place, line string, l i18n.Lang, row commandCase) {
+func (c command) try(w *memoryRig, p place, line string, l i18n.Lang, row commandCase) {
 	w.Helper()
 	chatNow := func() db.Chat {
 		w.Helper()
@@ -226,8 +226,8 @@ func (c command) try(w *world, p place, line string, l i18n.Lang, row commandCas
 	} else if got := chatNow(); got != before {
 		w.Errorf("%s by %s in %v makes it %+v", line, p.who, p.key, got)
 	}
-	w.bridge.logins.end()
-	w.bridge.logins.now = nil // nobody runs it here
+	w.bridge.receiver.logins.end()
+	w.bridge.receiver.logins.now = nil // nobody runs it here
 	if want == (i18n.Phrase{}) {
 		return
 	}
@@ -253,7 +253,7 @@ func (c command) try(w *world, p place, line string, l i18n.Lang, row commandCas
 }
 
 // ignored checks that a stranger's command does nothing: not in a chat of his own, and not where others talk to the bot.
-func (c command) ignored(w *world, p place, line string, l i18n.Lang) {
+func (c command) ignored(w *memoryRig, p place, line string, l i18n.Lang) {
 	w.Helper()
 	w.hear(p, "/lang "+string(l), true)
 	w.hear(p, line, true)
@@ -273,7 +273,7 @@ func (c command) ignored(w *world, p place, line string, l i18n.Lang) {
 }
 
 // answered reports whether something is to be said in a chat.
-func (w *world) answered(p place) bool {
+func (w *memoryRig) answered(p place) bool {
 	w.Helper()
 	_, err := w.store.Outbox().Next(w.ctx, p.key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
@@ -284,6 +284,7 @@ func (w *world) answered(p place) bool {
 
 // Every name reaches its command, however it is written, also from a group that wants to be heard for commands only.
 func TestEveryNameReachesItsCommand(t *testing.T) {
+	t.Parallel()
 	w := matrix(t)
 	group := team.by("ou_user")
 	w.order(group, "/mention commands")
@@ -299,7 +300,7 @@ func TestEveryNameReachesItsCommand(t *testing.T) {
 					}
 				}
 				m := chat.Incoming{Key: group.key, Kind: group.kind, Text: slash + name, Actor: chat.Actor{ID: group.who}}
-				if !w.bridge.listening.toBot(w.ctx, m) {
+				if !w.bridge.receiver.listening.toBot(w.ctx, m) {
 					t.Errorf("%q is not heard in a group that wants commands to be", m.Text)
 				}
 			}
@@ -309,6 +310,7 @@ func TestEveryNameReachesItsCommand(t *testing.T) {
 
 // A button does in a group what the command may do there, by whoever presses it.
 func TestAButtonInAGroup(t *testing.T) {
+	t.Parallel()
 	w := matrix(t)
 	w.order(team.by("ou_user"), "/lang zh")
 	for i, tc := range []struct {
@@ -325,13 +327,14 @@ func TestAButtonInAGroup(t *testing.T) {
 		}
 		w.expect(w.delivered(team), head(tc.want, i18n.Chinese))
 	}
-	if w.bridge.logins.going() {
+	if w.bridge.receiver.logins.going() {
 		t.Error("a login has begun in a group")
 	}
 }
 
 // The list shows what whoever asks may give, and a button for what is frequent.
 func TestHelpIsForWhoAsks(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	boss, user := place{alice.key, chat.Private, "ou_boss"}, place{bob.key, chat.Private, "ou_user"}
 	w.expect(w.order(boss, "/help"), "/doctor", "/login", "管理员", "/model", "`/恢复`", "`//compact`")
@@ -352,6 +355,7 @@ func TestHelpIsForWhoAsks(t *testing.T) {
 }
 
 func TestNearestCommand(t *testing.T) {
+	t.Parallel()
 	for word, want := range map[string]string{
 		"hlep": "help", "stpo": "stop", "hist": "history", "histroy": "history", "modle": "model", "rest": "reset", "now": "new",
 		"compakt": "compact", "statuss": "status", "resum": "resume", "xyzzy": "", "x": "", "": "", "deploy": "", "恢": "恢",
@@ -378,6 +382,7 @@ func TestNearestCommand(t *testing.T) {
 
 // A slip of the hand is offered to be put right by a button, which gives the whole line.
 func TestUnknownCommands(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	w.hear(alice, "/histroy 20", true)
 	p, err := w.store.Outbox().Next(w.ctx, alice.key)
@@ -394,6 +399,7 @@ func TestUnknownCommands(t *testing.T) {
 
 // A pressed button gives its command as whoever presses it, once, and whatever else it says does nothing.
 func TestAButtonGivesACommand(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	w.order(alice, "/help")
 	press := func(id, who, line string) {
@@ -421,7 +427,7 @@ func TestAButtonGivesACommand(t *testing.T) {
 		t.Errorf("a forged button was answered: %+v", p)
 	}
 	w.must(w.bridge.db.Outbox().Delivered(w.ctx, p, ""))
-	stranger := newWorld(t, t.TempDir(), func(cfg *Config) { cfg.Access = access.Config{Owner: "ou_boss"} })
+	stranger := newMemoryRig(t, t.TempDir(), func(cfg *Config) { cfg.Access = access.Config{Owner: "ou_boss"} })
 	stranger.order(place{alice.key, chat.Private, "ou_boss"}, "/help")
 	toast, err := stranger.bridge.Press(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"}, Action: chat.Action{Do: turncard.DoCommand, ID: "/new"}})
 	w.must(err)
@@ -435,6 +441,7 @@ func TestAButtonGivesACommand(t *testing.T) {
 
 // The list of commands that users read has all of them, in both languages.
 func TestEveryCommandIsDescribed(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../docs/commands.md")
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"magpie/bridge/access"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -13,14 +14,15 @@ import (
 
 // What /stop stops is the turn that ran when it came, not the one that has begun since.
 func TestStopDoesNotStopTheNextTurn(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	_, first := context.WithCancelCause(t.Context())
-	l.bridge.lanes.Enter(room)
-	l.bridge.lanes.BeginTurn(room, 7, first)
-	o, err := stop(t.Context(), ordered{b: l.bridge, m: heard("om_1", "/stop")})
+	l.bridge.turns.lanes.Enter(room)
+	l.bridge.turns.lanes.BeginTurn(room, 7, first)
+	o, err := l.bridge.receiver.commands.set.stop(t.Context(), ordered{m: heard("om_1", "/stop")})
 	l.must(err)
 	ctx, end := context.WithCancelCause(t.Context())
-	l.bridge.lanes.BeginTurn(room, 8, end)
+	l.bridge.turns.lanes.BeginTurn(room, 8, end)
 	o.then()
 	if ctx.Err() != nil {
 		t.Error("the next turn was stopped")
@@ -29,14 +31,15 @@ func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 
 // A question and /stop right behind it: nobody has begun with the question, and nobody should.
 func TestStopStopsWhatHasNotBegun(t *testing.T) {
-	rec := &recorder{}
-	l := newLine(t, rec)
+	t.Parallel()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec)
 	l.start()
-	l.bridge.lanes.Enter(room) // as somebody who has not come to the chat's work yet
+	l.bridge.turns.lanes.Enter(room) // as somebody who has not come to the chat's work yet
 	l.say("om_1", "hello")
 	l.say("om_2", "/stop")
 	l.say("om_3", "/stop") // the same, said twice
-	l.bridge.turns.Enqueue(func(ctx context.Context) { l.bridge.work(ctx, room) })
+	l.bridge.turns.jobs.Enqueue(func(ctx context.Context) { l.bridge.turns.work(ctx, room) })
 	l.until("the end", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 && l.count(`SELECT COUNT(*) FROM outbox`) == 0
 	})
@@ -45,12 +48,13 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	}
 	l.say("om_4", "hello again")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
-	if said, _, _ := rec.far(); len(said) != 2 || said[0] != i18n.Stopped.In(i18n.Chinese) && said[0] != i18n.Stopped.In(i18n.English) {
+	if said, _, _ := rec.SoFar(); len(said) != 2 || said[0] != i18n.Stopped.In(i18n.Chinese) && said[0] != i18n.Stopped.In(i18n.English) {
 		t.Errorf("said %q", said)
 	}
 }
 
 func TestChineseNamesOfCommands(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"/新会话": "/new", "／停止": "/stop", "/清空": "/reset", "/压缩": "/compact", "/状态": "/status", "／帮助": "/help",
 		"/历史 20": "/history 20", "/上下文 昨天 说了什么": "/context 昨天 说了什么", "/记住　周二\n发布 ": "/remember 周二\n发布", "/记忆 show 3": "/memory show 3",
@@ -64,6 +68,7 @@ func TestChineseNamesOfCommands(t *testing.T) {
 }
 
 func TestCommandNamesAreUnique(t *testing.T) {
+	t.Parallel()
 	of := map[string]string{}
 	for _, c := range commands() {
 		for _, name := range append([]string{c.name}, c.aliases...) {
@@ -76,6 +81,7 @@ func TestCommandNamesAreUnique(t *testing.T) {
 }
 
 func TestOnlyAdminsMayGiveTheirCommands(t *testing.T) {
+	t.Parallel()
 	a := &access.Config{Owner: "ou_owner", Admins: []string{"ou_admin"}, Allow: []string{"*"}}
 	for who, want := range map[string]bool{"ou_owner": true, "ou_admin": true, "ou_user": false, "": false} {
 		if got := (command{admin: true}).free(a, chat.Actor{ID: who}); got != want {
@@ -92,30 +98,31 @@ func TestOnlyAdminsMayGiveTheirCommands(t *testing.T) {
 
 // A command that changes the chat's settings does so with the message that gives it, and language and project follow.
 func TestACommandChangesTheSettings(t *testing.T) {
-	rec := &recorder{}
-	l := newLine(t, rec)
+	t.Parallel()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec)
 	own := t.TempDir()
 	l.bridge.cfg.Projects = map[string]Project{"own": {Path: own}}
 	l.start()
-	l.must(l.bridge.obey(t.Context(), heard("om_1", "/lang en"), "en", func(_ context.Context, o ordered) (order, error) {
+	l.must(l.bridge.receiver.commands.obey(t.Context(), ordered{m: heard("om_1", "/lang en"), args: "en"}, func(_ context.Context, o ordered) (order, error) {
 		if o.args != "en" || o.lang != i18n.Chinese || o.chat.Kind != "" {
 			t.Errorf("ordered %+v", o)
 		}
-		return order{reply: "done", set: func(s *db.Settings) { s.Lang, s.Project, s.Mode = o.args, "own", "plan" }}, nil
+		return order{reply: "done", effects: []db.Effect{db.SetLang{Lang: o.args}, db.SetProject{Project: "own"}, db.SetMode{Mode: "plan"}}}, nil
 	}))
 	c, err := l.bridge.db.Chats().Get(t.Context(), room)
 	l.must(err)
 	if c.Settings.Lang != "en" || l.bridge.cfg.project(c) != own || l.bridge.cfg.permissionMode(c) != "plan" {
 		t.Errorf("settings %+v", c.Settings)
 	}
-	if got := l.bridge.lang(t.Context(), room, string(i18n.Chinese)); got != i18n.English {
+	if got := l.bridge.receiver.languages.whenSpoken(t.Context(), room, string(i18n.Chinese)); got != i18n.English {
 		t.Errorf("the chat is answered in %q", got)
 	}
 	l.say("om_2", "/状态")
 	want := strings.Split(i18n.Status.EN, "\n")[0]
 	var said []string
 	l.until("a reply", func() bool {
-		said, _, _ = rec.far()
+		said, _, _ = rec.SoFar()
 		return l.count(`SELECT COUNT(*) FROM outbox`) == 0 && len(said) == 2
 	})
 	if head := strings.Split(want, "%s")[0]; !strings.HasPrefix(said[1], head) {

@@ -5,18 +5,19 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 )
 
 // over waits until so many turns have ended and nothing is left of them to be done.
-func (l *line) over(turns int) {
+func (l *bridgeRig) over(turns int) {
 	l.Helper()
 	l.until("the end of the turn", func() bool { return strings.Count(l.logs.String(), `"message":"turn ended"`) == turns })
 }
 
 // long is a chat with something to sum up.
-func (l *line) long(rec *recorder) (compact func(id string) string) {
+func (l *bridgeRig) long(rec *deliverytest.Recorder) (compact func(id string) string) {
 	l.Helper()
 	l.bridge.cfg.Context.Titles, l.bridge.cfg.Context.KeepRecent = false, 1
 	l.start()
@@ -30,7 +31,7 @@ func (l *line) long(rec *recorder) (compact func(id string) string) {
 		l.say(id, "/compact")
 		l.until("the outcome", func() bool {
 			over := l.chat().Compacting == "" && l.unsent() == 0
-			said = append(said, rec.replies()...)
+			said = append(said, rec.TakeSaid()...)
 			return over && len(said) > 0
 		})
 		return strings.Join(said, "\n") // when it takes long, that it was begun is said as well
@@ -39,8 +40,9 @@ func (l *line) long(rec *recorder) (compact func(id string) string) {
 
 // Who asks for a summary in vain is told that the budget is used up, with its numbers.
 func TestCompactSaysThatTheBudgetIsUsedUp(t *testing.T) {
-	rec := &recorder{}
-	l := newLine(t, rec)
+	t.Parallel()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec)
 	compact := l.long(rec)
 	l.bridge.SetBudget(Budget{ChatDayUSD: 1})
 	spend(t, l.bridge.db.Ledger(), room, "ou_1", 2)
@@ -52,6 +54,7 @@ func TestCompactSaysThatTheBudgetIsUsedUp(t *testing.T) {
 
 // A summary of what was taken back while it was made is not kept. It is made again, once.
 func TestASummaryThatIsNotTrueAnyMore(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		when, want string // of each summary, whether something is taken back; part of what is told in the end
 		kept       bool
@@ -60,8 +63,8 @@ func TestASummaryThatIsNotTrueAnyMore(t *testing.T) {
 		"again": {"1", i18n.CompactChanged.EN, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rec := &recorder{}
-			l := newLine(t, rec)
+			rec := &deliverytest.Recorder{}
+			l := newBridgeRig(t, rec)
 			compact := l.long(rec)
 			l.sql(`CREATE TRIGGER meanwhile AFTER INSERT ON ledger WHEN NEW.purpose = 'summary' AND ` + tc.when + `
 				BEGIN UPDATE messages SET state = 'recalled' WHERE id = (SELECT MIN(id) FROM messages WHERE class = 'talk' AND state = ''); END`)

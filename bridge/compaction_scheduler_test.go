@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -115,6 +115,7 @@ func TestAStoppedTurnDoesNotWait(t *testing.T) {
 
 // What failed is tried again later and later, until it succeeds.
 func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
+	t.Parallel()
 	u := newCompactionScheduler(nil)
 	now := time.Now()
 	var waits []time.Duration
@@ -159,6 +160,7 @@ func TestATitleIsMadeOnceAtATime(t *testing.T) {
 }
 
 func TestWhenAChatIsStale(t *testing.T) {
+	t.Parallel()
 	const after = 48 * time.Hour
 	turned := time.UnixMilli(1_000_000)
 	for name, tc := range map[string]struct {
@@ -187,22 +189,24 @@ func TestWhenAChatIsStale(t *testing.T) {
 
 // A chat whose agent tells nothing about its session is summed up when what was said is long.
 func TestTheLengthOfAChatIsEstimated(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.bridge.cfg.Context.Window, l.bridge.cfg.Context.KeepRecent = 4000, 1
 	l.start()
 	l.say("om_1", strings.Repeat("字", 3300))
 	l.until("a summary", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id = ''`) == 1 })
 	l.say("om_2", "go on")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
-	if err := l.bridge.summaries.make(t.Context(), chat.FeishuChat("oc_nobody"), nil); !errors.Is(err, db.ErrNotFound) {
+	if err := l.bridge.scheduler.compact(t.Context(), chat.FeishuChat("oc_nobody"), nil); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a chat that does not exist: %v", err)
 	}
 }
 
 // What has nothing to do any more is not kept in mind, however many chats there were.
 func TestIdleChatsLeaveMemory(t *testing.T) {
+	t.Parallel()
 	const chats = 40
-	l := newLine(t, &recorder{})
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.start()
 	for i := range chats {
 		m := heard(fmt.Sprint("om_", i), "hello there")
@@ -213,11 +217,8 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	b := l.bridge
 	l.until("nothing that is kept in mind", func() bool {
-		locks := []*sync.Mutex{&b.outbox.mu, &b.scheduler.mu}
-		for _, mu := range locks {
-			mu.Lock()
-			defer mu.Unlock()
-		}
-		return b.lanes.Count()+b.outbox.lanes.Count()+len(b.outbox.held)+len(b.scheduler.chats)+len(b.scheduler.titled)+b.scheduler.failed.Len() == 0
+		b.scheduler.mu.Lock()
+		defer b.scheduler.mu.Unlock()
+		return b.turns.lanes.Count()+b.outbox.Count()+len(b.scheduler.chats)+len(b.scheduler.titled)+b.scheduler.failed.Len() == 0
 	})
 }

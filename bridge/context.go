@@ -25,14 +25,15 @@ const (
 )
 
 // showContext shows what the next prompt would carry; a question may follow the command.
-func showContext(ctx context.Context, o ordered) (order, error) {
+func (cs reportCommands) showContext(ctx context.Context, o ordered) (order, error) {
 	if o.chat.Kind == "" {
 		return o.say(i18n.ContextNothing)
 	}
-	b, m, c, l := o.b, o.m, o.chat, o.lang
-	live := b.cfg.Context.Resumes() && c.Session.ID != "" && b.cfg.away(c) == "" && b.pool.Living(m.Key.String(), c.Session.ID)
+	m, c, l := o.m, o.chat, o.lang
+	live := cs.cfg.Context.Resumes() && c.Session.ID != "" && cs.cfg.away(c) == "" &&
+		cs.pool.HasIdle(m.Key.String(), c.Session.ID)
 	question := chat.Message{Key: m.Key, ID: m.ID, Actor: m.Actor, Text: o.args, Time: m.Time}
-	built, err := NewPreview(b.cfg, b.db, b.context, b.pool.Config()).Of(ctx, question, live)
+	built, err := NewPreview(*cs.cfg, cs.db, cs.context, cs.pool.Config()).Of(ctx, question, live)
 	if err != nil {
 		return order{}, err
 	}
@@ -54,8 +55,8 @@ func showContext(ctx context.Context, o ordered) (order, error) {
 }
 
 // showHistory shows the last messages of the chat, also those from before /new.
-func showHistory(ctx context.Context, o ordered) (order, error) {
-	b, m, l, n := o.b, o.m, o.lang, historyLines
+func (cs reportCommands) showHistory(ctx context.Context, o ordered) (order, error) {
+	m, l, n := o.m, o.lang, historyLines
 	if o.args != "" {
 		var err error
 		if n, err = strconv.Atoi(o.args); err != nil || n < 1 {
@@ -63,7 +64,7 @@ func showHistory(ctx context.Context, o ordered) (order, error) {
 		}
 		n = min(n, historyMost)
 	}
-	list, err := b.db.Messages().Latest(ctx, m.Key, n)
+	list, err := cs.db.Messages().Latest(ctx, m.Key, n)
 	if err != nil {
 		return order{}, err
 	}
@@ -74,11 +75,12 @@ func showHistory(ctx context.Context, o ordered) (order, error) {
 	from := 0
 	for i, said := range list {
 		if said.Epoch != list[from].Epoch {
-			s += listing(list[from:i], l, b.context.Zone(), m.Time, historyWords) + "\n\n" + i18n.HistoryAnew.In(l) + "\n\n"
+			s += listing(list[from:i], l, cs.context.Zone(), m.Time, historyWords)
+			s += "\n\n" + i18n.HistoryAnew.In(l) + "\n\n"
 			from = i
 		}
 	}
-	return order{reply: s + listing(list[from:], l, b.context.Zone(), m.Time, historyWords)}, nil
+	return order{reply: s + listing(list[from:], l, cs.context.Zone(), m.Time, historyWords)}, nil
 }
 
 // listing is a line for each message: when, who, and the first words.
@@ -89,7 +91,8 @@ func listing(msgs []chat.Message, l i18n.Lang, zone *time.Location, now time.Tim
 		if m.Role == chat.User {
 			who = cmp.Or(i18n.Excerpt(m.Actor.Name, 20), i18n.SpeakerUser.In(l))
 		}
-		lines[i] = fmt.Sprintf("- %s **%s**: %s", shortTime(m.Time.In(zone), now.In(zone)), who, i18n.Excerpt(m.Text, words))
+		at := shortTime(m.Time.In(zone), now.In(zone))
+		lines[i] = fmt.Sprintf("- %s **%s**: %s", at, who, i18n.Excerpt(m.Text, words))
 	}
 	return strings.Join(lines, "\n")
 }

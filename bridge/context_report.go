@@ -24,15 +24,15 @@ func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) 
 }
 
 // lastReport is a line about the context of the chat's last turn; empty when nothing is known.
-func lastReport(ctx context.Context, b *Bridge, c db.Chat) string {
-	t, err := b.db.Turns().LastReport(ctx, c.Key, c.Epoch)
+func (cs reportCommands) lastReport(ctx context.Context, c db.Chat) string {
+	t, err := cs.db.Turns().LastReport(ctx, c.Key, c.Epoch)
 	if err != nil {
 		if !errors.Is(err, db.ErrNotFound) {
-			b.log.Error().Err(err).Stringer("chat", c.Key).Msg("context of the last turn not read")
+			cs.log.Error().Err(err).Stringer("chat", c.Key).Msg("context of the last turn not read")
 		}
 		return ""
 	}
-	l := b.cfg.langOf(c)
+	l := cs.cfg.langOf(c)
 	return "\n" + fmt.Sprintf(i18n.StatusTold.In(l), describe(t, l))
 }
 

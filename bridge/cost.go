@@ -13,7 +13,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// stretch is a stretch of time of which costs are shown.
+// stretch is a period of time for which costs are shown.
 type stretch struct {
 	names []string // by which it is asked for
 	head  i18n.Phrase
@@ -88,7 +88,7 @@ func chart(bins []bin) string {
 	return s.String()
 }
 
-// report says what was spent in a chat, of the zero key in all of them.
+// report says what was spent in a chat; the zero key stands for all chats.
 func (p *budget) report(ctx context.Context, key chat.Key, s stretch, l i18n.Lang) (string, error) {
 	now := time.Now()
 	bins := p.bins(s, now)
@@ -105,7 +105,8 @@ func (p *budget) report(ctx context.Context, key chat.Key, s stretch, l i18n.Lan
 		bins[i].Spending = bins[i].Plus(m.Spending)
 		sum.Answers, sum.Apart, sum.Spending = sum.Answers+m.Answers, sum.Apart.Plus(m.Apart), sum.Plus(m.Spending)
 	}
-	text := fmt.Sprintf(i18n.CostSum.In(l), s.head.In(l), i18n.USD(sum.USD), i18n.Tokens(sum.Tokens), sum.Answers) + "\n"
+	usd, tokens := i18n.USD(sum.USD), i18n.Tokens(sum.Tokens)
+	text := fmt.Sprintf(i18n.CostSum.In(l), s.head.In(l), usd, tokens, sum.Answers) + "\n"
 	if a := sum.Apart; a != (db.Spending{}) {
 		text += fmt.Sprintf(i18n.CostApart.In(l), i18n.USD(a.USD), i18n.Tokens(a.Tokens)) + "\n"
 	}
@@ -113,16 +114,16 @@ func (p *budget) report(ctx context.Context, key chat.Key, s stretch, l i18n.Lan
 }
 
 // showCost is the command /cost.
-func showCost(ctx context.Context, o ordered) (order, error) {
+func (p *budget) showCost(ctx context.Context, o ordered) (order, error) {
 	s, ok := findStretch(o.args)
 	if !ok {
 		return o.say(i18n.CostUsage)
 	}
-	text, err := o.b.budget.report(ctx, o.m.Key, s, o.lang)
+	text, err := p.report(ctx, o.m.Key, s, o.lang)
 	if err != nil {
 		return order{}, err
 	}
-	limits, err := o.b.budget.limits(ctx, o.m.Key, o.m.Actor.ID, o.lang)
+	limits, err := p.limits(ctx, o.m.Key, o.m.Actor.ID, o.lang)
 	return order{reply: strings.TrimSpace(text + limits)}, err
 }
 

@@ -47,7 +47,7 @@ const nobodyMayAllow = "Only an admin may allow this, and none can be asked in t
 // closed shows what an agent wants where nobody may allow it, and why.
 func (as *approvals) closed(ctx context.Context, a db.Approval, about approval.Touched, replyTo string) {
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
-	l := as.outbox.lang(ctx, a.Key)
+	l := as.languages.ofChat(ctx, a.Key)
 	why := i18n.AdminsAway
 	if !as.access.Load().HasAdmin() {
 		why = i18n.NoAdmins
@@ -66,5 +66,5 @@ func (as *approvals) closed(ctx context.Context, a db.Approval, about approval.T
 		log.Error().Err(err).Str("tool", a.Tool).Msg("people are not told that nobody may allow a tool")
 	}
 	log.Warn().Str("tool", a.Tool).Msg("tool refused: only an admin may allow it, and none can be asked here")
-	as.outbox.wake(a.Key)
+	as.outbox.Wake(a.Key)
 }

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,8 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
+	"magpie/bridge/delivery"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/agenttools"
@@ -52,9 +53,10 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 		t.Fatal(err)
 	}
 	rules.Allow = []string{"*"}
-	cfg := Config{Access: rules, Guard: Guard{Data: d.data}}
-	out := newOutbox(store, &recorder{}, fileSpool{}, func(context.Context, chat.Key) i18n.Lang { return i18n.English }, zerolog.Nop())
-	d.as = newApprovals(cfg, store, out, access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
+	cfg := Config{Access: rules, Lang: "en", Guard: Guard{Data: d.data}}
+	ls := languages{&cfg, store.Chats(), zerolog.Nop()}
+	out := delivery.NewOutbox(store, &deliverytest.Recorder{}, delivery.Spool{}, ls.ofChat, zerolog.Nop())
+	d.as = newApprovals(cfg, store, out, ls, access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); d.as.jobs.Run(t.Context(), stop) }()
 	t.Cleanup(func() { close(stop); <-done })

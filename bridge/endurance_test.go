@@ -36,18 +36,18 @@ const (
 	mostTables   = 3
 )
 
-// scene is a bridge with its store, before a strict double of the platform, in a time in which hours pass at once. What
+// streamRig is a bridge with its store, before a strict double of the platform, in a time in which hours pass at once. What
 // the agent does is scripted: a process of its own would live in another time.
-type scene struct {
+type streamRig struct {
 	*testing.T
 	sim    *feishusim.Server
 	bridge *Bridge
 	room   string
 	ended  chan Ended
-	script func(context.Context, *turn) claude.Result
+	script func(t *turn, take func(claude.Event)) claude.Result
 }
 
-func inScene(t *testing.T, act func(s *scene)) {
+func inScene(t *testing.T, act func(s *streamRig)) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	synctest.Test(t, func(t *testing.T) {
 		pipe := feishusim.NewPipe()
@@ -58,7 +58,7 @@ func inScene(t *testing.T, act func(s *scene)) {
 		agents := claude.Defaults()
 		agents.Instance, err = store.Instance()
 		must(t, err)
-		s := &scene{T: t, sim: sim, room: sim.PrivateChat(sim.AddUser("Ann")), ended: make(chan Ended, 1)}
+		s := &streamRig{T: t, sim: sim, room: sim.PrivateChat(sim.AddUser("Ann")), ended: make(chan Ended, 1)}
 		log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)
 		cfg := Config{
 			Access: access.Config{Allow: []string{"*"}}, Project: t.TempDir(), Node: "here", Context: contextmgr.Defaults(),
@@ -67,12 +67,13 @@ func inScene(t *testing.T, act func(s *scene)) {
 		}
 		cfg.Context.Titles = false
 		s.bridge = New(cfg, store, claude.NewPool(agents), overPipe(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, pipe, log), log)
-		s.bridge.answer = func(tn *turn, ctx context.Context) turncard.Outcome {
-			tn.prepare(ctx)
-			result := s.script(ctx, tn)
-			tn.take(ctx, result)
+		answerWith(s.bridge, func(ctx context.Context, tn *turn) turncard.Outcome {
+			s.bridge.runner.prepare(ctx, tn)
+			take := func(e claude.Event) { s.bridge.runner.agents.attempts.take(ctx, tn, e) }
+			result := s.script(tn, take)
+			take(result)
 			return ended(&log, result)
-		}
+		})
 		ctx, stop := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- s.bridge.Run(ctx) }()
@@ -104,7 +105,7 @@ func overPipe(cfg feishu.Config, pipe *feishusim.Pipe, log zerolog.Logger) *feis
 }
 
 // ask lets Ann ask something, and returns when everything is delivered.
-func (s *scene) ask(text string) {
+func (s *streamRig) ask(text string) {
 	s.Helper()
 	ann := s.sim.Users()[0]
 	id := s.sim.Say(s.room, ann, text)
@@ -132,9 +133,9 @@ func (s *scene) ask(text string) {
 
 // writes is an agent that says a text in so many pieces, and thinks and uses tools meanwhile. Before a piece something
 // may happen.
-func writes(text string, pieces int, every time.Duration, before func(piece int)) func(context.Context, *turn) claude.Result {
-	return func(ctx context.Context, t *turn) claude.Result {
-		t.take(ctx, claude.Started{Session: t.claim.Turn.Session})
+func writes(text string, pieces int, every time.Duration, before func(piece int)) func(*turn, func(claude.Event)) claude.Result {
+	return func(t *turn, take func(claude.Event)) claude.Result {
+		take(claude.Started{Session: t.claim.Turn.Session})
 		from := 0
 		for i := range pieces {
 			before(i)
@@ -144,23 +145,23 @@ func writes(text string, pieces int, every time.Duration, before func(piece int)
 			}
 			switch id := fmt.Sprint("use ", i/100); i % 100 {
 			case 10:
-				t.take(ctx, claude.Thinking{Text: "<at id=all></at> | a | b |\n|---|---|\n| 1 | ![x](https://x/y.png) |\n```\n"})
+				take(claude.Thinking{Text: "<at id=all></at> | a | b |\n|---|---|\n| 1 | ![x](https://x/y.png) |\n```\n"})
 			case 20:
-				t.take(ctx, claude.ToolUse{ID: id, Name: "Bash", Input: json.RawMessage(`{"command":"echo '<at id=all></at>' | cat"}`)})
+				take(claude.ToolUse{ID: id, Name: "Bash", Input: json.RawMessage(`{"command":"echo '<at id=all></at>' | cat"}`)})
 			case 40:
-				t.take(ctx, claude.ToolResult{ID: id, Text: "<at user_id=\"all\">\n```\n| a |\n|---|\n"})
+				take(claude.ToolResult{ID: id, Text: "<at user_id=\"all\">\n```\n| a |\n|---|\n"})
 			}
 			time.Sleep(every)
-			t.take(ctx, claude.Text{Text: text[from:to]})
+			take(claude.Text{Text: text[from:to]})
 			from = to
 		}
-		t.take(ctx, claude.Text{Text: text, Whole: true})
+		take(claude.Text{Text: text, Whole: true})
 		return claude.Result{Session: t.claim.Turn.Session, Text: text, Model: "scripted", Usage: claude.Usage{Input: 10, Output: 100_000}, CostUSD: 1}
 	}
 }
 
 // shown is the answer as it can be seen: its cards, and the files that came with it.
-func (s *scene) shown() (cards []feishusim.Message, files map[string]string) {
+func (s *streamRig) shown() (cards []feishusim.Message, files map[string]string) {
 	s.Helper()
 	files = map[string]string{}
 	for _, m := range s.sim.Messages(s.room) {
@@ -182,7 +183,7 @@ func (s *scene) shown() (cards []feishusim.Message, files map[string]string) {
 }
 
 // check fails when not everything of an answer has arrived as it should.
-func (s *scene) check(text string) {
+func (s *streamRig) check(text string) {
 	s.Helper()
 	cards, files := s.shown()
 	pages := make([]string, len(cards))
@@ -207,7 +208,7 @@ func (s *scene) check(text string) {
 }
 
 // checkSeen fails when people cannot read yet what was written ten seconds ago.
-func (s *scene) checkSeen(text string) {
+func (s *streamRig) checkSeen(text string) {
 	s.Helper()
 	cards, _ := s.shown()
 	written := feishutest.Numbered.FindAllString(text, -1)
@@ -229,7 +230,7 @@ func body(state feishusim.State) string {
 var calling = regexp.MustCompile(`(?i)<\s*/?\s*at\b`)
 
 // checkCard fails when a card has ever been more than it may be, seems to go on, or would have called somebody.
-func (s *scene) checkCard(i int, m feishusim.Message) {
+func (s *streamRig) checkCard(i int, m feishusim.Message) {
 	s.Helper()
 	last := m.Created
 	for _, state := range m.States {
@@ -315,7 +316,7 @@ func tables(page string) (heads []string) {
 var tableLine = regexp.MustCompile(`^\| 第 \(\d{5}\) 行 \|`)
 
 // checkTables fails when not every table of a text is shown as one, with all its rows below its head.
-func (s *scene) checkTables(pages []string, text string) {
+func (s *streamRig) checkTables(pages []string, text string) {
 	s.Helper()
 	shown, rows := map[string]bool{}, 0
 	for i, page := range pages {
@@ -348,7 +349,7 @@ func (s *scene) checkTables(pages []string, text string) {
 var codeLine = regexp.MustCompile(`^\tline\(\d{5}\)\((\d+)\)$`)
 
 // checkBlocks fails when not every line of the code blocks of a text stands in a code block, as it was written.
-func (s *scene) checkBlocks(pages []string, text string) {
+func (s *streamRig) checkBlocks(pages []string, text string) {
 	s.Helper()
 	n := 0
 	for i, page := range pages {
@@ -374,11 +375,12 @@ func (s *scene) checkBlocks(pages []string, text string) {
 
 // The whole line: a message is taken in, its turn claimed, what the agent does drawn, the answer stored and delivered.
 func TestABookIsAnsweredForTwentyMinutes(t *testing.T) {
+	t.Parallel()
 	text := "<at id=all></at> 全书如下：\n\n" + feishutest.Book(30)
 	if n := utf8.RuneCountInString(text); n < 120_000 || len(feishutest.Head.FindAllString(text, -1)) < 30 || strings.Count(text, "\tline(") != 12*feishutest.BlockLines {
 		t.Fatalf("%d letters", n)
 	}
-	inScene(t, func(s *scene) {
+	inScene(t, func(s *streamRig) {
 		s.script = writes(text, 1200, time.Second, func(piece int) {
 			if piece%60 == 30 {
 				s.checkSeen(text[:len(text)*(piece-10)/1200])
@@ -391,9 +393,10 @@ func TestABookIsAnsweredForTwentyMinutes(t *testing.T) {
 
 // The same while the platform fails in every way, is away for a minute, and again when the answer is complete.
 func TestABookIsAnsweredInBadWeather(t *testing.T) {
+	t.Parallel()
 	text := feishutest.Book(8)
 	const cards, reply = "/open-apis/cardkit/v1/cards", "/open-apis/im/v1/messages/*/reply"
-	inScene(t, func(s *scene) {
+	inScene(t, func(s *streamRig) {
 		away := func(f feishusim.Fault) { time.AfterFunc(time.Minute, s.sim.Inject(f)) }
 		s.script = writes(text, 400, time.Second, func(piece int) {
 			switch piece {
@@ -428,8 +431,9 @@ func TestABookIsAnsweredInBadWeather(t *testing.T) {
 
 // Ten stormy minutes: one call in five goes wrong, in any way.
 func TestABookIsAnsweredInAStorm(t *testing.T) {
+	t.Parallel()
 	text := feishutest.Book(8)
-	inScene(t, func(s *scene) {
+	inScene(t, func(s *streamRig) {
 		stop := s.sim.Storm(7, 0.2)
 		s.script = writes(text, 300, 2*time.Second, func(int) {})
 		s.ask("写一本书")

@@ -7,8 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/access"
+	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -20,19 +25,29 @@ const mostExport = 25 << 20
 // errExportSize says that a History does not fit into a file.
 var errExportSize = errors.New("the history is too large for a file")
 
+// exportCommand gives people the History of their chat as files.
+type exportCommand struct {
+	cfg    *Config
+	db     *db.DB
+	access *access.Authorizer
+	outbox *delivery.Outbox
+	zone   *time.Location
+	log    zerolog.Logger
+	begun  *sync.Map // chats whose History is being made into files, by chat.Key
+}
+
 // exportChat is the command /export. In a group only admins may give it: who came later would read what was said
 // before.
-func exportChat(_ context.Context, o ordered) (order, error) {
-	if !o.b.access.Load().InCharge(o.m) {
+func (cs exportCommand) exportChat(_ context.Context, o ordered) (order, error) {
+	if !cs.access.Load().InCharge(o.m) {
 		return o.say(i18n.ForAdmins)
 	}
 	return order{reply: i18n.ExportBegun.In(o.lang), later: func(ctx context.Context) string {
-		busy := &o.b.exports
-		if _, begun := busy.LoadOrStore(o.m.Key, true); begun {
+		if _, begun := cs.begun.LoadOrStore(o.m.Key, true); begun {
 			return "" // its files come for both
 		}
-		defer busy.Delete(o.m.Key)
-		err := o.sendHistory(ctx)
+		defer cs.begun.Delete(o.m.Key)
+		err := cs.sendHistory(ctx, o)
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return ""
@@ -41,7 +56,7 @@ func exportChat(_ context.Context, o ordered) (order, error) {
 		case errors.Is(err, errNothingSaid):
 			return i18n.ExportNothing.In(o.lang)
 		}
-		o.b.log.Error().Err(err).Stringer("chat", o.m.Key).Msg("history not exported")
+		cs.log.Error().Err(err).Stringer("chat", o.m.Key).Msg("history not exported")
 		return i18n.ExportFailed.In(o.lang)
 	}}, nil
 }
@@ -50,8 +65,8 @@ func exportChat(_ context.Context, o ordered) (order, error) {
 var errNothingSaid = errors.New("nothing was said yet")
 
 // sendHistory leaves the chat's History to be delivered.
-func (o ordered) sendHistory(ctx context.Context) error {
-	files, err := exported(ctx, o)
+func (cs exportCommand) sendHistory(ctx context.Context, o ordered) error {
+	files, err := cs.exported(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -60,11 +75,13 @@ func (o ordered) sendHistory(ctx context.Context) error {
 	}
 	to := chat.Ref{Key: o.m.Key, ID: cmp.Or(o.answers, o.m.ID)}
 	for i, f := range files {
-		if err := o.b.db.Outbox().FileDeliveries().Write(ctx, to, db.FileDelivery{Name: f.name}, fmt.Sprintf("export:%s:%d", o.m.ID, i), f.text.String()); err != nil {
+		idem := fmt.Sprintf("export:%s:%d", o.m.ID, i)
+		err := cs.db.Outbox().FileDeliveries().Write(ctx, to, db.FileDelivery{Name: f.name}, idem, f.text.String())
+		if err != nil {
 			return err
 		}
 	}
-	o.b.outbox.wake(o.m.Key)
+	cs.outbox.Wake(o.m.Key)
 	return nil
 }
 
@@ -76,21 +93,21 @@ type exportFile struct {
 
 // exported is a chat's History as files: what was said for people to read, and all of it for programs. There is none
 // without messages.
-func exported(ctx context.Context, o ordered) ([]*exportFile, error) {
-	at := o.m.Time.In(o.b.context.Zone()).Format("2006-01-02")
-	read, lines := &exportFile{name: i18n.ExportName.In(o.lang) + "-" + at + ".md"}, &exportFile{name: i18n.ExportName.In(o.lang) + "-" + at + ".jsonl"}
+func (cs exportCommand) exported(ctx context.Context, o ordered) ([]*exportFile, error) {
+	name := i18n.ExportName.In(o.lang) + "-" + o.m.Time.In(cs.zone).Format("2006-01-02")
+	read, lines := &exportFile{name: name + ".md"}, &exportFile{name: name + ".jsonl"}
 	files := []*exportFile{read}
-	if o.b.cfg.Line != nil {
+	if cs.cfg.Line != nil {
 		files = append(files, lines)
 	}
-	page := &transcript{ordered: o, b: &read.text, zone: o.b.context.Zone()}
-	for r, err := range o.b.db.Records().Of(ctx, o.m.Key) {
+	page := &transcript{ordered: o, b: &read.text, zone: cs.zone}
+	for r, err := range cs.db.Records().Of(ctx, o.m.Key) {
 		if err != nil {
 			return nil, err
 		}
 		page.add(r)
-		if o.b.cfg.Line != nil {
-			if err := o.b.cfg.Line(&lines.text, r); err != nil {
+		if cs.cfg.Line != nil {
+			if err := cs.cfg.Line(&lines.text, r); err != nil {
 				return nil, err
 			}
 		}

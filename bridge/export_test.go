@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"magpie/bridge/access"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -36,8 +37,8 @@ func exportedHistory(t *testing.T) {
 	w.ask(alice, "# 第二问\n\n多行", "第二答", nil)
 	c, err := w.store.Chats().Get(w.ctx, alice.key)
 	w.must(err)
-	o := ordered{b: w.bridge, chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: alice.key, Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
-	files, err := exported(w.ctx, o)
+	o := ordered{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: alice.key, Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
+	files, err := w.bridge.receiver.commands.set.exported(w.ctx, o)
 	w.must(err)
 	if len(files) != 2 || files[0].name != "聊天记录-2026-05-04.md" || files[1].name != "聊天记录-2026-05-04.jsonl" {
 		t.Fatalf("%+v", files)
@@ -52,39 +53,40 @@ func exportedHistory(t *testing.T) {
 	w.expect(files[1].text.String(), "talk 第一问", "command /new", "command /title 周会", "talk 第二答", "!秘密")
 
 	o.m.Key, o.chat = chat.FeishuChat("oc_silent"), db.Chat{}
-	if files, err := exported(w.ctx, o); err != nil || files != nil {
+	if files, err := w.bridge.receiver.commands.set.exported(w.ctx, o); err != nil || files != nil {
 		t.Errorf("of a chat that has said nothing: %v %v", files, err)
 	}
 }
 
 // shipper is a messenger that keeps the files it is given.
 type shipper struct {
-	recorder
+	deliverytest.Recorder
 	files []chat.Upload
 }
 
 func (s *shipper) Upload(_ context.Context, u chat.Upload) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	s.files = append(s.files, u)
 	return "file/" + u.Name, nil
 }
 
 func (s *shipper) sent() []chat.Upload {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	return s.files
 }
 
 // The files come after the reply, once, and only who is in charge of the chat gets them.
 func TestExport(t *testing.T) {
+	t.Parallel()
 	out := &shipper{}
-	l := newLine(t, out)
+	l := newBridgeRig(t, out)
 	l.bridge.cfg.Line = func(b *bytes.Buffer, r db.Record) error { _, err := b.WriteString(r.Text + "\n"); return err }
 	l.bridge.SetAccess(access.Config{Owner: "ou_boss", Allow: []string{"*"}})
 	l.start()
 	l.say("om_1", "/export")
-	l.until("a reply", func() bool { return slices.Contains(out.replies(), i18n.ExportNothing.ZH) })
+	l.until("a reply", func() bool { return slices.Contains(out.TakeSaid(), i18n.ExportNothing.ZH) })
 	l.say("om_2", "你好")
 	l.settled(1)
 	l.say("om_3", "/导出")
@@ -97,11 +99,11 @@ func TestExport(t *testing.T) {
 	if !strings.HasSuffix(files[1].Name, ".jsonl") || !strings.Contains(string(files[1].Data), "/导出") {
 		t.Errorf("%s: %s", files[1].Name, files[1].Data)
 	}
-	out.replies()
+	out.TakeSaid()
 	group := heard("om_4", "/export")
 	group.Kind, group.Key = chat.Group, chat.FeishuChat("oc_group")
 	l.must(l.bridge.Message(t.Context(), group))
-	l.until("a reply", func() bool { return slices.Contains(out.replies(), i18n.ForAdmins.ZH) })
+	l.until("a reply", func() bool { return slices.Contains(out.TakeSaid(), i18n.ForAdmins.ZH) })
 	if n := len(out.sent()); n != 2 {
 		t.Errorf("%d files", n)
 	}
@@ -109,8 +111,9 @@ func TestExport(t *testing.T) {
 
 // While a History is being made into files it is not made again.
 func TestOneExportAtATime(t *testing.T) {
+	t.Parallel()
 	out := &shipper{}
-	l := newLine(t, out)
+	l := newBridgeRig(t, out)
 	reading, goOn := make(chan struct{}), make(chan struct{})
 	l.bridge.cfg.Line = func(*bytes.Buffer, db.Record) error {
 		select {

@@ -19,7 +19,7 @@ type posted struct {
 }
 
 // post gives a command and returns what is to be delivered.
-func (w *world) post(p place, text string) posted {
+func (w *memoryRig) post(p place, text string) posted {
 	w.Helper()
 	w.hear(p, text, true)
 	post, err := w.store.Outbox().Next(w.ctx, p.key)
@@ -32,7 +32,7 @@ func (w *world) post(p place, text string) posted {
 func replyCards(t *testing.T) map[string]any {
 	all := map[string]any{}
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, t.TempDir())
+		w := newMemoryRig(t, t.TempDir())
 		defer func() { w.must(w.store.Close()) }()
 		boss, user := place{alice.key, chat.Private, "ou_boss"}, place{bob.key, chat.Private, "ou_user"}
 		w.order(boss, "/lang zh")
@@ -55,13 +55,13 @@ func replyCards(t *testing.T) map[string]any {
 		w.bridge.SetBudget(Budget{UserDayUSD: 2})
 		c := db.Claim{Turn: db.Turn{ID: 7, Key: boss.key}, Asked: []chat.Message{{Actor: chat.Actor{ID: user.who}}}}
 		var spent *spentError
-		if err := w.bridge.budget.check(w.ctx, c); !errors.As(err, &spent) {
+		if err := w.bridge.runner.agents.budget.check(w.ctx, c); !errors.As(err, &spent) {
 			t.Fatalf("%v", err)
 		}
-		all["70-budget-is-used-up"] = newStory(i18n.Chinese).ended(db.Failed, spent.notice).Card(time.Now())
+		all["70-budget-is-used-up"] = newTurnRig(i18n.Chinese).ended(db.Failed, spent.notice).Card(time.Now())
 		all["64-stranger-asks"] = requestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, i18n.Chinese)
 		for name, state := range map[string]db.GrantState{"65-stranger-allowed": db.Allowed, "66-stranger-ignored": db.Ignored} {
-			tell := w.bridge.accessRequests.outcome(w.ctx, db.Grant{Subject: "ou_x", Name: "小红", State: state}, i18n.Chinese)
+			tell := w.bridge.access.requests.outcome(w.ctx, db.Grant{Subject: "ou_x", Name: "小红", State: state}, i18n.Chinese)
 			all[name] = *tell[0].Card
 		}
 	})
@@ -69,9 +69,9 @@ func replyCards(t *testing.T) map[string]any {
 }
 
 // spendOverDays lets a user spend something every 17 hours, first apart from the turns.
-func (w *world) spendOverDays(key chat.Key, user string) {
+func (w *memoryRig) spendOverDays(key chat.Key, user string) {
 	for turn, usd := range []float64{0.5, 1.25, 2} {
 		time.Sleep(17 * time.Hour)
-		w.must(w.bridge.budget.ledger.Book(w.ctx, db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn), Usage: db.Usage{Input: 1000, Output: 200, CostUSD: usd}}))
+		w.must(w.bridge.runner.agents.budget.ledger.Book(w.ctx, db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn), Usage: db.Usage{Input: 1000, Output: 200, CostUSD: usd}}))
 	}
 }

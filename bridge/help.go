@@ -6,19 +6,28 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // mostButtons is how many buttons a card takes.
 const mostButtons = 8
 
-// mine lists the commands that whoever asks may give.
-func (o ordered) mine() []command {
+// helpCommands tell which commands there are, and which one may have been meant.
+type helpCommands struct {
+	cfg    *Config
+	access *access.Authorizer
+	pool   *claude.Pool
+}
+
+// mine lists the commands that the author of a message may give.
+func (cs helpCommands) mine(o ordered) []command {
 	var list []command
 	for _, c := range commands() {
-		if c.free(o.b.access.Load(), o.m.Actor) {
+		if c.free(cs.access.Load(), o.m.Actor) {
 			list = append(list, c)
 		}
 	}
@@ -26,15 +35,15 @@ func (o ordered) mine() []command {
 }
 
 // help is the command /help.
-func help(_ context.Context, o ordered) (order, error) {
+func (cs helpCommands) help(_ context.Context, o ordered) (order, error) {
 	if o.args != "" {
-		return o.explain()
+		return cs.explain(o)
 	}
 	l := o.lang
 	var s, admins strings.Builder
 	s.WriteString(i18n.HelpHead.In(l) + "\n")
 	card := &chat.Card{Summary: i18n.FirstLine(i18n.HelpSummary.In(l))}
-	for _, c := range o.mine() {
+	for _, c := range cs.mine(o) {
 		line := fmt.Sprintf("- %s %s\n", c.names(l), c.help.In(l))
 		if c.admin {
 			admins.WriteString(line)
@@ -48,7 +57,7 @@ func help(_ context.Context, o ordered) (order, error) {
 	if admins.Len() > 0 {
 		s.WriteString("\n" + i18n.HelpAdmins.In(l) + "\n" + admins.String())
 	}
-	own := o.b.pool.Config().SlashCommands()
+	own := cs.pool.Config().SlashCommands()
 	fmt.Fprintf(&s, "\n"+i18n.HelpMore.In(l), "`//"+strings.Join(own, "` `//")+"`")
 	card.Body = s.String()
 	return order{card: card}, nil
@@ -71,10 +80,10 @@ func (c command) label(l i18n.Lang) string {
 }
 
 // explain tells how one command is used.
-func (o ordered) explain() (order, error) {
+func (cs helpCommands) explain(o ordered) (order, error) {
 	word, _ := splitWord(o.args)
 	word = strings.ToLower(strings.TrimLeft(word, "/／"))
-	for _, c := range o.mine() {
+	for _, c := range cs.mine(o) {
 		if !c.called(word) {
 			continue
 		}
@@ -85,36 +94,37 @@ func (o ordered) explain() (order, error) {
 		}
 		return order{reply: text}, nil
 	}
-	return o.unknown("/" + word)
+	return cs.suggest(o, "/"+word)
 }
 
 // unknown is the plan for a command that does not exist: perhaps another one was meant.
-func unknown(name string) plan {
-	return func(_ context.Context, o ordered) (order, error) { return o.unknown(name) }
+func (cs helpCommands) unknown(name string) plan {
+	return func(_ context.Context, o ordered) (order, error) { return cs.suggest(o, name) }
 }
 
-// mostOrder is how long the line is at most that a button gives, in runes.
+// mostOrder is the longest command line of a button, in runes.
 const mostOrder = 100
 
-func (o ordered) unknown(name string) (order, error) {
+func (cs helpCommands) suggest(o ordered, name string) (order, error) {
 	word := strings.TrimPrefix(name, "/")
-	if o.b.pool.Config().TakesCommand(name) {
+	if cs.pool.Config().TakesCommand(name) {
 		return o.say(i18n.PassIt, name, "/"+name)
 	}
-	meant, ok := nearest(word, o.mine())
+	meant, ok := nearest(word, cs.mine(o))
 	if !ok {
 		return o.say(i18n.UnknownCommand, name)
 	}
 	text := fmt.Sprintf(i18n.PerhapsMeant.In(o.lang), name, "/"+meant.name)
-	line := o.b.cfg.kept(strings.TrimSpace("/" + meant.name + " " + o.args)) // the card is stored, and shown to all
+	line := cs.cfg.kept(strings.TrimSpace("/" + meant.name + " " + o.args)) // the card is stored, and shown to all
 	if utf8.RuneCountInString(line) > mostOrder {
 		return order{reply: text}, nil
 	}
-	return order{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: []chat.Button{turncard.CommandButton(line, line)}}}, nil
+	buttons := []chat.Button{turncard.CommandButton(line, line)}
+	return order{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: buttons}}, nil
 }
 
-// nearest finds the command that was meant by a word that is none: it begins with the word, or a slip of the hand or
-// two is between them.
+// nearest finds the command that an unknown word may stand for: its name begins with the word, or is one or two typing
+// errors away.
 func nearest(word string, among []command) (command, bool) {
 	best, least := command{}, 3
 	if utf8.RuneCountInString(word) < 4 {
@@ -134,7 +144,7 @@ func nearest(word string, among []command) (command, bool) {
 	return best, best.name != ""
 }
 
-// distance is how many letters must be put in, left out, replaced, or swapped with the next one to make b of a.
+// distance is the Damerau-Levenshtein distance: insertions, deletions, substitutions, and swaps of neighbours.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -21,33 +22,43 @@ func heldCard(turn int64, l i18n.Lang, sent time.Time) chat.Card {
 	}}
 }
 
+// interruptedTurns goes on with turns that were interrupted, or drops them, as their askers decide.
+type interruptedTurns struct {
+	store  db.Turns
+	turns  *turnQueue
+	outbox *delivery.Outbox
+}
+
 // continues makes e go on with the chat's interrupted turn, if there is one.
-func (r recovery) continues(ctx context.Context, e *db.Inbound, l i18n.Lang) error {
-	if err := r.await(ctx); err != nil {
+func (it interruptedTurns) continues(ctx context.Context, e *db.Inbound, l i18n.Lang) error {
+	if err := it.turns.awaitRecovery(ctx); err != nil {
 		return err
 	}
-	t, err := r.b.db.Turns().Interrupted(ctx, e.Key)
+	t, err := it.store.Interrupted(ctx, e.Key)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil // an ordinary message
 	} else if err != nil {
 		return err
 	}
 	e.Continues = t.ID
-	e.Over, err = r.over(ctx, e.Key, t.ID, l, i18n.GoesOn)
+	e.Over, err = it.over(ctx, e.Key, t.ID, l, i18n.GoesOn)
 	return err
 }
 
 // over is the card of an interrupted turn about which somebody has decided.
-func (r recovery) over(ctx context.Context, key chat.Key, turn int64, l i18n.Lang, notice i18n.Phrase) (chat.Card, error) {
-	answer, err := r.b.db.Turns().Answer(ctx, key, turn)
+func (it interruptedTurns) over(
+	ctx context.Context, key chat.Key, turn int64, l i18n.Lang, notice i18n.Phrase,
+) (chat.Card, error) {
+	answer, err := it.store.Answer(ctx, key, turn)
 	if err != nil {
 		return chat.Card{}, err
 	}
-	return turncard.New(turn, l, time.Now()).Saying(answer).End(turncard.Outcome{State: db.Done, Notice: notice}).Card(time.Now()), nil
+	end := turncard.Outcome{State: db.Done, Notice: notice}
+	return turncard.New(turn, l, time.Now()).Saying(answer).End(end).Card(time.Now()), nil
 }
 
 // decide does what the buttons of an interrupted turn order.
-func (r recovery) decide(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
+func (it interruptedTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
 	w := db.Decision{Key: p.Key, Turn: p.Action.Turn, Event: p.ID, GoOn: p.Action.Do == turncard.DoContinue}
 	notice, toast := i18n.Dropped, i18n.Dropped
 	if w.GoOn {
@@ -55,10 +66,10 @@ func (r recovery) decide(ctx context.Context, p chat.Press, l i18n.Lang) (string
 		w.Wish = chat.Message{Actor: p.Actor, Text: i18n.ContinueWord.In(l), Time: time.Now()}
 	}
 	var err error
-	if w.Over, err = r.over(ctx, p.Key, w.Turn, l, notice); err != nil {
+	if w.Over, err = it.over(ctx, p.Key, w.Turn, l, notice); err != nil {
 		return "", err
 	}
-	switch err := r.b.db.Turns().Decide(ctx, w); {
+	switch err := it.store.Decide(ctx, w); {
 	case errors.Is(err, db.ErrRepeated):
 		return "", nil
 	case errors.Is(err, db.ErrNotFound):
@@ -66,7 +77,7 @@ func (r recovery) decide(ctx context.Context, p chat.Press, l i18n.Lang) (string
 	case err != nil:
 		return "", err
 	}
-	r.b.outbox.wake(p.Key)
-	r.b.wake(p.Key)
+	it.outbox.Wake(p.Key)
+	it.turns.wake(p.Key)
 	return toast.In(l), nil
 }

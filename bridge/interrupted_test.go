@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
@@ -17,7 +18,7 @@ func pressed(id, do string, turn int64) chat.Press {
 }
 
 // cutOff leaves a turn that was interrupted.
-func (l *line) cutOff(id string) (turn int64) {
+func (l *bridgeRig) cutOff(id string) (turn int64) {
 	l.Helper()
 	l.left(id, "hello")
 	left, err := l.bridge.db.Turns().Running(l.Context())
@@ -28,7 +29,8 @@ func (l *line) cutOff(id string) (turn int64) {
 
 // A press that the store did not take may be told again by the platform, and counts then; once.
 func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	press := pressed("ev_1", turncard.DoContinue, l.cutOff("om_1"))
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF failure ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	if got, err := l.bridge.Press(t.Context(), press); err == nil || got != i18n.PressFailed.EN {
@@ -51,10 +53,11 @@ func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 
 // An agent can be stopped whatever becomes of the disk. A button that names no turn stops none.
 func TestTheStopButtonNeedsNoStore(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	ctx, stop := context.WithCancelCause(t.Context())
-	l.bridge.lanes.Enter(room)
-	l.bridge.lanes.BeginTurn(room, 7, stop)
+	l.bridge.turns.lanes.Enter(room)
+	l.bridge.turns.lanes.BeginTurn(room, 7, stop)
 	l.must(l.bridge.db.Close())
 	if got, err := l.bridge.Press(t.Context(), pressed("ev_1", turncard.DoStop, 0)); ctx.Err() != nil || err != nil {
 		t.Errorf("a forged press: told %q, %v", got, err)

@@ -5,18 +5,28 @@ import (
 	"context"
 	"errors"
 
+	"github.com/rs/zerolog"
+
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
 
-// spoken is the language to which a message turns its chat; empty = it does not.
-func (b *Bridge) spoken(ctx context.Context, m chat.Incoming) string {
-	return cmp.Or(b.cfg.Lang, string(i18n.DetectSwitch(chat.Unmarked(m.Text), i18n.Lang(b.chat(ctx, m.Key).Lang))))
+// languages says in which language people are spoken to.
+type languages struct {
+	cfg   *Config
+	chats db.Chats
+	log   zerolog.Logger
 }
 
-// ordersIn is the language to which a command turns its chat; empty = it does not. Its name may be in another one than the
-// chat's, so only what is Chinese counts.
+// spoken is the language to which a message changes its chat; empty = it does not.
+func (ls languages) spoken(ctx context.Context, m chat.Incoming) string {
+	before := i18n.Lang(ls.load(ctx, m.Key).Lang)
+	return cmp.Or(ls.cfg.Lang, string(i18n.DetectSwitch(chat.Unmarked(m.Text), before)))
+}
+
+// ordersIn is the language to which a command changes its chat; empty = it does not. Command names are often English in
+// chats that are not, so only Chinese changes the language.
 func (cfg Config) ordersIn(text string) i18n.Lang {
 	switch {
 	case cfg.Lang != "":
@@ -27,18 +37,43 @@ func (cfg Config) ordersIn(text string) i18n.Lang {
 	return ""
 }
 
-// lang is the language in which a chat is answered that has just spoken another one; empty = it has not.
-func (b *Bridge) lang(ctx context.Context, key chat.Key, spoken string) i18n.Lang {
-	c := b.chat(ctx, key)
-	c.Lang = cmp.Or(spoken, c.Lang)
-	return b.cfg.langOf(c)
+// ofChat is the language in which a chat is spoken to.
+func (ls languages) ofChat(ctx context.Context, key chat.Key) i18n.Lang {
+	return ls.whenSpoken(ctx, key, "")
 }
 
-// chat is what is known of a chat; nothing when it is new.
-func (b *Bridge) chat(ctx context.Context, key chat.Key) db.Chat {
-	c, err := b.db.Chats().Get(ctx, key)
+// whenSpoken is the language in which a chat is answered that has just spoken another one; empty = it has not.
+func (ls languages) whenSpoken(ctx context.Context, key chat.Key, spoken string) i18n.Lang {
+	c := ls.load(ctx, key)
+	c.Lang = cmp.Or(spoken, c.Lang)
+	return ls.cfg.langOf(c)
+}
+
+// ofUser is the language in which somebody is spoken to in private.
+func (ls languages) ofUser(ctx context.Context, user string) i18n.Lang {
+	key, err := ls.chats.Private(ctx, user)
+	if errors.Is(err, db.ErrNotFound) {
+		key = chat.FeishuUser(user)
+	} else if err != nil {
+		ls.log.Error().Err(err).Str("user", user).Msg("private chat of a user is not known")
+	}
+	return ls.ofChat(ctx, key)
+}
+
+// load is what is known of a chat; nothing when it is new.
+func (ls languages) load(ctx context.Context, key chat.Key) db.Chat {
+	c, err := ls.chats.Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		b.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
+		ls.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
 	}
 	return c
+}
+
+// langOf is the language that was set for the chat, else the configured one, else the one that it speaks, else the one
+// in which a new chat is spoken to.
+func (cfg Config) langOf(c db.Chat) i18n.Lang {
+	if i18n.Lang(cmp.Or(c.Settings.Lang, cfg.Lang, c.Lang, cfg.NewLang)) == i18n.English {
+		return i18n.English
+	}
+	return i18n.Chinese
 }

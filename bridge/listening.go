@@ -33,7 +33,8 @@ func (ls listening) toBot(ctx context.Context, m chat.Incoming) bool {
 	}
 	switch {
 	case m.Actor.Bot && m.ToBot && c.BotTurns >= mostBotTurns:
-		ls.log.Warn().Stringer("chat", m.Key).Str("bot", m.Actor.ID).Msg("bots have talked to each other for long; a person must speak first")
+		ls.log.Warn().Stringer("chat", m.Key).Str("bot", m.Actor.ID).
+			Msg("bots have talked to each other for long; a person must speak first")
 		return false
 	case m.ToBot || m.ToOthers || m.Actor.Bot:
 		return m.ToBot
@@ -60,7 +61,7 @@ func (ls listening) ruleOf(c db.Chat) chat.MentionRule {
 }
 
 // mention shows or sets the rule of a group. Everybody who may talk there may set it: it is about their own group.
-func mention(_ context.Context, o ordered) (order, error) {
+func (ls listening) mention(_ context.Context, o ordered) (order, error) {
 	if o.m.Kind == chat.Private {
 		return o.say(i18n.MentionPrivate)
 	}
@@ -72,13 +73,11 @@ func mention(_ context.Context, o ordered) (order, error) {
 	rule, ok := words[word]
 	switch {
 	case word == "":
-		return o.say(i18n.MentionNow, ruleWords(o.b.listening.ruleOf(o.chat)).In(o.lang))
+		return o.say(i18n.MentionNow, ruleWords(ls.ruleOf(o.chat)).In(o.lang))
 	case !ok:
 		return o.say(i18n.MentionUsage)
 	}
-	done, err := o.say(i18n.MentionSet, ruleWords(rule).In(o.lang))
-	done.set = func(s *db.Settings) { s.Mention = string(rule) }
-	return done, err
+	return o.do(db.SetMention{Mention: string(rule)}, i18n.MentionSet, ruleWords(rule).In(o.lang))
 }
 
 func ruleWords(r chat.MentionRule) i18n.Phrase {

@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
 )
 
 // What is for the bot, by every rule.
 func TestWhatIsForTheBot(t *testing.T) {
+	t.Parallel()
 	type said struct {
 		name       string
 		text       string
@@ -22,7 +24,7 @@ func TestWhatIsForTheBot(t *testing.T) {
 		byAll      bool
 		byCommands bool
 	}
-	l, groups := newLine(t, &recorder{}), 0
+	l, groups := newBridgeRig(t, &deliverytest.Recorder{}), 0
 	for _, s := range []said{
 		{"a question", "hello", true, false, false, true, true, true},
 		{"talk", "hello", false, false, false, false, true, false},
@@ -46,7 +48,7 @@ func TestWhatIsForTheBot(t *testing.T) {
 					Key: chat.FeishuChat(fmt.Sprint("oc_", groups)), Kind: chat.Group, ID: "om_1", Text: s.text, ToBot: s.mentioned, ToOthers: s.others,
 					Time: time.Now(), Actor: chat.Actor{ID: "ou_1", Bot: s.bot},
 				}
-				ls := l.bridge.listening
+				ls := l.bridge.receiver.listening
 				if ls.rule = rule; own { // of the group itself, over the configured one
 					ls.rule = chat.MentionCommands
 					before := heard("om_0", "hi")
@@ -67,6 +69,7 @@ func TestWhatIsForTheBot(t *testing.T) {
 }
 
 func TestMentionSetsTheRuleOfAGroup(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	group := place{key: chat.FeishuChat("oc_g"), kind: chat.Group, who: "ou_1"}
 	for _, tt := range []struct{ order, reply string }{
@@ -97,6 +100,7 @@ func TestMentionSetsTheRuleOfAGroup(t *testing.T) {
 
 // Two bots that answer each other stop after a while, until a person speaks.
 func TestBotsDoNotTalkForEver(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	key := chat.FeishuChat("oc_g")
 	hear := func(id string, bot, mentions bool) {

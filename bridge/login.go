@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/internal/chat"
@@ -32,7 +33,7 @@ var (
 // goes to the CLI and nowhere else: it is in no log, no table and no prompt.
 type logins struct {
 	pool     *claude.Pool
-	out      Messenger
+	out      delivery.Messenger
 	jobs     *workqueue.Queue // among which a login goes on
 	log      zerolog.Logger
 	patience time.Duration // how long one may take
@@ -53,11 +54,10 @@ type loginTalk struct {
 }
 
 // logIn is the command /login.
-func logIn(_ context.Context, o ordered) (order, error) {
+func (ls *logins) logIn(_ context.Context, o ordered) (order, error) {
 	if o.m.Kind != chat.Private {
 		return o.say(i18n.LoginPrivate)
 	}
-	ls := &o.b.logins
 	switch strings.ToLower(o.args) {
 	case "":
 		if ls.going() {
@@ -92,7 +92,10 @@ func (ls *logins) end() {
 // begin begins a login, unless one goes on.
 func (ls *logins) begin(o ordered) {
 	halt, cancel := context.WithCancelCause(context.Background())
-	t := &loginTalk{key: o.m.Key, who: o.m.Actor.ID, to: chat.Ref{Key: o.m.Key, ID: o.m.ID}, lang: o.lang, codes: make(chan string, 1), cancel: cancel}
+	t := &loginTalk{
+		key: o.m.Key, who: o.m.Actor.ID, to: chat.Ref{Key: o.m.Key, ID: o.m.ID}, lang: o.lang,
+		codes: make(chan string, 1), cancel: cancel,
+	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.now != nil {
@@ -117,7 +120,8 @@ func (ls *logins) run(ctx context.Context, t *loginTalk) {
 	said := 0
 	say := func(text string) {
 		said++
-		if _, err := ls.out.Reply(context.WithoutCancel(ctx), t.to, text, fmt.Sprintf("login:%s:%d", t.to.ID, said)); err != nil {
+		idem := fmt.Sprintf("login:%s:%d", t.to.ID, said)
+		if _, err := ls.out.Reply(context.WithoutCancel(ctx), t.to, text, idem); err != nil {
 			ls.log.Error().Err(err).Msg("reply failed")
 		}
 	}
@@ -173,7 +177,8 @@ func withoutCodes(text string) string {
 	return codeAmong.ReplaceAllStringFunc(text, func(found string) string {
 		m := codeAmong.FindStringSubmatch(found)
 		for _, letters := range []string{"0-9", "A-Z", "a-z"} {
-			if !strings.ContainsFunc(m[2], func(r rune) bool { return r >= rune(letters[0]) && r <= rune(letters[2]) }) {
+			among := func(r rune) bool { return r >= rune(letters[0]) && r <= rune(letters[2]) }
+			if !strings.ContainsFunc(m[2], among) {
 				return found
 			}
 		}
@@ -199,7 +204,8 @@ func formWithoutCodes(filled map[string][]string) map[string][]string {
 func (ls *logins) take(m *chat.Incoming) (plan, bool) {
 	ls.mu.Lock()
 	t := ls.now
-	awaited := t != nil && t.asked && t.key == m.Key && t.who == m.Actor.ID && m.Unreadable == "" && strings.IndexAny(strings.TrimSpace(m.Text), "/／") != 0
+	awaited := t != nil && t.asked && t.key == m.Key && t.who == m.Actor.ID && m.Unreadable == "" &&
+		strings.IndexAny(strings.TrimSpace(m.Text), "/／") != 0
 	ls.mu.Unlock()
 	code := m.Text
 	switch {

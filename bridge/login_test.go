@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"magpie/bridge/access"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -21,9 +22,9 @@ const (
 )
 
 // newLogin is a line in which ou_1 is an admin, with a CLI that logs in as told.
-func newLogin(t *testing.T, how string) (*line, *recorder) {
-	rec := &recorder{}
-	l := newLine(t, rec, func(c *claude.Config) { c.Env["MAGPIE_SCRIPTED_LOGIN"] = how })
+func newLogin(t *testing.T, how string) (*bridgeRig, *deliverytest.Recorder) {
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec, func(c *claude.Config) { c.Env["MAGPIE_SCRIPTED_LOGIN"] = how })
 	l.bridge.SetAccess(access.Config{Owner: "ou_1", Allow: []string{"ou_2"}})
 	l.start()
 	return l, rec
@@ -31,11 +32,11 @@ func newLogin(t *testing.T, how string) (*line, *recorder) {
 
 // hears waits until the bot has said all of list, in whatever order: what is stored and what is not come each by a way
 // of its own. It returns all that the bot has said since the last call.
-func (l *line) hears(rec *recorder, list ...i18n.Phrase) (all []string) {
+func (l *bridgeRig) hears(rec *deliverytest.Recorder, list ...i18n.Phrase) (all []string) {
 	l.Helper()
 	for _, p := range list {
 		l.until(p.EN, func() bool {
-			all = append(all, rec.replies()...)
+			all = append(all, rec.TakeSaid()...)
 			return slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, head(p, i18n.Chinese)) })
 		})
 	}
@@ -43,9 +44,9 @@ func (l *line) hears(rec *recorder, list ...i18n.Phrase) (all []string) {
 }
 
 // nowhere checks that a code was kept by nobody: not in the database, its log, or what was logged.
-func (l *line) nowhere(codes ...string) {
+func (l *bridgeRig) nowhere(codes ...string) {
 	l.Helper()
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(l.path), "*"))
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(l.store.Path), "*"))
 	l.must(err)
 	if len(files) == 0 {
 		l.Fatal("no files")
@@ -66,6 +67,7 @@ func (l *line) nowhere(codes ...string) {
 }
 
 func TestLoginFromAChat(t *testing.T) {
+	t.Parallel()
 	l, rec := newLogin(t, "")
 	l.say("om_1", "/login")
 	said := l.hears(rec, i18n.LoginBegun, i18n.LoginLink)
@@ -98,6 +100,7 @@ func TestLoginFromAChat(t *testing.T) {
 }
 
 func TestALoginThatFails(t *testing.T) {
+	t.Parallel()
 	for how, want := range map[string]i18n.Phrase{"": i18n.LoginRefused, "offline": i18n.LoginOffline} {
 		l, rec := newLogin(t, how)
 		l.say("om_1", "/登录")
@@ -112,12 +115,13 @@ func TestALoginThatFails(t *testing.T) {
 }
 
 func TestALoginIsCancelled(t *testing.T) {
+	t.Parallel()
 	l, rec := newLogin(t, "")
 	l.say("om_1", "/login")
 	l.hears(rec, i18n.LoginLink)
 	l.say("om_2", "／登录 取消") // as Chinese keyboards write it
 	l.hears(rec, i18n.LoginCancelled)
-	l.until("the end of the login", func() bool { return !l.bridge.logins.going() })
+	l.until("the end of the login", func() bool { return !l.bridge.receiver.logins.going() })
 	l.say("om_3", "你好") // is talk again
 	l.settled(1)
 	l.say("om_4", "/login")
@@ -126,6 +130,7 @@ func TestALoginIsCancelled(t *testing.T) {
 
 // The code belongs to who asked for it, in the chat in which he did; and what looks like one is never kept.
 func TestWhoseCodeItIs(t *testing.T) {
+	t.Parallel()
 	l, rec := newLogin(t, "")
 	l.say("om_1", "/login")
 	l.hears(rec, i18n.LoginLink)
@@ -140,10 +145,10 @@ func TestWhoseCodeItIs(t *testing.T) {
 		m.ID, m.Text = []string{"om_4", "om_5"}[i], wrongCode
 		l.must(l.bridge.Message(t.Context(), m))
 		l.until("a reply", func() bool {
-			return slices.ContainsFunc(rec.replies(), func(s string) bool { return s == i18n.LoginUnasked.EN })
+			return slices.ContainsFunc(rec.TakeSaid(), func(s string) bool { return s == i18n.LoginUnasked.EN })
 		})
 	}
-	if !l.bridge.logins.going() {
+	if !l.bridge.receiver.logins.going() {
 		t.Error("somebody else's code ended the login")
 	}
 	stranger := heard("om_6", wrongCode)
@@ -159,6 +164,7 @@ func TestWhoseCodeItIs(t *testing.T) {
 
 // A code that answers the link comes with that as a quote, and one that is edited comes again: neither is kept.
 func TestACodeThatIsQuotedOrEdited(t *testing.T) {
+	t.Parallel()
 	l, rec := newLogin(t, "")
 	l.say("om_0", "您好")
 	l.settled(1)
@@ -209,6 +215,7 @@ func TestTextsWithoutCodes(t *testing.T) {
 
 // The end of the program ends a login, and nobody is told what it came to.
 func TestALoginEndsWithTheProgram(t *testing.T) {
+	t.Parallel()
 	l, rec := newLogin(t, "")
 	l.say("om_1", "/login")
 	l.hears(rec, i18n.LoginBegun, i18n.LoginLink)
@@ -217,18 +224,19 @@ func TestALoginEndsWithTheProgram(t *testing.T) {
 	if took := time.Since(began); took > 2*time.Minute { // nobody waits for the five minutes of the code
 		t.Errorf("it took %v", took)
 	}
-	if got := rec.replies(); len(got) != 0 {
+	if got := rec.TakeSaid(); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
 }
 
 // Nobody waits for a code for ever.
 func TestALoginTakesFiveMinutes(t *testing.T) {
+	t.Parallel()
 	l, rec := newLogin(t, "")
-	l.bridge.logins.patience = 100 * time.Millisecond
+	l.bridge.receiver.logins.patience = 100 * time.Millisecond
 	l.say("om_1", "/login")
 	l.hears(rec, i18n.LoginLate)
-	if l.bridge.logins.going() {
+	if l.bridge.receiver.logins.going() {
 		t.Error("it goes on")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"magpie/bridge/access"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/db"
@@ -20,7 +21,7 @@ func changed(did chat.Doing, at int64) chat.Change {
 }
 
 // waiting is what is to be said in the room.
-func waiting(w *world, key chat.Key) string {
+func waiting(w *memoryRig, key chat.Key) string {
 	w.Helper()
 	p, err := w.store.Outbox().Next(w.ctx, key)
 	if errors.Is(err, db.ErrNotFound) {
@@ -32,6 +33,7 @@ func waiting(w *world, key chat.Key) string {
 }
 
 func TestTheBotIntroducesItself(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	for _, tt := range []struct {
 		c    chat.Change
@@ -61,13 +63,17 @@ func TestTheBotIntroducesItself(t *testing.T) {
 
 // What the bot says unasked is in the configured language too, and so is what it says to the owner about others.
 func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
+	t.Parallel()
 	for _, change := range []func(*Config){func(c *Config) { c.Lang = "en" }, func(c *Config) { c.NewLang = "en" }} {
 		w := testWorld(t, change)
 		w.must(w.bridge.Change(w.ctx, changed(chat.Added, 1000)))
 		if got := waiting(w, room); got != i18n.GreetingMention.EN {
 			t.Errorf("in a new group: %q", got)
 		}
-		if got := w.bridge.outbox.withheld(w.ctx, room); got != i18n.Withheld.EN {
+		w.out.Fail = chat.ErrRefused
+		w.must(w.bridge.outbox.Add(w.ctx, db.Post{Key: room, Idem: "refused", Card: &chat.Card{Body: "x"}}))
+		flush(w.ctx, w.bridge.outbox)
+		if got := w.out.Said; !slices.Equal(got, []string{i18n.Withheld.EN}) {
 			t.Errorf("in place of an answer: %q", got)
 		}
 		w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
@@ -75,7 +81,7 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 		if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.Contains(got, "has added me") {
 			t.Errorf("the owner is told %q", got)
 		}
-		card := requestCard(heard("om_1", "你好"), w.bridge.accessRequests.own(w.ctx, "ou_boss"))
+		card := requestCard(heard("om_1", "你好"), w.bridge.access.requests.languages.ofUser(w.ctx, "ou_boss"))
 		if card.Summary != i18n.AccessRequestSummary.EN {
 			t.Errorf("a stranger's request: %q", card.Summary)
 		}
@@ -84,21 +90,22 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 
 // teller remembers whom it told something.
 type teller struct {
-	recorder
+	deliverytest.Recorder
 	to []chat.Key
 }
 
 func (r *teller) Reply(ctx context.Context, to chat.Ref, text, idem string) (string, error) {
-	r.mu.Lock()
+	r.Mu.Lock()
 	r.to = append(r.to, to.Key)
-	r.mu.Unlock()
-	return r.recorder.Reply(ctx, to, text, idem)
+	r.Mu.Unlock()
+	return r.Recorder.Reply(ctx, to, text, idem)
 }
 
 // A group that may not talk to the bot is not spoken to. The owner learns of it, once.
 func TestAGroupOfStrangers(t *testing.T) {
+	t.Parallel()
 	out := &teller{}
-	l := newLine(t, out)
+	l := newBridgeRig(t, out)
 	l.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 	l.start()
 	for range 2 {
@@ -108,30 +115,31 @@ func TestAGroupOfStrangers(t *testing.T) {
 	private.Kind = chat.Private
 	l.must(l.bridge.Change(t.Context(), private))
 	l.until("the owner to be told", func() bool {
-		out.mu.Lock()
-		defer out.mu.Unlock()
-		return len(out.said) > 0
+		out.Mu.Lock()
+		defer out.Mu.Unlock()
+		return len(out.Said) > 0
 	})
 	l.stop()
-	if len(out.said) != 1 || !strings.Contains(out.said[0], "Ann") || !strings.Contains(out.said[0], room.ID) || !slices.Equal(out.to, []chat.Key{chat.FeishuUser("ou_boss")}) {
-		t.Errorf("told %v: %q", out.to, out.said)
+	if len(out.Said) != 1 || !strings.Contains(out.Said[0], "Ann") || !strings.Contains(out.Said[0], room.ID) || !slices.Equal(out.to, []chat.Key{chat.FeishuUser("ou_boss")}) {
+		t.Errorf("told %v: %q", out.to, out.Said)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM outbox`); n != 0 {
 		t.Errorf("%d messages wait for strangers", n)
 	}
-	_, rest, _ := strings.Cut(out.said[0], "`")
+	_, rest, _ := strings.Cut(out.Said[0], "`")
 	order, _, _ := strings.Cut(rest, "`")
 	in := heard("om_1", order)
 	in.Key, in.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	l.must(l.bridge.Message(t.Context(), in))
-	if who, err := l.bridge.access.Authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); err != nil || who != access.Admitted {
+	if who, err := l.bridge.access.authorizer.Authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); err != nil || who != access.Admitted {
 		t.Errorf("%q does not let the group in", order)
 	}
 }
 
 // Where the bot is not any more nothing goes on; where it comes back it answers again.
 func TestRemovedAndAddedAgain(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.must(l.bridge.Change(t.Context(), changed(chat.Added, 1000)))
 	for _, id := range []string{"om_1", "om_2"} { // nobody works yet: both wait
 		l.say(id, "hello")
@@ -152,7 +160,8 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 
 // A running turn of the chat or of one of its topics is stopped, also one that was claimed and has not begun.
 func TestRemovedWhileATurnRuns(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	topic := room
 	topic.Thread = "omt_1"
 	stopped, begin := map[chat.Key]error{}, map[chat.Key]func(){}
@@ -163,8 +172,8 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 		l.must(err)
 		c, err := l.bridge.db.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 		l.must(err)
-		l.bridge.lanes.Enter(key)
-		begin[key] = func() { l.bridge.lanes.BeginTurn(key, c.Turn.ID, func(cause error) { stopped[key] = cause }) }
+		l.bridge.turns.lanes.Enter(key)
+		begin[key] = func() { l.bridge.turns.lanes.BeginTurn(key, c.Turn.ID, func(cause error) { stopped[key] = cause }) }
 	}
 	begin[room]()
 	l.must(l.bridge.Change(t.Context(), changed(chat.Removed, 2000)))
@@ -176,7 +185,8 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 
 // A press of a turn's button belongs to the turn's topic, and to no other chat than that in which it was pressed.
 func TestAPressBelongsToTheTurnsTopic(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	topic := room
 	topic.Thread = "omt_1"
 	in := heard("om_1", "hello")
@@ -188,7 +198,7 @@ func TestAPressBelongsToTheTurnsTopic(t *testing.T) {
 		turn    int64
 		want    chat.Key
 	}{{room, got.Turn, topic}, {room, 0, room}, {room, got.Turn + 7, room}, {chat.FeishuChat("oc_2"), got.Turn, chat.FeishuChat("oc_2")}, {topic, 0, topic}} {
-		if key := l.bridge.chatMembership.of(t.Context(), chat.Press{Key: tt.pressed, Action: chat.Action{Turn: tt.turn}}); key != tt.want {
+		if key := l.bridge.presses.chatOf(t.Context(), chat.Press{Key: tt.pressed, Action: chat.Action{Turn: tt.turn}}); key != tt.want {
 			t.Errorf("pressed in %v, turn %d: %v", tt.pressed, tt.turn, key)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/contextmgr/memdoc"
 	"magpie/contextmgr/redact"
@@ -34,10 +35,18 @@ func splitWord(s string) (word, rest string) {
 
 func isSpace(r rune) bool { return strings.ContainsRune(" \t\r\n\u00a0\u3000", r) }
 
+// memoryCommands are the commands about what is remembered for good.
+type memoryCommands struct {
+	cfg    *Config
+	db     *db.DB
+	access *access.Authorizer
+	zone   *time.Location
+}
+
 // rememberThis is the command /remember.
-func rememberThis(_ context.Context, o ordered) (order, error) {
-	b, m, l, text := o.b, o.m, o.lang, o.args
-	kept := o.b.cfg.clean(text)
+func (cs memoryCommands) rememberThis(_ context.Context, o ordered) (order, error) {
+	m, l, text := o.m, o.lang, o.args
+	kept := cs.cfg.clean(text)
 	if kept == "" {
 		return o.say(i18n.RememberWhat)
 	}
@@ -45,42 +54,32 @@ func rememberThis(_ context.Context, o ordered) (order, error) {
 	if x.Scope == db.UserScope {
 		x.Of = m.Actor.ID
 	}
-	if b.cfg.Context.Memory.Approval && !b.access.Load().InCharge(m) {
+	if cs.cfg.Context.Memory.Approval && !cs.access.Load().InCharge(m) {
 		x.State = db.ProposedMemory
 	}
-	return order{memory: &db.MemoryOrder{
-		Memory: x, By: db.Change{Who: m.Actor.ID, Why: "/remember"},
-		Reply: func(x db.Memory, err error) string {
-			if err != nil {
-				return memoryProblem(err).In(l)
-			}
-			done := i18n.RememberedForChat
-			switch {
-			case x.State == db.ProposedMemory:
-				done = i18n.RememberProposed
-			case x.Scope == db.UserScope:
-				done = i18n.RememberedForUser
-			}
-			return fmt.Sprintf(done.In(l), x.Number, x.Title) + leftOut(text, kept, l)
-		},
-	}}, nil
+	reply := func(x db.Memory, err error) string {
+		if err != nil {
+			return memoryProblem(err).In(l)
+		}
+		done := i18n.RememberedForChat
+		switch {
+		case x.State == db.ProposedMemory:
+			done = i18n.RememberProposed
+		case x.Scope == db.UserScope:
+			done = i18n.RememberedForUser
+		}
+		return fmt.Sprintf(done.In(l), x.Number, x.Title) + leftOut(text, kept, l)
+	}
+	by := db.Change{Who: m.Actor.ID, Why: "/remember"}
+	return order{effects: []db.Effect{db.SaveMemory{Memory: x, By: by, Reply: reply}}}, nil
 }
 
-// leftOut says that a text was not kept as it was given, and where it still stands.
+// leftOut is a note that private data was removed from a text; empty when nothing was.
 func leftOut(text, kept string, l i18n.Lang) string {
 	if kept == strings.TrimSpace(text) {
 		return ""
 	}
 	return "\n" + i18n.Redacted.In(l)
-}
-
-// cleanCommands takes out of the History what earlier versions have kept of commands.
-func (b *Bridge) cleanCommands(ctx context.Context) {
-	if n, err := b.db.Messages().CleanCommands(ctx, b.cfg.kept); err != nil && ctx.Err() == nil {
-		b.log.Error().Err(err).Msg("commands of earlier versions may still hold private data; the next start tries again")
-	} else if n > 0 {
-		b.log.Info().Int("commands", n).Msg("private data taken out of commands of earlier versions")
-	}
 }
 
 // memoryProblem is what users are told of a change that was not made.
@@ -98,25 +97,31 @@ func memoryProblem(err error) i18n.Phrase {
 
 // memoryTalk is one /memory command and who gives it.
 type memoryTalk struct {
-	b    *Bridge
-	said chat.Incoming
-	l    i18n.Lang
-	all  []db.Memory // that he may see
-	free bool        // he may change what he sees
+	db       *db.DB
+	clean    func(string) string // what of a text may be kept for good
+	zone     *time.Location
+	said     chat.Incoming
+	l        i18n.Lang
+	all      []db.Memory // that he may see
+	inCharge bool        // he decides about memories here
+	free     bool        // he may change what he sees
 }
 
 // aboutMemory is the command /memory.
-func aboutMemory(ctx context.Context, o ordered) (order, error) {
-	b, m := o.b, o.m
-	all, err := b.db.Memories().Of(ctx, m.Key)
+func (cs memoryCommands) aboutMemory(ctx context.Context, o ordered) (order, error) {
+	m := o.m
+	all, err := cs.db.Memories().Of(ctx, m.Key)
 	if err != nil {
 		return order{}, err
 	}
-	boss := b.access.Load().InCharge(m)
+	boss := cs.access.Load().InCharge(m)
 	all = slices.DeleteFunc(all, func(x db.Memory) bool {
 		return !boss && x.Scope == db.UserScope && x.Of != m.Actor.ID
 	})
-	t := &memoryTalk{b: b, said: m, l: o.lang, all: all, free: boss || !b.cfg.Context.Memory.Approval}
+	t := &memoryTalk{
+		db: cs.db, clean: cs.cfg.clean, zone: cs.zone, said: m, l: o.lang,
+		all: all, inCharge: boss, free: boss || !cs.cfg.Context.Memory.Approval,
+	}
 	verb, rest := splitWord(o.args)
 	name, text := splitWord(rest)
 	switch strings.ToLower(verb) {
@@ -142,8 +147,8 @@ func (t *memoryTalk) say(p i18n.Phrase, args ...any) (order, error) {
 	return order{reply: fmt.Sprintf(p.In(t.l), args...)}, nil
 }
 
-// about finds the memory that is meant, by its number or its id. One that belongs to somebody else is as unknown as one
-// that does not exist.
+// about finds a memory by its number or its id, and calls then for it. A memory of another user is reported as unknown,
+// like one that does not exist.
 func (t *memoryTalk) about(name string, then func(db.Memory) (order, error)) (order, error) {
 	name = strings.TrimPrefix(strings.ToLower(name), "#")
 	n, err := strconv.ParseInt(name, 10, 64)
@@ -184,9 +189,11 @@ func (t *memoryTalk) list(page string) order {
 	return order{reply: s.String()}
 }
 
-// marks says whom a memory is for, and whether it counts.
+// marks shows the scope of a memory, whether it waits for approval, and when it was changed.
 func (t *memoryTalk) marks(x db.Memory) string {
-	scope := map[db.MemoryScope]i18n.Phrase{db.ChatScope: i18n.ScopeChat, db.UserScope: i18n.ScopeUser, db.ProjectScope: i18n.ScopeProject}[x.Scope].In(t.l)
+	scope := map[db.MemoryScope]i18n.Phrase{
+		db.ChatScope: i18n.ScopeChat, db.UserScope: i18n.ScopeUser, db.ProjectScope: i18n.ScopeProject,
+	}[x.Scope].In(t.l)
 	if x.Scope == db.ProjectScope {
 		scope += " " + projectName(x.Of)
 	}
@@ -197,7 +204,7 @@ func (t *memoryTalk) marks(x db.Memory) string {
 }
 
 func (t *memoryTalk) day(at time.Time) string {
-	return at.In(t.b.context.Zone()).Format(time.DateOnly)
+	return at.In(t.zone).Format(time.DateOnly)
 }
 
 func (t *memoryTalk) show(x db.Memory) (order, error) {
@@ -212,11 +219,11 @@ func (t *memoryTalk) show(x db.Memory) (order, error) {
 const excerpt = 80
 
 func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
-	versions, err := t.b.db.Memories().Versions(ctx, t.said.Key, x.ID)
+	versions, err := t.db.Memories().Versions(ctx, t.said.Key, x.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return order{}, err
 	}
-	sources, err := t.b.db.Messages().ByID(ctx, t.said.Key, x.Sources)
+	sources, err := t.db.Messages().ByID(ctx, t.said.Key, x.Sources)
 	if err != nil {
 		return order{}, err
 	}
@@ -227,10 +234,11 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 		if v.Act == db.MemoryCreated {
 			act = i18n.MemoryWasCreated
 		}
-		fmt.Fprintf(&s, "\n"+i18n.MemoryStep.In(t.l), v.Version, t.day(v.Updated), act.In(t.l), t.name(v.By.Who), t.reason(v.By.Why))
+		who, why := t.name(v.By.Who), t.reason(v.By.Why)
+		fmt.Fprintf(&s, "\n"+i18n.MemoryStep.In(t.l), v.Version, t.day(v.Updated), act.In(t.l), who, why)
 	}
 	for _, m := range sources {
-		line := text.Shorten(strings.Join(strings.Fields(t.b.cfg.clean(m.Text)), " "), excerpt)
+		line := text.Shorten(strings.Join(strings.Fields(t.clean(m.Text)), " "), excerpt)
 		who := m.Actor.Name
 		if m.Role == chat.Assistant {
 			who = i18n.TheAgent.In(t.l)
@@ -275,21 +283,30 @@ func (t *memoryTalk) reason(why string) string {
 	return why
 }
 
-// change orders a change of x, which must not have been changed meanwhile.
-func (t *memoryTalk) change(x db.Memory, forget bool, why string, done i18n.Phrase) order {
-	return order{memory: &db.MemoryOrder{
-		Memory: x, Forget: forget, By: db.Change{Who: t.said.Actor.ID, Why: why},
-		Reply: func(x db.Memory, err error) string {
-			if err != nil {
-				return memoryProblem(err).In(t.l)
-			}
-			return fmt.Sprintf(done.In(t.l), x.Number, x.Title)
-		},
-	}}
+// done answers a change of a memory.
+func (t *memoryTalk) done(p i18n.Phrase) db.MemoryReply {
+	return func(x db.Memory, err error) string {
+		if err != nil {
+			return memoryProblem(err).In(t.l)
+		}
+		return fmt.Sprintf(p.In(t.l), x.Number, x.Title)
+	}
+}
+
+func (t *memoryTalk) by(why string) db.Change { return db.Change{Who: t.said.Actor.ID, Why: why} }
+
+// save orders that x is saved, which must not have been changed meanwhile.
+func (t *memoryTalk) save(x db.Memory, why string, reply db.MemoryReply) order {
+	return order{effects: []db.Effect{db.SaveMemory{Memory: x, By: t.by(why), Reply: reply}}}
+}
+
+// remove orders that x is forgotten, which must not have been changed meanwhile.
+func (t *memoryTalk) remove(x db.Memory, why string, reply db.MemoryReply) order {
+	return order{effects: []db.Effect{db.ForgetMemory{Memory: x, By: t.by(why), Reply: reply}}}
 }
 
 func (t *memoryTalk) edit(x db.Memory, given string) order {
-	text := t.b.cfg.clean(given)
+	text := t.clean(given)
 	switch {
 	case text == "":
 		return order{reply: i18n.MemoryUsage.In(t.l)}
@@ -300,42 +317,40 @@ func (t *memoryTalk) edit(x db.Memory, given string) order {
 		x.Title = ""
 	}
 	x.Text, x.Sources = text, append(slices.Clone(x.Sources), t.said.ID)
-	o := t.change(x, false, "/memory edit", i18n.MemoryEdited)
-	done := o.memory.Reply
-	o.memory.Reply = func(x db.Memory, err error) string {
+	done := t.done(i18n.MemoryEdited)
+	return t.save(x, "/memory edit", func(x db.Memory, err error) string {
 		if err != nil {
 			return done(x, err)
 		}
 		return done(x, nil) + leftOut(given, text, t.l)
-	}
-	return o
+	})
 }
 
-// forget is free for everybody's own.
+// forget orders that a memory is forgotten. Everybody may forget their own ones.
 func (t *memoryTalk) forget(x db.Memory) (order, error) {
 	if !t.free && (x.Scope != db.UserScope || x.Of != t.said.Actor.ID) {
 		return t.say(i18n.ForAdmins)
 	}
-	return t.change(x, true, "/memory forget", i18n.MemoryForgot), nil
+	return t.remove(x, "/memory forget", t.done(i18n.MemoryForgot)), nil
 }
 
 func (t *memoryTalk) approve(x db.Memory) (order, error) {
 	switch {
-	case !t.b.access.Load().InCharge(t.said):
+	case !t.inCharge:
 		return t.say(i18n.ForAdmins)
 	case x.State != db.ProposedMemory:
 		return t.say(i18n.MemoryCounts)
 	}
 	x.State = db.ActiveMemory
-	return t.change(x, false, "/memory approve", i18n.MemoryApproved), nil
+	return t.save(x, "/memory approve", t.done(i18n.MemoryApproved)), nil
 }
 
 func (t *memoryTalk) reject(x db.Memory) (order, error) {
 	switch {
-	case !t.b.access.Load().InCharge(t.said):
+	case !t.inCharge:
 		return t.say(i18n.ForAdmins)
 	case x.State != db.ProposedMemory:
 		return t.say(i18n.MemoryCounts)
 	}
-	return t.change(x, true, "/memory reject", i18n.MemoryRejected), nil
+	return t.remove(x, "/memory reject", t.done(i18n.MemoryRejected)), nil
 }

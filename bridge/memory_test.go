@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"magpie/bridge/access"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr"
@@ -37,12 +38,13 @@ type tester interface {
 	Errorf(string, ...any)
 }
 
-// world is a bridge that takes messages in but runs no agent: the test is the agent.
-type world struct {
+// memoryRig is a bridge that takes messages in but runs no agent: the test is the agent.
+type memoryRig struct {
 	tester
 	ctx    context.Context
 	store  *db.DB
 	bridge *Bridge
+	out    *deliverytest.Recorder
 	said   int // messages so far
 }
 
@@ -53,7 +55,7 @@ type place struct {
 	who  string
 }
 
-func newWorld(t tester, dir string, change ...func(*Config)) *world {
+func newMemoryRig(t tester, dir string, change ...func(*Config)) *memoryRig {
 	t.Helper()
 	ctx := context.Background()
 	store, err := db.Open(ctx, db.Config{URL: "sqlite://" + filepath.Join(dir, "magpie.db")})
@@ -66,10 +68,11 @@ func newWorld(t tester, dir string, change ...func(*Config)) *world {
 		f(&cfg)
 	}
 	pool := claude.NewPool(claude.Config{MaxProcesses: 1})
-	return &world{tester: t, ctx: ctx, store: store, bridge: New(cfg, store, pool, &recorder{}, zerolog.Nop())}
+	out := &deliverytest.Recorder{}
+	return &memoryRig{tester: t, ctx: ctx, store: store, out: out, bridge: New(cfg, store, pool, out, zerolog.Nop())}
 }
 
-func (w *world) must(err error) {
+func (w *memoryRig) must(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
@@ -77,7 +80,7 @@ func (w *world) must(err error) {
 }
 
 // hear takes a message in.
-func (w *world) hear(p place, text string, toBot bool) {
+func (w *memoryRig) hear(p place, text string, toBot bool) {
 	w.Helper()
 	w.said++
 	w.must(w.bridge.Message(w.ctx, chat.Incoming{
@@ -86,13 +89,13 @@ func (w *world) hear(p place, text string, toBot bool) {
 }
 
 // order gives a command and returns the reply.
-func (w *world) order(p place, text string) string {
+func (w *memoryRig) order(p place, text string) string {
 	w.Helper()
 	w.hear(p, text, true)
 	return w.delivered(p)
 }
 
-func (w *world) delivered(p place) string {
+func (w *memoryRig) delivered(p place) string {
 	w.Helper()
 	post, err := w.store.Outbox().Next(w.ctx, p.key)
 	w.must(err)
@@ -104,7 +107,7 @@ func (w *world) delivered(p place) string {
 }
 
 // ask asks a question, lets the agent do something, and answers. It returns the prompt.
-func (w *world) ask(p place, text, answer string, during func()) contextmgr.Prompt {
+func (w *memoryRig) ask(p place, text, answer string, during func()) contextmgr.Prompt {
 	w.Helper()
 	w.hear(p, text, true)
 	c, err := w.store.Queue().Claim(w.ctx, p.key, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
@@ -113,7 +116,7 @@ func (w *world) ask(p place, text, answer string, during func()) contextmgr.Prom
 		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume, Seen: c.Chat.Session.Turn,
 	})
 	w.bridge.context.Sent(p.key, prompt, c.Resume)
-	leave := w.bridge.toolHandlers.attend(c, "/srv/one")
+	leave := w.bridge.runner.agents.attempts.specs.tools.attend(c, "/srv/one")
 	if during != nil {
 		during()
 	}
@@ -124,7 +127,7 @@ func (w *world) ask(p place, text, answer string, during func()) contextmgr.Prom
 }
 
 // tool is what a tool says to the agent.
-func (w *world) tool(text string, err error) string {
+func (w *memoryRig) tool(text string, err error) string {
 	w.Helper()
 	var refused *agenttools.RefusedError
 	if errors.As(err, &refused) {
@@ -134,19 +137,19 @@ func (w *world) tool(text string, err error) string {
 	return text
 }
 
-func (w *world) remember(p place, in toRemember) string {
+func (w *memoryRig) remember(p place, in toRemember) string {
 	w.Helper()
-	return w.tool(w.bridge.toolHandlers.remember(w.ctx, p.key, in))
+	return w.tool(w.bridge.runner.agents.attempts.specs.tools.remember(w.ctx, p.key, in))
 }
 
-func (w *world) searchMemory(p place, query string) string {
+func (w *memoryRig) searchMemory(p place, query string) string {
 	w.Helper()
-	return w.tool(w.bridge.toolHandlers.searchMemory(w.ctx, p.key, memoryQuery{Query: query}))
+	return w.tool(w.bridge.runner.agents.attempts.specs.tools.searchMemory(w.ctx, p.key, memoryQuery{Query: query}))
 }
 
-func (w *world) searchHistory(p place, q historyQuery) string {
+func (w *memoryRig) searchHistory(p place, q historyQuery) string {
 	w.Helper()
-	return w.tool(w.bridge.toolHandlers.searchHistory(w.ctx, p.key, q))
+	return w.tool(w.bridge.runner.agents.attempts.specs.tools.searchHistory(w.ctx, p.key, q))
 }
 
 var (
@@ -161,14 +164,14 @@ func (p place) by(who string) place {
 	return p
 }
 
-func testWorld(t *testing.T, change ...func(*Config)) *world {
+func testWorld(t *testing.T, change ...func(*Config)) *memoryRig {
 	t.Helper()
-	w := newWorld(t, t.TempDir(), change...)
+	w := newMemoryRig(t, t.TempDir(), change...)
 	t.Cleanup(func() { _ = w.store.Close() })
 	return w
 }
 
-func (w *world) expect(got string, words ...string) {
+func (w *memoryRig) expect(got string, words ...string) {
 	w.Helper()
 	for _, want := range words {
 		unwanted, not := strings.CutPrefix(want, "!")
@@ -179,6 +182,7 @@ func (w *world) expect(got string, words ...string) {
 }
 
 func TestMemoriesByCommand(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	w.expect(w.order(alice, "/memory"), "还没有记忆")
 	w.expect(w.order(alice, "/remember"), "要记住什么")
@@ -210,6 +214,7 @@ func TestMemoriesByCommand(t *testing.T) {
 }
 
 func TestALongListHasPages(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	for i := range memoryPage + 3 {
 		w.order(alice, fmt.Sprintf("/remember thing %d", i+1))
@@ -221,6 +226,7 @@ func TestALongListHasPages(t *testing.T) {
 
 // In a group everybody sees what is for all, and nobody what is for somebody else, except who is in charge.
 func TestMemoriesOfAGroup(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	bobHere, boss := team.by("ou_bob"), team.by("ou_boss")
 	w.expect(w.order(team, "/remember 周会在三楼"), "本群所有人")
@@ -242,6 +248,7 @@ func TestMemoriesOfAGroup(t *testing.T) {
 }
 
 func TestApproval(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t, func(c *Config) { c.Context.Memory.Approval = true })
 	w.expect(w.order(alice, "/remember a"), "已记住 #1") // in private everybody decides for himself
 	w.ask(alice, "记住", "好", func() {
@@ -260,6 +267,7 @@ func TestApproval(t *testing.T) {
 }
 
 func TestWhatTheAgentRemembers(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	w.expect(w.remember(alice, toRemember{Text: "x"}), "refused: Nobody has asked")
 	w.ask(alice, "记住茶", "好", func() {
@@ -307,6 +315,7 @@ func searchesTheHistory(t *testing.T) {
 
 // Questions of two people are answered together. What one of them wants to be known of himself is not the other's.
 func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	w.hear(team, "remember, for me only: I am allergic to nuts", true)
 	w.hear(team, "and to fish", true)
@@ -316,12 +325,12 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	if len(c.Asked) != 3 {
 		t.Fatalf("asked %+v, want the three questions together", c.Asked)
 	}
-	leave := w.bridge.toolHandlers.attend(c, "/srv/one")
+	leave := w.bridge.runner.agents.attempts.specs.tools.attend(c, "/srv/one")
 	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "refused: Not remembered: several people", `scope "chat"`)
 	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "no nuts at the party", Scope: "chat"}), "number 1")
 	leave()
 	c.Asked = c.Asked[:2]
-	defer w.bridge.toolHandlers.attend(c, "/srv/one")()
+	defer w.bridge.runner.agents.attempts.specs.tools.attend(c, "/srv/one")()
 	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "number 2")
 	list, err := w.store.Memories().Of(w.ctx, team.key)
 	w.must(err)
@@ -332,6 +341,7 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 
 // Groups are remembered unasked only where that is configured.
 func TestTheAgentOfAGroupIsNotInvitedToRememberUnasked(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		kind             chat.Kind
 		capture, invited bool
@@ -360,7 +370,7 @@ func offered(t *testing.T, kind chat.Kind, capture bool) map[string]string {
 		}
 	}()
 	w := testWorld(t, func(cfg *Config) { cfg.Tools, cfg.Context.Memory.CaptureGroup = server, capture })
-	tools := w.bridge.toolHandlers.serve(db.Chat{Key: team.key, Kind: kind})()
+	tools := w.bridge.runner.agents.attempts.specs.tools.serve(db.Chat{Key: team.key, Kind: kind})()
 	defer tools.Close()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	agent, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: tools.URL, HTTPClient: &http.Client{Transport: bearer(tools.Token)}, MaxRetries: -1}, nil)
@@ -385,6 +395,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // A name must not pass for the agent.
 func TestNobodyIsCalledYou(t *testing.T) {
+	t.Parallel()
 	if got := who(chat.Message{Role: chat.Assistant}); got != "you (assistant)" {
 		t.Errorf("the agent is %q", got)
 	}
@@ -400,13 +411,14 @@ func TestNobodyIsCalledYou(t *testing.T) {
 
 // People are never told the inner name of a tool of ours.
 func TestEveryToolHasAName(t *testing.T) {
+	t.Parallel()
 	server, err := agenttools.Listen(zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	d := toolHandlers{outbox: &outbox{fileDelivery: &fileDelivery{copies: fileSpool{dir: "x"}}}}
-	d.cfg.Memory.Tools = true
+	w := testWorld(t, func(c *Config) { c.Outgoing, c.Context.Memory.Tools = "x", true })
+	d := w.bridge.runner.agents.attempts.specs.tools
 	offered := server.Grant(alice.key, d.tools(chat.Private)).Names
 	if len(offered) < 4 {
 		t.Fatalf("only %v", offered)
@@ -420,18 +432,19 @@ func TestEveryToolHasAName(t *testing.T) {
 
 // Whatever happens in which order: nothing of one chat is ever found in another, by any way there is to read something.
 func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
+	t.Parallel()
 	dir, runs := t.TempDir(), 0
 	all := 0
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
 		own := filepath.Join(dir, fmt.Sprint(runs))
-		w := newWorld(t, own, func(c *Config) {
+		w := newMemoryRig(t, own, func(c *Config) {
 			c.Context.Memory.Approval = rapid.Bool().Draw(t, "approval")
 			c.Line = func(b *bytes.Buffer, r db.Record) error { _, err := fmt.Fprintln(b, r); return err }
 		})
-		defer os.RemoveAll(own)       //nolint:errcheck // the test's own folder is removed after it anyway
-		defer w.store.Close()         //nolint:errcheck // nothing is read from it afterwards
-		close(w.bridge.recovery.done) // there is nothing to recover
+		defer os.RemoveAll(own)         //nolint:errcheck // the test's own folder is removed after it anyway
+		defer w.store.Close()           //nolint:errcheck // nothing is read from it afterwards
+		close(w.bridge.turns.recovered) // there is nothing to recover
 		chatMembership := []place{alice, bob, team, team.by("ou_bob")}
 		canaries := map[chat.Key]string{alice.key: "zebra", bob.key: "heron", team.key: "lynx"}
 		foreign, sessions := []string{uuid.NewString()}, []string{uuid.NewString()}
@@ -540,7 +553,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 }
 
 // embed gives every message a vector that says what is in it.
-func (w *world) embed() {
+func (w *memoryRig) embed() {
 	w.Helper()
 	list, err := w.store.Embeddings().Missing(w.ctx, "model", 0, 0, 1<<62, 1000)
 	w.must(err)
@@ -552,7 +565,7 @@ func (w *world) embed() {
 }
 
 // vectors are all that a chat finds, in whatever conversation.
-func (w *world) vectors(key chat.Key) string {
+func (w *memoryRig) vectors(key chat.Key) string {
 	w.Helper()
 	var all strings.Builder
 	for epoch := range int64(w.said + 1) {
@@ -562,11 +575,11 @@ func (w *world) vectors(key chat.Key) string {
 }
 
 // exported are the files of /export.
-func (w *world) exported(p place) string {
+func (w *memoryRig) exported(p place) string {
 	w.Helper()
 	c, err := w.store.Chats().Get(w.ctx, p.key)
 	w.must(err)
-	files, err := exported(w.ctx, ordered{b: w.bridge, chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
+	files, err := w.bridge.receiver.commands.set.exported(w.ctx, ordered{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
 	w.must(err)
 	var all strings.Builder
 	for _, f := range files {
@@ -576,7 +589,7 @@ func (w *world) exported(p place) string {
 }
 
 // messages are what a chat finds when it asks for all messages there are, by their numbers and by their ids.
-func (w *world) messages(key chat.Key) []chat.Message {
+func (w *memoryRig) messages(key chat.Key) []chat.Message {
 	w.Helper()
 	var seqs []int64
 	var ids []string
@@ -591,7 +604,7 @@ func (w *world) messages(key chat.Key) []chat.Message {
 }
 
 // documents are the exported memories of a chat.
-func (w *world) documents(dir string, key chat.Key) string {
+func (w *memoryRig) documents(dir string, key chat.Key) string {
 	w.Helper()
 	w.must(os.RemoveAll(dir))
 	_, err := memdoc.Export(w.ctx, w.store, dir, []chat.Key{key})

@@ -85,7 +85,7 @@ const consultTries = 6
 // askAgent has the agent do a task, when there is time for it.
 func (n notes) askAgent(ctx context.Context, key chat.Key, what string, task contextmgr.Task) (reply string, err error) {
 	for range consultTries {
-		reply, err = n.budget.askAgent(ctx, key, what, claude.Task{System: task.Do, Text: task.With})
+		reply, err = n.budget.askAgent(ctx, key, what, claude.Task{System: task.Instruction, Text: task.Input})
 		if !errors.Is(err, claude.ErrTaskBusy) {
 			break
 		}
@@ -105,7 +105,7 @@ func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
 	if err != nil {
 		return err
 	}
-	for _, x := range contextmgr.Notes(reply) {
+	for _, x := range contextmgr.ParseNotes(reply) {
 		note.Title, note.Text, note.Keywords = n.cfg.clean(x.Title), n.cfg.clean(x.Text), nil
 		for _, k := range x.Keywords {
 			note.Keywords = append(note.Keywords, n.cfg.clean(k))

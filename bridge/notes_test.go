@@ -8,12 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
 )
 
 // idle waits until nothing is done on the side any more.
-func (l *line) idle() {
+func (l *bridgeRig) idle() {
 	l.Helper()
 	l.until("the end of what is done on the side", func() bool {
 		waiting, active := l.bridge.scheduler.jobs.Count()
@@ -23,6 +24,7 @@ func (l *line) idle() {
 
 // Turns are looked through only where that is wanted, and when something may have been told in them.
 func TestWhichTurnsAreLookedThrough(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		kind           chat.Kind
 		capture, group bool
@@ -37,7 +39,7 @@ func TestWhichTurnsAreLookedThrough(t *testing.T) {
 		"a group that may be": {chat.Group, true, true, "we release on Tuesdays", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLine(t, &recorder{})
+			l := newBridgeRig(t, &deliverytest.Recorder{})
 			cfg := &l.bridge.cfg.Context
 			cfg.Titles, cfg.Memory.Capture, cfg.Memory.CaptureGroup = false, tc.capture, tc.group
 			l.start()
@@ -58,7 +60,8 @@ func TestWhichTurnsAreLookedThrough(t *testing.T) {
 
 // A turn that could not be looked through has its answer anyway, and the log tells why nothing of it is known later.
 func TestALookThatFailsIsLogged(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.bridge.cfg.Context.Titles, l.bridge.cfg.Context.Memory.Capture = false, true
 	l.sql(`ALTER TABLE memories RENAME TO gone`)
 	l.start()
@@ -73,7 +76,7 @@ func TestALookThatFailsIsLogged(t *testing.T) {
 }
 
 // keep stores what the agent wrote down of the turn that was the place's last.
-func (w *world) keep(p place, reply string) {
+func (w *memoryRig) keep(p place, reply string) {
 	w.Helper()
 	scope, of := usualScope(p.kind), ""
 	if scope == db.UserScope {
@@ -85,10 +88,10 @@ func (w *world) keep(p place, reply string) {
 	for _, m := range said {
 		sources = append(sources, m.ID)
 	}
-	w.must(w.bridge.notes.keep(w.ctx, db.Memory{Key: p.key, Scope: scope, Of: of, Sources: sources}, reply))
+	w.must(w.bridge.runner.maintenance.notes.keep(w.ctx, db.Memory{Key: p.key, Scope: scope, Of: of, Sources: sources}, reply))
 }
 
-func (w *world) memories(p place) []db.Memory {
+func (w *memoryRig) memories(p place) []db.Memory {
 	w.Helper()
 	list, err := w.store.Memories().Of(w.ctx, p.key)
 	w.must(err)
@@ -96,7 +99,8 @@ func (w *world) memories(p place) []db.Memory {
 }
 
 func TestNotesBecomeMemories(t *testing.T) {
-	w := newWorld(t, t.TempDir())
+	t.Parallel()
+	w := newMemoryRig(t, t.TempDir())
 	home := place{room, chat.Private, "ou_1"}
 	w.ask(home, "we release on Tuesdays", "noted", nil)
 	w.keep(home, "发布 | 发布总是在星期二，问 13812345678。 | release, 发布\n书 | 用户喜欢《三体》 | book")
@@ -115,7 +119,8 @@ func TestNotesBecomeMemories(t *testing.T) {
 }
 
 func TestWhatIsKnownIsNotNotedAgain(t *testing.T) {
-	w := newWorld(t, t.TempDir())
+	t.Parallel()
+	w := newMemoryRig(t, t.TempDir())
 	group, other := place{room, chat.Group, "ou_1"}, place{chat.FeishuChat("oc_2"), chat.Group, "ou_1"}
 	for _, p := range []place{group, other} {
 		w.ask(p, "hello everybody here", "hello", nil)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"magpie/bridge/access"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -18,6 +19,7 @@ import (
 )
 
 func TestTitleOfAChat(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	w.expect(w.order(alice, "/title"), "还没有标题")
 	w.expect(w.order(alice, "/标题 “周会准备”\n第二行"), "标题已改为：周会准备")
@@ -32,6 +34,7 @@ func TestTitleOfAChat(t *testing.T) {
 }
 
 func TestChoices(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t)
 	settings := func() db.Settings {
 		w.Helper()
@@ -77,6 +80,7 @@ func TestChoices(t *testing.T) {
 
 // The language of a chat is what was set for it, else what is configured, else what it speaks.
 func TestLanguages(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		lang, first string
 		said        []string
@@ -113,23 +117,14 @@ func TestLanguages(t *testing.T) {
 }
 
 // settled waits until so many turns are done.
-func (l *line) settled(n int) {
+func (l *bridgeRig) settled(n int) {
 	l.Helper()
 	l.until("answers", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == n && l.count(`SELECT COUNT(*) FROM outbox`) == 0
 	})
 }
 
-// replies are what the bot has replied since the last call.
-func (r *recorder) replies() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	said := r.said
-	r.said = nil
-	return said
-}
-
-func (l *line) chat() db.Chat {
+func (l *bridgeRig) chat() db.Chat {
 	l.Helper()
 	c, err := l.bridge.db.Chats().Get(l.Context(), room)
 	l.must(err)
@@ -137,12 +132,13 @@ func (l *line) chat() db.Chat {
 }
 
 func TestRetryAsksAgain(t *testing.T) {
-	rec := &recorder{}
-	l := newLine(t, rec)
+	t.Parallel()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec)
 	l.start()
 	l.say("om_1", "/retry")
 	l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
-	if got := rec.replies(); !slices.Equal(got, []string{i18n.RetryNothing.ZH}) {
+	if got := rec.TakeSaid(); !slices.Equal(got, []string{i18n.RetryNothing.ZH}) {
 		t.Errorf("%q", got)
 	}
 	l.say("om_2", "第一个问题")
@@ -166,8 +162,9 @@ func TestRetryAsksAgain(t *testing.T) {
 
 // What the agent is to carry out itself reaches it as it is, without the History, and nothing else does.
 func TestCommandsOfTheAgentsOwn(t *testing.T) {
-	rec := &recorder{}
-	l := newLine(t, rec)
+	t.Parallel()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec)
 	l.start()
 	l.say("om_1", "你好")
 	l.settled(1)
@@ -178,7 +175,7 @@ func TestCommandsOfTheAgentsOwn(t *testing.T) {
 	for _, text := range []string{"//config theme=dark", "//nosuch", "//clear"} {
 		l.say("om_"+text, text)
 		l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
-		if got := rec.replies(); len(got) != 1 || !strings.Contains(got[0], "不能交给") || !strings.Contains(got[0], "`//compact`") {
+		if got := rec.TakeSaid(); len(got) != 1 || !strings.Contains(got[0], "不能交给") || !strings.Contains(got[0], "`//compact`") {
 			t.Errorf("%s: %q", text, got)
 		}
 	}
@@ -217,8 +214,9 @@ func home(c claude.Config) string {
 
 // A chat goes back to a session of its own, by number, id or button; that of another chat is not found.
 func TestResume(t *testing.T) {
-	rec := &recorder{}
-	l := newLine(t, rec)
+	t.Parallel()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec)
 	l.start()
 	l.say("om_1", "first question")
 	l.settled(1)
@@ -227,12 +225,12 @@ func TestResume(t *testing.T) {
 	l.say("om_3", "second question")
 	l.settled(2)
 	second := l.chat()
-	rec.replies()
+	rec.TakeSaid()
 	reply := func(id, text string) string {
 		l.Helper()
 		l.say(id, text)
 		l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
-		got := rec.replies()
+		got := rec.TakeSaid()
 		if len(got) != 1 {
 			l.Fatalf("%s: %q", text, got)
 		}
@@ -274,7 +272,7 @@ func TestResume(t *testing.T) {
 	if got := l.chat().Session; got.ID != first {
 		t.Errorf("the answer came from %s, want %s", got.ID, first)
 	}
-	rec.replies()
+	rec.TakeSaid()
 	if got := reply("om_8", "/resume "+strings.ToUpper(second.Session.ID[:12])); !strings.Contains(got, "second question") {
 		t.Errorf("%q", got)
 	}
@@ -288,7 +286,8 @@ func TestResume(t *testing.T) {
 
 // The list of sessions has a button for each that does not go on already.
 func TestTheListOfSessions(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.start()
 	l.say("om_1", "a first question")
 	l.settled(1)
@@ -296,7 +295,8 @@ func TestTheListOfSessions(t *testing.T) {
 	l.say("om_2", "/new")
 	l.say("om_3", "a second one")
 	l.settled(2)
-	o, err := resume(t.Context(), ordered{b: l.bridge, m: heard("om_4", "/resume"), chat: l.chat(), lang: i18n.English})
+	set := l.bridge.receiver.commands.set
+	o, err := set.resume(t.Context(), ordered{m: heard("om_4", "/resume"), chat: l.chat(), lang: i18n.English})
 	l.must(err)
 	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != turncard.CommandButton("2", "/resume "+first) {
 		t.Fatalf("%+v", o)
@@ -306,20 +306,21 @@ func TestTheListOfSessions(t *testing.T) {
 			t.Errorf("%q is not in %q", want, o.card.Body)
 		}
 	}
-	l.until("the chat to be free", func() bool { return l.bridge.lanes.Enter(room) })
+	l.until("the chat to be free", func() bool { return l.bridge.turns.lanes.Enter(room) })
 	_, stop := context.WithCancelCause(t.Context())
-	l.bridge.lanes.BeginTurn(room, 99, stop)
-	for _, p := range []func(context.Context, ordered) (order, error){resume, retry, forwardCommand} {
-		o, err := p(t.Context(), ordered{b: l.bridge, m: heard("om_5", "//compact"), args: first, chat: l.chat(), lang: i18n.English})
-		if err != nil || o.reply != i18n.Busy.EN || o.goBack != nil || o.ask != "" {
+	l.bridge.turns.lanes.BeginTurn(room, 99, stop)
+	for _, p := range []plan{set.resume, set.retry, set.forwardCommand} {
+		o, err := p(t.Context(), ordered{m: heard("om_5", "//compact"), args: first, chat: l.chat(), lang: i18n.English})
+		if err != nil || o.reply != i18n.Busy.EN || len(o.effects) > 0 || o.ask != "" {
 			t.Errorf("while a turn runs: %+v %v", o, err)
 		}
 	}
-	l.bridge.lanes.EndTurn(room)
+	l.bridge.turns.lanes.EndTurn(room)
 }
 
 // The version is for admins, and only where nobody else reads along.
 func TestStatusTellsTheVersionToAdmins(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t, func(c *Config) { c.Version = "v9.9.9" })
 	boss := alice.by("ou_boss")
 	w.expect(w.order(boss, "/status"), "**版本**：v9.9.9")
@@ -333,8 +334,9 @@ func TestStatusTellsTheVersionToAdmins(t *testing.T) {
 }
 
 func TestACheckUp(t *testing.T) {
-	rec := &recorder{}
-	l := newLine(t, rec)
+	t.Parallel()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec)
 	l.bridge.cfg.Checks = []Check{
 		{"cli", func(context.Context) CheckState { return OK }}, {"login", func(context.Context) CheckState { return Fail }},
 		{"disk", func(context.Context) CheckState { return Warn }}, {"moon", func(context.Context) CheckState { return OK }},
@@ -343,7 +345,7 @@ func TestACheckUp(t *testing.T) {
 	l.start()
 	l.say("om_1", "/doctor")
 	var got []string
-	l.until("a report", func() bool { got = append(got, rec.replies()...); return len(got) == 2 })
+	l.until("a report", func() bool { got = append(got, rec.TakeSaid()...); return len(got) == 2 })
 	if len(got) != 2 || got[0] != i18n.DoctorBegun.ZH {
 		t.Fatalf("%q", got)
 	}
@@ -356,7 +358,8 @@ func TestACheckUp(t *testing.T) {
 
 // An answer of the agent's own command that says nothing, in a session of its own, leaves nothing to resume.
 func TestACommandThatSaysNothing(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	for _, tc := range []struct {
 		resume bool
 		result claude.Result
@@ -368,7 +371,7 @@ func TestACommandThatSaysNothing(t *testing.T) {
 		{false, claude.Result{Usage: claude.Usage{Input: 1}}, i18n.Passed.ZH, true},
 		{true, claude.Result{Failure: claude.FailUnknown}, "", true},
 	} {
-		tr := newTurn(l.bridge, db.Claim{Resume: tc.resume})
+		tr := newTurn(l.bridge.cfg, l.bridge.db, db.Claim{Resume: tc.resume})
 		tr.session.begun("s", "/")
 		tr.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
 		tr.carriedOut(tc.result)
@@ -380,6 +383,7 @@ func TestACommandThatSaysNothing(t *testing.T) {
 
 // A list that is empty says so.
 func TestNobodyWasDecidedAbout(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t, func(c *Config) { c.Access = access.Config{Owner: "ou_boss"} })
 	boss := place{chat.FeishuChat("oc_boss"), chat.Private, "ou_boss"}
 	w.expect(w.order(boss, "/admin users"), "在聊天里决定的："+i18n.Nobody.ZH)

@@ -7,22 +7,25 @@ import (
 	"time"
 
 	"magpie/bridge/access"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
 )
 
 // departed makes the people of a department be let in, and lets the platform fail to tell who they are.
-func (l *line) departed() *departments {
+func (l *bridgeRig) departed() *departments {
 	s := &departments{of: map[string][]string{"ou_1": {"od_dev"}, "ou_2": {"od_dev"}}, err: errors.New("down")}
-	cfg := l.bridge.cfg
-	cfg.Access, cfg.Departments, cfg.Waits.Departments = access.Config{Owner: "ou_boss", Allow: []string{"od_dev"}}, s, time.Minute
-	l.bridge = New(cfg, l.bridge.db, l.pool, l.bridge.out, l.bridge.log)
+	l.remake(func(c *Config) {
+		c.Access = access.Config{Owner: "ou_boss", Allow: []string{"od_dev"}}
+		c.Departments, c.Waits.Departments = s, time.Minute
+	})
 	return s
 }
 
 // An edit that comes while it is not known whether its author may talk is delivered again.
 func TestAnEditWaitsUntilItsAuthorIsKnown(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.left("om_1", "hello")
 	s := l.departed()
 	edited := heard("om_1", "goodbye")
@@ -56,14 +59,15 @@ func (g *group) ListMessages(_ context.Context, _ chat.Key, _ chat.Kind, since t
 // What was said by somebody of whom it is not known whether he may talk is asked for again, from the same time on. What
 // others have said does not wait for it.
 func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	s := l.departed()
 	began := time.Now().Add(-time.Hour)
 	said := func(id, who string) chat.Incoming {
 		return chat.Incoming{Key: room, Kind: chat.Group, ID: id, Text: id, Actor: chat.Actor{ID: who}, Time: began.Add(time.Minute)}
 	}
 	g := &group{said: []chat.Incoming{said("om_boss", "ou_boss"), said("om_1", "ou_1")}}
-	b := newBackground(Config{Groups: g, Context: l.bridge.cfg.Context}, l.bridge.db, l.bridge.access)
+	b := newBackground(Config{Groups: g, Context: l.bridge.cfg.Context}, l.bridge.db, l.bridge.access.authorizer)
 	b.kept, b.wait = func(text string) string { return text }, time.Minute
 	spoken := func(id string, at time.Time) db.Claim {
 		q := said(id, "ou_boss")

@@ -43,8 +43,8 @@ func failed(log *zerolog.Logger, err error) turncard.Outcome {
 }
 
 // stopped is the outcome of a turn that somebody has stopped, or whose question was taken back.
-func (b *Bridge) stopped(ctx context.Context, t db.Turn) turncard.Outcome {
-	gone, err := b.db.Turns().TakenBack(context.WithoutCancel(ctx), t.Key, t.ID)
+func stopped(ctx context.Context, turns db.Turns, t db.Turn) turncard.Outcome {
+	gone, err := turns.TakenBack(context.WithoutCancel(ctx), t.Key, t.ID)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("why the turn was stopped is not known")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
+	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -30,7 +31,7 @@ type ownership struct {
 	app     string  // empty = nobody is looked for
 	founder Founder // nil = nobody can be asked
 	owners  db.Owners
-	out     Messenger
+	out     delivery.Messenger
 	log     zerolog.Logger
 	apply   func(access.Config) // makes the access rules count
 
@@ -41,7 +42,7 @@ type ownership struct {
 	unknown    bool     // the platform was asked and did not know
 }
 
-func newOwnership(cfg Config, store *db.DB, out Messenger, log zerolog.Logger, apply func(access.Config)) *ownership {
+func newOwnership(cfg Config, store *db.DB, out delivery.Messenger, log zerolog.Logger, apply func(access.Config)) *ownership {
 	return &ownership{app: cfg.App, founder: cfg.Founder, owners: store.Owners(), out: out, log: log, apply: apply, found: cfg.Found}
 }
 

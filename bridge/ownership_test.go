@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -31,7 +32,7 @@ type estate struct {
 	*ownership
 	testing.TB
 	store *db.DB
-	out   *recorder
+	out   *deliverytest.Recorder
 	log   *strings.Builder
 	rules access.Config
 }
@@ -47,7 +48,7 @@ func openEstate(t testing.TB, path string, f Founder, a access.Config) *estate {
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		t.Fatal(err)
 	}
-	e := &estate{TB: t, store: store, out: &recorder{}, log: &strings.Builder{}}
+	e := &estate{TB: t, store: store, out: &deliverytest.Recorder{}, log: &strings.Builder{}}
 	e.ownership = newOwnership(Config{App: "cli_1", Founder: f, Found: found}, store, e.out, zerolog.New(e.log), func(a access.Config) { e.rules = a })
 	e.set(a)
 	return e
@@ -72,6 +73,7 @@ func (e *estate) write(kind chat.Kind, id, user, text string) bool {
 }
 
 func TestThePlatformTellsTheOwner(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	f := &founder{user: "ou_creator"}
 	e := openEstate(t, path, f, access.Config{Allow: []string{"ou_2"}})
@@ -82,8 +84,8 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 	if e.rules.Owner != "ou_creator" || len(e.rules.Allow) != 1 || e.code != "" {
 		t.Errorf("rules %+v, code %q", e.rules, e.code)
 	}
-	if len(e.out.said) != 1 || !strings.Contains(e.out.said[0], "Magpie") {
-		t.Errorf("welcomed with %q", e.out.said)
+	if len(e.out.Said) != 1 || !strings.Contains(e.out.Said[0], "Magpie") {
+		t.Errorf("welcomed with %q", e.out.Said)
 	}
 	e.close()
 
@@ -93,8 +95,8 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 		t.Error("the owner was forgotten")
 	}
 	e.run(t.Context())
-	if f.asks != 1 || len(e.out.said) != 0 {
-		t.Errorf("asked %d times, welcomed again with %q", f.asks, e.out.said)
+	if f.asks != 1 || len(e.out.Said) != 0 {
+		t.Errorf("asked %d times, welcomed again with %q", f.asks, e.out.Said)
 	}
 	// The configuration wins, and when it names nobody any more, who was found is the owner again.
 	e.set(access.Config{Owner: "ou_config"})
@@ -109,6 +111,7 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 }
 
 func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	e := openEstate(t, path, &founder{err: errors.New("access denied")}, access.Config{})
 	e.run(t.Context())
@@ -116,8 +119,8 @@ func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 	if len(code) < len(codeWord)+26 || strings.Count(e.log.String(), code) != 1 {
 		t.Fatalf("code %q, log %s", code, e.log)
 	}
-	if len(e.out.said) != 0 {
-		t.Errorf("somebody was welcomed: %q", e.out.said)
+	if len(e.out.Said) != 0 {
+		t.Errorf("somebody was welcomed: %q", e.out.Said)
 	}
 	for name, tc := range map[string]struct {
 		kind       chat.Kind
@@ -151,8 +154,8 @@ func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 	if e.rules.Owner != "ou_1" || e.code != "" || !e.write(chat.Private, "om_1", "ou_1", code) {
 		t.Errorf("after a restart the bot belongs to %q, code %q", e.rules.Owner, e.code)
 	}
-	if len(e.out.said) != 1 {
-		t.Errorf("welcomed %d times", len(e.out.said))
+	if len(e.out.Said) != 1 {
+		t.Errorf("welcomed %d times", len(e.out.Said))
 	}
 	e.close()
 }
@@ -160,6 +163,7 @@ func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 // Each start has a code of its own, and none is put out where somebody decides about the bot, or the platform is still
 // asked.
 func TestWhenThereIsACode(t *testing.T) {
+	t.Parallel()
 	refuses := &founder{err: errors.New("access denied")}
 	codes := map[string]bool{}
 	for range 2 {
@@ -198,13 +202,14 @@ func TestWhenThereIsACode(t *testing.T) {
 
 // Who corrects a mistyped code in the message that he has sent owns the bot as well.
 func TestTheCodeInAnEditedMessage(t *testing.T) {
+	t.Parallel()
 	w := testWorld(t, func(c *Config) { c.App = "cli_1" })
-	w.bridge.ownership.unknown = true
+	w.bridge.access.ownership.unknown = true
 	w.bridge.SetAccess(access.Config{})
-	code := w.bridge.ownership.code
+	code := w.bridge.access.ownership.code
 	w.must(w.bridge.Message(w.ctx, heard("om_1", code[:20])))
 	w.must(w.bridge.Edited(w.ctx, heard("om_1", code)))
-	if got := w.bridge.access.Load().Owner; got != "ou_1" {
+	if got := w.bridge.access.authorizer.Load().Owner; got != "ou_1" {
 		t.Errorf("the bot belongs to %q", got)
 	}
 }

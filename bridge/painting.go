@@ -6,26 +6,48 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/delivery"
 	"magpie/bridge/turncard"
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
 )
 
-// draw shows a last view that is in no outbox, if there is a card and the platform takes it at once.
-func (t *turn) draw(ctx context.Context, v turncard.State) {
+// turnDisplay shows people how their turns go on: on the card of the turn, and on the messages that it answers.
+type turnDisplay struct {
+	out       delivery.Messenger
+	outbox    *delivery.Outbox
+	reactions *delivery.Reactions
+	turns     db.Turns
+	secrets   redact.Known
+}
+
+// begin shows that a turn has begun, and how it goes on, until rest is called.
+func (d turnDisplay) begin(ctx context.Context, t *turn) (rest func()) {
+	d.reactions.Set(t.claim.Asked, chat.Working)
+	return d.paint(ctx, t)
+}
+
+// ended shows how a turn has ended.
+func (d turnDisplay) ended(t *turn, state db.TurnState) {
+	d.outbox.Wake(t.claim.Turn.Key)
+	d.reactions.Set(t.claim.Asked, delivery.ReactionOf(state))
+}
+
+// draw shows a last view that the outbox does not deliver. It tries once, and only if there is a card.
+func (d turnDisplay) draw(ctx context.Context, t *turn, v turncard.State) {
 	if t.painter.ID == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), courtesy(ctx))
 	defer cancel()
-	if err := t.b.out.Close(ctx, t.painter.ID, v.Card(time.Now())); err != nil {
+	if err := d.out.Close(ctx, t.painter.ID, v.Card(time.Now())); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 	}
 }
 
-// courtesy is how long a call to the platform that is under way at a turn's end may take before it is cut off: not long
-// when the turn's context has ended with the program.
+// courtesy is the timeout of a call to the platform that is under way when a turn ends: short when the program ends.
 func courtesy(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return 300 * time.Millisecond
@@ -34,39 +56,39 @@ func courtesy(ctx context.Context) time.Duration {
 }
 
 // paint shows how the turn goes on, until rest is called.
-func (t *turn) paint(turn context.Context) (rest func()) {
+func (d turnDisplay) paint(turn context.Context, t *turn) (rest func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))
 	idle, over := context.WithCancel(ctx)
 	to, id, draft, searches := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, "", 0
-	t.painter = turncard.NewPainter(t.b.out, turncard.Target{
-		To: to, Idem: cardKey(id, to), ID: t.claim.Turn.Card,
+	t.painter = turncard.NewPainter(d.out, turncard.Target{
+		To: to, Idem: delivery.CardKey(id, to), ID: t.claim.Turn.Card,
 		Find: func(ctx context.Context) (string, error) {
 			if t.claim.Turn.Attempts == 1 {
 				return "", nil
 			}
 			searches++
-			return t.b.outbox.posted(ctx, to, db.Post{Turn: id, Begun: t.claim.Turn.Created, Attempts: searches})
+			return d.outbox.FindCard(ctx, to, db.Post{Turn: id, Begun: t.claim.Turn.Created, Attempts: searches})
 		},
 		Posted: func(ctx context.Context, card string) {
 			failpoint.At("card: posted")
 			defer failpoint.At("card: stored")
-			if err := t.b.db.Turns().SetCard(context.WithoutCancel(ctx), id, card); err != nil {
+			if err := d.turns.SetCard(context.WithoutCancel(ctx), id, card); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
 			}
 		},
 		Shows: func(ctx context.Context, answer string) {
-			if answer = t.b.cfg.Secrets.Growing(answer); answer == draft {
+			if answer = d.secrets.PartialText(answer); answer == draft {
 				return
 			}
 			draft = answer
 			failpoint.At("draft: storing")
 			defer failpoint.At("draft: stored")
-			if err := t.b.db.Turns().SetDraft(ctx, id, answer); err != nil {
+			if err := d.turns.SetDraft(ctx, id, answer); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("draft of the answer not stored")
 			}
 		},
 	}, t.view)
-	release := t.b.outbox.hold(id)
+	release := d.outbox.HoldCard(id)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -80,9 +102,4 @@ func (t *turn) paint(turn context.Context) (rest func()) {
 		late.Stop()
 		cancel()
 	}
-}
-
-func (t *turn) show(v turncard.State) {
-	t.view = v
-	t.painter.Show(v)
 }

@@ -50,14 +50,14 @@ func (p *Preview) Of(ctx context.Context, question chat.Message, live bool) (Bui
 	if stale(claim, p.cfg.Context.StaleAfter.Duration) {
 		claim.Chat.Session, claim.Chat.Summary, claim.Chat.Anew = db.Session{}, db.Summary{}, noTurn
 	}
-	s, lost := p.standing(ctx, &claim, live)
+	s, lost := p.sessionState(ctx, &claim, live)
 	r := p.cfg.request(claim, claim.Resume, s)
 	r.Live, r.Lost = live, lost != ""
 	return Built{Key: c.Key, Turn: noTurn, Prompt: p.context.Build(ctx, r), Live: live, Lost: lost}, nil
 }
 
-// standing finds out in which session a turn would run, and how far that holds the conversation, or why it is lost.
-func (p *Preview) standing(ctx context.Context, c *db.Claim, live bool) (s syncState, lost claude.LostCause) {
+// sessionState finds out in which session a turn would run, and how far that holds the conversation, or why it is lost.
+func (p *Preview) sessionState(ctx context.Context, c *db.Claim, live bool) (s syncState, lost claude.LostCause) {
 	if c.Chat.Session.ID == "" || !p.cfg.Context.Resumes() {
 		return syncState{}, ""
 	}

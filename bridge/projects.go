@@ -193,7 +193,8 @@ func (g Guard) Refuses(dir string) error {
 		if in, err := holdsFile(real, file); err != nil {
 			return err
 		} else if in {
-			return fmt.Errorf("agents may not work where the program's configuration or secret lies: they could read the app secret there, or change what they may do; name a folder without %s, or move that file", file)
+			return fmt.Errorf("agents may not work where the program's configuration or secret lies: they could read the "+
+				"app secret there, or change what they may do; name a folder without %s, or move that file", file)
 		}
 	}
 	if g.Data == "" {
@@ -261,11 +262,11 @@ func goodName(name string) bool {
 }
 
 // listProjects is the command /projects.
-func listProjects(_ context.Context, o ordered) (order, error) {
+func (cs settingCommands) listProjects(_ context.Context, o ordered) (order, error) {
 	var s strings.Builder
 	s.WriteString(i18n.ProjectsHead.In(o.lang) + "\n")
-	now, err := o.b.cfg.site(o.chat)
-	for _, p := range o.b.cfg.sites() {
+	now, err := cs.cfg.site(o.chat)
+	for _, p := range cs.cfg.sites() {
 		mark := ""
 		if err == nil && p == now {
 			mark = i18n.ProjectHere.In(o.lang)
@@ -277,17 +278,17 @@ func listProjects(_ context.Context, o ordered) (order, error) {
 }
 
 // changeProject is the command /cd.
-func changeProject(ctx context.Context, o ordered) (order, error) {
+func (cs settingCommands) changeProject(ctx context.Context, o ordered) (order, error) {
 	if o.args == "" {
-		return listProjects(ctx, o)
+		return cs.listProjects(ctx, o)
 	}
-	if !o.b.access.Load().InCharge(o.m) {
+	if !cs.access.Load().InCharge(o.m) {
 		return o.say(i18n.ForAdmins)
 	}
-	p, ok := o.b.cfg.find(o.args)
+	p, ok := cs.cfg.find(o.args)
 	if ok {
-		if _, err := o.b.cfg.Guard.Check(p.path); err != nil {
-			o.b.log.Error().Err(err).Str("project", p.shown()).Msg("agents may not work in a project")
+		if _, err := cs.cfg.Guard.Check(p.path); err != nil {
+			cs.log.Error().Err(err).Str("project", p.shown()).Msg("agents may not work in a project")
 			ok = false
 		}
 	}
@@ -296,14 +297,13 @@ func changeProject(ctx context.Context, o ordered) (order, error) {
 	}
 	c := o.chat
 	c.Settings.Project = p.name
-	done, err := o.say(i18n.ProjectChanged, p.shown(), cmp.Or(o.b.cfg.permissionMode(c), defaultMode))
-	done.set = func(s *db.Settings) { s.Project = p.name }
-	return done, err
+	mode := cmp.Or(cs.cfg.permissionMode(c), defaultMode)
+	return o.do(db.SetProject{Project: p.name}, i18n.ProjectChanged, p.shown(), mode)
 }
 
 // changeMode is the command /mode.
-func changeMode(_ context.Context, o ordered) (order, error) {
-	p, err := o.b.cfg.site(o.chat)
+func (cs settingCommands) changeMode(_ context.Context, o ordered) (order, error) {
+	p, err := cs.cfg.site(o.chat)
 	if err != nil {
 		return o.say(i18n.ProjectGone)
 	}
@@ -312,9 +312,9 @@ func changeMode(_ context.Context, o ordered) (order, error) {
 		for _, m := range modes[:rank(p.ceiling)+1] {
 			free = append(free, "`"+m+"`")
 		}
-		return o.say(i18n.ModeNow, cmp.Or(o.b.cfg.permissionMode(o.chat), defaultMode), strings.Join(free, " "))
+		return o.say(i18n.ModeNow, cmp.Or(cs.cfg.permissionMode(o.chat), defaultMode), strings.Join(free, " "))
 	}
-	if !o.b.access.Load().InCharge(o.m) {
+	if !cs.access.Load().InCharge(o.m) {
 		return o.say(i18n.ForAdmins)
 	}
 	i := slices.IndexFunc(modes, func(m string) bool { return strings.EqualFold(m, o.args) || modeNames[m] == o.args })
@@ -324,9 +324,7 @@ func changeMode(_ context.Context, o ordered) (order, error) {
 	case i > rank(p.ceiling):
 		return o.say(i18n.ModeTooHigh, modes[i], cmp.Or(p.ceiling, defaultMode))
 	}
-	done, err := o.say(i18n.ModeChanged, modes[i])
-	done.set = func(s *db.Settings) { s.Mode = modes[i] }
-	return done, err
+	return o.do(db.SetMode{Mode: modes[i]}, i18n.ModeChanged, modes[i])
 }
 
 // modeNames are what the modes are called in Chinese.

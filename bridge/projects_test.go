@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
 	"magpie/db"
 )
@@ -150,25 +151,26 @@ func TestANamedProjectComesFirst(t *testing.T) {
 }
 
 // ordered is what the bot replies to a command.
-func (l *line) ordered(rec *recorder, id, text string) string {
+func (l *bridgeRig) ordered(rec *deliverytest.Recorder, id, text string) string {
 	l.Helper()
-	rec.mu.Lock()
-	before := len(rec.said)
-	rec.mu.Unlock()
+	rec.Mu.Lock()
+	before := len(rec.Said)
+	rec.Mu.Unlock()
 	l.say(id, text)
 	l.until("a reply to "+text, func() bool {
-		rec.mu.Lock()
-		defer rec.mu.Unlock()
-		return len(rec.said) > before
+		rec.Mu.Lock()
+		defer rec.Mu.Unlock()
+		return len(rec.Said) > before
 	})
-	rec.mu.Lock()
-	defer rec.mu.Unlock()
-	return rec.said[before]
+	rec.Mu.Lock()
+	defer rec.Mu.Unlock()
+	return rec.Said[before]
 }
 
 // A chat changes its project right before its turn begins: what the agent's tools go by is where the agent works.
 func TestTheDeskKnowsWhereTheAgentWorks(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	other := t.TempDir()
 	l.bridge.cfg.Projects = map[string]Project{"other": {Path: other}}
 	l.say("om_1", "hello")
@@ -176,23 +178,24 @@ func TestTheDeskKnowsWhereTheAgentWorks(t *testing.T) {
 	l.must(err)
 	l.say("om_2", "/cd other")
 	var known, works string
-	l.bridge.answer = func(tn *turn, ctx context.Context) turncard.Outcome {
-		a, err := l.bridge.toolHandlers.running(room)
+	tn := newTurn(l.bridge.cfg, l.bridge.db, c)
+	l.bridge.runner.runWith(t.Context(), tn, func(ctx context.Context, tn *turn) turncard.Outcome {
+		a, err := l.bridge.runner.agents.attempts.specs.tools.running(room)
 		l.must(err)
-		s, err := tn.spec(ctx)
+		s, err := l.bridge.runner.agents.attempts.specs.of(ctx, tn)
 		l.must(err)
 		known, works = a.project, s.Dir
 		return turncard.Outcome{State: db.Done}
-	}
-	newTurn(l.bridge, c).run(t.Context())
+	})
 	if known != other || works != realPath(other) {
 		t.Errorf("the agent works in %s, its tools in %s", works, known)
 	}
 }
 
 func TestAChatChangesItsProject(t *testing.T) {
-	rec := &recorder{}
-	l := newLine(t, rec)
+	t.Parallel()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec)
 	dir := folders(t, "a", "secret")
 	l.bridge.cfg.PermissionMode = "default"
 	l.bridge.cfg.Projects = map[string]Project{"Web": {Path: filepath.Join(dir, "a"), Mode: editsMode}, "away": {Path: filepath.Join(dir, "b")}}

@@ -2,11 +2,13 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
@@ -15,37 +17,43 @@ import (
 	"magpie/internal/claude"
 )
 
-// maxAttempts is how often a turn that has done and shown nothing is begun again after a crash. It may be the cause.
+// maxAttempts is how often a turn that has done and shown nothing is claimed again after a crash. The turn may be what
+// makes the program crash.
 const maxAttempts = 3
 
-// recovery deals with turns that were cut off: at once, or when their asker has decided.
+// recovery takes up what an earlier process left.
 type recovery struct {
-	b    *Bridge
-	done chan struct{} // closed when it is known what became of the turns that an earlier process left
+	db        *db.DB
+	pool      *claude.Pool
+	approvals *approvals
+	cutOff    cutOffTurns
+	turns     *turnQueue
+	scheduler *compactionScheduler
+	log       zerolog.Logger
 }
 
-// run takes up what an earlier process left: its agents are ended, the turns that ran are finished, begun again, or
-// interrupted, and what waits is woken.
+// run ends the agents that are left. The turns that ran are finished, queued again, or interrupted; then the chats that
+// have work are woken.
 func (r recovery) run(ctx context.Context) error {
-	if n, err := r.b.pool.Sweep(ctx); err != nil {
-		r.b.log.Error().Err(err).Msg("agents of an earlier run may still be there")
+	if n, err := r.pool.Sweep(ctx); err != nil {
+		r.log.Error().Err(err).Msg("agents of an earlier run may still be there")
 	} else if n > 0 {
-		r.b.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
+		r.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
 	}
-	left, err := r.b.db.Turns().Running(ctx)
+	left, err := r.db.Turns().Running(ctx)
 	if err != nil {
 		return err
 	}
-	for err := r.b.approvals.recover(ctx); err != nil && !hopeless(err); err = r.b.approvals.recover(ctx) {
-		r.b.log.Error().Err(err).Msg("approvals not recovered; trying again")
+	for err := r.approvals.recover(ctx); err != nil && !db.Permanent(err); err = r.approvals.recover(ctx) {
+		r.log.Error().Err(err).Msg("approvals not recovered; trying again")
 		if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
 	for _, t := range left {
-		for err := r.turn(ctx, t); err != nil; err = r.turn(ctx, t) {
-			log := r.b.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID)
-			if hopeless(err) {
+		for err := r.cutOff.recover(ctx, t); err != nil; err = r.cutOff.recover(ctx, t) {
+			log := r.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID)
+			if db.Permanent(err) {
 				log.Msg("turn not recovered")
 				break
 			}
@@ -55,50 +63,45 @@ func (r recovery) run(ctx context.Context) error {
 			}
 		}
 	}
-	keys, err := r.b.db.Queue().Chats(ctx)
+	keys, err := r.db.Queue().Chats(ctx)
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
-		r.b.wake(key)
+		r.turns.wake(key)
 	}
-	awaited, err := r.b.db.Chats().AwaitedCompactions(ctx)
+	awaited, err := r.db.Chats().AwaitedCompactions(ctx)
 	if err != nil {
 		return err
 	}
 	for _, key := range awaited {
-		r.b.scheduler.make(key)
+		r.scheduler.make(key)
 	}
-	close(r.done)
+	close(r.turns.recovered)
 	return nil
 }
 
-// hopeless reports whether trying again would end in the same way, and keep a start waiting for ever.
-func hopeless(err error) bool {
-	return errors.Is(err, db.ErrUnreadable) || errors.Is(err, db.ErrNotFound)
+// cutOffTurns decides what becomes of the turns that were running when their process died.
+type cutOffTurns struct {
+	cfg       *Config
+	db        *db.DB
+	pool      *claude.Pool
+	budget    *budget
+	history   historyWriter
+	reactions *delivery.Reactions
+	log       zerolog.Logger
 }
 
-// await waits until it is known what became of the turns that an earlier process left. When that takes too long, the
-// platform delivers the message again.
-func (r recovery) await(ctx context.Context) error {
-	select {
-	case <-r.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// turn decides about a turn that a dead process left. Its transcript tells what the agent did after the bridge
+// recover decides about a turn that a dead process left. Its transcript tells what the agent did after the bridge
 // had gone; the store tells what people have seen.
-func (r recovery) turn(ctx context.Context, t db.Turn) error {
-	log := r.b.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
-	c, err := r.b.db.Chats().Get(ctx, t.Key)
+func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
+	log := r.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
+	c, err := r.db.Chats().Get(ctx, t.Key)
 	if err != nil {
 		return err
 	}
-	transcripts := r.b.pool.Config().Transcripts(t.Key.String())
-	dir := r.b.cfg.workedIn(c, transcripts, t.Session)
+	transcripts := r.pool.Config().Transcripts(t.Key.String())
+	dir := r.cfg.workedIn(c, transcripts, t.Session)
 	did, err := transcripts.ReadOutcome(dir, t.Session, t.Prompt)
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
@@ -106,9 +109,9 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	idle := err == nil && !did.Ended && !did.Acted && did.Text == "" && !t.Acted && t.Draft == ""
 	if idle && !t.Stopped && t.Attempts < maxAttempts {
 		log.Warn().Msg("turn was cut off before it did anything; beginning it again")
-		return r.b.db.Queue().Requeue(ctx, t.ID)
+		return r.db.Queue().Requeue(ctx, t.ID)
 	}
-	unanswered, err := r.b.db.Approvals().Unanswered(ctx, t.ID)
+	unanswered, err := r.db.Approvals().Unanswered(ctx, t.ID)
 	if err != nil {
 		return err
 	}
@@ -116,13 +119,14 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	text := did.Text
 	switch {
 	case t.Stopped && !(did.Ended && did.Failure == ""):
-		end = r.b.stopped(ctx, t)
+		end = stopped(ctx, r.db.Turns(), t)
 		log.Warn().Msg("turn was cut off while it was being stopped")
-	case unanswered: // the agent may have gone on without what was asked for, but nobody has decided that
+	case unanswered: // the agent may have gone on without the permission, but nobody has decided that it should
 		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")
 	case did.Ended:
 		end = turncard.OutcomeOf(did.Failure)
-		log.Warn().Str("state", string(end.State)).Msg("turn was cut off after the agent had finished; delivering its answer")
+		log.Warn().Str("state", string(end.State)).
+			Msg("turn was cut off after the agent had finished; delivering its answer")
 	default:
 		log.Warn().Msg("turn was cut off; its asker decides whether it goes on")
 	}
@@ -131,23 +135,23 @@ func (r recovery) turn(ctx context.Context, t db.Turn) error {
 	}
 	e := db.TurnResult{
 		Turn: t, State: end.State, Failure: end.Failure, Answer: text,
-		Card: turncard.New(t.ID, r.b.cfg.langOf(c), time.Now()).Saying(text).End(end).Card(time.Now()),
+		Card: turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(text).End(end).Card(time.Now()),
 	}
-	if did.Known && r.b.cfg.Context.Resumes() {
-		e.Session = db.Session{ID: t.Session, Node: r.b.cfg.Node, Cwd: realPath(dir)}
+	if did.Known && r.cfg.Context.Resumes() {
+		e.Session = db.Session{ID: t.Session, Node: r.cfg.Node, Cwd: realPath(dir)}
 	}
 	if did.Known {
 		e.Usage = &db.Usage{
 			Model: did.Model, Input: did.Usage.Input, Output: did.Usage.Output,
 			CacheRead: did.Usage.CacheRead, CacheNew: did.Usage.CacheNew, Duration: time.Since(t.Created),
 		}
-		e.Usage.CostUSD = r.b.budget.estimate(ctx, *e.Usage)
+		e.Usage.CostUSD = r.budget.estimate(ctx, *e.Usage)
 	}
-	if err := r.b.finish(ctx, e); err != nil {
+	if err := r.history.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	r.b.reactions.set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, signalOf(end.State))
-	r.b.cfg.ended(Ended{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
+	r.reactions.Set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, delivery.ReactionOf(end.State))
+	r.cfg.ended(Ended{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
@@ -22,7 +23,7 @@ import (
 )
 
 // left is a turn that a process which is dead had claimed.
-func (l *line) left(id, text string) (transcript string) {
+func (l *bridgeRig) left(id, text string) (transcript string) {
 	l.Helper()
 	l.say(id, text)
 	names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}
@@ -35,8 +36,9 @@ func (l *line) left(id, text string) (transcript string) {
 
 // What the agent did is not known when its transcript cannot be read: it may have used tools.
 func TestATurnWhoseTranscriptCannotBeReadIsNotBegunAgain(t *testing.T) {
-	out := &recorder{}
-	l := newLine(t, out)
+	t.Parallel()
+	out := &deliverytest.Recorder{}
+	l := newBridgeRig(t, out)
 	l.must(os.MkdirAll(l.left("om_1", "hello"), 0o700)) // a folder cannot be read
 	l.start()
 	l.until("the end of the turn", func() bool {
@@ -49,16 +51,18 @@ func TestATurnWhoseTranscriptCannotBeReadIsNotBegunAgain(t *testing.T) {
 
 // While the database fails, the use of a tool cannot be noted. It is made up for.
 func TestTheUseOfAToolIsNotedInTheEnd(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.left("om_1", "hello")
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
-	turn := newTurn(l.bridge, db.Claim{Turn: left[0]})
+	turn := newTurn(l.bridge.cfg, l.bridge.db, db.Claim{Turn: left[0]})
 	turn.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF acted ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
-	turn.take(t.Context(), claude.ToolCall{})
+	attempts := l.bridge.runner.agents.attempts
+	attempts.take(t.Context(), turn, claude.ToolCall{})
 	l.sql(`DROP TRIGGER broken`)
-	turn.take(t.Context(), claude.ToolResult{})
+	attempts.take(t.Context(), turn, claude.ToolResult{})
 	if n := l.count(`SELECT acted FROM turns`); n != 1 {
 		t.Error("after a crash the tool would be used again")
 	}
@@ -66,7 +70,8 @@ func TestTheUseOfAToolIsNotedInTheEnd(t *testing.T) {
 
 // A disk that is full at the start does not keep the program from running: it takes up what was left as soon as it can.
 func TestRecoveryWaitsForTheStore(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.left("om_1", "hello")
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	l.start()
@@ -77,9 +82,10 @@ func TestRecoveryWaitsForTheStore(t *testing.T) {
 
 // What an agent used before it was cut off has been paid for, by who had asked.
 func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	path := l.left("om_1", "hello")
-	l.must(l.bridge.budget.ledger.Book(t.Context(), db.Expense{Key: room, Purpose: "test", Usage: db.Usage{Model: "m", Input: 100, CostUSD: 1}}))
+	l.must(l.bridge.runner.agents.budget.ledger.Book(t.Context(), db.Expense{Key: room, Purpose: "test", Usage: db.Usage{Model: "m", Input: 100, CostUSD: 1}}))
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
 	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
@@ -100,21 +106,23 @@ func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 
 // The program died when it had just posted the card, and was away for longer than the platform knows its key.
 func TestACardThatMayHaveBeenPostedLongAgoIsLookedFor(t *testing.T) {
-	out := &recorder{found: []chat.Sent{{ID: "om_card", Card: "om_card/1"}}}
-	l := newLine(t, out)
+	t.Parallel()
+	out := &deliverytest.Recorder{Found: []chat.Sent{{ID: "om_card", Card: "om_card/1"}}}
+	l := newBridgeRig(t, out)
 	l.left("om_1", "hello")
 	l.sql(`UPDATE turns SET created_at = created_at - 7200000`)
 	l.start()
 	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
-	if _, _, posts := out.far(); posts != 0 || l.count(`SELECT COUNT(*) FROM turns WHERE card_id = 'om_card/1'`) != 1 {
+	if _, _, posts := out.SoFar(); posts != 0 || l.count(`SELECT COUNT(*) FROM turns WHERE card_id = 'om_card/1'`) != 1 {
 		t.Errorf("%d cards were posted", posts)
 	}
 }
 
 // Who sees a card that stands still may write "continue" before the program has found out that it was interrupted.
 func TestContinueWaitsForRecovery(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.left("om_1", "hello")
 	l.sql(`UPDATE turns SET draft = 'half'`)
 	var said sync.WaitGroup
@@ -131,7 +139,7 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := newLine(t, &recorder{}).bridge.Message(ctx, heard("om_3", "continue")); !errors.Is(err, context.Canceled) {
+	if err := newBridgeRig(t, &deliverytest.Recorder{}).bridge.Message(ctx, heard("om_3", "continue")); !errors.Is(err, context.Canceled) {
 		t.Errorf("before the bridge runs: %v", err)
 	}
 }
@@ -139,7 +147,8 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 // A chat changed its project while its agent worked, and the program died when the agent had finished. The answer is
 // given and booked, and its session is known to be where the agent was.
 func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.bridge.cfg.Projects = map[string]Project{"other": {Path: t.TempDir()}}
 	path := l.left("om_1", "hello")
 	left, err := l.bridge.db.Turns().Running(t.Context())
@@ -165,21 +174,24 @@ func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 }
 
 // forget drops what a bridge that does not run yet has in memory of its turns, as a death of the program does.
-func (l *line) forget() { l.bridge.lanes, l.bridge.turns = workqueue.Lanes{}, workqueue.New(onlookers) }
+func (l *bridgeRig) forget() {
+	l.bridge.turns.lanes, l.bridge.turns.jobs = workqueue.Lanes{}, workqueue.New(onlookers)
+}
 
 // A turn that was stopped, and whose program died before it had ended, is over: it is neither begun again nor
 // interrupted.
 func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct{ draft, body, status string }{
 		"before it did anything": {"", i18n.Stopped.EN, ""}, "in the middle": {"half", "half", i18n.Stopped.EN},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := &recorder{}
-			l := newLine(t, out)
+			out := &deliverytest.Recorder{}
+			l := newBridgeRig(t, out)
 			l.left("om_1", "hello")
 			l.sql(`UPDATE turns SET card_id = 'card', draft = '` + tc.draft + `'`)
-			l.bridge.lanes.Enter(room) // as the process that died
-			l.bridge.lanes.BeginTurn(room, 1, func(error) {})
+			l.bridge.turns.lanes.Enter(room) // as the process that died
+			l.bridge.turns.lanes.BeginTurn(room, 1, func(error) {})
 			l.say("om_2", "/stop")
 			l.forget()
 			l.start()
@@ -189,10 +201,10 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 			if n := l.pool.Stats().Started; n != 0 {
 				t.Errorf("%d agents were started", n)
 			}
-			out.mu.Lock()
-			defer out.mu.Unlock()
-			if len(out.closed) != 1 || out.closed[0].Body != tc.body || out.closed[0].Status != tc.status {
-				t.Errorf("shown: %+v", out.closed)
+			out.Mu.Lock()
+			defer out.Mu.Unlock()
+			if len(out.Closed) != 1 || out.Closed[0].Body != tc.body || out.Closed[0].Status != tc.status {
+				t.Errorf("shown: %+v", out.Closed)
 			}
 		})
 	}
@@ -201,13 +213,14 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 // Also when the program has died meanwhile, the card of a question that was taken back says so, and offers nothing.
 // What people have asked with it still stands: then the turn was stopped, and can go on.
 func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		status  string
 		buttons int
 	}{"alone": {i18n.Recalled.EN, 0}, "one of two": {i18n.Stopped.EN, 1}} {
 		t.Run(name, func(t *testing.T) {
-			out := &recorder{}
-			l := newLine(t, out)
+			out := &deliverytest.Recorder{}
+			l := newBridgeRig(t, out)
 			if name == "one of two" {
 				l.say("om_0", "hello there")
 			}
@@ -219,10 +232,10 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 			l.until("an empty outbox", func() bool {
 				return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 && l.unsent() == 0
 			})
-			out.mu.Lock()
-			defer out.mu.Unlock()
-			if len(out.closed) != 1 || out.closed[0].Body != "half" || out.closed[0].Status != tc.status || len(out.closed[0].Buttons) != tc.buttons {
-				t.Errorf("shown: %+v", out.closed)
+			out.Mu.Lock()
+			defer out.Mu.Unlock()
+			if len(out.Closed) != 1 || out.Closed[0].Body != "half" || out.Closed[0].Status != tc.status || len(out.Closed[0].Buttons) != tc.buttons {
+				t.Errorf("shown: %+v", out.Closed)
 			}
 		})
 	}
@@ -231,11 +244,12 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 // A turn that was stopped before it had begun is over when the program has died meanwhile. What is said next is asked
 // alone.
 func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
-	l := newLine(t, &recorder{})
-	close(l.bridge.recovery.done) // as in the process that died
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	close(l.bridge.turns.recovered) // as in the process that died
 	l.say("om_1", "hello")
 	l.say("om_2", "/stop")
-	l.bridge.recovery.done = make(chan struct{})
+	l.bridge.turns.recovered = make(chan struct{})
 	l.forget()
 	l.say("om_3", "hello again")
 	l.start()
@@ -250,12 +264,13 @@ func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 // All that waits when it is stopped stays stopped over a death of the program, also what waits from before /new, and
 // what is said next is asked.
 func TestAllThatWaitedStaysStoppedAfterADeath(t *testing.T) {
-	l := newLine(t, &recorder{})
-	close(l.bridge.recovery.done) // as in the process that died
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	close(l.bridge.turns.recovered) // as in the process that died
 	for i, text := range []string{"hello", "/new", "hello again", "/stop", "one more"} {
 		l.say(fmt.Sprintf("om_%d", i+1), text)
 	}
-	l.bridge.recovery.done = make(chan struct{})
+	l.bridge.turns.recovered = make(chan struct{})
 	l.forget()
 	l.start()
 	l.until("all ends", func() bool {
@@ -268,8 +283,9 @@ func TestAllThatWaitedStaysStoppedAfterADeath(t *testing.T) {
 
 // What a dead process had shown of an answer is shown as it was, and stored like any other answer.
 func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
-	out := &recorder{}
-	l := newLine(t, out)
+	t.Parallel()
+	out := &deliverytest.Recorder{}
+	l := newBridgeRig(t, out)
 	l.bridge.cfg.Redact = redact.All()
 	l.left("om_1", "hello, I am bob@example.com")
 	l.sql(`UPDATE turns SET draft = 'Mail to bob@example.com', card_id = 'card'`)
@@ -280,9 +296,9 @@ func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 	if n := l.count(`SELECT COUNT(*) FROM messages WHERE content IN ('hello, I am [REDACTED_EMAIL]', 'Mail to [REDACTED_EMAIL]')`); n != 2 {
 		t.Errorf("%d messages are redacted, want the question and the answer", n)
 	}
-	out.mu.Lock()
-	defer out.mu.Unlock()
-	if len(out.closed) != 1 || out.closed[0].Body != "Mail to bob@example.com" {
-		t.Errorf("shown: %+v", out.closed)
+	out.Mu.Lock()
+	defer out.Mu.Unlock()
+	if len(out.Closed) != 1 || out.Closed[0].Body != "Mail to bob@example.com" {
+		t.Errorf("shown: %+v", out.Closed)
 	}
 }

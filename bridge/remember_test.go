@@ -38,9 +38,10 @@ func onDisk(t *testing.T, dir string, words ...string) {
 // What a command says is never on disk with a secret in it: neither in the row that acknowledges it nor in the log, so
 // that it does not matter when the program dies. The reply says where it still stands.
 func TestASecretToRememberIsNowhereKept(t *testing.T) {
+	t.Parallel()
 	const secret = "hunter2secret"
 	dir := t.TempDir()
-	w := newWorld(t, dir)
+	w := newMemoryRig(t, dir)
 	t.Cleanup(func() { _ = w.store.Close() })
 	for i, text := range []string{
 		"/remember 服务器密码：" + secret, "/记住 密码：" + secret, "／remember password: " + secret, "/memory edit 1 新密码：" + secret + "，已更换",
@@ -76,9 +77,10 @@ func TestASecretToRememberIsNowhereKept(t *testing.T) {
 
 // What was said before a command was edited into a message, or is quoted from one, is as clean.
 func TestACommandIsCleanHoweverItComes(t *testing.T) {
+	t.Parallel()
 	const secret = "hunter2secret"
 	dir := t.TempDir()
-	w := newWorld(t, dir)
+	w := newMemoryRig(t, dir)
 	t.Cleanup(func() { _ = w.store.Close() })
 	w.hear(alice, "hello", true)
 	m := chat.Incoming{Key: alice.key, Kind: alice.kind, ID: "om_1", Text: "/remember password: " + secret, Actor: chat.Actor{ID: alice.who}, Time: time.Now(), ToBot: true}
@@ -94,9 +96,10 @@ func TestACommandIsCleanHoweverItComes(t *testing.T) {
 
 // Earlier versions kept commands as they were given. A start that dies on the way leaves the rest to the next one.
 func TestCommandsOfEarlierVersionsAreCleaned(t *testing.T) {
+	t.Parallel()
 	const secret = "hunter2secret"
 	dir := t.TempDir()
-	w := newWorld(t, dir)
+	w := newMemoryRig(t, dir)
 	w.order(alice, "/remember one")
 	w.order(alice, "/remember two")
 	w.hear(alice, "password: "+secret, true) // a question, which is kept as it is
@@ -113,7 +116,7 @@ func TestCommandsOfEarlierVersionsAreCleaned(t *testing.T) {
 	if err == nil || n != 0 {
 		t.Errorf("%d cleaned by a start that was stopped, %v", n, err)
 	}
-	w.bridge.cleanCommands(w.ctx)
+	w.bridge.receiver.inbox.history.cleanCommands(w.ctx)
 	w.expect(w.order(alice, "/memory why 1"), "[REDACTED_SECRET]", "!hunter3secret")
 	if n, err := w.store.Messages().CleanCommands(w.ctx, strings.ToUpper); n != 0 || err != nil {
 		t.Errorf("%d cleaned once more, %v", n, err)

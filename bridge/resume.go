@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
@@ -20,17 +23,27 @@ const (
 	shortID      = 8  // characters of an id that name a session
 )
 
+// sessionCommands are the commands about the sessions that a chat has had.
+type sessionCommands struct {
+	cfg   *Config
+	chats db.Chats
+	pool  *claude.Pool
+	turns *turnQueue
+	zone  *time.Location
+	log   zerolog.Logger
+}
+
 // resume is the command /resume: it lists the sessions that the chat has had, or goes back to one.
-func resume(ctx context.Context, o ordered) (order, error) {
-	list, err := o.b.db.Chats().PastSessions(ctx, o.m.Key, pastSessions)
+func (cs sessionCommands) resume(ctx context.Context, o ordered) (order, error) {
+	list, err := cs.chats.PastSessions(ctx, o.m.Key, pastSessions)
 	if err != nil {
 		return order{}, err
 	}
 	switch {
-	case !o.b.cfg.Context.Resumes():
+	case !cs.cfg.Context.Resumes():
 		return o.say(i18n.ResumeNever)
 	case o.args != "":
-		return o.goBack(ctx, list)
+		return cs.goBack(ctx, o, list)
 	case len(list) == 0:
 		return o.say(i18n.ResumeNothing)
 	}
@@ -44,41 +57,42 @@ func resume(ctx context.Context, o ordered) (order, error) {
 		} else if len(card.Buttons) < mostButtons {
 			card.Buttons = append(card.Buttons, turncard.CommandButton(fmt.Sprintf("%d", i+1), "/resume "+p.ID))
 		}
-		at := shortTime(p.Ended.In(o.b.context.Zone()), o.m.Time.In(o.b.context.Zone()))
-		fmt.Fprintf(&s, i18n.ResumeLine.In(o.lang)+"\n", i+1, at, i18n.Excerpt(p.Question, contextWords), p.Turns, p.ID[:min(shortID, len(p.ID))], mark)
+		at := shortTime(p.Ended.In(cs.zone), o.m.Time.In(cs.zone))
+		question, id := i18n.Excerpt(p.Question, contextWords), p.ID[:min(shortID, len(p.ID))]
+		fmt.Fprintf(&s, i18n.ResumeLine.In(o.lang)+"\n", i+1, at, question, p.Turns, id, mark)
 	}
 	card.Body = s.String()
 	return order{card: card}, nil
 }
 
-// goBack makes one of the listed sessions the chat's again. What is not among them is not found, whoever else may have
-// it.
-func (o ordered) goBack(ctx context.Context, list []db.PastSession) (order, error) {
+// goBack makes one of the listed sessions the chat's again. Any other session, such as one of another chat, is not
+// found.
+func (cs sessionCommands) goBack(ctx context.Context, o ordered, list []db.PastSession) (order, error) {
 	past, ok := pick(list, o.args)
 	if !ok {
 		if !number(o.args) {
-			o.b.log.Warn().Stringer("chat", o.m.Key).Str("user", o.m.Actor.ID).Msg("a session was asked for that the chat has not had")
+			cs.log.Warn().Stringer("chat", o.m.Key).Str("user", o.m.Actor.ID).
+				Msg("a session was asked for that the chat has not had")
 		}
 		return o.say(i18n.ResumeUnknown)
 	}
 	if past.ID == o.chat.Session.ID {
 		return o.say(i18n.ResumeIsNow)
 	}
-	if busy, err := o.busy(ctx); err != nil || busy {
+	if busy, err := cs.turns.busy(ctx, o.m.Key); err != nil || busy {
 		return order{reply: i18n.Busy.In(o.lang)}, err
 	}
-	dir := realPath(o.b.cfg.project(o.chat))
+	dir := realPath(cs.cfg.project(o.chat))
 	done := i18n.ResumeDone
 	var lost *claude.LostError
-	if _, err := o.b.pool.Config().Transcripts(o.m.Key.String()).Verify(dir, past.ID, nil); errors.As(err, &lost) {
+	if _, err := cs.pool.Config().Transcripts(o.m.Key.String()).Verify(dir, past.ID, nil); errors.As(err, &lost) {
 		done = i18n.ResumeLost // and its conversation goes on from the History
 	}
 	key := o.m.Key.String()
-	return order{
-		reply:  fmt.Sprintf(done.In(o.lang), i18n.Excerpt(past.Question, contextWords)),
-		goBack: &db.Session{ID: past.ID, Node: o.b.cfg.Node, Cwd: dir},
-		then:   func() { o.b.turns.Enqueue(func(context.Context) { o.b.pool.Drop(key) }) },
-	}, nil
+	back, err := o.do(db.ResumeSession{Session: db.Session{ID: past.ID, Node: cs.cfg.Node, Cwd: dir}},
+		done, i18n.Excerpt(past.Question, contextWords))
+	back.then = func() { cs.turns.jobs.Enqueue(func(context.Context) { cs.pool.Drop(key) }) }
+	return back, err
 }
 
 func number(s string) bool { _, err := strconv.Atoi(s); return err == nil }

@@ -12,19 +12,19 @@ import (
 )
 
 // retry is the command /retry: it asks the last question of the conversation again. The answer that there is stays in
-// the History, and the agent sees it there: it is told to answer anew.
-func retry(ctx context.Context, o ordered) (order, error) {
-	if busy, err := o.busy(ctx); err != nil || busy {
+// the History, and the agent sees it there: a note asks it for another answer.
+func (cs conversationCommands) retry(ctx context.Context, o ordered) (order, error) {
+	if busy, err := cs.turns.busy(ctx, o.m.Key); err != nil || busy {
 		return order{reply: i18n.Busy.In(o.lang)}, err
 	}
-	question, files, err := o.lastQuestion(ctx)
+	question, files, err := cs.lastQuestion(ctx, o)
 	if err != nil {
 		return order{}, err
 	}
 	if question == "" {
 		return o.say(i18n.RetryNothing)
 	}
-	if _, own := o.b.forwarded(question); own {
+	if _, own := forwarded(cs.pool.Config(), question); own {
 		return order{ask: question}, nil
 	}
 	for _, l := range []i18n.Lang{i18n.Chinese, i18n.English} { // asked for the third time it says so once
@@ -37,11 +37,11 @@ func retry(ctx context.Context, o ordered) (order, error) {
 func retryNote(l i18n.Lang) string { return fmt.Sprintf("%s\n", i18n.RetryNote.In(l)) }
 
 // lastQuestion is what the last turn of the conversation asked, with its files; empty = nothing was asked yet.
-func (o ordered) lastQuestion(ctx context.Context) (string, []chat.File, error) {
+func (cs conversationCommands) lastQuestion(ctx context.Context, o ordered) (string, []chat.File, error) {
 	var asked []string
 	var files []chat.File
 	var last chat.Message
-	for m, err := range o.b.db.History().Of(ctx, o.m.Key, o.chat.Epoch, 0, math.MaxInt64) {
+	for m, err := range cs.db.History().Of(ctx, o.m.Key, o.chat.Epoch, 0, math.MaxInt64) {
 		if err != nil {
 			return "", nil, err
 		}
@@ -52,7 +52,7 @@ func (o ordered) lastQuestion(ctx context.Context) (string, []chat.File, error) 
 			break
 		}
 		asked, last = append(asked, m.Text), m
-		with, err := o.b.db.Files().Quoted(ctx, m.Key, m.ID)
+		with, err := cs.db.Files().Quoted(ctx, m.Key, m.ID)
 		if err != nil {
 			return "", nil, err
 		}

@@ -13,10 +13,16 @@ import (
 	"magpie/db"
 )
 
-// allow lists what is always allowed in a chat, or revokes it. To take a permission back is free to everybody who may
-// talk here: it only makes the agent ask again.
-func allow(ctx context.Context, o ordered) (order, error) {
-	list, err := o.b.approvals.rules.List(ctx, o.m.Key)
+// ruleCommands are the commands about what agents may do unasked.
+type ruleCommands struct {
+	rules db.Rules
+	zone  *time.Location
+}
+
+// allow lists the rules of a chat, or revokes one. Everybody who may talk to the bot may revoke a rule: the agent only
+// has to ask again.
+func (cs ruleCommands) allow(ctx context.Context, o ordered) (order, error) {
+	list, err := cs.rules.List(ctx, o.m.Key)
 	if err != nil {
 		return order{}, err
 	}
@@ -25,7 +31,7 @@ func allow(ctx context.Context, o ordered) (order, error) {
 	case len(words) == 0 && len(list) == 0:
 		return o.say(i18n.AllowNone)
 	case len(words) == 0:
-		return order{reply: o.rules(list)}, nil
+		return order{reply: cs.list(o, list)}, nil
 	case len(words) != 2 || !slices.Contains(revokeWords, strings.ToLower(words[0])):
 		return o.say(i18n.AllowUsage)
 	}
@@ -37,21 +43,21 @@ func allow(ctx context.Context, o ordered) (order, error) {
 	if i < 0 {
 		return o.say(i18n.AllowUnknown, number)
 	}
-	done, err := o.say(i18n.AllowRevoked, number, approval.RuleText(list[i].Permit, o.lang))
-	done.revoke = number
-	return done, err
+	text := approval.RuleText(list[i].Permit, o.lang)
+	return o.do(db.RevokeRule{Number: number}, i18n.AllowRevoked, number, text)
 }
 
-// rules lists rules.
-func (o ordered) rules(list []db.Rule) string {
+// list shows rules.
+func (cs ruleCommands) list(o ordered, rules []db.Rule) string {
 	lines := []string{i18n.AllowHead.In(o.lang)}
-	for _, r := range list {
+	for _, r := range rules {
 		by := i18n.SafeName(r.By.Name)
 		if by != "" {
 			by += " "
 		}
-		lines = append(lines, fmt.Sprintf(i18n.AllowLine.In(o.lang), r.Number, approval.RuleText(r.Permit, o.lang), projectName(r.Project),
-			by, r.Made.In(o.b.context.Zone()).Format(time.DateOnly)))
+		text := approval.RuleText(r.Permit, o.lang)
+		lines = append(lines, fmt.Sprintf(i18n.AllowLine.In(o.lang), r.Number, text, projectName(r.Project),
+			by, r.Made.In(cs.zone).Format(time.DateOnly)))
 	}
 	return strings.Join(append(lines, i18n.AllowFoot.In(o.lang)), "\n")
 }

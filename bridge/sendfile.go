@@ -1,22 +1,20 @@
 package bridge
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 
+	"magpie/bridge/delivery"
 	"magpie/db"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
-	"magpie/internal/safepath"
 )
 
-const sendFileTool = "Shows a file of the project to the people of this chat: pictures as pictures, everything else as a file to download. Use it " +
-	"when the user asks for a file, and for what you have made that is better seen than described: a plot, a document, an archive. " +
-	"Only files in the project folder can be sent, of 30 MB at most. The people see it at once, before the rest of your answer; do not send the same file twice."
+const sendFileTool = "Shows a file of the project to the people of this chat: pictures as pictures, everything else " +
+	"as a file to download. Use it when the user asks for a file, and for what you have made that is better seen than " +
+	"described: a plot, a document, an archive. Only files in the project folder can be sent, of 30 MB at most. " +
+	"The people see it at once, before the rest of your answer; do not send the same file twice."
 
 // Bounds of what one turn sends.
 const (
@@ -38,59 +36,38 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (s
 		return "", err
 	}
 	if n := len([]rune(in.Caption)); n > longestCaption {
-		return "", notSent("Not sent: the caption has %d characters, and %d are the most. Say the rest in your answer.", n, longestCaption)
+		return "", agenttools.Refused("Not sent: the caption has %d characters, and %d are the most. "+
+			"Say the rest in your answer.", n, longestCaption)
 	}
 	turn := a.claim.Turn
-	switch n, err := d.outbox.posts.FileDeliveries().Of(ctx, turn.ID); {
+	switch n, err := d.db.Outbox().FileDeliveries().Of(ctx, turn.ID); {
 	case err != nil:
 		return "", err
 	case n >= mostSent:
-		return "", notSent("Not sent: %d files are the most for one question. Pack the rest into an archive, and offer to send it when the user asks.", mostSent)
+		return "", agenttools.Refused("Not sent: %d files are the most for one question. Pack the rest into an archive, "+
+			"and offer to send it when the user asks.", mostSent)
 	}
-	copies := d.outbox.fileDelivery.copies
-	c, err := copies.take(a.project, in.Path)
+	p, isNew, err := d.outbox.SendFile(ctx, turn, delivery.File{Project: a.project, Path: in.Path, Caption: in.Caption}, deliveryWait)
 	if err != nil {
 		return "", err
 	}
-	p := db.FileDelivery{Name: copies.known.Text(fileName(in.Path)), Picture: c.picture, Caption: copies.known.Text(in.Caption), Size: c.size, Copy: c.name}
-	p, fresh, err := d.outbox.posts.FileDeliveries().Leave(ctx, turn, p, giftIdem(turn.ID, p, c))
-	if err != nil || !fresh {
-		copies.drop(c.name)
-	}
-	if err != nil {
-		return "", err
-	}
-	d.log.Info().Stringer("chat", key).Int64("turn", turn.ID).Int64("bytes", p.Size).Bool("picture", p.Picture).Bool("fresh", fresh).Msg("the agent sends a file")
-	d.outbox.wake(key)
-	p, err = d.outbox.fileDelivery.await(ctx, p.ID, deliveryWait)
-	if err != nil {
-		return "", err
-	}
-	return became(p, fresh)
-}
-
-// giftIdem names a file that a turn gives: the same content under the same name and with the same words is the same.
-func giftIdem(turn int64, p db.FileDelivery, c copied) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", c.sum, p.Name, p.Caption))
-	return fmt.Sprintf("file:%d:%s", turn, hex.EncodeToString(sum[:16]))
+	return became(p, isNew)
 }
 
 // became tells the agent what became of its file.
-func became(p db.FileDelivery, fresh bool) (string, error) {
+func became(p db.FileDelivery, isNew bool) (string, error) {
 	switch {
-	case p.State == db.Shown && !fresh:
+	case p.State == db.Shown && !isNew:
 		return "You have sent this file already; it is shown once.", nil
 	case p.State == db.Shown && p.Picture:
 		return fmt.Sprintf("Sent: the people see the picture %q now.", p.Name), nil
 	case p.State == db.Shown:
 		return fmt.Sprintf("Sent: the people can open %q now.", p.Name), nil
 	case p.State == db.OnItsWay:
-		return "Not delivered yet: the platform does not take it right now. It will be delivered as soon as it does; do not send it again.", nil
-	case p.State == db.RefusedParcel:
-		return "", notSent("Not sent: the platform does not take this file. The people were told so.")
+		return "Not delivered yet: the platform does not take it right now. " +
+			"It will be delivered as soon as it does; do not send it again.", nil
+	case p.State == db.RefusedFile:
+		return "", agenttools.Refused("Not sent: the platform does not take this file. The people were told so.")
 	}
-	return "", &agenttools.RefusedError{Reason: "Not sent: the question was taken back, or the chat is gone."}
+	return "", agenttools.Refused("Not sent: the question was taken back, or the chat is gone.")
 }
-
-// fileName is how people see a file: without its folder, and without what could harm whoever keeps it.
-func fileName(path string) string { return cmp.Or(safepath.FileName(path), "file") }

@@ -11,20 +11,20 @@ import (
 	"magpie/internal/claude"
 )
 
-// session is the agent's session in which a turn is asked. Which one that is, and the name of the question in it, stand
-// in the turn itself.
+// session is the agent's session in which a turn runs. Its id, and the id of the prompt in it, are fields of the turn.
 type session struct {
-	b       *Bridge
+	cfg     *Config
+	db      *db.DB
 	claim   *db.Claim
 	resume  bool             // it exists already
 	lost    claude.LostCause // why an earlier one was given up; empty = none was
-	prompts []db.Prompt      // with which it was compared
-	kept    db.Session       // what is stored of it, as the one that holds the turn; no ID = none does
-	logged  atomic.Value     // its id, in every line of the log
+	prompts []db.Prompt      // those that its transcript was compared with
+	kept    db.Session       // is stored with the end of the turn; no ID = no session holds the turn
+	logged  atomic.Value     // its id, for every line of the log
 }
 
-func newSession(b *Bridge, c *db.Claim) *session {
-	s := &session{b: b, claim: c, resume: c.Resume}
+func newSession(cfg *Config, store *db.DB, c *db.Claim) *session {
+	s := &session{cfg: cfg, db: store, claim: c, resume: c.Resume}
 	s.logged.Store(c.Turn.Session)
 	return s
 }
@@ -32,18 +32,18 @@ func newSession(b *Bridge, c *db.Claim) *session {
 // Run implements zerolog.Hook.
 func (s *session) Run(e *zerolog.Event, _ zerolog.Level, _ string) { e.Any("session", s.logged.Load()) }
 
-// checkResumable refuses a session that cannot be resumed checkResumable.
+// checkResumable refuses a session that cannot be resumed on this machine, or in the project that the chat has now.
 func (s *session) checkResumable() error {
 	own := s.claim.Chat.Session.ID
-	if cause := s.b.cfg.away(s.claim.Chat); s.resume && own == s.claim.Turn.Session && cause != "" {
+	if cause := s.cfg.away(s.claim.Chat); s.resume && own == s.claim.Turn.Session && cause != "" {
 		return &claude.LostError{Session: own, Cause: cause}
 	}
 	return nil
 }
 
-// known names the questions that the session may hold.
+// known lists the ids of the prompts that the session may hold.
 func (s *session) known(ctx context.Context) []string {
-	s.prompts = known(ctx, s.b.db, *s.claim)
+	s.prompts = known(ctx, s.db, *s.claim)
 	return names(s.prompts)
 }
 
@@ -59,10 +59,10 @@ func (s *session) compare(ctx context.Context, p *claude.Process) syncState {
 	return now
 }
 
-// begun takes up that the session, by this id, is to hold the turn, in a working folder.
-func (s *session) begun(id, dir string) { s.kept = db.Session{ID: id, Node: s.b.cfg.Node, Cwd: dir} }
+// begun notes that the session with this id holds the turn, and its working folder.
+func (s *session) begun(id, dir string) { s.kept = db.Session{ID: id, Node: s.cfg.Node, Cwd: dir} }
 
-// ended takes up what a result tells of the session.
+// ended notes what a result says about the session.
 func (s *session) ended(r claude.Result) {
 	if s.kept.ID != "" && r.Session != "" {
 		s.kept.ID = r.Session
@@ -70,7 +70,7 @@ func (s *session) ended(r claude.Result) {
 	s.kept.Tokens, s.kept.Window = r.Held, r.Window
 }
 
-// lostWith is why the session cannot be gone on with after a result; nil = it can.
+// lostWith is why the session cannot be resumed after a result; nil = it can.
 func (s *session) lostWith(r claude.Result, acted bool) error {
 	lost := &claude.LostError{Session: s.claim.Turn.Session}
 	switch {
@@ -92,14 +92,14 @@ func (s *session) forget(ctx context.Context, lost *claude.LostError) error {
 	if lost.Cause == claude.LostMachine { // where it can be gone on with
 		return s.renew(ctx)
 	}
-	if err := s.b.db.Chats().ForgetSession(context.WithoutCancel(ctx), s.claim.Turn.Key, lost.Session); err != nil {
+	if err := s.db.Chats().ForgetSession(context.WithoutCancel(ctx), s.claim.Turn.Key, lost.Session); err != nil {
 		return err
 	}
 	return s.renew(ctx)
 }
 
-// rejoin makes a turn whose process died ready to begin again: in the same session once that has begun. One that may
-// have begun or not can be neither resumed nor begun again, so it is left.
+// rejoin prepares a turn whose process died for another attempt: in the same session if that has begun, else in a new
+// one. A new session that may or may not have begun can be neither resumed nor begun again under its id.
 func (s *session) rejoin(ctx context.Context) error {
 	if s.resume || s.kept.ID != "" {
 		s.resume = true
@@ -114,11 +114,11 @@ func (s *session) renew(ctx context.Context) error {
 	return s.rename(ctx, uuid.NewString())
 }
 
-// rename stores in which session the question is asked next, and gives it a new name: the CLI ignores one that the
-// session knows.
+// rename stores the session of the next attempt, with a new prompt id: the CLI ignores a prompt whose id the session
+// knows already.
 func (s *session) rename(ctx context.Context, id string) error {
 	s.claim.Turn.Session, s.claim.Turn.Prompt = id, uuid.NewString()
 	s.logged.Store(id)
 	names := db.TurnIDs{Session: id, Prompt: s.claim.Turn.Prompt}
-	return s.b.db.Turns().Rename(context.WithoutCancel(ctx), s.claim.Turn.ID, names)
+	return s.db.Turns().Rename(context.WithoutCancel(ctx), s.claim.Turn.ID, names)
 }

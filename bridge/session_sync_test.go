@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -15,7 +16,7 @@ import (
 )
 
 // answered is a turn of an earlier process, in a session that was kept.
-func (l *line) answered(id, text string) db.Session {
+func (l *bridgeRig) answered(id, text string) db.Session {
 	l.Helper()
 	transcript := l.left(id, text)
 	running, err := l.bridge.db.Turns().Running(l.Context())
@@ -29,7 +30,7 @@ func (l *line) answered(id, text string) db.Session {
 }
 
 // append adds a prompt and more to a transcript, as the CLI does.
-func (l *line) append(path, prompt string, more ...string) {
+func (l *bridgeRig) append(path, prompt string, more ...string) {
 	l.Helper()
 	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -41,9 +42,9 @@ func (l *line) append(path, prompt string, more ...string) {
 }
 
 // sessionOfTheLastTurn is the session in which the last turn was answered.
-func (l *line) sessionOfTheLastTurn() (id string) {
+func (l *bridgeRig) sessionOfTheLastTurn() (id string) {
 	l.Helper()
-	side := l.side()
+	side := l.store.Side()
 	l.must(side.QueryRow(`SELECT session_id FROM turns WHERE state = 'done' ORDER BY id DESC LIMIT 1`).Scan(&id))
 	l.must(side.Close())
 	return id
@@ -52,7 +53,8 @@ func (l *line) sessionOfTheLastTurn() (id string) {
 // The program died when the question had just reached the session. It is asked again under another name; what the
 // session holds is not taken for somebody else's words.
 func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	s := l.answered("om_1", "hello")
 	path, err := l.config.Transcripts("").Path(l.config.Project, s.ID)
 	l.must(err)
@@ -74,9 +76,10 @@ func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 // When the store does not tell what was asked, as one of an old version does not, a session is resumed as it is, and
 // nobody relies on what it holds.
 func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.bridge.cfg.Context.Mode = contextmgr.Economy
-	l.bridge.context = contextmgr.New(l.bridge.db, l.bridge.cfg.Context, l.bridge.log)
+	l.bridge.runner.agents.attempts.prompts.context = contextmgr.New(l.bridge.db, l.bridge.cfg.Context, l.bridge.log)
 	s := l.answered("om_1", "hello")
 	l.sql(`UPDATE turns SET prompt_id = ''`)
 	l.start()
@@ -93,7 +96,8 @@ func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
 
 // A session that was set aside while hundreds of turns were answered elsewhere is still known.
 func TestASessionThatWasLongAwayIsKnown(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	s := l.answered("om_1", "hello")
 	l.sql(`WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
 		INSERT INTO turns (chat_key, epoch, state, prompt_id, created_at) SELECT 'feishu:chat:oc_1', 0, 'done', 'p' || i, 0 FROM n`)
@@ -109,12 +113,13 @@ func TestASessionThatWasLongAwayIsKnown(t *testing.T) {
 }
 
 func TestWhereASessionCanBeResumed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	b := &Bridge{cfg: Config{Node: "here", Project: link, Projects: map[string]Project{"other": {Path: t.TempDir()}, "away": {Path: filepath.Join(dir, "gone")}}}}
+	b := &Bridge{cfg: &Config{Node: "here", Project: link, Projects: map[string]Project{"other": {Path: t.TempDir()}, "away": {Path: filepath.Join(dir, "gone")}}}}
 	for name, tc := range map[string]struct {
 		project string
 		session db.Session
@@ -133,6 +138,7 @@ func TestWhereASessionCanBeResumed(t *testing.T) {
 }
 
 func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		told   db.ContextReport
 		zh, en string
@@ -166,6 +172,7 @@ func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
 }
 
 func TestToldFollowsThePrompt(t *testing.T) {
+	t.Parallel()
 	resumed := contextmgr.Prompt{UseResume: true, Stats: contextmgr.Stats{Messages: 3}}
 	for name, tc := range map[string]struct {
 		r    contextmgr.Request

@@ -16,17 +16,17 @@ import (
 // lastRounds is how many questions and answers of a stale chat its key points are made of.
 const lastRounds = 5
 
-// stale reports whether the chat was silent for so long before the claimed turn that it begins anew. A chat without a
-// turn so far has nothing that could be stale.
+// stale reports whether the chat was silent for longer than after before the claimed turn, so that its context starts
+// empty. A chat that has had no turn is never stale.
 func stale(c db.Claim, after time.Duration) bool {
 	return after > 0 && !c.Chat.Turned.IsZero() && c.Turn.Created.Sub(c.Chat.Turned) > after &&
 		c.Turn.Epoch == c.Chat.Epoch && len(c.Asked) > 0
 }
 
-// beginAnew lets the context of a stale chat begin with the claimed turn. The key points of what was said last go
-// into Memory while the turn is already being answered; those of groups only where that is wanted.
-func (sm summaries) beginAnew(ctx context.Context, c db.Claim) {
-	if !stale(c, sm.b.cfg.Context.StaleAfter.Duration) {
+// beginAnew lets the context of a stale chat begin with the claimed turn. The key points of the last messages go into
+// Memory while the turn is being answered; in groups only where the configuration says so.
+func (mt maintenance) beginAnew(ctx context.Context, c db.Claim) {
+	if !stale(c, mt.cfg.Context.StaleAfter.Duration) {
 		return
 	}
 	key, before := c.Turn.Key, c.Asked[0].Seq
@@ -34,32 +34,33 @@ func (sm summaries) beginAnew(ctx context.Context, c db.Claim) {
 		before = min(before, m.Seq)
 	}
 	if c.Chat.Anew >= before-1 {
-		return // it is an earlier try of this turn that began anew
+		return // an earlier attempt of this turn has done it
 	}
 	log := zerolog.Ctx(ctx)
-	if err := sm.b.db.Chats().BeginAnew(context.WithoutCancel(ctx), key, c.Turn.Epoch, before-1); err != nil {
+	if err := mt.db.Chats().BeginAnew(context.WithoutCancel(ctx), key, c.Turn.Epoch, before-1); err != nil {
 		log.Error().Err(err).Msg("stale chat does not begin anew")
 		return
 	}
 	log.Info().Time("silent_since", c.Chat.Turned).Msg("stale chat begins anew")
-	if c.Chat.Kind != chat.Private && !sm.b.cfg.Context.Memory.CaptureGroup {
+	if c.Chat.Kind != chat.Private && !mt.cfg.Context.Memory.CaptureGroup {
 		return
 	}
-	sm.b.scheduler.jobs.Enqueue(func(ctx context.Context) {
-		if err := sm.b.notes.capture(ctx, c); err != nil {
-			sm.b.log.Error().Err(err).Stringer("chat", key).Msg("key points of a stale chat not remembered")
+	mt.scheduler.jobs.Enqueue(func(ctx context.Context) {
+		if err := mt.notes.capture(ctx, c); err != nil {
+			mt.log.Error().Err(err).Stringer("chat", key).Msg("key points of a stale chat not remembered")
 		}
 	})
 }
 
-// capture remembers the key points of what was said last before the claimed turn: of what still stands, and of nothing
-// else.
+// capture stores the key points of the last messages before the claimed turn as a memory, unless one of those messages
+// was taken back meanwhile.
 func (n notes) capture(ctx context.Context, c db.Claim) error {
 	said, err := n.rounds(ctx, c)
 	if err != nil || len(said) == 0 {
 		return err
 	}
-	points, err := n.askAgent(ctx, c.Turn.Key, "points", n.cfg.Context.PointsTask(string(n.cfg.langOf(c.Chat)), c.Chat.Kind, said))
+	task := n.cfg.Context.PointsTask(string(n.cfg.langOf(c.Chat)), c.Chat.Kind, said)
+	points, err := n.askAgent(ctx, c.Turn.Key, "points", task)
 	if err != nil {
 		return err
 	}

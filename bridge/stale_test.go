@@ -4,15 +4,17 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
 )
 
 // A stale group begins anew like any chat, but nobody has agreed that something of it is noted.
 func TestNothingOfAStaleGroupIsNoted(t *testing.T) {
+	t.Parallel()
 	for kind, noted := range map[chat.Kind]bool{chat.Private: true, chat.Group: false} {
 		t.Run(string(kind), func(t *testing.T) {
-			l := newLine(t, &recorder{})
+			l := newBridgeRig(t, &deliverytest.Recorder{})
 			l.bridge.cfg.Context.Titles = false
 			l.start()
 			for _, id := range []string{"om_1", "om_2"} {
@@ -38,7 +40,8 @@ func TestNothingOfAStaleGroupIsNoted(t *testing.T) {
 
 // What the agent makes of a chat on the side is in the language that was set for it, whatever is spoken there.
 func TestWhatIsMadeOfAChatIsInItsLanguage(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.start()
 	l.say("om_1", "/lang en")
 	l.say("om_2", "我们每周二发布")

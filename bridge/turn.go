@@ -11,27 +11,26 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
 	"magpie/db"
-	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/failpoint"
 )
 
 // turn is one claimed turn on its way to its answer.
 type turn struct {
-	b       *Bridge
 	claim   db.Claim
 	session *session
 	course  course
-	told    *db.ContextReport // nil = nothing yet
+	report  *db.ContextReport // nil = nothing yet
 	view    turncard.State
 	painter *turncard.Painter
 	shown   []claude.Image // pictures that the model sees
 	listen  func()         // waits for what was said in the group
 }
 
-func newTurn(b *Bridge, c db.Claim) *turn {
-	t := &turn{b: b, claim: c, course: course{began: time.Now()}, view: turncard.New(c.Turn.ID, b.cfg.langOf(c.Chat), time.Now())}
-	t.session = newSession(b, &t.claim)
+func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
+	now := time.Now()
+	t := &turn{claim: c, course: course{began: now}, view: turncard.New(c.Turn.ID, cfg.langOf(c.Chat), now)}
+	t.session = newSession(cfg, store, &t.claim)
 	return t
 }
 
@@ -43,115 +42,106 @@ func (t *turn) note() string {
 	return i18n.GoOnNote.In(t.view.Lang)
 }
 
-// run answers the turn, and stores how it ended and what is to be shown.
-func (t *turn) run(ctx context.Context) {
+// show makes the card show v, from now on.
+func (t *turn) show(v turncard.State) {
+	t.view = v
+	t.painter.Show(v)
+}
+
+// turnRunner takes claimed turns to their end: it has them answered, and stores how they ended and what is shown.
+type turnRunner struct {
+	cfg         *Config
+	db          *db.DB
+	history     historyWriter
+	lanes       *workqueue.Lanes
+	display     turnDisplay
+	agents      agentRunner
+	maintenance maintenance
+}
+
+// run answers a claimed turn.
+func (r *turnRunner) run(ctx context.Context, claim db.Claim) {
+	t := newTurn(r.cfg, r.db, claim)
+	log := zerolog.Ctx(ctx).With().Stringer("chat", claim.Turn.Key).Int64("turn", claim.Turn.ID).Logger()
+	defer r.agents.budget.release(claim.Turn.ID)
+	r.runWith(log.Hook(t.session).WithContext(ctx), t, r.agents.answer)
+}
+
+// runWith takes a turn to its end, where answer has the agent answer it.
+func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.Context, *turn) turncard.Outcome) {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	key, b := t.claim.Turn.Key, t.b
-	b.lanes.BeginTurn(key, t.claim.Turn.ID, stop)
+	key := t.claim.Turn.Key
+	r.lanes.BeginTurn(key, t.claim.Turn.ID, stop)
 	if t.claim.Turn.Stopped { // before it could begin
 		stop(workqueue.ErrStopped)
 	}
-	b.reactions.set(t.claim.Asked, chat.Working)
-	rest := t.paint(ctx)
-	t.prepare(work)
-	defer b.toolHandlers.attend(t.claim, b.cfg.project(t.claim.Chat))() // the project is settled now
-	end := b.answer(t, work)
-	b.lanes.EndTurn(key) // from here on there is nothing to stop
+	rest := r.display.begin(ctx, t)
+	r.prepare(work, t)
+	defer r.agents.attend(t)() // the project is settled now
+	end := answer(work, t)
+	r.lanes.EndTurn(key) // from here on there is nothing to stop
 	if end.State == db.Cancelled {
-		end = b.stopped(ctx, t.claim.Turn)
+		end = stopped(ctx, r.db.Turns(), t.claim.Turn)
 	}
-	b.approvals.leave(ctx, t.claim.Turn.ID, end.State)
+	r.agents.leave(ctx, t, end.State)
 	failpoint.At("end: storing")
-	err := t.store(ctx, end)
+	err := r.store(ctx, t, end)
 	failpoint.At("end: stored")
 	rest()
 	failpoint.At("end: painter at rest")
 	switch {
 	case end.State == db.Queued:
-		t.draw(ctx, t.view.End(turncard.Outcome{State: db.Queued, Notice: i18n.Restarting}))
+		r.display.draw(ctx, t, t.view.End(turncard.Outcome{State: db.Queued, Notice: i18n.Restarting}))
 	case err != nil:
-		t.draw(ctx, t.view.End(end)) // nobody should have to wait for a full disk
-		err = t.retryStore(ctx, end, err)
+		r.display.draw(ctx, t, t.view.End(end)) // nobody should have to wait for a full disk
+		err = r.retryStore(ctx, t, end, err)
 	}
-	b.outbox.wake(key)
-	b.reactions.set(t.claim.Asked, signalOf(end.State))
-	t.afterTurn(ctx, end)
+	r.display.ended(t, end.State)
+	r.maintenance.afterTurn(ctx, endedTurn{
+		Turn: t.claim.Turn, asked: t.claim.Asked, state: end.State, answer: t.view.Answer(),
+		ownCommand: r.agents.attempts.ownCommand(t) != "",
+	})
+	r.report(ctx, t, end, err)
+}
 
+// report tells the log and the figures how a turn has ended; err says that its end could not be stored.
+func (r *turnRunner) report(ctx context.Context, t *turn, end turncard.Outcome, err error) {
+	took := time.Since(t.course.began)
 	log := zerolog.Ctx(ctx).Info()
 	if err != nil {
 		log = zerolog.Ctx(ctx).Error().Err(err)
 	}
 	log.Str("state", string(end.State)).Str("failure", end.Failure).
-		Dur("first_text", t.course.first).Dur("took", time.Since(t.course.began)).Msg("turn ended")
-	b.cfg.ended(Ended{State: end.State, Failure: end.Failure, FirstText: t.course.first, Took: time.Since(t.course.began), Usage: t.course.usage})
+		Dur("first_text", t.course.first).Dur("took", took).Msg("turn ended")
+	r.cfg.ended(Ended{
+		State: end.State, Failure: end.Failure, FirstText: t.course.first, Took: took, Usage: t.course.usage,
+	})
 }
 
-// attempts is how often one turn may be begun: a lost session, then a process that died, then none.
-const attempts = 3
-
-// answer runs the agent of a settled turn until it has answered, healing what can be healed without the user noticing.
-func (t *turn) answer(ctx context.Context) turncard.Outcome {
-	log := zerolog.Ctx(ctx)
-	t.fetch(ctx)
-	t.listen = t.b.background.ask(ctx, t.claim)
-	defer t.listen()
-	if err := t.b.budget.check(ctx, t.claim); err != nil {
-		return failed(log, err)
-	}
-	var err error
-	for n := range attempts {
-		if n > 0 {
-			t.show(t.view.Restarted(time.Now()))
-		}
-		var result claude.Result
-		result, err = t.attempt(ctx)
-		var lost *claude.LostError
-		var exit *claude.ExitError
-		switch {
-		case errors.As(err, &lost):
-			if err := t.session.forget(ctx, lost); err != nil {
-				return failed(log, err)
-			}
-		case errors.As(err, &exit) && !t.course.acted && ctx.Err() == nil:
-			log.Warn().Err(err).Msg("claude died before it used a tool; running the turn again")
-			if err := t.session.rejoin(ctx); err != nil {
-				return failed(log, err)
-			}
-		case err != nil && !t.course.sent && errors.Is(err, context.Canceled):
-			return turncard.Outcome{State: db.Queued}
-		case err != nil:
-			return failed(log, err)
-		default:
-			return t.b.budget.limited(ended(log, result))
-		}
-	}
-	return failed(log, err)
-}
-
-// retryStore stores the end of the turn, for as long as it takes; at the end of the program it tries a few times more.
-// What is not stored even then is recovered from the transcript.
-func (t *turn) retryStore(ctx context.Context, end turncard.Outcome, err error) error {
+// retryStore retries storing the end of the turn until it succeeds, at the end of the program a few times only. What is
+// not stored even then is recovered from the transcript.
+func (r *turnRunner) retryStore(ctx context.Context, t *turn, end turncard.Outcome, err error) error {
 	for tries := 0; err != nil && !errors.Is(err, db.ErrNotFound) && (ctx.Err() == nil || tries < 3); tries++ {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("end of the turn not stored; trying again")
 		workqueue.Sleep(context.WithoutCancel(ctx), workqueue.StoreRetry)
-		err = t.store(ctx, end)
+		err = r.store(ctx, t, end)
 	}
 	return err
 }
 
 // store stores the end of the turn. A turn for which nothing has been run goes back to the queue.
-func (t *turn) store(ctx context.Context, end turncard.Outcome) error {
+func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) error {
 	ctx = context.WithoutCancel(ctx)
 	if end.State == db.Queued {
-		return t.b.db.Queue().Requeue(ctx, t.claim.Turn.ID)
+		return r.db.Queue().Requeue(ctx, t.claim.Turn.ID)
 	}
 	e := db.TurnResult{
 		Turn: t.claim.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.course.usage,
-		Card: t.view.End(end).Card(time.Now()), Told: t.told,
+		Card: t.view.End(end).Card(time.Now()), Report: t.report,
 	}
-	if t.b.cfg.Context.Resumes() {
+	if r.cfg.Context.Resumes() {
 		e.Session = t.session.kept
 	}
-	return t.b.finish(ctx, e)
+	return r.history.finish(ctx, e)
 }

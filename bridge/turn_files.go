@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/attachment"
+	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -24,30 +25,36 @@ func wordless(m chat.Incoming) bool {
 	return len(m.Files) > 0 && chat.Unmarked(m.Text) == "" && !slices.ContainsFunc(m.Files, speaks)
 }
 
-// asksAgain are the files of a question that is asked again: those that came with it. What was read is in its text.
+// asksAgain are the files of a question that is asked again: its own attachments, and the message that it quotes. A
+// forwarded message is part of its text already.
 func asksAgain(m chat.Message) []chat.File {
 	return slices.DeleteFunc(slices.Clone(m.Files), func(f chat.File) bool {
 		return f.Kind == chat.Forwarded || f.Kind != chat.Quote && f.Of != db.Answerable(m.ID)
 	})
 }
 
-// fetch gets what belongs to the turn's questions, and tells the user what cannot be had.
-func (t *turn) fetch(ctx context.Context) {
-	fs := t.b.files
+// turnFiles fetches the attachments of the questions of turns.
+type turnFiles struct {
+	store  *attachment.Store
+	outbox *delivery.Outbox
+}
+
+// fetch gets the attachments of the turn's questions, and tells the user which could not be fetched.
+func (tf turnFiles) fetch(ctx context.Context, t *turn) {
 	fresh := attachment.Wanting(t.claim.Asked)
 	var failed, large []chat.File
 	if fresh {
 		t.show(t.view.Receiving(time.Now()))
-		failed = fs.Fetch(ctx, &t.claim)
+		failed = tf.store.Fetch(ctx, &t.claim)
 	}
-	t.shown, large = fs.Images(t.claim.Asked)
+	t.shown, large = tf.store.Images(t.claim.Asked)
 	if fresh && len(failed)+len(large) > 0 { // else it was told when they were fetched
-		t.reportMissing(ctx, failed, large)
+		tf.reportMissing(ctx, t, failed, large)
 	}
 }
 
 // reportMissing tells the user which files could not be had, and which pictures are too large to be shown.
-func (t *turn) reportMissing(ctx context.Context, failed, large []chat.File) {
+func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed, large []chat.File) {
 	l := t.view.Lang
 	var missed, big, pixels []string
 	for _, f := range large {
@@ -62,7 +69,8 @@ func (t *turn) reportMissing(ctx context.Context, failed, large []chat.File) {
 	}
 	var lines []string
 	if len(big) > 0 {
-		lines = append(lines, fmt.Sprintf(i18n.FileTooBig.In(l), i18n.Megabytes(t.b.files.Most), strings.Join(big, i18n.Listing.In(l))))
+		names := strings.Join(big, i18n.Listing.In(l))
+		lines = append(lines, fmt.Sprintf(i18n.FileTooBig.In(l), i18n.Megabytes(tf.store.Most), names))
 	}
 	if len(missed) > 0 {
 		lines = append(lines, fmt.Sprintf(i18n.FileMissed.In(l), strings.Join(missed, i18n.Listing.In(l))))
@@ -71,9 +79,11 @@ func (t *turn) reportMissing(ctx context.Context, failed, large []chat.File) {
 		lines = append(lines, fmt.Sprintf(i18n.PictureTooLarge.In(l), strings.Join(pixels, i18n.Listing.In(l))))
 	}
 	turn := t.claim.Turn
-	post := db.Post{Key: turn.Key, Idem: fmt.Sprintf("files:%d:%d", turn.ID, turn.Attempts), ReplyTo: turn.ReplyTo, Text: strings.Join(lines, "\n")}
-	if err := t.b.db.Outbox().Add(context.WithoutCancel(ctx), post); err != nil {
+	post := db.Post{
+		Key: turn.Key, Idem: fmt.Sprintf("files:%d:%d", turn.ID, turn.Attempts),
+		ReplyTo: turn.ReplyTo, Text: strings.Join(lines, "\n"),
+	}
+	if err := tf.outbox.Add(context.WithoutCancel(ctx), post); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("what could not be fetched is not told")
 	}
-	t.b.outbox.wake(turn.Key)
 }

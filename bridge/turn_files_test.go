@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/bridge/attachment"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -77,20 +78,20 @@ func (s *shelf) Transcribe(_ context.Context, recording *os.File, _ time.Duratio
 	return s.speech, nil
 }
 
-// desktop is a line with a source of files.
-type desktop struct {
-	*line
+// filesRig is a bridgeRig with a source of files.
+type filesRig struct {
+	*bridgeRig
 	shelf *shelf
-	rec   *recorder
+	rec   *deliverytest.Recorder
 
 	mu      sync.Mutex
 	prompts []string
 }
 
-func newDesktop(t *testing.T) *desktop {
-	d := &desktop{rec: &recorder{}, shelf: &shelf{files: map[string]string{}, quotes: map[string]chat.Incoming{}}}
-	d.line = newLine(t, d.rec)
-	d.bridge.files.Config = attachment.Config{Source: d.shelf, Folder: filepath.Join(t.TempDir(), "files"), Most: 1000}
+func newFilesRig(t *testing.T) *filesRig {
+	d := &filesRig{rec: &deliverytest.Recorder{}, shelf: &shelf{files: map[string]string{}, quotes: map[string]chat.Incoming{}}}
+	d.bridgeRig = newBridgeRig(t, d.rec)
+	d.bridge.receiver.files.Config = attachment.Config{Source: d.shelf, Folder: filepath.Join(t.TempDir(), "files"), Most: 1000}
 	d.bridge.cfg.Observe = func(b Built) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -100,7 +101,7 @@ func newDesktop(t *testing.T) *desktop {
 }
 
 // prompt waits for the agent to be asked for the nth time, and gives the question.
-func (d *desktop) prompt(n int) string {
+func (d *filesRig) prompt(n int) string {
 	d.Helper()
 	var all []string
 	d.until(fmt.Sprintf("question %d", n), func() bool {
@@ -113,7 +114,7 @@ func (d *desktop) prompt(n int) string {
 }
 
 // send takes in a message with files.
-func (d *desktop) send(id, text string, files ...chat.File) {
+func (d *filesRig) send(id, text string, files ...chat.File) {
 	d.Helper()
 	m := heard(id, text)
 	m.Files = files
@@ -127,11 +128,12 @@ func document(of, key, name string) chat.File {
 func picture(of, key string) chat.File { return chat.File{Kind: chat.Picture, Of: of, Key: key} }
 
 func TestAFileIsFetchedBeforeTheQuestionIsAsked(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["k1"] = "the words"
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
-	folder := filepath.Join(d.bridge.files.Folder, room.Stable(""))
+	folder := filepath.Join(d.bridge.receiver.files.Folder, room.Stable(""))
 	path := filepath.Join(folder, "1-1-a.pdf")
 	if got, want := d.prompt(1), "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] "+path; got != want {
 		t.Errorf("asked %q, want %q", got, want)
@@ -151,7 +153,8 @@ func TestAFileIsFetchedBeforeTheQuestionIsAsked(t *testing.T) {
 }
 
 func TestAMessageIsTakenInBeforeItsFiles(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["k1"], d.shelf.hold = "x", make(chan struct{})
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
@@ -164,13 +167,14 @@ func TestAMessageIsTakenInBeforeItsFiles(t *testing.T) {
 }
 
 func TestADownloadIsDoneAgainAfterARestart(t *testing.T) {
+	t.Parallel()
 	for name, killed := range map[string]bool{"ended": false, "killed": true} {
 		t.Run(name, func(t *testing.T) { downloadAgain(t, killed) })
 	}
 }
 
 func downloadAgain(t *testing.T, killed bool) {
-	d := newDesktop(t)
+	d := newFilesRig(t)
 	d.shelf.files["k1"], d.shelf.hold = "x", make(chan struct{})
 	d.bridge.cfg.Shutdown = time.Second
 	d.start()
@@ -184,8 +188,8 @@ func downloadAgain(t *testing.T, killed bool) {
 		d.sql("UPDATE turns SET state = 'running', session_id = '" + uuid.NewString() + "', prompt_id = '" + uuid.NewString() + "'")
 	}
 	close(d.shelf.hold)
-	again := New(d.bridge.cfg, d.bridge.db, d.pool, d.rec, d.bridge.log)
-	again.files.Config = d.bridge.files.Config
+	again := New(*d.bridge.cfg, d.bridge.db, d.pool, d.rec, d.bridge.log)
+	again.receiver.files.Config = d.bridge.receiver.files.Config
 	d.bridge = again
 	d.start()
 	if got := d.prompt(1); !strings.Contains(got, "1-1-a.pdf") {
@@ -195,11 +199,12 @@ func downloadAgain(t *testing.T, killed bool) {
 
 // What the agent puts in the way of a download leads nowhere else.
 func TestALinkIsNotWrittenThrough(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["k1"] = "new"
 	secret := filepath.Join(t.TempDir(), "secret")
 	d.must(os.WriteFile(secret, []byte("old"), 0o600))
-	folder := d.bridge.files.Dir(t.Context(), room)
+	folder := d.bridge.receiver.files.Dir(t.Context(), room)
 	d.must(os.Symlink(secret, filepath.Join(folder, "1-1-a.txt")))
 	d.start()
 	d.send("om_1", "[文件 a.txt] read", document("om_1", "k1", "a.txt"))
@@ -213,15 +218,16 @@ func TestALinkIsNotWrittenThrough(t *testing.T) {
 }
 
 func TestWhatCannotBeFetchedIsTold(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["big"] = strings.Repeat("x", 1001)
 	d.start()
 	d.send("om_1", "[文件 a.pdf] [文件 b.pdf] sum up", document("om_1", "big", "a.pdf"), document("om_1", "none", "b.pdf"))
 	if got := d.prompt(1); !strings.HasSuffix(got, "附件：\n- [文件 a.pdf] 太大，没有取\n- [文件 b.pdf] 没有取到") {
 		t.Errorf("asked %q", got)
 	}
-	d.until("the user is told", func() bool { d.rec.mu.Lock(); defer d.rec.mu.Unlock(); return len(d.rec.said) == 1 })
-	said, _, _ := d.rec.far()
+	d.until("the user is told", func() bool { d.rec.Mu.Lock(); defer d.rec.Mu.Unlock(); return len(d.rec.Said) == 1 })
+	said, _, _ := d.rec.SoFar()
 	if got := said[0]; !strings.Contains(got, "a.pdf") || !strings.Contains(got, "b.pdf") || strings.Count(got, "\n") > 1 {
 		t.Errorf("told %q", got)
 	}
@@ -229,7 +235,8 @@ func TestWhatCannotBeFetchedIsTold(t *testing.T) {
 
 // The head of a picture says that it has 60,000 x 60,000 pixels.
 func TestAPictureWithTooManyPixelsIsTold(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	head := append([]byte("IHDR"), 0, 0, 0xEA, 0x60, 0, 0, 0xEA, 0x60, 8, 6, 0, 0, 0)
 	file := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...)
 	d.shelf.files["k1"] = string(binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(head)))
@@ -237,17 +244,18 @@ func TestAPictureWithTooManyPixelsIsTold(t *testing.T) {
 	d.send("om_1", "[图片] 这是什么？", picture("om_1", "k1"))
 	d.prompt(1)
 	d.until("the user to be told", func() bool {
-		said, _, _ := d.rec.far()
+		said, _, _ := d.rec.SoFar()
 		return slices.Contains(said, "图片像素太多，助手没有直接看到：[图片]。缩小后再发一次就可以。")
 	})
 }
 
 func TestAPictureWaitsForItsWords(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["k1"] = "png"
 	d.bridge.cfg.Waits.Words = time.Hour
 	d.start()
-	d.must(d.bridge.recovery.await(t.Context())) // which begins whatever is there
+	d.must(d.bridge.turns.awaitRecovery(t.Context())) // which begins whatever is there
 	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
 	d.say("om_2", "what is this?")
 	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]\n\n附件：\n- [图片 1] ") || !strings.HasSuffix(got, "\n\nwhat is this?") {
@@ -256,11 +264,12 @@ func TestAPictureWaitsForItsWords(t *testing.T) {
 }
 
 func TestAPictureDoesNotWaitForWordsForEver(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["k1"] = "png"
 	d.bridge.cfg.Waits.Words = 10 * time.Millisecond
 	d.start()
-	d.must(d.bridge.recovery.await(t.Context()))
+	d.must(d.bridge.turns.awaitRecovery(t.Context()))
 	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
 	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]") {
 		t.Errorf("asked %q", got)
@@ -268,14 +277,15 @@ func TestAPictureDoesNotWaitForWordsForEver(t *testing.T) {
 }
 
 func TestQuotesAreShown(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["k1"], d.shelf.files["k9"] = "one", "nine"
 	d.shelf.quotes["om_far"] = chat.Incoming{
 		ID: "om_far", Text: "[文件 z.txt] look\n# 当前问题", Actor: chat.Actor{ID: "ou_2", Name: "Bob"}, Files: []chat.File{document("om_far", "k9", "z.txt")},
 	}
 	d.start()
 	quote := func(of string) chat.File { return chat.File{Kind: chat.Quote, Of: of} }
-	folder := filepath.Join(d.bridge.files.Folder, room.Stable(""))
+	folder := filepath.Join(d.bridge.receiver.files.Folder, room.Stable(""))
 	d.send("om_1", "[文件 a.txt] keep it", document("om_1", "k1", "a.txt"))
 	d.prompt(1)
 	d.send("om_2", "and this?", quote("om_1"))
@@ -298,23 +308,25 @@ func TestQuotesAreShown(t *testing.T) {
 }
 
 func TestAQuestionIsAskedAgainWithItsFiles(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["k1"] = "x"
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	d.prompt(1)
 	d.say("om_2", "/retry")
-	if got := d.prompt(2); !strings.Contains(got, "sum it up") || !strings.HasSuffix(got, "附件：\n- [文件 a.pdf] "+filepath.Join(filepath.Join(d.bridge.files.Folder, room.Stable("")), "3-1-a.pdf")) {
+	if got := d.prompt(2); !strings.Contains(got, "sum it up") || !strings.HasSuffix(got, "附件：\n- [文件 a.pdf] "+filepath.Join(filepath.Join(d.bridge.receiver.files.Folder, room.Stable("")), "3-1-a.pdf")) {
 		t.Errorf("asked %q", got)
 	}
 }
 
 func TestForwardsAndRecordingsAreWords(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.tree, d.shelf.speech, d.shelf.files["k1"] = "- Ann\n  > the heron flies\n  > # 当前问题", "hello\nthere", "opus"
 	d.bridge.cfg.Waits.Words = time.Hour
 	d.start()
-	d.must(d.bridge.recovery.await(t.Context())) // which begins whatever is there
+	d.must(d.bridge.turns.awaitRecovery(t.Context())) // which begins whatever is there
 	d.send("om_1", "[合并转发]", chat.File{Kind: chat.Forwarded, Of: "om_1"})
 	d.say("om_2", "what do they say?")
 	if got := d.prompt(1); got != "[合并转发]\n- Ann\n  > the heron flies\n  > # 当前问题\n\nwhat do they say?" {
@@ -332,7 +344,8 @@ func TestForwardsAndRecordingsAreWords(t *testing.T) {
 }
 
 func TestATopicIsToldOnceHowItBegan(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.quotes["om_root"] = chat.Incoming{ID: "om_root", Text: "the plan", Actor: chat.Actor{ID: "ou_2", Name: "Bob"}}
 	d.start()
 	topic := room
@@ -349,7 +362,8 @@ func TestATopicIsToldOnceHowItBegan(t *testing.T) {
 }
 
 func TestARunningTurnIsStoppedWhenItsQuestionIsTakenBack(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["k1"], d.shelf.hold = "x", make(chan struct{})
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
@@ -358,21 +372,22 @@ func TestARunningTurnIsStoppedWhenItsQuestionIsTakenBack(t *testing.T) {
 	d.until("the turn is over", func() bool {
 		return d.count("SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'recalled'") == 1 && d.unsent() == 0
 	})
-	d.rec.mu.Lock()
-	defer d.rec.mu.Unlock()
-	if n := len(d.rec.closed); n != 1 || d.rec.closed[0].Body != i18n.Recalled.EN || len(d.rec.closed[0].Buttons) != 0 {
-		t.Errorf("shown: %+v", d.rec.closed)
+	d.rec.Mu.Lock()
+	defer d.rec.Mu.Unlock()
+	if n := len(d.rec.Closed); n != 1 || d.rec.Closed[0].Body != i18n.Recalled.EN || len(d.rec.Closed[0].Buttons) != 0 {
+		t.Errorf("shown: %+v", d.rec.Closed)
 	}
 	d.must(d.bridge.Recalled(t.Context(), room, "om_unknown"))
 }
 
 func TestTheFilesOfARecalledMessageAreDeleted(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["k1"] = "x"
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	d.prompt(1)
-	path := filepath.Join(filepath.Join(d.bridge.files.Folder, room.Stable("")), "1-1-a.pdf")
+	path := filepath.Join(filepath.Join(d.bridge.receiver.files.Folder, room.Stable("")), "1-1-a.pdf")
 	if _, err := os.Stat(path); err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +407,8 @@ func TestTheFilesOfARecalledMessageAreDeleted(t *testing.T) {
 }
 
 func TestAnEditedQuestionIsAnsweredAgainOnRequest(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.start()
 	d.say("om_1", "one")
 	d.prompt(1)
@@ -414,12 +430,13 @@ func TestAnEditedQuestionIsAnsweredAgainOnRequest(t *testing.T) {
 }
 
 func TestOldFilesAreSweptUp(t *testing.T) {
-	d := newDesktop(t)
+	t.Parallel()
+	d := newFilesRig(t)
 	d.shelf.files["k1"], d.shelf.files["k2"] = "x", "y"
 	d.start()
 	d.send("om_1", "[文件 a.pdf] read", document("om_1", "k1", "a.pdf"))
 	d.prompt(1)
-	folder := filepath.Join(d.bridge.files.Folder, room.Stable(""))
+	folder := filepath.Join(d.bridge.receiver.files.Folder, room.Stable(""))
 	d.must(os.WriteFile(filepath.Join(folder, ".left.part"), nil, 0o600))
 	outside := filepath.Join(t.TempDir(), "outside")
 	d.must(os.WriteFile(outside, nil, 0o600))
@@ -432,7 +449,7 @@ func TestOldFilesAreSweptUp(t *testing.T) {
 	d.send("om_2", "[文件 b.pdf] read", document("om_2", "k2", "b.pdf"))
 	d.prompt(2)
 	d.sql("UPDATE files SET created_at = 1 WHERE message_id = 'om_1'")
-	n, err := d.bridge.files.Sweep(t.Context(), d.bridge.db, 24*time.Hour)
+	n, err := d.bridge.receiver.files.Sweep(t.Context(), d.bridge.db, 24*time.Hour)
 	if err != nil || n != 2 {
 		t.Errorf("%d files, %v", n, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"magpie/bridge/access"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -21,8 +22,9 @@ func knocks(user, id string) chat.Incoming {
 
 // A bot without an owner tells each stranger once a day how to become it, also after a restart.
 func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
-	rec := &recorder{}
-	l := newLine(t, rec)
+	t.Parallel()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec)
 	told := func(id, user string) (n int) {
 		t.Helper()
 		l.must(l.bridge.Message(t.Context(), knocks(user, id)))
@@ -39,10 +41,10 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 		t.Errorf("somebody else gets %d answers", n)
 	}
 	delivered()
-	if said, _, _ := rec.far(); len(said) != 2 || !strings.Contains(strings.Join(said, ""), "ou_a") || !strings.Contains(strings.Join(said, ""), "ou_b") {
+	if said, _, _ := rec.SoFar(); len(said) != 2 || !strings.Contains(strings.Join(said, ""), "ou_a") || !strings.Contains(strings.Join(said, ""), "ou_b") {
 		t.Errorf("said %q", said)
 	}
-	l.bridge = New(l.bridge.cfg, l.bridge.db, l.pool, rec, l.bridge.log)
+	l.bridge = New(*l.bridge.cfg, l.bridge.db, l.pool, rec, l.bridge.log)
 	l.bridge.SetAccess(access.Config{})
 	if n := told("om_after_restart", "ou_a"); n != 0 {
 		t.Errorf("after a restart: %d answers", n)
@@ -56,7 +58,8 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 
 // Whoever has written to a bot that had no owner is heard of by the owner, as soon as he writes again.
 func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
-	l := newLine(t, &recorder{})
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.bridge.SetAccess(access.Config{})
 	for _, user := range []string{"ou_a", "ou_boss"} {
 		l.must(l.bridge.Message(t.Context(), knocks(user, "om_1"+user)))
@@ -64,7 +67,7 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	l.start()
 	l.until("the outbox to be empty", func() bool { return l.unsent() == 0 })
 	l.stop()
-	l.bridge.SetAccess(access.Config{Owner: "ou_boss", StrangerReply: "not yet"})
+	l.bridge.SetAccess(access.Config{Owner: "ou_boss", UnauthorizedReply: "not yet"})
 	l.must(l.bridge.Message(t.Context(), knocks("ou_a", "om_2")))
 	if n := l.count(`SELECT COUNT(*) FROM outbox WHERE subject = 'ou_a' AND chat_key LIKE '%ou_boss'`); n != 1 {
 		t.Errorf("%d requests", n)
@@ -74,7 +77,7 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	}
 	users := heard("om_3", "/admin users")
 	users.Key, users.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
-	got, err := adminUsers(t.Context(), ordered{b: l.bridge, m: users, lang: i18n.English, chat: db.Chat{Key: users.Key}})
+	got, err := l.bridge.receiver.commands.set.adminUsers(t.Context(), ordered{m: users, lang: i18n.English, chat: db.Chat{Key: users.Key}})
 	if l.must(err); !strings.Contains(got.reply, "ou_a` waits") || strings.Contains(got.reply, "ou_boss` waits") {
 		t.Errorf("listed:\n%s", got.reply)
 	}

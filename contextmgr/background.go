@@ -10,11 +10,11 @@ import (
 	"magpie/internal/chat"
 )
 
-// backgroundChars is how much of what was said to others a prompt carries, in runes.
+// backgroundChars bounds, in runes, how much of a group's other talk a prompt carries.
 const backgroundChars = 2000
 
-// overheard is what was said in a group but not to the bot, up to the question. A session has seen what was said before
-// the last turn that it holds.
+// overheard returns what was said in a group, but not to the bot, up to the question. A session already contains such
+// messages from before the last turn that it holds. An error is logged and not returned: background is only a help.
 func (m *Manager) overheard(ctx context.Context, r Request) []chat.Message {
 	if r.Kind == chat.Private || m.cfg.AutoChatContext == 0 {
 		return nil
@@ -25,14 +25,15 @@ func (m *Manager) overheard(ctx context.Context, r Request) []chat.Message {
 	}
 	list, err := m.db.Background().Overheard(ctx, r.Key, r.Epoch, seen, lastAsked(r), m.cfg.AutoChatContext)
 	if err != nil {
-		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("what was overheard is not known; answering without it")
+		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).
+			Msg("what was overheard is not known; answering without it")
 	}
-	return newest(list, backgroundChars)
+	return newestWithin(list, backgroundChars)
 }
 
-// newest is the end of msgs, oldest first, with so many runes at most. When not even the last one fits, it loses its
-// middle.
-func newest(msgs []chat.Message, chars int) []chat.Message {
+// newestWithin returns the newest messages, oldest first, that fit in the given number of runes. If even the last one
+// does not fit, its middle is cut out.
+func newestWithin(msgs []chat.Message, chars int) []chat.Message {
 	var kept []chat.Message
 	for _, m := range slices.Backward(msgs) {
 		m.Text = strings.TrimSpace(m.Text)
@@ -44,7 +45,7 @@ func newest(msgs []chat.Message, chars int) []chat.Message {
 			if len(kept) > 0 {
 				break
 			}
-			m.Text = without([]rune(valid(m.Text)), chars)
+			m.Text = cutMiddle([]rune(valid(m.Text)), chars)
 		}
 		chars -= n
 		kept = append(kept, m)
@@ -53,7 +54,7 @@ func newest(msgs []chat.Message, chars int) []chat.Message {
 	return kept
 }
 
-// lastAsked is when the newest of the questions was written; now, when nothing is asked yet.
+// lastAsked is the time of the newest question, or now if nothing is asked yet.
 func lastAsked(r Request) time.Time {
 	if len(r.Asked) == 0 {
 		return time.Now()

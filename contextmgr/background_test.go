@@ -34,7 +34,7 @@ func TestTheNewestOfTheBackgroundFits(t *testing.T) {
 		"nothing":    {nil, ""},
 	} {
 		var got []string
-		for _, m := range newest(tc.msgs, 10) {
+		for _, m := range newestWithin(tc.msgs, 10) {
 			got = append(got, m.Text)
 		}
 		if strings.Join(got, "|") != tc.want {
@@ -54,7 +54,8 @@ func group(t *testing.T, n int) (*db.DB, chat.Key) {
 	key := chat.FeishuChat("oc_group")
 	for i := 1; i <= n; i++ {
 		e := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
-			Key: key, Kind: chat.Group, ID: fmt.Sprint("om_", i), Text: fmt.Sprint("m", i), Actor: chat.Actor{Name: "小红"}, Time: time.Unix(int64(i), 0),
+			Key: key, Kind: chat.Group, ID: fmt.Sprint("om_", i), Text: fmt.Sprint("m", i),
+			Actor: chat.Actor{Name: "小红"}, Time: time.Unix(int64(i), 0),
 		}}
 		if i%10 == 0 {
 			e.Class = chat.Talk
@@ -65,7 +66,9 @@ func group(t *testing.T, n int) (*db.DB, chat.Key) {
 		if e.Class == chat.Talk {
 			c, err := d.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s"}, true)
 			if err == nil {
-				err = d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Done, Session: db.Session{ID: "s"}})
+				err = d.Turns().Finish(t.Context(), db.TurnResult{
+					Turn: c.Turn, State: db.Done, Session: db.Session{ID: "s"},
+				})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -93,16 +96,18 @@ func TestTheBackgroundOfAGroup(t *testing.T) {
 		"new process with its session": {nil, Request{ResumeID: "s", Seen: 6}, unseen},
 		"living process":               {nil, Request{ResumeID: "s", Seen: 6, Live: true}, unseen},
 		"economy":                      {func(c *Config) { c.Mode = Economy }, Request{ResumeID: "s", Seen: 6}, unseen},
-		"a session that is behind":     {nil, Request{ResumeID: "s", Seen: 5}, "m51 m52 m53 m54 m55 m56 m57 m58 m59 " + unseen},
-		"no session":                   {nil, Request{}, all},
-		"database":                     {func(c *Config) { c.Mode = Database }, Request{}, all},
-		"fewer are wanted":             {func(c *Config) { c.AutoChatContext = 2 }, Request{}, "m64 m65"},
-		"none are wanted":              {func(c *Config) { c.AutoChatContext = 0 }, Request{}, ""},
-		"resume":                       {func(c *Config) { c.Mode = Resume }, Request{ResumeID: "s", Seen: 6}, ""},
-		"private":                      {nil, Request{Kind: chat.Private}, ""},
-		"an earlier question":          {nil, Request{ResumeID: "s", Seen: 6, Asked: []chat.Message{{Time: time.Unix(63, 0)}}}, "m61 m62 m63"},
-		"after /new":                   {nil, Request{Epoch: 1}, ""},
-		"another chat":                 {nil, Request{Key: chat.FeishuChat("oc_other")}, ""},
+		"a session that is behind": {nil, Request{ResumeID: "s", Seen: 5},
+			"m51 m52 m53 m54 m55 m56 m57 m58 m59 " + unseen},
+		"no session":       {nil, Request{}, all},
+		"database":         {func(c *Config) { c.Mode = Database }, Request{}, all},
+		"fewer are wanted": {func(c *Config) { c.AutoChatContext = 2 }, Request{}, "m64 m65"},
+		"none are wanted":  {func(c *Config) { c.AutoChatContext = 0 }, Request{}, ""},
+		"resume":           {func(c *Config) { c.Mode = Resume }, Request{ResumeID: "s", Seen: 6}, ""},
+		"private":          {nil, Request{Kind: chat.Private}, ""},
+		"an earlier question": {nil, Request{ResumeID: "s", Seen: 6, Asked: []chat.Message{{Time: time.Unix(63, 0)}}},
+			"m61 m62 m63"},
+		"after /new":   {nil, Request{Epoch: 1}, ""},
+		"another chat": {nil, Request{Key: chat.FeishuChat("oc_other")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := Defaults()
@@ -140,7 +145,9 @@ func TestTheBackgroundIsBounded(t *testing.T) {
 	if _, err := d.Accept(t.Context(), long); err != nil {
 		t.Fatal(err)
 	}
-	p := New(d, Defaults(), zerolog.Nop()).Build(t.Context(), Request{Key: key, Kind: chat.Group, Turn: 1, Asked: []chat.Message{{Text: "?", Time: time.Unix(1000, 0)}}})
+	p := New(d, Defaults(), zerolog.Nop()).Build(t.Context(), Request{
+		Key: key, Kind: chat.Group, Turn: 1, Asked: []chat.Message{{Text: "?", Time: time.Unix(1000, 0)}},
+	})
 	if n := utf8.RuneCountInString(p.Text()); len(p.Background) != 1 || n > backgroundChars+200 {
 		t.Errorf("%d messages in a prompt of %d characters", len(p.Background), n)
 	}

@@ -14,7 +14,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// Stats tells what a prompt consists of.
+// Stats describes the content of a prompt.
 type Stats struct {
 	Messages     int           `json:"messages"` // of the history prefix
 	UserMessages int           `json:"user_messages"`
@@ -26,10 +26,11 @@ type Stats struct {
 	BuildTime    time.Duration `json:"build_ns"`
 }
 
-// MarshalZerologObject writes the statistics into a log line.
+// MarshalZerologObject adds the statistics to a log line.
 func (s Stats) MarshalZerologObject(e *zerolog.Event) {
 	e.Int("messages", s.Messages).Int("user_messages", s.UserMessages).Int("chars", s.Chars).
-		Int("tokens", s.Tokens).Int("recalled", s.Recalled).Int("background", s.Background).Int("memories", s.Memories).Dur("build_ms", s.BuildTime)
+		Int("tokens", s.Tokens).Int("recalled", s.Recalled).Int("background", s.Background).Int("memories",
+		s.Memories).Dur("build_ms", s.BuildTime)
 }
 
 // Prompt is the context of one turn.
@@ -38,63 +39,66 @@ type Prompt struct {
 	ResumeID  string // the session to resume; empty unless UseResume
 	Kind      chat.Kind
 	Context
-	Current string // what is asked now, as [ParseQuestion] reads it
+	Current string // the question; [ParseQuestion] reads it back
 	Stats   Stats
-	Unread  bool // the History, or a part of it, could not be read
+	Unread  bool // the History, or a part of it, could not be read; the prompt does without
 }
 
-// Text is what the agent is sent.
+// Text is the prompt as it is sent to the agent.
 func (p Prompt) Text() string { return Prefix(p.Context, p.Kind, p.Current) }
 
-// Request says for which turn a context is wanted.
+// Request describes the turn for which a context is built.
 type Request struct {
 	Key      chat.Key
 	Kind     chat.Kind
-	Project  string // the folder that the chat works in
+	Project  string // the chat's project folder
 	Epoch    int64
 	Turn     int64
 	Asked    []chat.Message // in order
-	Note     string         // a line of our own below the questions; empty = none
+	Note     string         // a note of ours after the questions; empty = none
 	ResumeID string         // the session that will be resumed; empty = none
 	Seen     int64          // the last turn that the session holds
-	After    int64          // the recent part begins after the message with this seq; 0 = with the first
-	Summary  Summary        // of what was said up to After
-	Lost     bool           // the session was lost in this very turn
-	Live     bool           // a living process goes on with the session
-	Verified bool           // the session was compared with the store: it holds the turns up to Seen
-	Behind   bool           // the session turned out to hold less than it had
+	After    int64          // the recent part starts after the message with this seq; 0 = at the first one
+	Summary  Summary        // of the messages up to After
+	Lost     bool           // the session was lost in this turn
+	Live     bool           // a running process continues the session
+	Verified bool           // the session was compared with the database and holds the turns up to Seen
+	Behind   bool           // the comparison showed that the session has lost turns
 }
 
-// Manager builds contexts from the store.
+// Manager builds contexts from the database.
 type Manager struct {
 	db         *db.DB
 	cfg        Config
 	log        zerolog.Logger
-	told       *sentContext
-	embeddings *embeddings // nil = messages are found by their words only
+	sent       *sentContext
+	embeddings *embeddings // nil = messages are searched by words only
 }
 
-// New makes a manager.
+// New returns a manager.
 func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
-	return &Manager{db: store, cfg: cfg, log: log, told: newSentContext(), embeddings: newEmbeddings(store, cfg.Memory, log)}
+	return &Manager{
+		db: store, cfg: cfg, log: log, sent: newSentContext(), embeddings: newEmbeddings(store, cfg.Memory, log),
+	}
 }
 
-// Build makes the context of a turn. It always succeeds: a History that cannot be read is logged and left out, since
-// an answer without it is better than none.
+// Build builds the context of a turn. It always succeeds: if the History cannot be read, that is logged and the prompt
+// does without, since an answer without it is better than none.
 func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 	began := time.Now()
 	c, err := m.gather(ctx, r)
 	p := compose(r, c)
 	if err != nil {
 		p.Unread = true
-		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("history not read; answering with " + p.left())
+		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).
+			Msg("history not read; answering with " + p.available())
 	}
 	p.Stats.BuildTime = time.Since(began)
 	return p
 }
 
-// left names what the agent has when the History could not be read.
-func (p Prompt) left() string {
+// available names, for the log, what the agent has when the History could not be read.
+func (p Prompt) available() string {
 	switch {
 	case p.Stats.Messages > 0:
 		return "a part of it"
@@ -104,12 +108,13 @@ func (p Prompt) left() string {
 	return "neither a session nor a history"
 }
 
-// gather is what goes in front of the question.
+// gather collects everything that precedes the question. The search in the History runs in the background meanwhile.
+// What the mode requires of the History (see [historyPart]) decides about the rest.
 func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
-	part := m.cfg.prefix(r)
-	var past *lookup
+	part := m.cfg.historyFor(r)
+	var past *pendingSearch
 	if part == recent || part == unseen && m.cfg.Mode != Resume {
-		past = m.look(ctx, r)
+		past = m.startSearch(ctx, r)
 	}
 	c := Context{Zone: m.cfg.zone(), Memories: m.memories(ctx, r)}
 	limits := m.cfg.Limits()
@@ -126,49 +131,53 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		return c, err
 	}
 	if len(r.Asked) > 0 {
-		limits.Asked = r.Asked[0].Time
+		limits.AskedAt = r.Asked[0].Time
 	}
+	// Without a session the prefix is all that the agent knows; with one it must reach back to the session's end.
 	if r.ResumeID == "" {
 		limits = limits.grown()
 	} else {
-		limits.Held = r.Seen
+		limits.SessionTurn = r.Seen
 	}
 	c.Summary = r.Summary
 	taken, err := selectRecent(m.db.History().For(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
 	newest := taken
 	if r.ResumeID == "" {
-		newest = least(taken, m.cfg.Limits())
+		newest = minimalPart(taken, m.cfg.Limits())
 	}
 	var failed error
-	c.Recalled, failed = m.remember(ctx, r, past, slices.Concat(newest, c.Background))
-	// of what is there as a whole, no part is needed
+	c.Recalled, failed = m.recallMissing(ctx, r, past, slices.Concat(newest, c.Background))
+	// A recalled excerpt is not needed if the recent part holds the whole message.
 	c.Recalled = slices.DeleteFunc(c.Recalled, func(m chat.Message) bool {
 		i := slices.IndexFunc(taken, func(t chat.Message) bool { return t.Seq == m.Seq })
 		return i >= 0 && taken[i].Text != m.Text
 	})
-	known := seqs(c.Recalled)
+	known := seqSet(c.Recalled)
 	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
+	// The recent part gets what the other parts leave of the budget.
 	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
 	c.History = truncate(taken, limits)
 	return c, errors.Join(err, failed)
 }
 
-// retrieveForLive recalls for a session that knows the newest part of the History.
-func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *lookup, c *Context) error {
+// retrieveForLive recalls messages for a session that holds the newest part of the History already.
+func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *pendingSearch, c *Context) error {
 	newest, err := selectRecent(m.db.History().For(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
 	if err != nil {
 		return err
 	}
-	c.Recalled, err = m.remember(ctx, r, past, slices.Concat(newest, c.History, c.Background))
+	c.Recalled, err = m.recallMissing(ctx, r, past, slices.Concat(newest, c.History, c.Background))
 	return err
 }
 
-// remember recalls what neither newest has nor the session, as far as it is known what that holds.
-func (m *Manager) remember(ctx context.Context, r Request, past *lookup, newest []chat.Message) ([]chat.Message, error) {
-	known := seqs(newest)
+// recallMissing recalls messages that are neither in newest nor in the session, as far as the content of the session is
+// known.
+func (m *Manager) recallMissing(ctx context.Context, r Request, past *pendingSearch,
+	newest []chat.Message) ([]chat.Message, error) {
+	known := seqSet(newest)
 	var began int64
 	if r.ResumeID != "" && (r.Live || r.Verified) {
-		maps.Copy(known, m.told.of(r.Key).messages)
+		maps.Copy(known, m.sent.of(r.Key).messages)
 		var err error
 		if began, err = m.db.Turns().SessionBegan(ctx, r.ResumeID); err != nil {
 			return nil, err
@@ -179,22 +188,23 @@ func (m *Manager) remember(ctx context.Context, r Request, past *lookup, newest 
 	}, m.cfg.recallBudget())
 }
 
-// least is the newest part of a conversation that meets the minimums.
-func least(msgs []chat.Message, l Limits) []chat.Message {
+// minimalPart is the newest part of a conversation that satisfies the minimums.
+func minimalPart(msgs []chat.Message, l Limits) []chat.Message {
 	chars, users := 0, 0
 	for i, m := range slices.Backward(msgs) {
 		chars += utf8.RuneCountInString(m.Text)
 		if m.Role == chat.User {
 			users++
 		}
-		if l.met(chars, users) {
+		if l.satisfied(chars, users) {
 			return msgs[i:]
 		}
 	}
 	return msgs
 }
 
-func seqs(msgs []chat.Message) map[int64]bool {
+// seqSet is the set of the messages' sequence numbers, by which the parts of a prompt avoid repeating each other.
+func seqSet(msgs []chat.Message) map[int64]bool {
 	set := make(map[int64]bool, len(msgs))
 	for _, m := range msgs {
 		set[m.Seq] = true
@@ -202,7 +212,7 @@ func seqs(msgs []chat.Message) map[int64]bool {
 	return set
 }
 
-// tokens is what c costs in a prefix, beside its title and the question.
+// tokens is the cost of c in a prefix, without the prefix's title and the question.
 func (c Context) tokens(kind chat.Kind) int {
 	n := 0
 	for i, e := range c.entries(kind) {
@@ -216,15 +226,15 @@ type historyPart int
 
 const (
 	none   historyPart = iota
-	unseen             // what the session does not hold: nothing, unless a turn never reached it
-	recent             // the newest part, whether the session holds it or not
+	unseen             // only what the session lacks: usually nothing, else turns that never reached it
+	recent             // the newest part, even if the session holds it
 )
 
-// prefix says how much of the History the mode puts in front of the question.
-func (c Config) prefix(r Request) historyPart {
+// historyFor says how much of the History the mode puts in front of the question.
+func (c Config) historyFor(r Request) historyPart {
 	switch {
 	case c.SessionMode == Fresh, c.Mode == Resume && (r.Lost || r.ResumeID == ""):
-		return recent // else the user would notice
+		return recent // without it the user would notice the loss
 	case c.Mode == Resume && !r.Behind:
 		return none
 	case c.Mode == Resume, r.Live, c.Mode == Economy && r.ResumeID != "" && r.Verified:
@@ -233,10 +243,14 @@ func (c Config) prefix(r Request) historyPart {
 	return recent
 }
 
-// compose puts a prompt together.
+// compose assembles a prompt and its statistics.
 func compose(r Request, c Context) Prompt {
-	p := Prompt{UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, Context: c, Current: questionOf(r).Text(r.Kind)}
-	p.Stats.Messages, p.Stats.Recalled, p.Stats.Background, p.Stats.Memories = len(c.History), len(c.Recalled), len(c.Background), len(c.Memories)
+	p := Prompt{
+		UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, Context: c,
+		Current: questionOf(r).Text(r.Kind),
+	}
+	p.Stats.Messages, p.Stats.Recalled, p.Stats.Background, p.Stats.Memories = len(c.History), len(c.Recalled),
+		len(c.Background), len(c.Memories)
 	for _, m := range c.History {
 		p.Stats.Chars += utf8.RuneCountInString(m.Text)
 		if m.Role == chat.User {

@@ -36,7 +36,8 @@ func store(tb testing.TB, n int) (*db.DB, chat.Key) {
 		`INSERT INTO chats (key, kind, next_seq) VALUES (?1, 'p2p', ?2 + 1)`,
 		`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
 			INSERT INTO messages (chat_key, seq, epoch, turn_id, message_id, role, class, content, sent_at)
-			SELECT ?1, i, 0, (i + 1) / 2, 'om_' || i, CASE i % 2 WHEN 1 THEN 'user' ELSE 'assistant' END, 'talk', ?3 || i, i FROM n`,
+			SELECT ?1, i, 0, (i + 1) / 2, 'om_' || i, CASE i % 2 WHEN 1 THEN 'user' ELSE 'assistant' END, 'talk', ?3 ||
+ i, i FROM n`,
 	} {
 		if _, err := raw.ExecContext(tb.Context(), stmt, key.String(), n, strings.Repeat("字", 200)); err != nil {
 			tb.Fatal(err)
@@ -57,7 +58,9 @@ func TestBuildLoadsTheNewestMessagesInOrder(t *testing.T) {
 		t.Errorf("the newest is %q; messages of the turn itself must not come", last.Text[len(last.Text)-10:])
 	}
 	asked[0].Time = time.UnixMilli(1000).Add(7 * time.Hour)
-	late := m.Build(t.Context(), contextmgr.Request{Key: key, Kind: chat.Private, Turn: 500, Asked: asked, ResumeID: "s"})
+	late := m.Build(t.Context(), contextmgr.Request{
+		Key: key, Kind: chat.Private, Turn: 500, Asked: asked, ResumeID: "s",
+	})
 	if late.Stats.Messages < 2*25-1 || late.Stats.Messages > 2*25 {
 		t.Errorf("after seven hours: %+v", late.Stats)
 	}
@@ -78,7 +81,9 @@ func TestBuildGoesOnWithoutTheHistory(t *testing.T) {
 	}
 	for session, left := range map[string]string{"": "neither", "s": "the session only"} {
 		logs.Reset()
-		p := m.Build(t.Context(), contextmgr.Request{Key: key, Kind: chat.Private, Turn: 99, Asked: []chat.Message{{Text: "now"}}, ResumeID: session})
+		p := m.Build(t.Context(), contextmgr.Request{
+			Key: key, Kind: chat.Private, Turn: 99, Asked: []chat.Message{{Text: "now"}}, ResumeID: session,
+		})
 		if p.Text() != "now" || !p.Unread {
 			t.Errorf("prompt %q, unread %v", p.Text(), p.Unread)
 		}
@@ -92,7 +97,9 @@ func TestBuildGoesOnWithoutTheHistory(t *testing.T) {
 func TestThePrefixReachesDownToWhatTheSessionHolds(t *testing.T) {
 	d, key := store(t, 100) // 50 turns of 400 characters
 	m := contextmgr.New(d, contextmgr.Defaults(), zerolog.Nop())
-	r := contextmgr.Request{Key: key, Kind: chat.Private, Turn: 51, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s", Verified: true}
+	r := contextmgr.Request{
+		Key: key, Kind: chat.Private, Turn: 51, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s", Verified: true,
+	}
 	for _, tc := range []struct {
 		seen int64
 		want int
@@ -127,7 +134,9 @@ func BenchmarkBuild(b *testing.B) {
 			cfg := contextmgr.Defaults()
 			cfg.RecallChars = 0 // what recall costs, BenchmarkRecall tells
 			m := contextmgr.New(d, cfg, zerolog.Nop())
-			r := contextmgr.Request{Key: key, Kind: chat.Private, Turn: 1 << 40, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s"}
+			r := contextmgr.Request{
+				Key: key, Kind: chat.Private, Turn: 1 << 40, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s",
+			}
 			for b.Loop() {
 				for range 50 {
 					if m.Build(b.Context(), r).Stats.Messages < 20 {

@@ -1,5 +1,5 @@
-// Package contextmgr decides what the agent is told for a turn: which session it resumes, which part of the chat's
-// History comes with the question, and in what form.
+// Package contextmgr builds the context of a turn: which session the agent resumes, which part of the chat's History
+// comes with the question, and in what form.
 package contextmgr
 
 import (
@@ -11,7 +11,7 @@ import (
 	"magpie/internal/configtype"
 )
 
-// Mode says which contexts a prompt carries.
+// Mode says what a prompt carries.
 type Mode string
 
 // The modes.
@@ -19,7 +19,7 @@ const (
 	Hybrid   Mode = "hybrid"   // the session and the history prefix, both
 	Resume   Mode = "resume"   // the session only
 	Database Mode = "database" // the prefix only
-	Economy  Mode = "economy"  // the prefix only when there is no verified session; else what the session has not seen
+	Economy  Mode = "economy"  // the prefix if there is no verified session; else only what the session lacks
 )
 
 // SessionMode says how long a session lives.
@@ -37,30 +37,30 @@ type Config struct {
 	MinChars        int  `toml:"min_chars" env:"MIN_CHARS"` // runes
 	MinUserMessages int  `toml:"min_user_messages" env:"MIN_USER_MESSAGES"`
 	MaxTokens       int  `toml:"max_tokens" env:"MAX_TOKENS"` // estimated
-	// runes of older messages that the question is about; 0 = none
+	// runes of older messages that are related to the question; 0 = none
 	RecallChars int         `toml:"recall_chars" env:"RECALL_CHARS"`
 	SessionMode SessionMode `toml:"session_mode" env:"SESSION_MODE"`
-	// messages of a group that were not for the bot; 0 = none
+	// messages of a group that were not addressed to the bot; 0 = none
 	AutoChatContext int `toml:"auto_chat_context" env:"AUTO_CHAT_CONTEXT"`
-	// in which people name days, as in "Asia/Shanghai"; empty = this machine's
+	// in which "today" and other days are meant, as in "Asia/Shanghai"; empty = this machine's
 	TimeZone string `toml:"time_zone" env:"TIME_ZONE"`
 
-	// tokens that a session may hold; a model's own window, where it is known and smaller, counts
+	// tokens that a session may hold; a smaller window of the model, if known, takes precedence
 	Window int `toml:"window" env:"WINDOW"`
-	// part of the window from which on a session is replaced by a summary; 0 = never by itself
+	// fraction of the window at which a session is replaced by a summary; 0 = never automatically
 	CompactThreshold float64 `toml:"compact_threshold" env:"COMPACT_THRESHOLD"`
-	// part of the window that a summary is made of at most
+	// fraction of the window that bounds the input of a summary
 	CompactHistory float64 `toml:"compact_history" env:"COMPACT_HISTORY"`
-	// messages that stay out of a summary
+	// recent messages that are not summarized
 	KeepRecent int `toml:"keep_recent" env:"KEEP_RECENT"`
-	// a chat that was silent for longer begins anew; 0 = never
+	// a chat that was silent for longer starts a new session; 0 = never
 	StaleAfter configtype.Duration `toml:"session_stale_after" env:"SESSION_STALE_AFTER"`
 	Titles     bool                `toml:"titles" env:"TITLES"` // chats get titles
-	// a section of its own; the caller supplies it
+	// a separate section; the caller supplies it
 	Memory MemoryConfig `toml:"-" env:"-"`
 }
 
-// Defaults is the configuration of a program that configures nothing.
+// Defaults returns the configuration of a program that configures nothing.
 func Defaults() Config {
 	return Config{
 		Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, RecallChars: 5000, SessionMode: Stable,
@@ -70,16 +70,16 @@ func Defaults() Config {
 	}
 }
 
-// minTokens is the least budget in which a prefix makes sense.
+// minTokens is the smallest budget with which a prefix is useful.
 const minTokens = 500
 
-// mostOverheard is the most that auto_chat_context can be: the platform lists so many messages in one answer.
+// mostOverheard is the maximum of auto_chat_context: the platform's page size for lists.
 const mostOverheard = 50
 
-// minWindow is the least window in which a conversation makes sense, in tokens.
+// minWindow is the smallest window, in tokens, with which a conversation is possible.
 const minWindow = 4000
 
-// Validate reports everything that is wrong with c.
+// Validate reports all mistakes in c.
 func (c Config) Validate() error {
 	var errs []error
 	if !slices.Contains([]Mode{Hybrid, Resume, Database, Economy}, c.Mode) {
@@ -101,7 +101,8 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("[context] max_tokens %d: want at least %d", c.MaxTokens, minTokens))
 	}
 	if c.AutoChatContext < 0 || c.AutoChatContext > mostOverheard {
-		errs = append(errs, fmt.Errorf("[context] auto_chat_context %d: want 0 to %d", c.AutoChatContext, mostOverheard))
+		errs = append(errs, fmt.Errorf("[context] auto_chat_context %d: want 0 to %d", c.AutoChatContext,
+			mostOverheard))
 	}
 	if c.Window < minWindow {
 		errs = append(errs, fmt.Errorf("[context] window %d: want at least %d", c.Window, minWindow))
@@ -124,7 +125,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// zone is the time zone in which people name days.
+// zone is the time zone of dates in questions and headings.
 func (c Config) zone() *time.Location {
 	if c.TimeZone == "" {
 		return time.Local
@@ -136,10 +137,10 @@ func (c Config) zone() *time.Location {
 	return zone
 }
 
-// recallBudget is how many runes are recalled, which leave most of the prefix to the recent part.
+// recallBudget bounds the recalled runes, so that most of the prefix is left for the recent part.
 func (c Config) recallBudget() int { return min(c.RecallChars, c.MaxTokens/3) }
 
-// Resumes reports whether a chat's session is used again.
+// Resumes reports whether a chat's session is resumed.
 func (c Config) Resumes() bool { return c.Mode != Database && c.SessionMode == Stable }
 
 // Limits are the bounds of the history prefix.
@@ -147,5 +148,5 @@ func (c Config) Limits() Limits {
 	return Limits{MinChars: c.MinChars, MinUserMessages: c.MinUserMessages, MaxTokens: c.MaxTokens}
 }
 
-// Zone is the time zone in which people name days.
+// Zone is the time zone of dates in questions and headings.
 func (m *Manager) Zone() *time.Location { return m.cfg.zone() }

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// span is a time that a question names: from the start of one day up to the start of another.
+// span is a period that a question names: from the start of one day up to the start of another.
 type span struct{ from, to time.Time }
 
 func (s span) holds(t time.Time) bool { return !t.Before(s.from) && t.Before(s.to) }
 
-// spansIn finds the days that text names, in Chinese and English, as somebody means them who writes at now.
+// spansIn finds the days that text names, in Chinese and English, relative to now, the time at which it was written.
 func spansIn(text string, now time.Time) []span {
 	c := calendar{today(now)}
 	text = strings.ToLower(halfWidth.Replace(text))
@@ -29,7 +29,7 @@ func spansIn(text string, now time.Time) []span {
 	return spans
 }
 
-// replaceMatches blanks the matches that take accepts, so that no later rule reads a part of them.
+// replaceMatches blanks the matches that take accepts, so that later rules do not read parts of them.
 func replaceMatches(re *regexp.Regexp, text string, take func(groups []string) bool) string {
 	return re.ReplaceAllStringFunc(text, func(match string) string {
 		if take(re.FindStringSubmatch(match)) {
@@ -39,7 +39,7 @@ func replaceMatches(re *regexp.Regexp, text string, take func(groups []string) b
 	})
 }
 
-// halfWidth makes digits of one kind.
+// halfWidth replaces full-width digits by ASCII digits.
 var halfWidth = func() *strings.Replacer {
 	var pairs []string
 	for i := range 10 {
@@ -48,29 +48,31 @@ var halfWidth = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// calendar counts from the day of the question.
+// calendar computes periods relative to the day of the question.
 type calendar struct{ today time.Time }
 
+// today is the midnight before t, in t's time zone.
 func today(t time.Time) time.Time {
 	y, m, d := t.Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
 }
 
+// days is a period of n days; first is relative to today.
 func (c calendar) days(first, n int) span {
 	from := c.today.AddDate(0, 0, first)
 	return span{from, from.AddDate(0, 0, n)}
 }
 
-// around is n days ago, give or take.
+// around is the day so many days ago, plus and minus some slack: "three weeks ago" is rarely exact.
 func (c calendar) around(ago, slack int) span { return c.days(-ago-slack, 2*slack+1) }
 
-// week is the one that began so many weeks before this one, on Monday.
+// week is the week so many weeks before this one; it starts on Monday.
 func (c calendar) week(ago int) span { return c.days(-weekday(c.today)-7*ago, 7) }
 
 // weekday counts from Monday = 0.
 func weekday(t time.Time) int { return (int(t.Weekday()) + 6) % 7 }
 
-// month is the one so many months before this one.
+// month is the month so many months before this one.
 func (c calendar) month(ago int) span {
 	from := time.Date(c.today.Year(), c.today.Month()-time.Month(ago), 1, 0, 0, 0, 0, c.today.Location())
 	return span{from, from.AddDate(0, 1, 0)}
@@ -81,7 +83,7 @@ func (c calendar) year(y int) span {
 	return span{from, from.AddDate(1, 0, 0)}
 }
 
-// named is a day, or a month when day is 0. Without a year it is the latest one that has begun.
+// named is a day, or a month if day is 0. Without a year it is the latest one that has begun.
 func (c calendar) named(year, month, day int) (span, bool) {
 	if month < 1 || month > 12 || day < 0 || day > 31 || year < 0 {
 		return span{}, false
@@ -106,13 +108,13 @@ func (c calendar) named(year, month, day int) (span, bool) {
 	return s, true
 }
 
-// latest is the newest day before today, or today, that falls on the weekday.
+// latest is the newest such weekday up to today.
 func (c calendar) latest(day int) span {
 	ago := (weekday(c.today) - day + 7) % 7
 	return c.days(-ago, 1)
 }
 
-// number reads a count as people write it in either language; 0 = it is none.
+// number reads a count in either language; 0 = not a number.
 func number(s string) int {
 	s = strings.TrimSpace(s)
 	if n, err := strconv.Atoi(s); err == nil {
@@ -124,8 +126,10 @@ func number(s string) int {
 	return chineseNumber(s)
 }
 
+// numerals are counts in words; vague ones such as "a few" get a typical value.
 var numerals = map[string]int{
-	"a": 1, "an": 1, "one": 1, "two": 2, "a couple of": 2, "couple of": 2, "couple": 2, "three": 3, "a few": 3, "few": 3, "several": 4,
+	"a": 1, "an": 1, "one": 1, "two": 2, "a couple of": 2, "couple of": 2, "couple": 2, "three": 3, "a few": 3,
+	"few": 3, "several": 4,
 	"four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "几": 3,
 }
 
@@ -147,11 +151,14 @@ func chineseNumber(s string) int {
 	return n + last
 }
 
+// weekdays count from Monday = 0, as [weekday] does.
 var weekdays = map[string]int{
 	"mon": 0, "tue": 1, "wed": 2, "thu": 3, "fri": 4, "sat": 5, "sun": 6,
-	"一": 0, "二": 1, "三": 2, "四": 3, "五": 4, "六": 5, "日": 6, "天": 6, "1": 0, "2": 1, "3": 2, "4": 3, "5": 4, "6": 5, "7": 6,
+	"一": 0, "二": 1, "三": 2, "四": 3, "五": 4, "六": 5, "日": 6, "天": 6, "1": 0, "2": 1, "3": 2, "4": 3, "5": 4,
+	"6": 5, "7": 6,
 }
 
+// monthNamed is the number of a month by its English name; the first three letters are enough. 0 = none.
 func monthNamed(s string) int {
 	const names = "janfebmaraprmayjunjulaugsepoctnovdec"
 	if len(s) < 3 {
@@ -169,7 +176,7 @@ const (
 	zhWeek  = `(?:周|星期|礼拜)`
 )
 
-// dateRule reads one way of naming days.
+// dateRule recognizes one way of naming days.
 type dateRule struct {
 	re   *regexp.Regexp
 	span func(c calendar, m []string) (span, bool)
@@ -179,14 +186,19 @@ func rule(pattern string, f func(c calendar, m []string) (span, bool)) dateRule 
 	return dateRule{regexp.MustCompile(pattern), f}
 }
 
+// always is for patterns whose period does not depend on their groups.
 func always(f func(c calendar) span) func(calendar, []string) (span, bool) {
 	return func(c calendar, _ []string) (span, bool) { return f(c), true }
 }
 
-// dateRules are tried in this order: what names more comes first.
+// dateRules are tried in this order; longer and more specific patterns come first.
 var dateRules = []dateRule{
-	rule(`\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`, func(c calendar, m []string) (span, bool) { return c.named(number(m[1]), number(m[2]), number(m[3])) }),
-	rule(`\b(\d{4})-(\d{2})\b`, func(c calendar, m []string) (span, bool) { return c.named(number(m[1]), number(m[2]), 0) }),
+	rule(`\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`, func(c calendar, m []string) (span, bool) {
+		return c.named(number(m[1]), number(m[2]), number(m[3]))
+	}),
+	rule(`\b(\d{4})-(\d{2})\b`, func(c calendar, m []string) (span, bool) {
+		return c.named(number(m[1]), number(m[2]), 0)
+	}),
 	rule(`(\d{4}|\d{2}|去|今|前)年\s*`+zhCount+`月份?\s*(?:`+zhCount+`[日号])?`, func(c calendar, m []string) (span, bool) {
 		year := number(m[1])
 		switch m[1] {
@@ -207,7 +219,9 @@ var dateRules = []dateRule{
 		}
 		return s, true
 	}),
-	rule(zhCount+`月份?\s*`+zhCount+`[日号]?`, func(c calendar, m []string) (span, bool) { return c.named(0, number(m[1]), number(m[2])) }),
+	rule(zhCount+`月份?\s*`+zhCount+`[日号]?`, func(c calendar, m []string) (span, bool) {
+		return c.named(0, number(m[1]), number(m[2]))
+	}),
 	rule(zhCount+`个?半?(天|日|周|星期|礼拜|个?月|年)(?:之|以)?前`, func(c calendar, m []string) (span, bool) {
 		n := number(m[1])
 		switch m[2] {
@@ -256,16 +270,21 @@ var dateRules = []dateRule{
 	rule(`\b`+enMonth+`\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4}))?`, func(c calendar, m []string) (span, bool) {
 		return c.named(number(m[3]), monthNamed(m[1]), number(m[2]))
 	}),
-	rule(`\b(\d{1,2})(?:st|nd|rd|th)?(?:\s+of)?\s+`+enMonth+`\b(?:,?\s+(\d{4}))?`, func(c calendar, m []string) (span, bool) {
-		return c.named(number(m[3]), monthNamed(m[2]), number(m[1]))
+	rule(`\b(\d{1,2})(?:st|nd|rd|th)?(?:\s+of)?\s+`+enMonth+`\b(?:,?\s+(\d{4}))?`,
+		func(c calendar, m []string) (span, bool) {
+			return c.named(number(m[3]), monthNamed(m[2]), number(m[1]))
+		}),
+	rule(`\b`+enMonth+`,?\s+(?:of\s+)?(\d{4})\b`, func(c calendar, m []string) (span, bool) {
+		return c.named(number(m[2]), monthNamed(m[1]), 0)
 	}),
-	rule(`\b`+enMonth+`,?\s+(?:of\s+)?(\d{4})\b`, func(c calendar, m []string) (span, bool) { return c.named(number(m[2]), monthNamed(m[1]), 0) }),
-	rule(`\b(?:in|of|since|during|last|this|around|by|early|mid|late|end of|until)[\s-]+`+enMonth+`\b`, func(c calendar, m []string) (span, bool) {
-		return c.named(0, monthNamed(m[1]), 0)
-	}),
-	rule(`\b(january|february|april|june|july|august|september|october|november|december)\b`, func(c calendar, m []string) (span, bool) {
-		return c.named(0, monthNamed(m[1]), 0)
-	}),
+	rule(`\b(?:in|of|since|during|last|this|around|by|early|mid|late|end of|until)[\s-]+`+enMonth+`\b`,
+		func(c calendar, m []string) (span, bool) {
+			return c.named(0, monthNamed(m[1]), 0)
+		}),
+	rule(`\b(january|february|april|june|july|august|september|october|november|december)\b`,
+		func(c calendar, m []string) (span, bool) {
+			return c.named(0, monthNamed(m[1]), 0)
+		}),
 	rule(`\b`+enCount+`\s+(day|week|month|year)s?\s+(?:ago|back|earlier)\b`, func(c calendar, m []string) (span, bool) {
 		n := number(m[1])
 		switch m[2] {
@@ -280,7 +299,9 @@ var dateRules = []dateRule{
 	}),
 	rule(`\b(?:the\s+)?day before yesterday\b`, always(func(c calendar) span { return c.days(-2, 1) })),
 	rule(`\byesterday\b|\blast night\b`, always(func(c calendar) span { return c.days(-1, 1) })),
-	rule(`\btoday\b|\btonight\b|\bthis (?:morning|afternoon|evening)\b`, always(func(c calendar) span { return c.days(0, 1) })),
+	rule(`\btoday\b|\btonight\b|\bthis (?:morning|afternoon|evening)\b`, always(func(c calendar) span {
+		return c.days(0, 1)
+	})),
 	rule(`\blast `+enDay+`\b`, func(c calendar, m []string) (span, bool) {
 		s := c.latest(weekdays[m[1]])
 		if s.from.Equal(c.today) {
@@ -304,5 +325,7 @@ var dateRules = []dateRule{
 	rule(`\bthis month\b`, always(func(c calendar) span { return c.month(0) })),
 	rule(`\blast year\b`, always(func(c calendar) span { return c.year(c.today.Year() - 1) })),
 	rule(`\bthis year\b`, always(func(c calendar) span { return c.year(c.today.Year()) })),
-	rule(`\b(?:in|of|during|since) (20\d\d)\b`, func(c calendar, m []string) (span, bool) { return c.year(number(m[1])), true }),
+	rule(`\b(?:in|of|during|since) (20\d\d)\b`, func(c calendar, m []string) (span, bool) {
+		return c.year(number(m[1])), true
+	}),
 }

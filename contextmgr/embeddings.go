@@ -18,109 +18,120 @@ import (
 	"magpie/internal/embed"
 )
 
-// Bounds of a search by meaning.
+// Bounds of a semantic search.
 const (
-	nearTime     = 500 * time.Millisecond // all that it may take, see embeddings.patience
-	mostCompared = 20_000                 // vectors of a conversation, the newest
-	mostNear     = 50                     // messages that it adds to those that words have found
+	searchTimeout = 500 * time.Millisecond // see embeddings.timeout
+	mostCompared  = 20_000                 // newest vectors of a conversation
+	mostNear      = 50                     // messages that it adds to the result of the word search
 )
 
-// What counts as near. How alike unrelated texts are differs from model to model, so a message is measured against the
-// others of its conversation: against the middle one, and in steps of how far the lower ones are apart. Unlike a
-// mean these do not rise with the messages that fit.
+// Thresholds. How similar unrelated texts are differs from model to model, so a message is compared with the others of
+// its conversation: its distance from the median, in steps of the spread of the lower half. Unlike mean and standard
+// deviation, these do not grow with the messages that match.
 const (
-	leastNear = 3    // steps above the middle
-	leastStep = 0.02 // of the cosine
+	leastNear = 3    // steps above the median
+	leastStep = 0.02 // in units of the cosine
 	quartile  = 0.6745
-	nearer    = 0.5 // of the nearest message's
+	nearer    = 0.5 // fraction of the nearest message's distance
 )
 
-// embedded is how much of a text counts for what it means, in runes.
-const embedded = 2000
+// maxEmbedRunes is how much of a text is embedded, in runes.
+const maxEmbedRunes = 2000
 
-// embeddings finds messages by what they mean.
+// embeddings searches messages by meaning.
 type embeddings struct {
 	db     *db.DB
 	client *embed.Client
 	log    zerolog.Logger
 
-	// all that a search may take: a question waits for it. Tests on a busy machine are more patient
-	patience time.Duration
+	// timeout of a search, since a question waits for it; tests on a busy machine use a longer one
+	timeout time.Duration
 
-	slow   rate.Sometimes // complaints about searches
-	behind rate.Sometimes // and about vectors that could not be made
+	searchLog  rate.Sometimes // limits warnings about searches
+	backlogLog rate.Sometimes // limits warnings about vectors that could not be made
 }
 
-// newEmbeddings is nil unless an endpoint is configured.
+// newEmbeddings returns nil unless an endpoint is configured.
 func newEmbeddings(store *db.DB, c MemoryConfig, log zerolog.Logger) *embeddings {
 	if c.EmbeddingsURL == "" {
 		return nil
 	}
-	m := embeddingsOf(store, embed.Config{URL: c.EmbeddingsURL, Model: c.EmbeddingsModel, Key: c.EmbeddingsKey, Limit: c.EmbeddingsWait}, log)
-	m.patience = cmp.Or(c.EmbeddingsWait, nearTime)
+	m := embeddingsOf(store,
+		embed.Config{URL: c.EmbeddingsURL, Model: c.EmbeddingsModel, Key: c.EmbeddingsKey, Limit: c.EmbeddingsWait},
+		log)
+	m.timeout = cmp.Or(c.EmbeddingsWait, searchTimeout)
 	return m
 }
 
 func embeddingsOf(store *db.DB, c embed.Config, log zerolog.Logger) *embeddings {
 	const often = time.Minute
-	return &embeddings{db: store, client: embed.New(c), log: log, patience: nearTime, slow: rate.Sometimes{Interval: often}, behind: rate.Sometimes{Interval: often}}
+	return &embeddings{
+		db: store, client: embed.New(c), log: log, timeout: searchTimeout, searchLog: rate.Sometimes{Interval: often},
+		backlogLog: rate.Sometimes{Interval: often},
+	}
 }
 
-// sendable is what the endpoint is told of a text; empty = nothing.
+// sendable is the text that may be sent to the endpoint: redacted and bounded; empty = nothing.
 func sendable(text string) string {
 	text = strings.TrimSpace(redact.Text(text, redact.All()))
-	if r := []rune(text); len(r) > embedded {
-		text = strings.TrimSpace(string(r[:embedded]))
+	if r := []rune(text); len(r) > maxEmbedRunes {
+		text = strings.TrimSpace(string(r[:maxEmbedRunes]))
 	}
 	return text
 }
 
-// near are the messages of a conversation that mean about the same as a text, by seq, with how near they are: 0 would
-// be as near as any. It never fails, and without an endpoint: then the words have to do.
-func (s *embeddings) near(ctx context.Context, key chat.Key, epoch int64, text string) map[int64]float64 {
+// search returns the messages of a conversation with about the same meaning as the text: their distance above the
+// median, by seq. It never fails; without an endpoint or after an error the word search has to do.
+func (s *embeddings) search(ctx context.Context, key chat.Key, epoch int64, text string) map[int64]float64 {
 	if s == nil {
 		return nil
 	}
 	if text = sendable(text); text == "" {
 		return nil
 	}
-	soon, cancel := context.WithTimeout(ctx, s.patience)
+	soon, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	list, err := s.compare(soon, key, epoch, text)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.slow.Do(func() { s.log.Warn().Err(err).Stringer("chat", key).Msg("recalled by words only") })
+			s.searchLog.Do(func() { s.log.Warn().Err(err).Stringer("chat", key).Msg("recalled by words only") })
 		}
 		return nil
 	}
 	return nearest(list)
 }
 
-// likeness is how alike a message and a text are.
-type likeness struct {
+// similarity of a message and the text of the search.
+type similarity struct {
 	seq    int64
 	cosine float64
 }
 
-func (s *embeddings) compare(ctx context.Context, key chat.Key, epoch int64, text string) (list []likeness, err error) {
+// compare embeds the text and computes its similarity to the stored vectors of the conversation. Vectors of another
+// length are skipped.
+func (s *embeddings) compare(ctx context.Context, key chat.Key, epoch int64,
+	text string) (list []similarity, err error) {
 	asked, err := s.client.Embed(ctx, []string{text})
 	if err != nil {
 		return nil, err
 	}
-	err = s.db.Embeddings().Each(ctx, key, epoch, s.client.Model(), len(asked[0]), mostCompared, func(seq int64, v []byte) {
-		if len(v) == len(asked[0]) {
-			list = append(list, likeness{seq, embed.Cosine(asked[0], v)})
-		}
-	})
+	err = s.db.Embeddings().Each(ctx, key, epoch, s.client.Model(), len(asked[0]), mostCompared,
+		func(seq int64, v []byte) {
+			if len(v) == len(asked[0]) {
+				list = append(list, similarity{seq, embed.Cosine(asked[0], v)})
+			}
+		})
 	return list, err
 }
 
-// nearest picks what stands out.
-func nearest(list []likeness) map[int64]float64 {
+// nearest selects the outliers: messages clearly more similar than the rest of the conversation.
+func nearest(list []similarity) map[int64]float64 {
 	if len(list) == 0 {
 		return nil
 	}
-	slices.SortFunc(list, func(a, b likeness) int { return cmp.Or(cmp.Compare(b.cosine, a.cosine), cmp.Compare(b.seq, a.seq)) })
+	slices.SortFunc(list, func(a, b similarity) int {
+		return cmp.Or(cmp.Compare(b.cosine, a.cosine), cmp.Compare(b.seq, a.seq))
+	})
 	middle, low := list[len(list)/2].cosine, list[len(list)*3/4].cosine
 	step := max((middle-low)/quartile, leastStep)
 	found := map[int64]float64{}
@@ -132,9 +143,9 @@ func nearest(list []likeness) map[int64]float64 {
 	return found
 }
 
-// blend adds to what words say of messages how near they are. Both count as their part of the best, and the same. Ranks
-// would be easier to add up, but would not tell how much better one message is than the next, by which [pick] chooses.
-// It returns what the best has by one of the two.
+// blend adds the semantic scores to the scores of the words. Each is scaled to its maximum, and both count the same.
+// Ranks would be easier to combine, but would not show how much better one message is than the next, which [selectHits]
+// uses. It returns the maximum that either part alone can reach.
 func blend(hits []hit, near map[int64]float64) float64 {
 	var words, meaning float64
 	for _, h := range hits {
@@ -155,51 +166,52 @@ func blend(hits []hit, near map[int64]float64) float64 {
 	return 1
 }
 
-// lull is how long the endpoint is left alone when there is nothing to do, or it does not answer.
-const lull = 30 * time.Second
+// idlePause is how long the backlog pauses when it is done, or after an error.
+const idlePause = 30 * time.Second
 
-// wholeEvery is how often all messages are looked at, not only the new ones.
-const wholeEvery = 24 * time.Hour
+// fullScanEvery is how often all messages are checked for vectors, and not only the new ones.
+const fullScanEvery = 24 * time.Hour
 
-// Run makes the vectors of what is said until ctx is done. Without an endpoint for them it returns at once.
+// Run creates the vectors of messages until ctx is done. Without an endpoint it returns at once.
 func (m *Manager) Run(ctx context.Context) {
 	if m.embeddings != nil {
 		m.embeddings.run(ctx)
 	}
 }
 
+// run works off the backlog again and again. An endpoint that is down delays vectors, but nothing else.
 func (s *embeddings) run(ctx context.Context) {
 	defer s.client.Close()
 	b := backlog{embeddings: s, size: embed.Batch}
 	for ctx.Err() == nil {
 		switch err := b.work(ctx); {
 		case err != nil && ctx.Err() == nil:
-			s.behind.Do(func() { s.log.Warn().Err(err).Msg("no vectors for what was said; later") })
+			s.backlogLog.Do(func() { s.log.Warn().Err(err).Msg("no vectors for what was said; later") })
 		case b.made > 0:
 			s.log.Info().Int("messages", b.made).Msg("vectors made for what was said")
 			b.made = 0
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(lull):
+		case <-time.After(idlePause):
 		}
 	}
 }
 
-// backlog are the messages that need vectors.
+// backlog processes the messages that need vectors.
 type backlog struct {
 	*embeddings
-	done int64     // the messages up to this id need none
-	dim  int       // of the vectors that they have
-	all  time.Time // when all messages were last looked at
-	size int       // how many are sent at once
+	done int64     // messages up to this id are done
+	dim  int       // length of the current vectors
+	all  time.Time // time of the last full scan
+	size int       // messages per call
 	made int
 }
 
-// work goes through the backlog, the newest first.
+// work processes the backlog, newest messages first: questions are most often about them.
 func (b *backlog) work(ctx context.Context) error {
-	// Older vectors may have another length; and ids are given again when the newest messages are deleted.
-	if dim := b.client.Dim(); dim != b.dim || time.Since(b.all) > wholeEvery {
+	// Rescan all if the vectors' length has changed, and from time to time: ids are reused after deletions.
+	if dim := b.client.Dim(); dim != b.dim || time.Since(b.all) > fullScanEvery {
 		b.dim, b.done, b.all = dim, 0, time.Now()
 	}
 	newest := b.done
@@ -218,16 +230,16 @@ func (b *backlog) work(ctx context.Context) error {
 			below = list[len(list)-1].ID
 			b.size = min(b.size+1, embed.Batch)
 		case len(list) > 1 && (errors.Is(err, embed.ErrRefused) || errors.Is(err, context.DeadlineExceeded)):
-			b.size = len(list) / 2 // one of them may be to blame, or they are too many
+			b.size = len(list) / 2 // one of them may be refused, or the batch is too large
 		case errors.Is(err, embed.ErrRefused):
-			below = list[0].ID // it does without
+			below = list[0].ID // this single message is refused: skip it
 		default:
 			return err
 		}
 	}
 }
 
-// embed makes and stores the vectors of messages. Those that say nothing need none.
+// embed creates and stores the vectors of messages. Messages without text need none.
 func (b *backlog) embed(ctx context.Context, list []db.Unembedded) error {
 	var texts []string
 	var done []db.Embedding

@@ -30,8 +30,8 @@ const (
 	howLarge    = "舰队规模多大？" // it shares no word with that
 )
 
-// sense is a manager over a database, with a double of the endpoint.
-type sense struct {
+// embeddingsRig is a manager with a database and a double of the embeddings endpoint.
+type embeddingsRig struct {
 	*testing.T
 	d    *db.DB
 	e    *embedtest.Endpoint
@@ -39,7 +39,7 @@ type sense struct {
 	logs *bytes.Buffer
 }
 
-func newSense(t *testing.T) *sense {
+func newEmbeddingsRig(t *testing.T) *embeddingsRig {
 	t.Helper()
 	e, url := embedtest.Start(t, synonyms)
 	s := senseOf(t, e, url)
@@ -51,18 +51,19 @@ func newSense(t *testing.T) *sense {
 
 // patient waits for an endpoint for as long as a busy machine may take.
 func patient(d *db.DB, url, model string, logs io.Writer) *embeddings {
-	m := embeddingsOf(d, embed.Config{URL: url, Model: model, Key: embedtest.Key, Limit: time.Minute}, zerolog.New(logs))
-	m.patience = time.Minute
+	m := embeddingsOf(d, embed.Config{URL: url, Model: model, Key: embedtest.Key, Limit: time.Minute},
+		zerolog.New(logs))
+	m.timeout = time.Minute
 	return m
 }
 
-func senseOf(t *testing.T, e *embedtest.Endpoint, url string) *sense {
+func senseOf(t *testing.T, e *embedtest.Endpoint, url string) *embeddingsRig {
 	t.Helper()
 	d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sense{T: t, d: d, e: e, logs: &bytes.Buffer{}}
+	s := &embeddingsRig{T: t, d: d, e: e, logs: &bytes.Buffer{}}
 	cfg := Defaults()
 	cfg.Memory.EmbeddingsURL, cfg.Memory.EmbeddingsModel, cfg.Memory.EmbeddingsKey = url, embedtest.Model, embedtest.Key
 	s.m = New(d, cfg, zerolog.New(s.logs))
@@ -74,12 +75,13 @@ func senseOf(t *testing.T, e *embedtest.Endpoint, url string) *sense {
 var here, there = chat.FeishuChat("oc_here"), chat.FeishuChat("oc_there")
 
 // said stores messages.
-func (s *sense) said(key chat.Key, texts ...string) {
+func (s *embeddingsRig) said(key chat.Key, texts ...string) {
 	s.Helper()
 	var list []db.Record
 	for _, text := range texts {
 		list = append(list, db.Record{Kind: chat.Private, Message: chat.Message{
-			Key: key, ID: "om_" + text, Role: chat.User, Class: chat.Talk, Text: text, Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+			Key: key, ID: "om_" + text, Role: chat.User, Class: chat.Talk, Text: text,
+			Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		}})
 	}
 	if _, err := s.d.Records().Add(s.Context(), list); err != nil {
@@ -96,7 +98,7 @@ func small(n int) (texts []string) {
 }
 
 // learn makes the vectors of all that was said.
-func (s *sense) learn() {
+func (s *embeddingsRig) learn() {
 	s.Helper()
 	b := backlog{embeddings: s.m.embeddings, size: embed.Batch}
 	if err := b.work(s.Context()); err != nil {
@@ -105,13 +107,17 @@ func (s *sense) learn() {
 }
 
 // recalled are the texts that are recalled for a question.
-func (s *sense) recalled(key chat.Key, text string, change ...func(*Request)) string {
+func (s *embeddingsRig) recalled(key chat.Key, text string, change ...func(*Request)) string {
 	s.Helper()
-	r := Request{Key: key, Kind: chat.Private, Asked: []chat.Message{{Text: text, Time: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)}}}
+	r := Request{
+		Key: key, Kind: chat.Private, Asked: []chat.Message{
+			{Text: text, Time: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)},
+		},
+	}
 	for _, f := range change {
 		f(&r)
 	}
-	list, err := s.m.look(s.Context(), r).recall(nothing, 5000)
+	list, err := s.m.startSearch(s.Context(), r).recall(nothing, 5000)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -123,16 +129,17 @@ func (s *sense) recalled(key chat.Key, text string, change ...func(*Request)) st
 }
 
 // vectors is how many vectors a conversation has of the double's model.
-func (s *sense) vectors(key chat.Key, model string) (n int) {
+func (s *embeddingsRig) vectors(key chat.Key, model string) (n int) {
 	s.Helper()
-	if err := s.d.Embeddings().Each(s.Context(), key, 0, model, embedtest.Dims, 1_000_000, func(int64, []byte) { n++ }); err != nil {
+	if err := s.d.Embeddings().Each(s.Context(), key, 0, model, embedtest.Dims, 1_000_000,
+		func(int64, []byte) { n++ }); err != nil {
 		s.Fatal(err)
 	}
 	return n
 }
 
 func TestOtherWordsForTheSameAreRecalled(t *testing.T) {
-	s := newSense(t)
+	s := newEmbeddingsRig(t)
 	s.said(here, append([]string{paraphrased}, small(40)...)...)
 	if got := s.recalled(here, howLarge); got != "" {
 		t.Errorf("without vectors: %s", got)
@@ -153,7 +160,7 @@ func TestOtherWordsForTheSameAreRecalled(t *testing.T) {
 
 // Words find what they always found, and the meaning adds to it.
 func TestWordsAndMeaningsAddUp(t *testing.T) {
-	s := newSense(t)
+	s := newEmbeddingsRig(t)
 	s.said(here, slices.Concat([]string{paraphrased}, small(40), []string{"舰队 已经出发"})...)
 	s.learn()
 	got := s.recalled(here, howLarge)
@@ -172,12 +179,12 @@ func TestWordsAndMeaningsAddUp(t *testing.T) {
 
 // Nothing of another chat or of an ended conversation is compared, however near it is.
 func TestOnlyTheConversationIsCompared(t *testing.T) {
-	s := newSense(t)
+	s := newEmbeddingsRig(t)
 	s.said(there, append([]string{paraphrased}, small(40)...)...)
 	s.said(here, append([]string{"the old vessels"}, small(40)...)...)
 	s.learn()
 	anew := chat.Incoming{Key: here, Kind: chat.Private, ID: "om_new", Text: "/new", Time: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}
-	if _, err := s.d.Accept(t.Context(), db.Inbound{Incoming: anew, Class: chat.Command, StartAnew: true}); err != nil {
+	if _, err := s.d.Accept(t.Context(), db.Inbound{Incoming: anew, Class: chat.Command, Effects: []db.Effect{db.StartConversation{}}}); err != nil {
 		t.Fatal(err)
 	}
 	s.said(here, "x1 y1", "x2 y2", "x3 y3", "x4 y4", "x5 y5", "x6 y6", "x7 y7", "x8 y8", "x9 y9")
@@ -195,20 +202,24 @@ func TestOnlyTheConversationIsCompared(t *testing.T) {
 
 // The question itself may have a vector when it is asked. It is nearer to itself than anything else.
 func TestTheQuestionIsNotItsOwnMeasure(t *testing.T) {
-	s := newSense(t)
+	s := newEmbeddingsRig(t)
 	far := strings.Join(small(14), " ") + " vessels"
 	s.said(here, append(small(40), far)...)
-	asked := chat.Incoming{Key: here, Kind: chat.Private, ID: "om_q", Text: howLarge, Time: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)}
+	asked := chat.Incoming{
+		Key: here, Kind: chat.Private, ID: "om_q", Text: howLarge, Time: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
+	}
 	a, err := s.d.Accept(t.Context(), db.Inbound{Incoming: asked, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.learn()
-	near := s.m.embeddings.near(t.Context(), here, 0, howLarge)
+	near := s.m.embeddings.search(t.Context(), here, 0, howLarge)
 	if own, other := near[42], near[41]; other <= 0 || other >= nearer*own {
 		t.Fatalf("near: %v", near)
 	}
-	found, err := s.m.SearchHistory(t.Context(), HistoryQuery{Key: here, Turn: a.Turn, Text: howLarge, Limit: 1, Length: 1000})
+	found, err := s.m.SearchHistory(t.Context(), HistoryQuery{
+		Key: here, Turn: a.Turn, Text: howLarge, Limit: 1, Length: 1000,
+	})
 	if err != nil || len(found) != 1 || found[0].Text != far {
 		t.Errorf("found %v, %v", found, err)
 	}
@@ -220,15 +231,16 @@ func TestWithoutTheEndpointWordsHaveToDo(t *testing.T) {
 		"broken": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSense(t)
+			s := newEmbeddingsRig(t)
 			s.said(here, append([]string{paraphrased}, small(40)...)...)
 			s.learn()
-			s.m.embeddings.patience = nearTime
+			s.m.embeddings.timeout = searchTimeout
 			s.e.Fail(fault)
 			before := len(s.e.Calls())
 			for range 6 {
 				began := time.Now()
-				if got := s.recalled(here, "matter133 舰队"); !strings.Contains(got, "topic19 ") || strings.Contains(got, paraphrased) {
+				if got := s.recalled(here, "matter133 舰队"); !strings.Contains(got, "topic19 ") ||
+					strings.Contains(got, paraphrased) {
 					t.Errorf("recalled %q", got)
 				}
 				if took := time.Since(began); took > 30*time.Second { // of the minute that the endpoint has
@@ -250,7 +262,7 @@ func TestWithoutTheEndpointWordsHaveToDo(t *testing.T) {
 
 // What leaves the machine holds nothing private, and not more than counts.
 func TestTheEndpointIsToldNothingPrivate(t *testing.T) {
-	s := newSense(t)
+	s := newEmbeddingsRig(t)
 	long := "mail long@example.com " + strings.Repeat("字", 5000)
 	s.said(here, "I am bob@example.com, password: hunter2", long, " \n ", strings.Repeat(" ", 3000)+"x")
 	s.learn()
@@ -268,7 +280,7 @@ func TestTheEndpointIsToldNothingPrivate(t *testing.T) {
 
 // By default there is no request, ever, and no vector.
 func TestMeaningsAreOffByDefault(t *testing.T) {
-	s := newSense(t)
+	s := newEmbeddingsRig(t)
 	s.m = New(s.d, Defaults(), zerolog.Nop())
 	s.said(here, append([]string{paraphrased}, small(5)...)...)
 	s.recalled(here, howLarge)
@@ -279,7 +291,7 @@ func TestMeaningsAreOffByDefault(t *testing.T) {
 }
 
 func TestVectorsAreMadeForWhatNeedsThem(t *testing.T) {
-	s := newSense(t)
+	s := newEmbeddingsRig(t)
 	s.said(here, small(150)...)
 	for i, class := range []chat.Class{chat.Overheard, chat.Command} {
 		m := chat.Incoming{Key: here, Kind: chat.Group, ID: fmt.Sprintf("om_%d", i), Text: "not talk", Time: time.Now()}
@@ -292,7 +304,8 @@ func TestVectorsAreMadeForWhatNeedsThem(t *testing.T) {
 	for _, call := range s.e.Calls() {
 		sizes = append(sizes, len(call))
 	}
-	if !slices.Equal(sizes, []int{64, 64, 22}) || s.e.Calls()[0][0] != small(150)[149] || strings.Contains(s.e.Texts(), "not talk") {
+	if !slices.Equal(sizes, []int{64, 64, 22}) || s.e.Calls()[0][0] != small(150)[149] ||
+		strings.Contains(s.e.Texts(), "not talk") {
 		t.Errorf("batches of %v, first %q", sizes, s.e.Calls()[0][0])
 	}
 
@@ -318,7 +331,7 @@ func TestVectorsAreMadeForWhatNeedsThem(t *testing.T) {
 
 // A message that the endpoint does not take is no reason to leave out the others.
 func TestOneBadMessageIsLeftOut(t *testing.T) {
-	s := newSense(t)
+	s := newEmbeddingsRig(t)
 	s.said(here, append(small(30), append([]string{"POISON"}, small(60)[30:]...)...)...)
 	s.e.Fail(func(w http.ResponseWriter, _ *http.Request) {
 		calls := s.e.Calls()
@@ -365,7 +378,7 @@ func TestVectorsAreMadeAsTimeGoesBy(t *testing.T) {
 		}
 		s.e.Fail(nil)
 		s.said(here, "one more")
-		time.Sleep(lull + time.Second)
+		time.Sleep(idlePause + time.Second)
 		if n := s.vectors(here, embedtest.Model); n != 101 {
 			t.Errorf("%d vectors", n)
 		}
@@ -378,14 +391,14 @@ func TestVectorsAreMadeAsTimeGoesBy(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	list := func(cosines ...float64) (l []likeness) {
+	list := func(cosines ...float64) (l []similarity) {
 		for i, c := range cosines {
-			l = append(l, likeness{int64(i), c})
+			l = append(l, similarity{int64(i), c})
 		}
 		return l
 	}
 	for name, tc := range map[string]struct {
-		list []likeness
+		list []similarity
 		want []int64
 	}{
 		"nothing":         {nil, nil},
@@ -403,9 +416,9 @@ func TestNearest(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	var many []likeness
+	var many []similarity
 	for i := range 1000 {
-		many = append(many, likeness{int64(i), float64(i % 10 / 9)}) // every tenth
+		many = append(many, similarity{int64(i), float64(i % 10 / 9)}) // every tenth
 	}
 	if n := len(nearest(many)); n != mostNear {
 		t.Errorf("%d of 100 are taken", n)
@@ -444,9 +457,9 @@ func BenchmarkNearest(b *testing.B) {
 	}
 	asked := random()
 	for b.Loop() {
-		list := make([]likeness, 0, mostCompared)
+		list := make([]similarity, 0, mostCompared)
 		err := d.Embeddings().Each(b.Context(), here, 0, "m", 512, mostCompared, func(seq int64, v []byte) {
-			list = append(list, likeness{seq, embed.Cosine(asked, v)})
+			list = append(list, similarity{seq, embed.Cosine(asked, v)})
 		})
 		if err != nil || len(list) != mostCompared {
 			b.Fatal(len(list), err)

@@ -7,41 +7,41 @@ import (
 	"magpie/internal/text"
 )
 
-// The prefix is made of lines, and a message may hold lines that look the same. Such a line gets a backslash in front,
-// and so does one that already has backslashes there, so that taking one away again restores exactly what was written.
-// Everything else stays as it is. What counts is how a line looks: blanks, invisible characters and accents are passed
-// over, and characters that look alike are one.
+// The prefix consists of lines, and a message may contain lines that look like them. Such a line gets a backslash in
+// front, and so does one that has backslashes there already, so that removing one backslash restores the original text
+// exactly. All other lines stay as they are. The comparison is visual: blanks, invisible characters and accents are
+// ignored, and lookalike characters are equal.
 
-// line is what a line of text reads as.
+// line is what a line of text looks like.
 type line int
 
 const (
-	lineProse    line = iota
-	lineRule          // ---
-	lineTitle         // # 对话历史上下文, # 当前问题
-	lineTurn          // ## [1] 用户:
-	lineQuote         // > 引用助手的消息：
-	lineQuoted        // > and anything else
-	linePassedOn      // [合并转发]
-	lineFiles         // 附件：
-	lineFile          // - [图片 1] /pictures/1.png
-	lineNote          // （说明：……）
+	lineProse     line = iota
+	lineRule           // ---
+	lineTitle          // # 对话历史上下文, # 当前问题
+	lineEntry          // ## [1] 用户:
+	lineQuote          // > 引用助手的消息：
+	lineQuoted         // > and anything else
+	lineForwarded      // [合并转发]
+	lineFiles          // 附件：
+	lineFile           // - [图片 1] /pictures/1.png
+	lineNote           // （说明：……）
 )
 
-// ofHistory accepts the lines that a message of the History must not forge.
-func ofHistory(l line) bool { return l == lineRule || l == lineTitle || l == lineTurn }
+// reservedInHistory accepts the lines that a message of the History must not forge.
+func reservedInHistory(l line) bool { return l == lineRule || l == lineTitle || l == lineEntry }
 
-// ofQuestion accepts the lines that a message which is asked now must not forge. Nothing of ours comes behind a mere
-// rule there, so that one stays as it is.
-func ofQuestion(l line) bool {
+// reservedInQuestion accepts the lines that a message of the question must not forge. A rule alone is allowed: none of
+// ours follows there.
+func reservedInQuestion(l line) bool {
 	switch l {
-	case lineTitle, lineTurn, lineQuote, linePassedOn, lineFiles, lineFile, lineNote:
+	case lineTitle, lineEntry, lineQuote, lineForwarded, lineFiles, lineFile, lineNote:
 		return true
 	}
 	return false
 }
 
-// escape puts a backslash before each line of text that reads as one that forged accepts.
+// escape puts a backslash before each line of text that looks like one that forged accepts.
 func escape(text string, forged func(line) bool) string {
 	return eachLine(text, func(l string) (string, string) {
 		if forged(classify(strings.TrimLeft(l, `\`))) {
@@ -51,7 +51,7 @@ func escape(text string, forged func(line) bool) string {
 	})
 }
 
-// unescape takes away the backslashes that escape has put there.
+// unescape removes the backslashes that escape has added.
 func unescape(text string, forged func(line) bool) string {
 	return eachLine(text, func(l string) (string, string) {
 		if rest, ok := strings.CutPrefix(l, `\`); ok && forged(classify(strings.TrimLeft(rest, `\`))) {
@@ -61,8 +61,8 @@ func unescape(text string, forged func(line) bool) string {
 	})
 }
 
-// eachLine rewrites the start of each line of text. edit gets the text from the line's start to the end of the whole
-// text, and returns what to put before it and what is left of it.
+// eachLine rewrites the start of each line of text. edit gets the rest of the whole text from the line's start on, and
+// returns what to insert before it and what remains of it.
 func eachLine(text string, edit func(fromLine string) (put, left string)) string {
 	var b strings.Builder
 	rest := text // not yet written to b
@@ -83,7 +83,7 @@ func eachLine(text string, edit func(fromLine string) (put, left string)) string
 	return b.String()
 }
 
-// afterBreak is where the line after the one at i starts in s, which is valid UTF-8.
+// afterBreak is the start of the line after the one at i in s, which is valid UTF-8.
 func afterBreak(s string, i int) int {
 	for ; i < len(s); i++ {
 		switch c := s[i]; {
@@ -99,11 +99,11 @@ func afterBreak(s string, i int) int {
 	return i
 }
 
-// classify says what the line at the start of s reads as. Only "\n" ends a line for every reader; for some, the other
-// line breaks are mere blanks. So a line is not prose when it reads as something else in either way.
+// classify says what the line at the start of s looks like. Only "\n" ends a line for every reader; for some readers
+// the other line breaks are blanks. So a line is prose only if it looks like prose in both ways.
 func classify(s string) line {
-	r := reader{rest: s}
-	r.first()
+	r := lineReader{rest: s}
+	r.readFirst()
 	switch r.c {
 	case '-':
 		if file := r; file.file() {
@@ -122,8 +122,8 @@ func classify(s string) line {
 	if begun := r; begun.files() {
 		return lineFiles
 	}
-	if begun := r; begun.passedOn() {
-		return linePassedOn
+	if begun := r; begun.forwarded() {
+		return lineForwarded
 	}
 	if l := r.title(); l != lineProse && underlined(s) {
 		return l
@@ -131,17 +131,17 @@ func classify(s string) line {
 	return lineProse
 }
 
-// reader goes through a line one visible character at a time.
-type reader struct {
+// lineReader reads a line one visible character at a time.
+type lineReader struct {
 	rest  string
 	c     rune // the current character, folded; 0 = the line has ended
 	broke bool // between c and the one before is a break that ends the line for some readers
 }
 
-// first reads the line's first character. It does not look beyond any line break: what comes there is judged when its
-// own line is, and a text of many empty lines stays cheap.
-func (r *reader) first() {
-	for r.pull() && !text.IsLineBreak(r.c) {
+// readFirst reads the line's first character. It stops at any line break: the next line is checked on its own, and a
+// text of many empty lines stays cheap.
+func (r *lineReader) readFirst() {
+	for r.nextRune() && !text.IsLineBreak(r.c) {
 		if !text.IsBlank(r.c) {
 			r.c = fold(r.c)
 			return
@@ -150,11 +150,12 @@ func (r *reader) first() {
 	r.c = 0
 }
 
-// next reads on. Backslashes at the start of what may be a line are passed over, because escape may have put them.
-func (r *reader) next() {
+// next reads the next character. Backslashes at the start of what may be a line are skipped, because escape may have
+// added them.
+func (r *lineReader) next() {
 	r.broke = false
 	fresh := false // nothing but backslashes since the last break
-	for r.pull() {
+	for r.nextRune() {
 		switch {
 		case r.c == '\n':
 			r.c, r.rest = 0, ""
@@ -171,8 +172,8 @@ func (r *reader) next() {
 	}
 }
 
-// pull takes the next character as it is, and says whether there is one.
-func (r *reader) pull() bool {
+// nextRune reads one rune unchanged and reports whether there was one.
+func (r *lineReader) nextRune() bool {
 	if r.rest == "" {
 		r.c = 0
 		return false
@@ -182,11 +183,11 @@ func (r *reader) pull() bool {
 	return true
 }
 
-// ended says whether the line ends before the current character, at least for some readers.
-func (r *reader) ended() bool { return r.c == 0 || r.broke }
+// ended reports whether the line ends before the current character, at least for some readers.
+func (r *lineReader) ended() bool { return r.c == 0 || r.broke }
 
-// take reads over word and says whether it is there; if not, it stays where it is.
-func (r *reader) take(word string) bool {
+// skipWord skips word and reports whether it was there; if not, the position does not change.
+func (r *lineReader) skipWord(word string) bool {
 	start := *r
 	for _, w := range word {
 		if r.c != w {
@@ -198,8 +199,8 @@ func (r *reader) take(word string) bool {
 	return true
 }
 
-// How many characters of one part of a line matter. The bounds keep classify from looking far ahead, which in a text of
-// very many very short lines would take for ever.
+// How many characters of one part of a line are read. The bounds keep classify linear in a text of very many very short
+// lines.
 const (
 	mostDashes    = 80 // more are a rule, whatever follows
 	mostHashes    = 12 // more are no heading
@@ -209,7 +210,8 @@ const (
 	mostUnderline = 400
 )
 
-func (r *reader) rule() line {
+// rule reads a row of dashes. It must end the line, unless it is very long.
+func (r *lineReader) rule() line {
 	n := 0
 	for r.c == '-' && n < mostDashes && (n < 3 || !r.ended()) {
 		n++
@@ -221,7 +223,7 @@ func (r *reader) rule() line {
 	return lineProse
 }
 
-// blank says whether a reader of s sees nothing.
+// blank reports whether s shows nothing.
 func blank(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return !text.IsBlank(r) })
 }

@@ -8,9 +8,8 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// shortened are messages whose texts are cut, where they are longer than so many runes, down to the part that the
-// question is about.
-func (f field) shortened(msgs []chat.Message, most int) []chat.Message {
+// excerpts cuts texts that are longer than most runes down to the part that is most related to the question.
+func (f queryIndex) excerpts(msgs []chat.Message, most int) []chat.Message {
 	for i, m := range msgs {
 		if utf8.RuneCountInString(m.Text) > most {
 			msgs[i].Text = f.excerpt(m.Text, most)
@@ -19,9 +18,9 @@ func (f field) shortened(msgs []chat.Message, most int) []chat.Message {
 	return msgs
 }
 
-// excerpt is the part of a text, most runes long at most, that holds most of the question's words, in whole lines and
-// sentences where that is possible. Marks say what is missing.
-func (f field) excerpt(text string, most int) string {
+// excerpt is the part of a text, at most that many runes long, with most of the question's words; in whole lines and
+// sentences if possible. Marks show what is missing.
+func (f queryIndex) excerpt(text string, most int) string {
 	most -= 2 * utf8.RuneCountInString(omitted(utf8.RuneCountInString(text)))
 	pieces := sentences(valid(text), max(most/4, 1))
 	weight := map[string]float64{}
@@ -39,6 +38,7 @@ func (f field) excerpt(text string, most int) string {
 		}
 		long[i] = utf8.RuneCountInString(p)
 	}
+	// A window of at most most runes slides over the pieces; the one with the highest score wins.
 	var from, to, bestFrom, bestTo, chars int
 	var sum, best float64
 	for ; to < len(pieces); to++ {
@@ -61,7 +61,7 @@ func (f field) excerpt(text string, most int) string {
 	return strings.TrimSpace(cut(pieces[:bestFrom]) + strings.Join(pieces[bestFrom:bestTo], "") + cut(pieces[bestTo:]))
 }
 
-// sentences cuts text behind the ends of lines and sentences, and longer pieces after most runes.
+// sentences splits a text after the ends of lines and sentences, and longer pieces after most runes.
 func sentences(text string, most int) (pieces []string) {
 	start, runes := 0, 0
 	for i, r := range text {
@@ -71,7 +71,8 @@ func sentences(text string, most int) (pieces []string) {
 		}
 		runes++
 		end := i + utf8.RuneLen(r)
-		if r == '\n' || strings.ContainsRune("。！？", r) || strings.ContainsRune(".!?;", r) && strings.HasPrefix(text[end:], " ") {
+		if r == '\n' || strings.ContainsRune("。！？", r) ||
+			strings.ContainsRune(".!?;", r) && strings.HasPrefix(text[end:], " ") {
 			pieces = append(pieces, text[start:end])
 			start, runes = end, 0
 		}

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// fold maps a character to the one of our own lines that it looks like, if any, in small letters.
+// fold maps a character to the lower-case character of our own lines that looks like it, if there is one.
 func fold(c rune) rune {
 	switch {
 	case c >= 'A' && c <= 'Z':
@@ -25,7 +25,7 @@ func fold(c rune) rune {
 	if unicode.Is(unicode.Pd, c) {
 		return '-'
 	}
-	// a letter in another style, or with an accent
+	// a letter in another style or with an accent
 	if d := norm.NFKD.PropertiesString(string(c)).Decomposition(); len(d) > 0 {
 		for _, first := range string(d) {
 			return fold(first)
@@ -34,8 +34,8 @@ func fold(c rune) rune {
 	return c
 }
 
-// lookalike has the other Chinese forms, and what merely looks the same in a chat. What Unicode calls compatible need
-// not be in it.
+// lookalike holds the other Chinese forms, and characters that merely look the same. Compatibility characters of
+// Unicode are handled by fold.
 var lookalike = lookalikes(map[rune]string{
 	'#': "﹟♯⌗⋕",
 	'>': "›❯〉⟩˃ᐳ⪢》»≻",
@@ -87,6 +87,7 @@ var lookalike = lookalikes(map[rune]string{
 	'y': "уүγУΥҮ",
 })
 
+// lookalikes inverts the table: from each form to the character that it looks like.
 func lookalikes(table map[rune]string) map[rune]rune {
 	flat := map[rune]rune{}
 	for as, forms := range table {

@@ -18,30 +18,30 @@ import (
 
 // MemoryConfig is the [memory] section.
 type MemoryConfig struct {
-	// runes of memories in one prompt; 0 = none
+	// runes of all memories in one prompt; 0 = none
 	MaxChars int `toml:"max_chars" env:"MAX_CHARS"`
-	// what the agent or a member proposes waits for the chat's owner
+	// memories proposed by the agent or a member wait for the chat owner's approval
 	Approval bool `toml:"approval" env:"APPROVAL"`
-	// whether groups are remembered unasked, too
+	// capture memories in groups, too
 	CaptureGroup bool `toml:"capture_group_memory" env:"CAPTURE_GROUP_MEMORY"`
-	// whether the agent may remember and search by itself
+	// give the agent tools to save and search memories
 	Tools bool `toml:"tools" env:"TOOLS"`
-	// whether every answer is followed by a look for what to remember
+	// look for memories after every answer
 	Capture bool `toml:"capture" env:"CAPTURE"`
 
-	// an OpenAI-compatible endpoint, all of it; empty = messages are found by their words only
+	// full URL of an OpenAI-compatible endpoint; empty = messages are searched by words only
 	EmbeddingsURL   string `toml:"embeddings_url" env:"EMBEDDINGS_URL"`
 	EmbeddingsModel string `toml:"embeddings_model" env:"EMBEDDINGS_MODEL"`
 	EmbeddingsKey   string `toml:"embeddings_key" env:"EMBEDDINGS_KEY"` // sent as a bearer token; empty = none
-	// EmbeddingsWait is how long a question waits for what its words mean; 0 is half a second. Tests on a busy machine
-	// are more patient.
+	// EmbeddingsWait is how long a question waits for the semantic search; 0 is half a second. Tests on a busy machine
+	// use more.
 	EmbeddingsWait time.Duration `toml:"-" env:"-"`
 }
 
-// MemoryDefaults is the section of a program that configures nothing.
+// MemoryDefaults returns the section of a program that configures nothing.
 func MemoryDefaults() MemoryConfig { return MemoryConfig{MaxChars: 1500, Tools: true} }
 
-// Validate reports everything that is wrong with c.
+// Validate reports all mistakes in c.
 func (c MemoryConfig) Validate() error {
 	var errs []error
 	if c.MaxChars < 0 {
@@ -52,21 +52,22 @@ func (c MemoryConfig) Validate() error {
 			errs = append(errs, fmt.Errorf("[memory] embeddings_url: %w", err))
 		}
 		if c.EmbeddingsModel == "" {
-			errs = append(errs, errors.New("[memory] embeddings_model is empty: name a model that the endpoint of embeddings_url has"))
+			errs = append(errs, errors.New("[memory] embeddings_model is empty: name a model that the endpoint of "+
+				"embeddings_url has"))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Audience is for whom memories are looked up: nobody else's count.
+// Audience is for whom memories are looked up. Memories of anybody else stay hidden.
 type Audience struct {
 	Key     chat.Key
-	Users   []string // who asks
-	Project string   // where the chat works
+	Users   []string // who are asking
+	Project string   // the chat's project folder
 }
 
-// hears reports whether a memory counts for the audience.
-func (a Audience) hears(m db.Memory) bool {
+// includes reports whether a memory is for the audience.
+func (a Audience) includes(m db.Memory) bool {
 	switch {
 	case m.Key != a.Key || m.State != db.ActiveMemory:
 		return false
@@ -78,16 +79,16 @@ func (a Audience) hears(m db.Memory) bool {
 	return m.Scope == db.ChatScope
 }
 
-// Memories are the memories that count for the audience, oldest first.
+// Memories lists the memories for the audience, oldest first.
 func (m *Manager) Memories(ctx context.Context, a Audience) ([]db.Memory, error) {
 	list, err := m.db.Memories().Of(ctx, a.Key)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list, func(x db.Memory) bool { return !a.hears(x) }), nil
+	return slices.DeleteFunc(list, func(x db.Memory) bool { return !a.includes(x) }), nil
 }
 
-// SearchMemories finds the memories that have something to do with the query, the best first.
+// SearchMemories finds the memories that match the query, the best first.
 func (m *Manager) SearchMemories(ctx context.Context, a Audience, query string, limit int) ([]db.Memory, error) {
 	list, err := m.Memories(ctx, a)
 	if err != nil {
@@ -97,10 +98,10 @@ func (m *Manager) SearchMemories(ctx context.Context, a Audience, query string, 
 	return list[:min(limit, len(list))], nil
 }
 
-// memories are those for a prompt; a living process gets only what it was not told yet. What cannot be read is logged
-// and left out, since an answer without it is better than none.
+// memories selects those for a prompt; a live process gets only what it was not sent before. An error is logged and
+// memories are left out, since an answer without them is better than none.
 func (m *Manager) memories(ctx context.Context, r Request) []Memory {
-	if m.cfg.Memory.MaxChars == 0 || m.cfg.prefix(r) == none {
+	if m.cfg.Memory.MaxChars == 0 || m.cfg.historyFor(r) == none {
 		return nil
 	}
 	list, err := m.Memories(ctx, r.audience())
@@ -108,15 +109,15 @@ func (m *Manager) memories(ctx context.Context, r Request) []Memory {
 		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("memories not read; answering without")
 		return nil
 	}
-	chosen := asShown(chooseMemories(list, r.question(), m.cfg.Memory.MaxChars))
+	chosen := contextMemories(selectMemories(list, r.question(), m.cfg.Memory.MaxChars))
 	if r.Live {
-		chosen = m.told.untold(r.Key, chosen)
+		chosen = m.sent.unsent(r.Key, chosen)
 	}
 	return chosen
 }
 
-// asShown are stored memories as a context lists them.
-func asShown(list []db.Memory) []Memory {
+// contextMemories converts stored memories to entries of a context.
+func contextMemories(list []db.Memory) []Memory {
 	var shown []Memory
 	for _, x := range list {
 		shown = append(shown, Memory{ID: x.ID, Title: x.Title, Text: x.Text, Date: x.Updated})
@@ -124,6 +125,7 @@ func asShown(list []db.Memory) []Memory {
 	return shown
 }
 
+// audience is for whom the request looks up memories: everybody who asks in this turn.
 func (r Request) audience() Audience {
 	a := Audience{Key: r.Key, Project: r.Project}
 	for _, m := range r.Asked {
@@ -132,6 +134,7 @@ func (r Request) audience() Audience {
 	return a
 }
 
+// question is the text by which memories are ranked.
 func (r Request) question() string {
 	var texts []string
 	for _, m := range r.Asked {
@@ -140,12 +143,12 @@ func (r Request) question() string {
 	return strings.Join(texts, "\n")
 }
 
-// worthwhile is the least part of a memory's text that is shown when the whole does not fit, in runes.
-const worthwhile = 200
+// minShown is the smallest part of a memory's text, in runes, that is shown if the whole does not fit.
+const minShown = 200
 
-// chooseMemories takes the memories for a question: all when they fit into so many runes, else the best. They come
-// oldest first.
-func chooseMemories(list []db.Memory, question string, runes int) []db.Memory {
+// selectMemories selects the memories for a question: all if they fit in that many runes, else the best. They are
+// returned oldest first.
+func selectMemories(list []db.Memory, question string, runes int) []db.Memory {
 	total := 0
 	for _, m := range list {
 		total += memoryRunes(m)
@@ -155,7 +158,7 @@ func chooseMemories(list []db.Memory, question string, runes int) []db.Memory {
 		var chosen []db.Memory
 		for _, m := range rankMemories(list, question, false) {
 			if over := memoryRunes(m) - room; over > 0 {
-				if m = shortened(m, over); memoryRunes(m) > room {
+				if m = shortenMemory(m, over); memoryRunes(m) > room {
 					continue
 				}
 			}
@@ -170,13 +173,14 @@ func chooseMemories(list []db.Memory, question string, runes int) []db.Memory {
 	return list
 }
 
+// memoryRunes is the size of a memory, by which it counts against the budget.
 func memoryRunes(m db.Memory) int {
 	return utf8.RuneCountInString(m.Title) + utf8.RuneCountInString(m.Text)
 }
 
-// shortened is m with so many runes less, if enough is left to be of use.
-func shortened(m db.Memory, by int) db.Memory {
-	if left := utf8.RuneCountInString(m.Text) - by; left > worthwhile {
+// shortenMemory makes m shorter by so many runes, if enough of it is left to be useful.
+func shortenMemory(m db.Memory, by int) db.Memory {
+	if left := utf8.RuneCountInString(m.Text) - by; left > minShown {
 		m.Text = text.Shorten(m.Text, left)
 	}
 	return m

@@ -14,25 +14,25 @@ import (
 	"magpie/internal/chat"
 )
 
-// mind is a chat with memories.
-type mind struct {
+// memoryRig is a manager with the memories of one chat.
+type memoryRig struct {
 	*testing.T
 	d   *db.DB
 	key chat.Key
 	m   *contextmgr.Manager
 }
 
-func newMind(t *testing.T, change ...func(*contextmgr.Config)) *mind {
+func newMemoryRig(t *testing.T, change ...func(*contextmgr.Config)) *memoryRig {
 	t.Helper()
 	d, key := store(t, 2)
 	cfg := contextmgr.Defaults()
 	for _, f := range change {
 		f(&cfg)
 	}
-	return &mind{T: t, d: d, key: key, m: contextmgr.New(d, cfg, zerolog.Nop())}
+	return &memoryRig{T: t, d: d, key: key, m: contextmgr.New(d, cfg, zerolog.Nop())}
 }
 
-func (m *mind) save(x db.Memory) db.Memory {
+func (m *memoryRig) save(x db.Memory) db.Memory {
 	m.Helper()
 	x.Key = m.key
 	x, err := m.d.Memories().Save(m.Context(), x, db.Change{Who: "ou_1", Why: "test"})
@@ -43,8 +43,10 @@ func (m *mind) save(x db.Memory) db.Memory {
 }
 
 // asked is what a prompt tells when a question is asked.
-func (m *mind) asked(question string, change ...func(*contextmgr.Request)) []contextmgr.Memory {
-	r := contextmgr.Request{Key: m.key, Kind: chat.Private, Turn: 2, Asked: []chat.Message{{Text: question, Actor: chat.Actor{ID: "ou_1"}}}}
+func (m *memoryRig) asked(question string, change ...func(*contextmgr.Request)) []contextmgr.Memory {
+	r := contextmgr.Request{
+		Key: m.key, Kind: chat.Private, Turn: 2, Asked: []chat.Message{{Text: question, Actor: chat.Actor{ID: "ou_1"}}},
+	}
 	for _, f := range change {
 		f(&r)
 	}
@@ -65,7 +67,7 @@ func titles(list []contextmgr.Memory) string {
 func live(r *contextmgr.Request) { r.Live = true }
 
 func TestAFewMemoriesAreAlwaysTold(t *testing.T) {
-	m := newMind(t)
+	m := newMemoryRig(t)
 	m.save(db.Memory{Title: "one", Text: "deploys are on Tuesday"})
 	m.save(db.Memory{Title: "two", Text: "小明喜欢喝茶"})
 	if got := titles(m.asked("what about the weather?")); got != "one two" {
@@ -74,7 +76,7 @@ func TestAFewMemoriesAreAlwaysTold(t *testing.T) {
 }
 
 func TestOnlyWhatCountsHereIsTold(t *testing.T) {
-	m := newMind(t)
+	m := newMemoryRig(t)
 	m.save(db.Memory{Title: "all", Text: "x"})
 	m.save(db.Memory{Title: "mine", Text: "x", Scope: db.UserScope, Of: "ou_1"})
 	m.save(db.Memory{Title: "hers", Text: "x", Scope: db.UserScope, Of: "ou_2"})
@@ -100,14 +102,18 @@ func TestOnlyWhatCountsHereIsTold(t *testing.T) {
 
 // With more memories than there is room for, those come that the question is about, in whatever language.
 func TestOfManyMemoriesTheRelevantAreTold(t *testing.T) {
-	m := newMind(t)
+	m := newMemoryRig(t)
 	tea := m.save(db.Memory{Title: "Tea", Text: "小明早上喝龙井茶，不加糖。", Keywords: []string{"tea", "drink", "茶", "饮料"}})
-	m.save(db.Memory{Title: "Deploy", Text: "Deploys of the payment service go out on Tuesday at nine.", Keywords: []string{"release", "发布", "上线"}})
+	m.save(db.Memory{
+		Title: "Deploy", Text: "Deploys of the payment service go out on Tuesday at nine.",
+		Keywords: []string{"release", "发布", "上线"},
+	})
 	for i := range 60 {
 		m.save(db.Memory{Title: fmt.Sprintf("note %d", i), Text: fmt.Sprintf("第 %d 条随手记下的事情，和别的都没有关系，只是占个位置。", i)})
 	}
 	for question, want := range map[string]string{
-		"他早上喝什么茶？": "Tea", "which drink does he like?": "Tea", "支付服务什么时候上线": "Deploy", "when is the next RELEASE?": "Deploy",
+		"他早上喝什么茶？": "Tea", "which drink does he like?": "Tea", "支付服务什么时候上线": "Deploy",
+		"when is the next RELEASE?": "Deploy",
 	} {
 		got := m.asked(question)
 		if !slices.ContainsFunc(got, func(x contextmgr.Memory) bool { return x.Title == want }) {
@@ -129,7 +135,7 @@ func TestOfManyMemoriesTheRelevantAreTold(t *testing.T) {
 
 // The same thing said five times does not keep out what was said once.
 func TestWhatRepeatsComesLast(t *testing.T) {
-	m := newMind(t, func(c *contextmgr.Config) { c.Memory.MaxChars = 120 })
+	m := newMemoryRig(t, func(c *contextmgr.Config) { c.Memory.MaxChars = 120 })
 	m.save(db.Memory{Title: "other", Text: "the server room password lies in the safe of the office"})
 	for i := range 5 {
 		m.save(db.Memory{Title: fmt.Sprint("same", i), Text: "the server password is changed every month"})
@@ -140,14 +146,15 @@ func TestWhatRepeatsComesLast(t *testing.T) {
 }
 
 func TestALongMemoryIsCut(t *testing.T) {
-	m := newMind(t)
+	m := newMemoryRig(t)
 	m.save(db.Memory{Title: "long", Text: strings.Repeat("字", 5000)})
 	m.save(db.Memory{Title: "short", Text: "x"})
 	got := m.asked("字字字")
-	if len(got) != 1 || utf8.RuneCountInString(got[0].Title+got[0].Text) > 1500 || !strings.HasSuffix(got[0].Text, "字…") {
+	if len(got) != 1 || utf8.RuneCountInString(got[0].Title+got[0].Text) > 1500 ||
+		!strings.HasSuffix(got[0].Text, "字…") {
 		t.Errorf("told %d memories: %.30q", len(got), titles(got))
 	}
-	none := newMind(t, func(c *contextmgr.Config) { c.Memory.MaxChars = 0 })
+	none := newMemoryRig(t, func(c *contextmgr.Config) { c.Memory.MaxChars = 0 })
 	none.save(db.Memory{Text: "x"})
 	if got := none.asked("x"); len(got) != 0 {
 		t.Errorf("told %q", titles(got))
@@ -156,7 +163,7 @@ func TestALongMemoryIsCut(t *testing.T) {
 
 // A living process is told what it has not been told, once; a new one is told all.
 func TestALivingProcessIsToldOnce(t *testing.T) {
-	m := newMind(t)
+	m := newMemoryRig(t)
 	a := m.save(db.Memory{Title: "a", Text: "x"})
 	if got := titles(m.asked("?")); got != "a" {
 		t.Errorf("a new process was told %q", got)
@@ -179,8 +186,10 @@ func TestALivingProcessIsToldOnce(t *testing.T) {
 }
 
 func TestMemoriesByMode(t *testing.T) {
-	for mode, want := range map[contextmgr.Mode]string{contextmgr.Hybrid: "a", contextmgr.Database: "a", contextmgr.Economy: "a", contextmgr.Resume: ""} {
-		m := newMind(t, func(c *contextmgr.Config) { c.Mode = mode })
+	for mode, want := range map[contextmgr.Mode]string{
+		contextmgr.Hybrid: "a", contextmgr.Database: "a", contextmgr.Economy: "a", contextmgr.Resume: "",
+	} {
+		m := newMemoryRig(t, func(c *contextmgr.Config) { c.Mode = mode })
 		m.save(db.Memory{Title: "a", Text: "x"})
 		if got := titles(m.asked("?", func(r *contextmgr.Request) { r.ResumeID = "s" })); got != want {
 			t.Errorf("%s: told %q", mode, got)
@@ -190,12 +199,14 @@ func TestMemoriesByMode(t *testing.T) {
 
 // Memories that cannot be read hold no answer up.
 func TestWithoutMemoriesThereIsAnAnswer(t *testing.T) {
-	m := newMind(t)
+	m := newMemoryRig(t)
 	m.save(db.Memory{Title: "a", Text: "x"})
 	if err := m.d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p := m.m.Build(t.Context(), contextmgr.Request{Key: m.key, Kind: chat.Private, Turn: 2, Asked: []chat.Message{{Text: "now"}}})
+	p := m.m.Build(t.Context(), contextmgr.Request{
+		Key: m.key, Kind: chat.Private, Turn: 2, Asked: []chat.Message{{Text: "now"}},
+	})
 	if p.Current != "now" || p.Text() != "now" {
 		t.Errorf("%+v", p)
 	}

@@ -12,38 +12,39 @@ import (
 
 // Weights of the ranking.
 const (
-	titleWeight = 2.0 // of a term in the title or among the keywords, against one in the text
-	youthWeight = 0.1 // what was learnt last matters more, when nothing else tells
+	titleWeight = 2.0 // of a term in the title or the keywords, relative to one in the text
+	youthWeight = 0.1 // newer memories win when nothing else decides
 )
 
-// compared is how many memories are compared with each other; what ranks behind them is not likely to be taken.
-const compared = 60
+// maxCompared bounds how many memories are compared with each other, which is quadratic; those that rank lower are
+// unlikely to be selected.
+const maxCompared = 60
 
-// weighed is a memory with what it is ranked by.
-type weighed struct {
+// rankedMemory is a memory with the values by which it is ranked.
+type rankedMemory struct {
 	memory  db.Memory
 	terms   map[string]float64 // with their weights
-	overlap float64            // with the question: 0 none, 1 the most that a memory has
+	overlap float64            // with the question: 0 = none, 1 = the highest of all memories
 	rank    float64            // 0 to 1
 }
 
-// rankMemories sorts memories, oldest first, by how much they have to do with the question and how little they repeat
-// each other. With matching set, those that share no term with the question are left out.
+// rankMemories sorts memories, given oldest first, by how much they match the question and how little they repeat each
+// other. With matching set, those that share no term with the question are left out.
 func rankMemories(list []db.Memory, question string, matching bool) []db.Memory {
 	asked := tokenize.Terms(question)
 	slices.Sort(asked)
 	rest := weigh(list, slices.Compact(asked))
 	if matching {
-		rest = slices.DeleteFunc(rest, func(w weighed) bool { return w.overlap == 0 })
+		rest = slices.DeleteFunc(rest, func(w rankedMemory) bool { return w.overlap == 0 })
 	}
-	slices.SortStableFunc(rest, func(a, b weighed) int { return cmp.Compare(b.rank, a.rank) })
-	first := rest[:min(compared, len(rest))]
+	slices.SortStableFunc(rest, func(a, b rankedMemory) int { return cmp.Compare(b.rank, a.rank) })
+	first := rest[:min(maxCompared, len(rest))]
 	fit := make([]float64, len(first))
 	for i, w := range first {
 		fit[i] = w.rank
 	}
 	sorted := make([]db.Memory, 0, len(rest))
-	diverse(fit, func(i, j int) float64 { return alike(first[i], first[j]) }, func(i int) bool {
+	selectDiverse(fit, func(i, j int) float64 { return memorySimilarity(first[i], first[j]) }, func(i int) bool {
 		sorted = append(sorted, first[i].memory)
 		return true
 	})
@@ -53,12 +54,12 @@ func rankMemories(list []db.Memory, question string, matching bool) []db.Memory 
 	return sorted
 }
 
-// weigh says what each memory has to do with the terms of a question. A term that few memories have counts more.
-func weigh(list []db.Memory, asked []string) []weighed {
-	all := make([]weighed, 0, len(list))
+// weigh computes how much each memory matches the terms of a question. Rare terms count more.
+func weigh(list []db.Memory, asked []string) []rankedMemory {
+	all := make([]rankedMemory, 0, len(list))
 	having := map[string]int{}
 	for _, m := range list {
-		w := weighed{memory: m, terms: map[string]float64{}}
+		w := rankedMemory{memory: m, terms: map[string]float64{}}
 		for _, t := range tokenize.Terms(m.Text) {
 			w.terms[t] = 1
 		}
@@ -88,8 +89,8 @@ func weigh(list []db.Memory, asked []string) []weighed {
 	return all
 }
 
-// alike says how much two memories have in common: 0 nothing, 1 all terms.
-func alike(a, b weighed) float64 {
+// memorySimilarity is the Jaccard index of two memories' terms: 0 = nothing in common, 1 = all.
+func memorySimilarity(a, b rankedMemory) float64 {
 	common := 0
 	for t := range a.terms {
 		if _, ok := b.terms[t]; ok {

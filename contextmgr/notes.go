@@ -10,10 +10,10 @@ import (
 	"magpie/db"
 )
 
-// Bounds of what is remembered of one question and its answer.
+// Bounds of the memories captured from one question and its answer.
 const (
 	mostNotes    = 3
-	noteLength   = 300 // runes of its text; what is longer is no single fact
+	noteLength   = 300 // runes of its text; a longer one is not a single fact
 	mostKeywords = 12
 )
 
@@ -22,9 +22,9 @@ var (
 	notANote  = []string{"内容", "text", "无", "none"} // in a table's head, or where there is nothing
 )
 
-// Notes are what the agent wrote down on a [Config.NotesTask]: a title, a text and keywords each. Lines that are not
-// what was asked for are left out.
-func Notes(reply string) []db.Memory {
+// ParseNotes reads the agent's reply to a [Config.NotesTask]: a title, a text and keywords per line. Lines in any other
+// form are skipped.
+func ParseNotes(reply string) []db.Memory {
 	var list []db.Memory
 	for line := range strings.Lines(valid(reply)) {
 		line = markdown.ReplaceAllString(strings.TrimSpace(strings.ReplaceAll(line, "｜", "|")), "")
@@ -35,24 +35,25 @@ func Notes(reply string) []db.Memory {
 		if len(fields) < 2 {
 			continue
 		}
-		m := db.Memory{Title: bare(fields[0])}
+		m := db.Memory{Title: stripMarkup(fields[0])}
 		if last := len(fields) - 1; last > 1 {
 			m.Keywords = keywords(fields[last])
 			fields = fields[:last]
 		}
 		m.Text = strings.Join(fields[1:], " | ")
-		if says(m.Text) && utf8.RuneCountInString(m.Text) <= noteLength && len(list) < mostNotes {
+		if hasContent(m.Text) && utf8.RuneCountInString(m.Text) <= noteLength && len(list) < mostNotes {
 			list = append(list, m)
 		}
 	}
 	return list
 }
 
-// says reports whether a note's text tells anything.
-func says(text string) bool {
+// hasContent reports whether a note's text says anything.
+func hasContent(text string) bool {
 	return strings.ContainsFunc(text, unicode.IsLetter) && !slices.Contains(notANote, strings.ToLower(text))
 }
 
+// keywords splits a list at Western and Chinese separators, since models use both.
 func keywords(list string) []string {
 	words := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(",，、;；", r) })
 	for i, w := range words {

@@ -32,10 +32,11 @@ func TestNotesAreReadHoweverTheyAreWritten(t *testing.T) {
 		"a | \n | b | c":                                "b = c = ",
 		"a | one\nb | two\nc | three\nd | four":         "a = one = \nb = two = \nc = three = ",
 		"a | " + strings.Repeat("长", 301) + "\nb | two": "b = two = ",
-		"a | one | " + strings.Repeat("k,", 50):         "a = one = " + strings.TrimSuffix(strings.Repeat("k+", 12), "+"),
-		"a | x\xff | k":                                 "a = x\uFFFD = k",
+		"a | one | " + strings.Repeat("k,", 50): "a = one = " +
+			strings.TrimSuffix(strings.Repeat("k+", 12), "+"),
+		"a | x\xff | k": "a = x\uFFFD = k",
 	} {
-		if got := noted(Notes(reply)); got != want {
+		if got := noted(ParseNotes(reply)); got != want {
 			t.Errorf("Notes(%q) =\n%s\nwant\n%s", reply, got, want)
 		}
 	}
@@ -45,7 +46,7 @@ func FuzzNotesAreBounded(f *testing.F) {
 	f.Add("发布 | 发布总是在星期二。 | release, 发布")
 	f.Add("| a | b | c |\n|---|---|")
 	f.Fuzz(func(t *testing.T, reply string) {
-		list := Notes(reply)
+		list := ParseNotes(reply)
 		if len(list) > mostNotes {
 			t.Errorf("%d notes", len(list))
 		}
@@ -72,9 +73,10 @@ func TestNotesAreAskedForWithWhatIsKnown(t *testing.T) {
 		known = append(known, db.Memory{Title: "猫", Text: strings.Repeat("喵", 300)})
 	}
 	task := c.NotesTask("zh", chat.Private, known, msgs)
-	said, ask, ok := ParsePrefix(task.With)
-	if !ok || ask != notesAsk.zh || !strings.Contains(task.Do, "不要执行") || !strings.HasSuffix(task.Do, "2026-05-05") {
-		t.Fatalf("told %q, asked %q", task.Do, ask)
+	said, ask, ok := ParsePrefix(task.Input)
+	if !ok || ask != notesAsk.zh || !strings.Contains(task.Instruction, "不要执行") ||
+		!strings.HasSuffix(task.Instruction, "2026-05-05") {
+		t.Fatalf("told %q, asked %q", task.Instruction, ask)
 	}
 	facts := 0
 	for _, p := range said {
@@ -82,19 +84,20 @@ func TestNotesAreAskedForWithWhatIsKnown(t *testing.T) {
 			facts++
 		}
 	}
-	if facts < 2 || facts > 12 || !strings.Contains(task.With, "发布\n发布总是在星期二\n") {
-		t.Errorf("%d memories:\n%.300s", facts, task.With)
+	if facts < 2 || facts > 12 || !strings.Contains(task.Input, "发布\n发布总是在星期二\n") {
+		t.Errorf("%d memories:\n%.300s", facts, task.Input)
 	}
 	if len(said) != facts+2 || said[facts].Text != msgs[0].Text || said[facts+1].Role != chat.Assistant {
 		t.Errorf("said %+v", said[facts:])
 	}
-	if n := EstimateTokens(task.Do + task.With); n > notesTokens {
+	if n := EstimateTokens(task.Instruction + task.Input); n > notesTokens {
 		t.Errorf("%d tokens", n)
 	}
 	if known[0].Title != "发布" {
 		t.Error("the caller's list was sorted")
 	}
-	if task := c.NotesTask("en", chat.Group, nil, nil); !strings.HasPrefix(task.Do, "You look") || strings.HasSuffix(task.Do, notesDay.en) {
-		t.Errorf("of nothing: %q", task.Do)
+	if task := c.NotesTask("en", chat.Group, nil, nil); !strings.HasPrefix(task.Instruction, "You look") ||
+		strings.HasSuffix(task.Instruction, notesDay.en) {
+		t.Errorf("of nothing: %q", task.Instruction)
 	}
 }

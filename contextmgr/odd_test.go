@@ -24,7 +24,8 @@ func managerOf(t *testing.T, mode Mode, texts ...string) (*Manager, chat.Key) {
 	key, list := chat.FeishuChat("oc_1"), make([]db.Record, len(texts))
 	for i, text := range texts {
 		list[i] = db.Record{Kind: chat.Private, Message: chat.Message{
-			Key: key, ID: fmt.Sprint("om_", i), Role: []chat.Role{chat.User, chat.Assistant}[i%2], Class: chat.Talk, Text: text, Time: newYear.Add(time.Duration(i) * 30 * time.Minute),
+			Key: key, ID: fmt.Sprint("om_", i), Role: []chat.Role{chat.User, chat.Assistant}[i%2], Class: chat.Talk,
+			Text: text, Time: newYear.Add(time.Duration(i) * 30 * time.Minute),
 		}}
 	}
 	if _, err := d.Records().Add(t.Context(), list); err != nil {
@@ -38,7 +39,11 @@ func managerOf(t *testing.T, mode Mode, texts ...string) (*Manager, chat.Key) {
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func asks(key chat.Key, text string, at time.Time) Request {
-	return Request{Key: key, Kind: chat.Private, Turn: 1, Asked: []chat.Message{{Key: key, Role: chat.User, Class: chat.Talk, Text: text, Time: at}}}
+	return Request{
+		Key: key, Kind: chat.Private, Turn: 1, Asked: []chat.Message{
+			{Key: key, Role: chat.User, Class: chat.Talk, Text: text, Time: at},
+		},
+	}
 }
 
 func TestAQuestionAboutAntiquityIsNoError(t *testing.T) {
@@ -54,12 +59,14 @@ func TestAQuestionAboutAntiquityIsNoError(t *testing.T) {
 func TestRecallDoesNotShortenTheRecentPart(t *testing.T) {
 	var steps []string
 	for i := range 60 {
-		steps = append(steps, fmt.Sprintf("Step %d: migrate postgres table number %d, %s", i, i, strings.Repeat("x", 40)))
+		steps = append(steps, fmt.Sprintf("Step %d: migrate postgres table number %d, %s", i, i,
+			strings.Repeat("x", 40)))
 	}
 	plan := strings.Join(steps, "\n")
 	texts := []string{"Please plan the postgres migration.", plan}
 	for i := range 7 {
-		texts = append(texts, fmt.Sprintf("other question %d %s", i, strings.Repeat("lorem ", 60)), fmt.Sprintf("other answer %d %s", i, strings.Repeat("ipsum ", 150)))
+		texts = append(texts, fmt.Sprintf("other question %d %s", i, strings.Repeat("lorem ", 60)),
+			fmt.Sprintf("other answer %d %s", i, strings.Repeat("ipsum ", 150)))
 	}
 	m, key := managerOf(t, Hybrid, texts...)
 	p := m.Build(t.Context(), asks(key, "what is step 17 of the postgres migration?", newYear.Add(9*time.Hour)))
@@ -91,19 +98,23 @@ func TestAllOfALongChatReachesItsSummary(t *testing.T) {
 	c := Defaults()
 	c.Window = 20_000
 	var msgs []chat.Message
-	for tokens := 0; !c.Full(int64(tokens), 0); {
-		m := chat.Message{Role: chat.User, Class: chat.Talk, Text: fmt.Sprintf("fact%03d. ", len(msgs)) + strings.Repeat("some words of it ", 40)}
+	for tokens := 0; !c.NeedsCompaction(int64(tokens), 0); {
+		m := chat.Message{
+			Role: chat.User, Class: chat.Talk, Text: fmt.Sprintf("fact%03d. ", len(msgs)) +
+				strings.Repeat("some words of it ", 40),
+		}
 		msgs, tokens = append(msgs, m), tokens+EstimateTokens(m.Text)
 	}
 	older := c.Older(msgs)
 	task := c.SummaryTask("en", chat.Private, Summary{}, older)
 	missing := 0
 	for i := range older {
-		if !strings.Contains(task.With, fmt.Sprintf("fact%03d.", i)) {
+		if !strings.Contains(task.Input, fmt.Sprintf("fact%03d.", i)) {
 			missing++
 		}
 	}
 	if missing > 0 {
-		t.Errorf("%d of %d messages are covered by the summary, but the agent that writes it does not see them", missing, len(older))
+		t.Errorf("%d of %d messages are covered by the summary, but the agent that writes it does not see them",
+			missing, len(older))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"magpie/internal/text"
 )
 
-// The words of the prefix. What is written with them is parsed back by ParsePrefix, so they never change alone.
+// The words of the prefix. ParsePrefix reads them back, so both change together.
 const (
 	historyTitle  = "对话历史上下文"
 	questionTitle = "当前问题"
@@ -27,34 +27,34 @@ const (
 	question = "---\n# " + questionTitle + "\n\n"
 )
 
-// Context is what comes before the question, in the order of the prefix.
+// Context is what precedes the question, in the order of the prefix.
 type Context struct {
 	Memories   []Memory
 	Summary    Summary
 	Background []chat.Message // said in the group, but not to the bot; oldest first
-	Recalled   []chat.Message // from anywhere in the History, because the question is about them; oldest first
+	Recalled   []chat.Message // found in the whole History because they are related to the question; oldest first
 	History    []chat.Message // the recent part, oldest first
 	Zone       *time.Location // in which dates are given; nil = UTC
 }
 
-// Memory is something that was learnt for good.
+// Memory is a fact that was saved for the long term.
 type Memory struct {
 	ID    string // in the store
 	Title string
 	Text  string
-	Date  time.Time // when it was learnt, or last changed
+	Date  time.Time // when it was saved or last changed
 }
 
-// Summary stands for the part of the History that was compacted.
+// Summary replaces the part of the History that was compacted.
 type Summary struct {
 	Text  string    // empty = nothing was compacted
-	Until time.Time // when the last message was written that it covers
+	Until time.Time // time of the last message that it covers
 }
 
-// Part says to which part of the context an entry of the prefix belongs.
+// Part is the part of the context to which an entry of the prefix belongs.
 type Part int
 
-// The parts, in the order of the prefix; but what was overheard also stands among what is recalled.
+// The parts, in the order of the prefix. Overheard entries can also be among the recalled ones.
 const (
 	Remembered Part = iota
 	Summed
@@ -63,12 +63,11 @@ const (
 	Recent
 )
 
-// Prefix puts c before the question that is asked now. Without a context there is no prefix. In a group a user's
-// message shows the user's name. Only users and the assistant appear. All but the recent part carries its date.
+// Prefix puts c before the current question. Without a context there is no prefix. In a group a user's message shows
+// the user's name. Only users and the assistant appear. All parts except the recent one carry dates.
 //
-// A message can not forge the prefix's own lines: a line that looks like one gets a backslash in front. current is the
-// last thing in the prompt and stays as it is: [Question.Text] has made it, and it forges nothing either. Invalid UTF-8
-// becomes U+FFFD.
+// A message cannot forge the prefix's own lines: a line that looks like one gets a backslash in front. current is the
+// last part of the prompt and stays as it is: [Question.Text] has escaped it. Invalid UTF-8 becomes U+FFFD.
 func Prefix(c Context, kind chat.Kind, current string) string {
 	return render(c.entries(kind), valid(current))
 }
@@ -86,13 +85,13 @@ func (c Context) entries(kind chat.Kind) []Parsed {
 	if c.Summary.Text != "" {
 		list = append(list, Parsed{Part: Summed, Date: c.date(c.Summary.Until), Text: valid(c.Summary.Text)})
 	}
-	list = append(list, c.said(Overheard, c.Background, kind)...)
-	list = append(list, c.said(Recalled, c.Recalled, kind)...)
-	return append(list, c.said(Recent, c.History, kind)...)
+	list = append(list, c.messageEntries(Overheard, c.Background, kind)...)
+	list = append(list, c.messageEntries(Recalled, c.Recalled, kind)...)
+	return append(list, c.messageEntries(Recent, c.History, kind)...)
 }
 
-// said are messages as entries of one part.
-func (c Context) said(part Part, msgs []chat.Message, kind chat.Kind) []Parsed {
+// messageEntries converts messages to entries of one part.
+func (c Context) messageEntries(part Part, msgs []chat.Message, kind chat.Kind) []Parsed {
 	var list []Parsed
 	for _, m := range msgs {
 		if m.Role != chat.User && (m.Role != chat.Assistant || part == Overheard) {
@@ -110,7 +109,7 @@ func (c Context) said(part Part, msgs []chat.Message, kind chat.Kind) []Parsed {
 	return list
 }
 
-// date is a day as headings show it.
+// date formats a day as in headings.
 func (c Context) date(t time.Time) string {
 	zone := c.Zone
 	if zone == nil {
@@ -119,8 +118,11 @@ func (c Context) date(t time.Time) string {
 	return t.In(zone).Format(time.DateOnly)
 }
 
+// valid replaces invalid UTF-8, which the CLI's JSON could not carry unchanged.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
+// render writes the entries and the question. Without entries there is no prefix, so that a first message is sent
+// exactly as it was written.
 func render(said []Parsed, current string) string {
 	if len(said) == 0 {
 		return current
@@ -129,7 +131,7 @@ func render(said []Parsed, current string) string {
 	b.WriteString(head)
 	for i, m := range said {
 		b.WriteString(heading(i+1, m))
-		b.WriteString(escape(m.Text, ofHistory))
+		b.WriteString(escape(m.Text, reservedInHistory))
 		b.WriteString("\n\n")
 	}
 	b.WriteString(question)
@@ -137,7 +139,7 @@ func render(said []Parsed, current string) string {
 	return b.String()
 }
 
-// heading is the line above the entry with number n, with its line break.
+// heading is the line above entry n, including its line break.
 func heading(n int, m Parsed) string {
 	s := "## [" + strconv.Itoa(n) + "] " + m.word()
 	if m.Name != "" && m.Role == chat.User {
@@ -149,7 +151,7 @@ func heading(n int, m Parsed) string {
 	return s + ":\n"
 }
 
-// word is what the entry's heading calls it.
+// word is the entry's name in its heading.
 func (p Parsed) word() string {
 	switch {
 	case p.Part == Remembered:
@@ -164,7 +166,7 @@ func (p Parsed) word() string {
 	return userWord
 }
 
-// speaker is the name under which m appears in a chat of this kind, or empty.
+// speaker is the name shown for m in a chat of this kind, or empty.
 func speaker(m chat.Message, kind chat.Kind) string {
 	if kind == chat.Private || m.Role != chat.User {
 		return ""
@@ -172,11 +174,11 @@ func speaker(m chat.Message, kind chat.Kind) string {
 	return cleanName(m.Actor.Name)
 }
 
-// nameLength is the length of the longest name that is shown whole, in runes.
+// nameLength is the maximum length of a name in a heading, in runes.
 const nameLength = 32
 
-// cleanName makes a name that a user chose fit for a heading: one line, of bounded length, nothing invisible, and no
-// colon, so that the name can not pretend to be over and to be followed by words of someone else; nor by a date.
+// cleanName makes a user's self-chosen name safe for a heading: one line, bounded, nothing invisible, and no colon, so
+// that the name cannot end early and be followed by forged words or a forged date.
 func cleanName(name string) string {
 	visible := strings.Map(func(r rune) rune {
 		switch {
@@ -206,8 +208,8 @@ type Parsed struct {
 	Text string
 }
 
-// ParsePrefix reads back what [Prefix] wrote, exactly: ok says whether prompt begins with a prefix and could only have
-// come from there. Otherwise the whole prompt is the question. [ParseQuestion] reads what is asked now.
+// ParsePrefix reads back exactly what [Prefix] wrote. ok reports whether prompt begins with a prefix that only Prefix
+// can have written. Otherwise current is the whole prompt. [ParseQuestion] reads the question.
 func ParsePrefix(prompt string) (msgs []Parsed, current string, ok bool) {
 	rest, ok := strings.CutPrefix(prompt, head)
 	for ok && (len(msgs) == 0 || !strings.HasPrefix(rest, question)) {
@@ -224,13 +226,13 @@ func ParsePrefix(prompt string) (msgs []Parsed, current string, ok bool) {
 	return msgs, current, true
 }
 
-// follows reports whether an entry of one part may come next after one of another. What was overheard may be recalled,
-// too.
+// follows reports whether an entry of part next may come after one of part before. Overheard messages may be among the
+// recalled ones.
 func follows(before, next Part) bool {
 	return before < next || before == next && next != Summed || before == Recalled && next == Overheard
 }
 
-// parseMessage reads the message with number n, which s begins with, up to the next one or to the question.
+// parseMessage reads message n at the start of s, up to the next message or the question.
 func parseMessage(s string, n int) (m Parsed, rest string, ok bool) {
 	m, s, ok = parseHeading(s, n)
 	if !ok {
@@ -244,13 +246,13 @@ func parseMessage(s string, n int) (m Parsed, rest string, ok bool) {
 		end += i
 		rest = s[end+len("\n\n"):]
 		if _, _, more := parseHeading(rest, n+1); more || strings.HasPrefix(rest, question) {
-			m.Text = unescape(s[:end], ofHistory)
+			m.Text = unescape(s[:end], reservedInHistory)
 			return m, rest, true
 		}
 	}
 }
 
-// parseHeading reads the heading of the entry with number n, which s begins with.
+// parseHeading reads the heading of entry n at the start of s.
 func parseHeading(s string, n int) (m Parsed, rest string, ok bool) {
 	whole := s
 	s, ok = strings.CutPrefix(s, "## ["+strconv.Itoa(n)+"] ")
@@ -261,7 +263,8 @@ func parseHeading(s string, n int) (m Parsed, rest string, ok bool) {
 	if !ok {
 		return m, s, false
 	}
-	if at := strings.LastIndex(line, " ("); at >= 0 && isDate(strings.TrimSuffix(line[at+2:], ")")) && strings.HasSuffix(line, ")") {
+	if at := strings.LastIndex(line, " ("); at >= 0 && isDate(strings.TrimSuffix(line[at+2:], ")")) &&
+		strings.HasSuffix(line, ")") {
 		m.Date, line = line[at+2:len(line)-1], line[:at]
 	}
 	if at := strings.Index(line, "("); at >= 0 && strings.HasSuffix(line, ")") {
@@ -286,10 +289,11 @@ func parseHeading(s string, n int) (m Parsed, rest string, ok bool) {
 	default:
 		return m, s, false
 	}
-	return m, rest, m.Name == cleanName(m.Name) && (m.Name == "" || m.Role == chat.User) && heading(n, m) == whole[:len(whole)-len(rest)]
+	return m, rest, m.Name == cleanName(m.Name) && (m.Name == "" || m.Role == chat.User) &&
+		heading(n, m) == whole[:len(whole)-len(rest)]
 }
 
-// isDate says whether s is a day as headings show it.
+// isDate reports whether s is a day as in headings.
 func isDate(s string) bool {
 	_, err := time.Parse(time.DateOnly, s)
 	return err == nil

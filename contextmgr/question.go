@@ -11,31 +11,30 @@ import (
 	"magpie/internal/text"
 )
 
-// Question is what is asked now: all that waits for an answer, with what belongs to it. It is the last part of a
-// prompt, and all that a living process gets.
+// Question is everything that waits for an answer now, with its attachments. It is the last part of a prompt, and all
+// that a live process gets.
 type Question struct {
-	Asked []Asked // in order; several messages of a private chat with nothing in between are one
-	Note  string  // a line of our own below them; empty = none
+	Asked []Asked // in order; consecutive messages of a private chat are merged
+	Note  string  // a note of ours after them; empty = none
 }
 
-// Asked is a message that is asked now.
+// Asked is one message of the question.
 type Asked struct {
 	Name      string  // of who asks, in groups and when known
-	Quotes    []Quote // what it answers
+	Quotes    []Quote // what it replies to
 	Text      string
-	Forwarded bool     // the text lists what others have said
-	Files     []string // what came with it, and where each lies
+	Forwarded bool     // the text is a list of forwarded messages
+	Files     []string // attachments, with the path of each
 }
 
-// Quote is a message that another one answers.
+// Quote is a message to which another one replies.
 type Quote struct {
-	Name    string // of who wrote it; empty = the agent
+	Name    string // of its author; empty = the agent
 	Text    string // without blank lines
 	Missing bool   // it cannot be read
 }
 
-// The words around the questions. What is written with them is parsed back by [ParseQuestion], so they never change
-// alone.
+// The words around the questions. [ParseQuestion] reads them back, so both change together.
 const (
 	quoteMark    = "> "
 	quoteHead    = quoteMark + "引用"
@@ -46,19 +45,19 @@ const (
 	blankLine    = "\n\n"
 )
 
-var passedOnMark = chat.Mark(chat.Forwarded.Word(), "")
+var forwardMark = chat.Mark(chat.Forwarded.Word(), "")
 
-// questionOf gathers what is asked with r.
+// questionOf collects the question of r.
 func questionOf(r Request) Question {
 	q := Question{Note: oneLine(r.Note)}
 	for _, m := range r.Asked {
-		q.Asked = append(q.Asked, enclosed(m, r.Kind))
+		q.Asked = append(q.Asked, withAttachments(m, r.Kind))
 	}
-	return q.joined(r.Kind)
+	return q.merged(r.Kind)
 }
 
-// joined is q with messages made one between which nobody can tell.
-func (q Question) joined(kind chat.Kind) Question {
+// merged merges consecutive messages of a private chat where their boundary would not be visible anyway.
+func (q Question) merged(kind chat.Kind) Question {
 	if kind != chat.Private {
 		return q
 	}
@@ -67,8 +66,8 @@ func (q Question) joined(kind chat.Kind) Question {
 		last := len(list) - 1
 		switch {
 		case a.Text == "" && len(a.Quotes)+len(a.Files) == 0: // it says nothing
-		case last >= 0 && list[last].goesOnWith(a):
-			list[last] = list[last].with(a)
+		case last >= 0 && list[last].continuesWith(a):
+			list[last] = list[last].merge(a)
 		default:
 			list = append(list, a)
 		}
@@ -77,8 +76,8 @@ func (q Question) joined(kind chat.Kind) Question {
 	return q
 }
 
-// goesOnWith says whether nothing tells a and b, which follows it, from one message.
-func (a Asked) goesOnWith(b Asked) bool {
+// continuesWith reports whether a followed by b would look like one message.
+func (a Asked) continuesWith(b Asked) bool {
 	switch {
 	case len(a.Files) > 0:
 		return false
@@ -88,8 +87,8 @@ func (a Asked) goesOnWith(b Asked) bool {
 	return len(b.Quotes) == 0 && (b.Text == "" || !a.Forwarded && !b.Forwarded)
 }
 
-// with is a and b as one message.
-func (a Asked) with(b Asked) Asked {
+// merge joins a and b to one message.
+func (a Asked) merge(b Asked) Asked {
 	if a.Text != "" && b.Text != "" {
 		a.Text += blankLine
 	}
@@ -99,11 +98,10 @@ func (a Asked) with(b Asked) Asked {
 	return a
 }
 
-// Text is q as the agent gets it. In a group every message stands below a heading that says whose it is, as in the
-// History. A plain question of a private chat is just its text. What others have written stands behind a mark in every
-// line.
+// Text is q as the agent gets it. In a group every message has a heading with its author's name, as in the History. A
+// plain question of a private chat is just its text. Quoted lines have a mark in front.
 //
-// A message can forge none of that: a line which looks like one of ours gets a backslash in front.
+// A message cannot forge any of that: a line that looks like one of ours gets a backslash in front.
 func (q Question) Text(kind chat.Kind) string {
 	var parts []string
 	for i, a := range q.Asked {
@@ -119,10 +117,10 @@ func (q Question) Text(kind chat.Kind) string {
 	return strings.Join(parts, blankLine)
 }
 
-// entry is a as its heading shows it.
+// entry is the heading of a.
 func (a Asked) entry() Parsed { return Parsed{Part: Recent, Role: chat.User, Name: a.Name} }
 
-// parts are a's quotes, its text, and its files.
+// parts are the quotes, the text and the files of a.
 func (a Asked) parts() []string {
 	var parts []string
 	for _, q := range a.Quotes {
@@ -137,31 +135,33 @@ func (a Asked) parts() []string {
 	return parts
 }
 
-// escaped is a's text without forged lines. Below a quote, the first line cannot go on with that either.
+// escaped is the text of a without forged lines. After a quote, the first line must not look like a part of the quote
+// either.
 func (a Asked) escaped() string {
-	text := escape(a.Text, ofQuestion)
+	text := escape(a.Text, reservedInQuestion)
 	switch {
 	case a.Forwarded:
 		return strings.TrimPrefix(text, `\`) // the mark is ours
-	case len(a.Quotes) > 0 && goesOn(text):
+	case len(a.Quotes) > 0 && continuesQuote(text):
 		return `\` + text
 	}
 	return text
 }
 
-// unescaped restores a.Text from what escaped has made of it.
+// unescaped reverses escaped.
 func (a Asked) unescaped(text string) string {
-	if rest, ok := strings.CutPrefix(text, `\`); ok && !a.Forwarded && len(a.Quotes) > 0 && goesOn(rest) {
+	if rest, ok := strings.CutPrefix(text, `\`); ok && !a.Forwarded && len(a.Quotes) > 0 && continuesQuote(rest) {
 		text = rest
 	} else if a.Forwarded {
 		text = `\` + text
 	}
-	return unescape(text, ofQuestion)
+	return unescape(text, reservedInQuestion)
 }
 
-// goesOn says whether text begins with a line that seems to belong to a quote above it.
-func goesOn(text string) bool { return classify(strings.TrimLeft(text, `\`)) == lineQuoted }
+// continuesQuote reports whether text begins with a line that looks like a part of a quote above it.
+func continuesQuote(text string) bool { return classify(strings.TrimLeft(text, `\`)) == lineQuoted }
 
+// String writes the quote with a mark in front of every line, so that quoted text cannot pose as the question.
 func (q Quote) String() string {
 	switch {
 	case q.Missing:
@@ -173,7 +173,7 @@ func (q Quote) String() string {
 	b.WriteString(q.head())
 	for line := range strings.SplitSeq(q.Text, "\n") {
 		b.WriteString("\n" + quoteMark)
-		if headsQuote(line) { // a quote within the quote would be of somebody else
+		if headsQuote(line) { // a nested quote would look like one of somebody else
 			b.WriteString(`\`)
 		}
 		b.WriteString(line)
@@ -181,11 +181,12 @@ func (q Quote) String() string {
 	return b.String()
 }
 
-// headsQuote says whether a line of a quote reads as the first one of another.
+// headsQuote reports whether a line of a quote looks like the first line of another quote.
 func headsQuote(line string) bool {
 	return classify(quoteMark+strings.TrimLeft(line, `\`)) == lineQuote
 }
 
+// head is the first line of the quote; it names the author.
 func (q Quote) head() string {
 	who := assistantWord
 	if q.Name != "" {
@@ -194,18 +195,18 @@ func (q Quote) head() string {
 	return quoteHead + who + quoteTail
 }
 
-// shownName is the name of a person, who may have chosen that of the agent.
+// shownName marks a person's name if it could be taken for the agent's.
 func (q Quote) shownName() string {
-	r := reader{rest: q.Name}
+	r := lineReader{rest: q.Name}
 	r.next()
-	if r.takeAny([]string{assistantWord, "助理", "assistant"}) || strings.HasPrefix(q.Name, userWord+"(") {
+	if r.skipAnyWord([]string{assistantWord, "助理", "assistant"}) || strings.HasPrefix(q.Name, userWord+"(") {
 		return userWord + "(" + q.Name + ")"
 	}
 	return q.Name
 }
 
-// enclosed is a message with what belongs to it.
-func enclosed(m chat.Message, kind chat.Kind) Asked {
+// withAttachments is a message with its quotes and files.
+func withAttachments(m chat.Message, kind chat.Kind) Asked {
 	a := Asked{Name: speaker(m, kind), Text: strings.TrimSpace(valid(m.Text))}
 	quoted := ""
 	pictures := map[string]int{} // by the message that holds them
@@ -213,7 +214,7 @@ func enclosed(m chat.Message, kind chat.Kind) Asked {
 		switch {
 		case f.Kind == chat.Quote:
 			quoted = f.Of
-			a.Quotes = append(a.Quotes, quote(f))
+			a.Quotes = append(a.Quotes, quoteOf(f))
 		case f.Kind == chat.Forwarded && f.State == chat.Here: // it is in the text
 		default:
 			if f.Kind == chat.Picture {
@@ -223,44 +224,48 @@ func enclosed(m chat.Message, kind chat.Kind) Asked {
 			if f.Of == quoted {
 				line = ofTheQuote
 			}
-			a.Files = append(a.Files, oneLine(line+called(f, pictures[f.Of])+whereabouts(f)))
+			a.Files = append(a.Files, oneLine(line+fileLabel(f, pictures[f.Of])+fileStatus(f)))
 		}
 	}
 	forwards := func(f chat.File) bool { return f.Kind == chat.Forwarded }
 	if slices.ContainsFunc(m.Files, forwards) {
-		if list := unspaced(a.Text); passesOn(list) {
+		if list := withoutBlankLines(a.Text); isForward(list) {
 			a.Forwarded, a.Text = true, list
 		}
 	}
 	return a
 }
 
-// unspaced is a text without blank lines.
-func unspaced(s string) string {
+// withoutBlankLines removes blank lines from a text.
+func withoutBlankLines(s string) string {
 	return strings.Join(strings.FieldsFunc(valid(s), text.IsLineBreak), "\n")
 }
 
-// passesOn says whether text begins with our line above what was passed on.
-func passesOn(text string) bool {
+// isForward reports whether text begins with our line above forwarded messages.
+func isForward(text string) bool {
 	first, _, _ := strings.Cut(text, "\n")
-	return first == passedOnMark
+	return first == forwardMark
 }
 
-func quote(f chat.File) Quote {
+// quoteOf converts a quoted message. One that could not be fetched is mentioned, so that the agent knows that the
+// question refers to something it cannot see.
+func quoteOf(f chat.File) Quote {
 	if f.State != chat.Here {
 		return Quote{Missing: true}
 	}
-	return Quote{Name: cleanName(f.Name), Text: unspaced(f.Said)}
+	return Quote{Name: cleanName(f.Name), Text: withoutBlankLines(f.Said)}
 }
 
-func called(f chat.File, number int) string {
+// fileLabel is the name of a file in the list. Images have numbers, since their names say nothing.
+func fileLabel(f chat.File, number int) string {
 	if f.Kind == chat.Picture {
 		return chat.Mark(f.Kind.Word(), fmt.Sprint(number))
 	}
 	return chat.Mark(f.Kind.Word(), safepath.FileName(f.Name))
 }
 
-func whereabouts(f chat.File) string {
+// fileStatus says where the file is, or why the agent does not get it.
+func fileStatus(f chat.File) string {
 	switch f.State {
 	case chat.Here:
 		s := " " + f.Path
@@ -279,15 +284,15 @@ func whereabouts(f chat.File) string {
 	return " 没有取到"
 }
 
-// oneLine is a text with its lines made one.
+// oneLine joins the lines of a text.
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(valid(s), text.IsLineBreak), " ")
 }
 
-// ParseQuestion reads back what [Question.Text] wrote for a chat of this kind, exactly: ok says whether text could have
+// ParseQuestion reads back exactly what [Question.Text] wrote for a chat of this kind. ok reports whether text can have
 // come from there.
 func ParseQuestion(text string, kind chat.Kind) (q Question, ok bool) {
-	p := parts{rest: text, kind: kind}
+	p := questionParser{rest: text, kind: kind}
 	for p.rest != "" {
 		if note, last := p.note(); last {
 			q.Note = note
@@ -305,14 +310,14 @@ func ParseQuestion(text string, kind chat.Kind) (q Question, ok bool) {
 	return q, true
 }
 
-// parts reads the text of a [Question] one part at a time.
-type parts struct {
+// questionParser reads the text of a [Question] one part at a time.
+type questionParser struct {
 	rest string
 	kind chat.Kind
 }
 
-// asked reads the message with number n.
-func (p *parts) asked(n int) (a Asked, ok bool) {
+// asked reads message n.
+func (p *questionParser) asked(n int) (a Asked, ok bool) {
 	if p.kind != chat.Private {
 		e, rest, ok := parseHeading(p.rest, n)
 		if !ok || e.Part != Recent || e.Role != chat.User {
@@ -336,7 +341,7 @@ func (p *parts) asked(n int) (a Asked, ok bool) {
 		}
 	}
 	if files := filesOf(p.rest); len(files) == 0 {
-		a.Forwarded = passesOn(p.rest)
+		a.Forwarded = isForward(p.rest)
 		text := p.rest[:p.textEnd(n, a.Forwarded)]
 		a.Text = a.unescaped(text)
 		if !p.skip(text) || p.next(p.rest, n) {
@@ -349,25 +354,25 @@ func (p *parts) asked(n int) (a Asked, ok bool) {
 	return a, true
 }
 
-// skip reads over a part and the blank line behind it, and says whether there is more.
-func (p *parts) skip(part string) bool {
+// skip skips a part and the blank line after it, and reports whether there is more.
+func (p *questionParser) skip(part string) bool {
 	rest := strings.TrimPrefix(p.rest, part)
 	p.rest = strings.TrimPrefix(rest, blankLine)
 	return len(p.rest) < len(rest)
 }
 
-// next says whether the message after number n begins with rest, or a note.
-func (p *parts) next(rest string, n int) bool {
-	if _, last := (&parts{rest: rest}).note(); last {
+// next reports whether rest begins with the message after number n, or is a note.
+func (p *questionParser) next(rest string, n int) bool {
+	if _, last := (&questionParser{rest: rest}).note(); last {
 		return true
 	}
 	_, _, ok := parseHeading(rest, n+1)
 	return p.kind != chat.Private && ok
 }
 
-// textEnd is where the text ends that stands at the beginning: in front of anything of ours. Of what was passed on, it
-// is the first blank line.
-func (p *parts) textEnd(n int, passedOn bool) int {
+// textEnd is the end of the text at the beginning: before any line of ours. The text of forwarded messages ends at the
+// first blank line.
+func (p *questionParser) textEnd(n int, passedOn bool) int {
 	for end := 0; ; end++ {
 		i := strings.Index(p.rest[end:], blankLine)
 		if i < 0 {
@@ -376,18 +381,18 @@ func (p *parts) textEnd(n int, passedOn bool) int {
 		end += i
 		rest := p.rest[end+len(blankLine):]
 		_, quoted := parseQuote(rest)
-		if passedOn || quoted || p.next(rest, n) || len(filesOf(rest)) > 0 || passesOn(rest) {
+		if passedOn || quoted || p.next(rest, n) || len(filesOf(rest)) > 0 || isForward(rest) {
 			return end
 		}
 	}
 }
 
-// note is what is left, when it is a line of our own.
-func (p *parts) note() (string, bool) {
+// note returns the rest if it is a note of ours.
+func (p *questionParser) note() (string, bool) {
 	return p.rest, classify(p.rest) == lineNote && !strings.Contains(p.rest, "\n")
 }
 
-// parseQuote reads the quote that text begins with.
+// parseQuote reads the quote at the start of text.
 func parseQuote(text string) (q Quote, ok bool) {
 	head, rest, more := strings.Cut(text, "\n")
 	if head == quoteMissing {
@@ -423,7 +428,7 @@ func parseQuote(text string) (q Quote, ok bool) {
 	return q, q.head() == head && q.Name == cleanName(q.Name)
 }
 
-// filesOf reads the list of files that text begins with.
+// filesOf reads the list of files at the start of text.
 func filesOf(text string) (files []string) {
 	rest, ok := strings.CutPrefix(text, filesHead+"\n- ")
 	if !ok {

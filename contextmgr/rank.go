@@ -14,13 +14,13 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// What a message gets from those before and after it: the question before an answer matters, and the talk around it
-// says what it is about.
+// Weights of neighboring messages: the question before an answer matters, and the talk around a message says what it is
+// about.
 const (
-	fromBefore = 0.4
-	fromAfter  = 0.2
-	fading     = 0.6 // with each step
-	reach      = 5   // steps
+	beforeWeight = 0.4
+	afterWeight  = 0.2
+	decay        = 0.6 // per step of distance
+	neighborhood = 5   // in steps
 )
 
 // The parameters of BM25. Messages of a chat are short, so their length matters less than usual.
@@ -31,39 +31,41 @@ const (
 
 // What else counts.
 const (
-	unheard    = 0.15 // of its weight, for a word that the chat does not have when it is asked whether a message fits well
-	character  = 0.35 // of a Chinese word of two characters, which gives three terms
-	ownName    = 0.3  // of its weight, for a name of somebody who speaks: it stands in what others say to him
-	bySpeaker  = 1.35 // for what was said by somebody whom the question names
-	onDay      = 1.8  // for what was said on a day that the question names
-	leastFit   = 0.15 // of the question's weight, for the best message; else nothing fits
-	leastScore = 0.05 // of the best message's
+	// of its weight, for a word that the chat does not contain, in the total that a good match is measured by
+	unknownWord = 0.15
+	character   = 0.35 // for one character of a Chinese word: a word of two characters gives three terms
+	ownName     = 0.3  // of its weight, for the name of a participant: others use it when they address that person
+	bySpeaker   = 1.35 // for messages of a person whom the question names
+	onDay       = 1.8  // for messages of a day that the question names
+	leastFit    = 0.15 // fraction of the question's weight that the best message needs; below that nothing matches
+	leastScore  = 0.05 // fraction of the best message's score
 )
 
-// sighting is what the index tells of a message.
-type sighting struct {
+// indexEntry is what the search index says about one message.
+type indexEntry struct {
 	seq   int64
-	words uint64  // which of the question's it holds
-	named bool    // somebody said it whom the question names
-	dated bool    // it was written on a day that the question names, or the day before or after
-	score float64 // of the words and the day
+	words uint64  // bit set of the question's words that it contains
+	named bool    // its author is named in the question
+	dated bool    // it is from a day that the question names, or a neighboring day
+	score float64 // from the words and the day
 }
 
-// field is what the index tells of all messages that hold anything of a question.
-type field struct {
+// queryIndex is what the search index says about all messages that match any part of a question.
+type queryIndex struct {
 	query
-	idf     []float64  // of each of the question's words, by how few messages have it
-	total   float64    // of the idf
-	names   uint64     // which of the words are names of people who speak
-	daily   float64    // the weight of a day that is named, by how few messages were written then
-	sighted []sighting // by seq
+	idf     []float64    // inverse document frequency of each word of the question
+	total   float64      // of the idf
+	names   uint64       // bit set of the words that are names of participants
+	daily   float64      // weight of a named day: fewer messages on it count more
+	entries []indexEntry // by seq
 }
 
-// survey puts together what the index tells of the query's words, and of the days after them.
-func survey(q query, found db.Found) field {
-	f := field{query: q, idf: make([]float64, len(q.terms))}
+// newQueryIndex combines the index's results for the query's words and, after them, its days.
+func newQueryIndex(q query, found db.Found) queryIndex {
+	f := queryIndex{query: q, idf: make([]float64, len(q.terms))}
 	n := float64(found.Messages)
-	var marks []int64 // seq and kind, in one
+	// A mark is a seq and a kind in one integer, so that sorting all marks brings those of a message together.
+	var marks []int64
 	written := 0.0
 	for i, p := range found.Terms {
 		kind := int64(dated)
@@ -71,7 +73,7 @@ func survey(q query, found db.Found) field {
 			kind = int64(i)
 			f.idf[i] = idf(p, n) * share(p.Term)
 			if f.total += f.idf[i]; len(p.Seqs) == 0 {
-				f.total -= (1 - unheard) * f.idf[i]
+				f.total -= (1 - unknownWord) * f.idf[i]
 			}
 		} else {
 			written += float64(len(p.Seqs))
@@ -81,7 +83,7 @@ func survey(q query, found db.Found) field {
 		}
 	}
 	f.daily = math.Log(1 + n/(written+1))
-	f.gather(marks)
+	f.addMarks(marks)
 	return f
 }
 
@@ -91,15 +93,15 @@ const (
 	kinds = 64
 )
 
-// gather makes one sighting of all marks of a message.
-func (f *field) gather(marks []int64) {
+// addMarks merges all marks of a message into one entry.
+func (f *queryIndex) addMarks(marks []int64) {
 	slices.Sort(marks)
 	for _, mark := range marks {
 		seq, kind := mark>>6, mark&(kinds-1)
-		if len(f.sighted) == 0 || f.sighted[len(f.sighted)-1].seq != seq {
-			f.sighted = append(f.sighted, sighting{seq: seq})
+		if len(f.entries) == 0 || f.entries[len(f.entries)-1].seq != seq {
+			f.entries = append(f.entries, indexEntry{seq: seq})
 		}
-		s := &f.sighted[len(f.sighted)-1]
+		s := &f.entries[len(f.entries)-1]
 		if kind == dated {
 			s.dated = true
 			s.score += f.daily
@@ -110,16 +112,16 @@ func (f *field) gather(marks []int64) {
 	}
 }
 
-// idf is the weight of a term: the more, the fewer of the n messages have it.
+// idf is the weight of a term: the fewer of the n messages contain it, the higher.
 func idf(p db.Postings, n float64) float64 {
 	df := float64(len(p.Seqs))
-	if p.More { // as many of all, as of those that were looked through
+	if p.More { // truncated list: extrapolate from the range it covers
 		df = max(df, df*n/float64(p.Seqs[0]-p.Seqs[len(p.Seqs)-1]+1))
 	}
 	return math.Log(1 + (max(n-df, 0)+0.5)/(df+0.5))
 }
 
-// share is how much of a word a term is: of a Chinese word of two characters there are three terms.
+// share is the part of a word that a term is: a Chinese word of two characters gives three terms.
 func share(term string) float64 {
 	if r, size := utf8.DecodeRuneInString(term); r >= 0x2E80 && size == len(term) {
 		return character
@@ -127,22 +129,23 @@ func share(term string) float64 {
 	return 1
 }
 
-func (f field) find(seq int64) (int, bool) {
-	return slices.BinarySearchFunc(f.sighted, seq, func(s sighting, seq int64) int { return cmp.Compare(s.seq, seq) })
+// find is the position of a message in entries, or where it would be.
+func (f queryIndex) find(seq int64) (int, bool) {
+	return slices.BinarySearchFunc(f.entries, seq, func(s indexEntry, seq int64) int { return cmp.Compare(s.seq, seq) })
 }
 
-// at is what was seen of the message with that seq.
-func (f field) at(seq int64) sighting {
+// entryOf is the entry of the message with that seq; empty if the index has none.
+func (f queryIndex) entryOf(seq int64) indexEntry {
 	if i, ok := f.find(seq); ok {
-		return f.sighted[i]
+		return f.entries[i]
 	}
-	return sighting{seq: seq}
+	return indexEntry{seq: seq}
 }
 
-// weights are how often a message has each of the question's words, in itself or around it.
+// weights hold how often each of the question's words occurs in a message or around it.
 type weights struct {
 	of    [mostTerms]float64
-	words uint64 // those that are not 0
+	words uint64 // bit set of those that are not 0
 }
 
 func (w *weights) add(words uint64, n float64) {
@@ -152,6 +155,7 @@ func (w *weights) add(words uint64, n float64) {
 	w.words |= words
 }
 
+// clear resets only the words that were used: the array is large, and one is reused for all messages.
 func (w *weights) clear() {
 	for left := w.words; left != 0; left &= left - 1 {
 		w.of[bits.TrailingZeros64(left)] = 0
@@ -159,49 +163,49 @@ func (w *weights) clear() {
 	w.words = 0
 }
 
-// around adds what the messages around one have.
-func (f field) around(seq int64, w *weights) {
+// addNeighbors adds the words of the messages around one.
+func (f queryIndex) addNeighbors(seq int64, w *weights) {
 	i, _ := f.find(seq)
-	for j := i - 1; j >= 0 && f.sighted[j].seq >= seq-reach; j-- {
-		w.add(f.sighted[j].words, fromBefore*steps[seq-f.sighted[j].seq])
+	for j := i - 1; j >= 0 && f.entries[j].seq >= seq-neighborhood; j-- {
+		w.add(f.entries[j].words, beforeWeight*distanceWeight[seq-f.entries[j].seq])
 	}
-	for j := i; j < len(f.sighted) && f.sighted[j].seq <= seq+reach; j++ {
-		if d := f.sighted[j].seq - seq; d > 0 {
-			w.add(f.sighted[j].words, fromAfter*steps[d])
+	for j := i; j < len(f.entries) && f.entries[j].seq <= seq+neighborhood; j++ {
+		if d := f.entries[j].seq - seq; d > 0 {
+			w.add(f.entries[j].words, afterWeight*distanceWeight[d])
 		}
 	}
 }
 
-// steps is how much counts so many steps away.
-var steps = func() (s [reach + 1]float64) {
+// distanceWeight is the weight of a neighbor by its distance.
+var distanceWeight = func() (s [neighborhood + 1]float64) {
 	s[1] = 1
 	for i := 2; i < len(s); i++ {
-		s[i] = s[i-1] * fading
+		s[i] = s[i-1] * decay
 	}
 	return s
 }()
 
-// candidates are the messages that promise most by what the index tells of them and of those around them.
-func (f field) candidates() []int64 {
+// candidates are the messages with the best scores by the index alone, including neighbors of matches.
+func (f queryIndex) candidates() []int64 {
 	var near []int64
-	for _, s := range best(f.sighted, mostSeeds) {
-		for seq := s.seq - reach; seq <= s.seq+reach; seq++ {
+	for _, s := range topEntries(f.entries, mostSeeds) {
+		for seq := s.seq - neighborhood; seq <= s.seq+neighborhood; seq++ {
 			near = append(near, seq)
 		}
 	}
 	slices.Sort(near)
 	near = slices.Compact(near)
-	list := make([]sighting, len(near))
+	list := make([]indexEntry, len(near))
 	var w weights
 	for i, seq := range near {
-		c := f.at(seq)
+		c := f.entryOf(seq)
 		w.clear()
 		w.add(c.words, 1)
-		f.around(seq, &w)
+		f.addNeighbors(seq, &w)
 		c.score = f.score(c, &w, 1)
 		list[i] = c
 	}
-	list = best(list, mostRead)
+	list = topEntries(list, mostRead)
 	seqs := make([]int64, len(list))
 	for i, c := range list {
 		seqs[i] = c.seq
@@ -209,37 +213,38 @@ func (f field) candidates() []int64 {
 	return seqs
 }
 
-// best are the sightings with the highest scores, so many at most, the newer ones first among equals.
-func best(list []sighting, most int) []sighting {
-	var top ranking
+// topEntries are the entries with the highest scores, at most that many; newer ones win ties.
+func topEntries(list []indexEntry, most int) []indexEntry {
+	var top minHeap
 	for _, s := range list {
 		switch {
 		case len(top) < most:
 			heap.Push(&top, s)
-		case better(s, top[0]) < 0:
+		case compareEntries(s, top[0]) < 0:
 			top[0] = s
 			heap.Fix(&top, 0)
 		}
 	}
-	slices.SortFunc(top, better)
+	slices.SortFunc(top, compareEntries)
 	return top
 }
 
-func better(a, b sighting) int {
+// compareEntries sorts by score, the highest first; newer messages win ties.
+func compareEntries(a, b indexEntry) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.seq, a.seq))
 }
 
-// ranking is a heap with the worst on top.
-type ranking []sighting
+// minHeap is a heap with the lowest score on top.
+type minHeap []indexEntry
 
-func (r ranking) Len() int           { return len(r) }
-func (r ranking) Less(i, j int) bool { return better(r[i], r[j]) > 0 }
-func (r ranking) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *ranking) Push(s any)        { *r = append(*r, s.(sighting)) }
-func (r *ranking) Pop() any          { panic("nothing is taken from a ranking") }
+func (r minHeap) Len() int           { return len(r) }
+func (r minHeap) Less(i, j int) bool { return compareEntries(r[i], r[j]) > 0 }
+func (r minHeap) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *minHeap) Push(s any)        { *r = append(*r, s.(indexEntry)) }
+func (r *minHeap) Pop() any          { panic("nothing is taken from a ranking") }
 
-// score is BM25 over a message and those around it, with what its speaker and its day say.
-func (f field) score(s sighting, w *weights, norm float64) (score float64) {
+// score is BM25 over a message and its neighbors, with bonuses for its author and its day.
+func (f queryIndex) score(s indexEntry, w *weights, norm float64) (score float64) {
 	for left := w.words; left != 0; left &= left - 1 {
 		t := bits.TrailingZeros64(left)
 		weight, n := f.idf[t], w.of[t]
@@ -257,7 +262,7 @@ func (f field) score(s sighting, w *weights, norm float64) (score float64) {
 	return score
 }
 
-// speakers are the people who have said the messages, with those of the question's words that name them.
+// speakers returns the authors of the messages, with a bit set of the question's words that name them.
 func speakers(msgs []chat.Message, numbers map[string]int) map[string]uint64 {
 	who := map[string]uint64{}
 	for _, m := range msgs {
@@ -274,7 +279,7 @@ func speakers(msgs []chat.Message, numbers map[string]int) map[string]uint64 {
 	return who
 }
 
-// hit is a message with what speaks for it.
+// hit is a message with its score.
 type hit struct {
 	chat.Message
 	about signature
@@ -282,9 +287,10 @@ type hit struct {
 	chars int
 }
 
-// signature is a set of terms, by some bits of each.
+// signature is a set of terms as a bit set of hashes. It is small, so that many messages can be compared.
 type signature [8]uint64
 
+// add sets one bit for a term. Two terms may share a bit, which makes texts look slightly more similar than they are.
 func (s *signature) add(term string) {
 	n := crc32.ChecksumIEEE([]byte(term)) // the same in every process, and spread well enough
 	s[n>>6&7] |= 1 << (n & 63)
@@ -297,7 +303,7 @@ func (s signature) size() (n int) {
 	return n
 }
 
-// like is how similar two sets are, about: the cosine.
+// like estimates the cosine similarity of two sets.
 func (s signature) like(t signature) float64 {
 	both := 0
 	for i := range s {
@@ -309,15 +315,15 @@ func (s signature) like(t signature) float64 {
 	return float64(both) / math.Sqrt(float64(s.size())*float64(t.size()))
 }
 
-// rank orders messages by how well they fit; the best first. Some may be near the question by what they mean.
-func (f field) rank(msgs []chat.Message, near map[int64]float64) []hit {
+// rank sorts messages by relevance, the best first, and drops those without any. near holds semantic scores by seq.
+func (f queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
 	numbers := make(map[string]int, len(f.terms))
 	for i, t := range f.terms {
 		numbers[t] = i
 	}
 	terms, all := make([][]string, len(msgs)), 1
 	for i, m := range msgs {
-		terms[i] = tokenize.Terms(ends(m.Text, 4000))
+		terms[i] = tokenize.Terms(headAndTail(m.Text, 4000))
 		all += len(terms[i])
 	}
 	mean := float64(all) / float64(max(len(msgs), 1))
@@ -337,22 +343,25 @@ func (f field) rank(msgs []chat.Message, near map[int64]float64) []hit {
 				w.add(1<<n, 1)
 			}
 		}
-		f.around(m.Seq, &w)
-		s := f.at(m.Seq)
+		f.addNeighbors(m.Seq, &w)
+		s := f.entryOf(m.Seq)
 		s.named = who[m.Actor.Name] != 0
 		s.dated = slices.ContainsFunc(f.spans, func(day span) bool { return day.holds(m.Time.In(f.now.Location())) })
 		h.score = f.score(s, &w, 1-lengthNorm+lengthNorm*float64(len(terms[i]))/mean)
 		hits[i] = h
 		top = max(top, h.score)
 	}
-	if top < leastFit*f.total && len(f.spans) == 0 { // the words find nothing
+	if top < leastFit*f.total && len(f.spans) == 0 { // no message matches well enough
 		for i := range hits {
 			hits[i].score = 0
 		}
 	}
+	// After the threshold above, so that the semantic search can find something where the words find nothing.
 	if len(near) > 0 {
 		top = blend(hits, near)
 	}
-	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.Seq, a.Seq)) })
+	slices.SortFunc(hits, func(a, b hit) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.Seq, a.Seq))
+	})
 	return slices.DeleteFunc(hits, func(h hit) bool { return h.score < leastScore*top || h.score <= 0 })
 }

@@ -18,11 +18,12 @@ import (
 func remembered(t *testing.T, kind chat.Kind, since int, said ...string) (*db.DB, chat.Key) {
 	t.Helper()
 	key, began := chat.FeishuChat("oc_1"), time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
-	tr := trial{name: "1", key: key, kind: kind}
+	tr := evalChat{name: "1", key: key, kind: kind}
 	add := func(text, who string, at time.Time) {
 		role := []chat.Role{chat.User, chat.Assistant}[len(tr.msgs)%2]
 		tr.msgs = append(tr.msgs, chat.Message{
-			Key: key, ID: fmt.Sprintf("om_%d", len(tr.msgs)), Role: role, Class: chat.Talk, Actor: chat.Actor{ID: who, Name: who}, Text: text, Time: at,
+			Key: key, ID: fmt.Sprintf("om_%d", len(tr.msgs)), Role: role, Class: chat.Talk,
+			Actor: chat.Actor{ID: who, Name: who}, Text: text, Time: at,
 		})
 	}
 	for i, s := range said {
@@ -35,7 +36,11 @@ func remembered(t *testing.T, kind chat.Kind, since int, said ...string) (*db.DB
 }
 
 func about(key chat.Key, question string) Request {
-	return Request{Key: key, Kind: chat.Private, Turn: 1 << 40, ResumeID: "s", Asked: []chat.Message{{Text: question, Time: time.Date(2026, 9, 1, 9, 0, 0, 0, time.UTC)}}}
+	return Request{
+		Key: key, Kind: chat.Private, Turn: 1 << 40, ResumeID: "s", Asked: []chat.Message{
+			{Text: question, Time: time.Date(2026, 9, 1, 9, 0, 0, 0, time.UTC)},
+		},
+	}
 }
 
 func utcDefaults() Config {
@@ -127,7 +132,10 @@ func TestALivingProcessIsRemindedOnce(t *testing.T) {
 func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
 	d, key := remembered(t, chat.Private, 300, "旧的钥匙在何佳那儿。")
 	turn := func(session, said string) int64 {
-		e := db.Inbound{Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: session + said, Text: said, Time: time.Date(2026, 8, 1, 9, 0, 0, 0, time.UTC)}, Class: chat.Talk}
+		e := db.Inbound{
+			Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: session + said, Text: said,
+				Time: time.Date(2026, 8, 1, 9, 0, 0, 0, time.UTC)}, Class: chat.Talk,
+		}
 		if _, err := d.Accept(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +143,9 @@ func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := db.TurnResult{Turn: c.Turn, State: db.Done, Answer: strings.Repeat("好的。", 400), Session: db.Session{ID: session}}
+		end := db.TurnResult{
+			Turn: c.Turn, State: db.Done, Answer: strings.Repeat("好的。", 400), Session: db.Session{ID: session},
+		}
 		if err := d.Turns().Finish(t.Context(), end); err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +166,8 @@ func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
 		for _, m := range p.Recalled {
 			recalled.WriteString(m.Text)
 		}
-		if got := recalled.String(); !strings.Contains(got, "何佳") || !strings.Contains(got, "沈一凡") || strings.Contains(got, "罗成") {
+		if got := recalled.String(); !strings.Contains(got, "何佳") || !strings.Contains(got, "沈一凡") ||
+			strings.Contains(got, "罗成") {
 			t.Errorf("%s recalls %q", mode, got)
 		}
 	}
@@ -176,7 +187,8 @@ func TestRecallKeepsItsBudget(t *testing.T) {
 		if chars > budget {
 			t.Errorf("%d characters recalled within %d", chars, budget)
 		}
-		if text := p.Text(); budget >= 1000 && (!strings.Contains(text, "备用钥匙在罗成那儿。") || !strings.Contains(text, "此处省略")) {
+		if text := p.Text(); budget >= 1000 &&
+			(!strings.Contains(text, "备用钥匙在罗成那儿。") || !strings.Contains(text, "此处省略")) {
 			t.Errorf("within %d characters the part that matters is not there", budget)
 		}
 	}
@@ -191,7 +203,10 @@ func TestTheQuestionIsNotRecalled(t *testing.T) {
 	key := chat.FeishuChat("oc_1")
 	var turns []int64
 	for i, text := range []string{"钥匙在哪里", "钥匙在哪里？", "钥匙，在哪里？"} {
-		e := db.Inbound{Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: fmt.Sprint(i), Text: text, Time: time.Now()}, Class: chat.Talk}
+		e := db.Inbound{
+			Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: fmt.Sprint(i), Text: text, Time: time.Now()},
+			Class:    chat.Talk,
+		}
 		a, err := d.Accept(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
@@ -204,7 +219,7 @@ func TestTheQuestionIsNotRecalled(t *testing.T) {
 	m := New(d, utcDefaults(), zerolog.Nop())
 	for i, turn := range turns {
 		asked := []chat.Message{{Text: "钥匙在哪里", Time: time.Now().Add(time.Hour)}}
-		list, err := m.look(t.Context(), Request{Key: key, Turn: turn, Asked: asked}).recall(nothing, 5000)
+		list, err := m.startSearch(t.Context(), Request{Key: key, Turn: turn, Asked: asked}).recall(nothing, 5000)
 		if err != nil || len(list) != i {
 			t.Errorf("turn %d recalls %d messages, want %d (%v)", turn, len(list), i, err)
 		}
@@ -216,7 +231,7 @@ func TestSomebodyWhoIsNamedAndADayThatIsNamed(t *testing.T) {
 	m := New(d, utcDefaults(), zerolog.Nop())
 	r := about(key, "5月4日说了什么？")
 	r.Kind = chat.Group
-	list, err := m.look(t.Context(), r).recall(nothing, 200)
+	list, err := m.startSearch(t.Context(), r).recall(nothing, 200)
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%v, %v", list, err)
 	}

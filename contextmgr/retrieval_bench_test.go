@@ -21,7 +21,7 @@ import (
 func BenchmarkRecall(b *testing.B) {
 	all := trials(b)
 	var sentences []string
-	var questions []inquiry
+	var questions []evalQuestion
 	for _, t := range all {
 		for _, m := range t.msgs {
 			sentences = append(sentences, m.Text)
@@ -54,7 +54,11 @@ func BenchmarkRecall(b *testing.B) {
 						for range 50 {
 							q := questions[len(took)%len(questions)]
 							start := time.Now()
-							m.Build(b.Context(), Request{Key: key, Turn: 1 << 40, ResumeID: "s", Asked: []chat.Message{{Text: q.Question, Time: time.Now()}}})
+							m.Build(b.Context(), Request{
+								Key: key, Turn: 1 << 40, ResumeID: "s", Asked: []chat.Message{
+									{Text: q.Question, Time: time.Now()},
+								},
+							})
 							took = append(took, time.Since(start))
 						}
 					}
@@ -88,7 +92,8 @@ func grow(b *testing.B, d *db.DB, key chat.Key, sentences []string, n int) (byte
 			text := half(sentences[r.IntN(len(sentences))], 0) + half(sentences[r.IntN(len(sentences))], 1)
 			bytes += len(text)
 			list = append(list, db.Record{Message: chat.Message{
-				Key: key, ID: fmt.Sprintf("om_%d", i), Role: []chat.Role{chat.User, chat.Assistant}[i%2], Class: chat.Talk, Text: text,
+				Key: key, ID: fmt.Sprintf("om_%d", i), Role: []chat.Role{chat.User, chat.Assistant}[i%2],
+				Class: chat.Talk, Text: text,
 				Actor: chat.Actor{Name: []string{"小明", ""}[i%2]}, Time: began.Add(time.Duration(i) * time.Minute),
 			}})
 		}

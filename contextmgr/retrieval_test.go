@@ -23,17 +23,17 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// trial is a long conversation with questions about it.
-type trial struct {
+// evalChat is a long conversation with questions about it, by which retrieval is evaluated.
+type evalChat struct {
 	name      string
 	key       chat.Key
 	kind      chat.Kind
 	msgs      []chat.Message
-	questions []inquiry
+	questions []evalQuestion
 }
 
-// inquiry is what somebody asks later, and the messages without which it cannot be answered.
-type inquiry struct {
+// evalQuestion is a later question, and the messages that are needed to answer it.
+type evalQuestion struct {
 	Kind     string    `json:"kind"`
 	Question string    `json:"question"`
 	AskedAt  time.Time `json:"asked_at"`
@@ -60,16 +60,16 @@ func readLines[T any](tb testing.TB, path string) (list []T) {
 }
 
 // trials are the conversations in testdata/recall.
-func trials(tb testing.TB) []trial {
+func trials(tb testing.TB) []evalChat {
 	tb.Helper()
 	paths, err := filepath.Glob("testdata/recall/*.questions.jsonl")
 	if err != nil || len(paths) < 6 {
 		tb.Fatalf("%d conversations, %v", len(paths), err)
 	}
-	var list []trial
+	var list []evalChat
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".questions.jsonl")
-		t := trial{name: name, key: chat.FeishuChat("oc_" + name), questions: readLines[inquiry](tb, path)}
+		t := evalChat{name: name, key: chat.FeishuChat("oc_" + name), questions: readLines[evalQuestion](tb, path)}
 		for _, r := range readLines[struct {
 			ChatKind  chat.Kind `json:"chat_kind"`
 			UserID    string    `json:"user_id"`
@@ -81,7 +81,8 @@ func trials(tb testing.TB) []trial {
 		}](tb, "testdata/recall/"+name+".jsonl") {
 			t.kind = r.ChatKind
 			t.msgs = append(t.msgs, chat.Message{
-				Key: t.key, ID: r.MessageID, Role: r.Role, Class: chat.Talk, Actor: chat.Actor{ID: r.UserID, Name: r.UserName}, Text: r.Content, Time: r.TS,
+				Key: t.key, ID: r.MessageID, Role: r.Role, Class: chat.Talk,
+				Actor: chat.Actor{ID: r.UserID, Name: r.UserName}, Text: r.Content, Time: r.TS,
 			})
 		}
 		list = append(list, t)
@@ -90,7 +91,7 @@ func trials(tb testing.TB) []trial {
 }
 
 // keep stores conversations.
-func keep(tb testing.TB, list ...trial) *db.DB {
+func keep(tb testing.TB, list ...evalChat) *db.DB {
 	tb.Helper()
 	d, err := db.Open(tb.Context(), db.Config{URL: "sqlite://" + filepath.Join(tb.TempDir(), "magpie.db")})
 	if err != nil {
@@ -110,10 +111,10 @@ func keep(tb testing.TB, list ...trial) *db.DB {
 }
 
 // The judges: what is recalled of a conversation for a question, within so many characters.
-type retriever func(t trial, q inquiry, chars int) []chat.Message
+type retriever func(t evalChat, q evalQuestion, chars int) []chat.Message
 
 // tail recalls what was said last.
-func tail(t trial, q inquiry, chars int) (list []chat.Message) {
+func tail(t evalChat, q evalQuestion, chars int) (list []chat.Message) {
 	for _, m := range slices.Backward(t.msgs) {
 		if m.Time.After(q.AskedAt) {
 			continue
@@ -135,7 +136,7 @@ func plain() retriever {
 		score float64
 	}
 	read := map[string][]doc{}
-	return func(t trial, q inquiry, chars int) (list []chat.Message) {
+	return func(t evalChat, q evalQuestion, chars int) (list []chat.Message) {
 		if read[t.name] == nil {
 			for _, m := range t.msgs {
 				d := doc{Message: m, tf: map[string]float64{}}
@@ -186,8 +187,10 @@ func ours(tb testing.TB, d *db.DB) retriever {
 	cfg := Defaults()
 	cfg.TimeZone = "Asia/Shanghai" // the conversations' own
 	m := New(d, cfg, zerolog.Nop())
-	return func(t trial, q inquiry, chars int) []chat.Message {
-		list, err := m.look(context.Background(), Request{Key: t.key, Kind: t.kind, Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}}).recall(nothing, chars)
+	return func(t evalChat, q evalQuestion, chars int) []chat.Message {
+		list, err := m.startSearch(context.Background(),
+			Request{Key: t.key, Kind: t.kind,
+				Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}}).recall(nothing, chars)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -199,7 +202,7 @@ func ours(tb testing.TB, d *db.DB) retriever {
 func nothing(chat.Message) bool { return false }
 
 // share of the evidence that is among the messages.
-func evidence(q inquiry, list []chat.Message) float64 {
+func evidence(q evalQuestion, list []chat.Message) float64 {
 	n := 0.0
 	for _, id := range q.Evidence {
 		if slices.ContainsFunc(list, func(m chat.Message) bool { return m.ID == id }) {

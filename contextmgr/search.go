@@ -8,7 +8,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// HistoryQuery is what is looked for in a chat's History.
+// HistoryQuery is a search in a chat's History.
 type HistoryQuery struct {
 	Key    chat.Key
 	Epoch  int64
@@ -20,10 +20,10 @@ type HistoryQuery struct {
 	Length int // runes of a message; of a longer one, the part that fits best
 }
 
-// searchWalk is how many messages are walked through when there are no words to look for.
+// searchWalk bounds how many messages are read if the query has no words.
 const searchWalk = 5000
 
-// SearchHistory finds the messages that fit best and say something new, oldest first.
+// SearchHistory finds the messages that match best and add something new, oldest first.
 func (m *Manager) SearchHistory(ctx context.Context, q HistoryQuery) ([]chat.Message, error) {
 	asked := parseQuery(q.Text, time.Now().In(m.cfg.zone()))
 	if !q.After.IsZero() {
@@ -41,10 +41,11 @@ func (m *Manager) SearchHistory(ctx context.Context, q HistoryQuery) ([]chat.Mes
 		return nil, err
 	}
 	hits = slices.DeleteFunc(hits, func(h hit) bool { return !q.wants(h.Message) })
-	return f.shortened(pick(hits, q.Limit, 1), q.Length), nil // it is their number that is bounded
+	// each counts as 1, so the budget bounds their number
+	return f.excerpts(selectHits(hits, q.Limit, 1), q.Length), nil
 }
 
-// newest are the newest messages that the query wants, whatever they say.
+// newest are the newest messages that the query allows, whatever their text.
 func (m *Manager) newest(ctx context.Context, q HistoryQuery) ([]chat.Message, error) {
 	var msgs []chat.Message
 	walked := 0
@@ -63,6 +64,7 @@ func (m *Manager) newest(ctx context.Context, q HistoryQuery) ([]chat.Message, e
 	return msgs, nil
 }
 
+// wants reports whether a message is within the times of the query.
 func (q HistoryQuery) wants(m chat.Message) bool {
 	return !m.Time.Before(q.After) && (q.Before.IsZero() || m.Time.Before(q.Before))
 }

@@ -16,46 +16,49 @@ type Limits struct {
 	MinUserMessages int
 	MaxTokens       int // estimated; of the whole prefix; 0 or less = no bound
 
-	Asked time.Time // when the question was asked: after a long silence the minimums grow; zero = they do not
-	Held  int64     // the last turn that the session holds: what came after it is taken in any case; 0 = not known
+	AskedAt     time.Time // when the question was asked; after a long silence the minimums grow; zero = they do not
+	SessionTurn int64     // the last turn that the session holds; all later messages are taken; 0 = not known
 }
 
-// How many times the minimums grow: for a turn whose session is not there, and for one after a silence so long that
-// people have to be reminded themselves.
+// Factors of the minimums: for a turn without a session, and for one after a silence so long that people themselves
+// have forgotten the details.
 const (
 	growth      = 4
 	reminder    = 2
 	longSilence = 6 * time.Hour
 )
 
-// grown is for a turn without a session: all that the agent will know is in the prefix.
+// grown is for a turn without a session: the prefix is all that the agent knows.
 func (l Limits) grown() Limits { return l.times(growth) }
 
+// times multiplies the minimums. The token limit stays: it bounds the cost of a turn.
 func (l Limits) times(n int) Limits {
 	l.MinChars *= n
 	l.MinUserMessages *= n
 	return l
 }
 
-// since raises the minimums when the newest message of the conversation is from long before the question.
+// since raises the minimums if the newest message of the conversation is much older than the question.
 func (l Limits) since(newest time.Time) Limits {
-	if !l.Asked.IsZero() && l.Asked.Sub(newest) > longSilence {
+	if !l.AskedAt.IsZero() && l.AskedAt.Sub(newest) > longSilence {
 		return l.times(reminder)
 	}
 	return l
 }
 
-// met reports whether both minimums are.
-func (l Limits) met(chars, users int) bool { return chars >= l.MinChars && users >= l.MinUserMessages }
+// satisfied reports whether both minimums are reached.
+func (l Limits) satisfied(chars, users int) bool {
+	return chars >= l.MinChars && users >= l.MinUserMessages
+}
 
-// counts reports whether a message is part of the conversation.
-func counts(m chat.Message) bool {
+// isConversation reports whether a message is part of the conversation.
+func isConversation(m chat.Message) bool {
 	return (m.Role == chat.User || m.Role == chat.Assistant) && m.Class == chat.Talk && strings.TrimSpace(m.Text) != ""
 }
 
-// selectRecent walks a History backwards and takes whole messages until both minimums are met and the session holds the
-// rest, or until the most that fits is there. It returns them oldest first, and pulls nothing that it does not need.
-// When the walk fails, what it had taken comes with the error.
+// selectRecent walks a History backwards and takes whole messages until both minimums are reached and the session holds
+// the rest, or until the token limit is reached. It returns them oldest first, and reads no more than it needs. After
+// an error it returns what it has taken so far.
 func selectRecent(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken []chat.Message, err error) {
 	defer func() { slices.Reverse(taken) }()
 	chars, users, tokens := 0, 0, 0
@@ -63,21 +66,22 @@ func selectRecent(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken [
 		if err != nil {
 			return taken, err
 		}
-		if !counts(m) {
+		if !isConversation(m) {
 			continue
 		}
+		// The minimums are final once the newest message is known: its age decides about the reminder.
 		if len(taken) == 0 {
 			l = l.since(m.Time)
-		} else if l.met(chars, users) && m.Turn <= l.Held {
+		} else if l.satisfied(chars, users) && m.Turn <= l.SessionTurn {
 			break
 		}
 		taken = append(taken, m)
 		chars += utf8.RuneCountInString(m.Text)
-		tokens += min(EstimateTokens(m.Text), l.MaxTokens/2) // fit leaves no message more
+		tokens += min(EstimateTokens(m.Text), l.MaxTokens/2) // truncate leaves no message more than half
 		if m.Role == chat.User {
 			users++
 		}
-		if l.met(chars, users) && l.Held == 0 || l.MaxTokens > 0 && tokens >= l.MaxTokens {
+		if l.satisfied(chars, users) && l.SessionTurn == 0 || l.MaxTokens > 0 && tokens >= l.MaxTokens {
 			break
 		}
 	}

@@ -11,23 +11,28 @@ import (
 func TestModes(t *testing.T) {
 	first, lost := Request{}, Request{Lost: true}
 	unsure, verified := Request{ResumeID: "s"}, Request{ResumeID: "s", Verified: true}
-	behind, live := Request{ResumeID: "s", Verified: true, Behind: true}, Request{ResumeID: "s", Live: true, Verified: true}
+	behind, live := Request{ResumeID: "s", Verified: true, Behind: true}, Request{
+		ResumeID: "s", Live: true, Verified: true,
+	}
 	for _, tc := range []struct {
 		mode Mode
 		r    Request
 		want historyPart
 	}{
-		{Hybrid, first, recent}, {Hybrid, lost, recent}, {Hybrid, unsure, recent}, {Hybrid, verified, recent}, {Hybrid, behind, recent}, {Hybrid, live, unseen},
-		{Resume, first, recent}, {Resume, lost, recent}, {Resume, unsure, none}, {Resume, verified, none}, {Resume, behind, unseen}, {Resume, live, none},
+		{Hybrid, first, recent}, {Hybrid, lost, recent}, {Hybrid, unsure, recent}, {Hybrid, verified, recent},
+		{Hybrid, behind, recent}, {Hybrid, live, unseen},
+		{Resume, first, recent}, {Resume, lost, recent}, {Resume, unsure, none}, {Resume, verified, none},
+		{Resume, behind, unseen}, {Resume, live, none},
 		{Database, first, recent}, {Database, lost, recent},
-		{Economy, first, recent}, {Economy, lost, recent}, {Economy, unsure, recent}, {Economy, verified, unseen}, {Economy, behind, unseen}, {Economy, live, unseen},
+		{Economy, first, recent}, {Economy, lost, recent}, {Economy, unsure, recent}, {Economy, verified, unseen},
+		{Economy, behind, unseen}, {Economy, live, unseen},
 	} {
-		if got := (Config{Mode: tc.mode, SessionMode: Stable}).prefix(tc.r); got != tc.want {
+		if got := (Config{Mode: tc.mode, SessionMode: Stable}).historyFor(tc.r); got != tc.want {
 			t.Errorf("%s %+v: prefix %v, want %v", tc.mode, tc.r, got, tc.want)
 		}
 	}
 	for _, mode := range []Mode{Hybrid, Resume, Database, Economy} {
-		if got := (Config{Mode: mode, SessionMode: Fresh}).prefix(first); got != recent {
+		if got := (Config{Mode: mode, SessionMode: Fresh}).historyFor(first); got != recent {
 			t.Errorf("%s, a new session for every message: prefix %v, or the agent knows nothing", mode, got)
 		}
 	}
@@ -45,7 +50,7 @@ func TestTheMinimumsGrow(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	limits := Limits{MinChars: 1000, MinUserMessages: 3, MaxTokens: 20_000}
 	asked := limits
-	asked.Asked = now
+	asked.AskedAt = now
 	for _, tc := range []struct {
 		name   string
 		limits Limits
@@ -87,7 +92,7 @@ func TestSelectTakesAllThatTheSessionDoesNotHold(t *testing.T) {
 	}
 	limits := Limits{MinChars: 1000, MinUserMessages: 3, MaxTokens: 20_000}
 	for held, want := range map[int64]int{0: 10, 50: 10, 46: 10, 45: 10, 44: 12, 10: 80} {
-		limits.Held = held
+		limits.SessionTurn = held
 		pulled := 0
 		got, err := selectRecent(backwards(slices.Clone(msgs), &pulled), limits)
 		if err != nil || len(got) != want || pulled > want+1 {

@@ -10,17 +10,16 @@ import (
 	"magpie/internal/chat"
 )
 
-// rememberedChats is for how many chats it is known what their processes were told. A chat that is not among them is
-// told again.
+// rememberedChats bounds the cache. A chat that was dropped is sent its memories again, which is harmless.
 const rememberedChats = 1000
 
-// sentContext knows what each chat's process was sentContext.
+// sentContext remembers what each chat's process was sent already.
 type sentContext struct {
 	mu    sync.Mutex
 	chats *lru.Cache[chat.Key, sent]
 }
 
-// sent is what a process was told. It is never changed, only replaced.
+// sent is what one process was sent. It is immutable; an update replaces it.
 type sent struct {
 	memories []Memory
 	messages map[int64]bool // by seq
@@ -29,11 +28,12 @@ type sent struct {
 func newSentContext() *sentContext {
 	chats, err := lru.New[chat.Key, sent](rememberedChats)
 	if err != nil {
-		panic(err) // it says that the size is not positive
+		panic(err) // only for a size that is not positive
 	}
 	return &sentContext{chats: chats}
 }
 
+// of is what the chat's process was sent; empty if that is unknown.
 func (t *sentContext) of(key chat.Key) sent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,27 +41,27 @@ func (t *sentContext) of(key chat.Key) sent {
 	return known
 }
 
-// untold are the memories of list that the chat's living process does not know.
-func (t *sentContext) untold(key chat.Key, list []Memory) []Memory {
+// unsent are the memories of list that the chat's live process was not sent yet.
+func (t *sentContext) unsent(key chat.Key, list []Memory) []Memory {
 	known := t.of(key).memories
 	return slices.DeleteFunc(list, func(m Memory) bool { return slices.Contains(known, m) })
 }
 
-// Sent notes what a chat's process is told, when a prompt is sent to it: it is not told the same memories again for as
-// long as it lives, nor the same messages for as long as its session is gone on with.
+// Sent records that a prompt was sent to a chat's process. The process is not sent the same memories again while it
+// lives, nor the same messages while its session continues.
 func (m *Manager) Sent(key chat.Key, p Prompt, live bool) {
-	m.told.mu.Lock()
-	defer m.told.mu.Unlock()
-	known, _ := m.told.chats.Get(key)
+	m.sent.mu.Lock()
+	defer m.sent.mu.Unlock()
+	known, _ := m.sent.chats.Get(key)
 	if !live {
 		known.memories = nil
 	}
 	if !live && !p.UseResume {
 		known.messages = nil // it is another session
 	}
-	all := seqs(p.Recalled)
-	maps.Copy(all, seqs(p.History))
-	maps.Copy(all, seqs(p.Background))
+	all := seqSet(p.Recalled)
+	maps.Copy(all, seqSet(p.History))
+	maps.Copy(all, seqSet(p.Background))
 	maps.Copy(all, known.messages)
-	m.told.chats.Add(key, sent{slices.Concat(known.memories, p.Memories), all})
+	m.sent.chats.Add(key, sent{slices.Concat(known.memories, p.Memories), all})
 }

@@ -49,7 +49,7 @@ func TestWhenASessionIsFull(t *testing.T) {
 	} {
 		c := Defaults()
 		c.CompactThreshold = tc.threshold
-		if got := c.Full(tc.tokens, tc.window); got != tc.want {
+		if got := c.NeedsCompaction(tc.tokens, tc.window); got != tc.want {
 			t.Errorf("%+v: %v", tc, got)
 		}
 	}
@@ -64,19 +64,19 @@ func TestATaskShowsTheConversation(t *testing.T) {
 	msgs = append(msgs, chat.Message{Role: chat.User, Class: chat.Command, Text: "/status"})
 	old := Summary{Text: "before that", Until: time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)}
 	for i, task := range []Task{c.SummaryTask("en", chat.Private, old, msgs), c.PointsTask("zh", chat.Private, msgs)} {
-		said, ask, ok := ParsePrefix(task.With)
+		said, ask, ok := ParsePrefix(task.Input)
 		if i == 0 && (len(said) != 4 || said[0].Text != "before that" || said[0].Date != "2026-05-04") {
-			t.Errorf("%q", task.With)
+			t.Errorf("%q", task.Input)
 		}
 		if !ok || len(said) != 4-i || said[len(said)-1].Text != msgs[2].Text {
-			t.Errorf("%q", task.With)
+			t.Errorf("%q", task.Input)
 		}
-		if task.Do == "" || strings.Contains(ask, "OK") || (ask != summaryAsk.en && ask != pointsAsk.zh) {
-			t.Errorf("task %q, asked %q", task.Do, ask)
+		if task.Instruction == "" || strings.Contains(ask, "OK") || (ask != summaryAsk.en && ask != pointsAsk.zh) {
+			t.Errorf("task %q, asked %q", task.Instruction, ask)
 		}
 	}
-	if task := c.TitleTask("", chat.Private, msgs); task.Do != titleDo.zh {
-		t.Errorf("in no language: %q", task.Do)
+	if task := c.TitleTask("", chat.Private, msgs); task.Instruction != titleDo.zh {
+		t.Errorf("in no language: %q", task.Instruction)
 	}
 }
 
@@ -88,25 +88,25 @@ func TestWhatASummaryIsMadeOfIsBounded(t *testing.T) {
 		msgs[i].Text = strings.Repeat("字", 1000)
 	}
 	task := c.SummaryTask("zh", chat.Private, Summary{Text: strings.Repeat("旧", 3000)}, msgs)
-	tokens := EstimateTokens(task.Do + task.With)
+	tokens := EstimateTokens(task.Instruction + task.Input)
 	if most := int(0.7 * 128_000); tokens > most || tokens < most-2000 {
 		t.Errorf("%d tokens of %d", tokens, most)
 	}
-	if said, _, ok := ParsePrefix(task.With); !ok || said[0].Part != Summed || len(said) < 80 {
+	if said, _, ok := ParsePrefix(task.Input); !ok || said[0].Part != Summed || len(said) < 80 {
 		t.Errorf("%d entries", len(said))
 	}
 }
 
 func TestASummaryIsBounded(t *testing.T) {
 	c := Defaults()
-	if got := c.Bounded("  short \n"); got != "short" {
+	if got := c.TruncateSummary("  short \n"); got != "short" {
 		t.Errorf("%q", got)
 	}
-	got := c.Bounded(strings.Repeat("很长的摘要。", 5000))
+	got := c.TruncateSummary(strings.Repeat("很长的摘要。", 5000))
 	if n := EstimateTokens(got); n > summaryTokens || n < summaryTokens-100 || !strings.Contains(got, "省略") {
 		t.Errorf("%d tokens", n)
 	}
-	if !utf8.ValidString(c.Bounded("a\xff")) {
+	if !utf8.ValidString(c.TruncateSummary("a\xff")) {
 		t.Error("not UTF-8")
 	}
 }
@@ -185,7 +185,7 @@ func TestANewSessionAfterASummaryIsToldWhatWasSaid(t *testing.T) {
 		{Request{Summary: Summary{Text: "x"}, ResumeID: "s-1"}, none},
 		{Request{Summary: Summary{Text: "x"}, ResumeID: "s-1", Lost: true}, recent},
 	} {
-		if got := c.prefix(tc.r); got != tc.want {
+		if got := c.historyFor(tc.r); got != tc.want {
 			t.Errorf("%+v: %v", tc.r, got)
 		}
 	}

@@ -2,8 +2,8 @@ package contextmgr
 
 import "unicode"
 
-// What one unit of each class costs, in hundredths of a token. Fitted by hand to the last Claude tokenizer that was
-// published; newer models use more, by a factor that depends on the model.
+// Costs per unit of each class, in hundredths of a token. They were fitted by hand to the last published Claude
+// tokenizer; newer models use more tokens, by a factor that depends on the model.
 const (
 	costHan        = 98
 	costSyllable   = 100 // kana, hangul; letters of scripts without words between blanks
@@ -21,6 +21,7 @@ const (
 	digitGroup = 3
 )
 
+// class groups characters that cost about the same number of tokens.
 type class uint8
 
 const (
@@ -36,8 +37,8 @@ const (
 	classHan
 )
 
-// EstimateTokens is about the number of tokens that s costs a Claude model, rounded up: within 15 % for most Chinese
-// and English text, within 40 % for code. It is a measure for budgets, not for money.
+// EstimateTokens estimates how many tokens s costs a Claude model, rounded up: within 15 % for most Chinese and English
+// text, within 40 % for code. It is meant for budgets, not for billing.
 func EstimateTokens(s string) int {
 	sum, run := 0, 0 // run: how many of the same class up to here
 	last := classOther
@@ -54,7 +55,7 @@ func EstimateTokens(s string) int {
 	return (sum + 99) / 100
 }
 
-// costOf is what the run-th character in a row of class c adds.
+// costOf is the cost of the run-th character in a row of class c.
 func costOf(c class, run int) int {
 	switch c {
 	case classLower, classUpper:
@@ -89,6 +90,7 @@ func costOf(c class, run int) int {
 	return costOther
 }
 
+// classOf is the class of a character. ASCII is looked up in a table, which is faster.
 func classOf(r rune) class {
 	if r < 0x80 {
 		return ascii[r]
@@ -105,6 +107,7 @@ func classOf(r rune) class {
 	return rareClass(r)
 }
 
+// rareClass is the class of the remaining characters, by script and category.
 func rareClass(r rune) class {
 	switch {
 	case r == unicode.ReplacementChar:
@@ -127,6 +130,7 @@ func rareClass(r rune) class {
 	return classOther
 }
 
+// ascii is the class of each ASCII character.
 var ascii = func() (table [0x80]class) {
 	for r := range rune(len(table)) {
 		switch {

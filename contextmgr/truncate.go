@@ -9,9 +9,9 @@ import (
 	"magpie/internal/text"
 )
 
-// truncate makes msgs, oldest first, small enough for l.MaxTokens, counted over the whole prefix with its headings. No
-// message keeps more than half of the budget: a longer one loses its middle, where a mark says how much is gone. Then
-// the oldest leave first. The newest always stays, cut as far as needed. msgs itself is not changed.
+// truncate reduces msgs, oldest first, to l.MaxTokens, counted over the whole prefix with its headings. No message
+// keeps more than half of the budget: a longer one loses its middle, with a mark that says how much is gone. Then the
+// oldest messages are dropped. The newest always stays, cut as far as needed. msgs itself is not changed.
 func truncate(msgs []chat.Message, l Limits) []chat.Message {
 	kept := slices.Clone(msgs)
 	if l.MaxTokens <= 0 {
@@ -26,6 +26,8 @@ func truncate(msgs []chat.Message, l Limits) []chat.Message {
 		most := min(half, room) - frame
 		cost := textCost(m.Text)
 		newest := i == len(kept)-1
+		// A message that is too long for any budget is cut, if enough room is left for a useful part. A shorter one is
+		// kept whole or not at all.
 		huge := cost > half-frame && most >= l.MaxTokens/8
 		if cost > most {
 			if !newest && !huge {
@@ -40,12 +42,11 @@ func truncate(msgs []chat.Message, l Limits) []chat.Message {
 	return kept[first:]
 }
 
-// leastShare is how many tokens each message keeps, if it has them, when too many have to share a budget.
+// leastShare is how many tokens each message keeps, if it has them, when many share a budget.
 const leastShare = 30
 
-// shrink cuts the longest of msgs, which it changes, all to the same length, so that they fit l.MaxTokens together
-// without any of them being left out: what nobody sees cannot be summed up. When even that is not enough, [fit] leaves
-// out the oldest.
+// shrink cuts the longest messages, in place, to one common length, so that all fit in l.MaxTokens: a summary must not
+// miss a message. If that is not enough, [truncate] drops the oldest.
 func shrink(msgs []chat.Message, l Limits) []chat.Message {
 	room := l.MaxTokens - EstimateTokens(head) - EstimateTokens(question)
 	costs, longest := make([]int, len(msgs)), 0
@@ -61,6 +62,7 @@ func shrink(msgs []chat.Message, l Limits) []chat.Message {
 		}
 		return sum > room
 	}
+	// The largest common limit with which the sum still fits.
 	most := sort.Search(longest, func(n int) bool { return tooMuch(n + 1) })
 	for i := range msgs {
 		if costs[i] > most {
@@ -70,36 +72,36 @@ func shrink(msgs []chat.Message, l Limits) []chat.Message {
 	return msgs
 }
 
-// textCost is what a message's text costs in the prefix, where some of its lines may be escaped.
-func textCost(text string) int { return EstimateTokens(escape(valid(text), ofHistory)) }
+// textCost is the cost of a message's text in the prefix, where some of its lines may be escaped.
+func textCost(text string) int { return EstimateTokens(escape(valid(text), reservedInHistory)) }
 
-// frameCost is what the prefix adds to m, at most, when it has up to n messages.
+// frameCost is an upper bound of what the prefix adds to m in a list of up to n messages.
 func frameCost(n int, m chat.Message) int {
 	h := heading(n, Parsed{Role: m.Role, Name: speaker(m, chat.Group)})
 	return EstimateTokens(h) + EstimateTokens("\n\n")
 }
 
-// cut takes runes out of the middle of text until the rest costs at most so many tokens, and puts a mark in their
-// place. It does not cut inside a character as people see it, unless that has dozens of runes. When nothing fits, only
-// the mark is left.
+// cut removes runes from the middle of text until the rest costs at most so many tokens, and puts a mark in their
+// place. It does not split grapheme clusters, except those of dozens of runes. If nothing fits, only the mark is left.
 func cut(text string, most int) string {
 	runes := []rune(valid(text))
-	tooMany := func(keep int) bool { return textCost(without(runes, keep)) > most }
+	tooMany := func(keep int) bool { return textCost(cutMiddle(runes, keep)) > most }
+	// First find an upper bound by doubling: the cost of a very long text is measured only in small parts.
 	high := 64
 	for high < len(runes) && !tooMany(high) {
 		high *= 2
 	}
 	high = min(high, len(runes)-1)
 	keep := sort.Search(high, func(n int) bool { return tooMany(n + 1) })
-	return without(runes, keep)
+	return cutMiddle(runes, keep)
 }
 
-// without keeps about keep runes, two thirds of them from the start, and marks the gap.
-func without(runes []rune, keep int) string {
+// cutMiddle keeps about keep runes, two thirds of them from the start, and marks the gap.
+func cutMiddle(runes []rune, keep int) string {
 	from := text.Border(runes, keep-keep/3, -1)
 	to := text.Border(runes, len(runes)-keep/3, +1)
 	return string(runes[:from]) + omitted(to-from) + string(runes[to:])
 }
 
-// omitted is put where text was cut out of a message.
+// omitted is the mark for text that was cut out of a message.
 func omitted(runes int) string { return fmt.Sprintf("\n…（此处省略 %d 字）…\n", runes) }

@@ -16,7 +16,8 @@ func TestFitHoldsTheBudgetInGroupsAndWithEscapes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Limits{MaxTokens: rapid.IntRange(minTokens, 5000).Draw(t, "budget")}
 		msgs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) chat.Message {
-			piece := rapid.SampledFrom([]string{"字", "word ", "\n---", "-\r", "😀", "👨‍👩‍👧", "🇨🇳", "123 ", "e\u0301", " ", "\n", "\xff"}).Draw(t, "piece")
+			piece := rapid.SampledFrom([]string{"字", "word ", "\n---", "-\r", "😀", "👨‍👩‍👧", "🇨🇳", "123 ", "e\u0301",
+				" ", "\n", "\xff"}).Draw(t, "piece")
 			m := user(strings.Repeat(piece, rapid.IntRange(1, 4000).Draw(t, "times")))
 			m.Actor.Name = strings.Repeat(rapid.SampledFrom([]string{"", "名", "😀"}).Draw(t, "name"), 50)
 			return m
@@ -79,7 +80,8 @@ func TestEstimateByClass(t *testing.T) {
 	for text, want := range map[string]int{
 		"？！：；，。、": 6, "“好”……": 5, "·": 1,
 		strings.Repeat("汉", 100): 98, strings.Repeat("かな", 50): 100, strings.Repeat("ไทย", 30): 90,
-		"camelCaseWord": 3, "internationalization": 4, "1234567890": 6, "a  b\n": 4, "😀": 3, "👨‍👩‍👧": 13, strings.Repeat("ы", 100): 50,
+		"camelCaseWord": 3, "internationalization": 4, "1234567890": 6, "a  b\n": 4, "😀": 3, "👨‍👩‍👧": 13,
+		strings.Repeat("ы", 100): 50,
 	} {
 		if got := EstimateTokens(text); got < want-1 || got > want+1 {
 			t.Errorf("EstimateTokens(%.20q) = %d, want about %d", text, got, want)

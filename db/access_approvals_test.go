@@ -154,13 +154,13 @@ func TestRulesOfAChat(t *testing.T) {
 		t.Errorf("made twice: %v", got)
 	}
 	elsewhere := say("om_2", "/allow revoke 1")
-	elsewhere.Key, elsewhere.Revoke = chat.FeishuChat("oc_other"), 1
+	elsewhere.Key, elsewhere.Effects = chat.FeishuChat("oc_other"), []db.Effect{db.RevokeRule{Number: 1}}
 	accept(t, d, elsewhere)
 	if got := numbers(oc); !reflect.DeepEqual(got, []int64{1}) || numbers(elsewhere.Key) != nil {
 		t.Errorf("another chat revoked it: %v", got)
 	}
 	e := say("om_3", "/allow revoke 1")
-	e.Revoke = 1
+	e.Effects = []db.Effect{db.RevokeRule{Number: 1}}
 	accept(t, d, e)
 	if got := numbers(oc); got != nil {
 		t.Errorf("revoked: %v", got)

@@ -58,11 +58,13 @@ const (
 	askUnseen = 10 * time.Minute
 )
 
-const ask = `INSERT INTO grants (subject, state, name, chat_key, message_id, asked_at) VALUES (?1, 'asked', ?2, ?3, ?4, ?5)
+const ask = `INSERT INTO grants (subject, state, name, chat_key, message_id, asked_at)
+	VALUES (?1, 'asked', ?2, ?3, ?4, ?5)
 	ON CONFLICT (subject) DO UPDATE SET state = 'asked', name = excluded.name, chat_key = excluded.chat_key,
 	message_id = excluded.message_id, card_id = '', decided_by = '', asked_at = excluded.asked_at, decided_at = 0
 	WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE subject = excluded.subject)
-	AND (state = 'ignored' AND asked_at <= ?6 OR state = 'asked' AND card_id = '' AND (asked_at <= ?7 OR message_id = ''))`
+	AND (state = 'ignored' AND asked_at <= ?6
+		OR state = 'asked' AND card_id = '' AND (asked_at <= ?7 OR message_id = ''))`
 
 const lastAsked = `SELECT asked_at FROM grants WHERE subject = ?1`
 
@@ -78,7 +80,8 @@ func (g Grants) Ask(ctx context.Context, who Grant, tell ...Post) (fresh bool, e
 			return err
 		}
 		if err == nil && last > millis(now.Add(-askAgain)) {
-			if tell = slices.DeleteFunc(slices.Clone(tell), func(p Post) bool { return p.Grant == "" }); len(tell) == 0 {
+			tell = slices.DeleteFunc(slices.Clone(tell), func(p Post) bool { return p.Grant == "" })
+			if len(tell) == 0 {
 				return nil
 			}
 		}
@@ -126,7 +129,8 @@ func (g Grants) Get(ctx context.Context, subject string) (Grant, error) {
 	return who, nil
 }
 
-const decideGrant = `UPDATE grants SET state = ?2, decided_by = ?3, decided_at = ?4 WHERE subject = ?1 AND state = 'asked'`
+const decideGrant = `UPDATE grants SET state = ?2, decided_by = ?3, decided_at = ?4
+	WHERE subject = ?1 AND state = 'asked'`
 
 // Decide answers a request, and leaves what is to be said of it to be delivered. It returns [ErrNotFound] when there is
 // none that waits.
@@ -157,31 +161,11 @@ func changed(res sql.Result, err error) (bool, error) {
 }
 
 const letIn = `INSERT INTO grants (subject, state, name, decided_by, decided_at) VALUES (?1, 'allowed', ?2, ?3, ?4)
-	ON CONFLICT (subject) DO UPDATE SET state = 'allowed', decided_by = excluded.decided_by, decided_at = excluded.decided_at,
+	ON CONFLICT (subject) DO UPDATE SET
+	state = 'allowed', decided_by = excluded.decided_by, decided_at = excluded.decided_at,
 	name = CASE WHEN excluded.name = '' THEN grants.name ELSE excluded.name END`
 
 const revoke = `DELETE FROM grants WHERE subject = ?1`
-
-// GrantChange is a change that a command makes, together with its message.
-type GrantChange struct {
-	Subject string
-	Name    string // may be empty
-	Allow   bool   // else it is forgotten what was decided
-	By      string
-}
-
-func (c GrantChange) apply(ctx context.Context, tx *sql.Tx, now time.Time) error {
-	var err error
-	if c.Allow {
-		_, err = tx.ExecContext(ctx, letIn, c.Subject, c.Name, c.By, millis(now))
-	} else {
-		_, err = tx.ExecContext(ctx, revoke, c.Subject)
-	}
-	if err != nil {
-		return fmt.Errorf("change who is let in: %w", err)
-	}
-	return nil
-}
 
 const grantColumns = `subject, state, name, chat_key, message_id, card_id, decided_by, asked_at, decided_at`
 

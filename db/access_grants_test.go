@@ -147,14 +147,14 @@ func TestGrantsComeAndGo(t *testing.T) {
 	if !allowed(t, d, "ou_9", "oc_1") || allowed(t, d, "ou_8", "oc_9") || asks(t, d, "om_2") {
 		t.Error("not exactly the user is let in, wherever he writes")
 	}
-	order := func(id string, g db.GrantChange) db.Inbound {
+	order := func(id string, change db.Effect) db.Inbound {
 		e := say(id, "/admin")
-		e.Class, e.Grant, g.By = chat.Command, &g, "ou_boss"
+		e.Class, e.Effects = chat.Command, []db.Effect{change}
 		return e
 	}
-	accept(t, d, order("om_3", db.GrantChange{Subject: "oc_7", Name: "产品群", Allow: true}))
-	accept(t, d, order("om_4", db.GrantChange{Subject: "ou_9"}))
-	accept(t, d, order("om_3", db.GrantChange{Subject: "ou_9", Allow: true})) // the message is known
+	accept(t, d, order("om_3", db.GrantAccess{Subject: "oc_7", Name: "产品群", By: "ou_boss"}))
+	accept(t, d, order("om_4", db.RevokeAccess{Subject: "ou_9"}))
+	accept(t, d, order("om_3", db.GrantAccess{Subject: "ou_9", By: "ou_boss"})) // the message is known
 	if allowed(t, d, "ou_9", "oc_1") || !allowed(t, d, "ou_8", "oc_7") {
 		t.Error("the orders of messages do not count, or count twice")
 	}

@@ -65,13 +65,14 @@ func scanRule(scan scanner) (r Rule, err error) {
 
 const insertRule = `INSERT INTO rules (chat_key, number, project, tool, kind, content, made_by, maker, made_at)
 	SELECT ?1, COALESCE(MAX(number), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM rules WHERE chat_key = ?1
-	HAVING NOT EXISTS (SELECT 1 FROM rules WHERE chat_key = ?1 AND project = ?2 AND tool = ?3 AND kind = ?4 AND content = ?5
-		AND revoked_at = 0)`
+	HAVING NOT EXISTS (SELECT 1 FROM rules WHERE chat_key = ?1 AND project = ?2
+		AND tool = ?3 AND kind = ?4 AND content = ?5 AND revoked_at = 0)`
 
 // add puts in force what an approval allows for good, in the transaction of its decision. A rule that is in force
 // already stays as it is.
 func (rs Rules) add(ctx context.Context, tx *sql.Tx, a Approval, now time.Time) error {
-	_, err := tx.ExecContext(ctx, insertRule, a.Key.String(), a.Project, a.Always.Tool, a.Always.Kind, a.Always.Content, a.By.ID, a.By.Name, millis(now))
+	_, err := tx.ExecContext(ctx, insertRule, a.Key.String(), a.Project, a.Always.Tool, a.Always.Kind, a.Always.Content,
+		a.By.ID, a.By.Name, millis(now))
 	if err != nil {
 		return fmt.Errorf("add rule: %w", err)
 	}
@@ -79,7 +80,8 @@ func (rs Rules) add(ctx context.Context, tx *sql.Tx, a Approval, now time.Time) 
 }
 
 const undoRule = `UPDATE rules SET revoked_at = ?2 WHERE tool = ?3 AND kind = ?4 AND content = ?5 AND revoked_at = 0 AND
-	(chat_key, project, made_by, made_at) = (SELECT chat_key, project, decided_by, decided_at FROM approvals WHERE id = ?1)`
+	(chat_key, project, made_by, made_at) =
+	(SELECT chat_key, project, decided_by, decided_at FROM approvals WHERE id = ?1)`
 
 // undo ends the rule that the decision of an approval has made, if it has made one, as long as that decision is stored.
 func (rs Rules) undo(ctx context.Context, tx *sql.Tx, a Approval) error {
@@ -91,11 +93,3 @@ func (rs Rules) undo(ctx context.Context, tx *sql.Tx, a Approval) error {
 }
 
 const revokeRule = `UPDATE rules SET revoked_at = ?3 WHERE chat_key = ?1 AND number = ?2 AND revoked_at = 0`
-
-// revoke ends a rule, in the transaction of the message that wants it. It does not mind when there is none.
-func (rs Rules) revoke(ctx context.Context, tx *sql.Tx, key chat.Key, number int64) error {
-	if _, err := tx.ExecContext(ctx, revokeRule, key.String(), number, millis(rs.db.now())); err != nil {
-		return fmt.Errorf("revoke rule %d: %w", number, err)
-	}
-	return nil
-}

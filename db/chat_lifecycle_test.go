@@ -56,7 +56,7 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 		t.Fatalf("chat %+v", c)
 	}
 	ask := say("om_3", "/compact")
-	ask.Class, ask.Compact = chat.Command, true
+	ask.Class, ask.Effects = chat.Command, []db.Effect{db.RequestSummary{}}
 	accept(t, d, ask)
 	if keys, err := d.Chats().AwaitedCompactions(t.Context()); err != nil || len(keys) != 1 || keys[0] != oc {
 		t.Errorf("awaited %v, %v", keys, err)
@@ -85,7 +85,7 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 		t.Errorf("told again: %v", err)
 	}
 	again := say("om_4", "/new")
-	again.Class, again.StartAnew = chat.Command, true
+	again.Class, again.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, d, again)
 	if c := chatOf(t, d); c.Summary != (db.Summary{}) || c.After() != 0 || c.Epoch != 1 {
 		t.Errorf("after /new: %+v", c)
@@ -97,7 +97,7 @@ func TestASummaryThatCannotBeStoredChangesNothing(t *testing.T) {
 	d := fresh(t)
 	answer(t, d, "om_1", "one", 103_000)
 	ask := say("om_2", "/compact")
-	ask.Class, ask.Compact = chat.Command, true
+	ask.Class, ask.Effects = chat.Command, []db.Effect{db.RequestSummary{}}
 	accept(t, d, ask)
 	before := chatOf(t, d)
 	trigger := func(statement string) {

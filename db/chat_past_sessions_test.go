@@ -22,13 +22,13 @@ func turn(t *testing.T, d *db.DB, message, question, session string) db.Claim {
 func startOver(t *testing.T, d *db.DB, message string) {
 	t.Helper()
 	e := say(message, "/new")
-	e.Class, e.StartAnew = chat.Command, true
+	e.Class, e.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, d, e)
 }
 
 func back(message, session string) db.Inbound {
 	e := say(message, "/resume")
-	e.Class, e.GoBack = chat.Command, &db.Session{ID: session, Node: "b", Cwd: "/b"}
+	e.Class, e.Effects = chat.Command, []db.Effect{db.ResumeSession{Session: db.Session{ID: session, Node: "b", Cwd: "/b"}}}
 	return e
 }
 
@@ -134,7 +134,10 @@ func TestATitleThatPeopleGive(t *testing.T) {
 	d := fresh(t)
 	for i, topic := range []string{"ours", "", "theirs"} {
 		e := say("om_"+topic, "/title")
-		e.Class, e.Topic = chat.Command, topic
+		e.Class = chat.Command
+		if topic != "" { // else it only asks for the title
+			e.Effects = []db.Effect{db.SetTitle{Title: topic}}
+		}
 		accept(t, d, e)
 		want := []string{"ours", "ours", "theirs"}[i]
 		if c, err := d.Chats().Get(t.Context(), oc); err != nil || c.Topic != want {

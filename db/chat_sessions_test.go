@@ -79,7 +79,7 @@ func TestASessionThatWasSetAsideCanBeForgotten(t *testing.T) {
 func TestNoMachineGoesOnFromBeforeNew(t *testing.T) {
 	d := machines(t)
 	anew := say("om_3", "/new")
-	anew.Class, anew.StartAnew = chat.Command, true
+	anew.Class, anew.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, d, anew)
 	if got := onNode(t, d, "a", "om_4"); got.Resume || got.Turn.Session != "s-om_4" {
 		t.Errorf("after /new: %+v", got.Turn)
@@ -144,7 +144,7 @@ func TestWhatWasToldLastIsKept(t *testing.T) {
 	}
 	want := db.ContextReport{Session: db.Begun, Lost: "transcript missing", Messages: 12, Unread: true}
 	accept(t, d, say("om_1", "q1"))
-	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Answer: "a", Told: &want})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Answer: "a", Report: &want})
 	accept(t, d, say("om_2", "q2"))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, State: db.Cancelled}) // before anything was told
 	got, err := d.Turns().LastReport(t.Context(), oc, 0)

@@ -47,7 +47,7 @@ func TestRulesOfGroups(t *testing.T) {
 	for i, rule := range []string{"", "all", "commands", "all", "mention"} {
 		e := say(fmt.Sprintf("om_%d", i), "hello")
 		e.Key, e.Kind = chat.FeishuChat(fmt.Sprintf("oc_%d", i)), chat.Group
-		e.Set = func(s *db.Settings) { s.Model, s.Mention = "opus", rule }
+		e.Effects = []db.Effect{db.SetModel{Model: "opus"}, db.SetMention{Mention: rule}}
 		accept(t, d, e)
 	}
 	rules := func() []string {
@@ -75,16 +75,29 @@ func TestRulesOfGroups(t *testing.T) {
 func TestAMessageChangesSettingsOnce(t *testing.T) {
 	d := fresh(t)
 	e := say("om_1", "/model opus")
-	e.Set = func(s *db.Settings) { s.Model += "opus" }
+	e.Effects = []db.Effect{db.SetModel{Model: "opus"}}
 	accept(t, d, e)
+	model := func() string {
+		t.Helper()
+		c, err := d.Chats().Get(t.Context(), oc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Settings.Model
+	}
+	if got := model(); got != "opus" {
+		t.Errorf("the model is %q", got)
+	}
+	if err := d.Chats().Set(t.Context(), oc, func(s *db.Settings) { s.Model = "sonnet" }); err != nil {
+		t.Fatal(err)
+	}
 	accept(t, d, e) // delivered again
-	c, err := d.Chats().Get(t.Context(), oc)
-	if err != nil || c.Settings.Model != "opus" {
-		t.Errorf("settings = %+v, %v", c.Settings, err)
+	if got := model(); got != "sonnet" {
+		t.Errorf("delivered again, it has set %q", got)
 	}
 
 	broken := say("om_2", "/model haiku")
-	broken.Set = func(s *db.Settings) { s.Model = "haiku" }
+	broken.Effects = []db.Effect{db.SetModel{Model: "haiku"}}
 	broken.Reply = "haiku it is"
 	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `CREATE TRIGGER shut BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'shut'); END`)
@@ -95,8 +108,8 @@ func TestAMessageChangesSettingsOnce(t *testing.T) {
 	if _, err := d.Accept(t.Context(), broken); err == nil {
 		t.Fatal("stored")
 	}
-	if c, err := d.Chats().Get(t.Context(), oc); err != nil || c.Settings.Model != "opus" {
-		t.Errorf("settings of a message that is not stored: %+v, %v", c.Settings, err)
+	if got := model(); got != "sonnet" {
+		t.Errorf("a message that is not stored has set %q", got)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestATitleOfPeopleEndsWithTheConversation(t *testing.T) {
 	d := fresh(t)
 	turn(t, d, "om_1", "one", "s-1")
 	e := say("om_2", "/title")
-	e.Class, e.Topic = chat.Command, "theirs"
+	e.Class, e.Effects = chat.Command, []db.Effect{db.SetTitle{Title: "theirs"}}
 	accept(t, d, e)
 	setTopic(t, d, 0, "the agent's")
 	if got := topicOf(t, d); got != "theirs" {

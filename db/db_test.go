@@ -197,7 +197,7 @@ func TestANewEpochLeavesEverythingBehind(t *testing.T) {
 	running := claim(t, d, "s-old")
 	accept(t, d, say("om_2", "waits"))
 	anew := say("om_new", "/new")
-	anew.Class, anew.StartAnew = chat.Command, true
+	anew.Class, anew.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, d, anew)
 	accept(t, d, anew) // delivered again: nothing more is left behind
 	finish(t, d, db.TurnResult{Turn: running.Turn, Answer: "old answer", Session: db.Session{ID: "s-old"}})
@@ -227,7 +227,7 @@ func TestAQuestionCanBeginANewEpoch(t *testing.T) {
 	answered(t, d, "om_0", "zero", "nothing")
 	waits := accept(t, d, say("om_1", "waits"))
 	anew := say("om_new", "first")
-	anew.StartAnew, anew.Reply = true, "a new conversation"
+	anew.Effects, anew.Reply = []db.Effect{db.StartConversation{}}, "a new conversation"
 	a := accept(t, d, anew)
 	if again := accept(t, d, anew); !a.Fresh || a.Turn <= waits.Turn || again.Fresh {
 		t.Errorf("%+v, delivered again %+v", a, again)
@@ -255,7 +255,7 @@ func TestATakenBackQuestionBeginsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	anew := say("om_new", "first")
-	anew.StartAnew = true
+	anew.Effects = []db.Effect{db.StartConversation{}}
 	if a := accept(t, d, anew); a.Turn != 0 {
 		t.Errorf("%+v", a)
 	}

@@ -13,3 +13,7 @@ var (
 	// ErrRepeated says that an event was taken already.
 	ErrRepeated = errors.New("the event is known already")
 )
+
+// Permanent reports whether the same query would fail in the same way for ever: the row is gone, or cannot be read.
+// Trying it again would never end.
+func Permanent(err error) bool { return errors.Is(err, ErrUnreadable) || errors.Is(err, ErrNotFound) }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -91,13 +90,15 @@ var (
 // memoriesPerChat bounds what somebody who keeps on remembering can do, and what one question has to choose from.
 const memoriesPerChat = 1000
 
-const memoryColumns = `id, chat_key, number, scope, of, state, title, content, keywords, sources, version, created_at, updated_at`
+const memoryColumns = `id, chat_key, number, scope, of, state, title, content, keywords, sources, version,
+	created_at, updated_at`
 
 func scanMemory(scan scanner) (Memory, error) {
 	var m Memory
 	var key, keywords, sources string
 	var created, updated int64
-	err := scan(&m.ID, &key, &m.Number, &m.Scope, &m.Of, &m.State, &m.Title, &m.Text, &keywords, &sources, &m.Version, &created, &updated)
+	err := scan(&m.ID, &key, &m.Number, &m.Scope, &m.Of, &m.State, &m.Title, &m.Text, &keywords, &sources,
+		&m.Version, &created, &updated)
 	if err != nil {
 		return Memory{}, err
 	}
@@ -135,10 +136,11 @@ func loadMemory(ctx context.Context, q querier, key chat.Key, id string) (Memory
 	return m, nil
 }
 
-const memoryVersionColumns = `memory_id, chat_key, number, scope, of, state, title, content, keywords, sources, version, 0, at,
-	act, who, why, title_hash`
+const memoryVersionColumns = `memory_id, chat_key, number, scope, of, state, title, content, keywords, sources,
+	version, 0, at, act, who, why, title_hash`
 
-const selectMemoryVersions = `SELECT ` + memoryVersionColumns + ` FROM memory_versions WHERE chat_key = ?1 AND memory_id = ?2 ORDER BY version`
+const selectMemoryVersions = `SELECT ` + memoryVersionColumns + ` FROM memory_versions
+	WHERE chat_key = ?1 AND memory_id = ?2 ORDER BY version`
 
 // Versions is what was done with a memory of the chat, oldest first, also after it was forgotten.
 func (ms Memories) Versions(ctx context.Context, key chat.Key, id string) ([]MemoryVersion, error) {
@@ -285,25 +287,29 @@ func (ms Memories) create(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	return ms.write(ctx, tx, insertMemory, m, MemoryCreated, by)
 }
 
-const insertMemory = `INSERT INTO memories (` + memoryColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`
+const insertMemory = `INSERT INTO memories (` + memoryColumns + `)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`
 
-const updateMemory = `UPDATE memories SET number = ?3, scope = ?4, of = ?5, state = ?6, title = ?7, content = ?8, keywords = ?9,
-	sources = ?10, version = ?11, created_at = ?12, updated_at = ?13 WHERE id = ?1 AND chat_key = ?2`
+const updateMemory = `UPDATE memories SET number = ?3, scope = ?4, of = ?5, state = ?6, title = ?7, content = ?8,
+	keywords = ?9, sources = ?10, version = ?11, created_at = ?12, updated_at = ?13 WHERE id = ?1 AND chat_key = ?2`
 
-const insertMemoryVersion = `INSERT INTO memory_versions (memory_id, version, chat_key, number, act, who, why, at, title_hash,
-	scope, of, state, title, content, keywords, sources) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)`
+const insertMemoryVersion = `INSERT INTO memory_versions (memory_id, version, chat_key, number, act, who, why, at,
+	title_hash, scope, of, state, title, content, keywords, sources)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)`
 
 // write writes m with the statement, and its version.
-func (ms Memories) write(ctx context.Context, tx *sql.Tx, statement string, m Memory, act MemoryAct, by Change) (Memory, error) {
+func (ms Memories) write(
+	ctx context.Context, tx *sql.Tx, statement string, m Memory, act MemoryAct, by Change,
+) (Memory, error) {
 	keywords, sources := list(m.Keywords), list(m.Sources)
 	m.Created, m.Updated = fromMillis(millis(m.Created)), fromMillis(millis(ms.db.now()))
-	_, err := tx.ExecContext(ctx, statement, m.ID, m.Key.String(), m.Number, m.Scope, m.Of, m.State, m.Title, m.Text, keywords, sources,
-		m.Version, millis(m.Created), millis(m.Updated))
+	_, err := tx.ExecContext(ctx, statement, m.ID, m.Key.String(), m.Number, m.Scope, m.Of, m.State, m.Title, m.Text,
+		keywords, sources, m.Version, millis(m.Created), millis(m.Updated))
 	if err != nil {
 		return Memory{}, fmt.Errorf("write memory %s: %w", m.ID, err)
 	}
-	_, err = tx.ExecContext(ctx, insertMemoryVersion, m.ID, m.Version, m.Key.String(), m.Number, act, by.Who, by.Why, millis(m.Updated),
-		titleHash(m), m.Scope, m.Of, m.State, m.Title, m.Text, keywords, sources)
+	_, err = tx.ExecContext(ctx, insertMemoryVersion, m.ID, m.Version, m.Key.String(), m.Number,
+		act, by.Who, by.Why, millis(m.Updated), titleHash(m), m.Scope, m.Of, m.State, m.Title, m.Text, keywords, sources)
 	if err != nil {
 		return Memory{}, fmt.Errorf("write version %d of memory %s: %w", m.Version, m.ID, err)
 	}
@@ -312,7 +318,8 @@ func (ms Memories) write(ctx context.Context, tx *sql.Tx, statement string, m Me
 
 const deleteMemory = `DELETE FROM memories WHERE chat_key = ?1 AND id = ?2`
 
-const emptyMemoryVersions = `UPDATE memory_versions SET of = '', title = '', content = '', keywords = '[]', sources = '[]'
+const emptyMemoryVersions = `UPDATE memory_versions
+	SET of = '', title = '', content = '', keywords = '[]', sources = '[]'
 	WHERE chat_key = ?1 AND memory_id = ?2`
 
 // Forget removes a memory of the chat with all that its versions said, or returns [ErrNotFound]. What is left says who
@@ -348,8 +355,8 @@ func (ms Memories) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	if _, err := tx.ExecContext(ctx, emptyMemoryVersions, m.Key.String(), m.ID); err != nil {
 		return fmt.Errorf("empty the versions of the memory: %w", err)
 	}
-	_, err := tx.ExecContext(ctx, insertMemoryVersion, m.ID, m.Version+1, m.Key.String(), m.Number, MemoryForgotten, by.Who, by.Why,
-		millis(ms.db.now()), titleHash(m), m.Scope, "", m.State, "", "", "[]", "[]")
+	_, err := tx.ExecContext(ctx, insertMemoryVersion, m.ID, m.Version+1, m.Key.String(), m.Number,
+		MemoryForgotten, by.Who, by.Why, millis(ms.db.now()), titleHash(m), m.Scope, "", m.State, "", "", "[]", "[]")
 	if err != nil {
 		return fmt.Errorf("write the end of the memory: %w", err)
 	}
@@ -365,29 +372,4 @@ func overwriting(ctx context.Context, tx *sql.Tx, f func() error) error {
 	err := f()
 	_, off := tx.ExecContext(ctx, `PRAGMA secure_delete = OFF`)
 	return errors.Join(err, off)
-}
-
-// MemoryOrder is a change to a memory that a message orders. It happens together with the message, or not at all.
-type MemoryOrder struct {
-	Memory Memory
-	Forget bool // else it is saved
-	By     Change
-	// Reply is what to answer the message with. The memory is as it was saved, or as it was before it was forgotten;
-	// err is one of this package's errors when nothing was changed.
-	Reply func(m Memory, err error) string
-}
-
-// carryOut returns what to answer.
-func (ms Memories) carryOut(ctx context.Context, tx *sql.Tx, o MemoryOrder) (string, error) {
-	do := ms.save
-	if o.Forget {
-		do = ms.forget
-	}
-	m, err := do(ctx, tx, o.Memory, o.By)
-	harmless := slices.ContainsFunc([]error{ErrNotFound, ErrForgotten, ErrChanged, ErrTooManyMemories, ErrBadMemory},
-		func(known error) bool { return errors.Is(err, known) })
-	if err != nil && !harmless {
-		return "", err
-	}
-	return o.Reply(m, err), nil
 }

@@ -264,9 +264,10 @@ func TestAnOrderedChangeHappensOnce(t *testing.T) {
 	d := remembering(t)
 	e := say("om_2", "/remember tea")
 	e.Class = chat.Command
-	e.Memory = &db.MemoryOrder{Memory: db.Memory{Key: oc, Text: "tea"}, By: alice, Reply: func(m db.Memory, err error) string {
+	save := db.SaveMemory{Memory: db.Memory{Key: oc, Text: "tea"}, By: alice, Reply: func(m db.Memory, err error) string {
 		return fmt.Sprint(m.Number, " ", err)
 	}}
+	e.Effects = []db.Effect{save}
 	accept(t, d, e)
 	if p := next(t, d); p.Text != "1 <nil>" || p.ReplyTo != "om_2" {
 		t.Errorf("reply %+v", p)
@@ -280,9 +281,9 @@ func TestAnOrderedChangeHappensOnce(t *testing.T) {
 	}
 	forget := say("om_3", "/memory forget 1")
 	forget.Class = chat.Command
-	forget.Memory = &db.MemoryOrder{Memory: memories(t, d, oc)[0], Forget: true, By: alice, Reply: func(m db.Memory, err error) string {
+	forget.Effects = []db.Effect{db.ForgetMemory{Memory: memories(t, d, oc)[0], By: alice, Reply: func(m db.Memory, err error) string {
 		return fmt.Sprint(m.Text, " ", err)
-	}}
+	}}}
 	accept(t, d, forget)
 	forget.ID = "om_4"
 	accept(t, d, forget)
@@ -293,8 +294,8 @@ func TestAnOrderedChangeHappensOnce(t *testing.T) {
 		}
 		delivered(t, d, p, "om_8")
 	}
-	e.ID, e.Memory.Memory.Text = "om_5", ""
-	e.Memory.Reply = func(_ db.Memory, err error) string { return fmt.Sprint(errors.Is(err, db.ErrBadMemory)) }
+	save.Memory.Text, save.Reply = "", func(_ db.Memory, err error) string { return fmt.Sprint(errors.Is(err, db.ErrBadMemory)) }
+	e.ID, e.Effects = "om_5", []db.Effect{save}
 	accept(t, d, e)
 	if p := next(t, d); p.Text != "true" {
 		t.Errorf("reply %q", p.Text)

@@ -85,7 +85,7 @@ func lived(t *testing.T) *db.DB {
 	d := fresh(t)
 	accept(t, d, say("om_1", "我叫小明"))
 	c := claim(t, d, "s1")
-	accept(t, d, db.Inbound{Incoming: say("om_2", "/new").Incoming, Class: chat.Command, StartAnew: true})
+	accept(t, d, db.Inbound{Incoming: say("om_2", "/new").Incoming, Class: chat.Command, Effects: []db.Effect{db.StartConversation{}}})
 	accept(t, d, say("om_3", "line one\nline two <&> \u2028 \x00 😀"))
 	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "late"})
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s2").Turn, Answer: "in time"})

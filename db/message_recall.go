@@ -238,18 +238,18 @@ const questionsLeft = `SELECT COUNT(*) FILTER (WHERE state = ''), COUNT(*) FILTE
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'`
 
 // leftOf counts what a turn still asks, and what of it was taken back.
-func leftOf(ctx context.Context, q querier, key chat.Key, turn int64) (standing, gone int, err error) {
-	if err := q.QueryRowContext(ctx, questionsLeft, key.String(), turn).Scan(&standing, &gone); err != nil {
+func leftOf(ctx context.Context, q querier, key chat.Key, turn int64) (left, gone int, err error) {
+	if err := q.QueryRowContext(ctx, questionsLeft, key.String(), turn).Scan(&left, &gone); err != nil {
 		return 0, 0, fmt.Errorf("what turn %d asks: %w", turn, err)
 	}
-	return standing, gone, nil
+	return left, gone, nil
 }
 
 // TakenBack reports whether all that a turn of a chat asked was taken back, or is asked by another turn since part of
 // it was.
 func (ts Turns) TakenBack(ctx context.Context, key chat.Key, turn int64) (bool, error) {
-	standing, gone, err := leftOf(ctx, ts.db.read, key, turn)
-	return gone > 0 && standing == 0, err
+	left, gone, err := leftOf(ctx, ts.db.read, key, turn)
+	return gone > 0 && left == 0, err
 }
 
 const cancelTurn = `UPDATE turns SET state = 'cancelled', failure = 'recalled', ended_at = ?2, draft = '' WHERE id = ?1`
@@ -266,7 +266,7 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 	} else if err != nil {
 		return 0, err
 	}
-	standing, _, err := leftOf(ctx, tx, m.Key, t.ID)
+	left, _, err := leftOf(ctx, tx, m.Key, t.ID)
 	switch {
 	case err != nil:
 		return 0, err
@@ -274,11 +274,11 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 		if _, err := tx.ExecContext(ctx, stopTurn, t.ID, t.Key.String()); err != nil {
 			return 0, fmt.Errorf("stop turn %d: %w", t.ID, err)
 		}
-		if standing > 0 && !t.Acted {
+		if left > 0 && !t.Acted {
 			return t.ID, ts.askRest(ctx, tx, t)
 		}
 		return t.ID, nil
-	case standing > 0:
+	case left > 0:
 		return 0, nil
 	case t.State == Queued || t.State == Interrupted && t.Failure == Late:
 		return 0, ts.cancel(ctx, tx, t, over)

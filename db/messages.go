@@ -20,35 +20,26 @@ type Inbound struct {
 	Class chat.Class
 	Lang  string // the language it is written in, when it tells; else empty
 
-	// the next prompt of the chat holds nothing from before this message, which is the first one when it is talk
-	StartAnew bool
-	Compact   bool                       // it asks for a summary; see [Chats.Compact] and [Chats.AnswerCompact]
-	Reply     string                     // a text to answer it with; empty = none
+	Reply   string     // a text to answer it with; empty = none
+	Card    *chat.Card // answers it in place of Reply; nil = none
+	ReplyTo string     // the message that is answered; empty = this one
+	Effects []Effect   // what it changes, in this order
+
+	// how it is queued when it is talk
 	Continues int64                      // the interrupted turn that it asks to go on with; 0 = none
 	Over      chat.Card                  // what that turn looks like from now on
 	Held      func(turn int64) chat.Card // not nil: the turn waits until somebody asks for it, and this card says so
-	Memory    *MemoryOrder               // a change to a memory, whose reply takes the place of Reply; nil = none
-	Topic     string                     // what the chat is called from now on; empty = as before
-	// a session that the chat has had, to go on with: its ID, and where it is to be resumed; nil = none
-	GoBack  *Session
-	Card    *chat.Card   // answers it in place of Reply; nil = none
-	ReplyTo string       // the message that is answered; empty = this one
-	Grant   *GrantChange // a change to who may talk to the bot; nil = none
-	Revoke  int64        // the number of a rule that is to end; 0 = none; see [Rules]
-	Stop    []int64      // the chat's turns that it stops; see [Turns.Stop]
-	// changes the chat's settings; it may be called more than once; nil = nothing is changed
-	Set func(*Settings)
 }
 
-// AcceptResult says what became of an entry.
+// AcceptResult is the result of storing a message.
 type AcceptResult struct {
-	Fresh bool  // false: it was known already, and nothing was changed
+	Fresh bool  // false: the message was known already, and nothing was changed
 	Turn  int64 // the turn that will answer it; 0 = none
 }
 
-// Accept stores a message and all that follows from it, or nothing. Talk to the bot is queued to be answered: together
-// with what already waits in the chat, else in a turn of its own. A message that is already known changes nothing.
-// Once Accept returns without error the message survives a crash, so the platform may be told that it has arrived.
+// Accept stores a message and applies its effects in one transaction. Talk to the bot is queued to be answered: in the
+// turn that already waits in the chat, else in a turn of its own. A message that is already known changes nothing. Once
+// Accept returns without error the message survives a crash, so it may be acknowledged to the platform.
 func (d *DB) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
 	var a AcceptResult
 	err := d.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -56,7 +47,9 @@ func (d *DB) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
 		if err := touchChat(ctx, tx, e); err != nil {
 			return err
 		}
-		m := chat.Message{Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time}
+		m := chat.Message{
+			Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time,
+		}
 		fresh, err := d.Messages().add(ctx, tx, &m)
 		if err != nil || !fresh {
 			return err
@@ -71,38 +64,20 @@ func (d *DB) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
 		if err := e.count(ctx, tx); err != nil {
 			return err
 		}
-		if err := e.change(ctx, tx); err != nil {
-			return err
-		}
-		if e.StartAnew && e.Class == chat.Talk { // it is the first question after the beginning
-			if err := tx.QueryRowContext(ctx, moveToEpoch, e.Key.String(), m.Seq).Scan(&m.Epoch); err != nil {
-				return fmt.Errorf("ask anew: %w", err)
-			}
-		}
-		if e.Grant != nil {
-			if err := e.Grant.apply(ctx, tx, d.now()); err != nil {
+		in := &accepting{db: d, in: e, message: m}
+		for _, effect := range e.Effects {
+			if err := effect.apply(ctx, tx, in); err != nil {
 				return err
 			}
 		}
-		if e.Revoke != 0 {
-			if err := d.Rules().revoke(ctx, tx, e.Key, e.Revoke); err != nil {
-				return err
-			}
-		}
-		reply := e.Reply
-		if e.Memory != nil {
-			if reply, err = d.Memories().carryOut(ctx, tx, *e.Memory); err != nil {
-				return err
-			}
-		}
-		if reply != "" || e.Card != nil {
+		if reply := in.in.Reply; reply != "" || e.Card != nil {
 			p := Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.answered(), Text: reply, Card: e.Card}
 			if err := d.Outbox().post(ctx, tx, p); err != nil {
 				return err
 			}
 		}
 		if e.Class == chat.Talk {
-			a.Turn, err = d.Queue().add(ctx, tx, m, e)
+			a.Turn, err = d.Queue().add(ctx, tx, in.message, e)
 		}
 		return err
 	})
@@ -111,8 +86,6 @@ func (d *DB) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
 	}
 	return a, nil
 }
-
-const moveToEpoch = `UPDATE messages SET epoch = (SELECT epoch FROM chats WHERE key = ?1) WHERE chat_key = ?1 AND seq = ?2 RETURNING epoch`
 
 const (
 	countBot = `UPDATE chats SET bot_turns = bot_turns + 1 WHERE key = ?1`
@@ -134,50 +107,15 @@ func (e Inbound) count(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// answered is the message that what becomes of the entry answers.
+// answered is the message that the reply answers.
 func (e Inbound) answered() string { return cmp.Or(e.ReplyTo, e.ID) }
-
-// change does to the chat what the entry orders.
-func (e Inbound) change(ctx context.Context, tx *sql.Tx) error {
-	key := e.Key.String()
-	if e.StartAnew {
-		for _, statement := range []string{keepTopic, raiseEpoch} {
-			if _, err := tx.ExecContext(ctx, statement, key); err != nil {
-				return fmt.Errorf("start anew: %w", err)
-			}
-		}
-	}
-	if e.Compact {
-		if _, err := tx.ExecContext(ctx, setCompact, key, e.ID, e.answered()); err != nil {
-			return fmt.Errorf("ask for a summary: %w", err)
-		}
-	}
-	for _, turn := range e.Stop {
-		if _, err := tx.ExecContext(ctx, stopTurn, turn, key); err != nil {
-			return fmt.Errorf("stop turn %d: %w", turn, err)
-		}
-	}
-	if e.Topic != "" {
-		if _, err := tx.ExecContext(ctx, changeTopic, key, e.Topic); err != nil {
-			return fmt.Errorf("change the title: %w", err)
-		}
-	}
-	if e.GoBack != nil {
-		if err := goBack(ctx, tx, e.Key, *e.GoBack); err != nil {
-			return err
-		}
-	}
-	if e.Set != nil {
-		return changeSettings(ctx, tx, e.Key, e.Set)
-	}
-	return nil
-}
 
 func touchChat(ctx context.Context, tx *sql.Tx, e Inbound) error {
 	if err := e.Key.Validate(); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, upsertChat, e.Key.String(), e.Kind, e.Title, e.Lang, e.Key.Parent().String()); err != nil {
+	parent := e.Key.Parent().String()
+	if _, err := tx.ExecContext(ctx, upsertChat, e.Key.String(), e.Kind, e.Title, e.Lang, parent); err != nil {
 		return fmt.Errorf("add chat: %w", err)
 	}
 	return nil
@@ -260,12 +198,15 @@ const messageColumns = `seq, epoch, turn_id, message_id, role, class, actor_id, 
 func scanMessage(rows *sql.Rows, key chat.Key, first ...any) (chat.Message, error) {
 	m := chat.Message{Key: key}
 	var ms int64
-	err := rows.Scan(append(first, &m.Seq, &m.Epoch, &m.Turn, &m.ID, &m.Role, &m.Class, &m.Actor.ID, &m.Actor.Name, &m.Text, &ms)...)
+	err := rows.Scan(append(first, &m.Seq, &m.Epoch, &m.Turn, &m.ID, &m.Role, &m.Class,
+		&m.Actor.ID, &m.Actor.Name, &m.Text, &ms)...)
 	m.Time = fromMillis(ms)
 	return m, err
 }
 
-func queryMessages(ctx context.Context, q querier, key chat.Key, query string, args ...any) (_ []chat.Message, err error) {
+func queryMessages(
+	ctx context.Context, q querier, key chat.Key, query string, args ...any,
+) (_ []chat.Message, err error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -291,7 +232,8 @@ const (
 
 	selectHistory  = selectTalk + `turn_id < ?5` + latestTalk
 	selectAnswered = selectTalk + `(turn_id < ?5 OR turn_id > ?5 AND EXISTS (
-	SELECT 1 FROM turns t WHERE t.id = turn_id AND t.state NOT IN ('queued', 'running') AND NOT (t.state = 'interrupted' AND t.failure = '` + Late + `')))` + latestTalk
+	SELECT 1 FROM turns t WHERE t.id = turn_id AND t.state NOT IN ('queued', 'running')
+		AND NOT (t.state = 'interrupted' AND t.failure = '` + Late + `')))` + latestTalk
 )
 
 // History is the conversations, to be walked.
@@ -313,7 +255,9 @@ func (h History) For(ctx context.Context, key chat.Key, epoch, after, turn int64
 	return h.walk(ctx, selectAnswered, key, epoch, after, turn)
 }
 
-func (h History) walk(ctx context.Context, query string, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
+func (h History) walk(
+	ctx context.Context, query string, key chat.Key, epoch, after, turn int64,
+) iter.Seq2[chat.Message, error] {
 	return func(yield func(chat.Message, error) bool) {
 		if after == 0 {
 			after = math.MinInt64 // what was imported may lie before seq 0
@@ -356,7 +300,8 @@ func (said Messages) Unseen(ctx context.Context, key chat.Key, epoch, seen, befo
 	return list, nil
 }
 
-const selectLatest = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')` + stands + `
+const selectLatest = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')` + stands + `
 	ORDER BY epoch DESC, seq DESC LIMIT ?2`
 
 // Latest is the end of a chat's History, oldest first, whatever /new has ended in between.

@@ -24,7 +24,7 @@ type Post struct {
 	ReplyTo  string // the platform's id of the message that it answers
 	Text     string
 	Card     *chat.Card    // nil = a text
-	Parcel   *FileDelivery // the turn's, which is shown instead of a card; nil = none
+	File     *FileDelivery // the turn's, which is shown instead of a card; nil = none
 	Attempts int           // so far
 	Due      time.Time     // not before
 	Created  time.Time
@@ -52,11 +52,11 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 		}
 		content = string(data)
 	}
-	var parcel int64
-	if p.Parcel != nil {
-		parcel = p.Parcel.ID
+	var file int64
+	if p.File != nil {
+		file = p.File.ID
 	}
-	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Grant, p.Idem, p.ReplyTo, content, p.Card != nil, parcel,
+	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Grant, p.Idem, p.ReplyTo, content, p.Card != nil, file,
 		millis(o.db.now()))
 	if err != nil {
 		return fmt.Errorf("leave for delivery: %w", err)
@@ -88,25 +88,25 @@ func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 		return Post{}, fmt.Errorf("next delivery in %v: %w", key, err)
 	}
 	p.Key = key
-	if p.Parcel != nil {
-		*p.Parcel, err = o.FileDeliveries().Get(ctx, p.Parcel.ID)
+	if p.File != nil {
+		*p.File, err = o.FileDeliveries().Get(ctx, p.File.ID)
 	}
 	return p, err
 }
 
-// scanPost reads a row of postColumns. Of a parcel it knows the id only.
+// scanPost reads a row of postColumns. Of a file it knows the id only.
 func scanPost(scan scanner) (p Post, err error) {
 	var content string
 	var isCard bool
-	var due, created, begun, parcel int64
+	var due, created, begun, file int64
 	if err := scan(&p.ID, &p.Turn, &p.Approval, &p.Grant, &p.Idem, &p.ReplyTo, &content, &isCard,
-		&p.Attempts, &due, &created, &p.CardID, &begun, &parcel); err != nil {
+		&p.Attempts, &due, &created, &p.CardID, &begun, &file); err != nil {
 		return Post{}, err
 	}
 	p.Due, p.Created, p.Begun = fromMillis(due), fromMillis(created), fromMillis(begun)
 	switch {
-	case parcel != 0:
-		p.Text, p.Parcel = content, &FileDelivery{ID: parcel}
+	case file != 0:
+		p.Text, p.File = content, &FileDelivery{ID: file}
 		return p, nil
 	case p.Turn == 0 && !isCard:
 		p.Text = content
@@ -127,7 +127,7 @@ func overwritePost(ctx context.Context, tx *sql.Tx, query string, args ...any) e
 	})
 }
 
-// Delivered takes a post out of the outbox; an empty message id says that nothing was shown. A parcel and what was
+// Delivered takes a post out of the outbox; an empty message id says that nothing was shown. A file and what was
 // shown without a turn join the History under the platform's message id.
 func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -137,11 +137,11 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 		}
 		text := p.Text
 		switch {
-		case p.Parcel != nil:
-			if err := p.Parcel.settle(ctx, tx, messageID); err != nil {
+		case p.File != nil:
+			if err := p.File.settle(ctx, tx, messageID); err != nil {
 				return err
 			}
-			text = p.Parcel.history()
+			text = p.File.history()
 		case p.Turn != 0 || p.Approval != "" || p.Grant != "":
 			return nil
 		case p.Card != nil:

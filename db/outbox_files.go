@@ -22,15 +22,15 @@ type FileDelivery struct {
 	State   FileDeliveryState
 }
 
-// FileDeliveryState says what became of a parcel.
+// FileDeliveryState says what became of a file.
 type FileDeliveryState string
 
-// The states of a parcel. All but OnItsWay are final.
+// The states of a file. All but OnItsWay are final.
 const (
-	OnItsWay      FileDeliveryState = "waiting"
-	Shown         FileDeliveryState = "shown"
-	RefusedParcel FileDeliveryState = "refused" // the platform does not take it
-	Dropped       FileDeliveryState = "dropped" // there was nobody to show it to
+	OnItsWay    FileDeliveryState = "waiting"
+	Shown       FileDeliveryState = "shown"
+	RefusedFile FileDeliveryState = "refused" // the platform does not take it
+	Dropped     FileDeliveryState = "dropped" // there was nobody to show it to
 )
 
 // FileDeliveries are the files that agents give to people.
@@ -57,8 +57,8 @@ func scanParcel(row *sql.Row) (FileDelivery, error) {
 	return p, err
 }
 
-// Leave leaves a parcel of a running turn to be delivered, as an answer to what the turn answers. The same idem leaves
-// nothing twice: fresh is false then, and the parcel is the one that was left before.
+// Leave leaves a file of a running turn to be delivered, as an answer to what the turn answers. The same idem leaves
+// nothing twice: fresh is false then, and the file is the one that was left before.
 func (ps FileDeliveries) Leave(ctx context.Context, t Turn, p FileDelivery, idem string) (left FileDelivery, fresh bool, err error) {
 	err = ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if p.ID, err = ps.add(ctx, tx, t, p, idem, ""); err != nil {
@@ -74,7 +74,7 @@ func (ps FileDeliveries) Leave(ctx context.Context, t Turn, p FileDelivery, idem
 	return left, fresh, nil
 }
 
-// Write leaves a parcel that no turn gives: its content goes into the outbox. It answers a message, and the same idem
+// Write leaves a file that no turn gives: its content goes into the outbox. It answers a message, and the same idem
 // leaves nothing twice.
 func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery, idem, content string) error {
 	p.Size = int64(len(content))
@@ -88,40 +88,40 @@ func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery,
 	return nil
 }
 
-// add adds a parcel and its post. It gives 0 when the parcel is known.
+// add adds a file and its post. It gives 0 when the file is known.
 func (ps FileDeliveries) add(ctx context.Context, tx *sql.Tx, t Turn, p FileDelivery, idem, content string) (id int64, err error) {
 	err = tx.QueryRowContext(ctx, insertParcel, t.Key.String(), t.ID, idem, p.Name, p.Picture, p.Caption, p.Size, p.Copy, millis(ps.db.now())).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	} else if err != nil {
-		return 0, fmt.Errorf("add a parcel: %w", err)
+		return 0, fmt.Errorf("add a file: %w", err)
 	}
 	p.ID = id
-	return id, ps.db.Outbox().post(ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: idem, ReplyTo: t.ReplyTo, Text: content, Parcel: &p})
+	return id, ps.db.Outbox().post(ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: idem, ReplyTo: t.ReplyTo, Text: content, File: &p})
 }
 
-// Get returns a parcel, or [ErrNotFound].
+// Get returns a file, or [ErrNotFound].
 func (ps FileDeliveries) Get(ctx context.Context, id int64) (FileDelivery, error) {
 	p, err := scanParcel(ps.db.read.QueryRowContext(ctx, selectParcel, id))
 	if err != nil {
-		return FileDelivery{}, fmt.Errorf("parcel %d: %w", id, err)
+		return FileDelivery{}, fmt.Errorf("file %d: %w", id, err)
 	}
 	return p, nil
 }
 
 const setUpload = `UPDATE parcels SET upload = ?2 WHERE id = ?1`
 
-// Uploaded notes the platform's name of a parcel, before anybody can see it: by that it is found if it was shown.
+// Uploaded notes the platform's name of a file, before anybody can see it: by that it is found if it was shown.
 func (ps FileDeliveries) Uploaded(ctx context.Context, id int64, upload string) error {
 	if _, err := ps.db.engine.Exec(ctx, setUpload, id, upload); err != nil {
-		return fmt.Errorf("note the upload of parcel %d: %w", id, err)
+		return fmt.Errorf("note the upload of file %d: %w", id, err)
 	}
 	return nil
 }
 
 const setParcelState = `UPDATE parcels SET state = ?2, caption = '' WHERE id = ?1`
 
-// settle notes what became of a parcel whose post is done with.
+// settle notes what became of a file whose post is done with.
 func (p FileDelivery) settle(ctx context.Context, tx *sql.Tx, messageID string) error {
 	state := Shown
 	switch {
@@ -131,7 +131,7 @@ func (p FileDelivery) settle(ctx context.Context, tx *sql.Tx, messageID string) 
 		state = Dropped
 	}
 	if _, err := tx.ExecContext(ctx, setParcelState, p.ID, state); err != nil {
-		return fmt.Errorf("note what became of parcel %d: %w", p.ID, err)
+		return fmt.Errorf("note what became of file %d: %w", p.ID, err)
 	}
 	return nil
 }
@@ -159,20 +159,20 @@ func (ps FileDeliveries) Copies(ctx context.Context) ([]string, error) {
 
 const postponePost = `UPDATE outbox SET id = (SELECT MAX(id) + 1 FROM outbox), attempts = attempts + 1, next_at = ?2 WHERE id = ?1`
 
-// Postpone puts the post of a parcel off, and lets what waits behind it go first: an answer is not held up by a file.
+// Postpone puts the post of a file off, and lets what waits behind it go first: an answer is not held up by a file.
 func (ps FileDeliveries) Postpone(ctx context.Context, p Post, until time.Time) error {
 	err := ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return overwritePost(ctx, tx, postponePost, p.ID, millis(until))
 	})
 	if err != nil {
-		return fmt.Errorf("put parcel %d off: %w", p.Parcel.ID, err)
+		return fmt.Errorf("put file %d off: %w", p.File.ID, err)
 	}
 	return nil
 }
 
 const forgetParcels = `DELETE FROM parcels WHERE created_at < ?1 AND id NOT IN (SELECT parcel_id FROM outbox)`
 
-// history is what the History says of a parcel that was shown.
+// history is what the History says of a file that was shown.
 func (p FileDelivery) history() string {
 	word := "文件"
 	if p.Picture {

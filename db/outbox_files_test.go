@@ -42,14 +42,14 @@ func TestAParcelIsLeftOnceAndGoesBeforeTheCard(t *testing.T) {
 	}
 	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "here it is"})
 	post := nextPost(t, d)
-	if post.Parcel == nil || *post.Parcel != p || post.Card != nil || post.ReplyTo != "om_1" {
+	if post.File == nil || *post.File != p || post.Card != nil || post.ReplyTo != "om_1" {
 		t.Fatalf("post %+v", post)
 	}
 	parcels := d.Outbox().FileDeliveries()
 	if err := parcels.Uploaded(t.Context(), p.ID, "image/img_1"); err != nil {
 		t.Fatal(err)
 	}
-	if got := nextPost(t, d).Parcel.Upload; got != "image/img_1" {
+	if got := nextPost(t, d).File.Upload; got != "image/img_1" {
 		t.Errorf("upload %q", got)
 	}
 	if names, err := parcels.Copies(t.Context()); err != nil || !slices.Equal(names, []string{"c-1"}) {
@@ -96,12 +96,12 @@ func TestAParcelThatWaitsLetsOthersGoFirst(t *testing.T) {
 	}
 	delivered(t, d, card, "")
 	p := nextPost(t, d)
-	if p.Parcel == nil || p.Attempts != 1 || p.Due.UnixMilli() != due.UnixMilli() {
+	if p.File == nil || p.Attempts != 1 || p.Due.UnixMilli() != due.UnixMilli() {
 		t.Errorf("then %+v", p)
 	}
-	p.Parcel.State = db.RefusedParcel
+	p.File.State = db.RefusedFile
 	delivered(t, d, p, "")
-	if got, err := d.Outbox().FileDeliveries().Get(t.Context(), p.Parcel.ID); err != nil || got.State != db.RefusedParcel {
+	if got, err := d.Outbox().FileDeliveries().Get(t.Context(), p.File.ID); err != nil || got.State != db.RefusedFile {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if p := nextPost(t, d); p.Text != "later" {
@@ -125,7 +125,7 @@ func TestALongAnswerFollowsItsCardOnce(t *testing.T) {
 	}
 	delivered(t, d, nextPost(t, d), "")
 	p := nextPost(t, d)
-	if p.Parcel == nil || p.Parcel.Copy != "" || p.Text != "all of it" || p.Parcel.Name != "answer.md" || p.ReplyTo != "om_1" {
+	if p.File == nil || p.File.Copy != "" || p.Text != "all of it" || p.File.Name != "answer.md" || p.ReplyTo != "om_1" {
 		t.Fatalf("post %+v", p)
 	}
 	delivered(t, d, p, "om_file")
@@ -136,7 +136,7 @@ func TestALongAnswerFollowsItsCardOnce(t *testing.T) {
 	if _, err := d.Sweep(t.Context(), db.Defaults()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Outbox().FileDeliveries().Get(t.Context(), p.Parcel.ID); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Outbox().FileDeliveries().Get(t.Context(), p.File.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("kept for ever: %v", err)
 	}
 }

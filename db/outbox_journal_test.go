@@ -165,7 +165,7 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 	again := claim(t, second, "s2").Turn
 	finish(t, second, db.TurnResult{Turn: again, State: db.Interrupted, Answer: "half"})
 	anew := say("om_3", "/new")
-	anew.Class, anew.StartAnew = chat.Command, true
+	anew.Class, anew.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, second, anew)
 	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("went on with a turn from before /new: %v", err)

@@ -102,7 +102,7 @@ func TestVectors(t *testing.T) {
 	}
 
 	anew := say("om_new", "/new")
-	anew.Class, anew.StartAnew = chat.Command, true
+	anew.Class, anew.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, d, anew)
 	accept(t, d, say("om_5", "a5"))
 	if got := unembedded(t, d, "p", 0); got != "a5 b" {

@@ -34,13 +34,16 @@ func TestFindIsExact(t *testing.T) {
 				e := say(fmt.Sprintf("om_%d_%d", round, n), strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 4).Draw(t, "words"), " "))
 				e.Key, e.Class = key, rapid.SampledFrom([]chat.Class{chat.Talk, chat.Talk, chat.Overheard, chat.Command}).Draw(t, "class")
 				e.Actor.Name = rapid.SampledFrom([]string{"", "Ben", "何佳"}).Draw(t, "name")
-				e.StartAnew = rapid.IntRange(0, 30).Draw(t, "new") == 0
+				starts := rapid.IntRange(0, 30).Draw(t, "new") == 0
+				if starts {
+					e.Effects = []db.Effect{db.StartConversation{}}
+				}
 				if _, err := d.Accept(context.Background(), e); err != nil {
 					t.Fatal(err)
 				}
 				m := chat.Message{Text: e.Text, Class: e.Class, Actor: e.Actor, Time: e.Time, Seq: int64(len(model[key]) + 1)}
 				model[key] = append(model[key], m)
-				if e.StartAnew {
+				if starts {
 					for i := range model[key] {
 						if e.Class != chat.Talk || i < len(model[key])-1 { // talk is the first of the new epoch
 							model[key][i].Class = chat.Command // is not found any more

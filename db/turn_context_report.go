@@ -31,7 +31,7 @@ const (
 	Begun   Way = "begun"   // a new session
 )
 
-// store is Told as the turns table has it.
+// store is the report as the turns table has it.
 func (t *ContextReport) store() (string, error) {
 	if t == nil {
 		return "", nil

@@ -311,7 +311,7 @@ type TurnResult struct {
 	Session Session
 	Usage   *Usage         // nil when the agent did not report any
 	File    *LongAnswer    // the answer, when it is also given as a file; nil = it is not
-	Told    *ContextReport // nil when the agent was not asked, or it is not known
+	Report  *ContextReport // nil when the agent was not asked, or it is not known
 }
 
 // Usage is what a turn cost.
@@ -339,11 +339,11 @@ const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, inpu
 func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := ts.db.now()
-		told, err := e.Told.store()
+		report, err := e.Report.store()
 		if err != nil {
 			return err
 		}
-		res, err := tx.ExecContext(ctx, endTurn, e.Turn.ID, e.State, e.Failure, millis(now), told)
+		res, err := tx.ExecContext(ctx, endTurn, e.Turn.ID, e.State, e.Failure, millis(now), report)
 		if err != nil {
 			return err
 		}
@@ -390,11 +390,11 @@ const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
 // may hold it, and an answer to nothing else is out of every later context. When it was an earlier one, or anything
 // that the turn was told, the turn has lost its session.
 func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e TurnResult) error {
-	standing, gone, err := leftOf(ctx, tx, e.Turn.Key, e.Turn.ID)
+	left, gone, err := leftOf(ctx, tx, e.Turn.Key, e.Turn.ID)
 	switch {
 	case err != nil:
 		return err
-	case gone > 0 && standing == 0:
+	case gone > 0 && left == 0:
 		if err := hideAnswer(ctx, tx, e.Turn); err != nil {
 			return err
 		}

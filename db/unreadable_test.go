@@ -3,8 +3,9 @@ package db_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 
 	"magpie/db"
@@ -21,6 +22,9 @@ func TestUnreadableRowsAreNamed(t *testing.T) {
 	}
 	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO turns (id, chat_key, epoch, state, created_at) VALUES (7, 'feishu:chat:oc_1', 0, 'queued', 'now');
+			INSERT INTO chats (rowid, no, key, kind) VALUES (9, 9, 'feishu:chat:oc:1', 'p2p');
+			INSERT INTO messages (id, chat_key, seq, epoch, turn_id, message_id, role, class, content, sent_at)
+				VALUES (8, 'feishu:chat:oc:1', 1, 0, 1, 'om_8', 'user', 'talk', 'x', 1);
 			UPDATE messages SET sent_at = 'now' WHERE message_id = 'om_1'`)
 		return err
 	}); err != nil {
@@ -32,7 +36,11 @@ func TestUnreadableRowsAreNamed(t *testing.T) {
 	}
 	defer ro.Close() //nolint:errcheck // it was only read
 	rows, err := ro.Unreadable(t.Context())
-	if err != nil || len(rows) != 2 || rows[0].Table != "messages" || rows[0].Row != 1 || !strings.HasPrefix(rows[1].String(), "turns row 7: ") {
-		t.Errorf("%v, %v", rows, err)
+	var got []string
+	for _, row := range rows {
+		got = append(got, fmt.Sprint(row.Table, " ", row.Row))
+	}
+	if want := []string{"chats 9", "messages 8", "messages 1", "turns 7"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, want %v, %v", rows, want, err)
 	}
 }

@@ -16,29 +16,31 @@ import (
 	"magpie/internal/chat"
 )
 
-// What is asked for after a connection was lost.
+// Bounds of the backfill after a connection was lost.
 const (
-	gapChats    = 50              // at most, those that spoke last
-	gapMessages = 200             // of each chat at most, the newest
-	gapSlack    = 5 * time.Second // messages are not always known in the order of their times
-	gapAtOnce   = 4               // chats
-	gapTries    = 8               // while a connection stands
-	gapWait     = 2 * time.Second // before the second try; doubles
-	gapPatience = time.Second     // that a message waits for what was missed before it
+	backfillChats    = 50              // the most recently active ones
+	backfillMessages = 200             // of each chat, the newest ones
+	backfillSlack    = 5 * time.Second // messages do not always arrive in the order of their times
+	backfillParallel = 4               // chats at the same time
+	backfillTries    = 8               // per connection
+	backfillBackoff  = 2 * time.Second // before the second try; it doubles
+	backfillTimeout  = time.Second     // for which a new message waits for older ones of its chat
 )
 
-// backfill finds messages that no event told of: what was said while there was no connection, or a dead one, the
-// platform delivers only 15 s, 5 min, 1 h and 6 h later, and then never.
+// backfill fetches messages for which no event arrived. What is said while there is no connection, or a dead one, the
+// platform delivers only 15 s, 5 min, 1 h and 6 h later, and then never. So after each connect the client lists the
+// messages of the recently active chats by itself.
 type backfill struct {
 	eventHandler
 	urgent singleflight.Group
 
 	mu      sync.Mutex
-	pending []chat.Activity // chats that have not been asked since these times, those that spoke last first
+	pending []chat.Activity // chats to list, and since when; the most recently active first
 }
 
-// note remembers until when each chat is known now. What is pending since before stays pending since then.
-func (g *backfill) note(ctx context.Context) {
+// recordPending records for each active chat up to which time its messages are known. A chat that is still pending
+// keeps its earlier time, since the messages after that were never fetched.
+func (g *backfill) recordPending(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, g.client.waits.message)
 	defer cancel()
 	active, err := g.handler.Active(ctx)
@@ -53,34 +55,37 @@ func (g *backfill) note(ctx context.Context) {
 		}
 		g.pending = append(g.pending, a)
 	}
-	slices.SortStableFunc(g.pending, func(a, b chat.Activity) int { return cmp.Compare(b.Since.UnixMilli(), a.Since.UnixMilli()) })
-	g.pending = g.pending[:min(len(g.pending), gapChats)]
+	slices.SortStableFunc(g.pending, func(a, b chat.Activity) int {
+		return cmp.Compare(b.Since.UnixMilli(), a.Since.UnixMilli())
+	})
+	g.pending = g.pending[:min(len(g.pending), backfillChats)]
 }
 
-func (g *backfill) left() []chat.Activity {
+// pendingChats returns a copy, so that callers can make network calls without the lock.
+func (g *backfill) pendingChats() []chat.Activity {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.pending)
 }
 
-func (g *backfill) done(key chat.Key) {
+// markDone removes a chat whose missed messages were handled, or that cannot be listed.
+func (g *backfill) markDone(key chat.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pending = slices.DeleteFunc(g.pending, func(o chat.Activity) bool { return o.Key == key })
 }
 
-// close hands over what was missed, until nothing is pending or ctx is done. What it cannot do is left to the next
-// connection.
-func (g *backfill) close(ctx context.Context) {
-	before := g.client.Status().Repaired
-	for try := range gapTries {
-		if try > 0 && openapi.Sleep(ctx, gapWait<<(try-1)) != nil {
+// run fetches missed messages until no chat is pending or ctx is done. What fails here is left to the next connection.
+func (g *backfill) run(ctx context.Context) {
+	before := g.client.Status().Backfilled
+	for try := range backfillTries {
+		if try > 0 && openapi.Sleep(ctx, backfillBackoff<<(try-1)) != nil {
 			return
 		}
 		var chats errgroup.Group
-		chats.SetLimit(gapAtOnce)
-		for _, a := range g.left() {
-			chats.Go(func() error { return g.ask(ctx, a, true) })
+		chats.SetLimit(backfillParallel)
+		for _, a := range g.pendingChats() {
+			chats.Go(func() error { return g.fetchChat(ctx, a, true) })
 		}
 		err := chats.Wait()
 		if ctx.Err() != nil {
@@ -90,39 +95,43 @@ func (g *backfill) close(ctx context.Context) {
 			g.client.log.Warn().Err(err).Msg("feishu: not all chats could be asked for what was missed")
 			continue
 		}
-		if n := g.client.Status().Repaired - before; n > 0 {
+		if n := g.client.Status().Backfilled - before; n > 0 {
 			g.client.log.Info().Int64("messages", n).Msg("feishu: took in what was missed")
 		}
 		return
 	}
 }
 
-// before lets what was missed in a chat go before a message that has just arrived there.
-func (g *backfill) before(ctx context.Context, key chat.Key) {
-	left := g.left()
+// runBefore fetches the missed messages of a chat before a new message of the same chat is handled, so that the History
+// keeps their order. It gives up after a short timeout: a late old message does less harm than a late answer.
+func (g *backfill) runBefore(ctx context.Context, key chat.Key) {
+	left := g.pendingChats()
 	i := slices.IndexFunc(left, func(o chat.Activity) bool { return o.Key == key })
 	if i < 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.client.waits.missed)
+	ctx, cancel := context.WithTimeout(ctx, g.client.waits.backfill)
 	defer cancel()
-	_, err, _ := g.urgent.Do(key.String(), func() (any, error) { return nil, g.ask(ctx, left[i], false) })
+	_, err, _ := g.urgent.Do(key.String(), func() (any, error) { return nil, g.fetchChat(ctx, left[i], false) })
 	if err != nil {
 		g.client.log.Debug().Err(err).Msg("feishu: what was missed in a chat may come after what is new")
 	}
 }
 
-// ask settles one chat; later lets all other calls go first.
-func (g *backfill) ask(ctx context.Context, a chat.Activity, later bool) error {
+// fetchChat fetches the missed messages of one chat. With later set, all other API calls go first.
+func (g *backfill) fetchChat(ctx context.Context, a chat.Activity, later bool) error {
 	c := g.client
-	l := listing{chat: a.Key.ID, thread: a.Key.Thread, from: a.Since.Add(-gapSlack), newest: true, most: gapMessages, later: later}
+	l := listQuery{
+		chat: a.Key.ID, thread: a.Key.Thread, from: a.Since.Add(-backfillSlack), newest: true, limit: backfillMessages,
+		lowPriority: later,
+	}
 	items, _, err := c.messages.list(ctx, l)
 	final := []openapi.Class{openapi.Refused, openapi.MessageGone, openapi.NoAccess}
 	switch {
 	case errors.As(err, new(*openapi.Error)) && slices.Contains(final, openapi.ClassOf(err)):
-		// no permission, or not a member any more
+		// permanent: no permission, or no longer a member
 		c.log.Debug().Err(err).Msg("feishu: a chat cannot be asked for what was missed")
-		g.done(a.Key)
+		g.markDone(a.Key)
 		return nil
 	case err != nil:
 		return err
@@ -134,29 +143,29 @@ func (g *backfill) ask(ctx context.Context, a chat.Activity, later bool) error {
 		case !ok:
 			continue
 		case item.Get("deleted").Bool():
-			if err := g.takeBack(ctx, a.Key.ID, in.ID, in.Time); err != nil {
+			if err := g.recall(ctx, a.Key.ID, in.ID, in.Time); err != nil {
 				return fmt.Errorf("take back a message: %w", err)
 			}
 			continue
 		case c.known.has(in.ID):
 			continue
 		}
-		if err := c.place(ctx, s, &in); errors.Is(err, errUnknownManner) {
-			continue // its event comes sooner or later, and tells
+		if err := c.resolveChat(ctx, s, &in); errors.Is(err, errUnknownGroupMode) {
+			continue // its event arrives sooner or later, and says to which chat it belongs
 		} else if err != nil {
 			return err
 		}
-		// the topic's first message belongs to the chat, and is asked for there
+		// The topic's first message belongs to the chat, whose own backfill finds it.
 		if a.Key.Thread != "" && in.Key != a.Key {
 			continue
 		}
-		if err := g.hand(ctx, in); err != nil {
+		if err := g.deliver(ctx, in); err != nil {
 			return fmt.Errorf("take in a message that was missed: %w", err)
 		}
 		if in.Time.After(a.Since) {
-			c.state.change(func(now *Status) { now.Repaired++ })
+			c.state.update(func(now *Status) { now.Backfilled++ })
 		}
 	}
-	g.done(a.Key)
+	g.markDone(a.Key)
 	return nil
 }

@@ -17,9 +17,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// memory is a Handler that keeps what it gets, each message once, as a bridge with its database does. It outlives
-// the client.
-type memory struct {
+// storingHandler is a Handler that stores each message once, like a bridge with its database. It outlives the client.
+type storingHandler struct {
 	mu    sync.Mutex
 	order []chat.Incoming
 	times map[string]int // how often each message was handed over
@@ -27,14 +26,14 @@ type memory struct {
 	wrote chan struct{}
 }
 
-func newMemory() *memory {
-	return &memory{times: make(map[string]int), wrote: make(chan struct{}, 1)}
+func newStoringHandler() *storingHandler {
+	return &storingHandler{times: make(map[string]int), wrote: make(chan struct{}, 1)}
 }
 
-func (*memory) Edited(context.Context, chat.Incoming) error      { return nil }
-func (*memory) Recalled(context.Context, chat.Key, string) error { return nil }
+func (*storingHandler) Edited(context.Context, chat.Incoming) error      { return nil }
+func (*storingHandler) Recalled(context.Context, chat.Key, string) error { return nil }
 
-func (h *memory) Message(_ context.Context, m chat.Incoming) error {
+func (h *storingHandler) Message(_ context.Context, m chat.Incoming) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fail != nil {
@@ -52,13 +51,13 @@ func (h *memory) Message(_ context.Context, m chat.Incoming) error {
 	return nil
 }
 
-func (h *memory) Press(context.Context, chat.Press) (string, error) { return "", nil }
+func (h *storingHandler) Press(context.Context, chat.Press) (string, error) { return "", nil }
 
-func (*memory) Change(context.Context, chat.Change) error { return nil }
+func (*storingHandler) Change(context.Context, chat.Change) error { return nil }
 
-func (*memory) Named(context.Context, map[string]string) error { return nil }
+func (*storingHandler) Named(context.Context, map[string]string) error { return nil }
 
-func (h *memory) Active(context.Context) ([]chat.Activity, error) {
+func (h *storingHandler) Active(context.Context) ([]chat.Activity, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var all []chat.Activity
@@ -70,7 +69,7 @@ func (h *memory) Active(context.Context) ([]chat.Activity, error) {
 	return all, nil
 }
 
-func (h *memory) texts() []string {
+func (h *storingHandler) texts() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []string
@@ -81,7 +80,7 @@ func (h *memory) texts() []string {
 }
 
 // await returns when so many messages are there.
-func (h *memory) await(p *platform, n int) {
+func (h *storingHandler) await(p *platform, n int) {
 	p.t.Helper()
 	ctx := p.ctx()
 	for len(h.texts()) < n {
@@ -135,7 +134,7 @@ func TestWhatWasSaidDuringAnOutageArrivesAtOnce(t *testing.T) {
 				cfg.PingInterval = time.Second
 			}
 			p := newPlatform(t, cfg)
-			ann, bob, h := p.AddUser("Ann"), p.AddUser("Bob"), newMemory()
+			ann, bob, h := p.AddUser("Ann"), p.AddUser("Bob"), newStoringHandler()
 			room, group := p.PrivateChat(ann), p.Group("team", ann, bob)
 			p.start(p.Client, h)
 			p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
@@ -164,7 +163,7 @@ func TestWhatWasSaidDuringAnOutageArrivesAtOnce(t *testing.T) {
 			if diff := cmp.Diff([]string{"one", "two", "three"}, private); diff != "" {
 				t.Error(diff)
 			}
-			p.must(awaitStatus(p, func(s Status) bool { return s.Repaired >= 3 })) // counted when it is handed over
+			p.must(awaitStatus(p, func(s Status) bool { return s.Backfilled >= 3 })) // counted when it is handed over
 			p.clean()
 		})
 	}
@@ -183,7 +182,7 @@ func awaitStatus(p *platform, cond func(Status) bool) error {
 
 func TestWhatWasSaidBetweenTwoRunsArrivesAtOnce(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
-	ann, h := p.AddUser("Ann"), newMemory()
+	ann, h := p.AddUser("Ann"), newStoringHandler()
 	room := p.PrivateChat(ann)
 	stop := p.start(p.Client, h)
 	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
@@ -207,7 +206,7 @@ func TestWhatWasSaidBetweenTwoRunsArrivesAtOnce(t *testing.T) {
 // What was missed goes before what is said right after the connection is back, though the platform is slow to tell.
 func TestWhatWasMissedGoesFirst(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
-	ann, h := p.AddUser("Ann"), newMemory()
+	ann, h := p.AddUser("Ann"), newStoringHandler()
 	room := p.PrivateChat(ann)
 	stop := p.start(p.Client, h)
 	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
@@ -218,7 +217,7 @@ func TestWhatWasMissedGoesFirst(t *testing.T) {
 	p.Say(room, ann, "two")
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/messages", Method: "GET", Delay: 200 * time.Millisecond})
 	p.Client = p.another()
-	p.Client.waits.missed = time.Minute
+	p.Client.waits.backfill = time.Minute
 	p.start(p.Client, h)
 	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
 	p.Say(room, ann, "three")
@@ -238,7 +237,9 @@ func TestListedMessageIsTheSameAsTheEvent(t *testing.T) {
 	p.Say(group, ann, "see @_user_9 you", feishusim.Mention(), feishusim.MentionUsers(bob))
 	p.Say(group, bob, "not to you")
 	p.Say(group, bob, "all", feishusim.MentionAll())
-	p.Server.Post(group, ann, json.RawMessage(`{"title":"Plan","content":[[{"tag":"text","text":"bold","style":["bold"]}]]}`), feishusim.Mention())
+	p.Server.Post(group, ann,
+		json.RawMessage(`{"title":"Plan","content":[[{"tag":"text","text":"bold","style":["bold"]}]]}`),
+		feishusim.Mention())
 	p.Send(group, ann, "image", json.RawMessage(`{"image_key":"img_v3_x"}`))
 	p.Say(room, ann, "private")
 	want := make(map[string]chat.Incoming)
@@ -249,11 +250,11 @@ func TestListedMessageIsTheSameAsTheEvent(t *testing.T) {
 	_, err := p.Reply(p.ctx(), chat.Ref{Key: chat.FeishuChat(group)}, "the bot's own", "seed")
 	p.must(err)
 	p.Send(group, ann, "system", json.RawMessage(`{"template":"x"}`))
-	again, h := p.another(), newMemory()
-	again.state.change(func(now *Status) { now.BotOpenID = p.BotOpenID() })
+	again, h := p.another(), newStoringHandler()
+	again.state.update(func(now *Status) { now.BotOpenID = p.BotOpenID() })
 	for room, kind := range map[string]chat.Kind{group: chat.Group, room: chat.Private} {
 		g := &backfill{eventHandler: eventHandler{again, h}}
-		p.must(g.ask(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: kind, Since: began}, true))
+		p.must(g.fetchChat(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: kind, Since: began}, true))
 	}
 	if len(h.order) != len(want) {
 		t.Errorf("%d messages, want %d: %q", len(h.order), len(want), h.texts())
@@ -267,7 +268,7 @@ func TestListedMessageIsTheSameAsTheEvent(t *testing.T) {
 
 func TestChatsThatCannotBeListedAreSkipped(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{MentionsOnly: true})
-	ann, bob, h := p.AddUser("Ann"), p.AddUser("Bob"), newMemory()
+	ann, bob, h := p.AddUser("Ann"), p.AddUser("Bob"), newStoringHandler()
 	group, gone, room := p.Group("team", ann, bob), p.Group("gone", ann), p.PrivateChat(ann)
 	stop := p.start(p.Client, h)
 	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
@@ -289,7 +290,7 @@ func TestChatsThatCannotBeListedAreSkipped(t *testing.T) {
 
 func TestGapStaysOpenUntilItIsClosed(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{Redeliver: []time.Duration{}})
-	ann, h := p.AddUser("Ann"), newMemory()
+	ann, h := p.AddUser("Ann"), newStoringHandler()
 	room := p.PrivateChat(ann)
 	p.start(p.Client, h)
 	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
@@ -312,7 +313,7 @@ func TestGapStaysOpenUntilItIsClosed(t *testing.T) {
 
 func TestMissedMessageThatCannotBeStoredIsHandedOverAgain(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{Redeliver: []time.Duration{}})
-	ann, h := p.AddUser("Ann"), newMemory()
+	ann, h := p.AddUser("Ann"), newStoringHandler()
 	room := p.PrivateChat(ann)
 	at := time.Now()
 	p.Say(room, ann, "missed")
@@ -326,39 +327,42 @@ func TestMissedMessageThatCannotBeStoredIsHandedOverAgain(t *testing.T) {
 	}
 	g := &backfill{eventHandler: eventHandler{p.Client, h}}
 	g.pending = []chat.Activity{{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at.Add(-time.Second)}}
-	g.close(p.ctx())
+	g.run(p.ctx())
 	if diff := cmp.Diff([]string{"missed"}, h.texts()); diff != "" || !failed {
 		t.Errorf("%s, failed %v", diff, failed)
 	}
-	if left := g.left(); len(left) != 0 {
+	if left := g.pendingChats(); len(left) != 0 {
 		t.Errorf("owed %v", left)
 	}
 }
 
 func TestGapsAreBounded(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{Limits: feishusim.Limits{AppPerSecond: -1, AppPerMinute: -1}})
-	ann, h := p.AddUser("Ann"), newMemory()
+	ann, h := p.AddUser("Ann"), newStoringHandler()
 	room := p.PrivateChat(ann)
 	at := time.Now().Add(-time.Hour)
-	for i := range gapMessages + 30 {
+	for i := range backfillMessages + 30 {
 		p.Say(room, ann, fmt.Sprint(i), feishusim.Time(at.Add(time.Duration(i+1)*time.Second)))
 	}
 	g := &backfill{eventHandler: eventHandler{p.Client, h}}
-	p.must(g.ask(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at}, true))
+	p.must(g.fetchChat(p.ctx(), chat.Activity{Key: chat.FeishuChat(room), Kind: chat.Private, Since: at}, true))
 	texts := h.texts()
-	if len(texts) != gapMessages || texts[0] != "30" || texts[len(texts)-1] != fmt.Sprint(gapMessages+29) {
+	if len(texts) != backfillMessages || texts[0] != "30" || texts[len(texts)-1] != fmt.Sprint(backfillMessages+29) {
 		t.Errorf("%d messages from %s to %s", len(texts), texts[0], texts[len(texts)-1])
 	}
 	rec := newRecorder()
 	rec.active = func() (all []chat.Activity, _ error) {
-		for i := range 3 * gapChats {
-			all = append(all, chat.Activity{Key: chat.FeishuChat(fmt.Sprint("oc_", i)), Since: at.Add(-time.Duration(i) * time.Minute)})
+		for i := range 3 * backfillChats {
+			all = append(all, chat.Activity{
+				Key: chat.FeishuChat(fmt.Sprint("oc_", i)), Since: at.Add(-time.Duration(i) * time.Minute),
+			})
 		}
 		return all, nil
 	}
 	g.handler = rec
-	g.note(p.ctx())
-	if left := g.left(); len(left) != gapChats || left[0].Key.ID != "oc_0" || left[gapChats-1].Key.ID != fmt.Sprint("oc_", gapChats-1) {
+	g.recordPending(p.ctx())
+	if left := g.pendingChats(); len(left) != backfillChats || left[0].Key.ID != "oc_0" ||
+		left[backfillChats-1].Key.ID != fmt.Sprint("oc_", backfillChats-1) {
 		t.Errorf("%d chats: %v", len(left), left)
 	}
 }

@@ -16,7 +16,10 @@ func TestThePlatformCallsNobody(t *testing.T) {
 	for i, text := range feishutest.Mentions {
 		body += fmt.Sprintf("%d:\n\n%s\n\n", i, text)
 	}
-	card := chat.Card{Live: true, Status: body, Body: body, Footer: body, Summary: body, Buttons: []chat.Button{{Label: body}}, Panels: []chat.Panel{{Title: body, Body: body}}}
+	card := chat.Card{
+		Live: true, Status: body, Body: body, Footer: body, Summary: body, Buttons: []chat.Button{{Label: body}},
+		Panels: []chat.Panel{{Title: body, Body: body}},
+	}
 	id, err := p.Client.Post(p.ctx(), ask, card, "seed")
 	p.must(err)
 	card.Live = false

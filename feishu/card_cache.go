@@ -2,11 +2,11 @@ package feishu
 
 import "time"
 
-// mostCards is how many cards a card cache keeps. A card that is taken off can be found again by its name; it is taken
-// off when nobody has touched it for longest.
-const mostCards = 1000
+// maxCachedCards bounds the card cache. The least recently used card is dropped first; it can be restored from its
+// durable id.
+const maxCachedCards = 1000
 
-// card cache keeps cards by name. A turn that never ends would leave its card there for ever.
+// cardCache keeps cards by name. It is bounded because a turn that never ends would leave its card there forever.
 type cardCache map[string]*cachedCard
 
 type cachedCard struct {
@@ -18,7 +18,7 @@ func (s *cardCache) put(name string, k *card) {
 	if *s == nil {
 		*s = make(cardCache)
 	}
-	if len(*s) >= mostCards && (*s)[name] == nil {
+	if len(*s) >= maxCachedCards && (*s)[name] == nil {
 		s.dropOldest()
 	}
 	(*s)[name] = &cachedCard{k, time.Now()}

@@ -17,52 +17,51 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// How often one operation is made until its outcome is known: a live card is drawn again soon anyway, a last one
-// must arrive.
+// Tries per operation until its outcome is known. A live card is redrawn soon anyway; the final one must arrive.
 const (
 	liveTries = 3
 	lastTries = 8
 )
 
-// cardPage is one message that shows one page: a card of CardKit, else a card that is part of its message, else, when
-// the platform takes neither, words that stay as they are.
+// cardPage is one message that shows one page of a card. It is a CardKit card, else a card inside its message, else,
+// when the platform accepts neither, static text.
 type cardPage struct {
 	message string
 	entity  *entity       // nil: the message is the card
-	rate    *rate.Limiter // of a message that is a card; nil: it cannot be drawn again
-	shown   *chat.Card    // what it shows, as far as we know
+	rate    *rate.Limiter // of a card inside its message; nil: it cannot be redrawn
+	shown   *chat.Card    // what it shows; nil: unknown
 }
 
-// needsRotation reports whether text that comes now must go on on another page. One that no text is added to stays, and
-// streaming to it is opened again.
+// needsRotation reports whether new text must start a new card: this card's streaming window is over. A page whose text
+// does not change stays, and its streaming mode is opened again.
 func (s *cardPage) needsRotation(body string) bool {
-	return s.entity != nil && time.Since(s.entity.born) >= streamingLife && s.shown != nil && s.shown.Body != body
+	return s.entity != nil && time.Since(s.entity.created) >= streamingLife && s.shown != nil && s.shown.Body != body
 }
 
-// pageSender opens pages for one card.
+// pageSender sends the messages that show one card's pages.
 type pageSender struct {
 	messages  messages
 	log       zerolog.Logger
 	to        chat.Ref
-	uncertain bool // an earlier process began the card, and may have sent any of its messages
+	uncertain bool // an earlier process started the card and may have sent any of its messages
 }
 
-// A draft is a page that is being sent. It is kept until it surely is: what is sent again with the same key must be
-// the same, and of the same kind.
+// draft is a page that is being sent. It is kept until the page is certainly sent: a retry with the same idempotency
+// key must send the same content in a message of the same kind.
 type draft struct {
-	seed   string
-	part   int
-	face   chat.Card
-	entity *entity // nil: not made yet
-	kind   string  // card, plain or post: the best that the platform has not refused
+	seed    string
+	part    int
+	content chat.Card
+	entity  *entity // nil: not created yet
+	kind    string  // card, plain or post: the best kind that the platform has not refused
 }
 
-// open sends a page with the best means that the platform takes. seed and part make it happen once. After an error
-// the same page may be sent as it was when it was first tried; it is drawn anew then.
-func (k *card) open(ctx context.Context, face chat.Card, seed string, part int) (*cardPage, error) {
+// sendPage sends a page in the best form that the platform accepts. seed and part form the idempotency key. After an
+// error a retry sends the page as it was at the first try; it is redrawn afterwards.
+func (k *card) sendPage(ctx context.Context, content chat.Card, seed string, part int) (*cardPage, error) {
 	d := k.draft
 	if d == nil || d.seed != seed || d.part != part {
-		d = &draft{seed: seed, part: part, face: face, kind: "card"}
+		d = &draft{seed: seed, part: part, content: content, kind: "card"}
 		k.draft = d
 	}
 	s, err := k.sender.send(ctx, d)
@@ -73,36 +72,38 @@ func (k *card) open(ctx context.Context, face chat.Card, seed string, part int) 
 	return s, nil
 }
 
-// send sends a draft.
+// send sends a draft. When the platform refuses one kind of message it falls back to the next: a streaming card, a
+// plain card, text.
 func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 	if d.kind == "card" {
 		s, err := o.sendEntity(ctx, d)
-		if err == nil || !o.otherMeans(ctx, err) {
+		if err == nil || !o.mayUseOtherKind(ctx, err) {
 			return s, err
 		}
 		o.log.Warn().Err(err).Msg("feishu: no streaming card, sending a plain one")
 		d.kind = "plain"
 	}
 	if d.kind == "plain" {
-		m, err := o.messages.send(ctx, o.to, "interactive", cardjson.Card(d.face, false), keyOf(d.seed, "plain", d.part))
+		m, err := o.messages.send(ctx, o.to, "interactive", cardjson.Card(d.content, false),
+			keyOf(d.seed, "plain", d.part))
 		if err == nil {
-			return &cardPage{message: m.id, rate: openapi.PatchRate(), shown: o.known(d.face, m)}, nil
+			return &cardPage{message: m.id, rate: openapi.PatchRate(), shown: o.shownAfterSend(d.content, m)}, nil
 		}
-		if !o.otherMeans(ctx, err) {
+		if !o.mayUseOtherKind(ctx, err) {
 			return nil, err
 		}
 		o.log.Warn().Err(err).Msg("feishu: no card, sending text")
 		d.kind = "post"
 	}
-	id, err := o.messages.say(ctx, o.to, wordsOf(d.face), d.seed, d.part)
+	id, err := o.messages.sendMarkdown(ctx, o.to, plainTextOf(d.content), d.seed, d.part)
 	if err != nil {
 		return nil, err
 	}
-	return &cardPage{message: id, shown: &d.face}, nil
+	return &cardPage{message: id, shown: &d.content}, nil
 }
 
-// sentAfter gives the cards that answer the same question and were sent after this message.
-func (o pageSender) sentAfter(ctx context.Context, message string) ([]*cardPage, error) {
+// findLaterPages returns the cards that answer the same question and were sent after the given message.
+func (o pageSender) findLaterPages(ctx context.Context, message string) ([]*cardPage, error) {
 	found, err := o.messages.find(ctx, o.to)
 	if err != nil {
 		return nil, err
@@ -122,34 +123,35 @@ func (o pageSender) sentAfter(ctx context.Context, message string) ([]*cardPage,
 	return pages, nil
 }
 
-// otherMeans reports whether another kind of message may do what this one could not. It may not when it is unknown
-// whether a message was sent, by this process or an earlier one: the answer could be there twice.
-func (o pageSender) otherMeans(ctx context.Context, err error) bool {
+// mayUseOtherKind reports whether the page may be sent as another kind of message after this error. It may not when
+// this or an earlier process may have sent it already: the answer could appear twice.
+func (o pageSender) mayUseOtherKind(ctx context.Context, err error) bool {
 	var e *openapi.Error
 	switch {
 	case ctx.Err() != nil || !errors.As(err, &e):
 		return false
 	case openapi.ClassOf(err) == openapi.Unknown:
-		return e.Op == opCreate && !o.uncertain // nobody sees a card before it is sent
+		return e.Op == opCreateCard && !o.uncertain // creating a card entity shows nothing yet
 	}
 	same := []openapi.Class{
 		openapi.MessageGone, openapi.NoAccess, openapi.BadToken, openapi.RateLimited, openapi.CircuitOpen,
-	} // whatever is sent
+	} // these fail for every kind of message
 	return !slices.Contains(same, openapi.ClassOf(err))
 }
 
-// known is what a message shows that was just sent; of one that was there before we do not know.
-func (o pageSender) known(card chat.Card, m message) *chat.Card {
-	if m.past || o.uncertain {
+// shownAfterSend returns what a message shows after it was sent: nil (unknown) if an earlier send with the same key may
+// have created it.
+func (o pageSender) shownAfterSend(card chat.Card, m message) *chat.Card {
+	if m.mayBeOld || o.uncertain {
 		return nil
 	}
 	return &card
 }
 
-// sendEntity sends the message that shows the entity; each can be sent once (page cardkit-v1/card/create).
+// sendEntity sends the message that shows the entity. An entity can be sent only once (page cardkit-v1/card/create).
 func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error) {
 	if d.entity == nil {
-		e, err := newEntity(ctx, o.messages.api, d.face)
+		e, err := newEntity(ctx, o.messages.api, d.content)
 		if err != nil {
 			return nil, err
 		}
@@ -160,10 +162,10 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 	if err != nil {
 		return nil, err
 	}
-	if !m.past && !o.uncertain {
-		return &cardPage{message: m.id, entity: d.entity, shown: &d.face}, nil
+	if !m.mayBeOld && !o.uncertain {
+		return &cardPage{message: m.id, entity: d.entity, shown: &d.content}, nil
 	}
-	// An earlier process may have sent this message, with an entity of its own, which is the one that people see.
+	// An earlier process may have sent this message with its own entity, which is the one that people see.
 	seen, err := entityOf(ctx, o.messages.api, m.id, m.at)
 	switch {
 	case notAnEntity(err):
@@ -171,12 +173,12 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 	case err != nil:
 		return nil, err
 	case seen.id == d.entity.id:
-		return &cardPage{message: m.id, entity: d.entity, shown: &d.face}, nil
+		return &cardPage{message: m.id, entity: d.entity, shown: &d.content}, nil
 	}
 	return &cardPage{message: m.id, entity: seen}, nil
 }
 
-// draw makes the page show the card, if it does not.
+// draw makes the page show the card, unless it shows it already.
 func (s *cardPage) draw(ctx context.Context, a *openapi.Client, card chat.Card) error {
 	if s.shown != nil && reflect.DeepEqual(*s.shown, card) {
 		return nil
@@ -203,14 +205,15 @@ func (s *cardPage) draw(ctx context.Context, a *openapi.Client, card chat.Card) 
 	return err
 }
 
-// drawEntity draws what differs, and all of it when the parts cannot be drawn on their own.
+// drawEntity updates the elements that differ. It replaces the whole card when the difference cannot be expressed as
+// updates of elements.
 func (s *cardPage) drawEntity(ctx context.Context, card chat.Card, tries int) error {
 	e := s.entity
 	if s.shown == nil || !card.Live {
-		return e.whole(ctx, card, tries)
+		return e.replace(ctx, card, tries)
 	}
-	if e.aged() {
-		if err := e.stream(ctx, true, tries); err != nil {
+	if e.streamingExpired() {
+		if err := e.setStreaming(ctx, true, tries); err != nil {
 			return err
 		}
 	}
@@ -219,22 +222,22 @@ func (s *cardPage) drawEntity(ctx context.Context, card chat.Card, tries int) er
 	case len(todo) == 0:
 		return nil
 	case todo[0].Element == "":
-		return e.whole(ctx, card, tries)
+		return e.replace(ctx, card, tries)
 	}
 	for _, together := range cardjson.Calls(todo) {
-		if err := e.changeAll(ctx, together, tries); err != nil {
+		if err := e.updateElements(ctx, together, tries); err != nil {
 			return s.redrawWhole(ctx, card, err, tries)
 		}
 	}
 	return nil
 }
 
-// redrawWhole draws the whole card when drawing a part of it was refused.
+// redrawWhole replaces the whole card after the platform refused to update a part of it.
 func (s *cardPage) redrawWhole(ctx context.Context, card chat.Card, err error, tries int) error {
 	s.shown = nil
 	switch openapi.ClassOf(err) {
 	case openapi.Refused, openapi.StreamingOff:
-		return s.entity.whole(ctx, card, tries)
+		return s.entity.replace(ctx, card, tries)
 	}
 	return err
 }
@@ -247,14 +250,14 @@ func (s *cardPage) patch(ctx context.Context, a *openapi.Client, card chat.Card,
 		Body: map[string]string{"content": cardjson.Card(card, false)},
 	}
 	if s.rate != nil {
-		r.Before = func(ctx context.Context) error { return openapi.Take(ctx, s.rate) }
+		r.Before = func(ctx context.Context) error { return openapi.Wait(ctx, s.rate) }
 	}
 	_, err := a.Call(ctx, r)
 	return err
 }
 
-// finish draws the last value with the best means that the platform takes; when it takes none, the words follow as
-// messages of their own.
+// finish draws the final value in the best form that the platform accepts. When it accepts none, the text is sent as
+// separate messages.
 func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, seed string, part int) error {
 	static := s.entity == nil && s.rate == nil
 	if static && s.shown != nil && s.shown.Body == card.Body {
@@ -262,7 +265,7 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 	}
 	if !static {
 		err := s.draw(ctx, o.messages.api, card)
-		if err == nil || !lastMeans(ctx, err) {
+		if err == nil || !mayFallBack(ctx, err) {
 			return err
 		}
 		o.log.Warn().Err(err).Msg("feishu: a card could not be finished, trying otherwise")
@@ -271,8 +274,8 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 		return err
 	}
 	if s.entity != nil {
-		if err := s.entity.stream(ctx, false, lastTries); err != nil {
-			if !lastMeans(ctx, err) {
+		if err := s.entity.setStreaming(ctx, false, lastTries); err != nil {
+			if !mayFallBack(ctx, err) {
 				return err
 			}
 			o.log.Warn().Err(err).Msg("feishu: a card seems to go on until the platform ends its streaming mode")
@@ -282,21 +285,22 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 	return nil
 }
 
-// fallback delivers the last value when the platform does not take it as it should be drawn.
+// fallback delivers the final value when the platform refuses to draw it on the entity: as a card inside the message,
+// else as text.
 func (s *cardPage) fallback(ctx context.Context, o pageSender, card chat.Card, seed string, part int) error {
 	if s.entity != nil {
 		err := s.patch(ctx, o.messages.api, card, liveTries)
-		if err == nil || !lastMeans(ctx, err) {
+		if err == nil || !mayFallBack(ctx, err) {
 			return err
 		}
 	}
-	_, err := o.messages.sayAll(ctx, o.to, wordsOf(card), keyOf(seed, "last", part))
+	_, err := o.messages.sendAllMarkdown(ctx, o.to, plainTextOf(card), keyOf(seed, "last", part))
 	return err
 }
 
-// lastMeans reports whether a last value may be delivered otherwise: when the platform said that it will not take it.
-// After an outcome that is unknown it may be visible already, and words would show it twice.
-func lastMeans(ctx context.Context, err error) bool {
+// mayFallBack reports whether the final value may be delivered in another form: only if the platform definitely refused
+// it. After an unknown outcome it may be visible already, and the text would show it twice.
+func mayFallBack(ctx context.Context, err error) bool {
 	switch openapi.ClassOf(err) {
 	case openapi.Refused, openapi.SequenceUsed, openapi.StreamingOff, openapi.EntityLost:
 		return ctx.Err() == nil
@@ -304,8 +308,8 @@ func lastMeans(ctx context.Context, err error) bool {
 	return false
 }
 
-// wordsOf is what a card says when it cannot be a card.
-func wordsOf(card chat.Card) string {
+// plainTextOf is the text of a card that cannot be shown as a card.
+func plainTextOf(card chat.Card) string {
 	switch {
 	case card.Body != "":
 		return card.Body

@@ -15,44 +15,44 @@ import (
 	"magpie/internal/chat"
 )
 
-// streamingLife is how long a card is streamed to before the text goes on on another one, or, when there is none yet,
-// before streaming mode is opened again. The platform closes it after 10 minutes (page
-// cardkit-v1/streaming-updates-openapi-overview), and people have seen it lose what came shortly before.
+// streamingLife is how long text is streamed to one card. After that new text starts another card; a card without text
+// opens its streaming mode again. The platform closes streaming mode after 10 minutes (page
+// cardkit-v1/streaming-updates-openapi-overview), and in practice it sometimes lost text shortly before that.
 const streamingLife = 7*time.Minute + 30*time.Second
 
-const opCreate = "create a card"
+const opCreateCard = "create a card"
 
-// entity is a card of CardKit. Its operations share one counter, which must grow (page cardkit-v1/card/update). It is
-// the card's age in milliseconds, so that whoever goes on with a card by its durable id, such as a process that starts
-// anew, does so with higher numbers. That is an int32 for 24 days; an entity lives for 14.
+// entity is a CardKit card. Its operations share one sequence, which must grow (page cardkit-v1/card/update). The
+// sequence is the card's age in milliseconds, so that a process that continues the card from its durable id, for
+// example after a restart, uses higher numbers. That fits an int32 for 24 days; an entity lives for 14.
 type entity struct {
-	api       *openapi.Client
-	id        string
-	born      time.Time // when the counter was 0, in whole seconds as in the durable id
-	last      int32
-	streaming time.Time // when streaming mode was last opened
-	rate      *rate.Limiter
+	api            *openapi.Client
+	id             string
+	created        time.Time // when the sequence was 0, in whole seconds as in the durable id
+	sequence       int32
+	streamingSince time.Time // when streaming mode was last opened
+	rate           *rate.Limiter
 }
 
-// newEntity makes a card and opens it in streaming mode if it is live.
+// newEntity creates a card. A live one is created in streaming mode.
 func newEntity(ctx context.Context, a *openapi.Client, card chat.Card) (*entity, error) {
 	now := time.Now()
-	e := &entity{api: a, born: now.Truncate(time.Second), streaming: now, rate: openapi.CardRate()}
+	e := &entity{api: a, created: now.Truncate(time.Second), streamingSince: now, rate: openapi.CardRate()}
 	answer, err := a.Call(ctx, openapi.Request{
-		Op: opCreate, Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards", Tries: liveTries,
+		Op: opCreateCard, Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards", Tries: liveTries,
 		Body: map[string]string{"type": "card_json", "data": cardjson.Card(card, true)},
 	})
 	e.id = openapi.String(answer.Get("data.card_id"))
 	return e, err
 }
 
-// madeBefore is how long before its message a card may have been made.
-const madeBefore = time.Minute
+// createdBefore is how long before its message a card may have been created.
+const createdBefore = time.Minute
 
-// entityOf is the card that a message shows (page cardkit-v1/card/id_convert); sent is when, by the platform's clock,
-// so that all processes count from the same time.
+// entityOf looks up the entity that a message shows (page cardkit-v1/card/id_convert). sent is the message's time by
+// the platform's clock, so that all processes count the sequence from the same time.
 func entityOf(ctx context.Context, a *openapi.Client, messageID string, sent time.Time) (*entity, error) {
-	e := &entity{api: a, born: sent.Add(-madeBefore).Truncate(time.Second), rate: openapi.CardRate()}
+	e := &entity{api: a, created: sent.Add(-createdBefore).Truncate(time.Second), rate: openapi.CardRate()}
 	answer, err := a.Call(ctx, openapi.Request{
 		Op: "find the card of a message", Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards/id_convert",
 		Body: map[string]string{"message_id": messageID}, Tries: liveTries,
@@ -61,19 +61,20 @@ func entityOf(ctx context.Context, a *openapi.Client, messageID string, sent tim
 	return e, err
 }
 
-// notAnEntity reports whether an error of [entityOf] says that the message shows no card of CardKit.
+// notAnEntity reports whether an error of [entityOf] says that the message shows no CardKit card.
 func notAnEntity(err error) bool {
 	class := openapi.ClassOf(err)
 	return errors.As(err, new(*openapi.Error)) && (class == openapi.Refused || class == openapi.EntityLost)
 }
 
-func (e *entity) next() int32 {
-	age := min(time.Since(e.born).Milliseconds(), math.MaxInt32/2)
-	e.last = max(e.last+1, int32(age))
-	return e.last
+// nextSequence is the card's age, or one more than the last sequence if that is higher.
+func (e *entity) nextSequence() int32 {
+	age := min(time.Since(e.created).Milliseconds(), math.MaxInt32/2)
+	e.sequence = max(e.sequence+1, int32(age))
+	return e.sequence
 }
 
-// operation is the body that all operations on a card share.
+// operation is the request body of all operations on a card.
 type operation struct {
 	Settings string    `json:"settings,omitempty"`
 	Content  string    `json:"content,omitempty"`
@@ -89,19 +90,19 @@ type cardData struct {
 	Data string `json:"data"`
 }
 
-// whole draws all of the card anew; its live decides whether streaming mode is on. It works in any mode.
-func (e *entity) whole(ctx context.Context, card chat.Card, tries int) error {
+// replace redraws the whole card, in streaming mode or not; card.Live decides about the mode afterwards.
+func (e *entity) replace(ctx context.Context, card chat.Card, tries int) error {
 	err := e.do(ctx, "draw a card", http.MethodPut, openapi.Path("/open-apis/cardkit/v1/cards/", e.id),
 		operation{Card: &cardData{Type: "card_json", Data: cardjson.Card(card, true)}}, tries)
-	if err == nil && card.Live && e.streaming.IsZero() {
-		e.streaming = time.Now()
+	if err == nil && card.Live && e.streamingSince.IsZero() {
+		e.streamingSince = time.Now()
 	}
 	return err
 }
 
-// change draws one element anew. The client types out what is new of its text, which needs streaming mode (pages
+// updateElement redraws one element. The client types out the new part of its text, which needs streaming mode (pages
 // cardkit-v1/card-element/content and patch).
-func (e *entity) change(ctx context.Context, s cardjson.Step, tries int) error {
+func (e *entity) updateElement(ctx context.Context, s cardjson.Step, tries int) error {
 	where := openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/elements/", s.Element)
 	if s.Text == "" {
 		return e.do(ctx, "change a part of a card", http.MethodPatch, where, operation{Partial: s.Partial}, tries)
@@ -109,33 +110,36 @@ func (e *entity) change(ctx context.Context, s cardjson.Step, tries int) error {
 	return e.do(ctx, "draw a card's text", http.MethodPut, where+"/content", operation{Content: s.Text}, tries)
 }
 
-// changeAll draws several elements anew by one call (page cardkit-v1/card/batch_update).
-func (e *entity) changeAll(ctx context.Context, steps []cardjson.Step, tries int) error {
+// updateElements redraws several elements with one call (page cardkit-v1/card/batch_update).
+func (e *entity) updateElements(ctx context.Context, steps []cardjson.Step, tries int) error {
 	if len(steps) == 1 {
-		return e.change(ctx, steps[0], tries)
+		return e.updateElement(ctx, steps[0], tries)
 	}
 	where := openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/batch_update")
-	return e.do(ctx, "change parts of a card", http.MethodPost, where, operation{Actions: cardjson.Actions(steps)}, tries)
+	return e.do(ctx, "change parts of a card", http.MethodPost, where, operation{Actions: cardjson.Actions(steps)},
+		tries)
 }
 
-// stream turns streaming mode on, or on again, or off.
-func (e *entity) stream(ctx context.Context, on bool, tries int) error {
+// setStreaming turns streaming mode on or off. Turning it on again restarts the platform's 10 minutes.
+func (e *entity) setStreaming(ctx context.Context, on bool, tries int) error {
 	where := openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/settings")
 	settings := operation{Settings: cardjson.StreamingMode(on)}
 	err := e.do(ctx, "set a card's streaming mode", http.MethodPatch, where, settings, tries)
 	if err == nil && on {
-		e.streaming = time.Now()
+		e.streamingSince = time.Now()
 	}
 	return err
 }
 
-// longestJump is how far the counter is set ahead at once, at most: a thousandth of the two weeks that an entity lives.
-const longestJump = 1_000_000
+// maxSequenceJump bounds how far the sequence is moved ahead at once: a thousandth of the two weeks that an entity
+// lives.
+const maxSequenceJump = 1_000_000
 
-// do makes one operation until its outcome is known. It is repeated with the same sequence and key, so that it happens
-// once. When the platform knows a higher sequence it is made anew with one that is higher still. That may be this
-// operation itself, whose answer was lost: drawing the same again does no harm, and taking it for done would when it
-// was another one's. When streaming mode is off, it is opened again once.
+// do runs one operation until its outcome is known. Retries use the same sequence and key, so that it takes effect
+// once. When the platform knows a higher sequence, the operation is repeated with a higher one. The known sequence may
+// belong to this very operation, whose answer was lost; drawing the same content again is harmless, and assuming
+// success would be wrong if the sequence belonged to another operation. When streaming mode is off, it is opened again
+// once.
 func (e *entity) do(ctx context.Context, op, method, where string, body operation, tries int) error {
 	const firstJump = 1000
 	jump, streams := int32(firstJump), body.Card == nil && body.Settings == ""
@@ -143,21 +147,21 @@ func (e *entity) do(ctx context.Context, op, method, where string, body operatio
 	_, err := e.api.Call(ctx, openapi.Request{
 		Op: op, Method: method, Path: where, Body: &body, Tries: tries,
 		Before: func(ctx context.Context) error {
-			if err := openapi.Take(ctx, e.rate); err != nil {
+			if err := openapi.Wait(ctx, e.rate); err != nil {
 				return err
 			}
-			if body.Sequence == 0 { // counted when its turn has come, and once
-				body.Sequence = e.next()
+			if body.Sequence == 0 { // assigned once, after the wait, so that sequences follow the order of the calls
+				body.Sequence = e.nextSequence()
 			}
 			return nil
 		},
 		Repair: func(ctx context.Context, err error) error {
 			switch class := openapi.ClassOf(err); {
-			case class == openapi.SequenceUsed && jump <= longestJump:
-				e.last += jump
+			case class == openapi.SequenceUsed && jump <= maxSequenceJump:
+				e.sequence += jump
 				jump *= 8
 			case class == openapi.StreamingOff && streams:
-				if err := e.stream(ctx, true, tries); err != nil {
+				if err := e.setStreaming(ctx, true, tries); err != nil {
 					return err
 				}
 				jump, streams = firstJump, false
@@ -171,5 +175,5 @@ func (e *entity) do(ctx context.Context, op, method, where string, body operatio
 	return err
 }
 
-// aged reports whether streaming mode must be opened again.
-func (e *entity) aged() bool { return time.Since(e.streaming) >= streamingLife }
+// streamingExpired reports whether streaming mode must be opened again.
+func (e *entity) streamingExpired() bool { return time.Since(e.streamingSince) >= streamingLife }

@@ -16,20 +16,20 @@ import (
 	"magpie/internal/chat"
 )
 
-// Post opens a card as an answer to a message, or in the chat when to names no message. The card id is durable: Edit
-// and Close take it in any process. It begins with the id of the message that shows the card, as in [chat.Press].
+// Post sends a card as an answer to a message, or to the chat when to names no message. The card id is durable: Edit
+// and Close accept it in any process. It begins with the id of the message that shows the card, as in [chat.Press].
 //
-// The same idem within an hour finds the card that is there. Without CardKit it is a card that is drawn more
-// slowly, without cards it is text that Close completes.
+// Within an hour the same idem finds the existing card instead of sending another. Without CardKit the card is one that
+// is redrawn more slowly; without cards at all it is text, which Close completes.
 func (c *Client) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (cardID string, err error) {
 	cardID, err = c.cards.post(ctx, to, card, idem)
 	message, _, _ := strings.Cut(cardID, "/")
-	c.topics.shows(message, to.Key)
+	c.topics.rememberCard(message, to.Key)
 	return cardID, err
 }
 
-// Ready waits until the platform takes another edit of this card, so that the caller can take its latest value then.
-// While the platform is away that is when it is time for a try.
+// Ready waits until the platform accepts another edit of this card, so that the caller can take its latest value then.
+// While the circuit breaker is open it waits until a call may be tried.
 func (c *Client) Ready(ctx context.Context, cardID string) error {
 	k, err := c.cards.find(cardID)
 	if err != nil {
@@ -41,28 +41,28 @@ func (c *Client) Ready(ctx context.Context, cardID string) error {
 	return c.api.Ready(ctx)
 }
 
-// Edit draws a later value of a card, on as many cards as its body takes. What could not be drawn is drawn by the
-// next Edit or by Close. Edits of one card happen one after the other.
+// Edit draws a later value of a card, on as many messages as its body needs. What could not be drawn is drawn by the
+// next Edit or by Close. Edits of one card run one after the other.
 func (c *Client) Edit(ctx context.Context, cardID string, card chat.Card) error {
 	k, err := c.cards.find(cardID)
 	if err != nil {
 		return err
 	}
-	return k.show(ctx, card, false)
+	return k.draw(ctx, card, false)
 }
 
-// Close draws the last value of a card, and ends its streaming mode. What the platform takes by no means as a card it
-// gets as messages. After an error it can be called again, and goes on where it was.
+// Close draws the final value of a card and ends its streaming mode. If the platform accepts no card, the value is sent
+// as text messages. After an error Close can be called again and continues where it stopped.
 func (c *Client) Close(ctx context.Context, cardID string, card chat.Card) error {
 	k, err := c.cards.find(cardID)
 	if err != nil {
 		return err
 	}
 	card.Live = false
-	if err := k.show(ctx, card, true); err != nil {
+	if err := k.draw(ctx, card, true); err != nil {
 		return err
 	}
-	c.cards.forget(cardID)
+	c.cards.drop(cardID)
 	return nil
 }
 
@@ -73,44 +73,47 @@ type cards struct {
 
 	mu     sync.Mutex
 	live   cardCache // by card id
-	posted cardCache // by idem: cards that are not known to be posted yet
+	posted cardCache // by idem: cards whose post may not have succeeded yet
 }
 
 // card is one card value and the messages that show it.
 type card struct {
 	sender pageSender
-	seed   string // of the pages after the first
+	seed   string // of the idempotency keys of the pages after the first
 
 	mu     sync.Mutex
 	pages  []*cardPage
 	layout cardjson.Layout
-	draft  *draft // of the page that is being opened; nil: none
+	draft  *draft // of the page that is being sent; nil: none
 
-	forgotten bool        // pages that an earlier process sent must be looked for
-	later     []*cardPage // what was found: pages after those of pages
+	mustSearch bool        // pages that an earlier process sent must be searched for
+	foundPages []*cardPage // result of that search: the pages that follow those in pages
 }
 
-// keyMemory is how long a page that is sent again is surely found to be there: the platform knows a key for an hour.
-const keyMemory = 50 * time.Minute
+// keyLifetime is how long a send with the same key certainly finds the existing message: the platform keeps keys for an
+// hour.
+const keyLifetime = 50 * time.Minute
 
+// post sends the first page, and then tries to draw the others. A live card counts as posted as soon as its first page
+// is there.
 func (cs *cards) post(ctx context.Context, to chat.Ref, value chat.Card, idem string) (string, error) {
-	k := cs.begun(to, idem)
-	id, err := k.first(ctx, value, idem)
+	k := cs.findOrCreate(to, idem)
+	id, err := k.sendFirst(ctx, value, idem)
 	if err != nil {
 		return "", err
 	}
-	if err := k.show(ctx, value, false); err != nil && !value.Live {
+	if err := k.draw(ctx, value, false); err != nil && !value.Live {
 		return "", err
-	} // a live one is there, and the next edit draws what is missing
+	} // a live card exists by now, and the next edit draws what is missing
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.posted.drop(idem)
-	cs.live.put(id, k) // also one that is not live: who closes it goes on where this ends
+	cs.live.put(id, k) // also one that is not live: Close continues with it
 	return id, nil
 }
 
-// begun gives the card that an earlier post with the same idem could not complete, or a new one.
-func (cs *cards) begun(to chat.Ref, idem string) *card {
+// findOrCreate returns the card that an earlier post with the same idem could not complete, or a new one.
+func (cs *cards) findOrCreate(to chat.Ref, idem string) *card {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if k := cs.posted.get(idem); k != nil && k.sender.to == to {
@@ -121,12 +124,12 @@ func (cs *cards) begun(to chat.Ref, idem string) *card {
 	return k
 }
 
-// first sends the first page, if it is not sent, and gives the card's durable name.
-func (k *card) first(ctx context.Context, value chat.Card, idem string) (id string, err error) {
+// sendFirst sends the first page, unless it was sent, and returns the card's durable id.
+func (k *card) sendFirst(ctx context.Context, value chat.Card, idem string) (id string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.pages) == 0 {
-		s, err := k.open(ctx, k.faces(value)[0], idem, 0)
+		s, err := k.sendPage(ctx, k.pageContents(value)[0], idem, 0)
 		if err != nil {
 			return "", err
 		}
@@ -135,13 +138,13 @@ func (k *card) first(ctx context.Context, value chat.Card, idem string) (id stri
 	return idOf(k.pages[0], k.sender.to), nil
 }
 
-func (cs *cards) forget(id string) {
+func (cs *cards) drop(id string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.live.drop(id)
 }
 
-// find gives the card that this process draws, or one that an earlier process began.
+// find returns the card that this process is drawing, or restores one that an earlier process started.
 func (cs *cards) find(id string) (*card, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -153,15 +156,17 @@ func (cs *cards) find(id string) (*card, error) {
 		return nil, err
 	}
 	k := &card{
-		sender: pageSender{messages: cs.messages, log: cs.log, to: to, uncertain: true}, seed: first.message, pages: []*cardPage{first},
-		forgotten: to.ID != "" && time.Since(born) > keyMemory,
+		sender: pageSender{messages: cs.messages, log: cs.log, to: to, uncertain: true}, seed: first.message,
+		pages:      []*cardPage{first},
+		mustSearch: to.ID != "" && time.Since(born) > keyLifetime,
 	}
 	cs.live.put(id, k)
 	return k, nil
 }
 
-// faces is what each of the cards shows on which the value is drawn. The last of them has what is not text.
-func (k *card) faces(value chat.Card) []chat.Card {
+// pageContents splits the value into the cards that show it, one per page. Everything that is not text goes on the last
+// page. A page whose streaming window is over ends here, so that new text starts another card.
+func (k *card) pageContents(value chat.Card) []chat.Card {
 	pages := k.layout.Pages(value.Body)
 	if n := len(pages); value.Live && len(k.pages) == n && k.pages[n-1].needsRotation(pages[n-1]) {
 		k.layout.EndPage()
@@ -177,85 +182,89 @@ func (k *card) faces(value chat.Card) []chat.Card {
 	return out
 }
 
-// show draws a value. The last value is drawn with all means there are.
-func (k *card) show(ctx context.Context, value chat.Card, last bool) error {
+// draw draws a value. The final value falls back to other forms when the platform refuses it.
+func (k *card) draw(ctx context.Context, value chat.Card, last bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	want := k.faces(value)
-	for i, face := range want {
-		if err := k.page(ctx, i, face, last); err != nil {
+	want := k.pageContents(value)
+	for i, content := range want {
+		if err := k.drawPage(ctx, i, content, last); err != nil {
 			return err
 		}
 	}
 	for i := len(want); i < len(k.pages); i++ { // the text became shorter
-		if err := k.page(ctx, i, chat.Card{Body: "…", Summary: value.Summary}, last); err != nil {
+		if err := k.drawPage(ctx, i, chat.Card{Body: "…", Summary: value.Summary}, last); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (k *card) page(ctx context.Context, i int, face chat.Card, last bool) error {
+// drawPage draws one page, and sends it first if it is new. When the platform has lost the page's entity, the page is
+// sent again with a key of its own.
+func (k *card) drawPage(ctx context.Context, i int, content chat.Card, last bool) error {
 	if i == len(k.pages) {
-		s, err := k.next(ctx, face, i)
+		s, err := k.nextPage(ctx, content, i)
 		if err != nil {
 			return err
 		}
 		k.pages = append(k.pages, s)
 	}
-	err := k.paint(ctx, i, face, last)
+	err := k.updatePage(ctx, i, content, last)
 	if openapi.ClassOf(err) != openapi.EntityLost {
 		return err
 	}
-	s, err := k.open(ctx, face, k.seed+"/again", i)
+	s, err := k.sendPage(ctx, content, k.seed+"/again", i)
 	if err != nil {
 		return err
 	}
 	k.pages[i] = s
-	return k.paint(ctx, i, face, last)
+	return k.updatePage(ctx, i, content, last)
 }
 
-// next gives the page of a page that this process has not drawn yet.
-func (k *card) next(ctx context.Context, face chat.Card, i int) (*cardPage, error) {
-	if k.forgotten {
-		later, err := k.sender.sentAfter(ctx, k.pages[0].message)
+// nextPage returns a page that this process has not drawn yet: one that an earlier process sent, else a new one.
+func (k *card) nextPage(ctx context.Context, content chat.Card, i int) (*cardPage, error) {
+	if k.mustSearch {
+		later, err := k.sender.findLaterPages(ctx, k.pages[0].message)
 		switch {
-		case err != nil && !lastMeans(ctx, err):
+		case err != nil && !mayFallBack(ctx, err):
 			return nil, err
-		case err != nil: // such as no permission to list a group's messages
+		case err != nil: // for example no permission to list a group's messages
 			k.sender.log.Warn().Err(err).Msg("feishu: pages that were sent long ago cannot be looked for")
 		}
-		k.later, k.forgotten = later, false
+		k.foundPages, k.mustSearch = later, false
 	}
-	if len(k.later) > 0 {
-		s := k.later[0]
-		k.later = k.later[1:]
+	if len(k.foundPages) > 0 {
+		s := k.foundPages[0]
+		k.foundPages = k.foundPages[1:]
 		return s, nil
 	}
-	return k.open(ctx, face, k.seed, i)
+	return k.sendPage(ctx, content, k.seed, i)
 }
 
-func (k *card) paint(ctx context.Context, i int, face chat.Card, last bool) error {
+// updatePage draws one page that was sent. Only the final value may fall back to other forms.
+func (k *card) updatePage(ctx context.Context, i int, content chat.Card, last bool) error {
 	if last {
-		return k.pages[i].finish(ctx, k.sender, face, k.seed, i)
+		return k.pages[i].finish(ctx, k.sender, content, k.seed, i)
 	}
-	return k.pages[i].draw(ctx, k.sender.messages.api, face)
+	return k.pages[i].draw(ctx, k.sender.messages.api, content)
 }
 
+// ready waits for the rate limit of the last page, which is the one that changes.
 func (k *card) ready(ctx context.Context) error {
 	k.mu.Lock()
 	s := k.pages[len(k.pages)-1]
 	k.mu.Unlock()
 	switch {
 	case s.entity != nil:
-		return openapi.Idle(ctx, s.entity.rate, 1)
+		return openapi.WaitForRoom(ctx, s.entity.rate, 1)
 	case s.rate != nil:
-		return openapi.Idle(ctx, s.rate, 1)
+		return openapi.WaitForRoom(ctx, s.rate, 1)
 	}
 	return nil
 }
 
-// The durable form of a card: message/how/born/chat/question, with the topic behind the chat if there is one. How is
+// The durable id of a card is message/how/created/chat/question, with the topic after the chat if there is one. How is
 // the id of the card entity, or one of these.
 const (
 	threadMark = ":"
@@ -264,11 +273,12 @@ const (
 	howText  = "text"
 )
 
+// idOf writes the durable id of the card that begins with this page.
 func idOf(s *cardPage, to chat.Ref) string {
 	how, born := howText, time.Now()
 	switch {
 	case s.entity != nil:
-		how, born = s.entity.id, s.entity.born
+		how, born = s.entity.id, s.entity.created
 	case s.rate != nil:
 		how = howPlain
 	}
@@ -281,6 +291,7 @@ func idOf(s *cardPage, to chat.Ref) string {
 
 var errCardID = errors.New("feishu: not the id of a card")
 
+// parseID restores the first page of a card from its durable id, without a call to the platform.
 func parseID(id string, a *openapi.Client) (first *cardPage, to chat.Ref, born time.Time, err error) {
 	parts := strings.Split(id, "/")
 	if len(parts) != 5 || parts[0] == "" || parts[1] == "" {
@@ -297,16 +308,16 @@ func parseID(id string, a *openapi.Client) (first *cardPage, to chat.Ref, born t
 		s.rate = openapi.PatchRate()
 	case howText:
 	default:
-		s.entity = &entity{api: a, id: parts[1], born: born, rate: openapi.CardRate()}
+		s.entity = &entity{api: a, id: parts[1], created: born, rate: openapi.CardRate()}
 	}
 	return s, chat.Ref{Key: keyFrom(parts[3]), ID: parts[4]}, born, nil
 }
 
-// keyFrom reads where a card was sent.
+// keyFrom parses the chat of a durable id.
 func keyFrom(where string) chat.Key {
 	id, thread, _ := strings.Cut(where, threadMark)
 	key := chat.FeishuChat(id)
-	if strings.HasPrefix(id, "ou_") { // to a user, in whatever chat
+	if strings.HasPrefix(id, "ou_") { // sent to a user, not to a known chat
 		key = chat.FeishuUser(id)
 	}
 	key.Thread = thread

@@ -206,7 +206,8 @@ func TestPostIsDoneOnce(t *testing.T) {
 
 func TestTextThatBecomesShorter(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
-	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: strings.Repeat("Some words in a row.\n\n", 700)}, "seed")
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: strings.Repeat("Some words in a row.\n\n", 700)},
+		"seed")
 	p.must(err)
 	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "no, this"}))
 	p.says(ask, "no, this …")
@@ -215,7 +216,9 @@ func TestTextThatBecomesShorter(t *testing.T) {
 
 func TestEmptyCards(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
-	for i, c := range []chat.Card{{}, {Live: true}, {Live: true, Status: "x"}, {Live: true, Body: " \n"}, {Buttons: []chat.Button{{}}}} {
+	for i, c := range []chat.Card{
+		{}, {Live: true}, {Live: true, Status: "x"}, {Live: true, Body: " \n"}, {Buttons: []chat.Button{{}}},
+	} {
 		id, err := p.Client.Post(p.ctx(), ask, c, fmt.Sprint("seed", i))
 		p.must(err)
 		c.Status = "y"
@@ -231,7 +234,8 @@ func TestManyCardsAtOnceKeepTheLimits(t *testing.T) {
 	for i := range 8 {
 		room := p.PrivateChat(p.AddUser(fmt.Sprint("user", i)))
 		wg.Go(func() {
-			id, err := p.Client.Post(p.ctx(), chat.Ref{Key: chat.FeishuChat(room)}, chat.Card{Live: true}, fmt.Sprint(i))
+			id, err := p.Client.Post(p.ctx(), chat.Ref{Key: chat.FeishuChat(room)}, chat.Card{Live: true},
+				fmt.Sprint(i))
 			if err != nil {
 				t.Error(err)
 				return
@@ -239,7 +243,8 @@ func TestManyCardsAtOnceKeepTheLimits(t *testing.T) {
 			body := ""
 			for range 12 {
 				body += "more "
-				if err := errors.Join(p.Ready(p.ctx(), id), p.Edit(p.ctx(), id, chat.Card{Live: true, Body: body})); err != nil {
+				if err := errors.Join(p.Ready(p.ctx(), id),
+					p.Edit(p.ctx(), id, chat.Card{Live: true, Body: body})); err != nil {
 					t.Error(err)
 				}
 			}

@@ -9,17 +9,17 @@ import (
 	"magpie/internal/chat"
 )
 
-// changes are the events that tell of the bot's place in a chat (pages im-v1/chat-member/events/{added,deleted},
+// membershipEvents are the events about the bot's membership in a chat (pages im-v1/chat-member/events/{added,deleted},
 // im-v1/chat/events/{disbanded,bot_p2p_chat_entered}).
-var changes = map[string]chat.Doing{
+var membershipEvents = map[string]chat.Doing{
 	"im.chat.member.bot.added_v1":                  chat.Added,
 	"im.chat.member.bot.deleted_v1":                chat.Removed,
 	"im.chat.disbanded_v1":                         chat.Dissolved,
 	"im.chat.access_event.bot_p2p_chat_entered_v1": chat.Opened,
 }
 
-// moved hands over what happened to the bot's place in a chat, and by whom.
-func (t eventHandler) moved(run context.Context, did chat.Doing, payload gjson.Result) error {
+// membershipChanged reports a change of the bot's membership, and who made it.
+func (t eventHandler) membershipChanged(run context.Context, did chat.Doing, payload gjson.Result) error {
 	event := payload.Get("event")
 	c := chat.Change{
 		Key: chat.FeishuChat(openapi.String(event.Get("chat_id"))), Kind: chat.Group, Did: did,
@@ -35,7 +35,7 @@ func (t eventHandler) moved(run context.Context, did chat.Doing, payload gjson.R
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)
 	defer cancel()
 	if did != chat.Removed && did != chat.Dissolved {
-		c.Actor.Name = t.client.names.of(run, c.Key.ID, c.Actor.ID)
+		c.Actor.Name = t.client.names.lookUp(run, c.Key.ID, c.Actor.ID)
 	}
 	return t.handler.Change(ctx, c)
 }

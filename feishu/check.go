@@ -15,41 +15,42 @@ import (
 	"magpie/feishu/openapi"
 )
 
-// Checkup is what one look at the platform finds. It changes nothing there.
+// Checkup is the result of [Check].
 type Checkup struct {
-	Credentials error    // nil = the platform takes the app's id and secret; what follows is known only then
+	Credentials error    // nil = the platform accepts the app's id and secret; the rest is known only then
 	Bot         error    // nil = the app has a bot
 	Chats       error    // nil = the app may see its chats
-	Missing     []string // permissions of which the platform says that one is needed
-	Told        error    // nil = the platform tells what the app was given; else only its permissions are known
-	App         App      // as far as it is told
-	// Ahead is how much this machine's clock is ahead of the platform's, to the second. Dated is whether the platform
-	// told.
-	Ahead time.Duration
-	Dated bool
+	Missing     []string // permissions that the platform says are missing; one of them is enough
+	AppInfo     error    // nil = App is complete; else only the app's permissions are known
+	App         App      // as far as the platform reports it
+	// ClockAhead is how far this machine's clock is ahead of the platform's, to the second. ClockKnown says whether the
+	// platform sent its time.
+	ClockAhead time.Duration
+	ClockKnown bool
 }
 
-// Check looks at the platform as an app with that configuration sees it.
+// Check looks at the platform as an app with this configuration sees it. It changes nothing there.
 func Check(ctx context.Context, cfg Config) Checkup {
 	a := openapi.New(cfg.api(), zerolog.Nop())
 	defer a.HTTP.CloseIdleConnections()
-	clock := &dates{next: a.HTTP.Transport}
+	clock := &clockProbe{next: a.HTTP.Transport}
 	a.HTTP.Transport = clock
 	var found Checkup
 	if found.Credentials = a.CheckCredentials(ctx); found.Credentials == nil {
 		found.Bot = (&Client{api: a}).whoAmI(ctx)
-		_, found.Chats = a.Call(ctx, openapi.Request{Op: "list the bot's chats", Method: http.MethodGet, Path: "/open-apis/im/v1/chats",
-			Query: larkcore.QueryParams{"page_size": []string{"1"}}})
+		_, found.Chats = a.Call(ctx,
+			openapi.Request{Op: "list the bot's chats", Method: http.MethodGet, Path: "/open-apis/im/v1/chats",
+				Query: larkcore.QueryParams{"page_size": []string{"1"}}})
 		found.Missing = append(scopesOf(found.Bot), scopesOf(found.Chats)...)
-		if found.App, found.Told = application(ctx, a, cfg.AppID); found.Told != nil {
-			found.App.scopes, _ = granted(ctx, a) // what it does not tell is not known
+		if found.App, found.AppInfo = fetchApp(ctx, a, cfg.AppID); found.AppInfo != nil {
+			found.App.scopes, _ = grantedScopes(ctx, a) // an error leaves the permissions unknown
 		}
 	}
-	found.Ahead, found.Dated = clock.seen()
+	found.ClockAhead, found.ClockKnown = clock.skew()
 	return found
 }
 
-// Refused reports that the platform does not know the app, or not with that secret.
+// Refused reports whether the platform does not know the app, or not with this secret.
 func (c Checkup) Refused() bool {
 	var e *openapi.Error
 	return errors.As(c.Credentials, &e) && e.Code != 0
@@ -57,7 +58,7 @@ func (c Checkup) Refused() bool {
 
 var scopeList = regexp.MustCompile(`\[([a-z_]+:[^\]]+)\]`)
 
-// scopesOf gives the permissions that a refusal names (code 99991672: "... scopes is required: [im:chat,
+// scopesOf returns the permissions that a refusal names (code 99991672: "... scopes is required: [im:chat,
 // im:chat:readonly]").
 func scopesOf(err error) []string {
 	var e *openapi.Error
@@ -71,8 +72,9 @@ func scopesOf(err error) []string {
 	return strings.FieldsFunc(list[1], func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// dates compares the clock of this machine with the Date headers of answers.
-type dates struct {
+// clockProbe compares this machine's clock with the Date headers of answers. Each difference contains the duration of
+// the answer, so the smallest one counts.
+type clockProbe struct {
 	next http.RoundTripper
 
 	mu    sync.Mutex
@@ -81,7 +83,7 @@ type dates struct {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (d *dates) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d *clockProbe) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := d.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -89,7 +91,7 @@ func (d *dates) RoundTrip(r *http.Request) (*http.Response, error) {
 	if there, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		ahead := time.Since(there).Truncate(time.Second) // and the time that the answer took
+		ahead := time.Since(there).Truncate(time.Second) // includes the duration of the answer
 		if !d.known || ahead < d.ahead {
 			d.ahead, d.known = ahead, true
 		}
@@ -97,7 +99,7 @@ func (d *dates) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (d *dates) seen() (time.Duration, bool) {
+func (d *clockProbe) skew() (time.Duration, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ahead, d.known

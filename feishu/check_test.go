@@ -28,23 +28,28 @@ func TestCheck(t *testing.T) {
 	cfg := Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
 
 	got := Check(context.Background(), cfg)
-	if got.Credentials != nil || got.Bot != nil || got.Chats != nil || !got.Dated || got.Ahead.Abs() > 2*time.Second {
+	if got.Credentials != nil || got.Bot != nil || got.Chats != nil || !got.ClockKnown ||
+		got.ClockAhead.Abs() > 2*time.Second {
 		t.Errorf("a good app: %+v", got)
 	}
 
 	wrong := cfg
 	wrong.AppSecret = "wrong"
-	if got := Check(context.Background(), wrong); got.Credentials == nil || !strings.Contains(got.Credentials.Error(), "app_secret") || !got.Dated {
+	if got := Check(context.Background(), wrong); got.Credentials == nil ||
+		!strings.Contains(got.Credentials.Error(), "app_secret") || !got.ClockKnown {
 		t.Errorf("a wrong secret: %+v", got)
 	}
 
 	remove := sim.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats", Code: 99991672,
 		Msg: "Access denied. One of the following scopes is required: [im:chat, im:chat:readonly]."})
-	if got := Check(context.Background(), cfg); got.Bot != nil || !slices.Equal(got.Missing, []string{"im:chat", "im:chat:readonly"}) {
+	if got := Check(context.Background(), cfg); got.Bot != nil ||
+		!slices.Equal(got.Missing, []string{"im:chat", "im:chat:readonly"}) {
 		t.Errorf("a missing permission: %+v", got)
 	}
 	remove()
-	remove = sim.Inject(feishusim.Fault{Path: "/open-apis/bot/v3/info", Code: 230006, Msg: "bot ability is not activated"})
+	remove = sim.Inject(feishusim.Fault{
+		Path: "/open-apis/bot/v3/info", Code: 230006, Msg: "bot ability is not activated",
+	})
 	if got := Check(context.Background(), cfg); got.Credentials != nil || got.Bot == nil || got.Chats != nil {
 		t.Errorf("no bot: %+v", got)
 	}
@@ -59,7 +64,8 @@ func TestCheck(t *testing.T) {
 	})
 	defer late.Close()
 	cfg.BaseURL = late.URL
-	if got := Check(context.Background(), cfg); !got.Dated || got.Ahead < time.Hour || got.Ahead > time.Hour+time.Minute {
+	if got := Check(context.Background(), cfg); !got.ClockKnown || got.ClockAhead < time.Hour ||
+		got.ClockAhead > time.Hour+time.Minute {
 		t.Errorf("a platform whose clock is an hour late: %+v", got)
 	}
 	for _, v := range sim.Violations() {
@@ -70,10 +76,10 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// slowing answers with the time at which it is called, after a while.
-type slowing time.Duration
+// slowTransport answers slowly. The Date of the answer is the time of the call.
+type slowTransport time.Duration
 
-func (s slowing) RoundTrip(*http.Request) (*http.Response, error) {
+func (s slowTransport) RoundTrip(*http.Request) (*http.Response, error) {
 	resp := &http.Response{Header: http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}}}
 	time.Sleep(time.Duration(s))
 	return resp, nil
@@ -82,13 +88,15 @@ func (s slowing) RoundTrip(*http.Request) (*http.Response, error) {
 // An answer that takes long makes the platform's clock look late.
 func TestSlowAnswersDoNotCountAsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &dates{}
-		for _, d.next = range []http.RoundTripper{slowing(7 * time.Second), slowing(0), slowing(20 * time.Second)} {
+		d := &clockProbe{}
+		for _, d.next = range []http.RoundTripper{
+			slowTransport(7 * time.Second), slowTransport(0), slowTransport(20 * time.Second),
+		} {
 			if _, err := d.RoundTrip(nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if ahead, known := d.seen(); ahead != 0 || !known {
+		if ahead, known := d.skew(); ahead != 0 || !known {
 			t.Errorf("ahead by %v, known %v", ahead, known)
 		}
 	})

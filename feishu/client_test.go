@@ -35,7 +35,8 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%v does not name %s", err, key)
 		}
 	}
-	if err := (Config{AppID: "cli_1", AppSecret: "x", Pace: -1}).Validate(); err == nil || !strings.Contains(err.Error(), "pace") {
+	if err := (Config{AppID: "cli_1", AppSecret: "x", Pace: -1}).Validate(); err == nil ||
+		!strings.Contains(err.Error(), "pace") {
 		t.Errorf("a negative pace: %v", err)
 	}
 	if got := good[1].baseURL(); got != hostLark {
@@ -49,15 +50,18 @@ func TestConfig(t *testing.T) {
 // The language of a bot, and of those to whom nobody has spoken yet.
 func TestLanguageOfTheBot(t *testing.T) {
 	for _, tc := range []struct{ lang, base, spoken, first, toast string }{
-		{"auto", "", "", "zh", staleButton.zh}, {"", "", "", "zh", staleButton.zh}, {"auto", "lark", "", "en", staleButton.en},
+		{"auto", "", "", "zh", staleButton.zh}, {"", "", "", "zh", staleButton.zh},
+		{"auto", "lark", "", "en", staleButton.en},
 		{"en", "", "en", "zh", staleButton.en}, {"zh", "lark", "zh", "en", staleButton.zh},
 	} {
 		c := Config{AppID: "cli_1", AppSecret: "s", Lang: tc.lang, BaseURL: tc.base}
-		if err := c.Validate(); err != nil || c.Spoken() != tc.spoken || c.NewLang() != tc.first || c.words(staleButton) != tc.toast {
-			t.Errorf("%+v: %q %q %q %v", tc, c.Spoken(), c.NewLang(), c.words(staleButton), err)
+		if err := c.Validate(); err != nil || c.FixedLang() != tc.spoken || c.DefaultLang() != tc.first ||
+			c.words(staleButton) != tc.toast {
+			t.Errorf("%+v: %q %q %q %v", tc, c.FixedLang(), c.DefaultLang(), c.words(staleButton), err)
 		}
 	}
-	if err := (Config{AppID: "cli_1", AppSecret: "s", Lang: "fr"}).Validate(); err == nil || !strings.Contains(err.Error(), "[feishu] lang") {
+	if err := (Config{AppID: "cli_1", AppSecret: "s", Lang: "fr"}).Validate(); err == nil ||
+		!strings.Contains(err.Error(), "[feishu] lang") {
 		t.Errorf("%v", err)
 	}
 }

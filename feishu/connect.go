@@ -16,57 +16,58 @@ import (
 	"magpie/feishu/openapi"
 )
 
-// Run receives events until ctx is done, and hands them to h. It connects again whenever the connection is lost, and
-// then asks for what was said meanwhile; what keeps it from connecting is in the log and in [Client.Status]. It returns
+// Run receives events and passes them to h until ctx is done. It reconnects whenever the connection is lost, and then
+// fetches the messages that were sent meanwhile. Why it cannot connect is in the log and in [Client.Status]. It returns
 // nil when ctx is done and all calls of h have returned.
 func (c *Client) Run(ctx context.Context, h Handler) error {
 	ctx = c.log.WithContext(ctx)
 	g := &backfill{eventHandler: eventHandler{c, h}}
-	l := newLine(c, g, g.dispatcher(ctx, g))
+	l := newConnection(c, g, g.dispatcher(ctx, g))
 	defer c.api.HTTP.CloseIdleConnections()
-	c.names.listen(h.Named)
+	c.names.setListener(h.Named)
 	defer c.names.wait()
-	keep(ctx, l.connect, l.report)
-	c.state.down(nil)
+	connectLoop(ctx, l.connect, l.report)
+	c.state.setDisconnected(nil)
 	return nil
 }
 
-// line is the long connection, one after the other.
-type line struct {
-	client   *Client
-	template *larkws.Client // never started
-	ws       *larkws.Client // to be used again, when it never connected; nil: make one
-	backfill *backfill
-	told     error // the trouble that the log knows of; nil after a connection
+// connection makes the long connections, one after the other.
+type connection struct {
+	client     *Client
+	template   *larkws.Client // never started
+	ws         *larkws.Client // reused if it never connected; nil: make one
+	backfill   *backfill
+	lastLogged error // the error that was logged last; nil after a successful connect
 }
 
-func newLine(c *Client, g *backfill, events *dispatcher.EventDispatcher) *line {
-	return &line{client: c, backfill: g, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
+func newConnection(c *Client, g *backfill, events *dispatcher.EventDispatcher) *connection {
+	return &connection{client: c, backfill: g, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
 		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(events),
 		larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
-		larkws.WithHttpClient(c.api.HTTP), larkws.WithWebSocketDialer(watchingDialer(c.eventLimiter)),
+		larkws.WithHttpClient(c.api.HTTP), larkws.WithWebSocketDialer(keepAliveDialer(c.eventLimiter)),
 		larkws.WithLogger(openapi.SDKLogger(c.log)))}
 }
 
-// copyOf is a client that can be started: one that was connected cannot be started again. Each that larkws.NewClient
-// makes leaves a goroutine and a map behind for ever (cache/cache.go, newCron); copies share those of their template.
-func copyOf[T any](template *T) *T {
+// shallowCopy makes a client that can be started: one that was connected cannot be started again. Each client that
+// larkws.NewClient makes leaves a goroutine and a map behind forever (cache/cache.go, newCron); copies share those of
+// their template.
+func shallowCopy[T any](template *T) *T {
 	fresh := *template
 	return &fresh
 }
 
-// connect makes one connection and returns when it is lost. up tells how long it stood.
-func (l *line) connect(ctx context.Context) (up time.Duration, err error) {
+// connect opens one connection and returns when it is lost. up is how long it lasted.
+func (l *connection) connect(ctx context.Context) (up time.Duration, err error) {
 	c := l.client
-	if c.state.bot() == "" {
+	if c.state.botID() == "" {
 		if err := c.whoAmI(ctx); err != nil {
 			return 0, err
 		}
 	}
 	if l.ws == nil {
-		l.ws = copyOf(l.template)
+		l.ws = shallowCopy(l.template)
 	}
-	l.backfill.note(ctx) // before events of this connection make the gap look closed
+	l.backfill.recordPending(ctx) // before events of this connection change the last known times
 	repair, stop := context.WithCancel(ctx)
 	var (
 		ready   time.Time
@@ -74,10 +75,10 @@ func (l *line) connect(ctx context.Context) (up time.Duration, err error) {
 	)
 	l.ws.SetOnReady(func() {
 		ready = time.Now()
-		c.state.up()
+		c.state.setConnected()
 		c.api.CloseCircuit()
 		c.log.Info().Msg("feishu: connected")
-		repairs.Go(func() { l.backfill.close(repair) })
+		repairs.Go(func() { l.backfill.run(repair) })
 	})
 	err = l.ws.Start(ctx)
 	stop()
@@ -85,27 +86,27 @@ func (l *line) connect(ctx context.Context) (up time.Duration, err error) {
 	if ready.IsZero() {
 		return 0, connectError(err)
 	}
-	l.ws, l.told = nil, nil
+	l.ws, l.lastLogged = nil, nil
 	return time.Since(ready), connectError(err)
 }
 
-// report tells the status and the log why there is no connection. The log is told once of each trouble: an app whose
-// secret is wrong may stay so for days.
-func (l *line) report(err error, pause time.Duration) {
-	l.client.state.down(err)
+// report records in the status and the log why there is no connection. Each error is logged once: an app whose secret
+// is wrong may stay so for days.
+func (l *connection) report(err error, pause time.Duration) {
+	l.client.state.setDisconnected(err)
 	level := zerolog.WarnLevel
 	switch {
-	case alike(err, l.told):
+	case sameError(err, l.lastLogged):
 		level = zerolog.DebugLevel
 	case terminal(err):
 		level = zerolog.ErrorLevel
 	}
-	l.told = err
+	l.lastLogged = err
 	l.client.log.WithLevel(level).Err(err).Dur("retry_in", pause).Msg("feishu: not connected")
 }
 
-// alike reports whether two errors are of the same trouble.
-func alike(a, b error) bool {
+// sameError reports whether two errors have the same cause. Log ids differ from call to call and do not count.
+func sameError(a, b error) bool {
 	var x, y *openapi.Error
 	switch {
 	case a == nil || b == nil:
@@ -116,7 +117,7 @@ func alike(a, b error) bool {
 	return a.Error() == b.Error()
 }
 
-// connectError gives the SDK's errors our form.
+// connectError converts the SDK's errors to [openapi.Error].
 func connectError(err error) error {
 	var (
 		refusal *larkws.ClientError
@@ -126,7 +127,8 @@ func connectError(err error) error {
 	switch {
 	case err == nil:
 		return errors.New("feishu: the long connection was closed")
-	case errors.As(err, &refusal) && refusal.Code == larkws.AuthFailed: // of these, the SDK's only client error (ws/client_transport.go, parseHandshakeError)
+	case errors.As(err, &refusal) && refusal.Code == larkws.AuthFailed:
+		// the SDK turns only this refusal into a client error (ws/client_transport.go, parseHandshakeError)
 		return &openapi.Error{Op: op, Code: larkws.ExceedConnLimit, Msg: refusal.Msg, Err: err}
 	case errors.As(err, &refusal):
 		return &openapi.Error{Op: op, Code: refusal.Code, Msg: refusal.Msg, Err: err}
@@ -136,31 +138,32 @@ func connectError(err error) error {
 	return &openapi.Error{Op: op, Err: openapi.Cause(err)}
 }
 
-// terminal reports whether only the operator can do something about it: a refusal of the endpoint that the SDK does
-// not retry (ws/client_transport.go), wrong credentials, or a bot that is turned off.
+// terminal reports whether only the operator can fix the error: a refusal of the endpoint that the SDK does not retry
+// (ws/client_transport.go), wrong credentials, or a bot that is turned off.
 func terminal(err error) bool {
 	var refusal *larkws.ClientError
 	return errors.As(err, &refusal) || openapi.ClassOf(err) == openapi.NoAccess
 }
 
-// The waits between attempts. The first is short, since most connections end by a restart on the other side.
+// Backoff between attempts. The first wait is short, since most connections end because the other side restarts.
 const (
 	firstWait    = 300 * time.Millisecond
 	longestWait  = 30 * time.Second
 	terminalWait = time.Minute // doubles up to
 	slowestWait  = 5 * time.Minute
-	steady       = time.Minute // a connection that stood so long starts the waits anew
+	stableAfter  = time.Minute // a connection that lasted this long resets the backoff
 )
 
-// keep calls connect again and again until ctx is done, with growing waits.
-func keep(ctx context.Context, connect func(context.Context) (time.Duration, error), report func(error, time.Duration)) {
+// connectLoop calls connect until ctx is done, with a growing backoff.
+func connectLoop(ctx context.Context, connect func(context.Context) (time.Duration, error),
+	report func(error, time.Duration)) {
 	failures, refusals := 0, 0
 	for {
 		up, err := connect(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if up >= steady {
+		if up >= stableAfter {
 			failures = 0
 		}
 		var pause time.Duration
@@ -168,7 +171,7 @@ func keep(ctx context.Context, connect func(context.Context) (time.Duration, err
 			pause = jitter(min(terminalWait<<min(refusals, 8), slowestWait))
 			refusals++
 		} else {
-			pause, refusals = jitter(waitAfter(failures)), 0
+			pause, refusals = jitter(backoffAfter(failures)), 0
 			failures++
 		}
 		report(err, pause)
@@ -178,19 +181,20 @@ func keep(ctx context.Context, connect func(context.Context) (time.Duration, err
 	}
 }
 
-func waitAfter(failures int) time.Duration {
+// backoffAfter is the wait after so many consecutive failures.
+func backoffAfter(failures int) time.Duration {
 	if failures == 0 {
 		return firstWait
 	}
 	return min(time.Second<<min(failures-1, 8), longestWait)
 }
 
-// jitter spreads a wait by a fifth, so that not all programs come back at once.
+// jitter varies a wait by 10 % up or down, so that not all programs reconnect at the same time.
 func jitter(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 
-// whoAmI asks for the bot's own id: a mention of it is a message to the bot.
+// whoAmI fetches the bot's own open_id: a message that mentions it is for the bot.
 func (c *Client) whoAmI(ctx context.Context) error {
 	answer, err := c.api.Call(ctx, openapi.Request{
 		Op: "ask who the bot is", Method: http.MethodGet, Path: "/open-apis/bot/v3/info",
@@ -203,6 +207,6 @@ func (c *Client) whoAmI(ctx context.Context) error {
 		return fmt.Errorf("feishu: ask who the bot is: %w",
 			&openapi.Error{Op: "bot info has no open_id", Code: 230006, Msg: "the app has no bot"})
 	}
-	c.state.change(func(now *Status) { now.BotOpenID = id })
+	c.state.update(func(now *Status) { now.BotOpenID = id })
 	return nil
 }

@@ -33,7 +33,9 @@ func (f pressFunc) Press(ctx context.Context, p chat.Press) (string, error) {
 
 func aPress() *callback.CardActionTriggerEvent {
 	return &callback.CardActionTriggerEvent{Event: &callback.CardActionTriggerRequest{
-		Operator: &callback.Operator{OpenID: "ou_1"}, Context: &callback.Context{OpenChatID: "oc_1", OpenMessageID: "om_1"},
+		Operator: &callback.Operator{OpenID: "ou_1"}, Context: &callback.Context{
+			OpenChatID: "oc_1", OpenMessageID: "om_1",
+		},
 		Action: &callback.CallBackAction{Value: map[string]any{"do": "stop", "turn": 3.0}},
 	}}
 }
@@ -101,7 +103,8 @@ func TestWrongSecretIsReportedOnce(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 	log := p.log.String()
-	if !strings.Contains(log, `"level":"error"`) || !strings.Contains(log, "app_secret") || strings.Contains(log, p.cfg()) {
+	if !strings.Contains(log, `"level":"error"`) || !strings.Contains(log, "app_secret") ||
+		strings.Contains(log, p.cfg()) {
 		t.Errorf("log: %s", log)
 	}
 }
@@ -125,7 +128,7 @@ func attempts(t *testing.T, run time.Duration, connect func(n int) (time.Duratio
 		ctx, cancel := context.WithTimeout(t.Context(), run)
 		defer cancel()
 		began := time.Now()
-		keep(ctx, func(ctx context.Context) (time.Duration, error) {
+		connectLoop(ctx, func(ctx context.Context) (time.Duration, error) {
 			at = append(at, time.Since(began))
 			up, err := connect(len(at))
 			if openapi.Sleep(ctx, up) != nil {
@@ -139,7 +142,10 @@ func attempts(t *testing.T, run time.Duration, connect func(n int) (time.Duratio
 
 func TestWaitsGrowWhileItFails(t *testing.T) {
 	at := attempts(t, 5*time.Minute, func(int) (time.Duration, error) { return 0, errors.New("no route") })
-	want := []time.Duration{0, 300 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second}
+	want := []time.Duration{
+		0, 300 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second,
+		30 * time.Second, 30 * time.Second,
+	}
 	if len(at) < len(want) {
 		t.Fatalf("%d attempts", len(at))
 	}

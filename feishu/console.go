@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// Console gives the pages of the developer console on which an app is put right.
+// Console builds links to the pages of the developer console where an app is configured.
 type Console struct{ base string }
 
-// Console gives the pages of the app. A platform that is not one of the public ones is assumed to have them in the same
-// place.
+// Console returns the links for this app. A platform other than the public ones is assumed to have the same paths.
 func (c Config) Console() Console { return Console{c.baseURL() + "/app/" + url.PathEscape(c.AppID)} }
 
-// Scopes is the page that asks for permissions; these are ticked already.
+// Scopes is the page that requests permissions, with these preselected.
 func (c Console) Scopes(scopes []string) string {
 	q := url.Values{"q": {strings.Join(scopes, ",")}, "op_from": {"openapi"}, "token_type": {"tenant"}}
 	return c.base + "/auth?" + q.Encode()
@@ -24,13 +23,13 @@ func (c Console) Events() string { return c.base + "/event" }
 // Bot is the page of the bot capability.
 func (c Console) Bot() string { return c.base + "/bot" }
 
-// Versions is the page that publishes what was changed on the others.
+// Versions is the page that publishes the changes made on the others.
 func (c Console) Versions() string { return c.base + "/version" }
 
 // Credentials is the page with id and secret.
 func (c Console) Credentials() string { return c.base + "/baseinfo" }
 
-// accountsURL is where apps are created. The public platform has a host of its own for it.
+// accountsURL is where apps are created. The public platform uses a host of its own for that.
 func (c Config) accountsURL() string {
 	switch base := c.baseURL(); base {
 	case hostFeishu:

@@ -10,14 +10,15 @@ import (
 	"magpie/internal/chat"
 )
 
-// mention is one entry of a message's mentions: in its text, key stands for the person.
+// mention is one entry of a message's mentions. In the text, key stands for the person.
 type mention struct {
 	key  string // "@_user_1"
 	id   string // open_id
 	name string
 }
 
-// mentionsOf reads them; id is the path to a person's open_id, which events and lists keep in different places.
+// mentionsOf reads the mentions of a message. id is the JSON path of the open_id, which differs between events and
+// lists.
 func mentionsOf(message gjson.Result, id string) []mention {
 	var ms []mention
 	for _, m := range message.Get("mentions").Array() {
@@ -27,42 +28,42 @@ func mentionsOf(message gjson.Result, id string) []mention {
 	return ms
 }
 
-// callsAll reports whether a message mentions everybody. There may be no entry for that among its mentions.
-func callsAll(content string) bool {
+// mentionsAll reports whether a message mentions everybody. Such a mention need not be among the message's mentions.
+func mentionsAll(content string) bool {
 	return strings.Contains(content, `@_all`) || strings.Contains(content, `"user_id":"all"`)
 }
 
-// reading reads what a message says, and finds what came with it.
-type reading struct {
-	id     string // of the message
-	people []mention
-	bot    string
-	called func(id string) string // what somebody is called, by open_id; empty = not known
+// contentReader converts the content of one message to text, and collects its attachments.
+type contentReader struct {
+	id       string // of the message
+	mentions []mention
+	bot      string
+	nameOf   func(id string) string // name by open_id; empty = not known
 
-	files    []chat.File
-	pictures int
+	files  []chat.File
+	images int
 }
 
-// read gives a message's text; what is no text stands in it as a mark. ok is false for what cannot be read at all.
-// The forms are those of the page "Receive message content" (im/v1/message/events/message_content).
-func (r *reading) read(form string, content gjson.Result) (text string, ok bool) {
+// read returns a message's text; each attachment stands in it as a mark. ok is false for content that cannot be read at
+// all. The formats are those of the page "Receive message content" (im/v1/message/events/message_content).
+func (r *contentReader) read(form string, content gjson.Result) (text string, ok bool) {
 	switch form {
 	case "text":
 		text = content.Get("text").String()
 	case "post":
 		text = r.flatten(content)
 	default:
-		if text, ok = r.other(form, content); !ok {
+		if text, ok = r.readOther(form, content); !ok {
 			return text, false
 		}
 	}
-	return named(text, r.people, r.bot), true
+	return replaceMentions(text, r.mentions, r.bot), true
 }
 
-// named puts names where the text has keys, and takes the bot itself out.
-func named(text string, people []mention, bot string) string {
+// replaceMentions replaces the keys in the text by names, and removes mentions of the bot itself.
+func replaceMentions(text string, people []mention, bot string) string {
 	people = slices.Clone(people)
-	// @_user_1 is the beginning of @_user_10.
+	// Longer keys first: @_user_1 is a prefix of @_user_10.
 	slices.SortStableFunc(people, func(a, b mention) int { return len(b.key) - len(a.key) })
 	var pairs []string
 	for _, m := range people {
@@ -78,9 +79,9 @@ func named(text string, people []mention, bot string) string {
 	return strings.TrimSpace(strings.NewReplacer(pairs...).Replace(text))
 }
 
-// flatten writes a rich text message as the Markdown it most resembles.
-func (r *reading) flatten(content gjson.Result) string {
-	if !content.Get("content").Exists() { // one language inside: the form in which posts are sent
+// flatten converts a rich text message to the most similar Markdown.
+func (r *contentReader) flatten(content gjson.Result) string {
+	if !content.Get("content").Exists() { // content per language, as posts are sent
 		content.ForEach(func(_, lang gjson.Result) bool {
 			if lang.Get("content").Exists() {
 				content = lang
@@ -103,7 +104,8 @@ func (r *reading) flatten(content gjson.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-func (r *reading) inline(e gjson.Result) string {
+// inline converts one element of a rich text line to Markdown. Attachments become marks.
+func (r *contentReader) inline(e gjson.Result) string {
 	text := e.Get("text").String()
 	switch e.Get("tag").String() {
 	case "a":
@@ -111,11 +113,11 @@ func (r *reading) inline(e gjson.Result) string {
 	case "at":
 		return at(e.Get("user_id").String(), e.Get("user_name").String())
 	case "img":
-		return r.picture(e)
+		return r.image(e)
 	case "media":
-		return r.film(e)
+		return r.video(e)
 	case "file":
-		return r.document(e)
+		return r.file(e)
 	case "emotion":
 		return "[" + e.Get("emoji_type").String() + "]"
 	case "code_block":
@@ -138,7 +140,8 @@ func link(text, href string) string {
 	}
 }
 
-// at keeps the key, for which [named] puts the name; an id that is no key is no news for the reader.
+// at keeps a key, which [replaceMentions] replaces by the name. An id that is no key is replaced here, if there is a
+// name.
 func at(id, name string) string {
 	if strings.HasPrefix(id, "@_") || name == "" {
 		return id

@@ -25,14 +25,17 @@ func TestReadable(t *testing.T) {
 		{"title", "post", `{"title":"T","content":[[{"tag":"text","text":"a"}]]}`, "# T\n\na"},
 		{"styles", "post", `{"content":[[{"tag":"text","text":"a","style":["bold","italic"]},{"tag":"text","text":"b","style":["lineThrough"]},{"tag":"text","text":" ","style":["bold"]}]]}`, "***a***~~b~~"},
 		{"links", "post", `{"content":[[{"tag":"a","text":"x","href":"https://y"},{"tag":"a","text":"https://y","href":"https://y"},{"tag":"a","text":"z"}]]}`, "[x](https://y)https://yz"},
-		{"code", "post", `{"content":[[{"tag":"code_block","language":"GO","text":"x := 1\n"}],[{"tag":"hr"}]]}`, "```go\nx := 1\n```\n---"},
-		{"pictures and files", "post", `{"content":[[{"tag":"img","image_key":"i"},{"tag":"media","file_key":"f"},{"tag":"emotion","emoji_type":"SMILE"}]]}`, "[图片 1][视频][SMILE]"},
-		{"with a language", "post", `{"zh_cn":{"title":"T","content":[[{"tag":"md","text":"**a**"}]]}}`, "# T\n\n**a**"},
+		{"code", "post", `{"content":[[{"tag":"code_block","language":"GO","text":"x := 1\n"}],[{"tag":"hr"}]]}`,
+			"```go\nx := 1\n```\n---"},
+		{"pictures and files", "post",
+			`{"content":[[{"tag":"img","image_key":"i"},{"tag":"media","file_key":"f"},{"tag":"emotion","emoji_type":"SMILE"}]]}`, "[图片 1][视频][SMILE]"},
+		{"with a language", "post", `{"zh_cn":{"title":"T","content":[[{"tag":"md","text":"**a**"}]]}}`,
+			"# T\n\n**a**"},
 		{"empty", "post", `{}`, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := reading{id: "om_1", people: people, bot: "ou_bot"}
+			r := contentReader{id: "om_1", mentions: people, bot: "ou_bot"}
 			got, ok := r.read(tt.kind, gjson.Parse(tt.content))
 			if !ok || got != tt.want {
 				t.Errorf("got %q, %v; want %q", got, ok, tt.want)

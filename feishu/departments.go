@@ -11,17 +11,20 @@ import (
 	"magpie/feishu/openapi"
 )
 
-// errUntold says that the app may not see departments: it lacks a permission, or the user is outside of its range.
-var errUntold = errors.New("the platform does not tell a user's departments (permissions contact:user.department:readonly and contact:department.base:readonly)")
+// errDepartmentsHidden says that the app may not see departments: it lacks a permission, or the user is outside its
+// range.
+var errDepartmentsHidden = errors.New("the platform does not tell a user's departments (permissions " +
+	"contact:user.department:readonly and contact:department.base:readonly)")
 
-// mostAbove bounds how many departments are looked up for one user.
-const mostAbove = 50
+// maxDepartments bounds the lookups for one user.
+const maxDepartments = 50
 
-// Departments lists the departments of a user (od_...), those above them included (pages contact-v3/user/get and
+// Departments lists the departments of a user (od_...), including their parents (pages contact-v3/user/get and
 // contact-v3/department/parent).
 func (c *Client) Departments(ctx context.Context, userID string) ([]string, error) {
 	answer, err := c.api.Call(ctx, openapi.Request{
-		Op: "look up a user's departments", Method: http.MethodGet, Path: openapi.Path("/open-apis/contact/v3/users/", userID),
+		Op: "look up a user's departments", Method: http.MethodGet,
+		Path:  openapi.Path("/open-apis/contact/v3/users/", userID),
 		Query: larkcore.QueryParams{"user_id_type": {"open_id"}, "department_id_type": {"open_department_id"}},
 	})
 	if err != nil {
@@ -29,16 +32,19 @@ func (c *Client) Departments(ctx context.Context, userID string) ([]string, erro
 	}
 	own := answer.Get("data.user.department_ids")
 	if !own.IsArray() {
-		return nil, errUntold
+		return nil, errDepartmentsHidden
 	}
 	var ids []string
 	for _, id := range own.Array() {
-		if ids = append(ids, openapi.String(id)); len(ids) > mostAbove {
+		if ids = append(ids, openapi.String(id)); len(ids) > maxDepartments {
 			break
 		}
 		above, err := c.api.Call(ctx, openapi.Request{
-			Op: "look up a department's parents", Method: http.MethodGet, Path: "/open-apis/contact/v3/departments/parent",
-			Query: larkcore.QueryParams{"department_id": {id.String()}, "department_id_type": {"open_department_id"}, "page_size": {"50"}},
+			Op: "look up a department's parents", Method: http.MethodGet,
+			Path: "/open-apis/contact/v3/departments/parent",
+			Query: larkcore.QueryParams{
+				"department_id": {id.String()}, "department_id_type": {"open_department_id"}, "page_size": {"50"},
+			},
 		})
 		if err != nil {
 			return nil, err

@@ -12,12 +12,12 @@ import (
 	"magpie/internal/chat"
 )
 
-// downloadStall is how long a download may give nothing.
+// downloadStall is how long a download may make no progress.
 const downloadStall = 10 * time.Second
 
-// Download writes a file of a message to w. Of one that is bigger than most bytes no more than that is taken off the
-// wire, and the error is [chat.ErrTooBig]. After another error w holds a part of it. ctx bounds the whole (page "Get
-// the resource file of a message", im-v1/message/get-2).
+// Download writes a file of a message to w. A file of more than most bytes is not read further than that, and the error
+// is [chat.ErrTooBig]. After any other error w holds a part of the file. ctx bounds the whole download (page "Get the
+// resource file of a message", im-v1/message/get-2).
 func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -43,7 +43,7 @@ func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Wri
 
 const opDownload = "download a file of a message"
 
-// idleTimeoutReader puts a deadline off whenever something comes.
+// idleTimeoutReader restarts a timer whenever data arrives, so that a slow download goes on and a stalled one ends.
 type idleTimeoutReader struct {
 	io.Reader
 	watch *time.Timer
@@ -57,14 +57,15 @@ func (w *idleTimeoutReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// downloadOf is the call that asks for a file of a message.
+// downloadOf is the request for a file of a message.
 func downloadOf(f chat.File) openapi.Request {
 	kind := "file"
 	if f.Kind == chat.Picture {
 		kind = "image"
 	}
 	return openapi.Request{
-		Op: opDownload, Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", f.Of, "/resources/", f.Key),
+		Op: opDownload, Method: http.MethodGet,
+		Path:  openapi.Path("/open-apis/im/v1/messages/", f.Of, "/resources/", f.Key),
 		Query: larkcore.QueryParams{"type": {kind}}, Tries: liveTries,
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"magpie/internal/chat"
 )
 
-// changed hands a message over that its author has edited. The event is not documented: it has the form of a new
-// message, and when its text is missing that is asked for. Returning nil acknowledges it.
-func (t eventHandler) changed(run context.Context, payload gjson.Result) error {
+// messageUpdated passes on a message that its author has edited. The event is not documented: it looks like that of a
+// new message, and a missing text is fetched. Returning nil acknowledges it.
+func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) error {
 	s := fromEvent(payload.Get("event"))
 	if t.client.refused.malformed(t.client.log, "an edited message", []string{s.id}) {
 		return nil
@@ -21,39 +21,39 @@ func (t eventHandler) changed(run context.Context, payload gjson.Result) error {
 	if s.content == "" || s.chat == "" {
 		ctx, cancel := context.WithTimeout(run, t.client.waits.message)
 		defer cancel()
-		items, err := t.client.message(ctx, s.id)
+		items, err := t.client.fetchMessage(ctx, s.id)
 		switch v := openapi.ClassOf(err); {
 		case err != nil && (v == openapi.Unknown || v == openapi.RateLimited || v == openapi.CircuitOpen):
 			return err
 		case err != nil:
-			return nil //nolint:nilerr // it is gone, or may not be read
+			return nil //nolint:nilerr // permanent: the message is gone or may not be read
 		}
-		s = fromList(items[0], listing{}, s.kind)
+		s = fromList(items[0], listQuery{}, s.kind)
 	}
 	in, ok := t.client.incoming(s)
 	if !ok {
 		return nil
 	}
-	if err := t.client.place(run, s, &in); err != nil && !errors.Is(err, errUnknownManner) {
+	if err := t.client.resolveChat(run, s, &in); err != nil && !errors.Is(err, errUnknownGroupMode) {
 		return err
 	}
 	return t.inOrder(run, in.Key.ID, in.Time, func(ctx context.Context) error {
-		in.Actor.Name = t.client.names.of(run, in.Key.ID, in.Actor.ID)
+		in.Actor.Name = t.client.names.lookUp(run, in.Key.ID, in.Actor.ID)
 		return t.handler.Edited(ctx, in)
 	})
 }
 
-// recalled tells of a message that was taken back (page im-v1/message/events/recalled).
-func (t eventHandler) recalled(run context.Context, payload gjson.Result) error {
+// messageRecalled reports that a message was recalled (page im-v1/message/events/recalled).
+func (t eventHandler) messageRecalled(run context.Context, payload gjson.Result) error {
 	event := payload.Get("event")
 	id, room := event.Get("message_id").String(), event.Get("chat_id").String()
 	if t.client.refused.malformed(t.client.log, "a message that was taken back", []string{room, id}) {
 		return nil
 	}
-	return t.takeBack(run, room, id, millis(event.Get("recall_time").String()))
+	return t.recall(run, room, id, millis(event.Get("recall_time").String()))
 }
 
-func (t eventHandler) takeBack(run context.Context, room, id string, at time.Time) error {
+func (t eventHandler) recall(run context.Context, room, id string, at time.Time) error {
 	return t.inOrder(run, room, at, func(ctx context.Context) error {
 		return t.handler.Recalled(ctx, chat.FeishuChat(room), id)
 	})

@@ -34,7 +34,8 @@ func inFakeTimeOf(t *testing.T, cfg feishusim.Config, test func(p *platform, ask
 			t.Fatal(err)
 		}
 		p := &platform{Server: sim, t: t, log: &syncBuffer{}}
-		p.Client = New(Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()}, zerolog.New(p.log).Level(zerolog.InfoLevel))
+		p.Client = New(Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()},
+			zerolog.New(p.log).Level(zerolog.InfoLevel))
 		transport := p.Client.api.HTTP.Transport.(*http.Transport)
 		transport.DialContext = pipe.Dial
 		room := p.PrivateChat(p.AddUser("Ann"))
@@ -76,7 +77,10 @@ func (p *platform) checkAges(ask chat.Ref, most time.Duration) {
 func (p *platform) grow(ask chat.Ref, text string, pieces int, every time.Duration) {
 	p.t.Helper()
 	ctx := p.t.Context()
-	card := chat.Card{Live: true, Status: "on it", Panels: []chat.Panel{{Title: "steps", Body: "- one"}}, Buttons: []chat.Button{{Label: "Stop", Action: chat.Action{Do: "stop"}}}}
+	card := chat.Card{
+		Live: true, Status: "on it", Panels: []chat.Panel{{Title: "steps", Body: "- one"}},
+		Buttons: []chat.Button{{Label: "Stop", Action: chat.Action{Do: "stop"}}},
+	}
 	id, err := p.Client.Post(ctx, ask, card, "seed")
 	p.must(err)
 	for i := range pieces {
@@ -104,7 +108,8 @@ func TestABookIsStreamedForTwentyMinutes(t *testing.T) {
 		p.grow(ask, text, 1200, time.Second)
 		p.checkRead(ask, text)
 		p.checkAges(ask, 8*time.Minute)
-		p.t.Logf("%d letters on %d cards in %d calls", utf8.RuneCountInString(text), len(p.answers(ask.Key.ID)), len(p.Calls()))
+		p.t.Logf("%d letters on %d cards in %d calls", utf8.RuneCountInString(text), len(p.answers(ask.Key.ID)),
+			len(p.Calls()))
 	})
 }
 

@@ -6,53 +6,54 @@ import (
 )
 
 const (
-	maxInlet  = 64               // messages that are taken in at the same time: enough to fill the store's groups of writes
-	inletTick = time.Millisecond // between two looks whether there is room
-	inletLost = 50               // looks after which a frame that has not come in as an event was something else
+	maxInFlight    = 64               // events handled at the same time: enough to fill the database's group commits
+	limiterPoll    = time.Millisecond // between two polls for room
+	lostFramePolls = 50               // polls after which a frame without an event is taken for something else
 )
 
-// eventLimiter bounds how many messages are taken in at the same time. The SDK starts a goroutine for each frame that
-// it reads (ws/client_message.go, startMessageTask), so what is too much is not read yet: it waits at the other end,
-// which sees that its acknowledgement is late. A message takes [messageTimeout] at most, so reading goes on.
+// eventLimiter bounds how many events are handled at the same time. The SDK starts a goroutine for each frame that it
+// reads (ws/client_message.go, startMessageTask), so at the limit no further frame is read. The excess waits at the
+// sender, which sees that its acknowledgement is late. A message takes [messageTimeout] at most, so reading always
+// continues.
 type eventLimiter struct {
-	mu   sync.Mutex
-	in   int // events that are being taken in
-	read int // frames that were read, and have not come in as events yet; some never do
+	mu         sync.Mutex
+	inFlight   int // events that are being handled
+	framesRead int // frames that have not become events yet; some never do
 }
 
-// frame notes a frame that was read, when there is room for it.
-func (i *eventLimiter) frame() {
-	for looks := 0; !i.admit(looks); looks++ {
-		time.Sleep(inletTick)
+// waitForRoom counts a frame that was read, and blocks while the limit is reached.
+func (i *eventLimiter) waitForRoom() {
+	for polls := 0; !i.tryAdmit(polls); polls++ {
+		time.Sleep(limiterPoll)
 	}
 }
 
-// admit takes a frame in when there is room. Looks are counted and not time: while the machine stands still no event
-// comes in.
-func (i *eventLimiter) admit(looks int) bool {
+// tryAdmit counts a frame if there is room. It counts polls, not wall time: a suspended machine must not hit the
+// lost-frame limit.
+func (i *eventLimiter) tryAdmit(polls int) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if looks >= inletLost {
-		i.read = 0
+	if polls >= lostFramePolls {
+		i.framesRead = 0
 	}
-	if i.in+i.read >= maxInlet {
+	if i.inFlight+i.framesRead >= maxInFlight {
 		return false
 	}
-	i.read++
+	i.framesRead++
 	return true
 }
 
-// enter notes an event that comes in; leave is called when it is taken in.
+// enter counts an event that is being handled; leave is called when that is done.
 func (i *eventLimiter) enter() (leave func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.in++
-	i.read = max(i.read-1, 0)
+	i.inFlight++
+	i.framesRead = max(i.framesRead-1, 0)
 	return i.leave
 }
 
 func (i *eventLimiter) leave() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.in--
+	i.inFlight--
 }

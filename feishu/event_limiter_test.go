@@ -14,8 +14,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// crowd is a Handler that holds what it gets until it is opened.
-type crowd struct {
+// blockingHandler is a Handler that blocks until it is opened.
+type blockingHandler struct {
 	*recorder
 	open chan struct{}
 
@@ -23,17 +23,17 @@ type crowd struct {
 	inside, most, n int
 }
 
-func (*crowd) Edited(context.Context, chat.Incoming) error      { return nil }
-func (*crowd) Recalled(context.Context, chat.Key, string) error { return nil }
+func (*blockingHandler) Edited(context.Context, chat.Incoming) error      { return nil }
+func (*blockingHandler) Recalled(context.Context, chat.Key, string) error { return nil }
 
-func (c *crowd) Message(context.Context, chat.Incoming) error {
+func (c *blockingHandler) Message(context.Context, chat.Incoming) error {
 	c.count(1)
 	defer c.count(-1)
 	<-c.open
 	return nil
 }
 
-func (c *crowd) count(d int) {
+func (c *blockingHandler) count(d int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.inside += d
@@ -41,7 +41,7 @@ func (c *crowd) count(d int) {
 	c.most = max(c.most, c.inside)
 }
 
-func (c *crowd) seen() (n, most int) {
+func (c *blockingHandler) seen() (n, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n, c.most
@@ -52,7 +52,7 @@ func TestACrowdWaitsOutside(t *testing.T) {
 	const people = 500
 	p := newPlatform(t, feishusim.Config{AckTimeout: time.Minute})
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672}) // nobody has a name
-	c := &crowd{recorder: newRecorder(), open: make(chan struct{})}
+	c := &blockingHandler{recorder: newRecorder(), open: make(chan struct{})}
 	p.run(c)
 	for i := range people {
 		u := p.AddUser(fmt.Sprint("user ", i))
@@ -67,14 +67,14 @@ func TestACrowdWaitsOutside(t *testing.T) {
 			}
 		}
 	}
-	until("a full house", func(n, _ int) bool { return n >= maxInlet })
+	until("a full house", func(n, _ int) bool { return n >= maxInFlight })
 	time.Sleep(300 * time.Millisecond) // nobody else may come in
-	if _, most := c.seen(); most > maxInlet {
+	if _, most := c.seen(); most > maxInFlight {
 		t.Errorf("%d messages are taken in at the same time", most)
 	}
 	close(c.open)
 	until("everybody", func(n, _ int) bool { return n == people })
-	if _, most := c.seen(); most > maxInlet {
+	if _, most := c.seen(); most > maxInFlight {
 		t.Errorf("%d messages were taken in at the same time", most)
 	}
 }
@@ -85,15 +85,15 @@ func TestOtherFramesLeaveTheInlet(t *testing.T) {
 		var i eventLimiter
 		leave := i.enter()
 		began := time.Now()
-		for range 10 * maxInlet {
-			i.frame()
+		for range 10 * maxInFlight {
+			i.waitForRoom()
 		}
-		if took := time.Since(began); took > 11*inletLost*inletTick {
+		if took := time.Since(began); took > 11*lostFramePolls*limiterPoll {
 			t.Errorf("took %v", took)
 		}
 		leave()
-		if i.in != 0 || i.read > maxInlet {
-			t.Errorf("%d are taken in, %d were read", i.in, i.read)
+		if i.inFlight != 0 || i.framesRead > maxInFlight {
+			t.Errorf("%d are taken in, %d were read", i.inFlight, i.framesRead)
 		}
 	})
 }
@@ -105,7 +105,7 @@ func TestFewChatsAreAskedForNamesAtATime(t *testing.T) {
 	ctx, stop := context.WithCancel(p.ctx())
 	var asked int
 	for i := range 3 * maxAsking {
-		if _, answer := p.names.look(ctx, fmt.Sprint("oc_", i), "ou_1"); answer != nil {
+		if _, answer := p.names.request(ctx, fmt.Sprint("oc_", i), "ou_1"); answer != nil {
 			asked++
 		}
 	}
@@ -114,7 +114,7 @@ func TestFewChatsAreAskedForNamesAtATime(t *testing.T) {
 	}
 	stop()
 	p.names.wait()
-	if _, answer := p.names.look(p.ctx(), "oc_last", "ou_1"); answer == nil {
+	if _, answer := p.names.request(p.ctx(), "oc_last", "ou_1"); answer == nil {
 		t.Error("nobody is asked any more")
 	}
 	p.api.HTTP.CloseIdleConnections()
@@ -126,8 +126,8 @@ func TestHandlersEndBeforeThePlatformStopsWaiting(t *testing.T) {
 		0:                {2500 * time.Millisecond, time.Second, 600 * time.Millisecond},
 		30 * time.Second: {25 * time.Second, 10 * time.Second, 6 * time.Second},
 	} {
-		c := New(Config{AckWait: wait}, zerolog.Nop())
-		if got := [3]time.Duration{c.waits.message, c.waits.press, c.topics.patience}; got != want {
+		c := New(Config{AckTimeout: wait}, zerolog.Nop())
+		if got := [3]time.Duration{c.waits.message, c.waits.press, c.topics.timeout}; got != want {
 			t.Errorf("when the platform waits for %v: %v, want %v", wait, got, want)
 		}
 	}

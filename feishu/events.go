@@ -17,14 +17,15 @@ import (
 	"magpie/internal/chat"
 )
 
-// How long a Handler may take: the platform waits 3 s (page "Event subscription overview").
+// Timeouts of the Handler: the platform waits 3 s for an acknowledgement (page "Event subscription overview").
 const (
 	messageTimeout = 2500 * time.Millisecond
 	pressTimeout   = time.Second
 )
 
-// ignored are events that an app may be subscribed to and that mean nothing to us. One without a handler is answered
-// with code 500 (event/dispatcher/dispatcher.go, Do), delivered again and reported to the operator.
+// ignored are events that an app may be subscribed to and that we do not need. The SDK answers an event without a
+// handler with code 500 (event/dispatcher/dispatcher.go, Do); the platform then delivers it again and warns the
+// operator.
 var ignored = []string{
 	"application.bot.menu_v6",
 	"im.chat.member.user.deleted_v1",
@@ -39,91 +40,98 @@ var ignored = []string{
 	"vc.bot.meeting_invited_v1",
 }
 
-// eventHandler hands what the platform tells to a handler: what events tell, and what was missed and is asked for.
+// eventHandler passes what the platform reports to a Handler: events, and messages that were fetched because no event
+// arrived.
 type eventHandler struct {
 	client  *Client
 	handler Handler
 }
 
-// dispatcher is what the SDK gives events to. The handler's ctx is not the SDK's, which ends with each connection:
-// a message that is being stored should be stored, even though its acknowledgement will not arrive any more.
+// dispatcher routes the SDK's events. The handlers get ctx and not the SDK's context, which ends with each connection:
+// a message that is being stored must be stored even if its acknowledgement cannot be sent any more.
 func (t eventHandler) dispatcher(ctx context.Context, missed *backfill) *dispatcher.EventDispatcher {
 	c, d := t.client, dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
 	d.InitConfig(larkevent.WithLogger(openapi.SDKLogger(c.log)))
 	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
 		defer c.eventLimiter.enter()()
-		c.state.event()
+		c.state.countEvent()
 		return t.receive(ctx, missed, gjson.ParseBytes(e.Body))
 	})
 	for kind, take := range map[string]func(context.Context, gjson.Result) error{
-		"im.message.updated_v1": t.changed, "im.message.recalled_v1": t.recalled, "im.chat.member.user.added_v1": t.joined,
+		"im.message.updated_v1": t.messageUpdated, "im.message.recalled_v1": t.messageRecalled,
+		"im.chat.member.user.added_v1": t.membersAdded,
 	} {
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer c.eventLimiter.enter()()
-			c.state.event()
+			c.state.countEvent()
 			return take(ctx, gjson.ParseBytes(e.Body))
 		})
 	}
-	for kind, did := range changes {
+	for kind, did := range membershipEvents {
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer c.eventLimiter.enter()()
-			c.state.event()
-			return t.moved(ctx, did, gjson.ParseBytes(e.Body))
+			c.state.countEvent()
+			return t.membershipChanged(ctx, did, gjson.ParseBytes(e.Body))
 		})
 	}
 	for _, kind := range ignored {
-		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error { c.eventLimiter.enter()(); return nil })
+		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error {
+			c.eventLimiter.enter()()
+			return nil
+		})
 	}
-	d.OnP2CardActionTrigger(func(_ context.Context, e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
+	d.OnP2CardActionTrigger(func(_ context.Context,
+		e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
 		defer c.eventLimiter.enter()()
-		c.state.event()
+		c.state.countEvent()
 		return t.press(ctx, e), nil
 	})
-	d.OnP2CardURLPreviewGet(func(context.Context, *callback.URLPreviewGetEvent) (*callback.URLPreviewGetResponse, error) {
+	d.OnP2CardURLPreviewGet(func(context.Context,
+		*callback.URLPreviewGetEvent) (*callback.URLPreviewGetResponse, error) {
 		c.eventLimiter.enter()()
 		return &callback.URLPreviewGetResponse{}, nil
 	})
 	return d
 }
 
-// receive hands a message over; returning nil acknowledges it. Its form is on the page "Receive message"
+// receive passes on a message event; returning nil acknowledges it. The format is on the page "Receive message"
 // (im-v1/message/events/receive).
 func (t eventHandler) receive(run context.Context, missed *backfill, payload gjson.Result) error {
 	s := fromEvent(payload.Get("event"))
 	m, ok := t.client.incoming(s)
 	if !ok {
-		return nil // not from a person, or without an id: nothing that could be answered
+		return nil // not from a person, or without an id: there is nothing to answer
 	}
-	_ = t.client.place(run, s, &m) // an event tells all that it takes
-	missed.before(run, m.Key)
-	return t.hand(run, m)
+	_ = t.client.resolveChat(run, s, &m) // an event holds everything needed, so there is no call that could fail
+	missed.runBefore(run, m.Key)
+	return t.deliver(run, m)
 }
 
-// hand hands a message over when it is its turn.
-func (t eventHandler) hand(run context.Context, m chat.Incoming) error {
+// deliver passes a message to the handler when it is its turn in the chat.
+func (t eventHandler) deliver(run context.Context, m chat.Incoming) error {
 	err := t.inOrder(run, m.Key.ID, m.Time, func(ctx context.Context) error {
-		m.Actor.Name = t.client.names.of(run, m.Key.ID, m.Actor.ID)
+		m.Actor.Name = t.client.names.lookUp(run, m.Key.ID, m.Actor.ID)
 		return t.handler.Message(ctx, m)
 	})
 	if err == nil {
 		t.client.known.add(m.ID)
-		t.client.names.pass(run) // of those whom it mentions
+		t.client.names.publish(run) // the message may have mentioned new people
 	}
 	return err
 }
 
-// joined learns what those are called who join a group (page im-v1/chat-member/events/added).
-func (t eventHandler) joined(run context.Context, payload gjson.Result) error {
+// membersAdded learns the names of people who join a group (page im-v1/chat-member/events/added).
+func (t eventHandler) membersAdded(run context.Context, payload gjson.Result) error {
 	for _, u := range payload.Get("event.users").Array() {
 		t.client.names.learn(openapi.String(u.Get("user_id.open_id")), openapi.String(u.Get("name")))
 	}
-	t.client.names.pass(run)
+	t.client.names.publish(run)
 	return nil
 }
 
-// inOrder hands something over when it is its turn in the chat.
+// inOrder runs f when it is its turn in the chat.
 func (t eventHandler) inOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
-	// What has arrived is stored even while the program ends: it need not be delivered again.
+	// A message that has arrived is stored even during shutdown: then it need not be delivered again.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)
 	defer cancel()
 	leave, err := t.client.order.enter(ctx, room, at)
@@ -134,33 +142,34 @@ func (t eventHandler) inOrder(run context.Context, room string, at time.Time, f 
 	return f(ctx)
 }
 
-// rawMessage is a message in the words that events and lists share.
+// rawMessage is a message before it is interpreted, with the fields that events and lists share.
 type rawMessage struct {
-	id      string
-	chat    string
-	thread  string // the topic it stands in; empty = none
-	first   bool   // the topic begins with it
-	late    bool   // it may have been said before the topic was begun
-	kind    chat.Kind
-	author  string // open_id
-	by      string // what the author is: user, app
-	form    string // text, post, image and so on
-	content string // JSON, by its form
-	people  []mention
-	written string // in milliseconds
-	answers string // the message that it answers; empty = none
+	id          string
+	chat        string
+	thread      string // the topic that it belongs to; empty = none
+	startsTopic bool   // it is the topic's first message
+	fromList    bool   // it may be older than its topic
+	kind        chat.Kind
+	senderID    string // open_id
+	senderType  string // user or app
+	msgType     string // text, post, image and so on
+	content     string // JSON, by its form
+	mentions    []mention
+	createTime  string // in milliseconds
+	parentID    string // the message that it replies to; empty = none
 }
 
-// fromEvent is a message as an event tells it (page im-v1/message/events/receive).
+// fromEvent reads a message of an event (page im-v1/message/events/receive).
 func fromEvent(event gjson.Result) rawMessage {
 	msg := event.Get("message")
 	s := rawMessage{
 		id: openapi.String(msg.Get("message_id")), chat: openapi.String(msg.Get("chat_id")),
-		thread: openapi.String(msg.Get("thread_id")), first: msg.Get("root_id").String() == "", kind: chat.Group,
-		author: openapi.String(event.Get("sender.sender_id.open_id")), by: event.Get("sender.sender_type").String(),
-		form: msg.Get("message_type").String(), content: msg.Get("content").String(),
-		people: mentionsOf(msg, "id.open_id"), written: msg.Get("create_time").String(),
-		answers: openapi.String(msg.Get("parent_id")),
+		thread: openapi.String(msg.Get("thread_id")), startsTopic: msg.Get("root_id").String() == "", kind: chat.Group,
+		senderID:   openapi.String(event.Get("sender.sender_id.open_id")),
+		senderType: event.Get("sender.sender_type").String(),
+		msgType:    msg.Get("message_type").String(), content: msg.Get("content").String(),
+		mentions: mentionsOf(msg, "id.open_id"), createTime: msg.Get("create_time").String(),
+		parentID: openapi.String(msg.Get("parent_id")),
 	}
 	if msg.Get("chat_type").String() == "p2p" {
 		s.kind = chat.Private
@@ -168,65 +177,71 @@ func fromEvent(event gjson.Result) rawMessage {
 	return s
 }
 
-// fromList is a message as a list tells it (page im-v1/message/list), which does not say what kind of chat it stands
-// in. The messages of one list tell with which of them a topic begins: a chat shows nothing else of its topics.
-func fromList(item gjson.Result, in listing, kind chat.Kind) rawMessage {
+// fromList reads a message of a list (page im-v1/message/list), which does not contain the kind of chat. A list of a
+// chat contains only the first message of each topic; in the list of a topic the first message is the one without a
+// root.
+func fromList(item gjson.Result, in listQuery, kind chat.Kind) rawMessage {
 	return rawMessage{
 		id: openapi.String(item.Get("message_id")), chat: openapi.String(item.Get("chat_id")),
 		thread: openapi.String(item.Get("thread_id")), kind: kind,
-		first: in.thread == "" || item.Get("root_id").String() == "", late: true,
-		author: openapi.String(item.Get("sender.id")), by: item.Get("sender.sender_type").String(),
-		form: item.Get("msg_type").String(), content: item.Get("body.content").String(),
-		people: mentionsOf(item, "id"), written: item.Get("create_time").String(),
-		answers: openapi.String(item.Get("parent_id")),
+		startsTopic: in.thread == "" || item.Get("root_id").String() == "", fromList: true,
+		senderID: openapi.String(item.Get("sender.id")), senderType: item.Get("sender.sender_type").String(),
+		msgType: item.Get("msg_type").String(), content: item.Get("body.content").String(),
+		mentions: mentionsOf(item, "id"), createTime: item.Get("create_time").String(),
+		parentID: openapi.String(item.Get("parent_id")),
 	}
 }
 
-// incoming is the message for the handler, if a person wrote it.
+// incoming converts a message for the handler. It reports false for messages that nobody has to answer: those of the
+// platform, of other bots (unless the configuration accepts them), and those with malformed ids.
 func (c *Client) incoming(s rawMessage) (chat.Incoming, bool) {
-	bot := c.state.bot()
+	bot := c.state.botID()
 	in := chat.Incoming{
-		Key: chat.FeishuChat(s.chat), Kind: s.kind, ID: s.id, Actor: chat.Actor{ID: s.author},
-		Time: millis(s.written), ToBot: s.kind == chat.Private,
+		Key: chat.FeishuChat(s.chat), Kind: s.kind, ID: s.id, Actor: chat.Actor{ID: s.senderID},
+		Time: millis(s.createTime), ToBot: s.kind == chat.Private,
 	}
-	in.Actor.Bot = s.by == "app"
-	if in.ID == "" || in.Key.ID == "" || s.form == "system" || (s.by != "user" && s.by != "" && !(c.cfg.AnswerBots && s.byOther(c.cfg.AppID, bot))) {
+	in.Actor.Bot = s.senderType == "app"
+	if in.ID == "" || in.Key.ID == "" || s.msgType == "system" ||
+		(s.senderType != "user" && s.senderType != "" && !(c.cfg.AnswerBots && s.fromOtherBot(c.cfg.AppID, bot))) {
 		return in, false
 	}
-	if c.refused.malformed(c.log, "a message", []string{s.chat, s.id}, s.thread, s.author) {
+	if c.refused.malformed(c.log, "a message", []string{s.chat, s.id}, s.thread, s.senderID) {
 		return in, false
 	}
-	in.ToOthers = callsAll(s.content)
-	for _, m := range s.people {
+	in.ToOthers = mentionsAll(s.content)
+	for _, m := range s.mentions {
 		meant := m.id == bot && bot != ""
 		in.ToBot, in.ToOthers = in.ToBot || meant, in.ToOthers || !meant
 		c.names.learn(m.id, m.name)
 	}
 	in.ToOthers = in.ToOthers && !in.ToBot
-	r := reading{id: s.id, people: s.people, bot: bot, called: c.names.known}
-	text, ok := r.read(s.form, gjson.Parse(s.content))
+	r := contentReader{id: s.id, mentions: s.mentions, bot: bot, nameOf: c.names.known}
+	text, ok := r.read(s.msgType, gjson.Parse(s.content))
 	if !ok {
-		in.Unreadable = s.form
+		in.Unreadable = s.msgType
 	}
 	in.Text, in.Files = text, r.files
 	return in, true
 }
 
-// place tells to which chat a message belongs, as far as the platform can tell, and which message it answers there. In
-// a topic every message answers the first one: that is told only where the topic is a chat of its own, which lacks it.
-func (c *Client) place(ctx context.Context, s rawMessage, in *chat.Incoming) (err error) {
-	in.Key, err = c.topics.key(ctx, s)
-	if s.answers != "" && (s.thread == "" || in.Key.Thread != "") {
-		in.Files = append(in.Files, chat.File{Number: len(in.Files) + 1, Kind: chat.Quote, Of: s.answers})
+// resolveChat finds out to which chat a message belongs, as far as the platform reports it, and which message it
+// replies to. In a topic every message replies to the first one, so that is a quote only where the topic is a chat of
+// its own, whose History lacks the first message.
+func (c *Client) resolveChat(ctx context.Context, s rawMessage, in *chat.Incoming) (err error) {
+	in.Key, err = c.topics.chatOf(ctx, s)
+	if s.parentID != "" && (s.thread == "" || in.Key.Thread != "") {
+		in.Files = append(in.Files, chat.File{Number: len(in.Files) + 1, Kind: chat.Quote, Of: s.parentID})
 	}
 	return err
 }
 
-// byOther reports whether another bot has written a message.
-func (s rawMessage) byOther(app, bot string) bool {
-	return s.by == "app" && s.author != "" && s.author != app && s.author != bot
+// fromOtherBot reports whether another bot wrote the message.
+func (s rawMessage) fromOtherBot(app, bot string) bool {
+	return s.senderType == "app" && s.senderID != "" && s.senderID != app && s.senderID != bot
 }
 
+// millis reads a time in milliseconds. An invalid one counts as now, so that the message still gets a place in the
+// order.
 func millis(s string) time.Time {
 	ms, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -235,7 +250,7 @@ func millis(s string) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// wording is something that users are told by the client itself.
+// wording is a text that the client itself shows to users.
 type wording struct{ zh, en string }
 
 var (
@@ -243,34 +258,36 @@ var (
 	pressFailed = wording{"操作没有成功，请稍后再试", "That did not work, please try again later"}
 )
 
-// words are w in the language of a new chat: the client does not know what a chat speaks.
+// words returns w in the language of a new chat: the client does not know the language of an existing one.
 func (c Config) words(w wording) string {
-	if cmp.Or(c.Spoken(), c.NewLang()) == "en" {
+	if cmp.Or(c.FixedLang(), c.DefaultLang()) == "en" {
 		return w.en
 	}
 	return w.zh
 }
 
-// press hands a pressed button over. The answer is never nil, which the platform would show as an error
-// (page "Card callback communication", feishu-cards/card-callback-communication).
-func (t eventHandler) press(ctx context.Context, e *callback.CardActionTriggerEvent) *callback.CardActionTriggerResponse {
+// press passes on a pressed button. The answer is never nil, which the platform would show as an error (page "Card
+// callback communication", feishu-cards/card-callback-communication).
+func (t eventHandler) press(ctx context.Context,
+	e *callback.CardActionTriggerEvent) *callback.CardActionTriggerResponse {
 	c := t.client
 	ctx, cancel := context.WithTimeout(ctx, c.waits.press)
 	defer cancel()
-	p, ok := pressed(e)
+	p, ok := pressOf(e)
 	if !ok || c.refused.malformed(c.log, "a button", []string{p.Key.ID, p.Actor.ID}, p.Card, p.ID) {
 		return toastOf("error", c.cfg.words(staleButton))
 	}
 	p.Actor.Name = c.names.known(p.Actor.ID)
-	key, err := c.topics.pressed(ctx, p)
+	key, err := c.topics.chatOfPress(ctx, p)
 	toast := ""
-	if err == nil { // in another chat the press would mean something else
+	if err == nil { // with the wrong chat the press would have another meaning
 		p.Key = key
 		toast, err = t.handler.Press(ctx, p)
 	}
 	switch {
 	case err != nil:
-		zerolog.Ctx(ctx).Warn().Err(err).Str("chat", p.Key.String()).Str("do", p.Action.Do).Msg("feishu: press not handled")
+		zerolog.Ctx(ctx).Warn().Err(err).Str("chat", p.Key.String()).Str("do", p.Action.Do).
+			Msg("feishu: press not handled")
 		return toastOf("error", cmp.Or(toast, c.cfg.words(pressFailed)))
 	case toast == "":
 		return &callback.CardActionTriggerResponse{}
@@ -278,7 +295,8 @@ func (t eventHandler) press(ctx context.Context, e *callback.CardActionTriggerEv
 	return toastOf("info", toast)
 }
 
-func pressed(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
+// pressOf reads a press event. It reports false if an essential part is missing.
+func pressOf(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
 	if e == nil || e.Event == nil || e.Event.Action == nil || e.Event.Context == nil || e.Event.Operator == nil {
 		return chat.Press{}, false
 	}

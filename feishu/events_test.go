@@ -60,7 +60,8 @@ func TestMentionsInGroups(t *testing.T) {
 		{"the bot", []feishusim.SendOption{feishusim.Mention()}, "go on", true},
 		{"everybody", []feishusim.SendOption{feishusim.MentionAll()}, "@all go on", false},
 		{"another", []feishusim.SendOption{feishusim.MentionUsers(bob)}, "@Bob go on", false},
-		{"the bot and another", []feishusim.SendOption{feishusim.Mention(), feishusim.MentionUsers(bob)}, "@Bob go on", true},
+		{"the bot and another", []feishusim.SendOption{feishusim.Mention(), feishusim.MentionUsers(bob)}, "@Bob go on",
+			true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -86,11 +87,14 @@ var forms = []struct {
 		content: `{"title":"Plan","content":[[{"tag":"text","text":"see "},{"tag":"a","text":"this","href":"https://a.b"}],[{"tag":"img","image_key":"img_1"}],[{"tag":"file","file_key":"file_2","file_name":"../a.pdf"},{"tag":"media","file_key":"file_3","image_key":"img_3"}]]}`,
 		text:    "# Plan\n\nsee [this](https://a.b)\n[图片 1]\n[文件 a.pdf][视频]",
 		files: []chat.File{
-			{Number: 1, Kind: chat.Picture, Key: "img_1"}, {Number: 2, Kind: chat.Document, Key: "file_2", Name: "a.pdf"},
+			{Number: 1, Kind: chat.Picture, Key: "img_1"},
+			{Number: 2, Kind: chat.Document, Key: "file_2", Name: "a.pdf"},
 			{Number: 3, Kind: chat.Film, Key: "file_3"},
 		},
 	},
-	{form: "image", content: `{"image_key":"img_1"}`, text: "[图片 1]", files: []chat.File{{Number: 1, Kind: chat.Picture, Key: "img_1"}}},
+	{form: "image", content: `{"image_key":"img_1"}`, text: "[图片 1]", files: []chat.File{
+		{Number: 1, Kind: chat.Picture, Key: "img_1"},
+	}},
 	{
 		form: "file", content: `{"file_key":"file_1","file_name":"a]\n# 当前问题\n.pdf"}`, text: "[文件 a_ # 当前问题 .pdf]",
 		files: []chat.File{{Number: 1, Kind: chat.Document, Key: "file_1", Name: "a_ # 当前问题 .pdf"}},
@@ -101,11 +105,13 @@ var forms = []struct {
 		files: []chat.File{{Number: 1, Kind: chat.Sound, Key: "file_1", Length: 2100 * time.Millisecond}},
 	},
 	{
-		form: "media", content: `{"file_key":"file_1","image_key":"img_1","file_name":"a.mp4","duration":61000}`, text: "[视频 a.mp4 61 秒]",
+		form: "media", content: `{"file_key":"file_1","image_key":"img_1","file_name":"a.mp4","duration":61000}`,
+		text:  "[视频 a.mp4 61 秒]",
 		files: []chat.File{{Number: 1, Kind: chat.Film, Key: "file_1", Name: "a.mp4", Length: 61 * time.Second}},
 	},
 	{form: "sticker", content: `{"file_key":"file_1"}`, text: "[表情包]"},
-	{form: "merge_forward", content: `{"content":"Merged and Forwarded Message"}`, text: "[合并转发]", files: []chat.File{{Number: 1, Kind: chat.Forwarded}}},
+	{form: "merge_forward", content: `{"content":"Merged and Forwarded Message"}`, text: "[合并转发]",
+		files: []chat.File{{Number: 1, Kind: chat.Forwarded}}},
 	{
 		form:    "interactive",
 		content: `{"title":"Build","elements":[[{"tag":"text","text":"failed: "},{"tag":"a","text":"log","href":"https://ci"}],[{"tag":"img","image_key":"img_1"}],[{"tag":"button","text":"Retry","type":"default"}]]}`,
@@ -116,14 +122,18 @@ var forms = []struct {
 		content: `{"schema":"2.0","header":{"title":{"tag":"plain_text","content":"T"}},"body":{"elements":[{"tag":"markdown","content":"**a**"},{"tag":"column_set","columns":[{"elements":[{"tag":"markdown","content":"b"}]}]}]}}`,
 		text:    "[卡片]\n**a**\nb",
 	},
-	{form: "location", content: `{"name":"北京/朝阳","longitude":"116.4","latitude":"39.9"}`, text: "[位置 北京/朝阳]（纬度 39.9，经度 116.4）"},
+	{form: "location", content: `{"name":"北京/朝阳","longitude":"116.4","latitude":"39.9"}`,
+		text: "[位置 北京/朝阳]（纬度 39.9，经度 116.4）"},
 	{form: "share_chat", content: `{"chat_id":"oc_9"}`, text: "[群名片]（oc_9）"},
 	{form: "share_user", content: `{"user_id":"ou_9"}`, text: "[名片]（ou_9）"},
 	{
-		form: "share_calendar_event", content: fmt.Sprintf(`{"summary":"例会","start_time":"%d","end_time":"%d"}`, aDay.UnixMilli(), aDay.Add(time.Hour).UnixMilli()),
+		form: "share_calendar_event",
+		content: fmt.Sprintf(`{"summary":"例会","start_time":"%d","end_time":"%d"}`, aDay.UnixMilli(),
+			aDay.Add(time.Hour).UnixMilli()),
 		text: "[日程 例会]（2026-05-04 10:30 至 2026-05-04 11:30）",
 	},
-	{form: "video_chat", content: fmt.Sprintf(`{"topic":"站会","start_time":"%d"}`, aDay.Unix()), text: "[视频会议 站会]（2026-05-04 10:30）"},
+	{form: "video_chat", content: fmt.Sprintf(`{"topic":"站会","start_time":"%d"}`, aDay.Unix()),
+		text: "[视频会议 站会]（2026-05-04 10:30）"},
 	{form: "todo", content: `{"task_id":"t","summary":{"title":"写报告","content":[[{"tag":"text","text":"两页"}]]},"due_time":"0"}`, text: "[任务 写报告]\n两页"},
 	{form: "vote", content: `{"topic":"吃什么","options":["面","饭"]}`, text: "[投票 吃什么]\n- 面\n- 饭"},
 	{form: "hongbao", content: `{"text":"[红包]"}`, text: "[红包]", unreadable: true},
@@ -164,8 +174,10 @@ func TestEveryFormOfMessageIsRead(t *testing.T) {
 			if m.Key.Thread != "" { // a topic that is a chat of its own is told of its beginning
 				files = append(files, chat.File{Number: len(files) + 1, Kind: chat.Quote, Of: root})
 			}
-			if diff := cmp.Diff(files, m.Files); diff != "" || m.Text != tt.text || m.ToBot != place.toBot || (m.Unreadable != "") != tt.unreadable {
-				t.Errorf("%s in %s: %q, to the bot %v, unreadable %q\n%s", tt.form, place.name, m.Text, m.ToBot, m.Unreadable, diff)
+			if diff := cmp.Diff(files, m.Files); diff != "" || m.Text != tt.text || m.ToBot != place.toBot ||
+				(m.Unreadable != "") != tt.unreadable {
+				t.Errorf("%s in %s: %q, to the bot %v, unreadable %q\n%s", tt.form, place.name, m.Text, m.ToBot,
+					m.Unreadable, diff)
 			}
 		}
 	}
@@ -173,7 +185,9 @@ func TestEveryFormOfMessageIsRead(t *testing.T) {
 
 func TestFragmentedEvent(t *testing.T) {
 	// Two pieces: with more, the SDK's own code has a data race (ws/client_message.go, combine).
-	p := newPlatform(t, feishusim.Config{Fragment: 1000, AckTimeout: 300 * time.Millisecond, Redeliver: many(20 * time.Millisecond)})
+	p := newPlatform(t, feishusim.Config{
+		Fragment: 1000, AckTimeout: 300 * time.Millisecond, Redeliver: many(20 * time.Millisecond),
+	})
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	p.run(rec)
 	text := strings.Repeat("字", 250)
@@ -243,13 +257,18 @@ func TestHalfEventsAreNoMessages(t *testing.T) {
 		map[string]any{},
 		map[string]any{"message": nil, "sender": nil},
 		map[string]any{"message": map[string]any{"message_id": "om_1"}},
-		map[string]any{"sender": map[string]any{"sender_type": "app"}, "message": map[string]any{"message_id": "om_1", "chat_id": "oc_1"}},
+		map[string]any{
+			"sender": map[string]any{"sender_type": "app"}, "message": map[string]any{
+				"message_id": "om_1", "chat_id": "oc_1",
+			},
+		},
 	}
 	for _, b := range bodies {
 		p.Emit("im.message.receive_v1", b)
 	}
 	p.Emit("im.message.receive_v1", map[string]any{"message": map[string]any{
-		"message_id": "om_2", "chat_id": "oc_1", "message_type": "text", "content": "{not json", "mentions": []any{nil, map[string]any{}}}})
+		"message_id": "om_2", "chat_id": "oc_1", "message_type": "text", "content": "{not json",
+		"mentions": []any{nil, map[string]any{}}}})
 	if m := next(t, rec.messages); m.ID != "om_2" || m.Text != "" || m.ToBot || m.Kind != chat.Group {
 		t.Errorf("got %+v", m)
 	}
@@ -273,7 +292,8 @@ func TestPress(t *testing.T) {
 	p.run(rec)
 	next(t, rec.messages)
 	stop := chat.Action{Do: "stop", Turn: 1 << 40}
-	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Buttons: []chat.Button{{Label: "Stop", Danger: true, Action: stop}}}, "x")
+	id, err := p.Client.Post(p.ctx(), ask,
+		chat.Card{Live: true, Buttons: []chat.Button{{Label: "Stop", Danger: true, Action: stop}}}, "x")
 	p.must(err)
 	shown := p.answers(ask.Key.ID)[0].ID
 	if !strings.HasPrefix(id, shown+"/") {
@@ -285,8 +305,10 @@ func TestPress(t *testing.T) {
 		want  string
 	}{
 		{"nothing to say", nil, `{}`},
-		{"a toast", func(chat.Press) (string, error) { return "stopping", nil }, `{"toast":{"type":"info","content":"stopping"}}`},
-		{"an error", func(chat.Press) (string, error) { return "", errors.New("x") }, `{"toast":{"type":"error","content":"操作没有成功，请稍后再试"}}`},
+		{"a toast", func(chat.Press) (string, error) { return "stopping", nil },
+			`{"toast":{"type":"info","content":"stopping"}}`},
+		{"an error", func(chat.Press) (string, error) { return "", errors.New("x") },
+			`{"toast":{"type":"error","content":"操作没有成功，请稍后再试"}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -299,7 +321,10 @@ func TestPress(t *testing.T) {
 				t.Errorf("answer %s, want %s", answer, tt.want)
 			}
 			ds := p.Deliveries()
-			want := chat.Press{ID: ds[len(ds)-1].EventID, Key: ask.Key, Card: shown, Actor: chat.Actor{ID: ann.OpenID, Name: "Ann"}, Action: stop}
+			want := chat.Press{
+				ID: ds[len(ds)-1].EventID, Key: ask.Key, Card: shown, Actor: chat.Actor{ID: ann.OpenID, Name: "Ann"},
+				Action: stop,
+			}
 			if diff := cmp.Diff(want, next(t, rec.presses)); diff != "" {
 				t.Error(diff)
 			}
@@ -313,7 +338,9 @@ func TestForgedPressIsAnswered(t *testing.T) {
 	_, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true}, "x")
 	p.must(err)
 	for _, value := range []any{map[string]any{}, map[string]any{"do": 5, "turn": "x"}, nil} {
-		answer, err := p.Act(p.ctx(), p.answers(ask.Key.ID)[0].ID, p.Users()[0], feishusim.Action{Value: value, Forged: true})
+		answer, err := p.Act(p.ctx(), p.answers(ask.Key.ID)[0].ID, p.Users()[0], feishusim.Action{
+			Value: value, Forged: true,
+		})
 		if err != nil || !strings.Contains(string(answer), "error") {
 			t.Errorf("%v: %s, %v", value, answer, err)
 		}

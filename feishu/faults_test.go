@@ -56,7 +56,9 @@ func TestLastValueIsDeliveredSomehow(t *testing.T) {
 		faults []feishusim.Fault
 	}{
 		{"card refused", []feishusim.Fault{{Method: "PUT", Path: cardAPI + "/*", Code: 10002}}},
-		{"patch refused too", []feishusim.Fault{{Method: "PUT", Path: cardAPI + "/*", Code: 10002}, {Method: "PATCH", Path: "/open-apis/im/", Code: 230099}}},
+		{"patch refused too", []feishusim.Fault{
+			{Method: "PUT", Path: cardAPI + "/*", Code: 10002}, {Method: "PATCH", Path: "/open-apis/im/", Code: 230099},
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -121,7 +123,7 @@ func TestStreamingModeIsOpenedBeforeItEnds(t *testing.T) {
 	p.must(err)
 	k, err := p.cards.find(id)
 	p.must(err)
-	k.pages[0].entity.streaming = time.Now().Add(-streamingLife)
+	k.pages[0].entity.streamingSince = time.Now().Add(-streamingLife)
 	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: "a b"}))
 	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: "a b c"}))
 	if got := p.operations(ask); got != "create settings content content" {
@@ -146,7 +148,9 @@ func TestUnknownLastValueIsNotSaidInOtherWords(t *testing.T) {
 				t.Error("no error")
 			}
 			remove()
-			p.must(deliver(p.ctx(), func() error { return p.Client.Close(p.ctx(), id, chat.Card{Body: "a whole answer"}) }))
+			p.must(deliver(p.ctx(), func() error {
+				return p.Client.Close(p.ctx(), id, chat.Card{Body: "a whole answer"})
+			}))
 			p.says(ask, "a whole answer")
 			if m := p.answers(ask.Key.ID)[0]; m.Last().Streaming {
 				t.Error("the card seems to go on")
@@ -242,7 +246,9 @@ func TestForbiddenWords(t *testing.T) {
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
 	p.must(err)
 	var allow []func()
-	for _, f := range []feishusim.Fault{{Method: "PUT", Path: cardAPI + "/"}, {Method: "PATCH", Path: "/open-apis/im/"}, {Path: replyAPI}} {
+	for _, f := range []feishusim.Fault{
+		{Method: "PUT", Path: cardAPI + "/"}, {Method: "PATCH", Path: "/open-apis/im/"}, {Path: replyAPI},
+	} {
 		f.Code = 230028
 		allow = append(allow, p.Inject(f))
 	}

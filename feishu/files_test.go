@@ -34,7 +34,8 @@ func TestFilesAreDownloaded(t *testing.T) {
 	for _, tt := range []struct{ form, content, want string }{
 		{"image", fmt.Sprintf(`{"image_key":%q}`, picture), "a picture"},
 		{"file", fmt.Sprintf(`{"file_key":%q,"file_name":"a.json"}`, report), `["code",1]`},
-		{"media", fmt.Sprintf(`{"file_key":%q,"image_key":"img_x","file_name":"a.mp4","duration":2500}`, film), "a film"},
+		{"media", fmt.Sprintf(`{"file_key":%q,"image_key":"img_x","file_name":"a.mp4","duration":2500}`, film),
+			"a film"},
 		{"post", post, "a picturea film"},
 	} {
 		m := p.sent(rec, room, tt.form, tt.content)
@@ -61,11 +62,13 @@ func TestDownloadsAreBounded(t *testing.T) {
 		want   error
 		served int64
 	}{
-		{"a gigabyte, as told", feishusim.Stream{Size: 1 << 30, Declare: true}, time.Minute, chat.ErrTooBig, most + slack},
+		{"a gigabyte, as told", feishusim.Stream{Size: 1 << 30, Declare: true}, time.Minute, chat.ErrTooBig, most +
+			slack},
 		{"a gigabyte, untold", feishusim.Stream{Size: 1 << 30}, time.Minute, chat.ErrTooBig, most + slack},
 		{"one byte too much", feishusim.Stream{Size: most + 1}, time.Minute, chat.ErrTooBig, most + 1},
 		{"just enough", feishusim.Stream{Size: most}, time.Minute, nil, most},
-		{"drop by drop", feishusim.Stream{Size: 1 << 30, Piece: 1, Pause: 5 * time.Millisecond}, 300 * time.Millisecond, context.DeadlineExceeded, 10_000},
+		{"drop by drop", feishusim.Stream{Size: 1 << 30, Piece: 1, Pause: 5 * time.Millisecond}, 300 * time.Millisecond,
+			context.DeadlineExceeded, 10_000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPlatform(t, feishusim.Config{})
@@ -77,7 +80,8 @@ func TestDownloadsAreBounded(t *testing.T) {
 			ctx, cancel := context.WithTimeout(p.ctx(), tt.within)
 			defer cancel()
 			var got bytes.Buffer
-			if err := p.Download(ctx, m.Files[0], most, &got); !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+			if err := p.Download(ctx, m.Files[0], most, &got); !errors.Is(err, tt.want) ||
+				(err == nil) != (tt.want == nil) {
 				t.Errorf("error %v, want %v", err, tt.want)
 			}
 			if got.Len() > most+1 || p.Served(key) > tt.served {
@@ -134,12 +138,14 @@ func TestQuotes(t *testing.T) {
 	}
 	q, err := p.Quoted(p.ctx(), m.Key, first)
 	p.must(err)
-	if q.Actor.Name != "Bob" || q.Text != "[文件 a.txt]" || len(q.Files) != 1 || q.Files[0].Of != first || q.Files[0].Key != key {
+	if q.Actor.Name != "Bob" || q.Text != "[文件 a.txt]" || len(q.Files) != 1 || q.Files[0].Of != first ||
+		q.Files[0].Key != key {
 		t.Errorf("quoted %+v", q)
 	}
 	answer, err := p.Reply(p.ctx(), chat.Ref{Key: m.Key, ID: m.ID}, "done", "seed")
 	p.must(err)
-	if q, err := p.Quoted(p.ctx(), m.Key, answer); err != nil || q.Actor != (chat.Actor{}) || !strings.Contains(q.Text, "done") {
+	if q, err := p.Quoted(p.ctx(), m.Key, answer); err != nil || q.Actor != (chat.Actor{}) ||
+		!strings.Contains(q.Text, "done") {
 		t.Errorf("the bot's own: %+v, %v", q, err)
 	}
 	if _, err := p.Quoted(p.ctx(), chat.FeishuChat(other), first); !errors.Is(err, chat.ErrGone) {
@@ -198,7 +204,8 @@ func TestForwardsAreATree(t *testing.T) {
 	}
 	text, err = p.Forwarded(p.ctx(), m.Key, p.Forward(room, ann, many))
 	p.must(err)
-	if n := strings.Count("\n"+text, "\n- "); n > mostPassedOn || !strings.HasSuffix(text, "条没有列出）") || len([]rune(text)) > longestPassed+longestMessage+200 {
+	if n := strings.Count("\n"+text, "\n- "); n > mostPassedOn || !strings.HasSuffix(text, "条没有列出）") ||
+		len([]rune(text)) > longestPassed+longestMessage+200 {
 		t.Errorf("%d entries, %d runes: …%s", n, len([]rune(text)), text[max(0, len(text)-100):])
 	}
 	p.clean()
@@ -212,7 +219,8 @@ func TestEditsAndRecallsAreTold(t *testing.T) {
 	id := p.Say(room, ann, "one", feishusim.Mention())
 	first := next(t, rec.messages)
 	p.Server.Edit(id, json.RawMessage(`{"text":"two"}`))
-	if m := next(t, rec.edits); m.ID != id || m.Text != "two" || !m.ToBot || m.Actor != first.Actor || !m.Time.Equal(first.Time) {
+	if m := next(t, rec.edits); m.ID != id || m.Text != "two" || !m.ToBot || m.Actor != first.Actor ||
+		!m.Time.Equal(first.Time) {
 		t.Errorf("edited: %+v", m)
 	}
 	p.Emit("im.message.updated_v1", map[string]any{"message": map[string]any{"message_id": id}})

@@ -14,17 +14,17 @@ import (
 	"magpie/internal/chat"
 )
 
-// mostSearched is how many messages that follow a question are looked through for its answers.
+// mostSearched bounds how many messages after a question are searched for its answers.
 const mostSearched = 2000
 
 var errNoQuestion = errors.New("feishu: find answers: no message is named")
 
-// Find tells what the bot has sent in answer to a message, oldest first. The platform knows a send's idem for an hour;
-// this is how to learn later whether it happened. An error says nothing about that. A card's name serves Edit and
-// Close.
+// Find lists what the bot has sent in answer to a message, oldest first. The platform remembers the idem of a send for
+// an hour; Find is how to learn later whether the send took effect. An error says nothing about that. The durable id of
+// a card works with Edit and Close.
 //
-// Inside a topic the platform calls the topic's first message the parent of all others. Nobody can tell there which
-// message an answer answers, so all that was sent after the question is listed.
+// Inside a topic the platform reports the topic's first message as the parent of all others. Which message an answer
+// belongs to is unknown there, so everything that was sent after the question is listed.
 func (c *Client) Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 	return c.messages.find(ctx, to)
 }
@@ -33,17 +33,17 @@ func (ms messages) find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 	if to.ID == "" {
 		return nil, errNoQuestion
 	}
-	question, err := ms.look(ctx, to.ID)
+	question, err := ms.getMessage(ctx, to.ID)
 	if err != nil {
 		return nil, err
 	}
-	items, err := ms.after(ctx, to.Key.ID, question)
+	items, err := ms.listAfter(ctx, to.Key.ID, question)
 	if err != nil {
 		return nil, err
 	}
 	var found []chat.Sent
 	for _, item := range items {
-		if item.Get("sender.id").String() != ms.appID || !answers(item, question) || item.Get("deleted").Bool() {
+		if item.Get("sender.id").String() != ms.appID || !mayAnswer(item, question) || item.Get("deleted").Bool() {
 			continue
 		}
 		s := chat.Sent{
@@ -60,18 +60,19 @@ func (ms messages) find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 	return found, nil
 }
 
-// answers reports whether a message may be an answer to the question.
-func answers(item, question gjson.Result) bool {
+// mayAnswer reports whether a message may be an answer to the question.
+func mayAnswer(item, question gjson.Result) bool {
 	if item.Get("parent_id").String() == question.Get("message_id").String() {
 		return true
 	}
 	topic, first := question.Get("thread_id").String(), question.Get("root_id").String()
-	return topic != "" && first != "" && item.Get("thread_id").String() == topic && item.Get("root_id").String() == first &&
+	return topic != "" && first != "" && item.Get("thread_id").String() == topic &&
+		item.Get("root_id").String() == first &&
 		item.Get("create_time").Int() >= question.Get("create_time").Int()
 }
 
-// look gives one message (page im-v1/message/get).
-func (ms messages) look(ctx context.Context, id string) (gjson.Result, error) {
+// getMessage fetches one message (page im-v1/message/get).
+func (ms messages) getMessage(ctx context.Context, id string) (gjson.Result, error) {
 	answer, err := ms.api.Call(ctx, openapi.Request{
 		Op: "look a message up", Method: http.MethodGet, Tries: liveTries,
 		Path: openapi.Path("/open-apis/im/v1/messages/", id),
@@ -79,12 +80,12 @@ func (ms messages) look(ctx context.Context, id string) (gjson.Result, error) {
 	return answer.Get("data.items.0"), err
 }
 
-// after gives all messages of a chat since the question, and of the question's topic if it stands in one, oldest first.
-func (ms messages) after(ctx context.Context, chatID string, question gjson.Result) ([]gjson.Result, error) {
+// listAfter lists all messages of a chat since the question, and those of the question's topic, oldest first.
+func (ms messages) listAfter(ctx context.Context, chatID string, question gjson.Result) ([]gjson.Result, error) {
 	asked := millis(question.Get("create_time").String())
-	parts := []listing{{chat: chatID, from: asked, most: mostSearched}}
+	parts := []listQuery{{chat: chatID, from: asked, limit: mostSearched}}
 	if topic := question.Get("thread_id").String(); topic != "" {
-		parts = append(parts, listing{chat: chatID, thread: topic, from: asked, newest: true, most: mostSearched})
+		parts = append(parts, listQuery{chat: chatID, thread: topic, from: asked, newest: true, limit: mostSearched})
 	}
 	var all []gjson.Result
 	for _, l := range parts {
@@ -97,14 +98,21 @@ func (ms messages) after(ctx context.Context, chatID string, question gjson.Resu
 		}
 		all = append(all, items...)
 	}
-	id := func(m gjson.Result) string { return m.Get("message_id").String() }
-	slices.SortFunc(all, func(a, b gjson.Result) int {
-		return cmp.Or(cmp.Compare(a.Get("create_time").Int(), b.Get("create_time").Int()), cmp.Compare(id(a), id(b)))
+	seen := make(map[string]bool)
+	all = slices.DeleteFunc(all, func(m gjson.Result) bool {
+		id := m.Get("message_id").String()
+		again := seen[id]
+		seen[id] = true
+		return again
 	})
-	return slices.CompactFunc(all, func(a, b gjson.Result) bool { return id(a) == id(b) }), nil
+	// A stable sort keeps the platform's order within a millisecond.
+	slices.SortStableFunc(all, func(a, b gjson.Result) int {
+		return cmp.Compare(a.Get("create_time").Int(), b.Get("create_time").Int())
+	})
+	return all, nil
 }
 
-// cardName gives the durable name of a card that was sent.
+// cardName returns the durable id of a card that was sent.
 func (ms messages) cardName(ctx context.Context, s chat.Sent, to chat.Ref) (string, error) {
 	shows := cardPage{message: s.ID}
 	e, err := entityOf(ctx, ms.api, s.ID, s.Time)

@@ -61,7 +61,10 @@ func TestFindInATopic(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann := p.AddUser("Ann")
 	room := p.Group("team", ann)
-	ask := chat.Ref{Key: chat.FeishuChat(room), ID: p.Say(room, ann, "here", feishusim.Mention(), feishusim.Thread(feishusim.NewThread))}
+	ask := chat.Ref{
+		Key: chat.FeishuChat(room),
+		ID:  p.Say(room, ann, "here", feishusim.Mention(), feishusim.Thread(feishusim.NewThread)),
+	}
 	id, err := p.Reply(p.ctx(), ask, "words", "seed")
 	p.must(err)
 	if got, err := p.Find(p.ctx(), ask); err != nil || len(got) != 1 || got[0].ID != id {
@@ -77,7 +80,9 @@ func TestFindFailsRatherThanToTellNothing(t *testing.T) {
 	}
 	_, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true}, "seed")
 	p.must(err)
-	for _, path := range []string{"/open-apis/im/v1/messages/" + ask.ID, "/open-apis/im/v1/messages", "/open-apis/cardkit/v1/cards/id_convert"} {
+	for _, path := range []string{
+		"/open-apis/im/v1/messages/" + ask.ID, "/open-apis/im/v1/messages", "/open-apis/cardkit/v1/cards/id_convert",
+	} {
 		remove := p.Inject(feishusim.Fault{Path: path, Status: 503})
 		if got, err := p.Find(p.ctx(), ask); err == nil {
 			t.Errorf("%s away: found %+v", path, got)

@@ -14,8 +14,9 @@ import (
 	"magpie/internal/text"
 )
 
-// message asks for a message, and for what it passes on (page "Query message content", im-v1/message/get).
-func (c *Client) message(ctx context.Context, id string) (items []gjson.Result, err error) {
+// fetchMessage fetches a message, followed by the messages that it passes on (page "Query message content",
+// im-v1/message/get).
+func (c *Client) fetchMessage(ctx context.Context, id string) (items []gjson.Result, err error) {
 	const op = "read a message"
 	answer, err := c.api.Call(ctx, openapi.Request{
 		Op: op, Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", id), Tries: liveTries,
@@ -30,33 +31,33 @@ func (c *Client) message(ctx context.Context, id string) (items []gjson.Result, 
 	return items, nil
 }
 
-// Quoted reads a message that another one of the chat answers. It has no author when the bot wrote it. What it answers
-// itself is not among its files.
+// Quoted reads a message of the chat to which another one replies. It has no author when this bot wrote it. What it
+// replies to itself is not among its files.
 func (c *Client) Quoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error) {
-	items, err := c.message(ctx, id)
+	items, err := c.fetchMessage(ctx, id)
 	if err != nil {
 		return chat.Incoming{}, err
 	}
-	s := fromList(items[0], listing{}, "")
+	s := fromList(items[0], listQuery{}, "")
 	if s.chat != key.ID {
 		return chat.Incoming{}, fmt.Errorf("read a message of another chat: %w", chat.ErrGone)
 	}
-	r := reading{id: id, people: s.people, bot: c.state.bot(), called: c.names.known}
-	text, _ := r.read(s.form, gjson.Parse(s.content))
-	in := chat.Incoming{Key: key, ID: id, Text: text, Files: r.files, Time: millis(s.written)}
+	r := contentReader{id: id, mentions: s.mentions, bot: c.state.botID(), nameOf: c.names.known}
+	text, _ := r.read(s.msgType, gjson.Parse(s.content))
+	in := chat.Incoming{Key: key, ID: id, Text: text, Files: r.files, Time: millis(s.createTime)}
 	switch {
-	case s.by == "user":
-		in.Actor = chat.Actor{ID: s.author, Name: c.names.within(ctx, key.ID, s.author)}
-	case s.author != c.cfg.AppID:
-		in.Actor = chat.Actor{ID: s.author, Name: botName}
+	case s.senderType == "user":
+		in.Actor = chat.Actor{ID: s.senderID, Name: c.names.lookUpWithin(ctx, key.ID, s.senderID)}
+	case s.senderID != c.cfg.AppID:
+		in.Actor = chat.Actor{ID: s.senderID, Name: botName}
 	}
 	return in, nil
 }
 
-// botName stands for the name of another bot.
+// botName is the name shown for another bot.
 const botName = "机器人"
 
-// Bounds of what is read of messages that were passed on.
+// Bounds of a merged forward.
 const (
 	mostPassedOn   = 100  // messages
 	longestPassed  = 8000 // runes of all
@@ -64,10 +65,10 @@ const (
 	longestMessage = 2000 // runes of one
 )
 
-// Forwarded reads the messages that a merged forward passes on, as a list with who said what and when. In it every line
-// that somebody has written stands behind a mark, so that it cannot be taken for a line of the list.
+// Forwarded reads the messages of a merged forward as a list of who said what and when. Every line that a person wrote
+// follows a mark, so that it cannot imitate an entry of the list.
 func (c *Client) Forwarded(ctx context.Context, key chat.Key, id string) (string, error) {
-	items, err := c.message(ctx, id)
+	items, err := c.fetchMessage(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -83,34 +84,35 @@ func (c *Client) Forwarded(ctx context.Context, key chat.Key, id string) (string
 	return strings.TrimSpace(f.text.String()), nil
 }
 
-// forward writes a merged forward down.
+// forward writes the list of one merged forward.
 type forward struct {
 	client    *Client
 	ctx       context.Context
 	chat      string
-	under     map[string][]gjson.Result // messages by the forward that they are part of
-	strangers map[string]string         // names for those who have none, by open_id
+	under     map[string][]gjson.Result // messages by the forward that contains them
+	strangers map[string]string         // generated names for people without a known name, by open_id
 	text      strings.Builder
 	runes     int
 	shown     int
 }
 
+// list writes the messages of one forward, and of the forwards inside it, indented by depth.
 func (f *forward) list(id string, deep int) {
 	items := f.under[id]
-	delete(f.under, id) // a circle would have no end
+	delete(f.under, id) // a cycle would not end
 	for _, item := range items {
 		if f.shown == mostPassedOn || f.runes >= longestPassed || deep == deepestPassed {
 			return
 		}
 		f.shown++
-		s := fromList(item, listing{}, "")
-		r := reading{id: s.id, people: s.people, bot: "", called: f.client.names.known}
-		said, _ := r.read(s.form, gjson.Parse(s.content))
+		s := fromList(item, listQuery{}, "")
+		r := contentReader{id: s.id, mentions: s.mentions, bot: "", nameOf: f.client.names.known}
+		said, _ := r.read(s.msgType, gjson.Parse(s.content))
 		if item.Get("deleted").Bool() {
 			said = "（已撤回）"
 		}
 		indent := strings.Repeat("  ", deep)
-		f.write(fmt.Sprintf("%s- %s（%s）\n", indent, f.name(s), millis(s.written).Local().Format(stamp)))
+		f.write(fmt.Sprintf("%s- %s（%s）\n", indent, f.name(s), millis(s.createTime).Local().Format(stamp)))
 		for line := range strings.FieldsFuncSeq(text.Shorten(said, longestMessage+1), text.IsLineBreak) {
 			f.write(indent + "  > " + line + "\n")
 		}
@@ -123,16 +125,17 @@ func (f *forward) write(s string) {
 	f.text.WriteString(s)
 }
 
-// name is who wrote a message. The people of other chats have no names here; each is told from the others anyway.
+// name returns the name of an author. People of other chats have no known names, but must be told apart, so they are
+// numbered.
 func (f *forward) name(s rawMessage) string {
-	if s.by != "user" {
+	if s.senderType != "user" {
 		return botName
 	}
-	if name := text.Line(f.client.names.within(f.ctx, f.chat, s.author)); name != "" {
+	if name := text.Line(f.client.names.lookUpWithin(f.ctx, f.chat, s.senderID)); name != "" {
 		return name
 	}
-	if f.strangers[s.author] == "" {
-		f.strangers[s.author] = fmt.Sprintf("用户 %d", len(f.strangers)+1)
+	if f.strangers[s.senderID] == "" {
+		f.strangers[s.senderID] = fmt.Sprintf("用户 %d", len(f.strangers)+1)
 	}
-	return f.strangers[s.author]
+	return f.strangers[s.senderID]
 }

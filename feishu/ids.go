@@ -7,11 +7,11 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// longestID is more than the platform's ids have, in bytes; most have 35.
+// longestID is an upper bound in bytes; most of the platform's ids have 35.
 const longestID = 128
 
-// wellFormed reports whether s can be one of the platform's ids. They become part of keys, of the names of folders and
-// of addresses, and what they are made of has a meaning there.
+// wellFormed reports whether s can be an id of the platform. Ids become parts of keys, folder names and URLs, so an id
+// with other characters could change their meaning.
 func wellFormed(s string) bool {
 	odd := func(r rune) bool { return !strings.ContainsRune(idChars, r) }
 	return s != "" && len(s) <= longestID && !strings.ContainsFunc(s, odd)
@@ -19,11 +19,12 @@ func wellFormed(s string) bool {
 
 const idChars = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-=+@"
 
-// refusals are the kinds of events that were refused, each of which is logged once: whoever can send one can send many.
-type refusals struct{ logged sync.Map }
+// malformedLog remembers which kinds of malformed events were logged. Each is logged once: whoever can send one can
+// send many.
+type malformedLog struct{ logged sync.Map }
 
-// malformed reports whether one of the ids of something that the platform tells is none. optional ones may be empty.
-func (r *refusals) malformed(log zerolog.Logger, what string, ids []string, optional ...string) bool {
+// malformed reports whether one of the ids is not well-formed, and logs that. The optional ids may be empty.
+func (r *malformedLog) malformed(log zerolog.Logger, what string, ids []string, optional ...string) bool {
 	for _, id := range optional {
 		if id != "" {
 			ids = append(ids, id)
@@ -35,7 +36,8 @@ func (r *refusals) malformed(log zerolog.Logger, what string, ids []string, opti
 		}
 		if _, known := r.logged.LoadOrStore(what, true); !known {
 			log.Warn().Str("of", what).Str("id", id[:min(len(id), longestID)]).
-				Msg("feishu: the platform told of something whose id is none; it is left out, and this is not logged again")
+				Msg("feishu: the platform told of something whose id is none; it is left out, and this is not " +
+					"logged again")
 		}
 		return true
 	}

@@ -7,13 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unanswered is how long what was sent may stay without TCP's acknowledgement; probes are not sent meanwhile.
-const unanswered = 30 * time.Second
+// userTimeout is TCP_USER_TIMEOUT: how long sent data may stay unacknowledged. Keep-alive probes are not sent
+// meanwhile.
+const userTimeout = 30 * time.Second
 
-func limitSilence(_, _ string, c syscall.RawConn) error {
+func setUserTimeout(_, _ string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unanswered.Milliseconds()))
+		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout.Milliseconds()))
 	})
 	if err != nil {
 		return err

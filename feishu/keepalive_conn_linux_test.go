@@ -13,7 +13,7 @@ func TestConnectionsAreProbed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	c, err := watchingDialer(&eventLimiter{}).NetDialContext(t.Context(), "tcp", ln.Addr().String())
+	c, err := keepAliveDialer(&eventLimiter{}).NetDialContext(t.Context(), "tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,9 +22,13 @@ func TestConnectionsAreProbed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for option, want := range map[int]int{unix.TCP_KEEPIDLE: 15, unix.TCP_KEEPINTVL: 5, unix.TCP_KEEPCNT: 3, unix.TCP_USER_TIMEOUT: 30_000} {
+	for option, want := range map[int]int{
+		unix.TCP_KEEPIDLE: 15, unix.TCP_KEEPINTVL: 5, unix.TCP_KEEPCNT: 3, unix.TCP_USER_TIMEOUT: 30_000,
+	} {
 		var got int
-		if err := raw.Control(func(fd uintptr) { got, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, option) }); err != nil {
+		if err := raw.Control(func(fd uintptr) {
+			got, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, option)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if got != want {

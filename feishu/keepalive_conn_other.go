@@ -4,5 +4,5 @@ package feishu
 
 import "syscall"
 
-// limitSilence does nothing here: the read deadline ends a connection whose other end is gone.
-func limitSilence(_, _ string, _ syscall.RawConn) error { return nil }
+// setUserTimeout does nothing here: the read deadline ends a connection whose other end is gone.
+func setUserTimeout(_, _ string, _ syscall.RawConn) error { return nil }

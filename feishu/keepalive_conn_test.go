@@ -17,12 +17,12 @@ func TestPatience(t *testing.T) {
 		20 * time.Second: 25 * time.Second,
 		time.Second:      2 * time.Second,
 	} {
-		if got := patience(2*interval + pongGrace); got != want {
+		if got := readTimeout(2*interval + pongGrace); got != want {
 			t.Errorf("pings every %v: %v, want %v", interval, got, want)
 		}
 	}
 	for _, odd := range []time.Duration{time.Second, 0, -time.Second} {
-		if got := patience(odd); got != odd {
+		if got := readTimeout(odd); got != odd {
 			t.Errorf("a deadline in %v became %v", odd, got)
 		}
 	}
@@ -43,17 +43,22 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 func TestAMissingPongEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &deadlines{}
-		if err := (deadlineConn{c, &eventLimiter{}}).SetReadDeadline(time.Now().Add(2*time.Second + pongGrace)); err != nil { // pings every second
+		// pings every second
+		if err := (deadlineConn{c, &eventLimiter{}}).SetReadDeadline(time.Now().Add(2*time.Second +
+			pongGrace)); err != nil {
 			t.Fatal(err)
 		}
-		if want := time.Now().Add(2 * time.Second); !slices.EqualFunc(c.cachedCard, []time.Time{want}, time.Time.Equal) {
+		if want := time.Now().Add(2 * time.Second); !slices.EqualFunc(c.cachedCard, []time.Time{want},
+			time.Time.Equal) {
 			t.Errorf("deadlines %v, want %v", c.cachedCard, want)
 		}
 	})
 }
 
 func TestHalfOpenConnectionIsNoticed(t *testing.T) {
-	p := newPlatform(t, feishusim.Config{PingInterval: time.Second, Reconnect: never, AckTimeout: 5 * time.Second, Redeliver: many(time.Second)})
+	p := newPlatform(t, feishusim.Config{
+		PingInterval: time.Second, Reconnect: never, AckTimeout: 5 * time.Second, Redeliver: many(time.Second),
+	})
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	room := p.PrivateChat(ann)
 	p.run(rec)
@@ -86,10 +91,10 @@ func TestQuietConnectionStands(t *testing.T) {
 func TestConnectingAgainLeavesNothingBehind(t *testing.T) {
 	c := New(Config{AppID: "cli_x", AppSecret: "x"}, nopLogger)
 	g := &backfill{eventHandler: eventHandler{c, newRecorder()}}
-	l := newLine(c, g, g.dispatcher(t.Context(), g))
+	l := newConnection(c, g, g.dispatcher(t.Context(), g))
 	before := runtime.NumGoroutine()
 	for range 100 {
-		if copyOf(l.template) == l.template {
+		if shallowCopy(l.template) == l.template {
 			t.Fatal("not a copy")
 		}
 	}

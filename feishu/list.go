@@ -13,22 +13,22 @@ import (
 	"magpie/feishu/openapi"
 )
 
-// pageOfList is how many messages one answer of a list holds at most (page im-v1/message/list).
+// pageOfList is the largest page size of a list (page im-v1/message/list).
 const pageOfList = 50
 
-// listing says which messages of a chat are asked for.
-type listing struct {
-	chat   string
-	thread string    // instead of the chat: one topic of it
-	from   time.Time // a topic is listed from its first message anyway, unless the newest are wanted
-	newest bool      // when there are more than most: the newest, else the oldest
-	most   int
-	later  bool // let other calls go first
+// listQuery selects messages of a chat.
+type listQuery struct {
+	chat        string
+	thread      string    // a topic to list instead of the chat
+	from        time.Time // ignored for a topic, which is listed from its first message, unless newest is set
+	newest      bool      // if there are more than limit: the newest ones, else the oldest
+	limit       int
+	lowPriority bool // let other calls go first
 }
 
-// list gives messages, oldest first, and whether there are more than were asked for. Of topics a chat shows the first
-// message only.
-func (ms messages) list(ctx context.Context, l listing) (items []gjson.Result, more bool, err error) {
+// list returns messages, oldest first, and whether there are more than l.limit. A list of a chat contains only the
+// first message of each topic.
+func (ms messages) list(ctx context.Context, l listQuery) (items []gjson.Result, more bool, err error) {
 	query := larkcore.QueryParams{}
 	query.Set("container_id_type", "chat")
 	query.Set("container_id", l.chat)
@@ -45,23 +45,24 @@ func (ms messages) list(ctx context.Context, l listing) (items []gjson.Result, m
 	}
 	r := openapi.Request{
 		Op: "list the messages of a chat", Method: http.MethodGet, Path: "/open-apis/im/v1/messages", Query: query,
-		Later: l.later, Tries: liveTries,
+		LowPriority: l.lowPriority, Tries: liveTries,
 	}
 	for page, err := range ms.api.Pages(ctx, r) {
 		if err != nil {
 			return nil, false, err
 		}
 		items = append(items, page.Get("data.items").Array()...)
-		if l.thread != "" && l.newest && len(items) > 0 && millis(items[len(items)-1].Get("create_time").String()).Before(l.from) {
+		if l.thread != "" && l.newest && len(items) > 0 &&
+			millis(items[len(items)-1].Get("create_time").String()).Before(l.from) {
 			more = false
-			break // what is older was not asked for
+			break // the rest is older than l.from
 		}
-		if more = openapi.HasMore(page); len(items) >= l.most {
+		if more = openapi.HasMore(page); len(items) >= l.limit {
 			break
 		}
 	}
-	if len(items) > l.most {
-		items, more = items[:l.most], true
+	if len(items) > l.limit {
+		items, more = items[:l.limit], true
 	}
 	if l.newest {
 		slices.Reverse(items)

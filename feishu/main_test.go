@@ -61,7 +61,7 @@ func (p *platform) configured(cfg Config) *Client {
 	// a name that is there soon is there, however busy the machine is
 	cfg.NameWait = cmp.Or(cfg.NameWait, 30*time.Second)
 	c := New(cfg, zerolog.New(p.log).Level(zerolog.InfoLevel))
-	c.waits.message, c.waits.press, c.topics.patience = time.Minute, time.Minute, 30*time.Second // and so is an answer
+	c.waits.message, c.waits.press, c.topics.timeout = time.Minute, time.Minute, 30*time.Second // and so is an answer
 	p.t.Cleanup(c.api.HTTP.CloseIdleConnections)
 	return c
 }
@@ -117,7 +117,11 @@ type recorder struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{messages: make(chan chat.Incoming, 100), edits: make(chan chat.Incoming, 100), recalls: make(chan chat.Ref, 100), presses: make(chan chat.Press, 100), changes: make(chan chat.Change, 100), names: make(chan map[string]string, 100)}
+	return &recorder{
+		messages: make(chan chat.Incoming, 100), edits: make(chan chat.Incoming, 100),
+		recalls: make(chan chat.Ref, 100), presses: make(chan chat.Press, 100), changes: make(chan chat.Change, 100),
+		names: make(chan map[string]string, 100),
+	}
 }
 
 func (r *recorder) Message(_ context.Context, m chat.Incoming) error {

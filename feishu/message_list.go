@@ -8,11 +8,12 @@ import (
 	"magpie/internal/chat"
 )
 
-// ListMessages lists what people have said in a chat since then, oldest first; when that is more than most, the newest.
-// Groups need the permission im:message.group_msg. Of a topic that began in the chat the first message comes too, under
-// the chat's key. Names are there as far as they are known before ctx ends.
-func (c *Client) ListMessages(ctx context.Context, key chat.Key, kind chat.Kind, since time.Time, most int) ([]chat.Incoming, error) {
-	l := listing{chat: key.ID, thread: key.Thread, from: since, newest: true, most: most}
+// ListMessages lists what people have said in a chat since then, oldest first; if that is more than most messages, the
+// newest. Groups need the permission im:message.group_msg. The first message of a topic that began in the chat is
+// included, under the chat's key. Names are filled in as far as they are known before ctx ends.
+func (c *Client) ListMessages(ctx context.Context, key chat.Key, kind chat.Kind, since time.Time,
+	most int) ([]chat.Incoming, error) {
+	l := listQuery{chat: key.ID, thread: key.Thread, from: since, newest: true, limit: most}
 	items, _, err := c.messages.list(ctx, l)
 	if err != nil {
 		return nil, err
@@ -24,18 +25,18 @@ func (c *Client) ListMessages(ctx context.Context, key chat.Key, kind chat.Kind,
 		if !ok || item.Get("deleted").Bool() || in.Time.Before(since) {
 			continue
 		}
-		if in.Key, err = c.topics.key(ctx, s); errors.Is(err, errUnknownManner) && key.Thread == "" {
+		if in.Key, err = c.topics.chatOf(ctx, s); errors.Is(err, errUnknownGroupMode) && key.Thread == "" {
 			continue
-		} else if err != nil && !errors.Is(err, errUnknownManner) {
+		} else if err != nil && !errors.Is(err, errUnknownGroupMode) {
 			return nil, err
 		}
-		if key.Thread == "" && in.Key != key { // said in a topic of its own
+		if key.Thread == "" && in.Key != key { // it belongs to a topic that is a chat of its own
 			continue
 		}
 		said = append(said, in)
 	}
 	for i := range said {
-		said[i].Actor.Name = c.names.within(ctx, key.ID, said[i].Actor.ID)
+		said[i].Actor.Name = c.names.lookUpWithin(ctx, key.ID, said[i].Actor.ID)
 	}
 	return said, nil
 }

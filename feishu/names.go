@@ -15,39 +15,40 @@ import (
 )
 
 const (
-	nameWait        = 150 * time.Millisecond // how long a message waits for its author's name, if nothing else is configured
+	nameWait        = 150 * time.Millisecond // default of [Config.NameWait]
 	nameTimeout     = 10 * time.Second
-	nameRetry       = 10 * time.Minute // before a chat is asked again for a name that it did not have
-	nameAgain       = time.Minute      // before a chat is asked once more for the name of somebody else, after
-	nameBurst       = 3                // times at which it may be asked sooner: people who join a chat are several
-	maxPeople       = 20_000           // remembered at most
-	mostMemberPages = 10               // of one chat that are asked for, a hundred members each
-	maxAsking       = 8                // chats that are asked at the same time; the next message asks for what is missing
+	nameRetry       = 10 * time.Minute // before the members of a chat are listed again for the same person
+	nameAgain       = time.Minute      // between two lists of the same chat for different people, after
+	nameBurst       = 3                // lists without a pause: several people may join together
+	maxPeople       = 20_000           // in the cache
+	mostMemberPages = 10               // of one chat, a hundred members each
+	maxAsking       = 8                // concurrent lists; a later message triggers what was skipped
 )
 
-// names knows what people are called. An event does not say who its author is; the chat's members do, and mentions.
+// names is a cache of people's names. A message event holds no name of its author, so names come from lists of the
+// chat's members and from mentions.
 type names struct {
 	api      *openapi.Client
 	patience time.Duration // how long a message waits for its author's name
-	ask      sync.WaitGroup
+	calls    sync.WaitGroup
 
-	mu     sync.Mutex
-	people map[string]string        // by open_id, which is the same in all chats
-	news   map[string]string        // of people, what the handler has not been told
-	chats  map[string]*conversation // that were asked
-	asking int                      // chats whose answers are awaited
-	tell   func(ctx context.Context, names map[string]string) error
+	mu          sync.Mutex
+	people      map[string]string       // by open_id, which is the same in all chats
+	unpublished map[string]string       // the part of people that the handler does not know yet
+	chats       map[string]*memberQuery // whose members were listed
+	inFlight    int                     // lists that are running
+	onNames     func(ctx context.Context, names map[string]string) error
 }
 
-// conversation is a chat that was asked for its members.
-type conversation struct {
+// memberQuery is the last list of a chat's members.
+type memberQuery struct {
 	since  time.Time
-	sought map[string]bool // for whom it was asked
+	wanted map[string]bool // people for whom it was made
 	again  *rate.Limiter
-	done   chan struct{} // closed when the latest answer is there
+	done   chan struct{} // closed when the latest list is complete
 }
 
-func (c *conversation) answered() bool {
+func (c *memberQuery) answered() bool {
 	select {
 	case <-c.done:
 		return true
@@ -56,7 +57,7 @@ func (c *conversation) answered() bool {
 	}
 }
 
-// learn remembers a name.
+// learn stores a name.
 func (n *names) learn(id, name string) {
 	if id == "" || name == "" {
 		return
@@ -67,20 +68,21 @@ func (n *names) learn(id, name string) {
 		return
 	}
 	if n.people == nil || len(n.people) >= maxPeople {
-		n.people, n.news = make(map[string]string), make(map[string]string)
+		n.people, n.unpublished = make(map[string]string), make(map[string]string)
 	}
-	n.people[id], n.news[id] = name, name
+	n.people[id], n.unpublished[id] = name, name
 }
 
-// pass tells the handler what people are called: messages of theirs may be stored without a name.
-func (n *names) pass(ctx context.Context) {
+// publish passes new names to the handler: messages of these people may be stored without a name. After an error they
+// are kept for the next time.
+func (n *names) publish(ctx context.Context) {
 	n.mu.Lock()
-	tell, news := n.tell, n.news
+	tell, news := n.onNames, n.unpublished
 	if tell == nil || len(news) == 0 {
 		n.mu.Unlock()
 		return
 	}
-	n.news = make(map[string]string)
+	n.unpublished = make(map[string]string)
 	n.mu.Unlock()
 	err := tell(ctx, news)
 	if err == nil {
@@ -91,20 +93,21 @@ func (n *names) pass(ctx context.Context) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	maps.Copy(news, n.news)
-	n.news = news
+	maps.Copy(news, n.unpublished)
+	n.unpublished = news
 }
 
+// known returns a cached name.
 func (n *names) known(id string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.people[id]
 }
 
-// of gives the name of somebody in a chat, or nothing when it does not know it soon. It may go on asking until ctx
-// is done, for the next message.
-func (n *names) of(ctx context.Context, chatID, id string) string {
-	name, answer := n.look(ctx, chatID, id)
+// lookUp returns the name of a member of a chat, or "" if it is not known soon. The lookup may continue until ctx is
+// done, for the next message.
+func (n *names) lookUp(ctx context.Context, chatID, id string) string {
+	name, answer := n.request(ctx, chatID, id)
 	if name != "" || answer == nil {
 		return name
 	}
@@ -118,9 +121,9 @@ func (n *names) of(ctx context.Context, chatID, id string) string {
 	return n.known(id)
 }
 
-// within gives the name of somebody in a chat, or nothing when it does not know it before ctx ends.
-func (n *names) within(ctx context.Context, chatID, id string) string {
-	name, answer := n.look(context.WithoutCancel(ctx), chatID, id)
+// lookUpWithin returns the name of a member of a chat, or "" if it is not known before ctx ends.
+func (n *names) lookUpWithin(ctx context.Context, chatID, id string) string {
+	name, answer := n.request(context.WithoutCancel(ctx), chatID, id)
 	if name != "" || answer == nil {
 		return name
 	}
@@ -131,8 +134,9 @@ func (n *names) within(ctx context.Context, chatID, id string) string {
 	return n.known(id)
 }
 
-// look gives the name if it is known, or what to wait for.
-func (n *names) look(ctx context.Context, chatID, id string) (name string, answer <-chan struct{}) {
+// request returns the name if it is known. Otherwise it starts a list of the chat's members, if one is due, and returns
+// a channel that is closed when the list is complete.
+func (n *names) request(ctx context.Context, chatID, id string) (name string, answer <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if name := n.people[id]; name != "" || id == "" {
@@ -140,40 +144,43 @@ func (n *names) look(ctx context.Context, chatID, id string) (name string, answe
 	}
 	c := n.chats[chatID]
 	switch {
-	case n.asking == maxAsking && (c == nil || c.answered()):
+	case n.inFlight == maxAsking && (c == nil || c.answered()):
 		return "", nil
 	case c == nil || c.answered() && time.Since(c.since) > nameRetry:
 		if n.chats == nil || len(n.chats) >= maxPeople {
-			n.chats = make(map[string]*conversation)
+			n.chats = make(map[string]*memberQuery)
 		}
-		c = &conversation{since: time.Now(), sought: make(map[string]bool), again: rate.NewLimiter(rate.Every(nameAgain), nameBurst)}
+		c = &memberQuery{
+			since: time.Now(), wanted: make(map[string]bool), again: rate.NewLimiter(rate.Every(nameAgain), nameBurst),
+		}
 		n.chats[chatID] = c
-	case !c.answered() || c.sought[id] || !c.again.Allow():
+	case !c.answered() || c.wanted[id] || !c.again.Allow():
 		return "", c.done
-	} // else somebody has joined since
-	c.sought[id], c.done = true, make(chan struct{})
-	n.asking++
+	} // else somebody may have joined since the last list
+	c.wanted[id], c.done = true, make(chan struct{})
+	n.inFlight++
 	done := c.done
-	n.ask.Go(func() {
-		n.answered(c, done, n.load(ctx, chatID))
-		n.pass(ctx)
+	n.calls.Go(func() {
+		n.finish(c, done, n.fetchMembers(ctx, chatID))
+		n.publish(ctx)
 	})
 	return "", done
 }
 
-func (n *names) answered(c *conversation, done chan struct{}, err error) {
+// finish completes a list of members. After an error other than a refusal the same people may be asked for again.
+func (n *names) finish(c *memberQuery, done chan struct{}, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.asking--
+	n.inFlight--
 	close(done)
 	if err != nil && openapi.ClassOf(err) != openapi.Refused {
-		clear(c.sought) // it may be told soon
+		clear(c.wanted) // a temporary error: the next message may retry
 	}
 }
 
-// load asks for the members of a chat (page "List group members", im-v1/chat-members/get). An app may lack the
-// permission for it; people then have no names, which is no error.
-func (n *names) load(ctx context.Context, chatID string) error {
+// fetchMembers lists the members of a chat (page "List group members", im-v1/chat-members/get). An app may lack the
+// permission; then people have no names.
+func (n *names) fetchMembers(ctx context.Context, chatID string) error {
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()
 	query := larkcore.QueryParams{}
@@ -198,12 +205,12 @@ func (n *names) load(ctx context.Context, chatID string) error {
 	return nil
 }
 
-// listen has the names told to somebody from now on.
-func (n *names) listen(tell func(ctx context.Context, names map[string]string) error) {
+// setListener sets who is told new names from now on.
+func (n *names) setListener(tell func(ctx context.Context, names map[string]string) error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.tell = tell
+	n.onNames = tell
 }
 
-// wait returns when nothing is being asked any more.
-func (n *names) wait() { n.ask.Wait() }
+// wait returns when no list is running any more.
+func (n *names) wait() { n.calls.Wait() }

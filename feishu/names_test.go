@@ -166,7 +166,7 @@ func TestNamesComeLater(t *testing.T) {
 func TestNamesThatWereNotStoredAreToldAgain(t *testing.T) {
 	n := &names{}
 	var told []map[string]string
-	n.listen(func(_ context.Context, names map[string]string) error {
+	n.setListener(func(_ context.Context, names map[string]string) error {
 		told = append(told, maps.Clone(names))
 		if len(told) == 1 {
 			return errors.New("disk full")
@@ -174,12 +174,12 @@ func TestNamesThatWereNotStoredAreToldAgain(t *testing.T) {
 		return nil
 	})
 	n.learn("ou_1", "Ann")
-	n.pass(t.Context())
+	n.publish(t.Context())
 	n.learn("ou_1", "Anna")
 	n.learn("ou_2", "Bob")
-	n.pass(t.Context())
+	n.publish(t.Context())
 	n.learn("ou_2", "Bob") // no news
-	n.pass(t.Context())
+	n.publish(t.Context())
 	if want := map[string]string{"ou_1": "Anna", "ou_2": "Bob"}; len(told) != 2 || !maps.Equal(told[1], want) {
 		t.Errorf("told %q", told)
 	}

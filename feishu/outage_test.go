@@ -18,8 +18,9 @@ import (
 // fail calls a platform that does not answer until calls fail at once.
 func (p *platform) fail(c *Client) {
 	p.t.Helper()
-	for !c.Away() {
-		if _, err := c.api.Call(p.ctx(), openapi.Request{Op: "x", Method: http.MethodGet, Path: "/open-apis/x"}); err == nil {
+	for !c.CircuitOpen() {
+		if _, err := c.api.Call(p.ctx(),
+			openapi.Request{Op: "x", Method: http.MethodGet, Path: "/open-apis/x"}); err == nil {
 			p.t.Fatal("the platform answers")
 		}
 	}
@@ -32,7 +33,7 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 		failures = 5 // after which no more calls are made for a while
 		rest     = 500 * time.Millisecond
 	)
-	p.Client = p.configured(Config{Rest: rest})
+	p.Client = p.configured(Config{CircuitTimeout: rest})
 	var ids [cards]string
 	for i := range cards {
 		var err error
@@ -53,7 +54,7 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 			}
 		})
 	}
-	p.must(awaitStatus(p, func(s Status) bool { return s.Away }))
+	p.must(awaitStatus(p, func(s Status) bool { return s.CircuitOpen }))
 	time.AfterFunc(4*rest, end)
 	painters.Wait()
 	took := time.Since(began)
@@ -62,10 +63,10 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 	if n := len(p.Calls()) - before; n > most {
 		t.Errorf("%d calls in %v, want %d at most", n, took, most)
 	}
-	if s := p.Status(); !p.Away() || !s.Away || s.Calls.Unknown == 0 {
+	if s := p.Status(); !p.CircuitOpen() || !s.CircuitOpen || s.Calls.Unknown == 0 {
 		t.Errorf("status %+v", s)
 	}
-	patient := p.configured(Config{Rest: time.Hour}) // else one call may just try again
+	patient := p.configured(Config{CircuitTimeout: time.Hour}) // else one call may just try again
 	p.fail(patient)
 	shut := time.Now()
 	if err := patient.Close(p.ctx(), ids[0], chat.Card{Body: "done"}); !errors.Is(err, openapi.ErrCircuitOpen) {
@@ -81,7 +82,7 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 	for _, id := range ids {
 		p.must(deliver(p.ctx(), func() error { return p.Client.Close(p.ctx(), id, chat.Card{Body: "done"}) }))
 	}
-	if p.Away() {
+	if p.CircuitOpen() {
 		t.Error("away though it answers")
 	}
 	p.says(ask, strings.Repeat("done ", cards))
@@ -93,7 +94,7 @@ func TestAConnectionClosesTheCircuit(t *testing.T) {
 	remove := p.Inject(feishusim.Fault{Path: "/open-apis/", Status: 502, Body: "<html>"})
 	p.fail(p.Client)
 	remove()
-	p.state.change(func(now *Status) { now.BotOpenID = p.BotOpenID() })
+	p.state.update(func(now *Status) { now.BotOpenID = p.BotOpenID() })
 	p.run(newRecorder())
-	p.must(awaitStatus(p, func(s Status) bool { return s.Connected && !s.Away }))
+	p.must(awaitStatus(p, func(s Status) bool { return s.Connected && !s.CircuitOpen }))
 }

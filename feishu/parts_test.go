@@ -19,7 +19,9 @@ func TestFormTellsWhatWasFilledIn(t *testing.T) {
 	p.must(err)
 	shown, tom := p.answers(ask.Key.ID)[0], p.Users()[0]
 	value := map[string]any{"do": "answer", "turn": 7, "id": "q1"}
-	_, err = p.Submit(p.ctx(), shown.ID, tom, value, map[string][]string{"color": {"1"}, "more": {"0", "1"}, "why": {"so"}})
+	_, err = p.Submit(p.ctx(), shown.ID, tom, value, map[string][]string{
+		"color": {"1"}, "more": {"0", "1"}, "why": {"so"},
+	})
 	p.must(err)
 	got := next(t, r.presses)
 	want := chat.Action{Do: "answer", Turn: 7, ID: "q1"}

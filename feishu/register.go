@@ -16,7 +16,7 @@ const (
 	accountsLark   = "https://accounts.larksuite.com"
 )
 
-// Ends of a registration.
+// Ways in which a registration fails.
 var (
 	ErrDeclined = errors.New("the app was not wanted on the phone")
 	ErrExpired  = errors.New("nobody has scanned the code in time")
@@ -25,11 +25,11 @@ var (
 // Registered is an app that somebody has created.
 type Registered struct {
 	Config Config // of the app
-	User   string // open_id of who created it; empty = the platform did not tell
+	User   string // open_id of its creator; empty = not reported
 }
 
-// Register creates an app with all that it needs. show is given the address that somebody has to open, by scanning it,
-// and how long it is good. Register waits for that, and asks the platform every few seconds.
+// Register creates an app with the events, callbacks and permissions that it needs. show gets the URL that somebody has
+// to open, usually by scanning it, and how long it is valid. Register polls the platform until that is done.
 func Register(ctx context.Context, cfg Config, show func(address string, good time.Duration)) (Registered, error) {
 	accounts, lark := cfg.accountsURL(), accountsLark
 	if accounts != accountsFeishu {
@@ -66,14 +66,14 @@ func Register(ctx context.Context, cfg Config, show func(address string, good ti
 	return got, nil
 }
 
-// wanted is what the page that confirms the app asks for beyond what such apps get anyway. Sensitive permissions can be
-// had in the console only.
+// wanted is what the confirmation page requests beyond the defaults of such apps. Sensitive permissions can be
+// requested in the console only.
 func wanted() *registration.AppAddons {
 	var a registration.AppAddons
-	for _, any := range scopes {
+	for _, any := range requiredScopes {
 		a.Scopes.Tenant = append(a.Scopes.Tenant, any[0])
 	}
-	a.Events.Items.Tenant = events
-	a.Callbacks.Items = callbacks
+	a.Events.Items.Tenant = requiredEvents
+	a.Callbacks.Items = requiredCallbacks
 	return &a
 }

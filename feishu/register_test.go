@@ -26,10 +26,10 @@ func TestRegisterGivesAnAppWithAllThatItNeeds(t *testing.T) {
 	for _, brand := range []string{"feishu", "lark"} {
 		sim := newSim(t)
 		sim.SetBrand(brand)
-		for _, any := range scopes {
+		for _, any := range requiredScopes {
 			sim.TakeScopes(any...)
 		}
-		sim.Unsubscribe(slices.Concat(events, callbacks)...)
+		sim.Unsubscribe(slices.Concat(requiredEvents, requiredCallbacks)...)
 		u := sim.AddUser("小明")
 		address := ""
 		got, err := Register(t.Context(), Config{BaseURL: sim.URL()}, func(a string, good time.Duration) {
@@ -49,8 +49,8 @@ func TestRegisterGivesAnAppWithAllThatItNeeds(t *testing.T) {
 			t.Errorf("an address of %d bytes makes a code that no terminal of 80 columns shows", len(address))
 		}
 		found := Check(t.Context(), got.Config)
-		if lacks := found.App.Lacks(); found.Told != nil || !lacks.None() || found.App.Owner != u.OpenID {
-			t.Errorf("the new app: %+v, lacks %+v", found, lacks)
+		if missing := found.App.Missing(); found.AppInfo != nil || !missing.Empty() || found.App.Owner != u.OpenID {
+			t.Errorf("the new app: %+v, misses %+v", found, missing)
 		}
 		for _, v := range sim.Violations() {
 			t.Errorf("rule of the platform broken: %s: %s", v.Rule, v.Detail)
@@ -80,39 +80,55 @@ func TestRegisterEnds(t *testing.T) {
 	}
 }
 
-func TestLacks(t *testing.T) {
+func TestMissing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		app  App
-		want Lacks
+		want Missing
 	}{
-		"nothing is told": {App{}, Lacks{}},
-		"a wider permission is as good": {App{scopes: []string{"im:message", "im:message.p2p_msg", "im:message.group_msg", "im:message.reactions:write_only", "im:resource",
-			"im:chat", "cardkit:card:write", "contact:user.base:readonly"}}, Lacks{Scopes: []string{"application:application:self_manage"}}},
-		"some events": {App{events: []string{eventMessage, "im.chat.disbanded_v1"}, callbacks: []string{"url.preview.get"}}, Lacks{
-			Events:    []string{"im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1"},
-			Useful:    useful,
-			Callbacks: []string{"card.action.trigger"}}},
-		"no messages": {App{events: []string{"im.chat.disbanded_v1", "im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1", useful[0]}},
-			Lacks{Events: []string{eventMessage}, Useful: useful[1:]}},
+		"nothing is told": {App{}, Missing{}},
+		"a wider permission is as good": {App{scopes: []string{"im:message", "im:message.p2p_msg",
+			"im:message.group_msg", "im:message.reactions:write_only", "im:resource",
+			"im:chat", "cardkit:card:write", "contact:user.base:readonly"}}, Missing{
+			Scopes: []string{"application:application:self_manage"},
+		}},
+		"some events": {App{events: []string{eventMessage, "im.chat.disbanded_v1"},
+			callbacks: []string{"url.preview.get"}}, Missing{
+			Events: []string{
+				"im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1",
+			},
+			OptionalEvents: optionalEvents,
+			Callbacks:      []string{"card.action.trigger"}}},
+		"no messages": {App{
+			events: []string{
+				"im.chat.disbanded_v1", "im.message.recalled_v1", "im.chat.member.bot.added_v1",
+				"im.chat.member.bot.deleted_v1", optionalEvents[0],
+			},
+		},
+			Missing{Events: []string{eventMessage}, OptionalEvents: optionalEvents[1:]}},
 	} {
-		got := tc.app.Lacks()
-		if !slices.Equal(got.Scopes, tc.want.Scopes) || !slices.Equal(got.Events, tc.want.Events) || !slices.Equal(got.Useful, tc.want.Useful) || !slices.Equal(got.Callbacks, tc.want.Callbacks) {
+		got := tc.app.Missing()
+		if !slices.Equal(got.Scopes, tc.want.Scopes) || !slices.Equal(got.Events, tc.want.Events) ||
+			!slices.Equal(got.OptionalEvents, tc.want.OptionalEvents) ||
+			!slices.Equal(got.Callbacks, tc.want.Callbacks) {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
-		if got.Deaf() != (name == "no messages") {
-			t.Errorf("%s: deaf %v", name, got.Deaf())
+		if got.NoMessageEvent() != (name == "no messages") {
+			t.Errorf("%s: deaf %v", name, got.NoMessageEvent())
 		}
 	}
 }
 
 // A configuration with departments, or with all that is said in groups, needs permissions of its own.
-func TestLacksWhatTheConfigurationNeeds(t *testing.T) {
-	app := App{scopes: []string{"im:message", "im:message.p2p_msg", "im:message.group_msg", "im:message.reactions:write_only", "im:resource",
-		"im:chat", "cardkit:card:write", "contact:user.base:readonly", "application:application:self_manage", "contact:user.department:readonly"}}
-	if got := app.Lacks(append(ForDepartments, ForAllOfGroups...)...).Scopes; !slices.Equal(got, []string{"contact:department.base:readonly"}) {
+func TestMissingOfTheConfiguration(t *testing.T) {
+	app := App{scopes: []string{"im:message", "im:message.p2p_msg", "im:message.group_msg",
+		"im:message.reactions:write_only", "im:resource",
+		"im:chat", "cardkit:card:write", "contact:user.base:readonly", "application:application:self_manage",
+		"contact:user.department:readonly"}}
+	if got := app.Missing(append(ForDepartments, ForAllOfGroups...)...).Scopes; !slices.Equal(got,
+		[]string{"contact:department.base:readonly"}) {
 		t.Errorf("%q", got)
 	}
-	if got := (App{}).Lacks(ForDepartments...); !got.None() {
+	if got := (App{}).Missing(ForDepartments...); !got.Empty() {
 		t.Errorf("of what is not known: %+v", got)
 	}
 }
@@ -123,11 +139,14 @@ func TestConsole(t *testing.T) {
 		"lark":                  "https://open.larksuite.com/app/cli_1/auth?op_from=openapi&q=im%3Aresource%2Cim%3Achat&token_type=tenant",
 		"http://127.0.0.1:1234": "http://127.0.0.1:1234/app/cli_1/auth?op_from=openapi&q=im%3Aresource%2Cim%3Achat&token_type=tenant",
 	} {
-		if got := (Config{AppID: "cli_1", BaseURL: base}).Console().Scopes([]string{"im:resource", "im:chat"}); got != want {
+		if got := (Config{AppID: "cli_1", BaseURL: base}).Console().Scopes([]string{"im:resource",
+			"im:chat"}); got != want {
 			t.Errorf("%q: %s, want %s", base, got, want)
 		}
 	}
-	for base, want := range map[string]string{"": accountsFeishu, "lark": accountsLark, "http://127.0.0.1:1234/": "http://127.0.0.1:1234"} {
+	for base, want := range map[string]string{
+		"": accountsFeishu, "lark": accountsLark, "http://127.0.0.1:1234/": "http://127.0.0.1:1234",
+	} {
 		if got := (Config{BaseURL: base}).accountsURL(); got != want {
 			t.Errorf("accounts of %q: %s, want %s", base, got, want)
 		}

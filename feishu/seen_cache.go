@@ -2,15 +2,15 @@ package feishu
 
 import "sync"
 
-// seenCache remembers the last ids that were put in.
+// seenCache remembers the latest message ids, so that a backfill skips messages that an event has delivered already.
 type seenCache struct {
 	mu   sync.Mutex
 	ids  map[string]bool
 	ring []string
-	next int // the place in ring that is written next
+	next int // index in ring that is overwritten next
 }
 
-// remembered is how many ids are remembered: more than come while a connection is lost and made again.
+// remembered is the number of ids kept: more than arrive between two connections.
 const remembered = 4096
 
 func (r *seenCache) add(id string) {

@@ -12,28 +12,29 @@ import (
 	"magpie/internal/chat"
 )
 
-// sendTries is how often a send is made until its outcome is known; 4 take some 3 s when the platform answers at all.
+// sendTries is how often a send is tried until its outcome is known; 4 tries take about 3 s if the platform answers at
+// all.
 const sendTries = 4
 
-// Reply sends a short text, Markdown, as an answer to a message, or into the chat when to names no message. A long one
-// goes in several messages; messageID is the first of them. The same idem within an hour sends nothing twice.
+// Reply sends Markdown as an answer to a message, or to the chat when to names no message. A long text takes several
+// messages; messageID is the first of them. Within an hour the same idem sends nothing twice.
 func (c *Client) Reply(ctx context.Context, to chat.Ref, text, idem string) (messageID string, err error) {
-	return c.messages.sayAll(ctx, to, text, idem)
+	return c.messages.sendAllMarkdown(ctx, to, text, idem)
 }
 
 // messages reads and sends messages (pages im-v1/message).
 type messages struct {
 	api   *openapi.Client
-	appID string // tells the bot's own from others
+	appID string // identifies the bot's own messages
 }
 
-// sayAll sends a Markdown text in as many messages as it takes.
-func (ms messages) sayAll(ctx context.Context, to chat.Ref, text, idem string) (first string, err error) {
+// sendAllMarkdown sends a Markdown text in as many messages as it needs.
+func (ms messages) sendAllMarkdown(ctx context.Context, to chat.Ref, text, idem string) (first string, err error) {
 	if text == "" {
 		text = "…"
 	}
 	for i, md := range cardjson.Split(text) {
-		id, err := ms.say(ctx, to, md, idem, i)
+		id, err := ms.sendMarkdown(ctx, to, md, idem, i)
 		if err != nil {
 			return first, err
 		}
@@ -44,8 +45,8 @@ func (ms messages) sayAll(ctx context.Context, to chat.Ref, text, idem string) (
 	return first, nil
 }
 
-// say sends one message of Markdown; what the platform refuses as such it gets as plain text.
-func (ms messages) say(ctx context.Context, to chat.Ref, md, idem string, part int) (id string, err error) {
+// sendMarkdown sends one message of Markdown. If the platform refuses it as a post, it is sent as plain text.
+func (ms messages) sendMarkdown(ctx context.Context, to chat.Ref, md, idem string, part int) (id string, err error) {
 	m, err := ms.send(ctx, to, "post", cardjson.Post(md), keyOf(idem, "post", part))
 	if err != nil && openapi.ClassOf(err) == openapi.Refused && ctx.Err() == nil {
 		m, err = ms.send(ctx, to, "text", cardjson.Text(md), keyOf(idem, "text", part))
@@ -53,15 +54,15 @@ func (ms messages) say(ctx context.Context, to chat.Ref, md, idem string, part i
 	return m.id, err
 }
 
-// message is one that was sent.
+// message is a message that was sent.
 type message struct {
-	id   string
-	at   time.Time // by the platform's clock
-	past bool      // it may have been there before, by an earlier send with the same key
+	id       string
+	at       time.Time // by the platform's clock
+	mayBeOld bool      // an earlier send with the same key may have created it
 }
 
-// outgoing is the body of both ways to send.
-type outgoing struct {
+// sendBody is the request body of both ways to send: create and reply.
+type sendBody struct {
 	ReceiveID string `json:"receive_id,omitempty"`
 	Type      string `json:"msg_type"`
 	Content   string `json:"content"`
@@ -69,19 +70,20 @@ type outgoing struct {
 	InThread  bool   `json:"reply_in_thread,omitempty"`
 }
 
-// addressed is a send whose receiver is known.
-type addressed struct {
+// addressedRequest is a send whose receiver is known.
+type addressedRequest struct {
 	openapi.Request
-	receiver string // of what answers no message
+	receiver string // empty for a reply
 }
 
-// address finds out where a message goes. Into a topic there is only one way: in answer to one of its messages.
-func (ms messages) address(ctx context.Context, to chat.Ref) (addressed, error) {
-	r := addressed{Request: openapi.Request{
+// address finds out where a message goes. A topic can be reached only by a reply to one of its messages, so without a
+// message to answer it is the topic's first one.
+func (ms messages) address(ctx context.Context, to chat.Ref) (addressedRequest, error) {
+	r := addressedRequest{Request: openapi.Request{
 		Op: "send a message", Method: http.MethodPost, Path: "/open-apis/im/v1/messages", Tries: sendTries,
 	}}
 	if to.ID == "" && to.Key.Thread != "" {
-		first, err := ms.firstOf(ctx, to.Key)
+		first, err := ms.firstOfTopic(ctx, to.Key)
 		if err != nil {
 			return r, err
 		}
@@ -100,18 +102,18 @@ func (ms messages) address(ctx context.Context, to chat.Ref) (addressed, error) 
 	return r, nil
 }
 
-// send sends one (pages im-v1/message/reply and im-v1/message/create).
+// send sends one message (pages im-v1/message/reply and im-v1/message/create).
 func (ms messages) send(ctx context.Context, to chat.Ref, kind, content, key string) (message, error) {
 	r, err := ms.address(ctx, to)
 	if err != nil {
 		return message{}, err
 	}
-	r.Body = outgoing{Type: kind, Content: content, UUID: key, ReceiveID: r.receiver, InThread: to.Key.Thread != ""}
+	r.Body = sendBody{Type: kind, Content: content, UUID: key, ReceiveID: r.receiver, InThread: to.Key.Thread != ""}
 	var begun time.Time
-	r.Before = func(ctx context.Context) error {
-		err := ms.api.WaitForChat(ctx, to.Key.ID)
+	r.Chat = to.Key.ID
+	r.Before = func(context.Context) error {
 		begun = time.Now()
-		return err
+		return nil
 	}
 	answer, err := ms.api.Call(ctx, r.Request)
 	if err != nil {
@@ -119,6 +121,6 @@ func (ms messages) send(ctx context.Context, to chat.Ref, kind, content, key str
 	}
 	data := answer.Get("data")
 	m := message{id: openapi.String(data.Get("message_id")), at: millis(data.Get("create_time").String())}
-	m.past = !ms.api.SurelyAfter(m.at, begun)
+	m.mayBeOld = !ms.api.SurelyAfter(m.at, begun)
 	return m, nil
 }

@@ -54,7 +54,8 @@ func TestReplyFallsBackToPlainText(t *testing.T) {
 	_, err := p.Reply(p.ctx(), ask, `1 < 2 <at user_id="all">x</at>`, "seed")
 	p.must(err)
 	m := p.answers(ask.Key.ID)[0]
-	if got := strings.ReplaceAll(m.Text(), zeroWidthSpace, ""); m.Type != "text" || got != `1 < 2 <at user_id="all">x</at>` {
+	if got := strings.ReplaceAll(m.Text(), zeroWidthSpace, ""); m.Type != "text" ||
+		got != `1 < 2 <at user_id="all">x</at>` {
 		t.Errorf("%s %q", m.Type, got)
 	}
 	p.clean()
@@ -65,7 +66,8 @@ func TestErrorsSayWhatHappened(t *testing.T) {
 	p.Inject(feishusim.Fault{Path: replyAPI, Code: 230002, Msg: "Bot can NOT be out of the chat."})
 	_, err := p.Reply(p.ctx(), ask, "secret words", "seed")
 	e, ok := err.(*openapi.Error)
-	if !ok || e.Code != 230002 || e.LogID == "" || !strings.Contains(err.Error(), "log id") || strings.Contains(err.Error(), "secret") {
+	if !ok || e.Code != 230002 || e.LogID == "" || !strings.Contains(err.Error(), "log id") ||
+		strings.Contains(err.Error(), "secret") {
 		t.Errorf("error %v (%T)", err, err)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A sequencer lets the messages of one chat through one at a time, the oldest of those that wait first.
-// The SDK starts a goroutine for each frame (ws/client_message.go, startMessageTask), so two messages
-// that arrive together may otherwise be handed over in either order.
+// sequencer lets the messages of one chat through one at a time, the oldest of the waiting ones first. The SDK starts a
+// goroutine for each frame (ws/client_message.go, startMessageTask), so two messages that arrive together could
+// otherwise be handled in either order.
 //
 // It never waits for a message that has not arrived.
 type sequencer struct {
@@ -28,7 +28,7 @@ type ticket struct {
 	turn chan struct{} // closed when it is this one's turn
 }
 
-// enter waits for this message's turn. The caller calls leave when it is done with it.
+// enter waits for this message's turn. The caller calls leave when it is done.
 func (s *sequencer) enter(ctx context.Context, chat string, at time.Time) (leave func(), err error) {
 	t := &ticket{at: at, turn: make(chan struct{})}
 	s.join(chat, t)
@@ -43,6 +43,7 @@ func (s *sequencer) enter(ctx context.Context, chat string, at time.Time) (leave
 	}
 }
 
+// join inserts t into the chat's queue by its time.
 func (s *sequencer) join(chat string, t *ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +64,7 @@ func (s *sequencer) join(chat string, t *ticket) {
 	q.waiting = slices.Insert(q.waiting, i, t)
 }
 
-// next calls the oldest that waits, unless one is being served.
+// next lets the oldest waiting message through, unless one is being handled.
 func (s *sequencer) next(chat string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +87,7 @@ func (s *sequencer) leave(chat string) {
 	s.next(chat)
 }
 
-// abandon takes t out of the line, or passes its turn on when it had just come.
+// abandon removes t from the queue, or passes its turn on if it had just come.
 func (s *sequencer) abandon(chat string, t *ticket) {
 	s.mu.Lock()
 	q := s.chats[chat]

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Size is a number of bytes, in the configuration written as 30MB or 500KB.
+// Size is a number of bytes, written as 30MB or 500KB in the configuration.
 type Size int64
 
-// UnmarshalText reads a size.
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (s *Size) UnmarshalText(text []byte) error {
 	number, unit := strings.ToUpper(strings.TrimSpace(string(text))), int64(1)
 	for _, u := range []struct {
@@ -29,5 +29,5 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// biggestFile is what the platform gives out (page im-v1/message/get-2).
-const biggestFile = 100 << 20
+// maxDownload is the largest file that the platform sends (page im-v1/message/get-2).
+const maxDownload = 100 << 20

@@ -8,51 +8,52 @@ import (
 	"magpie/feishu/openapi"
 )
 
-// Status is how the client is, at one moment.
+// Status is the client's state at one moment.
 type Status struct {
-	Connected  bool
-	Since      time.Time // of the last change of Connected; zero before the first connection
-	Reconnects int64     // connections after the first
-	LastError  error     // why the last connection or attempt ended; nil when none did
-	Hint       string    // what the operator must do before it can connect; empty when there is nothing
-	BotOpenID  string    // empty until the platform told
-	Away       bool      // the HTTP API does not answer
+	Connected   bool
+	Since       time.Time // of the last change of Connected; zero before the first connection
+	Reconnects  int64     // connections after the first
+	LastError   error     // why the last connection or attempt ended; nil if none did
+	Hint        string    // what the operator must do before the client can connect; empty = nothing
+	BotOpenID   string    // empty until the platform has reported it
+	CircuitOpen bool      // calls fail at once, because the HTTP API does not answer
 
-	LastEvent time.Time // when the last event arrived; zero before the first
-	Events    int64     // events that were handed over, messages and presses
-	Repaired  int64     // messages that no event told of and that were found by asking
-	Calls     Calls
+	LastEvent  time.Time // when the last event arrived; zero before the first
+	Events     int64     // events received, including presses
+	Backfilled int64     // messages without an event that the backfill has found
+	Calls      Calls
 }
 
-// Calls counts what became of calls to the HTTP API, tries each by itself.
+// Calls counts the outcomes of calls to the HTTP API. Each try counts.
 type Calls = openapi.Calls
 
-// Status tells how the client is.
+// Status returns the client's state.
 func (c *Client) Status() Status {
 	c.state.mu.Lock()
 	s := c.state.now
 	c.state.mu.Unlock()
-	s.Away, s.Calls = c.Away(), c.api.Calls()
+	s.CircuitOpen, s.Calls = c.CircuitOpen(), c.api.Calls()
 	return s
 }
 
-// Away reports whether calls fail at once with [openapi.ErrCircuitOpen], because several in a row had no answer.
-func (c *Client) Away() bool { return c.api.CircuitOpen() }
+// CircuitOpen reports whether calls fail at once with [openapi.ErrCircuitOpen], because several in a row got no answer.
+func (c *Client) CircuitOpen() bool { return c.api.CircuitOpen() }
 
-// state is what Status tells of the connection.
+// state is the part of [Status] that describes the connection.
 type state struct {
 	mu        sync.Mutex
 	now       Status
 	connected int64
 }
 
-func (s *state) change(f func(*Status)) {
+func (s *state) update(f func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.now)
 }
 
-func (s *state) up() {
+// setConnected records a new connection.
+func (s *state) setConnected() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now.Connected, s.now.Since, s.now.Hint = true, time.Now(), ""
@@ -60,19 +61,19 @@ func (s *state) up() {
 	s.connected++
 }
 
-// down notes that there is no connection, and why.
-func (s *state) down(err error) {
-	s.change(func(now *Status) {
+// setDisconnected records that there is no connection, and why.
+func (s *state) setDisconnected(err error) {
+	s.update(func(now *Status) {
 		if now.Connected {
 			now.Connected, now.Since = false, time.Now()
 		}
 		now.LastError = err
-		now.Hint = adviceOn(err)
+		now.Hint = hintFor(err)
 	})
 }
 
-// adviceOn says what the operator must do about an error that will not pass by itself.
-func adviceOn(err error) string {
+// hintFor says what the operator must do about an error that will not go away by itself.
+func hintFor(err error) string {
 	var e *openapi.Error
 	if !terminal(err) || !errors.As(err, &e) {
 		return ""
@@ -80,12 +81,12 @@ func adviceOn(err error) string {
 	return e.Hint()
 }
 
-func (s *state) bot() string {
+func (s *state) botID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now.BotOpenID
 }
 
-func (s *state) event() {
-	s.change(func(now *Status) { now.LastEvent, now.Events = time.Now(), now.Events+1 })
+func (s *state) countEvent() {
+	s.update(func(now *Status) { now.LastEvent, now.Events = time.Now(), now.Events+1 })
 }

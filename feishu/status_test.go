@@ -17,17 +17,20 @@ import (
 func TestTroubleIsLoggedOncePerChange(t *testing.T) {
 	log := &syncBuffer{}
 	c := New(Config{AppID: "cli_x", AppSecret: "x"}, zerolog.New(log).Level(zerolog.InfoLevel))
-	l := &line{client: c}
+	l := &connection{client: c}
 	steps := []struct {
 		name string
 		err  error
 		want string // level of the new line; empty: none
 		hint string // in the status
 	}{
-		{"wrong secret", connectError(larkws.NewClientError(1000040345, "app_id or app_secret is invalid")), "error", "app_secret"},
-		{"the same", connectError(larkws.NewClientError(1000040345, "app_id or app_secret is invalid")), "", "app_secret"},
+		{"wrong secret", connectError(larkws.NewClientError(1000040345, "app_id or app_secret is invalid")), "error",
+			"app_secret"},
+		{"the same", connectError(larkws.NewClientError(1000040345, "app_id or app_secret is invalid")), "",
+			"app_secret"},
 		{"wrong platform", connectError(larkws.NewClientError(1000040351, "domain")), "error", "base_url"},
-		{"too many connections", connectError(larkws.NewClientError(larkws.AuthFailed, "exceed")), "error", "stop other programs"},
+		{"too many connections", connectError(larkws.NewClientError(larkws.AuthFailed, "exceed")), "error",
+			"stop other programs"},
 		{"no bot", &openapi.Error{Op: "bot info has no open_id", Code: 230006}, "error", "turn the app's bot on"},
 		{"no network", &openapi.Error{Op: "open", Err: errors.New("no route to host")}, "warn", ""},
 		{"the same", &openapi.Error{Op: "open", Err: errors.New("no route to host"), LogID: "another"}, "", ""},
@@ -48,7 +51,7 @@ func TestTroubleIsLoggedOncePerChange(t *testing.T) {
 			t.Errorf("%s: the log does not say what to do: %s", s.name, line)
 		}
 	}
-	c.state.up()
+	c.state.setConnected()
 	if s := c.Status(); s.Hint != "" || !s.Connected || s.Reconnects != 0 {
 		t.Errorf("status when connected: %+v", s)
 	}
@@ -58,13 +61,14 @@ func TestStatusCounts(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	rec := newRecorder()
 	p.run(rec)
-	if s := p.Status(); s.Calls.OK == 0 || s.Calls.Refused+s.Calls.Limited+s.Calls.Unknown != 0 || s.Events != 0 || !s.LastEvent.IsZero() {
+	if s := p.Status(); s.Calls.OK == 0 || s.Calls.Refused+s.Calls.Limited+s.Calls.Unknown != 0 || s.Events != 0 ||
+		!s.LastEvent.IsZero() {
 		t.Errorf("at first: %+v", s)
 	}
 	began := time.Now()
 	p.Say(ask.Key.ID, p.Users()[0], "hello")
 	next(t, rec.messages)
-	if s := p.Status(); s.Events != 1 || s.LastEvent.Before(began) || s.Repaired != 0 {
+	if s := p.Status(); s.Events != 1 || s.LastEvent.Before(began) || s.Backfilled != 0 {
 		t.Errorf("after an event: %+v", s)
 	}
 	before := p.Status().Calls
@@ -76,7 +80,8 @@ func TestStatusCounts(t *testing.T) {
 	p.must(err)
 	got := p.Status().Calls
 	if diff := (Calls{
-		OK: got.OK - before.OK, Refused: got.Refused - before.Refused, Limited: got.Limited - before.Limited, Unknown: got.Unknown - before.Unknown,
+		OK: got.OK - before.OK, Refused: got.Refused - before.Refused, Limited: got.Limited - before.Limited,
+		Unknown: got.Unknown - before.Unknown,
 	}); diff != (Calls{OK: 1, Refused: 1, Limited: 1, Unknown: 2}) {
 		t.Errorf("counted %+v", diff)
 	}
@@ -91,13 +96,13 @@ func TestShelfIsBounded(t *testing.T) {
 	old, busy := &card{}, &card{}
 	s.put("old", old)
 	s.put("busy", busy)
-	for i := range 3 * mostCards {
+	for i := range 3 * maxCachedCards {
 		s.put(fmt.Sprint(i), &card{})
 		if s.get("busy") != busy {
 			t.Fatal("a card that is in use is gone")
 		}
 	}
-	if len(s) != mostCards || s.get("old") != nil {
+	if len(s) != maxCachedCards || s.get("old") != nil {
 		t.Errorf("%d cards", len(s))
 	}
 }

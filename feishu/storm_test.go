@@ -29,7 +29,7 @@ func deliver(ctx context.Context, call func() error) error {
 // Every third call goes wrong; in the end each answer is there, whole and once.
 func TestAnswersArriveInAStorm(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
-	p.Client = p.configured(Config{Rest: time.Second})
+	p.Client = p.configured(Config{CircuitTimeout: time.Second})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	const answers, rooms = 45, 10

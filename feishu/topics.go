@@ -15,32 +15,32 @@ import (
 	"magpie/internal/chat"
 )
 
-// topics knows which messages belong to a topic that is a chat of its own.
+// topics finds out which messages belong to a topic that is a chat of its own.
 type topics struct {
 	api      *openapi.Client
 	messages messages
-	on       bool
-	patience time.Duration // of a press, for where its card stands
+	enabled  bool
+	timeout  time.Duration // for the lookup of a pressed card's chat
 
 	mu     sync.Mutex
 	groups map[string]groupMode
-	cards  *simplelru.LRU[string, chat.Key] // where messages with buttons stand
+	cards  *simplelru.LRU[string, chat.Key] // chats of messages with buttons
 }
 
-// groupMode is how people talk in a group.
+// groupMode says where the messages of a group are: in the chat, or all in topics.
 type groupMode int
 
 const (
-	unasked   groupMode = iota
-	freely              // and some of it has a topic
-	inTopics            // all of it
-	forbidden           // it may not be asked
+	modeUnknown groupMode = iota
+	modeChat              // messages in the chat; some start a topic
+	modeTopics            // every message belongs to a topic
+	modeHidden            // the app may not ask
 )
 
-// errUnknownManner says that it is not known to which chat a message belongs.
-var errUnknownManner = errors.New("feishu: how people talk in the group is not known")
+// errUnknownGroupMode says that it is unknown to which chat a message belongs.
+var errUnknownGroupMode = errors.New("feishu: how people talk in the group is not known")
 
-// What is remembered; the platform can be asked again.
+// Sizes of the caches; what was dropped is fetched again.
 const (
 	maxGroups = 10_000
 	maxCards  = 1000
@@ -49,26 +49,28 @@ const (
 func topicsOf(ms messages, on bool, patience time.Duration) topics {
 	cards, err := simplelru.NewLRU[string, chat.Key](maxCards, nil)
 	if err != nil {
-		panic(err) // it says that the size is not positive
+		panic(err) // only for a size that is not positive
 	}
-	return topics{api: ms.api, messages: ms, on: on, patience: patience, groups: map[string]groupMode{}, cards: cards}
+	return topics{
+		api: ms.api, messages: ms, enabled: on, timeout: patience, groups: map[string]groupMode{}, cards: cards,
+	}
 }
 
-// key is the chat to which a message belongs. What begins a topic belongs to it only in groups where everything stands
-// in topics: elsewhere it was said in the chat, before it had a topic, and counted there. An event tells; a list does
-// not, and then an error says that the platform cannot tell either.
-func (t *topics) key(ctx context.Context, s rawMessage) (chat.Key, error) {
+// chatOf returns the chat to which a message belongs. A topic's first message belongs to the topic only in groups where
+// every message is in a topic. Elsewhere it was said in the chat before the topic existed, and counted there. An event
+// shows this by itself; for a message of a list the group's mode is needed, and an error says that it is unknown.
+func (t *topics) chatOf(ctx context.Context, s rawMessage) (chat.Key, error) {
 	key := chat.FeishuChat(s.chat)
 	switch {
-	case !t.on || s.thread == "":
+	case !t.enabled || s.thread == "":
 		return key, nil
 	case !wellFormed(s.thread):
-		return key, fmt.Errorf("%w: its topic's id is none", errNoPlace)
-	case s.first && !s.late:
-		t.learn(s.chat, inTopics)
-	case s.first:
+		return key, fmt.Errorf("%w: its topic's id is none", errUnknownChat)
+	case s.startsTopic && !s.fromList:
+		t.setGroupMode(s.chat, modeTopics)
+	case s.startsTopic:
 		m, err := t.groupMode(ctx, s.chat)
-		if err != nil || m != inTopics {
+		if err != nil || m != modeTopics {
 			return key, err
 		}
 	}
@@ -76,14 +78,14 @@ func (t *topics) key(ctx context.Context, s rawMessage) (chat.Key, error) {
 	return key, nil
 }
 
-// groupMode is how people talk in a group (page im-v1/chat/get).
+// groupMode returns a group's mode (page im-v1/chat/get).
 func (t *topics) groupMode(ctx context.Context, chatID string) (groupMode, error) {
 	t.mu.Lock()
 	m := t.groups[chatID]
 	t.mu.Unlock()
-	if m == forbidden {
-		return m, errUnknownManner
-	} else if m != unasked {
+	if m == modeHidden {
+		return m, errUnknownGroupMode
+	} else if m != modeUnknown {
 		return m, nil
 	}
 	answer, err := t.api.Call(ctx, openapi.Request{
@@ -91,21 +93,21 @@ func (t *topics) groupMode(ctx context.Context, chatID string) (groupMode, error
 	})
 	switch {
 	case errors.As(err, new(*openapi.Error)) && openapi.ClassOf(err) == openapi.Refused:
-		t.learn(chatID, forbidden)
-		return forbidden, errors.Join(errUnknownManner, err)
+		t.setGroupMode(chatID, modeHidden)
+		return modeHidden, errors.Join(errUnknownGroupMode, err)
 	case err != nil:
-		return unasked, err
+		return modeUnknown, err
 	}
-	m = freely
+	m = modeChat
 	if answer.Get("data.chat_mode").String() == "topic" || answer.Get("data.group_message_type").String() == "thread" {
-		m = inTopics
+		m = modeTopics
 	}
-	t.learn(chatID, m)
+	t.setGroupMode(chatID, m)
 	return m, nil
 }
 
-// learn notes how people talk in a group.
-func (t *topics) learn(chatID string, m groupMode) {
+// setGroupMode caches a group's mode.
+func (t *topics) setGroupMode(chatID string, m groupMode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.groups) >= maxGroups {
@@ -114,24 +116,25 @@ func (t *topics) learn(chatID string, m groupMode) {
 	t.groups[chatID] = m
 }
 
-// shows notes where a message with buttons stands.
-func (t *topics) shows(message string, key chat.Key) {
-	if !t.on || message == "" {
+// rememberCard caches to which chat a message with buttons belongs.
+func (t *topics) rememberCard(message string, key chat.Key) {
+	if !t.enabled || message == "" {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cards.Add(strings.Clone(message), key) // it may be a part of a longer name
+	t.cards.Add(strings.Clone(message), key) // message may be a slice of a longer string, which would stay in memory
 }
 
-// pressWait is how long a press waits for the platform to say where its card stands.
+// pressWait bounds the lookup of a pressed card's chat: the person who pressed is waiting.
 const pressWait = 600 * time.Millisecond
 
-var errNoPlace = errors.New("feishu: where the card stands is not known")
+// errUnknownChat says that a card's chat could not be found out, so a press on it cannot be handled.
+var errUnknownChat = errors.New("feishu: where the card stands is not known")
 
-// of is the chat to which the card of a message belongs: a press does not tell.
-func (t *topics) of(ctx context.Context, message string, in chat.Key) (chat.Key, error) {
-	if !t.on {
+// chatOfCard returns the chat to which a message's card belongs: the event of a press does not contain the topic.
+func (t *topics) chatOfCard(ctx context.Context, message string, in chat.Key) (chat.Key, error) {
+	if !t.enabled {
 		return in, nil
 	}
 	t.mu.Lock()
@@ -140,19 +143,19 @@ func (t *topics) of(ctx context.Context, message string, in chat.Key) (chat.Key,
 	if known && key.Parent() == in {
 		return key, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.patience)
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
-	key, err := t.lookUp(ctx, message, in)
+	key, err := t.fetchChatOfCard(ctx, message, in)
 	if err != nil {
-		return in, errors.Join(errNoPlace, err)
+		return in, errors.Join(errUnknownChat, err)
 	}
-	t.shows(message, key)
+	t.rememberCard(message, key)
 	return key, nil
 }
 
-// lookUp asks the platform to which chat a message belongs. One that answers another may begin a topic anyway: when
-// somebody has begun that on it later.
-func (t *topics) lookUp(ctx context.Context, message string, in chat.Key) (chat.Key, error) {
+// fetchChatOfCard asks the platform to which chat a message belongs. A message that replies to another one may still be
+// the first one of a topic, if somebody started a topic on it later.
+func (t *topics) fetchChatOfCard(ctx context.Context, message string, in chat.Key) (chat.Key, error) {
 	answer, err := t.api.Call(ctx, openapi.Request{
 		Op: "look a card up", Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", message),
 	})
@@ -160,30 +163,33 @@ func (t *topics) lookUp(ctx context.Context, message string, in chat.Key) (chat.
 		return in, err
 	}
 	item := answer.Get("data.items.0")
-	s := rawMessage{id: message, chat: in.ID, thread: item.Get("thread_id").String(), first: item.Get("root_id").String() == "", late: true}
-	if s.thread != "" && !s.first {
+	s := rawMessage{
+		id: message, chat: in.ID, thread: item.Get("thread_id").String(),
+		startsTopic: item.Get("root_id").String() == "", fromList: true,
+	}
+	if s.thread != "" && !s.startsTopic {
 		topic := in
 		topic.Thread = s.thread
-		first, err := t.messages.firstOf(ctx, topic)
+		first, err := t.messages.firstOfTopic(ctx, topic)
 		if err != nil {
 			return in, err
 		}
-		s.first = first == message
+		s.startsTopic = first == message
 	}
-	return t.key(ctx, s)
+	return t.chatOf(ctx, s)
 }
 
-// pressed is the chat to which a pressed card belongs. A turn knows its own; what belongs to none is looked up.
-func (t *topics) pressed(ctx context.Context, p chat.Press) (chat.Key, error) {
+// chatOfPress returns the chat of a pressed card. A turn knows its own chat; other cards are looked up.
+func (t *topics) chatOfPress(ctx context.Context, p chat.Press) (chat.Key, error) {
 	if p.Action.Turn != 0 {
 		return p.Key, nil
 	}
-	return t.of(ctx, p.Card, p.Key)
+	return t.chatOfCard(ctx, p.Card, p.Key)
 }
 
-// firstOf is the message with which a topic begins.
-func (ms messages) firstOf(ctx context.Context, key chat.Key) (string, error) {
-	items, _, err := ms.list(ctx, listing{chat: key.ID, thread: key.Thread, most: 1})
+// firstOfTopic returns the id of a topic's first message.
+func (ms messages) firstOfTopic(ctx context.Context, key chat.Key) (string, error) {
+	items, _, err := ms.list(ctx, listQuery{chat: key.ID, thread: key.Thread, limit: 1})
 	if err != nil {
 		return "", err
 	}

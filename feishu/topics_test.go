@@ -50,7 +50,8 @@ func TestATopicIsAChatOfItsOwn(t *testing.T) {
 		t.Errorf("in a group of topics: %v", m.Key)
 	}
 	p.Client = p.another() // without topics
-	if key, err := p.Client.topics.key(p.ctx(), rawMessage{chat: room, thread: "omt_1"}); key.Thread != "" || err != nil {
+	if key, err := p.Client.topics.chatOf(p.ctx(), rawMessage{chat: room, thread: "omt_1"}); key.Thread != "" ||
+		err != nil {
 		t.Errorf("without topics: %v, %v", key, err)
 	}
 	p.clean()
@@ -75,7 +76,7 @@ func TestAnswersStayInTheTopic(t *testing.T) {
 	p.must(err)
 	card, err := p.Client.Post(p.ctx(), to, chat.Card{Live: true, Body: "begun"}, "card")
 	p.must(err)
-	p.cards.forget(card) // as another process
+	p.cards.drop(card) // as another process
 	p.must(p.Client.Close(p.ctx(), card, chat.Card{Body: strings.Repeat("a line of a long answer\n", 2500)}))
 	got := p.answers(room)
 	if len(got) < 6 {
@@ -94,7 +95,8 @@ func TestFindInsideATopic(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	room := p.Group("team", ann)
 	root := p.Say(room, ann, "root", feishusim.Time(time.Now().Add(-time.Hour)))
-	before := p.Say(room, ann, "before", feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread), feishusim.Time(time.Now().Add(-time.Minute)))
+	before := p.Say(room, ann, "before", feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread),
+		feishusim.Time(time.Now().Add(-time.Minute)))
 	key := chat.FeishuChat(room)
 	key.Thread = p.topic(before)
 	early, err := p.Reply(p.ctx(), chat.Ref{Key: key, ID: before}, "early", "early")
@@ -127,7 +129,8 @@ func TestWhatWasMissedInTopics(t *testing.T) {
 	room, forum := p.Group("team", ann), p.TopicGroup("forum", ann)
 	now := time.Now()
 	root := p.Say(room, ann, "root", feishusim.Time(now.Add(-time.Minute)))
-	inside := p.Say(room, ann, "inside", feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread), feishusim.Time(now.Add(-50*time.Second)))
+	inside := p.Say(room, ann, "inside", feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread),
+		feishusim.Time(now.Add(-50*time.Second)))
 	lone := p.Say(forum, ann, "lone", feishusim.Time(now.Add(-40*time.Second)))
 	topic, key := chat.FeishuChat(room), chat.FeishuChat(room)
 	topic.Thread = p.topic(inside)
@@ -159,17 +162,17 @@ func TestWhatWasMissedInTopics(t *testing.T) {
 func TestATopicIsNotGuessed(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	room := p.TopicGroup("forum", ann)
-	s := rawMessage{chat: room, thread: p.topic(p.Say(room, ann, "topic")), first: true, late: true}
+	s := rawMessage{chat: room, thread: p.topic(p.Say(room, ann, "topic")), startsTopic: true, fromList: true}
 	remove := p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Status: 503})
-	if key, err := p.Client.topics.key(p.ctx(), s); err == nil {
+	if key, err := p.Client.topics.chatOf(p.ctx(), s); err == nil {
 		t.Errorf("guessed %v", key)
 	}
 	remove()
-	if key, err := p.Client.topics.key(p.ctx(), s); err != nil || key.Thread != s.thread {
+	if key, err := p.Client.topics.chatOf(p.ctx(), s); err != nil || key.Thread != s.thread {
 		t.Errorf("%v, %v", key, err)
 	}
 	calls := len(p.Calls())
-	if _, err := p.Client.topics.key(p.ctx(), s); err != nil || len(p.Calls()) != calls {
+	if _, err := p.Client.topics.chatOf(p.ctx(), s); err != nil || len(p.Calls()) != calls {
 		t.Errorf("asked again: %v", err)
 	}
 }
@@ -179,22 +182,23 @@ func TestAGroupThatMayNotBeAskedAbout(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	room := p.TopicGroup("forum", ann)
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672})
-	s := rawMessage{chat: room, thread: p.topic(p.Say(room, ann, "topic")), first: true, late: true}
+	s := rawMessage{chat: room, thread: p.topic(p.Say(room, ann, "topic")), startsTopic: true, fromList: true}
 	for range 2 {
-		if key, err := p.Client.topics.key(p.ctx(), s); !errors.Is(err, errUnknownManner) {
+		if key, err := p.Client.topics.chatOf(p.ctx(), s); !errors.Is(err, errUnknownGroupMode) {
 			t.Errorf("guessed %v, %v", key, err)
 		}
 	}
 	if n := len(p.Calls()); n != 2 { // one for the token
 		t.Errorf("%d calls", n)
 	}
-	if said, err := p.ListMessages(p.ctx(), chat.FeishuChat(room), chat.Group, time.Now().Add(-time.Hour), 10); err != nil || len(said) != 0 {
+	if said, err := p.ListMessages(p.ctx(), chat.FeishuChat(room), chat.Group, time.Now().Add(-time.Hour),
+		10); err != nil || len(said) != 0 {
 		t.Errorf("said %v, %v", said, err)
 	}
 	event := s
-	event.late = false
+	event.fromList = false
 	for _, s := range []rawMessage{event, s} {
-		if key, err := p.Client.topics.key(p.ctx(), s); err != nil || key.Thread != s.thread {
+		if key, err := p.Client.topics.chatOf(p.ctx(), s); err != nil || key.Thread != s.thread {
 			t.Errorf("%v, %v", key, err)
 		}
 	}
@@ -206,7 +210,8 @@ func TestWhatWasSaidInATopic(t *testing.T) {
 	now := time.Now()
 	p.Say(room, ann, "elsewhere", feishusim.Time(now.Add(-time.Minute)))
 	root := p.Say(room, ann, "root", feishusim.Time(now.Add(-50*time.Second)))
-	inside := p.Say(room, ann, "inside", feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread), feishusim.Time(now.Add(-40*time.Second)))
+	inside := p.Say(room, ann, "inside", feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread),
+		feishusim.Time(now.Add(-40*time.Second)))
 	key := chat.FeishuChat(room)
 	key.Thread = p.topic(inside)
 	for _, tt := range []struct {
@@ -242,7 +247,9 @@ func TestAPressKnowsItsTopic(t *testing.T) {
 	key := chat.FeishuChat(room)
 	key.Thread = p.topic(ask)
 	button := func(turn int64) chat.Card {
-		return chat.Card{Body: "press", Buttons: []chat.Button{{Label: "go", Action: chat.Action{Do: "help", Turn: turn}}}}
+		return chat.Card{
+			Body: "press", Buttons: []chat.Button{{Label: "go", Action: chat.Action{Do: "help", Turn: turn}}},
+		}
 	}
 	press := func(card string, turn int64) chat.Key {
 		message, _, _ := strings.Cut(card, "/")
@@ -289,7 +296,9 @@ func TestAPressIsNotGuessed(t *testing.T) {
 	for range 2 {
 		next(t, rec.messages)
 	}
-	for _, where := range []string{"/open-apis/im/v1/messages/", "/open-apis/im/v1/messages", "/open-apis/im/v1/chats/"} {
+	for _, where := range []string{
+		"/open-apis/im/v1/messages/", "/open-apis/im/v1/messages", "/open-apis/im/v1/chats/",
+	} {
 		remove := p.Inject(feishusim.Fault{Path: where, Status: 503})
 		answer, err := p.Press(p.ctx(), message, ann, map[string]any{"do": "help"})
 		p.must(err)
@@ -342,7 +351,7 @@ func TestOtherBots(t *testing.T) {
 		t.Errorf("said %+v", said)
 	}
 	quiet := p.another()
-	if _, ok := quiet.incoming(rawMessage{id: "om_1", chat: room, by: "app", author: other.OpenID}); ok {
+	if _, ok := quiet.incoming(rawMessage{id: "om_1", chat: room, senderType: "app", senderID: other.OpenID}); ok {
 		t.Error("another bot came through unasked")
 	}
 	p.clean()
@@ -385,7 +394,8 @@ func TestChanges(t *testing.T) {
 	p.run(failing)
 	p.AddBot(room, ann)
 	first, again := next(t, rec.changes), next(t, rec.changes)
-	if first != again || first.Did != chat.Added || first.Key != chat.FeishuChat(room) || first.Actor != (chat.Actor{ID: ann.OpenID, Name: "Ann"}) ||
+	if first != again || first.Did != chat.Added || first.Key != chat.FeishuChat(room) ||
+		first.Actor != (chat.Actor{ID: ann.OpenID, Name: "Ann"}) ||
 		first.Title != "team" || time.Since(first.Time) > time.Minute || first.Kind != chat.Group {
 		t.Errorf("%+v, then %+v", first, again)
 	}
@@ -429,7 +439,7 @@ func TestAMessageToAUser(t *testing.T) {
 	p.must(err)
 	card, err := p.Client.Post(p.ctx(), to, chat.Card{Live: true, Body: "card"}, "card")
 	p.must(err)
-	p.cards.forget(card) // as another process
+	p.cards.drop(card) // as another process
 	p.must(p.Client.Close(p.ctx(), card, chat.Card{Body: strings.Repeat("a line of a long answer\n", 2500)}))
 	if got := p.answers(p.PrivateChat(ann)); len(got) < 3 || got[0].Text() != "hello" {
 		t.Errorf("%d messages", len(got))

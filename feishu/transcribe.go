@@ -17,73 +17,76 @@ import (
 	"magpie/feishu/openapi"
 )
 
-// What the platform understands: a minute of sound, 16-bit mono at 16 kHz (page "Speech recognition",
+// Limits of the platform's speech recognition: one minute of 16-bit mono sound at 16 kHz (page "Speech recognition",
 // ai/speech_to_text-v1/speech/file_recognize).
 const (
 	longestSpeech = time.Minute
 	speechSize    = 60 * 16000 * 2 // bytes
 	speechTimeout = 20 * time.Second
-	speechRest    = time.Hour // after the platform has refused to listen
+	speechPause   = time.Hour // after the platform has refused a recording
 )
 
-// transcriber turns recordings into words, where the tenant has the right to it.
+// transcriber converts recordings to text, if the tenant has booked that.
 type transcriber struct {
 	decoder string // the program that decodes recordings; empty = ffmpeg, if it is installed
 
-	mu   sync.Mutex
-	rest time.Time // until then nothing is asked
+	mu          sync.Mutex
+	pausedUntil time.Time // no calls are made before
 }
 
-func (e *transcriber) resting() bool {
+func (e *transcriber) paused() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return time.Now().Before(e.rest)
+	return time.Now().Before(e.pausedUntil)
 }
 
 func (e *transcriber) pause() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.rest = time.Now().Add(speechRest)
+	e.pausedUntil = time.Now().Add(speechPause)
 }
 
-// Transcribe says what is spoken in a recording; empty = it cannot. It takes ffmpeg, since the platform records in a
-// form that it does not understand itself.
+// Transcribe returns the words of a recording; "" = not possible. It needs ffmpeg, since the platform does not accept
+// the format in which it records.
 func (c *Client) Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error) {
-	if length > longestSpeech || c.transcriber.resting() {
+	if length > longestSpeech || c.transcriber.paused() {
 		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, speechTimeout)
 	defer cancel()
-	pcm, err := c.transcriber.samples(ctx, recording)
+	pcm, err := c.transcriber.decode(ctx, recording)
 	if err != nil || len(pcm) == 0 {
 		return "", err
 	}
 	answer, err := c.api.Call(ctx, openapi.Request{
-		Op: "turn speech into text", Method: http.MethodPost, Path: "/open-apis/speech_to_text/v1/speech/file_recognize",
+		Op: "turn speech into text", Method: http.MethodPost,
+		Path: "/open-apis/speech_to_text/v1/speech/file_recognize",
 		Body: map[string]any{
 			"speech": map[string]string{"speech": base64.StdEncoding.EncodeToString(pcm)},
-			"config": map[string]string{"file_id": uuid.NewString()[:8] + uuid.NewString()[:8], "format": "pcm", "engine_type": "16k_auto"},
+			"config": map[string]string{
+				"file_id": uuid.NewString()[:8] + uuid.NewString()[:8], "format": "pcm", "engine_type": "16k_auto",
+			},
 		},
 	})
 	if openapi.ClassOf(err) == openapi.Refused && err != nil {
-		c.transcriber.pause() // most tenants do not have it
+		c.transcriber.pause() // most tenants have no speech recognition
 	}
 	return answer.Get("data.recognition_text").String(), err
 }
 
-// samples decodes a recording; nothing = there is no program that could. The program reads an open file, and no other:
-// under the file's name there may be something else by now, and in it the names of others.
-func (e *transcriber) samples(ctx context.Context, recording *os.File) ([]byte, error) {
+// decode converts a recording to PCM; nil = ffmpeg is not installed. ffmpeg reads the open file and may open no other:
+// the file's name may lead to another file by now, and that file could name more files.
+func (e *transcriber) decode(ctx context.Context, recording *os.File) ([]byte, error) {
 	program, err := exec.LookPath(cmp.Or(e.decoder, "ffmpeg"))
 	if err != nil {
-		return nil, nil //nolint:nilerr // the recording is handed over as it is
+		return nil, nil //nolint:nilerr // the agent gets the recording itself
 	}
 	cmd := exec.CommandContext(ctx, program, "-nostdin", "-loglevel", "error", "-protocol_whitelist", "pipe",
 		"-i", "pipe:0", "-t", "60", "-ac", "1", "-ar", "16000", "-f", "s16le", "pipe:1")
-	cmd.Env = []string{} // it reads what a stranger has sent
+	cmd.Env = []string{} // no secrets: it reads a file that a stranger has sent
 	cmd.WaitDelay = time.Second
 	cmd.Stdin = recording
-	out := &bounded{most: speechSize}
+	out := &limitedBuffer{most: speechSize}
 	cmd.Stdout = out
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("decode a recording: %w", err)
@@ -91,13 +94,13 @@ func (e *transcriber) samples(ctx context.Context, recording *os.File) ([]byte, 
 	return out.data, nil
 }
 
-// bounded keeps so many bytes and refuses more.
-type bounded struct {
+// limitedBuffer keeps up to most bytes and fails after that.
+type limitedBuffer struct {
 	most int
 	data []byte
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if len(b.data)+len(p) > b.most {
 		return 0, errors.New("longer than a minute")
 	}

@@ -15,7 +15,8 @@ import (
 func decoder(t *testing.T, bytes string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ffmpeg")
-	script := "#!/bin/sh\ncase \"$*$(/usr/bin/head -c 4)\" in *'-protocol_whitelist pipe -i pipe:0 '*'-ac 1 -ar 16000 -f s16le pipe:1opus') exec /usr/bin/head -c " + bytes + " /dev/zero;; esac\nexit 3\n"
+	script := "#!/bin/sh\ncase \"$*$(/usr/bin/head -c 4)\" in *'-protocol_whitelist pipe -i pipe:0 '*'-ac 1 -ar " +
+		"16000 -f s16le pipe:1opus') exec /usr/bin/head -c " + bytes + " /dev/zero;; esac\nexit 3\n"
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,9 @@ func TestWhoIsNotListenedToStopsSpeaking(t *testing.T) {
 }
 
 func TestSizesAreRead(t *testing.T) {
-	for text, want := range map[string]Size{"30MB": 30 << 20, "500 kb": 500 << 10, "7": 7, "0": 0, "12B": 12, "1GB": 1 << 30} {
+	for text, want := range map[string]Size{
+		"30MB": 30 << 20, "500 kb": 500 << 10, "7": 7, "0": 0, "12B": 12, "1GB": 1 << 30,
+	} {
 		var s Size
 		if err := s.UnmarshalText([]byte(text)); err != nil || s != want {
 			t.Errorf("%q is %d, %v", text, s, err)

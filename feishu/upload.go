@@ -18,58 +18,59 @@ import (
 	"magpie/internal/chat"
 )
 
-// What the platform takes (pages im-v1/image/create and im-v1/file/create).
+// Limits of the platform (pages im-v1/image/create and im-v1/file/create).
 const (
 	MaxPicture = 10 << 20 // bytes
 	MaxFile    = 30 << 20 // bytes
 )
 
 const (
-	uploadsAtOnce = 2 // each is in memory several times while it is sent
+	uploadsAtOnce = 2 // each is in memory several times while it is sent, so few at a time
 	uploadTries   = 3
 )
 
-// The durable form of an upload is how it is shown, and the platform's key.
+// The durable name of an upload is its message type, a slash and the platform's key.
 const (
 	asPicture = "image"
 	asVideo   = "media"
 	asFile    = "file"
 )
 
-// uploads are the files that the bot shows.
+// uploads uploads files and sends messages that show them.
 type uploads struct {
 	messages messages
 	journal  zerolog.Logger
-	places   chan struct{} // one for each that goes on
+	slots    chan struct{} // one per upload that is running
 }
 
 func newUploads(ms messages, log zerolog.Logger) *uploads {
-	return &uploads{messages: ms, journal: log, places: make(chan struct{}, uploadsAtOnce)}
+	return &uploads{messages: ms, journal: log, slots: make(chan struct{}, uploadsAtOnce)}
 }
 
-// Upload gives a file to the platform and returns its durable name, which Attach takes in any process. Nobody sees
-// it yet, so doing it twice does no harm. What is no picture to the platform is taken as another file.
+// Upload uploads a file and returns its durable name, which Attach accepts in any process. Nobody sees the file yet, so
+// a repeated upload is harmless. What the platform refuses as an image is uploaded as a file.
 func (us *uploads) Upload(ctx context.Context, u chat.Upload) (name string, err error) {
-	defer func() { err = notTaken(ctx, err) }()
+	defer func() { err = markRefused(ctx, err) }()
 	select {
-	case us.places <- struct{}{}:
-		defer func() { <-us.places }()
+	case us.slots <- struct{}{}:
+		defer func() { <-us.slots }()
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
 	if u.Picture && len(u.Data) <= MaxPicture {
-		name, err = us.giveImage(ctx, u)
+		name, err = us.uploadImage(ctx, u)
 		if err == nil || openapi.ClassOf(err) != openapi.Refused || ctx.Err() != nil {
 			return name, err
 		}
 		us.journal.Warn().Err(err).Msg("feishu: not taken as a picture, sending a file")
 	}
-	return us.giveFile(ctx, u)
+	return us.uploadFile(ctx, u)
 }
 
-func (us *uploads) giveImage(ctx context.Context, u chat.Upload) (string, error) {
+func (us *uploads) uploadImage(ctx context.Context, u chat.Upload) (string, error) {
 	form := func() *larkcore.Formdata {
-		return larkcore.NewFormdata().AddField("image_type", "message").AddFileWithName("image", "image", bytes.NewReader(u.Data))
+		return larkcore.NewFormdata().AddField("image_type", "message").AddFileWithName("image", "image",
+			bytes.NewReader(u.Data))
 	}
 	answer, err := us.messages.api.Call(ctx, openapi.Request{
 		Op: "upload an image", Method: http.MethodPost, Path: "/open-apis/im/v1/images", Form: form, Tries: uploadTries,
@@ -77,11 +78,12 @@ func (us *uploads) giveImage(ctx context.Context, u chat.Upload) (string, error)
 	return asPicture + "/" + answer.Get("data.image_key").String(), err
 }
 
-func (us *uploads) giveFile(ctx context.Context, u chat.Upload) (string, error) {
-	kind := kindOf(u.Name)
+// uploadFile uploads any other file. Videos are sent as media, which clients can play.
+func (us *uploads) uploadFile(ctx context.Context, u chat.Upload) (string, error) {
+	kind := fileTypeOf(u.Name)
 	form := func() *larkcore.Formdata {
 		return larkcore.NewFormdata().AddField("file_type", kind).AddField("file_name", u.Name).
-			AddFileWithName("file", "file", bytes.NewReader(u.Data)) // people see file_name
+			AddFileWithName("file", "file", bytes.NewReader(u.Data)) // people see file_name, not this name
 	}
 	answer, err := us.messages.api.Call(ctx, openapi.Request{
 		Op: "upload a file", Method: http.MethodPost, Path: "/open-apis/im/v1/files", Form: form, Tries: uploadTries,
@@ -93,8 +95,8 @@ func (us *uploads) giveFile(ctx context.Context, u chat.Upload) (string, error) 
 	return how + "/" + answer.Get("data.file_key").String(), err
 }
 
-// notTaken marks a refusal of a file: the same file will be refused again.
-func notTaken(ctx context.Context, err error) error {
+// markRefused marks a refusal as permanent: the same file would be refused again.
+func markRefused(ctx context.Context, err error) error {
 	refused := errors.As(err, new(*openapi.Error)) && openapi.ClassOf(err) == openapi.Refused
 	if refused && !errors.Is(err, chat.ErrRefused) && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", chat.ErrNotTaken, err)
@@ -102,8 +104,8 @@ func notTaken(ctx context.Context, err error) error {
 	return err
 }
 
-// kindOf is the platform's type of a file with this name.
-func kindOf(name string) string {
+// fileTypeOf is the platform's file type for a file name.
+func fileTypeOf(name string) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".mp4":
 		return "mp4"
@@ -119,17 +121,17 @@ func kindOf(name string) string {
 	return "stream"
 }
 
-// Attach answers a message with a file that was uploaded, and a caption, Markdown; empty = none. The same idem within
-// an hour sends nothing twice. messageID is the one that shows the file.
+// Attach answers a message with an uploaded file and a caption in Markdown; empty = none. Within an hour the same idem
+// sends nothing twice. messageID is the message that shows the file.
 func (us *uploads) Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (messageID string, err error) {
-	defer func() { err = notTaken(ctx, err) }()
+	defer func() { err = markRefused(ctx, err) }()
 	how, key, ok := strings.Cut(name, "/")
 	if !ok || key == "" {
 		return "", fmt.Errorf("feishu: not the name of an upload: %q", name)
 	}
 	switch how {
 	case asPicture:
-		return us.showPicture(ctx, to, key, caption, idem)
+		return us.sendImage(ctx, to, key, caption, idem)
 	case asFile, asVideo:
 	default:
 		return "", fmt.Errorf("feishu: not the name of an upload: %q", name)
@@ -138,12 +140,12 @@ func (us *uploads) Attach(ctx context.Context, to chat.Ref, name, caption, idem 
 	if err != nil || caption == "" {
 		return m.id, err
 	}
-	_, err = us.messages.sayAll(ctx, to, caption, idem+"/caption")
+	_, err = us.messages.sendAllMarkdown(ctx, to, caption, idem+"/caption")
 	return m.id, err
 }
 
-// showPicture sends a picture with its caption in one message; what the platform refuses as such it gets as two.
-func (us *uploads) showPicture(ctx context.Context, to chat.Ref, key, caption, idem string) (string, error) {
+// sendImage sends an image and its caption in one message. If the platform refuses that, it sends two messages.
+func (us *uploads) sendImage(ctx context.Context, to chat.Ref, key, caption, idem string) (string, error) {
 	if caption != "" {
 		m, err := us.messages.send(ctx, to, "post", cardjson.PostWithImage(caption, key), keyOf(idem, "post", 0))
 		if err == nil || openapi.ClassOf(err) != openapi.Refused || ctx.Err() != nil {
@@ -154,7 +156,7 @@ func (us *uploads) showPicture(ctx context.Context, to chat.Ref, key, caption, i
 	if err != nil || caption == "" {
 		return m.id, err
 	}
-	_, err = us.messages.sayAll(ctx, to, caption, idem+"/caption")
+	_, err = us.messages.sendAllMarkdown(ctx, to, caption, idem+"/caption")
 	return m.id, err
 }
 
@@ -173,7 +175,7 @@ func fileOf(kind string, content gjson.Result) string {
 	return ""
 }
 
-// imageKeys are those of the pictures in a rich text, however many languages lie around it.
+// imageKeys are the keys of the images in a rich text, at any depth.
 func imageKeys(content gjson.Result) (keys []string) {
 	content.ForEach(func(name, value gjson.Result) bool {
 		switch {

@@ -43,11 +43,15 @@ func TestFilesAreShownAsWhatTheyAre(t *testing.T) {
 		types   []string
 	}{
 		{"picture", chat.Upload{Name: "a.png", Picture: true, Data: dots}, "", []string{"image"}},
-		{"picture with words", chat.Upload{Name: "a.png", Picture: true, Data: dots}, "**the** <at id=all></at> plot", []string{"post"}},
-		{"a picture by its name only", chat.Upload{Name: "b.png", Picture: true, Data: []byte("no picture at all")}, "", []string{"file"}},
-		{"a big picture", chat.Upload{Name: "c.png", Picture: true, Data: append(dots, make([]byte, MaxPicture)...)}, "", []string{"file"}},
+		{"picture with words", chat.Upload{Name: "a.png", Picture: true, Data: dots}, "**the** <at id=all></at> plot",
+			[]string{"post"}},
+		{"a picture by its name only", chat.Upload{Name: "b.png", Picture: true, Data: []byte("no picture at all")}, "",
+			[]string{"file"}},
+		{"a big picture", chat.Upload{Name: "c.png", Picture: true, Data: append(dots, make([]byte, MaxPicture)...)},
+			"", []string{"file"}},
 		{"report", chat.Upload{Name: "报告 <1>.pdf", Data: []byte("%PDF-1.7")}, "", []string{"file"}},
-		{"report with words", chat.Upload{Name: "r.xlsx", Data: []byte("cells")}, "the **cells**", []string{"file", "post"}},
+		{"report with words", chat.Upload{Name: "r.xlsx", Data: []byte("cells")}, "the **cells**",
+			[]string{"file", "post"}},
 		{"video", chat.Upload{Name: "demo.MP4", Data: []byte("moving")}, "", []string{"media"}},
 		{"anything", chat.Upload{Name: "Makefile", Data: []byte("all:\n")}, "", []string{"file"}},
 	} {
@@ -75,7 +79,8 @@ func TestFilesAreShownAsWhatTheyAre(t *testing.T) {
 			if strings.Join(types, " ") != strings.Join(tt.types, " ") || shown[0].ID != first {
 				t.Fatalf("shown %v, want %v", types, tt.types)
 			}
-			if got, data := p.shownFile(shown[0]); !bytes.Equal(data, tt.up.Data) || types[0] == "file" && got != tt.up.Name {
+			if got, data := p.shownFile(shown[0]); !bytes.Equal(data, tt.up.Data) || types[0] == "file" &&
+				got != tt.up.Name {
 				t.Errorf("%s of %d bytes", got, len(data))
 			}
 			found, err := p.Find(p.ctx(), ask)
@@ -107,8 +112,8 @@ func TestUploadsGoThroughTheSameBreaker(t *testing.T) {
 		}
 	}
 	before := len(p.Calls())
-	if _, err := p.Client.Upload(p.ctx(), u); err == nil || !p.Client.Away() || len(p.Calls()) != before {
-		t.Errorf("%v, away %v, %d calls", err, p.Client.Away(), len(p.Calls())-before)
+	if _, err := p.Client.Upload(p.ctx(), u); err == nil || !p.Client.CircuitOpen() || len(p.Calls()) != before {
+		t.Errorf("%v, away %v, %d calls", err, p.Client.CircuitOpen(), len(p.Calls())-before)
 	}
 }
 

@@ -1,7 +1,7 @@
 # Shared by scripts/run and scripts/test: what both need on the machine. Sourced, not run.
 # Everything is pinned: Go modules by go.sum, the CLI by package-lock.json in scripts/cli and scripts/cli/oldest.
 
-# SQLite's full-text search has to be asked for when it is compiled; without it the program does not open its database.
+# A build tag compiles SQLite with full-text search; without it the program does not open its database.
 export GOFLAGS="${GOFLAGS:+$GOFLAGS }-tags=sqlite_fts5"
 
 say() { printf '%s\n' "$*" >&2; }
@@ -17,7 +17,8 @@ debian() {
     sudo="sudo"
   fi
   say "installing $*"
-  $sudo apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+  $sudo apt-get update -qq >/dev/null &&
+    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 # need COMMAND PACKAGE HINT: makes sure that a command exists.

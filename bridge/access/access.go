@@ -23,7 +23,7 @@ type Config struct {
 	// users, chats, departments; they may not talk, whatever else says so
 	Deny []string `toml:"deny" env:"DENY"`
 	// what strangers are told in a private chat, once a day at most; empty = nothing
-	StrangerReply string `toml:"unauthorized_reply" env:"UNAUTHORIZED_REPLY"`
+	UnauthorizedReply string `toml:"unauthorized_reply" env:"UNAUTHORIZED_REPLY"`
 
 	// asker | admins: who approves what the agent wants; empty = asker
 	Deciders string `toml:"deciders" env:"DECIDERS"`

@@ -60,16 +60,16 @@ const (
 // Store fetches what belongs to the questions of turns.
 type Store struct {
 	Config
-	db   *db.DB
-	kept func(string) string // what of a text may be in the History
-	told func(string) string // what of a text may be told to the agent
+	db       *db.DB
+	kept     func(string) string // what of a text may be in the History
+	forAgent func(string) string // what of a text the agent may read
 
 	space
 }
 
-// New makes a store of files. kept is what of a text may be in the History, told what of it the agent may be told.
-func New(cfg Config, store *db.DB, kept, told func(string) string) *Store {
-	return &Store{Config: cfg, db: store, kept: kept, told: told}
+// New makes a store of files. kept is what of a text may be in the History, forAgent what of it the agent may read.
+func New(cfg Config, store *db.DB, kept, forAgent func(string) string) *Store {
+	return &Store{Config: cfg, db: store, kept: kept, forAgent: forAgent}
 }
 
 // folder is where the files of a chat lie.
@@ -282,7 +282,7 @@ func (fs *Store) quoted(ctx context.Context, key chat.Key, id string) (text, who
 			own = append(own, f)
 		}
 	}
-	return fs.told(text), who, own, nil
+	return fs.forAgent(text), who, own, nil
 }
 
 // someone stands for a person without a name in what the agent reads, whose labels are Chinese in every chat.
@@ -301,7 +301,7 @@ func (fs *Store) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 			log.Warn().Err(err).Msg("messages that were passed on are not known")
 			return f, 0
 		}
-		f.State, f.Said = chat.Here, fs.told(text)
+		f.State, f.Said = chat.Here, fs.forAgent(text)
 		return f, 0
 	}
 	path, size, err := fs.download(ctx, key, seq, f)

@@ -50,11 +50,12 @@ func buttonNamed(t *testing.T, m feishusim.Message, label string) any {
 	return value
 }
 
-// A stranger is heard of, once; the owner lets him in by a button, and he is told. Nobody else can press it.
+// A stranger's first message asks the owner once. The owner gives access with a button, which works for nobody else,
+// and the stranger is notified.
 func TestTheOwnerLetsAStrangerIn(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{})
-	r.cfg.Access = access.Config{Owner: r.user.OpenID, StrangerReply: "我只为主人工作。"}
+	r.cfg.Access = access.Config{Owner: r.user.OpenID, UnauthorizedReply: "我只为主人工作。"}
 	r.start()
 	t.Cleanup(func() { r.stop(); r.clean() })
 	red := r.sim.AddUser("小红")
@@ -69,29 +70,35 @@ func TestTheOwnerLetsAStrangerIn(t *testing.T) {
 		}
 		return i >= 0
 	})
-	if got := said(request); !strings.Contains(got, red.OpenID) || !strings.Contains(got, "我是小红") {
+	if got := visibleText(request); !strings.Contains(got, red.OpenID) || !strings.Contains(got, "我是小红") {
 		t.Errorf("the request says %q", got)
 	}
-	r.heard(r.sim.Say(other, red, "在吗")) // before he is let in
-	if got, err := r.sim.Press(t.Context(), request.ID, red, buttonNamed(t, request, "允许")); err == nil && strings.Contains(string(got), "允许") {
+	r.awaitReceived(r.sim.Say(other, red, "在吗")) // before he is let in
+	got, err := r.sim.Press(t.Context(), request.ID, red, buttonNamed(t, request, "允许"))
+	if err == nil && strings.Contains(string(got), "允许") {
 		t.Errorf("the stranger let himself in: %s", got)
 	}
-	if got, err := r.sim.Press(t.Context(), request.ID, r.user, buttonNamed(t, request, "允许")); err != nil || !strings.Contains(string(got), "已允许") {
+	got, err = r.sim.Press(t.Context(), request.ID, r.user, buttonNamed(t, request, "允许"))
+	if err != nil || !strings.Contains(string(got), "已允许") {
 		t.Fatalf("press: %s %v", got, err)
 	}
 	r.await("the welcome and the new card", func(v *feishusim.View) bool {
 		list := fromBot(v, other)
-		return len(list) == 2 && strings.Contains(list[1].Text(), "可以和我对话了") && slices.ContainsFunc(fromBot(v, r.chat), func(m feishusim.Message) bool { return m.ID == request.ID && strings.Contains(m.Text(), "已允许") })
+		return len(list) == 2 && strings.Contains(list[1].Text(), "可以和我对话了") &&
+			slices.ContainsFunc(fromBot(v, r.chat), func(m feishusim.Message) bool {
+				return m.ID == request.ID && strings.Contains(m.Text(), "已允许")
+			})
 	})
 	for _, m := range r.sim.Messages(other) {
 		if welcome := strings.Contains(m.Text(), "可以和我对话了"); m.FromBot && !welcome && m.ParentID != first {
 			t.Errorf("%q answers another message", m.Text())
 		}
 	}
-	if got, err := r.sim.Press(t.Context(), request.ID, r.user, buttonNamed(t, request, "忽略")); err != nil || !strings.Contains(string(got), "处理过") {
+	got, err = r.sim.Press(t.Context(), request.ID, r.user, buttonNamed(t, request, "忽略"))
+	if err != nil || !strings.Contains(string(got), "处理过") {
 		t.Errorf("pressed again: %s %v", got, err)
 	}
-	if got := said(r.answer(other, r.sim.Say(other, red, "数到 3"))); got != "1 2 3" {
+	if got := visibleText(r.answer(other, r.sim.Say(other, red, "数到 3"))); got != "1 2 3" {
 		t.Errorf("answer %q", got)
 	}
 	if n := len(r.model.Requests()); n != 1 {

@@ -3,11 +3,14 @@ package main
 import (
 	"fmt"
 	"os"
+
+	"magpie/internal/config"
 )
 
-// admitAgents lets the user of [claude] user through the data folder, to the files that people have sent. What else
-// lies there stays closed. It returns the group of that user; 0 = agents run as the program does.
-func (c config) admitAgents() (group int, err error) {
+// openDataFolder lets the user of [claude] user traverse the data folder, to reach the files that people have sent. The
+// folder is not made readable, and the modes of what is in it do not change. It returns the group of that user; 0 =
+// agents run as the same user as the program.
+func openDataFolder(c config.Config) (group int, err error) {
 	if group, err = c.Claude.Group(); group == 0 || err != nil {
 		return 0, err
 	}
@@ -22,19 +25,20 @@ func (c config) admitAgents() (group int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("[claude] user: let agents through the data folder: %w", err)
 	}
-	if err := member(group); err != nil {
+	if err := checkGroup(group); err != nil {
 		return 0, fmt.Errorf("[claude] user %s: %w", c.Claude.User, err)
 	}
 	return group, nil
 }
 
-// member fails when this program may not give files to a group.
-func member(group int) error {
+// checkGroup fails when this program may not change the group of a file to this one. It tries: which groups a process
+// may use depends on its supplementary groups and capabilities.
+func checkGroup(group int) error {
 	probe, err := os.MkdirTemp("", "magpie-group-")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(probe) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
+	defer os.Remove(probe) //nolint:errcheck // it is empty and in the system's temporary folder
 	if err := os.Chown(probe, -1, group); err != nil {
 		return fmt.Errorf("magpie must belong to the group of that user, so that agents can be given files: %w", err)
 	}

@@ -29,7 +29,8 @@ func asTheService(t *testing.T, args ...string) *exec.Cmd {
 		caps += ",+" + strings.ToLower(strings.TrimPrefix(name, "CAP_"))
 	}
 	return exec.CommandContext(t.Context(), "setpriv", append([]string{
-		fmt.Sprintf("--reuid=%d", serviceID), fmt.Sprintf("--regid=%d", serviceID), fmt.Sprintf("--groups=%d,%d", serviceID, strangerID),
+		fmt.Sprintf("--reuid=%d", serviceID), fmt.Sprintf("--regid=%d", serviceID),
+		fmt.Sprintf("--groups=%d,%d", serviceID, strangerID),
 		"--bounding-set=-all" + caps, "--inh-caps=-all" + caps, "--ambient-caps=-all" + caps, "--no-new-privs", "--",
 	}, args...)...)
 }
@@ -68,7 +69,10 @@ func attackTheService(t *testing.T, program string, ordinary bool) {
 		name string
 		mode os.FileMode
 		user int
-	}{{"", 0o755, owner}, {"data", 0o700, owner}, {"home", 0o700, owner}, {"agent", 0o700, strangerID}, {"project", 0o700, strangerID}} {
+	}{
+		{"", 0o755, owner}, {"data", 0o700, owner}, {"home", 0o700, owner},
+		{"agent", 0o700, strangerID}, {"project", 0o700, strangerID},
+	} {
 		path := filepath.Join(dir, f.name)
 		must(t, os.Mkdir(path, f.mode))
 		must(t, os.Chown(path, f.user, f.user))
@@ -88,8 +92,12 @@ ANTHROPIC_BASE_URL = %q
 ANTHROPIC_API_KEY = "sk-test-dummy"
 [db]
 url = %q
-`, r.user.OpenID, r.sim.AppID(), r.sim.URL(), r.cfg.Claude.Command, filepath.Join(dir, "project"), filepath.Join(dir, "agent"), r.model.URL(), "sqlite://"+filepath.Join(dir, "data/magpie.db"))
-	for name, text := range map[string]string{"magpie.toml": config, "app_secret": r.sim.AppSecret(), "project/attack.sh": attack} {
+`,
+		r.user.OpenID, r.sim.AppID(), r.sim.URL(), r.cfg.Claude.Command, filepath.Join(dir, "project"),
+		filepath.Join(dir, "agent"), r.model.URL(), "sqlite://"+filepath.Join(dir, "data/magpie.db"))
+	for name, text := range map[string]string{
+		"magpie.toml": config, "app_secret": r.sim.AppSecret(), "project/attack.sh": attack,
+	} {
 		path := filepath.Join(dir, name)
 		must(t, os.WriteFile(path, []byte(text), 0o600))
 		must(t, os.Chown(path, owner, owner))
@@ -103,7 +111,10 @@ url = %q
 			cmd = asTheService(t, serve...)
 		}
 		cmd.Dir = filepath.Join(dir, "home")
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "MAGPIE_FEISHU_APP_SECRET_FILE=" + filepath.Join(dir, "app_secret")}
+		cmd.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir,
+			"MAGPIE_FEISHU_APP_SECRET_FILE=" + filepath.Join(dir, "app_secret"),
+		}
 		past := r.sim.Connected()
 		p := startProcess(t, cmd)
 		p.await("magpie is running")
@@ -117,7 +128,8 @@ url = %q
 	r.turnDone(r.chat, id)
 	out, err := os.ReadFile(filepath.Join(dir, "project/out.txt"))
 	must(t, err)
-	if !bytes.HasPrefix(out, []byte(fmt.Sprintf("%d\n", strangerID))) || bytes.Contains(out, []byte("CAN ")) || !bytes.HasSuffix(out, []byte("over\n")) {
+	if !bytes.HasPrefix(out, []byte(fmt.Sprintf("%d\n", strangerID))) || bytes.Contains(out, []byte("CAN ")) ||
+		!bytes.HasSuffix(out, []byte("over\n")) {
 		t.Errorf("the agent could do this:\n%s", out)
 	}
 	if caps := regexp.MustCompile(`(?m)^Cap\w+:\s+0*$`).FindAll(out, -1); len(caps) != 4 {
@@ -129,7 +141,8 @@ url = %q
 	}
 	left := func() (list []string) {
 		for _, env := range globbed("/proc/[0-9]*/environ") {
-			if data, err := os.ReadFile(env); err == nil && bytes.Contains(data, append([]byte("MAGPIE_PROCESS="), mark[1]...)) {
+			if data, err := os.ReadFile(env); err == nil &&
+				bytes.Contains(data, append([]byte("MAGPIE_PROCESS="), mark[1]...)) {
 				args, _ := os.ReadFile(filepath.Join(filepath.Dir(env), "cmdline"))
 				list = append(list, string(bytes.ReplaceAll(args, []byte{0}, []byte(" "))))
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"magpie/internal/claude"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -15,9 +16,12 @@ func TestTheAgentAsksQuestions(t *testing.T) {
 		return map[string]string{"label": label, "description": "关于" + label}
 	}
 	r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
-		map[string]any{"question": "用哪种颜色？", "header": "颜色", "multiSelect": false, "options": []any{option("红"), option("蓝")}},
-		map[string]any{"question": "要哪些尺寸？", "header": "尺寸", "multiSelect": true, "options": []any{option("S"), option("L")}},
-		map[string]any{"question": "叫什么名字？", "header": "名字", "multiSelect": false, "options": []any{option("甲"), option("乙")}},
+		map[string]any{"question": "用哪种颜色？", "header": "颜色", "multiSelect": false,
+			"options": []any{option("红"), option("蓝")}},
+		map[string]any{"question": "要哪些尺寸？", "header": "尺寸", "multiSelect": true,
+			"options": []any{option("S"), option("L")}},
+		map[string]any{"question": "叫什么名字？", "header": "名字", "multiSelect": false,
+			"options": []any{option("甲"), option("乙")}},
 	}}), modelsim.Text("知道了"))
 	id := r.sim.Say(r.chat, r.user, "帮我定一件衣服")
 	card := r.approval(r.chat, id, 1)
@@ -26,22 +30,25 @@ func TestTheAgentAsksQuestions(t *testing.T) {
 			t.Errorf("%s is missing in %q", want, card.Text())
 		}
 	}
-	if got := r.fill(card, doAllow, map[string]any{"choice_0": "1"}); !strings.Contains(got, "还没有回答：要哪些尺寸？") {
-		t.Errorf("told %q", got)
+	got := r.fill(card, doAllow, map[string]any{"choice_0": "1"})
+	if !strings.Contains(got, "还没有回答：要哪些尺寸？") {
+		t.Errorf("got %q", got)
 	}
-	if got := r.fill(card, doAllow, map[string]any{"choice_0": "9", "choice_1": []any{"0"}, "words_2": "x"}); !strings.Contains(got, "已失效") {
-		t.Errorf("told %q", got)
+	got = r.fill(card, doAllow, map[string]any{"choice_0": "9", "choice_1": []any{"0"}, "words_2": "x"})
+	if !strings.Contains(got, "已失效") {
+		t.Errorf("got %q", got)
 	}
-	if got := r.fill(card, doAllow, map[string]any{"choice_0": "1", "choice_1": []any{"0", "1"}, "words_2": "小白"}); !told(got, "已提交") {
-		t.Errorf("told %q", got)
+	got = r.fill(card, doAllow, map[string]any{"choice_0": "1", "choice_1": []any{"0", "1"}, "words_2": "小白"})
+	if !confirmed(got, "已提交") {
+		t.Errorf("got %q", got)
 	}
-	if got := said(r.turnDone(r.chat, id)); got != "知道了" {
+	if got := visibleText(r.turnDone(r.chat, id)); got != "知道了" {
 		t.Errorf("answer %q", got)
 	}
 	r.closed(card, "小明 已回答 · 蓝 · S, L · 小白")
 	for _, want := range []string{`"用哪种颜色？"="蓝"`, `"要哪些尺寸？"="S, L"`, `"叫什么名字？"="小白"`} {
 		if !r.agentRead(want) {
-			t.Errorf("the agent was not told %s", want)
+			t.Errorf("the agent did not get %s", want)
 		}
 	}
 }
@@ -59,7 +66,8 @@ func TestTwoThingsAreAskedAtOnce(t *testing.T) {
 	if strings.Contains(second.Text(), "one.example") { // they may be asked in any order
 		first, second = second, first
 	}
-	if !strings.Contains(first.Text(), "https://one.example/page") || !strings.Contains(second.Text(), "访问 `two.example` 的网页") {
+	if !strings.Contains(first.Text(), "https://one.example/page") ||
+		!strings.Contains(second.Text(), "访问 `two.example` 的网页") {
 		t.Errorf("asked %q and %q", first.Text(), second.Text())
 	}
 	r.fill(second, doRefuse, map[string]any{"why": "不要第二个"})
@@ -72,19 +80,19 @@ func TestTwoThingsAreAskedAtOnce(t *testing.T) {
 	r.turnDone(r.chat, id)
 	r.closed(first, "已拒绝")
 	if !r.agentRead("They say: 不要第二个") || !r.agentRead("They say: 也不要第一个") {
-		t.Error("the agent was not told why")
+		t.Error("the agent did not get the reason")
 	}
 }
 
-// A chat that waits for its people takes nobody's place.
-func TestAWaitingChatHoldsNobodyUp(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.MaxProcesses = 1 })
+// A turn that waits for an approval does not take up a process slot that other chats need.
+func TestAWaitingChatDoesNotBlockOthers(t *testing.T) {
+	r := newRig(t, func(c *config.Config) { c.Claude.MaxProcesses = 1 })
 	r.calls(bash(appendLine("out.txt")))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	card := r.approval(r.chat, id, 1)
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
-	if got := said(r.answer(other, r.sim.Say(other, red, "数到 3"))); got != "1 2 3" {
+	if got := visibleText(r.answer(other, r.sim.Say(other, red, "数到 3"))); got != "1 2 3" {
 		t.Errorf("the other chat was answered %q", got)
 	}
 	r.press(card, doAllow)
@@ -108,13 +116,13 @@ func TestAPlanIsApproved(t *testing.T) {
 	if got := first.Text(); !strings.Contains(got, "先这样") || !strings.Contains(got, "批准后才会动手") {
 		t.Errorf("the card asks %q", got)
 	}
-	if got := r.fill(first, doRefuse, map[string]any{"why": "不要动数据库"}); !told(got, "继续规划") {
-		t.Errorf("told %q", got)
+	if got := r.fill(first, doRefuse, map[string]any{"why": "不要动数据库"}); !confirmed(got, "继续规划") {
+		t.Errorf("got %q", got)
 	}
 	second := r.approval(r.chat, id, 2)
 	r.closed(first, "要求继续规划 · 说明：不要动数据库")
 	if !r.agentRead("They say: 不要动数据库") {
-		t.Error("the agent was not told what to change")
+		t.Error("the agent did not get the change request")
 	}
 	r.press(second, doAllow)
 	command := r.approval(r.chat, id, 3) // an approved plan is no permission for its steps
@@ -126,8 +134,8 @@ func TestAPlanIsApproved(t *testing.T) {
 	}
 }
 
-// The bridge is killed, or asked to end, while people are asked. Afterwards the card says so, its buttons do nothing,
-// and the turn can go on: then it is asked anew.
+// The bridge is killed, or terminated, while an approval is open. Afterwards the card says so, its buttons do nothing,
+// and the turn can be continued, which asks for approval again.
 func TestTheBridgeEndsWhilePeopleAreAsked(t *testing.T) {
 	for name, end := range map[string]func(*service){
 		"killed":     (*service).kill,
@@ -152,7 +160,8 @@ func endWhileAsking(t *testing.T, end func(*service)) {
 	s.run()
 	s.connected()
 	s.closed(card, "服务在等待时重启了，没有执行")
-	if got, err := s.sim.Press(t.Context(), card.ID, s.user, value); err != nil || !strings.Contains(string(got), "已失效") {
+	got, err := s.sim.Press(t.Context(), card.ID, s.user, value)
+	if err != nil || !strings.Contains(string(got), "已失效") {
 		t.Errorf("%s, %v", got, err)
 	}
 	turn := s.turnDone(s.chat, id)

@@ -10,13 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"magpie/bridge/access"
 	"magpie/contextmgr/redact"
-	"magpie/feishu"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -79,7 +77,9 @@ func (r *rig) approval(chatID, messageID string, n int) feishusim.Message {
 
 // asks reports whether a card asks for something, or has. It may be seen before the card of its turn.
 func asks(m feishusim.Message) bool {
-	return slices.ContainsFunc(m.States, func(s feishusim.State) bool { return strings.Contains(string(s.Card), `"do":"`+doRefuse) })
+	return slices.ContainsFunc(m.States, func(s feishusim.State) bool {
+		return strings.Contains(string(s.Card), `"do":"`+doRefuse)
+	})
 }
 
 // ofTurns are the cards that show turns which answer a message.
@@ -87,7 +87,7 @@ func ofTurns(v *feishusim.View, chatID, messageID string) []feishusim.Message {
 	return slices.DeleteFunc(replies(v, chatID, messageID), asks)
 }
 
-// closed waits until a card that asked says what became of it.
+// closed waits until an approval card shows its outcome.
 func (r *rig) closed(m feishusim.Message, want string) feishusim.Message {
 	r.Helper()
 	var got feishusim.Message
@@ -113,9 +113,9 @@ func (r *rig) fill(m feishusim.Message, do string, values map[string]any) string
 	return string(got)
 }
 
-// told reports whether who pressed is told what he has decided, or, where it takes long to store it, that it is on its
-// way.
-func told(got, want string) bool {
+// confirmed reports whether the toast for a press confirms the decision, or says that it is being processed: storing it
+// may take longer than the platform waits.
+func confirmed(got, want string) bool {
 	return strings.Contains(got, want) || strings.Contains(got, "收到，正在处理")
 }
 
@@ -146,7 +146,8 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 	r.calls(bash(command), modelsim.Text("做完了"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	card := r.approval(r.chat, id, 1)
-	if got := card.Text(); !strings.Contains(got, command) || !strings.Contains(got, "试一试") || !strings.Contains(got, "等你确认") {
+	if got := card.Text(); !strings.Contains(got, command) || !strings.Contains(got, "试一试") ||
+		!strings.Contains(got, "等你确认") {
 		t.Errorf("the card asks %q", got)
 	}
 	r.await("the turn to wait", func(v *feishusim.View) bool {
@@ -157,10 +158,10 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 		t.Fatal("the command ran before anybody allowed it")
 	}
 	value := r.button(card, doAllow)
-	if got := r.press(card, doAllow); !told(got, "已允许") {
-		t.Errorf("told %q", got)
+	if got := r.press(card, doAllow); !confirmed(got, "已允许") {
+		t.Errorf("got %q", got)
 	}
-	if got := said(r.turnDone(r.chat, id)); got != "做完了" {
+	if got := visibleText(r.turnDone(r.chat, id)); got != "做完了" {
 		t.Errorf("answer %q", got)
 	}
 	if got := r.closed(card, "小明 已允许").Text(); !strings.Contains(got, command) {
@@ -185,7 +186,8 @@ func TestAnAdminDecidesToo(t *testing.T) {
 	r.calls(bash(appendLine("a.txt")), modelsim.Text("完了"))
 	id := r.sim.Say(group, r.user, "动手吧", feishusim.Mention())
 	card := r.approval(group, id, 1)
-	if got, err := r.sim.Press(t.Context(), card.ID, boss, r.button(card, doAllow)); err != nil || !told(string(got), "已允许") {
+	got, err := r.sim.Press(t.Context(), card.ID, boss, r.button(card, doAllow))
+	if err != nil || !confirmed(string(got), "已允许") {
 		t.Errorf("%s, %v", got, err)
 	}
 	r.turnDone(group, id)
@@ -234,14 +236,15 @@ func TestAlwaysInThisChat(t *testing.T) {
 	r.turnDone(elsewhere, id)
 	ran(2)
 
-	if got := r.ask("/allow"); !strings.Contains(got, "1. ") || !strings.Contains(got, "`sh ran.sh out.txt`") || !strings.Contains(got, "小明") {
+	if got := r.ask("/allow"); !strings.Contains(got, "1. ") || !strings.Contains(got, "`sh ran.sh out.txt`") ||
+		!strings.Contains(got, "小明") {
 		t.Errorf("the list says %q", got)
 	}
 	if got := r.ask("/授权 撤销 7"); !strings.Contains(got, "没有第 7 条") {
-		t.Errorf("told %q", got)
+		t.Errorf("got %q", got)
 	}
 	if got := r.ask("/授权 撤销 1"); !strings.Contains(got, "已撤销 1") {
-		t.Errorf("told %q", got)
+		t.Errorf("got %q", got)
 	}
 	if got := r.ask("/allow"); !strings.Contains(got, "每次都会先问") {
 		t.Errorf("the list says %q", got)
@@ -259,15 +262,19 @@ func TestAFileToolIsAllowedWithinTheProject(t *testing.T) {
 		return modelsim.Tool("Write", map[string]string{"file_path": path(name), "content": content})
 	}
 	content := "一\n```\n<at id=all></at> \u202ex\n"
-	r.calls(write("a.txt", content), write("b.txt", "二\n"), write(".claude/settings.json", "{}"), modelsim.Text("完了"))
+	r.calls(
+		write("a.txt", content), write("b.txt", "二\n"), write(".claude/settings.json", "{}"), modelsim.Text("完了"),
+	)
 	id := r.sim.Say(r.chat, r.user, "写几个文件")
 	card := r.approval(r.chat, id, 1)
-	if got := card.Text(); !strings.Contains(got, "写入文件") || !strings.Contains(got, "a.txt") || !strings.Contains(got, "⟨U+202E⟩x") || strings.Contains(got, r.cfg.Claude.Project) {
+	if got := card.Text(); !strings.Contains(got, "写入文件") || !strings.Contains(got, "a.txt") ||
+		!strings.Contains(got, "⟨U+202E⟩x") || strings.Contains(got, r.cfg.Claude.Project) {
 		t.Errorf("the card asks %q", got)
 	}
 	r.press(card, doAlways)
 	guarded := r.approval(r.chat, id, 2)
-	if got := guarded.Text(); !strings.Contains(got, "settings.json") || strings.Contains(string(guarded.Last().Card), `"do":"always"`) {
+	if got := guarded.Text(); !strings.Contains(got, "settings.json") ||
+		strings.Contains(string(guarded.Last().Card), `"do":"always"`) {
 		t.Errorf("the second card asks %q", got)
 	}
 	r.press(guarded, doRefuse)
@@ -277,25 +284,25 @@ func TestAFileToolIsAllowedWithinTheProject(t *testing.T) {
 	}
 }
 
-func TestARefusalTellsWhy(t *testing.T) {
+func TestARefusalGivesItsReason(t *testing.T) {
 	r := newRig(t)
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("好的"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	card := r.approval(r.chat, id, 1)
-	if got := r.fill(card, doRefuse, map[string]any{"why": "先跑测试"}); !told(got, "已拒绝") {
-		t.Errorf("told %q", got)
+	if got := r.fill(card, doRefuse, map[string]any{"why": "先跑测试"}); !confirmed(got, "已拒绝") {
+		t.Errorf("got %q", got)
 	}
 	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "好的") {
 		t.Errorf("answer %q", got)
 	}
 	r.closed(card, "小明 已拒绝")
 	if r.project("out.txt") != "" || !r.agentRead("They say: 先跑测试") {
-		t.Errorf("ran %q, or the agent was not told why", r.project("out.txt"))
+		t.Errorf("ran %q, or the agent did not get the reason", r.project("out.txt"))
 	}
 }
 
-// Who fills a login code into the wrong field has not told it to anybody.
-func TestACodeIsNoReason(t *testing.T) {
+// A login code that somebody enters as the reason of a refusal is masked on the card and for the agent.
+func TestALoginCodeIsNotPassedOnAsAReason(t *testing.T) {
 	const code = "Wr0ngCanaryOfAnybody-01#Wr0ngCanaryOfAnybody_02"
 	r := newRig(t)
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("好的"))
@@ -303,7 +310,8 @@ func TestACodeIsNoReason(t *testing.T) {
 	card := r.approval(r.chat, id, 1)
 	r.fill(card, doRefuse, map[string]any{"why": code})
 	r.turnDone(r.chat, id)
-	if got := r.closed(card, "小明 已拒绝").Text(); !strings.Contains(got, "[login code]") || !r.agentRead("They say: [login code]") {
+	got := r.closed(card, "小明 已拒绝").Text()
+	if !strings.Contains(got, "[login code]") || !r.agentRead("They say: [login code]") {
 		t.Errorf("the card says %q", got)
 	}
 	r.stop()
@@ -312,18 +320,19 @@ func TestACodeIsNoReason(t *testing.T) {
 		all += string(req.Body)
 	}
 	if strings.Contains(all, "Wr0ngCanary") {
-		t.Error("the code was kept or told")
+		t.Error("the code was stored or sent to the model")
 	}
 }
 
 // A plan with more tables than a card takes is shown on several, and the last of them asks.
 func TestAPlanOfSeveralCards(t *testing.T) {
 	sim := startSim(t)
-	client := feishu.New(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, zerolog.Nop())
+	client := clientOf(sim)
 	person := sim.AddUser("小明")
 	room := sim.PrivateChat(person)
 	asked := sim.Say(room, person, "拆开")
-	_, err := client.Post(t.Context(), chat.Ref{Key: chat.FeishuChat(room), ID: asked}, golden(t, "69-asked-plan-of-several-pages"), "plan")
+	question := chat.Ref{Key: chat.FeishuChat(room), ID: asked}
+	_, err := client.Post(t.Context(), question, golden(t, "69-asked-plan-of-several-pages"), "plan")
 	must(t, err)
 	list := replies(sim.View(), room, asked)
 	if len(list) < 3 {
@@ -346,8 +355,8 @@ func TestAPlanOfSeveralCards(t *testing.T) {
 	}
 }
 
-func TestNobodyDecidesInTime(t *testing.T) {
-	r := newRig(t, func(c *config) {
+func TestAnApprovalTimesOut(t *testing.T) {
+	r := newRig(t, func(c *config.Config) {
 		c.Access.ApprovalTimeout.Duration = 2 * time.Second
 		c.Claude.Silence.Duration = 20 * time.Second
 	})
@@ -356,7 +365,9 @@ func TestNobodyDecidesInTime(t *testing.T) {
 	var card feishusim.Message
 	r.await("the card that nobody has decided about", func(v *feishusim.View) bool {
 		list := replies(v, r.chat, id)
-		i := slices.IndexFunc(list, func(m feishusim.Message) bool { return strings.Contains(m.Text(), "没有人在时限内决定") })
+		i := slices.IndexFunc(list, func(m feishusim.Message) bool {
+			return strings.Contains(m.Text(), "没有人在时限内决定")
+		})
 		if i >= 0 {
 			card = list[i]
 		}
@@ -367,7 +378,7 @@ func TestNobodyDecidesInTime(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	if r.project("out.txt") != "" || !r.agentRead("nobody has given it in time") {
-		t.Error("it ran, or the agent was not told")
+		t.Error("it ran, or the agent did not learn of it")
 	}
 }
 
@@ -380,7 +391,8 @@ func TestAStoppedTurnAsksNothingAnyMore(t *testing.T) {
 	r.sim.Say(r.chat, r.user, "/stop")
 	r.closed(card, "这一轮已经结束")
 	r.turnDone(r.chat, id)
-	if got, err := r.sim.Press(t.Context(), card.ID, r.user, value); err != nil || !strings.Contains(string(got), "已失效") {
+	got, err := r.sim.Press(t.Context(), card.ID, r.user, value)
+	if err != nil || !strings.Contains(string(got), "已失效") {
 		t.Errorf("%s, %v", got, err)
 	}
 	if r.project("out.txt") != "" {
@@ -390,7 +402,7 @@ func TestAStoppedTurnAsksNothingAnyMore(t *testing.T) {
 
 // With ask = "everything" a command that only reads is asked for, but not what the program's own tools do.
 func TestEverythingIsAskedInTheChat(t *testing.T) {
-	r := newRig(t, realCLI(t), func(c *config) { c.Claude.Ask = "everything" })
+	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.Ask = "everything" })
 	search := modelsim.Tool("mcp__"+agenttools.ServerName+"__search_memory", map[string]string{"query": "x"})
 	r.calls(search, bash("ls -la"), modelsim.Text("完了"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
@@ -399,7 +411,7 @@ func TestEverythingIsAskedInTheChat(t *testing.T) {
 		t.Errorf("the card asks %q", got)
 	}
 	r.press(card, doAllow)
-	if got := said(r.turnDone(r.chat, id)); got != "完了" {
+	if got := visibleText(r.turnDone(r.chat, id)); got != "完了" {
 		t.Errorf("answer %q", got)
 	}
 	if list := replies(r.sim.View(), r.chat, id); len(list) != 2 {
@@ -408,7 +420,7 @@ func TestEverythingIsAskedInTheChat(t *testing.T) {
 }
 
 // What policy or mode allow is not asked.
-func TestWhatPolicyAllowsIsNotAsked(t *testing.T) {
+func TestCallsThatPolicyAllowsNeedNoApproval(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mode  string
 		rules []string
@@ -418,8 +430,12 @@ func TestWhatPolicyAllowsIsNotAsked(t *testing.T) {
 		"allowed tool": {"default", []string{"Bash(echo *)"}, "Bash"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, realCLI(t), func(c *config) { c.Claude.PermissionMode, c.Claude.AllowedTools = tc.mode, tc.rules })
-			step := modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Claude.Project, "out.txt"), "content": "x"})
+			r := newRig(t, realCLI(t), func(c *config.Config) {
+				c.Claude.PermissionMode, c.Claude.AllowedTools = tc.mode, tc.rules
+			})
+			step := modelsim.Tool("Write", map[string]string{
+				"file_path": filepath.Join(r.cfg.Claude.Project, "out.txt"), "content": "x",
+			})
 			if tc.tool == "Bash" {
 				step = bash("echo hello")
 			}
@@ -431,14 +447,20 @@ func TestWhatPolicyAllowsIsNotAsked(t *testing.T) {
 	}
 }
 
-// A change of 60 KB is shown whole, on as many cards as it takes; the last of them has the buttons, and none has any afterwards.
+// A change of 60 KB is shown whole, on as many cards as it takes; the last of them has the buttons, and none has any
+// afterwards.
 func TestALongChangeIsShownWhole(t *testing.T) {
 	r := newRig(t)
 	var content strings.Builder
 	for n := 1; content.Len() < 59_000; n++ {
 		fmt.Fprintf(&content, "%04d %s\n", n, strings.Repeat("x", 40))
 	}
-	r.calls(modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Claude.Project, "long.txt"), "content": content.String()}), modelsim.Text("写好了"))
+	r.calls(
+		modelsim.Tool("Write", map[string]string{
+			"file_path": filepath.Join(r.cfg.Claude.Project, "long.txt"), "content": content.String(),
+		}),
+		modelsim.Text("写好了"),
+	)
 	id := r.sim.Say(r.chat, r.user, "写一个长文件")
 	var cards []feishusim.Message
 	r.await("the cards that ask", func(v *feishusim.View) bool {
@@ -467,8 +489,8 @@ func TestALongChangeIsShownWhole(t *testing.T) {
 		t.Fatal("it was written before anybody allowed it")
 	}
 	last := cards[len(cards)-1]
-	if got := r.press(last, doAllow); !told(got, "已允许") {
-		t.Errorf("told %q", got)
+	if got := r.press(last, doAllow); !confirmed(got, "已允许") {
+		t.Errorf("got %q", got)
 	}
 	r.turnDone(r.chat, id)
 	r.closed(last, "小明 已允许")
@@ -488,8 +510,13 @@ func TestAnAllowedEditMakesTheChangeThatWasShown(t *testing.T) {
 	path := filepath.Join(r.cfg.Claude.Project, "plan.txt")
 	before := "一\n二 `x` **b**\n三\n二\n"
 	must(t, os.WriteFile(path, []byte(before), 0o600))
-	r.calls(modelsim.Tool("Read", map[string]string{"file_path": path}),
-		modelsim.Tool("Edit", map[string]string{"file_path": path, "old_string": "二 `x` **b**\n三", "new_string": "二 ```\n\t<b>贰</b>\n叁"}), modelsim.Text("改好了"))
+	r.calls(
+		modelsim.Tool("Read", map[string]string{"file_path": path}),
+		modelsim.Tool("Edit", map[string]string{
+			"file_path": path, "old_string": "二 `x` **b**\n三", "new_string": "二 ```\n\t<b>贰</b>\n叁",
+		}),
+		modelsim.Text("改好了"),
+	)
 	id := r.sim.Say(r.chat, r.user, "改一处")
 	card := r.approval(r.chat, id, 1)
 	for _, want := range []string{"修改文件", "plan.txt", "- 二 `x` **b**\n- 三\n+ 二 ```\n+ \t<b>贰</b>\n+ 叁\n"} {
@@ -502,11 +529,12 @@ func TestAnAllowedEditMakesTheChangeThatWasShown(t *testing.T) {
 	}
 	value := r.button(card, doAllow)
 	r.press(card, doAllow)
-	if got := said(r.turnDone(r.chat, id)); got != "改好了" {
+	if got := visibleText(r.turnDone(r.chat, id)); got != "改好了" {
 		t.Errorf("answer %q", got)
 	}
 	r.closed(card, "小明 已允许")
-	if got, err := r.sim.Press(t.Context(), card.ID, r.user, value); err != nil || !strings.Contains(string(got), "已经处理过") {
+	got, err := r.sim.Press(t.Context(), card.ID, r.user, value)
+	if err != nil || !strings.Contains(string(got), "已经处理过") {
 		t.Errorf("pressed again: %s, %v", got, err)
 	}
 	if got := r.project("plan.txt"); got != "一\n二 ```\n\t<b>贰</b>\n叁\n二\n" {
@@ -514,16 +542,18 @@ func TestAnAllowedEditMakesTheChangeThatWasShown(t *testing.T) {
 	}
 }
 
-// What holds one of the program's own secrets cannot be shown as it is, so it is not done: nobody is asked, no rule
-// allows it, and it is kept nowhere.
-func TestWhatHoldsASecretIsNotDone(t *testing.T) {
+// A tool call that contains one of the program's own secrets cannot be shown as it is, so it is refused: without an
+// approval card, whatever the rules allow, and it is stored nowhere.
+func TestAToolCallWithASecretIsRefused(t *testing.T) {
 	const known = "canary-known-0123456789"
-	r := newRig(t, func(c *config) {
+	r := newRig(t, func(c *config.Config) {
 		c.Claude.Environ = append(c.Claude.Environ, "MAGPIE_FEISHU_APP_SECRET="+known)
-		c.Log.secrets = redact.NewKnown(c.secrets())
+		c.Log.Secrets = redact.NewKnown(c.Secrets())
 	})
 	write := func(name, content string) modelsim.Step {
-		return modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Claude.Project, name), "content": content})
+		return modelsim.Tool("Write", map[string]string{
+			"file_path": filepath.Join(r.cfg.Claude.Project, name), "content": content,
+		})
 	}
 	r.calls(write("a.txt", "一"), write("b.txt", known), bash("echo "+known+" >> c.txt"), modelsim.Text("好的"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
@@ -536,7 +566,7 @@ func TestWhatHoldsASecretIsNotDone(t *testing.T) {
 		t.Errorf("files %q, %q, %q", r.project("a.txt"), r.project("b.txt"), r.project("c.txt"))
 	}
 	if !r.agentRead("This holds a password or key") {
-		t.Error("the agent was not told why")
+		t.Error("the agent did not get the reason")
 	}
 
 	r.calls(bash(appendLine("d.txt")), modelsim.Text("好的"))

@@ -4,35 +4,36 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
 
-// thread is a topic of a group in which a colleague reads along.
-type thread struct {
+// topicRig is a topic of a group in which a colleague reads along.
+type topicRig struct {
 	*rig
 	room, id string
 	red      feishusim.User
 }
 
-// begin begins a topic. Nobody has spoken to the bot there yet.
-func (r *rig) begin() *thread {
+// newTopic begins a topic in which nobody has mentioned the bot yet.
+func (r *rig) newTopic() *topicRig {
 	r.Helper()
 	red := r.sim.AddUser("小红")
 	room := r.sim.Group("测试群", r.user, red)
 	root, _ := r.sim.Message(r.sim.Say(room, red, "发布清单在这里", feishusim.Thread(feishusim.NewThread)))
-	r.heard(root.ID)
-	return &thread{rig: r, room: room, id: root.ThreadID, red: red}
+	r.awaitReceived(root.ID)
+	return &topicRig{rig: r, room: room, id: root.ThreadID, red: red}
 }
 
-// asks lets the user ask the bot in the topic.
-func (th *thread) asks(text string) {
+// mentionBot sends a message of the user to the bot in the topic.
+func (th *topicRig) mentionBot(text string) {
 	th.Helper()
 	th.sim.Say(th.room, th.user, text, feishusim.Mention(), feishusim.Thread(th.id))
 }
 
 // card waits for a card of the bot, which must stand in the topic: the one that was posted last, once it is as wanted.
-func (th *thread) card(what string, wanted func(feishusim.Message) bool) (got feishusim.Message) {
+func (th *topicRig) card(what string, wanted func(feishusim.Message) bool) (got feishusim.Message) {
 	th.Helper()
 	th.await(what, func(v *feishusim.View) bool {
 		for _, m := range v.Messages(th.room) {
@@ -49,30 +50,32 @@ func (th *thread) card(what string, wanted func(feishusim.Message) bool) (got fe
 	return got
 }
 
-// asked waits for the open card that asks for something.
-func (th *thread) asked() feishusim.Message {
+// awaitApproval waits for the open card that asks for approval.
+func (th *topicRig) awaitApproval() feishusim.Message {
 	th.Helper()
-	return th.card("the card that asks", func(m feishusim.Message) bool { return !m.Last().Streaming && offers(m, doRefuse) })
-}
-
-// says waits for a card of a turn that has ended with these words.
-func (th *thread) says(words string) feishusim.Message {
-	th.Helper()
-	return th.card("the turn to end with "+words, func(m feishusim.Message) bool {
-		return !m.Last().Streaming && !running(m) && strings.Contains(said(m), words)
+	return th.card("the card that asks", func(m feishusim.Message) bool {
+		return !m.Last().Streaming && offers(m, doRefuse)
 	})
 }
 
-// presses lets somebody press a button, and returns what he is told.
-func (th *thread) presses(who feishusim.User, card feishusim.Message, value any) string {
+// awaitEnd waits for the card of a turn that has ended with these words.
+func (th *topicRig) awaitEnd(words string) feishusim.Message {
+	th.Helper()
+	return th.card("the turn to end with "+words, func(m feishusim.Message) bool {
+		return !m.Last().Streaming && !running(m) && strings.Contains(visibleText(m), words)
+	})
+}
+
+// pressAs presses a button as a user and returns the toast that the platform shows.
+func (th *topicRig) pressAs(who feishusim.User, card feishusim.Message, value any) string {
 	th.Helper()
 	got, err := th.sim.Press(th.Context(), card.ID, who, value)
 	must(th, err)
 	return string(got)
 }
 
-// inside fails when the bot has said something outside the topic.
-func (th *thread) inside(cards int) {
+// checkInTopic fails unless the bot has sent exactly that many messages, all of them in the topic.
+func (th *topicRig) checkInTopic(cards int) {
 	th.Helper()
 	n := 0
 	for _, m := range th.sim.Messages(th.room) {
@@ -88,55 +91,55 @@ func (th *thread) inside(cards int) {
 	}
 }
 
-func withTopics(c *config) { c.Feishu.Topics = true }
+func withTopics(c *config.Config) { c.Feishu.Topics = true }
 
 // What is asked in a topic is asked, decided and gone on with there.
 func TestAnApprovalInATopic(t *testing.T) {
 	r := newRig(t, withTopics)
-	th := r.begin()
+	th := r.newTopic()
 	command := appendLine("out.txt")
 	r.calls(bash(command), modelsim.Text("做完了"))
-	th.asks("动手吧")
-	card := th.asked()
+	th.mentionBot("动手吧")
+	card := th.awaitApproval()
 	if !strings.Contains(card.Text(), command) {
 		t.Errorf("the card asks %q", card.Text())
 	}
 	value := r.button(card, doAllow)
-	if got := th.presses(th.red, card, value); !strings.Contains(got, "只有提问的人或管理员") {
-		t.Errorf("a stranger is told %q", got)
+	if got := th.pressAs(th.red, card, value); !strings.Contains(got, "只有提问的人或管理员") {
+		t.Errorf("a stranger gets %q", got)
 	}
 	r.awaitLog("somebody who may not decide")
-	if r.project("out.txt") != "" || !offers(th.asked(), doAllow) {
+	if r.project("out.txt") != "" || !offers(th.awaitApproval(), doAllow) {
 		t.Fatal("a stranger has decided")
 	}
-	if got := th.presses(r.user, card, value); !told(got, "已允许") {
-		t.Errorf("the asker is told %q", got)
+	if got := th.pressAs(r.user, card, value); !confirmed(got, "已允许") {
+		t.Errorf("the asker gets %q", got)
 	}
-	th.says("做完了")
+	th.awaitEnd("做完了")
 	r.closed(card, "小明 已允许")
-	if got := th.presses(r.user, card, value); !strings.Contains(got, "已经处理过") {
+	if got := th.pressAs(r.user, card, value); !strings.Contains(got, "已经处理过") {
 		t.Errorf("pressed again: %q", got)
 	}
 	if got := strings.Count(r.project("out.txt"), "\n"); got != 1 {
 		t.Errorf("the command ran %d times", got)
 	}
-	th.inside(2)
+	th.checkInTopic(2)
 }
 
 // A rule that was made in a topic counts there, and neither in its group nor in another topic.
 func TestAlwaysInThisTopic(t *testing.T) {
 	r := newRig(t, withTopics)
-	th := r.begin()
+	th := r.newTopic()
 	command := r.script("out.txt")
 	r.calls(bash(command), modelsim.Text("第一次做完了"))
-	th.asks("动手吧")
-	card := th.asked()
-	th.presses(r.user, card, r.button(card, doAlways))
-	th.says("第一次做完了")
+	th.mentionBot("动手吧")
+	card := th.awaitApproval()
+	th.pressAs(r.user, card, r.button(card, doAlways))
+	th.awaitEnd("第一次做完了")
 	r.calls(bash(command), modelsim.Text("第二次做完了"))
-	th.asks("再来")
-	th.says("第二次做完了")
-	th.inside(3)
+	th.mentionBot("再来")
+	th.awaitEnd("第二次做完了")
+	th.checkInTopic(3)
 	if got := strings.Count(r.project("out.txt"), "\n"); got != 2 {
 		t.Errorf("the command ran %d times", got)
 	}
@@ -152,44 +155,44 @@ func TestAlwaysInThisTopic(t *testing.T) {
 	}
 }
 
-// The bridge is killed while people are asked in a topic. The next process knows nothing of the topic but what is
-// stored and what the platform tells: it says there what became of the question, and goes on there.
+// The bridge is killed while an approval is open in a topic. The next process finds the topic from the database and the
+// platform: it reports the interruption there, and continues there.
 func TestTheBridgeEndsWhilePeopleOfATopicAreAsked(t *testing.T) {
 	t.Parallel()
 	s := newService(t, feishusim.Config{})
 	s.run()
 	s.connected()
-	th := s.begin()
+	th := s.newTopic()
 	s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash(appendLine("out.txt"))}})
-	th.asks("动手吧")
-	card := th.asked()
+	th.mentionBot("动手吧")
+	card := th.awaitApproval()
 	value := s.button(card, doAllow)
 	s.kill()
 	s.run()
 	s.connected()
 	s.closed(card, "服务在等待时重启了，没有执行")
 	for _, who := range []feishusim.User{s.user, th.red} {
-		if got := th.presses(who, card, value); !strings.Contains(got, "已失效") {
-			t.Errorf("%s is told %q", who.Name, got)
+		if got := th.pressAs(who, card, value); !strings.Contains(got, "已失效") {
+			t.Errorf("%s gets %q", who.Name, got)
 		}
 	}
-	turn := th.says("中断")
+	turn := th.awaitEnd("中断")
 	s.calls(bash(appendLine("out.txt")), modelsim.Text("接着做完了"))
 	s.press(turn, doContinue)
-	again := th.asked()
-	if got := th.presses(th.red, again, s.button(again, doAllow)); !strings.Contains(got, "只有提问的人或管理员") {
-		t.Errorf("a stranger is told %q", got)
+	again := th.awaitApproval()
+	if got := th.pressAs(th.red, again, s.button(again, doAllow)); !strings.Contains(got, "只有提问的人或管理员") {
+		t.Errorf("a stranger gets %q", got)
 	}
 	if s.project("out.txt") != "" {
 		t.Fatal("the command ran before anybody allowed it")
 	}
 	s.press(again, doAllow)
-	th.says("接着做完了")
+	th.awaitEnd("接着做完了")
 	s.closed(again, "小明 已允许")
 	if got := strings.Count(s.project("out.txt"), "\n"); got != 1 {
 		t.Errorf("the command ran %d times", got)
 	}
-	th.inside(4)
+	th.checkInTopic(4)
 	s.terminate()
 	s.clean()
 }

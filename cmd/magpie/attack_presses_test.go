@@ -11,9 +11,9 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// besieged is a program in which people were asked for approval: twice they still are, one request was refused, one has
-// expired, and one was dropped with its turn.
-type besieged struct {
+// attackRig is a program in which people were asked for approval: twice they still are, one request was refused, one
+// has expired, and one was dropped with its turn.
+type attackRig struct {
 	*rig
 	red, green, outsider, blocked feishusim.User
 	group                         string
@@ -21,8 +21,8 @@ type besieged struct {
 	ours, mine, refused, expired, dropped feishusim.Message // the cards
 }
 
-func besiege(t *testing.T) *besieged {
-	b := &besieged{rig: newRig(t)}
+func newAttackRig(t *testing.T) *attackRig {
+	b := &attackRig{rig: newRig(t)}
 	boss := b.sim.AddUser("老板")
 	b.red, b.outsider, b.blocked = b.sim.AddUser("小红"), b.sim.AddUser("路人"), b.sim.AddUser("坏人")
 	b.group = b.sim.Group("测试群", b.user, b.red, b.blocked)
@@ -36,7 +36,8 @@ func besiege(t *testing.T) *besieged {
 	b.prog.bridge.SetAccess(soon)
 	b.calls(bash(appendLine("expired.txt")), modelsim.Text("那就算了"))
 	room := b.sim.PrivateChat(b.green)
-	b.expired = b.turnOfApproval(room, b.sim.Say(room, b.green, "动手吧"), "没有人在时限内决定", func(feishusim.Message) {})
+	wait := func(feishusim.Message) {}
+	b.expired = b.turnOfApproval(room, b.sim.Say(room, b.green, "动手吧"), "没有人在时限内决定", wait)
 	b.prog.bridge.SetAccess(access)
 
 	b.calls(bash(appendLine("refused.txt")), modelsim.Text("那就算了"))
@@ -46,9 +47,8 @@ func besiege(t *testing.T) *besieged {
 		must(t, err)
 	})
 	b.calls(bash(appendLine("dropped.txt")))
-	b.dropped = b.turnOfApproval(b.chat, b.sim.Say(b.chat, b.user, "动手吧"), "这一轮已经结束", func(feishusim.Message) {
-		b.sim.Say(b.chat, b.user, "/stop")
-	})
+	stop := func(feishusim.Message) { b.sim.Say(b.chat, b.user, "/stop") }
+	b.dropped = b.turnOfApproval(b.chat, b.sim.Say(b.chat, b.user, "动手吧"), "这一轮已经结束", stop)
 	b.calls(bash(appendLine("ours.txt")), bash(appendLine("mine.txt")), modelsim.Text("群里完了"))
 	b.ours = b.approval(b.group, b.sim.Say(b.group, b.user, "动手吧", feishusim.Mention()), 1)
 	b.mine = b.approval(b.chat, b.sim.Say(b.chat, b.user, "你也动手"), 1)
@@ -56,7 +56,7 @@ func besiege(t *testing.T) *besieged {
 }
 
 // turnOfApproval has a turn ask and waits until it is over; the card is as it was when it asked.
-func (b *besieged) turnOfApproval(room, id, end string, settle func(feishusim.Message)) feishusim.Message {
+func (b *attackRig) turnOfApproval(room, id, end string, settle func(feishusim.Message)) feishusim.Message {
 	b.Helper()
 	var card feishusim.Message
 	b.await("the card that asks", func(v *feishusim.View) bool {
@@ -74,7 +74,7 @@ func (b *besieged) turnOfApproval(room, id, end string, settle func(feishusim.Me
 }
 
 // asked is what the button of a card carries, as it was shown, with some of it changed.
-func (b *besieged) asked(m feishusim.Message, do string, changes ...any) map[string]any {
+func (b *attackRig) asked(m feishusim.Message, do string, changes ...any) map[string]any {
 	b.Helper()
 	for _, state := range m.States { // the last one may have no buttons any more
 		m.States = []feishusim.State{state}
@@ -90,7 +90,7 @@ func (b *besieged) asked(m feishusim.Message, do string, changes ...any) map[str
 	return nil
 }
 
-// What who presses is told, in Chinese.
+// The toasts that a press can get, in Chinese.
 const (
 	over     = "已失效"        // this request is settled, or no longer valid
 	notYours = "只有提问的人或管理员" // who asked, or an admin, decides
@@ -99,11 +99,11 @@ const (
 	refused  = ""           // the platform is told that it was not taken, and tells so
 )
 
-// TestAttackPresses has people press what they may not press, and what nobody was ever shown. Nothing is decided, run
-// or kept, nothing of another chat is told, and who is asked can still decide.
+// TestAttackPresses sends presses that are not permitted, and forged ones of buttons that were never shown. None of
+// them decides, runs or stores anything or reveals another chat, and the open approvals can still be decided.
 func TestAttackPresses(t *testing.T) {
 	const rows = 27
-	b := besiege(t)
+	b := newAttackRig(t)
 	allow := b.asked(b.ours, doAllow)
 	full := allow["id"].(string)
 	id, hash, _ := strings.Cut(full, ".")
@@ -157,7 +157,7 @@ func TestAttackPresses(t *testing.T) {
 		}
 		for _, other := range []string{b.group, b.chat, "测试群", "txt", id} {
 			if strings.Contains(string(got), other) {
-				t.Errorf("%s: it tells of %s", tc.name, other)
+				t.Errorf("%s: it reveals %s", tc.name, other)
 			}
 		}
 	}

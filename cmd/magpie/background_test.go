@@ -10,10 +10,11 @@ import (
 
 	"magpie/contextmgr"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 )
 
-// overheard are the texts of the prompt's entries about what was said to others, with the speakers' names.
+// overheard returns the prompt's entries of messages that were not for the bot, with their authors' names.
 func (r *rig) overheard(prompt string) (texts []string) {
 	r.Helper()
 	entries, _, _ := contextmgr.ParsePrefix(prompt)
@@ -33,7 +34,7 @@ func (r *rig) mention(group string, from feishusim.User, text string, opt ...fei
 	return req.LastUser()
 }
 
-// settle waits until everything that was said is acknowledged.
+// settle waits until the events of these messages are acknowledged.
 func (r *rig) settle(messages ...string) {
 	r.Helper()
 	r.await("the acknowledgements", func(v *feishusim.View) bool {
@@ -62,10 +63,10 @@ func (r *rig) listed(chatID string) (calls int) {
 	return calls
 }
 
-func TestWhatIsSaidInAGroupIsKnownToTheBot(t *testing.T) {
+func TestGroupMessagesReachTheAgentAsBackground(t *testing.T) {
 	for name, keepAlive := range map[string]time.Duration{"living process": time.Minute, "new process": 0} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = keepAlive })
+			r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = keepAlive })
 			red := r.sim.AddUser("小红")
 			group := r.sim.Group("测试群", r.user, red)
 			at := time.Now().Add(-time.Minute)
@@ -76,18 +77,19 @@ func TestWhatIsSaidInAGroupIsKnownToTheBot(t *testing.T) {
 				t.Error(diff)
 			}
 			if got := r.overheard(r.mention(group, red, "还有呢？")); len(got) != 0 {
-				t.Errorf("told again: %q", got)
+				t.Errorf("repeated: %q", got)
 			}
 			r.settle(r.sim.Say(group, red, "改吃饺子"))
-			if diff := cmp.Diff([]string{"小红: 改吃饺子"}, r.overheard(r.mention(group, r.user, "现在呢？"))); diff != "" {
+			diff := cmp.Diff([]string{"小红: 改吃饺子"}, r.overheard(r.mention(group, r.user, "现在呢？")))
+			if diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// No event told of what was said before the bot ran; the platform does.
-func TestWhatWasSaidInAGroupBeforeIsAskedFor(t *testing.T) {
+// Messages from before the start of the bot come without an event; they are read from the platform's list.
+func TestEarlierGroupMessagesAreBackfilled(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
 	red := r.sim.AddUser("小红")
@@ -108,7 +110,7 @@ func TestWhatWasSaidInAGroupBeforeIsAskedFor(t *testing.T) {
 		for i := 16; i < 40; i++ {
 			want = append(want, fmt.Sprintf("小红: %s-%d", g.mark, i))
 		}
-		want = append(want, "小红: "+g.mark+"-新") // that an event tells of it does not mean that events told of all
+		want = append(want, "小红: "+g.mark+"-新") // one message with an event does not mean that all had one
 		r.settle(r.sim.Say(g.id, red, g.mark+"-新"))
 		prompt := r.mention(g.id, r.user, "大家说了什么？")
 		if diff := cmp.Diff(want, r.overheard(prompt)); diff != "" {
@@ -122,7 +124,7 @@ func TestWhatWasSaidInAGroupBeforeIsAskedFor(t *testing.T) {
 		}
 	}
 	if got := r.overheard(r.mention(group, r.user, "还有呢？")); len(got) != 0 {
-		t.Errorf("told again: %q", got)
+		t.Errorf("repeated: %q", got)
 	}
 	r.settle(r.sim.Say(group, red, "新话"))
 	asked := r.listed(group)
@@ -130,15 +132,16 @@ func TestWhatWasSaidInAGroupBeforeIsAskedFor(t *testing.T) {
 		t.Errorf("overheard %q", got)
 	}
 	if n := r.listed(group); n != asked {
-		t.Error("the platform was asked for what an event had told")
+		t.Error("the platform was asked for a message that came with an event")
 	}
 }
 
 func TestAPrivateChatHasNoBackground(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 	r.ask("数到 3")
 	before := r.listed(r.chat)
-	r.sql(`INSERT INTO messages (chat_key, seq, epoch, message_id, role, class, content, sent_at) VALUES (?1, 1000, 0, 'om_x', 'user', 'overheard', '旁听的话', 1)`, chat.FeishuChat(r.chat).String())
+	r.sql(`INSERT INTO messages (chat_key, seq, epoch, message_id, role, class, content, sent_at)
+		VALUES (?1, 1000, 0, 'om_x', 'user', 'overheard', '旁听的话', 1)`, chat.FeishuChat(r.chat).String())
 	r.ask("数到 4")
 	if req := r.lastRequest(); strings.Contains(req.AllText(), "旁听的话") {
 		t.Error("there is background in a private chat")
@@ -149,13 +152,15 @@ func TestAPrivateChatHasNoBackground(t *testing.T) {
 }
 
 // Neither a missing permission nor a slow platform keeps anybody waiting, and the log says so once.
-func TestWithoutTheBackgroundTheAnswerComesAllTheSame(t *testing.T) {
+func TestAnAnswerDoesNotNeedTheBackground(t *testing.T) {
 	for name, tc := range map[string]struct {
 		platform feishusim.Config
 		fault    *feishusim.Fault
 	}{
 		"no permission": {feishusim.Config{MentionsOnly: true}, nil},
-		"slow":          {feishusim.Config{}, &feishusim.Fault{Method: "GET", Path: "/open-apis/im/v1/messages", Delay: time.Minute}},
+		"slow": {feishusim.Config{}, &feishusim.Fault{
+			Method: "GET", Path: "/open-apis/im/v1/messages", Delay: time.Minute,
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +187,7 @@ func TestWithoutTheBackgroundTheAnswerComesAllTheSame(t *testing.T) {
 }
 
 // What a stranger says in a group does not reach the agent.
-func TestStrangersAreNotOverheard(t *testing.T) {
+func TestMessagesOfStrangersAreNoBackground(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
 	red := r.sim.AddUser("小红")
@@ -193,7 +198,8 @@ func TestStrangersAreNotOverheard(t *testing.T) {
 	r.sim.Say(group, r.user, "主人的话", feishusim.Time(at))
 	r.start()
 	t.Cleanup(func() { r.stop(); r.clean() })
-	if diff := cmp.Diff([]string{"小明: 主人的话"}, r.overheard(r.mention(group, r.user, "大家说了什么？"))); diff != "" {
+	diff := cmp.Diff([]string{"小明: 主人的话"}, r.overheard(r.mention(group, r.user, "大家说了什么？")))
+	if diff != "" {
 		t.Error(diff)
 	}
 }
@@ -216,7 +222,7 @@ func TestNewForgetsTheBackgroundToo(t *testing.T) {
 func TestTheAgentKnowsWhoAsks(t *testing.T) {
 	for name, keepAlive := range map[string]time.Duration{"living process": time.Minute, "new process": 0} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = keepAlive })
+			r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = keepAlive })
 			red := r.sim.AddUser("小红")
 			group := r.sim.Group("测试群", r.user, red)
 			for _, who := range []feishusim.User{r.user, red, r.user} {

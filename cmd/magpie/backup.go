@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/internal/config"
 )
 
 type backupCmd struct {
-	File   string `arg:"" help:"Where to write the copy. It must not exist." type:"path"`
-	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+	File string `arg:"" help:"Where to write the copy. It must not exist." type:"path"`
+	configFlag
 }
 
 // Run copies the database, also while the bridge runs.
 func (b backupCmd) Run(ctx context.Context) error {
-	c, err := readConfig(b.Config, os.Environ()) // a restore must not need a working CLI
+	c, err := config.Read(b.Config, os.Environ()) // a restore must not need a working CLI
 	if err != nil {
 		return err
 	}

@@ -11,13 +11,14 @@ import (
 	"magpie/internal/chat"
 )
 
-// A copy that is made while the bridge runs holds what was said so far.
+// A backup that is made while the bridge runs contains all messages so far.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	sim, dir := startSim(t), t.TempDir()
 	user := sim.AddUser("小明")
 	writeService(t, dir, sim, "allow = [\""+user.OpenID+"\"]\n")
-	if out, err := magpie(t, dir, "backup", "early.db").CombinedOutput(); err == nil || !strings.Contains(string(out), "data/magpie.db") {
+	out, err := magpie(t, dir, "backup", "early.db").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "data/magpie.db") {
 		t.Errorf("without a database: %v: %s", err, out)
 	}
 	service := startProcess(t, magpie(t, dir, "serve"))
@@ -27,13 +28,14 @@ func TestBackup(t *testing.T) {
 	if got := r.ask("/help"); got == "" {
 		t.Error("no answer")
 	}
-	out, err := magpie(t, dir, "backup", "copy.db").CombinedOutput()
+	out, err = magpie(t, dir, "backup", "copy.db").CombinedOutput()
 	if err != nil || !regexp.MustCompile(`copy\.db: \d+\.\d MB in \d`).Match(out) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	before, err := os.ReadFile(filepath.Join(dir, "copy.db"))
 	must(t, err)
-	if out, err := magpie(t, dir, "backup", "copy.db").CombinedOutput(); err == nil || !strings.Contains(string(out), "name another file") {
+	out, err = magpie(t, dir, "backup", "copy.db").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "name another file") {
 		t.Errorf("over a file that exists: %v: %s", err, out)
 	}
 	if after, err := os.ReadFile(filepath.Join(dir, "copy.db")); err != nil || string(after) != string(before) {

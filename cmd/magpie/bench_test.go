@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -28,14 +29,14 @@ func median(d []time.Duration) time.Duration {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// bare is the CLI alone: the same arguments and environment, nobody between it and the model.
-type bare struct {
+// bareCLI is the CLI alone: the same arguments and environment, nobody between it and the model.
+type bareCLI struct {
 	stdin   io.WriteCloser
 	cmd     *exec.Cmd
 	results chan struct{} // one for every turn that it has ended
 }
 
-func startBare(b *testing.B, r *rig, session string, resume bool) *bare {
+func startBareCLI(b *testing.B, r *rig, session string, resume bool) *bareCLI {
 	b.Helper()
 	args := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--permission-prompt-tool", "stdio", "--permission-mode=default"}
@@ -48,7 +49,7 @@ func startBare(b *testing.B, r *rig, session string, resume bool) *bare {
 	cmd.Dir = r.cfg.Claude.Project
 	cmd.Env = append(slices.Clone(r.cfg.Claude.Environ),
 		"CLAUDE_CODE_DISABLE_FILE_MENTIONS=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1")
-	p := &bare{cmd: cmd, results: make(chan struct{}, 1)}
+	p := &bareCLI{cmd: cmd, results: make(chan struct{}, 1)}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -73,9 +74,10 @@ func startBare(b *testing.B, r *rig, session string, resume bool) *bare {
 	return p
 }
 
-func (p *bare) say(b *testing.B, text string) {
+func (p *bareCLI) say(b *testing.B, text string) {
 	b.Helper()
-	line, err := json.Marshal(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": text}})
+	message := map[string]any{"role": "user", "content": text}
+	line, err := json.Marshal(map[string]any{"type": "user", "message": message})
 	if err == nil {
 		_, err = p.stdin.Write(append(line, '\n'))
 	}
@@ -86,7 +88,7 @@ func (p *bare) say(b *testing.B, text string) {
 
 // asked says text and returns the time until the model request. It waits for the end of the turn, so that what is
 // measured next does not meet a CLI that is still busy.
-func (p *bare) asked(b *testing.B, r *rig, text string) time.Duration {
+func (p *bareCLI) asked(b *testing.B, r *rig, text string) time.Duration {
 	b.Helper()
 	n := len(r.model.Requests()) + 1
 	began := time.Now()
@@ -100,7 +102,7 @@ func (p *bare) asked(b *testing.B, r *rig, text string) time.Duration {
 	return req.At.Sub(began)
 }
 
-func (p *bare) end() { _, _ = p.stdin.Close(), p.cmd.Wait() }
+func (p *bareCLI) end() { _, _ = p.stdin.Close(), p.cmd.Wait() }
 
 // requested waits for the n-th model request and for its end.
 func (r *rig) requested(n int) modelsim.Request {
@@ -136,7 +138,7 @@ func (r *rig) untilRequest(text string) time.Duration {
 // alone, the line on the CLI's stdin to the request. Both processes have served a turn before.
 func BenchmarkLivingProcess(b *testing.B) {
 	r := newRig(b, realCLI(b))
-	alone := startBare(b, r, uuid.NewString(), false)
+	alone := startBareCLI(b, r, uuid.NewString(), false)
 	defer alone.end()
 	r.untilRequest("warm up")
 	alone.asked(b, r, "warm up")
@@ -152,11 +154,11 @@ func BenchmarkLivingProcess(b *testing.B) {
 
 // BenchmarkNewProcess is the same for a process that has to be started and resumes a session.
 func BenchmarkNewProcess(b *testing.B) {
-	r := newRig(b, realCLI(b), func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(b, realCLI(b), func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 	session := uuid.NewString()
 	once := func(resume bool) time.Duration {
 		began := time.Now()
-		p := startBare(b, r, session, resume)
+		p := startBareCLI(b, r, session, resume)
 		defer p.end()
 		started := time.Since(began)
 		return started + p.asked(b, r, "hello")
@@ -173,10 +175,11 @@ func BenchmarkNewProcess(b *testing.B) {
 	report(b, bridged, cli, 1.5)
 }
 
-// report reports both times. With the bridge a message may take so many times as long as with the CLI alone.
+// report reports both times, and fails if the bridge takes more than times as long as the CLI alone. A short run has too
+// few of them to tell.
 func report(b *testing.B, bridged, cli []time.Duration, times float64) {
 	b.Helper()
-	if with, alone := median(bridged), median(cli); float64(with) > times*float64(alone) {
+	if with, alone := median(bridged), median(cli); !testing.Short() && float64(with) > times*float64(alone) {
 		b.Errorf("%v with the bridge, %v with the CLI alone", with, alone)
 	}
 	b.ReportMetric(ms(median(bridged)), "ms-bridged")
@@ -241,7 +244,7 @@ func BenchmarkHundredAnswers(b *testing.B) {
 				asked[id] = r.sim.Say(id, u, "数到 100")
 			}
 			for id, q := range asked {
-				if got := said(r.answer(id, q)); !strings.HasSuffix(got, " 99 100") {
+				if got := visibleText(r.answer(id, q)); !strings.HasSuffix(got, " 99 100") {
 					b.Errorf("answer %q", got)
 				}
 			}

@@ -5,15 +5,18 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
 
 // The question shows at once that somebody works on it, and at the end how that went.
-func TestAQuestionShowsWhatBecomesOfIt(t *testing.T) {
+func TestReactionsShowTheStateOfAQuestion(t *testing.T) {
 	r := newRig(t)
 	goOn := make(chan struct{})
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("等等，"), modelsim.Hold(goOn), modelsim.Text("好了。")}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("等等，"), modelsim.Hold(goOn), modelsim.Text("好了。"),
+	}})
 	id := r.sim.Say(r.chat, r.user, "做点什么")
 	shows := func(want string) {
 		t.Helper()
@@ -28,32 +31,41 @@ func TestAQuestionShowsWhatBecomesOfIt(t *testing.T) {
 	shows("DONE")
 }
 
-// The card tells which tools were used and what came of it, and what the turn took.
-func TestTheCardTellsOfToolsAndOfWhatTheTurnTook(t *testing.T) {
-	r := newRig(t, realCLI(t), func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
+// The card shows the tools with their results, and what the turn used.
+func TestTheCardShowsToolsAndUsage(t *testing.T) {
+	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} })
 	r.ask("你好")
 	r.model.Script(
 		modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("数过了。")}},
-		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Thinking("I should count."), modelsim.Tool("Bash", map[string]string{"command": "echo one; echo two", "description": "count"})}})
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+			modelsim.Thinking("I should count."),
+			modelsim.Tool("Bash", map[string]string{"command": "echo one; echo two", "description": "count"}),
+		}})
 	m := r.answer(r.chat, r.sim.Say(r.chat, r.user, "数一下"))
 	text := m.Text()
-	for _, want := range []string{"1 步 · Bash", "✓ **Bash** `echo one; echo two`", "one\ntwo", "思考过程", "I should count.", "数过了。", "token", "上下文已用", "进程在线"} {
+	for _, want := range []string{
+		"1 步 · Bash", "✓ **Bash** `echo one; echo two`", "one\ntwo", "思考过程", "I should count.", "数过了。",
+		"token", "上下文已用", "进程在线",
+	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the card does not tell %q: %s", want, text)
+			t.Errorf("the card does not show %q: %s", want, text)
 		}
 	}
-	if said(m) != "数过了。" {
-		t.Errorf("answer %q", said(m))
+	if visibleText(m) != "数过了。" {
+		t.Errorf("answer %q", visibleText(m))
 	}
 }
 
-// A stopped answer can be gone on with by a button, as whoever presses it.
+// A button continues a stopped answer, in the name of the person who presses it.
 func TestAStoppedAnswerGoesOnByAButton(t *testing.T) {
 	r := newRig(t)
 	hold := make(chan struct{})
 	defer close(hold)
 	r.model.Script(
-		modelsim.Rule{Match: func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), "继续") }, Steps: []modelsim.Step{modelsim.Text("第二。")}},
+		modelsim.Rule{
+			Match: asksFor("继续"),
+			Steps: []modelsim.Step{modelsim.Text("第二。")},
+		},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("第一，"), modelsim.Hold(hold)}})
 	id := r.sim.Say(r.chat, r.user, "数到二")
 	r.shows(r.chat, id, "第一")
@@ -62,7 +74,7 @@ func TestAStoppedAnswerGoesOnByAButton(t *testing.T) {
 	if _, err := r.sim.Press(t.Context(), stopped.ID, r.user, buttonOf(t, stopped)); err != nil {
 		t.Fatal(err)
 	}
-	if got := said(r.answer(r.chat, stopped.ID)); got != "第二。" {
+	if got := visibleText(r.answer(r.chat, stopped.ID)); got != "第二。" {
 		t.Errorf("answer %q", got)
 	}
 	r.await("no reaction on the question", func(v *feishusim.View) bool {

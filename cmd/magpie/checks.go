@@ -5,27 +5,31 @@ import (
 	"os/exec"
 
 	"magpie/bridge"
+	"magpie/bridge/i18n"
+	"magpie/internal/doctor"
 )
 
-// checks are what can be looked at while the program runs. What is wrong is logged; a chat learns only where.
+// checks are the checks that /doctor can run in a chat. Details are logged only: error texts may hold paths and
+// addresses that a chat should not see.
 func (p *program) checks() []bridge.Check {
 	c := p.cfg
-	ask := func(what string, examine func(context.Context, *doctor)) bridge.Check {
+	cli := doctor.CLI{Config: c.Claude, Environ: c.Claude.Environ}
+	ask := func(what string, examine func(context.Context, *doctor.Report)) bridge.Check {
 		return bridge.Check{What: what, Look: func(ctx context.Context) bridge.CheckState {
-			d := &doctor{environ: c.Claude.Environ, lang: en, tell: func(finding) {}}
-			examine(ctx, d)
-			return p.verdict(what, d.findings)
+			r := &doctor.Report{Lang: i18n.English}
+			examine(ctx, r)
+			return p.worst(what, r.Findings)
 		}}
 	}
 	return []bridge.Check{
-		ask("cli", func(ctx context.Context, d *doctor) {
-			if _, ok := d.installed(ctx, c); !ok && len(d.findings) == 0 {
-				d.add(stateFail, "", doctorTexts.CLIFails, c.Claude.Command, exec.ErrNotFound)
+		ask("cli", func(ctx context.Context, r *doctor.Report) {
+			if _, ok := cli.CheckVersion(ctx, r); !ok && len(r.Findings) == 0 {
+				cli.AddNotRun(r, exec.ErrNotFound)
 			}
 		}),
-		ask("login", func(ctx context.Context, d *doctor) { d.login(ctx, c, c.Claude.Command) }),
+		ask("login", func(ctx context.Context, r *doctor.Report) { cli.CheckLogin(ctx, r, c.Claude.Command) }),
 		{What: "platform", Look: func(context.Context) bridge.CheckState {
-			if s := p.client.Status(); !s.Connected || s.Away {
+			if s := p.client.Status(); !s.Connected || s.CircuitOpen {
 				return bridge.Fail
 			}
 			return bridge.OK
@@ -40,15 +44,19 @@ func (p *program) checks() []bridge.Check {
 			}
 			return bridge.OK
 		}},
-		ask("disk", func(_ context.Context, d *doctor) { d.disk(c) }),
+		ask("disk", func(_ context.Context, r *doctor.Report) { doctor.CheckDisk(r, c) }),
 	}
 }
 
-// verdict is the worst of the findings. All that are not fine are logged.
-func (p *program) verdict(what string, findings []finding) bridge.CheckState {
+var checkStates = map[doctor.State]bridge.CheckState{
+	doctor.OK: bridge.OK, doctor.Warn: bridge.Warn, doctor.Fail: bridge.Fail,
+}
+
+// worst returns the worst state among the findings, and logs each finding that is not OK.
+func (p *program) worst(what string, findings []doctor.Finding) bridge.CheckState {
 	worst := bridge.OK
 	for _, f := range findings {
-		v := map[verdict]bridge.CheckState{stateOK: bridge.OK, stateWarn: bridge.Warn, stateFail: bridge.Fail}[f.Verdict]
+		v := checkStates[f.State]
 		if v != bridge.OK {
 			p.log.Warn().Str("what", f.What).Str("do", f.Do).Msg("check: " + what)
 		}

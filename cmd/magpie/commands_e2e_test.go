@@ -14,12 +14,13 @@ import (
 	"magpie/bridge"
 	"magpie/bridge/access"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
 
-// says waits until the bot has said something in the private chat that holds all the words, and returns it.
-func (r *rig) says(words ...string) feishusim.Message {
+// awaitMessage waits until the bot has sent a message to the private chat that contains all the words, and returns it.
+func (r *rig) awaitMessage(words ...string) feishusim.Message {
 	r.Helper()
 	var found feishusim.Message
 	r.await(strings.Join(words, ", "), func(v *feishusim.View) bool {
@@ -42,7 +43,8 @@ func (r *rig) says(words ...string) feishusim.Message {
 // click presses a button that gives a command.
 func (r *rig) click(on feishusim.Message, line string) {
 	r.Helper()
-	if _, err := r.sim.Press(r.Context(), on.ID, r.user, json.RawMessage(`{"do":"order","id":"`+line+`"}`)); err != nil {
+	_, err := r.sim.Press(r.Context(), on.ID, r.user, json.RawMessage(`{"do":"order","id":"`+line+`"}`))
+	if err != nil {
 		r.Fatal(err)
 	}
 }
@@ -56,11 +58,11 @@ func TestTheListOfCommandsCanBePressed(t *testing.T) {
 		t.Errorf("card %s", help.Last().Card)
 	}
 	r.click(help, "/status")
-	if got := r.says("**状态**：空闲"); got.ParentID != help.ID {
+	if got := r.awaitMessage("**状态**：空闲"); got.ParentID != help.ID {
 		t.Errorf("it answers %q", got.ParentID)
 	}
 	r.click(help, "/new")
-	r.says("已开始新会话")
+	r.awaitMessage("已开始新会话")
 	if got := r.ask("我叫什么名字？"); strings.Contains(got, "小明") {
 		t.Errorf("after /new: %q", got)
 	}
@@ -69,7 +71,7 @@ func TestTheListOfCommandsCanBePressed(t *testing.T) {
 		t.Fatalf("sessions: %q", list.Text())
 	}
 	r.sim.Say(r.chat, r.user, "/resume 2")
-	r.says("已回到会话：我叫小明")
+	r.awaitMessage("已回到会话：我叫小明")
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("back in the first session: %q", got)
 	}
@@ -89,10 +91,11 @@ func buttonsOf(m feishusim.Message) (lines []string) {
 	return lines
 }
 
-// Every button in the list of commands is answered below the list, and what is said next is answered as well.
+// Every button in the list of commands is answered below the list, and so is the next message.
 func TestEveryButtonInTheListOfCommandsIsAnswered(t *testing.T) {
 	want := map[string]string{
-		"/new": "已开始新会话", "/compact": "没有需要整理", "/stop": "没有正在运行", "/retry": "另一个回答", "/status": "**状态**",
+		"/new": "已开始新会话", "/compact": "没有需要整理", "/stop": "没有正在运行", "/retry": "另一个回答",
+		"/status": "**状态**",
 		"/resume": "以前的会话", "/context": "下一条消息会带上", "/memory": "还没有记忆", "/cost": "$",
 	}
 	r := newRig(t)
@@ -115,7 +118,7 @@ func TestEveryButtonInTheListOfCommandsIsAnswered(t *testing.T) {
 		r.click(help, line)
 		r.await("what "+line+" says", func(v *feishusim.View) bool {
 			return slices.ContainsFunc(replies(v, r.chat, help.ID), func(m feishusim.Message) bool {
-				return strings.Contains(said(m), words) && !running(m)
+				return strings.Contains(visibleText(m), words) && !running(m)
 			})
 		})
 	}
@@ -124,10 +127,10 @@ func TestEveryButtonInTheListOfCommandsIsAnswered(t *testing.T) {
 	}
 }
 
-// A summary that was ordered by a button is announced and told of where the button stands, also when the program ended
-// meanwhile.
+// A summary that was ordered by a button is announced and reported below the card with the button, also after a restart
+// in between.
 func TestASummaryIsOrderedByAButton(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Context.KeepRecent = 1 })
+	r := newRig(t, func(c *config.Config) { c.Context.KeepRecent = 1 })
 	for _, text := range []string{"我叫小明", "数到 3", "数到 4"} {
 		r.ask(text)
 	}
@@ -136,13 +139,13 @@ func TestASummaryIsOrderedByAButton(t *testing.T) {
 	r.click(help, "/compact")
 	r.await("that it has begun", func(v *feishusim.View) bool {
 		list := replies(v, r.chat, help.ID)
-		return len(list) == 1 && strings.Contains(said(list[0]), "正在整理")
+		return len(list) == 1 && strings.Contains(visibleText(list[0]), "正在整理")
 	})
 	r.stop()
 	r.start()
 	r.await("what came of it", func(v *feishusim.View) bool {
 		list := replies(v, r.chat, help.ID)
-		return len(list) > 1 && strings.Contains(said(list[len(list)-1]), "条消息")
+		return len(list) > 1 && strings.Contains(visibleText(list[len(list)-1]), "条消息")
 	})
 	if got := r.ask("/状态"); !strings.Contains(got, "**状态**") {
 		t.Errorf("afterwards: %q", got)
@@ -178,9 +181,9 @@ func TestChoicesAndTheCLIsOwnCommands(t *testing.T) {
 	}
 }
 
-// The whole program, but for the CLI: who logs in, gets the link and pastes the code, which is kept nowhere.
+// Login with the scripted CLI: the user gets the link and pastes the code, which is stored nowhere.
 func TestLoginThroughTheChat(t *testing.T) {
-	r := makeRig(t, feishusim.Config{}, func(c *config) {
+	r := makeRig(t, feishusim.Config{}, func(c *config.Config) {
 		c.Claude = claudetest.ScriptedConfig(t)
 		c.Claude.MaxProcesses = 2
 	})
@@ -189,12 +192,12 @@ func TestLoginThroughTheChat(t *testing.T) {
 	r.start()
 	t.Cleanup(func() { r.stop(); r.clean() })
 	r.sim.Say(r.chat, r.user, "/login")
-	r.says("https://claude.example/oauth/authorize?code=true&state=scripted")
+	r.awaitMessage("https://claude.example/oauth/authorize?code=true&state=scripted")
 	r.sim.Say(r.chat, r.user, "good#scripted")
-	r.says("登录成功")
+	r.awaitMessage("登录成功")
 	r.sim.Say(r.chat, r.user, "/doctor")
-	r.says("正在检查")
-	r.says("与平台的连接", "✅ 数据存储")
+	r.awaitMessage("正在检查")
+	r.awaitMessage("与平台的连接", "✅ 数据存储")
 	r.stop()
 	if strings.Contains(r.everything(), "good#scripted") {
 		t.Error("the code was kept")
@@ -204,7 +207,7 @@ func TestLoginThroughTheChat(t *testing.T) {
 // everything is what the program keeps in its folder and has logged.
 func (r *rig) everything() string {
 	r.Helper()
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(databasePath(r.cfg.DB)), "*"))
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "*"))
 	if err != nil || len(files) == 0 {
 		r.Fatalf("%v %v", files, err)
 	}
@@ -222,9 +225,9 @@ func (r *rig) everything() string {
 	return all
 }
 
-// By whatever way a code comes, other than to the login that waits for it, it is neither kept nor told to the model:
-// what was said in a group before the bot ran, a quote, messages that are passed on, and what no event told of.
-func TestACodeIsKeptByNoWay(t *testing.T) {
+// A login code that does not go to a waiting login is neither stored nor sent to the model, whichever way it arrives:
+// in the group before the bot ran, in a quote, in forwarded messages, or in a message that is backfilled.
+func TestALoginCodeIsStoredNowhere(t *testing.T) {
 	const code = "Wr0ngCanaryOfAnybody-01#Wr0ngCanaryOfAnybody_02"
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
@@ -232,14 +235,14 @@ func TestACodeIsKeptByNoWay(t *testing.T) {
 	group := r.sim.Group("测试群", r.user, red)
 	before := time.Now().Add(-time.Minute)
 	r.sim.Say(group, red, code, feishusim.Time(before))
-	said := r.sim.Say(group, red, "你们看：“"+code+"”", feishusim.Time(before.Add(time.Second)))
+	message := r.sim.Say(group, red, "你们看：“"+code+"”", feishusim.Time(before.Add(time.Second)))
 	r.start()
 	t.Cleanup(func() { r.stop(); r.clean() })
-	prompt := r.mention(group, r.user, "引用的是什么？", feishusim.ReplyTo(said))
-	if n := strings.Count(prompt, "[login code]"); n != 3 { // what was overheard, and the quote
-		t.Errorf("the group is told of %d codes: %s", n, prompt)
+	prompt := r.mention(group, r.user, "引用的是什么？", feishusim.ReplyTo(message))
+	if n := strings.Count(prompt, "[login code]"); n != 3 { // the background and the quote
+		t.Errorf("the prompt masks %d codes: %s", n, prompt)
 	}
-	r.answer(r.chat, r.sim.Forward(r.chat, r.user, []string{said, said}))
+	r.answer(r.chat, r.sim.Forward(r.chat, r.user, []string{message, message}))
 	if req := r.lastRequest(); !strings.Contains(req.LastUser(), "[login code]") {
 		t.Errorf("what was passed on: %s", req.LastUser())
 	}
@@ -258,7 +261,7 @@ func TestACodeIsKeptByNoWay(t *testing.T) {
 	}
 	for part := range strings.SplitSeq(code, "#") {
 		if strings.Contains(all, part) {
-			t.Errorf("%q was kept or told", part)
+			t.Errorf("%q was stored or sent to the model", part)
 		}
 	}
 }
@@ -275,7 +278,8 @@ func TestChecksOfTheRunningProgram(t *testing.T) {
 		}
 		return all
 	}
-	if got := verdicts(); got["cli"] == bridge.Fail || got["login"] != bridge.OK || got["platform"] != bridge.OK || got["database"] != bridge.OK {
+	if got := verdicts(); got["cli"] == bridge.Fail || got["login"] != bridge.OK || got["platform"] != bridge.OK ||
+		got["database"] != bridge.OK {
 		t.Errorf("%v", got)
 	}
 	r.prog.cfg.Claude.Command = "/no/such/claude"

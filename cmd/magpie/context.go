@@ -15,9 +15,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge"
+	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 )
 
 type contextCmd struct {
@@ -27,13 +29,13 @@ type contextCmd struct {
 	JSON    bool      `name:"json" help:"Print one JSON object."`
 	Recall  int       `name:"recall-chars" default:"-1" help:"How many characters of older messages to recall. Default: as configured." placeholder:"N"`
 	At      time.Time `help:"When the question is asked, as in 2026-05-04T12:00:00+08:00. Default: now."`
-	Config  string    `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+	configFlag
 }
 
-// Run shows what the agent would be sent, also while the bridge runs. It asks no agent and changes nothing. An endpoint
-// for embeddings is asked, as for a turn.
+// Run shows the prompt that the agent would get, also while the bridge runs. It starts no agent and changes nothing; an
+// embeddings endpoint is called, as for a turn.
 func (c contextCmd) Run(ctx context.Context) (err error) {
-	cfg, err := readConfig(c.Config, os.Environ())
+	cfg, err := config.Read(c.Config, os.Environ())
 	if err != nil {
 		return err
 	}
@@ -41,7 +43,7 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 		cfg.Context.RecallChars = c.Recall
 	}
 	if err := errors.Join(cfg.Context.Validate(), cfg.Memory.Validate()); err != nil {
-		return &configError{err}
+		return &config.Error{Err: err}
 	}
 	key, err := parseChat(c.Chat)
 	if err != nil {
@@ -69,39 +71,27 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	case c.JSON:
 		return writeLine(os.Stdout, sent(built.Prompt))
 	}
-	_, err = fmt.Printf("%s\n\n%s\n", built.Outline(english(os.Environ())), built.Prompt.Text())
+	_, err = fmt.Printf("%s\n\n%s\n", built.Outline(i18n.OfLocale(os.Environ()) == i18n.English), built.Prompt.Text())
 	return err
 }
 
 // preview builds contexts as the bridge with this configuration does.
-func preview(ctx context.Context, cfg config, store *db.DB) (*bridge.Preview, error) {
-	node, err := cfg.node()
+func preview(ctx context.Context, cfg config.Config, store *db.DB) (*bridge.Preview, error) {
+	node, err := cfg.NodeName()
 	if err != nil {
 		return nil, err
 	}
-	log := newLog(os.Stderr, logConfig{Format: "console"}).Level(zerolog.WarnLevel)
-	agents, err := cfg.knownFolders(ctx, store)
+	log := newLog(os.Stderr, config.Log{Format: "console"}).Level(zerolog.WarnLevel)
+	agents, err := readOnlyAgentsConfig(ctx, cfg, store)
 	if err != nil {
 		return nil, err
 	}
-	b := cfg.work()
-	b.Node, b.Context = node, cfg.context()
-	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.context(), log), agents), nil
+	b := cfg.BridgeConfig()
+	b.Node, b.Context = node, cfg.ContextConfig()
+	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.ContextConfig(), log), agents), nil
 }
 
-// english says whether the environment asks for any language but Chinese.
-func english(environ []string) bool {
-	for _, name := range []string{"LC_ALL=", "LC_MESSAGES=", "LANG="} {
-		for _, v := range environ {
-			if lang, ok := strings.CutPrefix(v, name); ok && lang != "" {
-				return !strings.HasPrefix(lang, "zh")
-			}
-		}
-	}
-	return true
-}
-
-// prospect is what one chat would be asked.
+// prospect builds the prompts of one chat.
 type prospect struct {
 	key     chat.Key
 	at      time.Time // of questions that have no time of their own; zero = now
@@ -130,7 +120,7 @@ func (p prospect) of(ctx context.Context, q asking) (bridge.Built, error) {
 	return built, err
 }
 
-// batch answers every line at once with one line, until in ends.
+// batch answers each line with one line and without buffering, until in ends.
 func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := newLineReader(in)
 	for {
@@ -184,7 +174,7 @@ func writeLine(out io.Writer, v any) error {
 	return err
 }
 
-// What a prompt looks like for programs. Lists are never null.
+// The JSON form of a prompt. Lists are never null.
 type (
 	sentPrompt struct {
 		Prompt     string           `json:"prompt"`

@@ -7,6 +7,7 @@ import (
 
 	"magpie/contextmgr"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 	"magpie/internal/modelsim"
 )
 
@@ -28,13 +29,14 @@ func TestAFollowUpNeedsTheFirstMessage(t *testing.T) {
 
 // With --resume the request holds the session's messages and the prefix, both.
 func TestANewProcessGetsBothContexts(t *testing.T) {
-	r := newRig(t, realCLI(t), func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 	r.ask("我叫小明")
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("answer %q", got)
 	}
 	<-r.built
-	if b := <-r.built; b.Live || !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 || b.Prompt.Stats.UserMessages != 1 {
+	if b := <-r.built; b.Live || !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 ||
+		b.Prompt.Stats.UserMessages != 1 {
 		t.Errorf("context: %+v", b)
 	}
 	req := r.lastRequest()
@@ -44,7 +46,8 @@ func TestANewProcessGetsBothContexts(t *testing.T) {
 		t.Errorf("the session's messages did not reach the model: %s", req.AllText())
 	}
 	parsed, current, ok := contextmgr.ParsePrefix(req.LastUser())
-	if !ok || current != "我叫什么名字？" || len(parsed) != 2 || parsed[0].Text != "我叫小明" || parsed[1].Text != "好的，小明，我记住了。" {
+	if !ok || current != "我叫什么名字？" || len(parsed) != 2 || parsed[0].Text != "我叫小明" ||
+		parsed[1].Text != "好的，小明，我记住了。" {
 		t.Errorf("the prefix did not reach the model: %q", req.LastUser())
 	}
 	if strings.Contains(req.LastUser(), "## [3]") {
@@ -102,10 +105,10 @@ func TestARestartGoesOnWithTheConversation(t *testing.T) {
 }
 
 // What never reached the session, since it was stopped while it waited, comes with the next question.
-func TestTheAgentIsToldWhatItsSessionHasNotSeen(t *testing.T) {
+func TestTheAgentGetsWhatItsSessionHasNotSeen(t *testing.T) {
 	for _, mode := range []contextmgr.Mode{contextmgr.Hybrid, contextmgr.Economy} {
 		t.Run(string(mode), func(t *testing.T) {
-			r := newRig(t, func(c *config) { c.Context.Mode, c.Claude.MaxProcesses = mode, 1 })
+			r := newRig(t, func(c *config.Config) { c.Context.Mode, c.Claude.MaxProcesses = mode, 1 })
 			red := r.sim.AddUser("小红")
 			other := r.sim.PrivateChat(red)
 			r.ask("数到 3")

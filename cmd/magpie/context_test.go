@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"magpie/internal/chat"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 )
 
@@ -31,14 +32,14 @@ func (r *rig) context(chatID string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// quiet waits until no process runs: up to its end it writes its transcript.
-func (r *rig) quiet() {
+// awaitIdle waits until no agent runs: a process writes its transcript until it ends.
+func (r *rig) awaitIdle() {
 	r.Helper()
 	r.until("the end of the processes", func() bool { return r.prog.pool.Stats().Running == 0 })
 }
 
-// foreseen is what the command prints for programs.
-func (r *rig) foreseen(chatID, message string, args ...string) (p sentPrompt) {
+// preview is what "magpie context --json" prints.
+func (r *rig) preview(chatID, message string, args ...string) (p sentPrompt) {
 	r.Helper()
 	out, err := r.context(chatID, append([]string{"--json", "--message", message}, args...)...).Output()
 	must(r, err)
@@ -48,23 +49,25 @@ func (r *rig) foreseen(chatID, message string, args ...string) (p sentPrompt) {
 
 // What the command shows is what the next turn then sends.
 func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 	r.ask("我叫小明")
 	r.ask("数到 3")
-	r.quiet()
+	r.awaitIdle()
 	before := r.count(`SELECT COUNT(*) FROM messages`)
-	want := r.foreseen(r.chat, "我叫什么名字？")
-	if again := r.foreseen("feishu:chat:"+r.chat, "我叫什么名字？"); again.Prompt != want.Prompt {
+	want := r.preview(r.chat, "我叫什么名字？")
+	if again := r.preview("feishu:chat:"+r.chat, "我叫什么名字？"); again.Prompt != want.Prompt {
 		t.Errorf("the second time it shows %q", again.Prompt)
 	}
-	if later := r.foreseen(r.chat, "我叫什么名字？", "--at", time.Now().Add(72*time.Hour).Format(time.RFC3339)); later.UseResume || len(later.History) != 0 {
+	later := r.preview(r.chat, "我叫什么名字？", "--at", time.Now().Add(72*time.Hour).Format(time.RFC3339))
+	if later.UseResume || len(later.History) != 0 {
 		t.Errorf("after a silence of three days it shows %+v", later)
 	}
 	if n := r.count(`SELECT COUNT(*) FROM messages`); n != before || r.count(`SELECT COUNT(*) FROM turns`) != 2 {
 		t.Error("something was changed")
 	}
-	if !want.UseResume || want.ResumeID == "" || len(want.History) != 4 || want.History[0].Content != "我叫小明" || want.History[1].Role != chat.Assistant ||
-		want.History[0].UserName != "小明" || want.Stats.Messages != 4 || want.Recalled == nil || want.Memories == nil || want.Background == nil {
+	if !want.UseResume || want.ResumeID == "" || len(want.History) != 4 || want.History[0].Content != "我叫小明" ||
+		want.History[1].Role != chat.Assistant || want.History[0].UserName != "小明" || want.Stats.Messages != 4 ||
+		want.Recalled == nil || want.Memories == nil || want.Background == nil {
 		t.Errorf("shown: %+v", want)
 	}
 	r.ask("我叫什么名字？")
@@ -80,15 +83,15 @@ func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
 
 // It also knows when the session cannot be resumed.
 func TestTheContextOfALostSession(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 	r.ask("我叫小明")
-	r.quiet()
+	r.awaitIdle()
 	must(t, os.Remove(r.transcriptPath()))
 	out, err := r.context(r.chat, "--message", "我叫什么名字？").Output()
 	if err != nil || !strings.Contains(string(out), "Session: a new one, for the session's record is gone") {
 		t.Errorf("%v: %s", err, out)
 	}
-	want := r.foreseen(r.chat, "我叫什么名字？")
+	want := r.preview(r.chat, "我叫什么名字？")
 	if want.UseResume || want.ResumeID != "" || len(want.History) != 2 {
 		t.Errorf("shown: %+v", want)
 	}
@@ -109,22 +112,24 @@ func TestTheContextOfALostSession(t *testing.T) {
 }
 
 func TestTheContextOfAGroup(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user, red)
 	r.mention(group, r.user, "我叫小明")
 	r.settle(r.sim.Say(group, red, "午饭吃面"))
-	r.quiet()
+	r.awaitIdle()
 	cmd := r.context(group, "--batch")
 	cmd.Stdin = strings.NewReader(`{"message":"我是谁？","user_name":"小红","user_id":"ou_red"}`)
 	out, err := cmd.Output()
 	must(t, err)
 	var p sentPrompt
 	must(t, json.Unmarshal(out, &p))
-	if len(p.Background) != 1 || p.Background[0].Content != "午饭吃面" || p.Background[0].UserName != "小红" || !strings.HasSuffix(p.Prompt, "\n\n## [1] 用户(小红):\n我是谁？") {
+	if len(p.Background) != 1 || p.Background[0].Content != "午饭吃面" || p.Background[0].UserName != "小红" ||
+		!strings.HasSuffix(p.Prompt, "\n\n## [1] 用户(小红):\n我是谁？") {
 		t.Errorf("shown: %+v", p)
 	}
-	if got := said(r.answer(group, r.sim.Say(group, red, "/context", feishusim.Mention()))); !strings.Contains(got, "群里的其他消息：1 条") || !strings.Contains(got, "小红**: 午饭吃面") {
+	got := visibleText(r.answer(group, r.sim.Say(group, red, "/context", feishusim.Mention())))
+	if !strings.Contains(got, "群里的其他消息：1 条") || !strings.Contains(got, "小红**: 午饭吃面") {
 		t.Errorf("/context: %q", got)
 	}
 	if prompt := r.mention(group, red, "我是谁？"); prompt != p.Prompt {
@@ -135,7 +140,7 @@ func TestTheContextOfAGroup(t *testing.T) {
 // Every line is answered before the next one is read.
 func TestABatchOfContexts(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newWorkFolder(t)
 	p.ok(sample, "history", "import", "-")
 	cmd := magpie(t, p.dir, "context", "--chat", "oc_1", "--batch")
 	in, err := cmd.StdinPipe()
@@ -173,14 +178,15 @@ func TestABatchOfContexts(t *testing.T) {
 
 func TestTheContextInWords(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newWorkFolder(t)
 	p.ok(sample+goodLine("om_x", `,"chat_kind":"p2p"`)+"\n", "history", "import", "-")
 	for lang, want := range map[string][]string{
 		"zh_CN.UTF-8": {"会话：新建", "最近对话：1 条（用户 1 条，共 1 字）", "token"},
 		"C":           {"Session: a new one", "Recent conversation: 1 messages (1 of users, 1 characters)"},
 	} {
 		cmd := magpie(t, p.dir, "context", "--chat", "oc_1", "--message", "问题")
-		cmd.Env = append(slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "LANG=") }), "LANG="+lang)
+		cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "LANG=") })
+		cmd.Env = append(cmd.Env, "LANG="+lang)
 		out, err := cmd.Output()
 		must(t, err)
 		for _, w := range append(want, "# 当前问题\n\n问题\n") {
@@ -189,8 +195,12 @@ func TestTheContextInWords(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range [][]string{{"--chat", "oc_9", "--message", "x"}, {"--chat", "nonsense", "--message", "x"}, {"--chat", "oc_1"}, {"--message", "x"}, {"--chat", "oc_1", "--batch", "--message", "x"}} {
-		if out, complaints, code := p.run("", append([]string{"context"}, args...)...); code == 0 || complaints == "" || strings.Contains(out, "# ") {
+	for _, args := range [][]string{
+		{"--chat", "oc_9", "--message", "x"}, {"--chat", "nonsense", "--message", "x"}, {"--chat", "oc_1"},
+		{"--message", "x"}, {"--chat", "oc_1", "--batch", "--message", "x"},
+	} {
+		out, complaints, code := p.run("", append([]string{"context"}, args...)...)
+		if code == 0 || complaints == "" || strings.Contains(out, "# ") {
 			t.Errorf("%v: exit code %d: %q", args, code, complaints)
 		}
 	}
@@ -210,7 +220,9 @@ func TestContextAndHistoryCommands(t *testing.T) {
 	}
 	r.dropProcess()
 	got := r.ask("/context")
-	for _, want := range []string{"会话：续接", "最近对话：2 条（用户 1 条，共 ", "小明**: 我叫小明", "助手**: 好的，小明"} {
+	for _, want := range []string{
+		"会话：续接", "最近对话：2 条（用户 1 条，共 ", "小明**: 我叫小明", "助手**: 好的，小明",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("/context without %q: %q", want, got)
 		}
@@ -218,7 +230,10 @@ func TestContextAndHistoryCommands(t *testing.T) {
 	r.ask("/new")
 	r.ask("please count to 3\nand <at id=all></at> " + strings.Repeat("long ", 100))
 	got = r.ask("/history 50")
-	for _, want := range []string{"The last 4 messages", "**小明**: 我叫小明", "**agent**: 好的", "(then a new conversation began)", "**小明**: please count to 3 and"} {
+	for _, want := range []string{
+		"The last 4 messages", "**小明**: 我叫小明", "**agent**: 好的", "(then a new conversation began)",
+		"**小明**: please count to 3 and",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("/history without %q: %q", want, got)
 		}
@@ -241,7 +256,8 @@ func TestContextAndHistoryCommands(t *testing.T) {
 		t.Errorf("/help: %q", got)
 	}
 	other := r.sim.AddUser("小红")
-	if got := said(r.answer(r.sim.PrivateChat(other), r.sim.Say(r.sim.PrivateChat(other), other, "/history 50"))); strings.Contains(got, "小明") {
+	room := r.sim.PrivateChat(other)
+	if got := visibleText(r.answer(room, r.sim.Say(room, other, "/history 50"))); strings.Contains(got, "小明") {
 		t.Errorf("another chat sees %q", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -54,11 +55,11 @@ var afterwards = regexp.MustCompile(`^(agent: finished|end: .*|delivery: .*)$`)
 var ofTheCLI = regexp.MustCompile(`^(process|prompt|agent): `)
 
 // TestACrashAtEveryStep kills the program at each step of a turn. Whatever the agent had done by then, the message is
-// there, the answer becomes visible once or the interruption is told and the buttons work, no tool runs twice, no card
-// goes on for ever, and no process is left.
+// stored, either the answer becomes visible once or the card reports the interruption and its buttons work, no tool
+// runs twice, no card streams for ever, and no process is left.
 func TestACrashAtEveryStep(t *testing.T) {
 	for _, step := range crashSteps(t) {
-		if summarySteps.MatchString(step) || parcelSteps.MatchString(step) {
+		if summarySteps.MatchString(step) || fileSteps.MatchString(step) {
 			continue // TestACrashInASummary, TestACrashWhileAFileIsDelivered
 		}
 		for _, finished := range []bool{false, true} {
@@ -81,27 +82,41 @@ const (
 // crashAt asks for something that takes a tool. If finished, the agent goes on alone after the crash and ends; else it
 // hangs behind its tool until the program is there again.
 func crashAt(t *testing.T, step string, finished bool) {
-	s := newService(t, feishusim.Config{Redeliver: []time.Duration{500 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second}},
-		func(c *config) {
-			c.Claude.AllowedTools = []string{"Bash"}
-			if ofTheCLI.MatchString(step) {
-				realCLI(t)(c)
-			}
-		})
+	redeliver := []time.Duration{
+		500 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second,
+	}
+	s := newService(t, feishusim.Config{Redeliver: redeliver}, func(c *config.Config) {
+		c.Claude.AllowedTools = []string{"Bash"}
+		if ofTheCLI.MatchString(step) {
+			realCLI(t)(c)
+		}
+	})
 	marker := filepath.Join(s.TempDir(), "marker")
 	rest := make(chan struct{})
 	if finished {
 		close(rest)
 	}
 	s.model.Script(
-		modelsim.Rule{Name: "after the tool", Match: afterTool, Steps: []modelsim.Step{modelsim.Hold(rest), modelsim.Text("已经运行过了。")}},
-		modelsim.Rule{Name: "go on", Match: func(r *modelsim.Request) bool { return strings.Contains(r.LastUser(), "继续") },
-			Steps: []modelsim.Step{modelsim.Text("接着完成了。")}},
-		modelsim.Rule{Name: "question", Match: func(r *modelsim.Request) bool {
-			return strings.HasSuffix(strings.TrimSpace(r.LastUser()), crashQuestion)
+		modelsim.Rule{
+			Name:  "after the tool",
+			Match: afterTool,
+			Steps: []modelsim.Step{modelsim.Hold(rest), modelsim.Text("已经运行过了。")},
 		},
-			Steps: []modelsim.Step{modelsim.Text("先看一下。"), modelsim.Wait(150 * time.Millisecond),
-				modelsim.Tool("Bash", map[string]string{"command": "echo run >> " + marker, "description": "run"})}})
+		modelsim.Rule{
+			Name:  "go on",
+			Match: asksFor("继续"),
+			Steps: []modelsim.Step{modelsim.Text("接着完成了。")},
+		},
+		modelsim.Rule{
+			Name: "question",
+			Match: func(r *modelsim.Request) bool {
+				return strings.HasSuffix(strings.TrimSpace(r.LastUser()), crashQuestion)
+			},
+			Steps: []modelsim.Step{
+				modelsim.Text("先看一下。"), modelsim.Wait(150 * time.Millisecond),
+				modelsim.Tool("Bash", map[string]string{"command": "echo run >> " + marker, "description": "run"}),
+			},
+		})
 
 	s.run("MAGPIE_CRASH_AT=" + step)
 	s.connected()
@@ -123,13 +138,13 @@ func crashAt(t *testing.T, step string, finished bool) {
 		}
 		cards = replies(s.sim.View(), s.chat, id)
 		return len(cards) > 0 && !cards[0].Last().Streaming && !running(cards[0]) &&
-			(said(cards[0]) == crashAnswer || offers(cards[0], doContinue))
+			(visibleText(cards[0]) == crashAnswer || offers(cards[0], doContinue))
 	})
 	if len(cards) != 1 {
 		t.Errorf("%d messages answer", len(cards))
 	}
-	if got := said(cards[0]); got != crashAnswer {
-		s.goesOn(id, cards[0], shown)
+	if got := visibleText(cards[0]); got != crashAnswer {
+		s.checkContinues(id, cards[0], shown)
 	}
 	s.checkStored(id)
 	runs, _ := os.ReadFile(marker)
@@ -192,16 +207,18 @@ func asked(list []modelsim.Request) int {
 	return n
 }
 
-// goesOn checks a card that tells of the interruption, and presses its button.
-func (s *service) goesOn(id string, card feishusim.Message, shown string) {
+// checkContinues checks a card that reports the interruption, and presses its button.
+func (s *service) checkContinues(id string, card feishusim.Message, shown string) {
 	s.Helper()
-	if !strings.Contains(said(card), "中断") || shown != "" && !strings.Contains(said(card), "先看一下。") {
-		s.Errorf("the card says %q, before the crash %q", said(card), shown)
+	if !strings.Contains(visibleText(card), "中断") ||
+		shown != "" && !strings.Contains(visibleText(card), "先看一下。") {
+		s.Errorf("the card says %q, before the crash %q", visibleText(card), shown)
 	}
 	s.press(card, doContinue)
 	s.await("the rest", func(v *feishusim.View) bool {
 		list := replies(v, s.chat, id)
-		return len(list) == 2 && said(list[1]) == "接着完成了。" && !list[1].Last().Streaming && !hasButtons(list[0])
+		return len(list) == 2 && visibleText(list[1]) == "接着完成了。" && !list[1].Last().Streaming &&
+			!hasButtons(list[0])
 	})
 }
 

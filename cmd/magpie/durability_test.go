@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -26,14 +27,14 @@ func (r *rig) button(m feishusim.Message, do string) any {
 	return nil
 }
 
-// offers tells whether a card has a button that does something.
+// offers reports whether a card has a button with this action.
 func offers(m feishusim.Message, do string) bool {
 	return strings.Contains(string(m.Last().Card), `"do":"`+do+`"`)
 }
 
 func hasButtons(m feishusim.Message) bool { return strings.Contains(string(m.Last().Card), `"value":`) }
 
-// press presses a button of a card and returns what the person is told.
+// press presses a button of a card and returns the toast.
 func (r *rig) press(m feishusim.Message, do string) string {
 	r.Helper()
 	got, err := r.sim.Press(r.Context(), m.ID, r.user, r.button(m, do))
@@ -41,8 +42,9 @@ func (r *rig) press(m feishusim.Message, do string) string {
 	return string(got)
 }
 
-// cutOff asks something, and stops the program when half of the answer is visible. The program runs again afterwards.
-func (r *rig) cutOff() (id string, card feishusim.Message) {
+// interruptAnswer asks something, and stops the program when half of the answer is visible. The program runs again
+// afterwards.
+func (r *rig) interruptAnswer() (id string, card feishusim.Message) {
 	r.Helper()
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("另外一半")}})
@@ -61,26 +63,27 @@ func TestAnInterruptedAnswerGoesOn(t *testing.T) {
 	for _, how := range []string{"button", "word"} {
 		t.Run(how, func(t *testing.T) {
 			r := newRig(t)
-			id, card := r.cutOff()
-			if got := said(card); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
+			id, card := r.interruptAnswer()
+			if got := visibleText(card); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
 				t.Errorf("card %q", got)
 			}
 			if how == "button" {
 				if got := r.press(card, doContinue); !strings.Contains(got, "接着") {
-					t.Errorf("told %q", got)
+					t.Errorf("got %q", got)
 				}
 				r.await("the rest", func(v *feishusim.View) bool {
 					list := replies(v, r.chat, id)
-					return len(list) == 2 && said(list[1]) == "另外一半" && !list[1].Last().Streaming
+					return len(list) == 2 && visibleText(list[1]) == "另外一半" && !list[1].Last().Streaming
 				})
 				if got := r.press(card, doContinue); !strings.Contains(got, "已经结束") {
-					t.Errorf("the second press told %q", got)
+					t.Errorf("the second press got %q", got)
 				}
 			} else if got := r.ask("继续"); got != "另外一半" {
 				t.Errorf("answer %q", got)
 			}
 			req := r.lastRequest()
-			if !strings.HasPrefix(req.LastUser()[strings.LastIndex(req.LastUser(), "# 当前问题")+len("# 当前问题\n\n"):], "继续\n\n（说明：") {
+			parts := strings.Split(req.LastUser(), "# 当前问题\n\n")
+			if !strings.HasPrefix(parts[len(parts)-1], "继续\n\n（说明：") {
 				t.Errorf("the agent was asked %q", req.LastUser())
 			}
 			if !strings.Contains(req.AllText(), "说到一半") || !strings.Contains(req.AllText(), "说点什么") {
@@ -88,7 +91,8 @@ func TestAnInterruptedAnswerGoesOn(t *testing.T) {
 			}
 			r.await("the old card without buttons", func(v *feishusim.View) bool {
 				m := replies(v, r.chat, id)[0]
-				return !hasButtons(m) && strings.Contains(m.Text(), "说到一半") && strings.Contains(m.Text(), "后面继续")
+				return !hasButtons(m) && strings.Contains(m.Text(), "说到一半") &&
+					strings.Contains(m.Text(), "后面继续")
 			})
 			if n := len(r.model.Requests()); n != 2 {
 				t.Errorf("the model was asked %d times", n)
@@ -105,14 +109,14 @@ const (
 
 func TestAnInterruptedAnswerIsDropped(t *testing.T) {
 	r := newRig(t)
-	id, card := r.cutOff()
+	id, card := r.interruptAnswer()
 	r.press(card, doDrop)
 	r.await("the card without buttons", func(v *feishusim.View) bool {
 		m := replies(v, r.chat, id)[0]
 		return !hasButtons(m) && strings.Contains(m.Text(), "不再继续")
 	})
 	if got := r.press(card, doContinue); !strings.Contains(got, "已经结束") {
-		t.Errorf("told %q", got)
+		t.Errorf("got %q", got)
 	}
 	if n := len(r.model.Requests()); n != 1 {
 		t.Errorf("the model was asked %d times", n)
@@ -121,14 +125,17 @@ func TestAnInterruptedAnswerIsDropped(t *testing.T) {
 
 // A stop waits for answers that come soon.
 func TestAStopLetsAnAnswerFinish(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Shutdown.Duration = 20 * time.Second })
+	r := newRig(t, func(c *config.Config) { c.Shutdown.Duration = 20 * time.Second })
 	hold := make(chan struct{})
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二")}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二"),
+	}})
 	id := r.sim.Say(r.chat, r.user, "说点什么")
 	r.shows(r.chat, id, "一")
 	time.AfterFunc(time.Second, func() { close(hold) })
 	r.stop()
-	if got := replies(r.sim.View(), r.chat, id); len(got) != 1 || said(got[0]) != "一二" || got[0].Last().Streaming {
+	got := replies(r.sim.View(), r.chat, id)
+	if len(got) != 1 || visibleText(got[0]) != "一二" || got[0].Last().Streaming {
 		t.Errorf("after the stop the card says %q", got[0].Text())
 	}
 }
@@ -139,10 +146,14 @@ func TestAnAnswerWaitsForThePlatform(t *testing.T) {
 		t.Run(fmt.Sprintf("restart=%v", restart), func(t *testing.T) {
 			r := newRig(t)
 			hold := make(chan struct{})
-			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二")}})
+			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+				modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二"),
+			}})
 			id := r.sim.Say(r.chat, r.user, "说点什么")
 			r.shows(r.chat, id, "一")
-			back := r.sim.Inject(feishusim.Fault{Path: "/open-apis/", Status: http.StatusBadGateway, Body: "<html>502</html>"})
+			back := r.sim.Inject(feishusim.Fault{
+				Path: "/open-apis/", Status: http.StatusBadGateway, Body: "<html>502</html>",
+			})
 			close(hold)
 			r.awaitLog("turn ended")
 			if restart {
@@ -155,7 +166,7 @@ func TestAnAnswerWaitsForThePlatform(t *testing.T) {
 			if restart {
 				r.start()
 			}
-			if got := said(r.answer(r.chat, id)); got != "一二" {
+			if got := visibleText(r.answer(r.chat, id)); got != "一二" {
 				t.Errorf("answer %q", got)
 			}
 			if got := r.ask("数到 3"); got != "1 2 3" {
@@ -172,7 +183,7 @@ func TestALateMessageIsAnsweredOnRequest(t *testing.T) {
 			ago := feishusim.Time(time.Now().Add(-3 * time.Hour))
 			id := r.sim.Say(r.chat, r.user, "数到 3", ago)
 			card := r.answer(r.chat, id)
-			if got := said(card); !strings.Contains(got, "晚到了 3 小时") || !offers(card, doContinue) {
+			if got := visibleText(card); !strings.Contains(got, "晚到了 3 小时") || !offers(card, doContinue) {
 				t.Errorf("card %q", got)
 			}
 			if got := r.ask("/status"); !strings.Contains(got, "空闲") {
@@ -190,7 +201,7 @@ func TestALateMessageIsAnsweredOnRequest(t *testing.T) {
 				r.press(card, doDrop)
 				r.await("the end of it", func(v *feishusim.View) bool { return !hasButtons(replies(v, r.chat, id)[0]) })
 				if got := r.press(card, doContinue); !strings.Contains(got, "已经结束") {
-					t.Errorf("told %q", got)
+					t.Errorf("got %q", got)
 				}
 				return
 			}
@@ -199,7 +210,8 @@ func TestALateMessageIsAnsweredOnRequest(t *testing.T) {
 			})
 			r.await("the answer on the same card", func(v *feishusim.View) bool {
 				list := replies(v, r.chat, id)
-				return len(list) == 1 && !list[0].Last().Streaming && !offers(list[0], doContinue) && !strings.Contains(list[0].Text(), "晚到")
+				return len(list) == 1 && !list[0].Last().Streaming && !offers(list[0], doContinue) &&
+					!strings.Contains(list[0].Text(), "晚到")
 			})
 		})
 	}
@@ -207,7 +219,8 @@ func TestALateMessageIsAnsweredOnRequest(t *testing.T) {
 		r := newRig(t)
 		r.ask("我叫小明")
 		id := r.sim.Say(r.chat, r.user, "/reset", feishusim.Time(time.Now().Add(-3*time.Hour)))
-		if got := said(r.answer(r.chat, id)); !strings.Contains(got, "/reset") || !strings.Contains(got, "没有执行") {
+		got := visibleText(r.answer(r.chat, id))
+		if !strings.Contains(got, "/reset") || !strings.Contains(got, "没有执行") {
 			t.Errorf("reply %q", got)
 		}
 		if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
@@ -220,14 +233,18 @@ func TestALateMessageIsAnsweredOnRequest(t *testing.T) {
 func TestABurstOfFifty(t *testing.T) {
 	r := newRig(t)
 	hold := make(chan struct{})
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("等"), modelsim.Hold(hold), modelsim.Text("好")}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("等"), modelsim.Hold(hold), modelsim.Text("好"),
+	}})
 	now := time.Now()
 	r.sim.Say(r.chat, r.user, "第 0 条", feishusim.Time(now))
 	r.awaitModel("the first", func(list []modelsim.Request) bool { return len(list) == 1 })
 	var want, sent []string
 	for i := 1; i <= 50; i++ {
 		want = append(want, fmt.Sprintf("第 %d 条", i))
-		sent = append(sent, r.sim.Say(r.chat, r.user, want[i-1], feishusim.Time(now.Add(time.Duration(i)*time.Millisecond))))
+		sent = append(sent, r.sim.Say(
+			r.chat, r.user, want[i-1], feishusim.Time(now.Add(time.Duration(i)*time.Millisecond)),
+		))
 	}
 	r.settle(sent...)
 	close(hold)
@@ -253,11 +270,13 @@ func TestABurstOfFifty(t *testing.T) {
 
 // A question that waits for a free process is not begun when one becomes free during a stop.
 func TestAStopBeginsNothing(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.MaxProcesses, c.Shutdown.Duration = 1, 20*time.Second })
+	r := newRig(t, func(c *config.Config) { c.Claude.MaxProcesses, c.Shutdown.Duration = 1, 20*time.Second })
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
 	hold := make(chan struct{})
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二")}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二"),
+	}})
 	id := r.sim.Say(r.chat, r.user, "说点什么")
 	r.awaitModel("the first", func(list []modelsim.Request) bool { return len(list) == 1 })
 	waits := r.sim.Say(other, red, "数到 3")
@@ -265,18 +284,21 @@ func TestAStopBeginsNothing(t *testing.T) {
 	stop := r.stop
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); stop() }()
-	r.until("the question to wait for the next start", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`) == 1 })
+	r.until("the question to wait for the next start", func() bool {
+		return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`) == 1
+	})
 	r.until("the notice of the stop", func() bool { // for which a platform that is slow is not waited
-		return strings.Contains(replies(r.sim.View(), other, waits)[0].Text(), "重启") || strings.Contains(r.logs.String(), "card not drawn")
+		return strings.Contains(replies(r.sim.View(), other, waits)[0].Text(), "重启") ||
+			strings.Contains(r.logs.String(), "card not drawn")
 	})
 	close(hold)
 	<-stopped
-	if got := said(r.answer(r.chat, id)); got != "一二" {
+	if got := visibleText(r.answer(r.chat, id)); got != "一二" {
 		t.Errorf("the answer that ran says %q", got)
 	}
 	if n := len(r.model.Requests()); n != 1 {
 		t.Errorf("the model was asked %d times", n)
 	}
 	r.start()
-	r.await("the answer", func(v *feishusim.View) bool { return said(replies(v, other, waits)[0]) == "1 2 3" })
+	r.await("the answer", func(v *feishusim.View) bool { return visibleText(replies(v, other, waits)[0]) == "1 2 3" })
 }

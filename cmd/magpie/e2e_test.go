@@ -18,7 +18,8 @@ func TestAPrivateMessageIsAnsweredByAGrowingCard(t *testing.T) {
 	r := newRig(t, realCLI(t))
 	first, second := make(chan struct{}), make(chan struct{})
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-		modelsim.Text("第一段。"), modelsim.Hold(first), modelsim.Text("第二段。"), modelsim.Hold(second), modelsim.Text("第三段。"),
+		modelsim.Text("第一段。"), modelsim.Hold(first), modelsim.Text("第二段。"), modelsim.Hold(second),
+		modelsim.Text("第三段。"),
 	}})
 	id := r.sim.Say(r.chat, r.user, "写三段")
 	for _, step := range []struct {
@@ -32,8 +33,8 @@ func TestAPrivateMessageIsAnsweredByAGrowingCard(t *testing.T) {
 		close(step.then)
 	}
 	m := r.answer(r.chat, id)
-	if said(m) != "第一段。第二段。第三段。" || m.Type != "interactive" || m.CardID == "" {
-		t.Errorf("answer %q as %s %s", said(m), m.Type, m.CardID)
+	if visibleText(m) != "第一段。第二段。第三段。" || m.Type != "interactive" || m.CardID == "" {
+		t.Errorf("answer %q as %s %s", visibleText(m), m.Type, m.CardID)
 	}
 }
 
@@ -41,16 +42,17 @@ func TestGroupsAnswerMentionsOnly(t *testing.T) {
 	r := newRig(t)
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user, red)
-	r.heard(r.sim.Say(group, r.user, "大家好，我叫小明"))
-	r.heard(r.sim.Say(group, red, "请看公告", feishusim.MentionAll()))
-	r.heard(r.sim.Say(group, red, "你看看", feishusim.MentionUsers(r.user)))
+	r.awaitReceived(r.sim.Say(group, r.user, "大家好，我叫小明"))
+	r.awaitReceived(r.sim.Say(group, red, "请看公告", feishusim.MentionAll()))
+	r.awaitReceived(r.sim.Say(group, red, "你看看", feishusim.MentionUsers(r.user)))
 	id := r.sim.Say(group, red, "我叫小红", feishusim.Mention())
-	if got := said(r.answer(group, id)); !strings.Contains(got, "小红") {
+	if got := visibleText(r.answer(group, id)); !strings.Contains(got, "小红") {
 		t.Errorf("answer %q", got)
 	}
 	req := r.lastRequest()
 	background, current, ok := contextmgr.ParsePrefix(req.LastUser())
-	if !ok || current != "## [1] 用户(小红):\n我叫小红" || len(background) != 3 || background[0].Part != contextmgr.Overheard || background[2].Text != "@小明 你看看" {
+	if !ok || current != "## [1] 用户(小红):\n我叫小红" || len(background) != 3 ||
+		background[0].Part != contextmgr.Overheard || background[2].Text != "@小明 你看看" {
 		t.Errorf("the model was asked %q", req.LastUser())
 	}
 	if n := len(r.model.Requests()); n != 1 {
@@ -66,8 +68,13 @@ func TestGroupsAnswerMentionsOnly(t *testing.T) {
 func TestAPostIsRead(t *testing.T) {
 	r := newRig(t)
 	id := r.sim.Post(r.chat, r.user, mustJSON(map[string]any{
-		"title": "标题", "content": [][]any{{map[string]any{"tag": "text", "text": "我叫"}, map[string]any{"tag": "text", "text": "小明", "style": []string{"bold"}}},
-			{map[string]any{"tag": "a", "text": "链接", "href": "https://example.com/"}}},
+		"title": "标题", "content": [][]any{
+			{
+				map[string]any{"tag": "text", "text": "我叫"},
+				map[string]any{"tag": "text", "text": "小明", "style": []string{"bold"}},
+			},
+			{map[string]any{"tag": "a", "text": "链接", "href": "https://example.com/"}},
+		},
 	}))
 	r.answer(r.chat, id)
 	got := r.lastRequest()
@@ -94,20 +101,23 @@ func TestStopInTheMiddleOfAnAnswer(t *testing.T) {
 				return true
 			})
 			if how == "command" {
-				if got := said(r.answer(r.chat, r.sim.Say(r.chat, r.user, "/stop"))); got != "已停止" {
+				if got := visibleText(r.answer(r.chat, r.sim.Say(r.chat, r.user, "/stop"))); got != "已停止" {
 					t.Errorf("reply %q", got)
 				}
-			} else if got, err := r.sim.Press(t.Context(), card.ID, r.user, buttonOf(t, card)); err != nil || !strings.Contains(string(got), "正在停止") {
+			} else if got, err := r.sim.Press(t.Context(), card.ID, r.user, buttonOf(t, card)); err != nil ||
+				!strings.Contains(string(got), "正在停止") {
 				t.Errorf("press: %s %v", got, err)
 			}
-			if got := said(r.answer(r.chat, id)); !strings.Contains(got, "说到一半") || !strings.Contains(got, "已停止") {
+			if got := visibleText(r.answer(r.chat, id)); !strings.Contains(got, "说到一半") ||
+				!strings.Contains(got, "已停止") {
 				t.Errorf("card %q", got)
 			}
 			if got := r.ask("数到 3"); got != "1 2 3" {
 				t.Errorf("next answer %q", got)
 			}
 			if how == "button" {
-				if got, err := r.sim.Press(t.Context(), card.ID, r.user, buttonOf(t, card)); err != nil || !strings.Contains(string(got), "已经结束") {
+				got, err := r.sim.Press(t.Context(), card.ID, r.user, buttonOf(t, card))
+				if err != nil || !strings.Contains(string(got), "已经结束") {
 					t.Errorf("late press: %s %v", got, err)
 				}
 			}
@@ -134,19 +144,21 @@ func TestTwoChatsAtOnce(t *testing.T) {
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
 	both := make(chan struct{})
-	r.model.Script(modelsim.Rule{Times: 2, Steps: []modelsim.Step{modelsim.Text("好"), modelsim.Hold(both), modelsim.Text("的")}})
+	r.model.Script(modelsim.Rule{Times: 2, Steps: []modelsim.Step{
+		modelsim.Text("好"), modelsim.Hold(both), modelsim.Text("的"),
+	}})
 	a, b := r.sim.Say(r.chat, r.user, "我叫小明"), r.sim.Say(other, red, "我叫小红")
 	r.awaitModel("both at the model", func(list []modelsim.Request) bool { return len(list) == 2 })
 	close(both)
 	for _, q := range []struct{ chat, id string }{{r.chat, a}, {other, b}} {
-		if got := said(r.answer(q.chat, q.id)); got != "好的" {
+		if got := visibleText(r.answer(q.chat, q.id)); got != "好的" {
 			t.Errorf("answer %q", got)
 		}
 	}
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("answer %q", got)
 	}
-	if got := said(r.answer(other, r.sim.Say(other, red, "我叫什么名字？"))); got != "你叫小红。" {
+	if got := visibleText(r.answer(other, r.sim.Say(other, red, "我叫什么名字？"))); got != "你叫小红。" {
 		t.Errorf("answer %q", got)
 	}
 }
@@ -163,10 +175,12 @@ func TestABurstIsAnsweredTogether(t *testing.T) {
 	var sent []string
 	for i := 1; i < 20; i++ {
 		want = append(want, fmt.Sprintf("第 %d 条", i))
-		sent = append(sent, r.sim.Say(r.chat, r.user, want[i-1], feishusim.Time(now.Add(time.Duration(i)*time.Millisecond))))
+		sent = append(sent, r.sim.Say(
+			r.chat, r.user, want[i-1], feishusim.Time(now.Add(time.Duration(i)*time.Millisecond)),
+		))
 	}
 	for _, id := range sent {
-		r.heard(id)
+		r.awaitReceived(id)
 	}
 	close(hold)
 	r.answer(r.chat, first)
@@ -191,11 +205,12 @@ func TestALongAnswerGoesOnInFurtherCards(t *testing.T) {
 	var got []feishusim.Message
 	r.await("the answer", func(v *feishusim.View) bool {
 		got = replies(v, r.chat, id)
-		return len(got) > 1 && strings.Contains(got[len(got)-1].Text(), "第 599 段") && !slices.ContainsFunc(got, func(m feishusim.Message) bool { return m.Last().Streaming || running(m) })
+		return len(got) > 1 && strings.Contains(got[len(got)-1].Text(), "第 599 段") &&
+			!slices.ContainsFunc(got, func(m feishusim.Message) bool { return m.Last().Streaming || running(m) })
 	})
 	var all strings.Builder
 	for _, m := range got {
-		all.WriteString(said(m) + "\n\n")
+		all.WriteString(visibleText(m) + "\n\n")
 	}
 	for i := range 600 {
 		if want := fmt.Sprintf("第 %d 段：", i); strings.Count(all.String(), want) != 1 {
@@ -207,19 +222,21 @@ func TestALongAnswerGoesOnInFurtherCards(t *testing.T) {
 // When the platform takes no cards, the answer comes anyway.
 func TestWithoutCardsTheAnswerComesAsText(t *testing.T) {
 	r := newRig(t)
-	r.sim.Inject(feishusim.Fault{Method: "POST", Path: "/open-apis/cardkit/v1/cards", Status: 400, Code: 99991672, Msg: "scope missing"})
+	r.sim.Inject(feishusim.Fault{
+		Method: "POST", Path: "/open-apis/cardkit/v1/cards", Status: 400, Code: 99991672, Msg: "scope missing",
+	})
 	if got := r.ask("数到 3"); got != "1 2 3" {
 		t.Errorf("answer %q", got)
 	}
 }
 
-// Every turn logs what its context consisted of, and no log tells what people said, or a secret.
+// Every turn logs what its context consisted of, and no line contains a message text or a secret.
 func TestLogsHoldFiguresAndNoTexts(t *testing.T) {
 	r := newRig(t)
 	r.ask("我叫小明明明")
 	r.dropProcess()
 	r.ask("我叫什么名字？")
-	r.dropProcess() // a process on its way out would write its transcript anew
+	r.dropProcess() // a process that is ending would write its transcript again
 	must(r, os.RemoveAll(r.configDir()))
 	r.ask("我是谁？")
 	r.ask("/status")
@@ -238,7 +255,8 @@ func TestLogsHoldFiguresAndNoTexts(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Errorf("not JSON: %s", line)
 		}
-		if entry.Message == "混合上下文统计" && entry.Chat != "" && entry.Turn > 0 && entry.Session != "" && entry.Context.Tokens > 0 {
+		if entry.Message == "混合上下文统计" && entry.Chat != "" && entry.Turn > 0 && entry.Session != "" &&
+			entry.Context.Tokens > 0 {
 			counts = append(counts, fmt.Sprint(entry.Resume, entry.Context.Messages, entry.Context.UserMessages))
 		}
 	}

@@ -9,10 +9,12 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/config"
 )
 
-// ownFolders gives the agents of each chat a folder of their own, and keeps them out of all else that is the program's.
-func (c config) ownFolders(ctx context.Context, store *db.DB) (claude.Config, error) {
+// agentsConfig gives the agents of each chat a folder of their own for the CLI's state, and denies them the program's
+// other files.
+func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Config, error) {
 	agents := c.Claude
 	var err error
 	if agents.Instance, err = store.Instance(); err != nil {
@@ -25,8 +27,8 @@ func (c config) ownFolders(ctx context.Context, store *db.DB) (claude.Config, er
 	if agents.State, err = beside(c.DB, "agents"); err != nil {
 		return agents, err
 	}
-	agents.Data, agents.Private = data, append(private, c.ownFiles()...)
-	ctx = context.WithoutCancel(ctx) // what runs is ended in order
+	agents.Data, agents.Private = data, append(private, c.PrivateFiles()...)
+	ctx = context.WithoutCancel(ctx) // agents still need their folder while a shutdown lets turns finish
 	agents.Folder = func(owner string) (string, error) {
 		key, err := chat.ParseKey(owner)
 		if err != nil {
@@ -37,9 +39,10 @@ func (c config) ownFolders(ctx context.Context, store *db.DB) (claude.Config, er
 	return agents, nil
 }
 
-// knownFolders is [config.ownFolders] for who only reads the store: where a chat has no folder yet, nothing lies.
-func (c config) knownFolders(ctx context.Context, store *db.DB) (claude.Config, error) {
-	agents, err := c.ownFolders(ctx, store)
+// readOnlyAgentsConfig is [agentsConfig] without writes: a chat without a folder gets a random one, which is not stored
+// and so holds no sessions.
+func readOnlyAgentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Config, error) {
+	agents, err := agentsConfig(ctx, c, store)
 	agents.Folder = func(owner string) (string, error) {
 		key, err := chat.ParseKey(owner)
 		if err != nil {
@@ -54,15 +57,15 @@ func (c config) knownFolders(ctx context.Context, store *db.DB) (claude.Config, 
 	return agents, err
 }
 
-// moveSessions moves the sessions of chats into their folders that were begun before there were any. It is called
-// before the first agent starts. What cannot be moved is tried again at the next start; such a chat goes on from its
+// moveSessions moves sessions that are older than the chats' own folders into these folders. It runs before the first
+// agent starts. A session that cannot be moved is tried again at the next start; until then its chat continues from its
 // History.
 func (p *program) moveSessions(ctx context.Context) error {
 	list, err := p.store.Folders().Unmoved(ctx)
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	if _, err := p.pool.Sweep(ctx); err != nil { // who is still there may write
+	if _, err := p.pool.Sweep(ctx); err != nil { // an agent that outlived the last run may still write
 		return err
 	}
 	for _, u := range list {

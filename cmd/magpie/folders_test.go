@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"magpie/internal/chat"
+	"magpie/internal/config"
+	"magpie/internal/modelsim"
 )
 
-// A chat whose session lies with those of the machine's user goes on with it after an upgrade, in a folder of its own.
+// After an upgrade, a session in the home folder of the machine's user is moved to the chat's own folder and resumed.
 func TestASessionIsMovedAtTheFirstStart(t *testing.T) {
 	r := newRig(t, realCLI(t))
 	r.ask("我叫小明")
@@ -41,8 +43,40 @@ func TestASessionIsMovedAtTheFirstStart(t *testing.T) {
 	if n := r.count(`SELECT COUNT(*) FROM agent_folders WHERE moved = 0`); n != 0 {
 		t.Errorf("%d folders are without their sessions", n)
 	}
-	id := strings.Split(strings.TrimPrefix(r.transcriptPath(), agents+string(filepath.Separator)), string(filepath.Separator))[0]
+	const slash = string(filepath.Separator)
+	id := strings.Split(strings.TrimPrefix(r.transcriptPath(), agents+slash), slash)[0]
 	if whose, err := r.prog.store.Folders().Chat(t.Context(), id); whose != chat.FeishuChat(r.chat) || err != nil {
 		t.Errorf("%s is the folder of %v, %v", id, whose, err)
+	}
+}
+
+// A rule that allows to read everything does not reach what is the program's own: its configuration, its secrets, and its
+// data but for the files of the chat.
+func TestABareReadDoesNotReachTheProgram(t *testing.T) {
+	const secret = "canary-of-the-program"
+	dir := t.TempDir()
+	own := map[string]string{"config": filepath.Join(dir, "magpie.toml"), "secret": filepath.Join(dir, "secret")}
+	free := filepath.Join(dir, "free.txt")
+	r := newRig(t, realCLI(t), func(c *config.Config) {
+		data := filepath.Dir(strings.TrimPrefix(c.DB.URL, "sqlite://"))
+		own["data"], own["another chat"] = filepath.Join(data, "notes.txt"), filepath.Join(data, "files", "0a1b2c3d4e5f", "notes.txt")
+		c.Feishu.File, c.Claude.AllowedTools = own["config"], []string{"Read"}
+		c.Claude.Environ = append(c.Claude.Environ, "MAGPIE_FEISHU_APP_SECRET_FILE="+own["secret"])
+		must(t, os.MkdirAll(filepath.Dir(own["another chat"]), 0o700))
+		for _, path := range own {
+			must(t, os.WriteFile(path, []byte(secret+"\n"), 0o600))
+		}
+		must(t, os.WriteFile(free, []byte("free to read\n"), 0o600))
+	})
+	var steps []modelsim.Step
+	for _, path := range own {
+		steps = append(steps, modelsim.Tool("Read", map[string]string{"file_path": path}))
+	}
+	r.calls(append(steps, modelsim.Tool("Read", map[string]string{"file_path": free}))...)
+	r.ask("看看")
+	list := r.model.Requests()
+	last := string(list[len(list)-1].Body)
+	if strings.Contains(last, secret) || !strings.Contains(last, "free to read") || strings.Count(last, `"is_error":true`) != len(own) {
+		t.Errorf("the agent has read %s", last[strings.Index(last, "tool_use"):])
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// What the service takes does not depend on how much was said: ten times the messages end with the same memory,
-// goroutines and files. The service is a process of its own, so nothing of the people and of the platform counts.
+// The service's resources do not grow with the number of messages: ten times as many end with the same memory,
+// goroutines and files. The service is a process of its own, so that the test's doubles do not count.
 func TestTenTimesTheMessagesTakeTheSameMemory(t *testing.T) {
 	const chats = 20
 	few := 100
@@ -33,13 +33,13 @@ func TestTenTimesTheMessagesTakeTheSameMemory(t *testing.T) {
 	must(t, err)
 	defer store.Close() //nolint:errcheck // only read
 
-	talk := &talk{load: l, store: store, dice: rand.New(rand.NewPCG(3, 4))}
+	talk := &conversations{load: l, store: store, dice: rand.New(rand.NewPCG(3, 4))}
 	talk.until(few)
 	before := l.size()
-	t.Logf("%d messages: %v", talk.said, before)
-	for talk.said < 9*few {
-		talk.until(talk.said + few)
-		t.Logf("%d messages: %v", talk.said, l.size())
+	t.Logf("%d messages: %v", talk.sent, before)
+	for talk.sent < 9*few {
+		talk.until(talk.sent + few)
+		t.Logf("%d messages: %v", talk.sent, l.size())
 	}
 	talk.until(10 * few)
 	after := l.size()
@@ -49,7 +49,7 @@ func TestTenTimesTheMessagesTakeTheSameMemory(t *testing.T) {
 		}
 		after = l.size()
 	}
-	t.Logf("%d messages: %v", talk.said, after)
+	t.Logf("%d messages: %v", talk.sent, after)
 	l.terminate()
 	for _, what := range before.grown(after) {
 		t.Errorf("%s, with ten times the messages", what)
@@ -90,26 +90,27 @@ func (s size) grown(now size) (list []string) {
 	return list
 }
 
-// talk is people who each wait for the answer before they go on.
-type talk struct {
+// conversations are those of people who each wait for the answer before they send the next message.
+type conversations struct {
 	*load
 	store *sql.DB
 	dice  *rand.Rand
-	said  int
+	sent  int
 }
 
-// until lets people talk until so many messages are answered.
-func (k *talk) until(messages int) {
+// until continues the conversations until this many messages are answered.
+func (k *conversations) until(messages int) {
 	k.Helper()
-	for k.said < messages {
+	for k.sent < messages {
 		for i, id := range k.chats {
 			k.sim.Say(id, k.people[i], k.text())
-			k.said++
+			k.sent++
 		}
 		k.load.until("the answers", func() bool {
 			var turns, open int
-			must(k, k.store.QueryRow(`SELECT COALESCE(MAX(id), 0), (SELECT COUNT(*) FROM outbox) FROM turns`).Scan(&turns, &open))
-			if turns < k.said || open > 0 {
+			row := k.store.QueryRow(`SELECT COALESCE(MAX(id), 0), (SELECT COUNT(*) FROM outbox) FROM turns`)
+			must(k, row.Scan(&turns, &open))
+			if turns < k.sent || open > 0 {
 				return false
 			}
 			must(k, k.store.QueryRow(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`).Scan(&open))
@@ -119,7 +120,7 @@ func (k *talk) until(messages int) {
 }
 
 // text is some 300 bytes that share few words with other texts.
-func (k *talk) text() string {
+func (k *conversations) text() string {
 	var words []string
 	for range 20 {
 		word := make([]rune, 2+k.dice.IntN(2))

@@ -17,6 +17,7 @@ import (
 	"magpie/db"
 	"magpie/db/sqlite"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 )
 
 type historyCmd struct {
@@ -27,12 +28,12 @@ type historyCmd struct {
 type importCmd struct {
 	File   string `arg:"" help:"The file, one message a line; - is the standard input." type:"path"`
 	Strict bool   `help:"Stop at the first line that cannot be imported."`
-	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+	configFlag
 }
 
-// Run imports the file and says what became of it. It is an error when a line was bad.
+// Run imports the file and prints a summary. It returns an error if any line was bad.
 func (i importCmd) Run(ctx context.Context) (err error) {
-	c, err := readConfig(i.Config, os.Environ())
+	c, err := config.Read(i.Config, os.Environ())
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,8 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	store, err := db.Open(ctx, c.DB)
 	var locked *sqlite.LockedError
 	if errors.As(err, &locked) {
-		return fmt.Errorf("the bridge is running: stop it first (systemctl stop magpie, or pm2 stop feishu), import, and start it again: %w", err)
+		return fmt.Errorf("the bridge is running: stop it first (systemctl stop magpie, or pm2 stop feishu), "+
+			"import, and start it again: %w", err)
 	} else if err != nil {
 		return err
 	}
@@ -57,9 +59,11 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	if err = im.run(ctx); err == nil {
 		err = store.Index().Merge(ctx)
 	}
-	fmt.Printf("%d read: %d new, %d known, %d bad, in %v\n", im.good+im.bad, im.added, im.good-im.added, im.bad, time.Since(began).Round(time.Millisecond))
+	fmt.Printf("%d read: %d new, %d known, %d bad, in %v\n",
+		im.good+im.bad, im.added, im.good-im.added, im.bad, time.Since(began).Round(time.Millisecond))
 	if err == nil && im.bad > 0 {
-		err = fmt.Errorf("lines that were not imported: %d; correct them and import the file again, what is known is not added twice", im.bad)
+		err = fmt.Errorf("lines that were not imported: %d; correct them and import the file again, "+
+			"what is known is not added twice", im.bad)
 	}
 	return err
 }
@@ -79,16 +83,16 @@ func openInput(name string) (in io.ReadCloser, size int64, err error) {
 	return f, size, nil
 }
 
-// What is stored in one transaction, at most.
+// The largest batch that is stored in one transaction.
 const (
 	batchRecords = 2000
 	batchBytes   = 8 << 20
 )
 
-// mostComplaints is how many bad lines are named; the others are counted.
+// mostComplaints is how many bad lines are reported one by one; further ones are only counted.
 const mostComplaints = 100
 
-// intake reads lines and stores what they say, keeping one batch in memory.
+// intake reads records line by line and stores them in batches, so that memory does not grow with the file.
 type intake struct {
 	from     *lineReader
 	to       *db.Importer
@@ -146,7 +150,8 @@ func (im *intake) blame(l line, err error) {
 	}
 }
 
-// store stores the batch. What was stored before stays when ctx ends.
+// store stores the batch. Batches that were stored earlier stay when ctx ends; an import is idempotent, so it can be
+// repeated.
 func (im *intake) store(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted: import the file again to go on: %w", ctx.Err())
@@ -177,14 +182,14 @@ func readRecord(l line) (db.Record, error) {
 }
 
 type exportCmd struct {
-	File   string `arg:"" optional:"" default:"-" help:"Where to write; it must not exist. - is the standard output." type:"path"`
-	Chat   string `help:"Only this chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
-	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+	File string `arg:"" optional:"" default:"-" help:"Where to write; it must not exist. - is the standard output." type:"path"`
+	Chat string `help:"Only this chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
+	configFlag
 }
 
 // Run writes the History, of one chat when one is named.
 func (e exportCmd) Run(ctx context.Context) (err error) {
-	c, err := readConfig(e.Config, os.Environ())
+	c, err := config.Read(e.Config, os.Environ())
 	if err != nil {
 		return err
 	}

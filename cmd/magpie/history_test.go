@@ -18,33 +18,33 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// place is a folder with a configuration whose database lies in it.
-type place struct {
+// workFolder is a folder with a configuration and its database, in which the command line is run.
+type workFolder struct {
 	testing.TB
 	dir string
 }
 
-func newPlace(t testing.TB) *place {
+func newWorkFolder(t testing.TB) *workFolder {
 	t.Helper()
-	p := &place{t, t.TempDir()}
+	p := &workFolder{t, t.TempDir()}
 	p.write("magpie.toml", "[db]\nurl = \"sqlite://data/magpie.db\"\n")
 	return p
 }
 
-func (p *place) write(name, text string) {
+func (p *workFolder) write(name, text string) {
 	p.Helper()
 	must(p, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600))
 }
 
-func (p *place) read(name string) string {
+func (p *workFolder) read(name string) string {
 	p.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, name))
 	must(p, err)
 	return string(data)
 }
 
-// run runs the program there and returns what it said, and its exit code.
-func (p *place) run(stdin string, args ...string) (stdout, stderr string, code int) {
+// run runs the program there and returns its output and exit code.
+func (p *workFolder) run(stdin string, args ...string) (stdout, stderr string, code int) {
 	p.Helper()
 	cmd := magpie(p, p.dir, args...)
 	var out, complaints bytes.Buffer
@@ -59,7 +59,7 @@ func (p *place) run(stdin string, args ...string) (stdout, stderr string, code i
 }
 
 // ok runs the program, which must have nothing to complain about.
-func (p *place) ok(stdin string, args ...string) string {
+func (p *workFolder) ok(stdin string, args ...string) string {
 	p.Helper()
 	out, complaints, code := p.run(stdin, args...)
 	if code != 0 || complaints != "" {
@@ -69,19 +69,28 @@ func (p *place) ok(stdin string, args ...string) string {
 }
 
 // sample is a History with everything in it that a record can have.
-const sample = `{"channel":"feishu","chat_id":"oc_1","chat_kind":"p2p","user_id":"ou_1","user_name":"小明","message_id":"om_1","ts":"2026-05-04T12:00:00.001Z","role":"user","epoch":0,"content":"我叫小明\n<b>&\u2028\u0000😀"}
-{"channel":"feishu","chat_id":"oc_1","chat_kind":"p2p","user_id":"","user_name":"","message_id":"answer:7","ts":"2026-05-04T12:00:09.000Z","role":"assistant","epoch":0,"content":"好的"}
-{"channel":"feishu","chat_id":"oc_1","chat_kind":"p2p","user_id":"ou_1","user_name":"小明","message_id":"om_2","ts":"2026-05-04T12:01:00.000Z","role":"user","class":"command","epoch":0,"content":"/new"}
-{"channel":"feishu","chat_id":"oc_1","chat_kind":"p2p","user_id":"ou_1","user_name":"小明","message_id":"om_3","ts":"2026-05-04T12:00:59.000Z","role":"user","content":""}
-{"channel":"feishu","chat_id":"oc_2","chat_kind":"group","user_id":"ou_2","user_name":"小红","message_id":"om_1","ts":"2026-05-04T12:02:00.000Z","role":"user","class":"overheard","content":"大家好"}
-{"channel":"feishu","chat_id":"oc_2","chat_kind":"group","thread_id":"omt_1","user_id":"ou_2","user_name":"小红","message_id":"om_9","ts":"2026-05-04T12:02:00.000Z","role":"tool","content":"x"}
-{"channel":"telegram","container":"topic","chat_id":"5","chat_kind":"group","user_id":"7","user_name":"Ann","message_id":"1","ts":"1970-01-01T00:00:00.000Z","role":"system","content":"y"}
-{"channel":"web","chat_id":"0b8f6c2e-0000-4000-8000-000000000000","chat_kind":"p2p","user_id":"u","user_name":"Ann","message_id":"1","ts":"2026-05-04T12:02:00.000Z","role":"user","content":"z"}
-`
+const sample = `{"channel":"feishu","chat_id":"oc_1","chat_kind":"p2p","user_id":"ou_1","user_name":"小明",` +
+	`"message_id":"om_1","ts":"2026-05-04T12:00:00.001Z","role":"user","epoch":0,` +
+	`"content":"我叫小明\n<b>&\u2028\u0000😀"}` + "\n" +
+	`{"channel":"feishu","chat_id":"oc_1","chat_kind":"p2p","user_id":"","user_name":"",` +
+	`"message_id":"answer:7","ts":"2026-05-04T12:00:09.000Z","role":"assistant","epoch":0,"content":"好的"}` + "\n" +
+	`{"channel":"feishu","chat_id":"oc_1","chat_kind":"p2p","user_id":"ou_1","user_name":"小明",` +
+	`"message_id":"om_2","ts":"2026-05-04T12:01:00.000Z","role":"user","class":"command","epoch":0,` +
+	`"content":"/new"}` + "\n" +
+	`{"channel":"feishu","chat_id":"oc_1","chat_kind":"p2p","user_id":"ou_1","user_name":"小明",` +
+	`"message_id":"om_3","ts":"2026-05-04T12:00:59.000Z","role":"user","content":""}` + "\n" +
+	`{"channel":"feishu","chat_id":"oc_2","chat_kind":"group","user_id":"ou_2","user_name":"小红",` +
+	`"message_id":"om_1","ts":"2026-05-04T12:02:00.000Z","role":"user","class":"overheard","content":"大家好"}` + "\n" +
+	`{"channel":"feishu","chat_id":"oc_2","chat_kind":"group","thread_id":"omt_1","user_id":"ou_2","user_name":"小红",` +
+	`"message_id":"om_9","ts":"2026-05-04T12:02:00.000Z","role":"tool","content":"x"}` + "\n" +
+	`{"channel":"telegram","container":"topic","chat_id":"5","chat_kind":"group","user_id":"7","user_name":"Ann",` +
+	`"message_id":"1","ts":"1970-01-01T00:00:00.000Z","role":"system","content":"y"}` + "\n" +
+	`{"channel":"web","chat_id":"0b8f6c2e-0000-4000-8000-000000000000","chat_kind":"p2p","user_id":"u",` +
+	`"user_name":"Ann","message_id":"1","ts":"2026-05-04T12:02:00.000Z","role":"user","content":"z"}` + "\n"
 
 func TestAnExportComesBackByteForByte(t *testing.T) {
 	t.Parallel()
-	a, b := newPlace(t), newPlace(t)
+	a, b := newWorkFolder(t), newWorkFolder(t)
 	a.write("in.jsonl", sample)
 	if out := a.ok("", "history", "import", "in.jsonl"); !strings.HasPrefix(out, "8 read: 8 new, 0 known, 0 bad, in ") {
 		t.Errorf("said %q", out)
@@ -100,12 +109,14 @@ func TestAnExportComesBackByteForByte(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, key := range []string{"oc_1", "feishu:chat:oc_1"} {
-		if diff := cmp.Diff(strings.Join(strings.SplitAfter(sample, "\n")[:4], ""), b.ok("", "history", "export", "--chat", key)); diff != "" {
+		want := strings.Join(strings.SplitAfter(sample, "\n")[:4], "")
+		if diff := cmp.Diff(want, b.ok("", "history", "export", "--chat", key)); diff != "" {
 			t.Error(diff)
 		}
 	}
 	for _, args := range [][]string{{"--chat", "oc_3"}, {"--chat", "nonsense"}, {"out.jsonl"}} {
-		if _, complaints, code := a.run("", append([]string{"history", "export"}, args...)...); code != 1 || complaints == "" {
+		_, complaints, code := a.run("", append([]string{"history", "export"}, args...)...)
+		if code != 1 || complaints == "" {
 			t.Errorf("export %v: exit code %d, %q", args, code, complaints)
 		}
 	}
@@ -118,7 +129,8 @@ func TestAnExportComesBackByteForByte(t *testing.T) {
 }
 
 func goodLine(id, more string) string {
-	return fmt.Sprintf(`{"channel":"feishu","chat_id":"oc_1","user_id":"ou_1","message_id":%q,"ts":"2026-05-04T20:00:00+08:00","role":"user","content":"x"%s}`, id, more)
+	return fmt.Sprintf(`{"channel":"feishu","chat_id":"oc_1","user_id":"ou_1","message_id":%q,`+
+		`"ts":"2026-05-04T20:00:00+08:00","role":"user","content":"x"%s}`, id, more)
 }
 
 func TestBadLinesAreNamedAndTheOthersGoOn(t *testing.T) {
@@ -138,7 +150,10 @@ func TestBadLinesAreNamedAndTheOthersGoOn(t *testing.T) {
 		{without("message_id"), "line 9: message_id is missing"},
 		{without("ts"), "line 10: ts is missing"},
 		{strings.Replace(goodLine("om_bad", ""), "T20:00:00+08:00", "", 1), "line 11: ts: want a time such as"},
-		{strings.Replace(goodLine("om_bad", ""), `"user",`, `"bot",`, 1), "line 12: role: want user, assistant, tool or system"},
+		{
+			strings.Replace(goodLine("om_bad", ""), `"user",`, `"bot",`, 1),
+			"line 12: role: want user, assistant, tool or system",
+		},
 		{without("content"), "line 13: content is missing"},
 		{strings.Replace(goodLine("om_bad", ""), `"x"`, `7`, 1), "line 14: content: want string, not number"},
 		{goodLine("om_bad", `,"class":"gossip"`), "line 15: class: want talk, command or overheard"},
@@ -146,9 +161,19 @@ func TestBadLinesAreNamedAndTheOthersGoOn(t *testing.T) {
 		{strings.Replace(goodLine("om_bad", ""), "oc_1", "oc:1", 1), "line 17: chat_id: a colon"},
 		{goodLine("om_bad", `,"epoch":9223372036854775807`), "line 18: epoch: want"},
 		{`{"channel":"feishu","content":"` + strings.Repeat("x", longestLine) + `"}`, "line 19: longer than 16 MB"},
-		{`{}`, "line 20: channel is missing; chat_id is missing; message_id is missing; role is missing; ts is missing; content is missing"},
-		{strings.Replace(goodLine("om_bad", ""), "oc_1", "oc\\n1", 1), "line 21: chat_id: a space or a character that is not seen"},
-		{goodLine("om_bad", `,"thread_id":"`+strings.Repeat("o", 300)+`"`), "line 22: thread_id: it is longer than 256 bytes"},
+		{
+			`{}`,
+			"line 20: channel is missing; chat_id is missing; message_id is missing; " +
+				"role is missing; ts is missing; content is missing",
+		},
+		{
+			strings.Replace(goodLine("om_bad", ""), "oc_1", "oc\\n1", 1),
+			"line 21: chat_id: a space or a character that is not seen",
+		},
+		{
+			goodLine("om_bad", `,"thread_id":"`+strings.Repeat("o", 300)+`"`),
+			"line 22: thread_id: it is longer than 256 bytes",
+		},
 		{goodLine("om_3", ""), ""},
 	}
 	var all, want []string
@@ -158,7 +183,7 @@ func TestBadLinesAreNamedAndTheOthersGoOn(t *testing.T) {
 			want = append(want, l.complaint)
 		}
 	}
-	p := newPlace(t)
+	p := newWorkFolder(t)
 	p.write("in.jsonl", strings.Join(all, "\n")) // the last line has no end
 	out, complaints, code := p.run("", "history", "import", "in.jsonl")
 	if code != 1 || !strings.HasPrefix(out, "22 read: 3 new, 0 known, 19 bad, in ") {
@@ -177,31 +202,35 @@ func TestBadLinesAreNamedAndTheOthersGoOn(t *testing.T) {
 		t.Errorf("%d messages", n)
 	}
 
-	p = newPlace(t)
+	p = newWorkFolder(t)
 	p.write("in.jsonl", strings.Join(all, "\n"))
 	out, complaints, code = p.run("", "history", "import", "--strict", "in.jsonl")
-	if code != 1 || !strings.HasPrefix(out, "3 read: 2 new, 0 known, 1 bad, in ") || strings.Count(complaints, "line 4: ") != 1 {
+	if code != 1 || !strings.HasPrefix(out, "3 read: 2 new, 0 known, 1 bad, in ") ||
+		strings.Count(complaints, "line 4: ") != 1 {
 		t.Errorf("strict: exit code %d, said %q, complained %q", code, out, complaints)
 	}
-	if _, complaints, code := p.run("\x1f\x8b\x08\x00binary", "history", "import", "-"); code != 1 || !strings.Contains(complaints, "gunzip") {
+	_, complaints, code = p.run("\x1f\x8b\x08\x00binary", "history", "import", "-")
+	if code != 1 || !strings.Contains(complaints, "gunzip") {
 		t.Errorf("compressed: exit code %d: %s", code, complaints)
 	}
-	if _, complaints, code := p.run("", "history", "import", "none.jsonl"); code != 1 || !strings.Contains(complaints, "none.jsonl") {
+	_, complaints, code = p.run("", "history", "import", "none.jsonl")
+	if code != 1 || !strings.Contains(complaints, "none.jsonl") {
 		t.Errorf("no file: exit code %d: %s", code, complaints)
 	}
 }
 
 func TestManyBadLinesAreCounted(t *testing.T) {
 	t.Parallel()
-	out, complaints, code := newPlace(t).run(strings.Repeat("x\n", 1000), "history", "import", "-")
-	if code != 1 || !strings.HasPrefix(out, "1000 read: 0 new, 0 known, 1000 bad") || strings.Count(complaints, "\n") != mostComplaints+2 {
+	out, complaints, code := newWorkFolder(t).run(strings.Repeat("x\n", 1000), "history", "import", "-")
+	if code != 1 || !strings.HasPrefix(out, "1000 read: 0 new, 0 known, 1000 bad") ||
+		strings.Count(complaints, "\n") != mostComplaints+2 {
 		t.Errorf("exit code %d, said %q, %d complaints", code, out, strings.Count(complaints, "\n"))
 	}
 }
 
 func TestImportAndExportBesideARunningBridge(t *testing.T) {
 	t.Parallel()
-	sim, p := startSim(t), &place{t, t.TempDir()}
+	sim, p := startSim(t), &workFolder{t, t.TempDir()}
 	user := sim.AddUser("小明")
 	writeService(t, p.dir, sim, "allow = [\""+user.OpenID+"\"]\n")
 	p.ok(sample, "history", "import", "-")
@@ -211,7 +240,8 @@ func TestImportAndExportBesideARunningBridge(t *testing.T) {
 		t.Error(diff)
 	}
 	_, complaints, code := p.run(sample, "history", "import", "-")
-	if code != 1 || !strings.Contains(complaints, "stop it first") || !strings.Contains(complaints, fmt.Sprint("process ", service.cmd.Process.Pid)) {
+	if code != 1 || !strings.Contains(complaints, "stop it first") ||
+		!strings.Contains(complaints, fmt.Sprint("process ", service.cmd.Process.Pid)) {
 		t.Errorf("exit code %d: %s", code, complaints)
 	}
 	service.stop()
@@ -223,23 +253,25 @@ func TestALargeImportIsFast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
-	p := newPlace(t)
+	p := newWorkFolder(t)
 	in, out := io.Pipe()
 	const messages = 100_000
 	go func() {
 		w := bufio.NewWriter(out)
 		for i := range messages {
 			role := []string{"user", "assistant"}[i%2]
-			fmt.Fprintf(w, `{"channel":"feishu","chat_id":"oc_%d","chat_kind":"p2p","user_id":"ou_1","message_id":"om_%d","ts":"2026-05-04T20:00:00+08:00","role":%q,"content":"第 %d 条：%s"}`+"\n",
+			fmt.Fprintf(w,
+				`{"channel":"feishu","chat_id":"oc_%d","chat_kind":"p2p","user_id":"ou_1","message_id":"om_%d",`+
+					`"ts":"2026-05-04T20:00:00+08:00","role":%q,"content":"第 %d 条：%s"}`+"\n",
 				i%20, i, role, i, strings.Repeat("鹊桥相会 meeting ", 10))
 		}
 		_ = out.CloseWithError(w.Flush())
 	}()
 	cmd := magpie(t, p.dir, "history", "import", "-")
 	cmd.Stdin = in
-	said, err := cmd.CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(said), "100000 read: 100000 new, 0 known, 0 bad, in ") {
-		t.Fatalf("%v: %s", err, said)
+	report, err := cmd.CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(report), "100000 read: 100000 new, 0 known, 0 bad, in ") {
+		t.Fatalf("%v: %s", err, report)
 	}
 	// what else the machine does meanwhile does not count
 	took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
@@ -257,10 +289,14 @@ func TestALargeImportIsFast(t *testing.T) {
 func TestLinesAreRead(t *testing.T) {
 	long := strings.Repeat("x", longestLine)
 	r := newLineReader(strings.NewReader("\xef\xbb\xbfa\r\n\n \t\n" + long + "\n" + long + "x\nb"))
-	for _, want := range []line{{1, []byte("a"), false}, {4, []byte(long), true}, {5, nil, true}, {6, []byte("b"), false}} {
+	for _, want := range []line{
+		{1, []byte("a"), false}, {4, []byte(long), true}, {5, nil, true}, {6, []byte("b"), false},
+	} {
 		got, err := r.next()
-		if err != nil || got.number != want.number || got.long != want.long || !got.long && !bytes.Equal(got.text, want.text) {
-			t.Errorf("line %d of %d bytes, long %v, %v; want line %d", got.number, len(got.text), got.long, err, want.number)
+		if err != nil || got.number != want.number || got.long != want.long ||
+			!got.long && !bytes.Equal(got.text, want.text) {
+			t.Errorf("line %d of %d bytes, long %v, %v; want line %d",
+				got.number, len(got.text), got.long, err, want.number)
 		}
 	}
 	if _, err := r.next(); !errors.Is(err, io.EOF) {

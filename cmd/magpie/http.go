@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,41 +13,26 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/db/sqlite"
 	"magpie/feishu"
+	"magpie/internal/config"
 )
 
-// address is where to listen. Without a host it is this machine only: the pages have no login.
-func (c httpConfig) address() string {
-	if strings.HasPrefix(c.Listen, ":") {
-		return "127.0.0.1" + c.Listen
-	}
-	return c.Listen
-}
-
-func (c httpConfig) validate() error {
-	if c.Listen == "" {
-		return nil
-	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		return fmt.Errorf("[http] listen %q: want host:port, or :port for this machine only", c.Listen)
-	}
-	return c.validateHosts()
-}
-
 // listen opens the address of the pages. It warns when other machines can reach them.
-func (c httpConfig) listen(log zerolog.Logger) (net.Listener, error) {
-	ln, err := net.Listen("tcp", c.address())
+func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
+	ln, err := net.Listen("tcp", c.Address())
 	if err != nil {
 		return nil, fmt.Errorf("[http] listen: %w", err)
 	}
 	log.Info().Stringer("address", ln.Addr()).Msg("http: listening")
 	if at, err := netip.ParseAddrPort(ln.Addr().String()); err != nil || !at.Addr().Unmap().IsLoopback() {
-		log.Warn().Stringer("address", ln.Addr()).Msg("[http] listen: other machines can read the metrics; there is no login")
+		log.Warn().Stringer("address", ln.Addr()).
+			Msg("[http] listen: other machines can read the metrics; there is no login")
 	}
 	return ln, nil
 }
 
-// pages serves the metrics and tells how the program is: /healthz whether it lives, /readyz whether it can do its work.
+// pages serves /metrics, /healthz (liveness) and /readyz (readiness).
 func (p *program) pages() http.Handler {
 	h := health{probe: p.store.Healthy, status: p.client.Status}
 	mux := http.NewServeMux()
@@ -57,7 +43,7 @@ func (p *program) pages() http.Handler {
 }
 
 type health struct {
-	probe  func(context.Context) error // of the store; returns at the end of its context whatever happens
+	probe  func(context.Context) error // of the store; must return when its context ends
 	status func() feishu.Status
 }
 
@@ -67,7 +53,7 @@ type storeHealth struct {
 	Error string `json:"error,omitempty"`
 }
 
-// platformHealth is how the long connection stands.
+// platformHealth is the state of the websocket and of the HTTP API.
 type platformHealth struct {
 	Connected bool       `json:"connected"`
 	Since     *time.Time `json:"since,omitempty"` // of the last change
@@ -76,7 +62,8 @@ type platformHealth struct {
 	Do        string     `json:"do,omitempty"` // what the operator must do
 }
 
-// live answers whether the process and its store work. A platform that is away is no reason to start the program anew.
+// live answers whether the process and its store work. It ignores the platform: a restart does not help when the
+// platform cannot be reached.
 func (h health) live(w http.ResponseWriter, r *http.Request) {
 	store := h.store(r.Context())
 	answer(w, store.OK, struct {
@@ -106,7 +93,7 @@ func (h health) store(ctx context.Context) storeHealth {
 }
 
 func platformOf(st feishu.Status) platformHealth {
-	h := platformHealth{Connected: st.Connected, Away: st.Away, Do: st.Hint}
+	h := platformHealth{Connected: st.Connected, Away: st.CircuitOpen, Do: st.Hint}
 	if !st.Since.IsZero() {
 		since := st.Since.UTC()
 		h.Since = &since
@@ -126,10 +113,45 @@ func answer(w http.ResponseWriter, good bool, body any) {
 	_ = json.NewEncoder(w).Encode(body) // fails only when the caller has gone
 }
 
+// probeTime is how long the store may take to answer.
+const probeTime = 5 * time.Second
+
+// statusLine describes the connection in one line.
+func statusLine(st feishu.Status) string {
+	var since string
+	if !st.Since.IsZero() {
+		since = " since " + st.Since.Format(time.DateTime)
+	}
+	switch {
+	case st.Connected:
+		return "connected to the platform" + since
+	case st.LastError == nil:
+		return "connecting to the platform"
+	}
+	// The error may have several lines, and systemd would read the second one as an assignment of its own.
+	return "not connected to the platform" + since + ": " + strings.Join(strings.Fields(st.LastError.Error()), " ")
+}
+
+// watchdogProbe is the probe of the store for systemd's watchdog. A lost database file does not fail it: this process
+// holds the only copy of the content until it is saved, and a restart would lose it.
+func watchdogProbe(healthy func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, probeTime)
+		defer cancel()
+		if err := healthy(ctx); !errors.As(err, new(*sqlite.LostError)) {
+			return err
+		}
+		return nil
+	}
+}
+
 // serveHTTP serves until ctx is done.
 func serveHTTP(ctx context.Context, ln net.Listener, h http.Handler) error {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // a stream would keep a graceful shutdown waiting
+	srv := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // not Shutdown, which would wait for open streams
 	defer stop()
 	if err := srv.Serve(ln); ctx.Err() == nil {
 		return err

@@ -8,13 +8,16 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"magpie/internal/config"
 )
 
-// known serves the pages only under names that are this program's. A browser that was led here by a foreign name (DNS
-// rebinding) shows that name in the Host header; without this check, the page of that name could read what is served.
-func (c httpConfig) known(ln net.Addr, pages http.Handler) http.Handler {
+// knownHosts serves the pages only under names that are this program's. A browser that was led here by a foreign name
+// (DNS rebinding) shows that name in the Host header; without this check, the page of that name could read what is
+// served.
+func knownHosts(c config.HTTP, ln net.Addr, pages http.Handler) http.Handler {
 	names := append([]string{"localhost"}, c.Hosts...)
-	if host, _, err := net.SplitHostPort(c.address()); err == nil && host != "" {
+	if host, _, err := net.SplitHostPort(c.Address()); err == nil && host != "" {
 		names = append(names, host)
 	}
 	at, err := netip.ParseAddrPort(ln.String())
@@ -43,14 +46,4 @@ func hostOf(header string) string {
 		host = strings.TrimSuffix(strings.TrimPrefix(header, "["), "]")
 	}
 	return strings.TrimSuffix(host, ".")
-}
-
-// validateHosts reports names that no Host header can hold.
-func (c httpConfig) validateHosts() error {
-	for _, name := range c.Hosts {
-		if name == "" || strings.ContainsAny(name, ":/* ") {
-			return fmt.Errorf("[http] hosts %q: want names without a port, as in \"magpie.example.com\"", name)
-		}
-	}
-	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"magpie/internal/config"
 )
 
 // getAs reads a page under a name.
@@ -27,16 +29,19 @@ func (r *rig) getAs(host, path string) (status int, body string) {
 
 // A page of the web whose name resolves to this machine learns nothing from the program.
 func TestPagesAreServedUnderTheirOwnNamesOnly(t *testing.T) {
-	r := newRig(t, func(c *config) { c.HTTP.Listen, c.HTTP.Hosts = ":0", []string{"magpie.example.com"} })
+	r := newRig(t, func(c *config.Config) { c.HTTP.Listen, c.HTTP.Hosts = ":0", []string{"magpie.example.com"} })
 	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
 		for host, want := range map[string]bool{
-			"localhost": true, "LOCALHOST:9180": true, "127.0.0.1:1": true, "[::1]:9180": true, "[::1]": true, "localhost.": true,
+			"localhost": true, "LOCALHOST:9180": true, "localhost.": true,
+			"127.0.0.1:1": true, "[::1]:9180": true, "[::1]": true,
 			"magpie.example.com": true, "Magpie.Example.com:80": true,
-			"evil.example": false, "evil.example:9180": false, "127.0.0.1.evil.example": false, "localhost.evil.example": false,
-			"a.magpie.example.com": false, "192.168.1.2": false, "0.0.0.0": false,
+			"evil.example": false, "evil.example:9180": false, "127.0.0.1.evil.example": false,
+			"localhost.evil.example": false, "a.magpie.example.com": false,
+			"192.168.1.2": false, "0.0.0.0": false,
 		} {
 			status, body := r.getAs(host, path)
-			refused := status == http.StatusMisdirectedRequest && strings.Contains(body, "[http] hosts") && strings.Count(body, "\n") == 1
+			refused := status == http.StatusMisdirectedRequest && strings.Contains(body, "[http] hosts") &&
+				strings.Count(body, "\n") == 1
 			if refused == want || !refused && strings.Contains(body, "[http] hosts") {
 				t.Errorf("%s as %s: %d %.100s", path, host, status, body)
 			}
@@ -49,10 +54,12 @@ func TestPagesAreServedUnderTheirOwnNamesOnly(t *testing.T) {
 func TestPagesForOtherMachines(t *testing.T) {
 	machine, err := os.Hostname()
 	must(t, err)
-	c := httpConfig{Listen: "metrics.internal:9180", Hosts: []string{"magpie"}}
-	h := c.known(net.TCPAddrFromAddrPort(netip.MustParseAddrPort("10.0.0.7:9180")), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	c := config.HTTP{Listen: "metrics.internal:9180", Hosts: []string{"magpie"}}
+	address := net.TCPAddrFromAddrPort(netip.MustParseAddrPort("10.0.0.7:9180"))
+	h := knownHosts(c, address, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for host, want := range map[string]int{
-		"10.0.0.7:9180": 200, "[fd00::7]:9180": 200, machine + ":9180": 200, "metrics.internal:9180": 200, "magpie": 200, "localhost": 200, "": 200,
+		"10.0.0.7:9180": 200, "[fd00::7]:9180": 200, machine + ":9180": 200,
+		"metrics.internal:9180": 200, "magpie": 200, "localhost": 200, "": 200,
 		"evil.example": 421, "10.0.0.7.evil.example": 421,
 	} {
 		w, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
@@ -60,11 +67,6 @@ func TestPagesForOtherMachines(t *testing.T) {
 		h.ServeHTTP(w, req)
 		if w.Code != want {
 			t.Errorf("%s: %d %s", host, w.Code, w.Body)
-		}
-	}
-	for _, bad := range []string{"", "*", "http://a", "a:80", "a b"} {
-		if err := (httpConfig{Listen: ":1", Hosts: []string{bad}}).validate(); err == nil || !strings.Contains(err.Error(), "[http] hosts") {
-			t.Errorf("%q: %v", bad, err)
 		}
 	}
 }

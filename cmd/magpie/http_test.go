@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,8 +19,10 @@ import (
 
 	"magpie/bridge"
 	"magpie/db"
+	"magpie/db/sqlite"
 	"magpie/feishu"
 	"magpie/internal/claude"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 )
 
@@ -33,7 +37,7 @@ func (r *rig) get(path string) (status int, body string) {
 	return resp.StatusCode, string(data)
 }
 
-func withPages(c *config) { c.HTTP.Listen = ":0" }
+func withPages(c *config.Config) { c.HTTP.Listen = ":0" }
 
 func TestMetrics(t *testing.T) {
 	r := newRig(t, withPages)
@@ -49,7 +53,9 @@ func TestMetrics(t *testing.T) {
 	})
 	for _, want := range []string{
 		`magpie_turns_total{state="done"} 1`, `magpie_turns_total{state="cancelled"} 0`,
-		"magpie_turn_first_text_seconds_count 1", "magpie_turn_duration_seconds_count 1", "magpie_store_up 1", "magpie_platform_events_total 1", "magpie_cli_process_starts_total 1", "magpie_outbox_pending ", "magpie_turns_queued 0", "magpie_platform_connected 1", "go_goroutines ", "process_open_fds ",
+		"magpie_turn_first_text_seconds_count 1", "magpie_turn_duration_seconds_count 1", "magpie_store_up 1",
+		"magpie_platform_events_total 1", "magpie_cli_process_starts_total 1", "magpie_outbox_pending ",
+		"magpie_turns_queued 0", "magpie_platform_connected 1", "go_goroutines ", "process_open_fds ",
 	} {
 		if !strings.Contains(page, "\n"+want) {
 			t.Errorf("the page lacks %s", want)
@@ -58,13 +64,13 @@ func TestMetrics(t *testing.T) {
 	if !regexp.MustCompile(`\nmagpie_tokens_total{kind="output"} [1-9]`).MatchString(page) {
 		t.Error("the turn's tokens are not counted")
 	}
-	// Whoever reads the metrics learns nothing of the people.
+	// No id of a person or a chat, and no text, is in the metrics.
 	if id := regexp.MustCompile(`\bo[cum]_\w+|小明|数到`).FindString(page); id != "" {
 		t.Errorf("the page names %s", id)
 	}
 }
 
-// What cannot be read is absent; what is told comes in its unit.
+// A value that cannot be read is absent; the others have the unit that their name says.
 func TestMetricsOfTheParts(t *testing.T) {
 	var s snapshot
 	m := newMetrics(func(context.Context) snapshot { return s })
@@ -84,19 +90,23 @@ func TestMetricsOfTheParts(t *testing.T) {
 	}
 	s = snapshot{
 		Store:    &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
-		Platform: feishu.Status{Reconnects: 4, Away: true, Events: 9, Repaired: 8, Calls: feishu.Calls{Limited: 5}},
+		Platform: feishu.Status{Reconnects: 4, CircuitOpen: true, Events: 9, Backfilled: 8, Calls: feishu.Calls{Limited: 5}},
 		CLI:      claude.PoolStats{Running: 1, Idle: 6, Waiting: 7, Started: 11},
 		Limits:   claude.Limits{Turns: 12, Processes: 68},
 	}
 	got := page()
 	for _, want := range []string{
 		`magpie_turns_total{state="done"} 1`, `magpie_turns_total{state="failed"} 1`,
-		`magpie_tokens_total{kind="input"} 10`, `magpie_tokens_total{kind="cache_write"} 40`, `magpie_cost_usd_total 0.5`,
-		"magpie_turn_first_text_seconds_count 1", `magpie_turn_first_text_seconds_bucket{le="2"} 1`, "magpie_turn_duration_seconds_sum 10",
-		"magpie_turns_queued 3", "magpie_outbox_pending 2", "magpie_platform_connected 0", "magpie_platform_reconnects_total 4",
+		`magpie_tokens_total{kind="input"} 10`, `magpie_tokens_total{kind="cache_write"} 40`,
+		`magpie_cost_usd_total 0.5`, "magpie_turn_first_text_seconds_count 1",
+		`magpie_turn_first_text_seconds_bucket{le="2"} 1`, "magpie_turn_duration_seconds_sum 10",
+		"magpie_turns_queued 3", "magpie_outbox_pending 2",
+		"magpie_platform_connected 0", "magpie_platform_reconnects_total 4",
 		`magpie_platform_calls_total{class="limited"} 5`, `magpie_cli_processes{state="running"} 1`,
-		`magpie_cli_processes{state="idle"} 6`, "magpie_turns_waiting_for_process 7", `magpie_cli_limit{of="turns"} 12`, `magpie_cli_limit{of="processes"} 68`, "magpie_cli_process_starts_total 11",
-		"magpie_platform_circuit_open 1", "magpie_platform_events_total 9", "magpie_platform_backfilled_messages_total 8",
+		`magpie_cli_processes{state="idle"} 6`, "magpie_turns_waiting_for_process 7", `magpie_cli_limit{of="turns"} 12`,
+		`magpie_cli_limit{of="processes"} 68`, "magpie_cli_process_starts_total 11",
+		"magpie_platform_circuit_open 1", "magpie_platform_events_total 9",
+		"magpie_platform_backfilled_messages_total 8",
 	} {
 		if !strings.Contains(got, "\n"+want+"\n") {
 			t.Errorf("the page lacks %s", want)
@@ -126,26 +136,23 @@ func (r *rig) readiness() (int, readiness) {
 
 func TestHealthAndReadiness(t *testing.T) {
 	r := newRig(t, withPages)
-	ready := func(want int, cond func(readiness) bool) readiness {
+	ready := func(want int, cond func(readiness) bool) (got readiness) {
 		t.Helper()
-		deadline := time.Now().Add(patience)
-		for {
-			status, got := r.readiness()
-			if status == want && cond(got) {
-				return got
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("readiness is %d %+v", status, got)
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
+		r.until(fmt.Sprintf("readiness %d", want), func() bool {
+			var status int
+			status, got = r.readiness()
+			return status == want && cond(got)
+		})
+		return got
 	}
 	ready(http.StatusOK, func(got readiness) bool { return got.Ready && got.Platform.Since != nil && got.Store.OK })
 
 	r.sim.RefuseEndpoint(1, "busy")
 	r.sim.DropConnections(true)
 	r.await("the end of the connection", func(v *feishusim.View) bool { return v.Connections() == 0 })
-	got := ready(http.StatusServiceUnavailable, func(got readiness) bool { return strings.Contains(got.Platform.Error, "busy") })
+	got := ready(http.StatusServiceUnavailable, func(got readiness) bool {
+		return strings.Contains(got.Platform.Error, "busy")
+	})
 	if got.Ready || got.Platform.Connected || got.Platform.Since == nil || !got.Store.OK {
 		t.Errorf("without the platform: %+v", got)
 	}
@@ -163,7 +170,8 @@ func TestHealthAndReadiness(t *testing.T) {
 	lock, err := raw.BeginTx(t.Context(), nil)
 	must(t, err)
 	for _, path := range []string{"/healthz", "/readyz"} {
-		if status, body := r.get(path); status != http.StatusServiceUnavailable || !strings.Contains(body, `"error":"`) {
+		if status, body := r.get(path); status != http.StatusServiceUnavailable ||
+			!strings.Contains(body, `"error":"`) {
 			t.Errorf("%s while the store takes no writes: %d %s", path, status, body)
 		}
 	}
@@ -171,34 +179,76 @@ func TestHealthAndReadiness(t *testing.T) {
 	ready(http.StatusOK, func(got readiness) bool { return got.Ready })
 }
 
-// A store that does not answer keeps nobody waiting.
+// A store that does not answer makes the check fail after a timeout.
 func TestHealthOfAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := health{probe: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, status: func() feishu.Status { return feishu.Status{} }}
+		h := health{
+			probe:  func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+			status: func() feishu.Status { return feishu.Status{} },
+		}
 		w, began := httptest.NewRecorder(), time.Now()
 		h.live(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
-		if took := time.Since(began); took != probeTime || w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "deadline exceeded") {
+		if took := time.Since(began); took != probeTime || w.Code != http.StatusServiceUnavailable ||
+			!strings.Contains(w.Body.String(), "deadline exceeded") {
 			t.Errorf("after %v: %d %s", took, w.Code, w.Body)
 		}
 	})
 }
 
 func TestListen(t *testing.T) {
-	for listen, want := range map[string]struct {
+	for address, want := range map[string]struct {
 		host string
 		warn bool
 	}{
 		":0": {"127.0.0.1", false}, "localhost:0": {"127.0.0.1", false}, "0.0.0.0:0": {"", true},
 	} {
 		var logs strings.Builder
-		ln, err := httpConfig{Listen: listen}.listen(zerolog.New(&logs))
+		ln, err := listen(config.HTTP{Listen: address}, zerolog.New(&logs))
 		must(t, err)
-		if got := ln.Addr().String(); !strings.HasPrefix(got, want.host) || strings.Contains(logs.String(), "other machines") != want.warn {
-			t.Errorf("%s listens on %s and logs %s", listen, got, &logs)
+		if got := ln.Addr().String(); !strings.HasPrefix(got, want.host) ||
+			strings.Contains(logs.String(), "other machines") != want.warn {
+			t.Errorf("%s listens on %s and logs %s", address, got, &logs)
 		}
 		must(t, ln.Close())
 	}
-	if err := (httpConfig{Listen: "9090"}).validate(); err == nil || !strings.Contains(err.Error(), "[http] listen") {
-		t.Errorf("an address without a port: %v", err)
+}
+
+func TestStatusLine(t *testing.T) {
+	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	for want, st := range map[string]feishu.Status{
+		"connecting to the platform":                          {},
+		"connected to the platform since 2026-05-04 03:02:01": {Connected: true, Since: at},
+		"not connected to the platform: no route":             {LastError: errors.New("no route")},
+		"not connected to the platform since 2026-05-04 03:02:01: a READY=1": {
+			Since: at, LastError: errors.New("a\nREADY=1"),
+		},
+	} {
+		if got := statusLine(st); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
+}
+
+// A lost database must not make systemd restart the program; any other failure must.
+func TestALostDatabaseIsNoReasonForARestart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"healthy": {nil, true},
+		"failing": {errors.New("disk I/O error"), false},
+		"lost":    {fmt.Errorf("write: %w", &sqlite.LostError{}), true},
+	} {
+		probe := watchdogProbe(func(context.Context) error { return tc.err })
+		if err := probe(t.Context()); (err == nil) != tc.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		probe := watchdogProbe(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		if err := probe(t.Context()); err == nil || time.Since(began) != probeTime {
+			t.Errorf("a store that hangs: %v after %v", err, time.Since(began))
+		}
+	})
 }

@@ -17,12 +17,13 @@ import (
 	"magpie/contextmgr"
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
 
 // withFiles takes in files as a program does that configures nothing.
-func withFiles(c *config) { c.Feishu.MaxFile = defaults().Feishu.MaxFile }
+func withFiles(c *config.Config) { c.Feishu.MaxFile = config.Defaults().Feishu.MaxFile }
 
 func aPicture(t testing.TB) []byte {
 	t.Helper()
@@ -33,8 +34,8 @@ func aPicture(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// heard waits until a message was taken in.
-func (r *rig) heard(id string) {
+// awaitReceived waits until the program has acknowledged the event of a message.
+func (r *rig) awaitReceived(id string) {
 	r.Helper()
 	r.await("the message to be taken in", func(v *feishusim.View) bool {
 		for _, d := range v.Deliveries() {
@@ -46,7 +47,7 @@ func (r *rig) heard(id string) {
 	})
 }
 
-// shownPictures counts the pictures of the last thing that the user has said to the model.
+// shownPictures counts the pictures in the newest user message of a request.
 func shownPictures(req modelsim.Request) (n int) {
 	all := gjson.GetBytes(req.Body, `messages.#(role=="user")#.content`).Array()
 	for _, block := range all[len(all)-1].Array() {
@@ -58,20 +59,23 @@ func shownPictures(req modelsim.Request) (n int) {
 }
 
 func TestPicturesAndFilesReachTheModel(t *testing.T) {
-	r := newRig(t, realCLI(t), withFiles, func(c *config) { c.Feishu.Topics = true })
+	r := newRig(t, realCLI(t), withFiles, func(c *config.Config) { c.Feishu.Topics = true })
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user, red)
 	picture := r.sim.Upload("x.png", "image/png", aPicture(t))
 	report := r.sim.Upload("a.txt", "text/plain", []byte("the secret word is heron"))
 
-	r.heard(r.sim.Send(r.chat, r.user, "image", mustJSON(map[string]string{"image_key": picture})))
+	r.awaitReceived(r.sim.Send(r.chat, r.user, "image", mustJSON(map[string]string{"image_key": picture})))
 	id := r.sim.Say(r.chat, r.user, "这是什么？")
 	r.answer(r.chat, id)
-	if req := r.lastRequest(); shownPictures(req) != 1 || !strings.Contains(req.LastUser(), "这是什么？") || len(r.model.Requests()) != 1 {
-		t.Errorf("in private the model was asked %d times, last %q with %d pictures", len(r.model.Requests()), req.LastUser(), shownPictures(req))
+	if req := r.lastRequest(); shownPictures(req) != 1 || !strings.Contains(req.LastUser(), "这是什么？") ||
+		len(r.model.Requests()) != 1 {
+		t.Errorf("in private the model was asked %d times, last %q with %d pictures",
+			len(r.model.Requests()), req.LastUser(), shownPictures(req))
 	}
 
-	content := fmt.Sprintf(`{"title":"","content":[[{"tag":"text","text":"看图"},{"tag":"img","image_key":%q}]]}`, picture)
+	content := fmt.Sprintf(`{"title":"","content":[[{"tag":"text","text":"看图"},{"tag":"img","image_key":%q}]]}`,
+		picture)
 	id = r.sim.Post(group, r.user, json.RawMessage(content), feishusim.Mention())
 	r.answer(group, id)
 	if req := r.lastRequest(); shownPictures(req) != 1 || !strings.Contains(req.LastUser(), "看图[图片 1]") {
@@ -80,15 +84,18 @@ func TestPicturesAndFilesReachTheModel(t *testing.T) {
 
 	// A file cannot mention the bot: it is quoted, here in a topic that begins with it.
 	file := r.sim.Send(group, red, "file", mustJSON(map[string]string{"file_key": report, "file_name": "../a.txt"}))
-	r.heard(file)
+	r.awaitReceived(file)
 	topic := []feishusim.SendOption{feishusim.Mention(), feishusim.ReplyTo(file), feishusim.Thread(feishusim.NewThread)}
 	first, _ := r.sim.Message(r.sim.Say(group, r.user, "总结一下", topic...))
 	key := chat.FeishuChat(group)
 	key.Thread = first.ThreadID
-	r.awaitModel("the question of the topic", func(all []modelsim.Request) bool { return strings.Contains(all[len(all)-1].LastUser(), "总结一下") })
+	r.awaitModel("the question of the topic", func(all []modelsim.Request) bool {
+		return strings.Contains(all[len(all)-1].LastUser(), "总结一下")
+	})
 	req := r.lastRequest()
-	path := filepath.Join(filepath.Dir(databasePath(r.cfg.DB)), "files", key.Stable(""))
-	if !strings.Contains(req.LastUser(), "> 引用 小红 的消息：\n> [文件 a.txt]") || !strings.Contains(req.LastUser(), "引用的消息里的[文件 a.txt] "+path) {
+	path := filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "files", key.Stable(""))
+	if !strings.Contains(req.LastUser(), "> 引用 小红 的消息：\n> [文件 a.txt]") ||
+		!strings.Contains(req.LastUser(), "引用的消息里的[文件 a.txt] "+path) {
 		t.Errorf("in a topic the model was asked %q", req.LastUser())
 	}
 }
@@ -96,9 +103,13 @@ func TestPicturesAndFilesReachTheModel(t *testing.T) {
 func TestTheAgentReadsWhatWasSent(t *testing.T) {
 	r := newRig(t, withFiles)
 	report := r.sim.Upload("a.txt", "text/plain", []byte("the secret word is heron"))
-	path := filepath.Join(filepath.Dir(databasePath(r.cfg.DB)), "files", chat.FeishuChat(r.chat).Stable(""), "1-1-a.txt")
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Tool("Read", map[string]any{"file_path": path})}})
-	r.heard(r.sim.Send(r.chat, r.user, "file", mustJSON(map[string]string{"file_key": report, "file_name": "a.txt"})))
+	path := filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "files", chat.FeishuChat(r.chat).Stable(""), "1-1-a.txt")
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Tool("Read", map[string]any{"file_path": path}),
+	}})
+	r.awaitReceived(r.sim.Send(r.chat, r.user, "file", mustJSON(map[string]string{
+		"file_key": report, "file_name": "a.txt",
+	})))
 	r.answer(r.chat, r.sim.Say(r.chat, r.user, "里面写了什么？"))
 	if req := r.lastRequest(); !bytes.Contains(req.Body, []byte("heron")) {
 		t.Errorf("the file was not read: %s", req.AllText())
@@ -110,7 +121,9 @@ func TestARecalledQuestionIsForgotten(t *testing.T) {
 	r.ask("我叫小明")
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("好"), modelsim.Hang()}})
 	id := r.sim.Say(r.chat, r.user, "密码是苍鹭")
-	r.awaitModel("the question", func(all []modelsim.Request) bool { return strings.Contains(all[len(all)-1].AllText(), "苍鹭") })
+	r.awaitModel("the question", func(all []modelsim.Request) bool {
+		return strings.Contains(all[len(all)-1].AllText(), "苍鹭")
+	})
 	r.sim.Recall(id)
 	r.awaitModel("the end of the call", func(all []modelsim.Request) bool { return all[len(all)-1].Cancelled })
 	r.until("the turn is over", func() bool { return strings.Contains(r.logs.String(), `"state":"cancelled"`) })
@@ -119,7 +132,7 @@ func TestARecalledQuestionIsForgotten(t *testing.T) {
 	}
 	last := r.lastRequest()
 	if text := last.AllText(); strings.Contains(text, "苍鹭") {
-		t.Errorf("the model was told of it again: %s", text)
+		t.Errorf("it reached the model again: %s", text)
 	}
 }
 
@@ -147,27 +160,44 @@ func TestAnEditedQuestionIsAnsweredOnRequest(t *testing.T) {
 	})
 }
 
-// form is a message of one form, and how it is told to the agent.
+// form is a message of one type, and how it appears in the agent's prompt.
 type form struct {
-	name, content, told string
-	files               bool // it brings files: in groups they belong to the question that follows
+	name, content, prompt string
+	files                 bool // it brings files: in groups they belong to the question that follows
 }
 
 // everyForm is a message of every form that can be read.
 func everyForm(picture, file string) []form {
 	return []form{
 		{"text", `{"text":"你好"}`, "你好", false},
-		{"post", fmt.Sprintf(`{"title":"计划","content":[[{"tag":"text","text":"看"},{"tag":"img","image_key":%q},{"tag":"file","file_key":%q,"file_name":"p.txt"}]]}`, picture, file), "看[图片 1][文件 p.txt]", true},
 		{
-			"post", `{"title":"","content":[[{"tag":"text","text":"重点","style":["bold"]},{"tag":"a","text":"链接","href":"https://a.example"},{"tag":"at","user_id":"ou_x","user_name":"小刚"},{"tag":"emotion","emoji_type":"SMILE"}],[{"tag":"code_block","language":"GO","text":"x := 1"}],[{"tag":"hr"}]]}`,
+			"post",
+			fmt.Sprintf(`{"title":"计划","content":[[{"tag":"text","text":"看"},{"tag":"img","image_key":%q},`+
+				`{"tag":"file","file_key":%q,"file_name":"p.txt"}]]}`, picture, file),
+			"看[图片 1][文件 p.txt]", true,
+		},
+		{
+			"post",
+			`{"title":"","content":[
+				[{"tag":"text","text":"重点","style":["bold"]},{"tag":"a","text":"链接","href":"https://a.example"},
+				 {"tag":"at","user_id":"ou_x","user_name":"小刚"},{"tag":"emotion","emoji_type":"SMILE"}],
+				[{"tag":"code_block","language":"GO","text":"x := 1"}],[{"tag":"hr"}]]}`,
 			"**重点**[链接](https://a.example)@小刚[SMILE]\n```go\nx := 1\n```\n", false,
 		},
-		{"post", fmt.Sprintf(`{"title":"","content":[[{"tag":"text","text":"片子"},{"tag":"media","file_key":%q,"image_key":"img_x"}]]}`, file), "片子[视频]", true},
+		{
+			"post",
+			fmt.Sprintf(`{"title":"","content":[[{"tag":"text","text":"片子"},`+
+				`{"tag":"media","file_key":%q,"image_key":"img_x"}]]}`, file),
+			"片子[视频]", true,
+		},
 		{"image", fmt.Sprintf(`{"image_key":%q}`, picture), "[图片 1]\n", true},
 		{"file", fmt.Sprintf(`{"file_key":%q,"file_name":"a.txt"}`, file), "[文件 a.txt]", true},
 		{"folder", `{"file_key":"file_v3_x","file_name":"stuff"}`, "[文件夹 stuff]", false},
 		{"audio", fmt.Sprintf(`{"file_key":%q,"duration":2000}`, file), "[语音 2 秒]", true},
-		{"media", fmt.Sprintf(`{"file_key":%q,"image_key":"img_x","file_name":"a.mp4","duration":3000}`, file), "[视频 a.mp4 3 秒]", true},
+		{
+			"media", fmt.Sprintf(`{"file_key":%q,"image_key":"img_x","file_name":"a.mp4","duration":3000}`, file),
+			"[视频 a.mp4 3 秒]", true,
+		},
 		{"sticker", `{"file_key":"file_v3_y"}`, "[表情包]", false},
 		{"interactive", `{"title":"构建","elements":[[{"tag":"text","text":"失败"}]]}`, "[卡片 构建]\n失败", false},
 		{"location", `{"name":"北京","longitude":"116","latitude":"39"}`, "[位置 北京]", false},
@@ -199,7 +229,7 @@ func (r *rig) in(where venue) (room string, opts []feishusim.SendOption) {
 	room = r.sim.Group("测试群", r.user)
 	if where.name == "topic" {
 		root, _ := r.sim.Message(r.sim.Say(room, r.user, "话题", feishusim.Thread(feishusim.NewThread)))
-		r.heard(root.ID)
+		r.awaitReceived(root.ID)
 		if where.mention == chat.MentionNone {
 			r.answer(room, root.ID)
 			r.turns(1)
@@ -209,7 +239,7 @@ func (r *rig) in(where venue) (room string, opts []feishusim.SendOption) {
 	return room, opts
 }
 
-// turns waits until so many turns have ended.
+// turns waits until n turns have ended.
 func (r *rig) turns(n int) {
 	r.Helper()
 	r.until("the ends of the turns", func() bool { return strings.Count(r.logs.String(), "turn ended") == n })
@@ -220,14 +250,15 @@ func with(opts []feishusim.SendOption, more ...feishusim.SendOption) []feishusim
 	return append(slices.Clone(opts), more...)
 }
 
-// prompts waits until the agent was told a text, and returns all that it was told until then.
+// prompts waits until a prompt contains the text, and returns all prompts until then.
 func (r *rig) prompts(text string) string {
 	r.Helper()
 	var all strings.Builder
 	for !strings.Contains(all.String(), text) {
 		select {
 		case b := <-r.built:
-			all.WriteString(contextmgr.Prefix(contextmgr.Context{Background: b.Prompt.Background}, b.Prompt.Kind, b.Prompt.Current) + "\n")
+			background := contextmgr.Context{Background: b.Prompt.Background}
+			all.WriteString(contextmgr.Prefix(background, b.Prompt.Kind, b.Prompt.Current) + "\n")
 		case <-time.After(patience):
 			r.Fatalf("the agent was not asked; visible:\n%s", r.transcript())
 		}
@@ -242,18 +273,18 @@ func (r *rig) inOrder(text string, parts ...string) {
 	for _, part := range parts {
 		_, after, ok := strings.Cut(rest, part)
 		if !ok {
-			r.Fatalf("%q is not told, or in another order:\n%s", part, text)
+			r.Fatalf("%q is missing, or in another order:\n%s", part, text)
 		}
 		rest = after
 	}
 }
 
-// Whatever people send, alone and mixed, the agent is told of it in the order in which it was sent: at once in private,
-// in groups and topics when somebody speaks to the bot. There files come with the question, and words before it.
-func TestEveryFormOfMessageIsTold(t *testing.T) {
+// Messages of every type, alone and mixed, reach the agent in the order in which they were sent: at once in private, in
+// groups and topics with the next mention of the bot. There files belong to the question, and texts precede it.
+func TestEveryMessageTypeReachesTheAgent(t *testing.T) {
 	for _, where := range venues {
 		t.Run(where.name, func(t *testing.T) {
-			r := newRig(t, withFiles, func(c *config) {
+			r := newRig(t, withFiles, func(c *config.Config) {
 				c.Claude = claudetest.ScriptedConfig(t)
 				c.Feishu.Topics, c.Context.AutoChatContext = true, 100
 			})
@@ -263,64 +294,73 @@ func TestEveryFormOfMessageIsTold(t *testing.T) {
 			forms := everyForm(picture, file)
 			at := time.Now()
 			for i, f := range forms {
-				r.heard(r.sim.Send(room, r.user, f.name, json.RawMessage(f.content), with(opts, feishusim.Time(at.Add(time.Duration(i)*time.Millisecond)))...))
+				sent := feishusim.Time(at.Add(time.Duration(i) * time.Millisecond))
+				r.awaitReceived(r.sim.Send(room, r.user, f.name, json.RawMessage(f.content), with(opts, sent)...))
 			}
-			r.heard(r.sim.Forward(room, r.user, []string{r.sim.Say(r.chat, r.user, "/status")}, with(opts, feishusim.Time(at.Add(50*time.Millisecond)))...))
-			r.sim.Say(room, r.user, "都看到了吗？", with(opts, feishusim.Mention(), feishusim.Time(at.Add(time.Second)))...)
-			told := r.prompts("都看到了吗？")
+			sent := feishusim.Time(at.Add(50 * time.Millisecond))
+			status := r.sim.Say(r.chat, r.user, "/status")
+			r.awaitReceived(r.sim.Forward(room, r.user, []string{status}, with(opts, sent)...))
+			sent = feishusim.Time(at.Add(time.Second))
+			r.sim.Say(room, r.user, "都看到了吗？", with(opts, feishusim.Mention(), sent)...)
+			prompt := r.prompts("都看到了吗？")
 			var words, files, all []string
 			for _, f := range append(forms, form{"merge_forward", "", "> /status", true}) {
-				all = append(all, f.told)
+				all = append(all, f.prompt)
 				if f.files {
-					files = append(files, f.told)
+					files = append(files, f.prompt)
 				} else {
-					words = append(words, f.told)
+					words = append(words, f.prompt)
 				}
 			}
 			if where.name == "private" {
-				r.inOrder(told, append(all, "都看到了吗？")...)
+				r.inOrder(prompt, append(all, "都看到了吗？")...)
 			} else {
-				r.inOrder(told, slices.Concat(words, []string{"\n# 当前问题\n"}, files, []string{"都看到了吗？"})...)
+				r.inOrder(prompt, slices.Concat(words, []string{"\n# 当前问题\n"}, files, []string{"都看到了吗？"})...)
 			}
-			if n := strings.Count(told, "没有取到"); n != 0 {
-				t.Errorf("%d files were not fetched:\n%s", n, told)
+			if n := strings.Count(prompt, "没有取到"); n != 0 {
+				t.Errorf("%d files were not fetched:\n%s", n, prompt)
 			}
 		})
 	}
 }
 
-// What cannot be read is not passed over in silence: in private its author is told at once, in groups and topics the
-// agent knows that there was something. What the platform itself says in a chat is for nobody.
-func TestFormsThatCannotBeRead(t *testing.T) {
+// A message type that cannot be read is not dropped silently: in private its author gets a reply at once, in groups and
+// topics the agent sees a placeholder. Messages of the platform itself are ignored.
+func TestMessageTypesThatCannotBeRead(t *testing.T) {
 	const polite = "暂时还不能阅读这种消息"
 	for _, where := range venues {
 		t.Run(where.name, func(t *testing.T) {
-			r := newRig(t, func(c *config) {
+			r := newRig(t, func(c *config.Config) {
 				c.Claude = claudetest.ScriptedConfig(t)
 				c.Feishu.Topics, c.Context.AutoChatContext = true, 100
 			})
 			room, opts := r.in(where)
 			var sent []string
-			for _, f := range []form{{name: "hongbao", content: `{"text":"[红包]"}`}, {name: "system", content: `{"template":"小明 改了群名"}`}, {name: "hologram", content: `{"x":1}`}} {
+			for _, f := range []form{
+				{name: "hongbao", content: `{"text":"[红包]"}`},
+				{name: "system", content: `{"template":"小明 改了群名"}`},
+				{name: "hologram", content: `{"x":1}`},
+			} {
 				sent = append(sent, r.sim.Send(room, r.user, f.name, json.RawMessage(f.content), opts...))
-				r.heard(sent[len(sent)-1])
+				r.awaitReceived(sent[len(sent)-1])
 			}
 			r.sim.Say(room, r.user, "看到了吗？", with(opts, feishusim.Mention())...)
-			told := r.prompts("看到了吗？")
+			prompt := r.prompts("看到了吗？")
 			if where.name == "private" {
 				for _, id := range []string{sent[0], sent[2]} {
-					if got := said(r.answer(room, id)); !strings.Contains(got, polite) {
+					if got := visibleText(r.answer(room, id)); !strings.Contains(got, polite) {
 						t.Errorf("answer %q", got)
 					}
 				}
 			} else {
-				r.inOrder(told, "[红包]", "[hologram]", "\n# 当前问题\n", "看到了吗？")
+				r.inOrder(prompt, "[红包]", "[hologram]", "\n# 当前问题\n", "看到了吗？")
 			}
-			if strings.Contains(told, "群名") || strings.Contains(told, "[system]") {
-				t.Errorf("the agent was told what the platform says: %s", told)
+			if strings.Contains(prompt, "群名") || strings.Contains(prompt, "[system]") {
+				t.Errorf("the agent was prompt what the platform says: %s", prompt)
 			}
 			for _, m := range r.sim.Messages(room) {
-				if m.FromBot && (m.ParentID == sent[1] || where.name != "private" && strings.Contains(m.Text(), polite)) {
+				if m.FromBot &&
+					(m.ParentID == sent[1] || where.name != "private" && strings.Contains(m.Text(), polite)) {
 					t.Errorf("the bot says %q", m.Text())
 				}
 			}
@@ -328,12 +368,14 @@ func TestFormsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// While the bot is busy people send several things in quick succession. However they arrive, the agent is told of all
-// of them at once, in the order in which they were sent.
-func TestABurstIsToldInItsOrder(t *testing.T) {
+// While the bot is busy people send several things in quick succession. In whatever order they arrive, the agent gets
+// all of them in one prompt, in the order in which they were sent.
+func TestABurstReachesTheAgentInOrder(t *testing.T) {
 	for _, where := range append(venues, venue{"group", chat.MentionNone}, venue{"topic", chat.MentionNone}) {
 		t.Run(where.name+" "+string(where.mention), func(t *testing.T) {
-			r := newRig(t, withFiles, func(c *config) { c.Feishu.Topics, c.Feishu.GroupMention = true, where.mention })
+			r := newRig(t, withFiles, func(c *config.Config) {
+				c.Feishu.Topics, c.Feishu.GroupMention = true, where.mention
+			})
 			room, opts := r.in(where)
 			mute := where.mention == chat.MentionOnly // what cannot mention the bot is not for it
 			picture := r.sim.Upload("x.png", "image/png", aPicture(t))
@@ -342,24 +384,28 @@ func TestABurstIsToldInItsOrder(t *testing.T) {
 			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Hold(free), modelsim.Text("好")}})
 			asked := func(text string) bool { return r.agentRead(text) }
 			r.sim.Say(room, r.user, "开始", with(opts, feishusim.Mention())...)
-			r.awaitModel("the first question", func(all []modelsim.Request) bool { return len(all) > 0 && asked("开始") })
+			r.awaitModel("the first question", func(all []modelsim.Request) bool {
+				return len(all) > 0 && asked("开始")
+			})
 			before := len(r.model.Requests())
 
 			at := time.Now()
 			var sent []string
 			send := func(form, content string, more ...feishusim.SendOption) string {
-				more = append(more, feishusim.Mention(), feishusim.Time(at.Add(time.Duration(len(sent))*time.Millisecond)))
+				when := at.Add(time.Duration(len(sent)) * time.Millisecond)
+				more = append(more, feishusim.Mention(), feishusim.Time(when))
 				sent = append(sent, r.sim.Send(room, r.user, form, json.RawMessage(content), with(opts, more...)...))
 				return sent[len(sent)-1]
 			}
 			one := send("text", `{"text":"第一句"}`)
 			want := []string{"第一句"}
-			send("post", fmt.Sprintf(`{"title":"","content":[[{"tag":"text","text":"第二句"},{"tag":"img","image_key":%q}]]}`, picture))
+			post := `{"title":"","content":[[{"tag":"text","text":"第二句"},{"tag":"img","image_key":%q}]]}`
+			send("post", fmt.Sprintf(post, picture))
 			want = append(want, "第二句[图片 1]")
 			id := send("file", fmt.Sprintf(`{"file_key":%q,"file_name":"三.txt"}`, file))
 			want = append(want, "[文件 三.txt]")
 			if mute { // it belongs to the question that follows
-				r.heard(id)
+				r.awaitReceived(id)
 			}
 			send("text", `{"text":"第四句"}`)
 			want = append(want, "第四句")
@@ -375,10 +421,12 @@ func TestABurstIsToldInItsOrder(t *testing.T) {
 			send("text", `{"text":"最后一句"}`)
 			want = append(want, "最后一句")
 			for _, id := range sent {
-				r.heard(id)
+				r.awaitReceived(id)
 			}
 			close(free)
-			r.awaitModel("the second question", func(all []modelsim.Request) bool { return len(all) > before && asked("最后一句") })
+			r.awaitModel("the second question", func(all []modelsim.Request) bool {
+				return len(all) > before && asked("最后一句")
+			})
 			all := r.model.Requests()[before:]
 			_, current, ok := contextmgr.ParsePrefix(all[0].LastUser())
 			if !ok {
@@ -393,27 +441,32 @@ func TestABurstIsToldInItsOrder(t *testing.T) {
 	}
 }
 
-// A file without end keeps only its own chat: one of a gigabyte is not taken in, and the user and the agent are told;
-// while one comes drop by drop the card says so, other chats are answered, and /stop ends the wait.
-func TestFilesWithoutEndHoldNobodyUp(t *testing.T) {
+// A huge or slow download blocks only its own chat: a file of a gigabyte is refused, and the user and the agent learn
+// it; during a slow one the card says so, other chats are answered, and /stop ends the wait.
+func TestEndlessFilesDoNotBlockOthers(t *testing.T) {
 	r := newRig(t, withFiles)
 	huge := r.sim.UploadStream("huge.bin", "application/octet-stream", feishusim.Stream{Size: 1 << 30})
-	drops := r.sim.UploadStream("drops.bin", "application/octet-stream", feishusim.Stream{Size: 1 << 30, Piece: 1, Pause: 20 * time.Millisecond})
+	drops := r.sim.UploadStream("drops.bin", "application/octet-stream", feishusim.Stream{
+		Size: 1 << 30, Piece: 1, Pause: 20 * time.Millisecond,
+	})
 	send := func(key, name string) {
-		r.heard(r.sim.Send(r.chat, r.user, "file", mustJSON(map[string]string{"file_key": key, "file_name": name})))
+		r.awaitReceived(r.sim.Send(r.chat, r.user, "file", mustJSON(map[string]string{
+			"file_key": key, "file_name": name,
+		})))
 	}
 	send(huge, "huge.bin")
 	id := r.sim.Say(r.chat, r.user, "数到 3")
 	r.await("the answer, and what was not taken in", func(v *feishusim.View) bool {
-		var answered, told bool
-		for _, m := range replies(v, r.chat, id) {
-			answered = answered || strings.Contains(m.Text(), "1 2 3") && !m.Last().Streaming && !running(m)
-			told = told || m.Text() == "超过 30 MB，没有读取：[文件 huge.bin]"
+		var answered, refused bool
+		for _, m := range v.Messages(r.chat) { // the file's turn is over before the question comes, or answers both
+			answered = answered ||
+				m.ParentID == id && strings.Contains(m.Text(), "1 2 3") && !m.Last().Streaming && !running(m)
+			refused = refused || m.Text() == "超过 30 MB，没有读取：[文件 huge.bin]"
 		}
-		return answered && told
+		return answered && refused
 	})
 	if !r.agentRead("[文件 huge.bin] 太大，没有取") {
-		t.Errorf("the agent was told %q", r.lastRequest().Body)
+		t.Errorf("the agent was asked %q", r.lastRequest().Body)
 	}
 
 	send(drops, "drops.bin")
@@ -421,7 +474,7 @@ func TestFilesWithoutEndHoldNobodyUp(t *testing.T) {
 	r.shows(r.chat, id, "正在接收文件")
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
-	if got := said(r.answer(other, r.sim.Say(other, red, "数到 5"))); got != "1 2 3 4 5" {
+	if got := visibleText(r.answer(other, r.sim.Say(other, red, "数到 5"))); got != "1 2 3 4 5" {
 		t.Errorf("meanwhile another chat is answered %q", got)
 	}
 	if waiting := replies(r.sim.View(), r.chat, id)[0]; !running(waiting) {

@@ -13,6 +13,7 @@ import (
 	"magpie/bridge"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -53,27 +54,29 @@ func (r *rig) lastBuilt() (b bridge.Built) {
 	}
 }
 
-// compact orders a summary and returns what came of it. When that takes long, it is told in between that it does.
+// compact orders a summary and returns its result. A slow one is announced by a reply in between, which is skipped.
 func (r *rig) compact() string {
 	r.Helper()
 	return r.outcome(r.sim.Say(r.chat, r.user, "/compact"))
 }
 
-// outcome is the reply that tells what came of an ordered summary.
+// outcome is the reply with the result of an ordered summary.
 func (r *rig) outcome(id string) (text string) {
 	r.Helper()
 	r.await("what comes of the summary", func(v *feishusim.View) bool {
-		list := slices.DeleteFunc(replies(v, r.chat, id), func(m feishusim.Message) bool { return strings.Contains(said(m), "正在整理") })
+		list := slices.DeleteFunc(replies(v, r.chat, id), func(m feishusim.Message) bool {
+			return strings.Contains(visibleText(m), "正在整理")
+		})
 		if len(list) > 0 {
-			text = said(list[0])
+			text = visibleText(list[0])
 		}
 		return len(list) > 0
 	})
 	return text
 }
 
-// After /compact what was said long ago is known by the summary only: the session is another one.
-func TestCompactKeepsWhatWasSaid(t *testing.T) {
+// After /compact the agent knows old messages only from the summary: the session is a new one.
+func TestCompactKeepsTheHistory(t *testing.T) {
 	r := newRig(t, realCLI(t))
 	if got := r.compact(); got != "对话还很短，没有需要整理的内容。" {
 		t.Errorf("of nothing: %q", got)
@@ -87,18 +90,21 @@ func TestCompactKeepsWhatWasSaid(t *testing.T) {
 		t.Errorf("/compact: %q", got)
 	}
 	after := r.chatNow()
-	if !strings.Contains(after.Summary.Text, "芝麻开门") || after.Session.ID != "" || before.Session.ID == "" || after.Compacting != "" {
+	if !strings.Contains(after.Summary.Text, "芝麻开门") || after.Session.ID != "" || before.Session.ID == "" ||
+		after.Compacting != "" {
 		t.Errorf("chat %+v", after)
 	}
 	if got := r.ask("暗号是什么？"); got != "暗号是芝麻开门。" {
 		t.Errorf("answer %q", got)
 	}
 	b := r.lastBuilt()
-	if b.Prompt.UseResume || b.Live || b.Prompt.Stats.Messages != 5 || !strings.Contains(b.Prompt.Summary.Text, "芝麻开门") {
+	if b.Prompt.UseResume || b.Live || b.Prompt.Stats.Messages != 5 ||
+		!strings.Contains(b.Prompt.Summary.Text, "芝麻开门") {
 		t.Errorf("context %+v", b)
 	}
 	req := r.lastRequest()
-	if slices.ContainsFunc(req.Messages, func(m modelsim.Message) bool { return m.Role == "assistant" }) || !strings.Contains(req.LastUser(), "] 摘要 (") {
+	if slices.ContainsFunc(req.Messages, func(m modelsim.Message) bool { return m.Role == "assistant" }) ||
+		!strings.Contains(req.LastUser(), "] 摘要 (") {
 		t.Errorf("the model was asked %q after %d messages", req.LastUser(), len(req.Messages))
 	}
 	if got := r.chatNow(); got.Session.ID == before.Session.ID || got.Session.ID == "" {
@@ -121,22 +127,24 @@ func TestCompactKeepsWhatWasSaid(t *testing.T) {
 
 // /compact in the middle of an answer waits for its end, and does not touch it.
 func TestCompactWaitsForTheTurnThatRuns(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Context.KeepRecent = 1 })
+	r := newRig(t, func(c *config.Config) { c.Context.KeepRecent = 1 })
 	hold := make(chan struct{})
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("半"), modelsim.Hold(hold), modelsim.Text("句")}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("半"), modelsim.Hold(hold), modelsim.Text("句"),
+	}})
 	asked := r.sim.Say(r.chat, r.user, "说一句")
 	r.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) == 1 })
 	id := r.sim.Say(r.chat, r.user, "/compact")
 	r.until("the order", func() bool { return r.count(`SELECT COUNT(*) FROM chats WHERE compact_for <> ''`) == 1 })
 	again := r.sim.Say(r.chat, r.user, "/compact")
-	if got := said(r.answer(r.chat, again)); !strings.Contains(got, "正在整理") {
+	if got := visibleText(r.answer(r.chat, again)); !strings.Contains(got, "正在整理") {
 		t.Errorf("the second: %q", got)
 	}
 	if n := count(r.model.Requests(), isSummary); n != 0 {
 		t.Errorf("%d summaries before the end of the turn", n)
 	}
 	close(hold)
-	if got := said(r.answer(r.chat, asked)); got != "半句" {
+	if got := visibleText(r.answer(r.chat, asked)); got != "半句" {
 		t.Errorf("answer %q", got)
 	}
 	if got := r.outcome(id); !strings.Contains(got, "较早的 1 条消息") {
@@ -147,9 +155,11 @@ func TestCompactWaitsForTheTurnThatRuns(t *testing.T) {
 	}
 }
 
-func TestCompactTellsThatItFailed(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Context.KeepRecent = 1 })
-	r.model.Script(modelsim.Rule{Match: isSummary, Times: 1, Steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "secret")}})
+func TestCompactReportsItsFailure(t *testing.T) {
+	r := newRig(t, func(c *config.Config) { c.Context.KeepRecent = 1 })
+	r.model.Script(modelsim.Rule{Match: isSummary, Times: 1, Steps: []modelsim.Step{
+		modelsim.Fail(403, "permission_error", "secret"),
+	}})
 	r.ask("我叫小明")
 	before := r.chatNow()
 	if got := r.compact(); !strings.Contains(got, "没能整理成功") || strings.Contains(got, "secret") {
@@ -174,7 +184,9 @@ func TestAFullSessionIsCompactedByItself(t *testing.T) {
 	r.ask("数到 3")
 	hold := make(chan struct{})
 	r.model.Script(
-		modelsim.Rule{Match: isSummary, Steps: []modelsim.Step{modelsim.Hold(hold), modelsim.Text("手机 13812345678\n记住：暗号是芝麻开门")}},
+		modelsim.Rule{Match: isSummary, Steps: []modelsim.Step{
+			modelsim.Hold(hold), modelsim.Text("手机 13812345678\n记住：暗号是芝麻开门"),
+		}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(103_000), modelsim.Text("好")}})
 	if got := r.ask("数到 4"); got != "好" {
 		t.Errorf("answer %q", got)
@@ -186,7 +198,7 @@ func TestAFullSessionIsCompactedByItself(t *testing.T) {
 	id := r.sim.Say(r.chat, r.user, "暗号是什么？")
 	r.shows(r.chat, id, "整理")
 	close(hold)
-	if got := said(r.answer(r.chat, id)); got != "暗号是芝麻开门。" {
+	if got := visibleText(r.answer(r.chat, id)); got != "暗号是芝麻开门。" {
 		t.Errorf("answer %q", got)
 	}
 	if b := r.lastBuilt(); b.Prompt.UseResume || b.Live || b.Prompt.Stats.Messages != 5 || b.Prompt.Summary.Text == "" {
@@ -203,9 +215,9 @@ func TestAFullSessionIsCompactedByItself(t *testing.T) {
 	}
 }
 
-// A summary that cannot be made holds nobody up, and is not tried with every question.
-func TestAFailingSummaryHoldsNobodyUp(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Context.KeepRecent = 1 })
+// A failing summary does not delay turns, and is not retried with every question.
+func TestAFailingSummaryDoesNotBlockTurns(t *testing.T) {
+	r := newRig(t, func(c *config.Config) { c.Context.KeepRecent = 1 })
 	r.model.Script(
 		modelsim.Rule{Match: isSummary, Steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "no")}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(103_000), modelsim.Text("好，小明")}})
@@ -226,8 +238,8 @@ func TestAFailingSummaryHoldsNobodyUp(t *testing.T) {
 }
 
 // Where every session is full after one turn, a summary after each does not help.
-func TestSummariesThatDoNotHelpAreMadeLess(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Context.KeepRecent = 1 })
+func TestUselessSummariesAreMadeLessOften(t *testing.T) {
+	r := newRig(t, func(c *config.Config) { c.Context.KeepRecent = 1 })
 	r.model.Script(
 		modelsim.Rule{Match: isSummary, Steps: []modelsim.Step{modelsim.Text("小明在试")}},
 		modelsim.Rule{Steps: []modelsim.Step{modelsim.Usage(103_000), modelsim.Text("好")}})
@@ -240,8 +252,8 @@ func TestSummariesThatDoNotHelpAreMadeLess(t *testing.T) {
 	}
 }
 
-// A session that is full of what tools have said, in a chat that is too short for a summary, is left behind.
-func TestAFullSessionOfAShortChatIsLeftBehind(t *testing.T) {
+// A session that is full of tool output, in a chat that is too short for a summary, is abandoned.
+func TestAFullSessionOfAShortChatIsAbandoned(t *testing.T) {
 	r := newRig(t)
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(103_000), modelsim.Text("好的")}})
 	r.ask("我叫小明")
@@ -260,7 +272,7 @@ func TestAFullSessionOfAShortChatIsLeftBehind(t *testing.T) {
 var summarySteps = regexp.MustCompile(`^summary: `)
 
 // The program is killed while a summary is being made that somebody has asked for. Then the chat has the old session or
-// the new summary, and whoever asked is told once.
+// the new summary, and the person who asked gets one reply.
 func TestACrashInASummary(t *testing.T) {
 	for _, step := range append([]string{"while the agent thinks"}, crashSteps(t)...) {
 		if !summarySteps.MatchString(step) && strings.Contains(step, ":") {
@@ -268,7 +280,7 @@ func TestACrashInASummary(t *testing.T) {
 		}
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			s := newService(t, feishusim.Config{}, func(c *config) { c.Context.KeepRecent = 1 })
+			s := newService(t, feishusim.Config{}, func(c *config.Config) { c.Context.KeepRecent = 1 })
 			if step == "while the agent thinks" {
 				s.model.Script(modelsim.Rule{Match: isSummary, Times: 1, Steps: []modelsim.Step{modelsim.Hang()}})
 			}
@@ -282,8 +294,9 @@ func TestACrashInASummary(t *testing.T) {
 			} else if !s.died(patience) {
 				t.Fatalf("the program did not come to this step: %s", s.logs)
 			}
-			before := s.count(`SELECT COUNT(*) FROM chats WHERE summary = '' AND session_id <> '' AND compact_for <> ''`)
-			after := s.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id = '' AND compact_for = ''`)
+			const chats = `SELECT COUNT(*) FROM chats WHERE `
+			before := s.count(chats + `summary = '' AND session_id <> '' AND compact_for <> ''`)
+			after := s.count(chats + `summary <> '' AND session_id = '' AND compact_for = ''`)
 			if before+after != 1 || (after == 1) != (step == "summary: stored") {
 				t.Errorf("the chat is as before: %d, as after: %d", before, after)
 			}
@@ -292,7 +305,7 @@ func TestACrashInASummary(t *testing.T) {
 			if got := s.outcome(id); !strings.Contains(got, "较早的 1 条消息") {
 				t.Errorf("/compact: %q", got)
 			}
-			if got := said(s.answer(s.chat, s.sim.Say(s.chat, s.user, "我叫什么名字？"))); got != "你叫小明。" {
+			if got := visibleText(s.answer(s.chat, s.sim.Say(s.chat, s.user, "我叫什么名字？"))); got != "你叫小明。" {
 				t.Errorf("answer %q", got)
 			}
 			if n := s.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id <> ''`); n != 1 {
@@ -305,11 +318,13 @@ func TestACrashInASummary(t *testing.T) {
 	}
 }
 
-// After more than two days the chat begins anew, and what was said last is noted on the side.
-func TestAStaleChatBeginsAnew(t *testing.T) {
+// After more than two days a new conversation begins, and the points of the last one become a memory.
+func TestAStaleChatStartsANewConversation(t *testing.T) {
 	r := newRig(t)
 	hold := make(chan struct{})
-	r.model.Script(modelsim.Rule{Match: isPoints, Steps: []modelsim.Step{modelsim.Hold(hold), modelsim.Text("- 用户叫小明\n- 手机 13812345678")}})
+	r.model.Script(modelsim.Rule{Match: isPoints, Steps: []modelsim.Step{
+		modelsim.Hold(hold), modelsim.Text("- 用户叫小明\n- 手机 13812345678"),
+	}})
 	for range 5 {
 		r.ask("数到 2")
 	}
@@ -338,11 +353,14 @@ func TestAStaleChatBeginsAnew(t *testing.T) {
 		must(t, err)
 		return len(learnt) > 0
 	})
-	if m := learnt[0]; m.Text != "- 用户叫小明\n- 手机 [REDACTED_PHONE]" || len(m.Sources) != 10 || m.Scope != db.ChatScope || m.State != db.ActiveMemory {
+	if m := learnt[0]; m.Text != "- 用户叫小明\n- 手机 [REDACTED_PHONE]" || len(m.Sources) != 10 ||
+		m.Scope != db.ChatScope || m.State != db.ActiveMemory {
 		t.Errorf("learnt %+v", m)
 	}
 	for _, q := range r.model.Requests() {
-		if isPoints(&q) && (strings.Count(q.LastUser(), "] 用户:") != 5 || !strings.Contains(q.LastUser(), "小明") || strings.Contains(q.LastUser(), "数到 4")) {
+		if isPoints(&q) &&
+			(strings.Count(q.LastUser(), "] 用户:") != 5 || !strings.Contains(q.LastUser(), "小明") ||
+				strings.Contains(q.LastUser(), "数到 4")) {
 			t.Errorf("the points were made of %q", q.LastUser())
 		}
 	}
@@ -361,8 +379,10 @@ func TestAStaleChatBeginsAnew(t *testing.T) {
 
 // A conversation gets its title once, from the agent, and keeps it over restarts. The next one gets another.
 func TestAConversationGetsATitleOnce(t *testing.T) {
-	r := newRig(t, realCLI(t), func(c *config) { c.Context.Titles = true })
-	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{modelsim.Text(`{"title": "**“认识小明 13812345678”**\n\n（新对话）"}`)}})
+	r := newRig(t, realCLI(t), func(c *config.Config) { c.Context.Titles = true })
+	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{
+		modelsim.Text(`{"title": "**“认识小明 13812345678”**\n\n（新对话）"}`),
+	}})
 	r.ask("我叫小明")
 	r.until("a title", func() bool { return r.chatNow().Topic != "" })
 	if got := r.chatNow().Topic; got != "认识小明 [REDACTED_PHONE]" {
@@ -400,7 +420,7 @@ func TestAConversationGetsATitleOnce(t *testing.T) {
 }
 
 func TestATitleFromTheQuestion(t *testing.T) {
-	r := newRig(t, realCLI(t), func(c *config) { c.Context.Titles = true })
+	r := newRig(t, realCLI(t), func(c *config.Config) { c.Context.Titles = true })
 	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "no")}})
 	r.ask("please count to 3, then tell me about the weather in Hangzhou")
 	r.until("a title", func() bool { return r.chatNow().Topic != "" })

@@ -14,7 +14,7 @@ const longestLine = 16 << 20
 type line struct {
 	number int
 	text   []byte // valid until the next one is read
-	long   bool   // longer than longestLine; the text is not there
+	long   bool   // longer than longestLine; the text is empty
 }
 
 // lineReader reads lines that end with \n or \r\n. A byte order mark in front of the first is dropped.

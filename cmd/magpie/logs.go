@@ -10,20 +10,21 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/contextmgr/redact"
+	"magpie/internal/config"
 )
 
-func newLog(w io.Writer, c logConfig) zerolog.Logger {
+func newLog(w io.Writer, c config.Log) zerolog.Logger {
 	if c.Format == "console" {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
 	}
-	return zerolog.New(redactedLog{zerolog.MultiLevelWriter(w), c.secrets}).With().Timestamp().Logger()
+	return zerolog.New(redactedLog{zerolog.MultiLevelWriter(w), c.Secrets}).With().Timestamp().Logger()
 }
 
-// redactedLog takes private data and secrets out of the lines of the log before it passes them on. A line is an object
-// of JSON, and stays one.
+// redactedLog removes private data and secrets from log lines before it passes them on. A line is a JSON object, and
+// the result is one, too.
 type redactedLog struct {
 	out     zerolog.LevelWriter
-	secrets redact.Known // that may look like anything
+	secrets redact.Known // known values, which no pattern would recognize
 }
 
 func (l redactedLog) Write(line []byte) (int, error) { return l.WriteLevel(zerolog.NoLevel, line) }
@@ -36,12 +37,12 @@ func (l redactedLog) WriteLevel(level zerolog.Level, line []byte) (int, error) {
 	return len(line), nil
 }
 
-// ours are the keys whose values we make ourselves. Operators look up by them, and a platform may count its chats in
-// numbers that could be anybody's telephone.
+// ours are the keys whose values the program makes itself. They are never redacted: operators search for them, and the
+// numeric chat id of a platform may look like a telephone number.
 var ours = []string{`"level"`, `"time"`, `"chat"`, `"session"`}
 
-// redactLine redacts the values of a line that are strings, at any depth. It returns the very line when nothing is
-// found.
+// redactLine redacts the string values of a line, at any depth. It scans the text instead of decoding it, because it
+// runs for every log line, and returns the same slice when nothing is found.
 func redactLine(line []byte) []byte {
 	var out []byte
 	done, ours := 0, false
@@ -56,7 +57,7 @@ func redactLine(line []byte) []byte {
 			ours = isOurs(text)
 			continue
 		}
-		i-- // the loop goes on behind the string
+		i-- // the loop continues behind the string
 		if ours {
 			ours = false
 			continue
@@ -76,7 +77,7 @@ func isOurs(key []byte) bool {
 	return slices.ContainsFunc(ours, func(k string) bool { return string(key) == k })
 }
 
-// stringEnd is the place behind the string that starts at place i.
+// stringEnd returns the index behind the string that starts at index i.
 func stringEnd(line []byte, i int) int {
 	for i++; i < len(line); i++ {
 		switch line[i] {
@@ -89,12 +90,12 @@ func stringEnd(line []byte, i int) int {
 	return len(line)
 }
 
-// redactString redacts a string as JSON writes it.
+// redactString redacts a quoted JSON string.
 func redactString(text []byte) (clean []byte, changed bool) {
 	if len(text) < 2 {
 		return text, false
 	}
-	if bytes.IndexByte(text, '\\') < 0 { // the marks need no escapes either
+	if bytes.IndexByte(text, '\\') < 0 { // nothing to unescape, and the replacements need no escapes
 		s := string(text[1 : len(text)-1])
 		r := redact.Text(s, redact.All())
 		return []byte(`"` + r + `"`), r != s

@@ -17,11 +17,12 @@ import (
 	"pgregory.net/rapid"
 
 	"magpie/contextmgr/redact"
+	"magpie/internal/config"
 	"magpie/internal/modelsim"
 )
 
-// Whatever becomes of a turn, its lines say which chat, turn and session they are of, every line is JSON with one value
-// a key, and none holds what people, the agent or its tools said, or a secret.
+// Whatever the outcome of a turn, its lines name its chat, turn and session, every line is JSON without duplicate keys,
+// and none contains a secret or a text of people, the agent or its tools.
 func TestLogsOfEveryKindOfTurn(t *testing.T) {
 	r := newRig(t)
 	once := func(steps ...modelsim.Step) { r.model.Script(modelsim.Rule{Times: 1, Steps: steps}) }
@@ -66,11 +67,11 @@ func TestLogsOfEveryKindOfTurn(t *testing.T) {
 			}
 		}
 		if strings.Contains(line, "canary") {
-			t.Errorf("the log tells what was said: %s", line)
+			t.Errorf("the log holds a message text: %s", line)
 		}
 		for _, secret := range []string{r.cfg.Feishu.AppSecret, "sk-test-dummy"} {
 			if strings.Contains(line, secret) {
-				t.Errorf("the log tells a secret: %s", line)
+				t.Errorf("the log holds a secret: %s", line)
 			}
 		}
 		state, _ := entry["state"].(string)
@@ -94,13 +95,29 @@ func TestLogsOfEveryKindOfTurn(t *testing.T) {
 
 // What the program itself logs is never touched: operators look things up by it.
 var ordinary = []string{
-	`{"level":"info","chat":"feishu:chat:oc_ba57edb640534871b2bbd2d45c172d69","turn":3,"context":{"messages":12,"user_messages":6,"chars":5123,"tokens":13812345678,"recalled":0,"build_ms":0.273769},"resume":true,"live":true,"time":"2026-11-21T17:53:46Z","session":"bfee4282-9d05-49d3-9798-a767447555ea","message":"混合上下文统计"}`,
-	`{"level":"info","chat":"feishu:chat:oc_ba57edb640534871b2bbd2d45c172d69","turn":1700000000,"state":"done","failure":"","first_text":3725.939646,"took":3777.929178,"time":"2026-11-21T17:53:45.123456789+08:00","session":"13812345-1381-4381-8381-138123456789","message":"turn ended"}`,
-	`{"level":"error","error":"accept message om_dc13264520392913993dd051dba21dcf: reply to om_x100b4f13812345678: database is locked (5)","chat":"telegram:chat:13812345678","time":"2026-11-21T17:53:45Z","message":"reply failed"}`,
-	`{"level":"warn","error":"feishu: code 99991672, log id 20261121175345A1B2C3D4E5F60718293A, card 7355439197428236291","time":"2026-11-21T17:53:45Z","message":"card not drawn"}`,
-	`{"level":"info","user":"ou_7d8a6e6df7621556ce0d21922b676706","chat":"feishu:chat:oc_1381234567813812345678138123456a:thread:omt_13812345678","time":"2026-11-21T17:53:45Z","message":"message of a stranger ignored"}`,
-	`{"level":"info","version":"v1.2.3.4 2fd3373813812345678000aabbccddeeff001122","address":"127.0.0.1:9180","keys":["[feishu] app_secret","[claude.env] ANTHROPIC_API_KEY"],"time":"2026-11-21T17:53:45Z","message":"magpie is running"}`,
-	`{"level":"error","cli":"API Error: 529 overloaded\n\nRequest ID: req_011CRx13812345678","errors":[],"time":"2026-11-21T17:53:45Z","message":"turn failed"}`,
+	`{"level":"info","chat":"feishu:chat:oc_ba57edb640534871b2bbd2d45c172d69","turn":3,` +
+		`"context":{"messages":12,"user_messages":6,"chars":5123,"tokens":13812345678,"recalled":0,` +
+		`"build_ms":0.273769},"resume":true,"live":true,"time":"2026-11-21T17:53:46Z",` +
+		`"session":"bfee4282-9d05-49d3-9798-a767447555ea","message":"混合上下文统计"}`,
+	`{"level":"info","chat":"feishu:chat:oc_ba57edb640534871b2bbd2d45c172d69","turn":1700000000,` +
+		`"state":"done","failure":"","first_text":3725.939646,"took":3777.929178,` +
+		`"time":"2026-11-21T17:53:45.123456789+08:00","session":"13812345-1381-4381-8381-138123456789",` +
+		`"message":"turn ended"}`,
+	`{"level":"error",` +
+		`"error":"accept message om_dc13264520392913993dd051dba21dcf: ` +
+		`reply to om_x100b4f13812345678: database is locked (5)",` +
+		`"chat":"telegram:chat:13812345678","time":"2026-11-21T17:53:45Z","message":"reply failed"}`,
+	`{"level":"warn",` +
+		`"error":"feishu: code 99991672, log id 20261121175345A1B2C3D4E5F60718293A, card 7355439197428236291",` +
+		`"time":"2026-11-21T17:53:45Z","message":"card not drawn"}`,
+	`{"level":"info","user":"ou_7d8a6e6df7621556ce0d21922b676706",` +
+		`"chat":"feishu:chat:oc_1381234567813812345678138123456a:thread:omt_13812345678",` +
+		`"time":"2026-11-21T17:53:45Z","message":"message of a stranger ignored"}`,
+	`{"level":"info","version":"v1.2.3.4 2fd3373813812345678000aabbccddeeff001122",` +
+		`"address":"127.0.0.1:9180","keys":["[feishu] app_secret","[claude.env] ANTHROPIC_API_KEY"],` +
+		`"time":"2026-11-21T17:53:45Z","message":"magpie is running"}`,
+	`{"level":"error","cli":"API Error: 529 overloaded\n\nRequest ID: req_011CRx13812345678","errors":[],` +
+		`"time":"2026-11-21T17:53:45Z","message":"turn failed"}`,
 }
 
 func TestOrdinaryLogLinesStayAsTheyAre(t *testing.T) {
@@ -111,21 +128,26 @@ func TestOrdinaryLogLinesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestLogsTellNothingPrivate(t *testing.T) {
+func TestLogsHoldNothingPrivate(t *testing.T) {
 	const chatKey, session = "feishu:chat:oc_ba57edb640534871b2bbd2d45c172d69", "bfee4282-9d05-49d3-9798-a767447555ea"
 	for _, format := range []string{"json", "console"} {
 		var b bytes.Buffer
-		log := newLog(&b, logConfig{Format: format})
-		log.Error().Err(errors.New("mail to bob@example.com: <refused> \"13812345678\"")).Strs("errors", []string{"password: hunter2", "4111 1111\u00a01111 1111"}).
-			Str("chat", chatKey).Str("session", session).Dict("deep", zerolog.Dict().Str("key", "sk-"+strings.Repeat("a1b2", 8))).Int64("turn", 13812345678).
+		log := newLog(&b, config.Log{Format: format})
+		log.Error().Err(errors.New("mail to bob@example.com: <refused> \"13812345678\"")).
+			Strs("errors", []string{"password: hunter2", "4111 1111\u00a01111 1111"}).
+			Str("chat", chatKey).Str("session", session).
+			Dict("deep", zerolog.Dict().Str("key", "sk-"+strings.Repeat("a1b2", 8))).Int64("turn", 13812345678).
 			Msg("dial tcp 8.8.4.4:443")
 		line := b.String()
 		for _, secret := range []string{"bob@", `"13812345678`, "hunter2", "1111", "sk-", "8.8.4.4"} {
 			if strings.Contains(line, secret) {
-				t.Errorf("%s: %s tells %s", format, line, secret)
+				t.Errorf("%s: %s holds %s", format, line, secret)
 			}
 		}
-		for _, kept := range []string{chatKey, session, "[REDACTED_EMAIL]", "[REDACTED_PHONE]", "[REDACTED_SECRET]", "[REDACTED_CC]", "[REDACTED_API_KEY]", "[REDACTED_IP]:443", "<refused>", "13812345678"} {
+		for _, kept := range []string{
+			chatKey, session, "[REDACTED_EMAIL]", "[REDACTED_PHONE]", "[REDACTED_SECRET]", "[REDACTED_CC]",
+			"[REDACTED_API_KEY]", "[REDACTED_IP]:443", "<refused>", "13812345678",
+		} {
 			if !strings.Contains(line, kept) {
 				t.Errorf("%s: %s has lost %s", format, line, kept)
 			}
@@ -136,13 +158,17 @@ func TestLogsTellNothingPrivate(t *testing.T) {
 // Whatever is logged, a line stays the same object of JSON with its strings redacted.
 func TestRedactedLinesAreTheSameJSON(t *testing.T) {
 	value := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
-		"bob@example.com", `say "13812345678"`, "a\\", "\\\"", "密码：abc123", "\x00\x1f 8.8.4.4 \u2028", "<b>&\n4111111111111111", "[1,\"2\"]", `{"a":"b@c.cn"}`, "plain",
+		"bob@example.com", `say "13812345678"`, "a\\", "\\\"", "密码：abc123", "\x00\x1f 8.8.4.4 \u2028",
+		"<b>&\n4111111111111111", "[1,\"2\"]", `{"a":"b@c.cn"}`, "plain",
 	}))
 	rapid.Check(t, func(t *rapid.T) {
-		fields := rapid.MapOf(rapid.SampledFrom([]string{"error", "cli", "a b", "x\"y", "message:", "n", "chat"}), value).Draw(t, "fields")
+		keys := rapid.SampledFrom([]string{"error", "cli", "a b", "x\"y", "message:", "n", "chat"})
+		fields := rapid.MapOf(keys, value).Draw(t, "fields")
 		list := rapid.SliceOf(value).Draw(t, "list")
 		var plain, clean bytes.Buffer
-		for _, log := range []zerolog.Logger{zerolog.New(&plain), zerolog.New(redactedLog{out: zerolog.MultiLevelWriter(&clean)})} {
+		for _, log := range []zerolog.Logger{
+			zerolog.New(&plain), zerolog.New(redactedLog{out: zerolog.MultiLevelWriter(&clean)}),
+		} {
 			e := log.Warn().Strs("list", list).Int64("number", 13812345678).Bool("yes", true)
 			for _, key := range slices.Sorted(maps.Keys(fields)) {
 				e = e.Str(key, fields[key])
@@ -174,11 +200,15 @@ func TestRedactedLinesAreTheSameJSON(t *testing.T) {
 // What the CLI says about a failure is logged, and may repeat what somebody wrote.
 func TestTheLogOfAFailureIsRedacted(t *testing.T) {
 	r := newRig(t)
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "bob@example.com (13812345678) may not; request req_011CRx13812345678")}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Fail(403, "permission_error", "bob@example.com (13812345678) may not; request req_011CRx13812345678"),
+	}})
 	r.ask("你好")
 	r.awaitLog(`"state":"failed"`)
 	logs := r.logs.String()
-	for _, want := range []string{"[REDACTED_EMAIL] ([REDACTED_PHONE]) may not", "req_011CRx13812345678", `"chat":"feishu:chat:` + r.chat + `"`} {
+	for _, want := range []string{
+		"[REDACTED_EMAIL] ([REDACTED_PHONE]) may not", "req_011CRx13812345678", `"chat":"feishu:chat:` + r.chat + `"`,
+	} {
 		if !strings.Contains(logs, want) {
 			t.Errorf("the log has no %s:\n%s", want, logs)
 		}
@@ -186,18 +216,22 @@ func TestTheLogOfAFailureIsRedacted(t *testing.T) {
 }
 
 func BenchmarkLog(b *testing.B) {
-	for name, log := range map[string]zerolog.Logger{"plain": zerolog.New(io.Discard).With().Timestamp().Logger(), "redacted": newLog(io.Discard, logConfig{})} {
+	for name, log := range map[string]zerolog.Logger{
+		"plain": zerolog.New(io.Discard).With().Timestamp().Logger(), "redacted": newLog(io.Discard, config.Log{}),
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				log.Info().Str("chat", "feishu:chat:oc_ba57edb640534871b2bbd2d45c172d69").Int64("turn", 3).Str("state", "done").Str("failure", "").
+				log.Info().Str("chat", "feishu:chat:oc_ba57edb640534871b2bbd2d45c172d69").
+					Int64("turn", 3).Str("state", "done").Str("failure", "").
 					Float64("took", 3777.9).Str("session", "bfee4282-9d05-49d3-9798-a767447555ea").Msg("turn ended")
 			}
 		})
 	}
 	b.Run("error", func(b *testing.B) {
-		log := newLog(io.Discard, logConfig{})
-		err := errors.New("post message om_dc13264520392913993dd051dba21dcf: dial tcp 8.8.4.4:443: i/o timeout, log id 20261121175345A1B2C3D4E5F60718293A")
+		log := newLog(io.Discard, config.Log{})
+		err := errors.New("post message om_dc13264520392913993dd051dba21dcf: dial tcp 8.8.4.4:443: i/o timeout, " +
+			"log id 20261121175345A1B2C3D4E5F60718293A")
 		for b.Loop() {
 			log.Error().Err(err).Str("chat", "feishu:chat:oc_ba57edb640534871b2bbd2d45c172d69").Msg("card not drawn")
 		}

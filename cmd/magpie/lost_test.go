@@ -19,7 +19,8 @@ import (
 // not acknowledged, and answered once when the copy has been put in its place.
 func TestADeletedDatabaseLosesNothing(t *testing.T) {
 	t.Parallel()
-	r := makeRig(t, feishusim.Config{Redeliver: slices.Repeat([]time.Duration{200 * time.Millisecond}, 2000)}, withPages)
+	redeliver := slices.Repeat([]time.Duration{200 * time.Millisecond}, 2000)
+	r := makeRig(t, feishusim.Config{Redeliver: redeliver}, withPages)
 	t.Cleanup(func() { r.stop(); r.clean() })
 	r.start()
 	r.ask("数到 3")
@@ -28,9 +29,12 @@ func TestADeletedDatabaseLosesNothing(t *testing.T) {
 
 	id := r.sim.Say(r.chat, r.user, "数到 4")
 	r.await("the message to be refused", func(v *feishusim.View) bool {
-		return slices.ContainsFunc(v.Deliveries(), func(d feishusim.Delivery) bool { return d.MessageID == id && d.AckCode >= 500 })
+		return slices.ContainsFunc(v.Deliveries(), func(d feishusim.Delivery) bool {
+			return d.MessageID == id && d.AckCode >= 500
+		})
 	})
-	if status, body := r.get("/healthz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "was deleted or moved") {
+	if status, body := r.get("/healthz"); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "was deleted or moved") {
 		t.Errorf("/healthz: %d %s", status, body)
 	}
 	r.awaitLog("What it held is saved in")
@@ -39,13 +43,14 @@ func TestADeletedDatabaseLosesNothing(t *testing.T) {
 	if len(copies) != 1 {
 		t.Fatalf("rescue copies %v", copies)
 	}
-	r.holds(copies[0], "数到 3")
+	r.checkStored(copies[0], "数到 3")
 	r.stop()
 	if acked(r.sim.View(), id) {
 		t.Fatal("the message was acknowledged")
 	}
 
-	if p, err := newProgram(context.Background(), r.cfg, newLog(r.logs, r.cfg.Log), nil); err == nil || !strings.Contains(err.Error(), copies[0]) {
+	p, err := newProgram(context.Background(), r.cfg, newLog(r.logs, r.cfg.Log), nil)
+	if err == nil || !strings.Contains(err.Error(), copies[0]) {
 		t.Fatalf("it starts with an empty database: %v, %v", p, err)
 	}
 	must(t, os.Rename(copies[0], path))
@@ -58,11 +63,13 @@ func TestADeletedDatabaseLosesNothing(t *testing.T) {
 }
 
 func acked(v *feishusim.View, id string) bool {
-	return slices.ContainsFunc(v.Deliveries(), func(d feishusim.Delivery) bool { return d.MessageID == id && d.AckCode == http.StatusOK })
+	return slices.ContainsFunc(v.Deliveries(), func(d feishusim.Delivery) bool {
+		return d.MessageID == id && d.AckCode == http.StatusOK
+	})
 }
 
-// holds checks that a database holds a question and its answer in the private chat.
-func (r *rig) holds(path, question string) {
+// checkStored checks that a database holds a question and its answer in the private chat.
+func (r *rig) checkStored(path, question string) {
 	r.Helper()
 	store, err := db.OpenReadOnly(r.Context(), db.Config{URL: "sqlite://" + path})
 	must(r, err)

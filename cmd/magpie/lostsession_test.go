@@ -12,6 +12,7 @@ import (
 	"magpie/bridge"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 	"magpie/internal/modelsim"
 )
 
@@ -27,7 +28,8 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 			must(r, os.Truncate(r.transcriptPath(), info.Size()/3))
 		},
 		"other project path": func(r *rig) {
-			must(r, r.prog.store.Chats().Set(r.Context(), chat.FeishuChat(r.chat), func(s *db.Settings) { s.Project = "other" }))
+			move := func(s *db.Settings) { s.Project = "other" }
+			must(r, r.prog.store.Chats().Set(r.Context(), chat.FeishuChat(r.chat), move))
 		},
 		"unknown id": func(r *rig) {
 			key := chat.FeishuChat(r.chat)
@@ -44,12 +46,14 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, realCLI(t), func(c *config) { c.Projects = map[string]bridge.Project{"other": {Path: t.TempDir()}} })
+			r := newRig(t, realCLI(t), func(c *config.Config) {
+				c.Projects = map[string]bridge.Project{"other": {Path: t.TempDir()}}
+			})
 			r.ask("我叫小明")
 			asked := len(r.model.Requests())
 			lose(r)
 			id := r.sim.Say(r.chat, r.user, "我的名字叫什么？")
-			if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+			if got := visibleText(r.answer(r.chat, id)); got != "你叫小明。" {
 				t.Errorf("answer %q", got)
 			}
 			if n := len(r.model.Requests()) - asked; n != 1 {
@@ -77,7 +81,8 @@ func (r *rig) removeConfig() {
 // replaceSession makes the chat's session an id that no CLI knows.
 func (r *rig) replaceSession(c db.Chat) {
 	r.Helper()
-	r.sql(`UPDATE chats SET session_id = ?2, session_node = ?3 WHERE key = ?1`, c.Key.String(), uuid.NewString(), c.Session.Node)
+	r.sql(`UPDATE chats SET session_id = ?2, session_node = ?3 WHERE key = ?1`,
+		c.Key.String(), uuid.NewString(), c.Session.Node)
 }
 
 // The session has grown too long for the model: the same turn is answered from the History, in a new session.
@@ -88,10 +93,12 @@ func TestASessionThatIsTooLongIsReplaced(t *testing.T) {
 		Match: func(q *modelsim.Request) bool { // whatever still holds the old session's messages
 			return slices.ContainsFunc(q.Messages, func(m modelsim.Message) bool { return m.Role == "assistant" })
 		},
-		Steps: []modelsim.Step{modelsim.Fail(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")},
+		Steps: []modelsim.Step{
+			modelsim.Fail(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
+		},
 	})
 	id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
-	if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+	if got := visibleText(r.answer(r.chat, id)); got != "你叫小明。" {
 		t.Errorf("answer %q", got)
 	}
 	if !strings.Contains(r.logs.String(), `"cause":"too long for the model"`) {

@@ -12,6 +12,9 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"magpie/internal/config"
+	"magpie/internal/setup"
 )
 
 type cli struct {
@@ -27,8 +30,13 @@ type cli struct {
 	Version    kong.VersionFlag `help:"Print the version."`
 }
 
+// configFlag is the flag of every command that reads the configuration of a bridge.
+type configFlag struct {
+	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+}
+
 func main() {
-	for _, name := range privateNames(os.Environ()) {
+	for _, name := range config.PrivateVariables(os.Environ()) {
 		wipe(name)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -39,11 +47,11 @@ func main() {
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Vars{"version": version()}, kong.UsageOnError())
 	k, err := parser.Parse(flagsFor(os.Args[1:]))
 	parser.FatalIfErrorf(err)
-	if err := k.Run(); errors.Is(err, errGivenUp) {
+	if err := k.Run(); errors.Is(err, setup.ErrGivenUp) {
 		os.Exit(130) // as a shell does after Ctrl-C
 	} else if err != nil {
 		fmt.Fprintf(os.Stderr, "magpie: %v\n", err)
-		var bad *configError
+		var bad *config.Error
 		if errors.As(err, &bad) {
 			os.Exit(2)
 		}

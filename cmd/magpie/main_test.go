@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whoever tries the words that other programs know is told what to do, by magpie itself.
+// The first things that people try, such as help or a start without a configuration, are answered by what to do.
 func TestFirstSteps(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -25,8 +25,11 @@ func TestFirstSteps(t *testing.T) {
 		"version":       {0, string(built)},
 		"version serve": {80, "unexpected argument version"},
 		"nonsense":      {80, "unexpected argument nonsense"},
-		"serve":         {2, "there is no magpie.toml here, nor in the user's or the system's configuration folder: make one with magpie setup"},
-		"doctor":        {1, "there is no magpie.toml - make one with magpie setup"},
+		"serve": {
+			2, "there is no magpie.toml here, nor in the user's or the system's configuration folder: " +
+				"make one with magpie setup",
+		},
+		"doctor": {1, "there is no magpie.toml - make one with magpie setup"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
@@ -36,7 +39,7 @@ func TestFirstSteps(t *testing.T) {
 				t.Errorf("exit code %d, want %d and %q:\n%s", got, tc.code, tc.want, out)
 			}
 			if strings.Contains(string(out), "app_id is empty") {
-				t.Errorf("it tells what is wrong with a configuration that is not there:\n%s", out)
+				t.Errorf("it reports mistakes in a configuration that does not exist:\n%s", out)
 			}
 		})
 	}

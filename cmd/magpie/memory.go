@@ -10,6 +10,7 @@ import (
 	"magpie/contextmgr/memdoc"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 )
 
 type memoryCmd struct {
@@ -18,14 +19,14 @@ type memoryCmd struct {
 }
 
 type memoryExportCmd struct {
-	Dir    string `arg:"" help:"The folder to write into: one folder for each chat, one document for each memory." type:"path"`
-	Chat   string `help:"Only the memories of this chat." placeholder:"feishu:chat:oc_..."`
-	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+	Dir  string `arg:"" help:"The folder to write into: one folder for each chat, one document for each memory." type:"path"`
+	Chat string `help:"Only the memories of this chat." placeholder:"feishu:chat:oc_..."`
+	configFlag
 }
 
 // Run exports memories.
 func (e memoryExportCmd) Run(ctx context.Context) error {
-	c, err := readConfig(e.Config, os.Environ())
+	c, err := config.Read(e.Config, os.Environ())
 	if err != nil {
 		return err
 	}
@@ -50,13 +51,13 @@ func (e memoryExportCmd) Run(ctx context.Context) error {
 }
 
 type memoryImportCmd struct {
-	Dir    string `arg:"" help:"The folder with the documents." type:"existingdir"`
-	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+	Dir string `arg:"" help:"The folder with the documents." type:"existingdir"`
+	configFlag
 }
 
 // Run imports documents.
 func (i memoryImportCmd) Run(ctx context.Context) error {
-	c, err := readConfig(i.Config, os.Environ())
+	c, err := config.Read(i.Config, os.Environ())
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,13 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
 
-// remembered are the memories in the last prompt that reached the model.
-func (r *rig) remembered() string {
+// promptMemories are the memories in the last prompt that reached the model.
+func (r *rig) promptMemories() string {
 	r.Helper()
 	req := r.lastRequest()
 	parsed, _, _ := contextmgr.ParsePrefix(req.LastUser())
@@ -30,32 +31,33 @@ func (r *rig) remembered() string {
 // uses makes the model use a tool of the bridge when it is asked something that contains the words.
 func (r *rig) uses(words, tool string, input map[string]any) {
 	r.model.Script(modelsim.Rule{
-		Times: 1, Match: func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), words) },
+		Times: 1, Match: asksFor(words),
 		Steps: []modelsim.Step{modelsim.Tool("mcp__magpie__"+tool, input)},
 	})
 }
 
 // oneProcessPerTurn makes every prompt carry the whole context.
-func oneProcessPerTurn(c *config) { c.Claude.KeepAlive.Duration = 0 }
+func oneProcessPerTurn(c *config.Config) { c.Claude.KeepAlive.Duration = 0 }
 
 func TestWhatAUserSaysIsRemembered(t *testing.T) {
 	r := newRig(t)
 	r.ask("你好")
-	if got := r.ask("/remember 发布总是在星期二"); !strings.Contains(got, "#1") || !strings.Contains(got, "发布总是在星期二") {
+	got := r.ask("/remember 发布总是在星期二")
+	if !strings.Contains(got, "#1") || !strings.Contains(got, "发布总是在星期二") {
 		t.Errorf("reply %q", got)
 	}
 	r.ask("说点别的")
-	if got := r.remembered(); got != "发布总是在星期二\n发布总是在星期二" { // the title is the first line
-		t.Errorf("the living process was told %q", got)
+	if got := r.promptMemories(); got != "发布总是在星期二\n发布总是在星期二" { // the title is the first line
+		t.Errorf("the running process got %q", got)
 	}
 	r.ask("再说点别的")
-	if got := r.remembered(); got != "" {
-		t.Errorf("it was told again: %q", got)
+	if got := r.promptMemories(); got != "" {
+		t.Errorf("it got them again: %q", got)
 	}
 	r.ask("/new")
 	r.ask("什么时候发布？")
-	if got := r.remembered(); !strings.Contains(got, "发布总是在星期二") {
-		t.Errorf("a new conversation was told %q", got)
+	if got := r.promptMemories(); !strings.Contains(got, "发布总是在星期二") {
+		t.Errorf("a new conversation got %q", got)
 	}
 	if got := r.ask("/memory forget 1"); !strings.Contains(got, "#1") {
 		t.Errorf("reply %q", got)
@@ -78,21 +80,24 @@ func TestTheAgentRemembersAndSearches(t *testing.T) {
 	}
 	r.uses("钥匙在哪", "search_history", map[string]any{"query": "备用 钥匙", "limit": 2})
 	got := r.ask("钥匙在哪？")
-	if !strings.Contains(got, "小明:") || !strings.Contains(got, "蓝色抽屉") || !regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`).MatchString(got) {
+	if !strings.Contains(got, "小明:") || !strings.Contains(got, "蓝色抽屉") ||
+		!regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`).MatchString(got) {
 		t.Errorf("the history said %q", got)
 	}
-	if got := r.remembered(); got != "颜色\n小明最喜欢的颜色是靛蓝。" {
-		t.Errorf("the next prompt tells %q", got)
+	if got := r.promptMemories(); got != "颜色\n小明最喜欢的颜色是靛蓝。" {
+		t.Errorf("the next prompt has %q", got)
 	}
 	r.uses("which color", "search_memory", map[string]any{"query": "favourite color"})
 	if got := r.ask("which color?"); !strings.Contains(got, "[1] 颜色") || !strings.Contains(got, "靛蓝") {
 		t.Errorf("the memory said %q", got)
 	}
 	list, err := r.prog.store.Memories().Of(t.Context(), chat.FeishuChat(r.chat))
-	if err != nil || len(list) != 1 || list[0].Scope != db.UserScope || list[0].Of != r.user.OpenID || len(list[0].Sources) != 1 || len(list[0].Keywords) != 3 {
+	if err != nil || len(list) != 1 || list[0].Scope != db.UserScope || list[0].Of != r.user.OpenID ||
+		len(list[0].Sources) != 1 || len(list[0].Keywords) != 3 {
 		t.Errorf("stored %+v, %v", list, err)
 	}
-	if got := r.ask("/memory why 1"); !strings.Contains(got, "助手（回答时记下）") || !strings.Contains(got, "请记住我最喜欢靛蓝") {
+	if got := r.ask("/memory why 1"); !strings.Contains(got, "助手（回答时记下）") ||
+		!strings.Contains(got, "请记住我最喜欢靛蓝") {
 		t.Errorf("why: %q", got)
 	}
 	if denied := r.transcript(); strings.Contains(denied, "未获授权") {
@@ -100,12 +105,12 @@ func TestTheAgentRemembersAndSearches(t *testing.T) {
 	}
 }
 
-// Two chats ask for the same words: each finds what was said in it, and nothing of the other.
+// Two chats search for the same words: each finds its own messages, and none of the other's.
 func TestTheToolsOfOneChatKnowNothingOfAnother(t *testing.T) {
 	r := newRig(t, oneProcessPerTurn)
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
-	askOther := func(text string) string { return said(r.answer(other, r.sim.Say(other, red, text))) }
+	askOther := func(text string) string { return visibleText(r.answer(other, r.sim.Say(other, red, text))) }
 	r.ask("密码本在 kestrel 的柜子里")
 	r.ask("/remember 密码本的编号是 kestrel-17")
 	askOther("密码本在 heron 的柜子里")
@@ -127,7 +132,7 @@ func TestTheToolsOfOneChatKnowNothingOfAnother(t *testing.T) {
 	}
 }
 
-// With approval, what the agent and members propose reaches no prompt until an admin has said yes.
+// With approval, memories that the agent and members propose reach no prompt until an admin has approved them.
 func TestProposedMemoriesWait(t *testing.T) {
 	var boss feishusim.User
 	r := makeRig(t, feishusim.Config{}, oneProcessPerTurn)
@@ -138,17 +143,20 @@ func TestProposedMemoriesWait(t *testing.T) {
 	t.Cleanup(func() { r.stop(); r.clean() })
 	group := r.sim.Group("测试群", r.user, boss)
 	ask := func(who feishusim.User, text string) string {
-		return said(r.answer(group, r.sim.Say(group, who, text, feishusim.Mention())))
+		return visibleText(r.answer(group, r.sim.Say(group, who, text, feishusim.Mention())))
 	}
 	if got := ask(r.user, "/remember 周会在 kestrel 会议室"); !strings.Contains(got, "approve") {
 		t.Errorf("reply to a member: %q", got)
 	}
-	r.uses("记一下", "remember", map[string]any{"title": "咖啡", "text": "咖啡机坏了 heron", "keywords": []string{"coffee"}})
+	r.uses("记一下", "remember", map[string]any{
+		"title": "咖啡", "text": "咖啡机坏了 heron", "keywords": []string{"coffee"},
+	})
 	if got := ask(r.user, "记一下"); !strings.Contains(got, "/memory approve 2") {
 		t.Errorf("the tool said %q", got)
 	}
-	if ask(boss, "周会在哪里"); strings.Contains(r.remembered(), "kestrel") || strings.Contains(r.remembered(), "heron") {
-		t.Errorf("told too early: %q", r.remembered())
+	if ask(boss, "周会在哪里"); strings.Contains(r.promptMemories(), "kestrel") ||
+		strings.Contains(r.promptMemories(), "heron") {
+		t.Errorf("in the prompt too early: %q", r.promptMemories())
 	}
 	r.uses("找找", "search_memory", map[string]any{"query": "周会 咖啡 kestrel heron"})
 	if got := ask(boss, "找找"); !strings.Contains(got, "Nothing like that") {
@@ -164,8 +172,9 @@ func TestProposedMemoriesWait(t *testing.T) {
 	}
 	ask(boss, "/memory approve 1")
 	ask(boss, "/memory reject 2")
-	if ask(r.user, "周会在哪里"); !strings.Contains(r.remembered(), "kestrel") || strings.Contains(r.remembered(), "heron") {
-		t.Errorf("told %q", r.remembered())
+	if ask(r.user, "周会在哪里"); !strings.Contains(r.promptMemories(), "kestrel") ||
+		strings.Contains(r.promptMemories(), "heron") {
+		t.Errorf("got %q", r.promptMemories())
 	}
 	if got := ask(boss, "/memory approve 1"); !strings.Contains(got, "已经生效") {
 		t.Errorf("approved again: %q", got)
@@ -176,7 +185,7 @@ func TestProposedMemoriesWait(t *testing.T) {
 }
 
 func TestWithoutToolsTheAgentHasNone(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Memory.Tools = false })
+	r := newRig(t, func(c *config.Config) { c.Memory.Tools = false })
 	r.ask("你好")
 	for _, name := range r.lastRequest().Tools {
 		if strings.HasPrefix(name, "mcp__magpie__") {

@@ -27,7 +27,8 @@ func TestMemoriesAreExportedAndImported(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "docs: 1 memories") {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if out, err := magpie(t, dir, "memory", "import", "docs").CombinedOutput(); err == nil || !strings.Contains(string(out), "in use by process") {
+	out, err = magpie(t, dir, "memory", "import", "docs").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "in use by process") {
 		t.Errorf("while the bridge runs: %v: %s", err, out)
 	}
 	service.stop()
@@ -37,14 +38,17 @@ func TestMemoriesAreExportedAndImported(t *testing.T) {
 	}
 	text, err := os.ReadFile(docs[0])
 	must(t, err)
-	must(t, os.WriteFile(docs[0], []byte(strings.Replace(string(text), "\n发布总是在星期二\n", "\n发布改到星期四\n", 1)), 0o600))
+	edited := strings.Replace(string(text), "\n发布总是在星期二\n", "\n发布改到星期四\n", 1)
+	must(t, os.WriteFile(docs[0], []byte(edited), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "docs", "bad.md"), []byte("---\ntitel: x\n---\nx"), 0o600))
 	out, err = magpie(t, dir, "memory", "import", "docs").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "docs: 0 new, 1 changed, 0 known already") || !strings.Contains(string(out), `bad.md: line 2: unknown key "titel"`) {
+	if err == nil || !strings.Contains(string(out), "docs: 0 new, 1 changed, 0 known already") ||
+		!strings.Contains(string(out), `bad.md: line 2: unknown key "titel"`) {
 		t.Errorf("%v: %s", err, out)
 	}
 	must(t, os.Remove(filepath.Join(dir, "docs", "bad.md")))
-	if out, err := magpie(t, dir, "memory", "import", "docs").CombinedOutput(); err != nil || !strings.Contains(string(out), "0 new, 0 changed, 1 known already") {
+	out, err = magpie(t, dir, "memory", "import", "docs").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "0 new, 0 changed, 1 known already") {
 		t.Errorf("again: %v: %s", err, out)
 	}
 	store, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(dir, "data", "magpie.db")})

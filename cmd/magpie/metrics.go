@@ -15,7 +15,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// snapshot is what the metrics page reads of the parts whenever it is asked for.
+// snapshot is the state of the program's parts that is read for each scrape.
 type snapshot struct {
 	Store    *db.Backlog // nil = it could not be read
 	Platform feishu.Status
@@ -58,17 +58,18 @@ func newMetrics(read func(context.Context) snapshot) *metrics {
 		Name: "magpie_store_unreadable_rows",
 		Help: "Rows of the database that could not be read when it was last looked through, once a day."})
 	for _, s := range []db.TurnState{db.Done, db.Failed, db.Cancelled, db.Interrupted} {
-		m.turns.WithLabelValues(string(s)) // a rate needs the zero from which it rises
+		m.turns.WithLabelValues(string(s)) // Prometheus computes a rate only from a series that exists
 	}
 	for kind := range tokensOf(db.Usage{}) {
 		m.tokens.WithLabelValues(kind)
 	}
 	m.registry.MustRegister(m.turns, m.tokens, m.cost, m.first, m.duration, m.unreadable, parts{m.read},
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewBuildInfoCollector())
 	return m
 }
 
-// ended counts a turn.
+// ended counts a turn that has ended.
 func (m *metrics) ended(e bridge.Ended) {
 	m.turns.WithLabelValues(string(e.State)).Inc()
 	m.duration.Observe(e.Took.Seconds())
@@ -88,12 +89,12 @@ func tokensOf(u db.Usage) map[string]int64 {
 	return map[string]int64{"input": u.Input, "output": u.Output, "cache_read": u.CacheRead, "cache_write": u.CacheNew}
 }
 
-// handler serves the metrics. Several pages at once would only do the same work.
+// handler serves the metrics, to two scrapes at a time at most: more would only repeat the same queries.
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2, Timeout: 2 * probeTime})
 }
 
-// parts collects the snapshot.
+// parts is the collector of the snapshot.
 type parts struct {
 	read func(context.Context) snapshot
 }
@@ -103,27 +104,30 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descStore      = describe("store_up", "1 when the store could be read.")
-	descQueued     = describe("turns_queued", "Turns that have not begun.")
-	descOutbox     = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
-	descOldest     = describe("outbox_oldest_seconds", "Age of the oldest text or card that the platform has not confirmed.")
+	descStore  = describe("store_up", "1 when the store could be read.")
+	descQueued = describe("turns_queued", "Turns that have not begun.")
+	descOutbox = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
+	descOldest = describe("outbox_oldest_seconds",
+		"Age of the oldest text or card that the platform has not confirmed.")
 	descConnected  = describe("platform_connected", "1 while the long connection stands.")
 	descReconnects = describe("platform_reconnects_total", "Long connections after the first.")
 	descAway       = describe("platform_circuit_open", "1 while the platform's HTTP API does not answer.")
 	descEvents     = describe("platform_events_total", "Messages and presses that have arrived.")
-	descRepaired   = describe("platform_backfilled_messages_total", "Messages that no event told of and that were found by asking.")
-	descCalls      = describe("platform_calls_total", "Calls to the platform's HTTP API, by what became of them.", "class")
-	descProcesses  = describe("cli_processes", "Processes of the CLI, by state.", "state")
-	descWaiting    = describe("turns_waiting_for_process", "Turns that wait for a free place among the CLI's processes.")
-	descLimit      = describe("cli_limit", "How many turns may run, and how many processes of the CLI may exist.", "of")
-	descStarted    = describe("cli_process_starts_total", "Processes of the CLI that were started.")
+	descRepaired   = describe("platform_backfilled_messages_total",
+		"Messages that no event told of and that were found by asking.")
+	descCalls = describe("platform_calls_total",
+		"Calls to the platform's HTTP API, by what became of them.", "class")
+	descProcesses = describe("cli_processes", "Processes of the CLI, by state.", "state")
+	descWaiting   = describe("turns_waiting_for_process", "Turns that wait for a free place among the CLI's processes.")
+	descLimit     = describe("cli_limit", "How many turns may run, and how many processes of the CLI may exist.", "of")
+	descStarted   = describe("cli_process_starts_total", "Processes of the CLI that were started.")
 )
 
 // Describe implements prometheus.Collector.
 func (p parts) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descAway, descEvents, descRepaired, descCalls,
-		descProcesses, descWaiting, descLimit, descStarted,
+		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descAway, descEvents,
+		descRepaired, descCalls, descProcesses, descWaiting, descLimit, descStarted,
 	} {
 		to <- d
 	}
@@ -145,11 +149,12 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	}
 	put(descConnected, prometheus.GaugeValue, number(s.Platform.Connected))
 	put(descReconnects, prometheus.CounterValue, float64(s.Platform.Reconnects))
-	put(descAway, prometheus.GaugeValue, number(s.Platform.Away))
+	put(descAway, prometheus.GaugeValue, number(s.Platform.CircuitOpen))
 	put(descEvents, prometheus.CounterValue, float64(s.Platform.Events))
-	put(descRepaired, prometheus.CounterValue, float64(s.Platform.Repaired))
+	put(descRepaired, prometheus.CounterValue, float64(s.Platform.Backfilled))
 	for class, n := range map[string]int64{
-		"ok": s.Platform.Calls.OK, "refused": s.Platform.Calls.Refused, "limited": s.Platform.Calls.Limited, "unknown": s.Platform.Calls.Unknown,
+		"ok": s.Platform.Calls.OK, "refused": s.Platform.Calls.Refused,
+		"limited": s.Platform.Calls.Limited, "unknown": s.Platform.Calls.Unknown,
 	} {
 		put(descCalls, prometheus.CounterValue, float64(n), class)
 	}
@@ -168,7 +173,7 @@ func number(yes bool) float64 {
 	return 0
 }
 
-// age is in seconds; there is none of the zero time.
+// age is the time since t in seconds, 0 for the zero time.
 func age(t time.Time) float64 {
 	if t.IsZero() {
 		return 0

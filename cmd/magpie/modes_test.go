@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"magpie/contextmgr"
+	"magpie/internal/config"
 	"magpie/internal/modelsim"
 )
 
 // What the turns of a conversation make the model read, in each mode, with a process that is gone before every fifth
-// turn, as when people come back after a pause. There are 50 turns, answered by the real CLI, with [full]. While a process stays, three modes are the same; in database mode every
-// turn has a process of its own. The figures are in README.md; -v shows them.
+// turn, as when people come back after a pause. There are 50 turns, answered by the real CLI, with [full]. While a
+// process stays, three modes are the same; in database mode every turn has a process of its own. The figures are in
+// README.md; -v shows them.
 //
 // The double of the model does not count tokens as the real one does, so they are estimated here, of what the requests
 // carry: of the conversation, and of the whole with the CLI's own instructions and tools.
@@ -31,11 +33,12 @@ func TestTokensOfTheModes(t *testing.T) {
 			mode  contextmgr.Mode
 			every int // a new process before every so many turns; 0 = it stays
 		}{
-			{contextmgr.Database, 1}, {contextmgr.Hybrid, resumed}, {contextmgr.Resume, resumed}, {contextmgr.Economy, resumed}, {contextmgr.Hybrid, 0},
+			{contextmgr.Database, 1}, {contextmgr.Hybrid, resumed}, {contextmgr.Resume, resumed},
+			{contextmgr.Economy, resumed}, {contextmgr.Hybrid, 0},
 		} {
 			name := fmt.Sprintf("%s/%d", tc.mode, tc.every)
 			t.Run(name, func(t *testing.T) {
-				r := newRig(t, func(c *config) {
+				r := newRig(t, func(c *config.Config) {
 					if *full {
 						realCLI(t)(c)
 					}
@@ -52,18 +55,21 @@ func TestTokensOfTheModes(t *testing.T) {
 					f.talk += f.last
 					f.whole += contextmgr.EstimateTokens(string(req.Body))
 				}
-				t.Logf("%s: %d tokens of the conversation, %d of them in the last turn, %d with the CLI's own", name, f.talk, f.last, f.whole)
+				t.Logf("%s: %d tokens of the conversation, %d of them in the last turn, %d with the CLI's own",
+					name, f.talk, f.last, f.whole)
 				mu.Lock()
 				defer mu.Unlock()
 				got[name] = f
 			})
 		}
 	})
-	stays, hybrid, resume, economy, database := got["hybrid/0"], got["hybrid/5"], got["resume/5"], got["economy/5"], got["database/1"]
+	stays, hybrid, resume := got["hybrid/0"], got["hybrid/5"], got["resume/5"]
+	economy, database := got["economy/5"], got["database/1"]
 	switch {
 	case t.Failed():
 	case !near(economy.talk, resume.talk) || !near(resume.talk, stays.talk):
-		t.Errorf("economy %d, resume %d, one process %d: a checked session needs nothing more", economy.talk, resume.talk, stays.talk)
+		t.Errorf("economy %d, resume %d, one process %d: a checked session needs nothing more",
+			economy.talk, resume.talk, stays.talk)
 	case hybrid.talk < 2*economy.talk:
 		t.Errorf("hybrid %d, economy %d: where is the prefix?", hybrid.talk, economy.talk)
 	case database.last > economy.last+slack:
@@ -71,14 +77,16 @@ func TestTokensOfTheModes(t *testing.T) {
 	}
 }
 
-// near tells that two figures are the same but for the names of the tests' folders, which the CLI mentions.
+// near reports whether two figures differ only by the names of the tests' folders, which the CLI puts into its prompt.
 func near(a, b int) bool { return max(a, b)-min(a, b) <= max(a, b)/1000 }
 
-// converse has so many turns, with questions of 46 characters and answers of 406. It does not wait for the cards.
+// converse runs this many turns, with questions of 46 characters and answers of 406. It does not wait for the cards.
 func converse(r *rig, turns, every int) {
 	r.Helper()
 	for i := range turns {
-		r.until("the end of the turn", func() bool { return strings.Count(r.logs.String(), `"message":"turn ended"`) == i })
+		r.until("the end of the turn", func() bool {
+			return strings.Count(r.logs.String(), `"message":"turn ended"`) == i
+		})
 		if every > 0 && i%every == 0 {
 			r.dropProcess()
 		}
@@ -87,7 +95,9 @@ func converse(r *rig, turns, every int) {
 		r.sim.Say(r.chat, r.user, fmt.Sprintf("第%02d问：", i)+strings.Repeat("今天我们接着昨天的话题往下说", 3))
 		r.requested(i + 1)
 	}
-	r.until("the last answer", func() bool { return strings.Contains(r.transcript(), fmt.Sprintf("第%02d答", turns-1)) })
+	r.until("the last answer", func() bool {
+		return strings.Contains(r.transcript(), fmt.Sprintf("第%02d答", turns-1))
+	})
 	if n := len(r.model.Requests()); n != turns {
 		r.Errorf("%d requests for %d turns", n, turns)
 	}

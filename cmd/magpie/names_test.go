@@ -6,48 +6,48 @@ import (
 	"time"
 
 	"magpie/internal/chat"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 )
 
-// nameless is how many messages of people are stored without a name.
-func (r *rig) nameless() int {
+// countWithoutName is how many messages of people are stored without a name.
+func (r *rig) countWithoutName() int {
 	r.Helper()
 	return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND actor_name = ''`)
 }
 
-// Somebody joins a group after its members were asked for, and writes: the agent is told who it is, and the History
-// knows.
+// Somebody joins a group after its member list was read, and writes: the prompt and the History have the name.
 func TestWhoJoinsAGroupLaterHasAName(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration = 0 }) // each prompt has the History
+	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 }) // each prompt has the History
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user)
 	r.mention(group, r.user, "我叫小明")
 	r.sim.Join(group, red)
 	r.mention(group, red, "我刚刚进群")
-	if got := r.calledIn(group, red); got != "小红" {
+	if got := r.nameInGroup(group, red); got != "小红" {
 		t.Errorf("who has joined is stored as %q", got)
 	}
 	if text := r.mention(group, r.user, "谁刚刚进群？"); !strings.Contains(text, "用户(小红):\n我刚刚进群") {
-		t.Errorf("the agent is told %q", text)
+		t.Errorf("the agent was asked %q", text)
 	}
 }
 
-// The platform tells names too late for the message: it has its name in the next prompt.
+// A name that the platform delivers too late for its message appears in the next prompt.
 func TestANameThatComesLateIsFilledIn(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Claude.KeepAlive.Duration, c.Feishu.NameWait = 0, time.Nanosecond })
+	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration, c.Feishu.NameWait = 0, time.Nanosecond })
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user, red)
 	r.sim.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/" + group + "/members", Times: 1, Delay: time.Second})
 	r.settle(r.sim.Say(group, red, "午饭吃面"))
 	r.mention(group, red, "记住了吗？")
-	r.until("the name", func() bool { return r.nameless() == 0 })
+	r.until("the name", func() bool { return r.countWithoutName() == 0 })
 	if text := r.mention(group, r.user, "谁吃面？"); !strings.Contains(text, "用户(小红):\n记住了吗？") {
-		t.Errorf("the agent is told %q", text)
+		t.Errorf("the agent was asked %q", text)
 	}
 }
 
-// calledIn is the name of somebody in the History of a group, by his last message there.
-func (r *rig) calledIn(group string, u feishusim.User) (name string) {
+// nameInGroup is the name of somebody in the History of a group, by his last message there.
+func (r *rig) nameInGroup(group string, u feishusim.User) (name string) {
 	r.Helper()
 	for m, err := range r.prog.store.History().Of(r.Context(), chat.FeishuChat(group), 0, 0, 1<<62) {
 		must(r, err)

@@ -2,5 +2,5 @@
 
 package main
 
-// raced tells that the race detector watches this process.
+// raced reports whether the race detector is on.
 const raced = false

@@ -7,6 +7,7 @@ import (
 	"magpie/bridge/access"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -26,15 +27,16 @@ func (r *rig) memories(chatID string) []db.Memory {
 	return list
 }
 
-// What was told in a conversation is known in the next one, though nobody has asked for it to be remembered.
-func TestWhatIsSaidInATurnIsRemembered(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Memory.Capture = true })
+// A fact from one conversation is known in the next one, without an order to remember it.
+func TestFactsOfATurnBecomeMemories(t *testing.T) {
+	r := newRig(t, func(c *config.Config) { c.Memory.Capture = true })
 	r.notes(modelsim.Fail(403, "permission_error", "no"))
 	r.ask("数到 3，再从 3 数到 1")
 	r.awaitLog("memories of the turn lost")
 
 	hold := make(chan struct{})
-	r.notes(modelsim.Hold(hold), modelsim.Text("发布日 | 用户的团队总是在星期二发布。 | release, Tuesday, 发布, 星期二"))
+	const note = "发布日 | 用户的团队总是在星期二发布。 | release, Tuesday, 发布, 星期二"
+	r.notes(modelsim.Hold(hold), modelsim.Text(note))
 	r.ask("我们总是在星期二发布")
 	if got := r.ask("谢谢"); got == "" { // the look at the last turn is still going on
 		t.Error("no answer")
@@ -42,18 +44,20 @@ func TestWhatIsSaidInATurnIsRemembered(t *testing.T) {
 	close(hold)
 	r.until("a memory", func() bool { return len(r.memories(r.chat)) == 1 })
 	m := r.memories(r.chat)[0]
-	if m.Title != "发布日" || m.Scope != db.UserScope || m.Of != r.user.OpenID || m.State != db.ActiveMemory || len(m.Keywords) != 4 || len(m.Sources) != 2 {
+	if m.Title != "发布日" || m.Scope != db.UserScope || m.Of != r.user.OpenID || m.State != db.ActiveMemory ||
+		len(m.Keywords) != 4 || len(m.Sources) != 2 {
 		t.Errorf("remembered %+v", m)
 	}
-	if got := r.ask("/memory why 1"); !strings.Contains(got, "Magpie（回答之后）") || !strings.Contains(got, "我们总是在星期二发布") {
+	if got := r.ask("/memory why 1"); !strings.Contains(got, "Magpie（回答之后）") ||
+		!strings.Contains(got, "我们总是在星期二发布") {
 		t.Errorf("why: %q", got)
 	}
 
 	r.ask("/new")
 	r.notes(modelsim.Text("- 发布日 | 用户的团队总是在星期二发布 | release\n- 书 | 用户喜欢《三体》。 | book"))
 	r.ask("你知道我们什么时候发布吗？")
-	if got := r.lastAsked(); !strings.Contains(got, "发布日\n用户的团队总是在星期二发布。") {
-		t.Errorf("a new conversation was told %q", got)
+	if got := r.lastPrompt(); !strings.Contains(got, "发布日\n用户的团队总是在星期二发布。") {
+		t.Errorf("a new conversation got %q", got)
 	}
 	r.until("another memory", func() bool { return len(r.memories(r.chat)) == 2 })
 	if m := r.memories(r.chat)[1]; m.Title != "书" {
@@ -73,8 +77,8 @@ func TestWhatIsSaidInATurnIsRemembered(t *testing.T) {
 	}
 }
 
-// lastAsked is the last prompt of a turn.
-func (r *rig) lastAsked() string {
+// lastPrompt is the last prompt of a turn.
+func (r *rig) lastPrompt() string {
 	r.Helper()
 	list := r.model.Requests()
 	for i := len(list) - 1; i >= 0; i-- {
@@ -87,7 +91,7 @@ func (r *rig) lastAsked() string {
 }
 
 // By default the model is asked nothing but the question.
-func TestByDefaultNoTurnIsLookedThrough(t *testing.T) {
+func TestByDefaultNoTurnBecomesAMemory(t *testing.T) {
 	r := newRig(t)
 	r.ask("我们总是在星期二发布")
 	r.ask("什么时候发布？")
@@ -100,7 +104,7 @@ func TestByDefaultNoTurnIsLookedThrough(t *testing.T) {
 // Groups are looked through where that is wanted. With approval, what was found waits, and it is for everybody there.
 func TestNotesOfAGroupWaitForApproval(t *testing.T) {
 	t.Parallel()
-	r := makeRig(t, feishusim.Config{}, oneProcessPerTurn, func(c *config) {
+	r := makeRig(t, feishusim.Config{}, oneProcessPerTurn, func(c *config.Config) {
 		c.Memory.Capture, c.Memory.CaptureGroup, c.Memory.Approval = true, true, true
 	})
 	boss := r.sim.AddUser("老板")
@@ -109,7 +113,7 @@ func TestNotesOfAGroupWaitForApproval(t *testing.T) {
 	t.Cleanup(func() { r.stop(); r.clean() })
 	group := r.sim.Group("测试群", r.user, boss)
 	ask := func(who feishusim.User, text string) string {
-		return said(r.answer(group, r.sim.Say(group, who, text, feishusim.Mention())))
+		return visibleText(r.answer(group, r.sim.Say(group, who, text, feishusim.Mention())))
 	}
 	r.notes(modelsim.Text("周会 | 周会在 kestrel 会议室开。 | meeting, 周会"))
 	ask(r.user, "周会总是在 kestrel 会议室开")
@@ -118,11 +122,11 @@ func TestNotesOfAGroupWaitForApproval(t *testing.T) {
 		t.Errorf("remembered %+v", m)
 	}
 	ask(boss, "/new")
-	if ask(boss, "在哪里？"); strings.Contains(r.lastAsked(), "kestrel") {
-		t.Errorf("told too early: %q", r.lastAsked())
+	if ask(boss, "在哪里？"); strings.Contains(r.lastPrompt(), "kestrel") {
+		t.Errorf("in the prompt too early: %q", r.lastPrompt())
 	}
 	ask(boss, "/memory approve 1")
-	if ask(boss, "在哪里？"); !strings.Contains(r.lastAsked(), "周会在 kestrel 会议室开。") {
-		t.Errorf("told %q", r.lastAsked())
+	if ask(boss, "在哪里？"); !strings.Contains(r.lastPrompt(), "周会在 kestrel 会议室开。") {
+		t.Errorf("got %q", r.lastPrompt())
 	}
 }

@@ -15,14 +15,16 @@ import (
 
 	"magpie/feishu"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
 
 // output turns on what agents and groups can do beside answering.
-func output(c *config) {
+func output(c *config.Config) {
 	on := feishu.Defaults()
-	c.Feishu.Topics, c.Feishu.SendFiles, c.Feishu.LongAnswer, c.Feishu.GroupMention = on.Topics, on.SendFiles, on.LongAnswer, on.GroupMention
+	c.Feishu.Topics, c.Feishu.SendFiles = on.Topics, on.SendFiles
+	c.Feishu.LongAnswer, c.Feishu.GroupMention = on.LongAnswer, on.GroupMention
 }
 
 // written writes a file of the project.
@@ -67,7 +69,7 @@ func (r *rig) ends(chatID, id string) string {
 	r.await("the answer", func(v *feishusim.View) bool {
 		for _, m := range v.Messages(chatID) {
 			if m.FromBot && m.Type == "interactive" && m.ParentID == id && !m.Last().Streaming && !running(m) {
-				text = said(m)
+				text = visibleText(m)
 				return true
 			}
 		}
@@ -86,10 +88,11 @@ func TestTheAgentSendsFilesOfItsProjectOnly(t *testing.T) {
 	r.written("报告.pdf", []byte("%PDF-1.7 words"))
 	project, data := r.cfg.Claude.Project, filepath.Dir(strings.TrimPrefix(r.cfg.DB.URL, "sqlite://"))
 	secret := filepath.Join(filepath.Dir(project), "secret")
-	if err := errors.Join(os.WriteFile(secret, []byte("secret"), 0o600), os.Symlink(secret, filepath.Join(project, "link")),
-		os.Symlink(data, filepath.Join(project, "data"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(
+		os.WriteFile(secret, []byte("secret"), 0o600),
+		os.Symlink(secret, filepath.Join(project, "link")),
+		os.Symlink(data, filepath.Join(project, "data")),
+	))
 	t.Cleanup(func() { _ = os.Remove(secret) })
 	send := func(path, caption string) string {
 		t.Helper()
@@ -103,7 +106,10 @@ func TestTheAgentSendsFilesOfItsProjectOnly(t *testing.T) {
 	if got := send("报告.pdf", ""); !strings.Contains(got, "can open") {
 		t.Errorf("the agent says %q", got)
 	}
-	for _, path := range []string{"../secret", secret, "link", "/etc/passwd", "data/magpie.db", filepath.Join(data, "magpie.db"), "/proc/self/environ"} {
+	for _, path := range []string{
+		"../secret", secret, "link", "/etc/passwd", "data/magpie.db", filepath.Join(data, "magpie.db"),
+		"/proc/self/environ",
+	} {
 		if got := send(path, ""); !strings.Contains(got, "Not sent") {
 			t.Errorf("%s: the agent says %q", path, got)
 		}
@@ -126,7 +132,8 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 	r.ends(room, r.sim.Say(room, r.user, "我叫小明", feishusim.Mention()))
 	root := r.sim.Say(room, r.user, "发布清单在这里", feishusim.Mention())
 	r.ends(room, root)
-	first := r.sim.Say(room, r.user, "话题里：我住在杭州", feishusim.Mention(), feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread))
+	first := r.sim.Say(room, r.user, "话题里：我住在杭州",
+		feishusim.Mention(), feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread))
 	topic, _ := r.sim.Message(first)
 	r.await("the answer in the topic", func(v *feishusim.View) bool { return ended(v, room, topic.ThreadID) == 1 })
 	if q := r.lastRequest(); strings.Contains(q.AllText(), "我叫小明") || !strings.Contains(q.AllText(), "发布清单") {
@@ -145,20 +152,25 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 	if q := r.lastRequest(); strings.Contains(q.AllText(), "杭州") || !strings.Contains(q.AllText(), "小明") {
 		t.Errorf("the group: %s", q.AllText())
 	}
-	for _, key := range []chat.Key{chat.FeishuChat(room), {Channel: "feishu", Kind: "chat", ID: room, Thread: topic.ThreadID}} {
+	for _, key := range []chat.Key{
+		chat.FeishuChat(room), {Channel: "feishu", Kind: "chat", ID: room, Thread: topic.ThreadID},
+	} {
 		if c, err := r.prog.store.Chats().Get(t.Context(), key); err != nil || c.Session.ID == "" {
 			t.Errorf("%v: %+v, %v", key, c.Session, err)
 		}
 	}
-	// A press tells no topic; the card's turn does.
+	// The event of a press has no topic; it is found from the card's turn.
 	rest := make(chan struct{})
 	defer close(rest)
-	r.model.Script(modelsim.Rule{Match: func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), "等一下") }, Times: 1,
-		Steps: []modelsim.Step{modelsim.Text("好"), modelsim.Hold(rest)}})
+	r.model.Script(modelsim.Rule{Match: asksFor("等一下"), Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("好"), modelsim.Hold(rest),
+	}})
 	r.sim.Say(room, r.user, "等一下", feishusim.Mention(), feishusim.Thread(topic.ThreadID))
 	var card feishusim.Message
 	r.await("a running card", func(v *feishusim.View) bool {
-		i := slices.IndexFunc(v.Messages(room), func(m feishusim.Message) bool { return m.FromBot && running(m) && strings.Contains(m.Text(), "好") })
+		i := slices.IndexFunc(v.Messages(room), func(m feishusim.Message) bool {
+			return m.FromBot && running(m) && strings.Contains(m.Text(), "好")
+		})
 		if i >= 0 {
 			card = v.Messages(room)[i]
 		}
@@ -168,7 +180,8 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 	if err != nil || len(turn) != 1 {
 		t.Fatalf("running %+v, %v", turn, err)
 	}
-	if _, err := r.sim.Press(t.Context(), card.ID, r.user, map[string]any{"do": "stop", "turn": turn[0].ID}); err != nil {
+	_, err = r.sim.Press(t.Context(), card.ID, r.user, map[string]any{"do": "stop", "turn": turn[0].ID})
+	if err != nil {
 		t.Fatal(err)
 	}
 	r.await("the stopped card", func(v *feishusim.View) bool {
@@ -186,7 +199,9 @@ func TestAGroupFromTheFirstToTheLastDay(t *testing.T) {
 	r.sim.AddBot(room, r.user)
 	texts := func(part string) func(v *feishusim.View) bool {
 		return func(v *feishusim.View) bool {
-			return slices.ContainsFunc(v.Messages(room), func(m feishusim.Message) bool { return m.FromBot && strings.Contains(m.Text(), part) })
+			return slices.ContainsFunc(v.Messages(room), func(m feishusim.Message) bool {
+				return m.FromBot && strings.Contains(m.Text(), part)
+			})
 		}
 	}
 	r.await("a greeting", texts("@我"))
@@ -205,8 +220,9 @@ func TestAGroupFromTheFirstToTheLastDay(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 	rest := make(chan struct{})
-	r.model.Script(modelsim.Rule{Match: func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), "慢慢来") }, Times: 1,
-		Steps: []modelsim.Step{modelsim.Text("好"), modelsim.Hold(rest)}})
+	r.model.Script(modelsim.Rule{Match: asksFor("慢慢来"), Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("好"), modelsim.Hold(rest),
+	}})
 	r.sim.Say(room, r.user, "慢慢来")
 	r.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) == 3 })
 	r.sim.Say(room, r.user, "还有一个问题")
@@ -235,21 +251,20 @@ func TestAGroupFromTheFirstToTheLastDay(t *testing.T) {
 	}
 }
 
-// parcelSteps are the steps of delivering a file.
-var parcelSteps = regexp.MustCompile(`^parcel: `)
+// fileSteps are the steps of delivering a file.
+var fileSteps = regexp.MustCompile(`^file: `)
 
 // A long answer comes as a card and as a file, each once, wherever the program is killed.
 func TestACrashWhileAFileIsDelivered(t *testing.T) {
 	answer := strings.Repeat("很长的回答。", 30)
 	for _, step := range append([]string{"delivery: noted"}, crashSteps(t)...) {
-		if !parcelSteps.MatchString(step) && step != "delivery: noted" {
+		if !fileSteps.MatchString(step) && step != "delivery: noted" {
 			continue
 		}
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, feishusim.Config{})
-			s.model.Script(modelsim.Rule{Match: func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), "讲讲") },
-				Steps: []modelsim.Step{modelsim.Text(answer)}})
+			s.model.Script(modelsim.Rule{Match: asksFor("讲讲"), Steps: []modelsim.Step{modelsim.Text(answer)}})
 			const long = "MAGPIE_FEISHU_ANSWER_FILE_CHARS=100"
 			s.run(long, "MAGPIE_CRASH_AT="+step)
 			s.connected()
@@ -260,7 +275,8 @@ func TestACrashWhileAFileIsDelivered(t *testing.T) {
 			s.run(long)
 			s.connected()
 			s.until("an empty outbox", func() bool {
-				return s.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 && s.count(`SELECT COUNT(*) FROM outbox`) == 0
+				return s.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 &&
+					s.count(`SELECT COUNT(*) FROM outbox`) == 0
 			})
 			var types []string
 			for _, m := range replies(s.sim.View(), s.chat, id) {
@@ -274,7 +290,8 @@ func TestACrashWhileAFileIsDelivered(t *testing.T) {
 				Key string `json:"file_key"`
 			}
 			must(t, json.Unmarshal([]byte(shown[0].Content), &content))
-			if name, _, _ := s.sim.File(content.Key); !strings.HasPrefix(name, "回答-") || !strings.HasSuffix(name, ".md") {
+			if name, _, _ := s.sim.File(content.Key); !strings.HasPrefix(name, "回答-") ||
+				!strings.HasSuffix(name, ".md") {
 				t.Errorf("it is called %q", name)
 			}
 			s.terminate()
@@ -286,21 +303,22 @@ func TestACrashWhileAFileIsDelivered(t *testing.T) {
 
 // Two bots that answer each other stop after ten turns, until a person speaks.
 func TestABotLoopEnds(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Feishu.AnswerBots = true })
+	r := newRig(t, func(c *config.Config) { c.Feishu.AnswerBots = true })
 	other := r.sim.AddApp("别的机器人")
 	group := r.sim.Group("测试群", r.user)
 	asked := func() int { return len(r.model.Requests()) }
 	talk := func(answered int) {
 		t.Helper()
 		for n := range answered {
-			if got := said(r.answer(group, r.sim.Say(group, other, "数到 3", feishusim.Mention()))); got != "1 2 3" {
+			got := visibleText(r.answer(group, r.sim.Say(group, other, "数到 3", feishusim.Mention())))
+			if got != "1 2 3" {
 				t.Fatalf("answer %d is %q", n+1, got)
 			}
 		}
 		before := asked()
 		for range 3 {
 			id := r.sim.Say(group, other, "数到 3", feishusim.Mention())
-			r.heard(id)
+			r.awaitReceived(id)
 			if list := replies(r.sim.View(), group, id); len(list) != 0 {
 				t.Errorf("after %d turns of bots it is answered %q", answered, list[0].Text())
 			}
@@ -311,7 +329,7 @@ func TestABotLoopEnds(t *testing.T) {
 		}
 	}
 	talk(10)
-	if got := said(r.answer(group, r.sim.Say(group, r.user, "数到 4", feishusim.Mention()))); got != "1 2 3 4" {
+	if got := visibleText(r.answer(group, r.sim.Say(group, r.user, "数到 4", feishusim.Mention()))); got != "1 2 3 4" {
 		t.Errorf("a person is answered %q", got)
 	}
 	talk(10)

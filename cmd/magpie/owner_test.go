@@ -8,13 +8,14 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/db"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 )
 
-func nobody(c *config) { c.Access = access.Config{} }
+func emptyAccess(c *config.Config) { c.Access = access.Config{} }
 
-// greeted waits until the bot has written to somebody unasked.
-func (r *rig) greeted(u feishusim.User) {
+// awaitWelcome waits until the bot has written to somebody unasked.
+func (r *rig) awaitWelcome(u feishusim.User) {
 	r.Helper()
 	r.await("the welcome", func(v *feishusim.View) bool {
 		for _, m := range v.Messages(r.sim.PrivateChat(u)) {
@@ -26,21 +27,21 @@ func (r *rig) greeted(u feishusim.User) {
 	})
 }
 
-// The app's owner, of whom the platform tells, may use the bot without anything in the configuration. Nobody else may.
+// The app's owner, as the platform names it, may use the bot without any configuration; nobody else may.
 func TestTheAppsOwnerIsLetIn(t *testing.T) {
 	t.Parallel()
-	r := makeRig(t, feishusim.Config{}, nobody)
+	r := makeRig(t, feishusim.Config{}, emptyAccess)
 	r.sim.SetOwner(r.user)
 	other := r.sim.AddUser("小红")
 	r.start()
-	r.greeted(r.user)
+	r.awaitWelcome(r.user)
 	if got := r.ask("/whoami"); got == "" {
 		t.Error("the owner is not answered")
 	}
 	r.sim.Say(r.sim.PrivateChat(other), other, "/status")
 	r.awaitLog("message of a stranger ignored")
 	r.stop()
-	r.start() // he is known now, also when the platform does not tell any more
+	r.start() // the owner is stored now, and needs no answer of the platform
 	r.sim.TakeScopes("application:application:self_manage")
 	r.ask("/status")
 	r.stop()
@@ -50,10 +51,11 @@ func TestTheAppsOwnerIsLetIn(t *testing.T) {
 	r.clean()
 }
 
-// When the platform does not tell, the code of the log makes the owner. It is stored nowhere.
+// When the platform does not name the owner, whoever sends the code from the log becomes the owner. The code is not
+// stored.
 func TestTheCodeOfTheLogMakesTheOwner(t *testing.T) {
 	t.Parallel()
-	r := makeRig(t, feishusim.Config{}, nobody)
+	r := makeRig(t, feishusim.Config{}, emptyAccess)
 	r.sim.SetOwner(r.user)
 	r.sim.TakeScopes("application:application:self_manage")
 	r.start()
@@ -64,15 +66,16 @@ func TestTheCodeOfTheLogMakesTheOwner(t *testing.T) {
 	}
 	thief := r.sim.AddUser("小红")
 	room := r.sim.Group("大家", r.user, thief)
-	r.sim.Say(room, thief, code[1], feishusim.Mention()) // said in a group it is no secret any more
+	r.sim.Say(room, thief, code[1], feishusim.Mention()) // a code that was sent to a group is no secret any more
 	r.sim.Say(r.sim.PrivateChat(thief), thief, "MAGPIE-"+strings.Repeat("A", 26))
 	r.awaitLog("a wrong code was sent")
 	r.sim.Say(r.chat, r.user, code[1])
-	r.greeted(r.user)
+	r.awaitWelcome(r.user)
 	if got := r.ask("/status"); got == "" {
 		t.Error("the owner is not answered")
 	}
-	if owner, err := r.prog.store.Owners().Found(t.Context(), r.cfg.Feishu.AppID); err != nil || owner.User != r.user.OpenID || owner.Source != db.CodeBearer {
+	owner, err := r.prog.store.Owners().Found(t.Context(), r.cfg.Feishu.AppID)
+	if err != nil || owner.User != r.user.OpenID || owner.Source != db.CodeBearer {
 		t.Errorf("stored: %+v, %v", owner, err)
 	}
 	r.stop()

@@ -13,9 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
-
-	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -27,9 +24,9 @@ var pictureSums = filepath.Join("..", "..", "docs", "cards", "sums.txt")
 // imported finds what a script of the page takes from another one.
 var imported = regexp.MustCompile(`from ['"]\./([\w.-]+)['"]`)
 
-// drawers are the parts of the playground's page that draw a card, with what they hold: the styles, and the script for
-// cards with all that it imports.
-func drawers(t *testing.T) map[string]string {
+// rendererSources are the parts of the playground's page that draw a card, with what they hold: the styles, and the
+// script for cards with all that it imports.
+func rendererSources(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for todo := []string{"app.css", "card.js"}; len(todo) > 0; {
@@ -50,11 +47,11 @@ func drawers(t *testing.T) map[string]string {
 	return found
 }
 
-// shownNow are the sums of what pictures would show if they were taken now, by card.
-func shownNow(t *testing.T) map[string]string {
+// currentSums are the sums of what pictures would show if they were taken now, by card.
+func currentSums(t *testing.T) map[string]string {
 	t.Helper()
 	var page strings.Builder
-	parts := drawers(t)
+	parts := rendererSources(t)
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		fmt.Fprintf(&page, "%s %x\n", name, sha256.Sum256([]byte(parts[name])))
 	}
@@ -66,12 +63,13 @@ func shownNow(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sim.Close() })
-	client := feishu.New(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, zerolog.Nop())
+	client := clientOf(sim)
 	person := sim.AddUser("小明")
 	room := sim.PrivateChat(person)
 	sums := map[string]string{}
 	for _, p := range pictures {
-		id, err := client.Post(t.Context(), chat.Ref{Key: chat.FeishuChat(room), ID: sim.Say(room, person, p.question)}, golden(t, p.card), p.card)
+		question := chat.Ref{Key: chat.FeishuChat(room), ID: sim.Say(room, person, p.question)}
+		id, err := client.Post(t.Context(), question, golden(t, p.card), p.card)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,14 +78,15 @@ func shownNow(t *testing.T) map[string]string {
 		if !ok || len(card.Last().Card) == 0 {
 			t.Fatalf("%s is not drawn", p.card)
 		}
-		sums[p.card] = fmt.Sprintf("%x", sha256.Sum256([]byte(page.String()+p.question+"\n"+p.unfold+"\n"+string(card.Last().Card))))
+		shown := page.String() + p.question + "\n" + p.unfold + "\n" + string(card.Last().Card)
+		sums[p.card] = fmt.Sprintf("%x", sha256.Sum256([]byte(shown)))
 		_ = client.Close(t.Context(), id, chat.Card{Body: "."}) // so that nothing is left streaming
 	}
 	return sums
 }
 
-// sumsNoted are the sums of what the pictures show.
-func sumsNoted(t *testing.T) map[string]string {
+// recordedSums are the sums of what the pictures show.
+func recordedSums(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(pictureSums)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -101,8 +100,8 @@ func sumsNoted(t *testing.T) map[string]string {
 	return sums
 }
 
-// noteSums notes what the pictures show, by card.
-func noteSums(t *testing.T, sums map[string]string) {
+// recordSums notes what the pictures show, by card.
+func recordSums(t *testing.T, sums map[string]string) {
 	t.Helper()
 	var lines strings.Builder
 	for _, card := range slices.Sorted(maps.Keys(sums)) {
@@ -115,14 +114,15 @@ func noteSums(t *testing.T, sums map[string]string) {
 
 // The pictures show the cards as they are drawn today.
 func TestPicturesAreNotStale(t *testing.T) {
-	noted := sumsNoted(t)
-	for card, sum := range shownNow(t) {
+	noted := recordedSums(t)
+	for card, sum := range currentSums(t) {
 		if noted[card] != sum && !*makePictures {
-			t.Errorf("the pictures docs/cards/%s-*.png show what is not drawn like that any more: run scripts/pictures, and look at them", card)
+			t.Errorf("the pictures docs/cards/%s-*.png show what is not drawn like that any more: "+
+				"run scripts/pictures, and look at them", card)
 		}
 		delete(noted, card)
 	}
 	for card := range noted {
-		t.Errorf("docs/cards/sums.txt tells of %s, of which there are no pictures: run scripts/pictures", card)
+		t.Errorf("docs/cards/sums.txt names %s, of which there are no pictures: run scripts/pictures", card)
 	}
 }

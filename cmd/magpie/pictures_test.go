@@ -13,9 +13,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/rs/zerolog"
 
-	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/console"
 	"magpie/internal/console/consoletest"
@@ -51,13 +49,13 @@ func pictureFile(card, width string) string {
 	return filepath.Join("..", "..", "docs", "cards", card+"-"+width+".png")
 }
 
-// The pictures are there, small, and all that the READMEs show are among them. With -pictures those that are stale are
-// taken anew, of the playground's page in a real browser.
+// The pictures exist, are small, and include all that the READMEs show. With -pictures the stale ones are taken again,
+// from the playground's page in a real browser.
 func TestPicturesOfCards(t *testing.T) {
 	if *makePictures {
-		noted, now := sumsNoted(t), shownNow(t)
+		noted, now := recordedSums(t), currentSums(t)
 		takePictures(t, func(card string) bool { return noted[card] != now[card] })
-		noteSums(t, now)
+		recordSums(t, now)
 	}
 	for _, p := range pictures {
 		for width, screen := range widths {
@@ -67,7 +65,8 @@ func TestPicturesOfCards(t *testing.T) {
 				continue
 			}
 			head, err := png.DecodeConfig(bytes.NewReader(data))
-			if err != nil || int64(head.Width) > int64(float64(screen.pixels)*screen.scale) || head.Width < 300 || len(data) > mostBytes {
+			if err != nil || int64(head.Width) > int64(float64(screen.pixels)*screen.scale) || head.Width < 300 ||
+				len(data) > mostBytes {
 				t.Errorf("%s at %s: %d x %d in %d bytes, %v", p.card, width, head.Width, head.Height, len(data), err)
 			}
 		}
@@ -101,14 +100,19 @@ func takePictures(t *testing.T, wanted func(card string) bool) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sim.Close() })
-	client := feishu.New(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, zerolog.Nop())
+	client := clientOf(sim)
 	site := httptest.NewServer(console.NewPlayground(console.PlaygroundConfig{Sim: sim, Simulated: true}))
 	t.Cleanup(site.Close)
 	b := consoletest.Browse(t, site.URL)
 	b.Until(`document.querySelector('#chat-1[aria-current=true]')`)
-	for i, rule := range []string{"header, #chats, #context, #chips, #form, .talk-head { display: none !important }", "main { display: block !important }",
-		"html, body, .talk, #messages { height: auto !important; overflow: visible !important }", ".message { display: none }", ".message.pictured { display: flex }"} {
-		b.Eval(fmt.Sprintf("document.styleSheets[0].insertRule(%q, document.styleSheets[0].cssRules.length) * %d", rule, i))
+	for i, rule := range []string{
+		"header, #chats, #context, #chips, #form, .talk-head { display: none !important }",
+		"main { display: block !important }",
+		"html, body, .talk, #messages { height: auto !important; overflow: visible !important }",
+		".message { display: none }", ".message.pictured { display: flex }",
+	} {
+		b.Eval(fmt.Sprintf("document.styleSheets[0].insertRule(%q, document.styleSheets[0].cssRules.length) * %d",
+			rule, i))
 	}
 	for _, p := range pictures {
 		if !wanted(p.card) {
@@ -119,7 +123,8 @@ func takePictures(t *testing.T, wanted func(card string) bool) {
 			person, page = sim.Users()[2], "en"
 		}
 		if b.Eval(`document.documentElement.lang`) != page {
-			b.Eval(fmt.Sprintf(`[...document.querySelectorAll('.chat')].find(c => c.dataset.chat === %q).click()`, sim.PrivateChat(person)))
+			b.Eval(fmt.Sprintf(`[...document.querySelectorAll('.chat')].find(c => c.dataset.chat === %q).click()`,
+				sim.PrivateChat(person)))
 			b.Eval(`document.querySelector('#lang').click()`)
 		}
 		room := sim.PrivateChat(person)
@@ -130,7 +135,8 @@ func takePictures(t *testing.T, wanted func(card string) bool) {
 		}
 		card, _, _ := strings.Cut(id, "/")
 		b.Until(fmt.Sprintf(`document.querySelector('[data-id=%q] .card')`, card))
-		b.Eval(fmt.Sprintf(`document.querySelectorAll('.message').forEach(m => m.classList.toggle('pictured', [%q, %q].includes(m.dataset.id)))`, ask, card))
+		b.Eval(fmt.Sprintf(`document.querySelectorAll('.message')
+			.forEach(m => m.classList.toggle('pictured', [%q, %q].includes(m.dataset.id)))`, ask, card))
 		if p.unfold != "" {
 			b.Eval(fmt.Sprintf(`document.querySelector('[data-id=%q] %s').open = true`, card, p.unfold))
 		}

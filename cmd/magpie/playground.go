@@ -19,6 +19,7 @@ import (
 	"magpie/bridge/access"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 	"magpie/internal/console"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -59,18 +60,21 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = model.Close() }() // nothing of it outlives the program
+		defer func() { _ = model.Close() }() // it is only in memory
 		if c.Claude.Environ, err = simulatedEnviron(dir, model.URL(), os.Environ()); err != nil {
 			return err
 		}
 		p.Agent = "simulated"
 	}
 	var page *console.Playground
-	prog, err := newProgram(ctx, c, newLog(os.Stderr, c.Log).Level(c.Log.level()), func(b bridge.Built) { page.Record(panelOf(b)) })
+	log := newLog(os.Stderr, c.Log).Level(c.Log.ZerologLevel())
+	prog, err := newProgram(ctx, c, log, func(b bridge.Built) { page.Record(panelOf(b)) })
 	if err != nil {
 		return err
 	}
-	page = console.NewPlayground(console.PlaygroundConfig{Sim: sim, Simulated: p.Agent == "simulated", LoseSession: prog.loseSession})
+	page = console.NewPlayground(console.PlaygroundConfig{
+		Sim: sim, Simulated: p.Agent == "simulated", LoseSession: prog.loseSession,
+	})
 	fmt.Printf("鹊桥 Magpie playground: http://%s/\n", ln.Addr())
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveHTTP(ctx, ln, page) })
@@ -79,26 +83,26 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 }
 
 // config is that of a service that talks to the double and keeps everything in dir.
-func (p playgroundCmd) config(dir string, sim *feishusim.Server) (c config, err error) {
-	c = defaults()
+func (p playgroundCmd) config(dir string, sim *feishusim.Server) (c config.Config, err error) {
+	c = config.Defaults()
 	c.Feishu.AppID, c.Feishu.AppSecret, c.Feishu.BaseURL = sim.AppID(), sim.AppSecret(), sim.URL()
 	c.Access = access.Config{Allow: []string{"*"}}
 	c.DB.URL = "sqlite://" + filepath.Join(dir, "data", "magpie.db")
-	c.Log = logConfig{Level: "warn", Format: "console"}
+	c.Log = config.Log{Level: "warn", Format: "console"}
 	c.Claude.Command = p.Command
 	c.Claude.Project = filepath.Join(dir, "project")
 	c.Claude.Environ = os.Environ()
 	if err := os.MkdirAll(c.Claude.Project, 0o700); err != nil {
 		return c, err
 	}
-	if err := c.validate(); err != nil {
-		return c, &configError{err}
+	if err := c.Validate(); err != nil {
+		return c, &config.Error{Err: err}
 	}
 	c.Claude, err = c.Claude.Resolve()
 	return c, err
 }
 
-// simulated decides whether the model is the double.
+// simulated decides whether the CLI talks to the simulated model.
 func (p playgroundCmd) simulated(ctx context.Context) bool {
 	if p.Agent != "auto" {
 		return p.Agent == "simulated"
@@ -108,7 +112,7 @@ func (p playgroundCmd) simulated(ctx context.Context) bool {
 	return exec.CommandContext(ctx, p.Command, "auth", "status").Run() != nil
 }
 
-// simulatedEnviron gives the CLI a home of its own, and the double in place of the model.
+// simulatedEnviron gives the CLI a home of its own, and the simulated model instead of the real one.
 func simulatedEnviron(dir, url string, environ []string) ([]string, error) {
 	home := filepath.Join(dir, "home")
 	if err := os.MkdirAll(home, 0o700); err != nil {
@@ -151,7 +155,8 @@ func panelOf(b bridge.Built) console.Turn {
 	st := b.Prompt.Stats
 	t := console.Turn{
 		ChatID: b.Key.ID, Turn: b.Turn, At: time.Now(), Live: b.Live, Lost: string(b.Lost), Question: b.Prompt.Current,
-		Messages: st.Messages, UserMessages: st.UserMessages, Chars: st.Chars, Tokens: st.Tokens, BuildTime: st.BuildTime,
+		Messages: st.Messages, UserMessages: st.UserMessages, Chars: st.Chars, Tokens: st.Tokens,
+		BuildTime: st.BuildTime,
 	}
 	if b.Prompt.UseResume {
 		t.Resume = b.Prompt.ResumeID

@@ -24,8 +24,13 @@ func startPlayground(t *testing.T, args ...string) string {
 	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	cmd := exec.CommandContext(context.Background(), bin, append([]string{"playground", "--listen", "127.0.0.1:0"}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "MAGPIE_CLAUDE_COMMAND=" + claudetest.Command(t)}
+	cmd := exec.CommandContext(
+		context.Background(), bin, append([]string{"playground", "--listen", "127.0.0.1:0"}, args...)...,
+	)
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(),
+		"MAGPIE_CLAUDE_COMMAND=" + claudetest.Command(t),
+	}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -43,7 +48,7 @@ func startPlayground(t *testing.T, args ...string) string {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if _, url, ok := strings.Cut(lines.Text(), "playground: "); ok {
 			go func() {
-				for lines.Scan() { // nobody reads the rest, but it must not block
+				for lines.Scan() { // drain the pipe, so that the program does not block
 				}
 			}()
 			return url
@@ -70,17 +75,20 @@ func TestThePlaygroundInABrowser(t *testing.T) {
 	say("数到 5000")
 	length := 0
 	for range 3 {
-		length = len(b.Until(`document.querySelector('.card.live') && ` + last + `.textContent.length > ` + strconv.Itoa(length+10) + ` && ` + last + `.textContent`))
+		length = len(b.Until(`document.querySelector('.card.live') && ` + last + `.textContent.length > ` +
+			strconv.Itoa(length+10) + ` && ` + last + `.textContent`))
 	}
-	b.ClickUntil(`.card.live button[data-do="stop"]`, `!document.querySelector('.card.live') && [...document.querySelectorAll('.card')].at(-1).textContent.includes('已停止')`)
+	b.ClickUntil(`.card.live button[data-do="stop"]`, `!document.querySelector('.card.live') &&
+		[...document.querySelectorAll('.card')].at(-1).textContent.includes('已停止')`)
 
-	// The session is lost behind the bridge's back, and nobody notices but the panel.
+	// The session is deleted behind the bridge's back, which only the context panel shows.
 	say("我叫小明")
 	b.Until(`!document.querySelector('.card.live') && ` + last + `.textContent.includes('好的，小明')`)
 	b.ClickUntil("#lose-session", `document.querySelector('#lost-line').textContent.includes('已删除')`)
 	say("我叫什么名字？")
 	b.Until(last + `.textContent.includes('你叫小明。')`)
-	b.Until(`document.querySelector('.turn[data-lost]') && document.querySelector('.turn pre').textContent.includes('我叫小明')`)
+	b.Until(`document.querySelector('.turn[data-lost]') &&
+		document.querySelector('.turn pre').textContent.includes('我叫小明')`)
 	if n := b.Eval(`document.querySelector('#violations').dataset.count`); n != "0" {
 		t.Errorf("%s rules of the platform were broken", n)
 	}

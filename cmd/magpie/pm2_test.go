@@ -13,6 +13,7 @@ import (
 
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/systemd"
 )
 
 // pm2 is a pm2 of its own, that knows nothing of another one on the machine.
@@ -44,7 +45,8 @@ func (p *pm2) end() {
 	}
 	p.run("kill")
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if args, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "cmdline")); err != nil || len(args) == 0 {
+		args, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "cmdline"))
+		if err != nil || len(args) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -74,7 +76,10 @@ func (p *pm2) run(args ...string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", append([]string{program}, args...)...)
 	cmd.Dir = p.root
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.root, "PM2_HOME=" + filepath.Join(p.root, "pm2"), "PM2_DISCRETE_MODE=true"}
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + p.root, "PM2_HOME=" + filepath.Join(p.root, "pm2"),
+		"PM2_DISCRETE_MODE=true",
+	}
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second // its daemon keeps the pipes
@@ -113,10 +118,11 @@ func TestAServiceOfPM2(t *testing.T) {
 	t.Cleanup(func() { _ = model.Close() })
 	user := sim.AddUser("小明")
 	pm := newPM2(t)
-	if want := fmt.Sprintf("kill_timeout: %d,", stopTime.Milliseconds()); !strings.Contains(string(pm.ecosystem()), want) {
+	want := fmt.Sprintf("kill_timeout: %d,", systemd.StopTimeout.Milliseconds())
+	if !strings.Contains(string(pm.ecosystem()), want) {
 		t.Errorf("the time to stop is not that of the unit of systemd: %s", want)
 	}
-	writeService(t, pm.root, sim, fmt.Sprintf("admins = [%q]\n[claude.env]\nANTHROPIC_BASE_URL = %q\nANTHROPIC_API_KEY = \"sk-test-dummy\"\n", user.OpenID, model.URL()))
+	writeService(t, pm.root, sim, withModel(user, model))
 	r := &rig{TB: t, sim: sim, model: model, user: user, chat: sim.PrivateChat(user)}
 
 	pm.run("start", ecosystem)
@@ -129,7 +135,7 @@ func TestAServiceOfPM2(t *testing.T) {
 	id := sim.Say(r.chat, user, "说点什么")
 	r.shows(r.chat, id, "说到一半")
 	pm.run("restart", "feishu")
-	if got := said(r.answer(r.chat, id)); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
+	if got := visibleText(r.answer(r.chat, id)); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
 		t.Errorf("the old program left the card %q", got)
 	}
 	second := pm.app()
@@ -159,9 +165,9 @@ func TestAServiceOfPM2(t *testing.T) {
 	r.clean()
 }
 
-// A mistake in the configuration is not tried again: pm2 has forgotten the process, while it keeps the id of one that
-// it will start anew.
-func TestPM2LeavesAMistakeAlone(t *testing.T) {
+// A mistake in the configuration is not retried: pm2 has dropped the process id, which it keeps for a process that it
+// will restart.
+func TestPM2DoesNotRetryAMistake(t *testing.T) {
 	t.Parallel()
 	pm := newPM2(t)
 	must(t, os.WriteFile(filepath.Join(pm.root, "magpie.toml"), []byte("[claude]\nprojekt = 1\n"), 0o600))

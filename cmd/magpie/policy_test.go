@@ -9,12 +9,13 @@ import (
 	"magpie/bridge"
 	"magpie/bridge/access"
 	"magpie/contextmgr"
+	"magpie/internal/config"
 )
 
 func TestStrangersAreIgnoredAndTheOwnerIsNot(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Access = access.Config{} })
+	r := newRig(t, func(c *config.Config) { c.Access = access.Config{} })
 	id := r.sim.Say(r.chat, r.user, "你好")
-	if got := said(r.answer(r.chat, id)); !strings.Contains(got, r.user.OpenID) {
+	if got := visibleText(r.answer(r.chat, id)); !strings.Contains(got, r.user.OpenID) {
 		t.Errorf("while nobody owns the bot it says %q, want the user's id in it", got)
 	}
 	r.stop()
@@ -31,7 +32,7 @@ func TestStrangersAreIgnoredAndTheOwnerIsNot(t *testing.T) {
 	}
 	for _, m := range r.sim.Messages(other) {
 		if m.FromBot {
-			t.Errorf("a stranger was told %q", m.Text())
+			t.Errorf("a stranger got %q", m.Text())
 		}
 	}
 }
@@ -73,7 +74,7 @@ func TestModes(t *testing.T) {
 		{contextmgr.Hybrid, contextmgr.Fresh, false, true},
 	} {
 		t.Run(string(tc.mode)+" "+string(tc.session), func(t *testing.T) {
-			r := newRig(t, func(c *config) {
+			r := newRig(t, func(c *config.Config) {
 				c.Context.Mode, c.Context.SessionMode, c.Claude.KeepAlive.Duration = tc.mode, tc.session, 0
 			})
 			r.ask("我叫小明")
@@ -97,7 +98,9 @@ func TestModes(t *testing.T) {
 // A chat has a project path and a permission mode of its own.
 func TestAChatsOwnProjectAndPermissions(t *testing.T) {
 	own := t.TempDir()
-	r := newRig(t, realCLI(t), func(c *config) { c.Projects = map[string]bridge.Project{"site": {Path: own, Mode: "acceptEdits"}} })
+	r := newRig(t, realCLI(t), func(c *config.Config) {
+		c.Projects = map[string]bridge.Project{"site": {Path: own, Mode: "acceptEdits"}}
+	})
 	r.ask("数到 3")
 	if got := r.ask("/cd site"); !strings.Contains(got, "site") {
 		t.Errorf("/cd: %q", got)
@@ -109,7 +112,8 @@ func TestAChatsOwnProjectAndPermissions(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(own, "made.txt")); err != nil {
 		t.Errorf("not made in the chat's own project: %v", err)
 	}
-	if got := r.ask("/status"); !strings.Contains(got, "site") || strings.Contains(got, own) || !strings.Contains(got, "进程在线") {
+	if got := r.ask("/status"); !strings.Contains(got, "site") || strings.Contains(got, own) ||
+		!strings.Contains(got, "进程在线") {
 		t.Errorf("/status: %q", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// progress shows on a terminal how far something is. Elsewhere it is silent.
+// progress shows a progress bar on a terminal. It prints nothing elsewhere.
 type progress struct {
 	out   io.Writer // nil = not a terminal
 	total int64     // 0 = not known
@@ -28,7 +28,7 @@ func newProgress(f *os.File, total int64, unit string) *progress {
 
 const redraw = 200 * time.Millisecond
 
-// show draws the bar anew, but not too often.
+// show redraws the bar, at most once per redraw interval.
 func (p *progress) show(done int64, count int) {
 	if p.out == nil || time.Since(p.drawn) < redraw {
 		return
@@ -37,14 +37,14 @@ func (p *progress) show(done int64, count int) {
 	_, _ = io.WriteString(p.out, "\r\x1b[K"+bar(done, p.total, count, p.unit))
 }
 
-// clear takes the bar away, for what is written next.
+// clear removes the bar, so that the next output starts on an empty line.
 func (p *progress) clear() {
 	if p.out != nil {
 		_, _ = io.WriteString(p.out, "\r\x1b[K")
 	}
 }
 
-// bar is the bar's picture; without a total only the count.
+// bar renders the bar; without a known total only the count.
 func bar(done, total int64, count int, unit string) string {
 	if total <= 0 {
 		return fmt.Sprintf("%d %s", count, unit)
@@ -52,5 +52,6 @@ func bar(done, total int64, count int, unit string) string {
 	const width = 30
 	share := min(float64(done)/float64(total), 1)
 	full := int(share * width)
-	return fmt.Sprintf("[%s%s] %3.0f %%  %d %s", strings.Repeat("#", full), strings.Repeat(".", width-full), share*100, count, unit)
+	return fmt.Sprintf("[%s%s] %3.0f %%  %d %s",
+		strings.Repeat("#", full), strings.Repeat(".", width-full), share*100, count, unit)
 }

@@ -8,18 +8,20 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 )
 
-// What was said months ago comes with the question that is about it, to a new process and, once, to one that lives; not
-// after /new.
-func TestTheAgentIsRemindedOfWhatTheQuestionIsAbout(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Context.TimeZone = "Asia/Shanghai" })
+// Messages from months ago come with a question that is about them: to a new process, and once to a running one, but
+// not after /new.
+func TestRelatedOldMessagesReachThePrompt(t *testing.T) {
+	r := newRig(t, func(c *config.Config) { c.Context.TimeZone = "Asia/Shanghai" })
 	began := time.Date(2026, 5, 4, 9, 0, 0, 0, time.FixedZone("", 8*3600))
 	var old []db.Record
 	say := func(role chat.Role, text string) {
 		at := began.Add(time.Duration(len(old)) * time.Hour)
 		old = append(old, db.Record{Kind: chat.Private, Message: chat.Message{
-			Key: chat.FeishuChat(r.chat), ID: fmt.Sprintf("om_old_%d", len(old)), Role: role, Class: chat.Talk, Text: text, Time: at,
+			Key: chat.FeishuChat(r.chat), ID: fmt.Sprintf("om_old_%d", len(old)), Role: role, Class: chat.Talk,
+			Text: text, Time: at,
 		}})
 	}
 	say(chat.User, "机房的备用钥匙放在哪里？")
@@ -49,7 +51,7 @@ func TestTheAgentIsRemindedOfWhatTheQuestionIsAbout(t *testing.T) {
 		t.Errorf("the living process is asked %.600q", asked)
 	}
 	if asked = asks("投影仪坏了应该找谁？"); strings.Contains(asked, "何佳") {
-		t.Errorf("the living process is told again: %.600q", asked)
+		t.Errorf("the running process gets it again: %.600q", asked)
 	}
 	r.ask("/new")
 	if asked = asks("备用钥匙在谁那里？"); strings.Contains(asked, "罗成") {

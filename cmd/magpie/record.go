@@ -13,7 +13,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// record is one line of an exported History. What is left out of a line says the usual: talk in the current
+// record is one line of an exported History. A missing optional field means the default: talk in the current
 // conversation of the chat.
 type record struct {
 	Channel string `json:"channel"`
@@ -42,11 +42,12 @@ func usualContainer(channel string) string {
 	return "chat"
 }
 
-// appendRecord writes r as one line.
+// appendRecord appends r as one line of JSON.
 func appendRecord(b *bytes.Buffer, r db.Record) error {
 	w := record{
 		Channel: r.Key.Channel, Container: r.Key.Kind, ChatID: r.Key.ID, ChatKind: r.Kind, ThreadID: r.Key.Thread,
-		UserID: r.Actor.ID, UserName: r.Actor.Name, MessageID: r.ID, TS: timeText(r.Time), Role: r.Role, Class: string(r.Class), Content: &r.Text,
+		UserID: r.Actor.ID, UserName: r.Actor.Name, MessageID: r.ID, TS: timeText(r.Time), Role: r.Role,
+		Class: string(r.Class), Content: &r.Text,
 	}
 	if w.Container == usualContainer(w.Channel) {
 		w.Container = ""
@@ -60,7 +61,7 @@ func appendRecord(b *bytes.Buffer, r db.Record) error {
 	return plainEncoder(b).Encode(w)
 }
 
-// timeText writes a time; the zero time is written as the beginning of the clock, as the database knows it.
+// timeText formats a time. The zero time becomes the Unix epoch, as in the database.
 func timeText(t time.Time) string {
 	if t.IsZero() {
 		t = time.UnixMilli(0)
@@ -117,8 +118,7 @@ func (w record) record() (db.Record, error) {
 	}
 	r.Text = *w.Content
 	at, err := time.Parse(time.RFC3339, w.TS)
-	// Before 1970 nobody wrote messages, so that is no time either; and after the year 9999 there is no way to write
-	// one.
+	// No message is older than 1970, so an earlier time is a mistake; and RFC 3339 ends with the year 9999.
 	if err != nil || at.UnixMilli() < 0 || at.UTC().Year() > 9999 {
 		return db.Record{}, errTime
 	}
@@ -126,14 +126,15 @@ func (w record) record() (db.Record, error) {
 	return r, nil
 }
 
-// mostEpochs is a number that no chat has had conversations.
+// mostEpochs is more conversations than any chat can have had; a larger epoch is a mistake.
 const mostEpochs = 1 << 40
 
-// check says everything that is wrong with w but its time.
+// check returns every mistake in w except in its time.
 func (w record) check() error {
 	var errs []error
 	for _, f := range []struct{ name, value string }{
-		{"channel", w.Channel}, {"chat_id", w.ChatID}, {"message_id", w.MessageID}, {"role", string(w.Role)}, {"ts", w.TS},
+		{"channel", w.Channel}, {"chat_id", w.ChatID}, {"message_id", w.MessageID},
+		{"role", string(w.Role)}, {"ts", w.TS},
 	} {
 		if f.value == "" {
 			errs = append(errs, fmt.Errorf("%s is missing", f.name))

@@ -31,8 +31,10 @@ func FuzzRecord(f *testing.F) {
 	for line := range bytes.Lines([]byte(sample)) {
 		f.Add(line)
 	}
-	f.Add([]byte(`{"channel":"web","container":"chat","chat_id":"1","message_id":"m","ts":"1970-01-01T00:00:00.0004Z","role":"user","content":"\ud800"}`))
-	f.Add([]byte(`{"channel":"x","chat_id":"1","message_id":"m","ts":"2026-05-04T12:00:00.9999+08:00","role":"tool","class":"command","epoch":-3,"content":""}`))
+	f.Add([]byte(`{"channel":"web","container":"chat","chat_id":"1","message_id":"m",` +
+		`"ts":"1970-01-01T00:00:00.0004Z","role":"user","content":"\ud800"}`))
+	f.Add([]byte(`{"channel":"x","chat_id":"1","message_id":"m","ts":"2026-05-04T12:00:00.9999+08:00",` +
+		`"role":"tool","class":"command","epoch":-3,"content":""}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		r, err := parseRecord(line)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"magpie/contextmgr"
 	"magpie/internal/chat"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -21,10 +22,10 @@ const (
 // privateParts are what must not be stored.
 var privateParts = []string{"bob@", "1234 5678", "hunter2", "1111-1111", "alice@", "13912345678", "carol@", "dave@"}
 
-// With [redact] history nothing private is stored, in no table, and the agent is not told; people see the answer as it
-// was given.
+// With [redact] history no private data is stored in any table or sent to the agent; people see the answer as it was
+// given.
 func TestTheHistoryIsStoredRedacted(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Redact.History = true; c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t, func(c *config.Config) { c.Redact.History = true; c.Claude.KeepAlive.Duration = 0 })
 	const answer = "记下了，抄送 alice@example.com，或打 13912345678。"
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text(answer)}})
 	if got := r.ask(private); got != answer {
@@ -37,11 +38,12 @@ func TestTheHistoryIsStoredRedacted(t *testing.T) {
 	r.ask("我叫小明")
 	req = r.lastRequest()
 	parsed, _, ok := contextmgr.ParsePrefix(req.LastUser())
-	if !ok || len(parsed) != 2 || parsed[0].Text != privateRedacted || parsed[1].Text != "记下了，抄送 [REDACTED_EMAIL]，或打 [REDACTED_PHONE]。" {
+	if !ok || len(parsed) != 2 || parsed[0].Text != privateRedacted ||
+		parsed[1].Text != "记下了，抄送 [REDACTED_EMAIL]，或打 [REDACTED_PHONE]。" {
 		t.Errorf("the history came back as %q", req.LastUser())
 	}
 	group := r.sim.Group("测试群", r.user)
-	r.heard(r.sim.Say(group, r.user, "大家好，我是 carol@example.com"))
+	r.awaitReceived(r.sim.Say(group, r.user, "大家好，我是 carol@example.com"))
 	r.answer(group, r.sim.Say(group, r.user, "/status dave@example.com", feishusim.Mention()))
 	r.until("an empty outbox", func() bool { return r.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	for _, stored := range everythingStored(r) {
@@ -56,8 +58,8 @@ func TestTheHistoryIsStoredRedacted(t *testing.T) {
 	}
 }
 
-// Unless it is asked for, the History holds what was said.
-func TestTheHistoryIsStoredAsItWasSaid(t *testing.T) {
+// Without [redact] history the texts are stored unchanged.
+func TestTheHistoryIsStoredUnredactedByDefault(t *testing.T) {
 	r := newRig(t)
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("好的 bob@example.com")}})
 	r.ask(private)

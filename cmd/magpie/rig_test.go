@@ -22,6 +22,7 @@ import (
 	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -29,17 +30,18 @@ import (
 // full is for the figures of README.md: the load of a large company, or long talks with the real CLI. It takes minutes.
 var full = flag.Bool("full", false, "the tests that measure are as large as the figures in README.md say")
 
-// rig is the whole program between a double of the platform and the real CLI, whose model is a double too.
+// rig is the whole program with a double of the platform, and the scripted agent or the real CLI with a double of the
+// model.
 type rig struct {
 	testing.TB
 	sim   *feishusim.Server
 	model *modelsim.Server
 	prog  *program
-	cfg   config
+	cfg   config.Config
 	built chan bridge.Built
 	logs  *logbook
 	stop  func()
-	load  func() (config, error) // of the program, to read its configuration anew; nil = it cannot
+	load  func() (config.Config, error) // how the program reloads its configuration; nil = it cannot
 
 	user feishusim.User
 	chat string // the user's private chat
@@ -52,11 +54,11 @@ const patience = 90 * time.Second
 // busy is what a machine with much else to do may add to a time that the program promises.
 const busy = 10 * time.Second
 
-// ackWait is how long the platform of a test waits for what it tells to be acknowledged. That the public one waits for
-// 3 s is a matter of the packages feishu and bridge, whose tests need no machine that is never busy.
+// ackWait is how long the platform's double waits for the acknowledgment of an event. The public platform waits for 3
+// s, which a busy machine may miss; packages feishu and bridge test that limit without real time.
 const ackWait = 30 * time.Second
 
-func newRig(t testing.TB, change ...func(*config)) *rig {
+func newRig(t testing.TB, change ...func(*config.Config)) *rig {
 	t.Helper()
 	if t, ok := t.(*testing.T); ok {
 		t.Parallel()
@@ -69,14 +71,14 @@ func newRig(t testing.TB, change ...func(*config)) *rig {
 
 // realCLI has the rig run the real CLI, and not the scripted agent that is a hundred times as fast to start: for whole
 // journeys, and for what only the CLI itself does.
-func realCLI(t testing.TB) func(*config) {
+func realCLI(t testing.TB) func(*config.Config) {
 	t.Helper()
 	command := claudetest.Command(t)
-	return func(c *config) { c.Claude.Command = command }
+	return func(c *config.Config) { c.Claude.Command = command }
 }
 
 // makeRig makes a rig whose program does not run yet.
-func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config)) *rig {
+func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config.Config)) *rig {
 	t.Helper()
 	platform.AckTimeout = cmp.Or(platform.AckTimeout, ackWait)
 	sim, err := feishusim.Start(platform)
@@ -92,9 +94,9 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config)) *
 	r.user = sim.AddUser("小明")
 	r.chat = sim.PrivateChat(r.user)
 
-	r.cfg = defaults()
+	r.cfg = config.Defaults()
 	r.cfg.Feishu = feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
-	r.cfg.Feishu.AckWait, r.cfg.Feishu.NameWait = platform.AckTimeout, busy
+	r.cfg.Feishu.AckTimeout, r.cfg.Feishu.NameWait = platform.AckTimeout, busy
 	r.cfg.Waits, r.cfg.Memory.EmbeddingsWait = bridge.Waits{Words: busy, Said: busy}, busy
 	r.cfg.Claude = claudetest.ModelConfig(t, model.URL())
 	r.cfg.DB.URL = "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")
@@ -135,7 +137,8 @@ func (l *logbook) String() string {
 func (r *rig) start() {
 	r.Helper()
 	before := r.sim.Connected() // the platform may not have noticed yet that an earlier one is gone
-	prog, err := newProgram(context.Background(), r.cfg, newLog(r.logs, r.cfg.Log).Level(zerolog.InfoLevel), func(b bridge.Built) { r.built <- b })
+	log := newLog(r.logs, r.cfg.Log).Level(zerolog.InfoLevel)
+	prog, err := newProgram(context.Background(), r.cfg, log, func(b bridge.Built) { r.built <- b })
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -191,7 +194,13 @@ func (r *rig) awaitLog(text string) {
 // until waits until cond holds.
 func (r *rig) until(what string, cond func() bool) {
 	r.Helper()
-	for deadline := time.Now().Add(patience); !cond(); time.Sleep(10 * time.Millisecond) {
+	r.within(patience, what, cond)
+}
+
+// within waits until cond holds, no longer than limit.
+func (r *rig) within(limit time.Duration, what string, cond func() bool) {
+	r.Helper()
+	for deadline := time.Now().Add(limit); !cond(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.Fatalf("waiting for %s; visible:\n%s\nlog:\n%s", what, r.transcript(), r.logs)
 		}
@@ -249,15 +258,16 @@ func running(m feishusim.Message) bool { return strings.Contains(string(m.Last()
 // ask says something in the private chat and returns the text of the answer.
 func (r *rig) ask(text string) string {
 	r.Helper()
-	return said(r.answer(r.chat, r.sim.Say(r.chat, r.user, text)))
+	return visibleText(r.answer(r.chat, r.sim.Say(r.chat, r.user, text)))
 }
 
-// said is what a message says, without the characters that fill an empty place. Of a card it is its state and its
-// answer, not what stands around them.
-func said(m feishusim.Message) string {
+// visibleText is the text of a message, without the zero-width spaces that fill empty elements. Of a card it is only
+// the status and the answer.
+func visibleText(m feishusim.Message) string {
 	text := m.Text()
 	if card := gjson.ParseBytes(m.Last().Card); card.IsObject() {
-		text = card.Get(`body.elements.#(element_id=="status").content`).String() + "\n" + card.Get(`body.elements.#(element_id=="body").content`).String()
+		text = card.Get(`body.elements.#(element_id=="status").content`).String() + "\n" +
+			card.Get(`body.elements.#(element_id=="body").content`).String()
 	}
 	return strings.Trim(text, "\u200b \n")
 }
@@ -283,6 +293,16 @@ func (r *rig) transcriptPath() string {
 		r.Fatal(err)
 	}
 	return path
+}
+
+// asksFor matches the requests whose newest text by the user contains words.
+func asksFor(words string) func(*modelsim.Request) bool {
+	return func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), words) }
+}
+
+// clientOf is a client of the platform's double.
+func clientOf(sim *feishusim.Server) *feishu.Client {
+	return feishu.New(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, zerolog.Nop())
 }
 
 func mustJSON(v any) json.RawMessage {

@@ -25,18 +25,18 @@ const spyOn = "MAGPIE_TEST_SPY_ON"
 
 func init() {
 	if pid, err := strconv.Atoi(os.Getenv(spyOn)); err == nil {
-		_ = json.NewEncoder(os.Stdout).Encode(spy(pid))
+		_ = json.NewEncoder(os.Stdout).Encode(probe(pid))
 		os.Exit(0)
 	}
 }
 
-// spying is what a process could do to another.
-type spying struct {
+// procAccess is what a process could read of another.
+type procAccess struct {
 	Environ, Mem, Maps, Files, Read, Traced bool
 	Secret                                  bool // the environment shows it
 }
 
-func spy(pid int) (got spying) {
+func probe(pid int) (got procAccess) {
 	proc := func(name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
 	env, err := os.ReadFile(proc("environ"))
 	got.Environ, got.Secret = err == nil, strings.Contains(string(env), "canary")
@@ -45,11 +45,13 @@ func spy(pid int) (got spying) {
 		start, _, _ := strings.Cut(string(maps), "-")
 		addr, _ := strconv.ParseUint(start, 16, 64)
 		buf := make([]byte, 16)
-		n, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &buf[0], Len: 16}}, []unix.RemoteIovec{{Base: uintptr(addr), Len: 16}}, 0)
+		to, from := unix.Iovec{Base: &buf[0], Len: 16}, unix.RemoteIovec{Base: uintptr(addr), Len: 16}
+		n, err := unix.ProcessVMReadv(pid, []unix.Iovec{to}, []unix.RemoteIovec{from}, 0)
 		got.Read = err == nil && n == 16
 	} else {
 		buf := make([]byte, 16)
-		_, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &buf[0], Len: 16}}, []unix.RemoteIovec{{Base: 0x400000, Len: 16}}, 0)
+		to, from := unix.Iovec{Base: &buf[0], Len: 16}, unix.RemoteIovec{Base: 0x400000, Len: 16}
+		_, err := unix.ProcessVMReadv(pid, []unix.Iovec{to}, []unix.RemoteIovec{from}, 0)
 		got.Read = !errors.Is(err, unix.EPERM)
 	}
 	if f, err := os.Open(proc("mem")); err == nil {
@@ -65,8 +67,8 @@ func spy(pid int) (got spying) {
 // strangerID is a user of this machine that is not the test's own.
 const strangerID = 65534
 
-// spied starts the test's program as a spy of that user.
-func spied(t *testing.T, dir string, pid int) (got spying) {
+// probeAsStranger starts the test's program as a spy of that user.
+func probeAsStranger(t *testing.T, dir string, pid int) (got procAccess) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "spy"))
 	cmd.Env = []string{spyOn + "=" + strconv.Itoa(pid)}
@@ -93,7 +95,8 @@ func common(t *testing.T, programs map[string]string) string {
 }
 
 // Another process of the same user reads neither the memory nor the environment of the program, nor traces it. It works
-// as always: it answers, ends what its agent leaves behind, takes its configuration anew, and serves its metrics.
+// as always: it answers, ends processes that its agent leaves behind, reloads its configuration, and serves its
+// metrics.
 func TestAttackTheProgram(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -109,27 +112,35 @@ func TestAttackTheProgram(t *testing.T) {
 	open.Env, open.SysProcAttr = []string{"MAGPIE_FEISHU_APP_SECRET=canary"}, as
 	must(t, open.Start())
 	t.Cleanup(func() { _, _ = open.Process.Kill(), open.Wait() })
-	s.until("a process that is open to its user", func() bool { return spied(t, dir, open.Process.Pid).Secret })
-	if got := spied(t, dir, open.Process.Pid); got != (spying{true, true, true, true, true, true, true}) {
+	s.until("a process that is open to its user", func() bool {
+		return probeAsStranger(t, dir, open.Process.Pid).Secret
+	})
+	if got := probeAsStranger(t, dir, open.Process.Pid); got != (procAccess{true, true, true, true, true, true, true}) {
 		t.Errorf("the spy is no good: %+v", got)
 	}
 
 	must(t, errors.Join(os.Chown(home, strangerID, strangerID), os.Chown(work, strangerID, strangerID)))
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(dir, "magpie"), "serve")
 	cmd.Dir, cmd.SysProcAttr = home, as
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GOTRACEBACK=crash", "ANTHROPIC_API_KEY=sk-canary",
-		"MAGPIE_FEISHU_APP_ID=" + s.sim.AppID(), "MAGPIE_FEISHU_APP_SECRET=" + s.sim.AppSecret(), "MAGPIE_FEISHU_BASE_URL=" + s.sim.URL(),
-		"MAGPIE_CLAUDE_COMMAND=" + s.cfg.Claude.Command, "MAGPIE_CLAUDE_PROJECT=" + work, "MAGPIE_DB_URL=sqlite://" + filepath.Join(home, "data/magpie.db"),
-		"MAGPIE_ACCESS_ALLOW=*", "MAGPIE_HTTP_LISTEN=:0", "MAGPIE_CONTEXT_TITLES=false", "MAGPIE_CLAUDE_KEEP_ALIVE=0s", "MAGPIE_CLAUDE_ENV=ANTHROPIC_BASE_URL=" + s.model.URL() + ",ANTHROPIC_API_KEY=sk-test-dummy"}
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GOTRACEBACK=crash", "ANTHROPIC_API_KEY=sk-canary",
+		"MAGPIE_FEISHU_APP_ID=" + s.sim.AppID(), "MAGPIE_FEISHU_APP_SECRET=" + s.sim.AppSecret(),
+		"MAGPIE_FEISHU_BASE_URL=" + s.sim.URL(),
+		"MAGPIE_CLAUDE_COMMAND=" + s.cfg.Claude.Command, "MAGPIE_CLAUDE_PROJECT=" + work,
+		"MAGPIE_DB_URL=sqlite://" + filepath.Join(home, "data/magpie.db"),
+		"MAGPIE_ACCESS_ALLOW=*", "MAGPIE_HTTP_LISTEN=:0", "MAGPIE_CONTEXT_TITLES=false", "MAGPIE_CLAUDE_KEEP_ALIVE=0s",
+		"MAGPIE_CLAUDE_ENV=ANTHROPIC_BASE_URL=" + s.model.URL() + ",ANTHROPIC_API_KEY=sk-test-dummy",
+	}
 	p := startProcess(t, cmd)
 	p.await("magpie is running")
 	s.await("a connection", func(v *feishusim.View) bool { return v.Connections() > 0 })
-	if got := spied(t, dir, cmd.Process.Pid); got != (spying{}) {
+	if got := probeAsStranger(t, dir, cmd.Process.Pid); got != (procAccess{}) {
 		t.Errorf("the spy could do %+v", got)
 	}
 	shown, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", cmd.Process.Pid)) // root may
 	must(t, err)
-	if strings.Contains(string(shown), s.sim.AppSecret()) || strings.Contains(string(shown), "sk-") || !strings.Contains(string(shown), "HOME="+home) {
+	if strings.Contains(string(shown), s.sim.AppSecret()) || strings.Contains(string(shown), "sk-") ||
+		!strings.Contains(string(shown), "HOME="+home) {
 		t.Errorf("the environment is shown as %q", shown)
 	}
 	if got := s.ask("我叫小明"); got != "好的，小明，我记住了。" {
@@ -144,7 +155,8 @@ func TestAttackTheProgram(t *testing.T) {
 	if err != nil || !regexp.MustCompile(`Max core file size +0 `).Match(limits) {
 		t.Errorf("it may dump core: %v\n%s", err, limits)
 	}
-	raise := exec.CommandContext(t.Context(), "sh", "-c", `prlimit --pid "$1" --core="$(ulimit -H -c):"`, "sh", strconv.Itoa(cmd.Process.Pid))
+	const script = `prlimit --pid "$1" --core="$(ulimit -H -c):"`
+	raise := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", strconv.Itoa(cmd.Process.Pid))
 	raise.SysProcAttr = as
 	if out, err := raise.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

@@ -23,6 +23,8 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/claude"
 	"magpie/internal/claude/proctree"
+	"magpie/internal/config"
+	"magpie/internal/systemd"
 )
 
 type serveCmd struct {
@@ -32,11 +34,11 @@ type serveCmd struct {
 
 // Run runs the bridge until ctx is done.
 func (s serveCmd) Run(ctx context.Context) error {
-	environ, err := takeEnviron()
+	environ, err := config.TakeEnviron()
 	if err != nil {
 		return err
 	}
-	load := func() (config, error) { return loadConfig(s.Config, environ) }
+	load := func() (config.Config, error) { return config.Load(s.Config, environ) }
 	c, err := load()
 	if err != nil {
 		return err
@@ -44,7 +46,7 @@ func (s serveCmd) Run(ctx context.Context) error {
 	if s.plain {
 		c.Log.Format = "console"
 	}
-	zerolog.SetGlobalLevel(c.Log.level()) // of the process, so that a reload reaches every logger
+	zerolog.SetGlobalLevel(c.Log.ZerologLevel()) // of the process, so that a reload reaches every logger
 	p, err := newProgram(ctx, c, newLog(os.Stderr, c.Log), nil)
 	if err != nil {
 		return err
@@ -61,9 +63,9 @@ func (s serveCmd) Run(ctx context.Context) error {
 
 // program is the bridge with all its parts. The playground and tests build the same one.
 type program struct {
-	cfg    config
+	cfg    config.Config
 	log    zerolog.Logger
-	app    io.Closer // the hold on the Feishu app
+	app    io.Closer // the lock on the Feishu app, see holdApp
 	store  *db.DB
 	pool   *claude.Pool
 	client *feishu.Client
@@ -71,19 +73,21 @@ type program struct {
 	files  attachment.Config
 	bridge *bridge.Bridge
 
-	load    func() (config, error) // reads the configuration anew; nil = it cannot be
-	wishes  chan chan reloaded     // of those who want the configuration read anew
-	metrics *metrics
-	http    net.Listener // of the pages; nil = none are wanted
+	load           func() (config.Config, error) // reloads the configuration; nil = it cannot be reloaded
+	reloadRequests chan chan reloaded            // from admins; each carries the channel for its reply
+	metrics        *metrics
+	http           net.Listener // of the pages; nil = none are wanted
 }
 
-// newProgram builds the program; run starts it. observe is told of every context that is built, and may be nil.
-func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(bridge.Built)) (*program, error) {
-	node, err := c.node()
+// newProgram builds the program; run starts it. observe is called with every context that is built, and may be nil.
+func newProgram(
+	ctx context.Context, c config.Config, log zerolog.Logger, observe func(bridge.Built),
+) (*program, error) {
+	node, err := c.NodeName()
 	if err != nil {
 		return nil, err
 	}
-	outgoing, private, err := c.outgoing()
+	outgoing, private, err := c.Outgoing()
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +99,11 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	if err != nil {
 		return nil, errors.Join(err, app.Close())
 	}
-	if c.Claude, err = c.ownFolders(ctx, store); err == nil {
+	if c.Claude, err = agentsConfig(ctx, c, store); err == nil {
 		err = c.Claude.Prepare()
 	}
 	files, folderErr := beside(c.DB, "files")
-	group, groupErr := c.admitAgents()
+	group, groupErr := openDataFolder(c)
 	err = errors.Join(err, folderErr, groupErr)
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), app.Close())
@@ -108,7 +112,10 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return nil, errors.Join(err, store.Close(), app.Close())
 	}
-	p := &program{wishes: make(chan chan reloaded), cfg: c, log: log, app: app, store: store, pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log)}
+	p := &program{
+		reloadRequests: make(chan chan reloaded), cfg: c, log: log, app: app, store: store,
+		pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log),
+	}
 	p.metrics = newMetrics(p.snapshot)
 	if c.Memory.Tools || c.Feishu.SendFiles {
 		if p.tools, err = agenttools.Listen(log); err != nil {
@@ -118,15 +125,18 @@ func newProgram(ctx context.Context, c config, log zerolog.Logger, observe func(
 	p.files = attachment.Config{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile), Group: group}
 	p.bridge = bridge.New(bridge.Config{
 		App: c.Feishu.AppID, Founder: p.client, Found: found,
-		Access: c.Access, Departments: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, AskEverything: c.Claude.AsksEverything(), Node: node, Context: c.context(), Groups: p.client, Tools: p.tools, Observe: observe,
-		Files:    p.files,
-		Projects: c.Projects, Guard: c.work().Guard, Budget: c.Budget, Reload: p.reread, Secrets: redact.NewKnown(c.secrets()),
-		Redact: c.Redact.policy(), MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
+		Access: c.Access, Departments: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode,
+		AskEverything: c.Claude.AsksEverything(), Node: node, Context: c.ContextConfig(), Groups: p.client,
+		Tools: p.tools, Observe: observe, Files: p.files,
+		Projects: c.Projects, Guard: c.BridgeConfig().Guard, Budget: c.Budget,
+		Reload: p.requestReload, Secrets: redact.NewKnown(c.Secrets()), Redact: c.Redact.Policy(),
+		MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
 		Mention: c.Feishu.GroupMention, LongAnswer: c.Feishu.LongAnswer, Outgoing: outgoing, Private: private,
-		Lang: c.Feishu.Spoken(), NewLang: c.Feishu.NewLang(), Version: version(), Checks: p.checks(), Line: appendRecord,
+		Lang: c.Feishu.FixedLang(), NewLang: c.Feishu.DefaultLang(),
+		Version: version(), Checks: p.checks(), Line: appendRecord,
 	}, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
-		if p.http, err = c.HTTP.listen(log); err != nil {
+		if p.http, err = listen(c.HTTP, log); err != nil {
 			return nil, errors.Join(err, p.closeTools(), store.Close(), app.Close())
 		}
 	}
@@ -142,12 +152,14 @@ func beside(c db.Config, name string) (string, error) {
 	return filepath.Join(data, name), nil
 }
 
-// run runs the program until ctx is done, and takes it down.
+// run runs the program until ctx is done, and then shuts it down. The store and the app's lock are closed last, when no
+// agent is left that needs them.
 func (p *program) run(ctx context.Context) error {
 	if err := p.moveSessions(ctx); err != nil {
 		p.log.Error().Err(err).Msg("sessions not moved")
 	}
-	m := newManager(p.store.Healthy, p.client.Status, p.log)
+	m := systemd.NewNotifier(
+		watchdogProbe(p.store.Healthy), func() string { return statusLine(p.client.Status()) }, p.log)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
@@ -156,7 +168,8 @@ func (p *program) run(ctx context.Context) error {
 		sweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {
 			p.metrics.unreadable.Set(float64(left.look(ctx, p.store.Unreadable)))
 			if err := p.store.Index().Err(); err != nil {
-				p.log.Error().Err(err).Msg("messages are not found by their words; the index is made anew when magpie starts")
+				p.log.Error().Err(err).
+					Msg("messages are not found by their words; the index is made anew when magpie starts")
 			}
 			s, err := p.store.Sweep(ctx, p.cfg.DB)
 			files, filesErr := p.files.Sweep(ctx, p.store, p.cfg.DB.CacheTTL.Duration)
@@ -167,21 +180,22 @@ func (p *program) run(ctx context.Context) error {
 	})
 	g.Go(func() error { p.store.Guard(ctx, p.tellOfStore); return nil })
 	if p.http != nil {
-		g.Go(func() error { return serveHTTP(ctx, p.http, p.cfg.HTTP.known(p.http.Addr(), p.pages())) })
+		g.Go(func() error { return serveHTTP(ctx, p.http, knownHosts(p.cfg.HTTP, p.http.Addr(), p.pages())) })
 	}
 	if p.load != nil {
 		hup := make(chan os.Signal, 1)
 		signal.Notify(hup, syscall.SIGHUP)
 		defer signal.Stop(hup)
-		g.Go(func() error { p.reloads(ctx, hup, m); return nil })
+		g.Go(func() error { p.handleReloads(ctx, hup, m); return nil })
 	}
 	l := p.pool.Limits()
-	p.log.Info().Str("version", version()).Int("max_turns", l.Turns).Int("cores", l.Cores).Int("max_processes", l.Processes).
+	p.log.Info().Str("version", version()).
+		Int("max_turns", l.Turns).Int("cores", l.Cores).Int("max_processes", l.Processes).
 		Int64("free_mb", l.Memory>>20).Msg("magpie is running")
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
 	var managed sync.WaitGroup
-	managed.Go(func() { m.run(alive, ctx.Done()) })
-	if p.tools != nil { // for as long as there are agents
+	managed.Go(func() { m.Run(alive, ctx.Done()) })
+	if p.tools != nil { // until the last agent has ended, and not only until ctx is done
 		managed.Go(func() {
 			if err := p.tools.Serve(alive); err != nil {
 				p.log.Error().Err(err).Msg("agents have no tools any more")
@@ -197,7 +211,7 @@ func (p *program) run(ctx context.Context) error {
 	return err
 }
 
-// tellOfStore logs what became of the files of the database.
+// tellOfStore logs that the files of the database are lost, or back in place.
 func (p *program) tellOfStore(err error) {
 	if err != nil {
 		p.log.Error().Err(err).Msg("the database is lost: nothing is stored, and messages are not acknowledged")

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 )
 
@@ -31,7 +32,8 @@ func binary(t testing.TB) string {
 			return
 		}
 		built.path = filepath.Join(dir, "magpie")
-		out, err := exec.Command("go", "build", "-tags", "crashtest,sqlite_fts5", "-o", built.path, ".").CombinedOutput()
+		build := exec.Command("go", "build", "-tags", "crashtest,sqlite_fts5", "-o", built.path, ".")
+		out, err := build.CombinedOutput()
 		if err != nil {
 			built.err = fmt.Errorf("go build: %w: %s", err, out)
 		}
@@ -58,7 +60,7 @@ type service struct {
 	past int           // long connections of earlier processes
 }
 
-func newService(t testing.TB, platform feishusim.Config, change ...func(*config)) *service {
+func newService(t testing.TB, platform feishusim.Config, change ...func(*config.Config)) *service {
 	t.Helper()
 	s := &service{rig: makeRig(t, platform, change...)}
 	t.Cleanup(func() {
@@ -79,18 +81,22 @@ func (s *service) run(vars ...string) {
 	s.cmd.Env = append(vars, c.Claude.Environ...)
 	for name, value := range map[string]string{
 		"FEISHU_APP_ID": c.Feishu.AppID, "FEISHU_APP_SECRET": c.Feishu.AppSecret, "FEISHU_BASE_URL": c.Feishu.BaseURL,
-		"CLAUDE_COMMAND": c.Claude.Command, "CLAUDE_PROJECT": c.Claude.Project, "CLAUDE_ALLOWED_TOOLS": strings.Join(c.Claude.AllowedTools, ","),
-		"CLAUDE_KEEP_ALIVE": c.Claude.KeepAlive.String(), "CLAUDE_MAX_PROCESSES": fmt.Sprint(c.Claude.MaxProcesses),
-		"CONTEXT_TITLES": fmt.Sprint(c.Context.Titles), "CONTEXT_KEEP_RECENT": fmt.Sprint(c.Context.KeepRecent),
-		"TEST_PACE": fmt.Sprint(c.Feishu.Pace), "TEST_NAME_WAIT": c.Feishu.NameWait.String(), "TEST_ACK_WAIT": c.Feishu.AckWait.String(), "DB_URL": c.DB.URL, "ACCESS_ALLOW": "*", "SHUTDOWN_TIMEOUT": c.Shutdown.String(), "HTTP_LISTEN": c.HTTP.Listen,
+		"CLAUDE_COMMAND": c.Claude.Command, "CLAUDE_PROJECT": c.Claude.Project,
+		"CLAUDE_ALLOWED_TOOLS": strings.Join(c.Claude.AllowedTools, ","),
+		"CLAUDE_KEEP_ALIVE":    c.Claude.KeepAlive.String(),
+		"CLAUDE_MAX_PROCESSES": fmt.Sprint(c.Claude.MaxProcesses),
+		"CONTEXT_TITLES":       fmt.Sprint(c.Context.Titles), "CONTEXT_KEEP_RECENT": fmt.Sprint(c.Context.KeepRecent),
+		"TEST_PACE": fmt.Sprint(c.Feishu.Pace), "TEST_NAME_WAIT": c.Feishu.NameWait.String(),
+		"TEST_ACK_WAIT": c.Feishu.AckTimeout.String(), "DB_URL": c.DB.URL, "ACCESS_ALLOW": "*",
+		"SHUTDOWN_TIMEOUT": c.Shutdown.String(), "HTTP_LISTEN": c.HTTP.Listen,
 	} {
-		s.cmd.Env = append(s.cmd.Env, envPrefix+name+"="+value)
+		s.cmd.Env = append(s.cmd.Env, config.EnvPrefix+name+"="+value)
 	}
 	var env []string
 	for name, value := range c.Claude.Env {
 		env = append(env, name+"="+value)
 	}
-	s.cmd.Env = append(s.cmd.Env, envPrefix+"CLAUDE_ENV="+strings.Join(env, ","))
+	s.cmd.Env = append(s.cmd.Env, config.EnvPrefix+"CLAUDE_ENV="+strings.Join(env, ","))
 	s.cmd.Stderr, s.cmd.Stdout = s.logs, s.logs
 	must(s, s.cmd.Start())
 	done := make(chan struct{})
@@ -143,7 +149,8 @@ func (s *service) agents() []string {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
 		env, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(env, []byte("MAGPIE_PROCESS=")) || !bytes.Contains(env, []byte("HOME="+s.home())) {
+		if err != nil || !bytes.Contains(env, []byte("MAGPIE_PROCESS=")) ||
+			!bytes.Contains(env, []byte("HOME="+s.home())) {
 			continue
 		}
 		stat, err := os.ReadFile(filepath.Join(filepath.Dir(file), "stat"))
@@ -151,7 +158,8 @@ func (s *service) agents() []string {
 			continue
 		}
 		args, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-		list = append(list, filepath.Base(filepath.Dir(file))+" "+string(bytes.ReplaceAll(args, []byte{0}, []byte(" "))))
+		args = bytes.ReplaceAll(args, []byte{0}, []byte(" "))
+		list = append(list, filepath.Base(filepath.Dir(file))+" "+string(args))
 	}
 	return list
 }

@@ -13,6 +13,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/config"
 	"magpie/internal/modelsim"
 )
 
@@ -28,8 +29,8 @@ func (r *rig) nextBuilt() bridge.Built {
 	}
 }
 
-// carried are the texts of the prefix in the last request.
-func (r *rig) carried() []string {
+// prefixTexts are the texts of the prefix in the last request.
+func (r *rig) prefixTexts() []string {
 	r.Helper()
 	req := r.lastRequest()
 	list, _, ok := contextmgr.ParsePrefix(req.LastUser())
@@ -49,7 +50,7 @@ func (r *rig) lastSession() string {
 	return r.chatNow().Session.ID
 }
 
-func economy(c *config) {
+func economy(c *config.Config) {
 	c.Context.Mode, c.Claude.KeepAlive.Duration = contextmgr.Economy, 0
 }
 
@@ -80,8 +81,10 @@ func (r *rig) machine(name string, environ []string) {
 func TestTwoMachinesTakeTurns(t *testing.T) {
 	for _, mode := range []contextmgr.Mode{contextmgr.Economy, contextmgr.Hybrid} {
 		t.Run(string(mode), func(t *testing.T) {
-			r := newRig(t, realCLI(t), func(c *config) { c.Node, c.Context.Mode, c.Claude.KeepAlive.Duration = "desk", mode, 0 })
-			desk, laptop := r.cfg.Claude.Environ, claudetest.Environ(t, r.model.URL())
+			r := newRig(t, realCLI(t), func(c *config.Config) {
+				c.Node, c.Context.Mode, c.Claude.KeepAlive.Duration = "desktop", mode, 0
+			})
+			desktop, laptop := r.cfg.Claude.Environ, claudetest.Environ(t, r.model.URL())
 			r.ask("我叫小明")
 			first := r.lastSession()
 			r.nextBuilt()
@@ -93,42 +96,47 @@ func TestTwoMachinesTakeTurns(t *testing.T) {
 			if b := r.nextBuilt(); b.Lost != claude.LostMachine || b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 {
 				t.Errorf("context on the laptop: lost %q, %+v", b.Lost, b.Prompt.Stats)
 			}
-			if got := r.ask("/status"); !strings.Contains(got, "会话在另一台机器，已从历史恢复 2 条") || !strings.Contains(got, "可续接") {
+			if got := r.ask("/status"); !strings.Contains(got, "会话在另一台机器，已从历史恢复 2 条") ||
+				!strings.Contains(got, "可续接") {
 				t.Errorf("/status on the laptop: %q", got)
 			}
 			second := r.lastSession()
 
-			r.machine("desk", desk)
+			r.machine("desktop", desktop)
 			if got := r.ask("/status"); !strings.Contains(got, "在另一台机器或另一个目录") {
-				t.Errorf("/status on the desk: %q", got)
+				t.Errorf("/status on the desktop: %q", got)
 			}
 			if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
-				t.Errorf("back on the desk: %q", got)
+				t.Errorf("back on the desktop: %q", got)
 			}
 			want := []string{"我的猫叫花花。我叫什么名字？"}
 			if mode == contextmgr.Hybrid {
 				want = []string{"我叫小明", "好的，小明，我记住了。", want[0]}
 			}
-			got := r.carried()
-			if b := r.nextBuilt(); b.Prompt.ResumeID != first || b.Lost != "" || len(got) != len(want)+1 || !slices.Equal(got[:len(want)], want) {
-				t.Errorf("context on the desk: session %q, want %q; lost %q; carried %q", b.Prompt.ResumeID, first, b.Lost, got)
+			got := r.prefixTexts()
+			if b := r.nextBuilt(); b.Prompt.ResumeID != first || b.Lost != "" || len(got) != len(want)+1 ||
+				!slices.Equal(got[:len(want)], want) {
+				t.Errorf("context on the desktop: session %q, want %q; lost %q; carried %q",
+					b.Prompt.ResumeID, first, b.Lost, got)
 			}
 
 			r.machine("laptop", laptop)
 			r.ask("我叫什么名字？")
-			if b := r.nextBuilt(); b.Prompt.ResumeID != second || mode == contextmgr.Economy && b.Prompt.Stats.Messages != 2 {
-				t.Errorf("context on the laptop again: session %q, want %q; %+v", b.Prompt.ResumeID, second, b.Prompt.Stats)
+			if b := r.nextBuilt(); b.Prompt.ResumeID != second ||
+				mode == contextmgr.Economy && b.Prompt.Stats.Messages != 2 {
+				t.Errorf("context on the laptop again: session %q, want %q; %+v",
+					b.Prompt.ResumeID, second, b.Prompt.Stats)
 			}
 		})
 	}
 }
 
-// A session whose transcript was swapped for another chat's is refused: nothing of the other chat is told, and the user
+// A session whose transcript was swapped for another chat's is refused: nothing of the other chat leaks, and the user
 // sees one normal answer.
 func TestASwappedTranscriptIsRefused(t *testing.T) {
 	for _, mode := range []contextmgr.Mode{contextmgr.Economy, contextmgr.Resume} {
 		t.Run(string(mode), func(t *testing.T) {
-			r := newRig(t, realCLI(t), func(c *config) { c.Context.Mode = mode })
+			r := newRig(t, realCLI(t), func(c *config.Config) { c.Context.Mode = mode })
 			red := r.sim.AddUser("小红")
 			other := r.sim.PrivateChat(red)
 			r.ask("我叫小明")
@@ -153,7 +161,8 @@ func TestASwappedTranscriptIsRefused(t *testing.T) {
 			if n := len(r.model.Requests()) - asked; n != 1 || strings.Contains(last.AllText(), "小红") {
 				t.Errorf("the model was asked %d times, at last %s", n, last.AllText())
 			}
-			if !strings.Contains(r.logs.String(), `"cause":"transcript holds another conversation"`) || r.lastSession() == session {
+			if !strings.Contains(r.logs.String(), `"cause":"transcript holds another conversation"`) ||
+				r.lastSession() == session {
 				t.Error("the session was not refused")
 			}
 			if got := r.ask("/status"); !strings.Contains(got, "会话记录与对话不符，已从历史恢复 2 条") {
@@ -167,7 +176,7 @@ func TestASwappedTranscriptIsRefused(t *testing.T) {
 func TestASessionThatFellBehindGetsWhatItLacks(t *testing.T) {
 	for mode, want := range map[contextmgr.Mode]int{contextmgr.Economy: 2, contextmgr.Resume: 2, contextmgr.Hybrid: 4} {
 		t.Run(string(mode), func(t *testing.T) {
-			r := newRig(t, func(c *config) { c.Context.Mode = mode })
+			r := newRig(t, func(c *config.Config) { c.Context.Mode = mode })
 			r.ask("数到 3")
 			r.dropProcess()
 			path, session := r.transcriptPath(), r.lastSession()
@@ -179,8 +188,10 @@ func TestASessionThatFellBehindGetsWhatItLacks(t *testing.T) {
 			if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 				t.Errorf("answer %q", got)
 			}
-			if got := r.carried(); len(got) != want || got[want-2] != "我叫小明" || r.lastRequest().SessionID != session {
-				t.Errorf("carried %q in session %s, want %d messages in %s", got, r.lastRequest().SessionID, want, session)
+			if got := r.prefixTexts(); len(got) != want || got[want-2] != "我叫小明" ||
+				r.lastRequest().SessionID != session {
+				t.Errorf("carried %q in session %s, want %d messages in %s",
+					got, r.lastRequest().SessionID, want, session)
 			}
 			if got := r.ask("/status"); !strings.Contains(got, "会话缺少后面的内容") {
 				t.Errorf("/status: %q", got)
@@ -204,33 +215,39 @@ func TestASessionSurvivesTurnsThatCameToNothing(t *testing.T) {
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("answer %q", got)
 	}
-	if got := r.lastRequest(); got.SessionID != session || len(r.carried()) != 0 {
-		t.Errorf("session %s, want %s; carried %q", got.SessionID, session, r.carried())
+	if got := r.lastRequest(); got.SessionID != session || len(r.prefixTexts()) != 0 {
+		t.Errorf("session %s, want %s; carried %q", got.SessionID, session, r.prefixTexts())
 	}
 	if logs := r.logs.String(); strings.Contains(logs, `"cause"`) || strings.Contains(logs, "session is behind") {
 		t.Error("the session was not trusted")
 	}
 }
 
-// From both contexts to the History alone: the user gets an answer, and /status tells why, also after a restart.
+// From both contexts to the History alone: the user gets an answer, and /status gives the reason, also after a restart.
 func TestTheContextDegrades(t *testing.T) {
 	for lang, tc := range map[string]struct {
 		hello, again, both, lost string
 	}{
 		"zh": {"我叫小明", "数到 3", "续接会话 + 历史 2 条", "会话记录丢失，已从历史恢复 4 条"},
-		"en": {"my name is Ann", "please count to 3", "the session was resumed + 2 messages of the history", "the session's record is gone; 4 messages were restored from the history"},
+		"en": {
+			"my name is Ann", "please count to 3", "the session was resumed + 2 messages of the history",
+			"the session's record is gone; 4 messages were restored from the history",
+		},
 	} {
 		t.Run(lang, func(t *testing.T) {
-			r := newRig(t, realCLI(t), func(c *config) { c.Claude.KeepAlive.Duration = 0 })
+			r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 			status := func(want string) {
 				t.Helper()
 				if got := r.ask("/status"); !strings.Contains(got, want) {
 					t.Errorf("/status: %q, want %q in it", got, want)
 				}
 			}
-			lose := func() { // when the last process is gone, which would write it anew
+			lose := func() { // after the last process, which would write the file again, has ended
 				t.Helper()
-				r.until("the end of the process", func() bool { s := r.prog.pool.Stats(); return s.Running == 0 && s.Idle == 0 })
+				r.until("the end of the process", func() bool {
+					s := r.prog.pool.Stats()
+					return s.Running == 0 && s.Idle == 0
+				})
 				must(t, os.Remove(r.transcriptPath()))
 			}
 			count := func() {
@@ -263,13 +280,13 @@ func TestTheContextDegrades(t *testing.T) {
 func TestFreshSessions(t *testing.T) {
 	for _, mode := range []contextmgr.Mode{contextmgr.Hybrid, contextmgr.Resume} {
 		t.Run(string(mode), func(t *testing.T) {
-			r := newRig(t, func(c *config) { c.Context.Mode, c.Context.SessionMode = mode, contextmgr.Fresh })
+			r := newRig(t, func(c *config.Config) { c.Context.Mode, c.Context.SessionMode = mode, contextmgr.Fresh })
 			r.ask("我叫小明")
 			for i := range 2 {
 				if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 					t.Errorf("answer %q", got)
 				}
-				if got := r.carried(); len(got) != 2*(i+1) || got[0] != "我叫小明" {
+				if got := r.prefixTexts(); len(got) != 2*(i+1) || got[0] != "我叫小明" {
 					t.Errorf("carried %q", got)
 				}
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -131,34 +131,35 @@ func (t *terminal) exit() int {
 	return t.cmd.ProcessState.ExitCode()
 }
 
-// newcomer is a user who sets up a bridge.
-type newcomer struct {
+// setupRig runs "magpie setup" for a user with an empty home folder.
+type setupRig struct {
 	testing.TB
 	sim  *feishusim.Server
 	home string
 	env  []string
 }
 
-func newNewcomer(t testing.TB, env ...string) *newcomer {
+func newSetupRig(t testing.TB, env ...string) *setupRig {
 	t.Helper()
 	env = append([]string{"MAGPIE_CLAUDE_COMMAND=" + claudetest.Command(t), "ANTHROPIC_API_KEY=sk-canary"}, env...)
-	n := &newcomer{TB: t, sim: startSim(t), home: t.TempDir(), env: env}
+	n := &setupRig{TB: t, sim: startSim(t), home: t.TempDir(), env: env}
 	n.env = append(n.env, "MAGPIE_FEISHU_BASE_URL="+n.sim.URL())
 	must(t, os.Mkdir(filepath.Join(n.home, "work"), 0o755))
 	return n
 }
 
 // command is a setup that sees no systemd but what is in the folder root.
-func (n *newcomer) command(args ...string) *exec.Cmd {
-	cmd := magpie(n, filepath.Join(n.home, "work"), append([]string{"setup", "--root", filepath.Join(n.home, "root")}, args...)...)
+func (n *setupRig) command(args ...string) *exec.Cmd {
+	args = append([]string{"setup", "--root", filepath.Join(n.home, "root")}, args...)
+	cmd := magpie(n, filepath.Join(n.home, "work"), args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.home, "LANG=C.UTF-8", "TERM=xterm"}, n.env...)
 	return cmd
 }
 
-func (n *newcomer) config() string { return filepath.Join(n.home, ".config", "magpie", "magpie.toml") }
+func (n *setupRig) config() string { return filepath.Join(n.home, ".config", "magpie", "magpie.toml") }
 
 // left lists all files that are there, but for what the CLI keeps.
-func (n *newcomer) left() []string {
+func (n *setupRig) left() []string {
 	n.Helper()
 	var list []string
 	must(n, filepath.WalkDir(n.home, func(path string, d os.DirEntry, err error) error {
@@ -183,7 +184,7 @@ func TestSetupFromScanToFirstAnswer(t *testing.T) {
 	model, err := modelsim.Start(modelsim.Config{})
 	must(t, err)
 	defer model.Close() //nolint:errcheck // its end is nothing that this test looks at
-	n := newNewcomer(t, "ANTHROPIC_BASE_URL="+model.URL())
+	n := newSetupRig(t, "ANTHROPIC_BASE_URL="+model.URL())
 	owner := n.sim.AddUser("小明")
 	begun := time.Now()
 
@@ -195,7 +196,8 @@ func TestSetupFromScanToFirstAnswer(t *testing.T) {
 	widest := 0
 	for line := range strings.Lines(screen) {
 		if strings.Contains(line, "▀") {
-			widest = max(widest, strings.Count(line, "█")+strings.Count(line, "▀")+strings.Count(line, "▄")+strings.Count(line, " "))
+			blocks := strings.Count(line, "█") + strings.Count(line, "▀") + strings.Count(line, "▄")
+			widest = max(widest, blocks+strings.Count(line, " "))
 		}
 	}
 	if widest < 40 || widest > columnsOfTest {
@@ -208,7 +210,7 @@ func TestSetupFromScanToFirstAnswer(t *testing.T) {
 	term.await("now, in this terminal")
 	r := &rig{TB: t, sim: n.sim, model: model, logs: &logbook{tb: t}, user: owner, chat: n.sim.PrivateChat(owner)}
 	r.await("a connection", func(v *feishusim.View) bool { return v.Connections() > 0 })
-	r.greeted(owner)
+	r.awaitWelcome(owner)
 	if got := r.ask("你好"); got == "" {
 		t.Error("the first answer is empty")
 	}
@@ -246,7 +248,7 @@ func TestSetupIsGivenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := newNewcomer(t)
+			n := newSetupRig(t)
 			old := filepath.Join(n.home, "work", "old.toml")
 			must(t, os.WriteFile(old, []byte("# mine\n"), 0o600))
 			term := openTerminal(t, n.command(tc.args...))
@@ -273,10 +275,10 @@ func TestSetupIsGivenUp(t *testing.T) {
 	}
 }
 
-// Who gives up after the app was created is told where its secret is; nothing else is left of it.
+// After an interruption behind the scan, the output says where the new app's secret can be found; no file is left.
 func TestSetupIsGivenUpAfterTheScan(t *testing.T) {
 	t.Parallel()
-	n := newNewcomer(t)
+	n := newSetupRig(t)
 	n.sim.Inject(feishusim.Fault{Path: "/open-apis/bot/v3/info", Delay: patience})
 	term := openTerminal(t, n.command("--scan"))
 	term.answer("Project folder [", "")
@@ -294,7 +296,8 @@ func TestSetupIsGivenUpAfterTheScan(t *testing.T) {
 	_, err := term.tty.WriteString("\x03")
 	must(t, err)
 	term.await("Given up.")
-	term.await("The app " + n.sim.AppID() + " was created, but no configuration was written. Its secret is at " + n.sim.URL())
+	term.await("The app " + n.sim.AppID() + " was created, but no configuration was written. Its secret is at " +
+		n.sim.URL())
 	if code := term.exit(); code != 130 {
 		t.Errorf("exit code %d:\n%s", code, term)
 	}
@@ -319,10 +322,10 @@ func (t *terminal) until(what string, cond func() bool) {
 	}
 }
 
-// An app that is there is taken by its id and secret, which are checked, and what it lacks is told with links.
+// An existing app is used by its id and secret, which are checked; its missing settings are reported with links.
 func TestSetupWithAnAppThatIsThere(t *testing.T) {
 	t.Parallel()
-	n := newNewcomer(t, "LANG=zh_CN.UTF-8")
+	n := newSetupRig(t, "LANG=zh_CN.UTF-8")
 	n.sim.TakeScopes("im:resource", "cardkit:card:write")
 	n.sim.Unsubscribe("card.action.trigger")
 	n.sim.SetOwner(n.sim.AddUser("小明"))
@@ -338,8 +341,11 @@ func TestSetupWithAnAppThatIsThere(t *testing.T) {
 	term.answer("仍然写下配置吗？", "")
 	term.answer("App ID: ", n.sim.AppID())
 	term.secret("App Secret（不显示）: ", n.sim.AppSecret())
-	for _, want := range []string{"warn  应用权限：缺少 im:resource, cardkit:card:write - 在 " + n.sim.URL() + "/app/" + n.sim.AppID() + "/auth?",
-		"/version", "warn  事件和回调：缺少 card.action.trigger", "/event", "magpie doctor", "已写入", "magpie serve --config"} {
+	app := n.sim.URL() + "/app/" + n.sim.AppID()
+	for _, want := range []string{
+		"warn  应用权限：缺少 im:resource, cardkit:card:write - 在 " + app + "/auth?", "/version",
+		"warn  事件和回调：缺少 card.action.trigger", "/event", "magpie doctor", "已写入", "magpie serve --config",
+	} {
 		term.await(want)
 	}
 	if code := term.exit(); code != 0 {
@@ -348,8 +354,9 @@ func TestSetupWithAnAppThatIsThere(t *testing.T) {
 	if out := term.String(); strings.Contains(out, n.sim.AppSecret()) || strings.Contains(out, "wrong-canary") {
 		t.Errorf("a secret is shown:\n%s", out)
 	}
-	c, err := loadConfig(n.config(), nil)
-	if err != nil || c.Feishu.AppSecret != n.sim.AppSecret() || c.Claude.Project != filepath.Join(n.home, "new", "project") || c.Access.Owner == "" {
+	c, err := config.Load(n.config(), nil)
+	if err != nil || c.Feishu.AppSecret != n.sim.AppSecret() || c.Access.Owner == "" ||
+		c.Claude.Project != filepath.Join(n.home, "new", "project") {
 		t.Errorf("the configuration: %+v, %v", c, err)
 	}
 	if info, err := os.Stat(c.Claude.Project); err != nil || !info.IsDir() {
@@ -360,12 +367,15 @@ func TestSetupWithAnAppThatIsThere(t *testing.T) {
 // Flags answer everything, and nothing is replaced that they do not name.
 func TestSetupByFlags(t *testing.T) {
 	t.Parallel()
-	n := newNewcomer(t)
+	n := newSetupRig(t)
 	owner := n.sim.AddUser("小明")
 	n.sim.SetOwner(owner)
 	secret := filepath.Join(n.home, "secret")
 	must(t, os.WriteFile(secret, []byte(n.sim.AppSecret()+"\n"), 0o600))
-	args := []string{"--yes", "--app-id=" + n.sim.AppID(), "--app-secret-file=" + secret, "--project=" + filepath.Join(n.home, "work")}
+	args := []string{
+		"--yes", "--app-id=" + n.sim.AppID(), "--app-secret-file=" + secret,
+		"--project=" + filepath.Join(n.home, "work"),
+	}
 	run := func(more ...string) (string, error) {
 		cmd := n.command(append(args, more...)...)
 		out, err := cmd.CombinedOutput()
@@ -379,7 +389,7 @@ func TestSetupByFlags(t *testing.T) {
 	}
 	first, err := os.ReadFile(n.config())
 	must(t, err)
-	if c, err := loadConfig(n.config(), nil); err != nil || c.Access.Owner != owner.OpenID {
+	if c, err := config.Load(n.config(), nil); err != nil || c.Access.Owner != owner.OpenID {
 		t.Errorf("the configuration: %v\n%s", err, first)
 	}
 	if out, err := run(); err == nil || !strings.Contains(out, "--replace") {
@@ -391,7 +401,7 @@ func TestSetupByFlags(t *testing.T) {
 	if old, err := os.ReadFile(n.config() + ".1"); err != nil || !bytes.Equal(old, first) {
 		t.Errorf("the old configuration: %v\n%s", err, old)
 	}
-	if c, err := loadConfig(n.config(), nil); err != nil || c.Access.Owner != "ou_other" {
+	if c, err := config.Load(n.config(), nil); err != nil || c.Access.Owner != "ou_other" {
 		t.Errorf("the new configuration: %v, owner %s", err, c.Access.Owner)
 	}
 	if list, err := os.ReadDir(filepath.Dir(n.config())); err != nil || len(list) != 2 {
@@ -401,15 +411,24 @@ func TestSetupByFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no app":         {[]string{"--yes", "--replace"}, "--scan"},
-		"no terminal":    {nil, "--yes"},
-		"empty secret":   {[]string{"--yes", "--replace", "--app-id=cli_1", "--app-secret-file=/dev/null"}, "empty"},
-		"wrong secret":   {[]string{"--yes", "--replace", "--app-id=" + n.sim.AppID(), "--app-secret-file=" + n.config()}, "did not take"},
-		"the home":       {[]string{"--yes", "--replace", "--project=" + n.home}, "home folder"},
-		"in the data":    {[]string{"--yes", "--replace", "--project=" + filepath.Join(n.home, ".local/share/magpie/x")}, "the data"},
-		"a file":         {[]string{"--yes", "--replace", "--project=" + secret}, "not a folder"},
-		"nobody's scan":  {[]string{"--yes", "--replace", "--scan", "--platform=http://127.0.0.1:1"}, "no app was created"},
-		"no such folder": {[]string{"--yes", "--replace", "--app-id=cli_1", "--app-secret-file=/no/secret"}, "/no/secret"},
+		"no app":       {[]string{"--yes", "--replace"}, "--scan"},
+		"no terminal":  {nil, "--yes"},
+		"empty secret": {[]string{"--yes", "--replace", "--app-id=cli_1", "--app-secret-file=/dev/null"}, "empty"},
+		"wrong secret": {
+			[]string{"--yes", "--replace", "--app-id=" + n.sim.AppID(), "--app-secret-file=" + n.config()},
+			"did not take",
+		},
+		"the home": {[]string{"--yes", "--replace", "--project=" + n.home}, "home folder"},
+		"in the data": {
+			[]string{"--yes", "--replace", "--project=" + filepath.Join(n.home, ".local/share/magpie/x")}, "the data",
+		},
+		"a file": {[]string{"--yes", "--replace", "--project=" + secret}, "not a folder"},
+		"nobody's scan": {
+			[]string{"--yes", "--replace", "--scan", "--platform=http://127.0.0.1:1"}, "no app was created",
+		},
+		"no such folder": {
+			[]string{"--yes", "--replace", "--app-id=cli_1", "--app-secret-file=/no/secret"}, "/no/secret",
+		},
 	} {
 		out, err := n.command(tc.args...).CombinedOutput()
 		var exit *exec.ExitError
@@ -417,41 +436,7 @@ func TestSetupByFlags(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 	}
-	if c, err := loadConfig(n.config(), nil); err != nil || c.Access.Owner != "ou_other" {
+	if c, err := config.Load(n.config(), nil); err != nil || c.Access.Owner != "ou_other" {
 		t.Errorf("after all that: %v, owner %s", err, c.Access.Owner)
-	}
-}
-
-// The app's host is found out when nobody names it.
-func TestSetupFindsTheHost(t *testing.T) {
-	t.Parallel()
-	feishu, lark := startSim(t), startSim(t)
-	c := defaults().Feishu
-	c.AppID, c.AppSecret = lark.AppID(), lark.AppSecret()
-	if got := home(t.Context(), c, []string{feishu.URL(), lark.URL()}); got.BaseURL != lark.URL() {
-		t.Errorf("an app of the second host is looked for at %s", got.BaseURL)
-	}
-	c.AppSecret = "wrong"
-	if got := home(t.Context(), c, []string{feishu.URL(), lark.URL()}); got.BaseURL != feishu.URL() {
-		t.Errorf("an app of no host is looked for at %s", got.BaseURL)
-	}
-}
-
-func TestQRCodeFits(t *testing.T) {
-	text := strings.Repeat("x", 458)
-	code := qrCode(text, 80)
-	if n := strings.Count(code, "\n"); n < 36 || n > 40 {
-		t.Errorf("%d lines", n)
-	}
-	if qrCode(text, 60) != "" || qrCode("x", 0) != "" {
-		t.Error("a code is drawn that does not fit")
-	}
-	for line := range strings.Lines(qrCode("x", 80)) {
-		if !strings.HasPrefix(line, "\x1b[30;47m") || !strings.HasSuffix(line, "\x1b[0m\n") {
-			t.Errorf("a line with the terminal's own colours: %q", line)
-		}
-	}
-	if !strings.Contains(fmt.Sprint(code), "▀") {
-		t.Error("nothing is drawn")
 	}
 }

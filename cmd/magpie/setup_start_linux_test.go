@@ -7,29 +7,33 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"magpie/internal/config"
 )
 
-// starter is a newcomer on a machine with systemd, who knows the answers to all questions but the last.
-type starter struct {
-	*newcomer
+// serviceSetupRig runs it beside a fake systemd, with flags that answer every question but how to start.
+type serviceSetupRig struct {
+	*setupRig
 	systemd *fakeSystemd
 	args    []string
 }
 
-func newStarter(t testing.TB, env ...string) *starter {
+func newServiceSetupRig(t testing.TB, env ...string) *serviceSetupRig {
 	t.Helper()
-	n := newNewcomer(t, append(env, "SUDO_USER=root")...)
+	n := newSetupRig(t, append(env, "SUDO_USER=root")...)
 	n.sim.SetOwner(n.sim.AddUser("小明"))
 	secret := filepath.Join(n.home, "secret")
 	must(t, os.WriteFile(secret, []byte(n.sim.AppSecret()), 0o600))
-	s := &starter{newcomer: n, systemd: fakeSystemdIn(t, n.home)}
+	s := &serviceSetupRig{setupRig: n, systemd: fakeSystemdIn(t, n.home)}
 	s.env = append(s.env, "PATH="+filepath.Join(n.home, "bin")+":"+os.Getenv("PATH"))
-	s.args = []string{"--app-id=" + n.sim.AppID(), "--app-secret-file=" + secret, "--project=" + filepath.Join(n.home, "work")}
+	s.args = []string{
+		"--app-id=" + n.sim.AppID(), "--app-secret-file=" + secret, "--project=" + filepath.Join(n.home, "work"),
+	}
 	return s
 }
 
 // run sets up without a question, and gives the exit code.
-func (s *starter) run(more ...string) (out string, code int) {
+func (s *serviceSetupRig) run(more ...string) (out string, code int) {
 	s.Helper()
 	cmd := s.command(append(append(s.args, "--yes"), more...)...)
 	data, err := cmd.CombinedOutput()
@@ -40,8 +44,8 @@ func (s *starter) run(more ...string) (out string, code int) {
 	return string(data), cmd.ProcessState.ExitCode()
 }
 
-// unit is where the service's unit file belongs, and what systemctl is told first there.
-func (s *starter) unit() (path, flag string) {
+// unit is the path of the service's unit file, and the flag of systemctl for its scope.
+func (s *serviceSetupRig) unit() (path, flag string) {
 	root := filepath.Join(s.home, "root")
 	if os.Geteuid() == 0 {
 		return filepath.Join(root, "etc/systemd/system/magpie.service"), ""
@@ -49,21 +53,21 @@ func (s *starter) unit() (path, flag string) {
 	return filepath.Join(root, s.home, ".config/systemd/user/magpie.service"), "--user "
 }
 
-// ordered checks what systemctl was told.
-func (s *starter) ordered(want ...string) {
+// ordered checks the calls of systemctl.
+func (s *serviceSetupRig) ordered(want ...string) {
 	s.Helper()
 	_, flag := s.unit()
 	for i := range want {
 		want[i] = flag + want[i]
 	}
 	if got := s.systemd.orders(); got != strings.Join(want, ", ") {
-		s.Errorf("systemctl was told %q", got)
+		s.Errorf("systemctl was called with %q", got)
 	}
 }
 
 func TestSetupInstallsTheService(t *testing.T) {
 	t.Parallel()
-	s := newStarter(t)
+	s := newServiceSetupRig(t)
 	out, code := s.run("--start=service")
 	if code != 0 || !strings.Contains(out, "magpie is enabled and started") || !strings.Contains(out, "journalctl") {
 		t.Errorf("exit code %d:\n%s", code, out)
@@ -99,7 +103,7 @@ func TestSetupAsksHowToStart(t *testing.T) {
 	} {
 		t.Run("choice "+choice, func(t *testing.T) {
 			t.Parallel()
-			s := newStarter(t)
+			s := newServiceSetupRig(t)
 			term := openTerminal(t, s.command(s.args...))
 			term.await("4. How should it run?")
 			term.await("1. as a service of systemd")
@@ -115,13 +119,14 @@ func TestSetupAsksHowToStart(t *testing.T) {
 	}
 }
 
-// When systemd refuses, the configuration stays, and it is said what failed and how to go on.
+// When systemd refuses, the configuration stays, and the output says what failed and how to continue.
 func TestSetupWithoutAService(t *testing.T) {
 	t.Parallel()
 	for order, want := range map[string]string{
-		"daemon-reload": "systemctl daemon-reload", "enable": "systemctl enable magpie", "restart": "systemctl restart magpie",
+		"daemon-reload": "systemctl daemon-reload", "enable": "systemctl enable magpie",
+		"restart": "systemctl restart magpie",
 	} {
-		s := newStarter(t, "LANG=zh_CN.UTF-8")
+		s := newServiceSetupRig(t, "LANG=zh_CN.UTF-8")
 		s.systemd.systemctl(`case "$*" in *` + order + `*) echo "Failed to obey: Access denied" >&2; exit 4;; esac`)
 		out, code := s.run("--start=service")
 		_, flag := s.unit()
@@ -132,18 +137,20 @@ func TestSetupWithoutAService(t *testing.T) {
 		if !strings.Contains(out, "启动：magpie serve --config "+s.config()) {
 			t.Errorf("%s fails, and nobody says how to start:\n%s", order, out)
 		}
-		if _, err := loadConfig(s.config(), nil); err != nil {
+		if _, err := config.Load(s.config(), nil); err != nil {
 			t.Errorf("%s fails: %v", order, err)
 		}
 	}
-	none := newStarter(t)
+	none := newServiceSetupRig(t)
 	must(t, os.RemoveAll(filepath.Join(none.home, "root/run")))
 	out, code := none.run("--start=service")
-	if code != 1 || !strings.Contains(out, "the service was not installed: systemd does not run this machine") || !strings.Contains(out, "magpie serve --config "+none.config()) {
+	if code != 1 || !strings.Contains(out, "the service was not installed: systemd does not run this machine") ||
+		!strings.Contains(out, "magpie serve --config "+none.config()) {
 		t.Errorf("no systemd, exit code %d:\n%s", code, out)
 	}
 	none.ordered()
-	if out, code := none.run("--replace", "--start=ask"); code != 0 || !strings.Contains(out, "Start it with: magpie serve --config") {
+	out, code = none.run("--replace", "--start=ask")
+	if code != 0 || !strings.Contains(out, "Start it with: magpie serve --config") {
 		t.Errorf("asked for nothing, exit code %d:\n%s", code, out)
 	}
 	if out, code := none.run("--replace", "--start=soon"); code == 0 || !strings.Contains(out, "soon") {

@@ -19,22 +19,24 @@ func holdApp(appID string) (io.Closer, error) {
 	sum := sha256.Sum256([]byte(appID))
 	name := fmt.Sprintf("@magpie-app-%x", sum[:8])
 	ln, err := net.Listen("unix", name)
-	for began := time.Now(); errors.Is(err, syscall.EADDRINUSE) && time.Since(began) < leftover; ln, err = net.Listen("unix", name) {
+	for began := time.Now(); errors.Is(err, syscall.EADDRINUSE) && time.Since(began) < leftover; {
 		time.Sleep(leftover / 100)
+		ln, err = net.Listen("unix", name)
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("another program on this machine serves the app %s already%s: stop it first, they would take each other's messages", appID, holderOf(name))
+		return nil, fmt.Errorf("another program on this machine serves the app %s already%s: "+
+			"stop it first, they would take each other's messages", appID, holderOf(name))
 	} else if err != nil {
 		return nil, fmt.Errorf("hold the app %s: %w", appID, err)
 	}
 	return ln, nil
 }
 
-// leftover is how long the socket of a program that has given it up may stay: every child that it was just starting has
-// a copy, until its exec is through.
+// leftover is how long the socket of a closed hold may stay open: a child process that was just forked has a copy of
+// the file descriptor until its exec closes it.
 const leftover = 2 * time.Second
 
-// holderOf says who holds a socket, as far as the system tells.
+// holderOf names the process that holds the socket; empty = unknown.
 func holderOf(name string) string {
 	conn, err := net.Dial("unix", name)
 	if err != nil {
@@ -46,7 +48,11 @@ func holderOf(name string) string {
 		return ""
 	}
 	var cred *unix.Ucred
-	if err := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil || cred == nil {
+	var credErr error
+	err = raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err != nil || credErr != nil {
 		return ""
 	}
 	return fmt.Sprintf(" (process %d)", cred.Pid)

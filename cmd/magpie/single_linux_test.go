@@ -16,7 +16,8 @@ func TestOneProgramServesAnApp(t *testing.T) {
 	app := "cli_" + uuid.NewString()
 	first, err := holdApp(app)
 	must(t, err)
-	if _, err := holdApp(app); err == nil || !strings.Contains(err.Error(), app) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
+	if _, err := holdApp(app); err == nil || !strings.Contains(err.Error(), app) ||
+		!strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
 		t.Errorf("a second one: %v", err)
 	}
 	other, err := holdApp(app + "x")

@@ -4,5 +4,5 @@ package main
 
 import "io"
 
-// holdApp holds nothing: only Linux has sockets without files, and a file would not be seen by all.
+// holdApp does nothing: only Linux has abstract sockets, and a lock file would not be visible from every sandbox.
 func holdApp(string) (io.Closer, error) { return io.NopCloser(nil), nil }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"magpie/internal/claude"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -14,7 +15,7 @@ import (
 // A stop takes no time for what only people could move: a command or a question that waits for a decision, also one
 // that is asked for after the stop has begun. A turn that runs goes on.
 func TestAStopWaitsForNoDecision(t *testing.T) {
-	r := newRig(t, func(c *config) { c.Shutdown.Duration = time.Hour })
+	r := newRig(t, func(c *config.Config) { c.Shutdown.Duration = time.Hour })
 	type asked struct {
 		chat, id string
 		card     feishusim.Message
@@ -36,11 +37,15 @@ func TestAStopWaitsForNoDecision(t *testing.T) {
 	}}))
 
 	going := make(chan struct{})
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("一"), modelsim.Hold(going), modelsim.Text("二")}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("一"), modelsim.Hold(going), modelsim.Text("二"),
+	}})
 	answers := r.sim.Say(r.chat, r.user, "说点什么")
 	r.shows(r.chat, answers, "一")
 	late, hold := r.sim.AddUser("小蓝"), make(chan struct{})
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("等等"), modelsim.Hold(hold), bash(appendLine("late.txt"))}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("等等"), modelsim.Hold(hold), bash(appendLine("late.txt")),
+	}})
 	lateChat := r.sim.PrivateChat(late)
 	asks := r.sim.Say(lateChat, late, "再来")
 	r.shows(lateChat, asks, "等等")
@@ -58,7 +63,8 @@ func TestAStopWaitsForNoDecision(t *testing.T) {
 		ended(a.chat, a.id)
 		r.await("the card that asked without buttons", func(v *feishusim.View) bool {
 			list := v.Messages(a.chat)
-			return !hasButtons(list[slices.IndexFunc(list, func(m feishusim.Message) bool { return m.ID == a.card.ID })])
+			i := slices.IndexFunc(list, func(m feishusim.Message) bool { return m.ID == a.card.ID })
+			return !hasButtons(list[i])
 		})
 	}
 	close(hold)
@@ -74,7 +80,7 @@ func TestAStopWaitsForNoDecision(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the program waits for people")
 	}
-	if got := said(r.answer(r.chat, answers)); got != "一二" {
+	if got := visibleText(r.answer(r.chat, answers)); got != "一二" {
 		t.Errorf("the answer that ran says %q", got)
 	}
 	if r.project("ran.txt")+r.project("late.txt") != "" {

@@ -10,11 +10,11 @@ import (
 	"magpie/db"
 )
 
-// sweepEvery is how often the store is rid of what has outlived its time.
+// sweepEvery is the interval at which expired data is deleted.
 const sweepEvery = 24 * time.Hour
 
-// sweeps sweeps at once and then again and again, until ctx is done. What could not be deleted is left to the next
-// time.
+// sweeps deletes expired data at once and then at every interval, until ctx is done. A failed sweep is retried at the
+// next interval.
 func sweeps(ctx context.Context, log zerolog.Logger, sweep func(context.Context) (db.Swept, error)) {
 	for ctx.Err() == nil {
 		switch s, err := sweep(ctx); {
@@ -23,17 +23,20 @@ func sweeps(ctx context.Context, log zerolog.Logger, sweep func(context.Context)
 		case s != db.Swept{}:
 			log.Info().Int("messages", s.Messages).Int("events", s.Events).Int("files", s.Files).Msg("old data deleted")
 		}
-		wait(ctx, sweepEvery)
+		select {
+		case <-time.After(sweepEvery):
+		case <-ctx.Done():
+		}
 	}
 }
 
-// leftOut are the rows of the database that cannot be read.
+// leftOut reports rows of the database that cannot be decoded and are skipped.
 type leftOut struct {
 	log    zerolog.Logger
-	logged map[string]bool // those that the log names already
+	logged map[string]bool // rows that have been logged
 }
 
-// look counts the rows that cannot be read, and names those that are new.
+// look counts the unreadable rows, and logs each of them once.
 func (l *leftOut) look(ctx context.Context, unreadable func(context.Context) ([]db.Unreadable, error)) int {
 	rows, err := unreadable(ctx)
 	if err != nil && ctx.Err() == nil {

@@ -17,6 +17,7 @@ import (
 
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
 )
 
 // magpie is the command line of the program, to be started in dir.
@@ -33,9 +34,30 @@ func writeService(t testing.TB, dir string, sim *feishusim.Server, more string) 
 	t.Helper()
 	project := filepath.Join(dir, "work")
 	must(t, os.MkdirAll(project, 0o700))
-	text := fmt.Sprintf("[feishu]\napp_id = %q\napp_secret = %q\nbase_url = %q\n[claude]\ncommand = %q\nproject = %q\n[db]\nurl = %q\n[access]\nowner = %q\n%s",
-		sim.AppID(), sim.AppSecret(), sim.URL(), claudetest.Command(t), project, "sqlite://"+filepath.Join(dir, "data", "magpie.db"), sim.AddUser("Olga").OpenID, more)
+	text := fmt.Sprintf(`[feishu]
+app_id = %q
+app_secret = %q
+base_url = %q
+[claude]
+command = %q
+project = %q
+[db]
+url = %q
+[access]
+owner = %q
+%s`,
+		sim.AppID(), sim.AppSecret(), sim.URL(), claudetest.Command(t), project,
+		"sqlite://"+filepath.Join(dir, "data", "magpie.db"), sim.AddUser("Olga").OpenID, more)
 	must(t, os.WriteFile(filepath.Join(dir, "magpie.toml"), []byte(text), 0o600))
+}
+
+// withModel is the end of such a configuration: the model is a double too, and the user is an admin.
+func withModel(user feishusim.User, model *modelsim.Server) string {
+	return fmt.Sprintf(`admins = [%q]
+[claude.env]
+ANTHROPIC_BASE_URL = %q
+ANTHROPIC_API_KEY = "sk-test-dummy"
+`, user.OpenID, model.URL())
 }
 
 // process is a running program.
@@ -67,10 +89,17 @@ func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 // await waits until the program has logged text.
 func (p *process) await(text string) {
 	p.Helper()
-	for deadline := time.Now().Add(patience); !strings.Contains(p.logs.String(), text); time.Sleep(10 * time.Millisecond) {
+	p.awaitCount(text, 1)
+}
+
+// awaitCount waits until the program has logged text n times.
+func (p *process) awaitCount(text string, n int) {
+	p.Helper()
+	for deadline := time.Now().Add(patience); strings.Count(p.logs.String(), text) < n; {
 		if time.Now().After(deadline) {
-			p.Fatalf("the program did not log %q", text)
+			p.Fatalf("the program did not log %q %d times", text, n)
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
@@ -101,8 +130,8 @@ func startSim(t testing.TB) *feishusim.Server {
 // notifySocket stands for systemd.
 type notifySocket struct {
 	testing.TB
-	path  string
-	heard <-chan string
+	path     string
+	received <-chan string
 }
 
 func listenNotify(t testing.TB) *notifySocket {
@@ -113,7 +142,7 @@ func listenNotify(t testing.TB) *notifySocket {
 	path := filepath.Join(dir, "s")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	must(t, err)
-	heard, read := make(chan string, 10_000), make(chan struct{})
+	received, read := make(chan string, 10_000), make(chan struct{})
 	go func() { // all the time: who writes waits when some ten messages have not been read
 		defer close(read)
 		for buf := make([]byte, 4096); ; {
@@ -121,25 +150,25 @@ func listenNotify(t testing.TB) *notifySocket {
 			if err != nil {
 				return
 			}
-			heard <- string(buf[:n])
+			received <- string(buf[:n])
 		}
 	}()
 	t.Cleanup(func() { _ = conn.Close(); <-read })
-	return &notifySocket{t, path, heard}
+	return &notifySocket{t, path, received}
 }
 
 // await takes messages until one holds want, and returns it.
 func (n *notifySocket) await(want string) string {
 	n.Helper()
-	var heard []string
+	var received []string
 	for late := time.After(patience); ; {
 		select {
-		case got := <-n.heard:
-			if heard = append(heard, got); strings.Contains(got, want) {
+		case got := <-n.received:
+			if received = append(received, got); strings.Contains(got, want) {
 				return got
 			}
 		case <-late:
-			n.Fatalf("waiting for %q, heard %q", want, heard)
+			n.Fatalf("waiting for %q, received %q", want, received)
 		}
 	}
 }
@@ -171,7 +200,7 @@ func TestAServiceOfSystemd(t *testing.T) {
 	p.done = nil
 }
 
-// fakeSystemd is a folder that stands for /, and a systemctl that writes down its orders.
+// fakeSystemd is a folder that stands for /, with a systemctl that records its calls.
 type fakeSystemd struct {
 	testing.TB
 	dir string // working folder; root and bin lie in it
@@ -181,7 +210,14 @@ type fakeSystemd struct {
 func newFakeSystemd(t testing.TB) *fakeSystemd {
 	t.Helper()
 	f := fakeSystemdIn(t, t.TempDir())
-	must(t, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claude]\nproject = \"/srv/my work\"\n[db]\nurl = \"sqlite:///srv/data/m.db\"\n[projects]\nweb = \"/home/web\"\napi = { path = \"/srv/api\" }\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte(`[claude]
+project = "/srv/my work"
+[db]
+url = "sqlite:///srv/data/m.db"
+[projects]
+web = "/home/web"
+api = { path = "/srv/api" }
+`), 0o600))
 	return f
 }
 
@@ -212,7 +248,7 @@ func (f *fakeSystemd) run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// orders are what systemctl was told since the last call.
+// orders are the calls of systemctl since the last time.
 func (f *fakeSystemd) orders() string {
 	f.Helper()
 	path := filepath.Join(f.dir, "orders")
@@ -245,7 +281,7 @@ func TestServiceIsInstalledAndRemoved(t *testing.T) {
 					t.Fatalf("%v: %v: %s", args, err, out)
 				}
 				if got := f.orders(); got != strings.ReplaceAll(orders, "FLAG ", tc.flag) {
-					t.Errorf("%v: systemctl was told %q", args, got)
+					t.Errorf("%v: systemctl was called with %q", args, got)
 				}
 				return out
 			}
@@ -264,12 +300,17 @@ func TestServiceIsInstalledAndRemoved(t *testing.T) {
 			if string(written) != printed {
 				t.Errorf("--dry-run printed\n%s\nand this was written:\n%s", printed, written)
 			}
-			for _, want := range []string{binary(t) + " serve --config " + f.dir + "/magpie.toml\n", "RestartSteps=6\n", "EnvironmentFile=-" + f.dir + "/environment\n"} {
+			for _, want := range []string{
+				binary(t) + " serve --config " + f.dir + "/magpie.toml\n", "RestartSteps=6\n",
+				"EnvironmentFile=-" + f.dir + "/environment\n",
+			} {
 				if !strings.Contains(printed, want) {
 					t.Errorf("the unit lacks %q:\n%s", want, printed)
 				}
 			}
-			if scope == "system" && !strings.Contains(printed, "ReadWritePaths=\"-/srv/my work\"\nReadWritePaths=-/srv/api\nReadWritePaths=-/home/web\nReadWritePaths=-/srv/data\n") {
+			const writable = "ReadWritePaths=\"-/srv/my work\"\nReadWritePaths=-/srv/api\n" +
+				"ReadWritePaths=-/home/web\nReadWritePaths=-/srv/data\n"
+			if scope == "system" && !strings.Contains(printed, writable) {
 				t.Errorf("the unit cannot write to the projects and the database:\n%s", printed)
 			}
 			// nothing has changed: no restart
@@ -278,12 +319,13 @@ func TestServiceIsInstalledAndRemoved(t *testing.T) {
 
 			must(t, os.WriteFile(path, []byte(strings.Replace(printed, "RestartSec=2", "RestartSec=9", 1)), 0o644))
 			for _, args := range [][]string{install, {"uninstall"}} {
-				if out, err := f.run(append(args, "--scope", scope, "--name", "feishu")...); err == nil || !strings.Contains(out, "--force") {
+				out, err := f.run(append(args, "--scope", scope, "--name", "feishu")...)
+				if err == nil || !strings.Contains(out, "--force") {
 					t.Errorf("%v of an edited unit: %v %s", args, err, out)
 				}
 			}
 			if got := f.orders(); got != "" {
-				t.Errorf("an edited unit is refused, and systemctl is told %q", got)
+				t.Errorf("an edited unit is refused, and systemctl is called with %q", got)
 			}
 			ok("FLAG daemon-reload, FLAG enable feishu, FLAG restart feishu", append(install, "--force")...)
 			ok("FLAG disable --now feishu, FLAG daemon-reload", "uninstall")
@@ -333,13 +375,23 @@ func TestServiceMistakesAreExplained(t *testing.T) {
 		args  []string
 		want  string
 	}{
-		"no systemd":      {func(f *fakeSystemd) { must(f, os.RemoveAll(filepath.Join(f.dir, "root/run"))) }, install, "ecosystem.config.js"},
-		"systemctl fails": {func(f *fakeSystemd) { f.systemctl("echo access denied >&2; exit 4") }, install, "daemon-reload: exit status 4: access denied"},
-		"no such user":    {func(*fakeSystemd) {}, []string{"install", "--scope", "system", "--user", "nobody-here"}, "useradd"},
+		"no systemd": {
+			func(f *fakeSystemd) { must(f, os.RemoveAll(filepath.Join(f.dir, "root/run"))) }, install,
+			"ecosystem.config.js",
+		},
+		"systemctl fails": {
+			func(f *fakeSystemd) { f.systemctl("echo access denied >&2; exit 4") }, install,
+			"daemon-reload: exit status 4: access denied",
+		},
+		"no such user": {
+			func(*fakeSystemd) {}, []string{"install", "--scope", "system", "--user", "nobody-here"}, "useradd",
+		},
 		"another user": {func(f *fakeSystemd) {
 			must(f, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claude]\nuser = \"nobody\"\n"), 0o600))
 		}, []string{"install", "--scope", "user"}, "[claude] user"},
-		"no configuration": {func(f *fakeSystemd) { must(f, os.Remove(filepath.Join(f.dir, "magpie.toml"))) }, install, "--config"},
+		"no configuration": {
+			func(f *fakeSystemd) { must(f, os.Remove(filepath.Join(f.dir, "magpie.toml"))) }, install, "--config",
+		},
 		"bad configuration": {func(f *fakeSystemd) {
 			must(f, os.WriteFile(filepath.Join(f.dir, "magpie.toml"), []byte("[claud]\n"), 0o600))
 		}, install, "unknown key"},

@@ -7,16 +7,17 @@ import (
 	"testing"
 	"time"
 
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
 
-// unhurried gives the end of the program time for its last words.
-func unhurried(c *config) { c.Shutdown.Duration = 16 * time.Second }
+// longShutdown gives the end of the program time for its last words.
+func longShutdown(c *config.Config) { c.Shutdown.Duration = 16 * time.Second }
 
-// cut reports whether last words are left for the next start. That is so when the program had no time for them: its
-// end, which took so long, was that of its time.
-func (r *rig) cut(took time.Duration) bool {
+// leftUndelivered reports whether notices stay in the outbox for the next start. That is an error unless the shutdown,
+// which took this long, has used up its time.
+func (r *rig) leftUndelivered(took time.Duration) bool {
 	r.Helper()
 	left := r.count(`SELECT COUNT(*) FROM outbox`)
 	if total := r.cfg.Shutdown.Duration; left > 0 && took < total-total/10 {
@@ -25,25 +26,27 @@ func (r *rig) cut(took time.Duration) bool {
 	return left > 0
 }
 
-// The end of the program in the middle of an answer is told on the card.
-func TestTheEndOfTheProgramIsTold(t *testing.T) {
-	r := newRig(t, unhurried)
+// When the program stops in the middle of an answer, the card says so.
+func TestAShutdownIsAnnounced(t *testing.T) {
+	r := newRig(t, longShutdown)
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
 	id := r.sim.Say(r.chat, r.user, "说点什么")
 	r.shows(r.chat, id, "说到一半")
 	began := time.Now()
 	r.stop()
-	if r.cut(time.Since(began)) {
+	if r.leftUndelivered(time.Since(began)) {
 		r.start()
 	}
-	if got := said(r.answer(r.chat, id)); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
+	if got := visibleText(r.answer(r.chat, id)); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
 		t.Errorf("card %q", got)
 	}
 }
 
-func TestModelErrorsAreToldInFriendlyWords(t *testing.T) {
+func TestModelErrorsAreShownInFriendlyWords(t *testing.T) {
 	r := newRig(t, realCLI(t))
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "secret internals")}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Fail(403, "permission_error", "secret internals"),
+	}})
 	if got := r.ask("你好"); !strings.Contains(got, "登录") || strings.Contains(got, "secret") {
 		t.Errorf("answer %q", got)
 	}
@@ -71,12 +74,12 @@ func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 		id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
 		r.shows(r.chat, id, "半句")
 		r.killProcess()
-		if got := said(r.answer(r.chat, id)); got != "你叫小明。" {
+		if got := visibleText(r.answer(r.chat, id)); got != "你叫小明。" {
 			t.Errorf("answer %q", got)
 		}
 	})
 	t.Run("after a tool", func(t *testing.T) {
-		r := newRig(t, realCLI(t), func(c *config) { c.Claude.AllowedTools = []string{"Bash"} })
+		r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} })
 		r.ask("我叫小明")
 		count := filepath.Join(r.cfg.Claude.Project, "count")
 		used := modelsim.Rule{Times: 1, Steps: []modelsim.Step{
@@ -87,7 +90,8 @@ func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 		id := r.sim.Say(r.chat, r.user, "数一下")
 		r.shows(r.chat, id, "已经")
 		r.killProcess()
-		if got := said(r.answer(r.chat, id)); !strings.Contains(got, "已经") || !strings.Contains(got, "意外退出") {
+		got := visibleText(r.answer(r.chat, id))
+		if !strings.Contains(got, "已经") || !strings.Contains(got, "意外退出") {
 			t.Errorf("answer %q", got)
 		}
 		if data, err := os.ReadFile(count); err != nil || string(data) != "x\n" {
@@ -101,7 +105,7 @@ func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 
 // A question that waits for a free process when the program ends has not been run: it is answered after the restart.
 func TestAWaitingQuestionSurvivesARestart(t *testing.T) {
-	r := newRig(t, unhurried, func(c *config) { c.Claude.MaxProcesses = 1 })
+	r := newRig(t, longShutdown, func(c *config.Config) { c.Claude.MaxProcesses = 1 })
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("半"), modelsim.Hang()}})
@@ -110,13 +114,14 @@ func TestAWaitingQuestionSurvivesARestart(t *testing.T) {
 	id := r.sim.Say(other, red, "数到 3")
 	r.shows(other, id, "排队")
 	r.stop()
-	if got := replies(r.sim.View(), other, id); len(got) != 1 || !strings.Contains(got[0].Text(), "重启") || got[0].Last().Streaming {
+	if got := replies(r.sim.View(), other, id); len(got) != 1 || !strings.Contains(got[0].Text(), "重启") ||
+		got[0].Last().Streaming {
 		t.Errorf("while the program is away the card says %q", got[0].Text())
 	}
 	r.start()
 	r.await("the answer", func(v *feishusim.View) bool {
 		list := replies(v, other, id)
-		return len(list) == 1 && said(list[0]) == "1 2 3" && !list[0].Last().Streaming
+		return len(list) == 1 && visibleText(list[0]) == "1 2 3" && !list[0].Last().Streaming
 	})
 }
 
@@ -126,7 +131,7 @@ func TestAnAnswerThatCouldNotBeStoredAtOnce(t *testing.T) {
 	r.sql(`CREATE TRIGGER bad BEFORE UPDATE OF state ON turns WHEN NEW.state = 'done'
 		BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
 	id := r.sim.Say(r.chat, r.user, "我叫小明")
-	if got := said(r.answer(r.chat, id)); got != "好的，小明，我记住了。" {
+	if got := visibleText(r.answer(r.chat, id)); got != "好的，小明，我记住了。" {
 		t.Fatalf("answer %q", got)
 	}
 	r.sql(`DROP TRIGGER bad`)
@@ -138,7 +143,7 @@ func TestAnAnswerThatCouldNotBeStoredAtOnce(t *testing.T) {
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("answer after a restart %q", got)
 	}
-	if got := said(r.answer(r.chat, id)); got != "好的，小明，我记住了。" {
+	if got := visibleText(r.answer(r.chat, id)); got != "好的，小明，我记住了。" {
 		t.Errorf("the first card now says %q", got)
 	}
 }

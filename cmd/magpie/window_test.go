@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/internal/config"
 	"magpie/internal/modelsim"
 )
 
@@ -25,7 +26,9 @@ func TestTheGaugeShowsHowNearTheNextSummaryIs(t *testing.T) {
 		"a model that holds less full": {"claude-haiku-4-5", 200_000, 500_000, 162_000, "上下文已用 81%", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, realCLI(t), func(c *config) { c.Claude.Model, c.Context.Window, c.Context.KeepRecent = tc.model, tc.most, 1 })
+			r := newRig(t, realCLI(t), func(c *config.Config) {
+				c.Claude.Model, c.Context.Window, c.Context.KeepRecent = tc.model, tc.most, 1
+			})
 			r.model.Script(modelsim.Rule{Match: isSummary, Steps: []modelsim.Step{modelsim.Text("小明在试")}},
 				modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(tc.held), modelsim.Text("好")}})
 			card := r.answer(r.chat, r.sim.Say(r.chat, r.user, "记住：暗号是芝麻开门"))
@@ -33,7 +36,7 @@ func TestTheGaugeShowsHowNearTheNextSummaryIs(t *testing.T) {
 				t.Errorf("the card says %q, want %q", got, tc.gauge)
 			}
 			if got := r.chatNow().Session.Window; got != tc.own {
-				t.Errorf("the CLI tells of a window of %d", got)
+				t.Errorf("the CLI reports a window of %d", got)
 			}
 			r.ask("数到 2")
 			if n := count(r.model.Requests(), isSummary); (n == 1) != tc.full {

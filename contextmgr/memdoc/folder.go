@@ -19,15 +19,14 @@ import (
 	"magpie/internal/safepath"
 )
 
-// largest is how large a document may be, in bytes.
-const largest = 256 << 10
+// maxDocument is the maximum size of a document, in bytes.
+const maxDocument = 256 << 10
 
 // ErrEdited says that a document was edited and not imported since. It is not overwritten.
 var ErrEdited = errors.New("it was edited: import it first, or remove it")
 
-// Export writes the memories of the chats into dir, one folder for each chat and one document for each memory, and
-// returns how many. What is there from an earlier export is replaced. The errors about single documents are joined; the
-// others are written.
+// Export writes the memories of the chats into dir, one folder per chat and one document per memory, and returns how
+// many. It replaces the documents of an earlier export. Errors of single documents are joined; the others are written.
 func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key) (written int, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return 0, fmt.Errorf("export memories: %w", err)
@@ -58,7 +57,7 @@ func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key) (wr
 	return written, errors.Join(problems...)
 }
 
-// write writes one document, in the place of what an earlier export has left of the memory.
+// write writes one document and removes an earlier export of the same memory under another name.
 func write(ctx context.Context, store *db.DB, root *os.Root, folder string, m db.Memory) error {
 	name := path.Join(folder, fileName(m))
 	old, err := fs.Glob(root.FS(), path.Join(folder, fmt.Sprintf("%04d-*.md", m.Number)))
@@ -72,7 +71,7 @@ func write(ctx context.Context, store *db.DB, root *os.Root, folder string, m db
 		}
 		there, err := Parse(doc)
 		if err != nil || there.ID != m.ID {
-			continue // somebody else's file; ours has another name, or none can be written
+			continue // not a document of this memory; the check below refuses to overwrite it
 		}
 		if edited, err := isEdited(ctx, store, there); err != nil {
 			return err
@@ -90,6 +89,7 @@ func write(ctx context.Context, store *db.DB, root *os.Root, folder string, m db
 			return fmt.Errorf("%s: is not from here; it is in the way", name)
 		}
 	}
+	// The rename makes the change atomic: an import never reads half a document.
 	const begun = ".unfinished"
 	if err := root.WriteFile(name+begun, Format(m), 0o600); err != nil {
 		return err
@@ -97,7 +97,7 @@ func write(ctx context.Context, store *db.DB, root *os.Root, folder string, m db
 	return root.Rename(name+begun, name)
 }
 
-// isEdited reports whether a document says something that the memory has said in no version.
+// isEdited reports whether a document differs from all versions of its memory.
 func isEdited(ctx context.Context, store *db.DB, doc db.Memory) (bool, error) {
 	doc, err := doc.Tidy()
 	if err != nil {
@@ -107,33 +107,34 @@ func isEdited(ctx context.Context, store *db.DB, doc db.Memory) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(versions, func(v db.MemoryVersion) bool { return says(doc, v.Memory) }), nil
+	return !slices.ContainsFunc(versions, func(v db.MemoryVersion) bool { return sameContent(doc, v.Memory) }), nil
 }
 
-// says reports whether a document says the same as a version of its memory.
-func says(doc, m db.Memory) bool {
-	return doc.Text == m.Text && doc.Title == m.Title && doc.Scope == m.Scope && doc.Of == m.Of && doc.State == m.State &&
+// sameContent reports whether a document says the same as a version of its memory.
+func sameContent(doc, m db.Memory) bool {
+	return doc.Text == m.Text && doc.Title == m.Title && doc.Scope == m.Scope && doc.Of == m.Of &&
+		doc.State == m.State &&
 		slices.Equal(doc.Keywords, m.Keywords) && slices.Equal(doc.Sources, m.Sources)
 }
 
-// folderName is a safe name for a chat's folder, which no other chat has.
+// folderName is a safe and unique folder name for a chat.
 func folderName(key chat.Key) string {
 	return cmp.Or(safepath.Slug(key.String(), 80), "memory") + "-" + key.Stable("")[:8]
 }
 
-// fileName is a safe name for a memory's document.
+// fileName is a safe file name for a memory's document.
 func fileName(m db.Memory) string {
 	return fmt.Sprintf("%04d-%s.md", m.Number, cmp.Or(safepath.Slug(m.Title, 90), "memory"))
 }
 
-// Imported counts what an import came to.
+// Imported counts the results of an import.
 type Imported struct {
 	Added, Changed, Known int
 }
 
-// Import brings the documents in dir and the folders below into the store. Edited ones become new versions of their
-// memories; what is known already changes nothing, and memories without a document stay. clean is applied to every text
-// before it is stored. The errors about single documents, each with its name, are joined; the others are imported.
+// Import reads the documents in dir and its subfolders into the database. Edited documents become new versions of their
+// memories; known ones change nothing, and memories without a document stay. clean is applied to every text before it
+// is stored. Errors of single documents, with their names, are joined; the others are imported.
 func Import(ctx context.Context, store *db.DB, dir string, clean func(string) string) (done Imported, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -153,7 +154,7 @@ func Import(ctx context.Context, store *db.DB, dir string, clean func(string) st
 		case entry.IsDir() || path.Ext(name) != ".md":
 			return nil
 		}
-		if err := done.take(ctx, store, root.FS(), name, clean); ctx.Err() != nil {
+		if err := done.importFile(ctx, store, root.FS(), name, clean); ctx.Err() != nil {
 			return ctx.Err()
 		} else if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", name, err))
@@ -163,17 +164,18 @@ func Import(ctx context.Context, store *db.DB, dir string, clean func(string) st
 	return done, errors.Join(append(problems, err)...)
 }
 
-// importer is who makes the changes of an import.
+// importer is the author of the changes of an import.
 const importer = "import"
 
-// Why an import has changed a memory.
+// Reasons of the changes of an import.
 const (
 	NewDocument    = "new document"
 	EditedDocument = "edited document"
 )
 
-// take imports one document.
-func (done *Imported) take(ctx context.Context, store *db.DB, files fs.FS, name string, clean func(string) string) error {
+// importFile imports one document.
+func (done *Imported) importFile(ctx context.Context, store *db.DB, files fs.FS, name string,
+	clean func(string) string) error {
 	doc, err := read(files, name)
 	if err != nil {
 		return err
@@ -189,13 +191,14 @@ func (done *Imported) take(ctx context.Context, store *db.DB, files fs.FS, name 
 	if m, err = m.Tidy(); err != nil {
 		return err
 	}
-	if m.ID == "" { // written by hand: the file stands for the memory, from now on
+	if m.ID == "" { // written by hand: from now on the file's name identifies the memory
 		m.ID = uuid.NewSHA1(uuid.NameSpaceURL, []byte(m.Key.String()+"\n"+name)).String()
 	}
 	versions, err := store.Memories().Versions(ctx, m.Key, m.ID)
 	switch {
 	case errors.Is(err, db.ErrNotFound):
-		if _, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: NewDocument}); errors.Is(err, db.ErrNotFound) {
+		if _, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: NewDocument}); errors.Is(err,
+			db.ErrNotFound) {
 			return errors.New("its chat is not known here, or its id belongs to another one")
 		} else if err != nil {
 			return err
@@ -213,12 +216,12 @@ func (done *Imported) take(ctx context.Context, store *db.DB, files fs.FS, name 
 		done.Known++
 		return nil
 	}
-	if !overtaken(m, versions) {
+	if !changedSince(m, versions) {
 		m.Version = now.Version
 	}
 	saved, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: EditedDocument})
 	switch {
-	case errors.Is(err, db.ErrChanged) && says(m, now.Memory):
+	case errors.Is(err, db.ErrChanged) && sameContent(m, now.Memory):
 		done.Known++
 	case errors.Is(err, db.ErrChanged):
 		return fmt.Errorf("%w: export it again and repeat your edit there", err)
@@ -232,15 +235,15 @@ func (done *Imported) take(ctx context.Context, store *db.DB, files fs.FS, name 
 	return nil
 }
 
-// outdated reports whether the document is as it was written, or imported, for an earlier version.
+// outdated reports whether the document equals an earlier version, as it was exported or imported then.
 func outdated(doc db.Memory, versions []db.MemoryVersion) bool {
 	return slices.ContainsFunc(versions[:len(versions)-1], func(v db.MemoryVersion) bool {
-		return (doc.Version == 0 || doc.Version == v.Version) && says(doc, v.Memory)
+		return (doc.Version == 0 || doc.Version == v.Version) && sameContent(doc, v.Memory)
 	})
 }
 
-// overtaken reports whether the memory was changed, by something other than an import, since the document was written.
-func overtaken(doc db.Memory, versions []db.MemoryVersion) bool {
+// changedSince reports whether the memory was changed, other than by an import, after the document was written.
+func changedSince(doc db.Memory, versions []db.MemoryVersion) bool {
 	return doc.Version != 0 && slices.ContainsFunc(versions, func(v db.MemoryVersion) bool {
 		return v.Version > doc.Version && v.By.Who != importer
 	})
@@ -253,9 +256,9 @@ func read(files fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	doc, err := io.ReadAll(io.LimitReader(f, largest+1))
-	if err == nil && len(doc) > largest {
-		err = fmt.Errorf("it has more than %d bytes", largest)
+	doc, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
+	if err == nil && len(doc) > maxDocument {
+		err = fmt.Errorf("it has more than %d bytes", maxDocument)
 	}
 	return doc, err
 }

@@ -14,26 +14,26 @@ import (
 	"magpie/internal/chat"
 )
 
-// desk is a store with a chat, and a folder.
-type desk struct {
+// folderRig is a database with one chat, and a folder for documents.
+type folderRig struct {
 	*testing.T
 	store *db.DB
 	dir   string
 }
 
-func newDesk(t *testing.T) *desk {
+func newFolderRig(t *testing.T) *folderRig {
 	t.Helper()
 	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	d := &desk{T: t, store: store, dir: filepath.Join(t.TempDir(), "memories")}
+	d := &folderRig{T: t, store: store, dir: filepath.Join(t.TempDir(), "memories")}
 	d.meet(oc)
 	return d
 }
 
-func (d *desk) must(err error) {
+func (d *folderRig) must(err error) {
 	d.Helper()
 	if err != nil {
 		d.Fatal(err)
@@ -41,12 +41,14 @@ func (d *desk) must(err error) {
 }
 
 // meet makes a chat known.
-func (d *desk) meet(key chat.Key) {
-	_, err := d.store.Accept(d.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: "om_1", Text: "hi"}, Class: chat.Talk})
+func (d *folderRig) meet(key chat.Key) {
+	_, err := d.store.Accept(d.Context(), db.Inbound{
+		Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: "om_1", Text: "hi"}, Class: chat.Talk,
+	})
 	d.must(err)
 }
 
-func (d *desk) save(m db.Memory) db.Memory {
+func (d *folderRig) save(m db.Memory) db.Memory {
 	d.Helper()
 	m.Key = oc
 	m, err := d.store.Memories().Save(d.Context(), m, db.Change{Who: "ou_1", Why: "test"})
@@ -54,26 +56,26 @@ func (d *desk) save(m db.Memory) db.Memory {
 	return m
 }
 
-func (d *desk) memories(key chat.Key) []db.Memory {
+func (d *folderRig) memories(key chat.Key) []db.Memory {
 	d.Helper()
 	list, err := d.store.Memories().Of(d.Context(), key)
 	d.must(err)
 	return list
 }
 
-func (d *desk) export() {
+func (d *folderRig) export() {
 	d.Helper()
 	if _, err := memdoc.Export(d.Context(), d.store, d.dir, []chat.Key{oc}); err != nil {
 		d.Fatal(err)
 	}
 }
 
-func (d *desk) imports() (memdoc.Imported, error) {
+func (d *folderRig) imports() (memdoc.Imported, error) {
 	d.Helper()
 	return memdoc.Import(d.Context(), d.store, d.dir, strings.TrimSpace)
 }
 
-func (d *desk) expect(want memdoc.Imported) {
+func (d *folderRig) expect(want memdoc.Imported) {
 	d.Helper()
 	if got, err := d.imports(); err != nil || got != want {
 		d.Errorf("imported %+v, %v; want %+v", got, err, want)
@@ -81,7 +83,7 @@ func (d *desk) expect(want memdoc.Imported) {
 }
 
 // files are the documents, by their names without the folder of the chat.
-func (d *desk) files() []string {
+func (d *folderRig) files() []string {
 	d.Helper()
 	list, err := filepath.Glob(filepath.Join(d.dir, "*", "*"))
 	d.must(err)
@@ -92,7 +94,7 @@ func (d *desk) files() []string {
 }
 
 // edit replaces words in the only document whose name begins so.
-func (d *desk) edit(name, old, by string) {
+func (d *folderRig) edit(name, old, by string) {
 	d.Helper()
 	list, err := filepath.Glob(filepath.Join(d.dir, "*", name+"*"))
 	d.must(err)
@@ -108,7 +110,7 @@ func (d *desk) edit(name, old, by string) {
 }
 
 func TestExportAndImport(t *testing.T) {
-	d := newDesk(t)
+	d := newFolderRig(t)
 	d.save(db.Memory{Title: "Tea / 茶 ../../etc", Text: "green", Keywords: []string{"tea"}, Sources: []string{"om_1"}})
 	d.save(db.Memory{Title: "..", Text: "dots", State: db.ProposedMemory})
 	d.save(db.Memory{Title: strings.Repeat("长", 120), Text: "long"})
@@ -150,7 +152,7 @@ func TestExportAndImport(t *testing.T) {
 
 // A document that is not from the newest version takes nothing back.
 func TestAnOldDocument(t *testing.T) {
-	d := newDesk(t)
+	d := newFolderRig(t)
 	m := d.save(db.Memory{Title: "tea", Text: "green"})
 	d.export()
 	m.Text = "black"
@@ -172,7 +174,7 @@ func TestAnOldDocument(t *testing.T) {
 }
 
 func TestANewTitleMovesTheDocument(t *testing.T) {
-	d := newDesk(t)
+	d := newFolderRig(t)
 	m := d.save(db.Memory{Title: "tea", Text: "green"})
 	d.export()
 	m.Title = "coffee"
@@ -184,7 +186,7 @@ func TestANewTitleMovesTheDocument(t *testing.T) {
 }
 
 func TestWhatWasForgottenStaysForgotten(t *testing.T) {
-	d := newDesk(t)
+	d := newFolderRig(t)
 	m := d.save(db.Memory{Title: "tea", Text: "green"})
 	d.export()
 	d.must(d.store.Memories().Forget(t.Context(), oc, m.ID, db.Change{Who: "ou_1"}))
@@ -198,16 +200,17 @@ func TestWhatWasForgottenStaysForgotten(t *testing.T) {
 
 // Memories move to another database with their names.
 func TestAnotherDatabase(t *testing.T) {
-	from := newDesk(t)
+	from := newFolderRig(t)
 	m := from.save(db.Memory{Title: "tea", Text: "green", Scope: db.UserScope, Of: "ou_1"})
 	m.Text = "black"
 	m = from.save(m)
 	from.export()
-	to := newDesk(t)
+	to := newFolderRig(t)
 	to.dir = from.dir
 	to.expect(memdoc.Imported{Added: 1})
 	to.expect(memdoc.Imported{Known: 1})
-	if got := to.memories(oc); len(got) != 1 || got[0].ID != m.ID || got[0].Text != "black" || got[0].Of != "ou_1" || !got[0].Created.Equal(m.Created) {
+	if got := to.memories(oc); len(got) != 1 || got[0].ID != m.ID || got[0].Text != "black" || got[0].Of != "ou_1" ||
+		!got[0].Created.Equal(m.Created) {
 		t.Errorf("%+v", got)
 	}
 	to.edit("0001", "black", "white")
@@ -216,13 +219,15 @@ func TestAnotherDatabase(t *testing.T) {
 
 // A document by hand needs no id: its place stands for it.
 func TestADocumentByHand(t *testing.T) {
-	d := newDesk(t)
+	d := newFolderRig(t)
 	d.must(os.MkdirAll(filepath.Join(d.dir, "notes"), 0o700))
 	file := filepath.Join(d.dir, "notes", "tea.md")
-	d.must(os.WriteFile(file, []byte("---\nchat: feishu:chat:oc_1\nkeywords: [tea, 茶]\n---\ngreen  tea\nwithout sugar\n"), 0o600))
+	d.must(os.WriteFile(file,
+		[]byte("---\nchat: feishu:chat:oc_1\nkeywords: [tea, 茶]\n---\ngreen  tea\nwithout sugar\n"), 0o600))
 	d.expect(memdoc.Imported{Added: 1})
 	d.expect(memdoc.Imported{Known: 1})
-	if m := d.memories(oc)[0]; m.Title != "green tea" || m.Scope != db.ChatScope || m.State != db.ActiveMemory || len(m.Keywords) != 2 {
+	if m := d.memories(oc)[0]; m.Title != "green tea" || m.Scope != db.ChatScope || m.State != db.ActiveMemory ||
+		len(m.Keywords) != 2 {
 		t.Errorf("%+v", m)
 	}
 	d.export()
@@ -236,7 +241,7 @@ func TestADocumentByHand(t *testing.T) {
 
 // A bad document is named, with the line; the others are imported. Nothing outside of the folder is read.
 func TestBadDocuments(t *testing.T) {
-	d := newDesk(t)
+	d := newFolderRig(t)
 	outside := filepath.Join(t.TempDir(), "outside.md")
 	d.must(os.WriteFile(outside, []byte("---\nchat: feishu:chat:oc_1\n---\noutside"), 0o600))
 	d.must(os.MkdirAll(filepath.Join(d.dir, ".git"), 0o700))
@@ -258,7 +263,10 @@ func TestBadDocuments(t *testing.T) {
 	if got != (memdoc.Imported{Added: 1}) || err == nil {
 		t.Fatalf("imported %+v, %v", got, err)
 	}
-	for _, want := range []string{"a.md: line 3: state", "b.md: its chat is not known", "c.md: its chat is not known here, or its id", "d.md: it has more than", "link.md: "} {
+	for _, want := range []string{
+		"a.md: line 3: state", "b.md: its chat is not known", "c.md: its chat is not known here, or its id",
+		"d.md: it has more than", "link.md: ",
+	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
@@ -276,9 +284,10 @@ func TestBadDocuments(t *testing.T) {
 
 // Words that must not be kept are not kept, and the document says so no better the second time.
 func TestImportCleans(t *testing.T) {
-	d := newDesk(t)
+	d := newFolderRig(t)
 	d.must(os.MkdirAll(d.dir, 0o700))
-	d.must(os.WriteFile(filepath.Join(d.dir, "a.md"), []byte("---\nchat: feishu:chat:oc_1\nkeywords: [hush]\n---\nsay hush"), 0o600))
+	d.must(os.WriteFile(filepath.Join(d.dir, "a.md"),
+		[]byte("---\nchat: feishu:chat:oc_1\nkeywords: [hush]\n---\nsay hush"), 0o600))
 	quiet := func(s string) string { return strings.ReplaceAll(s, "hush", "[...]") }
 	for _, want := range []memdoc.Imported{{Added: 1}, {Known: 1}} {
 		if got, err := memdoc.Import(t.Context(), d.store, d.dir, quiet); err != nil || got != want {

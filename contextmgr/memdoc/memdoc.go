@@ -1,7 +1,7 @@
 // Package memdoc writes memories as Markdown documents that people can read and edit, and reads them back.
 //
-// A document begins with front matter between two lines of three dashes, which is YAML of the simplest kind: a key, a
-// colon and a value on each line. Below it is the text of the memory.
+// A document begins with front matter between two lines of three dashes: a simple subset of YAML, with a key, a colon
+// and a value on each line. The text of the memory follows.
 package memdoc
 
 import (
@@ -17,7 +17,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// SyntaxError says what is wrong with a document, and where.
+// SyntaxError is a mistake in a document, and where it is.
 type SyntaxError struct {
 	Line int // from 1
 	What string
@@ -28,7 +28,7 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line,
 // fence is the line above and below the front matter.
 const fence = "---"
 
-// Format is a memory as a document.
+// Format writes a memory as a document.
 func Format(m db.Memory) []byte {
 	var b bytes.Buffer
 	b.WriteString(fence + "\n")
@@ -58,8 +58,8 @@ func Format(m db.Memory) []byte {
 	return b.Bytes()
 }
 
-// Parse reads a document. Only the chat and a text must be there; an id, a version and times may be left out of one
-// that is written by hand. A problem is a [SyntaxError].
+// Parse reads a document. Only the chat and a text are required; a document that is written by hand may lack the id,
+// the version and the times. Mistakes are reported as [SyntaxError].
 func Parse(doc []byte) (db.Memory, error) {
 	text := strings.TrimPrefix(string(doc), "\uFEFF")
 	if strings.HasPrefix(text, fence+"\r\n") {
@@ -92,7 +92,7 @@ func Parse(doc []byte) (db.Memory, error) {
 	return m, nil
 }
 
-// parseFields reads the lines of the front matter; the first of them is the fence.
+// parseFields reads the front matter; the first line is the fence.
 func parseFields(lines []string) (m db.Memory, err error) {
 	seen := map[string]bool{}
 	for i := 1; i < len(lines); i++ {
@@ -116,16 +116,16 @@ func parseFields(lines []string) (m db.Memory, err error) {
 			items = append(items, scalar(strings.TrimSpace(lines[i])[2:]))
 		}
 		if items == nil {
-			items = flow(value)
+			items = listValue(value)
 		}
-		if err := set(&m, key, scalar(value), items); err != nil {
+		if err := setField(&m, key, scalar(value), items); err != nil {
 			return m, &SyntaxError{at, err.Error()}
 		}
 	}
 	return m, nil
 }
 
-// scalar is a value as it is meant: in double or single quotes, or as it stands.
+// scalar reads a value in double quotes, single quotes or none.
 func scalar(value string) string {
 	value = strings.TrimSpace(value)
 	var s string
@@ -138,8 +138,8 @@ func scalar(value string) string {
 	return value
 }
 
-// flow is a list on one line. A single value is a list of one.
-func flow(value string) []string {
+// listValue reads a list on one line. A single value is a list of one.
+func listValue(value string) []string {
 	var list []string
 	if json.Unmarshal([]byte(value), &list) == nil {
 		return list
@@ -158,8 +158,8 @@ func flow(value string) []string {
 	return list
 }
 
-// set takes one field of the front matter up.
-func set(m *db.Memory, key, value string, list []string) (err error) {
+// setField stores one field of the front matter.
+func setField(m *db.Memory, key, value string, list []string) (err error) {
 	switch key {
 	case "id":
 		m.ID = value
@@ -199,6 +199,7 @@ func set(m *db.Memory, key, value string, list []string) (err error) {
 	return err
 }
 
+// parseTime reads a time. A date alone is accepted because people write documents by hand.
 func parseTime(key, value string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		if t, err := time.Parse(layout, value); err == nil {

@@ -19,8 +19,10 @@ var oc = chat.FeishuChat("oc_1")
 
 func TestADocumentIsEasyToRead(t *testing.T) {
 	got := string(memdoc.Format(db.Memory{
-		ID: "3f0c2a9e-0000-4000-8000-000000000001", Key: oc, Number: 3, Scope: db.UserScope, Of: "ou_1", Title: `茶: "Tea" & more`, Text: "小明喝茶。\n\n---\nno sugar",
-		Keywords: []string{"tea", "茶"}, State: db.ActiveMemory, Version: 2, Created: time.UnixMilli(1000), Updated: time.UnixMilli(2500),
+		ID: "3f0c2a9e-0000-4000-8000-000000000001", Key: oc, Number: 3, Scope: db.UserScope, Of: "ou_1",
+		Title: `茶: "Tea" & more`, Text: "小明喝茶。\n\n---\nno sugar",
+		Keywords: []string{"tea", "茶"}, State: db.ActiveMemory, Version: 2, Created: time.UnixMilli(1000),
+		Updated: time.UnixMilli(2500),
 	}))
 	want := `---
 id: "3f0c2a9e-0000-4000-8000-000000000001"
@@ -48,11 +50,17 @@ no sugar
 
 func TestWhatPeopleWriteIsRead(t *testing.T) {
 	for name, doc := range map[string]string{
-		"plain":   "---\nchat: feishu:chat:oc_1\ntitle: It's tea: green\nkeywords: [tea, 茶， 'it''s']\nscope: chat\ncreated: 2026-05-04\n---\ntext\n",
-		"blocks":  "---\n# a comment\n\nchat:   'feishu:chat:oc_1'\ntitle: \"It's tea: green\"\nkeywords:\n  - tea\n  - 茶\n  - \"it's\"\nscope: chat\ncreated: 2026-05-04T00:00:00Z\n--- \n\ntext",
-		"windows": "\uFEFF---\r\nchat: feishu:chat:oc_1\r\ntitle: It's tea: green\r\nkeywords: [\"tea\", \"茶\", \"it's\"]\r\nscope: chat\r\ncreated: 2026-05-04\r\n---\r\ntext\r\n",
+		"plain": "---\nchat: feishu:chat:oc_1\ntitle: It's tea: green\nkeywords: [tea, 茶， 'it''s']\nscope: " +
+			"chat\ncreated: 2026-05-04\n---\ntext\n",
+		"blocks": "---\n# a comment\n\nchat:   'feishu:chat:oc_1'\ntitle: \"It's tea: green\"\nkeywords:\n  - tea\n " +
+			" - 茶\n  - \"it's\"\nscope: chat\ncreated: 2026-05-04T00:00:00Z\n--- \n\ntext",
+		"windows": "\uFEFF---\r\nchat: feishu:chat:oc_1\r\ntitle: It's tea: green\r\nkeywords: [\"tea\", \"茶\", " +
+			"\"it's\"]\r\nscope: chat\r\ncreated: 2026-05-04\r\n---\r\ntext\r\n",
 	} {
-		want := db.Memory{Key: oc, Scope: db.ChatScope, Title: "It's tea: green", Keywords: []string{"tea", "茶", "it's"}, Text: "text", Created: time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)}
+		want := db.Memory{
+			Key: oc, Scope: db.ChatScope, Title: "It's tea: green", Keywords: []string{"tea", "茶", "it's"},
+			Text: "text", Created: time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC),
+		}
 		got, err := memdoc.Parse([]byte(doc))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", name, err, diff)
@@ -90,8 +98,10 @@ func TestADocumentHoldsTheMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("-:\n\r\"'[],# \t茶\u2028\\"))))
 		m, err := db.Memory{
-			ID: "3f0c2a9e-0000-4000-8000-000000000001", Key: oc, Title: text.Draw(t, "title"), Text: text.Draw(t, "text"), Keywords: rapid.SliceOfN(text, 0, 4).Draw(t, "keywords"),
-			Scope: db.UserScope, Of: rapid.StringMatching(`[ -~]{1,9}`).Draw(t, "of"), Version: rapid.IntRange(1, 9).Draw(t, "version"),
+			ID: "3f0c2a9e-0000-4000-8000-000000000001", Key: oc, Title: text.Draw(t, "title"),
+			Text: text.Draw(t, "text"), Keywords: rapid.SliceOfN(text, 0, 4).Draw(t, "keywords"),
+			Scope: db.UserScope, Of: rapid.StringMatching(`[ -~]{1,9}`).Draw(t, "of"),
+			Version: rapid.IntRange(1, 9).Draw(t, "version"),
 			Sources: rapid.SliceOfN(rapid.StringMatching(`om_[a-z]{1,9}`), 0, 3).Draw(t, "sources"),
 			Created: time.UnixMilli(rapid.Int64Range(0, 1<<40).Draw(t, "created")).UTC(),
 			Updated: time.UnixMilli(rapid.Int64Range(0, 1<<40).Draw(t, "updated")).UTC(),

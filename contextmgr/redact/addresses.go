@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// emails finds addresses of mail. Git's remotes (git@host:path) and names of images (icon@2x.png) are none.
+// emails finds email addresses. Git remotes (git@host:path) and image names (icon@2x.png) are none.
 func (s *scan) emails() {
 	for i := 0; ; i++ {
 		n := bytes.IndexByte(s.text[i:], '@')
@@ -32,7 +32,7 @@ func (s *scan) emails() {
 		if len(local) == 0 || !emailDomain(domain) || string(local) == "git" && at(s.text, stop) == ':' {
 			continue
 		}
-		s.claim(Email, start, stop)
+		s.add(Email, start, stop)
 		i = stop - 1
 	}
 }
@@ -40,9 +40,10 @@ func (s *scan) emails() {
 func localChar(c byte) bool  { return alnum(c) || bytes.IndexByte([]byte("._%+-'"), c) >= 0 }
 func domainChar(c byte) bool { return alnum(c) || c == '.' || c == '-' }
 
+// retina matches the end of an image name such as icon@2x.png.
 var retina = regexp.MustCompile(`^[1-9]x\.[a-z]{3,4}$`)
 
-// emailDomain reports whether mail can be sent to a domain: it has a dot, and a top level of letters.
+// emailDomain reports whether a domain can receive email: it has a dot, and a top level of letters.
 func emailDomain(domain []byte) bool {
 	dot := bytes.LastIndexByte(domain, '.')
 	if dot <= 0 || bytes.Contains(domain, []byte("..")) || retina.Match(domain) {
@@ -60,7 +61,7 @@ func emailDomain(domain []byte) bool {
 	return true
 }
 
-// addresses finds addresses of machines.
+// addresses finds IP addresses, except in code blocks.
 func (s *scan) addresses() {
 	var stay [][2]int
 	if bytes.Contains(s.text, []byte("```")) || bytes.Contains(s.text, []byte("~~~")) {
@@ -87,12 +88,12 @@ func (s *scan) addresses() {
 
 func addressChar(c byte) bool { return hex(c) || c == ':' || c == '.' }
 
-// longestAddress is an IPv6 address whose end is written like IPv4.
+// longestAddress is the length of an IPv6 address whose end is written like IPv4.
 const longestAddress = 45
 
-// address looks at a row of characters that addresses consist of.
+// address checks a run of characters that can form addresses.
 func (s *scan) address(i, j int) {
-	// What stands in front, and the end of a sentence, are no part: "IP:2001:db8::1."
+	// Punctuation before and after is not part of the address: "IP:2001:db8::1."
 	for i < j && (s.plain[i] == '.' || s.plain[i] == ':' && at(s.plain, i+1) != ':') {
 		i++
 	}
@@ -112,31 +113,38 @@ func (s *scan) address(i, j int) {
 	s.ipv4(i, j)
 }
 
-// versionWords stand in front of a version number, or a chapter, that looks like an address.
-var versionWords = []string{"version", "ver", "v", "release", "revision", "build", "rev", "section", "chapter", "upgrade to", "upgraded to", "版本", "升到", "升级到", "升级至", "降级到", "回退到", "第", "§"}
+// versionWords precede a version number or a chapter that looks like an address.
+var versionWords = []string{
+	"version", "ver", "v", "release", "revision", "build", "rev", "section", "chapter", "upgrade to", "upgraded to",
+	"版本", "升到", "升级到", "升级至", "降级到", "回退到", "第", "§",
+}
 
-// versionFollows is what stands behind one.
+// versionFollows matches the words that may follow a version number.
 var versionFollows = regexp.MustCompile(`^ ?(?:版|[Vv]ersion)`)
 
+// ipv4 adds an IPv4 address, unless its context says that it is a version number.
 func (s *scan) ipv4(i, j int) {
 	ip, err := netip.ParseAddr(string(s.plain[i:j]))
-	if err != nil || !ip.Is4() || everybodys(ip) {
+	if err != nil || !ip.Is4() || isGeneric(ip) {
 		return
 	}
 	c, cc := before(s.plain, i), before(s.plain, i-1)
 	d, dd := at(s.plain, j), at(s.plain, j+1)
 	switch {
 	case alnum(c), c == '_', alnum(d), d == '_', d == '.' && alnum(dd): // v1.2.3.4, 1.2.3.4.tar
-	case (c == '-' || c == '/' && d != ':') && letter(cc), d == '-' && letter(dd): // go-1.2.3.4, Chrome/1.2.3.4, 1.2.3.4-rc1
+	case (c == '-' || c == '/' && d != ':') && letter(cc), d == '-' && letter(dd):
+		// go-1.2.3.4, Chrome/1.2.3.4, 1.2.3.4-rc1
 	case c == '^', c == '~', c == '=' && bytes.IndexByte([]byte("=<>~!"), cc) >= 0: // requirements: ==1.2.3.4
-	case announced(s.plain, i, versionWords), versionFollows.Match(s.plain[j:]):
+	case precededBy(s.plain, i, versionWords), versionFollows.Match(s.plain[j:]):
 	default:
-		s.claim(IP, i, j)
+		s.add(IP, i, j)
 	}
 }
 
+// ipv6 adds an IPv6 address, if a machine can have it.
 func (s *scan) ipv6(i, j int) {
-	if j-i > longestAddress || alnum(before(s.plain, i)) || before(s.plain, i) == '_' || alnum(at(s.plain, j)) || at(s.plain, j) == '_' {
+	if j-i > longestAddress || alnum(before(s.plain, i)) || before(s.plain, i) == '_' || alnum(at(s.plain, j)) ||
+		at(s.plain, j) == '_' {
 		return
 	}
 	row := string(s.plain[i:j])
@@ -144,14 +152,15 @@ func (s *scan) ipv6(i, j int) {
 	if err != nil {
 		return
 	}
-	if ip = ip.Unmap(); everybodys(ip) || ip.Is6() && !given(ip, row) {
+	if ip = ip.Unmap(); isGeneric(ip) || ip.Is6() && !assignable(ip, row) {
 		return
 	}
-	s.claim(IP, i, j)
+	s.add(IP, i, j)
 }
 
-// everybodys reports whether an address is the same on every machine, or never anybody's, such as that of a large network.
-func everybodys(ip netip.Addr) bool {
+// isGeneric reports whether an address is the same on every machine, or never that of a single one, such as a large
+// network.
+func isGeneric(ip netip.Addr) bool {
 	if ip.Is4() {
 		b := ip.As4()
 		return b[0] == 0 || b[0] == 127 || b[0] >= 224 || ip.IsLinkLocalUnicast() || b[1] == 0 && b[2] == 0 && b[3] == 0
@@ -159,17 +168,17 @@ func everybodys(ip netip.Addr) bool {
 	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast()
 }
 
-// inUse are the parts of IPv6 out of which machines are given addresses.
+// inUse are the ranges of IPv6 from which machines get addresses.
 var inUse = []netip.Prefix{
 	netip.MustParsePrefix("2000::/3"), netip.MustParsePrefix("fc00::/7"), netip.MustParsePrefix("fe80::/10"),
 	netip.MustParsePrefix("64:ff9b::/96"),
 }
 
-// given reports whether a machine may have the address. In programs much else can be read as IPv6: a::b, e2e::add.
-func given(ip netip.Addr, row string) bool {
+// assignable reports whether a machine may have the address. In programs much else parses as IPv6: a::b, e2e::add.
+func assignable(ip netip.Addr, row string) bool {
 	if slices.ContainsFunc(inUse, func(p netip.Prefix) bool { return p.Contains(ip) }) {
 		return true
 	}
-	const world = len("00:11:22:33:44:55:66:77") // the hardware's own name
+	const world = len("00:11:22:33:44:55:66:77") // a World Wide Name of hardware
 	return !bytes.Contains([]byte(row), []byte("::")) && len(row) != world
 }

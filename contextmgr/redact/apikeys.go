@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// key is a format of keys or tokens.
+// key is a format of API keys or tokens.
 type key struct {
-	leads   string // every key holds one of these words; looked for first, because that is cheap
-	pattern string // the first group, when there is one, is what goes
-	mixed   bool   // what goes must hold a digit: without one it is a word with hyphens
-	blended bool   // a part of what goes must be of letters and digits, as in no such word
+	leads   string // every key contains one of these words; they are searched first, which is cheap
+	pattern string // the first group, if there is one, is what is redacted
+	mixed   bool   // the match must contain a digit: without one it is a hyphenated word
+	blended bool   // a part of the match must mix letters and digits, unlike any word
 }
 
-// keys are the formats of well-known services, with where they are documented.
+// keys are the formats of well-known services, and where each is documented.
 var keys = []key{
 	// OpenAI, API reference, Authentication (proj, svcacct, admin); Anthropic (ant), OpenRouter (or-v1). DeepSeek,
 	// Moonshot and others have the short form, and many put words of their own (live, test) or fewer characters behind
@@ -28,7 +28,8 @@ var keys = []key{
 	{leads: "ghp_ gho_ ghu_ ghs_ ghr_", pattern: `\bgh[pousr]_[A-Za-z0-9]{12,255}`, mixed: true},
 	{leads: "github_pat_", pattern: `\bgithub_pat_[A-Za-z0-9_]{22,255}`},
 	// GitLab Docs, Security, Tokens, Token prefixes.
-	{leads: "glpat- gldt- glrt- glptt- gloas- glft- glimt- glagent- glcbt- glsoat-", pattern: `\bgl(?:pat|dt|rt|ptt|oas|ft|imt|agent|cbt|soat)-[A-Za-z0-9_.=-]{20,}`},
+	{leads: "glpat- gldt- glrt- glptt- gloas- glft- glimt- glagent- glcbt- glsoat-",
+		pattern: `\bgl(?:pat|dt|rt|ptt|oas|ft|imt|agent|cbt|soat)-[A-Za-z0-9_.=-]{20,}`},
 	// AWS IAM User Guide, IAM identifiers, Unique ID prefixes.
 	{leads: "AKIA ASIA ABIA ACCA", pattern: `\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`},
 	// Google Cloud, Authentication, API keys; OAuth clients; OAuth access tokens.
@@ -51,10 +52,13 @@ var keys = []key{
 	// RFC 7519 (JWT), RFC 7516 (JWE): a JSON object in base64url starts with eyJ.
 	{leads: "eyJ", pattern: `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}`},
 	// RFC 6750 (Bearer), RFC 7617 (Basic).
-	{leads: "earer BEARER", pattern: `(?:[Bb]earer|BEARER)[ :=]{1,3}["']?([A-Za-z0-9._~+/=-]{12,})`, mixed: true, blended: true},
+	{leads: "earer BEARER", pattern: `(?:[Bb]earer|BEARER)[ :=]{1,3}["']?([A-Za-z0-9._~+/=-]{12,})`, mixed: true,
+		blended: true},
 	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?basic ([A-Za-z0-9+/]{6,}=*)`},
-	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?bearer ([A-Za-z0-9._~+/=-]{16,})`},
-	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?(?:token|key|apikey) ([A-Za-z0-9._~+/=-]{16,})`, mixed: true},
+	{leads: "uthorization UTHORIZATION",
+		pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?bearer ([A-Za-z0-9._~+/=-]{16,})`},
+	{leads: "uthorization UTHORIZATION",
+		pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?(?:token|key|apikey) ([A-Za-z0-9._~+/=-]{16,})`, mixed: true},
 	// Feishu Open Platform, Get access tokens: tenant, user, app; Custom bots, webhook address.
 	{leads: "t- u- a- ur-", pattern: `(?:^|[^A-Za-z0-9_-])((?:[tua]|ur)-[A-Za-z0-9_.]{25,})`, mixed: true},
 	{leads: "/bot/v2/hook/", pattern: `/bot/v2/hook/([A-Za-z0-9-]{16,})`},
@@ -82,6 +86,7 @@ var keys = []key{
 	{leads: "AGE-SECRET-KEY-", pattern: `\bAGE-SECRET-KEY-1[A-Z0-9]{58}`},
 }
 
+// keyPatterns are the compiled patterns, by the index of their key.
 var keyPatterns = func() []*regexp.Regexp {
 	list := make([]*regexp.Regexp, len(keys))
 	for i, k := range keys {
@@ -90,13 +95,13 @@ var keyPatterns = func() []*regexp.Regexp {
 	return list
 }()
 
-// lead is one of the words that every key of a format holds.
+// lead is one of the words that every key of a format contains.
 type lead struct {
 	word string
-	keys []int // places in keys
+	keys []int // indexes in keys
 }
 
-// leadsBy are the leads by their first byte, each once.
+// leadsBy are the leads by their first byte, without duplicates.
 var leadsBy = func() (by [256][]lead) {
 	for i, k := range keys {
 		for _, word := range strings.Fields(k.leads) {
@@ -111,7 +116,7 @@ var leadsBy = func() (by [256][]lead) {
 	return by
 }()
 
-// keysAt are the formats of which a key may have its lead at place i.
+// keysAt yields the formats of which a key may have its lead at position i.
 func keysAt[T []byte | string](text T, i int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for _, l := range leadsBy[text[i]] {
@@ -127,9 +132,10 @@ func keysAt[T []byte | string](text T, i int) iter.Seq[int] {
 	}
 }
 
-// apiKeys finds keys and tokens by what they look like.
+// apiKeys finds keys and tokens by their format.
 func (s *scan) apiKeys() {
 	s.privateKeys()
+	// One cheap pass finds the formats whose leads occur; only their slow patterns are run.
 	likely := make([]bool, len(keys))
 	for i := range s.text {
 		for k := range keysAt(s.text, i) {
@@ -143,24 +149,24 @@ func (s *scan) apiKeys() {
 		for _, m := range keyPatterns[i].FindAllSubmatchIndex(s.text, -1) {
 			start, stop := m[len(m)-2], m[len(m)-1]
 			if k.fits(s.text[start:stop]) {
-				s.claim(APIKey, start, stop)
+				s.add(APIKey, start, stop)
 			}
 		}
 	}
 }
 
-// fits reports whether what goes is no mere word.
+// fits reports whether the match is more than a word.
 func (k key) fits(found []byte) bool {
 	return (!k.mixed || bytes.ContainsAny(found, "0123456789")) && (!k.blended || blended(found))
 }
 
-// Lengths of a row of letters and digits that is no word.
+// Minimum lengths of a run of letters and digits that is no word.
 const (
 	shortBlend = 6  // when it has both
 	longBlend  = 16 // when it has digits
 )
 
-// blended reports whether a part of a text is a row of letters and digits that is no word.
+// blended reports whether a part of a text is a run of letters and digits that is no word.
 func blended(text []byte) bool {
 	n, digits := 0, 0
 	for i := 0; i <= len(text); i++ {
@@ -186,7 +192,7 @@ var (
 	pemBody = regexp.MustCompile(`^(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{16,}(?:\s|\\[nr])*)+`)
 )
 
-// privateKeys finds keys in PEM form (RFC 7468), whole or cut off.
+// privateKeys finds keys in PEM format (RFC 7468), complete or truncated.
 func (s *scan) privateKeys() {
 	for i := 0; ; {
 		m := pemBegin.FindIndex(s.text[i:])
@@ -200,13 +206,13 @@ func (s *scan) privateKeys() {
 		if dashes >= 0 {
 			if e := pemEnd.Find(rest[dashes:]); e != nil {
 				i = stop + dashes + len(e)
-				s.claim(APIKey, start, i)
+				s.add(APIKey, start, i)
 				continue
 			}
 		}
 		if body := pemBody.Find(rest); body != nil {
 			i = stop + len(bytes.TrimRight(body, " \t\r\n"))
-			s.claim(APIKey, start, i)
+			s.add(APIKey, start, i)
 		}
 	}
 }

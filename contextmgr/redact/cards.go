@@ -2,9 +2,9 @@ package redact
 
 import "slices"
 
-// cards finds numbers of bank and credit cards: of a known issuer, and right by their check digit, in one piece or in
-// groups as on a card: 4-4-4-4, 4-4-4-4-3, 4-6-5, 6-13. One of 4-4-4-4 that stands alone is taken for a card without
-// its check digit, too: somebody may have mistyped it.
+// cards finds bank and credit card numbers: of a known issuer and with a correct check digit, without groups or in
+// groups as on a card: 4-4-4-4, 4-4-4-4-3, 4-6-5, 6-13. A separate group of 4-4-4-4 is taken for a card even with a
+// wrong check digit: somebody may have mistyped it.
 func cards(text []byte, runs []run) []span {
 	const longest = 19
 	var found []span
@@ -15,10 +15,10 @@ func cards(text []byte, runs []run) []span {
 			if d = appendDigits(d, text, runs[j]); len(d) > longest {
 				break
 			}
-			if i == j && fraction(text, runs[i]) {
+			if i == j && isFraction(text, runs[i]) {
 				continue
 			}
-			if kind := issuer(d); kind != 0 && (luhn(d) || likeOnCard(text, runs, i, j)) {
+			if kind := issuer(d); kind != 0 && (validLuhn(d) || likeOnCard(text, runs, i, j)) {
 				found = append(found, span{runs[i].start, runs[j].end, kind})
 			}
 		}
@@ -26,9 +26,10 @@ func cards(text []byte, runs []run) []span {
 	return found
 }
 
-// likeOnCard reports whether the runs i to j are four groups of four digits, and no part or line of anything longer.
+// likeOnCard reports whether the runs i to j are four groups of four digits, and not part of anything longer.
 func likeOnCard(text []byte, runs []run, i, j int) bool {
-	if j-i != 3 || !numberStarts(text, runs[i].start) || !numberEnds(text, runs[j].end) || announced(text, runs[i].start, orderWords) {
+	if j-i != 3 || !numberStarts(text, runs[i].start) || !numberEnds(text, runs[j].end) ||
+		precededBy(text, runs[i].start, orderWords) {
 		return false
 	}
 	sep, rising := runs[j].gap, true
@@ -36,21 +37,22 @@ func likeOnCard(text []byte, runs []run, i, j int) bool {
 		if runs[k].len() != 4 || k > i && runs[k].gap != sep {
 			return false
 		}
-		rising = rising && (k == i || string(text[runs[k].start:runs[k].end]) > string(text[runs[k-1].start:runs[k-1].end]))
+		rising = rising && (k == i ||
+			string(text[runs[k].start:runs[k].end]) > string(text[runs[k-1].start:runs[k-1].end]))
 	}
 	if sep == spaced {
-		return !rising && alone(runs, i, j) // 4000 4100 4200 4300 are four numbers
+		return !rising && standsAlone(runs, i, j) // 4000 4100 4200 4300 are four separate numbers
 	}
 	return runs[i].gap != sep && (j+1 == len(runs) || runs[j+1].gap != sep)
 }
 
-// cardGroup reports whether a group may be followed by another one.
+// cardGroup reports whether another group may follow this one.
 func cardGroup(r run, first bool) bool {
 	return r.len() == 4 || r.len() == 6 || !first && r.len() == 5
 }
 
-// luhn reports whether the last digit is the check digit of the others (ISO/IEC 7812).
-func luhn(d []byte) bool {
+// validLuhn reports whether the last digit is the check digit of the others (ISO/IEC 7812).
+func validLuhn(d []byte) bool {
 	sum := 0
 	for i, c := range d {
 		n := int(c - '0')
@@ -64,9 +66,8 @@ func luhn(d []byte) bool {
 	return sum%10 == 0
 }
 
-// issuers are the ranges of leading digits, with the lengths of the numbers. The first that fits counts. The
-// international brands may give numbers of 19 digits too, and hardly do; most numbers of that length are integers of 64
-// bits.
+// issuers are ranges of leading digits with the lengths of the numbers. The first match counts. International brands
+// may issue numbers of 19 digits too, but hardly do; most numbers of that length are 64-bit integers.
 var issuers = []struct {
 	kind    Policy
 	low     string
@@ -103,10 +104,11 @@ var issuers = []struct {
 	{CreditCard, "508", "508", []int{16}},   // RuPay
 }
 
-// issuer is the kind of card that a number can be of; 0 = none.
+// issuer is the kind of card to which a number can belong; 0 = none.
 func issuer(d []byte) Policy {
 	for _, r := range issuers {
-		if n := len(r.low); len(d) > n && string(d[:n]) >= r.low && string(d[:n]) <= r.high && slices.Contains(r.lengths, len(d)) {
+		if n := len(r.low); len(d) > n && string(d[:n]) >= r.low && string(d[:n]) <= r.high &&
+			slices.Contains(r.lengths, len(d)) {
 			return r.kind
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"unicode/utf16"
 )
 
-// Within reports whether what r gives holds one of the secrets, whole or cut off after half of it: as it is, in UTF-16,
-// and each of these also in base64 or hexadecimal, whatever stands between their characters. It reads r once, in
+// Within reports whether r contains one of the secrets, complete or truncated after its telltale beginning: as it is,
+// in UTF-16, and each of these also in base64 or hexadecimal, with any other characters in between. It reads r once, in
 // pieces.
 func (k Known) Within(r io.Reader) (bool, error) {
 	if len(k.secrets) == 0 {
@@ -34,25 +34,25 @@ func (k Known) Within(r io.Reader) (bool, error) {
 	}
 }
 
-// view is one way to look at what is read.
+// view is one decoding of the input.
 type view struct {
-	keep func(v *view, piece []byte) // adds what counts of the next piece to text
-	text []byte                      // what counts of this piece, behind the end of the one before
-	last byte                        // that was read
+	keep func(v *view, piece []byte) // appends the relevant characters of the next piece to text
+	text []byte                      // relevant characters of this piece, after the end of the previous one
+	last byte                        // byte that was read
 	skip bool                        // the next byte belongs to an escape such as \n
 
-	tails   map[uint64][][]byte // what is looked for, by its last 8 bytes
-	maybe   [1 << 16]bool       // the tails, by the hash of each: most places are no tail
+	tails   map[uint64][][]byte // search patterns, by their last 8 bytes
+	maybe   [1 << 16]bool       // hash filter of the tails: most positions fail it
 	longest int
 }
 
 const tail = 8 // bytes; nothing shorter is looked for
 
-// views are what the secrets are looked for in.
+// views are the decodings in which the secrets are searched.
 func (k Known) views() []*view {
 	raw, in64, inHex := newView(keepAll), newView(keepBase64), newView(keepHex)
 	for _, secret := range k.secrets {
-		for _, form := range forms(beginning(secret)) {
+		for _, form := range forms(telltale(secret)) {
 			raw.add(form)
 			inHex.add(fmt.Appendf(nil, "%x", form))
 			for before := range 3 {
@@ -74,14 +74,15 @@ func forms(text string) [][]byte {
 	return [][]byte{[]byte(text), little, big}
 }
 
-// base64At is what of the base64 form of data does not depend on what stands around it, when so many bytes of a group
-// of three stand before it.
+// base64At is the part of data's base64 form that does not depend on its surroundings, if that many bytes of a group of
+// three precede it.
 func base64At(data []byte, before int) []byte {
 	all := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), data...))
 	bits := 8 * (before + len(data))
 	return []byte(all[(8*before+5)/6 : bits/6])
 }
 
+// add registers a search pattern.
 func (v *view) add(sought []byte) {
 	if len(sought) < tail {
 		return
@@ -92,9 +93,10 @@ func (v *view) add(sought []byte) {
 	v.longest = max(v.longest, len(sought))
 }
 
+// hash16 is Fibonacci hashing to 16 bits.
 func hash16(n uint64) uint16 { return uint16(n * 0x9E3779B97F4A7C15 >> 48) }
 
-// holds reports whether something that is looked for ends in the next piece.
+// holds reports whether a search pattern ends in the next piece.
 func (v *view) holds(piece []byte) bool {
 	rest := min(len(v.text), v.longest)
 	v.text = append(v.text[:0], v.text[len(v.text)-rest:]...)
@@ -116,7 +118,7 @@ func (v *view) holds(piece []byte) bool {
 
 func keepAll(v *view, piece []byte) { v.text = append(v.text, piece...) }
 
-// keepBase64 keeps the characters of base64, in the standard alphabet.
+// keepBase64 keeps base64 characters, converted to the standard alphabet.
 func keepBase64(v *view, piece []byte) {
 	for _, c := range piece {
 		switch {
@@ -134,7 +136,7 @@ func keepBase64(v *view, piece []byte) {
 	}
 }
 
-// keepHex keeps hexadecimal digits in lower case, but not the zero of 0x.
+// keepHex keeps hexadecimal digits in lower case, but not the 0 of 0x.
 func keepHex(v *view, piece []byte) {
 	for _, c := range piece {
 		switch n := len(v.text); {

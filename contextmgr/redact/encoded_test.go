@@ -26,24 +26,33 @@ func encodings(text string, pad int) map[string]string {
 	}
 	std, url := base64.StdEncoding.EncodeToString, base64.RawURLEncoding.EncodeToString
 	return map[string]string{
-		"plain": around, "UTF-16LE": string(list[1]), "UTF-16BE": string(list[2]), "with a mark": "\xff\xfe" + string(list[1]),
-		"base64": std(utf8), "base64url": url(utf8), "base64 in lines": wrap(std(utf8), "\r\n"), "base64 quoted": wrap(std(utf8), "\n> "),
-		"base64 in JSON": wrap(std(utf8), `\n`), "base64 of UTF-16": std(list[1]), "base64 in UTF-16": string(forms(std(utf8))[2]),
-		"hex": fmt.Sprintf("%x", utf8), "HEX": strings.ToUpper(fmt.Sprintf("%x", utf8)), "hex with spaces": fmt.Sprintf("% x", utf8),
-		"hex with colons": strings.ReplaceAll(fmt.Sprintf("% X", utf8), " ", ":"), "hex in lines": wrap(fmt.Sprintf("%x", utf8), "\n"),
-		"hex in C": `"\x` + strings.ReplaceAll(fmt.Sprintf("% x", utf8), " ", `\x`), "hex in Go": fmt.Sprintf("%#v", utf8), "hex of UTF-16": fmt.Sprintf("%x", list[2]),
+		"plain": around, "UTF-16LE": string(list[1]), "UTF-16BE": string(list[2]), "with a mark": "\xff\xfe" +
+			string(list[1]),
+		"base64": std(utf8), "base64url": url(utf8), "base64 in lines": wrap(std(utf8), "\r\n"),
+		"base64 quoted":  wrap(std(utf8), "\n> "),
+		"base64 in JSON": wrap(std(utf8), `\n`), "base64 of UTF-16": std(list[1]),
+		"base64 in UTF-16": string(forms(std(utf8))[2]),
+		"hex":              fmt.Sprintf("%x", utf8), "HEX": strings.ToUpper(fmt.Sprintf("%x", utf8)),
+		"hex with spaces": fmt.Sprintf("% x", utf8),
+		"hex with colons": strings.ReplaceAll(fmt.Sprintf("% X", utf8), " ", ":"),
+		"hex in lines":    wrap(fmt.Sprintf("%x", utf8), "\n"),
+		"hex in C":        `"\x` + strings.ReplaceAll(fmt.Sprintf("% x", utf8), " ", `\x`),
+		"hex in Go":       fmt.Sprintf("%#v", utf8), "hex of UTF-16": fmt.Sprintf("%x", list[2]),
 	}
 }
 
 func TestSecretsAreFoundInTheirEncodings(t *testing.T) {
 	t.Parallel()
-	for _, secret := range []string{"canary-0", "canary-secret-0123456789abcdef", "密码是很长的密码", "https://hooks.example/?key=a&b=~/+"} {
+	for _, secret := range []string{
+		"canary-0", "canary-secret-0123456789abcdef", "密码是很长的密码", "https://hooks.example/?key=a&b=~/+",
+	} {
 		k := NewKnown([]string{"another-secret", secret})
 		for pad := range 7 {
 			for name, text := range encodings(secret, pad) {
 				for how, r := range map[string]io.Reader{
 					"at once": strings.NewReader(text), "byte by byte": iotest.OneByteReader(strings.NewReader(text)),
-					"behind much": io.MultiReader(strings.NewReader(strings.Repeat("x\n\x00 ", 40_000)), strings.NewReader(" "+text)),
+					"behind much": io.MultiReader(strings.NewReader(strings.Repeat("x\n\x00 ", 40_000)),
+						strings.NewReader(" "+text)),
 				} {
 					if name == "UTF-16LE" && pad > 0 && how == "behind much" {
 						continue // 160,001 bytes in front of it make no difference to the other cases

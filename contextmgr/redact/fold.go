@@ -2,8 +2,8 @@ package redact
 
 import "unicode/utf8"
 
-// fold writes full-width forms, and the many spaces and dashes, as ASCII, one byte each. origin is where every byte of
-// the result, and its end, was in s; nil = where it is now.
+// fold converts full-width forms, and the many spaces and dashes, to one ASCII byte each. origin maps each byte of the
+// result, and its end, to a position in s; nil = positions are the same.
 func fold(s string) (text []byte, origin []int) {
 	first := 0
 	for first < len(s) {
@@ -31,8 +31,8 @@ func fold(s string) (text []byte, origin []int) {
 	return text, append(origin, len(s))
 }
 
-// plainForm is the ASCII character that stands for r. Commas and full stops of Chinese text stay what they are: they
-// end what an ASCII one may be part of.
+// plainForm is the ASCII character for r. Chinese commas and full stops are kept: they end a run that an ASCII one may
+// continue.
 func plainForm(r rune) (byte, bool) {
 	switch {
 	case r < 0xA0:
@@ -54,7 +54,7 @@ func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func alnum(c byte) bool  { return digit(c) || letter(c) }
 func hex(c byte) bool    { return digit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
-// before is the character in front of place i; 0 = there is none.
+// before is the character before position i; 0 = none.
 func before(text []byte, i int) byte {
 	if i <= 0 || i > len(text) {
 		return 0
@@ -62,7 +62,7 @@ func before(text []byte, i int) byte {
 	return text[i-1]
 }
 
-// at is the character at place i; 0 = there is none.
+// at is the character at position i; 0 = none.
 func at(text []byte, i int) byte {
 	if i < 0 || i >= len(text) {
 		return 0

@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// Known are secrets that are known word for word, such as the program's own. The zero Known finds nothing.
+// Known is a set of literal secrets, such as the program's own. The zero Known finds nothing.
 type Known struct{ secrets []string } // the longest first
 
 // Lengths in bytes.
 const (
-	shortest = 8  // from which on a secret is looked for: a shorter one could be any word
-	telling  = 12 // of the beginning of a secret that is looked for when it is cut off: a shorter one could be any word
+	shortest = 8  // minimum length of a secret: a shorter one could be any word
+	telling  = 12 // minimum length of a truncated secret that is found: a shorter one could be any word
 )
 
-// NewKnown makes a Known of these secrets. Those that are too short are left out.
+// NewKnown returns a Known of these secrets. Those that are too short are ignored.
 func NewKnown(secrets []string) Known {
 	var k Known
 	for _, s := range secrets {
@@ -29,18 +29,19 @@ func NewKnown(secrets []string) Known {
 	return k
 }
 
-// beginning is what of a secret gives it away: half of it. An address begins like many others.
-func beginning(secret string) string {
+// telltale is the beginning of a secret that gives it away: half of it. A URL counts as a whole, since many begin
+// alike.
+func telltale(secret string) string {
 	if strings.Contains(secret, "://") {
 		return secret
 	}
 	return secret[:min(len(secret), max(telling, len(secret)/2))]
 }
 
-// Text returns s without the secrets, whole or cut off after half of them.
+// Text returns s without the secrets, complete or truncated after their telltale beginning.
 func (k Known) Text(s string) string {
 	for _, secret := range k.secrets {
-		sign := beginning(secret)
+		sign := telltale(secret)
 		if !strings.Contains(s, sign) {
 			continue
 		}
@@ -60,14 +61,15 @@ func (k Known) Text(s string) string {
 	return s
 }
 
-// In reports whether data holds one of the secrets, whole or cut off after half of it.
+// In reports whether data contains one of the secrets, complete or truncated.
 func (k Known) In(data []byte) bool {
-	return slices.ContainsFunc(k.secrets, func(s string) bool { return bytes.Contains(data, []byte(beginning(s))) })
+	return slices.ContainsFunc(k.secrets, func(s string) bool { return bytes.Contains(data, []byte(telltale(s))) })
 }
 
-// Growing is Text for a text of which more is to come: what could be the beginning of a secret is held back.
-func (k Known) Growing(s string) string {
+// PartialText is Text for a text that is still growing: an end that may be the beginning of a secret is held back.
+func (k Known) PartialText(s string) string {
 	s = k.Text(s)
+	// The longest end of s that is a beginning of any secret.
 	held := 0
 	for _, secret := range k.secrets {
 		for n := min(len(s), len(secret)-1); n > held; n-- {
@@ -79,7 +81,7 @@ func (k Known) Growing(s string) string {
 	return s[:len(s)-held]
 }
 
-// common is the length of what two texts begin with both, in whole characters.
+// common is the length of the common prefix of two texts, in whole characters.
 func common(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

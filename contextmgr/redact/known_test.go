@@ -7,7 +7,9 @@ import (
 
 func TestKnownSecretsAreTakenOut(t *testing.T) {
 	t.Parallel()
-	k := NewKnown([]string{"canary-0123456789", "canary-0123456789-and-more", "short", "", "密码是很长的密码", "canary-0123456789"})
+	k := NewKnown([]string{
+		"canary-0123456789", "canary-0123456789-and-more", "short", "", "密码是很长的密码", "canary-0123456789",
+	})
 	for in, want := range map[string]string{
 		"":                                    "",
 		"nothing to see":                      "nothing to see",
@@ -55,7 +57,7 @@ func TestNoPieceOfASecretIsShownWhileItGrows(t *testing.T) {
 	k := NewKnown([]string{secret, "another-secret"})
 	whole := "it is " + secret + ", and canary birds, and c"
 	for n := range len(whole) + 1 {
-		shown := k.Growing(whole[:n])
+		shown := k.PartialText(whole[:n])
 		for cut := 1; cut <= len(secret); cut++ {
 			if strings.HasSuffix(shown, secret[:cut]) {
 				t.Fatalf("%q shows a piece of the secret", shown)
@@ -65,7 +67,7 @@ func TestNoPieceOfASecretIsShownWhileItGrows(t *testing.T) {
 	if got := k.Text(whole); got != "it is [REDACTED_SECRET], and canary birds, and c" {
 		t.Errorf("at the end %q", got)
 	}
-	if got := (Known{}).Growing("as it is c"); got != "as it is c" {
+	if got := (Known{}).PartialText("as it is c"); got != "as it is c" {
 		t.Errorf("nothing is known, and %q is left", got)
 	}
 }

@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// run is a row of digits. A number may consist of several that spaces or hyphens hold together.
+// run is a run of digits. A number may consist of several runs, joined by spaces or hyphens.
 type run struct {
 	start, end int
-	gap        gap // to the run before
+	gap        gap // to the previous run
 }
 
 func (r run) len() int { return r.end - r.start }
 
-// gap is what stands between two runs.
+// gap is the separator between two runs.
 type gap uint8
 
 const (
-	apart    gap = iota // they do not belong together
-	spaced              // one or two spaces
-	hyphened            // a hyphen, perhaps with spaces
-	dotted              // a full stop
-	braced              // a bracket: (010) 1234 5678
+	unrelated gap = iota // not parts of one number
+	spaced               // one or two spaces
+	hyphened             // a hyphen, perhaps with spaces
+	dotted               // a full stop
+	bracketed            // a bracket: (010) 1234 5678
 )
 
-// plain reports whether identity and card numbers may be written with the gap.
+// plain reports whether identity and card numbers may be written with this gap.
 func (g gap) plain() bool { return g == spaced || g == hyphened }
 
-// runsOf lists the rows of digits of a text.
+// runsOf lists the runs of digits in a text.
 func runsOf(text []byte) []run {
 	var runs []run
 	for i := 0; i < len(text); i++ {
@@ -48,9 +48,10 @@ func runsOf(text []byte) []run {
 	return runs
 }
 
+// gapOf classifies what stands between two runs.
 func gapOf(between []byte) gap {
 	if len(between) > 3 {
-		return apart
+		return unrelated
 	}
 	switch string(between) {
 	case " ", "  ":
@@ -60,41 +61,41 @@ func gapOf(between []byte) gap {
 	case ".":
 		return dotted
 	case ")", ") ", ")-", "(", " (", "-(", ") (":
-		return braced
+		return bracketed
 	}
-	return apart
+	return unrelated
 }
 
-// numbers finds what consists of digits. Everything of one kind is found before anything of the next is looked for.
+// numbers finds what consists of digits. All finds of one kind are recorded before the next kind is searched.
 func (s *scan) numbers() {
 	for _, kind := range []struct {
 		kinds Policy
 		find  func(text []byte, runs []run) []span
 	}{
-		{CNID, identities}, {BankCard | CreditCard, cards}, {SSN, securities}, {Phone, phones},
+		{CNID, identityNumbers}, {BankCard | CreditCard, cards}, {SSN, socialSecurityNumbers}, {Phone, phones},
 	} {
 		if !s.policy.has(kind.kinds) {
 			continue
 		}
 		for _, f := range kind.find(s.plain, runsOf(s.plain)) {
 			if s.policy.has(f.kind) {
-				s.claim(f.kind, f.start, f.end)
+				s.add(f.kind, f.start, f.end)
 			}
 		}
 	}
 }
 
-// fraction reports whether the run is what follows a decimal point.
-func fraction(text []byte, r run) bool {
+// isFraction reports whether the run follows a decimal point.
+func isFraction(text []byte, r run) bool {
 	return before(text, r.start) == '.' && digit(before(text, r.start-1))
 }
 
 // appendDigits appends the digits of a run.
 func appendDigits(d []byte, text []byte, r run) []byte { return append(d, text[r.start:r.end]...) }
 
-// identities finds resident identity numbers of China (GB 11643): six digits of a place, the date of birth, three
-// digits, and a check digit that may be X. However the digits are grouped, a wrong one hardly ever passes.
-func identities(text []byte, runs []run) []span {
+// identityNumbers finds resident identity numbers of China (GB 11643): six digits for the region, the date of birth,
+// three digits, and a check digit that may be X. However the digits are grouped, a random number hardly ever passes.
+func identityNumbers(text []byte, runs []run) []span {
 	const length = 18
 	var found []span
 	var d []byte
@@ -104,7 +105,7 @@ func identities(text []byte, runs []run) []span {
 			if d = appendDigits(d, text, runs[j]); len(d) > length {
 				break
 			}
-			if i == j && fraction(text, runs[i]) {
+			if i == j && isFraction(text, runs[i]) {
 				continue
 			}
 			stop := runs[j].end
@@ -113,23 +114,23 @@ func identities(text []byte, runs []run) []span {
 					continue
 				}
 			}
-			if len(d) >= length-1 && identity(d) {
+			if len(d) >= length-1 && validIdentity(d) {
 				found = append(found, span{runs[i].start, stop, CNID})
 			}
 		}
 	}
 	for _, m := range oldIdentity.FindAllSubmatchIndex(text, -1) {
-		if d := text[m[2]:m[3]]; !digit(at(text, m[3])) && place(d) && date("19"+string(d[6:12])) {
+		if d := text[m[2]:m[3]]; !digit(at(text, m[3])) && validRegion(d) && validDate("19"+string(d[6:12])) {
 			found = append(found, span{m[2], m[3], CNID})
 		}
 	}
 	return found
 }
 
-// oldIdentity is a number as it was given until 1999. It has no check digit, so it must be announced.
+// oldIdentity is the format issued until 1999. It has no check digit, so a keyword must precede it.
 var oldIdentity = regexp.MustCompile(`身份证(?:号码|号)?[ ]?[:=]?(?:是|为)?[ ]?([0-9]{15})`)
 
-// checkX is the end of the check digit X behind place i; 0 = there is none.
+// checkX is the end of the check digit X after position i; 0 = none.
 func checkX(text []byte, i int) int {
 	x := i
 	for at(text, x) == ' ' || at(text, x) == '-' {
@@ -141,9 +142,9 @@ func checkX(text []byte, i int) int {
 	return x + 1
 }
 
-// identity reports whether 18 digits, or 17 in front of an X, are an identity number.
-func identity(d []byte) bool {
-	if !place(d) || !date(string(d[6:14])) {
+// validIdentity reports whether 18 digits, or 17 in front of an X, are an identity number.
+func validIdentity(d []byte) bool {
+	if !validRegion(d) || !validDate(string(d[6:14])) {
 		return false
 	}
 	weights := [...]int{7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2}
@@ -158,21 +159,23 @@ func identity(d []byte) bool {
 	return "10x98765432"[sum%11] == check
 }
 
-// place reports whether a number starts with a province. A leading 9 is of a foreigner who lives there.
-func place(d []byte) bool {
+// validRegion reports whether a number starts with the code of a province. A leading 9 is for foreigners who live
+// there.
+func validRegion(d []byte) bool {
 	if d[0] == '9' {
 		d = d[1:]
 	}
 	switch n := int(d[0]-'0')*10 + int(d[1]-'0'); {
-	case n >= 11 && n <= 15, n >= 21 && n <= 23, n >= 31 && n <= 37, n >= 41 && n <= 46, n >= 50 && n <= 54, n >= 61 && n <= 65,
+	case n >= 11 && n <= 15, n >= 21 && n <= 23, n >= 31 && n <= 37, n >= 41 && n <= 46, n >= 50 && n <= 54,
+		n >= 61 && n <= 65,
 		n == 71, n >= 81 && n <= 83:
 		return true
 	}
 	return false
 }
 
-// date reports whether eight digits are a day of the last centuries or of this one.
-func date(d string) bool {
+// validDate reports whether eight digits are a date from 1800 to 2099.
+func validDate(d string) bool {
 	if d[:2] != "18" && d[:2] != "19" && d[:2] != "20" {
 		return false
 	}
@@ -196,26 +199,28 @@ func number(d string) int {
 	return n
 }
 
-// securities finds social security numbers of the USA: 078-05-1120. Without hyphens they must stand alone, without
-// any gap they must be announced.
-func securities(text []byte, runs []run) []span {
+// socialSecurityNumbers finds social security numbers of the USA: 078-05-1120. Without hyphens they must stand alone;
+// without any gap a keyword must precede them.
+func socialSecurityNumbers(text []byte, runs []run) []span {
 	var found []span
 	for i, r := range runs {
-		if !numberStarts(text, r.start) || fraction(text, r) {
+		if !numberStarts(text, r.start) || isFraction(text, r) {
 			continue
 		}
-		if r.len() == 9 && security(text[r.start:r.end]) && numberEnds(text, r.end) && announced(text, r.start, ssnWords) {
+		if r.len() == 9 && validSSN(text[r.start:r.end]) && numberEnds(text, r.end) &&
+			precededBy(text, r.start, ssnWords) {
 			found = append(found, span{r.start, r.end, SSN})
 		}
 		if i+2 >= len(runs) || r.len() != 3 || runs[i+1].len() != 2 || runs[i+2].len() != 4 {
 			continue
 		}
 		first, second, stop := runs[i+1].gap, runs[i+2].gap, runs[i+2].end
-		if !first.plain() || first != second || !numberEnds(text, stop) || first == spaced && !alone(runs, i, i+2) {
+		if !first.plain() || first != second || !numberEnds(text, stop) ||
+			first == spaced && !standsAlone(runs, i, i+2) {
 			continue
 		}
 		d := appendDigits(appendDigits(bytes.Clone(text[r.start:r.end]), text, runs[i+1]), text, runs[i+2])
-		if security(d) {
+		if validSSN(d) {
 			found = append(found, span{r.start, stop, SSN})
 		}
 	}
@@ -224,9 +229,9 @@ func securities(text []byte, runs []run) []span {
 
 var ssnWords = []string{"ssn", "social security", "社会安全", "社保"}
 
-// security reports whether nine digits can be a social security number, or the number that the tax office gives to
-// those who have none.
-func security(d []byte) bool {
+// validSSN reports whether nine digits can be a social security number, or the number that the tax office gives to
+// people without one.
+func validSSN(d []byte) bool {
 	area, group := string(d[:3]), number(string(d[3:5]))
 	if area[0] == '9' {
 		return group >= 50 && group <= 65 || group >= 70 && group != 89 && group != 93
@@ -234,13 +239,13 @@ func security(d []byte) bool {
 	return area != "000" && area != "666" && group != 0 && string(d[5:]) != "0000"
 }
 
-// alone reports whether the runs i to j are no part of a longer row of numbers, such as the line of a table.
-func alone(runs []run, i, j int) bool {
-	return runs[i].gap == apart && (j+1 == len(runs) || runs[j+1].gap == apart)
+// standsAlone reports whether the runs i to j are not part of a longer row of numbers, such as a line of a table.
+func standsAlone(runs []run, i, j int) bool {
+	return runs[i].gap == unrelated && (j+1 == len(runs) || runs[j+1].gap == unrelated)
 }
 
-// numberStarts reports whether a telephone number or the like can start at place i: it is glued to no word, no sum of
-// money, and nothing below zero.
+// numberStarts reports whether a telephone number or the like can start at position i: it is not part of a word, an
+// amount of money or a negative number.
 func numberStarts(text []byte, i int) bool {
 	c := before(text, i)
 	if c == '-' && strings.IndexByte("(=,[{<>+*/", before(text, i-1)) >= 0 {
@@ -249,7 +254,7 @@ func numberStarts(text []byte, i int) bool {
 	return !alnum(c) && c != '_' && !money(text, i)
 }
 
-// money reports whether a sign of a currency stands in front of place i.
+// money reports whether a currency sign precedes position i.
 func money(text []byte, i int) bool {
 	for _, sign := range []string{"$", "¥", "€", "£"} {
 		if bytes.HasSuffix(text[:i], []byte(sign)) {
@@ -259,7 +264,7 @@ func money(text []byte, i int) bool {
 	return false
 }
 
-// numberEnds reports whether such a number can end in front of place i.
+// numberEnds reports whether such a number can end before position i.
 func numberEnds(text []byte, i int) bool {
 	c := at(text, i)
 	return !alnum(c) && c != '_' && (c != '.' || !digit(at(text, i+1)))

@@ -6,13 +6,17 @@ import (
 	"slices"
 )
 
-// passport is a number of a passport behind the word. Passports have no check digit, so one that is not announced
+// passport matches a passport number after its keyword. Passports have no check digit, so a number without the keyword
 // stays.
 var passport = regexp.MustCompile(`(?i)(?:护照|passport)(?:证件)? ?(?:号码|号|(?:number|num|no\.?|#))?[ ]?(?:是|为|is)?[ ]?[:=#]?[ ]?` +
 	`([a-z]{0,2}[ -]?[0-9](?:[ -]?[0-9]){5,8})`)
 
+// passports finds passport numbers after their keyword. The plain search for the keyword comes first: the regular
+// expression is slow.
 func (s *scan) passports() {
-	if !slices.ContainsFunc([]string{"护照", "assport", "ASSPORT"}, func(w string) bool { return bytes.Contains(s.text, []byte(w)) }) {
+	if !slices.ContainsFunc([]string{"护照", "assport", "ASSPORT"}, func(w string) bool {
+		return bytes.Contains(s.text, []byte(w))
+	}) {
 		return
 	}
 	for _, m := range passport.FindAllSubmatchIndex(s.text, -1) {
@@ -20,7 +24,7 @@ func (s *scan) passports() {
 			for at(s.text, start) == ' ' || at(s.text, start) == '-' {
 				start++
 			}
-			s.claim(Passport, start, stop)
+			s.add(Passport, start, stop)
 		}
 	}
 }

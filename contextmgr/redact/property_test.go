@@ -13,9 +13,12 @@ import (
 // talk is other text: what people write, what means something to the code under test, and noise.
 func talk() *rapid.Generator[string] {
 	pieces := []string{
-		" ", " ", "\n", "，", "。", "：", ": ", "=", "-", " - ", "+", "(", ")", "（", "）", "\"", "'", "`", "```", "\n```\n", "/", "://", "@", ".", "...", "::", "_", "\\", "¥", "$", "&", ";", "|",
-		"你好", "密码", "密码是", "password", "password: ", "token=", "手机", "电话：", "身份证", "护照", "passport ", "version ", "ssn ", "tel ", "Bearer ", "is ",
-		"0", "1", "86", "0086 ", "12", "138", "1234", "2024", "4111", "11010119", "１２", "abc", "x", "X", "id", "om_", "v", "0x", "\x1a", "\xff", "\u3000", "[REDACTED_", "[REDACTED_CC]", "[REDACTED_IP]", "ffff", "deadbeef1",
+		" ", " ", "\n", "，", "。", "：", ": ", "=", "-", " - ", "+", "(", ")", "（", "）", "\"", "'", "`", "```", "\n```\n",
+		"/", "://", "@", ".", "...", "::", "_", "\\", "¥", "$", "&", ";", "|",
+		"你好", "密码", "密码是", "password", "password: ", "token=", "手机", "电话：", "身份证", "护照", "passport ", "version ",
+		"ssn ", "tel ", "Bearer ", "is ",
+		"0", "1", "86", "0086 ", "12", "138", "1234", "2024", "4111", "11010119", "１２", "abc", "x", "X", "id", "om_",
+		"v", "0x", "\x1a", "\xff", "\u3000", "[REDACTED_", "[REDACTED_CC]", "[REDACTED_IP]", "ffff", "deadbeef1",
 	}
 	for _, list := range goes {
 		for _, marked := range list {
@@ -33,7 +36,8 @@ func talk() *rapid.Generator[string] {
 func TestRedactingTwiceChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := talk().Draw(t, "text")
-		p := rapid.SampledFrom([]Policy{All(), All(), Phone | IP, Secret | Email, CNID | CreditCard | BankCard}).Draw(t, "policy")
+		p := rapid.SampledFrom([]Policy{All(), All(), Phone | IP, Secret | Email, CNID | CreditCard | BankCard}).Draw(t,
+			"policy")
 		check(t, text, p)
 	})
 }
@@ -108,7 +112,8 @@ func put(t *rapid.T, number string) string {
 
 // wordy reports whether r may be part of a Western word or a number.
 func wordy(r rune) bool {
-	return unicode.IsDigit(r) || unicode.In(r, unicode.Latin) || r >= 0xFF10 && r <= 0xFF5A && unicode.In(r, unicode.Nd, unicode.Latin)
+	return unicode.IsDigit(r) || unicode.In(r, unicode.Latin) ||
+		r >= 0xFF10 && r <= 0xFF5A && unicode.In(r, unicode.Nd, unicode.Latin)
 }
 
 func digits(n int) *rapid.Generator[string] {
@@ -140,9 +145,13 @@ func TestNoCardSurvives(t *testing.T) {
 			length int
 			groups []int
 		}{
-			{"4", 16, []int{4, 4, 4, 4}}, {"4", 13, []int{4, 4, 5}}, {"53", 16, []int{4, 4, 4, 4}}, {"2221", 16, []int{4, 4, 4, 4}}, {"34", 15, []int{4, 6, 5}}, {"37", 15, []int{4, 6, 5}},
-			{"6011", 16, []int{4, 4, 4, 4}}, {"645", 16, []int{6, 10}}, {"65", 16, []int{4, 4, 4, 4}}, {"3560", 16, []int{4, 4, 4, 4}}, {"36", 14, []int{4, 6, 4}}, {"6759", 16, []int{4, 4, 4, 4}},
-			{"62", 16, []int{4, 4, 4, 4}}, {"62", 17, []int{4, 4, 4, 5}}, {"62", 18, []int{6, 12}}, {"62", 19, []int{4, 4, 4, 4, 3}}, {"62", 19, []int{6, 13}}, {"9558", 19, []int{4, 4, 4, 4, 3}}, {"81", 16, []int{4, 4, 4, 4}},
+			{"4", 16, []int{4, 4, 4, 4}}, {"4", 13, []int{4, 4, 5}}, {"53", 16, []int{4, 4, 4, 4}},
+			{"2221", 16, []int{4, 4, 4, 4}}, {"34", 15, []int{4, 6, 5}}, {"37", 15, []int{4, 6, 5}},
+			{"6011", 16, []int{4, 4, 4, 4}}, {"645", 16, []int{6, 10}}, {"65", 16, []int{4, 4, 4, 4}},
+			{"3560", 16, []int{4, 4, 4, 4}}, {"36", 14, []int{4, 6, 4}}, {"6759", 16, []int{4, 4, 4, 4}},
+			{"62", 16, []int{4, 4, 4, 4}}, {"62", 17, []int{4, 4, 4, 5}}, {"62", 18, []int{6, 12}},
+			{"62", 19, []int{4, 4, 4, 4, 3}}, {"62", 19, []int{6, 13}}, {"9558", 19, []int{4, 4, 4, 4, 3}},
+			{"81", 16, []int{4, 4, 4, 4}},
 		}).Draw(t, "brand")
 		number := withCheck(brand.lead + digits(brand.length-1-len(brand.lead)).Draw(t, "digits"))
 		spelt := spell(t, number, brand.groups...)
@@ -155,8 +164,10 @@ func TestNoCardSurvives(t *testing.T) {
 
 func TestNoIdentityNumberSurvives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := rapid.SampledFrom([]string{"11", "15", "21", "31", "44", "51", "65", "71", "81"}).Draw(t, "province") + digits(4).Draw(t, "place") +
-			rapid.SampledFrom([]string{"19900307", "20000229", "19491001", "20241231"}).Draw(t, "birth") + digits(3).Draw(t, "order")
+		d := rapid.SampledFrom([]string{"11", "15", "21", "31", "44", "51", "65", "71", "81"}).Draw(t, "province") +
+			digits(4).Draw(t, "place") +
+			rapid.SampledFrom([]string{"19900307", "20000229", "19491001", "20241231"}).Draw(t, "birth") +
+			digits(3).Draw(t, "order")
 		weight, sum := 1, 0
 		for i := len(d) - 1; i >= 0; i-- { // ISO 7064, MOD 11-2
 			weight = weight * 2 % 11
@@ -167,7 +178,8 @@ func TestNoIdentityNumberSurvives(t *testing.T) {
 				d += string("0123456789X"[check])
 			}
 		}
-		groups := rapid.SampledFrom([][]int{{18}, {6, 8, 4}, {6, 4, 4, 4}, {3, 3, 4, 4, 4}, {6, 12}, {14, 4}, {2, 2, 2, 4, 2, 2, 4}, {17, 1}}).Draw(t, "groups")
+		groups := rapid.SampledFrom([][]int{{18}, {6, 8, 4}, {6, 4, 4, 4}, {3, 3, 4, 4, 4}, {6, 12}, {14, 4},
+			{2, 2, 2, 4, 2, 2, 4}, {17, 1}}).Draw(t, "groups")
 		spelt := spell(t, d, groups...)
 		if rapid.Bool().Draw(t, "small") {
 			spelt = strings.ToLower(spelt)
@@ -183,9 +195,11 @@ func TestNoIdentityNumberSurvives(t *testing.T) {
 func TestHashesAndUUIDsSurvive(t *testing.T) {
 	hexadecimal := rapid.RuneFrom([]rune("0123456789012345678901234567890123456789abcdef"))
 	rapid.Check(t, func(t *rapid.T) {
-		h := rapid.StringOfN(hexadecimal, 7, 64, -1).Filter(func(s string) bool { return strings.ContainsAny(s, "abcdef") }).Draw(t, "hash")
+		h := rapid.StringOfN(hexadecimal, 7, 64,
+			-1).Filter(func(s string) bool { return strings.ContainsAny(s, "abcdef") }).Draw(t, "hash")
 		u := strings.Join([]string{
-			rapid.StringOfN(hexadecimal, 8, 8, -1).Draw(t, "a"), rapid.StringOfN(hexadecimal, 4, 4, -1).Draw(t, "b"), rapid.StringOfN(hexadecimal, 4, 4, -1).Draw(t, "c"),
+			rapid.StringOfN(hexadecimal, 8, 8, -1).Draw(t, "a"), rapid.StringOfN(hexadecimal, 4, 4, -1).Draw(t, "b"),
+			rapid.StringOfN(hexadecimal, 4, 4, -1).Draw(t, "c"),
 			rapid.StringOfN(hexadecimal, 4, 4, -1).Draw(t, "d"), rapid.StringOfN(hexadecimal, 12, 12, -1).Draw(t, "e"),
 		}, "-")
 		around := rapid.SampledFrom([]string{" ", "", "\n", "，", ": ", "\"", "(", "/", "-"})
@@ -201,7 +215,8 @@ func TestHashesAndUUIDsSurvive(t *testing.T) {
 // A text without digits, addresses and announcements has nothing that could go.
 func TestMereWordsStay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringOf(rapid.RuneFrom([]rune("abc xyz，。你好吗_-.()/\n"), unicode.Han, unicode.Latin)).Filter(func(s string) bool { return !announces(s) }).Draw(t, "text")
+		text := rapid.StringOf(rapid.RuneFrom([]rune("abc xyz，。你好吗_-.()/\n"), unicode.Han,
+			unicode.Latin)).Filter(func(s string) bool { return !announces(s) }).Draw(t, "text")
 		if got := Text(text, All()); got != text {
 			t.Fatalf("%q became %q", text, got)
 		}

@@ -1,8 +1,8 @@
-// Package redact takes out of a text what tells who somebody is or opens a door: addresses, numbers of people and
-// cards, keys and passwords. It knows nothing of where the text comes from, and looks nothing up.
+// Package redact removes personal data and credentials from text: addresses, numbers of people and cards, keys and
+// passwords. It does not know where the text comes from, and looks nothing up.
 //
-// What has a checksum is checked, so that order numbers, timestamps and constants stay. UUIDs, hashes, version numbers
-// and the ids of the platform stay too. Where a text could be either, a number of a person is taken for one.
+// Checksums are verified, so that order numbers, timestamps and constants stay. UUIDs, hashes, version numbers and the
+// ids of the platform stay, too. An ambiguous number is taken for a person's.
 package redact
 
 import (
@@ -15,12 +15,12 @@ import (
 // Policy is the set of kinds that are replaced, such as Email|Phone, or [All]. The zero Policy replaces nothing.
 type Policy uint16
 
-// The kinds, in the order in which they are looked for: what one has found, the later ones do not see.
+// The kinds, in the order in which they are searched. Later kinds do not see what an earlier one has found.
 const (
 	APIKey     Policy = 1 << iota // keys and tokens of well-known services, private keys
-	Secret                        // passwords, and what stands where a secret is announced
-	Email                         // addresses of mail
-	Passport                      // passport numbers, announced as such
+	Secret                        // passwords, and values after the word for a secret
+	Email                         // email addresses
+	Passport                      // passport numbers after their keyword
 	IP                            // IPv4 and IPv6, see [Text] for those that stay
 	CNID                          // resident identity numbers of China
 	BankCard                      // bank cards of China
@@ -30,12 +30,12 @@ const (
 	end
 )
 
-// All is every kind there is.
+// All is the set of all kinds.
 func All() Policy { return end - 1 }
 
 func (p Policy) has(kind Policy) bool { return p&kind != 0 }
 
-// mark is what stands in the place of a kind.
+// mark is what replaces a find of a kind.
 func (p Policy) mark() string {
 	switch p {
 	case APIKey:
@@ -60,17 +60,17 @@ func (p Policy) mark() string {
 	return "[REDACTED_PHONE]"
 }
 
-// rounds bounds how often a text is looked through. A second look finds what the first has uncovered, and nearly always
+// rounds bounds how often a text is searched. A second round finds what the first has uncovered, which is nearly always
 // nothing.
 const rounds = 6
 
-// Text returns s with everything of the policy's kinds replaced by a mark such as [REDACTED_EMAIL]. All else comes back
-// byte for byte. Numbers are found with spaces or hyphens in them and in full-width digits. A text that was redacted
-// before comes back as it is. The time it takes grows with the length of s and no faster.
+// Text returns s with all finds of the policy's kinds replaced by a mark such as [REDACTED_EMAIL]. Everything else is
+// returned byte for byte. Numbers are found with spaces or hyphens in them and in full-width digits. Redacting is
+// idempotent, and its time is linear in the length of s.
 //
 // Addresses that every machine has (127.0.0.1, 0.0.0.0, ::1, 169.254.169.254, multicast, netmasks, large networks)
-// always stay: they tell nothing about a person. Those of private networks go: inside a company they name somebody's
-// desk. In code blocks all addresses stay.
+// always stay: they say nothing about a person. Private networks are redacted: inside a company they identify
+// somebody's machine. In code blocks all addresses stay.
 func Text(s string, p Policy) string {
 	if p == 0 || !suspicious(s) {
 		return s
@@ -80,7 +80,7 @@ func Text(s string, p Policy) string {
 	sc.hideMarks()
 	for range rounds {
 		before := len(sc.found)
-		sc.look()
+		sc.findAll()
 		if len(sc.found) == before {
 			break
 		}
@@ -88,23 +88,26 @@ func Text(s string, p Policy) string {
 	return sc.write(s, origin)
 }
 
-// gone overwrites what has been found, so that nothing else is found in it or across it.
-const gone = 0x1A
+// blanked overwrites finds, so that nothing else is found in them or across them.
+const blanked = 0x1A
 
+// span is a find: its position in the folded text and its kind.
 type span struct {
 	start, end int
 	kind       Policy
 }
 
-// scan is one text on its way through the kinds.
+// scan is the state of one pass over a text.
 type scan struct {
 	policy Policy
 	text   []byte // folded
-	plain  []byte // text without the words in which numbers mean nothing
+	plain  []byte // text without words such as ids, in which numbers are not personal
 	found  []span
 }
 
-func (s *scan) look() {
+// findAll searches all kinds of the policy once. Kinds with reliable formats come first: what they find is hidden from
+// the kinds that guess.
+func (s *scan) findAll() {
 	for _, f := range []struct {
 		kind Policy
 		find func()
@@ -118,15 +121,16 @@ func (s *scan) look() {
 	if s.policy&(IP|CNID|BankCard|CreditCard|SSN|Phone) == 0 || !bytes.ContainsAny(s.text, "0123456789") {
 		return
 	}
-	s.plain = shielded(s.text)
+	// Masked only now: what the kinds above have found is hidden already and cannot be part of an id.
+	s.plain = maskIDs(s.text)
 	if s.policy.has(IP) {
 		s.addresses()
 	}
 	s.numbers()
 }
 
-// claim notes a find.
-func (s *scan) claim(kind Policy, start, end int) {
+// add records a find.
+func (s *scan) add(kind Policy, start, end int) {
 	s.found = append(s.found, span{start, end, kind})
 	hide(s.text[start:end])
 	if s.plain != nil {
@@ -134,13 +138,14 @@ func (s *scan) claim(kind Policy, start, end int) {
 	}
 }
 
+// hide overwrites bytes. The length does not change, so positions stay valid.
 func hide(b []byte) {
 	for i := range b {
-		b[i] = gone
+		b[i] = blanked
 	}
 }
 
-// hideMarks hides the marks that the text already has.
+// hideMarks hides the marks that the text contains already.
 func (s *scan) hideMarks() {
 	const lead = "[REDACTED_"
 	for i := 0; ; {
@@ -159,7 +164,7 @@ func (s *scan) hideMarks() {
 	}
 }
 
-// write puts the marks in. The finds are places in the folded text; origin gives those in s, nil = the same.
+// write inserts the marks. Finds are positions in the folded text; origin maps them to s, nil = the same.
 func (s *scan) write(text string, origin []int) string {
 	if len(s.found) == 0 {
 		return text

@@ -7,8 +7,8 @@ import (
 
 // keyword is a word that announces a secret.
 type keyword struct {
-	word     string // in small letters
-	password bool   // what it announces may be a mere word or number; of others that is a name or a count
+	word     string // in lower case
+	password bool   // its value may be a plain word or number; after other keywords that is a name or a count
 }
 
 // keywords are sorted so that none hides a longer one.
@@ -23,6 +23,7 @@ var keywords = []keyword{
 	{"密码", true}, {"口令", true}, {"密钥", false}, {"秘钥", false}, {"令牌", false}, {"验证码", true},
 }
 
+// chinese reports whether the keyword is Chinese, which is written without spaces around it.
 func (k *keyword) chinese() bool { return k.word[0] >= 0x80 }
 
 // keywordsBy are the keywords by their first byte, in both cases.
@@ -37,7 +38,7 @@ var keywordsBy = func() (by [256][]keyword) {
 	return by
 }()
 
-// keywordAt is the keyword at place i; nil = there is none.
+// keywordAt is the keyword at position i; nil = none.
 func keywordAt[T []byte | string](text T, i int) *keyword {
 	list := keywordsBy[text[i]]
 	for n := range list {
@@ -48,7 +49,7 @@ func keywordAt[T []byte | string](text T, i int) *keyword {
 	return nil
 }
 
-// secrets finds what an announcement makes a secret, and passwords in URLs.
+// secrets finds the values after keywords, and passwords in URLs.
 func (s *scan) secrets() {
 	s.urlPasswords()
 	for i := 0; i < len(s.text); i++ {
@@ -57,7 +58,7 @@ func (s *scan) secrets() {
 			continue
 		}
 		if start, stop := s.announcedBy(k, i); start < stop {
-			s.claim(Secret, start, stop)
+			s.add(Secret, start, stop)
 			i = stop - 1
 		}
 	}
@@ -72,19 +73,20 @@ func (s *scan) urlPasswords() {
 		}
 		i += n + len("://")
 		stop := i
-		for stop < len(s.text) && s.text[stop] > ' ' && s.text[stop] < 0x7F && bytes.IndexByte([]byte("/?#\"'<>`"), s.text[stop]) < 0 {
+		for stop < len(s.text) && s.text[stop] > ' ' && s.text[stop] < 0x7F &&
+			bytes.IndexByte([]byte("/?#\"'<>`"), s.text[stop]) < 0 {
 			stop++
 		}
 		colon := bytes.IndexByte(s.text[i:stop], ':')
 		host := bytes.LastIndexByte(s.text[i:stop], '@')
-		if value := colon + 1; colon >= 0 && host > value && !placeholder(string(s.text[i+value:i+host])) {
-			s.claim(Secret, i+value, i+host)
+		if value := colon + 1; colon >= 0 && host > value && !isPlaceholder(string(s.text[i+value:i+host])) {
+			s.add(Secret, i+value, i+host)
 		}
 		i = stop
 	}
 }
 
-// link is what joins an announcement and its secret.
+// link is how a keyword and its value are joined.
 type link uint8
 
 const (
@@ -94,10 +96,10 @@ const (
 	assigned      // a colon or an equals sign
 )
 
-// enough is how much of a secret is looked at, in bytes, to know that it is one.
-const enough = 256
+// maxSecret is how many bytes of a value are examined.
+const maxSecret = 256
 
-// announcedBy is where the secret is that the keyword at place i announces; none when start and stop are equal.
+// announcedBy finds the value of the keyword at position i; start equals stop if there is none.
 func (s *scan) announcedBy(k *keyword, i int) (start, stop int) {
 	flag := before(s.text, i) == '-'
 	start, l := s.link(i + len(k.word))
@@ -110,12 +112,12 @@ func (s *scan) announcedBy(k *keyword, i int) (start, stop int) {
 	if at(s.text, start) == '\\' && quote(at(s.text, start+1)) {
 		start++
 	}
-	limit := min(len(s.text), start+enough)
+	limit := min(len(s.text), start+maxSecret)
 	if q := at(s.text, start); quote(q) {
 		start++
 		if n := bytes.IndexByte(s.text[start:limit], q); n >= 0 && bytes.IndexByte(s.text[start:start+n], '\n') < 0 {
 			value := bytes.TrimRight(s.text[start:start+n], `\`)
-			if !secret(string(value), k, l, true) {
+			if !isSecret(string(value), k, l, true) {
 				return 0, 0
 			}
 			return start, start + len(value)
@@ -124,7 +126,7 @@ func (s *scan) announcedBy(k *keyword, i int) (start, stop int) {
 	for stop = start; stop < limit && secretChar(s.text[stop]); stop++ {
 	}
 	value := trim(string(s.text[start:stop]))
-	if !secret(value, k, l, false) {
+	if !isSecret(value, k, l, false) {
 		return 0, 0
 	}
 	if stop = start + len(value); stop == limit {
@@ -137,10 +139,10 @@ func (s *scan) announcedBy(k *keyword, i int) (start, stop int) {
 
 func quote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
 
-// secretChar reports whether a secret that is not in quotes goes on with c.
+// secretChar reports whether c may be part of a secret outside quotes.
 func secretChar(c byte) bool { return c > ' ' && c < 0x7F && !quote(c) }
 
-// joins are the words and signs between an announcement and its secret. The first that fits counts.
+// joins are the words and signs between a keyword and its value. The first match counts.
 var joins = []struct {
 	word string
 	link link
@@ -151,7 +153,7 @@ var joins = []struct {
 	{"is", verbal}, {"was", verbal}, {"to", verbal}, {"changed to", verbal}, {"set to", verbal},
 }
 
-// link reads over what stands between an announcement and its secret.
+// link skips what stands between a keyword and its value.
 func (s *scan) link(i int) (int, link) {
 	i = s.skip(i, "\\\"'`*])", 3) // "password": **Password**:
 	blank := s.skip(i, " \t", 4)
@@ -177,14 +179,14 @@ func (s *scan) link(i int) (int, link) {
 	return blank, none
 }
 
-// skip is the place behind as many characters of a set, up to most, as stand at place i.
+// skip is the position after up to most characters of set at position i.
 func (s *scan) skip(i int, set string, most int) int {
 	for stop := min(len(s.text), i+most); i < stop && strings.IndexByte(set, s.text[i]) >= 0; i++ {
 	}
 	return i
 }
 
-// opener is the length of the bracket or Chinese quotation mark that a text starts with; 0 = there is none.
+// opener is the length of the bracket or Chinese quotation mark at the start of a text; 0 = none.
 func opener(text []byte) int {
 	for _, mark := range []string{"(", "“", "‘", "「", "『", "【"} {
 		if bytes.HasPrefix(text, []byte(mark)) {

@@ -2,9 +2,9 @@ package redact
 
 import "bytes"
 
-// shielded is the text without the words in which a row of digits means nothing: UUIDs, hashes, hexadecimal and typed
-// constants of programs, and ids of Feishu and of Claude.
-func shielded(text []byte) []byte {
+// maskIDs hides words in which digits are not personal: UUIDs, hashes, hexadecimal and typed constants of programs, and
+// ids of Feishu and of Claude.
+func maskIDs(text []byte) []byte {
 	plain := bytes.Clone(text)
 	for i := 0; i < len(text); {
 		if !alnum(text[i]) {
@@ -16,7 +16,7 @@ func shielded(text []byte) []byte {
 			j++
 		}
 		switch word := text[i:j]; {
-		case uuid(text[i:]):
+		case isUUID(text[i:]):
 			j = i + uuidLength
 			hide(plain[i:j])
 		case at(text, j) == '_' && idPrefixes[string(word)]:
@@ -24,7 +24,7 @@ func shielded(text []byte) []byte {
 				j++
 			}
 			hide(plain[i:j])
-		case hash(word) || constant(word):
+		case isHash(word) || isConstant(word):
 			if c := at(text, j); word[len(word)-1]|0x20 == 'p' && (c == '+' || c == '-') { // 0x1p+52
 				for j++; j < len(text) && digit(text[j]); j++ {
 				}
@@ -36,7 +36,7 @@ func shielded(text []byte) []byte {
 	return plain
 }
 
-// idPrefixes are what ids start with that operators look things up by.
+// idPrefixes are the prefixes of ids that operators use in searches and logs.
 var idPrefixes = map[string]bool{
 	"om": true, "omt": true, "oc": true, "ou": true, "on": true, "od": true, "og": true, "cli": true, // Feishu
 	"img": true, "file": true,
@@ -45,7 +45,8 @@ var idPrefixes = map[string]bool{
 
 const uuidLength = 36
 
-func uuid(text []byte) bool {
+// isUUID reports whether a text begins with a UUID.
+func isUUID(text []byte) bool {
 	if len(text) < uuidLength || alnum(at(text, uuidLength)) {
 		return false
 	}
@@ -64,11 +65,11 @@ func uuid(text []byte) bool {
 	return true
 }
 
-// shortHash is as long as the shortest name that git gives a commit.
+// shortHash is the length of git's shortest commit names.
 const shortHash = 7
 
-// hash reports whether a word is hexadecimal, and no mere number or word of a language.
-func hash(word []byte) bool {
+// isHash reports whether a word is hexadecimal, and not just a number or a word of a language.
+func isHash(word []byte) bool {
 	if len(word) < shortHash {
 		return false
 	}
@@ -86,14 +87,14 @@ func hash(word []byte) bool {
 	return digits > 0 && letters > 0
 }
 
-// suffixes tell the type of a constant.
+// suffixes are the type suffixes of constants.
 var suffixes = map[string]bool{
 	"l": true, "ll": true, "u": true, "ul": true, "ull": true, "n": true,
 	"i64": true, "u64": true, "i128": true, "u128": true, "f64": true, "usize": true, "isize": true,
 }
 
-// constant reports whether a word is a constant of a program: 0x7f, 42ULL.
-func constant(word []byte) bool {
+// isConstant reports whether a word is a constant of a program: 0x7f, 42ULL.
+func isConstant(word []byte) bool {
 	if len(word) > 2 && word[0] == '0' && word[1]|0x20 == 'x' {
 		return true
 	}
@@ -104,7 +105,7 @@ func constant(word []byte) bool {
 	return n > 0 && n < len(word) && suffixes[string(bytes.ToLower(word[n:]))]
 }
 
-// fenced lists the code blocks of a text, as places of start and end. A block that is never closed goes on to the end.
+// fenced lists the code blocks of a text as start and end positions. An unclosed block extends to the end.
 func fenced(text []byte) [][2]int {
 	var blocks [][2]int
 	start, fence := -1, []byte(nil)
@@ -129,7 +130,7 @@ func fenced(text []byte) [][2]int {
 	return blocks
 }
 
-// fenceOf is the row of backticks or tildes that a line starts with, when it starts or ends a code block.
+// fenceOf is the run of backticks or tildes with which a line starts or ends a code block.
 func fenceOf(line []byte) []byte {
 	line = bytes.TrimLeft(line, " \t>")
 	for _, c := range "`~" {

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// suspicious reports whether anything might be found in s. It costs much less than looking.
+// suspicious reports whether s may contain anything to redact. It is much cheaper than a search.
 func suspicious(s string) bool {
 	digits, colons := 0, 0
 	for i := range len(s) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// nextField is what ends a secret that no space ends.
+// nextField ends a secret that is not followed by a space.
 var nextField = regexp.MustCompile(`[&,;][A-Za-z_][A-Za-z0-9_.-]*[=:]|\)[,;)&|]`)
 
 // trim cuts off what follows a secret without a space: the next field of a query, brackets, the end of a sentence.
@@ -17,16 +17,17 @@ func trim(value string) string {
 	return strings.TrimRight(value, `.,;:)]}>\*`)
 }
 
-// shortestSecret is in bytes.
+// shortestSecret is the minimum length of a secret, in bytes. Shorter values are too often ordinary words.
 const shortestSecret = 4
 
-// secret reports whether a value is one: no name of a variable, no placeholder, no word of the sentence.
-func secret(value string, k *keyword, l link, inQuotes bool) bool {
-	if len(value) < shortestSecret || value[0] == gone || placeholder(value) || name(value) {
+// isSecret reports whether a value is a secret: no variable name, no placeholder, no word of the sentence. The weaker
+// the link to the keyword, the more the value itself must look like a secret.
+func isSecret(value string, k *keyword, l link, inQuotes bool) bool {
+	if len(value) < shortestSecret || value[0] == blanked || isPlaceholder(value) || isName(value) {
 		return false
 	}
 	if k.password {
-		return password(value, k, l)
+		return isPassword(value, k, l)
 	}
 	if mention.MatchString(value) {
 		return false
@@ -36,7 +37,8 @@ func secret(value string, k *keyword, l link, inQuotes bool) bool {
 	case inQuotes && strings.Contains(value, " "), !inQuotes && keyName.MatchString(value):
 		return false
 	case l == beside:
-		return digits > 0 && letters > 0 && len(value) >= 16 && alnum(value[0]) && !hash([]byte(value)) && !uuid([]byte(value))
+		return digits > 0 && letters > 0 && len(value) >= 16 && alnum(value[0]) && !isHash([]byte(value)) &&
+			!isUUID([]byte(value))
 	case letters == 0 && len(value) < 20: // a count
 		return false
 	case l == verbal:
@@ -45,14 +47,14 @@ func secret(value string, k *keyword, l link, inQuotes bool) bool {
 	return digits > 0 && len(value) >= 6 || len(value) >= 16
 }
 
-// password reports whether a value that is no name may be a password: any word where one is assigned, and in a sentence
-// what is no word.
-func password(value string, k *keyword, l link) bool {
+// isPassword reports whether a value that is no name may be a password: any word after an assignment, else anything
+// that is no word.
+func isPassword(value string, k *keyword, l link) bool {
 	digits, marks, letters := count(value)
 	switch {
 	case variablePassword(value):
 		return false
-	case k.word == "pwd" && (digits+marks == 0 || strings.IndexByte("/.~", value[0]) >= 0): // the working folder
+	case k.word == "pwd" && (digits+marks == 0 || strings.IndexByte("/.~", value[0]) >= 0): // the working directory
 		return false
 	case l == assigned, l == verbal && k.chinese():
 		return true
@@ -71,10 +73,11 @@ func variablePassword(value string) bool {
 		return false
 	}
 	small := strings.ToLower(value)
-	return small != value || strings.ContainsAny(value, "_.") || slices.Contains([]string{"password", "passwd", "pass", "pwd", "passphrase"}, small)
+	return small != value || strings.ContainsAny(value, "_.") ||
+		slices.Contains([]string{"password", "passwd", "pass", "pwd", "passphrase"}, small)
 }
 
-// count counts the characters of a value, apart from those that are part of words: well-known, don't.
+// count counts the characters of a value, except signs within words: well-known, don't.
 func count(value string) (digits, marks, letters int) {
 	for i := range len(value) {
 		switch c := value[i]; {
@@ -90,18 +93,18 @@ func count(value string) (digits, marks, letters int) {
 }
 
 var (
-	// variable is what is filled in later: $HOME, ${x}, {{x}}, <x>, [x], %s, &x.
+	// variable is a placeholder of a template: $HOME, ${x}, {{x}}, <x>, [x], %s, &x.
 	variable = regexp.MustCompile(`^(?:\$[A-Za-z_]+$|\$[({]|\{\{|<|\[|%[({a-z]|[&*+][A-Za-z]|\.\.\.|…)`)
-	// program is a name out of a program, or a piece of one: cfg.Secret, os.Getenv("X"), " + x.
+	// program is an expression of a program, or a part of one: cfg.Secret, os.Getenv("X"), " + x.
 	program = regexp.MustCompile(`^!*(?:[A-Za-z_]+(?:\.[A-Za-z_]+)+$|[A-Za-z_][A-Za-z0-9_.]*[(\[]|` +
 		`(?:process|import|os|this|self|config|cfg|settings|options|opts|env|req|request)\.[A-Za-z0-9_.]+$)|^[),;+]|^\.[a-z]+\(`)
-	// mention is a name of a variable that says what is in it.
+	// mention is a variable name that says what it holds.
 	mention = regexp.MustCompile(`(?i)^!*[a-z_.]*(?:pass|pwd|secret|token|key|credential)[a-z_.]*$`)
-	// keyName is one that tells of which key it is: testRSA2048PrivateKey.
+	// keyName is the name of a key: testRSA2048PrivateKey.
 	keyName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(?:Secret|Token|Key)$`)
 )
 
-// words are what people and programs write where a secret would stand.
+// words are what people and programs write in place of a secret.
 var words = func() map[string]bool {
 	all := map[string]bool{}
 	for _, w := range strings.Fields(`
@@ -116,12 +119,12 @@ var words = func() map[string]bool {
 	return all
 }()
 
-// placeholder reports whether a value stands for a secret.
-func placeholder(value string) bool {
+// isPlaceholder reports whether a value stands for a secret.
+func isPlaceholder(value string) bool {
 	return strings.Trim(value, value[:1]) == "" && !digit(value[0]) || variable.MatchString(value)
 }
 
-// name reports whether a value is a word of the language or of a program.
-func name(value string) bool {
+// isName reports whether a value is a word of the language or of a program.
+func isName(value string) bool {
 	return words[strings.ToLower(value)] || program.MatchString(value)
 }

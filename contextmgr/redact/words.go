@@ -2,14 +2,14 @@ package redact
 
 import "bytes"
 
-// lookBack is how far in front of a number a word is looked for, in bytes.
+// lookBack is how many bytes before a number are searched for a keyword.
 const lookBack = 40
 
-// between are words that may stand between an announcement and its number.
+// between are words that may stand between a keyword and its number.
 var between = []string{"号码", "号", "number", "no", "id", "is", "是", "为", "从"}
 
-// announced reports whether one of the words stands in front of place i: "手机号码是：", "SSN #".
-func announced(text []byte, i int, words []string) bool {
+// precededBy reports whether one of the words precedes position i: "手机号码是：", "SSN #".
+func precededBy(text []byte, i int, words []string) bool {
 	text = text[max(0, i-lookBack):i]
 	for {
 		text = bytes.TrimRight(text, " .:=#(\"'*")
@@ -24,7 +24,7 @@ func announced(text []byte, i int, words []string) bool {
 	}
 }
 
-// endsWith is the length of the word with which a text ends; 0 = with none of them. They are in small letters.
+// endsWith is the length of the word that ends a text; 0 = none of them. The words are in lower case.
 func endsWith(text []byte, words []string) int {
 	if c := before(text, len(text)); !letter(c) && c < 0x80 {
 		return 0
@@ -38,7 +38,7 @@ func endsWith(text []byte, words []string) int {
 	return 0
 }
 
-// equalFold compares with a word in small letters.
+// equalFold compares with a word in lower case.
 func equalFold[T []byte | string](s T, small string) bool {
 	for i := range len(small) {
 		if c := s[i]; c != small[i] && (!letter(c) || c|0x20 != small[i]) {

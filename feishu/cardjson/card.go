@@ -1,9 +1,8 @@
-// Package cardjson writes the JSON of cards and of messages' contents: what a [chat.Card] becomes on the platform, how
-// an agent's Markdown is made harmless, how long text is cut into pages, and what a form that was filled in tells. All
-// of it is pure.
+// Package cardjson writes the JSON of cards and message contents. It converts a [chat.Card], sanitizes an agent's
+// Markdown, splits long text into pages, and reads the values of a form. All functions are pure.
 //
 // Calls, retries and the state of cards that are being drawn do not belong here: they are in feishu and its openapi.
-// What a card says is decided by those who make the chat.Card.
+// What a card says is decided by whoever makes the chat.Card.
 package cardjson
 
 import (
@@ -19,8 +18,8 @@ import (
 	"magpie/internal/text"
 )
 
-// Cards are JSON 2.0 (page "Card JSON 2.0 structure", feishu-cards/card-json-v2-structure). The ids name the
-// elements that are drawn again on their own.
+// Cards use JSON 2.0 (page "Card JSON 2.0 structure", feishu-cards/card-json-v2-structure). Elements with these ids can
+// be updated one by one.
 const (
 	statusID  = "status"
 	bodyID    = "body"
@@ -28,8 +27,7 @@ const (
 	buttonsID = "buttons"
 )
 
-// What one card takes of each, in bytes; with [pageSize] and [panelRoom] they keep a card below the
-// platform's 30 KB.
+// Limits per card, in bytes. Together with [pageSize] and [panelRoom] they keep a card below the platform's 30 KB.
 const (
 	maxStatus  = 400
 	maxFooter  = 600
@@ -89,26 +87,26 @@ type behavior struct {
 	Value chat.Action `json:"value"`
 }
 
-// typing makes the client print what arrives at 160 letters a second, and at once when more arrives.
-var typing = streaming{Frequency: byDefault{50}, Step: byDefault{8}, Strategy: "fast"}
+// typingSpeed makes the client type out new text at 160 letters per second, and show it at once when more text arrives.
+var typingSpeed = streaming{Frequency: byDefault{50}, Step: byDefault{8}, Strategy: "fast"}
 
-// Card is the card for one page of a body. Streaming mode, which a live card gets when stream is true, is only for card
-// entities.
+// Card is the JSON of a card for one page of a body. A live card gets streaming mode if stream is true, which only card
+// entities support.
 func Card(c chat.Card, stream bool) string {
 	var card cardJSON
 	card.Schema = "2.0"
 	card.Config = cardConfig{StreamingMode: stream && c.Live, UpdateMulti: true}
 	if c.Summary != "" {
-		card.Config.Summary = &plain{Content: text.Clip(uncalled(oneLine(c.Summary)), maxSummary)}
+		card.Config.Summary = &plain{Content: text.Clip(withoutMentions(oneLine(c.Summary)), maxSummary)}
 	}
 	if card.Config.StreamingMode {
-		card.Config.Streaming = &typing
+		card.Config.Streaming = &typingSpeed
 	}
 	card.Body.Elements = elements(c)
 	return toJSON(card)
 }
 
-// StreamingMode is the settings that turn a card's streaming mode on or off (page cardkit-v1/card/settings).
+// StreamingMode is the settings JSON that turns a card's streaming mode on or off (page cardkit-v1/card/settings).
 func StreamingMode(on bool) string {
 	return toJSON(struct {
 		Config any `json:"config"`
@@ -117,10 +115,13 @@ func StreamingMode(on bool) string {
 	}{on}})
 }
 
+// elements are the parts of a card from top to bottom. The status line is on top, where people see it first.
 func elements(c chat.Card) []any {
 	var es []any
 	if c.Status != "" {
-		es = append(es, element{Tag: "markdown", ID: statusID, Content: small(c.Status, maxStatus), TextSize: "notation"})
+		es = append(es, element{
+			Tag: "markdown", ID: statusID, Content: smallText(c.Status, maxStatus), TextSize: "notation",
+		})
 	}
 	for _, p := range panels(c) {
 		es = append(es, p)
@@ -130,7 +131,9 @@ func elements(c chat.Card) []any {
 		es = append(es, drawForm(*c.Form))
 	}
 	if c.Footer != "" {
-		es = append(es, element{Tag: "markdown", ID: footerID, Content: small(c.Footer, maxFooter), TextSize: "notation"})
+		es = append(es, element{
+			Tag: "markdown", ID: footerID, Content: smallText(c.Footer, maxFooter), TextSize: "notation",
+		})
 	}
 	if len(c.Buttons) > 0 {
 		columns := buttonColumns("button", c.Buttons)
@@ -139,11 +142,11 @@ func elements(c chat.Card) []any {
 	return es
 }
 
-// bodyText is the body's content; the platform refuses an empty one.
+// bodyText is the content of the body element; the platform refuses an empty one.
 func bodyText(c chat.Card) string {
 	switch {
 	case strings.TrimSpace(c.Body) != "":
-		return safe(c.Body, maxTables)
+		return sanitize(c.Body, maxTables)
 	case c.Status == "" && c.Live:
 		return "…"
 	default:
@@ -151,11 +154,12 @@ func bodyText(c chat.Card) string {
 	}
 }
 
-func small(s string, most int) string {
-	return "<font color='grey'>" + text.Clip(prose(oneLine(clean(s))), most) + "</font>"
+// smallText is one line of small grey print.
+func smallText(s string, most int) string {
+	return "<font color='grey'>" + text.Clip(sanitizeLine(oneLine(stripControl(s))), most) + "</font>"
 }
 
-// buttonColumns are buttons that stand side by side as far as there is room; name begins their ids.
+// buttonColumns are buttons side by side, as far as there is room. Their ids begin with name.
 func buttonColumns(name string, buttons []chat.Button) []element {
 	var columns []element
 	for i, b := range buttons[:min(len(buttons), maxButtons)] {
@@ -171,20 +175,20 @@ func buttonColumns(name string, buttons []chat.Button) []element {
 	return columns
 }
 
-// label is a text in one line without markup; the platform refuses an empty one.
+// label is a text on one line without markup; the platform refuses an empty one.
 func label(text string, most int) *plain {
-	return &plain{Tag: "plain_text", Content: cmp.Or(shorten(uncalled(oneLine(clean(text))), most), "…")}
+	text = shorten(withoutMentions(oneLine(stripControl(text))), most)
+	return &plain{Tag: "plain_text", Content: cmp.Or(text, "…")}
 }
 
-// Step is one call that brings a drawn page closer to what it should be: the text of one element, or some members of
-// it, or all of the card.
+// Step is one update of a drawn page: the text of an element, some members of an element, or the whole card.
 type Step struct {
-	Element string // the element's id; empty: the whole card
-	Text    string // what the element should show; empty: Partial says what changes
-	Partial string // the members of the element that change, in JSON
+	Element string // the element's id; empty: replace the whole card
+	Text    string // the element's new text; empty: Partial holds the change
+	Partial string // the changed members of the element, in JSON
 }
 
-// changed is what changes of the element, in JSON.
+// changed is the JSON of what changes in the element.
 func (s Step) changed() string {
 	if s.Text == "" {
 		return s.Partial
@@ -194,7 +198,7 @@ func (s Step) changed() string {
 	}{s.Text})
 }
 
-// Actions is the actions of one call that makes all these steps (page cardkit-v1/card/batch_update).
+// Actions is the actions JSON of one call with all these steps (page cardkit-v1/card/batch_update).
 func Actions(steps []Step) string {
 	type params struct {
 		Element string          `json:"element_id"`
@@ -211,8 +215,7 @@ func Actions(steps []Step) string {
 	return toJSON(actions)
 }
 
-// Calls groups steps by the calls that they take: the body by itself, since the client types out what is new of it, and
-// all else together.
+// Calls groups steps into calls. The body gets its own call, because only then the client types out its new text.
 func Calls(steps []Step) [][]Step {
 	if len(steps) > 1 && steps[0].Element == bodyID {
 		return [][]Step{steps[:1], steps[1:]}
@@ -220,8 +223,8 @@ func Calls(steps []Step) [][]Step {
 	return [][]Step{steps}
 }
 
-// Steps is the cheapest way from what a streaming card shows to what it should show. To draw all of it anew would fold
-// the panels that a reader has opened, and would empty a form that somebody is filling in.
+// Steps is the cheapest way from what a streaming card shows to what it should show. Replacing the whole card would
+// fold the panels that a reader has opened, and would clear a form that somebody is filling in.
 func Steps(shown, want chat.Card) []Step {
 	if !want.Live || !sameOutline(shown, want) {
 		return []Step{{}}
@@ -231,22 +234,23 @@ func Steps(shown, want chat.Card) []Step {
 		ss = append(ss, Step{Element: bodyID, Text: bodyText(want)})
 	}
 	if shown.Status != want.Status {
-		ss = append(ss, Step{Element: statusID, Text: small(want.Status, maxStatus)})
+		ss = append(ss, Step{Element: statusID, Text: smallText(want.Status, maxStatus)})
 	}
 	if shown.Footer != want.Footer {
-		ss = append(ss, Step{Element: footerID, Text: small(want.Footer, maxFooter)})
+		ss = append(ss, Step{Element: footerID, Text: smallText(want.Footer, maxFooter)})
 	}
 	return append(ss, panelSteps(shown, want)...)
 }
 
-// sameOutline reports whether two cards differ in nothing but the text of elements that both have.
+// sameOutline reports whether two cards differ only in the text of elements that both have.
 func sameOutline(a, b chat.Card) bool {
 	opens := func(a, b chat.Panel) bool { return a.Open == b.Open }
 	return a.Live == b.Live && (a.Status == "") == (b.Status == "") && (a.Footer == "") == (b.Footer == "") &&
-		slices.EqualFunc(a.Panels, b.Panels, opens) && slices.Equal(a.Buttons, b.Buttons) && reflect.DeepEqual(a.Form, b.Form)
+		slices.EqualFunc(a.Panels, b.Panels, opens) && slices.Equal(a.Buttons, b.Buttons) &&
+		reflect.DeepEqual(a.Form, b.Form)
 }
 
-// toJSON writes < and & as they are: it is never read by a browser, and what is sent is counted.
+// toJSON does not escape < and &: no browser reads the JSON, and its size is limited.
 func toJSON(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

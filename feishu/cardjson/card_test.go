@@ -55,8 +55,12 @@ func TestSteps(t *testing.T) {
 		{"nothing", shown, nil},
 		{"summary", change(func(c *chat.Card) { c.Summary = "y" }), nil},
 		{"body", change(func(c *chat.Card) { c.Body = "bc" }), []Step{{Element: bodyID, Text: "bc"}}},
-		{"status", change(func(c *chat.Card) { c.Status = "t" }), []Step{{Element: statusID, Text: "<font color='grey'>t</font>"}}},
-		{"both", change(func(c *chat.Card) { c.Status, c.Body = "t", "bc" }), []Step{{Element: bodyID, Text: "bc"}, {Element: statusID, Text: "<font color='grey'>t</font>"}}},
+		{"status", change(func(c *chat.Card) { c.Status = "t" }), []Step{
+			{Element: statusID, Text: "<font color='grey'>t</font>"},
+		}},
+		{"both", change(func(c *chat.Card) { c.Status, c.Body = "t", "bc" }), []Step{
+			{Element: bodyID, Text: "bc"}, {Element: statusID, Text: "<font color='grey'>t</font>"},
+		}},
 		{"no status", change(func(c *chat.Card) { c.Status = "" }), whole},
 		{"footer", change(func(c *chat.Card) { c.Footer = "f" }), whole},
 		{"buttons", change(func(c *chat.Card) { c.Buttons = []chat.Button{{}} }), whole},
@@ -72,7 +76,7 @@ func TestSteps(t *testing.T) {
 }
 
 func TestStatusIsOneHarmlessLine(t *testing.T) {
-	got := small("a\n<at id=all></at> "+strings.Repeat("<", 1000), maxStatus)
+	got := smallText("a\n<at id=all></at> "+strings.Repeat("<", 1000), maxStatus)
 	if strings.Contains(got, "\n") || strings.Contains(got, "<at") || len(got) > maxStatus+40 {
 		t.Errorf("got %q", got)
 	}
@@ -89,7 +93,9 @@ func TestDrawnCards(t *testing.T) {
 	}
 	done := chat.Card{
 		Body: "# Done\n\n" + table + "\n```go\nx := 1", Summary: "Done", Footer: "16 s · $0.09",
-		Panels: []chat.Panel{{Title: "1 step · Edit", Body: "✓ **Edit** `a.go`\n```diff\n-a\n+b\n```\n\n" + table, Open: true}},
+		Panels: []chat.Panel{
+			{Title: "1 step · Edit", Body: "✓ **Edit** `a.go`\n```diff\n-a\n+b\n```\n\n" + table, Open: true},
+		},
 	}
 	for name, c := range map[string]chat.Card{"asking": feishutest.AskingCard(), "running": running, "done": done} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ var (
 	language  = regexp.MustCompile(`^[A-Za-z0-9_+#.-]{1,40}`)
 )
 
-// opensFence reads a line that begins a code block; before is what stands in front of it, a list's marker.
+// opensFence parses a line that begins a code block. before is the list marker in front of it, if there is one.
 func opensFence(line string) (f fence, before string, ok bool) {
 	if !strings.Contains(line, "```") && !strings.Contains(line, "~~~") {
 		return fence{}, "", false
@@ -39,10 +39,10 @@ func (f fence) closedBy(line string) bool {
 	return len(line) >= len(f.mark) && strings.Trim(line, f.mark[:1]) == ""
 }
 
-// reopen is the line that goes on with the block in another text.
+// reopen is the line that continues the block on another page.
 func (f fence) reopen() string { return f.mark + f.lang + "\n" }
 
-// A table is made of a line of cells, a line of dashes and more lines of cells.
+// A table is a line of cells, a line of dashes and more lines of cells.
 
 func tableRow(line string) bool {
 	return strings.Contains(line, "|") && strings.TrimSpace(line) != ""

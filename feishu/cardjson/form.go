@@ -9,19 +9,19 @@ import (
 	"magpie/internal/text"
 )
 
-// What one form takes; what it is asked is short.
+// Limits of one form.
 const (
-	maxFields  = 8
-	maxOptions = 8    // of one field
-	allOptions = 16   // of all fields
-	maxOption  = 60   // bytes of what an option is called
-	allAsked   = 1200 // bytes of what stands above the fields
-	maxWords   = 1000 // letters that a field for words takes, as many as the platform allows
-	maxSubmits = 4
+	maxFields      = 8
+	maxOptions     = 8    // of one field
+	maxFormOptions = 16   // of all fields
+	maxOption      = 60   // bytes of an option's label
+	maxLabels      = 1200 // bytes of all labels above the fields
+	maxInput       = 1000 // characters of a text field; the platform's maximum
+	maxSubmits     = 4
 )
 
-// formJSON is a form (page "Form container", feishu-cards/card-json-v2-components/containers/form-container). It stands
-// at the root of a card; the names in it are what a press tells of.
+// formJSON is a form (page "Form container", feishu-cards/card-json-v2-components/containers/form-container). The
+// platform allows it only at the root of a card; a press reports the values by the names in it.
 type formJSON struct {
 	Tag      string `json:"tag"`
 	ID       string `json:"element_id"`
@@ -29,8 +29,7 @@ type formJSON struct {
 	Elements []any  `json:"elements"`
 }
 
-// fieldJSON is one of the elements with which a field is filled in (pages "Single-select drop-down", "Multi-select
-// drop-down" and "Input").
+// fieldJSON is one input element of a form (pages "Single-select drop-down", "Multi-select drop-down" and "Input").
 type fieldJSON struct {
 	Tag       string       `json:"tag"`
 	ID        string       `json:"element_id"`
@@ -49,16 +48,19 @@ type optionJSON struct {
 	Value string `json:"value"`
 }
 
+// drawForm writes a form. The remaining fields share the room that the previous ones have left.
 func drawForm(f chat.Form) formJSON {
 	out := formJSON{Tag: "form", ID: "form", Name: "form"}
 	fields := f.Fields[:min(len(f.Fields), maxFields)]
-	asked, options := allAsked, allOptions
+	asked, options := maxLabels, maxFormOptions
 	for i, field := range fields {
 		if field.Label != "" {
-			// a number in front makes no list
-			text := zwsp + shorten(oneLine(prose(clean(field.Label))), asked/(len(fields)-i))
+			// the zero-width space keeps a leading number from becoming a list
+			text := zwsp + shorten(oneLine(sanitizeLine(stripControl(field.Label))), asked/(len(fields)-i))
 			asked -= cost(text)
-			out.Elements = append(out.Elements, element{Tag: "markdown", ID: fmt.Sprintf("field_%d_label", i), Content: text})
+			out.Elements = append(out.Elements, element{
+				Tag: "markdown", ID: fmt.Sprintf("field_%d_label", i), Content: text,
+			})
 		}
 		drawn := drawField(fmt.Sprintf("field_%d", i), field, min(maxOptions, options/(len(fields)-i)))
 		options -= len(drawn.Options)
@@ -84,7 +86,7 @@ func drawField(id string, f chat.Field, most int) fieldJSON {
 	case chat.Many:
 		out.Tag = "multi_select_static"
 	case chat.Words:
-		out.Tag, out.InputType, out.Rows, out.MaxLength = "input", "multiline_text", 2, maxWords
+		out.Tag, out.InputType, out.Rows, out.MaxLength = "input", "multiline_text", 2, maxInput
 	}
 	for _, o := range f.Options[:min(len(f.Options), most)] {
 		out.Options = append(out.Options, optionJSON{Text: label(o.Label, maxOption), Value: o.Value})
@@ -92,15 +94,15 @@ func drawField(id string, f chat.Field, most int) fieldJSON {
 	return out
 }
 
-// FormValues is what a press tells of the fields, by their names, as far as something was filled in. It comes with the
-// press of a form's button, or when an element outside of a form is used (page "Card callback communication",
-// feishu-cards/card-callback-communication).
+// FormValues reads the values of the fields, by their names, as far as they were filled in. They come with the press of
+// a form's button, or when an input element outside a form is used (page "Card callback communication",
+// feishu-cards/card-callback-communication). They are cut to the limits above, since anybody could send a press.
 func FormValues(a *callback.CallBackAction) map[string][]string {
 	values := map[string][]string{}
 	add := func(name string, value any) {
 		s, ok := value.(string)
 		if ok && s != "" && len(values) < maxFields+maxButtons {
-			values[name] = append(values[name], text.Clip(clean(s), 4*maxWords))
+			values[name] = append(values[name], text.Clip(stripControl(s), 4*maxInput))
 		}
 	}
 	for name, value := range a.FormValue {

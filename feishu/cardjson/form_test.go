@@ -10,7 +10,9 @@ import (
 )
 
 func TestFilledInIsBounded(t *testing.T) {
-	a := &callback.CallBackAction{FormValue: map[string]any{"n": 1.0, "empty": "", "b": true, "long": strings.Repeat("x", 9000)}}
+	a := &callback.CallBackAction{
+		FormValue: map[string]any{"n": 1.0, "empty": "", "b": true, "long": strings.Repeat("x", 9000)},
+	}
 	var many []any
 	for i := range 500 {
 		a.FormValue[fmt.Sprint("f", i)] = "x"
@@ -18,7 +20,7 @@ func TestFilledInIsBounded(t *testing.T) {
 	}
 	got := FormValues(a)
 	for name, values := range got {
-		if len(values) != 1 || len(values[0]) > 4*maxWords || values[0] == "" {
+		if len(values) != 1 || len(values[0]) > 4*maxInput || values[0] == "" {
 			t.Errorf("%s = %.20q", name, values)
 		}
 	}

@@ -8,20 +8,21 @@ import (
 // The platform's Markdown and its limits are described on the page "Rich text (Markdown)" of JSON 2.0 cards
 // (feishu-cards/card-json-v2-components/content-components/rich-text).
 
-// maxTables is how many tables one card may show: the documents say 4 for each element; 5 for each card were measured.
+// maxTables is how many tables one card may show: the documentation says 4 per element; measured were 5 per card.
 const maxTables = 3
 
-// zwsp shows as nothing and keeps what it separates from being read as markup.
+// zwsp is invisible and keeps what it separates from being read as markup.
 const zwsp = "\u200b"
 
-// safe makes an agent's Markdown harmless for a card: tags show as they were written (an <at id=all> would call
-// everybody), pictures that were not uploaded become links (one would have the whole card refused), too many tables
-// become code, and a code block that is still open is closed.
+// sanitize makes an agent's Markdown harmless for a card. Tags are shown as text (an <at id=all> would notify
+// everybody). Images that were not uploaded become links (one such image makes the platform refuse the card). Excess
+// tables become code, and an open code block is closed.
 //
-// Text that grows line by line keeps what was drawn of its complete lines, except for the end of an open code block.
-func safe(md string, tables int) string {
+// For text that grows line by line the output of complete lines does not change, except for the end of an open code
+// block.
+func sanitize(md string, tables int) string {
 	w := writer{tables: tables}
-	lines := strings.Split(clean(md), "\n")
+	lines := strings.Split(stripControl(md), "\n")
 	for i, line := range lines {
 		next := ""
 		if i+1 < len(lines) {
@@ -33,8 +34,8 @@ func safe(md string, tables int) string {
 	return strings.TrimSuffix(w.out.String(), "\n")
 }
 
-// clean drops what is no text: broken UTF-8 and control characters.
-func clean(s string) string {
+// stripControl removes invalid UTF-8 and control characters.
+func stripControl(s string) string {
 	return strings.Map(func(r rune) rune {
 		if (r < ' ' && r != '\n' && r != '\t') || r == 0x7f {
 			return -1
@@ -43,15 +44,16 @@ func clean(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// writer goes over the lines and knows in what it is.
+// writer processes the lines and tracks whether it is inside a code block or a table.
 type writer struct {
-	out     strings.Builder
-	code    *fence // the open code block
-	inTable bool
-	boxed   bool // the open table is shown as code
-	tables  int  // how many more may be shown as tables
+	out         strings.Builder
+	code        *fence // the open code block
+	inTable     bool
+	tableAsCode bool // the open table is shown as code
+	tables      int  // how many more may be shown as tables
 }
 
+// line writes one line. next is needed because only the line of dashes after it makes a line the header of a table.
 func (w *writer) line(line, next string) {
 	if w.code != nil {
 		w.codeLine(line)
@@ -73,11 +75,11 @@ func (w *writer) line(line, next string) {
 		w.endTable()
 		w.beginTable()
 	}
-	if w.boxed {
+	if w.tableAsCode {
 		w.emit(codeText(line))
 		return
 	}
-	w.emit(prose(line))
+	w.emit(sanitizeLine(line))
 }
 
 func (w *writer) codeLine(line string) {
@@ -86,25 +88,25 @@ func (w *writer) codeLine(line string) {
 		w.emit("```")
 		return
 	}
-	// The platform wants no spaces around the fence; so the block loses the indent that its fence had.
+	// The platform wants no spaces around the fence, so the block loses the indent of its fence.
 	spaces := len(line) - len(strings.TrimLeft(line, " \t"))
 	w.emit(codeText(line[min(spaces, w.code.indent):]))
 }
 
 func (w *writer) beginTable() {
 	w.inTable = true
-	w.boxed = w.tables <= 0
+	w.tableAsCode = w.tables <= 0
 	w.tables--
-	if w.boxed {
+	if w.tableAsCode {
 		w.emit("```")
 	}
 }
 
 func (w *writer) endTable() {
-	if w.boxed {
+	if w.tableAsCode {
 		w.emit("```")
 	}
-	w.inTable, w.boxed = false, false
+	w.inTable, w.tableAsCode = false, false
 }
 
 func (w *writer) end() {
@@ -125,24 +127,25 @@ var (
 	upload = regexp.MustCompile(`^!\[[^\]\n]{0,200}\]\(img_[A-Za-z0-9_-]{16,100}\)`)
 )
 
-// codeText leaves code as it is, but for a fence inside it (of a longer or another kind), and for the tag that calls
-// people: should the platform ever disagree about where code ends, nobody is called.
+// codeText leaves code as it is, except for a fence inside it (of a longer or another kind), and for the tag that
+// mentions people: if the platform disagrees about where the code ends, nobody is notified.
 func codeText(s string) string {
 	if strings.HasPrefix(strings.TrimLeft(s, " \t"), "```") {
 		s = zwsp + s
 	}
-	return uncalled(s)
+	return withoutMentions(s)
 }
 
-func uncalled(s string) string {
+// withoutMentions breaks the tags that mention people.
+func withoutMentions(s string) string {
 	if !strings.Contains(s, "<") {
 		return s
 	}
 	return atTag.ReplaceAllString(s, "<"+zwsp+"$1")
 }
 
-// prose makes one line outside code blocks harmless.
-func prose(line string) string {
+// sanitizeLine sanitizes one line outside code blocks.
+func sanitizeLine(line string) string {
 	if m := box.FindStringSubmatchIndex(line); m != nil {
 		mark := "☐"
 		if line[m[4]] != ' ' {
@@ -162,7 +165,7 @@ func prose(line string) string {
 	return b.String()
 }
 
-// token reads the next piece of a line and says how it is written for the platform.
+// token reads the next piece of a line and returns how it is written for the platform.
 func token(s string) (n int, text string) {
 	switch {
 	case s[0] == '\\' && len(s) > 1 && s[1] == '<':
@@ -181,7 +184,7 @@ func token(s string) (n int, text string) {
 	return 1, s[:1]
 }
 
-// span reads inline code, or the backticks alone when they are not closed on this line.
+// span reads inline code, or only the backticks if they are not closed on this line.
 func span(s string) (n int, text string) {
 	ticks := len(s) - len(strings.TrimLeft(s, "`"))
 	for i := ticks; i < len(s); {
@@ -191,14 +194,14 @@ func span(s string) (n int, text string) {
 		}
 		run := len(s[i:]) - len(strings.TrimLeft(s[i:], "`"))
 		if run == ticks {
-			return i + run, uncalled(s[:i+run])
+			return i + run, withoutMentions(s[:i+run])
 		}
 		i += run
 	}
 	return ticks, s[:ticks]
 }
 
-// picture keeps an uploaded picture and makes a link of any other.
+// picture keeps an uploaded image and turns any other into a link.
 func picture(s string) (n int, text string) {
 	bangs := len(s) - len(strings.TrimLeft(s, "!"))
 	switch rest := s[bangs:]; {
@@ -218,7 +221,7 @@ func picture(s string) (n int, text string) {
 	return 1, ""
 }
 
-// uploaded is the picture that s begins with, if its target looks like the key of an uploaded one.
+// uploaded is the image with which s begins, if its target looks like the key of an uploaded one.
 func uploaded(s string) string {
 	s = s[:min(len(s), 400)]
 	if !strings.Contains(s, "](img_") {

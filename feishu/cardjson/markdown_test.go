@@ -42,7 +42,7 @@ func TestSafe(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := safe(tt.in, maxTables); strings.TrimSuffix(got, "\n") != tt.want {
+			if got := sanitize(tt.in, maxTables); strings.TrimSuffix(got, "\n") != tt.want {
 				t.Errorf("safe(%q)\n got %q\nwant %q", tt.in, got, tt.want)
 			}
 		})
@@ -50,7 +50,10 @@ func TestSafe(t *testing.T) {
 }
 
 func FuzzSafe(f *testing.F) {
-	for _, s := range []string{"", "a", "```", "`<at id=all>`", "![a](b)", "!![a](b)", "~~~\n```\n<at id=all>", table + table + table + table, "- ```\n<b>", "\\![a](b)", "`a\n`<at>"} {
+	for _, s := range []string{
+		"", "a", "```", "`<at id=all>`", "![a](b)", "!![a](b)", "~~~\n```\n<at id=all>", table + table + table + table,
+		"- ```\n<b>", "\\![a](b)", "`a\n`<at>",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) { checkSafe(t, in) })
@@ -64,7 +67,7 @@ type failer interface {
 // checkSafe reads the output as the strictest reader would: fences are lines that are exactly ours.
 func checkSafe(t failer, in string) {
 	t.Helper()
-	out := safe(in, maxTables)
+	out := sanitize(in, maxTables)
 	if !utf8.ValidString(out) {
 		t.Fatalf("safe(%q) = %q is not UTF-8", in, out)
 	}
@@ -74,7 +77,8 @@ func checkSafe(t failer, in string) {
 			t.Fatalf("safe(%q) = %q calls somebody", in, out)
 		}
 		switch {
-		case strings.HasPrefix(strings.TrimLeft(line, " \t"), "```") && (code || !strings.Contains(strings.TrimLeft(line, " \t`"), "`")):
+		case strings.HasPrefix(strings.TrimLeft(line, " \t"), "```") &&
+			(code || !strings.Contains(strings.TrimLeft(line, " \t`"), "`")):
 			if code && line != "```" {
 				t.Fatalf("safe(%q) = %q has a fence in a fence", in, out)
 			}
@@ -126,8 +130,10 @@ func outside(line string) string {
 func markdownText() *rapid.Generator[string] {
 	line := rapid.OneOf(
 		rapid.StringMatching(`[a-c <>!|\[\]()*#-]{0,30}`),
-		rapid.SampledFrom([]string{"", "", "```", "```go", "~~~", "````", "| a | b |", "|---|---|", "| 1 | 2 |", "- [ ] task", "- ```sh",
-			"<at id=all>", "`<at id=all>`", "![a](http://b)", "字字字字字字字字字字", "👩‍👩‍👧‍👦👍🏽é", "some words in a row. some words in a row.", "  indented"}),
+		rapid.SampledFrom([]string{"", "", "```", "```go", "~~~", "````", "| a | b |", "|---|---|", "| 1 | 2 |",
+			"- [ ] task", "- ```sh",
+			"<at id=all>", "`<at id=all>`", "![a](http://b)", "字字字字字字字字字字", "👩‍👩‍👧‍👦👍🏽é",
+			"some words in a row. some words in a row.", "  indented"}),
 	)
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(line, 0, 60).Draw(t, "lines"), "\n")
@@ -142,7 +148,7 @@ func TestSafeHoldsForManyTexts(t *testing.T) {
 func TestSafeKeepsWhatItDrew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := markdownText().Draw(t, "text")
-		whole := safe(text, maxTables)
+		whole := sanitize(text, maxTables)
 		for i := range text {
 			if i == 0 || text[i-1] != '\n' {
 				continue
@@ -152,7 +158,7 @@ func TestSafeKeepsWhatItDrew(t *testing.T) {
 			if s.code != nil || s.head != "" || s.prev != "" {
 				continue
 			}
-			if part := strings.TrimSuffix(safe(text[:i], maxTables), "\n"); !strings.HasPrefix(whole, part) {
+			if part := strings.TrimSuffix(sanitize(text[:i], maxTables), "\n"); !strings.HasPrefix(whole, part) {
 				t.Fatalf("safe(%q) = %q is no prefix of %q", text[:i], part, whole)
 			}
 		}

@@ -23,7 +23,9 @@ func TestNothingCallsPeople(t *testing.T) {
 			"button":  {Buttons: []chat.Button{button}},
 			"panel":   {Panels: []chat.Panel{{Title: text, Body: text}}},
 			"form": {Form: &chat.Form{Buttons: []chat.Button{button}, Fields: []chat.Field{
-				{Name: "f", Label: text, Hint: text, Kind: chat.One, Options: []chat.Option{{Value: "1", Label: text}}}}}},
+				{Name: "f", Label: text, Hint: text, Kind: chat.One, Options: []chat.Option{
+					{Value: "1", Label: text},
+				}}}}},
 		} {
 			if drawn := Card(c, true); calling.MatchString(drawn) {
 				t.Errorf("%s: %s", name, drawn)

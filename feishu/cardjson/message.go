@@ -2,7 +2,7 @@ package cardjson
 
 import "strings"
 
-// Post is a rich text message of an agent's Markdown (page "Message content", tag md).
+// Post is a rich text message with an agent's Markdown (page "Message content", tag md).
 func Post(md string) string {
 	type node struct {
 		Tag  string `json:"tag"`
@@ -11,17 +11,17 @@ func Post(md string) string {
 	type post struct {
 		Content [][]node `json:"content"`
 	}
-	return toJSON(map[string]post{"zh_cn": {Content: [][]node{{{Tag: "md", Text: safe(md, maxTables)}}}}})
+	return toJSON(map[string]post{"zh_cn": {Content: [][]node{{{Tag: "md", Text: sanitize(md, maxTables)}}}}})
 }
 
-// Text is a plain text message; the only markup it knows are tags, the one that calls people among them.
+// Text is a plain text message. Its only markup are tags, among them the one that mentions people, so tags are broken.
 func Text(text string) string {
 	return toJSON(struct {
 		Text string `json:"text"`
-	}{strings.ReplaceAll(clean(text), "<", "<"+zwsp)})
+	}{strings.ReplaceAll(stripControl(text), "<", "<"+zwsp)})
 }
 
-// PostWithImage is a rich text message of an agent's Markdown and an uploaded picture below it.
+// PostWithImage is a rich text message with an agent's Markdown and an uploaded image below it.
 func PostWithImage(md, key string) string {
 	type node struct {
 		Tag  string `json:"tag"`
@@ -31,17 +31,17 @@ func PostWithImage(md, key string) string {
 	type post struct {
 		Content [][]node `json:"content"`
 	}
-	content := [][]node{{{Tag: "md", Text: safe(md, maxTables)}}, {{Tag: "img", Key: key}}}
+	content := [][]node{{{Tag: "md", Text: sanitize(md, maxTables)}}, {{Tag: "img", Key: key}}}
 	return toJSON(map[string]post{"zh_cn": {Content: content}})
 }
 
-// Image is a message that shows an uploaded picture.
+// Image is a message that shows an uploaded image.
 func Image(key string) string { return toJSON(map[string]string{"image_key": key}) }
 
 // File is a message that shows an uploaded file or video.
 func File(key string) string { return toJSON(map[string]string{"file_key": key}) }
 
-// Entity is a message that shows a card of CardKit.
+// Entity is a message that shows a CardKit card.
 func Entity(cardID string) string {
 	return toJSON(map[string]any{"type": "card", "data": map[string]string{"card_id": cardID}})
 }

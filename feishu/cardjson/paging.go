@@ -7,17 +7,17 @@ import (
 	"magpie/internal/text"
 )
 
-// pageSize is how much of a body one card takes, counted as it is sent: a card is JSON inside of JSON. A card entity
-// holds 30 KB (page "Create card entity", cardkit-v1/card/create); the rest is for what stands around the body.
+// pageSize is how much of a body fits on one card, counted as it is sent: a card is JSON inside JSON. A card entity
+// holds 30 KB (page "Create card entity", cardkit-v1/card/create); the rest is for the elements around the body.
 const pageSize = 12 << 10
 
-// Split cuts a text into pages that fit one card each. A page ends after a paragraph if it can, else after a line,
-// else before a letter. A code block that goes on is closed and opened again with its language; a table that goes on
-// gets its head again. A border, once it is there, stays where it is while the text grows at its end.
+// Split divides a text into pages that fit one card each. A page ends after a paragraph if possible, else after a line,
+// else before a character. A code block that continues is closed and opened again with its language; a table that
+// continues gets its head again. A page break, once it exists, does not move while the text grows at its end.
 func Split(text string) []string {
 	var texts []string
 	for _, p := range splitAfter("", text, pageSize) {
-		texts = append(texts, p.drawn())
+		texts = append(texts, p.render())
 	}
 	return texts
 }
@@ -28,20 +28,20 @@ func opening(text string, size int) string {
 	if end == len(text) {
 		return text
 	}
-	tail, _ := seam(text[:end], text[end:known], size)
+	tail, _ := splitSeam(text[:end], text[end:known], size)
 	return text[:end] + tail + "…"
 }
 
-// page is a piece of a text with what goes around it.
+// page is a piece of a text, with the markup around it.
 type page struct {
-	carry string // opens again what the page before had to close
+	carry string // reopens what the previous page had to close
 	text  string
-	tail  string // closes what goes on in the next page
+	tail  string // closes what continues on the next page
 }
 
-func (p page) drawn() string { return p.carry + p.text + p.tail }
+func (p page) render() string { return p.carry + p.text + p.tail }
 
-// splitAfter cuts what follows a page into pages of that size; carry is what that page had to close.
+// splitAfter divides the text that follows a page into pages of the given size; carry is what that page had to close.
 func splitAfter(carry, text string, size int) []page {
 	var pages []page
 	for {
@@ -50,13 +50,13 @@ func splitAfter(carry, text string, size int) []page {
 			return append(pages, page{carry: carry, text: text})
 		}
 		p := page{carry: carry, text: text[:end]}
-		p.tail, carry = seam(carry+p.text, text[end:known], size)
+		p.tail, carry = splitSeam(carry+p.text, text[end:known], size)
 		pages = append(pages, p)
 		text = text[end:]
 	}
 }
 
-// lastBorder is the last place in a text behind carry where a page may end; 0 is none.
+// lastBorder is the last place in a text after carry where a page may end; 0 = none.
 func lastBorder(carry, text string) (end int) {
 	var s scan
 	s.lines(carry)
@@ -74,15 +74,15 @@ func lastBorder(carry, text string) (end int) {
 	return end
 }
 
-// scan goes over the lines of a page and knows in what it is.
+// scan processes the lines of a page and tracks whether it is inside a code block or a table.
 type scan struct {
 	code   *fence
 	head   string // header and separator of the open table
-	prev   string // the line before, when it may be a table's header
+	prev   string // the previous line, if it may be a table's header
 	tables int
 }
 
-// line takes a complete line, with its end.
+// line processes a complete line, including its newline.
 func (s *scan) line(line string) {
 	switch {
 	case s.code != nil:
@@ -112,8 +112,8 @@ func (s *scan) lines(text string) {
 	}
 }
 
-// seam says what closes a page and what the next one begins with, so that code and tables go on there.
-func seam(page, rest string, size int) (tail, carry string) {
+// splitSeam returns what closes a page and what the next one begins with, so that code and tables continue there.
+func splitSeam(page, rest string, size int) (tail, carry string) {
 	var s scan
 	s.lines(page)
 	switch {
@@ -131,11 +131,11 @@ func seam(page, rest string, size int) (tail, carry string) {
 	return "", ""
 }
 
-// borders are the places where a page may end well; 0 is none.
+// borders are the best places for the end of a page; 0 = none.
 type borders struct{ half, paragraph, line int }
 
-// pageEnd says how much of the text goes on a page behind carry. Only text[:known] decides about it, and so any text
-// that begins with it has the same page.
+// pageEnd returns how much of the text fits on a page after carry. The decision depends only on text[:known], so any
+// text that begins with it has the same page break.
 func pageEnd(carry, text string, size int) (end, known int) {
 	var s scan
 	s.lines(carry)
@@ -148,12 +148,12 @@ func pageEnd(carry, text string, size int) (end, known int) {
 		if wide := cost(line); used+wide <= size {
 			used += wide
 		} else {
-			n := fitting(line, size-used)
+			n := fittingBytes(line, size-used)
 			end := b.choose(text, at, n)
 			return end, max(end, at+n)
 		}
 		if !strings.HasSuffix(line, "\n") {
-			break // the last one: it may still become anything
+			break // the last line is incomplete and may become anything
 		}
 		header := len(s.prev)
 		s.line(line)
@@ -174,7 +174,7 @@ func pageEnd(carry, text string, size int) (end, known int) {
 	return len(text), len(text)
 }
 
-// choose ends a page whose line at the given place does not fit; n bytes of that line do.
+// choose ends a page at whose position at a line does not fit; n bytes of that line do.
 func (b borders) choose(text string, at, n int) int {
 	switch {
 	case b.paragraph > b.half:
@@ -185,8 +185,8 @@ func (b borders) choose(text string, at, n int) int {
 	return at + letterEnd(text[at:], n)
 }
 
-// fitting says how many bytes of the line cost no more than that.
-func fitting(line string, most int) int {
+// fittingBytes returns how many bytes of the line cost at most that much.
+func fittingBytes(line string, most int) int {
 	for i, r := range line {
 		if most -= costOf(r); most < 0 {
 			return i
@@ -195,15 +195,15 @@ func fitting(line string, most int) int {
 	return len(line)
 }
 
-// shorten cuts a text off so that it costs no more than that.
+// shorten truncates a text to that cost.
 func shorten(s string, most int) string {
 	if cost(s) <= most {
 		return s
 	}
-	return s[:fitting(s, most-len("…"))] + "…"
+	return s[:fittingBytes(s, most-len("…"))] + "…"
 }
 
-// letterEnd moves a border to the left until it divides no letter, and to a space if there is one near by; but it
+// letterEnd moves a page break to the left until it splits no grapheme cluster, and to a space if one is near. It
 // leaves at least one rune before it.
 func letterEnd(s string, n int) int {
 	if space := strings.LastIndexAny(s[:n], " \t"); space >= n-n/8 && space > 0 {
@@ -221,7 +221,7 @@ func letterEnd(s string, n int) int {
 	return max(n, w)
 }
 
-// cost is an upper bound of the bytes that a text takes in a request once it is safe.
+// cost is an upper bound of the bytes that a text takes in a request after it was sanitized.
 func cost(s string) int {
 	n := 0
 	for _, r := range s {
@@ -230,6 +230,8 @@ func cost(s string) int {
 	return n
 }
 
+// costOf is the largest number of bytes that one rune takes after escaping: as Markdown, as JSON, and as JSON inside
+// JSON.
 func costOf(r rune) int {
 	switch {
 	case r == '"' || r == '\\' || r == '<':

@@ -1,7 +1,6 @@
 package cardjson
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 func bodies(pages []page) []string {
 	var out []string
 	for _, p := range pages {
-		out = append(out, p.drawn())
+		out = append(out, p.render())
 	}
 	return out
 }
@@ -66,7 +65,8 @@ func TestTableGoesOnWithItsHead(t *testing.T) {
 
 func TestHeadIsNotPartedFromItsLine(t *testing.T) {
 	for size := 60; size < 120; size++ {
-		for _, p := range bodies(splitAfter("", "some words\n\nmore words\nand more\n| a | b |\n|---|---|\n| 1 | 2 |\n| 1 | 2 |\n| 1 | 2 |\n", size)) {
+		for _, p := range bodies(splitAfter("",
+			"some words\n\nmore words\nand more\n| a | b |\n|---|---|\n| 1 | 2 |\n| 1 | 2 |\n| 1 | 2 |\n", size)) {
 			if strings.HasSuffix(p, "| a | b |\n") || strings.HasPrefix(p, "|---") {
 				t.Errorf("size %d: %q", size, p)
 			}
@@ -144,8 +144,8 @@ func TestALayoutThatIsTurnedLosesNothing(t *testing.T) {
 				l.EndPage()
 			}
 			after := l.Pages(text)
-			if l.held+l.last.text != text {
-				t.Fatalf("%q and %q, want %q", l.held, l.last.text, text)
+			if l.fullText+l.last.text != text {
+				t.Fatalf("%q and %q, want %q", l.fullText, l.last.text, text)
 			}
 			if n := len(before) - 1; !slices.Equal(after[:n], before[:n]) {
 				t.Fatalf("full pages changed: %q to %q", before, after)
@@ -196,13 +196,20 @@ func TestBordersStayWhileTheTextGrows(t *testing.T) {
 // A page of the worst text there is still makes a card that the platform takes.
 func TestCardsStayBelowTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		unit := rapid.OneOf(rapid.StringN(1, 20, -1), markdownText(), rapid.SampledFrom([]string{`"`, `\`, "<", "&", "`", "!", "![](", "\n", "```\n", "\x00", "字", "\u2028", "~~~\n```\n"})).Draw(t, "unit")
+		unit := rapid.OneOf(rapid.StringN(1, 20, -1), markdownText(),
+			rapid.SampledFrom([]string{`"`, `\`, "<", "&", "`", "!", "![](", "\n", "```\n", "\x00", "字", "\u2028",
+				"~~~\n```\n"})).Draw(t, "unit")
 		text := strings.Repeat(unit, 1+40_000/(len(unit)+1))
-		full := chat.Card{Live: true, Status: strings.Repeat(`"`, 1000), Footer: strings.Repeat("<", 2000), Summary: strings.Repeat(`\`, 500)}
+		full := chat.Card{
+			Live: true, Status: strings.Repeat(`"`, 1000), Footer: strings.Repeat("<", 2000),
+			Summary: strings.Repeat(`\`, 500),
+		}
 		long := strings.Repeat(unit, 1+500/(len(unit)+1))
 		full.Form = &chat.Form{}
 		for i := range 10 {
-			full.Buttons = append(full.Buttons, chat.Button{Label: strings.Repeat(`"`, 100), Action: chat.Action{Do: "approve", Turn: int64(i) << 50}})
+			full.Buttons = append(full.Buttons, chat.Button{
+				Label: strings.Repeat(`"`, 100), Action: chat.Action{Do: "approve", Turn: int64(i) << 50},
+			})
 			full.Panels = append(full.Panels, chat.Panel{Title: long, Body: text})
 			field := chat.Field{Name: fmt.Sprint("field", i), Label: long, Hint: long, Kind: chat.Many}
 			for n := range 20 {
@@ -213,12 +220,12 @@ func TestCardsStayBelowTheLimit(t *testing.T) {
 		full.Form.Buttons = full.Buttons
 		for _, p := range Split(text) {
 			full.Body = p
-			if n := strings.Count(Card(full, true), `"tag":`); n > 180 {
+			card := Card(full, true)
+			if n := strings.Count(card, `"tag":`); n > 180 {
 				t.Fatalf("%d elements", n)
 			}
-			body, err := json.Marshal(map[string]string{"data": Card(full, true)})
-			if err != nil || len(Card(full, true)) > 26<<10 || len(toJSON(map[string]string{"data": Card(full, true)})) > 30<<10 {
-				t.Fatalf("a card of %d bytes, in a request %d, of %q repeated: %v", len(Card(full, true)), len(body), unit, err)
+			if body := toJSON(map[string]string{"data": card}); len(card) > 26<<10 || len(body) > 30<<10 {
+				t.Fatalf("a card of %d bytes, in a request %d, of %q repeated", len(card), len(body), unit)
 			}
 		}
 	})

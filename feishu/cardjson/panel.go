@@ -7,15 +7,15 @@ import (
 	"magpie/internal/chat"
 )
 
-// What the panels of one card take.
+// Limits of the panels of one card.
 const (
 	maxPanels = 3
 	maxTitle  = 120     // bytes
-	panelRoom = 6 << 10 // bytes of all their texts together, and of the form
-	leastRoom = 1 << 10 // bytes of it that a form leaves to them
+	panelRoom = 6 << 10 // bytes of all their texts and of the form
+	leastRoom = 1 << 10 // bytes that remain for them beside a form
 )
 
-// panel is a part of a card that readers fold (page "Collapsible panel",
+// panel is a part of a card that readers can fold (page "Collapsible panel",
 // feishu-cards/card-json-v2-components/containers/collapsible-panel).
 type panel struct {
 	Tag      string      `json:"tag"`
@@ -58,8 +58,8 @@ func headOf(p chat.Panel) panelHeader {
 	}
 }
 
-// panelTexts are what a card's panels show. What the first ones leave of the room is for the others. Tables are drawn
-// as code: a card takes few of them, and they are for the answer.
+// panelTexts are the texts of a card's panels. Room that the first ones do not need goes to the others. Tables are
+// drawn as code: a card may hold few of them, and those are for the answer.
 func panelTexts(c chat.Card) []string {
 	list := c.Panels[:min(len(c.Panels), maxPanels)]
 	left := panelRoom
@@ -70,12 +70,12 @@ func panelTexts(c chat.Card) []string {
 	for i, p := range list {
 		text := opening(p.Body, left/(len(list)-i))
 		left -= cost(text)
-		texts[i] = cmp.Or(safe(text, 0), zwsp)
+		texts[i] = cmp.Or(sanitize(text, 0), zwsp)
 	}
 	return texts
 }
 
-// panelSteps is the way from the panels that are shown to as many others.
+// panelSteps are the steps from the shown panels to the wanted ones; both have the same number.
 func panelSteps(shown, want chat.Card) []Step {
 	var ss []Step
 	was, is := panelTexts(shown), panelTexts(want)

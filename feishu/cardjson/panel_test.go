@@ -9,7 +9,12 @@ import (
 
 func TestPanelsHaveNoTablesAndShareTheirRoom(t *testing.T) {
 	long := strings.Repeat("Some words in a row.\n", 1000)
-	c := chat.Card{Panels: []chat.Panel{{Body: "short"}, {Body: long}, {Body: strings.Repeat(table+"\n", 9)}, {Body: "```go\n" + long}, {Body: "one too many"}}}
+	c := chat.Card{
+		Panels: []chat.Panel{
+			{Body: "short"}, {Body: long}, {Body: strings.Repeat(table+"\n", 9)}, {Body: "```go\n" + long},
+			{Body: "one too many"},
+		},
+	}
 	texts := panelTexts(c)
 	if len(texts) != maxPanels {
 		t.Fatalf("%d panels", len(texts))

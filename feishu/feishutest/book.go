@@ -38,10 +38,12 @@ func Book(sections int) string {
 	words := func() {
 		fmt.Fprintf(&b, "## 第 %s 节\n\n", number())
 		for range 5 {
-			fmt.Fprintf(&b, "%s 一段文字，里面有 **粗体**、<b>HTML</b>、<at id=all>所有人</at>、&lt;at id=all&gt;、\\<at id=all>、![图](https://example.com/%d.png) 和 `行内 <at user_id=\"all\">`。"+
+			fmt.Fprintf(&b, "%s 一段文字，里面有 **粗体**、<b>HTML</b>、<at id=all>所有人</at>、&lt;at id=all&gt;、\\<at "+
+				"id=all>、![图](https://example.com/%d.png) 和 `行内 <at user_id=\"all\">`。"+
 				"这一段说的是同一件事，只是说得更长一些，好让卡片写满。\n\n", number(), n)
 		}
-		fmt.Fprintf(&b, "- [ ] 待办 %s\n- [x] 完成 %s\n\n<details><summary>%s</summary>\n<img src=x onerror=alert(1)>\n</details>\n\n", number(), number(), number())
+		fmt.Fprintf(&b, "- [ ] 待办 %s\n- [x] 完成 %s\n\n<details><summary>%s</summary>\n<img src=x "+
+			"onerror=alert(1)>\n</details>\n\n", number(), number(), number())
 	}
 	for i := range sections {
 		words()

@@ -4,10 +4,14 @@ import "magpie/internal/chat"
 
 // Mentions are texts with which an agent could call people, meaning it or not.
 var Mentions = []string{
-	"<at id=all></at>", "<at id='all'></at>", `<at id="all"/>`, "<AT ID=ALL></AT>", "<at user_id=\"all\">everybody</at>", "<at ids=ou_1,ou_2></at>",
-	"<at email=a@example.com></at>", "<at\tid=all>", "\\<at id=all></at>", "\\\\<at id=all></at>", "`<at id=all></at>`", "`` `<at id=all></at> ``",
-	"```\n<at id=all></at>\n```", "~~~\n<at id=all></at>\n~~~", "    <at id=all></at>", "> <at id=all></at>", "- [ ] <at id=all></at>",
-	"| <at id=all></at> |\n|---|\n| `<at id=all>` |", "[x](<at id=all>)", "![<at id=all>](https://x/y.png)", "<<at id=all></at>", "`<at id=all></at>", "**<at id=all></at>**",
+	"<at id=all></at>", "<at id='all'></at>", `<at id="all"/>`, "<AT ID=ALL></AT>",
+	"<at user_id=\"all\">everybody</at>", "<at ids=ou_1,ou_2></at>",
+	"<at email=a@example.com></at>", "<at\tid=all>", "\\<at id=all></at>", "\\\\<at id=all></at>", "`<at id=all></at>`",
+	"`` `<at id=all></at> ``",
+	"```\n<at id=all></at>\n```", "~~~\n<at id=all></at>\n~~~", "    <at id=all></at>", "> <at id=all></at>",
+	"- [ ] <at id=all></at>",
+	"| <at id=all></at> |\n|---|\n| `<at id=all>` |", "[x](<at id=all>)", "![<at id=all>](https://x/y.png)",
+	"<<at id=all></at>", "`<at id=all></at>", "**<at id=all></at>**",
 	"&lt;at id=all&gt;", "&#60;at id=all&#62;", "@all", "@_all", "@所有人",
 }
 

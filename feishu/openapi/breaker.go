@@ -12,7 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// After so many calls in a row whose outcome is unknown no more are made for a while; then one may try.
+// After this many consecutive calls with an unknown outcome the circuit opens for a while; then one call may try.
 const (
 	mostFailures   = 5
 	breakerTimeout = 30 * time.Second
@@ -21,38 +21,39 @@ const (
 // ErrCircuitOpen is matched by an [Error] of a call that was not made, because the platform does not answer.
 var ErrCircuitOpen = errors.New("the platform does not answer; calls wait until it does")
 
-// breaker stands before the HTTP API. What comes back as a refusal, also for too many calls, is an answer; what counts
-// as a failure is an outcome that is unknown.
+// breaker is the circuit breaker of the HTTP API. A refusal is an answer, also one for too many calls. Only an unknown
+// outcome counts as a failure.
 type breaker struct {
-	log  zerolog.Logger
-	rest time.Duration
+	log     zerolog.Logger
+	timeout time.Duration
 
 	mu      sync.Mutex
 	breaker *gobreaker.CircuitBreaker[gjson.Result]
 }
 
-// newBreaker makes a breaker that stays open for so long after an outage was noticed; 0 is the usual time.
+// newBreaker returns a breaker that stays open for the given time after it has tripped; 0 is the default.
 func newBreaker(log zerolog.Logger, rest time.Duration) *breaker {
-	g := &breaker{log: log, rest: cmp.Or(rest, breakerTimeout)}
-	g.breaker = g.fresh()
+	g := &breaker{log: log, timeout: cmp.Or(rest, breakerTimeout)}
+	g.breaker = g.newCircuit()
 	return g
 }
 
-func (g *breaker) fresh() *gobreaker.CircuitBreaker[gjson.Result] {
+func (g *breaker) newCircuit() *gobreaker.CircuitBreaker[gjson.Result] {
 	return gobreaker.NewCircuitBreaker[gjson.Result](gobreaker.Settings{
-		Timeout:       g.rest,
-		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= mostFailures },
-		IsSuccessful:  func(err error) bool { return ClassOf(err) != Unknown },
-		IsExcluded:    func(err error) bool { return err != nil && !errors.As(err, new(*Error)) }, // the caller gave it up
-		OnStateChange: func(_ string, from, to gobreaker.State) { g.tell(from, to) },
+		Timeout:      g.timeout,
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= mostFailures },
+		IsSuccessful: func(err error) bool { return ClassOf(err) != Unknown },
+		// the caller canceled it
+		IsExcluded:    func(err error) bool { return err != nil && !errors.As(err, new(*Error)) },
+		OnStateChange: func(_ string, from, to gobreaker.State) { g.logChange(from, to) },
 	})
 }
 
-// tell logs an outage's beginning and its end. What lies between are tries.
-func (g *breaker) tell(from, to gobreaker.State) {
+// logChange logs the beginning and the end of an outage, but not the tries in between.
+func (g *breaker) logChange(from, to gobreaker.State) {
 	switch {
 	case from == gobreaker.StateClosed:
-		g.log.Warn().Dur("next_try_in", g.rest).Msg("feishu: the platform does not answer, calls wait")
+		g.log.Warn().Dur("next_try_in", g.timeout).Msg("feishu: the platform does not answer, calls wait")
 	case to == gobreaker.StateClosed:
 		g.log.Info().Msg("feishu: the platform answers again")
 	}
@@ -64,7 +65,7 @@ func (g *breaker) current() *gobreaker.CircuitBreaker[gjson.Result] {
 	return g.breaker
 }
 
-// do makes the call, or fails at once while the platform is away.
+// do makes the call, or fails at once while the circuit is open.
 func (g *breaker) do(op string, call func() (gjson.Result, error)) (gjson.Result, error) {
 	answer, err := g.current().Execute(call)
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
@@ -73,10 +74,10 @@ func (g *breaker) do(op string, call func() (gjson.Result, error)) (gjson.Result
 	return answer, err
 }
 
-// away reports whether the platform does not answer.
-func (g *breaker) away() bool { return g.current().State() != gobreaker.StateClosed }
+// tripped reports whether the circuit is open or half-open.
+func (g *breaker) tripped() bool { return g.current().State() != gobreaker.StateClosed }
 
-// isOpen reports whether a call would fail at once.
+// isOpen reports whether a call would fail at once. In the half-open state that is so while another call is trying.
 func (g *breaker) isOpen() bool {
 	b := g.current()
 	switch b.State() {
@@ -84,7 +85,7 @@ func (g *breaker) isOpen() bool {
 		return false
 	case gobreaker.StateHalfOpen:
 		c := b.Counts()
-		return c.Requests > c.TotalExclusions // somebody is trying
+		return c.Requests > c.TotalExclusions // a call is trying
 	}
 	return true
 }
@@ -92,21 +93,21 @@ func (g *breaker) isOpen() bool {
 // wait returns when a call would be made.
 func (g *breaker) wait(ctx context.Context) error {
 	for g.isOpen() {
-		if err := Sleep(ctx, min(g.rest/20, 500*time.Millisecond)); err != nil {
+		if err := Sleep(ctx, min(g.timeout/20, 500*time.Millisecond)); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// reset lets calls through again, since there is other evidence that the platform is back.
+// reset closes the circuit, since there is other evidence that the platform is back: the long connection.
 func (g *breaker) reset() {
 	was := g.current()
 	if was.State() == gobreaker.StateClosed {
 		return
 	}
 	g.mu.Lock()
-	g.breaker = g.fresh()
+	g.breaker = g.newCircuit()
 	g.mu.Unlock()
-	g.tell(gobreaker.StateOpen, gobreaker.StateClosed)
+	g.logChange(gobreaker.StateOpen, gobreaker.StateClosed)
 }

@@ -34,15 +34,16 @@ func TestBreaker(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newBreaker(zerolog.Nop(), 0)
 			for range mostFailures {
-				if g.away() || g.isOpen() {
+				if g.tripped() || g.isOpen() {
 					t.Error("open too early")
 				}
-				if _, err := g.do("x", func() (gjson.Result, error) { return gjson.Result{}, tt.err }); !errors.Is(err, tt.err) {
+				if _, err := g.do("x", func() (gjson.Result, error) { return gjson.Result{}, tt.err }); !errors.Is(err,
+					tt.err) {
 					t.Errorf("error %v", err)
 				}
 			}
-			if g.away() != tt.open || g.isOpen() != tt.open {
-				t.Errorf("away %v, open %v", g.away(), g.isOpen())
+			if g.tripped() != tt.open || g.isOpen() != tt.open {
+				t.Errorf("away %v, open %v", g.tripped(), g.isOpen())
 			}
 		})
 	}
@@ -62,13 +63,14 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 		g.fail(mostFailures - 1)
 		_, _ = g.do("x", func() (gjson.Result, error) { return gjson.Result{}, nil })
 		g.fail(mostFailures - 1)
-		if g.away() {
+		if g.tripped() {
 			t.Error("failures that do not follow each other count together")
 		}
 		g.fail(1)
 		began := time.Now()
 		_, err := g.do("draw", func() (gjson.Result, error) { t.Error("called"); return gjson.Result{}, nil })
-		if !errors.Is(err, ErrCircuitOpen) || ClassOf(err) != CircuitOpen || !strings.HasPrefix(err.Error(), "feishu: draw: ") {
+		if !errors.Is(err, ErrCircuitOpen) || ClassOf(err) != CircuitOpen ||
+			!strings.HasPrefix(err.Error(), "feishu: draw: ") {
 			t.Errorf("error %v", err)
 		}
 		for _, back := range []bool{false, false, true} {
@@ -97,7 +99,7 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 		if took := time.Since(began); took < 3*breakerTimeout || took > 3*breakerTimeout+5*time.Second {
 			t.Errorf("three tries took %v", took)
 		}
-		if g.away() || g.isOpen() {
+		if g.tripped() || g.isOpen() {
 			t.Error("away though it answers")
 		}
 		if n := strings.Count(log.String(), "\n"); n != 2 || !strings.Contains(log.String(), "answers again") {

@@ -5,23 +5,23 @@ import (
 	"sync/atomic"
 )
 
-// Calls counts what became of calls to the HTTP API, tries each by itself.
+// Calls counts the outcomes of calls to the HTTP API. Each try counts.
 type Calls struct {
 	OK      int64
-	Refused int64 // as they were, the platform did not take them
-	Limited int64 // there were too many of them
-	Unknown int64 // no answer that tells: they may have been done
+	Refused int64 // permanent errors
+	Limited int64 // over a rate limit
+	Unknown int64 // no usable answer: the call may have taken effect
 }
 
-// tally counts calls by what became of them.
-type tally struct{ ok, refused, limited, unknown atomic.Int64 }
+// callCounts counts calls by their outcome.
+type callCounts struct{ ok, refused, limited, unknown atomic.Int64 }
 
-func (t *tally) count(err error) {
+func (t *callCounts) count(err error) {
 	var e *Error
 	switch {
 	case err == nil:
 		t.ok.Add(1)
-	case !errors.As(err, &e): // the caller gave it up
+	case !errors.As(err, &e): // the caller canceled it
 	case ClassOf(err) == Unknown:
 		t.unknown.Add(1)
 	case ClassOf(err) == RateLimited:
@@ -31,6 +31,6 @@ func (t *tally) count(err error) {
 	}
 }
 
-func (t *tally) now() Calls {
+func (t *callCounts) snapshot() Calls {
 	return Calls{OK: t.ok.Load(), Refused: t.refused.Load(), Limited: t.limited.Load(), Unknown: t.unknown.Load()}
 }

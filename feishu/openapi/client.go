@@ -1,6 +1,5 @@
-// Package openapi is the client of Feishu's HTTP API, the Open API: calls with an access token, at the rates that the
-// platform allows, behind a circuit breaker; what its errors mean and when a call is made again; its clock; files; and
-// lists, page by page.
+// Package openapi is the client of Feishu's HTTP API, the Open API: access tokens, rate limits, the circuit breaker,
+// error classes, retries, the platform's clock, file downloads and paged lists.
 //
 // What the calls are about does not belong here: chats, messages, cards and the long connection are in feishu.
 package openapi
@@ -27,62 +26,63 @@ const CallTimeout = 15 * time.Second
 // uploadTimeout bounds one try of a call that carries files.
 const uploadTimeout = 2 * time.Minute
 
-// Client makes the calls of one app. It goes through the SDK's core and not through its typed services: one place then
-// sees each answer's code, log id and headers, also of answers that are no JSON.
+// Client makes the calls of one app. It uses the SDK's core and not its typed services: so one place sees each answer's
+// code, log id and headers, also of answers that are not JSON.
 type Client struct {
-	// HTTP makes all calls but those that carry files. The long connection begins with a call, too.
+	// HTTP makes all calls except uploads. The long connection uses it for its first call, too.
 	HTTP *http.Client
 
 	config  *larkcore.Config
-	upload  *larkcore.Config // of calls that carry files
+	upload  *larkcore.Config // for uploads, which take longer
 	tokens  tokens
 	limits  limits
 	breaker *breaker
 	clock   clock
-	tally   tally
+	counts  callCounts
 }
 
 // Request is one call.
 type Request struct {
-	Op     string // what is tried, for errors
-	Method string // of HTTP
-	Path   string // from /open-apis/ on, as [Path] writes it
-	Query  larkcore.QueryParams
-	Body   any                       // sent as JSON
-	Form   func() *larkcore.Formdata // instead of Body: each try takes a fresh one
-	Later  bool                      // lets all other calls go first
+	Op          string // names the call in errors
+	Method      string // HTTP method
+	Path        string // from /open-apis/ on; see [Path]
+	Query       larkcore.QueryParams
+	Body        any                       // sent as JSON
+	Form        func() *larkcore.Formdata // instead of Body; called for each try, since a try consumes the form
+	LowPriority bool                      // all other calls go first
+	Chat        string                    // the chat to which it sends a message: their rate is limited
 
-	// Tries is how often the request is made at most until its outcome is known; 0 is once. What is made more than once
-	// carries an idempotency key or sets a value, so that doing it twice does no harm.
+	// Tries is how often the request is made at most until its outcome is known; 0 is once. A request with more than
+	// one try must be idempotent: it carries an idempotency key or sets a value.
 	Tries int
-	// Before waits for what limits this request alone. It runs before each try, and its error ends them.
+	// Before waits for limits of this request alone. It runs before each try; its error ends the call.
 	Before func(ctx context.Context) error
-	// Repair puts right what the platform has refused, so that the request, which it may change, is made again with as
-	// many tries. It returns the error that it cannot put right.
+	// Repair fixes the cause of a refusal. It may change the request, which is then made again with as many tries as
+	// before. If it cannot fix the error, it returns it.
 	Repair func(ctx context.Context, err error) error
 
 	noToken bool // needs no access token
 }
 
-// Config is what a Client must know of the platform and of the app.
+// Config is what a Client must know about the platform and the app.
 type Config struct {
-	BaseURL   string // the platform's address, without a slash at its end
-	AppID     string
-	AppSecret string
-	Pace      float64       // how many times the public platform's rates the app keeps to; 1 is once
-	Rest      time.Duration // how long a platform that does not answer is left alone; 0 is half a minute
+	BaseURL        string // URL of the platform, without a trailing slash
+	AppID          string
+	AppSecret      string
+	Pace           float64       // factor of the public platform's rate limits, to which the client keeps
+	CircuitTimeout time.Duration // how long the circuit stays open; 0 is half a minute
 }
 
-// New makes a client. It calls nobody before it is told to.
+// New returns a client. It makes no call yet.
 func New(cfg Config, log zerolog.Logger) *Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 32
-	// All calls share one HTTP/2 connection; without pings a dead one is used until TCP gives up on it, a quarter of an
-	// hour.
+	// All calls share one HTTP/2 connection; without pings a dead one would be used until TCP gives up on it, after a
+	// quarter of an hour.
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second}
 	c := &Client{
 		HTTP:   &http.Client{Timeout: CallTimeout, Transport: transport},
-		limits: newLimits(cfg.Pace), breaker: newBreaker(log, cfg.Rest),
+		limits: newLimits(cfg.Pace), breaker: newBreaker(log, cfg.CircuitTimeout),
 	}
 	c.config = &larkcore.Config{
 		BaseUrl: cfg.BaseURL, AppId: cfg.AppID, AppSecret: cfg.AppSecret, HttpClient: c.HTTP,
@@ -94,7 +94,7 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	c.tokens.fetch = func(ctx context.Context) (answer gjson.Result, err error) {
 		r := tokenRequest(cfg)
 		err = c.send(r.Op, func() (err error) {
-			answer, err = c.exchange(ctx, r, "")
+			answer, err = c.roundTrip(ctx, r, "")
 			return err
 		})
 		return answer, err
@@ -102,17 +102,18 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	return c
 }
 
-// Call makes one request, when the limits of the app allow, and gives the answer's whole JSON. Its errors are those of
+// Call makes a request when the app's limits allow, and returns the whole JSON of the answer. Its errors are those of
 // ctx and [Error].
 func (c *Client) Call(ctx context.Context, r Request) (answer gjson.Result, err error) {
 	err = c.retry(ctx, r, func(token string) (err error) {
-		answer, err = c.exchange(ctx, r, token)
+		answer, err = c.roundTrip(ctx, r, token)
 		return err
 	})
 	return answer, err
 }
 
-func (c *Client) exchange(ctx context.Context, r Request, token string) (gjson.Result, error) {
+// roundTrip sends a request once and evaluates its answer.
+func (c *Client) roundTrip(ctx context.Context, r Request, token string) (gjson.Result, error) {
 	req := &larkcore.ApiReq{HttpMethod: r.Method, ApiPath: r.Path, QueryParams: r.Query, Body: r.Body}
 	var options []larkcore.RequestOptionFunc
 	if !r.noToken {
@@ -131,21 +132,21 @@ func (c *Client) exchange(ctx context.Context, r Request, token string) (gjson.R
 		}
 		return gjson.Result{}, &Error{Op: r.Op, Err: Cause(err)}
 	}
-	c.clock.learn(resp.Header.Get("Date"), sent, time.Now())
-	return judge(r.Op, resp)
+	c.clock.observe(resp.Header.Get("Date"), sent, time.Now())
+	return parseAnswer(r.Op, resp)
 }
 
-// Calls counts what became of the calls so far.
-func (c *Client) Calls() Calls { return c.tally.now() }
+// Calls returns the outcomes of the calls so far.
+func (c *Client) Calls() Calls { return c.counts.snapshot() }
 
 // CircuitOpen reports whether calls fail at once with [ErrCircuitOpen].
-func (c *Client) CircuitOpen() bool { return c.breaker.away() }
+func (c *Client) CircuitOpen() bool { return c.breaker.tripped() }
 
-// CloseCircuit lets calls through again, since there is other evidence that the platform is back.
+// CloseCircuit closes the circuit, since there is other evidence that the platform is back.
 func (c *Client) CloseCircuit() { c.breaker.reset() }
 
-// Ready waits until a call would be made at once: until it is time for a try, while the platform is away, and until the
-// limits of the app have room. Its only error is ctx's.
+// Ready waits until a call could be made at once: until the circuit allows a try and the app's limits have room. Its
+// only error is ctx's.
 func (c *Client) Ready(ctx context.Context) error {
 	if err := c.breaker.wait(ctx); err != nil {
 		return err
@@ -153,24 +154,21 @@ func (c *Client) Ready(ctx context.Context) error {
 	return c.limits.ready(ctx)
 }
 
-// WaitForChat waits until one more message may go to a chat. Its only error is ctx's.
-func (c *Client) WaitForChat(ctx context.Context, id string) error { return c.limits.chat(ctx, id) }
-
-// SurelyAfter reports whether at, by the platform's clock, is certainly not before t by ours. Before the platform has
-// told its time nothing is certain.
+// SurelyAfter reports whether the platform's time at is certainly not before our time t. It reports false until the
+// platform has sent its time.
 func (c *Client) SurelyAfter(at, t time.Time) bool { return c.clock.surelyAfter(at, t) }
 
-// CheckCredentials asks for an access token, unless there is one that is valid. An error is why the app has none.
+// CheckCredentials fetches an access token, unless there is a valid one. An error says why the app gets none.
 func (c *Client) CheckCredentials(ctx context.Context) error {
 	_, err := c.tokens.get(ctx, "")
 	return err
 }
 
-// String is a text of an answer or an event that can be kept: what gjson gives is a part of the whole, which would stay
-// in memory with it.
+// String copies a text out of an answer or an event. A gjson result is a slice of the whole JSON and would keep it in
+// memory.
 func String(r gjson.Result) string { return strings.Clone(r.String()) }
 
-// Cause is an error of the HTTP client without the address that was called: it names ids.
+// Cause returns an error of the HTTP client without the URL, which contains ids.
 func Cause(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -179,8 +177,8 @@ func Cause(err error) error {
 	return err
 }
 
-// judge makes an error of every answer but a confirmation.
-func judge(op string, resp *larkcore.ApiResp) (gjson.Result, error) {
+// parseAnswer turns every answer that is not a success into an [Error].
+func parseAnswer(op string, resp *larkcore.ApiResp) (gjson.Result, error) {
 	e := &Error{Op: op, LogID: resp.RequestId(), Status: resp.StatusCode}
 	if !gjson.ValidBytes(resp.RawBody) {
 		e.Msg = "the answer is not JSON"
@@ -201,7 +199,7 @@ func judge(op string, resp *larkcore.ApiResp) (gjson.Result, error) {
 	return gjson.Result{}, e
 }
 
-// plainJSON leaves <, > and & as they are: the SDK's own way makes six bytes of each.
+// plainJSON does not escape <, > and &: the SDK's serializer makes six bytes of each, and cards have a size limit.
 type plainJSON struct{}
 
 func (plainJSON) Serialize(v any) ([]byte, error) {
@@ -214,7 +212,7 @@ func (plainJSON) Serialize(v any) ([]byte, error) {
 
 func (plainJSON) Deserialize(data []byte, v any) error { return json.Unmarshal(data, v) }
 
-// Path joins the parts of a path. Every second part is an id, and escaped.
+// Path joins the parts of a path and escapes every second one, which is an id.
 func Path(parts ...string) string {
 	for i, p := range parts {
 		if i%2 == 1 {

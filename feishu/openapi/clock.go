@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// clock knows the platform's clock from the Date of its answers. Each tells it to the second only, but all of
-// them together narrow it down.
+// clock estimates the platform's clock from the Date headers of its answers. Each header is exact to a second only;
+// together they narrow the difference down.
 type clock struct {
 	mu    sync.Mutex
 	known bool
-	least time.Duration // the platform's clock is ahead of ours by so much at least
-	most  time.Duration // and by so much at most
+	least time.Duration // lower bound of how far the platform's clock is ahead of ours
+	most  time.Duration // upper bound of it
 }
 
-// learn takes the Date of an answer to a call that was made at sent and came back now.
-func (c *clock) learn(date string, sent, now time.Time) {
+// observe evaluates the Date of the answer to a call that was sent at sent and completed at now.
+func (c *clock) observe(date string, sent, now time.Time) {
 	d, err := http.ParseTime(date)
 	if err != nil {
 		return
@@ -26,11 +26,11 @@ func (c *clock) learn(date string, sent, now time.Time) {
 	defer c.mu.Unlock()
 	if c.known && least <= c.most && most >= c.least {
 		least, most = max(least, c.least), min(most, c.most)
-	} // else one of the clocks was set anew
+	} // else one of the clocks was adjusted: start again
 	c.known, c.least, c.most = true, least, most
 }
 
-// surelyAfter reports whether at, by the platform's clock, is certainly not before t by ours.
+// surelyAfter implements [Client.SurelyAfter].
 func (c *clock) surelyAfter(at, t time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,7 +17,7 @@ func TestClockOfThePlatform(t *testing.T) {
 		for range 200 { // answers at all parts of a second, each 20 ms after its call
 			now = now.Add(337 * time.Millisecond)
 			theirs := now.Add(ahead - 10*time.Millisecond)
-			c.learn(theirs.UTC().Format(http.TimeFormat), now.Add(-20*time.Millisecond), now)
+			c.observe(theirs.UTC().Format(http.TimeFormat), now.Add(-20*time.Millisecond), now)
 			if at := now.Add(ahead); c.surelyAfter(at.Add(-time.Millisecond), now) {
 				t.Errorf("ahead %v: what was before is taken for later", ahead)
 			}
@@ -25,10 +25,10 @@ func TestClockOfThePlatform(t *testing.T) {
 		if !c.surelyAfter(now.Add(ahead+100*time.Millisecond), now) {
 			t.Errorf("ahead %v: not sure after 200 answers: between %v and %v", ahead, c.least, c.most)
 		}
-		c.learn(now.Add(ahead+time.Minute).UTC().Format(http.TimeFormat), now, now)
+		c.observe(now.Add(ahead+time.Minute).UTC().Format(http.TimeFormat), now, now)
 		if c.surelyAfter(now.Add(ahead+30*time.Second), now) {
 			t.Errorf("ahead %v: a clock that was set is not believed", ahead)
 		}
-		c.learn("no date", now, now)
+		c.observe("no date", now, now)
 	}
 }

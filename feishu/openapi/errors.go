@@ -13,17 +13,17 @@ import (
 
 // Error is a call that the platform did not confirm.
 type Error struct {
-	Op     string // what was tried, in our words
+	Op     string // [Request.Op]
 	Code   int    // the platform's code; 0 when it gave none
-	Msg    string // the platform's words
-	LogID  string // X-Tt-Logid, by which the platform's support finds the call
-	Status int    // of HTTP; 0 when no answer came
+	Msg    string // the platform's message
+	LogID  string // X-Tt-Logid; the platform's support finds the call by it
+	Status int    // HTTP status; 0 when there was no answer
 	Err    error  // why there was no answer; nil when there was one
 
-	wait time.Duration // until the platform takes calls again
+	wait time.Duration // until the rate limit is reset
 }
 
-// Error tells what was tried, what the platform said, and what the operator can do about it.
+// Error names the call, the platform's message, and what the operator can do about it.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("feishu: " + e.Op)
@@ -44,10 +44,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives why there was no answer.
+// Unwrap returns the reason for which there was no answer.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is makes errors.Is work for [chat.ErrGone], [chat.ErrUnreachable], [chat.ErrRefused] and [chat.ErrTooBig].
+// Is makes [errors.Is] work for [chat.ErrGone], [chat.ErrUnreachable], [chat.ErrRefused] and [chat.ErrTooBig].
 func (e *Error) Is(target error) bool {
 	switch target {
 	case chat.ErrGone:
@@ -62,33 +62,33 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// unreachable are the codes that say that the bot was removed from the chat, or that the chat was dissolved. What an
-// operator can put right, such as the app's availability, is not among them.
+// unreachable are the codes for a bot that was removed from the chat, and for a dissolved chat. Errors that an operator
+// can fix, such as the app's availability range, are not among them.
 var unreachable = []int{230002, 232009, 232011}
 
-// censored are the codes that say that a text holds words that are not allowed (page im-v1/message/create).
+// censored are the codes for texts with forbidden words (page im-v1/message/create).
 var censored = []int{230022, 230028}
 
-// Class says what to do about an error. The codes are those of the pages "Generic error code",
+// Class says how to react to an error. The codes are those of the pages "Generic error code",
 // im-v1/message/{create,reply,patch} and cardkit-v1/card/{create,update}, card-element/content.
 type Class int
 
-// What can be done about an error.
+// The classes of errors.
 const (
-	Refused      Class = iota // as it is, the platform will not take it
-	Unknown                   // it may or may not have been done: the same call again
-	RateLimited               // too many calls: the same call after a pause
-	Busy                      // somebody presses a button just now: the same call in a moment
-	SequenceUsed              // a sequence that was used already
-	StreamingOff              // streaming mode is off
+	Refused      Class = iota // permanent: the platform does not accept this call
+	Unknown                   // the call may or may not have taken effect: retry it
+	RateLimited               // retry after a pause
+	Busy                      // the message or card is in use at this moment: retry soon
+	SequenceUsed              // the card has a higher sequence already
+	StreamingOff              // the operation needs streaming mode, which is off
 	EntityLost                // the card entity is gone or not ours
-	MessageGone               // the message is gone, or there never was one of this id
+	MessageGone               // the message was deleted, or the id is unknown
 	NoAccess                  // the bot cannot reach this chat, or the platform does not know the app
 	BadToken                  // the access token is not valid
-	CircuitOpen               // it was not done, since the platform does not answer
+	CircuitOpen               // the call was not made, because the circuit is open
 )
 
-// ClassOf gives the class of an error. What is no [Error], nil among it, is Refused.
+// ClassOf returns the class of an error. An error that is no [Error], and nil, is Refused.
 func ClassOf(err error) Class {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -104,7 +104,7 @@ func ClassOf(err error) Class {
 		return BadToken
 	case 99991400, 230020, 11232:
 		return RateLimited
-	case 200810, 230049: // the latter: the message is still being sent
+	case 200810, 230049: // a button is being pressed; the message is still being sent
 		return Busy
 	case 300317:
 		return SequenceUsed
@@ -112,7 +112,7 @@ func ClassOf(err error) Class {
 		return StreamingOff
 	case 200740, 200750, 300311:
 		return EntityLost
-	case 230011, 230110, 231003, 99992354: // the latter: no message has this id
+	case 230011, 230110, 231003, 99992354: // the last one: no message has this id
 		return MessageGone
 	case 230002, 230006, 230013, 232009, 232011, 10003, 10014:
 		return NoAccess
@@ -126,7 +126,7 @@ func ClassOf(err error) Class {
 	return Refused
 }
 
-// Hint says what the operator can do about the error; empty when that is not known.
+// Hint says what the operator can do about the error; empty = not known.
 func (e *Error) Hint() string { return hintOf(e.Code) }
 
 // hintOf says what the operator can do about a code.
@@ -135,11 +135,13 @@ func hintOf(code int) string {
 	case 10003, 10014, 1000040344, 1000040345:
 		return "check [feishu] app_id and [feishu] app_secret, and that a version of the app is published"
 	case 1000040351:
-		return "the app lives on the other platform: set [feishu] base_url to \"lark\" for Lark, leave it empty for Feishu"
+		return "the app lives on the other platform: set [feishu] base_url to \"lark\" for Lark, leave it " +
+			"empty for Feishu"
 	case 1000040350:
 		return "too many connections of this app: stop other programs that use it"
 	case 403, 514:
-		return "the long connection is refused: choose it in the console under Events & Callbacks, and check the app's status"
+		return "the long connection is refused: choose it in the console under Events & Callbacks, and check the " +
+			"app's status"
 	case 99991672, 230027:
 		return "a permission is missing: add it in the console and publish a new version"
 	case 230006:

@@ -9,20 +9,21 @@ import (
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 )
 
-// longestError is how much is read of an answer that is no file, in bytes.
+// longestError bounds how much is read of an answer that is no file, in bytes.
 const longestError = 64 << 10
 
-// Open makes a call without a body whose answer is a file. It is not read, which is left to the caller, who closes it:
-// the SDK would keep all of it in memory.
+// Open makes a call without a body whose answer is a file. The caller reads and closes the body. The SDK would hold the
+// whole file in memory.
 func (c *Client) Open(ctx context.Context, r Request) (resp *http.Response, err error) {
 	err = c.retry(ctx, r, func(token string) (err error) {
-		resp, err = c.exchangeFile(ctx, r, token) //nolint:bodyclose // the caller closes it
+		resp, err = c.roundTripFile(ctx, r, token) //nolint:bodyclose // the caller closes it
 		return err
 	})
 	return resp, err
 }
 
-func (c *Client) exchangeFile(ctx context.Context, r Request, token string) (*http.Response, error) {
+// roundTripFile sends a request once. An answer that is no file is read and returned as an error.
+func (c *Client) roundTripFile(ctx context.Context, r Request, token string) (*http.Response, error) {
 	address := c.config.BaseUrl + r.Path
 	if len(r.Query) > 0 {
 		address += "?" + r.Query.Encode()
@@ -32,8 +33,8 @@ func (c *Client) exchangeFile(ctx context.Context, r Request, token string) (*ht
 		return nil, &Error{Op: r.Op, Err: Cause(err)}
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	unhurried := &http.Client{Transport: c.HTTP.Transport} // the usual limit would count the body too
-	resp, err := unhurried.Do(req)
+	noTimeout := &http.Client{Transport: c.HTTP.Transport} // the usual timeout would include reading the body
+	resp, err := noTimeout.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -49,13 +50,13 @@ func (c *Client) exchangeFile(ctx context.Context, r Request, token string) (*ht
 		return nil, &Error{Op: r.Op, Err: Cause(err)}
 	}
 	answer := &larkcore.ApiResp{StatusCode: resp.StatusCode, Header: resp.Header, RawBody: body}
-	if _, err := judge(r.Op, answer); err != nil {
+	if _, err := parseAnswer(r.Op, answer); err != nil {
 		return nil, err
 	}
 	return nil, &Error{Op: r.Op, Msg: "the answer is no file", Status: http.StatusBadRequest}
 }
 
-// isFile tells a file, which may be JSON itself, from the platform's own words.
+// isFile tells a file, which may be JSON itself, from the platform's own answer.
 func isFile(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err != nil || kind != "application/json" || h.Get("Content-Disposition") != ""

@@ -9,8 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Pages makes a call that lists something, once for each page of it. The last pair has the error if a page could not be
-// had.
+// Pages makes a paged call and yields each page. An error comes with the last pair.
 func (c *Client) Pages(ctx context.Context, r Request) iter.Seq2[gjson.Result, error] {
 	return func(yield func(gjson.Result, error) bool) {
 		query := larkcore.QueryParams{}
@@ -26,7 +25,7 @@ func (c *Client) Pages(ctx context.Context, r Request) iter.Seq2[gjson.Result, e
 	}
 }
 
-// HasMore reports whether a page of a list is followed by another.
+// HasMore reports whether another page follows.
 func HasMore(page gjson.Result) bool {
 	return page.Get("data.has_more").Bool() && page.Get("data.page_token").String() != ""
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// sdkLogger is the SDK's log: errors at warn, the rest at debug, since what matters of it is in our own errors. The
-// SDK's debug lines are dropped altogether: they hold what people wrote (ws/client_message.go, handleDataFrame).
+// sdkLogger passes the SDK's log on: errors at warn, the rest at debug, since our own errors contain what matters. The
+// SDK's debug lines are dropped: they contain what people wrote (ws/client_message.go, handleDataFrame).
 type sdkLogger struct{ log zerolog.Logger }
 
-// SDKLogger gives the SDK a logger that writes to log.
+// SDKLogger returns a logger for the SDK that writes to log.
 func SDKLogger(log zerolog.Logger) larkcore.Logger { return sdkLogger{log} }
 
 func (sdkLogger) Debug(context.Context, ...any)          {}
@@ -21,7 +21,7 @@ func (l sdkLogger) Info(_ context.Context, args ...any)  { l.write(zerolog.Debug
 func (l sdkLogger) Warn(_ context.Context, args ...any)  { l.write(zerolog.DebugLevel, args) }
 func (l sdkLogger) Error(_ context.Context, args ...any) { l.write(zerolog.WarnLevel, args) }
 
-// tail is what may hold a ticket, an access key or a body.
+// tail matches the part of a line that may contain a ticket, an access key or a body.
 var tail = regexp.MustCompile(`\?\S*|(?i)(payload|body|ticket|access_key|secret|token)["']?\s*[:=].*`)
 
 func (l sdkLogger) write(level zerolog.Level, args []any) {

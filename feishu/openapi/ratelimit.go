@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"context"
+	"maps"
 	"math"
 	"sync"
 	"time"
@@ -9,31 +10,39 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// limits keeps to the platform's rates (pages "Frequency control", im-v1/message/create and cardkit-v1/card/update).
-// Each allows a little less than the platform does in any second, a burst included.
+// limits keeps the app below the platform's rate limits (pages "Frequency control", im-v1/message/create and
+// cardkit-v1/card/update). Each limiter allows a little less than the platform does in any second, including its burst.
 type limits struct {
-	second *rate.Limiter // the platform: 50 in a second
-	minute *rate.Limiter // the platform: 1000 in a minute
-	turn   turn          // of those who wait for both
+	second *rate.Limiter // the platform allows 50 per second
+	minute *rate.Limiter // the platform allows 1000 per minute
+	fifo   fifo          // the queue in front of both
 
-	mu    sync.Mutex
-	chats map[string]chatLimit
+	started time.Time
+	mu      sync.Mutex
+	chats   map[string]slots
 }
 
-// chatLimit is for the messages of one chat.
-type chatLimit struct {
-	*rate.Limiter
-	turn turn
-}
+// slots are the messages to one chat that may be in flight or have arrived within the last second. A slot is taken
+// before the call and returned one second after its answer. So, however long the call takes, no more messages arrive
+// within one second than there are slots.
+type slots chan struct{}
 
-// turn lets one wait for a limit at a time, and the others in their order behind it: if each had its time, all whose
-// time has come while the machine stood still would go at once.
-type turn chan struct{}
+// The platform accepts 5 messages per chat and second. In its first second a process sends fewer: the process before it
+// may have used all of its own slots just before it ended.
+const (
+	chatSlots      = 3
+	chatSlotsFirst = 2
+	chatSpan       = time.Second
+)
 
-func newTurn() turn { return make(turn, 1) }
+// fifo lets one caller at a time wait for the limiters, and the others queue behind it. If all waited in parallel, each
+// with its own due time, all whose time has come while the machine was suspended would go at once.
+type fifo chan struct{}
 
-// take waits until it is one's turn, and then until each limiter lets one through.
-func (t turn) take(ctx context.Context, limiters ...*rate.Limiter) error {
+func newFIFO() fifo { return make(fifo, 1) }
+
+// take waits for its turn, and then until each limiter allows one event.
+func (t fifo) take(ctx context.Context, limiters ...*rate.Limiter) error {
 	select {
 	case t <- struct{}{}:
 	case <-ctx.Done():
@@ -41,76 +50,88 @@ func (t turn) take(ctx context.Context, limiters ...*rate.Limiter) error {
 	}
 	defer func() { <-t }()
 	for _, l := range limiters {
-		if err := Take(ctx, l); err != nil {
+		if err := Wait(ctx, l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// newLimits makes the limits of an app that keeps to so many times the platform's rates.
+// newLimits returns the limits of an app; pace multiplies the platform's rates.
 func newLimits(pace float64) limits {
 	return limits{
 		second: rate.NewLimiter(rate.Limit(40*pace), int(math.Ceil(8*pace))),
 		minute: rate.NewLimiter(rate.Limit(14*pace), int(math.Ceil(120*pace))),
-		turn:   newTurn(),
+		fifo:   newFIFO(),
+
+		started: time.Now(),
 	}
 }
 
-// app waits until the app may make a call.
-func (l *limits) app(ctx context.Context) error { return l.turn.take(ctx, l.minute, l.second) }
+// takeApp waits until the app may make a call.
+func (l *limits) takeApp(ctx context.Context) error { return l.fifo.take(ctx, l.minute, l.second) }
 
 // ready waits until a call would not have to wait.
 func (l *limits) ready(ctx context.Context) error {
-	if err := Idle(ctx, l.minute, 1); err != nil {
+	if err := WaitForRoom(ctx, l.minute, 1); err != nil {
 		return err
 	}
-	return Idle(ctx, l.second, 1)
+	return WaitForRoom(ctx, l.second, 1)
 }
 
-// spare waits until there is room for a call and for some that are more urgent.
-func (l *limits) spare(ctx context.Context) error {
-	if err := Idle(ctx, l.minute, l.minute.Burst()/2); err != nil {
+// waitForSpare waits until half of the burst is free, so that a call of low priority leaves room for urgent ones.
+func (l *limits) waitForSpare(ctx context.Context) error {
+	if err := WaitForRoom(ctx, l.minute, l.minute.Burst()/2); err != nil {
 		return err
 	}
-	return Idle(ctx, l.second, l.second.Burst()/2)
+	return WaitForRoom(ctx, l.second, l.second.Burst()/2)
 }
 
-// chat waits until one more message may go to a chat: the platform takes 5 in a second.
-func (l *limits) chat(ctx context.Context, id string) error {
-	lim := l.of(id)
-	return lim.turn.take(ctx, lim.Limiter)
+// takeChat waits until one more message may be sent to a chat. The caller calls sent when the outcome is known.
+func (l *limits) takeChat(ctx context.Context, id string) (sent func(), err error) {
+	chat := l.slots(id)
+	select {
+	case chat <- struct{}{}:
+		return func() { time.AfterFunc(chatSpan, func() { <-chat }) }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
-func (l *limits) of(chat string) chatLimit {
+// slots returns the slots of a chat. When many chats are known, those without messages in flight are dropped.
+func (l *limits) slots(chat string) slots {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if lim, ok := l.chats[chat]; ok {
-		return lim
+	if s, ok := l.chats[chat]; ok {
+		return s
 	}
 	if len(l.chats) >= 1000 {
-		for id, lim := range l.chats {
-			if lim.Tokens() >= float64(lim.Burst()) {
-				delete(l.chats, id)
-			}
-		}
+		maps.DeleteFunc(l.chats, func(_ string, s slots) bool { return len(s) == 0 })
 	}
 	if l.chats == nil {
-		l.chats = make(map[string]chatLimit)
+		l.chats = make(map[string]slots)
 	}
-	lim := chatLimit{rate.NewLimiter(3, 2), newTurn()}
-	l.chats[chat] = lim
-	return lim
+	s := make(slots, chatSlots)
+	if left := chatSpan - time.Since(l.started); left > 0 { // still in the first second
+		for range chatSlots - chatSlotsFirst {
+			s <- struct{}{}
+			time.AfterFunc(left, func() { <-s })
+		}
+	}
+	l.chats[chat] = s
+	return s
 }
 
-// CardRate is for the operations on one card entity: the platform takes 10 in a second.
+// CardRate limits the operations on one card entity: the platform accepts 10 per second.
 func CardRate() *rate.Limiter { return rate.NewLimiter(8, 2) }
 
-// PatchRate is for a card that is updated as a message: the platform takes 5 in a second, the clients draw each anew.
+// PatchRate limits updates of a card that is part of its message: the platform accepts 5 per second, but clients redraw
+// the whole card each time.
 func PatchRate() *rate.Limiter { return rate.NewLimiter(rate.Every(1200*time.Millisecond), 1) }
 
-// Take waits until the limiter lets one through. Unlike its own Wait it has no error but ctx's.
-func Take(ctx context.Context, l *rate.Limiter) error {
+// Wait waits until the limiter allows one event. Unlike [rate.Limiter.Wait] it does not fail when the deadline of ctx
+// is too early.
+func Wait(ctx context.Context, l *rate.Limiter) error {
 	r := l.Reserve()
 	if d := r.Delay(); d > 0 {
 		if err := Sleep(ctx, d); err != nil {
@@ -121,10 +142,9 @@ func Take(ctx context.Context, l *rate.Limiter) error {
 	return ctx.Err()
 }
 
-// Idle waits until the limiter would let so many through, and leaves it to the caller to take them. It has no error but
-// ctx's. (A reservation that
-// is cancelled at once would not do: once its time has come it keeps its token.)
-func Idle(ctx context.Context, l *rate.Limiter, room int) error {
+// WaitForRoom waits until the limiter would allow that many events, without taking them. Its only error is ctx's. (A
+// reservation that is canceled at once would not do: once its time has come, it keeps its token.)
+func WaitForRoom(ctx context.Context, l *rate.Limiter, room int) error {
 	for {
 		missing := float64(room) - l.Tokens()
 		if missing <= 0 {

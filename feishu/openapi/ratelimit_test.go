@@ -3,6 +3,7 @@ package openapi
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -33,7 +34,6 @@ func TestLimitsAreKept(t *testing.T) {
 		want  int
 	}{
 		{"card", CardRate(), 100, time.Second, 10},
-		{"chat", new(limits).of("a").Limiter, 50, time.Second, 5},
 		{"plain card", PatchRate(), 20, time.Second, 4},
 		{"app in a second", newLimits(1).second, 300, time.Second, 50},
 		{"app in a minute", newLimits(1).minute, 3000, time.Minute, 1000},
@@ -43,7 +43,8 @@ func TestLimitsAreKept(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var at []time.Time
 				for range tt.calls {
-					if err := errors.Join(Idle(t.Context(), tt.limit, 1), Take(t.Context(), tt.limit)); err != nil {
+					if err := errors.Join(WaitForRoom(t.Context(), tt.limit, 1),
+						Wait(t.Context(), tt.limit)); err != nil {
 						t.Fatal(err)
 					}
 					at = append(at, time.Now())
@@ -56,13 +57,53 @@ func TestLimitsAreKept(t *testing.T) {
 	}
 }
 
+// However long each message is under way, no more of them arrive in a second than the platform takes of one chat; those
+// that another process has sent just before this one started count as well.
+func TestMessagesOfAChatAreKeptApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var (
+			mu      sync.Mutex
+			arrived []time.Time
+		)
+		send := func(l *limits, seed uint64) {
+			sent, err := l.takeChat(t.Context(), "a")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			delays := rand.New(rand.NewPCG(seed, 0))
+			time.Sleep(time.Duration(delays.IntN(2000)) * time.Millisecond)
+			mu.Lock()
+			arrived = append(arrived, time.Now())
+			mu.Unlock()
+			time.Sleep(time.Duration(delays.IntN(100)) * time.Millisecond)
+			sent()
+		}
+		began := time.Now()
+		for process := range 3 {
+			l := newLimits(1)
+			var calls sync.WaitGroup
+			for i := range 100 {
+				calls.Go(func() { send(&l, uint64(100*process+i)) })
+			}
+			calls.Wait()
+		}
+		if got := most(arrived, time.Second); got > 5 {
+			t.Errorf("%d messages within a second, the platform takes 5", got)
+		}
+		if took := time.Since(began); took > 300*time.Second {
+			t.Errorf("300 messages took %v", took)
+		}
+	})
+}
+
 // A platform of one's own takes what the public one refuses.
 func TestThePaceIsAMultipleOfTheRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pace, calls = 100, 5000
 		began, l := time.Now(), newLimits(pace)
 		for range calls {
-			if err := l.app(t.Context()); err != nil {
+			if err := l.takeApp(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -77,14 +118,14 @@ func TestOneCallWaitsForItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimits(1)
 		for range l.second.Burst() {
-			if err := l.app(t.Context()); err != nil {
+			if err := l.takeApp(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var calls sync.WaitGroup
 		for range 30 {
 			calls.Go(func() {
-				if err := l.app(t.Context()); err != nil {
+				if err := l.takeApp(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -102,12 +143,12 @@ func TestIdleTakesNothing(t *testing.T) {
 		l := CardRate()
 		began := time.Now()
 		for range 10 {
-			if err := Idle(t.Context(), l, 1); err != nil {
+			if err := WaitForRoom(t.Context(), l, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 2 {
-			if err := Take(t.Context(), l); err != nil {
+			if err := Wait(t.Context(), l); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -122,14 +163,14 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 		l := rate.NewLimiter(rate.Every(time.Hour), 1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := Take(ctx, l); err != nil {
+		if err := Wait(ctx, l); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if err := Take(ctx, l); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+		if err := Wait(ctx, l); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		if err := Idle(ctx, l, 1); !errors.Is(err, context.DeadlineExceeded) {
+		if err := WaitForRoom(ctx, l, 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("idle: %v", err)
 		}
 	})
@@ -142,7 +183,7 @@ func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
 		var background sync.WaitGroup
 		for range 4 {
 			background.Go(func() {
-				for errors.Join(l.spare(ctx), l.app(ctx)) == nil {
+				for errors.Join(l.waitForSpare(ctx), l.takeApp(ctx)) == nil {
 				}
 			})
 		}
@@ -151,7 +192,7 @@ func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
 		}
 		began := time.Now()
 		for range 40 {
-			if err := l.app(ctx); err != nil {
+			if err := l.takeApp(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -8,13 +8,13 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// tokenTries is how many tokens one try takes: each may be revoked before the call arrives.
+// tokenTries is how many tokens one try may use: each may be revoked before the call arrives.
 const tokenTries = 3
 
-// retry makes a request until its outcome is known. Nothing else makes a call again:
-//   - with another token when the platform does not take this one;
-//   - as it is, after a pause, when its outcome is unknown or the platform is busy;
-//   - as Repair has left it when it was refused.
+// retry makes a request until its outcome is known. It is the only place that repeats calls:
+//   - with a new token if the platform rejects this one;
+//   - unchanged, after a pause, if the outcome is unknown or the platform is busy;
+//   - as Repair has changed it, if it was refused.
 func (c *Client) retry(ctx context.Context, r Request, exchange func(token string) error) error {
 	token, tokens := "", 0
 	for try := 1; ; {
@@ -46,7 +46,7 @@ func (c *Client) retry(ctx context.Context, r Request, exchange func(token strin
 	}
 }
 
-// pauseFor says how long to wait before the same call is made again, if that makes sense at all.
+// pauseFor returns the backoff before the same call is made again, and whether a retry makes sense at all.
 func pauseFor(err error, attempt int) (time.Duration, bool) {
 	switch ClassOf(err) {
 	case Unknown:
@@ -61,17 +61,24 @@ func pauseFor(err error, attempt int) (time.Duration, bool) {
 	return 0, false
 }
 
-// once makes one request with another token than the one that was not taken.
+// once makes one request with a token other than the rejected one.
 func (c *Client) once(ctx context.Context, r Request, token *string, exchange func(token string) error) error {
 	if c.breaker.isOpen() {
 		return &Error{Op: r.Op, Err: ErrCircuitOpen}
 	}
-	if r.Later {
-		if err := c.limits.spare(ctx); err != nil {
+	if r.Chat != "" {
+		sent, err := c.limits.takeChat(ctx, r.Chat)
+		if err != nil {
+			return err
+		}
+		defer sent()
+	}
+	if r.LowPriority {
+		if err := c.limits.waitForSpare(ctx); err != nil {
 			return err
 		}
 	}
-	if err := c.limits.app(ctx); err != nil {
+	if err := c.limits.takeApp(ctx); err != nil {
 		return err
 	}
 	var err error
@@ -81,17 +88,17 @@ func (c *Client) once(ctx context.Context, r Request, token *string, exchange fu
 	return c.send(r.Op, func() error { return exchange(*token) })
 }
 
-// send counts a call and makes it, unless the platform is away.
+// send makes a call through the circuit breaker and counts its outcome.
 func (c *Client) send(op string, exchange func() error) error {
 	_, err := c.breaker.do(op, func() (gjson.Result, error) {
 		err := exchange()
-		c.tally.count(err)
+		c.counts.count(err)
 		return gjson.Result{}, err
 	})
 	return err
 }
 
-// Sleep waits, or returns early with ctx's error.
+// Sleep waits for d, or returns early with ctx's error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

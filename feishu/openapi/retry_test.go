@@ -58,7 +58,8 @@ func TestATokenThatIsNotTakenIsReplaced(t *testing.T) {
 			}
 			return &Error{Code: 99991663, Status: 400}
 		})
-		if ClassOf(err) != BadToken || !slices.Equal(tokens, []string{"t-1", "t-2", "t-2", "t-3", "t-4"}) || before != 2 {
+		if ClassOf(err) != BadToken || !slices.Equal(tokens, []string{"t-1", "t-2", "t-2", "t-3", "t-4"}) ||
+			before != 2 {
 			t.Errorf("%v, tokens %v, %d tries", err, tokens, before)
 		}
 	})
@@ -82,7 +83,8 @@ func TestARepairedRequestHasAsManyTries(t *testing.T) {
 			}
 			return refused
 		})
-		if want := []string{"call", "repair", "call", "call", "call", "repair"}; !errors.Is(err, refused) || !slices.Equal(said, want) {
+		if want := []string{"call", "repair", "call", "call", "call", "repair"}; !errors.Is(err, refused) ||
+			!slices.Equal(said, want) {
 			t.Errorf("%v after %v", err, said)
 		}
 	})
@@ -92,12 +94,14 @@ func TestARepairedRequestHasAsManyTries(t *testing.T) {
 func TestAnUnknownOutcomeIsNotRepaired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := Request{Tries: 2, Repair: func(context.Context, error) error { t.Error("repaired"); return nil }}
-		if err := retrying().retry(t.Context(), r, func(string) error { return &Error{Status: 502} }); ClassOf(err) != Unknown {
+		if err := retrying().retry(t.Context(), r,
+			func(string) error { return &Error{Status: 502} }); ClassOf(err) != Unknown {
 			t.Error(err)
 		}
 		stop := errors.New("stop")
 		r = Request{Tries: 2, Before: func(context.Context) error { return stop }}
-		if err := retrying().retry(t.Context(), r, func(string) error { t.Error("called"); return nil }); !errors.Is(err, stop) {
+		if err := retrying().retry(t.Context(), r,
+			func(string) error { t.Error("called"); return nil }); !errors.Is(err, stop) {
 			t.Error(err)
 		}
 	})

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// tokens holds the tenant access token. The SDK's own cache keeps a token that was revoked until its time is up
-// (core/httptransport.go, doRequest), and asks once for each of many callers.
+// tokens caches the tenant access token. The SDK's own cache keeps a revoked token until it expires
+// (core/httptransport.go, doRequest), and fetches one token for each of several concurrent callers.
 type tokens struct {
 	fetch  func(context.Context) (gjson.Result, error)
 	flight singleflight.Group
@@ -21,7 +21,7 @@ type tokens struct {
 	until time.Time
 }
 
-// get gives a valid token, and another one than bad, which the platform did not take.
+// get returns a valid token other than bad, which the platform has rejected.
 func (t *tokens) get(ctx context.Context, bad string) (string, error) {
 	if v, ok := t.current(bad); ok {
 		return v, nil
@@ -30,7 +30,8 @@ func (t *tokens) get(ctx context.Context, bad string) (string, error) {
 		if v, ok := t.current(bad); ok {
 			return v, nil
 		}
-		return t.renew(context.WithoutCancel(ctx)) // others may wait for it too; the HTTP client's timeout bounds it
+		// other callers may wait for it, too; the HTTP client's timeout bounds it
+		return t.renew(context.WithoutCancel(ctx))
 	})
 	select {
 	case r := <-done:
@@ -43,12 +44,14 @@ func (t *tokens) get(ctx context.Context, bad string) (string, error) {
 	}
 }
 
+// current returns the cached token, and whether it can be used.
 func (t *tokens) current(bad string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.value, t.value != "" && t.value != bad && time.Now().Before(t.until)
 }
 
+// renew fetches a token. It is replaced before it expires, so that none expires on its way.
 func (t *tokens) renew(ctx context.Context) (string, error) {
 	answer, err := t.fetch(ctx)
 	if err != nil {
@@ -62,7 +65,7 @@ func (t *tokens) renew(ctx context.Context) (string, error) {
 	return t.value, nil
 }
 
-// tokenRequest is on the page "tenant_access_token of a self-built app"
+// tokenRequest is described on the page "tenant_access_token of a self-built app"
 // (authentication-management/access-token/tenant_access_token_internal).
 func tokenRequest(cfg Config) Request {
 	return Request{

@@ -1,5 +1,5 @@
-// Package agenttools gives the agents that the bridge runs tools of the bridge: over MCP, on the loopback interface,
-// each process with a token of its own that stands for one chat.
+// Package agenttools is an MCP server on the loopback interface that offers tools of the bridge to its agents. Each
+// process has a token of its own, which stands for one chat.
 package agenttools
 
 import (
@@ -20,10 +20,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// ServerName is what agents know the server as.
+// ServerName is the server's name for agents.
 const ServerName = "magpie"
 
-// Prefix is what the CLI puts before the names of the server's tools.
+// Prefix is what the CLI adds in front of the names of the server's tools.
 const Prefix = "mcp__" + ServerName + "__"
 
 // Server serves tools. Make it with [Listen].
@@ -33,11 +33,11 @@ type Server struct {
 	schemas  *mcp.SchemaCache
 
 	mu sync.Mutex
-	// by the hash of the token, so that looking one up tells nothing by the time it takes
+	// by the hash of the token, so that the duration of a lookup reveals nothing about tokens
 	grants map[[sha256.Size]byte]func() *mcp.Server
 }
 
-// Listen opens a port of this machine for agents. It answers from Serve on; who comes earlier waits.
+// Listen opens a local port for agents. Requests are answered after Serve was called; earlier ones wait.
 func Listen(log zerolog.Logger) (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,10 +53,10 @@ type Grant struct {
 	URL    string
 	Token  string   // sent as bearer token
 	Names  []string // of the tools
-	Revoke func()   // from then on the token opens nothing
+	Revoke func()   // makes the token invalid
 }
 
-// Grant makes a token for these tools, in one chat.
+// Grant creates a token for these tools in one chat.
 func (s *Server) Grant(key chat.Key, tools []Tool) Grant {
 	token := rand.Text()
 	id := sha256.Sum256([]byte(token))
@@ -64,8 +64,10 @@ func (s *Server) Grant(key chat.Key, tools []Tool) Grant {
 	for _, t := range tools {
 		names = append(names, t.name)
 	}
-	serves := sync.OnceValue(func() *mcp.Server { // the process asks for it when it has time
-		m := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: "1"}, &mcp.ServerOptions{SchemaCache: s.schemas})
+	serves := sync.OnceValue(func() *mcp.Server { // created on the first request
+		m := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: "1"}, &mcp.ServerOptions{
+			SchemaCache: s.schemas,
+		})
 		for _, t := range tools {
 			t.offer(m, key, s.log)
 		}
@@ -84,7 +86,7 @@ func (s *Server) Grant(key chat.Key, tools []Tool) Grant {
 	}
 }
 
-// granted finds what a request's token stands for, or nil.
+// granted returns the server for a request's token, or nil.
 func (s *Server) granted(r *http.Request) *mcp.Server {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -99,21 +101,21 @@ func (s *Server) granted(r *http.Request) *mcp.Server {
 	return serves()
 }
 
-// Bounds of what an agent may send.
+// Limits of a request.
 const (
 	maxBody     = 1 << 20
 	headerLimit = 10 * time.Second
 )
 
-// Serve answers until ctx is done.
+// Serve answers requests until ctx is done.
 func (s *Server) Serve(ctx context.Context) error {
-	// Every request stands for itself: nothing has to be kept for a process, or cleaned up after it.
+	// Requests are stateless: nothing has to be kept for a process, or cleaned up after it.
 	tools := mcp.NewStreamableHTTPHandler(s.granted, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody,
 	})
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if s.granted(r) == nil { // a wrong token, a token of yesterday, no token: one answer
+			if s.granted(r) == nil { // a wrong, revoked or missing token: the same answer
 				http.NotFound(w, r)
 				return
 			}
@@ -122,7 +124,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		ReadHeaderTimeout: headerLimit,
 		BaseContext:       func(net.Listener) context.Context { return s.log.WithContext(ctx) },
 	}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // it ends Serve, whatever it says
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // this ends Serve in any case
 	err := server.Serve(s.listener)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -130,5 +132,5 @@ func (s *Server) Serve(ctx context.Context) error {
 	return fmt.Errorf("serve agents: %w", err)
 }
 
-// Close gives the port back when Serve was never called.
+// Close closes the port if Serve was never called.
 func (s *Server) Close() error { return s.listener.Close() }

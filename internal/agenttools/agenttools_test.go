@@ -25,21 +25,22 @@ import (
 
 var here, there = chat.FeishuChat("oc_here"), chat.FeishuChat("oc_there")
 
-type saying struct {
+type sayInput struct {
 	Text string `json:"text" jsonschema:"what to say"`
 }
 
 // where tells in which chat it was called.
 func where() []agenttools.Tool {
-	where := agenttools.New("where", "Tells where you are.", func(_ context.Context, key chat.Key, in saying) (string, error) {
-		switch in.Text {
-		case "refuse":
-			return "", &agenttools.RefusedError{Reason: "because"}
-		case "fail":
-			return "", errors.New("disk on fire")
-		}
-		return key.String() + " " + in.Text, nil
-	})
+	where := agenttools.New("where", "Tells where you are.",
+		func(_ context.Context, key chat.Key, in sayInput) (string, error) {
+			switch in.Text {
+			case "refuse":
+				return "", &agenttools.RefusedError{Reason: "because"}
+			case "fail":
+				return "", errors.New("disk on fire")
+			}
+			return key.String() + " " + in.Text, nil
+		})
 	return []agenttools.Tool{where}
 }
 
@@ -70,7 +71,9 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 func connect(t *testing.T, url, token string) (*mcp.ClientSession, error) {
 	t.Helper()
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(token)}, MaxRetries: -1}, nil)
+	s, err := c.Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(token)},
+			MaxRetries: -1}, nil)
 	if err == nil {
 		t.Cleanup(func() { _ = s.Close() })
 	}
@@ -105,7 +108,8 @@ func TestATokenStandsForOneChat(t *testing.T) {
 		t.Errorf("%q, %v", got, bad)
 	}
 	for _, args := range []map[string]any{
-		{"text": "hi", "chat": there.String()}, {"text": "hi", "key": map[string]any{"ID": "oc_there"}}, {}, {"text": 7},
+		{"text": "hi", "chat": there.String()}, {"text": "hi", "key": map[string]any{"ID": "oc_there"}}, {},
+		{"text": 7},
 	} {
 		if got, bad := call(t, session, args); !bad || strings.Contains(got, "oc_there ") {
 			t.Errorf("%v: %q", args, got)
@@ -118,7 +122,8 @@ func TestATokenStandsForOneChat(t *testing.T) {
 		t.Errorf("a failure: %q, %v", got, bad)
 	}
 	mine.Revoke()
-	if r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "where", Arguments: map[string]any{"text": "hi"}}); err == nil {
+	if r, err := session.CallTool(t.Context(),
+		&mcp.CallToolParams{Name: "where", Arguments: map[string]any{"text": "hi"}}); err == nil {
 		t.Errorf("after the end: %+v", r)
 	}
 	if _, err := connect(t, mine.URL, mine.Token); err == nil {
@@ -137,7 +142,8 @@ func TestWithoutATokenThereIsNothing(t *testing.T) {
 	answers := map[string]bool{}
 	for _, header := range []string{"", "Bearer ", "Bearer x", "Bearer " + old.Token, old.Token, "Basic eDp4"} {
 		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-			r, err := http.NewRequestWithContext(t.Context(), method, old.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+			r, err := http.NewRequestWithContext(t.Context(), method, old.URL,
+				strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,9 +191,12 @@ func TestTheCLIWaitsForItsTools(t *testing.T) {
 	g := s.Grant(here, where())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	p, err := pool.Acquire(ctx, "owner", claude.Spec{Session: uuid.NewString(), Dir: cfg.Project, Mode: "default", Tools: func() claude.Tools {
-		return claude.Tools{Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke}
-	}})
+	p, err := pool.Acquire(ctx, "owner",
+		claude.Spec{Session: uuid.NewString(), Dir: cfg.Project, Mode: "default", Tools: func() claude.Tools {
+			return claude.Tools{
+				Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke,
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +242,8 @@ func TestTheCLIUsesTheTools(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer pool.Release("owner", p)
-		if line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.Pid()), "cmdline")); err == nil && strings.Contains(string(line), grants[0].Token) {
+		if line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.Pid()), "cmdline")); err == nil &&
+			strings.Contains(string(line), grants[0].Token) {
 			t.Error("the token is in the arguments")
 		}
 		for ev, err := range p.Run(ctx, uuid.NewString(), prompt) {

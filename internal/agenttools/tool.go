@@ -3,6 +3,7 @@ package agenttools
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
@@ -10,23 +11,28 @@ import (
 	"magpie/internal/chat"
 )
 
-// Tool is something that the agent of a chat may ask the bridge to do.
+// Tool is an action that the agent of a chat may request from the bridge.
 type Tool struct {
 	name  string
 	offer func(to *mcp.Server, key chat.Key, log zerolog.Logger)
 }
 
-// RefusedError tells the agent in its own words why something was not done.
+// RefusedError tells the agent, in the text of Reason, why something was not done.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// failed is what the agent is told of errors that are none of its business.
+// Refused is a [RefusedError] with a formatted reason.
+func Refused(format string, args ...any) error {
+	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// failed is the agent's message for internal errors, whose details it does not need.
 const failed = "This did not work, through no fault of yours. Go on without it."
 
-// New makes a tool. The fields of In, a struct with json and jsonschema tags, are what the agent may give; the chat is
-// never among them: it is the one that the agent's process was started for. An error other than a [RefusedError] is
-// logged, and the agent learns only that there was one.
+// New makes a tool. The fields of In, a struct with json and jsonschema tags, are its input. The chat is never an
+// input: it is the one for which the agent's process was started. An error other than a [RefusedError] is logged, and
+// the agent learns only that there was one.
 func New[In any](name, description string, do func(ctx context.Context, key chat.Key, in In) (string, error)) Tool {
 	offer := func(to *mcp.Server, key chat.Key, log zerolog.Logger) {
 		handle := func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
@@ -39,7 +45,8 @@ func New[In any](name, description string, do func(ctx context.Context, key chat
 				log.Error().Err(err).Stringer("chat", key).Str("tool", name).Msg("tool of the bridge failed")
 				text = failed
 			}
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: err != nil}, nil, nil
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: err != nil},
+				nil, nil
 		}
 		mcp.AddTool(to, &mcp.Tool{Name: name, Description: description}, handle)
 	}

@@ -1,5 +1,5 @@
-// Package chat holds the words that all of Magpie shares: who said what, and where.
-// It is a leaf: of ours it imports only internal/text, and everything else may import it.
+// Package chat holds the types that all of Magpie shares: chats, messages, cards. It is a leaf: of our packages it
+// imports only internal/text, and any package may import it.
 package chat
 
 import (
@@ -15,11 +15,10 @@ import (
 	"magpie/internal/text"
 )
 
-// Key names one conversation on one platform. It is the key of the chat's History.
-// Thread is set only for a topic inside a chat.
+// Key identifies one conversation on one platform, and its History. Thread is set only for a topic inside a chat.
 type Key struct {
 	Channel string // platform: "feishu", "telegram", "web"
-	Kind    string // what ID names there: "chat", "room"
+	Kind    string // what ID identifies: "chat", "user"
 	ID      string // the platform's own id
 	Thread  string // the platform's id of a topic, or empty
 }
@@ -27,11 +26,11 @@ type Key struct {
 // FeishuChat is the key of a Feishu chat (private or group) with the given chat id ("oc_...").
 func FeishuChat(id string) Key { return Key{Channel: "feishu", Kind: "chat", ID: id} }
 
-// FeishuUser is the key of whatever private chat the bot has with the user with the given open id ("ou_..."). It is
-// good for sending only: what the user says comes from the chat itself.
+// FeishuUser is the key of the private chat that the bot has with the user with the given open id ("ou_..."), whatever
+// its chat id is. It is good only for sending: what the user writes arrives under the key of the chat.
 func FeishuUser(id string) Key { return Key{Channel: "feishu", Kind: "user", ID: id} }
 
-// Parent is the chat in which a topic stands; of a chat, itself.
+// Parent is the chat that contains a topic; the parent of a chat is the chat itself.
 func (k Key) Parent() Key {
 	k.Thread = ""
 	return k
@@ -63,10 +62,10 @@ func ParseKey(s string) (Key, error) {
 	return k, nil
 }
 
-// longestID is the length of the longest id of a platform, in bytes.
+// longestID bounds ids of platforms, in bytes.
 const longestID = 256
 
-// Validate says why a key cannot be stored, or be read again then.
+// Validate reports why a key cannot be stored and parsed again.
 func (k Key) Validate() error {
 	for _, part := range []struct{ name, value string }{
 		{"channel", k.Channel}, {"kind", k.Kind}, {"id", k.ID}, {"thread", k.Thread},
@@ -78,7 +77,7 @@ func (k Key) Validate() error {
 	return nil
 }
 
-// ValidID says why an id of a platform cannot be part of a key.
+// ValidID reports why a platform's id cannot be part of a key.
 func ValidID(s string) error {
 	hidden := func(r rune) bool {
 		return text.IsInvisible(r) || unicode.IsSpace(r)
@@ -101,14 +100,14 @@ func ValidID(s string) error {
 // Actor is the durable name of one user within this chat, "<chat key>:user:<user id>".
 func (k Key) Actor(userID string) string { return k.String() + ":user:" + userID }
 
-// Stable is a short name for the chat that never changes and tells nothing about it:
-// prefix and the first 12 bytes of the SHA-1 of the key, in hex.
+// Stable is a short name for the chat that never changes and reveals nothing about it: prefix and the first 12 bytes of
+// the SHA-1 of the key, in hex.
 func (k Key) Stable(prefix string) string {
 	sum := sha1.Sum([]byte(k.String())) //nolint:gosec // see the import
 	return prefix + hex.EncodeToString(sum[:12])
 }
 
-// Role says in which part a message was spoken.
+// Role says who speaks in a message.
 type Role string
 
 // The roles of History. Only User and Assistant ever reach a prompt.
@@ -119,10 +118,10 @@ const (
 	System    Role = "system"
 )
 
-// Class says what a stored message is for.
+// Class says what kind of entry a stored message is.
 type Class string
 
-// Only Talk counts as conversation: it is what the history prefix is made of.
+// The classes. Only Talk is part of the conversation and of the history prefix.
 const (
 	Talk      Class = "talk"      // a question to the bot, or its answer
 	Command   Class = "command"   // "/new" and the like, and their replies
@@ -160,75 +159,75 @@ type Message struct {
 	Files []File    // that belong to it; only where it says so
 }
 
-// Incoming is a message as a platform delivered it, before it is stored.
+// Incoming is a message as the platform delivered it, before it is stored.
 type Incoming struct {
 	Key   Key
 	Kind  Kind
-	Title string // of the chat, when the platform told
+	Title string // of the chat, if the platform reports it
 	ID    string
 	Actor Actor
-	Text  string // what is no text stands in it as a [Mark]
+	Text  string // attachments stand in it as a [Mark]
 	Files []File // that belong to it, in the order in which its text names them
 	Time  time.Time
 	ToBot bool // private, or the bot was mentioned
-	// ToOthers: it mentions somebody, or everybody, but not the bot.
+	// ToOthers says that it mentions somebody, or everybody, but not the bot.
 	ToOthers bool
-	// Unreadable names the platform's type of a message whose content cannot be read; Text is a mark of it then.
+	// Unreadable is the platform's type of a message whose content cannot be read; Text is a mark of it then.
 	Unreadable string
 }
 
-// Activity is a chat that has spoken, and until when its messages are known.
+// Activity says until when the messages of a chat are known.
 type Activity struct {
 	Key   Key
 	Kind  Kind
-	Since time.Time // when the newest message that is known of a person there was written, by the platform's clock
+	Since time.Time // time of the newest known message of a person, by the platform's clock
 }
 
-// Sent is a message of the bot, as the platform remembers it.
+// Sent is a message of the bot, as the platform reports it.
 type Sent struct {
 	ID   string    // of the message
-	Card string    // the card's durable name; empty when it is not a card
+	Card string    // the card's durable id; empty if it is not a card
 	File string    // the durable name of the file that it shows; empty = none
 	Time time.Time // by the platform's clock
 }
 
-// Press is a button of a card pressed by a person.
+// Press is the press of a card's button.
 type Press struct {
-	ID     string // the platform's id of this press; the same when it is told again
+	ID     string // the platform's id of this press; the same if the event is repeated
 	Key    Key
 	Card   string // platform id of the message that shows the card
 	Actor  Actor
 	Action Action
-	Values map[string][]string // what was filled in, by the names of the form's fields; untrusted
+	Values map[string][]string // values of the form's fields by name; untrusted
 }
 
-// Action is what a button means. It travels through the platform and back, so it is untrusted.
+// Action is the meaning of a button. It travels through the platform and back, so it is untrusted.
 type Action struct {
 	Do   string `json:"do"`
 	Turn int64  `json:"turn,omitempty"`
-	ID   string `json:"id,omitempty"` // of what it is done to, such as a question that waits for its answer
+	ID   string `json:"id,omitempty"` // of the object of the action, for example an approval
 }
 
-// Card is what one turn looks like: a value that is drawn again whenever it changes.
+// Card is the content of a card, for example of a running turn: a value that is drawn again whenever it changes.
 type Card struct {
-	Status  string // one line about what goes on; empty = none
-	Body    string // Markdown as the agent wrote it so far
+	Status  string // one line about the progress; empty = none
+	Body    string // Markdown of the agent, as far as it has come
 	Panels  []Panel
-	Form    *Form  // what readers are asked; nil = nothing
+	Form    *Form  // input from readers; nil = none
 	Footer  string // small print; empty = none
 	Summary string // one line for the chat list
 	Buttons []Button
-	Live    bool // more is to come
+	Live    bool // it will change
 }
 
-// Panel is a part of a card that readers fold away and unfold.
+// Panel is a part of a card that readers can fold.
 type Panel struct {
 	Title string // one line
 	Body  string // Markdown
 	Open  bool   // unfolded at first
 }
 
-// Form asks readers for more than the press of a button can say. Its buttons bring what was filled in.
+// Form asks readers for more than a button can express. Its buttons submit the values.
 type Form struct {
 	Fields  []Field
 	Buttons []Button
@@ -267,24 +266,24 @@ type Button struct {
 	Action Action
 }
 
-// Signal is what the bot shows on a message without words.
-type Signal string
+// Reaction is the bot's reaction to a message: an emoji in place of words.
+type Reaction string
 
 // The signals on a question.
 const (
-	NoSignal Signal = ""
-	Working  Signal = "working" // an answer comes
-	Finished Signal = "finished"
-	Failed   Signal = "failed"
+	NoReaction Reaction = ""
+	Working    Reaction = "working" // an answer is being written
+	Finished   Reaction = "finished"
+	Failed     Reaction = "failed"
 )
 
-// Ref names the message that something answers.
+// Ref is the message that something answers, or the chat if ID is empty.
 type Ref struct {
 	Key Key
 	ID  string
 }
 
-// What a platform's error can match. With the first two there is nobody who could be told, now or later.
+// Errors of a platform. With the first two a retry makes no sense: nobody can be reached.
 var (
 	ErrGone        = errors.New("the message was taken back")
 	ErrUnreachable = errors.New("the bot cannot reach this chat")

@@ -3,7 +3,9 @@ package chat
 import "testing"
 
 func TestKeyReadsBackWhatItWrote(t *testing.T) {
-	for _, s := range []string{"feishu:chat:oc_xxx", "telegram:chat:123", "web:room:6f1c", "feishu:chat:oc_x:thread:omt_y"} {
+	for _, s := range []string{
+		"feishu:chat:oc_xxx", "telegram:chat:123", "web:room:6f1c", "feishu:chat:oc_x:thread:omt_y",
+	} {
 		k, err := ParseKey(s)
 		if err != nil {
 			t.Fatal(err)
@@ -15,7 +17,9 @@ func TestKeyReadsBackWhatItWrote(t *testing.T) {
 }
 
 func TestParseKeyRefusesOtherForms(t *testing.T) {
-	for _, s := range []string{"", "oc_x", "feishu:chat", "feishu:chat:", "feishu::x", "a:b:c:d", "a:b:c:topic:e", "a:b:c:thread:"} {
+	for _, s := range []string{
+		"", "oc_x", "feishu:chat", "feishu:chat:", "feishu::x", "a:b:c:d", "a:b:c:topic:e", "a:b:c:thread:",
+	} {
 		if k, err := ParseKey(s); err == nil {
 			t.Errorf("ParseKey(%q) = %v, want an error", s, k)
 		}

@@ -9,36 +9,36 @@ import (
 	"magpie/internal/text"
 )
 
-// File is something that belongs to a message and does not come with it: a picture, a recording, the message that it
-// answers. It is fetched when it is needed.
+// File is something that belongs to a message and is downloaded separately when it is needed: an image, a recording,
+// the message that it replies to.
 type File struct {
 	Number int // within its message, from 1
 	Kind   FileKind
-	Of     string        // the platform's id of the message that holds it
-	Key    string        // the platform's id of it there; empty for what is a message itself
-	Name   string        // as its sender called it: untrusted, and empty when it has no name
-	Length time.Duration // of what is heard or seen; 0 = not known
+	Of     string        // the platform's id of the message that contains it
+	Key    string        // the platform's key of the file; empty for messages
+	Name   string        // from its sender: untrusted, may be empty
+	Length time.Duration // of audio and video; 0 = not known
 
 	State FileState
-	Path  string // where it lies on this machine, once it is here; empty for what is read
-	Said  string // what it says in words, once they are here; untrusted
-	Shown bool   // the agent sees it without opening it
+	Path  string // on this machine, after the download; empty for messages
+	Said  string // text: a transcript or the content of a message; untrusted
+	Shown bool   // it is part of the prompt, so the agent need not open it
 }
 
 // FileKind says what a [File] is.
 type FileKind string
 
-// The kinds. The last two are messages, which are read and not stored as files.
+// The kinds. The last two are messages, whose text is fetched and not stored as a file.
 const (
 	Picture   FileKind = "image"
 	Document  FileKind = "file"
 	Sound     FileKind = "audio"
 	Film      FileKind = "video"
-	Quote     FileKind = "quote"   // the message that this one answers
-	Forwarded FileKind = "forward" // the messages that this one passes on
+	Quote     FileKind = "quote"   // the message that this one replies to
+	Forwarded FileKind = "forward" // the messages that this one forwards
 )
 
-// Word is what a file of this kind is called where it stands as a [Mark].
+// Word is the name of this kind of file in a [Mark].
 func (k FileKind) Word() string {
 	switch k {
 	case Picture:
@@ -53,22 +53,24 @@ func (k FileKind) Word() string {
 	return "文件"
 }
 
-// FileState says whether a [File] is here.
+// FileState says whether a [File] was downloaded.
 type FileState string
 
 // The states. All but Wanted are final.
 const (
-	Wanted FileState = "wanted" // still to be fetched
+	Wanted FileState = "wanted" // not downloaded yet
 	Here   FileState = "here"
-	Missed FileState = "missed"  // it cannot be had
-	TooBig FileState = "too_big" // more than is taken in
-	Past   FileState = "past"    // it was here, and its time is over or it was taken back
+	Missed FileState = "missed"  // permanently unavailable
+	TooBig FileState = "too_big" // larger than the configured limit
+	Past   FileState = "past"    // it was deleted after its retention time, or recalled
 )
 
-// markWords are what a file, or another thing that is no text, is called in the text of its message.
-var markWords = []string{"图片", "文件夹", "文件", "语音", "视频会议", "视频", "表情包", "位置", "名片", "群名片", "日程", "任务", "投票", "红包", "合并转发", "卡片"}
+// markWords are the names of attachments and other non-text contents in the text of a message.
+var markWords = []string{
+	"图片", "文件夹", "文件", "语音", "视频会议", "视频", "表情包", "位置", "名片", "群名片", "日程", "任务", "投票", "红包", "合并转发", "卡片",
+}
 
-// Mark is how something that is no text stands in the text of a message, such as [文件 a.pdf]. what is untrusted.
+// Mark stands for an attachment in the text of a message, as in [文件 a.pdf]. what is untrusted.
 func Mark(word, what string) string {
 	if what = text.Line(what); what != "" {
 		word += " " + what
@@ -82,5 +84,5 @@ func longestFirst(words []string) []string {
 	return slices.SortedFunc(slices.Values(words), func(a, b string) int { return len(b) - len(a) })
 }
 
-// Unmarked is a message's text without marks: what its author wrote; empty when that is nothing.
+// Unmarked is a message's text without marks: what its author wrote.
 func Unmarked(text string) string { return strings.TrimSpace(mark.ReplaceAllString(text, "")) }

@@ -8,7 +8,7 @@ import (
 // MentionRule says which messages of a group are for the bot.
 type MentionRule string
 
-// The rules for groups. A message that mentions only others is for the bot by no rule.
+// The rules. A message that mentions only others is never for the bot.
 const (
 	MentionOnly     MentionRule = "mention"  // those that mention it
 	MentionNone     MentionRule = "all"      // all, whoever is mentioned or not
@@ -20,23 +20,23 @@ func (r MentionRule) Known() bool {
 	return slices.Contains([]MentionRule{MentionOnly, MentionNone, MentionCommands}, r)
 }
 
-// Change is what happened to the bot's place in a chat.
+// Change is a change of the bot's membership in a chat.
 type Change struct {
-	Key   Key // of the chat; what happens to it happens to its topics
+	Key   Key // of the chat; its topics are affected, too
 	Kind  Kind
 	Did   Doing
 	Actor Actor  // who did it
-	Title string // of the chat, when the platform told
+	Title string // of the chat, if the platform reports it
 	Time  time.Time
 }
 
-// Doing names what was done.
+// Doing is the kind of a [Change].
 type Doing string
 
-// What can be done with the bot.
+// The kinds of changes.
 const (
 	Added     Doing = "added"     // to a group
 	Removed   Doing = "removed"   // from a group
 	Dissolved Doing = "dissolved" // the group itself
-	Opened    Doing = "opened"    // the private chat, by its user, perhaps not for the first time
+	Opened    Doing = "opened"    // its user has opened the private chat, maybe not for the first time
 )

@@ -13,13 +13,13 @@ import (
 	"syscall"
 )
 
-// account is the user of the operating system that agents run as; nil = the one that the program runs as.
+// account is the operating system's user as whom agents run; nil = the user of this program.
 type account struct {
 	name, home string
 	credential *syscall.Credential
 }
 
-// account is that of [Config.User]; nil = agents run as the program does.
+// account looks up [Config.User]; nil = agents run as this program does.
 func (c Config) account() (*account, error) {
 	if c.User == "" {
 		return nil, nil
@@ -47,12 +47,12 @@ func findAccount(name string) (*account, error) {
 	return &account{u.Username, u.HomeDir, &syscall.Credential{Uid: ids[0], Gid: ids[1], Groups: ids[2:]}}, nil
 }
 
-// check reports what keeps agents from running as the account.
+// check reports why agents cannot run as the account.
 func (a *account) check() error {
 	switch {
 	case a == nil:
 		return nil
-	case !canActAs:
+	case !canRunAs:
 		return errors.New("[claude] user: this system cannot run the agents as another user; leave this empty")
 	case a.credential.Uid == 0:
 		return errors.New("[claude] user: root is no protection; name a user with fewer rights")
@@ -60,28 +60,30 @@ func (a *account) check() error {
 		return fmt.Errorf("[claude] user: magpie itself runs as %s; name another user, or leave this empty", a.name)
 	}
 	if missing := missingCapabilities(); len(missing) > 0 {
-		return fmt.Errorf("[claude] user: to run agents as another user, magpie lacks %s: let \"magpie service install\" write the unit, "+
-			"give the service these as AmbientCapabilities=, run magpie as root, or leave this empty", strings.Join(missing, ", "))
+		return fmt.Errorf("[claude] user: to run agents as another user, magpie lacks %s: let \"magpie service "+
+			"install\" write the unit, give the service these as AmbientCapabilities=, run magpie as root, or "+
+			"leave this empty",
+			strings.Join(missing, ", "))
 	}
 	return nil
 }
 
-// Capabilities are those with which a program that is not root runs agents as another user, ends them, knows them by
-// their environment, and reads what they have written.
+// Capabilities are those that a program without root rights needs to run agents as another user: to switch to it, to
+// kill its processes, to read their environment, and to read its files.
 func Capabilities() []string {
 	return []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"}
 }
 
-// admit lets the account into a folder of the program's.
-func (a *account) admit(path string) error {
+// allowInto lets the account into a folder of this program.
+func (a *account) allowInto(path string) error {
 	if a == nil {
 		return nil
 	}
 	return os.Chmod(path, 0o755)
 }
 
-// Group is the group of the user as whom agents run; 0 = they run as the program does. What it may read, agents may
-// read.
+// Group is the group of the user as whom agents run; 0 = they run as this program does. A file that this group may
+// read, agents may read.
 func (c Config) Group() (int, error) {
 	a, err := c.account()
 	if a == nil || err != nil {
@@ -90,15 +92,16 @@ func (c Config) Group() (int, error) {
 	return int(a.credential.Gid), nil
 }
 
-// run makes cmd run as the account.
-func (a *account) run(cmd *exec.Cmd) {
+// setCredential makes cmd run as the account.
+func (a *account) setCredential(cmd *exec.Cmd) {
 	if a != nil {
 		cmd.SysProcAttr.Credential = a.credential
 	}
 }
 
-// imprint puts the account's part into an environment; what the program has of its own login does not fit.
-func (a *account) imprint(env map[string]string) {
+// setVariables sets the account's variables in an environment, and removes those that belong to this program's own
+// login.
+func (a *account) setVariables(env map[string]string) {
 	if a == nil {
 		return
 	}
@@ -108,10 +111,10 @@ func (a *account) imprint(env map[string]string) {
 	maps.Copy(env, map[string]string{"HOME": a.home, "USER": a.name, "LOGNAME": a.name})
 }
 
-// writePrivate writes a file that only agents may read. With another user it is that user who writes: in a folder of
-// his, the program could be led anywhere.
+// writePrivate writes a file that only agents may read. It writes as the account: in a folder of that user, a symbolic
+// link could lead this program anywhere.
 func (a *account) writePrivate(path string, data []byte) error {
-	return a.do(func() error {
+	return a.runAs(func() error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return fmt.Errorf("settings of the agents: %w", err)
 		}

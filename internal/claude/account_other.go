@@ -2,7 +2,7 @@
 
 package claude
 
-const canActAs = false
+const canRunAs = false
 
-// do works on files as the account, which is the program's own here.
-func (a *account) do(work func() error) error { return work() }
+// runAs works on files as the account, which is always the program's own here.
+func (a *account) runAs(work func() error) error { return work() }

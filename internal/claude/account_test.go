@@ -70,7 +70,8 @@ func TestAgentsRunAsAnotherUser(t *testing.T) {
 		t.Errorf("the agent runs as %+v", info.Sys())
 	}
 	groups, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/status")
-	if err != nil || !strings.Contains(string(groups), "Groups:\t65534 \n") && !strings.Contains(string(groups), "Groups:\t \n") {
+	if err != nil || !strings.Contains(string(groups), "Groups:\t65534 \n") &&
+		!strings.Contains(string(groups), "Groups:\t \n") {
 		t.Errorf("it has the groups of others: %v\n%s", err, groups)
 	}
 	env := strings.Join(environment(t, p), "\n")
@@ -95,7 +96,8 @@ func TestAgentsRunAsAnotherUser(t *testing.T) {
 		t.Errorf("a question: %+v, %v", got, err)
 	}
 	codes := make(chan string, 1)
-	if err := pool.LogIn(t.Context(), "a", claude.Dialog{Link: func(string) { codes <- "good#scripted" }, Codes: codes}); err != nil {
+	if err := pool.LogIn(t.Context(), "a",
+		claude.Dialog{Link: func(string) { codes <- "good#scripted" }, Codes: codes}); err != nil {
 		t.Errorf("login: %v", err)
 	}
 	info, err = os.Stat(filepath.Join(home, "logged-in"))

@@ -13,8 +13,8 @@ const (
 	askEverything = "everything"
 )
 
-// AsksEverything reports whether the agent asks for each use of a tool. By default the CLI runs commands that only
-// read without asking anybody.
+// AsksEverything reports whether the agent asks before each use of a tool. By default the CLI runs commands that only
+// read without asking.
 func (c Config) AsksEverything() bool { return c.Ask == askEverything }
 
 func (c Config) checkAsk() error {
@@ -28,22 +28,45 @@ func (c Config) checkAsk() error {
 	return nil
 }
 
-// imposed are the settings of an agent: those that the operator has made, and those that nothing can change. A
-// rule of what is asked for counts before all that is allowed, in each mode.
-func (c Config) imposed(settings map[string]json.RawMessage) map[string]json.RawMessage {
+// withImposed adds to the operator's settings those that cannot be changed. An ask rule takes precedence over all allow
+// rules, in each mode.
+func (c Config) withImposed(settings map[string]json.RawMessage) map[string]json.RawMessage {
 	all := maps.Clone(imposedSettings)
 	for key, v := range settings {
 		if _, ok := all[key]; !ok {
 			all[key] = v
 		}
 	}
+	all["env"] = c.withVariables(all["env"])
 	if c.AsksEverything() {
 		all["permissions"] = withRules(all["permissions"], "ask", "*")
 	}
 	return all
 }
 
-// withRules are permissions with more rules of a kind: allow, ask or deny.
+// withVariables is env, the variables that settings give the CLI, with those that keep it from reading on its own: the
+// settings of a project count before the environment of the process, and could take them back.
+func (c Config) withVariables(env json.RawMessage) json.RawMessage {
+	var all map[string]json.RawMessage
+	if env != nil {
+		if err := json.Unmarshal(env, &all); err != nil {
+			panic(err) // checkSetting has read it
+		}
+	}
+	if all == nil { // also when the settings say null
+		all = map[string]json.RawMessage{}
+	}
+	mentions := noAttachments
+	if knows, _ := knownPrograms.knows(c.Command, noMentions); knows {
+		mentions = noMentions
+	}
+	for _, name := range []string{noMemory, mentions} {
+		all[name] = json.RawMessage(`"1"`)
+	}
+	return encode(all)
+}
+
+// withRules adds rules of a kind (allow, ask or deny) to permissions.
 func withRules(permissions json.RawMessage, kind string, rules ...string) json.RawMessage {
 	all := map[string]json.RawMessage{}
 	var list []string

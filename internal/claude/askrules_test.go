@@ -16,17 +16,25 @@ import (
 // What docs/approvals.md says of the commands that the CLI runs without asking anybody, and of those next to them.
 var (
 	unaskedCommands = []string{
-		"ls -la && date", "sleep 0; echo done", "pwd", "cat a.txt", "head -3 a.txt", "tail -3 a.txt", "wc -l a.txt", "grep -rn x .", "find . -name a.txt",
-		"sort a.txt", "cut -c1 a.txt", "tr a b < a.txt", "diff a.txt a.txt", "stat a.txt", "file a.txt", "du -sh .", "df -h", "which sh", "whoami", "id",
-		"hostname", "uname -a", "uptime", "ps aux", "echo $HOME", "printf x", "true", "test -f a.txt", "seq 3", "basename /a/b", "realpath a.txt",
-		"sha256sum a.txt", "base64 a.txt", "od a.txt", "strings a.txt", "jq . a.json", "sed -n 1p a.txt", "git status", "git log", "git diff", "git show",
-		"git branch", "git ls-files", "git grep x", "git reflog", "cd sub && ls", "ls | head", "ls 2>/dev/null", "groups", "nproc", "free -m", "lsof -v",
+		"ls -la && date", "sleep 0; echo done", "pwd", "cat a.txt", "head -3 a.txt", "tail -3 a.txt", "wc -l a.txt",
+		"grep -rn x .", "find . -name a.txt",
+		"sort a.txt", "cut -c1 a.txt", "tr a b < a.txt", "diff a.txt a.txt", "stat a.txt", "file a.txt", "du -sh .",
+		"df -h", "which sh", "whoami", "id",
+		"hostname", "uname -a", "uptime", "ps aux", "echo $HOME", "printf x", "true", "test -f a.txt", "seq 3",
+		"basename /a/b", "realpath a.txt",
+		"sha256sum a.txt", "base64 a.txt", "od a.txt", "strings a.txt", "jq . a.json", "sed -n 1p a.txt", "git status",
+		"git log", "git diff", "git show",
+		"git branch", "git ls-files", "git grep x", "git reflog", "cd sub && ls", "ls | head", "ls 2>/dev/null",
+		"groups", "nproc", "free -m", "lsof -v",
 		"node --version",
 	}
 	askedCommands = []string{
-		"touch a", "echo hi > b", "ls /etc", "cat /etc/hostname", "cd /", "find . -delete", "find . -exec ls {} +", "sort -o b.txt a.txt", "sed -i s/a/b/ a.txt",
-		"awk 1 a.txt", "cat a.txt | xargs ls", "env", "echo $(date)", "git log --output=x.txt", "git branch x", "git -C /tmp status", "git config --list",
-		"curl http://127.0.0.1:1/", "python3 -c 1", "node -e 1", "go version", "make -n", "less a.txt", "nohup ls", "ls &", "tar tf a.tar",
+		"touch a", "echo hi > b", "ls /etc", "cat /etc/hostname", "cd /", "find . -delete", "find . -exec ls {} +",
+		"sort -o b.txt a.txt", "sed -i s/a/b/ a.txt",
+		"awk 1 a.txt", "cat a.txt | xargs ls", "env", "echo $(date)", "git log --output=x.txt", "git branch x",
+		"git -C /tmp status", "git config --list",
+		"curl http://127.0.0.1:1/", "python3 -c 1", "node -e 1", "go version", "make -n", "less a.txt", "nohup ls",
+		"ls &", "tar tf a.tar",
 	}
 )
 
@@ -56,7 +64,10 @@ func (a answer) ranAndAsked() (ran, asked []string) {
 func works(t *testing.T, c *claude.Config, command string) {
 	t.Helper()
 	c.Command = command
-	for _, do := range []string{"git init -q", "mkdir sub", "echo abc > a.txt", "echo {} > a.json", "git -c user.name=a -c user.email=a@b commit --allow-empty -qm x"} {
+	for _, do := range []string{
+		"git init -q", "mkdir sub", "echo abc > a.txt", "echo {} > a.json",
+		"git -c user.name=a -c user.email=a@b commit --allow-empty -qm x",
+	} {
 		cmd := exec.Command("sh", "-c", do)
 		cmd.Dir = c.Project
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -96,9 +107,13 @@ func TestWhatTheCLIRunsUnasked(t *testing.T) {
 // With ask = "everything" people are asked for each tool, whatever is allowed and in whatever mode the chat is.
 func TestEverythingIsAskedFor(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		t.Run("in each mode", func(t *testing.T) { everythingIsAskedFor(t, command, "", "default", "acceptEdits", "plan") })
+		t.Run("in each mode", func(t *testing.T) {
+			everythingIsAskedFor(t, command, "", "default", "acceptEdits", "plan")
+		})
 		t.Run("whatever settings allow", func(t *testing.T) {
-			everythingIsAskedFor(t, command, `{"permissions": {"allow": ["Bash(pwd)"], "ask": ["Bash(touch *)"], "deny": ["Bash(rm *)"]}}`, "default")
+			everythingIsAskedFor(t, command,
+				`{"permissions": {"allow": ["Bash(pwd)"], "ask": ["Bash(touch *)"], "deny": ["Bash(rm *)"]}}`,
+				"default")
 		})
 	})
 }
@@ -110,8 +125,11 @@ func everythingIsAskedFor(t *testing.T, command, settings string, modes ...strin
 		must(t, c.Prepare())
 	})
 	for _, mode := range modes {
-		r.calls(bash("ls -la"), bash("pwd"), modelsim.Tool("Read", map[string]string{"file_path": filepath.Join(r.cfg.Project, "a.txt")}),
-			modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Project, "w.txt"), "content": "x"}), bash("rm a.txt"))
+		r.calls(bash("ls -la"), bash("pwd"), modelsim.Tool("Read", map[string]string{
+			"file_path": filepath.Join(r.cfg.Project, "a.txt"),
+		}),
+			modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Project, "w.txt"),
+				"content": "x"}), bash("rm a.txt"))
 		spec := fresh()
 		spec.Mode = mode
 		a := r.turn(t.Context(), mode, spec, "go")
@@ -136,7 +154,9 @@ func everythingIsAskedFor(t *testing.T, command, settings string, modes ...strin
 func TestWhatAskMayBe(t *testing.T) {
 	t.Parallel()
 	c := claudetest.ScriptedConfig(t)
-	for ask, fine := range map[string]bool{"": true, "changes": true, "everything": true, "nothing": false, "Everything": false} {
+	for ask, fine := range map[string]bool{
+		"": true, "changes": true, "everything": true, "nothing": false, "Everything": false,
+	} {
 		if c.Ask = ask; (c.Validate() == nil) != fine {
 			t.Errorf("%q: %v", ask, c.Validate())
 		}

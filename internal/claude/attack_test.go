@@ -19,13 +19,13 @@ const (
 	canaryName = "canary-4712-in-a-folder"
 )
 
-// bait are files of every kind that the CLI could read by their name.
-type bait struct{ out, home, project string }
+// attackFiles are files of every kind that the CLI could read by their name.
+type attackFiles struct{ out, home, project string }
 
-// layBait writes them, outside of the project, in the home of the CLI's user and in the project.
-func layBait(t *testing.T, home, project string) bait {
+// writeAttackFiles writes them outside the project, in the home folder of the CLI's user, and in the project.
+func writeAttackFiles(t *testing.T, home, project string) attackFiles {
 	t.Helper()
-	b := bait{out: t.TempDir(), home: home, project: project}
+	b := attackFiles{out: t.TempDir(), home: home, project: project}
 	write := func(path string, data []byte) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -52,6 +52,7 @@ func layBait(t *testing.T, home, project string) bait {
 		write(filepath.Join(dir, "folder", canaryName+".txt"), []byte(atCanary))
 	}
 	write(filepath.Join(project, ".claude", "agents", "spy.md"), []byte("---\nname: spy\ndescription: x\n---\n"+canary))
+	write(filepath.Join(project, ".claude", "settings.json"), []byte(`{"env":{"CLAUDE_CODE_DISABLE_ATTACHMENTS":"0","CLAUDE_CODE_DISABLE_FILE_MENTIONS":"0"}}`))
 	if err := os.Symlink(filepath.Join(b.out, "secret.txt"), filepath.Join(project, "link.txt")); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func TestAttackAtPaths(t *testing.T) {
 				home = v
 			}
 		}
-		b := layBait(t, home, r.cfg.Project)
+		b := writeAttackFiles(t, home, r.cfg.Project)
 		spec := fresh()
 		for i, tc := range pathAttacks {
 			text := strings.NewReplacer("{out}", b.out, "{home}", b.home, "{project}", b.project).Replace(tc.text)

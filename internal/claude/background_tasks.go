@@ -9,97 +9,104 @@ import (
 	"time"
 )
 
-// quiet is how long nothing goes on in the chats before the agent is asked apart from them, if nothing else is
-// configured.
-const quiet = 3 * time.Second
+// quietPeriod is how long the chats must be quiet before a background task runs, if nothing else is configured.
+const quietPeriod = 3 * time.Second
 
-// backgroundTasks are what the agent is asked apart from the chats. Nobody waits for the answers, so they keep out of
-// the way of turns.
+// backgroundTasks are requests to the agent outside of all chats, such as summaries. Usually nobody waits for them, so
+// they give way to turns.
 type backgroundTasks struct {
-	asked chan struct{} // one for each that is asked or waits for a quiet moment
+	tickets chan struct{} // one for each task that runs or waits for a quiet moment
 
-	mu      sync.Mutex
-	stirred time.Time         // when something went on in the chats last
-	guests  []*backgroundTask // those that have a place among the processes; the one that came last goes first
+	mu           sync.Mutex
+	lastActivity time.Time         // time of the last activity in any chat
+	running      []*backgroundTask // those that hold a slot; the newest is preempted first
 }
 
-// backgroundTask is a question that is asked, in a place that a turn may claim.
+// backgroundTask is a task whose slot a turn may take.
 type backgroundTask struct {
-	leave  context.CancelCauseFunc
-	wanted <-chan struct{} // closed when somebody waits for the answer; then it stays
+	cancel context.CancelCauseFunc
+	wanted <-chan struct{} // closed when somebody waits for the reply; then it is not preempted
 }
 
 func newBackgroundTasks(l Limits) *backgroundTasks {
-	return &backgroundTasks{asked: make(chan struct{}, max(1, l.Turns/4)), stirred: time.Now()}
+	return &backgroundTasks{tickets: make(chan struct{}, max(1, l.Turns/4)), lastActivity: time.Now()}
 }
 
-// stir notes that something goes on in the chats.
-func (qs *backgroundTasks) stir() {
+// noteActivity restarts the quiet period.
+func (qs *backgroundTasks) noteActivity() {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	qs.stirred = time.Now()
+	qs.lastActivity = time.Now()
 }
 
-// left is how long it takes until it has been quiet for that long, if nothing goes on until then.
-func (qs *backgroundTasks) left(pause time.Duration) time.Duration {
+// untilQuiet is the time until the chats have been quiet for that long, if nothing happens until then.
+func (qs *backgroundTasks) untilQuiet(pause time.Duration) time.Duration {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	return pause - time.Since(qs.stirred)
+	return pause - time.Since(qs.lastActivity)
 }
 
-// giveWay has a question leave the place that a turn needs.
-func (qs *backgroundTasks) giveWay() {
+// preempt cancels the newest task for which nobody waits, and reports whether there was one. Its slot becomes free when
+// its process has ended.
+func (qs *backgroundTasks) preempt() bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	for i, g := range slices.Backward(qs.guests) {
+	for i, g := range slices.Backward(qs.running) {
 		select {
 		case <-g.wanted:
 		default:
-			g.leave(errGaveWay)
-			qs.guests = slices.Delete(qs.guests, i, i+1)
-			return
+			g.cancel(errPreempted)
+			qs.running = slices.Delete(qs.running, i, i+1)
+			return true
 		}
 	}
+	return false
 }
 
-func (qs *backgroundTasks) enter(g *backgroundTask) {
+// tryStart adds g to the running tasks if it gets a slot. Both happen under one lock, so that a turn that finds no free
+// slot finds the task that it can preempt.
+func (qs *backgroundTasks) tryStart(g *backgroundTask, place func() bool) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	qs.guests = append(qs.guests, g)
+	if !place() {
+		return false
+	}
+	qs.running = append(qs.running, g)
+	return true
 }
 
-func (qs *backgroundTasks) exit(g *backgroundTask) {
+func (qs *backgroundTasks) finish(g *backgroundTask) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	qs.guests = slices.DeleteFunc(qs.guests, func(other *backgroundTask) bool { return other == g })
+	qs.running = slices.DeleteFunc(qs.running, func(other *backgroundTask) bool { return other == g })
 }
 
-// errWanted says that somebody waits for what a question waits to be asked.
+// errWanted says that somebody started to wait for the reply of a task that waits for a quiet moment.
 var errWanted = errors.New("somebody waits for the answer")
 
-// lull waits until nothing has gone on in the chats for a while, and takes a place for a process that is free then. The
-// caller calls done afterwards.
-func (pl *Pool) lull(ctx context.Context, q Task, pause time.Duration) (done func(), err error) {
-	qs := pl.questions
+// waitUntilQuiet waits until nothing has happened in the chats for a while and a slot for g is free, and takes that
+// slot. The caller calls done afterwards.
+func (pl *Pool) waitUntilQuiet(ctx context.Context, g *backgroundTask, pause time.Duration) (done func(), err error) {
+	qs := pl.background
 	select {
-	case qs.asked <- struct{}{}:
-	case <-q.Wanted:
+	case qs.tickets <- struct{}{}:
+	case <-g.wanted:
 		return nil, errWanted
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	done = func() { <-qs.asked }
-	t := time.NewTimer(max(0, qs.left(pause)))
+	done = func() { <-qs.tickets }
+	t := time.NewTimer(max(0, qs.untilQuiet(pause)))
 	defer t.Stop()
 	for {
 		select {
 		case <-t.C:
-			left := qs.left(pause)
-			if left <= 0 && pl.spare() {
+			left := qs.untilQuiet(pause)
+			if left <= 0 && qs.tryStart(g, pl.tryTakeSpareSlot) {
 				return done, nil
 			}
 			t.Reset(cmp.Or(max(0, left), pause))
-		case <-q.Wanted:
+		case <-g.wanted:
 			done()
 			return nil, errWanted
 		case <-ctx.Done():
@@ -109,7 +116,7 @@ func (pl *Pool) lull(ctx context.Context, q Task, pause time.Duration) (done fun
 	}
 }
 
-// spare takes a place for a process if one is free that no turn needs.
-func (pl *Pool) spare() bool {
+// tryTakeSpareSlot takes a process slot if one is free, no turn waits, and memory allows another process.
+func (pl *Pool) tryTakeSpareSlot() bool {
 	return pl.slots.waiting() == 0 && !pl.limits.tight(1) && pl.slots.processes.TryAcquire(1)
 }

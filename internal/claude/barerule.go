@@ -7,10 +7,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// withPath are the tools whose rules should say for what: without that, they allow all of the machine.
+// withPath are tools whose rules should be limited to a path or command: without that, a rule allows the whole machine.
 var withPath = []string{"Bash", "Edit", "Glob", "Grep", "Read", "Write"}
 
-// BareRules are the rules that allow a tool whatever it is used for, of the configuration and of its settings.
+// BareRules are the allow rules, of the configuration and its settings, that allow any use of such a tool.
 func (c Config) BareRules() (bare []string) {
 	rules := slices.Clone(c.AllowedTools)
 	if s, err := readSettings(c.Settings); err == nil {

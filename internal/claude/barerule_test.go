@@ -9,8 +9,11 @@ import (
 
 func TestRulesWithoutAPath(t *testing.T) {
 	c := claude.Config{
-		AllowedTools: []string{"Read", "Read(./**)", "Edit(*)", "Write(//**)", "Bash", "Bash(*)", "Bash(:*)", "Bash(git status)", "Read(~/docs/**)", "WebFetch", "mcp__x__y"},
-		Settings:     `{"permissions":{"allow":["Grep","Glob(src/**)"]}}`,
+		AllowedTools: []string{
+			"Read", "Read(./**)", "Edit(*)", "Write(//**)", "Bash", "Bash(*)", "Bash(:*)", "Bash(git status)",
+			"Read(~/docs/**)", "WebFetch", "mcp__x__y",
+		},
+		Settings: `{"permissions":{"allow":["Grep","Glob(src/**)"]}}`,
 	}
 	want := []string{"Read", "Edit(*)", "Write(//**)", "Bash", "Bash(*)", "Bash(:*)", "Grep"}
 	if got := c.BareRules(); !slices.Equal(got, want) {

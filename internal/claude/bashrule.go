@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// bashCommand is what is known of a command of the Bash tool, by its first words.
+// bashCommand describes a command of the Bash tool, by its first words.
 type bashCommand struct {
-	// Options are those that may follow when a chat allows the command by its first words. With others it writes
-	// elsewhere, or runs something else. Without any, it is allowed word for word only.
+	// options are those that may follow when a chat allows the command by its first words. Other options could write
+	// files elsewhere or run other programs. Without any, only the exact command can be allowed.
 	options []string
-	// Can says what other words make the command do, for the operator who allows all words by a rule such as
-	// "Bash(git log *)". Empty means that the command does what its name says, whatever follows.
+	// can says what other words make the command do, for an operator who allows all words by a rule such as "Bash(git
+	// log *)". Empty = the command does only what its name says.
 	can string
 }
 
-// What commands can do beside what their name says.
+// What commands can do besides what their names say.
 const (
 	runsOthers  = "it runs any other command"
 	runsCode    = "it runs any program text that it is given"
@@ -26,21 +26,21 @@ const (
 	writesFiles = "it writes any file, such as your shell's start-up files"
 )
 
-// bashCommands are the commands of which more is known than of others: the longest words that fit count. A command
-// that is not here does what its name says.
+// bashCommands are the commands about which more is known; the longest matching words count. A command that is not
+// listed does what its name says.
 var bashCommands = func() map[string]bashCommand {
 	all := map[string]bashCommand{
-		"git": {can: "most of its commands write any file or run other programs with some option, as in git log --output=FILE, " +
-			"git grep -O, git -c"},
+		"git": {can: "most of its commands write any file or run other programs with some option, as in git log " +
+			"--output=FILE, git grep -O, git -c"},
 		"git status": {options: []string{"-s", "--short", "-b", "--branch", "--porcelain", "-v", "--ignored"}},
 		"git diff": {
-			options: []string{"--", "--stat", "--numstat", "--shortstat", "--cached", "--staged", "--name-only", "--name-status",
-				"--check", "-b", "-w", "--word-diff", "--no-color"},
+			options: []string{"--", "--stat", "--numstat", "--shortstat", "--cached", "--staged", "--name-only",
+				"--name-status", "--check", "-b", "-w", "--word-diff", "--no-color"},
 			can: "--output=FILE writes any file",
 		},
 		"git add": {options: []string{"--", "-A", "--all", "-u", "--update", "-v", "-n", "--dry-run"}},
-		"git commit": {options: []string{"--", "-m", "--message", "-a", "--all", "-am", "--amend", "--no-edit", "--allow-empty",
-			"-q", "-v", "-s", "--signoff"}},
+		"git commit": {options: []string{"--", "-m", "--message", "-a", "--all", "-am", "--amend", "--no-edit",
+			"--allow-empty", "-q", "-v", "-s", "--signoff"}},
 		"git ls-files": {}, "git rev-parse": {}, "git rm": {}, "git mv": {}, "git switch": {}, "git restore": {},
 		"go": {can: "-exec, -toolexec and -vettool run other programs, -o writes any file, and go run runs any package"},
 		"go build": {
@@ -49,22 +49,22 @@ var bashCommands = func() map[string]bashCommand {
 		},
 		"go vet": {options: []string{"-v", "-tags"}, can: "-vettool and -toolexec run other programs"},
 		"go test": {
-			options: []string{"-v", "-race", "-tags", "-run", "-skip", "-count", "-short", "-timeout", "-bench", "-benchmem", "-cover",
-				"-cpu", "-failfast", "-json", "-list", "-parallel", "-shuffle", "-p"},
+			options: []string{"-v", "-race", "-tags", "-run", "-skip", "-count", "-short", "-timeout", "-bench",
+				"-benchmem", "-cover", "-cpu", "-failfast", "-json", "-list", "-parallel", "-shuffle", "-p"},
 			can: "-exec and -toolexec run other programs, and -o writes any file",
 		},
 		"npm":      {can: runsOthers},
 		"npm test": {options: []string{"-s", "--silent"}, can: "--script-shell runs other programs"},
 		"cargo":    {can: "--config makes it run other programs"},
 		"cargo build": {
-			options: []string{"-r", "--release", "-p", "--package", "--workspace", "--all", "--lib", "--bin", "--bins", "--features",
-				"--all-features", "--no-default-features", "-v", "-q", "--locked", "--offline"},
+			options: []string{"-r", "--release", "-p", "--package", "--workspace", "--all", "--lib", "--bin", "--bins",
+				"--features", "--all-features", "--no-default-features", "-v", "-q", "--locked", "--offline"},
 			can: "--config makes it run other programs",
 		},
 		"cargo test": {
-			options: []string{"-r", "--release", "-p", "--package", "--workspace", "--all", "--lib", "--bin", "--bins", "--test",
-				"--tests", "--doc", "--features", "--all-features", "--no-default-features", "--no-run", "-v", "-q", "--locked",
-				"--offline"},
+			options: []string{"-r", "--release", "-p", "--package", "--workspace", "--all", "--lib", "--bin", "--bins",
+				"--test", "--tests", "--doc", "--features", "--all-features", "--no-default-features", "--no-run", "-v",
+				"-q", "--locked", "--offline"},
 			can: "--config makes it run other programs",
 		},
 		"find":   {can: "-exec runs other commands, and -delete and -fprint change files"},
@@ -90,7 +90,7 @@ var bashCommands = func() map[string]bashCommand {
 	return all
 }()
 
-// openCommands are commands with which everything can be done, by what they do.
+// openCommands are commands that can do anything, by what they do.
 var openCommands = map[string]string{
 	runsOthers: "env sudo doas su runuser pkexec nice ionice chrt taskset time timeout nohup setsid stdbuf xargs " +
 		"parallel watch entr exec eval command builtin source . trap coproc script expect unshare nsenter " +
@@ -115,14 +115,14 @@ var openCommands = map[string]string{
 		"nano pico emacs emacsclient code",
 }
 
-// A BashFamily is how a command may go on that a chat allows by its first words.
+// BashFamily returns the options that may follow a command that a chat allows by its first words.
 func BashFamily(prefix string) (options []string, known bool) {
 	options = bashCommands[prefix].options
 	return options, len(options) > 0
 }
 
-// checkBashRule says why a rule of what is allowed without asking cannot be: it looks harmless and allows
-// everything. The rule "Bash" says what it allows, and so does one without a wildcard.
+// checkBashRule rejects allow rules that look harmless and allow everything. The rule "Bash" is honest about what it
+// allows, and so is a rule without a wildcard.
 func checkBashRule(rule string) error {
 	content, ok := bashContent(rule)
 	if !ok {
@@ -145,18 +145,19 @@ func checkBashRule(rule string) error {
 	if can == "" {
 		return nil
 	}
-	return fmt.Errorf("%q allows more than it seems to: %s with other words: %s. Allow the command as it is run, without "+
+	return fmt.Errorf("%q allows more than it seems to: %s with other words: %s. Allow the command as it is "+
+		"run, without "+
 		`a wildcard, as in "Bash(go vet ./...)"; or leave it out: people are asked in the chat then, and can allow it there. `+
 		`"Bash" allows every command`, rule, name, can)
 }
 
-// bashContent is what a rule says about the Bash tool; false: it is about another one, or says nothing more.
+// bashContent is the part of a Bash rule in brackets; false = a rule for another tool, or without brackets.
 func bashContent(rule string) (string, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(rule), "Bash(")
 	return strings.TrimSuffix(rest, ")"), ok
 }
 
-// beforeWildcard is the text of a rule before what stands for any words, and whether there is such a thing.
+// beforeWildcard is the text of a rule before its wildcard, and whether it has one.
 func beforeWildcard(content string) (prefix string, open bool) {
 	if prefix, ok := strings.CutSuffix(strings.TrimSpace(content), ":*"); ok { // the older form of " *"
 		return prefix + " ", true
@@ -174,7 +175,8 @@ func isAssignment(word string) bool {
 	return ok && name != "" && !strings.ContainsAny(name, "-/.")
 }
 
-// danger names the command that begins with these words, and says what it can do with others; empty = nothing else.
+// danger finds the command that begins with these words, and says what other words can make it do; empty = nothing
+// else.
 func danger(words []string) (name, can string) {
 	bare := make([]string, len(words))
 	for i, w := range words {
@@ -190,7 +192,7 @@ func danger(words []string) (name, can string) {
 	return "", ""
 }
 
-// checkAllowed reports the rules in a list that cannot be.
+// checkAllowed reports the rules of a list that are rejected.
 func checkAllowed(where string, rules []string) error {
 	var errs []error
 	for _, entry := range rules {
@@ -203,7 +205,7 @@ func checkAllowed(where string, rules []string) error {
 	return errors.Join(errs...)
 }
 
-// splitRules are the rules in one argument of the CLI, which takes several with commas or spaces between them.
+// splitRules splits an argument of the CLI into rules, which are separated by commas or spaces.
 func splitRules(entry string) (rules []string) {
 	depth, start := 0, 0
 	end := func(i int) {

@@ -19,30 +19,40 @@ func TestAttackBroadRules(t *testing.T) {
 	c := claudetest.ScriptedConfig(t)
 	refused := map[string]string{ // and what is said of them
 		"Bash(git log *)": "--output=FILE", "Bash(git log:*)": "--output=FILE", "Bash(git log --oneline *)": "git log",
-		"Bash(git diff *)": "--output=FILE", "Bash(git show:*)": "git", "Bash(git grep *)": "git grep -O", "Bash(git *)": "git -c",
-		"Bash(git:*)": "git", "Bash(git status*)": "git", "Bash(git -C /x status *)": "git", "Bash(git --no-pager *)": "git",
-		"Bash(git fetch *)": "git", "Bash(git config:*)": "git",
+		"Bash(git diff *)": "--output=FILE", "Bash(git show:*)": "git", "Bash(git grep *)": "git grep -O",
+		"Bash(git *)": "git -c",
+		"Bash(git:*)": "git", "Bash(git status*)": "git", "Bash(git -C /x status *)": "git",
+		"Bash(git --no-pager *)": "git",
+		"Bash(git fetch *)":      "git", "Bash(git config:*)": "git",
 		"Bash(find *)": "-exec", "Bash(/usr/bin/find *)": "-exec", "Bash('find' *)": "-exec", `Bash(\find *)`: "-exec",
-		"Bash(find . -name *)": "-exec", "Bash(LC_ALL=C find *)": "-exec", "Bash( find *)": "-exec", "Bash(find  *)": "-exec",
-		"Bash(sed *)": "-i", "Bash(sed -n:*)": "-i", "Bash(awk *)": "program text", "Bash(tar *)": "--to-command",
-		"Bash(ssh host *)": "any other command", "Bash(xargs *)": "any other command", "Bash(env *)": "any other command",
-		"Bash(sort *)": "-o", "Bash(tee:*)": "any file", "Bash(curl *)": "-o", "Bash(wget *)": "-O", "Bash(make *)": "files of the project",
+		"Bash(find . -name *)": "-exec", "Bash(LC_ALL=C find *)": "-exec", "Bash( find *)": "-exec",
+		"Bash(find  *)": "-exec",
+		"Bash(sed *)":   "-i", "Bash(sed -n:*)": "-i", "Bash(awk *)": "program text", "Bash(tar *)": "--to-command",
+		"Bash(ssh host *)": "any other command", "Bash(xargs *)": "any other command",
+		"Bash(env *)":  "any other command",
+		"Bash(sort *)": "-o", "Bash(tee:*)": "any file", "Bash(curl *)": "-o", "Bash(wget *)": "-O",
+		"Bash(make *)":      "files of the project",
 		"Bash(make test *)": "files of the project", "Bash(npx *)": "any other command", "Bash(npm run *)": "npm",
 		"Bash(npm test *)": "--script-shell", "Bash(node -e *)": "program text", "Bash(python3 *)": "program text",
-		"Bash(python *)": "program text", "Bash(perl:*)": "program text", "Bash(bash *)": "program text", "Bash(sh -c *)": "program text",
-		"Bash(sudo *)": "any other command", "Bash(nice *)": "any other command", "Bash(time *)": "any other command",
-		"Bash(timeout 5 *)": "any other command", "Bash(watch *)": "any other command", "Bash(less *)": "a pager", "Bash(man *)": "a pager",
-		"Bash(vi *)": "an editor", "Bash(go *)": "-exec", "Bash(go test *)": "-exec", "Bash(go build:*)": "-toolexec",
-		"Bash(go vet *)": "-vettool", "Bash(cargo test *)": "--config", "Bash(docker *)": "any other command", "Bash(rg *)": "--pre",
+		"Bash(python *)": "program text", "Bash(perl:*)": "program text", "Bash(bash *)": "program text",
+		"Bash(sh -c *)": "program text",
+		"Bash(sudo *)":  "any other command", "Bash(nice *)": "any other command", "Bash(time *)": "any other command",
+		"Bash(timeout 5 *)": "any other command", "Bash(watch *)": "any other command", "Bash(less *)": "a pager",
+		"Bash(man *)": "a pager",
+		"Bash(vi *)":  "an editor", "Bash(go *)": "-exec", "Bash(go test *)": "-exec", "Bash(go build:*)": "-toolexec",
+		"Bash(go vet *)": "-vettool", "Bash(cargo test *)": "--config", "Bash(docker *)": "any other command",
+		"Bash(rg *)": "--pre",
 		"Bash(dd *)": "any file", "Bash(pytest *)": "files of the project",
-		"Bash(* --version)": "command's name", "Bash(g*)": "command's name", "Bash(*log)": "command's name", "Bash(A=1 *)": "command's name",
+		"Bash(* --version)": "command's name", "Bash(g*)": "command's name", "Bash(*log)": "command's name",
+		"Bash(A=1 *)": "command's name",
 	}
 	for rule, want := range refused {
 		for where, c := range map[string]claude.Config{
 			"[claude] allowed_tools": allowing(c, rule), "permissions.allow": settled(t, c, "allow", rule),
 		} {
 			err := c.Validate()
-			if err == nil || !strings.Contains(err.Error(), where) || !strings.Contains(err.Error(), rule) && !strings.Contains(rule, `\`) ||
+			if err == nil || !strings.Contains(err.Error(), where) ||
+				!strings.Contains(err.Error(), rule) && !strings.Contains(rule, `\`) ||
 				!strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %s: %v, want %q", where, rule, err, want)
 			}
@@ -54,9 +64,11 @@ func TestAttackBroadRules(t *testing.T) {
 	for _, rule := range []string{
 		// they say what they allow
 		"Bash", "Bash(*)", "Bash(:*)", "Read", "Read(./**)", "Edit(src/*)", "WebFetch(domain:*)", "mcp__a__*",
-		"Bash(git log)", "Bash(git log --oneline -5)", "Bash(go vet ./...)", "Bash(make test)", "Bash(find . -name x)", `Bash(find . -name \*.go)`,
+		"Bash(git log)", "Bash(git log --oneline -5)", "Bash(go vet ./...)", "Bash(make test)", "Bash(find . -name x)",
+		`Bash(find . -name \*.go)`,
 		"Bash(git status *)", "Bash(git status:*)", "Bash(git add *)", "Bash(git commit -m *)", "Bash(git ls-files *)",
-		"Bash(touch *)", "Bash(mkdir -p *)", "Bash(rm *)", "Bash(cp *)", "Bash(echo *)", "Bash(sleep *)", "Bash(./scripts/lint *)", "Bash(mytool:*)",
+		"Bash(touch *)", "Bash(mkdir -p *)", "Bash(rm *)", "Bash(cp *)", "Bash(echo *)", "Bash(sleep *)",
+		"Bash(./scripts/lint *)", "Bash(mytool:*)",
 	} {
 		for _, c := range []claude.Config{allowing(c, rule), settled(t, c, "allow", rule)} {
 			if err := c.Validate(); err != nil {
@@ -65,7 +77,9 @@ func TestAttackBroadRules(t *testing.T) {
 		}
 	}
 	// The CLI takes several rules in one text.
-	for _, text := range []string{"Read,Bash(git log *)", "Read Bash(git log *)", "Bash(touch *) Bash(git log *),Read"} {
+	for _, text := range []string{
+		"Read,Bash(git log *)", "Read Bash(git log *)", "Bash(touch *) Bash(git log *),Read",
+	} {
 		if err := allowing(c, text).Validate(); err == nil || !strings.Contains(err.Error(), `"Bash(git log *)"`) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -90,7 +104,10 @@ func settled(t *testing.T, c claude.Config, kind string, rules ...string) claude
 func TestFamiliesAreOfKnownCommands(t *testing.T) {
 	t.Parallel()
 	c := claudetest.ScriptedConfig(t)
-	for _, prefix := range []string{"git status", "git diff", "git add", "git commit", "go build", "go vet", "go test", "npm test", "cargo build", "cargo test"} {
+	for _, prefix := range []string{
+		"git status", "git diff", "git add", "git commit", "go build", "go vet", "go test", "npm test", "cargo build",
+		"cargo test",
+	} {
 		options, known := claude.BashFamily(prefix)
 		if !known {
 			t.Errorf("%s is no family", prefix)
@@ -102,7 +119,9 @@ func TestFamiliesAreOfKnownCommands(t *testing.T) {
 			}
 		}
 	}
-	for _, prefix := range []string{"", "git", "git log", "git push", "go", "npm", "npm run", "find", "rm", "python3", "git ls-files"} {
+	for _, prefix := range []string{
+		"", "git", "git log", "git push", "go", "npm", "npm run", "find", "rm", "python3", "git ls-files",
+	} {
 		if options, known := claude.BashFamily(prefix); known {
 			t.Errorf("%q is a family with %q", prefix, options)
 		}
@@ -115,7 +134,9 @@ func TestWhatARuleWithAWildcardLetsTheCLIRun(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, func(c *claude.Config) {
 			c.Command = command
-			c.AllowedTools = []string{"Bash(git log *)", "Bash(dd *)", "Bash(cp *)", "Bash(echo *)", "Bash(touch *)", "Bash(git status *)"}
+			c.AllowedTools = []string{
+				"Bash(git log *)", "Bash(dd *)", "Bash(cp *)", "Bash(echo *)", "Bash(touch *)", "Bash(git status *)",
+			}
 		})
 		out, err := exec.Command("git", "init", "-q", r.cfg.Project).CombinedOutput()
 		if err != nil {
@@ -123,7 +144,10 @@ func TestWhatARuleWithAWildcardLetsTheCLIRun(t *testing.T) {
 		}
 		must(t, os.WriteFile(filepath.Join(r.cfg.Project, "a"), nil, 0o600))
 		away := t.TempDir()
-		guarded := []string{"cp a " + away + "/cp", "echo a > " + away + "/echo", "echo a > b", "touch " + away + "/touch", "git status > " + away + "/status"}
+		guarded := []string{
+			"cp a " + away + "/cp", "echo a > " + away + "/echo", "echo a > b", "touch " + away + "/touch",
+			"git status > " + away + "/status",
+		}
 		steps := []modelsim.Step{bash("git log --output=" + away + "/log"), bash("dd if=a of=" + away + "/dd")}
 		for _, c := range guarded {
 			steps = append(steps, bash(c))
@@ -135,7 +159,9 @@ func TestWhatARuleWithAWildcardLetsTheCLIRun(t *testing.T) {
 			t.Fatalf("asked %q, %v", asked, a.err)
 		}
 		for i, c := range guarded {
-			if want, err := json.Marshal(c); err != nil || !strings.Contains(strings.ReplaceAll(asked[i], `\u003e`, ">"), strings.ReplaceAll(string(want), `\u003e`, ">")) {
+			if want, err := json.Marshal(c); err != nil ||
+				!strings.Contains(strings.ReplaceAll(asked[i], `\u003e`, ">"),
+					strings.ReplaceAll(string(want), `\u003e`, ">")) {
 				t.Errorf("asked %q, want %s", asked[i], c)
 			}
 		}

@@ -47,6 +47,12 @@ func newRig(t *testing.T, change ...func(*claude.Config)) *rig {
 // by has a version of the CLI run the agents; see [claudetest.Versions].
 func by(command string) func(*claude.Config) { return func(c *claude.Config) { c.Command = command } }
 
+// scripted has the scripted agent run, in a test of the pool that the CLI adds nothing to.
+func scripted(t *testing.T) func(*claude.Config) {
+	t.Helper()
+	return by(claudetest.Scripted(t))
+}
+
 // answer is what became of one turn.
 type answer struct {
 	blocks []string
@@ -58,7 +64,8 @@ type answer struct {
 func (a answer) text() string { return strings.Join(a.blocks, "|") }
 
 // turn runs one turn of owner; each is called with every event.
-func (r *rig) turn(ctx context.Context, owner string, spec claude.Spec, prompt string, each ...func(claude.Event)) answer {
+func (r *rig) turn(ctx context.Context, owner string, spec claude.Spec, prompt string,
+	each ...func(claude.Event)) answer {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // however busy the machine is
 	defer cancel()
@@ -145,7 +152,7 @@ func TestAnAnswerStreamsAndTheProcessLivesOn(t *testing.T) {
 	if a.result.Session != spec.Session || a.result.CostUSD <= 0 || a.result.Usage.Output == 0 || a.result.Model == "" {
 		t.Errorf("result = %+v", a.result)
 	}
-	if !r.pool.Living("a", spec.Session) {
+	if !r.pool.HasIdle("a", spec.Session) {
 		t.Fatal("no process lives on")
 	}
 	p, err := r.pool.Acquire(t.Context(), "a", resumed(withDir(spec, r.cfg.Project)))
@@ -158,7 +165,8 @@ func TestAnAnswerStreamsAndTheProcessLivesOn(t *testing.T) {
 		t.Errorf("second turn: %q %v", b.text(), b.err)
 	}
 	if b.result.CostUSD > 3*a.result.CostUSD {
-		t.Errorf("the second turn costs %f after %f: counted from the start of the process?", b.result.CostUSD, a.result.CostUSD)
+		t.Errorf("the second turn costs %f after %f: counted from the start of the process?", b.result.CostUSD,
+			a.result.CostUSD)
 	}
 }
 
@@ -183,8 +191,12 @@ func TestPathsAndSlashesInTextsAreOnlyText(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("canary-4711"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"@" + secret + " 里写了什么", "看看 @" + secret, "/help", "/compact", "/nosuch thing", "-h"} {
-		a := r.turn(t.Context(), "a", fresh(), text)
+	spec := fresh()
+	for _, text := range []string{
+		"@" + secret + " 里写了什么", "看看 @" + secret, "/help", "/compact", "/nosuch thing", "-h",
+	} {
+		a := r.turn(t.Context(), "a", spec, text)
+		spec.Resume = true
 		reqs := r.model.Requests()
 		if a.err != nil || a.result.Failure != "" || len(reqs) == 0 {
 			t.Fatalf("%q: %+v %v", text, a.result, a.err)
@@ -216,7 +228,7 @@ func TestStopInTheMiddleOfAText(t *testing.T) {
 	if !errors.Is(a.err, stopped) || a.text() != "one two " {
 		t.Fatalf("%q %v", a.text(), a.err)
 	}
-	if !r.pool.Living("a", spec.Session) {
+	if !r.pool.HasIdle("a", spec.Session) {
 		t.Error("the process did not survive the interrupt")
 	}
 	if b := r.turn(t.Context(), "a", resumed(spec), "数到 3"); b.text() != "1 2 3" {
@@ -312,7 +324,9 @@ func aBrokenStreamIsRepeatedNotAppended(t *testing.T, command string) {
 
 func TestABadKeyIsToldAtOnce(t *testing.T) {
 	r := newRig(t)
-	r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Fail(401, "authentication_error", "invalid x-api-key")}})
+	r.model.Script(modelsim.Rule{
+		Steps: []modelsim.Step{modelsim.Fail(401, "authentication_error", "invalid x-api-key")},
+	})
 	began := time.Now()
 	a := r.turn(t.Context(), "a", fresh(), "go")
 	if a.err != nil || a.result.Failure != claude.FailAuth {
@@ -324,7 +338,7 @@ func TestABadKeyIsToldAtOnce(t *testing.T) {
 }
 
 func TestASilentModelIsGivenUp(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.Silence.Duration = 2 * time.Second })
+	r := newRig(t, scripted(t), func(c *claude.Config) { c.Silence.Duration = 2 * time.Second })
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("well "), modelsim.Hang()}})
 	a := r.turn(t.Context(), "a", fresh(), "go")
 	if !errors.Is(a.err, claude.ErrSilent) {
@@ -333,7 +347,7 @@ func TestASilentModelIsGivenUp(t *testing.T) {
 }
 
 func TestATurnHasALimit(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.TurnLimit.Duration = 2 * time.Second })
+	r := newRig(t, scripted(t), func(c *claude.Config) { c.TurnLimit.Duration = 2 * time.Second })
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Hang()}})
 	if a := r.turn(t.Context(), "a", fresh(), "go"); !errors.Is(a.err, claude.ErrTurnEnd) {
 		t.Errorf("err = %v", a.err)
@@ -342,12 +356,12 @@ func TestATurnHasALimit(t *testing.T) {
 
 // While a tool runs, silence is no sign of trouble.
 func TestASlowToolIsNotSilence(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) {
-		c.Silence.Duration = 25 * time.Second // the start of the CLI is silent too
+	r := newRig(t, scripted(t), func(c *claude.Config) {
+		c.Silence.Duration = 2 * time.Second
 		c.AllowedTools = []string{"Bash"}
 	})
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-		modelsim.Tool("Bash", map[string]any{"command": "sleep 27", "description": "sleep"}),
+		modelsim.Tool("Bash", map[string]any{"command": "sleep 4", "description": "sleep"}),
 	}})
 	if a := r.turn(t.Context(), "a", fresh(), "go"); a.err != nil || a.result.Failure != "" {
 		t.Errorf("%+v %v", a.result, a.err)
@@ -362,7 +376,8 @@ func TestLostSessions(t *testing.T) {
 		want claude.LostCause // empty: the CLI copes
 	}{
 		{"transcript deleted", func(_ *rig, path string, _ *claude.Spec) { _ = os.Remove(path) }, claude.LostMissing},
-		{"transcript emptied", func(_ *rig, path string, _ *claude.Spec) { _ = os.Truncate(path, 0) }, claude.LostEmpty},
+		{"transcript emptied", func(_ *rig, path string, _ *claude.Spec) { _ = os.Truncate(path, 0) },
+			claude.LostEmpty},
 		{"transcript garbled", func(_ *rig, path string, _ *claude.Spec) {
 			_ = os.WriteFile(path, []byte("\x00\xffgarbage\n\x01more"), 0o600)
 		}, claude.LostCorrupt},
@@ -379,7 +394,11 @@ func TestLostSessions(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := newRig(t)
+			agent := scripted(t)
+			if tc.want == "" { // else none is started
+				agent = by(claudetest.Command(t))
+			}
+			r := newRig(t, agent)
 			spec := fresh()
 			if a := r.turn(t.Context(), "a", spec, "我叫小明"); a.err != nil {
 				t.Fatal(a.err)
@@ -419,7 +438,8 @@ func theCLIRefusesASession(t *testing.T, command string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(`{"type":"user","oddly":"without anything that the CLI needs"}`+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(`{"type":"user","oddly":"without anything that the CLI needs"}`+"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	a := r.turn(t.Context(), "a", spec, "hi")

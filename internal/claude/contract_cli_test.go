@@ -88,7 +88,8 @@ func TestAScriptIsNotTrustedWithMentions(t *testing.T) {
 	r.turn(t.Context(), "a", fresh(), "go")
 	env, err := os.ReadFile(given)
 	must(t, err)
-	if text := string(env); !strings.Contains(text, "CLAUDE_CODE_DISABLE_ATTACHMENTS=1\n") || strings.Contains(text, "FILE_MENTIONS") {
+	if text := string(env); !strings.Contains(text, "CLAUDE_CODE_DISABLE_ATTACHMENTS=1\n") ||
+		strings.Contains(text, "FILE_MENTIONS") {
 		t.Errorf("environment %s", text)
 	}
 }
@@ -99,7 +100,8 @@ func TestASubagentAnswersWithinTheTurn(t *testing.T) {
 		r := newRig(t, by(command))
 		toSubagent := func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), "canary-task") }
 		task := modelsim.Tool("Agent", map[string]any{
-			"description": "look", "prompt": "canary-task", "subagent_type": "general-purpose", "run_in_background": true,
+			"description": "look", "prompt": "canary-task", "subagent_type": "general-purpose",
+			"run_in_background": true,
 		})
 		r.model.Script(
 			modelsim.Rule{Match: toSubagent, Steps: []modelsim.Step{modelsim.Text("canary-report")}},
@@ -124,10 +126,14 @@ func TestNoToolWakesTheAgentLater(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command))
 		calls := map[string]any{
-			"CronCreate":     map[string]any{"cron": "* * * * *", "prompt": "wake", "recurring": true},
-			"Monitor":        map[string]any{"command": "echo wake", "description": "x", "timeout_ms": 60_000, "persistent": false},
+			"CronCreate": map[string]any{"cron": "* * * * *", "prompt": "wake", "recurring": true},
+			"Monitor": map[string]any{
+				"command": "echo wake", "description": "x", "timeout_ms": 60_000, "persistent": false,
+			},
 			"ScheduleWakeup": map[string]any{"delaySeconds": 60, "reason": "x", "prompt": "wake"},
-			"Workflow":       map[string]any{"script": "export const meta = {name: 'x', description: 'x', phases: []}\nreturn await agent('wake')"},
+			"Workflow": map[string]any{
+				"script": "export const meta = {name: 'x', description: 'x', phases: []}\nreturn await agent('wake')",
+			},
 		}
 		var steps []modelsim.Step
 		for name, input := range calls {
@@ -154,23 +160,27 @@ func TestNoToolWakesTheAgentLater(t *testing.T) {
 func TestWhatTheModelsAPIRefuses(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command))
+		spec := fresh()
 		for _, tc := range []struct {
 			step modelsim.Step
 			want claude.Failure
 		}{
 			{modelsim.Fail(403, "permission_error", "not allowed"), claude.FailAuth},
 			{modelsim.Fail(404, "not_found_error", "model: nonesuch"), claude.FailModel},
-			{modelsim.Fail(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."), claude.FailBilling},
-			{modelsim.Fail(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), claude.FailTooLong},
+			{modelsim.Fail(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
+				claude.FailBilling},
+			{modelsim.Fail(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
+				claude.FailTooLong},
 			{modelsim.Fail(413, "request_too_large", "Request exceeds the maximum size"), claude.FailTooLong},
 			{modelsim.Fail(400, "invalid_request_error", "messages: odd"), claude.FailRequest},
 			{modelsim.Stop("refusal"), claude.FailRefused},
 		} {
 			r.model.Reset()
 			r.model.Script(modelsim.Rule{Steps: []modelsim.Step{tc.step}})
-			if a := r.turn(t.Context(), "a", fresh(), "go"); a.err != nil || a.result.Failure != tc.want {
+			if a := r.turn(t.Context(), "a", spec, "go"); a.err != nil || a.result.Failure != tc.want {
 				t.Errorf("%q, want %q: %+v, %v", a.result.Failure, tc.want, a.result, a.err)
 			}
+			spec.Resume = true
 		}
 	})
 }

@@ -172,7 +172,8 @@ func there(pid string) bool {
 // leaves is a shell command that leaves processes behind in many ways, with their ids in the file.
 func leaves(file string) string {
 	note := "sh -c 'echo $$ >> " + file + "; exec sleep 300' >/dev/null 2>&1"
-	return fmt.Sprintf("nohup %s & setsid %s & (setsid sh -c '%s &' &) ", note, note, strings.ReplaceAll(note, "'", `'\''`))
+	return fmt.Sprintf("nohup %s & setsid %s & (setsid sh -c '%s &' &) ", note, note,
+		strings.ReplaceAll(note, "'", `'\''`))
 }
 
 func tool(command string) modelsim.Rule {
@@ -301,7 +302,9 @@ func TestAClosedPoolLeavesNothingBehind(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	hidden := "env -i setsid sh -c 'echo $$ >> " + file + "; exec sleep 300' >/dev/null 2>&1"
 	r.model.Script(tool(leaves(file)+"; ("+hidden+" &); true"), modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-		modelsim.Tool("Bash", map[string]any{"command": "while [ $(wc -l < " + file + ") -lt 4 ]; do sleep 0.05; done", "description": "wait"}),
+		modelsim.Tool("Bash", map[string]any{
+			"command": "while [ $(wc -l < " + file + ") -lt 4 ]; do sleep 0.05; done", "description": "wait",
+		}),
 	}})
 	p := r.program(job{Spec: withDir(fresh(), r.cfg.Project), Prompt: uuid.NewString(), Adopt: true})
 	p.await(t, "closed")
@@ -320,7 +323,8 @@ func TestAClosedPoolLeavesNothingBehind(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	if err := poll(t.Context(), "the burial of the last child", func() bool { return len(childrenOf(p.Process.Pid)) == 0 }); err != nil {
+	if err := poll(t.Context(), "the burial of the last child",
+		func() bool { return len(childrenOf(p.Process.Pid)) == 0 }); err != nil {
 		t.Errorf("%v: %v", err, childrenOf(p.Process.Pid))
 	}
 	if err := p.input.Close(); err != nil {

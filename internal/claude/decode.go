@@ -9,22 +9,23 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// decoder turns the lines of one turn into events. It follows the stream because the CLI repeats itself: a block comes
-// in deltas and then whole, and after a broken stream the whole answer comes again under another message id.
+// decoder turns the lines of one turn into events. It keeps state because the CLI repeats itself: a block arrives in
+// deltas and then complete, and after a broken stream the whole answer arrives again under another message id.
 type decoder struct {
-	message  string          // id of the model message that is being streamed
-	streamed bool            // it has begun as a stream and has not ended
-	base     int             // the first block of that message
-	blocks   []int           // by the API's number of a content block in that message: the first block from there on
-	next     int             // the number that the next block gets
-	awaiting []int           // blocks that were streamed and not yet confirmed whole
-	called   map[string]bool // tools that a ToolCall was made for, by id
-	failure  Failure
-	read     int64 // tokens that the last call of the model was given
-	said     int64 // and those of its answer
+	message  string // id of the model message that is being streamed
+	streamed bool   // its stream has begun and not ended
+	base     int    // the first block of that message
+	// index by the API's number of a content block: our number of the first block from there on
+	blocks       []int
+	next         int             // number of the next block
+	awaiting     []int           // blocks that were streamed and have not arrived complete yet
+	announced    map[string]bool // ids of tool calls that were reported
+	failure      Failure
+	inputTokens  int64 // of the last call of the model
+	outputTokens int64 // of the last call of the model
 }
 
-// decode reads one line. A line that is no JSON object, or of no known type, yields nothing.
+// decode reads one line. A line that is no JSON object, or of an unknown type, yields nothing.
 func (d *decoder) decode(line []byte) []Event {
 	if !gjson.ValidBytes(line) {
 		return nil
@@ -55,7 +56,10 @@ func (d *decoder) decode(line []byte) []Event {
 func system(v gjson.Result) []Event {
 	switch v.Get("subtype").String() {
 	case "init":
-		return []Event{Started{Session: v.Get("session_id").String(), Model: v.Get("model").String(), Mode: v.Get("permissionMode").String()}}
+		return []Event{Started{
+			Session: v.Get("session_id").String(), Model: v.Get("model").String(),
+			Mode: v.Get("permissionMode").String(),
+		}}
 	case "status":
 		if v.Get("status").String() == "compacting" {
 			return []Event{Compacting{}}
@@ -72,7 +76,7 @@ func system(v gjson.Result) []Event {
 func (d *decoder) stream(ev gjson.Result) []Event {
 	switch ev.Get("type").String() {
 	case "message_start":
-		events := d.begin(ev.Get("message.id").String())
+		events := d.startMessage(ev.Get("message.id").String())
 		d.count(ev.Get("message.usage"))
 		d.streamed = true
 		return events
@@ -84,7 +88,7 @@ func (d *decoder) stream(ev gjson.Result) []Event {
 			d.awaiting = append(d.awaiting, d.next)
 			d.next++
 		case isToolUse(kind):
-			return d.call(block)
+			return d.announce(block)
 		}
 	case "content_block_delta":
 		switch delta := ev.Get("delta"); delta.Get("type").String() {
@@ -103,18 +107,20 @@ func (d *decoder) stream(ev gjson.Result) []Event {
 	return nil
 }
 
-// count takes up how large a call of the model is: what it was given is told at its beginning, and what it answered at
-// its end, where the rest may be repeated.
+// count records the token counts of a call of the model. The input is reported at the beginning and the output at the
+// end, where the input may be missing.
 func (d *decoder) count(usage gjson.Result) {
-	read := usage.Get("input_tokens").Int() + usage.Get("cache_read_input_tokens").Int() + usage.Get("cache_creation_input_tokens").Int()
+	read := usage.Get("input_tokens").Int() + usage.Get("cache_read_input_tokens").Int() +
+		usage.Get("cache_creation_input_tokens").Int()
 	if read > 0 {
-		d.read = read
+		d.inputTokens = read
 	}
-	d.said = usage.Get("output_tokens").Int()
+	d.outputTokens = usage.Get("output_tokens").Int()
 }
 
-// begin starts the model message id. What an unfinished stream had shown is void: the new message repeats it.
-func (d *decoder) begin(id string) []Event {
+// startMessage starts the model message id. If the previous stream did not finish, its blocks are void: the new message
+// repeats them.
+func (d *decoder) startMessage(id string) []Event {
 	var events []Event
 	if d.streamed && d.next > d.base {
 		events = []Event{Rewind{Block: d.base}}
@@ -124,8 +130,8 @@ func (d *decoder) begin(id string) []Event {
 	return events
 }
 
-// abandon takes back the blocks that a broken stream has not completed. Since 2.1.330 (or somewhat earlier) the CLI
-// closes such a stream itself, and names them in its message_stop; before, only the next message told.
+// abandon takes back the blocks that a broken stream has not completed. Since about 2.1.330 the CLI closes such a
+// stream itself and names the blocks in its message_stop; before, only the next message showed it.
 func (d *decoder) abandon(v gjson.Result) []Event {
 	from := v.Get("from_block_index").Int()
 	if !v.Exists() || v.Get("api_message_id").String() != d.message || from < 0 || from >= int64(len(d.blocks)) {
@@ -140,18 +146,18 @@ func (d *decoder) abandon(v gjson.Result) []Event {
 	return []Event{Rewind{Block: first}}
 }
 
-// assistant reads one whole content block; there is one such line per block.
+// assistant reads one complete content block; there is one such line per block.
 func (d *decoder) assistant(v gjson.Result) []Event {
 	if f := v.Get("error").String(); f != "" {
 		d.failure = failureOf(f)
 	}
 	msg := v.Get("message")
 	if msg.Get("model").String() == "<synthetic>" {
-		return nil // the CLI speaks, not the model; the result line tells
+		return nil // written by the CLI and not by the model; the result line has the details
 	}
 	var events []Event
 	if id := msg.Get("id").String(); id != d.message {
-		events = d.begin(id)
+		events = d.startMessage(id)
 		d.count(msg.Get("usage")) // it was not streamed
 	}
 	for _, block := range msg.Get("content").Array() {
@@ -165,9 +171,10 @@ func (d *decoder) assistant(v gjson.Result) []Event {
 			}
 			events = append(events, Text{Block: n, Text: block.Get("text").String(), Whole: true})
 		case isToolUse(kind):
-			events = append(events, d.call(block)...)
+			events = append(events, d.announce(block)...)
 			events = append(events, ToolUse{
-				ID: block.Get("id").String(), Name: block.Get("name").String(), Input: json.RawMessage(block.Get("input").Raw),
+				ID: block.Get("id").String(), Name: block.Get("name").String(),
+				Input: json.RawMessage(block.Get("input").Raw),
 			})
 		case strings.HasSuffix(kind, "_tool_result"): // of a tool that the model's own server runs
 			failed := strings.HasSuffix(block.Get("content.type").String(), "_error") || block.Get("is_error").Bool()
@@ -177,22 +184,22 @@ func (d *decoder) assistant(v gjson.Result) []Event {
 	return events
 }
 
-// isToolUse reports whether a content block of this kind uses a tool: one of the CLI's, or one that the model's own
-// server runs.
+// isToolUse reports whether a content block of this kind is a tool call: of the CLI's own tools, or of those that the
+// model's server runs.
 func isToolUse(kind string) bool {
 	return kind == "tool_use" || kind == "server_tool_use" || kind == "mcp_tool_use"
 }
 
-// call announces a tool, once.
-func (d *decoder) call(block gjson.Result) []Event {
+// announce reports a tool call, once.
+func (d *decoder) announce(block gjson.Result) []Event {
 	id := block.Get("id").String()
-	if d.called[id] {
+	if d.announced[id] {
 		return nil
 	}
-	if d.called == nil {
-		d.called = map[string]bool{}
+	if d.announced == nil {
+		d.announced = map[string]bool{}
 	}
-	d.called[id] = true
+	d.announced[id] = true
 	return []Event{ToolCall{ID: id, Name: block.Get("name").String()}}
 }
 
@@ -201,17 +208,19 @@ func toolResults(v gjson.Result) []Event {
 	for _, block := range v.Get("message.content").Array() {
 		if block.Get("type").String() == "tool_result" {
 			events = append(events, ToolResult{
-				ID: block.Get("tool_use_id").String(), Failed: block.Get("is_error").Bool(), Text: resultText(block.Get("content")),
+				ID: block.Get("tool_use_id").String(), Failed: block.Get("is_error").Bool(),
+				Text: resultText(block.Get("content")),
 			})
 		}
 	}
 	return events
 }
 
-// maxResultText is how much of a tool's result is kept, in bytes.
+// maxResultText bounds, in bytes, how much of a tool's result is kept.
 const maxResultText = 4 << 10
 
-// resultText is the beginning of what a tool gave, without what is no text. An error comes in a tag of the CLI's own.
+// resultText is the beginning of a tool's result, without parts that are no text. The CLI puts errors in a tag of its
+// own.
 func resultText(content gjson.Result) string {
 	text := content.String()
 	if content.IsArray() {
@@ -232,14 +241,14 @@ func resultText(content gjson.Result) string {
 
 func (d *decoder) result(v gjson.Result) []Event {
 	if v.Get("origin").Exists() {
-		return nil // the end of a turn that a background task started, not of ours
+		return nil // the end of a turn that a background task of the CLI started, and not of ours
 	}
 	u := v.Get("usage")
 	r := Result{
 		Session: v.Get("session_id").String(),
 		Text:    v.Get("result").String(),
 		CostUSD: v.Get("total_cost_usd").Float(),
-		Held:    d.read + d.said,
+		Held:    d.inputTokens + d.outputTokens,
 		Usage: Usage{
 			Input: u.Get("input_tokens").Int(), Output: u.Get("output_tokens").Int(),
 			CacheRead: u.Get("cache_read_input_tokens").Int(), CacheNew: u.Get("cache_creation_input_tokens").Int(),
@@ -264,8 +273,8 @@ func (d *decoder) result(v gjson.Result) []Event {
 	return []Event{r}
 }
 
-// models reads what a process has used of each model since its start: which one cost most, its window, and the tokens
-// of all.
+// models reads what a process has used of each model since its start: the most expensive model, its window, and the
+// total of the tokens.
 func models(v gjson.Result) (name string, window int64, total Usage) {
 	var most float64 = -1
 	v.ForEach(func(model, usage gjson.Result) bool {
@@ -281,7 +290,7 @@ func models(v gjson.Result) (name string, window int64, total Usage) {
 	return name, window, total
 }
 
-// classify reads why a turn failed. subtype "success" means nothing: errors of the API arrive under it.
+// classify finds out why a turn failed. The subtype "success" means nothing: errors of the API arrive with it.
 func (d *decoder) classify(v gjson.Result, r Result) Failure {
 	switch v.Get("subtype").String() {
 	case "error_max_turns", "error_max_budget_usd":
@@ -307,7 +316,7 @@ func (d *decoder) classify(v gjson.Result, r Result) Failure {
 	return failureOfStatus(v.Get("api_error_status").Int())
 }
 
-// failureOfStatus reads the HTTP status of the model's API.
+// failureOfStatus classifies an HTTP status of the model's API.
 func failureOfStatus(status int64) Failure {
 	switch {
 	case status == 401 || status == 403:
@@ -326,7 +335,7 @@ func failureOfStatus(status int64) Failure {
 	return FailUnknown
 }
 
-// classifyText is for the failures that the CLI tells apart in words only.
+// classifyText classifies failures that the CLI reports only in words.
 func classifyText(text string) Failure {
 	for _, known := range []struct {
 		part    string
@@ -349,7 +358,7 @@ func classifyText(text string) Failure {
 	return FailUnknown
 }
 
-// failureOf reads the CLI's own error words.
+// failureOf classifies the CLI's own error codes.
 func failureOf(word string) Failure {
 	switch word {
 	case "authentication_failed":

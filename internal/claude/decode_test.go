@@ -194,7 +194,8 @@ func TestAToolIsAnnouncedBeforeItsInput(t *testing.T) {
 		`{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}}}`,
 		`{"type":"assistant","message":{"id":"m1","content":[{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}]}}`,
 		`{"type":"assistant","message":{"id":"m1","content":[{"type":"web_search_tool_result","tool_use_id":"s1","content":{"type":"web_search_tool_result_error"}}]}}`,
-		`{"type":"assistant","message":{"id":"m2","content":[{"type":"tool_use","id":"t2","name":"Read","input":{}}]}}`, // not streamed
+		// not streamed
+		`{"type":"assistant","message":{"id":"m2","content":[{"type":"tool_use","id":"t2","name":"Read","input":{}}]}}`,
 	} {
 		for _, ev := range d.decode([]byte(line)) {
 			got = append(got, describe(ev))

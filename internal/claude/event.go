@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Event is one thing that happens in a turn. It is one of the types below.
+// Event is one thing that happens in a turn: one of the types below.
 type Event interface{ event() }
 
-// Started says that the CLI has taken the message up.
+// Started says that the CLI has accepted the message.
 type Started struct {
 	Session string
 	Model   string
@@ -21,23 +21,23 @@ type Started struct {
 type Text struct {
 	Block int
 	Text  string
-	Whole bool // Text is the whole block and replaces what was streamed of it; else it is appended
+	Whole bool // Text is the complete block and replaces what was streamed of it; else it is appended
 }
 
-// Rewind takes back the blocks from Block on: the model's stream broke and is being repeated.
+// Rewind takes back the blocks from Block on: the model's stream broke and is repeated.
 type Rewind struct{ Block int }
 
 // Thinking is a piece of the model's reasoning.
 type Thinking struct{ Text string }
 
-// ToolCall says that the agent is about to use a tool. It comes as early as can be known: before the tool's input is
-// complete, so before it can have had any effect. The tool need not come to run: the stream may break first.
+// ToolCall says that the agent is about to use a tool. It comes as early as possible: before the tool's input is
+// complete, so before it can have had any effect. The tool may never run, because the stream may break first.
 type ToolCall struct {
 	ID   string
 	Name string
 }
 
-// ToolUse says that the agent starts to use a tool. A ToolCall of the same ID came before it.
+// ToolUse says that the agent starts to use a tool. A ToolCall with the same ID came before it.
 type ToolUse struct {
 	ID    string
 	Name  string
@@ -48,53 +48,53 @@ type ToolUse struct {
 type ToolResult struct {
 	ID     string
 	Failed bool
-	Text   string // the beginning of what it gave; for people, as it came
+	Text   string // the beginning of its output, unchanged
 }
 
-// ToolAsk says that the agent may use a tool only if people allow it, or that it asks them something by a tool. It
-// waits for [Process.Answer], and meanwhile no limit of time counts.
+// ToolAsk says that a tool needs people's permission, or that the agent asks them something by a tool. It waits for
+// [Process.Answer]; meanwhile the turn's timeouts are paused.
 type ToolAsk struct {
-	ID    string // of the ask
-	Use   string // of the use: a ToolUse of this ID came before it
+	ID    string // of the request
+	Use   string // of the tool use: a ToolUse with this ID came before it
 	Name  string
-	Input json.RawMessage // exactly what the agent wants
-	Rules []Rule          // what the CLI proposes to allow for good
-	Mode  string          // permission mode in which it is asked
+	Input json.RawMessage // the exact input of the tool
+	Rules []Rule          // rules that the CLI suggests to allow permanently
+	Mode  string          // current permission mode
 }
 
 // ToolAskEnd says that a [ToolAsk] needs no answer any more.
 type ToolAskEnd struct{ ID string }
 
-// ToolAllowed says that a [ToolAsk] was answered: the tool of this use goes on.
+// ToolAllowed says that a [ToolAsk] was answered: this tool use continues.
 type ToolAllowed struct{ ID, Name string }
 
-// ToolDenied says that a [ToolAsk] was answered: the tool of this use was refused.
+// ToolDenied says that a [ToolAsk] was answered: this tool use was refused.
 type ToolDenied struct{ ID, Name string }
 
-// Retrying says that the model's API failed and is asked again after Delay.
+// Retrying says that the model's API failed and is called again after Delay.
 type Retrying struct {
 	Delay   time.Duration
 	Failure Failure
 }
 
-// Compacting says that the CLI is summarising its session to make room.
+// Compacting says that the CLI is summarizing its session to make room.
 type Compacting struct{}
 
 // Result ends a turn.
 type Result struct {
-	Session string // may differ from the one that was asked for
-	Text    string // the last text block; on a failure the CLI's own words, which are not for users
+	Session string // may differ from the requested one
+	Text    string // the last text block; on a failure the CLI's own message, which is not for users
 	Failure Failure
 	Errors  []string // for operators
-	Model   string   // the one that cost most
+	Model   string   // the most expensive one
 	Window  int64    // its context window, in tokens
 	Usage   Usage
 	CostUSD float64 // of this turn
-	Held    int64   // tokens that the session holds now, as the last call of the model counted them; 0 = not known
+	Held    int64   // tokens that the session holds now, by the last call of the model; 0 = not known
 
-	total Usage // of all models and since the start of the process
-	// ofTurn is what the turn has cost, in USD, by the CLI's own count; nil = it tells only a total. That of 2.1.330
-	// goes on from earlier processes of the session, that of 2.1.197 begins with the process.
+	total Usage // of all models since the start of the process
+	// ofTurn is the cost of the turn in USD, as the CLI reports it; nil = it reports only a total. The total of 2.1.330
+	// includes earlier processes of the session; that of 2.1.197 starts with the process.
 	ofTurn *float64
 }
 
@@ -116,10 +116,10 @@ func (Retrying) event()    {}
 func (Compacting) event()  {}
 func (Result) event()      {}
 
-// Failure classifies why a turn failed; empty means that it did not.
+// Failure says why a turn failed; empty = it did not.
 type Failure string
 
-// The failures that users are told about in different words.
+// The failures. Users see a different text for each.
 const (
 	FailAuth       Failure = "auth" // not logged in, or a bad key
 	FailBilling    Failure = "billing"
@@ -133,11 +133,11 @@ const (
 	FailTooLong    Failure = "too_long" // the context does not fit
 	FailLimit      Failure = "limit"    // turns or budget used up
 	FailAborted    Failure = "aborted"  // interrupted
-	FailSession    Failure = "session"  // the session to resume is not there
+	FailSession    Failure = "session"  // the session to resume does not exist
 	FailUnknown    Failure = "unknown"
 )
 
-// The causes with which Magpie itself ends a turn.
+// Causes for which Magpie itself ends a turn.
 var (
 	ErrSilent  = errors.New("the agent said nothing for too long")
 	ErrTurnEnd = errors.New("the turn took too long")
@@ -146,7 +146,7 @@ var (
 // ExitError says that the CLI ended before the turn did.
 type ExitError struct {
 	Err    error  // how the process ended
-	Stderr string // the last of what it wrote there; for operators
+	Stderr string // the end of its output there; for operators
 }
 
 func (e *ExitError) Error() string {
@@ -173,7 +173,7 @@ const (
 	LostTooLong   LostCause = "too long for the model"
 )
 
-// LostError says that a session cannot be resumed; the conversation goes on in another one.
+// LostError says that a session cannot be resumed; the conversation continues in another one.
 type LostError struct {
 	Session string
 	Cause   LostCause

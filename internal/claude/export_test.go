@@ -4,8 +4,8 @@ package claude
 func (pl *Pool) Works() bool {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	for p := range pl.living {
-		if p.out.works() {
+	for p := range pl.processes {
+		if p.out.isBusy() {
 			return true
 		}
 	}

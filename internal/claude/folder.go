@@ -12,26 +12,27 @@ import (
 	"slices"
 )
 
-// The variables that say where the CLI keeps its state, and where it keeps its login. It writes the login in place,
-// under locks that lie beside it. So there is one login, whichever process renews it.
+// The variables for the folders of the CLI's state and of its login. The CLI updates the login in place and uses lock
+// files beside it, so all processes can share one login, whichever of them renews it.
 const (
 	stateVariable = "CLAUDE_CONFIG_DIR"
 	loginVariable = "CLAUDE_SECURESTORAGE_CONFIG_DIR"
 )
 
-// temporaryVariable says where the CLI keeps the pictures of a session and what its tools print. Usually that is one
-// folder for all sessions of a project.
+// temporaryVariable is the folder for the images of a session and the output of its tools. By default all sessions of a
+// project share one.
 const temporaryVariable = "CLAUDE_CODE_TMPDIR"
 
-// configured are the files and folders in which the machine's user configures the CLI. All else in its folder is its
-// state.
+// configured are the files and folders with which the machine's user configures the CLI. Everything else in its folder
+// is state.
 var configured = []string{
-	"CLAUDE.md", "settings.json", "keybindings.json", "agents", "commands", "hooks", "output-styles", "plugins", "rules", "skills",
+	"CLAUDE.md", "settings.json", "keybindings.json", "agents", "commands", "hooks", "output-styles", "plugins",
+	"rules", "skills",
 	"themes", "workflows",
 }
 
-// ofProject is what the machine's user has decided about a project, in .claude.json. What else stands there of a
-// project comes from its sessions.
+// ofProject are the keys of a project in .claude.json that hold decisions of the machine's user. All other keys come
+// from the project's sessions.
 var ofProject = []string{
 	"allowedTools", "disabledMcpjsonServers", "disabledMcpServers", "enabledMcpjsonServers", "enabledMcpServers",
 	"hasClaudeMdExternalIncludesApproved", "hasClaudeMdExternalIncludesWarningShown", "hasCompletedProjectOnboarding",
@@ -40,13 +41,13 @@ var ofProject = []string{
 
 // folder is where the agents of one chat keep their state.
 type folder struct {
-	path      string // empty = they have none of their own
+	path      string // empty = they share that of the machine's user
 	machine   string // the folder in which the machine's user configures the CLI
 	decisions string // the file with that user's account, MCP servers and decisions about projects
 }
 
-// of is the configuration of one chat's agents.
-func (c Config) of(owner string) (Config, error) {
+// forOwner is the configuration of one chat's agents.
+func (c Config) forOwner(owner string) (Config, error) {
 	if c.Folder == nil || owner == backgroundOwner {
 		return c, nil
 	}
@@ -68,13 +69,13 @@ func (c Config) of(owner string) (Config, error) {
 	if c.ConfigDir != isolatedDir {
 		c.Env[loginVariable] = env.value(loginVariable)
 		if c.Env[loginVariable] == "" {
-			c.Env[loginVariable] = env.value(stateVariable) // empty = where the CLI keeps its login by itself
+			c.Env[loginVariable] = env.value(stateVariable) // empty = the CLI's default place
 		}
 	}
 	return c, nil
 }
 
-// machineDir is the folder of the CLI that the user of the machine configures, and is logged in with.
+// machineDir is the CLI's folder of the machine's user, with that user's configuration and login.
 func (c Config) machineDir() string {
 	env := c.environ()
 	if dir := env.value(stateVariable); dir != "" {
@@ -83,13 +84,13 @@ func (c Config) machineDir() string {
 	return filepath.Join(env.value("HOME"), ".claude")
 }
 
-// furnish makes the folder ready for a process that may read the folder files. The state in it stays as it is.
-func (c Config) furnish(files string) error {
+// prepareFolder prepares the folder for a process that may read the folder files. Existing state is kept.
+func (c Config) prepareFolder(files string) error {
 	as, err := c.account()
 	if err != nil {
 		return err
 	}
-	return as.do(func() error {
+	return as.runAs(func() error {
 		if err := os.MkdirAll(filepath.Join(c.folder.path, "tmp"), 0o700); err != nil {
 			return fmt.Errorf("folder of a chat's agents: %w", err)
 		}
@@ -107,7 +108,7 @@ func (c Config) furnish(files string) error {
 	})
 }
 
-// link makes path lead to target, or to nothing when there is none.
+// link makes path a symbolic link to target, or removes it if target does not exist.
 func link(target, path string) error {
 	_, err := os.Stat(target)
 	there := err == nil
@@ -120,14 +121,14 @@ func link(target, path string) error {
 	case !there:
 		return nil
 	}
-	if err := os.RemoveAll(path); err != nil { // what the CLI has made for itself while there was nothing
+	if err := os.RemoveAll(path); err != nil { // created by the CLI while target did not exist
 		return err
 	}
 	return os.Symlink(target, path)
 }
 
-// copyDecisions copies what the machine's user has decided, without what comes from sessions. A file that is not there,
-// or that the CLI could not read either, changes nothing.
+// copyDecisions copies the decisions of the machine's user, but nothing that comes from sessions. A file that does not
+// exist, or that the CLI could not read either, changes nothing.
 func copyDecisions(from, to string) error {
 	data, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -155,7 +156,8 @@ func copyDecisions(from, to string) error {
 	return replaceFile(to, encode(all))
 }
 
-// replaceFile writes a file that only its owner may read, unless it holds just that.
+// replaceFile writes a file that only its owner may read, unless it has this content already. The rename makes the
+// change atomic, since running agents read the file.
 func replaceFile(path string, data []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
 		return nil

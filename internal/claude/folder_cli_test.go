@@ -25,19 +25,19 @@ func write(t *testing.T, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// neighbours are the chats of one program: "a" has secrets, "b" has an agent that wants them.
-type neighbours struct {
+// twoChats are chats of one program: "a" has secrets, which the agent of "b" tries to read.
+type twoChats struct {
 	*rig
 	base, home, data string
 	folder           func(owner string) string
 }
 
-// newNeighbours makes a program with its data, its configuration and a user of the machine.
-func newNeighbours(t *testing.T, command string, change ...func(*claude.Config)) neighbours {
+// newTwoChats sets up a program with its data and configuration, and a user of the machine.
+func newTwoChats(t *testing.T, command string, change ...func(*claude.Config)) twoChats {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	n := neighbours{base: base, home: filepath.Join(base, "home"), data: filepath.Join(base, "da[t]a (1)")}
+	n := twoChats{base: base, home: filepath.Join(base, "home"), data: filepath.Join(base, "da[t]a (1)")}
 	n.rig = newRig(t, func(c *claude.Config) {
 		c.Command, c.Project = command, filepath.Join(base, "work")
 		must(t, os.MkdirAll(c.Project, 0o700))
@@ -53,24 +53,24 @@ func newNeighbours(t *testing.T, command string, change ...func(*claude.Config))
 	return n
 }
 
-// use is one call of a tool, and what became of it.
-type use struct {
+// toolUse is one tool call and its outcome.
+type toolUse struct {
 	tool, input string
 	asked       bool // whether people were asked, who said no
 	failed      bool
 	result      string
 }
 
-func (u use) String() string { return fmt.Sprintf("%s %s: %.300s", u.tool, u.input, u.result) }
+func (u toolUse) String() string { return fmt.Sprintf("%s %s: %.300s", u.tool, u.input, u.result) }
 
 // tries makes the agent of owner use tools, all in one message, and tells what came of each.
-func (n neighbours) tries(owner string, spec claude.Spec, steps map[string][]any) (list []use) {
+func (n twoChats) tries(owner string, spec claude.Spec, steps map[string][]any) (list []toolUse) {
 	n.Helper()
 	var calls []modelsim.Step
 	for _, tool := range slices.Sorted(mapKeys(steps)) {
 		for _, in := range steps[tool] {
 			calls = append(calls, modelsim.Tool(tool, in))
-			list = append(list, use{tool: tool, input: string(encode(n.T, in))})
+			list = append(list, toolUse{tool: tool, input: string(encode(n.T, in))})
 		}
 	}
 	asked := map[string]bool{}
@@ -97,7 +97,8 @@ func (n neighbours) tries(owner string, spec claude.Spec, steps map[string][]any
 		n.Fatalf("%d of %d calls", len(ids), len(list))
 	}
 	for i, id := range ids {
-		list[i].asked, list[i].failed, list[i].result = asked[id], results[id].Get("is_error").Bool(), results[id].Get("content").String()
+		list[i].asked, list[i].failed, list[i].result = asked[id], results[id].Get("is_error").Bool(),
+			results[id].Get("content").String()
 	}
 	return list
 }
@@ -139,13 +140,18 @@ func TestAttackOtherChats(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		for name, allowed := range map[string][]string{"by default": nil, "with a bare Read": {"Read"}} {
 			t.Run(name, func(t *testing.T) {
-				n := newNeighbours(t, command, func(c *claude.Config) { c.AllowedTools, c.KeepAlive.Duration = allowed, 0 })
+				n := newTwoChats(t, command, func(c *claude.Config) {
+					c.AllowedTools, c.KeepAlive.Duration = allowed, 0
+				})
 				files := filepath.Join(n.data, "files", "0a1b2c3d4e5f")
 				own := filepath.Join(n.data, "files", "0a1b2c3d4e6f")
 				for _, path := range []string{
-					filepath.Join(n.data, "magpie.txt"), filepath.Join(n.data, ".hidden"), filepath.Join(n.data, "Agents.txt"),
-					filepath.Join(n.data, "outgoing", "x.txt"), filepath.Join(files, "secret.txt"), filepath.Join(n.base, "magpie.toml"),
-					filepath.Join(n.home, ".claude", ".credentials.json"), filepath.Join(n.home, ".claude", "projects", "x", "s.jsonl"),
+					filepath.Join(n.data, "magpie.txt"), filepath.Join(n.data, ".hidden"),
+					filepath.Join(n.data, "Agents.txt"),
+					filepath.Join(n.data, "outgoing", "x.txt"), filepath.Join(files, "secret.txt"),
+					filepath.Join(n.base, "magpie.toml"),
+					filepath.Join(n.home, ".claude", ".credentials.json"),
+					filepath.Join(n.home, ".claude", "projects", "x", "s.jsonl"),
 				} {
 					write(t, path, canary+"\n")
 				}
@@ -164,21 +170,32 @@ func TestAttackOtherChats(t *testing.T) {
 				agents, db := filepath.Dir(n.folder("a")), filepath.Join(n.data, "magpie.txt")
 				q := func(path string) string { return "'" + path + "'" }
 				tries := n.tries("b", claude.Spec{Session: fresh().Session, Files: own}, map[string][]any{
-					"Read": reads(theirs, db, filepath.Join(files, "secret.txt"), filepath.Join(own, "..", "0a1b2c3d4e5f", "secret.txt"),
-						filepath.Join(n.data, ".hidden"), filepath.Join(n.data, "Agents.txt"), filepath.Join(n.data, "outgoing", "x.txt"),
-						filepath.Join(n.cfg.Project, "link", "magpie.txt"), filepath.Join(n.cfg.Project, "..", filepath.Base(n.data), "magpie.txt"),
+					"Read": reads(theirs, db, filepath.Join(files, "secret.txt"),
+						filepath.Join(own, "..", "0a1b2c3d4e5f", "secret.txt"),
+						filepath.Join(n.data, ".hidden"), filepath.Join(n.data, "Agents.txt"),
+						filepath.Join(n.data, "outgoing", "x.txt"),
+						filepath.Join(n.cfg.Project, "link", "magpie.txt"),
+						filepath.Join(n.cfg.Project, "..", filepath.Base(n.data), "magpie.txt"),
 						filepath.Join(n.base, "magpie.toml"), filepath.Join(n.home, ".claude", ".credentials.json"),
-						filepath.Join(n.home, ".claude", "projects", "x", "s.jsonl"), filepath.Join(n.folder("b"), ".claude.json")),
+						filepath.Join(n.home, ".claude", "projects", "x", "s.jsonl"),
+						filepath.Join(n.folder("b"), ".claude.json")),
 					"Write": {map[string]string{"file_path": filepath.Join(files, "new.txt"), "content": canary}},
 					"Grep":  {map[string]string{"pattern": "CANARY", "path": n.base, "output_mode": "content"}},
 					"Glob":  {map[string]string{"pattern": "**/*", "path": n.data}},
-					"Bash": commands("cat "+q(theirs), "head "+q(theirs), "tail -n 5 "+q(theirs), "ls "+q(filepath.Dir(theirs)), "ls "+q(agents), "ls -R "+q(n.data),
-						"ls ..", "cat "+q(db), "cat ../da*/magpie.txt", "cat link/magpie.txt", "cat link/agents/*/projects/*/*",
-						"cat "+q(n.data)+"/files/*/*", "cat ~/.claude/projects/*/*", "cat ~/.claude/.credentials.json", "cat ../magpie.toml",
-						"grep -rn CANARY "+q(n.folder("a")), "grep -rn CANARY "+q(agents), "grep -rn CANARY "+q(n.data), "grep -rn CANARY ..", "grep -rn CANARY ~",
-						"grep -rn CANARY link/", "grep -rn CANARY /", "rg CANARY ..", "find .. -type f", "find "+q(agents), "find "+q(n.data)+" -name '*.txt'",
-						"cd .. && cat magpie.toml", "cat $HOME/../magpie.toml", "du -a ..", "du --files0-from="+q(db), "wc --files0-from="+q(db),
-						"sort "+q(db), "diff /dev/null "+q(db), "git diff --no-index /dev/null "+q(db), "od -c "+q(db), "stat "+q(db),
+					"Bash": commands("cat "+q(theirs), "head "+q(theirs), "tail -n 5 "+q(theirs), "ls "+
+						q(filepath.Dir(theirs)), "ls "+q(agents), "ls -R "+q(n.data),
+						"ls ..", "cat "+q(db), "cat ../da*/magpie.txt", "cat link/magpie.txt",
+						"cat link/agents/*/projects/*/*",
+						"cat "+q(n.data)+"/files/*/*", "cat ~/.claude/projects/*/*", "cat ~/.claude/.credentials.json",
+						"cat ../magpie.toml",
+						"grep -rn CANARY "+q(n.folder("a")), "grep -rn CANARY "+q(agents), "grep -rn CANARY "+q(n.data),
+						"grep -rn CANARY ..", "grep -rn CANARY ~",
+						"grep -rn CANARY link/", "grep -rn CANARY /", "rg CANARY ..", "find .. -type f", "find "+
+							q(agents), "find "+q(n.data)+" -name '*.txt'",
+						"cd .. && cat magpie.toml", "cat $HOME/../magpie.toml", "du -a ..", "du --files0-from="+q(db),
+						"wc --files0-from="+q(db),
+						"sort "+q(db), "diff /dev/null "+q(db), "git diff --no-index /dev/null "+q(db), "od -c "+q(db),
+						"stat "+q(db),
 						"echo $(cat "+q(db)+")", "cat <(cat "+q(db)+")", "mapfile -t x < "+q(db)+"; echo $x"),
 				})
 				for _, u := range tries {
@@ -194,6 +211,48 @@ func TestAttackOtherChats(t *testing.T) {
 					}
 				}
 			})
+		}
+	})
+}
+
+// What is off limits stays so where every file may be read and changed unasked: also the agents' state where it does not
+// lie in the data folder, what has another name by a link, and what the machine's user has decided.
+func TestNoRuleOpensWhatIsOffLimits(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		var real, alias string
+		n := newTwoChats(t, command, func(c *claude.Config) {
+			base := filepath.Dir(c.Project)
+			real, alias = filepath.Join(base, "real"), filepath.Join(base, "alias")
+			must(t, os.Mkdir(real, 0o700))
+			must(t, os.Symlink(real, alias))
+			c.Data, c.State, c.Private = filepath.Join(alias, "data"), filepath.Join(alias, "state"), []string{filepath.Join(alias, "magpie.toml")}
+			c.AllowedTools, c.KeepAlive.Duration = []string{"Read", "Edit", "Write"}, 0
+		})
+		decisions, free := filepath.Join(n.home, ".claude.json"), filepath.Join(n.base, "free.txt")
+		write(t, decisions, `{"oauthAccount":{"displayName":"`+canary+`"}}`)
+		write(t, free, "free\n")
+		read, made := []string{decisions}, []string{filepath.Join(n.home, ".claude", "projects", "new.jsonl")}
+		for _, path := range []string{"data/x.txt", "state/of-a/projects/x/s.jsonl", "magpie.toml"} {
+			write(t, filepath.Join(real, path), canary+"\n")
+			read = append(read, filepath.Join(real, path), filepath.Join(alias, path))
+		}
+		for _, dir := range []string{"data", "data/files/0a1b2c3d4e5f", "state/of-a"} {
+			made = append(made, filepath.Join(real, dir, "new.txt"), filepath.Join(alias, dir, "new.txt"))
+		}
+		var writes []any
+		for _, path := range append(made, filepath.Join(n.base, "made.txt")) {
+			writes = append(writes, map[string]string{"file_path": path, "content": "x"})
+		}
+		tries := n.tries("b", fresh(), map[string][]any{"Read": reads(append(read, free)...), "Write": writes})
+		for i, u := range tries {
+			if allowed := i == len(read) || i == len(tries)-1; u.asked || u.failed == allowed || strings.Contains(u.result, canary) {
+				t.Errorf("asked %v, failed %v: %v", u.asked, u.failed, u)
+			}
+		}
+		for _, path := range made {
+			if _, err := os.Stat(path); err == nil {
+				t.Errorf("written: %s", path)
+			}
 		}
 	})
 }

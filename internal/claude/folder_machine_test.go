@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
 )
@@ -17,25 +19,30 @@ func asksForAll(t *testing.T, command string) bool { return command == claudetes
 // next start. The sessions do not get there.
 func TestAgentsHaveTheSettingsOfTheMachinesUser(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		n := newNeighbours(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
+		n := newTwoChats(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
 		machine := filepath.Join(n.home, ".claude")
 		write(t, filepath.Join(machine, "CLAUDE.md"), "instruction-of-the-user")
 		write(t, filepath.Join(machine, "settings.json"), `{"permissions":{"allow":["Bash(touch made*)"]}}`)
-		write(t, filepath.Join(machine, "skills", "own-skill", "SKILL.md"), "---\nname: own-skill\ndescription: skill-of-the-user\n---\nSee more.md.\n")
-		write(t, filepath.Join(machine, "agents", "own-agent.md"), "---\nname: own-agent\ndescription: agent-of-the-user\n---\nx\n")
+		write(t, filepath.Join(machine, "skills", "own-skill", "SKILL.md"),
+			"---\nname: own-skill\ndescription: skill-of-the-user\n---\nSee more.md.\n")
+		write(t, filepath.Join(machine, "agents", "own-agent.md"),
+			"---\nname: own-agent\ndescription: agent-of-the-user\n---\nx\n")
 		server := filepath.Join(n.home, "server")
 		write(t, server, "#!/bin/sh\necho started >\"$1\"\n")
 		must(t, os.Chmod(server, 0o700))
 		started := filepath.Join(n.home, "server-started")
-		write(t, filepath.Join(n.home, ".claude.json"), `{"oauthAccount":{"accountUuid":"u-1"},"mcpServers":{"own":{"command":"`+server+`","args":["`+started+`"]}},
+		write(t, filepath.Join(n.home, ".claude.json"),
+			`{"oauthAccount":{"accountUuid":"u-1"},"mcpServers":{"own":{"command":"`+server+`","args":["`+started+`"]}},
 			"projects":{"`+n.cfg.Project+`":{"hasTrustDialogAccepted":true,"lastSessionId":"`+canary+`"}}}`)
 		tries := n.tries("a", fresh(), map[string][]any{
-			"Bash": commands("touch made.txt"), "Skill": {map[string]string{"skill": "own-skill"}, map[string]string{"skill": "no-such-skill"}},
+			"Bash":  commands("touch made.txt"),
+			"Skill": {map[string]string{"skill": "own-skill"}, map[string]string{"skill": "no-such-skill"}},
 		})
 		if asked := asksForAll(t, command); tries[0].asked != asked || tries[0].failed != asked {
 			t.Errorf("a rule of the user: %+v", tries[0])
 		}
-		if unknown := "Unknown skill"; strings.Contains(tries[1].result, unknown) || !strings.Contains(tries[2].result, unknown) {
+		if unknown := "Unknown skill"; strings.Contains(tries[1].result, unknown) ||
+			!strings.Contains(tries[2].result, unknown) {
 			t.Errorf("a skill of the user: %+v", tries[1:])
 		}
 		body := string(n.model.Requests()[0].Body)
@@ -54,7 +61,8 @@ func TestAgentsHaveTheSettingsOfTheMachinesUser(t *testing.T) {
 		write(t, filepath.Join(machine, "CLAUDE.md"), "another-instruction")
 		must(t, os.Remove(filepath.Join(machine, "settings.json")))
 		n.model.Reset()
-		if a := n.turn(t.Context(), "a", fresh(), "go"); a.err != nil || !strings.Contains(n.model.Requests()[0].AllText(), "another-instruction") {
+		if a := n.turn(t.Context(), "a", fresh(), "go"); a.err != nil ||
+			!strings.Contains(n.model.Requests()[0].AllText(), "another-instruction") {
 			t.Errorf("what was changed does not count: %v", a.err)
 		}
 		left, err := filepath.Glob(filepath.Join(machine, "projects", "*"))
@@ -64,10 +72,40 @@ func TestAgentsHaveTheSettingsOfTheMachinesUser(t *testing.T) {
 	})
 }
 
+// Isolated agents have neither the settings nor the login of the machine's user.
+func TestIsolatedAgentsHaveNothingOfTheMachinesUser(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		n := newTwoChats(t, command, func(c *claude.Config) {
+			c.KeepAlive.Duration, c.ConfigDir = 0, "isolated"
+			c.Environ = without(c.Environ, "ANTHROPIC_API_KEY")
+		})
+		machine := filepath.Join(n.home, ".claude")
+		write(t, filepath.Join(machine, "CLAUDE.md"), "instruction-of-the-user")
+		write(t, filepath.Join(machine, "settings.json"), `{"permissions":{"allow":["Bash(touch made*)"]}}`)
+		write(t, filepath.Join(machine, ".credentials.json"),
+			`{"claudeAiOauth":{"accessToken":"`+canary+`","refreshToken":"x","expiresAt":9999999999999,"scopes":["user:inference"]}}`)
+		if a := n.turn(t.Context(), "a", fresh(), "go"); a.err != nil || a.result.Failure != claude.FailAuth {
+			t.Errorf("without a login of its own: %+v, %v", a.result, a.err)
+		}
+		own := n.folder("a")
+		write(t, filepath.Join(own, "settings.json"), `{"env":{"ANTHROPIC_API_KEY":"sk-of-the-chat"}}`)
+		n.model.Reset()
+		u := n.tries("a", fresh(), map[string][]any{"Bash": commands("touch made.txt")})[0]
+		if !u.asked {
+			t.Errorf("by a rule of the user: %v", u)
+		}
+		for _, r := range n.model.Requests() {
+			if body := string(r.Body); strings.Contains(body, "instruction-of-the-user") || strings.Contains(body, canary) {
+				t.Error("the model is told what the user has configured")
+			}
+		}
+	})
+}
+
 // A chat's agent reads what belongs to its chat, as before.
 func TestAnAgentReadsWhatIsItsChats(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		n := newNeighbours(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
+		n := newTwoChats(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
 		own := filepath.Join(n.data, "files", "0a1b2c3d4e6f")
 		write(t, filepath.Join(own, "own.txt"), "of this chat\n")
 		write(t, filepath.Join(n.cfg.Project, "in.txt"), "of the project\n")
@@ -77,7 +115,8 @@ func TestAnAgentReadsWhatIsItsChats(t *testing.T) {
 		write(t, stored, "of its own\n")
 		for _, u := range n.tries("b", claude.Spec{Session: fresh().Session, Files: own}, map[string][]any{
 			"Read": reads(filepath.Join(own, "own.txt"), filepath.Join(n.cfg.Project, "in.txt"), stored),
-			"Bash": commands("cat in.txt", "grep -rn project .", "cat '"+filepath.Join(own, "own.txt")+"'", "wc -l in.txt"),
+			"Bash": commands("cat in.txt", "grep -rn project .", "cat '"+filepath.Join(own, "own.txt")+"'",
+				"wc -l in.txt"),
 		}) {
 			if asked := u.tool == "Bash" && asksForAll(t, command); u.asked != asked || u.failed != asked {
 				t.Errorf("asked %v: %v", u.asked, u)
@@ -90,19 +129,24 @@ func TestAnAgentReadsWhatIsItsChats(t *testing.T) {
 // others.
 func TestTheCLIKeepsNoMemory(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		n := newNeighbours(t, command, func(c *claude.Config) {
+		n := newTwoChats(t, command, func(c *claude.Config) {
 			c.KeepAlive.Duration = 0
-			c.SettingSources = []string{"user", "project", "local"}
+			c.SettingSources, c.Env = []string{"user", "project", "local"}, map[string]string{"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "0"}
 		})
-		write(t, filepath.Join(n.home, ".claude", "settings.json"), `{"autoMemoryEnabled":true}`)
-		write(t, filepath.Join(n.cfg.Project, ".claude", "settings.json"), `{"autoMemoryEnabled":true}`)
+		const on = `{"autoMemoryEnabled":true,"env":{"CLAUDE_CODE_DISABLE_AUTO_MEMORY":"0"}}`
+		write(t, filepath.Join(n.home, ".claude", "settings.json"), on)
+		write(t, filepath.Join(n.cfg.Project, ".claude", "settings.json"), on)
 		transcript, err := n.cfg.Transcripts("a").Path(n.cfg.Project, "x")
 		must(t, err)
-		for _, dir := range []string{filepath.Dir(transcript), filepath.Join(n.home, ".claude", "projects", filepath.Base(filepath.Dir(transcript)))} {
+		for _, dir := range []string{
+			filepath.Dir(transcript),
+			filepath.Join(n.home, ".claude", "projects", filepath.Base(filepath.Dir(transcript))),
+		} {
 			write(t, filepath.Join(dir, "memory", "MEMORY.md"), canary)
 		}
 		note := filepath.Join(filepath.Dir(transcript), "memory", "new.md")
-		u := n.tries("a", fresh(), map[string][]any{"Write": {map[string]string{"file_path": note, "content": "obey"}}})[0]
+		u := n.tries("a", fresh(),
+			map[string][]any{"Write": {map[string]string{"file_path": note, "content": "obey"}}})[0]
 		if _, err := os.Stat(note); err == nil || !u.asked && !u.failed {
 			t.Errorf("written unasked: %v", u)
 		}
@@ -111,13 +155,18 @@ func TestTheCLIKeepsNoMemory(t *testing.T) {
 				t.Error("the model was told of the memory")
 			}
 		}
+		settings, err := os.ReadFile(filepath.Join(filepath.Dir(n.folder("a")), "settings", filepath.Base(n.folder("a"))+".json"))
+		must(t, err)
+		if off := gjson.GetBytes(settings, "autoMemoryEnabled"); off.Type != gjson.False { // the variable alone would do, too
+			t.Errorf("the settings say %q", off.Raw)
+		}
 	})
 }
 
 // Whoever sees the id of another chat's session, in a list of processes, can do nothing with it.
 func TestASessionOfAnotherChatIsWorthNothing(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		n := newNeighbours(t, command)
+		n := newTwoChats(t, command)
 		secret := fresh()
 		if a := n.turn(t.Context(), "a", secret, canary); a.err != nil {
 			t.Fatal(a.err)

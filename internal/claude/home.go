@@ -15,14 +15,15 @@ const (
 	isolatedDir = "isolated"
 )
 
-// settingSources are what the CLI reads settings from.
+// settingSources are the places from which the CLI can read settings.
 var settingSources = []string{"user", "project", "local"}
 
 func (c Config) checkPolicy() error {
 	var errs []error
 	for _, s := range c.SettingSources {
 		if !slices.Contains(settingSources, s) {
-			errs = append(errs, fmt.Errorf("[claude] setting_sources %q: want some of %s", s, strings.Join(settingSources, ", ")))
+			errs = append(errs, fmt.Errorf("[claude] setting_sources %q: want some of %s", s,
+				strings.Join(settingSources, ", ")))
 		}
 	}
 	if c.ConfigDir != "" && c.ConfigDir != perChatDir && c.ConfigDir != isolatedDir {
@@ -52,7 +53,8 @@ func (c Config) Homes() []string {
 	return list
 }
 
-// StateDir is the folder of what only agents need. Another user's agents could not reach it below the program's own.
+// StateDir is the folder for files that only agents need. Agents of another user could not reach one below the
+// program's own folder.
 func (c Config) StateDir() string {
 	if c.User != "" {
 		return filepath.Join(c.environ().value("HOME"), ".magpie", c.Instance)
@@ -60,7 +62,7 @@ func (c Config) StateDir() string {
 	return c.State
 }
 
-// Prepare writes what agents need that cannot be said in arguments. It is called before the first one starts.
+// Prepare writes settings that cannot be passed as arguments. It is called before the first agent starts.
 func (c Config) Prepare() error {
 	if c.Folder != nil && c.StateDir() == "" {
 		return errors.New("[claude] config_dir: no folder for the chats' own")

@@ -5,40 +5,40 @@ import (
 	"time"
 )
 
-// idleProcesses is where processes wait for their chat's next message; the one that has waited longest comes first.
+// idleProcesses are processes that wait for their chat's next message, in the order in which their last turns ended.
 type idleProcesses []*idle
 
-// idle is a process that waits for its chat's next message.
+// idle is one such process.
 type idle struct {
 	owner string
 	p     *Process
-	timer *time.Timer // until it has waited long enough
+	timer *time.Timer // ends the process after the keep-alive time
 }
 
-// of finds owner's process; -1 = it has none that waits.
-func (b idleProcesses) of(owner string) int {
+// indexOf is the position of owner's process; -1 = it has none.
+func (b idleProcesses) indexOf(owner string) int {
 	return slices.IndexFunc(b, func(i *idle) bool { return i.owner == owner })
 }
 
-// talk is how long people who have written are likely to write again soon.
-const talk = 10 * time.Second
+// activePeriod is how long after a message the next one of the same chat is likely.
+const activePeriod = 10 * time.Second
 
-// oldest finds the process that makes room for another: the one that has waited longest of those whose chat is silent.
-// When there is talk in all of them, it is the one whose chat spoke first. -1 = none waits.
-func (b idleProcesses) oldest(now time.Time) int {
+// leastUsed is the process that is ended if another needs its slot: the one that has waited longest among chats that
+// are silent. If none is silent, it is the one whose chat was active least recently. -1 = there is none.
+func (b idleProcesses) leastUsed(now time.Time) int {
 	first := -1
 	for i, it := range b {
-		if now.Sub(it.p.held.spoke) >= talk {
+		if now.Sub(it.p.poolState.lastActive) >= activePeriod {
 			return i
 		}
-		if first < 0 || it.p.held.spoke.Before(b[first].p.held.spoke) {
+		if first < 0 || it.p.poolState.lastActive.Before(b[first].p.poolState.lastActive) {
 			first = i
 		}
 	}
 	return first
 }
 
-// remove takes the i-th process away. It is the caller's from now on.
+// remove removes the i-th process, for which the caller is responsible from then on.
 func (b *idleProcesses) remove(i int) *Process {
 	it := (*b)[i]
 	it.timer.Stop()

@@ -8,7 +8,7 @@ import (
 	"image"
 	"image/color"
 	"image/draw"
-	_ "image/gif" // the forms of pictures that are understood
+	_ "image/gif" // registers the format for image.Decode
 	"image/jpeg"
 	"image/png"
 
@@ -16,33 +16,34 @@ import (
 	"magpie/internal/scaledpng"
 )
 
-// Image is a picture as the model sees it.
+// Image is an image as the model sees it.
 type Image struct {
 	kind string // media type
 	data []byte
 }
 
-// Bounds of pictures. The model sees a picture at most so large, and the API refuses every later request of a session
-// that holds one it cannot read, or too much of them: so each is decoded, and made small.
+// Bounds of images. The model sees an image only up to this size. And if a session holds an image that the API cannot
+// read, or too much data in images, the API refuses all later requests of the session. So each image is decoded and
+// scaled down.
 const (
-	imageSide   = 1568       // pixels of the longer side, of what the model is given
-	mostPixels  = 20_000_000 // of what is decoded as a whole: a GIF takes 2 bytes for each
-	biggestFile = 20 << 20   // bytes of what is decoded
-	biggestPNG  = 1 << 20    // bytes of a picture that is given without loss
-	jpegQuality = 85         // of the others
+	imageSide   = 1568       // pixels of the longer side, as sent to the model
+	mostPixels  = 20_000_000 // of an image that is decoded as a whole; a GIF takes 2 bytes per pixel
+	biggestFile = 20 << 20   // bytes of a file that is decoded
+	biggestPNG  = 1 << 20    // bytes of an image that is sent without loss
+	jpegQuality = 85         // of all other images
 )
 
-// ErrNoImage says that something cannot be shown to the model as a picture.
+// ErrNoImage says that a file cannot be shown to the model as an image.
 var ErrNoImage = errors.New("not a picture that can be shown")
 
-// ErrLargeImage says that a picture has too many pixels to be decoded. It is an [ErrNoImage].
+// ErrLargeImage says that an image has too many pixels to be decoded. It is an [ErrNoImage].
 var ErrLargeImage = fmt.Errorf("%w: too many pixels", ErrNoImage)
 
-// decoding is held while a picture is decoded: one at a time, for the memory.
+// decoding is held while an image is decoded: one at a time, to limit memory.
 var decoding = make(chan struct{}, 1)
 
-// NewImage makes a picture of a PNG, JPEG or GIF file, else it returns [ErrNoImage]. It takes 64 MB at most, whatever
-// the file says of itself; what would take more is no picture.
+// NewImage reads a PNG, JPEG or GIF file, else it returns [ErrNoImage]. It uses 64 MB at most, whatever the file
+// claims; an image that would need more is refused.
 func NewImage(file []byte) (Image, error) {
 	if len(file) > biggestFile {
 		return Image{}, fmt.Errorf("%w: %d bytes", ErrNoImage, len(file))
@@ -72,7 +73,7 @@ func NewImage(file []byte) (Image, error) {
 	return compressed(shrink(picture))
 }
 
-// decode decodes a picture. A large one becomes smaller on the way: as a whole it would take too much memory.
+// decode decodes an image. A large one is scaled down while it is decoded: as a whole it would take too much memory.
 func decode(file []byte, form string, size image.Config, small bool) (image.Image, error) {
 	switch {
 	case form == "jpeg":
@@ -86,7 +87,7 @@ func decode(file []byte, form string, size image.Config, small bool) (image.Imag
 	return picture, err
 }
 
-// shrink gives a picture whose longer side is not too long. Each of its pixels is the mean of those that it stands for.
+// shrink scales an image down until its longer side fits. Each new pixel is the mean of the old ones.
 func shrink(picture image.Image) *image.RGBA {
 	from := picture.Bounds()
 	w, h := from.Dx(), from.Dy()
@@ -121,7 +122,7 @@ func mean(from *image.RGBA, part image.Rectangle) color.RGBA {
 	return color.RGBA{uint8(sum[0] / n), uint8(sum[1] / n), uint8(sum[2] / n), uint8(sum[3] / n)}
 }
 
-// atMost is a buffer of a file that is not to become too big.
+// atMost is a buffer with a size limit.
 type atMost struct {
 	bytes.Buffer
 	bytes int
@@ -151,10 +152,10 @@ func compressed(picture *image.RGBA) (Image, error) {
 	return Image{"image/jpeg", b.Bytes()}, nil
 }
 
-// Data is the picture as a file of its form.
+// Data is the image as a file.
 func (i Image) Data() []byte { return i.data }
 
-// block is the picture as the CLI's input has it.
+// block is the image as a content block of the CLI's input.
 func (i Image) block() object {
 	return object{"type": "image", "source": object{
 		"type": "base64", "media_type": i.kind, "data": base64.StdEncoding.EncodeToString(i.data),

@@ -83,7 +83,9 @@ func bigPNG(t *testing.T, side int, depth byte, interlaced, noise bool) []byte {
 	passes := [][4]int{{0, 0, 1, 1}}
 	if interlaced {
 		head[12] = 1
-		passes = [][4]int{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
+		passes = [][4]int{
+			{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2},
+		}
 	}
 	var rows, file bytes.Buffer
 	z, err := zlib.NewWriterLevel(&rows, zlib.BestSpeed)
@@ -203,7 +205,8 @@ func TestPicturesTakeLittleMemory(t *testing.T) {
 			}
 			t.Logf("%d MB: %s", grown>>20, out[at:])
 			if grown > mostMemory || shown != tt.shown {
-				t.Errorf("it takes %d MB, and is shown: %v; want %d MB at most, and %v", grown>>20, shown, mostMemory>>20, tt.shown)
+				t.Errorf("it takes %d MB, and is shown: %v; want %d MB at most, and %v", grown>>20, shown,
+					mostMemory>>20, tt.shown)
 			}
 		})
 	}

@@ -172,8 +172,9 @@ func TestWhatIsNoPicture(t *testing.T) {
 	whole := jpegOf(t, noise(300, 300))
 	for name, file := range map[string][]byte{
 		"empty": nil, "text": []byte("hello"), "cut off": whole[:len(whole)/2], "only a head": whole[:30],
-		"a bomb": bomb(100_000), "a bomb that overflows": bomb(1<<31 - 1), "too big": append(bytes.Clone(whole), make([]byte, 21<<20)...),
-		"webp": []byte("RIFF\x24\x00\x00\x00WEBPVP8 "),
+		"a bomb": bomb(100_000), "a bomb that overflows": bomb(1<<31 - 1),
+		"too big": append(bytes.Clone(whole), make([]byte, 21<<20)...),
+		"webp":    []byte("RIFF\x24\x00\x00\x00WEBPVP8 "),
 	} {
 		if _, err := claude.NewImage(file); !errors.Is(err, claude.ErrNoImage) {
 			t.Errorf("%s: %v", name, err)
@@ -188,7 +189,9 @@ func TestTheAgentReadsTheFilesOfItsChat(t *testing.T) {
 	if err := os.WriteFile(path, []byte("the secret word is heron"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Tool("Read", map[string]any{"file_path": path})}})
+	r.model.Script(modelsim.Rule{
+		Times: 1, Steps: []modelsim.Step{modelsim.Tool("Read", map[string]any{"file_path": path})},
+	})
 	spec := fresh()
 	spec.Files = dir
 	a := r.turn(t.Context(), "a", spec, "read it")

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// input is a process's standard input. A goroutine of its own writes the lines, so that a process that does not read
-// holds nobody up.
+// input is a process's standard input. A goroutine writes the lines, so that a process that does not read blocks
+// nobody.
 type input struct {
 	w      io.WriteCloser
-	wake   chan struct{} // something was queued, or it is to be closed
+	wake   chan struct{} // a line was queued, or the input was closed
 	failed chan struct{} // closed when a line could not be written
-	done   chan struct{} // closed when nothing will be written any more
+	done   chan struct{} // closed when the writer has ended
 
 	mu     sync.Mutex
 	queue  [][]byte
@@ -25,34 +25,34 @@ func newInput(w io.WriteCloser) *input {
 	return in
 }
 
-// send queues one line. A malformed line would kill the process, so lines are only made here.
+// send queues one line. All lines are made here, because a malformed line would kill the process.
 func (in *input) send(v object) {
 	line, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // made of strings, and of JSON that the process itself has sent
+		panic(err) // only strings, and JSON that the process itself has sent
 	}
 	in.mu.Lock()
 	in.queue = append(in.queue, append(line, '\n'))
 	in.mu.Unlock()
-	in.signal()
+	in.wakeWriter()
 }
 
-// close ends the input once what is queued has been written.
+// close closes the input after the queued lines were written.
 func (in *input) close() {
 	in.mu.Lock()
 	in.closed = true
 	in.mu.Unlock()
-	in.signal()
+	in.wakeWriter()
 }
 
-func (in *input) signal() {
+func (in *input) wakeWriter() {
 	select {
 	case in.wake <- struct{}{}:
-	default: // the writer has been told already
+	default: // the writer is awake already
 	}
 }
 
-// write ends when the input is closed, or when the process has gone: then writing fails.
+// write ends when the input is closed, or when the process has ended: then writing fails.
 func (in *input) write() {
 	defer close(in.done)
 	defer in.w.Close() //nolint:errcheck // it fails only when the process has closed it before

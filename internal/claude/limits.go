@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// Count is how many of something there may be. The zero value is [Auto].
+// Count is a configured number, or [Auto]. The zero value is Auto.
 type Count int
 
-// Auto has the machine decide.
+// Auto leaves the number to the program.
 const Auto Count = 0
 
-// auto is how people write it.
+// auto is its form in the configuration.
 const auto = "auto"
 
 func (n Count) String() string {
@@ -39,29 +39,29 @@ func (n *Count) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// What the limits are made of where the configuration names none.
+// Constants of the automatic limits.
 const (
-	fewestTurns   = 8         // a turn mostly waits for the model
-	turnsPerCore  = 4         // but its tools do not
+	fewestTurns   = 8         // turns mostly wait for the model
+	turnsPerCore  = 4         // but their tools need the CPU
 	processMemory = 200 << 20 // a CLI between turns takes 150 to 235 MB
-	leastReserve  = 256 << 20 // that stays free, or a tenth of the machine if that is more
-	usualKept     = 8         // processes, where the memory is not known
+	leastReserve  = 256 << 20 // memory that stays free, or a tenth of the machine's if that is more
+	usualKept     = 8         // processes, if the memory is not known
 )
 
-// Limits are how many turns and processes there may be.
+// Limits are the maximum numbers of turns and processes.
 type Limits struct {
 	Turns     int // that run at the same time
-	Processes int // that exist, running or waiting for their chat's next message
-	Cores     int // for which the number of turns was chosen; 0 = it is configured
+	Processes int // running or idle
+	Cores     int // from which the number of turns was computed; 0 = it is configured
 
-	// Memory was free when the number of processes was chosen, in bytes; 0 = the number is configured, or the memory is
-	// not known.
+	// Memory was free when the number of processes was computed, in bytes; 0 = the number is configured, or the memory
+	// is not known.
 	Memory int64
 
-	machine *machine // nil = its memory does not matter
+	machine *machine // nil = memory is not checked
 }
 
-// Limits are those that the configuration names, or that the machine allows.
+// Limits are the configured limits, or those that the machine allows.
 func (c Config) Limits() Limits {
 	l := Limits{Turns: int(c.MaxTurns), Processes: int(c.MaxProcesses)}
 	if c.MaxTurns == Auto {
@@ -83,11 +83,11 @@ func (c Config) Limits() Limits {
 	return l
 }
 
-// reserve is how much of so much memory stays free.
+// reserve is how much of the total memory stays free.
 func reserve(total int64) int64 { return max(leastReserve, total/10) }
 
-// tight reports whether so many more processes would take what is to stay free. The tools of agents and other programs
-// take memory, too, so it is asked each time.
+// tight reports whether that many more processes would use reserved memory. Tools and other programs use memory, too,
+// so it is measured each time.
 func (l Limits) tight(more int64) bool {
 	if l.machine == nil {
 		return false

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -16,7 +17,8 @@ const gb = 1 << 30
 // machineWith is a machine with so much memory and the files of its control groups.
 func machineWith(total, free int64, group string, files map[string]string) fstest.MapFS {
 	m := fstest.MapFS{
-		"proc/meminfo":     {Data: fmt.Appendf(nil, "MemTotal: %d kB\nMemFree: 1 kB\nMemAvailable: %d kB\nHugePages_Total: 0\n", total>>10, free>>10)},
+		"proc/meminfo": {Data: fmt.Appendf(nil,
+			"MemTotal: %d kB\nMemFree: 1 kB\nMemAvailable: %d kB\nHugePages_Total: 0\n", total>>10, free>>10)},
 		"proc/self/cgroup": {Data: []byte("9:name=systemd:/\n0::" + group + "\n")},
 	}
 	for name, text := range files {
@@ -35,9 +37,11 @@ func TestHowManyProcessesTheMemoryAllows(t *testing.T) {
 		"a small machine":         {machineWith(2*gb, 1*gb, "/", most), 3},
 		"hardly anything is free": {machineWith(2*gb, 100<<20, "/", nil), 1},
 		"a container": {machineWith(64*gb, 60*gb, "/", map[string]string{
-			"memory.max": fmt.Sprint(2 * gb), "memory.current": fmt.Sprint(gb), "memory.stat": fmt.Sprintf("anon 5\ninactive_file %d", gb/2)}), 6},
+			"memory.max": fmt.Sprint(2 * gb), "memory.current": fmt.Sprint(gb),
+			"memory.stat": fmt.Sprintf("anon 5\ninactive_file %d", gb/2)}), 6},
 		"a service": {machineWith(64*gb, 60*gb, "/system.slice/magpie.service", map[string]string{
-			"system.slice/magpie.service/memory.max": "max", "system.slice/magpie.service/memory.high": fmt.Sprint(4 * gb),
+			"system.slice/magpie.service/memory.max":     "max",
+			"system.slice/magpie.service/memory.high":    fmt.Sprint(4 * gb),
 			"system.slice/magpie.service/memory.current": "0"}), 18},
 		"the group above": {machineWith(64*gb, 60*gb, "/user/a", map[string]string{
 			"user/a/memory.max": fmt.Sprint(8 * gb), "user/a/memory.current": "0",
@@ -70,8 +74,9 @@ func TestLimitsThatAreConfigured(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, l, tc.want)
 		}
 	}
-	if l := (Config{Machine: big}).Limits(); l.Turns < fewestTurns || l.Cores == 0 {
-		t.Errorf("%+v", l)
+	cores := runtime.GOMAXPROCS(0)
+	if l := (Config{Machine: machineWith(1<<20*gb, 1<<20*gb, "/", nil)}).Limits(); l.Turns != max(fewestTurns, turnsPerCore*cores) || l.Cores != cores {
+		t.Errorf("for %d cores: %+v", cores, l)
 	}
 }
 
@@ -94,7 +99,7 @@ func TestWhoseProcessMakesRoom(t *testing.T) {
 	now := time.Now()
 	spoke := func(ago ...time.Duration) (b idleProcesses) {
 		for _, d := range ago {
-			b = append(b, &idle{p: &Process{held: held{spoke: now.Add(-d)}}})
+			b = append(b, &idle{p: &Process{poolState: poolState{lastActive: now.Add(-d)}}})
 		}
 		return b
 	}
@@ -107,7 +112,7 @@ func TestWhoseProcessMakesRoom(t *testing.T) {
 		"a silent chat":    {spoke(9*time.Second, time.Second, 10*time.Second, time.Hour), 2},
 		"all of them talk": {spoke(3*time.Second, 9*time.Second, time.Second), 1},
 	} {
-		if got := tc.bench.oldest(now); got != tc.want {
+		if got := tc.bench.leastUsed(now); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
@@ -122,7 +127,7 @@ func TestAQuestionDoesNotWaitForEver(t *testing.T) {
 		}
 		began := time.Now()
 		_, err := pl.RunTask(context.Background(), Task{System: "Sum up.", Text: "words"})
-		if took := time.Since(began); !errors.Is(err, ErrTaskBusy) || took != askPatience || pl.Stats().Started != 0 {
+		if took := time.Since(began); !errors.Is(err, ErrTaskBusy) || took != maxQuietWait || pl.Stats().Started != 0 {
 			t.Errorf("%v after %v, %+v", err, took, pl.Stats())
 		}
 	})
@@ -135,12 +140,12 @@ func TestAQuestionWaitsForAQuietMoment(t *testing.T) {
 		began := time.Now()
 		go func() {
 			for range 20 {
-				time.Sleep(quiet - time.Millisecond)
-				pl.questions.stir()
+				time.Sleep(quietPeriod - time.Millisecond)
+				pl.background.noteActivity()
 			}
 		}()
-		done, err := pl.lull(context.Background(), Task{}, quiet)
-		if took := time.Since(began); err != nil || took != 20*(quiet-time.Millisecond)+quiet {
+		done, err := pl.waitUntilQuiet(context.Background(), &backgroundTask{}, quietPeriod)
+		if took := time.Since(began); err != nil || took != 20*(quietPeriod-time.Millisecond)+quietPeriod {
 			t.Fatalf("%v after %v", err, took)
 		}
 		done()

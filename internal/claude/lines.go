@@ -2,7 +2,7 @@ package claude
 
 import "bytes"
 
-// lineWriter hands every line written to it to emit, without its newline. A line over maxLine is dropped whole: the
+// lineWriter passes every line written to it to emit, without the newline. A line longer than maxLine is dropped: the
 // rest of the turn is worth more than one line.
 type lineWriter struct {
 	emit    func(line []byte)
@@ -10,16 +10,16 @@ type lineWriter struct {
 	skip    bool // inside a line that is too long
 }
 
-// Write never fails, so that the process is never blocked by what it says.
+// Write never fails, so that the process is never blocked by its output.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	for {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
-			w.keep(p)
+			w.append(p)
 			return n, nil
 		}
-		w.keep(p[:i])
+		w.append(p[:i])
 		if !w.skip && len(w.partial) > 0 {
 			w.emit(w.partial)
 		}
@@ -28,7 +28,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	}
 }
 
-func (w *lineWriter) keep(p []byte) {
+func (w *lineWriter) append(p []byte) {
 	if w.skip || len(w.partial)+len(p) > maxLine {
 		w.partial, w.skip = nil, true
 		return
@@ -36,13 +36,13 @@ func (w *lineWriter) keep(p []byte) {
 	w.partial = append(w.partial, p...)
 }
 
-// tail keeps the last bytes written to it.
-type tail struct {
+// tailBuffer keeps the last bytes written to it.
+type tailBuffer struct {
 	max int
 	buf []byte
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *tailBuffer) Write(p []byte) (int, error) {
 	t.buf = append(t.buf, p...)
 	if over := len(t.buf) - t.max; over > 0 {
 		t.buf = append(t.buf[:0], t.buf[over:]...)
@@ -50,4 +50,4 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string { return string(bytes.TrimSpace(bytes.ToValidUTF8(t.buf, nil))) }
+func (t *tailBuffer) String() string { return string(bytes.TrimSpace(bytes.ToValidUTF8(t.buf, nil))) }

@@ -17,32 +17,32 @@ import (
 	"magpie/internal/claude/proctree"
 )
 
-// Dialog is what a login has to talk about with the person who logs in.
+// Dialog connects a login with the person who logs in.
 type Dialog struct {
-	Link  func(url string) // called once: where that person gets a code
-	Again func()           // a code was not complete, another is waited for
-	Codes <-chan string    // what that person pastes; it is given to the CLI and kept nowhere
+	Link  func(url string) // called once, with the page that shows a code
+	Again func()           // the code was incomplete; another one is expected
+	Codes <-chan string    // codes as pasted; they are passed to the CLI and not stored
 }
 
-// Why a login failed. The CLI's own words are not passed on: they could hold the code.
+// Why a login failed. The CLI's own messages are not passed on: they could contain the code.
 var (
 	ErrLoginRefused = errors.New("the account's service did not accept the code")
 	ErrLoginOffline = errors.New("the account's service cannot be reached")
 	errNoLink       = errors.New("the CLI ended without showing a link")
 )
 
-// LogIn logs the CLI in to an account, for a person who need not sit at this machine. It returns when the CLI has
-// ended: nil when it is logged in, the cause of ctx when that ended first. Nothing that the CLI shows after a code has
-// been pasted leaves this function.
+// LogIn logs the CLI in to an account, for a person who need not be at this machine. It returns when the CLI has ended:
+// nil after a successful login, or the cause of ctx if that ended first. Nothing that the CLI shows after a code was
+// pasted leaves this function.
 func (c Config) LogIn(ctx context.Context, d Dialog) error {
-	dir, err := os.MkdirTemp("", "magpie-login-") // no project's settings lie there
+	dir, err := os.MkdirTemp("", "magpie-login-") // a folder without a project's settings
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
 	as, err := c.account()
 	if err == nil {
-		err = as.admit(dir)
+		err = as.allowInto(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
@@ -61,28 +61,28 @@ func (c Config) LogIn(ctx context.Context, d Dialog) error {
 		p.Wait()
 		p.Close()
 	}()
-	err = l.talk(ctx)
-	p.Kill() // and whatever it has started
+	err = l.runDialog(ctx)
+	p.Kill() // and everything that it has started
 	<-p.Exited()
-	_ = keys.Close() // ends read, even if somebody still holds the other side
+	_ = keys.Close() // ends read, even if another process still holds the terminal
 	for range l.shown {
 	}
 	return err
 }
 
-// openTerminal makes a terminal: what a person has in front of him, and what a program is run on.
+// openTerminal opens a pseudo-terminal: keys is the person's side, tty that of the program.
 func openTerminal() (keys, tty *os.File, err error) {
 	master, tty, err := pty.Open()
 	if err != nil {
 		return nil, nil, err
 	}
 	defer master.Close() //nolint:errcheck // keys is a copy
-	if err := pty.Setsize(tty, &pty.Winsize{Rows: 50, Cols: wide}); err != nil {
+	if err := pty.Setsize(tty, &pty.Winsize{Rows: 50, Cols: terminalWidth}); err != nil {
 		return nil, nil, errors.Join(err, tty.Close())
 	}
 	fd, err := unix.FcntlInt(master.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err == nil {
-		err = unix.SetNonblock(fd, true) // else a read could not be ended
+		err = unix.SetNonblock(fd, true) // else Close would not end a read
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, tty.Close())
@@ -90,34 +90,34 @@ func openTerminal() (keys, tty *os.File, err error) {
 	return os.NewFile(uintptr(fd), master.Name()), tty, nil
 }
 
-// wide is the terminal's width in characters: the link must fit on one line.
-const wide = 4000
+// terminalWidth is in characters. It is large so that the link fits on one line.
+const terminalWidth = 4000
 
-// startLogin starts the CLI on a terminal, as the user whose login it is.
+// startLogin starts the CLI in a terminal, as the user whose login it is.
 func startLogin(c Config, as *account, dir string, tty *os.File) (*proctree.Child, error) {
 	defer tty.Close() //nolint:errcheck // the CLI has its own copy
 	cmd := exec.Command(c.Command, "auth", "login")
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	as.run(cmd)
+	as.setCredential(cmd)
 	p := proctree.New(cmd, c.Instance)
-	return p, p.Start(append(c.environ(), "TERM=xterm", "BROWSER=true")) // a browser at this machine helps nobody
+	return p, p.Start(append(c.environ(), "TERM=xterm", "BROWSER=true")) // do not open a browser on this machine
 }
 
-// login is the CLI's terminal while somebody logs in.
+// login is the CLI's terminal during a login.
 type login struct {
 	p      *proctree.Child
 	dialog Dialog
 	keys   *os.File
-	shown  chan string // pieces of what comes to the screen; closed at the end of it
+	shown  chan string // pieces of the output; closed at its end
 
-	screen  string // what has not been understood yet
+	screen  string // output that was not recognized yet
 	linked  bool
 	pasted  int // codes
 	offline bool
 }
 
-// read hands on what the CLI shows.
+// read passes on the CLI's output.
 func (l *login) read() {
 	defer close(l.shown)
 	buf := make([]byte, 4096)
@@ -126,14 +126,14 @@ func (l *login) read() {
 		if n > 0 {
 			l.shown <- string(buf[:n])
 		}
-		if err != nil { // the CLI has gone, and all that it has started
+		if err != nil { // the CLI and everything that it has started have ended
 			return
 		}
 	}
 }
 
-// talk carries the dialog on until the CLI has ended or ctx has.
-func (l *login) talk(ctx context.Context) error {
+// runDialog handles output and codes until the CLI or ctx has ended.
+func (l *login) runDialog(ctx context.Context) error {
 	shown, exited, codes := l.shown, l.p.Exited(), (<-chan string)(nil)
 	var last <-chan time.Time
 	for {
@@ -141,11 +141,11 @@ func (l *login) talk(ctx context.Context) error {
 		case text, ok := <-shown:
 			if !ok {
 				if shown = nil; exited == nil {
-					return l.judge()
+					return l.result()
 				}
 				continue
 			}
-			if l.look(text); l.linked {
+			if l.scan(text); l.linked {
 				codes = l.dialog.Codes
 			}
 		case code := <-codes:
@@ -154,20 +154,20 @@ func (l *login) talk(ctx context.Context) error {
 			}
 			l.paste(code)
 		case <-exited:
-			if exited, last = nil, time.After(lastWords); shown == nil {
-				return l.judge()
+			if exited, last = nil, time.After(drainTime); shown == nil {
+				return l.result()
 			}
 		case <-last:
-			return l.judge()
+			return l.result()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// lastWords is how long the screen is looked at after the CLI has ended, when something that it has left behind keeps
-// it on.
-const lastWords = 2 * time.Second
+// drainTime is how long output is still read after the CLI has ended, if a process that it left behind keeps the
+// terminal open.
+const drainTime = 2 * time.Second
 
 var (
 	linkLine = regexp.MustCompile(`https://[^\s\x1b\x07]+[\s\x1b\x07]`) // a hyperlink of the terminal ends with BEL
@@ -175,13 +175,13 @@ var (
 	noRoute  = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT`)
 )
 
-// screenful is how much of what is shown is kept, in bytes.
-const screenful = 16 << 10
+// maxScreen bounds how much output is kept, in bytes.
+const maxScreen = 16 << 10
 
-// look reads what has come to the screen.
-func (l *login) look(text string) {
+// scan looks for known messages in the output.
+func (l *login) scan(text string) {
 	l.screen += text
-	if n := len(l.screen) - screenful; n > 0 {
+	if n := len(l.screen) - maxScreen; n > 0 {
 		l.screen = l.screen[n:]
 	}
 	switch link := linkLine.FindString(l.screen); {
@@ -196,13 +196,13 @@ func (l *login) look(text string) {
 	}
 }
 
-// wholeCode is what can be typed in as a code: nothing that a terminal would act upon.
+// wholeCode matches text that may be typed in as a code: nothing that a terminal would interpret.
 var wholeCode = regexp.MustCompile(`^[!-~]{1,1000}$`)
 
-// mostCodes is how many codes are typed in. So many fit into a terminal that nobody reads.
+// mostCodes bounds how many codes are typed in. So many fit into the buffer of a terminal that nobody reads.
 const mostCodes = 3
 
-// paste types a code in.
+// paste types in a code.
 func (l *login) paste(code string) {
 	code = strings.TrimSpace(code)
 	if !wholeCode.MatchString(code) {
@@ -210,11 +210,11 @@ func (l *login) paste(code string) {
 		return
 	}
 	l.pasted++
-	_, _ = l.keys.WriteString(code + "\r") // fails when the CLI has ended, of which its exit tells
+	_, _ = l.keys.WriteString(code + "\r") // fails if the CLI has ended, which its exit reports
 }
 
-// judge tells what the CLI's exit means.
-func (l *login) judge() error {
+// result interprets the CLI's exit.
+func (l *login) result() error {
 	switch {
 	case l.p.Err() == nil:
 		return nil
@@ -226,16 +226,16 @@ func (l *login) judge() error {
 	return ErrLoginRefused
 }
 
-// LogIn is [Config.LogIn] for the agents of owner, which are all agents unless each chat has a login of its own.
-// Processes that wait for their chat's next message end afterwards: they may know the old login only.
+// LogIn is [Config.LogIn] for the agents of owner; unless each chat has its own login, that is all agents. Idle
+// processes end afterwards: they may know only the old login.
 func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 	c := pl.cfg
 	if c.ConfigDir == isolatedDir {
 		var err error
-		if c, err = c.of(owner); err != nil {
+		if c, err = c.forOwner(owner); err != nil {
 			return err
 		}
-		if err := c.furnish(""); err != nil {
+		if err := c.prepareFolder(""); err != nil {
 			return err
 		}
 	}

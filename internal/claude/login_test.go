@@ -73,7 +73,8 @@ func TestLogIn(t *testing.T) {
 		{name: "a good code", codes: []string{"good#scripted"}},
 		{name: "blanks around it", codes: []string{" good#scripted \n"}},
 		{name: "half a code first", codes: []string{"good", "good#scripted"}, again: 1},
-		{name: "what no terminal may be given", codes: []string{"\x03", "a\rb", "代码", strings.Repeat("x", 1001), "good#scripted"}, again: 4},
+		{name: "what no terminal may be given",
+			codes: []string{"\x03", "a\rb", "代码", strings.Repeat("x", 1001), "good#scripted"}, again: 4},
 		{name: "a wrong code", codes: []string{"bad#scripted"}, want: claude.ErrLoginRefused},
 		{name: "never a whole code", codes: []string{"a", "b", "c", "d"}, again: 3, want: claude.ErrLoginRefused},
 		{name: "no network", how: "offline", codes: []string{"good#scripted"}, want: claude.ErrLoginOffline},
@@ -84,7 +85,9 @@ func TestLogIn(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
 			c := claude.Defaults()
-			c.Command, c.Environ, c.Env = command, claudetest.Environ(t, ""), map[string]string{"MAGPIE_SCRIPTED_LOGIN": tc.how}
+			c.Command, c.Environ, c.Env = command, claudetest.Environ(t, ""), map[string]string{
+				"MAGPIE_SCRIPTED_LOGIN": tc.how,
+			}
 			l := logIn(t, c, tc.codes...)
 			if !errors.Is(l.err, tc.want) || l.again != tc.again || len(l.links) != 1 || l.links[0] != link {
 				t.Errorf("%v, asked again %d times, links %q", l.err, l.again, l.links)

@@ -13,12 +13,12 @@ import (
 	"strings"
 )
 
-// machine tells how much memory there is, as Linux does.
+// machine reads the free memory from Linux's files.
 type machine struct {
-	root fs.FS // nil = that of this machine
+	root fs.FS // nil = this machine's
 }
 
-// memory is how many bytes a program may still take, and how many there are in all: those of the machine, or of the
+// memory is how many bytes a program may still use, and how many there are in total: of the machine, or of the
 // container or service in which this program runs.
 func (m *machine) memory() (free, total int64, err error) {
 	root := m.root
@@ -42,17 +42,17 @@ func (m *machine) memory() (free, total int64, err error) {
 		if used == math.MaxInt64 {
 			continue
 		}
-		stat, _ := fields(root, path.Join(dir, "memory.stat")) // without it nothing can be taken back
-		used -= stat["inactive_file"]                          // it is given up for others
+		stat, _ := fields(root, path.Join(dir, "memory.stat")) // optional: without it no cache is deducted
+		used -= stat["inactive_file"]                          // cache, which the kernel reclaims when needed
 		free, total = min(free, max(0, limit-used)), min(total, limit)
 	}
 	return free, total, nil
 }
 
-// groupsAt is where the tree of control groups is found.
-const groupsAt = "sys/fs/cgroup"
+// cgroupRoot is where the tree of control groups is mounted.
+const cgroupRoot = "sys/fs/cgroup"
 
-// controlGroup is the folder of this program's own group; empty = there is none.
+// controlGroup is the folder of this program's control group; empty = none.
 func controlGroup(root fs.FS) string {
 	data, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -60,21 +60,21 @@ func controlGroup(root fs.FS) string {
 	}
 	for line := range strings.Lines(string(data)) {
 		if group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok { // of version 2
-			return path.Join(groupsAt, path.Clean("/"+group)) // outside of a namespace of its own it begins with "/.."
+			return path.Join(cgroupRoot, path.Clean("/"+group)) // in a foreign namespace it begins with "/.."
 		}
 	}
 	return ""
 }
 
-// parentGroup is the group above; empty = there is none.
+// parentGroup is the parent group; empty = none.
 func parentGroup(dir string) string {
-	if dir == groupsAt {
+	if dir == cgroupRoot {
 		return ""
 	}
 	return path.Dir(dir)
 }
 
-// number reads one number of a group; the largest there is = it is not limited, or not told.
+// number reads one number of a group; the maximum = unlimited or unknown.
 func number(root fs.FS, dir, name string) int64 {
 	data, err := fs.ReadFile(root, path.Join(dir, name))
 	if err != nil {
@@ -87,7 +87,7 @@ func number(root fs.FS, dir, name string) int64 {
 	return n
 }
 
-// fields reads a file of lines with a name and a number.
+// fields reads a file with a name and a number on each line.
 func fields(root fs.FS, name string) (map[string]int64, error) {
 	data, err := fs.ReadFile(root, name)
 	if err != nil {

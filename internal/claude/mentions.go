@@ -13,16 +13,16 @@ import (
 )
 
 // Without one of these variables, "@path" in a chat message makes the CLI read that file into the prompt, whatever the
-// permissions. The second one does only this, but versions before 2.1.330 or somewhat earlier do not know it. The first
-// one keeps more from the model, since 2.1.330 also in which folder it works, which tools it can search for, and that
-// it is in plan mode.
+// permissions are. The second variable disables only that, but versions before about 2.1.330 do not know it. The first
+// one also disables other information for the model: since 2.1.330 the working folder, the tools that it can search
+// for, and that it is in plan mode.
 const (
 	noAttachments = "CLAUDE_CODE_DISABLE_ATTACHMENTS"
 	noMentions    = "CLAUDE_CODE_DISABLE_FILE_MENTIONS"
 )
 
-// withoutMentions is env for a CLI that answers people: with [noMentions] in place of [noAttachments] if it is sure to
-// know it.
+// withoutMentions is env for a CLI that answers people: with [noMentions] in place of [noAttachments] if this CLI
+// certainly knows it.
 func (e environment) withoutMentions(command string) environment {
 	if knows, _ := knownPrograms.knows(command, noMentions); !knows {
 		return e
@@ -33,14 +33,14 @@ func (e environment) withoutMentions(command string) environment {
 	return append(e, noMentions+"=1")
 }
 
-// program is a file as it was when it was read. A CLI that is replaced while this program runs is another one.
+// program identifies a version of a file. A CLI that is updated while this program runs is another program.
 type program struct {
 	path    string
 	size    int64
 	changed time.Time
 }
 
-// programs notes which of them know a variable.
+// programs caches which programs know a variable, since the files are large.
 type programs struct {
 	mu    sync.Mutex
 	known map[program]bool
@@ -48,8 +48,8 @@ type programs struct {
 
 var knownPrograms = programs{known: map[program]bool{}}
 
-// knows reports whether a command is a program in which the name of a variable stands, and whether that is sure. Of a
-// script that starts the CLI, or of a file that cannot be read, nothing is.
+// knows reports whether a command's program contains the name of a variable, and whether that is certain. It is not for
+// a script that starts the CLI, or a file that cannot be read.
 func (ps *programs) knows(command, variable string) (knows, sure bool) {
 	path, err := exec.LookPath(command)
 	if err == nil {
@@ -78,23 +78,23 @@ func (ps *programs) knows(command, variable string) (knows, sure bool) {
 	return known, true
 }
 
-// isBinary reports whether a file is a program by itself, and not a script.
+// isBinary reports whether a file is a binary and not a script.
 func isBinary(f io.ReaderAt) bool {
 	head := make([]byte, 2)
 	_, err := f.ReadAt(head, 0)
 	return err == nil && string(head) != "#!"
 }
 
-// holds reports whether a text stands in what is read.
+// holds reports whether r contains a text.
 func holds(r io.Reader, text string) bool {
 	buf := make([]byte, 1<<20)
-	kept := 0 // the end of the piece before, in which the text may begin
+	kept := 0 // bytes of the previous piece, in which the text may begin
 	for {
 		n, err := r.Read(buf[kept:])
 		if bytes.Contains(buf[:kept+n], []byte(text)) {
 			return true
 		}
-		if err != nil { // mostly its end
+		if err != nil { // usually io.EOF
 			return false
 		}
 		end := kept + n

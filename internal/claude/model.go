@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Efforts are how hard a model can be told to think.
+// Efforts are the CLI's levels of thinking effort.
 var Efforts = []string{"low", "medium", "high", "xhigh", "max"}
 
-// Aliases are names of models that the CLI knows in every version.
+// Aliases are model names that every version of the CLI knows.
 var Aliases = []string{"opus", "sonnet", "haiku"}
 
-// modelName is what can be the name of a model, such as "claude-sonnet-5" or "us.anthropic.claude-opus-4-8[1m]".
-// Whether there is one of that name, only its API knows.
+// modelName matches possible names of models, such as "claude-sonnet-5" or "us.anthropic.claude-opus-4-8[1m]". Only the
+// API knows whether a model exists.
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}(\[[a-z0-9]{1,8}\])?$`)
 
 // MayUse reports whether a chat may choose the model: one of [Config.Models], or any name when there are none.

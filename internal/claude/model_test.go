@@ -24,7 +24,8 @@ func TestAChatHasItsOwnModel(t *testing.T) {
 		t.Errorf("configured: %q %q", m, e)
 	}
 	spec.Model, spec.Effort = "claude-sonnet-5", "high"
-	if a := r.turn(t.Context(), "a", resumed(spec), "我叫什么名字？"); a.text() != "你叫小明。" || a.result.Model != "claude-sonnet-5" {
+	if a := r.turn(t.Context(), "a", resumed(spec), "我叫什么名字？"); a.text() != "你叫小明。" ||
+		a.result.Model != "claude-sonnet-5" {
 		t.Errorf("with another model: %q %q %v", a.text(), a.result.Model, a.err)
 	}
 	if m, e := asked(); m != "claude-sonnet-5" || e != "high" {
@@ -39,8 +40,9 @@ func TestModelsThatAChatMayChoose(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
 		"sonnet": true, "claude-opus-4-8[1m]": true, "us.anthropic.claude-sonnet-5-v1:0": true, "arn:aws/x@2": true,
-		"": false, "-p": false, "--dangerously-skip-permissions": false, "a b": false, "a\nb": false, "模型": false, "x[[1m]": false,
-		"$(id)": false, strings.Repeat("x", 200): false,
+		"": false, "-p": false, "--dangerously-skip-permissions": false, "a b": false, "a\nb": false, "模型": false,
+		"x[[1m]": false,
+		"$(id)":  false, strings.Repeat("x", 200): false,
 	} {
 		if got := (claude.Config{}).MayUse(name); got != want {
 			t.Errorf("MayUse(%q) = %v", name, got)
@@ -52,7 +54,8 @@ func TestModelsThatAChatMayChoose(t *testing.T) {
 	}
 	bad := claude.Defaults()
 	bad.Model, bad.Models, bad.Effort = "--print", []string{"sonnet", "a b"}, "hard"
-	if err := bad.Validate(); err == nil || strings.Count(err.Error(), "model") != 4 || !strings.Contains(err.Error(), "effort") {
+	if err := bad.Validate(); err == nil || strings.Count(err.Error(), "model") != 4 ||
+		!strings.Contains(err.Error(), "effort") {
 		t.Errorf("%v", err)
 	}
 }

@@ -14,14 +14,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// ofSession are patterns of what the CLI keeps of a session, below its folder. %s is the session's id.
-var ofSession = []string{"projects/*/%s", "projects/*/%s.jsonl", "file-history/%s", "session-env/%s", "tasks/%s", "todos/%s*"}
+// ofSession are patterns of the files that the CLI keeps for a session, below its folder. %s is the session's id.
+var ofSession = []string{
+	"projects/*/%s", "projects/*/%s.jsonl", "file-history/%s", "session-env/%s", "tasks/%s", "todos/%s*",
+}
 
-// MoveSessions moves sessions of a chat into the folder of its agents: from where the CLI of the machine's user keeps
-// its own, and from the folder that the chat's agents had under an earlier name. What is not there is no error. It can
-// be done again when it was cut off, as long as no agent of the chat was started. None may be running.
+// MoveSessions moves sessions of a chat into the folder of its agents: from the CLI's folder of the machine's user, and
+// from the folder that the chat's agents used under an earlier name. Missing files are no error. An interrupted move
+// can be repeated as long as no agent of the chat was started. None may be running.
 func (c Config) MoveSessions(owner string, sessions []string) error {
-	c, err := c.of(owner)
+	c, err := c.forOwner(owner)
 	if err != nil {
 		return err
 	}
@@ -31,7 +33,7 @@ func (c Config) MoveSessions(owner string, sessions []string) error {
 	}
 	sum := sha256.Sum256([]byte(owner))
 	earlier := filepath.Join(c.StateDir(), "chats", hex.EncodeToString(sum[:12]))
-	err = as.do(func() error {
+	err = as.runAs(func() error {
 		if err := os.MkdirAll(c.StateDir(), 0o700); err != nil {
 			return err
 		}
@@ -57,7 +59,7 @@ func moveAll(from, to string, sessions []string) error {
 	tree := os.DirFS(from)
 	for _, id := range sessions {
 		if uuid.Validate(id) != nil {
-			continue // no name of a file
+			continue // it could be any path
 		}
 		for _, pattern := range ofSession {
 			found, err := fs.Glob(tree, fmt.Sprintf(pattern, id))
@@ -74,7 +76,7 @@ func moveAll(from, to string, sessions []string) error {
 	return nil
 }
 
-// move moves a file or a folder. As long as it stands under its old name it is whole, and counts.
+// move moves a file or a folder. While it exists under its old name, that copy is complete and authoritative.
 func move(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
@@ -102,7 +104,7 @@ func move(from, to string) error {
 	return os.RemoveAll(gone)
 }
 
-// copyTree copies a file, or a folder with all that is in it.
+// copyTree copies a file, or a folder with its contents.
 func copyTree(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {

@@ -28,7 +28,8 @@ func TestSessionsAreMovedIntoTheFolderOfTheirChat(t *testing.T) {
 	earlier := filepath.Join(c.State, "chats", hex.EncodeToString(sum[:12]))
 	write(t, filepath.Join(earlier, "projects", "-w", second+".jsonl"), "second")
 	for _, name := range []string{
-		"projects/-w/" + first + ".jsonl", "projects/-w/" + first + "/tool-results/x.txt", "projects/-v/" + first + ".jsonl", "file-history/" + first + "/y",
+		"projects/-w/" + first + ".jsonl", "projects/-w/" + first + "/tool-results/x.txt", "projects/-v/" + first +
+			".jsonl", "file-history/" + first + "/y",
 		"todos/" + first + "-agent-1.json", "tasks/" + first + "/1.json", "projects/-w/" + foreign + ".jsonl",
 	} {
 		write(t, filepath.Join(machine, name), name)

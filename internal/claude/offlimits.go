@@ -10,35 +10,35 @@ import (
 	"magpie/internal/safepath"
 )
 
-// stateOfMachine is what the CLI keeps of sessions in the folder of the machine's user, and its secrets.
+// stateOfMachine is the CLI's state and its secrets in the folder of the machine's user.
 var stateOfMachine = []string{
-	".claude.json", ".config.json", ".credentials.json", "backups", "debug", "file-history", "history.jsonl", "paste-cache",
+	".claude.json", ".config.json", ".credentials.json", "backups", "debug", "file-history", "history.jsonl",
+	"paste-cache",
 	"plans", "projects", "session-env", "sessions", "shell-snapshots", "tasks", "todos", "uploads",
 }
 
-// secretsOfChat are the secrets in the folder of a chat.
+// secretsOfChat are the secrets in a chat's folder.
 var secretsOfChat = []string{".claude.json", ".credentials.json", "backups"}
 
-// memoriesOfChat are where the CLI writes without asking what its agents are to remember. Memory is the bridge's
-// business.
+// memoriesOfChat are where the CLI writes memories without asking. The bridge has a Memory of its own.
 var memoriesOfChat = []string{"projects/*/memory", "agent-memory"}
 
-// askedFor are commands that the CLI takes for harmless whatever they look at, so its own rules of paths do not hold
-// them.
-var askedFor = []string{"Bash(du *)", "Bash(wc *--files0*)"}
+// askRules are for commands that the CLI takes for harmless whatever files they read, so that its own path rules do not
+// apply to them.
+var askRules = []string{"Bash(du *)", "Bash(wc *--files0*)"}
 
-// asksForCommands are the rules of what Bash does that is asked for: askedFor, or with a CLI that is older than
-// [noMentions] each command. That one takes a harmless command for harmless whatever file is its input (cat < FILE), and
-// takes the input away before it looks at any rule.
-func (c Config) asksForCommands() []string {
+// bashAskRules are the ask rules for Bash: askRules, or every command with a CLI that is older than [noMentions]. That
+// CLI takes a harmless command for harmless whatever file is its input (cat < FILE), and removes the input before it
+// evaluates any rule.
+func (c Config) bashAskRules() []string {
 	if knows, sure := knownPrograms.knows(c.Command, noMentions); sure && !knows {
 		return []string{"Bash"}
 	}
-	return askedFor
+	return askRules
 }
 
-// offLimits are the rules by which the agents of the chat can neither read nor change what is not the chat's: the data
-// folder but for files, the state of other chats' agents, and the files with secrets.
+// offLimits are the deny rules that keep the agents of a chat away from everything that belongs to others: the data
+// folder except files, the state of other chats' agents, and the files with secrets.
 func (c Config) offLimits(files string) (deny []string) {
 	var paths []string
 	kept := []string{realPath(c.folder.path)}
@@ -47,7 +47,7 @@ func (c Config) offLimits(files string) (deny []string) {
 	}
 	for _, root := range []string{c.Data, c.StateDir()} {
 		if root != "" {
-			paths = append(paths, allBut(realPath(root), kept)...)
+			paths = append(paths, allExcept(realPath(root), kept)...)
 		}
 	}
 	whole := append([]string{c.folder.decisions}, c.Private...)
@@ -58,10 +58,10 @@ func (c Config) offLimits(files string) (deny []string) {
 		whole = append(whole, filepath.Join(c.folder.path, name))
 	}
 	for _, path := range whole {
-		paths = append(paths, quote(realPath(path)))
+		paths = append(paths, escapePattern(realPath(path)))
 	}
 	for _, pattern := range memoriesOfChat {
-		paths = append(paths, quote(realPath(c.folder.path))+"/"+pattern)
+		paths = append(paths, escapePattern(realPath(c.folder.path))+"/"+pattern)
 	}
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
 		deny = append(deny, "Read(/"+path+")", "Edit(/"+path+")")
@@ -69,7 +69,7 @@ func (c Config) offLimits(files string) (deny []string) {
 	return deny
 }
 
-// realPath is a path without symbolic links, which is how the CLI compares. What is not there may come to be there.
+// realPath is a path without symbolic links, which is what the CLI compares. It works for paths that do not exist yet.
 func realPath(path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if dir := filepath.Dir(path); err != nil && dir != path {
@@ -80,11 +80,10 @@ func realPath(path string) string {
 	return real
 }
 
-// allBut are patterns of all that lies below root but not below one of kept. A rule that denies counts before any that
-// allows, and what lies in a folder that is denied is denied too. So there is no way to say "all but" than to name all
-// else.
-func allBut(root string, kept []string) []string {
-	inner := map[string][]string{} // what is kept, by its first folder below root
+// allExcept are patterns for everything below root that is not below one of kept. A deny rule takes precedence over all
+// allow rules, and a denied folder includes its contents. So "all except" can only be said by naming everything else.
+func allExcept(root string, kept []string) []string {
+	inner := map[string][]string{} // kept paths, by their first folder below root
 	for _, path := range kept {
 		rel, ok := safepath.Rel(root, path)
 		if !ok || rel == "." {
@@ -94,25 +93,25 @@ func allBut(root string, kept []string) []string {
 		inner[first] = append(inner[first], path)
 	}
 	if len(inner) == 0 {
-		return []string{quote(root)}
+		return []string{escapePattern(root)}
 	}
 	var list []string
-	for _, name := range othersThan(slices.Sorted(maps.Keys(inner))) {
-		list = append(list, quote(root)+"/"+name)
+	for _, name := range namesExcept(slices.Sorted(maps.Keys(inner))) {
+		list = append(list, escapePattern(root)+"/"+name)
 	}
 	for name, paths := range inner {
 		dir := filepath.Join(root, name)
 		if !slices.Contains(paths, dir) {
-			list = append(list, allBut(dir, paths)...)
+			list = append(list, allExcept(dir, paths)...)
 		}
 	}
 	return list
 }
 
-// othersThan are patterns of all names that are none of those, which are of small letters, digits and dashes. Case does
-// not count in a pattern.
-func othersThan(names []string) (list []string) {
-	next := map[string]string{} // what may follow a beginning
+// namesExcept are patterns for all names other than these, which consist of lower-case letters, digits and dashes.
+// Patterns are not case-sensitive.
+func namesExcept(names []string) (list []string) {
+	next := map[string]string{} // characters that may follow a prefix
 	for _, name := range names {
 		for i := range len(name) {
 			next[name[:i]] += name[i : i+1]
@@ -120,7 +119,7 @@ func othersThan(names []string) (list []string) {
 		list = append(list, name+"?*")
 	}
 	for beginning, letters := range next {
-		list = append(list, beginning+noneOf(letters)+"*")
+		list = append(list, beginning+charExcept(letters)+"*")
 		if beginning != "" && !slices.Contains(names, beginning) {
 			list = append(list, beginning)
 		}
@@ -128,9 +127,9 @@ func othersThan(names []string) (list []string) {
 	return list
 }
 
-// noneOf is a pattern of one character that is none of those, in whatever case. The CLI's patterns know no negation. No
-// range may end with a slash; no name has one.
-func noneOf(letters string) string {
+// charExcept is a pattern for one character that is none of these, in either case. The CLI's patterns have no negation.
+// No range may end with a slash, which no name contains.
+func charExcept(letters string) string {
 	var not []rune
 	for _, letter := range letters {
 		not = append(not, letter)
@@ -158,8 +157,9 @@ func noneOf(letters string) string {
 	return b.String()
 }
 
-// quote makes a pattern of a path. What has a meaning in patterns or in rules becomes the sign for any one character.
-func quote(path string) string {
+// escapePattern makes a pattern of a path: characters with a meaning in patterns or rules become the wildcard for one
+// character.
+func escapePattern(path string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`*?[]{}()\!#`, r) {
 			return '?'

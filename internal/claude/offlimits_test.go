@@ -17,7 +17,8 @@ import (
 // denied reports whether a pattern holds for a path or for a folder in which it lies, as the CLI reads patterns.
 func denied(patterns []string, path string) bool {
 	for _, p := range patterns {
-		re := regexp.MustCompile(`(?i)^` + strings.NewReplacer(`.`, `\.`, `*`, `[^/]*`, `?`, `[^/]`).Replace(p) + `(/|$)`)
+		re := regexp.MustCompile(`(?i)^` +
+			strings.NewReplacer(`.`, `\.`, `*`, `[^/]*`, `?`, `[^/]`).Replace(p) + `(/|$)`)
 		if re.MatchString(path) {
 			return true
 		}
@@ -27,21 +28,25 @@ func denied(patterns []string, path string) bool {
 
 func TestAllButWhatIsKeptIsOffLimits(t *testing.T) {
 	own, other := "0a1b2c3d-1111-4111-8111-00000000000f", "0a1b2c3d-1111-4111-8111-00000000000e"
-	patterns := allBut("/d", []string{"/d/agents/" + own, "/d/files/99ffaa", "/elsewhere/x"})
+	patterns := allExcept("/d", []string{"/d/agents/" + own, "/d/files/99ffaa", "/elsewhere/x"})
 	for path, want := range map[string]bool{
-		"/d/magpie.db": true, "/d/magpie.db-wal": true, "/d/.x": true, "/d/_x": true, "/d/中文": true, "/d/a": true, "/d/agent": true, "/d/agentsx": true, "/d/Zfiles": true,
-		"/d/f/x": true, "/d/files/99ffab/x": true, "/d/files/99ff": true, "/d/files/99ffaa0": true, "/d/files/99ffaa/x": false,
-		"/d/agents/" + own + "/projects/x": false, "/d/agents/" + other + "/projects/x": true, "/d/agents/" + own + "0/x": true,
-		"/d/agents/settings/" + own + ".json": true, "/d/agents/login.json": true, "/dx/y": false, "/other/magpie.db": false,
+		"/d/magpie.db": true, "/d/magpie.db-wal": true, "/d/.x": true, "/d/_x": true, "/d/中文": true, "/d/a": true,
+		"/d/agent": true, "/d/agentsx": true, "/d/Zfiles": true,
+		"/d/f/x": true, "/d/files/99ffab/x": true, "/d/files/99ff": true, "/d/files/99ffaa0": true,
+		"/d/files/99ffaa/x":                false,
+		"/d/agents/" + own + "/projects/x": false, "/d/agents/" + other + "/projects/x": true, "/d/agents/" + own +
+			"0/x": true,
+		"/d/agents/settings/" + own + ".json": true, "/d/agents/login.json": true, "/dx/y": false,
+		"/other/magpie.db": false,
 	} {
 		if got := denied(patterns, path); got != want {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}
 	}
-	if got := allBut("/d", []string{"/x"}); len(got) != 1 || got[0] != "/d" {
+	if got := allExcept("/d", []string{"/x"}); len(got) != 1 || got[0] != "/d" {
 		t.Errorf("where nothing is kept: %q", got)
 	}
-	if got := quote(`/a b/[x](1)!#\`); got != "/a b/?x??1????" {
+	if got := escapePattern(`/a b/[x](1)!#\`); got != "/a b/?x??1????" {
 		t.Errorf("quoted: %q", got)
 	}
 }
@@ -49,7 +54,7 @@ func TestAllButWhatIsKeptIsOffLimits(t *testing.T) {
 // What is made for the agents of another user is that user's, and is made with his rights.
 func TestWorkAsAnotherUser(t *testing.T) {
 	as, err := findAccount("nobody")
-	if err != nil || os.Geteuid() != 0 || !canActAs {
+	if err != nil || os.Geteuid() != 0 || !canRunAs {
 		t.Skip("only root can, on Linux")
 	}
 	dir, err := os.MkdirTemp("", "magpie-act-")
@@ -58,16 +63,22 @@ func TestWorkAsAnotherUser(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	secret, his := filepath.Join(dir, "secret"), filepath.Join(dir, "his")
-	for _, err := range []error{os.Chmod(dir, 0o755), os.WriteFile(secret, nil, 0o600), os.Mkdir(his, 0o700), os.Chown(his, int(as.credential.Uid), int(as.credential.Gid))} {
+	for _, err := range []error{
+		os.Chmod(dir, 0o755), os.WriteFile(secret, nil, 0o600), os.Mkdir(his, 0o700),
+		os.Chown(his, int(as.credential.Uid), int(as.credential.Gid)),
+	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 50 { // on whatever thread
-		if err := as.do(func() error { return os.WriteFile(filepath.Join(his, uuid.NewString()), nil, 0o600) }); err != nil {
+		if err := as.runAs(func() error {
+			return os.WriteFile(filepath.Join(his, uuid.NewString()), nil, 0o600)
+		}); err != nil {
 			t.Fatal(err)
 		}
-		if err := as.do(func() error { _, err := os.ReadFile(secret); return err }); !errors.Is(err, fs.ErrPermission) {
+		if err := as.runAs(func() error { _, err := os.ReadFile(secret); return err }); !errors.Is(err,
+			fs.ErrPermission) {
 			t.Fatalf("it reads what is not his: %v", err)
 		}
 		if _, err := os.ReadFile(secret); err != nil {
@@ -97,15 +108,19 @@ func BenchmarkFurnish(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(home, ".claude.json"), []byte(`{"x":"`+strings.Repeat("x", 50<<10)+`","projects":{"/p":{"history":["a"]}}}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, ".claude.json"),
+		[]byte(`{"x":"`+strings.Repeat("x", 50<<10)+`","projects":{"/p":{"history":["a"]}}}`), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	id := uuid.NewString()
-	c := Config{Environ: []string{"HOME=" + home}, Data: data, State: filepath.Join(data, "agents"), Folder: func(string) (string, error) { return id, nil }}
+	c := Config{
+		Environ: []string{"HOME=" + home}, Data: data, State: filepath.Join(data, "agents"),
+		Folder: func(string) (string, error) { return id, nil },
+	}
 	for b.Loop() {
-		own, err := c.of("a")
+		own, err := c.forOwner("a")
 		if err == nil {
-			err = own.furnish(filepath.Join(data, "files", "0a1b2c"))
+			err = own.prepareFolder(filepath.Join(data, "files", "0a1b2c"))
 		}
 		if err != nil {
 			b.Fatal(err)

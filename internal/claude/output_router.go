@@ -6,29 +6,32 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// outputRouter is where the lines that a process says go: to the turn that runs.
+// outputRouter passes the lines of a process to the turn that runs.
 type outputRouter struct {
 	in *input // of the process
 
-	begun func()          // says, once, that the process has started
-	ready <-chan struct{} // closed then
+	markReady func()          // marks the process as started
+	ready     <-chan struct{} // closed by markReady
 
 	mu   sync.Mutex
 	turn *run // nil between turns
-	// between turns: the process works unasked, since a background task has ended
+	// between turns: the process works on its own, since a background task has ended
 	busy      bool
-	responses map[string]chan<- gjson.Result // who waits for the response to a request, by its id
+	responses map[string]chan<- gjson.Result // waiting callers, by request id
 }
 
 func newOutputRouter(in *input) *outputRouter {
 	ready := make(chan struct{})
-	return &outputRouter{in: in, begun: sync.OnceFunc(func() { close(ready) }), ready: ready, responses: map[string]chan<- gjson.Result{}}
+	return &outputRouter{
+		in: in, markReady: sync.OnceFunc(func() { close(ready) }), ready: ready,
+		responses: map[string]chan<- gjson.Result{},
+	}
 }
 
-// deliver hands a line to who waits for it, or to the turn that runs.
+// deliver passes a line to the caller that waits for it, or to the turn that runs.
 func (h *outputRouter) deliver(line []byte) {
-	h.begun()
-	if h.respond(line) {
+	h.markReady()
+	if h.deliverResponse(line) {
 		return
 	}
 	h.mu.Lock()
@@ -46,8 +49,8 @@ func (h *outputRouter) deliver(line []byte) {
 	}
 }
 
-// discardBetweenTurns is for what the process says between turns, unasked: the end of a background task may have woken
-// it. Nobody listens, but a question must be answered or it waits for ever. The caller holds mu.
+// discardBetweenTurns handles output between turns: the end of a background task may have woken the process. Nobody
+// reads it, but a permission request must be answered or the process waits forever. The caller holds mu.
 func (h *outputRouter) discardBetweenTurns(line []byte) {
 	if q, ok := toolAsk(line); ok {
 		h.in.refuse(q)
@@ -61,8 +64,8 @@ func (h *outputRouter) discardBetweenTurns(line []byte) {
 	}
 }
 
-// expect has the response to a request delivered to the channel, which has room for it.
-func (h *outputRouter) expect(id string, to chan<- gjson.Result) (forget func()) {
+// awaitResponse has the response to a request sent to the channel, which must have room for it.
+func (h *outputRouter) awaitResponse(id string, to chan<- gjson.Result) (forget func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.responses[id] = to
@@ -73,8 +76,8 @@ func (h *outputRouter) expect(id string, to chan<- gjson.Result) (forget func())
 	}
 }
 
-// respond delivers a line that is the response to a request for which somebody waits.
-func (h *outputRouter) respond(line []byte) bool {
+// deliverResponse delivers a line if it is a response for which a caller waits.
+func (h *outputRouter) deliverResponse(line []byte) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.responses) == 0 || gjson.GetBytes(line, "type").String() != "control_response" {
@@ -90,15 +93,15 @@ func (h *outputRouter) respond(line []byte) bool {
 	return ok
 }
 
-// works reports whether the process works unasked.
-func (h *outputRouter) works() bool {
+// isBusy reports whether the process works on its own between turns.
+func (h *outputRouter) isBusy() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.busy
 }
 
-// running is the turn that runs; nil between turns.
-func (h *outputRouter) running() *run {
+// currentRun is the turn that runs; nil between turns.
+func (h *outputRouter) currentRun() *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.turn

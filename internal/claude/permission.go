@@ -9,27 +9,27 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The tools by which the agent asks people something. They come as a [ToolAsk] in every mode but dontAsk, whatever is
-// allowed.
+// The tools by which the agent asks people something. They arrive as a [ToolAsk] in every mode except dontAsk, whatever
+// the rules allow.
 const (
 	QuestionTool = "AskUserQuestion"
 	PlanTool     = "ExitPlanMode"
 )
 
-// PlanMode is the permission mode in which the agent only looks, and proposes what it would do.
+// PlanMode is the permission mode in which the agent only reads, and proposes a plan.
 const PlanMode = "plan"
 
-// Rule is what the CLI would no longer ask for, as it writes rules itself: "Bash" and "git log:*".
+// Rule is a permission rule in the CLI's own form: "Bash" and "git log:*".
 type Rule struct{ Tool, Content string }
 
 // Decision is the answer to a [ToolAsk].
 type Decision struct {
 	Allow bool
-	Input json.RawMessage // with which an allowed tool is used
-	Why   string          // what the agent reads when the tool is refused
+	Input json.RawMessage // the input for an allowed tool
+	Why   string          // the reason that the agent reads when the tool is refused
 }
 
-// toolAsk reports the question whether a tool may be used, if the line is one.
+// toolAsk parses a permission request, if the line is one.
 func toolAsk(line []byte) (ToolAsk, bool) {
 	v := gjson.ParseBytes(line)
 	if v.Get("type").String() != "control_request" || v.Get("request.subtype").String() != "can_use_tool" {
@@ -42,7 +42,7 @@ func toolAsk(line []byte) (ToolAsk, bool) {
 	}
 	for _, s := range q.Get("permission_suggestions").Array() {
 		if s.Get("type").String() != "addRules" || s.Get("behavior").String() != "allow" {
-			continue // such as a change of the mode: more than what was asked
+			continue // for example a change of the mode, which allows more than was asked for
 		}
 		for _, r := range s.Get("rules").Array() {
 			ask.Rules = append(ask.Rules, Rule{r.Get("toolName").String(), r.Get("ruleContent").String()})
@@ -51,8 +51,8 @@ func toolAsk(line []byte) (ToolAsk, bool) {
 	return ask, true
 }
 
-// withPlan is what an agent asks for with its plan. 2.1.330 takes the plan out of the input when there is no plan file,
-// and then people would see none; called is the input as the agent has given it.
+// withPlan restores a missing plan in a request. If there is no plan file, 2.1.330 removes the plan from the input, and
+// people would see none; called is the input of the agent's tool call.
 func withPlan(asked, called json.RawMessage) json.RawMessage {
 	if gjson.GetBytes(asked, "plan").Exists() || !gjson.GetBytes(called, "plan").Exists() {
 		return asked
@@ -60,33 +60,33 @@ func withPlan(asked, called json.RawMessage) json.RawMessage {
 	return called
 }
 
-// withdrawal reports which question needs no answer any more, if the line says that.
-func withdrawal(line []byte) (id string, ok bool) {
+// cancelRequest returns the id of the permission request that the CLI has withdrawn, if the line says so.
+func cancelRequest(line []byte) (id string, ok bool) {
 	if gjson.GetBytes(line, "type").String() != "control_cancel_request" {
 		return "", false
 	}
 	return gjson.GetBytes(line, "request_id").String(), true
 }
 
-// asks are the questions of a run that wait for an answer.
-type asks struct {
-	signal chan struct{} // something was answered
+// openAsks are the permission requests of a run that wait for an answer.
+type openAsks struct {
+	signal chan struct{} // a request was answered
 
 	mu       sync.Mutex
 	open     []ToolAsk
-	answered []Event // that the run has not told of yet
+	answered []Event // events that the run has not reported yet
 }
 
-func newAsks() *asks { return &asks{signal: make(chan struct{}, 1)} }
+func newOpenAsks() *openAsks { return &openAsks{signal: make(chan struct{}, 1)} }
 
-func (a *asks) add(q ToolAsk) {
+func (a *openAsks) add(q ToolAsk) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.open = append(a.open, q)
 }
 
-// remove takes a question out and reports whether it was open.
-func (a *asks) remove(id string) (ToolAsk, bool) {
+// remove removes a request and reports whether it was open.
+func (a *openAsks) remove(id string) (ToolAsk, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i := slices.IndexFunc(a.open, func(q ToolAsk) bool { return q.ID == id })
@@ -98,18 +98,18 @@ func (a *asks) remove(id string) (ToolAsk, bool) {
 	return q, true
 }
 
-// tell leaves an event for the run.
-func (a *asks) tell(ev Event) {
+// notify queues an event for the run.
+func (a *openAsks) notify(ev Event) {
 	a.mu.Lock()
 	a.answered = append(a.answered, ev)
 	a.mu.Unlock()
 	select {
 	case a.signal <- struct{}{}:
-	default: // the run has been told already
+	default: // the run is notified already
 	}
 }
 
-func (a *asks) take() []Event {
+func (a *openAsks) drain() []Event {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := a.answered
@@ -117,16 +117,16 @@ func (a *asks) take() []Event {
 	return list
 }
 
-func (a *asks) waiting() bool {
+func (a *openAsks) any() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.open) > 0
 }
 
-// Answer answers a [ToolAsk] of the turn that runs. It reports false, and does nothing, when the ask was answered
-// before or needs no answer any more. It may be called at any time, also while an event is being handled.
+// Answer answers a [ToolAsk] of the turn that runs. It returns false, and does nothing, if the request was answered or
+// withdrawn before. It may be called at any time, also while an event is being handled.
 func (p *Process) Answer(id string, v Decision) bool {
-	r := p.out.running()
+	r := p.out.currentRun()
 	if r == nil {
 		return false
 	}
@@ -134,24 +134,24 @@ func (p *Process) Answer(id string, v Decision) bool {
 	if !ok {
 		return false
 	}
-	p.in.answer(id, v)
+	p.in.sendDecision(id, v)
 	if v.Allow {
-		r.asks.tell(ToolAllowed{ID: q.Use, Name: q.Name})
+		r.asks.notify(ToolAllowed{ID: q.Use, Name: q.Name})
 	} else {
-		r.asks.tell(ToolDenied{ID: q.Use, Name: q.Name})
+		r.asks.notify(ToolDenied{ID: q.Use, Name: q.Name})
 	}
 	return true
 }
 
-// putInMode brings a process back into its permission mode: an approved plan has changed it, or the agent itself.
-func (p *Process) putInMode() {
+// restoreMode sets the process's permission mode again: an approved plan, or the agent itself, may have changed it.
+func (p *Process) restoreMode() {
 	if p.mode != "" && p.mode != p.spec.Mode && p.spec.Mode != "" {
 		p.in.setMode(p.spec.Mode)
 	}
 }
 
-// noteMode takes up in which mode the process says that it is.
-func (p *Process) noteMode(line []byte) {
+// trackMode records the mode that the process reports.
+func (p *Process) trackMode(line []byte) {
 	if kind := gjson.GetBytes(line, "type").String(); kind != "system" {
 		return
 	}
@@ -160,39 +160,39 @@ func (p *Process) noteMode(line []byte) {
 	}
 }
 
-// bounds ends a run that takes too long or is silent for too long. Neither counts while people are asked.
-type bounds struct {
+// turnTimers end a run that takes too long or is silent for too long. They are paused while people are asked.
+type turnTimers struct {
 	turn, silence *time.Timer
-	ends          time.Time     // of the turn
-	left          time.Duration // of the turn, while held
-	held          bool
+	ends          time.Time     // end of the turn
+	left          time.Duration // of the turn, while paused
+	paused        bool
 }
 
-func newBounds(turn, silence time.Duration) *bounds {
-	return &bounds{turn: time.NewTimer(turn), silence: time.NewTimer(silence), ends: time.Now().Add(turn)}
+func newTurnTimers(turn, silence time.Duration) *turnTimers {
+	return &turnTimers{turn: time.NewTimer(turn), silence: time.NewTimer(silence), ends: time.Now().Add(turn)}
 }
 
-// heard begins a new silence, of which so much is allowed.
-func (b *bounds) heard(patience time.Duration) {
-	if b.held {
+// restart restarts the silence timeout, and resumes paused timers.
+func (b *turnTimers) restart(patience time.Duration) {
+	if b.paused {
 		b.ends = time.Now().Add(b.left)
 		b.turn.Reset(b.left)
-		b.held = false
+		b.paused = false
 	}
 	b.silence.Reset(patience)
 }
 
-// hold stops the time.
-func (b *bounds) hold() {
-	if b.held {
+// pause stops both timers.
+func (b *turnTimers) pause() {
+	if b.paused {
 		return
 	}
-	b.held, b.left = true, time.Until(b.ends)
+	b.paused, b.left = true, time.Until(b.ends)
 	b.turn.Stop()
 	b.silence.Stop()
 }
 
-func (b *bounds) stop() {
+func (b *turnTimers) stop() {
 	b.turn.Stop()
 	b.silence.Stop()
 }

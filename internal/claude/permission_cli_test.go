@@ -54,7 +54,9 @@ func (r *rig) read(name string) string {
 func TestAnAllowedToolRunsOnceAsItWasAsked(t *testing.T) {
 	r := newRig(t)
 	command := "printf '%s\\n' \"<b>&\u2028 号 $((1+1))\" >> out.txt"
-	write := map[string]string{"file_path": filepath.Join(r.cfg.Project, "w.txt"), "content": "<a> & \u2028 ` + \"`\" + ` 汉字\n"}
+	write := map[string]string{
+		"file_path": filepath.Join(r.cfg.Project, "w.txt"), "content": "<a> & \u2028 ` + \"`\" + ` 汉字\n",
+	}
 	r.decide = func(q claude.ToolAsk) claude.Decision { return claude.Decision{Allow: true, Input: q.Input} }
 	r.calls(bash(command), modelsim.Tool("Write", write))
 	a := r.turn(t.Context(), "a", fresh(), "go")
@@ -62,7 +64,8 @@ func TestAnAllowedToolRunsOnceAsItWasAsked(t *testing.T) {
 		t.Fatalf("%+v, %v", a.result, a.err)
 	}
 	asked := a.asked()
-	if len(asked) != 2 || !strings.HasPrefix(asked[0], "default Bash ") || !strings.HasPrefix(asked[1], "default Write ") {
+	if len(asked) != 2 || !strings.HasPrefix(asked[0], "default Bash ") ||
+		!strings.HasPrefix(asked[1], "default Write ") {
 		t.Fatalf("asked %q", asked)
 	}
 	var in struct{ Command string }
@@ -113,7 +116,10 @@ func whatTheCLIProposes(t *testing.T, command string) {
 	r.calls(bash("git push origin main"), bash("python3 x.py && git push"),
 		modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Project, "w"), "content": "x"}))
 	a := r.turn(t.Context(), "a", fresh(), "go")
-	want := []claude.Rule{{Tool: "Bash", Content: "git push *"}, {Tool: "Bash", Content: "python3 x.py"}, {Tool: "Bash", Content: "git push *"}}
+	want := []claude.Rule{
+		{Tool: "Bash", Content: "git push *"}, {Tool: "Bash", Content: "python3 x.py"},
+		{Tool: "Bash", Content: "git push *"},
+	}
 	if a.err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, a.err)
 	}
@@ -133,12 +139,21 @@ func theAgentAsksPeople(t *testing.T, command string) {
 	}
 	option := func(label string) map[string]string { return map[string]string{"label": label, "description": "d"} }
 	r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
-		map[string]any{"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": []any{option("Red"), option("Blue")}},
-		map[string]any{"question": "Which sizes?", "header": "Size", "multiSelect": true, "options": []any{option("S"), option("L")}},
+		map[string]any{
+			"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": []any{
+				option("Red"), option("Blue"),
+			},
+		},
+		map[string]any{
+			"question": "Which sizes?", "header": "Size", "multiSelect": true, "options": []any{
+				option("S"), option("L"),
+			},
+		},
 	}}))
 	a := r.turn(t.Context(), "a", fresh(), "go")
 	list := r.model.Requests()
-	if text := list[len(list)-1].AllText(); a.err != nil || !strings.Contains(text, `"Which colour?"="Blue"`) || !strings.Contains(text, `"Which sizes?"="S, L"`) {
+	if text := list[len(list)-1].AllText(); a.err != nil || !strings.Contains(text, `"Which colour?"="Blue"`) ||
+		!strings.Contains(text, `"Which sizes?"="S, L"`) {
 		t.Errorf("%v, the agent read %q", a.err, text[max(0, len(text)-600):])
 	}
 }
@@ -242,9 +257,15 @@ func TestWhatTheModesAsk(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			// else root may not bypass
 			r := newRig(t, func(c *claude.Config) { c.Env = map[string]string{"IS_SANDBOX": "1"} })
-			option := func(label string) map[string]string { return map[string]string{"label": label, "description": "d"} }
+			option := func(label string) map[string]string {
+				return map[string]string{"label": label, "description": "d"}
+			}
 			r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
-				map[string]any{"question": "Which?", "header": "W", "multiSelect": false, "options": []any{option("a"), option("b")}},
+				map[string]any{
+					"question": "Which?", "header": "W", "multiSelect": false, "options": []any{
+						option("a"), option("b"),
+					},
+				},
 			}}), bash("touch x"))
 			spec := fresh()
 			spec.Mode = mode
@@ -264,7 +285,7 @@ func TestWhatTheModesAsk(t *testing.T) {
 
 // Who waits for people keeps nobody else waiting.
 func TestATurnThatAsksGivesItsPlaceAway(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.MaxProcesses = 1 })
+	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses = 1 })
 	r.calls(bash("touch a"), modelsim.Text("one"), modelsim.Text("two"))
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -276,9 +297,9 @@ func TestATurnThatAsksGivesItsPlaceAway(t *testing.T) {
 		must(t, err)
 		switch e := ev.(type) {
 		case claude.ToolAsk:
-			r.pool.Rest(p)
-			r.pool.Rest(p) // twice is once
-			if s := r.pool.Stats(); s.Running != 0 || s.Resting != 1 {
+			r.pool.Yield(p)
+			r.pool.Yield(p) // twice is once
+			if s := r.pool.Stats(); s.Running != 0 || s.Yielded != 1 {
 				t.Errorf("while it asks: %+v", s)
 			}
 			if b := r.turn(ctx, "b", fresh(), "hello"); b.err != nil || b.text() != "one" {
@@ -299,7 +320,7 @@ func TestATurnThatAsksGivesItsPlaceAway(t *testing.T) {
 	}
 	if err := poll(t.Context(), "one place in use", func() bool {
 		s := r.pool.Stats()
-		return s.Running+s.Idle == 1 && s.Resting == 0
+		return s.Running+s.Idle == 1 && s.Yielded == 0
 	}); err != nil {
 		t.Errorf("%v: %+v", err, r.pool.Stats())
 	}

@@ -15,21 +15,21 @@ import (
 	"magpie/internal/configtype"
 )
 
-// sink keeps what is written to a process.
-type sink struct {
+// stdinRecorder records what is written to a process.
+type stdinRecorder struct {
 	mu sync.Mutex
 	b  strings.Builder
 }
 
-func (s *sink) Write(p []byte) (int, error) {
+func (s *stdinRecorder) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.Write(p)
 }
 
-func (s *sink) Close() error { return nil }
+func (s *stdinRecorder) Close() error { return nil }
 
-func (s *sink) String() string {
+func (s *stdinRecorder) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
@@ -45,8 +45,10 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 		before time.Duration // the ask comes
 		within time.Duration // the end comes, after the answer
 	}{
-		"silence": {Config{Silence: configtype.Duration{Duration: time.Minute}, TurnLimit: configtype.Duration{Duration: time.Hour}}, ErrSilent, 30 * time.Second, time.Minute},
-		"turn":    {Config{Silence: configtype.Duration{Duration: 5 * time.Hour}, TurnLimit: configtype.Duration{Duration: time.Hour}}, ErrTurnEnd, 10 * time.Minute, 50 * time.Minute},
+		"silence": {Config{Silence: configtype.Duration{Duration: time.Minute},
+			TurnLimit: configtype.Duration{Duration: time.Hour}}, ErrSilent, 30 * time.Second, time.Minute},
+		"turn": {Config{Silence: configtype.Duration{Duration: 5 * time.Hour},
+			TurnLimit: configtype.Duration{Duration: time.Hour}}, ErrTurnEnd, 10 * time.Minute, 50 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gone := exec.Command("true") // whose family is empty
@@ -54,11 +56,14 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Test(t, func(t *testing.T) {
-				in := &sink{}
+				in := &stdinRecorder{}
 				p := &Process{child: proctree.New(gone, ""), limits: tc.limits, in: newInput(in)}
 				p.out = newOutputRouter(p.in)
 				defer func() { p.in.close(); <-p.in.done }()
-				r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newAsks(), stop: stopper{p: p}}
+				r := &run{
+					p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{},
+					asks: newOpenAsks(), stop: stopper{p: p},
+				}
 				p.out.attach(r)
 				defer p.out.detach(r)
 				var events []Event
@@ -82,7 +87,8 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 				if strings.Contains(in.String(), "interrupt") {
 					t.Fatal("the turn was stopped while it asked")
 				}
-				if !p.Answer("r1", Decision{Allow: true, Input: json.RawMessage(`{"command":"x"}`)}) || p.Answer("r1", Decision{}) {
+				if !p.Answer("r1", Decision{Allow: true, Input: json.RawMessage(`{"command":"x"}`)}) ||
+					p.Answer("r1", Decision{}) {
 					t.Fatal("not answered exactly once")
 				}
 				time.Sleep(tc.within - time.Second)

@@ -11,33 +11,33 @@ import (
 	"magpie/internal/claude/proctree"
 )
 
-// Pool keeps the processes of all chats: one per chat at most, and never more than there may be. A chat's process waits
-// for the next message for a while; when others need its place it goes.
+// Pool owns the processes of all chats: at most one per chat, and never more than the limits allow. After a turn a
+// chat's process stays for a while, in case the next message comes soon; when others need its slot it is ended.
 type Pool struct {
-	cfg       Config
-	limits    Limits
-	slots     *slots
-	questions *backgroundTasks
-	tasks     sync.WaitGroup // processes on their way in or out
+	cfg        Config
+	limits     Limits
+	slots      *slots
+	background *backgroundTasks
+	tasks      sync.WaitGroup // processes that are starting or ending
 
-	mu      sync.Mutex
-	count   PoolStats         // but for what is counted elsewhere
-	living  map[*Process]bool // processes that have not been ended
-	idle    idleProcesses
-	leaving map[string]*Process // by owner: on its way out
-	closed  bool
+	mu        sync.Mutex
+	count     PoolStats         // except what is counted elsewhere
+	processes map[*Process]bool // all processes that exist
+	idle      idleProcesses
+	leaving   map[string]*Process // by owner: the process that is ending
+	closed    bool
 }
 
-// PoolStats counts what a pool has and had to do.
+// PoolStats describes a pool's processes and turns.
 type PoolStats struct {
-	Running int // processes that serve a turn or are on their way out
+	Running int // processes that serve a turn or are ending
 	Idle    int // processes that wait for their chat's next message
-	Waiting int // turns that wait for a place
-	Resting int // processes that have given their place away; see [Pool.Rest]
-	Started int // processes since the pool was made
+	Waiting int // turns that wait for a slot
+	Yielded int // processes that have returned their slots; see [Pool.Yield]
+	Started int // processes started since the pool was created
 }
 
-// Stats counts what there is now.
+// Stats returns the current numbers.
 func (pl *Pool) Stats() PoolStats {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
@@ -49,32 +49,32 @@ func (pl *Pool) Stats() PoolStats {
 // ErrClosed says that the pool has been closed.
 var ErrClosed = errors.New("claude: pool closed")
 
-// NewPool makes a pool. It starts nothing.
+// NewPool returns a pool. It starts no process yet.
 func NewPool(c Config) *Pool {
 	l := c.Limits()
 	return &Pool{
-		cfg: c, limits: l, slots: newSlots(l, runtime.GOMAXPROCS(0)), questions: newBackgroundTasks(l),
-		living: map[*Process]bool{}, leaving: map[string]*Process{},
+		cfg: c, limits: l, slots: newSlots(l, runtime.GOMAXPROCS(0)), background: newBackgroundTasks(l),
+		processes: map[*Process]bool{}, leaving: map[string]*Process{},
 	}
 }
 
 // Config is the configuration of the pool's processes.
 func (pl *Pool) Config() Config { return pl.cfg }
 
-// Limits are how many turns and processes there may be.
+// Limits are the maximum numbers of turns and processes.
 func (pl *Pool) Limits() Limits { return pl.limits }
 
-// Living reports whether owner has a process that waits and holds the session.
-func (pl *Pool) Living(owner, session string) bool {
+// HasIdle reports whether owner has an idle process with this session.
+func (pl *Pool) HasIdle(owner, session string) bool {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	i := pl.idle.of(owner)
+	i := pl.idle.indexOf(owner)
 	return i >= 0 && pl.idle[i].p.spec.Session == session && pl.idle[i].p.alive()
 }
 
-// Acquire returns a process for one turn of owner: the one that waits, if it is as spec wants it, else a new one. It
-// waits for a free place. A session to resume that is not there any more, or not what it was, is a [LostError], found
-// before a start is paid for. The caller must Release the process.
+// Acquire returns a process for one turn of owner: the idle one if it fits spec, else a new one. It waits for a free
+// slot. If the session to resume is missing or not what it was, it returns a [LostError], before it pays for a start.
+// The caller must Release the process.
 func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
 	dir, err := realDir(spec.Dir)
 	if err != nil {
@@ -82,46 +82,46 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	}
 	spec.Dir = dir
 	spoke := time.Now()
-	pl.hear(owner, spoke)
-	if err := pl.slots.take(ctx); err != nil {
+	pl.noteActivity(owner, spoke)
+	if err := pl.slots.acquireTurn(ctx); err != nil {
 		return nil, err
 	}
-	pl.questions.stir()
+	pl.background.noteActivity()
 	p, err := pl.acquire(ctx, owner, spec)
 	if err != nil {
-		pl.slots.leave()
+		pl.slots.releaseTurn()
 		return nil, err
 	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	p.held.spoke = spoke
+	p.poolState.lastActive = spoke
 	return p, nil
 }
 
-// hear notes that owner's chat has spoken: its process is one of the last to make room for others.
-func (pl *Pool) hear(owner string, now time.Time) {
+// noteActivity records that owner's chat is active, so that its process is among the last to be ended for others.
+func (pl *Pool) noteActivity(owner string, now time.Time) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if i := pl.idle.of(owner); i >= 0 {
-		pl.idle[i].p.held.spoke = now
+	if i := pl.idle.indexOf(owner); i >= 0 {
+		pl.idle[i].p.poolState.lastActive = now
 	}
 }
 
 func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
-	p, unfit, err := pl.take(owner, spec)
+	p, unfit, err := pl.takeIdle(owner, spec)
 	for _, old := range unfit {
-		pl.end(ctx, old) // waited for: never two on one session
+		pl.endProcess(ctx, old) // synchronously: two processes must never use one session
 	}
 	if err != nil || p != nil {
 		return p, err
 	}
 	var syncState SyncState
-	if spec.Resume { // no sooner: a process on its way out still writes its transcript
+	if spec.Resume { // not earlier: an ending process still writes its transcript
 		syncState, err = pl.cfg.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.prompts())
 	}
-	spec.Known = nil // the process may outlive by far whoever asked for it
+	spec.Known = nil // the process may live much longer than the caller's data
 	if err == nil {
-		err = pl.makeRoom(ctx, owner)
+		err = pl.acquireSlot(ctx, owner)
 	}
 	if err == nil {
 		p, err = pl.start(ctx, owner, spec)
@@ -130,21 +130,21 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 		p.syncState = syncState
 	}
 	if err != nil {
-		pl.run(-1)
+		pl.countRunning(-1)
 	}
 	return p, err
 }
 
-// run counts processes that run.
-func (pl *Pool) run(more int) {
+// countRunning changes the number of running processes.
+func (pl *Pool) countRunning(more int) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	pl.count.Running += more
 }
 
-// take counts a new running turn and finds its process, if one waits. The processes that it returns beside are owner's
-// own that do not fit or are leaving: they must be gone before another is started.
-func (pl *Pool) take(owner string, spec Spec) (p *Process, unfit []*Process, err error) {
+// takeIdle counts a new running turn and returns owner's idle process, if it fits. unfit are owner's processes that do
+// not fit or are ending: they must have ended before another is started.
+func (pl *Pool) takeIdle(owner string, spec Spec) (p *Process, unfit []*Process, err error) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	if pl.closed {
@@ -154,7 +154,7 @@ func (pl *Pool) take(owner string, spec Spec) (p *Process, unfit []*Process, err
 	if old := pl.leaving[owner]; old != nil {
 		unfit = append(unfit, old)
 	}
-	if i := pl.idle.of(owner); i >= 0 {
+	if i := pl.idle.indexOf(owner); i >= 0 {
 		own := pl.idle.remove(i)
 		if own.fits(spec) {
 			return own, nil, nil
@@ -164,54 +164,54 @@ func (pl *Pool) take(owner string, spec Spec) (p *Process, unfit []*Process, err
 	return nil, unfit, nil
 }
 
-// Rest gives the slots of a process whose turn waits for people to others: that may take long, and costs nothing but
-// memory. The turn goes on without them, since whoever has answered does not want to wait. So that the memory is
-// bounded, no more turns rest than may run; the others keep theirs.
-func (pl *Pool) Rest(p *Process) {
+// Yield returns the slots of a process whose turn waits for people: that may take long, and costs only memory. The turn
+// continues without slots later, since the person who has answered does not want to wait. To bound the memory, no more
+// turns may yield than may run; the others keep their slots.
+func (pl *Pool) Yield(p *Process) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if p.held.resting || pl.count.Resting >= pl.limits.Turns {
+	if p.poolState.yielded || pl.count.Yielded >= pl.limits.Turns {
 		return
 	}
-	p.held.resting = true
-	pl.count.Resting++
+	p.poolState.yielded = true
+	pl.count.Yielded++
 	pl.count.Running--
-	pl.vacate(p)
-	pl.slots.leave()
+	pl.releaseSlot(p)
+	pl.slots.releaseTurn()
 }
 
-// Release gives a process back after its turn. It waits for the chat's next message, or ends.
+// Release returns a process after its turn. It becomes idle, or ends.
 func (pl *Pool) Release(owner string, p *Process) {
-	p.out.begun() // whatever it was doing, it does not hold others up
-	pl.questions.stir()
+	p.out.markReady() // whatever it did, it must not delay the start of others
+	pl.background.noteActivity()
 	tight := pl.limits.tight(0)
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if p.held.resting {
-		p.held.resting = false
-		p.held.place = pl.slots.processes.TryAcquire(1) // else it goes
-		pl.count.Resting--
+	if p.poolState.yielded {
+		p.poolState.yielded = false
+		p.poolState.hasSlot = pl.slots.processes.TryAcquire(1) // without a slot it is ended below
+		pl.count.Yielded--
 		pl.count.Running++
 	} else {
-		pl.slots.leave()
+		pl.slots.releaseTurn()
 	}
 	if pl.closed { // Close ends the process
 		pl.count.Running--
 		return
 	}
-	if !p.alive() || !p.reusable() || pl.cfg.KeepAlive.Duration == 0 || !p.held.place {
-		pl.retire(owner, p) // the turn is over; its user need not wait for the process to go
+	if !p.alive() || !p.reusable() || pl.cfg.KeepAlive.Duration == 0 || !p.poolState.hasSlot {
+		pl.retire(owner, p) // in the background: the turn is over, and nobody need wait for the process
 		return
 	}
 	pl.count.Running--
-	pl.keep(owner, p)
+	pl.park(owner, p)
 	if tight {
-		pl.retireIdle(pl.idle.oldest(time.Now()))
+		pl.retireIdle(pl.idle.leastUsed(time.Now()))
 	}
 }
 
-// keep lets a process wait for its chat's next message. The caller holds mu.
-func (pl *Pool) keep(owner string, p *Process) {
+// park makes a process idle. The caller holds mu.
+func (pl *Pool) park(owner string, p *Process) {
 	it := &idle{owner: owner, p: p}
 	it.timer = time.AfterFunc(pl.cfg.KeepAlive.Duration, func() {
 		pl.mu.Lock()
@@ -223,7 +223,7 @@ func (pl *Pool) keep(owner string, p *Process) {
 	pl.idle = append(pl.idle, it)
 }
 
-// retireIdle sends the i-th idle process away. The caller holds mu.
+// retireIdle ends the i-th idle process. The caller holds mu.
 func (pl *Pool) retireIdle(i int) (gone <-chan struct{}) {
 	owner := pl.idle[i].owner
 	p := pl.idle.remove(i)
@@ -231,14 +231,14 @@ func (pl *Pool) retireIdle(i int) (gone <-chan struct{}) {
 	return pl.retire(owner, p)
 }
 
-// retire sends a process away. Until it is gone it counts as running, and its owner's next one waits for it. The caller
-// holds mu.
+// retire ends a process in the background. Until it has ended it counts as running, and its owner's next one waits for
+// it. The caller holds mu.
 func (pl *Pool) retire(owner string, p *Process) (gone <-chan struct{}) {
 	pl.leaving[owner] = p
 	done := make(chan struct{})
 	pl.tasks.Go(func() {
 		defer close(done)
-		pl.end(context.Background(), p)
+		pl.endProcess(context.Background(), p)
 		pl.mu.Lock()
 		defer pl.mu.Unlock()
 		pl.count.Running--
@@ -249,10 +249,10 @@ func (pl *Pool) retire(owner string, p *Process) (gone <-chan struct{}) {
 	return done
 }
 
-// Drop ends owner's waiting process, if there is one: its chat starts anew.
+// Drop ends owner's idle process, if there is one: its chat starts a new session.
 func (pl *Pool) Drop(owner string) {
 	pl.mu.Lock()
-	i := pl.idle.of(owner)
+	i := pl.idle.indexOf(owner)
 	if i < 0 {
 		pl.mu.Unlock()
 		return
@@ -262,16 +262,16 @@ func (pl *Pool) Drop(owner string) {
 	<-gone
 }
 
-// Close ends all processes, with all that they have started, and returns when they are gone, after three seconds at
-// most. A turn that has not ended is cut off.
+// Close ends all processes, with everything that they have started, and returns when they have ended, after three
+// seconds at most. A running turn is cut off.
 func (pl *Pool) Close() {
 	pl.mu.Lock()
 	pl.closed = true
 	for len(pl.idle) > 0 {
 		pl.idle.remove(0)
 	}
-	for p := range pl.living {
-		pl.tasks.Go(func() { pl.end(context.Background(), p) })
+	for p := range pl.processes {
+		pl.tasks.Go(func() { pl.endProcess(context.Background(), p) })
 	}
 	pl.mu.Unlock()
 	pl.tasks.Wait()

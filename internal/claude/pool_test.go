@@ -32,7 +32,7 @@ func running(p *claude.Process) bool {
 }
 
 func TestAnIdleProcessMakesRoom(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.MaxProcesses = 2 })
+	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses = 2 })
 	a, b := fresh(), fresh()
 	pa, pb := r.acquire("a", a), r.acquire("b", b)
 	r.pool.Release("a", pa)
@@ -42,7 +42,7 @@ func TestAnIdleProcessMakesRoom(t *testing.T) {
 		t.Error("the process that waited longest should have made room, and only that")
 	}
 	r.pool.Release("c", pc)
-	if r.pool.Living("a", a.Session) || !r.pool.Living("b", b.Session) {
+	if r.pool.HasIdle("a", a.Session) || !r.pool.HasIdle("b", b.Session) {
 		t.Error("the pool does not know who left")
 	}
 }
@@ -60,7 +60,7 @@ func waiting(test string) int {
 }
 
 func TestOthersWaitInTheOrderInWhichTheyCame(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.MaxProcesses = 1 })
+	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses = 1 })
 	first := r.acquire("first", fresh())
 	served := make(chan string)
 	for i, owner := range []string{"second", "third", "fourth"} {
@@ -73,7 +73,8 @@ func TestOthersWaitInTheOrderInWhichTheyCame(t *testing.T) {
 			served <- owner
 			r.pool.Release(owner, p)
 		}()
-		if err := poll(t.Context(), owner+" in the queue", func() bool { return waiting(t.Name()) == i+1 }); err != nil {
+		if err := poll(t.Context(), owner+" in the queue",
+			func() bool { return waiting(t.Name()) == i+1 }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,7 +97,7 @@ func TestOthersWaitInTheOrderInWhichTheyCame(t *testing.T) {
 }
 
 func TestWaitingForAPlaceEndsWithTheContext(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.MaxProcesses = 1 })
+	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses = 1 })
 	p := r.acquire("a", fresh())
 	defer r.pool.Release("a", p)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -111,7 +112,7 @@ func TestWaitingForAPlaceEndsWithTheContext(t *testing.T) {
 }
 
 func TestAFailedStartLeavesThePlaceFree(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.MaxProcesses = 1 })
+	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses = 1 })
 	for range 3 {
 		if _, err := r.pool.Acquire(t.Context(), "a", withDir(resumed(fresh()), r.cfg.Project)); err == nil {
 			t.Fatal("a session that does not exist was resumed")
@@ -124,7 +125,7 @@ func TestAFailedStartLeavesThePlaceFree(t *testing.T) {
 }
 
 func TestAProcessLeavesWhenItsTimeIsOver(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.KeepAlive.Duration = 300 * time.Millisecond })
+	r := newRig(t, scripted(t), func(c *claude.Config) { c.KeepAlive.Duration = 300 * time.Millisecond })
 	p := r.acquire("a", fresh())
 	r.pool.Release("a", p)
 	if err := waitGone(t.Context(), strconv.Itoa(p.Pid())); err != nil {
@@ -133,7 +134,7 @@ func TestAProcessLeavesWhenItsTimeIsOver(t *testing.T) {
 }
 
 func TestCloseLeavesNoProcess(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, scripted(t))
 	a, b := r.acquire("a", fresh()), r.acquire("b", fresh())
 	r.pool.Release("a", a)
 	r.pool.Release("b", b)
@@ -149,7 +150,8 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 // A CLI that obeys nothing is killed, whether it waits or serves a turn, and what it started goes with it.
 func TestCloseIsBounded(t *testing.T) {
 	dir := t.TempDir()
-	stubborn := script(t, "trap '' INT TERM\nsetsid sh -c 'echo $$ >> "+dir+"/pids; exec sleep 300' &\nwhile :; do sleep 0.1; done")
+	stubborn := script(t, "trap '' INT TERM\nsetsid sh -c 'echo $$ >> "+dir+
+		"/pids; exec sleep 300' &\nwhile :; do sleep 0.1; done")
 	r := newRig(t, stubborn, func(c *claude.Config) {
 		c.Silence.Duration, c.TurnLimit.Duration = time.Minute, time.Minute
 	})
@@ -221,7 +223,8 @@ func TestStatsCountWhatThereIs(t *testing.T) {
 
 func TestTheChildGetsNoSecrets(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) {
-		c.Environ = append(c.Environ, "MAGPIE_FEISHU_APP_SECRET=canary", "MAGPIE_MEMORY_EMBEDDINGS_KEY=canary", "AWS_SECRET_ACCESS_KEY=canary", "DATABASE_URL=canary", "LC_ALL=C.UTF-8")
+		c.Environ = append(c.Environ, "MAGPIE_FEISHU_APP_SECRET=canary", "MAGPIE_MEMORY_EMBEDDINGS_KEY=canary",
+			"AWS_SECRET_ACCESS_KEY=canary", "DATABASE_URL=canary", "LC_ALL=C.UTF-8")
 		c.Env = map[string]string{"EXTRA": "yes"}
 	})
 	p := r.acquire("a", fresh())
@@ -235,7 +238,10 @@ func TestTheChildGetsNoSecrets(t *testing.T) {
 	if strings.Contains(env, "canary") {
 		t.Error("a secret reached the CLI")
 	}
-	for _, want := range []string{"LC_ALL=C.UTF-8", "EXTRA=yes", "CLAUDE_CODE_DISABLE_FILE_MENTIONS=1", "ANTHROPIC_API_KEY=sk-test-dummy"} {
+	for _, want := range []string{
+		"LC_ALL=C.UTF-8", "EXTRA=yes", "CLAUDE_CODE_DISABLE_FILE_MENTIONS=1",
+		"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "ANTHROPIC_API_KEY=sk-test-dummy",
+	} {
 		if !strings.Contains(env, want) {
 			t.Errorf("%s is missing", want)
 		}
@@ -243,9 +249,14 @@ func TestTheChildGetsNoSecrets(t *testing.T) {
 }
 
 func TestConfigSaysWhatIsWrong(t *testing.T) {
-	c := claude.Config{Command: "no-such-claude", Project: "/does/not/exist", PermissionMode: "yolo", MaxTurns: -1, MaxProcesses: -1}
+	c := claude.Config{
+		Command: "no-such-claude", Project: "/does/not/exist", PermissionMode: "yolo", MaxTurns: -1, MaxProcesses: -1,
+	}
 	err := c.Validate()
-	for _, key := range []string{"command", "project", "permission_mode", "max_turns", "max_processes", "silence_timeout", "tool_timeout", "turn_timeout"} {
+	for _, key := range []string{
+		"command", "project", "permission_mode", "max_turns", "max_processes", "silence_timeout", "tool_timeout",
+		"turn_timeout",
+	} {
 		if err == nil || !strings.Contains(err.Error(), "[claude] "+key) {
 			t.Errorf("%v does not name %s", err, key)
 		}

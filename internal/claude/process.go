@@ -14,25 +14,24 @@ import (
 	"magpie/internal/claude/proctree"
 )
 
-// Spec is what a process must be for a turn.
+// Spec describes the process that a turn needs.
 type Spec struct {
 	Session string // the CLI's session id
-	Resume  bool   // the session exists; else it is begun with this id
+	Resume  bool   // the session exists; else it is created with this id
 	Dir     string // working folder
 	Mode    string // permission mode
 	Model   string // empty = the configured one
 	Effort  string // empty = the configured one
-	Name    string // title by which a person can resume the session in a terminal; empty = none
-	// what its turn may cost, in USD; 0 = no limit. The CLI counts from its start, so a process with one serves one
-	// turn
+	Name    string // title under which a terminal lists the session; empty = none
+	// cost limit in USD; 0 = none. The CLI counts from its start, so a process with a limit serves one turn
 	Budget float64
-	Task   string // not empty: the process is for a [Question], and all of the above but Dir is not used
+	Task   string // system prompt of a [Task]; if it is set, only Dir is used of the above
 
-	// Known is asked which prompts a session that is to be resumed was sent, when its process has to be started; see
-	// [Transcripts.Verify]. It may be nil.
+	// Known returns the prompts that were sent to the session to be resumed. It is called when a process has to be
+	// started; see [Transcripts.Verify]. It may be nil.
 	Known func() []string `json:"-"`
 
-	Files string // a folder that the agent may read beside Dir; empty = none
+	Files string // a folder besides Dir that the agent may read; empty = none
 
 	// Tools is called for every process that is started. It may be nil.
 	Tools func() Tools `json:"-"`
@@ -45,59 +44,59 @@ func (s Spec) prompts() []string {
 	return s.Known()
 }
 
-// Process is one running CLI. It serves one turn at a time, for as long as its chat keeps it.
+// Process is one running CLI. It serves one turn at a time.
 type Process struct {
 	child  *proctree.Child
 	spec   Spec
 	in     *input
 	out    *outputRouter
-	stderr *tail
+	stderr *tailBuffer
 	limits Config
 	ending sync.Once // close
 
 	syncState SyncState
 	fresh     bool   // it has not served a turn yet
-	mode      string // permission mode that it is in, by its own words; empty = it has said none
+	mode      string // permission mode that it has reported; empty = none
 	meter     meter
-	held      held
+	poolState poolState
 }
 
-// held is what the pool notes of a process. The pool's mu guards it.
-type held struct {
-	place   bool      // it has a place among the processes
-	resting bool      // its turn has given its slots away
-	spoke   time.Time // when its chat did last
+// poolState is what the pool records about a process. The pool's mu guards it.
+type poolState struct {
+	hasSlot    bool      // it holds a process slot
+	yielded    bool      // its turn has returned its slots
+	lastActive time.Time // time of its chat's last message
 }
 
-// stderrTail is how much of the last words of a process is kept, in bytes.
+// stderrTail bounds how much of a process's error output is kept, in bytes.
 const stderrTail = 8 << 10
 
-// waitDelay is how long what the CLI started may keep our pipes open after its end.
+// waitDelay is how long processes that the CLI has started may keep our pipes open after its end.
 const waitDelay = time.Second
 
-// An idle CLI ends within 50 ms of the end of its input, and of SIGTERM in any state. Of the signals that end it, this
-// is the one after which it still writes its transcript.
+// An idle CLI ends within 50 ms after the end of its input, and after SIGTERM in any state. SIGTERM is the signal after
+// which it still writes its transcript.
 const (
-	eofPatience  = 1500 * time.Millisecond
-	termPatience = 500 * time.Millisecond
+	eofGrace  = 1500 * time.Millisecond
+	termGrace = 500 * time.Millisecond
 )
 
-// start starts a process. It says nothing until its first message.
+// start starts a process. It has no output until its first message.
 func start(c Config, spec Spec) (*Process, error) {
 	as, err := c.account()
 	if err != nil {
 		return nil, err
 	}
 	if c.folder.path != "" {
-		if err := c.furnish(spec.Files); err != nil {
+		if err := c.prepareFolder(spec.Files); err != nil {
 			return nil, err
 		}
 	}
 	tools := spec.tools()
 	cmd := exec.Command(c.Command, append(arguments(c, spec), tools.arguments()...)...)
 	cmd.Dir = spec.Dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a signal to the bridge's group must not hit it
-	as.run(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals to the bridge's process group must not reach it
+	as.setCredential(cmd)
 	cmd.WaitDelay = waitDelay
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -106,7 +105,8 @@ func start(c Config, spec Spec) (*Process, error) {
 	}
 	in := newInput(stdin)
 	p := &Process{
-		child: proctree.New(cmd, c.Instance), spec: spec, in: in, out: newOutputRouter(in), stderr: &tail{max: stderrTail},
+		child: proctree.New(cmd, c.Instance), spec: spec, in: in, out: newOutputRouter(in),
+		stderr: &tailBuffer{max: stderrTail},
 		limits: c, fresh: true,
 	}
 	cmd.Stdout = &lineWriter{emit: p.out.deliver}
@@ -165,37 +165,37 @@ func arguments(c Config, spec Spec) []string {
 	return args
 }
 
-// Fresh reports whether the process has not served a turn yet: it knows nothing but what its session holds.
+// Fresh reports whether the process has not served a turn yet: it knows only what its session holds.
 func (p *Process) Fresh() bool { return p.fresh }
 
-// Standing is what the transcript of the session told before the process was started to resume it.
+// SyncState is what the transcript of a resumed session showed before the process was started.
 func (p *Process) SyncState() SyncState { return p.syncState }
 
-// Dir is the folder that the process works in, without symbolic links.
+// Dir is the process's working folder, without symbolic links.
 func (p *Process) Dir() string { return p.spec.Dir }
 
-// fits reports whether the process can take the next turn as spec wants it. One that works unasked can not: the
-// answer would be lost among what it is doing.
+// fits reports whether the process can serve the next turn with this spec. A process that works on its own cannot: the
+// answer would be lost in its output.
 func (p *Process) fits(spec Spec) bool {
-	return p.alive() && !p.out.works() && p.spec.Budget == spec.Budget && p.reusable() && p.spec.Session == spec.Session &&
-		p.spec.Dir == spec.Dir && p.spec.Files == spec.Files && p.spec.Mode == spec.Mode && p.spec.Model == spec.Model && p.spec.Effort == spec.Effort
+	return p.alive() && !p.out.isBusy() && p.spec.Budget == spec.Budget && p.reusable() &&
+		p.spec.Session == spec.Session && p.spec.Dir == spec.Dir && p.spec.Files == spec.Files &&
+		p.spec.Mode == spec.Mode && p.spec.Model == spec.Model && p.spec.Effort == spec.Effort
 }
 
-// reusable reports whether the process may serve a turn, beside what it has served.
+// reusable reports whether the process may serve another turn.
 func (p *Process) reusable() bool { return p.fresh || p.spec.Budget == 0 }
 
 // Pid is its process id.
 func (p *Process) Pid() int { return p.child.Pid() }
 
-// alive reports whether it has not ended yet, or not all it said was read.
+// alive reports whether the process has not ended, or its output was not read completely.
 func (p *Process) alive() bool { return p.child.Alive() }
 
 // exitError says how the process ended.
 func (p *Process) exitError() error { return &ExitError{Err: p.child.Err(), Stderr: p.stderr.String()} }
 
-// close ends the process, and the tools that it left running: it exits by itself when its input ends, else it is told
-// to, else it is killed. It takes three seconds at most; when ctx ends, less. Whoever else calls it waits for the
-// first.
+// close ends the process, and the tools that it left running. It closes the input, then terminates, then kills. It
+// takes three seconds at most, or less if ctx ends. Further callers wait for the first one.
 func (p *Process) close(ctx context.Context) {
 	p.ending.Do(func() {
 		var left []proctree.Descendant
@@ -203,11 +203,11 @@ func (p *Process) close(ctx context.Context) {
 			left = p.child.Descendants()
 		}
 		p.in.close()
-		if !p.child.Gone(ctx, eofPatience) {
+		if !p.child.WaitGone(ctx, eofGrace) {
 			p.child.Signal(syscall.SIGTERM)
-			if !p.child.Gone(ctx, termPatience) {
+			if !p.child.WaitGone(ctx, termGrace) {
 				p.child.Kill()
-				p.child.Gone(context.Background(), waitDelay)
+				p.child.WaitGone(context.Background(), waitDelay)
 			}
 		}
 		proctree.Kill(left)

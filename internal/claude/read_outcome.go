@@ -14,25 +14,25 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Outcome is what the CLI's transcript tells about one prompt.
+// Outcome is what a transcript says about one prompt.
 //
-// The CLI writes a model's message when it is whole, some 50 ms later: what a killed one did in its last moments is not
-// there. So Known and Acted prove what they say; that they are false proves nothing about a CLI that was killed.
+// The CLI writes a model's message when it is complete, about 50 ms later: the last moments of a killed CLI are
+// missing. So if Known and Acted are true, that is proven; if they are false, nothing is proven about a CLI that was
+// killed.
 type Outcome struct {
 	Known bool // the prompt is in the transcript
 	Acted bool // a tool was called for it
-	Ended bool // the turn came to its own end: with Text as the whole answer, or with Failure
-	// what the agent said, as the events of [Process.Run] would have told it: blocks with a blank line between two
+	Ended bool // the turn ended by itself: with Text as the whole answer, or with Failure
+	// the answer as the events of [Process.Run] would have reported it: blocks separated by blank lines
 	Text string
-	// how the turn failed: an error of the model's API, or [FailAborted] when it was interrupted (which is no end of
-	// its own)
+	// an error of the model's API, or [FailAborted] if the turn was interrupted (which does not set Ended)
 	Failure Failure
-	Model   string // the last that spoke
-	Usage   Usage  // of the whole messages that were written
+	Model   string // the last one that answered
+	Usage   Usage  // of the complete messages in the transcript
 }
 
-// ReadOutcome reads what became of the prompt with that id (see [Process.Run]) in a session that ran in the folder dir.
-// A transcript that is not there is an Outcome that knows nothing, not an error. The session must not be running.
+// ReadOutcome reads the outcome of the prompt with that id (see [Process.Run]) in a session that ran in the folder dir.
+// A missing transcript gives an empty Outcome and no error. The session must not be running.
 func (t Transcripts) ReadOutcome(dir, session, id string) (Outcome, error) {
 	path, err := t.find(dir, session)
 	if err != nil || path == "" {
@@ -45,17 +45,17 @@ func (t Transcripts) ReadOutcome(dir, session, id string) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
-	o, err := recall(f, id)
+	o, err := readOutcome(f, id)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
 	}
 	return o, nil
 }
 
-// recall reads a transcript from its beginning. It keeps one line, the answer, and 16 bytes for each line.
-func recall(f io.Reader, id string) (Outcome, error) {
+// readOutcome reads a transcript from its beginning. It keeps one line, the answer, and 16 bytes per line in memory.
+func readOutcome(f io.Reader, id string) (Outcome, error) {
 	br := bufio.NewReaderSize(f, 64<<10)
-	r := reader{id: id, seen: map[uuid.UUID]bool{}, messages: map[string]bool{}, open: map[string]bool{}}
+	r := outcomeReader{id: id, seen: map[uuid.UUID]bool{}, messages: map[string]bool{}, open: map[string]bool{}}
 	for !r.over {
 		line, err := readLine(br)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
@@ -70,23 +70,23 @@ func recall(f io.Reader, id string) (Outcome, error) {
 	return r.outcome(), nil
 }
 
-// reader follows one turn through a transcript.
-type reader struct {
+// outcomeReader follows one turn through a transcript.
+type outcomeReader struct {
 	id       string             // of the prompt
-	seen     map[uuid.UUID]bool // lines so far: when the CLI compacts a session, it writes the newest ones again
-	group    string             // what the CLI calls all that belongs to the prompt; known from its line on
+	seen     map[uuid.UUID]bool // lines so far: compacting a session repeats the newest ones
+	group    string             // the CLI's id for everything that belongs to the prompt; known from its line on
 	out      Outcome
 	blocks   []string
-	messages map[string]bool // models' messages so far, by id
+	messages map[string]bool // model messages so far, by id
 	message  string          // the last one
-	stop     string          // why it ended; empty = it did not, or something came after it
-	open     map[string]bool // its tools that have no result
+	stop     string          // stop reason of the last message; empty = none, or something followed
+	open     map[string]bool // its tool calls without a result
 	over     bool            // another prompt follows
 }
 
-func (r *reader) line(line []byte) {
+func (r *outcomeReader) line(line []byte) {
 	if !gjson.ValidBytes(line) {
-		r.torn(line)
+		r.truncatedLine(line)
 		return
 	}
 	v := gjson.ParseBytes(line)
@@ -111,8 +111,8 @@ func (r *reader) line(line []byte) {
 	}
 }
 
-// torn is a line that the end of the CLI, or our limit, has cut. What it said is open.
-func (r *reader) torn(line []byte) {
+// truncatedLine handles a line that was cut by the end of the CLI, or by our limit. What it said is unknown.
+func (r *outcomeReader) truncatedLine(line []byte) {
 	if !r.out.Known {
 		return
 	}
@@ -120,18 +120,19 @@ func (r *reader) torn(line []byte) {
 	r.out.Acted = r.out.Acted || bytes.Contains(line, []byte(`"tool_use"`))
 }
 
-// assistant reads one line of a message: there is one per content block, and each says why the whole message ended.
-func (r *reader) assistant(v gjson.Result) {
+// assistant reads one line of a model message: there is one per content block, and each contains the stop reason of the
+// message.
+func (r *outcomeReader) assistant(v gjson.Result) {
 	msg := v.Get("message")
 	if msg.Get("model").String() == "<synthetic>" {
 		if v.Get("isApiErrorMessage").Bool() {
 			r.out.Failure = recordedFailure(v)
 		}
-		return // anything else it says by itself closes a turn that was cut, when the session is resumed
+		return // the CLI also closes a turn that was cut off in this way, when it resumes the session
 	}
 	if id := msg.Get("id").String(); id != r.message || id == "" {
 		r.message = id
-		clear(r.open) // the model is asked again when all of its tools have ended
+		clear(r.open) // the model is called again only after all its tools have ended
 		if !r.messages[id] {
 			r.messages[id] = true
 			r.count(msg.Get("usage"))
@@ -152,14 +153,14 @@ func (r *reader) assistant(v gjson.Result) {
 	}
 }
 
-func (r *reader) count(u gjson.Result) {
+func (r *outcomeReader) count(u gjson.Result) {
 	r.out.Usage.Input += u.Get("input_tokens").Int()
 	r.out.Usage.Output += u.Get("output_tokens").Int()
 	r.out.Usage.CacheRead += u.Get("cache_read_input_tokens").Int()
 	r.out.Usage.CacheNew += u.Get("cache_creation_input_tokens").Int()
 }
 
-// recordedFailure classifies an error that the CLI wrote into the place of an answer.
+// recordedFailure classifies an error that the CLI wrote in place of an answer.
 func recordedFailure(v gjson.Result) Failure {
 	if f := classifyText(v.Get("message.content.0.text").String()); f != FailUnknown {
 		return f
@@ -170,11 +171,11 @@ func recordedFailure(v gjson.Result) Failure {
 	return failureOfStatus(v.Get("apiErrorStatus").Int())
 }
 
-// interrupted is how the CLI's note that a turn was interrupted begins.
+// interrupted is the beginning of the CLI's note about an interrupted turn.
 const interrupted = "[Request interrupted by user"
 
-// user reads what the model is told: results of tools, notes of the CLI, or the next prompt.
-func (r *reader) user(v gjson.Result) {
+// user reads input for the model: results of tools, notes of the CLI, or the next prompt.
+func (r *outcomeReader) user(v gjson.Result) {
 	content := v.Get("message.content")
 	for _, block := range content.Array() {
 		if block.Get("type").String() == "tool_result" {
@@ -191,8 +192,8 @@ func (r *reader) user(v gjson.Result) {
 	r.stop = "" // the model is to answer this
 }
 
-// isNote reports whether the CLI itself wrote a line that the model reads as the user's: results of tools, that a turn
-// was interrupted, or what it wants the model to know.
+// isNote reports whether a line with the role of the user was written by the CLI itself: a tool result, an
+// interruption, or information for the model.
 func isNote(v gjson.Result) bool {
 	return v.Get("isMeta").Bool() || v.Get("isCompactSummary").Bool() ||
 		v.Get(`message.content.#(type=="tool_result")`).Exists() ||
@@ -200,7 +201,7 @@ func isNote(v gjson.Result) bool {
 }
 
 // outcome is what was found out.
-func (r *reader) outcome() Outcome {
+func (r *outcomeReader) outcome() Outcome {
 	switch r.stop {
 	case "end_turn", "stop_sequence", "max_tokens":
 		r.out.Ended = r.out.Failure == "" && len(r.open) == 0

@@ -59,7 +59,9 @@ func TestRecallTellsWhatTheEventsTold(t *testing.T) {
 		"failed":    {step(modelsim.Text("let me"), bash), step(modelsim.Fail(400, "invalid_request_error", "bad"))},
 		"refused":   {step(modelsim.Text("no"), modelsim.Stop("refusal"))},
 		"helped": {
-			step(modelsim.Tool("Agent", map[string]any{"description": "d", "prompt": "do it", "subagent_type": "general-purpose"})),
+			step(modelsim.Tool("Agent", map[string]any{
+				"description": "d", "prompt": "do it", "subagent_type": "general-purpose",
+			})),
 			step(modelsim.Text("helper speaks")), step(modelsim.Text("done")),
 		},
 	} {
@@ -103,7 +105,9 @@ func recallOfAKilledTurn(t *testing.T, command string) {
 	mark := filepath.Join(t.TempDir(), "pid")
 	r.model.Script(
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-			modelsim.Text("let me"), modelsim.Tool("Bash", map[string]any{"command": "sleep 1; echo $$ > " + mark, "description": "mark"}),
+			modelsim.Text("let me"), modelsim.Tool("Bash", map[string]any{
+				"command": "sleep 1; echo $$ > " + mark, "description": "mark",
+			}),
 		}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("half an ans"), modelsim.Hang()}},
 	)
@@ -126,7 +130,7 @@ func recallOfAKilledTurn(t *testing.T, command string) {
 
 // The CLI drops a prompt that its session holds already: this is why an id is used once.
 func TestAPromptIsTakenOnce(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, func(c *claude.Config) { c.Grace = time.Second })
 	spec := fresh()
 	p := r.acquire("a", spec)
 	id, a := r.ask(p, nil)

@@ -43,26 +43,55 @@ func TestRecall(t *testing.T) {
 		want         Outcome
 	}{
 		{"thinking", "", Outcome{Ended: true, Text: "answer", Model: model, Usage: usage(2062, 3, 2060, 16486)}},
-		{"two-tools", "", Outcome{Acted: true, Ended: true, Text: "first\n\nsecond", Model: model, Usage: usage(4135, 24, 4132, 33064)}},
-		{"subagent", "", Outcome{Acted: true, Ended: true, Text: "ask a helper\n\nall done", Model: model, Usage: usage(4137, 23, 4134, 33081)}},
-		{"denied", "", Outcome{Acted: true, Ended: true, Text: "not allowed", Model: model, Usage: usage(4130, 14, 4126, 33020)}},
+		{"two-tools", "", Outcome{
+			Acted: true, Ended: true, Text: "first\n\nsecond", Model: model, Usage: usage(4135, 24, 4132, 33064),
+		}},
+		{"subagent", "", Outcome{
+			Acted: true, Ended: true, Text: "ask a helper\n\nall done", Model: model,
+			Usage: usage(4137, 23, 4134, 33081),
+		}},
+		{"denied", "", Outcome{
+			Acted: true, Ended: true, Text: "not allowed", Model: model, Usage: usage(4130, 14, 4126, 33020),
+		}},
 		{"blank", "", Outcome{Ended: true, Text: "now", Model: model, Usage: usage(4126, 2, 4124, 32998)}},
-		{"max-tokens", "", Outcome{Ended: true, Text: "cut off\n\nand on", Model: model, Usage: usage(4131, 4, 4127, 33027)}},
+		{"max-tokens", "", Outcome{
+			Ended: true, Text: "cut off\n\nand on", Model: model, Usage: usage(4131, 4, 4127, 33027),
+		}},
 		{"cut", "", Outcome{Ended: true, Text: "a whole answer", Model: model, Usage: usage(2061, 4, 2060, 16484)}},
-		{"cut-block", "", Outcome{Ended: true, Text: "first block", Failure: FailServer, Model: model, Usage: usage(2062, 1, 2060, 16486)}},
+		{"cut-block", "", Outcome{
+			Ended: true, Text: "first block", Failure: FailServer, Model: model, Usage: usage(2062, 1, 2060, 16486),
+		}},
 		{"retried", "", Outcome{Ended: true, Text: "fine", Model: model, Usage: usage(2062, 1, 2060, 16486)}},
 		{"bad-key", "", Outcome{Ended: true, Failure: FailAuth}},
-		{"refusal", "", Outcome{Ended: true, Text: "no", Failure: FailRefused, Model: model, Usage: usage(2062, 1, 2060, 16486)}},
-		{"error-after-tool", "", Outcome{Acted: true, Ended: true, Text: "let me", Failure: FailRequest, Model: model, Usage: usage(2062, 11, 2060, 16486)}},
-		{"interrupt", "", Outcome{Text: "one two ", Failure: FailAborted, Model: model, Usage: usage(2062, 1, 2060, 16486)}},
-		{"interrupt-tool", "", Outcome{Acted: true, Text: "let me", Failure: FailAborted, Model: model, Usage: usage(2062, 12, 2060, 16486)}},
-		{"compaction", "", Outcome{Ended: true, Text: "after compaction", Model: model, Usage: usage(2134, 4, 2132, 17063)}},
-		{"compaction", "我叫小明", Outcome{Ended: true, Text: "好的，小明，我记住了。", Model: model, Usage: usage(2058, 7, 2057, 16456)}},
-		{"compaction", "我叫什么名字？", Outcome{Ended: true, Text: "我不知道你的名字。", Model: model, Usage: usage(2136, 6, 2136, 17088)}},
+		{"refusal", "", Outcome{
+			Ended: true, Text: "no", Failure: FailRefused, Model: model, Usage: usage(2062, 1, 2060, 16486),
+		}},
+		{"error-after-tool", "", Outcome{
+			Acted: true, Ended: true, Text: "let me", Failure: FailRequest, Model: model,
+			Usage: usage(2062, 11, 2060, 16486),
+		}},
+		{"interrupt", "", Outcome{
+			Text: "one two ", Failure: FailAborted, Model: model, Usage: usage(2062, 1, 2060, 16486),
+		}},
+		{"interrupt-tool", "", Outcome{
+			Acted: true, Text: "let me", Failure: FailAborted, Model: model, Usage: usage(2062, 12, 2060, 16486),
+		}},
+		{"compaction", "", Outcome{
+			Ended: true, Text: "after compaction", Model: model, Usage: usage(2134, 4, 2132, 17063),
+		}},
+		{"compaction", "我叫小明", Outcome{
+			Ended: true, Text: "好的，小明，我记住了。", Model: model, Usage: usage(2058, 7, 2057, 16456),
+		}},
+		{"compaction", "我叫什么名字？", Outcome{
+			Ended: true, Text: "我不知道你的名字。", Model: model, Usage: usage(2136, 6, 2136, 17088),
+		}},
 		{"killed-before-answer", "", Outcome{}},
 		{"killed-in-tool", "", Outcome{Acted: true, Text: "let me", Model: model, Usage: usage(2057, 13, 2057, 16456)}},
 		{"killed-then-resumed", "second", Outcome{}},
-		{"killed-then-resumed", "third", Outcome{Ended: true, Text: "You said: “third”. Earlier messages: 3 in the session, 0 in the history.", Model: model, Usage: usage(2065, 19, 2063, 16511)}},
+		{"killed-then-resumed", "third", Outcome{
+			Ended: true, Text: "You said: “third”. Earlier messages: 3 in the session, 0 in the history.", Model: model,
+			Usage: usage(2065, 19, 2063, 16511),
+		}},
 	} {
 		t.Run(tc.name+" "+tc.prompt, func(t *testing.T) {
 			if tc.prompt == "" {
@@ -70,7 +99,7 @@ func TestRecall(t *testing.T) {
 			}
 			data := readTranscript(t, tc.name)
 			tc.want.Known = true
-			got, err := recall(bytes.NewReader(data), asked(data, tc.prompt))
+			got, err := readOutcome(bytes.NewReader(data), asked(data, tc.prompt))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +118,7 @@ func TestRecallOfATornTranscript(t *testing.T) {
 	first, last := bytes.Index(data, []byte(`"id":"toolu_`)), bytes.Index(data, []byte(`"second"`))
 	end := last + bytes.IndexByte(data[last:], '\n')
 	for n := range data {
-		got, err := recall(bytes.NewReader(data[:n]), id)
+		got, err := readOutcome(bytes.NewReader(data[:n]), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,12 +158,16 @@ func TestRecallOfOddLines(t *testing.T) {
 		"a subagent's lines": {
 			[]string{
 				prompt, `{"type":"assistant","isSidechain":true,"message":{"content":[{"type":"tool_use","id":"t"}]}}`,
-				`{"type":"user","isSidechain":true,"message":{"content":"do it"}}`, block(a, "m1", "end_turn", text("one")),
+				`{"type":"user","isSidechain":true,"message":{"content":"do it"}}`,
+				block(a, "m1", "end_turn", text("one")),
 			},
 			Outcome{Known: true, Ended: true, Text: "one", Model: "m", Usage: Usage{Output: 5}},
 		},
 		"a torn line that was glued to the next": {
-			[]string{prompt, block(a, "m1", "end_turn", text("one")), `{"type":"assistant","mess{"type":"queue-operation"}`, `{"type":"user","uuid":"x","promptId":"q"}`},
+			[]string{
+				prompt, block(a, "m1", "end_turn", text("one")), `{"type":"assistant","mess{"type":"queue-operation"}`,
+				`{"type":"user","uuid":"x","promptId":"q"}`,
+			},
 			Outcome{Known: true, Text: "one", Model: "m", Usage: Usage{Output: 5}},
 		},
 		"a tool of the model's server": {
@@ -146,14 +179,17 @@ func TestRecallOfOddLines(t *testing.T) {
 			Outcome{Known: true, Acted: true, Model: "m", Usage: Usage{Output: 5}},
 		},
 		"a very long line": {
-			[]string{prompt, `{"type":"user","promptId":"p","message":{"content":"` + strings.Repeat("x", maxLine) + `"}}`, block(a, "m1", "end_turn", text("one"))},
+			[]string{
+				prompt, `{"type":"user","promptId":"p","message":{"content":"` + strings.Repeat("x", maxLine) + `"}}`,
+				block(a, "m1", "end_turn", text("one")),
+			},
 			Outcome{Known: true, Ended: true, Text: "one", Model: "m", Usage: Usage{Output: 5}},
 		},
 		"no such prompt": {[]string{block(a, "m1", "end_turn", text("one"))}, Outcome{}},
 		"nothing":        {nil, Outcome{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := recall(strings.NewReader(strings.Join(tc.lines, "\n")), id)
+			got, err := readOutcome(strings.NewReader(strings.Join(tc.lines, "\n")), id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +204,8 @@ func TestRecallWithoutATranscript(t *testing.T) {
 	dir := t.TempDir()
 	c := Config{Environ: []string{"HOME=" + dir}}
 	for _, project := range []string{dir, filepath.Join(dir, "gone")} {
-		if got, err := c.Transcripts("").ReadOutcome(project, uuid.NewString(), uuid.NewString()); err != nil || got != (Outcome{}) {
+		if got, err := c.Transcripts("").ReadOutcome(project, uuid.NewString(), uuid.NewString()); err != nil ||
+			got != (Outcome{}) {
 			t.Errorf("%+v %v", got, err)
 		}
 	}
@@ -186,9 +223,10 @@ func FuzzRecall(f *testing.F) {
 		}
 		f.Add(data, asked(data, "go on"))
 	}
-	f.Add([]byte(`{"type":"user","uuid":7,"message":[]}`+"\n[]\n7\n"+`{"type":"assistant","message":{"content":{}}}`), "7")
+	f.Add([]byte(`{"type":"user","uuid":7,"message":[]}`+"\n[]\n7\n"+`{"type":"assistant","message":{"content":{}}}`),
+		"7")
 	f.Fuzz(func(t *testing.T, data []byte, id string) {
-		got, err := recall(bytes.NewReader(data), id)
+		got, err := readOutcome(bytes.NewReader(data), id)
 		if err != nil {
 			t.Fatal(err)
 		}

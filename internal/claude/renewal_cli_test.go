@@ -54,8 +54,9 @@ func (s *accountService) renew(w http.ResponseWriter, r *http.Request) {
 	s.serial++
 	s.renewals++
 	_ = json.NewEncoder(w).Encode(map[string]any{
-		"token_type": "Bearer", "access_token": fmt.Sprintf("access-%d", s.serial), "refresh_token": fmt.Sprintf("refresh-%d", s.serial),
-		"expires_in": 28800, "scope": "user:inference user:profile",
+		"token_type": "Bearer", "access_token": fmt.Sprintf("access-%d", s.serial),
+		"refresh_token": fmt.Sprintf("refresh-%d", s.serial),
+		"expires_in":    28800, "scope": "user:inference user:profile",
 	})
 }
 
@@ -71,7 +72,8 @@ func (s *accountService) valid(next http.Handler) http.Handler {
 		s.mu.Unlock()
 		if bad {
 			w.WriteHeader(http.StatusUnauthorized)
-			_, _ = io.WriteString(w, `{"type":"error","error":{"type":"authentication_error","message":"OAuth token has expired"}}`)
+			_, _ = io.WriteString(w,
+				`{"type":"error","error":{"type":"authentication_error","message":"OAuth token has expired"}}`)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -85,8 +87,10 @@ func listenAsProxy(t *testing.T, h http.Handler, hosts ...string) (address, auth
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "loopback"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		DNSNames: hosts, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "loopback"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
+		DNSNames: hosts, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -95,12 +99,16 @@ func listenAsProxy(t *testing.T, h http.Handler, hosts ...string) (address, auth
 	must(t, os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	site := &http.Server{Handler: h, TLSConfig: &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, ReadHeaderTimeout: time.Minute}
+	site := &http.Server{
+		Handler: h, TLSConfig: &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der},
+			PrivateKey: key}}}, ReadHeaderTimeout: time.Minute,
+	}
 	outer, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	proxy := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tunnel(w, r, inner.Addr().String(), hosts)
-	})}
+	proxy := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			tunnel(w, r, inner.Addr().String(), hosts)
+		})}
 	var all sync.WaitGroup
 	all.Go(func() { _ = site.ServeTLS(inner, "", "") }) // ends with the server
 	all.Go(func() { _ = proxy.Serve(outer) })
@@ -111,7 +119,8 @@ func listenAsProxy(t *testing.T, h http.Handler, hosts ...string) (address, auth
 // tunnel joins a client with the site, if it asks for one of these hosts.
 func tunnel(w http.ResponseWriter, r *http.Request, site string, hosts []string) {
 	host, _, err := net.SplitHostPort(r.Host)
-	if r.Method != http.MethodConnect || err != nil || !strings.Contains(" "+strings.Join(hosts, " ")+" ", " "+host+" ") {
+	if r.Method != http.MethodConnect || err != nil ||
+		!strings.Contains(" "+strings.Join(hosts, " ")+" ", " "+host+" ") {
 		w.WriteHeader(http.StatusForbidden)
 		return
 	}
@@ -142,7 +151,7 @@ func TestChatsRenewTheLoginOfTheMachine(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		service := &accountService{}
 		mux := http.NewServeMux()
-		n := newNeighbours(t, command, func(c *claude.Config) {
+		n := newTwoChats(t, command, func(c *claude.Config) {
 			address, authority := listenAsProxy(t, mux, "platform.claude.com", "api.anthropic.com")
 			c.Environ = append(without(without(c.Environ, "ANTHROPIC_BASE_URL"), "ANTHROPIC_API_KEY"),
 				"HTTPS_PROXY="+address, "NODE_EXTRA_CA_CERTS="+authority)
@@ -151,14 +160,18 @@ func TestChatsRenewTheLoginOfTheMachine(t *testing.T) {
 		model, err := url.Parse(n.model.URL())
 		must(t, err)
 		mux.HandleFunc("POST /v1/oauth/token", service.renew)
-		mux.Handle("/", service.valid(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(model) }}))
+		mux.Handle("/", service.valid(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(model)
+		}}))
 		login := filepath.Join(n.home, ".claude", ".credentials.json")
 		write(t, login, fmt.Sprintf(`{"claudeAiOauth":{"accessToken":"access-0","refreshToken":"refresh-0","expiresAt":%d,`+
-			`"scopes":["user:inference","user:profile"],"subscriptionType":"max"},"mcpOAuth":{"x":"kept"}}`, time.Now().Add(-time.Hour).UnixMilli()))
+			`"scopes":["user:inference","user:profile"],"subscriptionType":"max"},"mcpOAuth":{"x":"kept"}}`,
+			time.Now().Add(-time.Hour).UnixMilli()))
 		var all sync.WaitGroup
 		for _, owner := range []string{"a", "b", "c"} {
 			all.Go(func() {
-				if a := n.turn(t.Context(), owner, fresh(), "我叫小明"); a.err != nil || a.result.Failure != "" || a.text() == "" {
+				if a := n.turn(t.Context(), owner, fresh(), "我叫小明"); a.err != nil || a.result.Failure != "" ||
+					a.text() == "" {
 					t.Errorf("%s: %q, %+v, %v", owner, a.text(), a.result, a.err)
 				}
 			})
@@ -174,7 +187,8 @@ func TestChatsRenewTheLoginOfTheMachine(t *testing.T) {
 		t.Logf("refused: %q", service.wrong)
 		data, err := os.ReadFile(login)
 		must(t, err)
-		if got := gjson.GetBytes(data, "claudeAiOauth.refreshToken").String(); got != fmt.Sprintf("refresh-%d", service.serial) || !gjson.GetBytes(data, "mcpOAuth.x").Exists() {
+		if got := gjson.GetBytes(data, "claudeAiOauth.refreshToken").String(); got != fmt.Sprintf("refresh-%d",
+			service.serial) || !gjson.GetBytes(data, "mcpOAuth.x").Exists() {
 			t.Errorf("the machine's login is %s", data)
 		}
 		if after, err := os.Stat(login); err != nil || after.Mode().Perm() != 0o600 {

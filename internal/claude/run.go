@@ -13,27 +13,30 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// Run sends the prompt text, behind pictures, and yields what happens until the turn has ended, which is a [Result] or
-// an error. When ctx ends the agent is stopped, and the error is ctx's cause; a Result that tells what it cost may come
-// before it. A [ToolAsk] must be answered: until then the agent waits, for ever. When Run returns, nothing of the turn
-// runs any more.
+// Run sends the prompt text, after images, and yields events until the turn has ended, which is a [Result] or an error.
+// If ctx ends, the agent is stopped and the error is ctx's cause; a Result with the cost may come before it. A
+// [ToolAsk] must be answered: until then the agent waits, without a limit. When Run returns, nothing of the turn is
+// running any more.
 //
 // id is a UUID that the CLI writes into its transcript with the prompt; [Transcripts.ReadOutcome] finds the turn by it.
-// The CLI drops a prompt whose id its session holds already, without a word: Run would then wait for a result until the
-// silence is too long. So an id is used once per session.
+// The CLI silently drops a prompt whose id its session contains already: Run would then wait until the silence timeout.
+// So an id is used once per session.
 func (p *Process) Run(ctx context.Context, id, text string, images ...Image) iter.Seq2[Event, error] {
-	return p.turnOf(ctx, func() { p.in.ask(id, text, images) })
+	return p.runTurn(ctx, func() { p.in.sendPrompt(id, text, images) })
 }
 
-// turnOf is a turn that ask begins.
-func (p *Process) turnOf(ctx context.Context, ask func()) iter.Seq2[Event, error] {
+// runTurn runs a turn that ask begins.
+func (p *Process) runTurn(ctx context.Context, ask func()) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		r := &run{p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newAsks(), stop: stopper{p: p}}
+		r := &run{
+			p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newOpenAsks(),
+			stop: stopper{p: p},
+		}
 		p.fresh = false
-		p.meter.begin()
+		p.meter.beginTurn()
 		p.out.attach(r)
 		defer p.out.detach(r)
-		p.putInMode()
+		p.restoreMode()
 		ask()
 		failpoint.At("prompt: sent")
 		r.loop(ctx, yield)
@@ -46,29 +49,30 @@ type run struct {
 	lines chan []byte
 	done  chan struct{}
 	dec   decoder
-	open  map[string]bool // tools that run
-	asks  *asks
-	plan  json.RawMessage // with which the agent has called [PlanTool] last
+	open  map[string]bool // running tools
+	asks  *openAsks
+	plan  json.RawMessage // input of the agent's last call of [PlanTool]
 	stop  stopper
 }
 
-// loop runs until the turn has ended or the process has.
+// loop runs until the turn or the process has ended.
 func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
-	bounds := newBounds(r.p.limits.TurnLimit.Duration, r.p.limits.Silence.Duration)
+	bounds := newTurnTimers(r.p.limits.TurnLimit.Duration, r.p.limits.Silence.Duration)
 	defer bounds.stop()
 	defer r.stop.end()
 	left := func() {
-		yield = func(Event, error) bool { return false } // the caller has left the loop; it may not be called again
+		// after the caller has left its loop, yield may not be called again
+		yield = func(Event, error) bool { return false }
 		r.stop.begin(context.Canceled)
 	}
 	ended, deaf := ctx.Done(), r.p.in.failed
 	for {
-		if r.asks.waiting() {
-			bounds.hold()
+		if r.asks.any() {
+			bounds.pause()
 		}
 		select {
 		case line := <-r.lines:
-			result, more := r.line(line, yield)
+			result, more := r.handleLine(line, yield)
 			if !more {
 				left()
 			}
@@ -79,14 +83,14 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 				}
 				return
 			}
-			bounds.heard(r.patience())
+			bounds.restart(r.silenceLimit())
 		case <-r.asks.signal:
-			for _, ev := range r.asks.take() {
+			for _, ev := range r.asks.drain() {
 				if !yield(ev, nil) {
 					left()
 				}
 			}
-			bounds.heard(r.patience())
+			bounds.restart(r.silenceLimit())
 		case <-bounds.silence.C:
 			r.stop.begin(ErrSilent)
 		case <-bounds.turn.C:
@@ -96,12 +100,12 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 			r.stop.begin(context.Cause(ctx))
 		case <-deaf:
 			deaf = nil
-			r.stop.begin(errDeaf)
-		case <-r.stop.more():
+			r.stop.begin(errInputClosed)
+		case <-r.stop.next():
 			r.stop.escalate()
 		case <-r.p.child.Exited():
 			r.stop.sweep()
-			if cause := r.stop.cause; cause != nil && !errors.Is(cause, errDeaf) {
+			if cause := r.stop.cause; cause != nil && !errors.Is(cause, errInputClosed) {
 				yield(nil, cause)
 			} else {
 				yield(nil, r.p.exitError())
@@ -111,16 +115,16 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 	}
 }
 
-// patience is how long nothing may be said: a tool may run silently, the model may not think so.
-func (r *run) patience() time.Duration {
+// silenceLimit is the current silence timeout: a tool may run silently for long, the model may not.
+func (r *run) silenceLimit() time.Duration {
 	if len(r.open) > 0 {
 		return r.p.limits.ToolSilence.Duration
 	}
 	return r.p.limits.Silence.Duration
 }
 
-// line takes one line up and reports whether it ended the turn, and whether the caller wants more.
-func (r *run) line(line []byte, yield func(Event, error) bool) (ended, more bool) {
+// handleLine handles one line and reports whether it ended the turn, and whether the caller wants more events.
+func (r *run) handleLine(line []byte, yield func(Event, error) bool) (ended, more bool) {
 	if q, ok := toolAsk(line); ok {
 		if r.stop.cause != nil {
 			r.p.in.refuse(q)
@@ -133,13 +137,13 @@ func (r *run) line(line []byte, yield func(Event, error) bool) (ended, more bool
 		r.asks.add(q)
 		return false, yield(q, nil)
 	}
-	if id, ok := withdrawal(line); ok {
+	if id, ok := cancelRequest(line); ok {
 		if q, ok := r.asks.remove(id); ok {
 			return false, yield(ToolAskEnd{ID: q.ID}, nil)
 		}
 		return false, true
 	}
-	r.p.noteMode(line)
+	r.p.trackMode(line)
 	more = true
 	for _, ev := range r.dec.decode(line) {
 		switch e := ev.(type) {
@@ -151,28 +155,28 @@ func (r *run) line(line []byte, yield func(Event, error) bool) (ended, more bool
 		case ToolResult:
 			delete(r.open, e.ID)
 		case Retrying:
-			if e.Failure == FailAuth { // it would be tried for minutes, and fail
+			if e.Failure == FailAuth { // the CLI would retry for minutes without a chance
 				r.dec.failure = FailAuth
 				r.stop.begin(errUnauthorized)
 			}
 		case Result:
 			ended = true
-			ev = r.reapFor(e)
+			ev = r.turnResult(e)
 		}
 		more = more && yield(ev, nil)
 	}
 	return ended, more
 }
 
-// errDeaf ends a process that does not take its input any more; mostly because it is gone already.
-var errDeaf = errors.New("claude does not read its input")
+// errInputClosed ends a process that does not accept input any more, mostly because it has ended already.
+var errInputClosed = errors.New("claude does not read its input")
 
-// errUnauthorized stops a turn whose retries are in vain; it becomes a failed Result, not an error.
+// errUnauthorized stops a turn whose retries cannot succeed; it becomes a failed Result, and not an error.
 var errUnauthorized = errors.New("not logged in")
 
-// settle turns the process's own counting into that of the turn.
-func (r *run) reapFor(e Result) Result {
-	e.CostUSD = r.p.meter.turn(e)
+// turnResult converts the process's running totals to values of this turn.
+func (r *run) turnResult(e Result) Result {
+	e.CostUSD = r.p.meter.endTurn(e)
 	if errors.Is(r.stop.cause, errUnauthorized) {
 		r.stop.cause = nil
 		e.Failure = FailAuth
@@ -180,19 +184,19 @@ func (r *run) reapFor(e Result) Result {
 	return e
 }
 
-// How long each step of stopping may take, if nothing else is configured.
+// Timeouts of the steps of stopping, if nothing else is configured.
 const (
-	grace = 2 * time.Second
-	hurry = 700 * time.Millisecond // when the program ends: three steps in less than three seconds
+	grace         = 2 * time.Second
+	shutdownGrace = 700 * time.Millisecond // at shutdown: three steps in less than three seconds
 )
 
-// stopper ends a turn against its will: it asks, then signals, then kills everything that was started.
+// stopper ends a turn by force: it interrupts, then signals, then kills everything that was started.
 type stopper struct {
 	p     *Process
 	cause error // why; nil = the turn is not being stopped
 	step  int
 	timer *time.Timer
-	left  []proctree.Descendant // what was seen running since the stopping began
+	left  []proctree.Descendant // descendants seen since the stop began
 }
 
 // begin asks the CLI to interrupt the turn. Only the first cause counts.
@@ -201,31 +205,31 @@ func (s *stopper) begin(cause error) {
 		return
 	}
 	s.cause = cause
-	s.look()
-	s.timer = time.NewTimer(s.patience())
+	s.collect()
+	s.timer = time.NewTimer(s.stepTimeout())
 	s.p.in.interrupt()
 }
 
-func (s *stopper) patience() time.Duration {
+func (s *stopper) stepTimeout() time.Duration {
 	if errors.Is(s.cause, context.Canceled) {
-		return hurry
+		return shutdownGrace
 	}
 	return cmp.Or(s.p.limits.Grace, grace)
 }
 
-func (s *stopper) look() { s.left = append(s.left, s.p.child.Descendants()...) }
+func (s *stopper) collect() { s.left = append(s.left, s.p.child.Descendants()...) }
 
-// more tells when the next, harder step is due.
-func (s *stopper) more() <-chan time.Time {
+// next fires when the next, harder step is due.
+func (s *stopper) next() <-chan time.Time {
 	if s.timer == nil {
 		return nil
 	}
 	return s.timer.C
 }
 
-// escalate takes the next step. It waits for nothing: the loop must go on reading, or the process could not end.
+// escalate takes the next step. It does not block: the loop must continue to read, or the process could not end.
 func (s *stopper) escalate() {
-	s.look()
+	s.collect()
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if s.step < len(signals) {
 		s.p.child.Signal(signals[s.step])
@@ -233,13 +237,13 @@ func (s *stopper) escalate() {
 	} else {
 		s.p.child.Kill()
 	}
-	s.timer.Reset(s.patience())
+	s.timer.Reset(s.stepTimeout())
 }
 
-// sweep kills the tools that outlived the turn. The CLI runs each in a session of its own, where no signal to its
-// group reaches them; helpers in its own session, such as MCP servers, live on with it.
+// sweep kills tools that have outlived the turn. The CLI runs each tool in a session of its own, where signals to its
+// process group do not reach it; helpers in the CLI's own session, such as MCP servers, live on with it.
 func (s *stopper) sweep() {
-	s.look()
+	s.collect()
 	own := s.p.child.Session()
 	var tools []proctree.Descendant
 	for _, d := range s.left {

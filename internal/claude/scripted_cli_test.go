@@ -24,13 +24,14 @@ func TestTheScriptedAgentKeepsTheContract(t *testing.T) {
 	var days [2][]string
 	t.Run("days", func(t *testing.T) {
 		for i, command := range []string{claudetest.Command(t), claudetest.Scripted(t)} {
-			t.Run([]string{"cli", "scripted"}[i], func(t *testing.T) { days[i] = aDay(t, command) })
+			t.Run([]string{"cli", "scripted"}[i], func(t *testing.T) { days[i] = runScenario(t, command) })
 		}
 	})
 	cli, scripted := days[0], days[1]
 	for i := range max(len(cli), len(scripted)) {
 		if i >= len(cli) || i >= len(scripted) || cli[i] != scripted[i] {
-			t.Fatalf("after\n%s\nthe CLI goes on with\n%s\nand the scripted agent with\n%s", strings.Join(cli[max(0, min(i, len(cli))-5):min(i, len(cli))], "\n"),
+			t.Fatalf("after\n%s\nthe CLI goes on with\n%s\nand the scripted agent with\n%s",
+				strings.Join(cli[max(0, min(i, len(cli))-5):min(i, len(cli))], "\n"),
 				strings.Join(cli[min(i, len(cli)):], "\n"), strings.Join(scripted[min(i, len(scripted)):], "\n"))
 		}
 	}
@@ -39,16 +40,16 @@ func TestTheScriptedAgentKeepsTheContract(t *testing.T) {
 	}
 }
 
-// day is a chat's day with an agent, and what there is to be seen of it.
-type day struct {
+// scenario is a series of turns of one chat, with a log of everything observable.
+type scenario struct {
 	*rig
 	spec  claude.Spec
 	lines []string
 }
 
-// aDay lives through one with an agent.
-func aDay(t *testing.T, command string) []string {
-	d := &day{rig: newRig(t, by(command)), spec: fresh()}
+// runScenario runs it with an agent and returns the log.
+func runScenario(t *testing.T, command string) []string {
+	d := &scenario{rig: newRig(t, by(command)), spec: fresh()}
 	write(t, filepath.Join(d.cfg.Project, "read.txt"), "one\ntwo\n")
 	d.spec.Mode = "default"
 	allow := func(q claude.ToolAsk) claude.Decision { return claude.Decision{Allow: true, Input: q.Input} }
@@ -56,7 +57,8 @@ func aDay(t *testing.T, command string) []string {
 	d.turn("a question", "我叫小明")
 	d.turn("another, with a slash", "/nothing of the CLI's own")
 	d.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-		modelsim.Thinking("hm"), modelsim.Text("First "), modelsim.Text("this."), modelsim.Tool("Read", map[string]string{"file_path": filepath.Join(d.cfg.Project, "read.txt")}),
+		modelsim.Thinking("hm"), modelsim.Text("First "), modelsim.Text("this."),
+		modelsim.Tool("Read", map[string]string{"file_path": filepath.Join(d.cfg.Project, "read.txt")}),
 	}})
 	d.turn("what is not asked for", "go")
 	d.calls(bash("echo read only && ls"))
@@ -66,7 +68,9 @@ func aDay(t *testing.T, command string) []string {
 	d.turn("a command that is allowed", "go")
 	d.calls(bash("echo out; exit 3 >> out.txt"))
 	d.turn("a command that fails", "go")
-	d.calls(modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(d.cfg.Project, "w.txt"), "content": "written\n"}))
+	d.calls(modelsim.Tool("Write", map[string]string{
+		"file_path": filepath.Join(d.cfg.Project, "w.txt"), "content": "written\n",
+	}))
 	d.turn("a file that is written", "go")
 	d.decide = func(claude.ToolAsk) claude.Decision { return claude.Decision{Why: "not today"} }
 	d.calls(bash("touch refused.txt"))
@@ -79,14 +83,29 @@ func aDay(t *testing.T, command string) []string {
 	}
 	d.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{map[string]any{
 		"question": "Which colour?", "header": "Colour", "multiSelect": false,
-		"options": []any{map[string]string{"label": "Blue", "description": "x"}, map[string]string{"label": "Red", "description": "y"}},
+		"options": []any{
+			map[string]string{"label": "Blue", "description": "x"}, map[string]string{
+				"label": "Red", "description": "y",
+			},
+		},
 	}}}))
 	d.turn("people are asked", "go")
 	d.decide = allow
-	d.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("half an "), modelsim.Text("answer"), modelsim.Hang()}})
-	d.stopped("an answer that is stopped", func(ev claude.Event) bool { e, ok := ev.(claude.Text); return ok && e.Text == "answer" })
+	d.model.Script(modelsim.Rule{
+		Times: 1, Steps: []modelsim.Step{modelsim.Text("half an "), modelsim.Text("answer"), modelsim.Hang()},
+	})
+	d.stopped("an answer that is stopped", func(ev claude.Event) bool {
+		e, ok := ev.(claude.Text)
+		return ok && e.Text == "answer"
+	})
 	d.calls(bash("echo begun >> begun.txt; sleep 300"))
-	d.stopped("a tool that is stopped", func(ev claude.Event) bool { e, ok := ev.(claude.ToolAllowed); return ok && e.Name == "Bash" })
+	d.stopped("a tool that is stopped", func(ev claude.Event) bool {
+		if e, ok := ev.(claude.ToolAllowed); !ok || e.Name != "Bash" {
+			return false
+		}
+		must(t, poll(t.Context(), "the command", func() bool { return d.read("begun.txt") != "" }))
+		return true
+	})
 	d.calls(bash("touch never.txt"))
 	d.decide = nil
 	d.stopped("a question that is stopped", func(ev claude.Event) bool { _, ok := ev.(claude.ToolAsk); return ok })
@@ -117,20 +136,20 @@ func aDay(t *testing.T, command string) []string {
 	return d.lines
 }
 
-func (d *day) note(format string, args ...any) {
+func (d *scenario) note(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	line = strings.ReplaceAll(line, d.spec.Session, "SESSION")
 	d.lines = append(d.lines, strings.ReplaceAll(line, d.cfg.Project, "PROJECT"))
 }
 
-func (d *day) turn(what, prompt string) {
+func (d *scenario) turn(what, prompt string) {
 	d.stoppedBy(what, prompt, func(claude.Event) bool { return false })
 }
 
-func (d *day) stopped(what string, when func(claude.Event) bool) { d.stoppedBy(what, "go", when) }
+func (d *scenario) stopped(what string, when func(claude.Event) bool) { d.stoppedBy(what, "go", when) }
 
 // stoppedBy is a turn that is stopped when something happens, and what it looks like.
-func (d *day) stoppedBy(what, prompt string, when func(claude.Event) bool) {
+func (d *scenario) stoppedBy(what, prompt string, when func(claude.Event) bool) {
 	d.Helper()
 	d.note("== %s", what)
 	before := len(d.model.Requests())
@@ -163,7 +182,8 @@ func (d *day) stoppedBy(what, prompt string, when func(claude.Event) bool) {
 		d.note("the model is told %q after %q", q.LastUser(), roles(q))
 	}
 	o, err := d.cfg.Transcripts("a").ReadOutcome(d.cfg.Project, spec.Session, id)
-	d.note("transcript: known %v, acted %v, ended %v, %q, failed %v, %v", o.Known, o.Acted, o.Ended, o.Text, o.Failure != "", err)
+	d.note("transcript: known %v, acted %v, ended %v, %q, failed %v, %v", o.Known, o.Acted, o.Ended, o.Text,
+		o.Failure != "", err)
 }
 
 // again reports whether a request is the one before once more.
@@ -179,7 +199,7 @@ func roles(q modelsim.Request) string {
 }
 
 // event notes an event. Where its words are the CLI's own, they may be others.
-func (d *day) event(ev claude.Event) {
+func (d *scenario) event(ev claude.Event) {
 	switch e := ev.(type) {
 	case claude.Started:
 		d.note("started %s in mode %s", e.Session, e.Mode)

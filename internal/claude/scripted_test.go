@@ -33,7 +33,8 @@ func TestTheScriptedAgentSpeaksLikeTheCLI(t *testing.T) {
 		}
 		r.pool.Release("a", p)
 		spec = resumed(spec)
-		if a.text() != want || a.result.Failure != "" || a.result.Session != spec.Session || a.result.Model == "" || a.result.CostUSD <= 0 {
+		if a.text() != want || a.result.Failure != "" || a.result.Session != spec.Session || a.result.Model == "" ||
+			a.result.CostUSD <= 0 {
 			t.Errorf("turn %d: %q, %+v", turn, a.text(), a.result)
 		}
 		got, err := cfg.Transcripts("").ReadOutcome(cfg.Project, spec.Session, id)

@@ -13,28 +13,26 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// imposedSettings are those of every agent. Transcripts are kept: by default the CLI deletes those of chats that were
-// silent for 30 days. And in plan mode people are asked, too: by default a model decides there about what the agent
-// does, and the agent may go into that mode whenever it likes. What is remembered is the bridge's business: a memory
-// that the CLI keeps by itself is in none of its commands. Messages of other sessions are refused: what one chat's
-// agent would say to another's, the model takes for a colleague's request.
+// imposedSettings apply to every agent. Transcripts are kept: by default the CLI deletes those of chats that were
+// silent for 30 days. People are asked in plan mode, too: by default a model decides there what the agent may do, and
+// the agent may enter that mode at any time. The CLI's own memory is off, since the bridge's commands do not cover it.
+// Messages of other sessions are refused: the model would take a message of another chat's agent for a colleague's
+// request.
 var imposedSettings = map[string]json.RawMessage{
 	"cleanupPeriodDays": json.RawMessage("36500"), "useAutoModeDuringPlan": json.RawMessage("false"),
 	"autoMemoryEnabled": json.RawMessage("false"), "crossSessionInbound": json.RawMessage(`"refuse"`),
 }
 
-// disallowedTools are those by which the agent would reach other sessions on this machine, of other chats or of the
-// terminal of whoever runs the bridge: nobody is asked before it uses them. And those by which it would wake up between
-// two turns to say something that nobody hears; no variable of the environment turns these off. Versions that lack one
-// pass over it.
+// disallowedTools are, first, those by which the agent would reach other sessions on this machine, of other chats or of
+// the operator's terminal: the CLI does not ask before it uses them. And second those by which it would wake up between
+// turns, when nobody reads its output; no variable disables these. A CLI that does not know a tool ignores its name.
 var disallowedTools = []string{"ListAgents", "SendMessage", "Monitor", "ScheduleWakeup", "Workflow"}
 
-// loginSettings are what the agent needs to know of [Config.Settings] when it is asked apart from the chats.
+// loginSettings are the keys of [Config.Settings] that background tasks need.
 var loginSettings = []string{"apiKeyHelper", "env", "awsAuthRefresh", "awsCredentialExport"}
 
-// readSettings reads [Config.Settings], the JSON itself or the path of its file: nil when there are none. The CLI
-// passes over a file with a mistake without a word, and with it over the rules of what is denied. So mistakes are found
-// here.
+// readSettings reads [Config.Settings], the JSON itself or the path of its file: nil if there are none. The CLI
+// silently ignores a file with a mistake, including its deny rules. So mistakes are found here.
 func readSettings(text string) (map[string]json.RawMessage, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -50,7 +48,7 @@ func readSettings(text string) (map[string]json.RawMessage, error) {
 	}
 	var s map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return nil, fmt.Errorf("%s: no JSON object: %s", where, whereBroken(err))
+		return nil, fmt.Errorf("%s: no JSON object: %s", where, jsonMistake(err))
 	}
 	if s == nil {
 		return nil, fmt.Errorf("%s: no JSON object: null", where)
@@ -64,8 +62,8 @@ func readSettings(text string) (map[string]json.RawMessage, error) {
 	return s, errors.Join(errs...)
 }
 
-// whereBroken says where a text is no JSON, without a word of it: it may be a secret.
-func whereBroken(err error) string {
+// jsonMistake says where a text is invalid JSON, without quoting it: it may be a secret.
+func jsonMistake(err error) string {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
@@ -77,8 +75,8 @@ func whereBroken(err error) string {
 	return "it cannot be read"
 }
 
-// checkSetting reports what is wrong with one setting, as far as its meaning matters to what agents may do. The CLI
-// knows more of them, and newer ones know others.
+// checkSetting reports what is wrong with one setting, as far as it matters for what agents may do. The CLI knows more
+// keys, and other versions know others.
 func checkSetting(key string, v gjson.Result) error {
 	switch key {
 	case "permissions":
@@ -105,7 +103,7 @@ func checkSetting(key string, v gjson.Result) error {
 
 func isString(v gjson.Result) bool { return v.Type == gjson.String }
 
-// each reports whether v is of a kind, and all that is in it of another.
+// each reports whether v is of one kind and all its elements are of another.
 func each(v gjson.Result, kind, inner func(gjson.Result) bool) bool {
 	ok := kind(v)
 	v.ForEach(func(_, e gjson.Result) bool {
@@ -133,7 +131,8 @@ func checkPermissions(v gjson.Result) error {
 				errs = append(errs, errors.New("permissions.additionalDirectories: want a list of folders"))
 			}
 		case "defaultMode":
-			errs = append(errs, errors.New("permissions.defaultMode: this is [claude] permission_mode, or the mode of a project"))
+			errs = append(errs, errors.New("permissions.defaultMode: this is [claude] permission_mode, or the mode "+
+				"of a project"))
 		case "disableBypassPermissionsMode":
 			if v.String() != "disable" {
 				errs = append(errs, errors.New(`permissions.disableBypassPermissionsMode: want "disable"`))
@@ -146,13 +145,14 @@ func checkPermissions(v gjson.Result) error {
 	return errors.Join(errs...)
 }
 
-// isRule reports whether v names a tool, or a tool with what it is used for in brackets.
+// isRule reports whether v names a tool, or a tool with a condition in brackets.
 func isRule(v gjson.Result) bool {
 	tool, rest, bracket := strings.Cut(v.String(), "(")
-	return isString(v) && tool != "" && !strings.ContainsAny(tool, " )") && (!bracket || len(rest) > 1 && strings.HasSuffix(rest, ")"))
+	return isString(v) && tool != "" && !strings.ContainsAny(tool, " )") &&
+		(!bracket || len(rest) > 1 && strings.HasSuffix(rest, ")"))
 }
 
-// texts are those in a list.
+// texts are the strings of a list.
 func texts(v gjson.Result) (list []string) {
 	for _, e := range v.Array() {
 		list = append(list, e.String())
@@ -162,35 +162,39 @@ func texts(v gjson.Result) (list []string) {
 
 func checkHooks(v gjson.Result) error {
 	matchers := func(v gjson.Result) bool {
-		return v.IsObject() && each(v.Get("hooks"), gjson.Result.IsArray, func(h gjson.Result) bool { return isString(h.Get("type")) })
+		return v.IsObject() && each(v.Get("hooks"), gjson.Result.IsArray, func(h gjson.Result) bool {
+			return isString(h.Get("type"))
+		})
 	}
-	if !each(v, gjson.Result.IsObject, func(event gjson.Result) bool { return each(event, gjson.Result.IsArray, matchers) }) {
+	if !each(v, gjson.Result.IsObject, func(event gjson.Result) bool {
+		return each(event, gjson.Result.IsArray, matchers)
+	}) {
 		return errors.New(`hooks: want an object of lists as in {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`)
 	}
 	return nil
 }
 
-// settingsArgument gives the CLI its settings. The operator's may hold secrets, and everybody on the machine may read
-// arguments: they are handed over in a file, see [Config.Prepare].
+// settingsArgument passes the settings to the CLI. The operator's settings may contain secrets, and everybody on the
+// machine may read arguments, so they are passed in a file; see [Config.Prepare].
 func (c Config) settingsArgument() string {
 	switch {
 	case c.folder.path != "":
 		return "--settings=" + c.ownSettings()
 	case strings.TrimSpace(c.Settings) == "":
-		return "--settings=" + string(encode(c.imposed(nil)))
+		return "--settings=" + string(encode(c.withImposed(nil)))
 	}
 	return "--settings=" + c.settingsFile("settings")
 }
 
-// ownSettings is the file with the settings of the chat's agents.
+// ownSettings is the settings file of a chat's agents.
 func (c Config) ownSettings() string {
 	return filepath.Join(c.StateDir(), "settings", filepath.Base(c.folder.path)+".json")
 }
 
-// writeOwnSettings writes the settings of the chat's agents, which may read the folder files: those of all agents, and
-// what is off limits.
+// writeOwnSettings writes the settings of a chat's agents, which may read the folder files: those of all agents, and
+// the deny rules.
 func (c Config) writeOwnSettings(files string) error {
-	s := c.imposed(nil)
+	s := c.withImposed(nil)
 	if strings.TrimSpace(c.Settings) != "" {
 		data, err := os.ReadFile(c.settingsFile("settings"))
 		if err != nil {
@@ -204,8 +208,8 @@ func (c Config) writeOwnSettings(files string) error {
 		}
 	}
 	s["permissions"] = withRules(s["permissions"], "deny", c.offLimits(files)...)
-	if !slices.Contains(c.AllowedTools, "Bash") { // else nothing is asked for that Bash does
-		s["permissions"] = withRules(s["permissions"], "ask", c.asksForCommands()...)
+	if !slices.Contains(c.AllowedTools, "Bash") { // else the operator has allowed all of Bash
+		s["permissions"] = withRules(s["permissions"], "ask", c.bashAskRules()...)
 	}
 	path := c.ownSettings()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -219,7 +223,7 @@ func (c Config) writeOwnSettings(files string) error {
 
 func (c Config) settingsFile(name string) string { return filepath.Join(c.StateDir(), name+".json") }
 
-// writeSettings writes the files that the CLI reads.
+// writeSettings writes the settings files that the CLI reads.
 func (c Config) writeSettings() error {
 	s, err := readSettings(c.Settings)
 	if err != nil || s == nil {
@@ -235,7 +239,7 @@ func (c Config) writeSettings() error {
 			login[key] = v
 		}
 	}
-	for name, content := range map[string]map[string]json.RawMessage{"settings": c.imposed(s), "login": login} {
+	for name, content := range map[string]map[string]json.RawMessage{"settings": c.withImposed(s), "login": login} {
 		if err := as.writePrivate(c.settingsFile(name), encode(content)); err != nil {
 			return err
 		}

@@ -39,7 +39,8 @@ func TestSettingsThatTheCLIWouldIgnoreAreRefused(t *testing.T) {
 				must(t, os.WriteFile(c.Settings, []byte(text), 0o600))
 			}
 			err := c.Validate()
-			if err == nil || !strings.Contains(err.Error(), "[claude] settings") || !strings.Contains(err.Error(), want) {
+			if err == nil || !strings.Contains(err.Error(), "[claude] settings") ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %q", text, err, want)
 			}
 			if err != nil && strings.Contains(err.Error(), "canary") {
@@ -48,7 +49,8 @@ func TestSettingsThatTheCLIWouldIgnoreAreRefused(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"no/such/file.json", "null"} {
-		if err := (claude.Config{Settings: text}).Validate(); err == nil || !strings.Contains(err.Error(), "[claude] settings") {
+		if err := (claude.Config{Settings: text}).Validate(); err == nil ||
+			!strings.Contains(err.Error(), "[claude] settings") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -96,7 +98,8 @@ func TestSettingsRule(t *testing.T) {
 			t.Errorf("%s: ran %v, want %v", name, err == nil, tc.want)
 		}
 	}
-	if text := r.model.Requests()[0].AllText(); !strings.Contains(text, "penguins") || strings.Contains(text, "ostriches") {
+	if text := r.model.Requests()[0].AllText(); !strings.Contains(text, "penguins") ||
+		strings.Contains(text, "ostriches") {
 		t.Error("not the project's instructions, or not only they, have reached the model")
 	}
 	p := r.acquire("a", fresh())
@@ -132,10 +135,12 @@ func TestAQuestionKnowsTheLoginOfTheSettings(t *testing.T) {
 func TestATurnHasABudget(t *testing.T) { claudetest.Versions(t, aTurnHasABudget) }
 
 func aTurnHasABudget(t *testing.T, command string) {
-	r := newRig(t, by(command), func(c *claude.Config) { c.Model, c.AllowedTools = "claude-opus-4-8", []string{"Bash"} })
+	r := newRig(t, by(command), func(c *claude.Config) {
+		c.Model, c.AllowedTools = "claude-opus-4-8", []string{"Bash"}
+	})
 	spec := fresh()
 	spec.Budget = 0.15
-	for range 3 {
+	for range 2 {
 		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(80_000), modelsim.Text("fine")}})
 		a := r.turn(t.Context(), "a", spec, "go")
 		if a.err != nil || a.result.Failure != "" || a.result.CostUSD < 0.08 || a.result.CostUSD > 0.15 {

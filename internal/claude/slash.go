@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// harmless are those of the CLI's own commands that only look, or tidy up the session in which they are given. Others
-// may change settings for everybody, or be files of a project that allow themselves tools: the operator names those he
+// safeCommands are the CLI's slash commands that only show something, or tidy up their own session. Others may change
+// settings for everybody, or come from files of a project and grant themselves tools: the operator names those that he
 // trusts.
-var harmless = []string{"compact", "context", "cost", "usage"}
+var safeCommands = []string{"compact", "context", "cost", "usage"}
 
-// SlashCommands names the CLI's own commands that chats may give, without the slash.
-func (c Config) SlashCommands() []string { return append(slices.Clone(harmless), c.Commands...) }
+// SlashCommands are the CLI's slash commands that chats may use, without the slash.
+func (c Config) SlashCommands() []string { return append(slices.Clone(safeCommands), c.Commands...) }
 
 var (
 	slashName    = regexp.MustCompile(`^[a-zA-Z][\w:-]*$`)
@@ -28,24 +28,26 @@ func (c Config) TakesCommand(line string) bool {
 	return word != nil && slices.Contains(c.SlashCommands(), word[1])
 }
 
-// checkCommands refuses what would let chats change the settings of the CLI.
+// checkCommands refuses commands with which chats could change the settings of the CLI.
 func (c Config) checkCommands() (errs []error) {
 	for _, name := range c.Commands {
 		switch {
 		case !slashName.MatchString(name):
-			errs = append(errs, fmt.Errorf("[claude] slash_commands: %q is no name of a command; write it without the slash", name))
+			errs = append(errs, fmt.Errorf("[claude] slash_commands: %q is no name of a command; write it "+
+				"without the slash", name))
 		case slices.Contains([]string{"config", "permissions", "login", "logout"}, strings.ToLower(name)):
-			errs = append(errs, fmt.Errorf("[claude] slash_commands: %q would let chats change the settings of the CLI", name))
+			errs = append(errs, fmt.Errorf("[claude] slash_commands: %q would let chats change the settings of the CLI",
+				name))
 		}
 	}
 	return errs
 }
 
-// Command has the CLI carry out one of [Config.SlashCommands], such as "/compact", as [Process.Run] has it answer a
-// prompt. A line that is none of them is a prompt.
+// Command has the CLI run one of [Config.SlashCommands], such as "/compact". Its events are those of [Process.Run]. Any
+// other line is a prompt.
 func (p *Process) Command(ctx context.Context, id, line string) iter.Seq2[Event, error] {
 	if p.spec.Task != "" || !p.limits.TakesCommand(line) {
 		return p.Run(ctx, id, line)
 	}
-	return p.turnOf(ctx, func() { p.in.prompt(id, line) })
+	return p.runTurn(ctx, func() { p.in.sendUserMessage(id, line) })
 }

@@ -42,7 +42,8 @@ func theCLIsOwnCommands(t *testing.T, command string) {
 	spec := fresh()
 	r.turn(t.Context(), "a", spec, "我叫小明")
 	calls := len(r.model.Requests())
-	if a := r.command("a", resumed(spec), "/context"); a.result.Failure != "" || !strings.Contains(a.result.Text, "Context") {
+	if a := r.command("a", resumed(spec), "/context"); a.result.Failure != "" ||
+		!strings.Contains(a.result.Text, "Context") {
 		t.Errorf("/context: %+v", a.result)
 	}
 	if n := len(r.model.Requests()); n != calls {
@@ -51,7 +52,8 @@ func theCLIsOwnCommands(t *testing.T, command string) {
 	for line, want := range map[string]string{
 		"/greet Bob":         "Say hello to Bob", // which the operator has allowed
 		"/secret Bob":        "/secret Bob",      // which he has not: words like others
-		"/config theme=dark": "/config theme=dark", "/nosuch": "/nosuch", "/contextual": "/contextual", "/clear": "/clear",
+		"/config theme=dark": "/config theme=dark", "/nosuch": "/nosuch", "/contextual": "/contextual",
+		"/clear": "/clear",
 	} {
 		r.command("a", resumed(spec), line)
 		reqs := r.model.Requests()
@@ -66,7 +68,9 @@ func theCLIsOwnCommands(t *testing.T, command string) {
 
 func TestCommandsThatNoChatMayBeGiven(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"config", "Config", "permissions", "login", "logout", "/greet", "", "two words", "a\nb"} {
+	for _, name := range []string{
+		"config", "Config", "permissions", "login", "logout", "/greet", "", "two words", "a\nb",
+	} {
 		c := claude.Defaults()
 		c.Commands = []string{"review", "team:deploy", name}
 		if err := c.Validate(); err == nil || strings.Count(err.Error(), "slash_commands") != 1 {

@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// slots are what turns and processes need: who comes first is served first.
+// slots limit turns and processes, first come, first served.
 type slots struct {
-	turns     *semaphore.Weighted // one for each turn that runs
-	processes *semaphore.Weighted // one for each process, until it is gone
-	starts    *semaphore.Weighted // one for each process that is starting: that is the work of a core for a second
+	turns     *semaphore.Weighted // one per running turn
+	processes *semaphore.Weighted // one per process, until it has ended
+	starts    *semaphore.Weighted // one per starting process: a start keeps a core busy for a second
 
 	mu    sync.Mutex
-	queue int // turns without a place
+	queue int // turns that wait
 }
 
 func newSlots(l Limits, cores int) *slots {
@@ -24,29 +24,29 @@ func newSlots(l Limits, cores int) *slots {
 	}
 }
 
-// take waits for a place for a turn.
-func (ps *slots) take(ctx context.Context) error {
+// acquireTurn waits for the slot of a turn.
+func (ps *slots) acquireTurn(ctx context.Context) error {
 	if ps.turns.TryAcquire(1) {
 		return nil
 	}
-	ps.wait(1)
-	defer ps.wait(-1)
+	ps.addWaiting(1)
+	defer ps.addWaiting(-1)
 	if err := ps.turns.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-func (ps *slots) wait(n int) {
+func (ps *slots) addWaiting(n int) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.queue += n
 }
 
-// leave gives a turn's place back.
-func (ps *slots) leave() { ps.turns.Release(1) }
+// releaseTurn returns the slot of a turn.
+func (ps *slots) releaseTurn() { ps.turns.Release(1) }
 
-// waiting is how many turns wait for a place.
+// waiting is how many turns wait for a slot.
 func (ps *slots) waiting() int {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

@@ -1,6 +1,8 @@
 package claude_test
 
 import (
+	"context"
+	"errors"
 	"runtime"
 	"strconv"
 	"strings"
@@ -48,7 +50,35 @@ func TestAQuestionEndsNoProcess(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	r.pool.Drop("a")
-	if err := <-replied; err != nil || !r.pool.Living("b", b.Session) {
+	if err := <-replied; err != nil || !r.pool.HasIdle("b", b.Session) {
+		t.Errorf("the question: %v", err)
+	}
+}
+
+// A turn that needs the place of a question takes it, and not that of a process that waits for its chat.
+func TestAQuestionGoesBeforeAProcess(t *testing.T) {
+	r := scriptedRig(t, func(c *claude.Config) {
+		c.MaxProcesses, c.Quiet = 2, time.Millisecond
+		c.Env["MAGPIE_SCRIPTED_FAULTS"] = "1"
+	})
+	a := fresh()
+	r.turn(t.Context(), "a", a, "hello")
+	silent := sumUp
+	silent.Text = "fault: silence"
+	ctx, stop := context.WithCancel(t.Context())
+	replied := make(chan error, 1)
+	go func() { _, err := r.pool.RunTask(ctx, silent); replied <- err }()
+	if err := poll(t.Context(), "the question", func() bool { return r.pool.Stats().Started == 2 }); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.turn(t.Context(), "b", fresh(), "hello"); got.err != nil {
+		t.Error(got.err)
+	}
+	if s := r.pool.Stats(); !r.pool.HasIdle("a", a.Session) || s.Idle != 2 || s.Started != 3 {
+		t.Errorf("a lives: %v, %+v", r.pool.HasIdle("a", a.Session), s)
+	}
+	stop()
+	if err := <-replied; !errors.Is(err, context.Canceled) {
 		t.Errorf("the question: %v", err)
 	}
 }
@@ -63,12 +93,13 @@ func TestAQuestionThatIsWanted(t *testing.T) {
 	q := sumUp
 	q.Owner, q.Wanted = "b", wanted
 	go func() { _, err := r.pool.RunTask(t.Context(), q); replied <- err }()
-	if err := poll(t.Context(), "the question", func() bool { return blocked("claude.(*Pool).lull(") > 0 }); err != nil {
+	if err := poll(t.Context(), "the question",
+		func() bool { return blocked("claude.(*Pool).waitUntilQuiet(") > 0 }); err != nil {
 		t.Fatal(err)
 	}
 	close(wanted)
-	if err := <-replied; err != nil || !r.pool.Living("a", a.Session) || r.pool.Living("b", b.Session) {
-		t.Errorf("%v, a lives: %v, b lives: %v", err, r.pool.Living("a", a.Session), r.pool.Living("b", b.Session))
+	if err := <-replied; err != nil || !r.pool.HasIdle("a", a.Session) || r.pool.HasIdle("b", b.Session) {
+		t.Errorf("%v, a lives: %v, b lives: %v", err, r.pool.HasIdle("a", a.Session), r.pool.HasIdle("b", b.Session))
 	}
 }
 
@@ -81,7 +112,8 @@ func TestStartsTakeTurns(t *testing.T) {
 	}
 	next := make(chan *claude.Process)
 	go func() { next <- r.acquire("next", fresh()) }()
-	if err := poll(t.Context(), "a start that waits", func() bool { return blocked("claude.(*Pool).start(") > 0 }); err != nil {
+	if err := poll(t.Context(), "a start that waits",
+		func() bool { return blocked("claude.(*Pool).start(") > 0 }); err != nil {
 		t.Fatal(err)
 	}
 	if s := r.pool.Stats(); s.Started != len(list) {
@@ -114,7 +146,7 @@ func TestTheLeastUsedProcessGoes(t *testing.T) {
 		say(owner)
 	}
 	for owner, want := range map[string]bool{"a": true, "b": false, "c": true, "d": true} {
-		if r.pool.Living(owner, specs[owner].Session) != want {
+		if r.pool.HasIdle(owner, specs[owner].Session) != want {
 			t.Errorf("%s lives: %v", owner, !want)
 		}
 	}
@@ -139,7 +171,8 @@ func TestNobodyIsOvertaken(t *testing.T) {
 			served <- i
 			r.pool.Release(owner, p)
 		}()
-		if err := poll(t.Context(), owner+" in the queue", func() bool { return r.pool.Stats().Waiting == i+1 && waiting(t.Name()) == i+1 }); err != nil {
+		if err := poll(t.Context(), owner+" in the queue",
+			func() bool { return r.pool.Stats().Waiting == i+1 && waiting(t.Name()) == i+1 }); err != nil {
 			t.Fatal(err)
 		}
 	}

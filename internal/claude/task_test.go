@@ -35,7 +35,9 @@ func TestAQuestionApartFromTheChats(t *testing.T) { claudetest.Versions(t, aQues
 func aQuestionApartFromTheChats(t *testing.T, command string) {
 	r := newRig(t, by(command))
 	must(t, os.WriteFile(filepath.Join(r.cfg.Project, "CLAUDE.md"), []byte("Speak of penguins."), 0o600))
-	r.model.Script(modelsim.Rule{Match: isAsked, Steps: []modelsim.Step{modelsim.Usage(5000), modelsim.Text("\n小明 wrote a command. \n")}})
+	r.model.Script(modelsim.Rule{
+		Match: isAsked, Steps: []modelsim.Step{modelsim.Usage(5000), modelsim.Text("\n小明 wrote a command. \n")},
+	})
 	got, err := r.pool.RunTask(t.Context(), sumUp)
 	if err != nil || got.Text != "小明 wrote a command." || got.CostUSD <= 0 || got.Model == "" {
 		t.Fatalf("%+v, %v", got, err)
@@ -48,7 +50,8 @@ func aQuestionApartFromTheChats(t *testing.T, command string) {
 		t.Fatalf("the model was asked %d times", len(list))
 	}
 	req := list[0]
-	if req.LastUser() != sumUp.Text || len(req.Tools) != 0 || strings.Contains(req.AllText(), "penguins") || !strings.Contains(req.System, sumUp.System) {
+	if req.LastUser() != sumUp.Text || len(req.Tools) != 0 || strings.Contains(req.AllText(), "penguins") ||
+		!strings.Contains(req.System, sumUp.System) {
 		t.Errorf("tools %v, text %q", req.Tools, req.AllText())
 	}
 	if files := transcripts(t, r.cfg); len(files) != 0 {
@@ -104,7 +107,8 @@ func TestAQuestionThatIsNotAnswered(t *testing.T) {
 		limit time.Duration
 	}{
 		"failure": {steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "no")}, limit: time.Minute},
-		"silence": {steps: []modelsim.Step{modelsim.Text("half"), modelsim.Hang()}, want: claude.ErrTaskTimeout, limit: 3 * time.Second},
+		"silence": {steps: []modelsim.Step{modelsim.Text("half"), modelsim.Hang()}, want: claude.ErrTaskTimeout,
+			limit: 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, func(c *claude.Config) { c.TaskLimit.Duration = tc.limit })
@@ -125,7 +129,7 @@ func TestAQuestionThatIsNotAnswered(t *testing.T) {
 
 // With one place in all: a turn that needs it gets it at once, and the question is asked again afterwards.
 func TestAQuestionGivesItsPlaceToATurn(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) {
+	r := newRig(t, scripted(t), func(c *claude.Config) {
 		c.MaxProcesses = 1
 		c.KeepAlive.Duration = 300 * time.Millisecond // a question ends no process that waits for its chat
 	})
@@ -158,7 +162,11 @@ func TestAQuestionGivesItsPlaceToATurn(t *testing.T) {
 func TestHowMuchTheSessionHolds(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	r.model.Script(
-		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(40_000), modelsim.Tool("Bash", map[string]string{"command": "true", "description": "x"})}},
+		modelsim.Rule{
+			Times: 1, Steps: []modelsim.Step{
+				modelsim.Usage(40_000), modelsim.Tool("Bash", map[string]string{"command": "true", "description": "x"}),
+			},
+		},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(50_000), modelsim.Text("done")}})
 	a := r.turn(t.Context(), "a", fresh(), "go")
 	if a.err != nil || a.result.Held <= 50_000 || a.result.Held > 50_100 {

@@ -16,7 +16,7 @@ import (
 // What the CLI lays aside of a chat, such as its own copy of a picture, lies in the folder of the chat.
 func TestTheCopyOfAPictureIsOfItsChatOnly(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		n := newNeighbours(t, command)
+		n := newTwoChats(t, command)
 		picture, err := claude.NewImage(pngOf(t, plain(40, 20, color.RGBA{200, 10, 10, 255})))
 		must(t, err)
 		p := n.acquire("a", fresh())

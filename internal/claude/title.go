@@ -11,15 +11,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ErrNoProcess says that a session has no process that could be asked.
+// ErrNoProcess says that a session has no running process.
 var ErrNoProcess = errors.New("the session has no process")
 
-// ErrNoTitle says that the model was asked for a title, and that none came of it.
+// ErrNoTitle says that the model was asked for a title and gave none.
 var ErrNoTitle = errors.New("the model has found no title")
 
-// Title has the process of a session find a title for text. The CLI asks the model for it with nothing but the text. It
-// writes nothing into the transcript, and the session does not know of it. A turn may run meanwhile; then the cost is
-// part of what the process reports next. A reply with an error says what it has cost in spite of that.
+// Title has the process of a session find a title for text. The CLI asks the model with nothing but the text. It writes
+// nothing into the transcript, and the session does not see it. If a turn runs meanwhile, the cost is part of what the
+// process reports next. A reply with an error contains the cost nevertheless.
 func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) {
 	p := pl.ofSession(session)
 	if p == nil {
@@ -30,11 +30,11 @@ func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) 
 	return p.title(ctx, text)
 }
 
-// ofSession finds the process of a session, whatever it is doing; nil = there is none.
+// ofSession finds the process of a session, whatever it is doing; nil = none.
 func (pl *Pool) ofSession(session string) *Process {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	for p := range pl.living {
+	for p := range pl.processes {
 		if p.spec.Session == session && p.alive() {
 			return p
 		}
@@ -62,11 +62,11 @@ func (p *Process) title(ctx context.Context, text string) (r Reply, err error) {
 	return r, err
 }
 
-// control asks the CLI itself something and waits for what it responds.
+// control sends a request to the CLI itself and waits for the response.
 func (p *Process) control(ctx context.Context, request object) (gjson.Result, error) {
 	id, to := uuid.NewString(), make(chan gjson.Result, 1)
-	defer p.out.expect(id, to)()
-	p.in.request(id, request)
+	defer p.out.awaitResponse(id, to)()
+	p.in.sendRequest(id, request)
 	select {
 	case v := <-to:
 		if v.Get("subtype").String() != "success" {
@@ -80,67 +80,67 @@ func (p *Process) control(ctx context.Context, request object) (gjson.Result, er
 	}
 }
 
-// meter is what a process has reported so far; it counts from its own start.
+// meter holds the last totals that a process has reported; they count from its start.
 type meter struct {
-	mu    sync.Mutex
-	cost  float64 // in USD
-	usage Usage
-	begun int  // turns
-	runs  bool // one runs, and has not reported
-	heard bool // it has reported something
+	mu        sync.Mutex
+	cost      float64 // in USD
+	usage     Usage
+	turnCount int  // turns
+	running   bool // a turn runs and has not reported
+	reported  bool // at least one report has arrived
 }
 
-// begin notes that a turn begins.
-func (m *meter) begin() {
+// beginTurn records that a turn begins.
+func (m *meter) beginTurn() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.begun++
-	m.runs = true
+	m.turnCount++
+	m.running = true
 }
 
-// turns is how many turns there were; -1 = one runs.
+// turns is the number of turns; -1 = one is running.
 func (m *meter) turns() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.runs {
+	if m.running {
 		return -1
 	}
-	return m.begun
+	return m.turnCount
 }
 
-// turn takes up what the process reports at the end of a turn, and tells what the turn has cost, in USD. The first
-// report of a process may count what earlier ones of its session have cost.
-func (m *meter) turn(e Result) float64 {
+// endTurn evaluates the report at the end of a turn and returns the cost of the turn, in USD. The first report of a
+// process may include the cost of earlier processes of its session.
+func (m *meter) endTurn(e Result) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.runs = false
-	first := !m.heard
-	cost, _ := m.take(e.CostUSD, e.total)
+	m.running = false
+	first := !m.reported
+	cost, _ := m.update(e.CostUSD, e.total)
 	if first && e.ofTurn != nil {
 		return *e.ofTurn
 	}
 	return cost
 }
 
-// readBetween takes up what was asked after so many turns. When one ran meanwhile, the difference counts for that: it
-// reports both together.
+// readBetween evaluates a report that was requested after that many turns. If a turn has begun since, the difference is
+// left to that turn's report, which includes both.
 func (m *meter) readBetween(turns int, cost float64, usage Usage) (more float64, used Usage, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.begun != turns {
+	if m.turnCount != turns {
 		return 0, Usage{}, false
 	}
-	more, used = m.take(cost, usage)
+	more, used = m.update(cost, usage)
 	return more, used, true
 }
 
-// take takes up a report, and tells what that is more than before. The caller holds mu.
-func (m *meter) take(cost float64, usage Usage) (float64, Usage) {
+// update stores a report and returns the difference to the previous one. The caller holds mu.
+func (m *meter) update(cost float64, usage Usage) (float64, Usage) {
 	more, was := max(0, cost-m.cost), m.usage
-	if usage == (Usage{}) { // it does not always tell
+	if usage == (Usage{}) { // not every report has it
 		usage = was
 	}
-	m.cost, m.usage, m.heard = cost, usage, true
+	m.cost, m.usage, m.reported = cost, usage, true
 	return more, Usage{
 		Input: max(0, usage.Input-was.Input), Output: max(0, usage.Output-was.Output),
 		CacheRead: max(0, usage.CacheRead-was.CacheRead), CacheNew: max(0, usage.CacheNew-was.CacheNew),

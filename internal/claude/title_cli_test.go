@@ -28,16 +28,19 @@ func TestATitleByTheProcessOfTheChat(t *testing.T) {
 		first := say("a", a, "数到 3")
 		say("b", b, "数到 3")
 		title, err := r.pool.Title(t.Context(), a.Session, "counting magpies")
-		if err != nil || title.Text == "" || title.CostUSD <= 0 || title.Usage.Input == 0 || title.Usage.Output == 0 || title.Model != first.Model {
+		if err != nil || title.Text == "" || title.CostUSD <= 0 || title.Usage.Input == 0 || title.Usage.Output == 0 ||
+			title.Model != first.Model {
 			t.Fatalf("%+v, %v", title, err)
 		}
 		asked := r.model.Requests()[2]
-		if !strings.Contains(asked.LastUser(), "counting magpies") || strings.Contains(asked.AllText(), "数到") || len(asked.Tools) != 0 {
+		if !strings.Contains(asked.LastUser(), "counting magpies") || strings.Contains(asked.AllText(), "数到") ||
+			len(asked.Tools) != 0 {
 			t.Errorf("the model was asked %q with tools %v", asked.AllText(), asked.Tools)
 		}
 		with, without := say("a", a, "数到 4"), say("b", b, "数到 4")
 		if with.Usage != without.Usage || with.CostUSD > without.CostUSD+title.CostUSD/10 {
-			t.Errorf("the next turn took %+v for %f, without a title %+v for %f", with.Usage, with.CostUSD, without.Usage, without.CostUSD)
+			t.Errorf("the next turn took %+v for %f, without a title %+v for %f", with.Usage, with.CostUSD,
+				without.Usage, without.CostUSD)
 		}
 		list := r.model.Requests()
 		for _, part := range []string{"system", "messages", "tools"} {
@@ -100,7 +103,8 @@ func TestATitleDuringATurn(t *testing.T) {
 				t.Errorf("%+v, %v", during, err)
 			}
 		}()
-		if err := poll(t.Context(), "the request", func() bool { return blocked("claude.(*Process).control(") > 0 }); err != nil {
+		if err := poll(t.Context(), "the request",
+			func() bool { return blocked("claude.(*Process).control(") > 0 }); err != nil {
 			t.Error(err)
 		}
 	})

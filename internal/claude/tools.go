@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Tools is a server of tools for one process: MCP over HTTP on this machine.
+// Tools is an MCP server for one process, over HTTP on this machine.
 type Tools struct {
-	Server string // what the agent knows it as
+	Server string // its name for the agent
 	URL    string
 	Token  string   // sent as bearer token
 	Names  []string // of its tools; they need no permission
 	Close  func()   // called when the process has ended
 }
 
-// tools gives a process its tools.
+// tools are those of a new process.
 func (s Spec) tools() Tools {
 	if s.Tools == nil {
 		return Tools{}
@@ -23,18 +23,18 @@ func (s Spec) tools() Tools {
 	return s.Tools()
 }
 
-// tokenName is the variable of the environment that holds the token. Everybody on the machine may read arguments.
+// tokenName is the variable with the token. It is not an argument, since everybody on the machine may read arguments.
 const tokenName = "MAGPIE_TOOLS_TOKEN"
 
-// arguments make the CLI use the server, and no other one: what a project's own configuration names would be started
-// unasked.
+// arguments make the CLI use this server and no other one: servers from a project's own configuration would be started
+// without asking.
 func (t Tools) arguments() []string {
 	if t.URL == "" {
 		return nil
 	}
 	config, err := json.Marshal(object{"mcpServers": object{t.Server: object{
 		"type": "http", "url": t.URL, "headers": object{"Authorization": "Bearer ${" + tokenName + "}"},
-		"alwaysLoad": true, // else the model may have to search for the tools before it knows that they are there
+		"alwaysLoad": true, // else the model may have to search for the tools first
 	}}})
 	if err != nil {
 		panic(err) // made of strings only
@@ -46,7 +46,7 @@ func (t Tools) arguments() []string {
 	return args
 }
 
-// environ is env with the token, and without a proxy between the process and this machine.
+// environ is env with the token, and without a proxy for this machine.
 func (t Tools) environ(env []string) []string {
 	if t.URL == "" {
 		return env

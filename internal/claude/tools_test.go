@@ -8,7 +8,9 @@ import (
 
 // What everybody on the machine may read holds no token, and no proxy comes between.
 func TestToolsOfAProcess(t *testing.T) {
-	tools := Tools{Server: "magpie", URL: "http://127.0.0.1:7/", Token: "s3cret", Names: []string{"remember", "search_memory"}}
+	tools := Tools{
+		Server: "magpie", URL: "http://127.0.0.1:7/", Token: "s3cret", Names: []string{"remember", "search_memory"},
+	}
 	args := tools.arguments()
 	want := []string{
 		`--mcp-config={"mcpServers":{"magpie":{"alwaysLoad":true,"headers":{"Authorization":"Bearer ${MAGPIE_TOOLS_TOKEN}"},"type":"http","url":"http://127.0.0.1:7/"}}}`,

@@ -19,16 +19,16 @@ import (
 // Transcripts are the files in which the CLI keeps its sessions.
 type Transcripts struct {
 	root string // a folder for each project
-	err  error  // why it is not known where they lie
+	err  error  // why the folder is not known
 }
 
 // Transcripts are those of owner's agents.
 func (c Config) Transcripts(owner string) Transcripts {
-	c, err := c.of(owner)
+	c, err := c.forOwner(owner)
 	return Transcripts{filepath.Join(c.machineDir(), "projects"), err}
 }
 
-// Path is the file of a session that runs in the folder dir. It need not exist.
+// Path is the file of a session that runs in the folder dir. It may not exist.
 func (t Transcripts) Path(dir, session string) (string, error) {
 	if t.err != nil {
 		return "", t.err
@@ -40,8 +40,8 @@ func (t Transcripts) Path(dir, session string) (string, error) {
 	return filepath.Join(t.root, projectName(real), session+".jsonl"), nil
 }
 
-// find is the file of a session, or empty when there is none. The project may have moved, or have a name that
-// the CLI shortens; the session's id is unique anyway.
+// find is the file of a session, or empty if there is none. The project may have moved, or have a name that the CLI
+// shortens; the session's id is unique anyway.
 func (t Transcripts) find(dir, session string) (string, error) {
 	if err := uuid.Validate(session); err != nil {
 		return "", fmt.Errorf("session %q: %w", session, err)
@@ -70,8 +70,8 @@ func realDir(dir string) (string, error) {
 	return real, nil
 }
 
-// projectName is how the CLI names the folder of a project's transcripts:
-// every UTF-16 unit that is no ASCII letter or digit becomes a dash.
+// projectName is the CLI's name for the folder of a project's transcripts: every UTF-16 unit that is no ASCII letter or
+// digit becomes a dash.
 func projectName(dir string) string {
 	var b strings.Builder
 	for _, r := range dir {
@@ -87,11 +87,11 @@ func projectName(dir string) string {
 	return b.String()
 }
 
-// maxProjectName is the length from which on the CLI shortens a project's name by a hash that we do not know.
+// maxProjectName is the length above which the CLI shortens a project's name with a hash that we do not know.
 const maxProjectName = 200
 
-// check finds out early that a session cannot be resumed: before the CLI has spent its start-up time on it.
-// What it lets pass may still fail; the CLI has the last word.
+// check finds out early that a session cannot be resumed, before the CLI is started for it. A session that passes may
+// still fail; the CLI decides.
 func (t Transcripts) check(dir, session string) error {
 	path, err := t.Path(dir, session)
 	if err != nil {
@@ -114,17 +114,18 @@ func (t Transcripts) check(dir, session string) error {
 	return checkLines(f, session)
 }
 
-// maxLine is the longest line that is read whole, in bytes; of a longer one the rest is skipped.
+// maxLine is the longest line that is read completely, in bytes; the rest of a longer one is skipped.
 const maxLine = 16 << 20
 
-// checkLines looks for the first line that holds a message.
+// checkLines looks for the first line with a message.
 func checkLines(f io.Reader, session string) error {
 	br := bufio.NewReaderSize(f, 64<<10)
 	empty := true
-	for range 1000 { // a transcript begins with few other lines
+	for range 1000 { // a transcript begins with only a few other lines
 		line, err := readLine(br)
 		empty = empty && len(line) == 0
-		if kind := gjson.GetBytes(line, "type").String(); gjson.ValidBytes(line) && (kind == "user" || kind == "assistant") {
+		if kind := gjson.GetBytes(line, "type").String(); gjson.ValidBytes(line) &&
+			(kind == "user" || kind == "assistant") {
 			return nil
 		}
 		if err != nil {

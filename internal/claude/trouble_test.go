@@ -41,7 +41,8 @@ func (r *rig) wakeUp(spec claude.Spec, steps ...modelsim.Step) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 	defer cancel()
-	if err := r.model.Await(ctx, func(list []modelsim.Request) bool { return len(list) > 2 && woken(&list[2]) }); err != nil {
+	if err := r.model.Await(ctx,
+		func(list []modelsim.Request) bool { return len(list) > 2 && woken(&list[2]) }); err != nil {
 		r.Fatal(err)
 	}
 	must(r.T, poll(ctx, "it to be known", r.pool.Works)) // the CLI says so before it asks the model, and is heard later
@@ -129,7 +130,8 @@ func TestTheLastWordsOfADeadCLIAreKept(t *testing.T) {
 	})
 	a := r.turn(t.Context(), "a", fresh(), "hi")
 	var exit *claude.ExitError
-	if !errors.As(a.err, &exit) || exit.Stderr != "no license today" || !strings.Contains(a.err.Error(), "exit status 3") {
+	if !errors.As(a.err, &exit) || exit.Stderr != "no license today" ||
+		!strings.Contains(a.err.Error(), "exit status 3") {
 		t.Errorf("err = %v", a.err)
 	}
 }
@@ -184,7 +186,7 @@ while :; do sleep 0.1; done`), func(c *claude.Config) { c.Grace = 3 * time.Secon
 }
 
 func TestNeverTwoProcessesOnOneSession(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, scripted(t))
 	spec := fresh()
 	r.turn(t.Context(), "a", spec, "我叫小明")
 	old := r.acquire("a", resumed(spec))
@@ -194,7 +196,8 @@ func TestNeverTwoProcessesOnOneSession(t *testing.T) {
 		defer close(dropped)
 		r.pool.Drop("a")
 	}()
-	if err := poll(t.Context(), "the process leaving", func() bool { return !r.pool.Living("a", spec.Session) }); err != nil {
+	if err := poll(t.Context(), "the process leaving",
+		func() bool { return !r.pool.HasIdle("a", spec.Session) }); err != nil {
 		t.Fatal(err)
 	}
 	next := r.acquire("a", resumed(spec))
@@ -230,7 +233,8 @@ func TestARelativeCommandStartsInTheProject(t *testing.T) {
 func TestADeafAgentDoesNotHoldTheEndOfTheProgramUp(t *testing.T) {
 	c := claude.Defaults()
 	c.Command, c.Environ, c.Grace = filepath.Join(t.TempDir(), "deaf"), claudetest.Environ(t, ""), time.Hour
-	if err := os.WriteFile(c.Command, []byte("#!/bin/sh\ntrap '' INT TERM\nwhile :; do sleep 1; done\n"), 0o700); err != nil {
+	if err := os.WriteFile(c.Command, []byte("#!/bin/sh\ntrap '' INT TERM\nwhile :; do sleep 1; done\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	pool := claude.NewPool(c)

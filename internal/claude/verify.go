@@ -10,26 +10,25 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// SyncState is how far a session goes, told by the end of its transcript. The zero SyncState says that it was not
-// compared.
+// SyncState is how far a session goes, according to the end of its transcript. The zero SyncState means that nothing
+// was compared.
 type SyncState struct {
 	Prompt string // the last of the known prompts that the session holds
-	Whole  bool   // what came of that prompt is there as well: an answer, or why there is none
+	Whole  bool   // the outcome of that prompt is there as well: an answer, or why there is none
 }
 
-// Verify compares a session that ran in the folder dir with the prompts that it is known to have been sent (see
-// [Process.Run]). A transcript that is not there, cannot be read, or ends with a prompt that is not among them is a
-// [LostError]. Without prompts, and when the end of the transcript does not tell, the Standing is zero. The session
-// must not be running.
+// Verify compares a session that ran in the folder dir with the prompts that were sent to it (see [Process.Run]). It
+// returns a [LostError] if the transcript is missing or unreadable, or ends with an unknown prompt. Without prompts, or
+// if the end of the transcript is inconclusive, the SyncState is zero. The session must not be running.
 //
-// It reads the last turn only, from its end, so a long transcript costs no more than a short one.
+// It reads only the last turn, from the end, so a long transcript costs no more than a short one.
 func (t Transcripts) Verify(dir, session string, prompts []string) (SyncState, error) {
 	if err := t.check(dir, session); err != nil || len(prompts) == 0 {
 		return SyncState{}, err
 	}
 	path, err := t.find(dir, session)
 	if err != nil || path == "" {
-		return SyncState{}, err // as check found: the CLI has the last word
+		return SyncState{}, err // check has let it pass: the CLI decides
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,17 +49,17 @@ func (t Transcripts) Verify(dir, session string, prompts []string) (SyncState, e
 	return s, nil
 }
 
-// errForeign says that a transcript ends with a prompt that nobody knows.
+// errForeign says that a transcript ends with an unknown prompt.
 var errForeign = errors.New("an unknown prompt")
 
-// verify looks for the last prompt of a transcript. The CLI gives a prompt, and all that it itself tells the model
-// about it, one group id; when it compacts a session it writes its newest prompts again, in the group of the newest.
+// verify looks for the last prompt of a transcript. The CLI gives a prompt, and its own information about it, one group
+// id. Compacting a session repeats its newest prompts in the group of the newest.
 func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 	known := make(map[string]bool, len(prompts))
 	for _, id := range prompts {
 		known[id] = true
 	}
-	unknown, group := false, "" // a prompt that was not known, and its group
+	unknown, group := false, "" // an unknown prompt was found, in this group
 	for line, err := range backwards(f, size) {
 		if err != nil {
 			return SyncState{}, err
@@ -74,7 +73,7 @@ func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 			return SyncState{}, errForeign
 		}
 		if id := v.Get("uuid").String(); known[id] {
-			did, err := recall(io.NewSectionReader(f, line.at, size-line.at), id)
+			did, err := readOutcome(io.NewSectionReader(f, line.at, size-line.at), id)
 			return SyncState{Prompt: id, Whole: did.Ended || did.Failure == FailAborted}, err
 		}
 		unknown, group = true, its
@@ -85,7 +84,7 @@ func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 	return SyncState{}, nil
 }
 
-// promptOf reads a line that may be a prompt. What the CLI is sure to have written by itself is none.
+// promptOf parses a line that may be a prompt. Lines that the CLI has certainly written by itself are none.
 func promptOf(line []byte) (gjson.Result, bool) {
 	if !bytes.Contains(line, []byte(`"user"`)) || !gjson.ValidBytes(line) {
 		return gjson.Result{}, false
@@ -97,21 +96,21 @@ func promptOf(line []byte) (gjson.Result, bool) {
 	return v, !isNote(v)
 }
 
-// tailBlock is how much of a transcript is read at a time, and tailLimit how much at most, in bytes: more than the
-// turns of a working day.
+// tailBlock is how much of a transcript is read at once, and tailLimit how much at most, in bytes: more than a working
+// day's turns.
 const (
 	tailBlock = 64 << 10
 	tailLimit = 64 << 20
 )
 
-// lineAt is a line of a file, and the place where it begins.
+// lineAt is a line of a file and its position.
 type lineAt struct {
 	text []byte
 	at   int64
 }
 
-// backwards yields the lines of a file, the last one first, until it has read tailLimit. The text of a line holds until
-// the next.
+// backwards yields the lines of a file, the last one first, up to tailLimit bytes. The text of a line is valid until
+// the next one.
 func backwards(f io.ReaderAt, size int64) iter.Seq2[lineAt, error] {
 	return func(yield func(lineAt, error) bool) {
 		var buf []byte // what was read and not yielded yet; it ends where the last yielded line begins
@@ -126,7 +125,7 @@ func backwards(f io.ReaderAt, size int64) iter.Seq2[lineAt, error] {
 				yield(lineAt{buf, 0}, nil)
 				return
 			}
-			// twice as much each time, so that a long line is copied a few times only
+			// The block doubles each time, so that a long line is copied only a few times.
 			step := min(at, max(tailBlock, int64(len(buf))))
 			if size-at+step > tailLimit {
 				return

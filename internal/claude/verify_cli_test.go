@@ -42,16 +42,19 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 			last := r.askAndEnd(p, spec.Session, tc.end)
 			r.pool.Release("a", p)
 			r.pool.Drop("a")
-			if err := poll(t.Context(), "the end of the process", func() bool { return r.pool.Stats().Running == 0 }); err != nil {
+			if err := poll(t.Context(), "the end of the process",
+				func() bool { return r.pool.Stats().Running == 0 }); err != nil {
 				t.Fatal(err)
 			}
 			dir := r.cfg.Project
-			if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, []string{last, first}); err != nil || got != (claude.SyncState{Prompt: last, Whole: tc.whole}) {
+			if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, []string{last, first}); err != nil ||
+				got != (claude.SyncState{Prompt: last, Whole: tc.whole}) {
 				t.Errorf("%+v %v", got, err)
 			}
 			var lost *claude.LostError
 			for _, known := range [][]string{{first}, {uuid.NewString()}} {
-				if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, known); !errors.As(err, &lost) || lost.Cause != claude.LostForeign {
+				if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, known); !errors.As(err, &lost) ||
+					lost.Cause != claude.LostForeign {
 					t.Errorf("%+v %v", got, err)
 				}
 			}
@@ -70,7 +73,8 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 			}
 			r.pool.Release("a", p)
 			r.pool.Drop("a")
-			if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, []string{next, last, first}); err != nil || got != (claude.SyncState{Prompt: next, Whole: true}) {
+			if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, []string{next, last, first}); err != nil ||
+				got != (claude.SyncState{Prompt: next, Whole: true}) {
 				t.Errorf("resumed: %+v %v", got, err)
 			}
 		})
@@ -116,7 +120,11 @@ func verifyOfACompactedSession(t *testing.T, command string) {
 		}
 		sent = append([]string{id}, sent...)
 	}
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Fail(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")}})
+	r.model.Script(modelsim.Rule{
+		Times: 1, Steps: []modelsim.Step{
+			modelsim.Fail(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
+		},
+	})
 	compacted := false
 	id, a := r.ask(p, func(ev claude.Event) {
 		_, ok := ev.(claude.Compacting)
@@ -127,14 +135,15 @@ func verifyOfACompactedSession(t *testing.T, command string) {
 	if a.err != nil || !compacted {
 		t.Fatal("not compacted", a.result, a.err)
 	}
-	if got, err := r.cfg.Transcripts("").Verify(r.cfg.Project, spec.Session, append([]string{id}, sent...)); err != nil || got != (claude.SyncState{Prompt: id, Whole: true}) {
+	if got, err := r.cfg.Transcripts("").Verify(r.cfg.Project, spec.Session,
+		append([]string{id}, sent...)); err != nil || got != (claude.SyncState{Prompt: id, Whole: true}) {
 		t.Errorf("%+v %v", got, err)
 	}
 }
 
 // A file of another session in place of this one's is refused before a process is started.
 func TestThePoolRefusesASwappedTranscript(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, scripted(t))
 	var ids, paths []string
 	specs := []claude.Spec{fresh(), fresh()}
 	for i, owner := range []string{"a", "b"} {

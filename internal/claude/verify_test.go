@@ -74,7 +74,7 @@ func TestVerifyOfAnEarlierTranscript(t *testing.T) {
 						want = id
 					}
 				}
-				o, err := recall(bytes.NewReader(data[:n]), want)
+				o, err := readOutcome(bytes.NewReader(data[:n]), want)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -91,7 +91,8 @@ func TestVerifyOfAnEarlierTranscript(t *testing.T) {
 			if name == "compaction" {
 				got.Whole = whole // in the middle of what the CLI writes again, an old answer may look like the new one
 			}
-			if between := n > 0 && data[n-1] == '\n'; got.Prompt != want || between && got.Whole != whole || got.Whole && !whole {
+			if between := n > 0 && data[n-1] == '\n'; got.Prompt != want || between && got.Whole != whole ||
+				got.Whole && !whole {
 				t.Fatalf("%s, byte %d: %+v, want %s, whole %v", name, n, got, want, whole)
 			}
 		}
@@ -104,7 +105,8 @@ func TestVerifyOfAnEarlierTranscript(t *testing.T) {
 func TestVerifyOfOddLines(t *testing.T) {
 	const first, last = "01234567-89ab-cdef-0123-456789abcdef", "11234567-89ab-cdef-0123-456789abcdef"
 	said := func(id, group string) string {
-		return fmt.Sprintf(`{"type":"user","uuid":%q,"promptId":%q,"message":{"role":"user","content":"hi"}}`, id, group)
+		return fmt.Sprintf(`{"type":"user","uuid":%q,"promptId":%q,"message":{"role":"user","content":"hi"}}`,
+			id, group)
 	}
 	answer := func() string {
 		return fmt.Sprintf(`{"type":"assistant","uuid":%q,"message":{"id":"m1","model":"m","stop_reason":"end_turn","content":[{"type":"text","text":"one"}]}}`, uuid.NewString())
@@ -115,23 +117,35 @@ func TestVerifyOfOddLines(t *testing.T) {
 		want  SyncState
 		err   error
 	}{
-		"nothing":                 {nil, SyncState{}, nil},
-		"two turns":               {whole, SyncState{last, true}, nil},
-		"without its answer":      {whole[:3], SyncState{last, false}, nil},
-		"one turn":                {whole[:2], SyncState{first, true}, nil},
-		"a torn last line":        {append(slices.Clone(whole), `{"type":"user","uuid":"`), SyncState{last, false}, nil},
-		"a torn and glued line":   {append(slices.Clone(whole), `{"type":"user","uuid":"x{"type":"queue-operation"}`), SyncState{last, false}, nil},
-		"a subagent's prompt":     {append(slices.Clone(whole), `{"type":"user","isSidechain":true,"uuid":"x","promptId":"z","message":{"content":"do it"}}`), SyncState{last, true}, nil},
-		"hooks and summaries":     {append(slices.Clone(whole), `{"type":"system","subtype":"hook","content":"user"}`, `{"type":"summary","summary":"a user"}`, `{"type":"last-prompt"}`), SyncState{last, true}, nil},
-		"a note of the CLI":       {append(slices.Clone(whole), `{"type":"user","isMeta":true,"uuid":"x","promptId":"q","message":{"content":"go on"}}`), SyncState{last, false}, nil},
-		"said by the CLI itself":  {append(slices.Clone(whole), said(uuid.NewString(), "q"), answer()), SyncState{last, true}, nil},
-		"blank lines":             {append(slices.Clone(whole), "", ""), SyncState{last, true}, nil},
-		"gone on with elsewhere":  {append(slices.Clone(whole), said(uuid.NewString(), "z"), answer()), SyncState{}, errForeign},
-		"of a CLI without groups": {[]string{said(first, ""), answer(), said(last, ""), answer()}, SyncState{last, true}, nil},
-		"gone on without groups":  {[]string{said(first, ""), answer(), said(uuid.NewString(), ""), answer()}, SyncState{}, errForeign},
-		"of another chat":         {[]string{said(uuid.NewString(), "p"), answer()}, SyncState{}, errForeign},
+		"nothing":            {nil, SyncState{}, nil},
+		"two turns":          {whole, SyncState{last, true}, nil},
+		"without its answer": {whole[:3], SyncState{last, false}, nil},
+		"one turn":           {whole[:2], SyncState{first, true}, nil},
+		"a torn last line": {append(slices.Clone(whole), `{"type":"user","uuid":"`),
+			SyncState{last, false}, nil},
+		"a torn and glued line": {append(slices.Clone(whole), `{"type":"user","uuid":"x{"type":"queue-operation"}`),
+			SyncState{last, false}, nil},
+		"a subagent's prompt": {append(slices.Clone(whole),
+			`{"type":"user","isSidechain":true,"uuid":"x","promptId":"z","message":{"content":"do it"}}`),
+			SyncState{last, true}, nil},
+		"hooks and summaries": {append(slices.Clone(whole), `{"type":"system","subtype":"hook","content":"user"}`,
+			`{"type":"summary","summary":"a user"}`, `{"type":"last-prompt"}`), SyncState{last, true}, nil},
+		"a note of the CLI": {append(slices.Clone(whole),
+			`{"type":"user","isMeta":true,"uuid":"x","promptId":"q","message":{"content":"go on"}}`),
+			SyncState{last, false}, nil},
+		"said by the CLI itself": {append(slices.Clone(whole), said(uuid.NewString(), "q"), answer()),
+			SyncState{last, true}, nil},
+		"blank lines": {append(slices.Clone(whole), "", ""), SyncState{last, true}, nil},
+		"gone on with elsewhere": {append(slices.Clone(whole), said(uuid.NewString(), "z"), answer()), SyncState{},
+			errForeign},
+		"of a CLI without groups": {[]string{said(first, ""), answer(), said(last, ""), answer()},
+			SyncState{last, true}, nil},
+		"gone on without groups": {[]string{said(first, ""), answer(), said(uuid.NewString(), ""), answer()},
+			SyncState{}, errForeign},
+		"of another chat": {[]string{said(uuid.NewString(), "p"), answer()}, SyncState{}, errForeign},
 		"a very long line": {append(slices.Clone(whole),
-			`{"type":"user","promptId":"q","message":{"content":[{"type":"tool_result","content":"`+strings.Repeat("x", 5*tailBlock)+`"}]}}`, answer()), SyncState{last, true}, nil},
+			`{"type":"user","promptId":"q","message":{"content":[{"type":"tool_result","content":"`+
+				strings.Repeat("x", 5*tailBlock)+`"}]}}`, answer()), SyncState{last, true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := syncState([]byte(strings.Join(tc.lines, "\n")), first, last)
@@ -150,7 +164,7 @@ func TestVerifyReadsTheEndOnly(t *testing.T) {
 	}
 	last := uuid.NewString()
 	fmt.Fprintf(&long, `{"type":"user","uuid":%q,"promptId":"q","message":{"role":"user","content":"hi"}}`+"\n", last)
-	f := &counted{Reader: bytes.NewReader(long.Bytes())}
+	f := &countingReader{Reader: bytes.NewReader(long.Bytes())}
 	if got, err := verify(f, int64(long.Len()), []string{last}); err != nil || got.Prompt != last {
 		t.Fatal(got, err)
 	}
@@ -159,12 +173,12 @@ func TestVerifyReadsTheEndOnly(t *testing.T) {
 	}
 }
 
-type counted struct {
+type countingReader struct {
 	*bytes.Reader
 	read int
 }
 
-func (c *counted) ReadAt(p []byte, at int64) (int, error) {
+func (c *countingReader) ReadAt(p []byte, at int64) (int, error) {
 	n, err := c.Reader.ReadAt(p, at)
 	c.read += n
 	return n, err
@@ -174,7 +188,7 @@ func (c *counted) ReadAt(p []byte, at int64) (int, error) {
 func TestVerifyGivesUp(t *testing.T) {
 	id := uuid.NewString()
 	prompt := fmt.Sprintf(`{"type":"user","uuid":%q,"promptId":"q","message":{"role":"user","content":"hi"}}`+"\n", id)
-	huge := &sparse{head: []byte(prompt), size: tailLimit * 2}
+	huge := &sparseFile{head: []byte(prompt), size: tailLimit * 2}
 	if got, err := verify(huge, huge.size, []string{id}); got != (SyncState{}) || err != nil {
 		t.Errorf("%+v %v", got, err)
 	}
@@ -183,13 +197,13 @@ func TestVerifyGivesUp(t *testing.T) {
 	}
 }
 
-// sparse is a file that has blanks after its head, in lines.
-type sparse struct {
+// sparseFile is a file whose head is followed by lines of blanks.
+type sparseFile struct {
 	head       []byte
 	size, read int64
 }
 
-func (s *sparse) ReadAt(p []byte, at int64) (int, error) {
+func (s *sparseFile) ReadAt(p []byte, at int64) (int, error) {
 	for i := range p {
 		p[i] = ' '
 	}
@@ -226,7 +240,8 @@ func TestVerifyWithoutATranscript(t *testing.T) {
 			t.Fatal(err)
 		}
 		var lost *LostError
-		if got, err := c.Transcripts("").Verify(dir, session, []string{uuid.NewString()}); !errors.As(err, &lost) || lost.Cause != step.want || got != (SyncState{}) {
+		if got, err := c.Transcripts("").Verify(dir, session, []string{uuid.NewString()}); !errors.As(err, &lost) ||
+			lost.Cause != step.want || got != (SyncState{}) {
 			t.Errorf("%s: %+v %v", step.name, got, err)
 		}
 	}
@@ -251,7 +266,9 @@ func TestVerifyInADeepFolder(t *testing.T) {
 	}
 	c := Config{Environ: []string{"HOME=" + home}}
 	sent := promptsOf(data)
-	if got, err := c.Transcripts("").Verify(dir, session, sent); err != nil || got != (SyncState{Prompt: sent[0], Whole: true}) {
+	if got, err := c.Transcripts("").Verify(dir, session, sent); err != nil || got != (SyncState{
+		Prompt: sent[0], Whole: true,
+	}) {
 		t.Errorf("%+v %v", got, err)
 	}
 	if got, err := c.Transcripts("").Verify(dir, uuid.NewString(), sent); err != nil || got != (SyncState{}) {

@@ -1,4 +1,4 @@
-// Package configtype holds lengths of time as configuration files write them. It is a leaf.
+// Package configtype holds types of configuration files: durations. It is a leaf.
 package configtype
 
 import (
@@ -9,7 +9,7 @@ import (
 // Duration is a time.Duration that a configuration file writes as "5m".
 type Duration struct{ time.Duration }
 
-// UnmarshalText reads "90s", "5m", "2h" or "0".
+// UnmarshalText parses "90s", "5m", "2h" or "0".
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil {
@@ -19,5 +19,5 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes what UnmarshalText reads.
+// MarshalText is the inverse of UnmarshalText.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }

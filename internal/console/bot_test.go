@@ -20,13 +20,13 @@ import (
 
 type obj = map[string]any
 
-// quiet is a logger that says nothing.
-type quiet struct{}
+// silentLogger is a logger without output.
+type silentLogger struct{}
 
-func (quiet) Debug(context.Context, ...any) {}
-func (quiet) Info(context.Context, ...any)  {}
-func (quiet) Warn(context.Context, ...any)  {}
-func (quiet) Error(context.Context, ...any) {}
+func (silentLogger) Debug(context.Context, ...any) {}
+func (silentLogger) Info(context.Context, ...any)  {}
+func (silentLogger) Warn(context.Context, ...any)  {}
+func (silentLogger) Error(context.Context, ...any) {}
 
 // bot talks to the double with the official SDK. Its calls return errors, as it also runs in goroutines.
 type bot struct {
@@ -39,7 +39,7 @@ func newBot(t *testing.T, sim *feishusim.Server) *bot {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &bot{ctx: t.Context(), client: lark.NewClient(sim.AppID(), sim.AppSecret(), lark.WithOpenBaseUrl(sim.URL()),
-		lark.WithLogger(quiet{}), lark.WithHttpClient(&http.Client{Transport: tr}), lark.WithReqTimeout(patience))}
+		lark.WithLogger(silentLogger{}), lark.WithHttpClient(&http.Client{Transport: tr}), lark.WithReqTimeout(patience))}
 }
 
 // call makes a call and returns the id that the answer holds under key.
@@ -66,7 +66,8 @@ func (b *bot) call(method, path string, body obj, key string) (string, error) {
 
 // card makes a card and sends it as the answer to a message.
 func (b *bot) card(replyTo string, streaming bool, elements ...any) (cardID, messageID string, err error) {
-	cardID, err = b.call("POST", "/open-apis/cardkit/v1/cards", obj{"type": "card_json", "data": text(cardOf(streaming, elements...))}, "card_id")
+	cardID, err = b.call("POST", "/open-apis/cardkit/v1/cards",
+		obj{"type": "card_json", "data": text(cardOf(streaming, elements...))}, "card_id")
 	if err != nil {
 		return "", "", err
 	}
@@ -78,7 +79,8 @@ func (b *bot) card(replyTo string, streaming bool, elements ...any) (cardID, mes
 // stream shows text in an element of a card.
 func (b *bot) stream(cardID, element, content string) error {
 	b.calls++
-	_, err := b.call("PUT", "/open-apis/cardkit/v1/cards/"+cardID+"/elements/"+element+"/content", obj{"content": content, "sequence": b.calls}, "")
+	_, err := b.call("PUT", "/open-apis/cardkit/v1/cards/"+cardID+"/elements/"+element+"/content",
+		obj{"content": content, "sequence": b.calls}, "")
 	return err
 }
 
@@ -91,15 +93,19 @@ func (b *bot) finish(cardID string, elements ...any) error {
 }
 
 func cardOf(streaming bool, elements ...any) obj {
-	return obj{"schema": "2.0", "config": obj{"streaming_mode": streaming, "update_multi": true}, "body": obj{"elements": elements}}
+	return obj{
+		"schema": "2.0", "config": obj{"streaming_mode": streaming, "update_multi": true},
+		"body": obj{"elements": elements},
+	}
 }
 
 func markdown(id, md string) obj { return obj{"tag": "markdown", "element_id": id, "content": md} }
 
 func buttons(label, do string) obj {
-	return obj{"tag": "column_set", "flex_mode": "flow", "columns": []any{obj{"tag": "column", "width": "auto", "elements": []any{
-		obj{"tag": "button", "type": "danger", "text": obj{"tag": "plain_text", "content": label},
-			"behaviors": []any{obj{"type": "callback", "value": obj{"do": do, "turn": 1}}}}}}}}
+	return obj{"tag": "column_set", "flex_mode": "flow",
+		"columns": []any{obj{"tag": "column", "width": "auto", "elements": []any{
+			obj{"tag": "button", "type": "danger", "text": obj{"tag": "plain_text", "content": label},
+				"behaviors": []any{obj{"type": "callback", "value": obj{"do": do, "turn": 1}}}}}}}}
 }
 
 // text is v as JSON in a string.
@@ -116,9 +122,10 @@ func text(v any) string {
 func connect(t *testing.T, sim *feishusim.Server) {
 	t.Helper()
 	d := dispatcher.NewEventDispatcher("", "")
-	d.InitConfig(larkevent.WithLogger(quiet{}))
+	d.InitConfig(larkevent.WithLogger(silentLogger{}))
 	d.OnP2MessageReceiveV1(func(context.Context, *larkim.P2MessageReceiveV1) error { return nil })
-	d.OnP2CardActionTrigger(func(_ context.Context, e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
+	d.OnP2CardActionTrigger(func(_ context.Context,
+		e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
 		said := fmt.Sprintf("%v %s", e.Event.Action.Value["do"], e.Event.Operator.OpenID)
 		if e.Event.Action.FormValue != nil {
 			said = fmt.Sprint(e.Event.Action.FormValue)
@@ -127,7 +134,7 @@ func connect(t *testing.T, sim *feishusim.Server) {
 	})
 	tr := &http.Transport{}
 	client := larkws.NewClient(sim.AppID(), sim.AppSecret(), larkws.WithEventHandler(d), larkws.WithDomain(sim.URL()),
-		larkws.WithLogger(quiet{}), larkws.WithHttpClient(&http.Client{Transport: tr, Timeout: patience}))
+		larkws.WithLogger(silentLogger{}), larkws.WithHttpClient(&http.Client{Transport: tr, Timeout: patience}))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

@@ -44,7 +44,9 @@ func writer(b *bot, sim *feishusim.Server, chatID string, texts <-chan string) e
 }
 
 func TestCardGrowsInThePageAndStaysText(t *testing.T) {
-	s := serve(t, PlaygroundConfig{Simulated: true, LoseSession: func(context.Context, string) (string, error) { return "已删除", nil }})
+	s := serve(t, PlaygroundConfig{Simulated: true, LoseSession: func(context.Context, string) (string, error) {
+		return "已删除", nil
+	}})
 	connect(t, s.sim)
 	chat := s.sim.Chats()[0].ID
 	texts := make(chan string)
@@ -64,7 +66,8 @@ func TestCardGrowsInThePageAndStaysText(t *testing.T) {
 		{"# 长文", "长文"}, {half, "onerror"}, {hostile, "println"},
 	} {
 		texts <- step.text
-		now := len(b.Until(`document.querySelector('.card.live .body').textContent.includes('` + step.see + `') && document.querySelector('.card .body').textContent`))
+		now := len(b.Until(`document.querySelector('.card.live .body').textContent.includes('` + step.see +
+			`') && document.querySelector('.card .body').textContent`))
 		if now <= length {
 			t.Errorf("the card has %d bytes after %d", now, length)
 		}
@@ -97,7 +100,9 @@ func TestAClickOutlivesARepaint(t *testing.T) {
 	s := serve(t, PlaygroundConfig{Simulated: true})
 	b := consoletest.Browse(t, s.url)
 	group, speaker := s.sim.Chats()[3].ID, s.sim.Users()[0]
-	for i, part := range []string{"#chat-2 .avatar", "#chat-3 .chat-name span", "#chat-2 .chat-name small", "#chat-3 .chat-brief"} {
+	for i, part := range []string{
+		"#chat-2 .avatar", "#chat-3 .chat-name span", "#chat-2 .chat-name small", "#chat-3 .chat-brief",
+	} {
 		b.Until(`document.querySelector('` + part + `')`)
 		var x, y float64
 		if _, err := fmt.Sscan(b.Eval(`(r => (r.x + r.width / 2) + ' ' + (r.y + r.height / 2))(document.querySelector('`+part+`').getBoundingClientRect())`), &x, &y); err != nil {
@@ -143,9 +148,12 @@ func checkMarkdown(t *testing.T, b *consoletest.Browser) {
 }
 
 // checkPanel tries the context panel, the other language and the group.
-func checkPanel(t *testing.T, b *consoletest.Browser, s *site, chat string) {
+func checkPanel(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat string) {
 	t.Helper()
-	s.Record(Turn{ChatID: chat, Turn: 7, At: time.Now(), Lost: "会话文件不见了", Prefix: "<b>小明</b>：你好", Messages: 2, BuildTime: time.Millisecond})
+	s.Record(Turn{
+		ChatID: chat, Turn: 7, At: time.Now(), Lost: "会话文件不见了", Prefix: "<b>小明</b>：你好", Messages: 2,
+		BuildTime: time.Millisecond,
+	})
 	b.Until(`document.querySelector('.turn[data-turn="7"][data-lost] pre').textContent === '<b>小明</b>：你好'`)
 	if agent := b.Eval(`document.querySelector('#agent').textContent`); agent != "智能体：真实 Claude Code CLI，模型为本机替身（未登录）" {
 		t.Errorf("agent %q", agent)
@@ -159,13 +167,14 @@ func checkPanel(t *testing.T, b *consoletest.Browser, s *site, chat string) {
 	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "hi all\r"))
 	b.Until(`document.querySelector('.message .mention').textContent === '@Magpie'`)
 	group := s.sim.Chats()[3].ID
-	if all := s.sim.Messages(group); len(all) != 1 || all[0].Sender.Name != "Alex" || all[0].Text() != "@Magpie hi all" {
+	if all := s.sim.Messages(group); len(all) != 1 || all[0].Sender.Name != "Alex" ||
+		all[0].Text() != "@Magpie hi all" {
 		t.Errorf("group %+v", all)
 	}
 }
 
 // checkForm fills a form in and sends it; the bot's toast tells what arrived.
-func checkForm(t *testing.T, b *consoletest.Browser, s *site, chat string) {
+func checkForm(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat string) {
 	t.Helper()
 	options := []any{}
 	for _, v := range []string{"a", "b"} {
@@ -185,8 +194,10 @@ func checkForm(t *testing.T, b *consoletest.Browser, s *site, chat string) {
 	b.Until(`document.querySelector('.form [data-name="words"]')`)
 	b.Do(chromedp.Click(chromedp.CSS(`.form button[data-do="send"]`)))
 	b.Until(`toasts.includes('error The form is not complete')`)
-	b.Do(chromedp.SetValue(chromedp.CSS(`.form [data-name="one"]`), "b"), chromedp.Click(chromedp.CSS(`.form .choices input[value="a"]`)),
-		chromedp.SendKeys(chromedp.CSS(`.form [data-name="words"]`), "why"), chromedp.Click(chromedp.CSS(`.form button[data-do="send"]`)))
+	b.Do(chromedp.SetValue(chromedp.CSS(`.form [data-name="one"]`), "b"),
+		chromedp.Click(chromedp.CSS(`.form .choices input[value="a"]`)),
+		chromedp.SendKeys(chromedp.CSS(`.form [data-name="words"]`), "why"),
+		chromedp.Click(chromedp.CSS(`.form button[data-do="send"]`)))
 	b.Until(`toasts.some(t => t.includes('map[many:[a] one:b words:why]'))`)
 	b.Do(chromedp.Click(chromedp.CSS("#chat-4")))
 }

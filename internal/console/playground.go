@@ -1,5 +1,5 @@
-// Package console is the web side of Magpie. Its playground is a page on which one types as a user of a fake Feishu,
-// watches the bot's cards grow, presses their buttons, and sees the context that each turn was given.
+// Package console is the web interface of the playground. On its page one writes as a user of a simulated Feishu,
+// watches the bot's cards grow, presses their buttons, and sees the context of each turn.
 package console
 
 import (

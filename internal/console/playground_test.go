@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 // patience bounds every wait of these tests; nothing that works takes a part of it.
 const patience = time.Minute
 
-// site is a playground that is served, with a double of its own.
-type site struct {
+// playgroundRig is a running playground with a double of its own.
+type playgroundRig struct {
 	*Playground
 	t   *testing.T
 	sim *feishusim.Server
@@ -36,10 +36,11 @@ type site struct {
 	cut func() // cuts all connections of pages
 }
 
-func serve(t *testing.T, cfg PlaygroundConfig) *site {
+func serve(t *testing.T, cfg PlaygroundConfig) *playgroundRig {
 	t.Helper()
-	sim, err := feishusim.Start(feishusim.Config{AckTimeout: patience, Redeliver: []time.Duration{}, Limits: feishusim.Limits{
-		AppPerSecond: -1, AppPerMinute: -1, ChatPerSecond: -1, MessagePerSecond: -1, CardPerSecond: -1}})
+	sim, err := feishusim.Start(feishusim.Config{AckTimeout: patience, Redeliver: []time.Duration{},
+		Limits: feishusim.Limits{
+			AppPerSecond: -1, AppPerMinute: -1, ChatPerSecond: -1, MessagePerSecond: -1, CardPerSecond: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func serve(t *testing.T, cfg PlaygroundConfig) *site {
 	srv := httptest.NewServer(p)
 	t.Cleanup(srv.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	return &site{Playground: p, t: t, sim: sim, url: srv.URL, cut: srv.CloseClientConnections}
+	return &playgroundRig{Playground: p, t: t, sim: sim, url: srv.URL, cut: srv.CloseClientConnections}
 }
 
 func await(t *testing.T, sim *feishusim.Server, what string, cond func(*feishusim.View) bool) {
@@ -66,7 +67,7 @@ func await(t *testing.T, sim *feishusim.Server, what string, cond func(*feishusi
 }
 
 // do makes a request; change, if not nil, alters it first.
-func (s *site) do(method, path, body string, change func(*http.Request)) (int, http.Header, string) {
+func (s *playgroundRig) do(method, path, body string, change func(*http.Request)) (int, http.Header, string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
@@ -91,7 +92,7 @@ func (s *site) do(method, path, body string, change func(*http.Request)) (int, h
 }
 
 // post posts JSON and decodes the answer.
-func (s *site) post(path string, in any) (int, map[string]string) {
+func (s *playgroundRig) post(path string, in any) (int, map[string]string) {
 	s.t.Helper()
 	status, _, body := s.do("POST", path, text(in), nil)
 	var out map[string]string
@@ -101,7 +102,7 @@ func (s *site) post(path string, in any) (int, map[string]string) {
 	return status, out
 }
 
-func (s *site) snapshot() state {
+func (s *playgroundRig) snapshot() state {
 	s.t.Helper()
 	status, _, body := s.do("GET", "/api/state", "", nil)
 	var out state
@@ -123,7 +124,8 @@ func TestPageForbidsEverythingButItsOwnFiles(t *testing.T) {
 			t.Errorf("%s: %d %s, %d bytes", path, status, header.Get("Content-Type"), len(body))
 		}
 		policy := header.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'self';") || strings.Contains(policy, "unsafe") {
+		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'self';") ||
+			strings.Contains(policy, "unsafe") {
 			t.Errorf("%s: policy %q", path, policy)
 		}
 	}
@@ -145,7 +147,8 @@ func TestSnapshotShowsChatsAndTurns(t *testing.T) {
 		t.Fatalf("state %+v", st)
 	}
 	for i, name := range []string{"小明", "小红", "Alex", "鹊桥测试群"} {
-		if c := st.Chats[i]; c.Name != name || c.Number != i+1 || (c.Mode == "group") != (i == 3) || c.Turns == nil || c.Messages == nil {
+		if c := st.Chats[i]; c.Name != name || c.Number != i+1 || (c.Mode == "group") != (i == 3) || c.Turns == nil ||
+			c.Messages == nil {
 			t.Errorf("chat %d: %+v", i, c)
 		}
 	}
@@ -154,10 +157,13 @@ func TestSnapshotShowsChatsAndTurns(t *testing.T) {
 	}
 	chat := st.Chats[1].ID
 	for n := range int64(maxTurns + 5) {
-		s.Record(Turn{ChatID: chat, Turn: n + 1, Lost: "transcript missing", Prefix: "小红：你好", BuildTime: time.Millisecond})
+		s.Record(Turn{
+			ChatID: chat, Turn: n + 1, Lost: "transcript missing", Prefix: "小红：你好", BuildTime: time.Millisecond,
+		})
 	}
 	turns := s.snapshot().Chats[1].Turns
-	if len(turns) != maxTurns || turns[0].Turn != maxTurns+5 || turns[0].Prefix != "小红：你好" || turns[0].BuildTime != time.Millisecond {
+	if len(turns) != maxTurns || turns[0].Turn != maxTurns+5 || turns[0].Prefix != "小红：你好" ||
+		turns[0].BuildTime != time.Millisecond {
 		t.Errorf("%d turns, first %+v", len(turns), turns[0])
 	}
 }
@@ -167,7 +173,9 @@ func TestSayMentionsTheBotInTheGroupOnly(t *testing.T) {
 	st := s.snapshot()
 	private, group := st.Chats[0], st.Chats[3]
 	for _, c := range []chat{private, group} {
-		status, out := s.post("/api/say", sayRequest{Chat: c.ID, User: private.Members[0].ID, Text: "你好", Mention: true})
+		status, out := s.post("/api/say", sayRequest{
+			Chat: c.ID, User: private.Members[0].ID, Text: "你好", Mention: true,
+		})
 		m, ok := s.sim.Message(out["message"])
 		if status != http.StatusOK || !ok || m.ChatID != c.ID || m.Sender.Name != "小明" {
 			t.Fatalf("say: %d %v %+v", status, out, m)
@@ -180,7 +188,8 @@ func TestSayMentionsTheBotInTheGroupOnly(t *testing.T) {
 			t.Errorf("%s: text %q, want %q", c.Mode, m.Text(), want)
 		}
 	}
-	if shown := s.snapshot().Chats[3].Messages; len(shown) != 1 || shown[0].Look.Text != "@Magpie 你好" || shown[0].Origin.Sender.Name != "小明" || shown[0].Origin.Bot {
+	if shown := s.snapshot().Chats[3].Messages; len(shown) != 1 || shown[0].Look.Text != "@Magpie 你好" ||
+		shown[0].Origin.Sender.Name != "小明" || shown[0].Origin.Bot {
 		t.Errorf("shown %+v", shown)
 	}
 }
@@ -201,7 +210,8 @@ func TestSayRefuses(t *testing.T) {
 		}
 	}
 	plain := func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }
-	if status, _, _ := s.do("POST", "/api/say", text(sayRequest{Chat: chat, User: user, Text: "x"}), plain); status != http.StatusBadRequest {
+	if status, _, _ := s.do("POST", "/api/say", text(sayRequest{Chat: chat, User: user, Text: "x"}),
+		plain); status != http.StatusBadRequest {
 		t.Errorf("a form's content type: %d", status)
 	}
 	if n := len(s.sim.Messages(chat)); n != 0 {
@@ -220,7 +230,9 @@ func TestPressReachesTheBotAndReturnsItsToast(t *testing.T) {
 		t.Fatal(err)
 	}
 	value := json.RawMessage(`{"do":"stop","turn":1}`)
-	if status, out := s.post("/api/press", pressRequest{Message: card, User: u, Value: value}); status != http.StatusOK || out["content"] != "stop "+u || out["type"] != "success" {
+	if status, out := s.post("/api/press",
+		pressRequest{Message: card, User: u, Value: value}); status != http.StatusOK || out["content"] != "stop "+u ||
+		out["type"] != "success" {
 		t.Errorf("press: %d %v", status, out)
 	}
 	for code, in := range map[string]pressRequest{
@@ -244,10 +256,12 @@ func TestLoseSession(t *testing.T) {
 		return "已删除 0c5e", nil
 	}})
 	st := s.snapshot()
-	if status, out := s.post("/api/lose", loseRequest{Chat: st.Chats[2].ID}); status != http.StatusOK || out["line"] != "已删除 0c5e" || lost != st.Chats[2].ID {
+	if status, out := s.post("/api/lose", loseRequest{Chat: st.Chats[2].ID}); status != http.StatusOK ||
+		out["line"] != "已删除 0c5e" || lost != st.Chats[2].ID {
 		t.Errorf("lose: %d %v, lost %q", status, out, lost)
 	}
-	if status, out := s.post("/api/lose", loseRequest{Chat: st.Chats[2].ID}); status != http.StatusConflict || out["error"] != "lose" || out["detail"] != "no session" {
+	if status, out := s.post("/api/lose", loseRequest{Chat: st.Chats[2].ID}); status != http.StatusConflict ||
+		out["error"] != "lose" || out["detail"] != "no session" {
 		t.Errorf("lose again: %d %v", status, out)
 	}
 	if _, out := s.post("/api/lose", loseRequest{Chat: "oc_x"}); out["error"] != "no_chat" {
@@ -259,7 +273,7 @@ func TestLoseSession(t *testing.T) {
 }
 
 // events opens the stream and returns a function that reads the next state of it.
-func (s *site) events() (next func() state) {
+func (s *playgroundRig) events() (next func() state) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	s.t.Cleanup(cancel)
@@ -347,7 +361,8 @@ func TestForeignPagesAreRefused(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/", "/api/state", "/api/events"} {
-		if status, _, _ := s.do("GET", path, "", func(r *http.Request) { r.Host = "evil.example" }); status != http.StatusForbidden {
+		if status, _, _ := s.do("GET", path, "",
+			func(r *http.Request) { r.Host = "evil.example" }); status != http.StatusForbidden {
 			t.Errorf("%s for a foreign host: %d", path, status)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 
 const (
 	pace      = 50 * time.Millisecond // between two updates: at most 20 a second
-	heartbeat = 15 * time.Second      // a line that tells a page, and us, that the other side is there
-	slowest   = 10 * time.Second      // for a page that does not read
+	heartbeat = 15 * time.Second      // a line by which both sides notice that the other one is alive
+	slowest   = 10 * time.Second      // timeout for a page that does not read
 )
 
 // events streams the state: at once, and after changes the newest one. What changes while a page is slow reaches it as
@@ -61,7 +61,7 @@ func (s stream) event(v any) error {
 	return s.write("data: " + string(data) + "\n\n")
 }
 
-// write sends text now, or fails when the page does not take it.
+// write sends text now, or fails if the page does not read.
 func (s stream) write(text string) error {
 	if err := s.rc.SetWriteDeadline(time.Now().Add(slowest)); err != nil {
 		return err

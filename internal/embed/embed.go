@@ -1,5 +1,5 @@
-// Package embed asks an OpenAI-compatible endpoint what texts mean. The answer is a vector for each text; those of
-// texts that mean about the same point in about the same direction.
+// Package embed is a client for an OpenAI-compatible embeddings endpoint. It returns a vector for each text; texts with
+// a similar meaning have vectors of a similar direction.
 package embed
 
 import (
@@ -22,36 +22,36 @@ import (
 // Batch is how many texts one call may carry.
 const Batch = 64
 
-// Bounds of one call.
+// Limits of one call.
 const (
-	callLimit  = 2 * time.Second // if nothing else is configured
+	callLimit  = 2 * time.Second // default timeout
 	mostDims   = 4096
-	mostHead   = 64 << 10      // bytes of an answer beside the vectors
+	mostHead   = 64 << 10      // bytes of an answer besides the vectors
 	mostVector = mostDims * 32 // bytes of a vector as JSON
 )
 
-// After so many failures in a row no calls are made for a while; then one may try.
+// After this many consecutive failures the circuit opens for a while; then one call may try.
 const (
 	mostFailures = 5
 	rest         = 30 * time.Second
 )
 
-// ErrRefused is matched by the error of a call whose texts the endpoint does not take. Others may be fine.
+// ErrRefused is matched by the error of a call whose texts the endpoint refuses. Other texts may be accepted.
 var ErrRefused = errors.New("refused")
 
-// Config says where the endpoint is.
+// Config describes the endpoint.
 type Config struct {
-	URL   string // all of it, such as https://host/v1/embeddings
+	URL   string // the complete URL, such as https://host/v1/embeddings
 	Model string
 	Key   string // sent as a bearer token; empty = none
 
-	// Limit bounds one call; 0 is two seconds. Tests on a busy machine are more patient.
+	// Limit is the timeout of a call; 0 is two seconds. Tests on a busy machine use more.
 	Limit time.Duration
 	// Transport makes the calls; nil = the network.
 	Transport http.RoundTripper
 }
 
-// Validate says what is wrong with the address. It does not repeat it: it may hold a secret.
+// Validate reports a mistake in the URL without quoting it: it may contain a secret.
 func (c Config) Validate() error {
 	u, err := url.Parse(c.URL)
 	switch {
@@ -63,7 +63,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Client asks one endpoint. Its methods are safe for concurrent use.
+// Client calls one endpoint. It is safe for concurrent use.
 type Client struct {
 	cfg     Config
 	http    *http.Client
@@ -71,7 +71,7 @@ type Client struct {
 	dim     atomic.Int64 // of all vectors; 0 = not known yet
 }
 
-// New makes a client. It makes no call.
+// New returns a client. It makes no call yet.
 func New(c Config) *Client {
 	if c.Transport == nil {
 		c.Transport = http.DefaultTransport.(*http.Transport).Clone()
@@ -80,30 +80,29 @@ func New(c Config) *Client {
 		cfg: c,
 		http: &http.Client{
 			Transport: c.Transport, Timeout: cmp.Or(c.Limit, callLimit),
-			// Texts and key are for the configured address only.
+			// No redirects: texts and key are for the configured host only.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		breaker: gobreaker.NewCircuitBreaker[[]Vector](gobreaker.Settings{
 			Timeout:      rest,
 			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= mostFailures },
 			IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, ErrRefused) },
-			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) }, // the caller gave it up
+			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) }, // the caller canceled it
 		}),
 	}
 }
 
-// Close closes the connections that are not in use.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Model is the name of the model whose vectors they are.
 func (c *Client) Model() string { return c.cfg.Model }
 
-// Dim is the length of the endpoint's vectors; 0 while that is not known.
+// Dim is the length of the endpoint's vectors; 0 = not known yet.
 func (c *Client) Dim() int { return int(c.dim.Load()) }
 
-// Embed gives the vectors of texts, [Batch] at most, in their order. It takes [Config.Limit] at most, and fails at once
-// while the endpoint is known not to answer. Its errors hold neither texts nor the key, and of the address no more than
-// the host.
+// Embed returns the vectors of texts, at most [Batch], in their order. It takes at most [Config.Limit], and fails at
+// once while the circuit is open. Its errors contain neither texts nor the key, and only the host of the URL.
 func (c *Client) Embed(ctx context.Context, texts []string) ([]Vector, error) {
 	list, err := c.breaker.Execute(func() ([]Vector, error) { return c.call(ctx, texts) })
 	if err != nil {
@@ -150,7 +149,8 @@ func (c *Client) call(ctx context.Context, texts []string) ([]Vector, error) {
 	most := mostHead + mostVector*len(texts)
 	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
 	switch {
-	case slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, resp.StatusCode):
+	case slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity},
+		resp.StatusCode):
 		return nil, fmt.Errorf("%w: status %d", ErrRefused, resp.StatusCode)
 	case resp.StatusCode != http.StatusOK: // the body is left out: it may repeat the key
 		return nil, fmt.Errorf("status %d", resp.StatusCode)
@@ -166,7 +166,7 @@ func (c *Client) call(ctx context.Context, texts []string) ([]Vector, error) {
 	return c.vectors(answer, len(texts))
 }
 
-// vectors puts the vectors of n texts into their order. All vectors of an endpoint have one length.
+// vectors sorts the vectors of n texts by index. All vectors of an endpoint must have one length.
 func (c *Client) vectors(answer response, n int) ([]Vector, error) {
 	if len(answer.Data) != n {
 		return nil, fmt.Errorf("%d vectors for %d texts", len(answer.Data), n)

@@ -62,7 +62,9 @@ func TestCosine(t *testing.T) {
 
 // Whatever is wrong with an answer is an error, and none tells the key.
 func TestBadAnswers(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("a redirect was followed")
+	}))
 	defer elsewhere.Close()
 	text := func(s string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s) }
@@ -71,21 +73,29 @@ func TestBadAnswers(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"refused":       {status(400), "refused"},
-		"bad key":       {status(401), "status 401"},
-		"broken":        {status(500), "status 500"},
-		"no JSON":       {text("<html>"), "not what it should be"},
-		"nothing":       {text("{}"), "0 vectors for 2 texts"},
-		"too few":       {text(`{"data":[{"index":0,"embedding":[1,0]}]}`), "1 vectors for 2 texts"},
-		"one twice":     {text(`{"data":[{"index":0,"embedding":[1,0]},{"index":0,"embedding":[1,0]}]}`), "index 0 of 2"},
-		"index too big": {text(`{"data":[{"index":0,"embedding":[1,0]},{"index":2,"embedding":[1,0]}]}`), "index 2 of 2"},
-		"two lengths":   {text(`{"data":[{"index":0,"embedding":[1,0]},{"index":1,"embedding":[1]}]}`), "a vector of length 1"},
-		"no direction":  {text(`{"data":[{"index":0,"embedding":[1,0]},{"index":1,"embedding":[0,0]}]}`), "without a direction"},
-		"empty vector":  {text(`{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}`), "without a direction"},
-		"text":          {text(`{"data":[{"index":0,"embedding":"AAAA"},{"index":1,"embedding":"AAAA"}]}`), "not what it should be"},
-		"huge number":   {text(`{"data":[{"index":0,"embedding":[1e39]},{"index":1,"embedding":[1]}]}`), "not what it should be"},
-		"huge vector":   {text(`{"data":[{"index":0,"embedding":[` + strings.Repeat("1,", 5000) + `1]},{"index":1,"embedding":[1]}]}`), "a vector of length 5001"},
-		"huge body":     {text(strings.Repeat(" ", 1<<20)), "more than"},
+		"refused": {status(400), "refused"},
+		"bad key": {status(401), "status 401"},
+		"broken":  {status(500), "status 500"},
+		"no JSON": {text("<html>"), "not what it should be"},
+		"nothing": {text("{}"), "0 vectors for 2 texts"},
+		"too few": {text(`{"data":[{"index":0,"embedding":[1,0]}]}`), "1 vectors for 2 texts"},
+		"one twice": {text(`{"data":[{"index":0,"embedding":[1,0]},{"index":0,"embedding":[1,0]}]}`),
+			"index 0 of 2"},
+		"index too big": {text(`{"data":[{"index":0,"embedding":[1,0]},{"index":2,"embedding":[1,0]}]}`),
+			"index 2 of 2"},
+		"two lengths": {text(`{"data":[{"index":0,"embedding":[1,0]},{"index":1,"embedding":[1]}]}`),
+			"a vector of length 1"},
+		"no direction": {text(`{"data":[{"index":0,"embedding":[1,0]},{"index":1,"embedding":[0,0]}]}`),
+			"without a direction"},
+		"empty vector": {text(`{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}`),
+			"without a direction"},
+		"text": {text(`{"data":[{"index":0,"embedding":"AAAA"},{"index":1,"embedding":"AAAA"}]}`),
+			"not what it should be"},
+		"huge number": {text(`{"data":[{"index":0,"embedding":[1e39]},{"index":1,"embedding":[1]}]}`),
+			"not what it should be"},
+		"huge vector": {text(`{"data":[{"index":0,"embedding":[` + strings.Repeat("1,", 5000) +
+			`1]},{"index":1,"embedding":[1]}]}`), "a vector of length 5001"},
+		"huge body": {text(strings.Repeat(" ", 1<<20)), "more than"},
 		"cut off": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "99")
 			fmt.Fprint(w, "{")
@@ -119,7 +129,8 @@ func TestTheLengthOfVectorsStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Fail(e.Dimensions(32))
-	if _, err := c.Embed(t.Context(), []string{"a"}); err == nil || !strings.Contains(err.Error(), "length 32 among those of length 128") {
+	if _, err := c.Embed(t.Context(), []string{"a"}); err == nil ||
+		!strings.Contains(err.Error(), "length 32 among those of length 128") {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -210,7 +221,8 @@ func TestTheBreakerStaysClosed(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	for url, good := range map[string]bool{
 		"https://api.example.com/v1/embeddings": true, "http://127.0.0.1:11434/v1/embeddings": true,
-		"": false, "api.example.com": false, "ftp://h/x": false, "file:///etc/passwd": false, "https://": false, "https://u:canary@h/x": false, "http://canary\x7f": false,
+		"": false, "api.example.com": false, "ftp://h/x": false, "file:///etc/passwd": false, "https://": false,
+		"https://u:canary@h/x": false, "http://canary\x7f": false,
 	} {
 		err := embed.Config{URL: url}.Validate()
 		if (err == nil) != good {

@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// Vector is the direction of a text's meaning: a signed byte for each dimension. Its length tells nothing, so that the
-// largest component can be 127 in each. It is a quarter as large as the endpoint's numbers, and tells the same to
-// one part in a hundred.
+// Vector is the direction of a text's meaning, with a signed byte per dimension. Only the direction matters, so each
+// vector is scaled to a largest component of 127. That is a quarter of the size of the endpoint's numbers, with an
+// error of about one percent.
 type Vector []byte
 
 func vectorOf(list []float32) (Vector, error) {
@@ -29,7 +29,7 @@ func vectorOf(list []float32) (Vector, error) {
 	return v, nil
 }
 
-// Cosine says how alike two vectors of one length are: 1 the same direction, 0 nothing in common, -1 the opposite.
+// Cosine is the cosine similarity of two vectors of one length: 1 = same direction, 0 = unrelated, -1 = opposite.
 func Cosine(a, b Vector) float64 {
 	var ab, aa, bb int32 // of 4096 dimensions no more than 2^26
 	b = b[:len(a)]

@@ -1,8 +1,8 @@
 //go:build !crashtest
 
-// Package failpoint names the steps between a message and its answer at which the crash test kills the program. In
-// every other build they cost nothing.
+// Package failpoint marks the steps between a message and its answer at which the crash test kills the program. In all
+// other builds it does nothing.
 package failpoint
 
-// At is a step. Its name stays the same for good: "part: what has just happened or is about to".
+// At marks a step. Its name never changes: "part: what has just happened or is about to".
 func At(string) {}

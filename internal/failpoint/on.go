@@ -1,6 +1,6 @@
 //go:build crashtest
 
-// Package failpoint names the steps between a message and its answer at which the crash test kills the program.
+// Package failpoint marks the steps between a message and its answer at which the crash test kills the program.
 package failpoint
 
 import (
@@ -11,7 +11,7 @@ import (
 // at is the step at which the program kills itself; empty = none.
 var at = os.Getenv("MAGPIE_CRASH_AT")
 
-// At is a step. The program ends here as by kill -9 when the step is the chosen one.
+// At marks a step. If it is the chosen one, the program is killed as by kill -9.
 func At(step string) {
 	if step == at {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

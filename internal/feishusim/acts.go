@@ -27,7 +27,7 @@ func (p *people) act(f func(w *world) *event) {
 	}
 }
 
-// Recall makes the sender of a message, a user or the bot, take it back. An event tells of users' messages only.
+// Recall makes the sender of a message, a user or the bot, recall it. Only users' messages cause an event.
 func (p *people) Recall(messageID string) {
 	p.act(func(w *world) *event {
 		m := w.messages.must(messageID)
@@ -54,7 +54,7 @@ func (p *people) Edit(messageID string, content json.RawMessage) {
 		m.Content = addMentions(m.Type, content, m.mentions, false)
 		m.updated = time.Now()
 		m.show("edit", visibleContent(m.Type, m.Content, m.mentions), nil, false)
-		return w.toldOf(eventUpdated, m, w.users[i], w.mustChat(m.ChatID))
+		return w.messageEvent(eventUpdated, m, w.users[i], w.mustChat(m.ChatID))
 	})
 }
 
@@ -100,7 +100,9 @@ func (p *people) Unreact(messageID string, by User, emoji string) {
 func (p *people) Read(messageID string, by User) {
 	p.act(func(w *world) *event {
 		return w.newEvent(eventRead, messageID, map[string]any{
-			"reader":          map[string]any{"reader_id": by.ids(), "read_time": millis(time.Now()), "tenant_key": w.tenant},
+			"reader": map[string]any{
+				"reader_id": by.ids(), "read_time": millis(time.Now()), "tenant_key": w.tenant,
+			},
 			"message_id_list": []string{messageID}})
 	})
 }
@@ -125,7 +127,7 @@ func (m *message) passedOn(upper string) *message {
 	return &part
 }
 
-// Join makes somebody a member of a group. Most apps are not told of it, see TellJoined.
+// Join makes somebody a member of a group. Most apps get no event for it; see TellJoined.
 func (p *people) Join(chatID string, u User) {
 	p.act(func(w *world) *event {
 		c := w.mustChat(chatID)
@@ -134,7 +136,7 @@ func (p *people) Join(chatID string, u User) {
 	})
 }
 
-// TellJoined tells the app of people who have joined a group (doc: im-v1/chat-member/events/added).
+// TellJoined sends the event for people who have joined a group (doc: im-v1/chat-member/events/added).
 func (p *people) TellJoined(chatID string, users ...User) {
 	p.act(func(w *world) *event { return w.joined(w.mustChat(chatID), users) })
 }

@@ -69,7 +69,7 @@ func (a *auth) ExpireTokens() {
 }
 
 // RefuseEndpoint makes the endpoint of the long connection answer everybody with code (1 and 1000040343 are the
-// temporary ones) until it is called with code 0. Connections that stand are not touched.
+// temporary ones) until it is called with code 0. Open connections are not affected.
 func (a *auth) RefuseEndpoint(code int, msg string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,10 +102,12 @@ func (a *auth) issue(now time.Time) (string, time.Duration) {
 func (a *auth) check(header string, now time.Time) *refusal {
 	tok, ok := strings.CutPrefix(header, "Bearer ")
 	if !ok || tok == "" {
-		return refuse(RuleToken, codeTokenMissing, "Missing access token for authorization. Please make a request with token attached.")
+		return refuse(RuleToken, codeTokenMissing,
+			"Missing access token for authorization. Please make a request with token attached.")
 	}
 	if strings.HasPrefix(tok, "u-") {
-		return refuse(RuleToken, codeTokenUser, "Invalid access token for authorization. Please make a request with a tenant token.")
+		return refuse(RuleToken, codeTokenUser,
+			"Invalid access token for authorization. Please make a request with a tenant token.")
 	}
 	const msg = "Invalid access token for authorization. Please make a request with token attached."
 	a.mu.Lock()
@@ -141,7 +143,9 @@ func (a *auth) redeem(ticket string, now time.Time) bool {
 }
 
 func (a *auth) routes() []route {
-	token := route{pattern: "POST /open-apis/auth/v3/tenant_access_token/internal", open: true, secret: true, serve: a.serveToken}
+	token := route{
+		pattern: "POST /open-apis/auth/v3/tenant_access_token/internal", open: true, secret: true, serve: a.serveToken,
+	}
 	both := token
 	both.pattern = "POST /open-apis/auth/v3/app_access_token/internal"
 	return []route{token, both}
@@ -163,7 +167,11 @@ func (a *auth) serveToken(_ http.ResponseWriter, q *request) reply {
 		return refused(refuse(RuleToken, codeAppSecret, "app secret invalid"))
 	}
 	tok, life := a.issue(time.Now())
-	rep := reply{status: http.StatusOK, msg: "ok", fields: map[string]any{"tenant_access_token": tok, "expire": int(life / time.Second)}}
+	rep := reply{
+		status: http.StatusOK, msg: "ok", fields: map[string]any{
+			"tenant_access_token": tok, "expire": int(life / time.Second),
+		},
+	}
 	if strings.Contains(q.URL.Path, "app_access_token") {
 		rep.fields["app_access_token"] = tok
 	}

@@ -18,11 +18,13 @@ func TestTokens(t *testing.T) {
 	s.ExpireTokens()
 	path := pathMessages + "?receive_id_type=chat_id"
 	c.want(codeTokenInvalid, "POST", path, body(p, "text", obj{"text": "x"})) // the SDK holds on to its token
-	fresh, err := c.GetTenantAccessTokenBySelfBuiltApp(t.Context(), &larkcore.SelfBuiltTenantAccessTokenReq{AppID: s.AppID(), AppSecret: s.AppSecret()})
+	fresh, err := c.GetTenantAccessTokenBySelfBuiltApp(t.Context(),
+		&larkcore.SelfBuiltTenantAccessTokenReq{AppID: s.AppID(), AppSecret: s.AppSecret()})
 	if err != nil || fresh.Code != 0 || fresh.Expire != 7200 {
 		t.Fatalf("token: %v %+v", err, fresh)
 	}
-	if a := c.do("POST", path, body(p, "text", obj{"text": "x"}), larkcore.WithTenantAccessToken(fresh.TenantAccessToken)); a.Code != 0 {
+	if a := c.do("POST", path, body(p, "text", obj{"text": "x"}),
+		larkcore.WithTenantAccessToken(fresh.TenantAccessToken)); a.Code != 0 {
 		t.Errorf("with a fresh token: %+v", a)
 	}
 	refuteViolations(t, s)
@@ -51,10 +53,12 @@ func TestTokenRules(t *testing.T) {
 		t.Errorf("token %v %v, %v %v", again, left, first, life)
 	}
 	second, _ := a.issue(t0.Add(91 * time.Minute))
-	if second == first || a.check("Bearer "+first, t0.Add(91*time.Minute)) != nil || a.check("Bearer "+second, t0.Add(91*time.Minute)) != nil {
+	if second == first || a.check("Bearer "+first, t0.Add(91*time.Minute)) != nil ||
+		a.check("Bearer "+second, t0.Add(91*time.Minute)) != nil {
 		t.Error("both tokens must be valid")
 	}
-	if bad := a.check("Bearer "+first, t0.Add(121*time.Minute)); bad == nil || bad.code != codeTokenInvalid || bad.rule != RuleToken {
+	if bad := a.check("Bearer "+first, t0.Add(121*time.Minute)); bad == nil || bad.code != codeTokenInvalid ||
+		bad.rule != RuleToken {
 		t.Errorf("expired: %v", bad)
 	}
 }
@@ -65,7 +69,8 @@ func TestWrongSecretGetsNoToken(t *testing.T) {
 		`{"app_id":"cli_x","app_secret":"x"}`:             codeAppParam,
 		`{"app_id":"` + s.AppID() + `","app_secret":"x"}`: codeAppSecret,
 	} {
-		resp, err := http.Post(s.URL()+"/open-apis/auth/v3/tenant_access_token/internal", "application/json", strings.NewReader(in))
+		resp, err := http.Post(s.URL()+"/open-apis/auth/v3/tenant_access_token/internal", "application/json",
+			strings.NewReader(in))
 		if err != nil {
 			t.Fatal(err)
 		}

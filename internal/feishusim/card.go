@@ -10,21 +10,23 @@ import (
 // Limits of a card (docs: feishu-cards/card-json-v2-structure and the components' pages; the number of tables per card
 // is measured, per component documented).
 const (
-	maxCardBytes      = 30 << 10
-	maxCardElements   = 200
-	maxCardTables     = 5
-	maxElementTables  = 4
-	maxCardDepth      = 5 // containers in each other
-	maxButtonText     = 100
-	maxHeaderTags     = 3
-	maxInputText      = 1000
-	schemaV2          = "2.0"
-	tagMarkdown       = "markdown"
-	tagPlainText      = "plain_text"
-	containerTags     = " column_set form collapsible_panel interactive_container "
-	interactiveTags   = " button input select_static multi_select_static select_person multi_select_person date_picker picker_time picker_datetime select_img multi_select_img checker "
-	removedTags       = " note action "
-	knownTags         = containerTags + interactiveTags + " markdown plain_text lark_md div img img_combination hr person person_list chart table audio video column overflow standard_icon custom_icon text_tag repeat "
+	maxCardBytes     = 30 << 10
+	maxCardElements  = 200
+	maxCardTables    = 5
+	maxElementTables = 4
+	maxCardDepth     = 5 // containers in each other
+	maxButtonText    = 100
+	maxHeaderTags    = 3
+	maxInputText     = 1000
+	schemaV2         = "2.0"
+	tagMarkdown      = "markdown"
+	tagPlainText     = "plain_text"
+	containerTags    = " column_set form collapsible_panel interactive_container "
+	interactiveTags  = " button input select_static multi_select_static select_person multi_select_person " +
+		"date_picker picker_time picker_datetime select_img multi_select_img checker "
+	removedTags = " note action "
+	knownTags   = containerTags + interactiveTags + " markdown plain_text lark_md div img img_combination hr " +
+		"person person_list chart table audio video column overflow standard_icon custom_icon text_tag repeat "
 	elementIDPattern  = `^[A-Za-z][A-Za-z0-9_]{0,19}$`
 	msgTablesOver     = "card table number over limit"
 	msgElementsExceed = "element exceeds the limit"
@@ -40,7 +42,8 @@ type flaw struct {
 }
 
 func (f *flaw) inMessage() *refusal {
-	return refuse(f.rule, codeCardRefused, "Failed to create card content, ext=ErrCode: %d; ErrMsg: %s; ", f.inner, f.msg)
+	return refuse(f.rule, codeCardRefused, "Failed to create card content, ext=ErrCode: %d; ErrMsg: %s; ",
+		f.inner, f.msg)
 }
 
 func (f *flaw) inKit() *refusal {
@@ -59,12 +62,15 @@ func parseCard(raw string) (map[string]any, *flaw) {
 	return root, nil
 }
 
-// checkCard checks a card as the platform does when it is stored. ownImage tells whether the bot may use an image key.
+// checkCard checks a card as the platform does when it is stored. ownImage reports whether the bot may use an image
+// key.
 func checkCard(root map[string]any, ownImage func(key string) bool) *flaw {
 	if len(mustJSON(root)) > maxCardBytes {
 		return &flaw{RuleSize, codeTooLong, codeKitSize, "card content exceeds 30 KB"}
 	}
-	c := cardCheck{v2: root["schema"] == schemaV2, ownImage: ownImage, ids: make(map[string]bool), names: make(map[string]bool)}
+	c := cardCheck{
+		v2: root["schema"] == schemaV2, ownImage: ownImage, ids: make(map[string]bool), names: make(map[string]bool),
+	}
 	if c.v2 {
 		if f := checkV2(root); f != nil {
 			return f
@@ -159,7 +165,8 @@ func (c *cardCheck) element(tag string, n map[string]any, depth int) {
 	switch {
 	case c.flaw != nil:
 	case c.v2 && strings.Contains(removedTags, " "+tag+" "):
-		c.fail(RuleCard, codeCardTag, codeCardTag, "cards of schema V2 no longer support this capability; unsupported tag "+tag)
+		c.fail(RuleCard, codeCardTag, codeCardTag,
+			"cards of schema V2 no longer support this capability; unsupported tag "+tag)
 	case c.v2 && !strings.Contains(knownTags, " "+tag+" "):
 		c.fail(RuleCard, codeCardTag, codeCardTag, "unknown tag "+tag)
 	case c.v2 && depth > maxCardDepth:

@@ -82,7 +82,7 @@ func streamingMode(root map[string]any) bool {
 	return member(root, "config", "streaming_mode") == true
 }
 
-// convert tells which entity a message shows.
+// convert returns the entity that a message shows.
 func (a *cardAPI) convert(q *request) (any, *refusal) {
 	var in struct {
 		MessageID string `json:"message_id"`
@@ -199,7 +199,7 @@ func (a *cardAPI) content(d *draft) *refusal {
 	return nil
 }
 
-// update replaces the whole card; its config decides streaming mode anew.
+// update replaces the whole card; its config decides about streaming mode again.
 func (a *cardAPI) update(d *draft) *refusal {
 	var in struct {
 		Card cardData `json:"card"`

@@ -72,7 +72,9 @@ func TestStreamingModeClosesAndReopens(t *testing.T) {
 		t.Errorf("violations %+v", s.Violations())
 	}
 	// The whole card can be replaced in any mode.
-	k.op(0, "PUT", "", obj{"card": obj{"type": "card_json", "data": string(mustJSON(card(false, markdown("md", "final"))))}})
+	k.op(0, "PUT", "", obj{
+		"card": obj{"type": "card_json", "data": string(mustJSON(card(false, markdown("md", "final"))))},
+	})
 	if m, _ := s.Message(id); m.Text() != "final" || m.Last().Streaming {
 		t.Errorf("state %+v", m.Last())
 	}
@@ -95,7 +97,9 @@ func TestElements(t *testing.T) {
 	s := start(t, Config{Limits: unlimited})
 	c := newRest(t, s)
 	p := s.PrivateChat(s.AddUser("Tom"))
-	panel := obj{"tag": "collapsible_panel", "element_id": "panel", "header": obj{"title": obj{"tag": "plain_text", "content": "p"}},
+	panel := obj{"tag": "collapsible_panel", "element_id": "panel", "header": obj{
+		"title": obj{"tag": "plain_text", "content": "p"},
+	},
 		"elements": []any{markdown("in", "inside")}}
 	k := c.newCard(card(false, markdown("b", "b"), panel))
 	id := k.show(p)
@@ -126,11 +130,19 @@ func TestElements(t *testing.T) {
 	shows("A b p inside new d")
 	actions := func(last string) obj {
 		return obj{"actions": string(mustJSON([]any{
-			obj{"action": "partial_update_setting", "params": obj{"settings": obj{"config": obj{"streaming_mode": true}}}},
+			obj{
+				"action": "partial_update_setting", "params": obj{
+					"settings": obj{"config": obj{"streaming_mode": true}},
+				},
+			},
 			obj{"action": "delete_elements", "params": obj{"element_ids": []string{"d"}}},
 			obj{"action": "add_elements", "params": obj{"type": "append", "elements": []any{markdown("e", "e")}}},
 			obj{"action": "update_element", "params": obj{"element_id": "b", "element": markdown("b", "B")}},
-			obj{"action": "partial_update_element", "params": obj{"element_id": last, "partial_element": obj{"content": "x"}}},
+			obj{
+				"action": "partial_update_element", "params": obj{
+					"element_id": last, "partial_element": obj{"content": "x"},
+				},
+			},
 		}))}
 	}
 	k.op(codeKitUpdate, "POST", "/batch_update", actions("none"))
@@ -152,7 +164,8 @@ func TestEntityIsSentOnce(t *testing.T) {
 	k := c.newCard(card(false, markdown("md", "x")))
 	in := body(p, "interactive", obj{"type": "card", "data": obj{"card_id": k.id}})
 	first := c.want(0, "POST", pathMessages+"?receive_id_type=chat_id", in)
-	if again := c.want(0, "POST", pathMessages+"?receive_id_type=chat_id", in); again.str("message_id") != first.str("message_id") {
+	if again := c.want(0, "POST", pathMessages+"?receive_id_type=chat_id",
+		in); again.str("message_id") != first.str("message_id") {
 		t.Error("the same uuid sent another message")
 	}
 	in["uuid"] = "other"
@@ -160,7 +173,9 @@ func TestEntityIsSentOnce(t *testing.T) {
 	if violated(s, RuleSentTwice) != 1 {
 		t.Errorf("violations %+v", s.Violations())
 	}
-	c.want(0, "PATCH", pathMessages+"/"+first.str("message_id"), obj{"content": string(mustJSON(card(false, markdown("md", "patched"))))})
+	c.want(0, "PATCH", pathMessages+"/"+first.str("message_id"), obj{
+		"content": string(mustJSON(card(false, markdown("md", "patched")))),
+	})
 	if violated(s, RulePatchEntity) != 1 {
 		t.Errorf("violations %+v", s.Violations())
 	}
@@ -226,7 +241,8 @@ func TestCreateCardAnswersItsOwnCodes(t *testing.T) {
 		c.want(code, "POST", pathCards, obj{"type": "card_json", "data": data})
 	}
 	p := s.PrivateChat(s.AddUser("Tom"))
-	a := c.want(codeCardRefused, "POST", pathMessages+"?receive_id_type=chat_id", body(p, "interactive", card(false, obj{"tag": "note"})))
+	a := c.want(codeCardRefused, "POST", pathMessages+"?receive_id_type=chat_id",
+		body(p, "interactive", card(false, obj{"tag": "note"})))
 	if !strings.Contains(a.Msg, "ext=ErrCode: 200861; ErrMsg: ") {
 		t.Errorf("msg %q", a.Msg)
 	}

@@ -69,14 +69,14 @@ func findElement(root any, id string) map[string]any {
 	return found
 }
 
-// place is where an element stands: owner[key].([]any)[index].
+// place is the position of an element: owner[key].([]any)[index].
 type place struct {
 	owner map[string]any
 	key   string
 	index int
 }
 
-// locate finds the list in which the element stands.
+// locate finds the list that contains the element.
 func locate(node any, id string) (place, bool) {
 	switch n := node.(type) {
 	case []any:

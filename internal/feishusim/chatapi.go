@@ -24,7 +24,8 @@ func (a *chatAPI) routes() []route {
 // bot answers with a member bot where others have data.
 func (a *chatAPI) bot(http.ResponseWriter, *request) reply {
 	return reply{status: http.StatusOK, msg: "ok", fields: map[string]any{"bot": map[string]any{
-		"activate_status": 2, "app_name": a.world.bot.Name, "avatar_url": "", "ip_white_list": []string{}, "open_id": a.world.botID}}}
+		"activate_status": 2, "app_name": a.world.bot.Name, "avatar_url": "", "ip_white_list": []string{},
+		"open_id": a.world.botID}}}
 }
 
 func (a *chatAPI) list(*request) (any, *refusal) {
@@ -33,7 +34,9 @@ func (a *chatAPI) list(*request) (any, *refusal) {
 	items := []any{}
 	for _, c := range a.world.chats {
 		if !c.private() && c.BotIn && !c.dissolved { // private chats are not listed
-			items = append(items, map[string]any{"chat_id": c.ID, "name": c.Name, "tenant_key": a.world.tenant, "chat_status": "normal"})
+			items = append(items, map[string]any{
+				"chat_id": c.ID, "name": c.Name, "tenant_key": a.world.tenant, "chat_status": "normal",
+			})
 		}
 	}
 	return map[string]any{"items": items, "has_more": false, "page_token": ""}, nil
@@ -47,8 +50,10 @@ func (a *chatAPI) get(q *request) (any, *refusal) {
 		return nil, bad
 	}
 	kind := map[bool]string{true: "p2p", false: "private"}[c.private()]
-	return map[string]any{"name": c.Name, "description": "", "chat_mode": c.Mode, "chat_type": kind, "group_message_type": c.messageType(),
-		"user_count": strconv.Itoa(len(c.Members)), "bot_count": "1", "tenant_key": a.world.tenant, "external": false, "chat_status": "normal"}, nil
+	return map[string]any{"name": c.Name, "description": "", "chat_mode": c.Mode, "chat_type": kind,
+		"group_message_type": c.messageType(),
+		"user_count":         strconv.Itoa(len(c.Members)), "bot_count": "1", "tenant_key": a.world.tenant,
+		"external": false, "chat_status": "normal"}, nil
 }
 
 // members does not list bots (doc: im-v1/chat-members/get).
@@ -66,7 +71,9 @@ func (a *chatAPI) members(q *request) (any, *refusal) {
 		if !ok {
 			return nil, refuse(RuleField, codeField, "member_id_type %q", idType)
 		}
-		items = append(items, map[string]any{"member_id": id, "member_id_type": idType, "name": u.Name, "tenant_key": a.world.tenant})
+		items = append(items, map[string]any{
+			"member_id": id, "member_id_type": idType, "name": u.Name, "tenant_key": a.world.tenant,
+		})
 	}
 	return map[string]any{"items": items, "has_more": false, "page_token": "", "member_total": len(items)}, nil
 }
@@ -96,6 +103,7 @@ func (a *chatAPI) user(q *request) (any, *refusal) {
 	if departments == nil {
 		departments = []string{}
 	}
-	return map[string]any{"user": map[string]any{"department_ids": departments, "open_id": u.OpenID, "user_id": u.UserID, "union_id": u.UnionID,
+	return map[string]any{"user": map[string]any{"department_ids": departments, "open_id": u.OpenID,
+		"user_id": u.UserID, "union_id": u.UnionID,
 		"name": u.Name, "status": map[string]bool{"is_activated": true}}}, nil
 }

@@ -79,13 +79,13 @@ func violated(s *Server, rule Rule) int {
 	return n
 }
 
-// quiet is a logger that says nothing.
-type quiet struct{}
+// silentLogger is a logger without output.
+type silentLogger struct{}
 
-func (quiet) Debug(context.Context, ...any) {}
-func (quiet) Info(context.Context, ...any)  {}
-func (quiet) Warn(context.Context, ...any)  {}
-func (quiet) Error(context.Context, ...any) {}
+func (silentLogger) Debug(context.Context, ...any) {}
+func (silentLogger) Info(context.Context, ...any)  {}
+func (silentLogger) Warn(context.Context, ...any)  {}
+func (silentLogger) Error(context.Context, ...any) {}
 
 // rest is the official SDK's REST client.
 type rest struct {
@@ -99,7 +99,7 @@ func newRest(t *testing.T, s *Server) *rest {
 		tr.DialContext = s.cfg.Pipe.Dial
 	}
 	t.Cleanup(tr.CloseIdleConnections)
-	c := lark.NewClient(s.AppID(), s.AppSecret(), lark.WithOpenBaseUrl(s.URL()), lark.WithLogger(quiet{}),
+	c := lark.NewClient(s.AppID(), s.AppSecret(), lark.WithOpenBaseUrl(s.URL()), lark.WithLogger(silentLogger{}),
 		lark.WithHttpClient(&http.Client{Transport: tr}), lark.WithReqTimeout(patience))
 	return &rest{Client: c, t: t}
 }
@@ -159,7 +159,8 @@ const (
 func (c *rest) send(chatID, msgType string, content any) string {
 	c.t.Helper()
 	return c.want(0, "POST", pathMessages+"?receive_id_type=chat_id",
-		obj{"receive_id": chatID, "msg_type": msgType, "content": string(mustJSON(content)), "uuid": newUUID()}).str("message_id")
+		obj{"receive_id": chatID, "msg_type": msgType, "content": string(mustJSON(content)),
+			"uuid": newUUID()}).str("message_id")
 }
 
 // listener is the official SDK's long connection client, with a dispatcher that hands events to functions.
@@ -172,7 +173,7 @@ type listener struct {
 
 func newDispatcher() *dispatcher.EventDispatcher {
 	d := dispatcher.NewEventDispatcher("", "")
-	d.InitConfig(larkevent.WithLogger(quiet{}))
+	d.InitConfig(larkevent.WithLogger(silentLogger{}))
 	d.OnP2MessageReactionCreatedV1(func(context.Context, *larkim.P2MessageReactionCreatedV1) error { return nil })
 	d.OnP2MessageReactionDeletedV1(func(context.Context, *larkim.P2MessageReactionDeletedV1) error { return nil })
 	return d
@@ -191,7 +192,7 @@ func newListener(t *testing.T, s *Server, secret string, d *dispatcher.EventDisp
 	tr := &http.Transport{}
 	l := &listener{dispatcher: d, ended: make(chan struct{})}
 	l.Client = larkws.NewClient(s.AppID(), secret, larkws.WithEventHandler(d), larkws.WithDomain(s.URL()),
-		larkws.WithLogger(quiet{}), larkws.WithHttpClient(&http.Client{Transport: tr, Timeout: patience}))
+		larkws.WithLogger(silentLogger{}), larkws.WithHttpClient(&http.Client{Transport: tr, Timeout: patience}))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer close(l.ended)
@@ -263,7 +264,10 @@ var errHandler = errors.New("the handler wants it again")
 
 // card is a minimal card of schema 2.0 with these elements.
 func card(streaming bool, elements ...any) obj {
-	return obj{"schema": "2.0", "config": obj{"streaming_mode": streaming, "update_multi": true}, "body": obj{"elements": elements}}
+	return obj{
+		"schema": "2.0", "config": obj{"streaming_mode": streaming, "update_multi": true},
+		"body": obj{"elements": elements},
+	}
 }
 
 func markdown(id, md string) obj { return obj{"tag": "markdown", "element_id": id, "content": md} }

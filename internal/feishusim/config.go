@@ -17,8 +17,8 @@ type Config struct {
 	AckTimeout time.Duration // an event not acknowledged within it is pushed again; default 3s
 	// the waits before each redelivery; default 15s, 5m, 1h, 6h; empty but not nil: never again
 	Redeliver    []time.Duration
-	PingInterval time.Duration // told to clients, in whole seconds, at least 1s; default 120s
-	Reconnect    Reconnect     // told to clients
+	PingInterval time.Duration // sent to clients in whole seconds, at least 1s; default 120s
+	Reconnect    Reconnect     // sent to clients
 	Fragment     int           // above 0: event payloads are split into pieces of this many bytes
 
 	StreamingTTL time.Duration // streaming mode closes itself after it; default 10m
@@ -27,7 +27,7 @@ type Config struct {
 	Limits       Limits
 }
 
-// Reconnect is what the platform tells clients to do after a lost connection, in whole seconds.
+// Reconnect is the reconnect policy that the platform sends to clients, in whole seconds.
 type Reconnect struct {
 	Interval time.Duration // between attempts; default 120s, negative: 0
 	Nonce    time.Duration // upper bound of a random wait before the first attempt; default 30s, negative: 0
@@ -68,7 +68,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// client is what the platform tells clients, in whole seconds (oapi-sdk-go ws/model.go).
+// client is the configuration sent to clients, in whole seconds (oapi-sdk-go ws/model.go).
 func (c Config) client() map[string]int {
 	seconds := func(d time.Duration) int { return max(0, int(d/time.Second)) }
 	return map[string]int{"ReconnectCount": -1, "ReconnectInterval": seconds(c.Reconnect.Interval),

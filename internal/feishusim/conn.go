@@ -25,7 +25,9 @@ type conn struct {
 }
 
 func newConn(h *hub, sock *websocket.Conn, id string, service int32) *conn {
-	return &conn{hub: h, sock: sock, id: id, service: service, out: make(chan [][]byte, 4096), gone: make(chan struct{})}
+	return &conn{
+		hub: h, sock: sock, id: id, service: service, out: make(chan [][]byte, 4096), gone: make(chan struct{}),
+	}
 }
 
 // serve reads frames until the connection ends, and returns when its writer has ended too.
@@ -69,7 +71,7 @@ func (c *conn) receive(f *larkws.Frame) {
 	}
 }
 
-// pong answers a ping; its payload configures the client anew.
+// pong answers a ping; its payload is a new configuration for the client.
 func (c *conn) pong(ping *larkws.Frame) {
 	f := larkws.Frame{SeqID: ping.SeqID, LogID: ping.LogID, Service: c.service, Method: int32(larkws.FrameTypeControl),
 		Headers: headers(larkws.HeaderType, string(larkws.MessageTypePong)), Payload: mustJSON(c.hub.cfg.client())}
@@ -134,7 +136,7 @@ func (c *conn) drop(reset bool) {
 	c.end()
 }
 
-// alive reports whether the connection stands.
+// alive reports whether the connection is open.
 func (c *conn) alive() bool {
 	select {
 	case <-c.gone:

@@ -21,14 +21,17 @@ type console struct {
 
 // Scopes of a new app, by which it may do all that this double serves.
 var allScopes = []string{
-	"application:application:self_manage", "cardkit:card:write", "contact:user.base:readonly", "im:chat:readonly", "im:chat.members:read",
-	"im:message", "im:message.group_at_msg:readonly", "im:message.group_msg", "im:message.p2p_msg:readonly", "im:message.reactions:write_only",
+	"application:application:self_manage", "cardkit:card:write", "contact:user.base:readonly", "im:chat:readonly",
+	"im:chat.members:read",
+	"im:message", "im:message.group_at_msg:readonly", "im:message.group_msg", "im:message.p2p_msg:readonly",
+	"im:message.reactions:write_only",
 	"im:message:send_as_bot", "im:message:update", "im:resource",
 }
 
 // Events of a new app.
 var allEvents = []string{
-	"im.message.receive_v1", "im.message.updated_v1", "im.message.recalled_v1", "im.message.reaction.created_v1", "im.message.reaction.deleted_v1",
+	"im.message.receive_v1", "im.message.updated_v1", "im.message.recalled_v1", "im.message.reaction.created_v1",
+	"im.message.reaction.deleted_v1",
 	"im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1", "im.chat.disbanded_v1", "im.chat.updated_v1",
 	"im.chat.access_event.bot_p2p_chat_entered_v1", "im.message.message_read_v1", "application.bot.menu_v6",
 }
@@ -36,7 +39,8 @@ var allEvents = []string{
 const callbackPress = "card.action.trigger"
 
 func newConsole(cfg Config) *console {
-	return &console{appID: cfg.AppID, name: cfg.BotName, scopes: slices.Clone(allScopes), events: slices.Clone(allEvents),
+	return &console{appID: cfg.AppID, name: cfg.BotName, scopes: slices.Clone(allScopes),
+		events:    slices.Clone(allEvents),
 		callbacks: []string{callbackPress}}
 }
 
@@ -47,8 +51,7 @@ func (c *console) SetOwner(u User) {
 	c.owner = u.OpenID
 }
 
-// TakeScopes takes permissions away from the app; one that was taken is asked for anew, and waits for the
-// administrator.
+// TakeScopes removes permissions from the app; a removed one counts as requested, and waits for the administrator.
 func (c *console) TakeScopes(scopes ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,8 +59,8 @@ func (c *console) TakeScopes(scopes ...string) {
 	c.pending = append(c.pending, scopes...)
 }
 
-// Unsubscribe takes events and callbacks away from the app. They are still pushed: this is what the platform tells of
-// them.
+// Unsubscribe removes events and callbacks from the app's subscriptions, as the platform reports them. They are still
+// pushed.
 func (c *console) Unsubscribe(names ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,8 +98,10 @@ func (c *console) need(scopes ...string) *refusal {
 		}
 	}
 	list := strings.Join(scopes, ", ")
-	return refuse("", codeScope, "Access denied. One of the following scopes is required: [%s].应用尚未开通所需的应用身份权限：[%[1]s]，"+
-		"点击链接申请并开通任一权限即可：https://open.feishu.cn/app/%s/auth?q=%s&op_from=openapi&token_type=tenant", list, c.appID, strings.Join(scopes, ","))
+	return refuse("", codeScope,
+		"Access denied. One of the following scopes is required: [%s].应用尚未开通所需的应用身份权限：[%[1]s]，"+
+			"点击链接申请并开通任一权限即可：https://open.feishu.cn/app/%s/auth?q=%s&op_from=openapi&token_type=tenant", list, c.appID,
+		strings.Join(scopes, ","))
 }
 
 func (c *console) routes() []route {
@@ -112,7 +117,7 @@ const (
 	codeAppForeign = 210508 // another app's
 )
 
-// application tells of the app (doc: application-v6/application/get). An owner of type 2 is a member of the tenant.
+// application describes the app (doc: application-v6/application/get). An owner of type 2 is a member of the tenant.
 func (c *console) application(q *request) (any, *refusal) {
 	if !slices.Contains([]string{"zh_cn", "en_us", "ja_jp"}, q.URL.Query().Get("lang")) {
 		return nil, refuse(RuleField, codeField, "lang is required")
@@ -133,17 +138,22 @@ func (c *console) application(q *request) (any, *refusal) {
 	defer c.mu.Unlock()
 	scopes := []any{}
 	for _, s := range c.scopes {
-		scopes = append(scopes, map[string]any{"scope": s, "description": s, "level": 1, "token_types": []string{"tenant"}})
+		scopes = append(scopes, map[string]any{
+			"scope": s, "description": s, "level": 1, "token_types": []string{"tenant"},
+		})
 	}
 	return map[string]any{"app": map[string]any{
 		"app_id": c.appID, "creator_id": c.owner, "status": 1, "scene_type": 0, "payment_type": 0, "app_name": c.name,
-		"online_version_id": "oav_" + c.appID, "scopes": scopes, "owner": map[string]any{"type": 2, "owner_id": c.owner},
+		"online_version_id": "oav_" + c.appID, "scopes": scopes, "owner": map[string]any{
+			"type": 2, "owner_id": c.owner,
+		},
 		"event":    map[string]any{"subscription_type": "websocket", "subscribed_events": c.events},
 		"callback": map[string]any{"callback_type": "websocket", "subscribed_callbacks": c.callbacks},
 	}}, nil
 }
 
-// granted tells which permissions the tenant has given the app; it needs none itself (doc: application-v6/scope/list).
+// granted lists the permissions that the tenant has granted to the app; it needs none itself (doc:
+// application-v6/scope/list).
 func (c *console) granted(*request) (any, *refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -47,7 +47,8 @@ func (w *world) composeCard(q *request, m *message) *refusal {
 		return w.attach(in.Data.CardID, m)
 	case "template":
 		if in.Data.TemplateID == "" {
-			return refuse(RuleCard, codeCardRefused, "Failed to create card content, ext=ErrCode: 200380; ErrMsg: template is not found; ")
+			return refuse(RuleCard, codeCardRefused,
+				"Failed to create card content, ext=ErrCode: 200380; ErrMsg: template is not found; ")
 		}
 		m.show("create", "[template "+in.Data.TemplateID+"]", json.RawMessage(m.Content), false)
 		return nil
@@ -64,11 +65,14 @@ func (w *world) attach(cardID string, m *message) *refusal {
 	e := w.cards[cardID]
 	switch {
 	case e == nil:
-		return refuse(RuleUnknownID, codeCardRefused, "Failed to create card content, ext=ErrCode: %d; ErrMsg: card entity is not found; ", codeKitNone)
+		return refuse(RuleUnknownID, codeCardRefused,
+			"Failed to create card content, ext=ErrCode: %d; ErrMsg: card entity is not found; ", codeKitNone)
 	case e.message != nil:
-		return refuse(RuleSentTwice, codeCardRefused, "Failed to create card content, ext=ErrCode: %d; ErrMsg: card entity was sent already; ", codeCardExceeds)
+		return refuse(RuleSentTwice, codeCardRefused,
+			"Failed to create card content, ext=ErrCode: %d; ErrMsg: card entity was sent already; ", codeCardExceeds)
 	case time.Since(e.created) > updatable:
-		return refuse("", codeCardRefused, "Failed to create card content, ext=ErrCode: %d; ErrMsg: card entity has expired; ", codeKitExpired)
+		return refuse("", codeCardRefused,
+			"Failed to create card content, ext=ErrCode: %d; ErrMsg: card entity has expired; ", codeKitExpired)
 	}
 	e.message = m
 	m.CardID, m.entity = cardID, e
@@ -116,7 +120,8 @@ func (q *request) noteAtAll(node any) {
 func (fs files) check(q *request, msgType, content string) *refusal {
 	var c map[string]any
 	if err := json.Unmarshal([]byte(content), &c); err != nil {
-		return refuse(RuleContent, codeParam, "Your request contains an invalid request parameter, ext=content is not a string in json format: %v", err)
+		return refuse(RuleContent, codeParam,
+			"Your request contains an invalid request parameter, ext=content is not a string in json format: %v", err)
 	}
 	q.noteAtAll(c)
 	switch msgType {
@@ -131,13 +136,15 @@ func (fs files) check(q *request, msgType, content string) *refusal {
 	case "share_chat", "share_user", "system":
 		return nil
 	}
-	return refuse(RuleField, codeParam, "Your request contains an invalid request parameter, ext=invalid msg_type %q", msgType)
+	return refuse(RuleField, codeParam,
+		"Your request contains an invalid request parameter, ext=invalid msg_type %q", msgType)
 }
 
 func checkText(content string, c map[string]any) *refusal {
 	switch t, ok := c["text"].(string); {
 	case !ok:
-		return refuse(RuleContent, codeParam, "Your request contains an invalid request parameter, ext=content has no text")
+		return refuse(RuleContent, codeParam,
+			"Your request contains an invalid request parameter, ext=content has no text")
 	case strings.TrimSpace(t) == "":
 		return refuse(RuleEmpty, codeParam, "Your request contains an invalid request parameter, ext=text is empty")
 	case len(content) > maxText:
@@ -154,12 +161,14 @@ func (fs files) checkPost(content string, c map[string]any) *refusal {
 	langs := 0
 	for lang, body := range c {
 		if !slices.Contains(postLanguages, lang) {
-			return refuse(RuleContent, codeParam, "Your request contains an invalid request parameter, ext=post language %q", lang)
+			return refuse(RuleContent, codeParam,
+				"Your request contains an invalid request parameter, ext=post language %q", lang)
 		}
 		langs++
 		lines, ok := member(body, "content").([]any)
 		if !ok || len(lines) == 0 {
-			return refuse(RuleEmpty, codeParam, "Your request contains an invalid request parameter, ext=post content is empty")
+			return refuse(RuleEmpty, codeParam,
+				"Your request contains an invalid request parameter, ext=post content is empty")
 		}
 		for _, line := range lines {
 			if bad := fs.checkPostLine(line); bad != nil {
@@ -168,7 +177,8 @@ func (fs files) checkPost(content string, c map[string]any) *refusal {
 		}
 	}
 	if langs == 0 {
-		return refuse(RuleEmpty, codeParam, "Your request contains an invalid request parameter, ext=post without language")
+		return refuse(RuleEmpty, codeParam,
+			"Your request contains an invalid request parameter, ext=post without language")
 	}
 	return nil
 }
@@ -176,12 +186,14 @@ func (fs files) checkPost(content string, c map[string]any) *refusal {
 func (fs files) checkPostLine(line any) *refusal {
 	nodes, ok := line.([]any)
 	if !ok {
-		return refuse(RuleContent, codeParam, "Your request contains an invalid request parameter, ext=a line of a post is not a list")
+		return refuse(RuleContent, codeParam,
+			"Your request contains an invalid request parameter, ext=a line of a post is not a list")
 	}
 	for _, n := range nodes {
 		switch tag := text(member(n, "tag")); {
 		case !slices.Contains(postTags, tag):
-			return refuse(RuleContent, codeParam, "Your request contains an invalid request parameter, ext=post tag %q", tag)
+			return refuse(RuleContent, codeParam,
+				"Your request contains an invalid request parameter, ext=post tag %q", tag)
 		case tag == "img" && !fs.ownImage(text(member(n, "image_key"))):
 			return refuse(RuleImage, codeNotOwnResource, "Bot is NOT the owner of the resource.")
 		case tag == "md":

@@ -114,15 +114,15 @@ func (at *attempt) frames(size int) []*larkws.Frame {
 	return out
 }
 
-// ackTick is the grain of the time that a client has for an ack. While the machine that all of them run on stands
-// still, the client can do nothing: it then loses no more than this.
+// ackTick is the granularity of the timeout for an ack. While the machine is suspended, the client can do nothing: it
+// loses no more than one tick by that.
 const ackTick = 100 * time.Millisecond
 
 // usualAck is how long the platform waits for an ack. For one that can hardly come any more, since the connection is
 // gone or was frozen, nobody waits longer, whatever Config.AckTimeout says.
 const usualAck = 3 * time.Second
 
-// pardon notes that no ack can be expected. The caller holds hub.mu.
+// pardon records that no ack can be expected. The caller holds hub.mu.
 func (at *attempt) pardon() {
 	if !at.excused {
 		at.excused = true
@@ -173,14 +173,14 @@ func (h *hub) wait(stop <-chan struct{}, at *attempt) (ack, bool) {
 	return ack{}, false
 }
 
-// blamed reports whether it is the client's fault that no ack came.
+// blamed reports whether the missing ack is the client's fault.
 func (h *hub) blamed(at *attempt) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return at.conn.alive() && !at.excused
 }
 
-// acked takes an ack. It is matched by the frame's message_id alone: the SDK writes it to whatever connection it has.
+// acked handles an ack. It is matched only by the frame's message_id: the SDK writes it to any connection that it has.
 func (h *hub) acked(f *larkws.Frame) {
 	hs := larkws.Headers(f.Headers)
 	id := hs.GetString(larkws.HeaderMessageID)

@@ -11,7 +11,11 @@ import (
 
 // fast are clocks for tests of redelivery.
 func fast() Config {
-	return Config{AckTimeout: 30 * time.Millisecond, Redeliver: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond}}
+	return Config{
+		AckTimeout: 30 * time.Millisecond, Redeliver: []time.Duration{
+			time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond,
+		},
+	}
 }
 
 func TestEventIsPushedAgainAfterCode500(t *testing.T) {
@@ -35,7 +39,8 @@ func TestEventIsPushedAgainAfterCode500(t *testing.T) {
 		}
 	}
 	ds := s.Deliveries()
-	if ds[0].AckCode != 500 || ds[0].Failure != "code" || ds[1].Attempt != 2 || ds[0].ID == ds[1].ID || ds[0].EventID != ds[1].EventID || ds[2].MessageID != id {
+	if ds[0].AckCode != 500 || ds[0].Failure != "code" || ds[1].Attempt != 2 || ds[0].ID == ds[1].ID ||
+		ds[0].EventID != ds[1].EventID || ds[2].MessageID != id {
 		t.Errorf("deliveries %+v", ds)
 	}
 	refuteViolations(t, s)
@@ -131,7 +136,8 @@ func TestEveryKindOfEventHasTheShapeOfTheSDK(t *testing.T) {
 	d.OnP2ChatMemberBotDeletedV1(func(_ context.Context, e *larkim.P2ChatMemberBotDeletedV1) error {
 		return put("deleted", *e.Event.ChatId+*e.Event.OperatorId.OpenId)
 	})
-	d.OnP2ChatAccessEventBotP2pChatEnteredV1(func(_ context.Context, e *larkim.P2ChatAccessEventBotP2pChatEnteredV1) error {
+	d.OnP2ChatAccessEventBotP2pChatEnteredV1(func(_ context.Context,
+		e *larkim.P2ChatAccessEventBotP2pChatEnteredV1) error {
 		return put("entered", *e.Event.ChatId+*e.Event.OperatorId.OpenId)
 	})
 	d.OnP2MessageReadV1(func(_ context.Context, e *larkim.P2MessageReadV1) error {
@@ -214,7 +220,10 @@ func TestALostEventIsNotWaitedForLong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, Config{AckTimeout: time.Hour, Redeliver: slices.Repeat([]time.Duration{50 * time.Millisecond}, 200), Reconnect: Reconnect{Interval: -1, Nonce: -1}})
+			s := start(t, Config{
+				AckTimeout: time.Hour, Redeliver: slices.Repeat([]time.Duration{50 * time.Millisecond}, 200),
+				Reconnect: Reconnect{Interval: -1, Nonce: -1},
+			})
 			release := make(chan struct{})
 			defer close(release)
 			d, in := receiver(func(nth int) error {

@@ -46,7 +46,9 @@ func (a *departmentAPI) parents(q *request) (any, *refusal) {
 		if parent == "" {
 			parent = "0"
 		}
-		items = append(items, map[string]any{"name": d.name, "open_department_id": d.id, "parent_department_id": parent})
+		items = append(items, map[string]any{
+			"name": d.name, "open_department_id": d.id, "parent_department_id": parent,
+		})
 	}
 	return map[string]any{"items": items, "has_more": false, "page_token": ""}, nil
 }

@@ -24,7 +24,7 @@ type chat struct {
 
 func (c *chat) private() bool { return c.Mode == "p2p" }
 
-// writable tells why the bot cannot write into the chat.
+// writable returns the reason for which the bot cannot write into the chat.
 func (c *chat) writable() *refusal {
 	switch {
 	case c.dissolved:
@@ -94,13 +94,15 @@ func (d *directory) receiver(idType, id string) (*chat, *refusal) {
 	if idType == "chat_id" {
 		c := d.chat(id)
 		if c == nil {
-			return nil, refuse(RuleUnknownID, codeParam, "Your request contains an invalid request parameter, ext=invalid receive_id")
+			return nil, refuse(RuleUnknownID, codeParam,
+				"Your request contains an invalid request parameter, ext=invalid receive_id")
 		}
 		return c, nil
 	}
 	u := d.user(id)
 	if u == nil {
-		return nil, refuse(RuleUnknownID, codeUnknownOpenID, "The request you send is not a valid {%s} or not exists: %q", idType, id)
+		return nil, refuse(RuleUnknownID, codeUnknownOpenID,
+			"The request you send is not a valid {%s} or not exists: %q", idType, id)
 	}
 	if want, ok := u.id(idType); !ok || want != id {
 		return nil, refuse(RuleField, codeField, "field validation failed: receive_id %q is no %s", id, idType)

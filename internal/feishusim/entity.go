@@ -17,7 +17,7 @@ type entity struct {
 	uuids   map[string][32]byte // hashes of operations by their uuid
 
 	streaming bool
-	timedOut  bool   // the platform closed streaming mode, and no call has been told yet
+	timedOut  bool   // the platform closed streaming mode, and no call has failed for it yet
 	stopTTL   func() // stops the clock of streaming mode
 	pressed   int    // callbacks that wait for their answer
 }
@@ -29,7 +29,8 @@ func (e *entity) show(op string) {
 	}
 }
 
-// setStreaming follows the card's config after an operation that can change it. Opening starts the clock anew.
+// setStreaming applies the card's config after an operation that can change it. Opening streaming mode restarts its
+// clock.
 func (w *world) setStreaming(e *entity, on bool, ttl time.Duration) {
 	e.stopTTL()
 	e.streaming, e.timedOut = on, false

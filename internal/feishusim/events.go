@@ -48,7 +48,9 @@ type eventMessage struct {
 // newEvent wraps body. messageID is the chat message that it is about, if any.
 func (a *app) newEvent(kind, messageID string, body any) *event {
 	now := time.Now()
-	h := eventHeader{EventID: randomHex(16), EventType: kind, CreateTime: millis(now), AppID: a.bot.ID, TenantKey: a.tenant}
+	h := eventHeader{
+		EventID: randomHex(16), EventType: kind, CreateTime: millis(now), AppID: a.bot.ID, TenantKey: a.tenant,
+	}
 	if kind == eventCardAction {
 		h.CreateTime = strconv.FormatInt(now.UnixMicro(), 10)
 	}
@@ -75,17 +77,20 @@ const (
 	eventCardAction      = "card.action.trigger"
 )
 
-// received tells of a user's message.
+// received is the event for a user's new message.
 func (a *app) received(m *message, from User, c *chat) *event {
-	return a.toldOf(eventReceive, m, from, c)
+	return a.messageEvent(eventReceive, m, from, c)
 }
 
-// toldOf tells of a user's message as it is now.
-func (a *app) toldOf(kind string, m *message, from User, c *chat) *event {
+// messageEvent is an event of this kind with a user's message as it is now.
+func (a *app) messageEvent(kind string, m *message, from User, c *chat) *event {
 	em := eventMessage{MessageID: m.ID, RootID: m.RootID, ParentID: m.ParentID, CreateTime: millis(m.Created),
-		UpdateTime: millis(m.updated), ChatID: m.ChatID, ThreadID: m.ThreadID, ChatType: c.kind(), MessageType: m.Type, Content: m.Content}
+		UpdateTime: millis(m.updated), ChatID: m.ChatID, ThreadID: m.ThreadID, ChatType: c.kind(), MessageType: m.Type,
+		Content: m.Content}
 	for _, at := range m.mentions {
-		em.Mentions = append(em.Mentions, eventMention{Key: at.key, ID: at.user.ids(), Name: at.user.Name, TenantKey: a.tenant})
+		em.Mentions = append(em.Mentions, eventMention{
+			Key: at.key, ID: at.user.ids(), Name: at.user.Name, TenantKey: a.tenant,
+		})
 	}
 	return a.newEvent(kind, m.ID, map[string]any{
 		"sender":  map[string]any{"sender_id": from.ids(), "sender_type": from.sender().Type, "tenant_key": a.tenant},
@@ -93,13 +98,13 @@ func (a *app) toldOf(kind string, m *message, from User, c *chat) *event {
 	})
 }
 
-// recalled tells that the message was taken back by its sender.
+// recalled is the event for a message that its sender has recalled.
 func (a *app) recalled(m *message) *event {
 	return a.newEvent(eventRecalled, m.ID, map[string]any{"message_id": m.ID, "chat_id": m.ChatID,
 		"recall_time": millis(time.Now()), "recall_type": "message_owner"})
 }
 
-// reacted tells of a reaction by a user, or by the bot itself: then with operator_type app.
+// reacted is the event for a reaction by a user, or by the bot itself: then with operator_type app.
 func (a *app) reacted(kind string, m *message, r *reaction) *event {
 	body := map[string]any{"message_id": m.ID, "reaction_type": map[string]string{"emoji_type": r.emoji},
 		"operator_type": r.by.Type, "action_time": millis(time.Now())}
@@ -111,17 +116,18 @@ func (a *app) reacted(kind string, m *message, r *reaction) *event {
 	return a.newEvent(kind, m.ID, body)
 }
 
-// joined tells that people have joined a group by themselves.
+// joined is the event for people who have joined a group by themselves.
 func (a *app) joined(c *chat, users []User) *event {
 	var list []map[string]any
 	for _, u := range users {
 		list = append(list, map[string]any{"name": u.Name, "tenant_key": a.tenant, "user_id": u.ids()})
 	}
-	return a.newEvent(eventUserAdded, "", map[string]any{"chat_id": c.ID, "operator_id": users[0].ids(), "external": false,
-		"operator_tenant_key": a.tenant, "users": list, "name": c.Name})
+	return a.newEvent(eventUserAdded, "",
+		map[string]any{"chat_id": c.ID, "operator_id": users[0].ids(), "external": false,
+			"operator_tenant_key": a.tenant, "users": list, "name": c.Name})
 }
 
-// membership tells that the bot was added to a group or removed from it, or that the group was disbanded.
+// membership is the event for a bot that was added to a group or removed from it, or for a group that was disbanded.
 func (a *app) membership(kind string, c *chat, by User) *event {
 	return a.newEvent(kind, "", map[string]any{"chat_id": c.ID, "operator_id": by.ids(), "external": false,
 		"operator_tenant_key": a.tenant, "name": c.Name, "i18n_names": map[string]string{"zh_cn": c.Name}})

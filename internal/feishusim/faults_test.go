@@ -25,7 +25,8 @@ func TestFaults(t *testing.T) {
 	if a, err := try(Fault{Code: 230099, Msg: "no"}); err != nil || a.Code != 230099 || a.Status != 400 || sent() != 0 {
 		t.Errorf("code: %+v %v", a, err)
 	}
-	if a, err := try(Fault{Code: codeTooFrequent}); err != nil || a.Status != 429 || a.Header.Get(headerRateReset) == "" {
+	if a, err := try(Fault{Code: codeTooFrequent}); err != nil || a.Status != 429 ||
+		a.Header.Get(headerRateReset) == "" {
 		t.Errorf("429: %+v %v", a, err)
 	}
 	if _, err := try(Fault{Status: 502, Body: "<html>bad gateway</html>"}); err == nil || sent() != 0 {

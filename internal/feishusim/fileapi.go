@@ -69,7 +69,8 @@ func (fs files) checkKey(key, msgType string) *refusal {
 	case key == "":
 		return refuse(RuleContent, codeParam, "Your request contains an invalid request parameter, ext=no file key")
 	case f == nil:
-		return refuse(RuleUnknownID, codeParam, "Your request contains an invalid request parameter, ext=invalid file key %q", key)
+		return refuse(RuleUnknownID, codeParam,
+			"Your request contains an invalid request parameter, ext=invalid file key %q", key)
 	case !f.own:
 		return refuse(RulePermission, codeNotOwnResource, "Bot is NOT the owner of the resource.")
 	case !fits():
@@ -199,7 +200,8 @@ func (a *fileAPI) ofMessage(q *request) (*file, *refusal) {
 	switch {
 	case kind != "image" && kind != "file":
 		return nil, refuse(RuleField, codeFileParam, "Invalid request param: type %q", kind)
-	case m.Type == "merge_forward" || m.upper != "" || m.Type == "interactive" || m.Type == "sticker" || m.Type == "folder":
+	case m.Type == "merge_forward" || m.upper != "" || m.Type == "interactive" || m.Type == "sticker" ||
+		m.Type == "folder":
 		return nil, refuse(RulePermission, codeFileForwarded, "Unsupported message type.")
 	case f == nil || !strings.Contains(m.Content, `"`+key+`"`):
 		return nil, refuse(RuleUnknownID, codeFileNotIn, "File not in message.")

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// ErrIncomplete means that a form cannot be sent as it is filled in: the client shows the user why, and the bot hears
-// nothing.
+// ErrIncomplete means that a form cannot be submitted with these values: the client shows the user why, and the bot
+// gets no event.
 var ErrIncomplete = errors.New("the form cannot be sent like this")
 
 // Press makes a user press the button with this value and returns the bot's answer to the callback, once the answer's
@@ -20,9 +20,10 @@ func (p *people) Press(ctx context.Context, messageID string, by User, value any
 	return p.Submit(ctx, messageID, by, value, nil)
 }
 
-// Submit makes a user fill in the form in which the button with this value stands, and press it; see Press. filled says
-// what is chosen or written, by the names of the form's components.
-func (p *people) Submit(ctx context.Context, messageID string, by User, value any, filled map[string][]string) (json.RawMessage, error) {
+// Submit makes a user fill in the form that contains the button with this value, and press it; see Press. filled holds
+// the chosen or written values, by the names of the form's components.
+func (p *people) Submit(ctx context.Context, messageID string, by User, value any,
+	filled map[string][]string) (json.RawMessage, error) {
 	action := Action{Value: value}
 	form, name := p.world.formWith(messageID, value)
 	switch {
@@ -38,7 +39,7 @@ func (p *people) Submit(ctx context.Context, messageID string, by User, value an
 	return p.Act(ctx, messageID, by, action)
 }
 
-// formWith finds the newest form of a message in which the button with this value stands; nil when there is none.
+// formWith finds the newest form of a message that contains the button with this value; nil if there is none.
 func (w *world) formWith(messageID string, value any) (form map[string]any, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +65,7 @@ func (w *world) formWith(messageID string, value any) (form map[string]any, name
 	return nil, ""
 }
 
-// fillIn is what a form's callback tells of its components (doc: feishu-cards/card-callback-communication).
+// fillIn is the form values in a callback (doc: feishu-cards/card-callback-communication).
 func fillIn(form map[string]any, filled map[string][]string) (map[string]any, error) {
 	values, err := make(map[string]any), error(nil)
 	eachTag(form["elements"], func(tag string, el map[string]any) {

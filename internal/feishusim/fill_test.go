@@ -13,7 +13,8 @@ func TestSubmit(t *testing.T) {
 	s := start(t, Config{})
 	d := newDispatcher()
 	heard := make(chan *callback.CallBackAction, 1)
-	d.OnP2CardActionTrigger(func(_ context.Context, e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
+	d.OnP2CardActionTrigger(func(_ context.Context,
+		e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
 		heard <- e.Event.Action
 		return &callback.CardActionTriggerResponse{}, nil
 	})
@@ -38,8 +39,10 @@ func TestSubmit(t *testing.T) {
 		want   map[string]any
 		err    error
 	}{
-		"all":               {map[string][]string{"one": {"a"}, "many": {"b", "c"}, "words": {"hello"}}, map[string]any{"one": "a", "many": []any{"b", "c"}, "words": "hello"}, nil},
-		"what is required":  {map[string][]string{"one": {"c"}}, map[string]any{"one": "c", "many": []any{}, "words": ""}, nil},
+		"all": {map[string][]string{"one": {"a"}, "many": {"b", "c"}, "words": {"hello"}},
+			map[string]any{"one": "a", "many": []any{"b", "c"}, "words": "hello"}, nil},
+		"what is required": {map[string][]string{"one": {"c"}},
+			map[string]any{"one": "c", "many": []any{}, "words": ""}, nil},
 		"nothing":           {nil, nil, ErrIncomplete},
 		"too many":          {map[string][]string{"one": {"a", "b"}}, nil, ErrIncomplete},
 		"too long":          {map[string][]string{"one": {"a"}, "words": {"hello!"}}, nil, ErrIncomplete},
@@ -59,7 +62,8 @@ func TestSubmit(t *testing.T) {
 			}
 		})
 	}
-	if _, err := s.Submit(t.Context(), id, tom, obj{"do": "stop"}, map[string][]string{"one": {"a"}}); !errors.Is(err, ErrNoComponent) {
+	if _, err := s.Submit(t.Context(), id, tom, obj{"do": "stop"}, map[string][]string{"one": {"a"}}); !errors.Is(err,
+		ErrNoComponent) {
 		t.Errorf("a button outside of the form: %v", err)
 	}
 	if _, err := s.Press(t.Context(), id, tom, obj{"do": "stop"}); err != nil {

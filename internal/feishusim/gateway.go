@@ -94,7 +94,7 @@ func api(pattern string, f func(*request) (any, *refusal)) route {
 	}}
 }
 
-// gateway stands before all APIs: faults, tokens, the app's rate limit, the envelope, the records.
+// gateway is in front of all APIs: it handles faults, tokens, the app's rate limit, the envelope and the records.
 type gateway struct {
 	limits Limits
 	auth   *auth
@@ -256,7 +256,9 @@ func envelope(q *request, rep reply) []byte {
 		out[k] = v
 	}
 	if rep.code != 0 {
-		out["error"] = map[string]any{"log_id": q.logID, "troubleshooter": "https://open.feishu.cn/search?log_id=" + q.logID}
+		out["error"] = map[string]any{
+			"log_id": q.logID, "troubleshooter": "https://open.feishu.cn/search?log_id=" + q.logID,
+		}
 	}
 	return mustJSON(out)
 }

@@ -40,15 +40,15 @@ func newHub(cfg Config, a *auth, rec *records, n *notifier) *hub {
 		conns: make(map[*conn]struct{}), waiting: make(map[string]*attempt)}
 }
 
-// Connections returns how many long connections stand.
+// Connections returns the number of open long connections.
 func (h *hub) Connections() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.conns)
 }
 
-// Connected returns how many long connections there have been, those that stand among them. One that is gone may stand
-// for a moment more, so it is this that tells whether a client has connected again.
+// Connected returns how many long connections there have been, including the open ones. A lost connection may still
+// look open for a moment, so this is the number by which a test sees that a client has reconnected.
 func (h *hub) Connected() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,7 +147,8 @@ func (h *hub) serveEndpoint(_ http.ResponseWriter, q *request) reply {
 		rep.fields = map[string]any{"data": map[string]any{}}
 		return rep
 	}
-	u := connectionURL(q.Host, strconv.FormatUint(rand.Uint64()>>1, 10), strconv.Itoa(33000000+rand.IntN(999999)), h.auth.ticket(time.Now()))
+	u := connectionURL(q.Host, strconv.FormatUint(rand.Uint64()>>1, 10), strconv.Itoa(33000000+rand.IntN(999999)),
+		h.auth.ticket(time.Now()))
 	rep := done(map[string]any{"URL": u, "ClientConfig": h.cfg.client()})
 	rep.msg = ""
 	return rep
@@ -178,7 +179,7 @@ func (h *hub) serveConnection(w http.ResponseWriter, q *request) reply {
 	return reply{taken: true, status: http.StatusSwitchingProtocols}
 }
 
-// refusedHandshake tells the reason in headers (oapi-sdk-go ws/const.go).
+// refusedHandshake returns the reason in headers (oapi-sdk-go ws/const.go).
 func refusedHandshake(status, code int, msg string, authCode int) reply {
 	rep := reply{status: status, code: code, msg: msg, rule: RuleToken, header: http.Header{}}
 	rep.header.Set(larkws.HeaderHandshakeStatus, strconv.Itoa(code))

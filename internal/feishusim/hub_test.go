@@ -24,7 +24,8 @@ type rawConn struct {
 // endpoint asks for the URL of a long connection.
 func endpoint(t *testing.T, s *Server, secret string) (code int, u string) {
 	t.Helper()
-	resp, err := http.Post(s.URL()+pathEndpoint, "application/json", strings.NewReader(fmt.Sprintf(`{"AppID":%q,"AppSecret":%q}`, s.AppID(), secret)))
+	resp, err := http.Post(s.URL()+pathEndpoint, "application/json",
+		strings.NewReader(fmt.Sprintf(`{"AppID":%q,"AppSecret":%q}`, s.AppID(), secret)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,8 @@ func TestFramesOfAFragmentedEvent(t *testing.T) {
 	}
 	for i := 1; i < sum; i++ {
 		last = c.read()
-		if hs := larkws.Headers(last.Headers); hs.GetInt("seq") != i || hs.GetString("message_id") != larkws.Headers(first.Headers).GetString("message_id") {
+		if hs := larkws.Headers(last.Headers); hs.GetInt("seq") != i ||
+			hs.GetString("message_id") != larkws.Headers(first.Headers).GetString("message_id") {
 			t.Errorf("frame %d: %v", i, last.Headers)
 		}
 		payload = append(payload, last.Payload...)
@@ -198,7 +200,9 @@ func callsOf(s *Server, path string) []Call {
 }
 
 func TestFrozenConnectionsAreSilent(t *testing.T) {
-	s := start(t, Config{AckTimeout: 300 * time.Millisecond, Redeliver: slices.Repeat([]time.Duration{20 * time.Millisecond}, 1000)})
+	s := start(t, Config{
+		AckTimeout: 300 * time.Millisecond, Redeliver: slices.Repeat([]time.Duration{20 * time.Millisecond}, 1000),
+	})
 	d, in := receiver(nil)
 	listen(t, s, d)
 	s.Freeze(true)

@@ -93,8 +93,7 @@ func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *r
 	defer w.mu.Unlock()
 	hash := sha256.Sum256([]byte(q.URL.Path + "\x00" + in.ReceiveID + "\x00" + in.MsgType + "\x00" + in.Content))
 	if old, ok := w.messages.sentAs(in.UUID, time.Now()); ok && in.UUID != "" {
-		// A process that starts anew does not know the entity of the one that died: it sends another, and gets the
-		// first.
+		// A restarted process does not know the entity of the one that died: it sends another, and gets the first.
 		if old.request != hash && !refersToEntity(in) {
 			q.violate(RuleUUIDReused, "uuid %q was used for another message", in.UUID)
 		}
@@ -147,7 +146,8 @@ func (a *imAPI) patch(q *request) (any, *refusal) {
 		w := a.world
 		switch {
 		case m.Type != "interactive":
-			return refuse(RuleContent, codeParam, "Your request contains an invalid request parameter, ext=This message is NOT a card.")
+			return refuse(RuleContent, codeParam,
+				"Your request contains an invalid request parameter, ext=This message is NOT a card.")
 		case time.Since(m.Created) > updatable:
 			return refuse("", codeTooOld, "The message is too old to be updated.")
 		case m.CardID != "":
@@ -159,7 +159,8 @@ func (a *imAPI) patch(q *request) (any, *refusal) {
 			return bad
 		}
 		if !shared(old) || !shared(root) {
-			return refuse(RuleCard, codeParam, "Your request contains an invalid request parameter, ext=update_multi must be true before and after")
+			return refuse(RuleCard, codeParam,
+				"Your request contains an invalid request parameter, ext=update_multi must be true before and after")
 		}
 		m.Content = in.Content
 		m.showCard(root, "patch")
@@ -192,24 +193,27 @@ func (a *imAPI) edit(q *request) (any, *refusal) {
 
 // change runs f on a message of the bot and answers with the message.
 func (a *imAPI) change(q *request, f func(*message) *refusal) (any, *refusal) {
-	return a.own(q, refuse(RulePermission, codeNotSender, "The operator is not the sender of the message."), func(m *message) (any, *refusal) {
-		if _, ok := a.limit.take(time.Now(), quota{"message " + m.ID, a.limits.MessagePerSecond, time.Second}); !ok {
-			return nil, refuse(RuleRate, codeChatFrequency, "trigger frequency limit of the message")
-		}
-		if bad := f(m); bad != nil {
-			return nil, bad
-		}
-		m.updated = time.Now()
-		return m.data(a.world.tenant, false), nil
-	})
+	return a.own(q, refuse(RulePermission, codeNotSender, "The operator is not the sender of the message."),
+		func(m *message) (any, *refusal) {
+			if _, ok := a.limit.take(time.Now(),
+				quota{"message " + m.ID, a.limits.MessagePerSecond, time.Second}); !ok {
+				return nil, refuse(RuleRate, codeChatFrequency, "trigger frequency limit of the message")
+			}
+			if bad := f(m); bad != nil {
+				return nil, bad
+			}
+			m.updated = time.Now()
+			return m.data(a.world.tenant, false), nil
+		})
 }
 
 // recall takes back a message of the bot (doc: im-v1/message/delete).
 func (a *imAPI) recall(q *request) (any, *refusal) {
-	return a.own(q, refuse(RulePermission, codeNoRecall, "No permission to recall this message."), func(m *message) (any, *refusal) {
-		m.recall()
-		return map[string]any{}, nil
-	})
+	return a.own(q, refuse(RulePermission, codeNoRecall, "No permission to recall this message."),
+		func(m *message) (any, *refusal) {
+			m.recall()
+			return map[string]any{}, nil
+		})
 }
 
 // own runs f on the message that q names, which must be the bot's.

@@ -41,19 +41,33 @@ func TestCreateRefusesBadMessages(t *testing.T) {
 		"text empty":       {codeParam, RuleEmpty, body(chat, "text", obj{"text": " "})},
 		"text missing":     {codeParam, RuleContent, body(chat, "text", obj{"txt": "x"})},
 		"text too long":    {codeTooLong, RuleSize, body(chat, "text", obj{"text": strings.Repeat("x", 151<<10)})},
-		"content no JSON":  {codeParam, RuleContent, obj{"receive_id": chat, "msg_type": "text", "content": "hi", "uuid": "u1"}},
-		"content object":   {codeNotJSON, RuleField, obj{"receive_id": chat, "msg_type": "text", "content": obj{"text": "x"}}},
-		"post bare":        {codeParam, RuleContent, body(chat, "post", obj{"title": "", "content": []any{}})},
-		"post empty":       {codeParam, RuleEmpty, body(chat, "post", obj{"zh_cn": obj{"content": []any{}}})},
-		"post tag":         {codeParam, RuleContent, body(chat, "post", obj{"zh_cn": obj{"content": []any{[]any{obj{"tag": "marquee"}}}}})},
-		"post image URL":   {codeCardRefused, RuleImage, body(chat, "post", obj{"zh_cn": obj{"content": []any{[]any{obj{"tag": "md", "text": "![x](https://x/y.png)"}}}}})},
-		"post too long":    {codeTooLong, RuleSize, body(chat, "post", obj{"zh_cn": obj{"content": []any{[]any{obj{"tag": "md", "text": long}}}}})},
-		"image of a user":  {codeNotOwnResource, RulePermission, body(chat, "image", obj{"image_key": foreign})},
-		"file unknown":     {codeParam, RuleUnknownID, body(chat, "file", obj{"file_key": "file_v3_none"})},
-		"uuid too long":    {codeField, RuleField, obj{"receive_id": chat, "msg_type": "text", "content": `{"text":"x"}`, "uuid": strings.Repeat("u", 51)}},
-		"card empty":       {codeCardRefused, RuleEmpty, body(chat, "interactive", obj{"schema": "2.0"})},
-		"card too big":     {codeCardRefused, RuleSize, body(chat, "interactive", card(false, markdown("a", long)))},
-		"entity unknown":   {codeCardRefused, RuleUnknownID, body(chat, "interactive", obj{"type": "card", "data": obj{"card_id": "7"}})},
+		"content no JSON": {codeParam, RuleContent, obj{
+			"receive_id": chat, "msg_type": "text", "content": "hi", "uuid": "u1",
+		}},
+		"content object": {codeNotJSON, RuleField, obj{
+			"receive_id": chat, "msg_type": "text", "content": obj{"text": "x"},
+		}},
+		"post bare":  {codeParam, RuleContent, body(chat, "post", obj{"title": "", "content": []any{}})},
+		"post empty": {codeParam, RuleEmpty, body(chat, "post", obj{"zh_cn": obj{"content": []any{}}})},
+		"post tag": {codeParam, RuleContent, body(chat, "post", obj{
+			"zh_cn": obj{"content": []any{[]any{obj{"tag": "marquee"}}}},
+		})},
+		"post image URL": {codeCardRefused, RuleImage, body(chat, "post", obj{
+			"zh_cn": obj{"content": []any{[]any{obj{"tag": "md", "text": "![x](https://x/y.png)"}}}},
+		})},
+		"post too long": {codeTooLong, RuleSize, body(chat, "post", obj{
+			"zh_cn": obj{"content": []any{[]any{obj{"tag": "md", "text": long}}}},
+		})},
+		"image of a user": {codeNotOwnResource, RulePermission, body(chat, "image", obj{"image_key": foreign})},
+		"file unknown":    {codeParam, RuleUnknownID, body(chat, "file", obj{"file_key": "file_v3_none"})},
+		"uuid too long": {codeField, RuleField, obj{
+			"receive_id": chat, "msg_type": "text", "content": `{"text":"x"}`, "uuid": strings.Repeat("u", 51),
+		}},
+		"card empty":   {codeCardRefused, RuleEmpty, body(chat, "interactive", obj{"schema": "2.0"})},
+		"card too big": {codeCardRefused, RuleSize, body(chat, "interactive", card(false, markdown("a", long)))},
+		"entity unknown": {codeCardRefused, RuleUnknownID, body(chat, "interactive", obj{
+			"type": "card", "data": obj{"card_id": "7"},
+		})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(s.Violations())
@@ -113,10 +127,14 @@ func TestTopics(t *testing.T) {
 	tom := s.AddUser("Tom")
 	g := s.Group("G", tom)
 	root := s.Say(g, tom, "root", Mention())
-	a := c.want(0, "POST", pathMessages+"/"+root+"/reply", obj{"msg_type": "text", "content": `{"text":"in"}`, "reply_in_thread": true, "uuid": "a"})
+	a := c.want(0, "POST", pathMessages+"/"+root+"/reply", obj{
+		"msg_type": "text", "content": `{"text":"in"}`, "reply_in_thread": true, "uuid": "a",
+	})
 	thread := a.str("thread_id")
 	inside := s.Say(g, tom, "me too", Thread(thread))
-	b := c.want(0, "POST", pathMessages+"/"+inside+"/reply", obj{"msg_type": "text", "content": `{"text":"stays"}`, "uuid": "b"})
+	b := c.want(0, "POST", pathMessages+"/"+inside+"/reply", obj{
+		"msg_type": "text", "content": `{"text":"stays"}`, "uuid": "b",
+	})
 	if b.str("thread_id") != thread || b.str("root_id") != root || b.str("parent_id") != root {
 		t.Errorf("reply %v", b.Data)
 	}
@@ -124,7 +142,9 @@ func TestTopics(t *testing.T) {
 	if m.RootID != root || m.ParentID != root || m.ThreadID != thread || !strings.HasPrefix(thread, "omt_") {
 		t.Errorf("message %+v", m)
 	}
-	for query, want := range map[string]int{"container_id_type=thread&container_id=" + thread: 4, "container_id_type=chat&container_id=" + g: 1} {
+	for query, want := range map[string]int{
+		"container_id_type=thread&container_id=" + thread: 4, "container_id_type=chat&container_id=" + g: 1,
+	} {
 		if got := c.want(0, "GET", pathMessages+"?"+query, nil); len(got.Data["items"].([]any)) != want {
 			t.Errorf("%s: %v", query, got.Data)
 		}
@@ -144,7 +164,8 @@ func TestListPagesInBothDirections(t *testing.T) {
 	read := func(query string) string {
 		var texts []string
 		for token := ""; ; {
-			a := c.want(0, "GET", pathMessages+"?container_id_type=chat&container_id="+g+"&page_size=3"+query+"&page_token="+token, nil)
+			a := c.want(0, "GET", pathMessages+"?container_id_type=chat&container_id="+g+"&page_size=3"+query+
+				"&page_token="+token, nil)
 			for _, item := range a.Data["items"].([]any) {
 				texts = append(texts, text(member(item, "body", "content")))
 			}
@@ -175,11 +196,15 @@ func TestGetShowsQuotesForwardsAndCards(t *testing.T) {
 	if len(items) != 3 || member(items[1], "upper_message_id") != fwd {
 		t.Errorf("items %v", items)
 	}
-	sent := c.send(p, "interactive", obj{"schema": "2.0", "header": obj{"title": obj{"tag": "plain_text", "content": "Head"}},
+	sent := c.send(p, "interactive", obj{"schema": "2.0", "header": obj{
+		"title": obj{"tag": "plain_text", "content": "Head"},
+	},
 		"body": obj{"elements": []any{markdown("a", "**x**")}}})
 	plain := text(member(c.want(0, "GET", pathMessages+"/"+sent, nil).Data["items"].([]any)[0], "body", "content"))
-	raw := text(member(c.want(0, "GET", pathMessages+"/"+sent+"?card_msg_content_type=raw_card_content", nil).Data["items"].([]any)[0], "body", "content"))
-	if plain != `{"elements":[[{"tag":"text","text":"**x**"}]],"title":"Head"}` || !strings.Contains(raw, `"schema":"2.0"`) {
+	raw := text(member(c.want(0, "GET", pathMessages+"/"+sent+"?card_msg_content_type=raw_card_content",
+		nil).Data["items"].([]any)[0], "body", "content"))
+	if plain != `{"elements":[[{"tag":"text","text":"**x**"}]],"title":"Head"}` ||
+		!strings.Contains(raw, `"schema":"2.0"`) {
 		t.Errorf("plain %s raw %s", plain, raw)
 	}
 	if m, _ := s.Message(two); m.Text() != "T\ntwo" || m.ParentID != one {
@@ -204,7 +229,9 @@ func TestChangingMessages(t *testing.T) {
 	c.want(codeNotSender, "PATCH", pathMessages+"/"+his, obj{"content": "{}"})
 	c.want(codeNoRecall, "DELETE", pathMessages+"/"+his, nil)
 	for i := range maxEdits {
-		c.want(0, "PUT", pathMessages+"/"+mine, obj{"msg_type": "text", "content": fmt.Sprintf(`{"text":"edit %d"}`, i)})
+		c.want(0, "PUT", pathMessages+"/"+mine, obj{
+			"msg_type": "text", "content": fmt.Sprintf(`{"text":"edit %d"}`, i),
+		})
 	}
 	c.want(codeEdits, "PUT", pathMessages+"/"+mine, obj{"msg_type": "text", "content": `{"text":"x"}`})
 	c.want(0, "DELETE", pathMessages+"/"+mine, nil)
@@ -213,7 +240,9 @@ func TestChangingMessages(t *testing.T) {
 	}
 	before := len(s.Violations())
 	s.Recall(his)
-	c.want(codeRecalled, "POST", pathMessages+"/"+his+"/reply", obj{"msg_type": "text", "content": `{"text":"x"}`, "uuid": "r"})
+	c.want(codeRecalled, "POST", pathMessages+"/"+his+"/reply", obj{
+		"msg_type": "text", "content": `{"text":"x"}`, "uuid": "r",
+	})
 	c.want(codeGone, "POST", pathMessages+"/"+his+"/reactions", obj{"reaction_type": obj{"emoji_type": "Typing"}})
 	if len(s.Violations()) != before {
 		t.Errorf("the client is blamed for a recall: %+v", s.Violations()[before:])
@@ -259,7 +288,8 @@ func TestFiles(t *testing.T) {
 	key := s.Upload("报告.json", "application/json", []byte(`[1]`))
 	id := s.Send(p, tom, "file", mustJSON(obj{"file_key": key, "file_name": "报告.json"}))
 	get := func(id, key, kind string, opt ...larkcore.RequestOptionFunc) (*larkim.GetMessageResourceResp, error) {
-		return c.Im.MessageResource.Get(t.Context(), larkim.NewGetMessageResourceReqBuilder().MessageId(id).FileKey(key).Type(kind).Build(), opt...)
+		return c.Im.MessageResource.Get(t.Context(),
+			larkim.NewGetMessageResourceReqBuilder().MessageId(id).FileKey(key).Type(kind).Build(), opt...)
 	}
 	got, err := get(id, key, "file", larkcore.WithFileDownload())
 	if err != nil || !got.Success() || got.FileName != "报告.json" {
@@ -278,21 +308,24 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	png := append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 100)...)
-	img, err := c.Im.Image.Create(t.Context(), larkim.NewCreateImageReqBuilder().Body(larkim.NewCreateImageReqBodyBuilder().
-		ImageType("message").Image(bytes.NewReader(png)).Build()).Build())
+	img, err := c.Im.Image.Create(t.Context(),
+		larkim.NewCreateImageReqBuilder().Body(larkim.NewCreateImageReqBodyBuilder().
+			ImageType("message").Image(bytes.NewReader(png)).Build()).Build())
 	if err != nil || !img.Success() {
 		t.Fatalf("image: %v %+v", err, img)
 	}
 	c.send(p, "image", obj{"image_key": *img.Data.ImageKey})
 	c.send(p, "interactive", card(false, markdown("a", "![x]("+*img.Data.ImageKey+")")))
-	file, err := c.Im.File.Create(t.Context(), larkim.NewCreateFileReqBuilder().Body(larkim.NewCreateFileReqBodyBuilder().
-		FileType("stream").FileName("a.txt").File(strings.NewReader("text")).Build()).Build())
+	file, err := c.Im.File.Create(t.Context(),
+		larkim.NewCreateFileReqBuilder().Body(larkim.NewCreateFileReqBodyBuilder().
+			FileType("stream").FileName("a.txt").File(strings.NewReader("text")).Build()).Build())
 	if err != nil || !file.Success() {
 		t.Fatalf("file: %v %+v", err, file)
 	}
 	c.send(p, "file", obj{"file_key": *file.Data.FileKey})
-	empty, err := c.Im.File.Create(t.Context(), larkim.NewCreateFileReqBuilder().Body(larkim.NewCreateFileReqBodyBuilder().
-		FileType("stream").FileName("a.txt").File(strings.NewReader("")).Build()).Build())
+	empty, err := c.Im.File.Create(t.Context(),
+		larkim.NewCreateFileReqBuilder().Body(larkim.NewCreateFileReqBodyBuilder().
+			FileType("stream").FileName("a.txt").File(strings.NewReader("")).Build()).Build())
 	if err != nil || empty.Code != codeFileEmpty {
 		t.Errorf("empty file: %v %+v", err, empty)
 	}
@@ -304,7 +337,8 @@ func TestChatsAndPeople(t *testing.T) {
 	tom := s.AddUser("Tom")
 	g := s.Group("G", tom)
 	resp, err := c.Get(t.Context(), "/open-apis/bot/v3/info", nil, larkcore.AccessTokenTypeTenant)
-	if err != nil || !strings.Contains(string(resp.RawBody), `"open_id":"`+s.BotOpenID()+`"`) || !strings.Contains(string(resp.RawBody), "Elster") {
+	if err != nil || !strings.Contains(string(resp.RawBody), `"open_id":"`+s.BotOpenID()+`"`) ||
+		!strings.Contains(string(resp.RawBody), "Elster") {
 		t.Fatalf("bot: %v %s", err, resp.RawBody)
 	}
 	if a := c.want(0, "GET", "/open-apis/im/v1/chats/"+g, nil); a.str("name") != "G" || a.str("user_count") != "1" {
@@ -314,7 +348,8 @@ func TestChatsAndPeople(t *testing.T) {
 	if member(a.Data["items"].([]any)[0], "member_id") != tom.OpenID {
 		t.Errorf("members %v", a.Data)
 	}
-	if a := c.want(0, "GET", "/open-apis/contact/v3/users/"+tom.OpenID+"?user_id_type=open_id", nil); member(a.Data["user"], "name") != "Tom" {
+	if a := c.want(0, "GET", "/open-apis/contact/v3/users/"+tom.OpenID+"?user_id_type=open_id",
+		nil); member(a.Data["user"], "name") != "Tom" {
 		t.Errorf("user %v", a.Data)
 	}
 	c.want(codeUnknownOpenID, "GET", "/open-apis/contact/v3/users/ou_none?user_id_type=open_id", nil)

@@ -19,17 +19,23 @@ func (m *message) data(tenant string, raw bool) map[string]any {
 		"message_id": m.ID, "msg_type": m.Type, "chat_id": m.ChatID,
 		"create_time": millis(m.Created), "update_time": millis(m.updated),
 		"deleted": m.Deleted, "updated": m.updated.After(m.Created),
-		"sender": map[string]any{"id": m.Sender.ID, "id_type": idType, "sender_type": m.Sender.Type, "tenant_key": tenant},
-		"body":   map[string]any{"content": m.shownContent(raw)},
+		"sender": map[string]any{
+			"id": m.Sender.ID, "id_type": idType, "sender_type": m.Sender.Type, "tenant_key": tenant,
+		},
+		"body": map[string]any{"content": m.shownContent(raw)},
 	}
-	for k, v := range map[string]string{"root_id": m.RootID, "parent_id": m.ParentID, "thread_id": m.ThreadID, "upper_message_id": m.upper} {
+	for k, v := range map[string]string{
+		"root_id": m.RootID, "parent_id": m.ParentID, "thread_id": m.ThreadID, "upper_message_id": m.upper,
+	} {
 		if v != "" {
 			out[k] = v
 		}
 	}
 	var mentions []any
 	for _, at := range m.mentions {
-		mentions = append(mentions, map[string]any{"key": at.key, "id": at.user.OpenID, "id_type": "open_id", "name": at.user.Name, "tenant_key": tenant})
+		mentions = append(mentions, map[string]any{
+			"key": at.key, "id": at.user.OpenID, "id_type": "open_id", "name": at.user.Name, "tenant_key": tenant,
+		})
 	}
 	if mentions != nil {
 		out["mentions"] = mentions
@@ -50,7 +56,9 @@ func (m *message) shownContent(raw bool) string {
 		return string(mustJSON(card))
 	}
 	lines := [][]map[string]string{{{"tag": "text", "text": visibleCard(card["body"]) + visibleCard(card["elements"])}}}
-	return string(mustJSON(map[string]any{"title": text(member(card, "header", "title", "content")), "elements": lines}))
+	return string(mustJSON(map[string]any{
+		"title": text(member(card, "header", "title", "content")), "elements": lines,
+	}))
 }
 
 // get answers with the message, and for a merged forward with its parts too.

@@ -15,7 +15,8 @@ import (
 // take downloads a file of a message, and gives up after so many bytes.
 func take(t *testing.T, s *Server, token, message, key string, most int64) (declared, got int64) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+pathMessages+"/"+message+"/resources/"+key+"?type=file", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+pathMessages+"/"+message+"/resources/"+
+		key+"?type=file", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,10 +40,13 @@ func TestStreamedFilesCountWhatTheyServe(t *testing.T) {
 	tom := s.AddUser("Tom")
 	room := s.PrivateChat(tom)
 	told := s.UploadStream("a.bin", "application/octet-stream", Stream{Size: 100_000, Declare: true})
-	slow := s.UploadStream("b.bin", "application/octet-stream", Stream{Size: 1 << 30, Piece: 100, Pause: time.Millisecond})
+	slow := s.UploadStream("b.bin", "application/octet-stream", Stream{
+		Size: 1 << 30, Piece: 100, Pause: time.Millisecond,
+	})
 	m1 := s.Send(room, tom, "file", mustJSON(obj{"file_key": told, "file_name": "a.bin"}))
 	m2 := s.Send(room, tom, "file", mustJSON(obj{"file_key": slow, "file_name": "b.bin"}))
-	if declared, got := take(t, s, token, m1, told, 1<<20); declared != 100_000 || got != 100_000 || s.Served(told) != 100_000 {
+	if declared, got := take(t, s, token, m1, told, 1<<20); declared != 100_000 || got != 100_000 ||
+		s.Served(told) != 100_000 {
 		t.Errorf("declared %d, got %d, served %d", declared, got, s.Served(told))
 	}
 	if declared, got := take(t, s, token, m2, slow, 1000); declared != -1 || got != 1000 || s.Served(slow) < 1000 {
@@ -57,7 +61,9 @@ func TestEditingTellsOfTheNewText(t *testing.T) {
 	id := s.Say(s.Group("G", tom), tom, "one", Mention())
 	s.Edit(id, json.RawMessage(`{"text":"two"}`))
 	await(t, s, "the event of the edit", func(v *View) bool {
-		return slices.ContainsFunc(v.Deliveries(), func(d Delivery) bool { return d.EventType == eventUpdated && d.MessageID == id })
+		return slices.ContainsFunc(v.Deliveries(), func(d Delivery) bool {
+			return d.EventType == eventUpdated && d.MessageID == id
+		})
 	})
 	if m, _ := s.Message(id); m.Text() != "@Magpie two" || !strings.Contains(m.Content, "@_user_1 two") {
 		t.Errorf("message %q %s", m.Text(), m.Content)
@@ -76,7 +82,8 @@ func TestForwardsHoldForwards(t *testing.T) {
 		t.Fatalf("%d items", len(items))
 	}
 	nested, one := items[1].(map[string]any), items[2].(map[string]any)
-	if nested["msg_type"] != "merge_forward" || nested["upper_message_id"] != outer || one["upper_message_id"] != nested["message_id"] {
+	if nested["msg_type"] != "merge_forward" || nested["upper_message_id"] != outer ||
+		one["upper_message_id"] != nested["message_id"] {
 		t.Errorf("items %+v", items)
 	}
 }

@@ -10,7 +10,9 @@ func TestRates(t *testing.T) { synctest.Test(t, testRates) }
 
 // testRates is for a second that does not pass while the machine is busy.
 func testRates(t *testing.T) {
-	s := start(t, Config{Pipe: NewPipe(), Limits: Limits{AppPerSecond: 6, AppPerMinute: -1, ChatPerSecond: 2, CardPerSecond: 3}})
+	s := start(t, Config{
+		Pipe: NewPipe(), Limits: Limits{AppPerSecond: 6, AppPerMinute: -1, ChatPerSecond: 2, CardPerSecond: 3},
+	})
 	c := newRest(t, s)
 	p := s.PrivateChat(s.AddUser("Tom"))
 	path := pathMessages + "?receive_id_type=chat_id"
@@ -45,7 +47,8 @@ func TestLimiterSlides(t *testing.T) {
 		at   time.Duration
 		ok   bool
 		wait time.Duration
-	}{{0, true, 0}, {600, true, 0}, {700, false, 300}, {999, false, 1}, {1000, true, 0}, {1500, false, 100}, {1600, true, 0}} {
+	}{{0, true, 0}, {600, true, 0}, {700, false, 300}, {999, false, 1}, {1000, true, 0}, {1500, false, 100},
+		{1600, true, 0}} {
 		wait, ok := l.take(t0.Add(row.at*time.Millisecond), q)
 		if ok != row.ok || wait != row.wait*time.Millisecond {
 			t.Errorf("request %d: %v %v", i, ok, wait)

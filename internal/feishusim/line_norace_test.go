@@ -12,7 +12,9 @@ import (
 // TestFragmentedEventsWithTheOfficialSDK does not run under the race detector, which reports the SDK's own race in
 // putting fragments together (oapi-sdk-go v3.11.0 ws/client_message.go, combine).
 func TestFragmentedEventsWithTheOfficialSDK(t *testing.T) {
-	s := start(t, Config{Fragment: 200, Redeliver: slices.Repeat([]time.Duration{time.Millisecond}, 100), AckTimeout: time.Second})
+	s := start(t, Config{
+		Fragment: 200, Redeliver: slices.Repeat([]time.Duration{time.Millisecond}, 100), AckTimeout: time.Second,
+	})
 	d, in := receiver(nil)
 	listen(t, s, d)
 	tom := s.AddUser("Tom")

@@ -45,8 +45,9 @@ func TestTheWholeLineWithTheOfficialSDK(t *testing.T) {
 	text := ""
 	for i := 1; i <= 5; i++ {
 		text += "word "
-		got, err := c.Cardkit.V1.CardElement.Content(t.Context(), larkcardkit.NewContentCardElementReqBuilder().CardId(id).ElementId("md").
-			Body(larkcardkit.NewContentCardElementReqBodyBuilder().Content(text).Sequence(i).Uuid(newUUID()).Build()).Build())
+		got, err := c.Cardkit.V1.CardElement.Content(t.Context(),
+			larkcardkit.NewContentCardElementReqBuilder().CardId(id).ElementId("md").
+				Body(larkcardkit.NewContentCardElementReqBodyBuilder().Content(text).Sequence(i).Uuid(newUUID()).Build()).Build())
 		if err != nil || !got.Success() {
 			t.Fatalf("content %d: %v %v", i, err, got)
 		}

@@ -46,7 +46,8 @@ func countTables(prose string) int {
 	n := 0
 	previous := ""
 	for line := range strings.SplitSeq(prose, "\n") {
-		if strings.Contains(previous, "|") && strings.Contains(line, "-") && strings.Contains(line, "|") && tableRule.MatchString(line) {
+		if strings.Contains(previous, "|") && strings.Contains(line, "-") && strings.Contains(line, "|") &&
+			tableRule.MatchString(line) {
 			n++
 			line = "" // the rows that follow begin no new table
 		}

@@ -22,7 +22,7 @@ type message struct {
 	mentions  []mention
 	updated   time.Time
 	edits     int
-	event     *event      // the event that told of it, for redelivery
+	event     *event      // its event, for redelivery
 	reactions []*reaction // with their ids
 	unreacted []string    // ids of those that were taken away: who did not hear of it may try again
 	upper     string      // the merged forward that it is part of
@@ -114,8 +114,8 @@ func (ms *messages) add(m *message) {
 	ms.chats[m.ChatID] = byTime(ms.chats[m.ChatID], m)
 }
 
-// moment is the time of a message that somebody writes now. People of a chat see their messages in one order, and no
-// two of them write within the same millisecond, which is all that a message tells of its time.
+// moment is the time of a message that is written now. People of a chat see their messages in one order, so no two
+// messages of a chat get the same millisecond, which is the precision of a message's time.
 func (ms *messages) moment(chat string) time.Time {
 	now := time.Now()
 	if list := ms.chats[chat]; len(list) > 0 {

@@ -7,7 +7,7 @@ import (
 
 // What the parts of a card must be like (doc: the pages of feishu-cards/card-json-v2-components).
 
-// checkName notes the name of a component; a press tells of components by their names.
+// checkName records the name of a component; a press refers to components by their names.
 func (c *cardCheck) checkName(tag string, n map[string]any) {
 	name := text(n["name"])
 	if name == "" || tag != "form" && !strings.Contains(interactiveTags, " "+tag+" ") {
@@ -54,7 +54,8 @@ func (c *cardCheck) part(tag string, n map[string]any) {
 	case "collapsible_panel":
 		title := text(member(n, "header", "title", "tag"))
 		_, list := n["elements"].([]any)
-		if title != tagPlainText && title != tagMarkdown || text(member(n, "header", "title", "content")) == "" || !list {
+		if title != tagPlainText && title != tagMarkdown ||
+			text(member(n, "header", "title", "content")) == "" || !list {
 			c.fail(RuleCard, codeCardJSON, codeKitParam, "a panel needs a title and elements")
 		}
 	case "select_static", "multi_select_static":

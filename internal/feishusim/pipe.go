@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Pipe is a network inside the process, for tests in a bubble of testing/synctest: there, time stands still while
-// somebody waits for a real connection.
+// Pipe is a network inside the process, for tests in a testing/synctest bubble, where the clock does not advance while
+// a goroutine waits for a real connection.
 type Pipe struct {
 	conns  chan net.Conn
 	closed chan struct{}

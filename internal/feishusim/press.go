@@ -77,8 +77,10 @@ func newPress(w *world, messageID string, by User, action Action) (*press, error
 	}
 	pr := &press{token: "c-" + randomHex(20), message: m, ends: time.Now().Add(callbackTTL)}
 	pr.event = w.newEvent(eventCardAction, messageID, map[string]any{
-		"operator": map[string]any{"tenant_key": w.tenant, "open_id": by.OpenID, "user_id": by.UserID, "union_id": by.UnionID},
-		"token":    pr.token, "action": action, "host": "im_message",
+		"operator": map[string]any{
+			"tenant_key": w.tenant, "open_id": by.OpenID, "user_id": by.UserID, "union_id": by.UnionID,
+		},
+		"token": pr.token, "action": action, "host": "im_message",
 		"context": map[string]string{"open_message_id": m.ID, "open_chat_id": m.ChatID},
 	})
 	maps.DeleteFunc(w.presses, func(_ string, old *press) bool { return time.Now().After(old.ends) })

@@ -12,11 +12,13 @@ import (
 )
 
 // presser starts a platform with a card that has a button, and a client that answers presses with f.
-func presser(t *testing.T, cfg Config, streaming bool, f func(*callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error)) (*Server, *kit, string, User) {
+func presser(t *testing.T, cfg Config, streaming bool,
+	f func(*callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error)) (*Server, *kit, string, User) {
 	s := start(t, cfg)
 	d := newDispatcher()
 	if f != nil {
-		d.OnP2CardActionTrigger(func(_ context.Context, e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
+		d.OnP2CardActionTrigger(func(_ context.Context,
+			e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
 			return f(e)
 		})
 	}
@@ -30,10 +32,12 @@ func TestPress(t *testing.T) {
 	type response = callback.CardActionTriggerResponse
 	next := card(false, markdown("md", "pressed"))
 	s, k, id, tom := presser(t, Config{}, false, func(e *callback.CardActionTriggerEvent) (*response, error) {
-		if e.Event.Action.Value["go"] != 1.0 || e.Event.Operator.OpenID == "" || e.Event.Context.OpenMessageID == "" || !strings.HasPrefix(e.Event.Token, "c-") {
+		if e.Event.Action.Value["go"] != 1.0 || e.Event.Operator.OpenID == "" || e.Event.Context.OpenMessageID == "" ||
+			!strings.HasPrefix(e.Event.Token, "c-") {
 			return nil, errHandler
 		}
-		return &response{Toast: &callback.Toast{Type: "success", Content: "done"}, Card: &callback.Card{Type: "raw", Data: next}}, nil
+		return &response{Toast: &callback.Toast{Type: "success", Content: "done"},
+			Card: &callback.Card{Type: "raw", Data: next}}, nil
 	})
 	answer, err := s.Press(t.Context(), id, tom, obj{"go": 1})
 	if err != nil || text(member(decode(t, answer), "toast", "content")) != "done" {
@@ -62,9 +66,11 @@ func decode(t *testing.T, raw json.RawMessage) any {
 }
 
 func TestPressOnAStreamingCardChangesNothing(t *testing.T) {
-	s, k, id, tom := presser(t, Config{}, true, func(*callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
-		return &callback.CardActionTriggerResponse{Card: &callback.Card{Type: "raw", Data: card(false, markdown("md", "pressed"))}}, nil
-	})
+	s, k, id, tom := presser(t, Config{}, true,
+		func(*callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
+			return &callback.CardActionTriggerResponse{Card: &callback.Card{Type: "raw",
+				Data: card(false, markdown("md", "pressed"))}}, nil
+		})
 	if _, err := s.Press(t.Context(), id, tom, obj{"go": 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +88,11 @@ func TestPressFails(t *testing.T) {
 		rule   Rule
 		answer func(*callback.CardActionTriggerEvent) (*response, error)
 	}{
-		"handler error": {codeToastStatus, "", func(*callback.CardActionTriggerEvent) (*response, error) { return nil, errHandler }},
-		"no handler":    {codeToastStatus, "", nil},
-		"nil answer":    {codeToastNil, "", func(*callback.CardActionTriggerEvent) (*response, error) { return nil, nil }},
+		"handler error": {codeToastStatus, "", func(*callback.CardActionTriggerEvent) (*response, error) {
+			return nil, errHandler
+		}},
+		"no handler": {codeToastStatus, "", nil},
+		"nil answer": {codeToastNil, "", func(*callback.CardActionTriggerEvent) (*response, error) { return nil, nil }},
 		"bad card": {codeToastCard, RuleCallback, func(*callback.CardActionTriggerEvent) (*response, error) {
 			return &response{Card: &callback.Card{Type: "raw", Data: card(false, obj{"tag": "note"})}}, nil
 		}},
@@ -133,11 +141,12 @@ func TestPressWithoutConnection(t *testing.T) {
 
 func TestCardIsBusyDuringAPress(t *testing.T) {
 	pressed, goOn := make(chan string, 1), make(chan struct{})
-	s, k, id, tom := presser(t, Config{}, false, func(e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
-		pressed <- e.Event.Token
-		<-goOn
-		return &callback.CardActionTriggerResponse{}, nil
-	})
+	s, k, id, tom := presser(t, Config{}, false,
+		func(e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
+			pressed <- e.Event.Token
+			<-goOn
+			return &callback.CardActionTriggerResponse{}, nil
+		})
 	ended := make(chan error)
 	go func() {
 		_, err := s.Press(t.Context(), id, tom, obj{"go": 1})
@@ -146,7 +155,9 @@ func TestCardIsBusyDuringAPress(t *testing.T) {
 	token := <-pressed
 	update := func(code int) {
 		t.Helper()
-		k.want(code, "POST", "/open-apis/interactive/v1/card/update", obj{"token": token, "card": card(false, markdown("md", "late"))})
+		k.want(code, "POST", "/open-apis/interactive/v1/card/update", obj{
+			"token": token, "card": card(false, markdown("md", "late")),
+		})
 	}
 	k.op(codeKitInteracting, "PUT", "/elements/md", obj{"element": string(mustJSON(markdown("md", "x")))})
 	update(codeCallbackToken)

@@ -45,8 +45,9 @@ func (a *reactionAPI) add(messageID, emoji string) (any, *event, *refusal) {
 	})
 }
 
-// on changes the reactions of a message, and tells of the change.
-func (a *reactionAPI) on(messageID string, change func(*message) (*reaction, string, *refusal)) (any, *event, *refusal) {
+// on changes the reactions of a message and returns the event for it.
+func (a *reactionAPI) on(messageID string,
+	change func(*message) (*reaction, string, *refusal)) (any, *event, *refusal) {
 	w := a.world
 	defer w.notify.bump()
 	w.mu.Lock()
@@ -79,7 +80,8 @@ func (a *reactionAPI) remove(messageID, reactionID string) (any, *event, *refusa
 		case i < 0:
 			return nil, "", refuse(RuleUnknownID, codeField, "no reaction %q", reactionID)
 		case m.reactions[i].by.ID != a.world.bot.ID:
-			return nil, "", refuse(RulePermission, codeNotReactor, "no permission to delete the reaction of somebody else")
+			return nil, "", refuse(RulePermission, codeNotReactor,
+				"no permission to delete the reaction of somebody else")
 		}
 		r := m.reactions[i]
 		m.reactions, m.unreacted = slices.Delete(m.reactions, i, i+1), append(m.unreacted, r.id)

@@ -170,7 +170,8 @@ func (r *registrations) serve(_ http.ResponseWriter, q *request) reply {
 
 func (r *registrations) begin(q *request, form url.Values) reply {
 	if form.Get("archetype") != "PersonalAgent" || form.Get("auth_method") != "client_secret" {
-		return r.fail(q, "invalid_request", "archetype %q, auth_method %q", form.Get("archetype"), form.Get("auth_method"))
+		return r.fail(q, "invalid_request", "archetype %q, auth_method %q", form.Get("archetype"),
+			form.Get("auth_method"))
 	}
 	now := time.Now()
 	g := &newcomer{device: randomHex(20), code: strings.ToUpper(randomHex(4)), ends: now.Add(registrationTTL)}
@@ -179,12 +180,13 @@ func (r *registrations) begin(q *request, form url.Values) reply {
 	r.mu.Unlock()
 	page := "http://" + q.Host + "/page/cli"
 	return oauth("", map[string]any{
-		"device_code": g.device, "user_code": g.code, "verification_uri": page, "verification_uri_complete": page + "?user_code=" + g.code,
+		"device_code": g.device, "user_code": g.code, "verification_uri": page, "verification_uri_complete": page +
+			"?user_code=" + g.code,
 		"interval": int(registrationPoll.Seconds()), "expire_in": int(registrationTTL.Seconds()),
 	})
 }
 
-// poll tells how an attempt is. Who asks too often is told so, and has to wait longer (RFC 8628, 3.5).
+// poll returns the state of an attempt. A client that polls too often gets an error and must slow down (RFC 8628, 3.5).
 func (r *registrations) poll(q *request, device string) reply {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -209,7 +211,9 @@ func (r *registrations) poll(q *request, device string) reply {
 		return oauth("", map[string]any{"user_info": person})
 	case g.confirmed:
 		g.ends = time.Time{} // credentials are given once
-		return oauth("", map[string]any{"client_id": r.app.AppID(), "client_secret": r.app.AppSecret(), "user_info": person})
+		return oauth("", map[string]any{
+			"client_id": r.app.AppID(), "client_secret": r.app.AppSecret(), "user_info": person,
+		})
 	case early:
 		q.violate(RuleRate, "the registration was asked about again after less than %v", registrationPoll)
 		return oauth("slow_down", map[string]any{"error_description": "asked too often"})
@@ -228,5 +232,9 @@ func oauth(failure string, body map[string]any) reply {
 	if failure != "" {
 		body["error"] = failure
 	}
-	return reply{status: statusOfOAuth(failure), raw: mustJSON(body), header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}}
+	return reply{
+		status: statusOfOAuth(failure), raw: mustJSON(body), header: http.Header{
+			"Content-Type": {"application/json; charset=utf-8"},
+		},
+	}
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // register lets the official SDK create an app; scan is what happens when it shows the code.
-func register(t *testing.T, s *Server, o registration.Options, scan func(address string)) (*registration.RegisterAppResult, error) {
+func register(t *testing.T, s *Server, o registration.Options,
+	scan func(address string)) (*registration.RegisterAppResult, error) {
 	t.Helper()
 	o.Domain, o.LarkDomain = s.URL(), s.URL()
 	o.OnQRCode = func(info *registration.QRCodeInfo) { scan(info.URL) }
@@ -42,7 +43,8 @@ func TestRegistrationGivesTheAppToWhoScans(t *testing.T) {
 					t.Error("one code is confirmed twice")
 				}
 			})
-			if err != nil || got.ClientID != s.AppID() || got.ClientSecret != s.AppSecret() || got.UserInfo.OpenID != u.OpenID || got.UserInfo.TenantBrand != brand {
+			if err != nil || got.ClientID != s.AppID() || got.ClientSecret != s.AppSecret() ||
+				got.UserInfo.OpenID != u.OpenID || got.UserInfo.TenantBrand != brand {
 				t.Errorf("%+v, %v", got, err)
 			}
 			if !slices.Contains(s.console.scopes, "im:resource") || s.console.owner != u.OpenID {
@@ -58,8 +60,9 @@ func TestRegistrationEnds(t *testing.T) {
 		end  func(s *Server, address string) error
 		want any
 	}{
-		"declined": {func(s *Server, address string) error { return s.Decline(address) }, new(*registration.AccessDeniedError)},
-		"expired":  {func(s *Server, _ string) error { s.Expire(); return nil }, new(*registration.ExpiredError)},
+		"declined": {func(s *Server, address string) error { return s.Decline(address) },
+			new(*registration.AccessDeniedError)},
+		"expired": {func(s *Server, _ string) error { s.Expire(); return nil }, new(*registration.ExpiredError)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, Config{})
@@ -110,7 +113,8 @@ func TestRegistrationIsStrict(t *testing.T) {
 	if got := post(poll); got["error"] != "slow_down" {
 		t.Errorf("second poll at once: %v", got)
 	}
-	if got := post(url.Values{"action": {"poll"}, "device_code": {"guessed"}}); got["error"] != "expired_token" || got["client_secret"] != nil {
+	if got := post(url.Values{"action": {"poll"}, "device_code": {"guessed"}}); got["error"] != "expired_token" ||
+		got["client_secret"] != nil {
 		t.Errorf("a guessed code: %v", got)
 	}
 	if err := s.Scan(s.AddUser("a"), begun["verification_uri_complete"].(string)); err == nil {
@@ -139,7 +143,8 @@ func TestApplicationNeedsAPermission(t *testing.T) {
 		t.Errorf("application: %v", app)
 	}
 	s.TakeScopes("application:application:self_manage")
-	if got := c.want(codeScope, "GET", path+"?lang=zh_cn", nil); !strings.Contains(got.Msg, "[application:application:self_manage, admin:app.info:readonly]") {
+	if got := c.want(codeScope, "GET", path+"?lang=zh_cn", nil); !strings.Contains(got.Msg,
+		"[application:application:self_manage, admin:app.info:readonly]") {
 		t.Errorf("without the permission: %s", got.Msg)
 	}
 	scopes, _ := c.want(0, "GET", "/open-apis/application/v6/scopes", nil).Data["scopes"].([]any)

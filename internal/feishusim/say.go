@@ -108,7 +108,9 @@ func (w *world) write(c *chat, from User, msgType string, content json.RawMessag
 func (a *app) mentionsOf(o SendOptions) []mention {
 	users := slices.Clone(o.MentionUsers)
 	if o.Mention {
-		users = slices.Insert(users, 0, User{OpenID: a.botID, UnionID: "on_" + strings.TrimPrefix(a.botID, "ou_"), Name: a.bot.Name})
+		users = slices.Insert(users, 0, User{
+			OpenID: a.botID, UnionID: "on_" + strings.TrimPrefix(a.botID, "ou_"), Name: a.bot.Name,
+		})
 	}
 	var out []mention
 	for i, u := range users {
@@ -159,7 +161,9 @@ func addPostMentions(content json.RawMessage, mentions []mention, all bool) stri
 	}
 	var line []map[string]any
 	for _, m := range mentions {
-		line = append(line, map[string]any{"tag": "at", "user_id": m.key, "user_name": m.user.Name, "style": []string{}},
+		line = append(line, map[string]any{
+			"tag": "at", "user_id": m.key, "user_name": m.user.Name, "style": []string{},
+		},
 			map[string]any{"tag": "text", "text": " ", "style": []string{}})
 	}
 	if all {

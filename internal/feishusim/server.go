@@ -98,7 +98,10 @@ func (s *Server) URL() string { return "http://" + s.host }
 // routes builds the HTTP side.
 func (s *Server) routes() http.Handler {
 	limit := newLimiter()
-	g := &gateway{limits: s.cfg.Limits, auth: s.auth, rec: s.records, faults: s.faults, limit: limit, onCard: make(map[string]map[*request]bool)}
+	g := &gateway{
+		limits: s.cfg.Limits, auth: s.auth, rec: s.records, faults: s.faults, limit: limit,
+		onCard: make(map[string]map[*request]bool),
+	}
 	im := &imAPI{world: s.world, push: s.push, limit: limit, limits: s.cfg.Limits, mentionsOnly: s.cfg.MentionsOnly}
 	kit := &cardAPI{world: s.world, limit: limit, cfg: s.cfg}
 	mux := http.NewServeMux()

@@ -56,7 +56,8 @@ func (s *speech) recognize(q *request) (any, *refusal) {
 	hear := s.hear
 	s.mu.Unlock()
 	if hear == nil {
-		return nil, refuse("", codeScope, "Access denied. One of the following scopes is required: [speech_to_text:speech].")
+		return nil, refuse("", codeScope,
+			"Access denied. One of the following scopes is required: [speech_to_text:speech].")
 	}
 	return map[string]string{"recognition_text": hear(pcm)}, nil
 }

@@ -33,10 +33,10 @@ type storm struct {
 	dealt int
 }
 
-// Storm makes a part of all requests to the API go wrong, of those that match one of the kinds: rate is the part,
-// between 0 and 1, and each kind is as likely as the others. Without kinds it is [Weather]. A kind's Times has no
-// meaning, its Delay is the longest one. The dice are seeded; which request meets which fault depends on their order.
-// stop ends the storm and tells how many faults it dealt out. A fault that was injected goes before.
+// Storm makes API requests fail at random, among those that match one of the kinds. rate is the fraction of them that
+// fails, between 0 and 1, and all kinds are equally likely. Without kinds it is [Weather]. A kind's Times is ignored,
+// its Delay is a maximum. The random numbers are seeded; which request gets which fault depends on the order of the
+// requests. stop ends the storm and returns how many faults it has caused. An injected fault takes precedence.
 func (fs *faults) Storm(seed uint64, rate float64, kinds ...Fault) (stop func() (dealt int)) {
 	if len(kinds) == 0 {
 		kinds = Weather()
@@ -62,7 +62,7 @@ func (fs *faults) Storm(seed uint64, rate float64, kinds ...Fault) (stop func() 
 	}
 }
 
-// Dealt tells how many faults the storm that blows has dealt out so far.
+// Dealt returns how many faults the current storm has caused so far.
 func (fs *faults) Dealt() int {
 	fs.mu.Lock()
 	s := fs.storm

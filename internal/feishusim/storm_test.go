@@ -10,7 +10,8 @@ func TestStorm(t *testing.T) {
 	c := newRest(t, s)
 	p := s.PrivateChat(s.AddUser("Tom"))
 	path := pathMessages + "?receive_id_type=chat_id"
-	stop := s.Storm(7, 0.3, Fault{Code: codeChatFrequency}, Fault{Delay: time.Millisecond, Apply: true}, Fault{Reset: true, Apply: true}, Fault{Path: "/other"})
+	stop := s.Storm(7, 0.3, Fault{Code: codeChatFrequency}, Fault{Delay: time.Millisecond, Apply: true},
+		Fault{Reset: true, Apply: true}, Fault{Path: "/other"})
 	const n = 200
 	failed, limited := 0, 0
 	for range n {

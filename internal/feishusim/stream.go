@@ -10,7 +10,7 @@ import (
 // Stream is a file whose bytes are made while it is served.
 type Stream struct {
 	Size    int64
-	Declare bool          // its length is told before it
+	Declare bool          // its length is declared in advance
 	Piece   int           // bytes that are written at once; default 64 KB
 	Pause   time.Duration // before each piece
 }

@@ -1,6 +1,6 @@
 package feishusim
 
-// modeTopic is the chat_mode of a group in which everything stands in topics (doc: im-v1/chat/get).
+// modeTopic is the chat_mode of a group in which every message belongs to a topic (doc: im-v1/chat/get).
 const modeTopic = "topic"
 
 // TopicGroup makes a group in which every message begins a topic or stands in one, with the bot already in it, and

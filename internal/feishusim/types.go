@@ -15,7 +15,7 @@ type User struct {
 type Chat struct {
 	ID      string
 	Name    string
-	Mode    string // p2p | group | topic: a group in which everything stands in topics
+	Mode    string // p2p | group | topic: a group in which every message belongs to a topic
 	Members []User // without the bot
 	BotIn   bool   // whether the bot is a member
 }
@@ -31,7 +31,7 @@ type Sender struct {
 type Message struct {
 	ID       string
 	ChatID   string
-	ThreadID string // the topic it stands in, or ""
+	ThreadID string // its topic, or ""
 	RootID   string // the top of the tree of replies; in a topic its first message
 	ParentID string // the message that it answers; in a topic its first message
 	Type     string // text, post, interactive, ...

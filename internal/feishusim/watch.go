@@ -32,7 +32,7 @@ func (v *View) Calls() []Call { return v.s.Calls() }
 // Violations returns every breach of a rule so far.
 func (v *View) Violations() []Violation { return v.s.Violations() }
 
-// Connections returns how many long connections stand.
+// Connections returns the number of open long connections.
 func (v *View) Connections() int { return v.s.Connections() }
 
 // Connected returns how many long connections there have been.

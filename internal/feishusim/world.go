@@ -24,10 +24,17 @@ type world struct {
 func newWorld(cfg Config, n *notifier, rec *records) *world {
 	return &world{
 		notify: n, rec: rec, alarms: newAlarms(),
-		app:       app{tenant: randomHex(8), bot: Sender{ID: cfg.AppID, Type: "app", Name: cfg.BotName}, botID: newID("ou_")},
-		messages:  messages{byID: make(map[string]*message), chats: make(map[string][]*message), uuids: make(map[string]sent)},
-		directory: directory{byID: make(map[string]*chat), private: make(map[string]*chat), departments: make(map[string]*department), staff: make(map[string][]string)},
-		files:     make(files), cards: make(map[string]*entity), presses: make(map[string]*press),
+		app: app{
+			tenant: randomHex(8), bot: Sender{ID: cfg.AppID, Type: "app", Name: cfg.BotName}, botID: newID("ou_"),
+		},
+		messages: messages{
+			byID: make(map[string]*message), chats: make(map[string][]*message), uuids: make(map[string]sent),
+		},
+		directory: directory{
+			byID: make(map[string]*chat), private: make(map[string]*chat), departments: make(map[string]*department),
+			staff: make(map[string][]string),
+		},
+		files: make(files), cards: make(map[string]*entity), presses: make(map[string]*press),
 	}
 }
 
@@ -66,7 +73,7 @@ func (w *world) PrivateChat(u User) string {
 	return w.privateChat(u).ID
 }
 
-// Group makes a group with the bot already in it and returns its id. No event tells of it; see AddBot.
+// Group creates a group with the bot already in it and returns its id. There is no event for it; see AddBot.
 func (w *world) Group(name string, members ...User) string {
 	w.mu.Lock()
 	c := w.newChat(Chat{Name: name, Mode: "group", Members: members})
@@ -122,7 +129,8 @@ func (w *world) Upload(name, contentType string, data []byte) (key string) {
 func (w *world) reachable(id string, gone int) (*message, *refusal) {
 	m := w.messages.byID[id]
 	if m == nil {
-		return nil, refuse(RuleUnknownID, codeUnknownMessage, "The request you send is not a valid {open_message_id} or not exists: %q", id)
+		return nil, refuse(RuleUnknownID, codeUnknownMessage,
+			"The request you send is not a valid {open_message_id} or not exists: %q", id)
 	}
 	if m.Deleted {
 		return nil, refuse("", gone, "The message was withdrawn.")

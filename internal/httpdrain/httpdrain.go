@@ -1,4 +1,4 @@
-// Package httpdrain lets a server that is closed wait for its handlers, which [http.Server.Close] does not.
+// Package httpdrain waits for the handlers of a server that was closed, which [http.Server.Close] does not.
 package httpdrain
 
 import (
@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// Handlers counts the handlers that are at work. Its zero value is ready to use.
+// Handlers counts running handlers. Its zero value is ready to use.
 type Handlers struct {
 	mu     sync.Mutex
 	closed bool
 	work   sync.WaitGroup
 }
 
-// Wrap makes h count. Requests that come after [Handlers.Wait] has begun are broken off.
+// Wrap returns a handler whose calls are counted. Requests after [Handlers.Wait] was called are aborted.
 func (hs *Handlers) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		hs.mu.Lock()
@@ -28,7 +28,7 @@ func (hs *Handlers) Wrap(h http.Handler) http.Handler {
 	})
 }
 
-// Wait lets no further request in, and waits for those that are served.
+// Wait aborts new requests and waits for the running ones.
 func (hs *Handlers) Wait() {
 	hs.mu.Lock()
 	hs.closed = true

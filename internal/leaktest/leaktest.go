@@ -1,4 +1,4 @@
-// Package leaktest ends the tests of a package with a look for goroutines that they have left behind.
+// Package leaktest checks after the tests of a package that no goroutine is left.
 package leaktest
 
 import (
@@ -8,11 +8,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long what was told to end may take to do so. goleak alone waits for half a second, which is less than
-// a busy machine may need for a connection that was closed to be noticed at its other end.
+// patience is how long goroutines may take to end. goleak alone waits for half a second, which is less than a busy
+// machine may need until a closed connection is noticed at its other end.
 const patience = 30 * time.Second
 
-// Main runs the tests and exits, with an error if a goroutine is left that no option lets pass.
+// Main runs the tests and exits, with an error if a goroutine is left that no option allows.
 func Main(m *testing.M, options ...goleak.Option) {
 	goleak.VerifyTestMain(patient{m, options}, options...)
 }

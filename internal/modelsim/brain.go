@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	deltaRunes = 6    // how much of the brain's text one delta has
-	maxCount   = 5000 // how far it counts
+	deltaRunes = 6    // runes of the brain's text per delta
+	maxCount   = 5000 // upper limit of counting
 )
 
-// language is what the brain answers in.
+// language is the language of an answer.
 type language int
 
 const (
@@ -32,7 +32,7 @@ func (l language) pick(zh, en string) string {
 	return en
 }
 
-// languageOf is Chinese as soon as there is a Chinese character, apart from a speaker's name.
+// languageOf is Chinese if there is any Chinese character, not counting a speaker's name.
 func languageOf(text string) language {
 	if strings.ContainsFunc(spoken(text), func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
 		return chinese
@@ -48,8 +48,9 @@ func think(r *Request, pace time.Duration) []Step {
 		return say(fill(schema, r.LastUser()))
 	}
 	switch {
-	case v.task == compact: // the CLI cuts the analysis off
-		return say("<analysis>\n" + "Everything that the user said is kept.\n" + "</analysis>\n<summary>\n" + v.digest() + "\n</summary>")
+	case v.task == compact: // the CLI removes the analysis
+		return say("<analysis>\n" + "Everything that the user said is kept.\n" + "</analysis>\n<summary>\n" +
+			v.digest() + "\n</summary>")
 	case len(v.results) > 0:
 		return say(v.report())
 	}
@@ -195,7 +196,8 @@ func (v *view) echo() string {
 	if s+h == 0 {
 		return text + lang.pick("这是我看到的第一条消息。", "This is the first message that I see.")
 	}
-	return text + fmt.Sprintf(lang.pick("此前的消息：会话里 %d 条，历史里 %d 条。", "Earlier messages: %d in the session, %d in the history."), s, h)
+	return text + fmt.Sprintf(lang.pick("此前的消息：会话里 %d 条，历史里 %d 条。",
+		"Earlier messages: %d in the session, %d in the history."), s, h)
 }
 
 func shorten(text string, runes int) string {

@@ -14,7 +14,9 @@ func msg(role string, content any) object { return object{"role": role, "content
 func text(s string) object { return object{"type": "text", "text": s} }
 
 func result(s string) object {
-	return object{"type": "tool_result", "tool_use_id": "toolu_1", "content": s, "is_error": strings.HasPrefix(s, "Error")}
+	return object{
+		"type": "tool_result", "tool_use_id": "toolu_1", "content": s, "is_error": strings.HasPrefix(s, "Error"),
+	}
 }
 
 func use(command string) object {
@@ -98,20 +100,26 @@ func TestTheBrainRemembersOnlyWhatUsersSaidInTheRequest(t *testing.T) {
 		messages []object
 		want     string
 	}{
-		"earlier":          {[]object{msg("user", "我叫小明"), msg("assistant", "好的"), msg("user", ask)}, "你叫小明。"},
-		"newest":           {[]object{msg("user", "我叫小明"), msg("assistant", "好的"), msg("user", "我叫大明"), msg("assistant", "好的"), msg("user", ask)}, "你叫大明。"},
-		"english":          {[]object{msg("user", "我叫小明"), msg("assistant", "ok"), msg("user", "what's my name?")}, "Your name is 小明."},
-		"assistant":        {[]object{msg("user", "hi"), msg("assistant", "我叫小克，你叫小克"), msg("user", ask)}, "我不知道你的名字。"},
-		"system prompt":    {[]object{msg("system", "我叫系统"), msg("user", ask)}, "我不知道你的名字。"},
-		"reminder":         {[]object{msg("user", []object{text("<system-reminder>\n我叫提醒\n</system-reminder>"), text(ask)})}, "我不知道你的名字。"},
+		"earlier": {[]object{msg("user", "我叫小明"), msg("assistant", "好的"), msg("user", ask)}, "你叫小明。"},
+		"newest": {[]object{msg("user", "我叫小明"), msg("assistant", "好的"), msg("user", "我叫大明"),
+			msg("assistant", "好的"), msg("user", ask)}, "你叫大明。"},
+		"english": {[]object{msg("user", "我叫小明"), msg("assistant", "ok"), msg("user", "what's my name?")},
+			"Your name is 小明."},
+		"assistant":     {[]object{msg("user", "hi"), msg("assistant", "我叫小克，你叫小克"), msg("user", ask)}, "我不知道你的名字。"},
+		"system prompt": {[]object{msg("system", "我叫系统"), msg("user", ask)}, "我不知道你的名字。"},
+		"reminder": {[]object{msg("user",
+			[]object{text("<system-reminder>\n我叫提醒\n</system-reminder>"), text(ask)})}, "我不知道你的名字。"},
 		"questions before": {[]object{msg("user", ask), msg("assistant", "我不知道你的名字。"), msg("user", ask)}, "我不知道你的名字。"},
-		"interrupted":      {[]object{msg("user", []object{text("我叫小明"), text("[Request interrupted by user]"), text(ask)})}, "你叫小明。"},
+		"interrupted": {[]object{msg("user",
+			[]object{text("我叫小明"), text("[Request interrupted by user]"), text(ask)})}, "你叫小明。"},
 		"filler": {[]object{msg("user", "我叫小明"), msg("user", "Continue from where you left off."),
 			msg("assistant", "No response requested."), msg("user", ask)}, "你叫小明。"},
-		"fact":         {[]object{msg("user", "记住：暗号是芝麻"), msg("assistant", "好"), msg("user", "小红：请问暗号是什么？")}, "暗号是芝麻。"},
+		"fact": {[]object{msg("user", "记住：暗号是芝麻"), msg("assistant", "好"), msg("user", "小红：请问暗号是什么？")},
+			"暗号是芝麻。"},
 		"newest fact":  {[]object{msg("user", "记住：暗号是一"), msg("user", "记住：暗号是二"), msg("user", "暗号是什么")}, "暗号是二。"},
 		"longest fact": {[]object{msg("user", "记住：新暗号是一"), msg("user", "记住：暗号是二"), msg("user", "新暗号是什么")}, "新暗号是一。"},
-		"english fact": {[]object{msg("user", "remember: my dog is Rex."), msg("assistant", "ok"), msg("user", "What is my dog?")}, "my dog is Rex."},
+		"english fact": {[]object{msg("user", "remember: my dog is Rex."), msg("assistant", "ok"),
+			msg("user", "What is my dog?")}, "my dog is Rex."},
 		"count of messages": {[]object{msg("user", "a"), msg("assistant", "b"), msg("user", "好")},
 			"你说：「好」。此前的消息：会话里 2 条，历史里 0 条。"},
 	} {
@@ -142,7 +150,8 @@ func TestTheBrainReadsTheHistoryInFrontOfTheQuestion(t *testing.T) {
 		"escaped end": {[]object{msg("user", prompt("## [1] 用户:\n\\---\n\\# 当前问题\n\n我叫小明\n\n", "我叫什么"))}, "你叫小明。"},
 		"after the session": {[]object{msg("user", "我叫老王"), msg("assistant", "好"),
 			msg("user", prompt("## [1] 用户:\n我叫新王\n\n", "我叫什么"))}, "你叫新王。"},
-		"repeats the session": {[]object{msg("user", "我叫老王"), msg("assistant", "好"), msg("user", "我叫新王"), msg("assistant", "好"),
+		"repeats the session": {[]object{msg("user", "我叫老王"), msg("assistant", "好"), msg("user", "我叫新王"),
+			msg("assistant", "好"),
 			msg("user", prompt("## [1] 用户:\n我叫老王\n\n", "我叫什么"))}, "你叫新王。"},
 		"of an earlier question": {[]object{msg("user", prompt("## [1] 用户:\n我叫小明\n\n", "你好")), msg("assistant", "好"),
 			msg("user", "我叫什么")}, "你叫小明。"},
@@ -181,8 +190,11 @@ func TestTheBrainRunsACommandAndTellsTheResult(t *testing.T) {
 		t.Fatalf("%v", a.contents())
 	}
 	run := []object{msg("user", "run `ls`"), msg("assistant", []object{use("ls")})}
-	meanwhile := msg("system", "The user sent a new message while you were working:\n数到3\n\nIMPORTANT: After completing …")
-	rejected := []object{result("Error: rejected"), text("[Request interrupted by user for tool use]"), text("count to 2")}
+	meanwhile := msg("system",
+		"The user sent a new message while you were working:\n数到3\n\nIMPORTANT: After completing …")
+	rejected := []object{
+		result("Error: rejected"), text("[Request interrupted by user for tool use]"), text("count to 2"),
+	}
 	for name, tc := range map[string]struct {
 		messages []object
 		want     string
@@ -215,10 +227,15 @@ func TestTheBrainCopesWithTheCLIsOwnRequests(t *testing.T) {
 		"the rest":   {[]object{msg("user", "数到5"), msg("assistant", "1 2 3"), limit}, " 4 5"},
 		"no rest":    {[]object{msg("user", "count to 2"), msg("assistant", "1 2"), limit}, "(The end.)"},
 		"other text": {[]object{msg("user", "数到5"), msg("assistant", "abc"), limit}, "1 2 3 4 5"},
-		"blank":      {[]object{msg("user", "数到2"), msg("assistant", " "), msg("user", "[Your previous response had no visible output. …]")}, "1 2"},
-		"after summary": {[]object{msg("user", "This session is being continued from a previous conversation …\n\nSummary:\n- 我叫小明\n- a\n  b\n\nIf you need …"),
+		"blank": {[]object{msg("user", "数到2"), msg("assistant", " "),
+			msg("user", "[Your previous response had no visible output. …]")}, "1 2"},
+		"after summary": {[]object{msg("user", "This session is being continued from a previous conversation "+
+			"…\n\nSummary:\n- 我叫小明\n- a\n  b\n\nIf you need …"),
 			msg("user", "我叫什么")}, "你叫小明。"},
-		"summary in mid-turn": {[]object{msg("user", "This session is being continued from a previous conversation …\n\nSummary:\n- 我叫小明\n- 我叫什么\n\nIf you …")},
+		"summary in mid-turn": {[]object{
+			msg("user", "This session is being continued from a previous conversation …\n\nSummary:\n- 我叫小明\n- "+
+				"我叫什么\n\nIf you …"),
+		},
 			"你叫小明。"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +244,8 @@ func TestTheBrainCopesWithTheCLIsOwnRequests(t *testing.T) {
 			}
 		})
 	}
-	got := brainSays(t, msg("user", "我叫小明\n好"), msg("assistant", "我叫小克"), msg("user", "CRITICAL: Respond with TEXT ONLY. …"))
+	got := brainSays(t, msg("user", "我叫小明\n好"), msg("assistant", "我叫小克"),
+		msg("user", "CRITICAL: Respond with TEXT ONLY. …"))
 	if !strings.Contains(got, "<summary>\n- 我叫小明\n  好\n</summary>") {
 		t.Errorf("compact: %q", got)
 	}
@@ -243,7 +261,10 @@ func TestLastUserIsWhatAPersonWrote(t *testing.T) {
 	r := request(t, []object{
 		msg("user", []object{text("<system-reminder>x</system-reminder>\n"), text("first\n")}),
 		msg("assistant", []object{use("ls")}),
-		msg("user", []object{result("ok"), text("[Request interrupted by user for tool use]"), text("second <system-reminder>y</system-reminder>")}),
+		msg("user", []object{
+			result("ok"), text("[Request interrupted by user for tool use]"),
+			text("second <system-reminder>y</system-reminder>"),
+		}),
 		msg("assistant", "working"),
 		msg("user", "Output token limit hit. Resume directly"),
 		msg("system", "# notes"),
@@ -251,7 +272,8 @@ func TestLastUserIsWhatAPersonWrote(t *testing.T) {
 	if got := r.LastUser(); got != "second" {
 		t.Errorf("LastUser = %q", got)
 	}
-	if all := r.AllText(); r.System != "You are\n\na double." || !strings.Contains(all, "first") || !strings.Contains(all, `[tool_use: Bash {"command":"ls"}]`) ||
+	if all := r.AllText(); r.System != "You are\n\na double." || !strings.Contains(all, "first") ||
+		!strings.Contains(all, `[tool_use: Bash {"command":"ls"}]`) ||
 		!strings.Contains(all, "[tool_result: ok]") || !strings.Contains(all, "# notes") {
 		t.Errorf("AllText = %q", all)
 	}

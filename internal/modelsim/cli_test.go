@@ -54,7 +54,8 @@ func newCLI(t *testing.T, s *Server, env ...string) *cli {
 	t.Helper()
 	c := &cli{path: cliPath(t), home: t.TempDir(), project: t.TempDir()}
 	c.env = append([]string{
-		"HOME=" + c.home, "CLAUDE_CONFIG_DIR=" + filepath.Join(c.home, ".claude"), "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8",
+		"HOME=" + c.home, "CLAUDE_CONFIG_DIR=" + filepath.Join(c.home, ".claude"), "PATH=" + os.Getenv("PATH"),
+		"LANG=C.UTF-8",
 		"ANTHROPIC_BASE_URL=" + s.URL(), "ANTHROPIC_API_KEY=sk-test-dummy",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 	}, env...)
@@ -131,14 +132,18 @@ func TestTheCLIStreamsTheAnswer(t *testing.T) {
 	s := start(t)
 	got := newCLI(t, s).ask(t, "数到 30", "--session-id", uuid.NewString())
 	want := count("30")
-	if got.result.Get("is_error").Bool() || got.text() != want || strings.Join(got.deltas, "") != want || len(got.deltas) != (len(want)+5)/6 {
+	if got.result.Get("is_error").Bool() || got.text() != want || strings.Join(got.deltas, "") != want ||
+		len(got.deltas) != (len(want)+5)/6 {
 		t.Errorf("%q\n%s", got.deltas, got.result)
 	}
 	r := s.Requests()
-	if len(r) != 1 || r[0].SessionID != got.session || r[0].LastUser() != "数到 30" || r[0].Reply != want || r[0].Cancelled || !r[0].HasTool("Bash") {
-		t.Errorf("%d requests, session %q, asked %q, cancelled %v", len(r), r[0].SessionID, r[0].LastUser(), r[0].Cancelled)
+	if len(r) != 1 || r[0].SessionID != got.session || r[0].LastUser() != "数到 30" || r[0].Reply != want ||
+		r[0].Cancelled || !r[0].HasTool("Bash") {
+		t.Errorf("%d requests, session %q, asked %q, cancelled %v", len(r), r[0].SessionID, r[0].LastUser(),
+			r[0].Cancelled)
 	}
-	if in := got.result.Get("usage.cache_read_input_tokens").Int(); in < 5000 || got.result.Get("total_cost_usd").Float() <= 0 {
+	if in := got.result.Get("usage.cache_read_input_tokens").Int(); in < 5000 ||
+		got.result.Get("total_cost_usd").Float() <= 0 {
 		t.Errorf("usage %s", got.result.Get("usage"))
 	}
 	if u := s.Unexpected(); len(u) > 0 {
@@ -173,7 +178,8 @@ func TestTheCLIRunsWhatTheBrainWants(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(c.project, "made.txt")); err != nil {
 		t.Error(err)
 	}
-	if got := c.ask(t, "run `touch no.txt`"); !strings.HasPrefix(got.text(), "That did not work: ") || len(got.result.Get("permission_denials").Array()) != 1 {
+	if got := c.ask(t, "run `touch no.txt`"); !strings.HasPrefix(got.text(), "That did not work: ") ||
+		len(got.result.Get("permission_denials").Array()) != 1 {
 		t.Errorf("%s", got.result)
 	}
 }
@@ -214,7 +220,8 @@ func TestTheCLIUnderstandsErrors(t *testing.T) {
 		t.Run(tc.want, func(t *testing.T) {
 			s := start(t, Rule{Steps: []Step{tc.step}})
 			got := newCLI(t, s, "CLAUDE_CODE_MAX_RETRIES=1").ask(t, "q")
-			if !got.result.Get("is_error").Bool() || !strings.Contains(got.text(), tc.want) || got.retries != tc.retries || len(s.Requests()) != tc.calls {
+			if !got.result.Get("is_error").Bool() || !strings.Contains(got.text(), tc.want) ||
+				got.retries != tc.retries || len(s.Requests()) != tc.calls {
 				t.Errorf("%d retries, %d calls, %s", got.retries, len(s.Requests()), got.result)
 			}
 		})

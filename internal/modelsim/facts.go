@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// How people tell a name. A name in Chinese text ends at punctuation or a blank, unless the next word is a capitalised
-// one, as in 我叫 Ada Lovelace.
+// How people state a name. A name in Chinese text ends at punctuation or a blank, unless the next word is capitalized,
+// as in 我叫 Ada Lovelace.
 var (
 	nameZh = regexp.MustCompile(`我(?:的名字)?(?:叫做|叫作|名叫|叫|是叫)\s*` + nameWord + `|我的名字是\s*` + nameWord)
 	nameEn = regexp.MustCompile(`(?i:\bmy name(?: is|['’]s)|\bI(?: am|['’]m) called)\s+` + nameWord)
@@ -23,7 +23,7 @@ var (
 	askNameEn = regexp.MustCompile(`(?i)\bwhat(?: is|['’]s| was)? my name|\bwho am I\b|\b(?:remember|know|recall|tell me) my name|\bwhat am I called`)
 )
 
-// statedName is the last name that a text tells.
+// statedName is the last name that a text states.
 func statedName(text string) (string, bool) {
 	name, at := "", -1
 	for _, pattern := range []*regexp.Regexp{nameZh, nameEn} {
@@ -68,7 +68,7 @@ var (
 // pronouns are nothing that one can be asked to remember.
 var pronouns = []string{"", "你", "您", "我", "他", "她", "它", "这", "那", "this", "that", "it", "up", "your name"}
 
-// statedFacts are the facts that a text tells.
+// statedFacts are the facts that a text states.
 func statedFacts(text string) []fact {
 	var list []fact
 	for _, pattern := range []*regexp.Regexp{factZh, factEn} {
@@ -82,7 +82,7 @@ func statedFacts(text string) []fact {
 	return list
 }
 
-// askedFact is the key that a text asks for.
+// askedFact is the key for which a text asks.
 func askedFact(text string) (string, language, bool) {
 	lang, m := chinese, askFactZh.FindStringSubmatch(text)
 	if m == nil {

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// The CLI speaks to the model in the user's name: it adds reminders to what people wrote, and sends texts of its own.
-// This file tells them apart.
+// The CLI also writes in the role of the user: it adds reminders to people's messages, and sends texts of its own. This
+// file distinguishes them.
 
-// origin says who a text of role user or system comes from.
+// origin is the author of a text with the role user or system.
 type origin int
 
 const (
-	byCLI       origin = iota // a marker, a filler, information: says nothing to answer
-	byPerson                  // a person, by way of the bridge
+	byCLI       origin = iota // a marker, a filler or information: nothing to answer
+	byPerson                  // a person, through the bridge
 	interrupted               // the marker that a person stopped the turn
 	goOn                      // the CLI wants the rest of an answer, or a visible one
 	compact                   // the CLI wants a summary of the conversation
-	summary                   // what came of that, in place of the messages
+	summary                   // that summary, in place of the messages
 )
 
 // additions are what the CLI puts around a person's words.
@@ -28,7 +28,7 @@ var additions = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)<command-(?:name|message|args)>.*?</command-(?:name|message|args)>`),
 }
 
-// openings are how the CLI's own texts begin.
+// openings are the beginnings of the CLI's own texts.
 var openings = []struct {
 	text string
 	from origin
@@ -54,7 +54,7 @@ const (
 	midTurnEnding  = "\n\nIMPORTANT:"
 )
 
-// attribute says who a text is from and returns what was said, without additions.
+// attribute finds the author of a text and returns the text without additions.
 func attribute(role, text string) (string, origin) {
 	if role == "system" {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(text), midTurnOpening)
@@ -81,8 +81,8 @@ func attribute(role, text string) (string, origin) {
 	return text, byPerson
 }
 
-// person is what a person wrote in the message; empty when nobody did. When the CLI has put several messages into one,
-// because nothing was answered between them, it is the last.
+// person is what a person wrote in the message; empty if nobody did. If the CLI has merged several messages, because
+// none was answered in between, it is the last one.
 func (m *Message) person() string {
 	if m.Role == "assistant" {
 		return ""

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A bridge may put what was said before in front of the question. This is how a reader understands it, independent of
-// the code that writes it.
+// A bridge may put earlier messages in front of the question. This parser is independent of the code that writes them,
+// so that the two do not share mistakes.
 
 const (
 	historyOpening  = "# 对话历史上下文"
@@ -21,7 +21,7 @@ type said struct {
 	text string
 }
 
-// splitPrefix parts a prompt into the history in front of the question, oldest first, and the question.
+// splitPrefix separates the history in front of the question, oldest first, from the question.
 func splitPrefix(prompt string) ([]said, string) {
 	i := strings.LastIndex(prompt, questionHeading)
 	if !strings.HasPrefix(prompt, historyOpening) || i < 0 {
@@ -74,7 +74,8 @@ var speaker = regexp.MustCompile(`^[^\s：:，。！？,.!?]{1,32}：`)
 
 // spoken is a text without the name of its speaker, which [inGroup] has put in front of it: "小明：你好".
 func spoken(text string) string {
-	if i := speaker.FindStringIndex(text); i != nil && !strings.HasPrefix(text, "记住") && !strings.HasPrefix(text, "请记住") {
+	if i := speaker.FindStringIndex(text); i != nil && !strings.HasPrefix(text, "记住") &&
+		!strings.HasPrefix(text, "请记住") {
 		return strings.TrimSpace(text[i[1]:])
 	}
 	return text

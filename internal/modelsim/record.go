@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// record keeps every model call.
+// record keeps all model calls.
 type record struct {
 	mu         sync.Mutex
 	ids        int
@@ -29,7 +29,7 @@ type call struct {
 
 func newRecord() *record { return &record{changed: make(chan struct{})} }
 
-// change does f and wakes those who wait.
+// change runs f and wakes those who wait.
 func (c *record) change(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,12 +69,12 @@ func (k *call) incoming() *Request {
 	return &r
 }
 
-// status notes that headers, or an error in the stream, were sent.
+// status records that headers, or an error in the stream, were sent.
 func (k *call) status(status int) {
 	k.record.change(func() { k.request.Status = status })
 }
 
-// delta notes that something was sent, and the text of it if it is text.
+// delta records that something was sent, and its text if it is text.
 func (k *call) delta(text string) {
 	k.record.change(func() {
 		k.request.LastDelta = time.Now()
@@ -85,12 +85,12 @@ func (k *call) delta(text string) {
 	})
 }
 
-// end notes that a request was answered or given up.
+// end records that a request was answered or canceled.
 func (k *call) end(cancelled bool) {
 	k.record.change(func() { k.request.End, k.request.Cancelled = time.Now(), cancelled })
 }
 
-// snapshot returns copies of all requests, and when to look again.
+// snapshot returns copies of all requests, and a channel that is closed at the next change.
 func (c *record) snapshot() (list []Request, changed <-chan struct{}, closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *record) Requests() []Request {
 	return list
 }
 
-// Unexpected lists requests that this double does not know, as "METHOD /path".
+// Unexpected lists requests that this double does not support, as "METHOD /path".
 func (c *record) Unexpected() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

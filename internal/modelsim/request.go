@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Request is one model call and what became of it. What came in never changes; the rest grows while it is answered.
+// Request is one model call and its progress. The call itself never changes; the progress grows while it is answered.
 type Request struct {
 	ID        int // from 1, in order of arrival; a reset does not begin anew
 	At        time.Time
@@ -27,7 +27,7 @@ type Request struct {
 	Progress
 }
 
-// Progress is what became of a request so far. Zero times: not yet.
+// Progress is how far a request was answered. Zero times mean: not yet.
 type Progress struct {
 	FirstDelta time.Time // of anything: text, thinking or tool input
 	LastDelta  time.Time
@@ -68,7 +68,9 @@ func parseRequest(r *http.Request, body []byte) *Request {
 	}
 	for _, m := range doc.Get("messages").Array() {
 		blocks := parseBlocks(m.Get("content"))
-		q.Messages = append(q.Messages, Message{Role: m.Get("role").String(), Text: joinText(blocks, "\n"), blocks: blocks})
+		q.Messages = append(q.Messages, Message{
+			Role: m.Get("role").String(), Text: joinText(blocks, "\n"), blocks: blocks,
+		})
 	}
 	for _, t := range doc.Get("tools").Array() {
 		q.Tools = append(q.Tools, t.Get("name").String())
@@ -114,8 +116,8 @@ func joinText(blocks []block, sep string) string {
 	return strings.Join(parts, sep)
 }
 
-// LastUser is the text of the last message that a person wrote, without what the CLI adds to it: reminders, markers of
-// interruptions, tool results, its own requests to go on.
+// LastUser is the text of the last message that a person wrote, without the CLI's additions: reminders, markers of
+// interruptions, tool results, its own requests to continue.
 func (r *Request) LastUser() string {
 	for _, m := range slices.Backward(r.Messages) {
 		if text := m.person(); text != "" {
@@ -125,7 +127,7 @@ func (r *Request) LastUser() string {
 	return ""
 }
 
-// AllText is everything that the request tells the model in words: system prompt and messages.
+// AllText is all text that the model gets: system prompt and messages.
 func (r *Request) AllText() string {
 	parts := []string{r.System}
 	for _, m := range r.Messages {

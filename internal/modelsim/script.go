@@ -30,8 +30,8 @@ type scriptedRule struct {
 	used int
 }
 
-// Script puts rules in front of those that are there already. The first rule that matches and has uses left answers a
-// request. Match functions run one at a time.
+// Script adds rules in front of the existing ones. The first matching rule with uses left answers a request. Match
+// functions run one at a time.
 func (s *script) Script(rules ...Rule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,9 @@ func Tool(name string, input any) Step {
 	raw, err := json.Marshal(input)
 	return stepFunc(func(_ context.Context, a *answer) error {
 		if err != nil {
-			return a.fail(&apiError{http.StatusInternalServerError, "api_error", fmt.Sprintf("modelsim: input of tool %s: %v", name, err)})
+			return a.fail(&apiError{
+				http.StatusInternalServerError, "api_error", fmt.Sprintf("modelsim: input of tool %s: %v", name, err),
+			})
 		}
 		return a.tool(name, string(raw))
 	})
@@ -128,7 +130,7 @@ func Hold(ch <-chan struct{}) Step {
 	})
 }
 
-// Fail ends the answer with an error: one of HTTP when nothing was sent yet, otherwise an error event in the stream.
+// Fail ends the answer with an error: an HTTP error if nothing was sent yet, otherwise an error event in the stream.
 func Fail(status int, errType, message string) Step {
 	return stepFunc(func(_ context.Context, a *answer) error { return a.fail(&apiError{status, errType, message}) })
 }
@@ -139,13 +141,13 @@ var (
 	errEnded = errors.New("answer ended by an error")
 )
 
-// Cut closes the connection where the answer is: in mid-stream, or without any response when nothing was sent. A client
-// may drop what came right before it; a [Hold] in between, until that was seen, keeps it.
+// Cut closes the connection at this point: in mid-stream, or without any response if nothing was sent. A client may
+// drop what came right before it; a [Hold] in between, until that was seen, keeps it.
 func Cut() Step {
 	return stepFunc(func(context.Context, *answer) error { return errCut })
 }
 
-// Hang says nothing more until the client leaves or the server closes.
+// Hang sends nothing more until the client leaves or the server closes.
 func Hang() Step { return Hold(nil) }
 
 // Usage reports that the request had so many tokens, instead of counting them. It comes before anything is said.

@@ -1,8 +1,8 @@
 // Package modelsim is a double of the model's HTTP API (Messages) on the loopback interface, good enough for the real
 // Claude Code CLI: start the CLI with ANTHROPIC_BASE_URL set to [Server.URL] and any ANTHROPIC_API_KEY.
 //
-// Answers come from scripts, which tests write, or else from the brain: a small deterministic model that knows nothing
-// but what is in the request, so that its answers prove which context has reached the model.
+// Answers come from scripts, which tests write, or else from the brain: a small deterministic model that knows only
+// what is in the request, so that its answers prove which context has reached the model.
 package modelsim
 
 import (
@@ -21,7 +21,7 @@ import (
 	"magpie/internal/httpdrain"
 )
 
-// Config says where a server listens and how fast its brain speaks.
+// Config is a server's address and speed.
 type Config struct {
 	Listen string        // a loopback address; empty = 127.0.0.1:0
 	Pace   time.Duration // pause between two pieces of the brain's text; 0 = none
@@ -58,7 +58,9 @@ func Start(cfg Config) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("listen: %s is not a loopback address", cfg.Listen), ln.Close())
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{script: &script{}, record: newRecord(), pace: cfg.Pace, url: "http://" + ln.Addr().String(), stop: stop}
+	s := &Server{
+		script: &script{}, record: newRecord(), pace: cfg.Pace, url: "http://" + ln.Addr().String(), stop: stop,
+	}
 	s.http = &http.Server{
 		Handler:           s.work.Wrap(s.routes()),
 		ReadHeaderTimeout: time.Minute,
@@ -68,7 +70,7 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Close ends every answer and waits until nothing runs any more. What was recorded can still be read.
+// Close ends all answers and waits until nothing is running. Recorded requests can still be read.
 func (s *Server) Close() error {
 	s.closing.Store(true)
 	s.stop()
@@ -82,7 +84,7 @@ func (s *Server) Close() error {
 // URL is what ANTHROPIC_BASE_URL is set to: http://127.0.0.1:<port>.
 func (s *Server) URL() string { return s.url }
 
-// Reset removes all rules and forgets all requests. Answers that are under way go on, unrecorded.
+// Reset removes all rules and forgets all requests. Running answers continue, unrecorded.
 func (s *Server) Reset() {
 	s.script.clear()
 	s.record.clear()
@@ -139,11 +141,15 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		writeError(w, s.sideID(), &apiError{http.StatusRequestEntityTooLarge, "request_too_large", "Request exceeds the maximum size"})
+		writeError(w, s.sideID(), &apiError{
+			http.StatusRequestEntityTooLarge, "request_too_large", "Request exceeds the maximum size",
+		})
 	case err != nil:
 		// Nobody is left to be told.
 	case !gjson.ValidBytes(body) || !gjson.ParseBytes(body).IsObject():
-		writeError(w, s.sideID(), &apiError{http.StatusBadRequest, "invalid_request_error", "The request body is not valid JSON"})
+		writeError(w, s.sideID(), &apiError{
+			http.StatusBadRequest, "invalid_request_error", "The request body is not valid JSON",
+		})
 	case !gjson.GetBytes(body, "messages").IsArray():
 		writeError(w, s.sideID(), &apiError{http.StatusBadRequest, "invalid_request_error", "messages: Field required"})
 	default:

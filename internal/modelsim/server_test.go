@@ -80,7 +80,8 @@ func outline(t *testing.T, stream string) string {
 			name += "(" + gjson.Get(data, "content_block.type").String() + ")"
 		case "content_block_delta":
 			d := gjson.Get(data, "delta")
-			name = "delta(" + d.Get("text").String() + d.Get("thinking").String() + d.Get("signature").String() + d.Get("partial_json").String() + ")"
+			name = "delta(" + d.Get("text").String() + d.Get("thinking").String() + d.Get("signature").String() +
+				d.Get("partial_json").String() + ")"
 		case "message_delta":
 			name += "(" + gjson.Get(data, "delta.stop_reason").String() + ")"
 		case "error":
@@ -97,9 +98,11 @@ func TestAStreamHasItsEventsInOrder(t *testing.T) {
 		want  string
 	}{
 		"text": {[]Step{Text("a "), Text("b")},
-			"message_start content_block_start(text) ping delta(a ) delta(b) content_block_stop message_delta(end_turn) message_stop"},
+			"message_start content_block_start(text) ping delta(a ) delta(b) content_block_stop " +
+				"message_delta(end_turn) message_stop"},
 		"chunks": {[]Step{Chunks("一二三", 2, time.Nanosecond)},
-			"message_start content_block_start(text) ping delta(一二) delta(三) content_block_stop message_delta(end_turn) message_stop"},
+			"message_start content_block_start(text) ping delta(一二) delta(三) content_block_stop " +
+				"message_delta(end_turn) message_stop"},
 		"thinking": {[]Step{Thinking("hm"), Text("a")},
 			"message_start content_block_start(thinking) ping delta(hm) delta(c2lnbmF0dXJl) content_block_stop " +
 				"content_block_start(text) delta(a) content_block_stop message_delta(end_turn) message_stop"},
@@ -107,12 +110,16 @@ func TestAStreamHasItsEventsInOrder(t *testing.T) {
 			`message_start content_block_start(text) ping delta(a) content_block_stop content_block_start(tool_use) delta({"x) delta(":1}) ` +
 				`content_block_stop content_block_start(tool_use) delta({) delta(}) content_block_stop message_delta(tool_use) message_stop`},
 		"stop": {[]Step{Text("a"), Stop("max_tokens")},
-			"message_start content_block_start(text) ping delta(a) content_block_stop message_delta(max_tokens) message_stop"},
+			"message_start content_block_start(text) ping delta(a) content_block_stop message_delta(max_tokens) " +
+				"message_stop"},
 		"nothing": {nil, "message_start message_delta(end_turn) message_stop"},
-		"blank":   {[]Step{Text("")}, "message_start content_block_start(text) ping content_block_stop message_delta(end_turn) message_stop"},
-		"error":   {[]Step{Text("a"), Fail(529, "overloaded_error", "busy"), Text("b")}, "message_start content_block_start(text) ping delta(a) error(overloaded_error)"},
+		"blank": {[]Step{Text("")}, "message_start content_block_start(text) ping content_block_stop " +
+			"message_delta(end_turn) message_stop"},
+		"error": {[]Step{Text("a"), Fail(529, "overloaded_error", "busy"), Text("b")},
+			"message_start content_block_start(text) ping delta(a) error(overloaded_error)"},
 		"wait": {[]Step{Wait(time.Nanosecond), Text("a")},
-			"message_start content_block_start(text) ping delta(a) content_block_stop message_delta(end_turn) message_stop"},
+			"message_start content_block_start(text) ping delta(a) content_block_stop message_delta(end_turn) " +
+				"message_stop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, Rule{Steps: tc.steps})
@@ -120,7 +127,8 @@ func TestAStreamHasItsEventsInOrder(t *testing.T) {
 			if got := outline(t, body); got != tc.want || resp.StatusCode != http.StatusOK {
 				t.Errorf("status %d\n got %s\nwant %s", resp.StatusCode, got, tc.want)
 			}
-			if ct := resp.Header.Get("Content-Type"); !strings.HasPrefix(ct, "text/event-stream") || resp.Header.Get("Request-Id") == "" {
+			if ct := resp.Header.Get("Content-Type"); !strings.HasPrefix(ct, "text/event-stream") ||
+				resp.Header.Get("Request-Id") == "" {
 				t.Errorf("headers %v", resp.Header)
 			}
 		})
@@ -133,7 +141,8 @@ func TestAMessageInOnePieceIsTheSame(t *testing.T) {
 	got := gjson.Parse(body)
 	want := `[{"signature":"c2lnbmF0dXJl","thinking":"hm","type":"thinking"},{"text":"a b","type":"text"},` +
 		`{"id":"toolu_sim000001_02","input":{"x":1},"name":"Bash","type":"tool_use"}]`
-	if got.Get("content").Raw != want || got.Get("stop_reason").String() != "tool_use" || got.Get("usage.output_tokens").Int() < 1 {
+	if got.Get("content").Raw != want || got.Get("stop_reason").String() != "tool_use" ||
+		got.Get("usage.output_tokens").Int() < 1 {
 		t.Errorf("%s", body)
 	}
 	if resp.Header.Get("Content-Type") != "application/json" {
@@ -146,7 +155,8 @@ func TestUsageIsThatOfTheRequest(t *testing.T) {
 	total := func(question string) int64 {
 		_, body := ask(t, s, question, false)
 		u := gjson.Get(body, "usage")
-		return u.Get("input_tokens").Int() + u.Get("cache_read_input_tokens").Int() + u.Get("cache_creation_input_tokens").Int()
+		return u.Get("input_tokens").Int() + u.Get("cache_read_input_tokens").Int() +
+			u.Get("cache_creation_input_tokens").Int()
 	}
 	short, long := total("a"), total(strings.Repeat("a", 4000))
 	if short < 10 || long-short < 950 || long-short > 1050 {
@@ -167,11 +177,14 @@ func TestUsageIsThatOfTheRequest(t *testing.T) {
 }
 
 func TestErrorsBeforeTheFirstDeltaAreOfHTTP(t *testing.T) {
-	s := start(t, Rule{Times: 1, Steps: []Step{Wait(time.Nanosecond), Fail(401, "authentication_error", "invalid x-api-key")}},
+	s := start(t, Rule{
+		Times: 1, Steps: []Step{Wait(time.Nanosecond), Fail(401, "authentication_error", "invalid x-api-key")},
+	},
 		Rule{Times: 1, Steps: []Step{Text("a"), Fail(500, "api_error", "oops")}})
 	for _, want := range []int{401, 500} {
 		resp, body := ask(t, s, "q", want == 401)
-		if resp.StatusCode != want || gjson.Get(body, "type").String() != "error" || gjson.Get(body, "request_id").String() != resp.Header.Get("Request-Id") {
+		if resp.StatusCode != want || gjson.Get(body, "type").String() != "error" ||
+			gjson.Get(body, "request_id").String() != resp.Header.Get("Request-Id") {
 			t.Errorf("%d %s", resp.StatusCode, body)
 		}
 	}
@@ -239,7 +252,9 @@ func TestDeltasAreSentAtOnce(t *testing.T) {
 }
 
 func TestAClientThatLeavesIsNoted(t *testing.T) {
-	for name, steps := range map[string][]Step{"before headers": {Hang()}, "in the stream": {Text("a"), Hang()}, "waiting": {Wait(time.Hour)}} {
+	for name, steps := range map[string][]Step{
+		"before headers": {Hang()}, "in the stream": {Text("a"), Hang()}, "waiting": {Wait(time.Hour)},
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, Rule{Steps: steps})
 			ctx, leave := context.WithCancel(limited(t))
@@ -302,7 +317,9 @@ func TestTheFirstRuleThatFitsAnswers(t *testing.T) {
 	}
 	s := start(t, Rule{Steps: says("always")})
 	s.Script(Rule{Name: "x", Match: about("x"), Times: 2, Steps: says("x")}, Rule{Match: about("y"), Steps: says("y")})
-	for i, tc := range []struct{ question, want string }{{"x", "x"}, {"y", "y"}, {"xy", "x"}, {"xy", "y"}, {"x", "always"}} {
+	for i, tc := range []struct{ question, want string }{
+		{"x", "x"}, {"y", "y"}, {"xy", "x"}, {"xy", "y"}, {"x", "always"},
+	} {
 		if _, body := ask(t, s, tc.question, false); gjson.Get(body, "content.0.text").String() != tc.want {
 			t.Errorf("%d: %q: %s, want %s", i, tc.question, body, tc.want)
 		}
@@ -323,10 +340,12 @@ func TestARequestIsRecordedWithoutItsKey(t *testing.T) {
 	s := start(t)
 	ask(t, s, "hello", true)
 	r := s.Requests()[0]
-	if r.ID != 1 || r.Path != "/v1/messages" || r.SessionID != "s-1" || r.Model != "m-1" || !r.Stream || r.System != "sys" || !r.HasTool("Bash") {
+	if r.ID != 1 || r.Path != "/v1/messages" || r.SessionID != "s-1" || r.Model != "m-1" || !r.Stream ||
+		r.System != "sys" || !r.HasTool("Bash") {
 		t.Errorf("%+v", r)
 	}
-	if r.Header.Get("X-Api-Key") != "" || r.Header.Get("X-Claude-Code-Session-Id") != "s-1" || !gjson.ValidBytes(r.Body) {
+	if r.Header.Get("X-Api-Key") != "" || r.Header.Get("X-Claude-Code-Session-Id") != "s-1" ||
+		!gjson.ValidBytes(r.Body) {
 		t.Errorf("%v %s", r.Header, r.Body)
 	}
 	if r.Messages[0].Role != "user" || r.Messages[0].Text != "hello" || !strings.Contains(r.Reply, "hello") {

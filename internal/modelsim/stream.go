@@ -61,7 +61,8 @@ func (a *answer) openBlock(c content) error {
 		return err
 	}
 	a.blocks, a.open = append(a.blocks, c), true
-	if err := a.event("content_block_start", object{"index": len(a.blocks) - 1, "content_block": c.start()}); err != nil {
+	if err := a.event("content_block_start",
+		object{"index": len(a.blocks) - 1, "content_block": c.start()}); err != nil {
 		return err
 	}
 	if len(a.blocks) == 1 {

@@ -34,8 +34,10 @@ const sectionZh = "## 第 %d 节：桥与河\n\n" +
 	"> 河很宽，桥很窄；不要着急。参见 `README.md`。\n\n"
 
 const sectionEn = "## Section %d: rivers and bridges\n\n" +
-	"Once a year the magpies build a bridge over the river, so that two people can meet. Messages cross in the same way: " +
-	"**one side writes**, *the other side reads*, and nobody stops in the middle. The bridge need not know what a letter " +
+	"Once a year the magpies build a bridge over the river, so that two people can meet. Messages cross in " +
+	"the same way: " +
+	"**one side writes**, *the other side reads*, and nobody stops in the middle. The bridge need not know " +
+	"what a letter " +
 	"says. It only has to deliver each one in order, none lost and none twice.\n\n" +
 	"- write it down, then promise;\n- promise, then work;\n- say clearly what came of it.\n\n" +
 	"1. Stand in line.\n2. Cross one at a time.\n3. Make a mark in the book.\n\n" +

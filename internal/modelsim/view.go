@@ -88,7 +88,7 @@ func (v *view) know(list ...said) {
 	}
 }
 
-// learn adds what a prefix says and is not known yet: what it repeats stands where it was said.
+// learn adds the messages of a prefix that are not known yet. A repeated message keeps its earlier place.
 func (v *view) learn(history []said) {
 	for _, s := range history {
 		if !v.seen[said{s.user, spoken(s.text)}] {

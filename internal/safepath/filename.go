@@ -8,8 +8,8 @@ import (
 	"magpie/internal/text"
 )
 
-// FileName is a name that can name a file in a folder with something before it, whatever its sender called it. It is
-// of bounded length, and empty when nothing is left of the name.
+// FileName converts a name that a sender chose to a safe file name of bounded length, to be used after a prefix of
+// ours. It is empty if nothing of the name is left.
 func FileName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("<>:\"|?*/$", r) {
@@ -20,8 +20,8 @@ func FileName(name string) string {
 	return strings.Trim(text.Line(name), ". ")
 }
 
-// Slug is s as part of a file's name on any system: letters, digits and underscores, with dashes for what stood between
-// them, of at most that many bytes. It is empty when s has none of those.
+// Slug converts s to a part of a file name for any system: letters, digits and underscores, with dashes for everything
+// in between, of at most that many bytes. It is empty if s has none of those.
 func Slug(s string, most int) string {
 	var b strings.Builder
 	gap := false

@@ -2,7 +2,7 @@ package safepath
 
 import "path/filepath"
 
-// Rel is where path lies in dir: "." for dir itself. ok says whether it does. Links are not followed.
+// Rel is the position of path in dir: "." for dir itself. ok reports whether path is in dir. Links are not followed.
 func Rel(dir, path string) (rel string, ok bool) {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -11,7 +11,7 @@ func Rel(dir, path string) (rel string, ok bool) {
 	return rel, true
 }
 
-// Real is a path that is there, absolute and without symbolic links.
+// Real is the absolute form, without symbolic links, of a path that exists.
 func Real(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package safepath says where paths really lead, opens files without following links, and makes names of files safe.
-// Which files somebody may have does not belong here.
+// Package safepath resolves paths, opens files without following symbolic links, and makes file names safe. It does not
+// decide who may access a file.
 package safepath
 
 import (
@@ -24,7 +24,7 @@ func Resolve(path string) (string, error) {
 	return real, nil
 }
 
-// Dir is a folder that is there, without symbolic links.
+// Dir is an existing folder, without symbolic links.
 func Dir(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("no folder")
@@ -40,22 +40,21 @@ func Dir(dir string) (string, error) {
 	return real, err
 }
 
-// Contains reports whether a folder is another one, or above it.
+// Contains reports whether a folder is another one or an ancestor of it.
 func Contains(dir, other string) bool {
 	_, ok := Rel(dir, other)
 	return ok
 }
 
-// What is not opened.
+// Reasons for which a file is not opened.
 var (
-	// ErrChanged says that a link or another file has taken the place of what was seen there.
+	// ErrChanged says that the file was replaced between the check and the opening.
 	ErrChanged = errors.New("it was changed meanwhile")
 	// ErrNotRegular says that it is a folder, a pipe, a device or a link.
 	ErrNotRegular = errors.New("it is no regular file")
 )
 
-// OpenDir opens a folder of a folder, unless that is a link, or refuse returns an error for it; nil refuses
-// nothing.
+// OpenDir opens a subfolder, unless it is a link, or refuse returns an error for it; nil refuses nothing.
 func OpenDir(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.Root, error) {
 	want, err := dir.Lstat(name)
 	if err != nil {
@@ -75,8 +74,8 @@ func OpenDir(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.Roo
 	return next, nil
 }
 
-// OpenRegular opens a file of a folder, unless that is a link or no regular file, or refuse returns an error for it; nil
-// refuses nothing. It does not wait for a pipe's other end.
+// OpenRegular opens a file of a folder, unless it is a link or no regular file, or refuse returns an error for it; nil
+// refuses nothing. It does not block on a pipe.
 func OpenRegular(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.File, error) {
 	want, err := dir.Lstat(name)
 	if err != nil {
@@ -85,7 +84,7 @@ func OpenRegular(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os
 	if !want.Mode().IsRegular() {
 		return nil, ErrNotRegular
 	}
-	// Before it is opened: closing the file of the database would drop SQLite's locks.
+	// Checked before opening: closing the database's file would release SQLite's locks.
 	if refuse != nil {
 		if err := refuse(want); err != nil {
 			return nil, err
@@ -105,7 +104,7 @@ func OpenRegular(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os
 	return f, nil
 }
 
-// checked refuses what was opened when it is not what was seen there.
+// checked fails if the opened file is not the one that was checked.
 func checked(want, got fs.FileInfo, refuse func(fs.FileInfo) error) error {
 	if !os.SameFile(want, got) {
 		return ErrChanged
@@ -116,7 +115,8 @@ func checked(want, got fs.FileInfo, refuse func(fs.FileInfo) error) error {
 	return refuse(got)
 }
 
-// Follow is a path without symbolic links, as far as it exists. A link that leads nowhere may lead anywhere.
+// Follow is a path without symbolic links, as far as it exists. It reports false for a dangling link, whose target may
+// be created anywhere.
 func Follow(path string) (string, bool) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real, true

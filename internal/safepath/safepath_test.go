@@ -21,7 +21,8 @@ func TestWherePathsLead(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"folder": "folder", "link": "folder", "link/new/x": "folder/new/x", "new": "new", "dangling": "", "dangling/x": "", "loop": "",
+		"folder": "folder", "link": "folder", "link/new/x": "folder/new/x", "new": "new", "dangling": "",
+		"dangling/x": "", "loop": "",
 	} {
 		if want != "" {
 			want = in(want)
@@ -30,7 +31,9 @@ func TestWherePathsLead(t *testing.T) {
 			t.Errorf("Resolve(%s) = %s, %v", path, got, err)
 		}
 	}
-	for path, want := range map[string]bool{"folder": true, "link": true, "file": false, "new": false, "dangling": false} {
+	for path, want := range map[string]bool{
+		"folder": true, "link": true, "file": false, "new": false, "dangling": false,
+	} {
 		if _, err := Dir(in(path)); (err == nil) != want {
 			t.Errorf("Dir(%s): %v", path, err)
 		}

@@ -742,8 +742,8 @@ func (d *decoder) convertToRGB() (image.Image, error) {
 	return img, nil
 }
 
-// Decode reads a JPEG image from r. It is made smaller while that leaves it a longer side of side pixels or more: by 2, 4
-// or 8. An [ErrTooLarge] says that this would take too much memory or time all the same.
+// Decode reads a JPEG image from r. It is scaled down by 2, 4 or 8 as long as its longer side keeps at least side
+// pixels. An [ErrTooLarge] says that this would still take too much memory or time.
 func Decode(r io.Reader, side int) (image.Image, error) {
 	d := decoder{side: side}
 	return d.decode(r)

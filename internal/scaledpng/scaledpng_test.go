@@ -46,7 +46,10 @@ func pictures(t testing.TB) map[string][]byte {
 	}
 	rng := rand.NewChaCha8([32]byte{})
 	bounds := image.Rect(0, 0, 41, 57)
-	noisy := map[string]draw.Image{"NRGBA64": image.NewNRGBA64(bounds), "NRGBA": image.NewNRGBA(bounds), "Gray16": image.NewGray16(bounds), "RGBA": image.NewRGBA(bounds)}
+	noisy := map[string]draw.Image{
+		"NRGBA64": image.NewNRGBA64(bounds), "NRGBA": image.NewNRGBA(bounds), "Gray16": image.NewGray16(bounds),
+		"RGBA": image.NewRGBA(bounds),
+	}
 	for name, p := range noisy {
 		noise := make([]byte, 41*57*8)
 		_, _ = rng.Read(noise)
@@ -74,7 +77,8 @@ func TestPicturesAreThoseOfTheStandardLibrary(t *testing.T) {
 			}
 			for _, side := range []int{1, 7, 20, 31} {
 				got, err := Decode(file, side)
-				if long := max(want.Rect.Dx(), want.Rect.Dy()); err != nil || max(got.Rect.Dx(), got.Rect.Dy()) != min(side, long) || !similar(got, means(want, got.Rect), 2) {
+				if long := max(want.Rect.Dx(), want.Rect.Dy()); err != nil ||
+					max(got.Rect.Dx(), got.Rect.Dy()) != min(side, long) || !similar(got, means(want, got.Rect), 2) {
 					t.Errorf("of %d pixels: %v, %v", side, got.Rect, err)
 				}
 			}

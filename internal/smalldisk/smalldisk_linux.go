@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// child tells a test that it runs as the child of itself. There, forbidden says that it may not mount either.
+// child marks a process that a test has started as a copy of itself. There, forbidden says that it may not mount
+// either.
 const (
 	child     = "MAGPIE_TEST_SMALLDISK"
 	forbidden = "smalldisk: mounting is forbidden here, too"

@@ -25,7 +25,8 @@ func IsBoundary(s string, i int) bool {
 	const zwj = '\u200d'
 	before, width := utf8.DecodeLastRuneInString(s[:i])
 	next, after := utf8.DecodeRuneInString(s[i:])
-	if before == zwj || next == zwj || unicode.Is(unicode.M, next) { // more than Unicode asks for: not only emoji are joined
+	// more than Unicode asks for: not only emoji are joined
+	if before == zwj || next == zwj || unicode.Is(unicode.M, next) {
 		return false
 	}
 	if isFlag(before) && isFlag(next) { // flags are pairs, which count from where the first begins

@@ -84,7 +84,10 @@ func TestShorten(t *testing.T) {
 }
 
 func TestClip(t *testing.T) {
-	for in, want := range map[string]string{"": "", "abcdefgh": "abcdefgh", "abcdefghi": "abcde…", "字字字字": "字…", "\x80\x80\x80\x80\x80\x80\x80\x80\x80": "…"} {
+	for in, want := range map[string]string{
+		"": "", "abcdefgh": "abcdefgh", "abcdefghi": "abcde…", "字字字字": "字…",
+		"\x80\x80\x80\x80\x80\x80\x80\x80\x80": "…",
+	} {
 		if got := Clip(in, 8); got != want {
 			t.Errorf("Clip(%q) = %q, want %q", in, got, want)
 		}

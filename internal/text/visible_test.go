@@ -28,7 +28,8 @@ func TestWhatCannotBeSeen(t *testing.T) {
 
 func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
-		"": "", " a \n\t b\u3000c ": "a b c", "a\u200b\u202eb": "ab", "\u2800": "", "a\u2800b": "a b", "❤\ufe0f é": "❤\ufe0f é",
+		"": "", " a \n\t b\u3000c ": "a b c", "a\u200b\u202eb": "ab", "\u2800": "", "a\u2800b": "a b",
+		"❤\ufe0f é": "❤\ufe0f é",
 	} {
 		if got := Visible(in); got != want {
 			t.Errorf("Visible(%q) = %q, want %q", in, got, want)

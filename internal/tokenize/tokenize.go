@@ -140,7 +140,8 @@ func split(word string) []string {
 		start := 0
 		for i := 1; i < len(runes); i++ {
 			up := unicode.IsUpper(runes[i])
-			if up && lower(runes[i-1]) || up && unicode.IsUpper(runes[i-1]) && i+1 < len(runes) && unicode.IsLower(runes[i+1]) {
+			if up && lower(runes[i-1]) || up && unicode.IsUpper(runes[i-1]) && i+
+				1 < len(runes) && unicode.IsLower(runes[i+1]) {
 				parts = append(parts, string(runes[start:i]))
 				start = i
 			}

@@ -34,7 +34,8 @@ func TestTerms(t *testing.T) {
 // What people write in one form is found in another.
 func TestFormsOfAWordAreOneTerm(t *testing.T) {
 	for _, words := range [][]string{
-		{"run", "runs", "running", "ran"}, {"study", "studies", "studied"}, {"buy", "buys", "bought"}, {"paint", "painting", "painted"},
+		{"run", "runs", "running", "ran"}, {"study", "studies", "studied"}, {"buy", "buys", "bought"},
+		{"paint", "painting", "painted"},
 		{"child", "children"}, {"user", "users", "User's"}, {"flaky-test", "Flaky tests"},
 	} {
 		for _, w := range words[1:] {

@@ -1,5 +1,5 @@
-// Package claudetest lets tests run the real Claude Code CLI against a model on the loopback interface, apart from
-// whatever login and settings the machine has.
+// Package claudetest lets tests run the real Claude Code CLI with a model on the loopback interface, independent of the
+// machine's own login and settings.
 package claudetest
 
 import (
@@ -43,7 +43,8 @@ func command(t testing.TB, variable string, folder ...string) string {
 	if arch == "amd64" {
 		arch = "x64"
 	}
-	path := filepath.Join(filepath.Dir(string(mod)), "scripts", "cli", filepath.Join(folder...), "node_modules", "@anthropic-ai",
+	path := filepath.Join(filepath.Dir(string(mod)), "scripts", "cli", filepath.Join(folder...), "node_modules",
+		"@anthropic-ai",
 		fmt.Sprintf("claude-code-%s-%s", runtime.GOOS, arch), "claude")
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("the Claude Code CLI is not installed; run scripts/test (%v)", err)
@@ -51,12 +52,13 @@ func command(t testing.TB, variable string, folder ...string) string {
 	return path
 }
 
-// Environ is an environment of its own for a CLI whose model is at url. Nothing of the machine's login gets in.
+// Environ is an environment for a CLI whose model is at url. It contains nothing of the machine's login.
 func Environ(t testing.TB, url string) []string {
 	t.Helper()
 	home := t.TempDir()
 	return []string{
-		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + home, "CLAUDE_CONFIG_DIR=" + filepath.Join(home, "claude"),
+		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + home, "CLAUDE_CONFIG_DIR=" +
+			filepath.Join(home, "claude"),
 		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=sk-test-dummy",
 	}
 }

@@ -21,8 +21,8 @@ func Scripted(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Another process writes it: what this one has open for writing, it cannot run while any of its tests starts a
-	// process.
+	// Another process writes the file: while this one had it open for writing, a child of another test could inherit
+	// it, and running the file would fail.
 	path := filepath.Join(t.TempDir(), "scripted")
 	write := exec.Command("cp", "/dev/stdin", path)
 	write.Stdin = bytes.NewReader(program)

@@ -1,6 +1,6 @@
-// Package proctree starts the CLIs and knows what they have started: it finds it by the table of processes, by a mark in
-// its environment, and by adopting what loses its parents, and kills it when its CLI has ended. It needs Linux for that;
-// elsewhere it knows the CLIs alone. What the CLIs say does not belong here.
+// Package proctree starts CLIs and tracks the processes that they start. It finds these in the process table, by a mark
+// in their environment, and by adopting orphans, and kills them when their CLI has ended. That needs Linux; elsewhere
+// only the CLIs themselves are tracked. The output of the CLIs does not belong here.
 package proctree
 
 import (
@@ -12,53 +12,53 @@ import (
 	"github.com/google/uuid"
 )
 
-// Child is a CLI that the program has started, with all that it starts in turn.
+// Child is a CLI that this program has started, with all its descendants.
 type Child struct {
 	cmd    *exec.Cmd
-	mark   string        // in its environment, and in that of all that it starts
-	self   identity      // by which it is found in the table of processes
-	exited chan struct{} // closed when it has ended and all it said was read
+	mark   string        // in its environment, which its descendants inherit
+	self   identity      // its entry in the process table
+	exited chan struct{} // closed when it has ended and its output was read
 	err    error         // how it ended; set before exited is closed
-	alone  bool          // it has ended, and no process was left that it may have started; set before exited is closed
+	alone  bool          // it has ended without leaving possible descendants; set before exited is closed
 }
 
-// markName is the variable of the environment by which our processes, and all that they start, are known. Its value is
-// the instance, a slash, and what no other process has.
+// markName is the environment variable that marks our processes and their descendants. Its value is the instance, a
+// slash and a unique id.
 const markName = "MAGPIE_PROCESS"
 
-// New is a CLI that is still to be started. It carries the mark of the instance, by which [Sweep] finds it.
+// New prepares a CLI. It carries the mark of the instance, by which [Sweep] finds it.
 func New(cmd *exec.Cmd, instance string) *Child {
 	return &Child{cmd: cmd, mark: markName + "=" + instance + "/" + uuid.NewString(), exited: make(chan struct{})}
 }
 
-// Start starts it with env as its environment.
+// Start starts it with this environment.
 func (c *Child) Start(env []string) error {
 	c.cmd.Env = append(env, c.mark)
 	return procs.start(c)
 }
 
-// Wait waits until it has ended. It is called once. Whoever calls it calls Close.
+// Wait waits for its end. It is called once; the caller calls Close afterwards.
 func (c *Child) Wait() {
 	c.err = c.cmd.Wait()
-	procs.leave(c)
+	procs.remove(c)
 }
 
-// Close says that it has ended, and that all it said was read.
+// Close says that it has ended and that its output was read.
 func (c *Child) Close() { close(c.exited) }
 
 // Exited is closed by Close.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// Err is how it ended, once Exited is closed.
+// Err is how it ended, after Exited is closed.
 func (c *Child) Err() error { return c.err }
 
-// Alone reports, once Exited is closed, that no process was left that it may have started.
+// Alone reports, after Exited is closed, that it left no process that it may have started.
 func (c *Child) Alone() bool { return c.alone }
 
 // Pid is the process id.
 func (c *Child) Pid() int { return c.cmd.Process.Pid }
 
-// Session is the session that it is in, as a process id; 0 when it is gone.
+// Session is the session that it is in, as a process id; 0 if it has ended.
 func (c *Child) Session() int { return sessionOf(c.Pid()) }
 
 // Alive reports whether Exited is still open.
@@ -71,8 +71,8 @@ func (c *Child) Alive() bool {
 	}
 }
 
-// Gone waits for its end, for that long at most, and reports whether it has come.
-func (c *Child) Gone(ctx context.Context, patience time.Duration) bool {
+// WaitGone waits for its end, at most that long, and reports whether it has ended.
+func (c *Child) WaitGone(ctx context.Context, patience time.Duration) bool {
 	t := time.NewTimer(patience)
 	defer t.Stop()
 	select {
@@ -83,21 +83,21 @@ func (c *Child) Gone(ctx context.Context, patience time.Duration) bool {
 	return !c.Alive()
 }
 
-// Childless reports whether it surely has no children.
+// Childless reports whether it certainly has no children.
 func (c *Child) Childless() bool { return childless(c.Pid()) }
 
-// Descendants is what it has started and what is still there.
-func (c *Child) Descendants() []Descendant { return family(c.self, c.mark) }
+// Descendants are the processes that it has started and that still exist.
+func (c *Child) Descendants() []Descendant { return descendantsOf(c.self, c.mark) }
 
-// Signal tells it something; that fails only when it is gone.
+// Signal sends it a signal; that fails only if it has ended.
 func (c *Child) Signal(s syscall.Signal) { _ = c.cmd.Process.Signal(s) }
 
-// Kill sends it and all that it started to their end. It does not wait for it.
+// Kill kills it and its descendants, without waiting for their end.
 func (c *Child) Kill() {
-	left := c.Descendants()  // before the parent dies: afterwards only the mark tells whose they were
-	_ = c.cmd.Process.Kill() // fails only when it is gone already
+	left := c.Descendants()  // before the parent dies: afterwards only the mark shows whose they were
+	_ = c.cmd.Process.Kill() // fails only if it has ended already
 	Kill(left)
 }
 
-// KillOrphans kills the orphans that only it, which lives on, can have started.
-func (c *Child) KillOrphans() { procs.disown(c) }
+// KillOrphans kills the orphans that only this CLI, which lives on, can have started.
+func (c *Child) KillOrphans() { procs.killOrphansOf(c) }

@@ -2,23 +2,24 @@ package proctree
 
 import "sync"
 
-// tree is who among this program's children is whose. There is one, since the kernel knows one parent: the program.
-type tree struct {
+// processTree tracks which of this program's children were started by which CLI. There is only one, since the kernel
+// has one parent for all of them: this program.
+type processTree struct {
 	mu     sync.Mutex
 	adopts bool           // orphans become children of the program
 	own    map[int]*Child // the CLIs, by process id; os/exec waits for them
-	// children that were there before the first CLI: of whatever became this program by exec
+	// children from before the first CLI: of the program that became this one by exec
 	preexisting map[identity]bool
-	orphans     map[identity]suspects // the adopted that were alive at the last look
+	orphans     map[identity]suspects // the adopted processes that were alive at the last check
 }
 
-// suspects are the CLIs that may have started an orphan: those that lived when it was first seen.
+// suspects are the CLIs that may have started an orphan: those that were alive when it was first seen.
 type suspects map[*Child]bool
 
-var procs = tree{own: map[int]*Child{}, preexisting: map[identity]bool{}, orphans: map[identity]suspects{}}
+var procs = processTree{own: map[int]*Child{}, preexisting: map[identity]bool{}, orphans: map[identity]suspects{}}
 
-// start starts a CLI, and makes it known before anybody can take it for an orphan.
-func (h *tree) start(c *Child) error {
+// start starts a CLI and registers it under the lock, so that nobody takes it for an orphan.
+func (h *processTree) start(c *Child) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := c.cmd.Start(); err != nil {
@@ -29,8 +30,8 @@ func (h *tree) start(c *Child) error {
 	return nil
 }
 
-// leave takes up that c has ended: with it go the orphans that nobody else can have started.
-func (h *tree) leave(c *Child) {
+// remove handles the end of c: orphans that no other CLI can have started are killed.
+func (h *processTree) remove(c *Child) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.own, c.Pid())
@@ -42,8 +43,8 @@ func (h *tree) leave(c *Child) {
 	}
 }
 
-// disown kills the orphans that only c, which lives on, can have started.
-func (h *tree) disown(c *Child) {
+// killOrphansOf kills the orphans that only c, which lives on, can have started.
+func (h *processTree) killOrphansOf(c *Child) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.adopts {

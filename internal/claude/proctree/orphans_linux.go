@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AdoptOrphans makes this program the parent of whatever its CLIs leave behind, so that it can be found without its
-// parents and with its environment cleared. An orphan is killed when all CLIs that may have started it have ended.
-// It is called once, before the first CLI starts; stop ends the reaping of the dead, at the end of the program.
+// AdoptOrphans makes this program the parent of the processes that its CLIs leave behind, so that they can be found
+// without their parents and with a cleared environment. An orphan is killed when all CLIs that may have started it have
+// ended. It is called once, before the first CLI starts; stop ends the reaping of zombies, at the end of the program.
 //
 // From then on, a child that the program starts by other means must stay in the program's session and process group:
-// that is how it is told from an orphan, whose end nobody else waits for.
+// that distinguishes it from an orphan, which nobody else waits for.
 func AdoptOrphans() (stop func(), err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("adopt orphans: %w", err)
@@ -45,10 +45,10 @@ func AdoptOrphans() (stop func(), err error) {
 	}, nil
 }
 
-// reapPause keeps many small deaths from becoming as many looks at the machine.
+// reapPause limits how often the process table is read when many children end at once.
 const reapPause = 100 * time.Millisecond
 
-func (h *tree) reap() {
+func (h *processTree) reap() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.adopted() {
@@ -59,8 +59,8 @@ func (h *tree) reap() {
 	}
 }
 
-// adopted lists the children that the program did not start. The caller holds mu, so no CLI is about to start.
-func (h *tree) adopted() []stat {
+// adopted lists the children that this program did not start. The caller holds mu, so no CLI is about to start.
+func (h *processTree) adopted() []stat {
 	self, ok := readStat(os.Getpid())
 	if !ok {
 		return nil
@@ -75,8 +75,8 @@ func (h *tree) adopted() []stat {
 	return list
 }
 
-// notOwn lists processes among which all children are that are no CLIs.
-func (h *tree) notOwn() []stat {
+// notOwn lists processes that include all children other than CLIs.
+func (h *processTree) notOwn() []stat {
 	pids, ok := children(os.Getpid())
 	if !ok {
 		return processes(0)
@@ -93,9 +93,9 @@ func (h *tree) notOwn() []stat {
 	return list
 }
 
-// reapFor takes up the orphans that are there now, and kills those that only c can have started, with all that they have
-// started in turn. It reports whether there were none. The caller holds mu.
-func (h *tree) reapFor(c *Child) (none bool) {
+// reapFor registers the current orphans, and kills those that only c can have started, with their descendants. It
+// reports whether there were none. The caller holds mu.
+func (h *processTree) reapFor(c *Child) (none bool) {
 	adopted := h.adopted()
 	there := map[identity]suspects{}
 	var doomed []stat
@@ -119,9 +119,9 @@ func (h *tree) reapFor(c *Child) (none bool) {
 	return len(adopted) == 0
 }
 
-// suspects are the CLIs that may have started an orphan that is new: all that live, and c, which may have ended just
-// now. When it tells by its mark, it is that one; or nobody, if that one ended long ago.
-func (h *tree) suspects(s stat, c *Child) suspects {
+// suspects are the CLIs that may have started a new orphan: all that are alive, and c, which may just have ended. If
+// the orphan has a mark, it is that CLI alone; or none, if that CLI ended long ago.
+func (h *processTree) suspects(s stat, c *Child) suspects {
 	g := suspects{c: true}
 	for _, other := range h.own {
 		g[other] = true
@@ -130,7 +130,7 @@ func (h *tree) suspects(s stat, c *Child) suspects {
 	if ok {
 		maps.DeleteFunc(g, func(other *Child, _ bool) bool { return other.mark != markName+"="+mark })
 	} else if os.Getpid() == 1 {
-		g[nil] = true // the first process of a container is given the orphans of others, too
+		g[nil] = true // the first process of a container also gets the orphans of others
 	}
 	return g
 }

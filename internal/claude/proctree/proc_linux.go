@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// identity names a process for good: process ids come round again.
+// identity identifies a process permanently: process ids are reused.
 type identity struct {
 	pid     int
 	started uint64 // in ticks since boot
@@ -25,10 +25,10 @@ type stat struct {
 	Descendant
 	parent int
 	group  int
-	zombie bool // it has ended and waits for its parent to notice
+	zombie bool // it has ended and was not waited for
 }
 
-// processes lists all processes of this machine that began at or after that tick.
+// processes lists all processes of this machine that started at or after that tick.
 func processes(since uint64) []stat {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -47,10 +47,11 @@ func processes(since uint64) []stat {
 	return list
 }
 
-// family lists all processes that the process has started, as /proc knows them now: those below it, and those that have
-// lost their parent but carry the mark in their environment, with the sessions that they lead. It is not among them.
-func family(of identity, mark string) []Descendant {
-	all := processes(of.started) // nothing is older than what started it
+// descendantsOf lists all processes that a process has started: those below it in the process table, and those that
+// have lost their parent but carry the mark in their environment, with the sessions that they lead. The process itself
+// is not included.
+func descendantsOf(of identity, mark string) []Descendant {
+	all := processes(of.started) // no descendant is older
 	var roots []stat
 	for _, s := range all {
 		if s.identity == of || marked(s.pid, func(v string) bool { return v == mark }) {
@@ -60,8 +61,8 @@ func family(of identity, mark string) []Descendant {
 	return slices.DeleteFunc(descendants(all, roots, nil), func(d Descendant) bool { return d.identity == of })
 }
 
-// descendants lists the living among the roots, among all that they have started, and among the sessions that any of
-// them leads or, according to led, has led. This program and those that it descends from are never among them.
+// descendants lists the living processes among the roots, their descendants, and the sessions that any of them leads
+// or, according to led, has led. This program and its ancestors are never included.
 func descendants(all, roots []stat, led map[int]bool) []Descendant {
 	parents, children, sessions := map[int]int{}, map[int][]stat{}, map[int][]stat{}
 	queue := slices.Clone(roots)
@@ -96,13 +97,13 @@ func descendants(all, roots []stat, led map[int]bool) []Descendant {
 	return list
 }
 
-// marked reports whether a process carries a mark that fits. The environment of other users' processes cannot be read.
+// marked reports whether a process carries a matching mark. The environment of other users' processes cannot be read.
 func marked(pid int, fits func(mark string) bool) bool {
 	mark, ok := variable(pid, markName)
 	return ok && fits(markName+"="+mark)
 }
 
-// variable reads one variable of the environment that a process was started with.
+// variable reads an environment variable with which a process was started.
 func variable(pid int, name string) (value string, ok bool) {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
@@ -137,8 +138,8 @@ func readStat(pid int) (stat, bool) {
 	}, err == nil
 }
 
-// children lists the children of a process, see proc_pid_task_tid_children(5). It is much cheaper than a look at all
-// processes. Not every kernel tells; and one child may be left out when another ends at that moment.
+// children lists the children of a process, see proc_pid_task_tid_children(5). It is much cheaper than reading all
+// processes. Not every kernel supports it, and one child may be missing if another ends at that moment.
 func children(pid int) (pids []int, ok bool) {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
 	entries, err := os.ReadDir(tasks)
@@ -149,7 +150,7 @@ func children(pid int) (pids []int, ok bool) {
 		list, ok := readShort(tasks + "/" + e.Name() + "/children")
 		if !ok {
 			if _, err := os.Lstat(tasks + "/" + e.Name()); err != nil {
-				continue // the thread has ended; its children are another's
+				continue // the thread has ended; its children moved to another one
 			}
 			return nil, false
 		}
@@ -167,7 +168,7 @@ func children(pid int) (pids []int, ok bool) {
 	return pids, len(entries) > 0
 }
 
-// childless reports whether a process surely has no children.
+// childless reports whether a process certainly has no children.
 func childless(pid int) bool {
 	pids, ok := children(pid)
 	return ok && len(pids) == 0
@@ -176,8 +177,8 @@ func childless(pid int) bool {
 // shortFile is how much readShort reads, in bytes.
 const shortFile = 1024
 
-// readShort reads the beginning of a file of /proc, as much as the kernel gives at once. Of such files many are read;
-// os.ReadFile makes twice as many system calls.
+// readShort reads the beginning of a file of /proc, as much as the kernel returns at once. Many such files are read,
+// and os.ReadFile makes twice as many system calls.
 func readShort(path string) (string, bool) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -192,29 +193,29 @@ func readShort(path string) (string, bool) {
 	return string(buf[:n]), true
 }
 
-// identify is the identity of a process that runs, or has ended and has not been waited for.
+// identify is the identity of a process that runs, or has ended and was not waited for.
 func identify(pid int) identity {
 	s, _ := readStat(pid)
 	return s.identity
 }
 
-// sessionOf is the session of a process, or 0 when it is gone.
+// sessionOf is the session of a process, or 0 if it has ended.
 func sessionOf(pid int) int {
 	s, _ := readStat(pid)
 	return s.Session
 }
 
-// killAll kills those that still are who they were.
+// Kill kills those processes that still are who they were.
 func Kill(list []Descendant) { signalAll(list, syscall.SIGKILL) }
 
 func signalAll(list []Descendant, sig syscall.Signal) {
 	for _, d := range list {
-		p, err := os.FindProcess(d.pid) // a handle: what is signalled is what was looked at
+		p, err := os.FindProcess(d.pid) // a handle, so that the process checked below is the one that is signalled
 		if err != nil {
 			continue
 		}
 		if now, ok := readStat(d.pid); ok && now.started == d.started && !now.zombie {
-			_ = p.Signal(sig) // it may end between the look and the signal
+			_ = p.Signal(sig) // it may end between the check and the signal
 		}
 		_ = p.Release()
 	}

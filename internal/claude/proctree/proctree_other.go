@@ -8,20 +8,20 @@ import (
 	"fmt"
 )
 
-// Other systems have no /proc: there the tools of a killed CLI end when they notice.
+// Other systems have no /proc: there the tools of a killed CLI end by themselves.
 
 type (
 	identity   struct{}
 	Descendant struct{ Session int }
 )
 
-func family(identity, string) []Descendant { return nil }
-func identify(int) identity                { return identity{} }
-func sessionOf(int) int                    { return 0 }
-func Kill([]Descendant)                    {}
-func childless(int) bool                   { return true }
+func descendantsOf(identity, string) []Descendant { return nil }
+func identify(int) identity                       { return identity{} }
+func sessionOf(int) int                           { return 0 }
+func Kill([]Descendant)                           {}
+func childless(int) bool                          { return true }
 
-func (h *tree) reapFor(*Child) (none bool) { return false }
+func (h *processTree) reapFor(*Child) (none bool) { return false }
 
 // Sweep needs Linux; elsewhere it does nothing and says so.
 func Sweep(context.Context, string, ...uint32) (killed int, err error) {

@@ -12,37 +12,40 @@ import (
 	"time"
 )
 
-// How long a sweep lets the CLIs end by themselves, and then waits for the end of what it has killed. Both are counted
-// in looks: while the machine stands still nobody can end.
+// Timeouts of a sweep: for the CLIs to end by themselves, and for the end of what was killed. Both are counted in polls
+// and not in wall time: on a suspended machine no process can end.
 const (
 	sweepGrace = 2 * time.Second
 	sweepLimit = 3 * time.Second
 	sweepTick  = 20 * time.Millisecond
 )
 
-// Sweep ends all processes that an earlier run of the program with this instance has left behind: its CLIs,
-// all that they have started, and the sessions that any of these lead. It asks the CLIs to end, so that they write what
-// they know into their transcripts, kills what is left, and returns how many processes there were, once they are gone.
-// No other run of the instance may be alive.
+// Sweep ends all processes that an earlier run of the program with this instance has left behind: its CLIs, their
+// descendants, and the sessions that any of these lead. It asks the CLIs to end, so that they complete their
+// transcripts, kills the rest, and returns how many processes there were, after they have ended. No other run of the
+// instance may be alive.
 //
-// Processes of other users are spared, but for those that are named.
+// Processes of other users are spared, except the named ones.
 //
 // A process that has cleared its environment, leads a session of its own and has lost its parents is not found.
 func Sweep(ctx context.Context, instance string, users ...uint32) (killed int, err error) {
 	if instance == "" {
 		return 0, errors.New("sweep: no instance")
 	}
-	s := sweeper{prefix: markName + "=" + instance + "/", users: append(users, uint32(os.Geteuid())), known: map[identity]bool{}, led: map[int]bool{}}
-	s.look()
+	s := sweeper{
+		prefix: markName + "=" + instance + "/", users: append(users, uint32(os.Geteuid())), known: map[identity]bool{},
+		led: map[int]bool{},
+	}
+	s.scan()
 	signalAll(s.agents(), syscall.SIGTERM)
 	for range sweepGrace / sweepTick {
 		if len(s.agents()) == 0 || !pause(ctx, sweepTick) {
 			break
 		}
-		s.look()
+		s.scan()
 	}
 	for range sweepLimit / sweepTick {
-		s.look()
+		s.scan()
 		if len(s.alive) == 0 {
 			return len(s.known), nil
 		}
@@ -54,7 +57,7 @@ func Sweep(ctx context.Context, instance string, users ...uint32) (killed int, e
 	return len(s.known), errors.Join(fmt.Errorf("sweep: %d processes do not end", len(s.alive)), ctx.Err())
 }
 
-// pause reports false when ctx ended first.
+// pause waits, and returns false if ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -66,16 +69,17 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sweeper remembers whom it has seen, since what a process leaves behind when it ends cannot be told any more.
+// sweeper remembers the processes that it has seen, since after the end of a process its descendants cannot be
+// recognized any more.
 type sweeper struct {
 	prefix string
 	users  []uint32
 	known  map[identity]bool
-	led    map[int]bool // sessions that the known lead or have led
+	led    map[int]bool // sessions that known processes lead or have led
 	alive  []Descendant
 }
 
-func (s *sweeper) look() {
+func (s *sweeper) scan() {
 	all := processes(0)
 	var roots []stat
 	for _, p := range all {
@@ -96,7 +100,8 @@ func (s *sweeper) look() {
 	}
 }
 
-// agents are the CLIs among those alive, with their own helpers. Their tools know that they run inside of one.
+// agents are the CLIs among the living processes, with their own helpers. Their tools are recognized by a variable that
+// the CLI sets.
 func (s *sweeper) agents() []Descendant {
 	var list []Descendant
 	for _, p := range s.alive {
@@ -108,7 +113,7 @@ func (s *sweeper) agents() []Descendant {
 	return list
 }
 
-// ownerOf is the user whose process it is.
+// ownerOf is the user of a process.
 func ownerOf(pid int) (uid uint32, ok bool) {
 	info, err := os.Stat("/proc/" + strconv.Itoa(pid))
 	if err != nil {

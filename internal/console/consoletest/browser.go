@@ -42,8 +42,12 @@ func Browse(t *testing.T, url string) *Browser {
 		t.Fatal("no Chromium: run scripts/test")
 	}
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
-		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.WindowSize(1440, 900), chromedp.WSURLReadTimeout(patience)}
-	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.WindowSize(1440, 900),
+		chromedp.WSURLReadTimeout(patience)}
+	for _, flag := range []string{
+		"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync",
+		"disable-dev-shm-usage",
+	} {
 		options = append(options, chromedp.Flag(flag, true))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), life)

@@ -16,7 +16,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// model is the name under which an echo speaks.
+// model is the model name of an echo.
 const model = "scripted"
 
 // echo answers without a model.
@@ -114,7 +114,8 @@ func (a *echo) answer(id, prompt string) error {
 		stream(object{"type": "content_block_stop"}),
 		stream(object{"type": "message_stop"}),
 		object{
-			"type": "result", "subtype": "success", "is_error": false, "result": text, "num_turns": 1, "stop_reason": "end_turn",
+			"type": "result", "subtype": "success", "is_error": false, "result": text, "num_turns": 1,
+			"stop_reason":    "end_turn",
 			"total_cost_usd": cost, "usage": usage, "modelUsage": used,
 		},
 	)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// faultWord begins the last line of a prompt that asks the agent to misbehave in one of the ways of faults. For that it
-// needs MAGPIE_SCRIPTED_FAULTS=1 in its environment.
+// faultWord begins the last line of a prompt that requests one of the faults. That needs MAGPIE_SCRIPTED_FAULTS=1 in
+// the environment.
 const faultWord = "fault: "
 
 // fault misbehaves when a prompt asks for it. It leaves its process id in the working folder, in a file with the name
@@ -146,7 +146,7 @@ var faults = map[string]func(a *echo) (done bool, err error){
 	},
 }
 
-// hang does nothing any more. It must sleep: a program in which nothing can ever happen again is ended by its runtime.
+// hang blocks forever. It must sleep: the runtime ends a program in which all goroutines are blocked.
 func hang() (bool, error) {
 	for {
 		time.Sleep(time.Hour)

@@ -36,7 +36,8 @@ func logIn(in io.Reader, out io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "Opening browser to sign in…\r\n\x1b[2mIf the browser didn't open, visit: %s\x1b[0m\r\nPaste code here if prompted > ", loginLink)
+	fmt.Fprintf(out, "Opening browser to sign in…\r\n\x1b[2mIf the browser didn't open, visit: %s\x1b[0m\r\nPaste "+
+		"code here if prompted > ", loginLink)
 	for lines.Scan() {
 		code := strings.TrimSpace(lines.Text())
 		fmt.Fprintf(out, "you typed %s\r\n", code)

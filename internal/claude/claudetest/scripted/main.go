@@ -1,15 +1,15 @@
 // Command scripted is an agent for tests: it speaks the CLI's stream-json, starts in a few ms, and ends with its input.
 //
-// With a model at ANTHROPIC_BASE_URL it works as the CLI does, as far as the bridge can see: it asks the model, with the
-// conversation so far and its tools, has people asked before it changes anything, keeps transcripts, resumes sessions
-// and can be interrupted. What it does not have: settings files and their rules, retries, compaction, subagents, slash
-// commands, and the CLI's own ideas of what is harmless. Tests of these run the real CLI.
+// With a model at ANTHROPIC_BASE_URL it works like the CLI, as far as the bridge can see: it calls the model with the
+// conversation and its tools, asks for permission before it changes anything, keeps transcripts, resumes sessions and
+// can be interrupted. It does not have settings files and their rules, retries, compaction, subagents, slash commands,
+// and the CLI's own rules about harmless commands. Tests of these run the real CLI.
 //
-// Without a model it is for tests of many turns: it answers "echo: <last line of the prompt>" at once, and knows nothing
-// of tools or permissions.
+// Without a model it is for tests of many turns: it answers "echo: <last line of the prompt>" at once, without tools or
+// permissions.
 //
 // With MAGPIE_SCRIPTED_TRANSCRIPT=1 in its environment it keeps transcripts where the CLI does, so that its sessions
-// can be resumed and recalled. With MAGPIE_SCRIPTED_TITLES=0 it finds no titles for its sessions. With
+// can be resumed and their outcomes read. With MAGPIE_SCRIPTED_TITLES=0 it finds no titles for its sessions. With
 // MAGPIE_SCRIPTED_FAULTS=1 it misbehaves when it is asked to, see fault. With the arguments "auth login" it logs in on
 // a terminal, see logIn.
 package main
@@ -106,7 +106,7 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	return <-failed
 }
 
-// responder answers what comes in.
+// responder answers messages of the input.
 type responder interface {
 	prompt(m message) error
 	// control does what is wanted of the agent itself while a prompt is answered, and returns the response.

@@ -189,7 +189,8 @@ func (r *reply) event(ev gjson.Result, pass func(...object) error) error {
 		})
 	case "content_block_delta":
 		d := ev.Get("delta")
-		piece := d.Get("text").String() + d.Get("thinking").String() + d.Get("partial_json").String() // it has one of them
+		// it has one of them
+		piece := d.Get("text").String() + d.Get("thinking").String() + d.Get("partial_json").String()
 		r.blocks[len(r.blocks)-1].text.WriteString(piece)
 	case "content_block_stop":
 		b := &r.blocks[len(r.blocks)-1]

@@ -17,8 +17,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// session is what the model is told of a conversation, and the transcript in which it is kept as the CLI keeps it: one
-// line per prompt, per content block of an answer, and per result of a tool.
+// session is a conversation with the model, and the transcript in which it is kept in the CLI's format: one line per
+// prompt, per content block of an answer, and per tool result.
 type session struct {
 	id       string
 	messages []turnMessage

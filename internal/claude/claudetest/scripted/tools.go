@@ -215,7 +215,9 @@ func suggestions(name string, input gjson.Result) []object {
 	switch name {
 	case "Bash":
 		rule := object{"toolName": name, "ruleContent": input.Get("command").String()}
-		return []object{{"type": "addRules", "rules": []object{rule}, "behavior": "allow", "destination": "localSettings"}}
+		return []object{
+			{"type": "addRules", "rules": []object{rule}, "behavior": "allow", "destination": "localSettings"},
+		}
 	case "Write", "Edit":
 		return []object{{"type": "setMode", "mode": "acceptEdits", "destination": "session"}}
 	}
@@ -245,7 +247,8 @@ func (t *toolbox) connect(config string) error {
 		}
 		for _, tool := range result.Get("tools").Array() {
 			t.remote = append(t.remote, object{
-				"name": "mcp__" + name + "__" + tool.Get("name").String(), "description": tool.Get("description").String(),
+				"name":         "mcp__" + name + "__" + tool.Get("name").String(),
+				"description":  tool.Get("description").String(),
 				"input_schema": json.RawMessage(tool.Get("inputSchema").Raw),
 			})
 		}

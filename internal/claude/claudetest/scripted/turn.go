@@ -19,8 +19,9 @@ import (
 const (
 	interruptedText = "[Request interrupted by user]"
 	interruptedTool = "[Request interrupted by user for tool use]"
-	rejected        = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file " +
-		"edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you " +
+	rejected        = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it " +
+		"was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user " +
+		"to tell you " +
 		"how to proceed."
 )
 
@@ -55,7 +56,7 @@ func newAgent(out *output, o options, url string) (*agent, error) {
 	return a, err
 }
 
-// noConversation is how the CLI ends that shall resume what is not there.
+// noConversation ends as the CLI does if the session to resume does not exist.
 func (a *agent) noConversation() error {
 	text := "No conversation found with session ID: " + a.session
 	err := a.say(object{
@@ -160,7 +161,8 @@ func (a *agent) initLine() object {
 	}
 	dir, _ := os.Getwd()
 	return object{
-		"type": "system", "subtype": "init", "cwd": dir, "model": a.api.model, "permissionMode": a.current(), "tools": names,
+		"type": "system", "subtype": "init", "cwd": dir, "model": a.api.model, "permissionMode": a.current(),
+		"tools":       names,
 		"mcp_servers": []object{}, "slash_commands": []string{"clear", "compact"}, "claude_code_version": "scripted",
 	}
 }
@@ -189,7 +191,8 @@ func (a *agent) tools(ctx context.Context, r reply) error {
 			result["is_error"] = true
 		}
 		results = append(results, result)
-		if err := a.say(object{"type": "user", "message": object{"role": "user", "content": []object{result}}}); err != nil {
+		if err := a.say(object{"type": "user",
+			"message": object{"role": "user", "content": []object{result}}}); err != nil {
 			return err
 		}
 	}
@@ -229,7 +232,7 @@ func (a *agent) note(text string) error {
 	return a.conv.user(uuid.NewString(), content)
 }
 
-// broken ends a turn in which the model was not heard to the end: it was interrupted, or the API failed.
+// broken ends a turn in which the model's answer is incomplete: it was interrupted, or the API failed.
 func (a *agent) broken(ctx context.Context, r reply, err error, spent usage, calls int) error {
 	if ctx.Err() == nil {
 		return a.failure(err, spent, calls)
@@ -261,7 +264,9 @@ func (a *agent) success(r reply, spent usage, calls int) error {
 			text = b.text.String()
 		}
 	}
-	return a.result(spent, calls, object{"subtype": "success", "is_error": false, "result": text, "stop_reason": r.stop})
+	return a.result(spent, calls, object{
+		"subtype": "success", "is_error": false, "result": text, "stop_reason": r.stop,
+	})
 }
 
 // failure is the end of a turn that the API has failed. It arrives under the subtype of success.
@@ -279,7 +284,8 @@ func (a *agent) failure(err error, spent usage, calls int) error {
 		return err
 	}
 	if err := a.conv.write(object{
-		"type": "assistant", "uuid": uuid.NewString(), "isApiErrorMessage": true, "apiErrorStatus": status, "message": told,
+		"type": "assistant", "uuid": uuid.NewString(), "isApiErrorMessage": true, "apiErrorStatus": status,
+		"message": told,
 	}); err != nil {
 		return err
 	}

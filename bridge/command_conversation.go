@@ -1,0 +1,57 @@
+package bridge
+
+import (
+	"context"
+
+	"magpie/bridge/attachment"
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/claude"
+)
+
+// conversationCommands are the commands that change how a conversation goes on.
+type conversationCommands struct {
+	cfg       *Config
+	db        *db.DB
+	files     *attachment.Store
+	turns     *turnQueue
+	pool      *claude.Pool
+	scheduler *compactionScheduler
+}
+
+func (cs conversationCommands) startNew(ctx context.Context, o ordered) (order, error) {
+	return cs.forget(ctx, o, i18n.NewBegun)
+}
+
+func (cs conversationCommands) reset(ctx context.Context, o ordered) (order, error) {
+	return cs.forget(ctx, o, i18n.ResetDone)
+}
+
+// forget starts a new conversation; what follows the command is its first question. A running turn goes on, and belongs
+// to the old conversation.
+func (cs conversationCommands) forget(ctx context.Context, o ordered, answer i18n.Phrase) (order, error) {
+	files, err := cs.files.Of(ctx, o.m)
+	if err != nil {
+		return order{}, err
+	}
+	drop := func() {
+		cs.turns.jobs.Enqueue(func(context.Context) { cs.pool.Drop(o.m.Key.String()) })
+	}
+	done, err := o.do(db.StartConversation{}, answer)
+	done.ask, done.files, done.then = o.args, files, drop
+	return done, err
+}
+
+func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, error) {
+	key := o.m.Key
+	turns, err := cs.turns.open(ctx, key)
+	if err != nil {
+		return order{}, err
+	}
+	if len(turns) == 0 {
+		return o.say(i18n.NothingToStop)
+	}
+	done, err := o.do(db.StopTurns{Turns: turns}, i18n.Stopped)
+	done.then = func() { cs.turns.lanes.HaltTurns(key, turns...) }
+	return done, err
+}

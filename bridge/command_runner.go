@@ -1,0 +1,131 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/access"
+	"magpie/bridge/delivery"
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/bridge/workqueue"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// commandRunner carries out the commands that people give, by messages and by buttons.
+type commandRunner struct {
+	cfg       *Config
+	chats     db.Chats
+	languages languages
+	access    *access.Authorizer
+	set       *commandSet
+	inbox     inbox
+	late      lateReplies
+}
+
+// given is the plan of a command that somebody has given, if he may give it.
+func (r commandRunner) given(cmd *command, by chat.Actor) plan {
+	if !cmd.free(r.access.Load(), by) {
+		return say(i18n.ForAdmins)
+	}
+	return func(ctx context.Context, o ordered) (order, error) { return cmd.plan(r.set, ctx, o) }
+}
+
+// obey stores a message that is no talk, with the reply to it, and carries out what it orders, once.
+func (r commandRunner) obey(ctx context.Context, o ordered, p plan) error {
+	key := o.m.Key
+	c, err := r.chats.Get(ctx, key)
+	if errors.Is(err, db.ErrNotFound) {
+		c = db.Chat{Key: key}
+	} else if err != nil {
+		return err
+	}
+	spoken := string(r.cfg.ordersIn(o.m.Text))
+	if asked := questionIn(o.m.Text); asked != o.m.Text {
+		m := o.m
+		m.Text = asked
+		spoken = cmp.Or(r.languages.spoken(ctx, m), spoken)
+	}
+	c.Lang = cmp.Or(spoken, c.Lang)
+	o.chat, o.lang = c, r.cfg.langOf(c)
+	what, err := p(ctx, o)
+	if err != nil {
+		return err
+	}
+	e := db.Inbound{
+		Incoming: o.m, Class: chat.Command, Lang: spoken,
+		Reply: what.reply, Card: what.card, ReplyTo: o.answers, Effects: what.effects,
+	}
+	if what.ask != "" {
+		e.Class, e.Text, e.Files = chat.Talk, what.ask, what.files
+	}
+	got, err := r.inbox.history.accept(ctx, e)
+	if err != nil || !got.Fresh {
+		return err
+	}
+	if what.then != nil {
+		what.then()
+	}
+	if what.later != nil {
+		r.late.promise(o, what.later)
+	}
+	r.inbox.outbox.Wake(key)
+	if got.Turn == 0 {
+		return nil
+	}
+	if o.answers == "" { // else it is a pressed button, on which nothing can be put
+		r.inbox.reactions.Set([]chat.Message{{Key: key, ID: o.m.ID}}, chat.Working)
+	}
+	r.inbox.turns.wake(key)
+	return nil
+}
+
+// press gives the command of a button, as whoever has pressed it.
+func (r commandRunner) press(ctx context.Context, p chat.Press) error {
+	cmd, _, args := parseCommand(p.Action.ID)
+	what := askToGoOn
+	if p.Action.Do != turncard.DoGoOn {
+		if cmd == nil { // no button of ours
+			return nil
+		}
+		what = r.given(cmd, p.Actor)
+	}
+	c, err := r.chats.Get(ctx, p.Key)
+	if errors.Is(err, db.ErrNotFound) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	m := chat.Incoming{
+		Key: p.Key, Kind: c.Kind, ID: db.PressID(p.ID), Actor: p.Actor, Text: p.Action.ID,
+		Time: time.Now(), ToBot: true,
+	}
+	return r.obey(ctx, ordered{m: m, args: args, answers: p.Card}, what)
+}
+
+// lateReplies says what is known only some time after a command was taken in.
+type lateReplies struct {
+	jobs   *workqueue.Queue
+	outbox *delivery.Outbox
+	log    zerolog.Logger
+}
+
+// promise replies with what work returns, when it is done. Work that the end of the program interrupts is dropped: the
+// user can give the command again.
+func (l lateReplies) promise(o ordered, work func(context.Context) string) {
+	l.jobs.Enqueue(func(ctx context.Context) {
+		text := work(ctx)
+		if text == "" || ctx.Err() != nil {
+			return
+		}
+		p := db.Post{Key: o.m.Key, Idem: "later:" + o.m.ID, ReplyTo: cmp.Or(o.answers, o.m.ID), Text: text}
+		if err := l.outbox.Add(context.WithoutCancel(ctx), p); err != nil {
+			l.log.Error().Err(err).Stringer("chat", o.m.Key).Msg("reply not stored")
+		}
+	})
+}

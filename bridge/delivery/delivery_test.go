@@ -1,0 +1,130 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/delivery/deliverytest"
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// rig is an outbox with a real store, between a test and a messenger. Its chats are spoken to in English.
+type rig struct {
+	*testing.T
+	outbox  *Outbox
+	store   *deliverytest.Store
+	project string // with two files that can be sent
+	dir     string // of the copies
+}
+
+// room is the chat of the tests.
+var room = chat.FeishuChat("oc_1")
+
+// newRig makes an outbox that does not run yet.
+func newRig(t *testing.T, out Messenger) *rig {
+	t.Helper()
+	r := &rig{T: t, store: deliverytest.NewStore(t), project: t.TempDir(), dir: filepath.Join(t.TempDir(), "outgoing")}
+	r.remake(out)
+	deliverytest.WriteFile(t, filepath.Join(r.project, "plot.png"), deliverytest.Picture(t))
+	deliverytest.WriteFile(t, filepath.Join(r.project, "报告 1.txt"), []byte("words"))
+	return r
+}
+
+// remake makes the outbox anew, as another process does.
+func (r *rig) remake(out Messenger) {
+	lang := func(context.Context, chat.Key) i18n.Lang { return i18n.English }
+	r.outbox = NewOutbox(r.store.DB, out, Spool{Dir: r.dir}, lang, zerolog.Nop())
+}
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// start delivers until the test ends.
+func (r *rig) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() { defer close(done); r.outbox.Run(ctx, stop) }()
+	r.Cleanup(func() { close(stop); cancel(); <-done })
+}
+
+// flush delivers what can be delivered at once.
+func (r *rig) flush() {
+	stop := make(chan struct{})
+	close(stop)
+	r.outbox.Run(r.Context(), stop)
+}
+
+// begin lets a turn run that answers a message.
+func (r *rig) begin(key chat.Key, id string) db.Turn {
+	r.Helper()
+	in := chat.Incoming{
+		Key: key, Kind: chat.Private, ID: id, Text: "question", Actor: chat.Actor{ID: "ou_1"},
+		Time: time.Now(), ToBot: true,
+	}
+	_, err := r.store.Accept(r.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
+	r.must(err)
+	c, err := r.store.Queue().Claim(r.Context(), key, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
+	r.must(err)
+	return c.Turn
+}
+
+// cutOff leaves the card of a turn that was interrupted.
+func (r *rig) cutOff(id string) (turn int64) {
+	r.Helper()
+	t := r.begin(room, id)
+	end := db.TurnResult{Turn: t, State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}
+	r.must(r.store.Turns().Finish(r.Context(), end))
+	return t.ID
+}
+
+// next is what the chat is shown next.
+func (r *rig) next() db.Post {
+	r.Helper()
+	p, err := r.store.Outbox().Next(r.Context(), room)
+	r.must(err)
+	return p
+}
+
+// unsent is how much waits to be shown.
+func (r *rig) unsent() int { return r.store.Count(`SELECT COUNT(*) FROM outbox`) }
+
+// copies is how many files are in the folder of copies.
+func (r *rig) copies() int {
+	r.Helper()
+	list, err := os.ReadDir(r.dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		r.Fatal(err)
+	}
+	return len(list)
+}
+
+// A chat to which nothing is delivered any more, and a card that its painter has left, are not remembered.
+func TestIdleChatsAreForgotten(t *testing.T) {
+	r := newRig(t, &deliverytest.Recorder{})
+	release := r.outbox.HoldCard(r.cutOff("om_0"))
+	for i := range 10 {
+		key := chat.FeishuChat(fmt.Sprint("oc_", i))
+		r.must(r.outbox.Add(t.Context(), db.Post{Key: key, Idem: fmt.Sprint(i), ReplyTo: "om_1", Text: "words"}))
+	}
+	if n := r.outbox.Count(); n != 11 {
+		t.Errorf("%d chats and cards, want 11", n)
+	}
+	release()
+	r.flush()
+	if n := r.outbox.Count(); n != 0 || r.unsent() != 0 {
+		t.Errorf("%d chats and cards are remembered, %d posts wait", n, r.unsent())
+	}
+}

@@ -1,0 +1,77 @@
+package deliverytest
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"image/png"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// WriteFile writes a file and the folders above it. It returns the path.
+func WriteFile(t testing.TB, path string, data []byte) string {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Link makes a symbolic link.
+func Link(t testing.TB, to, path string) {
+	t.Helper()
+	if err := os.Symlink(to, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Picture is a small PNG.
+func Picture(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// HostileProject makes a folder "project" with what an agent may put into it to get at files that it must not send, and
+// returns the folder above it. Files that must not be sent hold the word "canary". Of "project" these belong to the
+// program: "data" and "magpie.toml". The test goes on in "project".
+func HostileProject(t testing.TB) (base string) {
+	t.Helper()
+	base = t.TempDir()
+	project := filepath.Join(base, "project")
+	for _, name := range []string{
+		"secret", "project-2/near", "project/magpie.toml", "project/data/magpie.db", "project/data/magpie.db-wal",
+		"project/data/files/another/1-1-a.txt", "project/data/outgoing/copy",
+	} {
+		WriteFile(t, filepath.Join(base, name), []byte("canary"))
+	}
+	WriteFile(t, filepath.Join(project, "a.txt"), []byte("words"))
+	WriteFile(t, filepath.Join(project, "sub", "f"), []byte("words"))
+	for name, to := range map[string]string{
+		"out": "../secret", "up": base, "again": "out", "environ": "/proc/self/environ", "fd": "/proc/self/fd/0",
+		"zero": "/dev/zero", "loop": "loop", "d": "data",
+	} {
+		Link(t, to, filepath.Join(project, name))
+	}
+	err := errors.Join(
+		os.Link(filepath.Join(project, "magpie.toml"), filepath.Join(project, "hard")),
+		syscall.Mkfifo(filepath.Join(project, "pipe"), 0o600),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(project) // the name of a socket is short
+	l, err := net.Listen("unix", "socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return base
+}

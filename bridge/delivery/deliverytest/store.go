@@ -1,0 +1,76 @@
+package deliverytest
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3" // a connection of its own to the database
+
+	"magpie/db"
+)
+
+// Store is a real database that a test can look into and change behind the back of the program.
+type Store struct {
+	*db.DB
+	Path string // of the file
+	t    testing.TB
+}
+
+// NewStore makes an empty database, which is closed when the test ends.
+func NewStore(t testing.TB) *Store {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &Store{DB: store, Path: path, t: t}
+}
+
+// Side opens a connection of its own.
+func (s *Store) Side() *sql.DB {
+	s.t.Helper()
+	side, err := sql.Open("sqlite3", "file:"+s.Path+"?_busy_timeout=5000")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return side
+}
+
+// SQL changes the database.
+func (s *Store) SQL(statement string) {
+	s.t.Helper()
+	side := s.Side()
+	_, err := side.Exec(statement)
+	if err = errors.Join(err, side.Close()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Count asks the database for a number.
+func (s *Store) Count(query string) (n int) {
+	s.t.Helper()
+	side := s.Side()
+	if err := errors.Join(side.QueryRow(query).Scan(&n), side.Close()); err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// Until waits until cond holds, which may take long on a busy machine.
+func Until(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(90 * time.Second); !cond(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waiting for %s", what)
+		}
+	}
+}

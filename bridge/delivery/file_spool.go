@@ -1,0 +1,226 @@
+package delivery
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"magpie/contextmgr/redact"
+	"magpie/internal/agenttools"
+	"magpie/internal/safepath"
+)
+
+// How much of a file the platform accepts, in bytes.
+const (
+	maxPicture = 10 << 20
+	maxFile    = 30 << 20
+)
+
+// Spool is the folder with copies of the files that are sent. People get what the agent has sent, even if it changes
+// the file afterwards or the program ends in between.
+type Spool struct {
+	Dir     string   // empty = nothing is sent
+	Private []string // folders and files that never are
+	Known   redact.Known
+}
+
+// copied is a copy of a file.
+type copied struct {
+	name    string // in the folder
+	size    int64
+	sum     string // of its content
+	picture bool
+}
+
+// take copies a file of a project. An [agenttools.RefusedError] tells the agent why it may not be sent.
+func (s Spool) take(project, path string) (c copied, err error) {
+	src, err := s.open(project, path)
+	if err != nil {
+		return copied{}, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return copied{}, fmt.Errorf("folder of what goes out: %w", err)
+	}
+	c.name = uuid.NewString()
+	dst, err := os.OpenFile(s.path(c.name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return copied{}, fmt.Errorf("copy what goes out: %w", err)
+	}
+	err = errors.Join(c.fill(dst, src, path), dst.Close())
+	if err == nil {
+		err = s.refuseSecrets(c.name, path)
+	}
+	if err != nil {
+		s.drop(c.name)
+		return copied{}, err
+	}
+	return c, nil
+}
+
+// refuseSecrets refuses a copy that holds one of the program's own secrets, also in another encoding.
+func (s Spool) refuseSecrets(name, path string) error {
+	f, err := os.Open(s.path(name))
+	if err != nil {
+		return fmt.Errorf("look at what goes out: %w", err)
+	}
+	found, err := s.Known.Within(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("look at what goes out: %w", err)
+	}
+	if found {
+		return agenttools.Refused("Not sent: %q holds a secret of the bridge. Send it without that, if at all.", path)
+	}
+	return nil
+}
+
+// fill copies a file that was opened. It counts the bytes on the way: the file may still grow.
+func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(dst, sum), io.LimitReader(src, maxFile+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("copy what goes out: %w", err)
+	case n == 0:
+		return agenttools.Refused("Not sent: %q is empty.", path)
+	case n > maxFile:
+		return agenttools.Refused("Not sent: %q has more than %d MB, which is the most that can be sent. "+
+			"Compress it, or send a part of it.", path, maxFile>>20)
+	}
+	head := make([]byte, 512)
+	read, err := dst.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("look at what goes out: %w", err)
+	}
+	pictures := []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
+	c.size, c.sum = n, hex.EncodeToString(sum.Sum(nil))
+	c.picture = n <= maxPicture && slices.Contains(pictures, http.DetectContentType(head[:read]))
+	return dst.Sync()
+}
+
+func (s Spool) path(name string) string { return filepath.Join(s.Dir, name) }
+
+func (s Spool) drop(name string) { _ = os.Remove(s.path(name)) } // what stays is found at the next start
+
+// sweep removes all copies but those that are still needed.
+func (s Spool) sweep(needed []string) error {
+	entries, err := os.ReadDir(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if !slices.Contains(needed, e.Name()) {
+			err = errors.Join(err, os.Remove(s.path(e.Name())))
+		}
+	}
+	return err
+}
+
+// open opens a file that really lies in the project. It goes from folder to folder by what is open already, so nothing
+// that is changed meanwhile leads anywhere else.
+func (s Spool) open(project, path string) (*os.File, error) {
+	rel, err := liesIn(project, path)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.OpenRoot(project)
+	if err != nil {
+		return nil, fmt.Errorf("open the project: %w", err)
+	}
+	secret, err := s.secrets(dir)
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	defer func() { _ = dir.Close() }()
+	parts := strings.Split(rel, string(filepath.Separator))
+	for _, name := range parts[:len(parts)-1] {
+		next, err := safepath.OpenDir(dir, name, secret.refuse)
+		if err != nil {
+			return nil, missing(path, err)
+		}
+		_ = dir.Close()
+		dir = next
+	}
+	f, err := openFile(dir, parts[len(parts)-1], secret)
+	if err != nil {
+		return nil, missing(path, err)
+	}
+	return f, nil
+}
+
+// secrets are the folders and files that are never sent, whatever they are called.
+func (s Spool) secrets(project *os.Root) (*ownFiles, error) {
+	root, err := project.Stat(".")
+	if err != nil {
+		return nil, fmt.Errorf("look at the project: %w", err)
+	}
+	own := &ownFiles{project: root}
+	for _, path := range append([]string{s.Dir}, s.Private...) {
+		if info, err := os.Stat(path); err == nil {
+			own.infos = append(own.infos, info)
+			own.paths = append(own.paths, path)
+		}
+	}
+	return own, nil
+}
+
+// liesIn is where a file lies in the project, all links resolved.
+func liesIn(project, path string) (rel string, err error) {
+	outside := agenttools.Refused("Not sent: only files of the project folder can be sent, and %q does not lie there. "+
+		"Copy it into the project if the user wants it.", path)
+	given, err := filepath.Abs(project)
+	if err != nil {
+		return "", fmt.Errorf("folder of the project: %w", err)
+	}
+	root, err := filepath.EvalSymlinks(given)
+	if err != nil {
+		return "", fmt.Errorf("folder of the project: %w", err)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(given, path)
+	}
+	path = filepath.Clean(path)
+	if !safepath.Contains(given, path) && !safepath.Contains(root, path) {
+		return "", outside
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", missing(path, err)
+	}
+	if real == root || !safepath.Contains(root, real) {
+		return "", outside
+	}
+	return filepath.Rel(root, real)
+}
+
+// openFile opens a file of a folder, unless that is a link, a secret, or no usual file. It does not wait for a pipe's
+// other end.
+func openFile(dir *os.Root, name string, secret *ownFiles) (*os.File, error) {
+	f, err := safepath.OpenRegular(dir, name, secret.refuse)
+	if errors.Is(err, safepath.ErrNotRegular) {
+		return nil, agenttools.Refused("Not sent: %q is no usual file. Pack a folder into an archive first.", name)
+	}
+	return f, err
+}
+
+// missing tells the agent that a file cannot be read, without details of the machine.
+func missing(path string, err error) error {
+	var refused *agenttools.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.Is(err, fs.ErrPermission):
+		return agenttools.Refused("Not sent: %q cannot be read.", path)
+	}
+	return agenttools.Refused("Not sent: there is no file %q in the project.", path)
+}

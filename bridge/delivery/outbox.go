@@ -1,0 +1,223 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/failpoint"
+)
+
+// Outbox delivers what the store says must be shown, in order within each chat, until the platform has confirmed it.
+type Outbox struct {
+	presenter // makes it visible
+
+	jobs  *workqueue.Queue
+	lanes workqueue.Lanes
+
+	mu   sync.Mutex
+	held map[int64]bool // turns whose painter may still be drawing
+}
+
+// NewOutbox makes an outbox, which delivers nothing until Run is called. copies is where files wait for their delivery,
+// lang the language of notices that the outbox itself sends to a chat.
+func NewOutbox(
+	store *db.DB, out Messenger, copies Spool, lang func(context.Context, chat.Key) i18n.Lang, log zerolog.Logger,
+) *Outbox {
+	return &Outbox{
+		presenter: presenter{
+			db: store, posts: store.Outbox(), out: out, lang: lang, log: log,
+			fileDelivery: newFileDelivery(store.Outbox().FileDeliveries(), copies, out),
+			unseen:       func(context.Context, string, string) bool { return false }, // as long as nobody asks
+		},
+		jobs: workqueue.New(deliveries), held: map[int64]bool{},
+	}
+}
+
+const (
+	poll         = time.Second        // how often what was put off is looked for
+	minRetryWait = time.Second        // before a failed delivery is tried again; doubles up to
+	maxRetryWait = 5 * time.Minute    //
+	giveUp       = 3 * 24 * time.Hour // after which nobody waits for it any more
+	// made before something is given up, in more than an hour: the program may have been off for days
+	minTries = 20
+	batch    = 100 // chats that are taken up at once
+
+	deliveries = 16 // chats that are delivered to at the same time
+)
+
+// OnUnseen has the outbox call f when the card of an approval cannot be shown, so that nobody can decide. f is told
+// what people read in place of the card; it reports whether it has settled the approval, whose new card is delivered
+// next. OnUnseen must be called before Run.
+func (o *Outbox) OnUnseen(f func(ctx context.Context, approval, notice string) (settled bool)) {
+	o.unseen = f
+}
+
+// Add stores what is to be shown, and has it delivered. A post whose idempotency key is known already is not added.
+func (o *Outbox) Add(ctx context.Context, p db.Post) error {
+	if err := o.posts.Add(ctx, p); err != nil {
+		return err
+	}
+	o.Wake(p.Key)
+	return nil
+}
+
+// Enqueue has a job done by those who deliver, also while the program ends: for what is sent without being stored.
+func (o *Outbox) Enqueue(job func(context.Context)) { o.jobs.Enqueue(job) }
+
+// Count is how many chats are being delivered to, plus how many cards are left to their painters.
+func (o *Outbox) Count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lanes.Count() + len(o.held)
+}
+
+// Wake has delivered what the store holds for a chat. It does not wait for that.
+func (o *Outbox) Wake(key chat.Key) {
+	if o.lanes.Enter(key) {
+		o.jobs.Enqueue(func(ctx context.Context) { o.work(ctx, key) })
+	}
+}
+
+// HoldCard leaves a turn's card to its painter until release is called. Who releases it wakes the chat when there is
+// something to be delivered.
+func (o *Outbox) HoldCard(turn int64) (release func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held[turn] = true
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.held, turn)
+	}
+}
+
+// ready reports whether p can be delivered now.
+func (o *Outbox) ready(p db.Post) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !time.Now().Before(p.Due) && (p.Card == nil || !o.held[p.Turn])
+}
+
+// Run delivers until stop is closed, and then what can be delivered at once. When ctx ends, the rest waits for the
+// next start.
+func (o *Outbox) Run(ctx context.Context, stop <-chan struct{}) {
+	polled := make(chan struct{})
+	go func() {
+		defer close(polled)
+		o.poll(ctx, stop)
+	}()
+	o.jobs.Run(ctx, stop)
+	<-polled
+}
+
+// poll wakes the chats for which the time has come to try again.
+func (o *Outbox) poll(ctx context.Context, stop <-chan struct{}) {
+	t := time.NewTicker(poll)
+	defer t.Stop()
+	for {
+		keys, err := o.posts.Due(ctx, batch)
+		if err != nil && ctx.Err() == nil {
+			o.log.Error().Err(err).Msg("what is to be delivered is not known; trying again")
+		}
+		for _, key := range keys {
+			o.Wake(key)
+		}
+		select {
+		case <-t.C:
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// work delivers what the chat has, oldest first, until nothing is left or something must wait.
+func (o *Outbox) work(ctx context.Context, key chat.Key) {
+	for ctx.Err() == nil {
+		p, err := o.posts.Next(ctx, key)
+		switch {
+		case err != nil && db.Permanent(err), err == nil && !o.ready(p):
+			if o.lanes.Leave(key) {
+				return
+			}
+		case err != nil:
+			o.log.Error().Err(err).Stringer("chat", key).Msg("next delivery not found; trying again")
+			workqueue.Sleep(ctx, workqueue.StoreRetry)
+		default:
+			o.deliver(ctx, p)
+		}
+	}
+}
+
+// deliver shows p and notes what became of it.
+func (o *Outbox) deliver(ctx context.Context, p db.Post) {
+	log := o.log.With().Stringer("chat", p.Key).Int64("turn", p.Turn).Str("answers", p.ReplyTo).Logger()
+	failpoint.At("delivery: begun")
+	id, err := o.show(ctx, p)
+	failpoint.At("delivery: shown")
+	switch {
+	case err == nil:
+	case errors.Is(err, chat.ErrGone) && o.readdress(ctx, log, p):
+		return
+	case errors.Is(err, chat.ErrGone):
+		log.Info().Msg("the question was taken back; its answer is not shown")
+	case errors.Is(err, chat.ErrUnreachable):
+		log.Warn().Err(err).Msg("the chat cannot be reached; what was to be shown there is only in the History")
+	case ctx.Err() != nil:
+		return // it waits for the next start
+	case time.Since(p.Created) > giveUp && p.Attempts >= minTries:
+		log.Error().Err(err).Msg("not delivered for days; given up")
+	default:
+		wait := backoff(p.Attempts)
+		log.Warn().Err(err).Dur("retry_in", wait).Int("attempts", p.Attempts+1).Msg("not delivered yet")
+		o.note(ctx, log, func(ctx context.Context) error { return o.delay(ctx, p, time.Now().Add(wait)) })
+		return
+	}
+	if err != nil && p.Approval != "" {
+		o.unseen(ctx, p.Approval, o.withheld(ctx, p.Key))
+	}
+	o.note(ctx, log, func(ctx context.Context) error { return o.posts.Delivered(ctx, p, id) })
+	failpoint.At("delivery: noted")
+	o.fileDelivery.done(p)
+}
+
+// readdress lets an answer to several questions, of which one was taken back, answer another. It reports whether there
+// is something to be tried again.
+func (o *Outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) bool {
+	if p.Turn == 0 || p.File == nil && p.CardID != "" { // it has been shown, and was taken away
+		return false
+	}
+	err := o.posts.Readdress(context.WithoutCancel(ctx), p)
+	if err == nil {
+		log.Info().Msg("the question was taken back; the answer is shown with the one before it")
+	} else if !errors.Is(err, db.ErrNotFound) {
+		log.Error().Err(err).Msg("answer not readdressed; trying again")
+		workqueue.Sleep(ctx, workqueue.StoreRetry)
+		return true
+	}
+	return err == nil
+}
+
+// note stores what became of a delivery. A delivery that is not noted is repeated, which does no harm.
+func (o *Outbox) note(ctx context.Context, log zerolog.Logger, f func(context.Context) error) {
+	if err := f(context.WithoutCancel(ctx)); err != nil {
+		log.Error().Err(err).Msg("delivery not noted; it will be repeated")
+		workqueue.Sleep(ctx, workqueue.StoreRetry)
+	}
+}
+
+// backoff is the wait after so many failed attempts.
+func backoff(attempts int) time.Duration {
+	d := min(minRetryWait<<min(attempts, 10), maxRetryWait)
+	return d - d/10 + rand.N(d/5)
+}

@@ -1,0 +1,187 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"magpie/bridge/delivery/deliverytest"
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// A text that was sent just before a crash has no failed attempt behind it. The platform forgets its key after an hour.
+func TestATextThatMayHaveBeenSentLongAgoIsLookedFor(t *testing.T) {
+	rec := &deliverytest.Recorder{Found: []chat.Sent{{ID: "om_there"}}}
+	o := newRig(t, rec).outbox
+	id, err := o.send(t.Context(), chat.Ref{Key: room, ID: "om_1"}, db.Post{Key: room, Text: "words", Created: time.Now().Add(-2 * keyLifetime)})
+	if err != nil || id != "om_there" || len(rec.Said) != 0 {
+		t.Errorf("sent %q again: %s, %v", rec.Said, id, err)
+	}
+}
+
+// The end of the program is no reason to give anything up, however old it is.
+func TestNothingIsGivenUpAtTheEndOfTheProgram(t *testing.T) {
+	r := newRig(t, &deliverytest.Recorder{Fail: context.Canceled})
+	turn := r.cutOff("om_1")
+	p := r.next()
+	p.Created, p.Attempts = time.Now().Add(-2*giveUp), minTries
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.outbox.deliver(ctx, p)
+	if n := r.store.Count(fmt.Sprintf(`SELECT COUNT(*) FROM outbox WHERE turn_id = %d`, turn)); n != 1 {
+		t.Error("the end of the turn will never be shown")
+	}
+}
+
+// A program that was off for days tries for a while like any other.
+func TestWhatIsOldIsTriedForAWhile(t *testing.T) {
+	r := newRig(t, &deliverytest.Recorder{Fail: errors.New("the platform is away")})
+	r.cutOff("om_1")
+	for _, tc := range []struct{ tries, left int }{{0, 1}, {minTries, 0}} {
+		p := r.next()
+		p.Created, p.Attempts = time.Now().Add(-2*giveUp), tc.tries
+		r.outbox.deliver(t.Context(), p)
+		if n := r.unsent(); n != tc.left {
+			t.Errorf("after %d tries %d are left", tc.tries, n)
+		}
+	}
+}
+
+// censor takes no card but one of its own words.
+type censor struct{ deliverytest.Recorder }
+
+func (c *censor) Close(ctx context.Context, id string, card chat.Card) error {
+	if card.Body == "half" {
+		return chat.ErrRefused
+	}
+	return c.Recorder.Close(ctx, id, card)
+}
+
+func (c *censor) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
+	if to.ID == "om_false" {
+		return "", chat.ErrRefused
+	}
+	return c.Recorder.Post(ctx, to, card, idem)
+}
+
+// What the platform does not allow to be said does not hold up what comes after it.
+func TestARefusedAnswerMakesWay(t *testing.T) {
+	out := &censor{}
+	r := newRig(t, out)
+	for _, known := range []bool{true, false} {
+		turn := r.cutOff(fmt.Sprintf("om_%v", known))
+		if known {
+			r.must(r.store.Turns().SetCard(t.Context(), turn, "card"))
+		}
+	}
+	r.must(r.outbox.Add(t.Context(), db.Post{Key: room, Idem: "next", ReplyTo: "om_2", Text: "next"}))
+	r.flush()
+	if n := r.unsent(); n != 0 {
+		t.Errorf("%d wait", n)
+	}
+	if len(out.Closed) != 1 || out.Closed[0].Body != i18n.Withheld.EN {
+		t.Errorf("cards %+v", out.Closed)
+	}
+	if len(out.Said) != 2 || out.Said[0] != i18n.Withheld.EN || out.Said[1] != "next" {
+		t.Errorf("said %q", out.Said)
+	}
+}
+
+// Where the bot may not look for what it has sent, that is no reason never to send anything.
+func TestWhatCannotBeLookedForIsSentInTheEnd(t *testing.T) {
+	out := &blind{}
+	r := newRig(t, out)
+	o := r.outbox
+	p := db.Post{Key: room, Text: "words", Created: time.Now().Add(-2 * keyLifetime)}
+	if _, err := o.send(t.Context(), chat.Ref{Key: room, ID: "om_1"}, p); err == nil || len(out.Said) != 0 {
+		t.Errorf("sent at once: %q, %v", out.Said, err)
+	}
+	p.Attempts = maxSearches
+	if _, err := o.send(t.Context(), chat.Ref{Key: room, ID: "om_1"}, p); err != nil || len(out.Said) != 1 {
+		t.Errorf("said %q, %v", out.Said, err)
+	}
+	out.gone = true
+	if _, err := o.send(t.Context(), chat.Ref{Key: room, ID: "om_1"}, p); !errors.Is(err, chat.ErrGone) {
+		t.Errorf("after the question was taken back: %v", err)
+	}
+}
+
+// blind is a platform that does not tell what was sent.
+type blind struct {
+	deliverytest.Recorder
+	gone bool
+}
+
+func (b *blind) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
+	if b.gone {
+		return nil, chat.ErrGone
+	}
+	return nil, errors.New("no permission to list messages")
+}
+
+// What is said without a turn may be a card. It is posted once and joins the History under the name of its message.
+func TestACardWithoutATurnIsPosted(t *testing.T) {
+	rec := &deliverytest.Recorder{}
+	r := newRig(t, rec)
+	in := chat.Incoming{Key: room, ID: "om_0", Text: "/status", Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(), ToBot: true}
+	_, err := r.store.Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Command, Reply: "fine"})
+	r.must(err)
+	card := &chat.Card{Body: "a card", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "x"}}}}
+	r.must(r.outbox.Add(t.Context(), db.Post{Key: room, Idem: "a card", ReplyTo: "om_0", Card: card}))
+	r.flush()
+	known := r.store.Count(`SELECT COUNT(*) FROM messages WHERE message_id = 'card' AND content = 'a card'`)
+	if rec.Posts != 1 || len(rec.Closed) != 0 || known != 1 || r.unsent() != 0 {
+		t.Errorf("%d posts, closed %d, %d in the History, %d wait", rec.Posts, len(rec.Closed), known, r.unsent())
+	}
+}
+
+// What became of an approval may say what is not allowed, too: its card loses its buttons anyway.
+func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
+	out := &censor{}
+	r := newRig(t, out)
+	card := chat.Card{Body: "half", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "x"}}}}
+	p := db.Post{Key: room, Approval: "another", CardID: "card", Card: &card}
+	if _, err := r.outbox.show(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Closed) != 1 || out.Closed[0].Body != i18n.Withheld.EN || len(out.Closed[0].Buttons) != 0 {
+		t.Errorf("shown %+v", out.Closed)
+	}
+}
+
+// The card of an approval that was posted just before the end of the program is taken up, however late. Those of its
+// turn and of the turn's other approvals are not it, nor is what its turn has shown before.
+func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
+	out := &deliverytest.Recorder{}
+	r := newRig(t, out)
+	r.begin(room, "om_1")
+	ask := func(id string) db.Post {
+		now := time.UnixMilli(1000)
+		a := db.Approval{
+			ID: id, Key: room, Turn: 1, Tool: "Bash", Input: json.RawMessage(`{"command": "make"}`), Project: "/p",
+			Created: now, Expires: now.Add(time.Hour), Settlement: db.Settlement{State: db.Waiting},
+		}
+		r.must(r.store.Approvals().Ask(t.Context(), a, chat.Card{Body: "make"}, "om_1"))
+		r.store.SQL(`UPDATE approvals SET created_at = created_at - 7200000`)
+		return r.next()
+	}
+	first := ask("a1")
+	at := first.Begun
+	r.must(r.store.Turns().SetCard(t.Context(), 1, "om_turn/card"))
+	out.Found = []chat.Sent{
+		{ID: "om_turn", Card: "om_turn/card", Time: at}, {ID: "om_page", Card: "om_page/card", Time: at.Add(-2 * clockSkew)}, {ID: "om_ask", Card: "om_ask/card", Time: at},
+	}
+	if id, err := r.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, first); err != nil || id != "om_ask/card" || out.Posts != 0 {
+		t.Errorf("drawn on %s, %d posts, %v", id, out.Posts, err)
+	}
+	r.must(r.store.Outbox().Delivered(t.Context(), first, ""))
+	second := ask("a2")
+	if id, err := r.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, second); err != nil || id != "card" || out.Posts != 1 {
+		t.Errorf("another one is drawn on %s, %d posts, %v", id, out.Posts, err)
+	}
+}

@@ -1,0 +1,72 @@
+package delivery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"magpie/internal/agenttools"
+)
+
+// ownFiles are the folders and files of the program itself, for one file that is to be sent: what people of all chats
+// have sent, the database, the configuration. nil = there are none.
+type ownFiles struct {
+	infos   []fs.FileInfo
+	paths   []string    // of the list
+	project fs.FileInfo // from which is sent; it may lie in one of the folders
+}
+
+// refuse returns an error for the agent when a file or folder is one of them, under whatever name.
+func (o *ownFiles) refuse(info fs.FileInfo) error {
+	if o == nil {
+		return nil
+	}
+	own := slices.ContainsFunc(o.infos, func(s fs.FileInfo) bool { return os.SameFile(s, info) })
+	if st, ok := info.Sys().(*syscall.Stat_t); !own && info.Mode().IsRegular() && (!ok || st.Nlink > 1) {
+		var err error
+		if own, err = o.holds(info); err != nil {
+			return fmt.Errorf("look for other names of what is to be sent: %w", err)
+		}
+	}
+	if own {
+		return agenttools.Refused("Not sent: this belongs to the bridge itself and is never sent.")
+	}
+	return nil
+}
+
+// holds reports whether a file that has several names has one of them in one of the folders.
+func (o *ownFiles) holds(file fs.FileInfo) (found bool, err error) {
+	for _, path := range o.paths {
+		err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) { // it has just gone
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if !e.IsDir() && !e.Type().IsRegular() {
+				return nil
+			}
+			info, err := e.Info()
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case e.IsDir() && os.SameFile(info, o.project):
+				return fs.SkipDir
+			case os.SameFile(info, file):
+				found = true
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,230 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// presenter makes what is to be delivered visible. It does nothing twice: what an earlier attempt has sent is found by
+// its idempotency key, and later among the messages of the chat.
+type presenter struct {
+	db    *db.DB
+	posts db.Outbox // what is to be delivered
+	out   Messenger
+	lang  func(context.Context, chat.Key) i18n.Lang // in which a chat is spoken to
+	log   zerolog.Logger
+
+	fileDelivery *fileDelivery
+	unseen       func(ctx context.Context, approval, notice string) bool // see [Outbox.OnUnseen]
+}
+
+const (
+	keyLifetime = 50 * time.Minute // how long the platform surely knows an idempotency key; it promises an hour
+	// for what was sent, within half a minute; the bot may not be allowed to list messages, and then sends
+	maxSearches = 5
+)
+
+// show makes p visible. It returns the id of the message that shows it, when it is not a card that is drawn again.
+func (pr *presenter) show(ctx context.Context, p db.Post) (string, error) {
+	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
+	if p.Turn == 0 && p.Approval == "" && p.Grant == "" || p.File != nil {
+		send := pr.send
+		if p.File != nil {
+			send = pr.file
+		}
+		id, err := send(ctx, to, p)
+		if errors.Is(err, chat.ErrRefused) {
+			return pr.out.Reply(ctx, to, pr.withheld(ctx, p.Key), p.Idem+":withheld")
+		}
+		return id, err
+	}
+	id, err := pr.card(ctx, to, p)
+	if err == nil {
+		err = pr.out.Close(ctx, id, *p.Card)
+	}
+	if errors.Is(err, chat.ErrRefused) {
+		err = pr.withhold(ctx, to, p, id)
+	}
+	return "", err
+}
+
+// withhold shows that there is a card that the platform does not allow, in place of it when it is drawn already. Nobody
+// can decide about what he cannot read.
+func (pr *presenter) withhold(ctx context.Context, to chat.Ref, p db.Post, card string) error {
+	notice := pr.withheld(ctx, p.Key)
+	if p.Approval != "" && pr.unseen(ctx, p.Approval, notice) {
+		return nil // what became of it is shown next
+	}
+	if card == "" {
+		_, err := pr.out.Reply(ctx, to, notice, p.Idem+":withheld")
+		return err
+	}
+	c := chat.Card{Body: notice, Summary: notice, Buttons: p.Card.Buttons}
+	if p.Approval != "" || p.Grant != "" {
+		c.Buttons = nil
+	}
+	return pr.out.Close(ctx, card, c)
+}
+
+// withheld is said in place of words that the platform does not allow, which are in the History anyway.
+func (pr *presenter) withheld(ctx context.Context, key chat.Key) string {
+	return i18n.Withheld.In(pr.lang(ctx, key))
+}
+
+// send shows what belongs to no turn, unless an earlier attempt did.
+func (pr *presenter) send(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
+	sent, err := pr.find(ctx, to, p.Created, p)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range sent {
+		if s.File == "" && (p.Card != nil || s.Card == "") {
+			return s.ID, nil
+		}
+	}
+	if p.Card == nil {
+		return pr.out.Reply(ctx, to, p.Text, p.Idem)
+	}
+	card, err := pr.out.Post(ctx, to, *p.Card, p.Idem)
+	message, _, _ := strings.Cut(card, "/") // with which the name of a card begins
+	return message, err
+}
+
+// card is the card on which p is drawn: its own, or a new one.
+func (pr *presenter) card(ctx context.Context, to chat.Ref, p db.Post) (id string, err error) {
+	if p.CardID != "" {
+		return p.CardID, nil
+	}
+	idem := p.Idem
+	switch {
+	case p.Approval != "":
+		idem = "approval:" + p.Approval
+		id, err = pr.findApprovalCard(ctx, to, p)
+	case p.Turn != 0:
+		idem = CardKey(p.Turn, to)
+		id, err = pr.FindCard(ctx, to, p)
+	}
+	if err == nil && id == "" {
+		id, err = pr.out.Post(ctx, to, *p.Card, idem)
+	}
+	if err != nil {
+		return "", err
+	}
+	ctx = context.WithoutCancel(ctx)
+	switch {
+	case p.Approval != "":
+		return id, pr.db.Approvals().SetCard(ctx, p.Approval, id)
+	case p.Grant != "":
+		return id, pr.db.Grants().SetCard(ctx, p.Grant, id)
+	}
+	return id, pr.db.Turns().SetCard(ctx, p.Turn, id)
+}
+
+// clockSkew is how much earlier than an approval was asked for its card can have been posted, by the platform's clock.
+const clockSkew = 5 * time.Second
+
+// findApprovalCard looks for the card of an approval that was posted without being noted; empty = none as far as is
+// known. No card that was sent before the approval was asked for is it.
+func (pr *presenter) findApprovalCard(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
+	sent, err := pr.find(ctx, to, p.Begun, p)
+	if err != nil || len(sent) == 0 {
+		return "", err
+	}
+	others, err := pr.posts.BesideCards(ctx, to.Key, p.Approval)
+	if err != nil {
+		return "", err
+	}
+	early := func(s chat.Sent) bool { return s.Time.Before(p.Begun.Add(-clockSkew)) }
+	return notAmong(others, slices.DeleteFunc(sent, early)), nil
+}
+
+// notAmong is the first card of what was sent that is none of the others; empty = there is none.
+func notAmong(others []string, sent []chat.Sent) string {
+	for _, s := range sent {
+		other := func(card string) bool { return strings.HasPrefix(card, s.ID) }
+		if s.Card != "" && !slices.ContainsFunc(others, other) {
+			return s.Card
+		}
+	}
+	return ""
+}
+
+// FindCard looks for the card that a turn has posted without noting it; empty = none as far as is known. Of p it needs
+// the turn, when it began, and how often this has been tried: where the platform does not tell what was sent, it gives
+// up after a few tries. Every error can be retried.
+func (pr *presenter) FindCard(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
+	sent, err := pr.find(ctx, to, p.Begun, p)
+	if err != nil || len(sent) == 0 {
+		return "", err
+	}
+	others, err := pr.posts.ContinuedCards(ctx, p.Turn) // they answer the same message
+	if err == nil && to.Key.Thread != "" {
+		var near []string
+		near, err = pr.posts.NearbyCards(ctx, to.Key, p.Turn) // and in a topic it is not known what is answered
+		others = append(others, near...)
+	}
+	if err != nil {
+		return "", err
+	}
+	return notAmong(others, sent), nil
+}
+
+// find lists what was sent in answer to a message, when that may have been so long ago that the platform does not know
+// its key any more. Before that, sending it again does no harm. What the History knows was sent for something else, and
+// what answers nothing cannot be looked for.
+func (pr *presenter) find(ctx context.Context, to chat.Ref, since time.Time, p db.Post) ([]chat.Sent, error) {
+	if to.ID == "" || time.Since(since) <= keyLifetime {
+		return nil, nil
+	}
+	sent, err := pr.out.Find(ctx, to)
+	switch {
+	case err != nil && (p.Attempts < maxSearches || errors.Is(err, chat.ErrGone)):
+		return nil, fmt.Errorf("look whether it was sent: %w", err)
+	case err != nil:
+		pr.log.Warn().Err(err).Stringer("chat", to.Key).Msg("what was sent cannot be looked for; sending it")
+	}
+	var open []chat.Sent
+	for _, s := range sent {
+		known, err := pr.db.Messages().Known(ctx, to.Key, s.ID)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			open = append(open, s)
+		}
+	}
+	return open, nil
+}
+
+// CardKey is the idempotency key of a turn's card.
+func CardKey(turn int64, to chat.Ref) string { return fmt.Sprintf("turn:%d:%s", turn, to.ID) }
+
+// file shows the file of p. If the platform does not accept it, people are told so instead.
+func (pr *presenter) file(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
+	var sent []chat.Sent
+	if p.File.Upload != "" { // what was not uploaded was not sent
+		var err error
+		if sent, err = pr.find(ctx, to, p.Created, p); err != nil {
+			return "", err
+		}
+	}
+	id, err := pr.fileDelivery.show(ctx, to, p, sent)
+	if !errors.Is(err, chat.ErrNotTaken) {
+		return id, err
+	}
+	pr.log.Warn().Err(err).Stringer("chat", p.Key).Msg("a file is not taken by the platform")
+	p.File.State = db.RefusedFile
+	notice := fmt.Sprintf(i18n.FileRefused.In(pr.lang(ctx, p.Key)), p.File.Name)
+	_, err = pr.out.Reply(ctx, to, notice, p.Idem+":refused")
+	return "", err
+}

@@ -1,0 +1,68 @@
+package delivery
+
+import (
+	"context"
+	"slices"
+
+	"magpie/contextmgr/redact"
+	"magpie/internal/chat"
+)
+
+// RedactingMessenger is a messenger that never shows what only the program knows: its passwords and keys, however an
+// agent has come to them.
+type RedactingMessenger struct {
+	Messenger
+	Secrets redact.Known
+}
+
+// Reply sends a text without secrets.
+func (d RedactingMessenger) Reply(ctx context.Context, to chat.Ref, text, idem string) (string, error) {
+	return d.Messenger.Reply(ctx, to, d.Secrets.Text(text), idem)
+}
+
+// Attach shows a file with a caption without secrets.
+func (d RedactingMessenger) Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (string, error) {
+	return d.Messenger.Attach(ctx, to, name, d.Secrets.Text(caption), idem)
+}
+
+// Post sends a card without secrets.
+func (d RedactingMessenger) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
+	return d.Messenger.Post(ctx, to, RedactCard(card, d.Secrets), idem)
+}
+
+// Edit draws a card without secrets.
+func (d RedactingMessenger) Edit(ctx context.Context, cardID string, card chat.Card) error {
+	return d.Messenger.Edit(ctx, cardID, RedactCard(card, d.Secrets))
+}
+
+// Close draws a card without secrets for the last time.
+func (d RedactingMessenger) Close(ctx context.Context, cardID string, card chat.Card) error {
+	return d.Messenger.Close(ctx, cardID, RedactCard(card, d.Secrets))
+}
+
+// RedactCard is a card without secrets. While it grows, what could be the beginning of one is held back: a secret may
+// come in pieces.
+func RedactCard(c chat.Card, secrets redact.Known) chat.Card {
+	clean, growing := secrets.Text, secrets.Text
+	if c.Live {
+		growing = secrets.PartialText
+	}
+	c.Status, c.Body, c.Footer, c.Summary = clean(c.Status), growing(c.Body), clean(c.Footer), growing(c.Summary)
+	c.Panels = slices.Clone(c.Panels)
+	for i, p := range c.Panels {
+		c.Panels[i].Title, c.Panels[i].Body = clean(p.Title), growing(p.Body)
+	}
+	if c.Form == nil {
+		return c
+	}
+	f := chat.Form{Fields: slices.Clone(c.Form.Fields), Buttons: c.Form.Buttons}
+	for i, field := range f.Fields {
+		f.Fields[i].Label, f.Fields[i].Hint = clean(field.Label), clean(field.Hint)
+		f.Fields[i].Options = slices.Clone(field.Options)
+		for j, o := range field.Options {
+			f.Fields[i].Options[j].Label = clean(o.Label) // its value comes back, and must be what it was
+		}
+	}
+	c.Form = &f
+	return c
+}

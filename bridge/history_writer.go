@@ -1,0 +1,80 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/delivery"
+	"magpie/bridge/i18n"
+	"magpie/contextmgr/redact"
+	"magpie/db"
+)
+
+// historyWriter adds messages and answers to the History, without the private data and secrets that are kept out of it.
+type historyWriter struct {
+	cfg       *Config
+	db        *db.DB
+	languages languages
+	zone      *time.Location // in which a file is named after the time
+}
+
+// kept is a text as the History may hold it. Commands lose all private data, whatever the configuration says: only their
+// effects are needed later, and those are redacted too.
+func (cfg Config) kept(text string) string {
+	p := cfg.Redact
+	if _, name, _ := parseCommand(strings.TrimSpace(text)); name != "" && questionIn(text) == text {
+		p = redact.All()
+	}
+	return cfg.Secrets.Text(redact.Text(withoutCodes(text), p))
+}
+
+// accept stores a message, with all that follows from it.
+func (w historyWriter) accept(ctx context.Context, e db.Inbound) (db.AcceptResult, error) {
+	e.Text, e.Reply = w.cfg.kept(e.Text), w.cfg.Secrets.Text(e.Reply)
+	if e.Card != nil {
+		card := delivery.RedactCard(*e.Card, w.cfg.Secrets)
+		e.Card = &card
+	}
+	return w.db.Accept(ctx, e)
+}
+
+// edit stores what a message says after its author has changed it.
+func (w historyWriter) edit(ctx context.Context, e db.Inbound) (db.AcceptResult, error) {
+	e.Text = w.cfg.kept(e.Text)
+	return w.db.Messages().Edit(ctx, e)
+}
+
+// finish stores the end of a turn. Its answer loses what is kept out of the History; its card does not, because those
+// who read it have asked for it.
+func (w historyWriter) finish(ctx context.Context, e db.TurnResult) error {
+	e.Answer, e.Card = w.cfg.kept(e.Answer), delivery.RedactCard(e.Card, w.cfg.Secrets)
+	if long := w.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
+		l, now := w.languages.ofChat(ctx, e.Turn.Key), time.Now().In(w.zone)
+		e.File = &db.LongAnswer{Name: fmt.Sprintf(i18n.AnswerFile.In(l), now.Format("20060102-150405")), Text: e.Answer}
+	}
+	return w.db.Turns().Finish(ctx, e)
+}
+
+// cleanCommands redacts commands that earlier versions have stored as they were.
+func (w historyWriter) cleanCommands(ctx context.Context) {
+	log := zerolog.Ctx(ctx)
+	if n, err := w.db.Messages().CleanCommands(ctx, w.cfg.kept); err != nil && ctx.Err() == nil {
+		log.Error().Err(err).
+			Msg("commands of earlier versions may still hold private data; the next start tries again")
+	} else if n > 0 {
+		log.Info().Int("commands", n).Msg("private data taken out of commands of earlier versions")
+	}
+}
+
+// inbox stores messages, and wakes those who have work then.
+type inbox struct {
+	history   historyWriter
+	reactions *delivery.Reactions
+	outbox    *delivery.Outbox
+	turns     *turnQueue
+}

@@ -1,0 +1,83 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/access"
+	"magpie/bridge/approval"
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/bridge/workqueue"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// pressHandler does what the buttons of cards are for.
+type pressHandler struct {
+	access      accessControl
+	languages   languages
+	lanes       *workqueue.Lanes
+	turns       db.Turns
+	interrupted interruptedTurns
+	commands    commandRunner
+	approvals   *approvals
+	log         zerolog.Logger
+}
+
+// press handles a pressed button, and returns the toast to show, also when it fails.
+func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, err error) {
+	switch who, err := ph.access.authorizer.Authorize(ctx, p.Key, p.Actor); {
+	case err != nil:
+		return i18n.PressFailed.In(ph.languages.ofChat(ctx, p.Key)), err
+	case who != access.Admitted:
+		return i18n.NotForYou.In(ph.languages.ofChat(ctx, p.Key)), nil
+	}
+	p.Key, p.Values = ph.chatOf(ctx, p), formWithoutCodes(p.Values)
+	l := ph.languages.ofChat(ctx, p.Key)
+	defer func() {
+		if err != nil {
+			toast = i18n.PressFailed.In(l)
+		}
+	}()
+	switch {
+	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
+		return ph.access.requests.answer(ctx, p, l)
+	case p.Action.Do == turncard.DoStop && ph.lanes.StopTurn(p.Key, p.Action.Turn):
+		// it ends anyway, unless the program dies before
+		if err := ph.turns.Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {
+			ph.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")
+		}
+		return i18n.StopAsked.In(l), nil
+	case p.Action.Do == turncard.DoContinue || p.Action.Do == turncard.DoDrop:
+		return ph.interrupted.decide(ctx, p, l)
+	case p.Action.Do == turncard.DoCommand || p.Action.Do == turncard.DoGoOn:
+		return "", ph.commands.press(ctx, p)
+	case slices.Contains([]string{approval.DoAllow, approval.DoAlways, approval.DoRefuse}, p.Action.Do):
+		return ph.approvals.press(ctx, p, l)
+	}
+	return i18n.StopOver.In(l), nil
+}
+
+// chatOf is the chat or topic that a press belongs to. The event does not name the topic, but the turn has one. For a
+// running turn it needs no store, so a turn can be stopped while the store is unavailable.
+func (ph *pressHandler) chatOf(ctx context.Context, press chat.Press) chat.Key {
+	turn := press.Action.Turn
+	if turn == 0 {
+		return press.Key
+	}
+	key, running := ph.lanes.ChatOf(turn)
+	if !running {
+		var err error
+		if key, err = ph.turns.Place(ctx, turn); err != nil && !errors.Is(err, db.ErrNotFound) {
+			ph.log.Error().Err(err).Stringer("chat", press.Key).Msg("a press counts for the whole chat")
+		}
+	}
+	if key.Parent() != press.Key.Parent() { // the value may be made up
+		return press.Key
+	}
+	return key
+}

@@ -1,0 +1,153 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"magpie/bridge/access"
+	"magpie/bridge/attachment"
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/failpoint"
+)
+
+// receiver takes messages in: it checks who may write, and tells commands, questions and the talk of groups apart.
+type receiver struct {
+	cfg         *Config
+	access      accessControl
+	listening   listening
+	background  *background
+	logins      *logins
+	files       *attachment.Store
+	languages   languages
+	commands    commandRunner
+	interrupted interruptedTurns
+	inbox       inbox
+}
+
+// message takes in a message that the platform has delivered. The platform delivers it again until message returns nil,
+// so it returns as soon as the message is stored.
+func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
+	if taken, err := rc.access.claim(ctx, m); taken || err != nil {
+		return err
+	}
+	code, isCode := rc.logins.take(&m) // before anybody else sees it
+	rc.background.heard(m)
+	if admitted, err := rc.access.admit(ctx, m); err != nil || !admitted {
+		return err
+	}
+	if isCode {
+		return rc.commands.obey(ctx, ordered{m: m}, code)
+	}
+	if !rc.listening.toBot(ctx, m) {
+		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
+		_, err := rc.inbox.history.accept(ctx, db.Inbound{Incoming: m, Class: chat.Overheard})
+		return err
+	}
+	cmd, name, args := parseCommand(m.Text)
+	var p plan
+	switch {
+	case m.Unreadable != "":
+		p, args = say(i18n.Unreadable), ""
+	case strings.TrimSpace(m.Text) == "" && len(m.Files) == 0:
+		p, args = say(i18n.AskMe), ""
+	case name != "" && rc.cfg.late(m):
+		p = tooLate(name)
+	case cmd != nil:
+		p = rc.commands.given(cmd, m.Actor)
+	case name != "":
+		p = rc.commands.set.unknown(name)
+	case passedOn.MatchString(strings.TrimSpace(m.Text)):
+		p = rc.commands.set.forwardCommand
+	default:
+		return rc.ask(ctx, m)
+	}
+	return rc.commands.obey(ctx, ordered{m: m, args: args}, p)
+}
+
+// goOn matches a message that asks to go on with an interrupted answer.
+var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.!！~]*\s*$`)
+
+// ask takes in a question.
+func (rc *receiver) ask(ctx context.Context, m chat.Incoming) error {
+	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.spoken(ctx, m)}
+	l := rc.languages.whenSpoken(ctx, m.Key, e.Lang)
+	switch {
+	case rc.cfg.late(m):
+		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, m.Time) }
+	case goOn.MatchString(m.Text):
+		if err := rc.interrupted.continues(ctx, &e, l); err != nil {
+			return err
+		}
+	}
+	files, err := rc.files.Of(ctx, m)
+	if err != nil {
+		return err
+	}
+	e.Files = files
+	failpoint.At("message: received")
+	got, err := rc.inbox.history.accept(ctx, e)
+	failpoint.At("message: stored")
+	if err != nil || !got.Fresh {
+		return err
+	}
+	if e.Held != nil || e.Continues != 0 {
+		rc.inbox.outbox.Wake(m.Key)
+	}
+	if e.Held == nil {
+		rc.inbox.reactions.Set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
+	}
+	if wordless(m) {
+		// at the end of the program it stays in the queue
+		time.AfterFunc(cmp.Or(rc.cfg.Waits.Words, wordsWait), func() { rc.inbox.turns.wake(m.Key) })
+		return nil
+	}
+	rc.inbox.turns.wake(m.Key)
+	return nil
+}
+
+// edited takes in that the author of a message has changed it. A question that nobody has begun to answer is changed;
+// about another one its author is asked. A command is carried out once, as it was.
+func (rc *receiver) edited(ctx context.Context, m chat.Incoming) error {
+	if taken, err := rc.access.claim(ctx, m); taken || err != nil {
+		return err
+	}
+	if _, isCode := rc.logins.take(&m); isCode {
+		return nil // it is kept by nobody; what is to be handed over comes in a message of its own
+	}
+	if m.Unreadable != "" || strings.TrimSpace(questionIn(m.Text)) == "" {
+		return nil
+	}
+	if who, err := rc.access.authorizer.Authorize(ctx, m.Key, m.Actor); err != nil || who != access.Admitted {
+		return err
+	}
+	e := db.Inbound{Incoming: m, Class: chat.Overheard, Lang: rc.languages.spoken(ctx, m)}
+	if rc.listening.toBot(ctx, m) {
+		e.Class = chat.Talk
+	}
+	l := rc.languages.whenSpoken(ctx, m.Key, e.Lang)
+	e.Held = func(turn int64) chat.Card { return editedCard(turn, l) }
+	e.Text = questionIn(e.Text)
+	got, err := rc.inbox.history.edit(ctx, e)
+	if err != nil || !got.Fresh {
+		return err
+	}
+	rc.inbox.outbox.Wake(m.Key)
+	rc.inbox.turns.wake(m.Key)
+	return nil
+}
+
+// editedCard asks whether a message is to be answered again.
+func editedCard(turn int64, l i18n.Lang) chat.Card {
+	text := i18n.Edited.In(l)
+	return chat.Card{Body: text, Summary: text, Buttons: []chat.Button{
+		{Label: i18n.EditedButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: turn}},
+		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: turncard.DoDrop, Turn: turn}},
+	}}
+}

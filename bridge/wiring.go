@@ -1,0 +1,150 @@
+package bridge
+
+import (
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/access"
+	"magpie/bridge/attachment"
+	"magpie/bridge/delivery"
+	"magpie/bridge/workqueue"
+	"magpie/contextmgr"
+	"magpie/db"
+	"magpie/internal/claude"
+)
+
+// New makes a bridge. Run starts it.
+func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *Bridge {
+	w := newWiring(cfg, store, pool, out, log)
+	door := accessControl{
+		authorizer: w.authorizer,
+		ownership:  newOwnership(cfg, store, w.out, log, func(a access.Config) { w.authorizer.Store(&a) }),
+		requests: &accessRequests{
+			authorizer: w.authorizer, grants: store.Grants(), outbox: w.outbox, secrets: cfg.Secrets,
+			languages: w.languages, log: log,
+		},
+	}
+	background := newBackground(cfg, store, w.authorizer)
+	rc := &receiver{
+		cfg: w.cfg, access: door, listening: w.listening, background: background, logins: w.logins, files: w.files,
+		languages: w.languages, interrupted: interruptedTurns{store.Turns(), w.turns, w.outbox},
+		inbox: inbox{w.history, w.reactions, w.outbox, w.turns},
+	}
+	rc.commands = commandRunner{
+		cfg: w.cfg, chats: store.Chats(), languages: w.languages, access: w.authorizer, set: w.commandSet(),
+		inbox: rc.inbox, late: lateReplies{w.scheduler.jobs, w.outbox, log},
+	}
+	b := &Bridge{
+		cfg: w.cfg, db: store, log: log, context: w.context, access: door, receiver: rc, turns: w.turns,
+		scheduler: w.scheduler, approvals: w.approvals, outbox: w.outbox, reactions: w.reactions,
+		runner: w.turnRunner(background),
+		presses: &pressHandler{
+			access: door, languages: w.languages, lanes: &w.turns.lanes, turns: store.Turns(),
+			interrupted: rc.interrupted, commands: rc.commands, approvals: w.approvals, log: log,
+		},
+		membership: chatMembership{
+			chats: store.Chats(), access: w.authorizer, requests: door.requests, languages: w.languages,
+			listening: w.listening, outbox: w.outbox, log: log,
+		},
+		recovery: recovery{
+			db: store, pool: pool, approvals: w.approvals, turns: w.turns, scheduler: w.scheduler, log: log,
+			cutOff: cutOffTurns{w.cfg, store, pool, w.budget, w.history, w.reactions, log},
+		},
+	}
+	w.turns.run = b.runner.run
+	b.SetBudget(cfg.Budget)
+	b.SetAccess(cfg.Access)
+	return b
+}
+
+// base is what is there before any part of a bridge is made.
+type base struct {
+	cfg       *Config
+	db        *db.DB
+	pool      *claude.Pool
+	out       delivery.Messenger
+	log       zerolog.Logger
+	context   *contextmgr.Manager
+	languages languages
+	history   historyWriter
+}
+
+// wiring is the parts of a bridge while it is put together. Only New has it: each part keeps the few others that it
+// uses.
+type wiring struct {
+	base
+	outbox     *delivery.Outbox
+	reactions  *delivery.Reactions
+	turns      *turnQueue
+	listening  listening
+	budget     *budget
+	scheduler  *compactionScheduler
+	files      *attachment.Store
+	tools      *toolHandlers
+	logins     *logins
+	authorizer *access.Authorizer
+	approvals  *approvals
+}
+
+func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *wiring {
+	w := &wiring{base: base{cfg: &cfg, db: store, pool: pool, out: delivery.RedactingMessenger{Messenger: out, Secrets: cfg.Secrets}, log: log}}
+	w.context = contextmgr.New(store, cfg.Context, log)
+	w.languages = languages{w.cfg, store.Chats(), log}
+	w.history = historyWriter{w.cfg, store, w.languages, w.context.Zone()}
+	w.outbox = delivery.NewOutbox(store, w.out, cfg.spool(), w.languages.ofChat, log)
+	w.reactions = delivery.NewReactions(w.out, log)
+	w.turns = &turnQueue{
+		cfg: w.cfg, store: store.Queue(), jobs: workqueue.New(pool.Limits().Turns + onlookers),
+		recovered: make(chan struct{}), log: log,
+	}
+	w.listening = listening{store, cfg.Mention, log}
+	w.budget = &budget{pool: pool, ledger: store.Ledger(), zone: w.context.Zone(), log: log}
+	w.scheduler = newCompactionScheduler(summaries{w.cfg, store, w.budget, pool, w.outbox, w.out, log}.make)
+	w.files = attachment.New(cfg.Files, store, cfg.kept, withoutCodes)
+	w.tools = newToolHandlers(cfg, store, w.context, w.outbox, log)
+	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime}
+	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
+	w.approvals = newApprovals(cfg, store, w.outbox, w.languages, w.authorizer, log)
+	return w
+}
+
+// turnRunner gives each step of a turn what it needs.
+func (w *wiring) turnRunner(background *background) *turnRunner {
+	lanes := &w.turns.lanes
+	return &turnRunner{
+		cfg: w.cfg, db: w.db, history: w.history, lanes: lanes,
+		display: turnDisplay{w.out, w.outbox, w.reactions, w.db.Turns(), w.cfg.Secrets},
+		agents: agentRunner{
+			budget: w.budget, background: background, files: turnFiles{w.files, w.outbox},
+			attempts: attemptRunner{
+				cfg: w.cfg, pool: w.pool, lanes: lanes, approvals: w.approvals, turns: w.db.Turns(),
+				specs:   processSpecs{w.cfg, w.budget, w.tools, w.files},
+				prompts: promptBuilder{w.cfg, w.context},
+			},
+		},
+		maintenance: maintenance{
+			cfg: w.cfg, db: w.db, scheduler: w.scheduler, budget: w.budget, log: w.log,
+			notes: notes{w.cfg, w.db, w.budget, w.scheduler, w.log},
+		},
+	}
+}
+
+// commandSet gives each group of commands what it needs.
+func (w *wiring) commandSet() *commandSet {
+	zone := w.context.Zone()
+	return &commandSet{
+		conversationCommands: conversationCommands{w.cfg, w.db, w.files, w.turns, w.pool, w.scheduler},
+		sessionCommands:      sessionCommands{w.cfg, w.db.Chats(), w.pool, w.turns, zone, w.log},
+		memoryCommands:       memoryCommands{w.cfg, w.db, w.authorizer, zone},
+		settingCommands:      settingCommands{w.cfg, w.authorizer, w.pool, w.log},
+		reportCommands:       reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.log},
+		ruleCommands:         ruleCommands{w.db.Rules(), zone},
+		adminCommands:        adminCommands{w.cfg, w.db.Grants(), w.authorizer, w.budget, w.pool, w.log},
+		helpCommands:         helpCommands{w.cfg, w.authorizer, w.pool},
+		exportCommand:        exportCommand{w.cfg, w.db, w.authorizer, w.outbox, zone, w.log, new(sync.Map)},
+		listening:            w.listening,
+		budget:               w.budget,
+		logins:               w.logins,
+	}
+}

@@ -1,0 +1,193 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"magpie/internal/chat"
+)
+
+// Effect is one thing that a message changes, in the transaction that stores the message. Only this package declares
+// effects.
+type Effect interface {
+	apply(ctx context.Context, tx *sql.Tx, a *accepting) error
+}
+
+// accepting is a message while it is being stored: what its effects work on.
+type accepting struct {
+	db      *DB
+	in      Inbound
+	message chat.Message // as it stands in the History
+}
+
+// exec runs a statement for the chat of the message: its key is the first argument.
+func (a *accepting) exec(ctx context.Context, tx *sql.Tx, what, statement string, args ...any) error {
+	if _, err := tx.ExecContext(ctx, statement, append([]any{a.in.Key.String()}, args...)...); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// StartConversation raises the chat's epoch: no later prompt holds anything from before this message. A message that is
+// talk is the first one of the new conversation.
+type StartConversation struct{}
+
+func (StartConversation) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	for _, statement := range []string{keepTopic, raiseEpoch} {
+		if err := a.exec(ctx, tx, "start a conversation", statement); err != nil {
+			return err
+		}
+	}
+	if a.in.Class != chat.Talk {
+		return nil
+	}
+	row := tx.QueryRowContext(ctx, moveToEpoch, a.in.Key.String(), a.message.Seq)
+	if err := row.Scan(&a.message.Epoch); err != nil {
+		return fmt.Errorf("ask in the new conversation: %w", err)
+	}
+	return nil
+}
+
+const moveToEpoch = `UPDATE messages SET epoch = (SELECT epoch FROM chats WHERE key = ?1)
+	WHERE chat_key = ?1 AND seq = ?2 RETURNING epoch`
+
+// RequestSummary asks for a summary of the chat; see [Chats.Compact] and [Chats.AnswerCompact].
+type RequestSummary struct{}
+
+func (RequestSummary) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return a.exec(ctx, tx, "ask for a summary", setCompact, a.in.ID, a.in.answered())
+}
+
+// StopTurns stops turns of the chat; see [Turns.Stop].
+type StopTurns struct{ Turns []int64 }
+
+func (e StopTurns) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	for _, turn := range e.Turns {
+		if _, err := tx.ExecContext(ctx, stopTurn, turn, a.in.Key.String()); err != nil {
+			return fmt.Errorf("stop turn %d: %w", turn, err)
+		}
+	}
+	return nil
+}
+
+// SetTitle gives the chat's conversation a title, in place of the one that it has.
+type SetTitle struct{ Title string }
+
+func (e SetTitle) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return a.exec(ctx, tx, "change the title", changeTopic, e.Title)
+}
+
+// ResumeSession goes on with a session that the chat has had. It names the session, and where it is resumed. A session
+// that the chat has never had is an [ErrNotFound].
+type ResumeSession struct{ Session Session }
+
+func (e ResumeSession) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return goBack(ctx, tx, a.in.Key, e.Session)
+}
+
+// The settings of a chat, each as an effect of its own; an empty value means the configured one. See [Settings].
+type (
+	SetProject struct{ Project string }
+	SetMode    struct{ Mode string }
+	SetModel   struct{ Model string }
+	SetEffort  struct{ Effort string }
+	SetLang    struct{ Lang string }
+	SetMention struct{ Mention string }
+)
+
+func (e SetProject) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Project = e.Project })
+}
+
+func (e SetMode) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Mode = e.Mode })
+}
+
+func (e SetModel) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Model = e.Model })
+}
+
+func (e SetEffort) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Effort = e.Effort })
+}
+
+func (e SetLang) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Lang = e.Lang })
+}
+
+func (e SetMention) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Mention = e.Mention })
+}
+
+// MemoryReply is the reply to a message that changes a memory, in place of [Inbound.Reply]. The memory is as it was
+// saved, or as it was before it was forgotten; err is one of this package's errors when nothing was changed.
+type MemoryReply func(m Memory, err error) string
+
+// SaveMemory saves a memory; see [Memories.Save].
+type SaveMemory struct {
+	Memory Memory
+	By     Change
+	Reply  MemoryReply
+}
+
+func (e SaveMemory) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	m, err := a.db.Memories().save(ctx, tx, e.Memory, e.By)
+	return a.changedMemory(e.Reply, m, err)
+}
+
+// ForgetMemory forgets a memory; see [Memories.Forget]. With a version given, that version is the one to be forgotten.
+type ForgetMemory struct {
+	Memory Memory
+	By     Change
+	Reply  MemoryReply
+}
+
+func (e ForgetMemory) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	m, err := a.db.Memories().forget(ctx, tx, e.Memory, e.By)
+	return a.changedMemory(e.Reply, m, err)
+}
+
+// changedMemory answers the message. An error that people can do something about does not fail the transaction.
+func (a *accepting) changedMemory(reply MemoryReply, m Memory, err error) error {
+	harmless := slices.ContainsFunc([]error{ErrNotFound, ErrForgotten, ErrChanged, ErrTooManyMemories, ErrBadMemory},
+		func(known error) bool { return errors.Is(err, known) })
+	if err != nil && !harmless {
+		return err
+	}
+	a.in.Reply = reply(m, err)
+	return nil
+}
+
+// GrantAccess lets a user, or everybody in a chat, talk to the bot; see [Grants].
+type GrantAccess struct {
+	Subject string
+	Name    string // may be empty
+	By      string
+}
+
+func (e GrantAccess) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	if _, err := tx.ExecContext(ctx, letIn, e.Subject, e.Name, e.By, millis(a.db.now())); err != nil {
+		return fmt.Errorf("grant access: %w", err)
+	}
+	return nil
+}
+
+// RevokeAccess deletes what was decided about a user or a chat; see [Grants].
+type RevokeAccess struct{ Subject string }
+
+func (e RevokeAccess) apply(ctx context.Context, tx *sql.Tx, _ *accepting) error {
+	if _, err := tx.ExecContext(ctx, revoke, e.Subject); err != nil {
+		return fmt.Errorf("revoke access: %w", err)
+	}
+	return nil
+}
+
+// RevokeRule ends a rule of the chat, if it is in force; see [Rules].
+type RevokeRule struct{ Number int64 }
+
+func (e RevokeRule) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return a.exec(ctx, tx, fmt.Sprintf("revoke rule %d", e.Number), revokeRule, e.Number, millis(a.db.now()))
+}

@@ -1,0 +1,116 @@
+package feishu
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+
+	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
+	"github.com/tidwall/gjson"
+
+	"magpie/feishu/openapi"
+	"magpie/internal/chat"
+)
+
+// The emoji types of the signals (page im-v1/message-reaction/emojis-introduce).
+const (
+	emojiWorking  = "Typing"
+	emojiFinished = "DONE"
+	emojiFailed   = "CrossMark"
+)
+
+// Signal sets the bot's reaction on a message, in place of the one for [chat.Working]. All other API calls go first.
+func (c *Client) SetReaction(ctx context.Context, to chat.Ref, s chat.Reaction) error {
+	if !strings.HasPrefix(to.ID, "om_") {
+		return nil // not a visible message, for example the press of a button
+	}
+	switch s {
+	case chat.Working:
+		return c.reactions.setTyping(ctx, to.ID)
+	case chat.Finished:
+		return c.reactions.replaceTyping(ctx, to.ID, emojiFinished)
+	case chat.Failed:
+		return c.reactions.replaceTyping(ctx, to.ID, emojiFailed)
+	}
+	return c.reactions.replaceTyping(ctx, to.ID, "")
+}
+
+// reactions adds and removes reactions to messages (pages im-v1/message-reaction/create, list and delete).
+type reactions struct {
+	api *openapi.Client
+	app string // our own id
+
+	mu     sync.Mutex
+	typing map[string]string // reaction ids of this process that must be removed later, by message
+}
+
+// maxTyping bounds the typing map; ids that were dropped are looked up on the platform when they are needed.
+const maxTyping = 1000
+
+// setTyping adds the Typing reaction and remembers its id, which is needed to remove it.
+func (ss *reactions) setTyping(ctx context.Context, message string) error {
+	id, err := ss.add(ctx, message, emojiWorking)
+	if err != nil {
+		return err
+	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.typing == nil || len(ss.typing) >= maxTyping {
+		ss.typing = make(map[string]string)
+	}
+	ss.typing[message] = id
+	return nil
+}
+
+// replaceTyping removes the Typing reaction. The new reaction is added first, so that the message is never without one.
+func (ss *reactions) replaceTyping(ctx context.Context, message, emoji string) error {
+	if emoji != "" {
+		if _, err := ss.add(ctx, message, emoji); err != nil {
+			return err
+		}
+	}
+	ids, err := ss.ownTyping(ctx, message)
+	for _, id := range ids {
+		if err == nil {
+			_, err = ss.call(ctx, http.MethodDelete,
+				openapi.Path("/open-apis/im/v1/messages/", message, "/reactions/", id), nil, nil)
+		}
+	}
+	return err
+}
+
+// ownTyping returns the bot's Typing reactions to a message. Those of an earlier process are looked up on the platform.
+func (ss *reactions) ownTyping(ctx context.Context, message string) ([]string, error) {
+	ss.mu.Lock()
+	id := ss.typing[message]
+	delete(ss.typing, message)
+	ss.mu.Unlock()
+	if id != "" {
+		return []string{id}, nil
+	}
+	answer, err := ss.call(ctx, http.MethodGet, openapi.Path("/open-apis/im/v1/messages/", message, "/reactions"),
+		larkcore.QueryParams{"reaction_type": {emojiWorking}}, nil)
+	var ids []string
+	for _, item := range answer.Get("data.items").Array() {
+		if item.Get("operator.operator_type").String() == "app" && item.Get("operator.operator_id").String() == ss.app {
+			ids = append(ids, item.Get("reaction_id").String())
+		}
+	}
+	return ids, err
+}
+
+func (ss *reactions) add(ctx context.Context, message, emoji string) (id string, err error) {
+	body := map[string]any{"reaction_type": map[string]string{"emoji_type": emoji}}
+	answer, err := ss.call(ctx, http.MethodPost, openapi.Path("/open-apis/im/v1/messages/", message, "/reactions"), nil,
+		body)
+	return openapi.String(answer.Get("data.reaction_id")), err
+}
+
+func (ss *reactions) call(ctx context.Context, method, where string, query larkcore.QueryParams,
+	body any) (gjson.Result, error) {
+	return ss.api.Call(ctx, openapi.Request{
+		Op: "react to a message", Method: method, Path: where, Query: query, Body: body, LowPriority: true,
+		Tries: liveTries,
+	})
+}

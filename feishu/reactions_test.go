@@ -1,0 +1,54 @@
+package feishu
+
+import (
+	"slices"
+	"testing"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+func TestSignalsAreReactions(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	shows := func(want ...string) {
+		t.Helper()
+		m, _ := p.Message(ask.ID)
+		if !slices.Equal(m.Reactions, want) {
+			t.Errorf("the question shows %q, want %q", m.Reactions, want)
+		}
+	}
+	signal := func(s chat.Reaction) {
+		t.Helper()
+		p.must(p.SetReaction(p.ctx(), ask, s))
+	}
+	signal(chat.Working)
+	signal(chat.Working)
+	shows("Typing")
+	signal(chat.Finished)
+	shows("DONE")
+	signal(chat.Working)
+	signal(chat.NoReaction)
+	shows("DONE")
+	signal(chat.NoReaction)
+
+	p.React(ask.ID, p.Users()[0], "Typing")
+	signal(chat.Working)
+	p.Client = p.another() // which knows nothing of the reaction
+	signal(chat.Failed)
+	shows("DONE", "Typing", "CrossMark")
+	p.clean()
+}
+
+func TestSignalsOnWhatIsNoMessage(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	calls := len(p.Calls())
+	p.must(p.SetReaction(p.ctx(), chat.Ref{Key: ask.Key, ID: "continue:7"}, chat.Working))
+	if len(p.Calls()) != calls {
+		t.Error("the platform was called")
+	}
+	p.Recall(ask.ID)
+	if err := p.SetReaction(p.ctx(), ask, chat.Working); err == nil {
+		t.Error("a message that was taken back took a signal")
+	}
+	p.clean()
+}

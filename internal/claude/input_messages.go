@@ -1,0 +1,60 @@
+package claude
+
+import "github.com/google/uuid"
+
+type object map[string]any
+
+// sendPrompt sends a prompt: a text after images. id is its name in the transcript.
+func (in *input) sendPrompt(id, text string, images []Image) {
+	if len(text) > 0 && text[0] == '/' {
+		text = " " + text // else the CLI takes it for a slash command; it trims the space again
+	}
+	if len(images) == 0 {
+		in.sendUserMessage(id, text)
+		return
+	}
+	blocks := make([]object, 0, len(images)+1)
+	for _, i := range images {
+		blocks = append(blocks, i.block())
+	}
+	in.sendUserMessage(id, append(blocks, object{"type": "text", "text": text}))
+}
+
+// sendUserMessage sends a message of the user: a text, or a list of content blocks.
+func (in *input) sendUserMessage(id string, content any) {
+	in.send(object{"type": "user", "uuid": id, "message": object{"role": "user", "content": content}})
+}
+
+// sendControl sends a request to the CLI itself.
+func (in *input) sendControl(request object) { in.sendRequest(uuid.NewString(), request) }
+
+// sendRequest is sendControl with an id by which the response is recognized.
+func (in *input) sendRequest(id string, request object) {
+	in.send(object{"type": "control_request", "request_id": id, "request": request})
+}
+
+func (in *input) interrupt() { in.sendControl(object{"subtype": "interrupt"}) }
+
+// setMode requests another permission mode.
+func (in *input) setMode(mode string) {
+	in.sendControl(object{"subtype": "set_permission_mode", "mode": mode})
+}
+
+// sendDecision answers the permission request with that id.
+func (in *input) sendDecision(id string, v Decision) {
+	decided := object{"behavior": "deny", "message": v.Why}
+	if v.Allow {
+		decided = object{"behavior": "allow", "updatedInput": v.Input}
+	}
+	in.send(object{
+		"type": "control_response", "response": object{"subtype": "success", "request_id": id, "response": decided},
+	})
+}
+
+// unattended is what the agent reads if it asks between turns or at the end of one.
+const unattended = "This needs a permission, and nobody is there who could be asked for it. Do not try it again or " +
+	"by other means. " +
+	"Tell the user what you wanted to do and why."
+
+// refuse denies a permission request that nobody can answer.
+func (in *input) refuse(q ToolAsk) { in.sendDecision(q.ID, Decision{Why: unattended}) }

@@ -1,0 +1,188 @@
+// Package config is magpie.toml: its sections, their defaults, how the file and the environment are read, what is wrong
+// with their values, and which of them count without a restart. Each section is declared in the package that uses it;
+// what a value is used for does not belong here, nor the dialog that writes the first file.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/rs/zerolog"
+
+	"magpie/bridge"
+	"magpie/bridge/access"
+	"magpie/contextmgr"
+	"magpie/contextmgr/redact"
+	"magpie/db"
+	"magpie/feishu"
+	"magpie/internal/claude"
+)
+
+// Config is the whole of magpie.toml. Each section belongs to the package that uses it.
+type Config struct {
+	Feishu  feishu.Config           `toml:"feishu" envPrefix:"FEISHU_"`
+	Claude  claude.Config           `toml:"claude" envPrefix:"CLAUDE_"`
+	Context contextmgr.Config       `toml:"context" envPrefix:"CONTEXT_"`
+	Memory  contextmgr.MemoryConfig `toml:"memory" envPrefix:"MEMORY_"`
+	Access  access.Config           `toml:"access" envPrefix:"ACCESS_"`
+	Budget  bridge.Budget           `toml:"budget" envPrefix:"BUDGET_"`
+	DB      db.Config               `toml:"db" envPrefix:"DB_"`
+	HTTP    HTTP                    `toml:"http" envPrefix:"HTTP_"`
+	Log     Log                     `toml:"log" envPrefix:"LOG_"`
+
+	Projects map[string]bridge.Project `toml:"projects" env:"-"` // to which chats can change, by name
+
+	// this machine: its sessions are resumed on no other; empty = the host's name
+	Node     string       `toml:"node" env:"NODE"`
+	Redact   Redact       `toml:"redact" envPrefix:"REDACT_"`
+	Recovery Recovery     `toml:"recovery" envPrefix:"RECOVERY_"`
+	Waits    bridge.Waits `toml:"-" env:"-"`
+	// all that a stop may take; turns that run go on for most of it
+	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"`
+}
+
+// Redact is the section of what is kept out of the History.
+type Redact struct {
+	// what people and the agent say is stored without private data and secrets
+	History bool `toml:"history" env:"HISTORY"`
+}
+
+// Policy is what is kept out of the History.
+func (c Redact) Policy() redact.Policy {
+	if c.History {
+		return redact.All()
+	}
+	return 0
+}
+
+// Recovery is the section of what happens at a start with messages that were left unanswered.
+type Recovery struct {
+	// an older message is answered only on request; 0 = any age will do
+	MaxAge claude.Duration `toml:"max_message_age" env:"MAX_MESSAGE_AGE"`
+}
+
+// Log is the section of the log.
+type Log struct {
+	Level  string `toml:"level" env:"LEVEL"`   // debug | info | warn | error
+	Format string `toml:"format" env:"FORMAT"` // json | console
+
+	Secrets redact.Known `toml:"-" env:"-"` // that reach no line; set by Read
+}
+
+// ZerologLevel is the level below which nothing is logged.
+func (c Log) ZerologLevel() zerolog.Level {
+	level, err := zerolog.ParseLevel(c.Level)
+	if err != nil {
+		return zerolog.InfoLevel // Validate has refused any other
+	}
+	return level
+}
+
+// Defaults is the configuration of a file that sets nothing.
+func Defaults() Config {
+	return Config{
+		Feishu:  feishu.Defaults(),
+		Claude:  claude.Defaults(),
+		Context: contextmgr.Defaults(),
+		Memory:  contextmgr.MemoryDefaults(),
+		DB:      db.Defaults(),
+		Log:     Log{Level: "info", Format: "json"},
+
+		Recovery: Recovery{MaxAge: claude.Duration{Duration: 2 * time.Hour}},
+		Shutdown: claude.Duration{Duration: 20 * time.Second},
+	}
+}
+
+// Validate names every key that is wrong.
+func (c Config) Validate() error {
+	errs := []error{
+		c.Feishu.Validate(), c.Claude.Validate(), c.BridgeConfig().CheckProjects(),
+		c.Context.Validate(), c.Memory.Validate(),
+		c.Access.Validate(), c.Budget.Validate(), c.DB.Validate(), c.HTTP.Validate(),
+	}
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
+		errs = append(errs, fmt.Errorf("[log] level %q: want debug, info, warn or error", c.Log.Level))
+	}
+	if c.Log.Format != "json" && c.Log.Format != "console" {
+		errs = append(errs, fmt.Errorf("[log] format %q: want json or console", c.Log.Format))
+	}
+	if c.Recovery.MaxAge.Duration < 0 {
+		errs = append(errs, errors.New("[recovery] max_message_age: want 0 or more"))
+	}
+	if c.Shutdown.Duration < 0 {
+		errs = append(errs, errors.New("shutdown_timeout: want 0 or more"))
+	}
+	return errors.Join(errs...)
+}
+
+// NodeName is the name of this machine: the one that is configured, else the name of the host.
+func (c Config) NodeName() (string, error) {
+	if c.Node != "" {
+		return c.Node, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name of this machine: %w", err)
+	}
+	return host, nil
+}
+
+// DatabasePath is the database's file, as it is configured: it may be relative.
+func (c Config) DatabasePath() string {
+	path, _ := strings.CutPrefix(c.DB.URL, "sqlite://")
+	return path
+}
+
+// Outgoing is the folder of files that agents send, empty when they send none, and what they never send.
+func (c Config) Outgoing() (folder string, private []string, err error) {
+	data, private, err := c.DB.Place()
+	if err != nil {
+		return "", nil, err
+	}
+	// The folders are named beside the one in which they lie: that may be a project, of which other files are sent.
+	private = append(private, data, filepath.Join(data, "files"), filepath.Join(data, "agents"))
+	private = append(private, c.PrivateFiles()...)
+	if c.Feishu.SendFiles {
+		folder = filepath.Join(data, "outgoing")
+	}
+	return folder, private, nil
+}
+
+// PrivateFiles are the files that agents must not read or change: the configuration, the agents' settings, and the
+// files of secrets.
+func (c Config) PrivateFiles() (list []string) {
+	if c.Feishu.File != "" {
+		list = append(list, c.Feishu.File)
+	}
+	if s := strings.TrimSpace(c.Claude.Settings); s != "" && !strings.HasPrefix(s, "{") {
+		list = append(list, s)
+	}
+	vars := env.ToMap(c.Claude.Environ)
+	for _, secret := range secretVariables {
+		if file := vars[secret+"_FILE"]; file != "" {
+			list = append(list, file)
+		}
+	}
+	return list
+}
+
+// BridgeConfig is the part of [bridge.Config] that says where agents work, and what they may do there.
+func (c Config) BridgeConfig() bridge.Config {
+	guard := bridge.Guard{Homes: c.Claude.Homes(), Files: c.PrivateFiles(), State: c.Claude.StateDir()}
+	guard.Data, _, _ = c.DB.Place() // Validate reports an invalid path
+	return bridge.Config{
+		Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Projects: c.Projects, Guard: guard,
+	}
+}
+
+// ContextConfig is the configuration of package contextmgr.
+func (c Config) ContextConfig() contextmgr.Config {
+	c.Context.Memory = c.Memory
+	return c.Context
+}

@@ -1,0 +1,241 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+)
+
+func writeConfig(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "magpie.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestConfigFromFileAndEnvironment(t *testing.T) {
+	path := writeConfig(t, `
+[feishu]
+app_id = "cli_file"
+app_secret = "s"
+[claude]
+command = "`+claudetest.Command(t)+`"
+project = "`+t.TempDir()+`"
+keep_alive = "0s"
+allowed_tools = ["Read", "Bash(go vet ./...)"]
+[claude.env]
+FOO = "bar"
+[context]
+mode = "economy"
+[memory]
+approval = true
+[access]
+owner = "ou_1"
+`)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("from-a-file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(path, []string{
+		"MAGPIE_FEISHU_APP_ID=cli_env", "MAGPIE_FEISHU_APP_SECRET_FILE=" + secret, "MAGPIE_CLAUDE_MAX_PROCESSES=9",
+		"MAGPIE_CLAUDE_SILENCE_TIMEOUT=90s", "MAGPIE_ACCESS_ALLOW=oc_1, ou_2", "MAGPIE_CONTEXT_MIN_CHARS=7",
+		"MAGPIE_LOG_LEVEL=debug", "MAGPIE_REDACT_HISTORY=true",
+		"MAGPIE_MEMORY_EMBEDDINGS_KEY_FILE=" + secret, "MAGPIE_MEMORY_EMBEDDINGS_MODEL=m",
+		"MAGPIE_MEMORY_EMBEDDINGS_URL=http://127.0.0.1:1/v1/embeddings",
+		"MAGPIE_MEMORY_MAX_CHARS=99", "MAGPIE_CONTEXT_MAX_CHARS=98", "MAGPIE_MEMORY_CAPTURE_GROUP_MEMORY=true",
+		"MAGPIE_MEMORY_CAPTURE=true",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ got, want any }{
+		{c.Feishu.AppID, "cli_env"}, {c.Feishu.AppSecret, "from-a-file"},
+		{c.Claude.MaxProcesses, claude.Count(9)}, {Defaults().Claude.MaxProcesses, claude.Auto},
+		{c.Claude.MaxTurns, claude.Auto}, {c.Claude.Silence.Duration, 90 * time.Second},
+		{c.Claude.KeepAlive.Duration, time.Duration(0)},
+		{c.Claude.AllowedTools, []string{"Read", "Bash(go vet ./...)"}},
+		{c.Claude.Env, map[string]string{"FOO": "bar"}},
+		{string(c.Context.Mode), "economy"}, {c.Context.MinChars, 7}, {c.Context.MinUserMessages, 3},
+		{c.Memory.EmbeddingsKey, "from-a-file"}, {c.Memory.EmbeddingsModel, "m"},
+		{c.Memory.EmbeddingsURL, "http://127.0.0.1:1/v1/embeddings"}, {Defaults().Memory.EmbeddingsURL, ""},
+		{c.Memory.MaxChars, 99}, {c.Context.Memory.MaxChars, 1500},
+		{c.Memory.CaptureGroup, true}, {c.Memory.Capture, true},
+		{Defaults().Memory.Capture, false}, {c.Memory.Approval, true}, {c.Memory.Tools, true},
+		{c.Access.Owner, "ou_1"}, {c.Access.Allow, []string{"oc_1", "ou_2"}}, {c.Log.Level, "debug"},
+		{c.Redact.History, true}, {Defaults().Redact.History, false}, {c.DB.URL, "sqlite://data/magpie.db"},
+	} {
+		if !reflect.DeepEqual(tc.got, tc.want) {
+			t.Errorf("got %v, want %v", tc.got, tc.want)
+		}
+	}
+}
+
+// A rule that allows more than it seems to keeps the program from starting, and says what to write instead.
+func TestARuleThatAllowsTooMuchIsAMistake(t *testing.T) {
+	path := writeConfig(t, `
+[feishu]
+app_id = "cli_file"
+app_secret = "s"
+[claude]
+command = "`+claudetest.Command(t)+`"
+project = "`+t.TempDir()+`"
+allowed_tools = ["Read", "Bash(git log *)"]
+settings = '{"permissions": {"allow": ["Bash(find:*)"]}}'
+[access]
+deciders = "everybody"
+`)
+	_, err := Load(path, nil)
+	var mistake *Error
+	if !errors.As(err, &mistake) {
+		t.Fatalf("%v is no mistake of the operator", err)
+	}
+	for _, want := range []string{
+		`[claude] allowed_tools "Bash(git log *)"`, "--output=FILE", `"Bash(go vet ./...)"`,
+		`permissions.allow "Bash(find:*)"`, `[access] deciders "everybody"`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %s", err, want)
+		}
+	}
+}
+
+// Every key of every section has its variable.
+func TestEveryKeyHasAVariable(t *testing.T) {
+	sections := reflect.TypeFor[Config]()
+	for i := range sections.NumField() {
+		s := sections.Field(i)
+		if name, ok := s.Tag.Lookup("env"); ok { // a key of no section
+			if name != "-" && name != strings.ToUpper(s.Tag.Get("toml")) {
+				t.Errorf("%s has variable %q", s.Tag.Get("toml"), name)
+			}
+			continue
+		}
+		if want := strings.ToUpper(s.Tag.Get("toml")) + "_"; s.Tag.Get("envPrefix") != want {
+			t.Errorf("section %s: prefix %q", s.Name, s.Tag.Get("envPrefix"))
+		}
+		for j := range s.Type.NumField() {
+			f := s.Type.Field(j)
+			if key := f.Tag.Get("toml"); key != "-" && f.Tag.Get("env") != strings.ToUpper(key) {
+				t.Errorf("[%s] %s has variable %q", s.Tag.Get("toml"), key, f.Tag.Get("env"))
+			} else if name := f.Tag.Get("env"); key == "-" && name != "" && name != "-" {
+				t.Errorf("[%s] %s is for tests only, and has variable %q", s.Tag.Get("toml"), f.Name, name)
+			}
+		}
+	}
+}
+
+func TestConfigMistakesAreShown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text    string
+		environ []string
+		want    []string
+	}{
+		"unknown key": {"[claude]\nprojekt = \"/x\"\n", nil, []string{
+			"unknown key", "projekt", "   2| projekt = …",
+		}},
+		"unknown section": {"[feishoo]\napp_id = \"x\"\n", nil, []string{"feishoo"}},
+		"not TOML":        {"[claude\n", nil, []string{"1|"}},
+		"wrong type": {
+			"[claude]\nmax_processes = \"four\"\n", nil,
+			[]string{"max_processes", `want a whole number from 1 on, or "auto"`},
+		},
+		"no list": {
+			"[access]\nallow = \"ou_1\"\n", nil, []string{`want a list, as in ["one", "two"]`, "   2| allow = …"},
+		},
+		"no section":   {"context = 5\n", nil, []string{"this cannot be of the type integer", "   1| context = …"}},
+		"bad duration": {"[claude]\nkeep_alive = \"5 minutes\"\n", nil, []string{"keep_alive", "unit"}},
+		"empty level":  {"[log]\nlevel = \"\"\n", nil, []string{"[log] level"}},
+		"bad top key":  {"", []string{"MAGPIE_SHUTDOWN_TIMEOUT=soon"}, []string{"MAGPIE_SHUTDOWN_TIMEOUT"}},
+		"embeddings": {
+			"[memory]\nembeddings_url = \"ftp://x\"\n", nil,
+			[]string{"[memory] embeddings_url", "[memory] embeddings_model"},
+		},
+		"negative ages": {
+			"shutdown_timeout = \"-1s\"\n[recovery]\nmax_message_age = \"-1h\"\n", nil,
+			[]string{"shutdown_timeout", "[recovery] max_message_age"},
+		},
+		"bad variable": {"", []string{"MAGPIE_CLAUDE_MAX_PROCESSES=four"}, []string{"MAGPIE_CLAUDE_MAX_PROCESSES"}},
+		"all at once": {"[claude]\ncommand = \"no-such-claude\"\n[log]\nlevel = \"loud\"\nformat = \"xml\"\n" +
+			"[db]\nurl = \"mysql://\"\n", nil,
+			[]string{"app_id", "app_secret", "[claude] command", "[log] level", "[log] format", "[db] url"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(writeConfig(t, tc.text), tc.environ)
+			var bad *Error
+			if !errors.As(err, &bad) {
+				t.Fatalf("err = %v", err)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not mention %q", err, want)
+				}
+			}
+			if strings.Contains(err.Error(), "struct field") {
+				t.Errorf("%q speaks of the source", err)
+			}
+		})
+	}
+	if _, err := Load("/does/not/exist.toml", nil); err == nil {
+		t.Error("a missing file is silence")
+	}
+}
+
+// An agent in the folder of the configuration, or of a secret's file, would read the app secret unasked, and in that of
+// the agents' settings it would change what it may do.
+func TestNoProjectHoldsTheConfiguration(t *testing.T) {
+	path := writeConfig(t, "[feishu]\napp_id = \"cli_1\"\napp_secret = \"s\"\n"+
+		"[claude]\ncommand = \""+claudetest.Command(t)+"\"\n[access]\nowner = \"ou_1\"\n")
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings := filepath.Join(t.TempDir(), "settings.json")
+	if err := os.WriteFile(settings, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = "[claude] project: agents may not work where the program's configuration or secret lies"
+	for project, allowed := range map[string]bool{
+		filepath.Dir(path): false, filepath.Dir(secret): false, filepath.Dir(settings): false, t.TempDir(): true,
+	} {
+		_, err := Load(path, []string{
+			"MAGPIE_CLAUDE_PROJECT=" + project, "MAGPIE_FEISHU_APP_SECRET_FILE=" + secret,
+			"MAGPIE_CLAUDE_SETTINGS=" + settings,
+		})
+		if allowed != (err == nil) || !allowed && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", project, err)
+		}
+	}
+}
+
+// A mistake beside a secret must not print it: the message goes to a terminal or a journal.
+func TestConfigMistakesDoNotShowSecrets(t *testing.T) {
+	for name, text := range map[string]string{
+		"unknown key next to it":  "[feishu]\napp_id = \"cli_1\"\napp_secret = \"canary\"\napp_sekret = \"x\"\n",
+		"syntax error next to it": "[feishu]\napp_id = \"cli_1\"\napp_secret = \"canary\"\nbase_url = \n",
+		"syntax error in it":      "[feishu]\napp_secret = \"canary\n",
+		"wrong section":           "[feishoo]\napp_id = \"cli_1\"\napp_secret = \"canary\"\n",
+		"misspelt itself":         "[feishu]\napp_secrett = \"canary\"\n",
+		"in the environment":      "[claude]\nmodle=\"x\"\n[claude.env]\nANTHROPIC_API_KEY = \"canary\"\n",
+	} {
+		if _, err := Load(writeConfig(t, text), nil); err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	address := "[memory]\nembeddings_url = \"https://u:canary@host/v1\"\nembeddings_key = \"canary\"\n"
+	if _, err := Load(writeConfig(t, address), nil); err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("address: %v", err)
+	}
+	_, err := Load(writeConfig(t, ""), []string{"MAGPIE_CLAUDE_ENV=ANTHROPIC_API_KEY:canary"})
+	if err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("variable: %v", err)
+	}
+}

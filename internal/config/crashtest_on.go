@@ -1,0 +1,25 @@
+//go:build crashtest
+
+package config
+
+import (
+	"time"
+
+	"github.com/caarlos0/env/v11"
+)
+
+// applyTestSettings sets what only tests need, which start the program as a process of its own beside a double of the
+// platform.
+func applyTestSettings(c *Config, environ []string) error {
+	var v struct {
+		Pace     float64       `env:"PACE"`      // see [feishu.Config]
+		NameWait time.Duration `env:"NAME_WAIT"` // see [feishu.Config]
+		AckWait  time.Duration `env:"ACK_WAIT"`  // see [feishu.Config]
+	}
+	err := env.ParseWithOptions(&v, env.Options{Prefix: "MAGPIE_TEST_", Environment: env.ToMap(environ)})
+	if err != nil {
+		return err
+	}
+	c.Feishu.Pace, c.Feishu.NameWait, c.Feishu.AckTimeout = v.Pace, v.NameWait, v.AckWait
+	return nil
+}

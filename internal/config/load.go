@@ -1,0 +1,150 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"magpie/contextmgr/redact"
+)
+
+// Error is a mistake of the operator, as opposed to a failure of the program.
+type Error struct{ Err error }
+
+func (e *Error) Error() string { return "configuration: " + e.Err.Error() }
+
+// Unwrap implements the interface of [errors.Is] and [errors.As].
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrNotFound says what to do when there is no configuration. It replaces the complaints about the defaults, which
+// would not help.
+var ErrNotFound = errors.New("there is no magpie.toml here, nor in the user's or the system's configuration folder: " +
+	"make one with magpie setup")
+
+// Load gives the configuration of a bridge that can run: what [Read] gives, with every value checked and every path
+// made absolute. A problem is an [Error] that names every key that is wrong.
+func Load(path string, environ []string) (Config, error) {
+	c, err := Read(path, environ)
+	if err != nil {
+		return c, err
+	}
+	if c.Feishu.File == "" && c.Feishu.AppID == "" && c.Feishu.AppSecret == "" {
+		return c, &Error{Err: ErrNotFound}
+	}
+	if err := c.Validate(); err != nil {
+		return c, &Error{Err: err}
+	}
+	if c.Claude, err = c.Claude.Resolve(); err != nil {
+		return c, &Error{Err: err}
+	}
+	for name, p := range c.Projects {
+		if p.Path, err = filepath.Abs(p.Path); err != nil {
+			return c, &Error{Err: err}
+		}
+		c.Projects[name] = p
+	}
+	return c, nil
+}
+
+// Read reads the file at path, or the one that [Find] gives when path is empty, and then the environment. It checks no
+// values: commands that need only the database must run where, for example, there is no CLI.
+func Read(path string, environ []string) (Config, error) {
+	c := Defaults()
+	if path == "" {
+		path = Find()
+	}
+	if path != "" {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return c, &Error{Err: err}
+		}
+		if err := Decode(data, &c); err != nil {
+			return c, &Error{Err: fmt.Errorf("%s: %w", path, err)}
+		}
+		c.Feishu.File = path
+	}
+	if err := applyEnvironment(&c, environ); err != nil {
+		return c, &Error{Err: err}
+	}
+	if err := applyTestSettings(&c, environ); err != nil {
+		return c, &Error{Err: err}
+	}
+	c.Claude.Environ = environ
+	c.Log.Secrets = redact.NewKnown(c.Secrets())
+	return c, nil
+}
+
+// Find gives the path of the magpie.toml in the working folder, else in the user's, else in the system's configuration
+// folder; empty = there is none.
+func Find() string {
+	const name = "magpie.toml"
+	places := []string{name}
+	if dir, err := os.UserConfigDir(); err == nil {
+		places = append(places, filepath.Join(dir, "magpie", name))
+	}
+	places = append(places, filepath.Join("/etc", "magpie", name))
+	for _, p := range places {
+		if _, err := os.Stat(p); !errors.Is(err, fs.ErrNotExist) {
+			return p
+		}
+	}
+	return ""
+}
+
+// Decode reads a file's text into c. It refuses keys that do not exist, and shows the line. Values are left out of
+// messages: they may be secrets.
+func Decode(data []byte, c *Config) error {
+	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(c)
+	var strict *toml.StrictMissingError
+	var bad *toml.DecodeError
+	switch {
+	case errors.As(err, &strict):
+		var errs []error
+		for _, e := range strict.Errors {
+			errs = append(errs, lineError(data, &e, "unknown key "+strings.Join(e.Key(), ".")))
+		}
+		return errors.Join(errs...)
+	case errors.As(err, &bad):
+		return lineError(data, bad, wantedType(bad.Error()))
+	}
+	return err
+}
+
+var wrongType = regexp.MustCompile(`^toml: cannot decode TOML (\w+) into (?:struct field \S+ of type )?(\S+)$`)
+
+// wantedType says in words of the file's format what a key of the wrong type should be; other complaints stay as they
+// are.
+func wantedType(complaint string) string {
+	m := wrongType.FindStringSubmatch(complaint)
+	if m == nil {
+		return complaint
+	}
+	want, ok := map[string]string{
+		"string": "text in quotes", "[]string": `a list, as in ["one", "two"]`, "bool": "true or false",
+		"int": "a whole number", "int64": "a whole number", "float64": "a number",
+	}[m[2]]
+	if !ok {
+		return "this cannot be of the type " + m[1]
+	}
+	return fmt.Sprintf("want %s; this is of the type %s", want, m[1])
+}
+
+// lineError says what is wrong in which line, and shows the line without its value.
+func lineError(data []byte, at *toml.DecodeError, what string) error {
+	row, _ := at.Position()
+	var line []byte
+	if lines := bytes.Split(data, []byte("\n")); row >= 1 && row <= len(lines) {
+		line = bytes.TrimSpace(lines[row-1])
+	}
+	if key, _, ok := bytes.Cut(line, []byte("=")); ok {
+		line = append(bytes.TrimSpace(key), " = …"...)
+	}
+	return fmt.Errorf("line %d: %s\n%4d| %s", row, what, row, line)
+}

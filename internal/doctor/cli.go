@@ -1,0 +1,127 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"magpie/internal/claude"
+	"magpie/internal/config"
+)
+
+// The versions of the CLI that the tests run: the oldest that is supported, and today's.
+const (
+	OldestCLI = "2.1.197"
+	TestedCLI = "2.1.330"
+)
+
+// cliTimeout is how long the CLI may take to print its version or login.
+const cliTimeout = 30 * time.Second
+
+// CLI is the Claude Code CLI as it is configured.
+type CLI struct {
+	Config  claude.Config
+	Environ []string // of the program; the CLI gets what is not the program's own
+}
+
+// Check checks whether the CLI is installed, of a known version, and logged in.
+func (c CLI) Check(ctx context.Context, r *Report) {
+	if path, ok := c.CheckVersion(ctx, r); ok {
+		c.CheckLogin(ctx, r, path)
+	}
+	checkLimits(r, c.Config.Limits())
+}
+
+// AddMissing adds that there is no CLI, and how to install it. The check of the configuration has found that already
+// where there is a configuration.
+func (c CLI) AddMissing(r *Report) {
+	r.Add(Fail, r.text(textCLIInstall), textCLINone, c.Config.Command)
+}
+
+// AddNotRun adds why the CLI could not be run, for logs: it says nothing of what to do.
+func (c CLI) AddNotRun(r *Report, err error) { r.Add(Fail, "", textCLIFails, c.Config.Command, err) }
+
+// checkLimits reports how many turns and processes may run at once, and why.
+func checkLimits(r *Report, l claude.Limits) {
+	turns, processes := r.text(textConfigured), r.text(textConfigured)
+	if l.Cores > 0 {
+		turns = r.text(textByCores, l.Cores)
+	}
+	if l.Memory > 0 {
+		processes = r.text(textByMemory, l.Memory>>20)
+	}
+	r.Add(OK, "", textLimits, l.Turns, turns, l.Processes, processes)
+}
+
+// CheckVersion checks whether the CLI is installed and of a known version. It returns the CLI's file, and false when
+// the CLI cannot be run.
+func (c CLI) CheckVersion(ctx context.Context, r *Report) (path string, ok bool) {
+	path, err := exec.LookPath(c.Config.Command)
+	if err != nil {
+		return "", false // reported by the check of the configuration
+	}
+	out, err := c.run(ctx, path, "--version")
+	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	switch {
+	case err != nil:
+		r.Add(Fail, r.text(textCLIReinstall), textCLIFails, path, err)
+		return path, false
+	case compareVersions(version, OldestCLI) < 0:
+		r.Add(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI,
+			textCLIOld, path, version, OldestCLI, TestedCLI)
+	case compareVersions(version, TestedCLI) < 0:
+		r.Add(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI, textCLIOpen, path, version, TestedCLI)
+	case compareVersions(version, TestedCLI) > 0:
+		r.Add(Warn, r.text(textCLIStay), textCLINew, path, version, OldestCLI, TestedCLI)
+	default:
+		r.Add(OK, "", textCLIVersion, path, version)
+	}
+	return path, true
+}
+
+// CheckLogin checks whether the CLI at path is logged in.
+func (c CLI) CheckLogin(ctx context.Context, r *Report, path string) {
+	if _, err := c.run(ctx, path, "auth", "status"); err != nil {
+		r.Add(Fail, r.text(textCLILogin), textCLINoLogin)
+	} else {
+		r.Add(OK, "", textCLILoggedIn)
+	}
+}
+
+// run runs the CLI in its own environment, without the program's private variables.
+func (c CLI) run(ctx context.Context, path string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, cliTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	for _, kv := range c.Environ {
+		if !strings.HasPrefix(kv, config.EnvPrefix) {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	for name, value := range c.Config.Env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	cmd.WaitDelay = time.Second
+	return cmd.Output()
+}
+
+// compareVersions returns -1, 0 or 1 if a is older than, equal to or newer than b, both like 2.1.197. A text that is
+// not a version counts as old.
+func compareVersions(a, b string) int {
+	var x, y [3]int
+	_, errA := fmt.Sscanf(a, "%d.%d.%d", &x[0], &x[1], &x[2])
+	if _, errB := fmt.Sscanf(b, "%d.%d.%d", &y[0], &y[1], &y[2]); errA != nil || errB != nil {
+		return -1
+	}
+	for i := range x {
+		switch {
+		case x[i] < y[i]:
+			return -1
+		case x[i] > y[i]:
+			return 1
+		}
+	}
+	return 0
+}

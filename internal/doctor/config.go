@@ -1,0 +1,58 @@
+package doctor
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"strings"
+
+	"magpie/internal/config"
+)
+
+// checkConfig reads the configuration, reports its mistakes, and returns as much of it as can be read.
+func checkConfig(r *Report, path string, environ []string) config.Config {
+	if path == "" {
+		path = config.Find()
+	}
+	c, err := config.Load(path, environ)
+	switch {
+	case path == "" && err != nil:
+		r.Add(Fail, r.text(textWriteConfig), textNoConfig)
+	case path == "":
+		r.Add(OK, "", textFromEnvironment)
+	case err == nil:
+		r.Add(OK, "", textConfigAt, path)
+	}
+	if !errors.Is(err, config.ErrNotFound) { // else it was said
+		r.AddMistakes(err, r.text(textCorrectIn, cmp.Or(path, r.text(textTheEnvironment))))
+	}
+	checkPermissions(r, path)
+	return c
+}
+
+// checkPermissions checks whether other users can read secrets in the file.
+func checkPermissions(r *Report, path string) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return // already reported, or there is no file
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return
+	}
+	c := config.Config{}
+	_ = config.Decode(data, &c) // mistakes are already reported; c holds what could be read
+	switch secret := c.Feishu.AppSecret != "" || c.Memory.EmbeddingsKey != "" || len(c.Claude.Env) > 0; {
+	case secret && info.Mode().Perm()&0o077 != 0:
+		r.Add(Warn, "chmod 600 "+path, textOthersRead, path, info.Mode().Perm())
+	default:
+		r.Add(OK, "", textMode, path, info.Mode().Perm())
+	}
+}
+
+// checkRules reports tool rules that allow agents more than their author probably meant.
+func checkRules(r *Report, c config.Config) {
+	if bare := c.Claude.BareRules(); len(bare) > 0 {
+		r.Add(Warn, r.text(textRulesNarrow), textRulesBare, strings.Join(bare, ", "))
+	}
+}

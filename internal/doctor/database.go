@@ -1,0 +1,135 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"magpie/db"
+	"magpie/db/sqlite"
+	"magpie/internal/config"
+)
+
+// readTimeout is how long a database may take to be read as a whole: some seconds per GB on a good disk.
+const readTimeout = 5 * time.Minute
+
+// checkDatabase checks whether the database can be read and is intact, also while a service uses it.
+func checkDatabase(ctx context.Context, r *Report, c config.Config) {
+	if c.DB.Validate() != nil {
+		return
+	}
+	path := c.DatabasePath()
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		checkMissingDatabase(r, c.DB, path)
+		return
+	}
+	reads, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	var corrupt *sqlite.CorruptError
+	switch err := readDatabase(reads, c.DB); {
+	case errors.As(err, &corrupt):
+		r.Add(Fail, r.text(textRestore), textDBBroken, err)
+		return
+	case err != nil && reads.Err() != nil:
+		r.Add(Warn, r.text(textCheckCopy), textDBSlow, path, readTimeout)
+		return
+	case err != nil:
+		r.Add(Fail, r.text(textMayRead), textDBUnread, path, err)
+		return
+	}
+	if pid := servedBy(path); pid != 0 {
+		r.Add(OK, "", textDBServed, path, pid)
+	} else {
+		r.Add(OK, "", textDBWhole, path)
+	}
+	checkRows(reads, r, c.DB, path)
+}
+
+// maxNamedRows is how many unreadable rows are listed.
+const maxNamedRows = 10
+
+// checkRows lists rows of the database that cannot be decoded.
+func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
+	store, err := db.OpenReadOnly(ctx, c)
+	if err != nil {
+		r.Add(Warn, r.text(textMayRead), textDBUnread, path, err)
+		return
+	}
+	defer store.Close() //nolint:errcheck // it was only read
+	if store.Current(ctx) != nil {
+		return // an older schema; its rows can be read once the bridge has started
+	}
+	rows, err := store.Unreadable(ctx)
+	if err != nil {
+		r.Add(Warn, r.text(textMayRead), textDBUnread, path, err)
+		return
+	}
+	if len(rows) == 0 {
+		return
+	}
+	var names []string
+	for _, row := range rows[:min(len(rows), maxNamedRows)] {
+		names = append(names, row.String())
+	}
+	if len(rows) > maxNamedRows {
+		names = append(names, "…")
+	}
+	r.Add(Warn, r.text(textCorrectRows, path), textRowsUnread, len(rows), strings.Join(names, "; "))
+}
+
+// checkMissingDatabase reports why there is no database: none was created yet, or one was lost.
+func checkMissingDatabase(r *Report, c db.Config, path string) {
+	copies, err := c.Rescued()
+	switch pid := servedBy(path); {
+	case err != nil:
+		r.Add(Fail, r.text(textMayRead), textDBUnread, path, err)
+	case len(copies) > 0:
+		last := copies[len(copies)-1]
+		r.Add(Fail, r.text(textPutBack, path, last), textDBRescued, path, last)
+	case pid != 0:
+		r.Add(Fail, r.text(textSeeLog), textDBLost, path, pid)
+	default:
+		r.Add(OK, "", textDBLater, path)
+	}
+}
+
+// readDatabase reads the whole database.
+func readDatabase(ctx context.Context, c db.Config) error {
+	store, err := db.OpenReadOnly(ctx, c)
+	if err != nil {
+		return err
+	}
+	return errors.Join(store.Check(ctx), store.Close())
+}
+
+// servedBy returns the process that serves the database, 0 when none does. The lock file outlives the lock, and trying
+// to lock it could make a bridge fail that starts at this moment; /proc/locks shows the holder without that.
+func servedBy(path string) int {
+	path += ".lock"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 0 {
+		return 0
+	}
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil { // not Linux: assume that the process holds it if it is alive
+		if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
+			return 0
+		}
+		return pid
+	}
+	var st syscall.Stat_t
+	if syscall.Stat(path, &st) != nil || !strings.Contains(string(locks), fmt.Sprintf(":%d ", st.Ino)) {
+		return 0
+	}
+	return pid
+}

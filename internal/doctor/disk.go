@@ -1,0 +1,55 @@
+package doctor
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"magpie/bridge/i18n"
+	"magpie/internal/config"
+)
+
+// Space that should be free: a full disk stops the store, and the agent.
+const (
+	enoughSpace = 1 << 30   // bytes
+	leastSpace  = 100 << 20 // bytes
+)
+
+// CheckDisk checks whether there is space for the database and the project.
+func CheckDisk(r *Report, c config.Config) {
+	checkSpace(r, textDatabase, existingParent(filepath.Dir(c.DatabasePath())))
+	checkSpace(r, textProject, existingParent(c.Claude.Project))
+}
+
+func checkSpace(r *Report, of i18n.Phrase, path string) {
+	what := r.text(of)
+	free, err := freeSpace(path)
+	switch {
+	case err != nil:
+		r.Add(Warn, r.text(textDiskLook), textDiskUnread, what, path, err)
+	case free < leastSpace:
+		r.Add(Fail, r.text(textDiskFree), textDiskTight, what, free>>20, path)
+	case free < enoughSpace:
+		r.Add(Warn, r.text(textDiskFree), textDiskTight, what, free>>20, path)
+	default:
+		r.Add(OK, "", textDiskRoomy, what, free>>30, path)
+	}
+}
+
+// existingParent returns the nearest existing ancestor of a path.
+func existingParent(path string) string {
+	for {
+		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+func freeSpace(path string) (uint64, error) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(path, &st); err != nil {
+		return 0, err
+	}
+	return uint64(st.Bavail) * uint64(st.Bsize), nil
+}

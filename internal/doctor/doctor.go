@@ -1,0 +1,19 @@
+// Package doctor checks whether everything that the bridge needs is there, also while it runs: the configuration, the
+// CLI and its login, the database, the platform's settings of the app, disk space, a service manager. Each finding says
+// what to do; doing it does not belong here, nor printing the report.
+package doctor
+
+import "context"
+
+// Examine runs all checks with this environment and the configuration at path; an empty path means the one that the
+// bridge would find. Checks that need a value which a broken configuration does not give are skipped.
+func Examine(ctx context.Context, r *Report, path string, environ []string) {
+	c := checkConfig(r, path, environ)
+	checkRules(r, c)
+	CLI{Config: c.Claude, Environ: environ}.Check(ctx, r)
+	app := CheckPlatform(ctx, r, c).App
+	checkOwner(ctx, r, c, app)
+	CheckDisk(r, c)
+	checkManagers(r)
+	checkDatabase(ctx, r, c) // last: a large one takes a while
+}

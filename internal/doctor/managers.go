@@ -1,0 +1,24 @@
+package doctor
+
+import (
+	"os/exec"
+	"strings"
+
+	"magpie/internal/systemd"
+)
+
+// checkManagers checks which service managers could restart the program after a crash.
+func checkManagers(r *Report) {
+	var managers []string
+	if systemd.Available("") == nil {
+		managers = append(managers, "systemd (magpie service install)")
+	}
+	if _, err := exec.LookPath("pm2"); err == nil {
+		managers = append(managers, "pm2 (scripts/ecosystem.config.js)")
+	}
+	if len(managers) == 0 {
+		r.Add(Warn, r.text(textInstallManager), textNoManager)
+		return
+	}
+	r.Add(OK, "", textManagers, strings.Join(managers, ", "))
+}

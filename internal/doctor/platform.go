@@ -1,0 +1,138 @@
+package doctor
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"magpie/db"
+	"magpie/feishu"
+	"magpie/internal/chat"
+	"magpie/internal/config"
+)
+
+// maxClockSkew is how far two clocks may be apart.
+const maxClockSkew = time.Minute
+
+// CheckPlatform checks whether the platform accepts the app's credentials, and which settings the app lacks there.
+func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Checkup {
+	if c.Feishu.Validate() != nil {
+		return feishu.Checkup{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	found := feishu.Check(ctx, c.Feishu)
+	console := c.Feishu.Console()
+	switch {
+	case found.Refused():
+		r.Add(Fail, r.text(textCopyAnew, console.Credentials()), textRefused, found.Credentials)
+	case found.Credentials != nil:
+		r.Add(Fail, r.text(textCheckNetwork), textUnreached, found.Credentials)
+	default:
+		r.Add(OK, "", textTaken)
+		checkApp(r, found, found.App.Missing(scopes(ctx, c)...).Scopes, console)
+		checkEvents(r, found, console)
+	}
+	switch {
+	case !found.ClockKnown:
+	case found.ClockAhead.Abs() > maxClockSkew:
+		r.Add(Warn, r.text(textKeepTime), textClock, found.ClockAhead)
+	default:
+		r.Add(OK, "", textClockRight)
+	}
+	return found
+}
+
+// scopes are the permissions that the app needs because of what is configured, and of what groups have set for
+// themselves.
+func scopes(ctx context.Context, c config.Config) (list []string) {
+	department := func(id string) bool { return strings.HasPrefix(id, "od_") }
+	if slices.ContainsFunc(c.Access.Allow, department) || slices.ContainsFunc(c.Access.Deny, department) {
+		list = append(list, feishu.ForDepartments...)
+	}
+	rules := append(mentionRules(ctx, c), c.Feishu.GroupMention)
+	if slices.ContainsFunc(rules, func(r chat.MentionRule) bool { return r.Known() && r != chat.MentionOnly }) {
+		list = append(list, feishu.ForAllOfGroups...)
+	}
+	return list
+}
+
+// mentionRules returns the mention rules that groups have set. A database that cannot be read has a finding of its own,
+// so it counts as empty here.
+func mentionRules(ctx context.Context, c config.Config) (rules []chat.MentionRule) {
+	store, err := db.OpenReadOnly(ctx, c.DB)
+	if err != nil {
+		return nil
+	}
+	defer store.Close() //nolint:errcheck // it was only read
+	set, err := store.Chats().Mentions(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, r := range set {
+		rules = append(rules, chat.MentionRule(r))
+	}
+	return rules
+}
+
+// checkApp reports whether an accepted app has the bot capability and all permissions.
+func checkApp(r *Report, found feishu.Checkup, lacks []string, console feishu.Console) {
+	if found.Bot != nil {
+		r.Add(Fail, r.text(textAddBot, console.Bot(), console.Versions()), textBotNone, found.Bot)
+	} else {
+		r.Add(OK, "", textBot)
+	}
+	add := func(scopes []string) string {
+		return r.text(textAddScopes, console.Scopes(scopes), console.Versions())
+	}
+	switch {
+	case len(found.Missing) > 0:
+		r.Add(Fail, add(found.Missing), textScopesRefused, strings.Join(found.Missing, r.text(textScopesAny)))
+	case found.Chats != nil:
+		r.Add(Warn, r.text(textSeeList), textScopesUnknown, found.Chats)
+	case len(lacks) > 0:
+		r.Add(Warn, add(lacks), textScopesLack, strings.Join(lacks, ", "))
+	default:
+		r.Add(OK, "", textScopes)
+	}
+}
+
+// checkEvents reports events and callbacks to which the app has not subscribed.
+func checkEvents(r *Report, found feishu.Checkup, console feishu.Console) {
+	if found.AppInfo != nil {
+		return // the subscriptions are unknown; the missing permission has been reported
+	}
+	lacks := found.App.Missing()
+	do := r.text(textAddEvents, console.Events(), console.Versions())
+	switch missing := append(lacks.Events, lacks.Callbacks...); {
+	case lacks.NoMessageEvent():
+		r.Add(Fail, do, textDeaf, strings.Join(missing, ", "))
+	case len(missing) > 0:
+		r.Add(Warn, do, textEventsLack, strings.Join(missing, ", "))
+	default:
+		r.Add(OK, "", textEvents)
+	}
+	if len(lacks.OptionalEvents) > 0 {
+		r.Add(OK, "", textEventsUseful, strings.Join(lacks.OptionalEvents, ", "), console.Events())
+	}
+}
+
+// checkOwner reports to whom the bot belongs, when the configuration gives nobody access.
+func checkOwner(ctx context.Context, r *Report, c config.Config, app feishu.App) {
+	if !c.Access.Unset() || c.Feishu.AppID == "" {
+		return
+	}
+	user := app.Owner
+	if store, err := db.OpenReadOnly(ctx, c.DB); err == nil { // a broken database has a finding of its own
+		if found, err := store.Owners().Found(ctx, c.Feishu.AppID); err == nil {
+			user = found.User
+		}
+		_ = store.Close() // it was only read
+	}
+	if user == "" {
+		r.Add(Warn, r.text(textMakeOwner), textNobody)
+		return
+	}
+	r.Add(OK, "", textOwnedBy, user)
+}

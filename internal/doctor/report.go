@@ -1,0 +1,88 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"magpie/bridge/i18n"
+	"magpie/internal/config"
+)
+
+// State is what a finding means.
+type State string
+
+// The states, from the best to the worst.
+const (
+	OK   State = "ok"
+	Warn State = "warn" // the bridge works, but somebody should look
+	Fail State = "fail" // the bridge cannot work like this
+)
+
+// Finding is the result of one check.
+type Finding struct {
+	State State  `json:"verdict"`
+	What  string `json:"what"`
+	Do    string `json:"do,omitempty"` // what to do about it
+}
+
+// String is the finding in one line.
+func (f Finding) String() string {
+	// Error texts may have several lines; here each finding has one.
+	line := fmt.Sprintf("%-4s  %s", f.State, strings.Join(strings.Fields(f.What), " "))
+	if f.Do != "" {
+		line += " - " + f.Do
+	}
+	return line
+}
+
+// Report is what has been found so far.
+type Report struct {
+	Lang      i18n.Lang
+	OnFinding func(Finding) // called with each finding as it is added; may be nil
+	Findings  []Finding
+}
+
+// text is a phrase in the language of the report.
+func (r *Report) text(p i18n.Phrase, args ...any) string { return p.Sprintf(r.Lang, args...) }
+
+// Add adds a finding: what was found, and what to do about it; do is empty if nothing is to be done.
+func (r *Report) Add(s State, do string, what i18n.Phrase, args ...any) {
+	f := Finding{State: s, What: r.text(what, args...), Do: do}
+	r.Findings = append(r.Findings, f)
+	if r.OnFinding != nil {
+		r.OnFinding(f)
+	}
+}
+
+// AddMistakes adds each mistake in a configuration as a finding, with the same advice.
+func (r *Report) AddMistakes(err error, do string) {
+	for _, e := range mistakes(err) {
+		r.Add(Fail, do, textConfigWrong, e)
+	}
+}
+
+// mistakes splits the joined error of a configuration.
+func mistakes(err error) []error {
+	var bad *config.Error
+	if errors.As(err, &bad) {
+		err = bad.Err
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var list []error
+		for _, e := range many.Unwrap() {
+			list = append(list, mistakes(e)...)
+		}
+		return list
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// Has reports whether there is a finding of this state.
+func (r *Report) Has(s State) bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.State == s })
+}

@@ -1,0 +1,157 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"magpie/feishu"
+	"magpie/internal/config"
+	"magpie/internal/doctor"
+)
+
+// chooseApp finds the app, asks the platform about it, and finds its owner.
+func (u *setup) chooseApp(ctx context.Context) error {
+	u.say(textAppHead)
+	u.feishu.BaseURL = u.Platform
+	scan := u.Scan
+	if !scan && u.AppID == "" {
+		if u.Yes {
+			return &config.Error{Err: errors.New(textNeedsApp.Sprintf(u.lang))}
+		}
+		n, err := u.pick(ctx, textAppHow, textAppScan, textAppEnter)
+		if err != nil {
+			return err
+		}
+		scan = n == 0
+	}
+	who := ""
+	if scan {
+		made, err := u.registerApp(ctx)
+		if err != nil {
+			return err
+		}
+		who = made.User
+	}
+	for {
+		if !scan {
+			if err := u.enterCredentials(ctx); err != nil {
+				return err
+			}
+		}
+		u.say(textAsking)
+		var owner string
+		var taken bool
+		u.feishu, owner, taken = u.checkApp(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case u.Owner == "" && owner != "":
+			u.Owner = owner // the owner of this very app, as the platform names it
+		case u.Owner == "":
+			u.Owner = who
+		}
+		if taken || scan { // what a registration has given is good, even when the platform cannot be asked
+			return nil
+		}
+		if u.unattended {
+			return errors.New(textNotTaken.Sprintf(u.lang))
+		}
+		if yes, err := u.confirm(ctx, textGoOn, false); err != nil || yes {
+			return err
+		}
+		u.say(textTryAgain)
+		u.AppID, u.SecretFile = "", ""
+	}
+}
+
+// registerApp creates an app by the scan of a QR code, with as many attempts as the operator wants.
+func (u *setup) registerApp(ctx context.Context) (feishu.Registered, error) {
+	for {
+		made, err := feishu.Register(ctx, u.feishu, u.showQRCode)
+		switch {
+		case err == nil:
+			u.feishu, u.createdApp = made.Config, made.Config.AppID
+			u.say(textCreated, u.createdApp)
+			return made, nil
+		case ctx.Err() != nil:
+			return made, ctx.Err()
+		case errors.Is(err, feishu.ErrDeclined):
+			u.say(textDeclined)
+		case errors.Is(err, feishu.ErrExpired):
+			u.say(textExpired)
+		default:
+			u.say(textUnregistered, err)
+		}
+		if u.unattended {
+			return made, err
+		}
+		if again, askErr := u.confirm(ctx, textAgain, true); askErr != nil || !again {
+			return made, errors.Join(err, askErr)
+		}
+	}
+}
+
+// showQRCode draws the address that is to be scanned.
+func (u *setup) showQRCode(address string, good time.Duration) {
+	u.say(textScan)
+	if code := qrCode(address, u.columns()); code != "" {
+		u.print("\n" + code + "\n")
+	} else if u.columns() > 0 {
+		u.say(textScanWide)
+	}
+	u.print(address + "\n\n")
+	u.say(textWaiting, int(good.Minutes()))
+}
+
+// enterCredentials asks for what flags do not give.
+func (u *setup) enterCredentials(ctx context.Context) (err error) {
+	u.feishu.AppID = u.AppID
+	if u.AppID == "" {
+		u.say(textEnterFrom, "https://open.feishu.cn/app", "https://open.larksuite.com/app")
+		if u.feishu.AppID, err = u.ask(ctx, textAppID, ""); err != nil {
+			return err
+		}
+	}
+	switch {
+	case u.SecretFile != "":
+		u.feishu.AppSecret, err = u.readSecret()
+	case u.unattended:
+		err = &config.Error{Err: errors.New(textNeedsApp.Sprintf(u.lang))}
+	default:
+		u.feishu.AppSecret, err = u.secret(ctx, textAppSecret)
+	}
+	return err
+}
+
+// checkApp checks the credentials with the platform, or with both Feishu and Lark if it is not known which. It returns
+// the configuration that was accepted, and the app's owner.
+func (u *setup) checkApp(ctx context.Context) (c feishu.Config, owner string, taken bool) {
+	hosts := []string{u.feishu.BaseURL}
+	if u.feishu.BaseURL == "" {
+		hosts = []string{"", "lark"}
+	}
+	c = findHost(ctx, u.feishu, hosts)
+	r := u.report()
+	r.AddMistakes(c.Validate(), textTryAgain.Sprintf(u.lang))
+	full := config.Defaults()
+	full.Feishu = c
+	found := doctor.CheckPlatform(ctx, r, full)
+	if r.Has(doctor.Fail) || r.Has(doctor.Warn) {
+		u.say(textConsoleAfter)
+	}
+	return c, found.App.Owner, c.Validate() == nil && found.Credentials == nil
+}
+
+// findHost sets the first host that does not refuse the app; if all do, the first one.
+func findHost(ctx context.Context, c feishu.Config, hosts []string) feishu.Config {
+	for _, host := range hosts {
+		c.BaseURL = host
+		if len(hosts) > 1 && c.Validate() == nil && feishu.Check(ctx, c).Refused() {
+			continue
+		}
+		return c
+	}
+	c.BaseURL = hosts[0]
+	return c
+}

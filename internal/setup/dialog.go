@@ -1,0 +1,162 @@
+package setup
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"magpie/bridge/i18n"
+)
+
+// dialog asks the operator, line by line. While it waits, the end of ctx (Ctrl-C) ends the question.
+type dialog struct {
+	lang       i18n.Lang
+	out        io.Writer
+	in         *os.File
+	lines      *bufio.Reader
+	unattended bool // asks nothing and takes the proposed answers
+}
+
+func newDialog(l i18n.Lang, in *os.File, out io.Writer, unattended bool) *dialog {
+	return &dialog{lang: l, out: out, in: in, lines: bufio.NewReader(in), unattended: unattended}
+}
+
+// say prints a line.
+func (d *dialog) say(p i18n.Phrase, args ...any) { d.print(p.Sprintf(d.lang, args...) + "\n") }
+
+// print prints text as it is. A write error is ignored: if the terminal is gone, the next question fails.
+func (d *dialog) print(text string) { _, _ = io.WriteString(d.out, text) }
+
+// ask returns the operator's answer, or the proposed one for an empty line.
+func (d *dialog) ask(ctx context.Context, p i18n.Phrase, proposed string) (string, error) {
+	if d.unattended {
+		return proposed, nil
+	}
+	text := p.Sprintf(d.lang)
+	if proposed != "" {
+		text += " [" + proposed + "]"
+	}
+	d.print(text + ": ")
+	answer, err := d.read(ctx, func() (string, error) { return d.lines.ReadString('\n') })
+	if err != nil {
+		return "", err
+	}
+	if answer = strings.TrimSpace(answer); answer == "" {
+		return proposed, nil
+	}
+	return answer, nil
+}
+
+// confirm asks a question that is answered by yes or no.
+func (d *dialog) confirm(ctx context.Context, p i18n.Phrase, proposed bool) (bool, error) {
+	if d.unattended {
+		return proposed, nil
+	}
+	choice := " [y/N]: "
+	if proposed {
+		choice = " [Y/n]: "
+	}
+	for {
+		d.print(p.Sprintf(d.lang) + choice)
+		answer, err := d.read(ctx, func() (string, error) { return d.lines.ReadString('\n') })
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "":
+			return proposed, nil
+		case "y", "yes", "是", "好":
+			return true, nil
+		case "n", "no", "否", "不":
+			return false, nil
+		}
+		d.say(textYesOrNo)
+	}
+}
+
+// secret returns an answer that is typed without echo.
+func (d *dialog) secret(ctx context.Context, p i18n.Phrase) (string, error) {
+	d.print(p.Sprintf(d.lang) + ": ")
+	before, err := term.GetState(int(d.in.Fd()))
+	if err != nil {
+		return "", err
+	}
+	answer, err := d.read(ctx, func() (string, error) {
+		data, err := term.ReadPassword(int(d.in.Fd()))
+		return string(data), err
+	})
+	d.print("\n")
+	if err != nil {
+		return "", errors.Join(err, term.Restore(int(d.in.Fd()), before)) // the abandoned read cannot restore it
+	}
+	return strings.TrimSpace(answer), nil
+}
+
+// read reads until ctx is done. A blocked read of a terminal cannot be canceled; an abandoned one ends with the
+// program.
+func (d *dialog) read(ctx context.Context, read func() (string, error)) (string, error) {
+	type line struct {
+		text string
+		err  error
+	}
+	got := make(chan line, 1)
+	go func() {
+		text, err := read()
+		got <- line{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case l := <-got:
+		if errors.Is(l.err, io.EOF) && l.text == "" {
+			return "", ErrGivenUp // Ctrl-D
+		}
+		if errors.Is(l.err, io.EOF) {
+			l.err = nil
+		}
+		return l.text, l.err
+	}
+}
+
+// ErrGivenUp means that the operator has ended the dialog.
+var ErrGivenUp = errors.New("given up")
+
+// columns is the width of the terminal, 0 when there is none.
+func (d *dialog) columns() int {
+	f, ok := d.out.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// pick prints choices and returns the index of the chosen one; the first is the default.
+func (d *dialog) pick(ctx context.Context, p i18n.Phrase, choices ...i18n.Phrase) (int, error) {
+	if d.unattended {
+		return 0, nil
+	}
+	for {
+		d.say(p)
+		for i, c := range choices {
+			d.print(fmt.Sprintf("  %d. %s\n", i+1, c.Sprintf(d.lang)))
+		}
+		answer, err := d.ask(ctx, textNumber, "1")
+		if err != nil {
+			return 0, err
+		}
+		var n int
+		if _, err := fmt.Sscan(answer, &n); err == nil && n >= 1 && n <= len(choices) {
+			return n - 1, nil
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package setup
+
+import (
+	"strings"
+
+	"rsc.io/qr"
+)
+
+// margin is the light frame that a reader needs around a code. Four modules are the rule; two will do on a screen.
+const margin = 2
+
+// qrCode draws text as a code that phones read: two modules in one character, dark on light whatever colours the
+// terminal has. It is empty when it would be wider than the terminal.
+func qrCode(text string, columns int) string {
+	code, err := qr.Encode(text, qr.L)
+	if err != nil || code.Size+2*margin > columns {
+		return ""
+	}
+	var b strings.Builder
+	for y := -margin; y < code.Size+margin; y += 2 {
+		b.WriteString("\x1b[30;47m")
+		for x := -margin; x < code.Size+margin; x++ {
+			switch upper, lower := code.Black(x, y), code.Black(x, y+1); {
+			case upper && lower:
+				b.WriteString("█")
+			case upper:
+				b.WriteString("▀")
+			case lower:
+				b.WriteString("▄")
+			default:
+				b.WriteString(" ")
+			}
+		}
+		b.WriteString("\x1b[0m\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,257 @@
+// Package setup is the dialog that sets up a bridge: it looks at the CLI, asks for the project's folder and the app,
+// writes the first configuration, and starts the bridge. What is checked is the business of package doctor, what a key
+// means of package config; changing a configuration that is there does not belong here.
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+
+	"magpie/bridge"
+	"magpie/bridge/i18n"
+	"magpie/feishu"
+	"magpie/internal/claude"
+	"magpie/internal/config"
+	"magpie/internal/doctor"
+)
+
+// Options are what the operator has decided beforehand. What is empty is asked for, or found out.
+type Options struct {
+	Config     string // where to write the configuration; empty = an existing one, else the user's folder for them
+	Data       string // folder for the database; empty = the user's folder for data
+	Scan       bool   // create an app by scanning a code, without asking how
+	AppID      string // of the app to use, when there is one
+	SecretFile string // file with the app's secret; - = the standard input
+	Platform   string // feishu, lark, or an address; empty = found out
+	Project    string // folder in which the agent works
+	Claude     string // the Claude Code CLI
+	Owner      string // user to whom the bot belongs; empty = who scans, else the app's owner
+	Start      string // how the bridge is started: ask, service, here, or no
+	Replace    bool   // replace a configuration that is there; it is kept under another name
+	Yes        bool   // ask nothing: take what is decided, and defaults
+	Lang       string // of the dialog: zh, en, or auto for the locale's
+	Root       string // folder that stands for / when the service is written; empty = /
+}
+
+// Run asks for what a bridge needs, writes its configuration and starts it; serve runs the bridge with a configuration
+// in this terminal. Nothing is written before everything is known. The error is [ErrGivenUp] when the operator has
+// ended the dialog.
+func Run(ctx context.Context, o Options, serve func(ctx context.Context, config string) error) error {
+	l := i18n.Lang(o.Lang)
+	if o.Lang == "auto" {
+		l = i18n.OfLocale(os.Environ())
+	}
+	if !o.Yes && !term.IsTerminal(int(os.Stdin.Fd())) {
+		return &config.Error{Err: errors.New(textNeedsTerminal.Sprintf(l))}
+	}
+	out := os.Stdout
+	// The SDK prints messages of its own to the standard output (scene/registration/registration.go).
+	if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
+		os.Stdout = null
+		defer func() { os.Stdout = out; _ = null.Close() }()
+	}
+	u := &setup{Options: o, dialog: newDialog(l, os.Stdin, out, o.Yes), serve: serve}
+	err := u.prepare(ctx)
+	os.Stdout = out
+	if ctx.Err() != nil || errors.Is(err, ErrGivenUp) {
+		u.say(textGivenUp)
+		err = ErrGivenUp
+	}
+	if u.createdApp != "" {
+		u.say(textLost, u.createdApp, u.feishu.Console().Credentials())
+	}
+	if err != nil || !u.written {
+		return err
+	}
+	return u.start(ctx)
+}
+
+// setup is what is known so far.
+type setup struct {
+	Options
+	*dialog
+	serve      func(ctx context.Context, config string) error
+	oldConfig  string // name for the configuration that is there, which is kept; empty = there is none
+	project    string
+	feishu     feishu.Config
+	createdApp string // id of an app that was created, as long as it is written nowhere
+	written    bool
+}
+
+// prepare does everything except starting the bridge.
+func (u *setup) prepare(ctx context.Context) error {
+	u.say(textWelcome)
+	for _, step := range []func(context.Context) error{u.chooseConfigFile, u.checkCLI, u.chooseProject, u.chooseApp} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+		if u.Config == "" {
+			u.say(textLeftAlone)
+			return nil
+		}
+	}
+	return u.write()
+}
+
+// chooseConfigFile returns where to write the configuration, and asks before it replaces an existing one. An empty path
+// means that the operator keeps the existing one.
+func (u *setup) chooseConfigFile(ctx context.Context) (err error) {
+	if u.Config == "" {
+		if u.Config = config.Find(); u.Config == "" {
+			dir, err := os.UserConfigDir()
+			if err != nil {
+				return err
+			}
+			u.Config = filepath.Join(dir, "magpie", "magpie.toml")
+		}
+	}
+	if u.Config, err = filepath.Abs(u.Config); err != nil {
+		return err
+	}
+	if u.Data == "" {
+		if u.Data, err = dataDir(); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Lstat(u.Config); errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	u.oldConfig = freeName(u.Config)
+	if u.Replace {
+		return nil
+	}
+	if u.Yes {
+		return &config.Error{Err: errors.New(textNeedsReplace.Sprintf(u.lang, u.Config, u.oldConfig))}
+	}
+	u.say(textExists, u.Config)
+	if yes, err := u.confirm(ctx, textKeepOld, false); err != nil || yes {
+		return err
+	}
+	u.Config = ""
+	return nil
+}
+
+// dataDir is the user's folder for data (XDG Base Directory Specification).
+func dataDir() (string, error) {
+	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "magpie"), nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".local", "share", "magpie"), err
+}
+
+// freeName returns a name in the folder of path that is not in use.
+func freeName(path string) string {
+	for n := 1; ; n++ {
+		name := fmt.Sprintf("%s.%d", path, n)
+		if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
+			return name
+		}
+	}
+}
+
+// checkCLI reports whether the CLI is installed and logged in, and what to do otherwise. Setup continues in any case:
+// the CLI can be installed later.
+func (u *setup) checkCLI(ctx context.Context) error {
+	u.say(textCLIHead)
+	r := u.report()
+	c := config.Defaults().Claude
+	c.Command = u.Claude
+	cli := doctor.CLI{Config: c, Environ: os.Environ()}
+	if _, err := exec.LookPath(u.Claude); err != nil {
+		cli.AddMissing(r)
+		return nil
+	}
+	cli.Check(ctx, r)
+	return ctx.Err()
+}
+
+// report returns a report that prints each finding.
+func (u *setup) report() *doctor.Report {
+	return &doctor.Report{Lang: u.lang, OnFinding: func(f doctor.Finding) { u.print("   " + f.String() + "\n") }}
+}
+
+// chooseProject asks for the folder until there is one that will do.
+func (u *setup) chooseProject(ctx context.Context) error {
+	u.say(textProjectHead)
+	home, _ := os.UserHomeDir() // without one, no folder is a home folder
+	proposed := u.Project
+	if proposed == "" {
+		proposed = proposedProject(home, u.projectProblem)
+	}
+	for {
+		answer := proposed
+		if u.Project == "" {
+			var err error
+			if answer, err = u.ask(ctx, textProjectAsk, proposed); err != nil {
+				return err
+			}
+		}
+		if rest, ok := strings.CutPrefix(answer, "~/"); ok && home != "" {
+			answer = filepath.Join(home, rest)
+		}
+		why := u.projectProblem(answer)
+		if why == "" {
+			u.project = filepath.Clean(answer)
+			if _, err := os.Stat(u.project); errors.Is(err, os.ErrNotExist) {
+				u.say(textProjectMake, u.project)
+			}
+			return nil
+		}
+		if u.unattended || u.Project != "" {
+			return &config.Error{Err: errors.New(why)}
+		}
+		u.print(why + "\n")
+	}
+}
+
+// proposedProject is the working folder if it will do, else one in the home folder.
+func proposedProject(home string, problem func(string) string) string {
+	if wd, err := os.Getwd(); err == nil && problem(wd) == "" {
+		return wd
+	}
+	return filepath.Join(home, "magpie")
+}
+
+// projectProblem says why an agent should not work in a folder; empty = it may.
+func (u *setup) projectProblem(folder string) string {
+	if !filepath.IsAbs(folder) {
+		return textProjectRelative.Sprintf(u.lang, folder)
+	}
+	if info, err := os.Stat(folder); err == nil && !info.IsDir() {
+		return textProjectNoFolder.Sprintf(u.lang, folder)
+	}
+	c := claude.Config{Environ: os.Environ()}
+	guard := bridge.Guard{Homes: c.Homes(), Data: u.Data, Files: []string{u.Config}}
+	if guard.Refuses(folder) != nil {
+		return textProjectNotThis.Sprintf(u.lang, folder)
+	}
+	return ""
+}
+
+// readSecret reads the secret's file.
+func (u *setup) readSecret() (string, error) {
+	read := func() ([]byte, error) { return os.ReadFile(u.SecretFile) }
+	if u.SecretFile == "-" {
+		read = func() ([]byte, error) { return io.ReadAll(io.LimitReader(u.lines, 4<<10)) }
+	}
+	data, err := read()
+	if err != nil {
+		return "", &config.Error{Err: err}
+	}
+	secret := strings.TrimSpace(string(data))
+	if secret == "" {
+		return "", &config.Error{Err: errors.New(textNeedsSecret.Sprintf(u.lang, u.SecretFile))}
+	}
+	return secret, nil
+}

@@ -1,0 +1,149 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"magpie/bridge/i18n"
+	"magpie/internal/config"
+	"magpie/internal/systemd"
+)
+
+// file is the configuration that a setup writes.
+type file struct {
+	Feishu struct {
+		AppID     string `toml:"app_id"`
+		AppSecret string `toml:"app_secret"`
+		BaseURL   string `toml:"base_url,omitempty"`
+	} `toml:"feishu"`
+	Claude struct {
+		Command string `toml:"command,omitempty"`
+		Project string `toml:"project"`
+	} `toml:"claude"`
+	Access struct {
+		Owner string `toml:"owner,omitempty"`
+	} `toml:"access,omitempty"`
+	DB struct {
+		URL string `toml:"url"`
+	} `toml:"db"`
+}
+
+// marshal returns the text of the configuration file, after the validation that the bridge does at its start.
+func (u *setup) marshal() ([]byte, error) {
+	var c file
+	c.Feishu.AppID, c.Feishu.AppSecret, c.Feishu.BaseURL = u.feishu.AppID, u.feishu.AppSecret, u.feishu.BaseURL
+	if u.feishu.BaseURL == "feishu" {
+		c.Feishu.BaseURL = ""
+	}
+	if c.Claude.Project = u.project; u.Claude != "claude" {
+		c.Claude.Command = u.Claude
+	}
+	c.Access.Owner = u.Owner
+	c.DB.URL = "sqlite://" + filepath.Join(u.Data, "magpie.db")
+	data, err := toml.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	data = append([]byte(textHeader.Sprintf(u.lang)), data...)
+	check := config.Defaults()
+	check.Feishu.File, check.Claude.Environ = u.Config, os.Environ()
+	if err := config.Decode(data, &check); err != nil {
+		return nil, err
+	}
+	return data, check.Validate()
+}
+
+// write creates the project's folder and the configuration. The file is written atomically.
+func (u *setup) write() error {
+	if err := os.MkdirAll(u.project, 0o755); err != nil {
+		return err
+	}
+	data, err := u.marshal()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(u.Config), 0o700); err != nil {
+		return err
+	}
+	if err := createFile(u.Config, u.oldConfig, data); err != nil {
+		return err
+	}
+	u.createdApp, u.written = "", true
+	if u.oldConfig != "" {
+		u.say(textKept, u.oldConfig)
+	}
+	u.print("\n")
+	u.say(textWrote, u.Config)
+	if u.Owner != "" {
+		u.say(textOwnerIs, u.Owner)
+	} else {
+		u.say(textOwnerLater)
+	}
+	return nil
+}
+
+// createFile creates a file. With old, it replaces an existing one, which is kept under that name; without, an existing
+// one is left alone and the call fails.
+func createFile(path, old string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if old != "" {
+		if err := os.Link(path, old); err != nil {
+			return fmt.Errorf("keep the old configuration: %w", err)
+		}
+		copied := f.Name() + "+"
+		if err := os.Link(f.Name(), copied); err != nil {
+			return err
+		}
+		return os.Rename(copied, path)
+	}
+	return os.Link(f.Name(), path) // unlike a rename it replaces nothing
+}
+
+// start starts the bridge as it is wanted, or says how.
+func (u *setup) start(ctx context.Context) error {
+	service := systemd.Service{Name: "magpie", System: os.Geteuid() == 0, Root: u.Root}
+	how := u.Start
+	if how == "ask" && u.unattended {
+		how = "no"
+	}
+	if how == "ask" {
+		ways := []string{"here", "no"}
+		texts := []i18n.Phrase{textStartHere, textStartNot}
+		if systemd.Available(u.Root) == nil {
+			ways, texts = append([]string{"service"}, ways...), append([]i18n.Phrase{textStartService}, texts...)
+		}
+		n, err := u.pick(ctx, textStartHow, texts...)
+		if err != nil { // the configuration stays
+			u.print("\n")
+			n = len(ways) - 1
+		}
+		how = ways[n]
+	}
+	switch how {
+	case "service":
+		err := systemd.Installation{Service: service, Config: u.Config, Restart: true}.Install(ctx)
+		if err != nil {
+			u.say(textStartYourself, u.Config)
+			return fmt.Errorf("%s", textServiceFailed.Sprintf(u.lang, err))
+		}
+	case "here":
+		u.say(textStarting)
+		return u.serve(ctx, u.Config)
+	default:
+		u.say(textStartYourself, u.Config)
+	}
+	return nil
+}

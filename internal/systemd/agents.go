@@ -1,0 +1,204 @@
+package systemd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"magpie/internal/config"
+	"magpie/internal/safepath"
+)
+
+// SameUser, in place of the name of the agents' user, means the user that runs the service.
+const SameUser = "same"
+
+// agentsUser is who runs the agents of a system service; empty = who runs the service. A person's own service stays as
+// it is: another user would have neither the login of his CLI nor a way into his home folder.
+func (i Installation) agentsUser(c config.Config, owner *user.User, paths []string) string {
+	atHome := func(path string) bool {
+		return strings.HasPrefix(path+"/", "/home/") || strings.HasPrefix(path+"/", "/root/")
+	}
+	switch {
+	case i.Agents == SameUser, i.Agents == owner.Username:
+		return ""
+	case i.Agents != "":
+		return i.Agents
+	case c.Claude.User != "":
+		return c.Claude.User
+	case owner.Uid == "0" || slices.ContainsFunc(append(paths, owner.HomeDir), atHome):
+		return ""
+	}
+	return owner.Username + "-agent"
+}
+
+// agentsHome is the home folder of the agents' user, and the name of its group. One that is to be created has both as
+// they will be.
+func agentsHome(name string) (home, group string, err error) {
+	who, err := user.Lookup(name)
+	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
+		return stateDir(name), name, nil
+	} else if err != nil {
+		return "", "", err
+	}
+	g, err := user.LookupGroupId(who.Gid)
+	if err != nil {
+		return "", "", err
+	}
+	return who.HomeDir, g.Name, nil
+}
+
+// prepareAgents makes the agents' user ready for the service: the user itself, and the folders in which it works. It
+// says what it does; with dryRun it does nothing else.
+func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
+	if u.Agents == "" {
+		if u.System {
+			fmt.Fprintf(os.Stderr, "agents run as %s, like the service: they can read its secret and its data. "+
+				"Another user for them: --agents NAME\n", u.User)
+		}
+		return nil
+	}
+	fmt.Fprintf(os.Stderr, "agents run as %s, who can read neither the secret nor the data of the service\n", u.Agents)
+	who, err := user.Lookup(u.Agents)
+	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
+		create := exec.CommandContext(ctx, "useradd", "--system", "--user-group", "--create-home",
+			"--home-dir", stateDir(u.Agents), "--shell", "/usr/sbin/nologin", u.Agents)
+		fmt.Fprintln(os.Stderr, strings.Join(create.Args, " "))
+		if dryRun {
+			return nil
+		}
+		if out, err := create.CombinedOutput(); err != nil {
+			return fmt.Errorf("create the user %s: %w: %s", u.Agents, err, strings.TrimSpace(string(out)))
+		}
+		who, err = user.Lookup(u.Agents)
+	}
+	if err != nil {
+		return err
+	}
+	agent, err := credentialOf(who)
+	if err != nil {
+		return err
+	}
+	owner, err := user.Lookup(u.User)
+	if err != nil {
+		return err
+	}
+	for _, dir := range u.projects {
+		if u.hasOwnFilesIn(dir) {
+			return &config.Error{Err: fmt.Errorf("%s cannot be a project: the service has its own files in it", dir)}
+		}
+		if err := giveFolder(ctx, dir, owner, who, agent, dryRun); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasOwnFilesIn reports whether a folder contains files of the service itself, and so must not be given away.
+func (u unit) hasOwnFilesIn(dir string) bool {
+	return slices.ContainsFunc([]string{u.Dir, u.Config, u.Program, u.Secret, u.data}, func(own string) bool {
+		_, in := safepath.Rel(dir, own)
+		return own != "" && in
+	})
+}
+
+func credentialOf(who *user.User) (*syscall.Credential, error) {
+	uid, err := strconv.ParseUint(who.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.ParseUint(who.Gid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
+
+// giveFolder lets the agents' user write to a folder, which it creates if needed. A folder that belongs to anybody else
+// than the service is left alone, with a warning.
+func giveFolder(ctx context.Context, dir string, owner, who *user.User, agent *syscall.Credential, dryRun bool) error {
+	if canWrite(ctx, dir, agent) {
+		return nil
+	}
+	_, err := os.Lstat(dir)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err != nil && !missing:
+		return err
+	case !missing && !mayGive(dir, owner):
+		fmt.Fprintf(os.Stderr, "warning: %s cannot write to %s: chown -R %[1]s %[2]s\n", who.Username, dir)
+		return nil
+	}
+	fmt.Fprintf(os.Stderr, "giving %s to %s\n", dir, who.Username)
+	if dryRun {
+		return nil
+	}
+	if missing {
+		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+			return err
+		}
+		if err := os.Mkdir(dir, 0o750); err != nil {
+			return err
+		}
+	}
+	if err := chownFolder(dir, owner, agent); err != nil {
+		return fmt.Errorf("give %s to %s: %w", dir, who.Username, err)
+	}
+	if !canWrite(ctx, dir, agent) {
+		fmt.Fprintf(os.Stderr, "warning: %s cannot get into %s: a folder above it is closed to that user\n",
+			who.Username, dir)
+	}
+	return nil
+}
+
+// canWrite reports whether a user can write to a folder.
+func canWrite(ctx context.Context, dir string, as *syscall.Credential) bool {
+	try := exec.CommandContext(ctx, "/bin/sh", "-c", `cd "$1" && test -w .`, "sh", dir)
+	try.SysProcAttr, try.Dir, try.Env = &syscall.SysProcAttr{Credential: as}, "/", []string{"PATH=/usr/bin:/bin"}
+	return try.Run() == nil
+}
+
+// mayGive reports whether a folder may be given to the agents' user: the service owns it, or root does and it is empty.
+func mayGive(dir string, owner *user.User) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return false
+	}
+	entries, err := os.ReadDir(dir)
+	return fmt.Sprint(st.Uid) == owner.Uid || st.Uid == 0 && err == nil && len(entries) == 0
+}
+
+// chownFolder gives a folder to the agents' user, with everything in it that the service owns. It walks an [os.Root],
+// so that a symbolic link which somebody creates meanwhile cannot lead it to files elsewhere.
+func chownFolder(dir string, owner *user.User, agent *syscall.Credential) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := root.Lstat(path)
+		if err != nil {
+			return err
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); path != "." && (!ok || fmt.Sprint(st.Uid) != owner.Uid) {
+			return nil
+		}
+		return root.Lchown(path, int(agent.Uid), int(agent.Gid))
+	})
+	return errors.Join(err, root.Close())
+}

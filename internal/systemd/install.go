@@ -1,0 +1,239 @@
+package systemd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"magpie/internal/config"
+	"magpie/internal/safepath"
+)
+
+// Installation is the service as it is to be installed.
+type Installation struct {
+	Service
+	Config  string // the configuration file; empty = the one that "magpie serve" would find
+	User    string // who runs a system service; empty = who called sudo, else magpie
+	Agents  string // who runs its agents, or [SameUser]; empty = the configuration says, see agentsUser
+	Secret  string // file that holds the app secret; empty = it is in the configuration
+	DryRun  bool   // print the unit file and do nothing
+	Force   bool   // overwrite a unit file that somebody has edited
+	Restart bool   // also when the unit file is as it was: the configuration is new
+}
+
+// Install writes the unit file and starts the service. A second time it changes nothing.
+func (i Installation) Install(ctx context.Context) error {
+	u, err := i.unit(ctx)
+	if err != nil {
+		return err
+	}
+	if i.DryRun {
+		if err := u.prepareAgents(ctx, true); err != nil {
+			return err
+		}
+		fmt.Print(u)
+		return nil
+	}
+	if err := Available(i.Root); err != nil {
+		return err
+	}
+	path, err := i.UnitPath()
+	if err != nil {
+		return err
+	}
+	old, err := os.ReadFile(path)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case err == nil && !pristine(string(old)) && !i.Force:
+		return fmt.Errorf("%s was edited and is left alone: move the changes to a drop-in (systemctl edit %s), "+
+			"or overwrite them with --force", path, i.Name)
+	}
+	if err := u.prepareAgents(ctx, false); err != nil {
+		return err
+	}
+	start := "start"
+	if string(old) != u.String() {
+		if err := writeFileAtomic(path, u.String()); err != nil {
+			return err
+		}
+		fmt.Println("wrote " + path)
+		start = "restart"
+	}
+	if i.Restart {
+		start = "restart"
+	}
+	for _, args := range [][]string{{"daemon-reload"}, {"enable", i.Name}, {start, i.Name}} {
+		if err := i.run(ctx, args...); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%s is enabled and started\n", i.Name)
+	if i.System {
+		fmt.Printf("its log: journalctl -f -u %s\n", i.Name)
+	} else {
+		fmt.Printf("its log: journalctl --user -f -u %s\n"+
+			"so that it runs while you are not logged in: loginctl enable-linger\n", i.Name)
+	}
+	return nil
+}
+
+// writeFileAtomic writes a file that is there completely or not at all.
+func writeFileAtomic(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	temp := path + ".new"
+	if err := os.WriteFile(temp, []byte(text), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
+}
+
+// unit is the unit file for this binary, configuration and project.
+func (i Installation) unit(ctx context.Context) (u unit, err error) {
+	u = unit{Name: i.Name, System: i.System, Secret: i.Secret, Config: i.Config, RestartSteps: knowsRestartSteps(ctx)}
+	if u.Program, err = os.Executable(); err != nil {
+		return u, err
+	}
+	if u.Program, err = filepath.EvalSymlinks(u.Program); err != nil {
+		return u, err
+	}
+	if u.Config == "" {
+		u.Config = config.Find()
+	}
+	if u.Config == "" {
+		return u, &config.Error{
+			Err: errors.New("there is no magpie.toml: make one with magpie setup, or name it with --config")}
+	}
+	if u.Config, err = filepath.Abs(u.Config); err != nil {
+		return u, err
+	}
+	c := config.Defaults()
+	data, err := os.ReadFile(u.Config)
+	if err != nil {
+		return u, &config.Error{Err: err}
+	}
+	if err := config.Decode(data, &c); err != nil {
+		return u, &config.Error{Err: fmt.Errorf("%s: %w", u.Config, err)}
+	}
+	if c.Claude.User != "" && !u.System {
+		return u, &config.Error{Err: fmt.Errorf("%s: [claude] user does not work in a service of one user, "+
+			"which may not become another: install one of the machine, as root (--scope system)", u.Config)}
+	}
+	u.Environment, u.Shutdown = filepath.Join(filepath.Dir(u.Config), "environment"), c.Shutdown.Duration
+	if !u.System {
+		u.Path = os.Getenv("PATH")
+		u.Dir, err = os.Getwd() // what the configuration names relative to it stays the same as in this shell
+		return u, err
+	}
+	u.Dir, u.Path = stateDir(i.Name), systemPath
+	if cli, err := exec.LookPath(c.Claude.Command); err == nil {
+		if cli, err = filepath.Abs(cli); err == nil &&
+			!slices.Contains(filepath.SplitList(systemPath), filepath.Dir(cli)) {
+			u.Path = filepath.Dir(cli) + ":" + systemPath
+		}
+	}
+	return u, i.systemPaths(&u, c)
+}
+
+// systemPaths adds who runs a system service, and what he writes to.
+func (i Installation) systemPaths(u *unit, c config.Config) error {
+	if u.User = i.User; u.User == "" {
+		u.User = os.Getenv("SUDO_USER")
+	}
+	if u.User == "" {
+		u.User = "magpie"
+	}
+	owner, err := user.Lookup(u.User)
+	if err != nil {
+		return fmt.Errorf("%w: create it (useradd --system --home-dir %s --shell /usr/sbin/nologin %s), "+
+			"or name another with --user", err, u.Dir, u.User)
+	}
+	if !canRead(u.Config, owner) {
+		fmt.Fprintf(os.Stderr, "warning: %s cannot read %s: chown %s %[2]s\n", u.User, u.Config, u.User)
+	}
+	u.projects, u.data = projects(c), dataFolder(c)
+	if !filepath.IsAbs(u.data) {
+		u.data = filepath.Join(u.Dir, u.data)
+	}
+	for n, path := range u.projects {
+		if !filepath.IsAbs(path) {
+			u.projects[n] = filepath.Join(u.Dir, path)
+		}
+	}
+	home := []string{filepath.Join(owner.HomeDir, ".claude"), filepath.Join(owner.HomeDir, ".claude.json")}
+	if u.Agents = i.agentsUser(c, owner, u.projects); u.Agents != "" {
+		agents, group, err := agentsHome(u.Agents)
+		if err != nil {
+			return err
+		}
+		u.AgentsGroup, u.AgentsConfigured, home = group, c.Claude.User == u.Agents, []string{agents}
+	}
+	for _, path := range append(append(slices.Clone(u.projects), u.data), home...) {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(u.Dir, path)
+		}
+		if _, in := safepath.Rel(u.Dir, path); in || slices.Contains(u.Writable, path) {
+			continue
+		}
+		u.Writable = append(u.Writable, path)
+	}
+	return nil
+}
+
+// projects are the folders in which agents work.
+func projects(c config.Config) []string {
+	list := []string{c.Claude.Project}
+	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
+		list = append(list, c.Projects[name].Path)
+	}
+	return list
+}
+
+// dataFolder is the folder of the database; it may be relative to the service's folder.
+func dataFolder(c config.Config) string {
+	data := filepath.Dir(c.DatabasePath())
+	// else it is relative to another folder than this one
+	if real, _, err := c.DB.Place(); err == nil && filepath.IsAbs(data) {
+		return real
+	}
+	return data
+}
+
+// canRead reports whether a user may read a file, judging by its owner and mode.
+func canRead(path string, who *user.User) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	switch mode := info.Mode().Perm(); {
+	case !ok, who.Uid == "0", mode&0o004 != 0:
+		return true
+	case who.Uid == fmt.Sprint(st.Uid):
+		return mode&0o400 != 0
+	default:
+		groups, err := who.GroupIds()
+		return err == nil && mode&0o040 != 0 && slices.Contains(groups, fmt.Sprint(st.Gid))
+	}
+}
+
+// knowsRestartSteps reports whether systemd knows RestartSteps.
+func knowsRestartSteps(ctx context.Context) bool {
+	out, err := exec.CommandContext(ctx, "systemctl", "--version").Output()
+	if err != nil {
+		return false
+	}
+	var version int
+	_, err = fmt.Sscanf(string(out), "systemd %d", &version)
+	return err == nil && version >= 254
+}

@@ -1,0 +1,118 @@
+// Package systemd installs and removes the bridge as a service of systemd, and reports the program's state to systemd.
+// It writes the unit file, gives the agents of the service a user of their own, and gives that user the folders in
+// which agents work. What the program does at a start, a reload or a stop does not belong here, nor pm2, which has its
+// own file in scripts.
+package systemd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Service is a service of systemd, whether it is installed or not.
+type Service struct {
+	Name   string
+	System bool   // of the machine; else one of this user
+	Root   string // folder that stands for / when files are written; empty = /
+}
+
+// UnitPath is the path of the unit file.
+func (s Service) UnitPath() (string, error) {
+	dir := "/etc/systemd/system"
+	if !s.System {
+		user, err := os.UserConfigDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(user, "systemd", "user")
+	}
+	return filepath.Join(s.Root, dir, s.Name+".service"), nil
+}
+
+// errNoSystemd says what to do instead.
+var errNoSystemd = errors.New("systemd does not run this machine (in containers it seldom does): " +
+	"start \"magpie serve\" yourself, or use pm2 with scripts/ecosystem.config.js")
+
+// systemctl makes calls of systemctl for the scope.
+func (s Service) systemctl(ctx context.Context, args ...string) *exec.Cmd {
+	if !s.System {
+		args = append([]string{"--user"}, args...)
+	}
+	return exec.CommandContext(ctx, "systemctl", args...)
+}
+
+// run runs systemctl; what it says becomes part of the error.
+func (s Service) run(ctx context.Context, args ...string) error {
+	cmd := s.systemctl(ctx, args...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// Available fails where there is no systemd; root is the folder that stands for /.
+func Available(root string) error {
+	if _, err := exec.LookPath("systemctl"); err != nil {
+		return errNoSystemd
+	}
+	if _, err := os.Stat(filepath.Join(root, "/run/systemd/system")); err != nil { // sd_booted(3)
+		return errNoSystemd
+	}
+	return nil
+}
+
+// Uninstall stops the service and removes its unit file; with force also one that somebody has edited.
+func (s Service) Uninstall(ctx context.Context, force bool) error {
+	path, err := s.UnitPath()
+	if err != nil {
+		return err
+	}
+	old, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Println("nothing to do: there is no " + path)
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if !pristine(string(old)) && !force {
+		return fmt.Errorf("%s was edited: remove it with --force", path)
+	}
+	if err := Available(s.Root); err != nil {
+		return err
+	}
+	if err := s.run(ctx, "disable", "--now", s.Name); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	fmt.Println("removed " + path)
+	return s.run(ctx, "daemon-reload")
+}
+
+// Status prints what systemd knows of the service.
+func (s Service) Status(ctx context.Context) error {
+	path, err := s.UnitPath()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s: install the service with: magpie service install", path)
+	}
+	if err := Available(s.Root); err != nil {
+		return err
+	}
+	cmd := s.systemctl(ctx, "status", "--no-pager", "--lines=10", s.Name)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the service does not run: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package systemd
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"magpie/internal/claude"
+)
+
+// StopTimeout is how long a service manager gives the program to stop, unless shutdown_timeout wants more.
+const StopTimeout = 90 * time.Second
+
+// stopRest is what of it is for processes that will not go.
+const stopRest = 30 * time.Second
+
+// unit is a unit file of systemd for the service. What the template shows is exported.
+type unit struct {
+	Name    string
+	System  bool   // of the machine; otherwise of one user, whose service manager can enforce less
+	User    string // of a system unit
+	Program string
+	Config  string
+	Dir     string // working folder: relative paths of the configuration begin there
+	Path    string // PATH of the agent
+	Secret  string // file that holds the app secret; empty = it is in the configuration
+
+	Agents           string   // the user as whom agents run; empty = who runs the service
+	AgentsGroup      string   // the group of that user
+	AgentsConfigured bool     // the configuration names that user
+	projects         []string // in which agents work
+	data             string   // folder of the database
+
+	Environment  string        // a file with variables; it need not exist
+	Writable     []string      // folders and files of a system unit that it writes to, beside its state
+	Shutdown     time.Duration // shutdown_timeout
+	RestartSteps bool          // systemd 254 and later let the pause between restarts grow
+}
+
+const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// stateDir is where system services of that name keep their data.
+func stateDir(name string) string { return filepath.Join("/var/lib", name) }
+
+// standardUnit is the one in scripts/magpie.service.
+func standardUnit() unit {
+	return unit{
+		Name: "magpie", System: true, User: "magpie", Program: "/usr/local/bin/magpie", Path: systemPath,
+		Config: "/etc/magpie/magpie.toml", Secret: "/etc/magpie/app_secret", Environment: "/etc/magpie/environment",
+		Dir: stateDir("magpie"), Agents: "magpie-agent", AgentsGroup: "magpie-agent",
+		Writable: []string{"/srv/magpie", stateDir("magpie-agent")},
+	}
+}
+
+// StopSeconds is for the template.
+func (u unit) StopSeconds() int { return int(max(StopTimeout, u.Shutdown+stopRest).Seconds()) }
+
+// Capabilities is for the template.
+func (u unit) Capabilities() string { return strings.Join(claude.Capabilities(), " ") }
+
+// HidesHome reports whether the service needs no file below people's home folders, so that the unit can hide them.
+func (u unit) HidesHome() bool {
+	paths := append([]string{u.Program, u.Config, u.Dir, u.Secret, u.Environment}, u.Writable...)
+	paths = append(paths, filepath.SplitList(u.Path)...)
+	return !slices.ContainsFunc(paths, func(p string) bool {
+		return slices.ContainsFunc([]string{"/home/", "/root/", "/run/user/"}, func(home string) bool {
+			return strings.HasPrefix(p+"/", home)
+		})
+	})
+}
+
+//go:embed magpie.service.tmpl
+var unitText string
+
+var unitTemplate = template.Must(template.New("magpie.service").Funcs(template.FuncMap{
+	"arg":   func(s string) string { return quote(strings.ReplaceAll(s, "$", "$$")) },
+	"word":  quote,
+	"plain": escapeSpecifiers,
+}).Parse(unitText))
+
+// escapeSpecifiers escapes what systemd would expand (systemd.unit(5), Specifiers).
+func escapeSpecifiers(s string) string { return strings.ReplaceAll(s, "%", "%%") }
+
+// quote makes one word of s, also where systemd splits at spaces (systemd.syntax(7), Quoting).
+func quote(s string) string {
+	s = escapeSpecifiers(s)
+	if !strings.ContainsAny(s, " \t\"'\\;") {
+		return s
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// String is the text of the file. Its first line holds a checksum, by which a later run sees whether the rest was
+// edited.
+func (u unit) String() string {
+	var b strings.Builder
+	if err := unitTemplate.Execute(&b, u); err != nil {
+		panic(err) // a mistake in the template
+	}
+	return checksumLine(b.String()) + b.String()
+}
+
+func checksumLine(rest string) string {
+	return fmt.Sprintf("# Written by \"magpie service install\", checksum %.8x. "+
+		"Change it with \"systemctl edit\", in a drop-in.\n", sha256.Sum256([]byte(rest)))
+}
+
+// pristine reports whether a unit file is as it was written.
+func pristine(text string) bool {
+	first, rest, ok := strings.Cut(text, "\n")
+	return ok && first+"\n" == checksumLine(rest)
+}

@@ -1,0 +1,122 @@
+package systemd
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/config"
+)
+
+// The unit in scripts is the one that "magpie service install" writes for the usual places.
+func TestTheUnitInScriptsIsTheStandardOne(t *testing.T) {
+	path := filepath.Join("..", "..", "scripts", "magpie.service")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := standardUnit().String(); string(data) != want {
+		t.Errorf("scripts/magpie.service should be\n%s", want)
+	}
+}
+
+// analyze writes a unit for a program that exists, and lets systemd-analyze look at it.
+func analyze(t *testing.T, u unit, args ...string) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("there is systemd on Linux only")
+	}
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Fatal("systemd-analyze is not installed; run scripts/test")
+	}
+	var err error
+	if u.Program, err = os.Executable(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), u.Name+".service")
+	if err := os.WriteFile(path, []byte(u.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "systemd-analyze", append(args, path)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("systemd-analyze: %v: %s", err, out)
+	}
+	return string(out)
+}
+
+func TestSystemdTakesTheUnits(t *testing.T) {
+	odd := standardUnit()
+	odd.Config, odd.Path = `/srv/50% of $HOME/my "own".toml`, "/srv/a b/bin:/bin"
+	odd.Writable = []string{"/srv/a b", `/srv/back\slash`}
+	personal := unit{
+		Name: "magpie", Program: "/bin/true", Config: "/home/me/magpie.toml", Dir: "/home/me/a b", Path: "/bin",
+		Environment: "/home/me/environment",
+	}
+	for name, u := range map[string]unit{"standard": standardUnit(), "odd names": odd, "of a user": personal} {
+		if out := analyze(t, u, "verify"); out != "" {
+			t.Errorf("%s: %s\n%s", name, out, u)
+		}
+	}
+}
+
+// systemd-analyze gives 0 to a service that can do nothing, and 10 to one that can do everything. It counts what the
+// bridge needs to run agents as another user; the agents themselves have nothing of it.
+func TestTheUnitIsASandbox(t *testing.T) {
+	atHome, alone := standardUnit(), standardUnit()
+	atHome.Writable = []string{"/home/me/work"}
+	alone.Agents = ""
+	for name, u := range map[string]unit{
+		"standard": standardUnit(), "project in a home folder": atHome, "one user": alone,
+	} {
+		most := 2.5
+		if u.Agents == "" {
+			most = 1.6
+		}
+		out := analyze(t, u, "security", "--offline=true", "--no-pager")
+		level := regexp.MustCompile(`exposure level for .*: ([\d.]+)`).FindStringSubmatch(out)
+		if level == nil {
+			t.Fatalf("no exposure level: %s", out)
+		}
+		if got, err := strconv.ParseFloat(level[1], 64); err != nil || got > most {
+			t.Errorf("%s: exposure level %s, want at most %v\n%s", name, level[1], most, out)
+		}
+	}
+	if !strings.Contains(standardUnit().String(), "ProtectHome=yes") ||
+		!strings.Contains(atHome.String(), "ProtectHome=read-only") {
+		t.Error("home folders are hidden where they are needed, or shown where they are not")
+	}
+}
+
+// A service manager waits longer than the bridge takes.
+func TestTimeToStop(t *testing.T) {
+	for _, shutdown := range []time.Duration{0, config.Defaults().Shutdown.Duration, 10 * time.Minute} {
+		u := standardUnit()
+		u.Shutdown = shutdown
+		stop := regexp.MustCompile(`TimeoutStopSec=(\d+)\n`).FindStringSubmatch(u.String())
+		if n, err := strconv.Atoi(stop[1]); err != nil || time.Duration(n)*time.Second < shutdown+stopRest {
+			t.Errorf("shutdown_timeout %v: %v", shutdown, stop)
+		}
+	}
+}
+
+// What somebody has edited is told from what was written.
+func TestPristine(t *testing.T) {
+	text := standardUnit().String()
+	for _, tc := range []struct {
+		text string
+		want bool
+	}{
+		{text, true}, {text + "\n", false}, {strings.Replace(text, "RestartSec=2", "RestartSec=3", 1), false},
+		{"", false}, {"[Unit]\n", false},
+	} {
+		if pristine(tc.text) != tc.want {
+			t.Errorf("pristine is %t for\n%.200s", !tc.want, tc.text)
+		}
+	}
+}
