@@ -150,7 +150,8 @@ func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
 	l.start()
 	l.say("om_1", "你好")
 	l.until("a title", func() bool {
-		return l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'title' AND user_id = 'ou_1'`) == 1
+		const booked = `SELECT COUNT(*) FROM ledger WHERE purpose = 'title' AND user_id = 'ou_1' AND cost_usd > 0 AND tokens > 0`
+		return l.count(booked) == 1
 	})
 	l.lasting()
 	for _, limit := range []Budget{{UserDayTokens: 1}, {ChatDayTokens: 1}} {
