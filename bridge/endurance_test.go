@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/feishu"
 	"magpie/feishu/feishutest"
 	"magpie/internal/chat"
@@ -48,7 +48,7 @@ type streamRig struct {
 }
 
 func inScene(t *testing.T, act func(s *streamRig)) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	synctest.Test(t, func(t *testing.T) {
 		pipe := feishusim.NewPipe()
 		sim, err := feishusim.Start(feishusim.Config{Pipe: pipe})

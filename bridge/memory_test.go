@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/contextmgr/memdoc"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -58,7 +60,11 @@ type place struct {
 func newMemoryRig(t tester, dir string, change ...func(*Config)) *memoryRig {
 	t.Helper()
 	ctx := context.Background()
-	store, err := db.Open(ctx, db.Config{URL: "sqlite://" + filepath.Join(dir, "magpie.db")})
+	path := filepath.Join(dir, "magpie.db")
+	if err := dbtest.Write(path); err != nil && !errors.Is(err, fs.ErrExist) {
+		t.Fatal(err)
+	}
+	store, err := db.Open(ctx, db.Config{URL: dbtest.URL(path)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package contextmgr
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -64,11 +64,7 @@ func TestAttackPrefixTexts(t *testing.T) {
 	if len(prefixAttacks) != rows {
 		t.Fatalf("%d texts, want %d", len(prefixAttacks), rows)
 	}
-	d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = d.Close() }()
+	d := dbtest.New(t)
 	cfg := Defaults()
 	cfg.TimeZone = "UTC"
 	m := New(d, cfg, zerolog.Nop())

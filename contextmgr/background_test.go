@@ -2,7 +2,6 @@ package contextmgr
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -46,11 +46,7 @@ func TestTheNewestOfTheBackgroundFits(t *testing.T) {
 // group is a group with so many messages, of which every tenth is a question to the bot.
 func group(t *testing.T, n int) (*db.DB, chat.Key) {
 	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
+	d := dbtest.New(t)
 	key := chat.FeishuChat("oc_group")
 	for i := 1; i <= n; i++ {
 		e := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{

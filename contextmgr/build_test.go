@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"database/sql"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,18 +12,15 @@ import (
 
 	"magpie/contextmgr"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
 // store opens a database with a chat of n messages of 200 characters, questions and answers in turn.
 func store(tb testing.TB, n int) (*db.DB, chat.Key) {
 	tb.Helper()
-	path := filepath.Join(tb.TempDir(), "magpie.db")
-	d, err := db.Open(tb.Context(), db.Config{URL: "sqlite://" + path})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = d.Close() })
+	path := dbtest.Create(tb)
+	d := dbtest.Open(tb, path)
 	raw, err := sql.Open("sqlite3", path)
 	if err != nil {
 		tb.Fatal(err)

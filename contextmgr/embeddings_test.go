@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/embed"
 	"magpie/internal/embed/embedtest"
@@ -59,16 +59,13 @@ func patient(d *db.DB, url, model string, logs io.Writer) *embeddings {
 
 func senseOf(t *testing.T, e *embedtest.Endpoint, url string) *embeddingsRig {
 	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := dbtest.New(t)
 	s := &embeddingsRig{T: t, d: d, e: e, logs: &bytes.Buffer{}}
 	cfg := Defaults()
 	cfg.Memory.EmbeddingsURL, cfg.Memory.EmbeddingsModel, cfg.Memory.EmbeddingsKey = url, embedtest.Model, embedtest.Key
 	s.m = New(d, cfg, zerolog.New(s.logs))
 	client := s.m.embeddings.client
-	t.Cleanup(func() { client.Close(); _ = d.Close() })
+	t.Cleanup(func() { client.Close() })
 	return s
 }
 
@@ -428,11 +425,7 @@ func TestNearest(t *testing.T) {
 // BenchmarkNearest is what a search by meaning takes beside the call: 20,000 vectors of 512 dimensions are read and
 // compared.
 func BenchmarkNearest(b *testing.B) {
-	d, err := db.Open(b.Context(), db.Config{URL: "sqlite://" + b.TempDir() + "/magpie.db"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer d.Close() //nolint:errcheck // only read since
+	d := dbtest.New(b)
 	grow(b, d, here, small(100), mostCompared)
 	r := rand.New(rand.NewPCG(1, 2))
 	random := func() embed.Vector {

@@ -2,7 +2,6 @@ package contextmgr
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,17 +9,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
 // managerOf is a manager with a chat in which these were said, one every half an hour, by turns, from 2026 on.
 func managerOf(t *testing.T, mode Mode, texts ...string) (*Manager, chat.Key) {
 	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
+	d := dbtest.New(t)
 	key, list := chat.FeishuChat("oc_1"), make([]db.Record, len(texts))
 	for i, text := range texts {
 		list[i] = db.Record{Kind: chat.Private, Message: chat.Message{

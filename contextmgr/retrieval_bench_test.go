@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -35,11 +36,7 @@ func BenchmarkRecall(b *testing.B) {
 	medians := map[int]time.Duration{} // with recall, by size
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
-			d, err := db.Open(b.Context(), db.Config{URL: "sqlite://" + b.TempDir() + "/magpie.db"})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer d.Close() //nolint:errcheck // only read since
+			d := dbtest.New(b)
 			key := chat.FeishuChat("oc_long")
 			text := grow(b, d, key, sentences, n)
 			m := New(d, Defaults(), zerolog.Nop())

@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/tokenize"
 )
@@ -93,11 +94,7 @@ func trials(tb testing.TB) []evalChat {
 // keep stores conversations.
 func keep(tb testing.TB, list ...evalChat) *db.DB {
 	tb.Helper()
-	d, err := db.Open(tb.Context(), db.Config{URL: "sqlite://" + filepath.Join(tb.TempDir(), "magpie.db")})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = d.Close() })
+	d := dbtest.New(tb)
 	for _, t := range list {
 		var records []db.Record
 		for _, m := range t.msgs {

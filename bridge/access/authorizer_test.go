@@ -11,6 +11,7 @@ import (
 
 	"magpie/bridge/workqueue"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -33,11 +34,7 @@ func (s *departments) Departments(ctx context.Context, user string) ([]string, e
 
 func gateOf(t *testing.T, a Config, s DepartmentLookup) *Authorizer {
 	t.Helper()
-	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + t.TempDir() + "/magpie.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
+	store := dbtest.New(t)
 	// for a directory that answers at once, on a machine that does not
 	return NewAuthorizer(a, store.Grants(), s, time.Minute, zerolog.Nop())
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -14,11 +15,7 @@ import (
 // What names the program's own files, or those of another chat, is told from all else.
 func TestWhatIsForAdminsOnly(t *testing.T) {
 	t.Parallel()
-	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
+	store := dbtest.New(t)
 	own, other := chat.FeishuChat("oc_1"), chat.FeishuChat("oc_2")
 	for _, m := range []chat.Incoming{
 		{Key: own, Kind: chat.Group, Title: "自己", ID: "om_1", Text: "go", Actor: asker},

@@ -16,6 +16,7 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -78,10 +79,8 @@ type cabinet struct {
 }
 
 func newCabinet(t *testing.T) *cabinet {
-	c := &cabinet{T: t, shelf: &shelf{files: map[string]string{}}, path: filepath.Join(t.TempDir(), "magpie.db")}
-	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + c.path})
-	c.must(err)
-	t.Cleanup(func() { c.must(store.Close()) })
+	c := &cabinet{T: t, shelf: &shelf{files: map[string]string{}}, path: dbtest.Create(t)}
+	store := dbtest.Open(t, c.path)
 	same := func(text string) string { return text }
 	c.Store = New(Config{Source: c.shelf, Folder: filepath.Join(t.TempDir(), "files"), Most: 1000}, store, same, same)
 	return c

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +18,7 @@ import (
 
 	"magpie/bridge"
 	"magpie/bridge/access"
+	"magpie/db/dbtest"
 	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
@@ -99,7 +99,7 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config.Con
 	r.cfg.Feishu.AckTimeout, r.cfg.Feishu.NameWait = platform.AckTimeout, busy
 	r.cfg.Waits, r.cfg.Memory.EmbeddingsWait = bridge.Waits{Words: busy, Said: busy}, busy
 	r.cfg.Claude = claudetest.ModelConfig(t, model.URL())
-	r.cfg.DB.URL = "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")
+	r.cfg.DB.URL = dbtest.URL(dbtest.Create(t))
 	r.cfg.Context.Titles = false // they are questions to the model, which most tests count
 	r.cfg.Access = access.Config{Allow: []string{"*"}}
 	r.cfg.Shutdown.Duration = 4 * time.Second // a quarter of it is for the last words

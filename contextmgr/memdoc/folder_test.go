@@ -11,6 +11,7 @@ import (
 
 	"magpie/contextmgr/memdoc"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -23,11 +24,7 @@ type folderRig struct {
 
 func newFolderRig(t *testing.T) *folderRig {
 	t.Helper()
-	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
+	store := dbtest.New(t)
 	d := &folderRig{T: t, store: store, dir: filepath.Join(t.TempDir(), "memories")}
 	d.meet(oc)
 	return d

@@ -1,32 +1,20 @@
 package sqlite_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
 var oc = chat.FeishuChat("oc_1")
 
-func open(t testing.TB, path string) *db.DB {
-	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
-}
+func open(t testing.TB, path string) *db.DB { return dbtest.Open(t, path) }
 
-func fresh(t testing.TB) *db.DB { return open(t, filepath.Join(t.TempDir(), "magpie.db")) }
+func fresh(t testing.TB) *db.DB { return dbtest.New(t) }
 
 func say(id, text string) db.Inbound {
 	return db.Inbound{

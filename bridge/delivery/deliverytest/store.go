@@ -3,13 +3,13 @@ package deliverytest
 import (
 	"database/sql"
 	"errors"
-	"path/filepath"
 	"testing"
 	"time"
 
 	_ "github.com/mattn/go-sqlite3" // a connection of its own to the database
 
 	"magpie/db"
+	"magpie/db/dbtest"
 )
 
 // Store is a real database that a test can look into and change behind the back of the program.
@@ -22,17 +22,8 @@ type Store struct {
 // NewStore makes an empty database, which is closed when the test ends.
 func NewStore(t testing.TB) *Store {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "magpie.db")
-	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &Store{DB: store, Path: path, t: t}
+	path := dbtest.Create(t)
+	return &Store{DB: dbtest.Open(t, path), Path: path, t: t}
 }
 
 // Side opens a connection of its own.
