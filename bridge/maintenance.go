@@ -67,7 +67,7 @@ func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 		return // /new came: what was asked is no title for the next conversation
 	}
 	if c.Topic == "" && t.state == db.Done && t.answer != "" && mt.cfg.Context.Titles {
-		mt.scheduler.title(t.Key, func(ctx context.Context) { mt.makeTitle(ctx, c, t.asked, t.answer) })
+		mt.scheduler.title(t.Key, func(ctx context.Context) { mt.makeTitle(ctx, t) })
 	}
 }
 

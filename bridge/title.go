@@ -9,11 +9,20 @@ import (
 	"magpie/internal/chat"
 )
 
-// makeTitle gives the conversation of a chat its title: from the agent, else from the first question. It is given once.
-func (mt maintenance) makeTitle(ctx context.Context, c db.Chat, asked []chat.Message, answer string) {
-	log := mt.log.With().Stringer("chat", c.Key).Logger()
-	answered := chat.Message{Key: c.Key, Role: chat.Assistant, Class: chat.Talk, Text: answer}
-	said := append(asked[:len(asked):len(asked)], answered)
+// makeTitle gives the conversation of a turn its title: from the agent, else from the first question. The chat is read
+// here and not when the turn ended: the title of the turn before may have been stored in between.
+func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
+	log := mt.log.With().Stringer("chat", t.Key).Logger()
+	c, err := mt.db.Chats().Get(ctx, t.Key)
+	if err != nil {
+		log.Error().Err(err).Msg("chat not read; it gets no title yet")
+		return
+	}
+	if c.Topic != "" || c.Epoch != t.Epoch {
+		return
+	}
+	answered := chat.Message{Key: c.Key, Role: chat.Assistant, Class: chat.Talk, Text: t.answer}
+	said := append(t.asked[:len(t.asked):len(t.asked)], answered)
 	reply, err := mt.budget.askTitle(ctx, c, mt.cfg.Context.TitleTask(string(mt.cfg.langOf(c)), c.Kind, said))
 	if ctx.Err() != nil {
 		return // after the next answer it is tried again
@@ -21,7 +30,7 @@ func (mt maintenance) makeTitle(ctx context.Context, c db.Chat, asked []chat.Mes
 	title := contextmgr.Title(mt.cfg.clean(reply))
 	if err != nil || title == "" {
 		log.Warn().Err(err).Msg("the agent has found no title; it is made of the question")
-		title = contextmgr.FallbackTitle(mt.cfg.clean(asked[0].Text))
+		title = contextmgr.FallbackTitle(mt.cfg.clean(t.asked[0].Text))
 	}
 	if err := mt.db.Chats().SetTopic(ctx, c.Key, c.Epoch, title); err != nil {
 		log.Error().Err(err).Msg("title not stored")
