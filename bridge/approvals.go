@@ -25,15 +25,15 @@ import (
 // approvals asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides
 // or the time is over.
 type approvals struct {
-	rows      db.Approvals
-	rules     db.Rules
-	outbox    *delivery.Outbox
-	languages languages
-	access    *access.Authorizer
-	secrets   redact.Known      // with which nothing is done
-	private   approval.Reserved // about which only admins decide
-	log       zerolog.Logger
-	jobs      *workqueue.Queue
+	rows     db.Approvals
+	rules    db.Rules
+	outbox   *delivery.Outbox
+	language func(context.Context, chat.Key) i18n.Lang
+	access   *access.Authorizer
+	secrets  redact.Known
+	reserved approval.Reserved // about which only admins decide
+	log      zerolog.Logger
+	jobs     *workqueue.Queue // stores what was decided
 
 	mu   sync.Mutex
 	open map[string]pending // by the id of the approval: those whose agent waits
@@ -51,22 +51,28 @@ type pending struct {
 // decisions is how many approvals are settled at the same time.
 const decisions = 8
 
+// approvalsConfig is what the configuration says of approvals.
+type approvalsConfig struct {
+	protected approval.Protected // files about which only admins decide
+	secrets   redact.Known       // a tool whose input holds one of these is refused
+	// the language in which a chat is spoken to
+	language func(context.Context, chat.Key) i18n.Lang
+}
+
 func newApprovals(
-	cfg Config, store *db.DB, o *delivery.Outbox, ls languages, access *access.Authorizer, log zerolog.Logger,
+	cfg approvalsConfig, store *db.DB, o *delivery.Outbox, access *access.Authorizer, log zerolog.Logger,
 ) *approvals {
 	as := &approvals{
-		rows: store.Approvals(), rules: store.Rules(), outbox: o, languages: ls, access: access, secrets: cfg.Secrets, log: log,
-		private: approval.NewReserved(cfg.protected(), store), jobs: workqueue.New(decisions), open: map[string]pending{},
+		rows: store.Approvals(), rules: store.Rules(), outbox: o, language: cfg.language, access: access,
+		secrets: cfg.secrets, reserved: approval.NewReserved(cfg.protected, store), log: log,
+		jobs: workqueue.New(decisions), open: map[string]pending{},
 	}
 	o.OnUnseen(as.unseen)
 	return as
 }
 
-// protected is what nobody but admins may let an agent touch.
-func (cfg Config) protected() approval.Protected {
-	g := cfg.Guard
-	return approval.Protected{Data: g.Data, State: g.State, Received: cfg.Files.Folder, Files: g.Files, Homes: g.Homes}
-}
+// run stores what is decided, with ctx. Once stop is closed it returns as soon as nothing is left to store.
+func (as *approvals) run(ctx context.Context, stop <-chan struct{}) { as.jobs.Run(ctx, stop) }
 
 // workspace is where an agent works.
 type workspace struct {
@@ -75,18 +81,11 @@ type workspace struct {
 	everything bool // each use of a tool is asked for
 }
 
-// workspace is where the agent of a chat works, given its folder. Where the most that is allowed is less than usual, it
-// is for looking only: an approved plan would lead out of that mode.
-func (cfg Config) workspace(c db.Chat, dir string) workspace {
-	p, err := cfg.site(c)
-	return workspace{dir, err != nil || rank(p.ceiling) < rank(defaultMode), cfg.AskEverything}
-}
-
 // ask has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them, and
 // reports whether the agent has to; answer is called once they have decided.
 func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, answer func(claude.Decision) bool) (waits bool) {
 	log := zerolog.Ctx(ctx)
-	about := as.private.Of(ctx, c.Turn.Key, q, w.dir)
+	about := as.reserved.Of(ctx, c.Turn.Key, q, w.dir)
 	if v, why := as.settled(ctx, c, w, q, about); why != "" {
 		log.Info().Str("tool", q.Name).Bool("allowed", v.Allow).Msg(why)
 		answer(v)
@@ -105,7 +104,7 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 		a.Askers = append(a.Askers, m.Actor.ID)
 	}
 	p := pending{approval: a, admins: adminsOnly(as.access.Load(), a, about), ask: q.ID, answer: answer}
-	l := as.languages.ofChat(ctx, a.Key)
+	l := as.language(ctx, a.Key)
 	card := approval.Card(a, l)
 	if p.admins {
 		card.Footer = strings.TrimSpace(about.Notice(l) + " " + card.Footer)
@@ -239,7 +238,7 @@ func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
 	}
 	ctx, a := context.WithoutCancel(ctx), p.approval
 	a.State = db.Withdrawn
-	line := approval.OutcomeLine(a, as.languages.ofChat(ctx, a.Key))
+	line := approval.OutcomeLine(a, as.language(ctx, a.Key))
 	err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: chat.Card{Status: line, Body: notice, Summary: line}})
 	if errors.Is(err, db.ErrNotFound) { // somebody has decided just now
 		return false
@@ -256,7 +255,7 @@ func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
 // settle stores what became of an approval, and then tells the agent.
 func (as *approvals) resolve(ctx context.Context, a db.Approval, s db.Settling, v claude.Decision) error {
 	ctx = context.WithoutCancel(ctx)
-	l := as.languages.ofChat(ctx, a.Key)
+	l := as.language(ctx, a.Key)
 	a.Words = as.secrets.Text(a.Words) // the agent reads them as they were written
 	s.Card = approval.Card(a, l)
 	if err := as.rows.Settle(ctx, a, s); err != nil {
@@ -318,7 +317,7 @@ func (as *approvals) recover(ctx context.Context) error {
 	for _, a := range list {
 		a.State = db.Lost
 		as.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("the program ended before anybody decided")
-		err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: approval.Card(a, as.languages.ofChat(ctx, a.Key))})
+		err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: approval.Card(a, as.language(ctx, a.Key))})
 		if err != nil && !db.Permanent(err) {
 			return err
 		}

@@ -63,7 +63,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	ls := languages{&cfg, store.Chats(), zerolog.Nop()}
 	a.outbox = delivery.NewOutbox(store, out, delivery.Spool{}, ls.ofChat, zerolog.Nop())
 	who := access.NewAuthorizer(cfg.Access, store.Grants(), nil, 0, zerolog.Nop())
-	a.as = newApprovals(cfg, store, a.outbox, ls, who, zerolog.Nop())
+	a.as = newApprovals(approvalsConfig{language: ls.ofChat}, store, a.outbox, who, zerolog.Nop())
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
 	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Decision) bool {
 		if !a.gone {

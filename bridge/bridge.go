@@ -155,7 +155,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(decided)
-		b.approvals.jobs.Run(last, answered)
+		b.approvals.run(last, answered)
 	}()
 	go func() {
 		defer close(delivered)

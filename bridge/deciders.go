@@ -47,7 +47,7 @@ const nobodyMayAllow = "Only an admin may allow this, and none can be asked in t
 // closed shows what an agent wants where nobody may allow it, and why.
 func (as *approvals) closed(ctx context.Context, a db.Approval, about approval.Touched, replyTo string) {
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
-	l := as.languages.ofChat(ctx, a.Key)
+	l := as.language(ctx, a.Key)
 	why := i18n.AdminsAway
 	if !as.access.Load().HasAdmin() {
 		why = i18n.NoAdmins

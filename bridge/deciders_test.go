@@ -56,7 +56,8 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	cfg := Config{Access: rules, Lang: "en", Guard: Guard{Data: d.data}}
 	ls := languages{&cfg, store.Chats(), zerolog.Nop()}
 	out := delivery.NewOutbox(store, &deliverytest.Recorder{}, delivery.Spool{}, ls.ofChat, zerolog.Nop())
-	d.as = newApprovals(cfg, store, out, ls, access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
+	who := access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop())
+	d.as = newApprovals(approvalsConfig{protected: cfg.protected(), language: ls.ofChat}, store, out, who, zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); d.as.jobs.Run(t.Context(), stop) }()
 	t.Cleanup(func() { close(stop); <-done })
@@ -186,7 +187,7 @@ func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 	if verdicts, a := d.wants(ask); a != nil || !(<-verdicts).Allow {
 		t.Fatal("there is no rule")
 	}
-	d.as.private = approval.NewReserved(approval.Protected{Data: d.data, Files: []string{filepath.Join(d.data, "-l")}}, d.store) // called so
+	d.as.reserved = approval.NewReserved(approval.Protected{Data: d.data, Files: []string{filepath.Join(d.data, "-l")}}, d.store) // called so
 	if _, a := d.wants(ask); a == nil {
 		t.Error("the rule allows it")
 	}

@@ -105,7 +105,9 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.tools = newToolHandlers(cfg, store, w.context, w.outbox, log)
 	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime}
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
-	w.approvals = newApprovals(cfg, store, w.outbox, w.languages, w.authorizer, log)
+	w.approvals = newApprovals(approvalsConfig{
+		protected: cfg.protected(), secrets: cfg.Secrets, language: w.languages.ofChat,
+	}, store, w.outbox, w.authorizer, log)
 	return w
 }
 
