@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
+	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/delivery"
 	"magpie/contextmgr"
@@ -109,7 +110,7 @@ type Bridge struct {
 	turns      *turnQueue
 	runner     *turnRunner
 	scheduler  *compactionScheduler
-	approvals  *approvals
+	approvals  *approval.Requests
 	outbox     *delivery.Outbox
 	reactions  *delivery.Reactions
 }
@@ -155,7 +156,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(decided)
-		b.approvals.run(last, answered)
+		b.approvals.Run(last, answered)
 	}()
 	go func() {
 		defer close(delivered)

@@ -24,7 +24,7 @@ type pressHandler struct {
 	turns       db.Turns
 	interrupted interruptedTurns
 	commands    commandRunner
-	approvals   *approvals
+	approvals   *approval.Requests
 	log         zerolog.Logger
 }
 
@@ -57,7 +57,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	case p.Action.Do == turncard.DoCommand || p.Action.Do == turncard.DoGoOn:
 		return "", ph.commands.press(ctx, p)
 	case slices.Contains([]string{approval.DoAllow, approval.DoAlways, approval.DoRefuse}, p.Action.Do):
-		return ph.approvals.press(ctx, p, l)
+		return ph.approvals.Press(ctx, p, l)
 	}
 	return i18n.StopOver.In(l), nil
 }

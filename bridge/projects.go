@@ -150,9 +150,10 @@ func (cfg Config) permissionMode(c db.Chat) string {
 
 // workspace is where the agent of a chat works, given its folder. Where the most that is allowed is less than usual, it
 // is for looking only: an approved plan would lead out of that mode.
-func (cfg Config) workspace(c db.Chat, dir string) workspace {
+func (cfg Config) workspace(c db.Chat, dir string) approval.Workspace {
 	p, err := cfg.site(c)
-	return workspace{dir, err != nil || rank(p.ceiling) < rank(defaultMode), cfg.AskEverything}
+	readOnly := err != nil || rank(p.ceiling) < rank(defaultMode)
+	return approval.Workspace{Dir: dir, ReadOnly: readOnly, AskAll: cfg.AskEverything}
 }
 
 // protected is what nobody but admins may let an agent touch.

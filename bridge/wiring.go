@@ -6,6 +6,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
+	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/delivery"
 	"magpie/bridge/workqueue"
@@ -84,7 +85,7 @@ type wiring struct {
 	tools      *toolHandlers
 	logins     *logins
 	authorizer *access.Authorizer
-	approvals  *approvals
+	approvals  *approval.Requests
 }
 
 func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *wiring {
@@ -105,8 +106,8 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.tools = newToolHandlers(cfg, store, w.context, w.outbox, log)
 	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime}
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
-	w.approvals = newApprovals(approvalsConfig{
-		protected: cfg.protected(), secrets: cfg.Secrets, language: w.languages.ofChat,
+	w.approvals = approval.NewRequests(approval.Config{
+		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.ofChat,
 	}, store, w.outbox, w.authorizer, log)
 	return w
 }

@@ -1,4 +1,4 @@
-package bridge
+package approval
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
-	"magpie/bridge/approval"
 	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
@@ -22,16 +21,16 @@ import (
 	"magpie/internal/claude"
 )
 
-// approvals asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides
+// Requests asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides
 // or the time is over.
-type approvals struct {
+type Requests struct {
 	rows     db.Approvals
 	rules    db.Rules
 	outbox   *delivery.Outbox
 	language func(context.Context, chat.Key) i18n.Lang
 	access   *access.Authorizer
 	secrets  redact.Known
-	reserved approval.Reserved // about which only admins decide
+	reserved Reserved // about which only admins decide
 	log      zerolog.Logger
 	jobs     *workqueue.Queue // stores what was decided
 
@@ -51,41 +50,44 @@ type pending struct {
 // decisions is how many approvals are settled at the same time.
 const decisions = 8
 
-// approvalsConfig is what the configuration says of approvals.
-type approvalsConfig struct {
-	protected approval.Protected // files about which only admins decide
-	secrets   redact.Known       // a tool whose input holds one of these is refused
+// Config is what the configuration says of approvals.
+type Config struct {
+	Protected Protected    // files about which only admins decide
+	Secrets   redact.Known // a tool whose input holds one of these is refused
 	// the language in which a chat is spoken to
-	language func(context.Context, chat.Key) i18n.Lang
+	Language func(context.Context, chat.Key) i18n.Lang
 }
 
-func newApprovals(
-	cfg approvalsConfig, store *db.DB, o *delivery.Outbox, access *access.Authorizer, log zerolog.Logger,
-) *approvals {
-	as := &approvals{
-		rows: store.Approvals(), rules: store.Rules(), outbox: o, language: cfg.language, access: access,
-		secrets: cfg.secrets, reserved: approval.NewReserved(cfg.protected, store), log: log,
+// NewRequests makes what asks people. It shows its cards by way of an outbox, and admins are who the authorizer says.
+func NewRequests(
+	cfg Config, store *db.DB, o *delivery.Outbox, access *access.Authorizer, log zerolog.Logger,
+) *Requests {
+	as := &Requests{
+		rows: store.Approvals(), rules: store.Rules(), outbox: o, language: cfg.Language, access: access,
+		secrets: cfg.Secrets, reserved: NewReserved(cfg.Protected, store), log: log,
 		jobs: workqueue.New(decisions), open: map[string]pending{},
 	}
 	o.OnUnseen(as.unseen)
 	return as
 }
 
-// run stores what is decided, with ctx. Once stop is closed it returns as soon as nothing is left to store.
-func (as *approvals) run(ctx context.Context, stop <-chan struct{}) { as.jobs.Run(ctx, stop) }
+// Run stores what is decided, with ctx. Once stop is closed it returns as soon as nothing is left to store.
+func (as *Requests) Run(ctx context.Context, stop <-chan struct{}) { as.jobs.Run(ctx, stop) }
 
-// workspace is where an agent works.
-type workspace struct {
-	dir        string
-	looksOnly  bool // nothing can be allowed there, by anybody, but to read in it
-	everything bool // each use of a tool is asked for
+// Workspace is where an agent works.
+type Workspace struct {
+	Dir      string
+	ReadOnly bool // nothing but reading in it can be allowed, by anybody
+	AskAll   bool // people are asked about each use of a tool
 }
 
-// ask has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them, and
+// Ask has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them, and
 // reports whether the agent has to; answer is called once they have decided.
-func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, answer func(claude.Decision) bool) (waits bool) {
+func (as *Requests) Ask(
+	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, answer func(claude.Decision) bool,
+) (waits bool) {
 	log := zerolog.Ctx(ctx)
-	about := as.reserved.Of(ctx, c.Turn.Key, q, w.dir)
+	about := as.reserved.Of(ctx, c.Turn.Key, q, w.Dir)
 	if v, why := as.settled(ctx, c, w, q, about); why != "" {
 		log.Info().Str("tool", q.Name).Bool("allowed", v.Allow).Msg(why)
 		answer(v)
@@ -94,18 +96,18 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 	patience := as.access.Load().Patience()
 	now := time.Now().Truncate(time.Millisecond)
 	a := db.Approval{
-		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, Tool: q.Name, Input: q.Input, Project: w.dir,
+		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, Tool: q.Name, Input: q.Input, Project: w.Dir,
 		Created: now, Expires: now.Add(patience), Settlement: db.Settlement{State: db.Waiting},
 	}
 	if !about.Any() {
-		a.Always = approval.PermitFor(q, w.dir)
+		a.Always = PermitFor(q, w.Dir)
 	}
 	for _, m := range c.Asked {
 		a.Askers = append(a.Askers, m.Actor.ID)
 	}
 	p := pending{approval: a, admins: adminsOnly(as.access.Load(), a, about), ask: q.ID, answer: answer}
 	l := as.language(ctx, a.Key)
-	card := approval.Card(a, l)
+	card := Card(a, l)
 	if p.admins {
 		card.Footer = strings.TrimSpace(about.Notice(l) + " " + card.Footer)
 	}
@@ -132,20 +134,22 @@ func (as *approvals) ask(ctx context.Context, c db.Claim, w workspace, q claude.
 
 // settled is the answer to what an agent wants where people need not be asked, and why that is; without a reason they
 // have to be.
-func (as *approvals) settled(ctx context.Context, c db.Claim, w workspace, q claude.ToolAsk, about approval.Touched) (v claude.Decision, why string) {
-	if w.looksOnly && q.Name != claude.QuestionTool && !approval.OnlyReads(q, w.dir) {
+func (as *Requests) settled(
+	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, about Touched,
+) (v claude.Decision, why string) {
+	if w.ReadOnly && q.Name != claude.QuestionTool && !OnlyReads(q, w.Dir) {
 		return claude.Decision{Why: lookOnly}, "tool refused: the project is for looking only"
 	}
-	if w.everything && approval.IsInternal(q.Name) {
+	if w.AskAll && IsInternal(q.Name) {
 		return claude.Decision{Allow: true, Input: q.Input}, "tool allowed: it is the program's own, or for the agent's own notes"
 	}
-	if approval.HoldsSecret(q.Input, as.secrets) {
+	if HoldsSecret(q.Input, as.secrets) {
 		return claude.Decision{Why: notWithSecrets}, "tool refused: what it wants holds a secret"
 	}
-	if n := as.ruled(ctx, c.Turn.Key, w.dir, q); n != 0 && !about.Any() {
+	if n := as.ruled(ctx, c.Turn.Key, w.Dir, q); n != 0 && !about.Any() {
 		return claude.Decision{Allow: true, Input: q.Input}, fmt.Sprintf("tool allowed by rule %d of the chat", n)
 	}
-	if text := approval.Unshowable(q.Name, q.Input); text != "" {
+	if text := Unshowable(q.Name, q.Input); text != "" {
 		return claude.Decision{Why: text}, fmt.Sprintf("tool refused: what it wants, of %d bytes, cannot be shown", len(q.Input))
 	}
 	return claude.Decision{}, ""
@@ -153,7 +157,7 @@ func (as *approvals) settled(ctx context.Context, c db.Claim, w workspace, q cla
 
 // ruled is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there
 // no rule counts.
-func (as *approvals) ruled(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
+func (as *Requests) ruled(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
 	if q.Mode == claude.PlanMode {
 		return 0
 	}
@@ -163,7 +167,7 @@ func (as *approvals) ruled(ctx context.Context, key chat.Key, dir string, q clau
 		return 0
 	}
 	for _, r := range list {
-		if r.Project == dir && approval.Covers(r.Permit, q.Name, q.Input, dir) {
+		if r.Project == dir && Covers(r.Permit, q.Name, q.Input, dir) {
 			return r.Number
 		}
 	}
@@ -171,7 +175,7 @@ func (as *approvals) ruled(ctx context.Context, key chat.Key, dir string, q clau
 }
 
 // take removes a pending approval; nobody else can answer it then.
-func (as *approvals) take(id string) (pending, bool) {
+func (as *Requests) take(id string) (pending, bool) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	p, ok := as.open[id]
@@ -182,16 +186,16 @@ func (as *approvals) take(id string) (pending, bool) {
 	return p, ok
 }
 
-func (as *approvals) waits(id string) bool {
+func (as *Requests) waits(id string) bool {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	_, ok := as.open[id]
 	return ok
 }
 
-// asked reports whether people are to decide about something that a turn wants. Whatever else its agent does meanwhile,
-// the turn cannot end without them.
-func (as *approvals) asked(turn int64) bool {
+// Pending reports whether people are to decide about something that a turn wants. Whatever else its agent does
+// meanwhile, the turn cannot end without them.
+func (as *Requests) Pending(turn int64) bool {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	for _, p := range as.open {
@@ -215,7 +219,7 @@ const (
 )
 
 // expire settles what nobody has decided in time.
-func (as *approvals) expire(ctx context.Context, a db.Approval) {
+func (as *Requests) expire(ctx context.Context, a db.Approval) {
 	a.State = db.Expired
 	as.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("nobody has decided in time")
 	err := as.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notDecided})
@@ -229,7 +233,7 @@ func (as *approvals) expire(ctx context.Context, a db.Approval) {
 
 // unseen ends an approval whose card cannot be shown, as a notice says in place of it: the agent need not wait for what
 // nobody can decide. It reports false when nobody waited for it any more.
-func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
+func (as *Requests) unseen(ctx context.Context, id, notice string) bool {
 	as.mu.Lock()
 	p, ok := as.open[id]
 	as.mu.Unlock()
@@ -238,7 +242,7 @@ func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
 	}
 	ctx, a := context.WithoutCancel(ctx), p.approval
 	a.State = db.Withdrawn
-	line := approval.OutcomeLine(a, as.language(ctx, a.Key))
+	line := OutcomeLine(a, as.language(ctx, a.Key))
 	err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: chat.Card{Status: line, Body: notice, Summary: line}})
 	if errors.Is(err, db.ErrNotFound) { // somebody has decided just now
 		return false
@@ -253,11 +257,11 @@ func (as *approvals) unseen(ctx context.Context, id, notice string) bool {
 }
 
 // settle stores what became of an approval, and then tells the agent.
-func (as *approvals) resolve(ctx context.Context, a db.Approval, s db.Settling, v claude.Decision) error {
+func (as *Requests) resolve(ctx context.Context, a db.Approval, s db.Settling, v claude.Decision) error {
 	ctx = context.WithoutCancel(ctx)
 	l := as.language(ctx, a.Key)
 	a.Words = as.secrets.Text(a.Words) // the agent reads them as they were written
-	s.Card = approval.Card(a, l)
+	s.Card = Card(a, l)
 	if err := as.rows.Settle(ctx, a, s); err != nil {
 		return err
 	}
@@ -268,18 +272,18 @@ func (as *approvals) resolve(ctx context.Context, a db.Approval, s db.Settling, 
 	}
 	// Its turn has ended while this was stored, so nothing was run.
 	a.Settlement = db.Settlement{State: db.Withdrawn}
-	err := as.rows.Settle(ctx, a, db.Settling{From: db.Approved, Card: approval.Card(a, l)})
+	err := as.rows.Settle(ctx, a, db.Settling{From: db.Approved, Card: Card(a, l)})
 	as.outbox.Wake(a.Key)
 	return err
 }
 
-// withdraw settles what an agent does not ask any more.
-func (as *approvals) withdraw(ctx context.Context, ask string) {
+// Withdraw settles what an agent does not ask any more.
+func (as *Requests) Withdraw(ctx context.Context, ask string) {
 	as.drop(ctx, db.Withdrawn, func(p pending) bool { return p.ask == ask })
 }
 
-// leave settles what a turn still asks when it ends.
-func (as *approvals) leave(ctx context.Context, turn int64, end db.TurnState) {
+// EndTurn settles what a turn still asks when it ends.
+func (as *Requests) EndTurn(ctx context.Context, turn int64, end db.TurnState) {
 	state := db.Withdrawn
 	if end == db.Interrupted {
 		state = db.Lost
@@ -288,7 +292,7 @@ func (as *approvals) leave(ctx context.Context, turn int64, end db.TurnState) {
 }
 
 // drop settles pending approvals that nobody waits for any more.
-func (as *approvals) drop(ctx context.Context, state db.ApprovalState, which func(pending) bool) {
+func (as *Requests) drop(ctx context.Context, state db.ApprovalState, which func(pending) bool) {
 	as.mu.Lock()
 	var list []db.Approval
 	for id, p := range as.open {
@@ -308,8 +312,8 @@ func (as *approvals) drop(ctx context.Context, state db.ApprovalState, which fun
 	}
 }
 
-// recover settles what an earlier process has asked: the agents that waited for it are gone.
-func (as *approvals) recover(ctx context.Context) error {
+// Recover settles what an earlier process has asked: the agents that waited for it are gone.
+func (as *Requests) Recover(ctx context.Context) error {
 	list, err := as.rows.Waiting(ctx)
 	if err != nil {
 		return err
@@ -317,7 +321,7 @@ func (as *approvals) recover(ctx context.Context) error {
 	for _, a := range list {
 		a.State = db.Lost
 		as.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("the program ended before anybody decided")
-		err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: approval.Card(a, as.language(ctx, a.Key))})
+		err := as.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: Card(a, as.language(ctx, a.Key))})
 		if err != nil && !db.Permanent(err) {
 			return err
 		}
@@ -329,9 +333,9 @@ func (as *approvals) recover(ctx context.Context) error {
 // soon is how long who presses a button waits for his decision to be stored.
 const soon = 700 * time.Millisecond
 
-// press takes in a decision. What does not fit to what was asked, or comes from somebody who may not decide, changes
+// Press takes in a decision. What does not fit to what was asked, or comes from somebody who may not decide, changes
 // nothing.
-func (as *approvals) press(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
+func (as *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
 	id, _, _ := strings.Cut(p.Action.ID, ".")
 	a, err := as.rows.Get(ctx, id)
 	log := as.log.With().Stringer("chat", p.Key).Str("user", p.Actor.ID).Str("approval", id).Str("do", p.Action.Do).Logger()
@@ -341,7 +345,7 @@ func (as *approvals) press(ctx context.Context, p chat.Press, l i18n.Lang) (stri
 		return i18n.ApprovalOver.In(l), nil
 	case err != nil:
 		return "", err
-	case a.Key.Channel != p.Key.Channel || a.Key.ID != p.Key.ID || a.Turn != p.Action.Turn || p.Action.ID != approval.ActionID(a):
+	case a.Key.Channel != p.Key.Channel || a.Key.ID != p.Key.ID || a.Turn != p.Action.Turn || p.Action.ID != ActionID(a):
 		log.Warn().Stringer("asked_in", a.Key).Msg("press for an approval does not fit to what was asked")
 		return i18n.ApprovalOver.In(l), nil
 	case a.State != db.Waiting || !as.waits(a.ID):
@@ -350,18 +354,18 @@ func (as *approvals) press(ctx context.Context, p chat.Press, l i18n.Lang) (stri
 	case !mayDecide(as.access.Load(), a, p.Actor):
 		log.Warn().Msg("somebody who may not decide has pressed")
 		return i18n.ApprovalNotYours.In(l), nil
-	case p.Action.Do != approval.DoRefuse && as.forAdmins(a.ID) && !as.access.Load().IsAdmin(p.Actor):
+	case p.Action.Do != DoRefuse && as.forAdmins(a.ID) && !as.access.Load().IsAdmin(p.Actor):
 		log.Warn().Msg("somebody who is no admin wants to allow what only admins may")
 		return i18n.AdminsAllow.In(l), nil
 	}
-	d := approval.Decide(a, p, l)
+	d := Decide(a, p, l)
 	if d.Objection != "" {
 		return d.Objection, nil
 	}
 	a.Settlement = d.Settlement
 	stored := make(chan error, 1)
 	as.jobs.Enqueue(func(ctx context.Context) {
-		stored <- as.resolve(ctx, a, db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == approval.DoAlways}, d.Verdict)
+		stored <- as.resolve(ctx, a, db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == DoAlways}, d.Verdict)
 	})
 	t := time.NewTimer(soon)
 	defer t.Stop()

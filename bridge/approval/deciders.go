@@ -1,4 +1,4 @@
-package bridge
+package approval
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
-	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -22,7 +21,7 @@ func mayDecide(a *access.Config, ap db.Approval, who chat.Actor) bool {
 }
 
 // adminsOnly reports whether only admins may allow what is asked. A question is for who asked.
-func adminsOnly(a *access.Config, ap db.Approval, about approval.Touched) bool {
+func adminsOnly(a *access.Config, ap db.Approval, about Touched) bool {
 	return about.Any() || a.Deciders == access.AdminsDecide && ap.Tool != claude.QuestionTool
 }
 
@@ -34,7 +33,7 @@ func nobodyDecides(a *access.Config, c db.Claim) bool {
 }
 
 // forAdmins reports whether only admins may allow what waits.
-func (as *approvals) forAdmins(id string) bool {
+func (as *Requests) forAdmins(id string) bool {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	return as.open[id].admins
@@ -45,7 +44,7 @@ const nobodyMayAllow = "Only an admin may allow this, and none can be asked in t
 	"other means. Tell the user what you wanted to do and why, and that an admin has to ask for it."
 
 // closed shows what an agent wants where nobody may allow it, and why.
-func (as *approvals) closed(ctx context.Context, a db.Approval, about approval.Touched, replyTo string) {
+func (as *Requests) closed(ctx context.Context, a db.Approval, about Touched, replyTo string) {
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
 	l := as.language(ctx, a.Key)
 	why := i18n.AdminsAway
@@ -54,7 +53,7 @@ func (as *approvals) closed(ctx context.Context, a db.Approval, about approval.T
 	}
 	done := a
 	done.State = db.Withdrawn
-	card := approval.Card(done, l)
+	card := Card(done, l)
 	card.Status = why.In(l)
 	card.Summary = card.Status
 	card.Footer = about.Notice(l)
